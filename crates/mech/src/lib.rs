@@ -1,0 +1,1 @@
+//! mech (under construction)

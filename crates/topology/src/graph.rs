@@ -1,0 +1,129 @@
+//! The graph itself. Nodes, ports and links are plain columns, addressed by index.
+
+use xoff_units::{Rate, Span};
+
+/// Index of a node; hosts and switches share one numbering.
+pub type NodeId = u32;
+/// Index of a link (both directions).
+pub type LinkId = u32;
+
+/// Host or switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeKind {
+    /// An end system; its ports are NIC ports.
+    Host,
+    /// A switch.
+    Switch,
+}
+
+/// One end of a link, on its node. Its index within the node is the port number, from 0, in the order in which
+/// the links were added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Port {
+    /// Node at the other end.
+    pub peer: NodeId,
+    /// Port number at the other end.
+    pub peer_port: u16,
+    /// The link.
+    pub link: LinkId,
+}
+
+/// A node with its ports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Unique name, as users write it (`H0`, `S1`, `C3`).
+    pub name: String,
+    /// Host or switch.
+    pub kind: NodeKind,
+    /// Level for up-down routing: 0 for hosts, growing towards the spine.
+    pub level: u8,
+    /// Group of the node (pod, rack); hosts below one edge switch share a rack. Free use by builders.
+    pub rack: u32,
+    /// Ports in the order of their links.
+    pub ports: Vec<Port>,
+}
+
+/// A full-duplex link. A failed link keeps its place (and its port numbers) but carries nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// First end: node.
+    pub a: NodeId,
+    /// First end: port number.
+    pub a_port: u16,
+    /// Second end: node.
+    pub b: NodeId,
+    /// Second end: port number.
+    pub b_port: u16,
+    /// Rate of each direction [bit/s].
+    pub rate: Rate,
+    /// Propagation delay [ps].
+    pub delay: Span,
+    /// False when failed.
+    pub up: bool,
+}
+
+/// A network.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Topology {
+    /// All nodes.
+    pub nodes: Vec<Node>,
+    /// All links.
+    pub links: Vec<Link>,
+}
+
+impl Topology {
+    /// Adds a node and returns its index. Names must be unique; [`Topology::find`] relies on it.
+    pub fn add_node(&mut self, name: impl Into<String>, kind: NodeKind, level: u8, rack: u32) -> NodeId {
+        self.nodes.push(Node { name: name.into(), kind, level, rack, ports: Vec::new() });
+        (self.nodes.len() - 1) as NodeId
+    }
+
+    /// Adds a link and the two ports it ends in.
+    pub fn add_link(&mut self, a: NodeId, b: NodeId, rate: Rate, delay: Span) -> LinkId {
+        let link = self.links.len() as LinkId;
+        let a_port = self.nodes[a as usize].ports.len() as u16;
+        let b_port = self.nodes[b as usize].ports.len() as u16 + u16::from(a == b);
+        self.nodes[a as usize].ports.push(Port { peer: b, peer_port: b_port, link });
+        self.nodes[b as usize].ports.push(Port { peer: a, peer_port: a_port, link });
+        self.links.push(Link { a, a_port, b, b_port, rate, delay, up: true });
+        link
+    }
+
+    /// The hosts, in index order.
+    pub fn hosts(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.of_kind(NodeKind::Host)
+    }
+
+    /// The switches, in index order.
+    pub fn switches(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.of_kind(NodeKind::Switch)
+    }
+
+    fn of_kind(&self, kind: NodeKind) -> impl Iterator<Item = NodeId> + '_ {
+        (0..self.nodes.len() as NodeId).filter(move |&n| self.nodes[n as usize].kind == kind)
+    }
+
+    /// The node of this name.
+    pub fn find(&self, name: &str) -> Option<NodeId> {
+        self.nodes.iter().position(|n| n.name == name).map(|i| i as NodeId)
+    }
+
+    /// The name of a node.
+    pub fn name(&self, node: NodeId) -> &str {
+        &self.nodes[node as usize].name
+    }
+
+    /// The link behind a port.
+    pub fn link_at(&self, node: NodeId, port: u16) -> &Link {
+        &self.links[self.nodes[node as usize].ports[port as usize].link as usize]
+    }
+
+    /// A directed port as users write it: `S1->S2`; with parallel links, `S1->S2#3` where 3 is the port number.
+    pub fn port_name(&self, node: NodeId, port: u16) -> String {
+        let n = &self.nodes[node as usize];
+        let peer = n.ports[port as usize].peer;
+        let parallel = n.ports.iter().filter(|p| p.peer == peer).count() > 1;
+        let base = format!("{}->{}", n.name, self.name(peer));
+        if parallel { format!("{base}#{port}") } else { base }
+    }
+}

@@ -1,0 +1,14 @@
+//! Time, sizes and rates.
+//!
+//! Everything is an integer: picoseconds, bytes, bits per second. One byte takes exactly 80, 40, 20 or
+//! 10 ps at 100, 200, 400 or 800 Gb/s. Where a rate does not divide, [`Rate::time_for`] computes the whole
+//! frame in 128 bits and rounds up, so a link is never faster than its rate. No other file rounds.
+//!
+//! Text form: a number directly followed by a unit, `10Gbps`, `1us`, `300KB`; K, M, G are powers of 1000 and
+//! Ki, Mi, Gi powers of 1024. A bare number is refused, because a number without a unit is a guess.
+
+mod parse;
+mod quantity;
+
+pub use parse::UnitError;
+pub use quantity::{Bytes, Length, Rate, Span, Time};

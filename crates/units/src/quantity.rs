@@ -1,0 +1,281 @@
+//! The five quantities and their arithmetic.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+
+/// A point in simulated time [ps since the start of the run].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Time(pub u64);
+
+/// A duration [ps].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Span(pub u64);
+
+/// A size or an occupancy [bytes].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Bytes(pub u64);
+
+/// A data rate [bit/s].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Rate(pub u64);
+
+/// A cable length [mm].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Length(pub u64);
+
+impl Time {
+    /// The start of the run.
+    pub const ZERO: Time = Time(0);
+    /// Later than anything that happens.
+    pub const NEVER: Time = Time(u64::MAX);
+
+    /// Whole nanoseconds.
+    pub const fn from_ns(ns: u64) -> Time {
+        Time(ns * 1_000)
+    }
+    /// Whole microseconds.
+    pub const fn from_us(us: u64) -> Time {
+        Time(us * 1_000_000)
+    }
+    /// Time since `earlier`, zero if `earlier` lies in the future.
+    pub const fn since(self, earlier: Time) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+    /// Nanoseconds, cut off.
+    pub const fn as_ns(self) -> u64 {
+        self.0 / 1_000
+    }
+    /// Seconds, for display and plots only.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 * 1e-12
+    }
+}
+
+impl Span {
+    /// No time at all.
+    pub const ZERO: Span = Span(0);
+
+    /// Whole nanoseconds.
+    pub const fn from_ns(ns: u64) -> Span {
+        Span(ns * 1_000)
+    }
+    /// Whole microseconds.
+    pub const fn from_us(us: u64) -> Span {
+        Span(us * 1_000_000)
+    }
+    /// Whole milliseconds.
+    pub const fn from_ms(ms: u64) -> Span {
+        Span(ms * 1_000_000_000)
+    }
+    /// From seconds as a float, rounded to the nearest picosecond; for inputs, never inside event time.
+    pub fn from_secs_f64(s: f64) -> Span {
+        Span((s * 1e12).round() as u64)
+    }
+    /// Seconds, for display, plots and control laws in floating point.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 * 1e-12
+    }
+    /// Nanoseconds, cut off.
+    pub const fn as_ns(self) -> u64 {
+        self.0 / 1_000
+    }
+    /// Cut off to whole nanoseconds (the tick of simulators that count in nanoseconds).
+    pub const fn floor_to_ns(self) -> Span {
+        Span(self.0 / 1_000 * 1_000)
+    }
+    /// `self * num / den` in 128 bits, rounded up, saturating.
+    pub fn scale_ceil(self, num: u64, den: u64) -> Span {
+        let v = (self.0 as u128 * num as u128).div_ceil(den as u128);
+        Span(v.min(u64::MAX as u128) as u64)
+    }
+}
+
+impl Bytes {
+    /// Nothing.
+    pub const ZERO: Bytes = Bytes(0);
+    /// Thousands of bytes (KB).
+    pub const fn from_kb(kb: u64) -> Bytes {
+        Bytes(kb * 1_000)
+    }
+    /// Subtraction that stops at zero.
+    pub const fn saturating_sub(self, other: Bytes) -> Bytes {
+        Bytes(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Rate {
+    /// Stopped.
+    pub const ZERO: Rate = Rate(0);
+
+    /// Whole gigabits per second.
+    pub const fn from_gbps(g: u64) -> Rate {
+        Rate(g * 1_000_000_000)
+    }
+    /// From a control law's float, cut off to whole bit/s; negative and NaN become zero.
+    pub fn from_f64(bps: f64) -> Rate {
+        Rate(if bps > 0.0 { bps as u64 } else { 0 })
+    }
+    /// The rate as a float, for control laws and plots.
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64
+    }
+    /// Time to send `len` at this rate, rounded up to the picosecond: a link is never faster than its rate.
+    /// A rate of zero takes for ever ([`u64::MAX`] ps).
+    pub fn time_for(self, len: Bytes) -> Span {
+        if self.0 == 0 {
+            return Span(u64::MAX);
+        }
+        // 8e12 ps-bits per byte; 2^64 bytes still fit in 128 bits.
+        let ps = (len.0 as u128 * 8_000_000_000_000).div_ceil(self.0 as u128);
+        Span(ps.min(u64::MAX as u128) as u64)
+    }
+    /// Whole bytes sent in `span` at this rate, cut off.
+    pub fn bytes_in(self, span: Span) -> Bytes {
+        Bytes((self.0 as u128 * span.0 as u128 / 8_000_000_000_000) as u64)
+    }
+    /// The rate at which `len` takes `span`, cut off to whole bit/s; zero span gives zero.
+    pub fn of(len: Bytes, span: Span) -> Rate {
+        if span.0 == 0 {
+            return Rate(0);
+        }
+        Rate((len.0 as u128 * 8_000_000_000_000 / span.0 as u128).min(u64::MAX as u128) as u64)
+    }
+}
+
+impl Length {
+    /// Whole metres.
+    pub const fn from_m(m: u64) -> Length {
+        Length(m * 1_000)
+    }
+    /// Propagation delay at 2 x 10^8 m/s (GFC section 5.4), i.e. 5 ns per metre.
+    pub const fn propagation(self) -> Span {
+        Span(self.0 * 5)
+    }
+}
+
+macro_rules! linear {
+    ($($t:ident),*) => {$(
+        impl Add for $t { type Output = $t; fn add(self, o: $t) -> $t { $t(self.0 + o.0) } }
+        impl Sub for $t { type Output = $t; fn sub(self, o: $t) -> $t { $t(self.0 - o.0) } }
+        impl AddAssign for $t { fn add_assign(&mut self, o: $t) { self.0 += o.0 } }
+        impl SubAssign for $t { fn sub_assign(&mut self, o: $t) { self.0 -= o.0 } }
+        impl Mul<u64> for $t { type Output = $t; fn mul(self, k: u64) -> $t { $t(self.0 * k) } }
+        impl Div<u64> for $t { type Output = $t; fn div(self, k: u64) -> $t { $t(self.0 / k) } }
+    )*};
+}
+linear!(Span, Bytes, Rate);
+
+impl Add<Span> for Time {
+    type Output = Time;
+    /// Saturates, so that `Time::NEVER + x` stays never.
+    fn add(self, s: Span) -> Time {
+        Time(self.0.saturating_add(s.0))
+    }
+}
+impl AddAssign<Span> for Time {
+    fn add_assign(&mut self, s: Span) {
+        *self = *self + s;
+    }
+}
+impl Sub for Time {
+    type Output = Span;
+    fn sub(self, o: Time) -> Span {
+        Span(self.0 - o.0)
+    }
+}
+
+/// Writes `value` with the largest unit of `units` that keeps it exact or, failing that, three digits.
+fn scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(u64, &str)]) -> fmt::Result {
+    let last = units[units.len() - 1];
+    if value == 0 {
+        return write!(f, "0{}", last.1);
+    }
+    let (size, name) = *units.iter().find(|(size, _)| value >= *size).unwrap_or(&last);
+    if value % size == 0 {
+        write!(f, "{}{}", value / size, name)
+    } else {
+        let s = format!("{:.3}", value as f64 / size as f64);
+        write!(f, "{}{}", s.trim_end_matches('0').trim_end_matches('.'), name)
+    }
+}
+
+const TIME_UNITS: &[(u64, &str)] = &[
+    (1_000_000_000_000, "s"),
+    (1_000_000_000, "ms"),
+    (1_000_000, "us"),
+    (1_000, "ns"),
+    (1, "ps"),
+];
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Time::NEVER {
+            return f.write_str("never");
+        }
+        scaled(f, self.0, TIME_UNITS)
+    }
+}
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        scaled(f, self.0, TIME_UNITS)
+    }
+}
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        scaled(f, self.0, &[(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "KB"), (1, "B")])
+    }
+}
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        scaled(f, self.0, &[(1_000_000_000, "Gbps"), (1_000_000, "Mbps"), (1_000, "kbps"), (1, "bps")])
+    }
+}
+impl fmt::Display for Length {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        scaled(f, self.0, &[(1_000_000, "km"), (1_000, "m"), (1, "mm")])
+    }
+}
+
+macro_rules! debug_as_display {
+    ($($t:ident),*) => {$(
+        impl fmt::Debug for $t {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { fmt::Display::fmt(self, f) }
+        }
+    )*};
+}
+debug_as_display!(Time, Span, Bytes, Rate, Length);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_is_exact_at_the_ethernet_rates() {
+        for (gbps, ps) in [(10, 800), (40, 200), (100, 80), (200, 40), (400, 20), (800, 10)] {
+            assert_eq!(Rate::from_gbps(gbps).time_for(Bytes(1)), Span(ps));
+        }
+    }
+
+    #[test]
+    fn a_link_is_never_faster_than_its_rate() {
+        // 3 bit/s: one byte needs 2.666.. s, so the picoseconds are rounded up.
+        assert_eq!(Rate(3).time_for(Bytes(1)), Span(2_666_666_666_667));
+        assert_eq!(Rate::ZERO.time_for(Bytes(1)), Span(u64::MAX));
+    }
+
+    #[test]
+    fn bytes_in_is_the_inverse_where_it_divides() {
+        let r = Rate::from_gbps(25);
+        assert_eq!(r.bytes_in(r.time_for(Bytes(9_216))), Bytes(9_216));
+    }
+
+    #[test]
+    fn display_keeps_exact_values_exact() {
+        assert_eq!(Span::from_us(52).to_string(), "52us");
+        assert_eq!(Span(52_428_000).to_string(), "52.428us");
+        assert_eq!(Rate(152_588).to_string(), "152.588kbps");
+        assert_eq!(Bytes::from_kb(300).to_string(), "300KB");
+        assert_eq!(Length::from_m(100).to_string(), "100m");
+        assert_eq!(Length::from_m(100).propagation(), Span::from_ns(500));
+    }
+}
