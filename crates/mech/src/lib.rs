@@ -1,1 +1,41 @@
-//! mech (under construction)
+//! The laws of lossless networks as pure state machines, usable one by one.
+//!
+//! A mechanism sees `now` and its inputs and returns what it wants done. It owns no clock, no socket and no
+//! random source, allocates nothing in its hooks, and tolerates an early, late or spurious wake-up: that is what
+//! lets the same file run under a simulator's virtual time and in a switch with a real clock.
+//!
+//! ```text
+//!  flow_control/    Receiver (watches one ingress buffer, speaks upstream) and Sender (obeys, answers `gate`)
+//!  detection/       Detector (decides at an egress queue whether a frame is marked)
+//!  rate_control/    RateControl (an end system's rate per flow) and its notification point
+//! ```
+//!
+//! Searching any other crate for the name of a mechanism finds registries and scenarios, never a switch or a NIC.
+
+pub mod detection;
+pub mod flow_control;
+pub mod rate_control;
+
+use xoff_units::{Bytes, Rate, Span};
+
+/// What a mechanism may know of the link it works on when it is configured and validated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkFacts {
+    /// Line rate C of the link [bit/s].
+    pub rate: Rate,
+    /// One-way propagation delay t_w [ps].
+    pub delay: Span,
+    /// Largest frame on the wire [bytes].
+    pub mtu: Bytes,
+    /// Buffer B behind the link, for one ingress and one priority [bytes].
+    pub buffer: Bytes,
+    /// Longest time the sender needs to act on a control frame, t_r [ps].
+    pub processing: Span,
+}
+
+impl LinkFacts {
+    /// Upper bound of the feedback latency tau: `2 MTU/C + 2 t_w + t_r` (GFC Eq. 6).
+    pub fn tau(&self) -> Span {
+        self.rate.time_for(self.mtu) * 2 + self.delay * 2 + self.processing
+    }
+}

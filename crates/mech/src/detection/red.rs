@@ -1,0 +1,83 @@
+//! RED marking on the instantaneous egress queue, as DCQCN's congestion point uses it (SIGCOMM'15, section 3.1).
+//!
+//!   P |        .-- 1        no mark up to Kmin, probability rising to Pmax at Kmax, always above Kmax;
+//!     |      / Pmax         Kmin = Kmax is step marking and draws no random number
+//!     +--Kmin--Kmax--> queue behind the departing frame
+
+use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::{Bytes, Time};
+
+use super::{Detector, Mark};
+
+/// What the file calls them.
+pub const PARAMS: &[ParamSpec] = &[
+    ParamSpec::new("kmin", Kind::Bytes, "5KB", "queue up to which nothing is marked", "DCQCN, SIGCOMM'15 (40G)"),
+    ParamSpec::new("kmax", Kind::Bytes, "200KB", "queue above which everything is marked", "DCQCN, SIGCOMM'15 (40G)"),
+    ParamSpec::new("pmax", Kind::Float, "0.01", "marking probability at Kmax, 0 to 1", "DCQCN, SIGCOMM'15"),
+];
+
+/// Parameters, and all the state there is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Red {
+    /// No marks at or below [bytes].
+    pub kmin: Bytes,
+    /// Always marks above [bytes].
+    pub kmax: Bytes,
+    /// Probability at Kmax.
+    pub pmax: f64,
+}
+
+impl Red {
+    /// Reads [`PARAMS`].
+    pub fn read(v: &mut dyn Values) -> Result<Red, ParamError> {
+        let r = Red { kmin: v.bytes("kmin")?, kmax: v.bytes("kmax")?, pmax: v.float("pmax")? };
+        if r.kmin > r.kmax {
+            return Err(ParamError::new("kmin", format!("Kmin {} lies above Kmax {}", r.kmin, r.kmax), "choose Kmin <= Kmax"));
+        }
+        if !(0.0..=1.0).contains(&r.pmax) {
+            return Err(ParamError::new("pmax", format!("{} is not a probability", r.pmax), "expected 0 to 1"));
+        }
+        Ok(r)
+    }
+}
+
+impl Detector for Red {
+    fn on_dequeue(&mut self, _now: Time, queue: Bytes, _len: Bytes, coin: &mut dyn FnMut() -> f64) -> Mark {
+        let marked = if queue > self.kmax {
+            true
+        } else if queue > self.kmin {
+            let p = self.pmax * (queue.0 - self.kmin.0) as f64 / (self.kmax.0 - self.kmin.0) as f64;
+            coin() < p
+        } else {
+            false
+        };
+        if marked { Mark::Ce } else { Mark::None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(red: &mut Red, queue: u64, coin: f64) -> Mark {
+        red.on_dequeue(Time::ZERO, Bytes(queue), Bytes(1000), &mut || coin)
+    }
+
+    #[test]
+    fn the_curve() {
+        let mut red = Red { kmin: Bytes(5_000), kmax: Bytes(205_000), pmax: 0.01 };
+        assert_eq!(mark(&mut red, 5_000, 0.0), Mark::None);
+        assert_eq!(mark(&mut red, 105_000, 0.0049), Mark::Ce);
+        assert_eq!(mark(&mut red, 105_000, 0.0051), Mark::None);
+        assert_eq!(mark(&mut red, 205_000, 0.0101), Mark::None, "Pmax at Kmax itself");
+        assert_eq!(mark(&mut red, 205_001, 0.999), Mark::Ce);
+    }
+
+    #[test]
+    fn step_marking_draws_no_coin() {
+        let mut red = Red { kmin: Bytes(40_000), kmax: Bytes(40_000), pmax: 1.0 };
+        for (queue, want) in [(40_000, Mark::None), (40_001, Mark::Ce)] {
+            assert_eq!(red.on_dequeue(Time::ZERO, Bytes(queue), Bytes(1), &mut || panic!("no coin")), want);
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Credit-based flow control (InfiniBand Architecture, volume 1, section 7.9).
+//!
+//!   receiver: ABR += blocks received; every period: FCCL = ABR + free blocks  --->  sender
+//!   sender:   FCTBS += blocks sent;   may send p blocks while FCTBS + p <= FCCL
+//!
+//! A block is 64 bytes, a frame counts in whole blocks. The wire format has 12-bit counters, so a link can never
+//! have more than 2048 blocks = 131,072 bytes outstanding; the papers' buffers of 280 KB to 1 MB do not fit. The
+//! default therefore counts in 64 bits, and `counters = "12-bit"` is the conformance mode that refuses a buffer it
+//! cannot express. Links here lose nothing, so the repair of ABR from the peer's FCTBS has nothing to repair and is
+//! left out.
+
+use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::{Bytes, Rate, Span, Time};
+
+use super::{Fill, Gate, Message, Receiver, Sender};
+use crate::LinkFacts;
+
+/// What the file calls them.
+pub const PARAMS: &[ParamSpec] = &[
+    ParamSpec::optional("period", Kind::Span, "time between credit messages; default: the time to send 65,535 bytes", "GFC section 5.4; IBA asks for at least one per 65,536 symbol times"),
+    ParamSpec::new("counters", Kind::Choice(&["64-bit", "12-bit"]), "64-bit", "width of FCTBS, ABR and FCCL; 12-bit conforms and limits the buffer to 131072 B", "IBA 7.9.4"),
+];
+
+/// Size of a credit block.
+pub const BLOCK: u64 = 64;
+/// Largest number of blocks a 12-bit link can have outstanding.
+pub const BLOCKS_MAX_12_BIT: u64 = 2048;
+
+/// Whole blocks that `len` occupies.
+pub fn blocks(len: Bytes) -> u64 {
+    len.0.div_ceil(BLOCK)
+}
+
+/// Parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Time between credit messages [ps].
+    pub period: Span,
+    /// Buffer behind the link [blocks].
+    pub buffer_blocks: u64,
+    /// Counters wrap at 4096 and FCCL announces at most 2048 blocks.
+    pub conformance: bool,
+}
+
+impl Params {
+    /// Reads [`PARAMS`].
+    pub fn read(v: &mut dyn Values, link: &LinkFacts) -> Result<Params, ParamError> {
+        let p = Params {
+            period: read_period(v, link)?,
+            buffer_blocks: link.buffer.0 / BLOCK,
+            conformance: v.text("counters")? == "12-bit",
+        };
+        p.validate(link)?;
+        Ok(p)
+    }
+
+    /// Refuses a buffer that holds no frame or that the counters cannot express.
+    pub fn validate(&self, link: &LinkFacts) -> Result<(), ParamError> {
+        if self.conformance && self.buffer_blocks > BLOCKS_MAX_12_BIT {
+            return Err(ParamError::new(
+                "counters",
+                format!("12-bit counters cannot express a buffer of {} ({} blocks)", link.buffer, self.buffer_blocks),
+                "FCCL announces at most 2048 blocks = 131072 B (IBA 7.9.4); use a smaller buffer or 64-bit",
+            ));
+        }
+        if self.buffer_blocks < blocks(link.mtu) {
+            return Err(ParamError::new("buffer", format!("a buffer of {} holds no frame of {}", link.buffer, link.mtu), "no frame could ever be sent"));
+        }
+        Ok(())
+    }
+}
+
+/// The credit period, given or T = 65,535 B / C.
+pub(super) fn read_period(v: &mut dyn Values, link: &LinkFacts) -> Result<Span, ParamError> {
+    let period = v.span_opt("period")?.unwrap_or(link.rate.time_for(Bytes(65_535)));
+    if period.0 == 0 {
+        return Err(ParamError::new("period", "a period of 0", "expected a time above zero"));
+    }
+    Ok(period)
+}
+
+/// FCCL, in blocks since link initialisation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CreditLimit {
+    /// Flow control credit limit [blocks].
+    pub fccl: u64,
+    /// Bytes held when the message was made [bytes]. Not on the wire of a real link; one reading of time-based GFC needs it.
+    pub occupied: Bytes,
+}
+
+/// The receiver half; time-based GFC uses it unchanged (GFC section 5.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreditReceiver {
+    period: Span,
+    buffer_blocks: u64,
+    /// Modulus mask of the counters.
+    mask: u64,
+    conformance: bool,
+    /// Adjusted blocks received.
+    abr: u64,
+    /// Blocks now in the buffer.
+    held: u64,
+    next: Time,
+}
+
+impl CreditReceiver {
+    /// A receiver whose first message leaves one period after the start; credits for the whole buffer were
+    /// exchanged when the link was initialised.
+    pub fn new(p: &Params) -> Self {
+        CreditReceiver {
+            period: p.period,
+            buffer_blocks: p.buffer_blocks,
+            mask: if p.conformance { 0xfff } else { u64::MAX },
+            conformance: p.conformance,
+            abr: 0,
+            held: 0,
+            next: Time::ZERO + p.period,
+        }
+    }
+
+    fn free(&self) -> u64 {
+        let free = self.buffer_blocks.saturating_sub(self.held);
+        if self.conformance { free.min(BLOCKS_MAX_12_BIT) } else { free }
+    }
+}
+
+impl Receiver for CreditReceiver {
+    fn on_arrival(&mut self, _now: Time, _fill: &Fill, len: Bytes) -> Option<Message> {
+        self.abr = self.abr.wrapping_add(blocks(len)) & self.mask;
+        self.held += blocks(len);
+        None
+    }
+
+    fn on_departure(&mut self, _now: Time, _fill: &Fill, len: Bytes) -> Option<Message> {
+        self.held -= blocks(len);
+        None
+    }
+
+    fn on_wake(&mut self, now: Time, fill: &Fill) -> Option<Message> {
+        if now < self.next {
+            return None;
+        }
+        // A late wake-up sends one message, not the missed ones: only the latest counts.
+        while self.next <= now {
+            self.next += self.period;
+        }
+        Some(Message::Credit(CreditLimit { fccl: self.abr.wrapping_add(self.free()) & self.mask, occupied: fill.bytes }))
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        Some(self.next)
+    }
+
+    fn holds(&self, _fill: &Fill, len: Bytes) -> bool {
+        self.free() < blocks(len)
+    }
+}
+
+/// The sender half.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CbfcSender {
+    line: Rate,
+    conformance: bool,
+    /// Total blocks sent.
+    fctbs: u64,
+    /// Latest credit limit.
+    fccl: u64,
+}
+
+impl CbfcSender {
+    /// A sender with the credits of link initialisation.
+    pub fn new(p: &Params, line: Rate) -> Self {
+        CbfcSender { line, conformance: p.conformance, fctbs: 0, fccl: p.buffer_blocks }
+    }
+
+    /// FCCL - FCTBS: blocks that may still be sent.
+    pub fn credits(&self) -> u64 {
+        if self.conformance { self.fccl.wrapping_sub(self.fctbs) & 0xfff } else { self.fccl - self.fctbs }
+    }
+}
+
+impl Sender for CbfcSender {
+    fn gate(&self, _now: Time, len: Bytes) -> Gate {
+        // IBA 7.9.4.2: send if (FCCL - (FCTBS + p)) mod 4096 <= 2048; the same as p <= credits, since credits <= 2048.
+        if blocks(len) <= self.credits() { Gate::Open } else { Gate::Blocked }
+    }
+
+    fn on_sent(&mut self, _now: Time, len: Bytes, _tx: Span) {
+        self.fctbs = self.fctbs.wrapping_add(blocks(len));
+        if self.conformance {
+            self.fctbs &= 0xfff;
+        }
+    }
+
+    fn on_message(&mut self, _now: Time, message: Message) {
+        if let Message::Credit(limit) = message {
+            self.fccl = limit.fccl;
+        }
+    }
+
+    fn rate(&self, _now: Time) -> Rate {
+        if self.credits() > 0 { self.line } else { Rate::ZERO }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const C: Rate = Rate::from_gbps(10);
+
+    fn params(blocks: u64, conformance: bool) -> Params {
+        Params { period: Span(52_428_000), buffer_blocks: blocks, conformance }
+    }
+
+    #[test]
+    fn frames_count_in_whole_blocks() {
+        assert_eq!([blocks(Bytes(1)), blocks(Bytes(64)), blocks(Bytes(65)), blocks(Bytes(1500))], [1, 1, 2, 24]);
+    }
+
+    /// The trace of figure 2(b) of the GFC paper: credits run out, a message brings them back.
+    #[test]
+    fn sending_stops_without_credit_and_goes_on_with_it() {
+        let p = params(48, false); // two frames of 24 blocks
+        let (mut r, mut s) = (CreditReceiver::new(&p), CbfcSender::new(&p, C));
+        let (len, f) = (Bytes(1500), Fill::default());
+        for _ in 0..2 {
+            assert_eq!(s.gate(Time::ZERO, len), Gate::Open);
+            s.on_sent(Time::ZERO, len, Span::ZERO);
+            r.on_arrival(Time::ZERO, &f, len);
+        }
+        assert_eq!(s.gate(Time::ZERO, len), Gate::Blocked);
+        assert!(r.holds(&f, len));
+        r.on_departure(Time::from_us(10), &f, len);
+        assert_eq!(r.on_wake(Time::from_us(52), &f), None, "not before the period");
+        let m = r.on_wake(Time(52_428_000), &f).unwrap();
+        assert_eq!(m, Message::Credit(CreditLimit { fccl: 48 + 24, occupied: Bytes::ZERO }));
+        s.on_message(Time(53_000_000), m);
+        assert_eq!(s.gate(Time(53_000_000), len), Gate::Open);
+        assert_eq!(s.credits(), 24);
+    }
+
+    #[test]
+    fn twelve_bit_counters_wrap_and_agree_with_wide_ones() {
+        let (narrow, wide) = (params(2048, true), params(2048, false));
+        let (mut rn, mut sn) = (CreditReceiver::new(&narrow), CbfcSender::new(&narrow, C));
+        let (mut rw, mut sw) = (CreditReceiver::new(&wide), CbfcSender::new(&wide, C));
+        let (len, f) = (Bytes(4000), Fill::default());
+        let mut now = Time::ZERO;
+        for step in 0..20_000u64 {
+            assert_eq!(sn.gate(now, len), sw.gate(now, len), "step {step}");
+            if sn.gate(now, len) == Gate::Open {
+                for (r, s) in [(&mut rn, &mut sn), (&mut rw, &mut sw)] {
+                    s.on_sent(now, len, Span::ZERO);
+                    r.on_arrival(now, &f, len);
+                }
+            }
+            if step % 3 == 0 && rn.held >= blocks(len) {
+                rn.on_departure(now, &f, len);
+                rw.on_departure(now, &f, len);
+            }
+            now += Span::from_us(5);
+            if let Some(m) = rn.on_wake(now, &f) {
+                sn.on_message(now, m);
+            }
+            if let Some(m) = rw.on_wake(now, &f) {
+                sw.on_message(now, m);
+            }
+        }
+        assert!(sw.fctbs > 3 * 4096, "the counters wrapped");
+    }
+
+    #[test]
+    fn conformance_refuses_what_twelve_bits_cannot_say() {
+        let link = LinkFacts { rate: C, delay: Span::from_us(1), mtu: Bytes(1500), buffer: Bytes::from_kb(300), processing: Span::ZERO };
+        assert_eq!(params(link.buffer.0 / BLOCK, true).validate(&link).unwrap_err().key, "counters");
+        assert!(params(link.buffer.0 / BLOCK, false).validate(&link).is_ok());
+        let small = LinkFacts { buffer: Bytes(131_072), ..link };
+        assert!(params(2048, true).validate(&small).is_ok());
+    }
+}

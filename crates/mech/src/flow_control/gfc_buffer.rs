@@ -1,0 +1,249 @@
+//! Buffer-based Gentle Flow Control (GFC sections 4.2, 5.1, 5.4).
+//!
+//!   rate   C |------.                    stage k covers [B_k, B_k+1):  R_k = C / 2^k
+//!        C/2 |      '---.                B_k = B_m - (B_m - B_1) / 2^(k-1)
+//!        C/4 |          '-.              a message carries the stage, whenever it changes
+//!            +------+---+-+--> occupancy
+//!            0     B_1 B_2 B_m
+//!
+//! Deviation: the paper names no hysteresis between stages. Without any, single frames around a threshold multiply
+//! messages by ten to twenty; a falling crossing is therefore reported `hysteresis` bytes late (default 2 MTU, 0 for
+//! literal runs). A rising crossing is never delayed: Eq. (1) needs it in time. Messages must arrive in order.
+
+use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::{Bytes, Rate, Span, Time};
+
+use super::{Fill, Gate, Message, RateLimiter, Receiver, Sender};
+use crate::LinkFacts;
+
+/// What the file calls them.
+pub const PARAMS: &[ParamSpec] = &[
+    ParamSpec::optional("bm", Kind::Bytes, "occupancy B_m at which the rate would reach zero; default: the buffer", "GFC section 5.4: B_m = B"),
+    ParamSpec::optional("b1", Kind::Bytes, "start B_1 of stage 1; default: B_m - 2 C tau", "GFC section 5.4: B_1 <= B_m - 2 C tau"),
+    ParamSpec::optional("hysteresis", Kind::Bytes, "how far the occupancy must fall below a threshold before the lower stage is announced; default: 2 MTU", "not in the paper; see the page gfc-buffer"),
+    ParamSpec::new("rate_unit", Kind::Rate, "8kbps", "smallest rate the limiter can hold", "GFC section 7"),
+];
+
+/// Parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// B_m [bytes].
+    pub bm: Bytes,
+    /// B_1 [bytes].
+    pub b1: Bytes,
+    /// Delay of falling crossings [bytes].
+    pub hysteresis: Bytes,
+    /// Smallest rate [bit/s].
+    pub rate_unit: Rate,
+}
+
+impl Params {
+    /// Reads [`PARAMS`].
+    pub fn read(v: &mut dyn Values, link: &LinkFacts) -> Result<Params, ParamError> {
+        let bm = v.bytes_opt("bm")?.unwrap_or(link.buffer);
+        let b1 = v.bytes_opt("b1")?.unwrap_or(bm.saturating_sub(link.rate.bytes_in(link.tau() * 2) + Bytes(1)));
+        let hysteresis = v.bytes_opt("hysteresis")?.unwrap_or(link.mtu * 2);
+        let p = Params { bm, b1, hysteresis, rate_unit: v.rate("rate_unit")? };
+        p.validate(link)?;
+        Ok(p)
+    }
+
+    /// Refuses what has no stages; a violated bound of section 5.4 is a warning of the planner, not an error here.
+    pub fn validate(&self, link: &LinkFacts) -> Result<(), ParamError> {
+        if self.bm > link.buffer {
+            return Err(ParamError::new("bm", format!("B_m {} lies above the buffer of {}", self.bm, link.buffer), "choose B_m <= buffer - 2 MTU"));
+        }
+        if self.b1 >= self.bm || self.b1.0 == 0 {
+            return Err(ParamError::new("b1", format!("B_1 {} must lie between 0 and B_m {}", self.b1, self.bm), "section 5.4 asks for B_1 <= B_m - 2 C tau; a larger buffer or a shorter link may be needed"));
+        }
+        if self.rate_unit.0 == 0 {
+            return Err(ParamError::new("rate_unit", "a rate unit of 0", "commodity switches hold 8kbps"));
+        }
+        Ok(())
+    }
+}
+
+/// Thresholds B_1 ..= B_N and the rates of the stages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StageTable {
+    line: Rate,
+    /// `starts[k-1]` = B_k [bytes].
+    starts: Vec<u64>,
+}
+
+impl StageTable {
+    /// The table of section 5.4. N is the first stage with B_N - B_(N-1) <= 8 bit; thresholds are whole bytes,
+    /// rounded down so that a stage never begins late.
+    pub fn new(bm: Bytes, b1: Bytes, line: Rate) -> Self {
+        let width = bm.0 - b1.0;
+        // Stage k is kept while the step into stage k-1 was above one byte: the first step <= 8 bit is the last.
+        let keep = |halvings: &u32| *halvings == 0 || width > 1 << (halvings - 1);
+        // B_m - ceil(width / 2^(k-1)) is B_k rounded down.
+        let starts = (0..63).take_while(keep).map(|halvings| bm.0 - width.div_ceil(1 << halvings)).collect();
+        StageTable { line, starts }
+    }
+
+    /// Number of stages N.
+    pub fn len(&self) -> usize {
+        self.starts.len()
+    }
+    /// A table always has at least stage 1.
+    pub fn is_empty(&self) -> bool {
+        self.starts.is_empty()
+    }
+    /// B_k for k >= 1 [bytes].
+    pub fn start(&self, k: u16) -> Bytes {
+        Bytes(self.starts[k as usize - 1])
+    }
+    /// R_k = C / 2^k; stage 0 is line rate.
+    pub fn rate(&self, k: u16) -> Rate {
+        Rate(self.line.0 >> k.min(63))
+    }
+    /// The stage of an occupancy: the last k with B_k <= q, 0 below B_1.
+    pub fn stage(&self, q: Bytes) -> u16 {
+        self.starts.partition_point(|&b| b <= q.0) as u16
+    }
+}
+
+/// The receiver half: the Message Generator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StageReceiver {
+    table: StageTable,
+    hysteresis: Bytes,
+    stage: u16,
+}
+
+impl StageReceiver {
+    /// A receiver in stage 0.
+    pub fn new(p: &Params, line: Rate) -> Self {
+        StageReceiver { table: StageTable::new(p.bm, p.b1, line), hysteresis: p.hysteresis, stage: 0 }
+    }
+}
+
+impl Receiver for StageReceiver {
+    fn on_arrival(&mut self, _now: Time, fill: &Fill, _len: Bytes) -> Option<Message> {
+        // Only a frame can raise the stage; several thresholds crossed at once give one message with the last.
+        let stage = self.table.stage(fill.bytes);
+        (stage > self.stage).then(|| {
+            self.stage = stage;
+            Message::Stage(stage)
+        })
+    }
+
+    fn on_departure(&mut self, _now: Time, fill: &Fill, _len: Bytes) -> Option<Message> {
+        let stage = self.table.stage(fill.bytes + self.hysteresis);
+        (stage < self.stage).then(|| {
+            self.stage = stage;
+            Message::Stage(stage)
+        })
+    }
+
+    fn on_wake(&mut self, _now: Time, _fill: &Fill) -> Option<Message> {
+        None
+    }
+    fn next_wake(&self) -> Option<Time> {
+        None
+    }
+    fn holds(&self, _fill: &Fill, _len: Bytes) -> bool {
+        false // every stage has a positive rate
+    }
+}
+
+/// The sender half: the Rate Adjuster with its limiter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StageSender {
+    table: StageTable,
+    limiter: RateLimiter,
+}
+
+impl StageSender {
+    /// A sender at line rate.
+    pub fn new(p: &Params, line: Rate) -> Self {
+        StageSender { table: StageTable::new(p.bm, p.b1, line), limiter: RateLimiter::new(line, p.rate_unit) }
+    }
+}
+
+impl Sender for StageSender {
+    fn gate(&self, now: Time, _len: Bytes) -> Gate {
+        self.limiter.gate(now)
+    }
+    fn on_sent(&mut self, now: Time, _len: Bytes, tx: Span) {
+        self.limiter.on_sent(now, tx);
+    }
+    fn on_message(&mut self, now: Time, message: Message) {
+        if let Message::Stage(k) = message {
+            self.limiter.set_rate(now, self.table.rate(k));
+        }
+    }
+    fn rate(&self, _now: Time) -> Rate {
+        self.limiter.rate()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const C: Rate = Rate::from_gbps(10);
+
+    fn fill(bytes: u64) -> Fill {
+        Fill { bytes: Bytes(bytes), ..Fill::default() }
+    }
+
+    /// GFC section 6.2.2: B 300 KB, B_1 281 KB, steps of 19 KB / 2^n.
+    #[test]
+    fn stage_table_of_the_simulations() {
+        let t = StageTable::new(Bytes::from_kb(300), Bytes::from_kb(281), C);
+        assert_eq!(t.start(1), Bytes(281_000));
+        assert_eq!(t.start(2), Bytes(290_500));
+        assert_eq!(t.start(3), Bytes(295_250));
+        assert_eq!(t.start(4), Bytes(297_625));
+        assert_eq!((t.rate(0), t.rate(1), t.rate(2)), (C, Rate::from_gbps(5), Rate(2_500_000_000)));
+        assert_eq!(t.stage(Bytes(280_999)), 0);
+        assert_eq!(t.stage(Bytes(281_000)), 1);
+        assert_eq!(t.stage(Bytes(290_500)), 2);
+        assert_eq!(t.stage(Bytes(300_000)) as usize, t.len());
+    }
+
+    /// N from B_N - B_(N-1) <= 8 bit with B_m - B_1 = 2 C tau: 16, 17, 18 at 10, 40, 100G. The paper prints 16, 18, 20.
+    #[test]
+    fn number_of_stages() {
+        for (two_c_tau, n) in [(18_500, 16), (56_000, 17), (131_000, 18)] {
+            let t = StageTable::new(Bytes(1_000_000), Bytes(1_000_000 - two_c_tau), C);
+            assert_eq!(t.len(), n, "{two_c_tau}");
+        }
+    }
+
+    #[test]
+    fn rising_is_immediate_and_falling_waits_for_the_hysteresis() {
+        let p = Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes(3000), rate_unit: Rate(8000) };
+        let mut r = StageReceiver::new(&p, C);
+        let len = Bytes(1500);
+        assert_eq!(r.on_arrival(Time(1), &fill(280_500), len), None);
+        assert_eq!(r.on_arrival(Time(2), &fill(282_000), len), Some(Message::Stage(1)));
+        assert_eq!(r.on_departure(Time(3), &fill(280_500), len), None);
+        assert_eq!(r.on_arrival(Time(4), &fill(282_000), len), None, "still stage 1");
+        assert_eq!(r.on_departure(Time(5), &fill(278_000), len), None, "278000 + 3000 reaches B_1");
+        assert_eq!(r.on_departure(Time(6), &fill(277_500), len), Some(Message::Stage(0)));
+        assert_eq!(r.on_arrival(Time(7), &fill(295_300), len), Some(Message::Stage(3)), "three thresholds, one message");
+    }
+
+    #[test]
+    fn without_hysteresis_both_directions_are_literal() {
+        let p = Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes::ZERO, rate_unit: Rate(8000) };
+        let mut r = StageReceiver::new(&p, C);
+        assert_eq!(r.on_arrival(Time(1), &fill(281_000), Bytes(1500)), Some(Message::Stage(1)));
+        assert_eq!(r.on_departure(Time(2), &fill(280_999), Bytes(1500)), Some(Message::Stage(0)));
+    }
+
+    #[test]
+    fn the_sender_obeys_the_stage() {
+        let p = Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes::ZERO, rate_unit: Rate(8000) };
+        let mut s = StageSender::new(&p, C);
+        s.on_message(Time::ZERO, Message::Stage(1));
+        assert_eq!(s.rate(Time::ZERO), Rate::from_gbps(5));
+        let tx = C.time_for(Bytes(1500));
+        s.on_sent(Time::ZERO, Bytes(1500), tx);
+        assert_eq!(s.gate(Time::ZERO, Bytes(1500)), Gate::Until(Time(tx.0 * 2)));
+    }
+}

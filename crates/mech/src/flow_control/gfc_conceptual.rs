@@ -1,0 +1,159 @@
+//! Conceptual Gentle Flow Control (GFC section 4.1, Figs. 4 and 5): continuous feedback, linear mapping.
+//!
+//!   R(q) = C                            q <= B_0
+//!   R(q) = C (B_m - q) / (B_m - B_0)    B_0 < q < B_m
+//!
+//! Every change of the queue is told to the sender. The messages occupy no bandwidth (the paper assumes them away
+//! too), so this is the ideal against which the two practical designs are measured.
+
+use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::{Bytes, Rate, Span, Time};
+
+use super::{Fill, Gate, Message, RateLimiter, Receiver, Sender};
+use crate::LinkFacts;
+
+/// What the file calls them.
+pub const PARAMS: &[ParamSpec] = &[
+    ParamSpec::optional("bm", Kind::Bytes, "occupancy B_m at which the rate reaches zero; default: the buffer", "GFC section 4.1: B_m = B"),
+    ParamSpec::optional("b0", Kind::Bytes, "occupancy B_0 above which the rate falls; default: B_m - 4 C tau", "GFC Theorem 4.1"),
+    ParamSpec::new("rate_unit", Kind::Rate, "8kbps", "smallest rate the limiter can hold", "GFC section 7"),
+];
+
+/// Parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// B_m [bytes].
+    pub bm: Bytes,
+    /// B_0 [bytes].
+    pub b0: Bytes,
+    /// Smallest rate [bit/s].
+    pub rate_unit: Rate,
+}
+
+impl Params {
+    /// Reads [`PARAMS`].
+    pub fn read(v: &mut dyn Values, link: &LinkFacts) -> Result<Params, ParamError> {
+        let bm = v.bytes_opt("bm")?.unwrap_or(link.buffer);
+        let b0 = v.bytes_opt("b0")?.unwrap_or(bm.saturating_sub(link.rate.bytes_in(link.tau() * 4) + Bytes(1)));
+        let p = Params { bm, b0, rate_unit: v.rate("rate_unit")? };
+        mapping_is_possible(p.bm, p.b0, link)?;
+        Ok(p)
+    }
+}
+
+/// B_0 < B_m <= buffer; shared with time-based GFC, which has the same mapping.
+pub(super) fn mapping_is_possible(bm: Bytes, b0: Bytes, link: &LinkFacts) -> Result<(), ParamError> {
+    if bm > link.buffer {
+        return Err(ParamError::new("bm", format!("B_m {bm} lies above the buffer of {}", link.buffer), "choose B_m <= buffer"));
+    }
+    if b0 >= bm {
+        return Err(ParamError::new("b0", format!("B_0 {b0} must lie below B_m {bm}"), "see `xoff plan` for the bound of the theorem"));
+    }
+    Ok(())
+}
+
+/// The linear mapping, cut off to whole bit/s.
+pub(super) fn mapped_rate(q: Bytes, b0: Bytes, bm: Bytes, line: Rate) -> Rate {
+    if q <= b0 {
+        line
+    } else {
+        let room = bm.saturating_sub(q).0 as u128;
+        Rate((line.0 as u128 * room / (bm.0 - b0.0) as u128) as u64)
+    }
+}
+
+/// The receiver half: reports every change above B_0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LevelReceiver {
+    b0: Bytes,
+    /// Was the last report above B_0? Below it nothing depends on the exact value.
+    above: bool,
+}
+
+impl LevelReceiver {
+    /// A receiver for an empty buffer.
+    pub fn new(p: &Params) -> Self {
+        LevelReceiver { b0: p.b0, above: false }
+    }
+
+    fn report(&mut self, fill: &Fill) -> Option<Message> {
+        let above = fill.bytes > self.b0;
+        let was_above = std::mem::replace(&mut self.above, above);
+        (above || was_above).then_some(Message::Level(fill.bytes))
+    }
+}
+
+impl Receiver for LevelReceiver {
+    fn on_arrival(&mut self, _now: Time, fill: &Fill, _len: Bytes) -> Option<Message> {
+        self.report(fill)
+    }
+    fn on_departure(&mut self, _now: Time, fill: &Fill, _len: Bytes) -> Option<Message> {
+        self.report(fill)
+    }
+    fn on_wake(&mut self, _now: Time, _fill: &Fill) -> Option<Message> {
+        None
+    }
+    fn next_wake(&self) -> Option<Time> {
+        None
+    }
+    fn holds(&self, _fill: &Fill, _len: Bytes) -> bool {
+        false
+    }
+}
+
+/// The sender half.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LevelSender {
+    p: Params,
+    line: Rate,
+    limiter: RateLimiter,
+}
+
+impl LevelSender {
+    /// A sender at line rate.
+    pub fn new(p: &Params, line: Rate) -> Self {
+        LevelSender { p: p.clone(), line, limiter: RateLimiter::new(line, p.rate_unit) }
+    }
+}
+
+impl Sender for LevelSender {
+    fn gate(&self, now: Time, _len: Bytes) -> Gate {
+        self.limiter.gate(now)
+    }
+    fn on_sent(&mut self, now: Time, _len: Bytes, tx: Span) {
+        self.limiter.on_sent(now, tx);
+    }
+    fn on_message(&mut self, now: Time, message: Message) {
+        if let Message::Level(q) = message {
+            self.limiter.set_rate(now, mapped_rate(q, self.p.b0, self.p.bm, self.line));
+        }
+    }
+    fn rate(&self, _now: Time) -> Rate {
+        self.limiter.rate()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const C: Rate = Rate::from_gbps(10);
+
+    /// GFC Fig. 5: B_0 50 KB, B_m 100 KB; the steady state of a 5 Gb/s drain is B_s = 75 KB.
+    #[test]
+    fn the_mapping_of_figure_5() {
+        let rate = |kb| mapped_rate(Bytes::from_kb(kb), Bytes::from_kb(50), Bytes::from_kb(100), C);
+        assert_eq!([rate(0), rate(50), rate(75), rate(100), rate(120)], [C, C, Rate::from_gbps(5), Rate::ZERO, Rate::ZERO]);
+    }
+
+    #[test]
+    fn levels_below_b0_are_not_worth_a_message() {
+        let p = Params { bm: Bytes::from_kb(100), b0: Bytes::from_kb(50), rate_unit: Rate(8000) };
+        let mut r = LevelReceiver::new(&p);
+        let at = |bytes| Fill { bytes: Bytes(bytes), ..Fill::default() };
+        assert_eq!(r.on_arrival(Time(1), &at(49_000), Bytes(1500)), None);
+        assert_eq!(r.on_arrival(Time(2), &at(50_500), Bytes(1500)), Some(Message::Level(Bytes(50_500))));
+        assert_eq!(r.on_departure(Time(3), &at(49_000), Bytes(1500)), Some(Message::Level(Bytes(49_000))), "back to line rate");
+        assert_eq!(r.on_departure(Time(4), &at(47_500), Bytes(1500)), None);
+    }
+}

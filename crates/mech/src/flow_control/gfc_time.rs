@@ -1,0 +1,166 @@
+//! Time-based Gentle Flow Control (GFC section 5.2): the credit messages of InfiniBand, another reading of them.
+//!
+//!   receiver: exactly that of credit-based flow control, one message per period T
+//!   sender:   remaining buffer -> q = B_m - remaining -> R = C (B_m - q)/(B_m - B_0) -> limiter
+//!
+//! "Remaining" has two readings. FCCL - FCTBS on arrival, as the paper writes, counts what is in flight as
+//! occupied: at rate R the queue settles R x feedback delay below (B_m + B_0)/2. The paper's measured 745 KB needs
+//! the occupancy at the time of the message, or a very short loop. Both are offered.
+
+use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::{Bytes, Rate, Span, Time};
+
+use super::cbfc::{self, BLOCK, blocks};
+use super::gfc_conceptual::{mapped_rate, mapping_is_possible};
+use super::{Gate, Message, RateLimiter, Sender};
+use crate::LinkFacts;
+
+/// What the file calls them.
+pub const PARAMS: &[ParamSpec] = &[
+    ParamSpec::optional("bm", Kind::Bytes, "occupancy B_m at which the rate reaches zero; default: the buffer", "GFC section 5.4: B_m = B"),
+    ParamSpec::optional("b0", Kind::Bytes, "occupancy B_0 above which the rate falls; default: B_m - (sqrt(tau/T) + 1)^2 C T", "GFC Theorem 5.1"),
+    ParamSpec::optional("period", Kind::Span, "time T between messages; default: the time to send 65,535 bytes", "GFC section 5.4"),
+    ParamSpec::new("remaining", Kind::Choice(&["credits", "occupancy"]), "credits", "remaining buffer: FCCL - FCTBS on arrival, or B_m minus the occupancy when the message was made", "GFC section 5.2; the second reading fits Fig. 10(b)"),
+    ParamSpec::new("rate_unit", Kind::Rate, "8kbps", "smallest rate the limiter can hold", "GFC section 7"),
+];
+
+/// Parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// B_m [bytes].
+    pub bm: Bytes,
+    /// B_0 [bytes].
+    pub b0: Bytes,
+    /// The credit messages it reuses.
+    pub credit: cbfc::Params,
+    /// Remaining buffer is taken from the occupancy at message time instead of FCCL - FCTBS.
+    pub from_occupancy: bool,
+    /// Smallest rate [bit/s].
+    pub rate_unit: Rate,
+}
+
+/// (sqrt(tau/T) + 1)^2 C T, rounded up [bytes] (GFC Theorem 5.1).
+pub fn bound(line: Rate, tau: Span, period: Span) -> Bytes {
+    let (c, tau, t) = (line.as_f64() / 8.0, tau.as_secs_f64(), period.as_secs_f64());
+    let factor = (tau / t).sqrt() + 1.0;
+    Bytes((factor * factor * c * t).ceil() as u64)
+}
+
+impl Params {
+    /// Reads [`PARAMS`].
+    pub fn read(v: &mut dyn Values, link: &LinkFacts) -> Result<Params, ParamError> {
+        let period = cbfc::read_period(v, link)?;
+        let bm = v.bytes_opt("bm")?.unwrap_or(link.buffer);
+        let b0 = match v.bytes_opt("b0")? {
+            Some(b0) => b0,
+            None => {
+                let need = bound(link.rate, link.tau(), period);
+                if need >= bm {
+                    return Err(ParamError::new("b0", format!("no default: Theorem 5.1 needs B_m - B_0 >= {need}, B_m is {bm}"), "a larger buffer, a shorter period, or an explicit b0"));
+                }
+                bm.saturating_sub(need)
+            }
+        };
+        let p = Params {
+            bm,
+            b0,
+            credit: cbfc::Params { period, buffer_blocks: link.buffer.0 / BLOCK, conformance: false },
+            from_occupancy: v.text("remaining")? == "occupancy",
+            rate_unit: v.rate("rate_unit")?,
+        };
+        mapping_is_possible(p.bm, p.b0, link)?;
+        p.credit.validate(link)?;
+        Ok(p)
+    }
+}
+
+/// The sender half. The receiver half is [`cbfc::CreditReceiver`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemainingSender {
+    p: Params,
+    line: Rate,
+    /// Total blocks sent.
+    fctbs: u64,
+    limiter: RateLimiter,
+}
+
+impl RemainingSender {
+    /// A sender at line rate.
+    pub fn new(p: &Params, line: Rate) -> Self {
+        RemainingSender { p: p.clone(), line, fctbs: 0, limiter: RateLimiter::new(line, p.rate_unit) }
+    }
+}
+
+impl Sender for RemainingSender {
+    fn gate(&self, now: Time, _len: Bytes) -> Gate {
+        self.limiter.gate(now)
+    }
+
+    fn on_sent(&mut self, now: Time, len: Bytes, tx: Span) {
+        self.fctbs += blocks(len);
+        self.limiter.on_sent(now, tx);
+    }
+
+    fn on_message(&mut self, now: Time, message: Message) {
+        if let Message::Credit(m) = message {
+            let occupied = if self.p.from_occupancy {
+                m.occupied
+            } else {
+                // More sent than credited is possible (nothing stops the sender): then nothing remains.
+                let remaining = m.fccl.saturating_sub(self.fctbs).min(self.p.credit.buffer_blocks);
+                Bytes((self.p.credit.buffer_blocks - remaining) * BLOCK)
+            };
+            self.limiter.set_rate(now, mapped_rate(occupied, self.p.b0, self.p.bm, self.line));
+        }
+    }
+
+    fn rate(&self, _now: Time) -> Rate {
+        self.limiter.rate()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow_control::cbfc::CreditLimit;
+
+    const C: Rate = Rate::from_gbps(10);
+
+    fn params(from_occupancy: bool) -> Params {
+        Params {
+            bm: Bytes(1_000_000),
+            b0: Bytes(492_000),
+            credit: cbfc::Params { period: Span(52_428_000), buffer_blocks: 15_625, conformance: false },
+            from_occupancy,
+            rate_unit: Rate(8000),
+        }
+    }
+
+    /// GFC section 5.4 with the InfiniBand tau: 140.8 / 191.4 / 271 KB (reproduction table row 0.7, within 0.5 %).
+    #[test]
+    fn the_bound_of_theorem_5_1() {
+        for (gbps, tau_ns, kb) in [(10, 11_400, 140.8), (40, 6_600, 191.4), (100, 5_640, 271.9)] {
+            let c = Rate::from_gbps(gbps);
+            let b = bound(c, Span::from_ns(tau_ns), c.time_for(Bytes(65_535))).0 as f64 / 1000.0;
+            assert!((b / kb - 1.0).abs() < 0.005, "{gbps}G: {b}");
+        }
+    }
+
+    /// The testbed's steady state: (B_m + B_0)/2 = 746 KB at 5 Gb/s.
+    #[test]
+    fn two_readings_of_remaining() {
+        // 746 KB occupied when the message was made, 64 KB more in flight when it arrives.
+        let sent_blocks = (746_000 + 64_000) / BLOCK + 1;
+        let mut m = CreditLimit { fccl: 15_625, occupied: Bytes(746_000) };
+        let mut s = RemainingSender::new(&params(true), C);
+        s.on_message(Time::ZERO, Message::Credit(m));
+        assert_eq!(s.rate(Time::ZERO), Rate::from_gbps(5));
+        let mut s = RemainingSender::new(&params(false), C);
+        s.fctbs = sent_blocks;
+        s.on_message(Time::ZERO, Message::Credit(m));
+        assert!(s.rate(Time::ZERO) < Rate(3_750_000_000), "bytes in flight count as occupied");
+        m.fccl = 0;
+        s.on_message(Time::ZERO, Message::Credit(m));
+        assert_eq!(s.rate(Time::ZERO), Rate(8000), "never zero");
+    }
+}

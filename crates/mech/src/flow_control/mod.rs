@@ -1,0 +1,92 @@
+//! Hop-by-hop flow control: the traits and the registry.
+//!
+//! ```text
+//!   upstream port                               downstream port
+//!   egress queue -> Sender.gate --- data --->  ingress buffer -> Receiver
+//!                   Sender.on_message <------- Message --------------+
+//! ```
+//!
+//! One receiver and one sender exist per link direction and priority.
+
+pub mod cbfc;
+pub mod gfc_buffer;
+pub mod gfc_conceptual;
+pub mod gfc_time;
+pub mod pfc;
+mod rate_limiter;
+mod registry;
+
+pub use rate_limiter::RateLimiter;
+pub use registry::{FlowControl, Message, REGISTRY, Rx, Tx};
+
+use xoff_units::{Bytes, Rate, Time};
+
+/// The answer to "may this frame go now?". Gates compose: the stricter wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// Yes.
+    Open,
+    /// Not before this time; no message is needed for it to open.
+    Until(Time),
+    /// Not until the peer says so.
+    Blocked,
+}
+
+impl Gate {
+    /// The stricter of two answers.
+    pub fn and(self, other: Gate) -> Gate {
+        match (self, other) {
+            (Gate::Blocked, _) | (_, Gate::Blocked) => Gate::Blocked,
+            (Gate::Until(a), Gate::Until(b)) => Gate::Until(a.max(b)),
+            (Gate::Until(t), Gate::Open) | (Gate::Open, Gate::Until(t)) => Gate::Until(t),
+            (Gate::Open, Gate::Open) => Gate::Open,
+        }
+    }
+}
+
+/// What a receiver sees of its ingress buffer, for one ingress port and one priority, after a change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fill {
+    /// Everything held from this ingress and priority [bytes].
+    pub bytes: Bytes,
+    /// The part of it that counts against a shared pool [bytes]; equals `bytes` without a pool.
+    pub shared: Bytes,
+    /// The part of it that sits in headroom [bytes].
+    pub headroom: Bytes,
+    /// Current limit on `shared` [bytes]: alpha times the free pool, or the fixed buffer size.
+    pub limit: Bytes,
+}
+
+/// The downstream half: watches one ingress buffer and speaks to the upstream port.
+pub trait Receiver {
+    /// A frame of `len` was admitted; `fill` is the state after it.
+    fn on_arrival(&mut self, now: Time, fill: &Fill, len: Bytes) -> Option<Message>;
+    /// A frame of `len` left the buffer; `fill` is the state after it.
+    fn on_departure(&mut self, now: Time, fill: &Fill, len: Bytes) -> Option<Message>;
+    /// The clock reached `now`; says something only if something is due.
+    fn on_wake(&mut self, now: Time, fill: &Fill) -> Option<Message>;
+    /// When the clock matters next; a pure question.
+    fn next_wake(&self) -> Option<Time>;
+    /// If the buffer stays exactly like this for ever, does the upstream port stay unable to send a frame of `len`?
+    /// The deadlock watch asks this; mechanisms that never stop a peer answer no.
+    fn holds(&self, fill: &Fill, len: Bytes) -> bool;
+}
+
+/// The upstream half: obeys messages and answers for one egress queue.
+pub trait Sender {
+    /// May a frame of `len` start now?
+    fn gate(&self, now: Time, len: Bytes) -> Gate;
+    /// A frame of `len` starts now and occupies the wire for `tx`.
+    fn on_sent(&mut self, now: Time, len: Bytes, tx: xoff_units::Span);
+    /// A message from the peer takes effect.
+    fn on_message(&mut self, now: Time, message: Message);
+    /// Is the queue held by the peer's word (a pause, a lack of credits), whatever timer may run?
+    fn held(&self, now: Time, len: Bytes) -> bool {
+        self.gate(now, len) == Gate::Blocked
+    }
+    /// The rate the flow control allows at this moment [bit/s]; 0 while held.
+    fn rate(&self, now: Time) -> Rate;
+}
+
+/// A named value with its unit, for probes and debuggers.
+pub type Observation = (&'static str, f64, &'static str);

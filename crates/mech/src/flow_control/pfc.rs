@@ -1,0 +1,300 @@
+//! Priority-based flow control (IEEE 802.1Q, clause 36; 802.3 Annex 31D for the timer).
+//!
+//!   occupancy -----+-------- XOFF -> Pause        XOFF + headroom <= buffer, where headroom covers
+//!                  +-- XON <-------- Resume       what is already on its way when the pause is sent
+//!
+//! A pause carries a time in quanta of 512 bit times and expires; a receiver that is still above XON repeats it
+//! at half life, so a standstill lasts. `sticky` replaces the timer by "until resumed", which is what several
+//! simulators do. Thresholds are fixed bytes or a dynamic share of the free pool (alpha = 2^n).
+
+use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::{Bytes, Rate, Span, Time};
+
+use super::{Fill, Gate, Message, Receiver, Sender};
+use crate::LinkFacts;
+
+/// What the file calls them.
+pub const PARAMS: &[ParamSpec] = &[
+    ParamSpec::new("threshold", Kind::Choice(&["static", "dynamic"]), "static", "fixed XOFF/XON, or a share alpha of the free shared pool", "802.1Q leaves it open; SONiC BUFFER_PROFILE"),
+    ParamSpec::optional("xoff", Kind::Bytes, "occupancy above which the peer is paused; default: buffer minus headroom C tau, rounded down", "GFC section 4.2: headroom is at least C tau"),
+    ParamSpec::optional("xon", Kind::Bytes, "occupancy at or below which it is resumed; default: XOFF minus 2 MTU", "GFC section 4.1, recommended interval of 2 MTU"),
+    ParamSpec::new("xon_offset", Kind::Bytes, "3000B", "dynamic only: resume when the share used is this much below the limit", "HPCC simulator: 3 KiB; SONiC xon_offset"),
+    ParamSpec::new("pause", Kind::Choice(&["quanta", "sticky"]), "quanta", "timed pause with refresh at half life, or until resumed", "802.3 Annex 31D"),
+    ParamSpec::new("quanta", Kind::Count, "65535", "pause time in units of 512 bit times at the port's rate", "802.1Q: 16-bit field"),
+];
+
+/// When to pause and when to resume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threshold {
+    /// Pause above `xoff`, resume at or below `xon` [bytes].
+    Static {
+        /// Occupancy above which the peer is told to stop.
+        xoff: Bytes,
+        /// Occupancy at or below which it may go on.
+        xon: Bytes,
+    },
+    /// Pause when headroom is in use or the shared part reaches its limit; resume when headroom is empty and the
+    /// shared part is zero or at least `xon_offset` below the limit.
+    Dynamic {
+        /// Distance to the limit at which the peer may go on [bytes].
+        xon_offset: Bytes,
+    },
+}
+
+/// Parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Thresholds.
+    pub threshold: Threshold,
+    /// Pause time in quanta; `None`: until resumed.
+    pub quanta: Option<u16>,
+}
+
+impl Params {
+    /// Reads [`PARAMS`], deriving thresholds from the link where they are not given.
+    pub fn read(v: &mut dyn Values, link: &LinkFacts) -> Result<Params, ParamError> {
+        let threshold = if v.text("threshold")? == "dynamic" {
+            Threshold::Dynamic { xon_offset: v.bytes("xon_offset")? }
+        } else {
+            let default = link.buffer.saturating_sub(link.rate.bytes_in(link.tau()) + link.mtu);
+            let xoff = v.bytes_opt("xoff")?.unwrap_or(default);
+            let xon = v.bytes_opt("xon")?.unwrap_or(xoff.saturating_sub(link.mtu * 2));
+            Threshold::Static { xoff, xon }
+        };
+        let quanta = if v.text("pause")? == "sticky" {
+            None
+        } else {
+            match v.count("quanta")? {
+                q @ 1..=65535 => Some(q as u16),
+                q => return Err(ParamError::new("quanta", format!("{q} does not fit the 16-bit field"), "expected 1 to 65535")),
+            }
+        };
+        let p = Params { threshold, quanta };
+        p.validate(link)?;
+        Ok(p)
+    }
+
+    /// Refuses what cannot work; what merely breaks a rule of thumb is left to the planner's warnings.
+    pub fn validate(&self, link: &LinkFacts) -> Result<(), ParamError> {
+        if let Threshold::Static { xoff, xon } = self.threshold {
+            if xon > xoff {
+                return Err(ParamError::new("xon", format!("XON {xon} lies above XOFF {xoff}"), "the peer would be resumed before it is paused; choose XON <= XOFF"));
+            }
+            if xoff.0 == 0 {
+                return Err(ParamError::new("xoff", format!("XOFF is 0 with a buffer of {}", link.buffer), "a larger buffer, a shorter link, or an explicit xoff"));
+            }
+            if xoff > link.buffer {
+                return Err(ParamError::new("xoff", format!("XOFF {xoff} lies above the buffer of {}", link.buffer), "frames would be lost before the first pause"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A pause in quanta; 0 resumes, [`Pause::STICKY`] holds until resumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause(pub u32);
+
+impl Pause {
+    /// Longer than the 16-bit field can say.
+    pub const STICKY: Pause = Pause(u32::MAX);
+    /// Resume at once.
+    pub const RESUME: Pause = Pause(0);
+}
+
+/// Duration of `quanta` at `rate`: 512 bit times, i.e. 64 bytes, each.
+fn duration(quanta: u32, rate: Rate) -> Span {
+    rate.time_for(Bytes(64 * quanta as u64))
+}
+
+/// The receiver half.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PfcReceiver {
+    threshold: Threshold,
+    quanta: Option<u16>,
+    line: Rate,
+    /// True from a pause to its resume.
+    pausing: bool,
+    /// When the pause has to be repeated.
+    refresh_at: Option<Time>,
+}
+
+impl PfcReceiver {
+    /// A receiver on a link of this rate.
+    pub fn new(p: &Params, line: Rate) -> Self {
+        PfcReceiver { threshold: p.threshold, quanta: p.quanta, line, pausing: false, refresh_at: None }
+    }
+
+    fn above_xoff(&self, fill: &Fill) -> bool {
+        match self.threshold {
+            Threshold::Static { xoff, .. } => fill.bytes > xoff,
+            Threshold::Dynamic { .. } => fill.headroom.0 > 0 || fill.shared >= fill.limit,
+        }
+    }
+
+    fn above_xon(&self, fill: &Fill) -> bool {
+        match self.threshold {
+            Threshold::Static { xon, .. } => fill.bytes > xon,
+            Threshold::Dynamic { xon_offset } => {
+                fill.headroom.0 > 0 || (fill.shared.0 > 0 && fill.shared + xon_offset > fill.limit)
+            }
+        }
+    }
+
+    fn pause(&mut self, now: Time) -> Option<Message> {
+        self.pausing = true;
+        Some(Message::Pfc(match self.quanta {
+            None => Pause::STICKY,
+            Some(q) => {
+                // Half life: the repeat arrives long before the peer's timer ends, whatever the link delay.
+                self.refresh_at = Some(now + duration(q as u32, self.line) / 2);
+                Pause(q as u32)
+            }
+        }))
+    }
+}
+
+impl Receiver for PfcReceiver {
+    fn on_arrival(&mut self, now: Time, fill: &Fill, _len: Bytes) -> Option<Message> {
+        if !self.pausing && self.above_xoff(fill) { self.pause(now) } else { None }
+    }
+
+    fn on_departure(&mut self, _now: Time, fill: &Fill, _len: Bytes) -> Option<Message> {
+        if !self.pausing || self.above_xon(fill) {
+            return None;
+        }
+        self.pausing = false;
+        self.refresh_at = None;
+        Some(Message::Pfc(Pause::RESUME))
+    }
+
+    fn on_wake(&mut self, now: Time, _fill: &Fill) -> Option<Message> {
+        match self.refresh_at {
+            Some(t) if t <= now => self.pause(now),
+            _ => None,
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.refresh_at
+    }
+
+    fn holds(&self, fill: &Fill, _len: Bytes) -> bool {
+        self.pausing && self.above_xon(fill)
+    }
+}
+
+/// The sender half.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PfcSender {
+    line: Rate,
+    /// End of the running pause; zero: none, never: until resumed.
+    paused_until: Time,
+}
+
+impl PfcSender {
+    /// A sender on a link of this rate.
+    pub fn new(line: Rate) -> Self {
+        PfcSender { line, paused_until: Time::ZERO }
+    }
+}
+
+impl Sender for PfcSender {
+    fn gate(&self, now: Time, _len: Bytes) -> Gate {
+        if now >= self.paused_until {
+            Gate::Open
+        } else if self.paused_until == Time::NEVER {
+            Gate::Blocked
+        } else {
+            Gate::Until(self.paused_until)
+        }
+    }
+
+    fn on_sent(&mut self, _now: Time, _len: Bytes, _tx: Span) {}
+
+    fn on_message(&mut self, now: Time, message: Message) {
+        if let Message::Pfc(pause) = message {
+            // 802.3 Annex 31D: a new time overwrites what was left of the old one; 0 clears it.
+            self.paused_until = match pause {
+                Pause::RESUME => Time::ZERO,
+                Pause::STICKY => Time::NEVER,
+                Pause(q) => now + duration(q, self.line),
+            };
+        }
+    }
+
+    fn held(&self, now: Time, _len: Bytes) -> bool {
+        now < self.paused_until
+    }
+
+    fn rate(&self, now: Time) -> Rate {
+        if now < self.paused_until { Rate::ZERO } else { self.line }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const C: Rate = Rate::from_gbps(10);
+
+    fn fill(bytes: u64) -> Fill {
+        Fill { bytes: Bytes(bytes), shared: Bytes(bytes), headroom: Bytes::ZERO, limit: Bytes(u64::MAX) }
+    }
+
+    fn fixed(xoff: u64, xon: u64, quanta: Option<u16>) -> Params {
+        Params { threshold: Threshold::Static { xoff: Bytes(xoff), xon: Bytes(xon) }, quanta }
+    }
+
+    #[test]
+    fn pauses_strictly_above_xoff_and_resumes_at_xon() {
+        let mut r = PfcReceiver::new(&fixed(80_000, 77_000, None), C);
+        let len = Bytes(1500);
+        assert_eq!(r.on_arrival(Time(1), &fill(80_000), len), None);
+        assert_eq!(r.on_arrival(Time(2), &fill(81_500), len), Some(Message::Pfc(Pause::STICKY)));
+        assert_eq!(r.on_arrival(Time(3), &fill(83_000), len), None, "one message per pause");
+        assert_eq!(r.on_departure(Time(4), &fill(78_500), len), None);
+        assert!(r.holds(&fill(78_500), len) && !r.holds(&fill(77_000), len));
+        assert_eq!(r.on_departure(Time(5), &fill(77_000), len), Some(Message::Pfc(Pause::RESUME)));
+        assert_eq!(r.on_departure(Time(6), &fill(75_500), len), None);
+    }
+
+    /// 802.3 Annex 31D: 65535 quanta of 512 bit times last 3355.392 us at 10 Gb/s.
+    #[test]
+    fn a_timed_pause_expires_and_is_refreshed_at_half_life() {
+        let mut r = PfcReceiver::new(&fixed(80_000, 77_000, Some(65_535)), C);
+        let mut s = PfcSender::new(C);
+        let m = r.on_arrival(Time::ZERO, &fill(81_500), Bytes(1500)).unwrap();
+        s.on_message(Time::from_us(1), m);
+        assert_eq!(s.gate(Time::from_us(1), Bytes(1500)), Gate::Until(Time(3_356_392_000)));
+        assert!(s.held(Time::from_us(1), Bytes(1500)));
+        let half = r.next_wake().unwrap();
+        assert_eq!(half, Time(3_355_392_000 / 2));
+        assert_eq!(r.on_wake(Time(half.0 - 1), &fill(81_500)), None, "an early wake-up is harmless");
+        assert_eq!(r.on_wake(half, &fill(81_500)), Some(Message::Pfc(Pause(65_535))));
+        s.on_message(half, Message::Pfc(Pause(65_535)));
+        assert_eq!(s.gate(half, Bytes(1)), Gate::Until(Time(half.0 + 3_355_392_000)));
+        s.on_message(half, Message::Pfc(Pause::RESUME));
+        assert_eq!(s.gate(half, Bytes(1)), Gate::Open);
+    }
+
+    #[test]
+    fn a_dynamic_threshold_follows_the_pool() {
+        let p = Params { threshold: Threshold::Dynamic { xon_offset: Bytes(3072) }, quanta: None };
+        let mut r = PfcReceiver::new(&p, C);
+        let f = |shared, headroom, limit| Fill { bytes: Bytes(shared + headroom), shared: Bytes(shared), headroom: Bytes(headroom), limit: Bytes(limit) };
+        assert_eq!(r.on_arrival(Time(1), &f(9_999, 0, 10_000), Bytes(1)), None);
+        assert_eq!(r.on_arrival(Time(2), &f(10_000, 0, 10_000), Bytes(1)), Some(Message::Pfc(Pause::STICKY)));
+        assert_eq!(r.on_departure(Time(3), &f(6_929, 0, 10_000), Bytes(1)), None);
+        assert_eq!(r.on_departure(Time(4), &f(6_928, 1, 10_000), Bytes(1)), None, "headroom in use");
+        assert_eq!(r.on_departure(Time(5), &f(6_928, 0, 10_000), Bytes(1)), Some(Message::Pfc(Pause::RESUME)));
+    }
+
+    #[test]
+    fn impossible_thresholds_are_refused() {
+        let link = LinkFacts { rate: C, delay: Span::from_us(1), mtu: Bytes(1500), buffer: Bytes::from_kb(300), processing: Span::ZERO };
+        assert_eq!(fixed(100, 200, None).validate(&link).unwrap_err().key, "xon");
+        assert_eq!(fixed(300_001, 200, None).validate(&link).unwrap_err().key, "xoff");
+        assert!(fixed(280_000, 277_000, None).validate(&link).is_ok());
+    }
+}

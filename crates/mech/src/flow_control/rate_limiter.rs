@@ -1,0 +1,124 @@
+//! The rate limiter of GFC section 5.3: after each frame a gap of (C - R)/R times its transmission time.
+//!
+//! The paper names three registers: R_l, the transmission time of the last frame; R_r, the assigned rate; R_c, a
+//! countdown. Here R_c is the instant `free_at` at which it reaches zero.
+
+use xoff_units::{Rate, Span, Time};
+
+use super::Gate;
+
+/// Enforces an assigned rate between frames of one queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RateLimiter {
+    /// Line rate C [bit/s] -- constant.
+    line: Rate,
+    /// Smallest rate the hardware can hold [bit/s] -- constant. Rates below it are raised to it.
+    unit: Rate,
+    /// Assigned rate R_r [bit/s].
+    rate: Rate,
+    /// Transmission time R_l of the last frame [ps].
+    last_tx: Span,
+    /// When the last frame left the port.
+    last_end: Time,
+    /// When the next frame may start.
+    free_at: Time,
+}
+
+impl RateLimiter {
+    /// A limiter that starts open at line rate. 8 kb/s is the unit of commodity switches (GFC section 7).
+    pub fn new(line: Rate, unit: Rate) -> Self {
+        RateLimiter { line, unit, rate: line, last_tx: Span::ZERO, last_end: Time::ZERO, free_at: Time::ZERO }
+    }
+
+    /// The assigned rate.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// May a frame start now?
+    pub fn gate(&self, now: Time) -> Gate {
+        if now >= self.free_at { Gate::Open } else { Gate::Until(self.free_at) }
+    }
+
+    /// A frame starts now and takes `tx` on the wire.
+    pub fn on_sent(&mut self, now: Time, tx: Span) {
+        self.last_tx = tx;
+        self.last_end = now + tx;
+        self.free_at = self.last_end + self.gap();
+    }
+
+    /// Assigns a new rate. A gap that is running is scaled by old/new: kept at the old rate it would make one
+    /// frame sent at 9.5 kb/s hold the queue for 1.26 s although the buffer has long drained.
+    pub fn set_rate(&mut self, now: Time, rate: Rate) {
+        let new = Rate(rate.0.clamp(self.unit.0.min(self.line.0), self.line.0));
+        let old = std::mem::replace(&mut self.rate, new);
+        if now < self.last_end {
+            // The countdown is loaded when the frame is completely sent, with the rate of that moment.
+            self.free_at = self.last_end + self.gap();
+        } else if now < self.free_at {
+            self.free_at = now + (self.free_at - now).scale_ceil(old.0, new.0);
+        }
+    }
+
+    /// R_c = (C - R_r)/R_r x R_l, rounded up.
+    fn gap(&self) -> Span {
+        self.last_tx.scale_ceil(self.line.0 - self.rate.0, self.rate.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use xoff_units::Bytes;
+
+    const C: Rate = Rate::from_gbps(10);
+    const UNIT: Rate = Rate(8_000);
+
+    /// GFC section 5.3: the long-run rate equals R_r, from 8 kb/s to C.
+    #[test]
+    fn long_run_rate_is_the_assigned_rate() {
+        let tx = C.time_for(Bytes(1500));
+        for bps in [8_000, 9_537, 152_588, 1_000_000, 1_250_000_000, 3_333_333_333, 5_000_000_000, 10_000_000_000] {
+            let mut limiter = RateLimiter::new(C, UNIT);
+            limiter.set_rate(Time::ZERO, Rate(bps));
+            let mut now = Time::ZERO;
+            for _ in 0..1000 {
+                limiter.on_sent(now, tx);
+                now = match limiter.gate(now) {
+                    Gate::Until(t) => t,
+                    _ => panic!("a frame is on the wire"),
+                };
+            }
+            let measured = Rate::of(Bytes(1500 * 1000), now - Time::ZERO).as_f64();
+            assert!((measured / bps as f64 - 1.0).abs() < 1e-3, "{bps}: {measured}");
+        }
+    }
+
+    #[test]
+    fn a_running_gap_is_scaled_when_the_rate_changes() {
+        let mut limiter = RateLimiter::new(C, UNIT);
+        limiter.set_rate(Time::ZERO, Rate::from_gbps(5));
+        limiter.on_sent(Time::ZERO, Span::from_us(1)); // ends at 1 us, gap 1 us
+        assert_eq!(limiter.gate(Time::ZERO), Gate::Until(Time::from_us(2)));
+        limiter.set_rate(Time(1_500_000), Rate(2_500_000_000)); // 0.5 us left at 5G = 1 us at 2.5G
+        assert_eq!(limiter.gate(Time(1_500_000)), Gate::Until(Time(2_500_000)));
+        limiter.set_rate(Time(1_500_000), C); // back to line rate: 0.25 us
+        assert_eq!(limiter.gate(Time(1_500_000)), Gate::Until(Time(1_750_000)));
+    }
+
+    #[test]
+    fn a_change_during_the_frame_sets_the_whole_gap() {
+        let mut limiter = RateLimiter::new(C, UNIT);
+        limiter.on_sent(Time::ZERO, Span::from_us(1));
+        assert_eq!(limiter.gate(Time::ZERO), Gate::Until(Time::from_us(1)));
+        limiter.set_rate(Time(500_000), Rate(2_500_000_000));
+        assert_eq!(limiter.gate(Time(500_000)), Gate::Until(Time::from_us(4)));
+    }
+
+    #[test]
+    fn rates_below_the_unit_are_raised_to_it() {
+        let mut limiter = RateLimiter::new(C, UNIT);
+        limiter.set_rate(Time::ZERO, Rate::ZERO);
+        assert_eq!(limiter.rate(), UNIT);
+    }
+}

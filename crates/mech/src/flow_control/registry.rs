@@ -1,0 +1,214 @@
+//! The registry: one line per mechanism in each table below, and nothing else knows their names.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use xoff_params::{ParamError, ParamSpec, Values};
+use xoff_units::{Bytes, Rate, Span, Time};
+
+use super::{Fill, Gate, Receiver, Sender, cbfc, gfc_buffer, gfc_conceptual, gfc_time, pfc};
+use crate::LinkFacts;
+
+/// What travels from a receiver to its sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// Pause or resume.
+    Pfc(pfc::Pause),
+    /// Credit limit.
+    Credit(cbfc::CreditLimit),
+    /// Stage number of the mapping function.
+    Stage(u16),
+    /// Queue length.
+    Level(Bytes),
+    /// A mechanism from outside.
+    Custom(u64),
+}
+
+impl Message {
+    /// Kind and value for tables and logs.
+    pub fn describe(&self) -> (&'static str, u64) {
+        match self {
+            Message::Pfc(pfc::Pause::RESUME) => ("resume", 0),
+            Message::Pfc(pfc::Pause(q)) => ("pause", *q as u64),
+            Message::Credit(m) => ("credit", m.fccl),
+            Message::Stage(k) => ("stage", *k as u64),
+            Message::Level(q) => ("level", q.0),
+            Message::Custom(v) => ("custom", *v),
+        }
+    }
+}
+
+/// A configured flow control, ready to make its two halves for any link.
+#[derive(Clone, Debug)]
+pub enum FlowControl {
+    /// No flow control: a full buffer drops.
+    None,
+    /// [`pfc`].
+    Pfc(pfc::Params),
+    /// [`cbfc`].
+    Cbfc(cbfc::Params),
+    /// [`gfc_conceptual`].
+    GfcConceptual(gfc_conceptual::Params),
+    /// [`gfc_buffer`].
+    GfcBuffer(gfc_buffer::Params),
+    /// [`gfc_time`].
+    GfcTime(gfc_time::Params),
+    /// A mechanism from outside this repository.
+    Custom(Arc<dyn Custom>),
+}
+
+/// What an outside mechanism implements besides its two halves.
+pub trait Custom: Debug + Send + Sync {
+    /// Both halves for one link direction and priority.
+    fn halves(&self, link: &LinkFacts) -> (Box<dyn Receiver + Send>, Box<dyn Sender + Send>);
+    /// Size of its messages on the wire [bytes]; 0: they take no bandwidth.
+    fn message_len(&self) -> Bytes;
+}
+
+/// A name, its parameters and their reader.
+pub struct Entry {
+    /// Name in files and on the command line.
+    pub name: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+    /// Declared parameters.
+    pub params: &'static [ParamSpec],
+    /// Reader.
+    pub read: fn(&mut dyn Values, &LinkFacts) -> Result<FlowControl, ParamError>,
+}
+
+/// All flow controls.
+pub const REGISTRY: &[Entry] = &[
+    Entry { name: "none", about: "no flow control; a full buffer drops", params: &[], read: |_, _| Ok(FlowControl::None) },
+    Entry { name: "pfc", about: "priority-based flow control, IEEE 802.1Q clause 36", params: pfc::PARAMS, read: |v, l| pfc::Params::read(v, l).map(FlowControl::Pfc) },
+    Entry { name: "cbfc", about: "credit-based flow control, InfiniBand 7.9", params: cbfc::PARAMS, read: |v, l| cbfc::Params::read(v, l).map(FlowControl::Cbfc) },
+    Entry { name: "gfc-conceptual", about: "Gentle Flow Control, continuous feedback", params: gfc_conceptual::PARAMS, read: |v, l| gfc_conceptual::Params::read(v, l).map(FlowControl::GfcConceptual) },
+    Entry { name: "gfc-buffer", about: "Gentle Flow Control, buffer-based (CEE)", params: gfc_buffer::PARAMS, read: |v, l| gfc_buffer::Params::read(v, l).map(FlowControl::GfcBuffer) },
+    Entry { name: "gfc-time", about: "Gentle Flow Control, time-based (InfiniBand)", params: gfc_time::PARAMS, read: |v, l| gfc_time::Params::read(v, l).map(FlowControl::GfcTime) },
+];
+
+impl FlowControl {
+    /// Both halves for a link.
+    pub fn halves(&self, link: &LinkFacts) -> (Rx, Tx) {
+        let c = link.rate;
+        match self {
+            FlowControl::None => (Rx::None, Tx::None(c)),
+            FlowControl::Pfc(p) => (Rx::Pfc(pfc::PfcReceiver::new(p, c)), Tx::Pfc(pfc::PfcSender::new(c))),
+            FlowControl::Cbfc(p) => (Rx::Credit(cbfc::CreditReceiver::new(p)), Tx::Cbfc(cbfc::CbfcSender::new(p, c))),
+            FlowControl::GfcConceptual(p) => (Rx::Level(gfc_conceptual::LevelReceiver::new(p)), Tx::Level(Box::new(gfc_conceptual::LevelSender::new(p, c)))),
+            FlowControl::GfcBuffer(p) => (Rx::Stage(Box::new(gfc_buffer::StageReceiver::new(p, c))), Tx::Stage(Box::new(gfc_buffer::StageSender::new(p, c)))),
+            FlowControl::GfcTime(p) => (Rx::Credit(cbfc::CreditReceiver::new(&p.credit)), Tx::Remaining(Box::new(gfc_time::RemainingSender::new(p, c)))),
+            FlowControl::Custom(x) => {
+                let (rx, tx) = x.halves(link);
+                (Rx::Custom(rx), Tx::Custom(tx))
+            }
+        }
+    }
+
+    /// Size of a message on the wire [bytes]: the 64 B control frame that the GFC paper counts (m = 64 B); nothing
+    /// for the conceptual design, whose messages are ideal.
+    pub fn message_len(&self) -> Bytes {
+        match self {
+            FlowControl::GfcConceptual(_) => Bytes::ZERO,
+            FlowControl::Custom(x) => x.message_len(),
+            _ => Bytes(64),
+        }
+    }
+}
+
+/// A receiver half of any kind.
+pub enum Rx {
+    /// Says nothing.
+    None,
+    /// [`pfc::PfcReceiver`].
+    Pfc(pfc::PfcReceiver),
+    /// [`cbfc::CreditReceiver`].
+    Credit(cbfc::CreditReceiver),
+    /// [`gfc_conceptual::LevelReceiver`].
+    Level(gfc_conceptual::LevelReceiver),
+    /// [`gfc_buffer::StageReceiver`].
+    Stage(Box<gfc_buffer::StageReceiver>),
+    /// From outside.
+    Custom(Box<dyn Receiver + Send>),
+}
+
+/// A sender half of any kind.
+pub enum Tx {
+    /// Always open, at this line rate.
+    None(Rate),
+    /// [`pfc::PfcSender`].
+    Pfc(pfc::PfcSender),
+    /// [`cbfc::CbfcSender`].
+    Cbfc(cbfc::CbfcSender),
+    /// [`gfc_conceptual::LevelSender`].
+    Level(Box<gfc_conceptual::LevelSender>),
+    /// [`gfc_buffer::StageSender`].
+    Stage(Box<gfc_buffer::StageSender>),
+    /// [`gfc_time::RemainingSender`].
+    Remaining(Box<gfc_time::RemainingSender>),
+    /// From outside.
+    Custom(Box<dyn Sender + Send>),
+}
+
+macro_rules! each_rx {
+    ($self:ident, $m:ident => $e:expr, $none:expr) => {
+        match $self {
+            Rx::None => $none,
+            Rx::Pfc($m) => $e,
+            Rx::Credit($m) => $e,
+            Rx::Level($m) => $e,
+            Rx::Stage($m) => $e,
+            Rx::Custom($m) => $e,
+        }
+    };
+}
+
+impl Receiver for Rx {
+    fn on_arrival(&mut self, now: Time, fill: &Fill, len: Bytes) -> Option<Message> {
+        each_rx!(self, m => m.on_arrival(now, fill, len), None)
+    }
+    fn on_departure(&mut self, now: Time, fill: &Fill, len: Bytes) -> Option<Message> {
+        each_rx!(self, m => m.on_departure(now, fill, len), None)
+    }
+    fn on_wake(&mut self, now: Time, fill: &Fill) -> Option<Message> {
+        each_rx!(self, m => m.on_wake(now, fill), None)
+    }
+    fn next_wake(&self) -> Option<Time> {
+        each_rx!(self, m => m.next_wake(), None)
+    }
+    fn holds(&self, fill: &Fill, len: Bytes) -> bool {
+        each_rx!(self, m => m.holds(fill, len), false)
+    }
+}
+
+macro_rules! each_tx {
+    ($self:ident, $m:ident => $e:expr, $line:ident => $none:expr) => {
+        match $self {
+            Tx::None($line) => $none,
+            Tx::Pfc($m) => $e,
+            Tx::Cbfc($m) => $e,
+            Tx::Level($m) => $e,
+            Tx::Stage($m) => $e,
+            Tx::Remaining($m) => $e,
+            Tx::Custom($m) => $e,
+        }
+    };
+}
+
+impl Sender for Tx {
+    fn gate(&self, now: Time, len: Bytes) -> Gate {
+        each_tx!(self, m => m.gate(now, len), _line => Gate::Open)
+    }
+    fn on_sent(&mut self, now: Time, len: Bytes, tx: Span) {
+        each_tx!(self, m => m.on_sent(now, len, tx), _line => ())
+    }
+    fn on_message(&mut self, now: Time, message: Message) {
+        each_tx!(self, m => m.on_message(now, message), _line => ())
+    }
+    fn held(&self, now: Time, len: Bytes) -> bool {
+        each_tx!(self, m => m.held(now, len), _line => false)
+    }
+    fn rate(&self, now: Time) -> Rate {
+        each_tx!(self, m => m.rate(now), line => *line)
+    }
+}

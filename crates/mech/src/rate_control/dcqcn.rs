@@ -1,0 +1,416 @@
+//! DCQCN, reaction point (SIGCOMM'15, section 3.3), in the three public variants.
+//!
+//! ```text
+//!   CNP ----> alpha, target R_T, rate R_C = R_C (1 - alpha/2)
+//!   no CNP -> alpha decays every K; timer T and byte counter B raise R_C: fast recovery, additive, hyper increase
+//! ```
+//!
+//! | | paper | ns3-rdma | HPCC simulator |
+//! |---|---|---|---|
+//! | cut | at the CNP, alpha raised after it | at the CNP, alpha raised before it | a timer looks every 4 us whether a CNP came |
+//! | alpha timer | restarted by a CNP | restarted by a CNP | free running from the first CNP |
+//! | target on cut | always the current rate | always | only after at least one increase stage |
+//! | stages | timer and bytes | timer and bytes, extra fast recovery of QCN | timer only |
+//!
+//! Rates are whole bit/s, cut off after every multiplication, as in both simulators.
+
+use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::{Bytes, Rate, Span, Time};
+
+use super::{Feedback, RateControl, Wakes};
+
+/// What the file calls them. Keys without a default take the value of the variant.
+pub const PARAMS: &[ParamSpec] = &[
+    ParamSpec::new("variant", Kind::Choice(&["paper", "ns3-rdma", "hpcc"]), "paper", "parameter set and order of steps", "SIGCOMM'15; ns3-rdma 2017; HPCC simulator 2021"),
+    ParamSpec::optional("alpha", Kind::Float, "initial alpha; paper 1, ns3-rdma 0.5, hpcc 1", "GFC section 7 uses 0.5"),
+    ParamSpec::optional("g", Kind::Float, "weight of the alpha average; 1/256", "SIGCOMM'15"),
+    ParamSpec::optional("cnp_interval", Kind::Span, "shortest time N between two CNPs of a flow; paper 50us, hpcc 0 (in every ACK)", "SIGCOMM'15"),
+    ParamSpec::optional("alpha_timer", Kind::Span, "time K without CNP after which alpha decays; paper 55us, hpcc 1us", "SIGCOMM'15"),
+    ParamSpec::optional("decrease_interval", Kind::Span, "hpcc only: how often a cut is considered; 4us", "HPCC simulator"),
+    ParamSpec::optional("increase_timer", Kind::Span, "increase timer T; paper 55us, ns3-rdma 60us, hpcc 300us", "SIGCOMM'15"),
+    ParamSpec::optional("byte_counter", Kind::Bytes, "increase byte counter B; paper 10MB, ns3-rdma 300MB", "SIGCOMM'15"),
+    ParamSpec::optional("fast_recovery", Kind::Count, "number F of fast recovery stages; paper 5, hpcc 1", "SIGCOMM'15"),
+    ParamSpec::optional("rate_ai", Kind::Rate, "additive step R_AI; 40Mbps, hpcc 20Mbps", "SIGCOMM'15"),
+    ParamSpec::optional("rate_hai", Kind::Rate, "hyper step R_HAI; 200Mbps", "ns3-rdma and HPCC configurations"),
+    ParamSpec::optional("min_rate", Kind::Rate, "floor of the rate; 100Mbps, hpcc 1Gbps", "ns3-rdma and HPCC configurations"),
+    ParamSpec::optional("clamp_target", Kind::Flag, "the target follows every cut; paper and ns3-rdma true, hpcc false", "HPCC simulator CLAMP_TARGET_RATE"),
+];
+
+/// Which order of steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// SIGCOMM'15.
+    Paper,
+    /// ns3-rdma.
+    Ns3Rdma,
+    /// The HPCC simulator.
+    Hpcc,
+}
+
+/// Parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Params {
+    /// Order of steps.
+    pub variant: Variant,
+    /// Initial alpha.
+    pub alpha: f64,
+    /// Weight of the alpha average.
+    pub g: f64,
+    /// N; zero: the CNP rides in every acknowledgement [ps].
+    pub cnp_interval: Span,
+    /// K [ps].
+    pub alpha_timer: Span,
+    /// How often a cut is considered (HPCC) [ps].
+    pub decrease_interval: Span,
+    /// T [ps].
+    pub increase_timer: Span,
+    /// B [bytes].
+    pub byte_counter: Bytes,
+    /// F.
+    pub fast_recovery: u32,
+    /// R_AI [bit/s].
+    pub rate_ai: Rate,
+    /// R_HAI [bit/s].
+    pub rate_hai: Rate,
+    /// Floor [bit/s].
+    pub min_rate: Rate,
+    /// The target follows every cut.
+    pub clamp_target: bool,
+}
+
+impl Params {
+    /// The published set of a variant.
+    pub fn of(variant: Variant) -> Params {
+        let paper = Params {
+            variant,
+            alpha: 1.0,
+            g: 1.0 / 256.0,
+            cnp_interval: Span::from_us(50),
+            alpha_timer: Span::from_us(55),
+            decrease_interval: Span::from_us(4),
+            increase_timer: Span::from_us(55),
+            byte_counter: Bytes(10_000_000),
+            fast_recovery: 5,
+            rate_ai: Rate(40_000_000),
+            rate_hai: Rate(200_000_000),
+            min_rate: Rate(100_000_000),
+            clamp_target: true,
+        };
+        match variant {
+            Variant::Paper => paper,
+            Variant::Ns3Rdma => Params { alpha: 0.5, increase_timer: Span::from_us(60), byte_counter: Bytes(300_000_000), ..paper },
+            Variant::Hpcc => Params {
+                cnp_interval: Span::ZERO,
+                alpha_timer: Span::from_us(1),
+                increase_timer: Span::from_us(300),
+                fast_recovery: 1,
+                rate_ai: Rate(20_000_000),
+                min_rate: Rate(1_000_000_000),
+                clamp_target: false,
+                ..paper
+            },
+        }
+    }
+
+    /// Reads [`PARAMS`].
+    pub fn read(v: &mut dyn Values) -> Result<Params, ParamError> {
+        let mut p = Params::of(match v.text("variant")?.as_str() {
+            "ns3-rdma" => Variant::Ns3Rdma,
+            "hpcc" => Variant::Hpcc,
+            _ => Variant::Paper,
+        });
+        macro_rules! take {
+            ($($field:ident = $get:ident),* $(,)?) => { $(if let Some(x) = v.$get(stringify!($field))? { p.$field = x; })* };
+        }
+        take!(alpha = float_opt, g = float_opt, cnp_interval = span_opt, alpha_timer = span_opt, decrease_interval = span_opt,
+              increase_timer = span_opt, byte_counter = bytes_opt, rate_ai = rate_opt, rate_hai = rate_opt, min_rate = rate_opt);
+        if let Some(f) = v.count_opt("fast_recovery")? {
+            p.fast_recovery = f as u32;
+        }
+        if v.text_opt("clamp_target")?.is_some() {
+            p.clamp_target = v.flag("clamp_target")?;
+        }
+        p.validate()?;
+        Ok(p)
+    }
+
+    /// Refuses what cannot work.
+    pub fn validate(&self) -> Result<(), ParamError> {
+        for (key, x) in [("alpha", self.alpha), ("g", self.g)] {
+            if !(0.0..=1.0).contains(&x) {
+                return Err(ParamError::new(key, format!("{x} lies outside 0 to 1"), "a weight between 0 and 1"));
+            }
+        }
+        for (key, t) in [("alpha_timer", self.alpha_timer), ("increase_timer", self.increase_timer), ("decrease_interval", self.decrease_interval)] {
+            if t.0 == 0 {
+                return Err(ParamError::new(key, "a timer of 0", "expected a time above zero"));
+            }
+        }
+        if self.min_rate.0 == 0 {
+            return Err(ParamError::new("min_rate", "a floor of 0", "a flow at rate 0 could never learn that it may go faster"));
+        }
+        if self.byte_counter.0 == 0 {
+            return Err(ParamError::new("byte_counter", "a byte counter of 0", "expected a size above zero"));
+        }
+        Ok(())
+    }
+}
+
+const ALPHA: u8 = 0;
+const DECREASE: u8 = 1;
+const INCREASE: u8 = 2;
+
+/// The reaction point of one flow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dcqcn {
+    p: Params,
+    /// Line rate of the NIC [bit/s] -- constant.
+    line: Rate,
+    /// R_C [bit/s].
+    rate: Rate,
+    /// R_T [bit/s].
+    target: Rate,
+    alpha: f64,
+    /// No CNP yet: no timer runs, the flow is at line rate.
+    untouched: bool,
+    cnp_since_alpha: bool,
+    cnp_since_decrease: bool,
+    time_stage: u32,
+    byte_stage: u32,
+    /// Bytes until the byte counter expires.
+    bytes_left: u64,
+    /// When each timer is due; a wake-up for any other time is stale.
+    due: [Time; 3],
+}
+
+impl Dcqcn {
+    /// A flow at line rate.
+    pub fn new(p: &Params, line: Rate) -> Self {
+        Dcqcn {
+            p: p.clone(),
+            line,
+            rate: line,
+            target: line,
+            alpha: p.alpha,
+            untouched: true,
+            cnp_since_alpha: false,
+            cnp_since_decrease: false,
+            time_stage: 0,
+            byte_stage: 0,
+            bytes_left: p.byte_counter.0,
+            due: [Time::NEVER; 3],
+        }
+    }
+
+    fn arm(&mut self, which: u8, at: Time, wakes: &mut Wakes) {
+        self.due[which as usize] = at;
+        wakes.arm(which, at);
+    }
+
+    fn raise_alpha(&mut self) {
+        self.alpha = (1.0 - self.p.g) * self.alpha + self.p.g;
+    }
+
+    /// R_T and R_C after a CNP, with the stages and the increase timer restarted.
+    fn cut(&mut self, now: Time, wakes: &mut Wakes) {
+        if self.p.clamp_target || self.time_stage != 0 {
+            self.target = self.rate;
+        }
+        self.rate = self.p.min_rate.max(Rate::from_f64(self.rate.as_f64() * (1.0 - self.alpha / 2.0)));
+        self.time_stage = 0;
+        self.byte_stage = 0;
+        self.bytes_left = self.p.byte_counter.0;
+        self.arm(INCREASE, now + self.p.increase_timer, wakes);
+    }
+
+    /// One increase event: fast recovery, additive or hyper increase by the stages reached.
+    fn increase(&mut self) {
+        let f = self.p.fast_recovery;
+        let (low, high) = match self.p.variant {
+            Variant::Hpcc => (self.time_stage, self.time_stage),
+            _ => (self.time_stage.min(self.byte_stage), self.time_stage.max(self.byte_stage)),
+        };
+        let step = if high < f {
+            if self.p.variant == Variant::Ns3Rdma && high == 1 && self.target.0 > 10 * self.rate.0 {
+                self.target = self.target / 8; // QCN's extra fast recovery
+            }
+            Rate::ZERO
+        } else if low > f {
+            match self.p.variant {
+                Variant::Paper => self.p.rate_hai * (low - f) as u64,
+                Variant::Ns3Rdma => self.p.rate_hai * (low - f + 1) as u64,
+                Variant::Hpcc => self.p.rate_hai,
+            }
+        } else {
+            self.p.rate_ai
+        };
+        self.target = (self.target + step).min(self.line);
+        self.rate = (self.rate / 2 + self.target / 2).min(self.line);
+    }
+}
+
+impl RateControl for Dcqcn {
+    fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    fn on_sent(&mut self, _now: Time, len: Bytes, _wakes: &mut Wakes) {
+        if self.untouched || self.p.variant == Variant::Hpcc {
+            return;
+        }
+        if self.bytes_left > len.0 {
+            self.bytes_left -= len.0;
+        } else {
+            self.bytes_left = self.p.byte_counter.0;
+            self.byte_stage += 1;
+            self.increase();
+        }
+    }
+
+    fn on_feedback(&mut self, now: Time, feedback: Feedback, wakes: &mut Wakes) {
+        let Feedback::Congestion = feedback;
+        let first = std::mem::replace(&mut self.untouched, false);
+        match self.p.variant {
+            Variant::Paper | Variant::Ns3Rdma => {
+                if self.p.variant == Variant::Ns3Rdma {
+                    self.raise_alpha();
+                }
+                self.cut(now, wakes);
+                if self.p.variant == Variant::Paper {
+                    self.raise_alpha(); // the cut uses the old alpha
+                }
+                self.arm(ALPHA, now + self.p.alpha_timer, wakes);
+            }
+            Variant::Hpcc => {
+                self.cnp_since_alpha = true;
+                self.cnp_since_decrease = true;
+                if first {
+                    self.alpha = 1.0;
+                    self.cnp_since_alpha = false;
+                    self.arm(ALPHA, now + self.p.alpha_timer, wakes);
+                    // One nanosecond later than the alpha timer, so that a cut sees the alpha of its instant.
+                    self.arm(DECREASE, now + self.p.decrease_interval + Span::from_ns(1), wakes);
+                    self.target = self.rate;
+                }
+            }
+        }
+    }
+
+    fn on_wake(&mut self, now: Time, which: u8, wakes: &mut Wakes) {
+        if self.due[which as usize] != now {
+            return;
+        }
+        match which {
+            ALPHA => {
+                self.alpha *= 1.0 - self.p.g;
+                if self.p.variant == Variant::Hpcc && std::mem::take(&mut self.cnp_since_alpha) {
+                    self.alpha += self.p.g;
+                }
+                self.arm(ALPHA, now + self.p.alpha_timer, wakes);
+            }
+            DECREASE => {
+                self.arm(DECREASE, now + self.p.decrease_interval, wakes);
+                if std::mem::take(&mut self.cnp_since_decrease) {
+                    self.cut(now, wakes);
+                }
+            }
+            _ => {
+                self.arm(INCREASE, now + self.p.increase_timer, wakes);
+                if self.p.variant == Variant::Hpcc {
+                    self.increase();
+                    self.time_stage += 1;
+                } else {
+                    self.time_stage += 1;
+                    self.increase();
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const C: Rate = Rate::from_gbps(40);
+
+    fn wake(d: &mut Dcqcn, us: u64, which: u8) {
+        d.on_wake(Time::from_us(us), which, &mut Wakes::default());
+    }
+
+    /// Hand-computed: alpha 1 halves the rate; 5 stages of fast recovery close half the distance each.
+    #[test]
+    fn paper_cut_and_fast_recovery() {
+        let mut d = Dcqcn::new(&Params::of(Variant::Paper), C);
+        let mut w = Wakes::default();
+        d.on_feedback(Time::ZERO, Feedback::Congestion, &mut w);
+        assert_eq!((d.rate(), d.target), (Rate::from_gbps(20), C));
+        assert_eq!(d.alpha, 1.0, "(1-g) 1 + g");
+        assert_eq!(w.iter().collect::<Vec<_>>(), [(INCREASE, Time::from_us(55)), (ALPHA, Time::from_us(55))]);
+        wake(&mut d, 54, INCREASE);
+        assert_eq!(d.rate(), Rate::from_gbps(20), "early wake-ups are harmless");
+        let mut want = 20_000_000_000;
+        for stage in 1..=4u64 {
+            wake(&mut d, 55 * stage, INCREASE);
+            want = want / 2 + 20_000_000_000;
+            assert_eq!(d.rate(), Rate(want), "stage {stage}");
+        }
+        wake(&mut d, 55 * 5, INCREASE); // stage 5 = F: additive, the target is at line rate already
+        assert_eq!(d.rate(), Rate(want / 2 + 20_000_000_000));
+    }
+
+    #[test]
+    fn ns3_rdma_raises_alpha_before_the_cut() {
+        let mut d = Dcqcn::new(&Params::of(Variant::Ns3Rdma), C);
+        d.on_feedback(Time::ZERO, Feedback::Congestion, &mut Wakes::default());
+        let alpha = (1.0 - 1.0 / 256.0) * 0.5 + 1.0 / 256.0;
+        assert_eq!(d.alpha, alpha);
+        assert_eq!(d.rate(), Rate::from_f64(40e9 * (1.0 - alpha / 2.0)));
+    }
+
+    /// The HPCC order: the first CNP cuts nothing; 4 us + 1 ns later the rate is halved by alpha = (1-g)^4 + g terms.
+    #[test]
+    fn hpcc_cuts_on_its_timer() {
+        let line = Rate::from_gbps(100);
+        let mut d = Dcqcn::new(&Params::of(Variant::Hpcc), line);
+        let mut w = Wakes::default();
+        d.on_feedback(Time::ZERO, Feedback::Congestion, &mut w);
+        assert_eq!(d.rate(), line);
+        assert_eq!(w.iter().collect::<Vec<_>>(), [(ALPHA, Time::from_us(1)), (DECREASE, Time(4_001_000))]);
+        let mut alpha = 1.0;
+        for us in 1..=4 {
+            wake(&mut d, us, ALPHA);
+            alpha *= 1.0 - 1.0 / 256.0;
+        }
+        assert_eq!(d.alpha, alpha);
+        d.on_wake(Time(4_001_000), DECREASE, &mut Wakes::default());
+        assert_eq!(d.rate(), Rate((100e9 * (1.0 - alpha / 2.0)) as u64));
+        assert_eq!(d.target, line, "no stage passed, no clamp");
+        let rate = d.rate();
+        d.on_wake(Time(8_001_000), DECREASE, &mut Wakes::default());
+        assert_eq!(d.rate(), rate, "no CNP since");
+        d.on_wake(Time(304_001_000), INCREASE, &mut Wakes::default());
+        assert_eq!(d.rate(), rate / 2 + line / 2);
+    }
+
+    #[test]
+    fn the_byte_counter_counts_once_touched() {
+        let mut d = Dcqcn::new(&Params { byte_counter: Bytes(3000), ..Params::of(Variant::Paper) }, C);
+        let mut w = Wakes::default();
+        d.on_sent(Time::ZERO, Bytes(1_000_000), &mut w);
+        assert_eq!(d.byte_stage, 0);
+        d.on_feedback(Time::ZERO, Feedback::Congestion, &mut w);
+        d.on_sent(Time::ZERO, Bytes(1500), &mut w);
+        d.on_sent(Time::ZERO, Bytes(1500), &mut w);
+        assert_eq!((d.byte_stage, d.rate()), (1, Rate::from_gbps(30)));
+    }
+
+    #[test]
+    fn the_floor_holds() {
+        let mut d = Dcqcn::new(&Params::of(Variant::Paper), C);
+        for _ in 0..100 {
+            d.on_feedback(Time::ZERO, Feedback::Congestion, &mut Wakes::default());
+        }
+        assert_eq!(d.rate(), Rate(100_000_000));
+    }
+}
