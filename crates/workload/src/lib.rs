@@ -1,1 +1,23 @@
-//! workload (under construction)
+//! What the hosts send: single flows, patterns, random arrivals, closed loops.
+//!
+//! ```text
+//!   [[workload]] -> generators::find(kind) -> generate(values, context) -> Generated --+
+//!   [[workload]] -> ...                                                                +-> Flows::new -> the run
+//! ```
+//!
+//! A generator reads its declared parameters, checks them against the topology and returns flows. It tosses only
+//! through [`random`], so the same seed gives the same flows on every machine, and one host's flows do not depend
+//! on the others'. Closed loops cannot be laid out in advance: [`ClosedLoop`] answers, during the run, what a host's
+//! n-th flow is, as a pure function of the seed.
+
+pub mod cdf;
+mod destinations;
+pub mod flow;
+pub mod generators;
+pub mod random;
+mod select;
+
+pub use cdf::{CdfError, SizeCdf};
+pub use flow::{Flow, Flows, Generated, UNLIMITED};
+pub use generators::closed_loop::ClosedLoop;
+pub use generators::{Context, GENERATORS, Generator};

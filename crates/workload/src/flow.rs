@@ -1,0 +1,107 @@
+//! Flows, and the flows of a whole run in their final order.
+
+use std::collections::HashMap;
+
+use xoff_topology::NodeId;
+use xoff_units::{Rate, Time};
+
+use crate::generators::closed_loop::ClosedLoop;
+
+/// Size of a flow that never ends [bytes].
+pub const UNLIMITED: u64 = u64::MAX;
+
+/// Source port of the first flow of a pair of hosts, as in HPCC's simulator.
+pub const FIRST_SRC_PORT: u16 = 10_000;
+/// Destination port unless another is given, as in HPCC's flow files.
+pub const DST_PORT: u16 = 100;
+
+/// A message from one host to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// Sending host.
+    pub src: NodeId,
+    /// Receiving host, never `src`.
+    pub dst: NodeId,
+    /// Priority, 0 to 7.
+    pub priority: u8,
+    /// Payload [bytes], at least 1; [`UNLIMITED`]: never ends.
+    pub size: u64,
+    /// When the application hands it over [ps].
+    pub start: Time,
+    /// Constant rate the application does not exceed [bit/s]; `None`: as fast as the NIC lets it.
+    pub rate: Option<Rate>,
+    /// Source port: what tells the flows of a pair apart in an ECMP hash. From a generator, 0 means "the next free
+    /// one of the pair", which [`Flows::new`] fills in.
+    pub src_port: u16,
+    /// Destination port.
+    pub dst_port: u16,
+    /// Index into [`Flows::paths`] of the path it takes; `None`: as routed.
+    pub path: Option<u32>,
+    /// Index into [`Flows::labels`]: the workload it came from.
+    pub label: u32,
+}
+
+/// What one generator hands over.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Generated {
+    /// Flows in the generator's order; `path` counts within `paths` of this part.
+    pub flows: Vec<Flow>,
+    /// Explicit paths: all nodes from source to destination.
+    pub paths: Vec<Vec<NodeId>>,
+    /// A source that is asked for flows during the run.
+    pub closed_loop: Option<ClosedLoop>,
+    /// What the user should know: one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// All flows of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Flows {
+    /// Sorted by start; equal starts in the order in which they were given. A flow's number is its index here.
+    pub flows: Vec<Flow>,
+    /// Explicit paths: all nodes from source to destination.
+    pub paths: Vec<Vec<NodeId>>,
+    /// Sources that are asked for flows during the run.
+    pub loops: Vec<ClosedLoop>,
+    /// Names of the workloads.
+    pub labels: Vec<String>,
+    /// What the user should know, with the workload's name in front.
+    pub notes: Vec<String>,
+}
+
+impl Flows {
+    /// Puts the workloads of a run together. `labels[i]` names `parts[i]`.
+    ///
+    /// Source ports left open become 10000, 10001, ... per pair of hosts in the order given, as in HPCC's simulator:
+    /// a workload added at the end changes no port before it.
+    pub fn new(labels: Vec<String>, parts: Vec<Generated>) -> Flows {
+        let mut all = Flows { labels, ..Flows::default() };
+        let mut used: HashMap<(NodeId, NodeId), u16> = HashMap::new();
+        for (i, part) in parts.into_iter().enumerate() {
+            let first_path = all.paths.len() as u32;
+            all.paths.extend(part.paths);
+            all.loops.extend(part.closed_loop);
+            let name = all.labels.get(i).map_or("", |s| s.as_str());
+            all.notes.extend(part.notes.into_iter().map(|n| format!("{name}: {n}")));
+            all.flows.extend(part.flows.into_iter().map(|mut f| {
+                f.path = f.path.map(|p| p + first_path);
+                if f.src_port == 0 {
+                    let next = used.entry((f.src, f.dst)).or_insert(0);
+                    f.src_port = src_port(*next as u64);
+                    *next = (*next + 1) % SRC_PORTS;
+                }
+                f
+            }));
+        }
+        all.flows.sort_by_key(|f| f.start);
+        all
+    }
+}
+
+/// Source ports before they start again from the first.
+const SRC_PORTS: u16 = u16::MAX - FIRST_SRC_PORT;
+
+/// Source port of the `nth` flow of a series.
+pub(crate) fn src_port(nth: u64) -> u16 {
+    FIRST_SRC_PORT + (nth % SRC_PORTS as u64) as u16
+}

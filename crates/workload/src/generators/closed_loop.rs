@@ -1,0 +1,123 @@
+//! Closed loop: each host keeps a number of flows going; when one ends, its next one starts.
+//!
+//! When a flow ends is known only during the run, but what comes next is not left to it: the n-th flow of a host is
+//! a pure function of (seed, host, n). The order in which other hosts finish cannot change it.
+
+use std::sync::Arc;
+
+use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_topology::NodeId;
+use xoff_units::{Rate, Span, Time};
+
+use super::constant_rate::late;
+use crate::destinations::Destinations;
+use crate::flow::{DST_PORT, src_port};
+use crate::random::{Purpose, entity, stream_at};
+use crate::{Context, Flow, Generated, SizeCdf, select};
+
+/// Parameters.
+pub const PARAMS: &[ParamSpec] = &[
+    select::CDF,
+    select::FIXED_SIZE,
+    select::SIZE_MAX,
+    ParamSpec::new("concurrency", Kind::Count, "1", "Flows each host keeps going.", "GFC section 6.2.3: one"),
+    select::HOSTS,
+    ParamSpec::new(
+        "different_rack",
+        Kind::Flag,
+        "true",
+        "Every destination lies in another rack than its source.",
+        "GFC section 6.2.3",
+    ),
+    select::START,
+    select::JITTER,
+    ParamSpec::optional("stop", Kind::Span, "No flow starts at or after this time; absent: the run's end decides.", ""),
+    select::RATE,
+    select::PRIORITY,
+];
+
+/// A source that is asked for a host's next flow whenever one of its flows ends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClosedLoop {
+    seed: u64,
+    label: u32,
+    priority: u8,
+    rate: Option<Rate>,
+    concurrency: u32,
+    stop: Time,
+    /// Participants with their first start, in index order.
+    hosts: Vec<(NodeId, Time)>,
+    /// Entity of each node of the topology, by node index: what the host tosses by.
+    entities: Vec<u64>,
+    dsts: Destinations,
+    sizes: Arc<SizeCdf>,
+}
+
+impl ClosedLoop {
+    /// Label of this workload: flows that carry it are the ones to follow up.
+    pub fn label(&self) -> u32 {
+        self.label
+    }
+
+    /// Flows each host keeps going.
+    pub fn concurrency(&self) -> u32 {
+        self.concurrency
+    }
+
+    /// Whether `host` takes part.
+    pub fn has(&self, host: NodeId) -> bool {
+        self.dsts.has(host)
+    }
+
+    /// Destination and size [bytes] of the `nth` flow (from 0) of `host`, which must take part: a pure function
+    /// of the seed, the host and `nth`.
+    pub fn next(&self, host: NodeId, nth: u64) -> (NodeId, u64) {
+        let mut rng = stream_at(self.seed, self.entities[host as usize], Purpose::ClosedLoop.of(self.label), nth);
+        let size = self.sizes.sample(&mut rng);
+        (self.dsts.pick(host, &mut rng), size)
+    }
+
+    /// The `nth` flow (from 0) of `host`, started at `at`; `None` from the time at which the loop stops.
+    pub fn flow(&self, host: NodeId, nth: u64, at: Time) -> Option<Flow> {
+        if at >= self.stop {
+            return None;
+        }
+        let (dst, size) = self.next(host, nth);
+        let (priority, rate, label) = (self.priority, self.rate, self.label);
+        Some(Flow { src: host, dst, priority, size, start: at, rate, src_port: src_port(nth), dst_port: DST_PORT, path: None, label })
+    }
+
+    /// The flows to begin with: those numbered 0 to `concurrency - 1` of each host.
+    pub fn initial(&self) -> impl Iterator<Item = Flow> + '_ {
+        self.hosts.iter().flat_map(move |&(host, at)| (0..self.concurrency as u64).filter_map(move |nth| self.flow(host, nth, at)))
+    }
+}
+
+/// The source; no flow in advance.
+pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamError> {
+    let mut notes = Vec::new();
+    let mut hosts = select::participants(v, cx.topo, &mut notes)?;
+    hosts.sort_unstable();
+    let concurrency = v.count("concurrency")?;
+    if !(1..=1_000_000).contains(&concurrency) {
+        return Err(ParamError::new("concurrency", format!("{concurrency} flows per host"), "expected 1 to 1000000"));
+    }
+    let (start, jitter) = (select::start(v)?, v.span("jitter")?);
+    let stop = v.span_opt("stop")?.map_or(Time::NEVER, |s: Span| Time(s.0));
+    if stop <= start {
+        return Err(ParamError::new("stop", format!("{stop} is not after the start, {start}"), "give a later time"));
+    }
+    let closed_loop = ClosedLoop {
+        seed: cx.seed,
+        label: cx.label,
+        priority: select::priority(v)?,
+        rate: select::rate(v)?,
+        concurrency: concurrency as u32,
+        stop,
+        dsts: Destinations::new(cx.topo, &hosts, v.flag("different_rack")?)?,
+        hosts: hosts.iter().map(|&h| (h, start + late(cx, h, jitter))).collect(),
+        entities: cx.topo.nodes.iter().map(|n| entity(&n.name)).collect(),
+        sizes: Arc::new(select::sizes(v, cx)?),
+    };
+    Ok(Generated { closed_loop: Some(closed_loop), notes, ..Generated::default() })
+}
