@@ -1,1 +1,18 @@
-//! scenario (under construction)
+//! Scenario files and the file formats of other simulators.
+//!
+//! ```text
+//!   scenario.toml --+-> document::Document -> Section (one per table, checked against its ParamSpecs) -> owners
+//!   --set a.b=c   --+                           |
+//!                                               +-> Resolved: every value with its origin, as TOML and as JSON
+//!   HPCC config, topology, flow files -> hpcc        size distribution -> cdf
+//! ```
+//!
+//! A reader takes text and returns either a typed value or [`Problems`]: each with file, line, column, what is
+//! wrong and what would be right. No reader stops at the first problem if it can go on, and none panics, whatever
+//! the bytes.
+
+pub mod document;
+mod problem;
+mod suggest;
+
+pub use problem::{Place, Problem, Problems, Severity, Source};

@@ -1,0 +1,316 @@
+//! Scenario documents: TOML, checked against declared keys, every value traced to its origin.
+//!
+//! ```
+//! use xoff_params::{Kind, ParamSpec, Values};
+//! use xoff_scenario::document::{Document, KindSpec, Override, SectionSpec};
+//!
+//! const COMMON: &[ParamSpec] = &[ParamSpec::new("rate", Kind::Rate, "10Gbps", "rate of every link", "section 6.1")];
+//! const RING: &[ParamSpec] = &[ParamSpec::required("switches", Kind::Count, "number of switches")];
+//! let topology = SectionSpec::once("topology", "The network.", vec![COMMON])
+//!     .kinds("kind", None, vec![KindSpec { name: "ring", doc: "Switches in a ring.", specs: vec![RING] }]);
+//!
+//! let text = "[topology]\nkind = \"ring\"\nswitches = 3\n";
+//! let settings = [Override::set("topology.rate=40Gbps").unwrap()];
+//! let doc = Document::from_text("ring.toml", text, &settings).unwrap();
+//! let mut section = doc.open(&topology);
+//! assert_eq!(section.kind(), Some("ring"));
+//! let read = section.take(|s| Ok((s.count("switches")?, s.rate("rate")?)));
+//! doc.finish().unwrap();
+//! assert_eq!(read.unwrap().0, 3);
+//! assert_eq!(doc.resolved().rows()[2].origin.to_string(), "--set topology.rate=40Gbps");
+//! ```
+
+mod resolved;
+mod schema;
+mod section;
+mod spec;
+mod tree;
+mod value;
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+pub use resolved::{Origin, Resolved, Row};
+pub use schema::schema;
+pub use section::Section;
+pub use spec::{KindSpec, Kinds, SectionSpec};
+pub use tree::Override;
+
+use crate::{Place, Problem, Problems, Source, suggest};
+use tree::{Entry, Item, Table};
+
+/// A parsed document with its settings. Sections are opened from it; it collects what is wrong and what was read.
+#[derive(Debug)]
+pub struct Document {
+    source: Arc<Source>,
+    root: Table,
+    log: RefCell<Log>,
+}
+
+/// What opening and reading left behind.
+#[derive(Debug, Default)]
+struct Log {
+    problems: Problems,
+    warnings: Problems,
+    rows: Vec<Row>,
+    /// Opened sections, with indices.
+    opened: HashSet<String>,
+    /// Those of them that are present, in order, for the resolved document.
+    present: Vec<String>,
+    /// Sections whose content cannot be judged.
+    pardoned: HashSet<String>,
+    /// Paths without indices that some owner knows.
+    known: BTreeSet<String>,
+}
+
+impl Document {
+    /// Reads a file and lays `settings` over it.
+    pub fn load(path: &Path, settings: &[Override]) -> Result<Document, Problems> {
+        Document::parse(Source::read(path)?, settings)
+    }
+
+    /// From a text; `name` stands in messages.
+    pub fn from_text(name: &str, text: &str, settings: &[Override]) -> Result<Document, Problems> {
+        Document::parse(Source::file(name, text), settings)
+    }
+
+    /// From a source.
+    pub fn parse(source: Arc<Source>, settings: &[Override]) -> Result<Document, Problems> {
+        let mut root = tree::parse(&source)?;
+        let mut problems = Problems::default();
+        for setting in settings {
+            if let Err(p) = setting.apply(&mut root) {
+                problems.push(p);
+            }
+        }
+        problems.or(Document { source, root, log: RefCell::default() })
+    }
+
+    /// The text of the file.
+    pub fn source(&self) -> &Arc<Source> {
+        &self.source
+    }
+
+    /// Says which sections exist at all, so that [`Document::finish`] can tell a section that is unknown from one
+    /// that is known but has no effect here.
+    pub fn declare(&self, sections: &[SectionSpec]) {
+        self.log.borrow_mut().known.extend(sections.iter().map(|s| s.path.to_owned()));
+    }
+
+    /// Whether the document has a section of this path.
+    pub fn has(&self, spec: &SectionSpec) -> bool {
+        !self.find(spec).is_empty() || spec.path.is_empty()
+    }
+
+    /// Opens the one section of `spec`; if the document lacks it, all values are defaults.
+    pub fn open(&self, spec: &SectionSpec) -> Section<'_> {
+        self.note(spec);
+        if spec.path.is_empty() {
+            return Section::open(self, spec, String::new(), Some(self.start()), Some(&self.root));
+        }
+        let found = self.find(spec);
+        let Some((path, entry)) = found.first() else {
+            if spec.required {
+                self.push(Problem::new(format!("missing section {}", spec.header()), spec.doc).at(self.start()));
+                // Nothing more is said about a section that is not there.
+                self.pardon(spec.path);
+            }
+            return Section::open(self, spec, spec.path.to_owned(), None, None);
+        };
+        let table = match &entry.item {
+            Item::Table(t) => Some(t),
+            _ => {
+                let hint = format!("expected one section, written {}", spec.header());
+                self.push(Problem::new(format!("'{}' is {}", spec.path, entry.describe()), hint).at(entry.key.clone()));
+                self.pardon(path);
+                None
+            }
+        };
+        Section::open(self, spec, path.clone(), Some(entry.key.clone()), table)
+    }
+
+    /// Opens the section of `spec` if the document has it.
+    pub fn open_if_present(&self, spec: &SectionSpec) -> Option<Section<'_>> {
+        self.note(spec);
+        self.has(spec).then(|| self.open(spec))
+    }
+
+    /// Opens all sections of a repeated `spec`, in the order of the file.
+    pub fn open_all(&self, spec: &SectionSpec) -> Vec<Section<'_>> {
+        self.note(spec);
+        let found = self.find(spec);
+        if found.is_empty() && spec.required {
+            self.push(Problem::new(format!("missing section {}", spec.header()), spec.doc).at(self.start()));
+        }
+        found.into_iter().flat_map(|(path, entry)| self.open_entry(spec, path, entry)).collect()
+    }
+
+    fn open_below<'d>(&'d self, spec: &SectionSpec, path: &str, table: Option<&'d Table>) -> Vec<Section<'d>> {
+        self.note(spec);
+        let entry = table.and_then(|t| t.get(spec.name()));
+        entry.map(|e| self.open_entry(spec, resolved::join(path, spec.name()), e)).unwrap_or_default()
+    }
+
+    /// Opens what stands at `path`: a list of tables, or a table if the section stands once.
+    fn open_entry<'d>(&'d self, spec: &SectionSpec, path: String, entry: &'d Entry) -> Vec<Section<'d>> {
+        match (&entry.item, spec.repeat) {
+            (Item::Table(t), false) => vec![Section::open(self, spec, path, Some(entry.key.clone()), Some(t))],
+            (Item::List(items), true) if entry.is_section() || items.is_empty() => {
+                let one = |(i, item): (usize, &'d Entry)| match &item.item {
+                    Item::Table(t) => Some(Section::open(self, spec, format!("{path}[{i}]"), Some(item.place.clone()), Some(t))),
+                    _ => None,
+                };
+                items.iter().enumerate().filter_map(one).collect()
+            }
+            _ => {
+                let hint = format!("expected {}", if spec.repeat { format!("{} in double brackets, any number of times", spec.header()) } else { spec.header() });
+                self.push(Problem::new(format!("'{}' is {}", spec.path, entry.describe()), hint).at(entry.key.clone()));
+                self.pardon(&path);
+                Vec::new()
+            }
+        }
+    }
+
+    /// All entries at the path of `spec`, with indexed paths; sections around it may be repeated.
+    fn find(&self, spec: &SectionSpec) -> Vec<(String, &Entry)> {
+        let mut around: Vec<(String, &Table)> = vec![(String::new(), &self.root)];
+        for step in spec.parent().split('.').filter(|s| !s.is_empty()) {
+            let mut next = Vec::new();
+            for (path, table) in around {
+                let path = resolved::join(&path, step);
+                match table.get(step).map(|e| &e.item) {
+                    Some(Item::Table(t)) => next.push((path, t)),
+                    Some(Item::List(items)) => next.extend(items.iter().enumerate().filter_map(|(i, e)| match &e.item {
+                        Item::Table(t) => Some((format!("{path}[{i}]"), t)),
+                        _ => None,
+                    })),
+                    _ => {}
+                }
+            }
+            around = next;
+        }
+        around.into_iter().filter_map(|(path, table)| table.get(spec.name()).map(|e| (resolved::join(&path, spec.name()), e))).collect()
+    }
+
+    /// The errors so far, as a failure: a stage that needs a sound document ends with this.
+    pub fn check(&self) -> Result<(), Problems> {
+        let mut problems = self.log.borrow().problems.clone();
+        problems.sort();
+        problems.or(())
+    }
+
+    /// Checks that nothing in the document was left unread, then everything else as [`Document::check`] does.
+    pub fn finish(&self) -> Result<(), Problems> {
+        let sound = self.log.borrow().problems.is_empty();
+        self.check_unopened(&self.root, "", "", sound);
+        self.check()
+    }
+
+    /// `path` has indices, `plain` has none.
+    fn check_unopened(&self, table: &Table, path: &str, plain: &str, sound: bool) {
+        let opened = |p: &str| self.log.borrow().opened.contains(p);
+        if self.is_pardoned(path) {
+            return;
+        }
+        for (key, entry) in &table.entries {
+            let (path, plain) = (resolved::join(path, key), resolved::join(plain, key));
+            let children: Vec<(String, &Table)> = match &entry.item {
+                Item::Table(t) => vec![(path.clone(), t)],
+                Item::List(items) if entry.is_section() => {
+                    items.iter().enumerate().filter_map(|(i, e)| if let Item::Table(t) = &e.item { Some((format!("{path}[{i}]"), t)) } else { None }).collect()
+                }
+                _ => Vec::new(),
+            };
+            if children.is_empty() {
+                if self.knows(&plain) {
+                    // An empty list of sections says that there is none; a value here would go unread.
+                    if !entry.is_empty_list() && !self.is_pardoned(&path) {
+                        let p = Problem::new(format!("'{plain}' is {}", entry.describe()), "expected a section");
+                        self.push(p.at(entry.key.clone()));
+                    }
+                    continue;
+                }
+                // Keys of an opened section were checked when it was opened.
+                let parent = path.strip_suffix(key.as_str()).map_or("", |p| p.trim_end_matches('.'));
+                if !opened(parent) {
+                    let p = Problem::new(format!("unknown key '{}'", suggest::clip(&path)), self.known_hint(&plain));
+                    self.push(p.at(entry.key.clone()));
+                }
+                continue;
+            }
+            if self.is_pardoned(&path) {
+                continue;
+            }
+            let around_known = self.log.borrow().known.iter().any(|k| k.strip_prefix(&plain).is_some_and(|rest| rest.starts_with('.')));
+            if children.iter().any(|(p, _)| opened(p)) || around_known {
+                children.iter().for_each(|(p, t)| self.check_unopened(t, p, &plain, sound));
+            } else if !self.knows(&plain) {
+                let p = Problem::new(format!("unknown section '{}'", suggest::clip(&plain)), self.known_hint(&plain));
+                self.push(p.at(entry.key.clone()));
+            } else if sound {
+                let p = Problem::new(format!("section '{plain}' has no effect in this document"), "remove it, or choose the kind it belongs to");
+                self.push(p.at(entry.key.clone()));
+            }
+        }
+    }
+
+    fn known_hint(&self, word: &str) -> String {
+        let log = self.log.borrow();
+        let known: Vec<&str> = log.known.iter().map(String::as_str).filter(|k| !k.is_empty()).collect();
+        suggest::hint(word, "known sections", &known)
+    }
+
+    /// What the user should know although the run goes on.
+    pub fn warnings(&self) -> Problems {
+        self.log.borrow().warnings.clone()
+    }
+
+    /// Everything read so far, with origins.
+    pub fn resolved(&self) -> Resolved {
+        let log = self.log.borrow();
+        Resolved::new(log.present.clone(), log.rows.clone())
+    }
+
+    /// Keeps a problem that the caller found.
+    pub fn push(&self, p: Problem) {
+        // A section may be opened twice; its problems are told once.
+        let mut log = self.log.borrow_mut();
+        if !log.problems.iter().any(|known| *known == p) {
+            log.problems.push(p);
+        }
+    }
+
+    /// Keeps a warning.
+    pub fn push_warning(&self, p: Problem) {
+        self.log.borrow_mut().warnings.push(p);
+    }
+
+    fn note(&self, spec: &SectionSpec) {
+        self.log.borrow_mut().known.insert(spec.path.to_owned());
+    }
+    fn start(&self) -> Place {
+        self.source.place(0..0)
+    }
+    fn record(&self, row: Row) {
+        self.log.borrow_mut().rows.push(row);
+    }
+    fn opened(&self, path: &str, present: bool) {
+        let mut log = self.log.borrow_mut();
+        log.opened.insert(path.to_owned());
+        if present && !path.is_empty() {
+            log.present.push(path.to_owned());
+        }
+    }
+    /// Whether some owner knows a section of this path, given without indices.
+    fn knows(&self, plain: &str) -> bool {
+        self.log.borrow().known.contains(plain)
+    }
+    fn is_pardoned(&self, path: &str) -> bool {
+        self.log.borrow().pardoned.contains(path)
+    }
+    fn pardon(&self, path: &str) {
+        self.log.borrow_mut().pardoned.insert(path.to_owned());
+    }
+}

@@ -1,0 +1,155 @@
+//! The values that took effect, each with its origin: what the manifest stores and what reproduces a run.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+use xoff_params::Kind;
+
+use super::value::to_toml;
+
+/// Where a value came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The file, at `file:line:column`.
+    File(String),
+    /// Declared by the owner of the key.
+    Default,
+    /// A setting, as it was written.
+    Override(String),
+    /// Computed from other values.
+    Derived,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::File(place) | Origin::Override(place) => f.write_str(place),
+            Origin::Default => f.write_str("default"),
+            Origin::Derived => f.write_str("derived"),
+        }
+    }
+}
+
+/// One value that took effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Section with indices, such as `topology` or `flow[0]`; empty at the top.
+    pub section: String,
+    /// Key.
+    pub key: String,
+    /// The value in text form, as used.
+    pub value: String,
+    /// Where it came from.
+    pub origin: Origin,
+    /// The authority behind a default, or the rule behind a derived value; may be empty.
+    pub source: String,
+    /// Form of the value in a file.
+    pub(super) kind: Kind,
+}
+
+impl Row {
+    /// Dotted path of the value.
+    pub fn path(&self) -> String {
+        join(&self.section, &self.key)
+    }
+}
+
+/// `section.key`, or `key` at the top.
+pub(super) fn join(section: &str, key: &str) -> String {
+    if section.is_empty() { key.to_owned() } else { format!("{section}.{key}") }
+}
+
+/// All values of a document that took effect.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resolved {
+    /// Sections in the order in which they were opened, the top first.
+    sections: Vec<String>,
+    rows: Vec<Row>,
+}
+
+impl Resolved {
+    /// Keeps the first row of each path.
+    pub(super) fn new(mut sections: Vec<String>, mut rows: Vec<Row>) -> Resolved {
+        let mut seen = HashSet::new();
+        rows.retain(|r| seen.insert((r.section.clone(), r.key.clone())));
+        let mut seen = HashSet::new();
+        sections.retain(|s| seen.insert(s.clone()));
+        Resolved { sections, rows }
+    }
+
+    /// The values, in the order in which they were read.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// For the manifest: a list of `{path, value, origin, source}`.
+    pub fn to_json(&self) -> serde_json::Value {
+        let row = |r: &Row| serde_json::json!({"path": r.path(), "value": r.value, "origin": r.origin.to_string(), "source": r.source});
+        serde_json::Value::Array(self.rows.iter().map(row).collect())
+    }
+
+    /// A scenario that says everything and reproduces the run. Derived values stand as comments: they follow from
+    /// the others again.
+    pub fn to_toml(&self) -> String {
+        let mut root = Node::default();
+        for section in &self.sections {
+            root.at(section);
+        }
+        for row in &self.rows {
+            root.at(&row.section).rows.push(row);
+        }
+        let mut out = String::new();
+        root.write("", &mut out);
+        out
+    }
+}
+
+/// A section of the written file.
+#[derive(Default)]
+struct Node<'r> {
+    rows: Vec<&'r Row>,
+    children: Vec<(String, Node<'r>)>,
+    /// Where a child stands; there may be a hundred thousand flows.
+    index: HashMap<String, usize>,
+}
+
+impl<'r> Node<'r> {
+    /// The node of a path, made if there is none. Steps keep their index, so that `flow[0]` and `flow[1]` are two.
+    fn at(&mut self, path: &str) -> &mut Node<'r> {
+        let mut node = self;
+        for step in path.split('.').filter(|s| !s.is_empty()) {
+            let i = *node.index.entry(step.to_owned()).or_insert_with(|| {
+                node.children.push((step.to_owned(), Node::default()));
+                node.children.len() - 1
+            });
+            node = &mut node.children[i].1;
+        }
+        node
+    }
+
+    fn write(&self, path: &str, out: &mut String) {
+        for row in &self.rows {
+            let comment = match (&row.origin, row.source.is_empty()) {
+                (Origin::File(_), _) => String::new(),
+                (o, true) => format!("  # {}", one_line(&o.to_string())),
+                (o, false) => format!("  # {}: {}", one_line(&o.to_string()), one_line(&row.source)),
+            };
+            let derived = if row.origin == Origin::Derived { "# " } else { "" };
+            out.push_str(&format!("{derived}{} = {}{comment}\n", row.key, to_toml(row.kind, &row.value)));
+        }
+        for (step, node) in &self.children {
+            let (name, repeat) = step.split_once('[').map_or((step.as_str(), false), |(name, _)| (name, true));
+            let path = join(path, name);
+            if !out.is_empty() {
+                out.push('\n');
+            }
+            out.push_str(&if repeat { format!("[[{path}]]\n") } else { format!("[{path}]\n") });
+            node.write(&path, out);
+        }
+    }
+}
+
+/// A comment ends at the line end.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}

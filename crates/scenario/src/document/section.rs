@@ -1,0 +1,240 @@
+//! One section of a document, opened against the keys its owner declares.
+//!
+//! Opening checks the whole section at once: unknown keys, wrong types, missing units, missing keys. Reading then
+//! records each value with its origin. An owner's own refusal (`XON above XOFF`) is located at the key.
+
+use xoff_params::{ParamError, ParamSpec, Values};
+
+use super::resolved::{Origin, Row};
+use super::spec::SectionSpec;
+use super::tree::{Entry, Table};
+use super::value::{expected, text_of};
+use super::{Document, resolved};
+use crate::{Place, Problem, suggest};
+
+/// A section, ready to be read.
+pub struct Section<'d> {
+    doc: &'d Document,
+    /// With indices: `flow[0]`.
+    path: String,
+    header: Option<Place>,
+    table: Option<&'d Table>,
+    specs: Vec<&'static ParamSpec>,
+    kind: Option<&'static str>,
+    /// Keys that were refused when the section was opened; owners cannot read them.
+    refused: Vec<&'static str>,
+    /// Nothing is said about a section whose absence has been told.
+    quiet: bool,
+}
+
+impl<'d> Section<'d> {
+    /// Checks `table` against `spec`; everything wrong goes to the document's problems.
+    pub(super) fn open(doc: &'d Document, spec: &SectionSpec, path: String, header: Option<Place>, table: Option<&'d Table>) -> Section<'d> {
+        let specs = spec.specs.iter().flat_map(|s| s.iter()).collect();
+        let quiet = doc.is_pardoned(&path);
+        let mut section = Section { doc, path, header, table, specs, kind: None, refused: Vec::new(), quiet };
+        doc.opened(&section.path, table.is_some());
+        let kind_known = section.choose_kind(spec);
+        if kind_known {
+            section.check_unknown(spec);
+        } else {
+            // Without a kind nobody can say which keys and sections belong here.
+            doc.pardon(&section.path);
+        }
+        section.check_values(kind_known);
+        section
+    }
+
+    /// Settles the kind and adds its keys; false if it cannot be settled.
+    fn choose_kind(&mut self, spec: &SectionSpec) -> bool {
+        let Some(kinds) = &spec.kinds else { return true };
+        let (name, origin) = match self.entry(kinds.key) {
+            Some(e) => match text_of(xoff_params::Kind::Text, e) {
+                Ok(name) => (name, origin_of(e)),
+                Err((what, hint)) => {
+                    self.refuse_at(e.place.clone(), kinds.key, &what, &hint);
+                    return false;
+                }
+            },
+            None => match kinds.default {
+                Some(name) => (name.to_owned(), Origin::Default),
+                None => {
+                    let hint = format!("kinds: {}", kinds.names().join(", "));
+                    self.complain(self.at_header(Problem::new(format!("missing key '{}' in {}", kinds.key, self.shown()), hint)));
+                    return false;
+                }
+            },
+        };
+        let Some(kind) = kinds.list.iter().find(|k| k.name == name) else {
+            let place = self.entry(kinds.key).map(|e| e.place.clone());
+            let p = Problem::new(format!("unknown {} '{}'", kinds.key, suggest::clip(&name)), suggest::hint(&name, "known", &kinds.names()));
+            self.complain(match place {
+                Some(place) => p.at(place),
+                None => self.at_header(p),
+            });
+            return false;
+        };
+        self.kind = Some(kind.name);
+        self.specs.extend(kind.specs.iter().flat_map(|s| s.iter()));
+        self.record(kinds.key, xoff_params::Kind::Text, name, origin, "");
+        true
+    }
+
+    fn check_unknown(&self, spec: &SectionSpec) {
+        let mut known: Vec<&str> = spec.kinds.iter().map(|k| k.key).collect();
+        known.extend(self.specs.iter().map(|s| s.key));
+        for (key, entry) in self.table.iter().flat_map(|t| &t.entries) {
+            // Sections below this one are opened, or missed, on their own.
+            if known.contains(&key.as_str()) || entry.is_section() || self.doc.knows(&resolved::join(spec.path, key)) {
+                continue;
+            }
+            let of_kind = self.kind.map(|k| format!(" of kind '{k}'")).unwrap_or_default();
+            let p = Problem::new(format!("unknown key '{}' in {}{of_kind}", suggest::clip(key), self.shown()), suggest::hint(key, "known keys", &known));
+            self.complain(p.at(entry.key.clone()));
+        }
+    }
+
+    fn check_values(&mut self, all_known: bool) {
+        for spec in self.specs.clone() {
+            match self.entry(spec.key) {
+                Some(entry) => {
+                    if let Err((what, hint)) = text_of(spec.kind, entry) {
+                        self.refuse_at(entry.place.clone(), spec.key, &what, &hint);
+                        self.refused.push(spec.key);
+                        // A table in place of a value is not a section of its own.
+                        self.doc.pardon(&resolved::join(&self.path, spec.key));
+                    }
+                }
+                None if spec.default.is_none() && !spec.optional && all_known => {
+                    let p = Problem::new(format!("missing key '{}' in {}", spec.key, self.shown()), format!("{}; expected {}", spec.doc, expected(spec.kind)));
+                    self.complain(self.at_header(p));
+                    self.refused.push(spec.key);
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn complain(&self, p: Problem) {
+        if !self.quiet {
+            self.doc.push(p);
+        }
+    }
+
+    fn entry(&self, key: &str) -> Option<&'d Entry> {
+        self.table.and_then(|t| t.get(key))
+    }
+
+    fn refuse_at(&self, place: Place, key: &str, what: &str, hint: &str) {
+        self.complain(Problem::new(format!("{key}: {what}"), hint).at(place));
+    }
+
+    /// The section as users know it.
+    fn shown(&self) -> String {
+        if self.path.is_empty() { "the top of the document".into() } else { format!("[{}]", self.path) }
+    }
+
+    /// At the section's header, or at the start of the file if the section is absent.
+    fn at_header(&self, p: Problem) -> Problem {
+        p.at(self.header.clone().unwrap_or_else(|| self.doc.start()))
+    }
+
+    fn record(&self, key: &str, kind: xoff_params::Kind, value: String, origin: Origin, source: &str) {
+        self.doc.record(Row { section: self.path.clone(), key: key.to_owned(), value, origin, source: source.to_owned(), kind });
+    }
+
+    /// The kind, if the section has kinds and names a known one.
+    pub fn kind(&self) -> Option<&'static str> {
+        self.kind
+    }
+
+    /// Path with indices, such as `topology` or `flow[0]`; empty at the top.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Whether the document contains the section.
+    pub fn present(&self) -> bool {
+        self.table.is_some()
+    }
+
+    /// Whether the file or a setting gives `key`.
+    pub fn given(&self, key: &str) -> bool {
+        self.entry(key).is_some()
+    }
+
+    /// Reads with `read`; a refusal is located at its key and kept with the document's problems.
+    pub fn take<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, ParamError>) -> Option<T> {
+        match read(self) {
+            Ok(value) => Some(value),
+            Err(e) => {
+                self.refuse(&e);
+                None
+            }
+        }
+    }
+
+    /// Keeps an owner's refusal, located at its key.
+    pub fn refuse(&self, e: &ParamError) {
+        // What was refused at opening has been told already.
+        if !self.refused.contains(&e.key.as_str()) {
+            self.complain(self.locate(e));
+        }
+    }
+
+    /// Tells the user something about `key` that does not stop the run.
+    pub fn warn(&self, e: &ParamError) {
+        self.doc.push_warning(self.locate(e).warning());
+    }
+
+    /// The place of `key`'s value, else of the section, for problems that the caller makes.
+    pub fn place(&self, key: &str) -> Place {
+        let entry = self.entry(key).map(|e| e.place.clone());
+        entry.or_else(|| self.header.clone()).unwrap_or_else(|| self.doc.start())
+    }
+
+    fn locate(&self, e: &ParamError) -> Problem {
+        let given = self.entry(&e.key).is_some();
+        let default = self.specs.iter().find(|s| s.key == e.key).and_then(|s| s.default).filter(|_| !given);
+        let note = default.map(|d| format!(" (default \"{d}\")")).unwrap_or_default();
+        let name = resolved::join(if given { "" } else { &self.path }, &e.key);
+        Problem::new(format!("{name}{note}: {}", e.what), e.hint.clone()).at(self.place(&e.key))
+    }
+
+    /// Records a value that the owner computed; `rule` says from what.
+    pub fn derived(&self, key: &str, value: impl ToString, rule: &str) {
+        let kind = self.specs.iter().find(|s| s.key == key).map_or(xoff_params::Kind::Text, |s| s.kind);
+        self.record(key, kind, value.to_string(), Origin::Derived, rule);
+    }
+
+    /// Opens the sections below this one that `spec` describes; its path must continue this one's.
+    pub fn children(&self, spec: &SectionSpec) -> Vec<Section<'d>> {
+        self.doc.open_below(spec, &self.path, self.table)
+    }
+}
+
+fn origin_of(entry: &Entry) -> Origin {
+    let at = entry.place.to_string();
+    if entry.place.source.is_setting() { Origin::Override(at) } else { Origin::File(at) }
+}
+
+impl Values for Section<'_> {
+    fn raw(&mut self, key: &str) -> Result<Option<String>, ParamError> {
+        let Some(spec) = self.specs.iter().find(|s| s.key == key).copied() else {
+            return Err(ParamError::new(key, "read but not declared", "the owner's list of keys lacks it"));
+        };
+        if self.refused.contains(&spec.key) {
+            return Err(ParamError::new(key, "refused", ""));
+        }
+        let (value, origin, source) = match (self.entry(key), spec.default) {
+            (Some(entry), _) => {
+                let value = text_of(spec.kind, entry).map_err(|(what, hint)| ParamError::new(key, what, hint))?;
+                (value, origin_of(entry), "")
+            }
+            (None, Some(default)) => (default.to_owned(), Origin::Default, spec.source),
+            (None, None) => return Ok(None),
+        };
+        self.record(key, spec.kind, value.clone(), origin, source);
+        Ok(Some(value))
+    }
+}

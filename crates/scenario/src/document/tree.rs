@@ -1,0 +1,265 @@
+//! The document as a tree in which every key and value knows its place.
+//!
+//! Settings (`--set a.b=c`) are laid over the tree before anything is read, so that they pass the same checks as the
+//! file, and a wrong one is reported at its own text.
+
+use std::sync::Arc;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::{Place, Problem, Problems, Source};
+
+/// A value.
+#[derive(Clone, Debug)]
+pub(super) enum Item {
+    Text(String),
+    /// Decimal digits, whatever the base in the file.
+    Integer(String),
+    Float(String),
+    Flag(bool),
+    Date,
+    List(Vec<Entry>),
+    Table(Table),
+}
+
+/// A value with its places.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    /// Where the key stands; in a list, where the item stands.
+    pub key: Place,
+    /// Where the value stands.
+    pub place: Place,
+    pub item: Item,
+    /// The text as written, if it comes from a setting: a shell eats quotes, so `--set name=5` may mean a text.
+    pub setting: Option<String>,
+}
+
+/// Keys and values in the order of the file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Table {
+    pub entries: Vec<(String, Entry)>,
+}
+
+impl Table {
+    pub fn get(&self, key: &str) -> Option<&Entry> {
+        self.entries.iter().find(|(k, _)| k == key).map(|(_, e)| e)
+    }
+}
+
+impl Entry {
+    /// What it is, for "found ...".
+    pub fn describe(&self) -> String {
+        match &self.item {
+            Item::Text(s) => format!("text \"{}\"", crate::suggest::clip(s)),
+            Item::Integer(s) | Item::Float(s) => format!("number {}", crate::suggest::clip(s)),
+            Item::Flag(b) => format!("{b}"),
+            Item::Date => "a date".into(),
+            Item::List(_) => "a list".into(),
+            Item::Table(_) => "a section".into(),
+        }
+    }
+
+    /// A list without items: no value, and no section either.
+    pub fn is_empty_list(&self) -> bool {
+        matches!(&self.item, Item::List(items) if items.is_empty())
+    }
+
+    /// A table, or a list of tables: something that holds keys, not a value.
+    pub fn is_section(&self) -> bool {
+        match &self.item {
+            Item::Table(_) => true,
+            Item::List(items) => !items.is_empty() && items.iter().all(|i| matches!(i.item, Item::Table(_))),
+            _ => false,
+        }
+    }
+}
+
+/// Parses a whole file.
+pub(super) fn parse(source: &Arc<Source>) -> Result<Table, Problems> {
+    let (table, errors) = DeTable::parse_recoverable(source.text());
+    let mut problems = Problems::default();
+    for e in errors {
+        // An error without a span concerns the end of the text.
+        let span = e.span().unwrap_or(source.text().len()..source.text().len());
+        // The slip most likely in a language where a number with a unit is a text deserves its own words.
+        let (what, hint) = match (e.message().contains("must be quoted"), span.is_empty()) {
+            (true, true) => ("there is no value after '='", "expected key = value"),
+            (true, false) => ("a text without quotes", "texts and numbers with units stand in quotes, such as rate = \"10Gbps\""),
+            _ => (e.message().trim(), "TOML syntax; see toml.io"),
+        };
+        problems.push(Problem::new(what, hint).at(source.place(span)));
+    }
+    problems.sort();
+    problems.or(()).map(|()| convert_table(table.get_ref(), source, 0))
+}
+
+/// `skip`: bytes that precede the text in the parser's input but not in the source.
+fn convert_table(table: &DeTable<'_>, source: &Arc<Source>, skip: usize) -> Table {
+    let mut entries: Vec<_> = table
+        .iter()
+        .map(|(k, v)| {
+            let key = place(source, k.span(), skip);
+            (k.get_ref().to_string(), convert(v, source, key, skip))
+        })
+        .collect();
+    // The parser sorts by name; problems and the resolved file follow the order of the file.
+    entries.sort_by_key(|(_, e)| e.key.span.start);
+    Table { entries }
+}
+
+fn place(source: &Arc<Source>, span: std::ops::Range<usize>, skip: usize) -> Place {
+    source.place(span.start.saturating_sub(skip)..span.end.saturating_sub(skip))
+}
+
+fn convert(value: &Spanned<DeValue<'_>>, source: &Arc<Source>, key: Place, skip: usize) -> Entry {
+    let item = match value.get_ref() {
+        DeValue::String(s) => Item::Text(s.to_string()),
+        DeValue::Integer(i) => Item::Integer(match i128::from_str_radix(i.as_str(), i.radix()) {
+            Ok(v) => v.to_string(),
+            // Too long for any integer; the range check of the key refuses it.
+            Err(_) => i.as_str().to_owned(),
+        }),
+        DeValue::Float(f) => Item::Float(f.as_str().to_owned()),
+        DeValue::Boolean(b) => Item::Flag(*b),
+        DeValue::Datetime(_) => Item::Date,
+        DeValue::Array(a) => Item::List(a.iter().map(|v| convert(v, source, place(source, v.span(), skip), skip)).collect()),
+        DeValue::Table(t) => Item::Table(convert_table(t, source, skip)),
+    };
+    Entry { key, place: place(source, value.span(), skip), item, setting: None }
+}
+
+/// A setting laid over the file: a dotted path and a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Override {
+    source: Arc<Source>,
+    /// Bytes of the source that are the path; the value follows the `=`.
+    path_len: usize,
+}
+
+impl Override {
+    /// From `path=value`, as in `--set topology.rate=40Gbps` or `--set flow[0].size=1MB`. The value is TOML, or plain
+    /// text if it is not TOML.
+    pub fn set(text: &str) -> Result<Override, Problem> {
+        Override::named("--set", text)
+    }
+
+    /// From a keyword argument: `path` and `value` in text form.
+    pub fn keyword(path: &str, value: &str) -> Result<Override, Problem> {
+        Override::named("keyword", &format!("{path}={value}"))
+    }
+
+    fn named(name: &str, text: &str) -> Result<Override, Problem> {
+        let source = Source::setting(name, text);
+        let refuse = |what: &str, span| Err(Problem::new(what, "expected path=value, such as topology.rate=40Gbps").at(source.place(span)));
+        match text.find('=') {
+            None => refuse("no '='", 0..text.len()),
+            Some(0) => refuse("no path before '='", 0..1),
+            Some(path_len) => Ok(Override { source, path_len }),
+        }
+    }
+
+    /// The steps of the path with their places: keys, and indices in brackets or as plain numbers.
+    fn steps(&self) -> Vec<(&str, Place)> {
+        let path = &self.source.text()[..self.path_len];
+        let mut steps = Vec::new();
+        let mut start = 0;
+        for (i, c) in path.char_indices().chain([(path.len(), '.')]) {
+            if matches!(c, '.' | '[' | ']') {
+                let word = path[start..i].trim();
+                // `a[0].b` has nothing between `]` and `.`.
+                if !(word.is_empty() && path[..i].ends_with(']')) {
+                    steps.push((word, self.source.place(start..i)));
+                }
+                start = i + 1;
+            }
+        }
+        steps
+    }
+
+    fn entry(&self, key: Place) -> Entry {
+        let text = &self.source.text()[self.path_len + 1..];
+        let shift = self.path_len + 1;
+        let span = self.source.place(shift..self.source.text().len());
+        let plain = || Item::Text(text.trim().to_owned());
+        // The parser wants a key: `v=` stands before the value instead of the path.
+        let document = format!("v={text}");
+        let parsed = DeTable::parse(&document).ok().filter(|t| t.get_ref().len() == 1);
+        let item = match parsed.as_ref().and_then(|t| t.get_ref().iter().next()) {
+            // A table gets no places of its own inside the setting; the whole value stands for it.
+            Some((_, v)) => convert(v, &self.source, key.clone(), 2).item,
+            None => plain(),
+        };
+        let mut entry = Entry { key, place: span, item, setting: Some(text.trim().to_owned()) };
+        shift_places(&mut entry.item, shift);
+        entry
+    }
+
+    /// Lays the setting over `root`.
+    pub(super) fn apply(&self, root: &mut Table) -> Result<(), Problem> {
+        let steps = self.steps();
+        if let Some((_, place)) = steps.iter().find(|(word, _)| word.is_empty()) {
+            let p = Problem::new("the path has an empty part", "expected dotted keys, such as topology.rate=40Gbps");
+            return Err(p.at(place.clone()));
+        }
+        descend(root, &steps, self)
+    }
+}
+
+/// Moves the places inside a setting's value behind its path.
+fn shift_places(item: &mut Item, by: usize) {
+    let shift = |p: &mut Place| *p = p.source.place(p.span.start + by..p.span.end + by);
+    let entries: Vec<&mut Entry> = match item {
+        Item::List(items) => items.iter_mut().collect(),
+        Item::Table(t) => t.entries.iter_mut().map(|(_, e)| e).collect(),
+        _ => return,
+    };
+    for e in entries {
+        shift(&mut e.key);
+        shift(&mut e.place);
+        shift_places(&mut e.item, by);
+    }
+}
+
+fn descend(table: &mut Table, steps: &[(&str, Place)], setting: &Override) -> Result<(), Problem> {
+    let ((word, place), rest) = steps.split_first().expect("a path has at least one step");
+    let found = table.entries.iter().position(|(k, _)| k == word);
+    if rest.is_empty() {
+        let entry = setting.entry(place.clone());
+        match found {
+            Some(i) => table.entries[i].1 = entry,
+            None => table.entries.push(((*word).to_owned(), entry)),
+        }
+        return Ok(());
+    }
+    let i = found.unwrap_or_else(|| {
+        let item = Item::Table(Table::default());
+        table.entries.push(((*word).to_owned(), Entry { key: place.clone(), place: place.clone(), item, setting: None }));
+        table.entries.len() - 1
+    });
+    descend_entry(&mut table.entries[i].1, word, rest, setting)
+}
+
+fn descend_entry(entry: &mut Entry, name: &str, rest: &[(&str, Place)], setting: &Override) -> Result<(), Problem> {
+    let what = entry.describe();
+    match &mut entry.item {
+        Item::Table(t) => descend(t, rest, setting),
+        Item::List(items) => {
+            let ((word, place), rest) = rest.split_first().expect("checked by the caller");
+            let count = items.len();
+            let Some(item) = word.parse::<usize>().ok().and_then(|i| items.get_mut(i)) else {
+                let hint = format!("'{name}' has {count} entries, numbered from 0, as in {name}[0]");
+                return Err(Problem::new(format!("'{word}' is not an entry of '{name}'"), hint).at(place.clone()));
+            };
+            if rest.is_empty() {
+                *item = setting.entry(place.clone());
+                return Ok(());
+            }
+            descend_entry(item, name, rest, setting)
+        }
+        _ => {
+            let place = rest[0].1.clone();
+            Err(Problem::new(format!("'{name}' is {what}, not a section"), "a dotted path leads through sections to one key").at(place))
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! From a TOML value to the text form that a key's owner reads, refusing what the key's kind does not take.
+
+use xoff_params::Kind;
+use xoff_units::{Bytes, Length, Rate, Span, UnitError};
+
+use super::tree::{Entry, Item};
+use crate::suggest;
+
+/// Why a value does not fit its key: what is wrong, what would be right.
+pub(super) type Refusal = (String, String);
+
+/// Parses `text` as the quantity of `kind`; `None` if the kind is not a quantity.
+fn quantity(kind: Kind, text: &str) -> Option<Result<(), UnitError>> {
+    Some(match kind {
+        Kind::Rate => text.parse::<Rate>().map(drop),
+        Kind::Bytes => text.parse::<Bytes>().map(drop),
+        Kind::Span => text.parse::<Span>().map(drop),
+        Kind::Length => text.parse::<Length>().map(drop),
+        _ => return None,
+    })
+}
+
+/// What a key of this kind takes, one clause.
+pub(super) fn expected(kind: Kind) -> String {
+    // Every quantity refuses the empty text, and says what it expected.
+    if let Some(Err(e)) = quantity(kind, "") {
+        return e.expected.to_owned();
+    }
+    match kind {
+        Kind::Count => "a whole number without quotes: 0, 1, 2, ...".into(),
+        Kind::Integer => "a whole number without quotes: ..., -1, 0, 1, ...".into(),
+        Kind::Float => "a number without quotes, such as 0.5".into(),
+        Kind::Flag => "true or false, without quotes".into(),
+        Kind::Choice(words) => format!("one of {}", words.iter().map(|w| format!("\"{w}\"")).collect::<Vec<_>>().join(", ")),
+        Kind::Texts => "a list of texts, such as [\"a\", \"b\"]".into(),
+        _ => "a text in quotes".into(),
+    }
+}
+
+/// The text form of `entry` for a key of `kind`.
+pub(super) fn text_of(kind: Kind, entry: &Entry) -> Result<String, Refusal> {
+    let wrong_type = || Err((format!("found {}", entry.describe()), format!("expected {}", expected(kind))));
+    // A setting may stand for a text without its quotes.
+    let text = match (&entry.item, &entry.setting) {
+        (Item::Text(s), _) => Some(s.as_str()),
+        (Item::Table(_) | Item::List(_), _) => None,
+        (_, setting) => setting.as_deref(),
+    };
+    match kind {
+        Kind::Rate | Kind::Bytes | Kind::Span | Kind::Length => match (&entry.item, text) {
+            (_, Some(text)) => match quantity(kind, text) {
+                Some(Err(e)) => Err((e.what, format!("expected {}", e.expected))),
+                _ => Ok(text.trim().to_owned()),
+            },
+            (Item::Integer(n) | Item::Float(n), None) => {
+                Err((format!("{} has no unit", suggest::clip(n)), format!("expected {}", expected(kind))))
+            }
+            _ => wrong_type(),
+        },
+        Kind::Count | Kind::Integer => match &entry.item {
+            Item::Integer(n) => whole(kind, n),
+            _ => wrong_type(),
+        },
+        Kind::Float => match &entry.item {
+            Item::Integer(n) | Item::Float(n) if n.parse::<f64>().is_ok_and(f64::is_finite) => Ok(n.clone()),
+            Item::Integer(n) | Item::Float(n) => Err((format!("{} is not a finite number", suggest::clip(n)), format!("expected {}", expected(kind)))),
+            _ => wrong_type(),
+        },
+        Kind::Flag => match entry.item {
+            Item::Flag(b) => Ok(b.to_string()),
+            _ => wrong_type(),
+        },
+        Kind::Choice(words) => match text {
+            Some(t) if words.contains(&t) => Ok(t.to_owned()),
+            Some(t) => Err((format!("unknown choice '{}'", suggest::clip(t)), suggest::hint(t, "choices", words))),
+            None => wrong_type(),
+        },
+        Kind::Text => text.map_or_else(wrong_type, |t| Ok(t.to_owned())),
+        Kind::Texts => match &entry.item {
+            Item::List(items) => list(items).map_or_else(wrong_type, Ok),
+            // `--set names=a` is a list of one.
+            Item::Text(s) if entry.setting.is_some() => Ok(s.clone()),
+            _ => wrong_type(),
+        },
+    }
+}
+
+fn whole(kind: Kind, digits: &str) -> Result<String, Refusal> {
+    let fits = match kind {
+        Kind::Count => digits.parse::<u64>().is_ok(),
+        _ => digits.parse::<i64>().is_ok(),
+    };
+    let range = if kind == Kind::Count { "0 to 2^64 - 1" } else { "-2^63 to 2^63 - 1" };
+    let out = || (format!("{} is out of range", suggest::clip(digits)), format!("expected a whole number, {range}"));
+    if fits { Ok(digits.to_owned()) } else { Err(out()) }
+}
+
+/// The items joined by line ends, the form of a list in `Values::raw`; an item with a line end would fall apart.
+fn list(items: &[Entry]) -> Option<String> {
+    let texts: Option<Vec<&str>> = items
+        .iter()
+        .map(|i| match &i.item {
+            Item::Text(s) if !s.contains('\n') => Some(s.as_str()),
+            _ => None,
+        })
+        .collect();
+    texts.map(|t| t.join("\n"))
+}
+
+/// The text form as a TOML value.
+pub(super) fn to_toml(kind: Kind, text: &str) -> String {
+    match kind {
+        Kind::Count | Kind::Integer | Kind::Flag => text.replace('_', ""),
+        // `5.` and `.5` are numbers to Rust, not to TOML.
+        Kind::Float => text.parse::<f64>().map_or_else(|_| quote(text), |v| format!("{v:?}")),
+        Kind::Texts => {
+            let items: Vec<String> = text.split('\n').filter(|s| !s.is_empty()).map(quote).collect();
+            format!("[{}]", items.join(", "))
+        }
+        _ => quote(text),
+    }
+}
+
+/// A TOML basic string.
+fn quote(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            c if c.is_control() => out.push_str(&format!("\\u{:04X}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}

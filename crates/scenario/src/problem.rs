@@ -1,0 +1,303 @@
+//! What is wrong with an input, and where.
+//!
+//! A [`Problem`] is a `miette` diagnostic with its own source text, so that the same value renders as a caret under
+//! the fault on a terminal, as one line in a log, and as the text of a Python exception.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use miette::{Diagnostic, LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
+
+/// Problems of one input that are shown; the rest is counted.
+pub const SHOWN_MAX: usize = 10;
+/// Problems of one input that are kept; a file of garbage must not fill the memory.
+const KEPT_MAX: usize = 1_000;
+
+/// A text with its name: a file, or one setting from the command line.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Source {
+    name: String,
+    text: String,
+    setting: bool,
+}
+
+impl Source {
+    /// A file that has been read already.
+    pub fn file(name: impl Into<String>, text: impl Into<String>) -> Arc<Source> {
+        Arc::new(Source { name: name.into(), text: text.into(), setting: false })
+    }
+
+    /// A setting such as `--set topology.rate=10Gbps`; `name` is where it came from, `text` the setting.
+    pub fn setting(name: impl Into<String>, text: impl Into<String>) -> Arc<Source> {
+        Arc::new(Source { name: name.into(), text: text.into(), setting: true })
+    }
+
+    /// Reads a file. A file that cannot be read or is not UTF-8 is a problem like any other.
+    pub fn read(path: &Path) -> Result<Arc<Source>, Problems> {
+        let name = path.display().to_string();
+        let bytes = std::fs::read(path).map_err(|e| {
+            let hint = match e.kind() {
+                std::io::ErrorKind::NotFound => "no such file; check the path".into(),
+                std::io::ErrorKind::IsADirectory => "this is a folder; expected a file".into(),
+                std::io::ErrorKind::PermissionDenied => "permission denied".into(),
+                _ => e.to_string(),
+            };
+            Problems::from(Problem::new(format!("cannot read '{name}'"), hint))
+        })?;
+        Source::from_bytes(name, bytes)
+    }
+
+    /// Takes the bytes of a file; they must be UTF-8.
+    pub fn from_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Result<Arc<Source>, Problems> {
+        match String::from_utf8(bytes) {
+            Ok(text) => Ok(Source::file(name, text)),
+            Err(e) => {
+                let at = e.utf8_error().valid_up_to();
+                let bad = e.as_bytes()[at];
+                let source = Source::file(name, String::from_utf8_lossy(e.as_bytes()));
+                // Up to the bad byte the lossy text has the same bytes; there it holds a replacement character.
+                let span = at..at + '\u{fffd}'.len_utf8();
+                let problem = Problem::new(format!("byte 0x{bad:02x} is not UTF-8"), "expected a text file in UTF-8");
+                Err(problem.at(source.place(span)).into())
+            }
+        }
+    }
+
+    /// The file name, or where the setting came from.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+    /// The whole text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+    /// Whether this is a setting, not a file.
+    pub fn is_setting(&self) -> bool {
+        self.setting
+    }
+
+    /// A place in this text.
+    pub fn place(self: &Arc<Self>, span: Range<usize>) -> Place {
+        let end = span.end.min(self.text.len());
+        Place { source: self.clone(), span: span.start.min(end)..end }
+    }
+
+    /// Line and column of a byte offset, both from 1; columns count characters. LF, CR LF and CR end a line.
+    pub fn position(&self, offset: usize) -> (usize, usize) {
+        let before = &self.text.as_bytes()[..offset.min(self.text.len())];
+        let (mut line, mut start) = (1, 0);
+        for (i, &b) in before.iter().enumerate() {
+            if b == b'\n' || (b == b'\r' && self.text.as_bytes().get(i + 1) != Some(&b'\n')) {
+                line += 1;
+                start = i + 1;
+            }
+        }
+        // Continuation bytes do not start a character.
+        (line, 1 + before[start..].iter().filter(|&&b| b & 0xc0 != 0x80).count())
+    }
+}
+
+impl SourceCode for Source {
+    fn read_span<'a>(&'a self, span: &SourceSpan, before: usize, after: usize) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let c = self.text.as_str().read_span(span, before, after)?;
+        Ok(Box::new(MietteSpanContents::new_named(self.name.clone(), c.data(), *c.span(), c.line(), c.column(), c.line_count())))
+    }
+}
+
+/// A range of bytes in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The text.
+    pub source: Arc<Source>,
+    /// The bytes concerned.
+    pub span: Range<usize>,
+}
+
+impl fmt::Display for Place {
+    /// `file:line:column`, or the setting as it was written.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.source.setting {
+            return write!(f, "{} {}", self.source.name, self.source.text);
+        }
+        let (line, column) = self.source.position(self.span.start);
+        write!(f, "{}:{line}:{column}", self.source.name)
+    }
+}
+
+/// Whether a problem stops the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// It does.
+    Error,
+    /// The run goes on; the user is told.
+    Warning,
+}
+
+/// One thing wrong with an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// What is wrong, one clause.
+    pub message: String,
+    /// What would be right, one clause; may be empty.
+    pub hint: String,
+    /// Where.
+    pub place: Option<Place>,
+    /// Whether it stops the run.
+    pub severity: Severity,
+}
+
+impl Problem {
+    /// An error without a place.
+    pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Problem {
+        Problem { message: message.into(), hint: hint.into(), place: None, severity: Severity::Error }
+    }
+    /// The same at `place`.
+    pub fn at(mut self, place: Place) -> Problem {
+        self.place = Some(place);
+        self
+    }
+    /// The same as a warning.
+    pub fn warning(mut self) -> Problem {
+        self.severity = Severity::Warning;
+        self
+    }
+    /// One line: `file:line:column: message (hint)`.
+    pub fn line(&self) -> String {
+        let place = self.place.as_ref().map(|p| format!("{p}: ")).unwrap_or_default();
+        let severity = if self.severity == Severity::Warning { "warning: " } else { "" };
+        let hint = if self.hint.is_empty() { String::new() } else { format!(" ({})", self.hint) };
+        format!("{place}{severity}{}{hint}", self.message)
+    }
+
+    /// Drawn for a terminal: message, file, line, the line itself with a caret, hint.
+    pub fn render(&self, color: bool) -> String {
+        use miette::{GraphicalReportHandler, GraphicalTheme};
+        let theme = if color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+        let handler = GraphicalReportHandler::new_themed(theme).with_width(110).with_links(false);
+        let mut text = String::new();
+        match handler.render_report(&mut text, self) {
+            Ok(()) if !self.on_endless_line() => text,
+            _ => format!("{}\n", self.line()),
+        }
+    }
+
+    /// Whether the line concerned is too long to be drawn.
+    fn on_endless_line(&self) -> bool {
+        let Some(place) = &self.place else { return false };
+        let text = place.source.text.as_bytes();
+        let is_break = |b: &u8| matches!(b, b'\n' | b'\r');
+        let before = text[..place.span.start].iter().rev().take_while(|b| !is_break(b)).count();
+        let after = text[place.span.start..].iter().take_while(|b| !is_break(b)).count();
+        before + after > 400
+    }
+}
+
+impl fmt::Display for Problem {
+    /// The message alone, as `miette` wants it; [`Problem::line`] has everything.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl Diagnostic for Problem {
+    fn severity(&self) -> Option<miette::Severity> {
+        Some(match self.severity {
+            Severity::Error => miette::Severity::Error,
+            Severity::Warning => miette::Severity::Warning,
+        })
+    }
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        (!self.hint.is_empty()).then(|| Box::new(&self.hint) as Box<dyn fmt::Display>)
+    }
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.place.as_ref().map(|p| &*p.source as &dyn SourceCode)
+    }
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let span = self.place.as_ref()?.span.clone();
+        let label = LabeledSpan::new_primary_with_span(Some("here".into()), (span.start, span.len()));
+        Some(Box::new(std::iter::once(label)))
+    }
+}
+
+/// What is wrong with an input; at least one problem when it stands for a failure.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Problems {
+    list: Vec<Problem>,
+    more: usize,
+}
+
+impl Problems {
+    /// Adds one.
+    pub fn push(&mut self, problem: Problem) {
+        if self.list.len() < KEPT_MAX {
+            self.list.push(problem);
+        } else {
+            self.more += 1;
+        }
+    }
+    /// Adds those of another input.
+    pub fn extend(&mut self, other: Problems) {
+        self.more += other.more;
+        other.list.into_iter().for_each(|p| self.push(p));
+    }
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.list.len() + self.more
+    }
+    /// The problems, in the order in which they were found.
+    pub fn iter(&self) -> impl Iterator<Item = &Problem> {
+        self.list.iter()
+    }
+    /// `value` if there is no problem.
+    pub fn or<T>(self, value: T) -> Result<T, Problems> {
+        if self.is_empty() { Ok(value) } else { Err(self) }
+    }
+    /// Orders them as they stand in the files, settings last.
+    pub fn sort(&mut self) {
+        self.list.sort_by_key(|p| p.place.as_ref().map(|p| (p.source.setting, p.span.start)));
+    }
+
+    /// The first ten drawn for a terminal, and how many more there are.
+    pub fn render(&self, color: bool) -> String {
+        self.join("", |p| p.render(color))
+    }
+
+    /// `one` of each of the first ten, then the number of the others.
+    fn join(&self, separator: &str, one: impl Fn(&Problem) -> String) -> String {
+        let mut parts: Vec<String> = self.list.iter().take(SHOWN_MAX).map(one).collect();
+        if self.len() > SHOWN_MAX {
+            parts.push(format!("... and {} more", self.len() - SHOWN_MAX));
+        }
+        parts.join(separator)
+    }
+}
+
+impl From<Problem> for Problems {
+    fn from(p: Problem) -> Problems {
+        Problems { list: vec![p], more: 0 }
+    }
+}
+
+impl fmt::Display for Problems {
+    /// One line each: `file:line:column: message (hint)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.join("\n", Problem::line))
+    }
+}
+
+impl std::error::Error for Problems {}
+
+/// For callers who print with `miette`.
+impl Diagnostic for Problems {
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
+        Some(Box::new(self.list.iter().take(SHOWN_MAX).map(|p| p as &dyn Diagnostic)))
+    }
+}
