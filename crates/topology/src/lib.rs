@@ -1,5 +1,15 @@
-//! Network graphs: nodes, ports and links; builders for the usual fabrics; routing.
+//! Network graphs: nodes, ports and links; builders for the usual fabrics; failures; routing.
+//!
+//! ```text
+//!   builders -> Topology -> failures -> Routes ------+-> candidate ports of (node, destination)
+//!                                       ExplicitPaths +-> the port of (path, node)
+//!                                       Choice ------+-> one port for a flow
+//! ```
 
+pub mod builders;
+pub mod failures;
 pub mod graph;
+pub mod routing;
 
 pub use graph::{Link, LinkId, Node, NodeId, NodeKind, Port, Topology};
+pub use routing::{Choice, EcmpHash, ExplicitPaths, FlowKey, Order, Paths, Routes, Routing, trace_path};

@@ -1,0 +1,67 @@
+//! Which way frames go.
+//!
+//! [`Routes`] says which egress ports lead from a node towards a host; [`Choice`] picks one of them for a flow; the
+//! usual pairs of the two have names ([`Routing`]). [`ExplicitPaths`] fixes the whole path of a flow instead.
+//! Nothing here changes while a run goes on: after a failure, build the routes anew.
+
+mod explicit;
+mod groups;
+mod hash;
+mod routes;
+mod search;
+mod trace;
+
+pub use explicit::{ExplicitPaths, PathId};
+pub use hash::{Choice, EcmpHash, FlowKey, hpcc_ip};
+pub use routes::{Order, Paths, Routes, Towards};
+pub use trace::trace_path;
+
+use xoff_params::{Kind, ParamError, ParamSpec};
+
+/// A routing rule: which paths count, how the candidates of a node are ordered, which one a flow takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Routing {
+    /// Which paths count.
+    pub paths: Paths,
+    /// Order of the candidates.
+    pub order: Order,
+    /// Which candidate a flow takes.
+    pub choice: Choice,
+}
+
+impl Routing {
+    /// The names that [`Routing::named`] knows.
+    pub const NAMES: &'static [&'static str] = &["ecmp", "lowest-id", "per-destination", "up-down"];
+
+    /// The declaration of the key that takes one of [`Routing::NAMES`].
+    pub const PARAM: ParamSpec = ParamSpec::new(
+        "routing",
+        Kind::Choice(Routing::NAMES),
+        "ecmp",
+        "ecmp: hashed over the shortest paths; lowest-id: the shortest path through the next hop of the lowest number; \
+         per-destination: one shortest path per node and destination; up-down: hashed over paths that never turn up again",
+        "GFC section 6.2.2 (shortest path first; the rule among equal ones is not given)",
+    );
+
+    /// The rule of this name; `seed` enters the hashes.
+    pub fn named(name: &str, seed: u64) -> Result<Routing, ParamError> {
+        let hashed = Choice::Hashed(EcmpHash::Native { seed });
+        let (paths, order, choice) = match name {
+            "ecmp" => (Paths::Shortest, Order::AscendingPort, hashed),
+            "lowest-id" => (Paths::Shortest, Order::AscendingPeerId, Choice::First),
+            "per-destination" => (Paths::Shortest, Order::AscendingPort, Choice::PerDestination { seed }),
+            "up-down" => (Paths::UpDown, Order::AscendingPort, hashed),
+            _ => return Err(ParamError::new("routing", format!("'{name}' is not a routing rule"), format!("expected one of {}", Routing::NAMES.join(", ")))),
+        };
+        Ok(Routing { paths, order, choice })
+    }
+
+    /// The rule of the HPCC simulator: shortest paths, its order of next hops, its hash.
+    pub const HPCC: Routing =
+        Routing { paths: Paths::Shortest, order: Order::DescendingPeerId, choice: Choice::Hashed(EcmpHash::Hpcc) };
+
+    /// The routes of this rule over the links that are up.
+    pub fn routes(&self, topology: &crate::Topology) -> Routes {
+        Routes::build(topology, self.paths, self.order)
+    }
+}
