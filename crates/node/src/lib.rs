@@ -1,1 +1,67 @@
-//! node (under construction)
+//! Switch and NIC as sans-IO state machines.
+//!
+//! ```text
+//!  frame in -> ingress: buffer + Receiver -> route -> egress queue: Detector -> Gate(Sender) -> wire
+//!                  +- control frame to the upstream peer
+//! ```
+//!
+//! A node takes `(now, input)` and asks an [`Env`] for everything it cannot do itself: put a frame on a wire, be
+//! called again later, look up a route, toss a coin. It owns no clock, no socket and no file, and it names no
+//! mechanism: laws come as the traits of the mechanism crate.
+
+mod buffer;
+mod control;
+mod discipline;
+mod env;
+mod frame;
+mod nic;
+mod port;
+mod scheduler;
+mod switch;
+
+pub use buffer::{Buffer, BufferPolicy, SharedPool};
+pub use control::{ControlDelay, Delay};
+pub use discipline::{Discipline, DisciplineKind};
+pub use env::{Call, Drop, Env, Note};
+pub use frame::{Frame, FrameId, FrameKind, FrameList, FrameStore, NIL};
+pub use nic::{FlowStart, Nic, NicConfig, Transport};
+pub use port::{Hold, Port};
+pub use scheduler::{Scheduler, SchedulerKind};
+pub use switch::{Occupant, Switch, SwitchConfig};
+
+/// The priorities in use, as dense class numbers.
+///
+/// A run that uses priorities 3 and 5 has two classes; columns per class stay short. Class order is priority order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Classes {
+    priorities: Vec<u8>,
+}
+
+impl Classes {
+    /// From the priorities in use, each 0 to 7; duplicates are fine. No priority at all becomes priority 0.
+    pub fn new(used: impl IntoIterator<Item = u8>) -> Self {
+        let mut priorities: Vec<u8> = used.into_iter().filter(|&p| p < 8).collect();
+        priorities.sort_unstable();
+        priorities.dedup();
+        if priorities.is_empty() {
+            priorities.push(0);
+        }
+        Classes { priorities }
+    }
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.priorities.len()
+    }
+    /// Never true; here for clippy's peace.
+    pub fn is_empty(&self) -> bool {
+        self.priorities.is_empty()
+    }
+    /// The priority of a class.
+    pub fn priority(&self, class: usize) -> u8 {
+        self.priorities[class]
+    }
+    /// The class of a priority in use.
+    pub fn class(&self, priority: u8) -> Option<u8> {
+        self.priorities.iter().position(|&p| p == priority).map(|c| c as u8)
+    }
+}

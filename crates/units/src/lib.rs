@@ -12,3 +12,6 @@ mod quantity;
 
 pub use parse::UnitError;
 pub use quantity::{Bytes, Length, Rate, Span, Time};
+
+mod wire_clock;
+pub use wire_clock::{WireClock, seconds_to_ns};

@@ -25,6 +25,28 @@ pub enum Message {
 }
 
 impl Message {
+    /// Packed into a tag and two words, for stores that keep frames small.
+    pub fn to_words(self) -> (u8, u64, u64) {
+        match self {
+            Message::Pfc(p) => (0, p.0 as u64, 0),
+            Message::Credit(m) => (1, m.fccl, m.occupied.0),
+            Message::Stage(k) => (2, k as u64, 0),
+            Message::Level(q) => (3, q.0, 0),
+            Message::Custom(v) => (4, v, 0),
+        }
+    }
+
+    /// The inverse of [`Message::to_words`].
+    pub fn from_words(tag: u8, a: u64, b: u64) -> Message {
+        match tag {
+            0 => Message::Pfc(pfc::Pause(a as u32)),
+            1 => Message::Credit(cbfc::CreditLimit { fccl: a, occupied: Bytes(b) }),
+            2 => Message::Stage(a as u16),
+            3 => Message::Level(Bytes(a)),
+            _ => Message::Custom(a),
+        }
+    }
+
     /// Kind and value for tables and logs.
     pub fn describe(&self) -> (&'static str, u64) {
         match self {

@@ -1,0 +1,187 @@
+//! What a node asks of the world around it.
+
+use xoff_mech::flow_control::Message;
+use xoff_units::{Rate, Span, Time};
+
+use crate::frame::{Frame, FrameId, FrameKind, FrameStore};
+
+/// A call that a node wants at a later time. Early, late or repeated calls do no harm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// Try to send again from this port.
+    Wake {
+        /// Port.
+        port: u16,
+    },
+    /// The receiver half of this port and class wants to look at the clock.
+    Receiver {
+        /// Port.
+        port: u16,
+        /// Class.
+        class: u8,
+    },
+    /// A received control message takes effect.
+    Apply {
+        /// Port.
+        port: u16,
+    },
+    /// A control message leaves its generator.
+    Emit {
+        /// Port.
+        port: u16,
+    },
+    /// A timer of a flow's rate control.
+    FlowTimer {
+        /// The flow's place in its NIC.
+        slot: u32,
+        /// Which timer.
+        which: u8,
+    },
+}
+
+/// Why a frame was dropped. A correctly dimensioned lossless network never does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drop {
+    /// The ingress buffer had no room.
+    BufferFull,
+    /// No route to the destination.
+    NoRoute,
+}
+
+/// What happened inside a node, for probes, checkers and flow accounting.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Note {
+    /// A frame entered (`arrived`) or left a switch: what its ingress and its egress queue hold now [bytes].
+    Queue {
+        /// Ingress port.
+        in_port: u16,
+        /// Egress port.
+        out_port: u16,
+        /// Class.
+        class: u8,
+        /// Held from this ingress and class [bytes].
+        ingress: u64,
+        /// Waiting for this egress and class [bytes].
+        egress: u64,
+    },
+    /// A flow control message was put on the wire or handed over.
+    MessageSent {
+        /// Port.
+        port: u16,
+        /// Class.
+        class: u8,
+        /// Content.
+        message: Message,
+    },
+    /// A flow control message arrived.
+    MessageReceived {
+        /// Port.
+        port: u16,
+        /// Class.
+        class: u8,
+        /// Content.
+        message: Message,
+    },
+    /// The rate that flow control allows changed [bit/s].
+    AllowedRate {
+        /// Port.
+        port: u16,
+        /// Class.
+        class: u8,
+        /// Rate; 0 while stopped.
+        rate: Rate,
+    },
+    /// A flow's own rate changed [bit/s].
+    FlowRate {
+        /// Flow.
+        flow: u32,
+        /// Rate.
+        rate: Rate,
+    },
+    /// A frame was marked at an egress port.
+    Marked {
+        /// Port.
+        port: u16,
+        /// Class.
+        class: u8,
+        /// Flow of the frame.
+        flow: u32,
+    },
+    /// A frame was dropped.
+    Dropped {
+        /// Ingress port.
+        port: u16,
+        /// Class.
+        class: u8,
+        /// Flow.
+        flow: u32,
+        /// Length [bytes].
+        len: u32,
+        /// Why.
+        why: Drop,
+    },
+    /// Payload of a flow left its source for the first time or again.
+    Sent {
+        /// Flow.
+        flow: u32,
+        /// Payload [bytes].
+        payload: u32,
+    },
+    /// The last payload byte of a flow was put on the wire.
+    AllSent {
+        /// Flow.
+        flow: u32,
+    },
+    /// Payload arrived in order at its destination.
+    Delivered {
+        /// Flow.
+        flow: u32,
+        /// Payload [bytes].
+        payload: u32,
+        /// The flow is complete at the destination.
+        complete: bool,
+    },
+    /// A frame arrived at its destination out of order.
+    OutOfOrder {
+        /// Flow.
+        flow: u32,
+        /// Bytes expected next.
+        expected: u64,
+        /// Offset it carried.
+        got: u64,
+    },
+    /// The source knows that everything has arrived (last acknowledgement).
+    Acknowledged {
+        /// Flow.
+        flow: u32,
+    },
+}
+
+/// The world around a node. The simulator implements it with an event queue, a real switch with sockets.
+pub trait Env {
+    /// All frames.
+    fn frames(&mut self) -> &mut FrameStore;
+    /// The frame starts now on this port's wire and occupies it for `tx`; the node is told when the wire is free
+    /// (`on_wire_free`), the peer gets the frame after `tx` and the propagation delay.
+    fn transmit(&mut self, node: u32, port: u16, frame: FrameId, tx: Span);
+    /// Hands an ideal control message to the peer after the propagation delay, without using the wire.
+    fn hand_over(&mut self, node: u32, port: u16, frame: FrameId);
+    /// The node wants to be called at `at`.
+    fn call_at(&mut self, node: u32, at: Time, call: Call);
+    /// Egress port for a frame at this node.
+    fn route(&mut self, node: u32, frame: &Frame) -> Option<u16>;
+    /// A random number in [0, 1) from the stream of this port.
+    fn coin(&mut self, node: u32, port: u16) -> f64;
+    /// Something happened.
+    fn note(&mut self, node: u32, now: Time, note: Note);
+
+    /// Frees a frame that reached its end.
+    fn discard(&mut self, frame: FrameId) -> Frame {
+        self.frames().remove(frame)
+    }
+}
+
+/// True for frames that carry no flow data and may be sent by hosts at any time.
+pub(crate) fn is_feedback(kind: FrameKind) -> bool {
+    matches!(kind, FrameKind::Ack | FrameKind::Nack | FrameKind::Notification)
+}

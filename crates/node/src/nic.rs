@@ -1,0 +1,506 @@
+//! The host's network interface: flows as queue pairs, acknowledgements, pacing, rate control, and the same port
+//! with the same flow control halves as a switch.
+
+use rustc_hash::FxHashMap;
+use xoff_mech::LinkFacts;
+use xoff_mech::detection::Mark;
+use xoff_mech::flow_control::{Fill, FlowControl, Gate};
+use xoff_mech::rate_control::{AnyRateControl, Feedback, Notification, NotificationPoint, RateControl, RateControlKind, Wakes};
+use xoff_units::{Bytes, Rate, Span, Time, WireClock};
+
+use crate::control::ControlDelay;
+use crate::env::{Call, Env, Note, is_feedback};
+use crate::frame::{Frame, FrameId, FrameKind, FrameList, FrameStore};
+use crate::port::{Hold, Port};
+
+/// How a flow learns that its data arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// It does not: a flow is over for its source when its last byte is on the wire.
+    None,
+    /// Cumulative acknowledgements, go-back-N after a gap.
+    Acks {
+        /// Length of an acknowledgement on the wire [bytes].
+        ack_len: u32,
+        /// Class of acknowledgements; `None`: that of the data.
+        class: Option<u8>,
+        /// At the source, acknowledgements ignore every pause (they still obey it in switches).
+        never_paused: bool,
+        /// Acknowledge from this many bytes on; 1: every frame.
+        interval: u64,
+        /// Chunk of go-back-0; also acknowledged at its multiples [bytes].
+        chunk: u64,
+        /// After a gap, go back to the start of the chunk.
+        back_to_zero: bool,
+        /// Shortest distance between two reports of the same gap [ps].
+        nack_interval: Span,
+    },
+}
+
+/// How a NIC is built.
+#[derive(Clone, Debug)]
+pub struct NicConfig {
+    /// Flow control of its link.
+    pub flow_control: FlowControl,
+    /// Facts of its link.
+    pub link: LinkFacts,
+    /// Delays of control messages.
+    pub control_delay: ControlDelay,
+    /// Number of classes.
+    pub classes: usize,
+    /// Rounding of transmission times.
+    pub clock: WireClock,
+    /// Length of control frames [bytes]; `None`: what the flow control says.
+    pub message_len: Option<Bytes>,
+    /// Largest payload of a frame [bytes].
+    pub payload_max: u32,
+    /// Bytes on the wire around the payload.
+    pub header: u32,
+    /// Acknowledgements.
+    pub transport: Transport,
+    /// Rate control of every flow.
+    pub rate_control: RateControlKind,
+    /// Bytes in flight per flow; `None`: unlimited.
+    pub window: Option<u64>,
+    /// The window shrinks with the rate.
+    pub window_follows_rate: bool,
+    /// The rate control's rate paces frames; off: only line rate does.
+    pub rate_bound: bool,
+    /// A pending wake-up is never replaced by an earlier one, as in the HPCC simulator.
+    pub keeps_first_wake: bool,
+}
+
+/// A flow that begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowStart {
+    /// Number of the flow.
+    pub flow: u32,
+    /// Destination node.
+    pub dst: u32,
+    /// Priority class.
+    pub class: u8,
+    /// Payload [bytes]; `u64::MAX`: endless.
+    pub size: u64,
+    /// Rate at which the application produces it [bit/s]; `None`: as fast as it goes.
+    pub app_rate: Option<Rate>,
+    /// Window of this flow [bytes]; overrides the NIC's.
+    pub window: Option<u64>,
+}
+
+/// The sending side of a flow.
+struct Sending {
+    start: FlowStart,
+    /// Next byte to send.
+    next: u64,
+    /// First byte not acknowledged.
+    acked: u64,
+    /// Not before this time.
+    available: Time,
+    rate_control: Option<AnyRateControl>,
+    window: Option<u64>,
+    done: bool,
+}
+
+/// The receiving side of a flow.
+#[derive(Clone, Copy, Default)]
+struct Receiving {
+    expected: u64,
+    notification: NotificationPoint,
+    nack_after: Time,
+    nacked: u64,
+}
+
+/// A NIC with one port.
+pub struct Nic {
+    node: u32,
+    c: NicConfig,
+    port: Port,
+    flows: Vec<Sending>,
+    /// Places of the flows that take turns, in order of their start.
+    turns: Vec<u32>,
+    /// Position in `turns` that was served last.
+    last: usize,
+    slots: FxHashMap<u32, u32>,
+    receiving: FxHashMap<u32, Receiving>,
+    /// Acknowledgements and notifications that wait.
+    feedback: FrameList,
+}
+
+impl Nic {
+    /// A NIC without flows.
+    pub fn new(node: u32, c: NicConfig) -> Self {
+        let len = c.message_len.unwrap_or(c.flow_control.message_len());
+        Nic {
+            node,
+            port: Port::new(&c.flow_control, &c.link, c.classes, c.clock, len),
+            c,
+            flows: Vec::new(),
+            turns: Vec::new(),
+            last: 0,
+            slots: FxHashMap::default(),
+            receiving: FxHashMap::default(),
+            feedback: FrameList::default(),
+        }
+    }
+
+    /// Arms the first timers.
+    pub fn start(&mut self, env: &mut impl Env) {
+        self.port.start(self.node, 0, env);
+    }
+
+    /// The port.
+    pub fn port(&self) -> &Port {
+        &self.port
+    }
+
+    /// A flow begins.
+    pub fn start_flow(&mut self, now: Time, start: FlowStart, env: &mut impl Env) {
+        let slot = self.flows.len() as u32;
+        self.flows.push(Sending {
+            start,
+            next: 0,
+            acked: 0,
+            available: now,
+            rate_control: self.c.rate_control.reaction_point(self.c.link.rate),
+            window: start.window.or(self.c.window),
+            done: false,
+        });
+        self.slots.insert(start.flow, slot);
+        self.turns.push(slot);
+        self.try_send(now, env);
+    }
+
+    /// A frame arrived.
+    pub fn on_frame(&mut self, now: Time, id: FrameId, env: &mut impl Env) {
+        let frame = env.discard(id);
+        match frame.kind {
+            FrameKind::Control => {
+                if self.port.hear(now, self.node, 0, frame.class, frame.message(), &self.c.control_delay, env) {
+                    self.try_send(now, env);
+                }
+                return;
+            }
+            FrameKind::Data => self.on_data(now, &frame, env),
+            FrameKind::Ack | FrameKind::Nack => self.on_ack(now, &frame, env),
+            FrameKind::Notification => self.on_congestion(now, frame.flow, env),
+        }
+        // A host's memory is not modelled: the frame enters and leaves its buffer in one instant. The receiver half
+        // still has to count it, or credits would run out.
+        let (class, len) = (frame.class, frame.len);
+        let full = Fill { bytes: frame.bytes(), shared: frame.bytes(), headroom: Bytes::ZERO, limit: self.c.link.buffer };
+        let messages = [
+            self.port.on_arrival(now, class, &full, len),
+            self.port.on_departure(now, class, &Fill { limit: full.limit, ..Fill::default() }, len),
+        ];
+        for message in messages.into_iter().flatten() {
+            self.port.say(now, self.node, 0, class, message, &self.c.control_delay, env);
+            self.port.plan_receiver(self.node, 0, class, env);
+        }
+    }
+
+    /// The wire is free.
+    pub fn on_wire_free(&mut self, now: Time, env: &mut impl Env) {
+        self.port.set_free();
+        self.try_send(now, env);
+    }
+
+    /// A wake-up.
+    pub fn on_wake(&mut self, now: Time, env: &mut impl Env) {
+        self.port.woken();
+        self.try_send(now, env);
+    }
+
+    /// The receiver half looks at the clock.
+    pub fn on_receiver_wake(&mut self, now: Time, class: u8, env: &mut impl Env) {
+        if let Some(message) = self.port.on_receiver_wake(now, class, &Fill { limit: self.c.link.buffer, ..Fill::default() }) {
+            self.port.say(now, self.node, 0, class, message, &self.c.control_delay, env);
+        }
+        self.port.plan_receiver(self.node, 0, class, env);
+    }
+
+    /// Received messages take effect.
+    pub fn on_apply(&mut self, now: Time, env: &mut impl Env) {
+        self.port.apply_due(now, self.node, 0, env);
+        self.try_send(now, env);
+    }
+
+    /// Messages leave their generator.
+    pub fn on_emit(&mut self, now: Time, env: &mut impl Env) {
+        self.port.emit_due(now, self.node, 0, env);
+    }
+
+    /// A timer of a flow's rate control.
+    pub fn on_flow_timer(&mut self, now: Time, slot: u32, which: u8, env: &mut impl Env) {
+        let mut wakes = Wakes::default();
+        let Some(rc) = &mut self.flows[slot as usize].rate_control else { return };
+        let before = rc.rate();
+        rc.on_wake(now, which, &mut wakes);
+        self.after_rate_control(now, slot, before, wakes, env);
+    }
+
+    fn after_rate_control(&mut self, now: Time, slot: u32, before: Rate, wakes: Wakes, env: &mut impl Env) {
+        for (which, at) in wakes.iter() {
+            env.call_at(self.node, at, Call::FlowTimer { slot, which });
+        }
+        let f = &self.flows[slot as usize];
+        if let Some(rate) = f.rate_control.as_ref().map(|rc| rc.rate()).filter(|&r| r != before) {
+            env.note(self.node, now, Note::FlowRate { flow: f.start.flow, rate });
+        }
+    }
+
+    fn on_data(&mut self, now: Time, f: &Frame, env: &mut impl Env) {
+        let r = self.receiving.entry(f.flow).or_default();
+        let expected = r.expected;
+        let in_order = f.seq == expected;
+        if in_order {
+            r.expected += f.payload as u64;
+            let complete = f.ends_flow;
+            env.note(self.node, now, Note::Delivered { flow: f.flow, payload: f.payload, complete });
+            if complete && self.c.transport == Transport::None {
+                self.receiving.remove(&f.flow);
+            }
+        } else {
+            env.note(self.node, now, Note::OutOfOrder { flow: f.flow, expected, got: f.seq });
+        }
+        if let Transport::Acks { interval, chunk, back_to_zero, nack_interval, ack_len, class, .. } = self.c.transport {
+            let r = self.receiving.entry(f.flow).or_default();
+            let answer = if in_order {
+                (r.expected >= interval || r.expected % chunk == 0).then_some(FrameKind::Ack)
+            } else if f.seq > expected && (now >= r.nack_after || r.nacked != expected) {
+                r.nack_after = now + nack_interval;
+                r.nacked = expected;
+                if back_to_zero {
+                    r.expected = r.expected / chunk * chunk;
+                }
+                Some(FrameKind::Nack)
+            } else {
+                None // a duplicate, or a gap that is known
+            };
+            if let Some(kind) = answer {
+                let mut ack = Frame::new(kind, self.node, f.src, f.flow, class.unwrap_or(f.class), ack_len);
+                ack.seq = r.expected;
+                ack.sent_at = f.sent_at;
+                ack.reports_mark = f.mark == Mark::Ce;
+                self.queue_feedback(ack, env);
+            }
+        }
+        if let (Notification::Frame { interval }, Mark::Ce) = (self.c.rate_control.notification(), f.mark) {
+            if self.receiving.get_mut(&f.flow).is_some_and(|r| r.notification.on_mark(now, interval)) {
+                let class = match self.c.transport {
+                    Transport::Acks { class: Some(class), .. } => class,
+                    _ => f.class,
+                };
+                // 64 B, the smallest Ethernet frame (UQCN and GFC count control frames so).
+                self.queue_feedback(Frame::new(FrameKind::Notification, self.node, f.src, f.flow, class, 64), env);
+            }
+        }
+        self.try_send(now, env);
+    }
+
+    fn queue_feedback(&mut self, frame: Frame, env: &mut impl Env) {
+        debug_assert!(is_feedback(frame.kind));
+        let id = env.frames().insert(frame);
+        self.feedback.push(id, env.frames());
+    }
+
+    fn on_ack(&mut self, now: Time, f: &Frame, env: &mut impl Env) {
+        let Transport::Acks { chunk, back_to_zero, .. } = self.c.transport else { return };
+        let Some(&slot) = self.slots.get(&f.flow) else { return };
+        let flow = &mut self.flows[slot as usize];
+        let seq = if back_to_zero { f.seq / chunk * chunk } else { f.seq };
+        flow.acked = flow.acked.max(seq);
+        let finished = flow.acked >= flow.start.size;
+        if finished {
+            flow.done = true;
+            flow.rate_control = None;
+            self.slots.remove(&f.flow);
+            env.note(self.node, now, Note::Acknowledged { flow: f.flow });
+        }
+        if f.kind == FrameKind::Nack {
+            let flow = &mut self.flows[slot as usize];
+            flow.next = flow.acked;
+        }
+        if f.reports_mark && self.c.rate_control.notification() == Notification::InAck {
+            self.on_congestion(now, f.flow, env);
+        }
+        self.try_send(now, env);
+    }
+
+    fn on_congestion(&mut self, now: Time, flow: u32, env: &mut impl Env) {
+        let Some(&slot) = self.slots.get(&flow) else { return };
+        let Some(rc) = &mut self.flows[slot as usize].rate_control else { return };
+        let mut wakes = Wakes::default();
+        let before = rc.rate();
+        rc.on_feedback(now, Feedback::Congestion, &mut wakes);
+        self.after_rate_control(now, slot, before, wakes, env);
+    }
+
+    /// The receiving side of a flow is no longer needed (its source knows that all has arrived).
+    pub fn forget(&mut self, flow: u32) {
+        self.receiving.remove(&flow);
+    }
+
+    fn left(&self, f: &Sending) -> u64 {
+        f.start.size.saturating_sub(f.next)
+    }
+
+    fn window_bound(&self, f: &Sending) -> bool {
+        let Some(window) = f.window else { return false };
+        let window = match &f.rate_control {
+            Some(rc) if self.c.window_follows_rate => (window * rc.rate().0 / self.c.link.rate.0).max(1),
+            _ => window,
+        };
+        f.next - f.acked >= window
+    }
+
+    fn finished(&self, f: &Sending) -> bool {
+        match self.c.transport {
+            Transport::None => f.next >= f.start.size,
+            Transport::Acks { .. } => f.done,
+        }
+    }
+
+    fn try_send(&mut self, now: Time, env: &mut impl Env) {
+        if self.port.busy() || self.port.start_control(self.node, 0, env) {
+            return;
+        }
+        let mut earliest = Time::NEVER;
+        if let Some(id) = self.feedback.front() {
+            let f = env.frames()[id];
+            let exempt = matches!(self.c.transport, Transport::Acks { never_paused: true, .. });
+            match if exempt { Gate::Open } else { self.port.gate(now, f.class, f.len) } {
+                Gate::Open => {
+                    self.feedback.pop(env.frames());
+                    self.port.start_frame(now, self.node, 0, id, env);
+                    return;
+                }
+                Gate::Until(t) => earliest = t,
+                Gate::Blocked => {}
+            }
+        }
+        match self.next_flow(now, &mut earliest) {
+            Some(slot) => self.send_data(now, slot, env),
+            None if self.c.keeps_first_wake => {
+                // All flows with bytes left count here, also those that are paused or window bound.
+                let t = self.turns.iter().map(|&s| &self.flows[s as usize]).filter(|f| self.left(f) > 0).map(|f| f.available).min();
+                if let Some(t) = t.filter(|&t| t > now && !self.port.wake_pending()) {
+                    self.port.wake_at(self.node, 0, t, env);
+                }
+            }
+            None => self.port.wake_at(self.node, 0, earliest, env),
+        }
+    }
+
+    /// The next flow in turn that may send, after the one served last. Finished flows leave the ring on the way.
+    fn next_flow(&mut self, now: Time, earliest: &mut Time) -> Option<u32> {
+        let n = self.turns.len();
+        let mut picked = None;
+        let mut first_finished = n;
+        for k in 1..=n {
+            let at = (k + self.last) % n;
+            let f = &self.flows[self.turns[at] as usize];
+            let left = self.left(f);
+            if left > 0 && !self.window_bound(f) {
+                if f.available > now {
+                    *earliest = (*earliest).min(f.available);
+                    continue;
+                }
+                let len = left.min(self.c.payload_max as u64) as u32 + self.c.header;
+                match self.port.gate(now, f.start.class, len) {
+                    Gate::Open => {
+                        picked = Some(at);
+                        break;
+                    }
+                    Gate::Until(t) => *earliest = (*earliest).min(t),
+                    Gate::Blocked => {}
+                }
+            } else if self.finished(f) {
+                first_finished = first_finished.min(at);
+            }
+        }
+        // Clean up from the first finished flow on; the place served last moves only with a flow that was picked.
+        let slot = picked.map(|at| self.turns[at]);
+        if first_finished < n {
+            let mut keep = first_finished;
+            for at in first_finished + 1..n {
+                if !self.finished(&self.flows[self.turns[at] as usize]) {
+                    if picked == Some(at) {
+                        picked = Some(keep);
+                    }
+                    self.turns[keep] = self.turns[at];
+                    keep += 1;
+                }
+            }
+            self.turns.truncate(keep);
+        }
+        if let Some(at) = picked {
+            self.last = at;
+        }
+        slot
+    }
+
+    fn send_data(&mut self, now: Time, slot: u32, env: &mut impl Env) {
+        let f = &mut self.flows[slot as usize];
+        let s = f.start;
+        let payload = (s.size - f.next).min(self.c.payload_max as u64) as u32;
+        let len = payload + self.c.header;
+        let mut frame = Frame::new(FrameKind::Data, self.node, s.dst, s.flow, s.class, len);
+        frame.payload = payload;
+        frame.seq = f.next;
+        frame.sent_at = now;
+        f.next += payload as u64;
+        frame.ends_flow = f.next >= s.size;
+        let mut wakes = Wakes::default();
+        let mut before = Rate::ZERO;
+        let mut rate = self.c.link.rate;
+        if let Some(rc) = &mut f.rate_control {
+            before = rc.rate();
+            if self.c.rate_bound {
+                rate = before;
+            }
+            rc.on_sent(now, Bytes(len as u64), &mut wakes);
+        }
+        if let Some(app) = s.app_rate {
+            rate = rate.min(app);
+        }
+        f.available = now + self.c.clock.time_for(rate, Bytes(len as u64));
+        let all_sent = frame.ends_flow;
+        let paced = f.rate_control.is_some();
+        let id = env.frames().insert(frame);
+        self.port.start_frame(now, self.node, 0, id, env);
+        env.note(self.node, now, Note::Sent { flow: s.flow, payload });
+        if all_sent {
+            if self.c.transport == Transport::None {
+                self.slots.remove(&s.flow);
+                self.flows[slot as usize].rate_control = None;
+            }
+            env.note(self.node, now, Note::AllSent { flow: s.flow });
+        } else if paced {
+            self.after_rate_control(now, slot, before, wakes, env);
+        }
+    }
+
+    /// The queue of a class if the peer's flow control holds it: a flow or feedback waits and may not go.
+    pub fn hold(&self, now: Time, class: u8, frames: &FrameStore) -> Option<Hold> {
+        let waiting = self
+            .feedback
+            .front()
+            .map(|id| frames[id])
+            .filter(|f| f.class == class)
+            .map(|f| f.len)
+            .or_else(|| {
+                let flow = self.turns.iter().map(|&s| &self.flows[s as usize]).find(|f| f.start.class == class && self.left(f) > 0)?;
+                Some(self.left(flow).min(self.c.payload_max as u64) as u32 + self.c.header)
+            })?;
+        self.port.hold(now, 0, class, waiting)
+    }
+
+    /// The rate control's rate of every flow that is not over: `f(flow, rate)`.
+    pub fn flow_rates(&self, mut f: impl FnMut(u32, Rate)) {
+        for s in self.turns.iter().map(|&s| &self.flows[s as usize]) {
+            if let Some(rc) = &s.rate_control {
+                f(s.start.flow, rc.rate());
+            }
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! The switch: shared memory, output queues, accounting per ingress.
+
+use xoff_mech::LinkFacts;
+use xoff_mech::detection::{AnyDetector, Detection, Detector, Mark};
+use xoff_mech::flow_control::{Fill, FlowControl, Gate};
+use xoff_units::{Bytes, Time, WireClock};
+
+use crate::buffer::{Buffer, BufferPolicy};
+use crate::control::ControlDelay;
+use crate::discipline::{Discipline, DisciplineKind};
+use crate::env::{Drop, Env, Note};
+use crate::frame::{FrameId, FrameKind, FrameStore};
+use crate::port::{Hold, Port};
+use crate::scheduler::{Scheduler, SchedulerKind};
+
+/// How a switch is built.
+#[derive(Clone, Debug)]
+pub struct SwitchConfig {
+    /// Flow control of each port, by port number.
+    pub flow_control: Vec<FlowControl>,
+    /// Facts of each port's link.
+    pub links: Vec<LinkFacts>,
+    /// Detection at each egress port.
+    pub detection: Vec<Detection>,
+    /// Memory.
+    pub buffer: BufferPolicy,
+    /// Order across ingresses.
+    pub discipline: DisciplineKind,
+    /// Order across classes.
+    pub scheduler: SchedulerKind,
+    /// Delays of control messages.
+    pub control_delay: ControlDelay,
+    /// Number of classes.
+    pub classes: usize,
+    /// Rounding of transmission times.
+    pub clock: WireClock,
+    /// Length of control frames [bytes]; `None`: what the flow control says.
+    pub message_len: Option<Bytes>,
+}
+
+/// Frames of one ingress and class that wait for one egress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Occupant {
+    /// Egress port.
+    pub out_port: u16,
+    /// Flow.
+    pub flow: u32,
+    /// Frames.
+    pub frames: u32,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// A switch.
+pub struct Switch {
+    node: u32,
+    classes: usize,
+    ports: Vec<Port>,
+    buffer: Buffer,
+    queues: Discipline,
+    schedulers: Vec<Scheduler>,
+    /// By port and class.
+    detectors: Vec<AnyDetector>,
+    control_delay: ControlDelay,
+}
+
+impl Switch {
+    /// An empty switch.
+    pub fn new(node: u32, c: &SwitchConfig) -> Self {
+        let n = c.links.len();
+        let ports = (0..n)
+            .map(|p| Port::new(&c.flow_control[p], &c.links[p], c.classes, c.clock, c.message_len.unwrap_or(c.flow_control[p].message_len())))
+            .collect();
+        Switch {
+            node,
+            classes: c.classes,
+            ports,
+            buffer: Buffer::new(c.buffer.clone(), n, c.classes),
+            queues: Discipline::new(c.discipline, n, c.classes),
+            schedulers: vec![Scheduler::new(c.scheduler.clone(), c.classes); n],
+            detectors: (0..n * c.classes).map(|i| c.detection[i / c.classes].detector()).collect(),
+            control_delay: c.control_delay,
+        }
+    }
+
+    /// Arms the first timers.
+    pub fn start(&mut self, env: &mut impl Env) {
+        for p in 0..self.ports.len() {
+            self.ports[p].start(self.node, p as u16, env);
+        }
+    }
+
+    /// A frame arrived at `port`.
+    pub fn on_frame(&mut self, now: Time, port: u16, id: FrameId, env: &mut impl Env) {
+        let frame = env.frames()[id];
+        if frame.kind == FrameKind::Control {
+            env.discard(id);
+            if self.ports[port as usize].hear(now, self.node, port, frame.class, frame.message(), &self.control_delay, env) {
+                self.try_send(now, port, env);
+            }
+            return;
+        }
+        let (class, len) = (frame.class, frame.len);
+        let drop = |why| Note::Dropped { port, class, flow: frame.flow, len, why };
+        let Some(out_port) = env.route(self.node, &frame) else {
+            env.discard(id);
+            return env.note(self.node, now, drop(Drop::NoRoute));
+        };
+        if !self.buffer.admit(port, class, len) {
+            env.discard(id);
+            return env.note(self.node, now, drop(Drop::BufferFull));
+        }
+        let fill = self.buffer.fill(port, class);
+        if let Some(message) = self.ports[port as usize].on_arrival(now, class, &fill, len) {
+            self.say(now, port, class, message, env);
+        }
+        let f = &mut env.frames()[id];
+        (f.in_port, f.out_port) = (port, out_port);
+        let candidate = self.queues.push(id, env.frames());
+        self.note_queue(now, port, out_port, class, &fill, env);
+        if candidate {
+            self.try_send(now, out_port, env);
+        }
+    }
+
+    /// The frame that was on the wire of `port` has left.
+    pub fn on_wire_free(&mut self, now: Time, port: u16, env: &mut impl Env) {
+        self.ports[port as usize].set_free();
+        self.try_send(now, port, env);
+    }
+
+    /// A wake-up of a port.
+    pub fn on_wake(&mut self, now: Time, port: u16, env: &mut impl Env) {
+        self.ports[port as usize].woken();
+        self.try_send(now, port, env);
+    }
+
+    /// A receiver looks at the clock.
+    pub fn on_receiver_wake(&mut self, now: Time, port: u16, class: u8, env: &mut impl Env) {
+        let fill = self.buffer.fill(port, class);
+        if let Some(message) = self.ports[port as usize].on_receiver_wake(now, class, &fill) {
+            self.say(now, port, class, message, env);
+        } else {
+            self.ports[port as usize].plan_receiver(self.node, port, class, env);
+        }
+    }
+
+    /// Received messages take effect.
+    pub fn on_apply(&mut self, now: Time, port: u16, env: &mut impl Env) {
+        self.ports[port as usize].apply_due(now, self.node, port, env);
+        self.try_send(now, port, env);
+    }
+
+    /// Messages leave their generator.
+    pub fn on_emit(&mut self, now: Time, port: u16, env: &mut impl Env) {
+        self.ports[port as usize].emit_due(now, self.node, port, env);
+    }
+
+    fn say(&mut self, now: Time, port: u16, class: u8, message: xoff_mech::flow_control::Message, env: &mut impl Env) {
+        let p = &mut self.ports[port as usize];
+        p.say(now, self.node, port, class, message, &self.control_delay, env);
+        p.plan_receiver(self.node, port, class, env);
+    }
+
+    fn note_queue(&self, now: Time, in_port: u16, out_port: u16, class: u8, fill: &Fill, env: &mut impl Env) {
+        let egress = self.queues.bytes(out_port, class);
+        env.note(self.node, now, Note::Queue { in_port, out_port, class, ingress: fill.bytes.0, egress });
+    }
+
+    /// Starts the next frame of a port, if the wire is free and some gate is open.
+    fn try_send(&mut self, now: Time, port: u16, env: &mut impl Env) {
+        let p = &mut self.ports[port as usize];
+        if p.busy() || p.start_control(self.node, port, env) {
+            return;
+        }
+        let mut earliest = Time::NEVER;
+        let queues = &mut self.queues;
+        let picked = self.schedulers[port as usize].pick(self.classes, |class| {
+            let len = queues.head(port, class as u8, env.frames())?;
+            match p.gate(now, class as u8, len) {
+                Gate::Open => Some(len),
+                Gate::Until(t) => {
+                    earliest = earliest.min(t);
+                    None
+                }
+                Gate::Blocked => None,
+            }
+        });
+        match picked {
+            Some(class) => self.send(now, port, class as u8, env),
+            None => p.wake_at(self.node, port, earliest, env),
+        }
+    }
+
+    fn send(&mut self, now: Time, port: u16, class: u8, env: &mut impl Env) {
+        let Some((id, exposed)) = self.queues.pop(port, class, env.frames()) else { return };
+        let frame = env.frames()[id];
+        let (in_port, len) = (frame.in_port, frame.len);
+        self.buffer.release(in_port, class, len);
+        let egress = self.queues.bytes(port, class);
+        let detector = &mut self.detectors[port as usize * self.classes + class as usize];
+        if detector.on_dequeue(now, Bytes(egress), frame.bytes(), &mut || env.coin(self.node, port)) == Mark::Ce {
+            env.frames()[id].mark = Mark::Ce;
+            env.note(self.node, now, Note::Marked { port, class, flow: frame.flow });
+        }
+        // The port counts as busy before its ingress speaks: in a routing loop both are the same port.
+        let fill = self.buffer.fill(in_port, class);
+        let message = self.ports[in_port as usize].on_departure(now, class, &fill, len);
+        if let (Some(message), true) = (message, in_port != port) {
+            self.say(now, in_port, class, message, env);
+        }
+        self.ports[port as usize].start_frame(now, self.node, port, id, env);
+        if let (Some(message), true) = (message, in_port == port) {
+            self.say(now, in_port, class, message, env);
+        }
+        self.note_queue(now, in_port, port, class, &fill, env);
+        if let Some(other) = exposed {
+            self.try_send(now, other, env);
+        }
+    }
+
+    /// Number of ports.
+    pub fn port_count(&self) -> usize {
+        self.ports.len()
+    }
+
+    /// A port.
+    pub fn port(&self, port: u16) -> &Port {
+        &self.ports[port as usize]
+    }
+
+    /// What flow control sees of an ingress and class.
+    pub fn fill(&self, port: u16, class: u8) -> Fill {
+        self.buffer.fill(port, class)
+    }
+
+    /// Bytes waiting for an egress and class.
+    pub fn waiting(&self, port: u16, class: u8) -> u64 {
+        self.queues.bytes(port, class)
+    }
+
+    /// All bytes in the switch.
+    pub fn held(&self) -> Bytes {
+        self.buffer.held()
+    }
+
+    /// The queue of a port and class if the peer's flow control holds it.
+    pub fn hold(&mut self, now: Time, port: u16, class: u8, frames: &FrameStore) -> Option<Hold> {
+        let len = self.queues.head(port, class, frames)?;
+        self.ports[port as usize].hold(now, port, class, len)
+    }
+
+    /// Who occupies the buffer of each ingress and class, by egress and flow: `f(ingress, class, occupant)`. One call
+    /// per frame run; callers add up.
+    pub fn occupants(&self, frames: &FrameStore, mut f: impl FnMut(u16, u8, Occupant)) {
+        self.queues.for_each(frames, |frame| {
+            f(frame.in_port, frame.class, Occupant { out_port: frame.out_port, flow: frame.flow, frames: 1, bytes: frame.len as u64 });
+        });
+    }
+
+    /// With input queues: the egress that the head of an ingress waits for.
+    pub fn input_head(&self, ingress: u16, class: u8, frames: &FrameStore) -> Option<u16> {
+        self.queues.input_head(ingress, class, frames)
+    }
+}
