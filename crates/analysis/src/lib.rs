@@ -1,1 +1,4 @@
 //! analysis (under construction)
+
+pub mod plan;
+pub mod theorems;

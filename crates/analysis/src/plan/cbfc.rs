@@ -1,0 +1,165 @@
+//! CBFC: InfiniBand's credits in blocks of 64 bytes, announced once per period (IBA vol. 1, section 7.9).
+//!
+//! ```text
+//!   sender may send while FCTBS + p <= FCCL      FCCL = ABR + free blocks, sent every T
+//!   B >= C (T + tau): what one announcement must cover until the next one takes effect
+//! ```
+
+use xoff_params::ParamError;
+use xoff_units::{Bytes, Rate, Span};
+
+use super::conditions::{Parameters, conditions};
+use super::input::PlanInput;
+use super::link::{Link, bytes_ceil};
+use super::output::{Plan, PlanRow};
+
+/// Size of a credit block -- IBA vol. 1, section 7.9.
+pub const BLOCK: Bytes = Bytes(64);
+/// Blocks that 12-bit counters can have outstanding: half of 4096 -- IBA vol. 1, section 7.9.
+pub const BLOCKS_TWELVE_BIT: u64 = 2_048;
+/// A flow control packet on the wire: 6 B and 2 B of delimiters.
+pub const CREDIT_MESSAGE: Bytes = Bytes(8);
+
+/// Blocks that a packet occupies: rounded up.
+pub fn blocks_of_packet(len: Bytes) -> u64 {
+    len.0.div_ceil(BLOCK.0)
+}
+
+/// Blocks that a buffer can announce: rounded down.
+pub fn blocks_of_buffer(buffer: Bytes) -> u64 {
+    buffer.0 / BLOCK.0
+}
+
+/// The most that 12-bit counters can announce: 2048 blocks = 131,072 bytes.
+pub fn twelve_bit_limit() -> Bytes {
+    BLOCK * BLOCKS_TWELVE_BIT
+}
+
+/// Credit period as GFC uses it: the time to send 65535 bytes (GFC section 5.4).
+pub fn period_bytes(rate: Rate) -> Span {
+    rate.time_for(Bytes(65_535))
+}
+
+/// Credit period of InfiniBand (and TCD section 4.4): at most 65,536 symbol times. A symbol is 10 bits on **one lane**
+/// (8b/10b), so with 4 lanes this is five times [`period_bytes`].
+pub fn period_symbols(rate: Rate, lanes: u64) -> Span {
+    rate.time_for(Bytes(65_536 * 10 / 8 * lanes))
+}
+
+/// Smallest buffer that sustains the full rate, C (T + tau) in whole blocks: an announcement made at t takes effect
+/// at t + tau and must last until the next one does, at t + T + tau. (TCD section 4.4 asks for more than C T.)
+pub fn buffer_for_full_rate(rate: Rate, period: Span, tau: Span) -> Bytes {
+    Bytes(bytes_ceil(rate, period + tau).0.div_ceil(BLOCK.0) * BLOCK.0)
+}
+
+/// Plans CBFC. See [`plan`](super::plan).
+pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
+    let link = Link::of(input);
+    let (by_bytes, by_symbols) = (period_bytes(link.rate), period_symbols(link.rate, input.lanes));
+    let period = input.credit_period.unwrap_or(by_bytes);
+    let full_rate = buffer_for_full_rate(link.rate, period, link.tau);
+    let buffer = input.buffer.unwrap_or(full_rate);
+    let blocks = blocks_of_buffer(buffer);
+    if blocks < blocks_of_packet(link.mtu) {
+        return Err(ParamError::new(
+            "buffer",
+            format!("{buffer} never announces credits for one whole {} packet", link.mtu),
+            format!("expected at least {} bytes", blocks_of_packet(link.mtu) * BLOCK.0),
+        ));
+    }
+    let usable = if input.twelve_bit { blocks.min(BLOCKS_TWELVE_BIT) } else { blocks };
+    let sustained = Rate::of(BLOCK * usable, period + link.tau).min(link.rate);
+
+    let mut rows = link.rows();
+    rows.extend([
+        PlanRow::bytes("credit block", "block", BLOCK, "64 B", "IBA vol. 1, section 7.9"),
+        PlanRow::count(
+            "largest packet",
+            "MTU blocks",
+            blocks_of_packet(link.mtu),
+            "blocks",
+            "MTU/64, rounded up",
+            "IBA vol. 1, section 7.9",
+        ),
+        PlanRow::span("credit period, by bytes", "T bytes", by_bytes, "65535 B / C", "GFC section 5.4"),
+        PlanRow::span(
+            "credit period, by symbols",
+            "T symbols",
+            by_symbols,
+            "65536 x 10 bit / (C/lanes)",
+            "IBA vol. 1, section 7.9; TCD section 4.4",
+        ),
+        PlanRow::span(
+            "credit period",
+            "T",
+            period,
+            if input.credit_period.is_some() { "given" } else { "65535 B / C" },
+            "GFC section 5.4",
+        ),
+        PlanRow::bytes(
+            "arrivals during one period",
+            "C T",
+            bytes_ceil(link.rate, period),
+            "C T",
+            "TCD section 4.4: B > C T_c",
+        ),
+        PlanRow::bytes(
+            "smallest buffer for the full rate",
+            "B_full",
+            full_rate,
+            "C (T + tau), in whole blocks",
+            "an announcement lasts until the next takes effect",
+        ),
+        PlanRow::bytes("ingress buffer", "B", buffer, if input.buffer.is_some() { "given" } else { "B_full" }, ""),
+        PlanRow::count(
+            "buffer in blocks",
+            "B blocks",
+            blocks,
+            "blocks",
+            "B/64, rounded down",
+            "IBA vol. 1, section 7.9",
+        ),
+        PlanRow::bytes(
+            "most that 12-bit counters announce",
+            "B 12-bit",
+            twelve_bit_limit(),
+            "2048 x 64 B",
+            "IBA vol. 1, section 7.9",
+        ),
+        PlanRow::rate("highest sustained rate", "R_max", sustained, "min(C, B/(T + tau))", "credits per period"),
+        PlanRow::rate(
+            "bandwidth of the credit messages",
+            "8 B/T",
+            Rate::of(CREDIT_MESSAGE, period),
+            "8 B / T, per virtual lane",
+            "IBA vol. 1, section 7.9",
+        ),
+    ]);
+    let parameters = Parameters {
+        rate: link.rate,
+        tau: link.tau,
+        mtu: link.mtu,
+        buffer,
+        period: Some(period),
+        twelve_bit: input.twelve_bit,
+        ..Parameters::default()
+    };
+    Ok(Plan {
+        flow_control: input.flow_control.clone(),
+        rows,
+        tables: Vec::new(),
+        warnings: conditions("cbfc", &parameters),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_rounds_up_and_a_buffer_down() {
+        assert_eq!(blocks_of_packet(Bytes(1_500)), 24);
+        assert_eq!(blocks_of_packet(Bytes(1_536)), 24);
+        assert_eq!(blocks_of_buffer(Bytes(1_535)), 23);
+    }
+}

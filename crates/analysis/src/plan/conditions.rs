@@ -1,0 +1,232 @@
+//! Does a set of parameters satisfy what the papers assume? A violated condition is a warning, never a refusal: Fig. 5
+//! of the GFC paper violates its own Theorem 4.1, and has to run.
+
+use xoff_units::{Bytes, Rate, Span};
+
+use super::cbfc::{BLOCK, blocks_of_buffer, blocks_of_packet, buffer_for_full_rate, twelve_bit_limit};
+use super::gfc_buffer::{range as stage_range, stage_table};
+use super::gfc_conceptual::{packet_slack, range_necessary, range_sufficient};
+use super::link::bytes_ceil;
+use super::output::Warning;
+use crate::theorems::theorem_5_1;
+
+/// What a port really uses, in plain numbers. Fields that a flow control has no use for, or that are unknown, stay at
+/// their default; a condition whose parameters are missing is not checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parameters {
+    /// Link rate C.
+    pub rate: Rate,
+    /// Worst feedback latency tau of the link.
+    pub tau: Span,
+    /// Largest frame [bytes].
+    pub mtu: Bytes,
+    /// Ingress buffer of one port and priority, B [bytes].
+    pub buffer: Bytes,
+    /// PFC pause threshold [bytes].
+    pub xoff: Option<Bytes>,
+    /// PFC resume threshold [bytes].
+    pub xon: Option<Bytes>,
+    /// PFC headroom above XOFF [bytes]; `None`: whatever the buffer leaves.
+    pub headroom: Option<Bytes>,
+    /// Queue at which the GFC rate is zero [bytes].
+    pub b_m: Option<Bytes>,
+    /// Queue from which conceptual and time-based GFC slow down [bytes].
+    pub b_0: Option<Bytes>,
+    /// Start of the first stage of buffer-based GFC [bytes].
+    pub b_1: Option<Bytes>,
+    /// Period T of credit messages (CBFC, time-based GFC).
+    pub period: Option<Span>,
+    /// Rate of the last stage of buffer-based GFC; `None`: of the table that B_m and B_1 give.
+    pub rate_lowest: Option<Rate>,
+    /// Smallest rate the limiter can set; `None`: 8 kb/s (GFC section 7).
+    pub rate_unit: Option<Rate>,
+    /// CBFC counts in 12 bits, as on the wire.
+    pub twelve_bit: bool,
+}
+
+/// Smallest rate of the limiters of commodity switches -- GFC section 7.
+pub const RATE_UNIT: Rate = Rate(8_000);
+
+/// The conditions of `flow_control` that do not hold; empty for a flow control without conditions ("none", or one
+/// that this crate does not know).
+pub fn conditions(flow_control: &str, p: &Parameters) -> Vec<Warning> {
+    let mut w = Vec::new();
+    if p.rate == Rate::ZERO {
+        return w; // nothing flows, nothing can be violated
+    }
+    match flow_control {
+        "pfc" => pfc(p, &mut w),
+        "cbfc" => cbfc(p, &mut w),
+        "gfc-conceptual" => {
+            conceptual(p, &mut w);
+            packets(p, &mut w);
+        }
+        "gfc-buffer" => {
+            staged(p, &mut w);
+            packets(p, &mut w);
+        }
+        "gfc-time" => {
+            sampled(p, &mut w);
+            packets(p, &mut w);
+        }
+        _ => {}
+    }
+    w
+}
+
+fn pfc(p: &Parameters, w: &mut Vec<Warning>) {
+    let Some(xoff) = p.xoff else { return };
+    let c_tau = bytes_ceil(p.rate, p.tau);
+    if let Some(h) = p.headroom.filter(|h| u128::from(xoff.0) + u128::from(h.0) > u128::from(p.buffer.0)) {
+        w.push(Warning {
+            condition: "XOFF + headroom <= buffer",
+            text: format!("XOFF {xoff} + headroom {h} exceeds the buffer {}: frames may be lost", p.buffer),
+            source: "IEEE 802.1Q Annex N",
+        });
+    }
+    let room = p.headroom.unwrap_or(p.buffer.saturating_sub(xoff));
+    if room < c_tau {
+        w.push(Warning {
+            condition: "headroom >= C tau",
+            text: format!("headroom {room} is less than C tau = {c_tau} (tau = {}): frames may be lost", p.tau),
+            source: "GFC section 4.2",
+        });
+    }
+    match p.xon {
+        Some(xon) if xon > xoff => w.push(Warning {
+            condition: "XON <= XOFF",
+            text: format!("XON {xon} lies above XOFF {xoff}"),
+            source: "IEEE 802.1Q clause 36",
+        }),
+        Some(xon) if xon < c_tau => w.push(Warning {
+            condition: "XON >= C tau",
+            text: format!(
+                "XON {xon} is less than C tau = {c_tau}: the queue may run empty before a resume takes effect"
+            ),
+            source: "drain at C while a resume takes effect",
+        }),
+        _ => {}
+    }
+}
+
+fn cbfc(p: &Parameters, w: &mut Vec<Warning>) {
+    if p.twelve_bit && p.buffer > twelve_bit_limit() {
+        w.push(Warning {
+            condition: "buffer <= 2048 x 64 B",
+            text: format!("12-bit credit counters announce at most 131,072 B; the buffer is {} B", p.buffer.0),
+            source: "IBA vol. 1, section 7.9",
+        });
+    }
+    let announced = if p.twelve_bit { p.buffer.min(twelve_bit_limit()) } else { p.buffer };
+    if blocks_of_buffer(announced) < blocks_of_packet(p.mtu) {
+        w.push(Warning {
+            condition: "buffer >= 1 MTU in blocks",
+            text: format!(
+                "{} blocks never suffice for a packet of {} blocks: nothing is ever sent",
+                blocks_of_buffer(announced),
+                blocks_of_packet(p.mtu)
+            ),
+            source: "IBA vol. 1, section 7.9",
+        });
+    }
+    let Some(period) = p.period else { return };
+    let need = buffer_for_full_rate(p.rate, period, p.tau);
+    if announced.0 / BLOCK.0 * BLOCK.0 < need.0 {
+        w.push(Warning {
+            condition: "buffer >= C (T + tau)",
+            text: format!("credits of {announced} per period {period} do not sustain {}: {need} are needed", p.rate),
+            source: "TCD section 4.4 (B > C T_c), plus the latency of the message",
+        });
+    }
+}
+
+/// Theorem 4.1.
+fn conceptual(p: &Parameters, w: &mut Vec<Warning>) {
+    let (Some(b_m), Some(b_0)) = (p.b_m, p.b_0) else { return };
+    let range = b_m.saturating_sub(b_0);
+    let (sufficient, necessary) = (range_sufficient(p.rate, p.tau), range_necessary(p.rate, p.tau));
+    if range >= sufficient {
+        return;
+    }
+    let verdict = if range < necessary {
+        format!("below e C tau = {necessary} the queue reaches B_m when the drain stops")
+    } else {
+        format!("it is above e C tau = {necessary}, which suffices in the fluid model")
+    };
+    w.push(Warning {
+        condition: "B_0 <= B_m - 4 C tau",
+        text: format!("B_m - B_0 = {range} is less than 4 C tau = {sufficient} (tau = {}); {verdict}", p.tau),
+        source: "GFC Theorem 4.1",
+    });
+}
+
+/// Section 5.4: the first stage, and the smallest rate.
+fn staged(p: &Parameters, w: &mut Vec<Warning>) {
+    let (Some(b_m), Some(b_1)) = (p.b_m, p.b_1) else { return };
+    let (range, need) = (b_m.saturating_sub(b_1), stage_range(p.rate, p.tau));
+    if range < need {
+        w.push(Warning {
+            condition: "B_1 <= B_m - 2 C tau",
+            text: format!("B_m - B_1 = {range} is less than 2 C tau = {need} (tau = {}): a stage may be passed before its rate is in force", p.tau),
+            source: "GFC section 5.4, Eq. (5)",
+        });
+    }
+    let unit = p.rate_unit.unwrap_or(RATE_UNIT);
+    let derived = || if b_1 < b_m { stage_table(p.rate, b_m, b_1).last().map(|s| s.rate) } else { None };
+    if let Some(lowest) = p.rate_lowest.or_else(derived).filter(|r| *r < unit) {
+        w.push(Warning {
+            condition: "R_N >= rate unit",
+            text: format!("the last stage sends at {lowest}, below the rate unit {unit}: the limiter must alternate between zero and its unit, and hold-and-wait may return"),
+            source: "GFC section 7",
+        });
+    }
+}
+
+/// Theorem 5.1, and what holds in its place for tau > T.
+fn sampled(p: &Parameters, w: &mut Vec<Warning>) {
+    let (Some(b_m), Some(b_0), Some(period)) = (p.b_m, p.b_0, p.period) else { return };
+    if period == Span::ZERO {
+        return;
+    }
+    let range = b_m.saturating_sub(b_0);
+    let printed = theorem_5_1::bound(p.rate, p.tau, period);
+    if p.tau > period {
+        let exact = theorem_5_1::bound_any(p.rate, p.tau, period);
+        let verdict = if range < exact { "it is not met" } else { "it is met" };
+        w.push(Warning {
+            condition: "tau <= T",
+            text: format!(
+                "tau = {} exceeds the period T = {period}, for which Theorem 5.1 is false; its {printed} do not suffice, {exact} do: with B_m - B_0 = {range} {verdict}",
+                p.tau
+            ),
+            source: "GFC Appendix B, which uses T - tau as a duration",
+        });
+    }
+    if range < printed {
+        w.push(Warning {
+            condition: "B_0 <= B_m - (sqrt(tau/T) + 1)^2 C T",
+            text: format!(
+                "B_m - B_0 = {range} is less than {printed} (tau = {}, T = {period}): the queue may reach B_m",
+                p.tau
+            ),
+            source: "GFC Theorem 5.1",
+        });
+    }
+}
+
+/// The theorems are about fluids; packets need room above B_m.
+fn packets(p: &Parameters, w: &mut Vec<Warning>) {
+    let Some(b_m) = p.b_m else { return };
+    let slack = packet_slack(p.mtu);
+    if u128::from(b_m.0) + u128::from(slack.0) > u128::from(p.buffer.0) {
+        w.push(Warning {
+            condition: "B_m + 2 MTU <= buffer",
+            text: format!(
+                "B_m {b_m} + 2 MTU exceeds the buffer {}: whole packets may pass B_m and be lost; B_m = {} is safe",
+                p.buffer,
+                p.buffer.saturating_sub(slack)
+            ),
+            source: "packet granularity, not in the paper (GFC section 5.4 sets B_m = B)",
+        });
+    }
+}

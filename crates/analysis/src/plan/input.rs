@@ -1,0 +1,264 @@
+//! What a plan starts from.
+
+use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::{Bytes, Length, Rate, Span};
+
+/// The flow controls that can be planned.
+pub const FLOW_CONTROLS: &[&str] = &["pfc", "cbfc", "gfc-conceptual", "gfc-buffer", "gfc-time"];
+
+/// The parameters of a plan: the command line, the schema and the documentation come from this table.
+pub const PARAMS: &[ParamSpec] = &[
+    ParamSpec::new("flow_control", Kind::Choice(FLOW_CONTROLS), "pfc", "flow control to dimension", ""),
+    ParamSpec::new("rate", Kind::Rate, "10Gbps", "link rate C", "GFC section 6"),
+    ParamSpec::new("length", Kind::Length, "100m", "cable length; the delay is 5 ns per metre", "GFC section 5.4"),
+    ParamSpec::new("mtu", Kind::Bytes, "1500B", "largest frame of the lossless class", "GFC section 5.4"),
+    ParamSpec::optional(
+        "mtu_other",
+        Kind::Bytes,
+        "largest frame of any other class on the link; the MTU if absent",
+        "802.1Q Annex N",
+    ),
+    ParamSpec::optional(
+        "buffer",
+        Kind::Bytes,
+        "ingress buffer of one port and priority, B; the smallest that works if absent",
+        "",
+    ),
+    ParamSpec::new("t_r", Kind::Span, "3us", "time to process a feedback message", "GFC section 5.4: at most 3 us"),
+    ParamSpec::optional(
+        "t_w",
+        Kind::Span,
+        "delay of the wire in one direction; from the length if absent",
+        "GFC section 5.4",
+    ),
+    ParamSpec::optional("tau", Kind::Span, "measured feedback latency; Eq. (6) if absent", "GFC section 6.1: 90 us"),
+    ParamSpec::optional(
+        "credit_period",
+        Kind::Span,
+        "time between two credit messages, T; 65535 B / C if absent",
+        "GFC section 5.4",
+    ),
+    ParamSpec::new(
+        "priorities",
+        Kind::Count,
+        "8",
+        "lossless priorities (or virtual lanes) per port",
+        "GFC section 5.3",
+    ),
+    ParamSpec::new("ports", Kind::Count, "24", "ports of the switch", "GFC section 5.3"),
+    ParamSpec::new(
+        "headroom",
+        Kind::Choice(HEADROOMS),
+        "gfc",
+        "formula that sets the PFC headroom",
+        "GFC section 4.2: at least C tau",
+    ),
+    ParamSpec::optional("xoff", Kind::Bytes, "PFC pause threshold; buffer - headroom if absent", ""),
+    ParamSpec::optional("xon", Kind::Bytes, "PFC resume threshold; XOFF - 2 MTU if absent", "GFC section 4.1"),
+    ParamSpec::optional(
+        "b_m",
+        Kind::Bytes,
+        "queue at which the GFC rate is zero, B_m; the buffer if absent",
+        "GFC section 5.4",
+    ),
+    ParamSpec::optional(
+        "b_0",
+        Kind::Bytes,
+        "queue from which GFC slows down, B_0; the theorem's bound if absent",
+        "GFC Theorems 4.1, 5.1",
+    ),
+    ParamSpec::optional(
+        "b_1",
+        Kind::Bytes,
+        "queue at which the first GFC stage starts, B_1; B_m - 2 C tau if absent",
+        "GFC section 5.4",
+    ),
+    ParamSpec::new("message", Kind::Bytes, "64B", "size of a feedback message, m", "GFC section 4.2"),
+    ParamSpec::new("rate_unit", Kind::Rate, "8kbps", "smallest rate the limiter can set", "GFC section 7"),
+    ParamSpec::new(
+        "counters",
+        Kind::Choice(&["64-bit", "12-bit"]),
+        "64-bit",
+        "credit counters; 12-bit is the InfiniBand wire format",
+        "IBA vol. 1, 7.9",
+    ),
+    ParamSpec::new("lanes", Kind::Count, "4", "lanes of an InfiniBand link, for symbol times", "IBA vol. 1: 4X"),
+];
+
+/// Names of the headroom formulas; see [`headroom`](super::headroom).
+pub const HEADROOMS: &[&str] = &["gfc", "802.1q", "cisco", "mlx5e", "hpcc"];
+
+/// One link direction and priority to be dimensioned. Every field is documented in [`PARAMS`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanInput {
+    /// Flow control, one of [`FLOW_CONTROLS`].
+    pub flow_control: String,
+    /// Link rate C.
+    pub rate: Rate,
+    /// Cable length.
+    pub length: Length,
+    /// Largest frame of the lossless class [bytes].
+    pub mtu: Bytes,
+    /// Largest frame of any other class [bytes]; `None`: the MTU.
+    pub mtu_other: Option<Bytes>,
+    /// Ingress buffer B [bytes]; `None`: the smallest that works.
+    pub buffer: Option<Bytes>,
+    /// Processing time t_r.
+    pub t_r: Span,
+    /// Wire delay t_w; `None`: from the length.
+    pub t_w: Option<Span>,
+    /// Feedback latency tau; `None`: Eq. (6).
+    pub tau: Option<Span>,
+    /// Credit period T; `None`: 65535 B / C.
+    pub credit_period: Option<Span>,
+    /// Lossless priorities per port.
+    pub priorities: u64,
+    /// Ports of the switch.
+    pub ports: u64,
+    /// Headroom formula, one of [`HEADROOMS`].
+    pub headroom: String,
+    /// XOFF [bytes]; `None`: derived.
+    pub xoff: Option<Bytes>,
+    /// XON [bytes]; `None`: derived.
+    pub xon: Option<Bytes>,
+    /// B_m [bytes]; `None`: derived.
+    pub b_m: Option<Bytes>,
+    /// B_0 [bytes]; `None`: derived.
+    pub b_0: Option<Bytes>,
+    /// B_1 [bytes]; `None`: derived.
+    pub b_1: Option<Bytes>,
+    /// Feedback message m [bytes].
+    pub message: Bytes,
+    /// Smallest rate of the limiter.
+    pub rate_unit: Rate,
+    /// Credit counters of 12 bits instead of 64.
+    pub twelve_bit: bool,
+    /// Lanes of an InfiniBand link.
+    pub lanes: u64,
+}
+
+impl PlanInput {
+    /// Reads every key of [`PARAMS`].
+    pub fn read(v: &mut dyn Values) -> Result<Self, ParamError> {
+        let input = PlanInput {
+            flow_control: v.text("flow_control")?,
+            rate: v.rate("rate")?,
+            length: v.length("length")?,
+            mtu: v.bytes("mtu")?,
+            mtu_other: v.bytes_opt("mtu_other")?,
+            buffer: v.bytes_opt("buffer")?,
+            t_r: v.span("t_r")?,
+            t_w: v.span_opt("t_w")?,
+            tau: v.span_opt("tau")?,
+            credit_period: v.span_opt("credit_period")?,
+            priorities: v.count("priorities")?,
+            ports: v.count("ports")?,
+            headroom: v.text("headroom")?,
+            xoff: v.bytes_opt("xoff")?,
+            xon: v.bytes_opt("xon")?,
+            b_m: v.bytes_opt("b_m")?,
+            b_0: v.bytes_opt("b_0")?,
+            b_1: v.bytes_opt("b_1")?,
+            message: v.bytes("message")?,
+            rate_unit: v.rate("rate_unit")?,
+            twelve_bit: choice(v, "counters", &["64-bit", "12-bit"])? == "12-bit",
+            lanes: v.count("lanes")?,
+        };
+        input.validate()?;
+        Ok(input)
+    }
+
+    /// Refuses what no link has, so that the arithmetic behind cannot overflow.
+    pub fn validate(&self) -> Result<(), ParamError> {
+        within("rate", self.rate, Rate(1_000_000), Rate(100_000_000_000_000))?;
+        within("mtu", self.mtu, Bytes(64), Bytes(65_536))?;
+        within("message", self.message, Bytes(1), Bytes(65_536))?;
+        within("rate_unit", self.rate_unit, Rate(0), self.rate)?;
+        within_count("priorities", self.priorities, 1, 16)?;
+        within_count("ports", self.ports, 1, 1_000_000)?;
+        within_count("lanes", self.lanes, 1, 16)?;
+        let second = Span::from_ms(1_000);
+        within("t_r", self.t_r, Span::ZERO, second)?;
+        for (key, value, least) in
+            [("t_w", self.t_w, 0), ("tau", self.tau, 1), ("credit_period", self.credit_period, 1)]
+        {
+            if let Some(v) = value {
+                within(key, v, Span(least), second)?;
+            }
+        }
+        within("length", self.length, Length(0), Length::from_m(100_000_000))?;
+        if let Some(v) = self.mtu_other {
+            within("mtu_other", v, Bytes(64), Bytes(65_536))?;
+        }
+        let sizes = [
+            ("buffer", self.buffer),
+            ("xoff", self.xoff),
+            ("xon", self.xon),
+            ("b_m", self.b_m),
+            ("b_0", self.b_0),
+            ("b_1", self.b_1),
+        ];
+        for (key, value) in sizes {
+            if let Some(v) = value {
+                within(key, v, Bytes(0), Bytes(1_000_000_000_000_000))?;
+            }
+        }
+        if !HEADROOMS.contains(&self.headroom.as_str()) {
+            return Err(unknown("headroom", &self.headroom, HEADROOMS));
+        }
+        Ok(())
+    }
+}
+
+/// A text that must be one of `words`.
+fn choice(v: &mut dyn Values, key: &str, words: &[&str]) -> Result<String, ParamError> {
+    let text = v.text(key)?;
+    if words.contains(&text.as_str()) { Ok(text) } else { Err(unknown(key, &text, words)) }
+}
+
+fn unknown(key: &str, text: &str, words: &[&str]) -> ParamError {
+    ParamError::new(key, format!("unknown value '{text}'"), format!("expected one of {}", words.join(", ")))
+}
+
+fn within<T: PartialOrd + std::fmt::Display>(key: &str, value: T, least: T, most: T) -> Result<(), ParamError> {
+    if value < least || value > most {
+        return Err(ParamError::new(key, format!("{value} is out of range"), format!("expected {least} to {most}")));
+    }
+    Ok(())
+}
+
+fn within_count(key: &str, value: u64, least: u64, most: u64) -> Result<(), ParamError> {
+    within(key, value, least, most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use xoff_params::Defaults;
+
+    #[test]
+    fn defaults_read_and_every_key_is_declared() {
+        let input = PlanInput::read(&mut Defaults::of(PARAMS)).unwrap();
+        assert_eq!((input.rate, input.mtu, input.t_r), (Rate::from_gbps(10), Bytes(1_500), Span::from_us(3)));
+        assert_eq!((input.buffer, input.twelve_bit, input.lanes), (None, false, 4));
+    }
+
+    #[test]
+    fn impossible_values_are_refused_by_name() {
+        for (key, value) in [
+            ("rate", "0bps"),
+            ("mtu", "0B"),
+            ("priorities", "0"),
+            ("credit_period", "0us"),
+            ("tau", "2s"),
+            ("headroom", "guess"),
+            ("counters", "13-bit"),
+            ("length", "18446744073709551615mm"),
+            ("rate", "10"),
+        ] {
+            let e = PlanInput::read(&mut Defaults::of(PARAMS).with(key, value)).unwrap_err();
+            assert_eq!(e.key, key, "{e}");
+            assert!(!e.hint.is_empty(), "{e}");
+        }
+    }
+}

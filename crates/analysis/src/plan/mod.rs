@@ -1,0 +1,44 @@
+//! Dimensioning: which buffers, thresholds and periods a lossless link needs, with formula and source.
+//!
+//! ```text
+//!   PlanInput -plan()-> Plan { rows, tables, warnings }      Parameters -conditions()-> warnings
+//!    (rate, length, MTU, buffer, ...)                         (what a scenario really uses)
+//! ```
+//!
+//! [`plan`] answers "what do I need?"; [`conditions`] answers "does what I have satisfy the theorems?", and the plan
+//! asks it about itself. Both are arithmetic on integers; only Theorem 5.1 takes a square root.
+
+pub mod cbfc;
+mod conditions;
+pub mod gfc_buffer;
+pub mod gfc_conceptual;
+pub mod gfc_time;
+pub mod headroom;
+mod input;
+pub mod link;
+mod output;
+pub mod pfc;
+
+pub use conditions::{Parameters, conditions};
+pub use input::{FLOW_CONTROLS, PARAMS, PlanInput};
+pub use output::{Column, Exact, Plan, PlanRow, Table, Warning};
+
+use xoff_params::ParamError;
+
+/// Plans one link direction and priority. An input for which no plan exists (a buffer below the minimum, XON above
+/// XOFF) is an error that names the key and the value needed.
+pub fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
+    input.validate()?;
+    match input.flow_control.as_str() {
+        "pfc" => pfc::plan(input),
+        "cbfc" => cbfc::plan(input),
+        "gfc-conceptual" => gfc_conceptual::plan(input),
+        "gfc-buffer" => gfc_buffer::plan(input),
+        "gfc-time" => gfc_time::plan(input),
+        other => Err(ParamError::new(
+            "flow_control",
+            format!("unknown flow control '{other}'"),
+            format!("expected one of {}", FLOW_CONTROLS.join(", ")),
+        )),
+    }
+}

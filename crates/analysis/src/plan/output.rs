@@ -1,0 +1,149 @@
+//! What a plan consists of: rows for reading, exact numbers for programs.
+
+use serde::Serialize;
+use xoff_units::{Bytes, Rate, Span};
+
+/// A number in the base unit of its row.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Exact {
+    /// A whole number: picoseconds, bytes, bit/s or a count.
+    Integer(u64),
+    /// A ratio or a root.
+    Real(f64),
+}
+
+/// One planned quantity.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PlanRow {
+    /// What it is, in words.
+    pub name: &'static str,
+    /// Its symbol in the source.
+    pub symbol: &'static str,
+    /// Value with unit, for reading (at most three decimals).
+    pub value: String,
+    /// The same value, exact, in `unit`.
+    pub value_exact: Exact,
+    /// Base unit of `value_exact`: "ps", "bytes", "bit/s", "blocks", "stages", ...; "" for a ratio.
+    pub unit: &'static str,
+    /// How it is computed.
+    pub formula: &'static str,
+    /// Where the formula comes from: paper section, equation, clause.
+    pub source: &'static str,
+}
+
+impl PlanRow {
+    /// A size.
+    pub fn bytes(
+        name: &'static str,
+        symbol: &'static str,
+        v: Bytes,
+        formula: &'static str,
+        source: &'static str,
+    ) -> Self {
+        PlanRow { name, symbol, value: v.to_string(), value_exact: Exact::Integer(v.0), unit: "bytes", formula, source }
+    }
+    /// A duration.
+    pub fn span(
+        name: &'static str,
+        symbol: &'static str,
+        v: Span,
+        formula: &'static str,
+        source: &'static str,
+    ) -> Self {
+        PlanRow { name, symbol, value: v.to_string(), value_exact: Exact::Integer(v.0), unit: "ps", formula, source }
+    }
+    /// A rate.
+    pub fn rate(
+        name: &'static str,
+        symbol: &'static str,
+        v: Rate,
+        formula: &'static str,
+        source: &'static str,
+    ) -> Self {
+        PlanRow { name, symbol, value: v.to_string(), value_exact: Exact::Integer(v.0), unit: "bit/s", formula, source }
+    }
+    /// A count of `unit`.
+    pub fn count(
+        name: &'static str,
+        symbol: &'static str,
+        v: u64,
+        unit: &'static str,
+        formula: &'static str,
+        source: &'static str,
+    ) -> Self {
+        PlanRow { name, symbol, value: format!("{v} {unit}"), value_exact: Exact::Integer(v), unit, formula, source }
+    }
+    /// A ratio without unit.
+    pub fn ratio(
+        name: &'static str,
+        symbol: &'static str,
+        v: f64,
+        formula: &'static str,
+        source: &'static str,
+    ) -> Self {
+        PlanRow { name, symbol, value: format!("{v:.3}"), value_exact: Exact::Real(v), unit: "", formula, source }
+    }
+}
+
+/// A column of a [`Table`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Column {
+    /// Heading, the symbol in the source.
+    pub name: &'static str,
+    /// Base unit of the numbers below it; "" for an index.
+    pub unit: &'static str,
+}
+
+/// A table of numbers, such as the stages of buffer-based GFC.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Table {
+    /// What it lists.
+    pub name: &'static str,
+    /// Its columns.
+    pub columns: Vec<Column>,
+    /// Its rows, one number per column, in the column's base unit.
+    pub rows: Vec<Vec<u64>>,
+    /// How it is computed.
+    pub formula: &'static str,
+    /// Where the formula comes from.
+    pub source: &'static str,
+}
+
+/// A condition that does not hold. The parameters are accepted all the same; what the source proves is lost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Warning {
+    /// The condition that is violated, as a formula: stable, so that scripts can match it.
+    pub condition: &'static str,
+    /// What is the case instead, with numbers, and what follows.
+    pub text: String,
+    /// Where the condition comes from.
+    pub source: &'static str,
+}
+
+/// The answer to a [`PlanInput`](super::PlanInput).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Plan {
+    /// The flow control planned for.
+    pub flow_control: String,
+    /// The planned quantities, inputs first.
+    pub rows: Vec<PlanRow>,
+    /// Tables, such as the stage table.
+    pub tables: Vec<Table>,
+    /// Conditions that do not hold.
+    pub warnings: Vec<Warning>,
+}
+
+impl Plan {
+    /// The row with this symbol.
+    pub fn row(&self, symbol: &str) -> Option<&PlanRow> {
+        self.rows.iter().find(|r| r.symbol == symbol)
+    }
+    /// The exact whole number of the row with this symbol, in its base unit.
+    pub fn integer(&self, symbol: &str) -> Option<u64> {
+        match self.row(symbol)?.value_exact {
+            Exact::Integer(v) => Some(v),
+            Exact::Real(_) => None,
+        }
+    }
+}

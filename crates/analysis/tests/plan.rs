@@ -1,0 +1,134 @@
+//! Plans end to end: what a user asks, what comes back, and what is refused.
+
+use xoff_analysis::plan::{self, PlanInput};
+use xoff_params::Defaults;
+
+/// Defaults with the paper's wire delay of 1 us and `extra`.
+fn input(flow_control: &str, extra: &[(&str, &str)]) -> PlanInput {
+    let mut v = Defaults::of(plan::PARAMS).with("flow_control", flow_control).with("t_w", "1us");
+    for (key, value) in extra {
+        v = v.with(key, value);
+    }
+    PlanInput::read(&mut v).unwrap()
+}
+
+/// `plan` end to end with the paper's inputs: the same numbers, and a plan for the smallest buffer has no warnings.
+#[test]
+fn plans_of_the_paper() {
+    for fc in plan::FLOW_CONTROLS {
+        for rate in ["10Gbps", "25Gbps", "40Gbps", "100Gbps", "400Gbps"] {
+            let p = plan::plan(&input(fc, &[("rate", rate)])).unwrap();
+            // 65535 B / C falls below tau from 100 Gb/s on.
+            let expected: &[&str] =
+                if *fc == "gfc-time" && (rate == "100Gbps" && p.integer("tau") > p.integer("T") || rate == "400Gbps") {
+                    &["tau <= T"]
+                } else {
+                    &[]
+                };
+            let seen: Vec<_> = p.warnings.iter().map(|w| w.condition).collect();
+            assert_eq!(seen, expected, "{fc} {rate}");
+        }
+    }
+    let p = plan::plan(&input("gfc-buffer", &[("buffer", "300KB")])).unwrap();
+    let get = |s| p.integer(s);
+    assert_eq!(
+        (get("tau"), get("2 C tau"), get("B_m"), get("B_1"), get("N")),
+        (Some(7_400_000), Some(18_500), Some(300_000), Some(281_500), Some(16))
+    );
+    assert_eq!((p.tables[0].rows.len(), p.tables[0].rows[15][1]), (16, 299_999));
+    assert_eq!(p.warnings.len(), 1); // B_m = B, as in the paper, leaves no room for packets
+
+    let p = plan::plan(&input("gfc-time", &[("buffer", "300KB"), ("mtu", "4000B")])).unwrap();
+    assert_eq!((p.integer("T"), p.integer("B_0")), (Some(52_428_000), Some(300_000 - 140_904)));
+
+    let p = plan::plan(&input("pfc", &[("buffer", "300KB"), ("xoff", "280KB"), ("xon", "277KB")])).unwrap();
+    assert_eq!((p.integer("H gfc"), p.integer("XOFF"), p.warnings.len()), (Some(9_250), Some(280_000), 0));
+    let p = plan::plan(&input("pfc", &[("buffer", "300KB")])).unwrap();
+    assert_eq!((p.integer("XOFF"), p.integer("XON")), (Some(290_750), Some(287_750)));
+
+    let p = plan::plan(&input("cbfc", &[("buffer", "1MB"), ("counters", "12-bit")])).unwrap();
+    assert_eq!((p.integer("B blocks"), p.integer("B_full")), (Some(15_625), Some(74_816)));
+    assert_eq!(p.warnings[0].condition, "buffer <= 2048 x 64 B");
+}
+
+/// What cannot be planned is refused by key, never planned around.
+#[test]
+fn refusals() {
+    let refuse = |fc: &str, extra: &[(&str, &str)]| {
+        let mut v = Defaults::of(plan::PARAMS).with("flow_control", fc);
+        for (key, value) in extra {
+            v = v.with(key, value);
+        }
+        PlanInput::read(&mut v).and_then(|i| plan::plan(&i)).unwrap_err().key
+    };
+    assert_eq!(refuse("pfc", &[("buffer", "5KB")]), "buffer");
+    assert_eq!(refuse("pfc", &[("buffer", "100KB"), ("xoff", "50KB"), ("xon", "60KB")]), "xon");
+    assert_eq!(refuse("pfc", &[("rate", "400Gbps"), ("headroom", "802.1q")]), "headroom");
+    assert_eq!(refuse("cbfc", &[("buffer", "1000B")]), "buffer");
+    assert_eq!(refuse("gfc-conceptual", &[("buffer", "20KB")]), "buffer");
+    assert_eq!(refuse("gfc-buffer", &[("buffer", "10KB")]), "buffer");
+    assert_eq!(refuse("gfc-buffer", &[("buffer", "100KB"), ("b_1", "100KB")]), "b_1");
+    assert_eq!(refuse("gfc-buffer", &[("buffer", "100KB"), ("b_m", "101KB")]), "b_m");
+    assert_eq!(refuse("gfc-time", &[("buffer", "100KB")]), "buffer");
+    assert_eq!(refuse("gfc-time", &[("rate", "0bps")]), "rate");
+    assert_eq!(refuse("gfc-time", &[("rate", "10")]), "rate");
+    assert_eq!(refuse("ethernet", &[]), "flow_control");
+}
+
+/// A given threshold replaces the bound: the plan follows it, and says what it violates.
+#[test]
+fn given_thresholds() {
+    let plan = |fc: &str, extra: &[(&str, &str)]| plan::plan(&input(fc, extra)).unwrap();
+    // The testbed of section 6.1.
+    let testbed = [("tau", "90us"), ("buffer", "1MB"), ("b_1", "750KB"), ("b_0", "492KB")];
+    let p = plan("gfc-buffer", &testbed);
+    assert_eq!(
+        (p.integer("B_1"), p.integer("2 C tau"), p.tables[0].rows[1][1]),
+        (Some(750_000), Some(225_000), 875_000)
+    );
+    let p = plan("gfc-time", &testbed);
+    assert_eq!((p.integer("B_s occupancy"), p.integer("range")), (Some(746_000), Some(399_085)));
+    assert_eq!(p.warnings.iter().map(|w| w.condition).collect::<Vec<_>>(), ["tau <= T", "B_m + 2 MTU <= buffer"]);
+    // Fig. 5 runs, with its warning.
+    let p = plan("gfc-conceptual", &[("tau", "25us"), ("buffer", "103KB"), ("b_m", "100KB"), ("b_0", "50KB")]);
+    assert_eq!((p.integer("B_s"), p.warnings[0].condition), (Some(75_000), "B_0 <= B_m - 4 C tau"));
+    // Without a buffer it follows from the threshold.
+    assert_eq!(plan("gfc-buffer", &[("b_1", "100KB")]).integer("B"), Some(100_000 + 18_500 + 3_000));
+    assert_eq!(plan("pfc", &[("xoff", "100KB")]).integer("B"), Some(109_250));
+}
+
+/// The corners of the accepted range: an answer or a refusal, never an overflow.
+#[test]
+fn corners() {
+    for fc in plan::FLOW_CONTROLS {
+        for rate in ["1Mbps", "3333333333bps", "100Tbps"] {
+            for mtu in ["64B", "65536B"] {
+                for length in ["0m", "100000km"] {
+                    for (tau, period) in [("1ps", "1ps"), ("1s", "1s"), ("1ps", "1s"), ("1s", "1ps")] {
+                        for buffer in ["0B", "64B", "1GB", "1000TB"] {
+                            let extra = [
+                                ("rate", rate),
+                                ("mtu", mtu),
+                                ("length", length),
+                                ("t_w", "1s"),
+                                ("tau", tau),
+                                ("credit_period", period),
+                                ("buffer", buffer),
+                                ("rate_unit", "1kbps"),
+                            ];
+                            let input = input(fc, &extra);
+                            let _ = plan::plan(&input);
+                            let _ = plan::plan(&PlanInput {
+                                tau: None,
+                                t_w: None,
+                                buffer: None,
+                                credit_period: None,
+                                ..input
+                            });
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
