@@ -9,7 +9,7 @@
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 
 use super::{DELAY, HOST_DELAY, HOST_RATE, PORTS_MAX, RATE, Wire, count, host_limit};
-use crate::graph::{NodeKind, Topology};
+use crate::graph::{NodeId, NodeKind, Topology};
 
 /// What it is.
 pub const DOC: &str = "switches S1, S2, ... in a row, hosts H1, H2, ... numbered along it";
@@ -26,34 +26,44 @@ pub const PARAMS: &[ParamSpec] = &[
 
 /// Builds it. Links between switches come first, so that ports 0 and 1 of an inner switch lead left and right.
 pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
-    let (mut t, switches, wires) = row(v, 1)?;
-    for pair in switches.windows(2) {
-        wires.0.join(&mut t, pair[0], pair[1]);
+    let mut row = Row::read(v, 1)?;
+    for pair in row.switches.windows(2) {
+        row.wire.join(&mut row.topology, pair[0], pair[1]);
     }
-    hang_hosts(&mut t, &switches, wires.1);
-    Ok(t)
+    Ok(row.with_hosts())
 }
 
-/// Hosts `H1..` and switches `S1..` without links; with `m` hosts per switch, S1 has H1..Hm, S2 H(m+1)..H(2m).
-pub(super) fn row(v: &mut dyn Values, switches_min: u64) -> Result<(Topology, Vec<u32>, (Wire, Wire)), ParamError> {
-    let n = count(v, "switches", switches_min, PORTS_MAX)?;
-    let m = count(v, "hosts_per_switch", 1, PORTS_MAX - 2)?;
-    host_limit("hosts_per_switch", n as u64 * m as u64)?;
-    let wire = Wire::read(v)?;
-    let host_wire = wire.or(v, "host_rate", "host_delay")?;
-    let mut t = Topology::default();
-    for i in 0..n * m {
-        t.add_node(format!("H{}", i + 1), NodeKind::Host, 0, i / m);
-    }
-    let switches = (0..n).map(|i| t.add_node(format!("S{}", i + 1), NodeKind::Switch, 1, i)).collect();
-    Ok((t, switches, (wire, host_wire)))
+/// Hosts `H1..` and switches `S1..`, not yet linked; with `m` hosts per switch, S1 has H1..Hm, S2 H(m+1)..H(2m).
+pub(super) struct Row {
+    pub topology: Topology,
+    pub switches: Vec<NodeId>,
+    /// Between switches.
+    pub wire: Wire,
+    host_wire: Wire,
 }
 
-/// Joins every host to the switch of its rack.
-pub(super) fn hang_hosts(t: &mut Topology, switches: &[u32], wire: Wire) {
-    for host in 0..switches[0] {
-        let rack = t.nodes[host as usize].rack as usize;
-        wire.join(t, host, switches[rack]);
+impl Row {
+    pub fn read(v: &mut dyn Values, switches_min: u64) -> Result<Row, ParamError> {
+        let n = count(v, "switches", switches_min, PORTS_MAX)?;
+        let m = count(v, "hosts_per_switch", 1, PORTS_MAX - 2)?;
+        host_limit("hosts_per_switch", n as u64 * m as u64)?;
+        let wire = Wire::read(v)?;
+        let host_wire = wire.or(v, "host_rate", "host_delay")?;
+        let mut topology = Topology::default();
+        for i in 0..n * m {
+            topology.add_node(format!("H{}", i + 1), NodeKind::Host, 0, i / m);
+        }
+        let switches = (0..n).map(|i| topology.add_node(format!("S{}", i + 1), NodeKind::Switch, 1, i)).collect();
+        Ok(Row { topology, switches, wire, host_wire })
+    }
+
+    /// Joins every host to the switch of its rack, after the links between switches.
+    pub fn with_hosts(mut self) -> Topology {
+        for host in 0..self.switches[0] {
+            let rack = self.topology.nodes[host as usize].rack as usize;
+            self.host_wire.join(&mut self.topology, host, self.switches[rack]);
+        }
+        self.topology
     }
 }
 

@@ -28,7 +28,7 @@ pub const PARAMS: &[ParamSpec] = &[
 /// left to right; port `p` of a core switch leads to pod `p`.
 pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
     let k = count(v, "k", 2, 128)?;
-    if !k.is_multiple_of(2) {
+    if k % 2 == 1 {
         return Err(ParamError::new("k", format!("{k} is odd"), "a fat-tree needs an even k: half of the ports lead down, half up"));
     }
     let wire = Wire::read(v)?;

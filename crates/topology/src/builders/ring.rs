@@ -28,12 +28,11 @@ pub const PARAMS: &[ParamSpec] = &[
 
 /// Builds it. The links run S1-S2, S2-S3, ..., Sn-S1 and come before those of the hosts.
 pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
-    let (mut t, switches, wires) = chain::row(v, 3)?;
-    for (i, &switch) in switches.iter().enumerate() {
-        wires.0.join(&mut t, switch, switches[(i + 1) % switches.len()]);
+    let mut row = chain::Row::read(v, 3)?;
+    for (i, &switch) in row.switches.iter().enumerate() {
+        row.wire.join(&mut row.topology, switch, row.switches[(i + 1) % row.switches.len()]);
     }
-    chain::hang_hosts(&mut t, &switches, wires.1);
-    Ok(t)
+    Ok(row.with_hosts())
 }
 
 #[cfg(test)]

@@ -146,6 +146,15 @@ mod tests {
         assert_eq!(hpcc_ip(319), 0x0b01_3f01);
     }
 
+    /// Values of an independent MurmurHash3 (the `mmh3` package) over the same 12 bytes: 0x014c6fd4 and 0x41824de9.
+    #[test]
+    fn hpcc_hashes_addresses_and_ports_with_the_switch_as_seed() {
+        let up = key(0, 5, 10_000);
+        assert_eq!((EcmpHash::Hpcc.index(&up, 320, 4), EcmpHash::Hpcc.index(&up, 320, 1_000_000)), (0x014c_6fd4 % 4, 0x014c_6fd4 % 1_000_000));
+        let ack = key(1, 300, 10_003).reversed();
+        assert_eq!(EcmpHash::Hpcc.index(&ack, 17, 1_000_000), 0x4182_4de9 % 1_000_000);
+    }
+
     #[test]
     fn native_hash_spreads_evenly_and_independently_of_the_switch() {
         // 40,000 flows over 4 candidates: 10,000 each, standard deviation 87; the same flows at a second switch.
