@@ -1,0 +1,38 @@
+//! One kind of error: what was being done to which file, and the cause in the system's words.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A table or the manifest could not be written or read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordError {
+    /// What was being done: `create`, `write`, `finish`, `read`.
+    pub doing: &'static str,
+    /// The file or folder.
+    pub path: PathBuf,
+    /// The cause, such as `No space left on device (os error 28)`.
+    pub cause: String,
+}
+
+impl RecordError {
+    /// From any cause.
+    pub fn new(doing: &'static str, path: &Path, cause: impl fmt::Display) -> RecordError {
+        RecordError { doing, path: path.to_owned(), cause: cause.to_string() }
+    }
+
+    /// From Parquet's error, which wraps the system's.
+    pub(crate) fn parquet(doing: &'static str, path: &Path, e: &parquet::errors::ParquetError) -> RecordError {
+        match e {
+            parquet::errors::ParquetError::External(inner) if inner.is::<io::Error>() => RecordError::new(doing, path, inner),
+            e => RecordError::new(doing, path, e),
+        }
+    }
+}
+
+impl fmt::Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot {} {}: {}", self.doing, self.path.display(), self.cause)
+    }
+}
+impl std::error::Error for RecordError {}

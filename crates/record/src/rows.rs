@@ -1,0 +1,222 @@
+//! The tables, one row type each. The declaration is the schema: names, order, types, nulls.
+//!
+//! Times are picoseconds since the start of the run, sizes bytes, rates bit/s. A port is directed: `H1->S1` as an
+//! egress is H1's queue towards S1, as an ingress it is S1's buffer for what H1 sends.
+
+use arrow_array::ArrayRef;
+use arrow_schema::{ArrowError, Field};
+
+use crate::cell::{Cell, Dictionaries, Label, Message, Node, Port, words};
+
+/// One row of a table.
+pub trait Row: Copy {
+    /// Name of the table.
+    const TABLE: &'static str;
+    /// One buffer per column.
+    type Columns: Default + Send;
+    /// The columns.
+    fn fields() -> Vec<Field>;
+    /// Appends the row to the buffers.
+    fn push(&self, columns: &mut Self::Columns);
+    /// Takes the buffers' content out, one array per column.
+    fn take(columns: &mut Self::Columns, names: &Dictionaries) -> Result<Vec<ArrayRef>, ArrowError>;
+    /// Appends the row's bytes for the hash.
+    fn feed(&self, bytes: &mut Vec<u8>);
+}
+
+words! {
+    /// Which buffer of a port.
+    Side {
+        /// Where frames of the upstream neighbour are accounted.
+        Ingress = "ingress",
+        /// Where frames wait to be sent.
+        Egress = "egress",
+    }
+}
+words! {
+    /// Which way a control message went.
+    Direction {
+        /// Sent by the port's receiving end.
+        Sent = "sent",
+        /// Arrived at the port's sending end.
+        Received = "received",
+    }
+}
+words! {
+    /// What a rate is.
+    RateSource {
+        /// Bytes that went out, over the sampling interval.
+        Measured = "measured",
+        /// The limit that flow control sets.
+        FlowControl = "flow_control",
+        /// The rate that congestion control sets.
+        RateControl = "rate_control",
+    }
+}
+
+macro_rules! row {
+    ($(#[$doc:meta])* $name:ident in $table:literal { $($(#[$fdoc:meta])* $field:ident: $t:ty),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub struct $name { $($(#[$fdoc])* pub $field: $t),* }
+
+        const _: () = {
+            /// One buffer per column.
+            #[derive(Default, Debug)]
+            pub struct Columns { $($field: <$t as Cell>::Buffer),* }
+
+            impl Row for $name {
+                const TABLE: &'static str = $table;
+                type Columns = Columns;
+                fn fields() -> Vec<Field> {
+                    vec![$(Field::new(stringify!($field), <$t as Cell>::data_type(), <$t as Cell>::NULLABLE)),*]
+                }
+                fn push(&self, columns: &mut Columns) {
+                    $(self.$field.push(&mut columns.$field);)*
+                }
+                fn take(columns: &mut Columns, names: &Dictionaries) -> Result<Vec<ArrayRef>, ArrowError> {
+                    Ok(vec![$(<$t as Cell>::take(&mut columns.$field, names)?),*])
+                }
+                fn feed(&self, bytes: &mut Vec<u8>) {
+                    $(self.$field.feed(bytes);)*
+                }
+            }
+        };
+    };
+}
+
+row! {
+    /// One flow. Nulls: not finished.
+    FlowRow in "flows" {
+        /// Number of the flow.
+        flow: u64,
+        /// Sending host.
+        src: Node,
+        /// Receiving host.
+        dst: Node,
+        /// Source port.
+        src_port: u16,
+        /// Destination port.
+        dst_port: u16,
+        /// Priority, 0 to 7.
+        priority: u8,
+        /// Payload [bytes]; 2^64 - 1: unlimited.
+        size_bytes: u64,
+        /// Handed over by the application [ps].
+        start_ps: u64,
+        /// Finished [ps].
+        end_ps: Option<u64>,
+        /// Flow completion time [ps].
+        fct_ps: Option<u64>,
+        /// Payload that arrived [bytes].
+        bytes_delivered: u64,
+        /// Completion time in the empty network [ps].
+        ideal_fct_ps: Option<u64>,
+        /// `fct_ps / ideal_fct_ps`.
+        slowdown: Option<f64>,
+        /// Workload it came from.
+        label: Label,
+    }
+}
+row! {
+    /// Occupancy of a buffer at a time.
+    QueueRow in "queues" {
+        /// When [ps].
+        time_ps: u64,
+        /// Which port.
+        port: Port,
+        /// Which buffer of the port.
+        kind: Side,
+        /// Priority, 0 to 7.
+        priority: u8,
+        /// Occupancy [bytes].
+        bytes: u64,
+    }
+}
+row! {
+    /// A rate from a time on, or over the interval that ends then.
+    RateRow in "rates" {
+        /// When [ps].
+        time_ps: u64,
+        /// Which port.
+        port: Port,
+        /// Priority, 0 to 7; null: all together.
+        priority: Option<u8>,
+        /// Number of the flow; null: not of one flow.
+        flow: Option<u64>,
+        /// The rate [bit/s].
+        bits_per_second: u64,
+        /// What it is.
+        source: RateSource,
+    }
+}
+row! {
+    /// A flow-control message.
+    ControlRow in "control" {
+        /// When [ps].
+        time_ps: u64,
+        /// The port whose sending it governs.
+        port: Port,
+        /// Priority, 0 to 7.
+        priority: u8,
+        /// Sent by the receiving end or arrived at the sending end.
+        direction: Direction,
+        /// What it says: `pause`, `resume`, `credit`, `stage`, ...
+        message: Message,
+        /// Its value: quanta, blocks, stage; the mechanism's page names the unit.
+        value: u64,
+    }
+}
+row! {
+    /// One port of a deadlock's cycle.
+    DeadlockRow in "deadlocks" {
+        /// Found [ps].
+        time_ps: u64,
+        /// The cycle closed, that is, its last port blocked for good [ps].
+        closed_ps: u64,
+        /// Number of the cycle within the run.
+        cycle: u32,
+        /// Place in the cycle, from 0; each port waits for the next one.
+        position: u32,
+        /// The blocked port.
+        port: Port,
+        /// Its blocked priority.
+        priority: u8,
+        /// Frames that wait there.
+        frames: u64,
+        /// Bytes that wait there.
+        bytes: u64,
+        /// Blocked since [ps].
+        blocked_since_ps: u64,
+    }
+}
+row! {
+    /// A stretch during which a port was not allowed to send.
+    PauseRow in "pauses" {
+        /// The port that stopped.
+        port: Port,
+        /// Priority, 0 to 7.
+        priority: u8,
+        /// From [ps].
+        from_ps: u64,
+        /// To [ps]; null: still when the run ended.
+        to_ps: Option<u64>,
+    }
+}
+row! {
+    /// Who filled a buffer when it made its upstream neighbour pause: one row per flow and next port.
+    CauseRow in "causes" {
+        /// The pause was sent [ps].
+        time_ps: u64,
+        /// The port that was told to stop; the buffer is at its receiving end.
+        port: Port,
+        /// Priority, 0 to 7.
+        priority: u8,
+        /// Number of the flow whose frames sat in the buffer.
+        flow: u64,
+        /// The port these frames waited for; if it was paused itself, the chain goes on there.
+        next_port: Port,
+        /// How much of the buffer they filled [bytes].
+        bytes: u64,
+    }
+}

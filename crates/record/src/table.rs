@@ -1,0 +1,105 @@
+//! One table being recorded: rows in, chunks out.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{Schema, SchemaRef};
+
+use crate::cell::Dictionaries;
+use crate::error::RecordError;
+use crate::file::ParquetFile;
+use crate::hash::TableHasher;
+use crate::rows::Row;
+
+/// Where the chunks of a table go.
+pub(crate) enum Output {
+    /// Nowhere: only the hash is wanted.
+    Nothing,
+    /// Kept.
+    Memory(Vec<RecordBatch>),
+    /// Written.
+    File(Box<ParquetFile>),
+    /// A write failed: the error is repeated for every further row.
+    Failed(RecordError),
+}
+
+/// A table being recorded.
+pub struct Table<R: Row> {
+    columns: R::Columns,
+    /// Rows in `columns`.
+    pending: usize,
+    /// Rows at which a chunk is passed on.
+    chunk_rows: usize,
+    hasher: TableHasher,
+    schema: SchemaRef,
+    names: Arc<Dictionaries>,
+    output: Output,
+}
+
+impl<R: Row> Table<R> {
+    pub(crate) fn new(schema: SchemaRef, names: Arc<Dictionaries>, chunk_rows: usize, output: Output) -> Table<R> {
+        Table { columns: R::Columns::default(), pending: 0, chunk_rows, hasher: TableHasher::new(), schema, names, output }
+    }
+
+    /// The columns of this table, with `metadata`.
+    pub(crate) fn schema_of(metadata: &[(String, String)]) -> SchemaRef {
+        Arc::new(Schema::new_with_metadata(R::fields(), metadata.iter().cloned().collect()))
+    }
+
+    /// Appends a row.
+    #[inline]
+    pub fn push(&mut self, row: R) -> Result<(), RecordError> {
+        self.hasher.row(&row);
+        match &self.output {
+            Output::Nothing => return Ok(()),
+            Output::Failed(e) => return Err(e.clone()),
+            Output::Memory(_) | Output::File(_) => {}
+        }
+        row.push(&mut self.columns);
+        self.pending += 1;
+        if self.pending >= self.chunk_rows { self.flush() } else { Ok(()) }
+    }
+
+    /// Rows so far.
+    pub fn rows(&self) -> u64 {
+        self.hasher.rows()
+    }
+
+    /// The hash so far.
+    pub fn hasher(&self) -> &TableHasher {
+        &self.hasher
+    }
+
+    /// Passes on what is buffered.
+    fn flush(&mut self) -> Result<(), RecordError> {
+        if self.pending == 0 {
+            return Ok(());
+        }
+        self.pending = 0;
+        let batch = R::take(&mut self.columns, &self.names).and_then(|columns| RecordBatch::try_new(self.schema.clone(), columns));
+        let result = match (batch, &mut self.output) {
+            (_, Output::Failed(e)) => Err(e.clone()),
+            // Only an index without a name gets here.
+            (Err(e), _) => Err(RecordError::new("write", R::TABLE.as_ref(), e)),
+            (Ok(batch), Output::Memory(batches)) => {
+                batches.push(batch);
+                Ok(())
+            }
+            (Ok(batch), Output::File(file)) => file.write(&batch),
+            (Ok(_), Output::Nothing) => Ok(()),
+        };
+        if let Err(e) = &result {
+            self.output = Output::Failed(e.clone());
+        }
+        result
+    }
+
+    /// Passes on the rest and returns where it went, with the schema; the columns are empty afterwards.
+    pub(crate) fn finish(mut self) -> Result<(SchemaRef, Output), RecordError> {
+        self.flush()?;
+        match self.output {
+            Output::Failed(e) => Err(e),
+            output => Ok((self.schema, output)),
+        }
+    }
+}

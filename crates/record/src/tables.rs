@@ -1,0 +1,173 @@
+//! All tables of a run.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
+use arrow_schema::SchemaRef;
+
+use crate::cell::{Dictionaries, Names};
+use crate::error::RecordError;
+use crate::file::{ParquetFile, remove};
+use crate::hash::{ResultHash, TableHasher};
+use crate::manifest::MANIFEST;
+use crate::rows::{CauseRow, ControlRow, DeadlockRow, FlowRow, PauseRow, QueueRow, RateRow, Row};
+use crate::table::{Output, Table};
+
+/// Version of the tables' columns; grows when a column changes its name, type or meaning.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Rows in a chunk unless told otherwise [rows].
+const CHUNK_ROWS: usize = 1 << 16;
+
+/// Where the tables go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sink {
+    /// Parquet files in this folder, which is made if it does not exist.
+    Files(PathBuf),
+    /// Arrow batches, returned by [`Tables::close`].
+    Memory,
+    /// Nowhere; the result hash is still computed.
+    Nothing,
+}
+
+/// What every table says about its run, in its metadata.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunInfo {
+    /// Version of xoff.
+    pub xoff_version: String,
+    /// Hash of the scenario.
+    pub scenario_hash: String,
+}
+
+/// A table in memory.
+#[derive(Clone, Debug)]
+pub struct MemoryTable {
+    /// Name of the table.
+    pub name: &'static str,
+    /// Columns; metadata as in the files.
+    pub schema: SchemaRef,
+    /// Rows; there may be no batch at all.
+    pub batches: Vec<RecordBatch>,
+}
+
+impl MemoryTable {
+    /// The batches as a stream: what Arrow's C stream interface takes over without copying.
+    pub fn into_reader(self) -> impl RecordBatchReader + Send {
+        RecordBatchIterator::new(self.batches.into_iter().map(Ok), self.schema)
+    }
+}
+
+/// What is there after the run.
+#[derive(Debug)]
+pub struct Closed {
+    /// Hash of all rows and names.
+    pub hash: ResultHash,
+    /// Rows of each table.
+    pub rows: Vec<(&'static str, u64)>,
+    /// Files written ([`Sink::Files`]).
+    pub files: Vec<PathBuf>,
+    /// Tables kept ([`Sink::Memory`]).
+    pub memory: Vec<MemoryTable>,
+    /// The first table that could not be finished; the others are there nevertheless.
+    pub error: Option<RecordError>,
+}
+
+macro_rules! tables {
+    ($($field:ident: $row:ty),*) => {
+        /// All tables of a run, open for rows. Each exists, with or without rows.
+        pub struct Tables {
+            $(
+                #[doc = concat!("Table `", stringify!($field), "`.")]
+                pub $field: Table<$row>,
+            )*
+            names: TableHasher,
+        }
+
+        impl Tables {
+            /// Opens every table. Names are fixed from here on: rows refer to them.
+            pub fn create(sink: &Sink, info: &RunInfo, names: &Names) -> Result<Tables, RecordError> {
+                Tables::with_chunks(sink, info, names, CHUNK_ROWS)
+            }
+
+            /// [`Tables::create`] with another size of chunks [rows]; it changes memory and speed, never a result.
+            pub fn with_chunks(sink: &Sink, info: &RunInfo, names: &Names, rows: usize) -> Result<Tables, RecordError> {
+                if let Sink::Files(dir) = sink {
+                    fs::create_dir_all(dir).map_err(|e| RecordError::new("create", dir, e))?;
+                    // It would describe the run before.
+                    remove(&dir.join(MANIFEST))?;
+                }
+                let dictionaries = Arc::new(Dictionaries::new(names));
+                Ok(Tables { $($field: open(sink, info, &dictionaries, rows)?,)* names: hash_names(names) })
+            }
+
+            /// Hash of all rows so far and of the names.
+            pub fn hash(&self) -> ResultHash {
+                ResultHash::of([("names", &self.names) $(, (<$row>::TABLE, self.$field.hasher()))*])
+            }
+
+            /// Finishes every table: files get their final names. Also after an interruption or an error elsewhere.
+            pub fn close(self) -> Closed {
+                let mut closed =
+                    Closed { hash: self.hash(), rows: Vec::new(), files: Vec::new(), memory: Vec::new(), error: None };
+                $(close(self.$field, &mut closed);)*
+                closed
+            }
+        }
+    };
+}
+tables! {
+    flows: FlowRow,
+    queues: QueueRow,
+    rates: RateRow,
+    control: ControlRow,
+    deadlocks: DeadlockRow,
+    pauses: PauseRow,
+    causes: CauseRow
+}
+
+fn open<R: Row>(sink: &Sink, info: &RunInfo, names: &Arc<Dictionaries>, rows: usize) -> Result<Table<R>, RecordError> {
+    let metadata = [
+        ("xoff.table", R::TABLE.to_owned()),
+        ("xoff.schema_version", SCHEMA_VERSION.to_string()),
+        ("xoff.version", info.xoff_version.clone()),
+        ("xoff.scenario_hash", info.scenario_hash.clone()),
+    ]
+    .map(|(k, v)| (k.to_owned(), v));
+    let (schema, output) = match sink {
+        Sink::Nothing => (Table::<R>::schema_of(&[]), Output::Nothing),
+        Sink::Memory => (Table::<R>::schema_of(&metadata), Output::Memory(Vec::new())),
+        Sink::Files(dir) => {
+            // Metadata goes to the file's list, which keeps its order; a schema's map would make files differ by chance.
+            let schema = Table::<R>::schema_of(&[]);
+            let path = dir.join(format!("{}.parquet", R::TABLE));
+            (schema.clone(), Output::File(Box::new(ParquetFile::create(path, schema, &metadata)?)))
+        }
+    };
+    Ok(Table::new(schema, names.clone(), rows.max(1), output))
+}
+
+fn close<R: Row>(table: Table<R>, closed: &mut Closed) {
+    closed.rows.push((R::TABLE, table.rows()));
+    let finished = table.finish().and_then(|(schema, output)| {
+        match output {
+            Output::Memory(batches) => closed.memory.push(MemoryTable { name: R::TABLE, schema, batches }),
+            Output::File(file) => closed.files.push(file.finish()?),
+            Output::Nothing | Output::Failed(_) => {}
+        }
+        Ok(())
+    });
+    if let Err(e) = finished {
+        closed.error.get_or_insert(e);
+    }
+}
+
+fn hash_names(names: &Names) -> TableHasher {
+    let mut hasher = TableHasher::new();
+    for list in [&names.nodes, &names.ports, &names.labels] {
+        hasher.text(&list.len().to_string());
+        list.iter().for_each(|n| hasher.text(n));
+    }
+    hasher
+}
