@@ -112,9 +112,9 @@ impl Port {
         self.tx[class as usize].held(now, Bytes(len as u64)).then(|| Hold { port, class, len, since: self.held_since[class as usize].min(now) })
     }
 
-    /// If an ingress stays filled like this, does its peer stay unable to send a frame of `len`?
-    pub fn would_hold(&self, class: u8, fill: &Fill, len: u32) -> bool {
-        self.rx[class as usize].holds(fill, Bytes(len as u64))
+    /// If `stuck` bytes of an ingress never leave, does its peer stay unable to send a frame of `len`?
+    pub fn would_hold(&self, class: u8, fill: &Fill, stuck: u64, len: u32) -> bool {
+        self.rx[class as usize].holds(fill, Bytes(stuck), Bytes(len as u64))
     }
 
     /// The rate flow control allows a class now [bit/s].

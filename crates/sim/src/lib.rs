@@ -1,1 +1,30 @@
-//! sim (under construction)
+//! The simulator: events, links, probes, checkers, the deadlock watch.
+//!
+//! ```text
+//!   Model + Topology + Flows -- World::build --> World -- run --> Outcome
+//!                                                  |
+//!                                   Recorder (rows), Watch (deadlocks), Checks (promises kept)
+//! ```
+//!
+//! The nodes are the sans-IO switch and NIC of the node crate; [`World`] is their environment with virtual time.
+
+mod checks;
+mod core;
+mod event;
+mod flows;
+mod model;
+mod outcome;
+mod probe;
+mod queue;
+mod watch;
+mod world;
+
+pub use checks::{Violation, ViolationKind};
+pub use event::EventOrder;
+pub use flows::{FlowRecord, ideal_time};
+pub use model::{Model, NicModel};
+pub use outcome::{Ended, Outcome, PortTotals};
+pub use probe::{Probes, RateSource, Recorder, Row, Selection};
+pub use queue::EventQueue;
+pub use watch::{Deadlock, StuckPort};
+pub use world::World;

@@ -151,8 +151,13 @@ impl Receiver for CreditReceiver {
         Some(self.next)
     }
 
-    fn holds(&self, _fill: &Fill, len: Bytes) -> bool {
-        self.free() < blocks(len)
+    fn holds(&self, fill: &Fill, stuck: Bytes, len: Bytes) -> bool {
+        if fill.bytes.0 == 0 {
+            return false;
+        }
+        // Blocks of the stuck part, in proportion: frames of one buffer are mostly of one size.
+        let stuck_blocks = (self.held * stuck.0).div_ceil(fill.bytes.0);
+        self.buffer_blocks.saturating_sub(stuck_blocks) < blocks(len)
     }
 }
 
@@ -230,7 +235,8 @@ mod tests {
             r.on_arrival(Time::ZERO, &f, len);
         }
         assert_eq!(s.gate(Time::ZERO, len), Gate::Blocked);
-        assert!(r.holds(&f, len));
+        let full = Fill { bytes: Bytes(3000), ..f };
+        assert!(r.holds(&full, Bytes(3000), len) && !r.holds(&full, Bytes(1500), len));
         r.on_departure(Time::from_us(10), &f, len);
         assert_eq!(r.on_wake(Time::from_us(52), &f), None, "not before the period");
         let m = r.on_wake(Time(52_428_000), &f).unwrap();

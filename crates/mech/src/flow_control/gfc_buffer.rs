@@ -144,7 +144,7 @@ impl Receiver for StageReceiver {
     fn next_wake(&self) -> Option<Time> {
         None
     }
-    fn holds(&self, _fill: &Fill, _len: Bytes) -> bool {
+    fn holds(&self, _fill: &Fill, _stuck: Bytes, _len: Bytes) -> bool {
         false // every stage has a positive rate
     }
 }

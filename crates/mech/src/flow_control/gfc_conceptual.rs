@@ -96,7 +96,7 @@ impl Receiver for LevelReceiver {
     fn next_wake(&self) -> Option<Time> {
         None
     }
-    fn holds(&self, _fill: &Fill, _len: Bytes) -> bool {
+    fn holds(&self, _fill: &Fill, _stuck: Bytes, _len: Bytes) -> bool {
         false
     }
 }

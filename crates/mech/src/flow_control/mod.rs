@@ -67,9 +67,9 @@ pub trait Receiver {
     fn on_wake(&mut self, now: Time, fill: &Fill) -> Option<Message>;
     /// When the clock matters next; a pure question.
     fn next_wake(&self) -> Option<Time>;
-    /// If the buffer stays exactly like this for ever, does the upstream port stay unable to send a frame of `len`?
-    /// The deadlock watch asks this; mechanisms that never stop a peer answer no.
-    fn holds(&self, fill: &Fill, len: Bytes) -> bool;
+    /// Of what `fill` shows now, `stuck` bytes never leave and the rest does: does the upstream port then stay unable
+    /// to send a frame of `len` for ever? The deadlock watch asks this; mechanisms that never stop a peer answer no.
+    fn holds(&self, fill: &Fill, stuck: Bytes, len: Bytes) -> bool;
 }
 
 /// The upstream half: obeys messages and answers for one egress queue.

@@ -179,8 +179,12 @@ impl Receiver for PfcReceiver {
         self.refresh_at
     }
 
-    fn holds(&self, fill: &Fill, _len: Bytes) -> bool {
-        self.pausing && self.above_xon(fill)
+    fn holds(&self, fill: &Fill, stuck: Bytes, _len: Bytes) -> bool {
+        // Headroom is freed before anything else.
+        let gone = fill.bytes.saturating_sub(stuck);
+        let headroom = fill.headroom.saturating_sub(gone);
+        let shared = fill.shared.saturating_sub(gone.saturating_sub(fill.headroom));
+        self.pausing && self.above_xon(&Fill { bytes: stuck, shared, headroom, limit: fill.limit })
     }
 }
 
@@ -254,7 +258,7 @@ mod tests {
         assert_eq!(r.on_arrival(Time(2), &fill(81_500), len), Some(Message::Pfc(Pause::STICKY)));
         assert_eq!(r.on_arrival(Time(3), &fill(83_000), len), None, "one message per pause");
         assert_eq!(r.on_departure(Time(4), &fill(78_500), len), None);
-        assert!(r.holds(&fill(78_500), len) && !r.holds(&fill(77_000), len));
+        assert!(r.holds(&fill(78_500), Bytes(77_001), len) && !r.holds(&fill(78_500), Bytes(77_000), len));
         assert_eq!(r.on_departure(Time(5), &fill(77_000), len), Some(Message::Pfc(Pause::RESUME)));
         assert_eq!(r.on_departure(Time(6), &fill(75_500), len), None);
     }

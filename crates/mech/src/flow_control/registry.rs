@@ -198,8 +198,8 @@ impl Receiver for Rx {
     fn next_wake(&self) -> Option<Time> {
         each_rx!(self, m => m.next_wake(), None)
     }
-    fn holds(&self, fill: &Fill, len: Bytes) -> bool {
-        each_rx!(self, m => m.holds(fill, len), false)
+    fn holds(&self, fill: &Fill, stuck: Bytes, len: Bytes) -> bool {
+        each_rx!(self, m => m.holds(fill, stuck, len), false)
     }
 }
 

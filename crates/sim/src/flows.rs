@@ -1,0 +1,74 @@
+//! The flows of a run: what they asked for and how they fared.
+
+use xoff_topology::Topology;
+use xoff_units::{Bytes, Span, Time};
+use xoff_workload::Flow;
+
+/// A flow and its fate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowRecord {
+    /// The flow as it was started.
+    pub flow: Flow,
+    /// How many flows its host had started before it (closed loops number by it).
+    pub nth: u64,
+    /// Payload put on the wire by the source, repetitions included [bytes].
+    pub sent: u64,
+    /// Payload delivered in order [bytes].
+    pub delivered: u64,
+    /// Frames of it that were marked.
+    pub marked: u64,
+    /// When its source had put its last byte on the wire.
+    pub all_sent: Option<Time>,
+    /// When it was complete: last acknowledgement at the source, or without acknowledgements last byte at the destination.
+    pub end: Option<Time>,
+}
+
+impl FlowRecord {
+    pub(crate) fn new(flow: Flow, nth: u64) -> Self {
+        FlowRecord { flow, nth, sent: 0, delivered: 0, marked: 0, all_sent: None, end: None }
+    }
+
+    /// Completion time.
+    pub fn fct(&self) -> Option<Span> {
+        self.end.map(|e| e.since(self.flow.start))
+    }
+}
+
+/// The shortest possible time for a flow of `size` on a path of (node, egress port) in an empty store-and-forward
+/// network: the whole flow at the slowest link, the largest frame once more at every other link, and the delays.
+/// (GFC section 6.2.3: "the shortest possible time for a same-sized flow to finish in an unloaded network".)
+pub fn ideal_time(t: &Topology, path: &[(u32, u16)], size: u64, payload_max: u32, header: u32) -> Span {
+    let links: Vec<_> = path.iter().map(|&(n, p)| t.link_at(n, p)).collect();
+    let Some(slowest) = links.iter().enumerate().min_by_key(|(_, l)| l.rate).map(|(i, _)| i) else { return Span::ZERO };
+    let frames = size.div_ceil(payload_max as u64).max(1);
+    let wire = Bytes(size.saturating_add(frames.saturating_mul(header as u64)));
+    let one = Bytes(size.min(payload_max as u64) + header as u64);
+    let mut total = links[slowest].rate.time_for(wire);
+    for (i, l) in links.iter().enumerate() {
+        total += l.delay;
+        if i != slowest {
+            total += l.rate.time_for(one);
+        }
+    }
+    total
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use xoff_topology::NodeKind;
+    use xoff_units::Rate;
+
+    #[test]
+    fn ideal_time_of_a_two_hop_path() {
+        let mut t = Topology::default();
+        let a = t.add_node("a", NodeKind::Host, 0, 0);
+        let s = t.add_node("s", NodeKind::Switch, 1, 0);
+        let b = t.add_node("b", NodeKind::Host, 0, 0);
+        t.add_link(a, s, Rate::from_gbps(10), Span::from_us(1));
+        t.add_link(s, b, Rate::from_gbps(10), Span::from_us(1));
+        // 2 frames of 1500 B: 2.4 us + 1.2 us store and forward + 2 us.
+        assert_eq!(ideal_time(&t, &[(a, 0), (s, 1)], 3000, 1500, 0), Span(5_600_000));
+        assert_eq!(ideal_time(&t, &[(a, 0), (s, 1)], 100, 1500, 0), Span(2_160_000));
+    }
+}

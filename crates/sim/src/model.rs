@@ -1,0 +1,113 @@
+//! Everything a [`World`](crate::World) is built from, besides topology and flows.
+
+use xoff_mech::LinkFacts;
+use xoff_mech::detection::Detection;
+use xoff_mech::flow_control::FlowControl;
+use xoff_mech::rate_control::RateControlKind;
+use xoff_node::{BufferPolicy, ControlDelay, DisciplineKind, SchedulerKind, Transport};
+use xoff_params::ParamError;
+use xoff_topology::routing::Routing;
+use xoff_units::{Bytes, Span, WireClock};
+
+use crate::event::EventOrder;
+use crate::probe::Probes;
+
+/// Makes a flow control for a link.
+pub type FlowControlOf<'a> = Box<dyn Fn(&LinkFacts) -> Result<FlowControl, ParamError> + 'a>;
+
+/// The end systems.
+#[derive(Clone, Debug)]
+pub struct NicModel {
+    /// Largest payload of a frame [bytes].
+    pub payload_max: u32,
+    /// Bytes on the wire around the payload.
+    pub header: u32,
+    /// Acknowledgements.
+    pub transport: Transport,
+    /// Rate control of every flow.
+    pub rate_control: RateControlKind,
+    /// The window shrinks with the rate.
+    pub window_follows_rate: bool,
+    /// The rate control's rate paces frames.
+    pub rate_bound: bool,
+    /// See [`xoff_node::NicConfig::keeps_first_wake`].
+    pub keeps_first_wake: bool,
+}
+
+/// The model of a run.
+pub struct Model<'a> {
+    /// Flow control of a link.
+    pub flow_control: FlowControlOf<'a>,
+    /// Detection at the egress port of a link.
+    pub detection: Box<dyn Fn(&LinkFacts) -> Detection + 'a>,
+    /// Memory of a switch with these links.
+    pub buffer: Box<dyn Fn(&[LinkFacts]) -> BufferPolicy + 'a>,
+    /// Buffer behind a link, for one ingress and class: what flow control plans with [bytes].
+    pub ingress_buffer: Bytes,
+    /// Order across ingresses.
+    pub discipline: DisciplineKind,
+    /// Order across classes.
+    pub scheduler: SchedulerKind,
+    /// Delays of control messages.
+    pub control_delay: ControlDelay,
+    /// Length of control frames; `None`: what the flow control says.
+    pub message_len: Option<Bytes>,
+    /// Rounding of transmission times.
+    pub clock: WireClock,
+    /// Routing rule.
+    pub routing: Routing,
+    /// End systems.
+    pub nic: NicModel,
+    /// Order of equal times.
+    pub order: EventOrder,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Distance between two looks of the deadlock watch; zero: none [ps].
+    pub watch: Span,
+    /// Stop when a deadlock is found.
+    pub stop_on_deadlock: bool,
+    /// Stop when all flows of the list are complete (a closed loop never is).
+    pub stop_when_done: bool,
+    /// Hold the run to its promises.
+    pub checks: bool,
+    /// What to record.
+    pub probes: Probes,
+    /// A window for each flow [bytes], by (source, destination).
+    pub window: Option<Box<dyn Fn(u32, u32) -> Option<u64> + 'a>>,
+}
+
+impl<'a> Model<'a> {
+    /// A plain model: per-ingress buffers, arrival-order queues, strict priority, frames of 1500 B without
+    /// acknowledgements, checks on, the watch looking every 100 us. Change what differs.
+    pub fn plain(ingress_buffer: Bytes, flow_control: impl Fn(&LinkFacts) -> Result<FlowControl, ParamError> + 'a) -> Self {
+        Model {
+            flow_control: Box::new(flow_control),
+            detection: Box::new(|_| Detection::None),
+            buffer: Box::new(move |_| BufferPolicy::PerIngress(ingress_buffer)),
+            ingress_buffer,
+            discipline: DisciplineKind::Fifo,
+            scheduler: SchedulerKind::Strict,
+            control_delay: ControlDelay::default(),
+            message_len: None,
+            clock: WireClock::Picoseconds,
+            routing: Routing::named("ecmp", 1).expect("a known name"),
+            nic: NicModel {
+                payload_max: 1500,
+                header: 0,
+                transport: Transport::None,
+                rate_control: RateControlKind::None,
+                window_follows_rate: false,
+                rate_bound: true,
+                keeps_first_wake: false,
+            },
+            order: EventOrder::Entity,
+            seed: 1,
+            watch: Span::from_us(100),
+            stop_on_deadlock: false,
+            stop_when_done: false,
+            checks: true,
+            probes: Probes::default(),
+            window: None,
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What a run comes to.
+
+use xoff_units::{Rate, Time};
+
+use crate::checks::Violation;
+use crate::flows::FlowRecord;
+use crate::watch::Deadlock;
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It reached its end time.
+    TimeUp,
+    /// Nothing was left to happen.
+    Quiet,
+    /// All flows were complete and the scenario asked to stop there.
+    FlowsDone,
+    /// A deadlock was found and the scenario asked to stop there.
+    Deadlock,
+    /// The caller stopped it.
+    Interrupted,
+    /// Its records could not be written.
+    RecorderFailed,
+}
+
+/// Counters of one port over the whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortTotals {
+    /// Bytes put on the wire, control frames not counted.
+    pub tx_bytes: u64,
+    /// Frames put on the wire, control frames not counted.
+    pub tx_frames: u64,
+    /// Control messages sent.
+    pub messages_sent: u64,
+    /// Control messages received.
+    pub messages_received: u64,
+    /// Frames marked.
+    pub marked: u64,
+    /// Frames dropped on arrival.
+    pub dropped: u64,
+    /// Largest fill of the ingress buffer, any one class [bytes].
+    pub ingress_bytes_max: u64,
+    /// Largest egress queue, any one class [bytes].
+    pub egress_bytes_max: u64,
+    /// How often the peer stopped this port.
+    pub pauses: u64,
+    /// Time during which the peer stopped this port, any class, runs still open included [ps].
+    pub pause_ps_total: u64,
+    /// Smallest rate that flow control allowed, 0 when stopped; `None`: it never changed.
+    pub allowed_min: Option<Rate>,
+}
+
+/// A finished run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Why it ended.
+    pub ended: Ended,
+    /// Simulated time reached.
+    pub now: Time,
+    /// Events handled.
+    pub events: u64,
+    /// Link traversals of data and feedback frames.
+    pub frame_hops: u64,
+    /// Link traversals of data frames.
+    pub data_frame_hops: u64,
+    /// Frames dropped.
+    pub dropped_frames: u64,
+    /// Data frames delivered.
+    pub delivered_frames: u64,
+    /// Flows in order of their number.
+    pub flows: Vec<FlowRecord>,
+    /// Deadlocks found, in order of time.
+    pub deadlocks: Vec<Deadlock>,
+    /// Counters by node and port.
+    pub ports: Vec<Vec<PortTotals>>,
+    /// Broken promises in words (the first hundred).
+    pub violations: Vec<Violation>,
+    /// Broken promises.
+    pub violations_total: u64,
+}

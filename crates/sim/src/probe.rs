@@ -1,0 +1,157 @@
+//! What a run records, and to whom.
+//!
+//! Rows go to a [`Recorder`] as they happen, in event order. Without a recorder a run keeps counters only.
+
+use xoff_units::{Bytes, Rate, Span, Time};
+
+/// Which ports are recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Selection {
+    /// None.
+    #[default]
+    None,
+    /// All.
+    All,
+    /// These (node, port).
+    Some(Vec<(u32, u16)>),
+}
+
+impl Selection {
+    /// Does it contain this port?
+    pub fn has(&self, node: u32, port: u16) -> bool {
+        match self {
+            Selection::None => false,
+            Selection::All => true,
+            Selection::Some(ports) => ports.contains(&(node, port)),
+        }
+    }
+    /// Does it contain nothing?
+    pub fn is_none(&self) -> bool {
+        matches!(self, Selection::None) || matches!(self, Selection::Some(p) if p.is_empty())
+    }
+}
+
+/// What to record.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Probes {
+    /// Distance between samples; zero: no samples [ps].
+    pub interval: Span,
+    /// Sampled: queue lengths of these ports.
+    pub queues: Selection,
+    /// Sampled: measured and allowed rate of these ports.
+    pub rates: Selection,
+    /// Sampled: measured rate and rate control's rate of every flow.
+    pub flow_rates: bool,
+    /// On change: queue lengths of these ports.
+    pub queue_changes: Selection,
+    /// On change: allowed rate of these ports.
+    pub rate_changes: Selection,
+    /// On change: control messages sent and received at these ports.
+    pub control: Selection,
+    /// On change: pauses of these ports.
+    pub pauses: Selection,
+}
+
+/// Where a recorded rate comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateSource {
+    /// Bytes on the wire (ports: all frames but control; flows: payload) per sample interval.
+    Measured,
+    /// What flow control allows.
+    FlowControl,
+    /// What rate control asks for.
+    RateControl,
+}
+
+/// One recorded row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Row {
+    /// A queue length. Ingress: bytes held from this port; egress: bytes waiting for it.
+    Queue {
+        /// When.
+        time: Time,
+        /// Node.
+        node: u32,
+        /// Port.
+        port: u16,
+        /// Ingress accounting, not the egress queue.
+        ingress: bool,
+        /// Priority.
+        priority: u8,
+        /// Length.
+        bytes: Bytes,
+    },
+    /// A rate of a port.
+    PortRate {
+        /// When (end of the interval for measured rates).
+        time: Time,
+        /// Node.
+        node: u32,
+        /// Port.
+        port: u16,
+        /// Priority; `None`: all together.
+        priority: Option<u8>,
+        /// Rate.
+        rate: Rate,
+        /// Source.
+        source: RateSource,
+    },
+    /// A rate of a flow.
+    FlowRate {
+        /// When.
+        time: Time,
+        /// Flow.
+        flow: u32,
+        /// Rate.
+        rate: Rate,
+        /// Source.
+        source: RateSource,
+    },
+    /// A control message.
+    Control {
+        /// When.
+        time: Time,
+        /// Node.
+        node: u32,
+        /// Port.
+        port: u16,
+        /// Priority.
+        priority: u8,
+        /// Sent by this node, not received.
+        sent: bool,
+        /// Kind of message.
+        kind: &'static str,
+        /// Its value: quanta, credit limit, stage, queue length.
+        value: u64,
+    },
+    /// The peer stopped this port (or let it go).
+    Pause {
+        /// When.
+        time: Time,
+        /// Node.
+        node: u32,
+        /// Port.
+        port: u16,
+        /// Priority.
+        priority: u8,
+        /// True when it stops, false when it ends.
+        stopped: bool,
+    },
+}
+
+/// Takes rows.
+pub trait Recorder: Send {
+    /// A row happened. Errors are kept by the recorder and reported when it is closed.
+    fn row(&mut self, row: &Row);
+    /// Something is wrong with the recorder (a full disk): the run stops.
+    fn failed(&self) -> bool {
+        false
+    }
+}
+
+/// Keeps rows in memory.
+impl Recorder for Vec<Row> {
+    fn row(&mut self, row: &Row) {
+        self.push(*row);
+    }
+}

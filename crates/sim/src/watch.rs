@@ -1,0 +1,149 @@
+//! The deadlock watch: a cycle of ports that each hold frames and wait for each other, told apart from slow progress.
+//!
+//! A port waits when a frame is at the head of its queue and the peer's flow control holds it (not its own pacing).
+//! It waits for the peer's ingress buffer. That buffer is let go when enough of it drains, and it drains through the
+//! egress queues of the peer. So, from all waiting ports:
+//!
+//! ```text
+//!   repeat: strike out a port if what its peer's ingress holds in egress queues that are not stuck is enough,
+//!           once it has left, for the peer to let the port go
+//! ```
+//!
+//! What cannot be struck out waits for ever: every port in it needs another one in it. Following each port to the
+//! egress that holds most of its bytes closes a cycle. A rate-based flow control holds nobody and never appears here,
+//! however slow it gets.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use xoff_units::{Bytes, Time};
+
+/// A port of a deadlock cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StuckPort {
+    /// Node.
+    pub node: u32,
+    /// Port that cannot send.
+    pub port: u16,
+    /// Priority class.
+    pub class: u8,
+    /// Frames waiting for it.
+    pub frames: u32,
+    /// Bytes waiting for it.
+    pub bytes: Bytes,
+    /// Since when.
+    pub since: Time,
+}
+
+/// A deadlock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deadlock {
+    /// The moment the cycle closed: when the last of its ports was stopped for good.
+    pub closed: Time,
+    /// When the watch saw it.
+    pub seen: Time,
+    /// The cycle; each port waits for the next, the last for the first.
+    pub cycle: Vec<StuckPort>,
+    /// All ports that can never send again because of it, the cycle included, at the time it was seen.
+    pub stuck_ports: usize,
+}
+
+/// An egress queue: node, port, class.
+pub(crate) type Egress = (u32, u16, u8);
+
+/// A waiting egress queue as the world describes it.
+#[derive(Clone, Debug)]
+pub(crate) struct Waiting {
+    pub since: Time,
+    pub frames: u32,
+    pub bytes: u64,
+    /// Where the bytes of the buffer it waits for are: by egress of the peer.
+    pub blockers: BTreeMap<Egress, u64>,
+}
+
+/// Finds what waits for ever. `held(egress, stuck)` tells whether `egress` stays held when `stuck` bytes of the buffer
+/// it waits for never leave.
+pub(crate) fn stuck(waiting: &BTreeMap<Egress, Waiting>, held: impl Fn(Egress, u64) -> bool) -> BTreeSet<Egress> {
+    let mut set: BTreeSet<Egress> = waiting.keys().copied().collect();
+    loop {
+        let free: Vec<Egress> = set
+            .iter()
+            .copied()
+            .filter(|e| {
+                let stuck = waiting[e].blockers.iter().filter(|(b, _)| set.contains(*b)).map(|(_, bytes)| bytes).sum();
+                stuck == 0 || !held(*e, stuck)
+            })
+            .collect();
+        if free.is_empty() {
+            return set;
+        }
+        free.iter().for_each(|e| {
+            set.remove(e);
+        });
+    }
+}
+
+/// The cycles among stuck queues, each once, starting at its smallest member.
+pub(crate) fn cycles(waiting: &BTreeMap<Egress, Waiting>, stuck: &BTreeSet<Egress>) -> Vec<Vec<Egress>> {
+    let next = |e: &Egress| -> Option<Egress> {
+        // Most bytes first; among equals the smallest, so that the answer does not depend on iteration order.
+        let b = waiting[e].blockers.iter().filter(|(b, _)| stuck.contains(*b));
+        b.max_by_key(|(b, bytes)| (**bytes, std::cmp::Reverse(**b))).map(|(b, _)| *b)
+    };
+    let mut done = BTreeSet::new();
+    let mut found = Vec::new();
+    for start in stuck {
+        let mut path = Vec::new();
+        let mut at = Some(*start);
+        while let Some(e) = at.filter(|e| !done.contains(e)) {
+            done.insert(e);
+            path.push(e);
+            at = next(&e);
+        }
+        if let Some(from) = at.and_then(|e| path.iter().position(|p| *p == e)) {
+            let mut cycle = path.split_off(from);
+            let smallest = (0..cycle.len()).min_by_key(|&i| cycle[i]).unwrap_or(0);
+            cycle.rotate_left(smallest);
+            found.push(cycle);
+        }
+    }
+    found.sort();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waits(blockers: &[(Egress, u64)]) -> Waiting {
+        Waiting { since: Time::ZERO, frames: 1, bytes: 1, blockers: blockers.iter().copied().collect() }
+    }
+
+    const A: Egress = (1, 0, 0);
+    const B: Egress = (2, 0, 0);
+    const C: Egress = (3, 0, 0);
+    const HOST: Egress = (9, 0, 0);
+
+    #[test]
+    fn a_ring_of_three_is_stuck_and_so_is_who_waits_for_it() {
+        let w = BTreeMap::from([(A, waits(&[(B, 10)])), (B, waits(&[(C, 10)])), (C, waits(&[(A, 10)])), (HOST, waits(&[(A, 5)]))]);
+        let s = stuck(&w, |_, stuck| stuck >= 5);
+        assert_eq!(s.len(), 4);
+        assert_eq!(cycles(&w, &s), [vec![A, B, C]]);
+    }
+
+    #[test]
+    fn slow_progress_is_no_deadlock() {
+        // B's buffer drains through a port that is not held: everything behind it gets free in turn.
+        let w = BTreeMap::from([(A, waits(&[(B, 10)])), (B, waits(&[((7, 1, 0), 10)]))]);
+        assert!(stuck(&w, |_, stuck| stuck >= 5).is_empty());
+    }
+
+    #[test]
+    fn a_cycle_that_drains_enough_opens() {
+        // 6 of 10 bytes leave through a free port; the rest is below what holds.
+        let w = BTreeMap::from([(A, waits(&[(B, 4), ((7, 1, 0), 6)])), (B, waits(&[(A, 10)]))]);
+        assert!(stuck(&w, |_, stuck| stuck >= 5).is_empty());
+        let s = stuck(&w, |_, stuck| stuck >= 4);
+        assert_eq!(cycles(&w, &s), [vec![A, B]]);
+    }
+}

@@ -1,0 +1,96 @@
+//! The three-switch ring of GFC Fig. 1 with the testbed's parameters: who stands still, who does not.
+
+use xoff_mech::LinkFacts;
+use xoff_mech::flow_control::{REGISTRY, cbfc};
+use xoff_node::{ControlDelay, Delay, DisciplineKind};
+use xoff_params::Defaults;
+use xoff_sim::{Ended, Model, Outcome, World};
+use xoff_topology::{NodeKind, Topology};
+use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_workload::{Flow, Flows, UNLIMITED};
+
+/// H1..H3 on S1..S3 in a ring; flow i goes from host i over two ring links to the host behind switch i+2.
+fn ring() -> (Topology, Flows) {
+    let mut t = Topology::default();
+    let (rate, delay) = (Rate::from_gbps(10), Span::from_us(1));
+    let s: Vec<_> = (1..=3).map(|i| t.add_node(format!("S{i}"), NodeKind::Switch, 1, i)).collect();
+    let h: Vec<_> = (1..=3).map(|i| t.add_node(format!("H{i}"), NodeKind::Host, 0, i)).collect();
+    (0..3).for_each(|i| {
+        t.add_link(h[i], s[i], rate, delay);
+    });
+    (0..3).for_each(|i| {
+        t.add_link(s[i], s[(i + 1) % 3], rate, delay);
+    });
+    let paths = (0..3).map(|i| vec![h[i], s[i], s[(i + 1) % 3], s[(i + 2) % 3], h[(i + 2) % 3]]).collect();
+    let flows = (0..3)
+        .map(|i| Flow { src: h[i], dst: h[(i + 2) % 3], priority: 0, size: UNLIMITED, start: Time::ZERO, rate: None, src_port: 1, dst_port: 1, path: Some(i as u32), label: 0 })
+        .collect();
+    (t, Flows { flows, paths, labels: vec!["ring".into()], ..Flows::default() })
+}
+
+fn run(fc: &str, params: &'static [(&'static str, &'static str)], discipline: DisciplineKind, until_ms: u64) -> Outcome {
+    let (topology, flows) = ring();
+    let entry = REGISTRY.iter().find(|e| e.name == fc).unwrap();
+    let read = |link: &LinkFacts| {
+        let mut v = Defaults::of(entry.params);
+        for (k, x) in params {
+            v = v.with(k, x);
+        }
+        (entry.read)(&mut v, link)
+    };
+    let mut m = Model::plain(Bytes(1_000_000), read);
+    m.discipline = discipline;
+    // Loop of 86 us: 2 x 1 us + 2 x 1.2 us + 81.6 us in the sender.
+    m.control_delay = ControlDelay { generation: Delay::default(), processing: Delay { constant: Span(81_600_000), jitter: Span::ZERO } };
+    let mut w = World::build(&topology, flows, &m).unwrap();
+    let ended = w.run(Time::from_us(until_ms * 1000), u64::MAX).unwrap();
+    let (o, _) = w.finish(ended);
+    assert_eq!(o.ended, Ended::TimeUp);
+    assert_eq!(o.violations, []);
+    assert_eq!(o.dropped_frames, 0);
+    o
+}
+
+const PFC: &[(&str, &str)] = &[("xoff", "800KB"), ("xon", "797KB")];
+const GFC: &[(&str, &str)] = &[("b1", "750KB")];
+const GFC_TIME: &[(&str, &str)] = &[("b0", "492KB"), ("period", "52.4us"), ("remaining", "occupancy")];
+
+fn gbps(o: &Outcome, until_ms: u64) -> Vec<f64> {
+    o.flows.iter().map(|f| f.delivered as f64 * 8.0 / (until_ms as f64 * 1e6)).collect()
+}
+
+/// Reproduction table 1c: PFC with arrival-order queues stands still for good after 2.9 ms (synchronous start).
+#[test]
+fn pfc_deadlocks_under_fifo() {
+    let o = run("pfc", PFC, DisciplineKind::Fifo, 20);
+    let d = &o.deadlocks[0];
+    assert_eq!(d.cycle.len(), 3);
+    let closed_ms = d.closed.as_secs_f64() * 1e3;
+    assert!((2.0..20.0).contains(&closed_ms), "{closed_ms} ms");
+}
+
+#[test]
+fn cbfc_deadlocks_under_fifo() {
+    let o = run("cbfc", &[("period", "52.4us")], DisciplineKind::Fifo, 60);
+    assert_eq!(o.deadlocks.len(), 1, "{:?}", gbps(&o, 60));
+    let _ = cbfc::BLOCK;
+}
+
+#[test]
+fn nobody_deadlocks_under_round_robin_and_every_flow_gets_half() {
+    for (fc, p) in [("pfc", PFC), ("gfc-buffer", GFC), ("gfc-time", GFC_TIME)] {
+        let o = run(fc, p, DisciplineKind::RoundRobin, 40);
+        assert_eq!(o.deadlocks, [], "{fc}");
+        for g in gbps(&o, 40) {
+            assert!((4.9..5.1).contains(&g), "{fc}: {:?}", gbps(&o, 40));
+        }
+    }
+}
+
+/// Under FIFO the rate of GFC decays, but nothing is held and nothing is lost.
+#[test]
+fn gfc_never_stands_still() {
+    let o = run("gfc-buffer", &[("b1", "750KB"), ("bm", "997KB")], DisciplineKind::Fifo, 20);
+    assert_eq!(o.deadlocks, []);
+    assert!(gbps(&o, 20).iter().all(|&g| g > 0.5), "{:?}", gbps(&o, 20));
+}
