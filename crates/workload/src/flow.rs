@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use xoff_topology::NodeId;
+use xoff_params::ParamError;
+use xoff_topology::routing::ExplicitPaths;
+use xoff_topology::{NodeId, Topology};
 use xoff_units::{Rate, Time};
 
 use crate::generators::closed_loop::ClosedLoop;
@@ -41,13 +43,30 @@ pub struct Flow {
     pub label: u32,
 }
 
+/// A path given node by node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GivenPath {
+    /// All nodes from the source on: to the destination, or to the switch that closes the loop.
+    pub nodes: Vec<NodeId>,
+    /// A routing loop: it never arrives.
+    pub is_loop: bool,
+}
+
+impl GivenPath {
+    /// Adds it to the paths of a run and returns its index; the error's key is `path`.
+    pub(crate) fn add_to(&self, paths: &mut ExplicitPaths, topo: &Topology) -> Result<u32, ParamError> {
+        let names: Vec<&str> = self.nodes.iter().map(|&n| topo.name(n)).collect();
+        if self.is_loop { paths.add_loop(topo, &names) } else { paths.add(topo, &names) }
+    }
+}
+
 /// What one generator hands over.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Generated {
     /// Flows in the generator's order; `path` counts within `paths` of this part.
     pub flows: Vec<Flow>,
-    /// Explicit paths: all nodes from source to destination.
-    pub paths: Vec<Vec<NodeId>>,
+    /// Explicit paths.
+    pub paths: Vec<GivenPath>,
     /// A source that is asked for flows during the run.
     pub closed_loop: Option<ClosedLoop>,
     /// What the user should know: one sentence each.
@@ -59,8 +78,8 @@ pub struct Generated {
 pub struct Flows {
     /// Sorted by start; equal starts in the order in which they were given. A flow's number is its index here.
     pub flows: Vec<Flow>,
-    /// Explicit paths: all nodes from source to destination.
-    pub paths: Vec<Vec<NodeId>>,
+    /// Explicit paths.
+    pub paths: ExplicitPaths,
     /// Sources that are asked for flows during the run.
     pub loops: Vec<ClosedLoop>,
     /// Names of the workloads.
@@ -73,13 +92,15 @@ impl Flows {
     /// Puts the workloads of a run together. `labels[i]` names `parts[i]`.
     ///
     /// Source ports left open become 10000, 10001, ... per pair of hosts in the order given, as in HPCC's simulator:
-    /// a workload added at the end changes no port before it.
-    pub fn new(labels: Vec<String>, parts: Vec<Generated>) -> Flows {
+    /// a workload added at the end changes no port before it. An error can only be a path that `topo` does not have.
+    pub fn new(topo: &Topology, labels: Vec<String>, parts: Vec<Generated>) -> Result<Flows, ParamError> {
         let mut all = Flows { labels, ..Flows::default() };
         let mut used: HashMap<(NodeId, NodeId), u16> = HashMap::new();
         for (i, part) in parts.into_iter().enumerate() {
             let first_path = all.paths.len() as u32;
-            all.paths.extend(part.paths);
+            for path in &part.paths {
+                path.add_to(&mut all.paths, topo)?;
+            }
             all.loops.extend(part.closed_loop);
             let name = all.labels.get(i).map_or("", |s| s.as_str());
             all.notes.extend(part.notes.into_iter().map(|n| format!("{name}: {n}")));
@@ -94,7 +115,7 @@ impl Flows {
             }));
         }
         all.flows.sort_by_key(|f| f.start);
-        all
+        Ok(all)
     }
 }
 

@@ -18,6 +18,6 @@ pub mod random;
 mod select;
 
 pub use cdf::{CdfError, SizeCdf};
-pub use flow::{Flow, Flows, Generated, UNLIMITED};
+pub use flow::{Flow, Flows, Generated, GivenPath, UNLIMITED};
 pub use generators::closed_loop::ClosedLoop;
 pub use generators::{Context, GENERATORS, Generator};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use xoff_params::{Defaults, ParamError};
 use xoff_topology::{NodeKind, Topology};
 use xoff_units::{Rate, Span, Time};
-use xoff_workload::{Context, Flow, Flows, Generated, SizeCdf, UNLIMITED, generators};
+use xoff_workload::{Context, Flow, Flows, Generated, GivenPath, SizeCdf, UNLIMITED, generators};
 
 /// `racks` edge switches with `per_rack` hosts each (H0, H1, ...) below one spine S.
 fn network(racks: u32, per_rack: u32) -> Topology {
@@ -58,11 +58,13 @@ fn an_explicit_flow_with_everything() {
     )
     .unwrap();
     let path: Vec<_> = ["H0", "E0", "S", "E1", "H3"].map(|n| t.find(n).unwrap()).into();
-    assert_eq!(g.paths, [path]);
+    assert_eq!(g.paths, [GivenPath { nodes: path, is_loop: false }]);
     let expected = Flow {
         src: 0, dst: 3, priority: 3, size: 5 << 30, start: Time::from_us(3), rate: Some(Rate::from_gbps(1)), src_port: 7, dst_port: 9, path: Some(0), label: 4,
     };
     assert_eq!(g.flows, [expected]);
+    let circle = run("flows", &t, 1, 0, &[("src", "H0"), ("dst", "H3"), ("path", "H0\nE0\nS\nE0"), ("loop", "true")]).unwrap();
+    assert!(circle.paths[0].is_loop && circle.paths[0].nodes.len() == 4);
     let plain = flows("flows", &t, &[("src", "H0"), ("dst", "H3")]);
     assert_eq!((plain[0].size, plain[0].rate, plain[0].start, plain[0].path), (UNLIMITED, None, Time::ZERO, None));
 }
@@ -80,10 +82,14 @@ fn bad_flows_are_refused_at_their_key() {
     refused("flows", &t, &with(&[("rate", "0Gbps")]), "rate", "rate 0");
     refused("flows", &t, &with(&[("priority", "8")]), "priority", "0 to 7");
     refused("flows", &t, &with(&[("src_port", "65536")]), "src_port", "1 to 65535");
-    refused("flows", &t, &with(&[("path", "H0\nE0\nE1\nH3")]), "path", "no link between 'E0' and 'E1'");
-    refused("flows", &t, &with(&[("path", "E0\nS\nE1")]), "path", "from 'H0' to 'H3'");
+    refused("flows", &t, &with(&[("path", "H0\nE0\nE1\nH3")]), "path", "'E0' and 'E1' are not linked");
+    refused("flows", &t, &with(&[("path", "E0\nS\nE1")]), "path", "'E0' is a switch");
+    refused("flows", &t, &with(&[("path", "H1\nE0\nS\nE1\nH3")]), "path", "from 'H0' to 'H3'");
+    refused("flows", &t, &with(&[("path", "H0\nE0\nH1")]), "path", "from 'H0' to 'H3'");
+    refused("flows", &t, &with(&[("loop", "true")]), "loop", "there is no path");
+    refused("flows", &t, &with(&[("loop", "true"), ("path", "H0\nE0\nS")]), "path", "does not close a loop");
     refused("flows", &t, &with(&[("path", "H0\nE0\nSS\nE1\nH3")]), "path", "did you mean 'S'");
-    refused("flows", &t, &with(&[("path", "H0\nE0\nH1\nE0\nS\nE1\nH3")]), "path", "'H1' is a host");
+    refused("flows", &t, &with(&[("path", "H0\nE0\nH1\nE0\nS\nE1\nH3")]), "path", "'H1' is a host, and hosts do not forward");
     let uplink = t.links.iter().position(|l| l.a == t.find("E0").unwrap()).unwrap();
     t.links[uplink].up = false;
     refused("flows", &t, &with(&[("path", "H0\nE0\nS\nE1\nH3")]), "path", "has failed");
@@ -295,9 +301,9 @@ fn flows_of_a_run_are_sorted_and_numbered() {
     let one = |start: &str, path: &str| run("flows", &t, 1, 0, &[("src", "H0"), ("dst", "H1"), ("start", start), ("path", path)]).unwrap();
     let mut noted = one("1us", "H0\nE0\nH1");
     noted.notes.push("careful".into());
-    let all = Flows::new(vec!["a".into(), "b".into(), "c".into()], vec![one("2us", "H0\nE0\nH1"), noted, one("1us", "")]);
+    let all = Flows::new(&t, vec!["a".into(), "b".into(), "c".into()], vec![one("2us", "H0\nE0\nH1"), noted, one("1us", "")]).unwrap();
     let got: Vec<_> = all.flows.iter().map(|f| (f.start.0, f.src_port, f.path)).collect();
     // Ports count in the order given, flows are in order of time and, within a time, as given.
     assert_eq!(got, [(1_000_000, 10_001, Some(1)), (1_000_000, 10_002, None), (2_000_000, 10_000, Some(0))]);
-    assert_eq!((all.paths.len(), all.notes), (2, vec!["b: careful".to_owned()]));
+    assert_eq!((all.paths.len(), all.paths.hops(1).len(), all.notes), (2, 2, vec!["b: careful".to_owned()]));
 }

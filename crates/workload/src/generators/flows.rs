@@ -1,9 +1,10 @@
 //! One flow, given explicitly: a `[[flow]]` entry.
 
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
-use xoff_topology::{NodeId, NodeKind, Topology};
+use xoff_topology::routing::ExplicitPaths;
+use xoff_topology::{NodeId, Topology};
 
-use crate::flow::DST_PORT;
+use crate::flow::{DST_PORT, GivenPath};
 use crate::{Context, Flow, Generated, select};
 
 /// Parameters.
@@ -19,6 +20,13 @@ pub const PARAMS: &[ParamSpec] = &[
         Kind::Texts,
         "Names of all nodes from source to destination; absent: as routed.",
         "",
+    ),
+    ParamSpec::new(
+        "loop",
+        Kind::Flag,
+        "false",
+        "The path is a routing loop: it ends at a switch it has visited before, and its frames circle for ever.",
+        "GFC section 7",
     ),
     ParamSpec::optional(
         "src_port",
@@ -61,30 +69,24 @@ fn port(v: &mut dyn Values, key: &str) -> Result<Option<u16>, ParamError> {
     }
 }
 
-/// Key `path`: from `src` over switches to `dst`, each step a working link.
-fn path(v: &mut dyn Values, topo: &Topology, src: NodeId, dst: NodeId) -> Result<Option<Vec<NodeId>>, ParamError> {
-    let names = v.texts("path")?;
+/// Keys `path` and `loop`: checked here, by the rules of the topology's explicit paths.
+fn path(v: &mut dyn Values, topo: &Topology, src: NodeId, dst: NodeId) -> Result<Option<GivenPath>, ParamError> {
+    let (names, is_loop) = (v.texts("path")?, v.flag("loop")?);
     if names.is_empty() {
-        return Ok(None);
+        return match is_loop {
+            true => Err(ParamError::new("loop", "there is no path", "a routing loop is given by `path`, up to the switch that closes it")),
+            false => Ok(None),
+        };
     }
-    let err = |what: String, hint: String| Err(ParamError::new("path", what, hint));
-    let path = names.iter().map(|n| select::node(topo, "path", n)).collect::<Result<Vec<_>, _>>()?;
-    if path[0] != src || path[path.len() - 1] != dst {
+    // Looked up here for the nearest name.
+    let nodes = names.iter().map(|n| select::node(topo, "path", n)).collect::<Result<Vec<_>, _>>()?;
+    let path = GivenPath { nodes, is_loop };
+    path.add_to(&mut ExplicitPaths::default(), topo)?;
+    let (first, last) = (path.nodes[0], path.nodes[path.nodes.len() - 1]);
+    if first != src || (last != dst && !is_loop) {
+        let what = format!("it runs from '{}' to '{}'", topo.name(first), topo.name(last));
         let hint = format!("list every node from '{}' to '{}', both included", topo.name(src), topo.name(dst));
-        return err(format!("it runs from '{}' to '{}'", names[0], names[names.len() - 1]), hint);
-    }
-    for step in path.windows(2) {
-        let (a, b) = (topo.name(step[0]), topo.name(step[1]));
-        let mut links = topo.nodes[step[0] as usize].ports.iter().filter(|p| p.peer == step[1]).peekable();
-        if links.peek().is_none() {
-            return err(format!("there is no link between '{a}' and '{b}'"), "each node must be a neighbour of the one before".into());
-        }
-        if !links.any(|p| topo.links[p.link as usize].up) {
-            return err(format!("the link between '{a}' and '{b}' has failed"), "choose another path, or repair the link".into());
-        }
-    }
-    if let Some(&h) = path[1..path.len() - 1].iter().find(|&&n| topo.nodes[n as usize].kind == NodeKind::Host) {
-        return err(format!("'{}' is a host", topo.name(h)), "only switches forward".into());
+        return Err(ParamError::new("path", what, hint));
     }
     Ok(Some(path))
 }
