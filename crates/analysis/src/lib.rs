@@ -1,4 +1,5 @@
 //! analysis (under construction)
 
+pub mod cbd;
 pub mod plan;
 pub mod theorems;

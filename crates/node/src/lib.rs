@@ -24,7 +24,7 @@ pub use control::{ControlDelay, Delay};
 pub use discipline::{Discipline, DisciplineKind};
 pub use env::{Call, Drop, Env, Note};
 pub use frame::{Frame, FrameId, FrameKind, FrameList, FrameStore, NIL};
-pub use nic::{FlowStart, Nic, NicConfig, Transport};
+pub use nic::{FlowStart, Nic, NicConfig, PausedWith, Transport};
 pub use port::{Hold, Port};
 pub use scheduler::{Scheduler, SchedulerKind};
 pub use switch::{Occupant, Switch, SwitchConfig};

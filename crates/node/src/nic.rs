@@ -24,8 +24,8 @@ pub enum Transport {
         ack_len: u32,
         /// Class of acknowledgements; `None`: that of the data.
         class: Option<u8>,
-        /// At the source, acknowledgements ignore every pause (they still obey it in switches).
-        never_paused: bool,
+        /// Whose pause holds acknowledgements back at their host (in switches it is that of their own class).
+        paused_with: PausedWith,
         /// Acknowledge from this many bytes on; 1: every frame.
         interval: u64,
         /// Chunk of go-back-0; also acknowledged at its multiples [bytes].
@@ -35,6 +35,15 @@ pub enum Transport {
         /// Shortest distance between two reports of the same gap [ps].
         nack_interval: Span,
     },
+}
+
+/// What holds back acknowledgements at the host that sends them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PausedWith {
+    /// Their own class.
+    OwnClass,
+    /// This class; `None`: nothing.
+    Class(Option<u8>),
 }
 
 /// How a NIC is built.
@@ -350,7 +359,8 @@ impl Nic {
             Some(rc) if self.c.window_follows_rate => (window * rc.rate().0 / self.c.link.rate.0).max(1),
             _ => window,
         };
-        f.next - f.acked >= window
+        // Wraps when a late acknowledgement overtakes a sender that went back, as unsigned arithmetic does there.
+        f.next.wrapping_sub(f.acked) >= window
     }
 
     fn finished(&self, f: &Sending) -> bool {
@@ -367,8 +377,11 @@ impl Nic {
         let mut earliest = Time::NEVER;
         if let Some(id) = self.feedback.front() {
             let f = env.frames()[id];
-            let exempt = matches!(self.c.transport, Transport::Acks { never_paused: true, .. });
-            match if exempt { Gate::Open } else { self.port.gate(now, f.class, f.len) } {
+            let class = match self.c.transport {
+                Transport::Acks { paused_with: PausedWith::Class(class), .. } => class,
+                _ => Some(f.class),
+            };
+            match class.map_or(Gate::Open, |c| self.port.gate(now, c, f.len)) {
                 Gate::Open => {
                     self.feedback.pop(env.frames());
                     self.port.start_frame(now, self.node, 0, id, env);

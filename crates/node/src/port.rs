@@ -6,7 +6,7 @@ use xoff_units::{Bytes, Rate, Span, Time, WireClock};
 
 use crate::control::{ControlDelay, DelayLine};
 use crate::env::{Call, Env, Note};
-use crate::frame::{Frame, FrameList};
+use crate::frame::{Frame, FrameId, FrameList};
 
 /// An egress queue that the peer's flow control holds back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,6 +150,12 @@ impl Port {
         self.busy = true;
         env.transmit(node, port, id, tx);
         true
+    }
+
+    /// Queues a frame behind the control frames.
+    pub fn send_express(&mut self, node: u32, port: u16, id: FrameId, env: &mut impl Env) {
+        self.control.push(id, env.frames());
+        self.start_control(node, port, env);
     }
 
     /// What the receiver of a class says when a frame was admitted.

@@ -36,6 +36,8 @@ pub struct SwitchConfig {
     pub clock: WireClock,
     /// Length of control frames [bytes]; `None`: what the flow control says.
     pub message_len: Option<Bytes>,
+    /// A class that travels with the control frames: first, never paused, neither counted nor marked.
+    pub express: Option<u8>,
 }
 
 /// Frames of one ingress and class that wait for one egress.
@@ -62,6 +64,7 @@ pub struct Switch {
     /// By port and class.
     detectors: Vec<AnyDetector>,
     control_delay: ControlDelay,
+    express: Option<u8>,
 }
 
 impl Switch {
@@ -80,6 +83,7 @@ impl Switch {
             schedulers: vec![Scheduler::new(c.scheduler.clone(), c.classes); n],
             detectors: (0..n * c.classes).map(|i| c.detection[i / c.classes].detector()).collect(),
             control_delay: c.control_delay,
+            express: c.express,
         }
     }
 
@@ -106,6 +110,9 @@ impl Switch {
             env.discard(id);
             return env.note(self.node, now, drop(Drop::NoRoute));
         };
+        if self.express == Some(class) {
+            return self.ports[out_port as usize].send_express(self.node, out_port, id, env);
+        }
         if !self.buffer.admit(port, class, len) {
             env.discard(id);
             return env.note(self.node, now, drop(Drop::BufferFull));

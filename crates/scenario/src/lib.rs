@@ -11,8 +11,12 @@
 //! wrong and what would be right. No reader stops at the first problem if it can go on, and none panics, whatever
 //! the bytes.
 
+pub mod cdf;
 pub mod document;
+pub mod hpcc;
 mod problem;
 mod suggest;
+pub mod topology;
+mod words;
 
 pub use problem::{Place, Problem, Problems, Severity, Source};

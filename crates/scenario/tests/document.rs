@@ -4,8 +4,10 @@ use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_scenario::document::{Document, KindSpec, Override, SectionSpec, schema};
 use xoff_scenario::{Problems, Source};
 
-const TOP: &[ParamSpec] =
-    &[ParamSpec::new("seed", Kind::Count, "1", "seed of all tosses", ""), ParamSpec::optional("stop", Kind::Span, "end of the run", "")];
+const TOP: &[ParamSpec] = &[
+    ParamSpec::new("seed", Kind::Count, "1", "seed of all tosses", ""),
+    ParamSpec::optional("stop", Kind::Span, "end of the run", ""),
+];
 const LINKS: &[ParamSpec] = &[
     ParamSpec::new("rate", Kind::Rate, "10Gbps", "rate of every link", "section 6.1"),
     ParamSpec::optional("delay", Kind::Span, "propagation delay", "length of the cable"),
@@ -58,7 +60,11 @@ fn read(text: &str, settings: &[&str]) -> (Document, Result<(), Problems>) {
     }
     doc.open(&specs[3]).take(|s| {
         let (xoff, xon) = (s.bytes("xoff")?, s.bytes("xon")?);
-        if xon > xoff { Err(ParamError::new("xon", format!("{xon} lies above xoff, {xoff}"), "expected xon <= xoff")) } else { Ok(()) }
+        if xon > xoff {
+            Err(ParamError::new("xon", format!("{xon} lies above xoff, {xoff}"), "expected xon <= xoff"))
+        } else {
+            Ok(())
+        }
     });
     let end = doc.finish();
     (doc, end)
@@ -101,21 +107,39 @@ fn unknown_keys_and_sections() {
         "[topology]\nkind = \"ring\"\nk = 4\nswitches = 3\n",
         "s.toml:3:1: unknown key 'k' in [topology] of kind 'ring' (known keys: kind, rate, delay, switches)",
     );
-    one(&format!("{RING3}[flow_contol]\nxoff = \"1KB\""), "s.toml:4:2: unknown section 'flow_contol' (did you mean 'flow_control'? known sections: flow_control, topology, topology.node)");
-    one(&format!("sed = 2\n{RING3}"), "s.toml:1:1: unknown key 'sed' in the top of the document (did you mean 'seed'? known keys: seed, stop)");
-    one(&format!("{RING3}[[topology.node]]\nname = \"a\""), "s.toml:4:12: section 'topology.node' has no effect in this document (remove it, or choose the kind it belongs to)");
-    one(&format!("{RING3}[topology.nodes]\nx = 1"), "s.toml:4:11: unknown section 'topology.nodes' (did you mean 'topology.node'? known sections: flow_control, topology, topology.node)");
+    one(
+        &format!("{RING3}[flow_contol]\nxoff = \"1KB\""),
+        "s.toml:4:2: unknown section 'flow_contol' (did you mean 'flow_control'? known sections: flow_control, topology, topology.node)",
+    );
+    one(
+        &format!("sed = 2\n{RING3}"),
+        "s.toml:1:1: unknown key 'sed' in the top of the document (did you mean 'seed'? known keys: seed, stop)",
+    );
+    one(
+        &format!("{RING3}[[topology.node]]\nname = \"a\""),
+        "s.toml:4:12: section 'topology.node' has no effect in this document (remove it, or choose the kind it belongs to)",
+    );
+    one(
+        &format!("{RING3}[topology.nodes]\nx = 1"),
+        "s.toml:4:11: unknown section 'topology.nodes' (did you mean 'topology.node'? known sections: flow_control, topology, topology.node)",
+    );
 }
 
 #[test]
 fn kinds() {
-    one("[topology]\nkind = \"rinq\"\nanything = 1\n", "s.toml:2:8: unknown kind 'rinq' (did you mean 'ring'? known: ring, fat-tree, custom)");
+    one(
+        "[topology]\nkind = \"rinq\"\nanything = 1\n",
+        "s.toml:2:8: unknown kind 'rinq' (did you mean 'ring'? known: ring, fat-tree, custom)",
+    );
     one("\n[topology]\n", "s.toml:2:2: missing key 'kind' in [topology] (kinds: ring, fat-tree, custom)");
     one("[topology]\nkind = 3\n", "s.toml:2:8: kind: found number 3 (expected a text in quotes)");
     one("seed = 1\n", "s.toml:1:1: missing section [topology] (The network.)");
     one("topology = 1\n", "s.toml:1:1: 'topology' is number 1 (expected one section, written [topology])");
     one(&format!("{RING3}node = 4\n"), "s.toml:4:1: 'topology.node' is number 4 (expected a section)");
-    one("[[topology]]\nkind = \"ring\"\n", "s.toml:1:3: 'topology' is a list (expected one section, written [topology])");
+    one(
+        "[[topology]]\nkind = \"ring\"\n",
+        "s.toml:1:3: 'topology' is a list (expected one section, written [topology])",
+    );
 }
 
 #[test]
@@ -126,27 +150,57 @@ fn missing_and_mistyped_keys() {
     );
     let pfc = |line: &str| format!("{RING3}[flow_control]\n{line}\n");
     one(&pfc("gain = \"1\""), "s.toml:5:8: gain: found text \"1\" (expected a number without quotes, such as 0.5)");
-    one(&pfc("gain = nan"), "s.toml:5:8: gain: nan is not a finite number (expected a number without quotes, such as 0.5)");
+    one(
+        &pfc("gain = nan"),
+        "s.toml:5:8: gain: nan is not a finite number (expected a number without quotes, such as 0.5)",
+    );
     one(&pfc("sticky = 1"), "s.toml:5:10: sticky: found number 1 (expected true or false, without quotes)");
-    one(&pfc("length = 1979-05-27"), "s.toml:5:10: length: found a date (expected a length with a unit, such as \"100m\" (mm, cm, m, km))");
-    one(&pfc("offset = 99999999999999999999"), "s.toml:5:10: offset: 99999999999999999999 is out of range (expected a whole number, -2^63 to 2^63 - 1)");
-    one(&pfc("names = \"a\""), "s.toml:5:9: names: found text \"a\" (expected a list of texts, such as [\"a\", \"b\"])");
+    one(
+        &pfc("length = 1979-05-27"),
+        "s.toml:5:10: length: found a date (expected a length with a unit, such as \"100m\" (mm, cm, m, km))",
+    );
+    one(
+        &pfc("offset = 99999999999999999999"),
+        "s.toml:5:10: offset: 99999999999999999999 is out of range (expected a whole number, -2^63 to 2^63 - 1)",
+    );
+    one(
+        &pfc("names = \"a\""),
+        "s.toml:5:9: names: found text \"a\" (expected a list of texts, such as [\"a\", \"b\"])",
+    );
     one(&pfc("names = [1]"), "s.toml:5:9: names: found a list (expected a list of texts, such as [\"a\", \"b\"])");
-    one(&pfc("xoff = {a = 1}"), "s.toml:5:8: xoff: found a section (expected a size with a unit, such as \"300KB\" (B, KB = 1000, KiB = 1024, MB, MiB, ...))");
-    one(&format!("seed = -1\n{RING3}"), "s.toml:1:8: seed: -1 is out of range (expected a whole number, 0 to 2^64 - 1)");
-    one(&format!("seed = 1.5\n{RING3}"), "s.toml:1:8: seed: found number 1.5 (expected a whole number without quotes: 0, 1, 2, ...)");
-    one(&format!("{RING3}[[flow_control]]\n"), "s.toml:4:3: 'flow_control' is a list (expected one section, written [flow_control])");
+    one(
+        &pfc("xoff = {a = 1}"),
+        "s.toml:5:8: xoff: found a section (expected a size with a unit, such as \"300KB\" (B, KB = 1000, KiB = 1024, MB, MiB, ...))",
+    );
+    one(
+        &format!("seed = -1\n{RING3}"),
+        "s.toml:1:8: seed: -1 is out of range (expected a whole number, 0 to 2^64 - 1)",
+    );
+    one(
+        &format!("seed = 1.5\n{RING3}"),
+        "s.toml:1:8: seed: found number 1.5 (expected a whole number without quotes: 0, 1, 2, ...)",
+    );
+    one(
+        &format!("{RING3}[[flow_control]]\n"),
+        "s.toml:4:3: 'flow_control' is a list (expected one section, written [flow_control])",
+    );
 }
 
 #[test]
 fn lists_of_sections() {
     let custom = "[topology]\nkind = \"custom\"\n";
-    one(&format!("{custom}[[topology.node]]\nrole = \"host\"\n"), "s.toml:3:1: missing key 'name' in [topology.node[0]] (unique name; expected a text in quotes)");
+    one(
+        &format!("{custom}[[topology.node]]\nrole = \"host\"\n"),
+        "s.toml:3:1: missing key 'name' in [topology.node[0]] (unique name; expected a text in quotes)",
+    );
     one(
         &format!("{custom}[[topology.node]]\nname = \"a\"\nrole = \"swich\"\n"),
         "s.toml:5:8: role: unknown choice 'swich' (did you mean 'switch'? choices: host, switch)",
     );
-    one(&format!("{custom}[topology.node]\nname = \"a\"\n"), "s.toml:3:11: 'topology.node' is a section (expected [[topology.node]] in double brackets, any number of times)");
+    one(
+        &format!("{custom}[topology.node]\nname = \"a\"\n"),
+        "s.toml:3:11: 'topology.node' is a section (expected [[topology.node]] in double brackets, any number of times)",
+    );
     // Inline and empty lists mean the same as headers.
     assert!(read(&format!("{custom}node = [{{name = \"a\"}}, {{name = \"b\"}}]"), &[]).1.is_ok());
     assert!(read(&format!("{custom}node = []"), &[]).1.is_ok());
@@ -176,8 +230,14 @@ fn toml_syntax() {
     let parse = |text: &str| Document::from_text("s.toml", text, &[]).unwrap_err().to_string();
     assert_eq!(parse("a = 1\na = 2\n"), "s.toml:2:1: duplicate key (TOML syntax; see toml.io)");
     assert_eq!(parse("a = \n"), "s.toml:1:5: there is no value after '=' (expected key = value)");
-    assert_eq!(parse("a = 10Gbps\n"), "s.toml:1:5: a text without quotes (texts and numbers with units stand in quotes, such as rate = \"10Gbps\")");
-    assert_eq!(parse("µ = 1\n"), "s.toml:1:1: invalid unquoted key, expected letters, numbers, `-`, `_` (TOML syntax; see toml.io)");
+    assert_eq!(
+        parse("a = 10Gbps\n"),
+        "s.toml:1:5: a text without quotes (texts and numbers with units stand in quotes, such as rate = \"10Gbps\")"
+    );
+    assert_eq!(
+        parse("µ = 1\n"),
+        "s.toml:1:1: invalid unquoted key, expected letters, numbers, `-`, `_` (TOML syntax; see toml.io)"
+    );
     let e = Source::from_bytes("s.toml", b"a = 1\nb = \"\xff\"\n".to_vec()).unwrap_err().to_string();
     assert_eq!(e, "s.toml:2:6: byte 0xff is not UTF-8 (expected a text file in UTF-8)");
     let e = Document::load("no/such.toml".as_ref(), &[]).unwrap_err().to_string();
@@ -194,18 +254,42 @@ fn settings_pass_the_same_checks() {
         "topology.rat=40Gbps",
         "--set topology.rat=40Gbps: unknown key 'rat' in [topology] of kind 'ring' (did you mean 'rate'? known keys: kind, rate, delay, switches)",
     );
-    one("topology.rate=40", "--set topology.rate=40: rate: '40' has no unit (expected a rate with a unit, such as \"10Gbps\" (bps, kbps, Mbps, Gbps, Tbps))");
-    one("topolog.rate=4", "--set topolog.rate=4: unknown section 'topolog' (did you mean 'topology'? known sections: flow_control, topology, topology.node)");
-    one("seed=many", "--set seed=many: seed: found text \"many\" (expected a whole number without quotes: 0, 1, 2, ...)");
+    one(
+        "topology.rate=40",
+        "--set topology.rate=40: rate: '40' has no unit (expected a rate with a unit, such as \"10Gbps\" (bps, kbps, Mbps, Gbps, Tbps))",
+    );
+    one(
+        "topolog.rate=4",
+        "--set topolog.rate=4: unknown section 'topolog' (did you mean 'topology'? known sections: flow_control, topology, topology.node)",
+    );
+    one(
+        "seed=many",
+        "--set seed=many: seed: found text \"many\" (expected a whole number without quotes: 0, 1, 2, ...)",
+    );
     let refused = |setting: &str| {
         let text = "[topology]\nkind = \"custom\"\n[[topology.node]]\nname = \"a\"\n";
         Document::from_text("s.toml", text, &[Override::set(setting).unwrap()]).unwrap_err().to_string()
     };
-    assert_eq!(refused("topology.node[1].name=b"), "--set topology.node[1].name=b: '1' is not an entry of 'node' ('node' has 1 entries, numbered from 0, as in node[0])");
-    assert_eq!(refused("topology.kind.x=b"), "--set topology.kind.x=b: 'kind' is text \"custom\", not a section (a dotted path leads through sections to one key)");
-    assert_eq!(refused("topology..x=b"), "--set topology..x=b: the path has an empty part (expected dotted keys, such as topology.rate=40Gbps)");
-    assert_eq!(Override::set("seed").unwrap_err().line(), "--set seed: no '=' (expected path=value, such as topology.rate=40Gbps)");
-    assert_eq!(Override::set("=1").unwrap_err().line(), "--set =1: no path before '=' (expected path=value, such as topology.rate=40Gbps)");
+    assert_eq!(
+        refused("topology.node[1].name=b"),
+        "--set topology.node[1].name=b: '1' is not an entry of 'node' ('node' has 1 entries, numbered from 0, as in node[0])"
+    );
+    assert_eq!(
+        refused("topology.kind.x=b"),
+        "--set topology.kind.x=b: 'kind' is text \"custom\", not a section (a dotted path leads through sections to one key)"
+    );
+    assert_eq!(
+        refused("topology..x=b"),
+        "--set topology..x=b: the path has an empty part (expected dotted keys, such as topology.rate=40Gbps)"
+    );
+    assert_eq!(
+        Override::set("seed").unwrap_err().line(),
+        "--set seed: no '=' (expected path=value, such as topology.rate=40Gbps)"
+    );
+    assert_eq!(
+        Override::set("=1").unwrap_err().line(),
+        "--set =1: no path before '=' (expected path=value, such as topology.rate=40Gbps)"
+    );
 }
 
 #[test]
@@ -227,7 +311,8 @@ fn every_value_is_traced_and_the_resolved_document_reads_the_same() {
     let specs = sections();
     doc.open(&specs[1]).derived("delay", "500ns", "length of the cable");
     let resolved = doc.resolved();
-    let rows: Vec<String> = resolved.rows().iter().map(|r| format!("{} = {} [{}] {}", r.path(), r.value, r.origin, r.source)).collect();
+    let rows: Vec<String> =
+        resolved.rows().iter().map(|r| format!("{} = {} [{}] {}", r.path(), r.value, r.origin, r.source)).collect();
     let expected = [
         "seed = 9 [--set seed=9] ",
         "topology.kind = custom [s.toml:2:8] ",
@@ -247,14 +332,20 @@ fn every_value_is_traced_and_the_resolved_document_reads_the_same() {
     end.unwrap();
     let values = |d: &Document| d.resolved().rows().iter().map(|r| (r.path(), r.value.clone())).collect::<Vec<_>>();
     assert_eq!(values(&again), values(&doc)[..9]);
-    assert_eq!(resolved.to_json()[2], serde_json::json!({"path": "topology.rate", "value": "10Gbps", "origin": "default", "source": "section 6.1"}));
+    assert_eq!(
+        resolved.to_json()[2],
+        serde_json::json!({"path": "topology.rate", "value": "10Gbps", "origin": "default", "source": "section 6.1"})
+    );
 }
 
 #[test]
 fn a_problem_is_drawn_with_its_line_and_a_caret() {
     let text = read(&format!("{RING3}rate = 10\n"), &[]).1.unwrap_err().render(false);
     assert!(text.contains("s.toml:4:8"), "{text}");
-    assert!(text.contains("rate = 10") && text.contains("╰── here") && text.contains("help: expected a rate"), "{text}");
+    assert!(
+        text.contains("rate = 10") && text.contains("╰── here") && text.contains("help: expected a rate"),
+        "{text}"
+    );
     assert!(!text.contains('\u{1b}'));
     assert!(read(&format!("{RING3}rate = 10\n"), &[]).1.unwrap_err().render(true).contains('\u{1b}'));
 }
@@ -278,7 +369,13 @@ fn the_schema_says_what_the_reader_accepts() {
     assert_eq!(ring["additionalProperties"], false);
     assert_eq!(ring["properties"]["rate"]["default"], "10Gbps");
     assert_eq!(ring["properties"]["node"]["type"], "array");
-    assert_eq!(ring["properties"]["node"]["items"]["properties"]["role"]["enum"], serde_json::json!(["host", "switch"]));
+    assert_eq!(
+        ring["properties"]["node"]["items"]["properties"]["role"]["enum"],
+        serde_json::json!(["host", "switch"])
+    );
     assert_eq!(s["properties"]["flow_control"]["properties"]["gain"]["default"], 0.5);
-    assert_eq!(s["properties"]["flow_control"]["properties"]["xoff"]["description"], "pause above this. Source: section 6.1.");
+    assert_eq!(
+        s["properties"]["flow_control"]["properties"]["xoff"]["description"],
+        "pause above this. Source: section 6.1."
+    );
 }

@@ -21,6 +21,14 @@ pub(crate) struct Wire {
     pub delay: Span,
 }
 
+/// Random numbers in an order of another simulator's, instead of our streams.
+pub trait CoinSource: Send {
+    /// A number in [0, 1).
+    fn toss(&mut self) -> f64;
+    /// A control message was made, which consumes randomness there.
+    fn message_sent(&mut self) {}
+}
+
 /// Purposes of random streams of this crate (the workload crate counts from 1).
 const COINS: u64 = 1000;
 
@@ -58,8 +66,10 @@ pub(crate) struct Core {
     pub dropped_data: u64,
     pub injected: u64,
     pub delivered: u64,
-    /// Flows of the list that are complete.
-    pub completed: u64,
+    /// Flows that are complete, in that order.
+    pub completions: Vec<u32>,
+    /// Replaces the per-port random streams.
+    pub coin_source: Option<Box<dyn CoinSource>>,
     pub checks: Checks,
     pub probes: Probes,
     pub recorder: Option<Box<dyn Recorder>>,
@@ -99,7 +109,8 @@ impl Core {
             dropped_data: 0,
             injected: 0,
             delivered: 0,
-            completed: 0,
+            completions: Vec::new(),
+            coin_source: None,
             checks: Checks::default(),
             probes: Probes::default(),
             recorder: None,
@@ -190,6 +201,9 @@ impl Core {
     fn note_message(&mut self, node: u32, port: u16, class: u8, sent: bool, message: xoff_mech::flow_control::Message) {
         let at = self.port_index(node, port);
         if sent {
+            if let Some(source) = &mut self.coin_source {
+                source.message_sent();
+            }
             self.totals[at].messages_sent += 1;
         } else {
             self.totals[at].messages_received += 1;
@@ -277,6 +291,9 @@ impl Env for Core {
     }
 
     fn coin(&mut self, node: u32, port: u16) -> f64 {
+        if let Some(source) = &mut self.coin_source {
+            return source.toss();
+        }
         let at = self.port_index(node, port);
         let seed = self.seed;
         random::uniform(self.coins[at].get_or_insert_with(|| Box::new(random::stream(seed, at as u64, COINS))).as_mut())
@@ -323,7 +340,7 @@ impl Env for Core {
                 f.delivered += payload as u64;
                 if complete && !self.acks {
                     f.end = Some(now);
-                    self.completed += 1;
+                    self.completions.push(flow);
                 }
             }
             Note::OutOfOrder { flow, expected, got } => {
@@ -334,7 +351,7 @@ impl Env for Core {
             }
             Note::Acknowledged { flow } => {
                 self.flows[flow as usize].end = Some(now);
-                self.completed += 1;
+                self.completions.push(flow);
                 self.ended.push(flow);
                 self.acknowledged.push(flow);
             }

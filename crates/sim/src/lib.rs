@@ -19,6 +19,7 @@ mod queue;
 mod watch;
 mod world;
 
+pub use core::CoinSource;
 pub use checks::{Violation, ViolationKind};
 pub use event::EventOrder;
 pub use flows::{FlowRecord, ideal_time};

@@ -9,6 +9,7 @@ use xoff_params::ParamError;
 use xoff_topology::routing::Routing;
 use xoff_units::{Bytes, Span, WireClock};
 
+use crate::core::CoinSource;
 use crate::event::EventOrder;
 use crate::probe::Probes;
 
@@ -72,6 +73,10 @@ pub struct Model<'a> {
     pub checks: bool,
     /// What to record.
     pub probes: Probes,
+    /// A priority that travels with the control frames in switches: first, never paused, neither counted nor marked.
+    pub express: Option<u8>,
+    /// Replaces our random streams where a detector tosses a coin.
+    pub coins: Option<Box<dyn CoinSource>>,
     /// A window for each flow [bytes], by (source, destination).
     pub window: Option<Box<dyn Fn(u32, u32) -> Option<u64> + 'a>>,
 }
@@ -107,6 +112,8 @@ impl<'a> Model<'a> {
             stop_when_done: false,
             checks: true,
             probes: Probes::default(),
+            express: None,
+            coins: None,
             window: None,
         }
     }

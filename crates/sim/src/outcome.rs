@@ -69,6 +69,8 @@ pub struct Outcome {
     pub delivered_frames: u64,
     /// Flows in order of their number.
     pub flows: Vec<FlowRecord>,
+    /// Flows in the order in which they were complete.
+    pub completions: Vec<u32>,
     /// Deadlocks found, in order of time.
     pub deadlocks: Vec<Deadlock>,
     /// Counters by node and port.

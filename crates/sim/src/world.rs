@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 
 use xoff_mech::LinkFacts;
-use xoff_node::{Classes, FlowStart, Nic, NicConfig, Switch, SwitchConfig, Transport};
+use xoff_node::{Classes, FlowStart, Nic, NicConfig, PausedWith, Switch, SwitchConfig, Transport};
 use xoff_params::ParamError;
-use xoff_topology::routing::ExplicitPaths;
 use xoff_topology::{NodeKind, Topology};
 use xoff_units::{Bytes, Rate, Span, Time};
 use xoff_workload::{Flow, Flows};
 
 use crate::checks::ViolationKind;
 use crate::core::{Core, Wire};
-use crate::event::{Event, Kind};
+use crate::event::{Event, EventOrder, Kind};
 use crate::model::Model;
 use crate::outcome::{Ended, Outcome};
 use crate::probe::{RateSource, Recorder, Row};
@@ -41,6 +40,8 @@ pub struct World {
     /// Pending samples and looks of the watch: when nothing else is pending, nothing will happen any more.
     own_events: usize,
     stop_when_done: bool,
+    /// Flows on their way through the events of a start, in insertion order only.
+    starting: Vec<(Flow, Option<u64>)>,
 }
 
 /// Counters at the last sample, to turn totals into rates.
@@ -53,20 +54,21 @@ struct Samples {
 
 impl World {
     /// Builds a network at rest with its flows waiting to start.
-    pub fn build(topology: &Topology, mut flows: Flows, m: &Model) -> Result<World, ParamError> {
+    pub fn build(topology: &Topology, mut flows: Flows, m: &mut Model) -> Result<World, ParamError> {
         let mut priorities: Vec<u8> = flows.flows.iter().map(|f| f.priority).collect();
         priorities.extend(flows.loops.iter().flat_map(|l| l.initial().map(|f| f.priority)));
         let mut classes = Classes::new(priorities.iter().copied());
-        if let Transport::Acks { class: Some(p), .. } = m.nic.transport {
-            // Read as a priority here; turned into a class below.
-            classes = Classes::new(priorities.into_iter().chain([p]));
-        }
-        let transport = match m.nic.transport {
-            Transport::Acks { class: Some(p), ack_len, never_paused, interval, chunk, back_to_zero, nack_interval } => {
-                Transport::Acks { class: classes.class(p), ack_len, never_paused, interval, chunk, back_to_zero, nack_interval }
+        // The model speaks of priorities, nodes of classes.
+        let mut transport = m.nic.transport;
+        if let Transport::Acks { class, paused_with, .. } = &mut transport {
+            if let Some(p) = *class {
+                classes = Classes::new(priorities.iter().copied().chain([p]));
+                *class = classes.class(p);
             }
-            t => t,
-        };
+            if let PausedWith::Class(Some(p)) = *paused_with {
+                *paused_with = PausedWith::Class(classes.class(p));
+            }
+        }
         let mtu = Bytes((m.nic.payload_max + m.nic.header) as u64);
         let facts = |node: u32, port: u16| {
             let l = topology.link_at(node, port);
@@ -101,6 +103,7 @@ impl World {
                         classes: classes.len(),
                         clock: m.clock,
                         message_len: m.message_len,
+                        express: m.express.and_then(|p| classes.class(p)),
                     },
                 ))),
                 NodeKind::Host => {
@@ -137,18 +140,13 @@ impl World {
         let mut core = Core::new(EventQueue::new(fastest.time_for(mtu).0), m.order, classes, routes, m.routing.choice, first_port, wires, m.seed);
         core.acks = !matches!(m.nic.transport, Transport::None);
         core.lossless = lossless;
+        core.coin_source = m.coins.take();
         core.checks.on = m.checks;
         core.probes = m.probes.clone();
         let p = &core.probes;
         core.watching = p.flow_rates || ![&p.queue_changes, &p.rate_changes, &p.control, &p.pauses].iter().all(|s| s.is_none());
 
-        let mut paths = ExplicitPaths::default();
-        for path in &flows.paths {
-            let names: Vec<&str> = path.iter().map(|&n| topology.name(n)).collect();
-            let closes = path.last().is_some_and(|last| path[..path.len() - 1].contains(last));
-            if closes { paths.add_loop(topology, &names)? } else { paths.add(topology, &names)? };
-        }
-        core.paths = paths;
+        core.paths = std::mem::take(&mut flows.paths);
         for f in &flows.flows {
             if f.path.is_none() && core.routes.candidates(f.src, f.dst).is_empty() {
                 return Err(ParamError::new("flow", format!("no route from {} to {}", topology.name(f.src), topology.name(f.dst)), "a failed link may have cut the network in two"));
@@ -175,6 +173,7 @@ impl World {
             samples: Samples::default(),
             own_events: 0,
             stop_when_done: m.stop_when_done,
+            starting: Vec::new(),
         };
         for node in &mut world.nodes {
             match node {
@@ -234,7 +233,7 @@ impl World {
             if self.core.queue.len() <= self.own_events {
                 return Some(Ended::Quiet);
             }
-            if self.stop_when_done && self.flows.loops.is_empty() && self.core.completed == self.flows.flows.len() as u64 {
+            if self.stop_when_done && self.flows.loops.is_empty() && self.core.completions.len() == self.flows.flows.len() {
                 return Some(Ended::FlowsDone);
             }
             match self.core.queue.peek_time() {
@@ -263,6 +262,7 @@ impl World {
     fn handle(&mut self, e: Event) {
         let (now, core) = (self.core.now, &mut self.core);
         match e.kind {
+            Kind::FlowStart if e.sub > 0 => return self.start_one(e.arg, e.sub),
             Kind::FlowStart => return self.start_flows(),
             Kind::Sample => {
                 self.own_events -= 1;
@@ -326,9 +326,26 @@ impl World {
             let f = f.clone();
             let window = self.windows.get(self.next_flow).copied().flatten();
             self.next_flow += 1;
-            self.begin(f, window);
+            if self.core.order == EventOrder::Insertion {
+                // ns-3 starts an application and then its flow, each in an event of its own at the same time.
+                let now = self.core.now;
+                self.starting.push((f, window));
+                let at = self.starting.len() as u32 - 1;
+                self.core.schedule(now, Kind::FlowStart, 0, 0, at, 2, 0, 0);
+            } else {
+                self.begin(f, window);
+            }
         }
         self.plan_flow_start();
+    }
+
+    fn start_one(&mut self, at: u32, hops: u8) {
+        if hops > 1 {
+            self.core.schedule(self.core.now, Kind::FlowStart, 0, 0, at, hops - 1, 0, 0);
+        } else {
+            let (flow, window) = self.starting[at as usize].clone();
+            self.begin(flow, window);
+        }
     }
 
     fn begin(&mut self, f: Flow, window: Option<u64>) {
@@ -539,6 +556,7 @@ impl World {
             dropped_frames: c.dropped,
             delivered_frames: c.delivered,
             flows: c.flows,
+            completions: c.completions,
             deadlocks: self.deadlocks,
             ports,
             violations: c.checks.violations,

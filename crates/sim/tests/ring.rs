@@ -5,6 +5,7 @@ use xoff_mech::flow_control::{REGISTRY, cbfc};
 use xoff_node::{ControlDelay, Delay, DisciplineKind};
 use xoff_params::Defaults;
 use xoff_sim::{Ended, Model, Outcome, World};
+use xoff_topology::routing::ExplicitPaths;
 use xoff_topology::{NodeKind, Topology};
 use xoff_units::{Bytes, Rate, Span, Time};
 use xoff_workload::{Flow, Flows, UNLIMITED};
@@ -21,7 +22,11 @@ fn ring() -> (Topology, Flows) {
     (0..3).for_each(|i| {
         t.add_link(s[i], s[(i + 1) % 3], rate, delay);
     });
-    let paths = (0..3).map(|i| vec![h[i], s[i], s[(i + 1) % 3], s[(i + 2) % 3], h[(i + 2) % 3]]).collect();
+    let mut paths = ExplicitPaths::default();
+    for i in 0..3 {
+        let names = [h[i], s[i], s[(i + 1) % 3], s[(i + 2) % 3], h[(i + 2) % 3]].map(|n| t.name(n).to_owned());
+        paths.add(&t, &names).unwrap();
+    }
     let flows = (0..3)
         .map(|i| Flow { src: h[i], dst: h[(i + 2) % 3], priority: 0, size: UNLIMITED, start: Time::ZERO, rate: None, src_port: 1, dst_port: 1, path: Some(i as u32), label: 0 })
         .collect();
@@ -42,7 +47,7 @@ fn run(fc: &str, params: &'static [(&'static str, &'static str)], discipline: Di
     m.discipline = discipline;
     // Loop of 86 us: 2 x 1 us + 2 x 1.2 us + 81.6 us in the sender.
     m.control_delay = ControlDelay { generation: Delay::default(), processing: Delay { constant: Span(81_600_000), jitter: Span::ZERO } };
-    let mut w = World::build(&topology, flows, &m).unwrap();
+    let mut w = World::build(&topology, flows, &mut m).unwrap();
     let ended = w.run(Time::from_us(until_ms * 1000), u64::MAX).unwrap();
     let (o, _) = w.finish(ended);
     assert_eq!(o.ended, Ended::TimeUp);

@@ -57,8 +57,8 @@ struct Log {
     rows: Vec<Row>,
     /// Opened sections, with indices.
     opened: HashSet<String>,
-    /// Those of them that are present, in order, for the resolved document.
-    present: Vec<String>,
+    /// The same in order, and whether the document has them.
+    order: Vec<(String, bool)>,
     /// Sections whose content cannot be judged.
     pardoned: HashSet<String>,
     /// Paths without indices that some owner knows.
@@ -159,13 +159,22 @@ impl Document {
             (Item::Table(t), false) => vec![Section::open(self, spec, path, Some(entry.key.clone()), Some(t))],
             (Item::List(items), true) if entry.is_section() || items.is_empty() => {
                 let one = |(i, item): (usize, &'d Entry)| match &item.item {
-                    Item::Table(t) => Some(Section::open(self, spec, format!("{path}[{i}]"), Some(item.place.clone()), Some(t))),
+                    Item::Table(t) => {
+                        Some(Section::open(self, spec, format!("{path}[{i}]"), Some(item.place.clone()), Some(t)))
+                    }
                     _ => None,
                 };
                 items.iter().enumerate().filter_map(one).collect()
             }
             _ => {
-                let hint = format!("expected {}", if spec.repeat { format!("{} in double brackets, any number of times", spec.header()) } else { spec.header() });
+                let hint = format!(
+                    "expected {}",
+                    if spec.repeat {
+                        format!("{} in double brackets, any number of times", spec.header())
+                    } else {
+                        spec.header()
+                    }
+                );
                 self.push(Problem::new(format!("'{}' is {}", spec.path, entry.describe()), hint).at(entry.key.clone()));
                 self.pardon(&path);
                 Vec::new()
@@ -182,16 +191,21 @@ impl Document {
                 let path = resolved::join(&path, step);
                 match table.get(step).map(|e| &e.item) {
                     Some(Item::Table(t)) => next.push((path, t)),
-                    Some(Item::List(items)) => next.extend(items.iter().enumerate().filter_map(|(i, e)| match &e.item {
-                        Item::Table(t) => Some((format!("{path}[{i}]"), t)),
-                        _ => None,
-                    })),
+                    Some(Item::List(items)) => {
+                        next.extend(items.iter().enumerate().filter_map(|(i, e)| match &e.item {
+                            Item::Table(t) => Some((format!("{path}[{i}]"), t)),
+                            _ => None,
+                        }))
+                    }
                     _ => {}
                 }
             }
             around = next;
         }
-        around.into_iter().filter_map(|(path, table)| table.get(spec.name()).map(|e| (resolved::join(&path, spec.name()), e))).collect()
+        around
+            .into_iter()
+            .filter_map(|(path, table)| table.get(spec.name()).map(|e| (resolved::join(&path, spec.name()), e)))
+            .collect()
     }
 
     /// The errors so far, as a failure: a stage that needs a sound document ends with this.
@@ -218,9 +232,13 @@ impl Document {
             let (path, plain) = (resolved::join(path, key), resolved::join(plain, key));
             let children: Vec<(String, &Table)> = match &entry.item {
                 Item::Table(t) => vec![(path.clone(), t)],
-                Item::List(items) if entry.is_section() => {
-                    items.iter().enumerate().filter_map(|(i, e)| if let Item::Table(t) = &e.item { Some((format!("{path}[{i}]"), t)) } else { None }).collect()
-                }
+                Item::List(items) if entry.is_section() => items
+                    .iter()
+                    .enumerate()
+                    .filter_map(
+                        |(i, e)| if let Item::Table(t) = &e.item { Some((format!("{path}[{i}]"), t)) } else { None },
+                    )
+                    .collect(),
                 _ => Vec::new(),
             };
             if children.is_empty() {
@@ -243,14 +261,22 @@ impl Document {
             if self.is_pardoned(&path) {
                 continue;
             }
-            let around_known = self.log.borrow().known.iter().any(|k| k.strip_prefix(&plain).is_some_and(|rest| rest.starts_with('.')));
+            let around_known = self
+                .log
+                .borrow()
+                .known
+                .iter()
+                .any(|k| k.strip_prefix(&plain).is_some_and(|rest| rest.starts_with('.')));
             if children.iter().any(|(p, _)| opened(p)) || around_known {
                 children.iter().for_each(|(p, t)| self.check_unopened(t, p, &plain, sound));
             } else if !self.knows(&plain) {
                 let p = Problem::new(format!("unknown section '{}'", suggest::clip(&plain)), self.known_hint(&plain));
                 self.push(p.at(entry.key.clone()));
             } else if sound {
-                let p = Problem::new(format!("section '{plain}' has no effect in this document"), "remove it, or choose the kind it belongs to");
+                let p = Problem::new(
+                    format!("section '{plain}' has no effect in this document"),
+                    "remove it, or choose the kind it belongs to",
+                );
                 self.push(p.at(entry.key.clone()));
             }
         }
@@ -270,7 +296,7 @@ impl Document {
     /// Everything read so far, with origins.
     pub fn resolved(&self) -> Resolved {
         let log = self.log.borrow();
-        Resolved::new(log.present.clone(), log.rows.clone())
+        Resolved::new(log.order.clone(), log.rows.clone())
     }
 
     /// Keeps a problem that the caller found.
@@ -299,9 +325,7 @@ impl Document {
     fn opened(&self, path: &str, present: bool) {
         let mut log = self.log.borrow_mut();
         log.opened.insert(path.to_owned());
-        if present && !path.is_empty() {
-            log.present.push(path.to_owned());
-        }
+        log.order.push((path.to_owned(), present));
     }
     /// Whether some owner knows a section of this path, given without indices.
     fn knows(&self, plain: &str) -> bool {

@@ -62,18 +62,18 @@ pub(super) fn join(section: &str, key: &str) -> String {
 /// All values of a document that took effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resolved {
-    /// Sections in the order in which they were opened, the top first.
-    sections: Vec<String>,
+    /// Sections in the order in which they were opened, and whether the document had them.
+    sections: Vec<(String, bool)>,
     rows: Vec<Row>,
 }
 
 impl Resolved {
     /// Keeps the first row of each path.
-    pub(super) fn new(mut sections: Vec<String>, mut rows: Vec<Row>) -> Resolved {
+    pub(super) fn new(mut sections: Vec<(String, bool)>, mut rows: Vec<Row>) -> Resolved {
         let mut seen = HashSet::new();
         rows.retain(|r| seen.insert((r.section.clone(), r.key.clone())));
         let mut seen = HashSet::new();
-        sections.retain(|s| seen.insert(s.clone()));
+        sections.retain(|(path, _)| seen.insert(path.clone()));
         Resolved { sections, rows }
     }
 
@@ -92,8 +92,8 @@ impl Resolved {
     /// the others again.
     pub fn to_toml(&self) -> String {
         let mut root = Node::default();
-        for section in &self.sections {
-            root.at(section);
+        for (path, present) in &self.sections {
+            root.at(path).present = *present;
         }
         for row in &self.rows {
             root.at(&row.section).rows.push(row);
@@ -107,6 +107,8 @@ impl Resolved {
 /// A section of the written file.
 #[derive(Default)]
 struct Node<'r> {
+    /// A section without values is written if the document had it.
+    present: bool,
     rows: Vec<&'r Row>,
     children: Vec<(String, Node<'r>)>,
     /// Where a child stands; there may be a hundred thousand flows.
@@ -140,10 +142,10 @@ impl<'r> Node<'r> {
         for (step, node) in &self.children {
             let (name, repeat) = step.split_once('[').map_or((step.as_str(), false), |(name, _)| (name, true));
             let path = join(path, name);
-            if !out.is_empty() {
-                out.push('\n');
+            if node.present || !node.rows.is_empty() {
+                let gap = if out.is_empty() { "" } else { "\n" };
+                out.push_str(&if repeat { format!("{gap}[[{path}]]\n") } else { format!("{gap}[{path}]\n") });
             }
-            out.push_str(&if repeat { format!("[[{path}]]\n") } else { format!("[{path}]\n") });
             node.write(&path, out);
         }
     }

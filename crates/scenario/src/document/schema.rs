@@ -36,15 +36,22 @@ fn below(path: &str, all: &[SectionSpec], properties: &mut Map<String, Value>, r
     for name in undeclared(path, all) {
         let (mut inner, mut inner_required) = (Map::new(), Vec::new());
         below(&super::resolved::join(path, name), all, &mut inner, &mut inner_required);
-        properties.insert(name.into(), json!({"type": "object", "properties": inner, "required": inner_required, "additionalProperties": false}));
+        properties.insert(
+            name.into(),
+            json!({"type": "object", "properties": inner, "required": inner_required, "additionalProperties": false}),
+        );
     }
 }
 
 /// Names directly below `path` that only deeper sections mention.
 fn undeclared<'s>(path: &str, all: &'s [SectionSpec]) -> Vec<&'s str> {
     let prefix = if path.is_empty() { String::new() } else { format!("{path}.") };
-    let mut names: Vec<&str> =
-        all.iter().filter_map(|s| s.path.strip_prefix(&prefix)).filter_map(|rest| rest.split_once('.')).map(|(name, _)| name).collect();
+    let mut names: Vec<&str> = all
+        .iter()
+        .filter_map(|s| s.path.strip_prefix(&prefix))
+        .filter_map(|rest| rest.split_once('.'))
+        .map(|(name, _)| name)
+        .collect();
     names.dedup();
     names.retain(|n| !all.iter().any(|s| s.path.strip_prefix(&prefix) == Some(n)));
     names
@@ -52,7 +59,8 @@ fn undeclared<'s>(path: &str, all: &'s [SectionSpec]) -> Vec<&'s str> {
 
 fn section(spec: &SectionSpec, all: &[SectionSpec]) -> Value {
     let object = |kind: Option<&KindSpec>| {
-        let tables: Vec<&'static [ParamSpec]> = spec.specs.iter().chain(kind.iter().flat_map(|k| &k.specs)).copied().collect();
+        let tables: Vec<&'static [ParamSpec]> =
+            spec.specs.iter().chain(kind.iter().flat_map(|k| &k.specs)).copied().collect();
         let (mut properties, mut required) = keys(&tables);
         if let (Some(kind), Some(kinds)) = (kind, &spec.kinds) {
             properties.insert(kinds.key.into(), json!({"const": kind.name, "description": kind.doc}));
@@ -100,7 +108,9 @@ fn key(spec: &ParamSpec) -> Value {
     v["description"] = json!(format!("{doc}.{source}"));
     if let Some(default) = spec.default {
         v["default"] = match spec.kind {
-            Kind::Count | Kind::Integer | Kind::Float | Kind::Flag => serde_json::from_str(&default.replace('_', "")).unwrap_or(json!(default)),
+            Kind::Count | Kind::Integer | Kind::Float | Kind::Flag => {
+                serde_json::from_str(&default.replace('_', "")).unwrap_or(json!(default))
+            }
             Kind::Texts => json!(default.split('\n').filter(|s| !s.is_empty()).collect::<Vec<_>>()),
             _ => json!(default),
         };

@@ -29,7 +29,13 @@ pub struct Section<'d> {
 
 impl<'d> Section<'d> {
     /// Checks `table` against `spec`; everything wrong goes to the document's problems.
-    pub(super) fn open(doc: &'d Document, spec: &SectionSpec, path: String, header: Option<Place>, table: Option<&'d Table>) -> Section<'d> {
+    pub(super) fn open(
+        doc: &'d Document,
+        spec: &SectionSpec,
+        path: String,
+        header: Option<Place>,
+        table: Option<&'d Table>,
+    ) -> Section<'d> {
         let specs = spec.specs.iter().flat_map(|s| s.iter()).collect();
         let quiet = doc.is_pardoned(&path);
         let mut section = Section { doc, path, header, table, specs, kind: None, refused: Vec::new(), quiet };
@@ -60,14 +66,19 @@ impl<'d> Section<'d> {
                 Some(name) => (name.to_owned(), Origin::Default),
                 None => {
                     let hint = format!("kinds: {}", kinds.names().join(", "));
-                    self.complain(self.at_header(Problem::new(format!("missing key '{}' in {}", kinds.key, self.shown()), hint)));
+                    self.complain(
+                        self.at_header(Problem::new(format!("missing key '{}' in {}", kinds.key, self.shown()), hint)),
+                    );
                     return false;
                 }
             },
         };
         let Some(kind) = kinds.list.iter().find(|k| k.name == name) else {
             let place = self.entry(kinds.key).map(|e| e.place.clone());
-            let p = Problem::new(format!("unknown {} '{}'", kinds.key, suggest::clip(&name)), suggest::hint(&name, "known", &kinds.names()));
+            let p = Problem::new(
+                format!("unknown {} '{}'", kinds.key, suggest::clip(&name)),
+                suggest::hint(&name, "known", &kinds.names()),
+            );
             self.complain(match place {
                 Some(place) => p.at(place),
                 None => self.at_header(p),
@@ -89,7 +100,10 @@ impl<'d> Section<'d> {
                 continue;
             }
             let of_kind = self.kind.map(|k| format!(" of kind '{k}'")).unwrap_or_default();
-            let p = Problem::new(format!("unknown key '{}' in {}{of_kind}", suggest::clip(key), self.shown()), suggest::hint(key, "known keys", &known));
+            let p = Problem::new(
+                format!("unknown key '{}' in {}{of_kind}", suggest::clip(key), self.shown()),
+                suggest::hint(key, "known keys", &known),
+            );
             self.complain(p.at(entry.key.clone()));
         }
     }
@@ -106,7 +120,10 @@ impl<'d> Section<'d> {
                     }
                 }
                 None if spec.default.is_none() && !spec.optional && all_known => {
-                    let p = Problem::new(format!("missing key '{}' in {}", spec.key, self.shown()), format!("{}; expected {}", spec.doc, expected(spec.kind)));
+                    let p = Problem::new(
+                        format!("missing key '{}' in {}", spec.key, self.shown()),
+                        format!("{}; expected {}", spec.doc, expected(spec.kind)),
+                    );
                     self.complain(self.at_header(p));
                     self.refused.push(spec.key);
                 }
@@ -140,7 +157,14 @@ impl<'d> Section<'d> {
     }
 
     fn record(&self, key: &str, kind: xoff_params::Kind, value: String, origin: Origin, source: &str) {
-        self.doc.record(Row { section: self.path.clone(), key: key.to_owned(), value, origin, source: source.to_owned(), kind });
+        self.doc.record(Row {
+            section: self.path.clone(),
+            key: key.to_owned(),
+            value,
+            origin,
+            source: source.to_owned(),
+            kind,
+        });
     }
 
     /// The kind, if the section has kinds and names a known one.

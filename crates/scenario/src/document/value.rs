@@ -31,7 +31,9 @@ pub(super) fn expected(kind: Kind) -> String {
         Kind::Integer => "a whole number without quotes: ..., -1, 0, 1, ...".into(),
         Kind::Float => "a number without quotes, such as 0.5".into(),
         Kind::Flag => "true or false, without quotes".into(),
-        Kind::Choice(words) => format!("one of {}", words.iter().map(|w| format!("\"{w}\"")).collect::<Vec<_>>().join(", ")),
+        Kind::Choice(words) => {
+            format!("one of {}", words.iter().map(|w| format!("\"{w}\"")).collect::<Vec<_>>().join(", "))
+        }
         Kind::Texts => "a list of texts, such as [\"a\", \"b\"]".into(),
         _ => "a text in quotes".into(),
     }
@@ -63,7 +65,9 @@ pub(super) fn text_of(kind: Kind, entry: &Entry) -> Result<String, Refusal> {
         },
         Kind::Float => match &entry.item {
             Item::Integer(n) | Item::Float(n) if n.parse::<f64>().is_ok_and(f64::is_finite) => Ok(n.clone()),
-            Item::Integer(n) | Item::Float(n) => Err((format!("{} is not a finite number", suggest::clip(n)), format!("expected {}", expected(kind)))),
+            Item::Integer(n) | Item::Float(n) => {
+                Err((format!("{} is not a finite number", suggest::clip(n)), format!("expected {}", expected(kind))))
+            }
             _ => wrong_type(),
         },
         Kind::Flag => match entry.item {

@@ -55,7 +55,8 @@ pub enum Choice {
     Hashed(EcmpHash),
     /// The first candidate; with [`Order::AscendingPeerId`](super::Order) the next hop of the lowest number.
     First,
-    /// One candidate for each node and destination host, from a hash of the two.
+    /// One candidate for each node and destination host, from a hash of the two; for one per destination edge switch
+    /// see [`Paths::ShortestTree`](super::Paths::ShortestTree).
     PerDestination {
         /// Changes every decision; from the scenario's seed.
         seed: u64,
@@ -96,6 +97,11 @@ fn mix(x: u64) -> u64 {
     let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ x >> 31
+}
+
+/// The index, below `n`, that every switch takes towards the hosts next to the switch `edge`.
+pub(super) fn index_towards(seed: u64, edge: NodeId, n: usize) -> usize {
+    scale(mix(mix(seed ^ edge as u64)), n)
 }
 
 /// Maps 64 bits evenly onto 0..n.

@@ -31,7 +31,7 @@ pub struct Routing {
 
 impl Routing {
     /// The names that [`Routing::named`] knows.
-    pub const NAMES: &'static [&'static str] = &["ecmp", "lowest-id", "per-destination", "up-down"];
+    pub const NAMES: &'static [&'static str] = &["ecmp", "lowest-id", "per-destination", "per-edge", "up-down"];
 
     /// The declaration of the key that takes one of [`Routing::NAMES`].
     pub const PARAM: ParamSpec = ParamSpec::new(
@@ -39,7 +39,8 @@ impl Routing {
         Kind::Choice(Routing::NAMES),
         "ecmp",
         "ecmp: hashed over the shortest paths; lowest-id: the shortest path through the next hop of the lowest number; \
-         per-destination: one shortest path per node and destination; up-down: hashed over paths that never turn up again",
+         per-destination: one next hop per node and destination host, by hash; per-edge: one tree of shortest paths per \
+         destination edge switch, by hash; up-down: hashed over paths that never turn up again",
         "GFC section 6.2.2 (shortest path first; the rule among equal ones is not given)",
     );
 
@@ -50,6 +51,7 @@ impl Routing {
             "ecmp" => (Paths::Shortest, Order::AscendingPort, hashed),
             "lowest-id" => (Paths::Shortest, Order::AscendingPeerId, Choice::First),
             "per-destination" => (Paths::Shortest, Order::AscendingPort, Choice::PerDestination { seed }),
+            "per-edge" => (Paths::ShortestTree { seed }, Order::AscendingPort, Choice::First),
             "up-down" => (Paths::UpDown, Order::AscendingPort, hashed),
             _ => return Err(ParamError::new("routing", format!("'{name}' is not a routing rule"), format!("expected one of {}", Routing::NAMES.join(", ")))),
         };

@@ -13,6 +13,7 @@
 use std::collections::HashMap;
 
 use super::groups::{Groups, up_ports};
+use super::hash::index_towards;
 use super::search::{Search, sort_neighbours};
 use crate::graph::{NodeId, Topology};
 
@@ -21,6 +22,13 @@ use crate::graph::{NodeId, Topology};
 pub enum Paths {
     /// All paths of the fewest hops.
     Shortest,
+    /// Of the shortest paths one to each group of hosts with the same neighbours (the hosts of an edge switch), which
+    /// together form a tree: every switch takes the candidate at the same place, given by a hash of the destination's
+    /// lowest-numbered neighbour.
+    ShortestTree {
+        /// Enters the hash.
+        seed: u64,
+    },
     /// Paths that go up, then down, and never up again (Autonet's up*/down*); among those the shortest, see the module.
     UpDown,
 }
@@ -96,12 +104,14 @@ impl Routes {
                     LOCAL
                 } else {
                     search.candidates(switch, &mut ports, &mut scratch);
+                    narrow(paths, neighbours, &mut ports);
                     latest[row] = sets.intern_like(&ports, latest[row]);
                     latest[row]
                 };
             }
             for (class, own) in groups.sources.iter().enumerate() {
                 search.source_candidates(own, &mut ports);
+                narrow(paths, neighbours, &mut ports);
                 let row = switches.len() + class;
                 latest[row] = sets.intern_like(&ports, latest[row]);
                 full[row * width + column] = latest[row];
@@ -167,6 +177,13 @@ impl Routes {
             + 2 * self.arena.len()
             + 8 * self.local.len()
             + self.members.iter().map(|m| 24 + 4 * m.len()).sum::<usize>()
+    }
+}
+
+/// Keeps one port where the rule wants one per destination group.
+fn narrow(paths: Paths, neighbours: &[NodeId], ports: &mut Vec<u16>) {
+    if let (Paths::ShortestTree { seed }, 2..) = (paths, ports.len()) {
+        *ports = vec![ports[index_towards(seed, neighbours[0], ports.len())]];
     }
 }
 

@@ -17,6 +17,9 @@ use crate::graph::{NodeId, Topology};
 /// Not reached.
 pub(super) const FAR: u32 = u32::MAX;
 
+/// Rank of a node for up-down.
+type Rank = (u8, std::cmp::Reverse<NodeId>);
+
 /// Working memory of the search, reused from group to group.
 pub(super) struct Search {
     paths: Paths,
@@ -26,7 +29,7 @@ pub(super) struct Search {
     /// Working links between switches: peer and the port that leads there.
     edges: Vec<(NodeId, u16)>,
     /// Rank of each node for up-down: level, then lower number first.
-    rank: Vec<(u8, std::cmp::Reverse<NodeId>)>,
+    rank: Vec<Rank>,
     /// Hops to the group over the paths that count; 1 next to it.
     pub distance: Vec<u32>,
     /// Hops going down only.
@@ -75,10 +78,10 @@ impl Search {
             (self.distance[node as usize], self.place[node as usize]) = (1, place as u32);
         }
         match self.paths {
-            Paths::Shortest => self.spread(|_, _| true, 0),
+            Paths::Shortest | Paths::ShortestTree { .. } => self.spread(|_, _| true),
             Paths::UpDown => {
                 // First the nodes with a way down, searched upwards from the destination...
-                self.spread(|rank_here, rank_next| rank_next > rank_here, 0);
+                self.spread(|here, next| next > here);
                 for &node in &self.queue {
                     self.down[node as usize] = self.distance[node as usize];
                 }
@@ -89,8 +92,8 @@ impl Search {
     }
 
     /// Breadth-first search from the queue's nodes on, along links that `allowed` lets pass.
-    fn spread(&mut self, allowed: impl Fn((u8, std::cmp::Reverse<NodeId>), (u8, std::cmp::Reverse<NodeId>)) -> bool, from: usize) {
-        let mut head = from;
+    fn spread(&mut self, allowed: impl Fn(Rank, Rank) -> bool) {
+        let mut head = 0;
         while head < self.queue.len() {
             let node = self.queue[head] as usize;
             head += 1;
@@ -133,14 +136,14 @@ impl Search {
         let nearer = self.distance[node as usize] - 1;
         let lists = self.neighbours(node);
         match self.paths {
-            Paths::Shortest if self.order == Order::DescendingPeerId => {
+            Paths::Shortest | Paths::ShortestTree { .. } if self.order == Order::DescendingPeerId => {
                 // That simulator appends next hops as its search discovers them.
                 peers.clear();
                 peers.extend(lists.filter(|&(p, _)| self.distance[p as usize] == nearer).map(|(p, port)| (self.place[p as usize], port)));
                 peers.sort_unstable();
                 ports.extend(peers.iter().map(|&(_, port)| port));
             }
-            Paths::Shortest => ports.extend(lists.filter(|&(p, _)| self.distance[p as usize] == nearer).map(|(_, port)| port)),
+            Paths::Shortest | Paths::ShortestTree { .. } => ports.extend(lists.filter(|&(p, _)| self.distance[p as usize] == nearer).map(|(_, port)| port)),
             Paths::UpDown => {
                 let rank = self.rank[node as usize];
                 let goes_down = self.down[node as usize] != FAR;

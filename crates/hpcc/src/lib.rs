@@ -1,0 +1,26 @@
+//! Replays an unmodified configuration of the HPCC simulator (alibaba-edu/High-Precision-Congestion-Control,
+//! commit 9f4be2a) so that every flow and every pause comes out at the same nanosecond.
+//!
+//! ```text
+//!   HpccCase --(this crate)--> Model + Flows --> World --> fct.txt, pfc.txt
+//! ```
+//!
+//! The same switch and NIC run as everywhere else; what differs is chosen here: transmission times cut to whole
+//! nanoseconds, events of equal time in insertion order, that simulator's memory rule, hash, acknowledgements and
+//! random numbers. Facts were read off its source and its runs; none of its code is used.
+
+mod coins;
+mod model;
+mod output;
+mod rtt;
+
+pub use model::{Replay, prepare};
+pub use output::{Pfc, fct_line, pfc_line};
+pub use rtt::PairTable;
+
+/// Bytes around the payload of a data frame: 14 (PPP header padded to Ethernet's), 20 IPv4, 8 UDP, 6 sequence header.
+pub const HEADER: u32 = 48;
+/// An acknowledgement on the wire [bytes].
+pub const ACK: u32 = 60;
+/// A PFC frame on the wire [bytes].
+pub const PFC_FRAME: u64 = 43;

@@ -1,0 +1,187 @@
+//! From a configuration to a model.
+
+use xoff_mech::LinkFacts;
+use xoff_mech::detection::{Detection, red::Red};
+use xoff_mech::flow_control::{FlowControl, pfc};
+use xoff_mech::rate_control::{RateControlKind, dcqcn};
+use xoff_node::{BufferPolicy, ControlDelay, DisciplineKind, PausedWith, SchedulerKind, SharedPool, Transport};
+use xoff_params::ParamError;
+use xoff_scenario::hpcc::{CcMode, HpccCase, HpccConfig};
+use xoff_sim::{EventOrder, Model, NicModel, Probes, Selection, World};
+use xoff_topology::routing::Routing;
+use xoff_topology::{NodeKind, Topology};
+use xoff_units::{Bytes, Rate, Span, Time, WireClock};
+use xoff_workload::{Flow, Flows};
+
+use crate::coins::Streams;
+use crate::rtt::PairTable;
+use crate::{ACK, HEADER, PFC_FRAME};
+
+/// A replay ready to run.
+pub struct Replay {
+    /// The network with its flows waiting.
+    pub world: World,
+    /// Its graph.
+    pub topology: Topology,
+    /// Base round-trip times.
+    pub pairs: PairTable,
+    /// Payload of a full frame [bytes].
+    pub payload: u32,
+    /// Last instant that is simulated: an event at the stop time itself no longer runs.
+    pub until: Time,
+}
+
+/// Builds the replay of a case.
+pub fn prepare(case: &HpccCase) -> Result<Replay, ParamError> {
+    let c = &case.config;
+    if c.link_down.is_some() {
+        return Err(ParamError::new("LINK_DOWN", "a link failure during the run is not supported", "use `LINK_DOWN 0 0 0`, or remove the link from the topology file"));
+    }
+    let topology = case.topology.graph()?;
+    let pairs = PairTable::new(&topology, c.payload);
+    let flows = flows(case);
+    let mut model = model(c, &topology, &pairs);
+    let world = World::build(&topology, flows, &mut model)?;
+    let until = Time::from_ns(c.stop_ns.saturating_sub(1));
+    drop(model);
+    Ok(Replay { world, payload: c.payload, until, topology, pairs })
+}
+
+/// Source ports count from 10000 per pair of hosts, in the order of the file.
+fn flows(case: &HpccCase) -> Flows {
+    let mut next_port = std::collections::HashMap::new();
+    let flows = case
+        .flows
+        .iter()
+        .map(|f| {
+            let port = next_port.entry((f.src, f.dst)).or_insert(10_000u16);
+            let src_port = *port;
+            *port = port.wrapping_add(1);
+            Flow {
+                src: f.src,
+                dst: f.dst,
+                priority: f.pg as u8,
+                size: f.size,
+                start: Time::from_ns(f.start_ns),
+                rate: None,
+                src_port,
+                dst_port: f.dport as u16,
+                path: None,
+                label: 0,
+            }
+        })
+        .collect();
+    Flows { flows, labels: vec!["flow file".into()], ..Flows::default() }
+}
+
+fn model<'a>(c: &'a HpccConfig, t: &Topology, pairs: &'a PairTable) -> Model<'a> {
+    let first_host = t.hosts().next();
+    let nic_rate = first_host.filter(|&h| !t.nodes[h as usize].ports.is_empty()).map_or(Rate::ZERO, |h| t.link_at(h, 0).rate);
+    let bdp_max = if c.has_win && c.global_t { pairs.bdp_max() } else { 0 };
+    let buffer = Bytes((c.buffer_mib.wrapping_mul(1 << 20)) as u64);
+    Model {
+        flow_control: Box::new(|_| Ok(FlowControl::Pfc(pfc::Params { threshold: pfc::Threshold::Dynamic { xon_offset: Bytes(3 << 10) }, quanta: None }))),
+        detection: Box::new(move |link| if c.ecn { red(c, link) } else { Detection::None }),
+        buffer: Box::new(move |links| {
+            BufferPolicy::Shared(SharedPool {
+                total: buffer,
+                reserve: Bytes(4 << 10),
+                headroom: links.iter().map(headroom).collect(),
+                shift: links.iter().map(|l| shift(l.rate, nic_rate)).collect(),
+                wraps: true,
+            })
+        }),
+        ingress_buffer: buffer,
+        discipline: DisciplineKind::Fifo,
+        scheduler: SchedulerKind::RoundRobin,
+        control_delay: ControlDelay::default(),
+        message_len: Some(Bytes(PFC_FRAME)),
+        clock: WireClock::Nanoseconds,
+        routing: Routing::HPCC,
+        nic: NicModel {
+            payload_max: c.payload,
+            header: HEADER,
+            transport: Transport::Acks {
+                ack_len: ACK,
+                class: None,
+                // Acknowledgements sit in queue 3 of the host, or with ACK_HIGH_PRIO in queue 0, which nothing pauses.
+                paused_with: PausedWith::Class((!c.ack_high_prio).then_some(3)),
+                interval: c.l2_ack_interval as u64,
+                chunk: c.l2_chunk.max(1) as u64,
+                back_to_zero: c.l2_back_to_zero,
+                nack_interval: Span::from_us(500),
+            },
+            rate_control: match c.cc_mode {
+                CcMode::None => RateControlKind::None,
+                CcMode::Dcqcn => RateControlKind::Dcqcn(dcqcn_params(c)),
+            },
+            window_follows_rate: c.var_win,
+            rate_bound: c.rate_bound,
+            keeps_first_wake: true,
+        },
+        order: EventOrder::Insertion,
+        seed: 1,
+        watch: Span::ZERO,
+        stop_on_deadlock: false,
+        stop_when_done: false,
+        checks: false,
+        probes: Probes { control: Selection::All, ..Probes::default() },
+        express: Some(0),
+        coins: Some(Box::new(Streams::from(6 * t.nodes.len() as u64 + 2))),
+        window: c.has_win.then(|| -> Box<dyn Fn(u32, u32) -> Option<u64> + 'a> {
+            Box::new(move |src, dst| {
+                let w = if c.global_t { bdp_max } else { pairs.bdp(src, dst) } as u32 as u64;
+                (w > 0).then_some(w)
+            })
+        }),
+    }
+}
+
+/// rate x delay / 8 / 10^9, each cut off, and then three times that.
+fn headroom(l: &LinkFacts) -> Bytes {
+    Bytes((l.rate.0.wrapping_mul(l.delay.as_ns()) / 8 / 1_000_000_000 * 3) as u32 as u64)
+}
+
+/// alpha = 1/8 at the rate of the hosts, doubled for every doubling above it.
+fn shift(mut rate: Rate, nic_rate: Rate) -> u8 {
+    let mut shift = 3;
+    while rate > nic_rate && shift > 0 {
+        shift -= 1;
+        rate = rate / 2;
+    }
+    shift
+}
+
+fn red(c: &HpccConfig, link: &LinkFacts) -> Detection {
+    fn of<T: Copy + Default>(map: &[(Rate, T)], rate: Rate) -> T {
+        map.iter().rev().find(|e| e.0 == rate).map(|e| e.1).unwrap_or_default()
+    }
+    Detection::Red(Red {
+        kmin: Bytes(of(&c.kmin, link.rate).wrapping_mul(1000) as u64),
+        kmax: Bytes(of(&c.kmax, link.rate).wrapping_mul(1000) as u64),
+        pmax: of(&c.pmax, link.rate),
+    })
+}
+
+fn dcqcn_params(c: &HpccConfig) -> dcqcn::Params {
+    dcqcn::Params {
+        g: c.ewma_gain,
+        alpha_timer: Span::from_us(c.alpha_resume_interval_us),
+        decrease_interval: Span::from_us(c.rate_decrease_interval_us),
+        increase_timer: Span::from_us(c.rp_timer_us),
+        fast_recovery: c.fast_recovery_times,
+        rate_ai: c.rate_ai,
+        rate_hai: c.rate_hai,
+        min_rate: c.min_rate,
+        clamp_target: c.clamp_target_rate,
+        ..dcqcn::Params::of(dcqcn::Variant::Hpcc)
+    }
+}
+
+/// Is this node a switch? For the second column of `pfc.txt`.
+impl Replay {
+    /// Is this node a switch?
+    pub fn is_switch(&self, node: u32) -> bool {
+        self.topology.nodes[node as usize].kind == NodeKind::Switch
+    }
+}

@@ -1,0 +1,48 @@
+//! The lines of `fct.txt` and `pfc.txt`.
+
+use xoff_sim::FlowRecord;
+use xoff_topology::routing::hpcc_ip;
+
+use crate::HEADER;
+use crate::rtt::PairTable;
+
+/// `sip dip sport dport size start_ns fct_ns standalone_ns`; `None` while the flow is not complete.
+pub fn fct_line(f: &FlowRecord, pairs: &PairTable, payload: u32) -> Option<String> {
+    let end = f.end?;
+    let w = &f.flow;
+    // 32-bit bytes times a 64-bit constant: the sum wraps above 4 GiB as it does there.
+    let frames = (w.size.wrapping_sub(1) / payload as u64).wrapping_add(1);
+    let bytes = w.size.wrapping_add(frames.wrapping_mul(HEADER as u64)) as u32;
+    let standalone = pairs.rtt_ns(w.src, w.dst) + (bytes as u64 * 8_000_000_000) / pairs.rate(w.src, w.dst).max(1);
+    Some(format!(
+        "{:08x} {:08x} {} {} {} {} {} {}",
+        hpcc_ip(w.src),
+        hpcc_ip(w.dst),
+        w.src_port,
+        w.dst_port,
+        w.size,
+        w.start.as_ns(),
+        end.since(w.start).as_ns(),
+        standalone
+    ))
+}
+
+/// A PFC frame that a device received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pfc {
+    /// When [ns].
+    pub time_ns: u64,
+    /// Node.
+    pub node: u32,
+    /// Is the node a switch?
+    pub is_switch: bool,
+    /// Port, counted from 1 as there.
+    pub interface: u16,
+    /// Pause, not resume.
+    pub pause: bool,
+}
+
+/// `time_ns node node_type if_index type`.
+pub fn pfc_line(p: &Pfc) -> String {
+    format!("{} {} {} {} {}", p.time_ns, p.node, p.is_switch as u8, p.interface, p.pause as u8)
+}

@@ -1,0 +1,90 @@
+//! Base round-trip times, bandwidths and windows as that simulator computes them (`scratch/third.cc:223-268, 907-930`).
+
+use xoff_topology::{NodeKind, Topology};
+
+/// Per destination host and node: values along the first path that a breadth-first search from the destination
+/// finds.
+pub struct PairTable {
+    /// By destination node; empty for switches.
+    towards: Vec<Vec<Entry>>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Entry {
+    reached: bool,
+    delay_ns: u64,
+    tx_ns: u64,
+    rate: u64,
+}
+
+impl PairTable {
+    /// The table of a network for full payloads of `payload` bytes.
+    pub fn new(t: &Topology, payload: u32) -> Self {
+        let towards = (0..t.nodes.len() as u32)
+            .map(|dst| if t.nodes[dst as usize].kind == NodeKind::Host { search(t, dst, payload) } else { Vec::new() })
+            .collect();
+        PairTable { towards }
+    }
+
+    fn entry(&self, src: u32, dst: u32) -> Entry {
+        self.towards[dst as usize].get(src as usize).copied().unwrap_or_default()
+    }
+
+    /// Base round-trip time [ns]: twice the delays plus one payload per link; headers and the way back do not count.
+    pub fn rtt_ns(&self, src: u32, dst: u32) -> u64 {
+        let e = self.entry(src, dst);
+        e.delay_ns * 2 + e.tx_ns
+    }
+
+    /// Slowest link of the path [bit/s].
+    pub fn rate(&self, src: u32, dst: u32) -> u64 {
+        self.entry(src, dst).rate
+    }
+
+    /// Bandwidth-delay product [bytes], each division cut off.
+    pub fn bdp(&self, src: u32, dst: u32) -> u64 {
+        let e = self.entry(src, dst);
+        if !e.reached || src == dst {
+            return 0;
+        }
+        (self.rtt_ns(src, dst) as u128 * e.rate as u128) as u64 / 1_000_000_000 / 8
+    }
+
+    /// Largest bandwidth-delay product of any pair of hosts [bytes].
+    pub fn bdp_max(&self) -> u64 {
+        let hosts = || self.towards.iter().enumerate().filter(|(_, t)| !t.is_empty()).map(|(i, _)| i as u32);
+        hosts().flat_map(|s| hosts().map(move |d| (s, d))).map(|(s, d)| self.bdp(s, d)).max().unwrap_or(0)
+    }
+}
+
+fn search(t: &Topology, dst: u32, payload: u32) -> Vec<Entry> {
+    let mut table = vec![Entry::default(); t.nodes.len()];
+    table[dst as usize] = Entry { reached: true, delay_ns: 0, tx_ns: 0, rate: u64::MAX };
+    let mut queue = vec![dst];
+    let mut at = 0;
+    while let Some(&node) = queue.get(at) {
+        at += 1;
+        let here = table[node as usize];
+        // Neighbours by falling number; of parallel links the last one counts.
+        let mut ports: Vec<(u32, usize)> = t.nodes[node as usize].ports.iter().enumerate().map(|(i, p)| (p.peer, i)).collect();
+        ports.sort_by(|a, b| b.cmp(a));
+        ports.dedup_by_key(|p| p.0);
+        for (peer, port) in ports {
+            let next = &mut table[peer as usize];
+            if next.reached {
+                continue;
+            }
+            let link = t.link_at(node, port as u16);
+            *next = Entry {
+                reached: true,
+                delay_ns: here.delay_ns + link.delay.as_ns(),
+                tx_ns: here.tx_ns + payload as u64 * 1_000_000_000 * 8 / link.rate.0,
+                rate: here.rate.min(link.rate.0),
+            };
+            if t.nodes[peer as usize].kind == NodeKind::Switch {
+                queue.push(peer);
+            }
+        }
+    }
+    table
+}
