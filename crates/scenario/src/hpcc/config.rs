@@ -1,0 +1,288 @@
+//! `config.txt`: words, each a key followed by its values; line ends carry no meaning.
+//!
+//! The original skips an unknown key without a word and takes its values for keys. Here each key is known, read,
+//! and either used, or named as having no effect, or refused because the run would mean something else.
+
+use std::sync::Arc;
+
+use xoff_units::Rate;
+
+use super::keys::{KEYS, Key};
+use crate::words::{Word, Words};
+use crate::{Place, Problem, Problems, Source, suggest};
+
+/// Congestion control modes that run here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CcMode {
+    /// Line rate throughout; losslessness comes from PFC alone.
+    None,
+    /// DCQCN, in the variant called "mlx" there.
+    Dcqcn,
+}
+
+/// A link that fails during the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkDown {
+    /// Time after second 2 [us].
+    pub time_us: u64,
+    /// First node.
+    pub a: u32,
+    /// Second node.
+    pub b: u32,
+}
+
+/// A key that was read and has no effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ignored {
+    /// The key.
+    pub key: &'static str,
+    /// Why it has none.
+    pub why: &'static str,
+    /// Whether the user misses something there that the original delivers.
+    pub missed: bool,
+}
+
+/// A configuration. The defaults are the original's (`scratch/third.cc:45-95`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct HpccConfig {
+    /// Switches mark packets (`ENABLE_QCN`).
+    pub ecn: bool,
+    /// Payload of a full packet [bytes].
+    pub payload: u32,
+    /// Go-back-N chunk, with `l2_back_to_zero` [bytes].
+    pub l2_chunk: u32,
+    /// Bytes between two acknowledgements; 0: none are sent, 1: every packet.
+    pub l2_ack_interval: u32,
+    /// Go back to the start of a chunk (the original's documentation says the opposite of its code).
+    pub l2_back_to_zero: bool,
+    /// Topology file, as written.
+    pub topology_file: String,
+    /// Flow file, as written.
+    pub flow_file: String,
+    /// Trace file, as written.
+    pub trace_file: Option<String>,
+    /// Name of the packet trace.
+    pub trace_output_file: Option<String>,
+    /// Name of the flow completion times.
+    pub fct_output_file: String,
+    /// Name of the PFC events.
+    pub pfc_output_file: String,
+    /// Name of the queue histograms.
+    pub qlen_mon_file: Option<String>,
+    /// First histogram [ns].
+    pub qlen_mon_start_ns: u64,
+    /// Last histogram [ns].
+    pub qlen_mon_end_ns: u64,
+    /// End of the run [ns].
+    pub stop_ns: u64,
+    /// Congestion control.
+    pub cc_mode: CcMode,
+    /// DCQCN: interval of alpha updates [whole us].
+    pub alpha_resume_interval_us: u64,
+    /// DCQCN: interval of rate decreases [whole us].
+    pub rate_decrease_interval_us: u64,
+    /// DCQCN: interval of rate increases [whole us].
+    pub rp_timer_us: u64,
+    /// DCQCN: g.
+    pub ewma_gain: f64,
+    /// DCQCN: stages of fast recovery.
+    pub fast_recovery_times: u32,
+    /// DCQCN: lower the target at every decrease, not only after an increase.
+    pub clamp_target_rate: bool,
+    /// DCQCN: additive increase.
+    pub rate_ai: Rate,
+    /// DCQCN: hyper increase.
+    pub rate_hai: Rate,
+    /// DCQCN: least rate.
+    pub min_rate: Rate,
+    /// Senders keep a window.
+    pub has_win: bool,
+    /// The window of all flows follows from the network's largest round-trip time (value 1), not from each pair's.
+    pub global_t: bool,
+    /// The window follows the rate.
+    pub var_win: bool,
+    /// Senders pace at the flow's rate; without it at line rate.
+    pub rate_bound: bool,
+    /// Hosts send acknowledgements in queue 0, which PFC never pauses; without it in queue 3.
+    pub ack_high_prio: bool,
+    /// A link failure, if any.
+    pub link_down: Option<LinkDown>,
+    /// Write the packet trace.
+    pub enable_trace: bool,
+    /// ECN: (link rate, threshold [1000 bytes]) above which all packets are marked.
+    pub kmax: Vec<(Rate, u32)>,
+    /// ECN: (link rate, threshold [1000 bytes]) below which none is marked.
+    pub kmin: Vec<(Rate, u32)>,
+    /// ECN: (link rate, probability at the upper threshold).
+    pub pmax: Vec<(Rate, f64)>,
+    /// Buffer of a switch [MiB].
+    pub buffer_mib: u32,
+    /// Keys in the file that have no effect, in its order.
+    pub ignored: Vec<Ignored>,
+    /// What the user should know.
+    pub warnings: Problems,
+    /// Where the topology file is named.
+    pub topology_place: Option<Place>,
+    /// Where the flow file is named.
+    pub flow_place: Option<Place>,
+    /// Where the link failure is asked for.
+    pub link_down_place: Option<Place>,
+}
+
+impl Default for HpccConfig {
+    fn default() -> HpccConfig {
+        HpccConfig {
+            ecn: true,
+            payload: 1_000,
+            l2_chunk: 0,
+            l2_ack_interval: 0,
+            l2_back_to_zero: false,
+            topology_file: String::new(),
+            flow_file: String::new(),
+            trace_file: None,
+            trace_output_file: None,
+            fct_output_file: "fct.txt".into(),
+            pfc_output_file: "pfc.txt".into(),
+            qlen_mon_file: None,
+            qlen_mon_start_ns: 2_000_000_000,
+            qlen_mon_end_ns: 2_100_000_000,
+            stop_ns: 3_010_000_000 - 1, // 3.01 s, whose double lies below
+            cc_mode: CcMode::Dcqcn,
+            alpha_resume_interval_us: 55,
+            rate_decrease_interval_us: 4,
+            rp_timer_us: 0,
+            ewma_gain: 0.0, // written 1 / 16 there, in integers
+            fast_recovery_times: 5,
+            clamp_target_rate: false,
+            rate_ai: Rate::ZERO,
+            rate_hai: Rate::ZERO,
+            min_rate: Rate(100_000_000),
+            has_win: true,
+            global_t: true,
+            var_win: false,
+            rate_bound: true,
+            ack_high_prio: false,
+            link_down: None,
+            enable_trace: true,
+            kmax: Vec::new(),
+            kmin: Vec::new(),
+            pmax: Vec::new(),
+            buffer_mib: 16,
+            ignored: Vec::new(),
+            warnings: Problems::default(),
+            topology_place: None,
+            flow_place: None,
+            link_down_place: None,
+        }
+    }
+}
+
+/// Hands the words of the file to the keys.
+pub(super) struct Reader<'r, 't> {
+    pub words: &'r mut Words<'t>,
+    rest: std::iter::Peekable<std::vec::IntoIter<Word<'t>>>,
+    /// The key being read.
+    pub key: &'static str,
+    pub key_word: Word<'t>,
+}
+
+impl<'t> Reader<'_, 't> {
+    /// The next value of the key; a word that is itself a key is none.
+    pub fn value(&mut self) -> Option<Word<'t>> {
+        if let Some(word) = self.rest.next_if(|w| find(w.text).is_none()) {
+            return Some(word);
+        }
+        let at = self.key_word.span.clone();
+        let next = self.rest.peek().map(|w| format!("; '{}' is the next key", w.text)).unwrap_or_default();
+        self.words.refuse(&at, format!("{}: a value is missing", self.key), format!("expected KEY value{next}"));
+        None
+    }
+
+    /// Warns at the key.
+    pub fn warn(&self, out: &mut HpccConfig, what: String, hint: &str) {
+        out.warnings.push(
+            Problem::new(format!("{}: {what}", self.key), hint).at(self.words.place(&self.key_word.span)).warning(),
+        );
+    }
+}
+
+fn find(word: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|k| k.name == word)
+}
+
+impl HpccConfig {
+    /// Reads a configuration file.
+    pub fn read(source: &Arc<Source>) -> Result<HpccConfig, Problems> {
+        let mut words = Words::new(source);
+        let all: Vec<Word<'_>> = words.lines().flat_map(|l| l.words).collect();
+        let mut out = HpccConfig::default();
+        let mut seen: Vec<&str> = Vec::new();
+        let nobody = Word { text: "", span: 0..0 };
+        let mut r = Reader { words: &mut words, rest: all.into_iter().peekable(), key: "", key_word: nobody };
+        while let Some(word) = r.rest.next() {
+            let Some(key) = find(word.text) else {
+                unknown(&mut r, &word);
+                continue;
+            };
+            (r.key, r.key_word) = (key.name, word);
+            if seen.contains(&key.name) {
+                r.warn(&mut out, "given twice".into(), "the last one counts");
+            }
+            seen.push(key.name);
+            // A refused value is told already; reading goes on with the next word that is a key.
+            if (key.read)(&mut r, &mut out).is_none() {
+                while r.rest.next_if(|w| find(w.text).is_none()).is_some() {}
+            }
+            if let Some(why) = key.ignored {
+                out.ignored.push(Ignored { key: key.name, why, missed: key.missed });
+            }
+        }
+        out.check(&seen, &mut words);
+        words.problems.or(out)
+    }
+
+    /// What only the whole file can tell.
+    fn check(&mut self, seen: &[&str], w: &mut Words<'_>) {
+        for key in ["TOPOLOGY_FILE", "FLOW_FILE"] {
+            if !seen.contains(&key) {
+                w.refuse(
+                    &(0..0),
+                    format!("missing key {key}"),
+                    format!("expected {key} followed by the name of a file"),
+                );
+            }
+        }
+        if self.enable_trace {
+            // It is on unless it is switched off.
+            self.ignored.push(Ignored {
+                key: "ENABLE_TRACE",
+                why: "the packet trace (mix.tr) is not written",
+                missed: true,
+            });
+        }
+    }
+}
+
+/// Names an unknown key once and skips what looks like its values.
+fn unknown(r: &mut Reader<'_, '_>, word: &Word<'_>) {
+    let known: Vec<&str> = KEYS.iter().map(|k| k.name).collect();
+    let what = if word.text.starts_with('#') {
+        "this format has no comments".into()
+    } else {
+        format!("unknown key '{}'", suggest::clip(word.text))
+    };
+    let near = suggest::nearest(word.text, known).map(|k| format!("did you mean '{k}'?"));
+    r.words.refuse(
+        &word.span,
+        what,
+        near.unwrap_or_else(|| "expected a key of the HPCC simulator, such as CC_MODE".into()),
+    );
+    while r.rest.next_if(|w| find(w.text).is_none() && !is_key_like(w.text)).is_some() {}
+}
+
+/// Keys are capitals and underscores; values are numbers, files and rates.
+fn is_key_like(word: &str) -> bool {
+    word.len() > 2
+        && word.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+        && word.contains('_')
+}

@@ -1,0 +1,249 @@
+//! The keys of `config.txt`: how each is read and what it does.
+
+use xoff_units::Rate;
+
+use super::config::{CcMode, HpccConfig, LinkDown, Reader};
+use super::ns3;
+
+/// One key.
+pub(super) struct Key {
+    pub name: &'static str,
+    /// Why it has no effect here, if it has none.
+    pub ignored: Option<&'static str>,
+    /// Whether the original delivers something that is missed.
+    pub missed: bool,
+    /// Reads its values; `None` if they are refused.
+    pub read: Read,
+}
+
+type Read = fn(&mut Reader<'_, '_>, &mut HpccConfig) -> Option<()>;
+
+const fn used(name: &'static str, read: Read) -> Key {
+    Key { name, ignored: None, missed: false, read }
+}
+const fn ignored(name: &'static str, why: &'static str, read: Read) -> Key {
+    Key { name, ignored: Some(why), missed: false, read }
+}
+const fn missed(name: &'static str, why: &'static str, read: Read) -> Key {
+    Key { name, ignored: Some(why), missed: true, read }
+}
+
+const NEVER_USED: &str = "the original reads it and never uses it";
+const OTHER_MODES: &str = "no effect in CC_MODE 0 and 1";
+const NO_HISTOGRAMS: &str = "queue-length histograms (qlen.txt) are not written";
+
+/// All keys of the original (`scratch/third.cc:360-665`).
+pub(super) const KEYS: &[Key] = &[
+    used("ENABLE_QCN", |r, c| set(&mut c.ecn, r.flag())),
+    ignored("USE_DYNAMIC_PFC_THRESHOLD", "the original's threshold is always dynamic", |r, _| r.flag().map(drop)),
+    used("CLAMP_TARGET_RATE", |r, c| set(&mut c.clamp_target_rate, r.flag())),
+    ignored("PAUSE_TIME", "the original's receiver ignores it: a pause lasts until the resume", |r, _| {
+        r.number().map(drop)
+    }),
+    ignored("DATA_RATE", NEVER_USED, |r, _| r.text().map(drop)),
+    ignored("LINK_DELAY", NEVER_USED, |r, _| r.text().map(drop)),
+    used("PACKET_PAYLOAD_SIZE", |r, c| set(&mut c.payload, r.within(1, 65_000))),
+    used("L2_CHUNK_SIZE", |r, c| set(&mut c.l2_chunk, r.u32())),
+    used("L2_ACK_INTERVAL", |r, c| set(&mut c.l2_ack_interval, r.u32())),
+    used("L2_BACK_TO_ZERO", |r, c| set(&mut c.l2_back_to_zero, r.flag())),
+    used("TOPOLOGY_FILE", |r, c| {
+        let word = r.value()?;
+        c.topology_place = Some(r.words.place(&word.span));
+        set(&mut c.topology_file, Some(word.text.to_owned()))
+    }),
+    used("FLOW_FILE", |r, c| {
+        let word = r.value()?;
+        c.flow_place = Some(r.words.place(&word.span));
+        set(&mut c.flow_file, Some(word.text.to_owned()))
+    }),
+    used("TRACE_FILE", |r, c| set(&mut c.trace_file, r.text().map(Some))),
+    used("TRACE_OUTPUT_FILE", |r, c| set(&mut c.trace_output_file, r.text().map(Some))),
+    used("SIMULATOR_STOP_TIME", |r, c| {
+        let word = r.value()?;
+        let seconds = r.words.number(&word, r.key)?;
+        let ns = ns3::seconds_to_ns(seconds);
+        if ns.is_none() {
+            r.words.refuse(
+                &word.span,
+                format!("{}: {} is too late", r.key, word.text),
+                "expected at most 18446744 seconds",
+            );
+        }
+        set(&mut c.stop_ns, ns)
+    }),
+    used("ALPHA_RESUME_INTERVAL", |r, c| {
+        let us = r.microseconds(c);
+        set(&mut c.alpha_resume_interval_us, us)
+    }),
+    used("RP_TIMER", |r, c| {
+        let us = r.microseconds(c);
+        set(&mut c.rp_timer_us, us)
+    }),
+    used("EWMA_GAIN", |r, c| set(&mut c.ewma_gain, r.fraction())),
+    used("FAST_RECOVERY_TIMES", |r, c| set(&mut c.fast_recovery_times, r.u32())),
+    used("RATE_AI", |r, c| set(&mut c.rate_ai, r.rate())),
+    used("RATE_HAI", |r, c| set(&mut c.rate_hai, r.rate())),
+    used("ERROR_RATE_PER_LINK", |r, _| {
+        let word = r.value()?;
+        if r.words.number(&word, r.key)? > 0.0 {
+            r.words.refuse(
+                &word.span,
+                format!("{}: an error rate above 0 is not supported yet", r.key),
+                "supported: 0",
+            );
+            return None;
+        }
+        Some(())
+    }),
+    used("CC_MODE", |r, c| set(&mut c.cc_mode, r.cc_mode())),
+    used("RATE_DECREASE_INTERVAL", |r, c| {
+        let us = r.microseconds(c);
+        set(&mut c.rate_decrease_interval_us, us)
+    }),
+    used("MIN_RATE", |r, c| set(&mut c.min_rate, r.rate())),
+    used("FCT_OUTPUT_FILE", |r, c| set(&mut c.fct_output_file, r.text())),
+    used("HAS_WIN", |r, c| set(&mut c.has_win, r.flag())),
+    // Compared with 1 there: any other number means per pair.
+    used("GLOBAL_T", |r, c| set(&mut c.global_t, r.u32().map(|v| v == 1))),
+    ignored("MI_THRESH", OTHER_MODES, |r, _| r.u32().map(drop)),
+    used("VAR_WIN", |r, c| set(&mut c.var_win, r.flag())),
+    ignored("FAST_REACT", OTHER_MODES, |r, _| r.flag().map(drop)),
+    ignored("U_TARGET", OTHER_MODES, |r, _| r.number().map(drop)),
+    ignored("INT_MULTI", OTHER_MODES, |r, _| r.u32().map(drop)),
+    used("RATE_BOUND", |r, c| set(&mut c.rate_bound, r.flag())),
+    used("ACK_HIGH_PRIO", |r, c| set(&mut c.ack_high_prio, r.flag())),
+    ignored("DCTCP_RATE_AI", OTHER_MODES, |r, _| r.rate().map(drop)),
+    used("PFC_OUTPUT_FILE", |r, c| set(&mut c.pfc_output_file, r.text())),
+    used("LINK_DOWN", |r, c| {
+        let (time_us, a, b) = (r.u64()?, r.u32()?, r.u32()?);
+        c.link_down_place = Some(r.words.place(&r.key_word.span));
+        set(&mut c.link_down, Some((time_us > 0).then_some(LinkDown { time_us, a, b })))
+    }),
+    used("ENABLE_TRACE", |r, c| set(&mut c.enable_trace, r.flag())),
+    used("KMAX_MAP", |r, c| set(&mut c.kmax, r.map(Reader::u32))),
+    used("KMIN_MAP", |r, c| set(&mut c.kmin, r.map(Reader::u32))),
+    used("PMAX_MAP", |r, c| set(&mut c.pmax, r.map(Reader::fraction))),
+    // Megabytes of 1048576, multiplied in 32 bits there.
+    used("BUFFER_SIZE", |r, c| set(&mut c.buffer_mib, r.within(1, 4_095))),
+    missed("QLEN_MON_FILE", NO_HISTOGRAMS, |r, c| set(&mut c.qlen_mon_file, r.text().map(Some))),
+    ignored("QLEN_MON_START", NO_HISTOGRAMS, |r, c| set(&mut c.qlen_mon_start_ns, r.u64())),
+    ignored("QLEN_MON_END", NO_HISTOGRAMS, |r, c| set(&mut c.qlen_mon_end_ns, r.u64())),
+    ignored("MULTI_RATE", OTHER_MODES, |r, _| r.flag().map(drop)),
+    ignored("SAMPLE_FEEDBACK", OTHER_MODES, |r, _| r.flag().map(drop)),
+    ignored("PINT_LOG_BASE", OTHER_MODES, |r, _| r.number().map(drop)),
+    ignored("PINT_PROB", OTHER_MODES, |r, _| r.number().map(drop)),
+];
+
+fn set<T>(target: &mut T, value: Option<T>) -> Option<()> {
+    *target = value?;
+    Some(())
+}
+
+impl Reader<'_, '_> {
+    fn text(&mut self) -> Option<String> {
+        self.value().map(|w| w.text.to_owned())
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        let word = self.value()?;
+        self.words.count(&word, self.key, u64::MAX)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        let word = self.value()?;
+        self.words.count(&word, self.key, u32::MAX.into()).map(|v| v as u32)
+    }
+
+    /// Any number but 0 is yes.
+    fn flag(&mut self) -> Option<bool> {
+        self.u32().map(|v| v != 0)
+    }
+
+    fn within(&mut self, min: u32, max: u32) -> Option<u32> {
+        let word = self.value()?;
+        let v = self.words.count(&word, self.key, max.into())? as u32;
+        if v < min {
+            self.words.refuse(
+                &word.span,
+                format!("{}: {v} is too small", self.key),
+                format!("expected {min} to {max}"),
+            );
+            return None;
+        }
+        Some(v)
+    }
+
+    fn number(&mut self) -> Option<f64> {
+        let word = self.value()?;
+        self.words.number(&word, self.key)
+    }
+
+    fn fraction(&mut self) -> Option<f64> {
+        let word = self.value()?;
+        let v = self.words.number(&word, self.key)?;
+        if v > 1.0 {
+            self.words.refuse(&word.span, format!("{}: {v} is out of range", self.key), "expected 0 to 1");
+            return None;
+        }
+        Some(v)
+    }
+
+    fn rate(&mut self) -> Option<Rate> {
+        let word = self.value()?;
+        ns3::rate(word.text)
+            .map(Rate)
+            .map_err(|(e, hint)| self.words.refuse(&word.span, format!("{}: {e}", self.key), hint))
+            .ok()
+    }
+
+    /// A number of microseconds; the original hands the double to a function of whole ones.
+    fn microseconds(&mut self, out: &mut HpccConfig) -> Option<u64> {
+        let word = self.value()?;
+        let us = self.words.number(&word, self.key)?;
+        if us > 1e12 {
+            self.words.refuse(&word.span, format!("{}: {us} is too large", self.key), "expected microseconds");
+            return None;
+        }
+        if us.fract() != 0.0 {
+            self.warn(
+                out,
+                format!("{us} us is cut off to {} us", us.floor()),
+                "the original counts in whole microseconds here",
+            );
+        }
+        Some(us as u64)
+    }
+
+    fn cc_mode(&mut self) -> Option<CcMode> {
+        let word = self.value()?;
+        let mode = self.words.count(&word, self.key, u32::MAX.into())?;
+        let name = match mode {
+            0 => return Some(CcMode::None),
+            1 => return Some(CcMode::Dcqcn),
+            3 => " (HPCC)",
+            7 => " (TIMELY)",
+            8 => " (DCTCP)",
+            10 => " (HPCC-PINT)",
+            _ => "",
+        };
+        self.words.refuse(
+            &word.span,
+            format!("CC_MODE {mode}{name} is not supported yet"),
+            "supported: 0 (none), 1 (DCQCN)",
+        );
+        None
+    }
+
+    /// `n rate value ...`, rates in bit/s without unit; a rate given twice has its last value.
+    fn map<T>(&mut self, value: fn(&mut Self) -> Option<T>) -> Option<Vec<(Rate, T)>> {
+        let count = self.u32()?;
+        let mut map: Vec<(Rate, T)> = Vec::new();
+        for _ in 0..count {
+            let rate = Rate(self.u64()?);
+            let v = value(self)?;
+            map.retain(|(r, _)| *r != rate);
+            map.push((rate, v));
+        }
+        Some(map)
+    }
+}

@@ -1,0 +1,128 @@
+//! Input files of the HPCC simulator (alibaba-edu/High-Precision-Congestion-Control, commit 9f4be2a), unmodified.
+//!
+//! ```text
+//!   config.txt -> HpccConfig --+-> topology.txt -> HpccTopology -> graph
+//!                              +-> flow.txt     -> HpccFlows
+//!                              +-> trace.txt       (checked; packet traces are not written)
+//! ```
+//!
+//! Formats and arithmetic were read off that simulator's source and its runs; no code of it is used.
+
+mod config;
+mod flow;
+mod keys;
+pub mod ns3;
+mod topology;
+
+use std::path::{Path, PathBuf};
+
+pub use config::{CcMode, HpccConfig, Ignored, LinkDown};
+pub use flow::{HpccFlow, HpccFlows, read_trace};
+pub use topology::{HpccLink, HpccTopology};
+
+use crate::{Place, Problem, Problems, Source};
+
+/// A configuration with the files it names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HpccCase {
+    /// The configuration.
+    pub config: HpccConfig,
+    /// Its topology.
+    pub topology: HpccTopology,
+    /// Its flows.
+    pub flows: Vec<HpccFlow>,
+    /// Everything the user should know, of all files.
+    pub warnings: Problems,
+}
+
+/// Reads a configuration and the files it names. Names are looked up beside the configuration, in the working folder,
+/// and beside the configuration's folder: the original's are relative to wherever it was started.
+pub fn load(path: &Path) -> Result<HpccCase, Problems> {
+    let mut config = HpccConfig::read(&Source::read(path)?)?;
+    let mut warnings = std::mem::take(&mut config.warnings);
+    let open = |name: &str, place: &Option<Place>| Source::read(&locate(path, name, place)?);
+
+    let topology = HpccTopology::read(&open(&config.topology_file, &config.topology_place)?)?;
+    let flow_file = open(&config.flow_file, &config.flow_place);
+    let mut problems = check_maps(&config, &topology);
+    check_link_down(&config, &topology, &mut problems);
+    let flows = match flow_file.and_then(|source| HpccFlows::read(&source, &topology.is_switch)) {
+        Ok(flows) => flows,
+        Err(e) => {
+            problems.extend(e);
+            return Err(problems);
+        }
+    };
+    warnings.extend(flows.warnings);
+
+    if let Some(name) = &config.trace_file {
+        // Packet traces are not written; a missing list of traced nodes harms nobody.
+        match locate(path, name, &None) {
+            Ok(found) => match Source::read(&found).and_then(|source| read_trace(&source, topology.is_switch.len())) {
+                Ok((_, w)) => warnings.extend(w),
+                Err(e) => problems.extend(e),
+            },
+            Err(e) => e.iter().for_each(|p| warnings.push(p.clone().warning())),
+        }
+    }
+    problems.or(HpccCase { config, topology, flows: flows.flows, warnings })
+}
+
+/// Where the file of this name is.
+fn locate(config: &Path, name: &str, place: &Option<Place>) -> Result<PathBuf, Problems> {
+    let folder = config.parent().unwrap_or(Path::new(""));
+    let mut tried = vec![folder.join(name), PathBuf::from(name)];
+    tried.extend(folder.parent().map(|f| f.join(name)));
+    tried.dedup();
+    if let Some(found) = tried.iter().find(|p| p.is_file()) {
+        return Ok(found.clone());
+    }
+    let tried: Vec<String> = tried.iter().map(|p| format!("'{}'", p.display())).collect();
+    let p = Problem::new(format!("there is no file '{name}'"), format!("looked for {}", tried.join(", ")));
+    Err(match place {
+        Some(place) => p.at(place.clone()),
+        None => p,
+    }
+    .into())
+}
+
+/// With marking on, every rate of a switch port needs its thresholds; the original aborts there.
+fn check_maps(config: &HpccConfig, topology: &HpccTopology) -> Problems {
+    let mut problems = Problems::default();
+    if !config.ecn {
+        return problems;
+    }
+    let mut told = Vec::new();
+    for link in &topology.links {
+        if !topology.is_switch[link.a as usize] && !topology.is_switch[link.b as usize] || told.contains(&link.rate) {
+            continue;
+        }
+        let lacks = [
+            ("KMAX_MAP", config.kmax.iter().any(|e| e.0 == link.rate)),
+            ("KMIN_MAP", config.kmin.iter().any(|e| e.0 == link.rate)),
+            ("PMAX_MAP", config.pmax.iter().any(|e| e.0 == link.rate)),
+        ];
+        let lacking: Vec<&str> = lacks.iter().filter(|(_, has)| !has).map(|(name, _)| *name).collect();
+        if !lacking.is_empty() {
+            let what = format!("no entry for {} bit/s in {}", link.rate.0, lacking.join(", "));
+            problems.push(
+                Problem::new(what, "every rate of a switch port needs one in the configuration")
+                    .at(link.rate_place.clone()),
+            );
+            told.push(link.rate);
+        }
+    }
+    problems
+}
+
+/// A failure needs a link to fail.
+fn check_link_down(config: &HpccConfig, topology: &HpccTopology, problems: &mut Problems) {
+    let (Some(down), Some(place)) = (config.link_down, &config.link_down_place) else { return };
+    let joins = |l: &HpccLink| (l.a, l.b) == (down.a, down.b) || (l.b, l.a) == (down.a, down.b);
+    if !topology.links.iter().any(joins) {
+        let what = format!("LINK_DOWN: there is no link between {} and {}", down.a, down.b);
+        problems.push(
+            Problem::new(what, "expected microseconds after second 2 and the two nodes of a link").at(place.clone()),
+        );
+    }
+}
