@@ -6,7 +6,7 @@
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use miette::{Diagnostic, LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 
@@ -16,22 +16,31 @@ pub const SHOWN_MAX: usize = 10;
 const KEPT_MAX: usize = 1_000;
 
 /// A text with its name: a file, or one setting from the command line.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Source {
     name: String,
     text: String,
     setting: bool,
+    /// Made at the first question: every value of a document asks where it stands.
+    line_starts: OnceLock<Vec<usize>>,
 }
+
+impl PartialEq for Source {
+    fn eq(&self, other: &Source) -> bool {
+        (&self.name, &self.text, self.setting) == (&other.name, &other.text, other.setting)
+    }
+}
+impl Eq for Source {}
 
 impl Source {
     /// A file that has been read already.
     pub fn file(name: impl Into<String>, text: impl Into<String>) -> Arc<Source> {
-        Arc::new(Source { name: name.into(), text: text.into(), setting: false })
+        Arc::new(Source { name: name.into(), text: text.into(), setting: false, line_starts: OnceLock::new() })
     }
 
     /// A setting such as `--set topology.rate=10Gbps`; `name` is where it came from, `text` the setting.
     pub fn setting(name: impl Into<String>, text: impl Into<String>) -> Arc<Source> {
-        Arc::new(Source { name: name.into(), text: text.into(), setting: true })
+        Arc::new(Source { name: name.into(), text: text.into(), setting: true, line_starts: OnceLock::new() })
     }
 
     /// Reads a file. A file that cannot be read or is not UTF-8 is a problem like any other.
@@ -86,17 +95,19 @@ impl Source {
 
     /// Line and column of a byte offset, both from 1; columns count characters. LF, CR LF and CR end a line.
     pub fn position(&self, offset: usize) -> (usize, usize) {
-        let before = &self.text.as_bytes()[..offset.min(self.text.len())];
-        let (mut line, mut start) = (1, 0);
-        for (i, &b) in before.iter().enumerate() {
-            if b == b'\n' || (b == b'\r' && self.text.as_bytes().get(i + 1) != Some(&b'\n')) {
-                line += 1;
-                start = i + 1;
-            }
-        }
+        let offset = offset.min(self.text.len());
+        let starts = self.line_starts.get_or_init(|| line_starts(self.text.as_bytes()));
+        let line = starts.partition_point(|&start| start <= offset);
         // Continuation bytes do not start a character.
-        (line, 1 + before[start..].iter().filter(|&&b| b & 0xc0 != 0x80).count())
+        let before = &self.text.as_bytes()[starts[line - 1]..offset];
+        (line, 1 + before.iter().filter(|&&b| b & 0xc0 != 0x80).count())
     }
+}
+
+/// Offsets at which lines start, the first at 0.
+fn line_starts(text: &[u8]) -> Vec<usize> {
+    let ends = |&(i, &b): &(usize, &u8)| b == b'\n' || (b == b'\r' && text.get(i + 1) != Some(&b'\n'));
+    std::iter::once(0).chain(text.iter().enumerate().filter(ends).map(|(i, _)| i + 1)).collect()
 }
 
 impl SourceCode for Source {
@@ -311,5 +322,18 @@ impl std::error::Error for Problems {}
 impl Diagnostic for Problems {
     fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
         Some(Box::new(self.list.iter().take(SHOWN_MAX).map(|p| p as &dyn Diagnostic)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_count_lines_and_characters() {
+        let s = Source::file("f", "ab\r\nµx\rz\n");
+        let at: Vec<_> = [0, 1, 4, 6, 8, 9, 10, 99].map(|i| s.position(i)).into();
+        assert_eq!(at, [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (3, 2), (4, 1), (4, 1)]);
+        assert_eq!(Source::file("f", "").position(0), (1, 1));
     }
 }

@@ -379,3 +379,15 @@ fn the_schema_says_what_the_reader_accepts() {
         "pause above this. Source: section 6.1."
     );
 }
+
+#[test]
+fn a_hundred_thousand_sections_take_no_noticeable_time() {
+    let mut text = String::from("[topology]\nkind = \"custom\"\n");
+    (0..100_000).for_each(|i| text.push_str(&format!("[[topology.node]]\nname = \"n{i}\"\n")));
+    let start = std::time::Instant::now();
+    let (doc, end) = read(&text, &[]);
+    end.unwrap();
+    assert_eq!(doc.resolved().to_toml().lines().last(), Some("xon = \"290KB\"  # default: section 6.1"));
+    // A quadratic step would take minutes; this bound is met forty times over.
+    assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+}

@@ -114,9 +114,8 @@ fn switch_ids(w: &mut Words<'_>, line: &Line<'_>, count: u64, is_switch: &mut [b
         return;
     }
     for word in &line.words {
-        if let Some(id) = node(w, word, "switch id", is_switch.len())
-            && std::mem::replace(&mut is_switch[id as usize], true)
-        {
+        let Some(id) = node(w, word, "switch id", is_switch.len()) else { continue };
+        if std::mem::replace(&mut is_switch[id as usize], true) {
             w.refuse(&word.span, format!("switch id: {id} stands twice"), "expected each switch once");
         }
     }
@@ -172,10 +171,11 @@ fn link_line(w: &mut Words<'_>, line: &Line<'_>, what: &str, is_switch: &[bool])
     }
     let [a, b, rate, delay, error] = line.words.as_slice() else { return None };
     let ends = (node(w, a, what, is_switch.len()), node(w, b, what, is_switch.len()));
-    if let (Some(a), Some(b_id)) = ends
-        && a == b_id
-    {
-        w.refuse(&b.span, format!("{what}: node {a} is linked to itself"), "expected two different nodes");
+    match ends {
+        (Some(a), Some(same)) if a == same => {
+            w.refuse(&b.span, format!("{what}: node {a} is linked to itself"), "expected two different nodes");
+        }
+        _ => {}
     }
     let bps = ns3::rate(rate.text).map_err(|(e, hint)| w.refuse(&rate.span, format!("{what}: rate {e}"), hint)).ok();
     if bps == Some(0) {
