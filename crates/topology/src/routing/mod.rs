@@ -12,7 +12,7 @@ mod search;
 mod trace;
 
 pub use explicit::{ExplicitPaths, PathId};
-pub use hash::{Choice, EcmpHash, FlowKey, hpcc_ip};
+pub use hash::{Choice, EcmpHash, FlowKey, hpcc_ip, native_hash};
 pub use routes::{Order, Paths, Routes, Towards};
 pub use trace::trace_path;
 
