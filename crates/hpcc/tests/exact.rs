@@ -13,6 +13,9 @@ impl Recorder for Kept {
     fn row(&mut self, row: &Row) {
         self.0.lock().unwrap().push(*row);
     }
+    fn into_any(self: Box<Self>) -> Box<dyn std::any::Any> {
+        self
+    }
 }
 
 fn compare(dir: &Path) -> Result<(), String> {
@@ -35,7 +38,7 @@ fn compare(dir: &Path) -> Result<(), String> {
             _ => None,
         })
         .collect();
-    for (name, got) in [("expected-fct.txt", fct), ("expected-pfc.txt", pfc)] {
+    for (name, got) in [("expected-pfc.txt", pfc), ("expected-fct.txt", fct)] {
         let want = std::fs::read_to_string(dir.join(name)).unwrap();
         let want: Vec<&str> = want.lines().collect();
         if let Some(i) = (0..want.len().max(got.len())).find(|&i| want.get(i).copied() != got.get(i).map(String::as_str)) {

@@ -107,7 +107,10 @@ struct Sending {
     available: Time,
     rate_control: Option<AnyRateControl>,
     window: Option<u64>,
+    /// All of it is acknowledged. It may still have bytes to send again, if it went back before.
     done: bool,
+    /// Pending timers of the rate control no longer count.
+    deaf: bool,
 }
 
 /// The receiving side of a flow.
@@ -173,6 +176,7 @@ impl Nic {
             rate_control: self.c.rate_control.reaction_point(self.c.link.rate),
             window: start.window.or(self.c.window),
             done: false,
+            deaf: false,
         });
         self.slots.insert(start.flow, slot);
         self.turns.push(slot);
@@ -191,7 +195,11 @@ impl Nic {
             }
             FrameKind::Data => self.on_data(now, &frame, env),
             FrameKind::Ack | FrameKind::Nack => self.on_ack(now, &frame, env),
-            FrameKind::Notification => self.on_congestion(now, frame.flow, env),
+            FrameKind::Notification => {
+                if let Some(&slot) = self.slots.get(&frame.flow) {
+                    self.on_congestion(now, slot, env);
+                }
+            }
         }
         // A host's memory is not modelled: the frame enters and leaves its buffer in one instant. The receiver half
         // still has to count it, or credits would run out.
@@ -229,8 +237,9 @@ impl Nic {
 
     /// Received messages take effect.
     pub fn on_apply(&mut self, now: Time, env: &mut impl Env) {
-        self.port.apply_due(now, self.node, 0, env);
-        self.try_send(now, env);
+        if self.port.apply_due(now, self.node, 0, env) {
+            self.try_send(now, env);
+        }
     }
 
     /// Messages leave their generator.
@@ -241,7 +250,8 @@ impl Nic {
     /// A timer of a flow's rate control.
     pub fn on_flow_timer(&mut self, now: Time, slot: u32, which: u8, env: &mut impl Env) {
         let mut wakes = Wakes::default();
-        let Some(rc) = &mut self.flows[slot as usize].rate_control else { return };
+        let f = &mut self.flows[slot as usize];
+        let Some(rc) = f.rate_control.as_mut().filter(|_| !f.deaf) else { return };
         let before = rc.rate();
         rc.on_wake(now, which, &mut wakes);
         self.after_rate_control(now, slot, before, wakes, env);
@@ -271,6 +281,7 @@ impl Nic {
         } else {
             env.note(self.node, now, Note::OutOfOrder { flow: f.flow, expected, got: f.seq });
         }
+        let mut speaks = false;
         if let Transport::Acks { interval, chunk, back_to_zero, nack_interval, ack_len, class, .. } = self.c.transport {
             let r = self.receiving.entry(f.flow).or_default();
             let answer = if in_order {
@@ -286,6 +297,7 @@ impl Nic {
                 None // a duplicate, or a gap that is known
             };
             if let Some(kind) = answer {
+                speaks = true;
                 let mut ack = Frame::new(kind, self.node, f.src, f.flow, class.unwrap_or(f.class), ack_len);
                 ack.seq = r.expected;
                 ack.sent_at = f.sent_at;
@@ -299,11 +311,14 @@ impl Nic {
                     Transport::Acks { class: Some(class), .. } => class,
                     _ => f.class,
                 };
+                speaks = true;
                 // 64 B, the smallest Ethernet frame (UQCN and GFC count control frames so).
                 self.queue_feedback(Frame::new(FrameKind::Notification, self.node, f.src, f.flow, class, 64), env);
             }
         }
-        self.try_send(now, env);
+        if speaks {
+            self.try_send(now, env);
+        }
     }
 
     fn queue_feedback(&mut self, frame: Frame, env: &mut impl Env) {
@@ -320,8 +335,9 @@ impl Nic {
         flow.acked = flow.acked.max(seq);
         let finished = flow.acked >= flow.start.size;
         if finished {
+            // What it has to send again goes out at the rate it has now; news on this very frame still count.
             flow.done = true;
-            flow.rate_control = None;
+            flow.deaf = true;
             self.slots.remove(&f.flow);
             env.note(self.node, now, Note::Acknowledged { flow: f.flow });
         }
@@ -330,17 +346,23 @@ impl Nic {
             flow.next = flow.acked;
         }
         if f.reports_mark && self.c.rate_control.notification() == Notification::InAck {
-            self.on_congestion(now, f.flow, env);
+            self.on_congestion(now, slot, env);
+        }
+        let flow = &mut self.flows[slot as usize];
+        if flow.done && flow.next >= flow.start.size {
+            flow.rate_control = None;
         }
         self.try_send(now, env);
     }
 
-    fn on_congestion(&mut self, now: Time, flow: u32, env: &mut impl Env) {
-        let Some(&slot) = self.slots.get(&flow) else { return };
-        let Some(rc) = &mut self.flows[slot as usize].rate_control else { return };
+    fn on_congestion(&mut self, now: Time, slot: u32, env: &mut impl Env) {
+        let flow = &mut self.flows[slot as usize];
+        let Some(rc) = &mut flow.rate_control else { return };
         let mut wakes = Wakes::default();
         let before = rc.rate();
         rc.on_feedback(now, Feedback::Congestion, &mut wakes);
+        // The first news of a flow may come with its last acknowledgement: its timers are new ones then.
+        flow.deaf &= wakes.iter().next().is_none();
         self.after_rate_control(now, slot, before, wakes, env);
     }
 
@@ -413,21 +435,25 @@ impl Nic {
             let at = (k + self.last) % n;
             let f = &self.flows[self.turns[at] as usize];
             let left = self.left(f);
+            let finished = self.finished(f);
             if left > 0 && !self.window_bound(f) {
-                if f.available > now {
+                if f.available > now && !finished {
                     *earliest = (*earliest).min(f.available);
                     continue;
                 }
                 let len = left.min(self.c.payload_max as u64) as u32 + self.c.header;
                 match self.port.gate(now, f.start.class, len) {
+                    Gate::Open if f.available > now => *earliest = (*earliest).min(f.available),
                     Gate::Open => {
                         picked = Some(at);
                         break;
                     }
                     Gate::Until(t) => *earliest = (*earliest).min(t),
+                    // A finished flow sends again what it went back for, unless a pause finds it.
+                    Gate::Blocked if finished => first_finished = first_finished.min(at),
                     Gate::Blocked => {}
                 }
-            } else if self.finished(f) {
+            } else if finished {
                 first_finished = first_finished.min(at);
             }
         }
@@ -483,8 +509,11 @@ impl Nic {
         self.port.start_frame(now, self.node, 0, id, env);
         env.note(self.node, now, Note::Sent { flow: s.flow, payload });
         if all_sent {
-            if self.c.transport == Transport::None {
+            let unacknowledged = self.c.transport == Transport::None;
+            if unacknowledged {
                 self.slots.remove(&s.flow);
+            }
+            if unacknowledged || self.flows[slot as usize].done {
                 self.flows[slot as usize].rate_control = None;
             }
             env.note(self.node, now, Note::AllSent { flow: s.flow });

@@ -213,29 +213,32 @@ impl Port {
         }
     }
 
-    /// A control message arrived. Returns true if it took effect at once.
+    /// A control message arrived. Returns true if something may go now that could not before.
     #[allow(clippy::too_many_arguments)] // all of them are the context of one message
     pub fn hear(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, delay: &ControlDelay, env: &mut impl Env) -> bool {
         env.note(node, now, Note::MessageReceived { port, class, message });
         if delay.processing.is_zero() {
-            self.apply(now, node, port, class, message, env);
-            return true;
+            return self.apply(now, node, port, class, message, env);
         }
         let due = self.inbox.push(now, &delay.processing, || env.coin(node, port), class, message);
         env.call_at(node, due, Call::Apply { port });
         false
     }
 
-    /// Lets everything take effect whose processing time is over.
-    pub fn apply_due(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
+    /// Lets everything take effect whose processing time is over. Returns true if something may go now.
+    pub fn apply_due(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) -> bool {
+        let mut open = false;
         while let Some((class, message)) = self.inbox.pop(now) {
-            self.apply(now, node, port, class, message, env);
+            open |= self.apply(now, node, port, class, message, env);
         }
+        open
     }
 
-    fn apply(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, env: &mut impl Env) {
+    fn apply(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, env: &mut impl Env) -> bool {
         let tx = &mut self.tx[class as usize];
         tx.on_message(now, message);
-        env.note(node, now, Note::AllowedRate { port, class, rate: tx.rate(now) });
+        let rate = tx.rate(now);
+        env.note(node, now, Note::AllowedRate { port, class, rate });
+        rate.0 > 0
     }
 }

@@ -154,8 +154,9 @@ impl Switch {
 
     /// Received messages take effect.
     pub fn on_apply(&mut self, now: Time, port: u16, env: &mut impl Env) {
-        self.ports[port as usize].apply_due(now, self.node, port, env);
-        self.try_send(now, port, env);
+        if self.ports[port as usize].apply_due(now, self.node, port, env) {
+            self.try_send(now, port, env);
+        }
     }
 
     /// Messages leave their generator.

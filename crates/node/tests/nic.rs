@@ -1,0 +1,192 @@
+//! The NIC as packet traces: at t this goes in, this must come out.
+
+use xoff_mech::LinkFacts;
+use xoff_mech::detection::Mark;
+use xoff_mech::flow_control::{FlowControl, Message, pfc};
+use xoff_mech::rate_control::{RateControlKind, dcqcn};
+use xoff_node::{Call, ControlDelay, Env, FlowStart, Frame, FrameId, FrameKind, FrameStore, Nic, NicConfig, Note, PausedWith, Transport};
+use xoff_units::{Bytes, Rate, Span, Time, WireClock};
+
+const LINE: Rate = Rate::from_gbps(100);
+const ME: u32 = 0;
+const PEER: u32 = 1;
+
+/// A world that remembers what left and when somebody wants to be called.
+#[derive(Default)]
+struct World {
+    frames: FrameStore,
+    now: Time,
+    sent: Vec<(u64, FrameKind, u32, u64)>,
+    wire_free: Option<Time>,
+    calls: Vec<(Time, Call)>,
+}
+
+impl Env for World {
+    fn frames(&mut self) -> &mut FrameStore {
+        &mut self.frames
+    }
+    fn transmit(&mut self, _node: u32, _port: u16, frame: FrameId, tx: Span) {
+        let f = self.frames.remove(frame);
+        self.sent.push((self.now.as_ns(), f.kind, f.flow, f.seq));
+        self.wire_free = Some(self.now + tx);
+    }
+    fn hand_over(&mut self, _node: u32, _port: u16, _frame: FrameId) {}
+    fn call_at(&mut self, _node: u32, at: Time, call: Call) {
+        self.calls.push((at, call));
+    }
+    fn route(&mut self, _node: u32, _frame: &Frame) -> Option<u16> {
+        Some(0)
+    }
+    fn coin(&mut self, _node: u32, _port: u16) -> f64 {
+        0.0
+    }
+    fn note(&mut self, _node: u32, _now: Time, _note: Note) {}
+}
+
+/// A NIC with its world.
+struct Bench {
+    nic: Nic,
+    world: World,
+}
+
+impl Bench {
+    fn new(rate_control: RateControlKind) -> Bench {
+        let link = LinkFacts { rate: LINE, delay: Span::from_us(1), mtu: Bytes(1048), buffer: Bytes::from_kb(300), processing: Span::ZERO };
+        let threshold = pfc::Threshold::Dynamic { xon_offset: Bytes(3072) };
+        let config = NicConfig {
+            flow_control: FlowControl::Pfc(pfc::Params { threshold, quanta: None }),
+            link,
+            control_delay: ControlDelay::default(),
+            classes: 1,
+            clock: WireClock::Nanoseconds,
+            message_len: None,
+            payload_max: 1000,
+            header: 48,
+            transport: Transport::Acks {
+                ack_len: 60,
+                class: None,
+                paused_with: PausedWith::OwnClass,
+                interval: 1,
+                chunk: 4000,
+                back_to_zero: false,
+                nack_interval: Span::from_us(500),
+            },
+            rate_control,
+            window: None,
+            window_follows_rate: false,
+            rate_bound: true,
+            keeps_first_wake: true,
+        };
+        Bench { nic: Nic::new(ME, config), world: World { frames: FrameStore::new(), ..World::default() } }
+    }
+
+    /// What the wire and the timers do until then.
+    fn until(&mut self, ns: u64) {
+        let end = Time::from_ns(ns);
+        loop {
+            let call = self.world.calls.iter().enumerate().min_by_key(|(_, c)| c.0).map(|(i, c)| (c.0, i));
+            let (at, which) = match (self.world.wire_free, call) {
+                (Some(t), Some((c, _))) if t <= c => (t, None),
+                (_, Some((c, i))) => (c, Some(i)),
+                (Some(t), None) => (t, None),
+                (None, None) => break,
+            };
+            if at > end {
+                break;
+            }
+            self.world.now = at;
+            match which.map(|i| self.world.calls.remove(i).1) {
+                None => {
+                    self.world.wire_free = None;
+                    self.nic.on_wire_free(at, &mut self.world);
+                }
+                Some(Call::Wake { .. }) => self.nic.on_wake(at, &mut self.world),
+                Some(Call::FlowTimer { slot, which }) => self.nic.on_flow_timer(at, slot, which, &mut self.world),
+                Some(other) => panic!("{other:?}"),
+            }
+        }
+        self.world.now = end;
+    }
+
+    fn flow(&mut self, flow: u32, size: u64, app_rate: Option<Rate>, window: Option<u64>) {
+        let start = FlowStart { flow, dst: PEER, class: 0, size, app_rate, window };
+        self.nic.start_flow(self.world.now, start, &mut self.world);
+    }
+
+    fn hears(&mut self, frame: Frame) {
+        let id = self.world.frames.insert(frame);
+        self.nic.on_frame(self.world.now, id, &mut self.world);
+    }
+
+    fn ack(&mut self, kind: FrameKind, flow: u32, seq: u64, reports_mark: bool) {
+        let mut f = Frame::new(kind, PEER, ME, flow, 0, 60);
+        (f.seq, f.reports_mark) = (seq, reports_mark);
+        self.hears(f);
+    }
+
+    fn sent(&mut self) -> Vec<(u64, FrameKind, u32, u64)> {
+        std::mem::take(&mut self.world.sent)
+    }
+}
+
+use FrameKind::{Ack, Data, Nack};
+
+/// The HPCC simulator looks at its NIC after data only if it has an acknowledgement to send, and it plans no wake-up
+/// while a window-bound flow is past its time (`RdmaHw::ReceiveUdp`, `QbbNetDevice::DequeueAndTransmit`).
+#[test]
+fn data_without_an_answer_is_no_occasion_to_send() {
+    let mut b = Bench::new(RateControlKind::None);
+    b.flow(0, 5000, None, Some(1000)); // window-bound after one frame
+    b.flow(1, 5000, Some(Rate::from_gbps(10)), None); // paced: next frame 838 ns later
+    b.until(1000);
+    assert_eq!(b.sent(), [(0, Data, 0, 0), (83, Data, 1, 0)], "nobody wakes the NIC");
+    let mut late = Frame::new(Data, PEER, ME, 7, 0, 1048);
+    (late.seq, late.payload) = (3000, 1000);
+    b.hears(late); // a gap: reported
+    assert_eq!(b.sent(), [(1000, Nack, 7, 0)]);
+    b.until(1004);
+    assert_eq!(b.sent(), [(1004, Data, 1, 1000)]);
+    b.until(2000);
+    b.hears(late); // the same gap: nothing to say, so nothing happens
+    assert_eq!(b.sent(), []);
+    b.ack(Ack, 0, 0, false);
+    assert_eq!(b.sent(), [(2000, Data, 1, 2000)], "any acknowledgement is an occasion");
+}
+
+/// A sender that went back and then hears that all has arrived goes on sending what it went back for, at the rate it
+/// has; a pause that finds it in this state ends it.
+#[test]
+fn a_finished_flow_sends_again_what_it_went_back_for() {
+    let slow = |b: &mut Bench| {
+        b.flow(0, 3000, None, None);
+        b.until(300);
+        b.ack(Ack, 0, 1000, true); // first news: timers start, a cut follows 4001 ns later
+        b.until(5000);
+        assert_eq!(b.sent().len(), 3);
+        b.ack(Nack, 0, 1000, false);
+        b.ack(Ack, 0, 3000, false);
+    };
+    let mut b = Bench::new(RateControlKind::Dcqcn(dcqcn::Params::of(dcqcn::Variant::Hpcc)));
+    slow(&mut b);
+    b.until(1_000_000);
+    // Alpha decayed four times before the cut: 1048 B at 50.78 Gb/s take 165 ns; no timer raises the rate any more.
+    assert_eq!(b.sent(), [(5000, Data, 0, 1000), (5165, Data, 0, 2000)]);
+
+    let mut b = Bench::new(RateControlKind::Dcqcn(dcqcn::Params::of(dcqcn::Variant::Hpcc)));
+    slow(&mut b);
+    b.hears(Frame::control(Message::Pfc(pfc::Pause::STICKY), 0, 43));
+    b.until(6000);
+    b.hears(Frame::control(Message::Pfc(pfc::Pause::RESUME), 0, 43));
+    b.until(7000);
+    assert_eq!(b.sent(), [(5000, Data, 0, 1000)]);
+}
+
+/// A frame carries its mark to the acknowledgement.
+#[test]
+fn the_acknowledgement_reports_the_mark() {
+    let mut b = Bench::new(RateControlKind::None);
+    let mut f = Frame::new(Data, PEER, ME, 7, 0, 1048);
+    (f.payload, f.mark) = (1000, Mark::Ce);
+    b.hears(f);
+    assert_eq!(b.sent(), [(0, Ack, 7, 1000)]);
+}
