@@ -125,6 +125,11 @@ impl Buffer {
         }
     }
 
+    /// A frame is gone, but what it occupied is not freed.
+    pub fn lose(&mut self, len: u32) {
+        self.held -= len as u64;
+    }
+
     /// What a receiver sees of one ingress.
     pub fn fill(&self, port: u16, class: u8) -> Fill {
         let i = self.ingress[port as usize * self.classes + class as usize];

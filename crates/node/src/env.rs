@@ -46,6 +46,8 @@ pub enum Drop {
     BufferFull,
     /// No route to the destination.
     NoRoute,
+    /// It waited for a link that failed.
+    LinkFailed,
 }
 
 /// What happened inside a node, for probes, checkers and flow accounting.

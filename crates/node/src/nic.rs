@@ -175,7 +175,7 @@ impl Nic {
             available: now,
             rate_control: self.c.rate_control.reaction_point(self.c.link.rate),
             window: start.window.or(self.c.window),
-            done: false,
+            done: start.size == 0,
             deaf: false,
         });
         self.slots.insert(start.flow, slot);
@@ -233,6 +233,25 @@ impl Nic {
             self.port.say(now, self.node, 0, class, message, &self.c.control_delay, env);
         }
         self.port.plan_receiver(self.node, 0, class, env);
+    }
+
+    /// The link fails: acknowledgements that wait are thrown away, nothing is sent any more.
+    pub fn on_link_failed(&mut self, env: &mut impl Env) {
+        self.port.fail(env);
+        while let Some(id) = self.feedback.pop(env.frames()) {
+            env.discard(id);
+        }
+    }
+
+    /// Deals the turns anew: exactly these flows, in this order, each with a try to send before the next one comes.
+    pub fn take_turns(&mut self, now: Time, flows: &[u32], env: &mut impl Env) {
+        self.turns.clear();
+        for flow in flows {
+            if let Some(&slot) = self.slots.get(flow) {
+                self.turns.push(slot);
+                self.try_send(now, env);
+            }
+        }
     }
 
     /// Received messages take effect.

@@ -31,6 +31,8 @@ pub struct Port {
     control: FrameList,
     /// A frame is on the wire.
     busy: bool,
+    /// The link has failed: nothing is sent any more.
+    failed: bool,
     /// When the next `Wake` is due; never: none is.
     wake_at: Time,
     tx: Vec<Tx>,
@@ -60,6 +62,7 @@ impl Port {
             message_len,
             control: FrameList::default(),
             busy: false,
+            failed: false,
             wake_at: Time::NEVER,
             tx,
             rx,
@@ -77,9 +80,20 @@ impl Port {
         }
     }
 
-    /// Is a frame on the wire?
+    /// Is a frame on the wire, or the wire gone?
     pub fn busy(&self) -> bool {
-        self.busy
+        self.busy || self.failed
+    }
+    /// Has the link failed?
+    pub fn failed(&self) -> bool {
+        self.failed
+    }
+    /// The link fails: control frames that wait are thrown away, nothing is sent any more.
+    pub fn fail(&mut self, env: &mut impl Env) {
+        self.failed = true;
+        while let Some(id) = self.control.pop(env.frames()) {
+            env.discard(id);
+        }
     }
     /// The wire is free again.
     pub fn set_free(&mut self) {
@@ -142,7 +156,7 @@ impl Port {
 
     /// Starts the next control frame if there is one and the wire is free.
     pub fn start_control(&mut self, node: u32, port: u16, env: &mut impl Env) -> bool {
-        if self.busy {
+        if self.busy() {
             return false;
         }
         let Some(id) = self.control.pop(env.frames()) else { return false };
@@ -204,6 +218,9 @@ impl Port {
 
     fn emit(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, env: &mut impl Env) {
         env.note(node, now, Note::MessageSent { port, class, message });
+        if self.failed {
+            return; // nobody hears it
+        }
         let id = env.frames().insert(Frame::control(message, class, self.message_len.0 as u32));
         if self.message_len.0 == 0 {
             env.hand_over(node, port, id);

@@ -38,6 +38,9 @@ pub struct SwitchConfig {
     pub message_len: Option<Bytes>,
     /// A class that travels with the control frames: first, never paused, neither counted nor marked.
     pub express: Option<u8>,
+    /// When a link fails, the frames that wait for it are gone but stay charged to their ingress for ever, as in the
+    /// HPCC simulator. Off: their memory is freed.
+    pub failed_port_keeps_memory: bool,
 }
 
 /// Frames of one ingress and class that wait for one egress.
@@ -65,6 +68,7 @@ pub struct Switch {
     detectors: Vec<AnyDetector>,
     control_delay: ControlDelay,
     express: Option<u8>,
+    failed_port_keeps_memory: bool,
 }
 
 impl Switch {
@@ -84,6 +88,7 @@ impl Switch {
             detectors: (0..n * c.classes).map(|i| c.detection[i / c.classes].detector()).collect(),
             control_delay: c.control_delay,
             express: c.express,
+            failed_port_keeps_memory: c.failed_port_keeps_memory,
         }
     }
 
@@ -164,6 +169,36 @@ impl Switch {
         self.ports[port as usize].emit_due(now, self.node, port, env);
     }
 
+    /// The link of a port fails: what waits for it is thrown away.
+    pub fn on_link_failed(&mut self, now: Time, port: u16, env: &mut impl Env) {
+        self.ports[port as usize].fail(env);
+        self.throw_away(now, port, env);
+    }
+
+    /// Frees every frame that waits for a failed port.
+    fn throw_away(&mut self, now: Time, port: u16, env: &mut impl Env) {
+        for class in 0..self.classes as u8 {
+            while let Some((id, exposed)) = self.queues.pop(port, class, env.frames()) {
+                let frame = env.discard(id);
+                let (in_port, len) = (frame.in_port, frame.len);
+                env.note(self.node, now, Note::Dropped { port: in_port, class, flow: frame.flow, len, why: Drop::LinkFailed });
+                if self.failed_port_keeps_memory {
+                    self.buffer.lose(len);
+                } else {
+                    self.buffer.release(in_port, class, len);
+                    let fill = self.buffer.fill(in_port, class);
+                    if let Some(message) = self.ports[in_port as usize].on_departure(now, class, &fill, len) {
+                        self.say(now, in_port, class, message, env);
+                    }
+                    self.note_queue(now, in_port, port, class, &fill, env);
+                }
+                if let Some(other) = exposed {
+                    self.try_send(now, other, env);
+                }
+            }
+        }
+    }
+
     fn say(&mut self, now: Time, port: u16, class: u8, message: xoff_mech::flow_control::Message, env: &mut impl Env) {
         let p = &mut self.ports[port as usize];
         p.say(now, self.node, port, class, message, &self.control_delay, env);
@@ -178,6 +213,10 @@ impl Switch {
     /// Starts the next frame of a port, if the wire is free and some gate is open.
     fn try_send(&mut self, now: Time, port: u16, env: &mut impl Env) {
         let p = &mut self.ports[port as usize];
+        if p.failed() {
+            // Only with input queues: a frame for it came to the head.
+            return self.throw_away(now, port, env);
+        }
         if p.busy() || p.start_control(self.node, port, env) {
             return;
         }

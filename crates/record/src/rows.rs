@@ -204,6 +204,33 @@ row! {
     }
 }
 row! {
+    /// Counters of one directed port over the whole run.
+    PortRow in "ports" {
+        /// Which port.
+        port: Port,
+        /// Bytes it put on the wire, control frames not counted [bytes].
+        tx_bytes: u64,
+        /// Frames it put on the wire, control frames not counted.
+        tx_frames: u64,
+        /// Flow control messages that governed it: received by it.
+        messages: u64,
+        /// Frames marked when leaving through it.
+        marked: u64,
+        /// Frames that it sent and the far end dropped.
+        dropped: u64,
+        /// Largest egress queue of one priority [bytes].
+        egress_bytes_max: u64,
+        /// Largest ingress buffer at its far end, one priority [bytes].
+        ingress_bytes_max: u64,
+        /// How often its far end stopped it.
+        pauses: u64,
+        /// Time it was stopped, any priority, open pauses included [ps].
+        pause_ps_total: u64,
+        /// Smallest rate its far end allowed [bit/s]; null: it never said.
+        allowed_rate_min: Option<u64>,
+    }
+}
+row! {
     /// Who filled a buffer when it made its upstream neighbour pause: one row per flow and next port.
     CauseRow in "causes" {
         /// The pause was sent [ps].

@@ -12,7 +12,7 @@ use crate::error::RecordError;
 use crate::file::{ParquetFile, remove};
 use crate::hash::{ResultHash, TableHasher};
 use crate::manifest::MANIFEST;
-use crate::rows::{CauseRow, ControlRow, DeadlockRow, FlowRow, PauseRow, QueueRow, RateRow, Row};
+use crate::rows::{CauseRow, ControlRow, DeadlockRow, FlowRow, PauseRow, PortRow, QueueRow, RateRow, Row};
 use crate::table::{Output, Table};
 
 /// Version of the tables' columns; grows when a column changes its name, type or meaning.
@@ -124,6 +124,7 @@ tables! {
     control: ControlRow,
     deadlocks: DeadlockRow,
     pauses: PauseRow,
+    ports: PortRow,
     causes: CauseRow
 }
 

@@ -1,12 +1,14 @@
 //! The environment of the nodes: virtual time, links, routes, flow accounting, counters.
 
 use rand_chacha::ChaCha8Rng;
-use xoff_node::{Call, Classes, Env, Frame, FrameId, FrameKind, FrameStore, Note};
+use xoff_node::{Call, Classes, Drop, Env, Frame, FrameId, FrameKind, FrameStore, Note};
+use xoff_topology::LinkId;
 use xoff_topology::routing::{Choice, ExplicitPaths, FlowKey, Routes};
 use xoff_units::{Bytes, Rate, Span, Time};
 use xoff_workload::{Flow, random};
 
 use crate::checks::{Checks, ViolationKind};
+use crate::fault::Losses;
 use crate::event::{Event, EventOrder, Kind};
 use crate::flows::FlowRecord;
 use crate::outcome::PortTotals;
@@ -19,6 +21,9 @@ pub(crate) struct Wire {
     pub peer: u32,
     pub peer_port: u16,
     pub delay: Span,
+    pub link: LinkId,
+    /// False once the link has failed.
+    pub up: bool,
 }
 
 /// Random numbers in an order of another simulator's, instead of our streams.
@@ -64,6 +69,11 @@ pub(crate) struct Core {
     pub data_frame_hops: u64,
     pub dropped: u64,
     pub dropped_data: u64,
+    /// Frames lost on links.
+    pub lost: u64,
+    pub losses: Option<Box<dyn Losses>>,
+    /// A link has failed: frames may find no way, or arrive out of order over a new one.
+    pub failed: bool,
     pub injected: u64,
     pub delivered: u64,
     /// Flows that are complete, in that order.
@@ -107,6 +117,9 @@ impl Core {
             data_frame_hops: 0,
             dropped: 0,
             dropped_data: 0,
+            lost: 0,
+            losses: None,
+            failed: false,
             injected: 0,
             delivered: 0,
             completions: Vec::new(),
@@ -143,6 +156,25 @@ impl Core {
         let at = self.port_index(node, port);
         let wire = self.wires[at];
         self.schedule(self.now + after + wire.delay, Kind::Arrive, wire.peer, wire.peer_port, frame, 0, at as u32, nth);
+    }
+
+    /// Does the frame that arrives now get lost on its link? Then it is gone.
+    #[inline]
+    pub fn loses(&mut self, node: u32, port: u16, frame: FrameId) -> bool {
+        (self.failed || self.losses.is_some()) && self.loses_on(node, port, frame)
+    }
+
+    fn loses_on(&mut self, node: u32, port: u16, frame: FrameId) -> bool {
+        let at = self.port_index(node, port);
+        let wire = self.wires[at];
+        let lost = !wire.up || self.losses.as_mut().is_some_and(|l| l.lost(wire.link));
+        if lost {
+            let f = self.frames.remove(frame);
+            self.totals[at].lost += 1;
+            self.lost += 1;
+            self.dropped_data += (f.kind == FrameKind::Data) as u64;
+        }
+        lost
     }
 
     /// Registers a flow that starts now.
@@ -276,7 +308,8 @@ impl Env for Core {
         let flow = &self.flows[frame.flow as usize].flow;
         let back = frame.kind != FrameKind::Data;
         if let Some(path) = flow.path {
-            return if back { self.paths.port_back(path, node) } else { self.paths.port(path, node) };
+            let port = if back { self.paths.port_back(path, node) } else { self.paths.port(path, node) };
+            return port.filter(|&p| self.wires[self.port_index(node, p)].up);
         }
         let candidates = self.routes.candidates(node, frame.dst);
         match candidates.len() {
@@ -307,7 +340,7 @@ impl Env for Core {
             Note::AllowedRate { port, class, rate } => self.note_rate(node, port, class, rate),
             Note::FlowRate { flow, rate } => {
                 if self.watching && self.probes.flow_rates {
-                    self.record(Row::FlowRate { time: now, flow, rate, source: RateSource::RateControl });
+                    self.record(Row::FlowRate { time: now, node, flow, rate, source: RateSource::RateControl });
                 }
             }
             Note::Marked { port, flow, .. } => {
@@ -320,7 +353,8 @@ impl Env for Core {
                 self.totals[at].dropped += 1;
                 self.dropped += 1;
                 self.dropped_data += 1;
-                if self.lossless {
+                let excused = why == Drop::LinkFailed || (why == Drop::NoRoute && self.failed);
+                if self.lossless && !excused {
                     self.checks.broken(now, ViolationKind::Loss, || format!("node {node} port {port} class {class} dropped {len} B of flow {flow}: {why:?}"));
                 }
             }
@@ -338,6 +372,9 @@ impl Env for Core {
                 self.delivered += 1;
                 let f = &mut self.flows[flow as usize];
                 f.delivered += payload as u64;
+                if complete {
+                    f.received = Some(now);
+                }
                 if complete && !self.acks {
                     f.end = Some(now);
                     self.completions.push(flow);
@@ -345,7 +382,7 @@ impl Env for Core {
             }
             Note::OutOfOrder { flow, expected, got } => {
                 self.delivered += 1;
-                if self.lossless {
+                if self.lossless && !self.failed && self.losses.is_none() {
                     self.checks.broken(now, ViolationKind::Order, || format!("flow {flow} expected offset {expected}, got {got}"));
                 }
             }

@@ -6,6 +6,8 @@ use std::cmp::Ordering;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Kind {
+    /// A link fails; `arg` is the link.
+    LinkFails,
     /// The next flows of the list begin.
     FlowStart,
     /// Control messages leave their generator.

@@ -19,18 +19,20 @@ pub struct FlowRecord {
     pub marked: u64,
     /// When its source had put its last byte on the wire.
     pub all_sent: Option<Time>,
+    /// When its last byte had arrived in order.
+    pub received: Option<Time>,
     /// When it was complete: last acknowledgement at the source, or without acknowledgements last byte at the destination.
     pub end: Option<Time>,
 }
 
 impl FlowRecord {
     pub(crate) fn new(flow: Flow, nth: u64) -> Self {
-        FlowRecord { flow, nth, sent: 0, delivered: 0, marked: 0, all_sent: None, end: None }
+        FlowRecord { flow, nth, sent: 0, delivered: 0, marked: 0, all_sent: None, received: None, end: None }
     }
 
-    /// Completion time.
+    /// Completion time: from the start to the last byte at the destination.
     pub fn fct(&self) -> Option<Span> {
-        self.end.map(|e| e.since(self.flow.start))
+        self.received.map(|t| t.since(self.flow.start))
     }
 }
 

@@ -11,6 +11,7 @@
 mod checks;
 mod core;
 mod event;
+mod fault;
 mod flows;
 mod model;
 mod outcome;
@@ -22,6 +23,7 @@ mod world;
 pub use core::CoinSource;
 pub use checks::{Violation, ViolationKind};
 pub use event::EventOrder;
+pub use fault::{Faults, LinkFailure, Losses, TurnOrder};
 pub use flows::{FlowRecord, ideal_time};
 pub use model::{Model, NicModel};
 pub use outcome::{Ended, Outcome, PortTotals};

@@ -11,6 +11,7 @@ use xoff_units::{Bytes, Span, WireClock};
 
 use crate::core::CoinSource;
 use crate::event::EventOrder;
+use crate::fault::Faults;
 use crate::probe::Probes;
 
 /// Makes a flow control for a link.
@@ -77,6 +78,8 @@ pub struct Model<'a> {
     pub express: Option<u8>,
     /// Replaces our random streams where a detector tosses a coin.
     pub coins: Option<Box<dyn CoinSource>>,
+    /// What breaks during the run.
+    pub faults: Faults,
     /// A window for each flow [bytes], by (source, destination).
     pub window: Option<Box<dyn Fn(u32, u32) -> Option<u64> + 'a>>,
 }
@@ -114,6 +117,7 @@ impl<'a> Model<'a> {
             probes: Probes::default(),
             express: None,
             coins: None,
+            faults: Faults::default(),
             window: None,
         }
     }

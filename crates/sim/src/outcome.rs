@@ -38,6 +38,8 @@ pub struct PortTotals {
     pub marked: u64,
     /// Frames dropped on arrival.
     pub dropped: u64,
+    /// Frames lost on the way to this port, control frames included: errors, or a failed link.
+    pub lost: u64,
     /// Largest fill of the ingress buffer, any one class [bytes].
     pub ingress_bytes_max: u64,
     /// Largest egress queue, any one class [bytes].
@@ -63,8 +65,10 @@ pub struct Outcome {
     pub frame_hops: u64,
     /// Link traversals of data frames.
     pub data_frame_hops: u64,
-    /// Frames dropped.
+    /// Frames dropped by nodes.
     pub dropped_frames: u64,
+    /// Frames lost on links, control frames included.
+    pub lost_frames: u64,
     /// Data frames delivered.
     pub delivered_frames: u64,
     /// Flows in order of their number.

@@ -2,6 +2,8 @@
 //!
 //! Rows go to a [`Recorder`] as they happen, in event order. Without a recorder a run keeps counters only.
 
+use std::any::Any;
+
 use xoff_units::{Bytes, Rate, Span, Time};
 
 /// Which ports are recorded.
@@ -100,6 +102,8 @@ pub enum Row {
     FlowRate {
         /// When.
         time: Time,
+        /// Source host.
+        node: u32,
         /// Flow.
         flow: u32,
         /// Rate.
@@ -147,11 +151,16 @@ pub trait Recorder: Send {
     fn failed(&self) -> bool {
         false
     }
+    /// Gives the recorder back in its own type.
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
 /// Keeps rows in memory.
 impl Recorder for Vec<Row> {
     fn row(&mut self, row: &Row) {
         self.push(*row);
+    }
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
     }
 }

@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use xoff_mech::LinkFacts;
 use xoff_node::{Classes, FlowStart, Nic, NicConfig, PausedWith, Switch, SwitchConfig, Transport};
 use xoff_params::ParamError;
-use xoff_topology::{NodeKind, Topology};
+use xoff_topology::routing::Routing;
+use xoff_topology::{LinkId, NodeKind, Topology};
 use xoff_units::{Bytes, Rate, Span, Time};
 use xoff_workload::{Flow, Flows};
 
 use crate::checks::ViolationKind;
 use crate::core::{Core, Wire};
 use crate::event::{Event, EventOrder, Kind};
+use crate::fault::TurnOrder;
 use crate::model::Model;
 use crate::outcome::{Ended, Outcome};
 use crate::probe::{RateSource, Recorder, Row};
@@ -40,6 +42,9 @@ pub struct World {
     /// Pending samples and looks of the watch: when nothing else is pending, nothing will happen any more.
     own_events: usize,
     stop_when_done: bool,
+    /// Graph and rule for finding routes anew; only if links fail.
+    rerouting: Option<Box<(Topology, Routing)>>,
+    turns: Option<Box<dyn TurnOrder>>,
     /// Flows on their way through the events of a start, in insertion order only.
     starting: Vec<(Flow, Option<u64>)>,
 }
@@ -84,7 +89,7 @@ impl World {
             first_port.push(wires.len() as u32);
             wires.extend(node.ports.iter().map(|p| {
                 let l = &topology.links[p.link as usize];
-                Wire { peer: p.peer, peer_port: p.peer_port, delay: l.delay }
+                Wire { peer: p.peer, peer_port: p.peer_port, delay: l.delay, link: p.link, up: l.up }
             }));
             let links: Vec<LinkFacts> = (0..node.ports.len()).map(|p| facts(n, p as u16)).collect();
             let flow_control = links.iter().map(|l| (m.flow_control)(l)).collect::<Result<Vec<_>, _>>()?;
@@ -104,6 +109,7 @@ impl World {
                         clock: m.clock,
                         message_len: m.message_len,
                         express: m.express.and_then(|p| classes.class(p)),
+                        failed_port_keeps_memory: m.faults.failed_port_keeps_memory,
                     },
                 ))),
                 NodeKind::Host => {
@@ -141,6 +147,7 @@ impl World {
         core.acks = !matches!(m.nic.transport, Transport::None);
         core.lossless = lossless;
         core.coin_source = m.coins.take();
+        core.losses = m.faults.losses.take();
         core.checks.on = m.checks;
         core.probes = m.probes.clone();
         let p = &core.probes;
@@ -173,6 +180,8 @@ impl World {
             samples: Samples::default(),
             own_events: 0,
             stop_when_done: m.stop_when_done,
+            rerouting: (!m.faults.failures.is_empty()).then(|| Box::new((topology.clone(), m.routing))),
+            turns: m.faults.turns.take(),
             starting: Vec::new(),
         };
         for node in &mut world.nodes {
@@ -182,6 +191,12 @@ impl World {
             }
         }
         world.plan_flow_start();
+        for (nth, f) in m.faults.failures.iter().enumerate() {
+            if f.link as usize >= topology.links.len() {
+                return Err(ParamError::new("link_failure", format!("there is no link {}", f.link), "links are counted from 0"));
+            }
+            world.core.schedule(f.at, Kind::LinkFails, 0, 0, f.link, 0, f.link, nth as u16);
+        }
         if world.watch.0 > 0 {
             world.plan(world.watch, Kind::Watch);
         }
@@ -264,6 +279,8 @@ impl World {
         match e.kind {
             Kind::FlowStart if e.sub > 0 => return self.start_one(e.arg, e.sub),
             Kind::FlowStart => return self.start_flows(),
+            Kind::LinkFails => return self.fail_link(e.arg),
+            Kind::Arrive if core.loses(e.node, e.port, e.arg) => return,
             Kind::Sample => {
                 self.own_events -= 1;
                 return self.sample();
@@ -300,9 +317,41 @@ impl World {
         }
     }
 
+    /// A link fails: its ends throw away what waits for it, everybody finds new ways.
+    fn fail_link(&mut self, link: LinkId) {
+        let (now, core) = (self.core.now, &mut self.core);
+        let Some((topology, routing)) = self.rerouting.as_deref_mut() else { return };
+        let l = &mut topology.links[link as usize];
+        if !std::mem::replace(&mut l.up, false) {
+            return;
+        }
+        let ends = [(l.a, l.a_port), (l.b, l.b_port)];
+        core.failed = true;
+        core.routes = routing.routes(topology);
+        for (node, port) in ends {
+            let at = core.port_index(node, port);
+            core.wires[at].up = false;
+        }
+        for (node, port) in ends {
+            match &mut self.nodes[node as usize] {
+                Node::Switch(s) => s.on_link_failed(now, port, core),
+                Node::Nic(n) => n.on_link_failed(core),
+            }
+        }
+        let Some(turns) = &mut self.turns else { return };
+        for (host, node) in self.nodes.iter_mut().enumerate() {
+            if let Node::Nic(n) = node {
+                n.take_turns(now, &turns.order(host as u32), core);
+            }
+        }
+    }
+
     /// Successors of flows that ended, and memory of receivers that is no longer needed.
     fn after_flows(&mut self) {
         while let Some(flow) = self.core.acknowledged.pop() {
+            if let Some(turns) = &mut self.turns {
+                turns.ended(flow);
+            }
             let dst = self.core.flows[flow as usize].flow.dst;
             if let Node::Nic(n) = &mut self.nodes[dst as usize] {
                 n.forget(flow);
@@ -356,6 +405,9 @@ impl World {
         let class = self.core.classes.class(f.priority).unwrap_or(0);
         let (src, dst, size, app_rate) = (f.src, f.dst, f.size, f.rate);
         let flow = self.core.add_flow(f, nth);
+        if let Some(turns) = &mut self.turns {
+            turns.started(flow, &self.core.flows[flow as usize].flow);
+        }
         let now = self.core.now;
         if let Node::Nic(n) = &mut self.nodes[src as usize] {
             n.start_flow(now, FlowStart { flow, dst, class, size, app_rate, window }, &mut self.core);
@@ -408,7 +460,8 @@ impl World {
                 let done = self.core.flows[flow].end.is_some_and(|e| e <= self.samples.at);
                 if !done {
                     let rate = Rate::of(Bytes(delivered - self.samples.flow_bytes[flow]), span);
-                    self.core.record(Row::FlowRate { time: now, flow: flow as u32, rate, source: RateSource::Measured });
+                    let node = self.core.flows[flow].flow.src;
+                    self.core.record(Row::FlowRate { time: now, node, flow: flow as u32, rate, source: RateSource::Measured });
                 }
                 self.samples.flow_bytes[flow] = delivered;
             }
@@ -554,6 +607,7 @@ impl World {
             frame_hops: c.frame_hops,
             data_frame_hops: c.data_frame_hops,
             dropped_frames: c.dropped,
+            lost_frames: c.lost,
             delivered_frames: c.delivered,
             flows: c.flows,
             completions: c.completions,

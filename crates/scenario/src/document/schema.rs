@@ -68,6 +68,12 @@ fn section(spec: &SectionSpec, all: &[SectionSpec]) -> Value {
                 required.push(kinds.key.into());
             }
         }
+        for other in spec.kinds.iter().flat_map(|k| &k.list) {
+            // Keys of any kind may stand in a section of their own, so that one file can hold several.
+            let tables: Vec<&'static [ParamSpec]> = spec.specs.iter().chain(&other.specs).copied().collect();
+            let doc = format!("Keys that count when the kind is {}.", other.name);
+            properties.entry(other.name).or_insert(json!({"type": "object", "description": doc, "properties": keys(&tables).0, "additionalProperties": false}));
+        }
         below(spec.path, all, &mut properties, &mut required);
         let doc = kind.map_or(spec.doc, |k| k.doc);
         json!({"type": "object", "description": doc, "properties": properties, "required": required, "additionalProperties": false})

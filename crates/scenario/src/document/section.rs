@@ -19,6 +19,10 @@ pub struct Section<'d> {
     path: String,
     header: Option<Place>,
     table: Option<&'d Table>,
+    /// `[section.kind]` below the section: keys of this kind, so that one file can hold several.
+    own: Option<&'d Table>,
+    /// Keys in the section itself that belong to the kind a setting replaced.
+    set_aside: Vec<&'d str>,
     specs: Vec<&'static ParamSpec>,
     kind: Option<&'static str>,
     /// Keys that were refused when the section was opened; owners cannot read them.
@@ -38,10 +42,11 @@ impl<'d> Section<'d> {
     ) -> Section<'d> {
         let specs = spec.specs.iter().flat_map(|s| s.iter()).collect();
         let quiet = doc.is_pardoned(&path);
-        let mut section = Section { doc, path, header, table, specs, kind: None, refused: Vec::new(), quiet };
+        let mut section = Section { doc, path, header, table, own: None, set_aside: Vec::new(), specs, kind: None, refused: Vec::new(), quiet };
         doc.opened(&section.path, table.is_some());
         let kind_known = section.choose_kind(spec);
         if kind_known {
+            section.open_alternatives(spec);
             section.check_unknown(spec);
         } else {
             // Without a kind nobody can say which keys and sections belong here.
@@ -91,10 +96,44 @@ impl<'d> Section<'d> {
         true
     }
 
+    /// Finds the keys of the chosen kind below the section, checks the names of the others', and sets aside what
+    /// stands in the section for another kind.
+    fn open_alternatives(&mut self, spec: &SectionSpec) {
+        let (Some(kinds), Some(table)) = (&spec.kinds, self.table) else { return };
+        for kind in &kinds.list {
+            let Some(entry) = table.get(kind.name) else { continue };
+            let path = resolved::join(&self.path, kind.name);
+            let super::tree::Item::Table(keys) = &entry.item else { continue };
+            // What is below was read, or belongs to a kind that was not chosen.
+            self.doc.pardon(&path);
+            let known: Vec<&str> = spec.specs.iter().chain(&kind.specs).flat_map(|s| s.iter()).map(|s| s.key).collect();
+            for (key, entry) in keys.entries.iter().filter(|(key, _)| !known.contains(&key.as_str())) {
+                let what = format!("unknown key '{}' in [{path}]", suggest::clip(key));
+                self.complain(Problem::new(what, suggest::hint(key, "known keys", &known)).at(entry.key.clone()));
+            }
+            if self.kind == Some(kind.name) {
+                self.own = Some(keys);
+            }
+        }
+        let Some(setting) = table.get(kinds.key).filter(|e| e.setting.is_some()) else { return };
+        let before = setting.replaced.as_deref().or(kinds.default);
+        if before == self.kind {
+            return;
+        }
+        // The file's keys are for the file's kind; settings are for the kind that was set.
+        let common: Vec<&str> = spec.specs.iter().flat_map(|s| s.iter()).map(|s| s.key).chain([kinds.key]).collect();
+        let of_file = |e: &Entry| e.setting.is_none() && !e.is_section();
+        let aside = table.entries.iter().filter(|(k, e)| of_file(e) && !common.contains(&k.as_str()));
+        self.set_aside = aside.map(|(k, _)| k.as_str()).collect();
+    }
+
     fn check_unknown(&self, spec: &SectionSpec) {
         let mut known: Vec<&str> = spec.kinds.iter().map(|k| k.key).collect();
         known.extend(self.specs.iter().map(|s| s.key));
         for (key, entry) in self.table.iter().flat_map(|t| &t.entries) {
+            if self.set_aside.contains(&key.as_str()) || self.is_alternative(spec, key) {
+                continue;
+            }
             // Sections below this one are opened, or missed, on their own.
             if known.contains(&key.as_str()) || entry.is_section() || self.doc.knows(&resolved::join(spec.path, key)) {
                 continue;
@@ -106,6 +145,10 @@ impl<'d> Section<'d> {
             );
             self.complain(p.at(entry.key.clone()));
         }
+    }
+
+    fn is_alternative(&self, spec: &SectionSpec, key: &str) -> bool {
+        spec.kinds.iter().any(|k| k.list.iter().any(|kind| kind.name == key))
     }
 
     fn check_values(&mut self, all_known: bool) {
@@ -139,7 +182,11 @@ impl<'d> Section<'d> {
     }
 
     fn entry(&self, key: &str) -> Option<&'d Entry> {
-        self.table.and_then(|t| t.get(key))
+        if self.set_aside.contains(&key) {
+            return self.own.and_then(|t| t.get(key));
+        }
+        // What stands in the section itself is nearer to its reader, and settings go there.
+        self.table.and_then(|t| t.get(key)).or_else(|| self.own.and_then(|t| t.get(key)))
     }
 
     fn refuse_at(&self, place: Place, key: &str, what: &str, hint: &str) {

@@ -33,6 +33,8 @@ pub(super) struct Entry {
     pub item: Item,
     /// The text as written, if it comes from a setting: a shell eats quotes, so `--set name=5` may mean a text.
     pub setting: Option<String>,
+    /// The text that a setting replaced.
+    pub replaced: Option<String>,
 }
 
 /// Keys and values in the order of the file.
@@ -130,7 +132,7 @@ fn convert(value: &Spanned<DeValue<'_>>, source: &Arc<Source>, key: Place, skip:
         }
         DeValue::Table(t) => Item::Table(convert_table(t, source, skip)),
     };
-    Entry { key, place: place(source, value.span(), skip), item, setting: None }
+    Entry { key, place: place(source, value.span(), skip), item, setting: None, replaced: None }
 }
 
 /// A setting laid over the file: a dotted path and a value.
@@ -201,7 +203,7 @@ impl Override {
             Some((_, v)) => convert(v, &self.source, key.clone(), 2).item,
             None => plain(),
         };
-        let mut entry = Entry { key, place: span, item, setting: Some(text.trim().to_owned()) };
+        let mut entry = Entry { key, place: span, item, setting: Some(text.trim().to_owned()), replaced: None };
         shift_places(&mut entry.item, shift);
         entry
     }
@@ -236,9 +238,21 @@ fn descend(table: &mut Table, steps: &[(&str, Place)], setting: &Override) -> Re
     let ((word, place), rest) = steps.split_first().expect("a path has at least one step");
     let found = table.entries.iter().position(|(k, _)| k == word);
     if rest.is_empty() {
-        let entry = setting.entry(place.clone());
+        let mut entry = setting.entry(place.clone());
         match found {
-            Some(i) => table.entries[i].1 = entry,
+            Some(i) if table.entries[i].1.is_section() && !entry.is_section() => {
+                // `flow_control=pfc` for a section means its kind.
+                if let Item::Table(t) = &mut table.entries[i].1.item {
+                    return descend(t, &[("kind", place.clone())], setting);
+                }
+                table.entries[i].1 = entry;
+            }
+            Some(i) => {
+                if let Item::Text(text) = &table.entries[i].1.item {
+                    entry.replaced = Some(text.clone());
+                }
+                table.entries[i].1 = entry;
+            }
             None => table.entries.push(((*word).to_owned(), entry)),
         }
         return Ok(());
@@ -247,7 +261,7 @@ fn descend(table: &mut Table, steps: &[(&str, Place)], setting: &Override) -> Re
         let item = Item::Table(Table::default());
         table
             .entries
-            .push(((*word).to_owned(), Entry { key: place.clone(), place: place.clone(), item, setting: None }));
+            .push(((*word).to_owned(), Entry { key: place.clone(), place: place.clone(), item, setting: None, replaced: None }));
         table.entries.len() - 1
     });
     descend_entry(&mut table.entries[i].1, word, rest, setting)

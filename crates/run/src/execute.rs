@@ -1,0 +1,248 @@
+//! Runs a scenario: world, tables, progress, interruption, manifest.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use cpu_time::ProcessTime;
+use xoff_params::ParamError;
+use xoff_record::{Closed, DeadlockRow, FlowRow, Label, Manifest, Names, Node, PortRow, RecordError, RunInfo, Sink, Tables};
+use xoff_sim::{Ended, Outcome, World, ideal_time};
+use xoff_topology::routing::{Choice, FlowKey, Routes, trace_path};
+use xoff_units::{Span, Time};
+use xoff_workload::UNLIMITED;
+
+use crate::load::Scenario;
+use crate::recorder::{PortNumbers, TableRecorder};
+use crate::summary::Summary;
+
+/// Events between two looks at the clock and at the caller.
+const SLICE: u64 = 1 << 16;
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Simulated time reached.
+    pub now: Time,
+    /// Simulated time to reach.
+    pub until: Time,
+    /// Events handled.
+    pub events: u64,
+    /// Deadlocks found.
+    pub deadlocks: usize,
+}
+
+/// Why there is no result.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RunError {
+    /// The scenario cannot be built.
+    Build(ParamError),
+    /// Tables or manifest cannot be written.
+    Record(RecordError),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::Build(e) => fmt::Display::fmt(e, f),
+            RunError::Record(e) => fmt::Display::fmt(e, f),
+        }
+    }
+}
+impl std::error::Error for RunError {}
+
+/// A world with open tables.
+pub struct Running<'s> {
+    scenario: &'s Scenario,
+    world: World,
+    sink: Sink,
+    ports: PortNumbers,
+    threads: u32,
+    started: Instant,
+    cpu: ProcessTime,
+}
+
+/// A run that has ended.
+pub struct Finished {
+    /// What happened.
+    pub outcome: Outcome,
+    /// The tables, closed.
+    pub tables: Closed,
+    /// The manifest, written if the run had a folder.
+    pub manifest: Manifest,
+    /// What took effect and what did not, in words.
+    pub summary: Summary,
+}
+
+impl Scenario {
+    /// Puts the scenario in motion. `threads` is recorded; it never changes a result.
+    pub fn start(&self, sink: Sink, threads: u32) -> Result<Running<'_>, RunError> {
+        let ports = PortNumbers::new(&self.topology);
+        let t = &self.topology;
+        let port_name = |n: usize| (0..t.nodes[n].ports.len() as u16).map(move |p| t.port_name(n as u32, p));
+        let names = Names {
+            nodes: t.nodes.iter().map(|n| n.name.clone()).collect(),
+            ports: (0..t.nodes.len()).flat_map(port_name).collect(),
+            labels: self.flows.labels.clone(),
+        };
+        let mut hasher = xoff_record::TableHasher::new();
+        hasher.text(&self.resolved);
+        let scenario_hash = xoff_record::ResultHash::of([("scenario", &hasher)]).to_string();
+        let mut model = self.model();
+        let mut world = World::build(t, self.flows.clone(), &mut model).map_err(RunError::Build)?;
+        drop(model);
+        let info = RunInfo { xoff_version: crate::VERSION.into(), scenario_hash };
+        let tables = Tables::create(&sink, &info, &names).map_err(RunError::Record)?;
+        world.record_to(Box::new(TableRecorder::new(tables, ports.clone())));
+        Ok(Running { scenario: self, world, sink, ports, threads, started: Instant::now(), cpu: ProcessTime::now() })
+    }
+
+    /// Runs from start to end without a caller to report to.
+    pub fn run(&self, sink: Sink) -> Result<Finished, RunError> {
+        self.start(sink, 1)?.run(|_| true)
+    }
+}
+
+impl<'s> Running<'s> {
+    /// Runs to the end. `look` is called now and then; when it returns false, the run stops and closes properly.
+    pub fn run(mut self, mut look: impl FnMut(&Progress) -> bool) -> Result<Finished, RunError> {
+        let until = self.scenario.until;
+        let ended = loop {
+            if let Some(ended) = self.world.run(until, SLICE) {
+                break ended;
+            }
+            let progress = Progress { now: self.world.now(), until, events: self.world.events(), deadlocks: self.world.deadlocks().len() };
+            if !look(&progress) {
+                break Ended::Interrupted;
+            }
+        };
+        self.finish(ended)
+    }
+
+    fn finish(self, ended: Ended) -> Result<Finished, RunError> {
+        let Running { scenario, world, sink, ports, threads, started, cpu } = self;
+        let (outcome, recorder) = world.finish(ended);
+        let recorder = recorder.expect("the world was given a recorder").into_any();
+        let mut recorder = *recorder.downcast::<TableRecorder>().expect("the world returns the recorder it was given");
+        recorder.close_pauses();
+        let mut tables = recorder.tables;
+        // An error here is kept by its table and reported when it is closed.
+        let _ = write_rows(scenario, &outcome, &ports, &mut tables);
+        let closed = tables.close();
+        if let Some(e) = closed.error {
+            return Err(RunError::Record(e));
+        }
+        let summary = Summary::of(scenario, &outcome);
+        let manifest = Manifest {
+            xoff_version: crate::VERSION.into(),
+            scenario: scenario.resolved.clone(),
+            parameters: scenario.parameters.clone(),
+            seed: scenario.seed,
+            threads,
+            result_hash: closed.hash.to_string(),
+            started: String::new(),
+            wall_seconds: started.elapsed().as_secs_f64(),
+            cpu_seconds: cpu.elapsed().as_secs_f64(),
+            simulated_seconds: outcome.now.as_secs_f64(),
+            events: outcome.events,
+            frame_hops: outcome.frame_hops,
+            data_frame_hops: outcome.data_frame_hops,
+            dropped_frames: outcome.dropped_frames,
+            flows_completed: outcome.flows.iter().filter(|f| f.received.is_some()).count() as u64,
+            flows_total: outcome.flows.len() as u64,
+            deadlock: outcome.deadlocks.first().map(|d| d.cycle.iter().map(|p| scenario.topology.port_name(p.node, p.port)).collect()),
+            ended_because: summary.ended.clone(),
+            took_effect: summary.took_effect.clone(),
+            never_triggered: summary.never_triggered.clone(),
+            warnings: scenario.warnings.iter().map(|p| p.line()).collect(),
+            interrupted: ended == Ended::Interrupted,
+        };
+        if let Sink::Files(dir) = &sink {
+            manifest.write(dir).map_err(RunError::Record)?;
+            write_text(dir.join("scenario.toml"), &scenario.resolved)?;
+        }
+        Ok(Finished { outcome, tables: closed, manifest, summary })
+    }
+}
+
+/// Writes a text beside the tables, complete or not at all.
+fn write_text(path: PathBuf, text: &str) -> Result<(), RunError> {
+    let partial = path.with_extension("toml.partial");
+    std::fs::write(&partial, text)
+        .and_then(|()| std::fs::rename(&partial, &path))
+        .map_err(|e| RunError::Record(RecordError::new("write", &path, e)))
+}
+
+/// Flows, deadlocks and port counters: known only at the end.
+fn write_rows(s: &Scenario, o: &Outcome, ports: &PortNumbers, tables: &mut Tables) -> Result<(), RecordError> {
+    let routes = s.routing().routes(&s.topology);
+    for (i, f) in o.flows.iter().enumerate() {
+        let w = &f.flow;
+        let fct = f.fct();
+        let ideal = (w.size != UNLIMITED).then(|| ideal_of(s, &routes, w)).flatten();
+        tables.flows.push(FlowRow {
+            flow: i as u64,
+            src: Node(w.src),
+            dst: Node(w.dst),
+            src_port: w.src_port,
+            dst_port: w.dst_port,
+            priority: w.priority,
+            size_bytes: w.size,
+            start_ps: w.start.0,
+            end_ps: f.received.map(|t| t.0),
+            fct_ps: fct.map(|t| t.0),
+            bytes_delivered: f.delivered,
+            ideal_fct_ps: ideal.map(|t| t.0),
+            slowdown: fct.zip(ideal).filter(|(_, i)| i.0 > 0).map(|(f, i)| f.0 as f64 / i.0 as f64),
+            label: Label(w.label),
+        })?;
+    }
+    for (cycle, d) in o.deadlocks.iter().enumerate() {
+        for (position, p) in d.cycle.iter().enumerate() {
+            tables.deadlocks.push(DeadlockRow {
+                time_ps: d.seen.0,
+                closed_ps: d.closed.0,
+                cycle: cycle as u32,
+                position: position as u32,
+                port: ports.of(p.node, p.port),
+                priority: p.class,
+                frames: p.frames as u64,
+                bytes: p.bytes.0,
+                blocked_since_ps: p.since.0,
+            })?;
+        }
+    }
+    for (n, node) in o.ports.iter().enumerate() {
+        for (p, t) in node.iter().enumerate() {
+            let peer = s.topology.nodes[n].ports[p];
+            let far = &o.ports[peer.peer as usize][peer.peer_port as usize];
+            tables.ports.push(PortRow {
+                port: ports.of(n as u32, p as u16),
+                tx_bytes: t.tx_bytes,
+                tx_frames: t.tx_frames,
+                messages: t.messages_received,
+                marked: t.marked,
+                dropped: far.dropped,
+                egress_bytes_max: t.egress_bytes_max,
+                ingress_bytes_max: far.ingress_bytes_max,
+                pauses: t.pauses,
+                pause_ps_total: t.pause_ps_total,
+                allowed_rate_min: t.allowed_min.map(|r| r.0),
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Shortest possible completion time of a flow on the path it took.
+fn ideal_of(s: &Scenario, routes: &Routes, w: &xoff_workload::Flow) -> Option<Span> {
+    let (payload_max, header) = s.frame();
+    let key = FlowKey { src: w.src, dst: w.dst, src_port: w.src_port, dst_port: w.dst_port };
+    let choice: Choice = s.routing().choice;
+    let path = match w.path {
+        Some(p) if s.flows.paths.is_loop(p) => return None,
+        Some(p) => s.flows.paths.hops(p).to_vec(),
+        None => trace_path(&s.topology, routes, &choice, &key)?,
+    };
+    Some(ideal_time(&s.topology, &path, w.size, payload_max, header))
+}

@@ -1,0 +1,24 @@
+//! A scenario as a run.
+//!
+//! ```text
+//!   scenario.toml --load--> Scenario --start--> Running --run--> Finished
+//!                (topology, flows, model)   (World + tables)   (outcome, manifest, tables)
+//! ```
+//!
+//! Stages are types: a scenario with a mistake never becomes a world, and tables cannot be read before they are
+//! closed. The command line, Python and the paper reproductions all go through here.
+
+mod conditions;
+mod execute;
+mod load;
+mod recorder;
+mod sections;
+mod summary;
+
+pub use execute::{Finished, Progress, RunError, Running};
+pub use load::Scenario;
+pub use sections::sections;
+pub use summary::Summary;
+
+/// Version of this program, as in manifests and tables.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

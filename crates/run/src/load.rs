@@ -1,0 +1,513 @@
+//! From a scenario file to everything a world is built from.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use xoff_mech::LinkFacts;
+use xoff_mech::detection::Detection;
+use xoff_mech::flow_control::FlowControl;
+use xoff_mech::rate_control::RateControlKind;
+use xoff_node::{BufferPolicy, ControlDelay, Delay, DisciplineKind, PausedWith, SchedulerKind, SharedPool, Transport};
+use xoff_params::{ParamError, Values};
+use xoff_scenario::document::{Document, Override, Section};
+use xoff_scenario::{Problem, Problems};
+use xoff_sim::{Model, NicModel, Probes, Selection};
+use xoff_topology::routing::Routing;
+use xoff_topology::{Topology, failures};
+use xoff_units::{Bytes, Span, Time, WireClock};
+use xoff_workload::{Context, Flows, SizeCdf, generators};
+
+use crate::{conditions, sections};
+
+/// A scenario that can run.
+pub struct Scenario {
+    /// One line about it.
+    pub title: String,
+    /// The network, failed links marked.
+    pub topology: Topology,
+    /// Its flows.
+    pub flows: Flows,
+    /// Simulated time.
+    pub until: Time,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Name of the flow control.
+    pub flow_control: &'static str,
+    /// Name of the detection.
+    pub detection: &'static str,
+    /// Name of the rate control.
+    pub rate_control: &'static str,
+    /// Everything resolved, as a document that gives the same run.
+    pub resolved: String,
+    /// Every parameter with its origin.
+    pub parameters: Vec<xoff_record::Parameter>,
+    /// What the user should know; each with its place.
+    pub warnings: Problems,
+    pub(crate) model: ModelParts,
+}
+
+/// What [`Scenario::model`] assembles a fresh model from.
+pub(crate) struct ModelParts {
+    pub flow_control: Vec<(LinkFacts, FlowControl)>,
+    pub detection: Detection,
+    pub rate_control: RateControlKind,
+    pub memory: Memory,
+    pub ingress_buffer: Bytes,
+    pub discipline: DisciplineKind,
+    pub scheduler: SchedulerKind,
+    pub control_delay: ControlDelay,
+    pub routing: Routing,
+    pub payload_max: u32,
+    pub header: u32,
+    pub transport: Transport,
+    pub window: Option<u64>,
+    pub watch: Span,
+    pub stop_on_deadlock: bool,
+    pub stop_when_done: bool,
+    pub checks: bool,
+    pub probes: Probes,
+}
+
+pub(crate) enum Memory {
+    PerIngress,
+    Shared { total: Bytes, reserve: Bytes, headroom: Option<Bytes>, shift: u8 },
+}
+
+impl Scenario {
+    /// Reads a file; `settings` replace or add values.
+    pub fn load(path: &Path, settings: &[Override]) -> Result<Scenario, Problems> {
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        read(&Document::load(path, settings)?, &folder)
+    }
+
+    /// From a text; `name` stands in messages, files are looked up in `folder`.
+    pub fn from_text(name: &str, text: &str, settings: &[Override], folder: &Path) -> Result<Scenario, Problems> {
+        read(&Document::from_text(name, text, settings)?, folder)
+    }
+
+    /// A fresh model of this scenario.
+    pub fn model(&self) -> Model<'_> {
+        let m = &self.model;
+        let buffer = m.ingress_buffer;
+        Model {
+            flow_control: Box::new(move |facts| {
+                let found = m.flow_control.iter().find(|(f, _)| f == facts).map(|(_, fc)| fc.clone());
+                found.ok_or_else(|| ParamError::new("flow_control", "a link without flow control", ""))
+            }),
+            detection: Box::new(move |_| m.detection.clone()),
+            buffer: Box::new(move |links| match &m.memory {
+                Memory::PerIngress => BufferPolicy::PerIngress(buffer),
+                Memory::Shared { total, reserve, headroom, shift } => BufferPolicy::Shared(SharedPool {
+                    total: *total,
+                    reserve: *reserve,
+                    headroom: links.iter().map(|l| headroom.unwrap_or(l.rate.bytes_in(l.tau()) + l.mtu)).collect(),
+                    shift: vec![*shift; links.len()],
+                    wraps: false,
+                }),
+            }),
+            ingress_buffer: buffer,
+            discipline: m.discipline,
+            scheduler: m.scheduler.clone(),
+            control_delay: m.control_delay,
+            message_len: None,
+            clock: WireClock::Picoseconds,
+            routing: m.routing,
+            nic: NicModel {
+                payload_max: m.payload_max,
+                header: m.header,
+                transport: m.transport,
+                rate_control: m.rate_control.clone(),
+                window_follows_rate: false,
+                rate_bound: true,
+                keeps_first_wake: false,
+            },
+            order: Default::default(),
+            seed: self.seed,
+            watch: m.watch,
+            stop_on_deadlock: m.stop_on_deadlock,
+            stop_when_done: m.stop_when_done,
+            checks: m.checks,
+            probes: m.probes.clone(),
+            window: m.window.map(|w| -> Box<dyn Fn(u32, u32) -> Option<u64>> { Box::new(move |_, _| Some(w)) }),
+            ..Model::plain(buffer, |_| Ok(FlowControl::None))
+        }
+    }
+
+    /// Payload of a full frame and bytes around it.
+    pub fn frame(&self) -> (u32, u32) {
+        (self.model.payload_max, self.model.header)
+    }
+
+    /// The routing rule.
+    pub fn routing(&self) -> Routing {
+        self.model.routing
+    }
+
+    /// The facts of every kind of link with the flow control configured for it.
+    pub fn links(&self) -> &[(LinkFacts, FlowControl)] {
+        &self.model.flow_control
+    }
+}
+
+/// Texts that were read, so that the same parameters can be read again for another link without a second entry in the
+/// list of parameters.
+#[derive(Default)]
+struct Again(BTreeMap<String, Option<String>>);
+
+impl Values for Again {
+    fn raw(&mut self, key: &str) -> Result<Option<String>, ParamError> {
+        Ok(self.0.get(key).cloned().flatten())
+    }
+}
+
+/// Reads through to a section and keeps the texts.
+struct Keeping<'s, 'd>(&'s mut Section<'d>, &'s mut Again);
+
+impl Values for Keeping<'_, '_> {
+    fn raw(&mut self, key: &str) -> Result<Option<String>, ParamError> {
+        let value = self.0.raw(key)?;
+        self.1.0.insert(key.to_owned(), value.clone());
+        Ok(value)
+    }
+}
+
+fn read(doc: &Document, folder: &Path) -> Result<Scenario, Problems> {
+    doc.declare(&sections::sections());
+    let mut run = doc.open(&sections::run());
+    let run = run.take(|s| {
+        Ok((s.text("title")?, s.span("duration")?, s.count("seed")?, s.flag("stop_when_done")?, s.flag("stop_on_deadlock")?, s.flag("checks")?, s.span("watch")?))
+    });
+    let topology = read_topology(doc, run.as_ref().map_or(1, |r| r.2));
+    // Everything after this needs the network.
+    let (Some(run), Some(topology)) = (run, topology) else { return Err(doc.check().err().unwrap_or_default()) };
+    let (title, duration, seed, stop_when_done, stop_on_deadlock, checks, watch) = run;
+
+    let routing = doc.open(&sections::routing()).take(|s| Routing::named(&s.text("kind")?, seed).map_err(|e| ParamError::new("kind", e.what, e.hint)));
+    let host = doc.open(&sections::host()).take(read_host);
+    let control_delay = doc.open(&sections::control_delay()).take(|s| {
+        Ok(ControlDelay {
+            generation: Delay { constant: s.span("generation")?, jitter: s.span("generation_jitter")? },
+            processing: Delay { constant: s.span("processing")?, jitter: s.span("processing_jitter")? },
+        })
+    });
+    let switch = host.as_ref().and_then(|h| doc.open(&sections::switch()).take(|s| read_switch(s, h)));
+    let mut detection_section = doc.open(&sections::detection());
+    let detection = detection_section.take(|s| {
+        let kind = s.kind().unwrap_or("none");
+        let entry = xoff_mech::detection::REGISTRY.iter().find(|e| e.name == kind).expect("a kind of the registry");
+        Ok((entry.name, (entry.read)(s)?))
+    });
+    let mut rate_section = doc.open(&sections::rate_control());
+    let rate_control = rate_section.take(|s| {
+        let kind = s.kind().unwrap_or("none");
+        let entry = xoff_mech::rate_control::REGISTRY.iter().find(|e| e.name == kind).expect("a kind of the registry");
+        Ok((entry.name, (entry.read)(s)?))
+    });
+    let flows = read_flows(doc, &topology, seed, folder);
+    let probes = doc.open(&sections::probes()).take(|s| read_probes(s, &topology));
+
+    // Flow control comes last: it plans with the links, the frames, the buffer and the delays.
+    let flow_control = match (&switch, &host, &control_delay) {
+        (Some(switch), Some(host), Some(delay)) => read_flow_control(doc, &topology, switch.ingress_buffer, host, delay),
+        _ => {
+            doc.open(&sections::flow_control());
+            None
+        }
+    };
+    doc.finish()?;
+    // Without problems every part was read.
+    let missing = || Problems::from(Problem::new("the scenario is incomplete", ""));
+    let (Some(routing), Some(host), Some(control_delay), Some(switch)) = (routing, host, control_delay, switch) else { return Err(missing()) };
+    let (Some((detection_name, detection)), Some((rate_name, rate_control)), Some(flows), Some(probes), Some((fc_name, flow_control))) =
+        (detection, rate_control, flows, probes, flow_control)
+    else {
+        return Err(missing());
+    };
+
+    let mut warnings = doc.warnings();
+    for w in flows.notes.iter() {
+        warnings.push(Problem::new(w.clone(), "").warning());
+    }
+    for (facts, fc) in &flow_control {
+        conditions::warn(fc_name, facts, fc, &mut warnings);
+    }
+    let resolved = doc.resolved();
+    let parameters = resolved
+        .rows()
+        .iter()
+        .map(|r| xoff_record::Parameter { path: r.path(), value: r.value.clone(), origin: r.origin.to_string(), source: r.source.clone() })
+        .collect();
+    Ok(Scenario {
+        title,
+        until: Time(duration.0),
+        seed,
+        flow_control: fc_name,
+        detection: detection_name,
+        rate_control: rate_name,
+        resolved: resolved.to_toml(),
+        parameters,
+        warnings,
+        model: ModelParts {
+            flow_control,
+            detection,
+            rate_control,
+            memory: switch.memory,
+            ingress_buffer: switch.ingress_buffer,
+            discipline: switch.discipline,
+            scheduler: switch.scheduler,
+            control_delay,
+            routing,
+            payload_max: host.payload_max,
+            header: host.header,
+            transport: host.transport,
+            window: host.window,
+            watch,
+            stop_on_deadlock,
+            stop_when_done,
+            checks,
+            probes,
+        },
+        topology,
+        flows,
+    })
+}
+
+fn read_topology(doc: &Document, run_seed: u64) -> Option<Topology> {
+    let spec = xoff_scenario::topology::sections().swap_remove(0);
+    let mut topology = xoff_scenario::topology::build(&mut doc.open(&spec))?;
+    doc.open(&sections::failures()).take(|s| {
+        let names = s.texts("links")?;
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        failures::fail_links(&mut topology, &names).map_err(|e| ParamError::new("links", e.what, e.hint))?;
+        let p = s.float("probability")?;
+        if !(0.0..=1.0).contains(&p) {
+            return Err(ParamError::new("probability", format!("{p} is not a probability"), "expected 0 to 1"));
+        }
+        let seed = s.count_opt("seed")?.unwrap_or(run_seed);
+        let host_links = s.flag("host_links")?;
+        if p > 0.0 {
+            failures::fail_random(&mut topology, p, seed, host_links)?;
+        }
+        Ok(())
+    })?;
+    Some(topology)
+}
+
+struct Host {
+    payload_max: u32,
+    header: u32,
+    transport: Transport,
+    window: Option<u64>,
+}
+
+fn read_host(s: &mut Section<'_>) -> Result<Host, ParamError> {
+    let (mtu, header) = (s.bytes("mtu")?, s.bytes("header")?);
+    if !(1..=65_536).contains(&mtu.0) {
+        return Err(ParamError::new("mtu", format!("a frame of {mtu}"), "expected 1B to 64KiB"));
+    }
+    if header >= mtu {
+        return Err(ParamError::new("header", format!("a header of {header} leaves no payload in a frame of {mtu}"), "expected less than the MTU"));
+    }
+    let ack_len = s.bytes("ack_len")?;
+    let ack_priority = s.count_opt("ack_priority")?;
+    if ack_priority.is_some_and(|p| p > 7) {
+        return Err(ParamError::new("ack_priority", "there are 8 priorities", "expected 0 to 7"));
+    }
+    let acks = s.text("acks")? == "per-frame";
+    if acks && !(1..=65_536).contains(&ack_len.0) {
+        return Err(ParamError::new("ack_len", format!("an acknowledgement of {ack_len}"), "expected 1B to 64KiB"));
+    }
+    let window = s.bytes_opt("window")?;
+    if window.is_some() && !acks {
+        return Err(ParamError::new("window", "a window without acknowledgements never opens again", "set acks = \"per-frame\""));
+    }
+    if window == Some(Bytes::ZERO) {
+        return Err(ParamError::new("window", "a window of 0", "nothing could be sent"));
+    }
+    let transport = if acks {
+        Transport::Acks {
+            ack_len: ack_len.0 as u32,
+            class: ack_priority.map(|p| p as u8),
+            paused_with: PausedWith::OwnClass,
+            interval: 1,
+            chunk: 1,
+            back_to_zero: false,
+            nack_interval: Span::from_us(500),
+        }
+    } else {
+        Transport::None
+    };
+    Ok(Host { payload_max: (mtu - header).0 as u32, header: header.0 as u32, transport, window: window.map(|w| w.0) })
+}
+
+struct SwitchParts {
+    memory: Memory,
+    ingress_buffer: Bytes,
+    discipline: DisciplineKind,
+    scheduler: SchedulerKind,
+}
+
+fn read_switch(s: &mut Section<'_>, host: &Host) -> Result<SwitchParts, ParamError> {
+    let mtu = Bytes((host.payload_max + host.header) as u64);
+    let buffer = s.bytes("buffer")?;
+    let positive = |key: &'static str, v: Bytes| {
+        if v.0 == 0 { Err(ParamError::new(key, "0 bytes", "expected a size above zero")) } else { Ok(v) }
+    };
+    if positive("buffer", buffer)? < mtu {
+        return Err(ParamError::new("buffer", format!("a buffer of {buffer} holds no frame of {mtu}"), "no frame could ever be accepted"));
+    }
+    let (total, reserve, headroom, shift) = (s.bytes("shared_buffer")?, s.bytes("reserve")?, s.bytes_opt("headroom")?, s.count("alpha_shift")?);
+    if shift > 31 {
+        return Err(ParamError::new("alpha_shift", format!("2^-{shift} of the pool"), "expected 0 to 31"));
+    }
+    let memory = if s.text("memory")? == "shared" { Memory::Shared { total, reserve, headroom, shift: shift as u8 } } else { Memory::PerIngress };
+    let quantum = positive("quantum", s.bytes("quantum")?)?.0.min(u32::MAX as u64) as u32;
+    let discipline = match s.text("discipline")?.as_str() {
+        "round-robin" => DisciplineKind::RoundRobin,
+        "drr" => DisciplineKind::Drr { quantum },
+        "input-fifo" => DisciplineKind::InputFifo,
+        _ => DisciplineKind::Fifo,
+    };
+    let weights = s.texts("weights")?;
+    let scheduler = match s.text("scheduler")?.as_str() {
+        "round-robin" => SchedulerKind::RoundRobin,
+        "drr" if weights.is_empty() => SchedulerKind::Drr(vec![mtu.0 as u32; 8]),
+        "drr" => {
+            let parse = |w: &String| -> Result<u32, ParamError> {
+                let b: Bytes = w.parse().map_err(|e| ParamError::unit("weights", &e))?;
+                Ok(positive("weights", b)?.0.min(u32::MAX as u64) as u32)
+            };
+            let mut quanta = weights.iter().map(parse).collect::<Result<Vec<u32>, _>>()?;
+            let last = *quanta.last().unwrap_or(&1500);
+            quanta.resize(8, last);
+            SchedulerKind::Drr(quanta)
+        }
+        _ => SchedulerKind::Strict,
+    };
+    Ok(SwitchParts { memory, ingress_buffer: buffer, discipline, scheduler })
+}
+
+fn read_flow_control(doc: &Document, topology: &Topology, buffer: Bytes, host: &Host, delay: &ControlDelay) -> Option<(&'static str, Vec<(LinkFacts, FlowControl)>)> {
+    let mut section = doc.open(&sections::flow_control());
+    let kind = section.kind()?;
+    let entry = xoff_mech::flow_control::REGISTRY.iter().find(|e| e.name == kind).expect("a kind of the registry");
+    let mtu = Bytes((host.payload_max + host.header) as u64);
+    let processing = delay.processing.constant + delay.processing.jitter;
+    let mut all: Vec<(LinkFacts, FlowControl)> = Vec::new();
+    let mut again = Again::default();
+    for link in &topology.links {
+        let facts = LinkFacts { rate: link.rate, delay: link.delay, mtu, buffer, processing };
+        if all.iter().any(|(f, _)| *f == facts) {
+            continue;
+        }
+        let fc = if all.is_empty() {
+            section.take(|s| (entry.read)(&mut Keeping(s, &mut again), &facts))?
+        } else {
+            section.take(|_| (entry.read)(&mut again, &facts))?
+        };
+        all.push((facts, fc));
+    }
+    Some((entry.name, all))
+}
+
+fn read_flows(doc: &Document, topology: &Topology, seed: u64, folder: &Path) -> Option<Flows> {
+    let cdfs = |name: &str| -> Result<SizeCdf, ParamError> {
+        let points = xoff_scenario::cdf::find(name, folder).map_err(|e| ParamError::new("cdf", e.to_string(), ""))?;
+        SizeCdf::new(points).map_err(|e| ParamError::new("cdf", e.what, ""))
+    };
+    let (mut labels, mut parts) = (Vec::new(), Vec::new());
+    let mut complete = true;
+    let mut generate = |section: &mut Section<'_>, name: &str, label: String| {
+        let g = generators::find(name).expect("a known generator");
+        let cx = Context { topo: topology, seed, label: parts.len() as u32, cdfs: &cdfs };
+        match section.take(|s| (g.generate)(s, &cx)) {
+            Some(part) => {
+                labels.push(label);
+                parts.push(part);
+            }
+            None => complete = false,
+        }
+    };
+    for mut section in doc.open_all(&sections::flow()) {
+        let label = section.path().to_owned();
+        generate(&mut section, sections::FLOWS, label);
+    }
+    for mut section in doc.open_all(&sections::workload()) {
+        let Some(kind) = section.kind() else {
+            return None;
+        };
+        let label = format!("{} {kind}", section.path());
+        generate(&mut section, kind, label);
+    }
+    if !complete {
+        return None;
+    }
+    if parts.is_empty() {
+        doc.push(Problem::new("the scenario has no flows", "add a [[flow]] or a [[workload]]"));
+        return None;
+    }
+    match Flows::new(topology, labels, parts) {
+        Ok(flows) => Some(flows),
+        Err(e) => {
+            doc.push(Problem::new(format!("{}: {}", e.key, e.what), e.hint));
+            None
+        }
+    }
+}
+
+fn read_probes(s: &mut Section<'_>, topology: &Topology) -> Result<Probes, ParamError> {
+    let mut select = |key: &str| -> Result<Selection, ParamError> {
+        let names = s.texts(key)?;
+        if names.is_empty() {
+            return Ok(Selection::None);
+        }
+        if names.iter().any(|n| n == "all") {
+            return Ok(Selection::All);
+        }
+        names.iter().map(|n| find_port(topology, n).map_err(|(what, hint)| ParamError::new(key, what, hint))).collect::<Result<Vec<_>, _>>().map(Selection::Some)
+    };
+    let mut p = Probes {
+        queues: select("queues")?,
+        rates: select("rates")?,
+        queue_changes: select("queue_changes")?,
+        rate_changes: select("rate_changes")?,
+        control: select("control")?,
+        pauses: select("pauses")?,
+        ..Probes::default()
+    };
+    p.interval = s.span("interval")?;
+    p.flow_rates = s.flag("flow_rates")?;
+    if p.interval.0 == 0 && !(p.queues.is_none() && p.rates.is_none()) {
+        return Err(ParamError::new("interval", "samples are asked for without an interval", "for example interval = \"10us\""));
+    }
+    // A port is named by the link direction; its queue as an ingress lies at the far end.
+    for selection in [&mut p.queues, &mut p.queue_changes, &mut p.control] {
+        if let Selection::Some(ports) = selection {
+            let far: Vec<(u32, u16)> = ports
+                .iter()
+                .map(|&(n, port)| {
+                    let peer = topology.nodes[n as usize].ports[port as usize];
+                    (peer.peer, peer.peer_port)
+                })
+                .collect();
+            ports.extend(far);
+            ports.sort_unstable();
+            ports.dedup();
+        }
+    }
+    Ok(p)
+}
+
+/// The port of a name such as `S1->S2` or `S1->S2#3`; else what is wrong and a hint.
+pub(crate) fn find_port(topology: &Topology, name: &str) -> Result<(u32, u16), (String, String)> {
+    let (link, number) = name.split_once('#').map_or((name, None), |(l, n)| (l, Some(n)));
+    let hint = "expected FROM->TO with two neighbours, such as \"S1->S2\"".to_owned();
+    let Some((from, to)) = link.split_once("->") else { return Err((format!("'{name}' is not a port"), hint)) };
+    let Some(node) = topology.find(from.trim()) else { return Err((format!("there is no node '{}'", from.trim()), hint)) };
+    let ports = &topology.nodes[node as usize].ports;
+    let found = ports.iter().enumerate().find(|(i, p)| topology.name(p.peer) == to.trim() && number.is_none_or(|n| n.parse() == Ok(*i)));
+    found.map(|(i, _)| (node, i as u16)).ok_or_else(|| {
+        let peers: Vec<&str> = ports.iter().take(8).map(|p| topology.name(p.peer)).collect();
+        (format!("{} has no port towards '{}'", from.trim(), to.trim()), format!("its neighbours: {}", peers.join(", ")))
+    })
+}

@@ -1,0 +1,123 @@
+//! Rows of the simulator into tables.
+
+use std::any::Any;
+
+use xoff_record::{ControlRow, Direction, Message, PauseRow, Port, QueueRow, RateRow, Side, Tables};
+use xoff_sim::{RateSource, Recorder, Row};
+use xoff_topology::Topology;
+
+/// Numbers of directed ports: `first[node] + port`.
+#[derive(Clone)]
+pub(crate) struct PortNumbers {
+    first: Vec<u32>,
+    /// The port at the other end of each.
+    peer: Vec<u32>,
+}
+
+impl PortNumbers {
+    pub fn new(t: &Topology) -> Self {
+        let mut first = Vec::with_capacity(t.nodes.len());
+        let mut count = 0;
+        for n in &t.nodes {
+            first.push(count);
+            count += n.ports.len() as u32;
+        }
+        let peer = t.nodes.iter().flat_map(|n| n.ports.iter()).map(|p| first[p.peer as usize] + p.peer_port as u32).collect();
+        PortNumbers { first, peer }
+    }
+    pub fn of(&self, node: u32, port: u16) -> Port {
+        Port(self.first[node as usize] + port as u32)
+    }
+    /// The port that sends into this one.
+    pub fn into_it(&self, node: u32, port: u16) -> Port {
+        Port(self.peer[self.of(node, port).0 as usize])
+    }
+    pub fn len(&self) -> usize {
+        self.peer.len()
+    }
+}
+
+/// Writes rows to tables. The first error stops the run.
+pub(crate) struct TableRecorder {
+    pub tables: Tables,
+    ports: PortNumbers,
+    /// Start of the pause that runs at each port and priority.
+    open: Vec<Option<u64>>,
+    failed: bool,
+}
+
+impl TableRecorder {
+    pub fn new(tables: Tables, ports: PortNumbers) -> Self {
+        let open = vec![None; ports.len() * 8];
+        TableRecorder { tables, ports, open, failed: false }
+    }
+
+    /// Pauses that never ended, in port order.
+    pub fn close_pauses(&mut self) {
+        for at in 0..self.open.len() {
+            if let Some(from_ps) = self.open[at].take() {
+                let row = PauseRow { port: Port(at as u32 / 8), priority: (at % 8) as u8, from_ps, to_ps: None };
+                self.failed |= self.tables.pauses.push(row).is_err();
+            }
+        }
+    }
+}
+
+impl Recorder for TableRecorder {
+    fn row(&mut self, row: &Row) {
+        let t = &mut self.tables;
+        let pushed = match *row {
+            Row::Queue { time, node, port, ingress, priority, bytes } => {
+                let (port, kind) = if ingress { (self.ports.into_it(node, port), Side::Ingress) } else { (self.ports.of(node, port), Side::Egress) };
+                t.queues.push(QueueRow { time_ps: time.0, port, kind, priority, bytes: bytes.0 })
+            }
+            Row::PortRate { time, node, port, priority, rate, source } => t.rates.push(RateRow {
+                time_ps: time.0,
+                port: self.ports.of(node, port),
+                priority,
+                flow: None,
+                bits_per_second: rate.0,
+                source: source_of(source),
+            }),
+            Row::FlowRate { time, node, flow, rate, source } => {
+                t.rates.push(RateRow { time_ps: time.0, port: self.ports.of(node, 0), priority: None, flow: Some(flow as u64), bits_per_second: rate.0, source: source_of(source) })
+            }
+            Row::Control { time, node, port, priority, sent, kind, value } => {
+                let (port, direction) = if sent { (self.ports.into_it(node, port), Direction::Sent) } else { (self.ports.of(node, port), Direction::Received) };
+                t.control.push(ControlRow { time_ps: time.0, port, priority, direction, message: Message(kind), value })
+            }
+            Row::Pause { time, node, port, priority, stopped } => {
+                let port = self.ports.of(node, port);
+                let open = &mut self.open[port.0 as usize * 8 + priority as usize];
+                match (stopped, *open) {
+                    (true, None) => {
+                        *open = Some(time.0);
+                        Ok(())
+                    }
+                    (false, Some(from_ps)) => {
+                        *open = None;
+                        t.pauses.push(PauseRow { port, priority, from_ps, to_ps: Some(time.0) })
+                    }
+                    _ => Ok(()),
+                }
+            }
+        };
+        self.failed |= pushed.is_err();
+    }
+
+    fn failed(&self) -> bool {
+        self.failed
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+fn source_of(s: RateSource) -> xoff_record::RateSource {
+    match s {
+        RateSource::Measured => xoff_record::RateSource::Measured,
+        RateSource::FlowControl => xoff_record::RateSource::FlowControl,
+        RateSource::RateControl => xoff_record::RateSource::RateControl,
+    }
+}

@@ -1,0 +1,130 @@
+//! The sections of a scenario file and their keys.
+
+use xoff_params::{Kind, ParamSpec};
+use xoff_scenario::document::{KindSpec, SectionSpec};
+use xoff_topology::routing::Routing;
+
+pub(crate) const RUN: &[ParamSpec] = &[
+    ParamSpec::new("title", Kind::Text, "", "what the run shows, one line", ""),
+    ParamSpec::new("duration", Kind::Span, "20ms", "simulated time", ""),
+    ParamSpec::new("seed", Kind::Count, "1", "seed of every random stream", ""),
+    ParamSpec::new("stop_when_done", Kind::Flag, "true", "end when all flows are complete", ""),
+    ParamSpec::new("stop_on_deadlock", Kind::Flag, "false", "end when a deadlock is found", ""),
+    ParamSpec::new("checks", Kind::Flag, "true", "hold the run to its promises: no loss, order, conservation", ""),
+    ParamSpec::new("watch", Kind::Span, "100us", "distance between two looks of the deadlock watch; 0us: none", ""),
+];
+
+pub(crate) const ROUTING: &[ParamSpec] = &[ParamSpec { key: "kind", ..Routing::PARAM }];
+
+pub(crate) const FAILURES: &[ParamSpec] = &[
+    ParamSpec { key: "links", kind: Kind::Texts, default: None, optional: true, doc: "links that are down, `A1-C1`", source: "" },
+    ParamSpec::new("probability", Kind::Float, "0", "probability with which each link is down, 0 to 1", "GFC section 6.2.3: 0.05"),
+    ParamSpec::optional("seed", Kind::Count, "seed of these tosses; default: that of the run", ""),
+    ParamSpec::new("host_links", Kind::Flag, "false", "links of hosts may fail too", "GFC section 6.2.3 does not say"),
+];
+
+pub(crate) const SWITCH: &[ParamSpec] = &[
+    ParamSpec::new("memory", Kind::Choice(&["per-ingress", "shared"]), "per-ingress", "a fixed buffer per ingress and priority, or a shared pool", "GFC section 6: input buffers"),
+    ParamSpec::new("buffer", Kind::Bytes, "300KB", "per-ingress: buffer of each ingress port and priority; shared: what flow control plans with", "GFC section 6.2.2"),
+    ParamSpec::new("shared_buffer", Kind::Bytes, "16MiB", "shared: all memory of the switch", "HPCC simulator"),
+    ParamSpec::new("alpha_shift", Kind::Count, "3", "shared: an ingress may use the free pool divided by 2^this", "HPCC simulator: alpha = 1/8"),
+    ParamSpec::new("reserve", Kind::Bytes, "4KiB", "shared: guaranteed to each port before the pool is touched", "HPCC simulator"),
+    ParamSpec::optional("headroom", Kind::Bytes, "shared: memory of each port for what arrives after a pause; default: C tau + 1 MTU", "GFC section 4.2"),
+    ParamSpec::new(
+        "discipline",
+        Kind::Choice(&["fifo", "round-robin", "drr", "input-fifo"]),
+        "fifo",
+        "order across ingresses at an egress; it decides whether a ring deadlocks",
+        "not stated in the papers; see the page egress-disciplines",
+    ),
+    ParamSpec::new("quantum", Kind::Bytes, "1500B", "drr: bytes an ingress gains per round", ""),
+    ParamSpec::new("scheduler", Kind::Choice(&["strict", "round-robin", "drr"]), "strict", "order across priorities at an egress", "802.1Q clause 8.6.8"),
+    ParamSpec { key: "weights", kind: Kind::Texts, default: None, optional: true, doc: "drr scheduler: quantum of each priority in use, lowest first, `1500B`; default: 1 MTU each", source: "" },
+];
+
+pub(crate) const HOST: &[ParamSpec] = &[
+    ParamSpec::new("mtu", Kind::Bytes, "1500B", "largest frame on the wire", "GFC section 5.4"),
+    ParamSpec::new("header", Kind::Bytes, "0B", "bytes of every data frame that are not payload", ""),
+    ParamSpec::new("acks", Kind::Choice(&["none", "per-frame"]), "none", "whether receivers acknowledge", "GFC section 6: no transport named"),
+    ParamSpec::new("ack_len", Kind::Bytes, "64B", "length of an acknowledgement on the wire", ""),
+    ParamSpec::optional("ack_priority", Kind::Count, "priority of acknowledgements and notifications; default: that of the data", ""),
+    ParamSpec::optional("window", Kind::Bytes, "bytes in flight per flow, needs acknowledgements; default: unlimited", ""),
+];
+
+pub(crate) const CONTROL_DELAY: &[ParamSpec] = &[
+    ParamSpec::new("generation", Kind::Span, "0us", "from the decision to the control queue of the port", ""),
+    ParamSpec::new("generation_jitter", Kind::Span, "0us", "uniform addition to it, 0 to this", ""),
+    ParamSpec::new("processing", Kind::Span, "0us", "from the arrival of a control frame to its effect, t_r", "GFC Eq. (6): up to 3 us in hardware"),
+    ParamSpec::new("processing_jitter", Kind::Span, "0us", "uniform addition to it, 0 to this", ""),
+];
+
+const PORTS: &str = "ports by name, `H1->S1`, or [\"all\"]";
+const fn ports(key: &'static str, doc: &'static str) -> ParamSpec {
+    ParamSpec { key, kind: Kind::Texts, default: None, optional: true, doc, source: PORTS }
+}
+
+pub(crate) const PROBES: &[ParamSpec] = &[
+    ParamSpec::new("interval", Kind::Span, "0us", "distance between samples; 0us: none", ""),
+    ports("queues", "sampled: ingress and egress queues of these ports"),
+    ports("rates", "sampled: measured and allowed rates of these ports"),
+    ParamSpec::new("flow_rates", Kind::Flag, "false", "sampled: rate of every flow; on change: rate control's rate", ""),
+    ports("queue_changes", "on change: queues of these ports"),
+    ports("rate_changes", "on change: allowed rates of these ports"),
+    ports("control", "every control message at these ports"),
+    ports("pauses", "every pause of these ports"),
+];
+
+pub(crate) fn run() -> SectionSpec {
+    SectionSpec::once("run", "The run itself.", vec![RUN])
+}
+pub(crate) fn routing() -> SectionSpec {
+    SectionSpec::once("routing", "Which way frames go.", vec![ROUTING])
+}
+pub(crate) fn failures() -> SectionSpec {
+    SectionSpec::once("failures", "Links that are down from the start.", vec![FAILURES])
+}
+pub(crate) fn switch() -> SectionSpec {
+    SectionSpec::once("switch", "All switches.", vec![SWITCH])
+}
+pub(crate) fn host() -> SectionSpec {
+    SectionSpec::once("host", "All hosts.", vec![HOST])
+}
+pub(crate) fn control_delay() -> SectionSpec {
+    SectionSpec::once("control_delay", "Delays of flow control messages inside nodes.", vec![CONTROL_DELAY])
+}
+pub(crate) fn probes() -> SectionSpec {
+    SectionSpec::once("probes", "What is recorded besides flows, totals and deadlocks.", vec![PROBES])
+}
+
+pub(crate) fn flow_control() -> SectionSpec {
+    let kinds = xoff_mech::flow_control::REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: vec![e.params] });
+    SectionSpec::once("flow_control", "Hop-by-hop flow control of every link.", vec![]).kinds("kind", Some("pfc"), kinds.collect())
+}
+pub(crate) fn detection() -> SectionSpec {
+    let kinds = xoff_mech::detection::REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: vec![e.params] });
+    SectionSpec::once("detection", "Congestion detection at every switch egress.", vec![]).kinds("kind", Some("none"), kinds.collect())
+}
+pub(crate) fn rate_control() -> SectionSpec {
+    let kinds = xoff_mech::rate_control::REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: vec![e.params] });
+    SectionSpec::once("rate_control", "End-to-end rate control of every flow.", vec![]).kinds("kind", Some("none"), kinds.collect())
+}
+
+/// Name of the generator behind `[[flow]]`.
+pub(crate) const FLOWS: &str = "flows";
+
+pub(crate) fn flow() -> SectionSpec {
+    let g = xoff_workload::generators::find(FLOWS).expect("the generator of single flows");
+    SectionSpec::many("flow", "One flow.", vec![g.params])
+}
+pub(crate) fn workload() -> SectionSpec {
+    let kinds = xoff_workload::GENERATORS.iter().filter(|g| g.name != FLOWS).map(|g| KindSpec { name: g.name, doc: g.doc, specs: vec![g.params] });
+    SectionSpec::many("workload", "A pattern of flows.", vec![]).kinds("kind", None, kinds.collect())
+}
+
+/// Every section of a scenario file: what the JSON Schema is made from.
+pub fn sections() -> Vec<SectionSpec> {
+    let mut all = vec![run()];
+    all.extend(xoff_scenario::topology::sections());
+    all.extend([failures(), routing(), switch(), host(), flow_control(), control_delay(), detection(), rate_control(), flow(), workload(), probes()]);
+    all
+}

@@ -1,0 +1,112 @@
+//! What took effect, what never triggered, why it ended: no run leaves its user guessing.
+
+use xoff_sim::{Ended, Outcome};
+use xoff_topology::NodeKind;
+use xoff_units::{Bytes, Rate, Span};
+
+use crate::load::Scenario;
+
+/// A run in words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Why it ended, one clause.
+    pub ended: String,
+    /// What took effect, one sentence each.
+    pub took_effect: Vec<String>,
+    /// What was configured and never triggered, one sentence each.
+    pub never_triggered: Vec<String>,
+}
+
+impl Summary {
+    /// From what happened.
+    pub fn of(s: &Scenario, o: &Outcome) -> Summary {
+        let mut sum = Summary { ended: ended(s, o), ..Summary::default() };
+        let total = |f: fn(&xoff_sim::PortTotals) -> u64| o.ports.iter().flatten().map(f).sum::<u64>();
+        let (messages, pauses, marks) = (total(|p| p.messages_received), total(|p| p.pauses), total(|p| p.marked));
+
+        sum.flow_control(s, o, messages, pauses);
+        if s.detection != "none" {
+            if marks > 0 {
+                sum.took_effect.push(format!("{} marked {marks} frames", s.detection));
+            } else {
+                let longest = o.ports.iter().flatten().map(|p| p.egress_bytes_max).max().unwrap_or(0);
+                sum.never_triggered.push(format!("{} marked nothing: no egress queue grew beyond {}", s.detection, Bytes(longest)));
+            }
+        }
+        if s.rate_control != "none" && marks == 0 {
+            sum.never_triggered.push(format!("{} changed no rate: no mark reached a receiver", s.rate_control));
+        }
+        for d in &o.deadlocks {
+            let names: Vec<String> = d.cycle.iter().map(|p| s.topology.port_name(p.node, p.port)).collect();
+            sum.took_effect.push(format!("deadlock: {} closed at {}; {} ports can never send again", names.join(" waits for "), d.closed, d.stuck_ports));
+        }
+        if o.deadlocks.is_empty() && s.model.watch.0 > 0 {
+            sum.never_triggered.push(sum_no_deadlock(s, o));
+        }
+        if o.dropped_frames > 0 {
+            sum.took_effect.push(format!("{} frames were dropped", o.dropped_frames));
+        }
+        if o.violations_total > 0 {
+            sum.took_effect.push(format!("{} checks were violated, the first: {}", o.violations_total, o.violations.first().map_or("", |v| v.what.as_str())));
+        }
+        let unfinished = o.flows.iter().filter(|f| f.received.is_none() && f.flow.size != xoff_workload::UNLIMITED).count();
+        if unfinished > 0 {
+            sum.took_effect.push(format!("{unfinished} of {} flows were not complete", o.flows.len()));
+        }
+        sum
+    }
+
+    fn flow_control(&mut self, s: &Scenario, o: &Outcome, messages: u64, pauses: u64) {
+        if s.flow_control == "none" {
+            return;
+        }
+        // The fullest ingress of any switch, and the rate its sender was allowed at worst.
+        let fullest = (0..o.ports.len())
+            .filter(|&n| s.topology.nodes[n].kind == NodeKind::Switch)
+            .flat_map(|n| (0..o.ports[n].len()).map(move |p| (n, p)))
+            .max_by_key(|&(n, p)| (o.ports[n][p].ingress_bytes_max, std::cmp::Reverse((n, p))));
+        let peak = fullest.map_or_else(String::new, |(n, p)| {
+            let peer = s.topology.nodes[n].ports[p];
+            format!("fullest ingress {} with {}", s.topology.port_name(peer.peer, peer.peer_port), Bytes(o.ports[n][p].ingress_bytes_max))
+        });
+        let lowest = o.ports.iter().flatten().filter_map(|p| p.allowed_min).min();
+        let line = s.topology.links.iter().map(|l| l.rate).min().unwrap_or(Rate::ZERO);
+        let slowed = lowest.is_some_and(|r| r < line);
+        if pauses > 0 {
+            let longest = o.ports.iter().flatten().map(|p| p.pause_ps_total).max().unwrap_or(0);
+            self.took_effect.push(format!("{} stopped ports {pauses} times, the worst for {} in total ({messages} messages; {peak})", s.flow_control, Span(longest)));
+        } else if slowed {
+            self.took_effect.push(format!("{} slowed ports down to {} ({messages} messages; {peak})", s.flow_control, lowest.unwrap_or(Rate::ZERO)));
+        } else {
+            self.never_triggered.push(format!("{} held nothing back ({messages} messages; {peak})", s.flow_control));
+        }
+    }
+}
+
+fn sum_no_deadlock(s: &Scenario, o: &Outcome) -> String {
+    let slowest = o
+        .ports
+        .iter()
+        .enumerate()
+        .flat_map(|(n, ports)| ports.iter().enumerate().map(move |(p, t)| (n, p, t)))
+        .filter_map(|(n, p, t)| t.allowed_min.map(|r| (r, n, p)))
+        .filter(|(r, ..)| r.0 > 0)
+        .min();
+    match slowest {
+        Some((rate, n, p)) if rate.0 < 1_000_000 => {
+            format!("no deadlock; slow progress, though: {} was allowed no more than {rate} at times", s.topology.port_name(n as u32, p as u16))
+        }
+        _ => "no deadlock".into(),
+    }
+}
+
+fn ended(s: &Scenario, o: &Outcome) -> String {
+    match o.ended {
+        Ended::TimeUp => format!("the simulated time of {} was over", o.now),
+        Ended::Quiet => format!("nothing was left to happen at {}", o.now),
+        Ended::FlowsDone => format!("all {} flows were complete at {}", o.flows.len(), o.now),
+        Ended::Deadlock => format!("a deadlock was found at {} and run.stop_on_deadlock is set", o.now),
+        Ended::Interrupted => format!("interrupted at {} of {}", o.now, s.until),
+        Ended::RecorderFailed => format!("the tables could not be written at {}", o.now),
+    }
+}

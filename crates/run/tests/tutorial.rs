@@ -1,0 +1,37 @@
+//! The tutorial scenario from file to tables.
+
+use std::path::Path;
+
+use xoff_record::Sink;
+use xoff_run::Scenario;
+use xoff_scenario::document::Override;
+
+fn ring(settings: &[&str]) -> Scenario {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tutorial/ring.toml");
+    let settings: Vec<Override> = settings.iter().map(|s| Override::set(s).unwrap()).collect();
+    Scenario::load(&path, &settings).unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn pfc_deadlocks_and_says_so() {
+    let f = ring(&[]).run(Sink::Memory).unwrap();
+    assert_eq!(f.outcome.dropped_frames, 0);
+    assert_eq!(f.manifest.deadlock.as_ref().unwrap().len(), 3);
+    assert!(f.summary.took_effect.iter().any(|s| s.starts_with("deadlock: ")), "{:?}", f.summary);
+}
+
+#[test]
+fn the_same_scenario_gives_the_same_hash() {
+    let hash = |settings: &[&str]| ring(settings).run(Sink::Nothing).unwrap().manifest.result_hash;
+    assert_eq!(hash(&[]), hash(&[]));
+    assert_ne!(hash(&[]), hash(&["switch.discipline=round-robin"]));
+}
+
+#[test]
+fn the_resolved_scenario_gives_the_same_run() {
+    let s = ring(&["flow_control=gfc-buffer", "switch.discipline=round-robin"]);
+    let b1 = s.parameters.iter().find(|p| p.path == "flow_control.b1").unwrap();
+    assert_eq!(b1.value, "750KB");
+    let again = Scenario::from_text("resolved.toml", &s.resolved, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}\n{}", s.resolved));
+    assert_eq!(s.run(Sink::Nothing).unwrap().manifest.result_hash, again.run(Sink::Nothing).unwrap().manifest.result_hash);
+}
