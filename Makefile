@@ -1,0 +1,104 @@
+# xoff: build, demo and tests. `make help` lists the targets.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help build demo test test-rust test-python test-docs test-full lint clean toolchain
+
+# rustup puts cargo here; a shell opened before the installation does not know it yet.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+CARGO ?= cargo
+PYTHON ?= python3
+VENV := .venv
+XOFF := $(or $(CARGO_TARGET_DIR),target)/release/xoff
+# Oldest Rust that all dependencies accept.
+RUST_MIN := 1.88
+
+# The demo: what it runs, and the report it leaves behind.
+DEMO ?= $(XOFF) reproduce gfc ring --quick --out out/demo
+DEMO_REPORT ?= out/demo/report.html
+
+# $(call step,WORDS): a headline; $(call done,WORDS): the same with the time it took. Each recipe is one shell.
+.ONESHELL:
+step = printf '\n== %s\n' "$(1)"; started=$$SECONDS
+done = printf -- '-- %s: %d s\n' "$(1)" $$((SECONDS - started))
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
+	  || grep -hE '^[a-z-]+:.*##' Makefile
+
+toolchain:
+	@if ! command -v $(CARGO) >/dev/null; then
+	  echo "make: no cargo found. Install Rust $(RUST_MIN) or newer (rustup or a package), then run make again." >&2
+	  exit 1
+	fi
+	version=$$(rustc --version | cut -d' ' -f2)
+	if [ "$$(printf '%s\n' $(RUST_MIN) "$$version" | sort -V | head -n 1)" != "$(RUST_MIN)" ]; then
+	  echo "make: Rust $$version is too old; xoff and its dependencies need $(RUST_MIN) or newer." >&2
+	  exit 1
+	fi
+
+build: toolchain ## Build target/release/xoff
+	@$(call step,Building $(XOFF))
+	$(CARGO) build --release
+	$(call done,build)
+
+demo: build ## Build, run the three-switch ring under four flow controls, print the report's path
+	@$(call step,$(DEMO))
+	rm -f "$(DEMO_REPORT)"
+	$(DEMO)
+	if [ ! -f "$(DEMO_REPORT)" ]; then
+	  echo "make: the demo wrote no report at $(DEMO_REPORT)" >&2
+	  exit 1
+	fi
+	echo "Report: $$(realpath "$(DEMO_REPORT)")"
+	$(call done,demo)
+
+test: test-rust test-python test-docs ## Install what the tests need and run all of them (what CI runs)
+
+test-rust: toolchain ## Only the Rust tests
+	@$(call step,Rust tests)
+	$(CARGO) test --release --workspace
+	$(call done,Rust tests)
+
+test-python: toolchain ## Only the Python tests, in .venv
+	@if [ ! -f pyproject.toml ]; then
+	  echo "-- Python tests: skipped, there is no pyproject.toml"
+	  exit 0
+	fi
+	$(call step,Python tests)
+	# Debian splits venv off into a package of its own.
+	if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then
+	  sudo=; [ "$$(id -u)" = 0 ] || sudo="sudo -n"
+	  echo "Python's venv is missing: installing the package python3-venv"
+	  if ! { $$sudo apt-get update -q && $$sudo apt-get install -q -y --no-install-recommends python3-venv; }; then
+	    echo "make: Python tests need venv. Install it (Debian, Ubuntu: apt-get install python3-venv) and run make again." >&2
+	    exit 1
+	  fi
+	fi
+	# Made anew if it is missing or half made; a finished one is kept.
+	$(VENV)/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+	$(VENV)/bin/python -m pip install --quiet '.[test]'
+	$(VENV)/bin/python -m pytest -q
+	$(call done,Python tests)
+
+test-docs: toolchain ## Only the checks of the documentation
+	@$(call step,Documentation)
+	bash docs/check-links.sh
+	$(CARGO) doc --quiet --release --workspace --no-deps
+	$(call done,documentation)
+
+test-full: test ## All tests and the slow ones
+	@$(call step,Slow tests)
+	$(CARGO) test --release --workspace -- --include-ignored
+	$(call done,slow tests)
+
+lint: toolchain ## Formatting and clippy (needs the rustfmt and clippy components)
+	@$(call step,Lint)
+	$(CARGO) fmt --all -- --check
+	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
+	$(call done,lint)
+
+clean: ## Remove what was built, the demo's output and .venv
+	rm -rf "$(or $(CARGO_TARGET_DIR),target)" out $(VENV)
