@@ -93,6 +93,15 @@ pub enum Note {
         /// Rate; 0 while stopped.
         rate: Rate,
     },
+    /// The peer's flow control began to hold a class in which a frame waits, or let it go.
+    Hold {
+        /// Port.
+        port: u16,
+        /// Class.
+        class: u8,
+        /// It began.
+        on: bool,
+    },
     /// A flow's own rate changed [bit/s].
     FlowRate {
         /// Flow.

@@ -237,7 +237,7 @@ impl Nic {
 
     /// The link fails: acknowledgements that wait are thrown away, nothing is sent any more.
     pub fn on_link_failed(&mut self, env: &mut impl Env) {
-        self.port.fail(env);
+        while self.port.fail(env).is_some() {}
         while let Some(id) = self.feedback.pop(env.frames()) {
             env.discard(id);
         }
@@ -432,7 +432,9 @@ impl Nic {
                 Gate::Blocked => {}
             }
         }
-        match self.next_flow(now, &mut earliest) {
+        let next = self.next_flow(now, &mut earliest);
+        self.port.tell_holds(now, self.node, 0, env);
+        match next {
             Some(slot) => self.send_data(now, slot, env),
             None if self.c.keeps_first_wake => {
                 // All flows with bytes left count here, also those that are paused or window bound.

@@ -41,6 +41,8 @@ pub struct Port {
     rx_wake: Vec<Time>,
     /// Since when the peer holds each class while a frame waits; never: it does not.
     held_since: Vec<Time>,
+    /// Classes whose hold has begun or ended since it was last told, one bit each.
+    hold_changes: u8,
     /// Received messages that have not taken effect.
     inbox: DelayLine,
     /// Messages that have not reached the control queue.
@@ -68,6 +70,7 @@ impl Port {
             rx,
             rx_wake: vec![Time::NEVER; classes],
             held_since: vec![Time::NEVER; classes],
+            hold_changes: 0,
             inbox: DelayLine::default(),
             outbox: DelayLine::default(),
         }
@@ -88,12 +91,11 @@ impl Port {
     pub fn failed(&self) -> bool {
         self.failed
     }
-    /// The link fails: control frames that wait are thrown away, nothing is sent any more.
-    pub fn fail(&mut self, env: &mut impl Env) {
+    /// The link fails: nothing is sent any more. What waited among the control frames is thrown away frame by frame.
+    pub fn fail(&mut self, env: &mut impl Env) -> Option<Frame> {
         self.failed = true;
-        while let Some(id) = self.control.pop(env.frames()) {
-            env.discard(id);
-        }
+        let id = self.control.pop(env.frames())?;
+        Some(env.discard(id))
     }
     /// The wire is free again.
     pub fn set_free(&mut self) {
@@ -114,11 +116,25 @@ impl Port {
         let gate = tx.gate(now, Bytes(len as u64));
         let since = &mut self.held_since[class as usize];
         if gate == Gate::Open {
-            *since = Time::NEVER;
+            if *since != Time::NEVER {
+                *since = Time::NEVER;
+                self.hold_changes |= 1 << class;
+            }
         } else if *since == Time::NEVER && tx.held(now, Bytes(len as u64)) {
             *since = now;
+            self.hold_changes |= 1 << class;
         }
         gate
+    }
+
+    /// Tells which holds have begun or ended in the gates asked since the last time.
+    pub fn tell_holds(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
+        let mut changes = std::mem::take(&mut self.hold_changes);
+        while changes != 0 {
+            let class = changes.trailing_zeros() as u8;
+            changes &= changes - 1;
+            env.note(node, now, Note::Hold { port, class, on: self.held_since[class as usize] != Time::NEVER });
+        }
     }
 
     /// The hold on a class whose head frame has this length, if the peer holds it now.

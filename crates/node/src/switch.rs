@@ -171,7 +171,12 @@ impl Switch {
 
     /// The link of a port fails: what waits for it is thrown away.
     pub fn on_link_failed(&mut self, now: Time, port: u16, env: &mut impl Env) {
-        self.ports[port as usize].fail(env);
+        while let Some(f) = self.ports[port as usize].fail(env) {
+            if f.kind != FrameKind::Control {
+                let dropped = Note::Dropped { port, class: f.class, flow: f.flow, len: f.len, why: Drop::LinkFailed };
+                env.note(self.node, now, dropped);
+            }
+        }
         self.throw_away(now, port, env);
     }
 
@@ -233,6 +238,7 @@ impl Switch {
                 Gate::Blocked => None,
             }
         });
+        p.tell_holds(now, self.node, port, env);
         match picked {
             Some(class) => self.send(now, port, class as u8, env),
             None => p.wake_at(self.node, port, earliest, env),

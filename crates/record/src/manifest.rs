@@ -32,6 +32,9 @@ pub struct Manifest {
     pub xoff_version: String,
     /// Text of the scenario.
     pub scenario: String,
+    /// Folder in which files named by the scenario are looked up.
+    #[serde(default)]
+    pub scenario_folder: String,
     /// Every parameter as resolved.
     pub parameters: Vec<Parameter>,
     /// Seed of the run.

@@ -136,6 +136,7 @@ impl<'s> Running<'s> {
         let manifest = Manifest {
             xoff_version: crate::VERSION.into(),
             scenario: scenario.resolved.clone(),
+            scenario_folder: scenario.folder.display().to_string(),
             parameters: scenario.parameters.clone(),
             seed: scenario.seed,
             threads,

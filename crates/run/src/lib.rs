@@ -10,12 +10,14 @@
 
 mod conditions;
 mod execute;
+mod explain;
 mod load;
 mod recorder;
 mod sections;
 mod summary;
 
 pub use execute::{Finished, Progress, RunError, Running};
+pub use explain::{Explanation, How, Root, Step, explain};
 pub use load::Scenario;
 pub use sections::sections;
 pub use summary::Summary;

@@ -1,7 +1,7 @@
 //! From a scenario file to everything a world is built from.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::Detection;
@@ -23,6 +23,8 @@ use crate::{conditions, sections};
 pub struct Scenario {
     /// One line about it.
     pub title: String,
+    /// Where files that it names are looked up.
+    pub folder: PathBuf,
     /// The network, failed links marked.
     pub topology: Topology,
     /// Its flows.
@@ -239,6 +241,7 @@ fn read(doc: &Document, folder: &Path) -> Result<Scenario, Problems> {
         .collect();
     Ok(Scenario {
         title,
+        folder: folder.to_owned(),
         until: Time(duration.0),
         seed,
         flow_control: fc_name,
@@ -477,6 +480,7 @@ fn read_probes(s: &mut Section<'_>, topology: &Topology) -> Result<Probes, Param
     };
     p.interval = s.span("interval")?;
     p.flow_rates = s.flag("flow_rates")?;
+    p.causes = s.flag("causes")?;
     if p.interval.0 == 0 && !(p.queues.is_none() && p.rates.is_none()) {
         return Err(ParamError::new("interval", "samples are asked for without an interval", "for example interval = \"10us\""));
     }

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use xoff_record::{ControlRow, Direction, Message, PauseRow, Port, QueueRow, RateRow, Side, Tables};
+use xoff_record::{CauseRow, ControlRow, Direction, Message, PauseRow, Port, QueueRow, RateRow, Side, Tables};
 use xoff_sim::{RateSource, Recorder, Row};
 use xoff_topology::Topology;
 
@@ -86,6 +86,15 @@ impl Recorder for TableRecorder {
                 let (port, direction) = if sent { (self.ports.into_it(node, port), Direction::Sent) } else { (self.ports.of(node, port), Direction::Received) };
                 t.control.push(ControlRow { time_ps: time.0, port, priority, direction, message: Message(kind), value })
             }
+            Row::Hold { .. } => Ok(()), // of use to explanations only; the table of pauses says when
+            Row::Cause { time, node, port, priority, flow, next_node, next_port, bytes } => t.causes.push(CauseRow {
+                time_ps: time.0,
+                port: self.ports.of(node, port),
+                priority,
+                flow: flow as u64,
+                next_port: self.ports.of(next_node, next_port),
+                bytes: bytes.0,
+            }),
             Row::Pause { time, node, port, priority, stopped } => {
                 let port = self.ports.of(node, port);
                 let open = &mut self.open[port.0 as usize * 8 + priority as usize];

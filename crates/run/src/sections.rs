@@ -72,6 +72,7 @@ pub(crate) const PROBES: &[ParamSpec] = &[
     ports("rate_changes", "on change: allowed rates of these ports"),
     ports("control", "every control message at these ports"),
     ports("pauses", "every pause of these ports"),
+    ParamSpec::new("causes", Kind::Flag, "false", "who fills the buffer whenever a port is stopped or slowed down", ""),
 ];
 
 pub(crate) fn run() -> SectionSpec {

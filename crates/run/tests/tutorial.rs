@@ -35,3 +35,27 @@ fn the_resolved_scenario_gives_the_same_run() {
     let again = Scenario::from_text("resolved.toml", &s.resolved, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}\n{}", s.resolved));
     assert_eq!(s.run(Sink::Nothing).unwrap().manifest.result_hash, again.run(Sink::Nothing).unwrap().manifest.result_hash);
 }
+
+/// The chain of a deadlock bites its tail; that of an incast ends at the receiver's link.
+#[test]
+fn explanations_find_the_root() {
+    let s = ring(&[]);
+    let e = xoff_run::explain(&s, "H1->S1", xoff_units::Time::from_us(15_000), None, |_| true).unwrap();
+    assert!(matches!(e.root, xoff_run::Root::Cycle(_)), "{e}");
+    let ports: Vec<&str> = e.steps.iter().map(|s| s.port.as_str()).collect();
+    assert_eq!(ports, ["H1->S1", "S1->S2", "S2->S3", "S3->S1"]);
+
+    let text = r#"
+        [topology]
+        kind = "star"
+        hosts = 5
+        [[workload]]
+        kind = "incast"
+        receiver = "H4"
+        size = "1MB"
+    "#;
+    let s = Scenario::from_text("incast.toml", text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
+    let e = xoff_run::explain(&s, "H0->S0", xoff_units::Time::from_us(1_000), None, |_| true).unwrap();
+    let switch = s.topology.name(s.topology.switches().next().unwrap()).to_owned();
+    assert!(matches!(&e.root, xoff_run::Root::Bottleneck { port, .. } if *port == format!("{switch}->H4")), "{e}");
+}

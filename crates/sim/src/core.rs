@@ -83,6 +83,8 @@ pub(crate) struct Core {
     pub checks: Checks,
     pub probes: Probes,
     pub recorder: Option<Box<dyn Recorder>>,
+    /// Ports that were just held or slowed down and whose reason is to be recorded: node, port, class.
+    pub ask_why: Vec<(u32, u16, u8)>,
     /// Any on-change probe is set: notes are looked at for rows.
     pub watching: bool,
 }
@@ -127,6 +129,7 @@ impl Core {
             checks: Checks::default(),
             probes: Probes::default(),
             recorder: None,
+            ask_why: Vec::new(),
             watching: false,
         }
     }
@@ -220,6 +223,9 @@ impl Core {
         };
         if !self.watching {
             return;
+        }
+        if self.probes.causes {
+            self.ask_why.push((node, port, class));
         }
         let (time, priority) = (self.now, self.classes.priority(class as usize));
         if self.probes.rate_changes.has(node, port) {
@@ -338,6 +344,15 @@ impl Env for Core {
             Note::MessageSent { port, class, message } => self.note_message(node, port, class, true, message),
             Note::MessageReceived { port, class, message } => self.note_message(node, port, class, false, message),
             Note::AllowedRate { port, class, rate } => self.note_rate(node, port, class, rate),
+            Note::Hold { port, class, on } => {
+                if self.watching && self.probes.causes {
+                    let priority = self.classes.priority(class as usize);
+                    self.record(Row::Hold { time: now, node, port, priority, on });
+                    if on {
+                        self.ask_why.push((node, port, class));
+                    }
+                }
+            }
             Note::FlowRate { flow, rate } => {
                 if self.watching && self.probes.flow_rates {
                     self.record(Row::FlowRate { time: now, node, flow, rate, source: RateSource::RateControl });

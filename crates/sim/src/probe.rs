@@ -52,6 +52,8 @@ pub struct Probes {
     pub control: Selection,
     /// On change: pauses of these ports.
     pub pauses: Selection,
+    /// Whenever a port is held or slowed down: who fills the buffer it waits for; and every hold.
+    pub causes: bool,
 }
 
 /// Where a recorded rate comes from.
@@ -127,6 +129,38 @@ pub enum Row {
         kind: &'static str,
         /// Its value: quanta, credit limit, stage, queue length.
         value: u64,
+    },
+    /// The peer's flow control began to hold a class in which a frame waits, or let it go.
+    Hold {
+        /// When.
+        time: Time,
+        /// Node.
+        node: u32,
+        /// Port.
+        port: u16,
+        /// Priority.
+        priority: u8,
+        /// It began.
+        on: bool,
+    },
+    /// A part of the buffer for which a port waits, at the moment it was held or slowed down.
+    Cause {
+        /// When.
+        time: Time,
+        /// Node of the port that waits.
+        node: u32,
+        /// The port that waits.
+        port: u16,
+        /// Priority.
+        priority: u8,
+        /// Flow whose frames sit in the buffer.
+        flow: u32,
+        /// Node with the buffer.
+        next_node: u32,
+        /// Port for which these frames wait there.
+        next_port: u16,
+        /// How much of the buffer they fill.
+        bytes: Bytes,
     },
     /// The peer stopped this port (or let it go).
     Pause {

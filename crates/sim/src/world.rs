@@ -151,7 +151,7 @@ impl World {
         core.checks.on = m.checks;
         core.probes = m.probes.clone();
         let p = &core.probes;
-        core.watching = p.flow_rates || ![&p.queue_changes, &p.rate_changes, &p.control, &p.pauses].iter().all(|s| s.is_none());
+        core.watching = p.flow_rates || p.causes || ![&p.queue_changes, &p.rate_changes, &p.control, &p.pauses].iter().all(|s| s.is_none());
 
         core.paths = std::mem::take(&mut flows.paths);
         for f in &flows.flows {
@@ -263,6 +263,9 @@ impl World {
             self.core.now = Time(e.time);
             self.core.events += 1;
             self.handle(e);
+            if !self.core.ask_why.is_empty() {
+                self.record_causes();
+            }
             if self.stop_on_deadlock && !self.deadlocks.is_empty() {
                 return Some(Ended::Deadlock);
             }
@@ -468,6 +471,26 @@ impl World {
         }
         self.samples.at = now;
         self.plan(probes.interval, Kind::Sample);
+    }
+
+    /// Who fills the buffers for which ports have just begun to wait.
+    fn record_causes(&mut self) {
+        let time = self.core.now;
+        for (node, port, class) in std::mem::take(&mut self.core.ask_why) {
+            let wire = self.core.wires[self.core.port_index(node, port)];
+            let Node::Switch(s) = &self.nodes[wire.peer as usize] else { continue };
+            let mut parts: BTreeMap<(u16, u32), u64> = BTreeMap::new();
+            s.occupants(&self.core.frames, |ingress, c, o| {
+                if (ingress, c) == (wire.peer_port, class) {
+                    let out = s.input_head(ingress, c, &self.core.frames).unwrap_or(o.out_port);
+                    *parts.entry((out, o.flow)).or_default() += o.bytes;
+                }
+            });
+            let priority = self.core.classes.priority(class as usize);
+            for ((next_port, flow), bytes) in parts {
+                self.core.record(Row::Cause { time, node, port, priority, flow, next_node: wire.peer, next_port, bytes: Bytes(bytes) });
+            }
+        }
     }
 
     /// Every queue that its peer's flow control holds, and what it waits for.

@@ -1,0 +1,259 @@
+//! Why did this port stand still? The chain from a held port back to its root.
+//!
+//! A run is deterministic, so it needs no log: the explanation runs the scenario again up to the moment asked for,
+//! with the probe that notes who fills the buffer whenever a port is held or slowed down, and follows
+//!
+//! ```text
+//!   port held since t0 -> the buffer it waits for, at t0 -> the egress most of it waits for -> held at t0? ...
+//! ```
+//!
+//! until an egress is free (it is simply asked for more than it can carry), the chain bites its tail (a deadlock), or
+//! the buffer is that of a host.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use xoff_params::ParamError;
+use xoff_sim::{Ended, FlowRecord, Recorder, Row, Selection, World};
+use xoff_units::{Bytes, Rate, Time};
+
+use crate::load::{Scenario, find_port};
+
+/// A directed port.
+type PortId = (u32, u16);
+
+/// How a port was restrained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// It could not send.
+    Stopped,
+    /// It could send at this rate only.
+    Slowed(Rate),
+}
+
+/// One link of the chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The port that waits, `S1->S2`.
+    pub port: String,
+    /// Its priority.
+    pub priority: u8,
+    /// Since when.
+    pub since: Time,
+    /// How it was restrained.
+    pub how: How,
+    /// What the buffer at its far end held of its frames at that moment.
+    pub held: Bytes,
+    /// Where that was waiting to go, most first: port and bytes.
+    pub waiting_for: Vec<(String, Bytes)>,
+    /// Whose it was, most first: flow number, source, destination, bytes.
+    pub flows: Vec<(u32, String, String, Bytes)>,
+}
+
+/// Where the chain ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Root {
+    /// The port was neither held nor slowed down at that time.
+    NotHeld,
+    /// The last step waits for the port of step `.0` again: none of them can ever go.
+    Cycle(usize),
+    /// This port was free to send: it is asked for more than it can carry. With the flows that it served, by bytes.
+    Bottleneck {
+        /// The port.
+        port: String,
+        /// Its rate.
+        rate: Rate,
+        /// How many ports feed it at this switch.
+        ingresses: usize,
+    },
+    /// The far end of the last step is a host, or held nothing: only its own flow control can tell why.
+    FarEnd,
+}
+
+/// An explanation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// The moment asked about.
+    pub at: Time,
+    /// The chain, from the port asked about.
+    pub steps: Vec<Step>,
+    /// Its end.
+    pub root: Root,
+}
+
+#[derive(Default)]
+struct Log {
+    /// Changes by port and priority, in order: time and how (`None`: free).
+    states: BTreeMap<(PortId, u8), Vec<(Time, Option<How>)>>,
+    /// Parts of the buffer waited for, by port, priority and time: next port, flow, bytes.
+    causes: BTreeMap<(PortId, u8, Time), Vec<(PortId, u32, Bytes)>>,
+}
+
+struct Collector {
+    log: Arc<Mutex<Log>>,
+    line: BTreeMap<PortId, Rate>,
+}
+
+impl Recorder for Collector {
+    fn row(&mut self, row: &Row) {
+        let mut log = self.log.lock().unwrap_or_else(|e| e.into_inner());
+        match *row {
+            Row::Hold { time, node, port, priority, on } => {
+                log.states.entry(((node, port), priority)).or_default().push((time, on.then_some(How::Stopped)));
+            }
+            Row::PortRate { time, node, port, priority: Some(priority), rate, .. } => {
+                let line = self.line.get(&(node, port)).copied().unwrap_or(Rate::ZERO);
+                let how = match rate {
+                    Rate::ZERO => Some(How::Stopped),
+                    r if r < line => Some(How::Slowed(r)),
+                    _ => None,
+                };
+                log.states.entry(((node, port), priority)).or_default().push((time, how));
+            }
+            Row::Cause { time, node, port, priority, flow, next_node, next_port, bytes } => {
+                log.causes.entry(((node, port), priority, time)).or_default().push(((next_node, next_port), flow, bytes));
+            }
+            _ => {}
+        }
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+impl Log {
+    /// How a port was restrained at `at`, and since when it has been so without a break.
+    fn state(&self, port: PortId, priority: u8, at: Time) -> Option<(Time, How)> {
+        let changes = self.states.get(&(port, priority))?;
+        let until = changes.partition_point(|(t, _)| *t <= at);
+        let how = changes[..until].last()?.1?;
+        // Back to the first change of an unbroken series of the same kind of restraint.
+        let stopped = |h: Option<How>| matches!(h, Some(How::Stopped));
+        let first = changes[..until].iter().rev().take_while(|(_, h)| h.is_some() && stopped(*h) == stopped(Some(how))).last()?;
+        let since = match how {
+            How::Stopped => first.0,
+            How::Slowed(_) => changes[..until].last()?.0, // the latest stage tells best
+        };
+        Some((since, how))
+    }
+
+    fn cause(&self, port: PortId, priority: u8, since: Time) -> &[(PortId, u32, Bytes)] {
+        self.causes.get(&(port, priority, since)).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Explains why `port` (`S1->S2`) waited at `at`; `priority`: that of the port's first restraint found, if not given.
+pub fn explain(scenario: &Scenario, port: &str, at: Time, priority: Option<u8>, mut look: impl FnMut(Time) -> bool) -> Result<Explanation, ParamError> {
+    let topology = &scenario.topology;
+    let start = find_port(topology, port).map_err(|(what, hint)| ParamError::new("PORT", what, hint))?;
+    if at > scenario.until {
+        return Err(ParamError::new("TIME", format!("{at} lies after the end of the run, {}", scenario.until), "choose an earlier time"));
+    }
+    let mut model = scenario.model();
+    model.probes = Default::default();
+    model.probes.rate_changes = Selection::All;
+    model.probes.causes = true;
+    let mut world = World::build(topology, scenario.flows.clone(), &mut model)?;
+    drop(model);
+    let log = Arc::new(Mutex::new(Log::default()));
+    let line = (0..topology.nodes.len() as u32)
+        .flat_map(|n| (0..topology.nodes[n as usize].ports.len() as u16).map(move |p| (n, p)))
+        .map(|(n, p)| ((n, p), topology.link_at(n, p).rate))
+        .collect();
+    world.record_to(Box::new(Collector { log: log.clone(), line }));
+    while world.run(at, 1 << 16).is_none() {
+        if !look(world.now()) {
+            break;
+        }
+    }
+    let (outcome, _) = world.finish(Ended::TimeUp);
+    let log = std::mem::take(&mut *log.lock().unwrap_or_else(|e| e.into_inner()));
+    let priority = priority.or_else(|| (0..8).find(|&p| log.state(start, p, at).is_some())).unwrap_or(0);
+    Ok(follow(scenario, &log, &outcome.flows, start, priority, at))
+}
+
+fn follow(scenario: &Scenario, log: &Log, flows: &[FlowRecord], start: PortId, priority: u8, at: Time) -> Explanation {
+    let t = &scenario.topology;
+    let name = |p: PortId| t.port_name(p.0, p.1);
+    let mut visited: Vec<PortId> = Vec::new();
+    let mut steps = Vec::new();
+    let (mut port, mut moment) = (start, at);
+    let root = loop {
+        let Some((since, how)) = log.state(port, priority, moment) else {
+            if steps.is_empty() {
+                break Root::NotHeld;
+            }
+            let ports = &t.nodes[port.0 as usize].ports;
+            break Root::Bottleneck { port: name(port), rate: t.link_at(port.0, port.1).rate, ingresses: ports.len().saturating_sub(1) };
+        };
+        if let Some(i) = visited.iter().position(|v| *v == port) {
+            break Root::Cycle(i);
+        }
+        visited.push(port);
+        let (mut by_port, mut by_flow) = (BTreeMap::<PortId, u64>::new(), BTreeMap::<u32, u64>::new());
+        for &(next, flow, bytes) in log.cause(port, priority, since) {
+            *by_port.entry(next).or_default() += bytes.0;
+            *by_flow.entry(flow).or_default() += bytes.0;
+        }
+        let mut by_port: Vec<(PortId, u64)> = by_port.into_iter().collect();
+        by_port.sort_by_key(|&(p, b)| (std::cmp::Reverse(b), p));
+        let mut by_flow: Vec<(u32, u64)> = by_flow.into_iter().collect();
+        by_flow.sort_by_key(|&(f, b)| (std::cmp::Reverse(b), f));
+        let flow_names = |(f, b): (u32, u64)| {
+            let w = &flows[f as usize].flow;
+            (f, t.name(w.src).to_owned(), t.name(w.dst).to_owned(), Bytes(b))
+        };
+        steps.push(Step {
+            port: name(port),
+            priority,
+            since,
+            how,
+            held: Bytes(by_port.iter().map(|p| p.1).sum()),
+            waiting_for: by_port.iter().map(|&(p, b)| (name(p), Bytes(b))).collect(),
+            flows: by_flow.into_iter().map(flow_names).collect(),
+        });
+        let Some(&(next, _)) = by_port.first() else { break Root::FarEnd };
+        // In a deadlock every port waits since before the others noticed: ask about now as well.
+        moment = if log.state(next, priority, since).is_some() { since } else { at };
+        port = next;
+    };
+    Explanation { at, steps, root }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, s) in self.steps.iter().enumerate() {
+            let how = match s.how {
+                How::Stopped => "could not send".to_owned(),
+                How::Slowed(r) => format!("was slowed down to {r}"),
+            };
+            writeln!(f, "{}. {} {how} since {} (priority {})", i + 1, s.port, s.since, s.priority)?;
+            let far = s.port.split("->").nth(1).unwrap_or("").split('#').next().unwrap_or("").to_owned();
+            if s.held.0 == 0 {
+                writeln!(f, "   {far} held nothing of what it had sent")?;
+                continue;
+            }
+            let list = |items: Vec<String>| {
+                let more = items.len().saturating_sub(4);
+                let mut text = items.into_iter().take(4).collect::<Vec<_>>().join(", ");
+                if more > 0 {
+                    text.push_str(&format!(" and {more} more"));
+                }
+                text
+            };
+            writeln!(f, "   {far} held {} of what it had sent, waiting for {}", s.held, list(s.waiting_for.iter().map(|(p, b)| format!("{p} ({b})")).collect()))?;
+            writeln!(f, "   from {}", list(s.flows.iter().map(|(n, a, b, bytes)| format!("flow {n} {a} to {b} ({bytes})")).collect()))?;
+        }
+        match &self.root {
+            Root::NotHeld => writeln!(f, "The port was free to send at {}: no flow control held it or slowed it down.", self.at),
+            Root::Cycle(i) => writeln!(f, "Root: a deadlock. {} waits for {} again; none of these ports can ever send.", self.steps.last().map_or("", |s| &s.port), self.steps[*i].port),
+            Root::Bottleneck { port, rate, ingresses } => {
+                writeln!(f, "Root: {port} was free to send at {rate}; up to {ingresses} ports of its switch ask it for more than that.")
+            }
+            Root::FarEnd => writeln!(f, "Root: the far end of {}, which is a host or held nothing then.", self.steps.last().map_or("", |s| &s.port)),
+        }
+    }
+}

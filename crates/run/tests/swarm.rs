@@ -1,0 +1,131 @@
+//! A thousand random small networks under the checkers: nothing is lost, nothing overtakes, nothing leaks, and the
+//! same scenario gives the same hash.
+//!
+//! Each case is a scenario text made from its number, so that a failure is reproduced by running that number alone:
+//! `XOFF_SWARM_CASE=123 cargo test --release -p xoff-run --test swarm -- --nocapture`.
+
+use std::path::Path;
+
+use xoff_record::Sink;
+use xoff_run::Scenario;
+
+/// SplitMix64: enough to choose settings by.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % n
+    }
+    fn pick<'a>(&mut self, of: &[&'a str]) -> &'a str {
+        of[self.roll(of.len() as u64) as usize]
+    }
+}
+
+fn scenario(case: u64) -> String {
+    let mut d = Dice(case);
+    let topology = match d.roll(7) {
+        0 => format!("kind = \"star\"\nhosts = {}", 2 + d.roll(7)),
+        1 => format!("kind = \"dumbbell\"\nsenders = {}\nreceivers = {}", 1 + d.roll(5), 1 + d.roll(5)),
+        2 => format!("kind = \"ring\"\nswitches = {}\nhosts_per_switch = {}", 3 + d.roll(3), 1 + d.roll(2)),
+        3 => format!("kind = \"chain\"\nswitches = {}\nhosts_per_switch = {}", 2 + d.roll(3), 1 + d.roll(3)),
+        4 => format!("kind = \"leaf-spine\"\nleaves = {}\nspines = {}\nhosts_per_leaf = {}", 2 + d.roll(2), 1 + d.roll(3), 1 + d.roll(3)),
+        _ => "kind = \"fat-tree\"\nk = 4".to_owned(),
+    };
+    let rate = d.pick(&["10Gbps", "40Gbps", "100Gbps"]);
+    let delay = d.pick(&["100ns", "1us", "5us"]);
+    let flow_control = d.pick(&["pfc", "cbfc", "gfc-conceptual", "gfc-buffer", "gfc-time"]);
+    let (constant, jitter) = (d.roll(3), d.roll(4));
+    let discipline = d.pick(&["fifo", "round-robin", "drr", "input-fifo"]);
+    let scheduler = d.pick(&["strict", "round-robin", "drr"]);
+    let acks = d.pick(&["none", "per-frame"]);
+    let mtu = d.pick(&["1000B", "1500B", "4096B", "9000B"]);
+    let rate_control = d.pick(&["none", "none", "dcqcn"]);
+    let routing = d.pick(&["ecmp", "lowest-id", "per-destination"]);
+    // Buffer: room for Theorem 5.1's bound (the largest of all) at this rate, loop and period, and two frames.
+    let mut t = format!(
+        "[run]\nduration = \"2ms\"\nseed = {case}\nwatch = \"200us\"\n[topology]\n{topology}\nrate = \"{rate}\"\ndelay = \"{delay}\"\n\
+         [routing]\nkind = \"{routing}\"\n[switch]\nbuffer = \"4MB\"\ndiscipline = \"{discipline}\"\nscheduler = \"{scheduler}\"\nquantum = \"9000B\"\n\
+         [control_delay]\nprocessing = \"{constant}us\"\nprocessing_jitter = \"{jitter}us\"\ngeneration_jitter = \"{}ns\"\n\
+         [host]\nmtu = \"{mtu}\"\nacks = \"{acks}\"\n[flow_control]\nkind = \"{flow_control}\"\n",
+        d.roll(2) * 500
+    );
+    if flow_control.starts_with("gfc") {
+        // The generation jitter is part of the loop but not of Eq. (6); two frames of slack for packet granularity.
+        t.push_str("bm = \"3900KB\"\n");
+    }
+    if rate_control == "dcqcn" {
+        t.push_str(&format!("[detection]\nkind = \"red\"\nkmin = \"20KB\"\nkmax = \"{}KB\"\npmax = 0.2\n[rate_control]\nkind = \"dcqcn\"\nvariant = \"{}\"\n", 20 + d.roll(200), d.pick(&["paper", "ns3-rdma", "hpcc"])));
+        if acks == "none" {
+            t.push_str("cnp_interval = \"50us\"\n");
+        }
+    }
+    for _ in 0..1 + d.roll(2) {
+        let priority = d.roll(3);
+        match d.roll(4) {
+            0 => t.push_str(&format!("[[workload]]\nkind = \"permutation\"\nsize = \"{}KB\"\npriority = {priority}\n", 1 + d.roll(3000))),
+            1 => t.push_str(&format!("[[workload]]\nkind = \"closed-loop\"\nsize = \"{}KB\"\npriority = {priority}\ndifferent_rack = false\n", 1 + d.roll(300))),
+            2 => t.push_str(&format!("[[workload]]\nkind = \"poisson\"\ncdf = \"websearch\"\nload = 0.{}\nduration = \"1ms\"\nsize_max = \"1MB\"\npriority = {priority}\n", 1 + d.roll(9))),
+            _ => t.push_str(&format!("[[workload]]\nkind = \"permutation\"\nsize = \"2MB\"\nrate = \"{}Gbps\"\npriority = {priority}\njitter = \"300us\"\n", 1 + d.roll(20))),
+        }
+    }
+    t
+}
+
+fn check(case: u64) -> Result<(), String> {
+    let text = scenario(case);
+    let fail = |what: String| Err(format!("case {case}: {what}\n{text}"));
+    let s = match Scenario::from_text("swarm.toml", &text, &[], Path::new(".")) {
+        Ok(s) => s,
+        Err(e) => return fail(e.to_string()),
+    };
+    let f = match s.run(Sink::Nothing) {
+        Ok(f) => f,
+        Err(e) => return fail(e.to_string()),
+    };
+    if f.outcome.violations_total > 0 {
+        return fail(format!("{:?}", f.outcome.violations));
+    }
+    if f.outcome.dropped_frames > 0 {
+        return fail(format!("{} frames lost", f.outcome.dropped_frames));
+    }
+    if case % 10 == 0 {
+        let again = s.run(Sink::Nothing).map_err(|e| e.to_string())?;
+        if again.manifest.result_hash != f.manifest.result_hash {
+            return fail("another hash the second time".into());
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_thousand_random_scenarios_keep_every_promise() {
+    if let Some(case) = std::env::var("XOFF_SWARM_CASE").ok().and_then(|c| c.parse().ok()) {
+        println!("{}", scenario(case));
+        return check(case).unwrap();
+    }
+    let next = std::sync::atomic::AtomicU64::new(0);
+    let failures = std::sync::Mutex::new(Vec::new());
+    std::thread::scope(|s| {
+        for _ in 0..2 {
+            s.spawn(|| {
+                loop {
+                    let case = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    if case >= 1000 {
+                        break;
+                    }
+                    if let Err(e) = check(case) {
+                        failures.lock().unwrap().push(e);
+                    }
+                }
+            });
+        }
+    });
+    let failures = failures.into_inner().unwrap();
+    let kinds = |f: &String| f.lines().next().unwrap_or("").to_owned();
+    failures.iter().take(12).for_each(|f| println!("{}", kinds(f)));
+    assert!(failures.is_empty(), "{} of 1000 failed; the first:\n{}", failures.len(), failures[0]);
+}
