@@ -31,42 +31,67 @@ fn square_times(a: Matrix, e: u32, m: u64) -> Matrix {
     (0..e).fold(a, |a, _| product(&a, &a, m))
 }
 
-/// The streams in turn.
-pub(crate) struct Streams {
-    /// Start of the next stream, first substream.
+/// One generator.
+#[derive(Clone)]
+pub(crate) struct Generator {
     s1: State,
     s2: State,
+}
+
+impl Generator {
+    /// The generator of this stream, seed 1, run 1.
+    pub fn new(stream: u64) -> Self {
+        // Run 1 is the second substream.
+        let (mut j1, mut j2) = (square_times(STEP1, 76, M1), square_times(STEP2, 76, M2));
+        let mut g = Generator { s1: apply(&j1, &[1; 3], M1), s2: apply(&j2, &[1; 3], M2) };
+        (j1, j2) = (square_times(STEP1, 127, M1), square_times(STEP2, 127, M2));
+        for bit in 0..u64::BITS {
+            if stream >> bit & 1 == 1 {
+                g.jump(&j1, &j2);
+            }
+            (j1, j2) = (product(&j1, &j1, M1), product(&j2, &j2, M2));
+        }
+        g
+    }
+
+    fn jump(&mut self, j1: &Matrix, j2: &Matrix) {
+        self.s1 = apply(j1, &self.s1, M1);
+        self.s2 = apply(j2, &self.s2, M2);
+    }
+
+    /// The next number in [0, 1).
+    pub fn next(&mut self) -> f64 {
+        self.jump(&STEP1, &STEP2);
+        let (p1, p2) = (self.s1[2], self.s2[2]);
+        let difference = if p1 > p2 { p1 - p2 } else { p1 + M1 - p2 };
+        difference as f64 * (1.0 / (M1 + 1) as f64)
+    }
+}
+
+/// The streams in turn.
+pub(crate) struct Streams {
+    /// Start of the next stream.
+    next: Generator,
     jump1: Matrix,
     jump2: Matrix,
 }
 
 impl Streams {
-    /// The generators from stream `first` on, seed 1, run 1.
+    /// The generators from stream `first` on.
     pub fn from(first: u64) -> Self {
-        // Run 1 is the second substream.
-        let (sub1, sub2) = (square_times(STEP1, 76, M1), square_times(STEP2, 76, M2));
-        let mut s = Streams {
-            s1: apply(&sub1, &[1; 3], M1),
-            s2: apply(&sub2, &[1; 3], M2),
-            jump1: square_times(STEP1, 127, M1),
-            jump2: square_times(STEP2, 127, M2),
-        };
-        (0..first).for_each(|_| s.skip());
-        s
+        Streams { next: Generator::new(first), jump1: square_times(STEP1, 127, M1), jump2: square_times(STEP2, 127, M2) }
     }
 
     fn skip(&mut self) {
-        self.s1 = apply(&self.jump1, &self.s1, M1);
-        self.s2 = apply(&self.jump2, &self.s2, M2);
+        self.next.jump(&self.jump1, &self.jump2);
     }
 }
 
 impl CoinSource for Streams {
     fn toss(&mut self) -> f64 {
-        let (p1, p2) = (apply(&STEP1, &self.s1, M1)[2], apply(&STEP2, &self.s2, M2)[2]);
+        let u = self.next.clone().next();
         self.skip();
-        let difference = if p1 > p2 { p1 - p2 } else { p1 + M1 - p2 };
-        difference as f64 * (1.0 / (M1 + 1) as f64)
+        u
     }
 
     fn message_sent(&mut self) {
@@ -81,9 +106,17 @@ mod tests {
     /// MRG32k3a from the package's default seed 12345 gives 0.1270111 first (L'Ecuyer et al. 2002, test program).
     #[test]
     fn the_recurrence_is_mrg32k3a() {
-        let (p1, p2) = (apply(&STEP1, &[12_345; 3], M1)[2], apply(&STEP2, &[12_345; 3], M2)[2]);
-        let difference = if p1 > p2 { p1 - p2 } else { p1 + M1 - p2 };
-        assert!((difference as f64 / (M1 + 1) as f64 - 0.127_011_122_046_059).abs() < 1e-12);
+        let mut g = Generator { s1: [12_345; 3], s2: [12_345; 3] };
+        assert!((g.next() - 0.127_011_122_046_059).abs() < 1e-12);
+    }
+
+    /// Printed by that simulator: first numbers of a stream as it counts them, and of one in the upper half.
+    #[test]
+    fn streams_start_where_they_do_there() {
+        let mut g = Generator::new(26);
+        assert_eq!([g.next(), g.next()], [0.698_337_424_372_831_53, 0.611_480_610_721_736_98]);
+        let mut g = Generator::new((1 << 63) + 50);
+        assert_eq!([g.next(), g.next()], [0.460_392_457_377_545_36, 0.056_660_465_380_497_467]);
     }
 
     #[test]

@@ -10,9 +10,11 @@
 //! random numbers. Facts were read off its source and its runs; none of its code is used.
 
 mod coins;
+mod losses;
 mod model;
 mod output;
 mod rtt;
+mod turns;
 
 pub use model::{Replay, prepare};
 pub use output::{Pfc, fct_line, pfc_line};

@@ -7,14 +7,16 @@ use xoff_mech::rate_control::{RateControlKind, dcqcn};
 use xoff_node::{BufferPolicy, ControlDelay, DisciplineKind, PausedWith, SchedulerKind, SharedPool, Transport};
 use xoff_params::ParamError;
 use xoff_scenario::hpcc::{CcMode, HpccCase, HpccConfig};
-use xoff_sim::{EventOrder, Model, NicModel, Probes, Selection, World};
+use xoff_sim::{EventOrder, Faults, LinkFailure, Losses, Model, NicModel, Probes, Selection, TurnOrder, World};
 use xoff_topology::routing::Routing;
-use xoff_topology::{NodeKind, Topology};
+use xoff_topology::{Link, LinkId, NodeKind, Topology};
 use xoff_units::{Bytes, Rate, Span, Time, WireClock};
 use xoff_workload::{Flow, Flows};
 
 use crate::coins::Streams;
+use crate::losses::LinkErrors;
 use crate::rtt::PairTable;
+use crate::turns::Turns;
 use crate::{ACK, HEADER, PFC_FRAME};
 
 /// A replay ready to run.
@@ -34,16 +36,20 @@ pub struct Replay {
 /// Builds the replay of a case.
 pub fn prepare(case: &HpccCase) -> Result<Replay, ParamError> {
     let c = &case.config;
-    if c.link_down.is_some() {
-        return Err(ParamError::new("LINK_DOWN", "a link failure during the run is not supported", "use `LINK_DOWN 0 0 0`, or remove the link from the topology file"));
-    }
     let topology = case.topology.graph()?;
-    let pairs = PairTable::new(&topology, c.payload);
+    let mut pairs = PairTable::new(&topology, c.payload);
     let flows = flows(case);
     let mut model = model(c, &topology, &pairs);
+    model.faults = faults(case, &topology);
+    let with_own_errors = case.topology.links.iter().filter(|l| l.error_rate > 0.0).count() as u64;
+    model.coins = Some(Box::new(Streams::from(6 * topology.nodes.len() as u64 + 2 + 2 * with_own_errors)));
+    let failure = model.faults.failures.first().copied();
     let world = World::build(&topology, flows, &mut model)?;
     let until = Time::from_ns(c.stop_ns.saturating_sub(1));
     drop(model);
+    if let Some(f) = failure {
+        pairs.fail(&topology, f);
+    }
     Ok(Replay { world, payload: c.payload, until, topology, pairs })
 }
 
@@ -127,13 +133,29 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology, pairs: &'a PairTable) -> Model<'a>
         checks: false,
         probes: Probes { control: Selection::All, ..Probes::default() },
         express: Some(0),
-        coins: Some(Box::new(Streams::from(6 * t.nodes.len() as u64 + 2))),
+        coins: None,
+        faults: Faults::default(),
         window: c.has_win.then(|| -> Box<dyn Fn(u32, u32) -> Option<u64> + 'a> {
             Box::new(move |src, dst| {
                 let w = if c.global_t { bdp_max } else { pairs.bdp(src, dst) } as u32 as u64;
                 (w > 0).then_some(w)
             })
         }),
+    }
+}
+
+/// `LINK_DOWN` counts from second 2.
+fn faults(case: &HpccCase, t: &Topology) -> Faults {
+    let failure = case.config.link_down.and_then(|down| {
+        let joins = |l: &Link| (l.a, l.b) == (down.a, down.b) || (l.b, l.a) == (down.a, down.b);
+        let link = t.links.iter().rposition(joins)? as LinkId;
+        Some(LinkFailure { at: Time::from_ns(2_000_000_000) + Span::from_us(down.time_us), link })
+    });
+    Faults {
+        failures: failure.into_iter().collect(),
+        losses: LinkErrors::new(case).map(|l| -> Box<dyn Losses> { Box::new(l) }),
+        failed_port_keeps_memory: true,
+        turns: failure.map(|_| -> Box<dyn TurnOrder> { Box::<Turns>::default() }),
     }
 }
 

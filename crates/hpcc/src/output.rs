@@ -13,7 +13,7 @@ pub fn fct_line(f: &FlowRecord, pairs: &PairTable, payload: u32) -> Option<Strin
     // 32-bit bytes times a 64-bit constant: the sum wraps above 4 GiB as it does there.
     let frames = (w.size.wrapping_sub(1) / payload as u64).wrapping_add(1);
     let bytes = w.size.wrapping_add(frames.wrapping_mul(HEADER as u64)) as u32;
-    let standalone = pairs.rtt_ns(w.src, w.dst) + (bytes as u64 * 8_000_000_000) / pairs.rate(w.src, w.dst).max(1);
+    let standalone = pairs.rtt_ns(w.src, w.dst) + (bytes as u64 * 8_000_000_000) / pairs.rate_at(w.src, w.dst, end).max(1);
     Some(format!(
         "{:08x} {:08x} {} {} {} {} {} {}",
         hpcc_ip(w.src),

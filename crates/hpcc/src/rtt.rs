@@ -1,12 +1,16 @@
 //! Base round-trip times, bandwidths and windows as that simulator computes them (`scratch/third.cc:223-268, 907-930`).
 
+use xoff_sim::LinkFailure;
 use xoff_topology::{NodeKind, Topology};
+use xoff_units::Time;
 
 /// Per destination host and node: values along the first path that a breadth-first search from the destination
 /// finds.
 pub struct PairTable {
     /// By destination node; empty for switches.
     towards: Vec<Vec<Entry>>,
+    /// After a link failure only the bandwidths are computed anew.
+    after: Option<(Time, Vec<Vec<Entry>>)>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -20,10 +24,14 @@ struct Entry {
 impl PairTable {
     /// The table of a network for full payloads of `payload` bytes.
     pub fn new(t: &Topology, payload: u32) -> Self {
-        let towards = (0..t.nodes.len() as u32)
-            .map(|dst| if t.nodes[dst as usize].kind == NodeKind::Host { search(t, dst, payload) } else { Vec::new() })
-            .collect();
-        PairTable { towards }
+        PairTable { towards: towards(t, payload), after: None }
+    }
+
+    /// From the failure on, the bandwidths are those of the links that are left.
+    pub fn fail(&mut self, t: &Topology, failure: LinkFailure) {
+        let mut t = t.clone();
+        t.links[failure.link as usize].up = false;
+        self.after = Some((failure.at, towards(&t, 1)));
     }
 
     fn entry(&self, src: u32, dst: u32) -> Entry {
@@ -41,6 +49,13 @@ impl PairTable {
         self.entry(src, dst).rate
     }
 
+    /// Slowest link of the path at this time [bit/s]; a pair that a failure has cut apart keeps what it had.
+    pub fn rate_at(&self, src: u32, dst: u32, now: Time) -> u64 {
+        let after = self.after.as_ref().filter(|(at, _)| now >= *at);
+        let found = after.and_then(|(_, table)| table[dst as usize].get(src as usize)).filter(|e| e.reached);
+        found.map_or_else(|| self.rate(src, dst), |e| e.rate)
+    }
+
     /// Bandwidth-delay product [bytes], each division cut off.
     pub fn bdp(&self, src: u32, dst: u32) -> u64 {
         let e = self.entry(src, dst);
@@ -55,6 +70,11 @@ impl PairTable {
         let hosts = || self.towards.iter().enumerate().filter(|(_, t)| !t.is_empty()).map(|(i, _)| i as u32);
         hosts().flat_map(|s| hosts().map(move |d| (s, d))).map(|(s, d)| self.bdp(s, d)).max().unwrap_or(0)
     }
+}
+
+fn towards(t: &Topology, payload: u32) -> Vec<Vec<Entry>> {
+    let of = |dst| if t.nodes[dst as usize].kind == NodeKind::Host { search(t, dst, payload) } else { Vec::new() };
+    (0..t.nodes.len() as u32).map(of).collect()
 }
 
 fn search(t: &Topology, dst: u32, payload: u32) -> Vec<Entry> {
@@ -75,6 +95,9 @@ fn search(t: &Topology, dst: u32, payload: u32) -> Vec<Entry> {
                 continue;
             }
             let link = t.link_at(node, port as u16);
+            if !link.up {
+                continue;
+            }
             *next = Entry {
                 reached: true,
                 delay_ns: here.delay_ns + link.delay.as_ns(),

@@ -78,8 +78,8 @@ fn config_errors() {
     );
     config("HAS_WIN", "c.txt:3:1: HAS_WIN: a value is missing (expected KEY value)");
     config(
-        "ERROR_RATE_PER_LINK 0.01\n",
-        "c.txt:3:21: ERROR_RATE_PER_LINK: an error rate above 0 is not supported yet (supported: 0)",
+        "ERROR_RATE_PER_LINK 1.01\n",
+        "c.txt:3:21: ERROR_RATE_PER_LINK: 1.01 is out of range (expected 0 to 1)",
     );
     config(
         "RATE_AI 20\n",
@@ -184,7 +184,7 @@ fn topology_errors() {
         "1 2 100Gbps 1000 0",
         "t.txt:4:13: link 2: delay '1000' has no unit (expected a time with a unit, such as 1000ns or 0.001ms (s, ms, us, ns))",
     );
-    one("1 2 100Gbps 1us 0.1", "t.txt:4:17: link 2: an error rate above 0 is not supported yet (supported: 0)");
+    one("1 2 100Gbps 1us 1.1", "t.txt:4:17: link 2: error_rate: 1.1 is out of range (expected 0 to 1)");
     one("1 2 100Gbps 1us x", "t.txt:4:17: link 2: error_rate: 'x' is not a number (expected a number, such as 0.5)");
     one(
         "2 0 100Gbps 1us 0",
@@ -213,7 +213,6 @@ fn flow_errors() {
     flow("7 1 3 100 1 2", "f.txt:2:1: flow 1: src: there is no node 7 (nodes are 0 to 2)");
     flow("0 1 8 100 1 2", "f.txt:2:5: flow 1: pg: 8 is too large (expected at most 7)");
     flow("0 1 3 65536 1 2", "f.txt:2:7: flow 1: dport: 65536 is too large (expected at most 65535)");
-    flow("0 1 3 100 0 2", "f.txt:2:11: flow 1: a flow of 0 bytes (expected at least 1 byte)");
     flow("0 1 3 100 -5 2", "f.txt:2:11: flow 1: size_bytes: '-5' is not a whole number (expected 0, 1, 2, ...)");
     flow(
         "0 1 3 100 99999999999999999999 2",
@@ -255,6 +254,10 @@ fn flows_start_where_the_original_starts_them() {
         "f.txt:3:11: warning: flow 2: 5368709120 bytes (the original counts in 32 bits and would send fewer; here all are sent)"
     );
     assert_eq!(read_flows("0\n").unwrap().flows, []);
+    assert_eq!(
+        read_flows("1\n0 1 3 100 0 2\n").unwrap().warnings.to_string(),
+        "f.txt:2:11: warning: flow 1: a flow of 0 bytes (as in the original it sends nothing and never completes)"
+    );
 }
 
 #[test]

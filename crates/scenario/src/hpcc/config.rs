@@ -61,6 +61,8 @@ pub struct HpccConfig {
     pub flow_file: String,
     /// Trace file, as written.
     pub trace_file: Option<String>,
+    /// Share of frames lost on each link that has no `error_rate` of its own.
+    pub error_rate: f64,
     /// Name of the packet trace.
     pub trace_output_file: Option<String>,
     /// Name of the flow completion times.
@@ -140,6 +142,7 @@ impl Default for HpccConfig {
             topology_file: String::new(),
             flow_file: String::new(),
             trace_file: None,
+            error_rate: 0.0,
             trace_output_file: None,
             fct_output_file: "fct.txt".into(),
             pfc_output_file: "pfc.txt".into(),

@@ -119,7 +119,10 @@ fn flow_line(
     let dport = w.count(dport, &format!("{what}: dport"), u16::MAX.into());
     let bytes = w.count(size, &format!("{what}: size_bytes"), 1 << 60);
     match bytes {
-        Some(0) => w.refuse(&size.span, format!("{what}: a flow of 0 bytes"), "expected at least 1 byte"),
+        Some(0) => {
+            let p = Problem::new(format!("{what}: a flow of 0 bytes"), "as in the original it sends nothing and never completes");
+            warnings.push(p.at(w.place(&size.span)).warning());
+        }
         Some(bytes) if bytes > u32::MAX.into() => {
             let p = Problem::new(
                 format!("{what}: {bytes} bytes"),

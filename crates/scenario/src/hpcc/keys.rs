@@ -83,18 +83,7 @@ pub(super) const KEYS: &[Key] = &[
     used("FAST_RECOVERY_TIMES", |r, c| set(&mut c.fast_recovery_times, r.u32())),
     used("RATE_AI", |r, c| set(&mut c.rate_ai, r.rate())),
     used("RATE_HAI", |r, c| set(&mut c.rate_hai, r.rate())),
-    used("ERROR_RATE_PER_LINK", |r, _| {
-        let word = r.value()?;
-        if r.words.number(&word, r.key)? > 0.0 {
-            r.words.refuse(
-                &word.span,
-                format!("{}: an error rate above 0 is not supported yet", r.key),
-                "supported: 0",
-            );
-            return None;
-        }
-        Some(())
-    }),
+    used("ERROR_RATE_PER_LINK", |r, c| set(&mut c.error_rate, r.fraction())),
     used("CC_MODE", |r, c| set(&mut c.cc_mode, r.cc_mode())),
     used("RATE_DECREASE_INTERVAL", |r, c| {
         let us = r.microseconds(c);

@@ -32,6 +32,8 @@ pub struct HpccLink {
     pub rate: Rate,
     /// Propagation delay [whole ns].
     pub delay_ns: u64,
+    /// Share of the frames that are lost on it, each direction; 0: the configuration's `ERROR_RATE_PER_LINK`.
+    pub error_rate: f64,
     /// Where the rate stands.
     pub rate_place: Place,
 }
@@ -183,10 +185,18 @@ fn link_line(w: &mut Words<'_>, line: &Line<'_>, what: &str, is_switch: &[bool])
     }
     let delay_ns =
         ns3::time(delay.text).map_err(|(e, hint)| w.refuse(&delay.span, format!("{what}: delay {e}"), hint)).ok();
-    if w.number(error, &format!("{what}: error_rate")).is_some_and(|e| e > 0.0) {
-        w.refuse(&error.span, format!("{what}: an error rate above 0 is not supported yet"), "supported: 0");
+    let error_rate = w.number(error, &format!("{what}: error_rate"));
+    if let Some(e) = error_rate.filter(|&e| e > 1.0) {
+        w.refuse(&error.span, format!("{what}: error_rate: {e} is out of range"), "expected 0 to 1");
     }
-    Some(HpccLink { a: ends.0?, b: ends.1?, rate: Rate(bps?), delay_ns: delay_ns?, rate_place: w.place(&rate.span) })
+    Some(HpccLink {
+        a: ends.0?,
+        b: ends.1?,
+        rate: Rate(bps?),
+        delay_ns: delay_ns?,
+        error_rate: error_rate?,
+        rate_place: w.place(&rate.span),
+    })
 }
 
 /// A host there has one NIC with one port; the flows of a second one would go astray.
