@@ -155,6 +155,7 @@ fn faults(case: &HpccCase, t: &Topology) -> Faults {
         failures: failure.into_iter().collect(),
         losses: LinkErrors::new(case).map(|l| -> Box<dyn Losses> { Box::new(l) }),
         failed_port_keeps_memory: true,
+        turning_back_overlaps: true,
         turns: failure.map(|_| -> Box<dyn TurnOrder> { Box::<Turns>::default() }),
     }
 }

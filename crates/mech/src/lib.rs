@@ -29,7 +29,7 @@ pub struct LinkFacts {
     pub mtu: Bytes,
     /// Buffer B behind the link, for one ingress and one priority [bytes].
     pub buffer: Bytes,
-    /// Longest time the sender needs to act on a control frame, t_r [ps].
+    /// Longest time a control message spends inside the two nodes, t_r [ps].
     pub processing: Span,
 }
 

@@ -30,6 +30,13 @@ pub struct ControlDelay {
     pub processing: Delay,
 }
 
+impl ControlDelay {
+    /// The longest time a message spends inside nodes: what t_r of GFC Eq. (6) has to cover.
+    pub fn longest(&self) -> Span {
+        self.generation.constant + self.generation.jitter + self.processing.constant + self.processing.jitter
+    }
+}
+
 /// Messages on their way through one delay, always in order: a stage or credit message that overtakes another
 /// would leave the sender at a wrong state for ever.
 #[derive(Debug, Default)]

@@ -41,6 +41,9 @@ pub struct SwitchConfig {
     /// When a link fails, the frames that wait for it are gone but stay charged to their ingress for ever, as in the
     /// HPCC simulator. Off: their memory is freed.
     pub failed_port_keeps_memory: bool,
+    /// A frame that leaves through the port it came in by does not occupy the wire yet when its ingress speaks, so that
+    /// the two overlap on it, as in the HPCC simulator. Routes lead back only after a failure. Off: one after the other.
+    pub turning_back_overlaps: bool,
 }
 
 /// Frames of one ingress and class that wait for one egress.
@@ -69,6 +72,7 @@ pub struct Switch {
     control_delay: ControlDelay,
     express: Option<u8>,
     failed_port_keeps_memory: bool,
+    turning_back_overlaps: bool,
 }
 
 impl Switch {
@@ -89,6 +93,7 @@ impl Switch {
             control_delay: c.control_delay,
             express: c.express,
             failed_port_keeps_memory: c.failed_port_keeps_memory,
+            turning_back_overlaps: c.turning_back_overlaps,
         }
     }
 
@@ -259,11 +264,12 @@ impl Switch {
         // The port counts as busy before its ingress speaks: in a routing loop both are the same port.
         let fill = self.buffer.fill(in_port, class);
         let message = self.ports[in_port as usize].on_departure(now, class, &fill, len);
-        if let (Some(message), true) = (message, in_port != port) {
+        let speaks_after = in_port == port && !self.turning_back_overlaps;
+        if let (Some(message), false) = (message, speaks_after) {
             self.say(now, in_port, class, message, env);
         }
         self.ports[port as usize].start_frame(now, self.node, port, id, env);
-        if let (Some(message), true) = (message, in_port == port) {
+        if let (Some(message), true) = (message, speaks_after) {
             self.say(now, in_port, class, message, env);
         }
         self.note_queue(now, in_port, port, class, &fill, env);

@@ -395,7 +395,7 @@ fn read_flow_control(doc: &Document, topology: &Topology, buffer: Bytes, host: &
     let kind = section.kind()?;
     let entry = xoff_mech::flow_control::REGISTRY.iter().find(|e| e.name == kind).expect("a kind of the registry");
     let mtu = Bytes((host.payload_max + host.header) as u64);
-    let processing = delay.processing.constant + delay.processing.jitter;
+    let processing = delay.longest();
     let mut all: Vec<(LinkFacts, FlowControl)> = Vec::new();
     let mut again = Again::default();
     for link in &topology.links {

@@ -47,6 +47,8 @@ pub struct Faults {
     pub losses: Option<Box<dyn Losses>>,
     /// See [`xoff_node::SwitchConfig::failed_port_keeps_memory`].
     pub failed_port_keeps_memory: bool,
+    /// See [`xoff_node::SwitchConfig::turning_back_overlaps`].
+    pub turning_back_overlaps: bool,
     /// Turns after a failure.
     pub turns: Option<Box<dyn TurnOrder>>,
 }

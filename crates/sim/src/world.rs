@@ -77,7 +77,7 @@ impl World {
         let mtu = Bytes((m.nic.payload_max + m.nic.header) as u64);
         let facts = |node: u32, port: u16| {
             let l = topology.link_at(node, port);
-            LinkFacts { rate: l.rate, delay: l.delay, mtu, buffer: m.ingress_buffer, processing: m.control_delay.processing.constant + m.control_delay.processing.jitter }
+            LinkFacts { rate: l.rate, delay: l.delay, mtu, buffer: m.ingress_buffer, processing: m.control_delay.longest() }
         };
 
         let mut first_port = Vec::with_capacity(topology.nodes.len());
@@ -110,6 +110,7 @@ impl World {
                         message_len: m.message_len,
                         express: m.express.and_then(|p| classes.class(p)),
                         failed_port_keeps_memory: m.faults.failed_port_keeps_memory,
+                        turning_back_overlaps: m.faults.turning_back_overlaps,
                     },
                 ))),
                 NodeKind::Host => {
