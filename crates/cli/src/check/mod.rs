@@ -1,0 +1,120 @@
+//! `xoff check`: can these routes deadlock?
+
+mod flows;
+mod report;
+mod topology;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use xoff_analysis::cbd::{self, FailureStudy, Report, Rule, Traffic, Verdict};
+use xoff_scenario::{Problem, Problems};
+use xoff_topology::failures::{fail_links, is_fabric_link};
+use xoff_topology::{LinkId, Topology};
+
+use crate::answer::{Answer, Exit, refused};
+use crate::terminal::counted;
+use crate::{interrupt, terminal};
+
+/// Look for cyclic buffer dependencies: can these routes deadlock?
+///
+/// A cycle of buffers that wait for each other is necessary for a deadlock under any backpressure. Without one, none
+/// can form; with one, it takes the right flows at the right time.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Scenario or topology file (TOML, or HPCC's topology.txt), or a fabric such as fat-tree:k=4
+    topology: String,
+    /// Fail this link first; named by its ends, A1-C1
+    #[arg(long, value_name = "LINK", value_delimiter = ',')]
+    fail: Vec<String>,
+    /// Then fail every set of 1 to N links between switches, and tell which sets create a cycle
+    #[arg(long, value_name = "N")]
+    fail_any: Option<usize>,
+    /// Which paths count [all-paths: any of the equal-cost shortest ones]
+    #[arg(long, value_name = "NAME", default_value = "all-paths", value_parser = clap::builder::PossibleValuesParser::new(Rule::NAMES))]
+    routing: String,
+    /// Only these flows: lines `H0 H8`, or whole paths `H0 E1 A1 E2 H2`, or HPCC's flow.txt
+    #[arg(long, value_name = "FILE")]
+    flows: Option<PathBuf>,
+    /// Enters the hashes of the routing and the drawing of sets
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// With --fail-any: look at no more sets of each size, drawn at random if there are more
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    sets_max: u64,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  xoff check fat-tree:k=4
+  xoff check fat-tree:k=4 --fail A1-C1 --fail E2-A2
+  xoff check leaf-spine:leaves=64,spines=32,hosts=32 --fail-any 1
+  xoff check mix/topology.txt --flows mix/flow.txt --routing hashed --json
+
+Exit codes: 0 no cycle; 1 a cycle, at once or after some failure; 2 bad input.";
+
+/// Checks it.
+pub fn run(args: &Args) -> Result<Answer, Problems> {
+    interrupt::end_at_once();
+    let mut topology = topology::load(&args.topology)?;
+    fail(&mut topology, &args.fail)?;
+    let rule = Rule::named(&args.routing, args.seed).map_err(|e| refused(&e))?;
+    let given = args.flows.as_deref().map(|path| flows::load(path, &topology)).transpose()?;
+    let traffic = given.as_ref().map_or(Traffic::AllPairs, |g| Traffic::Flows { flows: &g.flows, paths: &g.paths });
+
+    let started = Instant::now();
+    let report = working("looking for a cycle", || cbd::check(&topology, &rule, traffic));
+    let study = study(args, &topology, &rule, traffic, &report, started.elapsed());
+    let found = report.verdict == Verdict::Cyclic || study.as_ref().is_some_and(|s| s.cyclic_total > 0);
+    let all = report::Checked::new(args, &topology, given.as_ref().map(|g| g.flows.len()), &report, study.as_ref());
+    Ok(Answer::new(report::text(&all), &all, if found { Exit::No } else { Exit::Done }))
+}
+
+/// Fails the named links; a wrong name is shown as it was given.
+fn fail(topology: &mut Topology, names: &[String]) -> Result<(), Problems> {
+    let mut problems = Problems::default();
+    for name in names {
+        if let Err(e) = fail_links(topology, &[name]) {
+            problems.push(Problem::new(e.what, e.hint).at(terminal::option("--fail", name)));
+        }
+    }
+    problems.or(())
+}
+
+/// The study of further failures, where it can tell something. One check `took` so long.
+fn study(args: &Args, topology: &Topology, rule: &Rule, traffic: Traffic<'_>, report: &Report, took: Duration) -> Option<FailureStudy> {
+    let n = args.fail_any?;
+    if report.verdict == Verdict::Cyclic {
+        terminal::note("--fail-any is skipped: there is a cycle already, before any further failure");
+        return None;
+    }
+    let links = (0..topology.links.len() as LinkId)
+        .filter(|&l| topology.links[l as usize].up && is_fabric_link(topology, l))
+        .count();
+    let message = match n {
+        1 => format!("failing each of {}", counted(links as u64, "link")),
+        _ => format!("failing every set of 1 to {n} of {}", counted(links as u64, "link")),
+    };
+    let message = format!("{message}, {}", time_left(links, n, args.sets_max, took));
+    Some(working(&message, || cbd::fail_any(topology, rule, traffic, n, args.sets_max, args.seed)))
+}
+
+/// A guess: every set takes about as long as the first check.
+fn time_left(links: usize, n: usize, sets_max: u64, one: Duration) -> String {
+    let choose = |k: usize| (0..k).fold(1.0, |c, i| c * (links - i) as f64 / (i + 1) as f64);
+    let sets: f64 = (1..=n.min(links)).map(|k| choose(k).min(sets_max as f64)).sum();
+    let seconds = (sets * one.as_secs_f64()).ceil();
+    format!("{sets:.0} checks, about {}", humantime::format_duration(Duration::from_secs_f64(seconds.min(1e9))))
+}
+
+/// Shows that something is going on while `work` takes its time.
+fn working<T>(message: &str, work: impl FnOnce() -> T) -> T {
+    let spinner = ProgressBar::new_spinner().with_message(message.to_owned());
+    spinner.set_style(ProgressStyle::with_template("{spinner} {msg} {elapsed:.dim}").unwrap_or(ProgressStyle::default_spinner()));
+    spinner.enable_steady_tick(Duration::from_millis(100));
+    let done = work();
+    spinner.finish_and_clear();
+    done
+}

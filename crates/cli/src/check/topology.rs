@@ -1,0 +1,107 @@
+//! The TOPOLOGY argument: a file, or a fabric in short form.
+//!
+//! ```text
+//!   fat-tree                     a builder with its defaults
+//!   leaf-spine:leaves=64,hosts=32,rate=100Gbps      keys may be shortened while they stay unique
+//! ```
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use xoff_params::{ParamError, ParamSpec, Values};
+use xoff_scenario::{Problem, Problems, Source};
+use xoff_topology::Topology;
+use xoff_topology::builders::{self, BUILDERS, Builder};
+
+/// Reads a file of this name, else builds what the short form describes.
+pub fn load(text: &str) -> Result<Topology, Problems> {
+    let path = Path::new(text);
+    let (name, keys) = text.split_once(':').unwrap_or((text, ""));
+    if path.is_file() {
+        return xoff_scenario::topology::load(path, &[]);
+    }
+    if let Some(builder) = builders::find(name) {
+        return build(builder, text, name.len() + 1, keys);
+    }
+    // What looks like a path was meant as one.
+    if path.exists() || text.contains(['/', '\\']) || (path.extension().is_some() && !text.contains(':')) {
+        return xoff_scenario::topology::load(path, &[]);
+    }
+    let known: Vec<&str> = BUILDERS.iter().map(|b| b.name).collect();
+    let near = nearest(name, &known).map(|n| format!("did you mean '{n}'? ")).unwrap_or_default();
+    let hint = format!("{near}fabrics: {}; with parameters as in fat-tree:k=4", known.join(", "));
+    Err(Problem::new(format!("'{name}' is neither a file nor a fabric"), hint).into())
+}
+
+fn build(builder: &Builder, text: &str, start: usize, keys: &str) -> Result<Topology, Problems> {
+    let source = Source::setting("command line", text);
+    let mut given = Short { specs: builder.params, given: Vec::new() };
+    let mut problems = Problems::default();
+    let mut at = start;
+    for item in keys.split(',') {
+        let span = at..at + item.len();
+        at = span.end + 1;
+        if !item.trim().is_empty() {
+            given.read(item, span, &source).unwrap_or_else(|p| problems.push(p));
+        }
+    }
+    problems.or(())?;
+    (builder.build)(&mut given).map_err(|e| {
+        let span = given.given.iter().find(|g| g.0 == e.key).map(|g| g.2.clone());
+        match span {
+            Some(span) => Problem::new(format!("{}: {}", e.key, e.what), e.hint).at(source.place(span)).into(),
+            None => crate::answer::refused(&e).into(),
+        }
+    })
+}
+
+/// The keys of a short form.
+struct Short {
+    specs: &'static [ParamSpec],
+    given: Vec<(&'static str, String, Range<usize>)>,
+}
+
+impl Short {
+    /// Reads `key=value`.
+    fn read(&mut self, item: &str, span: Range<usize>, source: &Arc<Source>) -> Result<(), Problem> {
+        let refuse = |what: String, hint: String| Err(Problem::new(what, hint).at(source.place(span.clone())));
+        let Some((key, value)) = item.split_once('=') else {
+            return refuse(format!("'{item}' has no value"), "expected key=value, such as k=4".into());
+        };
+        let key = key.trim().replace('-', "_");
+        let known: Vec<&'static str> = self.specs.iter().map(|s| s.key).collect();
+        let exact = known.iter().copied().find(|k| *k == key);
+        let short: Vec<&'static str> = known.iter().copied().filter(|k| !key.is_empty() && k.starts_with(&key)).collect();
+        let key = match (exact, short.as_slice()) {
+            (Some(k), _) => k,
+            (None, [k]) => *k,
+            (None, []) => {
+                let near = nearest(&key, &known).map(|n| format!("did you mean '{n}'? ")).unwrap_or_default();
+                return refuse(format!("unknown key '{key}'"), format!("{near}keys: {}", known.join(", ")));
+            }
+            (None, several) => {
+                return refuse(format!("'{key}' may mean several keys"), format!("expected one of {}", several.join(", ")));
+            }
+        };
+        if self.given.iter().any(|g| g.0 == key) {
+            return refuse(format!("'{key}' is given twice"), String::new());
+        }
+        self.given.push((key, value.trim().to_owned(), span));
+        Ok(())
+    }
+}
+
+impl Values for Short {
+    fn raw(&mut self, key: &str) -> Result<Option<String>, ParamError> {
+        let given = self.given.iter().find(|g| g.0 == key).map(|g| g.1.clone());
+        let default = || self.specs.iter().find(|s| s.key == key)?.default.map(str::to_owned);
+        Ok(given.or_else(default))
+    }
+}
+
+/// The known word nearest to `word`, if it may be a slip of the finger.
+fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+    let slips = |k: &&&str| strsim::damerau_levenshtein(&word.to_ascii_lowercase(), k);
+    known.iter().min_by_key(slips).filter(|k| slips(k) <= 2.max(k.len() / 3)).copied()
+}

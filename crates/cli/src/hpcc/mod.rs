@@ -1,0 +1,109 @@
+//! `xoff hpcc`: replay of an unmodified configuration of the HPCC simulator.
+
+mod files;
+mod progress;
+mod report;
+
+use std::path::PathBuf;
+use std::time::{Instant, SystemTime};
+
+use cpu_time::ProcessTime;
+use xoff_hpcc::{Replay, fct_line, prepare};
+use xoff_record::ResultHash;
+use xoff_scenario::hpcc::HpccCase;
+use xoff_scenario::Problems;
+use xoff_sim::{Ended, Outcome};
+
+use crate::answer::{Answer, Exit, refused, unwritten};
+use crate::{interrupt, terminal};
+use files::PfcRecorder;
+use progress::Progress;
+
+/// Events between two looks at the clock and at Ctrl-C: some 20 ms.
+const SLICE: u64 = 1 << 18;
+
+/// Replay an unmodified configuration of the HPCC simulator.
+///
+/// Reads the configuration with the topology and flow files it names, and writes the flow completion times and the
+/// PFC frames in the same format, equal to the nanosecond, with a manifest.json beside them. CC_MODE 0 and 1.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  xoff hpcc mix/config.txt --out run && head run/fct.txt")]
+pub struct Args {
+    /// Configuration file (config.txt)
+    config: PathBuf,
+    /// Folder for the results; made if it does not exist
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+}
+
+/// What happened, for the report.
+struct Run {
+    case: HpccCase,
+    outcome: Outcome,
+    hash: ResultHash,
+    started: SystemTime,
+    wall_seconds: f64,
+    cpu_seconds: f64,
+    pfc_lines: u64,
+    fct: PathBuf,
+    pfc: PathBuf,
+}
+
+/// Replays it.
+pub fn run(args: &Args) -> Result<Answer, Problems> {
+    let case = xoff_scenario::hpcc::load(&args.config)?;
+    tell(&case);
+    let (started, wall, cpu) = (SystemTime::now(), Instant::now(), ProcessTime::now());
+    let mut replay = prepare(&case).map_err(|e| refused(&e))?;
+    let (mut fct, pfc) = files::create(&args.out, &case, &args.config)?;
+
+    let switches = (0..replay.topology.nodes.len() as u32).map(|n| replay.is_switch(n)).collect();
+    replay.world.record_to(Box::new(PfcRecorder { file: pfc, switches }));
+    let ended = drive(&mut replay, &case);
+    let (outcome, recorder) = replay.world.finish(ended);
+    let recorder = recorder.expect("the world was given a recorder").into_any();
+    let pfc = recorder.downcast::<PfcRecorder>().expect("the world returns the recorder it was given").file;
+    for &f in &outcome.completions {
+        fct_line(&outcome.flows[f as usize], &replay.pairs, replay.payload).iter().for_each(|l| fct.line(l));
+    }
+
+    let close = || {
+        Ok(Run {
+            hash: ResultHash::of([("fct", &fct.hasher), ("pfc", &pfc.hasher)]),
+            pfc_lines: pfc.hasher.rows(),
+            pfc: pfc.finish()?,
+            fct: fct.finish()?,
+            outcome,
+            started,
+            wall_seconds: wall.elapsed().as_secs_f64(),
+            cpu_seconds: cpu.elapsed().as_secs_f64(),
+            case,
+        })
+    };
+    let run: Run = close().map_err(|e| unwritten(&e))?;
+    let manifest = report::manifest(&run, &args.config);
+    let path = manifest.write(&args.out).map_err(|e| unwritten(&e))?;
+    let exit = if manifest.interrupted { Exit::Interrupted } else { Exit::Done };
+    Ok(Answer::new(report::text(&run, &manifest, &path), &report::json(&run, &manifest, &path), exit))
+}
+
+/// Runs to the end, or until the user or the disk has had enough.
+fn drive(replay: &mut Replay, case: &HpccCase) -> Ended {
+    interrupt::ask_first();
+    let progress = Progress::new(case, replay.until);
+    loop {
+        if let Some(ended) = replay.world.run(replay.until, SLICE) {
+            return ended;
+        }
+        if interrupt::asked() {
+            return Ended::Interrupted;
+        }
+        progress.update(&replay.world);
+    }
+}
+
+/// Warnings, and the keys that have no effect, by reason.
+fn tell(case: &HpccCase) {
+    terminal::problems(&case.warnings);
+    report::ignored(case).iter().for_each(|line| terminal::note(line));
+}

@@ -1,0 +1,214 @@
+//! What a replay came to, as table, JSON and manifest.
+
+use std::path::Path;
+
+use serde::Serialize;
+use xoff_record::{Manifest, Parameter};
+use xoff_scenario::hpcc::{CcMode, HpccCase};
+use xoff_sim::{Ended, PortTotals};
+use xoff_units::Rate;
+
+use super::Run;
+use crate::terminal::{self, counted, grouped};
+
+/// The JSON answer.
+#[derive(Serialize)]
+struct Json<'a> {
+    result_hash: &'a str,
+    frame_hops: u64,
+    data_frame_hops: u64,
+    events: u64,
+    cpu_seconds: f64,
+    wall_seconds: f64,
+    simulated_seconds: f64,
+    dropped_frames: u64,
+    lost_frames: u64,
+    flows_completed: u64,
+    flows_total: u64,
+    deadlock: &'a Option<Vec<String>>,
+    pfc_frames: u64,
+    ended_because: &'a str,
+    interrupted: bool,
+    fct_file: String,
+    pfc_file: String,
+    manifest: String,
+}
+
+pub fn json<'a>(run: &Run, m: &'a Manifest, path: &Path) -> impl Serialize + use<'a> {
+    Json {
+        result_hash: &m.result_hash,
+        frame_hops: m.frame_hops,
+        data_frame_hops: m.data_frame_hops,
+        events: m.events,
+        cpu_seconds: m.cpu_seconds,
+        wall_seconds: m.wall_seconds,
+        simulated_seconds: m.simulated_seconds,
+        dropped_frames: m.dropped_frames,
+        lost_frames: run.outcome.lost_frames,
+        flows_completed: m.flows_completed,
+        flows_total: m.flows_total,
+        deadlock: &m.deadlock,
+        pfc_frames: run.pfc_lines,
+        ended_because: &m.ended_because,
+        interrupted: m.interrupted,
+        fct_file: run.fct.display().to_string(),
+        pfc_file: run.pfc.display().to_string(),
+        manifest: path.display().to_string(),
+    }
+}
+
+/// The answer for people.
+pub fn text(run: &Run, m: &Manifest, path: &Path) -> String {
+    let headline = format!(
+        "{} of {} completed, {} dropped",
+        grouped(m.flows_completed),
+        counted(m.flows_total, "flow"),
+        counted(m.dropped_frames, "frame")
+    );
+    let headline = match (m.interrupted, m.flows_completed == m.flows_total && m.dropped_frames == 0) {
+        (true, _) => terminal::bad(&format!("Interrupted: {headline}")),
+        (false, true) => terminal::good(&headline),
+        (false, false) => terminal::bad(&headline),
+    };
+    let mut t = terminal::pairs();
+    let mut row = |name: &str, value: String| {
+        t.add_row([name, &value]);
+    };
+    row("Result hash", m.result_hash.clone());
+    row("Simulated", format!("{:.9} seconds ({})", m.simulated_seconds, m.ended_because));
+    row("Frame hops", format!("{}, of these data {}", grouped(m.frame_hops), grouped(m.data_frame_hops)));
+    if run.outcome.lost_frames > 0 {
+        row("Lost frames", format!("{} on failed or faulty links", grouped(run.outcome.lost_frames)));
+    }
+    row("PFC frames", grouped(run.pfc_lines));
+    row("Events", format!("{} ({:.1} million per CPU second)", grouped(m.events), m.events as f64 / m.cpu_seconds.max(1e-9) / 1e6));
+    row("Time taken", format!("{:.3} seconds, on the CPU {:.3} seconds", m.wall_seconds, m.cpu_seconds));
+    row("Flows", run.fct.display().to_string());
+    row("Pauses", run.pfc.display().to_string());
+    row("Manifest", path.display().to_string());
+    m.never_triggered.iter().for_each(|s| row("Note", s.clone()));
+    format!("{headline}\n\n{}", terminal::draw(&t))
+}
+
+/// The manifest.
+pub fn manifest(run: &Run, config: &Path) -> Manifest {
+    let (o, c) = (&run.outcome, &run.case.config);
+    let sum = |of: fn(&PortTotals) -> u64| o.ports.iter().flatten().map(of).sum::<u64>();
+    let marked = sum(|p| p.marked);
+    let mut m = Manifest {
+        xoff_version: env!("CARGO_PKG_VERSION").into(),
+        scenario: std::fs::read_to_string(config).unwrap_or_default(),
+        scenario_folder: config.parent().map(|p| p.display().to_string()).unwrap_or_default(),
+        parameters: parameters(&run.case),
+        seed: 1,
+        threads: 1,
+        result_hash: run.hash.to_string(),
+        started: humantime::format_rfc3339_seconds(run.started).to_string(),
+        wall_seconds: run.wall_seconds,
+        cpu_seconds: run.cpu_seconds,
+        simulated_seconds: o.now.as_secs_f64(),
+        events: o.events,
+        frame_hops: o.frame_hops,
+        data_frame_hops: o.data_frame_hops,
+        dropped_frames: o.dropped_frames,
+        flows_completed: o.completions.len() as u64,
+        flows_total: run.case.flows.len() as u64,
+        deadlock: None,
+        ended_because: reason(o.ended).into(),
+        warnings: run.case.warnings.iter().map(|p| p.line()).chain(ignored(&run.case)).collect(),
+        interrupted: o.ended == Ended::Interrupted,
+        ..Manifest::default()
+    };
+    let late = run.case.flows.len() - o.flows.len();
+    if late > 0 && !m.interrupted {
+        m.never_triggered.push(format!("{} would start after the stop time", counted(late as u64, "flow")));
+    }
+    let mut told = |happened: bool, yes: String, no: &str| match happened {
+        true => m.took_effect.push(yes),
+        false => m.never_triggered.push(no.into()),
+    };
+    told(run.pfc_lines > 0, format!("PFC: {} received", counted(run.pfc_lines, "frame")), "PFC: no frame was paused");
+    if c.link_down.is_some() || o.lost_frames > 0 {
+        told(o.lost_frames > 0, format!("Links: {} lost", counted(o.lost_frames, "frame")), "LINK_DOWN: no frame was lost on the link");
+    }
+    if c.ecn {
+        told(marked > 0, format!("ECN: {} marked", counted(marked, "frame")), "ECN: no frame was marked");
+    }
+    m
+}
+
+/// Why a run ended, in words.
+fn reason(ended: Ended) -> &'static str {
+    match ended {
+        Ended::TimeUp => "the stop time was reached",
+        Ended::Quiet => "nothing was left to happen",
+        Ended::FlowsDone => "all flows were complete",
+        Ended::Deadlock => "a deadlock was found",
+        Ended::Interrupted => "the user stopped it",
+        Ended::RecorderFailed => "its records could not be written",
+    }
+}
+
+/// The keys that have no effect, one sentence for each reason; what the user misses comes first.
+pub fn ignored(case: &HpccCase) -> Vec<String> {
+    let mut reasons: Vec<(bool, &str, Vec<&str>)> = Vec::new();
+    for i in &case.config.ignored {
+        match reasons.iter_mut().find(|r| (r.0, r.1) == (i.missed, i.why)) {
+            Some(r) => r.2.push(i.key),
+            None => reasons.push((i.missed, i.why, vec![i.key])),
+        }
+    }
+    reasons.sort_by_key(|r| !r.0);
+    let told = |missed| if missed { "not delivered" } else { "no effect" };
+    reasons.iter().map(|(missed, why, keys)| format!("{}: {}: {why}", told(*missed), keys.join(", "))).collect()
+}
+
+/// The values that a replay uses, with their origin: a key is in the file or the original's default holds.
+fn parameters(case: &HpccCase) -> Vec<Parameter> {
+    let c = &case.config;
+    let text = c.topology_place.as_ref().map_or("", |p| p.source.text());
+    let given: std::collections::HashSet<&str> = text.split_whitespace().collect();
+    let flag = |on: bool| (on as u8).to_string();
+    let map = |entries: Vec<(Rate, String)>| entries.iter().map(|(r, v)| format!("{} at {r}", v)).collect::<Vec<_>>().join(", ");
+    let thousands = |m: &[(Rate, u32)]| map(m.iter().map(|&(r, k)| (r, format!("{k} KB"))).collect());
+    let mode = match c.cc_mode {
+        CcMode::None => "0 (none)",
+        CcMode::Dcqcn => "1 (DCQCN)",
+    };
+    let values = [
+        ("TOPOLOGY_FILE", c.topology_file.clone()),
+        ("FLOW_FILE", c.flow_file.clone()),
+        ("SIMULATOR_STOP_TIME", format!("{} ns", c.stop_ns)),
+        ("CC_MODE", mode.into()),
+        ("ENABLE_QCN", flag(c.ecn)),
+        ("PACKET_PAYLOAD_SIZE", format!("{} bytes", c.payload)),
+        ("L2_CHUNK_SIZE", format!("{} bytes", c.l2_chunk)),
+        ("L2_ACK_INTERVAL", format!("{} bytes", c.l2_ack_interval)),
+        ("L2_BACK_TO_ZERO", flag(c.l2_back_to_zero)),
+        ("ALPHA_RESUME_INTERVAL", format!("{} us", c.alpha_resume_interval_us)),
+        ("RATE_DECREASE_INTERVAL", format!("{} us", c.rate_decrease_interval_us)),
+        ("RP_TIMER", format!("{} us", c.rp_timer_us)),
+        ("EWMA_GAIN", c.ewma_gain.to_string()),
+        ("FAST_RECOVERY_TIMES", c.fast_recovery_times.to_string()),
+        ("CLAMP_TARGET_RATE", flag(c.clamp_target_rate)),
+        ("RATE_AI", c.rate_ai.to_string()),
+        ("RATE_HAI", c.rate_hai.to_string()),
+        ("MIN_RATE", c.min_rate.to_string()),
+        ("HAS_WIN", flag(c.has_win)),
+        ("GLOBAL_T", flag(c.global_t)),
+        ("VAR_WIN", flag(c.var_win)),
+        ("RATE_BOUND", flag(c.rate_bound)),
+        ("ACK_HIGH_PRIO", flag(c.ack_high_prio)),
+        ("KMAX_MAP", thousands(&c.kmax)),
+        ("KMIN_MAP", thousands(&c.kmin)),
+        ("PMAX_MAP", map(c.pmax.iter().map(|&(r, p)| (r, p.to_string())).collect())),
+        ("ERROR_RATE_PER_LINK", c.error_rate.to_string()),
+        ("LINK_DOWN", c.link_down.map_or("0 0 0".into(), |l| format!("{} us after second 2, nodes {} and {}", l.time_us, l.a, l.b))),
+        ("BUFFER_SIZE", format!("{} MiB", c.buffer_mib)),
+    ];
+    let parameter = |(key, value): (&str, String)| {
+        let (origin, source) = if given.contains(key) { ("configuration file", "") } else { ("default", "HPCC simulator, scratch/third.cc:45-95") };
+        Parameter { path: key.into(), value, origin: origin.into(), source: source.into() }
+    };
+    values.into_iter().map(parameter).collect()
+}

@@ -1,0 +1,90 @@
+//! `xoff check`: verdicts, exit codes, refusals.
+
+mod support;
+
+use support::{folder, path, xoff};
+
+#[test]
+fn exit_codes_tell_the_verdict() {
+    let free = xoff(&["check", "fat-tree:k=4"]);
+    assert_eq!(free.code, 0, "{}", free.err);
+    assert!(free.out.starts_with("No cycle: under these routes no deadlock can form."), "{}", free.out);
+    let ring = xoff(&["check", "ring:switches=5"]);
+    assert_eq!(ring.code, 1);
+    assert!(ring.out.contains("A cycle of 5 buffers"), "{}", ring.out);
+}
+
+#[test]
+fn the_witness_names_links_flows_and_paths() {
+    let answer = xoff(&["check", "ring:switches=5", "--json"]).json();
+    assert_eq!((&answer["verdict"], &answer["hosts"]), (&"cyclic".into(), &5.into()));
+    let (links, closed) = (answer["cycle"]["links"].as_array().unwrap(), answer["cycle"]["closed_by"].as_array().unwrap());
+    assert_eq!((links.len(), closed.len()), (5, 5));
+    assert_eq!((&closed[0]["from"], &closed[0]["to"]), (&links[0], &links[1]));
+    assert!(closed[0]["path"].as_array().unwrap().len() >= 4);
+    assert!(answer["failures"].is_null());
+}
+
+#[test]
+fn failures_are_named_and_studied() {
+    let one = xoff(&["check", "fat-tree:k=4", "--fail", "C1-A1", "--json"]).json();
+    assert_eq!(one["failed_links"], serde_json::json!(["A1-C1"]));
+    let all = xoff(&["check", "leaf-spine:leaves=3,spines=2,hosts=1", "--fail-any", "1", "--json"]);
+    let study = all.json()["failures"].clone();
+    assert_eq!((&study["links"], &study["sets_checked"]), (&6.into(), &6.into()));
+    assert_eq!(all.code, (study["cyclic_total"] != 0) as i32);
+    let ring = xoff(&["check", "ring:switches=4", "--fail-any", "1"]);
+    ring.complains(&["--fail-any is skipped"]);
+}
+
+#[test]
+fn files_of_every_kind_are_read() {
+    let dir = folder("check-files");
+    std::fs::write(dir.join("t.txt"), "4 2 3\n0 1\n0 2 100Gbps 1us 0\n1 3 100Gbps 1us 0\n0 1 100Gbps 1us 0\n").unwrap();
+    std::fs::write(dir.join("t.toml"), "node = [{name = \"H0\", kind = \"host\"}, {name = \"H1\", kind = \"host\"}, {name = \"S\", kind = \"switch\"}]\nlink = [{a = \"H0\", b = \"S\"}, {a = \"H1\", b = \"S\"}]\n").unwrap();
+    std::fs::write(dir.join("s.toml"), "[topology]\nkind = \"star\"\n").unwrap();
+    for name in ["t.txt", "t.toml", "s.toml"] {
+        let said = xoff(&["check", &path(&dir, name)]);
+        assert_eq!(said.code, 0, "{name}: {}", said.err);
+    }
+}
+
+#[test]
+fn given_flows_decide() {
+    let dir = folder("check-flows");
+    let flows = |text: &str| {
+        std::fs::write(dir.join("flows.txt"), text).unwrap();
+        xoff(&["check", "ring:switches=3", "--flows", &path(&dir, "flows.txt")])
+    };
+    assert_eq!(flows("H1 H2\n").code, 0);
+    let around = flows("# clockwise, two hops each\nH1 S1 S2 S3 H3\nH2 -> S2 -> S3 -> S1 -> H1\nH3 S3 S1 S2 H2 # last\n");
+    assert_eq!(around.code, 1, "{}", around.out);
+    assert!(around.out.contains("3 flows") && around.out.contains("A cycle of 3 buffers"), "{}", around.out);
+    let bad = flows("H1 H2\n  H1 H1\nH1 H9\nS1 H1\nH1 S1 S1 H2\n\nH1\n");
+    assert_eq!(bad.code, 2);
+    bad.complains(&["flows.txt:2:3", "a flow to itself", "flows.txt:3:1", "no node 'H9'", "'S1' is a switch", "flows.txt:7:1"]);
+    assert_eq!(flows("# nothing\n").code, 2);
+    assert_eq!(flows("1\n0 1 3 100 1000 2\n").code, 0);
+}
+
+#[test]
+fn bad_input_is_refused_with_a_hint() {
+    for (args, texts) in [
+        (&["fat-tre:k=4"][..], &["'fat-tre' is neither a file nor a fabric", "did you mean 'fat-tree'?"][..]),
+        (&["fat-tree:k=5"], &["k: 5 is odd", "even k"]),
+        (&["fat-tree:q=5"], &["unknown key 'q'", "keys: k, rate"]),
+        (&["fat-tree:k"], &["'k' has no value", "k=4"]),
+        (&["fat-tree:k=4,k=8"], &["'k' is given twice"]),
+        (&["leaf-spine:uplink=1Gbps"], &["may mean several keys", "uplink_rate, uplink_delay"]),
+        (&["fat-tree:rate=10"], &["'10' has no unit", "10Gbps"]),
+        (&["absent.toml"], &["cannot read 'absent.toml'"]),
+        (&["fat-tree", "--fail", "A1-C9"], &["there is no node 'C9'", "--fail A1-C9"]),
+        (&["fat-tree", "--fail", "A1-C3"], &["are not linked", "linked to E1, E2, C1, C2"]),
+        (&["fat-tree", "--routing", "magic"], &["magic", "all-paths"]),
+        (&["fat-tree", "--flows", "absent.txt"], &["cannot read 'absent.txt'"]),
+    ] {
+        let said = xoff(&[&["check"], args].concat());
+        assert_eq!((said.code, said.out.as_str()), (2, ""), "{args:?}");
+        said.complains(texts);
+    }
+}

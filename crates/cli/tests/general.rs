@@ -1,0 +1,84 @@
+//! What holds for every subcommand.
+
+mod support;
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use support::{command, xoff};
+
+#[test]
+fn help_and_version() {
+    assert_eq!(xoff(&["--version"]).out, format!("xoff {}\n", env!("CARGO_PKG_VERSION")));
+    let help = xoff(&["--help"]);
+    assert_eq!(help.code, 0);
+    assert!(help.out.contains("Examples:") && help.out.contains("Exit codes:"), "{}", help.out);
+    for sub in ["hpcc", "check", "plan"] {
+        assert!(xoff(&[sub, "--help"]).out.contains("Example"), "{sub}");
+    }
+    assert_eq!(xoff(&[]).code, 2);
+    let unknown = xoff(&["chek"]);
+    assert_eq!(unknown.code, 2);
+    unknown.complains(&["check"]);
+}
+
+#[test]
+fn the_schema_is_json() {
+    let schema = xoff(&["schema"]).json();
+    assert!(schema["properties"]["topology"].is_object());
+}
+
+#[test]
+fn a_plan_has_formulas_and_sources() {
+    let args = ["plan", "--flow-control", "pfc", "--rate", "100Gbps", "--length", "100m", "--mtu", "1500"];
+    let said = xoff(&args);
+    assert_eq!(said.code, 0, "{}", said.err);
+    for text in ["Formula", "Source", "Headroom", "tau"] {
+        assert!(said.out.to_lowercase().contains(&text.to_lowercase()), "'{text}' is not in:\n{}", said.out);
+    }
+    let plan = xoff(&[&args[..], &["--json"]].concat()).json();
+    assert_eq!(plan["flow_control"], "pfc");
+    let mtu = plan["rows"].as_array().unwrap().iter().find(|r| r["symbol"] == "MTU").unwrap();
+    assert_eq!(mtu["value_exact"], 1500);
+    for name in ["cbfc", "gfc-conceptual", "gfc-buffer", "gfc-time"] {
+        let plan = xoff(&["plan", "--flow-control", name, "--json"]);
+        assert_eq!(plan.code, 0, "{name}: {}", plan.err);
+    }
+}
+
+#[test]
+fn an_impossible_plan_is_refused_at_its_option() {
+    for (args, texts) in [
+        (&["--rate", "100"][..], &["--rate 100", "no unit", "10Gbps"][..]),
+        (&["--rate", "0bps"], &["--rate 0bps", "out of range"]),
+        (&["--buffer", "1KB"], &["--buffer 1KB"]),
+        (&["--buffer", "300KB", "--xoff", "100KB", "--xon", "200KB"], &["--x"]),
+        (&["--flow-control", "pcf"], &["pcf", "pfc"]),
+        (&["--speed", "1Gbps"], &["--speed"]),
+    ] {
+        let said = xoff(&[&["plan"], args].concat());
+        assert_eq!((said.code, said.out.as_str()), (2, ""), "{args:?}");
+        said.complains(texts);
+    }
+}
+
+#[test]
+fn a_reader_that_stops_early_is_no_error() {
+    for args in [&["schema"][..], &["plan", "--flow-control", "gfc-buffer"], &["check", "ring:switches=2000", "--json"]] {
+        let mut child = command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::with_capacity(16, child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let o = child.wait_with_output().unwrap();
+        let err = String::from_utf8_lossy(&o.stderr);
+        assert!(matches!(o.status.code(), Some(0 | 1)) && err.is_empty(), "{args:?}: {:?} {err}", o.status);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_answer_that_cannot_be_written_is_an_error() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let o = command(["schema"]).stdout(full).stderr(Stdio::piped()).output().unwrap();
+    assert_eq!(o.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&o.stderr).contains("cannot write to standard output"));
+}

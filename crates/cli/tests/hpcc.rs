@@ -1,0 +1,130 @@
+//! `xoff hpcc`: results, refusals, interruption.
+
+mod support;
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use support::{case, command, files, folder, path, xoff};
+
+const TWO_TO_ONE: &str = "1 3 3 100 1000000 2\n2 3 3 100 1000000 2\n";
+
+#[test]
+fn reference_cases_come_out_byte_for_byte() {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hpcc/tests/cases");
+    for name in files(&cases) {
+        let (dir, out) = (cases.join(&name), folder(&format!("hpcc-{name}")));
+        let said = xoff(&["hpcc", &path(&dir, "config.txt"), "--out", &out.display().to_string(), "--json"]);
+        assert_eq!(said.code, 0, "{name}: {}", said.err);
+        for (got, want) in [("fct.txt", "expected-fct.txt"), ("pfc.txt", "expected-pfc.txt")] {
+            assert_eq!(std::fs::read(out.join(got)).unwrap(), std::fs::read(dir.join(want)).unwrap(), "{name} {got}");
+        }
+        assert_eq!(files(&out), ["fct.txt", "manifest.json", "pfc.txt"]);
+    }
+}
+
+#[test]
+fn the_answer_has_every_key_and_repeats_itself() {
+    let dir = folder("hpcc-answer");
+    let config = case(&dir, 3, TWO_TO_ONE, "FCT_OUTPUT_FILE mix/flows.txt\n");
+    let run = |out: &str| xoff(&["hpcc", &config, "--out", &path(&dir, out), "--json"]).json();
+    let (one, two) = (run("one"), run("two"));
+    for key in [
+        "frame_hops", "data_frame_hops", "events", "cpu_seconds", "wall_seconds", "simulated_seconds", "dropped_frames", "flows_completed", "flows_total",
+    ] {
+        assert!(one[key].is_number(), "{key}: {one:#}");
+    }
+    assert_eq!(one["result_hash"].as_str().unwrap().len(), 32);
+    assert_eq!((&one["result_hash"], &one["events"]), (&two["result_hash"], &two["events"]));
+    assert_eq!((one["flows_completed"].as_u64(), one["flows_total"].as_u64()), (Some(2), Some(2)));
+    assert!(one["deadlock"].is_null() && one.as_object().unwrap().contains_key("deadlock"));
+    assert_eq!(files(&dir.join("one")), ["flows.txt", "manifest.json", "pfc.txt"]);
+    let manifest: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(dir.join("one/manifest.json")).unwrap()).unwrap();
+    assert_eq!(manifest["result_hash"], one["result_hash"]);
+    assert_eq!(manifest["interrupted"], false);
+}
+
+#[test]
+fn ignored_keys_and_warnings_are_named() {
+    let dir = folder("hpcc-ignored");
+    let config = case(&dir, 3, TWO_TO_ONE, "U_TARGET 0.95\nQLEN_MON_FILE qlen.txt\nCC_MODE 0\n");
+    let said = xoff(&["hpcc", &config, "--out", &path(&dir, "out")]);
+    assert_eq!(said.code, 0);
+    said.complains(&["not delivered: QLEN_MON_FILE: ", "U_TARGET", "CC_MODE: given twice", "config.txt:10:1"]);
+    assert!(said.out.contains("2 of 2 flows completed, 0 frames dropped"), "{}", said.out);
+}
+
+#[test]
+fn bad_input_names_file_line_and_column() {
+    let dir = folder("hpcc-bad");
+    let out = path(&dir, "out");
+    let refused = |config: &str, texts: &[&str]| {
+        let said = xoff(&["hpcc", config, "--out", &out, "--json"]);
+        assert_eq!((said.code, said.out.as_str()), (2, ""));
+        said.complains(texts);
+    };
+    refused(&case(&dir, 3, TWO_TO_ONE, "CC_MOD 1\n"), &["unknown key 'CC_MOD'", "did you mean 'CC_MODE'?", "config.txt:8:1"]);
+    refused(&case(&dir, 3, TWO_TO_ONE, "CC_MODE 3\n"), &["CC_MODE", "config.txt:8:9"]);
+    refused(&case(&dir, 3, "1 1 3 100 1000 2\n", ""), &["a flow to itself", "flow.txt:2:3"]);
+    refused(&case(&dir, 3, "1 9 3 100 1000 2\n", ""), &["there is no node 9", "flow.txt:2:3"]);
+    refused(&case(&dir, 3, TWO_TO_ONE, "LINK_DOWN 10 1 2\n"), &["LINK_DOWN", "no link between 1 and 2", "config.txt:8:1"]);
+    refused(&case(&dir, 3, TWO_TO_ONE, "FCT_OUTPUT_FILE pfc.txt\n"), &["are both 'pfc.txt'"]);
+    refused(&case(&dir, 3, TWO_TO_ONE, "FCT_OUTPUT_FILE mix/topology.txt\n"), &["FCT_OUTPUT_FILE: the name 'topology.txt' is taken"]);
+    refused(&path(&dir, "absent.txt"), &["cannot read", "absent.txt"]);
+    assert!(!Path::new(&out).exists());
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_refused() {
+    let dir = folder("hpcc-unwritable");
+    let config = case(&dir, 3, TWO_TO_ONE, "");
+    let said = xoff(&["hpcc", &config, "--out", &path(&dir, "flow.txt/out")]);
+    assert_eq!((said.code, said.out.as_str()), (2, ""));
+    said.complains(&["cannot create", "flow.txt/out"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_stops_the_run_and_leaves_no_half_file() {
+    let dir = folder("hpcc-full");
+    // Enough pauses to fill the writer's buffer.
+    let config = case(&dir, 9, &"1 9 3 100 40000000 2\n2 9 3 100 40000000 2\n3 9 3 100 40000000 2\n".repeat(2), "");
+    let out = dir.join("out");
+    std::fs::create_dir(&out).unwrap();
+    std::os::unix::fs::symlink("/dev/full", out.join("pfc.txt.partial")).unwrap();
+    let said = xoff(&["hpcc", &config, "--out", &out.display().to_string()]);
+    assert_eq!((said.code, said.out.as_str()), (2, ""));
+    said.complains(&["cannot write", "pfc.txt", "No space left"]);
+    assert!(files(&out).is_empty(), "{:?}", files(&out));
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_closes_the_files_and_exits_with_130() {
+    let dir = folder("hpcc-interrupt");
+    // 5 GiB each: minutes of work.
+    let long: String = (1..=8).map(|h| format!("{h} 9 3 100 5368709120 2\n")).collect();
+    let config = case(&dir, 10, &format!("10 9 3 100 1000 2\n{long}"), "");
+    let out = dir.join("out");
+    let child = command(["hpcc", &config, "--out", &out.display().to_string(), "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let started = Instant::now();
+    while !out.join("pfc.txt.partial").exists() {
+        assert!(started.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(std::process::Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap().success());
+    let o = child.wait_with_output().unwrap();
+    assert_eq!(o.status.code(), Some(130), "{}", String::from_utf8_lossy(&o.stderr));
+    let answer: serde_json::Value = serde_json::from_slice(&o.stdout).unwrap();
+    assert_eq!((&answer["interrupted"], &answer["flows_total"]), (&true.into(), &9.into()));
+    assert_eq!(files(&out), ["fct.txt", "manifest.json", "pfc.txt"]);
+    let pfc = std::fs::read_to_string(out.join("pfc.txt")).unwrap();
+    assert!(pfc.ends_with('\n') && pfc.lines().all(|l| l.split(' ').count() == 5));
+    assert_eq!(std::fs::read_to_string(out.join("fct.txt")).unwrap().lines().count() as u64, answer["flows_completed"].as_u64().unwrap());
+}

@@ -1,0 +1,73 @@
+//! Runs the command as a user does.
+#![allow(dead_code)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What a command came to.
+pub struct Said {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Said {
+    /// The answer as JSON.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {}\n{}", self.out, self.err))
+    }
+    /// Fails unless stderr holds every one of these texts.
+    pub fn complains(&self, texts: &[&str]) -> &Said {
+        for text in texts {
+            assert!(self.err.contains(text), "'{text}' is not in:\n{}", self.err);
+        }
+        assert!(!self.err.contains("panicked"), "{}", self.err);
+        self
+    }
+}
+
+pub fn command<S: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
+    let mut c = Command::new(env!("CARGO_BIN_EXE_xoff"));
+    c.args(args).env_remove("COLUMNS").stdin(Stdio::null());
+    c
+}
+
+pub fn xoff(args: &[&str]) -> Said {
+    let o = command(args).output().unwrap();
+    let text = |b: Vec<u8>| String::from_utf8(b).unwrap();
+    Said { code: o.status.code().unwrap_or(-1), out: text(o.stdout), err: text(o.stderr) }
+}
+
+/// An empty folder of this test's own.
+pub fn folder(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+/// A case in HPCC's format: hosts on one switch (node 0) with links of 100 Gb/s, and these flows.
+pub fn case(dir: &Path, hosts: usize, flows: &str, more: &str) -> String {
+    let links: String = (1..=hosts).map(|h| format!("0 {h} 100Gbps 1000ns 0\n")).collect();
+    let count = flows.lines().count();
+    let config = format!("TOPOLOGY_FILE topology.txt\nFLOW_FILE flow.txt\nCC_MODE 0\nENABLE_QCN 0\nHAS_WIN 0\nENABLE_TRACE 0\nSIMULATOR_STOP_TIME 30\n{more}");
+    for (name, text) in [
+        ("topology.txt", format!("{} 1 {hosts}\n0\n{links}", hosts + 1)),
+        ("flow.txt", format!("{count}\n{flows}")),
+        ("config.txt", config),
+    ] {
+        std::fs::write(dir.join(name), text).unwrap();
+    }
+    path(dir, "config.txt")
+}
+
+pub fn path(dir: &Path, name: &str) -> String {
+    dir.join(name).display().to_string()
+}
+
+/// Names of the files in a folder.
+pub fn files(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
