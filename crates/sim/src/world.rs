@@ -246,11 +246,11 @@ impl World {
     pub fn run(&mut self, until: Time, events: u64) -> Option<Ended> {
         let stop = self.core.events + events;
         while self.core.events < stop {
-            if self.core.queue.len() <= self.own_events {
-                return Some(Ended::Quiet);
-            }
             if self.stop_when_done && self.flows.loops.is_empty() && self.core.completions.len() == self.flows.flows.len() {
                 return Some(Ended::FlowsDone);
+            }
+            if self.core.queue.len() <= self.own_events {
+                return Some(Ended::Quiet);
             }
             match self.core.queue.peek_time() {
                 None => return Some(Ended::Quiet),

@@ -1,0 +1,94 @@
+//! Golden summaries: every mechanism has a scenario under `scenarios/mechanisms/` and a summary that must not change
+//! unnoticed, and the ring under every flow control and discipline is one table. After a reasoned change:
+//! `XOFF_ACCEPT=1 cargo test --release -p xoff-run --test goldens`, and read the difference before it is committed.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use xoff_record::Sink;
+use xoff_run::{Finished, Scenario};
+use xoff_scenario::document::Override;
+use xoff_units::{Bytes, Rate, Span};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
+}
+
+fn load(file: &str, settings: &[String]) -> Scenario {
+    let settings: Vec<Override> = settings.iter().map(|s| Override::set(s).unwrap()).collect();
+    Scenario::load(&root().join(file), &settings).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn compare(name: &str, got: &str) {
+    let path = root().join(name);
+    if std::env::var_os("XOFF_ACCEPT").is_some() {
+        std::fs::write(&path, got).unwrap();
+    }
+    let want = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(want, got, "{name} differs; if the change is right, run with XOFF_ACCEPT=1 and review the difference");
+}
+
+fn summary(f: &Finished) -> String {
+    let mut t = String::new();
+    writeln!(t, "result hash: {}", f.manifest.result_hash).unwrap();
+    writeln!(t, "ended: {}", f.summary.ended).unwrap();
+    f.summary.took_effect.iter().for_each(|s| writeln!(t, "took effect: {s}").unwrap());
+    f.summary.never_triggered.iter().for_each(|s| writeln!(t, "never triggered: {s}").unwrap());
+    for flow in &f.outcome.flows {
+        writeln!(t, "flow {} to {}: {} in {}", flow.flow.src, flow.flow.dst, Bytes(flow.delivered), flow.fct().unwrap_or(Span::ZERO)).unwrap();
+    }
+    t
+}
+
+#[test]
+fn every_mechanism_has_its_golden() {
+    let names = xoff_mech::flow_control::REGISTRY
+        .iter()
+        .map(|e| e.name)
+        .chain(xoff_mech::detection::REGISTRY.iter().map(|e| e.name))
+        .chain(xoff_mech::rate_control::REGISTRY.iter().map(|e| e.name))
+        .filter(|n| *n != "none");
+    for name in names {
+        let s = load(&format!("mechanisms/{name}.toml"), &[]);
+        assert!([s.flow_control, s.detection, s.rate_control].contains(&name), "mechanisms/{name}.toml does not use {name}");
+        let f = s.run(Sink::Nothing).unwrap();
+        assert_eq!((f.outcome.dropped_frames, f.outcome.violations_total), (0, 0), "{name}");
+        compare(&format!("mechanisms/{name}.golden.txt"), &summary(&f));
+    }
+}
+
+/// Who deadlocks in the ring of GFC Fig. 1, under every discipline.
+#[test]
+fn the_ring_matrix() {
+    let mut t = String::from("flow control    discipline   deadlock closed  flow 0      flow 1      flow 2      peak ingress  messages  lost\n");
+    for fc in ["pfc", "cbfc", "gfc-conceptual", "gfc-buffer", "gfc-time"] {
+        for discipline in ["fifo", "round-robin", "drr", "input-fifo"] {
+            let mut settings = vec![format!("flow_control={fc}"), format!("switch.discipline={discipline}"), "run.duration=60ms".into(), "probes.interval=0us".into()];
+            settings.extend(["queues", "rates"].map(|p| format!("probes.{p}=[]")));
+            if fc.starts_with("gfc") {
+                settings.push("switch.buffer=1003KB".into());
+                settings.push("flow_control.bm=1MB".into());
+            }
+            let f = load("tutorial/ring.toml", &settings).run(Sink::Nothing).unwrap();
+            let o = &f.outcome;
+            assert_eq!(o.violations, [], "{fc} {discipline}");
+            let closed = o.deadlocks.first().map_or("-".to_owned(), |d| d.closed.to_string());
+            let rate = |i: usize| Rate::of(Bytes(o.flows[i].delivered), Span(o.now.0)).to_string();
+            let peak = o.ports.iter().flatten().map(|p| p.ingress_bytes_max).max().unwrap_or(0);
+            let messages: u64 = o.ports.iter().flatten().map(|p| p.messages_received).sum();
+            writeln!(t, "{fc:<15} {discipline:<12} {closed:<16} {:<11} {:<11} {:<11} {:<13} {messages:<9} {}", rate(0), rate(1), rate(2), Bytes(peak).to_string(), o.dropped_frames).unwrap();
+        }
+    }
+    compare("mechanisms/ring-matrix.golden.txt", &t);
+}
+
+/// A flow of 5 GiB is legal (32-bit sizes end at 4 GiB): it starts, moves and is counted in full.
+#[test]
+fn a_flow_of_five_gib() {
+    let text = "[run]\nduration = \"5s\"\nwatch = \"0us\"\n[topology]\nkind = \"star\"\nhosts = 2\nrate = \"400Gbps\"\ndelay = \"1us\"\n\
+                [host]\nmtu = \"64KiB\"\n[switch]\nbuffer = \"10MB\"\n[[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"5GiB\"\n";
+    let s = Scenario::from_text("big.toml", text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
+    let f = s.run(Sink::Nothing).unwrap();
+    assert_eq!(f.outcome.flows[0].delivered, 5 << 30);
+    assert!(f.outcome.flows[0].received.is_some());
+}
