@@ -1,0 +1,226 @@
+//! Where everything stands: the figure's title, its grid of panels, and what the panels share.
+//!
+//! ```text
+//!   +-- title ------------------------------------------+
+//!   |  panel title            |  panel title            |
+//!   |  legend                 |  legend                 |   one header height per row: plots stand level
+//!   |  +-- plot ------------+ |  +-- plot ------------+ |   one left margin per column: plots stand in line
+//!   |  |                    | |  |                    | |
+//!   |  +--------------------+ |  +--------------------+ |
+//!   |     ticks, x label      |     ticks, x label      |
+//!   +-- note -------------------------------------------+
+//! ```
+
+use super::axes::{self, Rulers};
+use super::legend::{self, Entry};
+use super::palette::{Colours, INK, MUTED};
+use super::scale::Extent;
+use super::text::{self, FONTS, Px};
+use super::{Axis, Figure, Mark, Panel};
+use super::{bars, heatmap, panel, series};
+use maud::{Markup, html};
+
+/// Width of every figure [px]; it scales with the page.
+const WIDTH: f64 = 720.0;
+const PAD: f64 = 14.0;
+const GUTTER: f64 = 18.0;
+const TITLE: f64 = 15.0;
+const PANEL_TITLE: f64 = 12.5;
+const NOTE: f64 = 10.0;
+
+/// A rectangle in pixels.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rect {
+    pub x: f64,
+    pub y: f64,
+    pub w: f64,
+    pub h: f64,
+}
+
+impl Rect {
+    pub(super) fn right(self) -> f64 {
+        self.x + self.w
+    }
+
+    pub(super) fn bottom(self) -> f64 {
+        self.y + self.h
+    }
+}
+
+/// Space around a plot [px].
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Margins {
+    pub left: f64,
+    pub right: f64,
+    pub bottom: f64,
+}
+
+/// A panel measured but not yet placed.
+struct Measured<'a> {
+    panel: &'a Panel,
+    rulers: Rulers,
+    entries: Vec<Entry>,
+    /// The panel below has the same x axis; one label for both is enough.
+    quiet_x: bool,
+    margins: Margins,
+    height: f64,
+}
+
+/// The whole drawing.
+pub(super) fn draw(figure: &Figure) -> Markup {
+    let mut colours = colours(figure);
+    let columns = figure.columns.clamp(1, figure.panels.len().max(1));
+    let cell = (WIDTH - 2.0 * PAD - GUTTER * (columns - 1) as f64) / columns as f64;
+    let extents = shared_extents(figure);
+    let mut measured: Vec<Measured> = Vec::new();
+    for (i, panel) in figure.panels.iter().enumerate() {
+        let below = figure.panels.get(i + columns);
+        let quiet_x = below.is_some_and(|below| !categorical(panel) && !categorical(below) && same(&panel.x, &below.x));
+        let entries = legend::entries(panel, &mut colours);
+        let rulers = Rulers::new(panel, extents[i], cell);
+        let (margins, height) = measure(panel, &rulers, quiet_x, cell);
+        measured.push(Measured { panel, rulers, entries, quiet_x, margins, height });
+    }
+    level_columns(&mut measured, columns);
+
+    let budget = series::budget(figure);
+    let title = text::wrap(&figure.title, TITLE * 1.06, WIDTH - 2.0 * PAD);
+    let mut y = PAD + title.len() as f64 * (TITLE + 4.0);
+    let mut body = Vec::new();
+    for (r, row) in measured.chunks(columns).enumerate() {
+        y += if r > 0 { 16.0 } else { 4.0 };
+        let header = row.iter().map(|m| header_height(m, cell)).fold(0.0, f64::max);
+        for (c, m) in row.iter().enumerate() {
+            let left = PAD + c as f64 * (cell + GUTTER);
+            let plot = Rect { x: left + m.margins.left, y: y + header, w: plot_width(m, cell), h: m.height };
+            let text_left = if categorical(m.panel) && heatmap::of(m.panel).is_some() { left } else { plot.x };
+            body.push(html! {
+                (heading(m, text_left, y, cell - (text_left - left)))
+                @if let Some(heat) = heatmap::of(m.panel) {
+                    (heatmap::draw(heat, plot))
+                } @else {
+                    (panel::draw(m.panel, &m.rulers, plot, m.quiet_x, &mut colours, budget))
+                }
+            });
+        }
+        y += header + row.iter().map(|m| m.height + m.margins.bottom).fold(0.0, f64::max);
+    }
+    let note = figure.note.as_deref().map(|note| text::wrap(note, NOTE, WIDTH - 2.0 * PAD)).unwrap_or_default();
+    let note_top = y + 8.0;
+    let height = (if note.is_empty() { y } else { note_top + note.len() as f64 * (NOTE + 3.0) }) + PAD;
+    html! {
+        svg xmlns="http://www.w3.org/2000/svg" width=(Px(WIDTH)) height=(Px(height)) viewBox={ "0 0 " (Px(WIDTH)) " " (Px(height)) }
+            role="img" aria-label=(figure.title) font-family=(FONTS) fill=(INK) {
+            @if !figure.caption.is_empty() { desc { (figure.caption) } }
+            rect width="100%" height="100%" rx="6" fill="#ffffff" {}
+            @for (i, line) in title.iter().enumerate() {
+                text x=(Px(PAD)) y=(Px(PAD + TITLE + i as f64 * (TITLE + 4.0) - 2.0)) font-size=(TITLE) font-weight="600" { (line) }
+            }
+            @for panel in &body { (panel) }
+            @for (i, line) in note.iter().enumerate() {
+                text x=(Px(PAD)) y=(Px(note_top + NOTE + i as f64 * (NOTE + 3.0))) font-size=(NOTE) fill=(MUTED) { (line) }
+            }
+        }
+    }
+}
+
+/// Panel title and legend.
+fn heading(m: &Measured, left: f64, top: f64, room: f64) -> Markup {
+    let titled = !m.panel.title.is_empty();
+    html! {
+        @if titled {
+            text x=(Px(left)) y=(Px(top + PANEL_TITLE)) font-size=(PANEL_TITLE) font-weight="600" {
+                (text::fit(&m.panel.title, PANEL_TITLE * 1.06, room))
+            }
+        }
+        (legend::draw(&m.entries, left, top + if titled { PANEL_TITLE + 6.0 } else { 0.0 }, room))
+    }
+}
+
+fn header_height(m: &Measured, cell: f64) -> f64 {
+    let title = if m.panel.title.is_empty() { 0.0 } else { PANEL_TITLE + 6.0 };
+    let room = if heatmap::of(m.panel).is_some() { cell } else { cell - m.margins.left };
+    title + legend::height(&m.entries, room) + 8.0
+}
+
+fn plot_width(m: &Measured, cell: f64) -> f64 {
+    (cell - m.margins.left - m.margins.right).max(40.0)
+}
+
+/// Margins and plot height of a panel that has `cell` px of width.
+fn measure(panel: &Panel, rulers: &Rulers, quiet_x: bool, cell: f64) -> (Margins, f64) {
+    if let Some(heat) = heatmap::of(panel) {
+        return heatmap::measure(heat, cell);
+    }
+    let height = panel.height.map_or(170.0, |height| f64::from(height.max(20)));
+    let mut margins = axes::margins(panel, rulers, height, quiet_x);
+    if let Some((labels, _)) = bars::of(panel) {
+        margins.bottom = bars::labels_height(labels, cell - margins.left - margins.right) + axes::label_height(&panel.x);
+    }
+    (margins, height)
+}
+
+/// Plots that stand one above the other begin and end at the same x.
+fn level_columns(measured: &mut [Measured], columns: usize) {
+    for column in 0..columns {
+        let members = || (column..).step_by(columns);
+        let widest = |side: fn(&Margins) -> f64, all: &[Measured]| {
+            let plots = members().take_while(|i| *i < all.len()).filter(|i| heatmap::of(all[*i].panel).is_none());
+            plots.map(|i| side(&all[i].margins)).fold(0.0, f64::max)
+        };
+        let (left, right) = (widest(|m| m.left, measured), widest(|m| m.right, measured));
+        for i in members().take_while(|i| *i < measured.len()).collect::<Vec<_>>() {
+            if heatmap::of(measured[i].panel).is_none() {
+                measured[i].margins.left = left;
+                measured[i].margins.right = right;
+            }
+        }
+    }
+}
+
+/// Colours asked for come first, so that automatic ones avoid them.
+fn colours(figure: &Figure) -> Colours {
+    let mut colours = Colours::default();
+    for mark in figure.panels.iter().flat_map(|panel| &panel.marks) {
+        match mark {
+            Mark::Line { name, colour: Some(colour), .. }
+            | Mark::Points { name, colour: Some(colour), .. }
+            | Mark::Cdf { name, colour: Some(colour), .. } => colours.reserve(name, *colour),
+            Mark::Bars { groups, .. } => {
+                groups.iter().filter_map(|g| g.colour.map(|c| (g, c))).for_each(|(g, c)| colours.reserve(&g.name, c));
+            }
+            _ => {}
+        }
+    }
+    colours
+}
+
+fn categorical(panel: &Panel) -> bool {
+    bars::of(panel).is_some() || heatmap::of(panel).is_some()
+}
+
+/// Axes that mean the same thing.
+fn same(a: &Axis, b: &Axis) -> bool {
+    !a.label.is_empty() && a.label == b.label && a.unit == b.unit && a.log == b.log && a.range == b.range
+}
+
+/// Extents [x, y, second y] per panel, joined over axes that mean the same.
+fn shared_extents(figure: &Figure) -> Vec<[Extent; 3]> {
+    let own: Vec<[Extent; 3]> = figure.panels.iter().map(panel::extents).collect();
+    let axes = |panel: &Panel| [Some(panel.x.clone()), Some(panel.y.clone()), panel.second_y.clone()];
+    let all: Vec<(Option<Axis>, Extent, bool)> = figure
+        .panels
+        .iter()
+        .zip(&own)
+        .flat_map(|(panel, extents)| {
+            let category = categorical(panel);
+            axes(panel).into_iter().zip(*extents).enumerate().map(move |(i, (axis, e))| (axis, e, i == 0 && category))
+        })
+        .collect();
+    let joined = all.iter().map(|(axis, extent, category)| {
+        let Some(axis) = axis.as_ref().filter(|_| !category) else { return *extent };
+        let alike = all.iter().filter(|(other, _, category)| !category && other.as_ref().is_some_and(|other| same(axis, other)));
+        alike.fold(*extent, |sum, (_, extent, _)| sum.join(*extent))
+    });
+    joined.collect::<Vec<_>>().chunks(3).map(|c| [c[0], c[1], c[2]]).collect()
+}

@@ -1,0 +1,279 @@
+//! What can be drawn in a panel.
+
+use super::Colour;
+use crate::Tone;
+
+/// A bar's value with its interval, base units.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bar {
+    /// Height of the bar; NaN shows "n/a".
+    pub value: f64,
+    /// Ends of the error bar, absolute values (not distances), e.g. a Wilson interval.
+    pub interval: Option<(f64, f64)>,
+}
+
+impl Bar {
+    /// A bar without an interval.
+    pub fn new(value: f64) -> Self {
+        Bar { value, interval: None }
+    }
+
+    /// A bar with an error bar from `low` to `high`.
+    pub fn with_interval(value: f64, low: f64, high: f64) -> Self {
+        Bar { value, interval: Some((low, high)) }
+    }
+}
+
+/// One colour of bars: a value for every category.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BarGroup {
+    /// Name in the legend.
+    pub name: String,
+    /// One bar per category.
+    pub bars: Vec<Bar>,
+    /// Colour; none means automatic.
+    pub colour: Option<Colour>,
+}
+
+impl BarGroup {
+    /// A group of bars.
+    pub fn new(name: impl Into<String>, bars: impl IntoIterator<Item = Bar>) -> Self {
+        BarGroup { name: name.into(), bars: bars.into_iter().collect(), colour: None }
+    }
+
+    /// Fixes the colour.
+    #[must_use]
+    pub fn colour(mut self, colour: Colour) -> Self {
+        self.colour = Some(colour);
+        self
+    }
+}
+
+/// One cell of a heatmap.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct HeatCell {
+    /// What the cell says.
+    pub text: String,
+    /// A second, smaller line.
+    pub detail: String,
+    /// Fill by meaning, when `level` is none.
+    pub tone: Tone,
+    /// Fill by magnitude, 0 .. 1.
+    pub level: Option<f64>,
+}
+
+impl HeatCell {
+    /// A cell coloured by meaning.
+    pub fn new(tone: Tone, text: impl Into<String>) -> Self {
+        HeatCell { text: text.into(), tone, ..HeatCell::default() }
+    }
+
+    /// A cell coloured by magnitude, 0 .. 1.
+    pub fn with_level(level: f64, text: impl Into<String>) -> Self {
+        HeatCell { text: text.into(), level: Some(level), ..HeatCell::default() }
+    }
+
+    /// Adds the smaller line.
+    #[must_use]
+    pub fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = detail.into();
+        self
+    }
+}
+
+/// Something drawn in a panel. Points with a coordinate that is not finite (or not positive on a logarithmic axis) are
+/// gaps. Every name and label goes to the legend; an empty one stays out of it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Mark {
+    /// A line through points, in their order.
+    Line {
+        /// Name in the legend.
+        name: String,
+        /// Points in base units, x not decreasing for a series in time.
+        points: Vec<(f64, f64)>,
+        /// Dashed instead of solid.
+        dashed: bool,
+        /// A value holds until the next point, as a queue length or a rate does.
+        step: bool,
+        /// On the right axis.
+        second: bool,
+        /// Colour; none means automatic.
+        colour: Option<Colour>,
+    },
+    /// Separate points.
+    Points {
+        /// Name in the legend.
+        name: String,
+        /// Points in base units.
+        points: Vec<(f64, f64)>,
+        /// On the right axis.
+        second: bool,
+        /// Colour; none means automatic.
+        colour: Option<Colour>,
+    },
+    /// Bars side by side in each category.
+    Bars {
+        /// Categories along x.
+        labels: Vec<String>,
+        /// One group per colour.
+        groups: Vec<BarGroup>,
+    },
+    /// A level, e.g. the paper's value or a threshold.
+    HLine {
+        /// Position, base unit.
+        y: f64,
+        /// Legend text.
+        label: String,
+        /// Colour; none means dark grey.
+        colour: Option<Colour>,
+    },
+    /// A moment, e.g. when a deadlock closed.
+    VLine {
+        /// Position, base unit.
+        x: f64,
+        /// Legend text.
+        label: String,
+        /// Colour; none means dark grey.
+        colour: Option<Colour>,
+    },
+    /// An expected band of values.
+    HBand {
+        /// Lower end, base unit.
+        low: f64,
+        /// Upper end, base unit.
+        high: f64,
+        /// Legend text.
+        label: String,
+    },
+    /// A stretch of the x axis.
+    VBand {
+        /// Lower end, base unit.
+        low: f64,
+        /// Upper end, base unit.
+        high: f64,
+        /// Legend text.
+        label: String,
+    },
+    /// The empirical distribution of samples, as a share of 0 .. 1.
+    Cdf {
+        /// Name in the legend.
+        name: String,
+        /// Samples in the x axis' base unit, in any order.
+        samples: Vec<f64>,
+        /// Dashed instead of solid.
+        dashed: bool,
+        /// Colour; none means automatic.
+        colour: Option<Colour>,
+    },
+    /// A matrix of cells with text. It fills its panel; other marks there are not drawn.
+    Heatmap {
+        /// Row names, top to bottom.
+        rows: Vec<String>,
+        /// Column names.
+        columns: Vec<String>,
+        /// Cells, row by row.
+        cells: Vec<Vec<HeatCell>>,
+        /// What the tones mean.
+        legend: Vec<(Tone, String)>,
+    },
+}
+
+impl Mark {
+    /// A solid line.
+    pub fn line(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        let points = points.into_iter().collect();
+        Mark::Line { name: name.into(), points, dashed: false, step: false, second: false, colour: None }
+    }
+
+    /// A line whose values hold until the next point.
+    pub fn steps(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        let points = points.into_iter().collect();
+        Mark::Line { name: name.into(), points, dashed: false, step: true, second: false, colour: None }
+    }
+
+    /// Separate points.
+    pub fn points(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        Mark::Points { name: name.into(), points: points.into_iter().collect(), second: false, colour: None }
+    }
+
+    /// Bars side by side in each category.
+    pub fn bars<L: Into<String>>(labels: impl IntoIterator<Item = L>, groups: impl IntoIterator<Item = BarGroup>) -> Self {
+        Mark::Bars { labels: labels.into_iter().map(Into::into).collect(), groups: groups.into_iter().collect() }
+    }
+
+    /// A level.
+    pub fn hline(y: f64, label: impl Into<String>) -> Self {
+        Mark::HLine { y, label: label.into(), colour: None }
+    }
+
+    /// A moment.
+    pub fn vline(x: f64, label: impl Into<String>) -> Self {
+        Mark::VLine { x, label: label.into(), colour: None }
+    }
+
+    /// An expected band of values.
+    pub fn hband(low: f64, high: f64, label: impl Into<String>) -> Self {
+        Mark::HBand { low, high, label: label.into() }
+    }
+
+    /// A stretch of the x axis.
+    pub fn vband(low: f64, high: f64, label: impl Into<String>) -> Self {
+        Mark::VBand { low, high, label: label.into() }
+    }
+
+    /// The empirical distribution of samples.
+    pub fn cdf(name: impl Into<String>, samples: impl IntoIterator<Item = f64>) -> Self {
+        Mark::Cdf { name: name.into(), samples: samples.into_iter().collect(), dashed: false, colour: None }
+    }
+
+    /// A matrix of cells.
+    pub fn heatmap<N: Into<String>>(
+        rows: impl IntoIterator<Item = N>,
+        columns: impl IntoIterator<Item = N>,
+        cells: Vec<Vec<HeatCell>>,
+    ) -> Self {
+        let (rows, columns) = (rows.into_iter().map(Into::into).collect(), columns.into_iter().map(Into::into).collect());
+        Mark::Heatmap { rows, columns, cells, legend: Vec::new() }
+    }
+
+    /// Fixes the colour, where the mark has one.
+    #[must_use]
+    pub fn colour(mut self, wanted: Colour) -> Self {
+        match &mut self {
+            Mark::Line { colour, .. }
+            | Mark::Points { colour, .. }
+            | Mark::HLine { colour, .. }
+            | Mark::VLine { colour, .. }
+            | Mark::Cdf { colour, .. } => *colour = Some(wanted),
+            _ => {}
+        }
+        self
+    }
+
+    /// Dashes the line, where the mark is one.
+    #[must_use]
+    pub fn dashed(mut self) -> Self {
+        if let Mark::Line { dashed, .. } | Mark::Cdf { dashed, .. } = &mut self {
+            *dashed = true;
+        }
+        self
+    }
+
+    /// Draws a line or points against the right axis.
+    #[must_use]
+    pub fn on_second_axis(mut self) -> Self {
+        if let Mark::Line { second, .. } | Mark::Points { second, .. } = &mut self {
+            *second = true;
+        }
+        self
+    }
+
+    /// Says what a heatmap's tones mean.
+    #[must_use]
+    pub fn legend<L: Into<String>>(mut self, entries: impl IntoIterator<Item = (Tone, L)>) -> Self {
+        if let Mark::Heatmap { legend, .. } = &mut self {
+            *legend = entries.into_iter().map(|(tone, label)| (tone, label.into())).collect();
+        }
+        self
+    }
+}

@@ -1,0 +1,170 @@
+//! A figure as plain data, and its drawing.
+//!
+//! ```text
+//!   Figure -> colours by name, ranges shared by axes of the same name   (layout)
+//!          -> per panel: title, legend above the data, axes, marks      (panel, marks, bars, heatmap)
+//!          -> SVG text, at most about 200 KB: long series keep the first, least, greatest and last value per pixel column
+//! ```
+//!
+//! Panels of one figure that have the same axis label and unit share their range: two schemes side by side are
+//! compared by eye, and unequal scales would lie.
+
+mod axes;
+mod bars;
+mod decimate;
+mod heatmap;
+mod layout;
+mod legend;
+mod mark;
+mod palette;
+mod panel;
+mod scale;
+mod series;
+mod text;
+mod unit;
+
+pub use mark::{Bar, BarGroup, HeatCell, Mark};
+pub use palette::Colour;
+pub use unit::{Unit, grouped};
+
+use crate::ReportError;
+use std::path::Path;
+
+/// One axis. Values are given in the base unit; the drawing chooses the prefix and writes it out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// What is shown, without the unit: "Queue length".
+    pub label: String,
+    /// Base unit of the values.
+    pub unit: Unit,
+    /// Range to show, base unit; none means: from the data.
+    pub range: Option<(f64, f64)>,
+    /// Logarithmic. Values <= 0 are gaps.
+    pub log: bool,
+}
+
+impl Axis {
+    /// A linear axis over the range of the data.
+    pub fn new(label: impl Into<String>, unit: Unit) -> Self {
+        Axis { label: label.into(), unit, range: None, log: false }
+    }
+
+    /// Shows exactly this range, in base units.
+    #[must_use]
+    pub fn range(mut self, low: f64, high: f64) -> Self {
+        self.range = Some((low, high));
+        self
+    }
+
+    /// Makes the axis logarithmic.
+    #[must_use]
+    pub fn log(mut self) -> Self {
+        self.log = true;
+        self
+    }
+}
+
+/// One coordinate system with its marks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Panel {
+    /// Heading of the panel; may be empty.
+    pub title: String,
+    /// Horizontal axis. With bars, x counts the categories from 0.
+    pub x: Axis,
+    /// Left axis.
+    pub y: Axis,
+    /// Right axis, for marks made with [`Mark::on_second_axis`].
+    pub second_y: Option<Axis>,
+    /// What is drawn, first to last.
+    pub marks: Vec<Mark>,
+    /// Height of the plotting area [px of a figure 720 px wide]; none means a sensible one for the kind of marks.
+    pub height: Option<u32>,
+}
+
+impl Panel {
+    /// A panel without marks.
+    pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Self {
+        Panel { title: title.into(), x, y, second_y: None, marks: Vec::new(), height: None }
+    }
+
+    /// Adds a right axis.
+    #[must_use]
+    pub fn second_y(mut self, axis: Axis) -> Self {
+        self.second_y = Some(axis);
+        self
+    }
+
+    /// Adds a mark.
+    #[must_use]
+    pub fn mark(mut self, mark: Mark) -> Self {
+        self.marks.push(mark);
+        self
+    }
+
+    /// Sets the height of the plotting area.
+    #[must_use]
+    pub fn height(mut self, height: u32) -> Self {
+        self.height = Some(height);
+        self
+    }
+}
+
+/// Panels under one title.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Figure {
+    /// Heading, drawn into the figure.
+    pub title: String,
+    /// What the reader should see in it. Under the figure in a report, the description inside an SVG.
+    pub caption: String,
+    /// Panels, row by row.
+    pub panels: Vec<Panel>,
+    /// Panels per row; 0 counts as 1.
+    pub columns: usize,
+    /// A small line at the foot of the drawing, e.g. where the data come from; it stays when the image is pasted elsewhere.
+    pub note: Option<String>,
+}
+
+impl Figure {
+    /// A figure without panels.
+    pub fn new(title: impl Into<String>) -> Self {
+        Figure { title: title.into(), columns: 1, ..Figure::default() }
+    }
+
+    /// Sets the caption.
+    #[must_use]
+    pub fn caption(mut self, caption: impl Into<String>) -> Self {
+        self.caption = caption.into();
+        self
+    }
+
+    /// Adds a panel.
+    #[must_use]
+    pub fn panel(mut self, panel: Panel) -> Self {
+        self.panels.push(panel);
+        self
+    }
+
+    /// Puts that many panels side by side.
+    #[must_use]
+    pub fn columns(mut self, columns: usize) -> Self {
+        self.columns = columns;
+        self
+    }
+
+    /// Sets the small line at the foot of the drawing.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.note = Some(note.into());
+        self
+    }
+
+    /// The drawing as SVG text. Same data, same bytes.
+    pub fn to_svg(&self) -> String {
+        crate::printable(layout::draw(self).into_string())
+    }
+
+    /// Writes the SVG to a file: whole or not at all.
+    pub fn write_svg(&self, path: impl AsRef<Path>) -> Result<(), ReportError> {
+        crate::error::write_atomically(path.as_ref(), self.to_svg().as_bytes())
+    }
+}

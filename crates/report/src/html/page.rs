@@ -1,0 +1,131 @@
+//! The page's template.
+
+use super::{Block, Card, Report, Section, safe_href};
+use crate::{Align, Cell, Table};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+/// A table of contents helps from this many sections on.
+const CONTENTS_FROM: usize = 4;
+
+pub(super) fn draw(report: &Report) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (report.title) }
+                style { (PreEscaped(include_str!("style.css"))) }
+            }
+            body {
+                header {
+                    h1 { (report.title) }
+                    @for text in &report.lead { p.lead { (inline(text)) } }
+                }
+                main {
+                    @if !report.cards.is_empty() {
+                        div.cards { @for card in &report.cards { (draw_card(card)) } }
+                    }
+                    @if let Some(table) = &report.verdicts { (draw_table(table)) }
+                    @if report.sections.len() >= CONTENTS_FROM {
+                        nav aria-label="Contents" {
+                            @for (i, section) in report.sections.iter().enumerate() { a href={ "#s" (i + 1) } { (section.title) } }
+                        }
+                    }
+                    @for (i, section) in report.sections.iter().enumerate() { (draw_section(i + 1, section)) }
+                    @for (summary, table) in &report.details { (draw_details(summary, table)) }
+                }
+                @if !report.provenance.is_empty() {
+                    footer { dl { @for (name, value) in &report.provenance { div { dt { (name) } dd { code { (value) } } } } } }
+                }
+            }
+        }
+    }
+}
+
+fn draw_card(card: &Card) -> Markup {
+    html! {
+        div class={ "card " (card.tone.class()) } {
+            div.label { (card.label) }
+            div.value { (card.value) }
+            @if !card.note.is_empty() { div.note { (card.note) } }
+        }
+    }
+}
+
+fn draw_section(number: usize, section: &Section) -> Markup {
+    html! {
+        section id={ "s" (number) } {
+            h2 { (section.title) @if let Some((tone, text)) = &section.badge { " " span class={ "badge " (tone.class()) } { (text) } } }
+            @for block in &section.blocks {
+                @match block {
+                    Block::Text(text) => p { (inline(text)) },
+                    // A line break right after the tag is swallowed by HTML; one that is not meant to be stays.
+                    Block::Pre(text) => pre { "\n" (text) },
+                    Block::Table(table) => (draw_table(table)),
+                    Block::Figure { svg, caption } => figure {
+                        // Our own drawing, escaped where it was made.
+                        (PreEscaped(svg))
+                        @if !caption.is_empty() { figcaption { (inline(caption)) } }
+                    },
+                    Block::Details { summary, table } => (draw_details(summary, table)),
+                }
+            }
+        }
+    }
+}
+
+fn draw_details(summary: &str, table: &Table) -> Markup {
+    html! { details { summary { (summary) " " span.count { "(" (table.rows.len()) ")" } } (draw_table(table)) } }
+}
+
+fn draw_table(table: &Table) -> Markup {
+    html! {
+        div.scroll {
+            table {
+                @if let Some(caption) = &table.caption { caption { (inline(caption)) } }
+                thead { tr { @for column in &table.columns { th scope="col" class=[class(column.align)] { (column.name) } } } }
+                tbody {
+                    @for row in &table.rows {
+                        tr { @for (i, column) in table.columns.iter().enumerate() {
+                            td class=[class(column.align)] { @if let Some(cell) = row.get(i) { (draw_cell(cell)) } }
+                        } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn class(align: Align) -> Option<&'static str> {
+    match align {
+        Align::Left => None,
+        Align::Right => Some("right"),
+        Align::Centre => Some("centre"),
+    }
+}
+
+fn draw_cell(cell: &Cell) -> Markup {
+    html! {
+        @match cell {
+            Cell::Text(text) => (inline(text)),
+            Cell::Code(text) => code { (text) },
+            Cell::Badge(tone, text) => span class={ "badge " (tone.class()) } { (text) },
+            Cell::Link { text, href } => @if let Some(href) = safe_href(href) { a href=(href) { (text) } } @else { (text) },
+        }
+    }
+}
+
+/// Text with code between backticks. A backtick without partner is a backtick.
+fn inline(text: &str) -> Markup {
+    let parts: Vec<&str> = text.split('`').collect();
+    if parts.len() % 2 == 0 {
+        return html! { (text) };
+    }
+    html! {
+        @for (i, part) in parts.iter().enumerate() {
+            @if i % 2 == 1 { code { (part) } } @else { (part) }
+        }
+    }
+}
