@@ -7,9 +7,11 @@
 
 mod answer;
 mod check;
+mod explain;
 mod hpcc;
 mod interrupt;
 mod plan;
+mod run;
 mod schema;
 mod terminal;
 
@@ -30,18 +32,24 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Run a scenario: tables, manifest, summary
+    Run(run::Args),
     /// Replay an unmodified configuration of the HPCC simulator
     Hpcc(hpcc::Args),
     /// Look for cyclic buffer dependencies: can these routes deadlock?
     Check(check::Args),
     /// Dimension a lossless link: headroom, thresholds, stages, periods
     Plan(plan::Args),
+    /// Explain why a port stood still: who filled which buffer
+    Explain(explain::Args),
     /// Print the JSON Schema of scenario files
     Schema,
 }
 
 const HELP: &str = "\
 Examples:
+  xoff run scenarios/tutorial/ring.toml --out out/ring
+  xoff explain out/ring 'H1->S1' 15ms          why did this port stand still?
   xoff hpcc mix/config.txt --out run           fct.txt and pfc.txt, to the nanosecond
   xoff check fat-tree:k=8 --fail-any 1         which single link failures can deadlock
   xoff plan --flow-control pfc --rate 100Gbps --length 100m --mtu 1500
@@ -53,9 +61,11 @@ Progress and messages go to stderr; stdout carries the answer.";
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let answer = match &cli.command {
+        Command::Run(args) => run::run(args),
         Command::Hpcc(args) => hpcc::run(args),
         Command::Check(args) => check::run(args),
         Command::Plan(args) => plan::run(args),
+        Command::Explain(args) => explain::run(args),
         Command::Schema => schema::run(),
     };
     answer::deliver(answer, cli.json)

@@ -1,0 +1,183 @@
+//! `xoff run`: any scenario.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
+use serde::Serialize;
+use xoff_record::Sink;
+use xoff_run::{Finished, Progress, RunError, Scenario};
+use xoff_scenario::document::Override;
+use xoff_scenario::{Problem, Problems};
+use xoff_sim::Ended;
+use xoff_units::{Bytes, Rate, Span};
+
+use crate::answer::{Answer, Exit, refused, unwritten};
+use crate::terminal::{self, grouped};
+use crate::interrupt;
+
+/// Run a scenario.
+///
+/// Writes Parquet tables (flows, queues, rates, control, deadlocks, pauses, ports, causes), manifest.json and the
+/// resolved scenario.toml into the folder. What is recorded besides flows, ports and deadlocks is set in [probes].
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  xoff run ring.toml --out out/ring\n  xoff run ring.toml --out out/gfc --set flow_control=gfc-buffer --set switch.discipline=round-robin")]
+pub struct Args {
+    /// Scenario file
+    scenario: PathBuf,
+    /// Folder for the results; made if it does not exist
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Seed of every random stream; replaces run.seed
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Replace or add a value, such as flow_control=gfc-buffer or run.duration=5ms; may be repeated
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
+    /// Threads; never changes a result
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    threads: u32,
+}
+
+/// Settings of the command line.
+pub fn settings(set: &[String], seed: Option<u64>) -> Result<Vec<Override>, Problems> {
+    let mut settings = set.iter().map(|s| Override::set(s)).collect::<Result<Vec<_>, Problem>>()?;
+    if let Some(seed) = seed {
+        settings.push(Override::set(&format!("run.seed={seed}"))?);
+    }
+    Ok(settings)
+}
+
+/// Runs it.
+pub fn run(args: &Args) -> Result<Answer, Problems> {
+    let scenario = Scenario::load(&args.scenario, &settings(&args.set, args.seed)?)?;
+    terminal::problems(&scenario.warnings);
+    if args.threads > 1 {
+        terminal::note("one run uses one thread in this version; the result is the same for any number");
+    }
+    interrupt::ask_first();
+    let running = scenario.start(Sink::Files(args.out.clone()), args.threads).map_err(problem)?;
+    let bar = Bar::new();
+    let finished = running.run(|p| {
+        bar.update(p);
+        !interrupt::asked()
+    });
+    drop(bar);
+    let finished = finished.map_err(problem)?;
+    let exit = match finished.outcome.ended {
+        Ended::Interrupted => Exit::Interrupted,
+        _ if finished.outcome.violations_total > 0 => Exit::No,
+        _ => Exit::Done,
+    };
+    Ok(Answer::new(text(&scenario, &finished, &args.out), &json(&finished, &args.out), exit))
+}
+
+/// A run that failed, as problems.
+pub fn problem(e: RunError) -> Problems {
+    match e {
+        RunError::Build(e) => refused(&e).into(),
+        RunError::Record(e) => unwritten(&e).into(),
+    }
+}
+
+/// A bar on stderr; nothing when that is no terminal.
+pub struct Bar {
+    bar: ProgressBar,
+    started: Instant,
+}
+
+const STEPS: u64 = 10_000;
+
+impl Bar {
+    /// An empty bar.
+    pub fn new() -> Bar {
+        let bar = ProgressBar::new(STEPS);
+        let style = ProgressStyle::with_template("{bar:24} {msg} {elapsed_precise:.dim}");
+        bar.set_style(style.unwrap_or(ProgressStyle::default_bar()).progress_chars("━╸ "));
+        Bar { bar, started: Instant::now() }
+    }
+
+    /// Looks at a run. The time left supposes that the work per simulated time stays what it was.
+    pub fn update(&self, p: &Progress) {
+        let part = p.now.as_secs_f64() / p.until.as_secs_f64().max(1e-12);
+        self.bar.set_position((part * STEPS as f64) as u64);
+        let elapsed = self.started.elapsed();
+        let left = elapsed.mul_f64(((1.0 - part) / part.max(1e-6)).clamp(0.0, 1e6));
+        let deadlock = if p.deadlocks > 0 { ", deadlock" } else { "" };
+        self.bar.set_message(format!(
+            "simulated {} of {}, {} events, {:.1} million/s, {} left{deadlock}",
+            p.now,
+            p.until,
+            HumanCount(p.events),
+            p.events as f64 / elapsed.as_secs_f64().max(1e-9) / 1e6,
+            HumanDuration(left),
+        ));
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+#[derive(Serialize)]
+struct Json<'a> {
+    #[serde(flatten)]
+    manifest: &'a xoff_record::Manifest,
+    violations: u64,
+    out: String,
+}
+
+fn json<'a>(f: &'a Finished, out: &std::path::Path) -> impl Serialize + use<'a> {
+    Json { manifest: &f.manifest, violations: f.outcome.violations_total, out: out.display().to_string() }
+}
+
+fn text(s: &Scenario, f: &Finished, out: &std::path::Path) -> String {
+    let (o, m) = (&f.outcome, &f.manifest);
+    let title = if s.title.is_empty() { "Run" } else { &s.title };
+    let headline = match (o.ended, o.deadlocks.is_empty(), o.violations_total) {
+        (Ended::Interrupted, ..) => terminal::bad(&format!("{title}: interrupted, what was computed is kept")),
+        (_, _, v) if v > 0 => terminal::bad(&format!("{title}: {v} checks violated")),
+        (_, false, _) => terminal::bad(&format!("{title}: deadlock closed at {}", o.deadlocks[0].closed)),
+        _ => terminal::good(&format!("{title}: no deadlock, {} frames lost", o.dropped_frames)),
+    };
+    let mut t = terminal::pairs();
+    let mut row = |name: &str, value: String| {
+        t.add_row([name, &value]);
+    };
+    row("Ended because", m.ended_because.clone());
+    f.summary.took_effect.iter().for_each(|x| row("Took effect", x.clone()));
+    f.summary.never_triggered.iter().for_each(|x| row("Never triggered", x.clone()));
+    row("Flows", format!("{} of {} complete", grouped(m.flows_completed), grouped(m.flows_total)));
+    row("Frame hops", format!("{}, of these data {}", grouped(m.frame_hops), grouped(m.data_frame_hops)));
+    row("Speed", format!("{} events, {:.1} million frame hops per CPU second", grouped(m.events), m.frame_hops as f64 / m.cpu_seconds.max(1e-9) / 1e6));
+    row("Time taken", format!("{:.3} seconds, on the CPU {:.3} seconds", m.wall_seconds, m.cpu_seconds));
+    row("Result hash", m.result_hash.clone());
+    row("Tables", format!("{} ({})", out.display(), f.tables.rows.iter().filter(|r| r.1 > 0).map(|r| r.0).collect::<Vec<_>>().join(", ")));
+    format!("{headline}\n\n{}{}", terminal::draw(&t), flows(s, f))
+}
+
+/// The flows, when there are few enough to read.
+fn flows(s: &Scenario, f: &Finished) -> String {
+    let flows = &f.outcome.flows;
+    if flows.len() > 20 {
+        return String::new();
+    }
+    let mut t = terminal::table(["Flow", "From", "To", "Size", "Delivered", "Mean rate", "Completion time"]);
+    for (i, r) in flows.iter().enumerate() {
+        let w = &r.flow;
+        let size = if w.size == xoff_workload::UNLIMITED { "unlimited".into() } else { Bytes(w.size).to_string() };
+        let lasted = r.received.unwrap_or(f.outcome.now).since(w.start);
+        t.add_row([
+            i.to_string(),
+            s.topology.name(w.src).into(),
+            s.topology.name(w.dst).into(),
+            size,
+            Bytes(r.delivered).to_string(),
+            Rate::of(Bytes(r.delivered), lasted).to_string(),
+            r.fct().map_or("-".into(), |t: Span| t.to_string()),
+        ]);
+    }
+    format!("\n{}", terminal::draw(&t))
+}
