@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::answer::Exit;
-use crate::terminal;
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
@@ -14,7 +13,6 @@ pub fn ask_first() {
         if ASKED.swap(true, Ordering::Relaxed) {
             std::process::exit(Exit::Interrupted as i32);
         }
-        terminal::note("stopping: closing what there is (Ctrl-C again to end at once)");
     });
 }
 

@@ -88,3 +88,23 @@ fn bad_input_is_refused_with_a_hint() {
         said.complains(texts);
     }
 }
+
+#[test]
+fn a_scenario_brings_its_routing_failures_and_flows() {
+    let dir = folder("check-scenario");
+    let scenario = |more: &str| {
+        let text = format!("[topology]\nkind = \"ring\"\nswitches = 4\n\n{more}");
+        std::fs::write(dir.join("s.toml"), text).unwrap();
+        xoff(&["check", &path(&dir, "s.toml"), "--json"])
+    };
+    let flow = "[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\nsize = \"1MB\"\n";
+    let flows = scenario(flow);
+    assert_eq!((flows.code, &flows.json()["flows"], &flows.json()["routing"]), (0, &1.into(), &"ecmp".into()), "{}", flows.err);
+    let failed = scenario(&format!("[failures]\nlinks = [\"S1-S2\"]\n\n[routing]\nkind = \"lowest-id\"\n\n{flow}")).json();
+    assert_eq!((&failed["failed_links"][0], &failed["routing"]), (&"S1-S2".into(), &"lowest-id".into()));
+    let all = xoff(&["check", &path(&dir, "s.toml"), "--all-pairs", "--json"]).json();
+    assert!(all["flows"].is_null());
+    let wrong = scenario("[routing]\nkind = \"magic\"\n");
+    assert_eq!(wrong.code, 2);
+    wrong.complains(&["s.toml:6:8"]);
+}

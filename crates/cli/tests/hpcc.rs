@@ -13,7 +13,7 @@ const TWO_TO_ONE: &str = "1 3 3 100 1000000 2\n2 3 3 100 1000000 2\n";
 #[test]
 fn reference_cases_come_out_byte_for_byte() {
     let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hpcc/tests/cases");
-    for name in files(&cases) {
+    for name in files(&cases).into_iter().filter(|name| cases.join(name).is_dir()) {
         let (dir, out) = (cases.join(&name), folder(&format!("hpcc-{name}")));
         let said = xoff(&["hpcc", &path(&dir, "config.txt"), "--out", &out.display().to_string(), "--json"]);
         assert_eq!(said.code, 0, "{name}: {}", said.err);

@@ -26,6 +26,23 @@ pub struct Given {
     pub paths: ExplicitPaths,
 }
 
+impl Given {
+    /// Those of a scenario.
+    pub fn of(flows: xoff_workload::Flows) -> Given {
+        let key = |f: &xoff_workload::Flow| FlowKey { src: f.src, dst: f.dst, src_port: f.src_port, dst_port: f.dst_port };
+        let list = flows.flows.iter().map(|f| Flow { key: key(f), path: f.path }).collect();
+        Given { flows: list, paths: flows.paths }
+    }
+
+    /// Flows whose own path leads over a failed link are routed; returns how many.
+    pub fn leave_failed_links(&mut self, t: &Topology) -> usize {
+        let fails = |path| self.paths.hops(path).iter().any(|&(node, port)| !t.link_at(node, port).up);
+        let lost: Vec<usize> = (0..self.flows.len()).filter(|&i| self.flows[i].path.is_some_and(fails)).collect();
+        lost.iter().for_each(|&i| self.flows[i].path = None);
+        lost.len()
+    }
+}
+
 /// Reads either format.
 pub fn load(path: &Path, t: &Topology) -> Result<Given, Problems> {
     let source = Source::read(path)?;

@@ -16,6 +16,7 @@ use xoff_topology::{LinkId, Topology};
 use crate::answer::{Answer, Exit, refused};
 use crate::terminal::counted;
 use crate::{interrupt, terminal};
+use topology::Network;
 
 /// Look for cyclic buffer dependencies: can these routes deadlock?
 ///
@@ -32,12 +33,15 @@ pub struct Args {
     /// Then fail every set of 1 to N links between switches, and tell which sets create a cycle
     #[arg(long, value_name = "N")]
     fail_any: Option<usize>,
-    /// Which paths count [all-paths: any of the equal-cost shortest ones]
-    #[arg(long, value_name = "NAME", default_value = "all-paths", value_parser = clap::builder::PossibleValuesParser::new(Rule::NAMES))]
-    routing: String,
+    /// Which paths count; default: the scenario's rule, else all-paths, that is, any equal-cost shortest one
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(Rule::NAMES))]
+    routing: Option<String>,
     /// Only these flows: lines `H0 H8`, or whole paths `H0 E1 A1 E2 H2`, or HPCC's flow.txt
     #[arg(long, value_name = "FILE")]
     flows: Option<PathBuf>,
+    /// Any host may send to any other; default unless a scenario lists its flows
+    #[arg(long, conflicts_with = "flows")]
+    all_pairs: bool,
     /// Enters the hashes of the routing and the drawing of sets
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -58,17 +62,26 @@ Exit codes: 0 no cycle; 1 a cycle, at once or after some failure; 2 bad input.";
 /// Checks it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     interrupt::end_at_once();
-    let mut topology = topology::load(&args.topology)?;
+    let Network { mut topology, routing, flows } = topology::load(&args.topology)?;
     fail(&mut topology, &args.fail)?;
-    let rule = Rule::named(&args.routing, args.seed).map_err(|e| refused(&e))?;
-    let given = args.flows.as_deref().map(|path| flows::load(path, &topology)).transpose()?;
+    let (routing, rule) = match (&args.routing, routing) {
+        (None, Some(of_scenario)) => of_scenario,
+        (name, _) => {
+            let name = name.as_deref().unwrap_or("all-paths");
+            (name.to_owned(), Rule::named(name, args.seed).map_err(|e| refused(&e))?)
+        }
+    };
+    let given = match &args.flows {
+        Some(path) => Some(flows::load(path, &topology)?),
+        None => flows.filter(|_| !args.all_pairs).map(|f| over_working_links(f, &topology)),
+    };
     let traffic = given.as_ref().map_or(Traffic::AllPairs, |g| Traffic::Flows { flows: &g.flows, paths: &g.paths });
 
     let started = Instant::now();
     let report = working("looking for a cycle", || cbd::check(&topology, &rule, traffic));
     let study = study(args, &topology, &rule, traffic, &report, started.elapsed());
     let found = report.verdict == Verdict::Cyclic || study.as_ref().is_some_and(|s| s.cyclic_total > 0);
-    let all = report::Checked::new(args, &topology, given.as_ref().map(|g| g.flows.len()), &report, study.as_ref());
+    let all = report::Checked::new(&args.topology, &topology, &routing, given.as_ref().map(|g| g.flows.len()), &report, study.as_ref());
     Ok(Answer::new(report::text(&all), &all, if found { Exit::No } else { Exit::Done }))
 }
 
@@ -81,6 +94,15 @@ fn fail(topology: &mut Topology, names: &[String]) -> Result<(), Problems> {
         }
     }
     problems.or(())
+}
+
+/// A scenario's flows after `--fail`.
+fn over_working_links(mut given: flows::Given, topology: &Topology) -> flows::Given {
+    let lost = given.leave_failed_links(topology);
+    if lost > 0 {
+        terminal::note(&format!("{}: the path given leads over a failed link; routed instead", counted(lost as u64, "flow")));
+    }
+    given
 }
 
 /// The study of further failures, where it can tell something. One check `took` so long.

@@ -5,7 +5,6 @@ use xoff_analysis::cbd::{Cycle, FailureStudy, Report, Verdict};
 use xoff_topology::Topology;
 use xoff_topology::failures::link_name;
 
-use super::Args;
 use crate::terminal::{self, counted, grouped};
 
 /// Sets of failures in the table; JSON has all.
@@ -30,15 +29,15 @@ pub struct Checked<'a> {
 
 impl<'a> Checked<'a> {
     /// Puts it together.
-    pub fn new(args: &'a Args, t: &Topology, flows: Option<usize>, report: &'a Report, failures: Option<&'a FailureStudy>) -> Self {
+    pub fn new(name: &'a str, t: &Topology, routing: &'a str, flows: Option<usize>, report: &'a Report, failures: Option<&'a FailureStudy>) -> Self {
         let failed_links = (0..t.links.len() as u32).filter(|&l| !t.links[l as usize].up).map(|l| link_name(t, l)).collect();
         Checked {
-            topology: &args.topology,
+            topology: name,
             hosts: t.hosts().count(),
             switches: t.switches().count(),
             links: t.links.len(),
             failed_links,
-            routing: &args.routing,
+            routing,
             flows,
             report,
             failures,
@@ -59,14 +58,14 @@ pub fn text(c: &Checked<'_>) -> String {
     let mut row = |name: &str, value: String| {
         t.add_row([name, &value]);
     };
-    let size = [counted(c.hosts as u64, "host"), format!("{} switches", grouped(c.switches as u64)), counted(c.links as u64, "link")];
+    let size = [counted(c.hosts as u64, "host"), plural(c.switches, "switch", "switches"), counted(c.links as u64, "link")];
     row("Topology", format!("{}: {}", c.topology, size.join(", ")));
     if !c.failed_links.is_empty() {
         row("Failed", c.failed_links.join(", "));
     }
     row("Routing", c.routing.to_owned());
     row("Traffic", c.flows.map_or("all pairs of hosts".into(), |n| counted(n as u64, "flow")));
-    row("Buffers", format!("{} between switches, {}", grouped(r.buffers as u64), counted_ies(r.dependencies as u64)));
+    row("Buffers", format!("{} between switches, {}", grouped(r.buffers as u64), plural(r.dependencies, "dependency", "dependencies")));
     if r.verdict == Verdict::Cyclic {
         let sets = counted(r.cyclic_components as u64, "set");
         row("In cycles", format!("{} in {sets} that all depend on each other", counted(r.cyclic_buffers as u64, "buffer")));
@@ -80,8 +79,8 @@ pub fn text(c: &Checked<'_>) -> String {
     out
 }
 
-fn counted_ies(n: u64) -> String {
-    format!("{} {}", grouped(n), if n == 1 { "dependency" } else { "dependencies" })
+fn plural(n: usize, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(n as u64), if n == 1 { one } else { many })
 }
 
 /// A shortest cycle and who closes it.

@@ -1,4 +1,4 @@
-//! The TOPOLOGY argument: a file, or a fabric in short form.
+//! The TOPOLOGY argument: a scenario, a file with nothing but a topology, or a fabric in short form.
 //!
 //! ```text
 //!   fat-tree                     a builder with its defaults
@@ -9,29 +9,68 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use xoff_analysis::cbd::Rule;
 use xoff_params::{ParamError, ParamSpec, Values};
+use xoff_run::Scenario;
+use xoff_scenario::document::Document;
 use xoff_scenario::{Problem, Problems, Source};
 use xoff_topology::Topology;
 use xoff_topology::builders::{self, BUILDERS, Builder};
 
+use super::flows::Given;
+
+/// What is to be checked.
+pub struct Network {
+    /// The graph, failed links marked.
+    pub topology: Topology,
+    /// A scenario's routing: its name and its rule.
+    pub routing: Option<(String, Rule)>,
+    /// A scenario's flows; `None` also when they are drawn during the run.
+    pub flows: Option<Given>,
+}
+
+impl From<Topology> for Network {
+    fn from(topology: Topology) -> Network {
+        Network { topology, routing: None, flows: None }
+    }
+}
+
 /// Reads a file of this name, else builds what the short form describes.
-pub fn load(text: &str) -> Result<Topology, Problems> {
+pub fn load(text: &str) -> Result<Network, Problems> {
     let path = Path::new(text);
     let (name, keys) = text.split_once(':').unwrap_or((text, ""));
-    if path.is_file() {
-        return xoff_scenario::topology::load(path, &[]);
-    }
-    if let Some(builder) = builders::find(name) {
-        return build(builder, text, name.len() + 1, keys);
+    let builder = builders::find(name).filter(|_| !path.is_file());
+    if let Some(builder) = builder {
+        return build(builder, text, name.len() + 1, keys).map(Network::from);
     }
     // What looks like a path was meant as one.
     if path.exists() || text.contains(['/', '\\']) || (path.extension().is_some() && !text.contains(':')) {
-        return xoff_scenario::topology::load(path, &[]);
+        let source = Source::read(path)?;
+        return if is_scenario(&source) { scenario(path) } else { xoff_scenario::topology::read(source, &[]).map(Network::from) };
     }
     let known: Vec<&str> = BUILDERS.iter().map(|b| b.name).collect();
     let near = nearest(name, &known).map(|n| format!("did you mean '{n}'? ")).unwrap_or_default();
     let hint = format!("{near}fabrics: {}; with parameters as in fat-tree:k=4", known.join(", "));
     Err(Problem::new(format!("'{name}' is neither a file nor a fabric"), hint).into())
+}
+
+/// Whether more than `[topology]` has a say in the routes.
+fn is_scenario(source: &Arc<Source>) -> bool {
+    let Ok(doc) = Document::parse(source.clone(), &[]) else { return false };
+    xoff_run::sections().iter().any(|s| ["routing", "failures", "flow", "workload"].contains(&s.path) && doc.has(s))
+}
+
+fn scenario(path: &Path) -> Result<Network, Problems> {
+    let s = Scenario::load(path, &[])?;
+    crate::terminal::problems(&s.warnings);
+    let name = s.parameters.iter().find(|p| p.path == "routing.kind").map_or("", |p| &p.value);
+    let routing = Some((name.trim_matches('"').to_owned(), Rule::of(&s.routing())));
+    let paths = s.flows.paths.clone();
+    let flows = (s.flows.loops.is_empty() && !s.flows.flows.is_empty()).then(|| Given::of(s.flows));
+    if flows.is_none() && !paths.is_empty() {
+        crate::terminal::note("flows are drawn during the run, so all pairs count; explicit paths do not (name them with --flows)");
+    }
+    Ok(Network { topology: s.topology, routing, flows })
 }
 
 fn build(builder: &Builder, text: &str, start: usize, keys: &str) -> Result<Topology, Problems> {

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
 use xoff_scenario::hpcc::HpccCase;
 use xoff_sim::World;
 use xoff_units::Time;
@@ -22,7 +22,7 @@ impl Progress {
     /// From the first flow to the stop time. Simulated time is not linear in work, so no time left is guessed from it.
     pub fn new(case: &HpccCase, until: Time) -> Progress {
         let bar = ProgressBar::new(STEPS);
-        let style = ProgressStyle::with_template("{bar:24} {msg} {elapsed_precise:.dim}");
+        let style = ProgressStyle::with_template("{wide_bar} {msg}");
         bar.set_style(style.unwrap_or(ProgressStyle::default_bar()).progress_chars("━╸ "));
         let from = Time::from_ns(case.flows.first().map_or(0, |f| f.start_ns));
         Progress { bar, started: Instant::now(), from, until }
@@ -35,10 +35,10 @@ impl Progress {
         self.bar.set_position((part * STEPS as f64) as u64);
         let per_second = events as f64 / self.started.elapsed().as_secs_f64().max(1e-9);
         self.bar.set_message(format!(
-            "simulated {:.6} of {:.6} s, {} events, {:.1} million/s",
+            "at {:.6} of {:.6} s, {:.1} million events, {:.1} million/s",
             now.as_secs_f64(),
             self.until.as_secs_f64(),
-            HumanCount(events),
+            events as f64 / 1e6,
             per_second / 1e6
         ));
     }
