@@ -113,7 +113,12 @@ impl Recorder for Collector {
                 log.states.entry(((node, port), priority)).or_default().push((time, how));
             }
             Row::Cause { time, node, port, priority, flow, next_node, next_port, bytes } => {
-                log.causes.entry(((node, port), priority, time)).or_default().push(((next_node, next_port), flow, bytes));
+                let parts = log.causes.entry(((node, port), priority, time)).or_default();
+                // A pause and the hold it leads to may fall on one instant: then the buffer is told twice.
+                match parts.iter_mut().find(|(next, f, _)| (*next, *f) == ((next_node, next_port), flow)) {
+                    Some(known) => known.2 = bytes,
+                    None => parts.push(((next_node, next_port), flow, bytes)),
+                }
             }
             _ => {}
         }

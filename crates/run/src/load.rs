@@ -179,7 +179,7 @@ fn read(doc: &Document, folder: &Path) -> Result<Scenario, Problems> {
     let run = run.take(|s| {
         Ok((s.text("title")?, s.span("duration")?, s.count("seed")?, s.flag("stop_when_done")?, s.flag("stop_on_deadlock")?, s.flag("checks")?, s.span("watch")?))
     });
-    let topology = read_topology(doc, run.as_ref().map_or(1, |r| r.2));
+    let topology = read_topology(doc, run.as_ref().map_or(1, |r| r.2), folder);
     // Everything after this needs the network.
     let (Some(run), Some(topology)) = (run, topology) else { return Err(doc.check().err().unwrap_or_default()) };
     let (title, duration, seed, stop_when_done, stop_on_deadlock, checks, watch) = run;
@@ -275,9 +275,9 @@ fn read(doc: &Document, folder: &Path) -> Result<Scenario, Problems> {
     })
 }
 
-fn read_topology(doc: &Document, run_seed: u64) -> Option<Topology> {
+fn read_topology(doc: &Document, run_seed: u64, folder: &Path) -> Option<Topology> {
     let spec = xoff_scenario::topology::sections().swap_remove(0);
-    let mut topology = xoff_scenario::topology::build(&mut doc.open(&spec))?;
+    let mut topology = xoff_scenario::topology::build_in(&mut doc.open(&spec), folder)?;
     doc.open(&sections::failures()).take(|s| {
         let names = s.texts("links")?;
         let names: Vec<&str> = names.iter().map(String::as_str).collect();

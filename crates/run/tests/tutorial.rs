@@ -55,7 +55,7 @@ fn explanations_find_the_root() {
         size = "1MB"
     "#;
     let s = Scenario::from_text("incast.toml", text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
-    let e = xoff_run::explain(&s, "H0->S0", xoff_units::Time::from_us(1_000), None, |_| true).unwrap();
     let switch = s.topology.name(s.topology.switches().next().unwrap()).to_owned();
+    let e = xoff_run::explain(&s, &format!("H0->{switch}"), xoff_units::Time::from_us(1_000), None, |_| true).unwrap();
     assert!(matches!(&e.root, xoff_run::Root::Bottleneck { port, .. } if *port == format!("{switch}->H4")), "{e}");
 }

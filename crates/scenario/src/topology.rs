@@ -49,6 +49,15 @@ const LINK: &[ParamSpec] = &[
     ParamSpec::optional("delay", Kind::Span, "propagation delay; that of the topology when absent", ""),
 ];
 
+/// Name of the kind that is read from a file of its own.
+pub const FILE: &str = "file";
+
+const OWN_FILE: &[ParamSpec] = &[ParamSpec::required(
+    "path",
+    Kind::Text,
+    "topology file, beside the scenario: [[node]] and [[link]], another scenario, or the format of the HPCC simulator",
+)];
+
 /// `[topology]` with every kind, and the lists of the custom kind.
 pub fn sections() -> Vec<SectionSpec> {
     let mut kinds: Vec<KindSpec> =
@@ -58,6 +67,7 @@ pub fn sections() -> Vec<SectionSpec> {
         doc: "Nodes and links as listed in [[topology.node]] and [[topology.link]].",
         specs: vec![LINKS],
     });
+    kinds.push(KindSpec { name: FILE, doc: "Read from a file of its own.", specs: vec![OWN_FILE] });
     vec![
         SectionSpec::once("topology", "The network.", Vec::new()).kinds("kind", None, kinds).required(),
         SectionSpec::many("topology.node", "A node of a custom topology.", vec![NODE]),
@@ -78,9 +88,28 @@ pub fn file_sections() -> Vec<SectionSpec> {
     ]
 }
 
-/// Builds what an open `[topology]` describes; what is wrong goes to its document.
+/// Builds what an open `[topology]` describes; what is wrong goes to its document. Files are looked up in `folder`.
+pub fn build_in(section: &mut Section<'_>, folder: &Path) -> Option<Topology> {
+    if section.kind()? != FILE {
+        return build(section);
+    }
+    let name = section.take(|s| s.text("path"))?;
+    match load(&folder.join(&name), &[]) {
+        Ok(topology) => Some(topology),
+        Err(problems) => {
+            let first = problems.iter().next().map(|p| p.line()).unwrap_or_default();
+            section.refuse(&ParamError::new("path", first, ""));
+            None
+        }
+    }
+}
+
+/// As [`build_in`], with files looked up in the working folder.
 pub fn build(section: &mut Section<'_>) -> Option<Topology> {
     let kind = section.kind()?;
+    if kind == FILE {
+        return build_in(section, Path::new(""));
+    }
     if kind == CUSTOM {
         let [_, node, link] = sections().try_into().expect("three sections");
         let (nodes, links) = (section.children(&node), section.children(&link));
