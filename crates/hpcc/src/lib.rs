@@ -2,7 +2,7 @@
 //! commit 9f4be2a) so that every flow and every pause comes out at the same nanosecond.
 //!
 //! ```text
-//!   HpccCase --(this crate)--> Model + Flows --> World --> fct.txt, pfc.txt
+//!   HpccCase --(this crate)--> Model + Flows --> World --> fct.txt, pfc.txt, qlen.txt
 //! ```
 //!
 //! The same switch and NIC run as everywhere else; what differs is chosen here: transmission times cut to whole
@@ -17,7 +17,7 @@ mod rtt;
 mod turns;
 
 pub use model::{Replay, prepare};
-pub use output::{Pfc, fct_line, pfc_line};
+pub use output::{Pfc, fct_line, pfc_line, qlen_block};
 pub use rtt::PairTable;
 
 /// Bytes around the payload of a data frame: 14 (PPP header padded to Ethernet's), 20 IPv4, 8 UDP, 6 sequence header.

@@ -7,7 +7,7 @@ use xoff_mech::rate_control::{RateControlKind, dcqcn};
 use xoff_node::{BufferPolicy, ControlDelay, DisciplineKind, PausedWith, SchedulerKind, SharedPool, Transport};
 use xoff_params::ParamError;
 use xoff_scenario::hpcc::{CcMode, HpccCase, HpccConfig};
-use xoff_sim::{EventOrder, Faults, LinkFailure, Losses, Model, NicModel, Probes, Selection, TurnOrder, World};
+use xoff_sim::{EventOrder, Faults, LinkFailure, Looks, Losses, Model, NicModel, Probes, Selection, TurnOrder, World};
 use xoff_topology::routing::Routing;
 use xoff_topology::{Link, LinkId, NodeKind, Topology};
 use xoff_units::{Bytes, Rate, Span, Time, WireClock};
@@ -131,7 +131,7 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology, pairs: &'a PairTable) -> Model<'a>
         stop_on_deadlock: false,
         stop_when_done: false,
         checks: false,
-        probes: Probes { control: Selection::All, ..Probes::default() },
+        probes: Probes { control: Selection::All, histogram: c.qlen_mon_file.is_some().then(|| looks(c)), ..Probes::default() },
         express: Some(0),
         coins: None,
         faults: Faults::default(),
@@ -141,6 +141,17 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology, pairs: &'a PairTable) -> Model<'a>
                 (w > 0).then_some(w)
             })
         }),
+    }
+}
+
+/// Every 100 ns, in bins of 1000 bytes, written every 100 ms of simulated time.
+fn looks(c: &HpccConfig) -> Looks {
+    Looks {
+        first: Time::from_ns(c.qlen_mon_start_ns),
+        every: Span::from_ns(100),
+        last: Time::from_ns(c.qlen_mon_end_ns),
+        bin: Bytes(1000),
+        keep_every: Span::from_us(100_000),
     }
 }
 

@@ -1,6 +1,6 @@
-//! The lines of `fct.txt` and `pfc.txt`.
+//! The lines of `fct.txt`, `pfc.txt` and `qlen.txt`.
 
-use xoff_sim::FlowRecord;
+use xoff_sim::{FlowRecord, QueueCounts};
 use xoff_topology::routing::hpcc_ip;
 
 use crate::HEADER;
@@ -45,4 +45,18 @@ pub struct Pfc {
 /// `time_ns node node_type if_index type`.
 pub fn pfc_line(p: &Pfc) -> String {
     format!("{} {} {} {} {}", p.time_ns, p.node, p.is_switch as u8, p.interface, p.pause as u8)
+}
+
+/// One block of `qlen.txt`: `time: ns`, then for each port of a switch `node port count count ...`, the counts by
+/// thousands of bytes from 0 on.
+pub fn qlen_block(q: &QueueCounts, is_switch: impl Fn(u32) -> bool) -> String {
+    let mut out = format!("time: {}\n", q.time.as_ns());
+    for (node, ports) in (0u32..).zip(&q.counts).filter(|(node, _)| is_switch(*node)) {
+        for (port, counts) in (1u32..).zip(ports) {
+            out += &format!("{node} {port}");
+            counts.iter().for_each(|c| out += &format!(" {c}"));
+            out += "\n";
+        }
+    }
+    out
 }

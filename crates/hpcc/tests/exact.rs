@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use xoff_hpcc::{Pfc, fct_line, pfc_line, prepare};
+use xoff_hpcc::{Pfc, fct_line, pfc_line, prepare, qlen_block};
 use xoff_sim::{Recorder, Row};
 
 struct Kept(std::sync::Arc<std::sync::Mutex<Vec<Row>>>);
@@ -38,8 +38,14 @@ fn compare(dir: &Path) -> Result<(), String> {
             _ => None,
         })
         .collect();
-    for (name, got) in [("expected-pfc.txt", pfc), ("expected-fct.txt", fct)] {
-        let want = std::fs::read_to_string(dir.join(name)).unwrap();
+    let qlen: String = o.queue_counts.iter().map(|q| qlen_block(q, |n| switches[n as usize])).collect();
+    let qlen: Vec<String> = qlen.lines().map(String::from).collect();
+    for (name, got) in [("expected-pfc.txt", pfc), ("expected-fct.txt", fct), ("expected-qlen.txt", qlen)] {
+        let path = dir.join(name);
+        if name == "expected-qlen.txt" && !path.exists() {
+            continue; // few cases look at queue lengths
+        }
+        let want = std::fs::read_to_string(path).unwrap();
         let want: Vec<&str> = want.lines().collect();
         if let Some(i) = (0..want.len().max(got.len())).find(|&i| want.get(i).copied() != got.get(i).map(String::as_str)) {
             return Err(format!("{name} line {}: want {:?} of {}, got {:?} of {}", i + 1, want.get(i), want.len(), got.get(i), got.len()));

@@ -11,6 +11,7 @@ use crate::checks::{Checks, ViolationKind};
 use crate::fault::Losses;
 use crate::event::{Event, EventOrder, Kind};
 use crate::flows::FlowRecord;
+use crate::histogram::Histogram;
 use crate::outcome::PortTotals;
 use crate::probe::{Probes, RateSource, Recorder, Row};
 use crate::queue::EventQueue;
@@ -83,6 +84,7 @@ pub(crate) struct Core {
     pub checks: Checks,
     pub probes: Probes,
     pub recorder: Option<Box<dyn Recorder>>,
+    pub histogram: Option<Box<Histogram>>,
     /// Ports that were just held or slowed down and whose reason is to be recorded: node, port, class.
     pub ask_why: Vec<(u32, u16, u8)>,
     /// Any on-change probe is set: notes are looked at for rows.
@@ -129,6 +131,7 @@ impl Core {
             checks: Checks::default(),
             probes: Probes::default(),
             recorder: None,
+            histogram: None,
             ask_why: Vec::new(),
             watching: false,
         }
@@ -259,6 +262,9 @@ impl Core {
         t.ingress_bytes_max = t.ingress_bytes_max.max(ingress);
         let t = &mut self.totals[o];
         t.egress_bytes_max = t.egress_bytes_max.max(egress);
+        if let Some(h) = &mut self.histogram {
+            h.set(o, class, egress);
+        }
         if self.watching {
             let (time, priority) = (self.now, self.classes.priority(class as usize));
             if self.probes.queue_changes.has(node, in_port) {

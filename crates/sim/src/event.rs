@@ -24,6 +24,8 @@ pub(crate) enum Kind {
     Wake,
     /// A timer of a flow; `arg` is its place in the NIC, `sub` the timer.
     FlowTimer,
+    /// A look at the length of every queue.
+    Look,
     /// A sample is taken.
     Sample,
     /// The deadlock watch looks.

@@ -4,6 +4,7 @@ use xoff_units::{Rate, Time};
 
 use crate::checks::Violation;
 use crate::flows::FlowRecord;
+use crate::histogram::QueueCounts;
 use crate::watch::Deadlock;
 
 /// Why a run ended.
@@ -75,6 +76,8 @@ pub struct Outcome {
     pub flows: Vec<FlowRecord>,
     /// Flows in the order in which they were complete.
     pub completions: Vec<u32>,
+    /// Histograms of queue lengths, in order of time.
+    pub queue_counts: Vec<QueueCounts>,
     /// Deadlocks found, in order of time.
     pub deadlocks: Vec<Deadlock>,
     /// Counters by node and port.

@@ -4,6 +4,7 @@
 
 use std::any::Any;
 
+use crate::histogram::Looks;
 use xoff_units::{Bytes, Rate, Span, Time};
 
 /// Which ports are recorded.
@@ -52,6 +53,8 @@ pub struct Probes {
     pub control: Selection,
     /// On change: pauses of these ports.
     pub pauses: Selection,
+    /// Histograms of the egress queues of switches.
+    pub histogram: Option<Looks>,
     /// Whenever a port is held or slowed down: who fills the buffer it waits for; and every hold.
     pub causes: bool,
 }

@@ -14,6 +14,7 @@ use crate::checks::ViolationKind;
 use crate::core::{Core, Wire};
 use crate::event::{Event, EventOrder, Kind};
 use crate::fault::TurnOrder;
+use crate::histogram::Histogram;
 use crate::model::Model;
 use crate::outcome::{Ended, Outcome};
 use crate::probe::{RateSource, Recorder, Row};
@@ -198,6 +199,11 @@ impl World {
             }
             world.core.schedule(f.at, Kind::LinkFails, 0, 0, f.link, 0, f.link, nth as u16);
         }
+        if let Some(looks) = world.core.probes.histogram {
+            let (ports, classes) = (world.core.wires.len(), world.core.classes.len());
+            world.core.histogram = Some(Box::new(Histogram::new(looks, ports, classes)));
+            world.core.schedule(looks.first, Kind::Look, 0, 0, 0, 0, 0, 0);
+        }
         if world.watch.0 > 0 {
             world.plan(world.watch, Kind::Watch);
         }
@@ -284,6 +290,14 @@ impl World {
             Kind::FlowStart if e.sub > 0 => return self.start_one(e.arg, e.sub),
             Kind::FlowStart => return self.start_flows(),
             Kind::LinkFails => return self.fail_link(e.arg),
+            Kind::Look => {
+                let until = core.queue.peek_time().map_or(Time::NEVER, Time);
+                let next = core.histogram.as_mut().and_then(|h| h.look(now, until, &core.first_port));
+                if let Some(next) = next {
+                    core.schedule(next, Kind::Look, 0, 0, 0, 0, 0, 0);
+                }
+                return;
+            }
             Kind::Arrive if core.loses(e.node, e.port, e.arg) => return,
             Kind::Sample => {
                 self.own_events -= 1;
@@ -635,6 +649,7 @@ impl World {
             delivered_frames: c.delivered,
             flows: c.flows,
             completions: c.completions,
+            queue_counts: c.histogram.map(|h| h.kept).unwrap_or_default(),
             deadlocks: self.deadlocks,
             ports,
             violations: c.checks.violations,

@@ -1,0 +1,120 @@
+//! How often each egress queue had which length, looked at at fixed times.
+//!
+//! A look costs nothing per port: a queue is charged for the looks since its last change when it changes again.
+
+use xoff_units::{Bytes, Span, Time};
+
+/// Which looks are taken, and when the counts are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Looks {
+    /// First look.
+    pub first: Time,
+    /// From one look to the next [ps].
+    pub every: Span,
+    /// A look at or after this time is the last one.
+    pub last: Time,
+    /// Width of a bin of queue length [bytes].
+    pub bin: Bytes,
+    /// The counts so far are kept at looks whose time is a multiple of this [ps].
+    pub keep_every: Span,
+}
+
+/// The counts of all ports at one time, from the first look on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueCounts {
+    /// When.
+    pub time: Time,
+    /// By node, port and bin; ports of hosts stay at length 0.
+    pub counts: Vec<Vec<Vec<u32>>>,
+}
+
+/// One queue, all classes together.
+#[derive(Clone, Default)]
+struct Queue {
+    bytes: u64,
+    /// Looks that are counted already.
+    counted: u32,
+    counts: Vec<u32>,
+}
+
+/// The counts while a run goes on.
+pub(crate) struct Histogram {
+    pub looks: Looks,
+    taken: u32,
+    classes: usize,
+    /// By port and class [bytes].
+    parts: Vec<u64>,
+    queues: Vec<Queue>,
+    pub kept: Vec<QueueCounts>,
+}
+
+impl Histogram {
+    pub fn new(looks: Looks, ports: usize, classes: usize) -> Histogram {
+        Histogram { looks, taken: 0, classes, parts: vec![0; ports * classes], queues: vec![Queue::default(); ports], kept: Vec::new() }
+    }
+
+    fn settle(queue: &mut Queue, taken: u32, bin: Bytes) {
+        if taken > queue.counted {
+            let at = (queue.bytes / bin.0) as usize;
+            if queue.counts.len() <= at {
+                queue.counts.resize(at + 1, 0);
+            }
+            queue.counts[at] += taken - queue.counted;
+            queue.counted = taken;
+        }
+    }
+
+    /// A queue has a new length.
+    pub fn set(&mut self, port: usize, class: u8, bytes: u64) {
+        let part = &mut self.parts[port * self.classes + class as usize];
+        let queue = &mut self.queues[port];
+        Self::settle(queue, self.taken, self.looks.bin);
+        queue.bytes = queue.bytes - *part + bytes;
+        *part = bytes;
+    }
+
+    /// Takes a look, and at once all those before `until`, when something happens again, that would see the same.
+    /// Returns when the next one is due.
+    pub fn look(&mut self, now: Time, until: Time, first_port: &[u32]) -> Option<Time> {
+        self.taken += 1;
+        if now.0.is_multiple_of(self.looks.keep_every.0) {
+            for queue in &mut self.queues {
+                Self::settle(queue, self.taken, self.looks.bin);
+            }
+            let ends = first_port.iter().skip(1).map(|&e| e as usize).chain([self.queues.len()]);
+            let ports = first_port.iter().zip(ends).map(|(&start, end)| start as usize..end);
+            let counts = ports.map(|r| self.queues[r].iter().map(|q| q.counts.clone()).collect()).collect();
+            self.kept.push(QueueCounts { time: now, counts });
+        }
+        if now >= self.looks.last {
+            return None;
+        }
+        let mut next = now + self.looks.every;
+        while next < until && next < self.looks.last && !next.0.is_multiple_of(self.looks.keep_every.0) {
+            self.taken += 1;
+            next += self.looks.every;
+        }
+        Some(next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_sees_the_length_at_its_time() {
+        let us = Time::from_us;
+        let looks = Looks { first: us(1), every: Span::from_us(1), last: us(5), bin: Bytes(1000), keep_every: Span::from_us(5) };
+        let mut h = Histogram::new(looks, 3, 2);
+        let nodes = [0, 1]; // one port, two ports
+        assert_eq!(h.look(us(1), us(2), &nodes), Some(us(2)));
+        h.set(2, 0, 2500);
+        h.set(2, 1, 600);
+        assert_eq!(h.look(us(2), us(4), &nodes), Some(us(4)), "3 us sees the same");
+        h.set(2, 0, 0);
+        assert_eq!(h.look(us(4), Time::NEVER, &nodes), Some(us(5)));
+        assert_eq!(h.look(us(5), Time::NEVER, &nodes), None, "the last one");
+        assert_eq!(h.kept, [QueueCounts { time: us(5), counts: vec![vec![vec![5]], vec![vec![5], vec![3, 0, 0, 2]]] }]);
+    }
+}
