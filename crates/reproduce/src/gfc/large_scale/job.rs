@@ -1,0 +1,269 @@
+//! One job: a network under a flow control, one or several times.
+
+use serde::{Deserialize, Serialize};
+use xoff_run::Scenario;
+use xoff_sim::{Ended, Outcome, Probes, Selection, World, ideal_time};
+use xoff_topology::{FlowKey, Topology, trace_path};
+
+use crate::{ReproduceError, lab};
+
+use super::meter::{Measured, Meter, Sums, WINDOW};
+use super::network::{Network, RoutingRule};
+
+/// The scenario of every run; a job changes what [`Job`] names.
+pub const SCENARIO: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/papers/gfc/tab1.toml"));
+
+/// Events between two looks at the caller.
+const SLICE: u64 = 1 << 19;
+
+/// The four flow controls of the paper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheme {
+    /// Priority-based flow control.
+    Pfc,
+    /// Credits.
+    Cbfc,
+    /// Buffer-based Gentle Flow Control.
+    GfcBuffer,
+    /// Time-based Gentle Flow Control.
+    GfcTime,
+}
+
+impl Scheme {
+    /// In the order of figures.
+    pub const ALL: [Scheme; 4] = [Scheme::Pfc, Scheme::Cbfc, Scheme::GfcBuffer, Scheme::GfcTime];
+
+    /// Its name in scenario files.
+    pub fn name(self) -> &'static str {
+        ["pfc", "cbfc", "gfc-buffer", "gfc-time"][self as usize]
+    }
+
+    /// As the paper writes it.
+    pub fn title(self) -> &'static str {
+        ["PFC", "CBFC", "Buffer-based GFC", "Time-based GFC"][self as usize]
+    }
+
+    /// Whether it only slows down and never stops.
+    pub fn is_gentle(self) -> bool {
+        matches!(self, Scheme::GfcBuffer | Scheme::GfcTime)
+    }
+}
+
+/// Order across ingresses at an egress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Egress {
+    /// By arrival.
+    Fifo,
+    /// In turns.
+    RoundRobin,
+}
+
+impl Egress {
+    /// Its name in scenario files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Egress::Fifo => "fifo",
+            Egress::RoundRobin => "round-robin",
+        }
+    }
+}
+
+/// What a job is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Aim {
+    /// Does it deadlock? Each run stops at the first deadlock, and so does the series of runs.
+    Deadlock,
+    /// How does it perform? Each run goes on to its end.
+    Performance,
+    /// How many messages does it send? As `Performance`, with every message counted.
+    Messages,
+}
+
+/// What is run.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Job {
+    /// What for.
+    pub aim: Aim,
+    /// Where.
+    pub network: Network,
+    /// How frames find their way.
+    pub rule: RoutingRule,
+    /// Order across ingresses.
+    pub egress: Egress,
+    /// Flow control.
+    pub scheme: Scheme,
+    /// Hysteresis of buffer-based GFC [bytes].
+    pub hysteresis: u32,
+    /// Largest flow [bytes]; 0: as the distribution has it.
+    pub size_max: u64,
+    /// Length of a run [us].
+    pub duration_us: u64,
+    /// Number of the first repetition: the seed of its traffic, the same for all flow controls.
+    pub first: u32,
+    /// Repetitions.
+    pub repetitions: u32,
+}
+
+/// One run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Number of the repetition.
+    pub repetition: u32,
+    /// When a cycle closed [ns]; none: no deadlock.
+    pub deadlock_ns: Option<u64>,
+    /// The ports of that cycle by name.
+    pub cycle: Vec<String>,
+    /// Simulated time reached [us].
+    pub end_us: u64,
+    /// Flow completion time over the shortest possible time, over the flows that were complete.
+    pub slowdown: Sums,
+    /// Sum of the flow completion times of those flows [ps], and of their shortest possible times.
+    pub fct_ps: (f64, f64),
+    /// Flows that were started.
+    pub flows: u64,
+    /// Frames dropped.
+    pub dropped: u64,
+    /// Promises broken.
+    pub violations: u64,
+    /// Link traversals of data frames.
+    pub frame_hops: u64,
+    /// What was measured on the way.
+    pub measured: Measured,
+}
+
+/// The runs of a job.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Runs {
+    /// In order of repetition; in a search for deadlocks none after the first that had one.
+    pub runs: Vec<Run>,
+}
+
+impl Run {
+    /// Mean rate per server over the last `windows` windows [bit/s].
+    pub fn tail(&self, windows: usize) -> f64 {
+        let series = &self.measured.series_kbps;
+        let tail = &series[series.len().saturating_sub(windows)..];
+        1000.0 * tail.iter().map(|&v| v as f64).sum::<f64>() / tail.len() as f64
+    }
+}
+
+impl Runs {
+    /// The first run with a deadlock.
+    pub fn deadlock(&self) -> Option<&Run> {
+        self.runs.iter().find(|r| r.deadlock_ns.is_some())
+    }
+}
+
+impl Job {
+    /// Runs it; `None` when `stop` said so.
+    pub fn run(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Runs>, ReproduceError> {
+        let mut runs = Runs::default();
+        for repetition in self.first..self.first + self.repetitions {
+            let Some(run) = self.one(repetition, stop)? else { return Ok(None) };
+            let found = run.deadlock_ns.is_some();
+            runs.runs.push(run);
+            if found && self.aim == Aim::Deadlock {
+                break;
+            }
+        }
+        Ok(Some(runs))
+    }
+
+    /// The settings that turn [`SCENARIO`] into a repetition of this job.
+    pub fn settings(&self, repetition: u32) -> Vec<String> {
+        let n = self.network;
+        let mut settings = vec![
+            format!("topology.k={}", n.k),
+            format!("failures.seed={}", n.seed()),
+            format!("routing.kind={}", self.rule.name()),
+            format!("switch.discipline={}", self.egress.name()),
+            format!("flow_control.kind={}", self.scheme.name()),
+            format!("flow_control.gfc-buffer.hysteresis={}B", self.hysteresis),
+            format!("run.duration={}us", self.duration_us),
+            format!("run.stop_on_deadlock={}", self.aim == Aim::Deadlock),
+            format!("run.seed={repetition}"),
+        ];
+        let cap = if self.size_max == 0 { u64::MAX >> 8 } else { self.size_max };
+        settings.push(format!("workload[0].size_max={cap}B"));
+        settings
+    }
+
+    /// The scenario of a repetition.
+    pub fn scenario(&self, repetition: u32) -> Result<Scenario, ReproduceError> {
+        lab::load("tab1.toml", SCENARIO, &self.settings(repetition))
+    }
+
+    fn one(&self, repetition: u32, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Run>, ReproduceError> {
+        let scenario = self.scenario(repetition)?;
+        let mut model = scenario.model();
+        // The seed of the run is that of the traffic. The routes belong to the network: every repetition has the same.
+        model.routing = self.rule.routing(self.network.seed());
+        model.probes = self.probes();
+        let t = &scenario.topology;
+        let mut world = World::build(t, scenario.flows.clone(), &mut model)?;
+        drop(model);
+        world.record_to(Box::new(Meter::new(t)));
+        let ended = loop {
+            match world.run(scenario.until, SLICE) {
+                Some(ended) => break ended,
+                None if stop() => return Ok(None),
+                None => {}
+            }
+        };
+        // Nothing happens any more in a network that came to a stop, but its servers keep receiving nothing.
+        let (outcome, recorder) = world.finish(ended);
+        let meter = recorder.and_then(|r| r.into_any().downcast::<Meter>().ok()).expect("the world returns the recorder it was given");
+        let mut run = self.summary(repetition, t, &outcome);
+        run.measured = meter.finish(outcome.now, self.aim == Aim::Messages);
+        if ended == Ended::Quiet {
+            pad(&mut run, t, self.duration_us);
+        }
+        Ok(Some(run))
+    }
+
+    fn probes(&self) -> Probes {
+        let control = if self.aim == Aim::Messages { Selection::All } else { Selection::None };
+        Probes { interval: WINDOW, rates: Selection::All, control, ..Probes::default() }
+    }
+
+    fn summary(&self, repetition: u32, t: &Topology, outcome: &Outcome) -> Run {
+        let routing = self.rule.routing(self.network.seed());
+        let routes = routing.routes(t);
+        let (mut slowdown, mut fct_ps) = (Sums::default(), (0.0, 0.0));
+        for f in &outcome.flows {
+            let Some(fct) = f.fct() else { continue };
+            let key = FlowKey { src: f.flow.src, dst: f.flow.dst, src_port: f.flow.src_port, dst_port: f.flow.dst_port };
+            let Some(path) = trace_path(t, &routes, &routing.choice, &key) else { continue };
+            let ideal = ideal_time(t, &path, f.flow.size, 1500, 0);
+            slowdown.add(fct.0 as f64 / ideal.0 as f64);
+            fct_ps = (fct_ps.0 + fct.0 as f64, fct_ps.1 + ideal.0 as f64);
+        }
+        let deadlock = outcome.deadlocks.iter().min_by_key(|d| d.closed);
+        Run {
+            repetition,
+            deadlock_ns: deadlock.map(|d| d.closed.0 / 1000),
+            cycle: deadlock.map_or(Vec::new(), |d| d.cycle.iter().map(|p| t.port_name(p.node, p.port)).collect()),
+            end_us: outcome.now.0 / 1_000_000,
+            slowdown,
+            fct_ps,
+            flows: outcome.flows.len() as u64,
+            dropped: outcome.dropped_frames,
+            violations: outcome.violations_total,
+            frame_hops: outcome.data_frame_hops,
+            measured: Measured::default(),
+        }
+    }
+}
+
+/// Windows of zero up to the planned end.
+fn pad(run: &mut Run, t: &Topology, duration_us: u64) {
+    let windows = (duration_us * 1_000_000 / WINDOW.0) as usize;
+    let servers = t.hosts().count() as u64;
+    while run.measured.series_kbps.len() < windows {
+        run.measured.series_kbps.push(0);
+        run.measured.throughput.n += servers;
+    }
+}

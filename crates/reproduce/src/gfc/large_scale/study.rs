@@ -1,0 +1,352 @@
+//! The study: filter, search for deadlocks, performance with and without them, messages.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::bench::Bench;
+use super::job::{Aim, Egress, Job, Runs, SCENARIO, Scheme};
+use super::network::{Filtered, Network, RoutingRule};
+use crate::{Context, Mode, ReproduceError};
+
+/// Networks per piece of the filter.
+const BLOCK: u32 = 500;
+
+/// How often a routing rule is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// Size of the fat-tree.
+    pub k: u32,
+    /// Routing rule.
+    pub rule: RoutingRule,
+    /// Order across ingresses.
+    pub egress: Egress,
+    /// Largest flow [bytes]; 0: as the distribution has it.
+    pub size_max: u64,
+    /// Length of a run [us].
+    pub duration_us: u64,
+    /// Networks with a cycle that are simulated: the first ones, at most this many.
+    pub networks: usize,
+    /// Repetitions under PFC and CBFC.
+    pub repetitions: u32,
+    /// Repetitions under both kinds of GFC.
+    pub gentle_repetitions: u32,
+}
+
+/// How much is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Fat-trees: k and number of random networks.
+    pub scales: Vec<(u32, u32)>,
+    /// Searches for deadlocks, one per scale: Table 1.
+    pub headline: Vec<Effort>,
+    /// Searches under other rules, done last.
+    pub further: Vec<Effort>,
+    /// Performance in networks without a cycle: k and number of networks.
+    pub free: Vec<(u32, usize)>,
+    /// Performance in deadlock cases, at most so many per k.
+    pub stuck: usize,
+    /// Messages: k, networks, length of a run [us].
+    pub messages: Vec<(u32, usize, u64)>,
+    /// After this no further piece of work begins.
+    pub limit: Option<Duration>,
+}
+
+/// Largest flow of short runs [bytes].
+pub const SIZE_MAX: u64 = 30_000_000;
+/// Length of a run, unless stated otherwise [us].
+pub const DURATION_US: u64 = 20_000;
+
+impl Sizes {
+    /// The sizes of a mode.
+    pub fn of(mode: Mode) -> Sizes {
+        use RoutingRule::{Ecmp, LowestId, PerEdge};
+        let search = |k, rule, networks, repetitions, gentle_repetitions| Effort {
+            k,
+            rule,
+            egress: Egress::Fifo,
+            size_max: SIZE_MAX,
+            duration_us: DURATION_US,
+            networks,
+            repetitions,
+            gentle_repetitions,
+        };
+        match mode {
+            Mode::Quick => Sizes {
+                scales: vec![(4, 1000), (8, 1000), (16, 200)],
+                headline: vec![search(4, LowestId, usize::MAX, 5, 1), search(8, LowestId, 4, 1, 1), search(16, LowestId, 1, 1, 0)],
+                further: vec![],
+                free: vec![(4, 6), (8, 1)],
+                stuck: 4,
+                messages: vec![(8, 1, 10_000)],
+                limit: None,
+            },
+            Mode::Full => {
+                let four = search(4, LowestId, 30, 5, 1);
+                Sizes {
+                    scales: vec![(4, 10_000), (8, 10_000), (16, 10_000)],
+                    headline: vec![search(4, LowestId, usize::MAX, 6, 1), search(8, LowestId, 40, 2, 1), search(16, LowestId, usize::MAX, 2, 1)],
+                    further: vec![
+                        search(4, PerEdge, 50, 5, 1),
+                        Effort { egress: Egress::RoundRobin, ..four },
+                        search(8, PerEdge, 10, 2, 1),
+                        Effort { duration_us: 5 * DURATION_US, ..search(8, LowestId, 4, 1, 1) },
+                        search(4, Ecmp, 30, 3, 1),
+                        Effort { size_max: 0, ..four },
+                        search(8, Ecmp, 5, 1, 1),
+                    ],
+                    free: vec![(4, 20), (8, 4), (16, 1)],
+                    stuck: 12,
+                    messages: vec![(8, 2, 20_000), (16, 1, 5_000)],
+                    limit: Some(Duration::from_secs(1800)),
+                }
+            }
+        }
+    }
+
+    /// Phases of work.
+    fn phases(&self) -> usize {
+        self.scales.len() + self.headline.len() + self.further.len() + 4
+    }
+}
+
+/// A network under the four flow controls.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// The network.
+    pub network: Network,
+    /// What was run under each of [`Scheme::ALL`]; none: not done, the time was up.
+    pub runs: [Option<Runs>; 4],
+}
+
+impl Case {
+    /// The runs of a scheme.
+    pub fn of(&self, scheme: Scheme) -> Option<&Runs> {
+        self.runs[scheme as usize].as_ref()
+    }
+    /// Whether a scheme deadlocked; none: not known.
+    pub fn deadlocks(&self, scheme: Scheme) -> Option<bool> {
+        self.of(scheme).map(|r| r.deadlock().is_some())
+    }
+}
+
+/// A search for deadlocks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Search {
+    /// What was asked for.
+    pub effort: Effort,
+    /// Networks with a cycle under its routing rule.
+    pub cyclic: usize,
+    /// Networks simulated.
+    pub cases: Vec<Case>,
+}
+
+/// Messages of buffer-based GFC.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Messages {
+    /// Size of the fat-tree.
+    pub k: u32,
+    /// Hysteresis between stages [bytes].
+    pub hysteresis: u32,
+    /// Runs counted.
+    pub runs: usize,
+    /// How many (port, window) saw 0, 1, 2 ... messages.
+    pub histogram: Vec<u64>,
+}
+
+/// Everything that was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LargeScale {
+    /// What was asked for.
+    pub sizes: Sizes,
+    /// The filter, per scale.
+    pub filtered: Vec<(u32, Filtered)>,
+    /// Searches, one per scale.
+    pub headline: Vec<Search>,
+    /// Searches under other rules.
+    pub further: Vec<Search>,
+    /// Performance without a cycle.
+    pub free: Vec<Case>,
+    /// Performance where PFC deadlocks, with the repetition in which it does.
+    pub stuck: Vec<Case>,
+    /// The same networks and traffic with round robin at every egress.
+    pub stuck_in_turns: Vec<Case>,
+    /// Messages.
+    pub messages: Vec<Messages>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Block {
+    filter: u32,
+    first: u32,
+    past: u32,
+}
+
+impl LargeScale {
+    /// Does the study. Finished work is kept in the context's folder and not done again.
+    pub fn run(cx: &Context, sizes: Sizes) -> Result<LargeScale, ReproduceError> {
+        let file = cx.out.join("large-scale").join("done.jsonl");
+        let mut bench = Bench::new(cx, &file, &basis(), sizes.limit, sizes.phases())?;
+        let mut filtered = Vec::new();
+        for &(k, networks) in &sizes.scales {
+            filtered.push((k, filter(&mut bench, k, networks)?));
+        }
+        let mut headline = Vec::new();
+        for effort in &sizes.headline {
+            headline.push(search(&mut bench, cx, &filtered, *effort)?);
+        }
+        let cases = deadlock_cases(&headline, sizes.stuck);
+        let stuck = stuck(&mut bench, &cases, Egress::Fifo)?;
+        let free = free(&mut bench, &filtered, &sizes)?;
+        let messages = messages(&mut bench, &filtered, &sizes)?;
+        let stuck_in_turns = self::stuck(&mut bench, &cases, Egress::RoundRobin)?;
+        let mut further = Vec::new();
+        for effort in &sizes.further {
+            further.push(search(&mut bench, cx, &filtered, *effort)?);
+        }
+        Ok(LargeScale { sizes, filtered, headline, further, free, stuck, stuck_in_turns, messages })
+    }
+
+    /// The headline search of a size.
+    pub fn headline(&self, k: u32) -> Option<&Search> {
+        self.headline.iter().find(|s| s.effort.k == k)
+    }
+
+    /// The filter of a size.
+    pub fn filtered(&self, k: u32) -> Option<&Filtered> {
+        self.filtered.iter().find(|f| f.0 == k).map(|f| &f.1)
+    }
+}
+
+/// What results depend on besides the job: the program and the scenario (FNV-1a).
+fn basis() -> String {
+    let hash = SCENARIO.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ b as u64).wrapping_mul(0x0100_0000_01b3));
+    format!("{} {hash:016x}", xoff_run::VERSION)
+}
+
+fn filter(bench: &mut Bench, k: u32, networks: u32) -> Result<Filtered, ReproduceError> {
+    let blocks: Vec<Block> =
+        (0..networks).step_by(BLOCK as usize).map(|first| Block { filter: k, first, past: (first + BLOCK).min(networks) }).collect();
+    let found = bench.phase(&format!("filter k = {k}"), &blocks, |b, _| Ok(Some(Filtered::scan(b.filter, b.first, b.past)?)))?;
+    let mut all = Filtered::default();
+    // A block that is missing ends the range of networks looked at.
+    found.iter().map_while(|f| f.as_ref()).for_each(|f| all.append(f));
+    Ok(all)
+}
+
+fn search(bench: &mut Bench, cx: &Context, filtered: &[(u32, Filtered)], effort: Effort) -> Result<Search, ReproduceError> {
+    let cyclic: &[u32] = filtered.iter().find(|f| f.0 == effort.k).map_or(&[], |f| f.1.cyclic(effort.rule));
+    let numbers = &cyclic[..cyclic.len().min(effort.networks)];
+    let job = |number: u32, scheme: Scheme| Job {
+        aim: Aim::Deadlock,
+        network: Network { k: effort.k, number },
+        rule: effort.rule,
+        egress: effort.egress,
+        scheme,
+        hysteresis: 3000,
+        size_max: effort.size_max,
+        duration_us: effort.duration_us,
+        first: first_repetition(cx),
+        repetitions: if scheme.is_gentle() { effort.gentle_repetitions } else { effort.repetitions },
+    };
+    let what = format!("search k = {}, {}, {}", effort.k, effort.rule.name(), effort.egress.name());
+    let cases = four(bench, &what, numbers.iter().map(|&n| (Network { k: effort.k, number: n }, move |s| job(n, s))))?;
+    Ok(Search { effort, cyclic: cyclic.len(), cases })
+}
+
+/// The seed of the traffic of the first repetition.
+fn first_repetition(cx: &Context) -> u32 {
+    (cx.seed % 1_000_000) as u32 * 1000
+}
+
+/// Runs networks under all flow controls.
+fn four<F: Fn(Scheme) -> Job>(bench: &mut Bench, what: &str, networks: impl Iterator<Item = (Network, F)>) -> Result<Vec<Case>, ReproduceError> {
+    let (mut all, mut jobs) = (Vec::new(), Vec::new());
+    for (network, job) in networks {
+        all.push(network);
+        jobs.extend(Scheme::ALL.map(job));
+    }
+    let mut runs = bench.phase(what, &jobs, |job, stop| job.run(stop))?.into_iter();
+    let mut next = || runs.next().expect("an answer for every job");
+    Ok(all.into_iter().map(|network| Case { network, runs: std::array::from_fn(|_| next()) }).collect())
+}
+
+/// The first deadlock cases of each search, with the repetition in which PFC deadlocks.
+fn deadlock_cases(searches: &[Search], most: usize) -> Vec<(Network, u32)> {
+    let of = |s: &Search| -> Vec<(Network, u32)> {
+        s.cases.iter().filter_map(|c| Some((c.network, c.of(Scheme::Pfc)?.deadlock()?.repetition))).take(most).collect()
+    };
+    searches.iter().flat_map(of).collect()
+}
+
+fn stuck(bench: &mut Bench, cases: &[(Network, u32)], egress: Egress) -> Result<Vec<Case>, ReproduceError> {
+    let job = |network, first| move |scheme| Job { egress, ..performance(network, scheme, first, DURATION_US) };
+    let jobs = cases.iter().map(|&(network, first)| (network, job(network, first)));
+    four(bench, &format!("performance in deadlock cases, {}", egress.name()), jobs)
+}
+
+fn performance(network: Network, scheme: Scheme, first: u32, duration_us: u64) -> Job {
+    Job {
+        aim: Aim::Performance,
+        network,
+        rule: RoutingRule::LowestId,
+        egress: Egress::Fifo,
+        scheme,
+        hysteresis: 3000,
+        size_max: SIZE_MAX,
+        duration_us,
+        first,
+        repetitions: 1,
+    }
+}
+
+fn free(bench: &mut Bench, filtered: &[(u32, Filtered)], sizes: &Sizes) -> Result<Vec<Case>, ReproduceError> {
+    let mut networks = Vec::new();
+    for &(k, count) in &sizes.free {
+        networks.extend(free_networks(filtered, k).take(count));
+    }
+    let jobs = networks.into_iter().map(|n| (n, move |scheme| performance(n, scheme, n.number, DURATION_US)));
+    four(bench, "performance without a cycle", jobs)
+}
+
+/// The first networks in which no routing rule has a cycle.
+fn free_networks(filtered: &[(u32, Filtered)], k: u32) -> impl Iterator<Item = Network> + '_ {
+    let found = filtered.iter().filter(move |f| f.0 == k);
+    found.flat_map(move |(_, f)| {
+        let cyclic = f.cyclic(RoutingRule::Ecmp);
+        let numbers = (0..f.networks).filter(|n| !cyclic.contains(n));
+        let networks = numbers.map(move |number| Network { k, number });
+        networks.filter(|n| n.build().is_ok_and(|t| xoff_topology::failures::is_connected_hosts(&t)))
+    })
+}
+
+fn messages(bench: &mut Bench, filtered: &[(u32, Filtered)], sizes: &Sizes) -> Result<Vec<Messages>, ReproduceError> {
+    let mut jobs = Vec::new();
+    for &(k, count, duration_us) in &sizes.messages {
+        for hysteresis in [3000, 0] {
+            jobs.extend(free_networks(filtered, k).take(count).map(|n| Job {
+                aim: Aim::Messages,
+                hysteresis,
+                rule: RoutingRule::Ecmp,
+                ..performance(n, Scheme::GfcBuffer, n.number, duration_us)
+            }));
+        }
+    }
+    let runs = bench.phase("messages", &jobs, |job, stop| job.run(stop))?;
+    let mut all: Vec<Messages> = Vec::new();
+    for (job, runs) in jobs.iter().zip(runs) {
+        let Some(runs) = runs else { continue };
+        let (k, hysteresis) = (job.network.k, job.hysteresis);
+        if all.last().is_none_or(|m| (m.k, m.hysteresis) != (k, hysteresis)) {
+            all.push(Messages { k, hysteresis, runs: 0, histogram: Vec::new() });
+        }
+        let m = all.last_mut().expect("just pushed");
+        for run in &runs.runs {
+            m.runs += 1;
+            let counts = &run.measured.messages;
+            m.histogram.resize(m.histogram.len().max(counts.len()), 0);
+            m.histogram.iter_mut().zip(counts).for_each(|(all, n)| *all += n);
+        }
+    }
+    Ok(all)
+}
