@@ -4,7 +4,7 @@ use super::layout::{Margins, Rect};
 use super::palette::{FRAME, GRID, INK, MINOR_GRID, MUTED};
 use super::scale::{Extent, Fit, Ruler, Scale, Tick};
 use super::text::{self, Px};
-use super::{Axis, Panel, bars};
+use super::{Axis, Mark, Panel, bars};
 use maud::{Markup, html};
 
 const TICK: f64 = 11.0;
@@ -23,13 +23,14 @@ impl Rulers {
         let height = panel.height.map_or(170.0, f64::from);
         let ruler = |axis: &Axis, data, fit, ticks| Ruler::new(&axis.unit, axis.range, data, axis.log, fit, ticks);
         // A cloud of points needs air around it; a time series runs from edge to edge.
-        let fit = if panel.marks.iter().any(|mark| matches!(mark, super::Mark::Points { .. })) && !bars::any(panel) {
+        let loose = |mark: &Mark| matches!(mark, Mark::Points { .. } | Mark::Cdf { .. });
+        let fit = if panel.marks.iter().any(loose) && !bars::any(panel) {
             Fit::Round
         } else {
             Fit::Tight
         };
         Rulers {
-            x: ruler(&panel.x, x, if panel.x.log { Fit::Round } else { fit }, x_ticks(width)),
+            x: ruler(&panel.x, x, if panel.x.log { Fit::Round } else { fit }, if bars::any(panel) { 1 } else { x_ticks(width) }),
             y: ruler(&panel.y, y, Fit::Round, y_ticks(height)),
             second: panel.second_y.as_ref().map(|axis| ruler(axis, second, Fit::Round, y_ticks(height))),
         }
@@ -37,7 +38,7 @@ impl Rulers {
 }
 
 fn x_ticks(width: f64) -> usize {
-    (width / 85.0).clamp(3.0, 9.0) as usize
+    (width / 80.0).clamp(3.0, 10.0) as usize
 }
 
 fn y_ticks(height: f64) -> usize {
@@ -64,7 +65,9 @@ impl Scales {
 
 /// Label with the unit; a logarithmic axis has the units on its ticks.
 fn label(axis: &Axis, ruler: &Ruler) -> String {
-    match (axis.label.is_empty(), ruler.unit_name.is_empty() || (axis.log && !ruler.unit_on_label())) {
+    // "Messages (messages)" says nothing twice.
+    let silent = ruler.unit_name.is_empty() || ruler.unit_name.eq_ignore_ascii_case(&axis.label);
+    match (axis.label.is_empty(), silent || (axis.log && !ruler.unit_on_label())) {
         (_, true) => axis.label.clone(),
         (true, false) => ruler.unit_name.clone(),
         (false, false) => format!("{} ({})", axis.label, ruler.unit_name),

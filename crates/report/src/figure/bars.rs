@@ -2,9 +2,10 @@
 
 use super::axes::Scales;
 use super::layout::Rect;
+use super::legend;
 use super::palette::{Colours, INK, MUTED};
 use super::text::{self, Px};
-use super::{BarGroup, Mark, Panel};
+use super::{BarGroup, Mark, Panel, Unit};
 use maud::{Markup, html};
 
 const NAME: f64 = 11.0;
@@ -13,7 +14,7 @@ const VALUE: f64 = 10.0;
 /// The bars of a panel: the first such mark counts, since categories are one per panel.
 pub(super) fn of(panel: &Panel) -> Option<(&[String], &[BarGroup])> {
     panel.marks.iter().find_map(|mark| match mark {
-        Mark::Bars { labels, groups } => Some((labels.as_slice(), groups.as_slice())),
+        Mark::Bars { labels, groups, .. } => Some((labels.as_slice(), groups.as_slice())),
         _ => None,
     })
 }
@@ -65,12 +66,7 @@ pub(super) fn names(labels: &[String], scales: &Scales, plot: Rect) -> Markup {
 
 /// The bars.
 pub(super) fn draw(labels: &[String], groups: &[BarGroup], panel: &Panel, scales: &Scales, colours: &mut Colours) -> Markup {
-    let slot = match (scales.x.at(0.0), scales.x.at(1.0)) {
-        (Some(a), Some(b)) => b - a,
-        _ => return Markup::default(),
-    };
-    let count = groups.len().max(1) as f64;
-    let width = (slot * 0.76 / count).min(54.0);
+    let (count, width) = (groups.len() as f64, width(groups, scales));
     let base = scales.y.base();
     let mut out = Vec::new();
     for (g, group) in groups.iter().enumerate() {
@@ -84,12 +80,16 @@ pub(super) fn draw(labels: &[String], groups: &[BarGroup], panel: &Panel, scales
             let top = scales.y.at(bar.value).unwrap_or(base);
             let ends = bar.interval.and_then(|(low, high)| Some((scales.y.at(low).unwrap_or(base), scales.y.at(high)?)));
             let highest = ends.map_or(top, |(_, high)| high.min(top)).min(base);
-            let number = number(&value);
+            // A reference mark just above the bar would be written over.
+            let mark = bar.reference.and_then(|at| scales.y.at(at)).filter(|y| (y - highest).abs() < 16.0);
+            let highest = mark.map_or(highest, |y| highest.min(y - 5.0));
+            let number = number(&panel.y.unit, &value);
             let written = text::width(number, VALUE) < width + 6.0;
             out.push(html! {
                 g {
                     title { (label) ", " (group.name) ": " (value)
-                        @if let Some((low, high)) = bar.interval { " (" (panel.y.unit.format(low)) " to " (panel.y.unit.format(high)) ")" } }
+                        @if let Some((low, high)) = bar.interval { " (" (panel.y.unit.format(low)) " to " (panel.y.unit.format(high)) ")" }
+                        @if let Some(at) = bar.reference { "; reference " (panel.y.unit.format(at)) } }
                     rect x=(Px(x + 0.75)) y=(Px(top.min(base))) width=(Px((width - 1.5).max(0.5))) height=(Px((base - top).abs())) fill=(fill) {}
                     @if let Some((low, high)) = ends {
                         path d={ "M" (Px(centre)) " " (Px(low)) "V" (Px(high)) "M" (Px(centre - 4.0)) " " (Px(high)) "h8M"
@@ -105,7 +105,31 @@ pub(super) fn draw(labels: &[String], groups: &[BarGroup], panel: &Panel, scales
     html! { @for bar in out { (bar) } }
 }
 
-/// The text over a bar: with its unit, since bars of one panel may differ by powers of a thousand; "0" needs none.
-fn number(value: &str) -> &str {
-    value.strip_prefix("0 ").map_or(value, |_| "0")
+/// The reference values, over the axis line where they are zero.
+pub(super) fn references(groups: &[BarGroup], scales: &Scales) -> Markup {
+    let (count, width) = (groups.len() as f64, width(groups, scales));
+    html! {
+        @for (g, group) in groups.iter().enumerate() {
+            @for (i, bar) in group.bars.iter().enumerate() {
+                @if let (Some(y), Some(middle)) = (bar.reference.and_then(|at| scales.y.at(at)), scales.x.at(i as f64)) {
+                    (legend::diamond(middle + (g as f64 + 0.5 - count / 2.0) * width, y))
+                }
+            }
+        }
+    }
+}
+
+/// Width of a bar: three quarters of a category's place for all its bars.
+fn width(groups: &[BarGroup], scales: &Scales) -> f64 {
+    let slot = scales.x.at(1.0).zip(scales.x.at(0.0)).map_or(0.0, |(b, a)| b - a);
+    (slot * 0.76 / groups.len().max(1) as f64).min(54.0)
+}
+
+/// The text over a bar: with its unit, since bars of one panel may differ by powers of a thousand. "0" needs none, nor
+/// does a unit without prefixes, which stands on the axis.
+fn number<'a>(unit: &Unit, value: &'a str) -> &'a str {
+    match unit {
+        Unit::Other(name) => value.strip_suffix(name.as_str()).map_or(value, str::trim_end),
+        _ => value.strip_prefix("0 ").map_or(value, |_| "0"),
+    }
 }

@@ -90,23 +90,43 @@ fn reduce(piece: &[Point], key: impl Fn(usize, Point) -> i64) -> Vec<Point> {
     out
 }
 
-/// Separate points, one per square of a grid that is as fine as the budget allows. Sorted, hence independent of order.
+/// At most about `budget` separate points. One of every square of a coarse grid stays, so that no outlier is lost; the
+/// rest of the budget is a sample of the others. What is kept depends on the set of points, not on their order.
 pub(super) fn dots(points: impl Iterator<Item = Point>, budget: usize) -> Vec<Point> {
-    let all: Vec<Point> = points.collect();
-    if all.len() <= budget {
-        return all;
-    }
-    let mut grid = 0.5;
-    loop {
-        let mut squares: Vec<(i64, i64)> =
-            all.iter().map(|(x, y)| ((x / grid).round() as i64, (y / grid).round() as i64)).collect();
-        squares.sort_unstable();
-        squares.dedup();
-        if squares.len() <= budget || grid > 1e6 {
-            return squares.into_iter().map(|(x, y)| (x as f64 * grid, y as f64 * grid)).collect();
+    let mut all: Vec<(i64, i64)> = points.map(|(x, y)| ((x * 10.0).round() as i64, (y * 10.0).round() as i64)).collect();
+    all.sort_unstable();
+    all.dedup();
+    if all.len() > budget {
+        all.sort_by_cached_key(|point| (shuffled(*point), *point));
+        let (mut grid, mut first) = (20, firsts(&all, 20));
+        while first.len() > budget / 2 && grid < 1 << 20 {
+            grid *= 2;
+            first = firsts(&all, grid);
         }
-        grid *= 1.5;
+        let others = (0..all.len()).filter(|i| first.binary_search(i).is_err());
+        all = first.iter().copied().chain(others.take(budget.saturating_sub(first.len()))).map(|i| all[i]).collect();
+        all.sort_unstable();
     }
+    all.into_iter().map(|(x, y)| (x as f64 / 10.0, y as f64 / 10.0)).collect()
+}
+
+/// Indices of the first point in each square of `grid` tenths of a pixel, ascending.
+fn firsts(points: &[(i64, i64)], grid: i64) -> Vec<usize> {
+    let mut squares: Vec<((i64, i64), usize)> =
+        points.iter().enumerate().map(|(i, (x, y))| ((x.div_euclid(grid), y.div_euclid(grid)), i)).collect();
+    squares.sort_unstable();
+    squares.dedup_by_key(|(square, _)| *square);
+    let mut first: Vec<usize> = squares.into_iter().map(|(_, i)| i).collect();
+    first.sort_unstable();
+    first
+}
+
+/// A fixed shuffle (the SplitMix64 finalizer), so that a sample has no visible pattern.
+fn shuffled((x, y): (i64, i64)) -> u64 {
+    let mut z = (x as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(y as u64).wrapping_mul(0xd134_2543_de82_ef95);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 #[cfg(test)]
@@ -161,11 +181,12 @@ mod tests {
     }
 
     #[test]
-    fn dots_are_thinned_and_do_not_depend_on_order() {
-        let cloud = |i: u32| (f64::from(i % 1000) * 0.6, f64::from(i / 1000));
-        let forward = dots((0..200_000).map(cloud), 4000);
-        let backward = dots((0..200_000).rev().map(cloud), 4000);
-        assert!(forward.len() <= 4000 && forward.len() > 1000);
+    fn dots_are_thinned_keep_outliers_and_do_not_depend_on_order() {
+        let cloud = |i: u32| if i == 77_777 { (590.0, 500.0) } else { (f64::from(i % 1000) * 0.5, f64::from(i / 1000)) };
+        let forward = dots((0..200_000).map(cloud), 3000);
+        let backward = dots((0..200_000).rev().map(cloud), 3000);
+        assert_eq!(forward.len(), 3000);
+        assert!(forward.contains(&(590.0, 500.0)));
         assert_eq!(forward, backward);
     }
 

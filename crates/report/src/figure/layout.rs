@@ -185,7 +185,9 @@ fn colours(figure: &Figure) -> Colours {
         match mark {
             Mark::Line { name, colour: Some(colour), .. }
             | Mark::Points { name, colour: Some(colour), .. }
-            | Mark::Cdf { name, colour: Some(colour), .. } => colours.reserve(name, *colour),
+            | Mark::Cdf { name, colour: Some(colour), .. }
+            | Mark::HLine { label: name, colour: Some(colour), .. }
+            | Mark::VLine { label: name, colour: Some(colour), .. } => colours.reserve(name, *colour),
             Mark::Bars { groups, .. } => {
                 groups.iter().filter_map(|g| g.colour.map(|c| (g, c))).for_each(|(g, c)| colours.reserve(&g.name, c));
             }

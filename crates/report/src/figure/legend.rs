@@ -18,14 +18,13 @@ pub(super) const DASHES: [&str; 4] = ["7 3", "2 3", "9 3 2 3", "4 2"];
 pub(super) const BANDS: [&str; 3] = ["#b8c4d0", "#e3c9a8", "#b9d8c2"];
 /// Opacity of bands.
 pub(super) const BAND_OPACITY: &str = "0.45";
-/// Dashes of a dashed series.
-pub(super) const SERIES_DASH: &str = "5 3";
 
 /// How an entry's sample looks.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Swatch {
     Line { colour: &'static str, dash: Option<&'static str>, width: &'static str },
     Dot(&'static str),
+    Diamond,
     Box { fill: &'static str, opacity: &'static str },
 }
 
@@ -39,13 +38,11 @@ pub(super) struct Entry {
 /// The entries of a panel, in the order of its marks.
 pub(super) fn entries(panel: &Panel, colours: &mut Colours) -> Vec<Entry> {
     let mut out: Vec<Entry> = Vec::new();
-    let mut references = 0;
-    let mut bands = 0;
     for mark in &panel.marks {
         match mark {
             Mark::Line { name, points, dashed, second, .. } => {
-                let dash = dashed.then_some(SERIES_DASH);
-                let swatch = Swatch::Line { colour: colours.of(name).hex(), dash, width: "2" };
+                let colour = colours.of(name).hex();
+                let swatch = Swatch::Line { colour, dash: colours.dash(name, *dashed), width: "2" };
                 out.push(Entry { swatch, label: series_label(name, points.is_empty(), *second) });
             }
             Mark::Points { name, points, second, .. } => {
@@ -53,22 +50,23 @@ pub(super) fn entries(panel: &Panel, colours: &mut Colours) -> Vec<Entry> {
                 out.push(Entry { swatch, label: series_label(name, points.is_empty(), *second) });
             }
             Mark::Cdf { name, samples, dashed, .. } => {
-                let dash = dashed.then_some(SERIES_DASH);
-                let swatch = Swatch::Line { colour: colours.of(name).hex(), dash, width: "2" };
+                let colour = colours.of(name).hex();
+                let swatch = Swatch::Line { colour, dash: colours.dash(name, *dashed), width: "2" };
                 out.push(Entry { swatch, label: series_label(name, samples.is_empty(), false) });
             }
-            Mark::Bars { groups, .. } => out.extend(groups.iter().map(|group| {
-                let swatch = Swatch::Box { fill: colours.of(&group.name).hex(), opacity: "1" };
-                Entry { swatch, label: series_label(&group.name, group.bars.is_empty(), false) }
-            })),
+            Mark::Bars { groups, reference, .. } => {
+                out.extend(groups.iter().map(|group| {
+                    let swatch = Swatch::Box { fill: colours.of(&group.name).hex(), opacity: "1" };
+                    Entry { swatch, label: series_label(&group.name, group.bars.is_empty(), false) }
+                }));
+                out.push(Entry { swatch: Swatch::Diamond, label: reference.clone() });
+            }
             Mark::HLine { label, colour, .. } | Mark::VLine { label, colour, .. } => {
-                let (colour, dash) = reference(*colour, references);
-                references += 1;
+                let (colour, dash) = reference(*colour, colours.reference(label));
                 out.push(Entry { swatch: Swatch::Line { colour, dash: Some(dash), width: "1.5" }, label: label.clone() });
             }
             Mark::HBand { label, .. } | Mark::VBand { label, .. } => {
-                let swatch = Swatch::Box { fill: BANDS[bands % BANDS.len()], opacity: BAND_OPACITY };
-                bands += 1;
+                let swatch = Swatch::Box { fill: BANDS[colours.band(label) % BANDS.len()], opacity: BAND_OPACITY };
                 out.push(Entry { swatch, label: label.clone() });
             }
             Mark::Heatmap { legend, .. } => out.extend(legend.iter().map(|(tone, label): &(Tone, String)| Entry {
@@ -81,7 +79,14 @@ pub(super) fn entries(panel: &Panel, colours: &mut Colours) -> Vec<Entry> {
     out
 }
 
-/// Colour and dashes of a panel's `index`-th reference line.
+/// The mark of a bar's reference value: hollow, so that it reads on a bar and on the page.
+pub(super) fn diamond(x: f64, y: f64) -> Markup {
+    html! {
+        path d={ "M" (Px(x)) " " (Px(y - 5.0)) "l5 5l-5 5l-5 -5z" } fill="#ffffff" stroke=(INK) stroke-width="1.5" {}
+    }
+}
+
+/// Colour and dashes of a figure's `index`-th reference line.
 pub(super) fn reference(colour: Option<super::Colour>, index: usize) -> (&'static str, &'static str) {
     (colour.map_or("#3e4c59", super::Colour::hex), DASHES[index % DASHES.len()])
 }
@@ -130,6 +135,7 @@ pub(super) fn draw(entries: &[Entry], left: f64, top: f64, room: f64) -> Markup 
                             stroke-dasharray=[dash] {}
                     }
                     Swatch::Dot(colour) => circle cx=(Px(x + SWATCH / 2.0)) cy=(Px(y)) r="3.2" fill=(colour) {},
+                    Swatch::Diamond => (diamond(x + SWATCH / 2.0, y)),
                     Swatch::Box { fill, opacity } => {
                         rect x=(Px(x + 3.0)) y=(Px(y - 5.5)) width="14" height="11" rx="2" fill=(fill) fill-opacity=(opacity)
                             stroke=(MUTED) stroke-opacity="0.35" stroke-width="0.7" {}

@@ -10,17 +10,26 @@ pub struct Bar {
     pub value: f64,
     /// Ends of the error bar, absolute values (not distances), e.g. a Wilson interval.
     pub interval: Option<(f64, f64)>,
+    /// A value to compare with, e.g. the paper's: a hollow diamond. [`Mark::bar_reference`] names it in the legend.
+    pub reference: Option<f64>,
 }
 
 impl Bar {
     /// A bar without an interval.
     pub fn new(value: f64) -> Self {
-        Bar { value, interval: None }
+        Bar { value, interval: None, reference: None }
     }
 
     /// A bar with an error bar from `low` to `high`.
     pub fn with_interval(value: f64, low: f64, high: f64) -> Self {
-        Bar { value, interval: Some((low, high)) }
+        Bar { value, interval: Some((low, high)), reference: None }
+    }
+
+    /// Adds a value to compare with.
+    #[must_use]
+    pub fn reference(mut self, value: f64) -> Self {
+        self.reference = Some(value);
+        self
     }
 }
 
@@ -117,6 +126,8 @@ pub enum Mark {
         labels: Vec<String>,
         /// One group per colour.
         groups: Vec<BarGroup>,
+        /// What the bars' reference values are, for the legend; may be empty.
+        reference: String,
     },
     /// A level, e.g. the paper's value or a threshold.
     HLine {
@@ -198,7 +209,17 @@ impl Mark {
 
     /// Bars side by side in each category.
     pub fn bars<L: Into<String>>(labels: impl IntoIterator<Item = L>, groups: impl IntoIterator<Item = BarGroup>) -> Self {
-        Mark::Bars { labels: labels.into_iter().map(Into::into).collect(), groups: groups.into_iter().collect() }
+        let (labels, groups) = (labels.into_iter().map(Into::into).collect(), groups.into_iter().collect());
+        Mark::Bars { labels, groups, reference: String::new() }
+    }
+
+    /// Says in the legend what the bars' reference values are.
+    #[must_use]
+    pub fn bar_reference(mut self, label: impl Into<String>) -> Self {
+        if let Mark::Bars { reference, .. } = &mut self {
+            *reference = label.into();
+        }
+        self
     }
 
     /// A level.
@@ -227,9 +248,9 @@ impl Mark {
     }
 
     /// A matrix of cells.
-    pub fn heatmap<N: Into<String>>(
-        rows: impl IntoIterator<Item = N>,
-        columns: impl IntoIterator<Item = N>,
+    pub fn heatmap<R: Into<String>, C: Into<String>>(
+        rows: impl IntoIterator<Item = R>,
+        columns: impl IntoIterator<Item = C>,
         cells: Vec<Vec<HeatCell>>,
     ) -> Self {
         let (rows, columns) = (rows.into_iter().map(Into::into).collect(), columns.into_iter().map(Into::into).collect());

@@ -101,6 +101,13 @@ impl Panel {
         self
     }
 
+    /// Adds several marks.
+    #[must_use]
+    pub fn marks(mut self, marks: impl IntoIterator<Item = Mark>) -> Self {
+        self.marks.extend(marks);
+        self
+    }
+
     /// Sets the height of the plotting area.
     #[must_use]
     pub fn height(mut self, height: u32) -> Self {

@@ -45,31 +45,70 @@ pub(super) const GRID: &str = "#e4e7eb";
 pub(super) const MINOR_GRID: &str = "#f2f4f6";
 pub(super) const FRAME: &str = "#9aa5b1";
 
-/// Names seen so far in a figure and the colour each has, in order of appearance.
+/// Names seen so far in a figure and the look each has, in order of appearance.
 #[derive(Default)]
 pub(super) struct Colours {
-    taken: Vec<(String, Colour)>,
+    taken: Vec<Taken>,
+    references: Vec<String>,
+    bands: Vec<String>,
+}
+
+struct Taken {
+    name: String,
+    colour: Colour,
+    /// How many names had this colour before, when it was given automatically.
+    repeat: usize,
 }
 
 impl Colours {
     /// Reserves the colours that were asked for, so that no automatic one collides with them.
     pub(super) fn reserve(&mut self, name: &str, colour: Colour) {
-        if !self.taken.iter().any(|(known, _)| known == name) {
-            self.taken.push((name.to_owned(), colour));
+        if !self.taken.iter().any(|taken| taken.name == name) {
+            self.taken.push(Taken { name: name.to_owned(), colour, repeat: 0 });
         }
     }
 
     /// The colour of a name: one name, one colour in the whole figure. Beyond seven names colours repeat.
     pub(super) fn of(&mut self, name: &str) -> Colour {
-        if let Some((_, colour)) = self.taken.iter().find(|(known, _)| known == name) {
-            return *colour;
+        if let Some(taken) = self.taken.iter().find(|taken| taken.name == name) {
+            return taken.colour;
         }
-        let uses = |colour: Colour| self.taken.iter().filter(|(_, taken)| *taken == colour).count();
+        let uses = |colour: Colour| self.taken.iter().filter(|taken| taken.colour == colour).count();
         // The first of the least used; `min_by_key` takes the first among equals.
         let colour = Colour::ALL.into_iter().min_by_key(|colour| uses(*colour)).unwrap_or(Colour::Blue);
-        self.taken.push((name.to_owned(), colour));
+        let repeat = uses(colour);
+        self.taken.push(Taken { name: name.to_owned(), colour, repeat });
         colour
     }
+
+    /// Dashes of a name's line: as asked, or because its colour had to be used again.
+    pub(super) fn dash(&self, name: &str, dashed: bool) -> Option<&'static str> {
+        let repeat = self.taken.iter().find(|taken| taken.name == name).map_or(0, |taken| taken.repeat);
+        match (dashed, repeat) {
+            (true, _) => Some("5 3"),
+            (false, 0) => None,
+            (false, 1) => Some("8 2"),
+            (false, 2) => Some("2 2"),
+            (false, _) => Some("8 2 2 2"),
+        }
+    }
+
+    /// Number of a reference line: one label, one look in the whole figure.
+    pub(super) fn reference(&mut self, label: &str) -> usize {
+        index_of(&mut self.references, label)
+    }
+
+    /// Number of a band, likewise.
+    pub(super) fn band(&mut self, label: &str) -> usize {
+        index_of(&mut self.bands, label)
+    }
+}
+
+fn index_of(known: &mut Vec<String>, label: &str) -> usize {
+    known.iter().position(|other| other == label).unwrap_or_else(|| {
+        known.push(label.to_owned());
+        known.len() - 1
+    })
 }
 
 /// Fill of a level in 0 .. 1, light to dark blue, and the text colour that is readable on it.

@@ -27,16 +27,16 @@ pub(super) fn extents(panel: &Panel) -> [Extent; 3] {
                     }
                 }
             }
-            Mark::Bars { labels, groups } => {
+            Mark::Bars { labels, groups, .. } => {
                 x.add(-0.5, false);
                 x.add(labels.len() as f64 - 0.5, false);
                 y.add(0.0, log_y);
+                // Room over the bar for the number written there.
+                let room = if log_y { 1.5 } else { 1.0 + 18.0 / panel.height.map_or(170.0, f64::from).max(40.0) };
                 for bar in groups.iter().flat_map(|group| &group.bars) {
-                    y.add(bar.value, log_y);
-                    if let Some((low, high)) = bar.interval {
-                        y.add(low, log_y);
-                        y.add(high, log_y);
-                    }
+                    let ends = bar.interval.map_or([bar.value; 2], |(low, high)| [low, high]);
+                    [bar.value, ends[0], ends[1] * room].into_iter().for_each(|at| y.add(at, log_y));
+                    y.add(bar.reference.unwrap_or(f64::NAN), log_y);
                 }
             }
             Mark::HLine { y: at, .. } => y.add(*at, log_y),
@@ -64,16 +64,19 @@ pub(super) fn draw(panel: &Panel, rulers: &Rulers, plot: Rect, quiet_x: bool, co
     let (left, top, wide, high) = (plot.x - 2.0, plot.y - 2.0, plot.w + 4.0, plot.h + 4.0);
     html! {
         g {
-            (bands(panel, &scales, plot))
+            (bands(panel, &scales, plot, colours))
             (axes::grid(rulers, &scales, plot, bars.is_some()))
             (axes::draw(panel, rulers, &scales, plot, quiet_x, names))
             svg x=(Px(left)) y=(Px(top)) width=(Px(wide)) height=(Px(high))
                 viewBox={ (Px(left)) " " (Px(top)) " " (Px(wide)) " " (Px(high)) } overflow="hidden" {
                 @for mark in &panel.marks { (series::draw(mark, &scales, plot, colours, budget)) }
                 @if let Some((labels, groups)) = bars { (bars::draw(labels, groups, panel, &scales, colours)) }
-                (references(panel, &scales, plot))
+                (references(panel, &scales, plot, colours))
             }
-            @if let Some((labels, _)) = bars { (bars::names(labels, &scales, plot)) }
+            @if let Some((labels, groups)) = bars {
+                (bars::references(groups, &scales))
+                (bars::names(labels, &scales, plot))
+            }
             @if !panel.marks.iter().any(series::has_data) {
                 text x=(Px(plot.x + plot.w / 2.0)) y=(Px(plot.y + plot.h / 2.0)) text-anchor="middle" font-size="12" fill=(MUTED) { "no data" }
             }
@@ -81,17 +84,15 @@ pub(super) fn draw(panel: &Panel, rulers: &Rulers, plot: Rect, quiet_x: bool, co
     }
 }
 
-fn bands(panel: &Panel, scales: &Scales, plot: Rect) -> Markup {
-    let mut index = 0;
+fn bands(panel: &Panel, scales: &Scales, plot: Rect, colours: &mut Colours) -> Markup {
     let mut out = Vec::new();
     for mark in &panel.marks {
-        let (at, vertical) = match mark {
-            Mark::HBand { low, high, .. } => (scales.y.at(*low).zip(scales.y.at(*high)), false),
-            Mark::VBand { low, high, .. } => (scales.x.at(*low).zip(scales.x.at(*high)), true),
+        let (at, vertical, label) = match mark {
+            Mark::HBand { low, high, label } => (scales.y.at(*low).zip(scales.y.at(*high)), false, label),
+            Mark::VBand { low, high, label } => (scales.x.at(*low).zip(scales.x.at(*high)), true, label),
             _ => continue,
         };
-        let fill = BANDS[index % BANDS.len()];
-        index += 1;
+        let fill = BANDS[colours.band(label) % BANDS.len()];
         let Some((a, b)) = at else { continue };
         let (from, to) = if vertical { (plot.x, plot.right()) } else { (plot.y, plot.bottom()) };
         let (low, high) = (a.min(b).clamp(from, to), a.max(b).clamp(from, to));
@@ -103,17 +104,15 @@ fn bands(panel: &Panel, scales: &Scales, plot: Rect) -> Markup {
     html! { @for band in out { (band) } }
 }
 
-fn references(panel: &Panel, scales: &Scales, plot: Rect) -> Markup {
-    let mut index = 0;
+fn references(panel: &Panel, scales: &Scales, plot: Rect, colours: &mut Colours) -> Markup {
     let mut out = Vec::new();
     for mark in &panel.marks {
-        let (ends, colour) = match mark {
-            Mark::HLine { y, colour, .. } => (scales.y.at(*y).map(|y| (plot.x, y, plot.right(), y)), colour),
-            Mark::VLine { x, colour, .. } => (scales.x.at(*x).map(|x| (x, plot.y, x, plot.bottom())), colour),
+        let (ends, colour, label) = match mark {
+            Mark::HLine { y, colour, label } => (scales.y.at(*y).map(|y| (plot.x, y, plot.right(), y)), colour, label),
+            Mark::VLine { x, colour, label } => (scales.x.at(*x).map(|x| (x, plot.y, x, plot.bottom())), colour, label),
             _ => continue,
         };
-        let (colour, dash) = legend::reference(*colour, index);
-        index += 1;
+        let (colour, dash) = legend::reference(*colour, colours.reference(label));
         let Some((x1, y1, x2, y2)) = ends else { continue };
         out.push(html! {
             line x1=(Px(x1)) y1=(Px(y1)) x2=(Px(x2)) y2=(Px(y2)) stroke=(colour) stroke-width="1.5" stroke-dasharray=(dash) {}

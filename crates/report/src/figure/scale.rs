@@ -116,8 +116,13 @@ impl Ruler {
         let asked = asked.filter(|(lo, hi)| usable(*lo, log) && usable(*hi, log) && lo < hi);
         let mut extent = asked.map_or(data, |(lo, hi)| Extent { lo, hi }).opened(log);
         let (size, unit_name) = unit.fit(extent.hi.abs().max(extent.lo.abs()));
-        if asked.is_none() && fit == Fit::Round {
-            extent = if log { round_log(extent) } else { round_linear(extent, size, ticks) };
+        if asked.is_none() {
+            extent = match (fit, log) {
+                (Fit::Round, true) => round_log(extent),
+                (Fit::Round, false) => round_linear(extent, size, ticks),
+                (Fit::Tight, true) => extent,
+                (Fit::Tight, false) => snap_linear(extent, size, ticks),
+            };
         }
         Ruler { extent, unit_name, size, unit: unit.clone(), log }
     }
@@ -167,6 +172,9 @@ impl Ruler {
                     2 | 5 => decades <= 2,
                     _ => false,
                 };
+                if decades > 12 && !labelled {
+                    continue;
+                }
                 let text = match (&self.unit, labelled) {
                     (_, false) => String::new(),
                     (Unit::Other(_), true) => short(value),
@@ -179,11 +187,12 @@ impl Ruler {
     }
 }
 
-/// 1, 2 or 5 times a power of ten, at least `raw`.
+/// 1, 2 or 5 times a power of ten, the nearest to `raw` by ratio.
 fn nice_step(raw: f64) -> f64 {
     let power = libm::pow(10.0, libm::floor(libm::log10(raw)));
-    let multiple = [1.0, 2.0, 5.0].into_iter().find(|m| m * power >= raw * (1.0 - 1e-9)).unwrap_or(10.0);
-    multiple * power
+    // The bounds are the geometric means of neighbours: sqrt(1 * 2), sqrt(2 * 5), sqrt(5 * 10).
+    let bounds = [(1.0, 1.4143), (2.0, 3.1623), (5.0, 7.0711)];
+    bounds.into_iter().find(|(_, bound)| raw <= bound * power).map_or(10.0, |(multiple, _)| multiple) * power
 }
 
 fn round_linear(extent: Extent, size: f64, ticks: usize) -> Extent {
@@ -194,11 +203,21 @@ fn round_linear(extent: Extent, size: f64, ticks: usize) -> Extent {
         hi = 0.0;
     }
     let step = nice_step((hi - lo) / ticks.max(1) as f64);
-    // A curve that ends within 2 % of the frame would run along it.
-    let slack = 0.02 * (hi - lo);
-    let lo = if lo == 0.0 { lo } else { libm::floor((lo - slack) / step) * step };
-    let hi = if hi == 0.0 { hi } else { libm::ceil((hi + slack) / step) * step };
+    // A millionth of a step beyond a tick is a rounding error, not a reason for another step.
+    let lo = libm::floor(lo / step + 1e-6) * step;
+    let hi = libm::ceil(hi / step - 1e-6) * step;
     Extent { lo: lo * size, hi: hi * size }
+}
+
+/// A range that ends within half a per cent of a tick is meant to end on it: samples stop one period early.
+fn snap_linear(extent: Extent, size: f64, ticks: usize) -> Extent {
+    let (lo, hi) = (extent.lo / size, extent.hi / size);
+    let step = nice_step((hi - lo) / ticks.max(1) as f64);
+    let near = |value: f64| {
+        let tick = (value / step).round() * step;
+        if (tick - value).abs() < 0.005 * (hi - lo) { tick } else { value }
+    };
+    Extent { lo: near(lo) * size, hi: near(hi) * size }
 }
 
 /// Out to the next 1, 2 or 5 times a power of ten.
@@ -222,7 +241,7 @@ mod tests {
     fn picoseconds_become_milliseconds() {
         let ruler = Ruler::new(&Unit::Picoseconds, None, Extent { lo: 0.0, hi: 4.2e9 }, false, Fit::Tight, 5);
         assert_eq!(ruler.unit_name, "ms");
-        assert_eq!(texts(&ruler, 5), ["0", "1", "2", "3", "4"]);
+        assert_eq!(texts(&ruler, 4), ["0", "1", "2", "3", "4"]);
         assert_eq!(ruler.extent, Extent { lo: 0.0, hi: 4.2e9 });
     }
 
@@ -232,8 +251,15 @@ mod tests {
         assert_eq!(ruler.extent, Extent { lo: 60_000.0, hi: 100_000.0 });
         assert_eq!(texts(&ruler, 5), ["60", "70", "80", "90", "100"]);
         let ruler = Ruler::new(&Unit::BitsPerSecond, None, Extent { lo: 1e9, hi: 9.9e9 }, false, Fit::Round, 5);
-        assert_eq!(ruler.extent.lo, 0.0);
-        assert_eq!(texts(&ruler, 6), ["0", "2", "4", "6", "8", "10", "12"]);
+        assert_eq!(ruler.extent, Extent { lo: 0.0, hi: 1e10 });
+        assert_eq!(texts(&ruler, 5), ["0", "2", "4", "6", "8", "10"]);
+    }
+
+    #[test]
+    fn a_series_that_stops_one_sample_early_still_shows_its_last_tick() {
+        let ruler = Ruler::new(&Unit::Picoseconds, None, Extent { lo: 0.0, hi: 19.9999e9 }, false, Fit::Tight, 4);
+        assert_eq!(ruler.extent, Extent { lo: 0.0, hi: 2e10 });
+        assert_eq!(texts(&ruler, 4), ["0", "5", "10", "15", "20"]);
     }
 
     #[test]

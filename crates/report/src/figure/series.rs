@@ -3,7 +3,6 @@
 use super::axes::Scales;
 use super::decimate::{self, Point};
 use super::layout::Rect;
-use super::legend::SERIES_DASH;
 use super::palette::Colours;
 use super::text;
 use super::{Colour, Figure, Mark};
@@ -22,7 +21,7 @@ pub(super) fn has_data(mark: &Mark) -> bool {
     match mark {
         Mark::Line { points, .. } | Mark::Points { points, .. } => finite(points),
         Mark::Cdf { samples, .. } => samples.iter().any(|sample| sample.is_finite()),
-        Mark::Bars { labels, groups } => !labels.is_empty() && !groups.is_empty(),
+        Mark::Bars { labels, groups, .. } => !labels.is_empty() && !groups.is_empty(),
         // Reference lines and bands alone: the range they span is shown, and nothing was measured.
         Mark::HLine { .. } | Mark::VLine { .. } | Mark::HBand { .. } | Mark::VBand { .. } => false,
         Mark::Heatmap { cells, .. } => !cells.is_empty(),
@@ -37,7 +36,9 @@ pub(super) fn draw(mark: &Mark, scales: &Scales, plot: Rect, colours: &mut Colou
             let y = if *second { scales.second.as_ref() } else { Some(&scales.y) };
             let Some(y) = y else { return Markup::default() };
             let pixels = points.iter().map(|(px, py)| scales.x.at(*px).zip(y.at(*py)));
-            curve(&decimate::line(pixels, window, budget), colour.unwrap_or_else(|| colours.of(name)), *dashed, *step)
+            let automatic = colours.of(name);
+            let dash = colours.dash(name, *dashed);
+            curve(&decimate::line(pixels, window, budget), colour.unwrap_or(automatic), dash, *step)
         }
         Mark::Points { name, points, second, colour } => {
             let y = if *second { scales.second.as_ref() } else { Some(&scales.y) };
@@ -63,13 +64,15 @@ pub(super) fn draw(mark: &Mark, scales: &Scales, plot: Rect, colours: &mut Colou
                 let y = scales.y.at(py).or((py == 0.0).then_some(plot.bottom()));
                 x.zip(y)
             });
-            curve(&decimate::line(pixels, window, budget), colour.unwrap_or_else(|| colours.of(name)), *dashed, true)
+            let automatic = colours.of(name);
+            let dash = colours.dash(name, *dashed);
+            curve(&decimate::line(pixels, window, budget), colour.unwrap_or(automatic), dash, true)
         }
         _ => Markup::default(),
     }
 }
 
-fn curve(drawn: &decimate::Drawn, colour: Colour, dashed: bool, step: bool) -> Markup {
+fn curve(drawn: &decimate::Drawn, colour: Colour, dash: Option<&str>, step: bool) -> Markup {
     let mut d = String::new();
     for piece in &drawn.pieces {
         path(&mut d, piece, step);
@@ -77,7 +80,7 @@ fn curve(drawn: &decimate::Drawn, colour: Colour, dashed: bool, step: bool) -> M
     html! {
         @if !d.is_empty() {
             path d=(d) fill="none" stroke=(colour.hex()) stroke-width="1.8" stroke-linejoin="round"
-                stroke-linecap=(if dashed { "butt" } else { "round" }) stroke-dasharray=[dashed.then_some(SERIES_DASH)] {}
+                stroke-linecap=(if dash.is_some() { "butt" } else { "round" }) stroke-dasharray=[dash] {}
         }
         (dots(&drawn.dots, colour, "5"))
     }

@@ -99,6 +99,13 @@ impl Section {
         self
     }
 
+    /// A figure that was drawn before, as [`Figure::to_svg`] gave it, with its caption.
+    #[must_use]
+    pub fn drawn(mut self, svg: impl Into<String>, caption: impl Into<String>) -> Self {
+        self.blocks.push(Block::Figure { svg: svg.into(), caption: caption.into() });
+        self
+    }
+
     /// A table that opens on demand; open when printed.
     #[must_use]
     pub fn details(mut self, summary: impl Into<String>, table: Table) -> Self {
