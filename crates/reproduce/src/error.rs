@@ -1,0 +1,71 @@
+//! Why there is no result.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use xoff_params::ParamError;
+use xoff_report::ReportError;
+use xoff_scenario::Problems;
+
+/// What can end a reproduction, or one entry of it.
+#[derive(Debug)]
+pub enum ReproduceError {
+    /// The caller asked to stop.
+    Interrupted,
+    /// No such paper or entry.
+    Unknown {
+        /// What was asked for.
+        what: String,
+        /// What there is.
+        hint: String,
+    },
+    /// A scenario of the entry was refused.
+    Scenario(Problems),
+    /// A scenario cannot be built.
+    Build(ParamError),
+    /// A file cannot be written or read.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+}
+
+impl ReproduceError {
+    /// An error about a file.
+    pub fn file(path: impl AsRef<Path>, source: io::Error) -> Self {
+        ReproduceError::File { path: path.as_ref().to_path_buf(), source }
+    }
+}
+
+impl fmt::Display for ReproduceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReproduceError::Interrupted => f.write_str("interrupted"),
+            ReproduceError::Unknown { what, hint } => write!(f, "{what} ({hint})"),
+            ReproduceError::Scenario(p) => fmt::Display::fmt(p, f),
+            ReproduceError::Build(e) => fmt::Display::fmt(e, f),
+            ReproduceError::File { path, source } => write!(f, "cannot write {}: {source}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for ReproduceError {}
+
+impl From<Problems> for ReproduceError {
+    fn from(p: Problems) -> Self {
+        ReproduceError::Scenario(p)
+    }
+}
+impl From<ParamError> for ReproduceError {
+    fn from(e: ParamError) -> Self {
+        ReproduceError::Build(e)
+    }
+}
+impl From<ReportError> for ReproduceError {
+    fn from(e: ReportError) -> Self {
+        ReproduceError::File { path: e.path, source: e.source }
+    }
+}

@@ -1,0 +1,46 @@
+//! The four flow controls of the paper, and the disciplines it leaves open.
+
+use xoff_report::Colour;
+
+/// A flow control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scheme {
+    /// Its kind in a scenario.
+    pub kind: &'static str,
+    /// Its name in figures.
+    pub title: &'static str,
+    /// Its colour in figures.
+    pub colour: Colour,
+    /// It slows ports down and never stops them.
+    pub gentle: bool,
+}
+
+/// Priority flow control.
+pub const PFC: Scheme = Scheme { kind: "pfc", title: "PFC", colour: Colour::Vermilion, gentle: false };
+/// Credit based flow control.
+pub const CBFC: Scheme = Scheme { kind: "cbfc", title: "CBFC", colour: Colour::Orange, gentle: false };
+/// Buffer-based GFC.
+pub const GFC_BUFFER: Scheme = Scheme { kind: "gfc-buffer", title: "Buffer-based GFC", colour: Colour::Blue, gentle: true };
+/// Time-based GFC.
+pub const GFC_TIME: Scheme = Scheme { kind: "gfc-time", title: "Time-based GFC", colour: Colour::Green, gentle: true };
+
+/// All of them, in the order of the tables.
+pub const SCHEMES: [Scheme; 4] = [PFC, CBFC, GFC_BUFFER, GFC_TIME];
+
+/// Assumption behind a deadlock.
+pub const FIFO: &str = "the egress serves frames in order of arrival, across ingresses (the paper names no discipline)";
+/// Assumption behind 5 Gb/s per flow.
+pub const ROUND_ROBIN: &str = "the egress serves its ingresses in turn (the paper names no discipline)";
+/// Why GFC's buffer is larger than B_m.
+pub const SLACK: &str = "under GFC a buffer is 2 MTU larger than B_m: the theorems are about a fluid, frames are not divisible";
+
+impl Scheme {
+    /// Settings of a scenario for this scheme and a discipline. `slack`: the buffer to use under GFC, B_m + 2 MTU.
+    pub fn settings(&self, discipline: &str, slack: &str) -> Vec<String> {
+        let mut all = vec![format!("flow_control={}", self.kind), format!("switch.discipline={discipline}")];
+        if self.gentle {
+            all.push(format!("switch.buffer={slack}"));
+        }
+        all
+    }
+}

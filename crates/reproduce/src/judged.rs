@@ -1,0 +1,213 @@
+//! An entry with its answer, as it is kept in files.
+
+use serde::{Deserialize, Serialize};
+use xoff_report::{Align, Cell, Column, Table, Tone};
+
+use crate::{Check, Entry, Findings, Source, Verdict};
+
+/// A figure that was drawn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Picture {
+    /// File below the folder of the results.
+    pub file: String,
+    /// Its heading.
+    pub title: String,
+    /// What the reader should see in it.
+    pub caption: String,
+}
+
+/// A check with its answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JudgedCheck {
+    /// What was measured.
+    pub what: String,
+    /// Measured value with its unit.
+    pub measured: String,
+    /// Accepted range with its unit.
+    pub expected: String,
+    /// The paper's value with its unit; empty if it has none.
+    pub paper: String,
+    /// Where the range comes from.
+    pub source: String,
+    /// Whether it holds.
+    pub holds: bool,
+}
+
+impl From<&Check> for JudgedCheck {
+    fn from(c: &Check) -> Self {
+        JudgedCheck {
+            what: c.what.clone(),
+            measured: c.unit.format(c.value),
+            expected: c.range(),
+            paper: c.paper.map(|p| c.unit.format(p)).unwrap_or_default(),
+            source: match &c.source {
+                Source::Paper => "paper".into(),
+                Source::Recomputed => "recomputed".into(),
+                Source::Assumption(text) => format!("assumption: {text}"),
+            },
+            holds: c.holds(),
+        }
+    }
+}
+
+/// An entry with its answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Judged {
+    /// Short name.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// What the paper says.
+    pub paper: String,
+    /// What was measured here.
+    pub measured: String,
+    /// What was expected here.
+    pub band: String,
+    /// The answer; computed from the checks.
+    pub verdict: Verdict,
+    /// What the paper leaves open and how it is filled.
+    pub assumptions: Vec<String>,
+    /// Main figure, below the folder of the results.
+    pub figure: Option<String>,
+    /// All figures.
+    pub figures: Vec<Picture>,
+    /// What was checked.
+    pub checks: Vec<JudgedCheck>,
+    /// Why it is not reproduced, or not the paper's value, with computed evidence.
+    pub why: Vec<String>,
+    /// What the reader should know besides.
+    pub notes: Vec<String>,
+    /// Tables.
+    #[serde(with = "tables")]
+    pub tables: Vec<Table>,
+}
+
+impl Judged {
+    /// The entry with what was found; `figures` are the drawn ones.
+    pub fn new(entry: &Entry, found: &Findings, figures: Vec<Picture>) -> Judged {
+        let mut assumptions = entry.assumptions.clone();
+        assumptions.extend(found.assumed().into_iter().filter(|a| !entry.assumptions.contains(a)));
+        let failed = found.failed().map(|c| format!("failed: {}", c.sentence()));
+        Judged {
+            id: entry.id.into(),
+            title: entry.title.clone(),
+            paper: entry.paper.clone(),
+            measured: found.measured.clone(),
+            band: entry.band.clone(),
+            verdict: found.verdict(),
+            assumptions,
+            figure: figures.first().map(|f| f.file.clone()),
+            figures,
+            checks: found.checks.iter().map(JudgedCheck::from).collect(),
+            why: failed.chain(found.why.iter().cloned()).collect(),
+            notes: found.notes.clone(),
+            tables: found.tables.clone(),
+        }
+    }
+
+    /// The colour of its verdict.
+    pub fn tone(&self) -> Tone {
+        match self.verdict {
+            Verdict::Reproduced => Tone::Good,
+            Verdict::UnderAssumption => Tone::Caution,
+            Verdict::NotReproduced => Tone::Bad,
+        }
+    }
+
+    /// The checks as a table.
+    pub fn checks_table(&self) -> Table {
+        let mut table = Table::new(["Checked", "Here", "Expected", "Paper", "Range from", "Holds"]).align([
+            Align::Left,
+            Align::Right,
+            Align::Right,
+            Align::Right,
+            Align::Left,
+            Align::Centre,
+        ]);
+        for c in &self.checks {
+            let holds = if c.holds { Cell::badge(Tone::Good, "yes") } else { Cell::badge(Tone::Bad, "no") };
+            let texts = [&c.what, &c.measured, &c.expected, &c.paper, &c.source].map(|t| Cell::Text(t.clone()));
+            table.push(texts.into_iter().chain([holds]));
+        }
+        table
+    }
+}
+
+/// Tables as they are kept in files.
+mod tables {
+    use super::*;
+    use serde::{Deserializer, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Kept {
+        caption: Option<String>,
+        columns: Vec<(String, u8)>,
+        rows: Vec<Vec<KeptCell>>,
+    }
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum KeptCell {
+        Text(String),
+        Code(String),
+        Badge(u8, String),
+        Link(String, String),
+    }
+
+    const ALIGN: [Align; 3] = [Align::Left, Align::Right, Align::Centre];
+    const TONES: [Tone; 5] = [Tone::Good, Tone::Caution, Tone::Bad, Tone::Info, Tone::Neutral];
+
+    fn place<T: PartialEq>(all: &[T], one: &T) -> u8 {
+        all.iter().position(|a| a == one).unwrap_or(0) as u8
+    }
+
+    pub fn serialize<S: Serializer>(all: &[Table], s: S) -> Result<S::Ok, S::Error> {
+        let cell = |c: &Cell| match c {
+            Cell::Text(t) => KeptCell::Text(t.clone()),
+            Cell::Code(t) => KeptCell::Code(t.clone()),
+            Cell::Badge(tone, t) => KeptCell::Badge(place(&TONES, tone), t.clone()),
+            Cell::Link { text, href } => KeptCell::Link(text.clone(), href.clone()),
+        };
+        let kept = all.iter().map(|t| Kept {
+            caption: t.caption.clone(),
+            columns: t.columns.iter().map(|c| (c.name.clone(), place(&ALIGN, &c.align))).collect(),
+            rows: t.rows.iter().map(|r| r.iter().map(cell).collect()).collect(),
+        });
+        s.collect_seq(kept)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<Table>, D::Error> {
+        let cell = |c: KeptCell| match c {
+            KeptCell::Text(t) => Cell::Text(t),
+            KeptCell::Code(t) => Cell::Code(t),
+            KeptCell::Badge(tone, t) => Cell::Badge(TONES.get(tone as usize).copied().unwrap_or_default(), t),
+            KeptCell::Link(text, href) => Cell::Link { text, href },
+        };
+        let table = |k: Kept| Table {
+            caption: k.caption,
+            columns: k.columns.into_iter().map(|(name, a)| Column { name, align: ALIGN.get(a as usize).copied().unwrap_or_default() }).collect(),
+            rows: k.rows.into_iter().map(|r| r.into_iter().map(cell).collect()).collect(),
+        };
+        Ok(Vec::<Kept>::deserialize(d)?.into_iter().map(table).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use xoff_report::Unit;
+
+    #[test]
+    fn an_entry_comes_back_from_its_file() {
+        let entry = Entry { id: "fig01", title: "t".into(), paper: "p".into(), band: "b".into(), assumptions: vec!["a".into()], scenarios: vec![] };
+        let table = Table::new(["x", "y"]).align([Align::Left, Align::Right]).row([Cell::code("1"), Cell::badge(Tone::Bad, "no")]).caption("c");
+        let checks = vec![Check::none("lost", "frames", 2), Check::near("q", Unit::Bytes, 1e3, 1e3, 0.1).assuming("z")];
+        let found = Findings { checks, tables: vec![table], measured: "m".into(), ..Findings::default() };
+        let judged = Judged::new(&entry, &found, vec![]);
+        assert_eq!(judged.verdict, Verdict::NotReproduced);
+        assert_eq!(judged.why, ["failed: lost: 2 frames, expected 0 frames"]);
+        assert_eq!(judged.assumptions, ["a", "z"]);
+        let text = serde_json::to_string(&judged).unwrap();
+        assert_eq!(serde_json::from_str::<Judged>(&text).unwrap(), judged);
+    }
+}

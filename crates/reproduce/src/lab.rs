@@ -1,0 +1,194 @@
+//! Runs scenarios in memory and answers questions about them.
+
+use std::path::Path;
+
+use xoff_report::Unit;
+use xoff_run::Scenario;
+use xoff_scenario::document::Override;
+use xoff_sim::{Deadlock, Outcome, RateSource, Recorder, Row, World};
+use xoff_topology::Topology;
+use xoff_units::{Rate, Span, Time};
+
+use crate::{Context, ReproduceError};
+
+/// Events between two looks at whether the user wants to stop.
+const SLICE: u64 = 1 << 17;
+
+/// Reads an embedded scenario with settings laid over it, each as `path=value`.
+pub fn load<S: AsRef<str>>(name: &str, text: &str, settings: &[S]) -> Result<Scenario, ReproduceError> {
+    let settings = settings.iter().map(|s| Override::set(s.as_ref())).collect::<Result<Vec<_>, _>>();
+    let settings = settings.map_err(xoff_scenario::Problems::from)?;
+    Ok(Scenario::from_text(name, text, &settings, Path::new(""))?)
+}
+
+/// A finished run with its rows.
+pub struct Observed {
+    /// The network.
+    pub topology: Topology,
+    /// What happened.
+    pub outcome: Outcome,
+    /// The rows of the probes, in the order of events.
+    pub rows: Vec<Row>,
+    /// What the loader warned of, one line each.
+    pub warnings: Vec<String>,
+}
+
+/// A run of a scenario, its rows in memory.
+pub fn observe(cx: &Context, s: &Scenario) -> Result<Observed, ReproduceError> {
+    let mut model = s.model();
+    let mut world = World::build(&s.topology, s.flows.clone(), &mut model)?;
+    world.record_to(Box::new(Vec::<Row>::new()));
+    let ended = loop {
+        if let Some(ended) = world.run(s.until, SLICE) {
+            break ended;
+        }
+        cx.go_on()?;
+    };
+    let (outcome, recorder) = world.finish(ended);
+    let rows = recorder.and_then(|r: Box<dyn Recorder>| r.into_any().downcast::<Vec<Row>>().ok()).map(|r| *r).unwrap_or_default();
+    Ok(Observed { topology: s.topology.clone(), outcome, rows, warnings: s.warnings.iter().map(|p| p.line()).collect() })
+}
+
+/// [`load`], then [`observe`].
+pub fn run<S: AsRef<str>>(cx: &Context, name: &str, text: &str, settings: &[S]) -> Result<Observed, ReproduceError> {
+    observe(cx, &load(name, text, settings)?)
+}
+
+/// A time in the unit of figures [ps].
+pub fn ps(t: Time) -> f64 {
+    t.0 as f64
+}
+/// Milliseconds in the unit of figures [ps].
+pub fn ms(t: f64) -> f64 {
+    t * 1e9
+}
+/// Microseconds in the unit of figures [ps].
+pub fn us(t: f64) -> f64 {
+    t * 1e6
+}
+
+/// A size in words.
+pub fn bytes(v: f64) -> String {
+    Unit::Bytes.format(v)
+}
+/// A rate in words.
+pub fn rate(v: f64) -> String {
+    Unit::BitsPerSecond.format(v)
+}
+/// A time in words.
+pub fn time(ps: f64) -> String {
+    Unit::Picoseconds.format(ps)
+}
+
+/// Points of a curve: time [ps], value [base unit].
+pub type Points = Vec<(f64, f64)>;
+
+/// Node and port of a name such as `H1->S1`. The name comes from our own scenario.
+fn find(t: &Topology, name: &str) -> (u32, u16) {
+    let (from, to) = name.split_once("->").unwrap_or((name, ""));
+    let node = t.find(from).unwrap_or_else(|| panic!("no node '{from}'"));
+    let ports = &t.nodes[node as usize].ports;
+    let port = ports.iter().position(|p| t.name(p.peer) == to).unwrap_or_else(|| panic!("no port '{name}'"));
+    (node, port as u16)
+}
+
+impl Observed {
+    /// The deadlock that was found first.
+    pub fn deadlock(&self) -> Option<&Deadlock> {
+        self.outcome.deadlocks.first()
+    }
+
+    /// A deadlock's cycle by the names of its ports.
+    pub fn cycle(&self, d: &Deadlock) -> String {
+        let mut names: Vec<String> = d.cycle.iter().map(|p| self.topology.port_name(p.node, p.port)).collect();
+        names.push(names[0].clone());
+        names.join(", ")
+    }
+
+    /// Fill of the ingress buffer behind a port such as `H1->S1`, sampled or on change.
+    pub fn ingress(&self, port: &str) -> Points {
+        let (node, out) = find(&self.topology, port);
+        let peer = self.topology.nodes[node as usize].ports[out as usize];
+        self.rows
+            .iter()
+            .filter_map(|r| match *r {
+                Row::Queue { time, node, port, ingress: true, bytes, .. } if (node, port) == (peer.peer, peer.peer_port) => Some((ps(time), bytes.0 as f64)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Rate of a port: measured over the sampling interval, or allowed by flow control.
+    pub fn port_rate(&self, port: &str, wanted: RateSource) -> Points {
+        let at = find(&self.topology, port);
+        self.rows
+            .iter()
+            .filter_map(|r| match *r {
+                Row::PortRate { time, node, port, rate, source, .. } if (node, port) == at && source == wanted => Some((ps(time), rate.as_f64())),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Rate of a flow: payload that arrived, or what rate control asks for.
+    pub fn flow_rate(&self, number: u32, wanted: RateSource) -> Points {
+        self.rows
+            .iter()
+            .filter_map(|r| match *r {
+                Row::FlowRate { time, flow, rate, source, .. } if flow == number && source == wanted => Some((ps(time), rate.as_f64())),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Highest fill of the ingress buffer behind a port over the whole run, every frame counted [bytes].
+    pub fn ingress_peak(&self, port: &str) -> f64 {
+        let (node, out) = find(&self.topology, port);
+        let peer = self.topology.nodes[node as usize].ports[out as usize];
+        self.outcome.ports[peer.peer as usize][peer.peer_port as usize].ingress_bytes_max as f64
+    }
+
+    /// Highest fill of any ingress buffer of any switch [bytes].
+    pub fn peak(&self) -> f64 {
+        self.outcome.ports.iter().flatten().map(|p| p.ingress_bytes_max).max().unwrap_or(0) as f64
+    }
+
+    /// Smallest rate flow control allowed a port [bit/s].
+    pub fn allowed_min(&self, port: &str) -> Option<Rate> {
+        let (node, port) = find(&self.topology, port);
+        self.outcome.ports[node as usize][port as usize].allowed_min
+    }
+
+    /// Flow control messages that went over links.
+    pub fn messages(&self) -> u64 {
+        self.outcome.ports.iter().flatten().map(|p| p.messages_sent).sum()
+    }
+
+    /// Frames lost anywhere.
+    pub fn lost(&self) -> u64 {
+        self.outcome.dropped_frames + self.outcome.lost_frames
+    }
+
+    /// Mean rate of every flow over the last `span` of the run, from the sampled arrivals.
+    pub fn rates_at_end(&self, span: Span) -> Vec<f64> {
+        let end = ps(self.outcome.now);
+        let from = end - span.0 as f64;
+        (0..self.outcome.flows.len() as u32).map(|f| mean(&self.flow_rate(f, RateSource::Measured), from, end)).collect()
+    }
+}
+
+/// Mean of the samples after `from` up to `to`; NaN without any.
+pub fn mean(points: &[(f64, f64)], from: f64, to: f64) -> f64 {
+    let inside: Vec<f64> = points.iter().filter(|p| p.0 > from && p.0 <= to).map(|p| p.1).collect();
+    inside.iter().sum::<f64>() / inside.len() as f64
+}
+
+/// Smallest and largest sample after `from` up to `to`; NaN without any.
+pub fn range(points: &[(f64, f64)], from: f64, to: f64) -> (f64, f64) {
+    points.iter().filter(|p| p.0 > from && p.0 <= to).fold((f64::NAN, f64::NAN), |(low, high), p| (low.min(p.1), high.max(p.1)))
+}
+
+/// The highest point, the first of equals; zeros without any.
+pub fn highest(points: &[(f64, f64)]) -> (f64, f64) {
+    points.iter().fold((0.0, 0.0), |top, p| if p.1 > top.1 { *p } else { top })
+}

@@ -1,0 +1,85 @@
+//! The results as a page of the documentation.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use xoff_report::{Cell, Table};
+
+use super::{make_folder, write_text};
+use crate::{Context, Judged, Mode, Report, ReproduceError};
+
+/// The page; figures are looked for in the folder `figures` beside it.
+pub(crate) fn page(report: &Report, mode: Mode, seed: u64, figures: &str) -> String {
+    let mut out = format!("# {}\n\n", report.paper.title);
+    let _ = writeln!(
+        out,
+        "Written by `xoff reproduce {} --{}` (seed {seed}); do not edit. Verdicts follow from the checks of each entry.\n",
+        report.paper.id,
+        mode.name()
+    );
+    let mut table = Table::new(["Entry", "What", "Paper", "Here", "Verdict"]);
+    for e in &report.entries {
+        let link = Cell::link(&e.id, format!("#{}", e.id));
+        table.push([link, Cell::from(e.title.as_str()), Cell::from(e.paper.as_str()), Cell::from(e.measured.as_str()), Cell::badge(e.tone(), e.verdict.name())]);
+    }
+    out += &table.to_markdown();
+    for e in &report.entries {
+        out += &section(e, figures);
+    }
+    out
+}
+
+fn section(e: &Judged, figures: &str) -> String {
+    // An anchor of its own: heading anchors differ between Markdown viewers.
+    let mut out = format!("\n<a id=\"{}\"></a>\n\n## {}: {}\n\n**{}**\n", e.id, e.id, e.title, e.verdict.name());
+    list(&mut out, "Paper, here, expected", &[format!("paper: {}", e.paper), format!("here: {}", e.measured), format!("expected: {}", e.band)]);
+    list(&mut out, "Why", &e.why);
+    for p in &e.figures {
+        let file = p.file.rsplit('/').next().unwrap_or(&p.file);
+        let _ = write!(out, "\n![{}]({figures}/{file})\n\n{}\n", plain(&p.title), plain(&p.caption));
+    }
+    for t in &e.tables {
+        let _ = write!(out, "\n{}", t.to_markdown());
+    }
+    list(&mut out, "Notes", &e.notes);
+    list(&mut out, "What the paper leaves open, and how it is filled here", &e.assumptions);
+    let _ = write!(out, "\nChecks:\n\n{}", e.checks_table().to_markdown());
+    out
+}
+
+fn list(out: &mut String, name: &str, items: &[String]) {
+    if !items.is_empty() {
+        let _ = write!(out, "\n{name}:\n\n");
+        for item in items {
+            let _ = writeln!(out, "- {}", plain(item));
+        }
+    }
+}
+
+/// Text in which Markdown and HTML see nothing to act upon.
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.split_whitespace().collect::<Vec<_>>().join(" ").chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '*' | '_' | '[' | ']' | '|' | '~' => out.extend(['\\', c]),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// Writes the page of the documentation, `docs/papers/gfc.md`, and its figures to a folder `gfc` beside it.
+pub fn write_docs(report: &Report, cx: &Context, page_file: &Path) -> Result<(), ReproduceError> {
+    let folder = page_file.with_extension("");
+    make_folder(&folder)?;
+    for picture in report.entries.iter().flat_map(|e| &e.figures) {
+        let from = cx.out.join(&picture.file);
+        let to = folder.join(picture.file.rsplit('/').next().unwrap_or(&picture.file));
+        let svg = std::fs::read_to_string(&from).map_err(|e| ReproduceError::file(&from, e))?;
+        write_text(&to, &svg)?;
+    }
+    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    write_text(page_file, &page(report, cx.mode, cx.seed, &name))
+}

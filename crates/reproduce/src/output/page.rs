@@ -1,0 +1,65 @@
+//! The report as one HTML page.
+
+use xoff_report::{Card, Cell, Section, Table, Tone};
+
+use crate::{Context, Judged, Mode, Report, ReproduceError, Verdict};
+
+/// Draws the page with every entry that is judged.
+pub(crate) fn draw(report: &Report, cx: &Context) -> Result<xoff_report::Report, ReproduceError> {
+    let count = |v: Verdict| report.entries.iter().filter(|e| e.verdict == v).count().to_string();
+    let cards = [
+        Card::new("Reproduced", count(Verdict::Reproduced)).tone(Tone::Good),
+        Card::new("Reproduced under assumption", count(Verdict::UnderAssumption)).note("the paper leaves something open").tone(Tone::Caution),
+        Card::new("Not reproduced", count(Verdict::NotReproduced)).note("with the reason").tone(Tone::Bad),
+    ];
+    let mut page = xoff_report::Report::new(report.paper.title)
+        .lead("Each entry runs its scenario, measures, and compares with the paper. A verdict follows from the checks of the entry; it is nowhere written down.")
+        .cards(cards)
+        .verdicts(verdicts(report))
+        .provenance("xoff", xoff_run::VERSION)
+        .provenance("mode", cx.mode.name())
+        .provenance("seed", cx.seed.to_string());
+    if cx.mode == Mode::Quick {
+        page = page.lead("This is the quick sample: fewer seeds and networks than in the full run.");
+    }
+    if report.interrupted {
+        page = page.lead("The run was stopped before all entries were judged. The same command goes on where it stopped.");
+    }
+    for e in &report.entries {
+        page = page.section(section(e, cx)?);
+    }
+    Ok(page)
+}
+
+/// One line an entry.
+fn verdicts(report: &Report) -> Table {
+    let mut table = Table::new(["Entry", "What", "Paper", "Here", "Verdict"]);
+    for e in &report.entries {
+        table.push([Cell::code(&e.id), Cell::Text(e.title.clone()), Cell::Text(e.paper.clone()), Cell::Text(e.measured.clone()), Cell::badge(e.tone(), e.verdict.name())]);
+    }
+    table
+}
+
+fn section(e: &Judged, cx: &Context) -> Result<Section, ReproduceError> {
+    let mut s = Section::new(format!("{}: {}", e.id, e.title)).badge(e.tone(), e.verdict.name());
+    s = s.text(format!("Paper: {}", e.paper)).text(format!("Here: {}", e.measured)).text(format!("Expected: {}", e.band));
+    for why in &e.why {
+        s = s.text(format!("Why: {why}"));
+    }
+    for picture in &e.figures {
+        let path = cx.out.join(&picture.file);
+        let svg = std::fs::read_to_string(&path).map_err(|source| ReproduceError::file(&path, source))?;
+        s = s.drawn(svg, &picture.caption);
+    }
+    for table in &e.tables {
+        s = s.table(table.clone());
+    }
+    for note in &e.notes {
+        s = s.text(format!("Note: {note}"));
+    }
+    if !e.assumptions.is_empty() {
+        let table = e.assumptions.iter().fold(Table::new(["What the paper leaves open, and how it is filled here"]), |t, a| t.row([a.as_str()]));
+        s = s.table(table);
+    }
+    Ok(s.details(format!("{} checks", e.checks.len()), e.checks_table()))
+}

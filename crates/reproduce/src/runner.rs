@@ -1,0 +1,87 @@
+//! Runs entries one after the other, keeps each as soon as it is judged.
+
+use std::path::PathBuf;
+
+use crate::output::{self, Store};
+use crate::{Context, Entry, Item, Judged, ReproduceError, Verdict, gfc};
+
+/// A paper with its entries.
+pub struct Paper {
+    /// Short name, `gfc`.
+    pub id: &'static str,
+    /// Authors, title, place.
+    pub title: &'static str,
+    /// The entries in the order of the paper.
+    pub items: &'static [Item],
+}
+
+/// The papers that can be reproduced.
+pub const PAPERS: &[Paper] = &[Paper { id: "gfc", title: "Gentle Flow Control: Avoiding Deadlock in Lossless Networks (SIGCOMM 2019)", items: gfc::GFC }];
+
+/// A reproduction: complete, or as far as it came.
+pub struct Report {
+    /// The paper.
+    pub paper: &'static Paper,
+    /// The entries that are judged, in the order of the paper.
+    pub entries: Vec<Judged>,
+    /// The user stopped it before all entries were judged.
+    pub interrupted: bool,
+    /// The page to open.
+    pub page: PathBuf,
+}
+
+impl Report {
+    /// Whether all entries are judged and none of them "not reproduced".
+    pub fn is_reproduced(&self) -> bool {
+        !self.interrupted && self.entries.iter().all(|e| e.verdict != Verdict::NotReproduced)
+    }
+}
+
+fn find(paper: &str) -> Result<&'static Paper, ReproduceError> {
+    PAPERS.iter().find(|p| p.id == paper).ok_or_else(|| {
+        let known: Vec<&str> = PAPERS.iter().map(|p| p.id).collect();
+        ReproduceError::Unknown { what: format!("unknown paper '{paper}'"), hint: format!("known: {}", known.join(", ")) }
+    })
+}
+
+/// The entries of a paper, in its order.
+pub fn entries(paper: &str) -> Result<Vec<Entry>, ReproduceError> {
+    find(paper)?.items.iter().map(|i| Ok(i.entry()?)).collect()
+}
+
+/// Runs the entries `items` of a paper (none: all) and writes the results to `cx.out`. Entries that an earlier run of
+/// the same program, mode and seed has judged there are kept as they are.
+pub fn reproduce(paper: &str, items: &[String], cx: &Context) -> Result<Report, ReproduceError> {
+    let paper = find(paper)?;
+    if let Some(unknown) = items.iter().find(|i| !paper.items.iter().any(|p| p.id == i.as_str())) {
+        let known: Vec<&str> = paper.items.iter().map(|i| i.id).collect();
+        return Err(ReproduceError::Unknown { what: format!("'{}' has no entry '{unknown}'", paper.id), hint: format!("known: {}", known.join(", ")) });
+    }
+    let wanted: Vec<&Item> = paper.items.iter().filter(|p| items.is_empty() || items.iter().any(|i| i == p.id)).collect();
+    let store = Store::open(paper, cx)?;
+    let mut report = Report { paper, entries: Vec::new(), interrupted: false, page: cx.out.join("index.html") };
+    for (nth, item) in wanted.iter().enumerate() {
+        let entry = item.entry()?;
+        let kept = store.load(&entry);
+        let was_kept = kept.is_some();
+        let judged = match kept {
+            Some(judged) => judged,
+            None => {
+                cx.progress.started(&entry, nth, wanted.len());
+                match (item.run)(&Context { entry: item.id, ..*cx }) {
+                    Ok(found) => store.save(&entry, &found)?,
+                    Err(ReproduceError::Interrupted) => {
+                        report.interrupted = true;
+                        break;
+                    }
+                    Err(e) => return Err(e),
+                }
+            }
+        };
+        cx.progress.finished(&judged, was_kept);
+        report.entries.push(judged);
+        output::write(&report, cx)?;
+    }
+    output::write(&report, cx)?;
+    Ok(report)
+}
