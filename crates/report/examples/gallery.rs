@@ -5,9 +5,7 @@
 //! ```
 
 use std::path::PathBuf;
-use xoff_report::{
-    Align, Axis, Bar, BarGroup, Card, Cell, Colour, Figure, HeatCell, Mark, Panel, Report, Section, Table, Tone, Unit,
-};
+use xoff_report::{Align, Axis, Bar, BarGroup, Card, Cell, Colour, Figure, HeatCell, Mark, Panel, Report, Section, Table, Tone, Unit};
 
 const NOTE: &str = "SYNTHETIC DATA, drawn to test the layout. Not a measurement.";
 const US: f64 = 1e6;
@@ -115,7 +113,16 @@ fn hand_over() -> Figure {
     let gfc = [(0.0, 10.0), (0.26, 5.0), (0.31, 2.5), (0.4, 1.25), (5.0, 2.5), (5.4, 5.0), (5.6, 10.0), (12.0, 10.0)];
     let queue = (0..600).map(|i| {
         let t = f64::from(i) * 0.02;
-        (t * MS, if t < 0.3 { 950.0 * t } else if t < 4.0 { 289.0 + 2.0 * noise(i as usize) } else { (289.0 - 60.0 * (t - 4.0)).max(24.0) } * KB)
+        (
+            t * MS,
+            if t < 0.3 {
+                950.0 * t
+            } else if t < 4.0 {
+                289.0 + 2.0 * noise(i as usize)
+            } else {
+                (289.0 - 60.0 * (t - 4.0)).max(24.0)
+            } * KB,
+        )
     });
     let axis = Axis::new("Rate", Unit::BitsPerSecond);
     Figure::new("GFC as a safeguard under DCQCN: host H1 of an 8-to-1 incast")
@@ -144,9 +151,8 @@ fn table_one() -> Figure {
         .caption("Bars: share of networks in which any run stood still, with 95 % Wilson intervals.")
         .note(NOTE)
         .panel(
-            Panel::new("", Axis::new("", Unit::None), Axis::new("Deadlocked networks", Unit::Fraction))
-                .height(220)
-                .mark(Mark::bars(
+            Panel::new("", Axis::new("", Unit::None), Axis::new("Deadlocked networks", Unit::Fraction)).height(220).mark(
+                Mark::bars(
                     ["fat-tree k = 4 (10,000 networks)", "fat-tree k = 8 (10,000 networks)", "fat-tree k = 16 (300 networks)"],
                     [
                         group("PFC", Colour::Vermilion, [(0.0031, 0.0022, 0.0044), (0.0013, 0.0008, 0.0022), (0.0033, 0.0006, 0.0186)]),
@@ -154,22 +160,21 @@ fn table_one() -> Figure {
                         group("GFC, buffer", Colour::Blue, none),
                         group("GFC, time", Colour::Sky, none),
                     ],
-                ).bar_reference("paper")),
+                )
+                .bar_reference("paper"),
+            ),
         )
 }
 
 fn overhead() -> Figure {
     let samples = |shift: f64| (0..20_000).map(move |i| 0.0021 + shift + 0.0009 * (noise(i) + noise(i + 30_000) + noise(i + 60_000)));
-    Figure::new("Bandwidth taken by GFC messages, per port and 500 µs")
-        .caption("The bound m/tau is 0.69 % for one 64-byte message per tau of 7.4 us at 10 Gb/s.")
-        .note(NOTE)
-        .panel(
-            Panel::new("", Axis::new("Share of the link", Unit::Fraction), Axis::new("Share of samples", Unit::Fraction).range(0.0, 1.0))
-                .mark(Mark::cdf("buffer-based GFC, hysteresis 0", samples(0.0)))
-                .mark(Mark::cdf("buffer-based GFC, hysteresis 2 MTU", samples(-0.0007)).dashed())
-                .mark(Mark::vline(0.0021, "paper: mean 0.21 %"))
-                .mark(Mark::vline(0.0049, "paper: maximum 0.49 %")),
-        )
+    Figure::new("Bandwidth taken by GFC messages, per port and 500 µs").note(NOTE).panel(
+        Panel::new("", Axis::new("Share of the link", Unit::Fraction), Axis::new("Share of samples", Unit::Fraction).range(0.0, 1.0))
+            .mark(Mark::cdf("buffer-based GFC, hysteresis 0", samples(0.0)))
+            .mark(Mark::cdf("buffer-based GFC, hysteresis 2 MTU", samples(-0.0007)).dashed())
+            .mark(Mark::vline(0.0021, "paper: mean 0.21 %"))
+            .mark(Mark::vline(0.0049, "paper: maximum 0.49 %")),
+    )
 }
 
 fn slowdown() -> Figure {
@@ -180,16 +185,16 @@ fn slowdown() -> Figure {
         })
     };
     let log = |label: &str, unit| Axis::new(label, unit).log();
-    Figure::new("Slowdown against flow size, with its 99th percentile")
-        .caption("Both axes are logarithmic.")
-        .note(NOTE)
-        .panel(
-            Panel::new("", log("Flow size", Unit::Bytes), log("Slowdown", Unit::Other("times the unloaded time".into())))
-                .height(220)
-                .mark(Mark::points("PFC", cloud(9.0, 1)).colour(Colour::Vermilion))
-                .mark(Mark::points("GFC, buffer", cloud(3.0, 5)).colour(Colour::Blue))
-                .mark(Mark::line("p99, PFC", (0..30).map(|i| (10f64.powf(2.2 + 0.18 * f64::from(i)), 60.0 / (1.0 + f64::from(i) * 0.6)))).colour(Colour::Orange)),
-        )
+    Figure::new("Slowdown against flow size, with its 99th percentile").caption("Both axes are logarithmic.").note(NOTE).panel(
+        Panel::new("", log("Flow size", Unit::Bytes), log("Slowdown", Unit::Other("times the unloaded time".into())))
+            .height(220)
+            .mark(Mark::points("PFC", cloud(9.0, 1)).colour(Colour::Vermilion))
+            .mark(Mark::points("GFC, buffer", cloud(3.0, 5)).colour(Colour::Blue))
+            .mark(
+                Mark::line("p99, PFC", (0..30).map(|i| (10f64.powf(2.2 + 0.18 * f64::from(i)), 60.0 / (1.0 + f64::from(i) * 0.6))))
+                    .colour(Colour::Orange),
+            ),
+    )
 }
 
 fn matrix() -> Figure {
@@ -211,14 +216,12 @@ fn matrix() -> Figure {
     Figure::new("Which settings give the paper's pair?")
         .caption("Flow control against egress discipline in the three-switch ring, synchronous starts.")
         .note(NOTE)
-        .panel(Panel::new("Outcome after 60 ms", none(), none()).mark(
-            Mark::heatmap(rows, columns, cells).legend([
-                (Tone::Good, "full rate"),
-                (Tone::Caution, "progress below 1 Gb/s"),
-                (Tone::Bad, "deadlock"),
-                (Tone::Neutral, "not run"),
-            ]),
-        ))
+        .panel(Panel::new("Outcome after 60 ms", none(), none()).mark(Mark::heatmap(rows, columns, cells).legend([
+            (Tone::Good, "full rate"),
+            (Tone::Caution, "progress below 1 Gb/s"),
+            (Tone::Bad, "deadlock"),
+            (Tone::Neutral, "not run"),
+        ])))
         .panel(Panel::new("Share of runs in which round robin deadlocks, by jitter and start offset", none(), none()).mark(Mark::heatmap(
             ["0-20 us", "0-50 us", "0-90 us"],
             (0..8).map(|c| format!("{} us", c * 10)),
@@ -232,7 +235,11 @@ fn edge_cases() -> Figure {
         .note(NOTE)
         .columns(2)
         .panel(Panel::new("Empty series", time(), Axis::new("Rate", Unit::BitsPerSecond)).height(90).mark(Mark::line("GFC", [])))
-        .panel(Panel::new("A single point", time(), Axis::new("Queue", Unit::Bytes)).height(90).mark(Mark::line("queue", [(3.0 * MS, 5.0 * KB)])))
+        .panel(
+            Panel::new("A single point", time(), Axis::new("Queue", Unit::Bytes))
+                .height(90)
+                .mark(Mark::line("queue", [(3.0 * MS, 5.0 * KB)])),
+        )
         .panel(Panel::new("Gaps", Axis::new("Sample", Unit::None), Axis::new("Value", Unit::None)).height(90).mark(Mark::line(
             "with NaN",
             (0..60).map(|i| (f64::from(i), if (20..30).contains(&i) { f64::NAN } else { f64::from(i).sin() })),
@@ -242,25 +249,54 @@ fn edge_cases() -> Figure {
                 .height(90)
                 .mark(Mark::line("10^(10 i)", (0..30).map(|i| (f64::from(i), 10f64.powi(i * 10))))),
         )
-        .panel(Panel::new("Long category names", Axis::new("", Unit::None), Axis::new("Messages", Unit::Other("messages".into()))).height(90).mark(
-            Mark::bars(["dcqcn-hpcc-variant", "dcqcn-ns3-rdma", "timely", "ib-congestion-control", "none"], [BarGroup::new(
-                "a port",
-                [1234.0, 55_000.0, f64::NAN, 0.0, 23.0].map(Bar::new),
-            )]),
-        ))
         .panel(
-            Panel::new("Many series", time(), Axis::new("Rate", Unit::BitsPerSecond)).height(90).mark(Mark::hline(5.0 * GBPS, "fair")).marks((0..9).map(|k| {
-                Mark::line(format!("flow {k}"), (0..50).map(move |i| (f64::from(i) * MS, (5.0 + f64::from(k - 4) * (-f64::from(i) / 20.0).exp()) * GBPS)))
-            })),
+            Panel::new("Long category names", Axis::new("", Unit::None), Axis::new("Messages", Unit::Other("messages".into())))
+                .height(90)
+                .mark(Mark::bars(
+                    ["dcqcn-hpcc-variant", "dcqcn-ns3-rdma", "timely", "ib-congestion-control", "none"],
+                    [BarGroup::new("a port", [1234.0, 55_000.0, f64::NAN, 0.0, 23.0].map(Bar::new))],
+                )),
+        )
+        .panel(
+            Panel::new("Many series", time(), Axis::new("Rate", Unit::BitsPerSecond))
+                .height(90)
+                .mark(Mark::hline(5.0 * GBPS, "fair"))
+                .marks((0..9).map(|k| {
+                    Mark::line(
+                        format!("flow {k}"),
+                        (0..50).map(move |i| (f64::from(i) * MS, (5.0 + f64::from(k - 4) * (-f64::from(i) / 20.0).exp()) * GBPS)),
+                    )
+                })),
         )
 }
 
 fn report(figures: &[(&str, Figure)]) -> Report {
     let verdicts = Table::new(["Entry", "Paper", "Measured", "Band", "Verdict", "Assumptions"])
         .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Left, Align::Left])
-        .row([Cell::link("Fig. 5, GFC queue", "#s1"), "75 KB".into(), "75.0 KB".into(), "74 .. 76 KB".into(), Cell::badge(Tone::Good, "reproduced"), "packets of 1500 B".into()])
-        .row([Cell::link("Fig. 9, PFC", "#s2"), "deadlock".into(), "2.9 ms".into(), "< 20 ms".into(), Cell::badge(Tone::Caution, "reproduced under assumption"), "egress discipline `fifo`".into()])
-        .row([Cell::link("Sec. 5.4, stages", "#s3"), "18".into(), "17".into(), "17".into(), Cell::badge(Tone::Bad, "not reproduced"), "formula and printed number disagree".into()]);
+        .row([
+            Cell::link("Fig. 5, GFC queue", "#s1"),
+            "75 KB".into(),
+            "75.0 KB".into(),
+            "74 .. 76 KB".into(),
+            Cell::badge(Tone::Good, "reproduced"),
+            "packets of 1500 B".into(),
+        ])
+        .row([
+            Cell::link("Fig. 9, PFC", "#s2"),
+            "deadlock".into(),
+            "2.9 ms".into(),
+            "< 20 ms".into(),
+            Cell::badge(Tone::Caution, "reproduced under assumption"),
+            "egress discipline `fifo`".into(),
+        ])
+        .row([
+            Cell::link("Sec. 5.4, stages", "#s3"),
+            "18".into(),
+            "17".into(),
+            "17".into(),
+            Cell::badge(Tone::Bad, "not reproduced"),
+            "formula and printed number disagree".into(),
+        ]);
     let parameters = Table::new(["Parameter", "Value", "Origin"])
         .row([Cell::code("flow_control.pfc.xoff"), "800 KB".into(), "paper, section 6.1".into()])
         .row([Cell::code("flow_control.pfc.xon"), "797 KB".into(), "default: XOFF - 2 MTU".into()])

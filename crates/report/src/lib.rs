@@ -12,6 +12,25 @@
 //! when they are drawn. The same data give the same bytes on every machine: nothing is hashed, nothing is measured with
 //! a system font, and logarithms are computed in Rust.
 //!
+//! ```
+//! use xoff_report::{Axis, Card, Cell, Colour, Figure, Mark, Panel, Report, Section, Table, Tone, Unit};
+//!
+//! let queue = [(0.0, 0.0), (80e6, 50_000.0), (400e6, 75_000.0)]; // [ps], [bytes]
+//! let figure = Figure::new("Queue of S1").caption("It settles at 75 KB.").panel(
+//!     Panel::new("", Axis::new("Time", Unit::Picoseconds), Axis::new("Queue", Unit::Bytes))
+//!         .mark(Mark::steps("GFC", queue).colour(Colour::Blue))
+//!         .mark(Mark::hline(75_000.0, "paper: 75 KB")),
+//! );
+//! let verdicts = Table::new(["Entry", "Verdict"]).row([Cell::from("Fig. 5"), Cell::badge(Tone::Good, "reproduced")]);
+//! let html = Report::new("GFC")
+//!     .cards([Card::new("Frames lost", "0").tone(Tone::Good)])
+//!     .verdicts(verdicts)
+//!     .section(Section::new("Fig. 5").text("Set-up as in `fig5.toml`.").figure(&figure))
+//!     .provenance("seed", "1")
+//!     .to_html();
+//! assert!(html.contains("</svg>") && html.ends_with("</html>"));
+//! ```
+//!
 //! Both SVG and HTML are written through `maud` templates, so that every text is escaped by construction. Scales and
 //! layout are our own: a plotting crate that draws on integer pixels cannot clip a series, dash it in one element, or
 //! keep its size within bounds, and a figure here has to do all three.

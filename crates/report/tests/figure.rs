@@ -56,7 +56,8 @@ fn units_are_scaled_and_written_out() {
 #[test]
 fn text_is_escaped_and_unprintable_text_replaced() {
     let nasty = "<script>\"&'\u{0}\u{8}]]>";
-    let svg = Figure::new(nasty).caption(nasty).note(nasty).panel(panel(Mark::line(nasty, [(0.0, 1.0)])).mark(Mark::vline(0.0, nasty))).to_svg();
+    let svg =
+        Figure::new(nasty).caption(nasty).note(nasty).panel(panel(Mark::line(nasty, [(0.0, 1.0)])).mark(Mark::vline(0.0, nasty))).to_svg();
     assert!(!svg.contains("<script"));
     let shown = "<script>\"&'\u{fffd}\u{fffd}]]>";
     assert_eq!(texts(&svg).iter().filter(|text| *text == shown).count(), 4, "title, note and two legend entries");
@@ -95,7 +96,10 @@ fn zero_on_a_logarithmic_axis_is_a_gap() {
     let svg = Figure::new("").panel(Panel::new("", Axis::new("x", NONE), axis).mark(mark)).to_svg();
     assert_eq!(paths(&svg, Colour::Blue).iter().map(|d| d.matches('M').count()).sum::<usize>(), 2);
     let texts = texts(&svg);
-    assert!(texts.contains(&"1 kb/s".to_owned()) && texts.contains(&"1 Gb/s".to_owned()) && texts.contains(&"Rate".to_owned()), "{texts:?}");
+    assert!(
+        texts.contains(&"1 kb/s".to_owned()) && texts.contains(&"1 Gb/s".to_owned()) && texts.contains(&"Rate".to_owned()),
+        "{texts:?}"
+    );
 }
 
 #[test]
@@ -117,7 +121,10 @@ fn automatic_colours_avoid_chosen_ones() {
 
 #[test]
 fn panels_with_the_same_axes_share_their_range() {
-    let figure = Figure::new("").columns(2).panel(panel(Mark::line("a", [(0.0, 0.0), (1e9, 1e6)]))).panel(panel(Mark::line("b", [(0.0, 0.0), (1e9, 1e3)])));
+    let figure = Figure::new("")
+        .columns(2)
+        .panel(panel(Mark::line("a", [(0.0, 0.0), (1e9, 1e6)])))
+        .panel(panel(Mark::line("b", [(0.0, 0.0), (1e9, 1e3)])));
     let texts = texts(&figure.to_svg());
     assert_eq!(texts.iter().filter(|text| *text == "1").count(), 4, "1 MB on both left axes, 1 ms on both x axes: {texts:?}");
 }
@@ -150,7 +157,10 @@ fn bars_show_values_intervals_and_references() {
 
 #[test]
 fn a_heatmap_says_every_cell_in_words() {
-    let cells = vec![vec![HeatCell::new(Tone::Bad, "deadlock").detail("at 2.9 ms"), HeatCell::with_level(0.5, "50 %")], vec![HeatCell::new(Tone::Good, "5 Gb/s")]];
+    let cells = vec![
+        vec![HeatCell::new(Tone::Bad, "deadlock").detail("at 2.9 ms"), HeatCell::with_level(0.5, "50 %")],
+        vec![HeatCell::new(Tone::Good, "5 Gb/s")],
+    ];
     let mark = Mark::heatmap(["PFC", "GFC"], ["FIFO", "round robin"], cells).legend([(Tone::Bad, "stands still")]);
     let svg = Figure::new("").panel(Panel::new("", Axis::new("", NONE), Axis::new("", NONE)).mark(mark)).to_svg();
     assert_eq!(texts(&svg), ["stands still", "FIFO", "round robin", "PFC", "GFC", "deadlock", "at 2.9 ms", "50 %", "5 Gb/s"]);

@@ -8,13 +8,21 @@ fn sample() -> Report {
         .row([Cell::link("Fig. 5", "gfc/fig5.svg"), 75_000u64.into(), Cell::badge(Tone::Good, "reproduced")])
         .row([Cell::link("bad", "javascript:alert(1)"), "a `b` <c>".into(), Cell::code("x<y")]);
     let figure = Figure::new("Queue").caption("With `S1`").panel(
-        Panel::new("", Axis::new("Time", Unit::Picoseconds), Axis::new("Queue", Unit::Bytes)).mark(Mark::line("S1", [(0.0, 0.0), (1e9, 1.0)])),
+        Panel::new("", Axis::new("Time", Unit::Picoseconds), Axis::new("Queue", Unit::Bytes))
+            .mark(Mark::line("S1", [(0.0, 0.0), (1e9, 1.0)])),
     );
     Report::new("Ring <1>")
         .lead("One & only")
         .cards([Card::new("Frames lost", "0").note("of 10").tone(Tone::Good)])
         .verdicts(table.clone())
-        .section(Section::new("A <section>").badge(Tone::Bad, "deadlock").text("run `xoff`").pre("a\n  b <c>").figure(&figure).details("Rows", table.clone()))
+        .section(
+            Section::new("A <section>")
+                .badge(Tone::Bad, "deadlock")
+                .text("run `xoff`")
+                .pre("a\n  b <c>")
+                .figure(&figure)
+                .details("Rows", table.clone()),
+        )
         .details("Parameters", table)
         .provenance("result hash", "0123abcd")
 }

@@ -24,11 +24,7 @@ impl Rulers {
         let ruler = |axis: &Axis, data, fit, ticks| Ruler::new(&axis.unit, axis.range, data, axis.log, fit, ticks);
         // A cloud of points needs air around it; a time series runs from edge to edge.
         let loose = |mark: &Mark| matches!(mark, Mark::Points { .. } | Mark::Cdf { .. });
-        let fit = if panel.marks.iter().any(loose) && !bars::any(panel) {
-            Fit::Round
-        } else {
-            Fit::Tight
-        };
+        let fit = if panel.marks.iter().any(loose) && !bars::any(panel) { Fit::Round } else { Fit::Tight };
         Rulers {
             x: ruler(&panel.x, x, if panel.x.log { Fit::Round } else { fit }, if bars::any(panel) { 1 } else { x_ticks(width) }),
             y: ruler(&panel.y, y, Fit::Round, y_ticks(height)),

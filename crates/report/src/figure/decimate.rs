@@ -77,12 +77,7 @@ fn reduce(piece: &[Point], key: impl Fn(usize, Point) -> i64) -> Vec<Point> {
         let run = key(start, piece[start]);
         let end = (start..piece.len()).find(|i| key(*i, piece[*i]) != run).unwrap_or(piece.len());
         let by_y = |a: &usize, b: &usize| piece[*a].1.total_cmp(&piece[*b].1);
-        let mut kept = [
-            start,
-            (start..end).min_by(by_y).unwrap_or(start),
-            (start..end).max_by(by_y).unwrap_or(start),
-            end - 1,
-        ];
+        let mut kept = [start, (start..end).min_by(by_y).unwrap_or(start), (start..end).max_by(by_y).unwrap_or(start), end - 1];
         kept.sort_unstable();
         out.extend(kept.iter().enumerate().filter(|(n, i)| *n == 0 || kept[n - 1] != **i).map(|(_, i)| piece[*i]));
         start = end;
@@ -138,7 +133,18 @@ mod tests {
 
     #[test]
     fn a_spike_of_one_sample_survives_a_million() {
-        let wave = |i: usize| (i as f64 * 600.0 / 1e6, if i == 123_456 { 3.0 } else if i == 777_777 { 199.0 } else { 100.0 + (i % 7) as f64 });
+        let wave = |i: usize| {
+            (
+                i as f64 * 600.0 / 1e6,
+                if i == 123_456 {
+                    3.0
+                } else if i == 777_777 {
+                    199.0
+                } else {
+                    100.0 + (i % 7) as f64
+                },
+            )
+        };
         let drawn = line((0..1_000_000).map(|i| Some(wave(i))), ALL, 2400);
         let kept: Vec<Point> = drawn.pieces.concat();
         assert!(kept.len() <= 2404, "{}", kept.len());

@@ -168,7 +168,7 @@ impl Ruler {
                     continue;
                 }
                 let labelled = match multiple {
-                    1 => (exponent - first).unsigned_abs() as usize % every == 0,
+                    1 => ((exponent - first).unsigned_abs() as usize).is_multiple_of(every),
                     2 | 5 => decades <= 2,
                     _ => false,
                 };

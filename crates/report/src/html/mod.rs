@@ -46,8 +46,14 @@ enum Block {
     Pre(String),
     Table(Table),
     /// Drawn once, when it is added.
-    Figure { svg: String, caption: String },
-    Details { summary: String, table: Table },
+    Figure {
+        svg: String,
+        caption: String,
+    },
+    Details {
+        summary: String,
+        table: Table,
+    },
 }
 
 /// A heading with blocks under it, in the order in which they were added.

@@ -120,7 +120,7 @@ fn draw_cell(cell: &Cell) -> Markup {
 /// Text with code between backticks. A backtick without partner is a backtick.
 fn inline(text: &str) -> Markup {
     let parts: Vec<&str> = text.split('`').collect();
-    if parts.len() % 2 == 0 {
+    if parts.len().is_multiple_of(2) {
         return html! { (text) };
     }
     html! {
