@@ -66,12 +66,12 @@ fn flows(case: &HpccCase) -> Flows {
             Flow {
                 src: f.src,
                 dst: f.dst,
-                priority: f.pg as u8,
+                priority: f.pg,
                 size: f.size,
                 start: Time::from_ns(f.start_ns),
                 rate: None,
                 src_port,
-                dst_port: f.dport as u16,
+                dst_port: f.dport,
                 path: None,
                 label: 0,
             }

@@ -90,6 +90,10 @@ fn config_errors() {
         "c.txt:3:1: KMAX_MAP: a value is missing (expected KEY value; 'CC_MODE' is the next key)",
     );
     config("PMAX_MAP 1 100 1.5\n", "c.txt:3:16: PMAX_MAP: 1.5 is out of range (expected 0 to 1)");
+    config(
+        "PAUSE_TIME 0.5\n",
+        "c.txt:3:12: PAUSE_TIME: 0.5 is too small (expected at least 1: there, a pause of 0 us is a resume, and nothing would ever be paused)",
+    );
     config("BUFFER_SIZE 4096\n", "c.txt:3:13: BUFFER_SIZE: 4096 is too large (expected at most 4095)");
     config("BUFFER_SIZE 0\n", "c.txt:3:13: BUFFER_SIZE: 0 is too small (expected 1 to 4095)");
     config("PACKET_PAYLOAD_SIZE 0\n", "c.txt:3:21: PACKET_PAYLOAD_SIZE: 0 is too small (expected 1 to 65000)");

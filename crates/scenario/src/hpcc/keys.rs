@@ -38,7 +38,14 @@ pub(super) const KEYS: &[Key] = &[
     ignored("USE_DYNAMIC_PFC_THRESHOLD", "the original's threshold is always dynamic", |r, _| r.flag().map(drop)),
     used("CLAMP_TARGET_RATE", |r, c| set(&mut c.clamp_target_rate, r.flag())),
     ignored("PAUSE_TIME", "the original's receiver ignores it: a pause lasts until the resume", |r, _| {
-        r.number().map(drop)
+        let word = r.value()?;
+        // Cut off to whole microseconds there, and a pause of 0 is a resume.
+        if r.words.number(&word, r.key)? < 1.0 {
+            let hint = "expected at least 1: there, a pause of 0 us is a resume, and nothing would ever be paused";
+            r.words.refuse(&word.span, format!("{}: {} is too small", r.key, word.text), hint);
+            return None;
+        }
+        Some(())
     }),
     ignored("DATA_RATE", NEVER_USED, |r, _| r.text().map(drop)),
     ignored("LINK_DELAY", NEVER_USED, |r, _| r.text().map(drop)),
