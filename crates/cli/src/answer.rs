@@ -1,7 +1,6 @@
 //! The end of every subcommand: an answer on stdout or problems on stderr, and the exit code.
 
 use std::io::{self, Write};
-use std::process::ExitCode;
 
 use serde::Serialize;
 use xoff_params::ParamError;
@@ -39,8 +38,8 @@ impl Answer {
     }
 }
 
-/// Writes the answer, or what went wrong, and ends.
-pub fn deliver(answer: Result<Answer, Problems>, json: bool) -> ExitCode {
+/// Writes the answer, or what went wrong; returns the exit code.
+pub fn deliver(answer: Result<Answer, Problems>, json: bool) -> u8 {
     let written = match answer {
         Ok(a) => write(if json { &a.json } else { &a.text }).map(|()| a.exit),
         Err(problems) => {
@@ -48,10 +47,10 @@ pub fn deliver(answer: Result<Answer, Problems>, json: bool) -> ExitCode {
             Ok(Exit::Bad)
         }
     };
-    ExitCode::from(written.unwrap_or_else(|e| {
+    written.unwrap_or_else(|e| {
         terminal::problems(&Problem::new(format!("cannot write to standard output: {e}"), "").into());
         Exit::Bad
-    }) as u8)
+    }) as u8
 }
 
 /// A reader that has seen enough (`| head`) is no error.

@@ -1,72 +1,7 @@
-//! The `xoff` command.
-//!
-//! ```text
-//!   arguments -> subcommand -> Answer (text | JSON, exit code) -> stdout
-//!                     +-------> Problems -------------------------> stderr, exit code 2
-//! ```
-
-mod answer;
-mod check;
-mod explain;
-mod hpcc;
-mod interrupt;
-mod plan;
-mod run;
-mod schema;
-mod terminal;
+//! The `xoff` program.
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
-
-/// A laboratory for lossless networks: simulate, check for deadlocks, dimension.
-#[derive(Parser)]
-#[command(name = "xoff", version, max_term_width = 110, after_help = HELP, subcommand_required = true, arg_required_else_help = true)]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-    /// Answer with one JSON object on stdout
-    #[arg(long, global = true, display_order = 900)]
-    json: bool,
-}
-
-#[derive(Subcommand)]
-enum Command {
-    /// Run a scenario: tables, manifest, summary
-    Run(run::Args),
-    /// Replay an unmodified configuration of the HPCC simulator
-    Hpcc(hpcc::Args),
-    /// Look for cyclic buffer dependencies: can these routes deadlock?
-    Check(check::Args),
-    /// Dimension a lossless link: headroom, thresholds, stages, periods
-    Plan(plan::Args),
-    /// Explain why a port stood still: who filled which buffer
-    Explain(explain::Args),
-    /// Print the JSON Schema of scenario files
-    Schema,
-}
-
-const HELP: &str = "\
-Examples:
-  xoff run scenarios/tutorial/ring.toml --out out/ring
-  xoff explain out/ring 'H1->S1' 15ms          why did this port stand still?
-  xoff hpcc mix/config.txt --out run           fct.txt and pfc.txt, to the nanosecond
-  xoff check fat-tree:k=8 --fail-any 1         which single link failures can deadlock
-  xoff plan --flow-control pfc --rate 100Gbps --length 100m --mtu 1500
-
-Exit codes: 0 done; 1 done, and the answer is \"no\" (such as: a cycle was found);
-2 bad input or a missing capability; 130 interrupted, partial results closed.
-Progress and messages go to stderr; stdout carries the answer.";
-
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let answer = match &cli.command {
-        Command::Run(args) => run::run(args),
-        Command::Hpcc(args) => hpcc::run(args),
-        Command::Check(args) => check::run(args),
-        Command::Plan(args) => plan::run(args),
-        Command::Explain(args) => explain::run(args),
-        Command::Schema => schema::run(),
-    };
-    answer::deliver(answer, cli.json)
+    ExitCode::from(xoff::main_with_args(std::env::args_os()))
 }
