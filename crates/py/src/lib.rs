@@ -1,0 +1,34 @@
+//! The Python extension `xoff._core`: as thin as it can be. The package around it, `python/xoff`, is what users see.
+//!
+//! ```text
+//!   xoff.run(...) -> _core.run -> Scenario -> World -> Finished
+//!                       |  GIL released; every 50 ms: signals, progress         manifest (JSON)
+//!                       +-----------------------------------------------------> Table --__arrow_c_stream__--> Polars
+//! ```
+
+mod errors;
+mod run;
+mod table;
+
+use std::ffi::OsString;
+
+use pyo3::prelude::*;
+
+/// The command `xoff` with these arguments, the program's name first; returns its exit code.
+#[pyfunction]
+fn command(py: Python<'_>, args: Vec<OsString>) -> u8 {
+    py.detach(|| xoff::main_with_args(args))
+}
+
+/// The module.
+#[pymodule(name = "_core")]
+mod core_module {
+    #[pymodule_export]
+    use crate::command;
+    #[pymodule_export]
+    use crate::run::{Finished, run};
+    #[pymodule_export]
+    use crate::table::Table;
+    #[pymodule_export]
+    const VERSION: &str = xoff_run::VERSION;
+}

@@ -1,0 +1,114 @@
+//! One run, without the GIL.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use xoff_record::{MemoryTable, Sink};
+use xoff_run::{Progress, Scenario};
+use xoff_scenario::Problems;
+use xoff_scenario::document::Override;
+
+use crate::errors::Failure;
+use crate::table::Table;
+
+/// Between two looks at signals and progress: short for a finger on Ctrl-C, long for the run.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A run that has ended.
+#[pyclass(frozen)]
+pub struct Finished {
+    /// All about the run but its tables, as JSON.
+    #[pyo3(get)]
+    manifest: String,
+    /// The exception that stopped it, from a signal or from the progress callback.
+    #[pyo3(get)]
+    stopped_by: Option<Py<PyAny>>,
+    tables: Vec<MemoryTable>,
+}
+
+#[pymethods]
+impl Finished {
+    /// The tables that were kept in memory, by name.
+    fn tables(&self) -> Vec<(&'static str, Table)> {
+        self.tables.iter().map(|t| (t.name, Table(t.clone()))).collect()
+    }
+}
+
+/// Runs the scenario at `path`. `out`: folder for Parquet files; else tables stay in memory, or are not kept at all.
+#[pyfunction]
+#[pyo3(signature = (path, settings, *, out, keep, threads, progress))]
+pub fn run(
+    py: Python<'_>,
+    path: PathBuf,
+    settings: Vec<(String, String)>,
+    out: Option<PathBuf>,
+    keep: bool,
+    threads: u32,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Finished> {
+    if threads == 0 {
+        return Err(PyValueError::new_err("threads: expected 1 or more"));
+    }
+    let sink = match (out, keep) {
+        (Some(dir), _) => Sink::Files(dir),
+        (None, true) => Sink::Memory,
+        (None, false) => Sink::Nothing,
+    };
+    let mut looker = Looker { progress, last: Instant::now(), stopped_by: None };
+    let finished = py.detach(|| {
+        let scenario = load(path, &settings)?;
+        scenario.start(sink, threads).and_then(|running| running.run(|p| looker.look(p))).map_err(Failure::Run)
+    })?;
+    let manifest = serde_json::to_string(&finished.manifest).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let stopped_by = looker.stopped_by.map(|e| e.into_value(py).into_any());
+    Ok(Finished { manifest, stopped_by, tables: finished.tables.memory })
+}
+
+fn load(path: PathBuf, settings: &[(String, String)]) -> Result<Scenario, Failure> {
+    let mut problems = Problems::default();
+    let mut overrides = Vec::new();
+    for (name, value) in settings {
+        match Override::keyword(&path_of(name), value) {
+            Ok(o) => overrides.push(o),
+            Err(p) => problems.push(p),
+        }
+    }
+    let scenario = problems.or(()).and_then(|()| Scenario::load(&path, &overrides));
+    scenario.map_err(|p| if path.exists() { Failure::Input(p) } else { Failure::NotFound(p) })
+}
+
+/// `rate_control` means its kind, also where the file has no such section.
+fn path_of(name: &str) -> Cow<'_, str> {
+    let sections = xoff_run::sections();
+    match sections.iter().find(|s| s.path == name && !s.repeat).and_then(|s| s.kinds.as_ref()) {
+        Some(kinds) => format!("{name}.{}", kinds.key).into(),
+        None => name.into(),
+    }
+}
+
+/// What a run does for Python now and then.
+struct Looker {
+    progress: Option<Py<PyAny>>,
+    last: Instant,
+    stopped_by: Option<PyErr>,
+}
+
+impl Looker {
+    /// Whether to go on.
+    fn look(&mut self, p: &Progress) -> bool {
+        if self.last.elapsed() < LOOK {
+            return true;
+        }
+        let looked = Python::attach(|py| {
+            py.check_signals()?;
+            let call = |f: &Py<PyAny>| f.call1(py, (p.now.0, p.until.0, p.events, p.deadlocks)).map(drop);
+            self.progress.as_ref().map_or(Ok(()), call)
+        });
+        self.last = Instant::now();
+        self.stopped_by = looked.err();
+        self.stopped_by.is_none()
+    }
+}

@@ -1,0 +1,30 @@
+"""The extension module, written in Rust (crates/py)."""
+
+from collections.abc import Callable
+from os import PathLike
+from types import CapsuleType  # type: ignore[attr-defined, unused-ignore]
+
+VERSION: str
+
+class Table:
+    def __len__(self) -> int: ...
+    def __arrow_c_stream__(self, requested_schema: object = None) -> CapsuleType: ...
+
+class Finished:
+    @property
+    def manifest(self) -> str: ...
+    @property
+    def stopped_by(self) -> BaseException | None: ...
+    def tables(self) -> list[tuple[str, Table]]: ...
+
+def run(
+    path: str | PathLike[str],
+    settings: list[tuple[str, str]],
+    *,
+    out: str | PathLike[str] | None,
+    keep: bool,
+    threads: int,
+    progress: Callable[[int, int, int, int], object] | None,
+) -> Finished: ...
+
+def command(args: list[str]) -> int: ...

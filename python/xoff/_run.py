@@ -1,0 +1,264 @@
+"""One run: started here, or read back from its folder."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from . import _core
+from ._errors import RunError, ScenarioWarning
+from ._progress import Callback, Line, Progress
+from ._settings import settings
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+TABLES = ("flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes")
+"""The tables of a run."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A run in words: no run leaves its user guessing."""
+
+    ended: str
+    """Why it ended."""
+    took_effect: list[str]
+    """What took effect, one sentence each."""
+    never_triggered: list[str]
+    """What was configured and never triggered, one sentence each."""
+    warnings: list[str]
+    """What should be known about the scenario, one sentence each."""
+
+    def __str__(self) -> str:
+        parts = [f"Ended because {self.ended}."]
+        for heading, lines in [
+            ("Took effect:", self.took_effect),
+            ("Never triggered:", self.never_triggered),
+            ("Warnings:", self.warnings),
+        ]:
+            if lines:
+                parts += [heading, *(f"  {line}" for line in lines)]
+        return "\n".join(parts)
+
+
+class Run:
+    """What a run left behind.
+
+    The tables are Polars frames. Times are in picoseconds since the start (``*_ps``), sizes in bytes (``*bytes*``), rates
+    in bit/s (``bits_per_second``); a port ``H1->S1`` is H1's egress towards S1, and as an ingress S1's buffer for what H1
+    sends. Texts that repeat, such as ports, are categorical.
+    """
+
+    manifest: dict[str, Any]
+    """All about the run but its tables: what ``manifest.json`` holds."""
+    folder: Path | None
+    """Where its Parquet files are; ``None``: it is in memory only."""
+
+    def __init__(self, manifest: dict[str, Any], memory: Mapping[str, _core.Table], folder: Path | None) -> None:
+        """Made by :func:`xoff.run` and :func:`xoff.open`."""
+        self.manifest = manifest
+        self.folder = folder
+        self._memory = memory
+
+    @classmethod
+    def _read(cls, path: str | PathLike[str]) -> Self:
+        folder = Path(path)
+        file = folder / "manifest.json"
+        try:
+            manifest = json.loads(file.read_text(encoding="utf-8"))
+        except FileNotFoundError as e:
+            hint = "expected the folder that a run was written to" if folder.exists() else "no such folder; check the path"
+            raise RunError(f"cannot read {file}: there is no run ({hint})") from e
+        except (OSError, ValueError) as e:
+            raise RunError(f"cannot read {file}: {e}") from e
+        return cls(manifest, {}, folder)
+
+    def frame(self, table: str) -> pl.DataFrame:
+        """A table by name.
+
+        In memory it shares its columns with the run (Arrow's C stream interface, nothing is copied but the keys of
+        categories); from a folder it is read.
+        """
+        import polars as pl
+
+        if table not in TABLES:
+            raise ValueError(f"there is no table '{table}' (expected one of {', '.join(TABLES)})")
+        if self.folder is not None:
+            return self.scan(table).collect()
+        return pl.DataFrame(self._memory[table])
+
+    def scan(self, table: str) -> pl.LazyFrame:
+        """A table by name, lazily: from a folder only the rows and columns that a query needs are read."""
+        import polars as pl
+
+        if self.folder is None:
+            return self.frame(table).lazy()
+        path = self.folder / f"{table}.parquet"
+        if not path.is_file():
+            raise RunError(f"cannot read {path}: the run has no such table (expected one of {', '.join(TABLES)})")
+        return pl.scan_parquet(path)
+
+    @cached_property
+    def flows(self) -> pl.DataFrame:
+        """One row for each flow: start, end, completion time, slowdown. ``size_bytes`` 2**64 - 1: unlimited."""
+        return self.frame("flows")
+
+    @cached_property
+    def queues(self) -> pl.DataFrame:
+        """Occupancy of buffers: as often as ``probes.interval``, or at every change."""
+        return self.frame("queues")
+
+    @cached_property
+    def rates(self) -> pl.DataFrame:
+        """Rates of ports and of flows, measured or set by flow control and rate control (``source``)."""
+        return self.frame("rates")
+
+    @cached_property
+    def control(self) -> pl.DataFrame:
+        """Flow control messages."""
+        return self.frame("control")
+
+    @cached_property
+    def deadlocks(self) -> pl.DataFrame:
+        """The ports of every deadlock's cycle, each waiting for the next."""
+        return self.frame("deadlocks")
+
+    @cached_property
+    def pauses(self) -> pl.DataFrame:
+        """Stretches during which a port was not allowed to send; ``to_ps`` null: still at the end."""
+        return self.frame("pauses")
+
+    @cached_property
+    def ports(self) -> pl.DataFrame:
+        """Counters and extremes of every port over the whole run; there without any probe."""
+        return self.frame("ports")
+
+    @cached_property
+    def causes(self) -> pl.DataFrame:
+        """Who filled a buffer when it made its upstream neighbour pause."""
+        return self.frame("causes")
+
+    @cached_property
+    def parameters(self) -> pl.DataFrame:
+        """Every parameter as resolved: its path, its value with its unit, who set it, where a default comes from."""
+        import polars as pl
+
+        schema = {name: pl.String for name in ("path", "value", "origin", "source")}
+        return pl.DataFrame(self.manifest["parameters"], schema=schema)
+
+    @property
+    def result_hash(self) -> str:
+        """Hash of all rows: the same for the same scenario and seed, on every machine."""
+        return cast(str, self.manifest["result_hash"])
+
+    @property
+    def deadlock(self) -> list[str] | None:
+        """The ports of the first deadlock's cycle, each waiting for the next; ``None``: there was none."""
+        return cast("list[str] | None", self.manifest["deadlock"])
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether it was stopped before its end; the tables hold what was there until then."""
+        return cast(bool, self.manifest["interrupted"])
+
+    @property
+    def summary(self) -> Summary:
+        """What took effect, what never triggered, why it ended."""
+        m = self.manifest
+        return Summary(m["ended_because"], m["took_effect"], m["never_triggered"], m["warnings"])
+
+    def plot(self, ports: str | Sequence[str] | None = None) -> Figure:
+        """Queues and rates over time, with the moment of a deadlock.
+
+        ``ports``: names such as ``"S1->S2"``; else those with the fullest ingress buffers, and the rates of the flows.
+        Returns a figure and shows nothing: ``run.plot().savefig("ring.pdf")``.
+        """
+        from ._plot import plot
+
+        return plot(self, ports)
+
+    def __repr__(self) -> str:
+        m = self.manifest
+        deadlock = f"deadlock {' '.join(self.deadlock)}" if self.deadlock else "no deadlock"
+        interrupted = ", interrupted" if self.interrupted else ""
+        return (
+            f"<xoff.Run {self.result_hash}: {m['simulated_seconds'] * 1e3:.6g} ms, {m['events']} events, "
+            f"{m['flows_completed']} of {m['flows_total']} flows completed, {m['dropped_frames']} frames lost, "
+            f"{deadlock}{interrupted}>"
+        )
+
+
+def run(
+    scenario: str | PathLike[str],
+    settings_: Mapping[str, Any] | None = None,
+    /,
+    *,
+    out: str | PathLike[str] | None = None,
+    seed: int | None = None,
+    threads: int = 1,
+    progress: bool | Callback = True,
+    **overrides: Any,
+) -> Run:
+    """Runs a scenario file.
+
+    Overrides replace values of the file. ``switch__discipline="round-robin"`` and, in a mapping,
+    ``{"switch.discipline": "round-robin"}`` set a key; ``flow_control="gfc-buffer"`` sets the kind of a section. Quantities
+    are texts with their unit (``"10Gbps"``, ``"1us"``, ``"300KB"``); counts, factors and flags may be Python's own.
+
+    ``out``: folder for the Parquet tables and ``manifest.json``; else the tables stay in memory.
+    ``seed``: of every random stream. ``threads`` never changes a result.
+    ``progress``: a line on stderr if that is a terminal; or a function that is called with :class:`xoff.Progress`.
+
+    Raises :class:`xoff.ScenarioError` if something is wrong with the scenario, :class:`xoff.RunError` if tables cannot be
+    written. An interrupt (Ctrl-C), or any exception of a progress function, stops the run cleanly; what was computed
+    until then is in the exception's attribute ``partial``, a :class:`xoff.Run`.
+    """
+    return start(scenario, settings(settings_ or {}, overrides), out=out, seed=seed, threads=threads, progress=progress)
+
+
+def start(
+    scenario: str | PathLike[str],
+    given: list[tuple[str, str]],
+    *,
+    out: str | PathLike[str] | None = None,
+    keep: bool = True,
+    seed: int | None = None,
+    threads: int = 1,
+    progress: bool | Callback = True,
+    stacklevel: int = 3,
+) -> Run:
+    """Runs it, with settings as texts. ``keep``: tables in memory are wanted."""
+    if seed is not None:
+        given = [*given, ("run.seed", repr(int(seed)))]
+    line = Line()
+    callback: Callback | None = None
+    if callable(progress):
+        callback = progress
+    elif progress and line.shown:
+        callback = line.run(Path(scenario).name)
+    look = None if callback is None else lambda *numbers: callback(Progress(*numbers))
+    try:
+        finished = _core.run(fspath(scenario), given, out=out, keep=keep, threads=threads, progress=look)
+    finally:
+        line.clear()
+    result = Run(json.loads(finished.manifest), dict(finished.tables()), None if out is None else Path(out))
+    if finished.stopped_by is not None:
+        stopped = finished.stopped_by
+        stopped.partial = result  # type: ignore[attr-defined]
+        raise stopped
+    for warning in result.manifest["warnings"]:
+        warnings.warn(warning, ScenarioWarning, stacklevel=stacklevel)
+    return result
+
+
+def open(path: str | PathLike[str]) -> Run:
+    """Reads a run back from the folder that ``xoff run --out`` or ``xoff.run(..., out=...)`` wrote."""
+    return Run._read(path)
