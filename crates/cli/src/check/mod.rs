@@ -14,7 +14,7 @@ use xoff_topology::failures::{fail_links, is_fabric_link};
 use xoff_topology::{LinkId, Topology};
 
 use crate::answer::{Answer, Exit, refused};
-use crate::terminal::counted;
+use crate::terminal::{counted, grouped};
 use crate::{interrupt, terminal};
 use topology::Network;
 
@@ -77,9 +77,8 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     };
     let traffic = given.as_ref().map_or(Traffic::AllPairs, |g| Traffic::Flows { flows: &g.flows, paths: &g.paths });
 
-    let started = Instant::now();
     let report = working("looking for a cycle", || cbd::check(&topology, &rule, traffic));
-    let study = study(args, &topology, &rule, traffic, &report, started.elapsed());
+    let study = study(args, &topology, &rule, traffic, &report);
     let found = report.verdict == Verdict::Cyclic || study.as_ref().is_some_and(|s| s.cyclic_total > 0);
     let all = report::Checked::new(&args.topology, &topology, &routing, given.as_ref().map(|g| g.flows.len()), &report, study.as_ref());
     Ok(Answer::new(report::text(&all), &all, if found { Exit::No } else { Exit::Done }))
@@ -105,8 +104,8 @@ fn over_working_links(mut given: flows::Given, topology: &Topology) -> flows::Gi
     given
 }
 
-/// The study of further failures, where it can tell something. One check `took` so long.
-fn study(args: &Args, topology: &Topology, rule: &Rule, traffic: Traffic<'_>, report: &Report, took: Duration) -> Option<FailureStudy> {
+/// The study of further failures, where it can tell something.
+fn study(args: &Args, topology: &Topology, rule: &Rule, traffic: Traffic<'_>, report: &Report) -> Option<FailureStudy> {
     let n = args.fail_any?;
     if report.verdict == Verdict::Cyclic {
         terminal::note("--fail-any is skipped: there is a cycle already, before any further failure");
@@ -119,16 +118,18 @@ fn study(args: &Args, topology: &Topology, rule: &Rule, traffic: Traffic<'_>, re
         1 => format!("failing each of {}", counted(links as u64, "link")),
         _ => format!("failing every set of 1 to {n} of {}", counted(links as u64, "link")),
     };
-    let message = format!("{message}, {}", time_left(links, n, args.sets_max, took));
+    let started = Instant::now();
+    cbd::is_cyclic(topology, rule, traffic);
+    let message = format!("{message}, {}", time_left(links, n, args.sets_max, started.elapsed()));
     Some(working(&message, || cbd::fail_any(topology, rule, traffic, n, args.sets_max, args.seed)))
 }
 
-/// A guess: every set takes about as long as the first check.
+/// A guess: every set takes as long as `one` look at the network without failures.
 fn time_left(links: usize, n: usize, sets_max: u64, one: Duration) -> String {
     let choose = |k: usize| (0..k).fold(1.0, |c, i| c * (links - i) as f64 / (i + 1) as f64);
     let sets: f64 = (1..=n.min(links)).map(|k| choose(k).min(sets_max as f64)).sum();
     let seconds = (sets * one.as_secs_f64()).ceil();
-    format!("{sets:.0} checks, about {}", humantime::format_duration(Duration::from_secs_f64(seconds.min(1e9))))
+    format!("{} checks, about {}", grouped(sets as u64), humantime::format_duration(Duration::from_secs_f64(seconds.min(1e9))))
 }
 
 /// Shows that something is going on while `work` takes its time.

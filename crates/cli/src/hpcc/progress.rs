@@ -22,7 +22,7 @@ impl Progress {
     /// From the first flow to the stop time. Simulated time is not linear in work, so no time left is guessed from it.
     pub fn new(case: &HpccCase, until: Time) -> Progress {
         let bar = ProgressBar::new(STEPS);
-        let style = ProgressStyle::with_template("{wide_bar} {msg}");
+        let style = ProgressStyle::with_template("{bar:12} {msg}");
         bar.set_style(style.unwrap_or(ProgressStyle::default_bar()).progress_chars("━╸ "));
         let from = Time::from_ns(case.flows.first().map_or(0, |f| f.start_ns));
         Progress { bar, started: Instant::now(), from, until }
