@@ -10,7 +10,7 @@
 //!  rate_control/    RateControl (an end system's rate per flow) and its notification point
 //! ```
 //!
-//! Searching any other crate for the name of a mechanism finds registries and scenarios, never a switch or a NIC.
+//! Searching the node crate for the name of a mechanism finds nothing but tests: a switch and a NIC know traits only.
 
 pub mod detection;
 pub mod flow_control;

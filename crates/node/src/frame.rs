@@ -24,7 +24,7 @@ pub enum FrameKind {
     Control,
 }
 
-/// A frame in the network. 48 bytes, so that a queued frame stays well inside a cache line.
+/// A frame in the network. At most 56 bytes, so that a queued frame stays inside a cache line.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
     /// Next in whatever queue holds it.

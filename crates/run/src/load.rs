@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::Detection;
-use xoff_mech::flow_control::FlowControl;
+use xoff_mech::flow_control::{FlowControl, pfc};
 use xoff_mech::rate_control::RateControlKind;
 use xoff_node::{BufferPolicy, ControlDelay, Delay, DisciplineKind, PausedWith, SchedulerKind, SharedPool, Transport};
 use xoff_params::{ParamError, Values};
@@ -79,12 +79,12 @@ impl Scenario {
     /// Reads a file; `settings` replace or add values.
     pub fn load(path: &Path, settings: &[Override]) -> Result<Scenario, Problems> {
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        read(&Document::load(path, settings)?, &folder)
+        read(Document::load(path, settings)?, &folder)
     }
 
     /// From a text; `name` stands in messages, files are looked up in `folder`.
     pub fn from_text(name: &str, text: &str, settings: &[Override], folder: &Path) -> Result<Scenario, Problems> {
-        read(&Document::from_text(name, text, settings)?, folder)
+        read(Document::from_text(name, text, settings)?, folder)
     }
 
     /// A fresh model of this scenario.
@@ -173,7 +173,9 @@ impl Values for Keeping<'_, '_> {
     }
 }
 
-fn read(doc: &Document, folder: &Path) -> Result<Scenario, Problems> {
+fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
+    doc.spread_kinds(&sections::sections());
+    let doc = &doc;
     doc.declare(&sections::sections());
     let mut run = doc.open(&sections::run());
     let run = run.take(|s| {
@@ -210,7 +212,7 @@ fn read(doc: &Document, folder: &Path) -> Result<Scenario, Problems> {
 
     // Flow control comes last: it plans with the links, the frames, the buffer and the delays.
     let flow_control = match (&switch, &host, &control_delay) {
-        (Some(switch), Some(host), Some(delay)) => read_flow_control(doc, &topology, switch.ingress_buffer, host, delay),
+        (Some(switch), Some(host), Some(delay)) => read_flow_control(doc, &topology, switch, host, delay),
         _ => {
             doc.open(&sections::flow_control());
             None
@@ -390,9 +392,10 @@ fn read_switch(s: &mut Section<'_>, host: &Host) -> Result<SwitchParts, ParamErr
     Ok(SwitchParts { memory, ingress_buffer: buffer, discipline, scheduler })
 }
 
-fn read_flow_control(doc: &Document, topology: &Topology, buffer: Bytes, host: &Host, delay: &ControlDelay) -> Option<(&'static str, Vec<(LinkFacts, FlowControl)>)> {
+fn read_flow_control(doc: &Document, topology: &Topology, switch: &SwitchParts, host: &Host, delay: &ControlDelay) -> Option<(&'static str, Vec<(LinkFacts, FlowControl)>)> {
     let mut section = doc.open(&sections::flow_control());
     let kind = section.kind()?;
+    let (buffer, shared) = (switch.ingress_buffer, matches!(switch.memory, Memory::Shared { .. }));
     let entry = xoff_mech::flow_control::REGISTRY.iter().find(|e| e.name == kind).expect("a kind of the registry");
     let mtu = Bytes((host.payload_max + host.header) as u64);
     let processing = delay.longest();
@@ -409,6 +412,12 @@ fn read_flow_control(doc: &Document, topology: &Topology, buffer: Bytes, host: &
             section.take(|_| (entry.read)(&mut again, &facts))?
         };
         all.push((facts, fc));
+    }
+    let dynamic = |fc: &FlowControl| matches!(fc, FlowControl::Pfc(p) if matches!(p.threshold, pfc::Threshold::Dynamic { .. }));
+    if !shared && all.iter().any(|(_, fc)| dynamic(fc)) {
+        let what = "a dynamic threshold needs a shared pool; a fixed buffer per ingress would pause only when it is full";
+        section.refuse(&ParamError::new("threshold", what, "set memory = \"shared\" in [switch], or threshold = \"static\""));
+        return None;
     }
     Some((entry.name, all))
 }

@@ -35,8 +35,8 @@ pub trait CoinSource: Send {
     fn message_sent(&mut self) {}
 }
 
-/// Purposes of random streams of this crate (the workload crate counts from 1).
-const COINS: u64 = 1000;
+/// Purpose of the random streams of ports (the workload crate counts from 1, the topology crate from 1000).
+const COINS: u64 = 2000;
 
 pub(crate) struct Core {
     pub now: Time,
@@ -312,7 +312,7 @@ impl Env for Core {
             Call::Receiver { port, class } => self.schedule(at, Kind::Receiver, node, port, 0, class, entity(port), 0),
             Call::Apply { port } => self.schedule(at, Kind::Apply, node, port, 0, 0, entity(port), 0),
             Call::Emit { port } => self.schedule(at, Kind::Emit, node, port, 0, 0, entity(port), 0),
-            Call::FlowTimer { slot, which } => self.schedule(at, Kind::FlowTimer, node, 0, slot, which, slot, 0),
+            Call::FlowTimer { slot, which } => self.schedule(at, Kind::FlowTimer, node, 0, slot, which, entity(0), slot as u16),
         }
     }
 

@@ -36,13 +36,16 @@ impl Params {
         let bm = v.bytes_opt("bm")?.unwrap_or(link.buffer);
         let b0 = v.bytes_opt("b0")?.unwrap_or(bm.saturating_sub(link.rate.bytes_in(link.tau() * 4) + Bytes(1)));
         let p = Params { bm, b0, rate_unit: v.rate("rate_unit")? };
-        mapping_is_possible(p.bm, p.b0, link)?;
+        mapping_is_possible(p.bm, p.b0, p.rate_unit, link)?;
         Ok(p)
     }
 }
 
 /// B_0 < B_m <= buffer; shared with time-based GFC, which has the same mapping.
-pub(super) fn mapping_is_possible(bm: Bytes, b0: Bytes, link: &LinkFacts) -> Result<(), ParamError> {
+pub(super) fn mapping_is_possible(bm: Bytes, b0: Bytes, rate_unit: Rate, link: &LinkFacts) -> Result<(), ParamError> {
+    if rate_unit.0 == 0 {
+        return Err(ParamError::new("rate_unit", "a rate unit of 0", "commodity switches hold 8kbps"));
+    }
     if bm > link.buffer {
         return Err(ParamError::new("bm", format!("B_m {bm} lies above the buffer of {}", link.buffer), "choose B_m <= buffer"));
     }

@@ -68,7 +68,7 @@ impl Params {
             from_occupancy: v.text("remaining")? == "occupancy",
             rate_unit: v.rate("rate_unit")?,
         };
-        mapping_is_possible(p.bm, p.b0, link)?;
+        mapping_is_possible(p.bm, p.b0, p.rate_unit, link)?;
         p.credit.validate(link)?;
         Ok(p)
     }

@@ -88,6 +88,20 @@ impl Document {
         problems.or(Document { source, root, log: RefCell::default() })
     }
 
+    /// Lets a setting name a kind directly: `flow_control=pfc` for `flow_control.kind=pfc`, also where the file has no
+    /// such section.
+    pub fn spread_kinds(&mut self, sections: &[SectionSpec]) {
+        for spec in sections {
+            let Some(kinds) = &spec.kinds else { continue };
+            let found = self.root.entries.iter_mut().find(|(name, _)| name == spec.path);
+            let Some((_, entry)) = found.filter(|(_, e)| e.setting.is_some() && matches!(e.item, Item::Text(_))) else { continue };
+            let kind = std::mem::replace(&mut entry.item, Item::Table(Table::default()));
+            let value = Entry { item: kind, ..entry.clone() };
+            entry.setting = None;
+            entry.item = Item::Table(Table { entries: vec![(kinds.key.to_owned(), value)] });
+        }
+    }
+
     /// The text of the file.
     pub fn source(&self) -> &Arc<Source> {
         &self.source

@@ -215,17 +215,6 @@ impl Override {
             let p = Problem::new("the path has an empty part", "expected dotted keys, such as topology.rate=40Gbps");
             return Err(p.at(place.clone()));
         }
-        // `flow_control=pfc` without such a section in the file means its kind; keys at the top are no words.
-        if let [(word, place)] = steps.as_slice() {
-            let entry = self.entry(place.clone());
-            let is_word = |t: &str| t.starts_with(|c: char| c.is_ascii_lowercase()) && t.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-            if root.get(word).is_none() && matches!(&entry.item, Item::Text(t) if is_word(t)) {
-                let table = Item::Table(Table { entries: vec![("kind".to_owned(), entry)] });
-                let section = Entry { key: place.clone(), place: place.clone(), item: table, setting: None, replaced: None };
-                root.entries.push(((*word).to_owned(), section));
-                return Ok(());
-            }
-        }
         descend(root, &steps, self)
     }
 }
