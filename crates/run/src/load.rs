@@ -11,7 +11,7 @@ use xoff_node::{BufferPolicy, ControlDelay, Delay, DisciplineKind, PausedWith, S
 use xoff_params::{ParamError, Values};
 use xoff_scenario::document::{Document, Override, Section};
 use xoff_scenario::{Problem, Problems};
-use xoff_sim::{Model, NicModel, Probes, Selection};
+use xoff_sim::{Faults, LinkFailure, Model, NicModel, Probes, Selection};
 use xoff_topology::routing::Routing;
 use xoff_topology::{Topology, failures};
 use xoff_units::{Bytes, Span, Time, WireClock};
@@ -68,6 +68,7 @@ pub(crate) struct ModelParts {
     pub stop_when_done: bool,
     pub checks: bool,
     pub probes: Probes,
+    pub failures: Vec<LinkFailure>,
 }
 
 pub(crate) enum Memory {
@@ -130,6 +131,7 @@ impl Scenario {
             stop_when_done: m.stop_when_done,
             checks: m.checks,
             probes: m.probes.clone(),
+            faults: Faults { failures: m.failures.clone(), ..Faults::default() },
             window: m.window.map(|w| -> Box<dyn Fn(u32, u32) -> Option<u64>> { Box::new(move |_, _| Some(w)) }),
             ..Model::plain(buffer, |_| Ok(FlowControl::None))
         }
@@ -210,6 +212,18 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
     let flows = read_flows(doc, &topology, seed, folder);
     let probes = doc.open(&sections::probes()).take(|s| read_probes(s, &topology));
 
+    let failures: Vec<Option<LinkFailure>> = doc
+        .open_all(&sections::failure())
+        .iter_mut()
+        .map(|s| {
+            s.take(|s| {
+                let name = s.text("link")?;
+                let link = failures::find_link(&topology, &name).map_err(|e| ParamError::new("link", e.what, e.hint))?;
+                Ok(LinkFailure { at: Time(s.span("at")?.0), link })
+            })
+        })
+        .collect();
+
     // Flow control comes last: it plans with the links, the frames, the buffer and the delays.
     let flow_control = match (&switch, &host, &control_delay) {
         (Some(switch), Some(host), Some(delay)) => read_flow_control(doc, &topology, switch, host, delay),
@@ -219,6 +233,7 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
         }
     };
     doc.finish()?;
+    let failures = failures.into_iter().flatten().collect();
     // Without problems every part was read.
     let missing = || Problems::from(Problem::new("the scenario is incomplete", ""));
     let (Some(routing), Some(host), Some(control_delay), Some(switch)) = (routing, host, control_delay, switch) else { return Err(missing()) };
@@ -271,6 +286,7 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
             stop_when_done,
             checks,
             probes,
+            failures,
         },
         topology,
         flows,

@@ -23,6 +23,11 @@ pub(crate) const FAILURES: &[ParamSpec] = &[
     ParamSpec::new("host_links", Kind::Flag, "false", "links of hosts may fail too", "GFC section 6.2.3 does not say"),
 ];
 
+pub(crate) const FAILURE: &[ParamSpec] = &[
+    ParamSpec::required("link", Kind::Text, "the link, `A1-C1`"),
+    ParamSpec::required("at", Kind::Span, "when it fails, both directions, for the rest of the run; routes are found anew at once"),
+];
+
 pub(crate) const SWITCH: &[ParamSpec] = &[
     ParamSpec::new("memory", Kind::Choice(&["per-ingress", "shared"]), "per-ingress", "a fixed buffer per ingress and priority, or a shared pool", "GFC section 6: input buffers"),
     ParamSpec::new("buffer", Kind::Bytes, "300KB", "per-ingress: buffer of each ingress port and priority; shared: what flow control plans with", "GFC section 6.2.2"),
@@ -84,6 +89,9 @@ pub(crate) fn routing() -> SectionSpec {
 pub(crate) fn failures() -> SectionSpec {
     SectionSpec::once("failures", "Links that are down from the start.", vec![FAILURES])
 }
+pub(crate) fn failure() -> SectionSpec {
+    SectionSpec::many("failure", "A link that fails during the run.", vec![FAILURE])
+}
 pub(crate) fn switch() -> SectionSpec {
     SectionSpec::once("switch", "All switches.", vec![SWITCH])
 }
@@ -126,6 +134,6 @@ pub(crate) fn workload() -> SectionSpec {
 pub fn sections() -> Vec<SectionSpec> {
     let mut all = vec![run()];
     all.extend(xoff_scenario::topology::sections());
-    all.extend([failures(), routing(), switch(), host(), flow_control(), control_delay(), detection(), rate_control(), flow(), workload(), probes()]);
+    all.extend([failures(), failure(), routing(), switch(), host(), flow_control(), control_delay(), detection(), rate_control(), flow(), workload(), probes()]);
     all
 }
