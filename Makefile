@@ -17,7 +17,7 @@ RUST_MIN := 1.88
 
 # The demo: what it runs, and the report it leaves behind.
 DEMO ?= $(XOFF) reproduce gfc ring --quick --out out/demo
-DEMO_REPORT ?= out/demo/report.html
+DEMO_REPORT ?= out/demo/index.html
 
 # $(call step,WORDS): a headline; $(call done,WORDS): the same with the time it took. Each recipe is one shell.
 .ONESHELL:

@@ -11,6 +11,7 @@ mod explain;
 mod hpcc;
 mod interrupt;
 mod plan;
+mod reproduce;
 mod run;
 mod schema;
 mod terminal;
@@ -42,6 +43,8 @@ enum Command {
     Plan(plan::Args),
     /// Explain why a port stood still: who filled which buffer
     Explain(explain::Args),
+    /// Run the figures and tables of a paper and judge them
+    Reproduce(reproduce::Args),
     /// Print the JSON Schema of scenario files
     Schema,
 }
@@ -53,6 +56,7 @@ Examples:
   xoff hpcc mix/config.txt --out run           fct.txt and pfc.txt, to the nanosecond
   xoff check fat-tree:k=8 --fail-any 1         which single link failures can deadlock
   xoff plan --flow-control pfc --rate 100Gbps --length 100m --mtu 1500
+  xoff reproduce gfc --quick --out out/gfc     the paper's figures, judged
 
 Exit codes: 0 done; 1 done, and the answer is \"no\" (such as: a cycle was found);
 2 bad input or a missing capability; 130 interrupted, partial results closed.
@@ -74,6 +78,7 @@ pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Check(args) => check::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Reproduce(args) => reproduce::run(args),
         Command::Schema => schema::run(),
     };
     answer::deliver(answer, cli.json)

@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
-use comfy_table::{ContentArrangement, Table, TableComponent, presets};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, TableComponent, Width, presets};
 use console::Term;
 use xoff_scenario::{Place, Problems, Source};
 
 /// Columns of a table when the output is no terminal.
-const COLUMNS: u16 = 100;
+const COLUMNS: u16 = 120;
 
 /// A message for people.
 pub fn note(text: &str) {
@@ -42,6 +42,18 @@ pub fn table<'h>(heading: impl IntoIterator<Item = &'h str>) -> Table {
         table.set_style(line, '─');
     }
     table
+}
+
+/// Keeps words whole: no column gets narrower than its longest word.
+pub fn keep_words(table: &mut Table) {
+    let longest = |text: String| text.split_whitespace().map(console::measure_text_width).max().unwrap_or(0);
+    for i in 0..table.column_count() {
+        let header = table.header().and_then(|h| h.cell_iter().nth(i)).map(|c| longest(c.content())).unwrap_or(0);
+        let cells = table.row_iter().filter_map(|r| r.cell_iter().nth(i)).map(|c| longest(c.content())).max().unwrap_or(0);
+        if let Some(column) = table.column_mut(i) {
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(header.max(cells) as u16 + 2)));
+        }
+    }
 }
 
 /// Names and values, without lines.

@@ -47,6 +47,13 @@ impl Cell {
         Cell::Code(text.into())
     }
 
+    /// What it says, without its looks.
+    pub fn text(&self) -> &str {
+        match self {
+            Cell::Text(t) | Cell::Code(t) | Cell::Badge(_, t) | Cell::Link { text: t, .. } => t,
+        }
+    }
+
     /// A coloured verdict.
     pub fn badge(tone: Tone, text: impl Into<String>) -> Self {
         Cell::Badge(tone, text.into())

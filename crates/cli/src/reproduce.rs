@@ -1,0 +1,186 @@
+//! `xoff reproduce`: a paper's figures and tables, run and judged.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Instant;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use xoff_reproduce::{Context, Entry, Judged, Mode, Progress, Report, ReproduceError, Verdict, entries, reproduce, write_json};
+use xoff_scenario::{Problem, Problems};
+
+use crate::answer::{Answer, Exit, refused};
+use crate::{interrupt, terminal};
+
+/// Run the figures and tables of a paper and judge them.
+///
+/// Each entry runs its scenario, draws its figure beside the paper's numbers and gets a verdict: reproduced, reproduced
+/// under assumption, or not reproduced, and why. A verdict is computed from checks. Entries that an earlier run into the
+/// same folder has judged are kept, so that an interrupted run goes on where it stopped.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  xoff reproduce gfc --quick --out out/gfc\n  xoff reproduce gfc ring fig05 --out out/some\n  xoff reproduce gfc --list")]
+pub struct Args {
+    /// Paper: gfc
+    paper: String,
+    /// Entries to run; all of them if none is given
+    items: Vec<String>,
+    /// A sample that ends within two minutes on two cores (the default)
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+    /// What the tables of the documentation are made from; hours for the large networks
+    #[arg(long)]
+    full: bool,
+    /// Folder for the report, figures and results; made if it does not exist
+    #[arg(long, value_name = "DIR", required_unless_present = "list")]
+    out: Option<PathBuf>,
+    /// Seed of every random stream
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Threads; never changes a result [default: the number of cores]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
+    threads: Option<u32>,
+    /// List the entries and end
+    #[arg(long)]
+    list: bool,
+}
+
+/// Reproduces it.
+pub fn run(args: &Args) -> Result<Answer, Problems> {
+    if args.list {
+        return list(&args.paper);
+    }
+    let out = args.out.clone().unwrap_or_default();
+    interrupt::ask_first();
+    let bar = Bar::new();
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let cx = Context {
+        mode: if args.full { Mode::Full } else { Mode::Quick },
+        threads: args.threads.map_or(cores, |t| t as usize),
+        progress: &bar,
+        interrupted: &interrupt::asked,
+        seed: args.seed,
+        ..Context::new(Mode::Quick, &out)
+    };
+    let report = reproduce(&args.paper, &args.items, &cx);
+    bar.bar.finish_and_clear();
+    let report = report.map_err(problems)?;
+    let exit = match (report.interrupted, report.is_reproduced()) {
+        (true, _) => Exit::Interrupted,
+        (false, true) => Exit::Done,
+        (false, false) => Exit::No,
+    };
+    let json: serde_json::Value = serde_json::from_str(&write_json(&report, &cx)).unwrap_or_default();
+    Ok(Answer::new(text(&report), &json, exit))
+}
+
+fn problems(e: ReproduceError) -> Problems {
+    match e {
+        ReproduceError::Scenario(p) => p,
+        ReproduceError::Build(e) => refused(&e).into(),
+        ReproduceError::Unknown { what, hint } => Problem::new(what, hint).into(),
+        e => Problem::new(e.to_string(), "").into(),
+    }
+}
+
+fn list(paper: &str) -> Result<Answer, Problems> {
+    let entries = entries(paper).map_err(problems)?;
+    let mut t = terminal::table(["Entry", "What it shows"]);
+    entries.iter().for_each(|e| {
+        t.add_row([e.id, &e.title]);
+    });
+    let json: Vec<_> = entries.iter().map(|e| serde_json::json!({"id": e.id, "title": e.title, "paper": e.paper, "band": e.band})).collect();
+    Ok(Answer::new(terminal::draw(&t), &json, Exit::Done))
+}
+
+fn verdict(e: &Judged) -> String {
+    match e.verdict {
+        Verdict::Reproduced => terminal::good("reproduced"),
+        Verdict::UnderAssumption => terminal::good("reproduced under assumption"),
+        Verdict::NotReproduced => terminal::bad("not reproduced"),
+    }
+}
+
+fn text(report: &Report) -> String {
+    let mut out = String::new();
+    if report.entries.len() <= 2 {
+        // Few entries: their tables are the answer.
+        for e in &report.entries {
+            out.push_str(&format!("{}\n", console::style(&e.title).bold()));
+            for table in &e.tables {
+                if let Some(caption) = &table.caption {
+                    out.push_str(&terminal::wrapped(caption));
+                }
+                let mut t = terminal::table(table.columns.iter().map(|c| c.name.as_str()));
+                table.rows.iter().for_each(|row| {
+                    t.add_row(row.iter().map(|c| c.text().to_owned()));
+                });
+                terminal::keep_words(&mut t);
+                out.push_str(&format!("\n{}", terminal::draw(&t)));
+            }
+            out.push('\n');
+        }
+    }
+    let mut t = terminal::table(["Entry", "Verdict", "Paper", "Measured"]);
+    for e in &report.entries {
+        t.add_row([e.id.clone(), verdict(e), e.paper.clone(), e.measured.clone()]);
+    }
+    if let Some(column) = t.column_mut(0) {
+        column.set_constraint(comfy_table::ColumnConstraint::ContentWidth);
+    }
+    out.push_str(&terminal::draw(&t));
+    for e in report.entries.iter().filter(|e| e.verdict == Verdict::NotReproduced) {
+        out.push_str(&terminal::wrapped(&format!("{}: not reproduced. {}", e.id, e.why.join("; "))));
+    }
+    let count = |v: Verdict| report.entries.iter().filter(|e| e.verdict == v).count();
+    out.push_str(&format!(
+        "\n{} reproduced, {} reproduced under assumption, {} not reproduced{}\nReport: {}\n",
+        count(Verdict::Reproduced),
+        count(Verdict::UnderAssumption),
+        count(Verdict::NotReproduced),
+        if report.interrupted { "; interrupted, the rest was not run" } else { "" },
+        report.page.display()
+    ));
+    out
+}
+
+/// A bar on stderr with the entry at hand; a line per entry when that is no terminal.
+struct Bar {
+    bar: ProgressBar,
+    started: Mutex<Instant>,
+}
+
+const STEPS: u64 = 1000;
+
+impl Bar {
+    fn new() -> Bar {
+        let bar = ProgressBar::new(STEPS);
+        let style = ProgressStyle::with_template("{bar:24} {prefix} {msg} {elapsed_precise:.dim} (entry left: {eta})");
+        bar.set_style(style.unwrap_or(ProgressStyle::default_bar()).progress_chars("━╸ "));
+        Bar { bar, started: Mutex::new(Instant::now()) }
+    }
+}
+
+impl Progress for Bar {
+    fn started(&self, entry: &Entry, nth: usize, total: usize) {
+        *self.started.lock().unwrap_or_else(|e| e.into_inner()) = Instant::now();
+        self.bar.set_position(0);
+        self.bar.reset_eta();
+        self.bar.set_prefix(format!("{} of {total}: {}", nth + 1, entry.id));
+        self.bar.set_message("");
+    }
+    fn fraction(&self, _entry: &str, part: f64) {
+        self.bar.set_position((part * STEPS as f64) as u64);
+    }
+    fn note(&self, _entry: &str, text: &str) {
+        self.bar.set_message(text.to_owned());
+    }
+    fn finished(&self, e: &Judged, kept: bool) {
+        let seconds = self.started.lock().unwrap_or_else(|e| e.into_inner()).elapsed().as_secs_f64();
+        let how = if kept { "kept from an earlier run".to_owned() } else { format!("{seconds:.1} s") };
+        let line = format!("{:<18} {} ({how})", e.id, verdict(e));
+        if self.bar.is_hidden() {
+            terminal::note(&line);
+        } else {
+            self.bar.println(line);
+        }
+    }
+}
