@@ -226,7 +226,8 @@ impl Job {
 
     fn probes(&self) -> Probes {
         let control = if self.aim == Aim::Messages { Selection::All } else { Selection::None };
-        Probes { interval: WINDOW, rates: Selection::All, control, ..Probes::default() }
+        let queues = if self.aim == Aim::Performance { Selection::All } else { Selection::None };
+        Probes { interval: WINDOW, rates: Selection::All, queues, control, ..Probes::default() }
     }
 
     fn summary(&self, repetition: u32, t: &Topology, outcome: &Outcome) -> Run {

@@ -59,6 +59,8 @@ pub struct Measured {
     pub throughput: Sums,
     /// Mean rate per server in each window, from the first on [kbit/s].
     pub series_kbps: Vec<u32>,
+    /// Fill of the ingress buffers that are not empty, over all ports and windows after the warm-up [bytes].
+    pub ingress: Sums,
     /// Ports that stood still for [`STANDSTILL_TIME`] at some time.
     pub standstill_ports: u32,
     /// When the first of them had done so [us].
@@ -179,6 +181,7 @@ impl Recorder for Meter {
                     self.measured.standstill_us.get_or_insert(time.0 / 1_000_000);
                 }
             }
+            Row::Queue { time, ingress: true, bytes, .. } if bytes.0 > 0 && time > WARM_UP => self.measured.ingress.add(bytes.0 as f64),
             Row::Control { time, node, port, sent: false, .. } => {
                 while time.0 >= (self.message_window + 1) * MESSAGE_WINDOW.0 {
                     self.close_message_window();

@@ -10,11 +10,23 @@
 //! number of threads nor an interruption changes a result.
 
 mod bench;
+pub mod fig15;
+pub mod fig18;
+pub mod fig19;
 pub mod job;
 pub mod meter;
 pub mod network;
+pub mod performance;
 pub mod stats;
 mod store;
 mod study;
+pub mod tab1;
 
-pub use study::{Case, Effort, LargeScale, Messages, Search, Sizes};
+pub use study::{Case, DURATION_US, Effort, LargeScale, Messages, Parts, SIZE_MAX, STUCK_US, Search, Sizes};
+
+/// Assumption behind a deadlock.
+use super::schemes::FIFO;
+
+/// Assumption behind the choice of a path.
+const LOWEST_ID: &str =
+    "of several shortest paths the one through the next hop of the lowest number is taken (the paper says shortest path first); links of hosts never fail";

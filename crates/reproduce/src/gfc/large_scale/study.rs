@@ -56,6 +56,8 @@ pub struct Sizes {
 pub const SIZE_MAX: u64 = 30_000_000;
 /// Length of a run, unless stated otherwise [us].
 pub const DURATION_US: u64 = 20_000;
+/// Length of a run that shows what a deadlock leaves: flows of [`SIZE_MAX`] that miss it take 24 ms at line rate [us].
+pub const STUCK_US: u64 = 60_000;
 
 impl Sizes {
     /// The sizes of a mode.
@@ -102,11 +104,6 @@ impl Sizes {
                 }
             }
         }
-    }
-
-    /// Phases of work.
-    fn phases(&self) -> usize {
-        self.scales.len() + self.headline.len() + self.further.len() + 4
     }
 }
 
@@ -155,10 +152,8 @@ pub struct Messages {
 }
 
 /// Everything that was found.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct LargeScale {
-    /// What was asked for.
-    pub sizes: Sizes,
     /// The filter, per scale.
     pub filtered: Vec<(u32, Filtered)>,
     /// Searches, one per scale.
@@ -182,29 +177,64 @@ struct Block {
     past: u32,
 }
 
+/// Which parts of the study a figure needs, besides the filter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// The searches of Table 1.
+    pub headline: bool,
+    /// The searches under other rules.
+    pub further: bool,
+    /// Performance without a cycle.
+    pub free: bool,
+    /// Performance in the deadlock cases.
+    pub stuck: bool,
+    /// The same with round robin.
+    pub in_turns: bool,
+    /// Messages.
+    pub messages: bool,
+}
+
+impl Parts {
+    /// Everything.
+    pub const ALL: Parts = Parts { headline: true, further: true, free: true, stuck: true, in_turns: true, messages: true };
+}
+
 impl LargeScale {
-    /// Does the study. Finished work is kept in the context's folder and not done again.
-    pub fn run(cx: &Context, sizes: Sizes) -> Result<LargeScale, ReproduceError> {
+    /// Does parts of the study. Finished work is kept in the context's folder and not done again.
+    pub fn run(cx: &Context, sizes: Sizes, parts: Parts) -> Result<LargeScale, ReproduceError> {
         let file = cx.out.join("large-scale").join("done.jsonl");
-        let mut bench = Bench::new(cx, &file, &basis(), sizes.limit, sizes.phases())?;
+        let needs = |part: bool, n: usize| if part { n } else { 0 };
+        let phases = sizes.scales.len()
+            + needs(parts.headline, sizes.headline.len())
+            + needs(parts.further, sizes.further.len())
+            + [parts.free, parts.stuck, parts.in_turns, parts.messages].iter().filter(|p| **p).count();
+        let mut bench = Bench::new(cx, &file, &basis(), sizes.limit, phases)?;
         let mut filtered = Vec::new();
         for &(k, networks) in &sizes.scales {
             filtered.push((k, filter(&mut bench, k, networks)?));
         }
         let mut headline = Vec::new();
-        for effort in &sizes.headline {
+        for effort in sizes.headline.iter().filter(|_| parts.headline) {
             headline.push(search(&mut bench, cx, &filtered, *effort)?);
         }
         let cases = deadlock_cases(&headline, sizes.stuck);
-        let stuck = stuck(&mut bench, &cases, Egress::Fifo)?;
-        let free = free(&mut bench, &filtered, &sizes)?;
-        let messages = messages(&mut bench, &filtered, &sizes)?;
-        let stuck_in_turns = self::stuck(&mut bench, &cases, Egress::RoundRobin)?;
-        let mut further = Vec::new();
-        for effort in &sizes.further {
-            further.push(search(&mut bench, cx, &filtered, *effort)?);
+        let mut all = LargeScale { filtered, headline, ..LargeScale::default() };
+        if parts.stuck {
+            all.stuck = stuck(&mut bench, &cases, Egress::Fifo)?;
         }
-        Ok(LargeScale { sizes, filtered, headline, further, free, stuck, stuck_in_turns, messages })
+        if parts.free {
+            all.free = free(&mut bench, &all.filtered, &sizes)?;
+        }
+        if parts.messages {
+            all.messages = messages(&mut bench, &all.filtered, &sizes)?;
+        }
+        if parts.in_turns {
+            all.stuck_in_turns = stuck(&mut bench, &cases, Egress::RoundRobin)?;
+        }
+        for effort in sizes.further.iter().filter(|_| parts.further) {
+            all.further.push(search(&mut bench, cx, &all.filtered, *effort)?);
+        }
+        Ok(all)
     }
 
     /// The headline search of a size.
@@ -280,7 +310,7 @@ fn deadlock_cases(searches: &[Search], most: usize) -> Vec<(Network, u32)> {
 }
 
 fn stuck(bench: &mut Bench, cases: &[(Network, u32)], egress: Egress) -> Result<Vec<Case>, ReproduceError> {
-    let job = |network, first| move |scheme| Job { egress, ..performance(network, scheme, first, DURATION_US) };
+    let job = |network, first| move |scheme| Job { egress, ..performance(network, scheme, first, STUCK_US) };
     let jobs = cases.iter().map(|&(network, first)| (network, job(network, first)));
     four(bench, &format!("performance in deadlock cases, {}", egress.name()), jobs)
 }

@@ -1,0 +1,235 @@
+//! Figs. 16 and 17: throughput and slowdown, without a cycle and in the deadlock cases.
+
+use xoff_report::{Align, Axis, Bar, BarGroup, Cell, Figure, Mark, Panel, Table, Unit};
+
+use super::job::{Run, Scheme};
+use super::meter::Sums;
+use super::study::{Case, LargeScale, Parts, Sizes};
+use super::{FIFO, LOWEST_ID};
+use crate::gfc::schemes::SCHEMES;
+use crate::{Check, Context, Findings, ReproduceError};
+
+/// Windows at the end of a run that show what is left: 5 ms.
+const TAIL: usize = 50;
+
+/// What the runs of one size come to under one flow control.
+#[derive(Clone, Debug, Default)]
+struct Pooled {
+    runs: u64,
+    throughput: Sums,
+    slowdown: Sums,
+    fct_ps: (f64, f64),
+    ingress: Sums,
+    /// Rate per server over the last 5 ms of each run [bit/s].
+    tail: Sums,
+    /// The same of runs with a deadlock.
+    tail_deadlocked: Sums,
+    /// Runs in which a port stood still.
+    standstill: u64,
+    /// Flows started and complete.
+    flows: (u64, u64),
+}
+
+impl Pooled {
+    fn of<'c>(cases: impl Iterator<Item = &'c Case>, scheme: Scheme) -> Pooled {
+        let mut p = Pooled::default();
+        // Only networks that are done under all four: the four are compared over the same networks and traffic.
+        let complete = cases.filter(|c| c.runs.iter().all(Option::is_some));
+        for run in complete.filter_map(|c| c.of(scheme)).flat_map(|r| &r.runs) {
+            p.add(run);
+        }
+        p
+    }
+
+    fn add(&mut self, run: &Run) {
+        self.runs += 1;
+        self.throughput.merge(&run.measured.throughput);
+        self.slowdown.merge(&run.slowdown);
+        self.fct_ps = (self.fct_ps.0 + run.fct_ps.0, self.fct_ps.1 + run.fct_ps.1);
+        self.ingress.merge(&run.measured.ingress);
+        self.tail.add(run.tail(TAIL));
+        if run.deadlock_ns.is_some() {
+            self.tail_deadlocked.add(run.tail(TAIL));
+        }
+        self.standstill += (run.measured.standstill_ports > 0) as u64;
+        self.flows = (self.flows.0 + run.flows, self.flows.1 + run.slowdown.n);
+    }
+}
+
+/// Sizes for which there are cases, with the four flow controls pooled.
+fn by_size(cases: &[Case]) -> Vec<(u32, [Pooled; 4])> {
+    let mut sizes: Vec<u32> = cases.iter().map(|c| c.network.k).collect();
+    sizes.dedup();
+    let of = |k: u32| Scheme::ALL.map(|s| Pooled::of(cases.iter().filter(|c| c.network.k == k), s));
+    sizes.into_iter().map(|k| (k, of(k))).filter(|(_, p)| p[0].runs > 0).collect()
+}
+
+/// Largest over smallest, minus one.
+fn spread(values: [f64; 4]) -> f64 {
+    let (low, high) = values.iter().fold((f64::INFINITY, 0.0f64), |(l, h), v| (l.min(*v), h.max(*v)));
+    high / low - 1.0
+}
+
+fn study(cx: &Context) -> Result<LargeScale, ReproduceError> {
+    let parts = Parts { headline: true, free: true, stuck: true, in_turns: true, ..Parts::default() };
+    LargeScale::run(cx, Sizes::of(cx.mode), parts)
+}
+
+/// The entry of Fig. 16.
+pub fn run_fig16(cx: &Context) -> Result<Findings, ReproduceError> {
+    Ok(throughput(&study(cx)?))
+}
+
+/// The entry of Fig. 17.
+pub fn run_fig17(cx: &Context) -> Result<Findings, ReproduceError> {
+    Ok(slowdown(&study(cx)?))
+}
+
+fn rate(v: f64) -> String {
+    Unit::BitsPerSecond.format(v)
+}
+
+/// Available bandwidth.
+pub fn throughput(study: &LargeScale) -> Findings {
+    let mut f = Findings::default();
+    let (free, stuck) = (by_size(&study.free), by_size(&study.stuck));
+    for (k, p) in &free {
+        let means = p.each_ref().map(|p| p.throughput.mean());
+        f.checks.push(Check::new(format!("k = {k}, no cycle: largest over smallest mean throughput of the four, minus 1"), Unit::Fraction, spread(means), 0.0, 0.02).claimed().assuming(LOWEST_ID));
+        for (gentle, other) in [(Scheme::GfcBuffer, Scheme::Pfc), (Scheme::GfcTime, Scheme::Cbfc)] {
+            let ratio = p[gentle as usize].throughput.deviation() / p[other as usize].throughput.deviation();
+            f.checks.push(Check::new(format!("k = {k}, no cycle: standard deviation of {} over that of {}", gentle.title(), other.title()), Unit::None, ratio, 0.0, 1.0).claimed().assuming(LOWEST_ID));
+        }
+    }
+    for (k, p) in &stuck {
+        let Some(base) = free.iter().find(|(size, _)| size == k) else { continue };
+        for scheme in Scheme::ALL {
+            let (own, free) = (&p[scheme as usize], &base.1[scheme as usize]);
+            if scheme.is_gentle() {
+                let what = format!("k = {k}, deadlock cases: throughput of {} over that without a cycle", scheme.title());
+                f.checks.push(Check::new(what, Unit::None, own.throughput.mean() / free.throughput.mean(), 0.95, 1.05).claimed().assuming(FIFO));
+            } else if own.tail_deadlocked.n > 0 {
+                let what = format!("k = {k}, deadlock cases: throughput of {} in the last 5 ms over that without a cycle", scheme.title());
+                f.checks.push(Check::new(what, Unit::None, own.tail_deadlocked.mean() / free.throughput.mean(), 0.0, 0.05).claimed().assuming(FIFO));
+            }
+        }
+    }
+    let in_turns = by_size(&study.stuck_in_turns);
+    f.measured = [("No cycle", &free), ("Deadlock cases, arrival order", &stuck), ("The same networks and traffic, round robin", &in_turns)]
+        .iter()
+        .flat_map(|(name, sizes)| sizes.iter().map(move |(k, p)| format!("{name}, k = {k}: {}", p.each_ref().map(|p| rate(p.throughput.mean())).join(", "))))
+        .collect::<Vec<_>>()
+        .join(". ")
+        + " (mean per server; PFC, CBFC, buffer-based GFC, time-based GFC).";
+    explain_throughput(&stuck, &in_turns, &mut f);
+    let bar = |p: &Pooled| {
+        let (mean, sd) = (p.throughput.mean(), p.throughput.deviation());
+        Bar::with_interval(mean, (mean - sd).max(0.0), mean + sd)
+    };
+    let axis = || Axis::new("Throughput per server", Unit::BitsPerSecond);
+    let figure = Figure::new("Fig. 16: available bandwidth")
+        .caption("Bytes delivered to each server per 100 us: mean and standard deviation over servers and windows. In the deadlock cases the last 5 ms of 60 ms.")
+        .panel(bars("(a) No cycle", &free, axis(), bar))
+        .panel(bars("(b) Deadlock cases, at the end", &stuck, axis(), |p| Bar::new(p.tail.mean())))
+        .panel(bars("(c) As (b), round robin", &in_turns, axis(), |p| Bar::new(p.tail.mean())))
+        .columns(3);
+    f.figures.push(figure);
+    f.tables.push(table(&[("No cycle", &free), ("Deadlock cases", &stuck), ("Deadlock cases, round robin", &in_turns)]));
+    f
+}
+
+fn explain_throughput(stuck: &[(u32, [Pooled; 4])], in_turns: &[(u32, [Pooled; 4])], f: &mut Findings) {
+    for (k, p) in stuck {
+        let of = |s: Scheme| (&p[s as usize].standstill, rate(p[s as usize].tail.mean()));
+        let ((b, b_rate), (t, t_rate)) = (of(Scheme::GfcBuffer), of(Scheme::GfcTime));
+        let turns = in_turns.iter().find(|(size, _)| size == k).map_or(String::new(), |(_, r)| {
+            let of = |s: Scheme| (r[s as usize].standstill, rate(r[s as usize].tail.mean()));
+            let ((b, b_rate), (t, t_rate)) = (of(Scheme::GfcBuffer), of(Scheme::GfcTime));
+            format!(" With round robin across ingresses the same networks and traffic end at {b_rate} and {t_rate}, with a standstill in {b} and {t}.")
+        });
+        f.why.push(format!(
+            "k = {k}: under arrival order GFC does not deadlock, but it does not break the cycle either while long flows last: in {b} (buffer-based) and {t} (time-based) of {} networks ports \
+             slow down to a standstill, and the servers end at {b_rate} and {t_rate}.{turns}",
+            p[0].runs
+        ));
+    }
+}
+
+/// Slowdown.
+pub fn slowdown(study: &LargeScale) -> Findings {
+    let mut f = Findings::default();
+    let (free, stuck) = (by_size(&study.free), by_size(&study.stuck));
+    let mut words = Vec::new();
+    for (k, p) in &free {
+        let means = p.each_ref().map(|p| p.slowdown.mean());
+        f.checks.push(Check::new(format!("k = {k}, no cycle: largest over smallest mean slowdown of the four, minus 1"), Unit::Fraction, spread(means), 0.0, 0.05).claimed().assuming(LOWEST_ID));
+        words.push(format!("k = {k}: {}", means.map(|m| format!("{m:.1}")).join(", ")));
+        let fill = p.each_ref().map(|p| Unit::Bytes.format(p.ingress.mean()));
+        f.why.push(format!(
+            "k = {k}: three flows in four fit into three frames, so that the mean slowdown is the time one frame waits. It follows the mean fill of the ingress buffers in use: {} \
+             (PFC, CBFC, buffer-based GFC, time-based GFC). Time-based GFC slows down from 159 KB on, the others hold their queues near 280 KB.",
+            fill.join(", ")
+        ));
+    }
+    for (k, p) in &stuck {
+        for scheme in [Scheme::Pfc, Scheme::Cbfc] {
+            let own = &p[scheme as usize];
+            let Some((_, base)) = free.iter().find(|(size, _)| size == k) else { continue };
+            // Flows that a deadlock holds never end: their slowdown is infinite. What shows it is that new ones are no longer completed.
+            let per_run = |p: &Pooled, ms: f64| p.flows.1 as f64 / p.runs as f64 / ms;
+            let ratio = per_run(own, 60.0) / per_run(&base[scheme as usize], 20.0);
+            let what = format!("k = {k}, deadlock cases: flows completed per ms under {} over those without a cycle", scheme.title());
+            f.checks.push(Check::new(what, Unit::None, ratio, 0.0, 0.5).claimed().assuming(FIFO));
+        }
+    }
+    f.measured = format!("Mean slowdown without a cycle, PFC, CBFC, buffer-based GFC, time-based GFC: {}.", words.join("; "));
+    let smallest = |k: u32| {
+        let p = free.iter().find(|(size, _)| *size == k).map(|(_, p)| p.each_ref().map(|p| p.slowdown.mean()));
+        p.map_or(f64::NAN, |m| m.into_iter().fold(f64::INFINITY, f64::min))
+    };
+    let axis = || Axis::new("Mean slowdown over the smallest", Unit::None);
+    let figure = Figure::new("Fig. 17: slowdown, normalised to the smallest of each size")
+        .caption("Flow completion time over the shortest possible time, mean over complete flows. Flows that a deadlock holds never complete and are not in it: see the flows completed per ms.")
+        .panel(bars_by("(a) No cycle", &free, axis(), |k, p| Bar::new(p.slowdown.mean() / smallest(k))))
+        .panel(bars("(b) Deadlock cases: flows completed", &stuck, Axis::new("Share of the flows started", Unit::Fraction), |p| Bar::new(p.flows.1 as f64 / p.flows.0 as f64)))
+        .columns(2);
+    f.figures.push(figure);
+    f.tables.push(table(&[("No cycle", &free), ("Deadlock cases", &stuck)]));
+    f
+}
+
+fn bars(title: &str, sizes: &[(u32, [Pooled; 4])], y: Axis, bar: impl Fn(&Pooled) -> Bar) -> Panel {
+    bars_by(title, sizes, y, |_, p| bar(p))
+}
+
+fn bars_by(title: &str, sizes: &[(u32, [Pooled; 4])], y: Axis, bar: impl Fn(u32, &Pooled) -> Bar) -> Panel {
+    let group = |s: Scheme| BarGroup::new(s.title(), sizes.iter().map(|(k, p)| bar(*k, &p[s as usize]))).colour(SCHEMES[s as usize].colour);
+    let labels = sizes.iter().map(|(k, _)| format!("k = {k}"));
+    Panel::new(title, Axis::new("", Unit::None), y).mark(Mark::bars(labels, Scheme::ALL.map(group)))
+}
+
+fn table(parts: &[(&str, &Vec<(u32, [Pooled; 4])>)]) -> Table {
+    let columns = ["Networks", "Flow control", "Throughput", "Standard deviation", "Last 5 ms", "Slowdown", "Total time over ideal", "Mean fill", "Standstill"];
+    let mut t = Table::new(columns).align([Align::Left, Align::Left].into_iter().chain([Align::Right; 7])).caption(
+        "Throughput per server; slowdown over complete flows, each counted once, and weighted by its shortest possible time; mean fill of ingress buffers in use; runs in which a port stood still.",
+    );
+    for (name, sizes) in parts {
+        for (k, pooled) in sizes.iter() {
+            for (scheme, p) in Scheme::ALL.iter().zip(pooled) {
+                let row: [Cell; 9] = [
+                    format!("{name}, k = {k} ({})", p.runs).into(),
+                    scheme.title().into(),
+                    rate(p.throughput.mean()).into(),
+                    rate(p.throughput.deviation()).into(),
+                    rate(p.tail.mean()).into(),
+                    format!("{:.1}", p.slowdown.mean()).into(),
+                    format!("{:.2}", p.fct_ps.0 / p.fct_ps.1).into(),
+                    Unit::Bytes.format(p.ingress.mean()).into(),
+                    p.standstill.into(),
+                ];
+                t.push(row);
+            }
+        }
+    }
+    t
+}

@@ -1,0 +1,263 @@
+//! Table 1: how many random fat-trees deadlock under which flow control.
+
+use xoff_report::{Align, Cell, Table, Tone, Unit};
+
+use super::job::{Egress, Run, Scheme};
+use super::network::{Filtered, RoutingRule};
+use super::stats::wilson;
+use super::study::{LargeScale, Parts, SIZE_MAX, Search, Sizes};
+use super::{FIFO, LOWEST_ID};
+use crate::{Check, Context, Findings, ReproduceError};
+
+/// Deadlock cases of PFC and of CBFC among 10,000 networks, by k.
+const PAPER: [(u32, f64); 3] = [(4, 32.0), (8, 12.0), (16, 2.0)];
+
+/// Cases of a search under a scheme.
+struct Count {
+    /// Networks simulated.
+    simulated: u64,
+    /// Deadlock cases among them.
+    cases: u64,
+    /// Networks in which a port stood still without a deadlock.
+    standstill: u64,
+}
+
+impl Search {
+    fn count(&self, scheme: Scheme) -> Count {
+        let done = || self.cases.iter().filter_map(|c| c.of(scheme));
+        let stands = |r: &Run| r.deadlock_ns.is_none() && r.measured.standstill_ports > 0;
+        Count {
+            simulated: done().count() as u64,
+            cases: done().filter(|r| r.deadlock().is_some()).count() as u64,
+            standstill: done().filter(|r| r.runs.iter().any(stands)).count() as u64,
+        }
+    }
+
+    /// Networks where all repetitions of two schemes are done: both deadlock, only the first, only the second.
+    fn overlap(&self, a: Scheme, b: Scheme) -> [u64; 3] {
+        let mut n = [0; 3];
+        for case in &self.cases {
+            match (case.deadlocks(a), case.deadlocks(b)) {
+                (Some(true), Some(true)) => n[0] += 1,
+                (Some(true), Some(false)) => n[1] += 1,
+                (Some(false), Some(true)) => n[2] += 1,
+                _ => {}
+            }
+        }
+        n
+    }
+
+    /// Cases expected among 10,000 networks, with the 95 % interval: what was simulated stands for all cyclic ones.
+    fn per_10_000(&self, filtered: &Filtered, scheme: Scheme) -> (f64, f64, f64) {
+        let Count { simulated, cases, .. } = self.count(scheme);
+        let networks = filtered.networks as f64;
+        if networks == 0.0 {
+            return (f64::NAN, 0.0, 10_000.0);
+        }
+        if simulated == self.cyclic as u64 {
+            let (low, high) = wilson(cases, filtered.networks as u64);
+            return (cases as f64 / networks * 1e4, low * 1e4, high * 1e4);
+        }
+        let (low, high) = wilson(cases, simulated);
+        let scale = self.cyclic as f64 / networks * 1e4;
+        (cases as f64 / simulated as f64 * scale, low * scale, high * scale)
+    }
+
+    fn title(&self) -> String {
+        let e = &self.effort;
+        let mut text = format!("k = {}, {}, {}", e.k, e.rule.name(), if e.egress == Egress::Fifo { "arrival order" } else { "round robin" });
+        match e.size_max {
+            SIZE_MAX => {}
+            0 => text += ", flows not capped",
+            cap => text += &format!(", flows up to {} MB", cap / 1_000_000),
+        }
+        format!("{text}, {} ms", e.duration_us / 1000)
+    }
+}
+
+/// The entry.
+pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
+    let parts = Parts { headline: true, further: true, stuck: true, ..Parts::default() };
+    Ok(findings(&LargeScale::run(cx, Sizes::of(cx.mode), parts)?))
+}
+
+/// What the study says of Table 1.
+pub fn findings(study: &LargeScale) -> Findings {
+    let mut f = Findings::default();
+    let share = |k: u32| -> Option<f64> {
+        let (search, filtered) = (study.headline(k)?, study.filtered(k)?);
+        let n = search.per_10_000(filtered, Scheme::Pfc).0;
+        n.is_finite().then_some(n)
+    };
+    for &(k, paper) in &PAPER {
+        let Some(n) = share(k) else { continue };
+        let what = format!("k = {k}, PFC: deadlock cases per 10,000 networks");
+        // The order of magnitude, and only where the sample is large enough to see it.
+        let (low, high) = if k == 4 { (paper / 10.0, paper * 10.0) } else { (0.0, paper * 10.0) };
+        f.checks.push(Check::new(what, cases_unit(), n, low, high).beside(paper).assuming(LOWEST_ID));
+    }
+    for (small, large) in [(4, 8), (8, 16)] {
+        if let (Some(a), Some(b)) = (share(small), share(large)) {
+            let what = format!("PFC: cases per 10,000 at k = {large} minus those at k = {small}");
+            f.checks.push(Check::new(what, cases_unit(), b - a, f64::NEG_INFINITY, 0.0).claimed().assuming(LOWEST_ID));
+        }
+    }
+    gentle(study, &mut f);
+    same_networks(study, &mut f);
+    f.tables = vec![table(study), filter_table(study)];
+    f.measured = measured(study);
+    explain(study, &mut f);
+    f
+}
+
+fn cases_unit() -> Unit {
+    Unit::Other("cases".into())
+}
+
+fn searches(study: &LargeScale) -> impl Iterator<Item = &Search> {
+    study.headline.iter().chain(&study.further)
+}
+
+fn runs<'s>(study: &'s LargeScale, scheme: Scheme) -> impl Iterator<Item = &'s Run> {
+    let cases = searches(study).flat_map(|s| &s.cases).chain(&study.stuck);
+    cases.filter_map(move |c| c.of(scheme)).flat_map(|r| &r.runs)
+}
+
+fn gentle(study: &LargeScale, f: &mut Findings) {
+    for scheme in Scheme::ALL.into_iter().filter(|s| s.is_gentle()) {
+        let deadlocks = runs(study, scheme).filter(|r| r.deadlock_ns.is_some()).count();
+        let what = format!("{}: deadlocks in {} runs", scheme.title(), runs(study, scheme).count());
+        f.checks.push(Check::none(what, "deadlocks", deadlocks as u64).claimed());
+    }
+    let sum = |of: fn(&Run) -> u64| Scheme::ALL.iter().flat_map(|s| runs(study, *s)).map(of).sum::<u64>();
+    f.checks.push(Check::none("frames lost in all runs", "frames", sum(|r| r.dropped)).claimed());
+    f.checks.push(Check::none("promises of the simulator broken", "times", sum(|r| r.violations)));
+}
+
+fn same_networks(study: &LargeScale, f: &mut Findings) {
+    let mut all = [0; 3];
+    for search in &study.headline {
+        search.overlap(Scheme::Pfc, Scheme::Cbfc).iter().zip(&mut all).for_each(|(n, sum)| *sum += n);
+    }
+    let [both, pfc, cbfc] = all;
+    let share = both as f64 / (both + pfc + cbfc) as f64;
+    let what = format!("share of the deadlock cases that PFC and CBFC have in common ({both} both, {pfc} only PFC, {cbfc} only CBFC)");
+    f.checks.push(Check::new(what, Unit::Fraction, share, 0.7, 1.0).paper(1.0).assuming(FIFO));
+}
+
+fn interval((n, low, high): (f64, f64, f64)) -> String {
+    if n.is_nan() { "n/a".into() } else { format!("{n:.0} ({low:.0} to {high:.0})") }
+}
+
+fn table(study: &LargeScale) -> Table {
+    let mut columns = vec!["Search".to_owned(), "With a cycle".into(), "Simulated".into(), "Runs each".into()];
+    columns.extend(Scheme::ALL.map(|s| s.title().to_owned()));
+    columns.extend(["Per 10,000 (95 %)".into(), "Paper".into(), "GFC at a standstill".into()]);
+    let right = [Align::Left].into_iter().chain([Align::Right; 10]);
+    let mut t = Table::new(columns).align(right).caption(
+        "Deadlock cases. A network counts when any repetition deadlocks. Per 10,000: cases of PFC with Wilson's 95 % interval. \
+         GFC at a standstill: networks in which some port was allowed less than one frame in 5 ms for 5 ms, buffer-based and time-based.",
+    );
+    for s in searches(study) {
+        let e = &s.effort;
+        let pfc = s.count(Scheme::Pfc);
+        let mut row: Vec<Cell> = vec![s.title().into(), (s.cyclic as u64).into()];
+        row.push(if pfc.simulated == 0 && s.cyclic > 0 { "not done".into() } else { pfc.simulated.into() });
+        row.push(format!("{} / {}", e.repetitions, e.gentle_repetitions).into());
+        for scheme in Scheme::ALL {
+            let n = s.count(scheme);
+            let tone = if n.cases > 0 { Tone::Bad } else { Tone::Good };
+            row.push(Cell::badge(tone, if n.simulated == pfc.simulated { n.cases.to_string() } else { format!("{} of {}", n.cases, n.simulated) }));
+        }
+        row.push(study.filtered(e.k).map_or("n/a".into(), |f| interval(s.per_10_000(f, Scheme::Pfc))).into());
+        let paper = PAPER.iter().find(|p| p.0 == e.k).map_or("n/a".into(), |p| format!("{} of 10,000", p.1));
+        row.push(paper.into());
+        let still = [Scheme::GfcBuffer, Scheme::GfcTime].map(|g| s.count(g).standstill);
+        row.push(format!("{} and {}", still[0], still[1]).into());
+        t.push(row);
+    }
+    t
+}
+
+fn filter_table(study: &LargeScale) -> Table {
+    let mut columns = vec!["k".to_owned(), "Networks".into(), "Left out: hosts disconnected".into()];
+    columns.extend(RoutingRule::ALL.map(|r| format!("Cycle under {}", r.name())));
+    let mut t = Table::new(columns).align([Align::Right; 6]).caption(
+        "The static filter: networks whose routes have a cyclic buffer dependency. Under ecmp any of the shortest paths may be taken.",
+    );
+    for (k, f) in &study.filtered {
+        let mut row: Vec<Cell> = [*k as u64, f.networks as u64, f.disconnected as u64].map(Cell::from).into();
+        row.extend(RoutingRule::ALL.map(|r| Cell::from(f.cyclic(r).len() as u64)));
+        t.push(row);
+    }
+    t
+}
+
+fn measured(study: &LargeScale) -> String {
+    let of = |s: &Search| {
+        let n = Scheme::ALL.map(|scheme| s.count(scheme));
+        let all = study.filtered(s.effort.k).map_or(0, |f| f.networks);
+        format!(
+            "k = {}: {} networks, {} with a cycle, {} simulated; deadlock cases PFC {}, CBFC {}, GFC {} and {}",
+            s.effort.k, all, s.cyclic, n[0].simulated, n[0].cases, n[1].cases, n[2].cases, n[3].cases
+        )
+    };
+    format!("{}.", study.headline.iter().map(of).collect::<Vec<_>>().join("; "))
+}
+
+fn explain(study: &LargeScale, f: &mut Findings) {
+    let stuck = &study.stuck;
+    if !stuck.is_empty() {
+        let still = [Scheme::GfcBuffer, Scheme::GfcTime].map(|s| {
+            let stands = |r: &&super::job::Runs| r.runs.iter().any(|r| r.measured.standstill_ports > 0);
+            stuck.iter().filter_map(|c| c.of(s)).filter(stands).count()
+        });
+        f.why.push(format!(
+            "GFC never deadlocks by construction: it holds nobody, so no cycle of ports waits for ever. Under arrival order that is not the same as progress: \
+             with the traffic that deadlocks PFC, buffer-based GFC brings ports to a standstill (less than one frame in 5 ms) in {} of {} networks, time-based GFC in {}. \
+             The table counts this apart.",
+            still[0],
+            stuck.len(),
+            still[1]
+        ));
+    }
+    if let Some((16, filtered)) = study.filtered.iter().find(|(k, _)| *k == 16) {
+        let cyclic = filtered.cyclic(RoutingRule::Ecmp).len() as u64;
+        let (low, high) = wilson(cyclic, filtered.networks as u64);
+        f.why.push(format!(
+            "k = 16: {cyclic} of {} networks have a cycle under any choice among shortest paths, {:.1} to {:.1} of 10,000 (95 %): a path must first lose all eight aggregation switches in common. \
+             The paper's 2 of 10,000 are within that, or its routing takes longer paths.",
+            filtered.networks,
+            low * 1e4,
+            high * 1e4
+        ));
+    }
+    if let Some(s) = study.headline(8).filter(|s| s.count(Scheme::Pfc).simulated > 0) {
+        let n = s.count(Scheme::Pfc);
+        f.why.push(format!(
+            "k = 8: {} of {} simulated networks deadlock in {} runs of {} ms each. The cycle needs two long flows between the few pairs of racks that lost their usual paths at the same time; the paper runs each network 100 times.",
+            n.cases,
+            n.simulated,
+            s.effort.repetitions,
+            s.effort.duration_us / 1000
+        ));
+    }
+    let times = |scheme| {
+        let mut t: Vec<u64> = study.headline.iter().flat_map(|s| &s.cases).filter_map(|c| c.of(scheme)?.deadlock()?.deadlock_ns).collect();
+        t.sort_unstable();
+        t.get(t.len() / 2).map(|ns| *ns as f64 / 1e6)
+    };
+    if let (Some(pfc), Some(cbfc)) = (times(Scheme::Pfc), times(Scheme::Cbfc)) {
+        f.why.push(format!(
+            "Cycles close at {pfc:.1} ms (PFC) and {cbfc:.1} ms (CBFC) into a run, medians over the cases. PFC starts to hold at 280 KB, CBFC when the whole buffer is spoken for, \
+             so CBFC gets there later; a traffic that opens the cycle in between deadlocks one and spares the other."
+        ));
+    }
+    if let Some(s) = study.further.iter().find(|s| s.effort.k == 4 && s.effort.egress == Egress::RoundRobin) {
+        let n = Scheme::ALL.map(|scheme| s.count(scheme));
+        f.why.extend((n[0].simulated > 0).then(|| format!(
+            "The discipline decides: with round robin across ingresses {} of {} networks deadlock under PFC and {} under CBFC.",
+            n[0].cases, n[0].simulated, n[1].cases
+        )));
+    }
+}
