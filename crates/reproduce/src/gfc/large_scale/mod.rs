@@ -21,6 +21,8 @@ pub mod stats;
 mod store;
 mod study;
 pub mod tab1;
+#[cfg(test)]
+mod tests;
 
 pub use study::{Case, DURATION_US, Effort, LargeScale, Messages, Parts, SIZE_MAX, STUCK_US, Search, Sizes};
 
