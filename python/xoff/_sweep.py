@@ -86,11 +86,12 @@ def sweep(
             while waiting:
                 if progress:
                     line.write(f"{Path(scenario).name}: {len(rows)} of {len(combinations)} runs")
-                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                # Not for ever: on some systems a thread that waits hears no Ctrl-C.
+                done, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
                 for future in done:
                     rows[futures[future]] = future.result()
         finally:
-            # Also after an interrupt: runs under way end at their next look, the others do not start.
+            # After an interrupt runs under way end at their next look, and the others do not start.
             stop.set()
             line.clear()
     return pl.DataFrame([rows[i] for i in range(len(rows))], infer_schema_length=None, schema_overrides={"deadlock": pl.List(pl.String)})

@@ -1,0 +1,26 @@
+"""The scenario that most tests run: three switches in a ring."""
+
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+import xoff
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session")
+def ring() -> Path:
+    return ROOT / "scenarios" / "tutorial" / "ring.toml"
+
+
+@pytest.fixture(scope="session")
+def pfc(ring: Path) -> xoff.Run:
+    """Under PFC it deadlocks."""
+    return xoff.run(ring)
+
+
+def interrupt_soon() -> None:
+    """Ctrl-C in 0.3 s."""
+    threading.Timer(0.3, lambda: signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)).start()

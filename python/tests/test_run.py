@@ -1,0 +1,134 @@
+"""Runs, their overrides and their tables."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import xoff
+from polars.testing import assert_frame_equal
+
+pytestmark = pytest.mark.filterwarnings("ignore::xoff.ScenarioWarning")
+
+
+# A checker of types cannot know that dotted names hit none of the other parameters.
+DOTTED: dict[str, Any] = {"switch.discipline": "round-robin"}
+
+
+def command(*args: object) -> subprocess.CompletedProcess[str]:
+    """The command ``xoff``, as installed."""
+    return subprocess.run([sys.executable, "-m", "xoff", *map(str, args)], capture_output=True, text=True)
+
+
+def parameters(run: xoff.Run) -> dict[str, str]:
+    return dict(zip(run.parameters["path"], run.parameters["value"], strict=True))
+
+
+def test_the_ring_deadlocks_under_pfc(pfc: xoff.Run) -> None:
+    assert pfc.deadlock == ["S1->S2", "S2->S3", "S3->S1"]
+    assert pfc.deadlocks["port"].to_list() == pfc.deadlock
+    assert pfc.manifest["dropped_frames"] == 0
+    assert any(line.startswith("deadlock: S1->S2") for line in pfc.summary.took_effect)
+    assert str(pfc.summary).startswith("Ended because the simulated time of 20ms was over.\nTook effect:\n  pfc ")
+    assert "deadlock S1->S2 S2->S3 S3->S1" in repr(pfc)
+
+
+def test_keywords_replace_what_the_file_says(ring: Path) -> None:
+    run = xoff.run(ring, flow_control="gfc-buffer", seed=2, out=None, **DOTTED)
+    assert run.deadlock is None
+    p = parameters(run)
+    assert (p["flow_control.kind"], p["switch.discipline"], p["run.seed"]) == ("gfc-buffer", "round-robin", "2")
+    # 5 Gb/s for each flow, once the queues have settled.
+    rates = run.rates.filter(pl.col("flow").is_not_null() & (pl.col("time_ps") > 10e9))
+    mean = rates.group_by("flow").agg(pl.col("bits_per_second").mean())["bits_per_second"]
+    assert mean.to_list() == pytest.approx([5e9] * 3, rel=0.02)
+
+
+def test_every_spelling_of_an_override_means_the_same(ring: Path) -> None:
+    short: dict[str, Any] = {"run__duration": "1ms"}
+    hashes = {
+        xoff.run(ring, switch__discipline="round-robin", **short).result_hash,
+        xoff.run(ring, **DOTTED, **short).result_hash,
+        xoff.run(ring, {"switch.discipline": "round-robin"}, **short).result_hash,
+        xoff.run(ring, switch={"discipline": "round-robin"}, flow_control=None, **short).result_hash,
+    }
+    assert len(hashes) == 1
+
+
+def test_numbers_flags_and_lists_are_pythons_own(ring: Path) -> None:
+    run = xoff.run(ring, topology__switches=3, run={"duration": "1ms", "checks": False}, probes__queues=["S1->S2"])
+    assert parameters(run)["run.checks"] == "false"
+    assert set(run.queues["port"].to_list()) == {"S1->S2", "S2->S1"}
+
+
+def test_a_kind_may_be_set_where_the_file_has_no_such_section(ring: Path) -> None:
+    run = xoff.run(ring, detection="none", run__duration="1ms")
+    assert parameters(run)["detection.kind"] == "none"
+
+
+def test_columns_and_types(pfc: xoff.Run) -> None:
+    name = pl.Categorical()
+    queues = {"time_ps": pl.UInt64, "port": name, "kind": name, "priority": pl.UInt8, "bytes": pl.UInt64}
+    assert pfc.queues.schema == pl.Schema(queues)
+    rates = {"priority": pl.UInt8, "flow": pl.UInt64, "bits_per_second": pl.UInt64, "source": name}
+    assert pfc.rates.schema == pl.Schema({"time_ps": pl.UInt64, "port": name, **rates})
+    assert pfc.flows.schema["slowdown"] == pl.Float64
+    assert pfc.pauses.columns == ["port", "priority", "from_ps", "to_ps"]
+    assert pfc.control.columns == ["time_ps", "port", "priority", "direction", "message", "value"]
+    assert (pfc.flows.height, pfc.ports.height) == (3, 12)
+    assert pfc.queues.height > 1000 and pfc.rates.height > 1000 and pfc.control.height > 100
+    assert pfc.parameters.columns == ["path", "value", "origin", "source"]
+    with pytest.raises(ValueError, match="there is no table 'queue'"):
+        pfc.frame("queue")
+
+
+def test_frames_share_the_memory_of_the_run(pfc: xoff.Run) -> None:
+    def addresses(frame: pl.DataFrame, column: str) -> list[int]:
+        chunks = frame[column].get_chunks()
+        return [c.to_numpy(allow_copy=False).__array_interface__["data"][0] for c in chunks]
+
+    # Two frames from two streams: had either been copied, they would not lie at the same place.
+    one, two = pfc.frame("rates"), pfc.frame("rates")
+    assert addresses(one, "bits_per_second") == addresses(two, "bits_per_second")
+    assert addresses(one, "time_ps") == addresses(two, "time_ps")
+
+
+def test_frames_outlive_their_run(ring: Path) -> None:
+    queues = xoff.run(ring, run__duration="1ms").queues
+    assert queues["time_ps"].max() == 1_000_000_000
+
+
+def test_a_folder_gives_the_same_run(ring: Path, tmp_path: Path, pfc: xoff.Run) -> None:
+    written = xoff.run(ring, out=tmp_path / "ring")
+    read = xoff.open(tmp_path / "ring")
+    assert written.result_hash == read.result_hash == pfc.result_hash
+    assert read.manifest == written.manifest
+    assert (read.deadlock, read.summary) == (pfc.deadlock, pfc.summary)
+    for table in ("flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes"):
+        assert_frame_equal(read.frame(table), pfc.frame(table))
+    peak = read.scan("queues").filter(pl.col("kind") == "ingress").select(pl.col("bytes").max()).collect().item()
+    assert peak == pfc.queues.filter(pl.col("kind") == "ingress")["bytes"].max()
+
+
+def test_the_command_line_gives_the_same_result(ring: Path, tmp_path: Path) -> None:
+    done = command("run", ring, "--out", tmp_path, "--set", "flow_control=cbfc", "--seed", 7, "--json")
+    assert done.returncode == 0, done.stderr
+    run = xoff.run(ring, flow_control="cbfc", seed=7)
+    assert json.loads(done.stdout)["result_hash"] == run.result_hash
+    assert_frame_equal(xoff.open(tmp_path).queues, run.queues)
+
+
+def test_the_command_has_the_same_exit_codes(ring: Path, tmp_path: Path) -> None:
+    assert command("--version").stdout.strip() == f"xoff {xoff.__version__}"
+    assert command("run", tmp_path / "none.toml", "--out", tmp_path).returncode == 2
+    assert command("nonsense").returncode == 2
+
+
+def test_a_condition_that_does_not_hold_is_a_warning(ring: Path) -> None:
+    with pytest.warns(xoff.ScenarioWarning, match=r"B_m \+ 2 MTU <= buffer") as caught:
+        run = xoff.run(ring, flow_control="gfc-buffer", run__duration="100us")
+    assert caught[0].filename == __file__
+    assert len(run.summary.warnings) == 1
