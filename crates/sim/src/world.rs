@@ -231,6 +231,10 @@ impl World {
     pub fn events(&self) -> u64 {
         self.core.events
     }
+    /// Flows that are complete.
+    pub fn completed(&self) -> usize {
+        self.core.completions.len()
+    }
     /// Deadlocks found so far.
     pub fn deadlocks(&self) -> &[Deadlock] {
         &self.deadlocks

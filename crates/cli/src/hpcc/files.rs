@@ -1,4 +1,4 @@
-//! `fct.txt` and `pfc.txt`: text files that exist under their final names only when they are complete.
+//! `fct.txt`, `pfc.txt` and `qlen.txt`: text files that exist under their final names only when they are complete.
 
 use std::any::Any;
 use std::fs::{self, File};
@@ -70,12 +70,24 @@ impl Drop for LineFile {
     }
 }
 
-/// Makes the folder and opens both files in it, under the names of the configuration without its folders.
-pub fn create(dir: &Path, case: &HpccCase, config: &Path) -> Result<(LineFile, LineFile), Problems> {
+/// The files of a replay.
+pub struct Files {
+    /// Flow completion times.
+    pub fct: LineFile,
+    /// PFC frames.
+    pub pfc: LineFile,
+    /// Queue histograms, if the configuration names a file for them.
+    pub qlen: Option<LineFile>,
+}
+
+/// Makes the folder and opens the files in it, under the names of the configuration without its folders.
+pub fn create(dir: &Path, case: &HpccCase, config: &Path) -> Result<Files, Problems> {
+    let qlen = case.config.qlen_mon_file.as_ref().map(|name| base_name("QLEN_MON_FILE", name, case, config)).transpose()?;
     let fct = base_name("FCT_OUTPUT_FILE", &case.config.fct_output_file, case, config)?;
     let pfc = base_name("PFC_OUTPUT_FILE", &case.config.pfc_output_file, case, config)?;
-    if fct == pfc {
-        let what = format!("FCT_OUTPUT_FILE and PFC_OUTPUT_FILE are both '{fct}'");
+    let names = [Some(fct), Some(pfc), qlen];
+    if let Some(twice) = names.iter().flatten().find(|n| names.iter().flatten().filter(|m| m == n).count() > 1) {
+        let what = format!("two outputs are named '{twice}'");
         return Err(Problem::new(what, "give them different names: both are written into one folder").into());
     }
     let open = || {
@@ -85,7 +97,11 @@ pub fn create(dir: &Path, case: &HpccCase, config: &Path) -> Result<(LineFile, L
         if manifest.exists() {
             fs::remove_file(&manifest).map_err(|e| RecordError::new("replace", &manifest, e))?;
         }
-        Ok((LineFile::create(dir.join(fct))?, LineFile::create(dir.join(pfc))?))
+        Ok(Files {
+            fct: LineFile::create(dir.join(fct))?,
+            pfc: LineFile::create(dir.join(pfc))?,
+            qlen: qlen.map(|name| LineFile::create(dir.join(name))).transpose()?,
+        })
     };
     open().map_err(|e: RecordError| unwritten(&e).into())
 }

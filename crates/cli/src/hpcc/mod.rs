@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
 
 use cpu_time::ProcessTime;
-use xoff_hpcc::{Replay, fct_line, prepare};
+use xoff_hpcc::{Replay, fct_line, prepare, qlen_block};
 use xoff_record::ResultHash;
 use xoff_scenario::hpcc::HpccCase;
 use xoff_scenario::Problems;
@@ -16,7 +16,7 @@ use xoff_sim::{Ended, Outcome};
 
 use crate::answer::{Answer, Exit, refused, unwritten};
 use crate::{interrupt, terminal};
-use files::PfcRecorder;
+use files::{Files, PfcRecorder};
 use progress::Progress;
 
 /// Events between two looks at the clock and at Ctrl-C: some 20 ms.
@@ -55,10 +55,10 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     tell(&case);
     let (started, wall, cpu) = (SystemTime::now(), Instant::now(), ProcessTime::now());
     let mut replay = prepare(&case).map_err(|e| refused(&e))?;
-    let (mut fct, pfc) = files::create(&args.out, &case, &args.config)?;
+    let Files { mut fct, pfc, mut qlen } = files::create(&args.out, &case, &args.config)?;
 
-    let switches = (0..replay.topology.nodes.len() as u32).map(|n| replay.is_switch(n)).collect();
-    replay.world.record_to(Box::new(PfcRecorder { file: pfc, switches }));
+    let switches: Vec<bool> = (0..replay.topology.nodes.len() as u32).map(|n| replay.is_switch(n)).collect();
+    replay.world.record_to(Box::new(PfcRecorder { file: pfc, switches: switches.clone() }));
     let ended = drive(&mut replay, &case);
     let (outcome, recorder) = replay.world.finish(ended);
     let recorder = recorder.expect("the world was given a recorder").into_any();
@@ -67,7 +67,14 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         fct_line(&outcome.flows[f as usize], &replay.pairs, replay.payload).iter().for_each(|l| fct.line(l));
     }
 
+    if let Some(file) = &mut qlen {
+        outcome.queue_counts.iter().for_each(|q| qlen_block(q, |n| switches[n as usize]).lines().for_each(|l| file.line(l)));
+    }
+
     let close = || {
+        if let Some(file) = qlen {
+            file.finish()?;
+        }
         Ok(Run {
             hash: ResultHash::of([("fct", &fct.hasher), ("pfc", &pfc.hasher)]),
             pfc_lines: pfc.hasher.rows(),
@@ -90,7 +97,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
 /// Runs to the end, or until the user or the disk has had enough.
 fn drive(replay: &mut Replay, case: &HpccCase) -> Ended {
     interrupt::ask_first();
-    let progress = Progress::new(case, replay.until);
+    let progress = Progress::new(case);
     loop {
         if let Some(ended) = replay.world.run(replay.until, SLICE) {
             return ended;

@@ -2,10 +2,9 @@
 
 use std::time::Instant;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 use xoff_scenario::hpcc::HpccCase;
 use xoff_sim::World;
-use xoff_units::Time;
 
 /// Resolution of the bar.
 const STEPS: u64 = 10_000;
@@ -14,32 +13,31 @@ const STEPS: u64 = 10_000;
 pub struct Progress {
     bar: ProgressBar,
     started: Instant,
-    from: Time,
-    until: Time,
+    flows: usize,
 }
 
 impl Progress {
-    /// From the first flow to the stop time. Simulated time is not linear in work, so no time left is guessed from it.
-    pub fn new(case: &HpccCase, until: Time) -> Progress {
+    /// Work goes with flows, not with simulated time: a stop time usually lies seconds after the last flow.
+    pub fn new(case: &HpccCase) -> Progress {
         let bar = ProgressBar::new(STEPS);
         let style = ProgressStyle::with_template("{bar:12} {msg}");
         bar.set_style(style.unwrap_or(ProgressStyle::default_bar()).progress_chars("━╸ "));
-        let from = Time::from_ns(case.flows.first().map_or(0, |f| f.start_ns));
-        Progress { bar, started: Instant::now(), from, until }
+        Progress { bar, started: Instant::now(), flows: case.flows.len() }
     }
 
-    /// Looks at the world.
+    /// Looks at the world. The time left supposes that the flows to come cost what those before did.
     pub fn update(&self, world: &World) {
-        let (now, events) = (world.now(), world.events());
-        let part = now.since(self.from).as_secs_f64() / self.until.since(self.from).as_secs_f64().max(1e-12);
+        let part = world.completed() as f64 / self.flows.max(1) as f64;
         self.bar.set_position((part * STEPS as f64) as u64);
-        let per_second = events as f64 / self.started.elapsed().as_secs_f64().max(1e-9);
+        let elapsed = self.started.elapsed();
+        let left = elapsed.mul_f64(((1.0 - part) / part.max(1e-4)).clamp(0.0, 1e5));
         self.bar.set_message(format!(
-            "at {:.6} of {:.6} s, {:.1} million events, {:.1} million/s",
-            now.as_secs_f64(),
-            self.until.as_secs_f64(),
-            events as f64 / 1e6,
-            per_second / 1e6
+            "{} of {} flows, at {:.6} s, {:.1} million events/s, {} left",
+            HumanCount(world.completed() as u64),
+            HumanCount(self.flows as u64),
+            world.now().as_secs_f64(),
+            world.events() as f64 / elapsed.as_secs_f64().max(1e-9) / 1e6,
+            HumanDuration(left)
         ));
     }
 }

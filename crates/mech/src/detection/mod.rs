@@ -3,7 +3,7 @@
 pub mod red;
 mod registry;
 
-pub use registry::{AnyDetector, Detection, REGISTRY};
+pub use registry::{AnyDetector, Detection, Entry, REGISTRY};
 
 use xoff_units::{Bytes, Time};
 

@@ -17,7 +17,7 @@ mod rate_limiter;
 mod registry;
 
 pub use rate_limiter::RateLimiter;
-pub use registry::{FlowControl, Message, REGISTRY, Rx, Tx};
+pub use registry::{Custom, Entry, FlowControl, Message, REGISTRY, Rx, Tx};
 
 use xoff_units::{Bytes, Rate, Time};
 

@@ -8,7 +8,7 @@
 pub mod dcqcn;
 mod registry;
 
-pub use registry::{AnyRateControl, Notification, NotificationPoint, REGISTRY, RateControlKind};
+pub use registry::{AnyRateControl, Custom, Entry, Notification, NotificationPoint, REGISTRY, RateControlKind};
 
 use xoff_units::{Bytes, Rate, Time};
 

@@ -24,13 +24,9 @@ const fn used(name: &'static str, read: Read) -> Key {
 const fn ignored(name: &'static str, why: &'static str, read: Read) -> Key {
     Key { name, ignored: Some(why), missed: false, read }
 }
-const fn missed(name: &'static str, why: &'static str, read: Read) -> Key {
-    Key { name, ignored: Some(why), missed: true, read }
-}
 
 const NEVER_USED: &str = "the original reads it and never uses it";
 const OTHER_MODES: &str = "no effect in CC_MODE 0 and 1";
-const NO_HISTOGRAMS: &str = "queue-length histograms (qlen.txt) are not written";
 
 /// All keys of the original (`scratch/third.cc:360-665`).
 pub(super) const KEYS: &[Key] = &[
@@ -121,9 +117,9 @@ pub(super) const KEYS: &[Key] = &[
     used("PMAX_MAP", |r, c| set(&mut c.pmax, r.map(Reader::fraction))),
     // Megabytes of 1048576, multiplied in 32 bits there.
     used("BUFFER_SIZE", |r, c| set(&mut c.buffer_mib, r.within(1, 4_095))),
-    missed("QLEN_MON_FILE", NO_HISTOGRAMS, |r, c| set(&mut c.qlen_mon_file, r.text().map(Some))),
-    ignored("QLEN_MON_START", NO_HISTOGRAMS, |r, c| set(&mut c.qlen_mon_start_ns, r.u64())),
-    ignored("QLEN_MON_END", NO_HISTOGRAMS, |r, c| set(&mut c.qlen_mon_end_ns, r.u64())),
+    used("QLEN_MON_FILE", |r, c| set(&mut c.qlen_mon_file, r.text().map(Some))),
+    used("QLEN_MON_START", |r, c| set(&mut c.qlen_mon_start_ns, r.u64())),
+    used("QLEN_MON_END", |r, c| set(&mut c.qlen_mon_end_ns, r.u64())),
     ignored("MULTI_RATE", OTHER_MODES, |r, _| r.flag().map(drop)),
     ignored("SAMPLE_FEEDBACK", OTHER_MODES, |r, _| r.flag().map(drop)),
     ignored("PINT_LOG_BASE", OTHER_MODES, |r, _| r.number().map(drop)),

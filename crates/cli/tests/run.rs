@@ -1,0 +1,125 @@
+//! `xoff run` and `xoff explain`: tables, answers, refusals, interruption.
+
+mod support;
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use support::{command, files, folder, path, xoff};
+
+fn ring() -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tutorial/ring.toml").display().to_string()
+}
+
+const TABLES: [&str; 8] = ["causes", "control", "deadlocks", "flows", "pauses", "ports", "queues", "rates"];
+
+#[test]
+fn a_run_leaves_tables_a_manifest_and_an_answer() {
+    let out = folder("run-ring").display().to_string();
+    let said = xoff(&["run", &ring(), "--out", &out, "--json"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let json = said.json();
+    for key in [
+        "frame_hops", "data_frame_hops", "events", "cpu_seconds", "wall_seconds", "simulated_seconds", "dropped_frames", "flows_completed", "flows_total",
+    ] {
+        assert!(json[key].is_number(), "{key}");
+    }
+    assert_eq!(json["deadlock"].as_array().unwrap().len(), 3);
+    let mut want: Vec<String> = TABLES.iter().map(|t| format!("{t}.parquet")).collect();
+    want.extend(["manifest.json".into(), "scenario.toml".into()]);
+    want.sort();
+    assert_eq!(files(Path::new(&out)), want);
+
+    let explained = xoff(&["explain", &out, "H1->S1", "15ms", "--json"]).json();
+    assert_eq!(explained["root"], "deadlock");
+    assert_eq!(xoff(&["explain", &out, "H1->S9", "15ms"]).complains(&["no port towards 'S9'", "its neighbours: S1"]).code, 2);
+    assert_eq!(xoff(&["explain", &out, "H1->S1", "15"]).complains(&["has no unit"]).code, 2);
+    assert_eq!(xoff(&["explain", "no/such/run", "H1->S1", "1ms"]).complains(&["no/such/run"]).code, 2);
+}
+
+#[test]
+fn threads_and_repetition_change_no_hash() {
+    let hash = |threads: &str| {
+        let out = folder(&format!("run-threads-{threads}")).display().to_string();
+        xoff(&["run", &ring(), "--out", &out, "--threads", threads, "--set", "run.duration=3ms", "--json"]).json()["result_hash"].as_str().unwrap().to_owned()
+    };
+    let one = hash("1");
+    assert_eq!(["2", "3", "8"].map(hash), [one.clone(), one.clone(), one]);
+}
+
+#[test]
+fn mistakes_are_refused_with_their_place() {
+    let dir = folder("run-mistakes");
+    let out = path(&dir, "out");
+    let write = |text: &str| {
+        std::fs::write(dir.join("s.toml"), text).unwrap();
+        path(&dir, "s.toml")
+    };
+    let base = "[topology]\nkind = \"star\"\nhosts = 3\n";
+    let flow = "[[flow]]\nsrc = \"H0\"\ndst = \"H1\"\n";
+    for (text, expected) in [
+        (format!("{base}{flow}[switch]\nbufer = \"1KB\"\n"), &["s.toml:8:1", "unknown key 'bufer'", "did you mean 'buffer'?"][..]),
+        (format!("{base}[[flow]]\nsrc = \"H0\"\ndst = \"H0\"\n"), &["s.toml:6:7", "from 'H0' to 'H0'"]),
+        (format!("{base}[[flow]]\nsrc = \"H0\"\ndst = \"H7\"\n"), &["s.toml:6:7", "no host 'H7'"]),
+        (format!("{base}{flow}rate = \"0Gbps\"\n"), &["s.toml:7:8", "rate 0"]),
+        (format!("{base}{flow}[flow_control]\nkind = \"pfc\"\nxoff = \"10KB\"\nxon = \"20KB\"\n"), &["s.toml:10:7", "XON 20KB lies above XOFF 10KB"]),
+        (format!("{base}rate = \"0bps\"\n{flow}"), &["s.toml:4:8", "rate"]),
+        (format!("{base}{flow}[run]\nduration = 20\n"), &["s.toml:8:12", "no unit"]),
+        (base.to_owned(), &["no flows"]),
+        (format!("{base}[[workload]]\nkind = \"poisson\"\ncdf = \"nowhere.txt\"\nload = 0.5\nduration = \"1ms\"\n"), &["s.toml:6:7", "nowhere.txt"]),
+    ] {
+        let said = xoff(&["run", &write(&text), "--out", &out]);
+        assert_eq!(said.code, 2, "{text}\n{}", said.err);
+        said.complains(expected);
+    }
+    assert_eq!(xoff(&["run", "no/such.toml", "--out", &out]).complains(&["no/such.toml"]).code, 2);
+    assert_eq!(xoff(&["run", &ring(), "--out", "/proc/nowhere"]).complains(&["/proc/nowhere"]).code, 2);
+}
+
+/// Fig. 5 violates Theorem 4.1: it runs, with a warning that names the condition.
+#[test]
+fn a_violated_condition_is_named() {
+    let out = folder("run-condition").display().to_string();
+    let set = ["flow_control=gfc-conceptual", "flow_control.b0=900KB", "run.duration=1ms"].map(|s| ["--set", s]).concat();
+    let said = xoff(&[&["run", &ring(), "--out", &out], set.as_slice()].concat());
+    assert_eq!(said.code, 0, "{}", said.err);
+    said.complains(&["B_0 <= B_m - 4 C tau", "Theorem 4.1"]);
+}
+
+/// Ctrl-C: exit code 130, complete tables of what was computed, no partial file.
+#[test]
+#[cfg(unix)]
+fn an_interrupted_run_keeps_what_it_has() {
+    let out = folder("run-interrupted");
+    let mut child = command(["run", &ring(), "--out", &out.display().to_string(), "--set", "run.duration=1000s", "--set", "switch.discipline=round-robin"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let partial = out.join("flows.parquet.partial");
+    let start = Instant::now();
+    while !partial.exists() && start.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let left = files(&out);
+    assert!(left.iter().all(|f| !f.ends_with(".partial")), "{left:?}");
+    assert!(left.contains(&"manifest.json".to_owned()), "{left:?}");
+    let manifest = std::fs::read_to_string(out.join("manifest.json")).unwrap();
+    assert!(manifest.contains("\"interrupted\": true"));
+}
+
+/// The published schema is the one of this version.
+#[test]
+fn the_published_schema_is_current() {
+    let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/scenario.schema.json");
+    let now = xoff(&["schema"]).out;
+    if std::env::var_os("XOFF_ACCEPT").is_some() {
+        std::fs::write(&published, &now).unwrap();
+    }
+    assert!(std::fs::read_to_string(&published).unwrap_or_default() == now, "docs/scenario.schema.json is stale; run this test with XOFF_ACCEPT=1");
+}
