@@ -24,7 +24,7 @@ pub mod tab1;
 #[cfg(test)]
 mod tests;
 
-pub use study::{Case, DURATION_US, Effort, LargeScale, Messages, Parts, SIZE_MAX, STUCK_US, Search, Sizes};
+pub use study::{Case, DURATION_US, Effort, LONG_US, LargeScale, Messages, Parts, SIZE_MAX, Search, Sizes};
 
 /// Assumption behind a deadlock.
 use super::schemes::FIFO;

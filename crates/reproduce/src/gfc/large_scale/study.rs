@@ -56,8 +56,9 @@ pub struct Sizes {
 pub const SIZE_MAX: u64 = 30_000_000;
 /// Length of a run, unless stated otherwise [us].
 pub const DURATION_US: u64 = 20_000;
-/// Length of a run that shows what a deadlock leaves: flows of [`SIZE_MAX`] that miss it take 24 ms at line rate [us].
-pub const STUCK_US: u64 = 60_000;
+/// Length of a run that shows performance, and what a deadlock leaves: flows of [`SIZE_MAX`] that miss it take 24 ms at
+/// line rate [us].
+pub const LONG_US: u64 = 60_000;
 
 impl Sizes {
     /// The sizes of a mode.
@@ -78,7 +79,7 @@ impl Sizes {
                 scales: vec![(4, 1000), (8, 1000), (16, 200)],
                 headline: vec![search(4, LowestId, usize::MAX, 5, 1), search(8, LowestId, 4, 1, 1), search(16, LowestId, 1, 1, 0)],
                 further: vec![],
-                free: vec![(4, 6), (8, 1)],
+                free: vec![(4, 4), (8, 1)],
                 stuck: 4,
                 messages: vec![(8, 1, 10_000)],
                 limit: None,
@@ -89,12 +90,12 @@ impl Sizes {
                     scales: vec![(4, 10_000), (8, 10_000), (16, 10_000)],
                     headline: vec![search(4, LowestId, usize::MAX, 6, 1), search(8, LowestId, 40, 2, 1), search(16, LowestId, usize::MAX, 2, 1)],
                     further: vec![
-                        search(4, PerEdge, 50, 5, 1),
                         Effort { egress: Egress::RoundRobin, ..four },
-                        search(8, PerEdge, 10, 2, 1),
-                        Effort { duration_us: 5 * DURATION_US, ..search(8, LowestId, 4, 1, 1) },
-                        search(4, Ecmp, 30, 3, 1),
+                        Effort { duration_us: 5 * DURATION_US, ..search(8, LowestId, 16, 1, 0) },
+                        search(4, PerEdge, 50, 5, 1),
                         Effort { size_max: 0, ..four },
+                        search(4, Ecmp, 30, 3, 1),
+                        search(8, PerEdge, 10, 2, 1),
                         search(8, Ecmp, 5, 1, 1),
                     ],
                     free: vec![(4, 20), (8, 4), (16, 1)],
@@ -310,7 +311,7 @@ fn deadlock_cases(searches: &[Search], most: usize) -> Vec<(Network, u32)> {
 }
 
 fn stuck(bench: &mut Bench, cases: &[(Network, u32)], egress: Egress) -> Result<Vec<Case>, ReproduceError> {
-    let job = |network, first| move |scheme| Job { egress, ..performance(network, scheme, first, STUCK_US) };
+    let job = |network, first| move |scheme| Job { egress, ..performance(network, scheme, first, LONG_US) };
     let jobs = cases.iter().map(|&(network, first)| (network, job(network, first)));
     four(bench, &format!("performance in deadlock cases, {}", egress.name()), jobs)
 }
@@ -335,7 +336,7 @@ fn free(bench: &mut Bench, filtered: &[(u32, Filtered)], sizes: &Sizes) -> Resul
     for &(k, count) in &sizes.free {
         networks.extend(free_networks(filtered, k).take(count));
     }
-    let jobs = networks.into_iter().map(|n| (n, move |scheme| performance(n, scheme, n.number, DURATION_US)));
+    let jobs = networks.into_iter().map(|n| (n, move |scheme| performance(n, scheme, n.number, LONG_US)));
     four(bench, "performance without a cycle", jobs)
 }
 
