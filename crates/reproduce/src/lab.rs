@@ -5,7 +5,7 @@ use std::path::Path;
 use xoff_report::Unit;
 use xoff_run::Scenario;
 use xoff_scenario::document::Override;
-use xoff_sim::{Deadlock, Outcome, RateSource, Recorder, Row, World};
+use xoff_sim::{Deadlock, Model, Outcome, RateSource, Recorder, Row, World};
 use xoff_topology::Topology;
 use xoff_units::{Rate, Span, Time};
 
@@ -35,7 +35,13 @@ pub struct Observed {
 
 /// A run of a scenario, its rows in memory.
 pub fn observe(cx: &Context, s: &Scenario) -> Result<Observed, ReproduceError> {
+    observe_with(cx, s, |_| ())
+}
+
+/// A run whose model `change` alters first, for what no scenario can say.
+pub fn observe_with(cx: &Context, s: &Scenario, change: impl FnOnce(&mut Model)) -> Result<Observed, ReproduceError> {
     let mut model = s.model();
+    change(&mut model);
     let mut world = World::build(&s.topology, s.flows.clone(), &mut model)?;
     world.record_to(Box::new(Vec::<Row>::new()));
     let ended = loop {

@@ -1,0 +1,209 @@
+//! The open question: which settings make PFC and CBFC deadlock on the ring and let GFC hold 5 Gb/s?
+
+use xoff_report::{Align, Cell, Figure, Mark, Panel, Axis, HeatCell, Table, Tone, Unit};
+use xoff_units::Span;
+
+use super::ring::RING;
+use super::schemes::{SCHEMES, Scheme};
+use crate::{Check, Context, Findings, ReproduceError, lab};
+
+/// Thresholds: name, buffer of GFC (B_m + 2 MTU), settings for all, settings by flow control.
+struct Set {
+    name: &'static str,
+    slack: &'static str,
+    settings: &'static [&'static str],
+}
+
+const SETS: [Set; 3] = [
+    Set { name: "testbed", slack: "1003KB", settings: &[] },
+    Set {
+        name: "simulations",
+        slack: "303KB",
+        settings: &[
+            "switch.buffer=300KB", "control_delay.processing=3us", "flow_control.pfc.xoff=280KB", "flow_control.pfc.xon=277KB",
+            "flow_control.gfc-buffer.bm=300KB", "flow_control.gfc-buffer.b1=281KB", "flow_control.gfc-time.bm=300KB", "flow_control.gfc-time.b0=159KB",
+        ],
+    },
+    // PFC pauses far below C tau = 112.5 KB, so that it under-runs; GFC as in the testbed.
+    Set { name: "testbed, XOFF 30 KB", slack: "1003KB", settings: &["flow_control.pfc.xoff=30KB", "flow_control.pfc.xon=27KB"] },
+];
+const DISCIPLINES: [&str; 4] = ["fifo", "round-robin", "drr", "input-fifo"];
+/// Uniform addition to the processing delay [us].
+const JITTERS: [u64; 3] = [0, 10, 40];
+/// Host i starts i times this later [us].
+const OFFSETS: [u64; 3] = [0, 100, 3000];
+
+/// One run.
+struct Job {
+    set: usize,
+    discipline: usize,
+    jitter: usize,
+    offset: usize,
+    scheme: usize,
+    seed: u64,
+}
+
+/// What came of it.
+#[derive(Clone, Copy)]
+struct Result1 {
+    deadlock: bool,
+    slowest: f64,
+    fastest: f64,
+    lost: u64,
+}
+
+impl Result1 {
+    fn holds(&self) -> bool {
+        !self.deadlock && self.slowest >= 4.9e9 && self.fastest <= 5.1e9
+    }
+}
+
+/// The entry.
+pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
+    let seeds = cx.mode.pick(1, 6);
+    let mut jobs = Vec::new();
+    for set in 0..SETS.len() {
+        for discipline in 0..DISCIPLINES.len() {
+            for (jitter, us) in JITTERS.iter().enumerate() {
+                for offset in 0..OFFSETS.len() {
+                    for scheme in 0..SCHEMES.len() {
+                        // Without jitter nothing is random.
+                        let runs = if *us == 0 { 1 } else { seeds };
+                        jobs.extend((0..runs).map(|seed| Job { set, discipline, jitter, offset, scheme, seed: cx.seed + seed }));
+                    }
+                }
+            }
+        }
+    }
+    let results = cx.parallel(&jobs, |j| one(cx, j))?;
+    let of = |set: usize, discipline: usize, jitter: usize, offset: usize, scheme: usize| -> Vec<Result1> {
+        let same = |j: &Job| (j.set, j.discipline, j.jitter, j.offset, j.scheme) == (set, discipline, jitter, offset, scheme);
+        jobs.iter().zip(&results).filter(|(j, _)| same(j)).map(|(_, r)| *r).collect()
+    };
+
+    let mut pairs = Table::new(["Thresholds", "Egress", "Jitter", "Offset", "PFC", "CBFC", "Buffer-based GFC", "Time-based GFC"])
+        .align([Align::Left, Align::Left, Align::Right, Align::Right])
+        .caption("Settings under which at least one of PFC and CBFC deadlocks in every run and a GFC holds 5 Gb/s in every run without loss.");
+    let mut counts = [[0u64; 2]; 3];
+    let mut whole = 0;
+    let mut cells = 0;
+    let mut gentle_stuck = 0;
+    for set in 0..SETS.len() {
+        for discipline in 0..DISCIPLINES.len() {
+            for jitter in 0..JITTERS.len() {
+                for offset in 0..OFFSETS.len() {
+                    cells += 1;
+                    let answers: Vec<Vec<Result1>> = (0..SCHEMES.len()).map(|s| of(set, discipline, jitter, offset, s)).collect();
+                    gentle_stuck += answers[2..].iter().flatten().filter(|r| r.deadlock).count() as u64;
+                    let stops = |s: usize| answers[s].iter().all(|r| r.deadlock);
+                    let holds = |s: usize| answers[s].iter().all(|r| r.holds() && r.lost == 0);
+                    counts[set][0] += u64::from(stops(0) && stops(1));
+                    counts[set][1] += u64::from(holds(2) && holds(3));
+                    whole += u64::from(stops(0) && stops(1) && holds(2) && holds(3));
+                    if (stops(0) || stops(1)) && (holds(2) || holds(3)) {
+                        let mut row = vec![Cell::from(SETS[set].name), Cell::code(DISCIPLINES[discipline]), format!("{} us", JITTERS[jitter]).into(), format!("{} us", OFFSETS[offset]).into()];
+                        row.extend(answers.iter().map(|a| Cell::from(words(a))));
+                        pairs.push(row);
+                    }
+                }
+            }
+        }
+    }
+    let fifo = |set: usize, scheme: usize| -> Vec<Result1> { (0..9).flat_map(|i| of(set, 0, i / 3, i % 3, scheme)).collect() };
+    let turn = |set: usize, scheme: usize| -> Vec<Result1> { (0..9).flat_map(|i| of(set, 1, i / 3, i % 3, scheme)).collect() };
+    let stuck = |all: &[Result1]| all.iter().filter(|r| r.deadlock).count() as f64 / all.len() as f64;
+    let good = |all: &[Result1]| all.iter().filter(|r| r.holds()).count() as f64 / all.len() as f64;
+    let mut checks = Vec::new();
+    for (set, name) in [(0, "testbed"), (1, "simulations")] {
+        for (scheme, title) in [(0, "PFC"), (1, "CBFC")] {
+            checks.push(Check::exact(format!("{name}, arrival order: runs with {title} that deadlock"), Unit::Fraction, stuck(&fifo(set, scheme)), 1.0).claimed());
+        }
+    }
+    checks.push(Check::exact("testbed, round robin: runs with buffer-based GFC at 5 Gb/s", Unit::Fraction, good(&turn(0, 2)), 1.0).claimed());
+    checks.push(Check::exact("testbed, round robin: runs with time-based GFC at 5 Gb/s", Unit::Fraction, good(&turn(0, 3)), 1.0).claimed());
+    checks.push(Check::none("GFC, all settings: deadlocks", "deadlocks", gentle_stuck).claimed());
+    checks.push(Check::some("settings that give the paper's whole pair under one discipline", "settings", whole).claimed());
+    let partial = pairs.rows.len();
+    let measured = format!(
+        "Of {cells} settings, {whole} give the paper's whole pair (PFC and CBFC deadlock, both GFC hold 5 Gb/s) under one discipline; {partial} give it for part of the four (table). Testbed thresholds: PFC and CBFC both deadlock in {} of 36 settings, all in order of arrival; both GFC hold 5 Gb/s in {} of 36.",
+        counts[0][0], counts[0][1]
+    );
+    let lost: u64 = results.iter().map(|r| r.lost).sum();
+    let lossy = results.iter().filter(|r| r.lost > 0).count();
+    let why = vec![
+        "In order of arrival the local ingress crowds out transit traffic: whatever the jitter and the start, PFC and CBFC stop and GFC's rate decays. Every fair discipline guarantees transit its half: GFC holds 5 Gb/s, and with thresholds above C tau PFC and CBFC never stop.".into(),
+        format!("What brings PFC to a deadlock under a fair discipline is under-run: XOFF below C tau (30 KB against 112.5 KB) together with jitter or staggered starts. Then PFC deadlocks in {} of round-robin runs, as it did with real frames whose scheduling stalls were longer than the thresholds.", Unit::Fraction.format(stuck(&turn(2, 0)))),
+        "So the paper's pair needs either two disciplines (order of arrival for PFC and CBFC, fair for GFC), or, for PFC alone, stalls larger than its thresholds. What the authors' switch and simulator did is not stated.".into(),
+    ];
+    let notes = vec![format!("{lossy} of {} runs lost frames ({lost} in total): with the simulations' thresholds a jitter of 10 or 40 us exceeds what 20 KB of headroom can absorb.", results.len())];
+    let figures = vec![figure(&of)];
+    Ok(Findings { measured, checks, figures, tables: vec![pairs], notes, why })
+}
+
+fn one(cx: &Context, j: &Job) -> Result<Result1, ReproduceError> {
+    let (set, scheme): (&Set, Scheme) = (&SETS[j.set], SCHEMES[j.scheme]);
+    let mut settings: Vec<String> = set.settings.iter().map(|s| (*s).to_owned()).collect();
+    settings.extend(scheme.settings(DISCIPLINES[j.discipline], set.slack));
+    settings.extend([
+        format!("control_delay.processing_jitter={}us", JITTERS[j.jitter]),
+        format!("flow[1].start={}us", OFFSETS[j.offset]),
+        format!("flow[2].start={}us", 2 * OFFSETS[j.offset]),
+        format!("run.seed={}", j.seed),
+        "run.stop_on_deadlock=true".into(),
+        "run.duration=60ms".into(),
+        "probes.interval=1ms".into(),
+    ]);
+    let run = lab::run(cx, RING.0, RING.1, &settings)?;
+    let deadlock = run.deadlock().is_some();
+    let rates = run.rates_at_end(Span::from_ms(10));
+    let slowest = rates.iter().copied().fold(f64::INFINITY, f64::min);
+    Ok(Result1 { deadlock, slowest, fastest: rates.iter().copied().fold(0.0, f64::max), lost: run.lost() })
+}
+
+/// Some runs of one setting.
+fn words(all: &[Result1]) -> String {
+    let stuck = all.iter().filter(|r| r.deadlock).count();
+    let lost = if all.iter().any(|r| r.lost > 0) { ", loss" } else { "" };
+    if stuck == all.len() {
+        return format!("deadlock{lost}");
+    }
+    let moving: Vec<f64> = all.iter().filter(|r| !r.deadlock).map(|r| r.slowest).collect();
+    let rate = moving.iter().copied().fold(f64::INFINITY, f64::min);
+    let part = if stuck > 0 { format!("{stuck}/{} stuck, ", all.len()) } else { String::new() };
+    format!("{part}{:.2} G{lost}", rate / 1e9)
+}
+
+fn figure(of: &dyn Fn(usize, usize, usize, usize, usize) -> Vec<Result1>) -> Figure {
+    let mut figure = Figure::new("Which settings give the paper's pair?").caption(
+        "A cell is as the paper shows it when PFC and CBFC deadlock and GFC holds 5 Gb/s; otherwise it names the slowest flow of the last 10 ms of 60 ms. A row is the paper's pair when it is green from end to end.",
+    );
+    for (set, s) in SETS.iter().enumerate() {
+        let rows: Vec<String> = DISCIPLINES.iter().flat_map(|d| OFFSETS.map(|o| format!("{d}, {o} us apart"))).collect();
+        let columns: Vec<String> = SCHEMES.iter().flat_map(|s| JITTERS.map(|j| format!("{}, {j} us", short(s)))).collect();
+        let cell = |row: usize, column: usize| {
+            let scheme = column / JITTERS.len();
+            let all = of(set, row / OFFSETS.len(), column % JITTERS.len(), row % OFFSETS.len(), scheme);
+            let as_shown = |r: &Result1| if SCHEMES[scheme].gentle { r.holds() && r.lost == 0 } else { r.deadlock };
+            let tone = match all.iter().filter(|r| as_shown(r)).count() {
+                n if n == all.len() => Tone::Good,
+                0 => Tone::Bad,
+                _ => Tone::Caution,
+            };
+            HeatCell::new(tone, words(&all))
+        };
+        let cells = (0..rows.len()).map(|r| (0..columns.len()).map(|c| cell(r, c)).collect()).collect();
+        let legend = [(Tone::Good, "as in the paper"), (Tone::Caution, "in some runs"), (Tone::Bad, "not as in the paper")];
+        let panel = Panel::new(format!("Thresholds: {}", s.name), Axis::new("Flow control, jitter", Unit::None), Axis::new("Egress, start of the hosts", Unit::None));
+        figure = figure.panel(panel.mark(Mark::heatmap(rows, columns, cells).legend(legend)));
+    }
+    figure
+}
+
+fn short(s: &Scheme) -> &'static str {
+    match s.kind {
+        "gfc-buffer" => "GFC-b",
+        "gfc-time" => "GFC-t",
+        "cbfc" => "CBFC",
+        _ => "PFC",
+    }
+}
