@@ -4,7 +4,7 @@ use xoff_report::{Axis, Figure, Mark, Panel, Unit};
 use xoff_scenario::cdf;
 use xoff_workload::SizeCdf;
 
-use super::study::SIZE_MAX;
+use super::sizes::SIZE_MAX;
 use crate::{Check, Context, Findings, ReproduceError};
 
 const WHICH: &str = "the enterprise distribution of the NUMFabric repository: the paper cites LetFlow for it, its figure has no numbers in the text";

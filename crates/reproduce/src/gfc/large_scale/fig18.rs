@@ -5,13 +5,14 @@ use xoff_report::{Axis, Figure, Mark, Panel, Unit};
 use super::FIFO;
 use super::job::{Run, Scheme};
 use super::meter::WINDOW;
-use super::study::{Case, LargeScale, Parts, Sizes};
+use super::sizes::Sizes;
+use super::study::{Case, LargeScale, Parts};
 use crate::gfc::schemes::SCHEMES;
 use crate::{Check, Context, Findings, ReproduceError, lab};
 
 /// The entry.
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
-    let parts = Parts { headline: true, stuck: true, ..Parts::default() };
+    let parts = Parts { headline: true, stuck: true, in_turns: true, ..Parts::default() };
     Ok(findings(&LargeScale::run(cx, Sizes::of(cx.mode), parts)?))
 }
 
@@ -85,18 +86,23 @@ pub fn findings(study: &LargeScale) -> Findings {
             gentle.measured.standstill_us.unwrap_or(0) / 1000
         ));
     }
-    f.figures.push(figure(case, closed));
+    let in_turns = study.stuck_in_turns.iter().find(|c| c.network == case.network);
+    f.figures.push(figure(case, in_turns, closed));
     f
 }
 
-fn figure(case: &Case, closed: f64) -> Figure {
-    let mut panel = Panel::new("", Axis::new("Time", Unit::Picoseconds), Axis::new("Throughput per server", Unit::BitsPerSecond));
-    for scheme in [Scheme::Pfc, Scheme::GfcBuffer] {
-        if let Some(run) = first(case, scheme) {
-            panel = panel.mark(Mark::steps(scheme.title(), series(run)).colour(SCHEMES[scheme as usize].colour));
-        }
-    }
-    Figure::new("Fig. 18: throughput of a deadlock case")
-        .caption(format!("Fat-tree k = {}, network {}, mean over the servers per 100 us. The line marks the moment the cycle closed under PFC.", case.network.k, case.network.number))
-        .panel(panel.mark(Mark::vline(closed, "cycle closes (PFC)")))
+fn panel(title: &str, case: &Case) -> Panel {
+    let panel = Panel::new(title, Axis::new("Time", Unit::Picoseconds), Axis::new("Throughput per server", Unit::BitsPerSecond));
+    let runs = [Scheme::Pfc, Scheme::GfcBuffer].into_iter().filter_map(|s| Some((s, first(case, s)?)));
+    runs.fold(panel, |p, (s, run)| p.mark(Mark::steps(s.title(), series(run)).colour(SCHEMES[s as usize].colour)))
+}
+
+fn figure(case: &Case, in_turns: Option<&Case>, closed: f64) -> Figure {
+    let figure = Figure::new("Fig. 18: throughput of a deadlock case")
+        .caption(format!(
+            "Fat-tree k = {}, network {}, mean over the servers per 100 us, arrival order and round robin across ingresses. The line marks the moment the cycle closed under PFC.",
+            case.network.k, case.network.number
+        ))
+        .panel(panel("Arrival order", case).mark(Mark::vline(closed, "cycle closes (PFC)")));
+    in_turns.into_iter().fold(figure, |f, case| f.panel(panel("Round robin", case)))
 }

@@ -17,6 +17,7 @@ pub mod job;
 pub mod meter;
 pub mod network;
 pub mod performance;
+mod sizes;
 pub mod stats;
 mod store;
 mod study;
@@ -24,7 +25,8 @@ pub mod tab1;
 #[cfg(test)]
 mod tests;
 
-pub use study::{Case, DURATION_US, Effort, LONG_US, LargeScale, Messages, Parts, SIZE_MAX, Search, Sizes};
+pub use sizes::{DURATION_US, Effort, LONG_US, SIZE_MAX, Sizes};
+pub use study::{Case, LargeScale, Messages, Parts, Search};
 
 /// Assumption behind a deadlock.
 use super::schemes::FIFO;

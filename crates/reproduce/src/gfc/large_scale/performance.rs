@@ -4,7 +4,8 @@ use xoff_report::{Align, Axis, Bar, BarGroup, Cell, Figure, Mark, Panel, Table, 
 
 use super::job::{Run, Scheme};
 use super::meter::{Sums, WINDOW};
-use super::study::{Case, LargeScale, Parts, Sizes};
+use super::sizes::Sizes;
+use super::study::{Case, LargeScale, Parts};
 use super::{FIFO, LOWEST_ID};
 use crate::gfc::schemes::SCHEMES;
 use crate::{Check, Context, Findings, ReproduceError};
@@ -134,11 +135,11 @@ pub fn throughput(study: &LargeScale) -> Findings {
     };
     let axis = || Axis::new("Throughput per server", Unit::BitsPerSecond);
     let figure = Figure::new("Fig. 16: available bandwidth")
-        .caption("Bytes delivered to each server per 100 us: mean and standard deviation over servers and windows. In the deadlock cases the last 5 ms.")
+        .caption("Bytes delivered to each server per 100 us: mean and standard deviation over servers and windows. (b) and (c): the last 5 ms.")
         .panel(bars("(a) No cycle", &free, axis(), bar))
-        .panel(bars("(b) Deadlock cases, at the end", &stuck, axis(), |p| Bar::new(p.tail.mean())))
-        .panel(bars("(c) As (b), round robin", &in_turns, axis(), |p| Bar::new(p.tail.mean())))
-        .columns(3);
+        .panel(bars("(b) Deadlock cases", &stuck, axis(), |p| Bar::new(p.tail.mean())))
+        .panel(bars("(c) Like (b), round robin", &in_turns, axis(), |p| Bar::new(p.tail.mean())))
+        .columns(2);
     f.figures.push(figure);
     f.tables.push(table(&[("No cycle", &free), ("Deadlock cases", &stuck), ("Deadlock cases, round robin", &in_turns)]));
     f

@@ -5,7 +5,8 @@ use xoff_report::{Align, Cell, Table, Tone, Unit};
 use super::job::{Egress, Run, Scheme};
 use super::network::{Filtered, RoutingRule};
 use super::stats::wilson;
-use super::study::{LargeScale, Parts, SIZE_MAX, Search, Sizes};
+use super::sizes::{SIZE_MAX, Sizes};
+use super::study::{LargeScale, Parts, Search};
 use super::{FIFO, LOWEST_ID};
 use crate::{Check, Context, Findings, ReproduceError};
 

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::job::{Aim, Egress, Job, Scheme};
 use super::network::{Network, RoutingRule};
-use super::study::Effort;
 use super::*;
 use crate::{Context, Mode, ReproduceError};
 

@@ -1,0 +1,103 @@
+//! How much of the study is done.
+
+use std::time::Duration;
+
+use super::job::Egress;
+use super::network::RoutingRule;
+use crate::Mode;
+
+/// How often a routing rule is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// Size of the fat-tree.
+    pub k: u32,
+    /// Routing rule.
+    pub rule: RoutingRule,
+    /// Order across ingresses.
+    pub egress: Egress,
+    /// Largest flow [bytes]; 0: as the distribution has it.
+    pub size_max: u64,
+    /// Length of a run [us].
+    pub duration_us: u64,
+    /// Networks with a cycle that are simulated: the first ones, at most this many.
+    pub networks: usize,
+    /// Repetitions under PFC and CBFC.
+    pub repetitions: u32,
+    /// Repetitions under both kinds of GFC.
+    pub gentle_repetitions: u32,
+}
+
+/// How much is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Fat-trees: k and number of random networks.
+    pub scales: Vec<(u32, u32)>,
+    /// Searches for deadlocks, one per scale: Table 1.
+    pub headline: Vec<Effort>,
+    /// Searches under other rules, done last.
+    pub further: Vec<Effort>,
+    /// Performance in networks without a cycle: k and number of networks.
+    pub free: Vec<(u32, usize)>,
+    /// Performance in deadlock cases, at most so many per k.
+    pub stuck: usize,
+    /// Messages: k, networks, length of a run [us].
+    pub messages: Vec<(u32, usize, u64)>,
+    /// After this no further piece of work begins.
+    pub limit: Option<Duration>,
+}
+
+/// Largest flow of short runs [bytes].
+pub const SIZE_MAX: u64 = 30_000_000;
+/// Length of a run, unless stated otherwise [us].
+pub const DURATION_US: u64 = 20_000;
+/// Length of a run that shows performance, and what a deadlock leaves: flows of [`SIZE_MAX`] that miss it take 24 ms at
+/// line rate [us].
+pub const LONG_US: u64 = 60_000;
+
+impl Sizes {
+    /// The sizes of a mode.
+    pub fn of(mode: Mode) -> Sizes {
+        use RoutingRule::{Ecmp, LowestId, PerEdge};
+        let search = |k, rule, networks, repetitions, gentle_repetitions| Effort {
+            k,
+            rule,
+            egress: Egress::Fifo,
+            size_max: SIZE_MAX,
+            duration_us: DURATION_US,
+            networks,
+            repetitions,
+            gentle_repetitions,
+        };
+        match mode {
+            Mode::Quick => Sizes {
+                scales: vec![(4, 1000), (8, 1000), (16, 200)],
+                headline: vec![search(4, LowestId, usize::MAX, 5, 1), search(8, LowestId, 4, 1, 1), search(16, LowestId, 1, 1, 0)],
+                further: vec![],
+                free: vec![(4, 4), (8, 1)],
+                stuck: 4,
+                messages: vec![(8, 1, 10_000)],
+                limit: None,
+            },
+            Mode::Full => {
+                let four = search(4, LowestId, 30, 5, 1);
+                Sizes {
+                    scales: vec![(4, 10_000), (8, 10_000), (16, 10_000)],
+                    headline: vec![search(4, LowestId, usize::MAX, 6, 1), search(8, LowestId, 40, 2, 1), search(16, LowestId, usize::MAX, 2, 1)],
+                    further: vec![
+                        Effort { egress: Egress::RoundRobin, ..four },
+                        Effort { duration_us: 5 * DURATION_US, ..search(8, LowestId, 16, 1, 0) },
+                        search(4, PerEdge, 50, 5, 1),
+                        Effort { size_max: 0, ..four },
+                        search(4, Ecmp, 30, 3, 1),
+                        search(8, PerEdge, 10, 2, 1),
+                        search(8, Ecmp, 5, 1, 1),
+                    ],
+                    free: vec![(4, 20), (8, 4), (16, 1)],
+                    stuck: 12,
+                    messages: vec![(8, 2, 20_000), (16, 1, 5_000)],
+                    limit: Some(Duration::from_secs(1800)),
+                }
+            }
+        }
+    }
+}
