@@ -7,7 +7,8 @@ use xoff_workload::SizeCdf;
 use super::sizes::SIZE_MAX;
 use crate::{Check, Context, Findings, ReproduceError};
 
-const WHICH: &str = "the enterprise distribution of the NUMFabric repository: the paper cites LetFlow for it, its figure has no numbers in the text";
+const WHICH: &str =
+    "the enterprise distribution of the NUMFabric repository: the paper cites LetFlow for it, its figure has no numbers in the text";
 
 /// The entry.
 pub fn run(_cx: &Context) -> Result<Findings, ReproduceError> {
@@ -25,7 +26,8 @@ pub fn run(_cx: &Context) -> Result<Findings, ReproduceError> {
         Check::near("mean flow size", Unit::Bytes, mean, 158_000.0, 0.02).assuming(WHICH),
         Check::near("median flow size", Unit::Bytes, median, 1052.0, 0.01).assuming(WHICH),
         Check::new("share of the bytes in flows above 1 MB", Unit::Fraction, above(1_000_000), 0.9, 1.0).assuming(WHICH),
-        Check::new("share of the flows that the cap of 30 MB shrinks", Unit::Fraction, 1.0 - share_up_to(&points, SIZE_MAX), 0.0, 0.002).assuming(WHICH),
+        Check::new("share of the flows that the cap of 30 MB shrinks", Unit::Fraction, 1.0 - share_up_to(&points, SIZE_MAX), 0.0, 0.002)
+            .assuming(WHICH),
     ];
     let percent = |p: &(u64, f64)| (p.0.max(1) as f64, p.1 / 100.0);
     let panel = Panel::new("", Axis::new("Flow size", Unit::Bytes).log(), Axis::new("Share of the flows", Unit::Fraction).range(0.0, 1.0))
@@ -39,7 +41,9 @@ pub fn run(_cx: &Context) -> Result<Findings, ReproduceError> {
         Unit::Fraction.format(above(1_000_000)),
         format(capped.mean())
     );
-    let figure = Figure::new("Fig. 15: flow sizes of the enterprise traffic").caption("Half of the flows fit into one frame; nearly all bytes are in flows of a megabyte and more.").panel(panel);
+    let figure = Figure::new("Fig. 15: flow sizes of the enterprise traffic")
+        .caption("Half of the flows fit into one frame; nearly all bytes are in flows of a megabyte and more.")
+        .panel(panel);
     Ok(Findings { measured, checks, figures: vec![figure], ..Findings::default() })
 }
 

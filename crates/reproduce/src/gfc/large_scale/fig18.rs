@@ -55,11 +55,29 @@ pub fn findings(study: &LargeScale) -> Findings {
     let (before, took) = collapse(pfc, 0.1).unwrap_or((f64::NAN, f64::NAN));
     let end = pfc.tail(50);
     let network = case.network.number;
-    f.checks.push(Check::new(format!("k = {k}, network {network}: time from the closing of the cycle until PFC is below 10 % for good"), Unit::Picoseconds, took, 0.0, lab::ms(1.0)).beside(lab::ms(0.2)).assuming(FIFO));
-    f.checks.push(Check::new("PFC: rate per server in the last 5 ms over that before", Unit::Fraction, end / before, 0.0, 0.05).claimed().assuming(FIFO));
+    f.checks.push(
+        Check::new(
+            format!("k = {k}, network {network}: time from the closing of the cycle until PFC is below 10 % for good"),
+            Unit::Picoseconds,
+            took,
+            0.0,
+            lab::ms(1.0),
+        )
+        .beside(lab::ms(0.2))
+        .assuming(FIFO),
+    );
+    f.checks.push(
+        Check::new("PFC: rate per server in the last 5 ms over that before", Unit::Fraction, end / before, 0.0, 0.05)
+            .claimed()
+            .assuming(FIFO),
+    );
     f.checks.push(Check::none("buffer-based GFC: deadlocks", "deadlocks", gentle.deadlock_ns.is_some() as u64).claimed());
     let kept = gentle.tail(50) / before;
-    f.checks.push(Check::new("buffer-based GFC: rate per server in the last 5 ms over that of PFC before", Unit::Fraction, kept, 0.5, 2.0).claimed().assuming(FIFO));
+    f.checks.push(
+        Check::new("buffer-based GFC: rate per server in the last 5 ms over that of PFC before", Unit::Fraction, kept, 0.5, 2.0)
+            .claimed()
+            .assuming(FIFO),
+    );
     let (tenth, half) = (times(0.1), times(0.5));
     let middle = |t: &[f64]| lab::time(t.get(t.len() / 2).copied().unwrap_or(f64::NAN));
     f.measured = format!(

@@ -3,8 +3,8 @@
 use xoff_report::{Align, Axis, Cell, Figure, Mark, Panel, Table, Unit};
 
 use super::meter::MESSAGE_WINDOW;
-use super::stats::quantile;
 use super::sizes::Sizes;
+use super::stats::quantile;
 use super::study::{LargeScale, Messages, Parts};
 use crate::{Check, Context, Findings, ReproduceError};
 
@@ -60,13 +60,30 @@ pub fn findings(study: &LargeScale) -> Findings {
     let bound = MESSAGE_BITS / TAU / LINE;
     for m in study.messages.iter().filter(|m| m.hysteresis > 0) {
         let k = m.k;
-        f.checks.push(Check::new(format!("k = {k}: mean over ports with a message"), Unit::Fraction, m.mean(true), 0.001, 0.0035).paper(0.0021).assuming(HYSTERESIS).assuming(SPREAD));
-        f.checks.push(Check::new(format!("k = {k}: 99 % of ports and windows"), Unit::Fraction, m.quantile(0.99), 0.0, 0.005).paper(0.004).assuming(HYSTERESIS));
+        f.checks.push(
+            Check::new(format!("k = {k}: mean over ports with a message"), Unit::Fraction, m.mean(true), 0.001, 0.0035)
+                .paper(0.0021)
+                .assuming(HYSTERESIS)
+                .assuming(SPREAD),
+        );
+        f.checks.push(
+            Check::new(format!("k = {k}: 99 % of ports and windows"), Unit::Fraction, m.quantile(0.99), 0.0, 0.005)
+                .paper(0.004)
+                .assuming(HYSTERESIS),
+        );
         f.checks.push(Check::new(format!("k = {k}: largest"), Unit::Fraction, m.max(), 0.0, bound).paper(0.0049).assuming(HYSTERESIS));
     }
     let percent = |v| Unit::Fraction.format(v);
     let words = study.messages.iter().map(|m| {
-        format!("k = {}, hysteresis {} B: mean {} ({} of those with a message), 99 % below {}, largest {}", m.k, m.hysteresis, percent(m.mean(false)), percent(m.mean(true)), percent(m.quantile(0.99)), percent(m.max()))
+        format!(
+            "k = {}, hysteresis {} B: mean {} ({} of those with a message), 99 % below {}, largest {}",
+            m.k,
+            m.hysteresis,
+            percent(m.mean(false)),
+            percent(m.mean(true)),
+            percent(m.quantile(0.99)),
+            percent(m.max())
+        )
     });
     f.measured = format!("{}. The bound m/tau is {}.", words.collect::<Vec<_>>().join("; "), percent(bound));
     for m in &study.messages {
@@ -87,14 +104,22 @@ pub fn findings(study: &LargeScale) -> Findings {
             )
         });
     }
-    let mut panel = Panel::new("", Axis::new("Bandwidth taken by messages", Unit::Fraction), Axis::new("Share of ports and windows", Unit::Fraction).range(0.0, 1.0));
+    let mut panel = Panel::new(
+        "",
+        Axis::new("Bandwidth taken by messages", Unit::Fraction),
+        Axis::new("Share of ports and windows", Unit::Fraction).range(0.0, 1.0),
+    );
     for m in &study.messages {
         let line = Mark::steps(format!("k = {}, hysteresis {} B", m.k, m.hysteresis), m.cdf());
         panel = panel.mark(if m.hysteresis == 0 { line.dashed() } else { line });
     }
     let marks = [(0.0021, "paper: mean 0.21 %"), (0.0049, "paper: largest 0.49 %"), (bound, "m / tau")];
     let panel = marks.into_iter().fold(panel, |p, (x, label)| p.mark(Mark::vline(x, label)));
-    f.figures.push(Figure::new("Fig. 19: bandwidth taken by the messages of buffer-based GFC").caption("Messages of 64 B received per port in windows of 500 us, all ports with a working link.").panel(panel));
+    f.figures.push(
+        Figure::new("Fig. 19: bandwidth taken by the messages of buffer-based GFC")
+            .caption("Messages of 64 B received per port in windows of 500 us, all ports with a working link.")
+            .panel(panel),
+    );
     f.tables.push(table(study));
     f
 }

@@ -63,8 +63,11 @@ impl Pooled {
     }
 }
 
+/// The four flow controls of each size.
+type BySize = Vec<(u32, [Pooled; 4])>;
+
 /// Sizes for which there are cases, with the four flow controls pooled.
-fn by_size(cases: &[Case]) -> Vec<(u32, [Pooled; 4])> {
+fn by_size(cases: &[Case]) -> BySize {
     let mut sizes: Vec<u32> = cases.iter().map(|c| c.network.k).collect();
     sizes.dedup();
     let of = |k: u32| Scheme::ALL.map(|s| Pooled::of(cases.iter().filter(|c| c.network.k == k), s));
@@ -102,10 +105,30 @@ pub fn throughput(study: &LargeScale) -> Findings {
     let (free, stuck) = (by_size(&study.free), by_size(&study.stuck));
     for (k, p) in &free {
         let means = p.each_ref().map(|p| p.throughput.mean());
-        f.checks.push(Check::new(format!("k = {k}, no cycle: largest over smallest mean throughput of the four, minus 1"), Unit::Fraction, spread(means), 0.0, 0.02).claimed().assuming(LOWEST_ID));
+        f.checks.push(
+            Check::new(
+                format!("k = {k}, no cycle: largest over smallest mean throughput of the four, minus 1"),
+                Unit::Fraction,
+                spread(means),
+                0.0,
+                0.02,
+            )
+            .claimed()
+            .assuming(LOWEST_ID),
+        );
         for (gentle, other) in [(Scheme::GfcBuffer, Scheme::Pfc), (Scheme::GfcTime, Scheme::Cbfc)] {
             let ratio = p[gentle as usize].throughput.deviation() / p[other as usize].throughput.deviation();
-            f.checks.push(Check::new(format!("k = {k}, no cycle: standard deviation of {} over that of {}", gentle.title(), other.title()), Unit::None, ratio, 0.0, 1.0).claimed().assuming(LOWEST_ID));
+            f.checks.push(
+                Check::new(
+                    format!("k = {k}, no cycle: standard deviation of {} over that of {}", gentle.title(), other.title()),
+                    Unit::None,
+                    ratio,
+                    0.0,
+                    1.0,
+                )
+                .claimed()
+                .assuming(LOWEST_ID),
+            );
         }
     }
     for (k, p) in &stuck {
@@ -114,20 +137,27 @@ pub fn throughput(study: &LargeScale) -> Findings {
             let (own, free) = (&p[scheme as usize], &base.1[scheme as usize]);
             if scheme.is_gentle() {
                 let what = format!("k = {k}, deadlock cases: throughput of {} over that without a cycle", scheme.title());
-                f.checks.push(Check::new(what, Unit::None, own.throughput.mean() / free.throughput.mean(), 0.95, 1.05).claimed().assuming(FIFO));
+                f.checks.push(
+                    Check::new(what, Unit::None, own.throughput.mean() / free.throughput.mean(), 0.95, 1.05).claimed().assuming(FIFO),
+                );
             } else if own.tail_deadlocked.n > 0 {
                 let what = format!("k = {k}, deadlock cases: throughput of {} in the last 5 ms over that without a cycle", scheme.title());
-                f.checks.push(Check::new(what, Unit::None, own.tail_deadlocked.mean() / free.throughput.mean(), 0.0, 0.05).claimed().assuming(FIFO));
+                f.checks.push(
+                    Check::new(what, Unit::None, own.tail_deadlocked.mean() / free.throughput.mean(), 0.0, 0.05).claimed().assuming(FIFO),
+                );
             }
         }
     }
     let in_turns = by_size(&study.stuck_in_turns);
-    f.measured = [("No cycle", &free), ("Deadlock cases, arrival order", &stuck), ("The same networks and traffic, round robin", &in_turns)]
-        .iter()
-        .flat_map(|(name, sizes)| sizes.iter().map(move |(k, p)| format!("{name}, k = {k}: {}", p.each_ref().map(|p| rate(p.throughput.mean())).join(", "))))
-        .collect::<Vec<_>>()
-        .join(". ")
-        + " (mean per server; PFC, CBFC, buffer-based GFC, time-based GFC).";
+    f.measured =
+        [("No cycle", &free), ("Deadlock cases, arrival order", &stuck), ("The same networks and traffic, round robin", &in_turns)]
+            .iter()
+            .flat_map(|(name, sizes)| {
+                sizes.iter().map(move |(k, p)| format!("{name}, k = {k}: {}", p.each_ref().map(|p| rate(p.throughput.mean())).join(", ")))
+            })
+            .collect::<Vec<_>>()
+            .join(". ")
+            + " (mean per server; PFC, CBFC, buffer-based GFC, time-based GFC).";
     explain_throughput(&stuck, &in_turns, &mut f);
     let bar = |p: &Pooled| {
         let (mean, sd) = (p.throughput.mean(), p.throughput.deviation());
@@ -135,7 +165,9 @@ pub fn throughput(study: &LargeScale) -> Findings {
     };
     let axis = || Axis::new("Throughput per server", Unit::BitsPerSecond);
     let figure = Figure::new("Fig. 16: available bandwidth")
-        .caption("Bytes delivered to each server per 100 us: mean and standard deviation over servers and windows. (b) and (c): the last 5 ms.")
+        .caption(
+            "Bytes delivered to each server per 100 us: mean and standard deviation over servers and windows. (b) and (c): the last 5 ms.",
+        )
         .panel(bars("(a) No cycle", &free, axis(), bar))
         .panel(bars("(b) Deadlock cases", &stuck, axis(), |p| Bar::new(p.tail.mean())))
         .panel(bars("(c) Like (b), round robin", &in_turns, axis(), |p| Bar::new(p.tail.mean())))
@@ -174,7 +206,17 @@ pub fn slowdown(study: &LargeScale) -> Findings {
     let mut words = Vec::new();
     for (k, p) in &free {
         let means = p.each_ref().map(|p| p.slowdown.mean());
-        f.checks.push(Check::new(format!("k = {k}, no cycle: largest over smallest mean slowdown of the four, minus 1"), Unit::Fraction, spread(means), 0.0, 0.05).claimed().assuming(LOWEST_ID));
+        f.checks.push(
+            Check::new(
+                format!("k = {k}, no cycle: largest over smallest mean slowdown of the four, minus 1"),
+                Unit::Fraction,
+                spread(means),
+                0.0,
+                0.05,
+            )
+            .claimed()
+            .assuming(LOWEST_ID),
+        );
         words.push(format!("k = {k}: {}", means.map(|m| format!("{m:.1}")).join(", ")));
         let fill = p.each_ref().map(|p| Unit::Bytes.format(p.ingress.mean()));
         f.why.push(format!(
@@ -193,8 +235,13 @@ pub fn slowdown(study: &LargeScale) -> Findings {
                 f.checks.push(Check::new(what, Unit::None, per_ms(own) / per_ms(free), 0.95, 1.05).claimed().assuming(FIFO));
             } else if own.tail_deadlocked.n > 0 {
                 // Flows that a deadlock holds never end. What shows it: nothing arrives any more.
-                let what = format!("k = {k}, deadlock cases: bytes that still arrive under {} in the last 5 ms over those without a cycle", scheme.title());
-                f.checks.push(Check::new(what, Unit::None, own.tail_deadlocked.mean() / free.throughput.mean(), 0.0, 0.05).claimed().assuming(FIFO));
+                let what = format!(
+                    "k = {k}, deadlock cases: bytes that still arrive under {} in the last 5 ms over those without a cycle",
+                    scheme.title()
+                );
+                f.checks.push(
+                    Check::new(what, Unit::None, own.tail_deadlocked.mean() / free.throughput.mean(), 0.0, 0.05).claimed().assuming(FIFO),
+                );
             }
         }
     }
@@ -224,8 +271,19 @@ fn bars_by(title: &str, sizes: &[(u32, [Pooled; 4])], y: Axis, bar: impl Fn(u32,
     Panel::new(title, Axis::new("", Unit::None), y).mark(Mark::bars(labels, Scheme::ALL.map(group)))
 }
 
-fn table(parts: &[(&str, &Vec<(u32, [Pooled; 4])>)]) -> Table {
-    let columns = ["Networks", "Flow control", "Throughput", "Standard deviation", "Last 5 ms", "Slowdown", "Total time over ideal", "Mean fill", "Deadlocks", "Standstill"];
+fn table(parts: &[(&str, &BySize)]) -> Table {
+    let columns = [
+        "Networks",
+        "Flow control",
+        "Throughput",
+        "Standard deviation",
+        "Last 5 ms",
+        "Slowdown",
+        "Total time over ideal",
+        "Mean fill",
+        "Deadlocks",
+        "Standstill",
+    ];
     let mut t = Table::new(columns).align([Align::Left, Align::Left].into_iter().chain([Align::Right; 8])).caption(
         "Throughput per server; slowdown over complete flows, each counted once, and weighted by its shortest possible time; mean fill of ingress buffers in use; runs with a deadlock; runs in which a port was allowed less than one frame in 5 ms for 5 ms.",
     );

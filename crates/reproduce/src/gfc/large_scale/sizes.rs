@@ -82,7 +82,11 @@ impl Sizes {
                 let four = search(4, LowestId, 30, 5, 1);
                 Sizes {
                     scales: vec![(4, 10_000), (8, 10_000), (16, 10_000)],
-                    headline: vec![search(4, LowestId, usize::MAX, 6, 1), search(8, LowestId, 40, 2, 1), search(16, LowestId, usize::MAX, 2, 1)],
+                    headline: vec![
+                        search(4, LowestId, usize::MAX, 6, 1),
+                        search(8, LowestId, 40, 2, 1),
+                        search(16, LowestId, usize::MAX, 2, 1),
+                    ],
                     further: vec![
                         Effort { egress: Egress::RoundRobin, ..four },
                         Effort { duration_us: 5 * DURATION_US, ..search(8, LowestId, 16, 1, 0) },

@@ -19,11 +19,13 @@ pub fn wilson(cases: u64, of: u64) -> (f64, f64) {
 pub fn quantile(histogram: &[u64], share: f64) -> usize {
     let total: u64 = histogram.iter().sum();
     let mut below = 0;
-    histogram.iter().position(|n| {
-        below += n;
-        below as f64 >= share * total as f64
-    })
-    .unwrap_or(0)
+    histogram
+        .iter()
+        .position(|n| {
+            below += n;
+            below as f64 >= share * total as f64
+        })
+        .unwrap_or(0)
 }
 
 #[cfg(test)]

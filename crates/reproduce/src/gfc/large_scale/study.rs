@@ -194,7 +194,11 @@ fn first_repetition(cx: &Context) -> u32 {
 }
 
 /// Runs networks under all flow controls.
-fn four<F: Fn(Scheme) -> Job>(bench: &mut Bench, what: &str, networks: impl Iterator<Item = (Network, F)>) -> Result<Vec<Case>, ReproduceError> {
+fn four<F: Fn(Scheme) -> Job>(
+    bench: &mut Bench,
+    what: &str,
+    networks: impl Iterator<Item = (Network, F)>,
+) -> Result<Vec<Case>, ReproduceError> {
     let (mut all, mut jobs) = (Vec::new(), Vec::new());
     for (network, job) in networks {
         all.push(network);

@@ -4,8 +4,8 @@ use xoff_report::{Align, Cell, Table, Tone, Unit};
 
 use super::job::{Egress, Run, Scheme};
 use super::network::{Filtered, RoutingRule};
-use super::stats::wilson;
 use super::sizes::{SIZE_MAX, Sizes};
+use super::stats::wilson;
 use super::study::{LargeScale, Parts, Search};
 use super::{FIFO, LOWEST_ID};
 use crate::{Check, Context, Findings, ReproduceError};
@@ -66,7 +66,8 @@ impl Search {
 
     fn title(&self) -> String {
         let e = &self.effort;
-        let mut text = format!("k = {}, {}, {}", e.k, e.rule.name(), if e.egress == Egress::Fifo { "arrival order" } else { "round robin" });
+        let mut text =
+            format!("k = {}, {}, {}", e.k, e.rule.name(), if e.egress == Egress::Fifo { "arrival order" } else { "round robin" });
         match e.size_max {
             SIZE_MAX => {}
             0 => text += ", flows not capped",
@@ -119,7 +120,7 @@ fn searches(study: &LargeScale) -> impl Iterator<Item = &Search> {
     study.headline.iter().chain(&study.further)
 }
 
-fn runs<'s>(study: &'s LargeScale, scheme: Scheme) -> impl Iterator<Item = &'s Run> {
+fn runs(study: &LargeScale, scheme: Scheme) -> impl Iterator<Item = &Run> {
     let cases = searches(study).flat_map(|s| &s.cases).chain(&study.stuck);
     cases.filter_map(move |c| c.of(scheme)).flat_map(|r| &r.runs)
 }
@@ -175,11 +176,16 @@ fn table(study: &LargeScale) -> Table {
         for scheme in Scheme::ALL {
             let n = s.count(scheme);
             let tone = if n.cases > 0 { Tone::Bad } else { Tone::Good };
-            row.push(Cell::badge(tone, if n.simulated == 0 {
-                "not run".to_owned()
-            } else if n.simulated == pfc.simulated {
-                n.cases.to_string()
-            } else { format!("{} of {}", n.cases, n.simulated) }));
+            row.push(Cell::badge(
+                tone,
+                if n.simulated == 0 {
+                    "not run".to_owned()
+                } else if n.simulated == pfc.simulated {
+                    n.cases.to_string()
+                } else {
+                    format!("{} of {}", n.cases, n.simulated)
+                },
+            ));
         }
         row.push(study.filtered(e.k).map_or("n/a".into(), |f| interval(s.per_10_000(f, Scheme::Pfc))).into());
         let paper = PAPER.iter().find(|p| p.0 == e.k).map_or("n/a".into(), |p| format!("{} of 10,000", p.1));
@@ -267,9 +273,11 @@ fn explain(study: &LargeScale, f: &mut Findings) {
     }
     if let Some(s) = study.further.iter().find(|s| s.effort.k == 4 && s.effort.egress == Egress::RoundRobin) {
         let n = Scheme::ALL.map(|scheme| s.count(scheme));
-        f.why.extend((n[0].simulated > 0).then(|| format!(
-            "The discipline decides: with round robin across ingresses {} of {} networks deadlock under PFC and {} under CBFC.",
-            n[0].cases, n[0].simulated, n[1].cases
-        )));
+        f.why.extend((n[0].simulated > 0).then(|| {
+            format!(
+                "The discipline decides: with round robin across ingresses {} of {} networks deadlock under PFC and {} under CBFC.",
+                n[0].cases, n[0].simulated, n[1].cases
+            )
+        }));
     }
 }

@@ -25,7 +25,15 @@ fn small() -> Sizes {
         repetitions: 2,
         gentle_repetitions: 1,
     };
-    Sizes { scales: vec![(4, 300)], headline: vec![search], further: vec![], free: vec![(4, 1)], stuck: 1, messages: vec![(4, 1, 2000)], limit: None }
+    Sizes {
+        scales: vec![(4, 300)],
+        headline: vec![search],
+        further: vec![],
+        free: vec![(4, 1)],
+        stuck: 1,
+        messages: vec![(4, 1, 2000)],
+        limit: None,
+    }
 }
 
 fn study(out: &Path, threads: usize) -> LargeScale {
@@ -61,7 +69,13 @@ fn a_limit_of_no_time_does_nothing_and_says_so() {
     let late = LargeScale::run(&cx, Sizes { limit: Some(std::time::Duration::ZERO), ..small() }, Parts::ALL).unwrap();
     assert_eq!((late.filtered[0].1.networks, late.headline[0].cases.len(), late.messages.len()), (0, 0, 0));
     // Findings of nothing are no reproduction, and no panic.
-    for f in [tab1::findings(&late), performance::throughput(&late), performance::slowdown(&late), fig18::findings(&late), fig19::findings(&late)] {
+    for f in [
+        tab1::findings(&late),
+        performance::throughput(&late),
+        performance::slowdown(&late),
+        fig18::findings(&late),
+        fig19::findings(&late),
+    ] {
         assert_ne!(f.verdict(), crate::Verdict::Reproduced);
     }
     std::fs::remove_dir_all(out).unwrap();
