@@ -72,9 +72,9 @@ def test_a_kind_may_be_set_where_the_file_has_no_such_section(ring: Path) -> Non
 def test_columns_and_types(pfc: xoff.Run) -> None:
     name = pl.Categorical()
     queues = {"time_ps": pl.UInt64, "port": name, "kind": name, "priority": pl.UInt8, "bytes": pl.UInt64}
-    assert pfc.queues.schema == pl.Schema(queues)
+    assert dict(pfc.queues.schema) == queues
     rates = {"priority": pl.UInt8, "flow": pl.UInt64, "bits_per_second": pl.UInt64, "source": name}
-    assert pfc.rates.schema == pl.Schema({"time_ps": pl.UInt64, "port": name, **rates})
+    assert dict(pfc.rates.schema) == {"time_ps": pl.UInt64, "port": name, **rates}
     assert pfc.flows.schema["slowdown"] == pl.Float64
     assert pfc.pauses.columns == ["port", "priority", "from_ps", "to_ps"]
     assert pfc.control.columns == ["time_ps", "port", "priority", "direction", "message", "value"]
