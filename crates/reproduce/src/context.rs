@@ -127,6 +127,6 @@ mod tests {
         let stop = || true;
         let cx = Context { interrupted: &stop, ..Context::new(Mode::Quick, Path::new("")) };
         assert!(matches!(cx.parallel(&[1], |j| Ok(*j)), Err(ReproduceError::Interrupted)));
-        assert_eq!(Context::new(Mode::Quick, Path::new("")).parallel(&[] as &[u8], |j| Ok(*j)).unwrap(), []);
+        assert!(Context::new(Mode::Quick, Path::new("")).parallel(&[0u8; 0], |j| Ok(*j)).unwrap().is_empty());
     }
 }

@@ -66,13 +66,15 @@ pub fn reproduce(paper: &str, items: &[String], cx: &Context) -> Result<Report, 
         let was_kept = kept.is_some();
         let judged = match kept {
             Some(judged) => judged,
+            // What is kept is still shown.
+            None if report.interrupted => continue,
             None => {
                 cx.progress.started(&entry, nth, wanted.len());
                 match (item.run)(&Context { entry: item.id, ..*cx }) {
                     Ok(found) => store.save(&entry, &found)?,
                     Err(ReproduceError::Interrupted) => {
                         report.interrupted = true;
-                        break;
+                        continue;
                     }
                     Err(e) => return Err(e),
                 }

@@ -38,7 +38,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         });
     }
     let testbed = &answers[4];
-    checks.push(Check::near("the testbed: B_m - B_0 that is really needed", Unit::Bytes, testbed.2.0 as f64, 388.7e3, 0.02).beside(testbed.0.0 as f64));
+    let by_fluid = onset(90.0 / 52.4) * 10e9 / 8.0 * 52.4e-6;
+    checks.push(Check::near("the testbed: B_m - B_0 that is really needed, formula against sampled fluid", Unit::Bytes, testbed.2.0 as f64, by_fluid, 0.005).beside(testbed.0.0 as f64));
     checks.push(Check::new("the testbed: queue beyond B_m with its 508 KB", Unit::Bytes, overshoot(Rate::from_gbps(10), Span::from_us(90), Span::from_ns(52_400), Bytes::from_kb(508)), 0.0, 0.5).claimed());
 
     let ds: Vec<f64> = (1..=52).map(|i| f64::from(i) / 20.0).collect();
