@@ -46,7 +46,7 @@ build: toolchain ## Build target/release/xoff
 
 demo: build ## Build, run the three-switch ring under four flow controls, print the report's path
 	@$(call step,$(DEMO))
-	rm -f "$(DEMO_REPORT)"
+	rm -rf out/demo
 	$(DEMO)
 	if [ ! -f "$(DEMO_REPORT)" ]; then
 	  echo "make: the demo wrote no report at $(DEMO_REPORT)" >&2

@@ -304,7 +304,7 @@ impl Nic {
         if let Transport::Acks { interval, chunk, back_to_zero, nack_interval, ack_len, class, .. } = self.c.transport {
             let r = self.receiving.entry(f.flow).or_default();
             let answer = if in_order {
-                (r.expected >= interval || r.expected % chunk == 0).then_some(FrameKind::Ack)
+                (r.expected >= interval || r.expected.is_multiple_of(chunk)).then_some(FrameKind::Ack)
             } else if f.seq > expected && (now >= r.nack_after || r.nacked != expected) {
                 r.nack_after = now + nack_interval;
                 r.nacked = expected;
@@ -324,8 +324,8 @@ impl Nic {
                 self.queue_feedback(ack, env);
             }
         }
-        if let (Notification::Frame { interval }, Mark::Ce) = (self.c.rate_control.notification(), f.mark) {
-            if self.receiving.get_mut(&f.flow).is_some_and(|r| r.notification.on_mark(now, interval)) {
+        if let (Notification::Frame { interval }, Mark::Ce) = (self.c.rate_control.notification(), f.mark)
+            && self.receiving.get_mut(&f.flow).is_some_and(|r| r.notification.on_mark(now, interval)) {
                 let class = match self.c.transport {
                     Transport::Acks { class: Some(class), .. } => class,
                     _ => f.class,
@@ -334,7 +334,6 @@ impl Nic {
                 // 64 B, the smallest Ethernet frame (UQCN and GFC count control frames so).
                 self.queue_feedback(Frame::new(FrameKind::Notification, self.node, f.src, f.flow, class, 64), env);
             }
-        }
         if speaks {
             self.try_send(now, env);
         }

@@ -206,12 +206,11 @@ impl Port {
 
     /// Asks for the receiver's next look at the clock.
     pub fn plan_receiver(&mut self, node: u32, port: u16, class: u8, env: &mut impl Env) {
-        if let Some(at) = self.rx[class as usize].next_wake() {
-            if at < self.rx_wake[class as usize] {
+        if let Some(at) = self.rx[class as usize].next_wake()
+            && at < self.rx_wake[class as usize] {
                 self.rx_wake[class as usize] = at;
                 env.call_at(node, at, Call::Receiver { port, class });
             }
-        }
     }
 
     /// Sends a message to the peer: through the generation delay, then the control queue and the wire.

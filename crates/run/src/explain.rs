@@ -83,12 +83,17 @@ pub struct Explanation {
     pub root: Root,
 }
 
+/// A change of a port's state: when, and how it is restrained from then on (`None`: free).
+type Change = (Time, Option<How>);
+/// A part of a buffer: the port it waits for, its flow, its size.
+type Part = (PortId, u32, Bytes);
+
 #[derive(Default)]
 struct Log {
-    /// Changes by port and priority, in order: time and how (`None`: free).
-    states: BTreeMap<(PortId, u8), Vec<(Time, Option<How>)>>,
-    /// Parts of the buffer waited for, by port, priority and time: next port, flow, bytes.
-    causes: BTreeMap<(PortId, u8, Time), Vec<(PortId, u32, Bytes)>>,
+    /// Changes by port and priority, in order of time.
+    states: BTreeMap<(PortId, u8), Vec<Change>>,
+    /// What filled the buffer waited for, by port, priority and time.
+    causes: BTreeMap<(PortId, u8, Time), Vec<Part>>,
 }
 
 struct Collector {
@@ -145,7 +150,7 @@ impl Log {
         Some((since, how))
     }
 
-    fn cause(&self, port: PortId, priority: u8, since: Time) -> &[(PortId, u32, Bytes)] {
+    fn cause(&self, port: PortId, priority: u8, since: Time) -> &[Part] {
         self.causes.get(&(port, priority, since)).map_or(&[], Vec::as_slice)
     }
 }

@@ -92,7 +92,7 @@ fn check(case: u64) -> Result<(), String> {
     if f.outcome.dropped_frames > 0 {
         return fail(format!("{} frames lost", f.outcome.dropped_frames));
     }
-    if case % 10 == 0 {
+    if case.is_multiple_of(10) {
         let again = s.run(Sink::Nothing).map_err(|e| e.to_string())?;
         if again.manifest.result_hash != f.manifest.result_hash {
             return fail("another hash the second time".into());

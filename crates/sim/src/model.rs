@@ -14,6 +14,12 @@ use crate::event::EventOrder;
 use crate::fault::Faults;
 use crate::probe::Probes;
 
+/// Memory of a switch with these links.
+pub type BufferOf<'a> = Box<dyn Fn(&[LinkFacts]) -> BufferPolicy + 'a>;
+
+/// A window for each flow [bytes], by (source, destination).
+pub type WindowOf<'a> = Box<dyn Fn(u32, u32) -> Option<u64> + 'a>;
+
 /// Makes a flow control for a link.
 pub type FlowControlOf<'a> = Box<dyn Fn(&LinkFacts) -> Result<FlowControl, ParamError> + 'a>;
 
@@ -43,7 +49,7 @@ pub struct Model<'a> {
     /// Detection at the egress port of a link.
     pub detection: Box<dyn Fn(&LinkFacts) -> Detection + 'a>,
     /// Memory of a switch with these links.
-    pub buffer: Box<dyn Fn(&[LinkFacts]) -> BufferPolicy + 'a>,
+    pub buffer: BufferOf<'a>,
     /// Buffer behind a link, for one ingress and class: what flow control plans with [bytes].
     pub ingress_buffer: Bytes,
     /// Order across ingresses.
@@ -81,7 +87,7 @@ pub struct Model<'a> {
     /// What breaks during the run.
     pub faults: Faults,
     /// A window for each flow [bytes], by (source, destination).
-    pub window: Option<Box<dyn Fn(u32, u32) -> Option<u64> + 'a>>,
+    pub window: Option<WindowOf<'a>>,
 }
 
 impl<'a> Model<'a> {

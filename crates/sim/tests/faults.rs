@@ -95,7 +95,7 @@ struct Tenth(u64);
 impl Losses for Tenth {
     fn lost(&mut self, link: LinkId) -> bool {
         self.0 += (link == 4) as u64;
-        link == 4 && self.0 % 10 == 0
+        link == 4 && self.0.is_multiple_of(10)
     }
 }
 

@@ -191,7 +191,7 @@ fn scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(u64, &str)]) -> fmt:
         return write!(f, "0{}", last.1);
     }
     let (size, name) = *units.iter().find(|(size, _)| value >= *size).unwrap_or(&last);
-    if value % size == 0 {
+    if value.is_multiple_of(size) {
         write!(f, "{}{}", value / size, name)
     } else {
         let s = format!("{:.3}", value as f64 / size as f64);

@@ -18,13 +18,13 @@ pub(super) fn behind(t: &Topology, node: NodeId, port: u16) -> Buffer {
 /// The port that fills a buffer.
 pub(super) fn filled_by(t: &Topology, buffer: Buffer) -> (NodeId, u16) {
     let l = &t.links[buffer as usize / 2];
-    if buffer % 2 == 0 { (l.a, l.a_port) } else { (l.b, l.b_port) }
+    if buffer.is_multiple_of(2) { (l.a, l.a_port) } else { (l.b, l.b_port) }
 }
 
 /// The switch of a buffer.
 pub(super) fn switch_of(t: &Topology, buffer: Buffer) -> NodeId {
     let l = &t.links[buffer as usize / 2];
-    if buffer % 2 == 0 { l.b } else { l.a }
+    if buffer.is_multiple_of(2) { l.b } else { l.a }
 }
 
 /// The dependencies found so far.

@@ -40,11 +40,10 @@ impl Forwarding<'_> {
         for dst in self.t.hosts() {
             for src in self.t.hosts().filter(|&src| src != dst) {
                 // Pairs below one switch cross no link between switches.
-                if self.routes.group_of(src) != self.routes.group_of(dst) {
-                    if let Some(hops) = trace_path(self.t, &self.routes, choice, &Self::key(src, dst)) {
+                if self.routes.group_of(src) != self.routes.group_of(dst)
+                    && let Some(hops) = trace_path(self.t, &self.routes, choice, &Self::key(src, dst)) {
                         self.add_hops(&hops, found);
                     }
-                }
             }
         }
     }

@@ -1,0 +1,251 @@
+//! The sections of a scenario, each into what the model needs of it.
+
+use super::*;
+
+pub(super) fn read_topology(doc: &Document, run_seed: u64, folder: &Path) -> Option<Topology> {
+    let spec = xoff_scenario::topology::sections().swap_remove(0);
+    let mut topology = xoff_scenario::topology::build_in(&mut doc.open(&spec), folder)?;
+    doc.open(&sections::failures()).take(|s| {
+        let names = s.texts("links")?;
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        failures::fail_links(&mut topology, &names).map_err(|e| ParamError::new("links", e.what, e.hint))?;
+        let p = s.float("probability")?;
+        if !(0.0..=1.0).contains(&p) {
+            return Err(ParamError::new("probability", format!("{p} is not a probability"), "expected 0 to 1"));
+        }
+        let seed = s.count_opt("seed")?.unwrap_or(run_seed);
+        let host_links = s.flag("host_links")?;
+        if p > 0.0 {
+            failures::fail_random(&mut topology, p, seed, host_links)?;
+        }
+        Ok(())
+    })?;
+    Some(topology)
+}
+
+pub(super) struct Host {
+    pub payload_max: u32,
+    pub header: u32,
+    pub transport: Transport,
+    pub window: Option<u64>,
+}
+
+pub(super) fn read_host(s: &mut Section<'_>) -> Result<Host, ParamError> {
+    let (mtu, header) = (s.bytes("mtu")?, s.bytes("header")?);
+    if !(1..=65_536).contains(&mtu.0) {
+        return Err(ParamError::new("mtu", format!("a frame of {mtu}"), "expected 1B to 64KiB"));
+    }
+    if header >= mtu {
+        return Err(ParamError::new("header", format!("a header of {header} leaves no payload in a frame of {mtu}"), "expected less than the MTU"));
+    }
+    let ack_len = s.bytes("ack_len")?;
+    let ack_priority = s.count_opt("ack_priority")?;
+    if ack_priority.is_some_and(|p| p > 7) {
+        return Err(ParamError::new("ack_priority", "there are 8 priorities", "expected 0 to 7"));
+    }
+    let acks = s.text("acks")? == "per-frame";
+    if acks && !(1..=65_536).contains(&ack_len.0) {
+        return Err(ParamError::new("ack_len", format!("an acknowledgement of {ack_len}"), "expected 1B to 64KiB"));
+    }
+    let window = s.bytes_opt("window")?;
+    if window.is_some() && !acks {
+        return Err(ParamError::new("window", "a window without acknowledgements never opens again", "set acks = \"per-frame\""));
+    }
+    if window == Some(Bytes::ZERO) {
+        return Err(ParamError::new("window", "a window of 0", "nothing could be sent"));
+    }
+    let transport = if acks {
+        Transport::Acks {
+            ack_len: ack_len.0 as u32,
+            class: ack_priority.map(|p| p as u8),
+            paused_with: PausedWith::OwnClass,
+            interval: 1,
+            chunk: 1,
+            back_to_zero: false,
+            nack_interval: Span::from_us(500),
+        }
+    } else {
+        Transport::None
+    };
+    Ok(Host { payload_max: (mtu - header).0 as u32, header: header.0 as u32, transport, window: window.map(|w| w.0) })
+}
+
+pub(super) struct SwitchParts {
+    pub memory: Memory,
+    pub ingress_buffer: Bytes,
+    pub discipline: DisciplineKind,
+    pub scheduler: SchedulerKind,
+}
+
+pub(super) fn read_switch(s: &mut Section<'_>, host: &Host) -> Result<SwitchParts, ParamError> {
+    let mtu = Bytes((host.payload_max + host.header) as u64);
+    let buffer = s.bytes("buffer")?;
+    let positive = |key: &'static str, v: Bytes| {
+        if v.0 == 0 { Err(ParamError::new(key, "0 bytes", "expected a size above zero")) } else { Ok(v) }
+    };
+    if positive("buffer", buffer)? < mtu {
+        return Err(ParamError::new("buffer", format!("a buffer of {buffer} holds no frame of {mtu}"), "no frame could ever be accepted"));
+    }
+    let (total, reserve, headroom, shift) = (s.bytes("shared_buffer")?, s.bytes("reserve")?, s.bytes_opt("headroom")?, s.count("alpha_shift")?);
+    if shift > 31 {
+        return Err(ParamError::new("alpha_shift", format!("2^-{shift} of the pool"), "expected 0 to 31"));
+    }
+    let memory = if s.text("memory")? == "shared" { Memory::Shared { total, reserve, headroom, shift: shift as u8 } } else { Memory::PerIngress };
+    let quantum = positive("quantum", s.bytes("quantum")?)?.0.min(u32::MAX as u64) as u32;
+    let discipline = match s.text("discipline")?.as_str() {
+        "round-robin" => DisciplineKind::RoundRobin,
+        "drr" => DisciplineKind::Drr { quantum },
+        "input-fifo" => DisciplineKind::InputFifo,
+        _ => DisciplineKind::Fifo,
+    };
+    let weights = s.texts("weights")?;
+    let scheduler = match s.text("scheduler")?.as_str() {
+        "round-robin" => SchedulerKind::RoundRobin,
+        "drr" if weights.is_empty() => SchedulerKind::Drr(vec![mtu.0 as u32; 8]),
+        "drr" => {
+            let parse = |w: &String| -> Result<u32, ParamError> {
+                let b: Bytes = w.parse().map_err(|e| ParamError::unit("weights", &e))?;
+                Ok(positive("weights", b)?.0.min(u32::MAX as u64) as u32)
+            };
+            let mut quanta = weights.iter().map(parse).collect::<Result<Vec<u32>, _>>()?;
+            let last = *quanta.last().unwrap_or(&1500);
+            quanta.resize(8, last);
+            SchedulerKind::Drr(quanta)
+        }
+        _ => SchedulerKind::Strict,
+    };
+    Ok(SwitchParts { memory, ingress_buffer: buffer, discipline, scheduler })
+}
+
+pub(super) fn read_flow_control(doc: &Document, topology: &Topology, switch: &SwitchParts, host: &Host, delay: &ControlDelay) -> Option<(&'static str, Vec<(LinkFacts, FlowControl)>)> {
+    let mut section = doc.open(&sections::flow_control());
+    let kind = section.kind()?;
+    let (buffer, shared) = (switch.ingress_buffer, matches!(switch.memory, Memory::Shared { .. }));
+    let entry = xoff_mech::flow_control::REGISTRY.iter().find(|e| e.name == kind).expect("a kind of the registry");
+    let mtu = Bytes((host.payload_max + host.header) as u64);
+    let processing = delay.longest();
+    let mut all: Vec<(LinkFacts, FlowControl)> = Vec::new();
+    let mut again = Again::default();
+    for link in &topology.links {
+        let facts = LinkFacts { rate: link.rate, delay: link.delay, mtu, buffer, processing };
+        if all.iter().any(|(f, _)| *f == facts) {
+            continue;
+        }
+        let fc = if all.is_empty() {
+            section.take(|s| (entry.read)(&mut Keeping(s, &mut again), &facts))?
+        } else {
+            section.take(|_| (entry.read)(&mut again, &facts))?
+        };
+        all.push((facts, fc));
+    }
+    let dynamic = |fc: &FlowControl| matches!(fc, FlowControl::Pfc(p) if matches!(p.threshold, pfc::Threshold::Dynamic { .. }));
+    if !shared && all.iter().any(|(_, fc)| dynamic(fc)) {
+        let what = "a dynamic threshold needs a shared pool; a fixed buffer per ingress would pause only when it is full";
+        section.refuse(&ParamError::new("threshold", what, "set memory = \"shared\" in [switch], or threshold = \"static\""));
+        return None;
+    }
+    Some((entry.name, all))
+}
+
+pub(super) fn read_flows(doc: &Document, topology: &Topology, seed: u64, folder: &Path) -> Option<Flows> {
+    let cdfs = |name: &str| -> Result<SizeCdf, ParamError> {
+        let points = xoff_scenario::cdf::find(name, folder).map_err(|e| ParamError::new("cdf", e.to_string(), ""))?;
+        SizeCdf::new(points).map_err(|e| ParamError::new("cdf", e.what, ""))
+    };
+    let (mut labels, mut parts) = (Vec::new(), Vec::new());
+    let mut complete = true;
+    let mut generate = |section: &mut Section<'_>, name: &str, label: String| {
+        let g = generators::find(name).expect("a known generator");
+        let cx = Context { topo: topology, seed, label: parts.len() as u32, cdfs: &cdfs };
+        match section.take(|s| (g.generate)(s, &cx)) {
+            Some(part) => {
+                labels.push(label);
+                parts.push(part);
+            }
+            None => complete = false,
+        }
+    };
+    for mut section in doc.open_all(&sections::flow()) {
+        let label = section.path().to_owned();
+        generate(&mut section, sections::FLOWS, label);
+    }
+    for mut section in doc.open_all(&sections::workload()) {
+        let Some(kind) = section.kind() else {
+            return None;
+        };
+        let label = format!("{} {kind}", section.path());
+        generate(&mut section, kind, label);
+    }
+    if !complete {
+        return None;
+    }
+    if parts.is_empty() {
+        doc.push(Problem::new("the scenario has no flows", "add a [[flow]] or a [[workload]]"));
+        return None;
+    }
+    match Flows::new(topology, labels, parts) {
+        Ok(flows) => Some(flows),
+        Err(e) => {
+            doc.push(Problem::new(format!("{}: {}", e.key, e.what), e.hint));
+            None
+        }
+    }
+}
+
+pub(super) fn read_probes(s: &mut Section<'_>, topology: &Topology) -> Result<Probes, ParamError> {
+    let mut select = |key: &str| -> Result<Selection, ParamError> {
+        let names = s.texts(key)?;
+        if names.is_empty() {
+            return Ok(Selection::None);
+        }
+        if names.iter().any(|n| n == "all") {
+            return Ok(Selection::All);
+        }
+        names.iter().map(|n| find_port(topology, n).map_err(|(what, hint)| ParamError::new(key, what, hint))).collect::<Result<Vec<_>, _>>().map(Selection::Some)
+    };
+    let mut p = Probes {
+        queues: select("queues")?,
+        rates: select("rates")?,
+        queue_changes: select("queue_changes")?,
+        rate_changes: select("rate_changes")?,
+        control: select("control")?,
+        pauses: select("pauses")?,
+        ..Probes::default()
+    };
+    p.interval = s.span("interval")?;
+    p.flow_rates = s.flag("flow_rates")?;
+    p.causes = s.flag("causes")?;
+    if p.interval.0 == 0 && !(p.queues.is_none() && p.rates.is_none()) {
+        return Err(ParamError::new("interval", "samples are asked for without an interval", "for example interval = \"10us\""));
+    }
+    // A port is named by the link direction; its queue as an ingress lies at the far end.
+    for selection in [&mut p.queues, &mut p.queue_changes, &mut p.control] {
+        if let Selection::Some(ports) = selection {
+            let far: Vec<(u32, u16)> = ports
+                .iter()
+                .map(|&(n, port)| {
+                    let peer = topology.nodes[n as usize].ports[port as usize];
+                    (peer.peer, peer.peer_port)
+                })
+                .collect();
+            ports.extend(far);
+            ports.sort_unstable();
+            ports.dedup();
+        }
+    }
+    Ok(p)
+}
+
+/// The port of a name such as `S1->S2` or `S1->S2#3`; else what is wrong and a hint.
+pub(crate) fn find_port(topology: &Topology, name: &str) -> Result<(u32, u16), (String, String)> {
+    let (link, number) = name.split_once('#').map_or((name, None), |(l, n)| (l, Some(n)));
+    let hint = "expected FROM->TO with two neighbours, such as \"S1->S2\"".to_owned();
+    let Some((from, to)) = link.split_once("->") else { return Err((format!("'{name}' is not a port"), hint)) };
+    let Some(node) = topology.find(from.trim()) else { return Err((format!("there is no node '{}'", from.trim()), hint)) };
+    let ports = &topology.nodes[node as usize].ports;
+    let found = ports.iter().enumerate().find(|(i, p)| topology.name(p.peer) == to.trim() && number.is_none_or(|n| n.parse() == Ok(*i)));
+    found.map(|(i, _)| (node, i as u16)).ok_or_else(|| {
+        let peers: Vec<&str> = ports.iter().take(8).map(|p| topology.name(p.peer)).collect();
+        (format!("{} has no port towards '{}'", from.trim(), to.trim()), format!("its neighbours: {}", peers.join(", ")))
+    })
+}
