@@ -6,8 +6,9 @@
 //!       +--------------> without a cycle -> performance (Figs. 16a, 17a), messages (Fig. 19)
 //! ```
 //!
-//! Every network, repetition and flow control is a job of its own whose seeds follow from its name, so that neither the
-//! number of threads nor an interruption changes a result.
+//! Every network and flow control is a job of its own, so that neither the number of threads nor an interruption changes a
+//! result. Failures and routes follow from the network, the traffic from the repetition alone: in a search all networks
+//! of a size meet the same few traffics, so that cases are not independent and intervals are too narrow.
 
 mod bench;
 pub mod fig15;

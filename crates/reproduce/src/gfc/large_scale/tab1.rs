@@ -275,7 +275,7 @@ fn explain(study: &LargeScale, f: &mut Findings) {
         let n = Scheme::ALL.map(|scheme| s.count(scheme));
         f.why.extend((n[0].simulated > 0).then(|| {
             format!(
-                "The discipline decides: with round robin across ingresses {} of {} networks deadlock under PFC and {} under CBFC.",
+                "The discipline matters: with round robin across ingresses {} of {} networks deadlock under PFC and {} under CBFC.",
                 n[0].cases, n[0].simulated, n[1].cases
             )
         }));
