@@ -75,8 +75,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     );
     let figure = h1::figure(
         "PFC and buffer-based GFC: queue and input rate of the port of H1 (paper: Fig. 9)",
-        "The paper: under PFC the queue fills and the rate falls to zero; under GFC the queue climbs to 884 KB, H1 sends at 2.5 Gb/s for a moment, then 840 KB and 5 Gb/s.",
-        &[("PFC, order of arrival", PFC, pfc, &[]), ("GFC, round robin, H3 3 ms later", GFC_BUFFER, late, &[884e3, 840e3]), ("GFC, round robin, all at once", GFC_BUFFER, sync, &[])],
+        "PFC with an egress in order of arrival, GFC in turn. The paper: under PFC the queue fills and the rate falls to zero; under GFC the queue climbs to 884 KB, H1 sends at 2.5 Gb/s for a moment, then 840 KB and 5 Gb/s.",
+        &[("PFC, order of arrival", PFC, pfc, &[]), ("GFC, H3 3 ms later", GFC_BUFFER, late, &[884e3, 840e3]), ("GFC, all at once", GFC_BUFFER, sync, &[])],
         lab::ms(10.0),
     );
     Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], why, ..Findings::default() })

@@ -53,8 +53,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     ];
     let figure = h1::figure(
         "CBFC and time-based GFC: queue and input rate of the port of H1 (paper: Fig. 10)",
-        "The paper: under CBFC the queue fills and the rate falls to zero; under GFC, after an initial fluctuation, 745 KB and 5 Gb/s, smoother than in Fig. 9.",
-        &[("CBFC, order of arrival", CBFC, cbfc, &[]), ("GFC, round robin, H3 3 ms later", GFC_TIME, late, &[745e3]), ("GFC, round robin, all at once", GFC_TIME, sync, &[745e3])],
+        "CBFC with an egress in order of arrival, GFC in turn. The paper: under CBFC the queue fills and the rate falls to zero; under GFC, after an initial fluctuation, 745 KB and 5 Gb/s, smoother than in Fig. 9.",
+        &[("CBFC, order of arrival", CBFC, cbfc, &[]), ("GFC, H3 3 ms later", GFC_TIME, late, &[745e3]), ("GFC, all at once", GFC_TIME, sync, &[745e3])],
         lab::ms(25.0),
     );
     Ok(Findings { measured, checks, figures: vec![figure], why, ..Findings::default() })

@@ -25,7 +25,7 @@ pub fn run(_: &Context) -> Result<Findings, ReproduceError> {
     let figure = Figure::new("Messages of buffer-based GFC in steady state, without hysteresis")
         .caption("Between two stages the queue swings around a threshold and sends two messages per period tau (u + d)^2/(u d). Midway that is m/(2 tau), four times what the paper states.")
         .panel(
-            Panel::new("", Axis::new("Draining rate", Unit::BitsPerSecond), Axis::new("Message rate", Unit::BitsPerSecond).range(0.0, 40e6))
+            Panel::new("", Axis::new("Draining rate", Unit::BitsPerSecond).range(5e9, 10e9), Axis::new("Message rate", Unit::BitsPerSecond).range(0.0, 40e6))
                 .mark(Mark::line("limit cycle, formula", drains.iter().map(|s| (at(*s).as_f64(), formula(*s)))))
                 .mark(Mark::points("limit cycle, fluid simulation", drains.iter().step_by(3).map(|s| (at(*s).as_f64(), fluid(*s)))))
                 .mark(Mark::hline(expected, "m/(2 tau)"))
