@@ -12,6 +12,7 @@ mod h1;
 pub mod large_scale;
 mod matrix;
 mod ring;
+mod ring_hosts;
 mod schemes;
 mod sec4_2;
 mod sec4_2_steady;
@@ -53,6 +54,7 @@ pub const GFC: &[Item] = &[
     item!("fig09", fig09::run),
     item!("fig10", fig10::run),
     item!("matrix", matrix::run),
+    item!("ring-hosts", ring_hosts::run),
     item!("fig12", fig12::run),
     item!("fig13", fig13::run),
     item!("fig14", fig14::run),
