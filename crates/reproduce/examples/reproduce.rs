@@ -1,4 +1,5 @@
-//! Reproduces a paper without the command line: `cargo run --release -p xoff-reproduce --example reproduce -- OUT quick gfc [ITEM...]`.
+//! Reproduces a paper and, with `--docs`, writes the page of the documentation:
+//! `cargo run --release -p xoff-reproduce --example reproduce -- [--docs docs/papers/gfc.md] OUT quick|full gfc [ITEM...]`.
 
 use std::path::Path;
 use std::time::Instant;
@@ -19,8 +20,9 @@ impl Progress for Lines {
 }
 
 fn main() {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let [out, mode, paper, items @ ..] = args.as_slice() else { panic!("OUT quick|full PAPER [ITEM...]") };
+    let mut args: Vec<String> = std::env::args().skip(1).collect();
+    let docs = (args.first().is_some_and(|a| a == "--docs") && args.len() > 1).then(|| args.drain(..2).nth(1)).flatten();
+    let [out, mode, paper, items @ ..] = args.as_slice() else { panic!("[--docs FILE] OUT quick|full PAPER [ITEM...]") };
     let mode = if mode == "full" { Mode::Full } else { Mode::Quick };
     let lines = Lines(Instant::now());
     let cx = Context { threads: 2, progress: &lines, ..Context::new(mode, Path::new(out)) };
@@ -28,6 +30,9 @@ fn main() {
         Ok(report) => {
             let bad = report.entries.iter().filter(|e| e.verdict == Verdict::NotReproduced).count();
             eprintln!("{} entries, {bad} not reproduced; {}", report.entries.len(), report.page.display());
+            if let Some(Err(e)) = docs.map(|file| xoff_reproduce::write_docs(&report, &cx, Path::new(&file))) {
+                eprintln!("{e}");
+            }
         }
         Err(e) => eprintln!("{e}"),
     }

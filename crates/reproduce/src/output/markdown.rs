@@ -19,8 +19,7 @@ pub(crate) fn page(report: &Report, mode: Mode, seed: u64, figures: &str) -> Str
     );
     let mut table = Table::new(["Entry", "What", "Paper", "Here", "Verdict"]);
     for e in &report.entries {
-        let link = Cell::link(&e.id, format!("#{}", e.id));
-        table.push([link, Cell::from(e.title.as_str()), Cell::from(e.paper.as_str()), Cell::from(e.measured.as_str()), Cell::badge(e.tone(), e.verdict.name())]);
+        table.push([Cell::code(&e.id), Cell::from(e.title.as_str()), Cell::from(e.paper.as_str()), Cell::from(e.measured.as_str()), Cell::badge(e.tone(), e.verdict.name())]);
     }
     out += &table.to_markdown();
     for e in &report.entries {
@@ -30,8 +29,7 @@ pub(crate) fn page(report: &Report, mode: Mode, seed: u64, figures: &str) -> Str
 }
 
 fn section(e: &Judged, figures: &str) -> String {
-    // An anchor of its own: heading anchors differ between Markdown viewers.
-    let mut out = format!("\n<a id=\"{}\"></a>\n\n## {}: {}\n\n**{}**\n", e.id, e.id, e.title, e.verdict.name());
+    let mut out = format!("\n## {}: {}\n\n**{}**\n", e.id, plain(&e.title), e.verdict.name());
     list(&mut out, "Paper, here, expected", &[format!("paper: {}", e.paper), format!("here: {}", e.measured), format!("expected: {}", e.band)]);
     list(&mut out, "Why", &e.why);
     for p in &e.figures {
