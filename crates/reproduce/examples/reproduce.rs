@@ -12,7 +12,14 @@ impl Progress for Lines {
         eprintln!("[{:6.1} s] {}/{total} {} ...", self.0.elapsed().as_secs_f64(), nth + 1, entry.id);
     }
     fn finished(&self, j: &Judged, kept: bool) {
-        eprintln!("[{:6.1} s] {}: {}{}\n    {}", self.0.elapsed().as_secs_f64(), j.id, j.verdict.name(), if kept { " (kept)" } else { "" }, j.measured);
+        eprintln!(
+            "[{:6.1} s] {}: {}{}\n    {}",
+            self.0.elapsed().as_secs_f64(),
+            j.id,
+            j.verdict.name(),
+            if kept { " (kept)" } else { "" },
+            j.measured
+        );
         for why in &j.why {
             eprintln!("    why: {why}");
         }

@@ -86,7 +86,11 @@ impl<'a> Context<'a> {
 
     /// Does independent jobs on the threads of the context. The answers come in the order of the jobs, whatever the
     /// number of threads; so does the error, if there is one.
-    pub fn parallel<J: Sync, T: Send>(&self, jobs: &[J], work: impl Fn(&J) -> Result<T, ReproduceError> + Sync) -> Result<Vec<T>, ReproduceError> {
+    pub fn parallel<J: Sync, T: Send>(
+        &self,
+        jobs: &[J],
+        work: impl Fn(&J) -> Result<T, ReproduceError> + Sync,
+    ) -> Result<Vec<T>, ReproduceError> {
         let next = AtomicUsize::new(0);
         let done = AtomicUsize::new(0);
         let answers: Vec<Mutex<Option<Result<T, ReproduceError>>>> = jobs.iter().map(|_| Mutex::new(None)).collect();

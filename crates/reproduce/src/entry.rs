@@ -11,8 +11,22 @@ const ENTRY: &[ParamSpec] = &[
     ParamSpec::required("title", Kind::Text, "what the figure or table shows, one line"),
     ParamSpec::required("paper", Kind::Text, "what the paper says, with its numbers"),
     ParamSpec::required("band", Kind::Text, "what is expected here, in words"),
-    ParamSpec { key: "assumptions", kind: Kind::Texts, default: None, optional: true, doc: "what the paper leaves open and how it is filled", source: "" },
-    ParamSpec { key: "scenarios", kind: Kind::Texts, default: None, optional: true, doc: "scenario files beside this one that the entry runs", source: "" },
+    ParamSpec {
+        key: "assumptions",
+        kind: Kind::Texts,
+        default: None,
+        optional: true,
+        doc: "what the paper leaves open and how it is filled",
+        source: "",
+    },
+    ParamSpec {
+        key: "scenarios",
+        kind: Kind::Texts,
+        default: None,
+        optional: true,
+        doc: "scenario files beside this one that the entry runs",
+        source: "",
+    },
 ];
 
 /// One figure, table or claim of a paper.

@@ -164,10 +164,10 @@ impl Findings {
     pub fn assumed(&self) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
         for c in &self.checks {
-            if let Source::Assumption(text) = &c.source {
-                if !all.contains(text) {
-                    all.push(text.clone());
-                }
+            if let Source::Assumption(text) = &c.source
+                && !all.contains(text)
+            {
+                all.push(text.clone());
             }
         }
         all

@@ -185,7 +185,11 @@ mod tables {
         };
         let table = |k: Kept| Table {
             caption: k.caption,
-            columns: k.columns.into_iter().map(|(name, a)| Column { name, align: ALIGN.get(a as usize).copied().unwrap_or_default() }).collect(),
+            columns: k
+                .columns
+                .into_iter()
+                .map(|(name, a)| Column { name, align: ALIGN.get(a as usize).copied().unwrap_or_default() })
+                .collect(),
             rows: k.rows.into_iter().map(|r| r.into_iter().map(cell).collect()).collect(),
         };
         Ok(Vec::<Kept>::deserialize(d)?.into_iter().map(table).collect())
@@ -199,8 +203,10 @@ mod tests {
 
     #[test]
     fn an_entry_comes_back_from_its_file() {
-        let entry = Entry { id: "fig01", title: "t".into(), paper: "p".into(), band: "b".into(), assumptions: vec!["a".into()], scenarios: vec![] };
-        let table = Table::new(["x", "y"]).align([Align::Left, Align::Right]).row([Cell::code("1"), Cell::badge(Tone::Bad, "no")]).caption("c");
+        let entry =
+            Entry { id: "fig01", title: "t".into(), paper: "p".into(), band: "b".into(), assumptions: vec!["a".into()], scenarios: vec![] };
+        let table =
+            Table::new(["x", "y"]).align([Align::Left, Align::Right]).row([Cell::code("1"), Cell::badge(Tone::Bad, "no")]).caption("c");
         let checks = vec![Check::none("lost", "frames", 2), Check::near("q", Unit::Bytes, 1e3, 1e3, 0.1).assuming("z")];
         let found = Findings { checks, tables: vec![table], measured: "m".into(), ..Findings::default() };
         let judged = Judged::new(&entry, &found, vec![]);

@@ -118,7 +118,9 @@ impl Observed {
         self.rows
             .iter()
             .filter_map(|r| match *r {
-                Row::Queue { time, node, port, ingress: true, bytes, .. } if (node, port) == (peer.peer, peer.peer_port) => Some((ps(time), bytes.0 as f64)),
+                Row::Queue { time, node, port, ingress: true, bytes, .. } if (node, port) == (peer.peer, peer.peer_port) => {
+                    Some((ps(time), bytes.0 as f64))
+                }
                 _ => None,
             })
             .collect()
@@ -130,7 +132,9 @@ impl Observed {
         self.rows
             .iter()
             .filter_map(|r| match *r {
-                Row::PortRate { time, node, port, rate, source, .. } if (node, port) == at && source == wanted => Some((ps(time), rate.as_f64())),
+                Row::PortRate { time, node, port, rate, source, .. } if (node, port) == at && source == wanted => {
+                    Some((ps(time), rate.as_f64()))
+                }
                 _ => None,
             })
             .collect()

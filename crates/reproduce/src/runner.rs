@@ -16,7 +16,8 @@ pub struct Paper {
 }
 
 /// The papers that can be reproduced.
-pub const PAPERS: &[Paper] = &[Paper { id: "gfc", title: "Gentle Flow Control: Avoiding Deadlock in Lossless Networks (SIGCOMM 2019)", items: gfc::GFC }];
+pub const PAPERS: &[Paper] =
+    &[Paper { id: "gfc", title: "Gentle Flow Control: Avoiding Deadlock in Lossless Networks (SIGCOMM 2019)", items: gfc::GFC }];
 
 /// A reproduction: complete, or as far as it came.
 pub struct Report {
@@ -55,7 +56,10 @@ pub fn reproduce(paper: &str, items: &[String], cx: &Context) -> Result<Report, 
     let paper = find(paper)?;
     if let Some(unknown) = items.iter().find(|i| !paper.items.iter().any(|p| p.id == i.as_str())) {
         let known: Vec<&str> = paper.items.iter().map(|i| i.id).collect();
-        return Err(ReproduceError::Unknown { what: format!("'{}' has no entry '{unknown}'", paper.id), hint: format!("known: {}", known.join(", ")) });
+        return Err(ReproduceError::Unknown {
+            what: format!("'{}' has no entry '{unknown}'", paper.id),
+            hint: format!("known: {}", known.join(", ")),
+        });
     }
     let wanted: Vec<&Item> = paper.items.iter().filter(|p| items.is_empty() || items.iter().any(|i| i == p.id)).collect();
     let store = Store::open(paper, cx)?;

@@ -51,7 +51,25 @@ fn the_ring_deadlocks_in_order_of_arrival_and_gfc_holds_half_the_line_rate_in_tu
 #[test]
 fn cheap_entries_give_their_verdicts() {
     let out = Folder::new("cheap");
-    let all = judge(&out, &["fig05", "thm4.1", "thm5.1", "sec4.2", "sec4.2-steady", "sec5.4", "sec5.4-stages", "fig09", "fig10", "fig12", "fig13", "fig14", "fig20"], 2);
+    let all = judge(
+        &out,
+        &[
+            "fig05",
+            "thm4.1",
+            "thm5.1",
+            "sec4.2",
+            "sec4.2-steady",
+            "sec5.4",
+            "sec5.4-stages",
+            "fig09",
+            "fig10",
+            "fig12",
+            "fig13",
+            "fig14",
+            "fig20",
+        ],
+        2,
+    );
     for e in &all {
         let expected = match e.id.as_str() {
             // What the paper prints does not follow from its own formulas.

@@ -32,19 +32,37 @@ pub fn pair(cx: &Context, title: &str, stops: Scheme, gentle: Scheme, queue: (f6
     let mut checks = vec![
         Check::some(format!("{}: deadlocks", stops.title), "deadlocks", dead.outcome.deadlocks.len() as u64).claimed().assuming(FIFO),
         Check::new(format!("{}: the cycle closed at", stops.title), Unit::Picoseconds, closed, 0.0, lab::ms(50.0)).assuming(FIFO),
-        Check::exact(format!("{}: ports of the stated cycle among those of the deadlock", stops.title), Unit::Other("ports".into()), on_cycle(dead) as f64, 4.0).claimed().assuming(FIFO),
-        Check::exact(format!("{}: fastest flow in the last 10 ms", stops.title), Unit::BitsPerSecond, fastest, 0.0).claimed().assuming(FIFO),
+        Check::exact(
+            format!("{}: ports of the stated cycle among those of the deadlock", stops.title),
+            Unit::Other("ports".into()),
+            on_cycle(dead) as f64,
+            4.0,
+        )
+        .claimed()
+        .assuming(FIFO),
+        Check::exact(format!("{}: fastest flow in the last 10 ms", stops.title), Unit::BitsPerSecond, fastest, 0.0)
+            .claimed()
+            .assuming(FIFO),
     ];
     let rates = alive.rates_at_end(END);
     for (flow, rate) in rates.iter().enumerate() {
-        checks.push(Check::near(format!("{}: rate of F{}", gentle.title, flow + 1), Unit::BitsPerSecond, *rate, 5e9, 0.05).paper(5e9).assuming(ROUND_ROBIN));
+        checks.push(
+            Check::near(format!("{}: rate of F{}", gentle.title, flow + 1), Unit::BitsPerSecond, *rate, 5e9, 0.05)
+                .paper(5e9)
+                .assuming(ROUND_ROBIN),
+        );
     }
     let end = lab::ps(alive.outcome.now);
     let level = lab::mean(&alive.ingress("C1->A3"), end - END.0 as f64, end);
     let host = lab::mean(&alive.ingress("H0->E1"), end - END.0 as f64, end);
     checks.extend([
         Check::new(format!("{}: queue at rest behind H0", gentle.title), Unit::Bytes, host, queue.0, queue.1).assuming(ROUND_ROBIN),
-        Check::none(format!("{}: deadlocks", gentle.title), "deadlocks", (alive.outcome.deadlocks.len() + runs[3].outcome.deadlocks.len()) as u64).claimed(),
+        Check::none(
+            format!("{}: deadlocks", gentle.title),
+            "deadlocks",
+            (alive.outcome.deadlocks.len() + runs[3].outcome.deadlocks.len()) as u64,
+        )
+        .claimed(),
         Check::none("frames lost", "frames", runs.iter().map(Observed::lost).sum()).assuming(SLACK),
     ]);
     let mean = |r: &[f64]| lab::rate(r.iter().sum::<f64>() / r.len() as f64);
@@ -72,7 +90,8 @@ pub fn pair(cx: &Context, title: &str, stops: Scheme, gentle: Scheme, queue: (f6
 
 /// How many ports of the cycle that the paper states are in the deadlock that was found.
 fn on_cycle(run: &Observed) -> usize {
-    let stuck: Vec<String> = run.deadlock().map(|d| d.cycle.iter().map(|p| run.topology.port_name(p.node, p.port)).collect()).unwrap_or_default();
+    let stuck: Vec<String> =
+        run.deadlock().map(|d| d.cycle.iter().map(|p| run.topology.port_name(p.node, p.port)).collect()).unwrap_or_default();
     gfc_fig11::CYCLE.iter().filter(|c| stuck.iter().any(|s| s == *c)).count()
 }
 
@@ -81,9 +100,8 @@ pub fn figure(title: &str, runs: &[(String, &Observed)], flows: u32) -> Figure {
     let until = lab::ms(20.0);
     let first = |points: lab::Points| points.into_iter().filter(move |p| p.0 <= until);
     let time = || Axis::new("Time", Unit::Picoseconds).range(0.0, until);
-    let mut figure = Figure::new(title)
-        .caption("The paper: PFC and CBFC stop all flows for good; with GFC each flow has 5 Gb/s.")
-        .columns(runs.len());
+    let mut figure =
+        Figure::new(title).caption("The paper: PFC and CBFC stop all flows for good; with GFC each flow has 5 Gb/s.").columns(runs.len());
     for (name, run) in runs {
         let mut panel = Panel::new(name.as_str(), time(), Axis::new("Throughput", Unit::BitsPerSecond).range(0.0, 10.5e9));
         for f in 0..flows {

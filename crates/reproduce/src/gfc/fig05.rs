@@ -53,11 +53,19 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let notes = vec![warned.unwrap_or_else(|| "The loader gave no warning about Theorem 4.1.".into()), "B_m - B_0 = 50 KB is 1.6 C tau: outside Theorem 4.1, which asks for 4 C tau = 125 KB. It works here because the drain of C/2 never stops.".into()];
     let measured = format!(
         "PFC swings between {} and {} ({} on, {} off); GFC peaks at {} and rests at {} to {}, {}",
-        lab::bytes(low), lab::bytes(high), lab::time(on), lab::time(off), lab::bytes(top.1), lab::bytes(rest_low), lab::bytes(rest_high), lab::rate(rate)
+        lab::bytes(low),
+        lab::bytes(high),
+        lab::time(on),
+        lab::time(off),
+        lab::bytes(top.1),
+        lab::bytes(rest_low),
+        lab::bytes(rest_high),
+        lab::rate(rate)
     );
 
     let curve = |points: &[Point], f: fn(&Point) -> f64| -> Points { points.iter().map(|p| (p.time.0 as f64, f(p))).collect() };
-    let (queue, speed): (fn(&Point) -> f64, fn(&Point) -> f64) = (|p| p.queue.0 as f64, |p| p.rate.as_f64());
+    let queue = |p: &Point| p.queue.0 as f64;
+    let speed = |p: &Point| p.rate.as_f64();
     let end = Time(until as u64);
     let (fluid_pfc, fluid_gfc) = (fluid.pfc(end), fluid.gfc(end));
     let first = |points: Points| -> Points { points.into_iter().filter(|p| p.0 <= until).collect() };
@@ -65,15 +73,27 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         .caption("Left PFC, right conceptual GFC. The paper's curves: PFC fluctuates around XON and XOFF with equal times at zero and at line rate; GFC comes to rest at 75 KB and 5 Gb/s.")
         .columns(2);
     for (name, run, points) in [("PFC", pfc, &fluid_pfc), ("Conceptual GFC", gfc, &fluid_gfc)] {
-        let mut panel = Panel::new(format!("{name}: ingress queue"), Axis::new("Time", Unit::Picoseconds).range(0.0, until), Axis::new("Queue length", Unit::Bytes));
+        let mut panel = Panel::new(
+            format!("{name}: ingress queue"),
+            Axis::new("Time", Unit::Picoseconds).range(0.0, until),
+            Axis::new("Queue length", Unit::Bytes),
+        );
         let fluid_line = Mark::line("fluid", curve(points, queue)).dashed();
         panel = panel.mark(Mark::line("packets", first(run.ingress(PORT)))).mark(fluid_line);
-        panel = if name == "PFC" { panel.mark(Mark::hline(80e3, "XOFF")).mark(Mark::hline(77e3, "XON")) } else { panel.mark(Mark::hline(75e3, "paper: 75 KB")) };
+        panel = if name == "PFC" {
+            panel.mark(Mark::hline(80e3, "XOFF")).mark(Mark::hline(77e3, "XON"))
+        } else {
+            panel.mark(Mark::hline(75e3, "paper: 75 KB"))
+        };
         figure = figure.panel(panel);
     }
     for (name, run, points) in [("PFC", pfc, &fluid_pfc), ("Conceptual GFC", gfc, &fluid_gfc)] {
         let packets = if name == "PFC" { stops(run, until) } else { first(run.port_rate(PORT, RateSource::FlowControl)) };
-        let panel = Panel::new(format!("{name}: allowed rate"), Axis::new("Time", Unit::Picoseconds).range(0.0, until), Axis::new("Rate", Unit::BitsPerSecond));
+        let panel = Panel::new(
+            format!("{name}: allowed rate"),
+            Axis::new("Time", Unit::Picoseconds).range(0.0, until),
+            Axis::new("Rate", Unit::BitsPerSecond),
+        );
         let fluid_line = if name == "PFC" { Mark::steps("fluid", curve(points, speed)) } else { Mark::line("fluid", curve(points, speed)) };
         figure = figure.panel(panel.mark(Mark::steps("packets", packets)).mark(fluid_line.dashed()));
     }
@@ -85,10 +105,11 @@ fn toggles(run: &Observed) -> Vec<(f64, bool)> {
     let node = run.topology.find("H0").unwrap_or(0);
     let mut all: Vec<(f64, bool)> = Vec::new();
     for r in &run.rows {
-        if let Row::Pause { time, node: n, stopped, .. } = *r {
-            if n == node && all.last().is_none_or(|l| l.1 != stopped) {
-                all.push((lab::ps(time), stopped));
-            }
+        if let Row::Pause { time, node: n, stopped, .. } = *r
+            && n == node
+            && all.last().is_none_or(|l| l.1 != stopped)
+        {
+            all.push((lab::ps(time), stopped));
         }
     }
     all

@@ -17,7 +17,10 @@ fn disturbances() -> Vec<(String, Vec<String>)> {
         all.push((format!("all at once, tau {tau} us"), settings([format!("control_delay.processing={}us", tau - 4.4)])));
     }
     for seed in 1..=3 {
-        all.push((format!("all at once, jitter 0 to 40 us, seed {seed}"), settings(["control_delay.processing_jitter=40us".to_owned(), format!("run.seed={seed}")])));
+        all.push((
+            format!("all at once, jitter 0 to 40 us, seed {seed}"),
+            settings(["control_delay.processing_jitter=40us".to_owned(), format!("run.seed={seed}")]),
+        ));
     }
     for ms in ["1", "2", "2.2", "2.4", "2.6", "3", "5"] {
         all.push((format!("H3 {ms} ms later"), settings([format!("flow[2].start={ms}ms")])));
@@ -31,7 +34,8 @@ fn disturbances() -> Vec<(String, Vec<String>)> {
 
 /// The entry.
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
-    let mut jobs: Vec<Job> = vec![(PFC, "fifo", vec![]), (GFC_BUFFER, "round-robin", settings([LATER_SETTING])), (GFC_BUFFER, "round-robin", vec![])];
+    let mut jobs: Vec<Job> =
+        vec![(PFC, "fifo", vec![]), (GFC_BUFFER, "round-robin", settings([LATER_SETTING])), (GFC_BUFFER, "round-robin", vec![])];
     let disturbances = disturbances();
     let shorter = |s: &Vec<String>| settings(s.iter().cloned().chain(["run.duration=20ms".to_owned()]));
     jobs.extend(disturbances.iter().map(|(_, s)| (GFC_BUFFER, "round-robin", shorter(s))));
@@ -41,10 +45,16 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
 
     let mut checks = deadlock(pfc, "PFC", 20.0);
     for (flow, rate) in sync_seen.rates.iter().enumerate() {
-        checks.push(Check::near(format!("GFC, all at once: rate of flow {}", flow + 1), Unit::BitsPerSecond, *rate, 5e9, 0.02).paper(5e9).assuming(ROUND_ROBIN));
+        checks.push(
+            Check::near(format!("GFC, all at once: rate of flow {}", flow + 1), Unit::BitsPerSecond, *rate, 5e9, 0.02)
+                .paper(5e9)
+                .assuming(ROUND_ROBIN),
+        );
     }
     checks.extend([
-        Check::new("GFC, all at once: queue at rest", Unit::Bytes, sync_seen.rest, PARKED - 4500.0, PARKED + 4500.0).beside(840e3).assuming(ROUND_ROBIN),
+        Check::new("GFC, all at once: queue at rest", Unit::Bytes, sync_seen.rest, PARKED - 4500.0, PARKED + 4500.0)
+            .beside(840e3)
+            .assuming(ROUND_ROBIN),
         Check::new("GFC, all at once: swing at rest", Unit::Bytes, sync_seen.swing, 0.0, 3000.0).claimed(),
         Check::new("GFC, all at once: messages in 60 ms", Unit::Other("messages".into()), sync.messages() as f64, 1.0, 20.0),
         Check::near("GFC, H3 later: highest queue", Unit::Bytes, late_seen.peak, 884e3, 0.02).paper(884e3).assuming(LATER),
@@ -65,18 +75,41 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let long = of("all at once, tau 214 us");
     let shorter = of("H3 3 ms later, tau 85 us");
     let why = vec![
-        format!("With all hosts at once the queue rises to B_1 + (C - R_d) tau and stays: {}, and H1 never goes below {}. The paper's 884 KB, 840 KB and 2.5 Gb/s need a second disturbance.", lab::bytes(sync_seen.peak), lab::rate(sync_seen.slowest)),
-        format!("A loop of 214 us gives the peak ({}) but not the rest ({}): the way down takes as long as the way up.", lab::bytes(long.peak), lab::bytes(long.rest)),
-        format!("H3 starting after H1 and H2 have come to rest (2.6 ms or later) gives all three: its transit traffic takes half of what H1 had, the queue passes B_2 = 875 KB, H1 goes to 2.5 Gb/s, and comes to rest at {} after a peak of {}. With tau 85 us, inside the paper's worst case of 90 us: {} and {}.", lab::bytes(late_seen.rest), lab::bytes(late_seen.peak), lab::bytes(shorter.peak), lab::bytes(shorter.rest)),
+        format!(
+            "With all hosts at once the queue rises to B_1 + (C - R_d) tau and stays: {}, and H1 never goes below {}. The paper's 884 KB, 840 KB and 2.5 Gb/s need a second disturbance.",
+            lab::bytes(sync_seen.peak),
+            lab::rate(sync_seen.slowest)
+        ),
+        format!(
+            "A loop of 214 us gives the peak ({}) but not the rest ({}): the way down takes as long as the way up.",
+            lab::bytes(long.peak),
+            lab::bytes(long.rest)
+        ),
+        format!(
+            "H3 starting after H1 and H2 have come to rest (2.6 ms or later) gives all three: its transit traffic takes half of what H1 had, the queue passes B_2 = 875 KB, H1 goes to 2.5 Gb/s, and comes to rest at {} after a peak of {}. With tau 85 us, inside the paper's worst case of 90 us: {} and {}.",
+            lab::bytes(late_seen.rest),
+            lab::bytes(late_seen.peak),
+            lab::bytes(shorter.peak),
+            lab::bytes(shorter.rest)
+        ),
     ];
     let measured = format!(
         "PFC (arrival order) deadlocks at {}. GFC (round robin): {} per flow; all at once the queue rests at {}; with H3 3 ms later it peaks at {}, H1 falls to {}, and it rests at {}.",
-        closed(pfc), lab::rate(mean(&sync_seen.rates)), lab::bytes(sync_seen.rest), lab::bytes(late_seen.peak), lab::rate(late_seen.slowest), lab::bytes(late_seen.rest)
+        closed(pfc),
+        lab::rate(mean(&sync_seen.rates)),
+        lab::bytes(sync_seen.rest),
+        lab::bytes(late_seen.peak),
+        lab::rate(late_seen.slowest),
+        lab::bytes(late_seen.rest)
     );
     let figure = h1::figure(
         "PFC and buffer-based GFC: queue and input rate of the port of H1 (paper: Fig. 9)",
         "PFC with an egress in order of arrival, GFC in turn. The paper: under PFC the queue fills and the rate falls to zero; under GFC the queue climbs to 884 KB, H1 sends at 2.5 Gb/s for a moment, then 840 KB and 5 Gb/s.",
-        &[("PFC, order of arrival", PFC, pfc, &[]), ("GFC, H3 3 ms later", GFC_BUFFER, late, &[884e3, 840e3]), ("GFC, all at once", GFC_BUFFER, sync, &[])],
+        &[
+            ("PFC, order of arrival", PFC, pfc, &[]),
+            ("GFC, H3 3 ms later", GFC_BUFFER, late, &[884e3, 840e3]),
+            ("GFC, all at once", GFC_BUFFER, sync, &[]),
+        ],
         lab::ms(10.0),
     );
     Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], why, ..Findings::default() })

@@ -32,29 +32,45 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
 
     let mut checks = deadlock(cbfc, "CBFC", 60.0);
     for (flow, rate) in sync_seen.rates.iter().enumerate() {
-        checks.push(Check::near(format!("GFC: rate of flow {}", flow + 1), Unit::BitsPerSecond, *rate, 5e9, 0.02).paper(5e9).assuming(ROUND_ROBIN));
+        checks.push(
+            Check::near(format!("GFC: rate of flow {}", flow + 1), Unit::BitsPerSecond, *rate, 5e9, 0.02).paper(5e9).assuming(ROUND_ROBIN),
+        );
     }
     checks.extend([
         Check::near("GFC: queue at rest", Unit::Bytes, sync_seen.rest, 745e3, 0.02).paper(745e3).assuming(OCCUPANCY),
         Check::near("GFC: the same against (B_m + B_0)/2", Unit::Bytes, sync_seen.rest, by_occupancy, 0.01),
         Check::near("GFC, H3 later: queue at rest", Unit::Bytes, late_seen.rest, 745e3, 0.02).paper(745e3).assuming(LATER),
-        Check::new("GFC, H3 later: overshoot (the paper: slight)", Unit::Bytes, late_seen.peak - late_seen.rest, 3e3, 130e3).claimed().assuming(LATER),
+        Check::new("GFC, H3 later: overshoot (the paper: slight)", Unit::Bytes, late_seen.peak - late_seen.rest, 3e3, 130e3)
+            .claimed()
+            .assuming(LATER),
         Check::near("GFC by FCCL - FCTBS: queue at rest", Unit::Bytes, credit_seen.rest, by_credit, 0.02),
         Check::none("GFC: deadlocks", "deadlocks", runs[1..].iter().map(|r| r.outcome.deadlocks.len() as u64).sum()).claimed(),
         Check::none("frames lost", "frames", runs.iter().map(|r| r.lost()).sum()).assuming(SLACK),
     ]);
     let measured = format!(
         "CBFC (arrival order) deadlocks at {}. GFC (round robin): {} per flow, queue at rest {} (with H3 3 ms later a peak of {} first); by FCCL - FCTBS it would be {}.",
-        closed(cbfc), lab::rate(mean(&sync_seen.rates)), lab::bytes(sync_seen.rest), lab::bytes(late_seen.peak), lab::bytes(credit_seen.rest)
+        closed(cbfc),
+        lab::rate(mean(&sync_seen.rates)),
+        lab::bytes(sync_seen.rest),
+        lab::bytes(late_seen.peak),
+        lab::bytes(credit_seen.rest)
     );
     let why = vec![
-        format!("Section 5.2 computes the remaining buffer as FCCL - FCTBS when the message arrives. That counts frames in flight as queued and puts the rest at {} (R_d tau lower, and 1536 B counted per frame); the measured 745 KB is (B_m + B_0)/2 = {}, which needs the occupancy at the time of the message.", lab::bytes(credit_seen.rest), lab::bytes(by_occupancy)),
+        format!(
+            "Section 5.2 computes the remaining buffer as FCCL - FCTBS when the message arrives. That counts frames in flight as queued and puts the rest at {} (R_d tau lower, and 1536 B counted per frame); the measured 745 KB is (B_m + B_0)/2 = {}, which needs the occupancy at the time of the message.",
+            lab::bytes(credit_seen.rest),
+            lab::bytes(by_occupancy)
+        ),
         "The paper's initial fluctuation appears when H3 starts after the others have come to rest, as in Fig. 9.".into(),
     ];
     let figure = h1::figure(
         "CBFC and time-based GFC: queue and input rate of the port of H1 (paper: Fig. 10)",
         "CBFC with an egress in order of arrival, GFC in turn. The paper: under CBFC the queue fills and the rate falls to zero; under GFC, after an initial fluctuation, 745 KB and 5 Gb/s, smoother than in Fig. 9.",
-        &[("CBFC, order of arrival", CBFC, cbfc, &[]), ("GFC, H3 3 ms later", GFC_TIME, late, &[745e3]), ("GFC, all at once", GFC_TIME, sync, &[745e3])],
+        &[
+            ("CBFC, order of arrival", CBFC, cbfc, &[]),
+            ("GFC, H3 3 ms later", GFC_TIME, late, &[745e3]),
+            ("GFC, all at once", GFC_TIME, sync, &[745e3]),
+        ],
         lab::ms(25.0),
     );
     Ok(Findings { measured, checks, figures: vec![figure], why, ..Findings::default() })

@@ -19,15 +19,25 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut checks = Vec::new();
     for ((scheme, run), rate) in SCHEMES.iter().zip(&runs).zip(&rates) {
         if scheme.gentle {
-            checks.push(Check::near(format!("{}: rate of F5", scheme.title), Unit::BitsPerSecond, *rate, 5e9, 0.1).paper(5e9).assuming(ROUND_ROBIN));
+            checks.push(
+                Check::near(format!("{}: rate of F5", scheme.title), Unit::BitsPerSecond, *rate, 5e9, 0.1).paper(5e9).assuming(ROUND_ROBIN),
+            );
         } else {
-            checks.push(Check::some(format!("{}: deadlocks", scheme.title), "deadlocks", run.outcome.deadlocks.len() as u64).claimed().assuming(FIFO));
+            checks.push(
+                Check::some(format!("{}: deadlocks", scheme.title), "deadlocks", run.outcome.deadlocks.len() as u64)
+                    .claimed()
+                    .assuming(FIFO),
+            );
             checks.push(Check::exact(format!("{}: rate of F5", scheme.title), Unit::BitsPerSecond, *rate, 0.0).paper(0.0).assuming(FIFO));
         }
     }
     checks.push(Check::none("frames lost", "frames", runs.iter().map(Observed::lost).sum()).assuming(SLACK));
     let until = lab::ms(20.0);
-    let mut panel = Panel::new("", Axis::new("Time", Unit::Picoseconds).range(0.0, until), Axis::new("Throughput of F5", Unit::BitsPerSecond).range(0.0, 10.5e9));
+    let mut panel = Panel::new(
+        "",
+        Axis::new("Time", Unit::Picoseconds).range(0.0, until),
+        Axis::new("Throughput of F5", Unit::BitsPerSecond).range(0.0, 10.5e9),
+    );
     for (scheme, run) in SCHEMES.iter().zip(&runs) {
         let points = run.flow_rate(VICTIM as u32, RateSource::Measured).into_iter().filter(|p| p.0 <= until);
         panel = panel.mark(Mark::line(scheme.title, points).colour(scheme.colour));

@@ -18,7 +18,12 @@ const INGRESS: &str = "the ECN threshold of 40 KB is one of each ingress queue, 
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let thresholds = ["320KB", "40KB"];
     let runs = cx.parallel(&thresholds, |t| {
-        lab::run(cx, SCENARIO.0, SCENARIO.1, &[format!("run.seed={}", cx.seed), format!("detection.kmin={t}"), format!("detection.kmax={t}")])
+        lab::run(
+            cx,
+            SCENARIO.0,
+            SCENARIO.1,
+            &[format!("run.seed={}", cx.seed), format!("detection.kmin={t}"), format!("detection.kmax={t}")],
+        )
     })?;
     let (run, literal) = (&runs[0], &runs[1]);
     let end = lab::ps(run.outcome.now);
@@ -44,9 +49,15 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         rate("third GFC rate", step(2), 1.25e9).paper(1.25e9).assuming(INGRESS),
         Check::new("smallest GFC rate", Unit::BitsPerSecond, lowest, 0.625e9, 1.25e9).beside(1.25e9).assuming(INGRESS),
         Check::new("highest queue", Unit::Bytes, top.1, 281e3, 300e3).assuming(INGRESS),
-        Check::new("DCQCN's rate is below GFC's for good from", Unit::Picoseconds, handed, reached, lab::ms(20.0)).claimed().assuming(PARAMETERS),
-        Check::new("GFC's rate is the line rate for good from", Unit::Picoseconds, released, reached, lab::ms(20.0)).claimed().assuming(PARAMETERS),
-        Check::new("no stage change at the end for", Unit::Picoseconds, lab::ms(quiet), lab::ms(5.0), f64::INFINITY).claimed().assuming(PARAMETERS),
+        Check::new("DCQCN's rate is below GFC's for good from", Unit::Picoseconds, handed, reached, lab::ms(20.0))
+            .claimed()
+            .assuming(PARAMETERS),
+        Check::new("GFC's rate is the line rate for good from", Unit::Picoseconds, released, reached, lab::ms(20.0))
+            .claimed()
+            .assuming(PARAMETERS),
+        Check::new("no stage change at the end for", Unit::Picoseconds, lab::ms(quiet), lab::ms(5.0), f64::INFINITY)
+            .claimed()
+            .assuming(PARAMETERS),
         Check::near("mean rate per flow at the end", Unit::BitsPerSecond, mean, 1.25e9, 0.05).assuming(PARAMETERS),
         Check::none("frames lost", "frames", runs.iter().map(|r| r.lost()).sum()),
     ];
@@ -70,7 +81,13 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let names: Vec<String> = descent.iter().map(|r| lab::rate(*r)).collect();
     let measured = format!(
         "B_1 reached at {}; GFC rate {}, lowest {}; DCQCN takes over at {}, GFC is back at line rate from {}; {} per flow at the end; highest queue {}.",
-        lab::time(reached), names.join(", "), lab::rate(lowest), lab::time(handed), lab::time(released), lab::rate(mean), lab::bytes(top.1)
+        lab::time(reached),
+        names.join(", "),
+        lab::rate(lowest),
+        lab::time(handed),
+        lab::time(released),
+        lab::rate(mean),
+        lab::bytes(top.1)
     );
     Ok(Findings { measured, checks, figures: vec![figure], why, ..Findings::default() })
 }

@@ -14,7 +14,8 @@ pub const PORT: &str = "H1->S1";
 /// Stretch at the end of a run over which it is at rest.
 pub const END: Span = Span::from_ms(10);
 /// Assumption behind the paper's transient.
-pub const LATER: &str = "H3 starts 3 ms after H1 and H2; the paper's servers \"start together\", but nothing synchronises them to the millisecond";
+pub const LATER: &str =
+    "H3 starts 3 ms after H1 and H2; the paper's servers \"start together\", but nothing synchronises them to the millisecond";
 /// The setting of it.
 pub const LATER_SETTING: &str = "flow[2].start=3ms";
 

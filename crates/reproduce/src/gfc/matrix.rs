@@ -1,6 +1,6 @@
 //! The open question: which settings make PFC and CBFC deadlock on the ring and let GFC hold 5 Gb/s?
 
-use xoff_report::{Align, Cell, Figure, Mark, Panel, Axis, HeatCell, Table, Tone, Unit};
+use xoff_report::{Align, Axis, Cell, Figure, HeatCell, Mark, Panel, Table, Tone, Unit};
 use xoff_units::Span;
 
 use super::ring::RING;
@@ -20,8 +20,14 @@ const SETS: [Set; 3] = [
         name: "simulations",
         slack: "303KB",
         settings: &[
-            "switch.buffer=300KB", "control_delay.processing=3us", "flow_control.pfc.xoff=280KB", "flow_control.pfc.xon=277KB",
-            "flow_control.gfc-buffer.bm=300KB", "flow_control.gfc-buffer.b1=281KB", "flow_control.gfc-time.bm=300KB", "flow_control.gfc-time.b0=159KB",
+            "switch.buffer=300KB",
+            "control_delay.processing=3us",
+            "flow_control.pfc.xoff=280KB",
+            "flow_control.pfc.xon=277KB",
+            "flow_control.gfc-buffer.bm=300KB",
+            "flow_control.gfc-buffer.b1=281KB",
+            "flow_control.gfc-time.bm=300KB",
+            "flow_control.gfc-time.b0=159KB",
         ],
     },
     // PFC pauses far below C tau = 112.5 KB, so that it under-runs; GFC as in the testbed.
@@ -86,16 +92,18 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
 
     let mut pairs = Table::new(["Thresholds", "Egress", "Jitter", "Offset", "PFC", "CBFC", "Buffer-based GFC", "Time-based GFC"])
         .align([Align::Left, Align::Left, Align::Right, Align::Right])
-        .caption("Settings under which at least one of PFC and CBFC deadlocks in every run and a GFC holds 5 Gb/s in every run without loss.");
+        .caption(
+            "Settings under which at least one of PFC and CBFC deadlocks in every run and a GFC holds 5 Gb/s in every run without loss.",
+        );
     let mut counts = [[0u64; 3]; 3];
     let testbed = DISCIPLINES.len() * grid;
     let mut whole = 0;
     let mut cells = 0;
     let mut gentle_stuck = 0;
     for set in 0..SETS.len() {
-        for discipline in 0..DISCIPLINES.len() {
+        for (discipline, egress) in DISCIPLINES.iter().enumerate() {
             for jitter in jitters {
-                for offset in 0..OFFSETS.len() {
+                for (offset, apart) in OFFSETS.iter().enumerate() {
                     cells += 1;
                     let answers: Vec<Vec<Answer>> = (0..SCHEMES.len()).map(|s| of(set, discipline, *jitter, offset, s)).collect();
                     gentle_stuck += answers[2..].iter().flatten().filter(|r| r.deadlock).count() as u64;
@@ -106,7 +114,12 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
                     counts[set][1] += u64::from(holds(2) && holds(3));
                     whole += u64::from(stops(0) && stops(1) && holds(2) && holds(3));
                     if (stops(0) || stops(1)) && (holds(2) || holds(3)) {
-                        let mut row = vec![Cell::from(SETS[set].name), Cell::code(DISCIPLINES[discipline]), format!("{jitter} us").into(), format!("{} us", OFFSETS[offset]).into()];
+                        let mut row = vec![
+                            Cell::from(SETS[set].name),
+                            Cell::code(*egress),
+                            format!("{jitter} us").into(),
+                            format!("{apart} us").into(),
+                        ];
                         row.extend(answers.iter().map(|a| Cell::from(words(a))));
                         pairs.push(row);
                     }
@@ -114,11 +127,16 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             }
         }
     }
-    let fifo = |set: usize, scheme: usize| -> Vec<Answer> { (0..grid).flat_map(|i| of(set, 0, jitters[i / OFFSETS.len()], i % OFFSETS.len(), scheme)).collect() };
-    let turn = |set: usize, scheme: usize| -> Vec<Answer> { (0..grid).flat_map(|i| of(set, 1, jitters[i / OFFSETS.len()], i % OFFSETS.len(), scheme)).collect() };
+    let fifo = |set: usize, scheme: usize| -> Vec<Answer> {
+        (0..grid).flat_map(|i| of(set, 0, jitters[i / OFFSETS.len()], i % OFFSETS.len(), scheme)).collect()
+    };
+    let turn = |set: usize, scheme: usize| -> Vec<Answer> {
+        (0..grid).flat_map(|i| of(set, 1, jitters[i / OFFSETS.len()], i % OFFSETS.len(), scheme)).collect()
+    };
     let stuck = |all: &[Answer]| all.iter().filter(|r| r.deadlock).count() as f64 / all.len() as f64;
     let good = |all: &[Answer]| all.iter().filter(|r| r.holds()).count() as f64 / all.len() as f64;
-    let both = |at: &dyn Fn(usize, usize) -> Vec<Answer>, scheme: usize| -> Vec<Answer> { (0..2).flat_map(|set| at(set, scheme)).collect() };
+    let both =
+        |at: &dyn Fn(usize, usize) -> Vec<Answer>, scheme: usize| -> Vec<Answer> { (0..2).flat_map(|set| at(set, scheme)).collect() };
     let fair = |gentle: bool| -> Vec<Answer> {
         let wanted = |j: &Job, r: &Answer| j.set < 2 && j.discipline > 0 && SCHEMES[j.scheme].gentle == gentle && r.lost == 0;
         jobs.iter().zip(&results).filter(|(j, r)| wanted(j, r)).map(|(_, r)| *r).collect()
@@ -127,10 +145,19 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut checks = Vec::new();
     for (set, name) in [(0, "testbed"), (1, "simulations")] {
         for (scheme, title) in [(0, "PFC"), (1, "CBFC")] {
-            checks.push(Check::exact(format!("{name}, arrival order: runs with {title} that deadlock"), Unit::Fraction, stuck(&fifo(set, scheme)), 1.0).claimed());
+            checks.push(
+                Check::exact(
+                    format!("{name}, arrival order: runs with {title} that deadlock"),
+                    Unit::Fraction,
+                    stuck(&fifo(set, scheme)),
+                    1.0,
+                )
+                .claimed(),
+            );
         }
     }
-    checks.push(Check::exact("testbed, round robin: runs with buffer-based GFC at 5 Gb/s", Unit::Fraction, good(&turn(0, 2)), 1.0).claimed());
+    checks
+        .push(Check::exact("testbed, round robin: runs with buffer-based GFC at 5 Gb/s", Unit::Fraction, good(&turn(0, 2)), 1.0).claimed());
     checks.push(Check::exact("testbed, round robin: runs with time-based GFC at 5 Gb/s", Unit::Fraction, good(&turn(0, 3)), 1.0).claimed());
     checks.push(Check::none("GFC, all settings: deadlocks", "deadlocks", gentle_stuck).claimed());
     checks.push(Check::some("settings that give the paper's whole pair under one discipline", "settings", whole).claimed());
@@ -157,7 +184,10 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         format!("What brings PFC to a deadlock under a fair discipline is under-run: XOFF below C tau (30 KB against 112.5 KB) together with jitter or staggered starts. Then PFC deadlocks in {} of round-robin runs, as it did with real frames whose scheduling stalls were longer than the thresholds.", Unit::Fraction.format(stuck(&turn(2, 0)))),
         "So the paper's pair needs either two disciplines (order of arrival for PFC and CBFC, fair for GFC), or, for PFC alone, stalls larger than its thresholds. What the authors' switch and simulator did is not stated.".into(),
     ];
-    let notes = vec![format!("{lossy} of {} runs lost frames ({lost} in total): with the simulations' thresholds a jitter of 10 or 40 us exceeds what 20 KB of headroom can absorb. The thresholds hold for tau = 7.4 us.", results.len())];
+    let notes = vec![format!(
+        "{lossy} of {} runs lost frames ({lost} in total): with the simulations' thresholds a jitter of 10 or 40 us exceeds what 20 KB of headroom can absorb. The thresholds hold for tau = 7.4 us.",
+        results.len()
+    )];
     let figures = vec![figure(jitters, &of)];
     Ok(Findings { measured, checks, figures, tables: vec![pairs], notes, why })
 }
@@ -217,7 +247,11 @@ fn figure(jitters: &[u64], of: &dyn Fn(usize, usize, u64, usize, usize) -> Vec<A
         };
         let cells = (0..rows.len()).map(|r| (0..columns.len()).map(|c| cell(r, c)).collect()).collect();
         let legend = [(Tone::Good, "as in the paper"), (Tone::Caution, "in some runs"), (Tone::Bad, "not as in the paper")];
-        let panel = Panel::new(format!("Thresholds: {}", s.name), Axis::new("Flow control, jitter", Unit::None), Axis::new("Egress, start of the hosts", Unit::None));
+        let panel = Panel::new(
+            format!("Thresholds: {}", s.name),
+            Axis::new("Flow control, jitter", Unit::None),
+            Axis::new("Egress, start of the hosts", Unit::None),
+        );
         figure = figure.panel(panel.mark(Mark::heatmap(rows, columns, cells).legend(legend)));
     }
     figure

@@ -41,19 +41,32 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         checks.push(Check::some(format!("{}, arrival order: deadlocks", scheme.title), "deadlocks", found).claimed().assuming(FIFO));
         let closed = run.deadlock().map_or(f64::NAN, |d| lab::ps(d.closed));
         let latest = if scheme == PFC { 20.0 } else { 60.0 };
-        checks.push(Check::new(format!("{}, arrival order: the cycle closed at", scheme.title), Unit::Picoseconds, closed, 0.0, lab::ms(latest)).assuming(FIFO));
+        checks.push(
+            Check::new(format!("{}, arrival order: the cycle closed at", scheme.title), Unit::Picoseconds, closed, 0.0, lab::ms(latest))
+                .assuming(FIFO),
+        );
     }
     for scheme in [GFC_BUFFER, GFC_TIME] {
         let run = of(scheme, "round-robin");
-        checks.push(Check::none(format!("{}, round robin: deadlocks", scheme.title), "deadlocks", run.outcome.deadlocks.len() as u64).claimed());
+        checks.push(
+            Check::none(format!("{}, round robin: deadlocks", scheme.title), "deadlocks", run.outcome.deadlocks.len() as u64).claimed(),
+        );
         for (flow, rate) in run.rates_at_end(END).into_iter().enumerate() {
             let what = format!("{}, round robin: rate of flow {}", scheme.title, flow + 1);
             checks.push(Check::near(what, Unit::BitsPerSecond, rate, 5e9, 0.02).paper(5e9).assuming(ROUND_ROBIN));
         }
         let run = of(scheme, "fifo");
-        checks.push(Check::none(format!("{}, arrival order: deadlocks", scheme.title), "deadlocks", run.outcome.deadlocks.len() as u64).claimed());
+        checks.push(
+            Check::none(format!("{}, arrival order: deadlocks", scheme.title), "deadlocks", run.outcome.deadlocks.len() as u64).claimed(),
+        );
         let window = slowest_window(run, Span::from_ms(2));
-        checks.push(Check::new(format!("{}, arrival order: slowest flow in any 2 ms", scheme.title), Unit::BitsPerSecond, window, 1.0, f64::INFINITY));
+        checks.push(Check::new(
+            format!("{}, arrival order: slowest flow in any 2 ms", scheme.title),
+            Unit::BitsPerSecond,
+            window,
+            1.0,
+            f64::INFINITY,
+        ));
     }
     let lost: u64 = runs.iter().map(Observed::lost).sum();
     checks.push(Check::none("frames lost in all runs", "frames", lost).claimed().assuming(SLACK));
@@ -107,7 +120,19 @@ fn slowest_window(run: &Observed, window: Span) -> f64 {
 
 fn table(jobs: &[(Scheme, &str)], runs: &[Observed]) -> Table {
     use Align::{Centre, Left, Right};
-    let heading = ["Flow control", "Egress", "Deadlock", "Closed at", "Through", "Flow 1", "Flow 2", "Flow 3", "Peak ingress queue", "Messages", "Frames lost"];
+    let heading = [
+        "Flow control",
+        "Egress",
+        "Deadlock",
+        "Closed at",
+        "Through",
+        "Flow 1",
+        "Flow 2",
+        "Flow 3",
+        "Peak ingress queue",
+        "Messages",
+        "Frames lost",
+    ];
     let mut table = Table::new(heading).align([Left, Left, Centre, Right, Left, Right, Right, Right, Right, Right, Right]);
     for ((scheme, discipline), run) in jobs.iter().zip(runs) {
         let mut row = vec![Cell::from(scheme.title), Cell::code(*discipline)];
@@ -126,7 +151,9 @@ fn figure(jobs: &[(Scheme, &str)], runs: &[Observed]) -> Figure {
     let mut figure = Figure::new("Three-switch ring, testbed parameters")
         .caption("Left: egress in order of arrival; PFC and CBFC stop for good, GFC slows down and goes on. Right: egress in turn over the ingresses; everything goes on at half the line rate. Queue: the ingress buffer of S1 behind H1; rate: what arrives of flow 1.")
         .columns(2);
-    for (what, y) in [("Ingress queue of H1's port", Axis::new("Queue length", Unit::Bytes)), ("Rate of flow 1", Axis::new("Rate", Unit::BitsPerSecond))] {
+    for (what, y) in
+        [("Ingress queue of H1's port", Axis::new("Queue length", Unit::Bytes)), ("Rate of flow 1", Axis::new("Rate", Unit::BitsPerSecond))]
+    {
         for discipline in DISCIPLINES {
             let name = if discipline == "fifo" { "order of arrival" } else { "round robin" };
             let mut panel = Panel::new(format!("{what}, {name}"), Axis::new("Time", Unit::Picoseconds), y.clone());

@@ -19,7 +19,8 @@ pub fn run(_: &Context) -> Result<Findings, ReproduceError> {
     let printed = message_rate::steady_as_printed(MESSAGE, TAU).as_f64();
     let expected = message_rate::steady_worst(MESSAGE, TAU).as_f64();
     let checks = vec![
-        Check::near("largest message rate of the limit cycle, fluid simulation", Unit::BitsPerSecond, worst, expected, 0.05).beside(printed),
+        Check::near("largest message rate of the limit cycle, fluid simulation", Unit::BitsPerSecond, worst, expected, 0.05)
+            .beside(printed),
         Check::new("the same against the paper's bound m/(8 tau)", Unit::BitsPerSecond, worst, 0.0, printed).paper(printed),
     ];
     let figure = Figure::new("Messages of buffer-based GFC in steady state, without hysteresis")
@@ -31,10 +32,20 @@ pub fn run(_: &Context) -> Result<Findings, ReproduceError> {
                 .mark(Mark::hline(expected, "m/(2 tau)"))
                 .mark(Mark::hline(printed, "paper: m/(8 tau)")),
         );
-    let measured = format!("up to {} ({} of the link) with the drain midway between two stages", lab::rate(worst), Unit::Fraction.format(worst / C.as_f64()));
+    let measured = format!(
+        "up to {} ({} of the link) with the drain midway between two stages",
+        lab::rate(worst),
+        Unit::Fraction.format(worst / C.as_f64())
+    );
     let why = vec![
-        format!("Each crossing of a threshold takes effect tau later. With u and d the rates above and below the drain, a period is 2 tau + tau (u/d + d/u), at least 4 tau, with two messages: at most m/(2 tau) = {}. The paper omits its calculation.", lab::rate(expected)),
-        format!("The paper's own measurement agrees: 0.21 % on average in Fig. 19 is more than the {} of m/(8 tau). A hysteresis, which the paper does not mention, would lower it.", Unit::Fraction.format(printed / C.as_f64())),
+        format!(
+            "Each crossing of a threshold takes effect tau later. With u and d the rates above and below the drain, a period is 2 tau + tau (u/d + d/u), at least 4 tau, with two messages: at most m/(2 tau) = {}. The paper omits its calculation.",
+            lab::rate(expected)
+        ),
+        format!(
+            "The paper's own measurement agrees: 0.21 % on average in Fig. 19 is more than the {} of m/(8 tau). A hysteresis, which the paper does not mention, would lower it.",
+            Unit::Fraction.format(printed / C.as_f64())
+        ),
     ];
     Ok(Findings { measured, checks, figures: vec![figure], why, ..Findings::default() })
 }

@@ -40,7 +40,10 @@ pub fn run(_: &Context) -> Result<Findings, ReproduceError> {
         let what = format!("(sqrt(tau/T) + 1)^2 C T, {gbps} Gb/s");
         checks.push(Check::near(what, Unit::Bytes, range.0 as f64, kb * 1e3, 0.005).paper(kb * 1e3).assuming(IB_TAU));
     }
-    checks.push(Check::new("delay of 100 m", Unit::Picoseconds, Length::from_m(100).propagation().0 as f64, lab::us(0.49), lab::us(0.515)).paper(lab::us(0.512)));
+    checks.push(
+        Check::new("delay of 100 m", Unit::Picoseconds, Length::from_m(100).propagation().0 as f64, lab::us(0.49), lab::us(0.515))
+            .paper(lab::us(0.512)),
+    );
 
     // The tables of sections 6.1 and 6.2.2.
     let c = Rate::from_gbps(10);
@@ -58,14 +61,18 @@ pub fn run(_: &Context) -> Result<Findings, ReproduceError> {
         (w[1].threshold.0 - w[0].threshold.0) as f64 / arrives
     });
     let smallest = needed.fold(f64::INFINITY, f64::min);
-    checks.push(Check::new("Eq. (1) at B_m - B_1 = 2 C tau: stage length over R_{k-1} tau, smallest", Unit::None, smallest, 0.999, 1.001).claimed());
+    checks.push(
+        Check::new("Eq. (1) at B_m - B_1 = 2 C tau: stage length over R_{k-1} tau, smallest", Unit::None, smallest, 0.999, 1.001).claimed(),
+    );
     let bound_b_1 = 1e6 - gfc_buffer::range(c, Span::from_us(90)).0 as f64;
     checks.push(Check::new("testbed: largest B_1, tau 90 us", Unit::Bytes, bound_b_1, 750e3, f64::INFINITY).paper(750e3));
     let bound_b_0 = 1e6 - gfc_time::range(c, Span::from_us(90), Span::from_ns(52_400)).0 as f64;
     checks.push(Check::new("testbed: largest B_0, tau 90 us, T 52.4 us", Unit::Bytes, bound_b_0, 492e3, f64::INFINITY).paper(492e3));
 
     let worst = limiter_error(c);
-    checks.push(Check::new("rate limiter, 8 kb/s to 10 Gb/s: worst deviation of the long-run rate", Unit::Fraction, worst, 0.0, 0.001).claimed());
+    checks.push(
+        Check::new("rate limiter, 8 kb/s to 10 Gb/s: worst deviation of the long-run rate", Unit::Fraction, worst, 0.0, 0.001).claimed(),
+    );
     for (priorities, paper) in [(8, 192.0), (3, 72.0)] {
         let n = gfc_buffer::rate_limiters(24, priorities) as f64;
         checks.push(Check::exact(format!("rate limiters, 24 ports, {priorities} priorities"), Unit::None, n, paper).paper(paper));
@@ -80,7 +87,10 @@ pub fn run(_: &Context) -> Result<Findings, ReproduceError> {
         Unit::Fraction.format(worst),
     );
     let notes = vec![
-        format!("The testbed's B_0 of 492 KB is below the {} that Theorem 5.1 allows; no reading of the formula gives 492 KB. It is safe also where the theorem is not (tau > T): see thm5.1.", lab::bytes(bound_b_0)),
+        format!(
+            "The testbed's B_0 of 492 KB is below the {} that Theorem 5.1 allows; no reading of the formula gives 492 KB. It is safe also where the theorem is not (tau > T): see thm5.1.",
+            lab::bytes(bound_b_0)
+        ),
         "At 100 Gb/s tau is 5.24 us; the paper cuts it to 5.2 us, hence 130 KB instead of 131 KB.".into(),
     ];
     Ok(Findings { measured, checks, figures: vec![figure(c)], tables: vec![stages(&simulation)], notes, ..Findings::default() })
@@ -108,7 +118,8 @@ fn limiter_error(line: Rate) -> f64 {
 }
 
 fn stages(all: &[gfc_buffer::Stage]) -> Table {
-    let mut table = Table::new(["Stage k", "B_k", "R_k"]).align([Align::Right; 3]).caption("Stages of the simulations: B 300 KB, B_1 281 KB, 10 Gb/s.");
+    let mut table =
+        Table::new(["Stage k", "B_k", "R_k"]).align([Align::Right; 3]).caption("Stages of the simulations: B 300 KB, B_1 281 KB, 10 Gb/s.");
     for s in all {
         table.push([Cell::from(u64::from(s.k)), lab::bytes(s.threshold.0 as f64).into(), lab::rate(s.rate.as_f64()).into()]);
     }
@@ -125,7 +136,11 @@ fn figure(c: Rate) -> Figure {
         let mut points = vec![(start, c.as_f64())];
         points.extend(gfc_buffer::stage_table(c, b_m, b_1).iter().map(|s| (s.threshold.0 as f64, s.rate.as_f64())));
         points.push((b_m.0 as f64, 0.0));
-        let panel = Panel::new(title, Axis::new("Ingress queue", Unit::Bytes).range(start, b_m.0 as f64), Axis::new("Allowed rate", Unit::BitsPerSecond));
+        let panel = Panel::new(
+            title,
+            Axis::new("Ingress queue", Unit::Bytes).range(start, b_m.0 as f64),
+            Axis::new("Allowed rate", Unit::BitsPerSecond),
+        );
         figure = figure.panel(panel.mark(Mark::steps("R_k = C/2^k", points)));
     }
     figure

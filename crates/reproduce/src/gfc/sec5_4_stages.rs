@@ -12,16 +12,26 @@ const PRINTED: [(u64, u32); 3] = [(10, 16), (40, 18), (100, 20)];
 /// The entry.
 pub fn run(_: &Context) -> Result<Findings, ReproduceError> {
     let mut checks = Vec::new();
-    let mut table = Table::new(["Link rate", "Frame", "2 C tau", "N for 1 bit", "N for 1 byte", "N for 8 bytes", "N for 64 bytes", "Paper"])
-        .align([Align::Right; 8])
-        .caption("Stages until B_N - B_(N-1) is at most so much, for B_m - B_1 = 2 C tau, t_w 1 us, t_r 3 us.");
+    let mut table =
+        Table::new(["Link rate", "Frame", "2 C tau", "N for 1 bit", "N for 1 byte", "N for 8 bytes", "N for 64 bytes", "Paper"])
+            .align([Align::Right; 8])
+            .caption("Stages until B_N - B_(N-1) is at most so much, for B_m - B_1 = 2 C tau, t_w 1 us, t_r 3 us.");
     for (gbps, paper) in PRINTED {
         let rate = Rate::from_gbps(gbps);
         for mtu in [1500, 4000] {
             let range = gfc_buffer::range(rate, link::tau(rate, Bytes(mtu), Span::from_us(1), Span::from_us(3)));
             // N counts halvings of the range: a unit of 2^u bytes takes u stages less.
             let n = gfc_buffer::stage_count(range);
-            let row = [format!("{gbps} Gb/s"), format!("{mtu} B"), range.to_string(), (n + 3).to_string(), n.to_string(), (n - 3).to_string(), (n - 6).to_string(), paper.to_string()];
+            let row = [
+                format!("{gbps} Gb/s"),
+                format!("{mtu} B"),
+                range.to_string(),
+                (n + 3).to_string(),
+                n.to_string(),
+                (n - 3).to_string(),
+                (n - 6).to_string(),
+                paper.to_string(),
+            ];
             table.push(row.map(Cell::from));
             if mtu == 1500 {
                 let what = format!("N at {gbps} Gb/s");

@@ -92,7 +92,9 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         let share = cascaded_share(Rate::from_gbps(gbps), 16, 6).as_f64();
         checks.push(Check::near(format!("{gbps} Gb/s after 6 incasts of 16 to 1"), Unit::BitsPerSecond, share, paper, 0.015).paper(paper));
         let before = cascaded_share(Rate::from_gbps(gbps), 16, 5).as_f64();
-        checks.push(Check::new(format!("{gbps} Gb/s after 5 (the unit is 8 kb/s)"), Unit::BitsPerSecond, before, 8e3, f64::INFINITY).claimed());
+        checks.push(
+            Check::new(format!("{gbps} Gb/s after 5 (the unit is 8 kb/s)"), Unit::BitsPerSecond, before, 8e3, f64::INFINITY).claimed(),
+        );
     }
     let scenario = lab::load::<&str>(SCENARIO.0, SCENARIO.1, &[])?;
     let runs = cx.parallel(&UNITS, |unit| {
@@ -105,9 +107,14 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     for (unit, run) in UNITS.iter().zip(&runs) {
         let name = lab::rate(*unit as f64);
         let allowed = run.port_rate(PORT, RateSource::FlowControl);
-        let zero = allowed.iter().filter(|p| p.0 > from && p.1 == 0.0).count() as f64 / allowed.iter().filter(|p| p.0 > from).count() as f64;
+        let zero =
+            allowed.iter().filter(|p| p.0 > from && p.1 == 0.0).count() as f64 / allowed.iter().filter(|p| p.0 > from).count() as f64;
         let what = format!("unit {name}: share of the time at rate zero");
-        checks.push(if *unit > 625_000_000 { Check::new(what, Unit::Fraction, zero, 0.05, 0.95).claimed().assuming(READING) } else { Check::exact(what, Unit::Fraction, zero, 0.0).claimed() });
+        checks.push(if *unit > 625_000_000 {
+            Check::new(what, Unit::Fraction, zero, 0.05, 0.95).claimed().assuming(READING)
+        } else {
+            Check::exact(what, Unit::Fraction, zero, 0.0).claimed()
+        });
         let mean = lab::mean(&run.port_rate(PORT, RateSource::Measured), from, to);
         checks.push(Check::near(format!("unit {name}: mean rate of a sender"), Unit::BitsPerSecond, mean, 625e6, 0.1).claimed());
     }
@@ -117,8 +124,14 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         .columns(2);
     for (unit, run) in UNITS.iter().zip(&runs) {
         let first = |p: lab::Points| p.into_iter().filter(move |p| p.0 > from && p.0 < from + lab::ms(1.0));
-        let panel = Panel::new(format!("unit {}", lab::rate(*unit as f64)), Axis::new("Time", Unit::Picoseconds), Axis::new("Rate of one sender", Unit::BitsPerSecond));
-        figure = figure.panel(panel.mark(Mark::steps("allowed", first(run.port_rate(PORT, RateSource::FlowControl)))).mark(Mark::hline(625e6, "share")));
+        let panel = Panel::new(
+            format!("unit {}", lab::rate(*unit as f64)),
+            Axis::new("Time", Unit::Picoseconds),
+            Axis::new("Rate of one sender", Unit::BitsPerSecond),
+        );
+        figure = figure.panel(
+            panel.mark(Mark::steps("allowed", first(run.port_rate(PORT, RateSource::FlowControl)))).mark(Mark::hline(625e6, "share")),
+        );
     }
     let measured = format!(
         "shares {} after six 16:1 incasts at 10/40/100 Gb/s; with a unit of 1 Gb/s and a share of 625 Mb/s the sender is at zero {} of the time",

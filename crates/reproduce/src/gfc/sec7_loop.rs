@@ -31,19 +31,40 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         // How often a later sample allows more than the one before.
         let rises = rates.windows(2).filter(|w| w[1].1 > w[0].1 && w[0].0 > lab::ms(5.0)).count();
         checks.push(Check::none(format!("{}: deadlocks", scheme.title), "deadlocks", run.outcome.deadlocks.len() as u64));
-        checks.push(Check::new(format!("{}: rate of the source in the last ms, share of the line", scheme.title), Unit::Fraction, last / 10e9, 0.0, 0.01).claimed());
-        checks.push(Check::new(format!("{}: rises of the rate after 5 ms", scheme.title), Unit::Other("rises".into()), rises as f64, 0.0, 0.05 * rates.len() as f64).claimed());
+        checks.push(
+            Check::new(
+                format!("{}: rate of the source in the last ms, share of the line", scheme.title),
+                Unit::Fraction,
+                last / 10e9,
+                0.0,
+                0.01,
+            )
+            .claimed(),
+        );
+        checks.push(
+            Check::new(
+                format!("{}: rises of the rate after 5 ms", scheme.title),
+                Unit::Other("rises".into()),
+                rises as f64,
+                0.0,
+                0.05 * rates.len() as f64,
+            )
+            .claimed(),
+        );
         words.push(format!("{}: {} after {}", scheme.title, lab::rate(last), lab::time(end)));
     }
     checks.push(Check::none("frames lost", "frames", runs.iter().map(Observed::lost).sum()));
     checks.push(Check::none("bytes delivered", "bytes", runs.iter().flat_map(|r| &r.outcome.flows).map(|f| f.delivered).sum()));
     let mut panel = Panel::new("", Axis::new("Time", Unit::Picoseconds), Axis::new("Rate of the source's port", Unit::BitsPerSecond).log());
     for (scheme, run) in SCHEMES.iter().zip(&runs).filter(|(s, _)| s.gentle) {
-        panel = panel.mark(Mark::steps(format!("{}, allowed", scheme.title), run.port_rate(PORT, RateSource::FlowControl)).colour(scheme.colour));
+        panel = panel
+            .mark(Mark::steps(format!("{}, allowed", scheme.title), run.port_rate(PORT, RateSource::FlowControl)).colour(scheme.colour));
     }
     if let Some(d) = pfc.deadlock() {
         panel = panel.mark(Mark::vline(lab::ps(d.closed), "PFC: deadlock"));
     }
-    let figure = Figure::new("A routing loop (section 7)").caption("Frames circle through S1, S2, S3 for ever. PFC stops for good; GFC lets less and less in.").panel(panel);
+    let figure = Figure::new("A routing loop (section 7)")
+        .caption("Frames circle through S1, S2, S3 for ever. PFC stops for good; GFC lets less and less in.")
+        .panel(panel);
     Ok(Findings { measured: words.join("; "), checks, figures: vec![figure], ..Findings::default() })
 }

@@ -16,7 +16,9 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let kinds = ["gfc-buffer", "gfc-time"];
     let schedulers = ["drr", "strict"];
     let jobs: Vec<(&str, &str)> = kinds.iter().flat_map(|k| schedulers.map(|s| (*k, s))).collect();
-    let runs = cx.parallel(&jobs, |(kind, scheduler)| lab::run(cx, SCENARIO.0, SCENARIO.1, &[format!("flow_control={kind}"), format!("switch.scheduler={scheduler}")]))?;
+    let runs = cx.parallel(&jobs, |(kind, scheduler)| {
+        lab::run(cx, SCENARIO.0, SCENARIO.1, &[format!("flow_control={kind}"), format!("switch.scheduler={scheduler}")])
+    })?;
     let mut checks = Vec::new();
     let mut words = Vec::new();
     for ((kind, scheduler), run) in jobs.iter().zip(&runs) {
@@ -25,13 +27,26 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         // Weights 3 to 1; strict priority leaves nothing.
         let expected = if *scheduler == "drr" { [7.5e9, 2.5e9] } else { [10e9, 0.0] };
         for f in 0..2 {
-            let c = if expected[f] == 0.0 { Check::exact(what(f), Unit::BitsPerSecond, rates[f], 0.0) } else { Check::near(what(f), Unit::BitsPerSecond, rates[f], expected[f], 0.02) };
+            let c = if expected[f] == 0.0 {
+                Check::exact(what(f), Unit::BitsPerSecond, rates[f], 0.0)
+            } else {
+                Check::near(what(f), Unit::BitsPerSecond, rates[f], expected[f], 0.02)
+            };
             checks.push(c.claimed());
         }
         let end = lab::ps(run.outcome.now);
         let sent = lab::mean(&run.port_rate("H1->S1", RateSource::Measured), end - lab::ms(5.0), end);
         if *scheduler == "drr" {
-            checks.push(Check::near(format!("{kind}, {scheduler}: input of the low flow matches its drain"), Unit::BitsPerSecond, sent, 2.5e9, 0.02).claimed());
+            checks.push(
+                Check::near(
+                    format!("{kind}, {scheduler}: input of the low flow matches its drain"),
+                    Unit::BitsPerSecond,
+                    sent,
+                    2.5e9,
+                    0.02,
+                )
+                .claimed(),
+            );
         }
         words.push(format!("{kind}, {scheduler}: {} and {}", lab::rate(rates[0]), lab::rate(rates[1])));
     }
@@ -41,7 +56,11 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         .columns(2);
     for ((kind, scheduler), run) in jobs.iter().zip(&runs) {
         let name = if *scheduler == "drr" { "weights 3:1" } else { "strict" };
-        let mut panel = Panel::new(format!("{kind}, {name}"), Axis::new("Time", Unit::Picoseconds), Axis::new("Throughput", Unit::BitsPerSecond).range(0.0, 10.5e9));
+        let mut panel = Panel::new(
+            format!("{kind}, {name}"),
+            Axis::new("Time", Unit::Picoseconds),
+            Axis::new("Throughput", Unit::BitsPerSecond).range(0.0, 10.5e9),
+        );
         for (f, name) in NAMES.iter().enumerate() {
             panel = panel.mark(Mark::line(*name, run.flow_rate(f as u32, RateSource::Measured)));
         }

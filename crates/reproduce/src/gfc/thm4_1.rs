@@ -17,11 +17,25 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let onset = onset();
     let unit = Unit::Other("C tau".into());
     let mut checks = vec![
-        Check::new("smallest B_m - q for B_m - B_0 of 4 C tau and more, R_d from 0 to 0.9 C", unit.clone(), safe.iter().copied().fold(f64::INFINITY, f64::min), f64::MIN_POSITIVE, f64::INFINITY).claimed(),
-        Check::new("largest B_m - B_0 that still reaches B_m (R_d = 0)", unit.clone(), onset, L_CRITICAL - 0.05, L_CRITICAL + 0.05).beside(4.0),
+        Check::new(
+            "smallest B_m - q for B_m - B_0 of 4 C tau and more, R_d from 0 to 0.9 C",
+            unit.clone(),
+            safe.iter().copied().fold(f64::INFINITY, f64::min),
+            f64::MIN_POSITIVE,
+            f64::INFINITY,
+        )
+        .claimed(),
+        Check::new("largest B_m - B_0 that still reaches B_m (R_d = 0)", unit.clone(), onset, L_CRITICAL - 0.05, L_CRITICAL + 0.05)
+            .beside(4.0),
     ];
     for (l, expected) in [(2.5, 0.002), (2.0, 0.083), (1.5, 0.265), (1.0, 0.5)] {
-        checks.push(Check::new(format!("queue beyond B_m at {l} C tau"), unit.clone(), overshoot(l, 0.0), expected - 0.005, expected + 0.005));
+        checks.push(Check::new(
+            format!("queue beyond B_m at {l} C tau"),
+            unit.clone(),
+            overshoot(l, 0.0),
+            expected - 0.005,
+            expected + 0.005,
+        ));
     }
     let mut panel = Panel::new("", Axis::new("(B_m - B_0) / (C tau)", Unit::None), Axis::new("Queue beyond B_m", unit));
     for drain in DRAINS {

@@ -19,7 +19,14 @@ const CONDITION: &str = "tau <= T, which the proof needs (it uses T - tau as a d
 /// The entry.
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut checks = Vec::new();
-    let mut table = Table::new(["Where", "tau/T", "The paper's bound", "Overshoot at it", "Exact bound", "1 KB of overshoot at"]).align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right]);
+    let mut table = Table::new(["Where", "tau/T", "The paper's bound", "Overshoot at it", "Exact bound", "1 KB of overshoot at"]).align([
+        Align::Left,
+        Align::Right,
+        Align::Right,
+        Align::Right,
+        Align::Right,
+        Align::Right,
+    ]);
     let answers = cx.parallel(&CASES, |(gbps, tau, t, _)| {
         let (rate, tau, t) = (Rate::from_gbps(*gbps), Span::from_ns(*tau), Span::from_ns(*t));
         let printed = bound(rate, tau, t);
@@ -39,8 +46,26 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     }
     let testbed = &answers[4];
     let by_fluid = onset(90.0 / 52.4) * 10e9 / 8.0 * 52.4e-6;
-    checks.push(Check::near("the testbed: B_m - B_0 that is really needed, formula against sampled fluid", Unit::Bytes, testbed.2.0 as f64, by_fluid, 0.005).beside(testbed.0.0 as f64));
-    checks.push(Check::new("the testbed: queue beyond B_m with its 508 KB", Unit::Bytes, overshoot(Rate::from_gbps(10), Span::from_us(90), Span::from_ns(52_400), Bytes::from_kb(508)), 0.0, 0.5).claimed());
+    checks.push(
+        Check::near(
+            "the testbed: B_m - B_0 that is really needed, formula against sampled fluid",
+            Unit::Bytes,
+            testbed.2.0 as f64,
+            by_fluid,
+            0.005,
+        )
+        .beside(testbed.0.0 as f64),
+    );
+    checks.push(
+        Check::new(
+            "the testbed: queue beyond B_m with its 508 KB",
+            Unit::Bytes,
+            overshoot(Rate::from_gbps(10), Span::from_us(90), Span::from_ns(52_400), Bytes::from_kb(508)),
+            0.0,
+            0.5,
+        )
+        .claimed(),
+    );
 
     let ds: Vec<f64> = (1..=52).map(|i| f64::from(i) / 20.0).collect();
     let fluid = cx.parallel(&[0.2, 0.5, 0.8, 1.0, 1.3, 1.72, 2.0, 2.4], |d| Ok((*d, onset(*d))))?;

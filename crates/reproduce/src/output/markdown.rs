@@ -19,7 +19,13 @@ pub(crate) fn page(report: &Report, mode: Mode, seed: u64, figures: &str) -> Str
     );
     let mut table = Table::new(["Entry", "What", "Paper", "Here", "Verdict"]);
     for e in &report.entries {
-        table.push([Cell::code(&e.id), Cell::from(e.title.as_str()), Cell::from(e.paper.as_str()), Cell::from(e.measured.as_str()), Cell::badge(e.tone(), e.verdict.name())]);
+        table.push([
+            Cell::code(&e.id),
+            Cell::from(e.title.as_str()),
+            Cell::from(e.paper.as_str()),
+            Cell::from(e.measured.as_str()),
+            Cell::badge(e.tone(), e.verdict.name()),
+        ]);
     }
     out += &table.to_markdown();
     for e in &report.entries {
@@ -30,7 +36,11 @@ pub(crate) fn page(report: &Report, mode: Mode, seed: u64, figures: &str) -> Str
 
 fn section(e: &Judged, figures: &str) -> String {
     let mut out = format!("\n## {}: {}\n\n**{}**\n", e.id, plain(&e.title), e.verdict.name());
-    list(&mut out, "Paper, here, expected", &[format!("paper: {}", e.paper), format!("here: {}", e.measured), format!("expected: {}", e.band)]);
+    list(
+        &mut out,
+        "Paper, here, expected",
+        &[format!("paper: {}", e.paper), format!("here: {}", e.measured), format!("expected: {}", e.band)],
+    );
     list(&mut out, "Why", &e.why);
     for p in &e.figures {
         let file = p.file.rsplit('/').next().unwrap_or(&p.file);

@@ -9,7 +9,9 @@ pub(crate) fn draw(report: &Report, cx: &Context) -> Result<xoff_report::Report,
     let count = |v: Verdict| report.entries.iter().filter(|e| e.verdict == v).count().to_string();
     let cards = [
         Card::new("Reproduced", count(Verdict::Reproduced)).tone(Tone::Good),
-        Card::new("Reproduced under assumption", count(Verdict::UnderAssumption)).note("the paper leaves something open").tone(Tone::Caution),
+        Card::new("Reproduced under assumption", count(Verdict::UnderAssumption))
+            .note("the paper leaves something open")
+            .tone(Tone::Caution),
         Card::new("Not reproduced", count(Verdict::NotReproduced)).note("with the reason").tone(Tone::Bad),
     ];
     let mut page = xoff_report::Report::new(report.paper.title)
@@ -35,7 +37,13 @@ pub(crate) fn draw(report: &Report, cx: &Context) -> Result<xoff_report::Report,
 fn verdicts(report: &Report) -> Table {
     let mut table = Table::new(["Entry", "What", "Paper", "Here", "Verdict"]);
     for e in &report.entries {
-        table.push([Cell::code(&e.id), Cell::Text(e.title.clone()), Cell::Text(e.paper.clone()), Cell::Text(e.measured.clone()), Cell::badge(e.tone(), e.verdict.name())]);
+        table.push([
+            Cell::code(&e.id),
+            Cell::Text(e.title.clone()),
+            Cell::Text(e.paper.clone()),
+            Cell::Text(e.measured.clone()),
+            Cell::badge(e.tone(), e.verdict.name()),
+        ]);
     }
     table
 }
@@ -58,7 +66,8 @@ fn section(e: &Judged, cx: &Context) -> Result<Section, ReproduceError> {
         s = s.text(format!("Note: {note}"));
     }
     if !e.assumptions.is_empty() {
-        let table = e.assumptions.iter().fold(Table::new(["What the paper leaves open, and how it is filled here"]), |t, a| t.row([a.as_str()]));
+        let table =
+            e.assumptions.iter().fold(Table::new(["What the paper leaves open, and how it is filled here"]), |t, a| t.row([a.as_str()]));
         s = s.table(table);
     }
     Ok(s.details(format!("{} checks", e.checks.len()), e.checks_table()))
