@@ -20,8 +20,9 @@ const END: Span = Span::from_ms(10);
 /// Runs the ring once.
 pub(super) fn observe(cx: &Context, scheme: Scheme, discipline: &str, more: &[String]) -> Result<Observed, ReproduceError> {
     let mut settings = scheme.settings(discipline, SLACK_BUFFER);
-    settings.extend_from_slice(more);
+    // The last one of a setting counts: a job may have a seed of its own.
     settings.push(format!("run.seed={}", cx.seed));
+    settings.extend_from_slice(more);
     lab::run(cx, RING.0, RING.1, &settings)
 }
 
