@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use xoff_reproduce::{Context, Entry, Judged, Mode, Progress, Report, ReproduceError, Verdict, entries, reproduce, write_json};
+use xoff_reproduce::{Context, Entry, Judged, Mode, Progress, Report, ReproduceError, Verdict, entries, reproduce, write_docs, write_json};
 use xoff_scenario::{Problem, Problems};
 
 use crate::answer::{Answer, Exit, refused};
@@ -38,6 +38,9 @@ pub struct Args {
     /// Threads; never changes a result [default: the number of cores]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: Option<u32>,
+    /// Also write a page of the documentation: this Markdown file, and its figures in a folder beside it
+    #[arg(long, value_name = "FILE.md")]
+    page: Option<PathBuf>,
     /// List the entries and end
     #[arg(long)]
     list: bool,
@@ -63,6 +66,9 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let report = reproduce(&args.paper, &args.items, &cx);
     bar.bar.finish_and_clear();
     let report = report.map_err(problems)?;
+    if let Some(page) = &args.page {
+        write_docs(&report, &cx, page).map_err(problems)?;
+    }
     let exit = match (report.interrupted, report.is_reproduced()) {
         (true, _) => Exit::Interrupted,
         (false, true) => Exit::Done,
