@@ -23,13 +23,7 @@ fn warned(flow_control: &str, p: &Parameters) -> Vec<&'static str> {
 
 /// A port with the paper's 2 MTU of slack, so that only the condition under test can fail.
 fn port(rate_gbps: u64, tau: Span, buffer_kb: u64) -> Parameters {
-    Parameters {
-        rate: Rate::from_gbps(rate_gbps),
-        tau,
-        mtu: Bytes(1_500),
-        buffer: Bytes::from_kb(buffer_kb),
-        ..Parameters::default()
-    }
+    Parameters { rate: Rate::from_gbps(rate_gbps), tau, mtu: Bytes(1_500), buffer: Bytes::from_kb(buffer_kb), ..Parameters::default() }
 }
 
 /// Section 5.4, CEE: printed 7.4 / 5.6 / 5.2 us; the last is 5.24, cut.
@@ -127,13 +121,9 @@ fn limit_cycle_message_rate() {
 /// Section 5.4, (sqrt(tau/T)+1)^2 C T: printed 140.8 / 191.4 / 271 KB, which are the InfiniBand latencies.
 #[test]
 fn theorem_5_1_bounds() {
-    let bound = |g: u64, tau: Span| {
-        theorem_5_1::bound(Rate::from_gbps(g), tau, cbfc::period_bytes(Rate::from_gbps(g))).0 as f64
-    };
-    for ((g, tau), kb) in [(10, 11_400), (40, 6_600), (100, 5_600)]
-        .map(|(g, ns)| (g, Span::from_ns(ns)))
-        .into_iter()
-        .zip([140.8, 191.4, 271.0])
+    let bound = |g: u64, tau: Span| theorem_5_1::bound(Rate::from_gbps(g), tau, cbfc::period_bytes(Rate::from_gbps(g))).0 as f64;
+    for ((g, tau), kb) in
+        [(10, 11_400), (40, 6_600), (100, 5_600)].map(|(g, ns)| (g, Span::from_ns(ns))).into_iter().zip([140.8, 191.4, 271.0])
     {
         close(bound(g, tau), kb * 1e3, 0.005);
     }
@@ -192,11 +182,7 @@ fn theorem_4_1_by_the_delay_equation() {
         }
     }
     for (l, overshoot) in [(2.5, 0.00177), (2.0, 0.08104), (1.5, 0.26289), (1.0, 0.50)] {
-        assert!(
-            (theorem_4_1::overshoot(l, 0.0) - overshoot).abs() < 0.00001,
-            "l = {l}: {}",
-            theorem_4_1::overshoot(l, 0.0)
-        );
+        assert!((theorem_4_1::overshoot(l, 0.0) - overshoot).abs() < 0.00001, "l = {l}: {}", theorem_4_1::overshoot(l, 0.0));
     }
     let onset = theorem_4_1::onset();
     assert!((onset - std::f64::consts::E).abs() < 0.001, "{onset}");
@@ -278,10 +264,7 @@ fn twelve_bit_credits() {
         assert_eq!(warned("cbfc", &p), ["buffer <= 2048 x 64 B"]);
         assert!(warned("cbfc", &Parameters { twelve_bit: false, ..p }).is_empty());
     }
-    assert!(
-        gfc_time::range(Rate::from_gbps(10), tau(10, 4_000), cbfc::period_bytes(Rate::from_gbps(10)))
-            > cbfc::twelve_bit_limit()
-    );
+    assert!(gfc_time::range(Rate::from_gbps(10), tau(10, 4_000), cbfc::period_bytes(Rate::from_gbps(10))) > cbfc::twelve_bit_limit());
 }
 
 /// The two credit periods: 65535 B / C = 52.4 / 13.1 / 5.24 us, and 65,536 symbol times of one lane of four = 262.1 us

@@ -19,12 +19,11 @@ fn plans_of_the_paper() {
         for rate in ["10Gbps", "25Gbps", "40Gbps", "100Gbps", "400Gbps"] {
             let p = plan::plan(&input(fc, &[("rate", rate)])).unwrap();
             // 65535 B / C falls below tau from 100 Gb/s on.
-            let expected: &[&str] =
-                if *fc == "gfc-time" && (rate == "100Gbps" && p.integer("tau") > p.integer("T") || rate == "400Gbps") {
-                    &["tau <= T"]
-                } else {
-                    &[]
-                };
+            let expected: &[&str] = if *fc == "gfc-time" && (rate == "100Gbps" && p.integer("tau") > p.integer("T") || rate == "400Gbps") {
+                &["tau <= T"]
+            } else {
+                &[]
+            };
             let seen: Vec<_> = p.warnings.iter().map(|w| w.condition).collect();
             assert_eq!(seen, expected, "{fc} {rate}");
         }
@@ -82,10 +81,7 @@ fn given_thresholds() {
     // The testbed of section 6.1.
     let testbed = [("tau", "90us"), ("buffer", "1MB"), ("b_1", "750KB"), ("b_0", "492KB")];
     let p = plan("gfc-buffer", &testbed);
-    assert_eq!(
-        (p.integer("B_1"), p.integer("2 C tau"), p.tables[0].rows[1][1]),
-        (Some(750_000), Some(225_000), 875_000)
-    );
+    assert_eq!((p.integer("B_1"), p.integer("2 C tau"), p.tables[0].rows[1][1]), (Some(750_000), Some(225_000), 875_000));
     let p = plan("gfc-time", &testbed);
     assert_eq!((p.integer("B_s occupancy"), p.integer("range")), (Some(746_000), Some(399_085)));
     assert_eq!(p.warnings.iter().map(|w| w.condition).collect::<Vec<_>>(), ["tau <= T", "B_m + 2 MTU <= buffer"]);
@@ -118,13 +114,7 @@ fn corners() {
                             ];
                             let input = input(fc, &extra);
                             let _ = plan::plan(&input);
-                            let _ = plan::plan(&PlanInput {
-                                tau: None,
-                                t_w: None,
-                                buffer: None,
-                                credit_period: None,
-                                ..input
-                            });
+                            let _ = plan::plan(&PlanInput { tau: None, t_w: None, buffer: None, credit_period: None, ..input });
                         }
                     }
                 }

@@ -32,7 +32,9 @@ pub struct Args {
 /// Explains it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     interrupt::end_at_once();
-    let at: Time = args.time.parse().map_err(|e: xoff_units::UnitError| Problem::new(e.what, format!("expected {}", e.expected)).at(terminal::option("TIME", &args.time)))?;
+    let at: Time = args.time.parse().map_err(|e: xoff_units::UnitError| {
+        Problem::new(e.what, format!("expected {}", e.expected)).at(terminal::option("TIME", &args.time))
+    })?;
     let scenario = load(&args.run)?;
     let e = explain(&scenario, &args.port, at, args.priority, |_| true).map_err(|e| refused(&e))?;
     Ok(Answer::new(e.to_string(), &json(&e), Exit::Done))

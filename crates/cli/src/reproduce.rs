@@ -17,7 +17,9 @@ use crate::{interrupt, terminal};
 /// under assumption, or not reproduced, and why. A verdict is computed from checks. Entries that an earlier run into the
 /// same folder has judged are kept, so that an interrupted run goes on where it stopped.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  xoff reproduce gfc --quick --out out/gfc\n  xoff reproduce gfc ring fig05 --out out/some\n  xoff reproduce gfc --list")]
+#[command(
+    after_help = "Examples:\n  xoff reproduce gfc --quick --out out/gfc\n  xoff reproduce gfc ring fig05 --out out/some\n  xoff reproduce gfc --list"
+)]
 pub struct Args {
     /// Paper: gfc
     paper: String,
@@ -93,7 +95,8 @@ fn list(paper: &str) -> Result<Answer, Problems> {
     entries.iter().for_each(|e| {
         t.add_row([e.id, &e.title]);
     });
-    let json: Vec<_> = entries.iter().map(|e| serde_json::json!({"id": e.id, "title": e.title, "paper": e.paper, "band": e.band})).collect();
+    let json: Vec<_> =
+        entries.iter().map(|e| serde_json::json!({"id": e.id, "title": e.title, "paper": e.paper, "band": e.band})).collect();
     Ok(Answer::new(terminal::draw(&t), &json, Exit::Done))
 }
 

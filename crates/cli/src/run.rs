@@ -13,15 +13,17 @@ use xoff_sim::Ended;
 use xoff_units::{Bytes, Rate, Span};
 
 use crate::answer::{Answer, Exit, refused, unwritten};
-use crate::terminal::{self, grouped};
 use crate::interrupt;
+use crate::terminal::{self, grouped};
 
 /// Run a scenario.
 ///
 /// Writes Parquet tables (flows, queues, rates, control, deadlocks, pauses, ports, causes), manifest.json and the
 /// resolved scenario.toml into the folder. What is recorded besides flows, ports and deadlocks is set in [probes].
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  xoff run ring.toml --out out/ring\n  xoff run ring.toml --out out/gfc --set flow_control=gfc-buffer --set switch.discipline=round-robin")]
+#[command(
+    after_help = "Examples:\n  xoff run ring.toml --out out/ring\n  xoff run ring.toml --out out/gfc --set flow_control=gfc-buffer --set switch.discipline=round-robin"
+)]
 pub struct Args {
     /// Scenario file
     scenario: PathBuf,
@@ -151,7 +153,14 @@ fn text(s: &Scenario, f: &Finished, out: &std::path::Path) -> String {
     f.summary.never_triggered.iter().for_each(|x| row("Never triggered", x.clone()));
     row("Flows", format!("{} of {} complete", grouped(m.flows_completed), grouped(m.flows_total)));
     row("Frame hops", format!("{}, of these data {}", grouped(m.frame_hops), grouped(m.data_frame_hops)));
-    row("Speed", format!("{} events, {:.1} million frame hops per CPU second", grouped(m.events), m.frame_hops as f64 / m.cpu_seconds.max(1e-9) / 1e6));
+    row(
+        "Speed",
+        format!(
+            "{} events, {:.1} million frame hops per CPU second",
+            grouped(m.events),
+            m.frame_hops as f64 / m.cpu_seconds.max(1e-9) / 1e6
+        ),
+    );
     row("Time taken", format!("{:.3} seconds, on the CPU {:.3} seconds", m.wall_seconds, m.cpu_seconds));
     row("Result hash", m.result_hash.clone());
     row("Tables", format!("{} ({})", out.display(), f.tables.rows.iter().filter(|r| r.1 > 0).map(|r| r.0).collect::<Vec<_>>().join(", ")));

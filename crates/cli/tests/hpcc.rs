@@ -31,7 +31,15 @@ fn the_answer_has_every_key_and_repeats_itself() {
     let run = |out: &str| xoff(&["hpcc", &config, "--out", &path(&dir, out), "--json"]).json();
     let (one, two) = (run("one"), run("two"));
     for key in [
-        "frame_hops", "data_frame_hops", "events", "cpu_seconds", "wall_seconds", "simulated_seconds", "dropped_frames", "flows_completed", "flows_total",
+        "frame_hops",
+        "data_frame_hops",
+        "events",
+        "cpu_seconds",
+        "wall_seconds",
+        "simulated_seconds",
+        "dropped_frames",
+        "flows_completed",
+        "flows_total",
     ] {
         assert!(one[key].is_number(), "{key}: {one:#}");
     }

@@ -21,7 +21,15 @@ fn a_run_leaves_tables_a_manifest_and_an_answer() {
     assert_eq!(said.code, 0, "{}", said.err);
     let json = said.json();
     for key in [
-        "frame_hops", "data_frame_hops", "events", "cpu_seconds", "wall_seconds", "simulated_seconds", "dropped_frames", "flows_completed", "flows_total",
+        "frame_hops",
+        "data_frame_hops",
+        "events",
+        "cpu_seconds",
+        "wall_seconds",
+        "simulated_seconds",
+        "dropped_frames",
+        "flows_completed",
+        "flows_total",
     ] {
         assert!(json[key].is_number(), "{key}");
     }
@@ -42,7 +50,10 @@ fn a_run_leaves_tables_a_manifest_and_an_answer() {
 fn threads_and_repetition_change_no_hash() {
     let hash = |threads: &str| {
         let out = folder(&format!("run-threads-{threads}")).display().to_string();
-        xoff(&["run", &ring(), "--out", &out, "--threads", threads, "--set", "run.duration=3ms", "--json"]).json()["result_hash"].as_str().unwrap().to_owned()
+        xoff(&["run", &ring(), "--out", &out, "--threads", threads, "--set", "run.duration=3ms", "--json"]).json()["result_hash"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     };
     let one = hash("1");
     assert_eq!(["2", "3", "8"].map(hash), [one.clone(), one.clone(), one]);
@@ -63,11 +74,17 @@ fn mistakes_are_refused_with_their_place() {
         (format!("{base}[[flow]]\nsrc = \"H0\"\ndst = \"H0\"\n"), &["s.toml:6:7", "from 'H0' to 'H0'"]),
         (format!("{base}[[flow]]\nsrc = \"H0\"\ndst = \"H7\"\n"), &["s.toml:6:7", "no host 'H7'"]),
         (format!("{base}{flow}rate = \"0Gbps\"\n"), &["s.toml:7:8", "rate 0"]),
-        (format!("{base}{flow}[flow_control]\nkind = \"pfc\"\nxoff = \"10KB\"\nxon = \"20KB\"\n"), &["s.toml:10:7", "XON 20KB lies above XOFF 10KB"]),
+        (
+            format!("{base}{flow}[flow_control]\nkind = \"pfc\"\nxoff = \"10KB\"\nxon = \"20KB\"\n"),
+            &["s.toml:10:7", "XON 20KB lies above XOFF 10KB"],
+        ),
         (format!("{base}rate = \"0bps\"\n{flow}"), &["s.toml:4:8", "rate"]),
         (format!("{base}{flow}[run]\nduration = 20\n"), &["s.toml:8:12", "no unit"]),
         (base.to_owned(), &["no flows"]),
-        (format!("{base}[[workload]]\nkind = \"poisson\"\ncdf = \"nowhere.txt\"\nload = 0.5\nduration = \"1ms\"\n"), &["s.toml:6:7", "nowhere.txt"]),
+        (
+            format!("{base}[[workload]]\nkind = \"poisson\"\ncdf = \"nowhere.txt\"\nload = 0.5\nduration = \"1ms\"\n"),
+            &["s.toml:6:7", "nowhere.txt"],
+        ),
     ] {
         let said = xoff(&["run", &write(&text), "--out", &out]);
         assert_eq!(said.code, 2, "{text}\n{}", said.err);
@@ -92,11 +109,20 @@ fn a_violated_condition_is_named() {
 #[cfg(unix)]
 fn an_interrupted_run_keeps_what_it_has() {
     let out = folder("run-interrupted");
-    let mut child = command(["run", &ring(), "--out", &out.display().to_string(), "--set", "run.duration=1000s", "--set", "switch.discipline=round-robin"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = command([
+        "run",
+        &ring(),
+        "--out",
+        &out.display().to_string(),
+        "--set",
+        "run.duration=1000s",
+        "--set",
+        "switch.discipline=round-robin",
+    ])
+    .stdout(Stdio::null())
+    .stderr(Stdio::null())
+    .spawn()
+    .unwrap();
     let partial = out.join("flows.parquet.partial");
     let start = Instant::now();
     while !partial.exists() && start.elapsed() < Duration::from_secs(20) {
@@ -121,5 +147,8 @@ fn the_published_schema_is_current() {
     if std::env::var_os("XOFF_ACCEPT").is_some() {
         std::fs::write(&published, &now).unwrap();
     }
-    assert!(std::fs::read_to_string(&published).unwrap_or_default() == now, "docs/scenario.schema.json is stale; run this test with XOFF_ACCEPT=1");
+    assert!(
+        std::fs::read_to_string(&published).unwrap_or_default() == now,
+        "docs/scenario.schema.json is stale; run this test with XOFF_ACCEPT=1"
+    );
 }

@@ -35,9 +35,19 @@ fn main() -> ExitCode {
     let ran = started.elapsed() - built;
     let (o, _) = replay.world.finish(ended);
     let per_second = |n: u64| n as f64 / ran.as_secs_f64() / 1e6;
-    println!("built in {:.3} s, ran in {:.3} s, ended {}", built.as_secs_f64(), ran.as_secs_f64(), if ended == Ended::Quiet { "quiet" } else { "in time" });
+    println!(
+        "built in {:.3} s, ran in {:.3} s, ended {}",
+        built.as_secs_f64(),
+        ran.as_secs_f64(),
+        if ended == Ended::Quiet { "quiet" } else { "in time" }
+    );
     println!("{} frame-hops, {:.2} million a second", o.frame_hops, per_second(o.frame_hops));
-    println!("{} events, {:.2} million a second, {:.2} per frame-hop", o.events, per_second(o.events), o.events as f64 / o.frame_hops.max(1) as f64);
+    println!(
+        "{} events, {:.2} million a second, {:.2} per frame-hop",
+        o.events,
+        per_second(o.events),
+        o.events as f64 / o.frame_hops.max(1) as f64
+    );
     println!("{} of {} flows complete", o.completions.len(), o.flows.len());
     ExitCode::SUCCESS
 }

@@ -86,7 +86,9 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology, pairs: &'a PairTable) -> Model<'a>
     let bdp_max = if c.has_win && c.global_t { pairs.bdp_max() } else { 0 };
     let buffer = Bytes((c.buffer_mib.wrapping_mul(1 << 20)) as u64);
     Model {
-        flow_control: Box::new(|_| Ok(FlowControl::Pfc(pfc::Params { threshold: pfc::Threshold::Dynamic { xon_offset: Bytes(3 << 10) }, quanta: None }))),
+        flow_control: Box::new(|_| {
+            Ok(FlowControl::Pfc(pfc::Params { threshold: pfc::Threshold::Dynamic { xon_offset: Bytes(3 << 10) }, quanta: None }))
+        }),
         detection: Box::new(move |link| if c.ecn { red(c, link) } else { Detection::None }),
         buffer: Box::new(move |links| {
             BufferPolicy::Shared(SharedPool {

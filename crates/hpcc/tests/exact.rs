@@ -32,9 +32,13 @@ fn compare(dir: &Path) -> Result<(), String> {
         .unwrap()
         .iter()
         .filter_map(|r| match *r {
-            Row::Control { time, node, port, sent: false, kind, .. } => {
-                Some(pfc_line(&Pfc { time_ns: time.as_ns(), node, is_switch: switches[node as usize], interface: port + 1, pause: kind == "pause" }))
-            }
+            Row::Control { time, node, port, sent: false, kind, .. } => Some(pfc_line(&Pfc {
+                time_ns: time.as_ns(),
+                node,
+                is_switch: switches[node as usize],
+                interface: port + 1,
+                pause: kind == "pause",
+            })),
             _ => None,
         })
         .collect();
@@ -55,7 +59,8 @@ fn compare(dir: &Path) -> Result<(), String> {
 }
 
 fn compare_all(root: &Path) {
-    let mut dirs: Vec<PathBuf> = std::fs::read_dir(root).unwrap().map(|e| e.unwrap().path()).filter(|p| p.join("config.txt").exists()).collect();
+    let mut dirs: Vec<PathBuf> =
+        std::fs::read_dir(root).unwrap().map(|e| e.unwrap().path()).filter(|p| p.join("config.txt").exists()).collect();
     dirs.sort();
     assert!(!dirs.is_empty(), "no cases in {}", root.display());
     let mut failed = 0;

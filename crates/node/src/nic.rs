@@ -325,15 +325,16 @@ impl Nic {
             }
         }
         if let (Notification::Frame { interval }, Mark::Ce) = (self.c.rate_control.notification(), f.mark)
-            && self.receiving.get_mut(&f.flow).is_some_and(|r| r.notification.on_mark(now, interval)) {
-                let class = match self.c.transport {
-                    Transport::Acks { class: Some(class), .. } => class,
-                    _ => f.class,
-                };
-                speaks = true;
-                // 64 B, the smallest Ethernet frame (UQCN and GFC count control frames so).
-                self.queue_feedback(Frame::new(FrameKind::Notification, self.node, f.src, f.flow, class, 64), env);
-            }
+            && self.receiving.get_mut(&f.flow).is_some_and(|r| r.notification.on_mark(now, interval))
+        {
+            let class = match self.c.transport {
+                Transport::Acks { class: Some(class), .. } => class,
+                _ => f.class,
+            };
+            speaks = true;
+            // 64 B, the smallest Ethernet frame (UQCN and GFC count control frames so).
+            self.queue_feedback(Frame::new(FrameKind::Notification, self.node, f.src, f.flow, class, 64), env);
+        }
         if speaks {
             self.try_send(now, env);
         }
@@ -544,16 +545,10 @@ impl Nic {
 
     /// The queue of a class if the peer's flow control holds it: a flow or feedback waits and may not go.
     pub fn hold(&self, now: Time, class: u8, frames: &FrameStore) -> Option<Hold> {
-        let waiting = self
-            .feedback
-            .front()
-            .map(|id| frames[id])
-            .filter(|f| f.class == class)
-            .map(|f| f.len)
-            .or_else(|| {
-                let flow = self.turns.iter().map(|&s| &self.flows[s as usize]).find(|f| f.start.class == class && self.left(f) > 0)?;
-                Some(self.left(flow).min(self.c.payload_max as u64) as u32 + self.c.header)
-            })?;
+        let waiting = self.feedback.front().map(|id| frames[id]).filter(|f| f.class == class).map(|f| f.len).or_else(|| {
+            let flow = self.turns.iter().map(|&s| &self.flows[s as usize]).find(|f| f.start.class == class && self.left(f) > 0)?;
+            Some(self.left(flow).min(self.c.payload_max as u64) as u32 + self.c.header)
+        })?;
         self.port.hold(now, 0, class, waiting)
     }
 

@@ -139,7 +139,12 @@ impl Port {
 
     /// The hold on a class whose head frame has this length, if the peer holds it now.
     pub fn hold(&self, now: Time, port: u16, class: u8, len: u32) -> Option<Hold> {
-        self.tx[class as usize].held(now, Bytes(len as u64)).then(|| Hold { port, class, len, since: self.held_since[class as usize].min(now) })
+        self.tx[class as usize].held(now, Bytes(len as u64)).then(|| Hold {
+            port,
+            class,
+            len,
+            since: self.held_since[class as usize].min(now),
+        })
     }
 
     /// If `stuck` bytes of an ingress never leave, does its peer stay unable to send a frame of `len`?
@@ -207,10 +212,11 @@ impl Port {
     /// Asks for the receiver's next look at the clock.
     pub fn plan_receiver(&mut self, node: u32, port: u16, class: u8, env: &mut impl Env) {
         if let Some(at) = self.rx[class as usize].next_wake()
-            && at < self.rx_wake[class as usize] {
-                self.rx_wake[class as usize] = at;
-                env.call_at(node, at, Call::Receiver { port, class });
-            }
+            && at < self.rx_wake[class as usize]
+        {
+            self.rx_wake[class as usize] = at;
+            env.call_at(node, at, Call::Receiver { port, class });
+        }
     }
 
     /// Sends a message to the peer: through the generation delay, then the control queue and the wire.

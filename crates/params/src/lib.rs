@@ -156,7 +156,11 @@ pub trait Values {
     /// A whole number, if present.
     fn count_opt(&mut self, key: &str) -> Result<Option<u64>, ParamError> {
         self.raw(key)?
-            .map(|s| s.replace('_', "").parse().map_err(|_| ParamError::new(key, format!("'{s}' is not a whole number"), "expected 0, 1, 2, ...")))
+            .map(|s| {
+                s.replace('_', "")
+                    .parse()
+                    .map_err(|_| ParamError::new(key, format!("'{s}' is not a whole number"), "expected 0, 1, 2, ..."))
+            })
             .transpose()
     }
     /// A whole number that may be negative.

@@ -100,9 +100,8 @@ fn properties(schema: &SchemaRef, metadata: &[(String, String)]) -> WriterProper
         .set_key_value_metadata(Some(metadata));
     for field in schema.fields().iter().filter(|f| f.name().ends_with("_ps")) {
         let column = ColumnPath::from(field.name().as_str());
-        properties = properties
-            .set_column_dictionary_enabled(column.clone(), false)
-            .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+        properties =
+            properties.set_column_dictionary_enabled(column.clone(), false).set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
     }
     properties.build()
 }

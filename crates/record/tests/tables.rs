@@ -28,7 +28,7 @@ fn info() -> RunInfo {
 }
 
 fn flow(n: u64) -> FlowRow {
-    let done = n % 3 != 0;
+    let done = !n.is_multiple_of(3);
     FlowRow {
         flow: n,
         src: Node(0),
@@ -60,7 +60,17 @@ fn fill(t: &mut Tables, n: u64) {
         t.control.push(ControlRow { time_ps: i, port: Port(0), priority: 3, direction, message: Message(message), value: 65_535 }).unwrap();
         let (cycle, position) = (i as u32 / 3, i as u32 % 3);
         t.deadlocks
-            .push(DeadlockRow { time_ps: 9, closed_ps: 7, cycle, position, port: Port(0), priority: 0, frames: 200, bytes: 300_000, blocked_since_ps: 5 })
+            .push(DeadlockRow {
+                time_ps: 9,
+                closed_ps: 7,
+                cycle,
+                position,
+                port: Port(0),
+                priority: 0,
+                frames: 200,
+                bytes: 300_000,
+                blocked_since_ps: 5,
+            })
             .unwrap();
         let to_ps = if i % 2 == 0 { Some(i + 2) } else { None };
         t.pauses.push(PauseRow { port: Port(1), priority: 1, from_ps: i, to_ps }).unwrap();
@@ -93,8 +103,20 @@ fn every_table_reads_back_as_written() {
     let b = get("flows");
     let columns: Vec<_> = b[0].schema().fields().iter().map(|f| f.name().clone()).collect();
     let expected = [
-        "flow", "src", "dst", "src_port", "dst_port", "priority", "size_bytes", "start_ps", "end_ps", "fct_ps", "bytes_delivered",
-        "ideal_fct_ps", "slowdown", "label",
+        "flow",
+        "src",
+        "dst",
+        "src_port",
+        "dst_port",
+        "priority",
+        "size_bytes",
+        "start_ps",
+        "end_ps",
+        "fct_ps",
+        "bytes_delivered",
+        "ideal_fct_ps",
+        "slowdown",
+        "label",
     ];
     assert_eq!(columns, expected);
     let rows: Vec<FlowRow> = (0..10).map(flow).collect();
@@ -123,7 +145,10 @@ fn every_table_reads_back_as_written() {
     assert_eq!(numbers(&b, "priority")[..2], [None, Some(5)]);
     assert_eq!(numbers(&b, "flow")[..4], [None, None, Some(2), None]);
     assert_eq!(texts(&b, "source")[..3], ["measured", "flow_control", "rate_control"]);
-    assert_eq!((numbers(&b, "time_ps"), numbers(&b, "bits_per_second"), texts(&b, "port").len()), (some(|i| i), some(|_| 5_000_000_000), 10));
+    assert_eq!(
+        (numbers(&b, "time_ps"), numbers(&b, "bits_per_second"), texts(&b, "port").len()),
+        (some(|i| i), some(|_| 5_000_000_000), 10)
+    );
 
     let b = get("control");
     assert_eq!(texts(&b, "direction")[..2], ["sent", "received"]);
@@ -139,7 +164,10 @@ fn every_table_reads_back_as_written() {
     assert_eq!(texts(&b, "port"), vec!["H1->S1"; 10]);
 
     let b = get("pauses");
-    assert_eq!((numbers(&b, "from_ps"), numbers(&b, "priority"), texts(&b, "port")), (some(|i| i), some(|_| 1), vec!["S1->H2".to_owned(); 10]));
+    assert_eq!(
+        (numbers(&b, "from_ps"), numbers(&b, "priority"), texts(&b, "port")),
+        (some(|i| i), some(|_| 1), vec!["S1->H2".to_owned(); 10])
+    );
     assert_eq!(numbers(&b, "to_ps")[..3], [Some(2), None, Some(4)]);
 
     let b = get("causes");

@@ -28,6 +28,8 @@ pub(crate) fn warn(name: &str, link: &LinkFacts, fc: &FlowControl, warnings: &mu
         FlowControl::None | FlowControl::Custom(_) => return,
     }
     for w in conditions(name, &p) {
-        warnings.push(Problem::new(format!("{} on {} links: {}", w.condition, link.rate, w.text), format!("condition of {}", w.source)).warning());
+        warnings.push(
+            Problem::new(format!("{} on {} links: {}", w.condition, link.rate, w.text), format!("condition of {}", w.source)).warning(),
+        );
     }
 }

@@ -156,7 +156,13 @@ impl Log {
 }
 
 /// Explains why `port` (`S1->S2`) waited at `at`; `priority`: that of the port's first restraint found, if not given.
-pub fn explain(scenario: &Scenario, port: &str, at: Time, priority: Option<u8>, mut look: impl FnMut(Time) -> bool) -> Result<Explanation, ParamError> {
+pub fn explain(
+    scenario: &Scenario,
+    port: &str,
+    at: Time,
+    priority: Option<u8>,
+    mut look: impl FnMut(Time) -> bool,
+) -> Result<Explanation, ParamError> {
     let topology = &scenario.topology;
     let start = find_port(topology, port).map_err(|(what, hint)| ParamError::new("PORT", what, hint))?;
     if at > scenario.until {
@@ -254,16 +260,28 @@ impl fmt::Display for Explanation {
                 }
                 text
             };
-            writeln!(f, "   {far} held {} of what it had sent, waiting for {}", s.held, list(s.waiting_for.iter().map(|(p, b)| format!("{p} ({b})")).collect()))?;
+            writeln!(
+                f,
+                "   {far} held {} of what it had sent, waiting for {}",
+                s.held,
+                list(s.waiting_for.iter().map(|(p, b)| format!("{p} ({b})")).collect())
+            )?;
             writeln!(f, "   from {}", list(s.flows.iter().map(|(n, a, b, bytes)| format!("flow {n} {a} to {b} ({bytes})")).collect()))?;
         }
         match &self.root {
             Root::NotHeld => writeln!(f, "The port was free to send at {}: no flow control held it or slowed it down.", self.at),
-            Root::Cycle(i) => writeln!(f, "Root: a deadlock. {} waits for {} again; none of these ports can ever send.", self.steps.last().map_or("", |s| &s.port), self.steps[*i].port),
+            Root::Cycle(i) => writeln!(
+                f,
+                "Root: a deadlock. {} waits for {} again; none of these ports can ever send.",
+                self.steps.last().map_or("", |s| &s.port),
+                self.steps[*i].port
+            ),
             Root::Bottleneck { port, rate, ingresses } => {
                 writeln!(f, "Root: {port} was free to send at {rate}; up to {ingresses} ports of its switch ask it for more than that.")
             }
-            Root::FarEnd => writeln!(f, "Root: the far end of {}, which is a host or held nothing then.", self.steps.last().map_or("", |s| &s.port)),
+            Root::FarEnd => {
+                writeln!(f, "Root: the far end of {}, which is a host or held nothing then.", self.steps.last().map_or("", |s| &s.port))
+            }
         }
     }
 }

@@ -186,14 +186,24 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
     doc.declare(&sections::sections());
     let mut run = doc.open(&sections::run());
     let run = run.take(|s| {
-        Ok((s.text("title")?, s.span("duration")?, s.count("seed")?, s.flag("stop_when_done")?, s.flag("stop_on_deadlock")?, s.flag("checks")?, s.span("watch")?))
+        Ok((
+            s.text("title")?,
+            s.span("duration")?,
+            s.count("seed")?,
+            s.flag("stop_when_done")?,
+            s.flag("stop_on_deadlock")?,
+            s.flag("checks")?,
+            s.span("watch")?,
+        ))
     });
     let topology = read_topology(doc, run.as_ref().map_or(1, |r| r.2), folder);
     // Everything after this needs the network.
     let (Some(run), Some(topology)) = (run, topology) else { return Err(doc.check().err().unwrap_or_default()) };
     let (title, duration, seed, stop_when_done, stop_on_deadlock, checks, watch) = run;
 
-    let routing = doc.open(&sections::routing()).take(|s| Routing::named(&s.text("kind")?, seed).map_err(|e| ParamError::new("kind", e.what, e.hint)));
+    let routing = doc
+        .open(&sections::routing())
+        .take(|s| Routing::named(&s.text("kind")?, seed).map_err(|e| ParamError::new("kind", e.what, e.hint)));
     let host = doc.open(&sections::host()).take(read_host);
     let control_delay = doc.open(&sections::control_delay()).take(|s| {
         Ok(ControlDelay {
@@ -241,7 +251,9 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
     let failures = failures.into_iter().flatten().collect();
     // Without problems every part was read.
     let missing = || Problems::from(Problem::new("the scenario is incomplete", ""));
-    let (Some(routing), Some(host), Some(control_delay), Some(switch)) = (routing, host, control_delay, switch) else { return Err(missing()) };
+    let (Some(routing), Some(host), Some(control_delay), Some(switch)) = (routing, host, control_delay, switch) else {
+        return Err(missing());
+    };
     let (Some((detection_name, detection)), Some((rate_name, rate_control)), Some(flows), Some(probes), Some((fc_name, flow_control))) =
         (detection, rate_control, flows, probes, flow_control)
     else {

@@ -68,7 +68,8 @@ impl Recorder for TableRecorder {
         let t = &mut self.tables;
         let pushed = match *row {
             Row::Queue { time, node, port, ingress, priority, bytes } => {
-                let (port, kind) = if ingress { (self.ports.feeder(node, port), Side::Ingress) } else { (self.ports.of(node, port), Side::Egress) };
+                let (port, kind) =
+                    if ingress { (self.ports.feeder(node, port), Side::Ingress) } else { (self.ports.of(node, port), Side::Egress) };
                 t.queues.push(QueueRow { time_ps: time.0, port, kind, priority, bytes: bytes.0 })
             }
             Row::PortRate { time, node, port, priority, rate, source } => t.rates.push(RateRow {
@@ -79,11 +80,17 @@ impl Recorder for TableRecorder {
                 bits_per_second: rate.0,
                 source: source_of(source),
             }),
-            Row::FlowRate { time, node, flow, rate, source } => {
-                t.rates.push(RateRow { time_ps: time.0, port: self.ports.of(node, 0), priority: None, flow: Some(flow as u64), bits_per_second: rate.0, source: source_of(source) })
-            }
+            Row::FlowRate { time, node, flow, rate, source } => t.rates.push(RateRow {
+                time_ps: time.0,
+                port: self.ports.of(node, 0),
+                priority: None,
+                flow: Some(flow as u64),
+                bits_per_second: rate.0,
+                source: source_of(source),
+            }),
             Row::Control { time, node, port, priority, sent, kind, value } => {
-                let (port, direction) = if sent { (self.ports.feeder(node, port), Direction::Sent) } else { (self.ports.of(node, port), Direction::Received) };
+                let (port, direction) =
+                    if sent { (self.ports.feeder(node, port), Direction::Sent) } else { (self.ports.of(node, port), Direction::Received) };
                 t.control.push(ControlRow { time_ps: time.0, port, priority, direction, message: Message(kind), value })
             }
             Row::Hold { .. } => Ok(()), // of use to explanations only; the table of pauses says when

@@ -29,12 +29,35 @@ pub(crate) const FAILURE: &[ParamSpec] = &[
 ];
 
 pub(crate) const SWITCH: &[ParamSpec] = &[
-    ParamSpec::new("memory", Kind::Choice(&["per-ingress", "shared"]), "per-ingress", "a fixed buffer per ingress and priority, or a shared pool", "GFC section 6: input buffers"),
-    ParamSpec::new("buffer", Kind::Bytes, "300KB", "per-ingress: buffer of each ingress port and priority; shared: what flow control plans with", "GFC section 6.2.2"),
+    ParamSpec::new(
+        "memory",
+        Kind::Choice(&["per-ingress", "shared"]),
+        "per-ingress",
+        "a fixed buffer per ingress and priority, or a shared pool",
+        "GFC section 6: input buffers",
+    ),
+    ParamSpec::new(
+        "buffer",
+        Kind::Bytes,
+        "300KB",
+        "per-ingress: buffer of each ingress port and priority; shared: what flow control plans with",
+        "GFC section 6.2.2",
+    ),
     ParamSpec::new("shared_buffer", Kind::Bytes, "16MiB", "shared: all memory of the switch", "HPCC simulator"),
-    ParamSpec::new("alpha_shift", Kind::Count, "3", "shared: an ingress may use the free pool divided by 2^this", "HPCC simulator: alpha = 1/8"),
+    ParamSpec::new(
+        "alpha_shift",
+        Kind::Count,
+        "3",
+        "shared: an ingress may use the free pool divided by 2^this",
+        "HPCC simulator: alpha = 1/8",
+    ),
     ParamSpec::new("reserve", Kind::Bytes, "4KiB", "shared: guaranteed to each port before the pool is touched", "HPCC simulator"),
-    ParamSpec::optional("headroom", Kind::Bytes, "shared: memory of each port for what arrives after a pause; default: C tau + 1 MTU", "GFC section 4.2"),
+    ParamSpec::optional(
+        "headroom",
+        Kind::Bytes,
+        "shared: memory of each port for what arrives after a pause; default: C tau + 1 MTU",
+        "GFC section 4.2",
+    ),
     ParamSpec::new(
         "discipline",
         Kind::Choice(&["fifo", "round-robin", "drr", "input-fifo"]),
@@ -43,14 +66,33 @@ pub(crate) const SWITCH: &[ParamSpec] = &[
         "not stated in the papers; see the page egress-disciplines",
     ),
     ParamSpec::new("quantum", Kind::Bytes, "1500B", "drr: bytes an ingress gains per round", ""),
-    ParamSpec::new("scheduler", Kind::Choice(&["strict", "round-robin", "drr"]), "strict", "order across priorities at an egress", "802.1Q clause 8.6.8"),
-    ParamSpec { key: "weights", kind: Kind::Texts, default: None, optional: true, doc: "drr scheduler: quantum of each priority in use, lowest first, `1500B`; default: 1 MTU each", source: "" },
+    ParamSpec::new(
+        "scheduler",
+        Kind::Choice(&["strict", "round-robin", "drr"]),
+        "strict",
+        "order across priorities at an egress",
+        "802.1Q clause 8.6.8",
+    ),
+    ParamSpec {
+        key: "weights",
+        kind: Kind::Texts,
+        default: None,
+        optional: true,
+        doc: "drr scheduler: quantum of each priority in use, lowest first, `1500B`; default: 1 MTU each",
+        source: "",
+    },
 ];
 
 pub(crate) const HOST: &[ParamSpec] = &[
     ParamSpec::new("mtu", Kind::Bytes, "1500B", "largest frame on the wire", "GFC section 5.4"),
     ParamSpec::new("header", Kind::Bytes, "0B", "bytes of every data frame that are not payload", ""),
-    ParamSpec::new("acks", Kind::Choice(&["none", "per-frame"]), "none", "whether receivers acknowledge", "GFC section 6: no transport named"),
+    ParamSpec::new(
+        "acks",
+        Kind::Choice(&["none", "per-frame"]),
+        "none",
+        "whether receivers acknowledge",
+        "GFC section 6: no transport named",
+    ),
     ParamSpec::new("ack_len", Kind::Bytes, "64B", "length of an acknowledgement on the wire", ""),
     ParamSpec::optional("ack_priority", Kind::Count, "priority of acknowledgements and notifications; default: that of the data", ""),
     ParamSpec::optional("window", Kind::Bytes, "bytes in flight per flow, needs acknowledgements; default: unlimited", ""),
@@ -59,7 +101,13 @@ pub(crate) const HOST: &[ParamSpec] = &[
 pub(crate) const CONTROL_DELAY: &[ParamSpec] = &[
     ParamSpec::new("generation", Kind::Span, "0us", "from the decision to the control queue of the port", ""),
     ParamSpec::new("generation_jitter", Kind::Span, "0us", "uniform addition to it, 0 to this", ""),
-    ParamSpec::new("processing", Kind::Span, "0us", "from the arrival of a control frame to its effect, t_r", "GFC Eq. (6): up to 3 us in hardware"),
+    ParamSpec::new(
+        "processing",
+        Kind::Span,
+        "0us",
+        "from the arrival of a control frame to its effect, t_r",
+        "GFC Eq. (6): up to 3 us in hardware",
+    ),
     ParamSpec::new("processing_jitter", Kind::Span, "0us", "uniform addition to it, 0 to this", ""),
 ];
 
@@ -126,7 +174,8 @@ pub(crate) fn flow() -> SectionSpec {
     SectionSpec::many("flow", "One flow.", vec![g.params])
 }
 pub(crate) fn workload() -> SectionSpec {
-    let kinds = xoff_workload::GENERATORS.iter().filter(|g| g.name != FLOWS).map(|g| KindSpec { name: g.name, doc: g.doc, specs: vec![g.params] });
+    let kinds =
+        xoff_workload::GENERATORS.iter().filter(|g| g.name != FLOWS).map(|g| KindSpec { name: g.name, doc: g.doc, specs: vec![g.params] });
     SectionSpec::many("workload", "A pattern of flows.", vec![]).kinds("kind", None, kinds.collect())
 }
 
@@ -134,6 +183,19 @@ pub(crate) fn workload() -> SectionSpec {
 pub fn sections() -> Vec<SectionSpec> {
     let mut all = vec![run()];
     all.extend(xoff_scenario::topology::sections());
-    all.extend([failures(), failure(), routing(), switch(), host(), flow_control(), control_delay(), detection(), rate_control(), flow(), workload(), probes()]);
+    all.extend([
+        failures(),
+        failure(),
+        routing(),
+        switch(),
+        host(),
+        flow_control(),
+        control_delay(),
+        detection(),
+        rate_control(),
+        flow(),
+        workload(),
+        probes(),
+    ]);
     all
 }

@@ -38,7 +38,12 @@ impl Summary {
         }
         for d in &o.deadlocks {
             let names: Vec<String> = d.cycle.iter().map(|p| s.topology.port_name(p.node, p.port)).collect();
-            sum.took_effect.push(format!("deadlock: {} closed at {}; {} ports can never send again", names.join(" waits for "), d.closed, d.stuck_ports));
+            sum.took_effect.push(format!(
+                "deadlock: {} closed at {}; {} ports can never send again",
+                names.join(" waits for "),
+                d.closed,
+                d.stuck_ports
+            ));
         }
         if o.deadlocks.is_empty() && s.model.watch.0 > 0 {
             sum.never_triggered.push(sum_no_deadlock(s, o));
@@ -47,7 +52,11 @@ impl Summary {
             sum.took_effect.push(format!("{} frames were dropped", o.dropped_frames));
         }
         if o.violations_total > 0 {
-            sum.took_effect.push(format!("{} checks were violated, the first: {}", o.violations_total, o.violations.first().map_or("", |v| v.what.as_str())));
+            sum.took_effect.push(format!(
+                "{} checks were violated, the first: {}",
+                o.violations_total,
+                o.violations.first().map_or("", |v| v.what.as_str())
+            ));
         }
         let unfinished = o.flows.iter().filter(|f| f.received.is_none() && f.flow.size != xoff_workload::UNLIMITED).count();
         if unfinished > 0 {
@@ -74,9 +83,17 @@ impl Summary {
         let slowed = lowest.is_some_and(|r| r < line);
         if pauses > 0 {
             let longest = o.ports.iter().flatten().map(|p| p.pause_ps_total).max().unwrap_or(0);
-            self.took_effect.push(format!("{} stopped ports {pauses} times, the worst for {} in total ({messages} messages; {peak})", s.flow_control, Span(longest)));
+            self.took_effect.push(format!(
+                "{} stopped ports {pauses} times, the worst for {} in total ({messages} messages; {peak})",
+                s.flow_control,
+                Span(longest)
+            ));
         } else if slowed {
-            self.took_effect.push(format!("{} slowed ports down to {} ({messages} messages; {peak})", s.flow_control, lowest.unwrap_or(Rate::ZERO)));
+            self.took_effect.push(format!(
+                "{} slowed ports down to {} ({messages} messages; {peak})",
+                s.flow_control,
+                lowest.unwrap_or(Rate::ZERO)
+            ));
         } else {
             self.never_triggered.push(format!("{} held nothing back ({messages} messages; {peak})", s.flow_control));
         }
@@ -94,7 +111,10 @@ fn sum_no_deadlock(s: &Scenario, o: &Outcome) -> String {
         .min();
     match slowest {
         Some((rate, n, p)) if rate.0 < 1_000_000 => {
-            format!("no deadlock; slow progress, though: {} was allowed no more than {rate} at times", s.topology.port_name(n as u32, p as u16))
+            format!(
+                "no deadlock; slow progress, though: {} was allowed no more than {rate} at times",
+                s.topology.port_name(n as u32, p as u16)
+            )
         }
         _ => "no deadlock".into(),
     }

@@ -35,7 +35,8 @@ fn summary(f: &Finished) -> String {
     f.summary.took_effect.iter().for_each(|s| writeln!(t, "took effect: {s}").unwrap());
     f.summary.never_triggered.iter().for_each(|s| writeln!(t, "never triggered: {s}").unwrap());
     for flow in &f.outcome.flows {
-        writeln!(t, "flow {} to {}: {} in {}", flow.flow.src, flow.flow.dst, Bytes(flow.delivered), flow.fct().unwrap_or(Span::ZERO)).unwrap();
+        writeln!(t, "flow {} to {}: {} in {}", flow.flow.src, flow.flow.dst, Bytes(flow.delivered), flow.fct().unwrap_or(Span::ZERO))
+            .unwrap();
     }
     t
 }
@@ -60,10 +61,16 @@ fn every_mechanism_has_its_golden() {
 /// Who deadlocks in the ring of GFC Fig. 1, under every discipline.
 #[test]
 fn the_ring_matrix() {
-    let mut t = String::from("flow control    discipline   deadlock closed  flow 0      flow 1      flow 2      peak ingress  messages  lost\n");
+    let mut t =
+        String::from("flow control    discipline   deadlock closed  flow 0      flow 1      flow 2      peak ingress  messages  lost\n");
     for fc in ["pfc", "cbfc", "gfc-conceptual", "gfc-buffer", "gfc-time"] {
         for discipline in ["fifo", "round-robin", "drr", "input-fifo"] {
-            let mut settings = vec![format!("flow_control={fc}"), format!("switch.discipline={discipline}"), "run.duration=60ms".into(), "probes.interval=0us".into()];
+            let mut settings = vec![
+                format!("flow_control={fc}"),
+                format!("switch.discipline={discipline}"),
+                "run.duration=60ms".into(),
+                "probes.interval=0us".into(),
+            ];
             settings.extend(["queues", "rates"].map(|p| format!("probes.{p}=[]")));
             if fc.starts_with("gfc") {
                 settings.push("switch.buffer=1003KB".into());
@@ -76,7 +83,16 @@ fn the_ring_matrix() {
             let rate = |i: usize| Rate::of(Bytes(o.flows[i].delivered), Span(o.now.0)).to_string();
             let peak = o.ports.iter().flatten().map(|p| p.ingress_bytes_max).max().unwrap_or(0);
             let messages: u64 = o.ports.iter().flatten().map(|p| p.messages_received).sum();
-            writeln!(t, "{fc:<15} {discipline:<12} {closed:<16} {:<11} {:<11} {:<11} {:<13} {messages:<9} {}", rate(0), rate(1), rate(2), Bytes(peak).to_string(), o.dropped_frames).unwrap();
+            writeln!(
+                t,
+                "{fc:<15} {discipline:<12} {closed:<16} {:<11} {:<11} {:<11} {:<13} {messages:<9} {}",
+                rate(0),
+                rate(1),
+                rate(2),
+                Bytes(peak).to_string(),
+                o.dropped_frames
+            )
+            .unwrap();
         }
     }
     compare("mechanisms/ring-matrix.golden.txt", &t);

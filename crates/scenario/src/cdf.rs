@@ -89,18 +89,12 @@ fn point(w: &mut Words<'_>, line: &Line<'_>, before: Option<(u64, f64)>) -> Opti
     }
     // A refused point still counts as the one before: its successors may be sound.
     match before {
-        None if percent != 0.0 => {
-            w.refuse(&percent_word.span, format!("the first point is at {percent} %"), "expected 0, as in \"0 0\"")
-        }
+        None if percent != 0.0 => w.refuse(&percent_word.span, format!("the first point is at {percent} %"), "expected 0, as in \"0 0\""),
         Some((s, _)) if size < s => {
             w.refuse(&size_word.span, format!("size {size} lies below the one before, {s}"), "expected sizes that grow")
         }
         Some((_, p)) if percent < p => {
-            w.refuse(
-                &percent_word.span,
-                format!("{percent} % lies below the one before, {p} %"),
-                "expected percentages that grow",
-            );
+            w.refuse(&percent_word.span, format!("{percent} % lies below the one before, {p} %"), "expected percentages that grow");
         }
         _ => {}
     }

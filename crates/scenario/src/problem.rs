@@ -111,21 +111,9 @@ fn line_starts(text: &[u8]) -> Vec<usize> {
 }
 
 impl SourceCode for Source {
-    fn read_span<'a>(
-        &'a self,
-        span: &SourceSpan,
-        before: usize,
-        after: usize,
-    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+    fn read_span<'a>(&'a self, span: &SourceSpan, before: usize, after: usize) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
         let c = self.text.as_str().read_span(span, before, after)?;
-        Ok(Box::new(MietteSpanContents::new_named(
-            self.name.clone(),
-            c.data(),
-            *c.span(),
-            c.line(),
-            c.column(),
-            c.line_count(),
-        )))
+        Ok(Box::new(MietteSpanContents::new_named(self.name.clone(), c.data(), *c.span(), c.line(), c.column(), c.line_count())))
     }
 }
 

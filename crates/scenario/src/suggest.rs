@@ -24,8 +24,7 @@ pub(crate) fn nearest<'w>(word: &str, known: impl IntoIterator<Item = &'w str>) 
 /// The hint for an unknown word: the nearest known one, and all of them when they are few.
 pub(crate) fn hint(word: &str, what: &str, known: &[&str]) -> String {
     let near = nearest(word, known.iter().copied()).map(|k| format!("did you mean '{k}'?"));
-    let all =
-        (!known.is_empty() && (known.len() <= 12 || near.is_none())).then(|| format!("{what}: {}", known.join(", ")));
+    let all = (!known.is_empty() && (known.len() <= 12 || near.is_none())).then(|| format!("{what}: {}", known.join(", ")));
     match (near, all) {
         (Some(n), Some(a)) => format!("{n} {a}"),
         (Some(one), None) | (None, Some(one)) => one,

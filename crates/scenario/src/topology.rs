@@ -24,23 +24,12 @@ pub const CUSTOM: &str = "custom";
 
 const LINKS: &[ParamSpec] = &[
     ParamSpec::new("rate", Kind::Rate, "10Gbps", "rate of the links that do not state one", "GFC section 6"),
-    ParamSpec::new(
-        "delay",
-        Kind::Span,
-        "1us",
-        "propagation delay of the links that do not state one",
-        "GFC section 6.2.2",
-    ),
+    ParamSpec::new("delay", Kind::Span, "1us", "propagation delay of the links that do not state one", "GFC section 6.2.2"),
 ];
 const NODE: &[ParamSpec] = &[
     ParamSpec::required("name", Kind::Text, "unique name, without spaces"),
     ParamSpec::required("kind", Kind::Choice(&["host", "switch"]), "host or switch"),
-    ParamSpec::optional(
-        "level",
-        Kind::Count,
-        "level for up-down routing; distance from the nearest host when absent",
-        "",
-    ),
+    ParamSpec::optional("level", Kind::Count, "level for up-down routing; distance from the nearest host when absent", ""),
 ];
 const LINK: &[ParamSpec] = &[
     ParamSpec::required("a", Kind::Text, "name of the first end"),
@@ -60,22 +49,13 @@ const OWN_FILE: &[ParamSpec] = &[ParamSpec::required(
 
 /// `[topology]` with every kind, and the lists of the custom kind.
 pub fn sections() -> Vec<SectionSpec> {
-    let mut kinds: Vec<KindSpec> =
-        BUILDERS.iter().map(|b| KindSpec { name: b.name, doc: b.doc, specs: vec![b.params] }).collect();
-    kinds.push(KindSpec {
-        name: CUSTOM,
-        doc: "Nodes and links as listed in [[topology.node]] and [[topology.link]].",
-        specs: vec![LINKS],
-    });
+    let mut kinds: Vec<KindSpec> = BUILDERS.iter().map(|b| KindSpec { name: b.name, doc: b.doc, specs: vec![b.params] }).collect();
+    kinds.push(KindSpec { name: CUSTOM, doc: "Nodes and links as listed in [[topology.node]] and [[topology.link]].", specs: vec![LINKS] });
     kinds.push(KindSpec { name: FILE, doc: "Read from a file of its own.", specs: vec![OWN_FILE] });
     vec![
         SectionSpec::once("topology", "The network.", Vec::new()).kinds("kind", None, kinds).required(),
         SectionSpec::many("topology.node", "A node of a custom topology.", vec![NODE]),
-        SectionSpec::many(
-            "topology.link",
-            "A link of a custom topology; links number the ports in their order.",
-            vec![LINK],
-        ),
+        SectionSpec::many("topology.link", "A link of a custom topology; links number the ports in their order.", vec![LINK]),
     ]
 }
 
@@ -128,9 +108,7 @@ pub fn load(path: &Path, settings: &[Override]) -> Result<Topology, Problems> {
 pub fn read(source: Arc<Source>, settings: &[Override]) -> Result<Topology, Problems> {
     if source.text().trim_start().starts_with(|c: char| c.is_ascii_digit()) {
         if let Some(setting) = settings.first() {
-            return Err(Problem::new("a setting cannot change this topology", "it is in HPCC's format")
-                .at(setting.place())
-                .into());
+            return Err(Problem::new("a setting cannot change this topology", "it is in HPCC's format").at(setting.place()).into());
         }
         let topology = HpccTopology::read(&source)?;
         return topology.graph().map_err(|e| Problem::new(e.to_string(), "").at(source.place(0..0)).into());
@@ -184,9 +162,9 @@ fn entry(key: &str) -> Option<(&str, usize, &str)> {
 
 fn node(s: &mut Section<'_>) -> Result<NodeSpec, ParamError> {
     let kind = if s.text("kind")? == "host" { NodeKind::Host } else { NodeKind::Switch };
-    let level = s.count_opt("level")?.map(|l| {
-        u8::try_from(l).map_err(|_| ParamError::new("level", format!("{l} is out of range"), "expected 0 to 255"))
-    });
+    let level = s
+        .count_opt("level")?
+        .map(|l| u8::try_from(l).map_err(|_| ParamError::new("level", format!("{l} is out of range"), "expected 0 to 255")));
     Ok(NodeSpec { name: s.text("name")?, kind, level: level.transpose()? })
 }
 

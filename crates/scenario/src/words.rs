@@ -78,17 +78,11 @@ impl<'t> Words<'t> {
             Ok(v) if v <= max => return Some(v),
             Ok(v) => self.refuse(&word.span, format!("{what}: {v} is too large"), format!("expected at most {max}")),
             Err(_) if !word.text.is_empty() && word.text.bytes().all(|b| b.is_ascii_digit()) => {
-                self.refuse(
-                    &word.span,
-                    format!("{what}: {} is too large", suggest::clip(word.text)),
-                    format!("expected at most {max}"),
-                );
+                self.refuse(&word.span, format!("{what}: {} is too large", suggest::clip(word.text)), format!("expected at most {max}"));
             }
-            Err(_) => self.refuse(
-                &word.span,
-                format!("{what}: '{}' is not a whole number", suggest::clip(word.text)),
-                "expected 0, 1, 2, ...",
-            ),
+            Err(_) => {
+                self.refuse(&word.span, format!("{what}: '{}' is not a whole number", suggest::clip(word.text)), "expected 0, 1, 2, ...")
+            }
         }
         None
     }
@@ -97,16 +91,10 @@ impl<'t> Words<'t> {
     pub fn number(&mut self, word: &Word<'_>, what: &str) -> Option<f64> {
         match word.text.parse::<f64>() {
             Ok(v) if v.is_finite() && v >= 0.0 => return Some(v),
-            Ok(_) => self.refuse(
-                &word.span,
-                format!("{what}: {} is out of range", suggest::clip(word.text)),
-                "expected a number from 0",
-            ),
-            Err(_) => self.refuse(
-                &word.span,
-                format!("{what}: '{}' is not a number", suggest::clip(word.text)),
-                "expected a number, such as 0.5",
-            ),
+            Ok(_) => self.refuse(&word.span, format!("{what}: {} is out of range", suggest::clip(word.text)), "expected a number from 0"),
+            Err(_) => {
+                self.refuse(&word.span, format!("{what}: '{}' is not a number", suggest::clip(word.text)), "expected a number, such as 0.5")
+            }
         }
         None
     }

@@ -7,8 +7,7 @@ use xoff_scenario::{Source, cdf, topology};
 
 #[test]
 fn built_in_distributions() {
-    let ends: Vec<_> =
-        cdf::BUILT_IN.iter().map(|(name, _)| (*name, cdf::built_in(name).unwrap().last().copied().unwrap())).collect();
+    let ends: Vec<_> = cdf::BUILT_IN.iter().map(|(name, _)| (*name, cdf::built_in(name).unwrap().last().copied().unwrap())).collect();
     let expected = [
         ("websearch", (30_000_000, 100.0)),
         ("hadoop", (10_000_000, 100.0)),
@@ -61,37 +60,26 @@ fn read(text: &str) -> Result<xoff_topology::Topology, String> {
 #[test]
 fn topologies_from_every_kind_of_file() {
     let t = read(FILE).unwrap();
-    assert_eq!(
-        (t.port_name(0, 0), t.links[0].rate.0, t.links[0].delay.as_ns()),
-        ("H0->S0".into(), 40_000_000_000, 1_000)
-    );
+    assert_eq!((t.port_name(0, 0), t.links[0].rate.0, t.links[0].delay.as_ns()), ("H0->S0".into(), 40_000_000_000, 1_000));
     let scenario = "[topology]\nkind = \"ring\"\nswitches = 3\n[flow_control]\nkind = \"pfc\"\n";
     assert_eq!(read(scenario).unwrap().switches().count(), 3);
-    let four =
-        topology::read(Source::file("t.toml", scenario), &[Override::set("topology.switches=4").unwrap()]).unwrap();
+    let four = topology::read(Source::file("t.toml", scenario), &[Override::set("topology.switches=4").unwrap()]).unwrap();
     assert_eq!(four.switches().count(), 4);
     let hpcc = "3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n";
     assert_eq!(read(hpcc).unwrap().name(2), "S2");
-    let e =
-        topology::read(Source::file("t.txt", hpcc), &[Override::set("rate=1Gbps").unwrap()]).unwrap_err().to_string();
+    let e = topology::read(Source::file("t.txt", hpcc), &[Override::set("rate=1Gbps").unwrap()]).unwrap_err().to_string();
     assert_eq!(e, "--set rate=1Gbps: a setting cannot change this topology (it is in HPCC's format)");
 }
 
 #[test]
 fn topology_errors() {
     let with = |more: &str| read(&format!("{FILE}{more}")).unwrap_err();
-    assert_eq!(
-        with("[[link]]\na = \"H0\"\nb = \"S9\"\n"),
-        "t.toml:13:5: b: there is no node 'S9' (list every node before linking it)"
-    );
+    assert_eq!(with("[[link]]\na = \"H0\"\nb = \"S9\"\n"), "t.toml:13:5: b: there is no node 'S9' (list every node before linking it)");
     assert_eq!(
         with("[[link]]\na = \"H0\"\n"),
         "t.toml:11:1: missing key 'b' in [link[1]] (name of the second end; expected a text in quotes)"
     );
-    assert_eq!(
-        with("[[link]]\na = \"S0\"\nb = \"S0\"\n"),
-        "t.toml:13:5: b: 'S0' is linked to itself (a link has two different ends)"
-    );
+    assert_eq!(with("[[link]]\na = \"S0\"\nb = \"S0\"\n"), "t.toml:13:5: b: 'S0' is linked to itself (a link has two different ends)");
     assert_eq!(
         with("[[node]]\nname = \"S0\"\nkind = \"switch\"\n"),
         "t.toml:12:8: name: 'S0' is already the name of another node (names must be unique)"
@@ -104,10 +92,7 @@ fn topology_errors() {
         with("[[node]]\nname = \"S1\"\nkind = \"switch\"\nlevel = 256\n"),
         "t.toml:14:9: level: 256 is out of range (expected 0 to 255)"
     );
-    assert_eq!(
-        with("[[link]]\na = \"H0\"\nb = \"S0\"\nrate = \"0Gbps\"\n").split(": a link").next().unwrap(),
-        "t.toml:14:8: rate"
-    );
+    assert_eq!(with("[[link]]\na = \"H0\"\nb = \"S0\"\nrate = \"0Gbps\"\n").split(": a link").next().unwrap(), "t.toml:14:8: rate");
     assert_eq!(
         with("[[nodes]]\nname = \"S1\"\n"),
         "t.toml:11:3: unknown section 'nodes' (did you mean 'node'? known sections: link, node)"
@@ -116,10 +101,7 @@ fn topology_errors() {
         read("").unwrap_err(),
         "t.toml:1:1: missing section [[node]] (A node.)\nt.toml:1:1: missing section [[link]] (A link; links number the ports in their order.)"
     );
-    assert_eq!(
-        read("[topology]\nkind = \"ring\"\nrate = \"0Gbps\"\n").unwrap_err().split(": a link").next().unwrap(),
-        "t.toml:3:8: rate"
-    );
+    assert_eq!(read("[topology]\nkind = \"ring\"\nrate = \"0Gbps\"\n").unwrap_err().split(": a link").next().unwrap(), "t.toml:3:8: rate");
     let inside = FILE.replace("rate = \"40Gbps\"\n", "[topology]\nkind = \"custom\"\n").replace("[[", "[[topology.");
     assert_eq!(read(&inside).unwrap().links[0].rate.0, 10_000_000_000);
     assert_eq!(

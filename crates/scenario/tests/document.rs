@@ -4,10 +4,8 @@ use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_scenario::document::{Document, KindSpec, Override, SectionSpec, schema};
 use xoff_scenario::{Problems, Source};
 
-const TOP: &[ParamSpec] = &[
-    ParamSpec::new("seed", Kind::Count, "1", "seed of all tosses", ""),
-    ParamSpec::optional("stop", Kind::Span, "end of the run", ""),
-];
+const TOP: &[ParamSpec] =
+    &[ParamSpec::new("seed", Kind::Count, "1", "seed of all tosses", ""), ParamSpec::optional("stop", Kind::Span, "end of the run", "")];
 const LINKS: &[ParamSpec] = &[
     ParamSpec::new("rate", Kind::Rate, "10Gbps", "rate of every link", "section 6.1"),
     ParamSpec::optional("delay", Kind::Span, "propagation delay", "length of the cable"),
@@ -60,11 +58,7 @@ fn read(text: &str, settings: &[&str]) -> (Document, Result<(), Problems>) {
     }
     doc.open(&specs[3]).take(|s| {
         let (xoff, xon) = (s.bytes("xoff")?, s.bytes("xon")?);
-        if xon > xoff {
-            Err(ParamError::new("xon", format!("{xon} lies above xoff, {xoff}"), "expected xon <= xoff"))
-        } else {
-            Ok(())
-        }
+        if xon > xoff { Err(ParamError::new("xon", format!("{xon} lies above xoff, {xoff}"), "expected xon <= xoff")) } else { Ok(()) }
     });
     let end = doc.finish();
     (doc, end)
@@ -136,10 +130,7 @@ fn kinds() {
     one("seed = 1\n", "s.toml:1:1: missing section [topology] (The network.)");
     one("topology = 1\n", "s.toml:1:1: 'topology' is number 1 (expected one section, written [topology])");
     one(&format!("{RING3}node = 4\n"), "s.toml:4:1: 'topology.node' is number 4 (expected a section)");
-    one(
-        "[[topology]]\nkind = \"ring\"\n",
-        "s.toml:1:3: 'topology' is a list (expected one section, written [topology])",
-    );
+    one("[[topology]]\nkind = \"ring\"\n", "s.toml:1:3: 'topology' is a list (expected one section, written [topology])");
 }
 
 #[test]
@@ -150,40 +141,22 @@ fn missing_and_mistyped_keys() {
     );
     let pfc = |line: &str| format!("{RING3}[flow_control]\n{line}\n");
     one(&pfc("gain = \"1\""), "s.toml:5:8: gain: found text \"1\" (expected a number without quotes, such as 0.5)");
-    one(
-        &pfc("gain = nan"),
-        "s.toml:5:8: gain: nan is not a finite number (expected a number without quotes, such as 0.5)",
-    );
+    one(&pfc("gain = nan"), "s.toml:5:8: gain: nan is not a finite number (expected a number without quotes, such as 0.5)");
     one(&pfc("sticky = 1"), "s.toml:5:10: sticky: found number 1 (expected true or false, without quotes)");
-    one(
-        &pfc("length = 1979-05-27"),
-        "s.toml:5:10: length: found a date (expected a length with a unit, such as \"100m\" (mm, cm, m, km))",
-    );
+    one(&pfc("length = 1979-05-27"), "s.toml:5:10: length: found a date (expected a length with a unit, such as \"100m\" (mm, cm, m, km))");
     one(
         &pfc("offset = 99999999999999999999"),
         "s.toml:5:10: offset: 99999999999999999999 is out of range (expected a whole number, -2^63 to 2^63 - 1)",
     );
-    one(
-        &pfc("names = \"a\""),
-        "s.toml:5:9: names: found text \"a\" (expected a list of texts, such as [\"a\", \"b\"])",
-    );
+    one(&pfc("names = \"a\""), "s.toml:5:9: names: found text \"a\" (expected a list of texts, such as [\"a\", \"b\"])");
     one(&pfc("names = [1]"), "s.toml:5:9: names: found a list (expected a list of texts, such as [\"a\", \"b\"])");
     one(
         &pfc("xoff = {a = 1}"),
         "s.toml:5:8: xoff: found a section (expected a size with a unit, such as \"300KB\" (B, KB = 1000, KiB = 1024, MB, MiB, ...))",
     );
-    one(
-        &format!("seed = -1\n{RING3}"),
-        "s.toml:1:8: seed: -1 is out of range (expected a whole number, 0 to 2^64 - 1)",
-    );
-    one(
-        &format!("seed = 1.5\n{RING3}"),
-        "s.toml:1:8: seed: found number 1.5 (expected a whole number without quotes: 0, 1, 2, ...)",
-    );
-    one(
-        &format!("{RING3}[[flow_control]]\n"),
-        "s.toml:4:3: 'flow_control' is a list (expected one section, written [flow_control])",
-    );
+    one(&format!("seed = -1\n{RING3}"), "s.toml:1:8: seed: -1 is out of range (expected a whole number, 0 to 2^64 - 1)");
+    one(&format!("seed = 1.5\n{RING3}"), "s.toml:1:8: seed: found number 1.5 (expected a whole number without quotes: 0, 1, 2, ...)");
+    one(&format!("{RING3}[[flow_control]]\n"), "s.toml:4:3: 'flow_control' is a list (expected one section, written [flow_control])");
 }
 
 #[test]
@@ -234,10 +207,7 @@ fn toml_syntax() {
         parse("a = 10Gbps\n"),
         "s.toml:1:5: a text without quotes (texts and numbers with units stand in quotes, such as rate = \"10Gbps\")"
     );
-    assert_eq!(
-        parse("µ = 1\n"),
-        "s.toml:1:1: invalid unquoted key, expected letters, numbers, `-`, `_` (TOML syntax; see toml.io)"
-    );
+    assert_eq!(parse("µ = 1\n"), "s.toml:1:1: invalid unquoted key, expected letters, numbers, `-`, `_` (TOML syntax; see toml.io)");
     let e = Source::from_bytes("s.toml", b"a = 1\nb = \"\xff\"\n".to_vec()).unwrap_err().to_string();
     assert_eq!(e, "s.toml:2:6: byte 0xff is not UTF-8 (expected a text file in UTF-8)");
     let e = Document::load("no/such.toml".as_ref(), &[]).unwrap_err().to_string();
@@ -262,10 +232,7 @@ fn settings_pass_the_same_checks() {
         "topolog.rate=4",
         "--set topolog.rate=4: unknown section 'topolog' (did you mean 'topology'? known sections: flow_control, topology, topology.node)",
     );
-    one(
-        "seed=many",
-        "--set seed=many: seed: found text \"many\" (expected a whole number without quotes: 0, 1, 2, ...)",
-    );
+    one("seed=many", "--set seed=many: seed: found text \"many\" (expected a whole number without quotes: 0, 1, 2, ...)");
     let refused = |setting: &str| {
         let text = "[topology]\nkind = \"custom\"\n[[topology.node]]\nname = \"a\"\n";
         Document::from_text("s.toml", text, &[Override::set(setting).unwrap()]).unwrap_err().to_string()
@@ -282,14 +249,8 @@ fn settings_pass_the_same_checks() {
         refused("topology..x=b"),
         "--set topology..x=b: the path has an empty part (expected dotted keys, such as topology.rate=40Gbps)"
     );
-    assert_eq!(
-        Override::set("seed").unwrap_err().line(),
-        "--set seed: no '=' (expected path=value, such as topology.rate=40Gbps)"
-    );
-    assert_eq!(
-        Override::set("=1").unwrap_err().line(),
-        "--set =1: no path before '=' (expected path=value, such as topology.rate=40Gbps)"
-    );
+    assert_eq!(Override::set("seed").unwrap_err().line(), "--set seed: no '=' (expected path=value, such as topology.rate=40Gbps)");
+    assert_eq!(Override::set("=1").unwrap_err().line(), "--set =1: no path before '=' (expected path=value, such as topology.rate=40Gbps)");
 }
 
 #[test]
@@ -305,14 +266,14 @@ fn settings_reach_into_lists() {
 
 #[test]
 fn every_value_is_traced_and_the_resolved_document_reads_the_same() {
-    let text = "[topology]\nkind = \"custom\"\n[[topology.node]]\nname = \"a \\\"b\\\"\"\n[[topology.node]]\nname = \"c\"\nrole = \"switch\"\n";
+    let text =
+        "[topology]\nkind = \"custom\"\n[[topology.node]]\nname = \"a \\\"b\\\"\"\n[[topology.node]]\nname = \"c\"\nrole = \"switch\"\n";
     let (doc, end) = read(text, &["seed=9"]);
     end.unwrap();
     let specs = sections();
     doc.open(&specs[1]).derived("delay", "500ns", "length of the cable");
     let resolved = doc.resolved();
-    let rows: Vec<String> =
-        resolved.rows().iter().map(|r| format!("{} = {} [{}] {}", r.path(), r.value, r.origin, r.source)).collect();
+    let rows: Vec<String> = resolved.rows().iter().map(|r| format!("{} = {} [{}] {}", r.path(), r.value, r.origin, r.source)).collect();
     let expected = [
         "seed = 9 [--set seed=9] ",
         "topology.kind = custom [s.toml:2:8] ",
@@ -342,10 +303,7 @@ fn every_value_is_traced_and_the_resolved_document_reads_the_same() {
 fn a_problem_is_drawn_with_its_line_and_a_caret() {
     let text = read(&format!("{RING3}rate = 10\n"), &[]).1.unwrap_err().render(false);
     assert!(text.contains("s.toml:4:8"), "{text}");
-    assert!(
-        text.contains("rate = 10") && text.contains("╰── here") && text.contains("help: expected a rate"),
-        "{text}"
-    );
+    assert!(text.contains("rate = 10") && text.contains("╰── here") && text.contains("help: expected a rate"), "{text}");
     assert!(!text.contains('\u{1b}'));
     assert!(read(&format!("{RING3}rate = 10\n"), &[]).1.unwrap_err().render(true).contains('\u{1b}'));
 }
@@ -369,15 +327,9 @@ fn the_schema_says_what_the_reader_accepts() {
     assert_eq!(ring["additionalProperties"], false);
     assert_eq!(ring["properties"]["rate"]["default"], "10Gbps");
     assert_eq!(ring["properties"]["node"]["type"], "array");
-    assert_eq!(
-        ring["properties"]["node"]["items"]["properties"]["role"]["enum"],
-        serde_json::json!(["host", "switch"])
-    );
+    assert_eq!(ring["properties"]["node"]["items"]["properties"]["role"]["enum"], serde_json::json!(["host", "switch"]));
     assert_eq!(s["properties"]["flow_control"]["properties"]["gain"]["default"], 0.5);
-    assert_eq!(
-        s["properties"]["flow_control"]["properties"]["xoff"]["description"],
-        "pause above this. Source: section 6.1."
-    );
+    assert_eq!(s["properties"]["flow_control"]["properties"]["xoff"]["description"], "pause above this. Source: section 6.1.");
 }
 
 #[test]

@@ -48,10 +48,7 @@ fn defaults_are_the_originals() {
     let c = HpccConfig::read(&Source::file("c.txt", "TOPOLOGY_FILE t FLOW_FILE f")).unwrap();
     assert_eq!((c.topology_file.as_str(), c.flow_file.as_str(), c.fct_output_file.as_str()), ("t", "f", "fct.txt"));
     assert_eq!(Some(c.stop_ns), ns3::seconds_to_ns(3.01));
-    assert_eq!(
-        (c.cc_mode, c.alpha_resume_interval_us, c.buffer_mib, c.min_rate),
-        (CcMode::Dcqcn, 55, 16, Rate(100_000_000))
-    );
+    assert_eq!((c.cc_mode, c.alpha_resume_interval_us, c.buffer_mib, c.min_rate), (CcMode::Dcqcn, 55, 16, Rate(100_000_000)));
     assert!(c.has_win && c.global_t && c.rate_bound && !c.ack_high_prio);
 }
 
@@ -65,30 +62,18 @@ fn config(lines: &str, expected: &str) {
 #[test]
 fn config_errors() {
     config("CC_MOD 1\n", "c.txt:3:1: unknown key 'CC_MOD' (did you mean 'CC_MODE'?)");
-    config(
-        "RANDOM_SEED 3\nCC_MODE 1\n",
-        "c.txt:3:1: unknown key 'RANDOM_SEED' (expected a key of the HPCC simulator, such as CC_MODE)",
-    );
+    config("RANDOM_SEED 3\nCC_MODE 1\n", "c.txt:3:1: unknown key 'RANDOM_SEED' (expected a key of the HPCC simulator, such as CC_MODE)");
     config("CC_MODE 3\n", "c.txt:3:9: CC_MODE 3 (HPCC) is not supported yet (supported: 0 (none), 1 (DCQCN))");
     config("CC_MODE 12\n", "c.txt:3:9: CC_MODE 12 is not supported yet (supported: 0 (none), 1 (DCQCN))");
     config("CC_MODE one\n", "c.txt:3:9: CC_MODE: 'one' is not a whole number (expected 0, 1, 2, ...)");
-    config(
-        "CC_MODE\nHAS_WIN 0\n",
-        "c.txt:3:1: CC_MODE: a value is missing (expected KEY value; 'HAS_WIN' is the next key)",
-    );
+    config("CC_MODE\nHAS_WIN 0\n", "c.txt:3:1: CC_MODE: a value is missing (expected KEY value; 'HAS_WIN' is the next key)");
     config("HAS_WIN", "c.txt:3:1: HAS_WIN: a value is missing (expected KEY value)");
-    config(
-        "ERROR_RATE_PER_LINK 1.01\n",
-        "c.txt:3:21: ERROR_RATE_PER_LINK: 1.01 is out of range (expected 0 to 1)",
-    );
+    config("ERROR_RATE_PER_LINK 1.01\n", "c.txt:3:21: ERROR_RATE_PER_LINK: 1.01 is out of range (expected 0 to 1)");
     config(
         "RATE_AI 20\n",
         "c.txt:3:9: RATE_AI: '20' has no unit (expected a rate with a unit, such as 100Gbps (bps, kbps, Mbps, Gbps, or b/s, kb/s, Mb/s, Gb/s))",
     );
-    config(
-        "KMAX_MAP 2 100 5\nCC_MODE 1\n",
-        "c.txt:3:1: KMAX_MAP: a value is missing (expected KEY value; 'CC_MODE' is the next key)",
-    );
+    config("KMAX_MAP 2 100 5\nCC_MODE 1\n", "c.txt:3:1: KMAX_MAP: a value is missing (expected KEY value; 'CC_MODE' is the next key)");
     config("PMAX_MAP 1 100 1.5\n", "c.txt:3:16: PMAX_MAP: 1.5 is out of range (expected 0 to 1)");
     config(
         "PAUSE_TIME 0.5\n",
@@ -97,20 +82,11 @@ fn config_errors() {
     config("BUFFER_SIZE 4096\n", "c.txt:3:13: BUFFER_SIZE: 4096 is too large (expected at most 4095)");
     config("BUFFER_SIZE 0\n", "c.txt:3:13: BUFFER_SIZE: 0 is too small (expected 1 to 4095)");
     config("PACKET_PAYLOAD_SIZE 0\n", "c.txt:3:21: PACKET_PAYLOAD_SIZE: 0 is too small (expected 1 to 65000)");
-    config(
-        "SIMULATOR_STOP_TIME 1e12\n",
-        "c.txt:3:21: SIMULATOR_STOP_TIME: 1e12 is too late (expected at most 18446744 seconds)",
-    );
-    config(
-        "SIMULATOR_STOP_TIME -1\n",
-        "c.txt:3:21: SIMULATOR_STOP_TIME: -1 is out of range (expected a number from 0)",
-    );
+    config("SIMULATOR_STOP_TIME 1e12\n", "c.txt:3:21: SIMULATOR_STOP_TIME: 1e12 is too late (expected at most 18446744 seconds)");
+    config("SIMULATOR_STOP_TIME -1\n", "c.txt:3:21: SIMULATOR_STOP_TIME: -1 is out of range (expected a number from 0)");
     config("RP_TIMER 4us\n", "c.txt:3:10: RP_TIMER: '4us' is not a number (expected a number, such as 0.5)");
     config("RP_TIMER 1e13\n", "c.txt:3:10: RP_TIMER: 10000000000000 is too large (expected microseconds)");
-    config(
-        "# note\nCC_MODE 1\n",
-        "c.txt:3:1: this format has no comments (expected a key of the HPCC simulator, such as CC_MODE)",
-    );
+    config("# note\nCC_MODE 1\n", "c.txt:3:1: this format has no comments (expected a key of the HPCC simulator, such as CC_MODE)");
     let e = HpccConfig::read(&Source::file("c.txt", "")).unwrap_err().to_string();
     assert_eq!(
         e,
@@ -126,11 +102,7 @@ fn config_errors() {
 
 #[test]
 fn config_warnings_and_failures() {
-    let c = HpccConfig::read(&Source::file(
-        "c.txt",
-        "TOPOLOGY_FILE t FLOW_FILE f RP_TIMER 1.5\nRP_TIMER 300 LINK_DOWN 7 1 2\n",
-    ))
-    .unwrap();
+    let c = HpccConfig::read(&Source::file("c.txt", "TOPOLOGY_FILE t FLOW_FILE f RP_TIMER 1.5\nRP_TIMER 300 LINK_DOWN 7 1 2\n")).unwrap();
     assert_eq!((c.rp_timer_us, c.link_down), (300, Some(LinkDown { time_us: 7, a: 1, b: 2 })));
     assert_eq!(
         c.warnings.to_string(),
@@ -151,10 +123,7 @@ fn topology_errors() {
     assert_eq!(HpccTopology::read(&Source::file("t.txt", ok)).unwrap().is_switch, [false, false, true]);
     // No switches: their line is empty, or missing.
     for gap in ["\n", ""] {
-        assert_eq!(
-            HpccTopology::read(&Source::file("t.txt", format!("2 0 1\n{gap}0 1 1Gbps 1us 0\n"))).unwrap().links.len(),
-            1
-        );
+        assert_eq!(HpccTopology::read(&Source::file("t.txt", format!("2 0 1\n{gap}0 1 1Gbps 1us 0\n"))).unwrap().links.len(), 1);
     }
     topology("", "t.txt:1:1: the topology file is empty (expected node_num switch_num link_num on the first line)");
     topology("3 1\n", "t.txt:1:4: first line: 'link_num' is missing (expected node_num switch_num link_num)");
@@ -222,18 +191,9 @@ fn flow_errors() {
         "0 1 3 100 99999999999999999999 2",
         "f.txt:2:11: flow 1: size_bytes: 99999999999999999999 is too large (expected at most 1152921504606846976)",
     );
-    flow(
-        "0 1 3 100 1",
-        "f.txt:2:12: flow 1: 'start_seconds' is missing (expected src dst pg dport size_bytes start_seconds)",
-    );
-    flow(
-        "0 1 3 100 1 2 3",
-        "f.txt:2:15: flow 1: '3' is one word too many (expected src dst pg dport size_bytes start_seconds)",
-    );
-    flow(
-        "0 1 3 100 1 soon",
-        "f.txt:2:13: flow 1: start_seconds: 'soon' is not a number (expected a number, such as 0.5)",
-    );
+    flow("0 1 3 100 1", "f.txt:2:12: flow 1: 'start_seconds' is missing (expected src dst pg dport size_bytes start_seconds)");
+    flow("0 1 3 100 1 2 3", "f.txt:2:15: flow 1: '3' is one word too many (expected src dst pg dport size_bytes start_seconds)");
+    flow("0 1 3 100 1 soon", "f.txt:2:13: flow 1: start_seconds: 'soon' is not a number (expected a number, such as 0.5)");
     flow("0 1 3 100 1 1e9", "f.txt:2:13: flow 1: start_seconds: 1e9 is too late (expected at most 18446744 seconds)");
     flow("0 1 3 100 1 2\n0 1 3 100 1 2", "f.txt:3:1: a line after the last flow (the first line announces 1 flows)");
     let all = |text: &str| read_flows(text).unwrap_err().to_string();
@@ -273,22 +233,10 @@ fn traces_are_checked() {
         read("2\n0 9\n").unwrap().1.to_string(),
         "tr.txt:2:3: warning: node id: there is no node 9 (nodes are 0 to 2; it is skipped)"
     );
-    assert_eq!(
-        read("").unwrap_err().to_string(),
-        "tr.txt:1:1: the trace file is empty (expected the count on the first line)"
-    );
-    assert_eq!(
-        read("1\n0\n1\n").unwrap_err().to_string(),
-        "tr.txt:3:1: a word after the last node id (the first line announces 1)"
-    );
-    assert_eq!(
-        read("2\n0\n").unwrap_err().to_string(),
-        "tr.txt:3:1: 1 node ids in the file (the first line announces 2)"
-    );
-    assert_eq!(
-        read("1\nx\n").unwrap_err().to_string(),
-        "tr.txt:2:1: node id: 'x' is not a whole number (expected 0, 1, 2, ...)"
-    );
+    assert_eq!(read("").unwrap_err().to_string(), "tr.txt:1:1: the trace file is empty (expected the count on the first line)");
+    assert_eq!(read("1\n0\n1\n").unwrap_err().to_string(), "tr.txt:3:1: a word after the last node id (the first line announces 1)");
+    assert_eq!(read("2\n0\n").unwrap_err().to_string(), "tr.txt:3:1: 1 node ids in the file (the first line announces 2)");
+    assert_eq!(read("1\nx\n").unwrap_err().to_string(), "tr.txt:2:1: node id: 'x' is not a whole number (expected 0, 1, 2, ...)");
 }
 
 /// Writes a case into a folder of its own and loads it.

@@ -47,9 +47,7 @@ fn run(doc: &Document) -> Result<(), Problems> {
     let again = Document::from_text("resolved", &resolved, &[]).unwrap_or_else(|e| panic!("{e}\n{resolved}"));
     read(&again).unwrap_or_else(|e| panic!("{e}\n{resolved}"));
     // Numbers may be written differently (0.50 and 0.5); TOML text again is the fixed point.
-    let plain = |d: &Document| {
-        d.resolved().to_toml().lines().map(|l| l.split("  #").next().unwrap().to_owned()).collect::<Vec<_>>()
-    };
+    let plain = |d: &Document| d.resolved().to_toml().lines().map(|l| l.split("  #").next().unwrap().to_owned()).collect::<Vec<_>>();
     assert_eq!(plain(doc), plain(&again));
     Ok(())
 }

@@ -8,8 +8,8 @@ use xoff_units::{Bytes, Rate, Span, Time};
 use xoff_workload::{Flow, random};
 
 use crate::checks::{Checks, ViolationKind};
-use crate::fault::Losses;
 use crate::event::{Event, EventOrder, Kind};
+use crate::fault::Losses;
 use crate::flows::FlowRecord;
 use crate::histogram::Histogram;
 use crate::outcome::PortTotals;
@@ -92,7 +92,17 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    pub fn new(queue: EventQueue, order: EventOrder, classes: Classes, routes: Routes, choice: Choice, first_port: Vec<u32>, wires: Vec<Wire>, seed: u64) -> Self {
+    #[allow(clippy::too_many_arguments)] // what a core cannot be without
+    pub fn new(
+        queue: EventQueue,
+        order: EventOrder,
+        classes: Classes,
+        routes: Routes,
+        choice: Choice,
+        first_port: Vec<u32>,
+        wires: Vec<Wire>,
+        seed: u64,
+    ) -> Self {
         let n = wires.len();
         Core {
             now: Time::ZERO,
@@ -376,7 +386,9 @@ impl Env for Core {
                 self.dropped_data += 1;
                 let excused = why == Drop::LinkFailed || (why == Drop::NoRoute && self.failed);
                 if self.lossless && !excused {
-                    self.checks.broken(now, ViolationKind::Loss, || format!("node {node} port {port} class {class} dropped {len} B of flow {flow}: {why:?}"));
+                    self.checks.broken(now, ViolationKind::Loss, || {
+                        format!("node {node} port {port} class {class} dropped {len} B of flow {flow}: {why:?}")
+                    });
                 }
             }
             Note::Sent { flow, payload } => {

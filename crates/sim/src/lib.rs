@@ -21,8 +21,8 @@ mod queue;
 mod watch;
 mod world;
 
-pub use core::CoinSource;
 pub use checks::{Violation, ViolationKind};
+pub use core::CoinSource;
 pub use event::EventOrder;
 pub use fault::{Faults, LinkFailure, Losses, TurnOrder};
 pub use flows::{FlowRecord, ideal_time};

@@ -39,7 +39,18 @@ fn model<'a>() -> Model<'a> {
 /// Both left hosts send 1 MB to both right ones.
 fn run(mut m: Model<'_>) -> Outcome {
     let t = leaf_spine();
-    let flow = |src, dst| Flow { src, dst, priority: 0, size: 1_000_000, start: Time::ZERO, rate: None, src_port: 1, dst_port: 1, path: None, label: 0 };
+    let flow = |src, dst| Flow {
+        src,
+        dst,
+        priority: 0,
+        size: 1_000_000,
+        start: Time::ZERO,
+        rate: None,
+        src_port: 1,
+        dst_port: 1,
+        path: None,
+        label: 0,
+    };
     let flows = Flows { flows: vec![flow(0, 2), flow(1, 3)], labels: vec!["pairs".into()], ..Flows::default() };
     let mut w = World::build(&t, flows, &mut m).unwrap();
     let ended = w.run(Time::from_us(10_000), u64::MAX).unwrap_or(Ended::TimeUp);

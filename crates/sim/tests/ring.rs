@@ -28,7 +28,18 @@ fn ring() -> (Topology, Flows) {
         paths.add(&t, &names).unwrap();
     }
     let flows = (0..3)
-        .map(|i| Flow { src: h[i], dst: h[(i + 2) % 3], priority: 0, size: UNLIMITED, start: Time::ZERO, rate: None, src_port: 1, dst_port: 1, path: Some(i as u32), label: 0 })
+        .map(|i| Flow {
+            src: h[i],
+            dst: h[(i + 2) % 3],
+            priority: 0,
+            size: UNLIMITED,
+            start: Time::ZERO,
+            rate: None,
+            src_port: 1,
+            dst_port: 1,
+            path: Some(i as u32),
+            label: 0,
+        })
         .collect();
     (t, Flows { flows, paths, labels: vec!["ring".into()], ..Flows::default() })
 }

@@ -68,7 +68,9 @@ pub fn find_link(t: &Topology, name: &str) -> Result<LinkId, ParamError> {
         };
     }
     match unknown {
-        Some(node) => refuse(format!("there is no node '{node}' (in link '{name}')"), "a link is named by its two ends, such as A1-C1".into()),
+        Some(node) => {
+            refuse(format!("there is no node '{node}' (in link '{name}')"), "a link is named by its two ends, such as A1-C1".into())
+        }
         None => refuse(format!("'{name}' is not a link"), "a link is named by its two ends, such as A1-C1".into()),
     }
 }

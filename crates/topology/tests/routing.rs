@@ -86,10 +86,8 @@ fn the_table_agrees_with_a_search_per_host() {
     // Hosts on two switches, on one switch twice, and joined to each other; a broken host link.
     let node = |n: &str, kind| NodeSpec::new(n, kind);
     let link = |a: &str, b: &str| LinkSpec { a: a.into(), b: b.into(), rate: Rate::from_gbps(10), delay: Span::from_ns(1) };
-    let nodes: Vec<NodeSpec> = (0..6)
-        .map(|i| node(&format!("H{i}"), NodeKind::Host))
-        .chain((1..5).map(|i| node(&format!("S{i}"), NodeKind::Switch)))
-        .collect();
+    let nodes: Vec<NodeSpec> =
+        (0..6).map(|i| node(&format!("H{i}"), NodeKind::Host)).chain((1..5).map(|i| node(&format!("S{i}"), NodeKind::Switch))).collect();
     let pairs = "S1-S2 S2-S3 S3-S4 S4-S1 S1-S3 S1-S2 H0-S1 H0-S2 H1-S3 H1-S3 H2-H3 H2-S4 H3-S4 H4-S4 H5-S2 H5-S1";
     let links: Vec<LinkSpec> = pairs.split(' ').map(|p| p.split_once('-').unwrap()).map(|(a, b)| link(a, b)).collect();
     let mut odd = graph(&nodes, &links).unwrap();
@@ -114,7 +112,14 @@ fn orders_of_candidates() {
     assert_eq!(list(Order::AscendingPeerId), ["C1", "C2"]);
     assert_eq!(list(Order::DescendingPeerId), ["C2", "C1"]);
     // Port order and number order differ when links are listed the other way round.
-    let nodes = [("H0", NodeKind::Host), ("H1", NodeKind::Host), ("A", NodeKind::Switch), ("B", NodeKind::Switch), ("C", NodeKind::Switch), ("D", NodeKind::Switch)];
+    let nodes = [
+        ("H0", NodeKind::Host),
+        ("H1", NodeKind::Host),
+        ("A", NodeKind::Switch),
+        ("B", NodeKind::Switch),
+        ("C", NodeKind::Switch),
+        ("D", NodeKind::Switch),
+    ];
     let nodes: Vec<_> = nodes.iter().map(|&(n, k)| NodeSpec::new(n, k)).collect();
     let pairs = [("H0", "A"), ("A", "C"), ("A", "B"), ("C", "D"), ("B", "D"), ("D", "H1"), ("A", "C")];
     let links: Vec<_> =
@@ -131,7 +136,16 @@ fn orders_of_candidates() {
 /// irregular: X sees P (lower) before Q (higher) when P hangs on the higher of the two switches next to the host.
 #[test]
 fn hpcc_order_is_the_order_of_discovery() {
-    let names = [("h", NodeKind::Host), ("g", NodeKind::Host), ("d", NodeKind::Switch), ("m", NodeKind::Switch), ("n", NodeKind::Switch), ("p", NodeKind::Switch), ("q", NodeKind::Switch), ("x", NodeKind::Switch)];
+    let names = [
+        ("h", NodeKind::Host),
+        ("g", NodeKind::Host),
+        ("d", NodeKind::Switch),
+        ("m", NodeKind::Switch),
+        ("n", NodeKind::Switch),
+        ("p", NodeKind::Switch),
+        ("q", NodeKind::Switch),
+        ("x", NodeKind::Switch),
+    ];
     let nodes: Vec<_> = names.iter().map(|&(n, k)| NodeSpec::new(n, k)).collect();
     let pairs = [("h", "d"), ("d", "m"), ("d", "n"), ("n", "p"), ("m", "q"), ("p", "x"), ("q", "x"), ("x", "g")];
     let links: Vec<_> =

@@ -25,9 +25,7 @@ impl std::error::Error for UnitError {}
 fn parse(text: &str, units: &[(&str, u64)], expected: &'static str) -> Result<u64, UnitError> {
     let err = |what: String| UnitError { what, expected };
     let text = text.trim();
-    let split = text
-        .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_' | '+' | '-')))
-        .unwrap_or(text.len());
+    let split = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_' | '+' | '-'))).unwrap_or(text.len());
     let (number, unit) = (text[..split].replace('_', ""), text[split..].trim());
     if number.is_empty() {
         return Err(err(format!("'{text}' has no number")));
@@ -56,22 +54,13 @@ fn parse(text: &str, units: &[(&str, u64)], expected: &'static str) -> Result<u6
     let whole: u128 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| too_large())? };
     let scale = 10u128.pow(fraction.len() as u32);
     let part: u128 = if fraction.is_empty() { 0 } else { fraction.parse().map_err(|_| too_large())? };
-    let value = whole
-        .checked_mul(scale)
-        .and_then(|w| w.checked_add(part))
-        .and_then(|v| v.checked_mul(factor as u128))
-        .ok_or_else(too_large)?;
+    let value =
+        whole.checked_mul(scale).and_then(|w| w.checked_add(part)).and_then(|v| v.checked_mul(factor as u128)).ok_or_else(too_large)?;
     u64::try_from(value / scale).map_err(|_| too_large())
 }
 
-const SPAN: &[(&str, u64)] = &[
-    ("ps", 1),
-    ("ns", 1_000),
-    ("us", 1_000_000),
-    ("µs", 1_000_000),
-    ("ms", 1_000_000_000),
-    ("s", 1_000_000_000_000),
-];
+const SPAN: &[(&str, u64)] =
+    &[("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("µs", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)];
 const BYTES: &[(&str, u64)] = &[
     ("B", 1),
     ("KB", 1_000),

@@ -199,13 +199,7 @@ fn scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(u64, &str)]) -> fmt:
     }
 }
 
-const TIME_UNITS: &[(u64, &str)] = &[
-    (1_000_000_000_000, "s"),
-    (1_000_000_000, "ms"),
-    (1_000_000, "us"),
-    (1_000, "ns"),
-    (1, "ps"),
-];
+const TIME_UNITS: &[(u64, &str)] = &[(1_000_000_000_000, "s"), (1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns"), (1, "ps")];
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

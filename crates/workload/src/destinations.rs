@@ -55,5 +55,9 @@ impl Destinations {
 
 /// The refusal when racks leave nobody to send to.
 pub(crate) fn one_rack() -> ParamError {
-    ParamError::new("different_rack", "too many of the hosts share one rack", "set different_rack = false, or use a topology with several racks")
+    ParamError::new(
+        "different_rack",
+        "too many of the hosts share one rack",
+        "set different_rack = false, or use a topology with several racks",
+    )
 }

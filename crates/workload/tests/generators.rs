@@ -29,7 +29,20 @@ fn web_search(name: &str) -> Result<SizeCdf, ParamError> {
     if name != "websearch" {
         return Err(ParamError::new("cdf", format!("unknown distribution '{name}'"), ""));
     }
-    let kb = [(0, 0), (10, 15), (20, 20), (30, 30), (50, 40), (80, 53), (200, 60), (1000, 70), (2000, 80), (5000, 90), (10_000, 97), (30_000, 100)];
+    let kb = [
+        (0, 0),
+        (10, 15),
+        (20, 20),
+        (30, 30),
+        (50, 40),
+        (80, 53),
+        (200, 60),
+        (1000, 70),
+        (2000, 80),
+        (5000, 90),
+        (10_000, 97),
+        (30_000, 100),
+    ];
     Ok(SizeCdf::new(kb.map(|(s, p)| (s * 1000, p as f64)).to_vec()).unwrap())
 }
 
@@ -53,14 +66,36 @@ fn refused(kind: &str, topo: &Topology, given: &[(&str, &str)], key: &str, text:
 fn an_explicit_flow_with_everything() {
     let t = network(2, 2);
     let g = run(
-        "flows", &t, 1, 4,
-        &[("src", "H0"), ("dst", "H3"), ("size", "5GiB"), ("start", "3us"), ("rate", "1Gbps"), ("priority", "3"), ("path", "H0\nE0\nS\nE1\nH3"), ("src_port", "7"), ("dst_port", "9")],
+        "flows",
+        &t,
+        1,
+        4,
+        &[
+            ("src", "H0"),
+            ("dst", "H3"),
+            ("size", "5GiB"),
+            ("start", "3us"),
+            ("rate", "1Gbps"),
+            ("priority", "3"),
+            ("path", "H0\nE0\nS\nE1\nH3"),
+            ("src_port", "7"),
+            ("dst_port", "9"),
+        ],
     )
     .unwrap();
     let path: Vec<_> = ["H0", "E0", "S", "E1", "H3"].map(|n| t.find(n).unwrap()).into();
     assert_eq!(g.paths, [GivenPath { nodes: path, is_loop: false }]);
     let expected = Flow {
-        src: 0, dst: 3, priority: 3, size: 5 << 30, start: Time::from_us(3), rate: Some(Rate::from_gbps(1)), src_port: 7, dst_port: 9, path: Some(0), label: 4,
+        src: 0,
+        dst: 3,
+        priority: 3,
+        size: 5 << 30,
+        start: Time::from_us(3),
+        rate: Some(Rate::from_gbps(1)),
+        src_port: 7,
+        dst_port: 9,
+        path: Some(0),
+        label: 4,
     };
     assert_eq!(g.flows, [expected]);
     let circle = run("flows", &t, 1, 0, &[("src", "H0"), ("dst", "H3"), ("path", "H0\nE0\nS\nE0"), ("loop", "true")]).unwrap();
@@ -101,14 +136,29 @@ fn bad_flows_are_refused_at_their_key() {
 fn constant_rate_counts_bytes_from_the_duration() {
     let t = network(2, 2);
     let f = flows("constant-rate", &t, &[("destinations", "H3"), ("rate", "2Gbps"), ("duration", "1ms")]);
-    assert_eq!(f.iter().map(|f| (f.src, f.dst, f.size, f.rate)).collect::<Vec<_>>(), [0, 1, 2].map(|h| (h, 3, 250_000, Some(Rate::from_gbps(2)))));
+    assert_eq!(
+        f.iter().map(|f| (f.src, f.dst, f.size, f.rate)).collect::<Vec<_>>(),
+        [0, 1, 2].map(|h| (h, 3, 250_000, Some(Rate::from_gbps(2))))
+    );
     let pairs = flows("constant-rate", &t, &[("sources", "H0\nH1"), ("destinations", "H1\nH0"), ("rate", "8kbps")]);
     assert_eq!(pairs.iter().map(|f| (f.src, f.dst, f.size)).collect::<Vec<_>>(), [(0, 1, UNLIMITED), (1, 0, UNLIMITED)]);
     refused("constant-rate", &t, &[("destinations", "H3"), ("rate", "0bps")], "rate", "rate 0");
-    refused("constant-rate", &t, &[("sources", "H0\nH3"), ("destinations", "H3"), ("rate", "1Gbps")], "destinations", "'H3' would send to 'H3'");
+    refused(
+        "constant-rate",
+        &t,
+        &[("sources", "H0\nH3"), ("destinations", "H3"), ("rate", "1Gbps")],
+        "destinations",
+        "'H3' would send to 'H3'",
+    );
     refused("constant-rate", &t, &[("destinations", "H3\nH2\nH1"), ("rate", "1Gbps")], "destinations", "3 destinations for 1 sources");
     refused("constant-rate", &t, &[("destinations", "H3"), ("rate", "8kbps"), ("duration", "1us")], "duration", "nothing is sent");
-    refused("constant-rate", &t, &[("destinations", "H3"), ("rate", "8kbps"), ("duration", "1s"), ("size", "1KB")], "duration", "together with size");
+    refused(
+        "constant-rate",
+        &t,
+        &[("destinations", "H3"), ("rate", "8kbps"), ("duration", "1s"), ("size", "1KB")],
+        "duration",
+        "together with size",
+    );
 }
 
 #[test]

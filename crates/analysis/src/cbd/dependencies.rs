@@ -41,9 +41,10 @@ impl Forwarding<'_> {
             for src in self.t.hosts().filter(|&src| src != dst) {
                 // Pairs below one switch cross no link between switches.
                 if self.routes.group_of(src) != self.routes.group_of(dst)
-                    && let Some(hops) = trace_path(self.t, &self.routes, choice, &Self::key(src, dst)) {
-                        self.add_hops(&hops, found);
-                    }
+                    && let Some(hops) = trace_path(self.t, &self.routes, choice, &Self::key(src, dst))
+                {
+                    self.add_hops(&hops, found);
+                }
             }
         }
     }

@@ -63,7 +63,13 @@ impl Rule {
             "per-destination" => (Paths::Shortest, Order::AscendingPort, chosen(Choice::PerDestination { seed })),
             "per-edge" => (Paths::ShortestTree { seed }, Order::AscendingPort, chosen(Choice::First)),
             "up-down" => (Paths::UpDown, Order::AscendingPort, Spread::All),
-            _ => return Err(ParamError::new("routing", format!("'{name}' is not a routing rule"), format!("expected one of {}", Rule::NAMES.join(", ")))),
+            _ => {
+                return Err(ParamError::new(
+                    "routing",
+                    format!("'{name}' is not a routing rule"),
+                    format!("expected one of {}", Rule::NAMES.join(", ")),
+                ));
+            }
         };
         Ok(Rule { paths, order, spread })
     }

@@ -70,13 +70,7 @@ fn flow_through(f: &Forwarding<'_>, from: (NodeId, u16), to: (NodeId, u16)) -> O
 }
 
 /// A path from one of the sources to `dst` that goes over both links, if the routes allow one.
-fn along(
-    f: &Forwarding<'_>,
-    dst: NodeId,
-    sources: impl Iterator<Item = NodeId>,
-    from: (NodeId, u16),
-    to: (NodeId, u16),
-) -> Option<Hops> {
+fn along(f: &Forwarding<'_>, dst: NodeId, sources: impl Iterator<Item = NodeId>, from: (NodeId, u16), to: (NodeId, u16)) -> Option<Hops> {
     if !f.ports(from.0, dst).contains(&from.1) || !f.ports(to.0, dst).contains(&to.1) {
         return None;
     }

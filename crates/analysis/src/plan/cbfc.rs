@@ -89,20 +89,8 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
             "65536 x 10 bit / (C/lanes)",
             "IBA vol. 1, section 7.9; TCD section 4.4",
         ),
-        PlanRow::span(
-            "credit period",
-            "T",
-            period,
-            if input.credit_period.is_some() { "given" } else { "65535 B / C" },
-            "GFC section 5.4",
-        ),
-        PlanRow::bytes(
-            "arrivals during one period",
-            "C T",
-            bytes_ceil(link.rate, period),
-            "C T",
-            "TCD section 4.4: B > C T_c",
-        ),
+        PlanRow::span("credit period", "T", period, if input.credit_period.is_some() { "given" } else { "65535 B / C" }, "GFC section 5.4"),
+        PlanRow::bytes("arrivals during one period", "C T", bytes_ceil(link.rate, period), "C T", "TCD section 4.4: B > C T_c"),
         PlanRow::bytes(
             "smallest buffer for the full rate",
             "B_full",
@@ -111,21 +99,8 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
             "an announcement lasts until the next takes effect",
         ),
         PlanRow::bytes("ingress buffer", "B", buffer, if input.buffer.is_some() { "given" } else { "B_full" }, ""),
-        PlanRow::count(
-            "buffer in blocks",
-            "B blocks",
-            blocks,
-            "blocks",
-            "B/64, rounded down",
-            "IBA vol. 1, section 7.9",
-        ),
-        PlanRow::bytes(
-            "most that 12-bit counters announce",
-            "B 12-bit",
-            twelve_bit_limit(),
-            "2048 x 64 B",
-            "IBA vol. 1, section 7.9",
-        ),
+        PlanRow::count("buffer in blocks", "B blocks", blocks, "blocks", "B/64, rounded down", "IBA vol. 1, section 7.9"),
+        PlanRow::bytes("most that 12-bit counters announce", "B 12-bit", twelve_bit_limit(), "2048 x 64 B", "IBA vol. 1, section 7.9"),
         PlanRow::rate("highest sustained rate", "R_max", sustained, "min(C, B/(T + tau))", "credits per period"),
         PlanRow::rate(
             "bandwidth of the credit messages",
@@ -144,12 +119,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
         twelve_bit: input.twelve_bit,
         ..Parameters::default()
     };
-    Ok(Plan {
-        flow_control: input.flow_control.clone(),
-        rows,
-        tables: Vec::new(),
-        warnings: conditions("cbfc", &parameters),
-    })
+    Ok(Plan { flow_control: input.flow_control.clone(), rows, tables: Vec::new(), warnings: conditions("cbfc", &parameters) })
 }
 
 #[cfg(test)]

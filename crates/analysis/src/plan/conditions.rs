@@ -93,16 +93,12 @@ fn pfc(p: &Parameters, w: &mut Vec<Warning>) {
         });
     }
     match p.xon {
-        Some(xon) if xon > xoff => w.push(Warning {
-            condition: "XON <= XOFF",
-            text: format!("XON {xon} lies above XOFF {xoff}"),
-            source: "IEEE 802.1Q clause 36",
-        }),
+        Some(xon) if xon > xoff => {
+            w.push(Warning { condition: "XON <= XOFF", text: format!("XON {xon} lies above XOFF {xoff}"), source: "IEEE 802.1Q clause 36" })
+        }
         Some(xon) if xon < c_tau => w.push(Warning {
             condition: "XON >= C tau",
-            text: format!(
-                "XON {xon} is less than C tau = {c_tau}: the queue may run empty before a resume takes effect"
-            ),
+            text: format!("XON {xon} is less than C tau = {c_tau}: the queue may run empty before a resume takes effect"),
             source: "drain at C while a resume takes effect",
         }),
         _ => {}
@@ -167,7 +163,10 @@ fn staged(p: &Parameters, w: &mut Vec<Warning>) {
     if range < need {
         w.push(Warning {
             condition: "B_1 <= B_m - 2 C tau",
-            text: format!("B_m - B_1 = {range} is less than 2 C tau = {need} (tau = {}): a stage may be passed before its rate is in force", p.tau),
+            text: format!(
+                "B_m - B_1 = {range} is less than 2 C tau = {need} (tau = {}): a stage may be passed before its rate is in force",
+                p.tau
+            ),
             source: "GFC section 5.4, Eq. (5)",
         });
     }
@@ -205,10 +204,7 @@ fn sampled(p: &Parameters, w: &mut Vec<Warning>) {
     if range < printed {
         w.push(Warning {
             condition: "B_0 <= B_m - (sqrt(tau/T) + 1)^2 C T",
-            text: format!(
-                "B_m - B_0 = {range} is less than {printed} (tau = {}, T = {period}): the queue may reach B_m",
-                p.tau
-            ),
+            text: format!("B_m - B_0 = {range} is less than {printed} (tau = {}, T = {period}): the queue may reach B_m", p.tau),
             source: "GFC Theorem 5.1",
         });
     }

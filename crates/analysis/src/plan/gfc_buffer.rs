@@ -103,13 +103,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
             "GFC sections 4.2, 5.4",
         ),
         PlanRow::rate("rate of the last stage", "R_N", lowest, "C/2^N", "GFC section 5.4"),
-        PlanRow::rate(
-            "messages, transient worst case",
-            "m/tau",
-            message_rate::worst(m, link.tau),
-            "m/tau",
-            "GFC section 4.2",
-        ),
+        PlanRow::rate("messages, transient worst case", "m/tau", message_rate::worst(m, link.tau), "m/tau", "GFC section 4.2"),
         PlanRow::rate(
             "messages, steady worst case",
             "m/(2 tau)",
@@ -144,12 +138,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
         ..Parameters::default()
     };
     let warnings = conditions("gfc-buffer", &parameters);
-    Ok(Plan {
-        flow_control: input.flow_control.clone(),
-        rows,
-        tables: vec![table(link.tau, link.rate, b_m, &stages)],
-        warnings,
-    })
+    Ok(Plan { flow_control: input.flow_control.clone(), rows, tables: vec![table(link.tau, link.rate, b_m, &stages)], warnings })
 }
 
 /// The stage table, with Eq. (1) beside every stage: the room up to the next threshold and what must fit in. Rounding

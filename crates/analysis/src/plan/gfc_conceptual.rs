@@ -30,11 +30,7 @@ pub fn packet_slack(mtu: Bytes) -> Bytes {
 /// Without a buffer, the smallest one: range + 2 MTU above the start. With one, the paper's B_m = B (GFC section 5.4),
 /// which draws a warning because it ignores [`packet_slack`]. A given start replaces the bound; what it violates is
 /// then a warning, not a refusal.
-pub(super) fn buffer_and_b_m(
-    input: &PlanInput,
-    start: Option<Bytes>,
-    range: Bytes,
-) -> Result<(Bytes, Bytes), ParamError> {
+pub(super) fn buffer_and_b_m(input: &PlanInput, start: Option<Bytes>, range: Bytes) -> Result<(Bytes, Bytes), ParamError> {
     let (buffer, b_m) = match input.buffer {
         Some(buffer) => (buffer, input.b_m.unwrap_or(buffer)),
         None => {
@@ -43,11 +39,7 @@ pub(super) fn buffer_and_b_m(
         }
     };
     if b_m > buffer {
-        return Err(ParamError::new(
-            "b_m",
-            format!("B_m {b_m} lies above the buffer {buffer}"),
-            "expected B_m <= buffer",
-        ));
+        return Err(ParamError::new("b_m", format!("B_m {b_m} lies above the buffer {buffer}"), "expected B_m <= buffer"));
     }
     if start.is_none() && b_m < range {
         let key = if input.b_m.is_some() { "b_m" } else { "buffer" };
@@ -85,11 +77,7 @@ pub(super) fn buffer_rows(input: &PlanInput, buffer: Bytes, b_m: Bytes) -> [Plan
 pub(super) fn threshold(key: &str, given: Option<Bytes>, b_m: Bytes, range: Bytes) -> Result<Bytes, ParamError> {
     let value = given.unwrap_or(b_m.saturating_sub(range));
     if value >= b_m {
-        return Err(ParamError::new(
-            key,
-            format!("{value} does not lie below B_m {b_m}"),
-            "expected a value below B_m",
-        ));
+        return Err(ParamError::new(key, format!("{value} does not lie below B_m {b_m}"), "expected a value below B_m"));
     }
     Ok(value)
 }
@@ -120,23 +108,10 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
             if input.b_0.is_some() { "given" } else { "B_m - 4 C tau" },
             "GFC Theorem 4.1",
         ),
-        PlanRow::bytes(
-            "steady queue at half rate",
-            "B_s",
-            b_0 + (b_m - b_0) / 2,
-            "B_m - (R_d/C)(B_m - B_0), R_d = C/2",
-            "GFC section 4.1",
-        ),
+        PlanRow::bytes("steady queue at half rate", "B_s", b_0 + (b_m - b_0) / 2, "B_m - (R_d/C)(B_m - B_0), R_d = C/2", "GFC section 4.1"),
     ]);
-    let parameters = Parameters {
-        rate: link.rate,
-        tau: link.tau,
-        mtu: link.mtu,
-        buffer,
-        b_m: Some(b_m),
-        b_0: Some(b_0),
-        ..Parameters::default()
-    };
+    let parameters =
+        Parameters { rate: link.rate, tau: link.tau, mtu: link.mtu, buffer, b_m: Some(b_m), b_0: Some(b_0), ..Parameters::default() };
     let warnings = conditions("gfc-conceptual", &parameters);
     Ok(Plan { flow_control: input.flow_control.clone(), rows, tables: Vec::new(), warnings })
 }

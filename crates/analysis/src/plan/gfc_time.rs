@@ -49,13 +49,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
             "GFC section 5.4",
         ),
         PlanRow::bytes("arrivals during one period", "C T", bytes_ceil(link.rate, period), "C T", "GFC section 5.4"),
-        PlanRow::ratio(
-            "latency over period",
-            "tau/T",
-            theorem_5_1::ratio(link.tau, period),
-            "tau/T",
-            "Theorem 5.1 needs tau <= T",
-        ),
+        PlanRow::ratio("latency over period", "tau/T", theorem_5_1::ratio(link.tau, period), "tau/T", "Theorem 5.1 needs tau <= T"),
         PlanRow::bytes(
             "range by Theorem 5.1",
             "(sqrt(tau/T)+1)^2 C T",
@@ -106,10 +100,5 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
         period: Some(period),
         ..Parameters::default()
     };
-    Ok(Plan {
-        flow_control: input.flow_control.clone(),
-        rows,
-        tables: Vec::new(),
-        warnings: conditions("gfc-time", &parameters),
-    })
+    Ok(Plan { flow_control: input.flow_control.clone(), rows, tables: Vec::new(), warnings: conditions("gfc-time", &parameters) })
 }

@@ -24,8 +24,7 @@ pub fn gfc(rate: Rate, tau: Span) -> Bytes {
 
 /// Interface delay per direction and response delay of the peer [bit times], for the rates that have published
 /// figures (10, 25, 40 and 100 Gb/s).
-const ANNEX_N: &[(u64, u64, u64)] =
-    &[(10, 8_192, 30_720), (25, 6_144, 40_960), (40, 24_576, 60_416), (100, 122_880, 201_728)];
+const ANNEX_N: &[(u64, u64, u64)] = &[(10, 8_192, 30_720), (25, 6_144, 40_960), (40, 24_576, 60_416), (100, 122_880, 201_728)];
 
 /// The parts of the 802.1Q Annex N sum [bit times at the link rate].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

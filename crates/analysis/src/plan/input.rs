@@ -12,67 +12,20 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::new("rate", Kind::Rate, "10Gbps", "link rate C", "GFC section 6"),
     ParamSpec::new("length", Kind::Length, "100m", "cable length; the delay is 5 ns per metre", "GFC section 5.4"),
     ParamSpec::new("mtu", Kind::Bytes, "1500B", "largest frame of the lossless class", "GFC section 5.4"),
-    ParamSpec::optional(
-        "mtu_other",
-        Kind::Bytes,
-        "largest frame of any other class on the link; the MTU if absent",
-        "802.1Q Annex N",
-    ),
-    ParamSpec::optional(
-        "buffer",
-        Kind::Bytes,
-        "ingress buffer of one port and priority, B; the smallest that works if absent",
-        "",
-    ),
+    ParamSpec::optional("mtu_other", Kind::Bytes, "largest frame of any other class on the link; the MTU if absent", "802.1Q Annex N"),
+    ParamSpec::optional("buffer", Kind::Bytes, "ingress buffer of one port and priority, B; the smallest that works if absent", ""),
     ParamSpec::new("t_r", Kind::Span, "3us", "time to process a feedback message", "GFC section 5.4: at most 3 us"),
-    ParamSpec::optional(
-        "t_w",
-        Kind::Span,
-        "delay of the wire in one direction; from the length if absent",
-        "GFC section 5.4",
-    ),
+    ParamSpec::optional("t_w", Kind::Span, "delay of the wire in one direction; from the length if absent", "GFC section 5.4"),
     ParamSpec::optional("tau", Kind::Span, "measured feedback latency; Eq. (6) if absent", "GFC section 6.1: 90 us"),
-    ParamSpec::optional(
-        "credit_period",
-        Kind::Span,
-        "time between two credit messages, T; 65535 B / C if absent",
-        "GFC section 5.4",
-    ),
-    ParamSpec::new(
-        "priorities",
-        Kind::Count,
-        "8",
-        "lossless priorities (or virtual lanes) per port",
-        "GFC section 5.3",
-    ),
+    ParamSpec::optional("credit_period", Kind::Span, "time between two credit messages, T; 65535 B / C if absent", "GFC section 5.4"),
+    ParamSpec::new("priorities", Kind::Count, "8", "lossless priorities (or virtual lanes) per port", "GFC section 5.3"),
     ParamSpec::new("ports", Kind::Count, "24", "ports of the switch", "GFC section 5.3"),
-    ParamSpec::new(
-        "headroom",
-        Kind::Choice(HEADROOMS),
-        "gfc",
-        "formula that sets the PFC headroom",
-        "GFC section 4.2: at least C tau",
-    ),
+    ParamSpec::new("headroom", Kind::Choice(HEADROOMS), "gfc", "formula that sets the PFC headroom", "GFC section 4.2: at least C tau"),
     ParamSpec::optional("xoff", Kind::Bytes, "PFC pause threshold; buffer - headroom if absent", ""),
     ParamSpec::optional("xon", Kind::Bytes, "PFC resume threshold; XOFF - 2 MTU if absent", "GFC section 4.1"),
-    ParamSpec::optional(
-        "b_m",
-        Kind::Bytes,
-        "queue at which the GFC rate is zero, B_m; the buffer if absent",
-        "GFC section 5.4",
-    ),
-    ParamSpec::optional(
-        "b_0",
-        Kind::Bytes,
-        "queue from which GFC slows down, B_0; the theorem's bound if absent",
-        "GFC Theorems 4.1, 5.1",
-    ),
-    ParamSpec::optional(
-        "b_1",
-        Kind::Bytes,
-        "queue at which the first GFC stage starts, B_1; B_m - 2 C tau if absent",
-        "GFC section 5.4",
-    ),
+    ParamSpec::optional("b_m", Kind::Bytes, "queue at which the GFC rate is zero, B_m; the buffer if absent", "GFC section 5.4"),
+    ParamSpec::optional("b_0", Kind::Bytes, "queue from which GFC slows down, B_0; the theorem's bound if absent", "GFC Theorems 4.1, 5.1"),
+    ParamSpec::optional("b_1", Kind::Bytes, "queue at which the first GFC stage starts, B_1; B_m - 2 C tau if absent", "GFC section 5.4"),
     ParamSpec::new("message", Kind::Bytes, "64B", "size of a feedback message, m", "GFC section 4.2"),
     ParamSpec::new("rate_unit", Kind::Rate, "8kbps", "smallest rate the limiter can set", "GFC section 7"),
     ParamSpec::new(
@@ -179,9 +132,7 @@ impl PlanInput {
         within_count("lanes", self.lanes, 1, 16)?;
         let second = Span::from_ms(1_000);
         within("t_r", self.t_r, Span::ZERO, second)?;
-        for (key, value, least) in
-            [("t_w", self.t_w, 0), ("tau", self.tau, 1), ("credit_period", self.credit_period, 1)]
-        {
+        for (key, value, least) in [("t_w", self.t_w, 0), ("tau", self.tau, 1), ("credit_period", self.credit_period, 1)] {
             if let Some(v) = value {
                 within(key, v, Span(least), second)?;
             }
@@ -190,14 +141,8 @@ impl PlanInput {
         if let Some(v) = self.mtu_other {
             within("mtu_other", v, Bytes(64), Bytes(65_536))?;
         }
-        let sizes = [
-            ("buffer", self.buffer),
-            ("xoff", self.xoff),
-            ("xon", self.xon),
-            ("b_m", self.b_m),
-            ("b_0", self.b_0),
-            ("b_1", self.b_1),
-        ];
+        let sizes =
+            [("buffer", self.buffer), ("xoff", self.xoff), ("xon", self.xon), ("b_m", self.b_m), ("b_0", self.b_0), ("b_1", self.b_1)];
         for (key, value) in sizes {
             if let Some(v) = value {
                 within(key, v, Bytes(0), Bytes(1_000_000_000_000_000))?;

@@ -43,14 +43,7 @@ impl Link {
     pub fn of(input: &PlanInput) -> Link {
         let t_w = input.t_w.unwrap_or_else(|| input.length.propagation());
         let computed = tau(input.rate, input.mtu, t_w, input.t_r);
-        Link {
-            rate: input.rate,
-            mtu: input.mtu,
-            t_w,
-            t_r: input.t_r,
-            tau: input.tau.unwrap_or(computed),
-            tau_given: input.tau.is_some(),
-        }
+        Link { rate: input.rate, mtu: input.mtu, t_w, t_r: input.t_r, tau: input.tau.unwrap_or(computed), tau_given: input.tau.is_some() }
     }
 
     /// k C tau, rounded up.
@@ -60,22 +53,13 @@ impl Link {
 
     /// The rows every plan starts with.
     pub fn rows(&self) -> Vec<PlanRow> {
-        let (formula, source) = if self.tau_given {
-            ("given", "GFC section 6.1 (measured)")
-        } else {
-            ("2 MTU/C + 2 t_w + t_r", "GFC section 5.4, Eq. (6)")
-        };
+        let (formula, source) =
+            if self.tau_given { ("given", "GFC section 6.1 (measured)") } else { ("2 MTU/C + 2 t_w + t_r", "GFC section 5.4, Eq. (6)") };
         vec![
             PlanRow::rate("link rate", "C", self.rate, "given", ""),
             PlanRow::bytes("largest frame", "MTU", self.mtu, "given", ""),
             PlanRow::span("frame time", "MTU/C", self.rate.time_for(self.mtu), "MTU/C", "GFC section 5.4 (1)"),
-            PlanRow::span(
-                "wire delay, one way",
-                "t_w",
-                self.t_w,
-                "length x 5 ns/m, or given",
-                "GFC section 5.4 (2): 2 x 10^8 m/s",
-            ),
+            PlanRow::span("wire delay, one way", "t_w", self.t_w, "length x 5 ns/m, or given", "GFC section 5.4 (2): 2 x 10^8 m/s"),
             PlanRow::span("message processing", "t_r", self.t_r, "given", "GFC section 5.4 (3): at most 3 us"),
             PlanRow::span("feedback latency", "tau", self.tau, formula, source),
             PlanRow::bytes("arrivals during the feedback latency", "C tau", self.c_tau(1), "C tau", "GFC section 4.2"),

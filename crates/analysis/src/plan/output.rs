@@ -34,33 +34,15 @@ pub struct PlanRow {
 
 impl PlanRow {
     /// A size.
-    pub fn bytes(
-        name: &'static str,
-        symbol: &'static str,
-        v: Bytes,
-        formula: &'static str,
-        source: &'static str,
-    ) -> Self {
+    pub fn bytes(name: &'static str, symbol: &'static str, v: Bytes, formula: &'static str, source: &'static str) -> Self {
         PlanRow { name, symbol, value: v.to_string(), value_exact: Exact::Integer(v.0), unit: "bytes", formula, source }
     }
     /// A duration.
-    pub fn span(
-        name: &'static str,
-        symbol: &'static str,
-        v: Span,
-        formula: &'static str,
-        source: &'static str,
-    ) -> Self {
+    pub fn span(name: &'static str, symbol: &'static str, v: Span, formula: &'static str, source: &'static str) -> Self {
         PlanRow { name, symbol, value: v.to_string(), value_exact: Exact::Integer(v.0), unit: "ps", formula, source }
     }
     /// A rate.
-    pub fn rate(
-        name: &'static str,
-        symbol: &'static str,
-        v: Rate,
-        formula: &'static str,
-        source: &'static str,
-    ) -> Self {
+    pub fn rate(name: &'static str, symbol: &'static str, v: Rate, formula: &'static str, source: &'static str) -> Self {
         PlanRow { name, symbol, value: v.to_string(), value_exact: Exact::Integer(v.0), unit: "bit/s", formula, source }
     }
     /// A count of `unit`.
@@ -75,13 +57,7 @@ impl PlanRow {
         PlanRow { name, symbol, value: format!("{v} {unit}"), value_exact: Exact::Integer(v), unit, formula, source }
     }
     /// A ratio without unit.
-    pub fn ratio(
-        name: &'static str,
-        symbol: &'static str,
-        v: f64,
-        formula: &'static str,
-        source: &'static str,
-    ) -> Self {
+    pub fn ratio(name: &'static str, symbol: &'static str, v: f64, formula: &'static str, source: &'static str) -> Self {
         PlanRow { name, symbol, value: format!("{v:.3}"), value_exact: Exact::Real(v), unit: "", formula, source }
     }
 }

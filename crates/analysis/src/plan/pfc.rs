@@ -60,27 +60,9 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
             "H + 2 MTU + C tau",
             "drain at C while a resume takes effect",
         ),
-        PlanRow::bytes(
-            "ingress buffer",
-            "B",
-            buffer,
-            if input.buffer.is_some() { "given" } else { "B_full, or XOFF + H" },
-            "",
-        ),
-        PlanRow::bytes(
-            "pause threshold",
-            "XOFF",
-            xoff,
-            if input.xoff.is_some() { "given" } else { "B - H" },
-            "XOFF + H <= B",
-        ),
-        PlanRow::bytes(
-            "resume threshold",
-            "XON",
-            xon,
-            if input.xon.is_some() { "given" } else { "XOFF - 2 MTU" },
-            "GFC section 4.1",
-        ),
+        PlanRow::bytes("ingress buffer", "B", buffer, if input.buffer.is_some() { "given" } else { "B_full, or XOFF + H" }, ""),
+        PlanRow::bytes("pause threshold", "XOFF", xoff, if input.xoff.is_some() { "given" } else { "B - H" }, "XOFF + H <= B"),
+        PlanRow::bytes("resume threshold", "XON", xon, if input.xon.is_some() { "given" } else { "XOFF - 2 MTU" }, "GFC section 4.1"),
         PlanRow::bytes(
             "headroom of one port",
             "H port",
@@ -88,21 +70,9 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
             "H x priorities",
             "one headroom per lossless priority",
         ),
-        PlanRow::bytes(
-            "headroom of the switch",
-            "H switch",
-            headroom * input.priorities * input.ports,
-            "H x priorities x ports",
-            "",
-        ),
+        PlanRow::bytes("headroom of the switch", "H switch", headroom * input.priorities * input.ports, "H x priorities x ports", ""),
         PlanRow::span("pause quantum", "quantum", pause(link.rate, 1), "512 bit times", "IEEE 802.3 Annex 31B"),
-        PlanRow::span(
-            "longest pause",
-            "65535 quanta",
-            pause(link.rate, u16::MAX),
-            "65535 x 512 bit times",
-            "IEEE 802.3 Annex 31B",
-        ),
+        PlanRow::span("longest pause", "65535 quanta", pause(link.rate, u16::MAX), "65535 x 512 bit times", "IEEE 802.3 Annex 31B"),
         PlanRow::span(
             "refresh while above XON",
             "refresh",
@@ -121,12 +91,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
         headroom: Some(headroom),
         ..Parameters::default()
     };
-    Ok(Plan {
-        flow_control: input.flow_control.clone(),
-        rows,
-        tables: Vec::new(),
-        warnings: conditions("pfc", &parameters),
-    })
+    Ok(Plan { flow_control: input.flow_control.clone(), rows, tables: Vec::new(), warnings: conditions("pfc", &parameters) })
 }
 
 /// A row per published formula, and the value of the chosen one.
@@ -150,13 +115,7 @@ fn headrooms(input: &PlanInput, link: &Link) -> Result<(Vec<PlanRow>, Bytes), Pa
             "MTU_other + MTU + 3840 B + 130 B per 100 m and Gb/s",
             "Cisco white paper c11-542809",
         ),
-        PlanRow::bytes(
-            "headroom, NIC driver",
-            "H mlx5e",
-            mlx5e,
-            "(301 + 2.16 m) x max(Gb/s, 40) + 2.72 MTU",
-            "Linux mlx5e, port_buffer.c",
-        ),
+        PlanRow::bytes("headroom, NIC driver", "H mlx5e", mlx5e, "(301 + 2.16 m) x max(Gb/s, 40) + 2.72 MTU", "Linux mlx5e, port_buffer.c"),
         PlanRow::bytes("headroom, HPCC simulator", "H hpcc", hpcc, "3 C t_w", "HPCC simulator, third.cc"),
     ]);
     let chosen = match input.headroom.as_str() {

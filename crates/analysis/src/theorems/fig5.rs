@@ -135,12 +135,8 @@ mod tests {
     #[test]
     fn pfc_swings_as_computed() {
         let f = Fig5::default();
-        let expected = PfcSwing {
-            queue_min: Bytes(61_375),
-            queue_max: Bytes(95_625),
-            on: Span::from_ns(54_800),
-            off: Span::from_ns(54_800),
-        };
+        let expected =
+            PfcSwing { queue_min: Bytes(61_375), queue_max: Bytes(95_625), on: Span::from_ns(54_800), off: Span::from_ns(54_800) };
         assert_eq!(f.pfc_swing(), expected);
         let curve = f.pfc(Time::from_us(1_000));
         assert_eq!(curve[1], Point { time: Time::from_us(153), queue: Bytes(95_625), rate: Rate::ZERO });

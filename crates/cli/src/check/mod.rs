@@ -111,9 +111,7 @@ fn study(args: &Args, topology: &Topology, rule: &Rule, traffic: Traffic<'_>, re
         terminal::note("--fail-any is skipped: there is a cycle already, before any further failure");
         return None;
     }
-    let links = (0..topology.links.len() as LinkId)
-        .filter(|&l| topology.links[l as usize].up && is_fabric_link(topology, l))
-        .count();
+    let links = (0..topology.links.len() as LinkId).filter(|&l| topology.links[l as usize].up && is_fabric_link(topology, l)).count();
     let message = match n {
         1 => format!("failing each of {}", counted(links as u64, "link")),
         _ => format!("failing every set of 1 to {n} of {}", counted(links as u64, "link")),

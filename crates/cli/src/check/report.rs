@@ -29,7 +29,14 @@ pub struct Checked<'a> {
 
 impl<'a> Checked<'a> {
     /// Puts it together.
-    pub fn new(name: &'a str, t: &Topology, routing: &'a str, flows: Option<usize>, report: &'a Report, failures: Option<&'a FailureStudy>) -> Self {
+    pub fn new(
+        name: &'a str,
+        t: &Topology,
+        routing: &'a str,
+        flows: Option<usize>,
+        report: &'a Report,
+        failures: Option<&'a FailureStudy>,
+    ) -> Self {
         let failed_links = (0..t.links.len() as u32).filter(|&l| !t.links[l as usize].up).map(|l| link_name(t, l)).collect();
         Checked {
             topology: name,

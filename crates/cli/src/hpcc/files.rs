@@ -116,7 +116,11 @@ fn base_name<'n>(key: &str, name: &'n str, case: &HpccCase, config: &Path) -> Re
     let inputs = [Some(config), Some(c.topology_file.as_ref()), Some(c.flow_file.as_ref()), c.trace_file.as_ref().map(Path::new)];
     let taken = inputs.iter().flatten().any(|i| i.file_name().is_some_and(|i| i == base));
     if taken || base == xoff_record::manifest::MANIFEST {
-        return Err(Problem::new(format!("{key}: the name '{base}' is taken by another file of this run"), "expected a name such as fct.txt").into());
+        return Err(Problem::new(
+            format!("{key}: the name '{base}' is taken by another file of this run"),
+            "expected a name such as fct.txt",
+        )
+        .into());
     }
     Ok(base)
 }

@@ -10,8 +10,8 @@ use std::time::{Instant, SystemTime};
 use cpu_time::ProcessTime;
 use xoff_hpcc::{Replay, fct_line, prepare, qlen_block};
 use xoff_record::ResultHash;
-use xoff_scenario::hpcc::HpccCase;
 use xoff_scenario::Problems;
+use xoff_scenario::hpcc::HpccCase;
 use xoff_sim::{Ended, Outcome};
 
 use crate::answer::{Answer, Exit, refused, unwritten};

@@ -207,7 +207,8 @@ fn parameters(case: &HpccCase) -> Vec<Parameter> {
         ("BUFFER_SIZE", format!("{} MiB", c.buffer_mib)),
     ];
     let parameter = |(key, value): (&str, String)| {
-        let (origin, source) = if given.contains(key) { ("configuration file", "") } else { ("default", "HPCC simulator, scratch/third.cc:45-95") };
+        let (origin, source) =
+            if given.contains(key) { ("configuration file", "") } else { ("default", "HPCC simulator, scratch/third.cc:45-95") };
         Parameter { path: key.into(), value, origin: origin.into(), source: source.into() }
     };
     values.into_iter().map(parameter).collect()

@@ -65,9 +65,7 @@ impl Args {
     /// A refusal, at the option if it was given.
     pub fn refused(&self, e: &ParamError) -> Problem {
         match self.given.iter().find(|(key, _)| *key == e.key) {
-            Some((key, value)) => {
-                Problem::new(e.what.clone(), e.hint.clone()).at(terminal::option(&format!("--{}", option(key)), value))
-            }
+            Some((key, value)) => Problem::new(e.what.clone(), e.hint.clone()).at(terminal::option(&format!("--{}", option(key)), value)),
             None => Problem::new(format!("--{}: {}", option(&e.key), e.what), e.hint.clone()),
         }
     }

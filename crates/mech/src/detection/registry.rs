@@ -30,7 +30,12 @@ pub struct Entry {
 /// All detections.
 pub const REGISTRY: &[Entry] = &[
     Entry { name: "none", about: "no marking", params: &[], read: |_| Ok(Detection::None) },
-    Entry { name: "red", about: "RED/ECN on the instantaneous egress queue", params: red::PARAMS, read: |v| red::Red::read(v).map(Detection::Red) },
+    Entry {
+        name: "red",
+        about: "RED/ECN on the instantaneous egress queue",
+        params: red::PARAMS,
+        read: |v| red::Red::read(v).map(Detection::Red),
+    },
 ];
 
 impl Detection {

@@ -17,8 +17,19 @@ use crate::LinkFacts;
 
 /// What the file calls them.
 pub const PARAMS: &[ParamSpec] = &[
-    ParamSpec::optional("period", Kind::Span, "time between credit messages; default: the time to send 65,535 bytes", "GFC section 5.4; IBA asks for at least one per 65,536 symbol times"),
-    ParamSpec::new("counters", Kind::Choice(&["64-bit", "12-bit"]), "64-bit", "width of FCTBS, ABR and FCCL; 12-bit conforms and limits the buffer to 131072 B", "IBA 7.9.4"),
+    ParamSpec::optional(
+        "period",
+        Kind::Span,
+        "time between credit messages; default: the time to send 65,535 bytes",
+        "GFC section 5.4; IBA asks for at least one per 65,536 symbol times",
+    ),
+    ParamSpec::new(
+        "counters",
+        Kind::Choice(&["64-bit", "12-bit"]),
+        "64-bit",
+        "width of FCTBS, ABR and FCCL; 12-bit conforms and limits the buffer to 131072 B",
+        "IBA 7.9.4",
+    ),
 ];
 
 /// Size of a credit block.
@@ -45,11 +56,8 @@ pub struct Params {
 impl Params {
     /// Reads [`PARAMS`].
     pub fn read(v: &mut dyn Values, link: &LinkFacts) -> Result<Params, ParamError> {
-        let p = Params {
-            period: read_period(v, link)?,
-            buffer_blocks: link.buffer.0 / BLOCK,
-            conformance: v.text("counters")? == "12-bit",
-        };
+        let p =
+            Params { period: read_period(v, link)?, buffer_blocks: link.buffer.0 / BLOCK, conformance: v.text("counters")? == "12-bit" };
         p.validate(link)?;
         Ok(p)
     }
@@ -64,7 +72,11 @@ impl Params {
             ));
         }
         if self.buffer_blocks < blocks(link.mtu) {
-            return Err(ParamError::new("buffer", format!("a buffer of {} holds no frame of {}", link.buffer, link.mtu), "no frame could ever be sent"));
+            return Err(ParamError::new(
+                "buffer",
+                format!("a buffer of {} holds no frame of {}", link.buffer, link.mtu),
+                "no frame could ever be sent",
+            ));
         }
         Ok(())
     }

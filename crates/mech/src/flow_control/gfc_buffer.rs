@@ -18,9 +18,19 @@ use crate::LinkFacts;
 
 /// What the file calls them.
 pub const PARAMS: &[ParamSpec] = &[
-    ParamSpec::optional("bm", Kind::Bytes, "occupancy B_m at which the rate would reach zero; default: the buffer", "GFC section 5.4: B_m = B"),
+    ParamSpec::optional(
+        "bm",
+        Kind::Bytes,
+        "occupancy B_m at which the rate would reach zero; default: the buffer",
+        "GFC section 5.4: B_m = B",
+    ),
     ParamSpec::optional("b1", Kind::Bytes, "start B_1 of stage 1; default: B_m - 2 C tau", "GFC section 5.4: B_1 <= B_m - 2 C tau"),
-    ParamSpec::optional("hysteresis", Kind::Bytes, "how far the occupancy must fall below a threshold before the lower stage is announced; default: 2 MTU", "not in the paper; see the page gfc-buffer"),
+    ParamSpec::optional(
+        "hysteresis",
+        Kind::Bytes,
+        "how far the occupancy must fall below a threshold before the lower stage is announced; default: 2 MTU",
+        "not in the paper; see the page gfc-buffer",
+    ),
     ParamSpec::new("rate_unit", Kind::Rate, "8kbps", "smallest rate the limiter can hold", "GFC section 7"),
 ];
 
@@ -51,10 +61,18 @@ impl Params {
     /// Refuses what has no stages; a violated bound of section 5.4 is a warning of the planner, not an error here.
     pub fn validate(&self, link: &LinkFacts) -> Result<(), ParamError> {
         if self.bm > link.buffer {
-            return Err(ParamError::new("bm", format!("B_m {} lies above the buffer of {}", self.bm, link.buffer), "choose B_m <= buffer - 2 MTU"));
+            return Err(ParamError::new(
+                "bm",
+                format!("B_m {} lies above the buffer of {}", self.bm, link.buffer),
+                "choose B_m <= buffer - 2 MTU",
+            ));
         }
         if self.b1 >= self.bm || self.b1.0 == 0 {
-            return Err(ParamError::new("b1", format!("B_1 {} must lie between 0 and B_m {}", self.b1, self.bm), "section 5.4 asks for B_1 <= B_m - 2 C tau; a larger buffer or a shorter link may be needed"));
+            return Err(ParamError::new(
+                "b1",
+                format!("B_1 {} must lie between 0 and B_m {}", self.b1, self.bm),
+                "section 5.4 asks for B_1 <= B_m - 2 C tau; a larger buffer or a shorter link may be needed",
+            ));
         }
         if self.rate_unit.0 == 0 {
             return Err(ParamError::new("rate_unit", "a rate unit of 0", "commodity switches hold 8kbps"));

@@ -18,9 +18,20 @@ use crate::LinkFacts;
 /// What the file calls them.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::optional("bm", Kind::Bytes, "occupancy B_m at which the rate reaches zero; default: the buffer", "GFC section 5.4: B_m = B"),
-    ParamSpec::optional("b0", Kind::Bytes, "occupancy B_0 above which the rate falls; default: B_m - (sqrt(tau/T) + 1)^2 C T", "GFC Theorem 5.1"),
+    ParamSpec::optional(
+        "b0",
+        Kind::Bytes,
+        "occupancy B_0 above which the rate falls; default: B_m - (sqrt(tau/T) + 1)^2 C T",
+        "GFC Theorem 5.1",
+    ),
     ParamSpec::optional("period", Kind::Span, "time T between messages; default: the time to send 65,535 bytes", "GFC section 5.4"),
-    ParamSpec::new("remaining", Kind::Choice(&["credits", "occupancy"]), "credits", "remaining buffer: FCCL - FCTBS on arrival, or B_m minus the occupancy when the message was made", "GFC section 5.2; the second reading fits Fig. 10(b)"),
+    ParamSpec::new(
+        "remaining",
+        Kind::Choice(&["credits", "occupancy"]),
+        "credits",
+        "remaining buffer: FCCL - FCTBS on arrival, or B_m minus the occupancy when the message was made",
+        "GFC section 5.2; the second reading fits Fig. 10(b)",
+    ),
     ParamSpec::new("rate_unit", Kind::Rate, "8kbps", "smallest rate the limiter can hold", "GFC section 7"),
 ];
 
@@ -56,7 +67,11 @@ impl Params {
             None => {
                 let need = bound(link.rate, link.tau(), period);
                 if need >= bm {
-                    return Err(ParamError::new("b0", format!("no default: Theorem 5.1 needs B_m - B_0 >= {need}, B_m is {bm}"), "a larger buffer, a shorter period, or an explicit b0"));
+                    return Err(ParamError::new(
+                        "b0",
+                        format!("no default: Theorem 5.1 needs B_m - B_0 >= {need}, B_m is {bm}"),
+                        "a larger buffer, a shorter period, or an explicit b0",
+                    ));
                 }
                 bm.saturating_sub(need)
             }

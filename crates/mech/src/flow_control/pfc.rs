@@ -15,11 +15,39 @@ use crate::LinkFacts;
 
 /// What the file calls them.
 pub const PARAMS: &[ParamSpec] = &[
-    ParamSpec::new("threshold", Kind::Choice(&["static", "dynamic"]), "static", "fixed XOFF/XON, or a share alpha of the free shared pool", "802.1Q leaves it open; SONiC BUFFER_PROFILE"),
-    ParamSpec::optional("xoff", Kind::Bytes, "occupancy above which the peer is paused; default: buffer minus headroom C tau, rounded down", "GFC section 4.2: headroom is at least C tau"),
-    ParamSpec::optional("xon", Kind::Bytes, "occupancy at or below which it is resumed; default: XOFF minus 2 MTU", "GFC section 4.1, recommended interval of 2 MTU"),
-    ParamSpec::new("xon_offset", Kind::Bytes, "3000B", "dynamic only: resume when the share used is this much below the limit", "HPCC simulator: 3 KiB; SONiC xon_offset"),
-    ParamSpec::new("pause", Kind::Choice(&["quanta", "sticky"]), "quanta", "timed pause with refresh at half life, or until resumed", "802.3 Annex 31D"),
+    ParamSpec::new(
+        "threshold",
+        Kind::Choice(&["static", "dynamic"]),
+        "static",
+        "fixed XOFF/XON, or a share alpha of the free shared pool",
+        "802.1Q leaves it open; SONiC BUFFER_PROFILE",
+    ),
+    ParamSpec::optional(
+        "xoff",
+        Kind::Bytes,
+        "occupancy above which the peer is paused; default: buffer minus headroom C tau, rounded down",
+        "GFC section 4.2: headroom is at least C tau",
+    ),
+    ParamSpec::optional(
+        "xon",
+        Kind::Bytes,
+        "occupancy at or below which it is resumed; default: XOFF minus 2 MTU",
+        "GFC section 4.1, recommended interval of 2 MTU",
+    ),
+    ParamSpec::new(
+        "xon_offset",
+        Kind::Bytes,
+        "3000B",
+        "dynamic only: resume when the share used is this much below the limit",
+        "HPCC simulator: 3 KiB; SONiC xon_offset",
+    ),
+    ParamSpec::new(
+        "pause",
+        Kind::Choice(&["quanta", "sticky"]),
+        "quanta",
+        "timed pause with refresh at half life, or until resumed",
+        "802.3 Annex 31D",
+    ),
     ParamSpec::new("quanta", Kind::Count, "65535", "pause time in units of 512 bit times at the port's rate", "802.1Q: 16-bit field"),
 ];
 
@@ -78,13 +106,25 @@ impl Params {
     pub fn validate(&self, link: &LinkFacts) -> Result<(), ParamError> {
         if let Threshold::Static { xoff, xon } = self.threshold {
             if xon > xoff {
-                return Err(ParamError::new("xon", format!("XON {xon} lies above XOFF {xoff}"), "the peer would be resumed before it is paused; choose XON <= XOFF"));
+                return Err(ParamError::new(
+                    "xon",
+                    format!("XON {xon} lies above XOFF {xoff}"),
+                    "the peer would be resumed before it is paused; choose XON <= XOFF",
+                ));
             }
             if xoff.0 == 0 {
-                return Err(ParamError::new("xoff", format!("XOFF is 0 with a buffer of {}", link.buffer), "a larger buffer, a shorter link, or an explicit xoff"));
+                return Err(ParamError::new(
+                    "xoff",
+                    format!("XOFF is 0 with a buffer of {}", link.buffer),
+                    "a larger buffer, a shorter link, or an explicit xoff",
+                ));
             }
             if xoff > link.buffer {
-                return Err(ParamError::new("xoff", format!("XOFF {xoff} lies above the buffer of {}", link.buffer), "frames would be lost before the first pause"));
+                return Err(ParamError::new(
+                    "xoff",
+                    format!("XOFF {xoff} lies above the buffer of {}", link.buffer),
+                    "frames would be lost before the first pause",
+                ));
             }
         }
         Ok(())
@@ -135,9 +175,7 @@ impl PfcReceiver {
     fn above_xon(&self, fill: &Fill) -> bool {
         match self.threshold {
             Threshold::Static { xon, .. } => fill.bytes > xon,
-            Threshold::Dynamic { xon_offset } => {
-                fill.headroom.0 > 0 || (fill.shared.0 > 0 && fill.shared + xon_offset > fill.limit)
-            }
+            Threshold::Dynamic { xon_offset } => fill.headroom.0 > 0 || (fill.shared.0 > 0 && fill.shared + xon_offset > fill.limit),
         }
     }
 
@@ -286,7 +324,12 @@ mod tests {
     fn a_dynamic_threshold_follows_the_pool() {
         let p = Params { threshold: Threshold::Dynamic { xon_offset: Bytes(3072) }, quanta: None };
         let mut r = PfcReceiver::new(&p, C);
-        let f = |shared, headroom, limit| Fill { bytes: Bytes(shared + headroom), shared: Bytes(shared), headroom: Bytes(headroom), limit: Bytes(limit) };
+        let f = |shared, headroom, limit| Fill {
+            bytes: Bytes(shared + headroom),
+            shared: Bytes(shared),
+            headroom: Bytes(headroom),
+            limit: Bytes(limit),
+        };
         assert_eq!(r.on_arrival(Time(1), &f(9_999, 0, 10_000), Bytes(1)), None);
         assert_eq!(r.on_arrival(Time(2), &f(10_000, 0, 10_000), Bytes(1)), Some(Message::Pfc(Pause::STICKY)));
         assert_eq!(r.on_departure(Time(3), &f(6_929, 0, 10_000), Bytes(1)), None);

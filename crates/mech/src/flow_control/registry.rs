@@ -102,11 +102,36 @@ pub struct Entry {
 /// All flow controls.
 pub const REGISTRY: &[Entry] = &[
     Entry { name: "none", about: "no flow control; a full buffer drops", params: &[], read: |_, _| Ok(FlowControl::None) },
-    Entry { name: "pfc", about: "priority-based flow control, IEEE 802.1Q clause 36", params: pfc::PARAMS, read: |v, l| pfc::Params::read(v, l).map(FlowControl::Pfc) },
-    Entry { name: "cbfc", about: "credit-based flow control, InfiniBand 7.9", params: cbfc::PARAMS, read: |v, l| cbfc::Params::read(v, l).map(FlowControl::Cbfc) },
-    Entry { name: "gfc-conceptual", about: "Gentle Flow Control, continuous feedback", params: gfc_conceptual::PARAMS, read: |v, l| gfc_conceptual::Params::read(v, l).map(FlowControl::GfcConceptual) },
-    Entry { name: "gfc-buffer", about: "Gentle Flow Control, buffer-based (CEE)", params: gfc_buffer::PARAMS, read: |v, l| gfc_buffer::Params::read(v, l).map(FlowControl::GfcBuffer) },
-    Entry { name: "gfc-time", about: "Gentle Flow Control, time-based (InfiniBand)", params: gfc_time::PARAMS, read: |v, l| gfc_time::Params::read(v, l).map(FlowControl::GfcTime) },
+    Entry {
+        name: "pfc",
+        about: "priority-based flow control, IEEE 802.1Q clause 36",
+        params: pfc::PARAMS,
+        read: |v, l| pfc::Params::read(v, l).map(FlowControl::Pfc),
+    },
+    Entry {
+        name: "cbfc",
+        about: "credit-based flow control, InfiniBand 7.9",
+        params: cbfc::PARAMS,
+        read: |v, l| cbfc::Params::read(v, l).map(FlowControl::Cbfc),
+    },
+    Entry {
+        name: "gfc-conceptual",
+        about: "Gentle Flow Control, continuous feedback",
+        params: gfc_conceptual::PARAMS,
+        read: |v, l| gfc_conceptual::Params::read(v, l).map(FlowControl::GfcConceptual),
+    },
+    Entry {
+        name: "gfc-buffer",
+        about: "Gentle Flow Control, buffer-based (CEE)",
+        params: gfc_buffer::PARAMS,
+        read: |v, l| gfc_buffer::Params::read(v, l).map(FlowControl::GfcBuffer),
+    },
+    Entry {
+        name: "gfc-time",
+        about: "Gentle Flow Control, time-based (InfiniBand)",
+        params: gfc_time::PARAMS,
+        read: |v, l| gfc_time::Params::read(v, l).map(FlowControl::GfcTime),
+    },
 ];
 
 impl FlowControl {
@@ -117,9 +142,15 @@ impl FlowControl {
             FlowControl::None => (Rx::None, Tx::None(c)),
             FlowControl::Pfc(p) => (Rx::Pfc(pfc::PfcReceiver::new(p, c)), Tx::Pfc(pfc::PfcSender::new(c))),
             FlowControl::Cbfc(p) => (Rx::Credit(cbfc::CreditReceiver::new(p)), Tx::Cbfc(cbfc::CbfcSender::new(p, c))),
-            FlowControl::GfcConceptual(p) => (Rx::Level(gfc_conceptual::LevelReceiver::new(p)), Tx::Level(Box::new(gfc_conceptual::LevelSender::new(p, c)))),
-            FlowControl::GfcBuffer(p) => (Rx::Stage(Box::new(gfc_buffer::StageReceiver::new(p, c))), Tx::Stage(Box::new(gfc_buffer::StageSender::new(p, c)))),
-            FlowControl::GfcTime(p) => (Rx::Credit(cbfc::CreditReceiver::new(&p.credit)), Tx::Remaining(Box::new(gfc_time::RemainingSender::new(p, c)))),
+            FlowControl::GfcConceptual(p) => {
+                (Rx::Level(gfc_conceptual::LevelReceiver::new(p)), Tx::Level(Box::new(gfc_conceptual::LevelSender::new(p, c))))
+            }
+            FlowControl::GfcBuffer(p) => {
+                (Rx::Stage(Box::new(gfc_buffer::StageReceiver::new(p, c))), Tx::Stage(Box::new(gfc_buffer::StageSender::new(p, c))))
+            }
+            FlowControl::GfcTime(p) => {
+                (Rx::Credit(cbfc::CreditReceiver::new(&p.credit)), Tx::Remaining(Box::new(gfc_time::RemainingSender::new(p, c))))
+            }
             FlowControl::Custom(x) => {
                 let (rx, tx) = x.halves(link);
                 (Rx::Custom(rx), Tx::Custom(tx))

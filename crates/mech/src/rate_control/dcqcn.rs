@@ -21,10 +21,21 @@ use super::{Feedback, RateControl, Wakes};
 
 /// What the file calls them. Keys without a default take the value of the variant.
 pub const PARAMS: &[ParamSpec] = &[
-    ParamSpec::new("variant", Kind::Choice(&["paper", "ns3-rdma", "hpcc"]), "paper", "parameter set and order of steps", "SIGCOMM'15; ns3-rdma 2017; HPCC simulator 2021"),
+    ParamSpec::new(
+        "variant",
+        Kind::Choice(&["paper", "ns3-rdma", "hpcc"]),
+        "paper",
+        "parameter set and order of steps",
+        "SIGCOMM'15; ns3-rdma 2017; HPCC simulator 2021",
+    ),
     ParamSpec::optional("alpha", Kind::Float, "initial alpha; paper 1, ns3-rdma 0.5, hpcc 1", "GFC section 7 uses 0.5"),
     ParamSpec::optional("g", Kind::Float, "weight of the alpha average; 1/256", "SIGCOMM'15"),
-    ParamSpec::optional("cnp_interval", Kind::Span, "shortest time N between two CNPs of a flow; paper 50us, hpcc 0 (in every ACK)", "SIGCOMM'15"),
+    ParamSpec::optional(
+        "cnp_interval",
+        Kind::Span,
+        "shortest time N between two CNPs of a flow; paper 50us, hpcc 0 (in every ACK)",
+        "SIGCOMM'15",
+    ),
     ParamSpec::optional("alpha_timer", Kind::Span, "time K without CNP after which alpha decays; paper 55us, hpcc 1us", "SIGCOMM'15"),
     ParamSpec::optional("decrease_interval", Kind::Span, "hpcc only: how often a cut is considered; 4us", "HPCC simulator"),
     ParamSpec::optional("increase_timer", Kind::Span, "increase timer T; paper 55us, ns3-rdma 60us, hpcc 300us", "SIGCOMM'15"),
@@ -33,7 +44,12 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::optional("rate_ai", Kind::Rate, "additive step R_AI; 40Mbps, hpcc 20Mbps", "SIGCOMM'15"),
     ParamSpec::optional("rate_hai", Kind::Rate, "hyper step R_HAI; 200Mbps", "ns3-rdma and HPCC configurations"),
     ParamSpec::optional("min_rate", Kind::Rate, "floor of the rate; 100Mbps, hpcc 1Gbps", "ns3-rdma and HPCC configurations"),
-    ParamSpec::optional("clamp_target", Kind::Flag, "the target follows every cut; paper and ns3-rdma true, hpcc false", "HPCC simulator CLAMP_TARGET_RATE"),
+    ParamSpec::optional(
+        "clamp_target",
+        Kind::Flag,
+        "the target follows every cut; paper and ns3-rdma true, hpcc false",
+        "HPCC simulator CLAMP_TARGET_RATE",
+    ),
 ];
 
 /// Which order of steps.
@@ -122,8 +138,18 @@ impl Params {
         macro_rules! take {
             ($($field:ident = $get:ident),* $(,)?) => { $(if let Some(x) = v.$get(stringify!($field))? { p.$field = x; })* };
         }
-        take!(alpha = float_opt, g = float_opt, cnp_interval = span_opt, alpha_timer = span_opt, decrease_interval = span_opt,
-              increase_timer = span_opt, byte_counter = bytes_opt, rate_ai = rate_opt, rate_hai = rate_opt, min_rate = rate_opt);
+        take!(
+            alpha = float_opt,
+            g = float_opt,
+            cnp_interval = span_opt,
+            alpha_timer = span_opt,
+            decrease_interval = span_opt,
+            increase_timer = span_opt,
+            byte_counter = bytes_opt,
+            rate_ai = rate_opt,
+            rate_hai = rate_opt,
+            min_rate = rate_opt
+        );
         if let Some(f) = v.count_opt("fast_recovery")? {
             p.fast_recovery = f as u32;
         }
@@ -141,7 +167,9 @@ impl Params {
                 return Err(ParamError::new(key, format!("{x} lies outside 0 to 1"), "a weight between 0 and 1"));
             }
         }
-        for (key, t) in [("alpha_timer", self.alpha_timer), ("increase_timer", self.increase_timer), ("decrease_interval", self.decrease_interval)] {
+        for (key, t) in
+            [("alpha_timer", self.alpha_timer), ("increase_timer", self.increase_timer), ("decrease_interval", self.decrease_interval)]
+        {
             if t.0 == 0 {
                 return Err(ParamError::new(key, "a timer of 0", "expected a time above zero"));
             }

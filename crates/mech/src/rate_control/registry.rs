@@ -43,7 +43,12 @@ pub struct Entry {
 /// All rate controls.
 pub const REGISTRY: &[Entry] = &[
     Entry { name: "none", about: "line rate always", params: &[], read: |_| Ok(RateControlKind::None) },
-    Entry { name: "dcqcn", about: "DCQCN, three variants", params: dcqcn::PARAMS, read: |v| dcqcn::Params::read(v).map(RateControlKind::Dcqcn) },
+    Entry {
+        name: "dcqcn",
+        about: "DCQCN, three variants",
+        params: dcqcn::PARAMS,
+        read: |v| dcqcn::Params::read(v).map(RateControlKind::Dcqcn),
+    },
 ];
 
 /// How a receiver tells a sender that frames arrived marked.

@@ -29,7 +29,11 @@ use crate::Item;
 /// An entry with its text from the folder of the paper's scenarios.
 macro_rules! item {
     ($id:literal, $run:path) => {
-        Item { id: $id, text: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/papers/gfc/", $id, ".entry.toml")), run: $run }
+        Item {
+            id: $id,
+            text: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/papers/gfc/", $id, ".entry.toml")),
+            run: $run,
+        }
     };
 }
 

@@ -29,12 +29,23 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             let deadlocks = run.outcome.deadlocks.len() as u64;
             found.checks.push(Check::none(format!("{}: deadlocks", scheme.title), "deadlocks", deadlocks).claimed());
             let share = slowest / 10e9;
-            found.checks.push(Check::new(format!("{}: slowest flow in the last 10 ms, share of the line", scheme.title), Unit::Fraction, share, 0.01, 1.0).claimed());
+            found.checks.push(
+                Check::new(
+                    format!("{}: slowest flow in the last 10 ms, share of the line", scheme.title),
+                    Unit::Fraction,
+                    share,
+                    0.01,
+                    1.0,
+                )
+                .claimed(),
+            );
             panel = panel.mark(Mark::steps(scheme.title, run.port_rate(PORT, RateSource::FlowControl)).colour(scheme.colour));
             words.push(format!("{}: no deadlock, {} per flow in the last 10 ms", scheme.title, lab::rate(slowest)));
         } else {
             let at = run.deadlock().map_or("none".into(), |d| lab::time(lab::ps(d.closed)));
-            found.checks.push(Check::some(format!("{}: deadlocks", scheme.title), "deadlocks", run.outcome.deadlocks.len() as u64).claimed());
+            found
+                .checks
+                .push(Check::some(format!("{}: deadlocks", scheme.title), "deadlocks", run.outcome.deadlocks.len() as u64).claimed());
             words.push(format!("{}: deadlock at {at}", scheme.title));
         }
     }
@@ -45,9 +56,14 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
              Flow control therefore slows the link from R to R/n: with n = 1 any rate is an equilibrium, with n = 2 the rate halves from hop to hop until the last stage."
                 .into(),
         );
-        found.why.push("Hold and wait is broken in form only: a port allowed a few kb/s holds its frames and waits as long as one that is paused.".into());
+        found.why.push(
+            "Hold and wait is broken in form only: a port allowed a few kb/s holds its frames and waits as long as one that is paused."
+                .into(),
+        );
     }
-    found.figures.push(Figure::new("The ring with two hosts per switch").caption("Rate that GFC allows to a ring link; logarithmic.").panel(panel));
+    found
+        .figures
+        .push(Figure::new("The ring with two hosts per switch").caption("Rate that GFC allows to a ring link; logarithmic.").panel(panel));
     found.measured = words.join("; ");
     Ok(found)
 }

@@ -36,7 +36,11 @@ pub(super) fn read_host(s: &mut Section<'_>) -> Result<Host, ParamError> {
         return Err(ParamError::new("mtu", format!("a frame of {mtu}"), "expected 1B to 64KiB"));
     }
     if header >= mtu {
-        return Err(ParamError::new("header", format!("a header of {header} leaves no payload in a frame of {mtu}"), "expected less than the MTU"));
+        return Err(ParamError::new(
+            "header",
+            format!("a header of {header} leaves no payload in a frame of {mtu}"),
+            "expected less than the MTU",
+        ));
     }
     let ack_len = s.bytes("ack_len")?;
     let ack_priority = s.count_opt("ack_priority")?;
@@ -86,11 +90,13 @@ pub(super) fn read_switch(s: &mut Section<'_>, host: &Host) -> Result<SwitchPart
     if positive("buffer", buffer)? < mtu {
         return Err(ParamError::new("buffer", format!("a buffer of {buffer} holds no frame of {mtu}"), "no frame could ever be accepted"));
     }
-    let (total, reserve, headroom, shift) = (s.bytes("shared_buffer")?, s.bytes("reserve")?, s.bytes_opt("headroom")?, s.count("alpha_shift")?);
+    let (total, reserve, headroom, shift) =
+        (s.bytes("shared_buffer")?, s.bytes("reserve")?, s.bytes_opt("headroom")?, s.count("alpha_shift")?);
     if shift > 31 {
         return Err(ParamError::new("alpha_shift", format!("2^-{shift} of the pool"), "expected 0 to 31"));
     }
-    let memory = if s.text("memory")? == "shared" { Memory::Shared { total, reserve, headroom, shift: shift as u8 } } else { Memory::PerIngress };
+    let memory =
+        if s.text("memory")? == "shared" { Memory::Shared { total, reserve, headroom, shift: shift as u8 } } else { Memory::PerIngress };
     let quantum = positive("quantum", s.bytes("quantum")?)?.0.min(u32::MAX as u64) as u32;
     let discipline = match s.text("discipline")?.as_str() {
         "round-robin" => DisciplineKind::RoundRobin,
@@ -117,7 +123,13 @@ pub(super) fn read_switch(s: &mut Section<'_>, host: &Host) -> Result<SwitchPart
     Ok(SwitchParts { memory, ingress_buffer: buffer, discipline, scheduler })
 }
 
-pub(super) fn read_flow_control(doc: &Document, topology: &Topology, switch: &SwitchParts, host: &Host, delay: &ControlDelay) -> Option<(&'static str, Vec<(LinkFacts, FlowControl)>)> {
+pub(super) fn read_flow_control(
+    doc: &Document,
+    topology: &Topology,
+    switch: &SwitchParts,
+    host: &Host,
+    delay: &ControlDelay,
+) -> Option<(&'static str, Vec<(LinkFacts, FlowControl)>)> {
     let mut section = doc.open(&sections::flow_control());
     let kind = section.kind()?;
     let (buffer, shared) = (switch.ingress_buffer, matches!(switch.memory, Memory::Shared { .. }));
@@ -170,9 +182,7 @@ pub(super) fn read_flows(doc: &Document, topology: &Topology, seed: u64, folder:
         generate(&mut section, sections::FLOWS, label);
     }
     for mut section in doc.open_all(&sections::workload()) {
-        let Some(kind) = section.kind() else {
-            return None;
-        };
+        let kind = section.kind()?;
         let label = format!("{} {kind}", section.path());
         generate(&mut section, kind, label);
     }
@@ -201,7 +211,11 @@ pub(super) fn read_probes(s: &mut Section<'_>, topology: &Topology) -> Result<Pr
         if names.iter().any(|n| n == "all") {
             return Ok(Selection::All);
         }
-        names.iter().map(|n| find_port(topology, n).map_err(|(what, hint)| ParamError::new(key, what, hint))).collect::<Result<Vec<_>, _>>().map(Selection::Some)
+        names
+            .iter()
+            .map(|n| find_port(topology, n).map_err(|(what, hint)| ParamError::new(key, what, hint)))
+            .collect::<Result<Vec<_>, _>>()
+            .map(Selection::Some)
     };
     let mut p = Probes {
         queues: select("queues")?,

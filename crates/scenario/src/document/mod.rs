@@ -173,9 +173,7 @@ impl Document {
             (Item::Table(t), false) => vec![Section::open(self, spec, path, Some(entry.key.clone()), Some(t))],
             (Item::List(items), true) if entry.is_section() || items.is_empty() => {
                 let one = |(i, item): (usize, &'d Entry)| match &item.item {
-                    Item::Table(t) => {
-                        Some(Section::open(self, spec, format!("{path}[{i}]"), Some(item.place.clone()), Some(t)))
-                    }
+                    Item::Table(t) => Some(Section::open(self, spec, format!("{path}[{i}]"), Some(item.place.clone()), Some(t))),
                     _ => None,
                 };
                 items.iter().enumerate().filter_map(one).collect()
@@ -183,11 +181,7 @@ impl Document {
             _ => {
                 let hint = format!(
                     "expected {}",
-                    if spec.repeat {
-                        format!("{} in double brackets, any number of times", spec.header())
-                    } else {
-                        spec.header()
-                    }
+                    if spec.repeat { format!("{} in double brackets, any number of times", spec.header()) } else { spec.header() }
                 );
                 self.push(Problem::new(format!("'{}' is {}", spec.path, entry.describe()), hint).at(entry.key.clone()));
                 self.pardon(&path);
@@ -205,21 +199,16 @@ impl Document {
                 let path = resolved::join(&path, step);
                 match table.get(step).map(|e| &e.item) {
                     Some(Item::Table(t)) => next.push((path, t)),
-                    Some(Item::List(items)) => {
-                        next.extend(items.iter().enumerate().filter_map(|(i, e)| match &e.item {
-                            Item::Table(t) => Some((format!("{path}[{i}]"), t)),
-                            _ => None,
-                        }))
-                    }
+                    Some(Item::List(items)) => next.extend(items.iter().enumerate().filter_map(|(i, e)| match &e.item {
+                        Item::Table(t) => Some((format!("{path}[{i}]"), t)),
+                        _ => None,
+                    })),
                     _ => {}
                 }
             }
             around = next;
         }
-        around
-            .into_iter()
-            .filter_map(|(path, table)| table.get(spec.name()).map(|e| (resolved::join(&path, spec.name()), e)))
-            .collect()
+        around.into_iter().filter_map(|(path, table)| table.get(spec.name()).map(|e| (resolved::join(&path, spec.name()), e))).collect()
     }
 
     /// The errors so far, as a failure: a stage that needs a sound document ends with this.
@@ -249,9 +238,7 @@ impl Document {
                 Item::List(items) if entry.is_section() => items
                     .iter()
                     .enumerate()
-                    .filter_map(
-                        |(i, e)| if let Item::Table(t) = &e.item { Some((format!("{path}[{i}]"), t)) } else { None },
-                    )
+                    .filter_map(|(i, e)| if let Item::Table(t) = &e.item { Some((format!("{path}[{i}]"), t)) } else { None })
                     .collect(),
                 _ => Vec::new(),
             };
@@ -275,12 +262,7 @@ impl Document {
             if self.is_pardoned(&path) {
                 continue;
             }
-            let around_known = self
-                .log
-                .borrow()
-                .known
-                .iter()
-                .any(|k| k.strip_prefix(&plain).is_some_and(|rest| rest.starts_with('.')));
+            let around_known = self.log.borrow().known.iter().any(|k| k.strip_prefix(&plain).is_some_and(|rest| rest.starts_with('.')));
             if children.iter().any(|(p, _)| opened(p)) || around_known {
                 children.iter().for_each(|(p, t)| self.check_unopened(t, p, &plain, sound));
             } else if !self.knows(&plain) {

@@ -36,22 +36,16 @@ fn below(path: &str, all: &[SectionSpec], properties: &mut Map<String, Value>, r
     for name in undeclared(path, all) {
         let (mut inner, mut inner_required) = (Map::new(), Vec::new());
         below(&super::resolved::join(path, name), all, &mut inner, &mut inner_required);
-        properties.insert(
-            name.into(),
-            json!({"type": "object", "properties": inner, "required": inner_required, "additionalProperties": false}),
-        );
+        properties
+            .insert(name.into(), json!({"type": "object", "properties": inner, "required": inner_required, "additionalProperties": false}));
     }
 }
 
 /// Names directly below `path` that only deeper sections mention.
 fn undeclared<'s>(path: &str, all: &'s [SectionSpec]) -> Vec<&'s str> {
     let prefix = if path.is_empty() { String::new() } else { format!("{path}.") };
-    let mut names: Vec<&str> = all
-        .iter()
-        .filter_map(|s| s.path.strip_prefix(&prefix))
-        .filter_map(|rest| rest.split_once('.'))
-        .map(|(name, _)| name)
-        .collect();
+    let mut names: Vec<&str> =
+        all.iter().filter_map(|s| s.path.strip_prefix(&prefix)).filter_map(|rest| rest.split_once('.')).map(|(name, _)| name).collect();
     names.dedup();
     names.retain(|n| !all.iter().any(|s| s.path.strip_prefix(&prefix) == Some(n)));
     names
@@ -59,8 +53,7 @@ fn undeclared<'s>(path: &str, all: &'s [SectionSpec]) -> Vec<&'s str> {
 
 fn section(spec: &SectionSpec, all: &[SectionSpec]) -> Value {
     let object = |kind: Option<&KindSpec>| {
-        let tables: Vec<&'static [ParamSpec]> =
-            spec.specs.iter().chain(kind.iter().flat_map(|k| &k.specs)).copied().collect();
+        let tables: Vec<&'static [ParamSpec]> = spec.specs.iter().chain(kind.iter().flat_map(|k| &k.specs)).copied().collect();
         let (mut properties, mut required) = keys(&tables);
         if let (Some(kind), Some(kinds)) = (kind, &spec.kinds) {
             properties.insert(kinds.key.into(), json!({"const": kind.name, "description": kind.doc}));
@@ -72,7 +65,9 @@ fn section(spec: &SectionSpec, all: &[SectionSpec]) -> Value {
             // Keys of any kind may stand in a section of their own, so that one file can hold several.
             let tables: Vec<&'static [ParamSpec]> = spec.specs.iter().chain(&other.specs).copied().collect();
             let doc = format!("Keys that count when the kind is {}.", other.name);
-            properties.entry(other.name).or_insert(json!({"type": "object", "description": doc, "properties": keys(&tables).0, "additionalProperties": false}));
+            properties
+                .entry(other.name)
+                .or_insert(json!({"type": "object", "description": doc, "properties": keys(&tables).0, "additionalProperties": false}));
         }
         below(spec.path, all, &mut properties, &mut required);
         let doc = kind.map_or(spec.doc, |k| k.doc);

@@ -42,7 +42,8 @@ impl<'d> Section<'d> {
     ) -> Section<'d> {
         let specs = spec.specs.iter().flat_map(|s| s.iter()).collect();
         let quiet = doc.is_pardoned(&path);
-        let mut section = Section { doc, path, header, table, own: None, set_aside: Vec::new(), specs, kind: None, refused: Vec::new(), quiet };
+        let mut section =
+            Section { doc, path, header, table, own: None, set_aside: Vec::new(), specs, kind: None, refused: Vec::new(), quiet };
         doc.opened(&section.path, table.is_some());
         let kind_known = section.choose_kind(spec);
         if kind_known {
@@ -71,19 +72,15 @@ impl<'d> Section<'d> {
                 Some(name) => (name.to_owned(), Origin::Default),
                 None => {
                     let hint = format!("kinds: {}", kinds.names().join(", "));
-                    self.complain(
-                        self.at_header(Problem::new(format!("missing key '{}' in {}", kinds.key, self.shown()), hint)),
-                    );
+                    self.complain(self.at_header(Problem::new(format!("missing key '{}' in {}", kinds.key, self.shown()), hint)));
                     return false;
                 }
             },
         };
         let Some(kind) = kinds.list.iter().find(|k| k.name == name) else {
             let place = self.entry(kinds.key).map(|e| e.place.clone());
-            let p = Problem::new(
-                format!("unknown {} '{}'", kinds.key, suggest::clip(&name)),
-                suggest::hint(&name, "known", &kinds.names()),
-            );
+            let p =
+                Problem::new(format!("unknown {} '{}'", kinds.key, suggest::clip(&name)), suggest::hint(&name, "known", &kinds.names()));
             self.complain(match place {
                 Some(place) => p.at(place),
                 None => self.at_header(p),
@@ -204,14 +201,7 @@ impl<'d> Section<'d> {
     }
 
     fn record(&self, key: &str, kind: xoff_params::Kind, value: String, origin: Origin, source: &str) {
-        self.doc.record(Row {
-            section: self.path.clone(),
-            key: key.to_owned(),
-            value,
-            origin,
-            source: source.to_owned(),
-            kind,
-        });
+        self.doc.record(Row { section: self.path.clone(), key: key.to_owned(), value, origin, source: source.to_owned(), kind });
     }
 
     /// The kind, if the section has kinds and names a known one.

@@ -87,9 +87,7 @@ pub(super) fn parse(source: &Arc<Source>) -> Result<Table, Problems> {
         // The slip most likely in a language where a number with a unit is a text deserves its own words.
         let (what, hint) = match (e.message().contains("must be quoted"), span.is_empty()) {
             (true, true) => ("there is no value after '='", "expected key = value"),
-            (true, false) => {
-                ("a text without quotes", "texts and numbers with units stand in quotes, such as rate = \"10Gbps\"")
-            }
+            (true, false) => ("a text without quotes", "texts and numbers with units stand in quotes, such as rate = \"10Gbps\""),
             _ => (e.message().trim(), "TOML syntax; see toml.io"),
         };
         problems.push(Problem::new(what, hint).at(source.place(span)));
@@ -127,9 +125,7 @@ fn convert(value: &Spanned<DeValue<'_>>, source: &Arc<Source>, key: Place, skip:
         DeValue::Float(f) => Item::Float(f.as_str().to_owned()),
         DeValue::Boolean(b) => Item::Flag(*b),
         DeValue::Datetime(_) => Item::Date,
-        DeValue::Array(a) => {
-            Item::List(a.iter().map(|v| convert(v, source, place(source, v.span(), skip), skip)).collect())
-        }
+        DeValue::Array(a) => Item::List(a.iter().map(|v| convert(v, source, place(source, v.span(), skip), skip)).collect()),
         DeValue::Table(t) => Item::Table(convert_table(t, source, skip)),
     };
     Entry { key, place: place(source, value.span(), skip), item, setting: None, replaced: None }
@@ -157,9 +153,7 @@ impl Override {
 
     fn named(name: &str, text: &str) -> Result<Override, Problem> {
         let source = Source::setting(name, text);
-        let refuse = |what: &str, span| {
-            Err(Problem::new(what, "expected path=value, such as topology.rate=40Gbps").at(source.place(span)))
-        };
+        let refuse = |what: &str, span| Err(Problem::new(what, "expected path=value, such as topology.rate=40Gbps").at(source.place(span)));
         match text.find('=') {
             None => refuse("no '='", 0..text.len()),
             Some(0) => refuse("no path before '='", 0..1),
@@ -259,9 +253,7 @@ fn descend(table: &mut Table, steps: &[(&str, Place)], setting: &Override) -> Re
     }
     let i = found.unwrap_or_else(|| {
         let item = Item::Table(Table::default());
-        table
-            .entries
-            .push(((*word).to_owned(), Entry { key: place.clone(), place: place.clone(), item, setting: None, replaced: None }));
+        table.entries.push(((*word).to_owned(), Entry { key: place.clone(), place: place.clone(), item, setting: None, replaced: None }));
         table.entries.len() - 1
     });
     descend_entry(&mut table.entries[i].1, word, rest, setting)
@@ -286,11 +278,7 @@ fn descend_entry(entry: &mut Entry, name: &str, rest: &[(&str, Place)], setting:
         }
         _ => {
             let place = rest[0].1.clone();
-            Err(Problem::new(
-                format!("'{name}' is {what}, not a section"),
-                "a dotted path leads through sections to one key",
-            )
-            .at(place))
+            Err(Problem::new(format!("'{name}' is {what}, not a section"), "a dotted path leads through sections to one key").at(place))
         }
     }
 }

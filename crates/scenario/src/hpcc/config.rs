@@ -203,9 +203,7 @@ impl<'t> Reader<'_, 't> {
 
     /// Warns at the key.
     pub fn warn(&self, out: &mut HpccConfig, what: String, hint: &str) {
-        out.warnings.push(
-            Problem::new(format!("{}: {what}", self.key), hint).at(self.words.place(&self.key_word.span)).warning(),
-        );
+        out.warnings.push(Problem::new(format!("{}: {what}", self.key), hint).at(self.words.place(&self.key_word.span)).warning());
     }
 }
 
@@ -248,20 +246,12 @@ impl HpccConfig {
     fn check(&mut self, seen: &[&str], w: &mut Words<'_>) {
         for key in ["TOPOLOGY_FILE", "FLOW_FILE"] {
             if !seen.contains(&key) {
-                w.refuse(
-                    &(0..0),
-                    format!("missing key {key}"),
-                    format!("expected {key} followed by the name of a file"),
-                );
+                w.refuse(&(0..0), format!("missing key {key}"), format!("expected {key} followed by the name of a file"));
             }
         }
         if self.enable_trace {
             // It is on unless it is switched off.
-            self.ignored.push(Ignored {
-                key: "ENABLE_TRACE",
-                why: "the packet trace (mix.tr) is not written",
-                missed: true,
-            });
+            self.ignored.push(Ignored { key: "ENABLE_TRACE", why: "the packet trace (mix.tr) is not written", missed: true });
         }
     }
 }
@@ -275,17 +265,11 @@ fn unknown(r: &mut Reader<'_, '_>, word: &Word<'_>) {
         format!("unknown key '{}'", suggest::clip(word.text))
     };
     let near = suggest::nearest(word.text, known).map(|k| format!("did you mean '{k}'?"));
-    r.words.refuse(
-        &word.span,
-        what,
-        near.unwrap_or_else(|| "expected a key of the HPCC simulator, such as CC_MODE".into()),
-    );
+    r.words.refuse(&word.span, what, near.unwrap_or_else(|| "expected a key of the HPCC simulator, such as CC_MODE".into()));
     while r.rest.next_if(|w| find(w.text).is_none() && !is_key_like(w.text)).is_some() {}
 }
 
 /// Keys are capitals and underscores; values are numbers, files and rates.
 fn is_key_like(word: &str) -> bool {
-    word.len() > 2
-        && word.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
-        && word.contains('_')
+    word.len() > 2 && word.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_') && word.contains('_')
 }

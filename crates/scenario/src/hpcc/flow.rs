@@ -55,11 +55,7 @@ fn parse(w: &mut Words<'_>, is_switch: &[bool], out: &mut HpccFlows) {
     for line in lines {
         found += 1;
         if found > count {
-            w.refuse(
-                &line.words[0].span,
-                "a line after the last flow",
-                format!("the first line announces {count} flows"),
-            );
+            w.refuse(&line.words[0].span, "a line after the last flow", format!("the first line announces {count} flows"));
             return;
         }
         let what = format!("flow {found}");
@@ -89,13 +85,7 @@ fn announced(w: &mut Words<'_>, line: Option<Line<'_>>, what: &str) -> Option<u6
     w.count(&line.words[0], "count", u32::MAX.into())
 }
 
-fn flow_line(
-    w: &mut Words<'_>,
-    line: &Line<'_>,
-    what: &str,
-    is_switch: &[bool],
-    warnings: &mut Problems,
-) -> Option<HpccFlow> {
+fn flow_line(w: &mut Words<'_>, line: &Line<'_>, what: &str, is_switch: &[bool], warnings: &mut Problems) -> Option<HpccFlow> {
     if !w.expect(line, what, &["src", "dst", "pg", "dport", "size_bytes", "start_seconds"]) {
         return None;
     }
@@ -124,10 +114,8 @@ fn flow_line(
             warnings.push(p.at(w.place(&size.span)).warning());
         }
         Some(bytes) if bytes > u32::MAX.into() => {
-            let p = Problem::new(
-                format!("{what}: {bytes} bytes"),
-                "the original counts in 32 bits and would send fewer; here all are sent",
-            );
+            let p =
+                Problem::new(format!("{what}: {bytes} bytes"), "the original counts in 32 bits and would send fewer; here all are sent");
             warnings.push(p.at(w.place(&size.span)).warning());
         }
         _ => {}
@@ -135,20 +123,9 @@ fn flow_line(
     let seconds = w.number(start, &format!("{what}: start_seconds"));
     let start_ns = seconds.and_then(ns3::seconds_to_ns);
     if seconds.is_some() && start_ns.is_none() {
-        w.refuse(
-            &start.span,
-            format!("{what}: start_seconds: {} is too late", start.text),
-            "expected at most 18446744 seconds",
-        );
+        w.refuse(&start.span, format!("{what}: start_seconds: {} is too late", start.text), "expected at most 18446744 seconds");
     }
-    Some(HpccFlow {
-        src: ends.0?,
-        dst: ends.1?,
-        pg: pg? as u8,
-        dport: dport? as u16,
-        size: bytes?,
-        start_ns: start_ns?,
-    })
+    Some(HpccFlow { src: ends.0?, dst: ends.1?, pg: pg? as u8, dport: dport? as u16, size: bytes?, start_ns: start_ns? })
 }
 
 /// Reads a trace file: a count and as many node ids. Ids beyond the last node are skipped there; here they are told.

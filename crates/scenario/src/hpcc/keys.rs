@@ -66,11 +66,7 @@ pub(super) const KEYS: &[Key] = &[
         let seconds = r.words.number(&word, r.key)?;
         let ns = ns3::seconds_to_ns(seconds);
         if ns.is_none() {
-            r.words.refuse(
-                &word.span,
-                format!("{}: {} is too late", r.key, word.text),
-                "expected at most 18446744 seconds",
-            );
+            r.words.refuse(&word.span, format!("{}: {} is too late", r.key, word.text), "expected at most 18446744 seconds");
         }
         set(&mut c.stop_ns, ns)
     }),
@@ -155,11 +151,7 @@ impl Reader<'_, '_> {
         let word = self.value()?;
         let v = self.words.count(&word, self.key, max.into())? as u32;
         if v < min {
-            self.words.refuse(
-                &word.span,
-                format!("{}: {v} is too small", self.key),
-                format!("expected {min} to {max}"),
-            );
+            self.words.refuse(&word.span, format!("{}: {v} is too small", self.key), format!("expected {min} to {max}"));
             return None;
         }
         Some(v)
@@ -182,10 +174,7 @@ impl Reader<'_, '_> {
 
     fn rate(&mut self) -> Option<Rate> {
         let word = self.value()?;
-        ns3::rate(word.text)
-            .map(Rate)
-            .map_err(|(e, hint)| self.words.refuse(&word.span, format!("{}: {e}", self.key), hint))
-            .ok()
+        ns3::rate(word.text).map(Rate).map_err(|(e, hint)| self.words.refuse(&word.span, format!("{}: {e}", self.key), hint)).ok()
     }
 
     /// A number of microseconds; the original hands the double to a function of whole ones.
@@ -197,11 +186,7 @@ impl Reader<'_, '_> {
             return None;
         }
         if us.fract() != 0.0 {
-            self.warn(
-                out,
-                format!("{us} us is cut off to {} us", us.floor()),
-                "the original counts in whole microseconds here",
-            );
+            self.warn(out, format!("{us} us is cut off to {} us", us.floor()), "the original counts in whole microseconds here");
         }
         Some(us as u64)
     }
@@ -218,11 +203,7 @@ impl Reader<'_, '_> {
             10 => " (HPCC-PINT)",
             _ => "",
         };
-        self.words.refuse(
-            &word.span,
-            format!("CC_MODE {mode}{name} is not supported yet"),
-            "supported: 0 (none), 1 (DCQCN)",
-        );
+        self.words.refuse(&word.span, format!("CC_MODE {mode}{name} is not supported yet"), "supported: 0 (none), 1 (DCQCN)");
         None
     }
 

@@ -105,10 +105,7 @@ fn check_maps(config: &HpccConfig, topology: &HpccTopology) -> Problems {
         let lacking: Vec<&str> = lacks.iter().filter(|(_, has)| !has).map(|(name, _)| *name).collect();
         if !lacking.is_empty() {
             let what = format!("no entry for {} bit/s in {}", link.rate.0, lacking.join(", "));
-            problems.push(
-                Problem::new(what, "every rate of a switch port needs one in the configuration")
-                    .at(link.rate_place.clone()),
-            );
+            problems.push(Problem::new(what, "every rate of a switch port needs one in the configuration").at(link.rate_place.clone()));
             told.push(link.rate);
         }
     }
@@ -121,8 +118,6 @@ fn check_link_down(config: &HpccConfig, topology: &HpccTopology, problems: &mut 
     let joins = |l: &HpccLink| (l.a, l.b) == (down.a, down.b) || (l.b, l.a) == (down.a, down.b);
     if !topology.links.iter().any(joins) {
         let what = format!("LINK_DOWN: there is no link between {} and {}", down.a, down.b);
-        problems.push(
-            Problem::new(what, "expected microseconds after second 2 and the two nodes of a link").at(place.clone()),
-        );
+        problems.push(Problem::new(what, "expected microseconds after second 2 and the two nodes of a link").at(place.clone()));
     }
 }

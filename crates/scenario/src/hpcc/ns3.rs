@@ -55,8 +55,7 @@ const RATES: &[(&str, f64)] = &[
     ("MiB/s", 8_388_608.0),
     ("GiB/s", 8_589_934_592.0),
 ];
-const RATE_HINT: &str =
-    "expected a rate with a unit, such as 100Gbps (bps, kbps, Mbps, Gbps, or b/s, kb/s, Mb/s, Gb/s)";
+const RATE_HINT: &str = "expected a rate with a unit, such as 100Gbps (bps, kbps, Mbps, Gbps, or b/s, kb/s, Mb/s, Gb/s)";
 
 /// A rate such as `100Gbps` [bit/s].
 pub fn rate(text: &str) -> Result<u64, Refusal> {

@@ -61,8 +61,7 @@ impl HpccTopology {
         let name = |id: u32| if self.is_switch[id as usize] { format!("S{id}") } else { format!("H{id}") };
         let kind = |&is_switch: &bool| if is_switch { NodeKind::Switch } else { NodeKind::Host };
         let nodes: Vec<NodeSpec> = (0..).zip(&self.is_switch).map(|(id, s)| NodeSpec::new(name(id), kind(s))).collect();
-        let link =
-            |l: &HpccLink| LinkSpec { a: name(l.a), b: name(l.b), rate: l.rate, delay: Span::from_ns(l.delay_ns) };
+        let link = |l: &HpccLink| LinkSpec { a: name(l.a), b: name(l.b), rate: l.rate, delay: Span::from_ns(l.delay_ns) };
         let links: Vec<LinkSpec> = self.links.iter().map(link).collect();
         custom::graph(&nodes, &links)
     }
@@ -108,11 +107,7 @@ fn switch_ids(w: &mut Words<'_>, line: &Line<'_>, count: u64, is_switch: &mut [b
     if line.words.len() as u64 != count {
         // A link's words are no ids: then the whole line of ids is missing.
         let at = line.words.get(count as usize).unwrap_or(&line.words[line.words.len() - 1]).span.clone();
-        w.refuse(
-            &at,
-            format!("{} switch ids on this line", line.words.len()),
-            format!("the first line announces {count}"),
-        );
+        w.refuse(&at, format!("{} switch ids on this line", line.words.len()), format!("the first line announces {count}"));
         return;
     }
     for word in &line.words {
@@ -132,23 +127,14 @@ fn node(w: &mut Words<'_>, word: &Word<'_>, what: &str, nodes: usize) -> Option<
     Some(id as u32)
 }
 
-fn link_lines<'t>(
-    w: &mut Words<'t>,
-    lines: &mut impl Iterator<Item = Line<'t>>,
-    count: u64,
-    is_switch: &[bool],
-) -> Vec<HpccLink> {
+fn link_lines<'t>(w: &mut Words<'t>, lines: &mut impl Iterator<Item = Line<'t>>, count: u64, is_switch: &[bool]) -> Vec<HpccLink> {
     let mut links = Vec::new();
     let mut seen = HashMap::new();
     let mut found = 0;
     for line in lines {
         found += 1;
         if found > count {
-            w.refuse(
-                &line.words[0].span,
-                "a line after the last link",
-                format!("the first line announces {count} links"),
-            );
+            w.refuse(&line.words[0].span, "a line after the last link", format!("the first line announces {count} links"));
             return links;
         }
         let what = format!("link {found}");
@@ -183,8 +169,7 @@ fn link_line(w: &mut Words<'_>, line: &Line<'_>, what: &str, is_switch: &[bool])
     if bps == Some(0) {
         w.refuse(&rate.span, format!("{what}: a rate of 0"), "expected a rate above 0");
     }
-    let delay_ns =
-        ns3::time(delay.text).map_err(|(e, hint)| w.refuse(&delay.span, format!("{what}: delay {e}"), hint)).ok();
+    let delay_ns = ns3::time(delay.text).map_err(|(e, hint)| w.refuse(&delay.span, format!("{what}: delay {e}"), hint)).ok();
     let error_rate = w.number(error, &format!("{what}: error_rate"));
     if let Some(e) = error_rate.filter(|&e| e > 1.0) {
         w.refuse(&error.span, format!("{what}: error_rate: {e} is out of range"), "expected 0 to 1");
@@ -210,11 +195,7 @@ fn check_hosts(w: &mut Words<'_>, is_switch: &[bool], links: &[HpccLink], header
             count[end as usize] += 1;
             if !is_switch[end as usize] && count[end as usize] == 2 {
                 let place = link.rate_place.span.clone();
-                w.refuse(
-                    &place,
-                    format!("host {end} has a second link"),
-                    "a host has exactly one link; is it a switch?",
-                );
+                w.refuse(&place, format!("host {end} has a second link"), "a host has exactly one link; is it a switch?");
             }
         }
     }

@@ -60,7 +60,11 @@ impl World {
                 ))),
                 NodeKind::Host => {
                     if links.len() != 1 {
-                        return Err(ParamError::new("topology", format!("host {} has {} links", node.name, links.len()), "a host has one link; use a switch to join several"));
+                        return Err(ParamError::new(
+                            "topology",
+                            format!("host {} has {} links", node.name, links.len()),
+                            "a host has one link; use a switch to join several",
+                        ));
                     }
                     let flow_control = flow_control.into_iter().next().expect("one link, one flow control");
                     Node::Nic(Box::new(Nic::new(
@@ -89,7 +93,8 @@ impl World {
         let routes = m.routing.routes(topology);
         // A bucket of about one frame time of the fastest link: a few events each.
         let fastest = topology.links.iter().map(|l| l.rate).max().unwrap_or(Rate::from_gbps(10));
-        let mut core = Core::new(EventQueue::new(fastest.time_for(mtu).0), m.order, classes, routes, m.routing.choice, first_port, wires, m.seed);
+        let mut core =
+            Core::new(EventQueue::new(fastest.time_for(mtu).0), m.order, classes, routes, m.routing.choice, first_port, wires, m.seed);
         core.acks = !matches!(m.nic.transport, Transport::None);
         core.lossless = lossless;
         core.coin_source = m.coins.take();
@@ -102,7 +107,11 @@ impl World {
         core.paths = std::mem::take(&mut flows.paths);
         for f in &flows.flows {
             if f.path.is_none() && core.routes.candidates(f.src, f.dst).is_empty() {
-                return Err(ParamError::new("flow", format!("no route from {} to {}", topology.name(f.src), topology.name(f.dst)), "a failed link may have cut the network in two"));
+                return Err(ParamError::new(
+                    "flow",
+                    format!("no route from {} to {}", topology.name(f.src), topology.name(f.dst)),
+                    "a failed link may have cut the network in two",
+                ));
             }
         }
         let mut initial: Vec<Flow> = flows.loops.iter().flat_map(|l| l.initial()).collect();

@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// What a switch holds, by ingress and class, then by the egress it waits for: bytes and frames.
+type Inside = BTreeMap<(u16, u8), BTreeMap<u16, (u64, u32)>>;
+
 impl World {
     /// Who fills the buffers for which ports have just begun to wait.
     pub(super) fn record_causes(&mut self) {
@@ -28,13 +31,16 @@ impl World {
         let now = self.core.now;
         let classes = self.core.classes.len() as u8;
         let mut held = BTreeMap::new();
-        let mut occupied: BTreeMap<u32, BTreeMap<(u16, u8), BTreeMap<u16, (u64, u32)>>> = BTreeMap::new();
+        let mut occupied: BTreeMap<u32, Inside> = BTreeMap::new();
         for node in 0..self.nodes.len() as u32 {
             match &mut self.nodes[node as usize] {
                 Node::Nic(n) => {
                     for class in 0..classes {
                         if let Some(h) = n.hold(now, class, &self.core.frames) {
-                            held.insert((node, 0, class), Waiting { since: h.since, frames: 1, bytes: h.len as u64, blockers: BTreeMap::new() });
+                            held.insert(
+                                (node, 0, class),
+                                Waiting { since: h.since, frames: 1, bytes: h.len as u64, blockers: BTreeMap::new() },
+                            );
                         }
                     }
                 }
@@ -55,7 +61,7 @@ impl World {
         for node in peers.into_iter().chain(held.keys().map(|k| k.0)) {
             let Node::Switch(s) = &self.nodes[node as usize] else { continue };
             occupied.entry(node).or_insert_with(|| {
-                let mut by_ingress: BTreeMap<(u16, u8), BTreeMap<u16, (u64, u32)>> = BTreeMap::new();
+                let mut by_ingress = Inside::new();
                 s.occupants(&self.core.frames, |ingress, class, o| {
                     // Behind the head of an input queue everything waits for the head's egress.
                     let out = s.input_head(ingress, class, &self.core.frames).unwrap_or(o.out_port);
@@ -127,14 +133,18 @@ impl World {
             s.occupants(&self.core.frames, |_, _, o| queued += o.bytes);
             let held = s.held().0;
             if queued != held {
-                self.core.checks.broken(now, ViolationKind::Accounting, || format!("switch {n} accounts for {held} B, its queues hold {queued} B"));
+                self.core
+                    .checks
+                    .broken(now, ViolationKind::Accounting, || format!("switch {n} accounts for {held} B, its queues hold {queued} B"));
             }
         }
         let gone = self.core.delivered + self.core.dropped_data;
         let (injected, live) = (self.core.injected, self.core.frames.live() as u64);
         // Feedback and control frames live too, so live frames bound the data frames that are under way.
         if injected < self.core.delivered || injected > gone + live {
-            self.core.checks.broken(now, ViolationKind::Conservation, || format!("{injected} data frames sent, {gone} delivered or dropped, {live} frames alive"));
+            self.core.checks.broken(now, ViolationKind::Conservation, || {
+                format!("{injected} data frames sent, {gone} delivered or dropped, {live} frames alive")
+            });
         }
     }
 }

@@ -17,17 +17,25 @@ impl World {
             for port in 0..ports as u16 {
                 let at = self.core.port_index(node, port);
                 if probes.queues.has(node, port)
-                    && let Node::Switch(s) = &self.nodes[node as usize] {
-                        for class in 0..classes.len() as u8 {
-                            let priority = classes.priority(class as usize);
-                            let (ingress, egress) = (s.fill(port, class).bytes, Bytes(s.waiting(port, class)));
-                            self.core.record(Row::Queue { time: now, node, port, ingress: true, priority, bytes: ingress });
-                            self.core.record(Row::Queue { time: now, node, port, ingress: false, priority, bytes: egress });
-                        }
+                    && let Node::Switch(s) = &self.nodes[node as usize]
+                {
+                    for class in 0..classes.len() as u8 {
+                        let priority = classes.priority(class as usize);
+                        let (ingress, egress) = (s.fill(port, class).bytes, Bytes(s.waiting(port, class)));
+                        self.core.record(Row::Queue { time: now, node, port, ingress: true, priority, bytes: ingress });
+                        self.core.record(Row::Queue { time: now, node, port, ingress: false, priority, bytes: egress });
                     }
+                }
                 if probes.rates.has(node, port) {
                     let sent = self.core.totals[at].tx_bytes - self.samples.tx_bytes[at];
-                    self.core.record(Row::PortRate { time: now, node, port, priority: None, rate: Rate::of(Bytes(sent), span), source: RateSource::Measured });
+                    self.core.record(Row::PortRate {
+                        time: now,
+                        node,
+                        port,
+                        priority: None,
+                        rate: Rate::of(Bytes(sent), span),
+                        source: RateSource::Measured,
+                    });
                     for class in 0..classes.len() as u8 {
                         let rate = match &self.nodes[node as usize] {
                             Node::Switch(s) => s.port(port).allowed_rate(now, class),

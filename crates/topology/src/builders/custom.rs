@@ -68,17 +68,29 @@ pub fn graph(nodes: &[NodeSpec], links: &[LinkSpec]) -> Result<Topology, ParamEr
         };
         let (a, b) = (end("a", &link.a)?, end("b", &link.b)?);
         if a == b {
-            return Err(ParamError::new(format!("link[{i}].b"), format!("'{}' is linked to itself", link.a), "a link has two different ends"));
+            return Err(ParamError::new(
+                format!("link[{i}].b"),
+                format!("'{}' is linked to itself", link.a),
+                "a link has two different ends",
+            ));
         }
         for (name, node) in [("a", a), ("b", b)] {
             if t.nodes[node as usize].ports.len() as u64 == PORTS_MAX {
-                return Err(ParamError::new(format!("link[{i}].{name}"), format!("'{}' has too many links", t.name(node)), format!("a node may have {PORTS_MAX} ports")));
+                return Err(ParamError::new(
+                    format!("link[{i}].{name}"),
+                    format!("'{}' has too many links", t.name(node)),
+                    format!("a node may have {PORTS_MAX} ports"),
+                ));
             }
         }
         t.add_link(a, b, positive(&format!("link[{i}].rate"), link.rate)?, link.delay);
     }
     if let Some(i) = (0..nodes.len()).find(|&i| t.nodes[i].kind == NodeKind::Host && t.nodes[i].ports.is_empty()) {
-        return Err(ParamError::new(format!("node[{i}].name"), format!("host '{}' has no link", nodes[i].name), "link it to a switch, or leave it out"));
+        return Err(ParamError::new(
+            format!("node[{i}].name"),
+            format!("host '{}' has no link", nodes[i].name),
+            "link it to a switch, or leave it out",
+        ));
     }
     derive_levels(&mut t, nodes);
     derive_racks(&mut t);

@@ -50,10 +50,13 @@ const PORTS_MAX: u64 = 1 << 16;
 /// before it fills the memory.
 const HOSTS_MAX: u64 = 1 << 20;
 
-const RATE: ParamSpec = ParamSpec::new("rate", Kind::Rate, "10Gbps", "rate of every link, unless another key says otherwise", "GFC section 6");
-const DELAY: ParamSpec = ParamSpec::new("delay", Kind::Span, "1us", "propagation delay of every link, unless another key says otherwise", "GFC section 6.2.2");
+const RATE: ParamSpec =
+    ParamSpec::new("rate", Kind::Rate, "10Gbps", "rate of every link, unless another key says otherwise", "GFC section 6");
+const DELAY: ParamSpec =
+    ParamSpec::new("delay", Kind::Span, "1us", "propagation delay of every link, unless another key says otherwise", "GFC section 6.2.2");
 const HOST_RATE: ParamSpec = ParamSpec::optional("host_rate", Kind::Rate, "rate of the links to the hosts; `rate` when absent", "");
-const HOST_DELAY: ParamSpec = ParamSpec::optional("host_delay", Kind::Span, "propagation delay of the links to the hosts; `delay` when absent", "");
+const HOST_DELAY: ParamSpec =
+    ParamSpec::optional("host_delay", Kind::Span, "propagation delay of the links to the hosts; `delay` when absent", "");
 
 /// Rate and delay of a class of links.
 #[derive(Clone, Copy)]
@@ -85,7 +88,11 @@ impl Wire {
 
 fn positive(key: &str, rate: Rate) -> Result<Rate, ParamError> {
     if rate == Rate::ZERO {
-        return Err(ParamError::new(key, "a link of rate 0 carries nothing", "expected a rate above 0; a broken link is a failure, not a rate"));
+        return Err(ParamError::new(
+            key,
+            "a link of rate 0 carries nothing",
+            "expected a rate above 0; a broken link is a failure, not a rate",
+        ));
     }
     Ok(rate)
 }

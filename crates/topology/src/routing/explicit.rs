@@ -32,7 +32,10 @@ impl ExplicitPaths {
         let nodes = resolve(t, names)?;
         for (i, &node) in nodes.iter().enumerate() {
             if nodes[..i].contains(&node) {
-                return Err(refuse(format!("'{}' occurs twice", t.name(node)), "a path visits a node once; a routing loop must be declared as one"));
+                return Err(refuse(
+                    format!("'{}' occurs twice", t.name(node)),
+                    "a path visits a node once; a routing loop must be declared as one",
+                ));
             }
             let at_end = i == 0 || i + 1 == nodes.len();
             if at_end == is_switch(t, node) {
@@ -121,7 +124,9 @@ fn resolve<S: AsRef<str>>(t: &Topology, names: &[S]) -> Result<Vec<NodeId>, Para
     if names.len() < 2 {
         return Err(refuse(format!("a path of {} nodes", names.len()), "expected at least two nodes, such as [\"H1\", \"S1\", \"H2\"]"));
     }
-    let find = |name: &S| t.find(name.as_ref()).ok_or_else(|| refuse(format!("there is no node '{}'", name.as_ref()), "a path is a list of node names"));
+    let find = |name: &S| {
+        t.find(name.as_ref()).ok_or_else(|| refuse(format!("there is no node '{}'", name.as_ref()), "a path is a list of node names"))
+    };
     names.iter().map(find).collect()
 }
 

@@ -156,7 +156,10 @@ mod tests {
     #[test]
     fn hpcc_hashes_addresses_and_ports_with_the_switch_as_seed() {
         let up = key(0, 5, 10_000);
-        assert_eq!((EcmpHash::Hpcc.index(&up, 320, 4), EcmpHash::Hpcc.index(&up, 320, 1_000_000)), (0x014c_6fd4 % 4, 0x014c_6fd4 % 1_000_000));
+        assert_eq!(
+            (EcmpHash::Hpcc.index(&up, 320, 4), EcmpHash::Hpcc.index(&up, 320, 1_000_000)),
+            (0x014c_6fd4 % 4, 0x014c_6fd4 % 1_000_000)
+        );
         let ack = key(1, 300, 10_003).reversed();
         assert_eq!(EcmpHash::Hpcc.index(&ack, 17, 1_000_000), 0x4182_4de9 % 1_000_000);
     }

@@ -53,14 +53,19 @@ impl Routing {
             "per-destination" => (Paths::Shortest, Order::AscendingPort, Choice::PerDestination { seed }),
             "per-edge" => (Paths::ShortestTree { seed }, Order::AscendingPort, Choice::First),
             "up-down" => (Paths::UpDown, Order::AscendingPort, hashed),
-            _ => return Err(ParamError::new("routing", format!("'{name}' is not a routing rule"), format!("expected one of {}", Routing::NAMES.join(", ")))),
+            _ => {
+                return Err(ParamError::new(
+                    "routing",
+                    format!("'{name}' is not a routing rule"),
+                    format!("expected one of {}", Routing::NAMES.join(", ")),
+                ));
+            }
         };
         Ok(Routing { paths, order, choice })
     }
 
     /// The rule of the HPCC simulator: shortest paths, its order of next hops, its hash.
-    pub const HPCC: Routing =
-        Routing { paths: Paths::Shortest, order: Order::DescendingPeerId, choice: Choice::Hashed(EcmpHash::Hpcc) };
+    pub const HPCC: Routing = Routing { paths: Paths::Shortest, order: Order::DescendingPeerId, choice: Choice::Hashed(EcmpHash::Hpcc) };
 
     /// The routes of this rule over the links that are up.
     pub fn routes(&self, topology: &crate::Topology) -> Routes {

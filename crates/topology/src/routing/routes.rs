@@ -256,4 +256,3 @@ impl Sets {
         self.intern(ports)
     }
 }
-

@@ -52,7 +52,12 @@ impl Search {
                 if order == Order::DescendingPeerId {
                     // That simulator keeps one interface per pair of nodes, the one added last.
                     let mut own = edges.split_off(first[node as usize] as usize);
-                    own.dedup_by(|next, kept| next.0 == kept.0 && { *kept = *next; true });
+                    own.dedup_by(|next, kept| {
+                        next.0 == kept.0 && {
+                            *kept = *next;
+                            true
+                        }
+                    });
                     edges.append(&mut own);
                 }
             }
@@ -143,7 +148,9 @@ impl Search {
                 peers.sort_unstable();
                 ports.extend(peers.iter().map(|&(_, port)| port));
             }
-            Paths::Shortest | Paths::ShortestTree { .. } => ports.extend(lists.filter(|&(p, _)| self.distance[p as usize] == nearer).map(|(_, port)| port)),
+            Paths::Shortest | Paths::ShortestTree { .. } => {
+                ports.extend(lists.filter(|&(p, _)| self.distance[p as usize] == nearer).map(|(_, port)| port))
+            }
             Paths::UpDown => {
                 let rank = self.rank[node as usize];
                 let goes_down = self.down[node as usize] != FAR;

@@ -54,7 +54,18 @@ pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamErro
             return Err(ParamError::new("destinations", what, "give each source another host"));
         }
         let start = start + late(cx, src, jitter);
-        out.flows.push(Flow { src, dst, priority, size, start, rate: Some(rate), src_port: 0, dst_port: DST_PORT, path: None, label: cx.label });
+        out.flows.push(Flow {
+            src,
+            dst,
+            priority,
+            size,
+            start,
+            rate: Some(rate),
+            src_port: 0,
+            dst_port: DST_PORT,
+            path: None,
+            label: cx.label,
+        });
     }
     Ok(out)
 }

@@ -15,12 +15,7 @@ pub const PARAMS: &[ParamSpec] = &[
     select::START,
     select::RATE,
     select::PRIORITY,
-    ParamSpec::optional(
-        "path",
-        Kind::Texts,
-        "Names of all nodes from source to destination; absent: as routed.",
-        "",
-    ),
+    ParamSpec::optional("path", Kind::Texts, "Names of all nodes from source to destination; absent: as routed.", ""),
     ParamSpec::new(
         "loop",
         Kind::Flag,

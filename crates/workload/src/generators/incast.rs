@@ -38,7 +38,18 @@ pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamErro
     let mut out = Generated::default();
     for (i, src) in senders(v, cx, receiver)?.into_iter().enumerate() {
         let start = start + Span(stagger.0.saturating_mul(i as u64)) + late(cx, src, jitter);
-        out.flows.push(Flow { src, dst: receiver, priority, size, start, rate, src_port: 0, dst_port: DST_PORT, path: None, label: cx.label });
+        out.flows.push(Flow {
+            src,
+            dst: receiver,
+            priority,
+            size,
+            start,
+            rate,
+            src_port: 0,
+            dst_port: DST_PORT,
+            path: None,
+            label: cx.label,
+        });
     }
     Ok(out)
 }

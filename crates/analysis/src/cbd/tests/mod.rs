@@ -140,8 +140,7 @@ fn only_four_sets_of_three_failures_give_gfc_fig_11() {
     let mut t = fabric("fat-tree", &[]);
     let at: Vec<NodeId> = ["C1", "A3", "C2", "A7"].iter().map(|n| t.find(n).unwrap()).collect();
     let corners: Vec<[NodeId; 3]> = (0..4).map(|i| [at[i], at[(i + 1) % 4], at[(i + 2) % 4]]).collect();
-    let ends: Vec<(NodeId, NodeId)> =
-        gfc_fig11::PATHS.iter().map(|p| (t.find(p[0]).unwrap(), t.find(p[p.len() - 1]).unwrap())).collect();
+    let ends: Vec<(NodeId, NodeId)> = gfc_fig11::PATHS.iter().map(|p| (t.find(p[0]).unwrap(), t.find(p[p.len() - 1]).unwrap())).collect();
     let fabric_links: Vec<LinkId> = (16..48).collect();
     let mut found = Vec::new();
     for (i, &a) in fabric_links.iter().enumerate() {
@@ -236,4 +235,3 @@ fn a_named_failure_changes_the_answer() {
     fail_links(&mut t, &["S3-S4"]).unwrap();
     assert_eq!(report(&t, "all-paths").unrouted, 8);
 }
-

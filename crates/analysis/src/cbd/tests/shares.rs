@@ -56,7 +56,8 @@ fn compare(counts: &[(&str, u64)], networks: u64, per_10_000: &[(&str, u64)]) {
 
 const K4: [(&str, u64); 6] =
     [("all-paths", 943), ("hashed", 940), ("lowest-id", 107), ("per-edge", 301), ("up-down", 0), ("disconnected", 213)];
-const K8: [(&str, u64); 6] = [("all-paths", 262), ("hashed", 262), ("lowest-id", 93), ("per-edge", 44), ("up-down", 0), ("disconnected", 4)];
+const K8: [(&str, u64); 6] =
+    [("all-paths", 262), ("hashed", 262), ("lowest-id", 93), ("per-edge", 44), ("up-down", 0), ("disconnected", 4)];
 
 #[test]
 fn shares_of_cyclic_networks() {

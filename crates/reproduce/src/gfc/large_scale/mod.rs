@@ -33,5 +33,4 @@ pub use study::{Case, LargeScale, Messages, Parts, Search};
 use super::schemes::FIFO;
 
 /// Assumption behind the choice of a path.
-const LOWEST_ID: &str =
-    "of several shortest paths the one through the next hop of the lowest number is taken (the paper says shortest path first); links of hosts never fail";
+const LOWEST_ID: &str = "of several shortest paths the one through the next hop of the lowest number is taken (the paper says shortest path first); links of hosts never fail";
