@@ -27,14 +27,15 @@ pub fn packet_slack(mtu: Bytes) -> Bytes {
 
 /// B and B_m of a GFC plan that needs `range` below B_m; `start` is the threshold B_0 or B_1, if it was given.
 ///
-/// Without a buffer, the smallest one: range + 2 MTU above the start. With one, the paper's B_m = B (GFC section 5.4),
+/// Without a buffer, the smallest one: the start, the range, and 2 MTU above. Without a start either, two frames may wait
+/// before the port is slowed down; a start of 0 would be safe, but then a port that is next to idle runs at half its rate. With one, the paper's B_m = B (GFC section 5.4),
 /// which draws a warning because it ignores [`packet_slack`]. A given start replaces the bound; what it violates is
 /// then a warning, not a refusal.
 pub(super) fn buffer_and_b_m(input: &PlanInput, start: Option<Bytes>, range: Bytes) -> Result<(Bytes, Bytes), ParamError> {
     let (buffer, b_m) = match input.buffer {
         Some(buffer) => (buffer, input.b_m.unwrap_or(buffer)),
         None => {
-            let b_m = input.b_m.unwrap_or(start.unwrap_or(Bytes::ZERO) + range);
+            let b_m = input.b_m.unwrap_or(start.unwrap_or(input.mtu * 2) + range);
             (b_m + packet_slack(input.mtu), b_m)
         }
     };
@@ -58,7 +59,7 @@ pub(super) fn buffer_rows(input: &PlanInput, buffer: Bytes, b_m: Bytes) -> [Plan
     let formula = match (input.b_m, input.buffer) {
         (Some(_), _) => "given",
         (None, Some(_)) => "B",
-        (None, None) => "start + smallest range",
+        (None, None) => "start (else 2 MTU) + smallest range",
     };
     [
         PlanRow::bytes("ingress buffer", "B", buffer, if input.buffer.is_some() { "given" } else { "B_m + 2 MTU" }, ""),
