@@ -45,6 +45,8 @@ struct Run {
     wall_seconds: f64,
     cpu_seconds: f64,
     pfc_lines: u64,
+    /// Ports of the first deadlock, each waiting for the next.
+    deadlock: Option<Vec<String>>,
     fct: PathBuf,
     pfc: PathBuf,
 }
@@ -80,6 +82,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
             pfc_lines: pfc.hasher.rows(),
             pfc: pfc.finish()?,
             fct: fct.finish()?,
+            deadlock: outcome.deadlocks.first().map(|d| d.cycle.iter().map(|p| replay.topology.port_name(p.node, p.port)).collect()),
             outcome,
             started,
             wall_seconds: wall.elapsed().as_secs_f64(),

@@ -80,6 +80,9 @@ pub fn text(run: &Run, m: &Manifest, path: &Path) -> String {
     if run.outcome.lost_frames > 0 {
         row("Lost frames", format!("{} on failed or faulty links", grouped(run.outcome.lost_frames)));
     }
+    if let Some(cycle) = &run.deadlock {
+        row("Deadlock", format!("{} wait for each other", cycle.join(", ")));
+    }
     row("PFC frames", grouped(run.pfc_lines));
     row("Events", format!("{} ({:.1} million per CPU second)", grouped(m.events), m.events as f64 / m.cpu_seconds.max(1e-9) / 1e6));
     row("Time taken", format!("{:.3} seconds, on the CPU {:.3} seconds", m.wall_seconds, m.cpu_seconds));
@@ -113,7 +116,7 @@ pub fn manifest(run: &Run, config: &Path) -> Manifest {
         dropped_frames: o.dropped_frames,
         flows_completed: o.completions.len() as u64,
         flows_total: run.case.flows.len() as u64,
-        deadlock: None,
+        deadlock: run.deadlock.clone(),
         ended_because: reason(o.ended).into(),
         warnings: run.case.warnings.iter().map(|p| p.line()).chain(ignored(&run.case)).collect(),
         interrupted: o.ended == Ended::Interrupted,
