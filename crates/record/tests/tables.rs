@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::{Array, RecordBatch};
 use xoff_record::{
-    CauseRow, ControlRow, DeadlockRow, Direction, FlowRow, Label, Manifest, Message, Names, Node, Parameter, PauseRow, Port, QueueRow,
-    RateRow, RateSource, RunInfo, SCHEMA_VERSION, Side, Sink, Tables, read,
+    CauseRow, ControlRow, DeadlockRow, Direction, FlowRow, Label, Manifest, Message, Names, Node, Parameter, PauseRow, Port, PortRow,
+    QueueRow, RateRow, RateSource, RunInfo, SCHEMA_VERSION, Side, Sink, Tables, read,
 };
 
 /// An empty folder of this test.
@@ -74,6 +74,21 @@ fn fill(t: &mut Tables, n: u64) {
             .unwrap();
         let to_ps = if i % 2 == 0 { Some(i + 2) } else { None };
         t.pauses.push(PauseRow { port: Port(1), priority: 1, from_ps: i, to_ps }).unwrap();
+        t.ports
+            .push(PortRow {
+                port: Port(i as u32 % 2),
+                tx_bytes: 1_500 * i,
+                tx_frames: i,
+                messages: 2 * i,
+                marked: 0,
+                dropped: 0,
+                egress_bytes_max: 3_000,
+                ingress_bytes_max: 4_500,
+                pauses: i,
+                pause_ps_total: 7 * i,
+                allowed_rate_min: to_ps,
+            })
+            .unwrap();
         t.causes.push(CauseRow { time_ps: i, port: Port(0), priority: 1, flow: i, next_port: Port(1), bytes: 1_500 }).unwrap();
     }
 }
@@ -94,7 +109,7 @@ fn every_table_reads_back_as_written() {
     fill(&mut t, 10);
     let closed = t.close();
     assert_eq!(closed.error, None);
-    let all = ["flows", "queues", "rates", "control", "deadlocks", "pauses", "causes"];
+    let all = ["flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes"];
     assert_eq!(closed.rows, all.map(|name| (name, 10)));
     assert_eq!(closed.files, all.map(|name| dir.join(format!("{name}.parquet"))));
     let some = |f: fn(u64) -> u64| (0..10).map(|i| Some(f(i))).collect::<Vec<_>>();
@@ -191,13 +206,13 @@ fn chunks_change_neither_hash_nor_rows_nor_do_sinks() {
             assert_eq!(t.flows.rows(), 500);
             let closed = t.close();
             let total: usize = closed.memory.iter().flat_map(|m| &m.batches).map(|b| b.num_rows()).sum();
-            assert_eq!(total, if sink == Sink::Memory { 7 * 500 } else { 0 });
+            assert_eq!(total, if sink == Sink::Memory { 8 * 500 } else { 0 });
             hashes.push(closed.hash);
         }
     }
     assert!(hashes.iter().all(|h| *h == hashes[0]), "{hashes:?}");
     // Computed independently of this crate, from the documented bytes with another XXH3.
-    assert_eq!(hashes[0].to_string(), "dd5eaced6d0a53b5503ab713bb6eeb88");
+    assert_eq!(hashes[0].to_string(), "e62fb8edb585b5fd081c236c2b6ff74a");
 }
 
 #[test]
@@ -241,7 +256,7 @@ fn the_same_rows_give_the_same_files() {
 fn empty_tables_are_complete_files() {
     let dir = folder("empty");
     let closed = Tables::create(&Sink::Files(dir.join("deep").join("er")), &info(), &names()).unwrap().close();
-    assert_eq!((closed.error, closed.files.len()), (None, 7));
+    assert_eq!((closed.error, closed.files.len()), (None, 8));
     for (name, _) in closed.rows {
         assert_eq!(read::batches(&dir.join("deep").join("er"), name).unwrap().iter().map(|b| b.num_rows()).sum::<usize>(), 0);
     }
@@ -307,7 +322,10 @@ fn a_full_disk_leaves_no_half_written_table() {
     assert_eq!(closed.error, Some(e));
     let mut left: Vec<_> = fs::read_dir(&dir).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
     left.sort();
-    assert_eq!(left, ["causes.parquet", "control.parquet", "deadlocks.parquet", "flows.parquet", "pauses.parquet", "rates.parquet"]);
+    assert_eq!(
+        left,
+        ["causes.parquet", "control.parquet", "deadlocks.parquet", "flows.parquet", "pauses.parquet", "ports.parquet", "rates.parquet"]
+    );
     let rows: usize = read::batches(&dir, "flows").unwrap().iter().map(|b| b.num_rows()).sum();
     assert_eq!(rows as u64, kept);
 }
@@ -319,7 +337,7 @@ fn an_index_without_a_name_is_an_error_and_leaves_nothing() {
     let row = PauseRow { port: Port(2), priority: 0, from_ps: 0, to_ps: None };
     assert!(t.pauses.push(row).is_err());
     let closed = t.close();
-    assert!(closed.error.is_some() && closed.files.len() == 6 && !dir.join("pauses.parquet").exists());
+    assert!(closed.error.is_some() && closed.files.len() == 7 && !dir.join("pauses.parquet").exists());
     assert!(!dir.join("pauses.parquet.partial").exists());
 }
 
@@ -327,7 +345,7 @@ fn an_index_without_a_name_is_an_error_and_leaves_nothing() {
 fn a_run_that_dies_leaves_no_table_and_no_manifest_of_the_run_before() {
     let dir = folder("dies");
     let closed = Tables::create(&Sink::Files(dir.clone()), &info(), &names()).unwrap().close();
-    assert_eq!(closed.files.len(), 7);
+    assert_eq!(closed.files.len(), 8);
     Manifest::default().write(&dir).unwrap();
     let mut t = Tables::create(&Sink::Files(dir.clone()), &info(), &names()).unwrap();
     fill(&mut t, 10);
