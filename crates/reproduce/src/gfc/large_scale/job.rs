@@ -101,7 +101,7 @@ pub struct Job {
     pub size_max: u64,
     /// Length of a run [us].
     pub duration_us: u64,
-    /// Number of the first repetition: the seed of its traffic, the same for all flow controls.
+    /// Number of the first repetition; with the network it gives the seed of the traffic.
     pub first: u32,
     /// Repetitions.
     pub repetitions: u32,
@@ -172,6 +172,12 @@ impl Job {
         Ok(Some(runs))
     }
 
+    /// Seed of the traffic of a repetition: its own for every network, or all networks would meet the same few
+    /// traffics and their outcomes would not be independent. The same for all flow controls.
+    pub fn traffic_seed(&self, repetition: u32) -> u64 {
+        self.network.seed() * 1_000_000_000 + repetition as u64
+    }
+
     /// The settings that turn [`SCENARIO`] into a repetition of this job.
     pub fn settings(&self, repetition: u32) -> Vec<String> {
         let n = self.network;
@@ -184,7 +190,7 @@ impl Job {
             format!("flow_control.gfc-buffer.hysteresis={}B", self.hysteresis),
             format!("run.duration={}us", self.duration_us),
             format!("run.stop_on_deadlock={}", self.aim == Aim::Deadlock),
-            format!("run.seed={repetition}"),
+            format!("run.seed={}", self.traffic_seed(repetition)),
         ];
         let cap = if self.size_max == 0 { u64::MAX >> 8 } else { self.size_max };
         settings.push(format!("workload[0].size_max={cap}B"));

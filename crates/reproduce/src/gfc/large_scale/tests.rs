@@ -85,7 +85,7 @@ fn a_limit_of_no_time_does_nothing_and_says_so() {
 fn case(scheme: Scheme, egress: Egress) -> Job {
     Job {
         aim: Aim::Performance,
-        network: Network { k: 4, number: 6787 },
+        network: Network { k: 4, number: 9960 },
         rule: RoutingRule::LowestId,
         egress,
         scheme,
