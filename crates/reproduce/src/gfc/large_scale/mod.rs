@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Every network and flow control is a job of its own, so that neither the number of threads nor an interruption changes a
-//! result. Failures and routes follow from the network, the traffic from the repetition alone: in a search all networks
-//! of a size meet the same few traffics, so that cases are not independent and intervals are too narrow.
+//! result. Failures and routes follow from the network, the traffic from the network and the repetition: cases of
+//! different networks are independent.
 
 mod bench;
 pub mod fig15;
