@@ -23,4 +23,6 @@ def pfc(ring: Path) -> xoff.Run:
 
 def interrupt_soon() -> None:
     """Ctrl-C in 0.3 s."""
+    # A shell starts background jobs with SIGINT ignored, and Python then installs no handler: the test would never end.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Timer(0.3, lambda: signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)).start()
