@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use cpu_time::ProcessTime;
 use xoff_params::ParamError;
@@ -58,6 +58,8 @@ pub struct Running<'s> {
     sink: Sink,
     ports: PortNumbers,
     threads: u32,
+    /// Calendar time, for the manifest only.
+    begun: SystemTime,
     started: Instant,
     cpu: ProcessTime,
 }
@@ -94,7 +96,16 @@ impl Scenario {
         let info = RunInfo { xoff_version: crate::VERSION.into(), scenario_hash };
         let tables = Tables::create(&sink, &info, &names).map_err(RunError::Record)?;
         world.record_to(Box::new(TableRecorder::new(tables, ports.clone())));
-        Ok(Running { scenario: self, world, sink, ports, threads, started: Instant::now(), cpu: ProcessTime::now() })
+        Ok(Running {
+            scenario: self,
+            world,
+            sink,
+            ports,
+            threads,
+            begun: SystemTime::now(),
+            started: Instant::now(),
+            cpu: ProcessTime::now(),
+        })
     }
 
     /// Runs from start to end without a caller to report to.
@@ -120,7 +131,7 @@ impl<'s> Running<'s> {
     }
 
     fn finish(self, ended: Ended) -> Result<Finished, RunError> {
-        let Running { scenario, world, sink, ports, threads, started, cpu } = self;
+        let Running { scenario, world, sink, ports, threads, begun, started, cpu } = self;
         let (outcome, recorder) = world.finish(ended);
         let recorder = recorder.expect("the world was given a recorder").into_any();
         let mut recorder = *recorder.downcast::<TableRecorder>().expect("the world returns the recorder it was given");
@@ -141,7 +152,7 @@ impl<'s> Running<'s> {
             seed: scenario.seed,
             threads,
             result_hash: closed.hash.to_string(),
-            started: String::new(),
+            started: humantime::format_rfc3339_seconds(begun).to_string(),
             wall_seconds: started.elapsed().as_secs_f64(),
             cpu_seconds: cpu.elapsed().as_secs_f64(),
             simulated_seconds: outcome.now.as_secs_f64(),
@@ -206,7 +217,7 @@ fn write_rows(s: &Scenario, o: &Outcome, ports: &PortNumbers, tables: &mut Table
                 cycle: cycle as u32,
                 position: position as u32,
                 port: ports.of(p.node, p.port),
-                priority: p.class,
+                priority: p.priority,
                 frames: p.frames as u64,
                 bytes: p.bytes.0,
                 blocked_since_ps: p.since.0,

@@ -59,3 +59,13 @@ fn explanations_find_the_root() {
     let e = xoff_run::explain(&s, &format!("H0->{switch}"), xoff_units::Time::from_us(1_000), None, |_| true).unwrap();
     assert!(matches!(&e.root, xoff_run::Root::Bottleneck { port, .. } if *port == format!("{switch}->H4")), "{e}");
 }
+
+/// Classes are numbered densely inside; tables speak of priorities.
+#[test]
+fn the_deadlock_table_names_the_priority() {
+    let s = ring(&["flow[0].priority=3", "flow[1].priority=3", "flow[2].priority=3"]);
+    let f = s.run(Sink::Memory).unwrap();
+    let table = f.tables.memory.iter().find(|t| t.name == "deadlocks").unwrap();
+    let priorities: Vec<_> = table.batches.iter().flat_map(|b| xoff_record::read::numbers(b, "priority")).collect();
+    assert_eq!(priorities, [Some(3); 3]);
+}

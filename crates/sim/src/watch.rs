@@ -24,8 +24,8 @@ pub struct StuckPort {
     pub node: u32,
     /// Port that cannot send.
     pub port: u16,
-    /// Priority class.
-    pub class: u8,
+    /// Priority, 0 to 7.
+    pub priority: u8,
     /// Frames waiting for it.
     pub frames: u32,
     /// Bytes waiting for it.

@@ -1,10 +1,10 @@
 //! The three-switch ring of GFC Fig. 1 with the testbed's parameters: who stands still, who does not.
 
 use xoff_mech::LinkFacts;
-use xoff_mech::flow_control::{REGISTRY, cbfc};
+use xoff_mech::flow_control::REGISTRY;
 use xoff_node::{ControlDelay, Delay, DisciplineKind};
 use xoff_params::Defaults;
-use xoff_sim::{Ended, Model, Outcome, World};
+use xoff_sim::{Ended, Model, Outcome, ViolationKind, World};
 use xoff_topology::routing::ExplicitPaths;
 use xoff_topology::{NodeKind, Topology};
 use xoff_units::{Bytes, Rate, Span, Time};
@@ -45,6 +45,13 @@ fn ring() -> (Topology, Flows) {
 }
 
 fn run(fc: &str, params: &'static [(&'static str, &'static str)], discipline: DisciplineKind, until_ms: u64) -> Outcome {
+    let o = run_unchecked(fc, params, discipline, until_ms);
+    assert_eq!(o.violations, []);
+    assert_eq!(o.dropped_frames, 0);
+    o
+}
+
+fn run_unchecked(fc: &str, params: &'static [(&'static str, &'static str)], discipline: DisciplineKind, until_ms: u64) -> Outcome {
     let (topology, flows) = ring();
     let entry = REGISTRY.iter().find(|e| e.name == fc).unwrap();
     let read = |link: &LinkFacts| {
@@ -62,8 +69,6 @@ fn run(fc: &str, params: &'static [(&'static str, &'static str)], discipline: Di
     let ended = w.run(Time::from_us(until_ms * 1000), u64::MAX).unwrap();
     let (o, _) = w.finish(ended);
     assert_eq!(o.ended, Ended::TimeUp);
-    assert_eq!(o.violations, []);
-    assert_eq!(o.dropped_frames, 0);
     o
 }
 
@@ -89,7 +94,6 @@ fn pfc_deadlocks_under_fifo() {
 fn cbfc_deadlocks_under_fifo() {
     let o = run("cbfc", &[("period", "52.4us")], DisciplineKind::Fifo, 60);
     assert_eq!(o.deadlocks.len(), 1, "{:?}", gbps(&o, 60));
-    let _ = cbfc::BLOCK;
 }
 
 #[test]
@@ -109,4 +113,13 @@ fn gfc_never_stands_still() {
     let o = run("gfc-buffer", &[("b1", "750KB"), ("bm", "997KB")], DisciplineKind::Fifo, 20);
     assert_eq!(o.deadlocks, []);
     assert!(gbps(&o, 20).iter().all(|&g| g > 0.5), "{:?}", gbps(&o, 20));
+}
+
+/// A canary that must fail: with XOFF at the very buffer there is no headroom, frames are lost, and the check says so.
+#[test]
+fn the_checks_can_fail() {
+    let o = run_unchecked("pfc", &[("xoff", "1MB"), ("xon", "997KB")], DisciplineKind::RoundRobin, 5);
+    assert!(o.dropped_frames > 0);
+    assert!(o.violations.iter().any(|v| v.kind == ViolationKind::Loss), "{:?}", o.violations);
+    assert!(o.violations_total >= o.dropped_frames);
 }

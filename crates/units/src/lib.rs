@@ -14,4 +14,4 @@ pub use parse::UnitError;
 pub use quantity::{Bytes, Length, Rate, Span, Time};
 
 mod wire_clock;
-pub use wire_clock::{WireClock, seconds_to_ns};
+pub use wire_clock::{WireClock, cut_off, seconds_to_ns};

@@ -24,14 +24,17 @@ impl WireClock {
     }
 }
 
-/// Seconds as a double to whole nanoseconds the way ns-3.17 does it: the fraction becomes a 64-bit binary fraction,
-/// cut off, which is multiplied by 10^9 and cut off again. 2.01 s becomes 2009999999 ns, 80 ns become 79.
+/// `value`, not negative, times `factor`, cut off, the way ns-3.17 does it: the fraction becomes a 64-bit binary
+/// fraction, cut off, which is multiplied and cut off again.
+pub fn cut_off(value: f64, factor: u64) -> u128 {
+    let whole = value.floor();
+    let fraction = ((value - whole) * 18_446_744_073_709_551_616.0) as u128;
+    whole as u128 * factor as u128 + ((fraction * factor as u128) >> 64)
+}
+
+/// Seconds as a double to whole nanoseconds: 2.01 s becomes 2009999999 ns, 80 ns become 79.
 pub fn seconds_to_ns(seconds: f64) -> u64 {
-    let whole = seconds.floor();
-    let fraction = ((seconds - whole) * 18_446_744_073_709_551_616.0) as u128;
-    let fixed = ((whole as u128) << 64) + fraction;
-    // whole < 2^34 s for any run, so this stays below 2^128.
-    ((fixed >> 64) * 1_000_000_000 + (((fixed & u64::MAX as u128) * 1_000_000_000) >> 64)) as u64
+    cut_off(seconds, 1_000_000_000) as u64
 }
 
 #[cfg(test)]

@@ -12,11 +12,7 @@ pub fn time_to_ns(value: f64, factor: u64) -> Option<u64> {
     if !(0.0..1e18).contains(&value) {
         return None;
     }
-    let whole = value.floor();
-    // 2^64 exactly: the literal of the original rounds to it. The product is exact, the cast cuts off.
-    let fraction = ((value - whole) * 18_446_744_073_709_551_616.0) as u128;
-    let ns = (whole as u128) * u128::from(factor) + ((fraction * u128::from(factor)) >> 64);
-    u64::try_from(ns).ok().filter(|&ns| ns <= NS_MAX)
+    u64::try_from(xoff_units::cut_off(value, factor)).ok().filter(|&ns| ns <= NS_MAX)
 }
 
 /// Seconds to whole nanoseconds.

@@ -103,7 +103,9 @@ impl World {
             }
         });
         for cycle in watch::cycles(&waiting, &stuck) {
-            let known = |d: &Deadlock| d.cycle.iter().map(|p| (p.node, p.port, p.class)).eq(cycle.iter().copied());
+            let priority = |class: u8| self.core.classes.priority(class as usize);
+            let members = || cycle.iter().map(|e| (e.0, e.1, priority(e.2)));
+            let known = |d: &Deadlock| d.cycle.iter().map(|p| (p.node, p.port, p.priority)).eq(members());
             if self.deadlocks.iter().any(known) {
                 continue;
             }
@@ -111,7 +113,7 @@ impl World {
                 .iter()
                 .map(|e| {
                     let w = &waiting[e];
-                    StuckPort { node: e.0, port: e.1, class: e.2, frames: w.frames, bytes: Bytes(w.bytes), since: w.since }
+                    StuckPort { node: e.0, port: e.1, priority: priority(e.2), frames: w.frames, bytes: Bytes(w.bytes), since: w.since }
                 })
                 .collect();
             let closed = cycle.iter().map(|p| p.since).max().unwrap_or(self.core.now);
