@@ -73,3 +73,20 @@ pub fn files(dir: &Path) -> Vec<String> {
     names.sort();
     names
 }
+
+/// Fails unless the answer of a simulation holds every number that both `run` and `hpcc` promise.
+pub fn has_every_number(answer: &serde_json::Value) {
+    for key in [
+        "frame_hops",
+        "data_frame_hops",
+        "events",
+        "cpu_seconds",
+        "wall_seconds",
+        "simulated_seconds",
+        "dropped_frames",
+        "flows_completed",
+        "flows_total",
+    ] {
+        assert!(answer[key].is_number(), "{key}: {answer:#}");
+    }
+}
