@@ -128,6 +128,7 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology, pairs: &'a PairTable) -> Model<'a>
             keeps_first_wake: true,
         },
         order: EventOrder::Insertion,
+        threads: 1,
         seed: 1,
         // One look when the run ends: a deadlock among sticky pauses leaves nothing to happen.
         watch: Span::from_ms(86_400_000),

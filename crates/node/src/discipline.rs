@@ -40,6 +40,13 @@ struct PerIngress {
     deficit: Vec<u32>,
 }
 
+/// Bytes that wait for one egress and class, and the most that ever did.
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    bytes: u64,
+    highest: u64,
+}
+
 #[derive(Clone, Debug)]
 enum Queues {
     /// By egress and class.
@@ -56,8 +63,8 @@ pub struct Discipline {
     queues: Queues,
     ports: usize,
     classes: usize,
-    /// Bytes waiting for each egress and class.
-    bytes: Vec<u64>,
+    /// By egress and class.
+    levels: Vec<Level>,
 }
 
 impl Discipline {
@@ -70,24 +77,41 @@ impl Discipline {
             DisciplineKind::Drr { quantum } => Queues::Turns { queues: vec![PerIngress::default(); n], quantum },
             DisciplineKind::InputFifo => Queues::Input { lists: vec![FrameList::default(); n], turns: vec![VecDeque::new(); n] },
         };
-        Discipline { queues, ports, classes, bytes: vec![0; n] }
+        Discipline { queues, ports, classes, levels: vec![Level::default(); n] }
     }
 
+    #[inline]
     fn at(&self, port: u16, class: u8) -> usize {
         port as usize * self.classes + class as usize
     }
 
     /// Bytes that wait for an egress and class.
+    #[inline]
     pub fn bytes(&self, out: u16, class: u8) -> u64 {
-        self.bytes[self.at(out, class)]
+        self.levels[self.at(out, class)].bytes
+    }
+
+    /// Does anything wait for an egress?
+    #[inline]
+    pub fn waits(&self, out: u16) -> bool {
+        let first = self.at(out, 0);
+        self.levels[first..first + self.classes].iter().any(|l| l.bytes > 0)
+    }
+
+    /// The most that ever waited for an egress and class [bytes].
+    pub fn highest(&self, out: u16, class: u8) -> u64 {
+        self.levels[self.at(out, class)].highest
     }
 
     /// Puts a frame, whose ports and class are set, into its queue. Returns whether it became a candidate for its
     /// egress (always, except behind another frame of an input queue).
+    #[inline]
     pub fn push(&mut self, id: FrameId, store: &mut FrameStore) -> bool {
         let f = store[id];
-        let at = self.at(f.out_port, f.class);
-        self.bytes[at] += f.len as u64;
+        let at = self.at(f.out_port, f.class());
+        let level = &mut self.levels[at];
+        level.bytes += f.len() as u64;
+        level.highest = level.highest.max(level.bytes);
         match &mut self.queues {
             Queues::Fifo(lists) => lists[at].push(id, store),
             Queues::Turns { queues, quantum } => {
@@ -99,7 +123,7 @@ impl Discipline {
                     }
                 }
                 let list = &mut q.lists[f.in_port as usize];
-                if list.frames == 0 {
+                if list.front().is_none() {
                     q.turns.push_back(f.in_port);
                     if *quantum > 0 {
                         q.deficit[f.in_port as usize] = *quantum;
@@ -108,9 +132,10 @@ impl Discipline {
                 list.push(id, store);
             }
             Queues::Input { lists, turns } => {
-                let input = f.in_port as usize * self.classes + f.class as usize;
-                lists[input].push(id, store);
-                if lists[input].frames > 1 {
+                let list = &mut lists[f.in_port as usize * self.classes + f.class() as usize];
+                let behind = list.front().is_some();
+                list.push(id, store);
+                if behind {
                     return false;
                 }
                 turns[at].push_back(f.in_port);
@@ -120,6 +145,7 @@ impl Discipline {
     }
 
     /// Length of the frame that would leave next through an egress and class. Deficit round robin moves its turn on.
+    #[inline]
     pub fn head(&mut self, out: u16, class: u8, store: &FrameStore) -> Option<u32> {
         let at = self.at(out, class);
         let id = match &mut self.queues {
@@ -129,7 +155,7 @@ impl Discipline {
                 loop {
                     let ingress = *q.turns.front()? as usize;
                     let id = q.lists[ingress].front().expect("an ingress in turn has a frame");
-                    if *quantum == 0 || q.deficit[ingress] >= store[id].len {
+                    if *quantum == 0 || q.deficit[ingress] >= store[id].len() {
                         break id;
                     }
                     q.deficit[ingress] += *quantum;
@@ -141,13 +167,16 @@ impl Discipline {
                 lists[ingress * self.classes + class as usize].front()?
             }
         };
-        Some(store[id].len)
+        Some(store[id].len())
     }
 
     /// Takes the frame that [`Discipline::head`] announced. The second value is another egress for which a frame has
     /// just become a candidate (only input queues do that).
+    #[inline]
     pub fn pop(&mut self, out: u16, class: u8, store: &FrameStore) -> Option<(FrameId, Option<u16>)> {
-        self.head(out, class, store)?;
+        if matches!(self.queues, Queues::Turns { quantum: 1.., .. }) {
+            self.head(out, class, store)?; // whose turn it is
+        }
         let at = self.at(out, class);
         let mut exposed = None;
         let id = match &mut self.queues {
@@ -158,9 +187,9 @@ impl Discipline {
                 let list = &mut q.lists[ingress as usize];
                 let id = list.pop(store)?;
                 if *quantum > 0 {
-                    q.deficit[ingress as usize] -= store[id].len;
+                    q.deficit[ingress as usize] -= store[id].len();
                 }
-                if list.frames == 0 {
+                if list.front().is_none() {
                     q.turns.pop_front();
                 } else if *quantum == 0 {
                     q.turns.rotate_left(1);
@@ -179,7 +208,7 @@ impl Discipline {
                 id
             }
         };
-        self.bytes[at] -= store[id].len as u64;
+        self.levels[at].bytes -= store[id].len() as u64;
         Some((id, exposed))
     }
 
@@ -212,14 +241,14 @@ mod tests {
         let mut store = FrameStore::new();
         let mut d = Discipline::new(kind, 3, 1);
         for &(in_port, len) in frames {
-            let mut f = Frame::new(FrameKind::Data, 0, 0, 0, 0, len);
+            let mut f = Frame::new(FrameKind::Data, 0, 0, len);
             (f.in_port, f.out_port) = (in_port, 2);
             let id = store.insert(f);
             d.push(id, &mut store);
         }
         let total: u64 = frames.iter().map(|f| f.1 as u64).sum();
         assert_eq!(d.bytes(2, 0), total);
-        let out = std::iter::from_fn(|| d.pop(2, 0, &store).map(|(id, _)| (store[id].in_port, store[id].len))).collect();
+        let out = std::iter::from_fn(|| d.pop(2, 0, &store).map(|(id, _)| (store[id].in_port, store[id].len()))).collect();
         assert_eq!(d.bytes(2, 0), 0);
         out
     }
@@ -245,7 +274,7 @@ mod tests {
         let mut store = FrameStore::new();
         let mut d = Discipline::new(DisciplineKind::InputFifo, 3, 1);
         let add = |d: &mut Discipline, store: &mut FrameStore, in_port, out_port| {
-            let mut f = Frame::new(FrameKind::Data, 0, 0, 0, 0, 100);
+            let mut f = Frame::new(FrameKind::Data, 0, 0, 100);
             (f.in_port, f.out_port) = (in_port, out_port);
             let id = store.insert(f);
             d.push(id, store)

@@ -5,9 +5,30 @@ use xoff_units::{Rate, Span, Time};
 
 use crate::frame::{Frame, FrameId, FrameKind, FrameStore};
 
+/// A place in the order of events: a time and, among equal times, a rank that only the environment understands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment {
+    /// When.
+    pub time: Time,
+    /// Which of equal times; a world without an order of its own leaves it zero.
+    pub rank: u64,
+}
+
+impl Moment {
+    /// Before everything.
+    pub const START: Moment = Moment { time: Time::ZERO, rank: 0 };
+}
+
 /// A call that a node wants at a later time. Early, late or repeated calls do no harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
+    /// The wire of this port is free, as [`Env::transmit`] said.
+    WireFree {
+        /// Port.
+        port: u16,
+        /// Rank of that moment.
+        rank: u64,
+    },
     /// Try to send again from this port.
     Wake {
         /// Port.
@@ -172,9 +193,14 @@ pub enum Note {
 pub trait Env {
     /// All frames.
     fn frames(&mut self) -> &mut FrameStore;
-    /// The frame starts now on this port's wire and occupies it for `tx`; the node is told when the wire is free
-    /// (`on_wire_free`), the peer gets the frame after `tx` and the propagation delay.
-    fn transmit(&mut self, node: u32, port: u16, frame: FrameId, tx: Span);
+    /// The frame starts now on this port's wire and occupies it for `tx`; the peer gets it after `tx` and the propagation
+    /// delay. Returns the moment at which the wire is free. A node to which that matters asks to be called then
+    /// ([`Call::WireFree`]); with nothing to send it need not, which saves an event for most frames of a quiet network.
+    fn transmit(&mut self, node: u32, port: u16, frame: FrameId, tx: Span) -> Moment;
+    /// Has this moment come?
+    fn has_come(&self, moment: Moment) -> bool;
+    /// Does anybody look at the lengths of queues? If not, [`Note::Queue`] may be left out.
+    fn watches_queues(&self) -> bool;
     /// Hands an ideal control message to the peer after the propagation delay, without using the wire.
     fn hand_over(&mut self, node: u32, port: u16, frame: FrameId);
     /// The node wants to be called at `at`.
@@ -187,6 +213,7 @@ pub trait Env {
     fn note(&mut self, node: u32, now: Time, note: Note);
 
     /// Frees a frame that reached its end.
+    #[inline]
     fn discard(&mut self, frame: FrameId) -> Frame {
         self.frames().remove(frame)
     }

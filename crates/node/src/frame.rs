@@ -8,9 +8,12 @@ use xoff_units::{Bytes, Time};
 pub type FrameId = u32;
 /// No frame.
 pub const NIL: FrameId = u32::MAX;
+/// Longest frame that can be told apart [bytes]: lengths have 16 bits.
+pub const LEN_MAX: u32 = u16::MAX as u32;
 
 /// What a frame is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum FrameKind {
     /// Part of a flow.
     Data,
@@ -24,60 +27,49 @@ pub enum FrameKind {
     Control,
 }
 
-/// A frame in the network. At most 56 bytes, so that a queued frame stays inside a cache line.
+const KINDS: [FrameKind; 5] = [FrameKind::Data, FrameKind::Ack, FrameKind::Nack, FrameKind::Notification, FrameKind::Control];
+
+/// A frame in the network: 32 bytes, so that two share a cache line. Source and destination are those of its flow; what
+/// is small is packed into `bits`.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
-    /// Next in whatever queue holds it.
-    next: FrameId,
-    /// The flow it belongs to.
-    pub flow: u32,
-    /// Node that created it.
-    pub src: u32,
-    /// Node it is for.
-    pub dst: u32,
-    /// Length on the wire [bytes].
-    pub len: u32,
-    /// Payload carried [bytes].
-    pub payload: u32,
     /// Data: offset of the first payload byte. Acknowledgement: bytes received in order.
     pub seq: u64,
     /// When its first bit left the source.
     pub sent_at: Time,
+    /// Next in whatever queue holds it.
+    next: FrameId,
+    /// The flow it belongs to.
+    pub flow: u32,
+    /// Length on the wire [bytes].
+    len: u16,
     /// Ingress port at the switch that now holds it.
     pub in_port: u16,
     /// Egress port it waits for at that switch.
     pub out_port: u16,
-    /// Kind.
-    pub kind: FrameKind,
-    /// Priority class.
-    pub class: u8,
-    /// Congestion mark.
-    pub mark: Mark,
-    /// Acknowledgement: it reports a mark.
-    pub reports_mark: bool,
-    /// Data: the flow ends with this frame.
-    pub ends_flow: bool,
+    /// Bits 0-2 kind, 3-5 class, 6-7 mark, 8 reports a mark, 9 ends its flow.
+    bits: u16,
 }
 
+const CLASS: u16 = 3;
+const MARK: u16 = 6;
+const REPORTS_MARK: u16 = 1 << 8;
+const ENDS_FLOW: u16 = 1 << 9;
+
 impl Frame {
-    /// A frame without content; callers set what they need.
-    pub fn new(kind: FrameKind, src: u32, dst: u32, flow: u32, class: u8, len: u32) -> Frame {
+    /// A frame of at most [`LEN_MAX`] bytes without content; callers set what they need.
+    #[inline]
+    pub fn new(kind: FrameKind, flow: u32, class: u8, len: u32) -> Frame {
+        debug_assert!(len <= LEN_MAX && class < 8);
         Frame {
-            next: NIL,
-            flow,
-            src,
-            dst,
-            len,
-            payload: 0,
             seq: 0,
             sent_at: Time::ZERO,
+            next: NIL,
+            flow,
+            len: len as u16,
             in_port: 0,
             out_port: 0,
-            kind,
-            class,
-            mark: Mark::None,
-            reports_mark: false,
-            ends_flow: false,
+            bits: kind as u16 | (class as u16) << CLASS,
         }
     }
 
@@ -85,7 +77,7 @@ impl Frame {
     /// do not need otherwise, so that data frames stay small.
     pub fn control(message: Message, class: u8, len: u32) -> Frame {
         let (tag, a, b) = message.to_words();
-        let mut f = Frame::new(FrameKind::Control, 0, 0, tag as u32, class, len);
+        let mut f = Frame::new(FrameKind::Control, tag as u32, class, len);
         f.seq = a;
         f.sent_at = Time(b);
         f
@@ -96,7 +88,57 @@ impl Frame {
         Message::from_words(self.flow as u8, self.seq, self.sent_at.0)
     }
 
+    /// Kind.
+    #[inline]
+    pub fn kind(&self) -> FrameKind {
+        KINDS[(self.bits & 7) as usize]
+    }
+    /// Priority class.
+    #[inline]
+    pub fn class(&self) -> u8 {
+        (self.bits >> CLASS & 7) as u8
+    }
+    /// Congestion mark.
+    #[inline]
+    pub fn mark(&self) -> Mark {
+        if self.bits >> MARK & 3 == 0 { Mark::None } else { Mark::Ce }
+    }
+    /// Puts a congestion mark on it.
+    #[inline]
+    pub fn set_mark(&mut self, mark: Mark) {
+        self.bits = self.bits & !(3 << MARK) | ((mark == Mark::Ce) as u16) << MARK;
+    }
+    /// Acknowledgement: it reports a mark.
+    #[inline]
+    pub fn reports_mark(&self) -> bool {
+        self.bits & REPORTS_MARK != 0
+    }
+    /// Lets an acknowledgement report a mark, or not.
+    #[inline]
+    pub fn set_reports_mark(&mut self, on: bool) {
+        self.bits = self.bits & !REPORTS_MARK | if on { REPORTS_MARK } else { 0 };
+    }
+    /// Data: the flow ends with this frame.
+    #[inline]
+    pub fn ends_flow(&self) -> bool {
+        self.bits & ENDS_FLOW != 0
+    }
+    /// Says whether the flow ends with this frame.
+    #[inline]
+    pub fn set_ends_flow(&mut self, on: bool) {
+        self.bits = self.bits & !ENDS_FLOW | if on { ENDS_FLOW } else { 0 };
+    }
+    /// Length on the wire [bytes].
+    #[inline]
+    pub fn len(&self) -> u32 {
+        self.len as u32
+    }
+    /// True for an ideal message, which takes no time on the wire.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
     /// Length on the wire.
+    #[inline]
     pub fn bytes(&self) -> Bytes {
         Bytes(self.len as u64)
     }
@@ -116,6 +158,7 @@ impl FrameStore {
         FrameStore { frames: Vec::new(), free: NIL, live: 0 }
     }
     /// Stores a frame.
+    #[inline]
     pub fn insert(&mut self, frame: Frame) -> FrameId {
         self.live += 1;
         if self.free == NIL {
@@ -129,6 +172,7 @@ impl FrameStore {
         }
     }
     /// Removes a frame and returns its content.
+    #[inline]
     pub fn remove(&mut self, id: FrameId) -> Frame {
         self.live -= 1;
         let frame = self.frames[id as usize];
@@ -137,6 +181,7 @@ impl FrameStore {
         frame
     }
     /// Frames that exist now.
+    #[inline]
     pub fn live(&self) -> usize {
         self.live
     }
@@ -144,11 +189,13 @@ impl FrameStore {
 
 impl std::ops::Index<FrameId> for FrameStore {
     type Output = Frame;
+    #[inline]
     fn index(&self, id: FrameId) -> &Frame {
         &self.frames[id as usize]
     }
 }
 impl std::ops::IndexMut<FrameId> for FrameStore {
+    #[inline]
     fn index_mut(&mut self, id: FrameId) -> &mut Frame {
         &mut self.frames[id as usize]
     }
@@ -158,25 +205,24 @@ impl std::ops::IndexMut<FrameId> for FrameStore {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameList {
     head: FrameId,
+    /// Means nothing while the list is empty.
     tail: FrameId,
-    /// Number of frames.
-    pub frames: u32,
-    /// Sum of their lengths [bytes].
-    pub bytes: u64,
 }
 
 impl Default for FrameList {
     fn default() -> Self {
-        FrameList { head: NIL, tail: NIL, frames: 0, bytes: 0 }
+        FrameList { head: NIL, tail: NIL }
     }
 }
 
 impl FrameList {
     /// The oldest frame.
+    #[inline]
     pub fn front(&self) -> Option<FrameId> {
         (self.head != NIL).then_some(self.head)
     }
     /// Appends a frame.
+    #[inline]
     pub fn push(&mut self, id: FrameId, store: &mut FrameStore) {
         store[id].next = NIL;
         if self.head == NIL {
@@ -185,18 +231,12 @@ impl FrameList {
             store[self.tail].next = id;
         }
         self.tail = id;
-        self.frames += 1;
-        self.bytes += store[id].len as u64;
     }
     /// Takes the oldest frame.
+    #[inline]
     pub fn pop(&mut self, store: &FrameStore) -> Option<FrameId> {
         let id = self.front()?;
         self.head = store[id].next;
-        if self.head == NIL {
-            self.tail = NIL;
-        }
-        self.frames -= 1;
-        self.bytes -= store[id].len as u64;
         Some(id)
     }
     /// The frames from oldest to newest.
@@ -219,20 +259,19 @@ mod tests {
 
     #[test]
     fn a_frame_stays_small() {
-        assert!(size_of::<Frame>() <= 56, "{}", size_of::<Frame>());
+        assert_eq!(size_of::<Frame>(), 32);
     }
 
     #[test]
     fn lists_are_first_in_first_out_and_handles_are_reused() {
         let mut store = FrameStore::new();
         let mut q = FrameList::default();
-        let ids: Vec<_> = (0..3).map(|i| store.insert(Frame::new(FrameKind::Data, 0, 1, i, 0, 100 + i))).collect();
+        let ids: Vec<_> = (0..3).map(|i| store.insert(Frame::new(FrameKind::Data, i, 0, 100 + i))).collect();
         ids.iter().for_each(|&id| q.push(id, &mut store));
-        assert_eq!((q.frames, q.bytes), (3, 303));
         assert_eq!(q.iter(&store).map(|f| f.flow).collect::<Vec<_>>(), [0, 1, 2]);
         assert_eq!(q.pop(&store), Some(ids[0]));
         assert_eq!(store.remove(ids[0]).flow, 0);
-        assert_eq!(store.insert(Frame::new(FrameKind::Data, 0, 1, 9, 0, 1)), ids[0]);
+        assert_eq!(store.insert(Frame::new(FrameKind::Data, 9, 0, 1)), ids[0]);
         assert_eq!(store.live(), 3);
         assert_eq!([q.pop(&store), q.pop(&store), q.pop(&store)], [Some(ids[1]), Some(ids[2]), None]);
     }

@@ -18,12 +18,13 @@ mod nic;
 mod port;
 mod scheduler;
 mod switch;
+mod wire_times;
 
 pub use buffer::{Buffer, BufferPolicy, SharedPool};
 pub use control::{ControlDelay, Delay};
 pub use discipline::{Discipline, DisciplineKind};
-pub use env::{Call, Drop, Env, Note};
-pub use frame::{Frame, FrameId, FrameKind, FrameList, FrameStore, NIL};
+pub use env::{Call, Drop, Env, Moment, Note};
+pub use frame::{Frame, FrameId, FrameKind, FrameList, FrameStore, LEN_MAX, NIL};
 pub use nic::{FlowStart, Nic, NicConfig, PausedWith, Transport};
 pub use port::{Hold, Port};
 pub use scheduler::{Scheduler, SchedulerKind};

@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap;
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::Mark;
-use xoff_mech::flow_control::{Fill, FlowControl, Gate};
+use xoff_mech::flow_control::{Fill, FlowControl, Gate, Message};
 use xoff_mech::rate_control::{AnyRateControl, Feedback, Notification, NotificationPoint, RateControl, RateControlKind, Wakes};
 use xoff_units::{Bytes, Rate, Span, Time, WireClock};
 
@@ -12,6 +12,7 @@ use crate::control::ControlDelay;
 use crate::env::{Call, Env, Note, is_feedback};
 use crate::frame::{Frame, FrameId, FrameKind, FrameList, FrameStore};
 use crate::port::{Hold, Port};
+use crate::wire_times::WireTimes;
 
 /// How a flow learns that its data arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +106,8 @@ struct Sending {
     acked: u64,
     /// Not before this time.
     available: Time,
+    /// What its frames take at its rate.
+    times: WireTimes,
     rate_control: Option<AnyRateControl>,
     window: Option<u64>,
     /// All of it is acknowledged. It may still have bytes to send again, if it went back before.
@@ -173,6 +176,7 @@ impl Nic {
             next: 0,
             acked: 0,
             available: now,
+            times: WireTimes::new(self.c.clock),
             rate_control: self.c.rate_control.reaction_point(self.c.link.rate),
             window: start.window.or(self.c.window),
             done: start.size == 0,
@@ -186,9 +190,9 @@ impl Nic {
     /// A frame arrived.
     pub fn on_frame(&mut self, now: Time, id: FrameId, env: &mut impl Env) {
         let frame = env.discard(id);
-        match frame.kind {
+        match frame.kind() {
             FrameKind::Control => {
-                if self.port.hear(now, self.node, 0, frame.class, frame.message(), &self.c.control_delay, env) {
+                if self.port.hear(now, self.node, 0, frame.class(), frame.message(), &self.c.control_delay, env) {
                     self.try_send(now, env);
                 }
                 return;
@@ -203,14 +207,14 @@ impl Nic {
         }
         // A host's memory is not modelled: the frame enters and leaves its buffer in one instant. The receiver half
         // still has to count it, or credits would run out.
-        let (class, len) = (frame.class, frame.len);
+        let (class, len) = (frame.class(), frame.len());
         let full = Fill { bytes: frame.bytes(), shared: frame.bytes(), headroom: Bytes::ZERO, limit: self.c.link.buffer };
         let messages = [
             self.port.on_arrival(now, class, &full, len),
             self.port.on_departure(now, class, &Fill { limit: full.limit, ..Fill::default() }, len),
         ];
         for message in messages.into_iter().flatten() {
-            self.port.say(now, self.node, 0, class, message, &self.c.control_delay, env);
+            self.say(now, class, message, env);
             self.port.plan_receiver(self.node, 0, class, env);
         }
     }
@@ -230,7 +234,7 @@ impl Nic {
     /// The receiver half looks at the clock.
     pub fn on_receiver_wake(&mut self, now: Time, class: u8, env: &mut impl Env) {
         if let Some(message) = self.port.on_receiver_wake(now, class, &Fill { limit: self.c.link.buffer, ..Fill::default() }) {
-            self.port.say(now, self.node, 0, class, message, &self.c.control_delay, env);
+            self.say(now, class, message, env);
         }
         self.port.plan_receiver(self.node, 0, class, env);
     }
@@ -264,6 +268,12 @@ impl Nic {
     /// Messages leave their generator.
     pub fn on_emit(&mut self, now: Time, env: &mut impl Env) {
         self.port.emit_due(now, self.node, 0, env);
+        self.plan_next(env);
+    }
+
+    fn say(&mut self, now: Time, class: u8, message: Message, env: &mut impl Env) {
+        self.port.say(now, self.node, 0, class, message, &self.c.control_delay, env);
+        self.plan_next(env);
     }
 
     /// A timer of a flow's rate control.
@@ -287,22 +297,15 @@ impl Nic {
     }
 
     fn on_data(&mut self, now: Time, f: &Frame, env: &mut impl Env) {
+        let payload = f.len() - self.c.header;
         let r = self.receiving.entry(f.flow).or_default();
         let expected = r.expected;
         let in_order = f.seq == expected;
         if in_order {
-            r.expected += f.payload as u64;
-            let complete = f.ends_flow;
-            env.note(self.node, now, Note::Delivered { flow: f.flow, payload: f.payload, complete });
-            if complete && self.c.transport == Transport::None {
-                self.receiving.remove(&f.flow);
-            }
-        } else {
-            env.note(self.node, now, Note::OutOfOrder { flow: f.flow, expected, got: f.seq });
+            r.expected += payload as u64;
         }
-        let mut speaks = false;
+        let mut answers = [None, None];
         if let Transport::Acks { interval, chunk, back_to_zero, nack_interval, ack_len, class, .. } = self.c.transport {
-            let r = self.receiving.entry(f.flow).or_default();
             let answer = if in_order {
                 (r.expected >= interval || r.expected.is_multiple_of(chunk)).then_some(FrameKind::Ack)
             } else if f.seq > expected && (now >= r.nack_after || r.nacked != expected) {
@@ -315,25 +318,38 @@ impl Nic {
             } else {
                 None // a duplicate, or a gap that is known
             };
-            if let Some(kind) = answer {
-                speaks = true;
-                let mut ack = Frame::new(kind, self.node, f.src, f.flow, class.unwrap_or(f.class), ack_len);
+            answers[0] = answer.map(|kind| {
+                let mut ack = Frame::new(kind, f.flow, class.unwrap_or(f.class()), ack_len);
                 ack.seq = r.expected;
                 ack.sent_at = f.sent_at;
-                ack.reports_mark = f.mark == Mark::Ce;
-                self.queue_feedback(ack, env);
-            }
+                ack.set_reports_mark(f.mark() == Mark::Ce);
+                ack
+            });
         }
-        if let (Notification::Frame { interval }, Mark::Ce) = (self.c.rate_control.notification(), f.mark)
-            && self.receiving.get_mut(&f.flow).is_some_and(|r| r.notification.on_mark(now, interval))
+        let complete = in_order && f.ends_flow();
+        let over = complete && self.c.transport == Transport::None; // no news of a flow whose source has forgotten it
+        if let (Notification::Frame { interval }, Mark::Ce, false) = (self.c.rate_control.notification(), f.mark(), over)
+            && r.notification.on_mark(now, interval)
         {
             let class = match self.c.transport {
                 Transport::Acks { class: Some(class), .. } => class,
-                _ => f.class,
+                _ => f.class(),
             };
-            speaks = true;
             // 64 B, the smallest Ethernet frame (UQCN and GFC count control frames so).
-            self.queue_feedback(Frame::new(FrameKind::Notification, self.node, f.src, f.flow, class, 64), env);
+            answers[1] = Some(Frame::new(FrameKind::Notification, f.flow, class, 64));
+        }
+        if in_order {
+            if over {
+                self.receiving.remove(&f.flow);
+            }
+            env.note(self.node, now, Note::Delivered { flow: f.flow, payload, complete });
+        } else {
+            env.note(self.node, now, Note::OutOfOrder { flow: f.flow, expected, got: f.seq });
+        }
+        let mut speaks = false;
+        for frame in answers.into_iter().flatten() {
+            speaks = true;
+            self.queue_feedback(frame, env);
         }
         if speaks {
             self.try_send(now, env);
@@ -341,7 +357,7 @@ impl Nic {
     }
 
     fn queue_feedback(&mut self, frame: Frame, env: &mut impl Env) {
-        debug_assert!(is_feedback(frame.kind));
+        debug_assert!(is_feedback(frame.kind()));
         let id = env.frames().insert(frame);
         self.feedback.push(id, env.frames());
     }
@@ -360,11 +376,11 @@ impl Nic {
             self.slots.remove(&f.flow);
             env.note(self.node, now, Note::Acknowledged { flow: f.flow });
         }
-        if f.kind == FrameKind::Nack {
+        if f.kind() == FrameKind::Nack {
             let flow = &mut self.flows[slot as usize];
             flow.next = flow.acked;
         }
-        if f.reports_mark && self.c.rate_control.notification() == Notification::InAck {
+        if f.reports_mark() && self.c.rate_control.notification() == Notification::InAck {
             self.on_congestion(now, slot, env);
         }
         let flow = &mut self.flows[slot as usize];
@@ -412,21 +428,27 @@ impl Nic {
     }
 
     fn try_send(&mut self, now: Time, env: &mut impl Env) {
-        if self.port.busy() || self.port.start_control(self.node, 0, env) {
+        if self.port.failed() {
             return;
+        }
+        if self.port.busy(env) {
+            return self.port.call_when_free(self.node, 0, env);
+        }
+        if self.port.start_control(self.node, 0, env) {
+            return self.plan_next(env);
         }
         let mut earliest = Time::NEVER;
         if let Some(id) = self.feedback.front() {
             let f = env.frames()[id];
             let class = match self.c.transport {
                 Transport::Acks { paused_with: PausedWith::Class(class), .. } => class,
-                _ => Some(f.class),
+                _ => Some(f.class()),
             };
-            match class.map_or(Gate::Open, |c| self.port.gate(now, c, f.len)) {
+            match class.map_or(Gate::Open, |c| self.port.gate(now, c, f.len())) {
                 Gate::Open => {
                     self.feedback.pop(env.frames());
                     self.port.start_frame(now, self.node, 0, id, env);
-                    return;
+                    return self.plan_next(env);
                 }
                 Gate::Until(t) => earliest = t,
                 Gate::Blocked => {}
@@ -444,6 +466,15 @@ impl Nic {
                 }
             }
             None => self.port.wake_at(self.node, 0, earliest, env),
+        }
+    }
+
+    /// A frame may have gone on the wire: asks to be called when it has left, if there is anybody to ask then. Flows that
+    /// are over count: they leave the ring when they are asked.
+    #[inline]
+    fn plan_next(&mut self, env: &mut impl Env) {
+        if self.port.busy(env) && (self.feedback.front().is_some() || !self.turns.is_empty()) {
+            self.port.call_when_free(self.node, 0, env);
         }
     }
 
@@ -504,12 +535,12 @@ impl Nic {
         let s = f.start;
         let payload = (s.size - f.next).min(self.c.payload_max as u64) as u32;
         let len = payload + self.c.header;
-        let mut frame = Frame::new(FrameKind::Data, self.node, s.dst, s.flow, s.class, len);
-        frame.payload = payload;
+        let mut frame = Frame::new(FrameKind::Data, s.flow, s.class, len);
         frame.seq = f.next;
         frame.sent_at = now;
         f.next += payload as u64;
-        frame.ends_flow = f.next >= s.size;
+        let all_sent = f.next >= s.size;
+        frame.set_ends_flow(all_sent);
         let mut wakes = Wakes::default();
         let mut before = Rate::ZERO;
         let mut rate = self.c.link.rate;
@@ -523,11 +554,11 @@ impl Nic {
         if let Some(app) = s.app_rate {
             rate = rate.min(app);
         }
-        f.available = now + self.c.clock.time_for(rate, Bytes(len as u64));
-        let all_sent = frame.ends_flow;
+        f.available = now + f.times.of(rate, len);
         let paced = f.rate_control.is_some();
         let id = env.frames().insert(frame);
         self.port.start_frame(now, self.node, 0, id, env);
+        self.plan_next(env);
         env.note(self.node, now, Note::Sent { flow: s.flow, payload });
         if all_sent {
             let unacknowledged = self.c.transport == Transport::None;
@@ -545,7 +576,7 @@ impl Nic {
 
     /// The queue of a class if the peer's flow control holds it: a flow or feedback waits and may not go.
     pub fn hold(&self, now: Time, class: u8, frames: &FrameStore) -> Option<Hold> {
-        let waiting = self.feedback.front().map(|id| frames[id]).filter(|f| f.class == class).map(|f| f.len).or_else(|| {
+        let waiting = self.feedback.front().map(|id| frames[id]).filter(|f| f.class() == class).map(|f| f.len()).or_else(|| {
             let flow = self.turns.iter().map(|&s| &self.flows[s as usize]).find(|f| f.start.class == class && self.left(f) > 0)?;
             Some(self.left(flow).min(self.c.payload_max as u64) as u32 + self.c.header)
         })?;

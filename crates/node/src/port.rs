@@ -1,12 +1,14 @@
 //! One port of a node: the wire, the control queue, and the flow control halves of each class.
 
+use smallvec::SmallVec;
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::{Fill, FlowControl, Gate, Message, Receiver, Rx, Sender, Tx};
 use xoff_units::{Bytes, Rate, Span, Time, WireClock};
 
 use crate::control::{ControlDelay, DelayLine};
-use crate::env::{Call, Env, Note};
+use crate::env::{Call, Env, Moment, Note};
 use crate::frame::{Frame, FrameId, FrameList};
+use crate::wire_times::WireTimes;
 
 /// An egress queue that the peer's flow control holds back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,73 +23,84 @@ pub struct Hold {
     pub since: Time,
 }
 
-/// A port. Owned by a switch or a NIC, which decides what to send.
-pub struct Port {
-    /// Line rate [bit/s].
-    pub rate: Rate,
-    clock: WireClock,
-    message_len: Bytes,
-    /// Control frames waiting; they go before everything else and cannot be paused.
-    control: FrameList,
-    /// A frame is on the wire.
-    busy: bool,
-    /// The link has failed: nothing is sent any more.
-    failed: bool,
-    /// When the next `Wake` is due; never: none is.
-    wake_at: Time,
-    tx: Vec<Tx>,
-    rx: Vec<Rx>,
-    /// Pending look at the clock of each receiver.
-    rx_wake: Vec<Time>,
-    /// Since when the peer holds each class while a frame waits; never: it does not.
-    held_since: Vec<Time>,
-    /// Classes whose hold has begun or ended since it was last told, one bit each.
-    hold_changes: u8,
+/// Flow control of one class at one port: both halves and what belongs to them.
+struct Lane {
+    tx: Tx,
+    /// Since when the peer holds the class while a frame waits; never: it does not.
+    held_since: Time,
+    /// Pending look at the clock of the receiver.
+    rx_wake: Time,
+    rx: Rx,
+}
+
+/// Control messages inside the node. Most ports have no such delays.
+#[derive(Default)]
+struct Delays {
     /// Received messages that have not taken effect.
     inbox: DelayLine,
     /// Messages that have not reached the control queue.
     outbox: DelayLine,
 }
 
+/// A port. Owned by a switch or a NIC, which decides what to send.
+pub struct Port {
+    /// When the wire is free, or was.
+    free: Moment,
+    /// When the next `Wake` is due; never: none is.
+    wake_at: Time,
+    /// Control frames waiting; they go before everything else and cannot be paused.
+    control: FrameList,
+    /// A call for the moment the wire is free is due.
+    free_called: bool,
+    /// The link has failed: nothing is sent any more.
+    failed: bool,
+    /// Classes whose hold has begun or ended since it was last told, one bit each.
+    hold_changes: u8,
+    times: WireTimes,
+    /// Line rate [bit/s].
+    pub rate: Rate,
+    message_len: u32,
+    /// By class. One class, the usual case, lives inside the port: no further cache line to wait for.
+    lanes: SmallVec<[Lane; 1]>,
+    delays: Option<Box<Delays>>,
+}
+
 impl Port {
     /// A port whose halves are configured for this link.
     pub fn new(fc: &FlowControl, facts: &LinkFacts, classes: usize, clock: WireClock, message_len: Bytes) -> Self {
-        let (mut rx, mut tx) = (Vec::with_capacity(classes), Vec::with_capacity(classes));
-        for _ in 0..classes {
-            let (r, t) = fc.halves(facts);
-            rx.push(r);
-            tx.push(t);
-        }
+        let lane = |_| {
+            let (rx, tx) = fc.halves(facts);
+            Lane { tx, held_since: Time::NEVER, rx_wake: Time::NEVER, rx }
+        };
         Port {
-            rate: facts.rate,
-            clock,
-            message_len,
-            control: FrameList::default(),
-            busy: false,
-            failed: false,
+            free: Moment::START,
             wake_at: Time::NEVER,
-            tx,
-            rx,
-            rx_wake: vec![Time::NEVER; classes],
-            held_since: vec![Time::NEVER; classes],
+            control: FrameList::default(),
+            free_called: false,
+            failed: false,
             hold_changes: 0,
-            inbox: DelayLine::default(),
-            outbox: DelayLine::default(),
+            times: WireTimes::new(clock),
+            rate: facts.rate,
+            message_len: message_len.0 as u32,
+            lanes: (0..classes).map(lane).collect(),
+            delays: None,
         }
     }
 
     /// Asks for the first wake-ups of the receivers.
     pub fn start(&mut self, node: u32, port: u16, env: &mut impl Env) {
-        for class in 0..self.rx.len() as u8 {
+        for class in 0..self.lanes.len() as u8 {
             self.plan_receiver(node, port, class, env);
         }
     }
 
-    /// Is a frame on the wire, or the wire gone?
-    pub fn busy(&self) -> bool {
-        self.busy || self.failed
+    /// Is a frame on the wire?
+    #[inline]
+    pub fn busy(&self, env: &impl Env) -> bool {
+        !env.has_come(self.free)
     }
     /// Has the link failed?
+    #[inline]
     pub fn failed(&self) -> bool {
         self.failed
     }
@@ -97,11 +110,22 @@ impl Port {
         let id = self.control.pop(env.frames())?;
         Some(env.discard(id))
     }
+    /// Something waits for the wire: asks for a call when it is free.
+    #[inline]
+    pub fn call_when_free(&mut self, node: u32, port: u16, env: &mut impl Env) {
+        if !self.free_called {
+            self.free_called = true;
+            env.call_at(node, self.free.time, Call::WireFree { port, rank: self.free.rank });
+        }
+    }
     /// The wire is free again.
+    #[inline]
     pub fn set_free(&mut self) {
-        self.busy = false;
+        self.free = Moment::START;
+        self.free_called = false;
     }
     /// The wake-up that was asked for has come.
+    #[inline]
     pub fn woken(&mut self) {
         self.wake_at = Time::NEVER;
     }
@@ -109,18 +133,24 @@ impl Port {
     pub fn wake_pending(&self) -> bool {
         self.wake_at != Time::NEVER
     }
+    /// Do control frames wait?
+    #[inline]
+    pub fn control_waits(&self) -> bool {
+        self.control.front().is_some()
+    }
 
     /// May a frame of this class and length go? Remembers since when the peer holds it.
+    #[inline]
     pub fn gate(&mut self, now: Time, class: u8, len: u32) -> Gate {
-        let tx = &self.tx[class as usize];
-        let gate = tx.gate(now, Bytes(len as u64));
-        let since = &mut self.held_since[class as usize];
+        let lane = &mut self.lanes[class as usize];
+        let gate = lane.tx.gate(now, Bytes(len as u64));
+        let since = &mut lane.held_since;
         if gate == Gate::Open {
             if *since != Time::NEVER {
                 *since = Time::NEVER;
                 self.hold_changes |= 1 << class;
             }
-        } else if *since == Time::NEVER && tx.held(now, Bytes(len as u64)) {
+        } else if *since == Time::NEVER && lane.tx.held(now, Bytes(len as u64)) {
             *since = now;
             self.hold_changes |= 1 << class;
         }
@@ -128,36 +158,34 @@ impl Port {
     }
 
     /// Tells which holds have begun or ended in the gates asked since the last time.
+    #[inline]
     pub fn tell_holds(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
         let mut changes = std::mem::take(&mut self.hold_changes);
         while changes != 0 {
             let class = changes.trailing_zeros() as u8;
             changes &= changes - 1;
-            env.note(node, now, Note::Hold { port, class, on: self.held_since[class as usize] != Time::NEVER });
+            env.note(node, now, Note::Hold { port, class, on: self.lanes[class as usize].held_since != Time::NEVER });
         }
     }
 
     /// The hold on a class whose head frame has this length, if the peer holds it now.
     pub fn hold(&self, now: Time, port: u16, class: u8, len: u32) -> Option<Hold> {
-        self.tx[class as usize].held(now, Bytes(len as u64)).then(|| Hold {
-            port,
-            class,
-            len,
-            since: self.held_since[class as usize].min(now),
-        })
+        let lane = &self.lanes[class as usize];
+        lane.tx.held(now, Bytes(len as u64)).then(|| Hold { port, class, len, since: lane.held_since.min(now) })
     }
 
     /// If `stuck` bytes of an ingress never leave, does its peer stay unable to send a frame of `len`?
     pub fn would_hold(&self, class: u8, fill: &Fill, stuck: u64, len: u32) -> bool {
-        self.rx[class as usize].holds(fill, Bytes(stuck), Bytes(len as u64))
+        self.lanes[class as usize].rx.holds(fill, Bytes(stuck), Bytes(len as u64))
     }
 
     /// The rate flow control allows a class now [bit/s].
     pub fn allowed_rate(&self, now: Time, class: u8) -> Rate {
-        self.tx[class as usize].rate(now)
+        self.lanes[class as usize].tx.rate(now)
     }
 
     /// Asks for a wake-up unless an earlier one is due.
+    #[inline]
     pub fn wake_at(&mut self, node: u32, port: u16, at: Time, env: &mut impl Env) {
         if at < self.wake_at {
             self.wake_at = at;
@@ -166,24 +194,42 @@ impl Port {
     }
 
     /// Puts a frame of a class on the wire.
-    pub fn start_frame(&mut self, now: Time, node: u32, port: u16, id: u32, env: &mut impl Env) -> Span {
-        let f = env.frames()[id];
-        let tx = self.clock.time_for(self.rate, f.bytes());
-        self.busy = true;
-        self.tx[f.class as usize].on_sent(now, f.bytes(), tx);
-        env.transmit(node, port, id, tx);
-        tx
+    #[inline]
+    pub fn start_frame(&mut self, now: Time, node: u32, port: u16, id: u32, env: &mut impl Env) {
+        let f = &env.frames()[id];
+        let (class, len) = (f.class(), f.len());
+        let tx = self.times.of(self.rate, len);
+        self.lanes[class as usize].tx.on_sent(now, Bytes(len as u64), tx);
+        self.transmit(node, port, id, tx, env);
+    }
+
+    #[inline]
+    fn transmit(&mut self, node: u32, port: u16, id: u32, tx: Span, env: &mut impl Env) {
+        // Two frames at once on a wire: a node that is told to overlap them is told when each of them has left.
+        let overlaps = self.busy(env);
+        if overlaps {
+            self.call_when_free(node, port, env);
+        }
+        self.free = env.transmit(node, port, id, tx);
+        self.free_called = false;
+        if overlaps || self.control_waits() {
+            self.call_when_free(node, port, env);
+        }
     }
 
     /// Starts the next control frame if there is one and the wire is free.
+    #[inline]
     pub fn start_control(&mut self, node: u32, port: u16, env: &mut impl Env) -> bool {
-        if self.busy() {
+        if self.control.front().is_none() || self.failed {
+            return false;
+        }
+        if self.busy(env) {
+            self.call_when_free(node, port, env);
             return false;
         }
         let Some(id) = self.control.pop(env.frames()) else { return false };
-        let tx = self.clock.time_for(self.rate, env.frames()[id].bytes());
-        self.busy = true;
-        env.transmit(node, port, id, tx);
+        let tx = self.times.of(self.rate, env.frames()[id].len());
+        self.transmit(node, port, id, tx, env);
         true
     }
 
@@ -194,27 +240,30 @@ impl Port {
     }
 
     /// What the receiver of a class says when a frame was admitted.
+    #[inline]
     pub fn on_arrival(&mut self, now: Time, class: u8, fill: &Fill, len: u32) -> Option<Message> {
-        self.rx[class as usize].on_arrival(now, fill, Bytes(len as u64))
+        self.lanes[class as usize].rx.on_arrival(now, fill, Bytes(len as u64))
     }
 
     /// What it says when a frame left.
+    #[inline]
     pub fn on_departure(&mut self, now: Time, class: u8, fill: &Fill, len: u32) -> Option<Message> {
-        self.rx[class as usize].on_departure(now, fill, Bytes(len as u64))
+        self.lanes[class as usize].rx.on_departure(now, fill, Bytes(len as u64))
     }
 
     /// What it says when the clock reaches `now`.
     pub fn on_receiver_wake(&mut self, now: Time, class: u8, fill: &Fill) -> Option<Message> {
-        self.rx_wake[class as usize] = Time::NEVER;
-        self.rx[class as usize].on_wake(now, fill)
+        self.lanes[class as usize].rx_wake = Time::NEVER;
+        self.lanes[class as usize].rx.on_wake(now, fill)
     }
 
     /// Asks for the receiver's next look at the clock.
+    #[inline]
     pub fn plan_receiver(&mut self, node: u32, port: u16, class: u8, env: &mut impl Env) {
-        if let Some(at) = self.rx[class as usize].next_wake()
-            && at < self.rx_wake[class as usize]
+        if let Some(at) = self.lanes[class as usize].rx.next_wake()
+            && at < self.lanes[class as usize].rx_wake
         {
-            self.rx_wake[class as usize] = at;
+            self.lanes[class as usize].rx_wake = at;
             env.call_at(node, at, Call::Receiver { port, class });
         }
     }
@@ -225,14 +274,14 @@ impl Port {
         if delay.generation.is_zero() {
             self.emit(now, node, port, class, message, env);
         } else {
-            let due = self.outbox.push(now, &delay.generation, || env.coin(node, port), class, message);
+            let due = self.delays.get_or_insert_default().outbox.push(now, &delay.generation, || env.coin(node, port), class, message);
             env.call_at(node, due, Call::Emit { port });
         }
     }
 
     /// Sends what has passed the generation delay.
     pub fn emit_due(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
-        while let Some((class, message)) = self.outbox.pop(now) {
+        while let Some((class, message)) = self.delays.as_mut().and_then(|d| d.outbox.pop(now)) {
             self.emit(now, node, port, class, message, env);
         }
     }
@@ -242,8 +291,8 @@ impl Port {
         if self.failed {
             return; // nobody hears it
         }
-        let id = env.frames().insert(Frame::control(message, class, self.message_len.0 as u32));
-        if self.message_len.0 == 0 {
+        let id = env.frames().insert(Frame::control(message, class, self.message_len));
+        if self.message_len == 0 {
             env.hand_over(node, port, id);
         } else {
             self.control.push(id, env.frames());
@@ -258,7 +307,7 @@ impl Port {
         if delay.processing.is_zero() {
             return self.apply(now, node, port, class, message, env);
         }
-        let due = self.inbox.push(now, &delay.processing, || env.coin(node, port), class, message);
+        let due = self.delays.get_or_insert_default().inbox.push(now, &delay.processing, || env.coin(node, port), class, message);
         env.call_at(node, due, Call::Apply { port });
         false
     }
@@ -266,14 +315,14 @@ impl Port {
     /// Lets everything take effect whose processing time is over. Returns true if something may go now.
     pub fn apply_due(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) -> bool {
         let mut open = false;
-        while let Some((class, message)) = self.inbox.pop(now) {
+        while let Some((class, message)) = self.delays.as_mut().and_then(|d| d.inbox.pop(now)) {
             open |= self.apply(now, node, port, class, message, env);
         }
         open
     }
 
     fn apply(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, env: &mut impl Env) -> bool {
-        let tx = &mut self.tx[class as usize];
+        let tx = &mut self.lanes[class as usize].tx;
         tx.on_message(now, message);
         let rate = tx.rate(now);
         env.note(node, now, Note::AllowedRate { port, class, rate });

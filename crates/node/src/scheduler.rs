@@ -11,29 +11,29 @@ pub enum SchedulerKind {
     Drr(Vec<u32>),
 }
 
-/// State of the rule at one port.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// State of the rule at one port; the rule itself is the same for the whole switch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scheduler {
-    kind: SchedulerKind,
     /// Class served last.
     last: usize,
+    /// Bytes a class may still send in its turn; only under deficit round robin, empty until the first pick.
     deficit: Vec<u64>,
 }
 
 impl Scheduler {
-    /// A fresh scheduler for so many classes.
-    pub fn new(kind: SchedulerKind, classes: usize) -> Self {
-        let deficit = if matches!(kind, SchedulerKind::Drr(_)) { vec![0; classes] } else { Vec::new() };
-        Scheduler { kind, last: 0, deficit }
-    }
 
     /// Picks among the classes that may send; `ready(c)` is the length of the frame at the head of class `c` if it may
     /// go now. The pick counts as served.
-    pub fn pick(&mut self, classes: usize, mut ready: impl FnMut(usize) -> Option<u32>) -> Option<usize> {
-        let picked = match &self.kind {
+    #[inline]
+    pub fn pick(&mut self, kind: &SchedulerKind, classes: usize, mut ready: impl FnMut(usize) -> Option<u32>) -> Option<usize> {
+        if classes == 1 {
+            return ready(0).map(|_| 0); // nothing to choose, whatever the rule
+        }
+        let picked = match kind {
             SchedulerKind::Strict => (0..classes).rev().find(|&c| ready(c).is_some()),
             SchedulerKind::RoundRobin => (1..=classes).map(|i| (self.last + i) % classes).find(|&c| ready(c).is_some()),
             SchedulerKind::Drr(quanta) => {
+                self.deficit.resize(classes, 0);
                 let heads: Vec<Option<u32>> = (0..classes).map(&mut ready).collect();
                 if heads.iter().all(Option::is_none) {
                     None
@@ -70,8 +70,8 @@ mod tests {
     use super::*;
 
     fn serve(kind: SchedulerKind, heads: &[Option<u32>], times: usize) -> Vec<usize> {
-        let mut s = Scheduler::new(kind, heads.len());
-        (0..times).filter_map(|_| s.pick(heads.len(), |c| heads[c])).collect()
+        let mut s = Scheduler::default();
+        (0..times).filter_map(|_| s.pick(&kind, heads.len(), |c| heads[c])).collect()
     }
 
     #[test]

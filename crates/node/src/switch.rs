@@ -66,6 +66,8 @@ pub struct Switch {
     ports: Vec<Port>,
     buffer: Buffer,
     queues: Discipline,
+    scheduler: SchedulerKind,
+    /// By port.
     schedulers: Vec<Scheduler>,
     /// By port and class.
     detectors: Vec<AnyDetector>,
@@ -88,9 +90,10 @@ impl Switch {
             node,
             classes: c.classes,
             ports,
-            buffer: Buffer::new(c.buffer.clone(), n, c.classes),
+            buffer: Buffer::new(&c.buffer, n, c.classes),
             queues: Discipline::new(c.discipline, n, c.classes),
-            schedulers: vec![Scheduler::new(c.scheduler.clone(), c.classes); n],
+            scheduler: c.scheduler.clone(),
+            schedulers: vec![Scheduler::default(); n],
             detectors: (0..n * c.classes).map(|i| c.detection[i / c.classes].detector()).collect(),
             control_delay: c.control_delay,
             express: c.express,
@@ -109,21 +112,22 @@ impl Switch {
     /// A frame arrived at `port`.
     pub fn on_frame(&mut self, now: Time, port: u16, id: FrameId, env: &mut impl Env) {
         let frame = env.frames()[id];
-        if frame.kind == FrameKind::Control {
+        if frame.kind() == FrameKind::Control {
             env.discard(id);
-            if self.ports[port as usize].hear(now, self.node, port, frame.class, frame.message(), &self.control_delay, env) {
+            if self.ports[port as usize].hear(now, self.node, port, frame.class(), frame.message(), &self.control_delay, env) {
                 self.try_send(now, port, env);
             }
             return;
         }
-        let (class, len) = (frame.class, frame.len);
+        let (class, len) = (frame.class(), frame.len());
         let drop = |why| Note::Dropped { port, class, flow: frame.flow, len, why };
         let Some(out_port) = env.route(self.node, &frame) else {
             env.discard(id);
             return env.note(self.node, now, drop(Drop::NoRoute));
         };
         if self.express == Some(class) {
-            return self.ports[out_port as usize].send_express(self.node, out_port, id, env);
+            self.ports[out_port as usize].send_express(self.node, out_port, id, env);
+            return self.plan_next(out_port, env);
         }
         if !self.buffer.admit(port, class, len) {
             env.discard(id);
@@ -174,13 +178,14 @@ impl Switch {
     /// Messages leave their generator.
     pub fn on_emit(&mut self, now: Time, port: u16, env: &mut impl Env) {
         self.ports[port as usize].emit_due(now, self.node, port, env);
+        self.plan_next(port, env);
     }
 
     /// The link of a port fails: what waits for it is thrown away.
     pub fn on_link_failed(&mut self, now: Time, port: u16, env: &mut impl Env) {
         while let Some(f) = self.ports[port as usize].fail(env) {
-            if f.kind != FrameKind::Control {
-                let dropped = Note::Dropped { port, class: f.class, flow: f.flow, len: f.len, why: Drop::LinkFailed };
+            if f.kind() != FrameKind::Control {
+                let dropped = Note::Dropped { port, class: f.class(), flow: f.flow, len: f.len(), why: Drop::LinkFailed };
                 env.note(self.node, now, dropped);
             }
         }
@@ -192,7 +197,7 @@ impl Switch {
         for class in 0..self.classes as u8 {
             while let Some((id, exposed)) = self.queues.pop(port, class, env.frames()) {
                 let frame = env.discard(id);
-                let (in_port, len) = (frame.in_port, frame.len);
+                let (in_port, len) = (frame.in_port, frame.len());
                 env.note(self.node, now, Note::Dropped { port: in_port, class, flow: frame.flow, len, why: Drop::LinkFailed });
                 if self.failed_port_keeps_memory {
                     self.buffer.lose(len);
@@ -215,9 +220,23 @@ impl Switch {
         let p = &mut self.ports[port as usize];
         p.say(now, self.node, port, class, message, &self.control_delay, env);
         p.plan_receiver(self.node, port, class, env);
+        self.plan_next(port, env);
     }
 
+    /// A frame may have gone on the wire of a port: asks to be called when it has left, if another one waits.
+    #[inline]
+    fn plan_next(&mut self, port: u16, env: &mut impl Env) {
+        let p = &mut self.ports[port as usize];
+        if self.queues.waits(port) && p.busy(env) {
+            p.call_when_free(self.node, port, env);
+        }
+    }
+
+    #[inline]
     fn note_queue(&self, now: Time, in_port: u16, out_port: u16, class: u8, fill: &Fill, env: &mut impl Env) {
+        if !env.watches_queues() {
+            return;
+        }
         let egress = self.queues.bytes(out_port, class);
         env.note(self.node, now, Note::Queue { in_port, out_port, class, ingress: fill.bytes.0, egress });
     }
@@ -229,12 +248,15 @@ impl Switch {
             // Only with input queues: a frame for it came to the head.
             return self.throw_away(now, port, env);
         }
-        if p.busy() || p.start_control(self.node, port, env) {
-            return;
+        if p.busy(env) {
+            return p.call_when_free(self.node, port, env);
+        }
+        if p.start_control(self.node, port, env) {
+            return self.plan_next(port, env);
         }
         let mut earliest = Time::NEVER;
         let queues = &mut self.queues;
-        let picked = self.schedulers[port as usize].pick(self.classes, |class| {
+        let picked = self.schedulers[port as usize].pick(&self.scheduler, self.classes, |class| {
             let len = queues.head(port, class as u8, env.frames())?;
             match p.gate(now, class as u8, len) {
                 Gate::Open => Some(len),
@@ -255,12 +277,12 @@ impl Switch {
     fn send(&mut self, now: Time, port: u16, class: u8, env: &mut impl Env) {
         let Some((id, exposed)) = self.queues.pop(port, class, env.frames()) else { return };
         let frame = env.frames()[id];
-        let (in_port, len) = (frame.in_port, frame.len);
+        let (in_port, len) = (frame.in_port, frame.len());
         self.buffer.release(in_port, class, len);
         let egress = self.queues.bytes(port, class);
         let detector = &mut self.detectors[port as usize * self.classes + class as usize];
         if detector.on_dequeue(now, Bytes(egress), frame.bytes(), &mut || env.coin(self.node, port)) == Mark::Ce {
-            env.frames()[id].mark = Mark::Ce;
+            env.frames()[id].set_mark(Mark::Ce);
             env.note(self.node, now, Note::Marked { port, class, flow: frame.flow });
         }
         // The port counts as busy before its ingress speaks: in a routing loop both are the same port.
@@ -271,6 +293,7 @@ impl Switch {
             self.say(now, in_port, class, message, env);
         }
         self.ports[port as usize].start_frame(now, self.node, port, id, env);
+        self.plan_next(port, env);
         if let (Some(message), true) = (message, speaks_after) {
             self.say(now, in_port, class, message, env);
         }
@@ -300,6 +323,12 @@ impl Switch {
         self.queues.bytes(port, class)
     }
 
+    /// The most that was ever held from an ingress, and the most that ever waited for the same port as an egress, of one
+    /// class [bytes].
+    pub fn highest(&self, port: u16, class: u8) -> (u64, u64) {
+        (self.buffer.highest(port, class), self.queues.highest(port, class))
+    }
+
     /// All bytes in the switch.
     pub fn held(&self) -> Bytes {
         self.buffer.held()
@@ -315,7 +344,7 @@ impl Switch {
     /// per frame run; callers add up.
     pub fn occupants(&self, frames: &FrameStore, mut f: impl FnMut(u16, u8, Occupant)) {
         self.queues.for_each(frames, |frame| {
-            f(frame.in_port, frame.class, Occupant { out_port: frame.out_port, flow: frame.flow, frames: 1, bytes: frame.len as u64 });
+            f(frame.in_port, frame.class(), Occupant { out_port: frame.out_port, flow: frame.flow, frames: 1, bytes: frame.len() as u64 });
         });
     }
 

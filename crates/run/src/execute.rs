@@ -91,6 +91,7 @@ impl Scenario {
         hasher.text(&self.resolved);
         let scenario_hash = xoff_record::ResultHash::of([("scenario", &hasher)]).to_string();
         let mut model = self.model();
+        model.threads = threads as usize;
         let mut world = World::build(t, self.flows.clone(), &mut model).map_err(RunError::Build)?;
         drop(model);
         let info = RunInfo { xoff_version: crate::VERSION.into(), scenario_hash };

@@ -130,6 +130,7 @@ impl Scenario {
                 keeps_first_wake: false,
             },
             order: Default::default(),
+            threads: 1,
             seed: self.seed,
             watch: m.watch,
             stop_on_deadlock: m.stop_on_deadlock,

@@ -20,11 +20,16 @@ pub enum ViolationKind {
 pub struct Violation {
     /// When.
     pub time: Time,
+    /// Rank among equal times, for putting those of several parts in order.
+    pub(crate) rank: u64,
     /// Which promise.
     pub kind: ViolationKind,
     /// Where and what, one sentence.
     pub what: String,
 }
+
+/// Broken promises kept in words.
+const IN_WORDS: usize = 100;
 
 /// The broken promises of a run; only the first hundred are kept in words.
 #[derive(Debug, Default)]
@@ -35,13 +40,27 @@ pub(crate) struct Checks {
 }
 
 impl Checks {
-    pub fn broken(&mut self, time: Time, kind: ViolationKind, what: impl FnOnce() -> String) {
+    pub fn broken(&mut self, time: Time, rank: u64, kind: ViolationKind, what: impl FnOnce() -> String) {
         if !self.on {
             return;
         }
         self.count += 1;
-        if self.violations.len() < 100 {
-            self.violations.push(Violation { time, kind, what: what() });
+        if self.violations.len() < IN_WORDS {
+            self.violations.push(Violation { time, rank, kind, what: what() });
         }
+    }
+}
+
+impl Checks {
+    /// Those of all parts of a network, in order of time.
+    pub fn merged(parts: impl IntoIterator<Item = Checks>) -> Checks {
+        let mut all = Checks::default();
+        for part in parts {
+            all.count += part.count;
+            all.violations.extend(part.violations);
+        }
+        all.violations.sort_by_key(|v| (v.time, v.rank));
+        all.violations.truncate(IN_WORDS);
+        all
     }
 }

@@ -1,30 +1,86 @@
 //! The environment of the nodes: virtual time, links, routes, flow accounting, counters.
 
+use std::sync::Arc;
+
 use rand_chacha::ChaCha8Rng;
-use xoff_node::{Call, Classes, Drop, Env, Frame, FrameId, FrameKind, FrameStore, Note};
+use xoff_node::{Call, Classes, Drop, Env, Frame, FrameId, FrameKind, FrameStore, Moment, Note};
 use xoff_topology::LinkId;
 use xoff_topology::routing::{Choice, ExplicitPaths, FlowKey, Routes};
 use xoff_units::{Bytes, Rate, Span, Time};
-use xoff_workload::{Flow, random};
+use xoff_workload::random;
 
 use crate::checks::{Checks, ViolationKind};
-use crate::event::{Event, EventOrder, Kind};
+use crate::event::{Event, EventOrder, Kind, Ranks};
 use crate::fault::Losses;
 use crate::flows::FlowRecord;
 use crate::histogram::Histogram;
 use crate::outcome::PortTotals;
-use crate::probe::{Probes, RateSource, Recorder, Row};
+use crate::probe::{Probes, RateSource, Row};
 use crate::queue::EventQueue;
+use crate::ways::Ways;
 
-/// The far end of a port and what lies between.
+/// A port's line: the far end, what lies between, and what went over it. 48 bytes, all that a transmission touches here.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wire {
-    pub peer: u32,
-    pub peer_port: u16,
-    pub delay: Span,
+pub(crate) struct Line {
+    /// The port at the far end, counted over the whole network.
+    pub to: u32,
     pub link: LinkId,
+    pub delay: Span,
+    /// Bytes put on the wire, control frames not counted.
+    tx_bytes: u64,
+    /// Frames put on the wire, control frames not counted.
+    tx_frames: u64,
+    /// Part of the network in which the far end lives.
+    part: u16,
     /// False once the link has failed.
     pub up: bool,
+}
+
+impl Line {
+    pub fn new(to: u32, link: LinkId, delay: Span, part: u16, up: bool) -> Line {
+        Line { to, link, delay, tx_bytes: 0, tx_frames: 0, part, up }
+    }
+    /// Bytes put on the wire, control frames not counted.
+    pub fn tx_bytes(&self) -> u64 {
+        self.tx_bytes
+    }
+}
+
+/// A frame on its way to another part of the network.
+pub(crate) struct Crossing {
+    at: Moment,
+    to: u32,
+    frame: Frame,
+}
+
+/// What is the same for all parts of a network and does not change during a run.
+pub(crate) struct Layout {
+    /// Index of the first port of each node in the columns by port.
+    pub first_port: Vec<u32>,
+    /// Node and port of each port.
+    pub places: Vec<(u32, u16)>,
+    /// Part of each node.
+    pub part_of: Vec<u16>,
+    pub classes: Classes,
+    pub seed: u64,
+    pub choice: Choice,
+    pub paths: ExplicitPaths,
+    pub acks: bool,
+    pub lossless: bool,
+    pub probes: Probes,
+    /// Any on-change probe is set: notes are looked at for rows.
+    pub watching: bool,
+    /// The receiver forgets a flow when its source knows that all has arrived, whatever may still come.
+    pub forgets: bool,
+    /// Flows that end may have successors.
+    pub loops: bool,
+}
+
+impl Layout {
+    #[inline]
+    pub fn port_index(&self, node: u32, port: u16) -> usize {
+        self.first_port[node as usize] as usize + port as usize
+    }
 }
 
 /// Random numbers in an order of another simulator's, instead of our streams.
@@ -35,36 +91,50 @@ pub trait CoinSource: Send {
     fn message_sent(&mut self) {}
 }
 
+/// Timers of one flow that an event can tell apart: they share 32 bits with the place of the flow.
+const FLOW_TIMERS: u32 = 8;
+
+/// The place of a flow in its NIC and one of its timers, as the argument of an event.
+fn flow_timer(slot: u32, which: u8) -> u32 {
+    slot * FLOW_TIMERS + which as u32
+}
+
+/// What [`flow_timer`] put together.
+pub(crate) fn of_flow_timer(arg: u32) -> (u32, u8) {
+    (arg / FLOW_TIMERS, (arg % FLOW_TIMERS) as u8)
+}
+
 /// Purpose of the random streams of ports (the workload crate counts from 1, the topology crate from 1000).
 const COINS: u64 = 2000;
 
+/// The environment of the nodes of one part of the network (of all of them, if the run is not split).
 pub(crate) struct Core {
+    /// Which part.
+    part: u16,
+    /// When the present event happens, and its rank among equal times.
     pub now: Time,
+    rank: u64,
     pub queue: EventQueue,
-    pub order: EventOrder,
-    inserted: u64,
-    /// Ideal messages handed over so far: keeps those of one port and instant in order.
-    handed_over: u16,
+    pub ranks: Ranks,
     pub frames: FrameStore,
-    /// Index of the first port of each node in the columns below.
-    pub first_port: Vec<u32>,
-    pub wires: Vec<Wire>,
+    pub layout: Arc<Layout>,
+    pub routes: Arc<Routes>,
+    ways: Ways,
+    /// By port, as all columns here; ports of other parts stay as they are.
+    pub lines: Vec<Line>,
     pub totals: Vec<PortTotals>,
     /// Since when the peer stops each port and class; never: it does not. Indexed by port * classes + class.
     stopped_since: Vec<Time>,
     coins: Vec<Option<Box<ChaCha8Rng>>>,
-    pub seed: u64,
-    pub classes: Classes,
-    pub routes: Routes,
-    pub choice: Choice,
-    pub paths: ExplicitPaths,
+    /// Ideal messages handed over so far: keeps those of one port and instant in order.
+    handed_over: u32,
+    /// Frames for other parts, by part.
+    pub outgoing: Vec<Vec<Crossing>>,
     pub flows: Vec<FlowRecord>,
-    /// Flows that ended at their source and may have a successor: (flow, host).
+    /// Flows that ended at their source and may have a successor.
     pub ended: Vec<u32>,
     /// Flows that are acknowledged: the receiver may forget them.
     pub acknowledged: Vec<u32>,
-    pub acks: bool,
-    pub lossless: bool,
     pub events: u64,
     pub frame_hops: u64,
     pub data_frame_hops: u64,
@@ -78,54 +148,40 @@ pub(crate) struct Core {
     pub injected: u64,
     pub delivered: u64,
     /// Flows that are complete, in that order.
-    pub completions: Vec<u32>,
+    pub completions: Vec<(Moment, u32)>,
     /// Replaces the per-port random streams.
     pub coin_source: Option<Box<dyn CoinSource>>,
     pub checks: Checks,
-    pub probes: Probes,
-    pub recorder: Option<Box<dyn Recorder>>,
+    /// Rows are kept until somebody puts those of all parts in order.
+    pub recording: bool,
+    pub rows: Vec<(Moment, Row)>,
     pub histogram: Option<Box<Histogram>>,
     /// Ports that were just held or slowed down and whose reason is to be recorded: node, port, class.
     pub ask_why: Vec<(u32, u16, u8)>,
-    /// Any on-change probe is set: notes are looked at for rows.
-    pub watching: bool,
 }
 
 impl Core {
-    #[allow(clippy::too_many_arguments)] // what a core cannot be without
-    pub fn new(
-        queue: EventQueue,
-        order: EventOrder,
-        classes: Classes,
-        routes: Routes,
-        choice: Choice,
-        first_port: Vec<u32>,
-        wires: Vec<Wire>,
-        seed: u64,
-    ) -> Self {
-        let n = wires.len();
+    pub fn new(part: u16, parts: usize, queue: EventQueue, order: EventOrder, layout: Arc<Layout>, routes: Arc<Routes>, lines: Vec<Line>) -> Self {
+        let n = lines.len();
         Core {
+            part,
             now: Time::ZERO,
+            rank: 0,
             queue,
-            order,
-            inserted: 0,
-            handed_over: 0,
+            ranks: Ranks::new(order),
             frames: FrameStore::new(),
-            first_port,
             totals: vec![PortTotals::default(); n],
-            stopped_since: vec![Time::NEVER; n * classes.len()],
+            stopped_since: vec![Time::NEVER; n * layout.classes.len()],
             coins: (0..n).map(|_| None).collect(),
-            wires,
-            seed,
-            classes,
+            layout,
             routes,
-            choice,
-            paths: ExplicitPaths::default(),
+            ways: Ways::default(),
+            lines,
+            handed_over: 0,
+            outgoing: (0..parts).map(|_| Vec::new()).collect(),
             flows: Vec::new(),
             ended: Vec::new(),
             acknowledged: Vec::new(),
-            acks: false,
-            lossless: true,
             events: 0,
             frame_hops: 0,
             data_frame_hops: 0,
@@ -139,75 +195,137 @@ impl Core {
             completions: Vec::new(),
             coin_source: None,
             checks: Checks::default(),
-            probes: Probes::default(),
-            recorder: None,
+            recording: false,
+            rows: Vec::new(),
             histogram: None,
             ask_why: Vec::new(),
-            watching: false,
         }
     }
 
+    /// The present event.
     #[inline]
-    pub fn port_index(&self, node: u32, port: u16) -> usize {
-        self.first_port[node as usize] as usize + port as usize
+    pub fn moment(&self) -> Moment {
+        Moment { time: self.now, rank: self.rank }
     }
 
-    /// Schedules an event. `entity` and `sub` make its place among equal times unique and independent of how the run
-    /// is split: the transmitting port of an arrival, the port of a wake-up, the flow of a timer.
+    /// Goes on to the next event before `bound`, if there is one.
     #[inline]
-    #[allow(clippy::too_many_arguments)] // the fields of an event
-    pub fn schedule(&mut self, time: Time, kind: Kind, node: u32, port: u16, arg: u32, sub: u8, entity: u32, nth: u16) {
-        let order = match self.order {
-            EventOrder::Entity => (kind as u64) << 56 | (entity as u64) << 24 | (sub as u64) << 16 | nth as u64,
-            EventOrder::Insertion => {
-                self.inserted += 1;
-                self.inserted
-            }
-        };
-        self.queue.push(Event { time: time.0, order, node, arg, port, kind, sub });
+    pub fn next(&mut self, bound: Moment) -> Option<Event> {
+        let e = self.queue.pop_before(bound)?;
+        let at = e.moment();
+        (self.now, self.rank) = (at.time, at.rank);
+        self.events += 1;
+        Some(e)
+    }
+
+    /// Node and port at the far end of a port.
+    pub fn peer(&self, node: u32, port: u16) -> (u32, u16) {
+        self.layout.places[self.lines[self.layout.port_index(node, port)].to as usize]
+    }
+
+    /// An event of the whole network happens: everything here is behind it.
+    pub fn reach(&mut self, at: Moment) {
+        (self.now, self.rank) = (at.time, at.rank);
+    }
+
+    /// Takes a frame in from another part.
+    pub fn enter(&mut self, c: Crossing) {
+        let id = self.frames.insert(c.frame);
+        self.queue.push(Event::new(c.at, Kind::Arrive, c.to, id));
     }
 
     #[inline]
-    fn arrive(&mut self, node: u32, port: u16, frame: FrameId, after: Span, nth: u16) {
-        let at = self.port_index(node, port);
-        let wire = self.wires[at];
-        self.schedule(self.now + after + wire.delay, Kind::Arrive, wire.peer, wire.peer_port, frame, 0, at as u32, nth);
+    fn arrive(&mut self, at: usize, frame: FrameId, after: Span, nth: u32) {
+        let line = &self.lines[at];
+        let (to, part) = (line.to, line.part);
+        let moment = Moment { time: self.now + after + line.delay, rank: self.ranks.of(Kind::Arrive, at as u32, 0, nth) };
+        if part == self.part {
+            self.queue.push(Event::new(moment, Kind::Arrive, to, frame));
+        } else {
+            let frame = self.frames.remove(frame);
+            self.outgoing[part as usize].push(Crossing { at: moment, to, frame });
+        }
     }
 
     /// Does the frame that arrives now get lost on its link? Then it is gone.
     #[inline]
-    pub fn loses(&mut self, node: u32, port: u16, frame: FrameId) -> bool {
-        (self.failed || self.losses.is_some()) && self.loses_on(node, port, frame)
+    pub fn loses(&mut self, port: u32, frame: FrameId) -> bool {
+        (self.failed || self.losses.is_some()) && self.loses_on(port as usize, frame)
     }
 
-    fn loses_on(&mut self, node: u32, port: u16, frame: FrameId) -> bool {
-        let at = self.port_index(node, port);
-        let wire = self.wires[at];
-        let lost = !wire.up || self.losses.as_mut().is_some_and(|l| l.lost(wire.link));
+    fn loses_on(&mut self, at: usize, frame: FrameId) -> bool {
+        let line = self.lines[at];
+        let lost = !line.up || self.losses.as_mut().is_some_and(|l| l.lost(line.link));
         if lost {
             let f = self.frames.remove(frame);
             self.totals[at].lost += 1;
             self.lost += 1;
-            self.dropped_data += (f.kind == FrameKind::Data) as u64;
+            self.dropped_data += (f.kind() == FrameKind::Data) as u64;
         }
         lost
     }
 
-    /// Registers a flow that starts now.
-    pub fn add_flow(&mut self, flow: Flow, nth: u64) -> u32 {
-        self.flows.push(FlowRecord::new(flow, nth));
-        (self.flows.len() - 1) as u32
+    /// The way of a frame that no frame of its flow and direction has gone before.
+    #[cold]
+    fn find_way(&mut self, node: u32, f: &Frame, back: bool) -> Option<u16> {
+        let flow = &self.flows[f.flow as usize].flow;
+        let port = if let Some(path) = flow.path {
+            let paths = &self.layout.paths;
+            let port = if back { paths.port_back(path, node) } else { paths.port(path, node) };
+            port.filter(|&p| self.lines[self.layout.port_index(node, p)].up)
+        } else {
+            let candidates = self.routes.candidates(node, if back { flow.src } else { flow.dst });
+            match candidates.len() {
+                0 => None,
+                1 => Some(candidates[0]),
+                n => {
+                    let key = FlowKey { src: flow.src, dst: flow.dst, src_port: flow.src_port, dst_port: flow.dst_port };
+                    let key = if back { key.reversed() } else { key };
+                    Some(candidates[self.layout.choice.index(&key, node, n)])
+                }
+            }
+        }?;
+        self.ways.put(f.flow, back, node, port);
+        Some(port)
+    }
+
+    /// Routes have changed because a link failed.
+    pub fn reroute(&mut self, routes: Arc<Routes>, ends: [(u32, u16); 2]) {
+        self.failed = true;
+        self.routes = routes;
+        self.ways.forget();
+        for (node, port) in ends {
+            let at = self.layout.port_index(node, port);
+            self.lines[at].up = false;
+        }
+    }
+
+    /// The counters of a port, those of its line included.
+    pub fn totals_of(&self, at: usize) -> PortTotals {
+        let line = &self.lines[at];
+        PortTotals { tx_bytes: line.tx_bytes, tx_frames: line.tx_frames, ..self.totals[at] }
+    }
+
+    fn complete(&mut self, flow: u32) {
+        self.flows[flow as usize].end = Some(self.now);
+        self.completions.push((self.moment(), flow));
+    }
+
+    fn over_at_source(&mut self, flow: u32) {
+        if self.layout.loops {
+            self.ended.push(flow);
+        }
     }
 
     pub fn record(&mut self, row: Row) {
-        if let Some(r) = &mut self.recorder {
-            r.row(&row);
+        if self.recording {
+            self.rows.push((self.moment(), row));
         }
     }
 
     /// Time a port has been stopped so far, an open stop included.
     pub fn close_pauses(&mut self) {
-        let classes = self.classes.len();
+        let classes = self.layout.classes.len();
         for (i, since) in self.stopped_since.iter_mut().enumerate() {
             if *since != Time::NEVER {
                 self.totals[i / classes].pause_ps_total += self.now.since(*since).0;
@@ -217,10 +335,10 @@ impl Core {
     }
 
     fn note_rate(&mut self, node: u32, port: u16, class: u8, rate: Rate) {
-        let at = self.port_index(node, port);
+        let at = self.layout.port_index(node, port);
         let t = &mut self.totals[at];
         t.allowed_min = Some(t.allowed_min.map_or(rate, |m| m.min(rate)));
-        let since = &mut self.stopped_since[at * self.classes.len() + class as usize];
+        let since = &mut self.stopped_since[at * self.layout.classes.len() + class as usize];
         let change = match (rate.0 == 0, *since == Time::NEVER) {
             (true, true) => {
                 *since = self.now;
@@ -234,23 +352,23 @@ impl Core {
             }
             _ => None,
         };
-        if !self.watching {
+        if !self.layout.watching {
             return;
         }
-        if self.probes.causes {
+        if self.layout.probes.causes {
             self.ask_why.push((node, port, class));
         }
-        let (time, priority) = (self.now, self.classes.priority(class as usize));
-        if self.probes.rate_changes.has(node, port) {
+        let (time, priority) = (self.now, self.layout.classes.priority(class as usize));
+        if self.layout.probes.rate_changes.has(node, port) {
             self.record(Row::PortRate { time, node, port, priority: Some(priority), rate, source: RateSource::FlowControl });
         }
-        if let Some(stopped) = change.filter(|_| self.probes.pauses.has(node, port)) {
+        if let Some(stopped) = change.filter(|_| self.layout.probes.pauses.has(node, port)) {
             self.record(Row::Pause { time, node, port, priority, stopped });
         }
     }
 
     fn note_message(&mut self, node: u32, port: u16, class: u8, sent: bool, message: xoff_mech::flow_control::Message) {
-        let at = self.port_index(node, port);
+        let at = self.layout.port_index(node, port);
         if sent {
             if let Some(source) = &mut self.coin_source {
                 source.message_sent();
@@ -259,28 +377,23 @@ impl Core {
         } else {
             self.totals[at].messages_received += 1;
         }
-        if self.watching && self.probes.control.has(node, port) {
+        if self.layout.watching && self.layout.probes.control.has(node, port) {
             let (kind, value) = message.describe();
-            let priority = self.classes.priority(class as usize);
+            let priority = self.layout.classes.priority(class as usize);
             self.record(Row::Control { time: self.now, node, port, priority, sent, kind, value });
         }
     }
 
     fn note_queue(&mut self, node: u32, in_port: u16, out_port: u16, class: u8, ingress: u64, egress: u64) {
-        let (i, o) = (self.port_index(node, in_port), self.port_index(node, out_port));
-        let t = &mut self.totals[i];
-        t.ingress_bytes_max = t.ingress_bytes_max.max(ingress);
-        let t = &mut self.totals[o];
-        t.egress_bytes_max = t.egress_bytes_max.max(egress);
         if let Some(h) = &mut self.histogram {
-            h.set(o, class, egress);
+            h.set(self.layout.port_index(node, out_port), class, egress);
         }
-        if self.watching {
-            let (time, priority) = (self.now, self.classes.priority(class as usize));
-            if self.probes.queue_changes.has(node, in_port) {
+        if self.layout.watching {
+            let (time, priority) = (self.now, self.layout.classes.priority(class as usize));
+            if self.layout.probes.queue_changes.has(node, in_port) {
                 self.record(Row::Queue { time, node, port: in_port, ingress: true, priority, bytes: Bytes(ingress) });
             }
-            if self.probes.queue_changes.has(node, out_port) {
+            if self.layout.probes.queue_changes.has(node, out_port) {
                 self.record(Row::Queue { time, node, port: out_port, ingress: false, priority, bytes: Bytes(egress) });
             }
         }
@@ -292,65 +405,71 @@ impl Env for Core {
         &mut self.frames
     }
 
-    fn transmit(&mut self, node: u32, port: u16, frame: FrameId, tx: Span) {
-        let at = self.port_index(node, port);
+    #[inline]
+    fn transmit(&mut self, node: u32, port: u16, frame: FrameId, tx: Span) -> Moment {
+        let at = self.layout.port_index(node, port);
         let f = &self.frames[frame];
-        if f.kind != FrameKind::Control {
+        if f.kind() != FrameKind::Control {
             self.frame_hops += 1;
-            self.data_frame_hops += (f.kind == FrameKind::Data) as u64;
-            let t = &mut self.totals[at];
-            t.tx_bytes += f.len as u64;
-            t.tx_frames += 1;
+            self.data_frame_hops += (f.kind() == FrameKind::Data) as u64;
+            let line = &mut self.lines[at];
+            line.tx_bytes += f.len() as u64;
+            line.tx_frames += 1;
         }
         // In this order: a simulator that goes by insertion sees the wire free before an arrival of the same instant.
-        self.schedule(self.now + tx, Kind::WireFree, node, port, 0, 0, at as u32, 0);
-        self.arrive(node, port, frame, tx, 0);
+        let free = Moment { time: self.now + tx, rank: self.ranks.of(Kind::WireFree, at as u32, 0, 0) };
+        self.arrive(at, frame, tx, 0);
+        free
+    }
+
+    #[inline]
+    fn has_come(&self, moment: Moment) -> bool {
+        moment <= self.moment()
+    }
+
+    #[inline]
+    fn watches_queues(&self) -> bool {
+        self.layout.watching || self.histogram.is_some()
     }
 
     fn hand_over(&mut self, node: u32, port: u16, frame: FrameId) {
         self.handed_over = self.handed_over.wrapping_add(1);
-        self.arrive(node, port, frame, Span::ZERO, self.handed_over);
+        self.arrive(self.layout.port_index(node, port), frame, Span::ZERO, self.handed_over);
     }
 
+    #[inline]
     fn call_at(&mut self, node: u32, at: Time, call: Call) {
         if at == Time::NEVER {
             return;
         }
-        let entity = |port| self.port_index(node, port) as u32;
-        match call {
-            Call::Wake { port } => self.schedule(at, Kind::Wake, node, port, 0, 0, entity(port), 0),
-            Call::Receiver { port, class } => self.schedule(at, Kind::Receiver, node, port, 0, class, entity(port), 0),
-            Call::Apply { port } => self.schedule(at, Kind::Apply, node, port, 0, 0, entity(port), 0),
-            Call::Emit { port } => self.schedule(at, Kind::Emit, node, port, 0, 0, entity(port), 0),
-            Call::FlowTimer { slot, which } => self.schedule(at, Kind::FlowTimer, node, 0, slot, which, entity(0), slot as u16),
-        }
+        let port = |port| self.layout.port_index(node, port) as u32;
+        let (kind, port, arg, sub, nth) = match call {
+            Call::WireFree { port: p, rank } => {
+                let e = Event::new(Moment { time: at, rank }, Kind::WireFree, port(p), 0);
+                return self.queue.push(e);
+            }
+            Call::Wake { port: p } => (Kind::Wake, port(p), 0, 0, 0),
+            Call::Receiver { port: p, class } => (Kind::Receiver, port(p), class as u32, class, 0),
+            Call::Apply { port: p } => (Kind::Apply, port(p), 0, 0, 0),
+            Call::Emit { port: p } => (Kind::Emit, port(p), 0, 0, 0),
+            Call::FlowTimer { slot, which } => (Kind::FlowTimer, port(0), flow_timer(slot, which), which, slot),
+        };
+        let rank = self.ranks.of(kind, port, sub, nth);
+        self.queue.push(Event::new(Moment { time: at, rank }, kind, port, arg));
     }
 
+    #[inline]
     fn route(&mut self, node: u32, frame: &Frame) -> Option<u16> {
-        let flow = &self.flows[frame.flow as usize].flow;
-        let back = frame.kind != FrameKind::Data;
-        if let Some(path) = flow.path {
-            let port = if back { self.paths.port_back(path, node) } else { self.paths.port(path, node) };
-            return port.filter(|&p| self.wires[self.port_index(node, p)].up);
-        }
-        let candidates = self.routes.candidates(node, frame.dst);
-        match candidates.len() {
-            0 => None,
-            1 => Some(candidates[0]),
-            n => {
-                let key = FlowKey { src: flow.src, dst: flow.dst, src_port: flow.src_port, dst_port: flow.dst_port };
-                let key = if back { key.reversed() } else { key };
-                Some(candidates[self.choice.index(&key, node, n)])
-            }
-        }
+        let back = frame.kind() != FrameKind::Data;
+        self.ways.get(frame.flow, back, node).or_else(|| self.find_way(node, frame, back))
     }
 
     fn coin(&mut self, node: u32, port: u16) -> f64 {
         if let Some(source) = &mut self.coin_source {
             return source.toss();
         }
-        let at = self.port_index(node, port);
-        let seed = self.seed;
+        let at = self.layout.port_index(node, port);
+        let seed = self.layout.seed;
         random::uniform(self.coins[at].get_or_insert_with(|| Box::new(random::stream(seed, at as u64, COINS))).as_mut())
     }
 
@@ -361,8 +480,8 @@ impl Env for Core {
             Note::MessageReceived { port, class, message } => self.note_message(node, port, class, false, message),
             Note::AllowedRate { port, class, rate } => self.note_rate(node, port, class, rate),
             Note::Hold { port, class, on } => {
-                if self.watching && self.probes.causes {
-                    let priority = self.classes.priority(class as usize);
+                if self.layout.watching && self.layout.probes.causes {
+                    let priority = self.layout.classes.priority(class as usize);
                     self.record(Row::Hold { time: now, node, port, priority, on });
                     if on {
                         self.ask_why.push((node, port, class));
@@ -370,23 +489,23 @@ impl Env for Core {
                 }
             }
             Note::FlowRate { flow, rate } => {
-                if self.watching && self.probes.flow_rates {
+                if self.layout.watching && self.layout.probes.flow_rates {
                     self.record(Row::FlowRate { time: now, node, flow, rate, source: RateSource::RateControl });
                 }
             }
             Note::Marked { port, flow, .. } => {
-                let at = self.port_index(node, port);
+                let at = self.layout.port_index(node, port);
                 self.totals[at].marked += 1;
                 self.flows[flow as usize].marked += 1;
             }
             Note::Dropped { port, class, flow, len, why } => {
-                let at = self.port_index(node, port);
+                let at = self.layout.port_index(node, port);
                 self.totals[at].dropped += 1;
                 self.dropped += 1;
                 self.dropped_data += 1;
                 let excused = why == Drop::LinkFailed || (why == Drop::NoRoute && self.failed);
-                if self.lossless && !excused {
-                    self.checks.broken(now, ViolationKind::Loss, || {
+                if self.layout.lossless && !excused {
+                    self.checks.broken(now, self.rank, ViolationKind::Loss, || {
                         format!("node {node} port {port} class {class} dropped {len} B of flow {flow}: {why:?}")
                     });
                 }
@@ -397,8 +516,8 @@ impl Env for Core {
             }
             Note::AllSent { flow } => {
                 self.flows[flow as usize].all_sent = Some(now);
-                if !self.acks {
-                    self.ended.push(flow);
+                if !self.layout.acks {
+                    self.over_at_source(flow);
                 }
             }
             Note::Delivered { flow, payload, complete } => {
@@ -408,22 +527,22 @@ impl Env for Core {
                 if complete {
                     f.received = Some(now);
                 }
-                if complete && !self.acks {
-                    f.end = Some(now);
-                    self.completions.push(flow);
+                if complete && !self.layout.acks {
+                    self.complete(flow);
                 }
             }
             Note::OutOfOrder { flow, expected, got } => {
                 self.delivered += 1;
-                if self.lossless && !self.failed && self.losses.is_none() {
-                    self.checks.broken(now, ViolationKind::Order, || format!("flow {flow} expected offset {expected}, got {got}"));
+                if self.layout.lossless && !self.failed && self.losses.is_none() {
+                    self.checks.broken(now, self.rank, ViolationKind::Order, || format!("flow {flow} expected offset {expected}, got {got}"));
                 }
             }
             Note::Acknowledged { flow } => {
-                self.flows[flow as usize].end = Some(now);
-                self.completions.push(flow);
-                self.ended.push(flow);
-                self.acknowledged.push(flow);
+                self.complete(flow);
+                self.over_at_source(flow);
+                if self.layout.forgets {
+                    self.acknowledged.push(flow);
+                }
             }
         }
     }

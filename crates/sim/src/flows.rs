@@ -30,6 +30,17 @@ impl FlowRecord {
         FlowRecord { flow, nth, sent: 0, delivered: 0, marked: 0, all_sent: None, received: None, end: None }
     }
 
+    /// Adds what another part of the network saw of the same flow.
+    pub(crate) fn add(&mut self, o: &FlowRecord) {
+        self.nth += o.nth;
+        self.sent += o.sent;
+        self.delivered += o.delivered;
+        self.marked += o.marked;
+        self.all_sent = self.all_sent.or(o.all_sent);
+        self.received = self.received.or(o.received);
+        self.end = self.end.or(o.end);
+    }
+
     /// Completion time: from the start to the last byte at the destination.
     pub fn fct(&self) -> Option<Span> {
         self.received.map(|t| t.since(self.flow.start))

@@ -16,9 +16,12 @@ mod flows;
 mod histogram;
 mod model;
 mod outcome;
+mod part;
 mod probe;
 mod queue;
+mod split;
 mod watch;
+mod ways;
 mod world;
 
 pub use checks::{Violation, ViolationKind};

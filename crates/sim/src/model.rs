@@ -68,6 +68,8 @@ pub struct Model<'a> {
     pub nic: NicModel,
     /// Order of equal times.
     pub order: EventOrder,
+    /// Threads to run on, if the network can be split; never changes a result.
+    pub threads: usize,
     /// Seed of all random streams.
     pub seed: u64,
     /// Distance between two looks of the deadlock watch; zero: none [ps].
@@ -115,6 +117,7 @@ impl<'a> Model<'a> {
                 keeps_first_wake: false,
             },
             order: EventOrder::Entity,
+            threads: 1,
             seed: 1,
             watch: Span::from_us(100),
             stop_on_deadlock: false,

@@ -12,6 +12,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use xoff_node::Moment;
+
 use crate::event::Event;
 
 const BUCKETS: u64 = 4096;
@@ -59,7 +61,7 @@ impl EventQueue {
 
     pub(crate) fn push(&mut self, e: Event) {
         self.len += 1;
-        let bucket = e.time >> self.shift;
+        let bucket = e.time() >> self.shift;
         if bucket <= self.at {
             self.added.push(Reverse(e));
         } else if bucket - self.at < BUCKETS {
@@ -75,30 +77,38 @@ impl EventQueue {
         self.occupied[slot / 64] |= 1 << (slot % 64);
     }
 
-    /// Time of the next event.
-    pub(crate) fn peek_time(&mut self) -> Option<u64> {
+    /// The next event.
+    #[inline]
+    fn first(&mut self) -> Option<&Event> {
         if self.current.is_empty() && self.added.is_empty() && !self.advance() {
             return None;
         }
         match (self.current.last(), self.added.peek()) {
-            (Some(a), Some(Reverse(b))) => Some(a.time.min(b.time)),
-            (Some(a), None) => Some(a.time),
-            (None, Some(Reverse(b))) => Some(b.time),
-            (None, None) => None,
+            (Some(a), Some(Reverse(b))) => Some(if b < a { b } else { a }),
+            (Some(a), None) => Some(a),
+            (None, b) => b.map(|Reverse(b)| b),
         }
     }
 
-    pub(crate) fn pop(&mut self) -> Option<Event> {
-        if self.current.is_empty() && self.added.is_empty() && !self.advance() {
+    /// When the next event happens.
+    pub(crate) fn peek(&mut self) -> Option<Moment> {
+        self.first().map(Event::moment)
+    }
+
+    /// Takes the next event if it happens before `bound`.
+    #[inline]
+    pub(crate) fn pop_before(&mut self, bound: Moment) -> Option<Event> {
+        let next = *self.first()?;
+        if next.moment() >= bound {
             return None;
         }
         self.len -= 1;
-        let take_added = match (self.current.last(), self.added.peek()) {
-            (Some(a), Some(Reverse(b))) => b < a,
-            (None, _) => true,
-            (_, None) => false,
-        };
-        if take_added { self.added.pop().map(|Reverse(e)| e) } else { self.current.pop() }
+        if self.current.last().is_some_and(|e| e.key() == next.key()) {
+            self.current.pop();
+        } else {
+            self.added.pop();
+        }
+        Some(next)
     }
 
     /// Moves to the next bucket that holds something.
@@ -107,13 +117,13 @@ impl EventQueue {
             return false;
         }
         let near = self.next_occupied();
-        let far = self.far.peek().map(|Reverse(e)| e.time >> self.shift);
+        let far = self.far.peek().map(|Reverse(e)| e.time() >> self.shift);
         self.at = match (near, far) {
             (Some(a), Some(b)) => a.min(b),
             (a, b) => a.or(b).expect("len counts an event that is in no bucket"),
         };
         while let Some(Reverse(e)) = self.far.peek() {
-            let bucket = e.time >> self.shift;
+            let bucket = e.time() >> self.shift;
             if bucket - self.at >= BUCKETS {
                 break;
             }
@@ -154,13 +164,10 @@ mod tests {
     use super::*;
     use crate::event::Kind;
 
-    fn event(time: u64, order: u64) -> Event {
-        Event { time, order, node: 0, arg: 0, port: 0, kind: Kind::Wake, sub: 0 }
-    }
+    const NEVER: Moment = Moment { time: Time::NEVER, rank: u64::MAX };
 
-    #[test]
-    fn an_event_is_small() {
-        assert_eq!(size_of::<Event>(), 32);
+    fn event(time: u64, rank: u64) -> Event {
+        Event::new(Moment { time: Time(time), rank }, Kind::Wake, 0, 0)
     }
 
     /// Against a sorted list: random times over every distance, pushes between pops.
@@ -184,15 +191,16 @@ mod tests {
             q.push(event(now + distance, order));
             reference.insert((now + distance, order));
             if random() % 3 != 0 {
-                let got = q.pop().unwrap().key();
+                let got = q.pop_before(NEVER).unwrap().key();
                 assert_eq!(Some(got), reference.pop_first());
                 now = got.0;
             }
         }
         while let Some(want) = reference.pop_first() {
-            assert_eq!(q.peek_time(), Some(want.0));
-            assert_eq!(q.pop().unwrap().key(), want);
+            assert_eq!(q.peek().map(|m| (m.time.0, m.rank)), Some(want));
+            assert!(q.pop_before(Moment { time: Time(want.0), rank: want.1 }).is_none(), "not before itself");
+            assert_eq!(q.pop_before(NEVER).unwrap().key(), want);
         }
-        assert!(q.pop().is_none() && q.is_empty());
+        assert!(q.pop_before(NEVER).is_none() && q.is_empty());
     }
 }

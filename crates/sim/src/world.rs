@@ -1,58 +1,70 @@
-//! The world: nodes and their environment, built from a model, run event by event.
+//! The world: the parts of a network, built from a model, run event by event.
+//!
+//! ```text
+//!   agenda: link failures, samples, looks    each waits until every part has reached its moment
+//!      |
+//!      v bound
+//!   part 0 | part 1 | ...                    events before the bound, in their order
+//!      +- rows and completions, put in order across the parts -> recorder
+//! ```
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
 
 use xoff_mech::LinkFacts;
-use xoff_node::{Classes, FlowStart, Nic, NicConfig, PausedWith, Switch, SwitchConfig, Transport};
+use xoff_node::{Classes, LEN_MAX, Moment, Nic, NicConfig, PausedWith, Switch, SwitchConfig, Transport};
 use xoff_params::ParamError;
 use xoff_topology::routing::Routing;
 use xoff_topology::{LinkId, NodeKind, Topology};
 use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_workload::generators::closed_loop::ClosedLoop;
 use xoff_workload::{Flow, Flows};
 
-use crate::checks::ViolationKind;
-use crate::core::{Core, Wire};
-use crate::event::{Event, EventOrder, Kind};
-use crate::fault::TurnOrder;
+use crate::checks::{Checks, ViolationKind};
+use crate::core::{Core, Layout, Line};
+use crate::event::{Event, EventOrder, Kind, PORTS_MAX};
+use crate::flows::FlowRecord;
 use crate::histogram::Histogram;
 use crate::model::Model;
-use crate::outcome::{Ended, Outcome};
+use crate::outcome::{Ended, Outcome, PortTotals};
+use crate::part::{Node, Part, Starts};
 use crate::probe::{RateSource, Recorder, Row};
 use crate::queue::EventQueue;
+use crate::split::Split;
 use crate::watch::{self, Deadlock, Egress, StuckPort, Waiting};
 
 mod build;
-mod flows;
 mod inspect;
 mod sample;
-
-enum Node {
-    Switch(Box<Switch>),
-    Nic(Box<Nic>),
-}
+mod threads;
 
 /// A network in motion.
 pub struct World {
-    nodes: Vec<Node>,
-    core: Core,
-    flows: Flows,
-    /// Index of the first flow of the list that has not started.
-    next_flow: usize,
-    /// Flows each host has started per closed loop: by (loop, host).
-    started: BTreeMap<(u32, u32), u64>,
-    windows: Vec<Option<u64>>,
+    parts: Vec<Part>,
+    layout: Arc<Layout>,
+    /// Shortest delay of a link between two parts.
+    lookahead: Span,
+    /// Why the run is not split although that was asked for.
+    unsplit: Option<String>,
+    /// What concerns the whole network, by moment.
+    agenda: BinaryHeap<Reverse<Event>>,
+    now: Time,
+    /// Events of the agenda handled.
+    events: u64,
+    recorder: Option<Box<dyn Recorder>>,
+    /// Flows that are complete, in that order.
+    completions: Vec<u32>,
+    /// Flows of the list; closed loops have no end.
+    listed: usize,
     watch: Span,
     stop_on_deadlock: bool,
     deadlocks: Vec<Deadlock>,
     samples: Samples,
-    /// Pending samples and looks of the watch: when nothing else is pending, nothing will happen any more.
-    own_events: usize,
     stop_when_done: bool,
+    checks: Checks,
     /// Graph and rule for finding routes anew; only if links fail.
     rerouting: Option<Box<(Topology, Routing)>>,
-    turns: Option<Box<dyn TurnOrder>>,
-    /// Flows on their way through the events of a start, in insertion order only.
-    starting: Vec<(Flow, Option<u64>)>,
 }
 
 /// Counters at the last sample, to turn totals into rates.
@@ -63,188 +75,264 @@ struct Samples {
     flow_bytes: Vec<u64>,
 }
 
+/// Events of a part between two looks at rows and promises.
+const SLICE: u64 = 1 << 18;
+
+/// A run that is to stop when its flows are complete looks at whole microseconds: a moment that every part of the
+/// network can reach without knowing what the others do.
+const DONE_LOOKS: Span = Span::from_us(1);
+
 impl World {
     /// Sends rows to `recorder` from now on.
     pub fn record_to(&mut self, recorder: Box<dyn Recorder>) {
-        self.core.recorder = Some(recorder);
+        self.recorder = Some(recorder);
+        self.parts.iter_mut().for_each(|p| p.core.recording = true);
     }
 
     /// Takes the recorder back.
     pub fn take_recorder(&mut self) -> Option<Box<dyn Recorder>> {
-        self.core.recorder.take()
+        self.parts.iter_mut().for_each(|p| p.core.recording = false);
+        self.recorder.take()
     }
 
     /// Simulated time reached.
     pub fn now(&self) -> Time {
-        self.core.now
+        self.now
     }
     /// Events handled.
     pub fn events(&self) -> u64 {
-        self.core.events
+        self.events + self.parts.iter().map(|p| p.core.events).sum::<u64>()
     }
     /// Flows that are complete.
     pub fn completed(&self) -> usize {
-        self.core.completions.len()
+        self.completions.len()
     }
     /// Deadlocks found so far.
     pub fn deadlocks(&self) -> &[Deadlock] {
         &self.deadlocks
     }
+    /// Parts of the network that run on threads of their own; never changes a result.
+    pub fn threads(&self) -> usize {
+        self.parts.len()
+    }
+    /// Why the run has one thread although the model asked for more.
+    pub fn unsplit(&self) -> Option<&str> {
+        self.unsplit.as_deref()
+    }
 
     fn plan(&mut self, after: Span, kind: Kind) {
-        self.own_events += 1;
-        self.core.schedule(self.core.now + after, kind, 0, 0, 0, 0, 0, 0);
+        self.plan_at(self.now + after, kind, 0, 0);
     }
 
-    /// Runs until `until` (events at that very time included) or for at most `events` events. `None`: there is more to
+    fn plan_at(&mut self, time: Time, kind: Kind, entity: u32, nth: u32) {
+        let rank = self.parts[0].core.ranks.of(kind, entity, 0, nth);
+        self.agenda.push(Reverse(Event::new(Moment { time, rank }, kind, 0, entity)));
+    }
+
+    /// Runs until `until` (events at that very time included) or for about `events` events. `None`: there is more to
     /// do, call again.
     pub fn run(&mut self, until: Time, events: u64) -> Option<Ended> {
-        let stop = self.core.events + events;
-        while self.core.events < stop {
-            if self.stop_when_done && self.flows.loops.is_empty() && self.core.completions.len() == self.flows.flows.len() {
+        let stop = self.events().saturating_add(events);
+        loop {
+            if self.done() {
                 return Some(Ended::FlowsDone);
             }
-            if self.core.queue.len() <= self.own_events {
-                return Some(Ended::Quiet);
+            let Some(next) = self.next_time() else { return Some(Ended::Quiet) };
+            if next > until {
+                self.now = until;
+                return Some(Ended::TimeUp);
             }
-            match self.core.queue.peek_time() {
-                None => return Some(Ended::Quiet),
-                Some(t) if t > until.0 => {
-                    self.core.now = until;
-                    return Some(Ended::TimeUp);
+            let left = stop.saturating_sub(self.events());
+            if left == 0 {
+                return None;
+            }
+            let planned = self.agenda.peek().map(|Reverse(e)| e.moment());
+            let mut bound = Moment { time: Time(until.0.saturating_add(1)), rank: 0 };
+            if self.stop_when_done {
+                let look = Time((next.0 / DONE_LOOKS.0 + 1) * DONE_LOOKS.0);
+                bound = bound.min(Moment { time: look, rank: 0 });
+            }
+            bound = planned.map_or(bound, |p| p.min(bound));
+            let reached = self.advance(bound, left.min(SLICE));
+            self.put_in_order();
+            if self.recorder.as_ref().is_some_and(|r| r.failed()) {
+                return Some(Ended::RecorderFailed);
+            }
+            if reached && planned == Some(bound) {
+                self.keep_appointment();
+                if self.stop_on_deadlock && !self.deadlocks.is_empty() {
+                    return Some(Ended::Deadlock);
                 }
-                Some(_) => {}
-            }
-            let Some(e) = self.core.queue.pop() else { return Some(Ended::Quiet) };
-            self.core.now = Time(e.time);
-            self.core.events += 1;
-            self.handle(e);
-            if !self.core.ask_why.is_empty() {
-                self.record_causes();
-            }
-            if self.stop_on_deadlock && !self.deadlocks.is_empty() {
-                return Some(Ended::Deadlock);
             }
         }
-        if self.core.recorder.as_ref().is_some_and(|r| r.failed()) {
-            return Some(Ended::RecorderFailed);
-        }
-        None
     }
 
-    #[inline]
-    fn handle(&mut self, e: Event) {
-        let (now, core) = (self.core.now, &mut self.core);
-        match e.kind {
-            Kind::FlowStart if e.sub > 0 => return self.start_one(e.arg, e.sub),
-            Kind::FlowStart => return self.start_flows(),
-            Kind::LinkFails => return self.fail_link(e.arg),
-            Kind::Look => {
-                let until = core.queue.peek_time().map_or(Time::NEVER, Time);
-                let next = core.histogram.as_mut().and_then(|h| h.look(now, until, &core.first_port));
-                if let Some(next) = next {
-                    core.schedule(next, Kind::Look, 0, 0, 0, 0, 0, 0);
-                }
-                return;
-            }
-            Kind::Arrive if core.loses(e.node, e.port, e.arg) => return,
-            Kind::Sample => {
-                self.own_events -= 1;
-                return self.sample();
-            }
-            Kind::Watch => {
-                self.own_events -= 1;
-                return self.look_for_deadlocks();
-            }
-            _ => {}
+    /// Lets all parts handle what happens before `bound`. Returns whether nothing is left before it.
+    fn advance(&mut self, bound: Moment, events: u64) -> bool {
+        let reached = match &mut self.parts[..] {
+            [only] => only.run(bound, events),
+            parts => threads::run(parts, bound, events, self.lookahead),
+        };
+        self.now = self.parts.iter().map(|p| p.core.now).fold(self.now, Time::max);
+        reached
+    }
+
+    /// Rows and completions of the parts since the last time, in the order of the network.
+    fn put_in_order(&mut self) {
+        let parts = &mut self.parts;
+        let mut completions: Vec<_> = parts.iter_mut().flat_map(|p| p.core.completions.drain(..)).collect();
+        let mut rows: Vec<_> = parts.iter_mut().flat_map(|p| p.core.rows.drain(..)).collect();
+        if parts.len() > 1 {
+            // Stable: what happened in one event stays in its order.
+            completions.sort_by_key(|c| c.0);
+            rows.sort_by_key(|r| r.0);
         }
-        match &mut self.nodes[e.node as usize] {
-            Node::Switch(s) => match e.kind {
-                Kind::Arrive => s.on_frame(now, e.port, e.arg, core),
-                Kind::WireFree => s.on_wire_free(now, e.port, core),
-                Kind::Wake => s.on_wake(now, e.port, core),
-                Kind::Receiver => s.on_receiver_wake(now, e.port, e.sub, core),
-                Kind::Apply => s.on_apply(now, e.port, core),
-                Kind::Emit => s.on_emit(now, e.port, core),
-                _ => unreachable!("not an event of a switch"),
-            },
-            Node::Nic(n) => {
-                match e.kind {
-                    Kind::Arrive => n.on_frame(now, e.arg, core),
-                    Kind::WireFree => n.on_wire_free(now, core),
-                    Kind::Wake => n.on_wake(now, core),
-                    Kind::Receiver => n.on_receiver_wake(now, e.sub, core),
-                    Kind::Apply => n.on_apply(now, core),
-                    Kind::Emit => n.on_emit(now, core),
-                    Kind::FlowTimer => n.on_flow_timer(now, e.arg, e.sub, core),
-                    _ => unreachable!("not an event of a NIC"),
-                }
-                self.after_flows();
-            }
+        self.completions.extend(completions.iter().map(|c| c.1));
+        if let Some(r) = &mut self.recorder {
+            rows.iter().for_each(|(_, row)| r.row(row));
+        }
+    }
+
+    fn record(&mut self, row: Row) {
+        if let Some(r) = &mut self.recorder {
+            r.row(&row);
+        }
+    }
+
+    fn done(&self) -> bool {
+        self.stop_when_done && !self.layout.loops && self.completions.len() == self.listed
+    }
+
+    /// When something happens next; `None` when nothing but our own looks would.
+    fn next_time(&mut self) -> Option<Time> {
+        let next = self.parts.iter_mut().filter_map(|p| p.core.queue.peek()).map(|m| m.time).min();
+        let planned = self.agenda.peek().map(|Reverse(e)| e.moment().time);
+        let other = self.agenda.iter().any(|Reverse(e)| !matches!(e.kind(), Kind::Sample | Kind::Watch));
+        if next.is_none() && !other {
+            return None;
+        }
+        next.into_iter().chain(planned).min()
+    }
+
+    /// Handles what comes first in the agenda; every part has reached its moment.
+    fn keep_appointment(&mut self) {
+        let Some(Reverse(e)) = self.agenda.pop() else { return };
+        self.now = e.moment().time;
+        self.events += 1;
+        self.parts.iter_mut().for_each(|p| p.core.reach(e.moment()));
+        match e.kind() {
+            Kind::LinkFails => self.fail_link(e.arg),
+            Kind::Look => self.look_at_queues(),
+            Kind::Sample => self.sample(),
+            Kind::Watch => self.look_for_deadlocks(),
+            _ => unreachable!("not an event of the whole network"),
+        }
+        self.put_in_order();
+    }
+
+    fn look_at_queues(&mut self) {
+        let (now, layout) = (self.now, self.layout.clone());
+        let core = &mut self.parts[0].core;
+        let until = core.queue.peek().map_or(Time::NEVER, |m| m.time);
+        let until = self.agenda.peek().map_or(until, |Reverse(e)| until.min(e.moment().time));
+        if let Some(next) = core.histogram.as_mut().and_then(|h| h.look(now, until, &layout.first_port)) {
+            self.plan_at(next, Kind::Look, 0, 0);
         }
     }
 
     /// A link fails: its ends throw away what waits for it, everybody finds new ways.
     fn fail_link(&mut self, link: LinkId) {
-        let (now, core) = (self.core.now, &mut self.core);
+        let now = self.now;
         let Some((topology, routing)) = self.rerouting.as_deref_mut() else { return };
         let l = &mut topology.links[link as usize];
         if !std::mem::replace(&mut l.up, false) {
             return;
         }
         let ends = [(l.a, l.a_port), (l.b, l.b_port)];
-        core.failed = true;
-        core.routes = routing.routes(topology);
+        let routes = Arc::new(routing.routes(topology));
+        self.parts.iter_mut().for_each(|p| p.core.reroute(routes.clone(), ends));
         for (node, port) in ends {
-            let at = core.port_index(node, port);
-            core.wires[at].up = false;
-        }
-        for (node, port) in ends {
-            match &mut self.nodes[node as usize] {
-                Node::Switch(s) => s.on_link_failed(now, port, core),
-                Node::Nic(n) => n.on_link_failed(core),
+            let part = &mut self.parts[self.layout.part_of[node as usize] as usize];
+            match &mut part.nodes[node as usize] {
+                Node::Switch(s) => s.on_link_failed(now, port, &mut part.core),
+                Node::Nic(n) => n.on_link_failed(&mut part.core),
+                Node::Elsewhere => unreachable!("the layout knows its parts"),
             }
         }
-        let Some(turns) = &mut self.turns else { return };
-        for (host, node) in self.nodes.iter_mut().enumerate() {
-            if let Node::Nic(n) = node {
-                n.take_turns(now, &turns.order(host as u32), core);
+        for part in &mut self.parts {
+            let Some(turns) = &mut part.starts.turns else { continue };
+            for (host, node) in part.nodes.iter_mut().enumerate() {
+                if let Node::Nic(n) = node {
+                    n.take_turns(now, &turns.order(host as u32), &mut part.core);
+                }
             }
         }
     }
 
     /// Ends the run: final look, counters, flows.
     pub fn finish(mut self, ended: Ended) -> (Outcome, Option<Box<dyn Recorder>>) {
+        let now = self.now;
+        self.parts.iter_mut().for_each(|p| p.core.reach(Moment { time: now, rank: u64::MAX }));
         if self.watch.0 > 0 && self.deadlocks.is_empty() {
             self.look_for_deadlocks();
         }
         self.audit();
-        self.core.close_pauses();
-        let recorder = self.core.recorder.take();
-        let c = self.core;
-        let mut ports = Vec::with_capacity(self.nodes.len());
-        let mut totals = c.totals.into_iter();
-        for i in 0..c.first_port.len() {
-            let end = c.first_port.get(i + 1).copied().unwrap_or(c.wires.len() as u32);
-            ports.push(totals.by_ref().take((end - c.first_port[i]) as usize).collect());
+        let ports = self.port_totals();
+        let begun = self.parts.iter().map(|p| p.starts.begun).sum();
+        let events = self.events();
+        let mut parts = self.parts.into_iter().map(|p| p.core);
+        let mut c = parts.next().expect("a world has a part");
+        let mut checks = vec![self.checks, std::mem::take(&mut c.checks)];
+        for other in parts {
+            c.frame_hops += other.frame_hops;
+            c.data_frame_hops += other.data_frame_hops;
+            c.dropped += other.dropped;
+            c.lost += other.lost;
+            c.delivered += other.delivered;
+            c.flows.iter_mut().zip(&other.flows).for_each(|(f, o)| f.add(o));
+            checks.push(other.checks);
         }
+        c.flows.truncate(begun);
+        let checks = Checks::merged(checks);
         let outcome = Outcome {
             ended,
-            now: c.now,
-            events: c.events,
+            now,
+            events,
             frame_hops: c.frame_hops,
             data_frame_hops: c.data_frame_hops,
             dropped_frames: c.dropped,
             lost_frames: c.lost,
             delivered_frames: c.delivered,
             flows: c.flows,
-            completions: c.completions,
+            completions: self.completions,
             queue_counts: c.histogram.map(|h| h.kept).unwrap_or_default(),
             deadlocks: self.deadlocks,
             ports,
-            violations: c.checks.violations,
-            violations_total: c.checks.count,
+            violations: checks.violations,
+            violations_total: checks.count,
         };
-        (outcome, recorder)
+        (outcome, self.recorder)
+    }
+
+    /// Counters by node and port; each port is counted where its node is.
+    fn port_totals(&mut self) -> Vec<Vec<PortTotals>> {
+        let classes = self.layout.classes.len() as u8;
+        let mut all: Vec<Vec<PortTotals>> = Vec::with_capacity(self.layout.first_port.len());
+        self.parts.iter_mut().for_each(|p| p.core.close_pauses());
+        for (at, &(node, port)) in self.layout.places.iter().enumerate() {
+            let part = &self.parts[self.layout.part_of[node as usize] as usize];
+            let mut totals = part.core.totals_of(at);
+            if let Node::Switch(s) = &part.nodes[node as usize] {
+                for class in 0..classes {
+                    let (ingress, egress) = s.highest(port, class);
+                    totals.ingress_bytes_max = totals.ingress_bytes_max.max(ingress);
+                    totals.egress_bytes_max = totals.egress_bytes_max.max(egress);
+                }
+            }
+            all.resize_with(node as usize + 1, Vec::new);
+            all[node as usize].push(totals);
+        }
+        all.resize_with(self.layout.first_port.len(), Vec::new);
+        all
     }
 }

@@ -2,111 +2,177 @@
 
 use super::*;
 
+/// A run splits only where a window between two meetings of the threads holds enough work to pay for them.
+const WORTH_A_WINDOW: Span = Span::from_ns(100);
+
+/// Why a run has to stay on one thread, if it has to.
+fn obstacle(m: &Model, flows: &Flows) -> Option<&'static str> {
+    let f = &m.faults;
+    Some(match () {
+        _ if m.order == EventOrder::Insertion => "events of equal time happen in the order in which they were scheduled anywhere",
+        _ if !flows.loops.is_empty() => "a closed loop numbers its flows in the order in which flows end anywhere",
+        _ if m.probes.causes => "the cause of a pause is looked up in the next switch at once",
+        _ if m.probes.histogram.is_some() || m.coins.is_some() || f.losses.is_some() || f.turns.is_some() => {
+            "another simulator's order of random numbers or looks is followed"
+        }
+        _ => return None,
+    })
+}
+
+/// The parts of a network, or why it stays whole.
+fn split(topology: &Topology, flows: &Flows, m: &Model) -> (Split, Option<String>) {
+    if m.threads <= 1 {
+        return (Split::whole(topology), None);
+    }
+    let whole = |why: String| (Split::whole(topology), Some(why));
+    if let Some(why) = obstacle(m, flows) {
+        return whole(why.into());
+    }
+    let split = Split::new(topology, m.threads);
+    match split.parts() {
+        1 => whole("one switch does all the work".into()),
+        _ if split.lookahead < WORTH_A_WINDOW => whole(format!(
+            "the shortest link between two parts is {} long; below {WORTH_A_WINDOW} threads meet too often to gain anything",
+            split.lookahead
+        )),
+        _ => (split, None),
+    }
+}
+
+/// The priorities in use as classes. The model speaks of priorities, nodes of classes.
+fn classes(flows: &Flows, transport: &mut Transport) -> Classes {
+    let listed = flows.flows.iter().map(|f| f.priority);
+    let priorities: Vec<u8> = listed.chain(flows.loops.iter().flat_map(|l| l.initial().map(|f| f.priority))).collect();
+    let mut classes = Classes::new(priorities.iter().copied());
+    if let Transport::Acks { class, paused_with, .. } = transport {
+        if let Some(p) = *class {
+            classes = Classes::new(priorities.iter().copied().chain([p]));
+            *class = classes.class(p);
+        }
+        if let PausedWith::Class(Some(p)) = *paused_with {
+            *paused_with = PausedWith::Class(classes.class(p));
+        }
+    }
+    classes
+}
+
+/// Ports in the order of their nodes.
+#[derive(Default)]
+struct Ports {
+    first: Vec<u32>,
+    places: Vec<(u32, u16)>,
+    lines: Vec<Line>,
+}
+
+impl Ports {
+    fn new(t: &Topology, part_of: &[u16]) -> Result<Ports, ParamError> {
+        let mut all = Ports::default();
+        for (n, node) in t.nodes.iter().enumerate() {
+            all.first.push(all.places.len() as u32);
+            all.places.extend((0..node.ports.len() as u16).map(|p| (n as u32, p)));
+        }
+        if all.places.len() >= PORTS_MAX {
+            let what = format!("{} ports", all.places.len());
+            return Err(ParamError::new("topology", what, format!("at most {PORTS_MAX} ports can be told apart")));
+        }
+        for node in &t.nodes {
+            for p in &node.ports {
+                let l = &t.links[p.link as usize];
+                let to = all.first[p.peer as usize] + p.peer_port as u32;
+                all.lines.push(Line::new(to, p.link, l.delay, part_of[p.peer as usize], l.up));
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// A switch or a NIC at rest, and whether its links are lossless.
+fn node(topology: &Topology, n: u32, m: &Model, classes: &Classes, transport: Transport) -> Result<(Node, bool), ParamError> {
+    let node = &topology.nodes[n as usize];
+    let mtu = Bytes((m.nic.payload_max + m.nic.header) as u64);
+    let facts = |port: usize| {
+        let l = topology.link_at(n, port as u16);
+        LinkFacts { rate: l.rate, delay: l.delay, mtu, buffer: m.ingress_buffer, processing: m.control_delay.longest() }
+    };
+    let links: Vec<LinkFacts> = (0..node.ports.len()).map(facts).collect();
+    let flow_control = links.iter().map(|l| (m.flow_control)(l)).collect::<Result<Vec<_>, _>>()?;
+    let lossless = !flow_control.iter().any(|f| matches!(f, xoff_mech::flow_control::FlowControl::None));
+    let made = match node.kind {
+        NodeKind::Switch => Node::Switch(Box::new(Switch::new(
+            n,
+            &SwitchConfig {
+                flow_control,
+                detection: links.iter().map(|l| (m.detection)(l)).collect(),
+                buffer: (m.buffer)(&links),
+                links,
+                discipline: m.discipline,
+                scheduler: m.scheduler.clone(),
+                control_delay: m.control_delay,
+                classes: classes.len(),
+                clock: m.clock,
+                message_len: m.message_len,
+                express: m.express.and_then(|p| classes.class(p)),
+                failed_port_keeps_memory: m.faults.failed_port_keeps_memory,
+                turning_back_overlaps: m.faults.turning_back_overlaps,
+            },
+        ))),
+        NodeKind::Host => {
+            let (Some(&link), [flow_control]) = (links.first(), &flow_control[..]) else {
+                return Err(ParamError::new(
+                    "topology",
+                    format!("host {} has {} links", node.name, links.len()),
+                    "a host has one link; use a switch to join several",
+                ));
+            };
+            Node::Nic(Box::new(Nic::new(
+                n,
+                NicConfig {
+                    flow_control: flow_control.clone(),
+                    link,
+                    control_delay: m.control_delay,
+                    classes: classes.len(),
+                    clock: m.clock,
+                    message_len: m.message_len,
+                    payload_max: m.nic.payload_max,
+                    header: m.nic.header,
+                    transport,
+                    rate_control: m.nic.rate_control.clone(),
+                    window: None,
+                    window_follows_rate: m.nic.window_follows_rate,
+                    rate_bound: m.nic.rate_bound,
+                    keeps_first_wake: m.nic.keeps_first_wake,
+                },
+            )))
+        }
+    };
+    Ok((made, lossless))
+}
+
 impl World {
     /// Builds a network at rest with its flows waiting to start.
     pub fn build(topology: &Topology, mut flows: Flows, m: &mut Model) -> Result<World, ParamError> {
-        let mut priorities: Vec<u8> = flows.flows.iter().map(|f| f.priority).collect();
-        priorities.extend(flows.loops.iter().flat_map(|l| l.initial().map(|f| f.priority)));
-        let mut classes = Classes::new(priorities.iter().copied());
-        // The model speaks of priorities, nodes of classes.
+        let frame = m.nic.payload_max as u64 + m.nic.header as u64;
+        if frame > LEN_MAX as u64 {
+            return Err(ParamError::new("mtu", format!("frames of {frame} B"), format!("a frame has at most {LEN_MAX} B")));
+        }
         let mut transport = m.nic.transport;
-        if let Transport::Acks { class, paused_with, .. } = &mut transport {
-            if let Some(p) = *class {
-                classes = Classes::new(priorities.iter().copied().chain([p]));
-                *class = classes.class(p);
-            }
-            if let PausedWith::Class(Some(p)) = *paused_with {
-                *paused_with = PausedWith::Class(classes.class(p));
-            }
-        }
-        let mtu = Bytes((m.nic.payload_max + m.nic.header) as u64);
-        let facts = |node: u32, port: u16| {
-            let l = topology.link_at(node, port);
-            LinkFacts { rate: l.rate, delay: l.delay, mtu, buffer: m.ingress_buffer, processing: m.control_delay.longest() }
-        };
+        let classes = classes(&flows, &mut transport);
+        let (split, unsplit) = split(topology, &flows, m);
+        let parts = split.parts();
+        let ports = Ports::new(topology, &split.part_of)?;
 
-        let mut first_port = Vec::with_capacity(topology.nodes.len());
-        let mut wires = Vec::new();
-        let mut nodes = Vec::with_capacity(topology.nodes.len());
+        let mut nodes: Vec<Vec<Node>> = (0..parts).map(|_| Vec::with_capacity(topology.nodes.len())).collect();
         let mut lossless = true;
-        for (n, node) in topology.nodes.iter().enumerate() {
-            let n = n as u32;
-            first_port.push(wires.len() as u32);
-            wires.extend(node.ports.iter().map(|p| {
-                let l = &topology.links[p.link as usize];
-                Wire { peer: p.peer, peer_port: p.peer_port, delay: l.delay, link: p.link, up: l.up }
-            }));
-            let links: Vec<LinkFacts> = (0..node.ports.len()).map(|p| facts(n, p as u16)).collect();
-            let flow_control = links.iter().map(|l| (m.flow_control)(l)).collect::<Result<Vec<_>, _>>()?;
-            lossless &= !flow_control.iter().any(|f| matches!(f, xoff_mech::flow_control::FlowControl::None));
-            nodes.push(match node.kind {
-                NodeKind::Switch => Node::Switch(Box::new(Switch::new(
-                    n,
-                    &SwitchConfig {
-                        flow_control,
-                        detection: links.iter().map(|l| (m.detection)(l)).collect(),
-                        buffer: (m.buffer)(&links),
-                        links,
-                        discipline: m.discipline,
-                        scheduler: m.scheduler.clone(),
-                        control_delay: m.control_delay,
-                        classes: classes.len(),
-                        clock: m.clock,
-                        message_len: m.message_len,
-                        express: m.express.and_then(|p| classes.class(p)),
-                        failed_port_keeps_memory: m.faults.failed_port_keeps_memory,
-                        turning_back_overlaps: m.faults.turning_back_overlaps,
-                    },
-                ))),
-                NodeKind::Host => {
-                    if links.len() != 1 {
-                        return Err(ParamError::new(
-                            "topology",
-                            format!("host {} has {} links", node.name, links.len()),
-                            "a host has one link; use a switch to join several",
-                        ));
-                    }
-                    let flow_control = flow_control.into_iter().next().expect("one link, one flow control");
-                    Node::Nic(Box::new(Nic::new(
-                        n,
-                        NicConfig {
-                            flow_control,
-                            link: links[0],
-                            control_delay: m.control_delay,
-                            classes: classes.len(),
-                            clock: m.clock,
-                            message_len: m.message_len,
-                            payload_max: m.nic.payload_max,
-                            header: m.nic.header,
-                            transport,
-                            rate_control: m.nic.rate_control.clone(),
-                            window: None,
-                            window_follows_rate: m.nic.window_follows_rate,
-                            rate_bound: m.nic.rate_bound,
-                            keeps_first_wake: m.nic.keeps_first_wake,
-                        },
-                    )))
-                }
-            });
+        for n in 0..topology.nodes.len() as u32 {
+            let (made, keeps) = node(topology, n, m, &classes, transport)?;
+            lossless &= keeps;
+            nodes.iter_mut().for_each(|part| part.push(Node::Elsewhere));
+            nodes[split.part_of[n as usize] as usize][n as usize] = made;
         }
 
-        let routes = m.routing.routes(topology);
-        // A bucket of about one frame time of the fastest link: a few events each.
-        let fastest = topology.links.iter().map(|l| l.rate).max().unwrap_or(Rate::from_gbps(10));
-        let mut core =
-            Core::new(EventQueue::new(fastest.time_for(mtu).0), m.order, classes, routes, m.routing.choice, first_port, wires, m.seed);
-        core.acks = !matches!(m.nic.transport, Transport::None);
-        core.lossless = lossless;
-        core.coin_source = m.coins.take();
-        core.losses = m.faults.losses.take();
-        core.checks.on = m.checks;
-        core.probes = m.probes.clone();
-        let p = &core.probes;
-        core.watching = p.flow_rates || p.causes || ![&p.queue_changes, &p.rate_changes, &p.control, &p.pauses].iter().all(|s| s.is_none());
-
-        core.paths = std::mem::take(&mut flows.paths);
+        let routes = Arc::new(m.routing.routes(topology));
         for f in &flows.flows {
-            if f.path.is_none() && core.routes.candidates(f.src, f.dst).is_empty() {
+            if f.path.is_none() && routes.candidates(f.src, f.dst).is_empty() {
                 return Err(ParamError::new(
                     "flow",
                     format!("no route from {} to {}", topology.name(f.src), topology.name(f.dst)),
@@ -117,52 +183,114 @@ impl World {
         let mut initial: Vec<Flow> = flows.loops.iter().flat_map(|l| l.initial()).collect();
         flows.flows.append(&mut initial);
         flows.flows.sort_by_key(|f| f.start); // stable: ties keep the order given
-        let windows = match &m.window {
+        let windows: Vec<Option<u64>> = match &m.window {
             Some(w) => flows.flows.iter().map(|f| w(f.src, f.dst)).collect(),
             None => Vec::new(),
         };
 
+        let p = &m.probes;
+        let watching = p.flow_rates || p.causes || ![&p.queue_changes, &p.rate_changes, &p.control, &p.pauses].iter().all(|s| s.is_none());
+        let layout = Arc::new(Layout {
+            first_port: ports.first,
+            places: ports.places,
+            part_of: split.part_of,
+            classes,
+            seed: m.seed,
+            choice: m.routing.choice,
+            paths: std::mem::take(&mut flows.paths),
+            acks: !matches!(transport, Transport::None),
+            lossless,
+            probes: m.probes.clone(),
+            watching,
+            forgets: m.order == EventOrder::Insertion,
+            loops: !flows.loops.is_empty(),
+        });
+        let (listed, windows) = (Arc::new(flows.flows), Arc::new(windows));
+        let mut checks = Checks::default();
+        checks.on = m.checks;
+        let bucket = bucket_width(topology, m, parts);
+        let parts = nodes
+            .into_iter()
+            .enumerate()
+            .map(|(part, nodes)| {
+                let here = |f: &Flow| layout.part_of[f.src as usize] as usize == part;
+                let own = (0..listed.len() as u32).filter(|&i| here(&listed[i as usize])).collect();
+                let queue = EventQueue::new(bucket);
+                let mut core =
+                    Core::new(part as u16, parts, queue, m.order, layout.clone(), routes.clone(), ports.lines.clone());
+                core.checks.on = m.checks;
+                if !layout.loops {
+                    core.flows = listed.iter().map(|f| FlowRecord::new(f.clone(), 0)).collect();
+                }
+                Part { nodes, core, starts: Starts::new(listed.clone(), own, windows.clone()) }
+            })
+            .collect();
+
         let mut world = World {
-            nodes,
-            core,
-            flows,
-            next_flow: 0,
-            started: BTreeMap::new(),
-            windows,
+            parts,
+            layout,
+            lookahead: split.lookahead,
+            unsplit,
+            agenda: BinaryHeap::new(),
+            now: Time::ZERO,
+            events: 0,
+            recorder: None,
+            completions: Vec::new(),
+            listed: listed.len(),
             watch: m.watch,
             stop_on_deadlock: m.stop_on_deadlock,
             deadlocks: Vec::new(),
             samples: Samples::default(),
-            own_events: 0,
             stop_when_done: m.stop_when_done,
+            checks,
             rerouting: (!m.faults.failures.is_empty()).then(|| Box::new((topology.clone(), m.routing))),
-            turns: m.faults.turns.take(),
-            starting: Vec::new(),
         };
-        for node in &mut world.nodes {
-            match node {
-                Node::Switch(s) => s.start(&mut world.core),
-                Node::Nic(n) => n.start(&mut world.core),
+        world.arm(topology, flows.loops, m)?;
+        Ok(world)
+    }
+
+    /// Schedules what happens first.
+    fn arm(&mut self, topology: &Topology, loops: Vec<ClosedLoop>, m: &mut Model) -> Result<(), ParamError> {
+        let first = &mut self.parts[0];
+        first.core.coin_source = m.coins.take();
+        first.core.losses = m.faults.losses.take();
+        first.starts.loops = loops;
+        first.starts.turns = m.faults.turns.take();
+        for part in &mut self.parts {
+            for node in &mut part.nodes {
+                match node {
+                    Node::Switch(s) => s.start(&mut part.core),
+                    Node::Nic(n) => n.start(&mut part.core),
+                    Node::Elsewhere => {}
+                }
             }
+            part.plan_flow_start();
         }
-        world.plan_flow_start();
         for (nth, f) in m.faults.failures.iter().enumerate() {
             if f.link as usize >= topology.links.len() {
                 return Err(ParamError::new("link_failure", format!("there is no link {}", f.link), "links are counted from 0"));
             }
-            world.core.schedule(f.at, Kind::LinkFails, 0, 0, f.link, 0, f.link, nth as u16);
+            self.plan_at(f.at, Kind::LinkFails, f.link, nth as u32);
         }
-        if let Some(looks) = world.core.probes.histogram {
-            let (ports, classes) = (world.core.wires.len(), world.core.classes.len());
-            world.core.histogram = Some(Box::new(Histogram::new(looks, ports, classes)));
-            world.core.schedule(looks.first, Kind::Look, 0, 0, 0, 0, 0, 0);
+        if let Some(looks) = self.layout.probes.histogram {
+            let (ports, classes) = (self.layout.places.len(), self.layout.classes.len());
+            self.parts[0].core.histogram = Some(Box::new(Histogram::new(looks, ports, classes)));
+            self.plan_at(looks.first, Kind::Look, 0, 0);
         }
-        if world.watch.0 > 0 {
-            world.plan(world.watch, Kind::Watch);
+        if self.watch.0 > 0 {
+            self.plan(self.watch, Kind::Watch);
         }
-        if world.core.probes.interval.0 > 0 {
-            world.plan(world.core.probes.interval, Kind::Sample);
+        let interval = self.layout.probes.interval;
+        if interval.0 > 0 {
+            self.plan(interval, Kind::Sample);
         }
-        Ok(world)
+        Ok(())
     }
+}
+
+/// A bucket of about one frame time of the fastest link: a few events each.
+fn bucket_width(topology: &Topology, m: &Model, _parts: usize) -> u64 {
+    let mtu = Bytes((m.nic.payload_max + m.nic.header) as u64);
+    let fastest = topology.links.iter().map(|l| l.rate).max().unwrap_or(Rate::from_gbps(10));
+    fastest.time_for(mtu).0
 }

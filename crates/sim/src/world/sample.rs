@@ -4,63 +4,57 @@ use super::*;
 
 impl World {
     pub(super) fn sample(&mut self) {
-        let now = self.core.now;
+        let now = self.now;
         let span = now.since(self.samples.at);
-        let probes = self.core.probes.clone();
-        let classes = self.core.classes.clone();
-        self.samples.tx_bytes.resize(self.core.totals.len(), 0);
-        for node in 0..self.nodes.len() as u32 {
-            let ports = match &self.nodes[node as usize] {
-                Node::Switch(s) => s.port_count(),
-                Node::Nic(_) => 1,
-            };
-            for port in 0..ports as u16 {
-                let at = self.core.port_index(node, port);
-                if probes.queues.has(node, port)
-                    && let Node::Switch(s) = &self.nodes[node as usize]
-                {
-                    for class in 0..classes.len() as u8 {
-                        let priority = classes.priority(class as usize);
-                        let (ingress, egress) = (s.fill(port, class).bytes, Bytes(s.waiting(port, class)));
-                        self.core.record(Row::Queue { time: now, node, port, ingress: true, priority, bytes: ingress });
-                        self.core.record(Row::Queue { time: now, node, port, ingress: false, priority, bytes: egress });
-                    }
+        let layout = self.layout.clone();
+        let (probes, classes) = (&layout.probes, &layout.classes);
+        self.samples.tx_bytes.resize(layout.places.len(), 0);
+        let mut rows = Vec::new();
+        for (at, &(node, port)) in layout.places.iter().enumerate() {
+            let part = &self.parts[layout.part_of[node as usize] as usize];
+            let tx_bytes = part.core.lines[at].tx_bytes();
+            let state = &part.nodes[node as usize];
+            if probes.queues.has(node, port)
+                && let Node::Switch(s) = state
+            {
+                for class in 0..classes.len() as u8 {
+                    let priority = classes.priority(class as usize);
+                    let (ingress, egress) = (s.fill(port, class).bytes, Bytes(s.waiting(port, class)));
+                    rows.push(Row::Queue { time: now, node, port, ingress: true, priority, bytes: ingress });
+                    rows.push(Row::Queue { time: now, node, port, ingress: false, priority, bytes: egress });
                 }
-                if probes.rates.has(node, port) {
-                    let sent = self.core.totals[at].tx_bytes - self.samples.tx_bytes[at];
-                    self.core.record(Row::PortRate {
-                        time: now,
-                        node,
-                        port,
-                        priority: None,
-                        rate: Rate::of(Bytes(sent), span),
-                        source: RateSource::Measured,
-                    });
-                    for class in 0..classes.len() as u8 {
-                        let rate = match &self.nodes[node as usize] {
-                            Node::Switch(s) => s.port(port).allowed_rate(now, class),
-                            Node::Nic(n) => n.port().allowed_rate(now, class),
-                        };
-                        let priority = Some(classes.priority(class as usize));
-                        self.core.record(Row::PortRate { time: now, node, port, priority, rate, source: RateSource::FlowControl });
-                    }
-                }
-                self.samples.tx_bytes[at] = self.core.totals[at].tx_bytes;
             }
+            if probes.rates.has(node, port) {
+                let rate = Rate::of(Bytes(tx_bytes - self.samples.tx_bytes[at]), span);
+                rows.push(Row::PortRate { time: now, node, port, priority: None, rate, source: RateSource::Measured });
+                for class in 0..classes.len() as u8 {
+                    let rate = match state {
+                        Node::Switch(s) => s.port(port).allowed_rate(now, class),
+                        Node::Nic(n) => n.port().allowed_rate(now, class),
+                        Node::Elsewhere => unreachable!("the layout knows its parts"),
+                    };
+                    let priority = Some(classes.priority(class as usize));
+                    rows.push(Row::PortRate { time: now, node, port, priority, rate, source: RateSource::FlowControl });
+                }
+            }
+            self.samples.tx_bytes[at] = tx_bytes;
         }
         if probes.flow_rates {
-            self.samples.flow_bytes.resize(self.core.flows.len(), 0);
-            for flow in 0..self.core.flows.len() {
-                let delivered = self.core.flows[flow].delivered;
-                let done = self.core.flows[flow].end.is_some_and(|e| e <= self.samples.at);
+            let begun = self.parts.iter().map(|p| p.starts.begun).sum();
+            self.samples.flow_bytes.resize(begun, 0);
+            for flow in 0..begun {
+                let seen = self.parts.iter().map(|p| &p.core.flows[flow]);
+                let delivered = seen.clone().map(|f| f.delivered).sum();
+                let done = seen.clone().filter_map(|f| f.end).any(|e| e <= self.samples.at);
                 if !done {
                     let rate = Rate::of(Bytes(delivered - self.samples.flow_bytes[flow]), span);
-                    let node = self.core.flows[flow].flow.src;
-                    self.core.record(Row::FlowRate { time: now, node, flow: flow as u32, rate, source: RateSource::Measured });
+                    let node = self.parts[0].core.flows[flow].flow.src;
+                    rows.push(Row::FlowRate { time: now, node, flow: flow as u32, rate, source: RateSource::Measured });
                 }
                 self.samples.flow_bytes[flow] = delivered;
             }
         }
+        rows.into_iter().for_each(|row| self.record(row));
         self.samples.at = now;
         self.plan(probes.interval, Kind::Sample);
     }

@@ -1,0 +1,56 @@
+//! Transmission times that are asked for again and again.
+
+use xoff_units::{Bytes, Rate, Span, WireClock};
+
+/// How many times are remembered: full frames and acknowledgements, say.
+const REMEMBERED: usize = 2;
+
+/// Remembers the last transmission times: a port or a flow sends the same few lengths at the same rate for long, and the
+/// division (through floating point for the clock of ns-3) costs more than everything around it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WireTimes {
+    known: [(Rate, u32, Span); REMEMBERED],
+    clock: WireClock,
+}
+
+impl WireTimes {
+    pub fn new(clock: WireClock) -> Self {
+        // A rate of zero takes for ever; no length at a rate above zero does.
+        WireTimes { known: [(Rate::ZERO, 0, Span(u64::MAX)); REMEMBERED], clock }
+    }
+
+    /// Transmission time of `len` bytes at `rate`.
+    #[inline]
+    pub fn of(&mut self, rate: Rate, len: u32) -> Span {
+        for &(r, l, span) in &self.known {
+            if (r, l) == (rate, len) {
+                return span;
+            }
+        }
+        self.compute(rate, len)
+    }
+
+    #[cold]
+    fn compute(&mut self, rate: Rate, len: u32) -> Span {
+        let span = self.clock.time_for(rate, Bytes(len as u64));
+        self.known.rotate_right(1);
+        self.known[0] = (rate, len, span);
+        span
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remembered_times_are_those_of_the_clock() {
+        for clock in [WireClock::Picoseconds, WireClock::Nanoseconds] {
+            let mut times = WireTimes::new(clock);
+            for (gbps, len) in [(100, 1048), (100, 60), (100, 1048), (40, 1048), (100, 1048), (100, 43), (0, 0), (0, 7)] {
+                let rate = Rate::from_gbps(gbps);
+                assert_eq!(times.of(rate, len), clock.time_for(rate, Bytes(len as u64)), "{clock:?} {gbps} {len}");
+            }
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! A part of the network: some nodes, their environment, and the flows that begin there.
+//!
+//! A run that is not split has one part. Parts share nothing that changes; a frame between them goes through
+//! [`Core::outgoing`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use xoff_node::{FlowStart, Moment, Nic, Switch};
+use xoff_units::{Bytes, Time};
+use xoff_workload::Flow;
+use xoff_workload::generators::closed_loop::ClosedLoop;
+
+use crate::core::{Core, of_flow_timer};
+use crate::event::{Event, EventOrder, Kind};
+use crate::fault::TurnOrder;
+use crate::flows::FlowRecord;
+use crate::probe::Row;
+
+pub(crate) enum Node {
+    Switch(Box<Switch>),
+    Nic(Box<Nic>),
+    /// In another part.
+    Elsewhere,
+}
+
+/// Flows that have not begun.
+pub(crate) struct Starts {
+    /// All flows of the run, by start.
+    pub flows: Arc<Vec<Flow>>,
+    /// Those whose source is in this part.
+    pub own: Vec<u32>,
+    /// Index in `own` of the next one to start.
+    next: usize,
+    /// Window of each flow [bytes]; empty: none has one of its own.
+    pub windows: Arc<Vec<Option<u64>>>,
+    pub loops: Vec<ClosedLoop>,
+    /// Flows each host has started per closed loop: by (loop, host).
+    started: BTreeMap<(u32, u32), u64>,
+    pub turns: Option<Box<dyn TurnOrder>>,
+    /// Flows that have begun.
+    pub begun: usize,
+}
+
+impl Starts {
+    pub fn new(flows: Arc<Vec<Flow>>, own: Vec<u32>, windows: Arc<Vec<Option<u64>>>) -> Starts {
+        Starts { flows, own, next: 0, windows, loops: Vec::new(), started: BTreeMap::new(), turns: None, begun: 0 }
+    }
+}
+
+/// Some nodes with their environment.
+pub(crate) struct Part {
+    /// By node; nodes of other parts are elsewhere.
+    pub nodes: Vec<Node>,
+    pub core: Core,
+    pub starts: Starts,
+}
+
+/// Rows kept before somebody must take them.
+const ROWS_MAX: usize = 1 << 16;
+
+impl Part {
+    /// Handles events before `bound`, at most `events` of them. Returns whether none is left before it.
+    pub fn run(&mut self, bound: Moment, events: u64) -> bool {
+        let stop = self.core.events.saturating_add(events);
+        while self.core.events < stop && !self.has_many_rows() {
+            let Some(e) = self.core.next(bound) else { return true };
+            self.handle(e);
+            if !self.core.ask_why.is_empty() {
+                self.record_causes();
+            }
+        }
+        false
+    }
+
+    /// Handles all events before `bound`.
+    pub fn run_window(&mut self, bound: Moment) {
+        while let Some(e) = self.core.next(bound) {
+            self.handle(e);
+        }
+    }
+
+    /// Does it keep so many rows that somebody should take them?
+    pub fn has_many_rows(&self) -> bool {
+        self.core.rows.len() >= ROWS_MAX
+    }
+
+    #[inline]
+    fn handle(&mut self, e: Event) {
+        let (now, core) = (self.core.now, &mut self.core);
+        match e.kind() {
+            Kind::FlowStart => return self.start_flows(e.arg),
+            Kind::Arrive if core.loses(e.port(), e.arg) => return,
+            _ => {}
+        }
+        let (node, port) = core.layout.places[e.port() as usize];
+        match &mut self.nodes[node as usize] {
+            Node::Switch(s) => match e.kind() {
+                Kind::Arrive => s.on_frame(now, port, e.arg, core),
+                Kind::WireFree => s.on_wire_free(now, port, core),
+                Kind::Wake => s.on_wake(now, port, core),
+                Kind::Receiver => s.on_receiver_wake(now, port, e.arg as u8, core),
+                Kind::Apply => s.on_apply(now, port, core),
+                Kind::Emit => s.on_emit(now, port, core),
+                _ => unreachable!("not an event of a switch"),
+            },
+            Node::Nic(n) => {
+                match e.kind() {
+                    Kind::Arrive => n.on_frame(now, e.arg, core),
+                    Kind::WireFree => n.on_wire_free(now, core),
+                    Kind::Wake => n.on_wake(now, core),
+                    Kind::Receiver => n.on_receiver_wake(now, e.arg as u8, core),
+                    Kind::Apply => n.on_apply(now, core),
+                    Kind::Emit => n.on_emit(now, core),
+                    Kind::FlowTimer => {
+                        let (slot, which) = of_flow_timer(e.arg);
+                        n.on_flow_timer(now, slot, which, core);
+                    }
+                    _ => unreachable!("not an event of a NIC"),
+                }
+                self.after_flows();
+            }
+            Node::Elsewhere => unreachable!("an event of another part"),
+        }
+    }
+
+    /// Successors of flows that ended, and memory of receivers that is no longer needed.
+    #[inline]
+    fn after_flows(&mut self) {
+        if !self.core.acknowledged.is_empty() || !self.core.ended.is_empty() {
+            self.follow_up();
+        }
+    }
+
+    fn follow_up(&mut self) {
+        while let Some(flow) = self.core.acknowledged.pop() {
+            if let Some(turns) = &mut self.starts.turns {
+                turns.ended(flow);
+            }
+            let dst = self.core.flows[flow as usize].flow.dst;
+            if let Node::Nic(n) = &mut self.nodes[dst as usize] {
+                n.forget(flow);
+            }
+        }
+        while let Some(flow) = self.core.ended.pop() {
+            let (label, host) = {
+                let f = &self.core.flows[flow as usize].flow;
+                (f.label, f.src)
+            };
+            let Some(index) = self.starts.loops.iter().position(|l| l.label() == label) else { continue };
+            let nth = self.starts.started.get(&(index as u32, host)).copied().unwrap_or(0);
+            if let Some(next) = self.starts.loops[index].flow(host, nth, self.core.now) {
+                self.core.flows.push(FlowRecord::new(next, 0));
+                self.begin(self.core.flows.len() as u32 - 1, None);
+            }
+        }
+    }
+
+    fn next_start(&self) -> Option<(u32, Time)> {
+        let &flow = self.starts.own.get(self.starts.next)?;
+        Some((flow, self.starts.flows[flow as usize].start))
+    }
+
+    fn plan(&mut self, time: Time, entity: u32, arg: u32) {
+        let rank = self.core.ranks.of(Kind::FlowStart, entity, 0, 0);
+        self.core.queue.push(Event::new(Moment { time, rank }, Kind::FlowStart, 0, arg));
+    }
+
+    pub fn plan_flow_start(&mut self) {
+        if let Some((flow, start)) = self.next_start() {
+            self.plan(start, flow, 0);
+        }
+    }
+
+    /// The next flow of the list begins. In the order of ns-3 every flow that is due starts an application and then
+    /// itself, each in an event of its own at the same time: `arg` is the flow and how many are still to come.
+    fn start_flows(&mut self, arg: u32) {
+        const HOPS: u32 = 4;
+        let now = self.core.now;
+        match arg % HOPS {
+            0 if self.core.ranks.order == EventOrder::Insertion => {
+                while let Some((flow, _)) = self.next_start().filter(|&(_, start)| start <= now) {
+                    self.starts.next += 1;
+                    self.plan(now, 0, flow * HOPS + 2);
+                }
+                self.plan_flow_start();
+            }
+            0 => {
+                if let Some((flow, _)) = self.next_start() {
+                    self.starts.next += 1;
+                    self.start_listed(flow);
+                }
+                self.plan_flow_start();
+            }
+            1 => self.start_listed(arg / HOPS),
+            _ => self.plan(now, 0, arg - 1),
+        }
+    }
+
+    /// A flow of the list begins. It has its number from the list, unless closed loops start flows in between.
+    fn start_listed(&mut self, listed: u32) {
+        let window = self.starts.windows.get(listed as usize).copied().flatten();
+        let mut flow = listed;
+        if self.core.layout.loops {
+            flow = self.core.flows.len() as u32;
+            self.core.flows.push(FlowRecord::new(self.starts.flows[listed as usize].clone(), 0));
+        }
+        self.begin(flow, window);
+    }
+
+    fn begin(&mut self, flow: u32, window: Option<u64>) {
+        let record = &mut self.core.flows[flow as usize];
+        let f = &record.flow;
+        let index = self.starts.loops.iter().position(|l| l.label() == f.label).map_or(u32::MAX, |i| i as u32);
+        let counter = self.starts.started.entry((index, f.src)).or_insert(0);
+        if let Some(turns) = &mut self.starts.turns {
+            turns.started(flow, f);
+        }
+        let class = self.core.layout.classes.class(f.priority).unwrap_or(0);
+        let src = f.src;
+        let start = FlowStart { flow, dst: f.dst, class, size: f.size, app_rate: f.rate, window };
+        record.nth = *counter;
+        *counter += 1;
+        self.starts.begun += 1;
+        let now = self.core.now;
+        if let Node::Nic(n) = &mut self.nodes[src as usize] {
+            n.start_flow(now, start, &mut self.core);
+        }
+        self.after_flows();
+    }
+
+    /// Who fills the buffers for which ports have just begun to wait.
+    fn record_causes(&mut self) {
+        let time = self.core.now;
+        for (node, port, class) in std::mem::take(&mut self.core.ask_why) {
+            let (peer, peer_port) = self.core.peer(node, port);
+            let Node::Switch(s) = &self.nodes[peer as usize] else { continue };
+            let mut parts: BTreeMap<(u16, u32), u64> = BTreeMap::new();
+            s.occupants(&self.core.frames, |ingress, c, o| {
+                if (ingress, c) == (peer_port, class) {
+                    let out = s.input_head(ingress, c, &self.core.frames).unwrap_or(o.out_port);
+                    *parts.entry((out, o.flow)).or_default() += o.bytes;
+                }
+            });
+            let priority = self.core.layout.classes.priority(class as usize);
+            for ((next_port, flow), bytes) in parts {
+                self.core.record(Row::Cause { time, node, port, priority, flow, next_node: peer, next_port, bytes: Bytes(bytes) });
+            }
+        }
+    }
+}
