@@ -4,7 +4,7 @@
 //! it this ingress has brought in and not yet sent on.
 
 use xoff_mech::flow_control::Fill;
-use xoff_units::Bytes;
+use xoff_units::{Bytes, prefetch};
 
 /// How the memory is divided.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,6 +99,12 @@ impl Buffer {
     #[inline]
     fn limit(pool: u64, used: u64, wraps: bool, shift: u8) -> u64 {
         if wraps { ((pool as u32).wrapping_sub(used as u32) >> shift) as u64 } else { pool.saturating_sub(used) >> shift }
+    }
+
+    /// An ingress will be asked soon.
+    #[inline]
+    pub fn prefetch(&self, port: u16) {
+        prefetch(&self.ingress[self.at(port, 0)]);
     }
 
     /// Takes a frame in, or refuses it.

@@ -11,6 +11,8 @@
 
 use std::collections::VecDeque;
 
+use xoff_units::prefetch;
+
 use crate::frame::{Frame, FrameId, FrameList, FrameStore};
 
 /// Which discipline.
@@ -91,6 +93,11 @@ impl Discipline {
         self.levels[self.at(out, class)].bytes
     }
 
+    /// Bytes that wait for all egresses.
+    pub fn total(&self) -> u64 {
+        self.levels.iter().map(|l| l.bytes).sum()
+    }
+
     /// Does anything wait for an egress?
     #[inline]
     pub fn waits(&self, out: u16) -> bool {
@@ -101,6 +108,26 @@ impl Discipline {
     /// The most that ever waited for an egress and class [bytes].
     pub fn highest(&self, out: u16, class: u8) -> u64 {
         self.levels[self.at(out, class)].highest
+    }
+
+    /// An egress will be asked soon.
+    #[inline]
+    pub fn prefetch(&self, out: u16) {
+        let at = self.at(out, 0);
+        prefetch(&self.levels[at]);
+        if let Queues::Fifo(lists) = &self.queues {
+            prefetch(&lists[at]);
+        }
+    }
+
+    /// The first frame of an egress will be asked for soon.
+    #[inline]
+    pub fn prefetch_head(&self, out: u16, store: &FrameStore) {
+        if let Queues::Fifo(lists) = &self.queues
+            && let Some(id) = lists[self.at(out, 0)].front()
+        {
+            store.prefetch(id);
+        }
     }
 
     /// Puts a frame, whose ports and class are set, into its queue. Returns whether it became a candidate for its

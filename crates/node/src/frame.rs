@@ -2,7 +2,7 @@
 
 use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::Message;
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, Time, prefetch};
 
 /// Handle of a frame in a [`FrameStore`].
 pub type FrameId = u32;
@@ -179,6 +179,13 @@ impl FrameStore {
         self.frames[id as usize].next = self.free;
         self.free = id;
         frame
+    }
+    /// A frame will be looked at soon.
+    #[inline]
+    pub fn prefetch(&self, id: FrameId) {
+        if let Some(f) = self.frames.get(id as usize) {
+            prefetch(f);
+        }
     }
     /// Frames that exist now.
     #[inline]

@@ -12,7 +12,7 @@ use crate::control::ControlDelay;
 use crate::env::{Call, Env, Note, is_feedback};
 use crate::frame::{Frame, FrameId, FrameKind, FrameList, FrameStore};
 use crate::port::{Hold, Port};
-use crate::wire_times::WireTimes;
+use crate::wire_times::{FlowTimes, NodeTimes};
 
 /// How a flow learns that its data arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +107,7 @@ struct Sending {
     /// Not before this time.
     available: Time,
     /// What its frames take at its rate.
-    times: WireTimes,
+    times: FlowTimes,
     rate_control: Option<AnyRateControl>,
     window: Option<u64>,
     /// All of it is acknowledged. It may still have bytes to send again, if it went back before.
@@ -130,6 +130,7 @@ pub struct Nic {
     node: u32,
     c: NicConfig,
     port: Port,
+    times: NodeTimes,
     flows: Vec<Sending>,
     /// Places of the flows that take turns, in order of their start.
     turns: Vec<u32>,
@@ -147,7 +148,8 @@ impl Nic {
         let len = c.message_len.unwrap_or(c.flow_control.message_len());
         Nic {
             node,
-            port: Port::new(&c.flow_control, &c.link, c.classes, c.clock, len),
+            port: Port::new(&c.flow_control, &c.link, c.classes, len),
+            times: NodeTimes::new(c.clock),
             c,
             flows: Vec::new(),
             turns: Vec::new(),
@@ -176,7 +178,7 @@ impl Nic {
             next: 0,
             acked: 0,
             available: now,
-            times: WireTimes::new(self.c.clock),
+            times: FlowTimes::new(self.c.clock),
             rate_control: self.c.rate_control.reaction_point(self.c.link.rate),
             window: start.window.or(self.c.window),
             done: start.size == 0,
@@ -267,12 +269,12 @@ impl Nic {
 
     /// Messages leave their generator.
     pub fn on_emit(&mut self, now: Time, env: &mut impl Env) {
-        self.port.emit_due(now, self.node, 0, env);
+        self.port.emit_due(now, self.node, 0, &mut self.times, env);
         self.plan_next(env);
     }
 
     fn say(&mut self, now: Time, class: u8, message: Message, env: &mut impl Env) {
-        self.port.say(now, self.node, 0, class, message, &self.c.control_delay, env);
+        self.port.say(now, self.node, 0, class, message, &self.c.control_delay, &mut self.times, env);
         self.plan_next(env);
     }
 
@@ -434,7 +436,7 @@ impl Nic {
         if self.port.busy(env) {
             return self.port.call_when_free(self.node, 0, env);
         }
-        if self.port.start_control(self.node, 0, env) {
+        if self.port.start_control(self.node, 0, &mut self.times, env) {
             return self.plan_next(env);
         }
         let mut earliest = Time::NEVER;
@@ -447,7 +449,7 @@ impl Nic {
             match class.map_or(Gate::Open, |c| self.port.gate(now, c, f.len())) {
                 Gate::Open => {
                     self.feedback.pop(env.frames());
-                    self.port.start_frame(now, self.node, 0, id, env);
+                    self.port.start_frame(now, self.node, 0, id, &mut self.times, env);
                     return self.plan_next(env);
                 }
                 Gate::Until(t) => earliest = t,
@@ -557,7 +559,7 @@ impl Nic {
         f.available = now + f.times.of(rate, len);
         let paced = f.rate_control.is_some();
         let id = env.frames().insert(frame);
-        self.port.start_frame(now, self.node, 0, id, env);
+        self.port.start_frame(now, self.node, 0, id, &mut self.times, env);
         self.plan_next(env);
         env.note(self.node, now, Note::Sent { flow: s.flow, payload });
         if all_sent {

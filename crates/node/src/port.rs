@@ -3,12 +3,12 @@
 use smallvec::SmallVec;
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::{Fill, FlowControl, Gate, Message, Receiver, Rx, Sender, Tx};
-use xoff_units::{Bytes, Rate, Span, Time, WireClock};
+use xoff_units::{Bytes, Rate, Span, Time, prefetch_whole};
 
 use crate::control::{ControlDelay, DelayLine};
 use crate::env::{Call, Env, Moment, Note};
 use crate::frame::{Frame, FrameId, FrameList};
-use crate::wire_times::WireTimes;
+use crate::wire_times::NodeTimes;
 
 /// An egress queue that the peer's flow control holds back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,6 @@ pub struct Port {
     failed: bool,
     /// Classes whose hold has begun or ended since it was last told, one bit each.
     hold_changes: u8,
-    times: WireTimes,
     /// Line rate [bit/s].
     pub rate: Rate,
     message_len: u32,
@@ -67,7 +66,7 @@ pub struct Port {
 
 impl Port {
     /// A port whose halves are configured for this link.
-    pub fn new(fc: &FlowControl, facts: &LinkFacts, classes: usize, clock: WireClock, message_len: Bytes) -> Self {
+    pub fn new(fc: &FlowControl, facts: &LinkFacts, classes: usize, message_len: Bytes) -> Self {
         let lane = |_| {
             let (rx, tx) = fc.halves(facts);
             Lane { tx, held_since: Time::NEVER, rx_wake: Time::NEVER, rx }
@@ -79,7 +78,6 @@ impl Port {
             free_called: false,
             failed: false,
             hold_changes: 0,
-            times: WireTimes::new(clock),
             rate: facts.rate,
             message_len: message_len.0 as u32,
             lanes: (0..classes).map(lane).collect(),
@@ -92,6 +90,12 @@ impl Port {
         for class in 0..self.lanes.len() as u8 {
             self.plan_receiver(node, port, class, env);
         }
+    }
+
+    /// The port will be asked soon.
+    #[inline]
+    pub fn prefetch(&self) {
+        prefetch_whole(self);
     }
 
     /// Is a frame on the wire?
@@ -195,10 +199,10 @@ impl Port {
 
     /// Puts a frame of a class on the wire.
     #[inline]
-    pub fn start_frame(&mut self, now: Time, node: u32, port: u16, id: u32, env: &mut impl Env) {
+    pub fn start_frame(&mut self, now: Time, node: u32, port: u16, id: u32, times: &mut NodeTimes, env: &mut impl Env) {
         let f = &env.frames()[id];
         let (class, len) = (f.class(), f.len());
-        let tx = self.times.of(self.rate, len);
+        let tx = times.of(self.rate, len);
         self.lanes[class as usize].tx.on_sent(now, Bytes(len as u64), tx);
         self.transmit(node, port, id, tx, env);
     }
@@ -219,7 +223,7 @@ impl Port {
 
     /// Starts the next control frame if there is one and the wire is free.
     #[inline]
-    pub fn start_control(&mut self, node: u32, port: u16, env: &mut impl Env) -> bool {
+    pub fn start_control(&mut self, node: u32, port: u16, times: &mut NodeTimes, env: &mut impl Env) -> bool {
         if self.control.front().is_none() || self.failed {
             return false;
         }
@@ -228,15 +232,15 @@ impl Port {
             return false;
         }
         let Some(id) = self.control.pop(env.frames()) else { return false };
-        let tx = self.times.of(self.rate, env.frames()[id].len());
+        let tx = times.of(self.rate, env.frames()[id].len());
         self.transmit(node, port, id, tx, env);
         true
     }
 
     /// Queues a frame behind the control frames.
-    pub fn send_express(&mut self, node: u32, port: u16, id: FrameId, env: &mut impl Env) {
+    pub fn send_express(&mut self, node: u32, port: u16, id: FrameId, times: &mut NodeTimes, env: &mut impl Env) {
         self.control.push(id, env.frames());
-        self.start_control(node, port, env);
+        self.start_control(node, port, times, env);
     }
 
     /// What the receiver of a class says when a frame was admitted.
@@ -270,9 +274,9 @@ impl Port {
 
     /// Sends a message to the peer: through the generation delay, then the control queue and the wire.
     #[allow(clippy::too_many_arguments)] // all of them are the context of one message
-    pub fn say(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, delay: &ControlDelay, env: &mut impl Env) {
+    pub fn say(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, delay: &ControlDelay, times: &mut NodeTimes, env: &mut impl Env) {
         if delay.generation.is_zero() {
-            self.emit(now, node, port, class, message, env);
+            self.emit(now, node, port, class, message, times, env);
         } else {
             let due = self.delays.get_or_insert_default().outbox.push(now, &delay.generation, || env.coin(node, port), class, message);
             env.call_at(node, due, Call::Emit { port });
@@ -280,13 +284,14 @@ impl Port {
     }
 
     /// Sends what has passed the generation delay.
-    pub fn emit_due(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
+    pub fn emit_due(&mut self, now: Time, node: u32, port: u16, times: &mut NodeTimes, env: &mut impl Env) {
         while let Some((class, message)) = self.delays.as_mut().and_then(|d| d.outbox.pop(now)) {
-            self.emit(now, node, port, class, message, env);
+            self.emit(now, node, port, class, message, times, env);
         }
     }
 
-    fn emit(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, env: &mut impl Env) {
+    #[allow(clippy::too_many_arguments)] // all of them are the context of one message
+    fn emit(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, times: &mut NodeTimes, env: &mut impl Env) {
         env.note(node, now, Note::MessageSent { port, class, message });
         if self.failed {
             return; // nobody hears it
@@ -296,7 +301,7 @@ impl Port {
             env.hand_over(node, port, id);
         } else {
             self.control.push(id, env.frames());
-            self.start_control(node, port, env);
+            self.start_control(node, port, times, env);
         }
     }
 

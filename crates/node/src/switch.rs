@@ -12,6 +12,7 @@ use crate::env::{Drop, Env, Note};
 use crate::frame::{FrameId, FrameKind, FrameStore};
 use crate::port::{Hold, Port};
 use crate::scheduler::{Scheduler, SchedulerKind};
+use crate::wire_times::NodeTimes;
 
 /// How a switch is built.
 #[derive(Clone, Debug)]
@@ -72,6 +73,7 @@ pub struct Switch {
     /// By port and class.
     detectors: Vec<AnyDetector>,
     control_delay: ControlDelay,
+    times: NodeTimes,
     express: Option<u8>,
     failed_port_keeps_memory: bool,
     turning_back_overlaps: bool,
@@ -83,7 +85,7 @@ impl Switch {
         let n = c.links.len();
         let ports = (0..n)
             .map(|p| {
-                Port::new(&c.flow_control[p], &c.links[p], c.classes, c.clock, c.message_len.unwrap_or(c.flow_control[p].message_len()))
+                Port::new(&c.flow_control[p], &c.links[p], c.classes, c.message_len.unwrap_or(c.flow_control[p].message_len()))
             })
             .collect();
         Switch {
@@ -96,6 +98,7 @@ impl Switch {
             schedulers: vec![Scheduler::default(); n],
             detectors: (0..n * c.classes).map(|i| c.detection[i / c.classes].detector()).collect(),
             control_delay: c.control_delay,
+            times: NodeTimes::new(c.clock),
             express: c.express,
             failed_port_keeps_memory: c.failed_port_keeps_memory,
             turning_back_overlaps: c.turning_back_overlaps,
@@ -126,7 +129,7 @@ impl Switch {
             return env.note(self.node, now, drop(Drop::NoRoute));
         };
         if self.express == Some(class) {
-            self.ports[out_port as usize].send_express(self.node, out_port, id, env);
+            self.ports[out_port as usize].send_express(self.node, out_port, id, &mut self.times, env);
             return self.plan_next(out_port, env);
         }
         if !self.buffer.admit(port, class, len) {
@@ -144,6 +147,20 @@ impl Switch {
         if candidate {
             self.try_send(now, out_port, env);
         }
+    }
+
+    /// A port will be asked soon.
+    #[inline]
+    pub fn prefetch_port(&self, port: u16) {
+        self.ports[port as usize].prefetch();
+        self.buffer.prefetch(port);
+        self.queues.prefetch(port);
+    }
+
+    /// The frame at the head of a port will be asked for soon.
+    #[inline]
+    pub fn prefetch_head(&self, port: u16, frames: &FrameStore) {
+        self.queues.prefetch_head(port, frames);
     }
 
     /// The frame that was on the wire of `port` has left.
@@ -177,7 +194,7 @@ impl Switch {
 
     /// Messages leave their generator.
     pub fn on_emit(&mut self, now: Time, port: u16, env: &mut impl Env) {
-        self.ports[port as usize].emit_due(now, self.node, port, env);
+        self.ports[port as usize].emit_due(now, self.node, port, &mut self.times, env);
         self.plan_next(port, env);
     }
 
@@ -218,7 +235,7 @@ impl Switch {
 
     fn say(&mut self, now: Time, port: u16, class: u8, message: xoff_mech::flow_control::Message, env: &mut impl Env) {
         let p = &mut self.ports[port as usize];
-        p.say(now, self.node, port, class, message, &self.control_delay, env);
+        p.say(now, self.node, port, class, message, &self.control_delay, &mut self.times, env);
         p.plan_receiver(self.node, port, class, env);
         self.plan_next(port, env);
     }
@@ -251,7 +268,7 @@ impl Switch {
         if p.busy(env) {
             return p.call_when_free(self.node, port, env);
         }
-        if p.start_control(self.node, port, env) {
+        if p.start_control(self.node, port, &mut self.times, env) {
             return self.plan_next(port, env);
         }
         let mut earliest = Time::NEVER;
@@ -292,7 +309,7 @@ impl Switch {
         if let (Some(message), false) = (message, speaks_after) {
             self.say(now, in_port, class, message, env);
         }
-        self.ports[port as usize].start_frame(now, self.node, port, id, env);
+        self.ports[port as usize].start_frame(now, self.node, port, id, &mut self.times, env);
         self.plan_next(port, env);
         if let (Some(message), true) = (message, speaks_after) {
             self.say(now, in_port, class, message, env);
@@ -327,6 +344,11 @@ impl Switch {
     /// class [bytes].
     pub fn highest(&self, port: u16, class: u8) -> (u64, u64) {
         (self.buffer.highest(port, class), self.queues.highest(port, class))
+    }
+
+    /// All bytes that wait for some egress; [`Switch::held`] counts the same bytes by ingress.
+    pub fn queued(&self) -> u64 {
+        self.queues.total()
     }
 
     /// All bytes in the switch.

@@ -2,21 +2,23 @@
 
 use xoff_units::{Bytes, Rate, Span, WireClock};
 
-/// How many times are remembered: full frames and acknowledgements, say.
-const REMEMBERED: usize = 2;
-
-/// Remembers the last transmission times: a port or a flow sends the same few lengths at the same rate for long, and the
-/// division (through floating point for the clock of ns-3) costs more than everything around it.
+/// Remembers the last `N` transmission times: a node or a flow sends the same few lengths at the same rate for long, and
+/// the division (through floating point for the clock of ns-3) costs more than everything around it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct WireTimes {
-    known: [(Rate, u32, Span); REMEMBERED],
+pub(crate) struct WireTimes<const N: usize> {
+    known: [(Rate, u32, Span); N],
     clock: WireClock,
 }
 
-impl WireTimes {
+/// Those of a node: full frames and acknowledgements at two rates, say.
+pub(crate) type NodeTimes = WireTimes<4>;
+/// That of a flow: its full frames.
+pub(crate) type FlowTimes = WireTimes<1>;
+
+impl<const N: usize> WireTimes<N> {
     pub fn new(clock: WireClock) -> Self {
         // A rate of zero takes for ever; no length at a rate above zero does.
-        WireTimes { known: [(Rate::ZERO, 0, Span(u64::MAX)); REMEMBERED], clock }
+        WireTimes { known: [(Rate::ZERO, 0, Span(u64::MAX)); N], clock }
     }
 
     /// Transmission time of `len` bytes at `rate`.
@@ -46,7 +48,7 @@ mod tests {
     #[test]
     fn remembered_times_are_those_of_the_clock() {
         for clock in [WireClock::Picoseconds, WireClock::Nanoseconds] {
-            let mut times = WireTimes::new(clock);
+            let mut times = WireTimes::<2>::new(clock);
             for (gbps, len) in [(100, 1048), (100, 60), (100, 1048), (40, 1048), (100, 1048), (100, 43), (0, 0), (0, 7)] {
                 let rate = Rate::from_gbps(gbps);
                 assert_eq!(times.of(rate, len), clock.time_for(rate, Bytes(len as u64)), "{clock:?} {gbps} {len}");

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use xoff_node::{Call, Classes, Drop, Env, Frame, FrameId, FrameKind, FrameStore, Moment, Note};
 use xoff_topology::LinkId;
 use xoff_topology::routing::{Choice, ExplicitPaths, FlowKey, Routes};
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, Rate, Span, Time, prefetch};
 use xoff_workload::random;
 
 use crate::checks::{Checks, ViolationKind};
@@ -221,6 +221,26 @@ impl Core {
     /// Node and port at the far end of a port.
     pub fn peer(&self, node: u32, port: u16) -> (u32, u16) {
         self.layout.places[self.lines[self.layout.port_index(node, port)].to as usize]
+    }
+
+    /// The way of a frame will be asked for soon.
+    #[inline]
+    pub fn prefetch_way(&self, f: &Frame) {
+        if f.kind() != FrameKind::Control {
+            self.ways.prefetch(f.flow, f.kind() != FrameKind::Data);
+        }
+    }
+
+    /// The port of a frame at a node, if it is known.
+    #[inline]
+    pub fn known_way(&self, node: u32, f: &Frame) -> Option<u16> {
+        self.ways.get(f.flow, f.kind() != FrameKind::Data, node)
+    }
+
+    /// A port will send soon.
+    #[inline]
+    pub fn prefetch_line(&self, node: u32, port: u16) {
+        prefetch(&self.lines[self.layout.port_index(node, port)]);
     }
 
     /// An event of the whole network happens: everything here is behind it.

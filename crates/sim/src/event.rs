@@ -84,9 +84,10 @@ impl Event {
     pub fn time(&self) -> u64 {
         self.time
     }
+    /// Time, then rank, in one number: one comparison without a branch instead of two with.
     #[inline]
-    pub fn key(&self) -> (u64, u64) {
-        (self.time, self.rank)
+    pub fn key(&self) -> u128 {
+        (self.time as u128) << 64 | self.rank as u128
     }
 }
 impl PartialEq for Event {
@@ -154,7 +155,7 @@ mod tests {
         assert_eq!(size_of::<Event>(), 24);
         for kind in KINDS {
             let e = Event::new(Moment { time: Time(5), rank: 6 }, kind, PORTS_MAX as u32 - 1, 7);
-            assert_eq!((e.kind(), e.port(), e.arg, e.key()), (kind, PORTS_MAX as u32 - 1, 7, (5, 6)));
+            assert_eq!((e.kind(), e.port(), e.arg, e.key()), (kind, PORTS_MAX as u32 - 1, 7, 5 << 64 | 6));
         }
     }
 

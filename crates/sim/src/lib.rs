@@ -33,6 +33,6 @@ pub use histogram::{Looks, QueueCounts};
 pub use model::{Model, NicModel};
 pub use outcome::{Ended, Outcome, PortTotals};
 pub use probe::{Probes, RateSource, Recorder, Row, Selection};
-pub use queue::EventQueue;
+pub use queue::{QueueTrace, Replayed};
 pub use watch::{Deadlock, StuckPort};
 pub use world::World;

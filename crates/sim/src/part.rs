@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use xoff_node::{FlowStart, Moment, Nic, Switch};
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, Time, prefetch_whole};
 use xoff_workload::Flow;
 use xoff_workload::generators::closed_loop::ClosedLoop;
 
@@ -65,6 +65,7 @@ impl Part {
         let stop = self.core.events.saturating_add(events);
         while self.core.events < stop && !self.has_many_rows() {
             let Some(e) = self.core.next(bound) else { return true };
+            self.prefetch();
             self.handle(e);
             if !self.core.ask_why.is_empty() {
                 self.record_causes();
@@ -76,7 +77,52 @@ impl Part {
     /// Handles all events before `bound`.
     pub fn run_window(&mut self, bound: Moment) {
         while let Some(e) = self.core.next(bound) {
+            self.prefetch();
             self.handle(e);
+        }
+    }
+
+    /// Asks for the memory of the next events, a step further along the chain of pointers the nearer an event is.
+    #[inline]
+    fn prefetch(&mut self) {
+        let FAR: usize = core_distance(0);
+        let NEAR: usize = core_distance(1);
+        let NEXT: usize = core_distance(2);
+        let core = &self.core;
+        if let Some(e) = core.queue.ahead(FAR) {
+            if e.kind() == Kind::Arrive {
+                core.frames.prefetch(e.arg);
+            }
+            let (node, _) = core.layout.places[e.port() as usize];
+            match &self.nodes[node as usize] {
+                Node::Switch(s) => prefetch_whole(&**s),
+                Node::Nic(n) => prefetch_whole(&**n),
+                Node::Elsewhere => {}
+            }
+        }
+        if let Some(e) = core.queue.ahead(NEAR) {
+            let (node, port) = core.layout.places[e.port() as usize];
+            if let Node::Switch(s) = &self.nodes[node as usize] {
+                s.prefetch_port(port);
+                if e.kind() == Kind::Arrive {
+                    let f = &core.frames[e.arg];
+                    core.prefetch_way(f);
+                }
+            }
+        }
+        if let Some(e) = core.queue.ahead(NEXT) {
+            let (node, port) = core.layout.places[e.port() as usize];
+            if let Node::Switch(s) = &self.nodes[node as usize] {
+                if e.kind() == Kind::Arrive {
+                    let f = &core.frames[e.arg];
+                    if let Some(out) = core.known_way(node, f) {
+                        s.prefetch_port(out);
+                        core.prefetch_line(node, out);
+                    }
+                } else {
+                    s.prefetch_head(port, &core.frames);
+                }
+            }
         }
     }
 
@@ -248,4 +294,8 @@ impl Part {
             }
         }
     }
+}
+fn core_distance(i: usize) -> usize {
+    static D: std::sync::OnceLock<[usize; 3]> = std::sync::OnceLock::new();
+    D.get_or_init(|| { let v = std::env::var("DIST").unwrap_or("12,6,3".into()); let mut a=[0;3]; for (i,x) in v.split(',').enumerate() {a[i]=x.parse().unwrap();} a })[i]
 }

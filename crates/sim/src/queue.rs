@@ -16,6 +16,10 @@ use xoff_node::Moment;
 
 use crate::event::Event;
 
+mod trace;
+
+pub use trace::{QueueTrace, Replayed};
+
 const BUCKETS: u64 = 4096;
 
 /// The pending events.
@@ -29,10 +33,14 @@ pub struct EventQueue {
     /// Events that were added to the current bucket after it was sorted.
     added: BinaryHeap<Reverse<Event>>,
     buckets: Vec<Vec<Event>>,
+    /// Memory of buckets that are empty again. Only some buckets hold anything at a time; passing their memory round keeps
+    /// it in the cache.
+    spare: Vec<Vec<Event>>,
     /// One bit per bucket that holds something.
     occupied: Vec<u64>,
     far: BinaryHeap<Reverse<Event>>,
     len: usize,
+    trace: Option<Box<QueueTrace>>,
 }
 
 impl EventQueue {
@@ -44,10 +52,28 @@ impl EventQueue {
             current: Vec::new(),
             added: BinaryHeap::new(),
             buckets: vec![Vec::new(); BUCKETS as usize],
+            spare: Vec::new(),
             occupied: vec![0; BUCKETS as usize / 64],
             far: BinaryHeap::new(),
             len: 0,
+            trace: None,
         }
+    }
+
+    /// Notes the next operations, so many of them.
+    pub(crate) fn trace(&mut self, operations_max: usize) {
+        self.trace = Some(Box::new(QueueTrace::new(self, operations_max)));
+    }
+
+    /// The operations noted.
+    pub(crate) fn take_trace(&mut self) -> Option<QueueTrace> {
+        self.trace.take().map(|t| *t)
+    }
+
+    /// All that is pending, in no particular order.
+    fn pending(&self) -> impl Iterator<Item = &Event> {
+        let heaps = self.added.iter().chain(&self.far).map(|Reverse(e)| e);
+        self.current.iter().chain(self.buckets.iter().flatten()).chain(heaps)
     }
 
     /// Events pending.
@@ -59,7 +85,11 @@ impl EventQueue {
         self.len == 0
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, e: Event) {
+        if let Some(t) = &mut self.trace {
+            t.note(Some(e));
+        }
         self.len += 1;
         let bucket = e.time() >> self.shift;
         if bucket <= self.at {
@@ -71,10 +101,17 @@ impl EventQueue {
         }
     }
 
+    #[inline]
     fn put(&mut self, bucket: u64, e: Event) {
         let slot = (bucket % BUCKETS) as usize;
-        self.buckets[slot].push(e);
-        self.occupied[slot / 64] |= 1 << (slot % 64);
+        let events = &mut self.buckets[slot];
+        if events.is_empty() {
+            self.occupied[slot / 64] |= 1 << (slot % 64);
+            if let Some(spare) = self.spare.pop() {
+                *events = spare;
+            }
+        }
+        events.push(e);
     }
 
     /// The next event.
@@ -90,6 +127,14 @@ impl EventQueue {
         }
     }
 
+    /// The event that comes about `distance` events after the next one, as far as it is known: what is added to the
+    /// current bucket meanwhile is not counted.
+    #[inline]
+    pub(crate) fn ahead(&self, distance: usize) -> Option<&Event> {
+        let at = self.current.len().checked_sub(distance + 1)?;
+        Some(&self.current[at])
+    }
+
     /// When the next event happens.
     pub(crate) fn peek(&mut self) -> Option<Moment> {
         self.first().map(Event::moment)
@@ -101,6 +146,9 @@ impl EventQueue {
         let next = *self.first()?;
         if next.moment() >= bound {
             return None;
+        }
+        if let Some(t) = &mut self.trace {
+            t.note(None);
         }
         self.len -= 1;
         if self.current.last().is_some_and(|e| e.key() == next.key()) {
@@ -132,7 +180,7 @@ impl EventQueue {
         }
         let slot = (self.at % BUCKETS) as usize;
         self.occupied[slot / 64] &= !(1 << (slot % 64));
-        std::mem::swap(&mut self.current, &mut self.buckets[slot]);
+        self.spare.push(std::mem::replace(&mut self.current, std::mem::take(&mut self.buckets[slot])));
         self.current.sort_unstable_by(|a, b| b.cmp(a));
         true
     }

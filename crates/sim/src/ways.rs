@@ -4,6 +4,7 @@
 //! four dependent look-ups in the routing table; remembering it takes one cache line per flow and direction.
 
 use xoff_node::NIL;
+use xoff_units::prefetch;
 
 /// Nodes remembered per flow and direction: a path through three tiers has five switches. On a longer path the oldest
 /// entry makes room, and is found anew when it is needed.
@@ -36,6 +37,14 @@ impl Ways {
     pub fn get(&self, flow: u32, back: bool, node: u32) -> Option<u16> {
         let way = self.ways.get(Self::at(flow, back))?;
         (0..REMEMBERED).find(|&i| way.nodes[i] == node).map(|i| way.ports[i])
+    }
+
+    /// A way will be asked for soon.
+    #[inline]
+    pub fn prefetch(&self, flow: u32, back: bool) {
+        if let Some(way) = self.ways.get(Self::at(flow, back)) {
+            prefetch(way);
+        }
     }
 
     /// Remembers a port.

@@ -30,7 +30,7 @@ use crate::model::Model;
 use crate::outcome::{Ended, Outcome, PortTotals};
 use crate::part::{Node, Part, Starts};
 use crate::probe::{RateSource, Recorder, Row};
-use crate::queue::EventQueue;
+use crate::queue::{EventQueue, QueueTrace};
 use crate::split::Split;
 use crate::watch::{self, Deadlock, Egress, StuckPort, Waiting};
 
@@ -118,6 +118,15 @@ impl World {
     /// Why the run has one thread although the model asked for more.
     pub fn unsplit(&self) -> Option<&str> {
         self.unsplit.as_deref()
+    }
+
+    /// Notes what the run does to its event queue from now on, so many operations; for a run on one thread.
+    pub fn trace_queue(&mut self, operations_max: usize) {
+        self.parts[0].core.queue.trace(operations_max);
+    }
+    /// The operations noted.
+    pub fn take_queue_trace(&mut self) -> Option<QueueTrace> {
+        self.parts[0].core.queue.take_trace()
     }
 
     fn plan(&mut self, after: Span, kind: Kind) {

@@ -8,10 +8,12 @@
 //! Ki, Mi, Gi powers of 1024. A bare number is refused, because a number without a unit is a guess.
 
 mod parse;
+mod prefetch;
 mod quantity;
 
 pub use parse::UnitError;
 pub use quantity::{Bytes, Length, Rate, Span, Time};
 
 mod wire_clock;
+pub use prefetch::{prefetch, prefetch_whole};
 pub use wire_clock::{WireClock, cut_off, seconds_to_ns};

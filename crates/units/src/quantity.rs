@@ -38,6 +38,7 @@ impl Time {
         Time(us * 1_000_000)
     }
     /// Time since `earlier`, zero if `earlier` lies in the future.
+    #[inline]
     pub const fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
@@ -98,6 +99,7 @@ impl Bytes {
         Bytes(kb * 1_000)
     }
     /// Subtraction that stops at zero.
+    #[inline]
     pub const fn saturating_sub(self, other: Bytes) -> Bytes {
         Bytes(self.0.saturating_sub(other.0))
     }
@@ -121,6 +123,7 @@ impl Rate {
     }
     /// Time to send `len` at this rate, rounded up to the picosecond: a link is never faster than its rate.
     /// A rate of zero takes for ever ([`u64::MAX`] ps).
+    #[inline]
     pub fn time_for(self, len: Bytes) -> Span {
         if self.0 == 0 {
             return Span(u64::MAX);
@@ -168,17 +171,20 @@ linear!(Span, Bytes, Rate);
 impl Add<Span> for Time {
     type Output = Time;
     /// Saturates, so that `Time::NEVER + x` stays never.
+    #[inline]
     fn add(self, s: Span) -> Time {
         Time(self.0.saturating_add(s.0))
     }
 }
 impl AddAssign<Span> for Time {
+    #[inline]
     fn add_assign(&mut self, s: Span) {
         *self = *self + s;
     }
 }
 impl Sub for Time {
     type Output = Span;
+    #[inline]
     fn sub(self, o: Time) -> Span {
         Span(self.0 - o.0)
     }

@@ -42,6 +42,7 @@ impl Red {
 }
 
 impl Detector for Red {
+    #[inline]
     fn on_dequeue(&mut self, _now: Time, queue: Bytes, _len: Bytes, coin: &mut dyn FnMut() -> f64) -> Mark {
         let marked = if queue > self.kmax {
             true

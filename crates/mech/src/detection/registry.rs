@@ -58,6 +58,7 @@ pub enum AnyDetector {
 }
 
 impl Detector for AnyDetector {
+    #[inline]
     fn on_dequeue(&mut self, now: Time, queue: Bytes, len: Bytes, coin: &mut dyn FnMut() -> f64) -> Mark {
         match self {
             AnyDetector::None => Mark::None,

@@ -137,12 +137,14 @@ impl CreditReceiver {
 }
 
 impl Receiver for CreditReceiver {
+    #[inline]
     fn on_arrival(&mut self, _now: Time, _fill: &Fill, len: Bytes) -> Option<Message> {
         self.abr = self.abr.wrapping_add(blocks(len)) & self.mask;
         self.held += blocks(len);
         None
     }
 
+    #[inline]
     fn on_departure(&mut self, _now: Time, _fill: &Fill, len: Bytes) -> Option<Message> {
         self.held -= blocks(len);
         None
@@ -159,6 +161,7 @@ impl Receiver for CreditReceiver {
         Some(Message::Credit(CreditLimit { fccl: self.abr.wrapping_add(self.free()) & self.mask, occupied: fill.bytes }))
     }
 
+    #[inline]
     fn next_wake(&self) -> Option<Time> {
         Some(self.next)
     }
@@ -197,11 +200,13 @@ impl CbfcSender {
 }
 
 impl Sender for CbfcSender {
+    #[inline]
     fn gate(&self, _now: Time, len: Bytes) -> Gate {
         // IBA 7.9.4.2: send if (FCCL - (FCTBS + p)) mod 4096 <= 2048; the same as p <= credits, since credits <= 2048.
         if blocks(len) <= self.credits() { Gate::Open } else { Gate::Blocked }
     }
 
+    #[inline]
     fn on_sent(&mut self, _now: Time, len: Bytes, _tx: Span) {
         self.fctbs = self.fctbs.wrapping_add(blocks(len));
         if self.conformance {
@@ -215,6 +220,7 @@ impl Sender for CbfcSender {
         }
     }
 
+    #[inline]
     fn rate(&self, _now: Time) -> Rate {
         if self.credits() > 0 { self.line } else { Rate::ZERO }
     }

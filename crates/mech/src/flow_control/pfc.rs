@@ -165,6 +165,7 @@ impl PfcReceiver {
         PfcReceiver { threshold: p.threshold, quanta: p.quanta, line, pausing: false, refresh_at: None }
     }
 
+    #[inline]
     fn above_xoff(&self, fill: &Fill) -> bool {
         match self.threshold {
             Threshold::Static { xoff, .. } => fill.bytes > xoff,
@@ -172,6 +173,7 @@ impl PfcReceiver {
         }
     }
 
+    #[inline]
     fn above_xon(&self, fill: &Fill) -> bool {
         match self.threshold {
             Threshold::Static { xon, .. } => fill.bytes > xon,
@@ -193,10 +195,12 @@ impl PfcReceiver {
 }
 
 impl Receiver for PfcReceiver {
+    #[inline]
     fn on_arrival(&mut self, now: Time, fill: &Fill, _len: Bytes) -> Option<Message> {
         if !self.pausing && self.above_xoff(fill) { self.pause(now) } else { None }
     }
 
+    #[inline]
     fn on_departure(&mut self, _now: Time, fill: &Fill, _len: Bytes) -> Option<Message> {
         if !self.pausing || self.above_xon(fill) {
             return None;
@@ -213,6 +217,7 @@ impl Receiver for PfcReceiver {
         }
     }
 
+    #[inline]
     fn next_wake(&self) -> Option<Time> {
         self.refresh_at
     }
@@ -242,6 +247,7 @@ impl PfcSender {
 }
 
 impl Sender for PfcSender {
+    #[inline]
     fn gate(&self, now: Time, _len: Bytes) -> Gate {
         if now >= self.paused_until {
             Gate::Open
@@ -252,6 +258,7 @@ impl Sender for PfcSender {
         }
     }
 
+    #[inline]
     fn on_sent(&mut self, _now: Time, _len: Bytes, _tx: Span) {}
 
     fn on_message(&mut self, now: Time, message: Message) {
@@ -265,10 +272,12 @@ impl Sender for PfcSender {
         }
     }
 
+    #[inline]
     fn held(&self, now: Time, _len: Bytes) -> bool {
         now < self.paused_until
     }
 
+    #[inline]
     fn rate(&self, now: Time) -> Rate {
         if now < self.paused_until { Rate::ZERO } else { self.line }
     }

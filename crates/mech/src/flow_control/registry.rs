@@ -217,15 +217,18 @@ macro_rules! each_rx {
 }
 
 impl Receiver for Rx {
+    #[inline]
     fn on_arrival(&mut self, now: Time, fill: &Fill, len: Bytes) -> Option<Message> {
         each_rx!(self, m => m.on_arrival(now, fill, len), None)
     }
+    #[inline]
     fn on_departure(&mut self, now: Time, fill: &Fill, len: Bytes) -> Option<Message> {
         each_rx!(self, m => m.on_departure(now, fill, len), None)
     }
     fn on_wake(&mut self, now: Time, fill: &Fill) -> Option<Message> {
         each_rx!(self, m => m.on_wake(now, fill), None)
     }
+    #[inline]
     fn next_wake(&self) -> Option<Time> {
         each_rx!(self, m => m.next_wake(), None)
     }
@@ -249,18 +252,22 @@ macro_rules! each_tx {
 }
 
 impl Sender for Tx {
+    #[inline]
     fn gate(&self, now: Time, len: Bytes) -> Gate {
         each_tx!(self, m => m.gate(now, len), _line => Gate::Open)
     }
+    #[inline]
     fn on_sent(&mut self, now: Time, len: Bytes, tx: Span) {
         each_tx!(self, m => m.on_sent(now, len, tx), _line => ())
     }
     fn on_message(&mut self, now: Time, message: Message) {
         each_tx!(self, m => m.on_message(now, message), _line => ())
     }
+    #[inline]
     fn held(&self, now: Time, len: Bytes) -> bool {
         each_tx!(self, m => m.held(now, len), _line => false)
     }
+    #[inline]
     fn rate(&self, now: Time) -> Rate {
         each_tx!(self, m => m.rate(now), line => *line)
     }

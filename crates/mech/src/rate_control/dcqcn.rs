@@ -278,10 +278,12 @@ impl Dcqcn {
 }
 
 impl RateControl for Dcqcn {
+    #[inline]
     fn rate(&self) -> Rate {
         self.rate
     }
 
+    #[inline]
     fn on_sent(&mut self, _now: Time, len: Bytes, _wakes: &mut Wakes) {
         if self.untouched || self.p.variant == Variant::Hpcc {
             return;

@@ -25,6 +25,7 @@ pub trait Custom: Debug + Send + Sync {
     /// The reaction point of one new flow.
     fn reaction_point(&self, line: Rate) -> Box<dyn RateControl + Send>;
     /// How marks come back.
+    #[inline]
     fn notification(&self) -> Notification;
 }
 
@@ -76,6 +77,7 @@ impl RateControlKind {
     }
 
     /// How marks come back.
+    #[inline]
     pub fn notification(&self) -> Notification {
         match self {
             RateControlKind::None => Notification::Never,
@@ -113,12 +115,14 @@ pub enum AnyRateControl {
 }
 
 impl RateControl for AnyRateControl {
+    #[inline]
     fn rate(&self) -> Rate {
         match self {
             AnyRateControl::Dcqcn(r) => r.rate(),
             AnyRateControl::Custom(r) => r.rate(),
         }
     }
+    #[inline]
     fn on_sent(&mut self, now: Time, len: Bytes, wakes: &mut Wakes) {
         match self {
             AnyRateControl::Dcqcn(r) => r.on_sent(now, len, wakes),

@@ -292,5 +292,5 @@ impl World {
 fn bucket_width(topology: &Topology, m: &Model, _parts: usize) -> u64 {
     let mtu = Bytes((m.nic.payload_max + m.nic.header) as u64);
     let fastest = topology.links.iter().map(|l| l.rate).max().unwrap_or(Rate::from_gbps(10));
-    fastest.time_for(mtu).0
+    std::env::var("SH").map_or(fastest.time_for(mtu).0, |s| 1<<s.parse::<u64>().unwrap())
 }

@@ -114,8 +114,7 @@ impl World {
         for part in &self.parts {
             for (n, node) in part.nodes.iter().enumerate() {
                 let Node::Switch(s) = node else { continue };
-                let mut queued = 0;
-                s.occupants(&part.core.frames, |_, _, o| queued += o.bytes);
+                let queued = s.queued();
                 let held = s.held().0;
                 if queued != held {
                     self.checks.broken(now, u64::MAX, ViolationKind::Accounting, || {

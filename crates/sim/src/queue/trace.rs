@@ -1,0 +1,84 @@
+//! What a run does to its event queue, for asking how fast the bare queue is: the limit of any engine around it.
+
+use std::time::Duration;
+
+use xoff_node::Moment;
+
+use super::EventQueue;
+use crate::event::Event;
+
+/// The operations of a stretch of a run on its queue, in order.
+#[derive(Clone, Debug)]
+pub struct QueueTrace {
+    /// The state of the queue at the beginning, latest first.
+    before: Vec<Event>,
+    /// Events that were pushed, and where one was taken.
+    operations: Vec<Option<Event>>,
+    /// Width of a bucket, as a power of two [ps].
+    shift: u32,
+    operations_max: usize,
+}
+
+/// What a bare queue made of a trace.
+#[derive(Clone, Copy, Debug)]
+pub struct Replayed {
+    /// Events taken.
+    pub events: u64,
+    /// Time on the processor.
+    pub cpu: Duration,
+}
+
+impl QueueTrace {
+    pub(super) fn new(queue: &EventQueue, operations_max: usize) -> QueueTrace {
+        let before = queue.pending().copied().collect();
+        QueueTrace { before, operations: Vec::with_capacity(operations_max), shift: queue.shift, operations_max }
+    }
+
+    /// Notes an operation; does nothing once the trace is full.
+    pub(super) fn note(&mut self, operation: Option<Event>) {
+        if self.operations.len() < self.operations_max {
+            self.operations.push(operation);
+        }
+    }
+
+    /// Events taken in the trace.
+    pub fn events(&self) -> u64 {
+        self.operations.iter().filter(|o| o.is_none()).count() as u64
+    }
+
+    /// Does the same to a queue with nothing around it.
+    pub fn replay(&self) -> Replayed {
+        const NEVER: Moment = Moment { time: xoff_units::Time::NEVER, rank: u64::MAX };
+        let sh=std::env::var("SH").map_or(self.shift, |s| s.parse().unwrap()); let mut queue = EventQueue::new(1 << sh);
+        self.before.iter().for_each(|e| queue.push(*e));
+        let cpu = cpu_time::ThreadTime::now();
+        let mut events = 0;
+        for operation in &self.operations {
+            match operation {
+                Some(e) => queue.push(*e),
+                None => events += queue.pop_before(NEVER).is_some() as u64,
+            }
+        }
+        Replayed { events, cpu: cpu.elapsed() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Kind;
+    use xoff_units::Time;
+
+    #[test]
+    fn a_replay_takes_what_the_run_took() {
+        let event = |t| Event::new(Moment { time: Time(t), rank: t }, Kind::Wake, 0, 0);
+        let bound = |t| Moment { time: Time(t), rank: 0 };
+        let mut q = EventQueue::new(8);
+        q.push(event(3));
+        q.trace(100);
+        q.push(event(100));
+        assert!(q.pop_before(bound(50)).is_some() && q.pop_before(bound(50)).is_none() && q.pop_before(bound(200)).is_some());
+        let trace = q.take_trace().unwrap();
+        assert_eq!((trace.events(), trace.replay().events), (2, 2));
+    }
+}
