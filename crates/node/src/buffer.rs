@@ -79,11 +79,8 @@ impl Buffer {
                     ingress.shift = s.shift[i / classes];
                 }
                 let committed = s.headroom.iter().map(|h| h.0).sum::<u64>() + s.reserve.0 * ports as u64;
-                let pool = if s.wraps {
-                    (s.total.0 as u32).wrapping_sub(committed as u32) as u64
-                } else {
-                    s.total.0.saturating_sub(committed)
-                };
+                let pool =
+                    if s.wraps { (s.total.0 as u32).wrapping_sub(committed as u32) as u64 } else { s.total.0.saturating_sub(committed) };
                 Rule::Shared { pool, reserve: s.reserve.0, wraps: s.wraps }
             }
         };

@@ -27,8 +27,6 @@ pub enum FrameKind {
     Control,
 }
 
-const KINDS: [FrameKind; 5] = [FrameKind::Data, FrameKind::Ack, FrameKind::Nack, FrameKind::Notification, FrameKind::Control];
-
 /// A frame in the network: 32 bytes, so that two share a cache line. Source and destination are those of its flow; what
 /// is small is packed into `bits`.
 #[derive(Clone, Copy, Debug)]
@@ -91,7 +89,13 @@ impl Frame {
     /// Kind.
     #[inline]
     pub fn kind(&self) -> FrameKind {
-        KINDS[(self.bits & 7) as usize]
+        match self.bits & 7 {
+            0 => FrameKind::Data,
+            1 => FrameKind::Ack,
+            2 => FrameKind::Nack,
+            3 => FrameKind::Notification,
+            _ => FrameKind::Control,
+        }
     }
     /// Priority class.
     #[inline]

@@ -85,8 +85,6 @@ pub struct NicConfig {
 pub struct FlowStart {
     /// Number of the flow.
     pub flow: u32,
-    /// Destination node.
-    pub dst: u32,
     /// Priority class.
     pub class: u8,
     /// Payload [bytes]; `u64::MAX`: endless.

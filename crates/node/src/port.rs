@@ -274,7 +274,17 @@ impl Port {
 
     /// Sends a message to the peer: through the generation delay, then the control queue and the wire.
     #[allow(clippy::too_many_arguments)] // all of them are the context of one message
-    pub fn say(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, delay: &ControlDelay, times: &mut NodeTimes, env: &mut impl Env) {
+    pub fn say(
+        &mut self,
+        now: Time,
+        node: u32,
+        port: u16,
+        class: u8,
+        message: Message,
+        delay: &ControlDelay,
+        times: &mut NodeTimes,
+        env: &mut impl Env,
+    ) {
         if delay.generation.is_zero() {
             self.emit(now, node, port, class, message, times, env);
         } else {

@@ -21,7 +21,6 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-
     /// Picks among the classes that may send; `ready(c)` is the length of the frame at the head of class `c` if it may
     /// go now. The pick counts as served.
     #[inline]

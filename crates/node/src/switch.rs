@@ -84,9 +84,7 @@ impl Switch {
     pub fn new(node: u32, c: &SwitchConfig) -> Self {
         let n = c.links.len();
         let ports = (0..n)
-            .map(|p| {
-                Port::new(&c.flow_control[p], &c.links[p], c.classes, c.message_len.unwrap_or(c.flow_control[p].message_len()))
-            })
+            .map(|p| Port::new(&c.flow_control[p], &c.links[p], c.classes, c.message_len.unwrap_or(c.flow_control[p].message_len())))
             .collect();
         Switch {
             node,

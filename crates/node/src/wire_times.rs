@@ -5,17 +5,18 @@ use xoff_units::{Bytes, Rate, Span, WireClock};
 /// Remembers the last `N` transmission times: a node or a flow sends the same few lengths at the same rate for long, and
 /// the division (through floating point for the clock of ns-3) costs more than everything around it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct WireTimes<const N: usize> {
+pub struct WireTimes<const N: usize> {
     known: [(Rate, u32, Span); N],
     clock: WireClock,
 }
 
 /// Those of a node: full frames and acknowledgements at two rates, say.
-pub(crate) type NodeTimes = WireTimes<4>;
+pub type NodeTimes = WireTimes<4>;
 /// That of a flow: its full frames.
-pub(crate) type FlowTimes = WireTimes<1>;
+pub type FlowTimes = WireTimes<1>;
 
 impl<const N: usize> WireTimes<N> {
+    /// Nothing remembered.
     pub fn new(clock: WireClock) -> Self {
         // A rate of zero takes for ever; no length at a rate above zero does.
         WireTimes { known: [(Rate::ZERO, 0, Span(u64::MAX)); N], clock }

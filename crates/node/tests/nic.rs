@@ -4,12 +4,13 @@ use xoff_mech::LinkFacts;
 use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::{FlowControl, Message, pfc};
 use xoff_mech::rate_control::{RateControlKind, dcqcn};
-use xoff_node::{Call, ControlDelay, Env, FlowStart, Frame, FrameId, FrameKind, FrameStore, Nic, NicConfig, Note, PausedWith, Transport};
+use xoff_node::{
+    Call, ControlDelay, Env, FlowStart, Frame, FrameId, FrameKind, FrameStore, Moment, Nic, NicConfig, Note, PausedWith, Transport,
+};
 use xoff_units::{Bytes, Rate, Span, Time, WireClock};
 
 const LINE: Rate = Rate::from_gbps(100);
 const ME: u32 = 0;
-const PEER: u32 = 1;
 
 /// A world that remembers what left and when somebody wants to be called.
 #[derive(Default)]
@@ -17,7 +18,6 @@ struct World {
     frames: FrameStore,
     now: Time,
     sent: Vec<(u64, FrameKind, u32, u64)>,
-    wire_free: Option<Time>,
     calls: Vec<(Time, Call)>,
 }
 
@@ -25,10 +25,16 @@ impl Env for World {
     fn frames(&mut self) -> &mut FrameStore {
         &mut self.frames
     }
-    fn transmit(&mut self, _node: u32, _port: u16, frame: FrameId, tx: Span) {
+    fn transmit(&mut self, _node: u32, _port: u16, frame: FrameId, tx: Span) -> Moment {
         let f = self.frames.remove(frame);
-        self.sent.push((self.now.as_ns(), f.kind, f.flow, f.seq));
-        self.wire_free = Some(self.now + tx);
+        self.sent.push((self.now.as_ns(), f.kind(), f.flow, f.seq));
+        Moment { time: self.now + tx, rank: 0 }
+    }
+    fn has_come(&self, moment: Moment) -> bool {
+        moment.time <= self.now
+    }
+    fn watches_queues(&self) -> bool {
+        false
     }
     fn hand_over(&mut self, _node: u32, _port: u16, _frame: FrameId) {}
     fn call_at(&mut self, _node: u32, at: Time, call: Call) {
@@ -83,33 +89,26 @@ impl Bench {
     /// What the wire and the timers do until then.
     fn until(&mut self, ns: u64) {
         let end = Time::from_ns(ns);
-        loop {
-            let call = self.world.calls.iter().enumerate().min_by_key(|(_, c)| c.0).map(|(i, c)| (c.0, i));
-            let (at, which) = match (self.world.wire_free, call) {
-                (Some(t), Some((c, _))) if t <= c => (t, None),
-                (_, Some((c, i))) => (c, Some(i)),
-                (Some(t), None) => (t, None),
-                (None, None) => break,
-            };
+        // A wire that is free comes before a timer of the same time.
+        let order = |c: &(Time, Call)| (c.0, !matches!(c.1, Call::WireFree { .. }));
+        while let Some(i) = (0..self.world.calls.len()).min_by_key(|&i| order(&self.world.calls[i])) {
+            let at = self.world.calls[i].0;
             if at > end {
                 break;
             }
             self.world.now = at;
-            match which.map(|i| self.world.calls.remove(i).1) {
-                None => {
-                    self.world.wire_free = None;
-                    self.nic.on_wire_free(at, &mut self.world);
-                }
-                Some(Call::Wake { .. }) => self.nic.on_wake(at, &mut self.world),
-                Some(Call::FlowTimer { slot, which }) => self.nic.on_flow_timer(at, slot, which, &mut self.world),
-                Some(other) => panic!("{other:?}"),
+            match self.world.calls.remove(i).1 {
+                Call::WireFree { .. } => self.nic.on_wire_free(at, &mut self.world),
+                Call::Wake { .. } => self.nic.on_wake(at, &mut self.world),
+                Call::FlowTimer { slot, which } => self.nic.on_flow_timer(at, slot, which, &mut self.world),
+                other => panic!("{other:?}"),
             }
         }
         self.world.now = end;
     }
 
     fn flow(&mut self, flow: u32, size: u64, app_rate: Option<Rate>, window: Option<u64>) {
-        let start = FlowStart { flow, dst: PEER, class: 0, size, app_rate, window };
+        let start = FlowStart { flow, class: 0, size, app_rate, window };
         self.nic.start_flow(self.world.now, start, &mut self.world);
     }
 
@@ -119,8 +118,9 @@ impl Bench {
     }
 
     fn ack(&mut self, kind: FrameKind, flow: u32, seq: u64, reports_mark: bool) {
-        let mut f = Frame::new(kind, PEER, ME, flow, 0, 60);
-        (f.seq, f.reports_mark) = (seq, reports_mark);
+        let mut f = Frame::new(kind, flow, 0, 60);
+        f.seq = seq;
+        f.set_reports_mark(reports_mark);
         self.hears(f);
     }
 
@@ -140,8 +140,8 @@ fn data_without_an_answer_is_no_occasion_to_send() {
     b.flow(1, 5000, Some(Rate::from_gbps(10)), None); // paced: next frame 838 ns later
     b.until(1000);
     assert_eq!(b.sent(), [(0, Data, 0, 0), (83, Data, 1, 0)], "nobody wakes the NIC");
-    let mut late = Frame::new(Data, PEER, ME, 7, 0, 1048);
-    (late.seq, late.payload) = (3000, 1000);
+    let mut late = Frame::new(Data, 7, 0, 1048);
+    late.seq = 3000;
     b.hears(late); // a gap: reported
     assert_eq!(b.sent(), [(1000, Nack, 7, 0)]);
     b.until(1004);
@@ -185,8 +185,8 @@ fn a_finished_flow_sends_again_what_it_went_back_for() {
 #[test]
 fn the_acknowledgement_reports_the_mark() {
     let mut b = Bench::new(RateControlKind::None);
-    let mut f = Frame::new(Data, PEER, ME, 7, 0, 1048);
-    (f.payload, f.mark) = (1000, Mark::Ce);
+    let mut f = Frame::new(Data, 7, 0, 1048);
+    f.set_mark(Mark::Ce);
     b.hears(f);
     assert_eq!(b.sent(), [(0, Ack, 7, 1000)]);
 }

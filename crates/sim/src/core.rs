@@ -156,12 +156,22 @@ pub(crate) struct Core {
     pub recording: bool,
     pub rows: Vec<(Moment, Row)>,
     pub histogram: Option<Box<Histogram>>,
+    /// Queue lengths are recorded or counted.
+    pub watches_queues: bool,
     /// Ports that were just held or slowed down and whose reason is to be recorded: node, port, class.
     pub ask_why: Vec<(u32, u16, u8)>,
 }
 
 impl Core {
-    pub fn new(part: u16, parts: usize, queue: EventQueue, order: EventOrder, layout: Arc<Layout>, routes: Arc<Routes>, lines: Vec<Line>) -> Self {
+    pub fn new(
+        part: u16,
+        parts: usize,
+        queue: EventQueue,
+        order: EventOrder,
+        layout: Arc<Layout>,
+        routes: Arc<Routes>,
+        lines: Vec<Line>,
+    ) -> Self {
         let n = lines.len();
         Core {
             part,
@@ -173,7 +183,6 @@ impl Core {
             totals: vec![PortTotals::default(); n],
             stopped_since: vec![Time::NEVER; n * layout.classes.len()],
             coins: (0..n).map(|_| None).collect(),
-            layout,
             routes,
             ways: Ways::default(),
             lines,
@@ -198,6 +207,8 @@ impl Core {
             recording: false,
             rows: Vec::new(),
             histogram: None,
+            watches_queues: !layout.probes.queue_changes.is_none(),
+            layout,
             ask_why: Vec::new(),
         }
     }
@@ -408,7 +419,7 @@ impl Core {
         if let Some(h) = &mut self.histogram {
             h.set(self.layout.port_index(node, out_port), class, egress);
         }
-        if self.layout.watching {
+        if !self.layout.probes.queue_changes.is_none() {
             let (time, priority) = (self.now, self.layout.classes.priority(class as usize));
             if self.layout.probes.queue_changes.has(node, in_port) {
                 self.record(Row::Queue { time, node, port: in_port, ingress: true, priority, bytes: Bytes(ingress) });
@@ -449,7 +460,7 @@ impl Env for Core {
 
     #[inline]
     fn watches_queues(&self) -> bool {
-        self.layout.watching || self.histogram.is_some()
+        self.watches_queues
     }
 
     fn hand_over(&mut self, node: u32, port: u16, frame: FrameId) {
@@ -554,7 +565,8 @@ impl Env for Core {
             Note::OutOfOrder { flow, expected, got } => {
                 self.delivered += 1;
                 if self.layout.lossless && !self.failed && self.losses.is_none() {
-                    self.checks.broken(now, self.rank, ViolationKind::Order, || format!("flow {flow} expected offset {expected}, got {got}"));
+                    self.checks
+                        .broken(now, self.rank, ViolationKind::Order, || format!("flow {flow} expected offset {expected}, got {got}"));
                 }
             }
             Note::Acknowledged { flow } => {

@@ -54,18 +54,30 @@ pub(crate) struct Part {
     pub nodes: Vec<Node>,
     pub core: Core,
     pub starts: Starts,
+    /// Events ask for their memory ahead.
+    prefetches: bool,
 }
 
 /// Rows kept before somebody must take them.
 const ROWS_MAX: usize = 1 << 16;
 
 impl Part {
+    pub fn new(nodes: Vec<Node>, core: Core, starts: Starts) -> Part {
+        // The state of a port has about 500 bytes; the second-level cache of a processor holds one or two MiB. In a smaller
+        // network asking ahead costs more than it saves.
+        const LARGE: usize = 4096;
+        let prefetches = core.layout.places.len() > LARGE;
+        Part { nodes, core, starts, prefetches }
+    }
+
     /// Handles events before `bound`, at most `events` of them. Returns whether none is left before it.
     pub fn run(&mut self, bound: Moment, events: u64) -> bool {
         let stop = self.core.events.saturating_add(events);
         while self.core.events < stop && !self.has_many_rows() {
             let Some(e) = self.core.next(bound) else { return true };
-            self.prefetch();
+            if self.prefetches {
+                self.prefetch();
+            }
             self.handle(e);
             if !self.core.ask_why.is_empty() {
                 self.record_causes();
@@ -77,17 +89,19 @@ impl Part {
     /// Handles all events before `bound`.
     pub fn run_window(&mut self, bound: Moment) {
         while let Some(e) = self.core.next(bound) {
-            self.prefetch();
+            if self.prefetches {
+                self.prefetch();
+            }
             self.handle(e);
         }
     }
 
     /// Asks for the memory of the next events, a step further along the chain of pointers the nearer an event is.
     #[inline]
-    fn prefetch(&mut self) {
-        let FAR: usize = core_distance(0);
-        let NEAR: usize = core_distance(1);
-        let NEXT: usize = core_distance(2);
+    fn prefetch(&self) {
+        const FAR: usize = 12;
+        const NEAR: usize = 6;
+        const NEXT: usize = 3;
         let core = &self.core;
         if let Some(e) = core.queue.ahead(FAR) {
             if e.kind() == Kind::Arrive {
@@ -105,8 +119,7 @@ impl Part {
             if let Node::Switch(s) = &self.nodes[node as usize] {
                 s.prefetch_port(port);
                 if e.kind() == Kind::Arrive {
-                    let f = &core.frames[e.arg];
-                    core.prefetch_way(f);
+                    core.prefetch_way(&core.frames[e.arg]);
                 }
             }
         }
@@ -114,8 +127,7 @@ impl Part {
             let (node, port) = core.layout.places[e.port() as usize];
             if let Node::Switch(s) = &self.nodes[node as usize] {
                 if e.kind() == Kind::Arrive {
-                    let f = &core.frames[e.arg];
-                    if let Some(out) = core.known_way(node, f) {
+                    if let Some(out) = core.known_way(node, &core.frames[e.arg]) {
                         s.prefetch_port(out);
                         core.prefetch_line(node, out);
                     }
@@ -264,7 +276,7 @@ impl Part {
         }
         let class = self.core.layout.classes.class(f.priority).unwrap_or(0);
         let src = f.src;
-        let start = FlowStart { flow, dst: f.dst, class, size: f.size, app_rate: f.rate, window };
+        let start = FlowStart { flow, class, size: f.size, app_rate: f.rate, window };
         record.nth = *counter;
         *counter += 1;
         self.starts.begun += 1;
@@ -294,8 +306,4 @@ impl Part {
             }
         }
     }
-}
-fn core_distance(i: usize) -> usize {
-    static D: std::sync::OnceLock<[usize; 3]> = std::sync::OnceLock::new();
-    D.get_or_init(|| { let v = std::env::var("DIST").unwrap_or("12,6,3".into()); let mut a=[0;3]; for (i,x) in v.split(',').enumerate() {a[i]=x.parse().unwrap();} a })[i]
 }

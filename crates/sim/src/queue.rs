@@ -1,13 +1,16 @@
 //! The pending-event set: a wheel of buckets for the near future, a heap for the rest.
 //!
 //! ```text
-//!   now |current|  bucket  |  bucket  | ... 4096 buckets ... |   far: heap
+//!   now |current|  bucket  |  bucket  | ... thousands of buckets ... |   far: heap
 //!        sorted    unsorted   unsorted
 //! ```
 //!
 //! A bucket is sorted when its turn comes, so that an event costs O(1) to insert and a share of one small sort; an
-//! event that falls into the current bucket goes to a small heap beside it. Order: time, then the given key; equal
-//! keys leave in no particular order, so callers make keys unique where order matters.
+//! event that falls into the current bucket goes to a small heap beside it. Order: time, then the given rank; equal
+//! keys leave in no particular order, so callers make ranks unique where order matters.
+//!
+//! Width and number of the buckets follow the density of events, which differs by a factor of thousands between a ring of
+//! three switches and a fabric of 65,536 hosts, and between the burst and the tail of one run. They change no order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,7 +23,34 @@ mod trace;
 
 pub use trace::{QueueTrace, Replayed};
 
-const BUCKETS: u64 = 4096;
+/// Buckets at least: their heads fit the first-level cache. And at most.
+const BUCKETS: usize = 1 << 12;
+const BUCKETS_MAX: usize = 1 << 17;
+/// Different times in a bucket from which on narrower ones pay, although there must be more of them to reach as far.
+const CROWDED: u64 = 64;
+/// Events in a bucket below which wider ones pay.
+const LONELY: u64 = 3;
+/// Buckets, or events, after which the width is looked at again.
+const REVIEW_BUCKETS: u64 = 1 << 12;
+const REVIEW_EVENTS: u64 = 1 << 16;
+/// Every so many buckets the times in one are counted.
+const COUNT_EVERY: u64 = 16;
+/// Widest bucket, as a power of two [ps]: 1 ms.
+const SHIFT_MAX: u32 = 30;
+
+/// What happened since the width was last looked at.
+#[derive(Clone, Copy, Debug, Default)]
+struct Review {
+    /// Buckets whose turn came.
+    buckets: u64,
+    /// Events in them.
+    events: u64,
+    /// Different times in those buckets that were counted, and how many were.
+    times: u64,
+    counted: u64,
+    /// Events that were pushed beyond the last bucket.
+    far: u64,
+}
 
 /// The pending events.
 pub struct EventQueue {
@@ -33,6 +63,8 @@ pub struct EventQueue {
     /// Events that were added to the current bucket after it was sorted.
     added: BinaryHeap<Reverse<Event>>,
     buckets: Vec<Vec<Event>>,
+    /// Place of the bucket after the current one, as it was when the turn of the current one came.
+    following: usize,
     /// Memory of buckets that are empty again. Only some buckets hold anything at a time; passing their memory round keeps
     /// it in the cache.
     spare: Vec<Vec<Event>>,
@@ -40,22 +72,34 @@ pub struct EventQueue {
     occupied: Vec<u64>,
     far: BinaryHeap<Reverse<Event>>,
     len: usize,
+    review: Review,
     trace: Option<Box<QueueTrace>>,
 }
 
 impl EventQueue {
-    /// An empty queue whose buckets are about `bucket_ps` wide.
-    pub fn new(bucket_ps: u64) -> Self {
+    /// An empty queue whose buckets reach about `reach_ps` and are as wide as that needs, but about `bucket_ps` wide if
+    /// that is narrower and not too many are needed.
+    pub fn new(bucket_ps: u64, reach_ps: u64) -> Self {
+        let shift_of = |ps: u64| ps.max(1).ilog2();
+        let widest = (shift_of(reach_ps) + 1).saturating_sub(BUCKETS.ilog2());
+        let narrowest = (shift_of(reach_ps) + 1).saturating_sub(BUCKETS_MAX.ilog2());
+        let shift = shift_of(bucket_ps).clamp(narrowest, widest);
+        EventQueue::sized(shift, BUCKETS << (widest - shift))
+    }
+
+    fn sized(shift: u32, buckets: usize) -> Self {
         EventQueue {
-            shift: bucket_ps.max(1).ilog2(),
+            shift,
             at: 0,
             current: Vec::new(),
             added: BinaryHeap::new(),
-            buckets: vec![Vec::new(); BUCKETS as usize],
+            buckets: vec![Vec::new(); buckets],
+            following: 0,
             spare: Vec::new(),
-            occupied: vec![0; BUCKETS as usize / 64],
+            occupied: vec![0; buckets / 64],
             far: BinaryHeap::new(),
             len: 0,
+            review: Review::default(),
             trace: None,
         }
     }
@@ -76,34 +120,37 @@ impl EventQueue {
         self.current.iter().chain(self.buckets.iter().flatten()).chain(heaps)
     }
 
-    /// Events pending.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-    /// Nothing pending.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     #[inline]
     pub(crate) fn push(&mut self, e: Event) {
         if let Some(t) = &mut self.trace {
             t.note(Some(e));
         }
         self.len += 1;
+        self.place(e);
+    }
+
+    #[inline]
+    fn place(&mut self, e: Event) {
         let bucket = e.time() >> self.shift;
         if bucket <= self.at {
             self.added.push(Reverse(e));
-        } else if bucket - self.at < BUCKETS {
+        } else if bucket - self.at < self.buckets.len() as u64 {
             self.put(bucket, e);
         } else {
+            self.review.far += 1;
             self.far.push(Reverse(e));
         }
     }
 
+    /// Where a bucket is in the wheel.
+    #[inline]
+    fn slot(&self, bucket: u64) -> usize {
+        bucket as usize & (self.buckets.len() - 1)
+    }
+
     #[inline]
     fn put(&mut self, bucket: u64, e: Event) {
-        let slot = (bucket % BUCKETS) as usize;
+        let slot = self.slot(bucket);
         let events = &mut self.buckets[slot];
         if events.is_empty() {
             self.occupied[slot / 64] |= 1 << (slot % 64);
@@ -114,49 +161,60 @@ impl EventQueue {
         events.push(e);
     }
 
-    /// The next event.
-    #[inline]
-    fn first(&mut self) -> Option<&Event> {
+    /// When the next event happens.
+    pub(crate) fn peek(&mut self) -> Option<Moment> {
         if self.current.is_empty() && self.added.is_empty() && !self.advance() {
             return None;
         }
-        match (self.current.last(), self.added.peek()) {
-            (Some(a), Some(Reverse(b))) => Some(if b < a { b } else { a }),
-            (Some(a), None) => Some(a),
-            (None, b) => b.map(|Reverse(b)| b),
-        }
-    }
-
-    /// The event that comes about `distance` events after the next one, as far as it is known: what is added to the
-    /// current bucket meanwhile is not counted.
-    #[inline]
-    pub(crate) fn ahead(&self, distance: usize) -> Option<&Event> {
-        let at = self.current.len().checked_sub(distance + 1)?;
-        Some(&self.current[at])
-    }
-
-    /// When the next event happens.
-    pub(crate) fn peek(&mut self) -> Option<Moment> {
-        self.first().map(Event::moment)
+        let added = self.added.peek().map(|Reverse(e)| e.moment());
+        self.current.last().map(Event::moment).into_iter().chain(added).min()
     }
 
     /// Takes the next event if it happens before `bound`.
     #[inline]
     pub(crate) fn pop_before(&mut self, bound: Moment) -> Option<Event> {
-        let next = *self.first()?;
-        if next.moment() >= bound {
+        let e = loop {
+            match self.current.last() {
+                // By far the usual case: nothing was added to a bucket after its turn had come.
+                Some(e) if self.added.is_empty() => break e,
+                Some(e) if self.added.peek().is_none_or(|Reverse(a)| e < a) => break e,
+                None if self.added.is_empty() => {
+                    if !self.advance() {
+                        return None;
+                    }
+                }
+                _ => return self.pop_added(bound),
+            }
+        };
+        if e.moment() >= bound {
             return None;
         }
+        self.taken();
+        self.current.pop()
+    }
+
+    /// The next event was added to the current bucket.
+    fn pop_added(&mut self, bound: Moment) -> Option<Event> {
+        self.added.peek().filter(|Reverse(e)| e.moment() < bound)?;
+        self.taken();
+        self.added.pop().map(|Reverse(e)| e)
+    }
+
+    #[inline]
+    fn taken(&mut self) {
         if let Some(t) = &mut self.trace {
             t.note(None);
         }
         self.len -= 1;
-        if self.current.last().is_some_and(|e| e.key() == next.key()) {
-            self.current.pop();
-        } else {
-            self.added.pop();
+    }
+
+    /// The event that comes about `distance` events after the next one: a guess, for asking for its memory.
+    #[inline]
+    pub(crate) fn ahead(&self, distance: usize) -> Option<&Event> {
+        match self.current.len().checked_sub(distance + 1) {
+            Some(at) => Some(&self.current[at]),
+            None => self.buckets[self.following].get(distance - self.current.len()),
         }
-        Some(next)
     }
 
     /// Moves to the next bucket that holds something.
@@ -164,34 +222,72 @@ impl EventQueue {
         if self.len == 0 {
             return false;
         }
+        if self.review.buckets >= REVIEW_BUCKETS || self.review.events >= REVIEW_EVENTS {
+            self.adapt();
+        }
         let near = self.next_occupied();
         let far = self.far.peek().map(|Reverse(e)| e.time() >> self.shift);
-        self.at = match (near, far) {
-            (Some(a), Some(b)) => a.min(b),
-            (a, b) => a.or(b).expect("len counts an event that is in no bucket"),
-        };
+        // After a change of width what is due may already be beside the current bucket.
+        let Some(at) = near.into_iter().chain(far).min() else { return !self.added.is_empty() };
+        if !self.added.is_empty() {
+            return true;
+        }
+        self.at = at;
         while let Some(Reverse(e)) = self.far.peek() {
             let bucket = e.time() >> self.shift;
-            if bucket - self.at >= BUCKETS {
+            if bucket - self.at >= self.buckets.len() as u64 {
                 break;
             }
             let Some(Reverse(e)) = self.far.pop() else { break };
             self.put(bucket, e);
         }
-        let slot = (self.at % BUCKETS) as usize;
+        let slot = self.slot(self.at);
         self.occupied[slot / 64] &= !(1 << (slot % 64));
         self.spare.push(std::mem::replace(&mut self.current, std::mem::take(&mut self.buckets[slot])));
         self.current.sort_unstable_by(|a, b| b.cmp(a));
+        self.following = self.next_occupied().map_or(0, |b| self.slot(b));
+        self.review.buckets += 1;
+        self.review.events += self.current.len() as u64;
+        if self.review.buckets.is_multiple_of(COUNT_EVERY) {
+            self.review.counted += 1;
+            self.review.times += self.current.chunk_by(|a, b| a.time() == b.time()).count() as u64;
+        }
         true
+    }
+
+    /// Chooses width and number of the buckets anew. The current bucket is empty.
+    fn adapt(&mut self) {
+        let r = std::mem::take(&mut self.review);
+        let (mut shift, mut buckets) = (self.shift, self.buckets.len());
+        if r.far * 4 > r.events || r.events < LONELY * r.buckets {
+            shift += 1;
+            buckets = (buckets / 2).max(BUCKETS);
+        } else if r.times > CROWDED * r.counted && buckets < BUCKETS_MAX && shift > 0 {
+            shift -= 1;
+            buckets *= 2;
+        }
+        let shift = shift.min(SHIFT_MAX);
+        if (shift, buckets) == (self.shift, self.buckets.len()) {
+            return;
+        }
+        let start = self.at << self.shift;
+        let mut events: Vec<Event> = self.far.drain().map(|Reverse(e)| e).collect();
+        self.buckets.iter_mut().for_each(|b| events.append(b));
+        self.shift = shift;
+        self.at = start >> shift;
+        self.buckets.resize(buckets, Vec::new());
+        self.occupied = vec![0; buckets / 64];
+        events.into_iter().for_each(|e| self.place(e));
+        self.review = Review::default();
     }
 
     /// Number of the first occupied bucket after the current one.
     fn next_occupied(&self) -> Option<u64> {
-        let start = ((self.at + 1) % BUCKETS) as usize;
+        let start = self.slot(self.at + 1);
         let words = self.occupied.len();
         // One word more than there are: the first word is looked at in two halves.
         for i in 0..=words {
-            let w = (start / 64 + i) % words;
+            let w = (start / 64 + i) & (words - 1);
             let mut bits = self.occupied[w];
             if i == 0 {
                 bits &= !0 << (start % 64);
@@ -200,7 +296,8 @@ impl EventQueue {
             }
             if bits != 0 {
                 let slot = (w * 64) as u64 + bits.trailing_zeros() as u64;
-                return Some(self.at + 1 + (slot + BUCKETS - start as u64) % BUCKETS);
+                let distance = slot.wrapping_sub(start as u64) & (self.buckets.len() as u64 - 1);
+                return Some(self.at + 1 + distance);
             }
         }
         None
@@ -211,6 +308,8 @@ impl EventQueue {
 mod tests {
     use super::*;
     use crate::event::Kind;
+    use std::collections::BTreeSet;
+    use xoff_units::Time;
 
     const NEVER: Moment = Moment { time: Time::NEVER, rank: u64::MAX };
 
@@ -218,37 +317,50 @@ mod tests {
         Event::new(Moment { time: Time(time), rank }, Kind::Wake, 0, 0)
     }
 
-    /// Against a sorted list: random times over every distance, pushes between pops.
+    fn random(state: &mut u64) -> u64 {
+        *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        *state >> 33
+    }
+
+    /// Against a sorted list, through densities that make the buckets narrower and wider: pushes between pops, random
+    /// times over every distance, bursts of equal times.
     #[test]
-    fn leaves_in_order_of_time_then_key() {
-        let mut state = 12345u64;
-        let mut random = move || {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            state >> 33
-        };
-        let mut q = EventQueue::new(1 << 10);
-        let mut reference = std::collections::BTreeSet::new();
-        let mut now = 0;
-        for order in 0..20_000u64 {
-            let distance = match random() % 4 {
-                0 => 0,
-                1 => random() % 1000,
-                2 => random() % 4_000_000,
-                _ => random() % 40_000_000,
-            };
-            q.push(event(now + distance, order));
-            reference.insert((now + distance, order));
-            if random() % 3 != 0 {
-                let got = q.pop_before(NEVER).unwrap().key();
-                assert_eq!(Some(got), reference.pop_first());
-                now = got.0;
+    fn leaves_in_order_of_time_then_rank_whatever_the_width() {
+        let mut state = 12345;
+        let mut q = EventQueue::sized(10, BUCKETS);
+        let mut widths = BTreeSet::from([(q.shift, q.buckets.len())]);
+        let mut reference = BTreeSet::new();
+        let (mut now, mut rank) = (0u64, 0);
+        for phase in 0..5 {
+            // Mean distance of a push, and how many events are kept pending.
+            let (spread, pending) =
+                [(3_000_000, 2_000), (3_000_000, 60_000), (50_000_000, 300), (1_000, 1_000), (4_000_000_000, 50)][phase];
+            for _ in 0..200_000 {
+                while reference.len() < pending {
+                    let distance = match random(&mut state) % 8 {
+                        0 => 0,
+                        1 => spread / 3,
+                        2 => random(&mut state) % (40 * spread),
+                        _ => random(&mut state) % spread,
+                    };
+                    rank += 1;
+                    q.push(event(now + distance, rank));
+                    reference.insert(event(now + distance, rank).key());
+                }
+                let want = reference.pop_first().unwrap();
+                let e = q.pop_before(NEVER).unwrap();
+                assert_eq!(e.key(), want);
+                now = e.time();
             }
+            widths.insert((q.shift, q.buckets.len()));
         }
+        assert!(widths.len() > 3, "{widths:?}");
         while let Some(want) = reference.pop_first() {
-            assert_eq!(q.peek().map(|m| (m.time.0, m.rank)), Some(want));
-            assert!(q.pop_before(Moment { time: Time(want.0), rank: want.1 }).is_none(), "not before itself");
+            let at = q.peek().unwrap();
+            assert_eq!((at.time.0 as u128) << 64 | at.rank as u128, want);
+            assert!(q.pop_before(at).is_none(), "not before itself");
             assert_eq!(q.pop_before(NEVER).unwrap().key(), want);
         }
-        assert!(q.pop_before(NEVER).is_none() && q.is_empty());
+        assert!(q.pop_before(NEVER).is_none() && q.peek().is_none());
     }
 }

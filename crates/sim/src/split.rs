@@ -28,7 +28,8 @@ impl Split {
         let mut switches: Vec<u32> = t.switches().collect();
         switches.sort_by_key(|&s| (t.nodes[s as usize].level, s));
         let parts = parts.min(switches.len()).clamp(1, NOWHERE as usize);
-        let hosts_of = |s: u32| t.nodes[s as usize].ports.iter().filter(|p| t.nodes[p.peer as usize].kind == NodeKind::Host).map(|p| p.peer);
+        let hosts_of =
+            |s: u32| t.nodes[s as usize].ports.iter().filter(|p| t.nodes[p.peer as usize].kind == NodeKind::Host).map(|p| p.peer);
         let mut part_of = vec![NOWHERE; t.nodes.len()];
         // Shares are kept tier by tier: a tier works at a time of its own, and each should keep every thread busy.
         for tier in switches.chunk_by(|&a, &b| t.nodes[a as usize].level == t.nodes[b as usize].level) {

@@ -45,6 +45,8 @@ pub struct World {
     layout: Arc<Layout>,
     /// Shortest delay of a link between two parts.
     lookahead: Span,
+    /// The last stretch had enough work in each window for all threads. Never changes a result.
+    threads_pay: bool,
     /// Why the run is not split although that was asked for.
     unsplit: Option<String>,
     /// What concerns the whole network, by moment.
@@ -61,7 +63,8 @@ pub struct World {
     stop_on_deadlock: bool,
     deadlocks: Vec<Deadlock>,
     samples: Samples,
-    stop_when_done: bool,
+    /// Only if the run is to stop when its flows are complete.
+    looks: Option<DoneLooks>,
     checks: Checks,
     /// Graph and rule for finding routes anew; only if links fail.
     rerouting: Option<Box<(Topology, Routing)>>,
@@ -78,9 +81,33 @@ struct Samples {
 /// Events of a part between two looks at rows and promises.
 const SLICE: u64 = 1 << 18;
 
-/// A run that is to stop when its flows are complete looks at whole microseconds: a moment that every part of the
-/// network can reach without knowing what the others do.
-const DONE_LOOKS: Span = Span::from_us(1);
+/// Events per part and window from which on threads of their own gain more than their meetings cost: some 50 us of work.
+const PAYS: u64 = 500;
+
+/// A run that is to stop when its flows are complete looks whether they are at whole microseconds: moments that every part
+/// of the network can reach without knowing what the others do.
+#[derive(Clone, Copy, Debug, Default)]
+struct DoneLooks {
+    /// The next look.
+    at: Time,
+}
+
+impl DoneLooks {
+    const EVERY: Span = Span::from_us(1);
+
+    /// Is it time to look? `next` is the time of the next event: everything before it has happened.
+    fn due(&self, next: Time) -> bool {
+        next >= self.at
+    }
+
+    /// The moment of the next look, if the next event happens at `next`.
+    fn move_on(&mut self, next: Time) -> Moment {
+        if self.due(next) {
+            self.at = Time((next.0 / Self::EVERY.0 + 1) * Self::EVERY.0);
+        }
+        Moment { time: self.at, rank: 0 }
+    }
+}
 
 impl World {
     /// Sends rows to `recorder` from now on.
@@ -143,26 +170,25 @@ impl World {
     pub fn run(&mut self, until: Time, events: u64) -> Option<Ended> {
         let stop = self.events().saturating_add(events);
         loop {
-            if self.done() {
+            let next = self.next_time();
+            let left = self.listed.saturating_sub(self.completions.len());
+            if left == 0 && self.looks.is_some_and(|l| l.due(next.unwrap_or(Time::NEVER))) {
                 return Some(Ended::FlowsDone);
             }
-            let Some(next) = self.next_time() else { return Some(Ended::Quiet) };
+            let Some(next) = next else { return Some(Ended::Quiet) };
             if next > until {
                 self.now = until;
                 return Some(Ended::TimeUp);
             }
-            let left = stop.saturating_sub(self.events());
-            if left == 0 {
+            let events = stop.saturating_sub(self.events());
+            if events == 0 {
                 return None;
             }
             let planned = self.agenda.peek().map(|Reverse(e)| e.moment());
-            let mut bound = Moment { time: Time(until.0.saturating_add(1)), rank: 0 };
-            if self.stop_when_done {
-                let look = Time((next.0 / DONE_LOOKS.0 + 1) * DONE_LOOKS.0);
-                bound = bound.min(Moment { time: look, rank: 0 });
-            }
-            bound = planned.map_or(bound, |p| p.min(bound));
-            let reached = self.advance(bound, left.min(SLICE));
+            let bound = Moment { time: Time(until.0.saturating_add(1)), rank: 0 };
+            let bound = planned.map_or(bound, |p| p.min(bound));
+            let looks = self.looks.map(|l| (l, left));
+            let reached = self.advance(next, threads::Task { bound, events: events.min(SLICE), lookahead: self.lookahead, looks });
             self.put_in_order();
             if self.recorder.as_ref().is_some_and(|r| r.failed()) {
                 return Some(Ended::RecorderFailed);
@@ -176,11 +202,27 @@ impl World {
         }
     }
 
-    /// Lets all parts handle what happens before `bound`. Returns whether nothing is left before it.
-    fn advance(&mut self, bound: Moment, events: u64) -> bool {
+    /// Lets all parts handle what happens before a bound, beginning with an event at `next`. Returns whether nothing is
+    /// left before it.
+    fn advance(&mut self, next: Time, task: threads::Task) -> bool {
         let reached = match &mut self.parts[..] {
-            [only] => only.run(bound, events),
-            parts => threads::run(parts, bound, events, self.lookahead),
+            [only] => match &mut self.looks {
+                Some(looks) => {
+                    let look = looks.move_on(next);
+                    only.run(task.bound.min(look), task.events) && task.bound <= look
+                }
+                None => only.run(task.bound, task.events),
+            },
+            parts => {
+                let before = parts.iter().map(|p| p.core.events).sum::<u64>();
+                let n = parts.len() as u64;
+                let run = if self.threads_pay { threads::run } else { threads::run_in_turn };
+                let stretch = run(parts, threads::Task { events: task.events.saturating_mul(n), ..task });
+                let handled = parts.iter().map(|p| p.core.events).sum::<u64>() - before;
+                self.threads_pay = handled >= stretch.windows * n * PAYS;
+                self.looks = stretch.looks;
+                stretch.reached
+            }
         };
         self.now = self.parts.iter().map(|p| p.core.now).fold(self.now, Time::max);
         reached
@@ -206,10 +248,6 @@ impl World {
         if let Some(r) = &mut self.recorder {
             r.row(&row);
         }
-    }
-
-    fn done(&self) -> bool {
-        self.stop_when_done && !self.layout.loops && self.completions.len() == self.listed
     }
 
     /// When something happens next; `None` when nothing but our own looks would.
@@ -244,8 +282,10 @@ impl World {
         let core = &mut self.parts[0].core;
         let until = core.queue.peek().map_or(Time::NEVER, |m| m.time);
         let until = self.agenda.peek().map_or(until, |Reverse(e)| until.min(e.moment().time));
-        if let Some(next) = core.histogram.as_mut().and_then(|h| h.look(now, until, &layout.first_port)) {
-            self.plan_at(next, Kind::Look, 0, 0);
+        match core.histogram.as_mut().and_then(|h| h.look(now, until, &layout.first_port)) {
+            Some(next) => self.plan_at(next, Kind::Look, 0, 0),
+            // That was the last look: lengths count no longer.
+            None => core.watches_queues = !layout.probes.queue_changes.is_none(),
         }
     }
 

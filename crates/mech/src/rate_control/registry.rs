@@ -25,7 +25,6 @@ pub trait Custom: Debug + Send + Sync {
     /// The reaction point of one new flow.
     fn reaction_point(&self, line: Rate) -> Box<dyn RateControl + Send>;
     /// How marks come back.
-    #[inline]
     fn notification(&self) -> Notification;
 }
 

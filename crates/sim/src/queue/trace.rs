@@ -16,6 +16,8 @@ pub struct QueueTrace {
     operations: Vec<Option<Event>>,
     /// Width of a bucket, as a power of two [ps].
     shift: u32,
+    /// Number of buckets.
+    buckets: usize,
     operations_max: usize,
 }
 
@@ -31,7 +33,13 @@ pub struct Replayed {
 impl QueueTrace {
     pub(super) fn new(queue: &EventQueue, operations_max: usize) -> QueueTrace {
         let before = queue.pending().copied().collect();
-        QueueTrace { before, operations: Vec::with_capacity(operations_max), shift: queue.shift, operations_max }
+        QueueTrace {
+            before,
+            operations: Vec::with_capacity(operations_max),
+            shift: queue.shift,
+            buckets: queue.buckets.len(),
+            operations_max,
+        }
     }
 
     /// Notes an operation; does nothing once the trace is full.
@@ -49,7 +57,7 @@ impl QueueTrace {
     /// Does the same to a queue with nothing around it.
     pub fn replay(&self) -> Replayed {
         const NEVER: Moment = Moment { time: xoff_units::Time::NEVER, rank: u64::MAX };
-        let sh=std::env::var("SH").map_or(self.shift, |s| s.parse().unwrap()); let mut queue = EventQueue::new(1 << sh);
+        let mut queue = EventQueue::sized(self.shift, self.buckets);
         self.before.iter().for_each(|e| queue.push(*e));
         let cpu = cpu_time::ThreadTime::now();
         let mut events = 0;
@@ -73,7 +81,7 @@ mod tests {
     fn a_replay_takes_what_the_run_took() {
         let event = |t| Event::new(Moment { time: Time(t), rank: t }, Kind::Wake, 0, 0);
         let bound = |t| Moment { time: Time(t), rank: 0 };
-        let mut q = EventQueue::new(8);
+        let mut q = EventQueue::new(8, 1000);
         q.push(event(3));
         q.trace(100);
         q.push(event(100));

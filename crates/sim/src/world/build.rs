@@ -206,23 +206,20 @@ impl World {
             loops: !flows.loops.is_empty(),
         });
         let (listed, windows) = (Arc::new(flows.flows), Arc::new(windows));
-        let mut checks = Checks::default();
-        checks.on = m.checks;
-        let bucket = bucket_width(topology, m, parts);
+        let checks = Checks { on: m.checks, ..Checks::default() };
         let parts = nodes
             .into_iter()
             .enumerate()
             .map(|(part, nodes)| {
                 let here = |f: &Flow| layout.part_of[f.src as usize] as usize == part;
                 let own = (0..listed.len() as u32).filter(|&i| here(&listed[i as usize])).collect();
-                let queue = EventQueue::new(bucket);
-                let mut core =
-                    Core::new(part as u16, parts, queue, m.order, layout.clone(), routes.clone(), ports.lines.clone());
+                let queue = event_queue(topology, m, parts);
+                let mut core = Core::new(part as u16, parts, queue, m.order, layout.clone(), routes.clone(), ports.lines.clone());
                 core.checks.on = m.checks;
                 if !layout.loops {
                     core.flows = listed.iter().map(|f| FlowRecord::new(f.clone(), 0)).collect();
                 }
-                Part { nodes, core, starts: Starts::new(listed.clone(), own, windows.clone()) }
+                Part::new(nodes, core, Starts::new(listed.clone(), own, windows.clone()))
             })
             .collect();
 
@@ -230,6 +227,7 @@ impl World {
             parts,
             layout,
             lookahead: split.lookahead,
+            threads_pay: false,
             unsplit,
             agenda: BinaryHeap::new(),
             now: Time::ZERO,
@@ -241,7 +239,7 @@ impl World {
             stop_on_deadlock: m.stop_on_deadlock,
             deadlocks: Vec::new(),
             samples: Samples::default(),
-            stop_when_done: m.stop_when_done,
+            looks: (m.stop_when_done && flows.loops.is_empty()).then(DoneLooks::default),
             checks,
             rerouting: (!m.faults.failures.is_empty()).then(|| Box::new((topology.clone(), m.routing))),
         };
@@ -275,6 +273,7 @@ impl World {
         if let Some(looks) = self.layout.probes.histogram {
             let (ports, classes) = (self.layout.places.len(), self.layout.classes.len());
             self.parts[0].core.histogram = Some(Box::new(Histogram::new(looks, ports, classes)));
+            self.parts[0].core.watches_queues = true;
             self.plan_at(looks.first, Kind::Look, 0, 0);
         }
         if self.watch.0 > 0 {
@@ -288,9 +287,14 @@ impl World {
     }
 }
 
-/// A bucket of about one frame time of the fastest link: a few events each.
-fn bucket_width(topology: &Topology, m: &Model, _parts: usize) -> u64 {
+/// A queue for one of so many parts. Its buckets reach over one link, which is as far as most events look ahead, and hold
+/// some dozens of events when the network is busy: a frame makes about ten on its way.
+fn event_queue(topology: &Topology, m: &Model, parts: usize) -> EventQueue {
+    const EVENTS_PER_BUCKET: u64 = 32;
     let mtu = Bytes((m.nic.payload_max + m.nic.header) as u64);
     let fastest = topology.links.iter().map(|l| l.rate).max().unwrap_or(Rate::from_gbps(10));
-    std::env::var("SH").map_or(fastest.time_for(mtu).0, |s| 1<<s.parse::<u64>().unwrap())
+    let frame = fastest.time_for(mtu).0;
+    let longest = topology.links.iter().map(|l| l.delay).max().unwrap_or_default();
+    let events_per_frame_time = 10 * topology.hosts().count().max(1) as u64 / parts as u64;
+    EventQueue::new(frame * EVENTS_PER_BUCKET / events_per_frame_time.max(1), longest.0 + 2 * frame)
 }

@@ -16,14 +16,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use super::*;
 use crate::core::Crossing;
 
-/// What a part publishes before a barrier.
+/// What a part publishes before a barrier; together they make a [`Standing`].
 #[derive(Default)]
 struct Notice {
-    /// Time of its next event before the bound; [`u64::MAX`]: none [ps].
     next: AtomicU64,
-    /// Events it has handled.
     events: AtomicU64,
-    /// It keeps many rows, which somebody should take.
+    completions: AtomicU64,
     full: AtomicU64,
 }
 
@@ -86,33 +84,129 @@ struct Shared {
     barrier: Barrier,
 }
 
-/// Lets all parts handle what happens before `bound`, about `events` events altogether. Returns whether nothing is left
-/// before it.
-pub(super) fn run(parts: &mut [Part], bound: Moment, events: u64, lookahead: Span) -> bool {
+/// What a stretch is to do.
+#[derive(Clone, Copy)]
+pub(super) struct Task {
+    /// Everything before this moment.
+    pub bound: Moment,
+    /// About so many events altogether.
+    pub events: u64,
+    /// Shortest delay between two parts.
+    pub lookahead: Span,
+    /// Looks whether the flows are complete, if the run is to stop then, and how many are still to be completed.
+    pub looks: Option<(DoneLooks, usize)>,
+}
+
+/// How a stretch went.
+pub(super) struct Stretch {
+    /// Nothing is left before the bound.
+    pub reached: bool,
+    /// Windows it took.
+    pub windows: u64,
+    pub looks: Option<DoneLooks>,
+}
+
+/// The course of one stretch; every thread goes through the same one.
+struct Course {
+    task: Task,
+    /// Events handled at which it ends.
+    stop: u64,
+    windows: u64,
+}
+
+/// Where things stand between two windows.
+struct Standing {
+    /// Time of the next event before the bound; [`u64::MAX`]: none [ps].
+    next: u64,
+    events: u64,
+    completions: usize,
+    /// Some part keeps many rows, which somebody should take.
+    full: bool,
+}
+
+impl Course {
+    fn new(parts: &[Part], task: Task) -> Course {
+        let events = parts.iter().map(|p| p.core.events).sum::<u64>();
+        Course { stop: events.saturating_add(task.events), task, windows: 0 }
+    }
+
+    /// The next window: the moment before which each part may run on its own. Or the stretch has ended.
+    fn go_on(&mut self, s: &Standing) -> Result<Moment, Stretch> {
+        let end = |reached, c: &Course| Err(Stretch { reached, windows: c.windows, looks: c.task.looks.map(|l| l.0) });
+        if s.next == u64::MAX {
+            return end(true, self);
+        }
+        let mut window = self.task.bound.min(Moment { time: Time(s.next) + self.task.lookahead, rank: 0 });
+        if let Some((looks, left)) = &mut self.task.looks {
+            if looks.due(Time(s.next)) && s.completions >= *left {
+                return end(false, self);
+            }
+            window = window.min(looks.move_on(Time(s.next)));
+        }
+        if s.events >= self.stop || s.full {
+            return end(false, self);
+        }
+        self.windows += 1;
+        Ok(window)
+    }
+}
+
+/// Time of the next event before `bound`; [`u64::MAX`]: none [ps].
+fn next_before(part: &mut Part, bound: Moment) -> u64 {
+    part.core.queue.peek().filter(|m| *m < bound).map_or(u64::MAX, |m| m.time.0)
+}
+
+/// Does a task window by window, one part after the other on this thread: for stretches in which a window holds too little
+/// work to pay for two meetings.
+pub(super) fn run_in_turn(parts: &mut [Part], task: Task) -> Stretch {
+    let mut course = Course::new(parts, task);
+    loop {
+        let standing = Standing {
+            next: parts.iter_mut().map(|p| next_before(p, task.bound)).min().unwrap_or(u64::MAX),
+            events: parts.iter().map(|p| p.core.events).sum(),
+            completions: parts.iter().map(|p| p.core.completions.len()).sum(),
+            full: parts.iter().any(Part::has_many_rows),
+        };
+        let end = match course.go_on(&standing) {
+            Ok(end) => end,
+            Err(stretch) => return stretch,
+        };
+        parts.iter_mut().for_each(|p| p.run_window(end));
+        for from in 0..parts.len() {
+            for to in 0..parts.len() {
+                let crossing = std::mem::take(&mut parts[from].core.outgoing[to]);
+                crossing.into_iter().for_each(|c| parts[to].core.enter(c));
+            }
+        }
+    }
+}
+
+/// Does a task with every part on its own thread.
+pub(super) fn run(parts: &mut [Part], task: Task) -> Stretch {
     let n = parts.len();
     let shared = Shared {
         notices: (0..n).map(|_| Notice::default()).collect(),
         mail: (0..n).map(|_| (0..n).map(|_| Mutex::default()).collect()).collect(),
         barrier: Barrier::new(n),
     };
-    let stop = parts.iter().map(|p| p.core.events).sum::<u64>().saturating_add(events.saturating_mul(n as u64));
+    let courses: Vec<Course> = (0..n).map(|_| Course::new(parts, task)).collect();
     let shared = &shared;
     std::thread::scope(|scope| {
-        let mut parts = parts.iter_mut().enumerate();
-        let here = parts.next();
-        let others: Vec<_> = parts.map(|(me, part)| scope.spawn(move || run_part(part, me, shared, bound, stop, lookahead))).collect();
-        let reached = here.is_none_or(|(me, part)| run_part(part, me, shared, bound, stop, lookahead));
+        let mut work = parts.iter_mut().zip(courses).enumerate();
+        let here = work.next();
+        let others: Vec<_> = work.map(|(me, (part, course))| scope.spawn(move || run_part(part, me, shared, course))).collect();
+        let stretch = here.map(|(me, (part, course))| run_part(part, me, shared, course));
         for other in others {
             if let Err(panic) = other.join() {
                 std::panic::resume_unwind(panic);
             }
         }
-        reached
+        stretch.expect("a world has a part")
     })
 }
 
 /// One part, window by window. All threads leave after the same window, with no frame on its way between parts.
-fn run_part(part: &mut Part, me: usize, shared: &Shared, bound: Moment, stop: u64, lookahead: Span) -> bool {
+fn run_part(part: &mut Part, me: usize, shared: &Shared, mut course: Course) -> Stretch {
     let _breaks = Breaks(&shared.barrier);
     let notice = &shared.notices[me];
     loop {
@@ -120,18 +214,22 @@ fn run_part(part: &mut Part, me: usize, shared: &Shared, bound: Moment, stop: u6
             let arrived = std::mem::take(&mut *from[me].lock().expect("no thread panics while it holds mail"));
             arrived.into_iter().for_each(|c| part.core.enter(c));
         }
-        let next = part.core.queue.peek().filter(|m| *m < bound);
-        notice.next.store(next.map_or(u64::MAX, |m| m.time.0), Ordering::Relaxed);
+        notice.next.store(next_before(part, course.task.bound), Ordering::Relaxed);
         notice.events.store(part.core.events, Ordering::Relaxed);
+        notice.completions.store(part.core.completions.len() as u64, Ordering::Relaxed);
         notice.full.store(part.has_many_rows() as u64, Ordering::Relaxed);
         shared.barrier.wait();
         let all = |of: fn(&Notice) -> &AtomicU64| shared.notices.iter().map(move |n| of(n).load(Ordering::Relaxed));
-        let next = all(|n| &n.next).min().unwrap_or(u64::MAX);
-        let done = next == u64::MAX;
-        if done || all(|n| &n.events).sum::<u64>() >= stop || all(|n| &n.full).any(|f| f > 0) {
-            return done;
+        let standing = Standing {
+            next: all(|n| &n.next).min().unwrap_or(u64::MAX),
+            events: all(|n| &n.events).sum(),
+            completions: all(|n| &n.completions).sum::<u64>() as usize,
+            full: all(|n| &n.full).any(|f| f > 0),
+        };
+        match course.go_on(&standing) {
+            Ok(end) => part.run_window(end),
+            Err(stretch) => return stretch,
         }
-        part.run_window(bound.min(Moment { time: Time(next) + lookahead, rank: 0 }));
         for (to, frames) in part.core.outgoing.iter_mut().enumerate() {
             if !frames.is_empty() {
                 shared.mail[me][to].lock().expect("no thread panics while it holds mail").append(frames);
