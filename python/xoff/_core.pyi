@@ -23,7 +23,7 @@ def run(
     *,
     out: str | PathLike[str] | None,
     keep: bool,
-    threads: int,
+    threads: int | None,
     progress: Callable[[int, int, int, int], object] | None,
 ) -> Finished: ...
 

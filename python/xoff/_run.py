@@ -203,7 +203,7 @@ def run(
     *,
     out: str | PathLike[str] | None = None,
     seed: int | None = None,
-    threads: int = 1,
+    threads: int | None = None,
     progress: bool | Callback = True,
     **overrides: Any,
 ) -> Run:
@@ -214,7 +214,8 @@ def run(
     are texts with their unit (``"10Gbps"``, ``"1us"``, ``"300KB"``); counts, factors and flags may be Python's own.
 
     ``out``: folder for the Parquet tables and ``manifest.json``; else the tables stay in memory.
-    ``seed``: of every random stream. ``threads`` never changes a result.
+    ``seed``: of every random stream. ``threads``: by default as many as the machine has and the network keeps busy; they
+    never change a result.
     ``progress``: a line on stderr if that is a terminal; or a function that is called with :class:`xoff.Progress`.
 
     Raises :class:`xoff.ScenarioError` if something is wrong with the scenario, :class:`xoff.RunError` if tables cannot be
@@ -231,7 +232,7 @@ def start(
     out: str | PathLike[str] | None = None,
     keep: bool = True,
     seed: int | None = None,
-    threads: int = 1,
+    threads: int | None = None,
     progress: bool | Callback = True,
     stacklevel: int = 3,
 ) -> Run:

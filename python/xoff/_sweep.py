@@ -67,7 +67,8 @@ def sweep(
         named = {"run.seed" if name == "seed" else name: value for name, value in combination.items()}
         try:
             keep = measure is not None
-            run = start(scenario, settings(overrides, named), out=folder, keep=keep, progress=look, stacklevel=5)
+            threads = None if workers == 1 else 1  # the cores are busy with other runs
+            run = start(scenario, settings(overrides, named), out=folder, keep=keep, threads=threads, progress=look, stacklevel=5)
             measured = {} if measure is None else dict(measure(run))
         except _Stop:
             raise

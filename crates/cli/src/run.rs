@@ -36,9 +36,9 @@ pub struct Args {
     /// Replace or add a value, such as flow_control=gfc-buffer or run.duration=5ms; may be repeated
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
-    /// Threads; never changes a result
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
-    threads: u32,
+    /// Threads; by default as many as the machine has and the network keeps busy. Never changes a result
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    threads: Option<u32>,
 }
 
 /// Settings of the command line.
@@ -54,11 +54,11 @@ pub fn settings(set: &[String], seed: Option<u64>) -> Result<Vec<Override>, Prob
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     let scenario = Scenario::load(&args.scenario, &settings(&args.set, args.seed)?)?;
     terminal::problems(&scenario.warnings);
-    if args.threads > 1 {
-        terminal::note("one run uses one thread in this version; the result is the same for any number");
-    }
     interrupt::ask_first();
-    let running = scenario.start(Sink::Files(args.out.clone()), args.threads).map_err(problem)?;
+    let running = scenario.start(Sink::Files(args.out.clone()), args.threads.map(|n| n as usize)).map_err(problem)?;
+    if let Some(asked) = args.threads {
+        tell_threads(asked as usize, running.threads(), running.unsplit());
+    }
     let bar = Bar::new();
     let finished = running.run(|p| {
         bar.update(p);
@@ -72,6 +72,19 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         _ => Exit::Done,
     };
     Ok(Answer::new(text(&scenario, &finished, &args.out), &json(&finished, &args.out), exit))
+}
+
+/// Says what became of the threads that were asked for; the result is the same in any case.
+fn tell_threads(asked: usize, running: usize, unsplit: Option<&str>) {
+    let cores = xoff_run::cores();
+    match unsplit {
+        Some(why) => terminal::note(&format!("one thread instead of {asked}: {why}")),
+        None if running < asked => terminal::note(&format!("{running} threads instead of {asked}: there are no more switches to share")),
+        None if running > cores => {
+            terminal::note(&format!("{running} threads on {cores} cores take turns; more than {cores} gain nothing"))
+        }
+        None => {}
+    }
 }
 
 /// A run that failed, as problems.

@@ -96,21 +96,24 @@ fn a_violated_condition_is_named() {
 #[test]
 #[cfg(unix)]
 fn an_interrupted_run_keeps_what_it_has() {
-    let out = folder("run-interrupted");
-    let mut child = command([
-        "run",
-        &ring(),
-        "--out",
-        &out.display().to_string(),
-        "--set",
-        "run.duration=1000s",
-        "--set",
-        "switch.discipline=round-robin",
-    ])
-    .stdout(Stdio::null())
-    .stderr(Stdio::null())
-    .spawn()
-    .unwrap();
+    interrupt("run-interrupted", &["--threads", "1"]);
+}
+
+/// The same with threads that meet every microsecond.
+#[test]
+#[cfg(unix)]
+fn an_interrupted_run_on_three_threads_keeps_what_it_has() {
+    interrupt("run-interrupted-threads", &["--threads", "3"]);
+}
+
+#[cfg(unix)]
+fn interrupt(name: &str, more: &[&str]) {
+    let out = folder(name);
+    let dir = out.display().to_string();
+    let ring = ring();
+    let set = ["--set", "run.duration=1000s", "--set", "switch.discipline=round-robin"];
+    let mut child =
+        command([&["run", &ring, "--out", &dir], &set[..], more].concat()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let partial = out.join("flows.parquet.partial");
     let start = Instant::now();
     while !partial.exists() && start.elapsed() < Duration::from_secs(20) {
@@ -125,6 +128,20 @@ fn an_interrupted_run_keeps_what_it_has() {
     assert!(left.contains(&"manifest.json".to_owned()), "{left:?}");
     let manifest = std::fs::read_to_string(out.join("manifest.json")).unwrap();
     assert!(manifest.contains("\"interrupted\": true"));
+}
+
+/// Threads that cannot be had are named with the reason, and so are more than there are cores.
+#[test]
+fn threads_that_gain_nothing_are_named() {
+    let out = folder("run-threads-named").display().to_string();
+    let said = |set: &[&str], threads: &str| {
+        let set: Vec<&str> = set.iter().flat_map(|s| ["--set", s]).collect();
+        let said = xoff(&[&["run", &ring(), "--out", &out, "--threads", threads, "--set", "run.duration=1ms"], set.as_slice()].concat());
+        assert_eq!(said.code, 0, "{}", said.err);
+        said
+    };
+    said(&["topology.delay=0us"], "2").complains(&["one thread instead of 2", "0ps long"]);
+    said(&[], "8").complains(&["3 threads instead of 8"]);
 }
 
 /// The published schema is the one of this version.

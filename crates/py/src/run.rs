@@ -46,10 +46,10 @@ pub fn run(
     settings: Vec<(String, String)>,
     out: Option<PathBuf>,
     keep: bool,
-    threads: u32,
+    threads: Option<usize>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Finished> {
-    if threads == 0 {
+    if threads == Some(0) {
         return Err(PyValueError::new_err("threads: expected 1 or more"));
     }
     let sink = match (out, keep) {

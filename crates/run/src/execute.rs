@@ -57,7 +57,6 @@ pub struct Running<'s> {
     world: World,
     sink: Sink,
     ports: PortNumbers,
-    threads: u32,
     /// Calendar time, for the manifest only.
     begun: SystemTime,
     started: Instant,
@@ -77,8 +76,11 @@ pub struct Finished {
 }
 
 impl Scenario {
-    /// Puts the scenario in motion. `threads` is recorded; it never changes a result.
-    pub fn start(&self, sink: Sink, threads: u32) -> Result<Running<'_>, RunError> {
+    /// Puts the scenario in motion on so many threads, if it can be split; `None`: as many as seem worth it. Never changes a
+    /// result.
+    pub fn start(&self, sink: Sink, threads: Option<usize>) -> Result<Running<'_>, RunError> {
+        let threads = threads.unwrap_or_else(|| self.threads_worth());
+        self.fits(threads).map_err(RunError::Build)?;
         let ports = PortNumbers::new(&self.topology);
         let t = &self.topology;
         let port_name = |n: usize| (0..t.nodes[n].ports.len() as u16).map(move |p| t.port_name(n as u32, p));
@@ -91,31 +93,32 @@ impl Scenario {
         hasher.text(&self.resolved);
         let scenario_hash = xoff_record::ResultHash::of([("scenario", &hasher)]).to_string();
         let mut model = self.model();
-        model.threads = threads as usize;
+        model.threads = threads;
         let mut world = World::build(t, self.flows.clone(), &mut model).map_err(RunError::Build)?;
         drop(model);
         let info = RunInfo { xoff_version: crate::VERSION.into(), scenario_hash };
         let tables = Tables::create(&sink, &info, &names).map_err(RunError::Record)?;
         world.record_to(Box::new(TableRecorder::new(tables, ports.clone())));
-        Ok(Running {
-            scenario: self,
-            world,
-            sink,
-            ports,
-            threads,
-            begun: SystemTime::now(),
-            started: Instant::now(),
-            cpu: ProcessTime::now(),
-        })
+        Ok(Running { scenario: self, world, sink, ports, begun: SystemTime::now(), started: Instant::now(), cpu: ProcessTime::now() })
     }
 
     /// Runs from start to end without a caller to report to.
     pub fn run(&self, sink: Sink) -> Result<Finished, RunError> {
-        self.start(sink, 1)?.run(|_| true)
+        self.start(sink, Some(1))?.run(|_| true)
     }
 }
 
 impl<'s> Running<'s> {
+    /// Threads it runs on.
+    pub fn threads(&self) -> usize {
+        self.world.threads()
+    }
+
+    /// Why it runs on one thread although more were asked for.
+    pub fn unsplit(&self) -> Option<&str> {
+        self.world.unsplit()
+    }
+
     /// Runs to the end. `look` is called now and then; when it returns false, the run stops and closes properly.
     pub fn run(mut self, mut look: impl FnMut(&Progress) -> bool) -> Result<Finished, RunError> {
         let until = self.scenario.until;
@@ -132,7 +135,8 @@ impl<'s> Running<'s> {
     }
 
     fn finish(self, ended: Ended) -> Result<Finished, RunError> {
-        let Running { scenario, world, sink, ports, threads, begun, started, cpu } = self;
+        let Running { scenario, world, sink, ports, begun, started, cpu } = self;
+        let threads = world.threads() as u32;
         let (outcome, recorder) = world.finish(ended);
         let recorder = recorder.expect("the world was given a recorder").into_any();
         let mut recorder = *recorder.downcast::<TableRecorder>().expect("the world returns the recorder it was given");

@@ -13,12 +13,14 @@ mod execute;
 mod explain;
 mod load;
 mod recorder;
+mod resources;
 mod sections;
 mod summary;
 
 pub use execute::{Finished, Progress, RunError, Running};
 pub use explain::{Explanation, How, Root, Step, explain};
 pub use load::Scenario;
+pub use resources::cores;
 pub use sections::sections;
 pub use summary::Summary;
 

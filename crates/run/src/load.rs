@@ -7,7 +7,7 @@ use xoff_mech::LinkFacts;
 use xoff_mech::detection::Detection;
 use xoff_mech::flow_control::{FlowControl, pfc};
 use xoff_mech::rate_control::RateControlKind;
-use xoff_node::{BufferPolicy, ControlDelay, Delay, DisciplineKind, PausedWith, SchedulerKind, SharedPool, Transport};
+use xoff_node::{BufferPolicy, ControlDelay, Delay, DisciplineKind, LEN_MAX, PausedWith, SchedulerKind, SharedPool, Transport};
 use xoff_params::{ParamError, Values};
 use xoff_scenario::document::{Document, Override, Section};
 use xoff_scenario::{Problem, Problems};

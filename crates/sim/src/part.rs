@@ -70,11 +70,11 @@ impl Part {
         Part { nodes, core, starts, prefetches }
     }
 
-    /// Handles events before `bound`, at most `events` of them. Returns whether none is left before it.
-    pub fn run(&mut self, bound: Moment, events: u64) -> bool {
+    /// Handles events before `bound`, at most `events` of them.
+    pub fn run(&mut self, bound: Moment, events: u64) {
         let stop = self.core.events.saturating_add(events);
         while self.core.events < stop && !self.has_many_rows() {
-            let Some(e) = self.core.next(bound) else { return true };
+            let Some(e) = self.core.next(bound) else { return };
             if self.prefetches {
                 self.prefetch();
             }
@@ -83,7 +83,6 @@ impl Part {
                 self.record_causes();
             }
         }
-        false
     }
 
     /// Handles all events before `bound`.

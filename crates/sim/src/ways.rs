@@ -17,6 +17,9 @@ struct Way {
     next: u8,
 }
 
+/// Memory of both directions of a flow [bytes].
+pub(crate) const BYTES_PER_FLOW: u64 = 2 * size_of::<Way>() as u64;
+
 const UNKNOWN: Way = Way { nodes: [NIL; REMEMBERED], ports: [0; REMEMBERED], next: 0 };
 
 /// Egress ports by flow, direction and node.

@@ -81,8 +81,10 @@ struct Samples {
 /// Events of a part between two looks at rows and promises.
 const SLICE: u64 = 1 << 18;
 
-/// Events per part and window from which on threads of their own gain more than their meetings cost: some 50 us of work.
-const PAYS: u64 = 500;
+/// Events per part from which on threads of their own gain more than they cost: for two meetings per window some 50 us of
+/// work, and for starting them.
+const PAYS_WINDOW: u64 = 500;
+const PAYS_START: u64 = 2_000;
 
 /// A run that is to stop when its flows are complete looks whether they are at whole microseconds: moments that every part
 /// of the network can reach without knowing what the others do.
@@ -184,48 +186,46 @@ impl World {
             if events == 0 {
                 return None;
             }
-            let planned = self.agenda.peek().map(|Reverse(e)| e.moment());
-            let bound = Moment { time: Time(until.0.saturating_add(1)), rank: 0 };
-            let bound = planned.map_or(bound, |p| p.min(bound));
-            let looks = self.looks.map(|l| (l, left));
-            let reached = self.advance(next, threads::Task { bound, events: events.min(SLICE), lookahead: self.lookahead, looks });
+            let first = self.parts.iter_mut().filter_map(|p| p.core.queue.peek()).min();
+            match self.agenda.peek().map(|Reverse(e)| e.moment()) {
+                Some(planned) if first.is_none_or(|f| planned <= f) => {
+                    self.keep_appointment();
+                    if self.stop_on_deadlock && !self.deadlocks.is_empty() {
+                        return Some(Ended::Deadlock);
+                    }
+                }
+                planned => {
+                    let end = Moment { time: Time(until.0.saturating_add(1)), rank: 0 };
+                    let bound = planned.map_or(end, |p| p.min(end));
+                    let looks = self.looks.map(|l| (l, left));
+                    self.advance(next, threads::Task { bound, events: events.min(SLICE), lookahead: self.lookahead, looks });
+                }
+            }
             self.put_in_order();
             if self.recorder.as_ref().is_some_and(|r| r.failed()) {
                 return Some(Ended::RecorderFailed);
             }
-            if reached && planned == Some(bound) {
-                self.keep_appointment();
-                if self.stop_on_deadlock && !self.deadlocks.is_empty() {
-                    return Some(Ended::Deadlock);
-                }
-            }
         }
     }
 
-    /// Lets all parts handle what happens before a bound, beginning with an event at `next`. Returns whether nothing is
-    /// left before it.
-    fn advance(&mut self, next: Time, task: threads::Task) -> bool {
-        let reached = match &mut self.parts[..] {
-            [only] => match &mut self.looks {
-                Some(looks) => {
-                    let look = looks.move_on(next);
-                    only.run(task.bound.min(look), task.events) && task.bound <= look
-                }
-                None => only.run(task.bound, task.events),
-            },
+    /// Lets all parts handle what happens before a bound, beginning with an event at `next`, or some of it.
+    fn advance(&mut self, next: Time, task: threads::Task) {
+        match &mut self.parts[..] {
+            [only] => {
+                let look = self.looks.as_mut().map(|l| l.move_on(next));
+                only.run(look.map_or(task.bound, |l| l.min(task.bound)), task.events);
+            }
             parts => {
                 let before = parts.iter().map(|p| p.core.events).sum::<u64>();
                 let n = parts.len() as u64;
                 let run = if self.threads_pay { threads::run } else { threads::run_in_turn };
                 let stretch = run(parts, threads::Task { events: task.events.saturating_mul(n), ..task });
                 let handled = parts.iter().map(|p| p.core.events).sum::<u64>() - before;
-                self.threads_pay = handled >= stretch.windows * n * PAYS;
+                self.threads_pay = handled >= n * (stretch.windows * PAYS_WINDOW + PAYS_START);
                 self.looks = stretch.looks;
-                stretch.reached
             }
-        };
+        }
         self.now = self.parts.iter().map(|p| p.core.now).fold(self.now, Time::max);
-        reached
     }
 
     /// Rows and completions of the parts since the last time, in the order of the network.
@@ -274,7 +274,6 @@ impl World {
             Kind::Watch => self.look_for_deadlocks(),
             _ => unreachable!("not an event of the whole network"),
         }
-        self.put_in_order();
     }
 
     fn look_at_queues(&mut self) {

@@ -32,8 +32,8 @@ pub(super) struct Host {
 
 pub(super) fn read_host(s: &mut Section<'_>) -> Result<Host, ParamError> {
     let (mtu, header) = (s.bytes("mtu")?, s.bytes("header")?);
-    if !(1..=65_536).contains(&mtu.0) {
-        return Err(ParamError::new("mtu", format!("a frame of {mtu}"), "expected 1B to 64KiB"));
+    if !(1..=LEN_MAX as u64).contains(&mtu.0) {
+        return Err(ParamError::new("mtu", format!("a frame of {mtu}"), format!("expected 1B to {LEN_MAX}B")));
     }
     if header >= mtu {
         return Err(ParamError::new(
@@ -49,7 +49,7 @@ pub(super) fn read_host(s: &mut Section<'_>) -> Result<Host, ParamError> {
     }
     let acks = s.text("acks")? == "per-frame";
     if acks && !(1..=65_536).contains(&ack_len.0) {
-        return Err(ParamError::new("ack_len", format!("an acknowledgement of {ack_len}"), "expected 1B to 64KiB"));
+        return Err(ParamError::new("ack_len", format!("an acknowledgement of {ack_len}"), format!("expected 1B to {LEN_MAX}B")));
     }
     let window = s.bytes_opt("window")?;
     if window.is_some() && !acks {

@@ -227,7 +227,7 @@ impl World {
             parts,
             layout,
             lookahead: split.lookahead,
-            threads_pay: false,
+            threads_pay: true,
             unsplit,
             agenda: BinaryHeap::new(),
             now: Time::ZERO,

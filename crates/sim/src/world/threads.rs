@@ -99,8 +99,6 @@ pub(super) struct Task {
 
 /// How a stretch went.
 pub(super) struct Stretch {
-    /// Nothing is left before the bound.
-    pub reached: bool,
     /// Windows it took.
     pub windows: u64,
     pub looks: Option<DoneLooks>,
@@ -132,19 +130,16 @@ impl Course {
 
     /// The next window: the moment before which each part may run on its own. Or the stretch has ended.
     fn go_on(&mut self, s: &Standing) -> Result<Moment, Stretch> {
-        let end = |reached, c: &Course| Err(Stretch { reached, windows: c.windows, looks: c.task.looks.map(|l| l.0) });
-        if s.next == u64::MAX {
-            return end(true, self);
+        let end = |c: &Course| Err(Stretch { windows: c.windows, looks: c.task.looks.map(|l| l.0) });
+        if s.next == u64::MAX || s.events >= self.stop || s.full {
+            return end(self);
         }
         let mut window = self.task.bound.min(Moment { time: Time(s.next) + self.task.lookahead, rank: 0 });
         if let Some((looks, left)) = &mut self.task.looks {
             if looks.due(Time(s.next)) && s.completions >= *left {
-                return end(false, self);
+                return end(self);
             }
             window = window.min(looks.move_on(Time(s.next)));
-        }
-        if s.events >= self.stop || s.full {
-            return end(false, self);
         }
         self.windows += 1;
         Ok(window)

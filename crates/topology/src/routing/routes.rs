@@ -127,6 +127,13 @@ impl Routes {
         Routes { rows, columns: groups.of, width, table, arena: sets.arena, local_first, local, members: groups.members }
     }
 
+    /// Memory that building the routes of a network needs [bytes]: a full table, of which equal rows are then stored once.
+    pub fn bytes_while_built(t: &Topology) -> u64 {
+        let groups = Groups::new(t);
+        let rows = t.switches().count() + groups.sources.len();
+        (rows * (groups.neighbours.len() + 1) * size_of::<u32>()) as u64
+    }
+
     /// The candidate ports at `node` towards `dst`, which must be a host other than `node`; empty when there is no way.
     #[inline]
     pub fn candidates(&self, node: NodeId, dst: NodeId) -> &[u16] {

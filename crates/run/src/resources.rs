@@ -1,0 +1,94 @@
+//! What a run may use of the machine: threads and memory.
+
+use xoff_params::ParamError;
+use xoff_sim::Memory;
+use xoff_units::Bytes;
+
+use crate::load::Scenario;
+
+/// Events that the threads of a window should find at least, each [events]: some 50 us of work.
+const WORTH_A_THREAD: u64 = 500;
+
+/// Processor cores that this process may use.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, |n| n.get())
+}
+
+/// Memory that can still be had without paging [bytes], where the system tells.
+fn available_memory() -> Option<Bytes> {
+    let kib = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = kib.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(Bytes(kib * 1024))
+}
+
+impl Scenario {
+    /// Threads that are likely to gain something: no more than there are cores, and each with enough to do in the time
+    /// that frames are on their way over one link.
+    pub fn threads_worth(&self) -> usize {
+        let (payload, header) = self.frame();
+        let links = &self.topology.links;
+        let Some(fastest) = links.iter().map(|l| l.rate).max() else { return 1 };
+        let Some(shortest) = links.iter().map(|l| l.delay).filter(|d| d.0 > 0).min() else { return 1 };
+        let frame = fastest.time_for(Bytes((payload + header) as u64));
+        // A frame makes some ten events on its way; half of the hosts send at a time.
+        let busy = self.topology.hosts().count() as u64 / 2;
+        let per_window = 10 * busy * shortest.0 / frame.0.max(1);
+        cores().min((per_window / WORTH_A_THREAD) as usize).max(1)
+    }
+
+    /// What a run on so many threads will need at least.
+    pub fn memory(&self, threads: usize) -> Memory {
+        let (payload, header) = self.frame();
+        let mut priorities: Vec<u8> = self.flows.flows.iter().map(|f| f.priority).collect();
+        priorities.sort_unstable();
+        priorities.dedup();
+        let mtu = Bytes((payload + header) as u64);
+        Memory::estimate(&self.topology, self.flows.flows.len(), mtu, priorities.len().max(1), threads)
+    }
+
+    /// Refuses a run for which the memory will not suffice.
+    pub(crate) fn fits(&self, threads: usize) -> Result<(), ParamError> {
+        available_memory().map_or(Ok(()), |available| suffices(&self.memory(threads), available))
+    }
+}
+
+fn suffices(needed: &Memory, available: Bytes) -> Result<(), ParamError> {
+    if needed.total() <= available {
+        return Ok(());
+    }
+    let Memory { network, routes, flows, frames } = needed;
+    Err(ParamError::new(
+        "topology",
+        format!(
+            "the run needs at least {}: nodes and ports {network}, routes {routes}, flows {flows}, frames on the links {frames}; \
+             {available} are available",
+            needed.total()
+        ),
+        "fewer hosts, shorter links, or a machine with more memory",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_little_memory_is_refused_with_the_estimate() {
+        let needed = Memory { network: Bytes(3_000_000), routes: Bytes(1_000_000), flows: Bytes(500_000), frames: Bytes(500_000) };
+        assert!(suffices(&needed, Bytes(5_000_000)).is_ok());
+        let e = suffices(&needed, Bytes(4_999_999)).unwrap_err();
+        assert!(e.what.contains("at least 5MB: nodes and ports 3MB") && e.what.contains("5MB are available"), "{}", e.what);
+    }
+
+    fn scenario(topology: &str) -> Scenario {
+        let text = format!("[topology]\n{topology}\nrate = \"100Gbps\"\ndelay = \"1us\"\n[[workload]]\nkind = \"permutation\"\n");
+        Scenario::from_text("s.toml", &text, &[], std::path::Path::new(".")).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    #[test]
+    fn a_large_network_is_worth_threads_and_a_small_one_is_not() {
+        assert_eq!(scenario("kind = \"fat-tree\"\nk = 4").threads_worth(), 1);
+        assert_eq!(scenario("kind = \"fat-tree\"\nk = 16").threads_worth(), cores().min(84));
+    }
+}

@@ -1,0 +1,100 @@
+//! How much memory a run needs, before it is built.
+
+use xoff_node::{Frame, Nic, Port, Switch};
+use xoff_topology::routing::Routes;
+use xoff_topology::{NodeKind, Topology};
+use xoff_units::Bytes;
+use xoff_workload::Flow;
+
+use crate::core::Line;
+use crate::event::Event;
+use crate::flows::FlowRecord;
+use crate::outcome::PortTotals;
+use crate::ways::BYTES_PER_FLOW;
+
+/// An estimate by what needs it [bytes].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Nodes and ports at rest.
+    pub network: Bytes,
+    /// Routing tables while they are built.
+    pub routes: Bytes,
+    /// Flows and their ways.
+    pub flows: Bytes,
+    /// Frames on all links at once, in both directions. Queues come on top and are not known before.
+    pub frames: Bytes,
+}
+
+/// Bytes of a port and one class besides [`Port`] itself: ingress accounting, egress queue, detector, scheduler (40 + 8 +
+/// 16 + 32 + 32), and its place (8).
+const BESIDES_PORT: u64 = 136;
+/// What each thread keeps of every port: line, counters, pause, random stream.
+const PER_THREAD: u64 = (size_of::<Line>() + size_of::<PortTotals>() + 16) as u64;
+
+/// A frame that is queued or on its way [bytes]: itself and the event of its arrival.
+pub const BYTES_PER_FRAME: u64 = (size_of::<Frame>() + size_of::<Event>()) as u64;
+
+/// A port that nothing has passed yet [bytes], of a switch, with one class, on one thread. Laws that keep tables (GFC) need
+/// more.
+pub const BYTES_PER_IDLE_PORT: u64 = size_of::<Port>() as u64 + BESIDES_PORT + PER_THREAD;
+
+impl Memory {
+    /// What a run of these flows over this network needs, with frames of `mtu`, so many classes and so many threads.
+    pub fn estimate(t: &Topology, flows: usize, mtu: Bytes, classes: usize, threads: usize) -> Memory {
+        let (classes, threads) = (classes as u64, threads as u64);
+        let (mut network, mut frames) = (0, 0);
+        for node in &t.nodes {
+            let own = match node.kind {
+                NodeKind::Switch => size_of::<Switch>(),
+                NodeKind::Host => size_of::<Nic>(),
+            };
+            network += own as u64 + node.ports.len() as u64 * (BYTES_PER_IDLE_PORT * classes + PER_THREAD * (threads - 1));
+            network += 16 * threads;
+        }
+        for l in &t.links {
+            let on_wire = l.rate.bytes_in(l.delay).0 / mtu.0.max(1) + 1;
+            frames += 2 * on_wire * BYTES_PER_FRAME;
+        }
+        let per_flow = size_of::<Flow>() as u64 + threads * (size_of::<FlowRecord>() as u64 + BYTES_PER_FLOW);
+        Memory {
+            network: Bytes(network),
+            routes: Bytes(Routes::bytes_while_built(t)),
+            flows: Bytes(flows as u64 * per_flow),
+            frames: Bytes(frames),
+        }
+    }
+
+    /// All of it.
+    pub fn total(&self) -> Bytes {
+        self.network + self.routes + self.flows + self.frames
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use xoff_params::Defaults;
+    use xoff_topology::builders;
+    use xoff_units::Rate;
+
+    /// The promises on memory: a frame in flight within a cache line, an idle port within a KiB.
+    #[test]
+    fn frames_and_ports_are_small() {
+        assert_eq!(BYTES_PER_FRAME, 56);
+        assert!(BYTES_PER_IDLE_PORT <= 1024, "{BYTES_PER_IDLE_PORT}");
+    }
+
+    #[test]
+    fn an_estimate_adds_up() {
+        let star = builders::find("star").unwrap();
+        let given = Defaults::of(star.params).with("hosts", "4").with("rate", "100Gbps").with("delay", "1us");
+        let t = (star.build)(&mut { given }).unwrap();
+        let m = Memory::estimate(&t, 10, Bytes(1000), 1, 1);
+        // 12.5 frames of 1000 B per direction of a link of 100 Gb/s and 1 us, rounded up.
+        assert_eq!(Rate::from_gbps(100).bytes_in(t.links[0].delay), Bytes(12_500));
+        assert_eq!(m.frames, Bytes(4 * 2 * 13 * 56));
+        assert_eq!(m.total(), m.network + m.routes + m.flows + m.frames);
+        let two = Memory::estimate(&t, 10, Bytes(1000), 1, 2);
+        assert!(two.network > m.network && two.flows > m.flows && two.frames == m.frames);
+    }
+}
