@@ -123,7 +123,7 @@ const K8_HOSTS: u32 = 128;
 /// Against frames in flight. Links of 10 us hold more than the largest window, so that the window decides what is in
 /// flight; without rate control nothing else does. Simulated times give each point some million frame-hops.
 pub fn frames(bench: &Bench) -> Curve {
-    let held = "Fat-tree k = 8, 128 hosts, permutation, links of 10 us, windows of 10 KB to 1 MB per flow, PFC, ACKs, no rate control.";
+    let held = "Fat-tree k = 8, 128 hosts, permutation, links of 10 us, PFC, ACKs, no rate control; the windows of all flows together.";
     let windows = [(10_000, "20ms"), (30_000, "10ms"), (100_000, "4ms"), (300_000, "2ms"), (1_000_000, "1ms")];
     let points = windows.map(|(window, duration)| {
         let (window_set, duration) = (format!("host.window={window}B"), format!("run.duration={duration}"));

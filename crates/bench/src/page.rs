@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use xoff_report::{Align, Cell, Table, Unit};
+use xoff_report::{Align, Cell, Table};
 
 use crate::Failed;
 use crate::growth::Curve;
 use crate::results::Report;
 use crate::table;
+use crate::targets::Unit;
 
 const BEGIN: &str = "<!-- profile:begin -->";
 const END: &str = "<!-- profile:end -->";
@@ -146,8 +147,8 @@ fn curve(c: &Curve, figures: &str) -> String {
     let ns = |s: f64| format!("{:.0} ns", s * 1e9);
     let headings = [c.grows.as_str(), "CPU time per frame-hop", "Frame-hops of a run", "Peak memory"];
     let points = c.points.iter().fold(Table::new(headings).align([Align::Right; 4]), |t, p| {
-        let memory = crate::targets::Unit::Bytes.show(p.peak_bytes as f64);
-        t.row([c.show_x(p.x), ns(p.per_hop.median), Unit::None.format(p.frame_hops as f64), memory])
+        let memory = Unit::Bytes.show(p.peak_bytes as f64);
+        t.row([c.show_x(p.x), ns(p.per_hop.median), format!("{:.1} M", p.frame_hops as f64 / 1e6), memory])
     });
     let image = match c.points.is_empty() {
         true => String::new(),
@@ -158,7 +159,7 @@ fn curve(c: &Curve, figures: &str) -> String {
 }
 
 fn peers(r: &Report) -> Table {
-    let headings = ["Simulator", "Work", "CPU time", "Frame-hops per CPU second", "Peak memory", "xoff, same shape", "Ratio"];
+    let headings = ["Simulator", "Work", "CPU time", "Frame-hops per CPU second", "Peak memory", "xoff, same network", "Ratio"];
     let align = [Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right];
     PEERS.iter().fold(Table::new(headings).align(align), |t, p| {
         let ours = match p.ours {
@@ -197,7 +198,7 @@ mod tests {
         for part in [
             "| at least 8.00 M/s | 8.40 M/s |",
             "![CPU time per frame-hop against simulated time](performance/time.svg)",
-            "| 1 ms | 125 ns | 1,000,000 | 50 MiB |",
+            "| 1 ms | 125 ns | 1.0 M | 50 MiB |",
             "Not measured: 10000 us simulated: left out by --quick.",
             "The same result hash ab with 1, 2 threads.",
             "| 104.7 s | 0.42 M | 353 MiB | 8.40 M | 20.0x |",

@@ -126,8 +126,8 @@ pub const K64_SHARE: Spec = spec("k64-share", K64, "speed over that of 128 hosts
 pub const QUEUE_SHARE: Spec = spec("queue-share", HPCC, "share of the bare event queue", Unit::Share, at_least(0.5));
 pub const THREADS_RATIO: Spec =
     spec("threads-ratio", "k = 16, permutation, 2 threads", "speed over that of 1 thread, clock", Unit::Times, at_least(1.7));
-pub const FRAME_MEMORY: Spec = spec("frame-memory", "memory", "per queued or flying frame", Unit::Bytes, at_most(64.0));
-pub const PORT_MEMORY: Spec = spec("port-memory", "memory", "per idle port", Unit::Bytes, at_most(1024.0));
+pub const FRAME_MEMORY: Spec = spec("frame-memory", "memory of the engine", "per queued or flying frame", Unit::Bytes, at_most(64.0));
+pub const PORT_MEMORY: Spec = spec("port-memory", "memory of the engine", "per idle port", Unit::Bytes, at_most(1024.0));
 pub const SHORT_RUN: Spec = spec("short-run", "ten flows, start to exit", "time on the clock", Unit::Seconds, at_most(0.05));
 
 #[cfg(test)]
