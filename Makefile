@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python test-docs test-full lint clean toolchain
+.PHONY: help build demo test test-rust test-python test-docs test-instructions test-full lint bench bench-page bench-accept clean toolchain
 
 # rustup puts cargo here; a shell opened before the installation does not know it yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -12,6 +12,7 @@ CARGO ?= cargo
 PYTHON ?= python3
 VENV := .venv
 XOFF := $(or $(CARGO_TARGET_DIR),target)/release/xoff
+BENCH := $(XOFF)-bench
 # Oldest Rust that all dependencies accept.
 RUST_MIN := 1.88
 
@@ -55,7 +56,7 @@ demo: build ## Build, run the three-switch ring under four flow controls, print 
 	echo "Report: $$(realpath "$(DEMO_REPORT)")"
 	$(call done,demo)
 
-test: test-rust test-python test-docs ## Install what the tests need and run all of them (what CI runs)
+test: test-rust test-python test-docs test-instructions ## Install what the tests need and run all of them (what CI runs)
 
 test-rust: toolchain ## Only the Rust tests
 	@$(call step,Rust tests)
@@ -89,6 +90,13 @@ test-docs: toolchain ## Only the checks of the documentation
 	$(CARGO) doc --quiet --release --workspace --no-deps
 	$(call done,documentation)
 
+test-instructions: toolchain ## Only the gate on instructions per frame-hop (needs valgrind, skipped without)
+	@$(call step,Instructions)
+	# The features of the tests, so that nothing is built twice.
+	$(CARGO) build --release --workspace --bins
+	$(BENCH) instructions
+	$(call done,instructions)
+
 test-full: test ## All tests and the slow ones
 	@$(call step,Slow tests)
 	$(CARGO) test --release --workspace -- --include-ignored
@@ -99,6 +107,20 @@ lint: toolchain ## Formatting and clippy (needs the rustfmt and clippy component
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
 	$(call done,lint)
+
+# What to leave out: `make bench BENCH_ARGS=--quick`.
+BENCH_ARGS ?=
+
+bench: build ## Measure speed and memory beside their targets (many minutes; BENCH_ARGS=--quick: fewer)
+	@$(call step,Benchmark)
+	$(BENCH) run $(BENCH_ARGS)
+	$(call done,benchmark)
+
+bench-page: build ## Render docs/performance.md from the last `make bench`
+	$(BENCH) page
+
+bench-accept: build ## Accept today's instruction counts, and the last `make bench` as baseline
+	$(BENCH) accept
 
 clean: ## Remove what was built, the demo's output and .venv
 	rm -rf "$(or $(CARGO_TARGET_DIR),target)" out $(VENV)

@@ -1,0 +1,150 @@
+//! `xoff-bench`: how fast xoff is on this machine, beside the targets, and the gate on instructions.
+//!
+//! ```text
+//!   run          -> runs `xoff` as a user does -> bench.json, a table beside targets and baseline
+//!   page         bench.json -> docs/performance.md and its figures
+//!   instructions -> callgrind counts per frame-hop against instructions.json; more than 3 % above: exit code 1
+//!   accept       -> new instructions.json, and bench.json becomes the baseline
+//! ```
+//!
+//! Timings never fail anything. Every run is a process of its own, so that its peak memory and its start count too.
+
+mod child;
+mod growth;
+mod hpcc_case;
+mod instructions;
+mod machine;
+mod memory;
+mod page;
+mod queue;
+mod results;
+mod runs;
+mod table;
+mod targets;
+mod threads;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+
+use child::Xoff;
+use results::Report;
+
+/// What went wrong, one sentence.
+type Failed = String;
+
+/// How fast xoff is, and whether it became slower.
+#[derive(Parser)]
+#[command(name = "xoff-bench", version, max_term_width = 110, subcommand_required = true, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// The program to measure; default: `xoff` beside this program
+    #[arg(long, global = true, value_name = "FILE")]
+    xoff: Option<PathBuf>,
+    /// Folder of the benchmark's scenarios
+    #[arg(long, global = true, value_name = "DIR", default_value = "scenarios/bench")]
+    scenarios: PathBuf,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Measure everything and print the table
+    Run {
+        /// Leave out what takes minutes: 65,536 hosts, and 10 ms of simulated time
+        #[arg(long)]
+        quick: bool,
+        /// Folder for bench.json and the runs
+        #[arg(long, value_name = "DIR", default_value = "out/bench")]
+        out: PathBuf,
+        /// Earlier figures to compare with
+        #[arg(long, value_name = "FILE", default_value = BASELINE)]
+        baseline: PathBuf,
+        /// Longest time that one run may take [s]
+        #[arg(long, value_name = "SECONDS", default_value_t = 900)]
+        limit: u64,
+    },
+    /// Render the page and its figures
+    Page {
+        /// What `run` wrote
+        #[arg(long, value_name = "FILE", default_value = "out/bench/bench.json")]
+        from: PathBuf,
+        /// The page; its figures go into a folder of its name, and its hand-written part is kept
+        #[arg(long, value_name = "FILE", default_value = "docs/performance.md")]
+        out: PathBuf,
+    },
+    /// Compare instructions per frame-hop with the accepted ones
+    Instructions {
+        /// The accepted counts
+        #[arg(long, value_name = "FILE", default_value = INSTRUCTIONS)]
+        accepted: PathBuf,
+    },
+    /// Accept today's instruction counts, and the figures of the last `run`
+    Accept {
+        /// What `run` wrote; left alone if it is not there
+        #[arg(long, value_name = "FILE", default_value = "out/bench/bench.json")]
+        from: PathBuf,
+        /// Where to keep them
+        #[arg(long, value_name = "FILE", default_value = BASELINE)]
+        baseline: PathBuf,
+        /// The accepted counts
+        #[arg(long, value_name = "FILE", default_value = INSTRUCTIONS)]
+        accepted: PathBuf,
+    },
+}
+
+const BASELINE: &str = "crates/bench/baseline.json";
+const INSTRUCTIONS: &str = "crates/bench/instructions.json";
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match execute(&cli) {
+        Ok(code) => code,
+        Err(what) => {
+            eprintln!("xoff-bench: {what}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn execute(cli: &Cli) -> Result<ExitCode, Failed> {
+    let xoff = || Xoff::find(cli.xoff.as_deref());
+    match &cli.command {
+        Command::Run { quick, out, baseline, limit } => {
+            let bench = runs::Bench::new(xoff()?, &cli.scenarios, out, Duration::from_secs(*limit), *quick)?;
+            let report = bench.run()?;
+            let path = out.join("bench.json");
+            report.write(&path)?;
+            print!("{}", table::terminal(&report, earlier(baseline)?.as_ref()));
+            println!("Figures: {}", path.display());
+        }
+        Command::Page { from, out } => page::write(&Report::read(from)?, out)?,
+        Command::Instructions { accepted } => return instructions::gate(&xoff()?, &cli.scenarios, accepted),
+        Command::Accept { from, baseline, accepted } => {
+            instructions::accept(&xoff()?, &cli.scenarios, accepted)?;
+            if from.exists() {
+                Report::read(from)?.write(baseline)?;
+                println!("Accepted {} as {}", from.display(), baseline.display());
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The baseline, if there is one.
+fn earlier(path: &Path) -> Result<Option<Report>, Failed> {
+    if path.exists() { Report::read(path).map(Some) } else { Ok(None) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

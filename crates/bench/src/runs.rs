@@ -1,0 +1,162 @@
+//! Measures the rows of the table, one run of `xoff` at a time.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::child::{Run, Xoff};
+use crate::growth::{self, Curve};
+use crate::machine::Machine;
+use crate::results::{Report, Row, Stat};
+use crate::targets::{self as t, HPCC_SIMULATOR};
+use crate::{Failed, hpcc_case, memory, queue, threads};
+
+/// Runs of a figure, unless they take long.
+const RUNS: usize = 5;
+/// A figure whose first run took less [s] gets that many: short runs feel every neighbour.
+const SHORT: (f64, usize) = (1.0, 11);
+/// A figure whose first run took longer gets three runs [s].
+const LONG: f64 = 5.0;
+/// A figure whose first run took longer gets no second one [s].
+const VERY_LONG: f64 = 60.0;
+
+/// What a benchmark needs.
+pub struct Bench {
+    /// The program.
+    pub xoff: Xoff,
+    /// Folder of the scenarios.
+    pub scenarios: PathBuf,
+    /// Folder for what is written.
+    pub out: PathBuf,
+    /// Longest time of a run.
+    limit: Duration,
+    /// Without what takes minutes.
+    pub quick: bool,
+    bar: ProgressBar,
+}
+
+impl Bench {
+    /// Looks whether scenarios and folder are there.
+    pub fn new(xoff: Xoff, scenarios: &Path, out: &Path, limit: Duration, quick: bool) -> Result<Bench, Failed> {
+        if !scenarios.is_dir() {
+            return Err(format!("no folder {}: start from the root of the repository, or give --scenarios", scenarios.display()));
+        }
+        std::fs::create_dir_all(out).map_err(|e| format!("cannot create {}: {e}", out.display()))?;
+        let bar = ProgressBar::new_spinner();
+        bar.set_style(ProgressStyle::with_template("{spinner} {msg} {elapsed:.dim}").unwrap_or(ProgressStyle::default_spinner()));
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Ok(Bench { xoff, scenarios: scenarios.to_owned(), out: out.to_owned(), limit, quick, bar })
+    }
+
+    /// Path of a scenario.
+    pub fn scenario(&self, name: &str) -> String {
+        self.scenarios.join(name).display().to_string()
+    }
+
+    /// One run of a scenario with settings (`path=value`) and threads.
+    pub fn once(&self, scenario: &str, settings: &[&str], threads: u32) -> Result<Run, Failed> {
+        let mut args = vec!["run".into(), self.scenario(scenario), "--threads".into(), threads.to_string()];
+        settings.iter().for_each(|s| args.extend(["--set".into(), (*s).into()]));
+        self.start(args)
+    }
+
+    fn start(&self, mut args: Vec<String>) -> Result<Run, Failed> {
+        args.extend(["--out".into(), self.out.join("run").display().to_string()]);
+        self.xoff.run(&args, self.limit)
+    }
+
+    /// The same several times; the first failure ends it.
+    pub fn several(&self, what: &str, run: impl Fn() -> Result<Run, Failed>) -> Result<Vec<Run>, Failed> {
+        self.tell(what);
+        let mut runs = vec![run().inspect_err(|e| self.done(what, e))?];
+        let wanted = match runs[0].process_seconds {
+            s if s > VERY_LONG => 1,
+            s if s > LONG => 3,
+            s if s < SHORT.0 => SHORT.1,
+            _ => RUNS,
+        };
+        while runs.len() < wanted {
+            runs.push(run().inspect_err(|e| self.done(what, e))?);
+        }
+        let speed = stat(&runs, Run::speed)?;
+        self.done(what, &format!("{:.2} M frame-hops per CPU second, {} runs", speed.median / 1e6, speed.runs));
+        Ok(runs)
+    }
+
+    /// Says what is being measured.
+    pub fn tell(&self, what: &str) {
+        self.bar.set_message(what.to_owned());
+    }
+
+    /// Says what came out.
+    pub fn done(&self, what: &str, result: &str) {
+        self.bar.suspend(|| eprintln!("{what}: {result}"));
+    }
+
+    /// Measures everything.
+    pub fn run(&self) -> Result<Report, Failed> {
+        let hosts = growth::Hosts::measure(self);
+        let rows = self.rows(&hosts);
+        let growth: Vec<Curve> = [hosts.curve(), growth::frames(self), growth::time(self)].into();
+        let hashes = threads::hashes(self);
+        self.bar.finish_and_clear();
+        let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        Ok(Report { measured: now, xoff_version: env!("CARGO_PKG_VERSION").into(), machine: Machine::this(), rows, growth, hashes })
+    }
+
+    fn rows(&self, hosts: &growth::Hosts) -> Vec<Row> {
+        let missing = || Err("not measured".to_owned());
+        let hpcc = self.hpcc();
+        let scenario = self.several("scenario, k = 8, WebSearch", || self.once("websearch.toml", &[], 1));
+        let short_web = ["topology.k=16", "workload[0].duration=300us"];
+        let k16_web = self.several("k = 16, WebSearch", || self.once("websearch.toml", &short_web, 1));
+        let (k8, k16, k64) = (hosts.runs(8), hosts.runs(16), hosts.runs(64));
+        let share = figure(k8, Run::speed).and_then(|k8| Ok(figure(k64, Run::speed)?.map(|v| v / k8.median)));
+        let memory = memory::memory(self);
+        let one = |v: Option<f64>| v.and_then(|v| Stat::of([v])).ok_or(()).or_else(|()| missing());
+        vec![
+            t::HPCC_CPU.row(figure(&hpcc, |r| r.answer.cpu_seconds)),
+            t::HPCC_SPEED.row(figure(&hpcc, Run::speed)),
+            t::HPCC_RATIO.row(figure(&hpcc, |r| r.speed() / HPCC_SIMULATOR)),
+            t::TOML_SPEED.row(figure(&scenario, Run::speed)),
+            t::K8_PERMUTATION.row(figure(k8, Run::speed)),
+            t::K16_PERMUTATION.row(figure(k16, Run::speed)),
+            t::K16_WEBSEARCH.row(figure(&k16_web, Run::speed)),
+            t::K64_SETUP.row(figure(k64, Run::setup_seconds)),
+            t::K64_MEMORY.row(figure(k64, |r| r.peak_bytes as f64)),
+            t::K64_SPEED.row(figure(k64, Run::speed)),
+            t::K64_SHARE.row(share),
+            t::QUEUE_SHARE.row(queue::bare_queue_share(self).ok_or(()).or_else(|()| missing())),
+            t::THREADS_RATIO.row(threads::ratio(self)),
+            t::FRAME_MEMORY.row(one(memory.as_ref().map(|m| m.per_frame))),
+            t::PORT_MEMORY.row(one(memory.as_ref().map(|m| m.per_idle_port))),
+            t::SHORT_RUN.row(self.short_run()),
+        ]
+    }
+
+    fn hpcc(&self) -> Result<Vec<Run>, Failed> {
+        let config = hpcc_case::write(&self.out.join("hpcc"), 8, "5ms")?;
+        self.several("HPCC format, k = 8, WebSearch", || self.start(vec!["hpcc".into(), config.display().to_string()]))
+    }
+
+    /// From start to exit, on the clock.
+    fn short_run(&self) -> Result<Stat, Failed> {
+        let what = "ten flows, start to exit";
+        self.tell(what);
+        let times = (0..20).map(|_| Ok(self.once("ten-flows.toml", &[], 1)?.process_seconds)).collect::<Result<Vec<f64>, Failed>>()?;
+        let stat = Stat::of(times).ok_or("no run")?;
+        self.done(what, &format!("{:.1} ms", stat.median * 1e3));
+        Ok(stat)
+    }
+}
+
+/// A figure of each run.
+pub fn stat(runs: &[Run], of: impl Fn(&Run) -> f64) -> Result<Stat, Failed> {
+    Stat::of(runs.iter().map(of)).ok_or_else(|| "no run".into())
+}
+
+/// A figure of each run, if they ended well.
+pub fn figure(runs: &Result<Vec<Run>, Failed>, of: impl Fn(&Run) -> f64) -> Result<Stat, Failed> {
+    stat(runs.as_ref().map_err(Clone::clone)?, of)
+}

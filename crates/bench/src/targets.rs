@@ -1,0 +1,151 @@
+//! The rows of the table: what is run, what is measured of it, and what it should be.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Failed;
+use crate::results::{Measured, Row, Stat};
+
+/// Speed of the HPCC simulator at the work of [`HPCC_SPEED`], measured on one core of a 2.6 GHz EPYC:
+/// 104.7 CPU seconds for 22.1 million hops of data and as many of ACKs [frame-hops per CPU second].
+pub const HPCC_SIMULATOR: f64 = 0.42e6;
+
+/// Unit of a figure; values are in the base unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Frame-hops per CPU second.
+    FrameHopsPerSecond,
+    /// Seconds.
+    Seconds,
+    /// Bytes.
+    Bytes,
+    /// A share of 1, shown in per cent.
+    Share,
+    /// How many times as much.
+    Times,
+}
+
+impl Unit {
+    /// A value with its unit.
+    pub fn show(self, v: f64) -> String {
+        match self {
+            Unit::FrameHopsPerSecond => format!("{:.2} M/s", v / 1e6),
+            Unit::Seconds if v < 1.0 => format!("{:.1} ms", v * 1e3),
+            Unit::Seconds => format!("{v:.2} s"),
+            Unit::Bytes if v < 10240.0 => format!("{v:.0} B"),
+            Unit::Bytes if v < 1024.0 * 1024.0 * 1024.0 => format!("{:.0} MiB", v / f64::from(1 << 20)),
+            Unit::Bytes => format!("{:.2} GiB", v / f64::from(1 << 30)),
+            Unit::Share => format!("{:.0} %", v * 100.0),
+            Unit::Times => format!("{v:.2}x"),
+        }
+    }
+}
+
+/// What a figure should be.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Target {
+    /// This or more.
+    AtLeast(f64),
+    /// This or less.
+    AtMost(f64),
+}
+
+impl Target {
+    /// Whether a value reaches it.
+    pub fn met(self, v: f64) -> bool {
+        match self {
+            Target::AtLeast(t) => v >= t,
+            Target::AtMost(t) => v <= t,
+        }
+    }
+
+    /// In words.
+    pub fn show(self, unit: Unit) -> String {
+        match self {
+            Target::AtLeast(t) => format!("at least {}", unit.show(t)),
+            Target::AtMost(t) => format!("at most {}", unit.show(t)),
+        }
+    }
+}
+
+/// A row before it is measured.
+#[derive(Clone, Copy)]
+pub struct Spec {
+    id: &'static str,
+    work: &'static str,
+    figure: &'static str,
+    unit: Unit,
+    target: Option<Target>,
+}
+
+impl Spec {
+    /// The row with what was measured.
+    pub fn row(&self, measured: Result<Stat, Failed>) -> Row {
+        Row {
+            id: self.id.into(),
+            work: self.work.into(),
+            figure: self.figure.into(),
+            unit: self.unit,
+            target: self.target,
+            measured: measured.map_or_else(Measured::Missing, Measured::Runs),
+        }
+    }
+}
+
+const fn spec(id: &'static str, work: &'static str, figure: &'static str, unit: Unit, target: Option<Target>) -> Spec {
+    Spec { id, work, figure, unit, target }
+}
+const fn at_least(v: f64) -> Option<Target> {
+    Some(Target::AtLeast(v))
+}
+const fn at_most(v: f64) -> Option<Target> {
+    Some(Target::AtMost(v))
+}
+
+const SPEED: &str = "frame-hops per CPU second";
+const GIB: f64 = (1u64 << 30) as f64;
+
+const HPCC: &str = "HPCC format, k = 8, 128 hosts, WebSearch 50 %, 5 ms";
+pub const HPCC_CPU: Spec = spec("hpcc-cpu", HPCC, "CPU time", Unit::Seconds, None);
+pub const HPCC_SPEED: Spec = spec("hpcc-speed", HPCC, SPEED, Unit::FrameHopsPerSecond, at_least(8e6));
+pub const HPCC_RATIO: Spec = spec("hpcc-ratio", HPCC, "speed over that of the HPCC simulator", Unit::Times, at_least(20.0));
+pub const TOML_SPEED: Spec = spec("toml-speed", "the same network as a scenario", SPEED, Unit::FrameHopsPerSecond, None);
+pub const K8_PERMUTATION: Spec = spec("k8-permutation", "k = 8, 128 hosts, permutation, 100 us", SPEED, Unit::FrameHopsPerSecond, None);
+pub const K16_PERMUTATION: Spec =
+    spec("k16-permutation", "k = 16, 1024 hosts, permutation, 100 us", SPEED, Unit::FrameHopsPerSecond, at_least(5e6));
+pub const K16_WEBSEARCH: Spec =
+    spec("k16-websearch", "k = 16, 1024 hosts, WebSearch 50 %, 0.3 ms", SPEED, Unit::FrameHopsPerSecond, at_least(5e6));
+
+const K64: &str = "k = 64, 65,536 hosts, permutation, 100 us";
+pub const K64_SETUP: Spec = spec("k64-setup", K64, "set-up and exit", Unit::Seconds, at_most(30.0));
+pub const K64_MEMORY: Spec = spec("k64-memory", K64, "peak memory", Unit::Bytes, at_most(6.0 * GIB));
+pub const K64_SPEED: Spec = spec("k64-speed", K64, SPEED, Unit::FrameHopsPerSecond, None);
+pub const K64_SHARE: Spec = spec("k64-share", K64, "speed over that of 128 hosts", Unit::Share, at_least(0.4));
+
+pub const QUEUE_SHARE: Spec = spec("queue-share", HPCC, "share of the bare event queue", Unit::Share, at_least(0.5));
+pub const THREADS_RATIO: Spec =
+    spec("threads-ratio", "k = 16, permutation, 2 threads", "speed over that of 1 thread, clock", Unit::Times, at_least(1.7));
+pub const FRAME_MEMORY: Spec = spec("frame-memory", "memory of the engine", "per queued or flying frame", Unit::Bytes, at_most(64.0));
+pub const PORT_MEMORY: Spec = spec("port-memory", "memory of the engine", "per idle port", Unit::Bytes, at_most(1024.0));
+pub const SHORT_RUN: Spec = spec("short-run", "ten flows, start to exit", "time on the clock", Unit::Seconds, at_most(0.05));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_carry_their_unit() {
+        assert_eq!(Unit::FrameHopsPerSecond.show(8.126e6), "8.13 M/s");
+        assert_eq!((Unit::Seconds.show(0.0312), Unit::Seconds.show(31.2)), ("31.2 ms".into(), "31.20 s".into()));
+        assert_eq!((Unit::Bytes.show(64.0), Unit::Bytes.show(6.0 * GIB)), ("64 B".into(), "6.00 GiB".into()));
+        assert_eq!((Unit::Share.show(0.4), Unit::Times.show(1.7)), ("40 %".into(), "1.70x".into()));
+    }
+
+    #[test]
+    fn a_target_is_met_at_its_bound() {
+        assert!(Target::AtLeast(5e6).met(5e6) && !Target::AtLeast(5e6).met(4.9e6));
+        assert!(Target::AtMost(30.0).met(30.0) && !Target::AtMost(30.0).met(30.1));
+        assert_eq!(Target::AtMost(30.0).show(Unit::Seconds), "at most 30.00 s");
+    }
+}

@@ -1,0 +1,34 @@
+//! What more threads bring, and that they change nothing.
+
+use crate::Failed;
+use crate::results::{Stat, ThreadHash};
+use crate::runs::Bench;
+
+/// Pairs of runs. One and two threads take turns, and each is first as often as the other, so that a machine that slows
+/// down slows down both.
+const PAIRS: usize = 4;
+
+/// Time on the clock with one thread over that with two.
+pub fn ratio(bench: &Bench) -> Result<Stat, Failed> {
+    let what = "k = 16, permutation, 2 threads against 1";
+    bench.tell(what);
+    let wall = |threads| Ok::<f64, Failed>(bench.once("permutation.toml", &["topology.k=16"], threads)?.answer.wall_seconds);
+    let pair = |i: usize| match i % 2 {
+        0 => Ok::<_, Failed>((wall(1)?, wall(2)?)),
+        _ => wall(2).and_then(|two| Ok((wall(1)?, two))),
+    };
+    let ratios = (0..PAIRS).map(|i| pair(i).map(|(one, two)| one / two.max(1e-9))).collect::<Result<Vec<f64>, Failed>>();
+    let stat = ratios.and_then(|r| Stat::of(r).ok_or("no run".into())).inspect_err(|e| bench.done(what, e))?;
+    bench.done(what, &format!("{:.2}x", stat.median));
+    Ok(stat)
+}
+
+/// Result hashes with one to eight threads.
+pub fn hashes(bench: &Bench) -> Vec<ThreadHash> {
+    let hash = |threads| {
+        bench.tell(&format!("result hash, {threads} threads"));
+        let run = bench.once("permutation.toml", &["topology.k=16", "run.duration=30us"], threads);
+        ThreadHash { threads, hash: run.map_or_else(|e| e, |r| r.answer.result_hash) }
+    };
+    [1, 2, 3, 4, 8].map(hash).into()
+}
