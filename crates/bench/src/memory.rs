@@ -1,16 +1,13 @@
-//! What frames and ports cost in memory.
+//! What frames and ports cost in memory: the sizes of what the engine keeps of them, held to their targets by its tests.
 
-use crate::runs::Bench;
+use crate::results::Stat;
 
-/// Memory of the engine [bytes].
-pub struct Memory {
-    /// Of a frame in a queue or on a wire.
-    pub per_frame: f64,
-    /// Of a port at which nothing happens.
-    pub per_idle_port: f64,
+/// Of a frame in a queue or on a wire [bytes].
+pub fn per_frame() -> Option<Stat> {
+    Stat::of([xoff_sim::BYTES_PER_FRAME as f64])
 }
 
-/// Memory by part; `None`: not measured.
-pub fn memory(_bench: &Bench) -> Option<Memory> {
-    None
+/// Of a port of a switch at which nothing happens [bytes].
+pub fn per_idle_port() -> Option<Stat> {
+    Stat::of([xoff_sim::BYTES_PER_IDLE_PORT as f64])
 }

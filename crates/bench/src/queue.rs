@@ -1,10 +1,45 @@
-//! Share of the bare event queue: how much of a run's CPU time its event queue alone would take.
+//! Share of the bare event queue: how fast a run is beside its event queue with nothing around it.
 
+use std::path::Path;
+
+use cpu_time::ThreadTime;
+use xoff_run::Scenario;
+use xoff_sim::World;
+use xoff_units::Time;
+
+use crate::Failed;
 use crate::results::Stat;
 use crate::runs::Bench;
 
-/// Speed of the 128-host run as a share of the speed of its bare event queue, which is driven with the same mix of
-/// operations in the same run; `None`: not measured.
-pub fn bare_queue_share(_bench: &Bench) -> Option<Stat> {
-    None
+/// Events before the first measurement: the network has filled.
+const WARM: u64 = 3_000_000;
+/// Events per measurement.
+const EVENTS: u64 = 2_000_000;
+const REPEATS: usize = 5;
+
+/// Speed of the 128-host run as a share of the speed of its event queue alone: a stretch of the run is noted operation by
+/// operation and done again by a bare queue, then the next stretch of the run is timed.
+pub fn bare_queue_share(bench: &Bench) -> Result<Stat, Failed> {
+    let what = "bare event queue";
+    bench.tell(what);
+    let file = bench.scenario("websearch.toml");
+    let scenario = Scenario::load(Path::new(&file), &[]).map_err(|e| e.to_string())?;
+    let mut world = World::build(&scenario.topology, scenario.flows.clone(), &mut scenario.model()).map_err(|e| e.to_string())?;
+    let until = Time(scenario.until.0);
+    world.run(until, WARM);
+    let mut shares = Vec::new();
+    for _ in 0..REPEATS {
+        world.trace_queue(2 * EVENTS as usize);
+        world.run(until, EVENTS);
+        let trace = world.take_queue_trace().ok_or("nothing was noted")?;
+        trace.replay(); // warms the caches, as the run has warmed its own
+        let bare = trace.replay();
+        let (before, cpu) = (world.events(), ThreadTime::now());
+        world.run(until, EVENTS);
+        let run = cpu.elapsed().as_secs_f64() / (world.events() - before).max(1) as f64;
+        shares.push(bare.cpu.as_secs_f64() / bare.events.max(1) as f64 / run);
+    }
+    let stat = Stat::of(shares).ok_or("no run")?;
+    bench.done(what, &format!("{:.0} %", stat.median * 100.0));
+    Ok(stat)
 }

@@ -106,15 +106,13 @@ impl Bench {
     }
 
     fn rows(&self, hosts: &growth::Hosts) -> Vec<Row> {
-        let missing = || Err("not measured".to_owned());
         let hpcc = self.hpcc();
         let scenario = self.several("scenario, k = 8, WebSearch", || self.once("websearch.toml", &[], 1));
         let short_web = ["topology.k=16", "workload[0].duration=300us"];
         let k16_web = self.several("k = 16, WebSearch", || self.once("websearch.toml", &short_web, 1));
         let (k8, k16, k64) = (hosts.runs(8), hosts.runs(16), hosts.runs(64));
         let share = figure(k8, Run::speed).and_then(|k8| Ok(figure(k64, Run::speed)?.map(|v| v / k8.median)));
-        let memory = memory::memory(self);
-        let one = |v: Option<f64>| v.and_then(|v| Stat::of([v])).ok_or(()).or_else(|()| missing());
+        let known = |size: Option<Stat>| size.ok_or_else(|| "no size".to_owned());
         vec![
             t::HPCC_CPU.row(figure(&hpcc, |r| r.answer.cpu_seconds)),
             t::HPCC_SPEED.row(figure(&hpcc, Run::speed)),
@@ -127,10 +125,10 @@ impl Bench {
             t::K64_MEMORY.row(figure(k64, |r| r.peak_bytes as f64)),
             t::K64_SPEED.row(figure(k64, Run::speed)),
             t::K64_SHARE.row(share),
-            t::QUEUE_SHARE.row(queue::bare_queue_share(self).ok_or(()).or_else(|()| missing())),
+            t::QUEUE_SHARE.row(queue::bare_queue_share(self)),
             t::THREADS_RATIO.row(threads::ratio(self)),
-            t::FRAME_MEMORY.row(one(memory.as_ref().map(|m| m.per_frame))),
-            t::PORT_MEMORY.row(one(memory.as_ref().map(|m| m.per_idle_port))),
+            t::FRAME_MEMORY.row(known(memory::per_frame())),
+            t::PORT_MEMORY.row(known(memory::per_idle_port())),
             t::SHORT_RUN.row(self.short_run()),
         ]
     }
