@@ -42,17 +42,21 @@ struct PerIngress {
     deficit: Vec<u32>,
 }
 
-/// Bytes that wait for one egress and class, and the most that ever did.
+/// One egress and class, whatever the discipline.
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {
+    /// Bytes that wait.
     bytes: u64,
+    /// The most that ever waited [bytes].
     highest: u64,
+    /// The frames, in arrival order across ingresses; stays empty under the other disciplines.
+    fifo: FrameList,
 }
 
 #[derive(Clone, Debug)]
 enum Queues {
-    /// By egress and class.
-    Fifo(Vec<FrameList>),
+    /// In the levels.
+    Fifo,
     /// By egress and class; `quantum` 0 means one frame per turn.
     Turns { queues: Vec<PerIngress>, quantum: u32 },
     /// Lists by ingress and class; turns by egress and class.
@@ -74,7 +78,7 @@ impl Discipline {
     pub fn new(kind: DisciplineKind, ports: usize, classes: usize) -> Self {
         let n = ports * classes;
         let queues = match kind {
-            DisciplineKind::Fifo => Queues::Fifo(vec![FrameList::default(); n]),
+            DisciplineKind::Fifo => Queues::Fifo,
             DisciplineKind::RoundRobin => Queues::Turns { queues: vec![PerIngress::default(); n], quantum: 0 },
             DisciplineKind::Drr { quantum } => Queues::Turns { queues: vec![PerIngress::default(); n], quantum },
             DisciplineKind::InputFifo => Queues::Input { lists: vec![FrameList::default(); n], turns: vec![VecDeque::new(); n] },
@@ -115,17 +119,12 @@ impl Discipline {
     pub fn prefetch(&self, out: u16) {
         let at = self.at(out, 0);
         prefetch(&self.levels[at]);
-        if let Queues::Fifo(lists) = &self.queues {
-            prefetch(&lists[at]);
-        }
     }
 
     /// The first frame of an egress will be asked for soon.
     #[inline]
     pub fn prefetch_head(&self, out: u16, store: &FrameStore) {
-        if let Queues::Fifo(lists) = &self.queues
-            && let Some(id) = lists[self.at(out, 0)].front()
-        {
+        if let Some(id) = self.levels[self.at(out, 0)].fifo.front() {
             store.prefetch(id);
         }
     }
@@ -140,7 +139,7 @@ impl Discipline {
         level.bytes += f.len() as u64;
         level.highest = level.highest.max(level.bytes);
         match &mut self.queues {
-            Queues::Fifo(lists) => lists[at].push(id, store),
+            Queues::Fifo => level.fifo.push(id, store),
             Queues::Turns { queues, quantum } => {
                 let q = &mut queues[at];
                 if q.lists.is_empty() {
@@ -176,7 +175,7 @@ impl Discipline {
     pub fn head(&mut self, out: u16, class: u8, store: &FrameStore) -> Option<u32> {
         let at = self.at(out, class);
         let id = match &mut self.queues {
-            Queues::Fifo(lists) => lists[at].front()?,
+            Queues::Fifo => self.levels[at].fifo.front()?,
             Queues::Turns { queues, quantum } => {
                 let q = &mut queues[at];
                 loop {
@@ -207,7 +206,7 @@ impl Discipline {
         let at = self.at(out, class);
         let mut exposed = None;
         let id = match &mut self.queues {
-            Queues::Fifo(lists) => lists[at].pop(store)?,
+            Queues::Fifo => self.levels[at].fifo.pop(store)?,
             Queues::Turns { queues, quantum } => {
                 let q = &mut queues[at];
                 let ingress = *q.turns.front()?;
@@ -243,7 +242,8 @@ impl Discipline {
     pub fn for_each<'a>(&self, store: &'a FrameStore, mut f: impl FnMut(&'a Frame)) {
         let mut all = |lists: &[FrameList]| lists.iter().for_each(|l| l.iter(store).for_each(&mut f));
         match &self.queues {
-            Queues::Fifo(lists) | Queues::Input { lists, .. } => all(lists),
+            Queues::Fifo => self.levels.iter().for_each(|l| all(&[l.fifo])),
+            Queues::Input { lists, .. } => all(lists),
             Queues::Turns { queues, .. } => queues.iter().for_each(|q| all(&q.lists)),
         }
     }

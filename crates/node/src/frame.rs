@@ -30,6 +30,7 @@ pub enum FrameKind {
 /// A frame in the network: 32 bytes, so that two share a cache line. Source and destination are those of its flow; what
 /// is small is packed into `bits`.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))] // so that none straddles two cache lines
 pub struct Frame {
     /// Data: offset of the first payload byte. Acknowledgement: bytes received in order.
     pub seq: u64,

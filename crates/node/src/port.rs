@@ -1,6 +1,5 @@
 //! One port of a node: the wire, the control queue, and the flow control halves of each class.
 
-use smallvec::SmallVec;
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::{Fill, FlowControl, Gate, Message, Receiver, Rx, Sender, Tx};
 use xoff_units::{Bytes, Rate, Span, Time, prefetch_whole};
@@ -24,6 +23,7 @@ pub struct Hold {
 }
 
 /// Flow control of one class at one port: both halves and what belongs to them.
+#[repr(C)]
 struct Lane {
     tx: Tx,
     /// Since when the peer holds the class while a frame waits; never: it does not.
@@ -43,31 +43,37 @@ struct Delays {
 }
 
 /// A port. Owned by a switch or a NIC, which decides what to send.
+///
+/// Fields stand in the order of use: a departure needs the first cache line and the beginning of the second, an arrival the
+/// rest.
+#[repr(C, align(64))]
 pub struct Port {
     /// When the wire is free, or was.
     free: Moment,
-    /// When the next `Wake` is due; never: none is.
-    wake_at: Time,
     /// Control frames waiting; they go before everything else and cannot be paused.
     control: FrameList,
+    message_len: u32,
     /// A call for the moment the wire is free is due.
     free_called: bool,
     /// The link has failed: nothing is sent any more.
     failed: bool,
     /// Classes whose hold has begun or ended since it was last told, one bit each.
     hold_changes: u8,
+    /// The first class; most runs have no other.
+    lane: Lane,
     /// Line rate [bit/s].
     pub rate: Rate,
-    message_len: u32,
-    /// By class. One class, the usual case, lives inside the port: no further cache line to wait for.
-    lanes: SmallVec<[Lane; 1]>,
+    /// When the next `Wake` is due; never: none is.
+    wake_at: Time,
+    /// The other classes.
+    more: Box<[Lane]>,
     delays: Option<Box<Delays>>,
 }
 
 impl Port {
     /// A port whose halves are configured for this link.
     pub fn new(fc: &FlowControl, facts: &LinkFacts, classes: usize, message_len: Bytes) -> Self {
-        let lane = |_| {
+        let lane = || {
             let (rx, tx) = fc.halves(facts);
             Lane { tx, held_since: Time::NEVER, rx_wake: Time::NEVER, rx }
         };
@@ -80,14 +86,25 @@ impl Port {
             hold_changes: 0,
             rate: facts.rate,
             message_len: message_len.0 as u32,
-            lanes: (0..classes).map(lane).collect(),
+            lane: lane(),
+            more: (1..classes).map(|_| lane()).collect(),
             delays: None,
         }
     }
 
+    #[inline]
+    fn lane(&self, class: u8) -> &Lane {
+        if class == 0 { &self.lane } else { &self.more[class as usize - 1] }
+    }
+
+    #[inline]
+    fn lane_mut(&mut self, class: u8) -> &mut Lane {
+        if class == 0 { &mut self.lane } else { &mut self.more[class as usize - 1] }
+    }
+
     /// Asks for the first wake-ups of the receivers.
     pub fn start(&mut self, node: u32, port: u16, env: &mut impl Env) {
-        for class in 0..self.lanes.len() as u8 {
+        for class in 0..=self.more.len() as u8 {
             self.plan_receiver(node, port, class, env);
         }
     }
@@ -146,7 +163,7 @@ impl Port {
     /// May a frame of this class and length go? Remembers since when the peer holds it.
     #[inline]
     pub fn gate(&mut self, now: Time, class: u8, len: u32) -> Gate {
-        let lane = &mut self.lanes[class as usize];
+        let lane = self.lane_mut(class);
         let gate = lane.tx.gate(now, Bytes(len as u64));
         let since = &mut lane.held_since;
         if gate == Gate::Open {
@@ -168,24 +185,24 @@ impl Port {
         while changes != 0 {
             let class = changes.trailing_zeros() as u8;
             changes &= changes - 1;
-            env.note(node, now, Note::Hold { port, class, on: self.lanes[class as usize].held_since != Time::NEVER });
+            env.note(node, now, Note::Hold { port, class, on: self.lane(class).held_since != Time::NEVER });
         }
     }
 
     /// The hold on a class whose head frame has this length, if the peer holds it now.
     pub fn hold(&self, now: Time, port: u16, class: u8, len: u32) -> Option<Hold> {
-        let lane = &self.lanes[class as usize];
+        let lane = self.lane(class);
         lane.tx.held(now, Bytes(len as u64)).then(|| Hold { port, class, len, since: lane.held_since.min(now) })
     }
 
     /// If `stuck` bytes of an ingress never leave, does its peer stay unable to send a frame of `len`?
     pub fn would_hold(&self, class: u8, fill: &Fill, stuck: u64, len: u32) -> bool {
-        self.lanes[class as usize].rx.holds(fill, Bytes(stuck), Bytes(len as u64))
+        self.lane(class).rx.holds(fill, Bytes(stuck), Bytes(len as u64))
     }
 
     /// The rate flow control allows a class now [bit/s].
     pub fn allowed_rate(&self, now: Time, class: u8) -> Rate {
-        self.lanes[class as usize].tx.rate(now)
+        self.lane(class).tx.rate(now)
     }
 
     /// Asks for a wake-up unless an earlier one is due.
@@ -203,7 +220,7 @@ impl Port {
         let f = &env.frames()[id];
         let (class, len) = (f.class(), f.len());
         let tx = times.of(self.rate, len);
-        self.lanes[class as usize].tx.on_sent(now, Bytes(len as u64), tx);
+        self.lane_mut(class).tx.on_sent(now, Bytes(len as u64), tx);
         self.transmit(node, port, id, tx, env);
     }
 
@@ -246,28 +263,28 @@ impl Port {
     /// What the receiver of a class says when a frame was admitted.
     #[inline]
     pub fn on_arrival(&mut self, now: Time, class: u8, fill: &Fill, len: u32) -> Option<Message> {
-        self.lanes[class as usize].rx.on_arrival(now, fill, Bytes(len as u64))
+        self.lane_mut(class).rx.on_arrival(now, fill, Bytes(len as u64))
     }
 
     /// What it says when a frame left.
     #[inline]
     pub fn on_departure(&mut self, now: Time, class: u8, fill: &Fill, len: u32) -> Option<Message> {
-        self.lanes[class as usize].rx.on_departure(now, fill, Bytes(len as u64))
+        self.lane_mut(class).rx.on_departure(now, fill, Bytes(len as u64))
     }
 
     /// What it says when the clock reaches `now`.
     pub fn on_receiver_wake(&mut self, now: Time, class: u8, fill: &Fill) -> Option<Message> {
-        self.lanes[class as usize].rx_wake = Time::NEVER;
-        self.lanes[class as usize].rx.on_wake(now, fill)
+        self.lane_mut(class).rx_wake = Time::NEVER;
+        self.lane_mut(class).rx.on_wake(now, fill)
     }
 
     /// Asks for the receiver's next look at the clock.
     #[inline]
     pub fn plan_receiver(&mut self, node: u32, port: u16, class: u8, env: &mut impl Env) {
-        if let Some(at) = self.lanes[class as usize].rx.next_wake()
-            && at < self.lanes[class as usize].rx_wake
+        if let Some(at) = self.lane(class).rx.next_wake()
+            && at < self.lane(class).rx_wake
         {
-            self.lanes[class as usize].rx_wake = at;
+            self.lane_mut(class).rx_wake = at;
             env.call_at(node, at, Call::Receiver { port, class });
         }
     }
@@ -337,7 +354,7 @@ impl Port {
     }
 
     fn apply(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, env: &mut impl Env) -> bool {
-        let tx = &mut self.lanes[class as usize].tx;
+        let tx = &mut self.lane_mut(class).tx;
         tx.on_message(now, message);
         let rate = tx.rate(now);
         env.note(node, now, Note::AllowedRate { port, class, rate });

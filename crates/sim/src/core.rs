@@ -19,8 +19,9 @@ use crate::probe::{Probes, RateSource, Row};
 use crate::queue::EventQueue;
 use crate::ways::Ways;
 
-/// A port's line: the far end, what lies between, and what went over it. 48 bytes, all that a transmission touches here.
+/// A port's line: the far end, what lies between, and what went over it: all that a transmission touches here.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))] // one cache line, not two halves
 pub(crate) struct Line {
     /// The port at the far end, counted over the whole network.
     pub to: u32,

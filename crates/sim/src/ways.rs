@@ -11,6 +11,7 @@ use xoff_units::prefetch;
 const REMEMBERED: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))] // one cache line, not two halves
 struct Way {
     nodes: [u32; REMEMBERED],
     ports: [u16; REMEMBERED],
