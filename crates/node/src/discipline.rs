@@ -121,12 +121,10 @@ impl Discipline {
         prefetch(&self.levels[at]);
     }
 
-    /// The first frame of an egress will be asked for soon.
+    /// The first frame of an egress and the first class, where that is known without choosing an ingress.
     #[inline]
-    pub fn prefetch_head(&self, out: u16, store: &FrameStore) {
-        if let Some(id) = self.levels[self.at(out, 0)].fifo.front() {
-            store.prefetch(id);
-        }
+    pub fn fifo_head(&self, out: u16) -> Option<FrameId> {
+        self.levels[self.at(out, 0)].fifo.front()
     }
 
     /// Puts a frame, whose ports and class are set, into its queue. Returns whether it became a candidate for its

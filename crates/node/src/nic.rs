@@ -6,7 +6,7 @@ use xoff_mech::LinkFacts;
 use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::{Fill, FlowControl, Gate, Message};
 use xoff_mech::rate_control::{AnyRateControl, Feedback, Notification, NotificationPoint, RateControl, RateControlKind, Wakes};
-use xoff_units::{Bytes, Rate, Span, Time, WireClock};
+use xoff_units::{Bytes, Rate, Span, Time, WireClock, prefetch, prefetch_whole};
 
 use crate::control::ControlDelay;
 use crate::env::{Call, Env, Note, is_feedback};
@@ -217,6 +217,29 @@ impl Nic {
             self.say(now, class, message, env);
             self.port.plan_receiver(self.node, 0, class, env);
         }
+    }
+
+    /// The NIC will be asked soon.
+    #[inline]
+    pub fn prefetch_flows(&self) {
+        if let Some(turn) = self.turns.first() {
+            prefetch(turn);
+        }
+        if let Some(flow) = self.flows.last() {
+            prefetch_whole(flow);
+        }
+    }
+
+    /// The flow whose turn is next will be asked very soon. Returns which it is.
+    #[inline]
+    pub fn prefetch_next(&self) -> Option<u32> {
+        let next = if self.last + 1 < self.turns.len() { self.last + 1 } else { 0 };
+        let flow = &self.flows[*self.turns.get(next)? as usize];
+        prefetch_whole(flow);
+        if let Some(rc) = &flow.rate_control {
+            rc.prefetch();
+        }
+        Some(flow.start.flow)
     }
 
     /// The wire is free.

@@ -3,7 +3,7 @@
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{AnyDetector, Detection, Detector, Mark};
 use xoff_mech::flow_control::{Fill, FlowControl, Gate};
-use xoff_units::{Bytes, Time, WireClock};
+use xoff_units::{Bytes, Time, WireClock, prefetch};
 
 use crate::buffer::{Buffer, BufferPolicy};
 use crate::control::ControlDelay;
@@ -153,12 +153,25 @@ impl Switch {
         self.ports[port as usize].prefetch();
         self.buffer.prefetch(port);
         self.queues.prefetch(port);
+        prefetch(&self.detectors[port as usize * self.classes]);
     }
 
     /// The frame at the head of a port will be asked for soon.
     #[inline]
     pub fn prefetch_head(&self, port: u16, frames: &FrameStore) {
-        self.queues.prefetch_head(port, frames);
+        if let Some(id) = self.queues.fifo_head(port) {
+            frames.prefetch(id);
+        }
+    }
+
+    /// The frame at the head of a port will leave very soon: where it came in is asked too.
+    #[inline]
+    pub fn prefetch_source(&self, port: u16, frames: &FrameStore) {
+        if let Some(id) = self.queues.fifo_head(port) {
+            let from = frames[id].in_port;
+            self.ports[from as usize].prefetch();
+            self.buffer.prefetch(from);
+        }
     }
 
     /// The frame that was on the wire of `port` has left.

@@ -235,11 +235,12 @@ impl Core {
         self.layout.places[self.lines[self.layout.port_index(node, port)].to as usize]
     }
 
-    /// The way of a frame will be asked for soon.
+    /// What is kept of the flow of a frame will be asked for soon.
     #[inline]
-    pub fn prefetch_way(&self, f: &Frame) {
+    pub fn prefetch_flow(&self, f: &Frame) {
         if f.kind() != FrameKind::Control {
             self.ways.prefetch(f.flow, f.kind() != FrameKind::Data);
+            prefetch(&self.flows[f.flow as usize]);
         }
     }
 
@@ -251,8 +252,8 @@ impl Core {
 
     /// A port will send soon.
     #[inline]
-    pub fn prefetch_line(&self, node: u32, port: u16) {
-        prefetch(&self.lines[self.layout.port_index(node, port)]);
+    pub fn prefetch_line(&self, port: u32) {
+        prefetch(&self.lines[port as usize]);
     }
 
     /// An event of the whole network happens: everything here is behind it.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use xoff_node::{FlowStart, Moment, Nic, Switch};
-use xoff_units::{Bytes, Time, prefetch_whole};
+use xoff_units::{Bytes, Time, prefetch, prefetch_whole};
 use xoff_workload::Flow;
 use xoff_workload::generators::closed_loop::ClosedLoop;
 
@@ -95,44 +95,65 @@ impl Part {
         }
     }
 
-    /// Asks for the memory of the next events, a step further along the chain of pointers the nearer an event is.
+    /// Asks for the memory of the next events, a step further along the chain of pointers the nearer an event is: in a large
+    /// network every step waits for memory, and so they wait side by side instead of one after the other.
     #[inline]
     fn prefetch(&self) {
-        const FAR: usize = 12;
-        const NEAR: usize = 6;
-        const NEXT: usize = 3;
         let core = &self.core;
-        if let Some(e) = core.queue.ahead(FAR) {
+        if let Some(e) = core.queue.ahead(24) {
+            prefetch(&core.layout.places[e.port() as usize]);
             if e.kind() == Kind::Arrive {
                 core.frames.prefetch(e.arg);
             }
-            let (node, _) = core.layout.places[e.port() as usize];
-            match &self.nodes[node as usize] {
+        }
+        let node_of = |e: &Event| core.layout.places[e.port() as usize];
+        if let Some(e) = core.queue.ahead(16) {
+            prefetch(&self.nodes[node_of(e).0 as usize]);
+        }
+        if let Some(e) = core.queue.ahead(11) {
+            match &self.nodes[node_of(e).0 as usize] {
                 Node::Switch(s) => prefetch_whole(&**s),
                 Node::Nic(n) => prefetch_whole(&**n),
                 Node::Elsewhere => {}
             }
         }
-        if let Some(e) = core.queue.ahead(NEAR) {
-            let (node, port) = core.layout.places[e.port() as usize];
-            if let Node::Switch(s) = &self.nodes[node as usize] {
-                s.prefetch_port(port);
-                if e.kind() == Kind::Arrive {
-                    core.prefetch_way(&core.frames[e.arg]);
-                }
+        if let Some(e) = core.queue.ahead(7) {
+            let (node, port) = node_of(e);
+            match &self.nodes[node as usize] {
+                Node::Switch(s) => s.prefetch_port(port),
+                Node::Nic(n) => n.prefetch_flows(),
+                Node::Elsewhere => {}
+            }
+            if e.kind() == Kind::Arrive {
+                core.prefetch_flow(&core.frames[e.arg]);
+            } else {
+                core.prefetch_line(e.port());
             }
         }
-        if let Some(e) = core.queue.ahead(NEXT) {
-            let (node, port) = core.layout.places[e.port() as usize];
-            if let Node::Switch(s) = &self.nodes[node as usize] {
-                if e.kind() == Kind::Arrive {
+        if let Some(e) = core.queue.ahead(3) {
+            let (node, port) = node_of(e);
+            match &self.nodes[node as usize] {
+                Node::Switch(s) if e.kind() == Kind::Arrive => {
                     if let Some(out) = core.known_way(node, &core.frames[e.arg]) {
                         s.prefetch_port(out);
-                        core.prefetch_line(node, out);
+                        core.prefetch_line(core.layout.port_index(node, out) as u32);
                     }
-                } else {
-                    s.prefetch_head(port, &core.frames);
                 }
+                Node::Switch(s) => s.prefetch_head(port, &core.frames),
+                Node::Nic(n) => {
+                    if let Some(flow) = n.prefetch_next() {
+                        prefetch(&core.flows[flow as usize]);
+                    }
+                }
+                Node::Elsewhere => {}
+            }
+        }
+        if let Some(e) = core.queue.ahead(1)
+            && e.kind() != Kind::Arrive
+        {
+            let (node, port) = node_of(e);
+            if let Node::Switch(s) = &self.nodes[node as usize] {
+                s.prefetch_source(port, &core.frames);
             }
         }
     }

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use xoff_params::{ParamError, ParamSpec, Values};
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, Rate, Span, Time, prefetch_whole};
 
 use super::{Feedback, RateControl, Wakes, dcqcn};
 
@@ -111,6 +111,17 @@ pub enum AnyRateControl {
     Dcqcn(Box<dcqcn::Dcqcn>),
     /// From outside.
     Custom(Box<dyn RateControl + Send>),
+}
+
+impl AnyRateControl {
+    /// It will be asked soon.
+    #[inline]
+    pub fn prefetch(&self) {
+        match self {
+            AnyRateControl::Dcqcn(r) => prefetch_whole(&**r),
+            AnyRateControl::Custom(_) => {}
+        }
+    }
 }
 
 impl RateControl for AnyRateControl {
