@@ -144,6 +144,15 @@ fn threads_that_gain_nothing_are_named() {
     said(&[], "8").complains(&["3 threads instead of 8"]);
 }
 
+/// A network whose frames would not fit into any memory is refused before it is built, with the estimate.
+#[test]
+fn a_run_that_does_not_fit_into_memory_is_refused() {
+    let out = folder("run-memory").display().to_string();
+    let said = xoff(&["run", &ring(), "--out", &out, "--set", "topology.delay=10000s"]);
+    assert_eq!(said.code, 2);
+    said.complains(&["the run needs at least", "are available", "shorter links"]);
+}
+
 /// The published schema is the one of this version.
 #[test]
 fn the_published_schema_is_current() {

@@ -249,6 +249,8 @@ impl FrameList {
     pub fn pop(&mut self, store: &FrameStore) -> Option<FrameId> {
         let id = self.front()?;
         self.head = store[id].next;
+        // The next one leaves a frame time later; in a long queue it has not been touched since it came.
+        store.prefetch(self.head);
         Some(id)
     }
     /// The frames from oldest to newest.

@@ -127,8 +127,8 @@ pub(crate) struct Core {
     /// Since when the peer stops each port and class; never: it does not. Indexed by port * classes + class.
     stopped_since: Vec<Time>,
     coins: Vec<Option<Box<ChaCha8Rng>>>,
-    /// Ideal messages handed over so far: keeps those of one port and instant in order.
-    handed_over: u32,
+    /// Ideal messages handed over at this instant, and when that was: keeps those of one port in order.
+    handed_over: (Time, u32),
     /// Frames for other parts, by part.
     pub outgoing: Vec<Vec<Crossing>>,
     pub flows: Vec<FlowRecord>,
@@ -187,7 +187,7 @@ impl Core {
             routes,
             ways: Ways::default(),
             lines,
-            handed_over: 0,
+            handed_over: (Time::ZERO, 0),
             outgoing: (0..parts).map(|_| Vec::new()).collect(),
             flows: Vec::new(),
             ended: Vec::new(),
@@ -466,8 +466,9 @@ impl Env for Core {
     }
 
     fn hand_over(&mut self, node: u32, port: u16, frame: FrameId) {
-        self.handed_over = self.handed_over.wrapping_add(1);
-        self.arrive(self.layout.port_index(node, port), frame, Span::ZERO, self.handed_over);
+        let (at, count) = self.handed_over;
+        self.handed_over = (self.now, if at == self.now { count + 1 } else { 0 });
+        self.arrive(self.layout.port_index(node, port), frame, Span::ZERO, self.handed_over.1);
     }
 
     #[inline]

@@ -30,6 +30,8 @@ const BUCKETS_MAX: usize = 1 << 17;
 const CROWDED: u64 = 64;
 /// Events in a bucket below which wider ones pay.
 const LONELY: u64 = 3;
+/// Largest memory of an empty bucket that is passed on [events]; what a burst needed would lie idle in the next one.
+const SPARE_MAX: usize = 1 << 10;
 /// Buckets, or events, after which the width is looked at again.
 const REVIEW_BUCKETS: u64 = 1 << 12;
 const REVIEW_EVENTS: u64 = 1 << 16;
@@ -243,7 +245,10 @@ impl EventQueue {
         }
         let slot = self.slot(self.at);
         self.occupied[slot / 64] &= !(1 << (slot % 64));
-        self.spare.push(std::mem::replace(&mut self.current, std::mem::take(&mut self.buckets[slot])));
+        let empty = std::mem::replace(&mut self.current, std::mem::take(&mut self.buckets[slot]));
+        if empty.capacity() <= SPARE_MAX {
+            self.spare.push(empty);
+        }
         self.current.sort_unstable_by(|a, b| b.cmp(a));
         self.following = self.next_occupied().map_or(0, |b| self.slot(b));
         self.review.buckets += 1;

@@ -274,6 +274,7 @@ impl World {
             Kind::Watch => self.look_for_deadlocks(),
             _ => unreachable!("not an event of the whole network"),
         }
+        threads::exchange(&mut self.parts);
     }
 
     fn look_at_queues(&mut self) {
@@ -306,6 +307,7 @@ impl World {
                 Node::Nic(n) => n.on_link_failed(&mut part.core),
                 Node::Elsewhere => unreachable!("the layout knows its parts"),
             }
+            self.put_in_order(); // both ends act at the same moment: one end's rows after the other's
         }
         for part in &mut self.parts {
             let Some(turns) = &mut part.starts.turns else { continue };

@@ -264,6 +264,7 @@ impl World {
             }
             part.plan_flow_start();
         }
+        threads::exchange(&mut self.parts);
         for (nth, f) in m.faults.failures.iter().enumerate() {
             if f.link as usize >= topology.links.len() {
                 return Err(ParamError::new("link_failure", format!("there is no link {}", f.link), "links are counted from 0"));

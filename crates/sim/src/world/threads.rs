@@ -49,7 +49,7 @@ impl Drop for Breaks<'_> {
 
 impl Barrier {
     /// Looks before a thread goes to sleep: some microseconds.
-    const LOOKS: u32 = 1_000;
+    const LOOKS: u32 = 300;
 
     fn new(threads: usize) -> Barrier {
         let zero = || AtomicU32::new(0);
@@ -167,11 +167,17 @@ pub(super) fn run_in_turn(parts: &mut [Part], task: Task) -> Stretch {
             Err(stretch) => return stretch,
         };
         parts.iter_mut().for_each(|p| p.run_window(end));
-        for from in 0..parts.len() {
-            for to in 0..parts.len() {
-                let crossing = std::mem::take(&mut parts[from].core.outgoing[to]);
-                crossing.into_iter().for_each(|c| parts[to].core.enter(c));
-            }
+        exchange(parts);
+    }
+}
+
+/// Hands frames over that are on their way between parts. Whoever lets nodes act outside of a window has to call it, or the
+/// next window would begin without knowing of them.
+pub(super) fn exchange(parts: &mut [Part]) {
+    for from in 0..parts.len() {
+        for to in 0..parts.len() {
+            let crossing = std::mem::take(&mut parts[from].core.outgoing[to]);
+            crossing.into_iter().for_each(|c| parts[to].core.enter(c));
         }
     }
 }
