@@ -97,8 +97,9 @@ impl Bench {
     /// Measures everything.
     pub fn run(&self) -> Result<Report, Failed> {
         let hosts = growth::Hosts::measure(self);
-        let rows = self.rows(&hosts);
         let growth: Vec<Curve> = [hosts.curve(), growth::frames(self), growth::time(self)].into();
+        // After the curves: the bare queue makes this process large, and a child's peak counts what it was forked from.
+        let rows = self.rows(&hosts);
         let hashes = threads::hashes(self);
         self.bar.finish_and_clear();
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
