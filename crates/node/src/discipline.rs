@@ -109,6 +109,19 @@ impl Discipline {
         self.levels[first..first + self.classes].iter().any(|l| l.bytes > 0)
     }
 
+    /// Does nothing wait for an egress whose frames leave in arrival order, in the only class there is?
+    #[inline]
+    pub fn is_idle_fifo(&self, out: u16) -> bool {
+        matches!(self.queues, Queues::Fifo) && self.levels[out as usize].bytes == 0
+    }
+
+    /// A frame passes an idle egress without waiting: it counts as the longest queue for an instant.
+    #[inline]
+    pub fn pass(&mut self, out: u16, len: u32) {
+        let level = &mut self.levels[out as usize];
+        level.highest = level.highest.max(len as u64);
+    }
+
     /// The most that ever waited for an egress and class [bytes].
     pub fn highest(&self, out: u16, class: u8) -> u64 {
         self.levels[self.at(out, class)].highest
