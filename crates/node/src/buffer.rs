@@ -68,6 +68,9 @@ pub struct Buffer {
 }
 
 impl Buffer {
+    /// What an ingress and class takes [bytes].
+    pub(crate) const BYTES_PER_INGRESS: usize = size_of::<Ingress>();
+
     /// An empty buffer.
     pub fn new(policy: &BufferPolicy, ports: usize, classes: usize) -> Self {
         let mut ingress = vec![Ingress::default(); ports * classes];

@@ -74,6 +74,9 @@ pub struct Discipline {
 }
 
 impl Discipline {
+    /// What an egress and class takes in arrival order [bytes].
+    pub(crate) const BYTES_PER_EGRESS: usize = size_of::<Level>();
+
     /// Empty queues.
     pub fn new(kind: DisciplineKind, ports: usize, classes: usize) -> Self {
         let n = ports * classes;

@@ -80,6 +80,10 @@ pub struct Switch {
 }
 
 impl Switch {
+    /// What a port with one class takes [bytes], besides what its flow control keeps elsewhere.
+    pub const BYTES_PER_PORT: usize =
+        size_of::<Port>() + Buffer::BYTES_PER_INGRESS + Discipline::BYTES_PER_EGRESS + size_of::<AnyDetector>() + size_of::<Scheduler>();
+
     /// An empty switch.
     pub fn new(node: u32, c: &SwitchConfig) -> Self {
         let n = c.links.len();
@@ -306,8 +310,7 @@ impl Switch {
     }
 
     /// May a frame that has just come in go at once, without entering its queue? It would be pushed, chosen and popped with
-    /// the same result, for half of all hops of a network that is not congested. Where somebody watches the queues, or
-    /// several classes take turns, it goes the long way.
+    /// the same result. Where somebody watches the queues, or several classes take turns, it goes the long way.
     #[inline]
     fn passes(&mut self, now: Time, out: u16, class: u8, len: u32, env: &mut impl Env) -> bool {
         if self.classes > 1 || env.watches_queues() || !self.queues.is_idle_fifo(out) {

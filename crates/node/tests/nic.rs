@@ -18,6 +18,8 @@ struct World {
     frames: FrameStore,
     now: Time,
     sent: Vec<(u64, FrameKind, u32, u64)>,
+    /// Whether each frame sent reports a mark.
+    reports: Vec<bool>,
     calls: Vec<(Time, Call)>,
 }
 
@@ -28,6 +30,7 @@ impl Env for World {
     fn transmit(&mut self, _node: u32, _port: u16, frame: FrameId, tx: Span) -> Moment {
         let f = self.frames.remove(frame);
         self.sent.push((self.now.as_ns(), f.kind(), f.flow, f.seq));
+        self.reports.push(f.reports_mark());
         Moment { time: self.now + tx, rank: 0 }
     }
     fn has_come(&self, moment: Moment) -> bool {
@@ -188,5 +191,10 @@ fn the_acknowledgement_reports_the_mark() {
     let mut f = Frame::new(Data, 7, 0, 1048);
     f.set_mark(Mark::Ce);
     b.hears(f);
-    assert_eq!(b.sent(), [(0, Ack, 7, 1000)]);
+    b.until(100);
+    let mut next = Frame::new(Data, 7, 0, 1048);
+    next.seq = 1000;
+    b.hears(next);
+    assert_eq!(b.sent(), [(0, Ack, 7, 1000), (100, Ack, 7, 2000)]);
+    assert_eq!(b.world.reports, [true, false], "the first frame was marked, the second was not");
 }

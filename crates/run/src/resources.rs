@@ -1,13 +1,10 @@
 //! What a run may use of the machine: threads and memory.
 
 use xoff_params::ParamError;
-use xoff_sim::Memory;
+use xoff_sim::{Memory, PAYS_WINDOW};
 use xoff_units::Bytes;
 
 use crate::load::Scenario;
-
-/// Events that the threads of a window should find at least, each [events]: some 50 us of work.
-const WORTH_A_THREAD: u64 = 500;
 
 /// Processor cores that this process may use.
 pub fn cores() -> usize {
@@ -34,7 +31,7 @@ impl Scenario {
         // A frame makes some ten events on its way; half of the hosts send at a time.
         let busy = self.topology.hosts().count() as u64 / 2;
         let per_window = 10 * busy * shortest.0 / frame.0.max(1);
-        cores().min((per_window / WORTH_A_THREAD) as usize).max(1)
+        cores().min((per_window / PAYS_WINDOW) as usize).max(1)
     }
 
     /// What a run on so many threads will need at least.

@@ -1,6 +1,6 @@
 //! How much memory a run needs, before it is built.
 
-use xoff_node::{Frame, Nic, Port, Switch};
+use xoff_node::{Frame, Nic, Switch};
 use xoff_topology::routing::Routes;
 use xoff_topology::{NodeKind, Topology};
 use xoff_units::Bytes;
@@ -25,18 +25,15 @@ pub struct Memory {
     pub frames: Bytes,
 }
 
-/// Bytes of a port and one class besides [`Port`] itself: ingress accounting, egress queue, detector, scheduler (40 + 8 +
-/// 16 + 32 + 32), and its place (8).
-const BESIDES_PORT: u64 = 136;
 /// What each thread keeps of every port: line, counters, pause, random stream.
 const PER_THREAD: u64 = (size_of::<Line>() + size_of::<PortTotals>() + 16) as u64;
 
 /// A frame that is queued or on its way [bytes]: itself and the event of its arrival.
 pub const BYTES_PER_FRAME: u64 = (size_of::<Frame>() + size_of::<Event>()) as u64;
 
-/// A port that nothing has passed yet [bytes], of a switch, with one class, on one thread. Laws that keep tables (GFC) need
+/// A port that nothing has passed yet and its place [bytes], of a switch, with one class, on one thread. Laws that keep tables (GFC) need
 /// more.
-pub const BYTES_PER_IDLE_PORT: u64 = size_of::<Port>() as u64 + BESIDES_PORT + PER_THREAD;
+pub const BYTES_PER_IDLE_PORT: u64 = (Switch::BYTES_PER_PORT + size_of::<(u32, u16)>()) as u64 + PER_THREAD;
 
 impl Memory {
     /// What a run of these flows over this network needs, with frames of `mtu`, so many classes and so many threads.

@@ -83,7 +83,7 @@ const SLICE: u64 = 1 << 18;
 
 /// Events per part from which on threads of their own gain more than they cost: for two meetings per window some 50 us of
 /// work, and for starting them.
-const PAYS_WINDOW: u64 = 500;
+pub const PAYS_WINDOW: u64 = 500;
 const PAYS_START: u64 = 2_000;
 
 /// A run that is to stop when its flows are complete looks whether they are at whole microseconds: moments that every part
