@@ -4,7 +4,7 @@
 //! it this ingress has brought in and not yet sent on.
 
 use xoff_mech::flow_control::Fill;
-use xoff_units::{Bytes, prefetch};
+use xoff_units::Bytes;
 
 /// How the memory is divided.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,19 +31,27 @@ pub struct SharedPool {
     pub wraps: bool,
 }
 
-/// One ingress and class: what it holds and what bounds it, side by side, because a frame needs all of it at once.
+/// One ingress and class: what it holds and what bounds it. It lives in the lane of its port, beside the receiver half that
+/// watches it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Ingress {
+pub struct Ingress {
     /// In reserve or pool [bytes].
     bytes: u64,
     /// In headroom [bytes].
     headroom: u64,
     /// Most that it has held at any time [bytes].
     highest: u64,
-    /// Room in its headroom [bytes] -- constant.
-    headroom_size: u64,
+    /// Room in its headroom [bytes] -- constant; a larger one is as good as this.
+    headroom_size: u32,
     /// Right shift of the free pool that gives its limit -- constant.
     shift: u8,
+}
+
+impl Ingress {
+    /// The most that was ever held [bytes].
+    pub fn highest(&self) -> u64 {
+        self.highest
+    }
 }
 
 /// The rule, without what differs from port to port.
@@ -55,12 +63,10 @@ enum Rule {
     Shared { pool: u64, reserve: u64, wraps: bool },
 }
 
-/// The accounting state.
+/// The accounting of a switch. What differs from ingress to ingress is in [`Ingress`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffer {
     rule: Rule,
-    classes: usize,
-    ingress: Vec<Ingress>,
     /// Pool in use [bytes].
     shared_used: u64,
     /// All that is held [bytes].
@@ -68,31 +74,18 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// What an ingress and class takes [bytes].
-    pub(crate) const BYTES_PER_INGRESS: usize = size_of::<Ingress>();
-
-    /// An empty buffer.
-    pub fn new(policy: &BufferPolicy, ports: usize, classes: usize) -> Self {
-        let mut ingress = vec![Ingress::default(); ports * classes];
+    /// An empty buffer for a switch of this many ports.
+    pub fn new(policy: &BufferPolicy, ports: usize) -> Self {
         let rule = match policy {
             BufferPolicy::PerIngress(capacity) => Rule::PerIngress(capacity.0),
             BufferPolicy::Shared(s) => {
-                for (i, ingress) in ingress.iter_mut().enumerate() {
-                    ingress.headroom_size = s.headroom[i / classes].0;
-                    ingress.shift = s.shift[i / classes];
-                }
                 let committed = s.headroom.iter().map(|h| h.0).sum::<u64>() + s.reserve.0 * ports as u64;
                 let pool =
                     if s.wraps { (s.total.0 as u32).wrapping_sub(committed as u32) as u64 } else { s.total.0.saturating_sub(committed) };
                 Rule::Shared { pool, reserve: s.reserve.0, wraps: s.wraps }
             }
         };
-        Buffer { rule, classes, ingress, shared_used: 0, held: 0 }
-    }
-
-    #[inline]
-    fn at(&self, port: u16, class: u8) -> usize {
-        port as usize * self.classes + class as usize
+        Buffer { rule, shared_used: 0, held: 0 }
     }
 
     /// Limit on the shared part of an ingress.
@@ -101,30 +94,22 @@ impl Buffer {
         if wraps { ((pool as u32).wrapping_sub(used as u32) >> shift) as u64 } else { pool.saturating_sub(used) >> shift }
     }
 
-    /// An ingress will be asked soon.
+    /// Takes a frame in, or refuses it. Returns what the receiver sees then.
     #[inline]
-    pub fn prefetch(&self, port: u16) {
-        prefetch(&self.ingress[self.at(port, 0)]);
-    }
-
-    /// Takes a frame in, or refuses it.
-    #[inline]
-    pub fn admit(&mut self, port: u16, class: u8, len: u32) -> bool {
+    pub fn admit(&mut self, i: &mut Ingress, len: u32) -> Option<Fill> {
         let len = len as u64;
-        let at = self.at(port, class);
-        let i = &mut self.ingress[at];
         match self.rule {
             Rule::PerIngress(capacity) => {
                 if i.bytes + len > capacity {
-                    return false;
+                    return None;
                 }
                 i.bytes += len;
             }
             Rule::Shared { pool, reserve, wraps } => {
                 let limit = Self::limit(pool, self.shared_used, wraps, i.shift);
                 let shared = i.bytes.saturating_sub(reserve);
-                if len + i.headroom > i.headroom_size && len + shared > limit {
-                    return false;
+                if len + i.headroom > i.headroom_size as u64 && len + shared > limit {
+                    return None;
                 }
                 let new = i.bytes + len;
                 if new <= reserve {
@@ -139,16 +124,14 @@ impl Buffer {
         }
         i.highest = i.highest.max(i.bytes + i.headroom);
         self.held += len;
-        true
+        Some(self.fill(i))
     }
 
-    /// Lets a frame go: headroom is freed first, then the pool, then the reserve.
+    /// Lets a frame go: headroom is freed first, then the pool, then the reserve. Returns what the receiver sees then.
     #[inline]
-    pub fn release(&mut self, port: u16, class: u8, len: u32) {
-        let at = self.at(port, class);
+    pub fn release(&mut self, i: &mut Ingress, len: u32) -> Fill {
         let len = len as u64;
         self.held -= len;
-        let i = &mut self.ingress[at];
         if let Rule::Shared { reserve, .. } = self.rule {
             let from_headroom = i.headroom.min(len);
             let rest = len - from_headroom;
@@ -158,6 +141,7 @@ impl Buffer {
         } else {
             i.bytes -= len;
         }
+        self.fill(i)
     }
 
     /// A frame is gone, but what it occupied is not freed.
@@ -167,8 +151,7 @@ impl Buffer {
 
     /// What a receiver sees of one ingress.
     #[inline]
-    pub fn fill(&self, port: u16, class: u8) -> Fill {
-        let i = &self.ingress[self.at(port, class)];
+    pub fn fill(&self, i: &Ingress) -> Fill {
         match self.rule {
             Rule::PerIngress(capacity) => {
                 Fill { bytes: Bytes(i.bytes), shared: Bytes(i.bytes), headroom: Bytes::ZERO, limit: Bytes(capacity) }
@@ -182,14 +165,22 @@ impl Buffer {
         }
     }
 
-    /// The most that an ingress and class has held at any time [bytes].
-    pub fn highest(&self, port: u16, class: u8) -> u64 {
-        self.ingress[self.at(port, class)].highest
-    }
-
     /// All that the switch holds.
     pub fn held(&self) -> Bytes {
         Bytes(self.held)
+    }
+}
+
+impl BufferPolicy {
+    /// The ingress of a port, empty.
+    pub fn ingress(&self, port: usize) -> Ingress {
+        match self {
+            BufferPolicy::PerIngress(_) => Ingress::default(),
+            BufferPolicy::Shared(s) => {
+                let headroom_size = s.headroom[port].0.try_into().unwrap_or(u32::MAX);
+                Ingress { headroom_size, shift: s.shift[port], ..Ingress::default() }
+            }
+        }
     }
 }
 
@@ -199,45 +190,49 @@ mod tests {
 
     #[test]
     fn a_fixed_buffer_refuses_the_frame_that_does_not_fit() {
-        let mut b = Buffer::new(&BufferPolicy::PerIngress(Bytes(3000)), 2, 1);
-        assert!(b.admit(0, 0, 1500) && b.admit(0, 0, 1500) && !b.admit(0, 0, 1));
-        assert!(b.admit(1, 0, 1500), "another ingress has its own");
-        b.release(0, 0, 1500);
-        assert_eq!((b.fill(0, 0).bytes, b.held()), (Bytes(1500), Bytes(3000)));
+        let policy = BufferPolicy::PerIngress(Bytes(3000));
+        let (mut b, mut i, mut other) = (Buffer::new(&policy, 2), policy.ingress(0), policy.ingress(1));
+        assert_eq!([1500, 1500, 1].map(|len| b.admit(&mut i, len).is_some()), [true, true, false]);
+        assert!(b.admit(&mut other, 1500).is_some(), "another ingress has its own");
+        assert_eq!((b.release(&mut i, 1500).bytes, b.held(), i.highest()), (Bytes(1500), Bytes(3000), 3000));
     }
 
     fn pool(total: u64) -> SharedPool {
         SharedPool { total: Bytes(total), reserve: Bytes(4096), headroom: vec![Bytes(37_500); 3], shift: vec![3; 3], wraps: false }
     }
 
+    fn shared(pool: SharedPool) -> (Buffer, Ingress) {
+        let policy = BufferPolicy::Shared(pool);
+        (Buffer::new(&policy, 3), policy.ingress(0))
+    }
+
     /// 4 MiB, three 100G/1us ports: (4194304 - 112500 - 12288) / 8 = 508689 bytes of limit on an empty switch.
     #[test]
     fn limit_is_a_share_of_the_free_pool() {
-        let mut b = Buffer::new(&BufferPolicy::Shared(pool(4 << 20)), 3, 1);
-        assert_eq!(b.fill(0, 0).limit, Bytes(508_689));
-        for _ in 0..4 {
-            assert!(b.admit(0, 0, 1048)); // 4192 bytes: 96 beyond the reserve
+        let (mut b, mut i) = shared(pool(4 << 20));
+        assert_eq!(b.fill(&i).limit, Bytes(508_689));
+        for _ in 0..3 {
+            b.admit(&mut i, 1048).unwrap();
         }
-        assert_eq!(b.fill(0, 0).shared, Bytes(96));
-        assert_eq!(b.fill(0, 0).limit, Bytes((4_069_516 - 96) >> 3));
+        let fill = b.admit(&mut i, 1048).unwrap(); // 4192 bytes: 96 beyond the reserve
+        assert_eq!((fill.shared, fill.limit), (Bytes(96), Bytes((4_069_516 - 96) >> 3)));
     }
 
     #[test]
     fn headroom_takes_what_the_limit_refuses_and_is_freed_first() {
-        let mut b = Buffer::new(&BufferPolicy::Shared(pool(112_500 + 12_288 + 8_000)), 3, 1); // limit 1000
-        assert!((0..4).all(|_| b.admit(0, 0, 1024)));
-        assert!(b.admit(0, 0, 800), "within the limit");
-        assert!(b.admit(0, 0, 1048));
-        assert_eq!(b.fill(0, 0).headroom, Bytes(1048));
-        b.release(0, 0, 1024);
-        assert_eq!((b.fill(0, 0).headroom, b.fill(0, 0).bytes), (Bytes(24), Bytes(4096 + 800 + 24)));
+        let (mut b, mut i) = shared(pool(112_500 + 12_288 + 8_000)); // limit 1000
+        assert!((0..4).all(|_| b.admit(&mut i, 1024).is_some()));
+        assert_eq!(b.admit(&mut i, 800).unwrap().headroom, Bytes::ZERO, "within the limit");
+        assert_eq!(b.admit(&mut i, 1048).unwrap().headroom, Bytes(1048));
+        let fill = b.release(&mut i, 1024);
+        assert_eq!((fill.headroom, fill.bytes), (Bytes(24), Bytes(4096 + 800 + 24)));
     }
 
     #[test]
     fn an_over_committed_pool_wraps_only_when_asked() {
-        let mut s = pool(1000);
-        assert_eq!(Buffer::new(&BufferPolicy::Shared(s.clone()), 3, 1).fill(0, 0).limit, Bytes::ZERO);
-        s.wraps = true;
-        assert!(Buffer::new(&BufferPolicy::Shared(s), 3, 1).fill(0, 0).limit > Bytes(1 << 28));
+        let (b, i) = shared(pool(1000));
+        assert_eq!(b.fill(&i).limit, Bytes::ZERO);
+        let (b, i) = shared(SharedPool { wraps: true, ..pool(1000) });
+        assert!(b.fill(&i).limit > Bytes(1 << 28));
     }
 }

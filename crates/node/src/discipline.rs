@@ -11,8 +11,6 @@
 
 use std::collections::VecDeque;
 
-use xoff_units::prefetch;
-
 use crate::frame::{Frame, FrameId, FrameList, FrameStore};
 
 /// Which discipline.
@@ -42,20 +40,42 @@ struct PerIngress {
     deficit: Vec<u32>,
 }
 
-/// One egress and class, whatever the discipline.
+/// One egress and class, whatever the discipline. It lives in the lane of its port, beside the sender half that guards it.
 #[derive(Clone, Copy, Debug, Default)]
-struct Level {
+pub struct Egress {
     /// Bytes that wait.
     bytes: u64,
-    /// The most that ever waited [bytes].
-    highest: u64,
     /// The frames, in arrival order across ingresses; stays empty under the other disciplines.
     fifo: FrameList,
+    /// The most that ever waited [bytes].
+    highest: u64,
+}
+
+impl Egress {
+    /// Bytes that wait.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+    /// The most that ever waited [bytes].
+    pub fn highest(&self) -> u64 {
+        self.highest
+    }
+    /// The first frame, where that is known without choosing an ingress.
+    #[inline]
+    pub fn fifo_head(&self) -> Option<FrameId> {
+        self.fifo.front()
+    }
+    /// A frame passes an idle egress without waiting: it counts as the longest queue for an instant.
+    #[inline]
+    pub fn pass(&mut self, len: u32) {
+        self.highest = self.highest.max(len as u64);
+    }
 }
 
 #[derive(Clone, Debug)]
 enum Queues {
-    /// In the levels.
+    /// In the egresses themselves.
     Fifo,
     /// By egress and class; `quantum` 0 means one frame per turn.
     Turns { queues: Vec<PerIngress>, quantum: u32 },
@@ -63,20 +83,15 @@ enum Queues {
     Input { lists: Vec<FrameList>, turns: Vec<VecDeque<u16>> },
 }
 
-/// The egress queues of a switch.
+/// The order of the egress queues of a switch. What each egress and class needs under any discipline is in its [`Egress`].
 #[derive(Clone, Debug)]
 pub struct Discipline {
     queues: Queues,
     ports: usize,
     classes: usize,
-    /// By egress and class.
-    levels: Vec<Level>,
 }
 
 impl Discipline {
-    /// What an egress and class takes in arrival order [bytes].
-    pub(crate) const BYTES_PER_EGRESS: usize = size_of::<Level>();
-
     /// Empty queues.
     pub fn new(kind: DisciplineKind, ports: usize, classes: usize) -> Self {
         let n = ports * classes;
@@ -86,7 +101,7 @@ impl Discipline {
             DisciplineKind::Drr { quantum } => Queues::Turns { queues: vec![PerIngress::default(); n], quantum },
             DisciplineKind::InputFifo => Queues::Input { lists: vec![FrameList::default(); n], turns: vec![VecDeque::new(); n] },
         };
-        Discipline { queues, ports, classes, levels: vec![Level::default(); n] }
+        Discipline { queues, ports, classes }
     }
 
     #[inline]
@@ -94,66 +109,26 @@ impl Discipline {
         port as usize * self.classes + class as usize
     }
 
-    /// Bytes that wait for an egress and class.
+    /// Does nothing wait for an egress whose frames leave in arrival order?
     #[inline]
-    pub fn bytes(&self, out: u16, class: u8) -> u64 {
-        self.levels[self.at(out, class)].bytes
-    }
-
-    /// Bytes that wait for all egresses.
-    pub fn total(&self) -> u64 {
-        self.levels.iter().map(|l| l.bytes).sum()
-    }
-
-    /// Does anything wait for an egress?
-    #[inline]
-    pub fn waits(&self, out: u16) -> bool {
-        let first = self.at(out, 0);
-        self.levels[first..first + self.classes].iter().any(|l| l.bytes > 0)
-    }
-
-    /// Does nothing wait for an egress whose frames leave in arrival order, in the only class there is?
-    #[inline]
-    pub fn is_idle_fifo(&self, out: u16) -> bool {
-        matches!(self.queues, Queues::Fifo) && self.levels[out as usize].bytes == 0
-    }
-
-    /// A frame passes an idle egress without waiting: it counts as the longest queue for an instant.
-    #[inline]
-    pub fn pass(&mut self, out: u16, len: u32) {
-        let level = &mut self.levels[out as usize];
-        level.highest = level.highest.max(len as u64);
-    }
-
-    /// The most that ever waited for an egress and class [bytes].
-    pub fn highest(&self, out: u16, class: u8) -> u64 {
-        self.levels[self.at(out, class)].highest
-    }
-
-    /// An egress will be asked soon.
-    #[inline]
-    pub fn prefetch(&self, out: u16) {
-        let at = self.at(out, 0);
-        prefetch(&self.levels[at]);
-    }
-
-    /// The first frame of an egress and the first class, where that is known without choosing an ingress.
-    #[inline]
-    pub fn fifo_head(&self, out: u16) -> Option<FrameId> {
-        self.levels[self.at(out, 0)].fifo.front()
+    pub fn is_idle_fifo(&self, egress: &Egress) -> bool {
+        matches!(self.queues, Queues::Fifo) && egress.bytes == 0
     }
 
     /// Puts a frame, whose ports and class are set, into its queue. Returns whether it became a candidate for its
     /// egress (always, except behind another frame of an input queue).
     #[inline]
-    pub fn push(&mut self, id: FrameId, store: &mut FrameStore) -> bool {
+    pub fn push(&mut self, egress: &mut Egress, id: FrameId, store: &mut FrameStore) -> bool {
         let f = store[id];
+        egress.bytes += f.len() as u64;
+        egress.highest = egress.highest.max(egress.bytes);
+        if let Queues::Fifo = self.queues {
+            egress.fifo.push(id, store);
+            return true;
+        }
         let at = self.at(f.out_port, f.class());
-        let level = &mut self.levels[at];
-        level.bytes += f.len() as u64;
-        level.highest = level.highest.max(level.bytes);
         match &mut self.queues {
-            Queues::Fifo => level.fifo.push(id, store),
+            Queues::Fifo => {}
             Queues::Turns { queues, quantum } => {
                 let q = &mut queues[at];
                 if q.lists.is_empty() {
@@ -186,10 +161,10 @@ impl Discipline {
 
     /// Length of the frame that would leave next through an egress and class. Deficit round robin moves its turn on.
     #[inline]
-    pub fn head(&mut self, out: u16, class: u8, store: &FrameStore) -> Option<u32> {
+    pub fn head(&mut self, egress: &Egress, out: u16, class: u8, store: &FrameStore) -> Option<u32> {
         let at = self.at(out, class);
         let id = match &mut self.queues {
-            Queues::Fifo => self.levels[at].fifo.front()?,
+            Queues::Fifo => egress.fifo.front()?,
             Queues::Turns { queues, quantum } => {
                 let q = &mut queues[at];
                 loop {
@@ -213,14 +188,14 @@ impl Discipline {
     /// Takes the frame that [`Discipline::head`] announced. The second value is another egress for which a frame has
     /// just become a candidate (only input queues do that).
     #[inline]
-    pub fn pop(&mut self, out: u16, class: u8, store: &FrameStore) -> Option<(FrameId, Option<u16>)> {
+    pub fn pop(&mut self, egress: &mut Egress, out: u16, class: u8, store: &FrameStore) -> Option<(FrameId, Option<u16>)> {
         if matches!(self.queues, Queues::Turns { quantum: 1.., .. }) {
-            self.head(out, class, store)?; // whose turn it is
+            self.head(egress, out, class, store)?; // whose turn it is
         }
         let at = self.at(out, class);
         let mut exposed = None;
         let id = match &mut self.queues {
-            Queues::Fifo => self.levels[at].fifo.pop(store)?,
+            Queues::Fifo => egress.fifo.pop(store)?,
             Queues::Turns { queues, quantum } => {
                 let q = &mut queues[at];
                 let ingress = *q.turns.front()?;
@@ -248,15 +223,15 @@ impl Discipline {
                 id
             }
         };
-        self.levels[at].bytes -= store[id].len() as u64;
+        egress.bytes -= store[id].len() as u64;
         Some((id, exposed))
     }
 
     /// Every frame that waits in this switch, for checkers and the deadlock watch.
-    pub fn for_each<'a>(&self, store: &'a FrameStore, mut f: impl FnMut(&'a Frame)) {
+    pub fn for_each<'a, 'e>(&self, egresses: impl Iterator<Item = &'e Egress>, store: &'a FrameStore, mut f: impl FnMut(&'a Frame)) {
         let mut all = |lists: &[FrameList]| lists.iter().for_each(|l| l.iter(store).for_each(&mut f));
         match &self.queues {
-            Queues::Fifo => self.levels.iter().for_each(|l| all(&[l.fifo])),
+            Queues::Fifo => egresses.for_each(|e| all(&[e.fifo])),
             Queues::Input { lists, .. } => all(lists),
             Queues::Turns { queues, .. } => queues.iter().for_each(|q| all(&q.lists)),
         }
@@ -280,17 +255,17 @@ mod tests {
     /// Frames (ingress, length) for egress 2, taken out in order.
     fn order(kind: DisciplineKind, frames: &[(u16, u32)]) -> Vec<(u16, u32)> {
         let mut store = FrameStore::new();
-        let mut d = Discipline::new(kind, 3, 1);
+        let (mut d, mut egress) = (Discipline::new(kind, 3, 1), Egress::default());
         for &(in_port, len) in frames {
             let mut f = Frame::new(FrameKind::Data, 0, 0, len);
             (f.in_port, f.out_port) = (in_port, 2);
             let id = store.insert(f);
-            d.push(id, &mut store);
+            d.push(&mut egress, id, &mut store);
         }
         let total: u64 = frames.iter().map(|f| f.1 as u64).sum();
-        assert_eq!(d.bytes(2, 0), total);
-        let out = std::iter::from_fn(|| d.pop(2, 0, &store).map(|(id, _)| (store[id].in_port, store[id].len()))).collect();
-        assert_eq!(d.bytes(2, 0), 0);
+        assert_eq!((egress.bytes(), egress.highest()), (total, total));
+        let out = std::iter::from_fn(|| d.pop(&mut egress, 2, 0, &store).map(|(id, _)| (store[id].in_port, store[id].len()))).collect();
+        assert_eq!(egress.bytes(), 0);
         out
     }
 
@@ -314,18 +289,19 @@ mod tests {
     fn an_input_queue_blocks_behind_its_head() {
         let mut store = FrameStore::new();
         let mut d = Discipline::new(DisciplineKind::InputFifo, 3, 1);
-        let add = |d: &mut Discipline, store: &mut FrameStore, in_port, out_port| {
+        let mut egress = [Egress::default(); 3];
+        let add = |d: &mut Discipline, egress: &mut [Egress], store: &mut FrameStore, in_port, out_port| {
             let mut f = Frame::new(FrameKind::Data, 0, 0, 100);
             (f.in_port, f.out_port) = (in_port, out_port);
             let id = store.insert(f);
-            d.push(id, store)
+            d.push(&mut egress[out_port as usize], id, store)
         };
-        assert!(add(&mut d, &mut store, 0, 1));
-        assert!(!add(&mut d, &mut store, 0, 2), "waits behind the frame for port 1");
-        assert_eq!(d.head(2, 0, &store), None);
+        assert!(add(&mut d, &mut egress, &mut store, 0, 1));
+        assert!(!add(&mut d, &mut egress, &mut store, 0, 2), "waits behind the frame for port 1");
+        assert_eq!(d.head(&egress[2], 2, 0, &store), None);
         assert_eq!(d.input_head(0, 0, &store), Some(1));
-        let (_, exposed) = d.pop(1, 0, &store).unwrap();
+        let (_, exposed) = d.pop(&mut egress[1], 1, 0, &store).unwrap();
         assert_eq!(exposed, Some(2));
-        assert_eq!(d.head(2, 0, &store), Some(100));
+        assert_eq!(d.head(&egress[2], 2, 0, &store), Some(100));
     }
 }

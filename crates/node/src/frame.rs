@@ -90,13 +90,9 @@ impl Frame {
     /// Kind.
     #[inline]
     pub fn kind(&self) -> FrameKind {
-        match self.bits & 7 {
-            0 => FrameKind::Data,
-            1 => FrameKind::Ack,
-            2 => FrameKind::Nack,
-            3 => FrameKind::Notification,
-            _ => FrameKind::Control,
-        }
+        use FrameKind::*;
+        const BY_NUMBER: [FrameKind; 8] = [Data, Ack, Nack, Notification, Control, Control, Control, Control];
+        BY_NUMBER[(self.bits & 7) as usize]
     }
     /// Priority class.
     #[inline]

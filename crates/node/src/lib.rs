@@ -20,9 +20,9 @@ mod scheduler;
 mod switch;
 mod wire_times;
 
-pub use buffer::{Buffer, BufferPolicy, SharedPool};
+pub use buffer::{BufferPolicy, SharedPool};
 pub use control::{ControlDelay, Delay};
-pub use discipline::{Discipline, DisciplineKind};
+pub use discipline::DisciplineKind;
 pub use env::{Call, Drop, Env, Moment, Note};
 pub use frame::{Frame, FrameId, FrameKind, FrameList, FrameStore, LEN_MAX, NIL};
 pub use nic::{FlowStart, Nic, NicConfig, PausedWith, Transport};

@@ -1,6 +1,8 @@
 //! The host's network interface: flows as queue pairs, acknowledgements, pacing, rate control, and the same port
 //! with the same flow control halves as a switch.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::Mark;
@@ -11,7 +13,7 @@ use xoff_units::{Bytes, Rate, Span, Time, WireClock, prefetch, prefetch_whole};
 use crate::control::ControlDelay;
 use crate::env::{Call, Env, Note, is_feedback};
 use crate::frame::{Frame, FrameId, FrameKind, FrameList, FrameStore};
-use crate::port::{Hold, Port};
+use crate::port::{Hold, LaneConfig, Port};
 use crate::wire_times::{FlowTimes, NodeTimes};
 
 /// How a flow learns that its data arrived.
@@ -47,13 +49,9 @@ pub enum PausedWith {
     Class(Option<u8>),
 }
 
-/// How a NIC is built.
+/// How the NICs of a network are built, whatever their links.
 #[derive(Clone, Debug)]
 pub struct NicConfig {
-    /// Flow control of its link.
-    pub flow_control: FlowControl,
-    /// Facts of its link.
-    pub link: LinkFacts,
     /// Delays of control messages.
     pub control_delay: ControlDelay,
     /// Number of classes.
@@ -123,12 +121,16 @@ struct Receiving {
     nacked: u64,
 }
 
-/// A NIC with one port.
+/// A NIC with one port. What every frame needs stands first.
+#[repr(C)]
 pub struct Nic {
+    /// Shared by all NICs, so that it stays near.
+    c: Arc<NicConfig>,
     node: u32,
-    c: NicConfig,
-    port: Port,
-    times: NodeTimes,
+    /// Rate of its link.
+    line: Rate,
+    /// Buffer behind the link.
+    memory: Bytes,
     flows: Vec<Sending>,
     /// Places of the flows that take turns, in order of their start.
     turns: Vec<u32>,
@@ -138,15 +140,19 @@ pub struct Nic {
     receiving: FxHashMap<u32, Receiving>,
     /// Acknowledgements and notifications that wait.
     feedback: FrameList,
+    port: Port,
+    times: NodeTimes,
 }
 
 impl Nic {
-    /// A NIC without flows.
-    pub fn new(node: u32, c: NicConfig) -> Self {
-        let len = c.message_len.unwrap_or(c.flow_control.message_len());
+    /// A NIC without flows on a link with this flow control.
+    pub fn new(node: u32, flow_control: &FlowControl, link: &LinkFacts, c: Arc<NicConfig>) -> Self {
+        let len = c.message_len.unwrap_or(flow_control.message_len());
         Nic {
             node,
-            port: Port::new(&c.flow_control, &c.link, c.classes, len),
+            line: link.rate,
+            memory: link.buffer,
+            port: Port::new(flow_control, link, &LaneConfig::default(), c.classes, len),
             times: NodeTimes::new(c.clock),
             c,
             flows: Vec::new(),
@@ -177,7 +183,7 @@ impl Nic {
             acked: 0,
             available: now,
             times: FlowTimes::new(self.c.clock),
-            rate_control: self.c.rate_control.reaction_point(self.c.link.rate),
+            rate_control: self.c.rate_control.reaction_point(self.line),
             window: start.window.or(self.c.window),
             done: start.size == 0,
             deaf: false,
@@ -208,14 +214,14 @@ impl Nic {
         // A host's memory is not modelled: the frame enters and leaves its buffer in one instant. The receiver half
         // still has to count it, or credits would run out.
         let (class, len) = (frame.class(), frame.len());
-        let full = Fill { bytes: frame.bytes(), shared: frame.bytes(), headroom: Bytes::ZERO, limit: self.c.link.buffer };
-        let messages = [
-            self.port.on_arrival(now, class, &full, len),
-            self.port.on_departure(now, class, &Fill { limit: full.limit, ..Fill::default() }, len),
-        ];
-        for message in messages.into_iter().flatten() {
-            self.say(now, class, message, env);
-            self.port.plan_receiver(self.node, 0, class, env);
+        let full = Fill { bytes: frame.bytes(), shared: frame.bytes(), headroom: Bytes::ZERO, limit: self.memory };
+        let on_arrival = self.port.on_arrival(now, class, &full, len);
+        let on_departure = self.port.on_departure(now, class, &Fill { limit: full.limit, ..Fill::default() }, len);
+        if on_arrival.is_some() || on_departure.is_some() {
+            for message in [on_arrival, on_departure].into_iter().flatten() {
+                self.say(now, class, message, env);
+                self.port.plan_receiver(self.node, 0, class, env);
+            }
         }
     }
 
@@ -256,7 +262,7 @@ impl Nic {
 
     /// The receiver half looks at the clock.
     pub fn on_receiver_wake(&mut self, now: Time, class: u8, env: &mut impl Env) {
-        if let Some(message) = self.port.on_receiver_wake(now, class, &Fill { limit: self.c.link.buffer, ..Fill::default() }) {
+        if let Some(message) = self.port.on_receiver_wake(now, class, &Fill { limit: self.memory, ..Fill::default() }) {
             self.say(now, class, message, env);
         }
         self.port.plan_receiver(self.node, 0, class, env);
@@ -436,7 +442,7 @@ impl Nic {
     fn window_bound(&self, f: &Sending) -> bool {
         let Some(window) = f.window else { return false };
         let window = match &f.rate_control {
-            Some(rc) if self.c.window_follows_rate => (window * rc.rate().0 / self.c.link.rate.0).max(1),
+            Some(rc) if self.c.window_follows_rate => (window * rc.rate().0 / self.line.0).max(1),
             _ => window,
         };
         // Wraps when a late acknowledgement overtakes a sender that went back, as unsigned arithmetic does there.
@@ -566,7 +572,7 @@ impl Nic {
         frame.set_ends_flow(all_sent);
         let mut wakes = Wakes::default();
         let mut before = Rate::ZERO;
-        let mut rate = self.c.link.rate;
+        let mut rate = self.line;
         if let Some(rc) = &mut f.rate_control {
             before = rc.rate();
             if self.c.rate_bound {

@@ -1,10 +1,13 @@
 //! One port of a node: the wire, the control queue, and the flow control halves of each class.
 
 use xoff_mech::LinkFacts;
+use xoff_mech::detection::{AnyDetector, Detection};
 use xoff_mech::flow_control::{Fill, FlowControl, Gate, Message, Receiver, Rx, Sender, Tx};
 use xoff_units::{Bytes, Rate, Span, Time, prefetch_whole};
 
+use crate::buffer::Ingress;
 use crate::control::{ControlDelay, DelayLine};
+use crate::discipline::Egress;
 use crate::env::{Call, Env, Moment, Note};
 use crate::frame::{Frame, FrameId, FrameList};
 use crate::wire_times::NodeTimes;
@@ -22,15 +25,31 @@ pub struct Hold {
     pub since: Time,
 }
 
-/// Flow control of one class at one port: both halves and what belongs to them.
+/// One class at one port: all that a frame needs when it leaves through it, then all that it needs when it comes in by it.
+/// Side by side, because a large network waits for memory, and because one place is found once.
 #[repr(C)]
-struct Lane {
+pub(crate) struct Lane {
+    /// What waits to leave.
+    pub egress: Egress,
+    /// Obeys the peer.
     tx: Tx,
-    /// Since when the peer holds the class while a frame waits; never: it does not.
-    held_since: Time,
+    /// Marks what leaves.
+    pub detector: AnyDetector,
+    /// What has come in and not left the switch.
+    pub ingress: Ingress,
+    /// Watches the ingress.
+    pub rx: Rx,
     /// Pending look at the clock of the receiver.
     rx_wake: Time,
-    rx: Rx,
+    /// Since when the peer holds the class; means nothing unless the port says that it does.
+    held_since: Time,
+}
+
+/// What a port has by class besides its flow control.
+#[derive(Clone, Default)]
+pub(crate) struct LaneConfig {
+    pub ingress: Ingress,
+    pub detection: Detection,
 }
 
 /// Control messages inside the node. Most ports have no such delays.
@@ -44,38 +63,43 @@ struct Delays {
 
 /// A port. Owned by a switch or a NIC, which decides what to send.
 ///
-/// Fields stand in the order of use: a departure needs the first cache line and the beginning of the second, an arrival the
-/// rest.
+/// Fields stand in the order of use: a departure needs the first cache lines, an arrival those after them.
 #[repr(C, align(64))]
 pub struct Port {
     /// When the wire is free, or was.
     free: Moment,
     /// Control frames waiting; they go before everything else and cannot be paused.
     control: FrameList,
-    message_len: u32,
     /// A call for the moment the wire is free is due.
     free_called: bool,
     /// The link has failed: nothing is sent any more.
     failed: bool,
+    /// Classes that the peer holds while a frame waits, one bit each.
+    held: u8,
     /// Classes whose hold has begun or ended since it was last told, one bit each.
     hold_changes: u8,
-    /// The first class; most runs have no other.
-    lane: Lane,
+    /// There is only one class.
+    single: bool,
     /// Line rate [bit/s].
     pub rate: Rate,
+    /// The first class; most runs have no other.
+    lane: Lane,
     /// When the next `Wake` is due; never: none is.
     wake_at: Time,
     /// The other classes.
     more: Box<[Lane]>,
     delays: Option<Box<Delays>>,
+    /// Length of control frames [bytes].
+    message_len: u32,
 }
 
 impl Port {
     /// A port whose halves are configured for this link.
-    pub fn new(fc: &FlowControl, facts: &LinkFacts, classes: usize, message_len: Bytes) -> Self {
+    pub(crate) fn new(fc: &FlowControl, facts: &LinkFacts, lane: &LaneConfig, classes: usize, message_len: Bytes) -> Self {
         let lane = || {
             let (rx, tx) = fc.halves(facts);
-            Lane { tx, held_since: Time::NEVER, rx_wake: Time::NEVER, rx }
+            let (egress, detector, ingress) = (Egress::default(), lane.detection.detector(), lane.ingress);
+            Lane { egress, tx, detector, ingress, rx, rx_wake: Time::NEVER, held_since: Time::NEVER }
         };
         Port {
             free: Moment::START,
@@ -83,6 +107,8 @@ impl Port {
             control: FrameList::default(),
             free_called: false,
             failed: false,
+            single: classes == 1,
+            held: 0,
             hold_changes: 0,
             rate: facts.rate,
             message_len: message_len.0 as u32,
@@ -92,14 +118,28 @@ impl Port {
         }
     }
 
+    /// What belongs to a class.
     #[inline]
-    fn lane(&self, class: u8) -> &Lane {
+    pub(crate) fn lane(&self, class: u8) -> &Lane {
         if class == 0 { &self.lane } else { &self.more[class as usize - 1] }
     }
 
+    /// What belongs to a class.
     #[inline]
-    fn lane_mut(&mut self, class: u8) -> &mut Lane {
+    pub(crate) fn lane_mut(&mut self, class: u8) -> &mut Lane {
         if class == 0 { &mut self.lane } else { &mut self.more[class as usize - 1] }
+    }
+
+    /// What belongs to each class, in class order.
+    pub(crate) fn lanes(&self) -> impl Iterator<Item = &Lane> {
+        std::iter::once(&self.lane).chain(&self.more)
+    }
+
+    /// Does anything but control frames wait?
+    #[inline]
+    pub(crate) fn waits(&self) -> bool {
+        // Without a look at the other classes where there are none: a cache line.
+        self.lane.egress.bytes() > 0 || !self.single && self.more.iter().any(|l| l.egress.bytes() > 0)
     }
 
     /// Asks for the first wake-ups of the receivers.
@@ -161,38 +201,49 @@ impl Port {
     }
 
     /// May a frame of this class and length go? Remembers since when the peer holds it.
-    #[inline]
+    #[inline(always)]
     pub fn gate(&mut self, now: Time, class: u8, len: u32) -> Gate {
-        let lane = self.lane_mut(class);
-        let gate = lane.tx.gate(now, Bytes(len as u64));
-        let since = &mut lane.held_since;
-        if gate == Gate::Open {
-            if *since != Time::NEVER {
-                *since = Time::NEVER;
-                self.hold_changes |= 1 << class;
-            }
-        } else if *since == Time::NEVER && lane.tx.held(now, Bytes(len as u64)) {
-            *since = now;
-            self.hold_changes |= 1 << class;
+        let gate = self.lane(class).tx.gate(now, Bytes(len as u64));
+        if gate != Gate::Open || self.held != 0 {
+            self.note_gate(now, class, len, gate);
         }
         gate
     }
 
+    fn note_gate(&mut self, now: Time, class: u8, len: u32, gate: Gate) {
+        let (held, bit) = (self.held & 1 << class != 0, 1 << class);
+        let lane = self.lane_mut(class);
+        if gate != Gate::Open && !held && lane.tx.held(now, Bytes(len as u64)) {
+            lane.held_since = now;
+        } else if gate != Gate::Open || !held {
+            return;
+        }
+        self.held ^= bit;
+        self.hold_changes |= bit;
+    }
+
     /// Tells which holds have begun or ended in the gates asked since the last time.
-    #[inline]
+    #[inline(always)]
     pub fn tell_holds(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
+        if self.hold_changes != 0 {
+            self.tell_hold_changes(now, node, port, env);
+        }
+    }
+
+    fn tell_hold_changes(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
         let mut changes = std::mem::take(&mut self.hold_changes);
         while changes != 0 {
             let class = changes.trailing_zeros() as u8;
             changes &= changes - 1;
-            env.note(node, now, Note::Hold { port, class, on: self.lane(class).held_since != Time::NEVER });
+            env.note(node, now, Note::Hold { port, class, on: self.held & 1 << class != 0 });
         }
     }
 
     /// The hold on a class whose head frame has this length, if the peer holds it now.
     pub fn hold(&self, now: Time, port: u16, class: u8, len: u32) -> Option<Hold> {
         let lane = self.lane(class);
-        lane.tx.held(now, Bytes(len as u64)).then(|| Hold { port, class, len, since: lane.held_since.min(now) })
+        let since = if self.held & 1 << class != 0 { lane.held_since } else { now };
+        lane.tx.held(now, Bytes(len as u64)).then_some(Hold { port, class, len, since })
     }
 
     /// If `stuck` bytes of an ingress never leave, does its peer stay unable to send a frame of `len`?
@@ -215,7 +266,7 @@ impl Port {
     }
 
     /// Puts a frame of a class on the wire.
-    #[inline]
+    #[inline(always)]
     pub fn start_frame(&mut self, now: Time, node: u32, port: u16, id: u32, times: &mut NodeTimes, env: &mut impl Env) {
         let f = &env.frames()[id];
         let (class, len) = (f.class(), f.len());
@@ -224,7 +275,7 @@ impl Port {
         self.transmit(node, port, id, tx, env);
     }
 
-    #[inline]
+    #[inline(always)]
     fn transmit(&mut self, node: u32, port: u16, id: u32, tx: Span, env: &mut impl Env) {
         // Two frames at once on a wire: a node that is told to overlap them is told when each of them has left.
         let overlaps = self.busy(env);
@@ -261,13 +312,13 @@ impl Port {
     }
 
     /// What the receiver of a class says when a frame was admitted.
-    #[inline]
+    #[inline(always)]
     pub fn on_arrival(&mut self, now: Time, class: u8, fill: &Fill, len: u32) -> Option<Message> {
         self.lane_mut(class).rx.on_arrival(now, fill, Bytes(len as u64))
     }
 
     /// What it says when a frame left.
-    #[inline]
+    #[inline(always)]
     pub fn on_departure(&mut self, now: Time, class: u8, fill: &Fill, len: u32) -> Option<Message> {
         self.lane_mut(class).rx.on_departure(now, fill, Bytes(len as u64))
     }

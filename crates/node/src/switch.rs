@@ -1,16 +1,16 @@
 //! The switch: shared memory, output queues, accounting per ingress.
 
 use xoff_mech::LinkFacts;
-use xoff_mech::detection::{AnyDetector, Detection, Detector, Mark};
-use xoff_mech::flow_control::{Fill, FlowControl, Gate};
-use xoff_units::{Bytes, Time, WireClock, prefetch};
+use xoff_mech::detection::{Detection, Detector, Mark};
+use xoff_mech::flow_control::{Fill, FlowControl, Gate, Receiver};
+use xoff_units::{Bytes, Time, WireClock};
 
 use crate::buffer::{Buffer, BufferPolicy};
 use crate::control::ControlDelay;
 use crate::discipline::{Discipline, DisciplineKind};
 use crate::env::{Drop, Env, Note};
 use crate::frame::{FrameId, FrameKind, FrameStore};
-use crate::port::{Hold, Port};
+use crate::port::{Hold, LaneConfig, Port};
 use crate::scheduler::{Scheduler, SchedulerKind};
 use crate::wire_times::NodeTimes;
 
@@ -60,45 +60,44 @@ pub struct Occupant {
     pub bytes: u64,
 }
 
-/// A switch.
+/// A switch. What every frame needs stands first, in two cache lines.
+#[repr(C, align(64))]
 pub struct Switch {
     node: u32,
+    express: Option<u8>,
+    failed_port_keeps_memory: bool,
+    turning_back_overlaps: bool,
     classes: usize,
     ports: Vec<Port>,
     buffer: Buffer,
+    times: NodeTimes,
     queues: Discipline,
     scheduler: SchedulerKind,
     /// By port.
     schedulers: Vec<Scheduler>,
-    /// By port and class.
-    detectors: Vec<AnyDetector>,
     control_delay: ControlDelay,
-    times: NodeTimes,
-    express: Option<u8>,
-    failed_port_keeps_memory: bool,
-    turning_back_overlaps: bool,
 }
 
 impl Switch {
     /// What a port with one class takes [bytes], besides what its flow control keeps elsewhere.
-    pub const BYTES_PER_PORT: usize =
-        size_of::<Port>() + Buffer::BYTES_PER_INGRESS + Discipline::BYTES_PER_EGRESS + size_of::<AnyDetector>() + size_of::<Scheduler>();
+    pub const BYTES_PER_PORT: usize = size_of::<Port>() + size_of::<Scheduler>();
 
     /// An empty switch.
     pub fn new(node: u32, c: &SwitchConfig) -> Self {
         let n = c.links.len();
-        let ports = (0..n)
-            .map(|p| Port::new(&c.flow_control[p], &c.links[p], c.classes, c.message_len.unwrap_or(c.flow_control[p].message_len())))
-            .collect();
+        let port = |p: usize| {
+            let lane = LaneConfig { ingress: c.buffer.ingress(p), detection: c.detection[p].clone() };
+            let message_len = c.message_len.unwrap_or(c.flow_control[p].message_len());
+            Port::new(&c.flow_control[p], &c.links[p], &lane, c.classes, message_len)
+        };
         Switch {
             node,
             classes: c.classes,
-            ports,
-            buffer: Buffer::new(&c.buffer, n, c.classes),
+            ports: (0..n).map(port).collect(),
+            buffer: Buffer::new(&c.buffer, n),
             queues: Discipline::new(c.discipline, n, c.classes),
             scheduler: c.scheduler.clone(),
             schedulers: vec![Scheduler::default(); n],
-            detectors: (0..n * c.classes).map(|i| c.detection[i / c.classes].detector()).collect(),
             control_delay: c.control_delay,
             times: NodeTimes::new(c.clock),
             express: c.express,
@@ -134,12 +133,12 @@ impl Switch {
             self.ports[out_port as usize].send_express(self.node, out_port, id, &mut self.times, env);
             return self.plan_next(out_port, env);
         }
-        if !self.buffer.admit(port, class, len) {
+        let lane = self.ports[port as usize].lane_mut(class);
+        let Some(fill) = self.buffer.admit(&mut lane.ingress, len) else {
             env.discard(id);
             return env.note(self.node, now, drop(Drop::BufferFull));
-        }
-        let fill = self.buffer.fill(port, class);
-        if let Some(message) = self.ports[port as usize].on_arrival(now, class, &fill, len) {
+        };
+        if let Some(message) = lane.rx.on_arrival(now, &fill, frame.bytes()) {
             self.say(now, port, class, message, env);
         }
         let f = &mut env.frames()[id];
@@ -147,7 +146,8 @@ impl Switch {
         if self.passes(now, out_port, class, len, env) {
             return self.depart(now, out_port, class, id, env);
         }
-        let candidate = self.queues.push(id, env.frames());
+        let egress = &mut self.ports[out_port as usize].lane_mut(class).egress;
+        let candidate = self.queues.push(egress, id, env.frames());
         self.note_queue(now, port, out_port, class, &fill, env);
         if candidate {
             self.try_send(now, out_port, env);
@@ -158,15 +158,12 @@ impl Switch {
     #[inline]
     pub fn prefetch_port(&self, port: u16) {
         self.ports[port as usize].prefetch();
-        self.buffer.prefetch(port);
-        self.queues.prefetch(port);
-        prefetch(&self.detectors[port as usize * self.classes]);
     }
 
     /// The frame at the head of a port will be asked for soon.
     #[inline]
     pub fn prefetch_head(&self, port: u16, frames: &FrameStore) {
-        if let Some(id) = self.queues.fifo_head(port) {
+        if let Some(id) = self.ports[port as usize].lane(0).egress.fifo_head() {
             frames.prefetch(id);
         }
     }
@@ -174,10 +171,8 @@ impl Switch {
     /// The frame at the head of a port will leave very soon: where it came in is asked too.
     #[inline]
     pub fn prefetch_source(&self, port: u16, frames: &FrameStore) {
-        if let Some(id) = self.queues.fifo_head(port) {
-            let from = frames[id].in_port;
-            self.ports[from as usize].prefetch();
-            self.buffer.prefetch(from);
+        if let Some(id) = self.ports[port as usize].lane(0).egress.fifo_head() {
+            self.ports[frames[id].in_port as usize].prefetch();
         }
     }
 
@@ -195,7 +190,7 @@ impl Switch {
 
     /// A receiver looks at the clock.
     pub fn on_receiver_wake(&mut self, now: Time, port: u16, class: u8, env: &mut impl Env) {
-        let fill = self.buffer.fill(port, class);
+        let fill = self.fill(port, class);
         if let Some(message) = self.ports[port as usize].on_receiver_wake(now, class, &fill) {
             self.say(now, port, class, message, env);
         } else {
@@ -230,16 +225,18 @@ impl Switch {
     /// Frees every frame that waits for a failed port.
     fn throw_away(&mut self, now: Time, port: u16, env: &mut impl Env) {
         for class in 0..self.classes as u8 {
-            while let Some((id, exposed)) = self.queues.pop(port, class, env.frames()) {
+            loop {
+                let egress = &mut self.ports[port as usize].lane_mut(class).egress;
+                let Some((id, exposed)) = self.queues.pop(egress, port, class, env.frames()) else { break };
                 let frame = env.discard(id);
                 let (in_port, len) = (frame.in_port, frame.len());
                 env.note(self.node, now, Note::Dropped { port: in_port, class, flow: frame.flow, len, why: Drop::LinkFailed });
                 if self.failed_port_keeps_memory {
                     self.buffer.lose(len);
                 } else {
-                    self.buffer.release(in_port, class, len);
-                    let fill = self.buffer.fill(in_port, class);
-                    if let Some(message) = self.ports[in_port as usize].on_departure(now, class, &fill, len) {
+                    let lane = self.ports[in_port as usize].lane_mut(class);
+                    let fill = self.buffer.release(&mut lane.ingress, len);
+                    if let Some(message) = lane.rx.on_departure(now, &fill, frame.bytes()) {
                         self.say(now, in_port, class, message, env);
                     }
                     self.note_queue(now, in_port, port, class, &fill, env);
@@ -262,7 +259,7 @@ impl Switch {
     #[inline]
     fn plan_next(&mut self, port: u16, env: &mut impl Env) {
         let p = &mut self.ports[port as usize];
-        if self.queues.waits(port) && p.busy(env) {
+        if p.waits() && p.busy(env) {
             p.call_when_free(self.node, port, env);
         }
     }
@@ -272,7 +269,7 @@ impl Switch {
         if !env.watches_queues() {
             return;
         }
-        let egress = self.queues.bytes(out_port, class);
+        let egress = self.waiting(out_port, class);
         env.note(self.node, now, Note::Queue { in_port, out_port, class, ingress: fill.bytes.0, egress });
     }
 
@@ -292,7 +289,7 @@ impl Switch {
         let mut earliest = Time::NEVER;
         let queues = &mut self.queues;
         let picked = self.schedulers[port as usize].pick(&self.scheduler, self.classes, |class| {
-            let len = queues.head(port, class as u8, env.frames())?;
+            let len = queues.head(&p.lane(class as u8).egress, port, class as u8, env.frames())?;
             match p.gate(now, class as u8, len) {
                 Gate::Open => Some(len),
                 Gate::Until(t) => {
@@ -313,21 +310,22 @@ impl Switch {
     /// the same result. Where somebody watches the queues, or several classes take turns, it goes the long way.
     #[inline]
     fn passes(&mut self, now: Time, out: u16, class: u8, len: u32, env: &mut impl Env) -> bool {
-        if self.classes > 1 || env.watches_queues() || !self.queues.is_idle_fifo(out) {
+        let p = &mut self.ports[out as usize];
+        if self.classes > 1 || env.watches_queues() || !self.queues.is_idle_fifo(&p.lane(class).egress) {
             return false;
         }
-        let p = &mut self.ports[out as usize];
         let free = !p.failed() && !p.busy(env) && !p.control_waits();
         if !free || p.gate(now, class, len) != Gate::Open {
             return false;
         }
         p.tell_holds(now, self.node, out, env);
-        self.queues.pass(out, len);
+        p.lane_mut(class).egress.pass(len);
         true
     }
 
     fn send(&mut self, now: Time, port: u16, class: u8, env: &mut impl Env) {
-        let Some((id, exposed)) = self.queues.pop(port, class, env.frames()) else { return };
+        let egress = &mut self.ports[port as usize].lane_mut(class).egress;
+        let Some((id, exposed)) = self.queues.pop(egress, port, class, env.frames()) else { return };
         self.depart(now, port, class, id, env);
         if let Some(other) = exposed {
             self.try_send(now, other, env);
@@ -336,18 +334,18 @@ impl Switch {
 
     /// A frame that waits no longer leaves through a port that is free.
     fn depart(&mut self, now: Time, port: u16, class: u8, id: FrameId, env: &mut impl Env) {
-        let frame = env.frames()[id];
-        let (in_port, len) = (frame.in_port, frame.len());
-        self.buffer.release(in_port, class, len);
-        let egress = self.queues.bytes(port, class);
-        let detector = &mut self.detectors[port as usize * self.classes + class as usize];
-        if detector.on_dequeue(now, Bytes(egress), frame.bytes(), &mut || env.coin(self.node, port)) == Mark::Ce {
+        let frame = &env.frames()[id];
+        let (in_port, flow, bytes) = (frame.in_port, frame.flow, frame.bytes());
+        let lane = self.ports[port as usize].lane_mut(class);
+        let waiting = Bytes(lane.egress.bytes());
+        if lane.detector.on_dequeue(now, waiting, bytes, &mut || env.coin(self.node, port)) == Mark::Ce {
             env.frames()[id].set_mark(Mark::Ce);
-            env.note(self.node, now, Note::Marked { port, class, flow: frame.flow });
+            env.note(self.node, now, Note::Marked { port, class, flow });
         }
+        let lane = self.ports[in_port as usize].lane_mut(class);
+        let fill = self.buffer.release(&mut lane.ingress, bytes.0 as u32);
+        let message = lane.rx.on_departure(now, &fill, bytes);
         // The port counts as busy before its ingress speaks: in a routing loop both are the same port.
-        let fill = self.buffer.fill(in_port, class);
-        let message = self.ports[in_port as usize].on_departure(now, class, &fill, len);
         let speaks_after = in_port == port && !self.turning_back_overlaps;
         if let (Some(message), false) = (message, speaks_after) {
             self.say(now, in_port, class, message, env);
@@ -372,23 +370,24 @@ impl Switch {
 
     /// What flow control sees of an ingress and class.
     pub fn fill(&self, port: u16, class: u8) -> Fill {
-        self.buffer.fill(port, class)
+        self.buffer.fill(&self.ports[port as usize].lane(class).ingress)
     }
 
     /// Bytes waiting for an egress and class.
     pub fn waiting(&self, port: u16, class: u8) -> u64 {
-        self.queues.bytes(port, class)
+        self.ports[port as usize].lane(class).egress.bytes()
     }
 
     /// The most that was ever held from an ingress, and the most that ever waited for the same port as an egress, of one
     /// class [bytes].
     pub fn highest(&self, port: u16, class: u8) -> (u64, u64) {
-        (self.buffer.highest(port, class), self.queues.highest(port, class))
+        let lane = self.ports[port as usize].lane(class);
+        (lane.ingress.highest(), lane.egress.highest())
     }
 
     /// All bytes that wait for some egress; [`Switch::held`] counts the same bytes by ingress.
     pub fn queued(&self) -> u64 {
-        self.queues.total()
+        self.ports.iter().flat_map(Port::lanes).map(|l| l.egress.bytes()).sum()
     }
 
     /// All bytes in the switch.
@@ -398,14 +397,16 @@ impl Switch {
 
     /// The queue of a port and class if the peer's flow control holds it.
     pub fn hold(&mut self, now: Time, port: u16, class: u8, frames: &FrameStore) -> Option<Hold> {
-        let len = self.queues.head(port, class, frames)?;
-        self.ports[port as usize].hold(now, port, class, len)
+        let p = &self.ports[port as usize];
+        let len = self.queues.head(&p.lane(class).egress, port, class, frames)?;
+        p.hold(now, port, class, len)
     }
 
     /// Who occupies the buffer of each ingress and class, by egress and flow: `f(ingress, class, occupant)`. One call
     /// per frame run; callers add up.
     pub fn occupants(&self, frames: &FrameStore, mut f: impl FnMut(u16, u8, Occupant)) {
-        self.queues.for_each(frames, |frame| {
+        let egresses = self.ports.iter().flat_map(Port::lanes).map(|l| &l.egress);
+        self.queues.for_each(egresses, frames, |frame| {
             f(frame.in_port, frame.class(), Occupant { out_port: frame.out_port, flow: frame.flow, frames: 1, bytes: frame.len() as u64 });
         });
     }

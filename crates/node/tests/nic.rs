@@ -1,5 +1,6 @@
 //! The NIC as packet traces: at t this goes in, this must come out.
 
+use std::sync::Arc;
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::{FlowControl, Message, pfc};
@@ -62,9 +63,8 @@ impl Bench {
     fn new(rate_control: RateControlKind) -> Bench {
         let link = LinkFacts { rate: LINE, delay: Span::from_us(1), mtu: Bytes(1048), buffer: Bytes::from_kb(300), processing: Span::ZERO };
         let threshold = pfc::Threshold::Dynamic { xon_offset: Bytes(3072) };
+        let flow_control = FlowControl::Pfc(pfc::Params { threshold, quanta: None });
         let config = NicConfig {
-            flow_control: FlowControl::Pfc(pfc::Params { threshold, quanta: None }),
-            link,
             control_delay: ControlDelay::default(),
             classes: 1,
             clock: WireClock::Nanoseconds,
@@ -86,7 +86,7 @@ impl Bench {
             rate_bound: true,
             keeps_first_wake: true,
         };
-        Bench { nic: Nic::new(ME, config), world: World { frames: FrameStore::new(), ..World::default() } }
+        Bench { nic: Nic::new(ME, &flow_control, &link, Arc::new(config)), world: World { frames: FrameStore::new(), ..World::default() } }
     }
 
     /// What the wire and the timers do until then.

@@ -221,7 +221,7 @@ impl Core {
     }
 
     /// Goes on to the next event before `bound`, if there is one.
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self, bound: Moment) -> Option<Event> {
         let e = self.queue.pop_before(bound)?;
         let at = e.moment();
@@ -267,7 +267,7 @@ impl Core {
         self.queue.push(Event::new(c.at, Kind::Arrive, c.to, id));
     }
 
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, at: usize, frame: FrameId, after: Span, nth: u32) {
         let line = &self.lines[at];
         let (to, part) = (line.to, line.part);
@@ -438,7 +438,7 @@ impl Env for Core {
         &mut self.frames
     }
 
-    #[inline]
+    #[inline(always)]
     fn transmit(&mut self, node: u32, port: u16, frame: FrameId, tx: Span) -> Moment {
         let at = self.layout.port_index(node, port);
         let f = &self.frames[frame];

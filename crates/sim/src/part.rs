@@ -163,18 +163,39 @@ impl Part {
         self.core.rows.len() >= ROWS_MAX
     }
 
-    #[inline]
+    #[inline(always)]
     fn handle(&mut self, e: Event) {
-        let (now, core) = (self.core.now, &mut self.core);
         match e.kind() {
-            Kind::FlowStart => return self.start_flows(e.arg),
-            Kind::Arrive if core.loses(e.port(), e.arg) => return,
-            _ => {}
+            Kind::Arrive => self.arrive(e),
+            Kind::FlowStart => self.start_flows(e.arg),
+            _ => self.call(e),
+        }
+    }
+
+    /// A frame arrives.
+    #[inline(always)]
+    fn arrive(&mut self, e: Event) {
+        let (now, core) = (self.core.now, &mut self.core);
+        if core.loses(e.port(), e.arg) {
+            return;
         }
         let (node, port) = core.layout.places[e.port() as usize];
         match &mut self.nodes[node as usize] {
+            Node::Switch(s) => s.on_frame(now, port, e.arg, core),
+            Node::Nic(n) => {
+                n.on_frame(now, e.arg, core);
+                self.after_flows();
+            }
+            Node::Elsewhere => unreachable!("a frame for another part"),
+        }
+    }
+
+    /// A node is called because it asked for it.
+    fn call(&mut self, e: Event) {
+        let (now, core) = (self.core.now, &mut self.core);
+        let (node, port) = core.layout.places[e.port() as usize];
+        match &mut self.nodes[node as usize] {
             Node::Switch(s) => match e.kind() {
-                Kind::Arrive => s.on_frame(now, port, e.arg, core),
                 Kind::WireFree => s.on_wire_free(now, port, core),
                 Kind::Wake => s.on_wake(now, port, core),
                 Kind::Receiver => s.on_receiver_wake(now, port, e.arg as u8, core),
@@ -184,7 +205,6 @@ impl Part {
             },
             Node::Nic(n) => {
                 match e.kind() {
-                    Kind::Arrive => n.on_frame(now, e.arg, core),
                     Kind::WireFree => n.on_wire_free(now, core),
                     Kind::Wake => n.on_wake(now, core),
                     Kind::Receiver => n.on_receiver_wake(now, e.arg as u8, core),

@@ -73,7 +73,6 @@ pub struct EventQueue {
     /// One bit per bucket that holds something.
     occupied: Vec<u64>,
     far: BinaryHeap<Reverse<Event>>,
-    len: usize,
     review: Review,
     trace: Option<Box<QueueTrace>>,
 }
@@ -100,7 +99,6 @@ impl EventQueue {
             spare: Vec::new(),
             occupied: vec![0; buckets / 64],
             far: BinaryHeap::new(),
-            len: 0,
             review: Review::default(),
             trace: None,
         }
@@ -122,16 +120,15 @@ impl EventQueue {
         self.current.iter().chain(self.buckets.iter().flatten()).chain(heaps)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, e: Event) {
         if let Some(t) = &mut self.trace {
             t.note(Some(e));
         }
-        self.len += 1;
         self.place(e);
     }
 
-    #[inline]
+    #[inline(always)]
     fn place(&mut self, e: Event) {
         let bucket = e.time() >> self.shift;
         if bucket <= self.at {
@@ -150,7 +147,7 @@ impl EventQueue {
         bucket as usize & (self.buckets.len() - 1)
     }
 
-    #[inline]
+    #[inline(always)]
     fn put(&mut self, bucket: u64, e: Event) {
         let slot = self.slot(bucket);
         let events = &mut self.buckets[slot];
@@ -173,41 +170,47 @@ impl EventQueue {
     }
 
     /// Takes the next event if it happens before `bound`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop_before(&mut self, bound: Moment) -> Option<Event> {
-        let e = loop {
-            match self.current.last() {
-                // By far the usual case: nothing was added to a bucket after its turn had come.
-                Some(e) if self.added.is_empty() => break e,
-                Some(e) if self.added.peek().is_none_or(|Reverse(a)| e < a) => break e,
-                None if self.added.is_empty() => {
-                    if !self.advance() {
-                        return None;
-                    }
+        // By far the usual case: the bucket has not run out, and nothing was added to it after its turn had come.
+        match self.current.last() {
+            Some(e) if self.added.is_empty() => {
+                if e.moment() >= bound {
+                    return None;
                 }
-                _ => return self.pop_added(bound),
             }
-        };
-        if e.moment() >= bound {
-            return None;
+            _ => return self.pop_slowly(bound),
         }
-        self.taken();
+        self.note_pop();
         self.current.pop()
     }
 
-    /// The next event was added to the current bucket.
-    fn pop_added(&mut self, bound: Moment) -> Option<Event> {
-        self.added.peek().filter(|Reverse(e)| e.moment() < bound)?;
-        self.taken();
-        self.added.pop().map(|Reverse(e)| e)
+    #[inline(never)]
+    fn pop_slowly(&mut self, bound: Moment) -> Option<Event> {
+        if self.current.is_empty() && self.added.is_empty() && !self.advance() {
+            return None;
+        }
+        let added = self.added.peek().map(|Reverse(e)| *e);
+        let first = self.current.last().copied();
+        let added_first = match (&first, &added) {
+            (Some(e), Some(a)) => a < e,
+            (first, _) => first.is_none(),
+        };
+        let e = if added_first { added } else { first }.filter(|e| e.moment() < bound)?;
+        self.note_pop();
+        if added_first {
+            self.added.pop();
+        } else {
+            self.current.pop();
+        }
+        Some(e)
     }
 
     #[inline]
-    fn taken(&mut self) {
+    fn note_pop(&mut self) {
         if let Some(t) = &mut self.trace {
             t.note(None);
         }
-        self.len -= 1;
     }
 
     /// The event that comes about `distance` events after the next one: a guess, for asking for its memory.
@@ -221,9 +224,6 @@ impl EventQueue {
 
     /// Moves to the next bucket that holds something.
     fn advance(&mut self) -> bool {
-        if self.len == 0 {
-            return false;
-        }
         if self.review.buckets >= REVIEW_BUCKETS || self.review.events >= REVIEW_EVENTS {
             self.adapt();
         }

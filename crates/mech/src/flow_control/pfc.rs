@@ -155,14 +155,14 @@ pub struct PfcReceiver {
     line: Rate,
     /// True from a pause to its resume.
     pausing: bool,
-    /// When the pause has to be repeated.
-    refresh_at: Option<Time>,
+    /// When the pause has to be repeated; never: not at all.
+    refresh_at: Time,
 }
 
 impl PfcReceiver {
     /// A receiver on a link of this rate.
     pub fn new(p: &Params, line: Rate) -> Self {
-        PfcReceiver { threshold: p.threshold, quanta: p.quanta, line, pausing: false, refresh_at: None }
+        PfcReceiver { threshold: p.threshold, quanta: p.quanta, line, pausing: false, refresh_at: Time::NEVER }
     }
 
     #[inline]
@@ -187,7 +187,7 @@ impl PfcReceiver {
             None => Pause::STICKY,
             Some(q) => {
                 // Half life: the repeat arrives long before the peer's timer ends, whatever the link delay.
-                self.refresh_at = Some(now + duration(q as u32, self.line) / 2);
+                self.refresh_at = now + duration(q as u32, self.line) / 2;
                 Pause(q as u32)
             }
         }))
@@ -206,20 +206,17 @@ impl Receiver for PfcReceiver {
             return None;
         }
         self.pausing = false;
-        self.refresh_at = None;
+        self.refresh_at = Time::NEVER;
         Some(Message::Pfc(Pause::RESUME))
     }
 
     fn on_wake(&mut self, now: Time, _fill: &Fill) -> Option<Message> {
-        match self.refresh_at {
-            Some(t) if t <= now => self.pause(now),
-            _ => None,
-        }
+        if self.refresh_at <= now { self.pause(now) } else { None }
     }
 
     #[inline]
     fn next_wake(&self) -> Option<Time> {
-        self.refresh_at
+        (self.refresh_at != Time::NEVER).then_some(self.refresh_at)
     }
 
     fn holds(&self, fill: &Fill, stuck: Bytes, _len: Bytes) -> bool {

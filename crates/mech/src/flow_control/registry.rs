@@ -217,11 +217,11 @@ macro_rules! each_rx {
 }
 
 impl Receiver for Rx {
-    #[inline]
+    #[inline(always)]
     fn on_arrival(&mut self, now: Time, fill: &Fill, len: Bytes) -> Option<Message> {
         each_rx!(self, m => m.on_arrival(now, fill, len), None)
     }
-    #[inline]
+    #[inline(always)]
     fn on_departure(&mut self, now: Time, fill: &Fill, len: Bytes) -> Option<Message> {
         each_rx!(self, m => m.on_departure(now, fill, len), None)
     }
@@ -252,11 +252,11 @@ macro_rules! each_tx {
 }
 
 impl Sender for Tx {
-    #[inline]
+    #[inline(always)]
     fn gate(&self, now: Time, len: Bytes) -> Gate {
         each_tx!(self, m => m.gate(now, len), _line => Gate::Open)
     }
-    #[inline]
+    #[inline(always)]
     fn on_sent(&mut self, now: Time, len: Bytes, tx: Span) {
         each_tx!(self, m => m.on_sent(now, len, tx), _line => ())
     }

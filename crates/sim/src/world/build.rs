@@ -87,7 +87,7 @@ impl Ports {
 }
 
 /// A switch or a NIC at rest, and whether its links are lossless.
-fn node(topology: &Topology, n: u32, m: &Model, classes: &Classes, transport: Transport) -> Result<(Node, bool), ParamError> {
+fn node(topology: &Topology, n: u32, m: &Model, classes: &Classes, nic: &Arc<NicConfig>) -> Result<(Node, bool), ParamError> {
     let node = &topology.nodes[n as usize];
     let mtu = Bytes((m.nic.payload_max + m.nic.header) as u64);
     let facts = |port: usize| {
@@ -124,25 +124,7 @@ fn node(topology: &Topology, n: u32, m: &Model, classes: &Classes, transport: Tr
                     "a host has one link; use a switch to join several",
                 ));
             };
-            Node::Nic(Box::new(Nic::new(
-                n,
-                NicConfig {
-                    flow_control: flow_control.clone(),
-                    link,
-                    control_delay: m.control_delay,
-                    classes: classes.len(),
-                    clock: m.clock,
-                    message_len: m.message_len,
-                    payload_max: m.nic.payload_max,
-                    header: m.nic.header,
-                    transport,
-                    rate_control: m.nic.rate_control.clone(),
-                    window: None,
-                    window_follows_rate: m.nic.window_follows_rate,
-                    rate_bound: m.nic.rate_bound,
-                    keeps_first_wake: m.nic.keeps_first_wake,
-                },
-            )))
+            Node::Nic(Box::new(Nic::new(n, flow_control, &link, nic.clone())))
         }
     };
     Ok((made, lossless))
@@ -161,10 +143,24 @@ impl World {
         let parts = split.parts();
         let ports = Ports::new(topology, &split.part_of)?;
 
+        let nic = Arc::new(NicConfig {
+            control_delay: m.control_delay,
+            classes: classes.len(),
+            clock: m.clock,
+            message_len: m.message_len,
+            payload_max: m.nic.payload_max,
+            header: m.nic.header,
+            transport,
+            rate_control: m.nic.rate_control.clone(),
+            window: None,
+            window_follows_rate: m.nic.window_follows_rate,
+            rate_bound: m.nic.rate_bound,
+            keeps_first_wake: m.nic.keeps_first_wake,
+        });
         let mut nodes: Vec<Vec<Node>> = (0..parts).map(|_| Vec::with_capacity(topology.nodes.len())).collect();
         let mut lossless = true;
         for n in 0..topology.nodes.len() as u32 {
-            let (made, keeps) = node(topology, n, m, &classes, transport)?;
+            let (made, keeps) = node(topology, n, m, &classes, &nic)?;
             lossless &= keeps;
             nodes.iter_mut().for_each(|part| part.push(Node::Elsewhere));
             nodes[split.part_of[n as usize] as usize][n as usize] = made;
