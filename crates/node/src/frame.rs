@@ -46,7 +46,7 @@ pub struct Frame {
     pub in_port: u16,
     /// Egress port it waits for at that switch.
     pub out_port: u16,
-    /// Bits 0-2 kind, 3-5 class, 6-7 mark, 8 reports a mark, 9 ends its flow.
+    /// Bits 0-2 kind, 3-5 class, 6-7 mark, 8 reports a mark, 9 ends its flow, 10-12 switches it has been through.
     bits: u16,
 }
 
@@ -54,6 +54,7 @@ const CLASS: u16 = 3;
 const MARK: u16 = 6;
 const REPORTS_MARK: u16 = 1 << 8;
 const ENDS_FLOW: u16 = 1 << 9;
+const HOPS: u16 = 10;
 
 impl Frame {
     /// A frame of at most [`LEN_MAX`] bytes without content; callers set what they need.
@@ -128,6 +129,18 @@ impl Frame {
     #[inline]
     pub fn set_ends_flow(&mut self, on: bool) {
         self.bits = self.bits & !ENDS_FLOW | if on { ENDS_FLOW } else { 0 };
+    }
+    /// Switches it has been through, counted to seven and then from zero again: a hint to where its way is remembered.
+    #[inline]
+    pub fn hops(&self) -> usize {
+        (self.bits >> HOPS & 7) as usize
+    }
+    /// It came into a switch by one port and is to leave by another.
+    #[inline]
+    pub fn pass_through(&mut self, in_port: u16, out_port: u16) {
+        (self.in_port, self.out_port) = (in_port, out_port);
+        let hops = ((self.bits >> HOPS) + 1) & 7;
+        self.bits = self.bits & !(7 << HOPS) | hops << HOPS;
     }
     /// Length on the wire [bytes].
     #[inline]

@@ -141,8 +141,7 @@ impl Switch {
         if let Some(message) = lane.rx.on_arrival(now, &fill, frame.bytes()) {
             self.say(now, port, class, message, env);
         }
-        let f = &mut env.frames()[id];
-        (f.in_port, f.out_port) = (port, out_port);
+        env.frames()[id].pass_through(port, out_port);
         if self.passes(now, out_port, class, len, env) {
             return self.depart(now, out_port, class, id, env);
         }

@@ -2,8 +2,9 @@
 
 use xoff_units::{Bytes, Rate, Span, WireClock};
 
-/// Remembers the last `N` transmission times: a node or a flow sends the same few lengths at the same rate for long, and
-/// the division (through floating point for the clock of ns-3) costs more than everything around it.
+/// Remembers `N` transmission times, each in a place that its rate and length determine: a node or a flow sends the same few
+/// lengths at the same rate for long, and the division (through floating point for the clock of ns-3) costs more than
+/// everything around it.
 #[derive(Clone, Copy, Debug)]
 pub struct WireTimes<const N: usize> {
     known: [(Rate, u32, Span); N],
@@ -11,7 +12,7 @@ pub struct WireTimes<const N: usize> {
 }
 
 /// Those of a node: full frames and acknowledgements at two rates, say.
-pub type NodeTimes = WireTimes<4>;
+pub type NodeTimes = WireTimes<8>;
 /// That of a flow: its full frames.
 pub type FlowTimes = WireTimes<1>;
 
@@ -25,19 +26,17 @@ impl<const N: usize> WireTimes<N> {
     /// Transmission time of `len` bytes at `rate`.
     #[inline]
     pub fn of(&mut self, rate: Rate, len: u32) -> Span {
-        for &(r, l, span) in &self.known {
-            if (r, l) == (rate, len) {
-                return span;
-            }
-        }
-        self.compute(rate, len)
+        // Not a search: which of two lengths comes next is a toss for the processor. Fibonacci hashing of both.
+        let mixed = (rate.0 ^ (len as u64) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let at = ((mixed >> 32) as usize * N) >> 32;
+        let (r, l, span) = self.known[at];
+        if (r, l) == (rate, len) { span } else { self.compute(at, rate, len) }
     }
 
     #[cold]
-    fn compute(&mut self, rate: Rate, len: u32) -> Span {
+    fn compute(&mut self, at: usize, rate: Rate, len: u32) -> Span {
         let span = self.clock.time_for(rate, Bytes(len as u64));
-        self.known.rotate_right(1);
-        self.known[0] = (rate, len, span);
+        self.known[at] = (rate, len, span);
         span
     }
 }

@@ -247,7 +247,7 @@ impl Core {
     /// The port of a frame at a node, if it is known.
     #[inline]
     pub fn known_way(&self, node: u32, f: &Frame) -> Option<u16> {
-        self.ways.get(f.flow, f.kind() != FrameKind::Data, node)
+        self.ways.get(f.flow, f.kind() != FrameKind::Data, node, f.hops())
     }
 
     /// A port will send soon.
@@ -495,7 +495,7 @@ impl Env for Core {
     #[inline]
     fn route(&mut self, node: u32, frame: &Frame) -> Option<u16> {
         let back = frame.kind() != FrameKind::Data;
-        self.ways.get(frame.flow, back, node).or_else(|| self.find_way(node, frame, back))
+        self.ways.get(frame.flow, back, node, frame.hops()).or_else(|| self.find_way(node, frame, back))
     }
 
     fn coin(&mut self, node: u32, port: u16) -> f64 {

@@ -57,6 +57,9 @@ pub(crate) struct Event {
 }
 
 impl Event {
+    /// No event, for filling arrays.
+    pub const NONE: Event = Event { time: 0, rank: 0, what: 0, arg: 0 };
+
     #[inline]
     pub fn new(at: Moment, kind: Kind, port: u32, arg: u32) -> Event {
         Event { time: at.time.0, rank: at.rank, what: (kind as u32) << 28 | port, arg }

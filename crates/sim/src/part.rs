@@ -56,6 +56,8 @@ pub(crate) struct Part {
     pub starts: Starts,
     /// Events ask for their memory ahead.
     prefetches: bool,
+    /// Buckets of events whose frames have been asked for.
+    asked: u64,
 }
 
 /// Rows kept before somebody must take them.
@@ -67,7 +69,7 @@ impl Part {
         // network asking ahead costs more than it saves.
         const LARGE: usize = 4096;
         let prefetches = core.layout.places.len() > LARGE;
-        Part { nodes, core, starts, prefetches }
+        Part { nodes, core, starts, prefetches, asked: 0 }
     }
 
     /// Handles events before `bound`, at most `events` of them.
@@ -98,12 +100,15 @@ impl Part {
     /// Asks for the memory of the next events, a step further along the chain of pointers the nearer an event is: in a large
     /// network every step waits for memory, and so they wait side by side instead of one after the other.
     #[inline]
-    fn prefetch(&self) {
+    fn prefetch(&mut self) {
         let core = &self.core;
-        if let Some(e) = core.queue.ahead(24) {
-            prefetch(&core.layout.places[e.port() as usize]);
-            if e.kind() == Kind::Arrive {
-                core.frames.prefetch(e.arg);
+        if self.asked != core.queue.turns() {
+            self.asked = core.queue.turns();
+            for e in core.queue.upcoming() {
+                prefetch(&core.layout.places[e.port() as usize]);
+                if e.kind() == Kind::Arrive {
+                    core.frames.prefetch(e.arg);
+                }
             }
         }
         let node_of = |e: &Event| core.layout.places[e.port() as usize];

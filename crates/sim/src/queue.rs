@@ -16,6 +16,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use xoff_node::Moment;
+use xoff_units::prefetch_all;
 
 use crate::event::Event;
 
@@ -67,6 +68,8 @@ pub struct EventQueue {
     buckets: Vec<Vec<Event>>,
     /// Place of the bucket after the current one, as it was when the turn of the current one came.
     following: usize,
+    /// Buckets whose turn has come.
+    turns: u64,
     /// Memory of buckets that are empty again. Only some buckets hold anything at a time; passing their memory round keeps
     /// it in the cache.
     spare: Vec<Vec<Event>>,
@@ -96,6 +99,7 @@ impl EventQueue {
             added: BinaryHeap::new(),
             buckets: vec![Vec::new(); buckets],
             following: 0,
+            turns: 0,
             spare: Vec::new(),
             occupied: vec![0; buckets / 64],
             far: BinaryHeap::new(),
@@ -222,12 +226,28 @@ impl EventQueue {
         }
     }
 
+    /// Buckets whose turn has come.
+    #[inline]
+    pub(crate) fn turns(&self) -> u64 {
+        self.turns
+    }
+
+    /// The events of the bucket whose turn comes next, as far as they are known, in no particular order. Asks for the memory
+    /// of those of the bucket after it.
+    pub(crate) fn upcoming(&self) -> &[Event] {
+        let Some(next) = self.next_occupied(self.at) else { return &[] };
+        if let Some(after) = self.next_occupied(next) {
+            prefetch_all(&self.buckets[self.slot(after)]);
+        }
+        &self.buckets[self.slot(next)]
+    }
+
     /// Moves to the next bucket that holds something.
     fn advance(&mut self) -> bool {
         if self.review.buckets >= REVIEW_BUCKETS || self.review.events >= REVIEW_EVENTS {
             self.adapt();
         }
-        let near = self.next_occupied();
+        let near = self.next_occupied(self.at);
         let far = self.far.peek().map(|Reverse(e)| e.time() >> self.shift);
         // After a change of width what is due may already be beside the current bucket.
         let Some(at) = near.into_iter().chain(far).min() else { return !self.added.is_empty() };
@@ -249,8 +269,9 @@ impl EventQueue {
         if empty.capacity() <= SPARE_MAX {
             self.spare.push(empty);
         }
-        self.current.sort_unstable_by(|a, b| b.cmp(a));
-        self.following = self.next_occupied().map_or(0, |b| self.slot(b));
+        sort(&mut self.current);
+        self.turns += 1;
+        self.following = self.next_occupied(self.at).map_or(0, |b| self.slot(b));
         self.review.buckets += 1;
         self.review.events += self.current.len() as u64;
         if self.review.buckets.is_multiple_of(COUNT_EVERY) {
@@ -286,9 +307,9 @@ impl EventQueue {
         self.review = Review::default();
     }
 
-    /// Number of the first occupied bucket after the current one.
-    fn next_occupied(&self) -> Option<u64> {
-        let start = self.slot(self.at + 1);
+    /// Number of the first occupied bucket after this one.
+    fn next_occupied(&self, after: u64) -> Option<u64> {
+        let start = self.slot(after + 1);
         let words = self.occupied.len();
         // One word more than there are: the first word is looked at in two halves.
         for i in 0..=words {
@@ -302,11 +323,35 @@ impl EventQueue {
             if bits != 0 {
                 let slot = (w * 64) as u64 + bits.trailing_zeros() as u64;
                 let distance = slot.wrapping_sub(start as u64) & (self.buckets.len() as u64 - 1);
-                return Some(self.at + 1 + distance);
+                return Some(after + 1 + distance);
             }
         }
         None
     }
+}
+
+/// Sorts the events of a bucket, latest first.
+#[inline]
+fn sort(events: &mut [Event]) {
+    /// Up to here comparing each with each is faster, because it does not branch on the outcome, which nobody can guess.
+    const FEW: usize = 16;
+    if events.len() > FEW {
+        return events.sort_unstable_by(|a, b| b.cmp(a));
+    }
+    let (mut places, mut sorted) = ([0u8; FEW], [Event::NONE; FEW]);
+    for (i, e) in events.iter().enumerate() {
+        let (key, mut place) = (e.key(), 0);
+        for (other, place_of_other) in events[..i].iter().zip(&mut places) {
+            let earlier = (other.key() < key) as u8;
+            *place_of_other += earlier;
+            place += 1 - earlier;
+        }
+        places[i] = place;
+    }
+    for (e, &place) in events.iter().zip(&places) {
+        sorted[place as usize % FEW] = *e;
+    }
+    events.copy_from_slice(&sorted[..events.len()]);
 }
 
 #[cfg(test)]

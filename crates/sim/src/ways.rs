@@ -36,10 +36,14 @@ impl Ways {
         flow as usize * 2 + back as usize
     }
 
-    /// The port of a flow at a node, if it is known.
+    /// The port of a flow at a node, if it is known. `hops` is below [`REMEMBERED`]: nodes that the frame has been through.
     #[inline]
-    pub fn get(&self, flow: u32, back: bool, node: u32) -> Option<u16> {
+    pub fn get(&self, flow: u32, back: bool, node: u32, hops: usize) -> Option<u16> {
         let way = self.ways.get(Self::at(flow, back))?;
+        // Nodes are remembered in the order of the first frame; only after a failure is it another one.
+        if way.nodes[hops] == node {
+            return Some(way.ports[hops]);
+        }
         (0..REMEMBERED).find(|&i| way.nodes[i] == node).map(|i| way.ports[i])
     }
 
@@ -76,14 +80,17 @@ mod tests {
     #[test]
     fn ways_are_kept_apart_and_the_oldest_makes_room() {
         let mut w = Ways::default();
-        assert_eq!(w.get(3, false, 0), None);
+        assert_eq!(w.get(3, false, 0, 0), None);
         for node in 0..=REMEMBERED as u32 {
             w.put(3, false, node, node as u16 + 10);
         }
         w.put(3, true, 1, 99);
-        assert_eq!((w.get(3, false, 0), w.get(3, false, 1), w.get(3, false, 8)), (None, Some(11), Some(18)));
-        assert_eq!((w.get(3, true, 1), w.get(2, false, 1)), (Some(99), None));
+        assert_eq!(
+            (w.get(3, false, 0, 0), w.get(3, false, 1, 1), w.get(3, false, 1, 5), w.get(3, false, 8, 0)),
+            (None, Some(11), Some(11), Some(18))
+        );
+        assert_eq!((w.get(3, true, 1, 1), w.get(2, false, 1, 1)), (Some(99), None));
         w.forget();
-        assert_eq!(w.get(3, true, 1), None);
+        assert_eq!(w.get(3, true, 1, 1), None);
     }
 }

@@ -147,14 +147,15 @@ fn duration(quanta: u32, rate: Rate) -> Span {
     rate.time_for(Bytes(64 * quanta as u64))
 }
 
-/// The receiver half.
+/// The receiver half. What every frame asks stands first, so that it shares a cache line with the accounting before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct PfcReceiver {
-    threshold: Threshold,
-    quanta: Option<u16>,
-    line: Rate,
     /// True from a pause to its resume.
     pausing: bool,
+    quanta: Option<u16>,
+    threshold: Threshold,
+    line: Rate,
     /// When the pause has to be repeated; never: not at all.
     refresh_at: Time,
 }

@@ -170,6 +170,7 @@ impl FlowControl {
 }
 
 /// A receiver half of any kind.
+#[repr(C)] // the beginning of a half stands at the beginning of this, as its order of fields expects
 pub enum Rx {
     /// Says nothing.
     None,
