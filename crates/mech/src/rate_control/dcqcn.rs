@@ -297,8 +297,10 @@ impl RateControl for Dcqcn {
         }
     }
 
-    fn on_feedback(&mut self, now: Time, feedback: Feedback, wakes: &mut Wakes) {
-        let Feedback::Congestion = feedback;
+    fn on_feedback(&mut self, now: Time, feedback: Feedback<'_>, wakes: &mut Wakes) {
+        if feedback != Feedback::Congestion {
+            return;
+        }
         let first = std::mem::replace(&mut self.untouched, false);
         match self.p.variant {
             Variant::Paper | Variant::Ns3Rdma => {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use xoff_params::{ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time, prefetch_whole};
 
-use super::{Feedback, RateControl, Wakes, dcqcn};
+use super::{Feedback, IntFormat, RateControl, Wakes, dcqcn};
+use crate::detection::Mark;
 
 /// A configured rate control.
 #[derive(Clone, Debug, Default)]
@@ -20,12 +21,35 @@ pub enum RateControlKind {
     Custom(Arc<dyn Custom>),
 }
 
+/// What is known of a flow when it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowFacts {
+    /// Line rate of its NIC [bit/s].
+    pub line: Rate,
+    /// Window that its environment gives it [bytes].
+    pub window: Option<u64>,
+    /// Round-trip time of its way without load, if the environment knows it [ps].
+    pub base_rtt: Option<Span>,
+}
+
 /// What an outside rate control implements.
 pub trait Custom: Debug + Send + Sync {
     /// The reaction point of one new flow.
-    fn reaction_point(&self, line: Rate) -> Box<dyn RateControl + Send>;
+    fn reaction_point(&self, flow: &FlowFacts) -> Box<dyn RateControl + Send>;
     /// How marks come back.
     fn notification(&self) -> Notification;
+    /// Marks UE are notified too.
+    fn reports_undetermined(&self) -> bool {
+        false
+    }
+    /// Every acknowledgement is feedback.
+    fn hears_acks(&self) -> bool {
+        false
+    }
+    /// Frames collect records of their way, kept like this.
+    fn needs_int(&self) -> Option<IntFormat> {
+        None
+    }
 }
 
 /// A name, its parameters and their reader.
@@ -67,11 +91,11 @@ pub enum Notification {
 
 impl RateControlKind {
     /// The reaction point of one new flow; `None` when there is nothing to control.
-    pub fn reaction_point(&self, line: Rate) -> Option<AnyRateControl> {
+    pub fn reaction_point(&self, flow: &FlowFacts) -> Option<AnyRateControl> {
         match self {
             RateControlKind::None => None,
-            RateControlKind::Dcqcn(p) => Some(AnyRateControl::Dcqcn(Box::new(dcqcn::Dcqcn::new(p, line)))),
-            RateControlKind::Custom(c) => Some(AnyRateControl::Custom(c.reaction_point(line))),
+            RateControlKind::Dcqcn(p) => Some(AnyRateControl::Dcqcn(Box::new(dcqcn::Dcqcn::new(p, flow.line)))),
+            RateControlKind::Custom(c) => Some(AnyRateControl::Custom(c.reaction_point(flow))),
         }
     }
 
@@ -85,6 +109,39 @@ impl RateControlKind {
             RateControlKind::Custom(c) => c.notification(),
         }
     }
+
+    /// Marks UE are notified too, as [`Feedback::Undetermined`].
+    #[inline]
+    pub fn reports_undetermined(&self) -> bool {
+        match self {
+            RateControlKind::None => false,
+            RateControlKind::Dcqcn(_) => false,
+            RateControlKind::Custom(c) => c.reports_undetermined(),
+        }
+    }
+
+    /// Every acknowledgement is feedback, as [`Feedback::Ack`]. The others are spared it.
+    #[inline]
+    pub fn hears_acks(&self) -> bool {
+        match self {
+            RateControlKind::None | RateControlKind::Dcqcn(_) => false,
+            RateControlKind::Custom(c) => c.hears_acks(),
+        }
+    }
+
+    /// Without acknowledgements it would never change a rate.
+    pub fn needs_acks(&self) -> bool {
+        self.hears_acks() || self.notification() == Notification::InAck
+    }
+
+    /// Frames must collect records of their way, kept like this; `None`: no telemetry.
+    #[inline]
+    pub fn needs_int(&self) -> Option<IntFormat> {
+        match self {
+            RateControlKind::None | RateControlKind::Dcqcn(_) => None,
+            RateControlKind::Custom(c) => c.needs_int(),
+        }
+    }
 }
 
 /// The receiver's side of one flow.
@@ -92,16 +149,40 @@ impl RateControlKind {
 pub struct NotificationPoint {
     /// Earliest time of the next notification.
     next: Time,
+    /// The last one reported UE: it does not delay one that reports CE.
+    undetermined: bool,
 }
 
 impl NotificationPoint {
-    /// A marked frame arrived: is a notification frame due now?
+    /// A frame marked CE arrived: is a notification frame due now? At most one per interval; one that reported UE does not
+    /// count, because CE takes precedence over it.
     pub fn on_mark(&mut self, now: Time, interval: Span) -> bool {
-        let due = now >= self.next;
+        let due = now >= self.next || self.undetermined;
         if due {
-            self.next = now + interval;
+            *self = NotificationPoint { next: now + interval, undetermined: false };
         }
         due
+    }
+
+    /// A frame marked UE arrived: is a notification frame due now? At most one per interval, and none while one of any kind
+    /// is that recent.
+    pub fn on_undetermined(&mut self, now: Time, interval: Span) -> bool {
+        let due = now >= self.next;
+        if due {
+            *self = NotificationPoint { next: now + interval, undetermined: true };
+        }
+        due
+    }
+
+    /// A frame arrived: which notification is due now? `undetermined`: marks UE are reported too.
+    #[inline]
+    pub fn on_frame(&mut self, now: Time, mark: Mark, interval: Span, undetermined: bool) -> Option<Mark> {
+        let due = match mark {
+            Mark::None => false,
+            Mark::Ue => undetermined && self.on_undetermined(now, interval),
+            Mark::Ce => self.on_mark(now, interval),
+        };
+        due.then_some(mark)
     }
 }
 
@@ -133,13 +214,20 @@ impl RateControl for AnyRateControl {
         }
     }
     #[inline]
+    fn window(&self) -> Option<u64> {
+        match self {
+            AnyRateControl::Dcqcn(_) => None,
+            AnyRateControl::Custom(r) => r.window(),
+        }
+    }
+    #[inline]
     fn on_sent(&mut self, now: Time, len: Bytes, wakes: &mut Wakes) {
         match self {
             AnyRateControl::Dcqcn(r) => r.on_sent(now, len, wakes),
             AnyRateControl::Custom(r) => r.on_sent(now, len, wakes),
         }
     }
-    fn on_feedback(&mut self, now: Time, feedback: Feedback, wakes: &mut Wakes) {
+    fn on_feedback(&mut self, now: Time, feedback: Feedback<'_>, wakes: &mut Wakes) {
         match self {
             AnyRateControl::Dcqcn(r) => r.on_feedback(now, feedback, wakes),
             AnyRateControl::Custom(r) => r.on_feedback(now, feedback, wakes),
@@ -163,5 +251,18 @@ mod tests {
         let mut np = NotificationPoint::default();
         let sent: Vec<u64> = (0..200).filter(|&us| np.on_mark(Time::from_us(us), Span::from_us(50))).collect();
         assert_eq!(sent, [0, 50, 100, 150]);
+    }
+
+    /// TCD with one CNP per N: UE at 0 is reported, CE at 10 at once although N is not over, UE at 20 and 55 not, because CE
+    /// is that recent, CE at 59 not, CE at 60, UE at 110.
+    #[test]
+    fn ce_takes_precedence_over_ue() {
+        let mut np = NotificationPoint::default();
+        let marks = [(0, Mark::Ue), (10, Mark::Ce), (20, Mark::Ue), (55, Mark::Ue), (59, Mark::Ce), (60, Mark::Ce), (110, Mark::Ue)];
+        let mut of = |(us, mark)| np.on_frame(Time::from_us(us), mark, Span::from_us(50), true);
+        let (ue, ce) = (Some(Mark::Ue), Some(Mark::Ce));
+        assert_eq!(marks.map(&mut of), [ue, ce, None, None, None, ce, ue]);
+        let mut np = NotificationPoint::default();
+        assert_eq!(np.on_frame(Time::ZERO, Mark::Ue, Span::from_us(50), false), None, "without TCD nobody reports UE");
     }
 }
