@@ -69,7 +69,7 @@ pub const REGISTRY: &[Entry] = &[
     Entry { name: "none", about: "line rate always", params: &[], read: |_| Ok(RateControlKind::None) },
     Entry {
         name: "dcqcn",
-        about: "DCQCN, three variants",
+        about: "DCQCN, three variants, with TCD's rules on request",
         params: dcqcn::PARAMS,
         read: |v| dcqcn::Params::read(v).map(RateControlKind::Dcqcn),
     },
@@ -115,7 +115,7 @@ impl RateControlKind {
     pub fn reports_undetermined(&self) -> bool {
         match self {
             RateControlKind::None => false,
-            RateControlKind::Dcqcn(_) => false,
+            RateControlKind::Dcqcn(p) => p.tcd.is_some(),
             RateControlKind::Custom(c) => c.reports_undetermined(),
         }
     }
