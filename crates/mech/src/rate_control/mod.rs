@@ -9,8 +9,11 @@
 //! Feedback is a notification (DCQCN, IB CC) or every acknowledgement (TIMELY, HPCC).
 
 pub mod dcqcn;
+pub mod hpcc;
+pub mod ib_cc;
 mod registry;
 mod telemetry;
+pub mod timely;
 
 pub use registry::{AnyRateControl, Custom, Entry, FlowFacts, Notification, NotificationPoint, REGISTRY, RateControlKind};
 pub use telemetry::{HOPS_MAX, Hop, IntFormat};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use xoff_params::{ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time, prefetch_whole};
 
-use super::{Feedback, IntFormat, RateControl, Wakes, dcqcn};
+use super::{Feedback, IntFormat, RateControl, Wakes, dcqcn, hpcc, ib_cc, timely};
 use crate::detection::Mark;
 
 /// A configured rate control.
@@ -17,6 +17,12 @@ pub enum RateControlKind {
     None,
     /// [`dcqcn`].
     Dcqcn(dcqcn::Params),
+    /// [`timely`].
+    Timely(timely::Params),
+    /// [`ib_cc`].
+    IbCc(ib_cc::Params),
+    /// [`hpcc`].
+    Hpcc(hpcc::Params),
     /// From outside.
     Custom(Arc<dyn Custom>),
 }
@@ -73,6 +79,24 @@ pub const REGISTRY: &[Entry] = &[
         params: dcqcn::PARAMS,
         read: |v| dcqcn::Params::read(v).map(RateControlKind::Dcqcn),
     },
+    Entry {
+        name: "timely",
+        about: "TIMELY, rate by the gradient of the round-trip time, three variants",
+        params: timely::PARAMS,
+        read: |v| timely::Params::read(v).map(RateControlKind::Timely),
+    },
+    Entry {
+        name: "ib-cc",
+        about: "InfiniBand congestion control, an index into a table of delays",
+        params: ib_cc::PARAMS,
+        read: |v| ib_cc::Params::read(v).map(RateControlKind::IbCc),
+    },
+    Entry {
+        name: "hpcc",
+        about: "HPCC, rate and window by the utilisation that frames record on their way",
+        params: hpcc::PARAMS,
+        read: |v| hpcc::Params::read(v).map(RateControlKind::Hpcc),
+    },
 ];
 
 /// How a receiver tells a sender that frames arrived marked.
@@ -95,6 +119,9 @@ impl RateControlKind {
         match self {
             RateControlKind::None => None,
             RateControlKind::Dcqcn(p) => Some(AnyRateControl::Dcqcn(Box::new(dcqcn::Dcqcn::new(p, flow.line)))),
+            RateControlKind::Timely(p) => Some(AnyRateControl::Timely(Box::new(timely::Timely::new(p, flow.line)))),
+            RateControlKind::IbCc(p) => Some(AnyRateControl::IbCc(Box::new(ib_cc::IbCc::new(p, flow.line)))),
+            RateControlKind::Hpcc(p) => Some(AnyRateControl::Hpcc(Box::new(hpcc::Hpcc::new(p, flow)))),
             RateControlKind::Custom(c) => Some(AnyRateControl::Custom(c.reaction_point(flow))),
         }
     }
@@ -103,9 +130,10 @@ impl RateControlKind {
     #[inline]
     pub fn notification(&self) -> Notification {
         match self {
-            RateControlKind::None => Notification::Never,
+            RateControlKind::None | RateControlKind::Timely(_) | RateControlKind::Hpcc(_) => Notification::Never,
             RateControlKind::Dcqcn(p) if p.cnp_interval.0 == 0 => Notification::InAck,
             RateControlKind::Dcqcn(p) => Notification::Frame { interval: p.cnp_interval },
+            RateControlKind::IbCc(p) => p.cnp_interval.map_or(Notification::InAck, |interval| Notification::Frame { interval }),
             RateControlKind::Custom(c) => c.notification(),
         }
     }
@@ -114,8 +142,9 @@ impl RateControlKind {
     #[inline]
     pub fn reports_undetermined(&self) -> bool {
         match self {
-            RateControlKind::None => false,
+            RateControlKind::None | RateControlKind::Timely(_) | RateControlKind::Hpcc(_) => false,
             RateControlKind::Dcqcn(p) => p.tcd.is_some(),
+            RateControlKind::IbCc(p) => p.tcd,
             RateControlKind::Custom(c) => c.reports_undetermined(),
         }
     }
@@ -124,7 +153,8 @@ impl RateControlKind {
     #[inline]
     pub fn hears_acks(&self) -> bool {
         match self {
-            RateControlKind::None | RateControlKind::Dcqcn(_) => false,
+            RateControlKind::None | RateControlKind::Dcqcn(_) | RateControlKind::IbCc(_) => false,
+            RateControlKind::Timely(_) | RateControlKind::Hpcc(_) => true,
             RateControlKind::Custom(c) => c.hears_acks(),
         }
     }
@@ -134,11 +164,19 @@ impl RateControlKind {
         self.hears_acks() || self.notification() == Notification::InAck
     }
 
+    /// A change of rate also moves the earliest start of the next frame, by as much as the last frame's time at the new rate is
+    /// longer than at the old one. Otherwise a frame that waits keeps its moment.
+    #[inline]
+    pub fn moves_next_frame(&self) -> bool {
+        matches!(self, RateControlKind::Hpcc(_))
+    }
+
     /// Frames must collect records of their way, kept like this; `None`: no telemetry.
     #[inline]
     pub fn needs_int(&self) -> Option<IntFormat> {
         match self {
-            RateControlKind::None | RateControlKind::Dcqcn(_) => None,
+            RateControlKind::None | RateControlKind::Dcqcn(_) | RateControlKind::Timely(_) | RateControlKind::IbCc(_) => None,
+            RateControlKind::Hpcc(p) => Some(p.int),
             RateControlKind::Custom(c) => c.needs_int(),
         }
     }
@@ -147,19 +185,21 @@ impl RateControlKind {
 /// The receiver's side of one flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NotificationPoint {
-    /// Earliest time of the next notification.
+    /// Earliest time of the next notification, and [`NotificationPoint::UE`]: every flow of a NIC has one of these, so it stays
+    /// a single word.
     next: Time,
-    /// The last one reported UE: it does not delay one that reports CE.
-    undetermined: bool,
 }
 
 impl NotificationPoint {
+    /// The last notification reported UE. The highest bit: a time reaches it after 106 days.
+    const UE: u64 = 1 << 63;
+
     /// A frame marked CE arrived: is a notification frame due now? At most one per interval; one that reported UE does not
     /// count, because CE takes precedence over it.
     pub fn on_mark(&mut self, now: Time, interval: Span) -> bool {
-        let due = now >= self.next || self.undetermined;
+        let due = now >= self.next || self.next.0 & Self::UE != 0;
         if due {
-            *self = NotificationPoint { next: now + interval, undetermined: false };
+            self.next = now + interval;
         }
         due
     }
@@ -167,9 +207,9 @@ impl NotificationPoint {
     /// A frame marked UE arrived: is a notification frame due now? At most one per interval, and none while one of any kind
     /// is that recent.
     pub fn on_undetermined(&mut self, now: Time, interval: Span) -> bool {
-        let due = now >= self.next;
+        let due = now.0 >= self.next.0 & !Self::UE;
         if due {
-            *self = NotificationPoint { next: now + interval, undetermined: true };
+            self.next = Time((now + interval).0 | Self::UE);
         }
         due
     }
@@ -190,6 +230,12 @@ impl NotificationPoint {
 pub enum AnyRateControl {
     /// [`dcqcn::Dcqcn`].
     Dcqcn(Box<dcqcn::Dcqcn>),
+    /// [`timely::Timely`].
+    Timely(Box<timely::Timely>),
+    /// [`ib_cc::IbCc`].
+    IbCc(Box<ib_cc::IbCc>),
+    /// [`hpcc::Hpcc`].
+    Hpcc(Box<hpcc::Hpcc>),
     /// From outside.
     Custom(Box<dyn RateControl + Send>),
 }
@@ -200,6 +246,9 @@ impl AnyRateControl {
     pub fn prefetch(&self) {
         match self {
             AnyRateControl::Dcqcn(r) => prefetch_whole(&**r),
+            AnyRateControl::Timely(r) => prefetch_whole(&**r),
+            AnyRateControl::IbCc(r) => prefetch_whole(&**r),
+            AnyRateControl::Hpcc(r) => prefetch_whole(&**r),
             AnyRateControl::Custom(_) => {}
         }
     }
@@ -210,13 +259,17 @@ impl RateControl for AnyRateControl {
     fn rate(&self) -> Rate {
         match self {
             AnyRateControl::Dcqcn(r) => r.rate(),
+            AnyRateControl::Timely(r) => r.rate(),
+            AnyRateControl::IbCc(r) => r.rate(),
+            AnyRateControl::Hpcc(r) => r.rate(),
             AnyRateControl::Custom(r) => r.rate(),
         }
     }
     #[inline]
     fn window(&self) -> Option<u64> {
         match self {
-            AnyRateControl::Dcqcn(_) => None,
+            AnyRateControl::Dcqcn(_) | AnyRateControl::Timely(_) | AnyRateControl::IbCc(_) => None,
+            AnyRateControl::Hpcc(r) => r.window(),
             AnyRateControl::Custom(r) => r.window(),
         }
     }
@@ -224,18 +277,27 @@ impl RateControl for AnyRateControl {
     fn on_sent(&mut self, now: Time, len: Bytes, wakes: &mut Wakes) {
         match self {
             AnyRateControl::Dcqcn(r) => r.on_sent(now, len, wakes),
+            AnyRateControl::Timely(r) => r.on_sent(now, len, wakes),
+            AnyRateControl::IbCc(r) => r.on_sent(now, len, wakes),
+            AnyRateControl::Hpcc(r) => r.on_sent(now, len, wakes),
             AnyRateControl::Custom(r) => r.on_sent(now, len, wakes),
         }
     }
     fn on_feedback(&mut self, now: Time, feedback: Feedback<'_>, wakes: &mut Wakes) {
         match self {
             AnyRateControl::Dcqcn(r) => r.on_feedback(now, feedback, wakes),
+            AnyRateControl::Timely(r) => r.on_feedback(now, feedback, wakes),
+            AnyRateControl::IbCc(r) => r.on_feedback(now, feedback, wakes),
+            AnyRateControl::Hpcc(r) => r.on_feedback(now, feedback, wakes),
             AnyRateControl::Custom(r) => r.on_feedback(now, feedback, wakes),
         }
     }
     fn on_wake(&mut self, now: Time, which: u8, wakes: &mut Wakes) {
         match self {
             AnyRateControl::Dcqcn(r) => r.on_wake(now, which, wakes),
+            AnyRateControl::Timely(r) => r.on_wake(now, which, wakes),
+            AnyRateControl::IbCc(r) => r.on_wake(now, which, wakes),
+            AnyRateControl::Hpcc(r) => r.on_wake(now, which, wakes),
             AnyRateControl::Custom(r) => r.on_wake(now, which, wakes),
         }
     }
@@ -264,5 +326,27 @@ mod tests {
         assert_eq!(marks.map(&mut of), [ue, ce, None, None, None, ce, ue]);
         let mut np = NotificationPoint::default();
         assert_eq!(np.on_frame(Time::ZERO, Mark::Ue, Span::from_us(50), false), None, "without TCD nobody reports UE");
+        assert_eq!(size_of::<NotificationPoint>(), 8);
+    }
+
+    /// What the NIC is asked for, kind by kind: acknowledgements, telemetry, notifications, reports of UE.
+    #[test]
+    fn what_each_kind_needs() {
+        let kind = |name: &str, given: &[(&str, &str)]| {
+            let entry = REGISTRY.iter().find(|e| e.name == name).unwrap();
+            let mut v = given.iter().fold(xoff_params::Defaults::of(entry.params), |v, (k, x)| v.with(k, x));
+            (entry.read)(&mut v).unwrap()
+        };
+        let needs =
+            |k: RateControlKind| (k.hears_acks(), k.needs_acks(), k.needs_int().is_some(), k.notification(), k.reports_undetermined());
+        let paced = |us| Notification::Frame { interval: Span::from_us(us) };
+        assert_eq!(needs(kind("none", &[])), (false, false, false, Notification::Never, false));
+        assert_eq!(needs(kind("dcqcn", &[])), (false, false, false, paced(50), false));
+        assert_eq!(needs(kind("dcqcn", &[("variant", "hpcc")])), (false, true, false, Notification::InAck, false));
+        assert_eq!(needs(kind("dcqcn", &[("tcd", "true")])), (false, false, false, paced(50), true));
+        assert_eq!(needs(kind("timely", &[("tcd", "true")])), (true, true, false, Notification::Never, false));
+        assert_eq!(needs(kind("ib-cc", &[])), (false, false, false, paced(0), false));
+        assert_eq!(needs(kind("ib-cc", &[("becn", "ack"), ("tcd", "true")])), (false, true, false, Notification::InAck, true));
+        assert_eq!(needs(kind("hpcc", &[])), (true, true, true, Notification::Never, false));
     }
 }
