@@ -103,12 +103,16 @@ impl Frame {
     /// Congestion mark.
     #[inline]
     pub fn mark(&self) -> Mark {
-        if self.bits >> MARK & 3 == 0 { Mark::None } else { Mark::Ce }
+        match self.bits >> MARK & 3 {
+            0 => Mark::None,
+            1 => Mark::Ue,
+            _ => Mark::Ce,
+        }
     }
     /// Puts a congestion mark on it.
     #[inline]
     pub fn set_mark(&mut self, mark: Mark) {
-        self.bits = self.bits & !(3 << MARK) | ((mark == Mark::Ce) as u16) << MARK;
+        self.bits = self.bits & !(3 << MARK) | (mark as u16) << MARK;
     }
     /// Acknowledgement: it reports a mark.
     #[inline]

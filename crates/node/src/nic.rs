@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::{Fill, FlowControl, Gate, Message};
-use xoff_mech::rate_control::{AnyRateControl, Feedback, Notification, NotificationPoint, RateControl, RateControlKind, Wakes};
+use xoff_mech::rate_control::{AnyRateControl, Feedback, FlowFacts, Notification, NotificationPoint, RateControl, RateControlKind, Wakes};
 use xoff_units::{Bytes, Rate, Span, Time, WireClock, prefetch, prefetch_whole};
 
 use crate::control::ControlDelay;
@@ -177,14 +177,15 @@ impl Nic {
     /// A flow begins.
     pub fn start_flow(&mut self, now: Time, start: FlowStart, env: &mut impl Env) {
         let slot = self.flows.len() as u32;
+        let facts = FlowFacts { line: self.line, window: start.window.or(self.c.window), base_rtt: None };
         self.flows.push(Sending {
             start,
             next: 0,
             acked: 0,
             available: now,
             times: FlowTimes::new(self.c.clock),
-            rate_control: self.c.rate_control.reaction_point(self.line),
-            window: start.window.or(self.c.window),
+            rate_control: self.c.rate_control.reaction_point(&facts),
+            window: facts.window,
             done: start.size == 0,
             deaf: false,
         });

@@ -7,12 +7,14 @@ pub use registry::{AnyDetector, Detection, Entry, REGISTRY};
 
 use xoff_units::{Bytes, Time};
 
-/// The two ECN bits of a frame as far as a detector changes them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The two ECN bits of a frame as far as a detector changes them, from weak to strong: a mark only ever rises.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mark {
     /// Untouched.
     #[default]
     None,
+    /// Undetermined state encountered: the frame passed a port that is ON and OFF by turns (TCD, Table 1).
+    Ue,
     /// Congestion experienced.
     Ce,
 }

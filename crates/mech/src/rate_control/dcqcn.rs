@@ -12,6 +12,9 @@
 //! | target on cut | always the current rate | always | only after at least one increase stage |
 //! | stages | timer and bytes | timer and bytes, extra fast recovery of QCN | timer only |
 //!
+//! With TCD (SIGCOMM'21, section 5.2.1) a cut is deeper, and a CNP that reports UE holds R_C and R_T: timer and byte stages
+//! stand still for one CNP interval.
+//!
 //! Rates are whole bit/s, cut off after every multiplication, as in both simulators.
 
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
@@ -28,7 +31,12 @@ pub const PARAMS: &[ParamSpec] = &[
         "parameter set and order of steps",
         "SIGCOMM'15; ns3-rdma 2017; HPCC simulator 2021",
     ),
-    ParamSpec::optional("alpha", Kind::Float, "initial alpha; paper 1, ns3-rdma 0.5, hpcc 1", "GFC section 7 uses 0.5"),
+    ParamSpec::optional(
+        "alpha",
+        Kind::Float,
+        "initial alpha; paper 1, ns3-rdma 0.5, hpcc 1; 1.2 with tcd by its first reading",
+        "GFC section 7 uses 0.5; TCD section 5.2.1: 1.2",
+    ),
     ParamSpec::optional("g", Kind::Float, "weight of the alpha average; 1/256", "SIGCOMM'15"),
     ParamSpec::optional(
         "cnp_interval",
@@ -50,7 +58,20 @@ pub const PARAMS: &[ParamSpec] = &[
         "the target follows every cut; paper and ns3-rdma true, hpcc false",
         "HPCC simulator CLAMP_TARGET_RATE",
     ),
+    ParamSpec::new("tcd", Kind::Flag, "false", "deeper cuts, and a CNP that reports UE holds the rate", "TCD section 5.2.1"),
+    ParamSpec::new(
+        "tcd_cut",
+        Kind::Choice(&["alpha", "factor"]),
+        "alpha",
+        "what becomes 1.2: the initial alpha, or the factor 1/2 before alpha in a cut",
+        "TCD section 5.2.1 says 'rate reduction factor alpha from default 0.5 to 1.2'",
+    ),
 ];
+
+/// What TCD's 1.2 replaces in [`TcdCut::Factor`]: the 1/2 before alpha.
+const TCD_FACTOR: f64 = 1.2;
+/// Initial alpha of [`TcdCut::Alpha`].
+const TCD_ALPHA: f64 = 1.2;
 
 /// Which order of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,11 +84,24 @@ pub enum Variant {
     Hpcc,
 }
 
+/// How a cut is deeper with TCD: "the rate reduction factor alpha from default 0.5 to 1.2" can be read in two ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TcdCut {
+    /// The state alpha begins at 1.2 instead of 0.5, which is ns3-rdma's default: the first cut leaves 0.4 of the rate, and
+    /// alpha falls slowly from there.
+    Alpha,
+    /// The factor of alpha is 1.2 instead of 1/2: a cut leaves `1 - 1.2 alpha`, which is nothing while alpha > 0.83; the
+    /// floor is what remains.
+    Factor,
+}
+
 /// Parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
     /// Order of steps.
     pub variant: Variant,
+    /// TCD's rules, and which reading of its cut.
+    pub tcd: Option<TcdCut>,
     /// Initial alpha.
     pub alpha: f64,
     /// Weight of the alpha average.
@@ -99,6 +133,7 @@ impl Params {
     pub fn of(variant: Variant) -> Params {
         let paper = Params {
             variant,
+            tcd: None,
             alpha: 1.0,
             g: 1.0 / 256.0,
             cnp_interval: Span::from_us(50),
@@ -135,6 +170,12 @@ impl Params {
             "hpcc" => Variant::Hpcc,
             _ => Variant::Paper,
         });
+        if v.flag("tcd")? {
+            p.tcd = Some(if v.text("tcd_cut")? == "factor" { TcdCut::Factor } else { TcdCut::Alpha });
+            if p.tcd == Some(TcdCut::Alpha) {
+                p.alpha = TCD_ALPHA;
+            }
+        }
         macro_rules! take {
             ($($field:ident = $get:ident),* $(,)?) => { $(if let Some(x) = v.$get(stringify!($field))? { p.$field = x; })* };
         }
@@ -162,10 +203,16 @@ impl Params {
 
     /// Refuses what cannot work.
     pub fn validate(&self) -> Result<(), ParamError> {
-        for (key, x) in [("alpha", self.alpha), ("g", self.g)] {
-            if !(0.0..=1.0).contains(&x) {
-                return Err(ParamError::new(key, format!("{x} lies outside 0 to 1"), "a weight between 0 and 1"));
-            }
+        if !(0.0..=1.0).contains(&self.g) {
+            return Err(ParamError::new("g", format!("{} lies outside 0 to 1", self.g), "a weight between 0 and 1"));
+        }
+        // Above 2 a cut would leave less than nothing.
+        let (most, hint) = match self.tcd {
+            Some(TcdCut::Alpha) => (2.0, "0 to 2"),
+            _ => (1.0, "0 to 1; more only with tcd = true and tcd_cut = \"alpha\""),
+        };
+        if !(0.0..=most).contains(&self.alpha) {
+            return Err(ParamError::new("alpha", format!("{} lies outside 0 to {most}", self.alpha), hint));
         }
         for (key, t) in
             [("alpha_timer", self.alpha_timer), ("increase_timer", self.increase_timer), ("decrease_interval", self.decrease_interval)]
@@ -199,8 +246,9 @@ pub struct Dcqcn {
     /// R_T [bit/s].
     target: Rate,
     alpha: f64,
-    /// No CNP yet: no timer runs, the flow is at line rate.
-    untouched: bool,
+    /// Stages stand still before this. [`Time::NEVER`]: no CNP yet, no timer runs, the flow is at line rate. Otherwise the end
+    /// of a hold.
+    idle_until: Time,
     cnp_since_alpha: bool,
     cnp_since_decrease: bool,
     time_stage: u32,
@@ -220,7 +268,7 @@ impl Dcqcn {
             rate: line,
             target: line,
             alpha: p.alpha,
-            untouched: true,
+            idle_until: Time::NEVER,
             cnp_since_alpha: false,
             cnp_since_decrease: false,
             time_stage: 0,
@@ -244,11 +292,32 @@ impl Dcqcn {
         if self.p.clamp_target || self.time_stage != 0 {
             self.target = self.rate;
         }
-        self.rate = self.p.min_rate.max(Rate::from_f64(self.rate.as_f64() * (1.0 - self.alpha / 2.0)));
+        let left = match self.p.tcd {
+            Some(TcdCut::Factor) => 1.0 - TCD_FACTOR * self.alpha,
+            _ => 1.0 - self.alpha / 2.0,
+        };
+        self.rate = self.p.min_rate.max(Rate::from_f64(self.rate.as_f64() * left));
         self.time_stage = 0;
         self.byte_stage = 0;
         self.bytes_left = self.p.byte_counter.0;
         self.arm(INCREASE, now + self.p.increase_timer, wakes);
+    }
+
+    /// News of undetermined ports only: the rate stays as it is for one CNP interval, neither cut nor raised. What the stages
+    /// have counted is kept. Alpha goes on falling: no congestion is known of.
+    fn hold(&mut self, now: Time, wakes: &mut Wakes) {
+        if self.idle_until == Time::NEVER {
+            return; // at line rate, nothing to hold
+        }
+        // Where a CNP rides in every acknowledgement, the interval is that at which they are looked at.
+        let interval = if self.p.cnp_interval.0 == 0 { self.p.decrease_interval } else { self.p.cnp_interval };
+        let until = now + interval;
+        let longer = until - self.idle_until.max(now);
+        self.idle_until = until;
+        if self.due[INCREASE as usize] != Time::NEVER {
+            let due = self.due[INCREASE as usize] + longer;
+            self.arm(INCREASE, due, wakes);
+        }
     }
 
     /// One increase event: fast recovery, additive or hyper increase by the stages reached.
@@ -284,8 +353,8 @@ impl RateControl for Dcqcn {
     }
 
     #[inline]
-    fn on_sent(&mut self, _now: Time, len: Bytes, _wakes: &mut Wakes) {
-        if self.untouched || self.p.variant == Variant::Hpcc {
+    fn on_sent(&mut self, now: Time, len: Bytes, _wakes: &mut Wakes) {
+        if now < self.idle_until || self.p.variant == Variant::Hpcc {
             return;
         }
         if self.bytes_left > len.0 {
@@ -297,9 +366,14 @@ impl RateControl for Dcqcn {
         }
     }
 
-    fn on_feedback(&mut self, now: Time, feedback: Feedback, wakes: &mut Wakes) {
-        let Feedback::Congestion = feedback;
-        let first = std::mem::replace(&mut self.untouched, false);
+    fn on_feedback(&mut self, now: Time, feedback: Feedback<'_>, wakes: &mut Wakes) {
+        match feedback {
+            Feedback::Congestion => {}
+            Feedback::Undetermined => return self.hold(now, wakes),
+            Feedback::Ack(_) => return,
+        }
+        let first = self.idle_until == Time::NEVER;
+        self.idle_until = Time::ZERO; // congestion ends a hold
         match self.p.variant {
             Variant::Paper | Variant::Ns3Rdma => {
                 if self.p.variant == Variant::Ns3Rdma {
@@ -315,7 +389,7 @@ impl RateControl for Dcqcn {
                 self.cnp_since_alpha = true;
                 self.cnp_since_decrease = true;
                 if first {
-                    self.alpha = 1.0;
+                    self.alpha = if self.p.tcd == Some(TcdCut::Alpha) { self.p.alpha } else { 1.0 };
                     self.cnp_since_alpha = false;
                     self.arm(ALPHA, now + self.p.alpha_timer, wakes);
                     // One nanosecond later than the alpha timer, so that a cut sees the alpha of its instant.
@@ -442,5 +516,95 @@ mod tests {
             d.on_feedback(Time::ZERO, Feedback::Congestion, &mut Wakes::default());
         }
         assert_eq!(d.rate(), Rate(100_000_000));
+    }
+
+    fn tcd(cut: TcdCut) -> Params {
+        let cut = match cut {
+            TcdCut::Alpha => "alpha",
+            TcdCut::Factor => "factor",
+        };
+        Params::read(&mut xoff_params::Defaults::of(PARAMS).with("tcd", "true").with("tcd_cut", cut)).unwrap()
+    }
+
+    fn near(got: Rate, bps: u64) {
+        assert!(got.0.abs_diff(bps) <= 1, "{got} is not {}", Rate(bps));
+    }
+
+    /// TCD section 5.2.1, first reading: the first CNP leaves 1 - 1.2/2 = 0.4 of 40 Gb/s. Alpha is then
+    /// 255/256 x 1.2 + 1/256 = 1.19921875, above 1 and not cut off there, and the second CNP leaves 0.400390625.
+    #[test]
+    fn tcd_cut_by_initial_alpha() {
+        let mut d = Dcqcn::new(&tcd(TcdCut::Alpha), C);
+        let mut w = Wakes::default();
+        d.on_feedback(Time::ZERO, Feedback::Congestion, &mut w);
+        near(d.rate(), 16_000_000_000);
+        assert_eq!(d.target, C);
+        d.on_feedback(Time::from_us(50), Feedback::Congestion, &mut w);
+        near(d.rate(), 6_406_250_000);
+        assert!((d.alpha - (255.0 / 256.0 * 1.19921875 + 1.0 / 256.0)).abs() < 1e-12);
+        // Nothing but the rules changes with the switch.
+        assert_eq!(Params { alpha: 1.0, tcd: None, ..tcd(TcdCut::Alpha) }, Params::of(Variant::Paper));
+    }
+
+    /// TCD section 5.2.1, second reading: 1 - 1.2 x 1 is below zero, the floor is left. Once alpha has fallen to 1/2, a cut
+    /// leaves 0.4.
+    #[test]
+    fn tcd_cut_by_factor() {
+        let p = tcd(TcdCut::Factor);
+        let mut d = Dcqcn::new(&p, C);
+        d.on_feedback(Time::ZERO, Feedback::Congestion, &mut Wakes::default());
+        assert_eq!(d.rate(), Rate(100_000_000));
+        let mut d = Dcqcn::new(&Params { alpha: 0.5, ..p }, C);
+        d.on_feedback(Time::ZERO, Feedback::Congestion, &mut Wakes::default());
+        near(d.rate(), 16_000_000_000);
+    }
+
+    /// CE at 0: cut to 16 Gb/s, target 40, increase timer due at 55 us. UE at 30 us holds until 80 us: due at 105 us. UE at
+    /// 60 us holds until 110 us, 30 us more: due at 135 us. Bytes sent before 110 us do not count. Then fast recovery goes half
+    /// way: 28 Gb/s.
+    #[test]
+    fn an_undetermined_notification_holds_the_rate() {
+        let mut d = Dcqcn::new(&Params { byte_counter: Bytes(3000), ..tcd(TcdCut::Alpha) }, C);
+        let mut w = Wakes::default();
+        d.on_feedback(Time::ZERO, Feedback::Undetermined, &mut w);
+        assert_eq!((d.rate(), w.iter().count()), (C, 0), "nothing to hold at line rate");
+        d.on_feedback(Time::ZERO, Feedback::Congestion, &mut Wakes::default());
+        let (rate, target, alpha) = (d.rate, d.target, d.alpha);
+        for (us, due) in [(30, 105), (60, 135)] {
+            let mut w = Wakes::default();
+            d.on_feedback(Time::from_us(us), Feedback::Undetermined, &mut w);
+            assert_eq!(w.iter().collect::<Vec<_>>(), [(INCREASE, Time::from_us(due))]);
+            assert_eq!((d.rate, d.target, d.alpha), (rate, target, alpha));
+        }
+        wake(&mut d, 55, INCREASE);
+        wake(&mut d, 105, INCREASE);
+        d.on_sent(Time::from_us(109), Bytes(3000), &mut Wakes::default());
+        assert_eq!((d.rate, d.time_stage, d.byte_stage), (rate, 0, 0));
+        wake(&mut d, 55, ALPHA);
+        assert_eq!(d.alpha, alpha * (1.0 - 1.0 / 256.0), "alpha falls meanwhile");
+        wake(&mut d, 135, INCREASE);
+        near(d.rate(), 28_000_000_000);
+        d.on_sent(Time::from_us(140), Bytes(3000), &mut Wakes::default());
+        assert_eq!(d.byte_stage, 1);
+        near(d.rate(), 34_000_000_000);
+    }
+
+    /// A CNP that reports CE ends a hold: cut, and everything starts anew.
+    #[test]
+    fn congestion_ends_a_hold() {
+        let mut d = Dcqcn::new(&tcd(TcdCut::Alpha), C);
+        d.on_feedback(Time::ZERO, Feedback::Congestion, &mut Wakes::default());
+        d.on_feedback(Time::from_us(10), Feedback::Undetermined, &mut Wakes::default());
+        d.on_feedback(Time::from_us(50), Feedback::Congestion, &mut Wakes::default());
+        near(d.rate(), 6_406_250_000);
+        assert_eq!((d.due[INCREASE as usize], d.idle_until), (Time::from_us(105), Time::ZERO));
+    }
+
+    #[test]
+    fn alpha_above_one_is_tcds_alone() {
+        let read = |tcd, alpha| Params::read(&mut xoff_params::Defaults::of(PARAMS).with("tcd", tcd).with("alpha", alpha));
+        assert_eq!(read("false", "1.2").unwrap_err().key, "alpha");
+        assert_eq!(read("true", "1.5").unwrap().alpha, 1.5);
+        assert_eq!(read("true", "2.1").unwrap_err().key, "alpha");
     }
 }

@@ -2,21 +2,53 @@
 //!
 //! ```text
 //!   source NIC: RateControl (reaction point)   <--- Feedback ---   destination NIC: NotificationPoint
-//!                 rate() paces the flow                               decides when a mark is reported
+//!                 rate() paces the flow,                              decides when a mark is reported
+//!                 window() bounds what is in flight
 //! ```
+//!
+//! Feedback is a notification (DCQCN, IB CC) or every acknowledgement (TIMELY, HPCC).
 
 pub mod dcqcn;
+pub mod hpcc;
+pub mod ib_cc;
 mod registry;
+mod telemetry;
+pub mod timely;
 
-pub use registry::{AnyRateControl, Custom, Entry, Notification, NotificationPoint, REGISTRY, RateControlKind};
+pub use registry::{AnyRateControl, Custom, Entry, FlowFacts, Notification, NotificationPoint, REGISTRY, RateControlKind};
+pub use telemetry::{HOPS_MAX, Hop, IntFormat};
 
-use xoff_units::{Bytes, Rate, Time};
+use xoff_units::{Bytes, Rate, Span, Time};
+
+use crate::detection::Mark;
 
 /// What comes back from the receiver of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Feedback {
+pub enum Feedback<'a> {
     /// Congestion was experienced on the way (a CNP, or the CNP bit of an acknowledgement).
     Congestion,
+    /// Only undetermined ports were met (TCD, section 5.2: a CNP that reports UE and not CE).
+    Undetermined,
+    /// An acknowledgement; only for who [`hears_acks`](RateControlKind::hears_acks).
+    Ack(Ack<'a>),
+}
+
+/// An acknowledgement as a rate control sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ack<'a> {
+    /// Payload received in order, as this acknowledgement says [bytes].
+    pub acked: u64,
+    /// First byte that the flow has not sent yet, when the acknowledgement is handled; after going back less than before
+    /// [bytes].
+    pub sent: u64,
+    /// From the first bit of the acknowledged frame at its source to this acknowledgement [ps].
+    pub rtt: Span,
+    /// Length on the wire of that frame; zero if unknown [bytes].
+    pub len: Bytes,
+    /// Mark that the frame had collected.
+    pub mark: Mark,
+    /// Records that the frame had collected, in the order of its way; empty without telemetry.
+    pub hops: &'a [Hop],
 }
 
 /// Timers a rate control asks for: which, and when. A timer is re-armed by asking again; a wake-up for a time that
@@ -43,10 +75,15 @@ impl Wakes {
 pub trait RateControl {
     /// The rate at which the flow may send now [bit/s].
     fn rate(&self) -> Rate;
+    /// Bytes that may be in flight, sent and not acknowledged; `None`: no limit of its own [bytes].
+    #[inline]
+    fn window(&self) -> Option<u64> {
+        None
+    }
     /// A frame of `len` of this flow was sent.
     fn on_sent(&mut self, now: Time, len: Bytes, wakes: &mut Wakes);
     /// News from the receiver.
-    fn on_feedback(&mut self, now: Time, feedback: Feedback, wakes: &mut Wakes);
+    fn on_feedback(&mut self, now: Time, feedback: Feedback<'_>, wakes: &mut Wakes);
     /// Timer `which` may be due.
     fn on_wake(&mut self, now: Time, which: u8, wakes: &mut Wakes);
 }
