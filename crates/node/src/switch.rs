@@ -1,7 +1,7 @@
 //! The switch: shared memory, output queues, accounting per ingress.
 
 use xoff_mech::LinkFacts;
-use xoff_mech::detection::{AnyDetector, Detection, Detector, Mark};
+use xoff_mech::detection::{AnyDetector, Detection, Detector, Mark, Place};
 use xoff_mech::flow_control::{Fill, FlowControl, Gate};
 use xoff_units::{Bytes, Time, WireClock, prefetch};
 
@@ -90,6 +90,7 @@ impl Switch {
         let ports = (0..n)
             .map(|p| Port::new(&c.flow_control[p], &c.links[p], c.classes, c.message_len.unwrap_or(c.flow_control[p].message_len())))
             .collect();
+        let detector = |p: usize| c.detection[p].detector(&Place { link: &c.links[p], flow_control: &c.flow_control[p], to_host: false });
         Switch {
             node,
             classes: c.classes,
@@ -98,7 +99,7 @@ impl Switch {
             queues: Discipline::new(c.discipline, n, c.classes),
             scheduler: c.scheduler.clone(),
             schedulers: vec![Scheduler::default(); n],
-            detectors: (0..n * c.classes).map(|i| c.detection[i / c.classes].detector()).collect(),
+            detectors: (0..n * c.classes).map(|i| detector(i / c.classes)).collect(),
             control_delay: c.control_delay,
             times: NodeTimes::new(c.clock),
             express: c.express,

@@ -22,7 +22,7 @@ use crate::{conditions, sections};
 mod parts;
 
 pub(crate) use parts::find_port;
-use parts::{read_flow_control, read_flows, read_host, read_probes, read_switch, read_topology};
+use parts::{most_at_an_egress, read_flow_control, read_flows, read_host, read_probes, read_switch, read_topology};
 
 /// A scenario that can run.
 pub struct Scenario {
@@ -248,6 +248,15 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
             None
         }
     };
+    // A detection may depend on the flow control of its link.
+    if let (Some((_, detection)), Some(switch), Some((_, links))) = (&detection, &switch, &flow_control) {
+        let memory = most_at_an_egress(&topology, switch);
+        detection_section.take(|_| {
+            links.iter().try_for_each(|(link, flow_control)| {
+                detection.validate(&xoff_mech::detection::Place { link, flow_control, to_host: false }, memory)
+            })
+        });
+    }
     doc.finish()?;
     let failures = failures.into_iter().flatten().collect();
     // Without problems every part was read.
