@@ -41,15 +41,15 @@ fn the_resolved_scenario_gives_the_same_run() {
 fn a_detection_is_refused_where_it_cannot_work() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tutorial/ring.toml");
     for (setting, says) in [
-        ("detection.kmax=3001KB", "detection.kmax=3001KB"), // three ports with 1 MB each
+        ("detection.kmax=3001KB", "all that can wait for an egress, 3MB"), // three ports with 1 MB each
         ("detection.max_ton=1us", "a frame of 1.5KB"),
         ("detection.epsilon=0", "congestion degree"),
     ] {
-        let settings = ["detection=tcd", setting].map(|s| Override::set(s).unwrap());
+        let settings = ["detection.kind=tcd", setting].map(|s| Override::set(s).unwrap());
         let refused = Scenario::load(&path, &settings).err().unwrap().to_string();
         assert!(refused.contains(says), "{refused}");
     }
-    ring(&["detection=tcd", "detection.kmax=3MB", "detection.max_ton=2us"]);
+    ring(&["detection.kind=tcd", "detection.kmax=3MB", "detection.max_ton=2us"]);
 }
 
 /// The chain of a deadlock bites its tail; that of an incast ends at the receiver's link.

@@ -47,14 +47,14 @@ fn arg(p: &ParamSpec) -> Arg {
     let default = p.default.map(|d| format!(" [default: {d}]")).unwrap_or_default();
     let source = if p.source.is_empty() { String::new() } else { format!(" ({})", p.source) };
     let arg = Arg::new(p.key).help(format!("{}{source}{default}", p.doc));
-    // What is planned stands alone: `xoff plan tcd`.
-    let arg = if p.key == "detection" { arg } else { arg.long(option(p.key)) };
+    // A detection stands alone: `xoff plan tcd`.
+    let (arg, choice) = if p.key == "detection" { (arg, "DETECTION") } else { (arg.long(option(p.key)), "NAME") };
     let value = match p.kind {
         Kind::Rate => "RATE",
         Kind::Bytes => "SIZE",
         Kind::Span => "TIME",
         Kind::Length => "LENGTH",
-        Kind::Choice(words) => return arg.value_name("NAME").value_parser(PossibleValuesParser::new(words)),
+        Kind::Choice(words) => return arg.value_name(choice).value_parser(PossibleValuesParser::new(words)),
         _ => "N",
     };
     arg.value_name(value)
