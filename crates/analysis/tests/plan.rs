@@ -2,6 +2,7 @@
 
 use xoff_analysis::plan::{self, PlanInput};
 use xoff_params::Defaults;
+use xoff_units::Bytes;
 
 /// Defaults with the paper's wire delay of 1 us and `extra`.
 fn input(flow_control: &str, extra: &[(&str, &str)]) -> PlanInput {
@@ -72,6 +73,11 @@ fn refusals() {
     assert_eq!(refuse("gfc-time", &[("rate", "0bps")]), "rate");
     assert_eq!(refuse("gfc-time", &[("rate", "10")]), "rate");
     assert_eq!(refuse("ethernet", &[]), "flow_control");
+    assert_eq!(refuse("ethernet", &[("detection", "tcd")]), "flow_control");
+    assert_eq!(refuse("pfc", &[("detection", "red")]), "detection");
+    assert_eq!(refuse("pfc", &[("detection", "tcd"), ("epsilon", "0")]), "epsilon");
+    assert_eq!(refuse("pfc", &[("detection", "tcd"), ("xoff", "1KB"), ("xon", "2KB")]), "xon");
+    assert_eq!(refuse("pfc", &[("detection", "tcd"), ("xon", "2KB")]), "xon");
 }
 
 /// A given threshold replaces the bound: the plan follows it, and says what it violates.
@@ -91,6 +97,59 @@ fn given_thresholds() {
     // Without a buffer it follows from the threshold.
     assert_eq!(plan("gfc-buffer", &[("b_1", "100KB")]).integer("B"), Some(100_000 + 18_500 + 3_000));
     assert_eq!(plan("pfc", &[("xoff", "100KB")]).integer("B"), Some(109_250));
+}
+
+/// `plan tcd`: the numbers of TCD sections 4.3 and 5.1.1, and Fig. 8.
+#[test]
+fn tcd_on_a_link() {
+    let plan = |extra: &[(&str, &str)]| plan::plan(&input("pfc", &[&[("detection", "tcd"), ("t_r", "0us")], extra].concat())).unwrap();
+    let conditions = |p: &plan::Plan| p.warnings.iter().map(|w| w.condition).collect::<Vec<_>>();
+    for (rate, tau, max_ton) in [("40Gbps", 2_400_000, 34_400_000), ("100Gbps", 2_160_000, 26_960_000), ("200Gbps", 2_080_000, 24_480_000)]
+    {
+        let p = plan(&[("rate", rate), ("mtu", "1000B")]);
+        assert_eq!((p.integer("tau"), p.integer("max(T_on)"), p.integer("T")), (Some(tau), Some(max_ton), Some(max_ton)), "{rate}");
+        assert_eq!((p.integer("B_1 - B_0"), conditions(&p)), (Some(2_000), vec![]));
+        assert_eq!((p.flow_control.as_str(), p.detection.as_deref()), ("pfc", Some("tcd")));
+    }
+    // The simulations: XOFF 320 KB, XON 318 KB, links of 4 us.
+    let p = plan(&[("rate", "40Gbps"), ("mtu", "1000B"), ("t_w", "4us"), ("xoff", "320KB"), ("xon", "318KB")]);
+    assert_eq!((p.integer("max(T_on)"), p.integer("max(T_on) + T")), (Some(100_400_000), Some(200_800_000)));
+    assert_eq!((p.integer("34.4 us"), p.integer("100.4 us")), (Some(34_400_000), Some(100_400_000)));
+    assert_eq!(conditions(&p), ["t_p = 1 us"]);
+    for number in ["34.4us", "4us", "100.4us"] {
+        assert!(p.warnings[0].text.contains(number), "{}", p.warnings[0].text);
+    }
+    // The testbed.
+    let p = plan(&[("tau", "20us"), ("xoff", "800KB"), ("xon", "770KB"), ("epsilon", "0.04")]);
+    assert_eq!(p.integer("max(T_on)"), Some(870_000_000));
+    // Fig. 8: the last row is R_d = C/2.
+    let p = plan(&[("rate", "40Gbps"), ("mtu", "1000B"), ("tau", "8us")]);
+    let half = [20_000_000_000, 448_000_000, 228_000_000, 154_666_667, 96_000_000, 52_000_000, 30_000_000, 16_800_000];
+    assert_eq!(p.tables[0].rows.last().unwrap()[..], half);
+    assert_eq!(p.tables[0].rows[0][..3], [4_000_000_000, 128_000_000, 68_000_000], "R_d = C/10: 0.4 us + 0.8 us, over epsilon, + 8 us");
+    for (i, row) in p.tables[0].rows.iter().enumerate() {
+        assert!(row[1..].windows(2).all(|w| w[0] > w[1]), "T_on falls with epsilon");
+        assert!(i == 0 || row.iter().zip(&p.tables[0].rows[i - 1]).all(|(more, less)| more > less), "and rises with R_d");
+    }
+    assert_eq!(conditions(&plan(&[("epsilon", "0.1")])), ["epsilon < 0.1"]);
+}
+
+/// `plan tcd` with credits (TCD section 4.4), and beside GFC.
+#[test]
+fn tcd_on_credits_and_rates() {
+    let plan = |fc, extra: &[(&str, &str)]| plan::plan(&input(fc, &[&[("detection", "tcd"), ("t_r", "0us")], extra].concat())).unwrap();
+    let p = plan("cbfc", &[("credit_period", "66us"), ("buffer", "400KB"), ("rate", "40Gbps")]);
+    assert_eq!((p.integer("T_c"), p.integer("max(T_on)"), p.integer("T")), (Some(66_000_000), Some(66_000_000), Some(66_000_000)));
+    assert_eq!((p.integer("T_on"), p.warnings.len()), (Some(60_000_000), 0), "Eq. (4): 10/11 of T_c at C/2 and 0.05");
+    assert_eq!(p.tables[0].rows[4][4], 60_000_000);
+    // TCD's own buffer with the period of IBA at 40 Gb/s: C T_c = 327.68 KB.
+    let p = plan("cbfc", &[("credit_period", "65.536us"), ("buffer", "280KB"), ("rate", "40Gbps")]);
+    assert_eq!(p.warnings[0].condition, "buffer >= C (T + tau)");
+    assert_eq!(plan("gfc-time", &[]).integer("max(T_on)"), Some(52_428_000));
+    assert_eq!(plan("cbfc", &[("credit_period", "1us")]).warnings[0].condition, "max(T_on) >= MTU/C");
+    // tau = 4.4 us at 10 Gb/s, 1500 B, 1 us: 2.2 us/0.05 + 4.4 us, and 2.4 us more over 0.05.
+    assert_eq!(plan("gfc-conceptual", &[]).integer("max(T_on)"), Some(48_400_000));
+    assert_eq!(plan("gfc-buffer", &[]).integer("max(T_on)"), Some(96_400_000));
 }
 
 /// The corners of the accepted range: an answer or a refusal, never an overflow.
@@ -114,6 +173,8 @@ fn corners() {
                             ];
                             let input = input(fc, &extra);
                             let _ = plan::plan(&input);
+                            let tcd = PlanInput { detection: Some("tcd".into()), epsilon: 1e-6, ..input.clone() };
+                            let _ = plan::plan(&PlanInput { xoff: tcd.buffer, xon: Some(Bytes(0)), ..tcd });
                             let _ = plan::plan(&PlanInput { tau: None, t_w: None, buffer: None, credit_period: None, ..input });
                         }
                     }

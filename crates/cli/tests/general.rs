@@ -46,6 +46,20 @@ fn a_plan_has_formulas_and_sources() {
     }
 }
 
+/// The value of TCD section 4.3, in text and as a number.
+#[test]
+fn a_detection_is_planned_beside_a_flow_control() {
+    let args = ["plan", "tcd", "--rate", "40Gbps", "--mtu", "1000", "--t-w", "1us", "--t-r", "0us"];
+    let said = xoff(&args);
+    assert_eq!(said.code, 0, "{}", said.err);
+    for text in ["tcd beside pfc", "max(T_on)", "34.4us", "epsilon 0.05"] {
+        assert!(said.out.contains(text), "'{text}' is not in:\n{}", said.out);
+    }
+    let plan = xoff(&[&args[..], &["--flow-control", "cbfc", "--credit-period", "60us", "--json"]].concat()).json();
+    let max_ton = plan["rows"].as_array().unwrap().iter().find(|r| r["symbol"] == "max(T_on)").unwrap();
+    assert_eq!((&plan["detection"], &max_ton["value_exact"]), (&"tcd".into(), &60_000_000.into()));
+}
+
 #[test]
 fn an_impossible_plan_is_refused_at_its_option() {
     for (args, texts) in [
@@ -55,6 +69,8 @@ fn an_impossible_plan_is_refused_at_its_option() {
         (&["--buffer", "300KB", "--xoff", "100KB", "--xon", "200KB"], &["--x"]),
         (&["--flow-control", "pcf"], &["pcf", "pfc"]),
         (&["--speed", "1Gbps"], &["--speed"]),
+        (&["tcdd"], &["tcdd", "tcd"]),
+        (&["tcd", "--xoff", "1KB", "--xon", "2KB"], &["--xon 2KB"]),
     ] {
         let said = xoff(&[&["plan"], args].concat());
         assert_eq!((said.code, said.out.as_str()), (2, ""), "{args:?}");

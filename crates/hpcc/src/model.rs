@@ -7,7 +7,9 @@ use xoff_mech::rate_control::{RateControlKind, dcqcn};
 use xoff_node::{BufferPolicy, ControlDelay, DisciplineKind, PausedWith, SchedulerKind, SharedPool, Transport};
 use xoff_params::ParamError;
 use xoff_scenario::hpcc::{CcMode, HpccCase, HpccConfig};
-use xoff_sim::{EventOrder, Faults, LinkFailure, Looks, Losses, Model, NicModel, Probes, Selection, TurnOrder, World};
+use xoff_sim::{
+    EventOrder, Faults, LinkFailure, Looks, Losses, Model, NicModel, Probes, Selection, TurnOrder, WayFacts, WayFactsOf, World,
+};
 use xoff_topology::routing::Routing;
 use xoff_topology::{Link, LinkId, NodeKind, Topology};
 use xoff_units::{Bytes, Rate, Span, Time, WireClock};
@@ -139,10 +141,10 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology, pairs: &'a PairTable) -> Model<'a>
         express: Some(0),
         coins: None,
         faults: Faults::default(),
-        window: c.has_win.then(|| -> Box<dyn Fn(u32, u32) -> Option<u64> + 'a> {
+        way_facts: c.has_win.then(|| -> WayFactsOf<'a> {
             Box::new(move |src, dst| {
                 let w = if c.global_t { bdp_max } else { pairs.bdp(src, dst) } as u32 as u64;
-                (w > 0).then_some(w)
+                WayFacts { window: (w > 0).then_some(w), base_rtt: None }
             })
         }),
     }

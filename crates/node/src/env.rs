@@ -1,5 +1,6 @@
 //! What a node asks of the world around it.
 
+use xoff_mech::detection::{Mark, PortState};
 use xoff_mech::flow_control::Message;
 use xoff_units::{Rate, Span, Time};
 
@@ -138,6 +139,17 @@ pub enum Note {
         class: u8,
         /// Flow of the frame.
         flow: u32,
+        /// With what.
+        mark: Mark,
+    },
+    /// What the detector of a port thinks of it after a frame has left; only if somebody watches states.
+    State {
+        /// Port.
+        port: u16,
+        /// Class.
+        class: u8,
+        /// Its state.
+        state: PortState,
     },
     /// A frame was dropped.
     Dropped {
@@ -170,6 +182,8 @@ pub enum Note {
         flow: u32,
         /// Payload [bytes].
         payload: u32,
+        /// The mark of the frame.
+        mark: Mark,
         /// The flow is complete at the destination.
         complete: bool,
     },
@@ -201,6 +215,10 @@ pub trait Env {
     fn has_come(&self, moment: Moment) -> bool;
     /// Does anybody look at the lengths of queues? If not, [`Note::Queue`] may be left out.
     fn watches_queues(&self) -> bool;
+    /// Does anybody look at the states of ports? If not, [`Note::State`] may be left out.
+    fn watches_states(&self) -> bool {
+        false
+    }
     /// Hands an ideal control message to the peer after the propagation delay, without using the wire.
     fn hand_over(&mut self, node: u32, port: u16, frame: FrameId);
     /// The node wants to be called at `at`.

@@ -2,6 +2,7 @@
 
 use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::Message;
+use xoff_mech::rate_control::{HOPS_MAX, Hop};
 use xoff_units::{Bytes, Time, prefetch};
 
 /// Handle of a frame in a [`FrameStore`].
@@ -46,15 +47,18 @@ pub struct Frame {
     pub in_port: u16,
     /// Egress port it waits for at that switch.
     pub out_port: u16,
-    /// Bits 0-2 kind, 3-5 class, 6-7 mark, 8 reports a mark, 9 ends its flow, 10-12 switches it has been through.
+    /// Bits 0-2 kind, 3-5 class, 6-7 mark, 8-9 mark that it reports, 10 ends its flow, 11-13 switches it has been through.
     bits: u16,
 }
 
 const CLASS: u16 = 3;
 const MARK: u16 = 6;
-const REPORTS_MARK: u16 = 1 << 8;
-const ENDS_FLOW: u16 = 1 << 9;
-const HOPS: u16 = 10;
+const REPORTED: u16 = 8;
+const ENDS_FLOW: u16 = 1 << 10;
+const HOPS: u16 = 11;
+
+/// Two bits as a mark; 00, a transport that takes no part, is not simulated.
+const MARKS: [Mark; 4] = [Mark::None, Mark::None, Mark::Ue, Mark::Ce];
 
 impl Frame {
     /// A frame of at most [`LEN_MAX`] bytes without content; callers set what they need.
@@ -103,26 +107,22 @@ impl Frame {
     /// Congestion mark.
     #[inline]
     pub fn mark(&self) -> Mark {
-        match self.bits >> MARK & 3 {
-            0 => Mark::None,
-            1 => Mark::Ue,
-            _ => Mark::Ce,
-        }
+        MARKS[(self.bits >> MARK & 3) as usize]
     }
-    /// Puts a congestion mark on it.
+    /// Puts a congestion mark on it. A mark is never weakened.
     #[inline]
-    pub fn set_mark(&mut self, mark: Mark) {
-        self.bits = self.bits & !(3 << MARK) | (mark as u16) << MARK;
+    pub fn add_mark(&mut self, mark: Mark) {
+        self.bits = self.bits & !(3 << MARK) | (self.mark().merge(mark) as u16) << MARK;
     }
-    /// Acknowledgement: it reports a mark.
+    /// Acknowledgement or notification: the mark that it reports.
     #[inline]
-    pub fn reports_mark(&self) -> bool {
-        self.bits & REPORTS_MARK != 0
+    pub fn reported(&self) -> Mark {
+        MARKS[(self.bits >> REPORTED & 3) as usize]
     }
-    /// Lets an acknowledgement report a mark, or not.
+    /// Lets an acknowledgement or notification report a mark.
     #[inline]
-    pub fn set_reports_mark(&mut self, on: bool) {
-        self.bits = self.bits & !REPORTS_MARK | if on { REPORTS_MARK } else { 0 };
+    pub fn set_reported(&mut self, mark: Mark) {
+        self.bits = self.bits & !(3 << REPORTED) | (mark as u16) << REPORTED;
     }
     /// Data: the flow ends with this frame.
     #[inline]
@@ -162,10 +162,33 @@ impl Frame {
     }
 }
 
+/// The records that a frame has collected on its way.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Telemetry {
+    hops: [Hop; HOPS_MAX],
+    len: u8,
+}
+
+impl Telemetry {
+    /// In the order of the way.
+    pub fn hops(&self) -> &[Hop] {
+        &self.hops[..self.len as usize]
+    }
+    /// One more; what does not fit is not recorded.
+    pub fn push(&mut self, hop: Hop) {
+        if let Some(place) = self.hops.get_mut(self.len as usize) {
+            *place = hop;
+            self.len += 1;
+        }
+    }
+}
+
 /// All frames that exist, in one slab with a free list.
 #[derive(Default)]
 pub struct FrameStore {
     frames: Vec<Frame>,
+    /// Records of frames, by handle; only as far as frames have any. Beside the frames, so that those stay small.
+    telemetry: Vec<Telemetry>,
     free: FrameId,
     live: usize,
 }
@@ -173,7 +196,7 @@ pub struct FrameStore {
 impl FrameStore {
     /// An empty store.
     pub fn new() -> Self {
-        FrameStore { frames: Vec::new(), free: NIL, live: 0 }
+        FrameStore { frames: Vec::new(), telemetry: Vec::new(), free: NIL, live: 0 }
     }
     /// Stores a frame.
     #[inline]
@@ -197,6 +220,19 @@ impl FrameStore {
         self.frames[id as usize].next = self.free;
         self.free = id;
         frame
+    }
+    /// The records of a frame, also just after it was removed; `None`: it never had any.
+    pub fn telemetry(&self, id: FrameId) -> Option<&Telemetry> {
+        self.telemetry.get(id as usize)
+    }
+    /// The records of a frame, to be set or added to. What a frame before it under this handle had collected is still there:
+    /// the first to collect for a frame clears them.
+    pub fn telemetry_mut(&mut self, id: FrameId) -> &mut Telemetry {
+        let at = id as usize;
+        if self.telemetry.len() <= at {
+            self.telemetry.resize(at + 1, Telemetry::default());
+        }
+        &mut self.telemetry[at]
     }
     /// A frame will be looked at soon.
     #[inline]

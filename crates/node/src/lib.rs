@@ -24,7 +24,7 @@ pub use buffer::{BufferPolicy, SharedPool};
 pub use control::{ControlDelay, Delay};
 pub use discipline::DisciplineKind;
 pub use env::{Call, Drop, Env, Moment, Note};
-pub use frame::{Frame, FrameId, FrameKind, FrameList, FrameStore, LEN_MAX, NIL};
+pub use frame::{Frame, FrameId, FrameKind, FrameList, FrameStore, LEN_MAX, NIL, Telemetry};
 pub use nic::{FlowStart, Nic, NicConfig, PausedWith, Transport};
 pub use port::{Hold, Port};
 pub use scheduler::{Scheduler, SchedulerKind};

@@ -5,14 +5,17 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use xoff_mech::LinkFacts;
-use xoff_mech::detection::Mark;
+use xoff_mech::detection::{AnyDetector, Mark};
 use xoff_mech::flow_control::{Fill, FlowControl, Gate, Message};
-use xoff_mech::rate_control::{AnyRateControl, Feedback, FlowFacts, Notification, NotificationPoint, RateControl, RateControlKind, Wakes};
+use xoff_mech::rate_control::{
+    Ack, AnyRateControl, Feedback, FlowFacts, Notification, NotificationPoint, RateControl, RateControlKind, Wakes,
+};
 use xoff_units::{Bytes, Rate, Span, Time, WireClock, prefetch, prefetch_whole};
 
+use crate::buffer::Ingress;
 use crate::control::ControlDelay;
 use crate::env::{Call, Env, Note, is_feedback};
-use crate::frame::{Frame, FrameId, FrameKind, FrameList, FrameStore};
+use crate::frame::{Frame, FrameId, FrameKind, FrameList, FrameStore, Telemetry};
 use crate::port::{Hold, LaneConfig, Port};
 use crate::wire_times::{FlowTimes, NodeTimes};
 
@@ -91,6 +94,8 @@ pub struct FlowStart {
     pub app_rate: Option<Rate>,
     /// Window of this flow [bytes]; overrides the NIC's.
     pub window: Option<u64>,
+    /// Round-trip time of its way without queues; `None`: unknown.
+    pub base_rtt: Option<Span>,
 }
 
 /// The sending side of a flow.
@@ -106,6 +111,8 @@ struct Sending {
     times: FlowTimes,
     rate_control: Option<AnyRateControl>,
     window: Option<u64>,
+    /// Length of its last frame [bytes].
+    last_len: u32,
     /// All of it is acknowledged. It may still have bytes to send again, if it went back before.
     done: bool,
     /// Pending timers of the rate control no longer count.
@@ -152,7 +159,7 @@ impl Nic {
             node,
             line: link.rate,
             memory: link.buffer,
-            port: Port::new(flow_control, link, &LaneConfig::default(), c.classes, len),
+            port: Port::new(flow_control, link, &LaneConfig { ingress: Ingress::default(), detector: AnyDetector::None }, c.classes, len),
             times: NodeTimes::new(c.clock),
             c,
             flows: Vec::new(),
@@ -177,7 +184,7 @@ impl Nic {
     /// A flow begins.
     pub fn start_flow(&mut self, now: Time, start: FlowStart, env: &mut impl Env) {
         let slot = self.flows.len() as u32;
-        let facts = FlowFacts { line: self.line, window: start.window.or(self.c.window), base_rtt: None };
+        let facts = FlowFacts { line: self.line, window: start.window.or(self.c.window), base_rtt: start.base_rtt };
         self.flows.push(Sending {
             start,
             next: 0,
@@ -186,6 +193,7 @@ impl Nic {
             times: FlowTimes::new(self.c.clock),
             rate_control: self.c.rate_control.reaction_point(&facts),
             window: facts.window,
+            last_len: 0,
             done: start.size == 0,
             deaf: false,
         });
@@ -196,7 +204,7 @@ impl Nic {
 
     /// A frame arrived.
     pub fn on_frame(&mut self, now: Time, id: FrameId, env: &mut impl Env) {
-        let frame = env.discard(id);
+        let frame = env.discard(id); // its records stay in their place until another frame takes it
         match frame.kind() {
             FrameKind::Control => {
                 if self.port.hear(now, self.node, 0, frame.class(), frame.message(), &self.c.control_delay, env) {
@@ -204,11 +212,11 @@ impl Nic {
                 }
                 return;
             }
-            FrameKind::Data => self.on_data(now, &frame, env),
-            FrameKind::Ack | FrameKind::Nack => self.on_ack(now, &frame, env),
+            FrameKind::Data => self.on_data(now, &frame, id, env),
+            FrameKind::Ack | FrameKind::Nack => self.on_ack(now, &frame, id, env),
             FrameKind::Notification => {
                 if let Some(&slot) = self.slots.get(&frame.flow) {
-                    self.on_congestion(now, slot, env);
+                    self.on_notice(now, slot, frame.reported(), env);
                 }
             }
         }
@@ -257,8 +265,9 @@ impl Nic {
 
     /// A wake-up.
     pub fn on_wake(&mut self, now: Time, env: &mut impl Env) {
-        self.port.woken();
-        self.try_send(now, env);
+        if self.port.woken(now) {
+            self.try_send(now, env);
+        }
     }
 
     /// The receiver half looks at the clock.
@@ -326,7 +335,7 @@ impl Nic {
         }
     }
 
-    fn on_data(&mut self, now: Time, f: &Frame, env: &mut impl Env) {
+    fn on_data(&mut self, now: Time, f: &Frame, id: FrameId, env: &mut impl Env) {
         let payload = f.len() - self.c.header;
         let r = self.receiving.entry(f.flow).or_default();
         let expected = r.expected;
@@ -352,47 +361,59 @@ impl Nic {
                 let mut ack = Frame::new(kind, f.flow, class.unwrap_or(f.class()), ack_len);
                 ack.seq = r.expected;
                 ack.sent_at = f.sent_at;
-                ack.set_reports_mark(f.mark() == Mark::Ce);
+                ack.set_reported(f.mark());
                 ack
             });
         }
         let complete = in_order && f.ends_flow();
         let over = complete && self.c.transport == Transport::None; // no news of a flow whose source has forgotten it
-        if let (Notification::Frame { interval }, Mark::Ce, false) = (self.c.rate_control.notification(), f.mark(), over)
-            && r.notification.on_mark(now, interval)
+        if f.mark() != Mark::None
+            && !over
+            && let Notification::Frame { interval } = self.c.rate_control.notification()
+            && let Some(mark) = r.notification.on_frame(now, f.mark(), interval, self.c.rate_control.reports_undetermined())
         {
             let class = match self.c.transport {
                 Transport::Acks { class: Some(class), .. } => class,
                 _ => f.class(),
             };
             // 64 B, the smallest Ethernet frame (UQCN and GFC count control frames so).
-            answers[1] = Some(Frame::new(FrameKind::Notification, f.flow, class, 64));
+            let mut notice = Frame::new(FrameKind::Notification, f.flow, class, 64);
+            notice.set_reported(mark);
+            answers[1] = Some(notice);
         }
         if in_order {
             if over {
                 self.receiving.remove(&f.flow);
             }
-            env.note(self.node, now, Note::Delivered { flow: f.flow, payload, complete });
+            env.note(self.node, now, Note::Delivered { flow: f.flow, payload, mark: f.mark(), complete });
         } else {
             env.note(self.node, now, Note::OutOfOrder { flow: f.flow, expected, got: f.seq });
         }
-        let mut speaks = false;
-        for frame in answers.into_iter().flatten() {
-            speaks = true;
+        let [answer, notice] = answers;
+        if answer.is_none() && notice.is_none() {
+            return;
+        }
+        let records = if self.c.rate_control.needs_int().is_some() { env.frames().telemetry(id).copied() } else { None };
+        if let Some(frame) = answer {
+            let id = self.queue_feedback(frame, env);
+            if let Some(records) = records {
+                *env.frames().telemetry_mut(id) = records;
+            }
+        }
+        if let Some(frame) = notice {
             self.queue_feedback(frame, env);
         }
-        if speaks {
-            self.try_send(now, env);
-        }
+        self.try_send(now, env);
     }
 
-    fn queue_feedback(&mut self, frame: Frame, env: &mut impl Env) {
+    fn queue_feedback(&mut self, frame: Frame, env: &mut impl Env) -> FrameId {
         debug_assert!(is_feedback(frame.kind()));
         let id = env.frames().insert(frame);
         self.feedback.push(id, env.frames());
+        id
     }
 
-    fn on_ack(&mut self, now: Time, f: &Frame, env: &mut impl Env) {
+    fn on_ack(&mut self, now: Time, f: &Frame, id: FrameId, env: &mut impl Env) {
         let Transport::Acks { chunk, back_to_zero, .. } = self.c.transport else { return };
         let Some(&slot) = self.slots.get(&f.flow) else { return };
         let flow = &mut self.flows[slot as usize];
@@ -410,8 +431,11 @@ impl Nic {
             let flow = &mut self.flows[slot as usize];
             flow.next = flow.acked;
         }
-        if f.reports_mark() && self.c.rate_control.notification() == Notification::InAck {
-            self.on_congestion(now, slot, env);
+        if f.reported() != Mark::None && self.c.rate_control.notification() == Notification::InAck {
+            self.on_notice(now, slot, f.reported(), env);
+        }
+        if self.c.rate_control.hears_acks() {
+            self.on_heard_ack(now, slot, f, id, env);
         }
         let flow = &mut self.flows[slot as usize];
         if flow.done && flow.next >= flow.start.size {
@@ -420,12 +444,51 @@ impl Nic {
         self.try_send(now, env);
     }
 
-    fn on_congestion(&mut self, now: Time, slot: u32, env: &mut impl Env) {
+    /// The receiver reports a mark.
+    fn on_notice(&mut self, now: Time, slot: u32, mark: Mark, env: &mut impl Env) {
+        match mark {
+            Mark::None => {}
+            Mark::Ue if !self.c.rate_control.reports_undetermined() => {}
+            Mark::Ue => self.on_feedback(now, slot, Feedback::Undetermined, env),
+            Mark::Ce => self.on_feedback(now, slot, Feedback::Congestion, env),
+        }
+    }
+
+    /// An acknowledgement came that the rate control wants to hear of.
+    #[cold]
+    fn on_heard_ack(&mut self, now: Time, slot: u32, f: &Frame, id: FrameId, env: &mut impl Env) {
+        let flow = &self.flows[slot as usize];
+        // Full frames, but for the last one.
+        let payload = if f.seq == flow.start.size { (f.seq - 1) % self.c.payload_max as u64 + 1 } else { self.c.payload_max as u64 };
+        let records = env.frames().telemetry(id).copied().unwrap_or_default();
+        let ack = Ack {
+            acked: f.seq,
+            sent: flow.next,
+            rtt: now.since(f.sent_at),
+            len: Bytes(payload + self.c.header as u64),
+            mark: f.reported(),
+            hops: records.hops(),
+        };
+        let before = flow.rate_control.as_ref().map(|rc| rc.rate());
+        self.on_feedback(now, slot, Feedback::Ack(ack), env);
+        let flow = &mut self.flows[slot as usize];
+        let after = flow.rate_control.as_ref().map(|rc| rc.rate());
+        if let (true, Some(before), Some(after)) = (self.c.rate_control.moves_next_frame(), before, after) {
+            let (old, new) = (flow.times.of(before, flow.last_len), flow.times.of(after, flow.last_len));
+            flow.available = Time((flow.available + new).0.saturating_sub(old.0));
+            let at = flow.available.max(now);
+            if self.port.wake_pending() {
+                self.port.wake_at(self.node, 0, at, env);
+            }
+        }
+    }
+
+    fn on_feedback(&mut self, now: Time, slot: u32, feedback: Feedback<'_>, env: &mut impl Env) {
         let flow = &mut self.flows[slot as usize];
         let Some(rc) = &mut flow.rate_control else { return };
         let mut wakes = Wakes::default();
         let before = rc.rate();
-        rc.on_feedback(now, Feedback::Congestion, &mut wakes);
+        rc.on_feedback(now, feedback, &mut wakes);
         // The first news of a flow may come with its last acknowledgement: its timers are new ones then.
         flow.deaf &= wakes.iter().next().is_none();
         self.after_rate_control(now, slot, before, wakes, env);
@@ -441,9 +504,10 @@ impl Nic {
     }
 
     fn window_bound(&self, f: &Sending) -> bool {
-        let Some(window) = f.window else { return false };
+        let own = f.rate_control.as_ref().and_then(|rc| rc.window());
+        let Some(window) = own.or(f.window) else { return false };
         let window = match &f.rate_control {
-            Some(rc) if self.c.window_follows_rate => (window * rc.rate().0 / self.line.0).max(1),
+            Some(rc) if own.is_none() && self.c.window_follows_rate => (window * rc.rate().0 / self.line.0).max(1),
             _ => window,
         };
         // Wraps when a late acknowledgement overtakes a sender that went back, as unsigned arithmetic does there.
@@ -585,8 +649,12 @@ impl Nic {
             rate = rate.min(app);
         }
         f.available = now + f.times.of(rate, len);
+        f.last_len = len;
         let paced = f.rate_control.is_some();
         let id = env.frames().insert(frame);
+        if self.c.rate_control.needs_int().is_some() {
+            *env.frames().telemetry_mut(id) = Telemetry::default();
+        }
         self.port.start_frame(now, self.node, 0, id, &mut self.times, env);
         self.plan_next(env);
         env.note(self.node, now, Note::Sent { flow: s.flow, payload });

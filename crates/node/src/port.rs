@@ -1,15 +1,16 @@
 //! One port of a node: the wire, the control queue, and the flow control halves of each class.
 
 use xoff_mech::LinkFacts;
-use xoff_mech::detection::{AnyDetector, Detection};
+use xoff_mech::detection::{AnyDetector, Detector};
 use xoff_mech::flow_control::{Fill, FlowControl, Gate, Message, Receiver, Rx, Sender, Tx};
+use xoff_mech::rate_control::{Hop, IntFormat};
 use xoff_units::{Bytes, Rate, Span, Time, prefetch_whole};
 
 use crate::buffer::Ingress;
 use crate::control::{ControlDelay, DelayLine};
 use crate::discipline::Egress;
 use crate::env::{Call, Env, Moment, Note};
-use crate::frame::{Frame, FrameId, FrameList};
+use crate::frame::{Frame, FrameId, FrameList, FrameStore};
 use crate::wire_times::NodeTimes;
 
 /// An egress queue that the peer's flow control holds back.
@@ -46,10 +47,9 @@ pub(crate) struct Lane {
 }
 
 /// What a port has by class besides its flow control.
-#[derive(Clone, Default)]
 pub(crate) struct LaneConfig {
     pub ingress: Ingress,
-    pub detection: Detection,
+    pub detector: AnyDetector,
 }
 
 /// Control messages inside the node. Most ports have no such delays.
@@ -74,12 +74,16 @@ pub struct Port {
     free_called: bool,
     /// The link has failed: nothing is sent any more.
     failed: bool,
-    /// Classes that the peer holds while a frame waits, one bit each.
+    /// Classes whose head frame its sender half keeps back, one bit each: OFF, in the words of TCD.
+    off: u8,
+    /// Those of them that the peer's word keeps back.
     held: u8,
     /// Classes whose hold has begun or ended since it was last told, one bit each.
     hold_changes: u8,
     /// There is only one class.
     single: bool,
+    /// Bytes sent are counted.
+    counts: bool,
     /// Line rate [bit/s].
     pub rate: Rate,
     /// The first class; most runs have no other.
@@ -91,6 +95,8 @@ pub struct Port {
     delays: Option<Box<Delays>>,
     /// Length of control frames [bytes].
     message_len: u32,
+    /// Bytes of all frames that were put on the wire, if they are counted.
+    sent: u64,
 }
 
 impl Port {
@@ -98,7 +104,7 @@ impl Port {
     pub(crate) fn new(fc: &FlowControl, facts: &LinkFacts, lane: &LaneConfig, classes: usize, message_len: Bytes) -> Self {
         let lane = || {
             let (rx, tx) = fc.halves(facts);
-            let (egress, detector, ingress) = (Egress::default(), lane.detection.detector(), lane.ingress);
+            let (egress, detector, ingress) = (Egress::default(), lane.detector.clone(), lane.ingress);
             Lane { egress, tx, detector, ingress, rx, rx_wake: Time::NEVER, held_since: Time::NEVER }
         };
         Port {
@@ -108,6 +114,9 @@ impl Port {
             free_called: false,
             failed: false,
             single: classes == 1,
+            counts: false,
+            sent: 0,
+            off: 0,
             held: 0,
             hold_changes: 0,
             rate: facts.rate,
@@ -185,10 +194,25 @@ impl Port {
         self.free = Moment::START;
         self.free_called = false;
     }
-    /// The wake-up that was asked for has come.
+    /// Has the wake-up that was asked for come? An earlier or a later one may have been asked for since.
     #[inline]
-    pub fn woken(&mut self) {
-        self.wake_at = Time::NEVER;
+    pub fn woken(&mut self, now: Time) -> bool {
+        let due = now >= self.wake_at;
+        if due {
+            self.wake_at = Time::NEVER;
+        }
+        due
+    }
+    /// Counts the bytes sent from now on, for telemetry.
+    pub fn count_sent(&mut self) {
+        self.counts = true;
+    }
+    /// What telemetry records of this port if a frame starts now: bytes sent before it, bytes that wait in all classes,
+    /// control frames included.
+    pub fn record(&self, now: Time, format: IntFormat, frames: &FrameStore) -> Hop {
+        let control: u64 = self.control.iter(frames).map(|f| f.len() as u64).sum();
+        let waiting: u64 = self.lanes().map(|l| l.egress.bytes()).sum();
+        format.record(now, self.sent, Bytes(control + waiting), self.rate)
     }
     /// Is a wake-up still to come?
     pub fn wake_pending(&self) -> bool {
@@ -200,26 +224,36 @@ impl Port {
         self.control.front().is_some()
     }
 
-    /// May a frame of this class and length go? Remembers since when the peer holds it.
+    /// May a frame of this class and length go, the first that waits? Remembers since when the peer holds it, and tells the
+    /// detector when the queue is kept back and when no longer.
     #[inline(always)]
     pub fn gate(&mut self, now: Time, class: u8, len: u32) -> Gate {
         let gate = self.lane(class).tx.gate(now, Bytes(len as u64));
-        if gate != Gate::Open || self.held != 0 {
+        if gate != Gate::Open || self.off != 0 {
             self.note_gate(now, class, len, gate);
         }
         gate
     }
 
     fn note_gate(&mut self, now: Time, class: u8, len: u32, gate: Gate) {
-        let (held, bit) = (self.held & 1 << class != 0, 1 << class);
+        let bit = 1 << class;
+        let (off, held) = (self.off & bit != 0, self.held & bit != 0);
         let lane = self.lane_mut(class);
-        if gate != Gate::Open && !held && lane.tx.held(now, Bytes(len as u64)) {
+        let closed = gate != Gate::Open;
+        let begins = closed && !held && lane.tx.held(now, Bytes(len as u64));
+        if begins {
             lane.held_since = now;
-        } else if gate != Gate::Open || !held {
-            return;
         }
-        self.held ^= bit;
-        self.hold_changes |= bit;
+        if closed && !off {
+            lane.detector.on_off(now);
+        } else if !closed && off {
+            lane.detector.on_on(now, Bytes(lane.egress.bytes()));
+        }
+        self.off = if closed { self.off | bit } else { self.off & !bit };
+        if begins || held && !closed {
+            self.held ^= bit;
+            self.hold_changes |= bit;
+        }
     }
 
     /// Tells which holds have begun or ended in the gates asked since the last time.
@@ -281,6 +315,9 @@ impl Port {
         let overlaps = self.busy(env);
         if overlaps {
             self.call_when_free(node, port, env);
+        }
+        if self.counts {
+            self.sent += env.frames()[id].len() as u64;
         }
         self.free = env.transmit(node, port, id, tx);
         self.free_called = false;

@@ -1,8 +1,9 @@
 //! The switch: shared memory, output queues, accounting per ingress.
 
 use xoff_mech::LinkFacts;
-use xoff_mech::detection::{Detection, Detector, Mark};
+use xoff_mech::detection::{Detection, Detector, Mark, Place};
 use xoff_mech::flow_control::{Fill, FlowControl, Gate, Receiver};
+use xoff_mech::rate_control::IntFormat;
 use xoff_units::{Bytes, Time, WireClock};
 
 use crate::buffer::{Buffer, BufferPolicy};
@@ -21,6 +22,8 @@ pub struct SwitchConfig {
     pub flow_control: Vec<FlowControl>,
     /// Facts of each port's link.
     pub links: Vec<LinkFacts>,
+    /// Whether a host is at the other end of each port's link.
+    pub to_host: Vec<bool>,
     /// Detection at each egress port.
     pub detection: Vec<Detection>,
     /// Memory.
@@ -42,6 +45,8 @@ pub struct SwitchConfig {
     /// When a link fails, the frames that wait for it are gone but stay charged to their ingress for ever, as in the
     /// HPCC simulator. Off: their memory is freed.
     pub failed_port_keeps_memory: bool,
+    /// Data frames collect records of their way, kept like this.
+    pub telemetry: Option<IntFormat>,
     /// A frame that leaves through the port it came in by does not occupy the wire yet when its ingress speaks, so that
     /// the two overlap on it, as in the HPCC simulator. Routes lead back only after a failure. Off: one after the other.
     pub turning_back_overlaps: bool,
@@ -67,6 +72,7 @@ pub struct Switch {
     express: Option<u8>,
     failed_port_keeps_memory: bool,
     turning_back_overlaps: bool,
+    telemetry: Option<IntFormat>,
     classes: usize,
     ports: Vec<Port>,
     buffer: Buffer,
@@ -86,9 +92,14 @@ impl Switch {
     pub fn new(node: u32, c: &SwitchConfig) -> Self {
         let n = c.links.len();
         let port = |p: usize| {
-            let lane = LaneConfig { ingress: c.buffer.ingress(p), detection: c.detection[p].clone() };
+            let place = Place { link: &c.links[p], flow_control: &c.flow_control[p], to_host: c.to_host[p] };
+            let lane = LaneConfig { ingress: c.buffer.ingress(p), detector: c.detection[p].detector(&place) };
             let message_len = c.message_len.unwrap_or(c.flow_control[p].message_len());
-            Port::new(&c.flow_control[p], &c.links[p], &lane, c.classes, message_len)
+            let mut port = Port::new(&c.flow_control[p], &c.links[p], &lane, c.classes, message_len);
+            if c.telemetry.is_some() {
+                port.count_sent();
+            }
+            port
         };
         Switch {
             node,
@@ -103,6 +114,7 @@ impl Switch {
             express: c.express,
             failed_port_keeps_memory: c.failed_port_keeps_memory,
             turning_back_overlaps: c.turning_back_overlaps,
+            telemetry: c.telemetry,
         }
     }
 
@@ -183,8 +195,9 @@ impl Switch {
 
     /// A wake-up of a port.
     pub fn on_wake(&mut self, now: Time, port: u16, env: &mut impl Env) {
-        self.ports[port as usize].woken();
-        self.try_send(now, port, env);
+        if self.ports[port as usize].woken(now) {
+            self.try_send(now, port, env);
+        }
     }
 
     /// A receiver looks at the clock.
@@ -337,9 +350,18 @@ impl Switch {
         let (in_port, flow, bytes) = (frame.in_port, frame.flow, frame.bytes());
         let lane = self.ports[port as usize].lane_mut(class);
         let waiting = Bytes(lane.egress.bytes());
-        if lane.detector.on_dequeue(now, waiting, bytes, &mut || env.coin(self.node, port)) == Mark::Ce {
-            env.frames()[id].set_mark(Mark::Ce);
-            env.note(self.node, now, Note::Marked { port, class, flow });
+        let mark = lane.detector.on_dequeue(now, waiting, bytes, &mut || env.coin(self.node, port));
+        if env.watches_states()
+            && let Some(state) = lane.detector.state(now)
+        {
+            env.note(self.node, now, Note::State { port, class, state });
+        }
+        if mark != Mark::None {
+            env.frames()[id].add_mark(mark);
+            env.note(self.node, now, Note::Marked { port, class, flow, mark });
+        }
+        if let Some(format) = self.telemetry {
+            self.add_record(now, port, id, format, env.frames());
         }
         let lane = self.ports[in_port as usize].lane_mut(class);
         let fill = self.buffer.release(&mut lane.ingress, bytes.0 as u32);
@@ -355,6 +377,15 @@ impl Switch {
             self.say(now, in_port, class, message, env);
         }
         self.note_queue(now, in_port, port, class, &fill, env);
+    }
+
+    /// A data frame that leaves now takes a record of its port along (HPCC, SIGCOMM'19, section 3.1).
+    #[cold]
+    fn add_record(&self, now: Time, port: u16, id: FrameId, format: IntFormat, frames: &mut FrameStore) {
+        if frames[id].kind() == FrameKind::Data {
+            let hop = self.ports[port as usize].record(now, format, frames);
+            frames.telemetry_mut(id).push(hop);
+        }
     }
 
     /// Number of ports.

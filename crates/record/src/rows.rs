@@ -43,6 +43,26 @@ words! {
     }
 }
 words! {
+    /// A congestion mark.
+    Mark {
+        /// Undetermined encountered.
+        Ue = "ue",
+        /// Congestion encountered.
+        Ce = "ce",
+    }
+}
+words! {
+    /// State of an egress port (ternary congestion detection).
+    State {
+        /// Sends whenever it has something, and nothing builds up.
+        NonCongestion = "non_congestion",
+        /// Sends all the time, and a queue builds up that flow control has not caused.
+        Congestion = "congestion",
+        /// Flow control switches it off and on.
+        Undetermined = "undetermined",
+    }
+}
+words! {
     /// What a rate is.
     RateSource {
         /// Bytes that went out, over the sampling interval.
@@ -110,6 +130,10 @@ row! {
         fct_ps: Option<u64>,
         /// Payload that arrived [bytes].
         bytes_delivered: u64,
+        /// Data frames that arrived marked CE (congestion encountered).
+        ce_frames: u64,
+        /// Data frames that arrived marked UE (undetermined encountered) and not CE.
+        ue_frames: u64,
         /// Completion time in the empty network [ps].
         ideal_fct_ps: Option<u64>,
         /// `fct_ps / ideal_fct_ps`.
@@ -214,8 +238,10 @@ row! {
         tx_frames: u64,
         /// Flow control messages that governed it: received by it.
         messages: u64,
-        /// Frames marked when leaving through it.
+        /// Frames marked CE when leaving through it.
         marked: u64,
+        /// Frames marked UE when leaving through it.
+        marked_ue: u64,
         /// Frames that it sent and the far end dropped.
         dropped: u64,
         /// Largest egress queue of one priority [bytes].
@@ -228,6 +254,34 @@ row! {
         pause_ps_total: u64,
         /// Smallest rate its far end allowed [bit/s]; null: it never said.
         allowed_rate_min: Option<u64>,
+    }
+}
+row! {
+    /// A frame that a port marked.
+    MarkRow in "marks" {
+        /// When it left [ps].
+        time_ps: u64,
+        /// Through which port.
+        port: Port,
+        /// Priority, 0 to 7.
+        priority: u8,
+        /// Number of its flow.
+        flow: u64,
+        /// With what.
+        mark: Mark,
+    }
+}
+row! {
+    /// The state of a port from a time on.
+    StateRow in "states" {
+        /// From [ps].
+        time_ps: u64,
+        /// Which port, as an egress.
+        port: Port,
+        /// Priority, 0 to 7.
+        priority: u8,
+        /// Its state.
+        state: State,
     }
 }
 row! {

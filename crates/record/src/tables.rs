@@ -12,7 +12,7 @@ use crate::error::RecordError;
 use crate::file::{ParquetFile, remove};
 use crate::hash::{ResultHash, TableHasher};
 use crate::manifest::MANIFEST;
-use crate::rows::{CauseRow, ControlRow, DeadlockRow, FlowRow, PauseRow, PortRow, QueueRow, RateRow, Row};
+use crate::rows::{CauseRow, ControlRow, DeadlockRow, FlowRow, MarkRow, PauseRow, PortRow, QueueRow, RateRow, Row, StateRow};
 use crate::table::{Output, Table};
 
 /// Version of the tables' columns; grows when a column changes its name, type or meaning.
@@ -125,7 +125,9 @@ tables! {
     deadlocks: DeadlockRow,
     pauses: PauseRow,
     ports: PortRow,
-    causes: CauseRow
+    causes: CauseRow,
+    states: StateRow,
+    marks: MarkRow
 }
 
 fn open<R: Row>(sink: &Sink, info: &RunInfo, names: &Arc<Dictionaries>, rows: usize) -> Result<Table<R>, RecordError> {

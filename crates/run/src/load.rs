@@ -11,8 +11,8 @@ use xoff_node::{BufferPolicy, ControlDelay, Delay, DisciplineKind, LEN_MAX, Paus
 use xoff_params::{ParamError, Values};
 use xoff_scenario::document::{Document, Override, Section};
 use xoff_scenario::{Problem, Problems};
-use xoff_sim::{Faults, LinkFailure, Model, NicModel, Probes, Selection};
-use xoff_topology::routing::Routing;
+use xoff_sim::{Faults, LinkFailure, Model, NicModel, Probes, Selection, WayFacts, WayFactsOf, ideal_time};
+use xoff_topology::routing::{FlowKey, Routing, trace_path};
 use xoff_topology::{Topology, failures};
 use xoff_units::{Bytes, Span, Time, WireClock};
 use xoff_workload::{Context, Flows, SizeCdf, generators};
@@ -22,7 +22,7 @@ use crate::{conditions, sections};
 mod parts;
 
 pub(crate) use parts::find_port;
-use parts::{read_flow_control, read_flows, read_host, read_probes, read_switch, read_topology};
+use parts::{most_at_an_egress, read_flow_control, read_flows, read_host, read_probes, read_switch, read_topology};
 
 /// A scenario that can run.
 pub struct Scenario {
@@ -138,9 +138,30 @@ impl Scenario {
             checks: m.checks,
             probes: m.probes.clone(),
             faults: Faults { failures: m.failures.clone(), ..Faults::default() },
-            window: m.window.map(|w| -> Box<dyn Fn(u32, u32) -> Option<u64>> { Box::new(move |_, _| Some(w)) }),
+            way_facts: self.way_facts(),
             ..Model::plain(buffer, |_| Ok(FlowControl::None))
         }
+    }
+
+    /// What flows know of their ways: the window of the file, and for who reckons with it the round trip of a full frame
+    /// and its acknowledgement in the empty network.
+    fn way_facts(&self) -> Option<WayFactsOf<'_>> {
+        let m = &self.model;
+        let window = m.window;
+        let (true, Transport::Acks { ack_len, .. }) = (m.rate_control.needs_int().is_some(), m.transport) else {
+            return window.map(|_| -> WayFactsOf { Box::new(move |_, _| WayFacts { window, base_rtt: None }) });
+        };
+        let routes = m.routing.routes(&self.topology);
+        Some(Box::new(move |src, dst| {
+            let key = FlowKey { src, dst, src_port: 0, dst_port: 0 };
+            let time = |key: FlowKey, payload: u32, header: u32| {
+                let path = trace_path(&self.topology, &routes, &m.routing.choice, &key)?;
+                Some(ideal_time(&self.topology, &path, payload as u64, payload, header))
+            };
+            let there = time(key, m.payload_max, m.header);
+            let back = time(key.reversed(), ack_len, 0);
+            WayFacts { window, base_rtt: there.zip(back).map(|(a, b)| a + b) }
+        }))
     }
 
     /// Payload of a full frame and bytes around it.
@@ -248,6 +269,15 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
             None
         }
     };
+    // A detection may depend on the flow control of its link.
+    if let (Some((_, detection)), Some(switch), Some((_, links))) = (&detection, &switch, &flow_control) {
+        let memory = most_at_an_egress(&topology, switch);
+        detection_section.take(|_| {
+            links.iter().try_for_each(|(link, flow_control)| {
+                detection.validate(&xoff_mech::detection::Place { link, flow_control, to_host: false }, memory)
+            })
+        });
+    }
     doc.finish()?;
     let failures = failures.into_iter().flatten().collect();
     // Without problems every part was read.

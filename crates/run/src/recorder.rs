@@ -2,7 +2,10 @@
 
 use std::any::Any;
 
-use xoff_record::{CauseRow, ControlRow, Direction, Message, PauseRow, Port, QueueRow, RateRow, Side, Tables};
+use xoff_mech::detection::{self, PortState};
+use xoff_record::{
+    CauseRow, ControlRow, Direction, Mark, MarkRow, Message, PauseRow, Port, QueueRow, RateRow, Side, State, StateRow, Tables,
+};
 use xoff_sim::{RateSource, Recorder, Row};
 use xoff_topology::Topology;
 
@@ -102,6 +105,22 @@ impl Recorder for TableRecorder {
                 next_port: self.ports.of(next_node, next_port),
                 bytes: bytes.0,
             }),
+            Row::Mark { time, node, port, priority, flow, mark } => {
+                let port = self.ports.of(node, port);
+                let mark = match mark {
+                    detection::Mark::Ce => Mark::Ce,
+                    detection::Mark::Ue | detection::Mark::None => Mark::Ue,
+                };
+                t.marks.push(MarkRow { time_ps: time.0, port, priority, flow: flow as u64, mark })
+            }
+            Row::State { time, node, port, priority, state } => {
+                let state = match state {
+                    PortState::NonCongestion => State::NonCongestion,
+                    PortState::Congestion => State::Congestion,
+                    PortState::Undetermined => State::Undetermined,
+                };
+                t.states.push(StateRow { time_ps: time.0, port: self.ports.of(node, port), priority, state })
+            }
             Row::Pause { time, node, port, priority, stopped } => {
                 let port = self.ports.of(node, port);
                 let open = &mut self.open[port.0 as usize * 8 + priority as usize];

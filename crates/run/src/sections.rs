@@ -125,6 +125,8 @@ pub(crate) const PROBES: &[ParamSpec] = &[
     ports("rate_changes", "on change: allowed rates of these ports"),
     ports("control", "every control message at these ports"),
     ports("pauses", "every pause of these ports"),
+    ports("states", "on change: ternary state of these ports; of use with detection tcd"),
+    ports("marks", "every congestion mark these ports put on a frame"),
     ParamSpec::new("causes", Kind::Flag, "false", "who fills the buffer whenever a port is stopped or slowed down", ""),
 ];
 

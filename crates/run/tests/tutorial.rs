@@ -36,6 +36,22 @@ fn the_resolved_scenario_gives_the_same_run() {
     assert_eq!(s.run(Sink::Nothing).unwrap().manifest.result_hash, again.run(Sink::Nothing).unwrap().manifest.result_hash);
 }
 
+/// A detection that cannot work with the buffers and the flow control of the run is refused at its key.
+#[test]
+fn a_detection_is_refused_where_it_cannot_work() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tutorial/ring.toml");
+    for (setting, says) in [
+        ("detection.kmax=3001KB", "all that can wait for an egress, 3MB"), // three ports with 1 MB each
+        ("detection.max_ton=1us", "a frame of 1.5KB"),
+        ("detection.epsilon=0", "congestion degree"),
+    ] {
+        let settings = ["detection.kind=tcd", setting].map(|s| Override::set(s).unwrap());
+        let refused = Scenario::load(&path, &settings).err().unwrap().to_string();
+        assert!(refused.contains(says), "{refused}");
+    }
+    ring(&["detection.kind=tcd", "detection.kmax=3MB", "detection.max_ton=2us"]);
+}
+
 /// The chain of a deadlock bites its tail; that of an incast ends at the receiver's link.
 #[test]
 fn explanations_find_the_root() {

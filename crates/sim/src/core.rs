@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
-use xoff_node::{Call, Classes, Drop, Env, Frame, FrameId, FrameKind, FrameStore, Moment, Note};
+use rustc_hash::FxHashMap;
+use xoff_mech::detection::{Mark, PortState};
+use xoff_node::{Call, Classes, Drop, Env, Frame, FrameId, FrameKind, FrameStore, Moment, Note, Telemetry};
 use xoff_topology::LinkId;
 use xoff_topology::routing::{Choice, ExplicitPaths, FlowKey, Routes};
 use xoff_units::{Bytes, Rate, Span, Time, prefetch};
@@ -52,6 +54,8 @@ pub(crate) struct Crossing {
     at: Moment,
     to: u32,
     frame: Frame,
+    /// Its records, in a run whose frames collect any.
+    telemetry: Option<Box<Telemetry>>,
 }
 
 /// What is the same for all parts of a network and does not change during a run.
@@ -159,6 +163,9 @@ pub(crate) struct Core {
     pub histogram: Option<Box<Histogram>>,
     /// Queue lengths are recorded or counted.
     pub watches_queues: bool,
+    watches_states: bool,
+    /// The last state of each port and class that is not the first one.
+    states: FxHashMap<usize, PortState>,
     /// Ports that were just held or slowed down and whose reason is to be recorded: node, port, class.
     pub ask_why: Vec<(u32, u16, u8)>,
 }
@@ -209,6 +216,8 @@ impl Core {
             rows: Vec::new(),
             histogram: None,
             watches_queues: !layout.probes.queue_changes.is_none(),
+            watches_states: !layout.probes.states.is_none(),
+            states: FxHashMap::default(),
             layout,
             ask_why: Vec::new(),
         }
@@ -264,6 +273,9 @@ impl Core {
     /// Takes a frame in from another part.
     pub fn enter(&mut self, c: Crossing) {
         let id = self.frames.insert(c.frame);
+        if let Some(t) = c.telemetry {
+            *self.frames.telemetry_mut(id) = *t;
+        }
         self.queue.push(Event::new(c.at, Kind::Arrive, c.to, id));
     }
 
@@ -275,8 +287,9 @@ impl Core {
         if part == self.part {
             self.queue.push(Event::new(moment, Kind::Arrive, to, frame));
         } else {
+            let telemetry = self.frames.telemetry(frame).copied().map(Box::new);
             let frame = self.frames.remove(frame);
-            self.outgoing[part as usize].push(Crossing { at: moment, to, frame });
+            self.outgoing[part as usize].push(Crossing { at: moment, to, frame, telemetry });
         }
     }
 
@@ -417,6 +430,16 @@ impl Core {
         }
     }
 
+    fn note_state(&mut self, node: u32, port: u16, class: u8, state: PortState) {
+        let at = self.layout.port_index(node, port) * self.layout.classes.len() + class as usize;
+        // Everything begins without congestion.
+        let before = self.states.insert(at, state).unwrap_or(PortState::NonCongestion);
+        if state != before && self.layout.probes.states.has(node, port) {
+            let priority = self.layout.classes.priority(class as usize);
+            self.record(Row::State { time: self.now, node, port, priority, state });
+        }
+    }
+
     fn note_queue(&mut self, node: u32, in_port: u16, out_port: u16, class: u8, ingress: u64, egress: u64) {
         if let Some(h) = &mut self.histogram {
             h.set(self.layout.port_index(node, out_port), class, egress);
@@ -463,6 +486,11 @@ impl Env for Core {
     #[inline]
     fn watches_queues(&self) -> bool {
         self.watches_queues
+    }
+
+    #[inline]
+    fn watches_states(&self) -> bool {
+        self.watches_states
     }
 
     fn hand_over(&mut self, node: u32, port: u16, frame: FrameId) {
@@ -527,11 +555,16 @@ impl Env for Core {
                     self.record(Row::FlowRate { time: now, node, flow, rate, source: RateSource::RateControl });
                 }
             }
-            Note::Marked { port, flow, .. } => {
-                let at = self.layout.port_index(node, port);
-                self.totals[at].marked += 1;
-                self.flows[flow as usize].marked += 1;
+            Note::Marked { port, class, flow, mark } => {
+                if self.layout.watching && self.layout.probes.marks.has(node, port) {
+                    let priority = self.layout.classes.priority(class as usize);
+                    self.record(Row::Mark { time: now, node, port, priority, flow, mark });
+                }
+                let t = &mut self.totals[self.layout.port_index(node, port)];
+                t.marked += (mark == Mark::Ce) as u64;
+                t.marked_ue += (mark == Mark::Ue) as u64;
             }
+            Note::State { port, class, state } => self.note_state(node, port, class, state),
             Note::Dropped { port, class, flow, len, why } => {
                 let at = self.layout.port_index(node, port);
                 self.totals[at].dropped += 1;
@@ -554,10 +587,12 @@ impl Env for Core {
                     self.over_at_source(flow);
                 }
             }
-            Note::Delivered { flow, payload, complete } => {
+            Note::Delivered { flow, payload, mark, complete } => {
                 self.delivered += 1;
                 let f = &mut self.flows[flow as usize];
                 f.delivered += payload as u64;
+                f.ce_frames += (mark == Mark::Ce) as u64;
+                f.ue_frames += (mark == Mark::Ue) as u64;
                 if complete {
                     f.received = Some(now);
                 }

@@ -15,8 +15,10 @@ pub struct FlowRecord {
     pub sent: u64,
     /// Payload delivered in order [bytes].
     pub delivered: u64,
-    /// Frames of it that were marked.
-    pub marked: u64,
+    /// Data frames of it that arrived marked CE.
+    pub ce_frames: u64,
+    /// Data frames of it that arrived marked UE.
+    pub ue_frames: u64,
     /// When its source had put its last byte on the wire.
     pub all_sent: Option<Time>,
     /// When its last byte had arrived in order.
@@ -27,7 +29,7 @@ pub struct FlowRecord {
 
 impl FlowRecord {
     pub(crate) fn new(flow: Flow, nth: u64) -> Self {
-        FlowRecord { flow, nth, sent: 0, delivered: 0, marked: 0, all_sent: None, received: None, end: None }
+        FlowRecord { flow, nth, sent: 0, delivered: 0, ce_frames: 0, ue_frames: 0, all_sent: None, received: None, end: None }
     }
 
     /// Adds what another part of the network saw of the same flow.
@@ -35,7 +37,8 @@ impl FlowRecord {
         self.nth += o.nth;
         self.sent += o.sent;
         self.delivered += o.delivered;
-        self.marked += o.marked;
+        self.ce_frames += o.ce_frames;
+        self.ue_frames += o.ue_frames;
         self.all_sent = self.all_sent.or(o.all_sent);
         self.received = self.received.or(o.received);
         self.end = self.end.or(o.end);

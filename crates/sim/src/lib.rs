@@ -32,7 +32,7 @@ pub use fault::{Faults, LinkFailure, Losses, TurnOrder};
 pub use flows::{FlowRecord, ideal_time};
 pub use histogram::{Looks, QueueCounts};
 pub use memory::{BYTES_PER_FRAME, BYTES_PER_IDLE_PORT, Memory};
-pub use model::{Model, NicModel};
+pub use model::{Model, NicModel, WayFacts, WayFactsOf};
 pub use outcome::{Ended, Outcome, PortTotals};
 pub use probe::{Probes, RateSource, Recorder, Row, Selection};
 pub use queue::{QueueTrace, Replayed};

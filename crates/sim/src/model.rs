@@ -17,8 +17,17 @@ use crate::probe::Probes;
 /// Memory of a switch with these links.
 pub type BufferOf<'a> = Box<dyn Fn(&[LinkFacts]) -> BufferPolicy + 'a>;
 
-/// A window for each flow [bytes], by (source, destination).
-pub type WindowOf<'a> = Box<dyn Fn(u32, u32) -> Option<u64> + 'a>;
+/// What a flow knows of its way before it starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WayFacts {
+    /// Bytes in flight; `None`: as many as it likes.
+    pub window: Option<u64>,
+    /// Round-trip time of the way without queues; `None`: unknown.
+    pub base_rtt: Option<Span>,
+}
+
+/// What each flow knows of its way, by (source, destination).
+pub type WayFactsOf<'a> = Box<dyn Fn(u32, u32) -> WayFacts + 'a>;
 
 /// Makes a flow control for a link.
 pub type FlowControlOf<'a> = Box<dyn Fn(&LinkFacts) -> Result<FlowControl, ParamError> + 'a>;
@@ -88,8 +97,8 @@ pub struct Model<'a> {
     pub coins: Option<Box<dyn CoinSource>>,
     /// What breaks during the run.
     pub faults: Faults,
-    /// A window for each flow [bytes], by (source, destination).
-    pub window: Option<WindowOf<'a>>,
+    /// What each flow knows of its way; `None`: nothing.
+    pub way_facts: Option<WayFactsOf<'a>>,
 }
 
 impl<'a> Model<'a> {
@@ -127,7 +136,7 @@ impl<'a> Model<'a> {
             express: None,
             coins: None,
             faults: Faults::default(),
-            window: None,
+            way_facts: None,
         }
     }
 }

@@ -35,8 +35,10 @@ pub struct PortTotals {
     pub messages_sent: u64,
     /// Control messages received.
     pub messages_received: u64,
-    /// Frames marked.
+    /// Frames marked CE.
     pub marked: u64,
+    /// Frames marked UE.
+    pub marked_ue: u64,
     /// Frames dropped on arrival.
     pub dropped: u64,
     /// Frames lost on the way to this port, control frames included: errors, or a failed link.

@@ -15,6 +15,7 @@ use crate::core::{Core, of_flow_timer};
 use crate::event::{Event, EventOrder, Kind};
 use crate::fault::TurnOrder;
 use crate::flows::FlowRecord;
+use crate::model::WayFacts;
 use crate::probe::Row;
 
 pub(crate) enum Node {
@@ -32,8 +33,8 @@ pub(crate) struct Starts {
     pub own: Vec<u32>,
     /// Index in `own` of the next one to start.
     next: usize,
-    /// Window of each flow [bytes]; empty: none has one of its own.
-    pub windows: Arc<Vec<Option<u64>>>,
+    /// What each flow knows of its way; empty: nothing.
+    pub way_facts: Arc<Vec<WayFacts>>,
     pub loops: Vec<ClosedLoop>,
     /// Flows each host has started per closed loop: by (loop, host).
     started: BTreeMap<(u32, u32), u64>,
@@ -43,8 +44,8 @@ pub(crate) struct Starts {
 }
 
 impl Starts {
-    pub fn new(flows: Arc<Vec<Flow>>, own: Vec<u32>, windows: Arc<Vec<Option<u64>>>) -> Starts {
-        Starts { flows, own, next: 0, windows, loops: Vec::new(), started: BTreeMap::new(), turns: None, begun: 0 }
+    pub fn new(flows: Arc<Vec<Flow>>, own: Vec<u32>, way_facts: Arc<Vec<WayFacts>>) -> Starts {
+        Starts { flows, own, next: 0, way_facts, loops: Vec::new(), started: BTreeMap::new(), turns: None, begun: 0 }
     }
 }
 
@@ -254,7 +255,7 @@ impl Part {
             let nth = self.starts.started.get(&(index as u32, host)).copied().unwrap_or(0);
             if let Some(next) = self.starts.loops[index].flow(host, nth, self.core.now) {
                 self.core.flows.push(FlowRecord::new(next, 0));
-                self.begin(self.core.flows.len() as u32 - 1, None);
+                self.begin(self.core.flows.len() as u32 - 1, WayFacts::default());
             }
         }
     }
@@ -302,16 +303,16 @@ impl Part {
 
     /// A flow of the list begins. It has its number from the list, unless closed loops start flows in between.
     fn start_listed(&mut self, listed: u32) {
-        let window = self.starts.windows.get(listed as usize).copied().flatten();
+        let facts = self.starts.way_facts.get(listed as usize).copied().unwrap_or_default();
         let mut flow = listed;
         if self.core.layout.loops {
             flow = self.core.flows.len() as u32;
             self.core.flows.push(FlowRecord::new(self.starts.flows[listed as usize].clone(), 0));
         }
-        self.begin(flow, window);
+        self.begin(flow, facts);
     }
 
-    fn begin(&mut self, flow: u32, window: Option<u64>) {
+    fn begin(&mut self, flow: u32, facts: WayFacts) {
         let record = &mut self.core.flows[flow as usize];
         let f = &record.flow;
         let index = self.starts.loops.iter().position(|l| l.label() == f.label).map_or(u32::MAX, |i| i as u32);
@@ -321,7 +322,7 @@ impl Part {
         }
         let class = self.core.layout.classes.class(f.priority).unwrap_or(0);
         let src = f.src;
-        let start = FlowStart { flow, class, size: f.size, app_rate: f.rate, window };
+        let start = FlowStart { flow, class, size: f.size, app_rate: f.rate, window: facts.window, base_rtt: facts.base_rtt };
         record.nth = *counter;
         *counter += 1;
         self.starts.begun += 1;

@@ -5,6 +5,7 @@
 use std::any::Any;
 
 use crate::histogram::Looks;
+use xoff_mech::detection::{Mark, PortState};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 /// Which ports are recorded.
@@ -53,6 +54,10 @@ pub struct Probes {
     pub control: Selection,
     /// On change: pauses of these ports.
     pub pauses: Selection,
+    /// On change: state of these ports, as their detectors see it.
+    pub states: Selection,
+    /// Every mark that these ports put on a frame.
+    pub marks: Selection,
     /// Histograms of the egress queues of switches.
     pub histogram: Option<Looks>,
     /// Whenever a port is held or slowed down: who fills the buffer it waits for; and every hold.
@@ -164,6 +169,34 @@ pub enum Row {
         next_port: u16,
         /// How much of the buffer they fill.
         bytes: Bytes,
+    },
+    /// A frame was marked.
+    Mark {
+        /// When.
+        time: Time,
+        /// Node.
+        node: u32,
+        /// Port.
+        port: u16,
+        /// Priority.
+        priority: u8,
+        /// Flow of the frame.
+        flow: u32,
+        /// With what.
+        mark: Mark,
+    },
+    /// A detector sees another state of its port.
+    State {
+        /// When.
+        time: Time,
+        /// Node.
+        node: u32,
+        /// Port.
+        port: u16,
+        /// Priority.
+        priority: u8,
+        /// The state from now on.
+        state: PortState,
     },
     /// The peer stopped this port (or let it go).
     Pause {

@@ -26,7 +26,7 @@ use crate::core::{Core, Layout, Line};
 use crate::event::{Event, EventOrder, Kind, PORTS_MAX};
 use crate::flows::FlowRecord;
 use crate::histogram::Histogram;
-use crate::model::Model;
+use crate::model::{Model, WayFacts};
 use crate::outcome::{Ended, Outcome, PortTotals};
 use crate::part::{Node, Part, Starts};
 use crate::probe::{RateSource, Recorder, Row};

@@ -119,7 +119,13 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
         twelve_bit: input.twelve_bit,
         ..Parameters::default()
     };
-    Ok(Plan { flow_control: input.flow_control.clone(), rows, tables: Vec::new(), warnings: conditions("cbfc", &parameters) })
+    Ok(Plan {
+        flow_control: input.flow_control.clone(),
+        detection: None,
+        rows,
+        tables: Vec::new(),
+        warnings: conditions("cbfc", &parameters),
+    })
 }
 
 #[cfg(test)]

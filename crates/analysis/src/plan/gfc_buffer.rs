@@ -138,7 +138,13 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
         ..Parameters::default()
     };
     let warnings = conditions("gfc-buffer", &parameters);
-    Ok(Plan { flow_control: input.flow_control.clone(), rows, tables: vec![table(link.tau, link.rate, b_m, &stages)], warnings })
+    Ok(Plan {
+        flow_control: input.flow_control.clone(),
+        detection: None,
+        rows,
+        tables: vec![table(link.tau, link.rate, b_m, &stages)],
+        warnings,
+    })
 }
 
 /// The stage table, with Eq. (1) beside every stage: the room up to the next threshold and what must fit in. Rounding

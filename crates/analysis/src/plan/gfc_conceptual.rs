@@ -114,5 +114,5 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     let parameters =
         Parameters { rate: link.rate, tau: link.tau, mtu: link.mtu, buffer, b_m: Some(b_m), b_0: Some(b_0), ..Parameters::default() };
     let warnings = conditions("gfc-conceptual", &parameters);
-    Ok(Plan { flow_control: input.flow_control.clone(), rows, tables: Vec::new(), warnings })
+    Ok(Plan { flow_control: input.flow_control.clone(), detection: None, rows, tables: Vec::new(), warnings })
 }

@@ -100,5 +100,11 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
         period: Some(period),
         ..Parameters::default()
     };
-    Ok(Plan { flow_control: input.flow_control.clone(), rows, tables: Vec::new(), warnings: conditions("gfc-time", &parameters) })
+    Ok(Plan {
+        flow_control: input.flow_control.clone(),
+        detection: None,
+        rows,
+        tables: Vec::new(),
+        warnings: conditions("gfc-time", &parameters),
+    })
 }

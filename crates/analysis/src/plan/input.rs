@@ -6,8 +6,12 @@ use xoff_units::{Bytes, Length, Rate, Span};
 /// The flow controls that can be planned.
 pub const FLOW_CONTROLS: &[&str] = &["pfc", "cbfc", "gfc-conceptual", "gfc-buffer", "gfc-time"];
 
+/// The detections that can be planned.
+pub const DETECTIONS: &[&str] = &["tcd"];
+
 /// The parameters of a plan: the command line, the schema and the documentation come from this table.
 pub const PARAMS: &[ParamSpec] = &[
+    ParamSpec::optional("detection", Kind::Choice(DETECTIONS), "detection to dimension, on a link with this flow control", ""),
     ParamSpec::new("flow_control", Kind::Choice(FLOW_CONTROLS), "pfc", "flow control to dimension", ""),
     ParamSpec::new("rate", Kind::Rate, "10Gbps", "link rate C", "GFC section 6"),
     ParamSpec::new("length", Kind::Length, "100m", "cable length; the delay is 5 ns per metre", "GFC section 5.4"),
@@ -35,6 +39,7 @@ pub const PARAMS: &[ParamSpec] = &[
         "credit counters; 12-bit is the InfiniBand wire format",
         "IBA vol. 1, 7.9",
     ),
+    ParamSpec::new("epsilon", Kind::Float, "0.05", "congestion degree (R_i - R_d)/C that TCD covers", "TCD section 4.2"),
     ParamSpec::new("lanes", Kind::Count, "4", "lanes of an InfiniBand link, for symbol times", "IBA vol. 1: 4X"),
 ];
 
@@ -42,8 +47,10 @@ pub const PARAMS: &[ParamSpec] = &[
 pub const HEADROOMS: &[&str] = &["gfc", "802.1q", "cisco", "mlx5e", "hpcc"];
 
 /// One link direction and priority to be dimensioned. Every field is documented in [`PARAMS`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PlanInput {
+    /// Detection, one of [`DETECTIONS`]; `None`: the flow control is planned.
+    pub detection: Option<String>,
     /// Flow control, one of [`FLOW_CONTROLS`].
     pub flow_control: String,
     /// Link rate C.
@@ -86,6 +93,8 @@ pub struct PlanInput {
     pub rate_unit: Rate,
     /// Credit counters of 12 bits instead of 64.
     pub twelve_bit: bool,
+    /// Smallest congestion degree that TCD covers.
+    pub epsilon: f64,
     /// Lanes of an InfiniBand link.
     pub lanes: u64,
 }
@@ -94,6 +103,7 @@ impl PlanInput {
     /// Reads every key of [`PARAMS`].
     pub fn read(v: &mut dyn Values) -> Result<Self, ParamError> {
         let input = PlanInput {
+            detection: v.text_opt("detection")?,
             flow_control: v.text("flow_control")?,
             rate: v.rate("rate")?,
             length: v.length("length")?,
@@ -115,6 +125,7 @@ impl PlanInput {
             message: v.bytes("message")?,
             rate_unit: v.rate("rate_unit")?,
             twelve_bit: choice(v, "counters", &["64-bit", "12-bit"])? == "12-bit",
+            epsilon: v.float("epsilon")?,
             lanes: v.count("lanes")?,
         };
         input.validate()?;
@@ -130,6 +141,7 @@ impl PlanInput {
         within_count("priorities", self.priorities, 1, 16)?;
         within_count("ports", self.ports, 1, 1_000_000)?;
         within_count("lanes", self.lanes, 1, 16)?;
+        within("epsilon", self.epsilon, 1e-6, 1.0)?;
         let second = Span::from_ms(1_000);
         within("t_r", self.t_r, Span::ZERO, second)?;
         for (key, value, least) in [("t_w", self.t_w, 0), ("tau", self.tau, 1), ("credit_period", self.credit_period, 1)] {
@@ -161,7 +173,7 @@ fn choice(v: &mut dyn Values, key: &str, words: &[&str]) -> Result<String, Param
     if words.contains(&text.as_str()) { Ok(text) } else { Err(unknown(key, &text, words)) }
 }
 
-fn unknown(key: &str, text: &str, words: &[&str]) -> ParamError {
+pub(super) fn unknown(key: &str, text: &str, words: &[&str]) -> ParamError {
     ParamError::new(key, format!("unknown value '{text}'"), format!("expected one of {}", words.join(", ")))
 }
 
@@ -200,6 +212,8 @@ mod tests {
             ("counters", "13-bit"),
             ("length", "18446744073709551615mm"),
             ("rate", "10"),
+            ("epsilon", "0"),
+            ("epsilon", "1.1"),
         ] {
             let e = PlanInput::read(&mut Defaults::of(PARAMS).with(key, value)).unwrap_err();
             assert_eq!(e.key, key, "{e}");

@@ -5,8 +5,11 @@
 //!    (rate, length, MTU, buffer, ...)                         (what a scenario really uses)
 //! ```
 //!
+//! With `detection` the detector is planned instead, on a link with that flow control.
+//!
 //! [`plan`] answers "what do I need?"; [`conditions`] answers "does what I have satisfy the theorems?", and the plan
-//! asks it about itself. Both are arithmetic on integers; only Theorem 5.1 takes a square root.
+//! asks it about itself. Both are arithmetic on integers, but for the
+//! square root of Theorem 5.1 and the congestion degree of TCD.
 
 pub mod cbfc;
 mod conditions;
@@ -18,9 +21,10 @@ mod input;
 pub mod link;
 mod output;
 pub mod pfc;
+pub mod tcd;
 
 pub use conditions::{Parameters, conditions};
-pub use input::{FLOW_CONTROLS, PARAMS, PlanInput};
+pub use input::{DETECTIONS, FLOW_CONTROLS, PARAMS, PlanInput};
 pub use output::{Column, Exact, Plan, PlanRow, Table, Warning};
 
 use xoff_params::ParamError;
@@ -29,6 +33,11 @@ use xoff_params::ParamError;
 /// XOFF) is an error that names the key and the value needed.
 pub fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     input.validate()?;
+    match input.detection.as_deref() {
+        None => {}
+        Some("tcd") => return tcd::plan(input),
+        Some(other) => return Err(input::unknown("detection", other, DETECTIONS)),
+    }
     match input.flow_control.as_str() {
         "pfc" => pfc::plan(input),
         "cbfc" => cbfc::plan(input),

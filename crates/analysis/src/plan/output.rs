@@ -102,6 +102,9 @@ pub struct Warning {
 pub struct Plan {
     /// The flow control planned for.
     pub flow_control: String,
+    /// The detection planned for, on a link with this flow control.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detection: Option<String>,
     /// The planned quantities, inputs first.
     pub rows: Vec<PlanRow>,
     /// Tables, such as the stage table.

@@ -91,7 +91,13 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
         headroom: Some(headroom),
         ..Parameters::default()
     };
-    Ok(Plan { flow_control: input.flow_control.clone(), rows, tables: Vec::new(), warnings: conditions("pfc", &parameters) })
+    Ok(Plan {
+        flow_control: input.flow_control.clone(),
+        detection: None,
+        rows,
+        tables: Vec::new(),
+        warnings: conditions("pfc", &parameters),
+    })
 }
 
 /// A row per published formula, and the value of the chosen one.

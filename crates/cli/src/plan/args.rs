@@ -13,6 +13,8 @@ Examples:
   xoff plan --flow-control pfc --rate 100Gbps --length 100m --mtu 1500
   xoff plan --flow-control gfc-buffer --rate 10Gbps --buffer 300KB
   xoff plan --flow-control cbfc --rate 40Gbps --credit-period 52.4us --json
+  xoff plan tcd --rate 40Gbps --mtu 1000 --t-w 4us --t-r 0us --xoff 320KB --xon 318KB
+  xoff plan tcd --flow-control cbfc --rate 40Gbps --credit-period 52.4us
 
 A size without a unit is in bytes; everything else needs its unit.";
 
@@ -44,13 +46,15 @@ impl FromArgMatches for Args {
 fn arg(p: &ParamSpec) -> Arg {
     let default = p.default.map(|d| format!(" [default: {d}]")).unwrap_or_default();
     let source = if p.source.is_empty() { String::new() } else { format!(" ({})", p.source) };
-    let arg = Arg::new(p.key).long(option(p.key)).help(format!("{}{source}{default}", p.doc));
+    let arg = Arg::new(p.key).help(format!("{}{source}{default}", p.doc));
+    // A detection stands alone: `xoff plan tcd`.
+    let (arg, choice) = if p.key == "detection" { (arg, "DETECTION") } else { (arg.long(option(p.key)), "NAME") };
     let value = match p.kind {
         Kind::Rate => "RATE",
         Kind::Bytes => "SIZE",
         Kind::Span => "TIME",
         Kind::Length => "LENGTH",
-        Kind::Choice(words) => return arg.value_name("NAME").value_parser(PossibleValuesParser::new(words)),
+        Kind::Choice(words) => return arg.value_name(choice).value_parser(PossibleValuesParser::new(words)),
         _ => "N",
     };
     arg.value_name(value)

@@ -24,7 +24,8 @@ fn text(plan: &Plan) -> String {
     for r in &plan.rows {
         t.add_row([r.name, r.symbol, &r.value, r.formula, r.source]);
     }
-    let mut out = format!("{}: one direction of a link, one priority\n\n{}", plan.flow_control, terminal::draw(&t));
+    let what = plan.detection.as_ref().map_or(plan.flow_control.clone(), |d| format!("{d} beside {}", plan.flow_control));
+    let mut out = format!("{what}: one direction of a link, one priority\n\n{}", terminal::draw(&t));
     plan.tables.iter().for_each(|t| out += &table(t));
     for w in &plan.warnings {
         let label = terminal::bad(&format!("Warning: {} does not hold", w.condition));

@@ -1,27 +1,105 @@
-//! Congestion detection at an egress queue: the trait and the registry.
+//! Congestion detection at an egress queue: the traits and the registry.
+//!
+//! ```text
+//!   egress queue --head--> Gate(Sender) --- on_dequeue(queue, len) -> Mark ---> wire
+//!                            shuts: on_off    opens: on_on(queue)
+//! ```
+//!
+//! One detector exists per egress port and priority.
 
+pub mod fecn;
+pub mod np_ecn;
 pub mod red;
 mod registry;
+pub mod tcd;
 
 pub use registry::{AnyDetector, Detection, Entry, REGISTRY};
 
 use xoff_units::{Bytes, Time};
 
-/// The two ECN bits of a frame as far as a detector changes them, from weak to strong: a mark only ever rises.
+use crate::LinkFacts;
+use crate::flow_control::FlowControl;
+
+/// The two ECN bits of a frame as far as a detector changes them, in the order of precedence. The numbers are the code
+/// points of TCD Table 1; its fourth one, 00, is a transport that takes no part, and none is simulated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
 pub enum Mark {
     /// Untouched.
     #[default]
-    None,
-    /// Undetermined state encountered: the frame passed a port that is ON and OFF by turns (TCD, Table 1).
-    Ue,
-    /// Congestion experienced.
-    Ce,
+    None = 0b01,
+    /// Undetermined encountered: it passed a port that flow control stops again and again.
+    Ue = 0b10,
+    /// Congestion encountered.
+    Ce = 0b11,
+}
+
+impl Mark {
+    /// What a frame carries that had `self` and is given `other`: CE replaces UE, UE never replaces CE (TCD section 4.1).
+    #[inline]
+    pub fn merge(self, other: Mark) -> Mark {
+        self.max(other)
+    }
+}
+
+/// The states of an egress port in a lossless network (TCD section 3.2.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortState {
+    /// 0: sends whenever it has something, and nothing builds up.
+    NonCongestion,
+    /// 1: sends all the time, and a queue builds up that no OFF has caused.
+    Congestion,
+    /// Flow control switches it off and on: where its queue comes from cannot be said.
+    Undetermined,
+}
+
+/// Where a detector works.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// Facts of the link behind the egress queue.
+    pub link: &'a LinkFacts,
+    /// Flow control that the queue obeys.
+    pub flow_control: &'a FlowControl,
+    /// The other end of the link is a host (InfiniBand: a channel adapter), not a switch.
+    pub to_host: bool,
 }
 
 /// Watches one egress queue (port and priority).
+///
+/// A call of `on_off` or `on_on` may be repeated, or come before the queue obeys: no detector breaks, and the marks are
+/// those of what it was told.
 pub trait Detector {
     /// A frame of `len` leaves; `queue` is what remains behind it. `coin` gives a number in [0, 1), drawn only when it
     /// is needed, so that a deterministic setting draws none.
     fn on_dequeue(&mut self, now: Time, queue: Bytes, len: Bytes, coin: &mut dyn FnMut() -> f64) -> Mark;
+
+    /// From now on the peer's flow control keeps this queue from sending (OFF): a pause is in force, the head frame
+    /// lacks credits, a rate limiter makes it wait.
+    #[inline]
+    fn on_off(&mut self, _now: Time) {}
+
+    /// The queue may send again (ON); `queue` is what waits now, the head frame included [bytes].
+    #[inline]
+    fn on_on(&mut self, _now: Time, _queue: Bytes) {}
+
+    /// The state of the port as this detector sees it, for probes; `None`: it knows no states.
+    #[inline]
+    fn state(&self, _now: Time) -> Option<PortState> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// TCD section 4.1: CE is marked whatever the packet carries, UE only where it carries no CE.
+    #[test]
+    fn ue_is_never_marked_over_ce() {
+        use Mark::*;
+        for (had, given, carries) in [(None, Ue, Ue), (None, Ce, Ce), (Ue, Ce, Ce), (Ce, Ue, Ce), (Ce, None, Ce), (Ue, None, Ue)] {
+            assert_eq!(had.merge(given), carries, "{had:?} and {given:?}");
+        }
+        assert_eq!([None as u8, Ue as u8, Ce as u8], [0b01, 0b10, 0b11], "TCD Table 1");
+    }
 }

@@ -3,7 +3,7 @@
 use xoff_params::{ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Time};
 
-use super::{Detector, Mark, red};
+use super::{Detector, Mark, Place, PortState, fecn, np_ecn, red, tcd};
 
 /// A configured detection.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -13,6 +13,12 @@ pub enum Detection {
     None,
     /// [`red`].
     Red(red::Red),
+    /// [`tcd`].
+    Tcd(tcd::Params),
+    /// [`fecn`].
+    Fecn(fecn::Params),
+    /// [`np_ecn`].
+    NpEcn(np_ecn::Params),
 }
 
 /// A name, its parameters and their reader.
@@ -36,16 +42,59 @@ pub const REGISTRY: &[Entry] = &[
         params: red::PARAMS,
         read: |v| red::Red::read(v).map(Detection::Red),
     },
+    Entry {
+        name: "tcd",
+        about: "ternary congestion detection: congested, not congested, or undetermined behind a port that is switched off and on",
+        params: tcd::PARAMS,
+        read: |v| tcd::Params::read(v).map(Detection::Tcd),
+    },
+    Entry {
+        name: "fecn",
+        about: "FECN of InfiniBand congestion control: roots are marked, victims are not",
+        params: fecn::PARAMS,
+        read: |v| fecn::Params::read(v).map(Detection::Fecn),
+    },
+    Entry {
+        name: "np-ecn",
+        about: "Non-PAUSE ECN: packets that waited through a pause are not marked",
+        params: np_ecn::PARAMS,
+        read: |v| np_ecn::Params::read(v).map(Detection::NpEcn),
+    },
 ];
 
 impl Detection {
+    /// Refuses what cannot work at this place. `memory` is the most that can ever wait for one egress queue [bytes].
+    pub fn validate(&self, place: &Place, memory: Bytes) -> Result<(), ParamError> {
+        match self {
+            Detection::None | Detection::Red(_) => Ok(()),
+            Detection::Tcd(p) => p.validate(place, memory),
+            Detection::Fecn(p) => p.validate(place, memory),
+            Detection::NpEcn(p) => p.validate(memory),
+        }
+    }
+
     /// A detector for one queue.
-    pub fn detector(&self) -> AnyDetector {
+    pub fn detector(&self, place: &Place) -> AnyDetector {
         match self {
             Detection::None => AnyDetector::None,
             Detection::Red(r) => AnyDetector::Red(r.clone()),
+            Detection::Tcd(p) => AnyDetector::Tcd(Box::new(tcd::Tcd::new(p, place))),
+            Detection::Fecn(p) => AnyDetector::Fecn(fecn::Fecn::new(p, place)),
+            Detection::NpEcn(p) => AnyDetector::NpEcn(np_ecn::NpEcn::new(p)),
         }
     }
+}
+
+/// "kmin lies above what can ever wait": shared by the detectors with thresholds.
+pub(super) fn reachable(key: &str, threshold: Bytes, memory: Bytes) -> Result<(), ParamError> {
+    if threshold <= memory {
+        return Ok(());
+    }
+    Err(ParamError::new(
+        key,
+        format!("{threshold} lies above all that can wait for an egress, {memory}: it is never reached"),
+        "a lower threshold or a larger buffer",
+    ))
 }
 
 /// A detector of any kind.
@@ -55,6 +104,25 @@ pub enum AnyDetector {
     None,
     /// [`red::Red`].
     Red(red::Red),
+    /// [`tcd::Tcd`], elsewhere: the others share a cache line two by two.
+    Tcd(Box<tcd::Tcd>),
+    /// [`fecn::Fecn`].
+    Fecn(fecn::Fecn),
+    /// [`np_ecn::NpEcn`].
+    NpEcn(np_ecn::NpEcn),
+}
+
+impl AnyDetector {
+    /// The detectors that most runs do not have: apart, so that the path of the others stays short.
+    #[inline(never)]
+    fn on_dequeue_apart(&mut self, now: Time, queue: Bytes, len: Bytes, coin: &mut dyn FnMut() -> f64) -> Mark {
+        match self {
+            AnyDetector::Tcd(d) => d.on_dequeue(now, queue, len, coin),
+            AnyDetector::Fecn(d) => d.on_dequeue(now, queue, len, coin),
+            AnyDetector::NpEcn(d) => d.on_dequeue(now, queue, len, coin),
+            AnyDetector::None | AnyDetector::Red(_) => Mark::None,
+        }
+    }
 }
 
 impl Detector for AnyDetector {
@@ -63,6 +131,46 @@ impl Detector for AnyDetector {
         match self {
             AnyDetector::None => Mark::None,
             AnyDetector::Red(d) => d.on_dequeue(now, queue, len, coin),
+            _ => self.on_dequeue_apart(now, queue, len, coin),
         }
+    }
+
+    #[inline]
+    fn on_off(&mut self, now: Time) {
+        match self {
+            AnyDetector::None | AnyDetector::Red(_) => {}
+            AnyDetector::Tcd(d) => d.on_off(now),
+            AnyDetector::Fecn(d) => d.on_off(now),
+            AnyDetector::NpEcn(d) => d.on_off(now),
+        }
+    }
+
+    #[inline]
+    fn on_on(&mut self, now: Time, queue: Bytes) {
+        match self {
+            AnyDetector::None | AnyDetector::Red(_) => {}
+            AnyDetector::Tcd(d) => d.on_on(now, queue),
+            AnyDetector::Fecn(d) => d.on_on(now, queue),
+            AnyDetector::NpEcn(d) => d.on_on(now, queue),
+        }
+    }
+
+    #[inline]
+    fn state(&self, now: Time) -> Option<PortState> {
+        match self {
+            AnyDetector::Tcd(d) => d.state(now),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Detectors lie side by side, one per port and class: none of them may straddle two cache lines.
+    #[test]
+    fn a_detector_stays_small() {
+        assert_eq!(size_of::<AnyDetector>(), 32);
     }
 }

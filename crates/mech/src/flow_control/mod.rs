@@ -12,6 +12,7 @@ pub mod cbfc;
 pub mod gfc_buffer;
 pub mod gfc_conceptual;
 pub mod gfc_time;
+pub mod on_off;
 pub mod pfc;
 mod rate_limiter;
 mod registry;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use xoff_params::{ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use super::{Fill, Gate, Receiver, Sender, cbfc, gfc_buffer, gfc_conceptual, gfc_time, pfc};
+use super::{Fill, Gate, Receiver, Sender, cbfc, gfc_buffer, gfc_conceptual, gfc_time, on_off, pfc};
 use crate::LinkFacts;
 
 /// What travels from a receiver to its sender.
@@ -85,6 +85,10 @@ pub trait Custom: Debug + Send + Sync {
     fn halves(&self, link: &LinkFacts) -> (Box<dyn Receiver + Send>, Box<dyn Sender + Send>);
     /// Size of its messages on the wire [bytes]; 0: they take no bandwidth.
     fn message_len(&self) -> Bytes;
+    /// See [`FlowControl::max_ton`]; `None`: nobody knows.
+    fn max_ton(&self, _link: &LinkFacts, _epsilon: f64) -> Option<Span> {
+        None
+    }
 }
 
 /// A name, its parameters and their reader.
@@ -165,6 +169,31 @@ impl FlowControl {
             FlowControl::GfcConceptual(_) => Bytes::ZERO,
             FlowControl::Custom(x) => x.message_len(),
             _ => Bytes(64),
+        }
+    }
+
+    /// max(T_on): the longest time a port sends between two stops while this flow control regulates it (TCD section
+    /// 4.2; [`on_off`]). `epsilon` is the smallest congestion degree (R_i - R_d)/C that counts, above 0.
+    ///
+    /// - PFC: Eq. (3) with B_1 - B_0 = XOFF - XON (dynamic thresholds: the offset of XON) and tau of the link, which is
+    ///   section 4.3's 2 MTU/C + 2 t_p and the processing of messages.
+    /// - CBFC and time-based GFC: the period of their messages, T_c of section 4.4.
+    /// - Buffer-based GFC, not in the paper: the limiter sets in at B_1 and lets go `hysteresis` below it, so Eq. (3)
+    ///   with the hysteresis. Conceptual GFC: it sets in and lets go at B_0, so Eq. (3) with 0.
+    /// - No flow control never stops a port: `None`.
+    pub fn max_ton(&self, link: &LinkFacts, epsilon: f64) -> Option<Span> {
+        let by_queue = |range| Some(on_off::max_ton_by_queue(link.rate, range, link.tau(), epsilon));
+        match self {
+            FlowControl::None => None,
+            FlowControl::Pfc(p) => by_queue(match p.threshold {
+                pfc::Threshold::Static { xoff, xon } => xoff.saturating_sub(xon),
+                pfc::Threshold::Dynamic { xon_offset } => xon_offset,
+            }),
+            FlowControl::Cbfc(p) => Some(p.period),
+            FlowControl::GfcConceptual(_) => by_queue(Bytes::ZERO),
+            FlowControl::GfcBuffer(p) => by_queue(p.hysteresis),
+            FlowControl::GfcTime(p) => Some(p.credit.period),
+            FlowControl::Custom(x) => x.max_ton(link, epsilon),
         }
     }
 }

@@ -123,6 +123,15 @@ pub(super) fn read_switch(s: &mut Section<'_>, host: &Host) -> Result<SwitchPart
     Ok(SwitchParts { memory, ingress_buffer: buffer, discipline, scheduler })
 }
 
+/// The most that can ever wait for one egress of a switch [bytes]: all that its memory takes from all ingresses.
+pub(super) fn most_at_an_egress(topology: &Topology, switch: &SwitchParts) -> Bytes {
+    let ports = topology.switches().map(|s| topology.nodes[s as usize].ports.len()).max().unwrap_or(0);
+    match switch.memory {
+        Memory::Shared { total, .. } => total,
+        Memory::PerIngress => Bytes(switch.ingress_buffer.0.saturating_mul(ports as u64)),
+    }
+}
+
 pub(super) fn read_flow_control(
     doc: &Document,
     topology: &Topology,
@@ -224,6 +233,8 @@ pub(super) fn read_probes(s: &mut Section<'_>, topology: &Topology) -> Result<Pr
         rate_changes: select("rate_changes")?,
         control: select("control")?,
         pauses: select("pauses")?,
+        states: select("states")?,
+        marks: select("marks")?,
         ..Probes::default()
     };
     p.interval = s.span("interval")?;

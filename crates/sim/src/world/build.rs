@@ -105,6 +105,8 @@ fn node(topology: &Topology, n: u32, m: &Model, classes: &Classes, nic: &Arc<Nic
                 detection: links.iter().map(|l| (m.detection)(l)).collect(),
                 buffer: (m.buffer)(&links),
                 links,
+                to_host: node.ports.iter().map(|p| topology.nodes[p.peer as usize].kind == NodeKind::Host).collect(),
+                telemetry: m.nic.rate_control.needs_int(),
                 discipline: m.discipline,
                 scheduler: m.scheduler.clone(),
                 control_delay: m.control_delay,
@@ -179,13 +181,15 @@ impl World {
         let mut initial: Vec<Flow> = flows.loops.iter().flat_map(|l| l.initial()).collect();
         flows.flows.append(&mut initial);
         flows.flows.sort_by_key(|f| f.start); // stable: ties keep the order given
-        let windows: Vec<Option<u64>> = match &m.window {
-            Some(w) => flows.flows.iter().map(|f| w(f.src, f.dst)).collect(),
+        let way_facts: Vec<WayFacts> = match &m.way_facts {
+            Some(of) => flows.flows.iter().map(|f| of(f.src, f.dst)).collect(),
             None => Vec::new(),
         };
 
         let p = &m.probes;
-        let watching = p.flow_rates || p.causes || ![&p.queue_changes, &p.rate_changes, &p.control, &p.pauses].iter().all(|s| s.is_none());
+        let watching = p.flow_rates
+            || p.causes
+            || ![&p.queue_changes, &p.rate_changes, &p.control, &p.pauses, &p.states, &p.marks].iter().all(|s| s.is_none());
         let layout = Arc::new(Layout {
             first_port: ports.first,
             places: ports.places,
@@ -201,7 +205,7 @@ impl World {
             forgets: m.order == EventOrder::Insertion,
             loops: !flows.loops.is_empty(),
         });
-        let (listed, windows) = (Arc::new(flows.flows), Arc::new(windows));
+        let (listed, way_facts) = (Arc::new(flows.flows), Arc::new(way_facts));
         let checks = Checks { on: m.checks, ..Checks::default() };
         let parts = nodes
             .into_iter()
@@ -215,7 +219,7 @@ impl World {
                 if !layout.loops {
                     core.flows = listed.iter().map(|f| FlowRecord::new(f.clone(), 0)).collect();
                 }
-                Part::new(nodes, core, Starts::new(listed.clone(), own, windows.clone()))
+                Part::new(nodes, core, Starts::new(listed.clone(), own, way_facts.clone()))
             })
             .collect();
 

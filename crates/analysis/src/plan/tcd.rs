@@ -1,0 +1,194 @@
+//! TCD: how long a port that flow control regulates stays ON at most, max(T_on) (SIGCOMM'21, sections 4.2 to 4.4).
+//!
+//! ```text
+//!   stops triggered by the queue:   T_on = (B_1 - B_0 + tau R_d)/(epsilon C) + tau     Eq. (2); max at R_d = C/2: Eq. (3)
+//!   credits once per period T_c:    T_on = R_d T_c/(R_d + epsilon C) < T_c             Eq. (4); max(T_on) = T_c
+//! ```
+//!
+//! The laws are those of the detector, [`xoff_mech::flow_control::on_off`].
+
+use xoff_mech::flow_control::on_off::{max_ton_by_queue, ton_by_period, ton_by_queue};
+use xoff_params::ParamError;
+use xoff_units::{Bytes, Rate, Span};
+
+use super::cbfc::period_bytes;
+use super::conditions::{Parameters, conditions};
+use super::input::{FLOW_CONTROLS, PlanInput, unknown};
+use super::link::{Link, tau};
+use super::output::{Column, Plan, PlanRow, Table, Warning};
+use super::pfc::hysteresis;
+
+/// Congestion degrees of the table: those of Fig. 8 and around.
+pub const EPSILONS: [f64; 7] = [0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5];
+const COLUMNS: [&str; 7] = ["epsilon 0.01", "epsilon 0.02", "epsilon 0.03", "epsilon 0.05", "epsilon 0.1", "epsilon 0.2", "epsilon 0.5"];
+
+/// What ends an ON period.
+#[derive(Clone, Copy)]
+enum Stop {
+    /// The queue behind the link: B_1 - B_0 [bytes].
+    Queue(Bytes),
+    /// The credits of one period are used up: T_c.
+    Credits(Span),
+}
+
+impl Stop {
+    /// T_on for a drain of `share` x C.
+    fn ton(self, link: &Link, share: f64, epsilon: f64) -> Span {
+        match self {
+            Stop::Queue(range) => ton_by_queue(link.rate, range, share, link.tau, epsilon),
+            Stop::Credits(period) => ton_by_period(period, share, epsilon),
+        }
+    }
+}
+
+/// Plans TCD on a link with the given flow control. See [`plan`](super::plan).
+pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
+    let link = Link::of(input);
+    let mut rows = link.rows();
+    rows.push(PlanRow::ratio("congestion degree covered", "epsilon", input.epsilon, "given; 0.05 is recommended", "TCD section 4.2"));
+    let stop = match input.flow_control.as_str() {
+        "cbfc" | "gfc-time" => {
+            let period = input.credit_period.unwrap_or(period_bytes(link.rate));
+            let formula = if input.credit_period.is_some() { "given" } else { "65535 B / C" };
+            rows.push(PlanRow::span("credit period", "T_c", period, formula, "GFC section 5.4; TCD section 4.4"));
+            Stop::Credits(period)
+        }
+        flow_control => {
+            let (range, formula, source) = range(flow_control, input)?;
+            rows.push(PlanRow::bytes("queue that triggers OFF above the one that triggers ON", "B_1 - B_0", range, formula, source));
+            Stop::Queue(range)
+        }
+    };
+    let (max_ton, formula, source) = match stop {
+        Stop::Queue(range) => (
+            max_ton_by_queue(link.rate, range, link.tau, input.epsilon),
+            "(2 (B_1 - B_0) + tau C)/(2 epsilon C) + tau",
+            "TCD Eq. (3): R_d = C/2",
+        ),
+        Stop::Credits(period) => (period, "T_c", "TCD section 4.4"),
+    };
+    rows.push(PlanRow::span("longest ON period of a regulated port", "max(T_on)", max_ton, formula, source));
+    if let Stop::Credits(_) = stop {
+        let ton = stop.ton(&link, 0.5, input.epsilon);
+        rows.push(PlanRow::span("ON period at R_d = C/2", "T_on", ton, "R_d T_c/(R_d + epsilon C)", "TCD Eq. (4)"));
+    }
+    let decided = Span(max_ton.0.saturating_mul(2));
+    rows.extend([
+        PlanRow::span("period of the looks at the queue", "T", max_ton, "max(T_on)", "TCD sections 4.3, 4.4"),
+        PlanRow::span("from the last OFF to the first CE, at least", "max(T_on) + T", decided, "max(T_on) + T", "TCD section 4.1"),
+    ]);
+    if let Stop::Queue(_) = stop {
+        let paper = |name, symbol, t_p, source| PlanRow::span(name, symbol, of_the_paper(t_p), "Eq. (3), 40 Gb/s, MTU 1000 B", source);
+        rows.extend([
+            paper("the paper's example, t_p = 1 us", "34.4 us", Span::from_us(1), "TCD section 4.3"),
+            paper("the paper's simulations, t_p = 4 us", "100.4 us", Span::from_us(4), "TCD section 3.1.1"),
+        ]);
+    }
+    let warnings = warnings(input, &link, stop, max_ton);
+    Ok(Plan {
+        flow_control: input.flow_control.clone(),
+        detection: Some("tcd".to_owned()),
+        rows,
+        tables: vec![surface(&link, stop)],
+        warnings,
+    })
+}
+
+/// max(T_on) with all that the paper's setting has in common: 40 Gb/s, MTU 1000 B, XOFF - XON = 2 MTU, epsilon 0.05.
+pub fn of_the_paper(t_p: Span) -> Span {
+    let (rate, mtu) = (Rate::from_gbps(40), Bytes(1_000));
+    max_ton_by_queue(rate, hysteresis(mtu), tau(rate, mtu, t_p, Span::ZERO), 0.05)
+}
+
+/// B_1 - B_0 with its formula and source.
+fn range(flow_control: &str, input: &PlanInput) -> Result<(Bytes, &'static str, &'static str), ParamError> {
+    match (flow_control, input.xoff, input.xon) {
+        ("gfc-conceptual", ..) => Ok((Bytes::ZERO, "both are B_0", "not in the paper")),
+        ("gfc-buffer", ..) => Ok((hysteresis(input.mtu), "2 MTU, the hysteresis below B_1", "not in the paper")),
+        (other, ..) if other != "pfc" => Err(unknown("flow_control", other, FLOW_CONTROLS)),
+        (_, Some(xoff), Some(xon)) if xon > xoff => {
+            Err(ParamError::new("xon", format!("XON {xon} lies above XOFF {xoff}"), "expected XON <= XOFF"))
+        }
+        (_, Some(xoff), Some(xon)) => Ok((xoff - xon, "XOFF - XON", "TCD section 4.3")),
+        (_, None, Some(_)) => Err(ParamError::new("xon", "XON without XOFF", "give xoff too, or neither for 2 MTU between them")),
+        _ => Ok((hysteresis(input.mtu), "2 MTU", "TCD section 4.3")),
+    }
+}
+
+/// Fig. 8: T_on over epsilon and R_d.
+fn surface(link: &Link, stop: Stop) -> Table {
+    let row = |tenths: u64| {
+        let ton = |epsilon| stop.ton(link, tenths as f64 / 10.0, epsilon).0;
+        let drain = (u128::from(link.rate.0) * u128::from(tenths) / 10) as u64;
+        std::iter::once(drain).chain(EPSILONS.map(ton)).collect()
+    };
+    let (formula, source) = match stop {
+        Stop::Queue(_) => ("(B_1 - B_0 + tau R_d)/(epsilon C) + tau", "TCD Eq. (2), Fig. 8"),
+        Stop::Credits(_) => ("R_d T_c/(R_d + epsilon C)", "TCD Eq. (4)"),
+    };
+    let drain = Column { name: "R_d", unit: "bit/s" };
+    Table {
+        name: "ON periods",
+        columns: std::iter::once(drain).chain(COLUMNS.map(|name| Column { name, unit: "ps" })).collect(),
+        rows: (1..=5).map(row).collect(),
+        formula,
+        source,
+    }
+}
+
+fn warnings(input: &PlanInput, link: &Link, stop: Stop, max_ton: Span) -> Vec<Warning> {
+    let mut w = Vec::new();
+    let paper = Span::from_us(1);
+    if let (Stop::Queue(_), true) = (stop, link.t_w != paper) {
+        w.push(Warning {
+            condition: "t_p = 1 us",
+            text: format!(
+                "the {}, 26.96us and 24.48us that the paper prints for 40, 100 and 200 Gb/s belong to a delay of 1us, which here is {}; \
+                 links of 4us, as in its simulations, need {} at 40 Gb/s",
+                of_the_paper(paper),
+                link.t_w,
+                of_the_paper(Span::from_us(4))
+            ),
+            source: "TCD sections 3.1.1, 4.3",
+        });
+    }
+    if input.epsilon >= 0.1 {
+        w.push(Warning {
+            condition: "epsilon < 0.1",
+            text: format!("epsilon {}: a regulated port may stay ON for longer than max(T_on), and victims are marked CE", input.epsilon),
+            source: "TCD section 5.1.4, Fig. 14",
+        });
+    }
+    let frame = link.rate.time_for(link.mtu);
+    if max_ton < frame {
+        w.push(Warning {
+            condition: "max(T_on) >= MTU/C",
+            text: format!("max(T_on) = {max_ton} is over before one frame has left, which takes {frame}: no port is ever undetermined"),
+            source: "a frame leaves as a whole",
+        });
+    }
+    if let (Stop::Credits(period), "cbfc", Some(buffer)) = (stop, input.flow_control.as_str(), input.buffer) {
+        let p = Parameters {
+            rate: link.rate,
+            tau: link.tau,
+            mtu: link.mtu,
+            buffer,
+            period: Some(period),
+            twelve_bit: input.twelve_bit,
+            ..Parameters::default()
+        };
+        w.extend(conditions("cbfc", &p));
+    }
+    w
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// TCD section 4.3, and the same formula with the links of section 3.1.1.
+    #[test]
+    fn the_two_values_of_the_paper() {
+        assert_eq!((of_the_paper(Span::from_us(1)), of_the_paper(Span::from_us(4))), (Span(34_400_000), Span(100_400_000)));
+    }
+}
