@@ -83,14 +83,23 @@ pub(crate) fn named_hosts(v: &mut dyn Values, key: &str, topo: &Topology) -> Res
     Ok(Some(hosts))
 }
 
-/// The hosts of key `hosts`, or every host with a working link; says in `notes` which were left out. A host named
-/// without a working link is an error, because it was asked for.
+/// The hosts of key `hosts`, or every host with a working link, at least two.
 pub(crate) fn participants(v: &mut dyn Values, topo: &Topology, notes: &mut Vec<String>) -> Result<Vec<NodeId>, ParamError> {
-    let hosts = match named_hosts(v, "hosts", topo)? {
+    let hosts = participants_of(v, "hosts", topo, notes)?;
+    if hosts.len() < 2 {
+        return Err(ParamError::new("hosts", "fewer than two hosts", "a flow needs a source and another host"));
+    }
+    Ok(hosts)
+}
+
+/// The hosts of `key`, or every host with a working link; says in `notes` which were left out. A host named
+/// without a working link is an error, because it was asked for.
+fn participants_of(v: &mut dyn Values, key: &str, topo: &Topology, notes: &mut Vec<String>) -> Result<Vec<NodeId>, ParamError> {
+    Ok(match named_hosts(v, key, topo)? {
         Some(named) => {
             if let Some(&h) = named.iter().find(|&&h| link_rate(topo, h) == Rate::ZERO) {
                 let what = format!("'{}' has no working link", topo.name(h));
-                return Err(ParamError::new("hosts", what, "leave it out, or repair the link"));
+                return Err(ParamError::new(key, what, "leave it out, or repair the link"));
             }
             named
         }
@@ -102,11 +111,29 @@ pub(crate) fn participants(v: &mut dyn Values, topo: &Topology, notes: &mut Vec<
             }
             plugged
         }
-    };
-    if hosts.len() < 2 {
-        return Err(ParamError::new("hosts", "fewer than two hosts", "a flow needs a source and another host"));
+    })
+}
+
+/// The hosts of `key`, or every host with a working link that is not among `receivers`.
+pub(crate) fn senders(
+    v: &mut dyn Values,
+    key: &str,
+    topo: &Topology,
+    receivers: &[NodeId],
+    notes: &mut Vec<String>,
+) -> Result<Vec<NodeId>, ParamError> {
+    let hosts = participants_of(v, key, topo, notes)?;
+    let named = !v.texts(key)?.is_empty();
+    let hosts: Vec<NodeId> = hosts.into_iter().filter(|h| named || !receivers.contains(h)).collect();
+    if hosts.is_empty() {
+        return Err(ParamError::new(key, "nobody is left to send", "name at least one host"));
     }
     Ok(hosts)
+}
+
+/// The refusal of a source that may send to nobody.
+pub(crate) fn nobody(key: &str, topo: &Topology, source: NodeId) -> ParamError {
+    ParamError::new(key, format!("'{}' would have nobody to send to", topo.name(source)), "name another host, or leave the source out")
 }
 
 /// What a host can send at most [bit/s]: the sum of its working links.
