@@ -15,9 +15,9 @@ pub(crate) const FLOWS_MAX: f64 = 100e6;
 /// The arrivals of one Poisson process, without end, as time since its start.
 pub(crate) struct Poisson {
     /// Mean gap [ps].
-    pub mean: f64,
+    mean: f64,
     /// Where the gaps come from.
-    pub rng: ChaCha8Rng,
+    rng: ChaCha8Rng,
     /// The latest arrival [ps].
     at: u64,
 }
@@ -74,7 +74,7 @@ impl End {
         }
         let what = format!("about {:.0} million flows would start", expected / 1e6);
         Err(match self.duration {
-            Some(_) => ParamError::new("duration", what, "at most 100 million; give a shorter duration or a lower load"),
+            Some(_) => ParamError::new("duration", what, "at most 100 million; give a shorter duration, or ask for less at a time"),
             None => ParamError::new(key, what, "at most 100 million; give a smaller number"),
         })
     }

@@ -17,6 +17,10 @@ pub(crate) const RATE: ParamSpec =
 pub(crate) const SIZE: ParamSpec =
     ParamSpec::optional("size", Kind::Bytes, "Payload of each flow; absent: unlimited, the flow never ends.", "");
 pub(crate) const HOSTS: ParamSpec = ParamSpec::optional("hosts", Kind::Texts, "Hosts that take part; absent: every host.", "");
+pub(crate) const SOURCES: ParamSpec =
+    ParamSpec::optional("sources", Kind::Texts, "Sending hosts; absent: every host that is not a destination.", "");
+pub(crate) const DESTINATIONS: ParamSpec =
+    ParamSpec::required("destinations", Kind::Texts, "One receiver for all sources, or one for each source, in the same order.");
 pub(crate) const CDF: ParamSpec = ParamSpec::optional(
     "cdf",
     Kind::Text,
@@ -83,6 +87,29 @@ pub(crate) fn named_hosts(v: &mut dyn Values, key: &str, topo: &Topology) -> Res
     Ok(Some(hosts))
 }
 
+/// Keys `sources` and `destinations`: every source with its destination, in the order of the sources.
+pub(crate) fn pairs(v: &mut dyn Values, topo: &Topology) -> Result<Vec<(NodeId, NodeId)>, ParamError> {
+    let names = v.texts("destinations")?;
+    if names.is_empty() {
+        return Err(ParamError::new("destinations", "missing", "name at least one host"));
+    }
+    let dsts = names.iter().map(|n| host(topo, "destinations", n)).collect::<Result<Vec<_>, _>>()?;
+    let sources = match named_hosts(v, "sources", topo)? {
+        Some(named) => named,
+        None => topo.hosts().filter(|h| !dsts.contains(h)).collect(),
+    };
+    if dsts.len() != 1 && dsts.len() != sources.len() {
+        let what = format!("{} destinations for {} sources", dsts.len(), sources.len());
+        return Err(ParamError::new("destinations", what, "name one, or as many as there are sources"));
+    }
+    let pairs: Vec<_> = sources.into_iter().enumerate().map(|(i, src)| (src, dsts[if dsts.len() == 1 { 0 } else { i }])).collect();
+    if let Some((src, _)) = pairs.iter().find(|(src, dst)| src == dst) {
+        let what = format!("'{0}' would send to '{0}'", topo.name(*src));
+        return Err(ParamError::new("destinations", what, "give each source another host"));
+    }
+    Ok(pairs)
+}
+
 /// The hosts of key `hosts`, or every host with a working link, at least two.
 pub(crate) fn participants(v: &mut dyn Values, topo: &Topology, notes: &mut Vec<String>) -> Result<Vec<NodeId>, ParamError> {
     let hosts = participants_of(v, "hosts", topo, notes)?;
@@ -97,10 +124,7 @@ pub(crate) fn participants(v: &mut dyn Values, topo: &Topology, notes: &mut Vec<
 fn participants_of(v: &mut dyn Values, key: &str, topo: &Topology, notes: &mut Vec<String>) -> Result<Vec<NodeId>, ParamError> {
     Ok(match named_hosts(v, key, topo)? {
         Some(named) => {
-            if let Some(&h) = named.iter().find(|&&h| link_rate(topo, h) == Rate::ZERO) {
-                let what = format!("'{}' has no working link", topo.name(h));
-                return Err(ParamError::new(key, what, "leave it out, or repair the link"));
-            }
+            connected(key, topo, &named)?;
             named
         }
         None => {
@@ -112,6 +136,17 @@ fn participants_of(v: &mut dyn Values, key: &str, topo: &Topology, notes: &mut V
             plugged
         }
     })
+}
+
+/// Refuses a host of `key` without a working link.
+pub(crate) fn connected(key: &str, topo: &Topology, hosts: &[NodeId]) -> Result<(), ParamError> {
+    match hosts.iter().find(|&&h| link_rate(topo, h) == Rate::ZERO) {
+        Some(&h) => {
+            let what = format!("'{}' has no working link", topo.name(h));
+            Err(ParamError::new(key, what, "leave it out, or repair the link"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The hosts of `key`, or every host with a working link that is not among `receivers`.
