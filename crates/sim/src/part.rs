@@ -296,7 +296,7 @@ impl Part {
         }
         let class = self.core.layout.classes.class(f.priority).unwrap_or(0);
         let src = f.src;
-        let start = FlowStart { flow, class, size: f.size, app_rate: f.rate, window };
+        let start = FlowStart { flow, class, size: f.size, app_rate: f.rate, controlled: f.controlled, window };
         record.nth = *counter;
         *counter += 1;
         self.starts.begun += 1;

@@ -14,6 +14,13 @@ pub(crate) const JITTER: ParamSpec =
     ParamSpec::new("jitter", Kind::Span, "0us", "Each start is later by a random time below this, uniform.", "");
 pub(crate) const RATE: ParamSpec =
     ParamSpec::optional("rate", Kind::Rate, "Constant rate the application does not exceed; absent: as fast as the NIC lets it.", "");
+pub(crate) const CONTROLLED: ParamSpec = ParamSpec::new(
+    "rate_control",
+    Kind::Flag,
+    "true",
+    "The run's rate control applies; false: the sender takes no notice of marks.",
+    "TCD section 3.1: flows at a constant rate, bursts too short for rate control",
+);
 pub(crate) const SIZE: ParamSpec =
     ParamSpec::optional("size", Kind::Bytes, "Payload of each flow; absent: unlimited, the flow never ends.", "");
 pub(crate) const HOSTS: ParamSpec = ParamSpec::optional("hosts", Kind::Texts, "Hosts that take part; absent: every host.", "");

@@ -23,6 +23,7 @@ fn an_explicit_flow_with_everything() {
             ("size", "5GiB"),
             ("start", "3us"),
             ("rate", "1Gbps"),
+            ("rate_control", "false"),
             ("priority", "3"),
             ("path", "H0\nE0\nS\nE1\nH3"),
             ("src_port", "7"),
@@ -39,6 +40,7 @@ fn an_explicit_flow_with_everything() {
         size: 5 << 30,
         start: Time::from_us(3),
         rate: Some(Rate::from_gbps(1)),
+        controlled: false,
         src_port: 7,
         dst_port: 9,
         path: Some(0),
@@ -49,6 +51,7 @@ fn an_explicit_flow_with_everything() {
     assert!(circle.paths[0].is_loop && circle.paths[0].nodes.len() == 4);
     let plain = flows("flows", &t, &[("src", "H0"), ("dst", "H3")]);
     assert_eq!((plain[0].size, plain[0].rate, plain[0].start, plain[0].path), (UNLIMITED, None, Time::ZERO, None));
+    assert!(plain[0].controlled);
 }
 
 #[test]

@@ -37,6 +37,7 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::optional("rounds", Kind::Count, "Number of rounds.", ""),
     select::START,
     select::RATE,
+    select::CONTROLLED,
     select::PRIORITY,
 ];
 
@@ -62,6 +63,7 @@ pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamErro
         other => return Err(ParamError::new("gaps", format!("'{other}' is unknown"), "expected fixed or exponential")),
     };
     let (start, priority, rate) = (select::start(v)?, select::priority(v)?, select::rate(v)?);
+    let controlled = v.flag("rate_control")?;
     let of = |src| stream(cx.seed, entity(cx.topo.name(src)), Purpose::Size.of(cx.label));
     let mut senders: Vec<_> = pairs.into_iter().map(|(src, dst)| (src, dst, of(src))).collect();
     let mut out = Generated::default();
@@ -74,6 +76,7 @@ pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamErro
                 size: sizes.sample(size),
                 start: start + at,
                 rate,
+                controlled,
                 src_port: 0,
                 dst_port: DST_PORT,
                 path: None,

@@ -16,6 +16,7 @@ pub const PARAMS: &[ParamSpec] = &[
     select::SIZE,
     select::START,
     select::JITTER,
+    select::CONTROLLED,
     select::PRIORITY,
 ];
 
@@ -34,6 +35,7 @@ pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamErro
         }
     }
     let (start, jitter, priority) = (select::start(v)?, v.span("jitter")?, select::priority(v)?);
+    let controlled = v.flag("rate_control")?;
     let mut out = Generated::default();
     for (src, dst) in pairs {
         let start = start + late(cx, src, jitter);
@@ -44,6 +46,7 @@ pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamErro
             size,
             start,
             rate: Some(rate),
+            controlled,
             src_port: 0,
             dst_port: DST_PORT,
             path: None,

@@ -127,6 +127,7 @@ pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamErro
                 size: class.sizes.sample(&mut size),
                 start: start + at,
                 rate: None,
+                controlled: true,
                 src_port: FIRST_SRC_PORT,
                 dst_port: DST_PORT,
                 path: None,
@@ -183,7 +184,7 @@ fn classes(v: &mut dyn Values, cx: &Context, notes: &mut Vec<String>) -> Result<
             Some(named) => named,
             None => per_rack(v, cx, &mut rest)?,
         };
-        rest.retain(|(.., h)| !io.servers.binary_search(h).is_ok());
+        rest.retain(|(.., h)| io.servers.binary_search(h).is_err());
         io.clients = match io_clients {
             Some(named) => named,
             None => {
@@ -202,7 +203,7 @@ fn classes(v: &mut dyn Values, cx: &Context, notes: &mut Vec<String>) -> Result<
                 clients
             }
         };
-        rest.retain(|(.., h)| !io.clients.binary_search(h).is_ok());
+        rest.retain(|(.., h)| io.clients.binary_search(h).is_err());
     }
     if io_share < 1.0 {
         let mut others: Vec<NodeId> = rest.into_iter().map(|(.., h)| h).collect();

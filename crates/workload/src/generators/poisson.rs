@@ -79,6 +79,7 @@ pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamErro
                 size: sizes.sample(&mut size),
                 start: start + at,
                 rate: None,
+                controlled: true,
                 src_port: 0,
                 dst_port: DST_PORT,
                 path: None,
