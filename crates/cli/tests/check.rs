@@ -81,6 +81,7 @@ fn bad_input_is_refused_with_a_hint() {
         (&["fat-tree", "--fail", "A1-C9"], &["there is no node 'C9'", "--fail A1-C9"]),
         (&["fat-tree", "--fail", "A1-C3"], &["are not linked", "linked to E1, E2, C1, C2"]),
         (&["fat-tree", "--routing", "magic"], &["magic", "all-paths"]),
+        (&["ring", "--routing", "d-mod-k"], &["routing: the link S1-S2 joins levels 1 and 1", "fat-tree or leaf-spine"]),
         (&["fat-tree", "--flows", "absent.txt"], &["cannot read 'absent.txt'"]),
     ] {
         let said = xoff(&[&["check"], args].concat());

@@ -72,6 +72,7 @@ fn flows(case: &HpccCase) -> Flows {
                 size: f.size,
                 start: Time::from_ns(f.start_ns),
                 rate: None,
+                controlled: true,
                 src_port,
                 dst_port: f.dport,
                 path: None,

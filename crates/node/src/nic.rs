@@ -92,6 +92,8 @@ pub struct FlowStart {
     pub size: u64,
     /// Rate at which the application produces it [bit/s]; `None`: as fast as it goes.
     pub app_rate: Option<Rate>,
+    /// Whether the NIC's rate control applies.
+    pub controlled: bool,
     /// Window of this flow [bytes]; overrides the NIC's.
     pub window: Option<u64>,
     /// Round-trip time of its way without queues; `None`: unknown.
@@ -191,7 +193,7 @@ impl Nic {
             acked: 0,
             available: now,
             times: FlowTimes::new(self.c.clock),
-            rate_control: self.c.rate_control.reaction_point(&facts),
+            rate_control: if start.controlled { self.c.rate_control.reaction_point(&facts) } else { None },
             window: facts.window,
             last_len: 0,
             done: start.size == 0,

@@ -31,7 +31,7 @@ impl Env for World {
     fn transmit(&mut self, _node: u32, _port: u16, frame: FrameId, tx: Span) -> Moment {
         let f = self.frames.remove(frame);
         self.sent.push((self.now.as_ns(), f.kind(), f.flow, f.seq));
-        self.reports.push(f.reports_mark());
+        self.reports.push(f.reported() == Mark::Ce);
         Moment { time: self.now + tx, rank: 0 }
     }
     fn has_come(&self, moment: Moment) -> bool {
@@ -111,7 +111,7 @@ impl Bench {
     }
 
     fn flow(&mut self, flow: u32, size: u64, app_rate: Option<Rate>, window: Option<u64>) {
-        let start = FlowStart { flow, class: 0, size, app_rate, window };
+        let start = FlowStart { flow, class: 0, size, app_rate, controlled: true, window, base_rtt: None };
         self.nic.start_flow(self.world.now, start, &mut self.world);
     }
 
@@ -123,7 +123,7 @@ impl Bench {
     fn ack(&mut self, kind: FrameKind, flow: u32, seq: u64, reports_mark: bool) {
         let mut f = Frame::new(kind, flow, 0, 60);
         f.seq = seq;
-        f.set_reports_mark(reports_mark);
+        f.set_reported(if reports_mark { Mark::Ce } else { Mark::None });
         self.hears(f);
     }
 
@@ -189,7 +189,7 @@ fn a_finished_flow_sends_again_what_it_went_back_for() {
 fn the_acknowledgement_reports_the_mark() {
     let mut b = Bench::new(RateControlKind::None);
     let mut f = Frame::new(Data, 7, 0, 1048);
-    f.set_mark(Mark::Ce);
+    f.add_mark(Mark::Ce);
     b.hears(f);
     b.until(100);
     let mut next = Frame::new(Data, 7, 0, 1048);

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::{Array, RecordBatch};
 use xoff_record::{
-    CauseRow, ControlRow, DeadlockRow, Direction, FlowRow, Label, Manifest, Message, Names, Node, Parameter, PauseRow, Port, PortRow,
-    QueueRow, RateRow, RateSource, RunInfo, SCHEMA_VERSION, Side, Sink, Tables, read,
+    CauseRow, ControlRow, DeadlockRow, Direction, FlowRow, Label, Manifest, Mark, MarkRow, Message, Names, Node, Parameter, PauseRow, Port,
+    PortRow, QueueRow, RateRow, RateSource, RunInfo, SCHEMA_VERSION, Side, Sink, State, StateRow, Tables, read,
 };
 
 /// An empty folder of this test.
@@ -41,6 +41,8 @@ fn flow(n: u64) -> FlowRow {
         end_ps: done.then_some(1_000_000 * n + 500),
         fct_ps: done.then_some(500),
         bytes_delivered: 7 * n,
+        ce_frames: n % 5,
+        ue_frames: n % 2,
         ideal_fct_ps: done.then_some(400),
         slowdown: done.then_some(1.25),
         label: Label(n as u32 % 2),
@@ -81,6 +83,7 @@ fn fill(t: &mut Tables, n: u64) {
                 tx_frames: i,
                 messages: 2 * i,
                 marked: 0,
+                marked_ue: 0,
                 dropped: 0,
                 egress_bytes_max: 3_000,
                 ingress_bytes_max: 4_500,
@@ -89,6 +92,10 @@ fn fill(t: &mut Tables, n: u64) {
                 allowed_rate_min: to_ps,
             })
             .unwrap();
+        let state = [State::NonCongestion, State::Congestion, State::Undetermined][i as usize % 3];
+        t.states.push(StateRow { time_ps: 3 * i, port: Port(1), priority: 3, state }).unwrap();
+        let mark = if i % 2 == 0 { Mark::Ue } else { Mark::Ce };
+        t.marks.push(MarkRow { time_ps: 5 * i, port: Port(0), priority: 3, flow: i, mark }).unwrap();
         t.causes.push(CauseRow { time_ps: i, port: Port(0), priority: 1, flow: i, next_port: Port(1), bytes: 1_500 }).unwrap();
     }
 }
@@ -109,7 +116,7 @@ fn every_table_reads_back_as_written() {
     fill(&mut t, 10);
     let closed = t.close();
     assert_eq!(closed.error, None);
-    let all = ["flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes"];
+    let all = ["flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes", "states", "marks"];
     assert_eq!(closed.rows, all.map(|name| (name, 10)));
     assert_eq!(closed.files, all.map(|name| dir.join(format!("{name}.parquet"))));
     let some = |f: fn(u64) -> u64| (0..10).map(|i| Some(f(i))).collect::<Vec<_>>();
@@ -129,6 +136,8 @@ fn every_table_reads_back_as_written() {
         "end_ps",
         "fct_ps",
         "bytes_delivered",
+        "ce_frames",
+        "ue_frames",
         "ideal_fct_ps",
         "slowdown",
         "label",
@@ -145,6 +154,8 @@ fn every_table_reads_back_as_written() {
     assert_eq!(numbers(&b, "end_ps"), column(|r| r.end_ps));
     assert_eq!(numbers(&b, "fct_ps"), column(|r| r.fct_ps));
     assert_eq!(numbers(&b, "bytes_delivered"), column(|r| Some(r.bytes_delivered)));
+    assert_eq!(numbers(&b, "ce_frames"), column(|r| Some(r.ce_frames)));
+    assert_eq!(numbers(&b, "ue_frames"), column(|r| Some(r.ue_frames)));
     assert_eq!(numbers(&b, "ideal_fct_ps"), column(|r| r.ideal_fct_ps));
     let slowdowns: Vec<_> = b.iter().flat_map(|b| read::floats(b, "slowdown")).collect();
     assert_eq!(slowdowns, rows.iter().map(|r| r.slowdown).collect::<Vec<_>>());
@@ -189,6 +200,14 @@ fn every_table_reads_back_as_written() {
     assert_eq!((numbers(&b, "time_ps"), numbers(&b, "flow"), numbers(&b, "bytes")), (some(|i| i), some(|i| i), some(|_| 1_500)));
     assert_eq!((texts(&b, "port"), texts(&b, "next_port")), (vec!["H1->S1".to_owned(); 10], vec!["S1->H2".to_owned(); 10]));
 
+    let b = get("states");
+    assert_eq!((numbers(&b, "time_ps"), numbers(&b, "priority")), (some(|i| 3 * i), some(|_| 3)));
+    assert_eq!(texts(&b, "state")[..4], ["non_congestion", "congestion", "undetermined", "non_congestion"]);
+
+    let b = get("marks");
+    assert_eq!((numbers(&b, "time_ps"), numbers(&b, "flow")), (some(|i| 5 * i), some(|i| i)));
+    assert_eq!((texts(&b, "port")[0].as_str(), &texts(&b, "mark")[..2]), ("H1->S1", &["ue".to_owned(), "ce".to_owned()][..]));
+
     let metadata = read::metadata(&dir, "pauses").unwrap();
     let version = SCHEMA_VERSION.to_string();
     for pair in [("xoff.table", "pauses"), ("xoff.schema_version", &*version), ("xoff.version", "0.1.0"), ("xoff.scenario_hash", "abc")] {
@@ -206,13 +225,13 @@ fn chunks_change_neither_hash_nor_rows_nor_do_sinks() {
             assert_eq!(t.flows.rows(), 500);
             let closed = t.close();
             let total: usize = closed.memory.iter().flat_map(|m| &m.batches).map(|b| b.num_rows()).sum();
-            assert_eq!(total, if sink == Sink::Memory { 8 * 500 } else { 0 });
+            assert_eq!(total, if sink == Sink::Memory { 10 * 500 } else { 0 });
             hashes.push(closed.hash);
         }
     }
     assert!(hashes.iter().all(|h| *h == hashes[0]), "{hashes:?}");
     // Computed independently of this crate, from the documented bytes with another XXH3.
-    assert_eq!(hashes[0].to_string(), "e62fb8edb585b5fd081c236c2b6ff74a");
+    assert_eq!(hashes[0].to_string(), "f60d3c6ad06bb700e3bec2229c2a7da5");
 }
 
 #[test]
@@ -256,7 +275,7 @@ fn the_same_rows_give_the_same_files() {
 fn empty_tables_are_complete_files() {
     let dir = folder("empty");
     let closed = Tables::create(&Sink::Files(dir.join("deep").join("er")), &info(), &names()).unwrap().close();
-    assert_eq!((closed.error, closed.files.len()), (None, 8));
+    assert_eq!((closed.error, closed.files.len()), (None, 10));
     for (name, _) in closed.rows {
         assert_eq!(read::batches(&dir.join("deep").join("er"), name).unwrap().iter().map(|b| b.num_rows()).sum::<usize>(), 0);
     }
@@ -322,10 +341,8 @@ fn a_full_disk_leaves_no_half_written_table() {
     assert_eq!(closed.error, Some(e));
     let mut left: Vec<_> = fs::read_dir(&dir).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
     left.sort();
-    assert_eq!(
-        left,
-        ["causes.parquet", "control.parquet", "deadlocks.parquet", "flows.parquet", "pauses.parquet", "ports.parquet", "rates.parquet"]
-    );
+    let others = ["causes", "control", "deadlocks", "flows", "marks", "pauses", "ports", "rates", "states"];
+    assert_eq!(left, others.map(|t| format!("{t}.parquet")));
     let rows: usize = read::batches(&dir, "flows").unwrap().iter().map(|b| b.num_rows()).sum();
     assert_eq!(rows as u64, kept);
 }
@@ -337,7 +354,7 @@ fn an_index_without_a_name_is_an_error_and_leaves_nothing() {
     let row = PauseRow { port: Port(2), priority: 0, from_ps: 0, to_ps: None };
     assert!(t.pauses.push(row).is_err());
     let closed = t.close();
-    assert!(closed.error.is_some() && closed.files.len() == 7 && !dir.join("pauses.parquet").exists());
+    assert!(closed.error.is_some() && closed.files.len() == 9 && !dir.join("pauses.parquet").exists());
     assert!(!dir.join("pauses.parquet.partial").exists());
 }
 
@@ -345,7 +362,7 @@ fn an_index_without_a_name_is_an_error_and_leaves_nothing() {
 fn a_run_that_dies_leaves_no_table_and_no_manifest_of_the_run_before() {
     let dir = folder("dies");
     let closed = Tables::create(&Sink::Files(dir.clone()), &info(), &names()).unwrap().close();
-    assert_eq!(closed.files.len(), 8);
+    assert_eq!(closed.files.len(), 10);
     Manifest::default().write(&dir).unwrap();
     let mut t = Tables::create(&Sink::Files(dir.clone()), &info(), &names()).unwrap();
     fill(&mut t, 10);

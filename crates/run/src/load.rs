@@ -223,9 +223,10 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
     let (Some(run), Some(topology)) = (run, topology) else { return Err(doc.check().err().unwrap_or_default()) };
     let (title, duration, seed, stop_when_done, stop_on_deadlock, checks, watch) = run;
 
-    let routing = doc
-        .open(&sections::routing())
-        .take(|s| Routing::named(&s.text("kind")?, seed).map_err(|e| ParamError::new("kind", e.what, e.hint)));
+    let routing = doc.open(&sections::routing()).take(|s| {
+        let rule = Routing::named(&s.text("kind")?, seed).and_then(|rule| rule.fits(&topology).map(|()| rule));
+        rule.map_err(|e| ParamError::new("kind", e.what, e.hint))
+    });
     let host = doc.open(&sections::host()).take(read_host);
     let control_delay = doc.open(&sections::control_delay()).take(|s| {
         Ok(ControlDelay {

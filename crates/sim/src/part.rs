@@ -322,7 +322,15 @@ impl Part {
         }
         let class = self.core.layout.classes.class(f.priority).unwrap_or(0);
         let src = f.src;
-        let start = FlowStart { flow, class, size: f.size, app_rate: f.rate, window: facts.window, base_rtt: facts.base_rtt };
+        let start = FlowStart {
+            flow,
+            class,
+            size: f.size,
+            app_rate: f.rate,
+            controlled: f.controlled,
+            window: facts.window,
+            base_rtt: facts.base_rtt,
+        };
         record.nth = *counter;
         *counter += 1;
         self.starts.begun += 1;

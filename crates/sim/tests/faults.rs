@@ -46,6 +46,7 @@ fn run(mut m: Model<'_>) -> Outcome {
         size: 1_000_000,
         start: Time::ZERO,
         rate: None,
+        controlled: true,
         src_port: 1,
         dst_port: 1,
         path: None,

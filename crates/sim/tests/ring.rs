@@ -35,6 +35,7 @@ fn ring() -> (Topology, Flows) {
             size: UNLIMITED,
             start: Time::ZERO,
             rate: None,
+            controlled: true,
             src_port: 1,
             dst_port: 1,
             path: Some(i as u32),

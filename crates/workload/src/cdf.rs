@@ -73,6 +73,21 @@ impl SizeCdf {
         SizeCdf { points: vec![(size, 0.0), (size, 100.0)] }
     }
 
+    /// These sizes [bytes] and no others, each as likely as its weight says: a staircase of vertical steps. Sizes must
+    /// grow; weights must not be negative, nor all zero.
+    pub fn weighted(sizes: &[(u64, f64)]) -> Result<SizeCdf, CdfError> {
+        let all: f64 = sizes.iter().map(|s| s.1).sum();
+        let mut points = Vec::with_capacity(2 * sizes.len());
+        let mut sum = 0.0;
+        for (i, &(size, weight)) in sizes.iter().enumerate() {
+            points.push((size, sum));
+            // Rounded sums must not end beside 100.
+            sum = if i + 1 == sizes.len() { 100.0 } else { (sum + weight / all * 100.0).min(100.0) };
+            points.push((size, sum));
+        }
+        SizeCdf::new(points)
+    }
+
     /// The points.
     pub fn points(&self) -> &[(u64, f64)] {
         &self.points
@@ -238,6 +253,20 @@ mod tests {
         let c = SizeCdf::fixed(5 << 30);
         assert_eq!((c.mean(), c.max()), ((5u64 << 30) as f64, 5 << 30));
         assert_eq!(c.sample(&mut stream(1, 1, 1)), 5 << 30);
+    }
+
+    #[test]
+    fn weighted_sizes_are_a_staircase() {
+        let c = SizeCdf::weighted(&[(2, 3.0), (4, 0.0), (8, 1.0)]).unwrap();
+        assert_eq!(c.points(), &[(2, 0.0), (2, 75.0), (4, 75.0), (4, 75.0), (8, 75.0), (8, 100.0)]);
+        assert_eq!(c.mean(), 3.5);
+        assert_eq!([c.quantile(0.0), c.quantile(75.0), c.quantile(75.001), c.quantile(100.0)], [2.0, 2.0, 8.0, 8.0]);
+        let mut rng = stream(1, 0, 0);
+        let n = (0..4000).filter(|_| c.sample(&mut rng) == 8).count();
+        // 1,000 expected, standard deviation 27.
+        assert!((n as f64 - 1000.0).abs() < 4.0 * 27.4, "{n}");
+        assert_eq!(SizeCdf::weighted(&[(5, 0.1)]).unwrap(), SizeCdf::fixed(5));
+        assert!(SizeCdf::weighted(&[]).is_err() && SizeCdf::weighted(&[(4, 1.0), (2, 1.0)]).is_err());
     }
 
     #[test]

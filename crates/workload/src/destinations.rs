@@ -1,4 +1,6 @@
-//! Uniform choice of a destination: any other host, or any host of another rack.
+//! Uniform choice of a destination: any other host, or any host of another rack, of all that take part or of a list.
+
+use std::collections::HashMap;
 
 use rand_core::Rng;
 use xoff_params::ParamError;
@@ -12,34 +14,44 @@ use crate::random::below;
 /// contiguous stretch to step over.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Destinations {
-    /// Participants by group.
+    /// Those who may be chosen, by group.
     order: Vec<NodeId>,
-    /// First and one past the last index in `order` of the group of a node; empty for those that do not take part.
+    /// First and one past the last index in `order` of those of a source's own group; empty for all other nodes, and for a
+    /// source none of whose group can be chosen.
     group: Vec<(u32, u32)>,
 }
 
 impl Destinations {
     /// Among `hosts`, at least two and distinct; `other_rack` forbids destinations in the same rack.
     pub(crate) fn new(topo: &Topology, hosts: &[NodeId], other_rack: bool) -> Result<Destinations, ParamError> {
+        Destinations::among(topo, hosts, hosts, other_rack).map_err(|_| one_rack())
+    }
+
+    /// `receivers`, distinct, for each of `sources`; `other_rack` forbids destinations in the same rack. The error is a
+    /// source that may send to nobody.
+    pub(crate) fn among(topo: &Topology, sources: &[NodeId], receivers: &[NodeId], other_rack: bool) -> Result<Destinations, NodeId> {
         let key = |h: NodeId| if other_rack { topo.nodes[h as usize].rack } else { h };
-        let mut order = hosts.to_vec();
+        let mut order = receivers.to_vec();
         order.sort_unstable_by_key(|&h| (key(h), h));
-        let mut group = vec![(0, 0); topo.nodes.len()];
+        let mut stretches = HashMap::new();
         let mut first = 0;
         for stretch in order.chunk_by(|&a, &b| key(a) == key(b)) {
             let past = first + stretch.len() as u32;
-            for &h in stretch {
-                group[h as usize] = (first, past);
-            }
+            stretches.insert(key(stretch[0]), (first, past));
             first = past;
         }
-        if group[order[0] as usize].1 as usize == order.len() {
-            return Err(one_rack());
+        let mut group = vec![(0, 0); topo.nodes.len()];
+        for &h in sources {
+            let (first, past) = stretches.get(&key(h)).copied().unwrap_or((0, 0));
+            if (past - first) as usize == order.len() {
+                return Err(h);
+            }
+            group[h as usize] = (first, past);
         }
         Ok(Destinations { order, group })
     }
 
-    /// Whether `host` takes part.
+    /// Whether `host` may send, and to be chosen by others.
     pub(crate) fn has(&self, host: NodeId) -> bool {
         self.group.get(host as usize).is_some_and(|&(first, past)| past > first)
     }

@@ -32,6 +32,8 @@ pub struct Flow {
     pub start: Time,
     /// Constant rate the application does not exceed [bit/s]; `None`: as fast as the NIC lets it.
     pub rate: Option<Rate>,
+    /// Whether the run's rate control applies to it.
+    pub controlled: bool,
     /// Source port: what tells the flows of a pair apart in an ECMP hash. From a generator, 0 means "the next free
     /// one of the pair", which [`Flows::new`] fills in.
     pub src_port: u16,

@@ -10,6 +10,7 @@
 //! on the others'. Closed loops cannot be laid out in advance: [`ClosedLoop`] answers, during the run, what a host's
 //! n-th flow is, as a pure function of the seed.
 
+mod arrivals;
 pub mod cdf;
 mod destinations;
 pub mod flow;

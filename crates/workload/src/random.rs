@@ -32,6 +32,8 @@ pub enum Purpose {
     Exchange = 6,
     /// Destination and size of a closed loop's flows.
     ClosedLoop = 7,
+    /// Kind of a message, where a host sends several.
+    Kind = 8,
 }
 
 impl Purpose {

@@ -14,9 +14,20 @@ pub(crate) const JITTER: ParamSpec =
     ParamSpec::new("jitter", Kind::Span, "0us", "Each start is later by a random time below this, uniform.", "");
 pub(crate) const RATE: ParamSpec =
     ParamSpec::optional("rate", Kind::Rate, "Constant rate the application does not exceed; absent: as fast as the NIC lets it.", "");
+pub(crate) const CONTROLLED: ParamSpec = ParamSpec::new(
+    "rate_control",
+    Kind::Flag,
+    "true",
+    "The run's rate control applies; false: the sender takes no notice of marks.",
+    "TCD section 3.1: flows at a constant rate, bursts too short for rate control",
+);
 pub(crate) const SIZE: ParamSpec =
     ParamSpec::optional("size", Kind::Bytes, "Payload of each flow; absent: unlimited, the flow never ends.", "");
 pub(crate) const HOSTS: ParamSpec = ParamSpec::optional("hosts", Kind::Texts, "Hosts that take part; absent: every host.", "");
+pub(crate) const SOURCES: ParamSpec =
+    ParamSpec::optional("sources", Kind::Texts, "Sending hosts; absent: every host that is not a destination.", "");
+pub(crate) const DESTINATIONS: ParamSpec =
+    ParamSpec::required("destinations", Kind::Texts, "One receiver for all sources, or one for each source, in the same order.");
 pub(crate) const CDF: ParamSpec = ParamSpec::optional(
     "cdf",
     Kind::Text,
@@ -83,15 +94,44 @@ pub(crate) fn named_hosts(v: &mut dyn Values, key: &str, topo: &Topology) -> Res
     Ok(Some(hosts))
 }
 
-/// The hosts of key `hosts`, or every host with a working link; says in `notes` which were left out. A host named
-/// without a working link is an error, because it was asked for.
+/// Keys `sources` and `destinations`: every source with its destination, in the order of the sources.
+pub(crate) fn pairs(v: &mut dyn Values, topo: &Topology) -> Result<Vec<(NodeId, NodeId)>, ParamError> {
+    let names = v.texts("destinations")?;
+    if names.is_empty() {
+        return Err(ParamError::new("destinations", "missing", "name at least one host"));
+    }
+    let dsts = names.iter().map(|n| host(topo, "destinations", n)).collect::<Result<Vec<_>, _>>()?;
+    let sources = match named_hosts(v, "sources", topo)? {
+        Some(named) => named,
+        None => topo.hosts().filter(|h| !dsts.contains(h)).collect(),
+    };
+    if dsts.len() != 1 && dsts.len() != sources.len() {
+        let what = format!("{} destinations for {} sources", dsts.len(), sources.len());
+        return Err(ParamError::new("destinations", what, "name one, or as many as there are sources"));
+    }
+    let pairs: Vec<_> = sources.into_iter().enumerate().map(|(i, src)| (src, dsts[if dsts.len() == 1 { 0 } else { i }])).collect();
+    if let Some((src, _)) = pairs.iter().find(|(src, dst)| src == dst) {
+        let what = format!("'{0}' would send to '{0}'", topo.name(*src));
+        return Err(ParamError::new("destinations", what, "give each source another host"));
+    }
+    Ok(pairs)
+}
+
+/// The hosts of key `hosts`, or every host with a working link, at least two.
 pub(crate) fn participants(v: &mut dyn Values, topo: &Topology, notes: &mut Vec<String>) -> Result<Vec<NodeId>, ParamError> {
-    let hosts = match named_hosts(v, "hosts", topo)? {
+    let hosts = participants_of(v, "hosts", topo, notes)?;
+    if hosts.len() < 2 {
+        return Err(ParamError::new("hosts", "fewer than two hosts", "a flow needs a source and another host"));
+    }
+    Ok(hosts)
+}
+
+/// The hosts of `key`, or every host with a working link; says in `notes` which were left out. A host named
+/// without a working link is an error, because it was asked for.
+fn participants_of(v: &mut dyn Values, key: &str, topo: &Topology, notes: &mut Vec<String>) -> Result<Vec<NodeId>, ParamError> {
+    Ok(match named_hosts(v, key, topo)? {
         Some(named) => {
-            if let Some(&h) = named.iter().find(|&&h| link_rate(topo, h) == Rate::ZERO) {
-                let what = format!("'{}' has no working link", topo.name(h));
-                return Err(ParamError::new("hosts", what, "leave it out, or repair the link"));
-            }
+            connected(key, topo, &named)?;
             named
         }
         None => {
@@ -102,11 +142,40 @@ pub(crate) fn participants(v: &mut dyn Values, topo: &Topology, notes: &mut Vec<
             }
             plugged
         }
-    };
-    if hosts.len() < 2 {
-        return Err(ParamError::new("hosts", "fewer than two hosts", "a flow needs a source and another host"));
+    })
+}
+
+/// Refuses a host of `key` without a working link.
+pub(crate) fn connected(key: &str, topo: &Topology, hosts: &[NodeId]) -> Result<(), ParamError> {
+    match hosts.iter().find(|&&h| link_rate(topo, h) == Rate::ZERO) {
+        Some(&h) => {
+            let what = format!("'{}' has no working link", topo.name(h));
+            Err(ParamError::new(key, what, "leave it out, or repair the link"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The hosts of `key`, or every host with a working link that is not among `receivers`.
+pub(crate) fn senders(
+    v: &mut dyn Values,
+    key: &str,
+    topo: &Topology,
+    receivers: &[NodeId],
+    notes: &mut Vec<String>,
+) -> Result<Vec<NodeId>, ParamError> {
+    let hosts = participants_of(v, key, topo, notes)?;
+    let named = !v.texts(key)?.is_empty();
+    let hosts: Vec<NodeId> = hosts.into_iter().filter(|h| named || !receivers.contains(h)).collect();
+    if hosts.is_empty() {
+        return Err(ParamError::new(key, "nobody is left to send", "name at least one host"));
     }
     Ok(hosts)
+}
+
+/// The refusal of a source that may send to nobody.
+pub(crate) fn nobody(key: &str, topo: &Topology, source: NodeId) -> ParamError {
+    ParamError::new(key, format!("'{}' would have nobody to send to", topo.name(source)), "name another host, or leave the source out")
 }
 
 /// What a host can send at most [bit/s]: the sum of its working links.

@@ -1,66 +1,13 @@
 //! The generators on small networks: exact flows, shapes, statistics, independence and refusals.
 
+mod support;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use xoff_params::{Defaults, ParamError};
+use support::{flows, network, refused, run};
 use xoff_topology::{NodeKind, Topology};
 use xoff_units::{Rate, Span, Time};
-use xoff_workload::{Context, Flow, Flows, Generated, GivenPath, SizeCdf, UNLIMITED, generators};
-
-/// `racks` edge switches with `per_rack` hosts each (H0, H1, ...) below one spine S.
-fn network(racks: u32, per_rack: u32) -> Topology {
-    let mut t = Topology::default();
-    let (rate, delay) = (Rate::from_gbps(10), Span::from_us(1));
-    for i in 0..racks * per_rack {
-        t.add_node(format!("H{i}"), NodeKind::Host, 0, i / per_rack);
-    }
-    let spine = t.add_node("S", NodeKind::Switch, 2, racks);
-    for r in 0..racks {
-        let edge = t.add_node(format!("E{r}"), NodeKind::Switch, 1, r);
-        (0..per_rack).for_each(|i| {
-            t.add_link(r * per_rack + i, edge, rate, delay);
-        });
-        t.add_link(edge, spine, rate, delay);
-    }
-    t
-}
-
-fn web_search(name: &str) -> Result<SizeCdf, ParamError> {
-    if name != "websearch" {
-        return Err(ParamError::new("cdf", format!("unknown distribution '{name}'"), ""));
-    }
-    let kb = [
-        (0, 0),
-        (10, 15),
-        (20, 20),
-        (30, 30),
-        (50, 40),
-        (80, 53),
-        (200, 60),
-        (1000, 70),
-        (2000, 80),
-        (5000, 90),
-        (10_000, 97),
-        (30_000, 100),
-    ];
-    Ok(SizeCdf::new(kb.map(|(s, p)| (s * 1000, p as f64)).to_vec()).unwrap())
-}
-
-fn run(kind: &str, topo: &Topology, seed: u64, label: u32, given: &[(&str, &str)]) -> Result<Generated, ParamError> {
-    let g = generators::find(kind)?;
-    let mut v = given.iter().fold(Defaults::of(g.params), |v, (key, value)| v.with(key, value));
-    (g.generate)(&mut v, &Context { topo, seed, label, cdfs: &web_search })
-}
-
-fn flows(kind: &str, topo: &Topology, given: &[(&str, &str)]) -> Vec<Flow> {
-    run(kind, topo, 1, 0, given).unwrap().flows
-}
-
-#[track_caller]
-fn refused(kind: &str, topo: &Topology, given: &[(&str, &str)], key: &str, text: &str) {
-    let e = run(kind, topo, 1, 0, given).unwrap_err();
-    assert!(e.key == key && e.to_string().contains(text), "{e}");
-}
+use xoff_workload::{Flow, Flows, GivenPath, UNLIMITED, generators};
 
 #[test]
 fn an_explicit_flow_with_everything() {
@@ -76,6 +23,7 @@ fn an_explicit_flow_with_everything() {
             ("size", "5GiB"),
             ("start", "3us"),
             ("rate", "1Gbps"),
+            ("rate_control", "false"),
             ("priority", "3"),
             ("path", "H0\nE0\nS\nE1\nH3"),
             ("src_port", "7"),
@@ -92,6 +40,7 @@ fn an_explicit_flow_with_everything() {
         size: 5 << 30,
         start: Time::from_us(3),
         rate: Some(Rate::from_gbps(1)),
+        controlled: false,
         src_port: 7,
         dst_port: 9,
         path: Some(0),
@@ -102,6 +51,7 @@ fn an_explicit_flow_with_everything() {
     assert!(circle.paths[0].is_loop && circle.paths[0].nodes.len() == 4);
     let plain = flows("flows", &t, &[("src", "H0"), ("dst", "H3")]);
     assert_eq!((plain[0].size, plain[0].rate, plain[0].start, plain[0].path), (UNLIMITED, None, Time::ZERO, None));
+    assert!(plain[0].controlled);
 }
 
 #[test]

@@ -47,7 +47,7 @@ impl<'a> Forwarding<'a> {
 
     /// Hosts that stand for all destinations: one per group where nothing tells its members apart, else each.
     pub fn destinations(&self) -> Vec<NodeId> {
-        let each = matches!(self.spread, Spread::Chosen(Choice::PerDestination { .. } | Choice::Hashed(_)));
+        let each = self.routes.is_per_host() || matches!(self.spread, Spread::Chosen(Choice::PerDestination { .. } | Choice::Hashed(_)));
         (0..self.routes.groups()).flat_map(|g| self.routes.members(g).iter().copied().take(if each { usize::MAX } else { 1 })).collect()
     }
 

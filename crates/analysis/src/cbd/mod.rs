@@ -50,14 +50,16 @@ pub struct Rule {
 
 impl Rule {
     /// The names that [`Rule::named`] knows.
-    pub const NAMES: &'static [&'static str] = &["all-paths", "hashed", "lowest-id", "per-destination", "per-edge", "up-down"];
+    pub const NAMES: &'static [&'static str] = &["all-paths", "d-mod-k", "hashed", "lowest-id", "per-destination", "per-edge", "up-down"];
 
     /// The rule of this name: all equal-cost shortest paths; one per host pair by hash; the next hop of the lowest
-    /// number; one next hop per node and destination host; one tree per destination edge switch; all up-down paths. `seed` enters the hashes.
+    /// number; one next hop per node and destination host; one tree per destination edge switch; all up-down paths; one path per
+    /// destination host by the digits of its number. `seed` enters the hashes.
     pub fn named(name: &str, seed: u64) -> Result<Rule, ParamError> {
         let chosen = Spread::Chosen;
         let (paths, order, spread) = match name {
             "all-paths" => (Paths::Shortest, Order::AscendingPort, Spread::All),
+            "d-mod-k" => (Paths::DModK, Order::AscendingPort, chosen(Choice::First)),
             "hashed" => (Paths::Shortest, Order::AscendingPort, chosen(Choice::Hashed(EcmpHash::Native { seed }))),
             "lowest-id" => (Paths::Shortest, Order::AscendingPeerId, chosen(Choice::First)),
             "per-destination" => (Paths::Shortest, Order::AscendingPort, chosen(Choice::PerDestination { seed })),
@@ -72,6 +74,11 @@ impl Rule {
             }
         };
         Ok(Rule { paths, order, spread })
+    }
+
+    /// Refuses a network for which this rule is not made; the error's key is `routing`.
+    pub fn fits(&self, topology: &Topology) -> Result<(), ParamError> {
+        self.paths.fits(topology)
     }
 
     /// The rule under which a run would route.

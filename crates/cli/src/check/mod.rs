@@ -68,7 +68,8 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         (None, Some(of_scenario)) => of_scenario,
         (name, _) => {
             let name = name.as_deref().unwrap_or("all-paths");
-            (name.to_owned(), Rule::named(name, args.seed).map_err(|e| refused(&e))?)
+            let rule = Rule::named(name, args.seed).and_then(|rule| rule.fits(&topology).map(|()| rule)).map_err(|e| refused(&e))?;
+            (name.to_owned(), rule)
         }
     };
     let given = match &args.flows {

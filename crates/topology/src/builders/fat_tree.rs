@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn sizes_are_those_of_the_closed_form() {
-        for k in [2u64, 4, 8, 16] {
+        for k in [2u64, 4, 8, 10, 16] {
             let t = fat_tree(&k.to_string());
             assert_eq!(t.hosts().count() as u64, k * k * k / 4);
             assert_eq!(t.switches().count() as u64, 5 * k * k / 4);

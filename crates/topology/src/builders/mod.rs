@@ -7,6 +7,7 @@ pub mod fat_tree;
 pub mod leaf_spine;
 pub mod ring;
 pub mod star;
+pub mod tcd_fig2;
 
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Rate, Span};
@@ -34,6 +35,7 @@ pub const BUILDERS: &[Builder] = &[
     Builder { name: "leaf-spine", doc: leaf_spine::DOC, params: leaf_spine::PARAMS, build: leaf_spine::build },
     Builder { name: "ring", doc: ring::DOC, params: ring::PARAMS, build: ring::build },
     Builder { name: "star", doc: star::DOC, params: star::PARAMS, build: star::build },
+    Builder { name: "tcd-fig2", doc: tcd_fig2::DOC, params: tcd_fig2::PARAMS, build: tcd_fig2::build },
 ];
 
 /// The builder of this name.

@@ -4,6 +4,7 @@
 //! usual pairs of the two have names ([`Routing`]). [`ExplicitPaths`] fixes the whole path of a flow instead.
 //! Nothing here changes while a run goes on: after a failure, build the routes anew.
 
+mod digits;
 mod explicit;
 mod groups;
 mod hash;
@@ -31,7 +32,7 @@ pub struct Routing {
 
 impl Routing {
     /// The names that [`Routing::named`] knows.
-    pub const NAMES: &'static [&'static str] = &["ecmp", "lowest-id", "per-destination", "per-edge", "up-down"];
+    pub const NAMES: &'static [&'static str] = &["d-mod-k", "ecmp", "lowest-id", "per-destination", "per-edge", "up-down"];
 
     /// The declaration of the key that takes one of [`Routing::NAMES`].
     pub const PARAM: ParamSpec = ParamSpec::new(
@@ -40,14 +41,16 @@ impl Routing {
         "ecmp",
         "ecmp: hashed over the shortest paths; lowest-id: the shortest path through the next hop of the lowest number; \
          per-destination: one next hop per node and destination host, by hash; per-edge: one tree of shortest paths per \
-         destination edge switch, by hash; up-down: hashed over paths that never turn up again",
-        "GFC section 6.2.2 (shortest path first; the rule among equal ones is not given)",
+         destination edge switch, by hash; up-down: hashed over paths that never turn up again; d-mod-k: on a tree of levels, \
+         one path per destination host, by the digits of its number, without a hash",
+        "GFC section 6.2.2 (shortest path first; the rule among equal ones is not given); TCD section 5.2.2: d-mod-k",
     );
 
     /// The rule of this name; `seed` enters the hashes.
     pub fn named(name: &str, seed: u64) -> Result<Routing, ParamError> {
         let hashed = Choice::Hashed(EcmpHash::Native { seed });
         let (paths, order, choice) = match name {
+            "d-mod-k" => (Paths::DModK, Order::AscendingPort, Choice::First),
             "ecmp" => (Paths::Shortest, Order::AscendingPort, hashed),
             "lowest-id" => (Paths::Shortest, Order::AscendingPeerId, Choice::First),
             "per-destination" => (Paths::Shortest, Order::AscendingPort, Choice::PerDestination { seed }),
@@ -62,6 +65,11 @@ impl Routing {
             }
         };
         Ok(Routing { paths, order, choice })
+    }
+
+    /// Refuses a network for which this rule is not made; the error's key is `routing`.
+    pub fn fits(&self, topology: &crate::Topology) -> Result<(), ParamError> {
+        self.paths.fits(topology)
     }
 
     /// The rule of the HPCC simulator: shortest paths, its order of next hops, its hash.

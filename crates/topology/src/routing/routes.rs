@@ -12,10 +12,12 @@
 
 use std::collections::HashMap;
 
+use super::digits::{self, Digits};
 use super::groups::{Groups, up_ports};
 use super::hash::index_towards;
 use super::search::{Search, sort_neighbours};
 use crate::graph::{NodeId, Topology};
+use xoff_params::ParamError;
 
 /// Which paths count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,8 +31,21 @@ pub enum Paths {
         /// Enters the hash.
         seed: u64,
     },
+    /// Of the shortest paths one to each host, by the digits of the host's number (D-mod-k): no hash, and every switch of
+    /// the top level carries equally many destinations. For trees of levels, see [`Paths::fits`].
+    DModK,
     /// Paths that go up, then down, and never up again (Autonet's up*/down*); among those the shortest, see the module.
     UpDown,
+}
+
+impl Paths {
+    /// Refuses a network on which these paths mean nothing; the error's key is `routing`.
+    pub fn fits(self, t: &Topology) -> Result<(), ParamError> {
+        match self {
+            Paths::DModK => digits::check(t),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Order of the candidates of a node; it decides what an index, or a hash modulo their number, means.
@@ -49,7 +64,8 @@ pub enum Order {
 /// What leads from a node towards a destination group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Towards<'a> {
-    /// These ports, for every host of the group; empty when there is no way.
+    /// These ports, for every host of the group; empty when there is no way. Under [`Paths::DModK`] each host of the
+    /// group has one of them, ask [`Routes::candidates`].
     Ports(&'a [u16]),
     /// The node is next to the group: the port depends on the host, ask [`Routes::candidates`].
     Host,
@@ -77,6 +93,8 @@ pub struct Routes {
     local: Vec<(NodeId, u32)>,
     /// Hosts of each group, ascending.
     members: Vec<Vec<NodeId>>,
+    /// D-mod-k: which port of a set is a host's.
+    digits: Option<Digits>,
 }
 
 impl Routes {
@@ -124,7 +142,8 @@ impl Routes {
         let (table, place) = without_repeats(&full, width);
         rows.iter_mut().for_each(|row| *row = place[*row as usize]);
         debug_assert_eq!(rows.len(), n);
-        Routes { rows, columns: groups.of, width, table, arena: sets.arena, local_first, local, members: groups.members }
+        let digits = (paths == Paths::DModK).then(|| Digits::new(t));
+        Routes { rows, columns: groups.of, width, table, arena: sets.arena, local_first, local, members: groups.members, digits }
     }
 
     /// Memory that building the routes of a network needs [bytes]: a full table, of which equal rows are then stored once.
@@ -138,7 +157,19 @@ impl Routes {
     #[inline]
     pub fn candidates(&self, node: NodeId, dst: NodeId) -> &[u16] {
         let entry = self.table[self.rows[node as usize] as usize * self.width + self.columns[dst as usize] as usize];
-        self.set(if entry == LOCAL { self.last_hop(node, dst) } else { entry })
+        let ports = self.set(if entry == LOCAL { self.last_hop(node, dst) } else { entry });
+        match &self.digits {
+            Some(digits) if ports.len() > 1 => {
+                let i = digits.index(node, dst, ports.len());
+                &ports[i..=i]
+            }
+            _ => ports,
+        }
+    }
+
+    /// Whether the hosts of a group may have different candidates at one node.
+    pub fn is_per_host(&self) -> bool {
+        self.digits.is_some()
     }
 
     /// The set of ports from `node`, a neighbour, to `dst`.
@@ -184,6 +215,7 @@ impl Routes {
             + 2 * self.arena.len()
             + 8 * self.local.len()
             + self.members.iter().map(|m| 24 + 4 * m.len()).sum::<usize>()
+            + self.digits.as_ref().map_or(0, Digits::size_bytes)
     }
 }
 

@@ -83,7 +83,7 @@ impl Search {
             (self.distance[node as usize], self.place[node as usize]) = (1, place as u32);
         }
         match self.paths {
-            Paths::Shortest | Paths::ShortestTree { .. } => self.spread(|_, _| true),
+            Paths::Shortest | Paths::ShortestTree { .. } | Paths::DModK => self.spread(|_, _| true),
             Paths::UpDown => {
                 // First the nodes with a way down, searched upwards from the destination...
                 self.spread(|here, next| next > here);
@@ -141,14 +141,14 @@ impl Search {
         let nearer = self.distance[node as usize] - 1;
         let lists = self.neighbours(node);
         match self.paths {
-            Paths::Shortest | Paths::ShortestTree { .. } if self.order == Order::DescendingPeerId => {
+            Paths::Shortest | Paths::ShortestTree { .. } | Paths::DModK if self.order == Order::DescendingPeerId => {
                 // That simulator appends next hops as its search discovers them.
                 peers.clear();
                 peers.extend(lists.filter(|&(p, _)| self.distance[p as usize] == nearer).map(|(p, port)| (self.place[p as usize], port)));
                 peers.sort_unstable();
                 ports.extend(peers.iter().map(|&(_, port)| port));
             }
-            Paths::Shortest | Paths::ShortestTree { .. } => {
+            Paths::Shortest | Paths::ShortestTree { .. } | Paths::DModK => {
                 ports.extend(lists.filter(|&(p, _)| self.distance[p as usize] == nearer).map(|(_, port)| port))
             }
             Paths::UpDown => {

@@ -78,7 +78,19 @@ impl ClosedLoop {
         }
         let (dst, size) = self.next(host, nth);
         let (priority, rate, label) = (self.priority, self.rate, self.label);
-        Some(Flow { src: host, dst, priority, size, start: at, rate, src_port: src_port(nth), dst_port: DST_PORT, path: None, label })
+        Some(Flow {
+            src: host,
+            dst,
+            priority,
+            size,
+            start: at,
+            rate,
+            controlled: true,
+            src_port: src_port(nth),
+            dst_port: DST_PORT,
+            path: None,
+            label,
+        })
     }
 
     /// The flows to begin with: those numbered 0 to `concurrency - 1` of each host.

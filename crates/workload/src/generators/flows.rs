@@ -14,6 +14,7 @@ pub const PARAMS: &[ParamSpec] = &[
     select::SIZE,
     select::START,
     select::RATE,
+    select::CONTROLLED,
     select::PRIORITY,
     ParamSpec::optional("path", Kind::Texts, "Names of all nodes from source to destination; absent: as routed.", ""),
     ParamSpec::new(
@@ -48,6 +49,7 @@ pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamErro
         size: select::size(v)?,
         start: select::start(v)?,
         rate: select::rate(v)?,
+        controlled: v.flag("rate_control")?,
         src_port: port(v, "src_port")?.unwrap_or(0),
         dst_port: port(v, "dst_port")?.unwrap_or(DST_PORT),
         path: path.as_ref().map(|_| 0),

@@ -45,6 +45,7 @@ pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamErro
             size,
             start,
             rate,
+            controlled: true,
             src_port: 0,
             dst_port: DST_PORT,
             path: None,

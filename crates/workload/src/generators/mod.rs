@@ -6,10 +6,12 @@ use xoff_topology::Topology;
 use crate::select::nearest;
 use crate::{Generated, SizeCdf};
 
+pub mod bursts;
 pub mod closed_loop;
 pub mod constant_rate;
 pub mod flows;
 pub mod incast;
+pub mod mpi_io;
 pub mod permutation;
 pub mod poisson;
 
@@ -60,6 +62,18 @@ pub const GENERATORS: &[Generator] = &[
         doc: "Random arrivals of random sizes at a given load.",
         params: poisson::PARAMS,
         generate: poisson::generate,
+    },
+    Generator {
+        name: "bursts",
+        doc: "Several senders that all send at the same moments, round after round.",
+        params: bursts::PARAMS,
+        generate: bursts::generate,
+    },
+    Generator {
+        name: "mpi-io",
+        doc: "Short messages among MPI processes and long ones from I/O clients to I/O servers.",
+        params: mpi_io::PARAMS,
+        generate: mpi_io::generate,
     },
     Generator {
         name: "closed-loop",

@@ -35,7 +35,19 @@ pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamErro
     let (start, jitter) = (select::start(v)?, v.span("jitter")?);
     for (src, dst) in assign(cx, &hosts, v.flag("different_rack")?)? {
         let start = start + late(cx, src, jitter);
-        out.flows.push(Flow { src, dst, priority, size, start, rate, src_port: 0, dst_port: DST_PORT, path: None, label: cx.label });
+        out.flows.push(Flow {
+            src,
+            dst,
+            priority,
+            size,
+            start,
+            rate,
+            controlled: true,
+            src_port: 0,
+            dst_port: DST_PORT,
+            path: None,
+            label: cx.label,
+        });
     }
     Ok(out)
 }
