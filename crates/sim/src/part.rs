@@ -55,8 +55,8 @@ pub(crate) struct Part {
     pub nodes: Vec<Node>,
     pub core: Core,
     pub starts: Starts,
-    /// Events ask for their memory ahead.
-    prefetches: bool,
+    /// Events ask for the memory of their ports and nodes ahead.
+    large: bool,
     /// Buckets of events whose frames have been asked for.
     asked: u64,
 }
@@ -69,8 +69,8 @@ impl Part {
         // The state of a port has about 500 bytes; the second-level cache of a processor holds one or two MiB. In a smaller
         // network asking ahead costs more than it saves.
         const LARGE: usize = 4096;
-        let prefetches = core.layout.places.len() > LARGE;
-        Part { nodes, core, starts, prefetches, asked: 0 }
+        let large = core.layout.places.len() > LARGE;
+        Part { nodes, core, starts, large, asked: 0 }
     }
 
     /// Handles events before `bound`, at most `events` of them.
@@ -78,9 +78,7 @@ impl Part {
         let stop = self.core.events.saturating_add(events);
         while self.core.events < stop && !self.has_many_rows() {
             let Some(e) = self.core.next(bound) else { return };
-            if self.prefetches {
-                self.prefetch();
-            }
+            self.prefetch();
             self.handle(e);
             if !self.core.ask_why.is_empty() {
                 self.record_causes();
@@ -91,27 +89,39 @@ impl Part {
     /// Handles all events before `bound`.
     pub fn run_window(&mut self, bound: Moment) {
         while let Some(e) = self.core.next(bound) {
-            if self.prefetches {
-                self.prefetch();
-            }
+            self.prefetch();
             self.handle(e);
+        }
+    }
+
+    /// Asks for the frames of the bucket whose turn comes next, and for the events of the bucket after it.
+    fn prefetch_upcoming(&mut self) {
+        let core = &self.core;
+        self.asked = core.queue.turns();
+        for e in core.queue.upcoming() {
+            if e.kind() == Kind::Arrive {
+                core.frames.prefetch(e.arg);
+            }
+            prefetch(&core.layout.places[e.port() as usize]);
+        }
+        core.queue.prefetch_after_next();
+    }
+
+    /// Asks for memory ahead, where that saves more than it costs.
+    #[inline(always)]
+    fn prefetch(&mut self) {
+        if self.large {
+            if self.asked != self.core.queue.turns() {
+                self.prefetch_upcoming();
+            }
+            self.prefetch_next();
         }
     }
 
     /// Asks for the memory of the next events, a step further along the chain of pointers the nearer an event is: in a large
     /// network every step waits for memory, and so they wait side by side instead of one after the other.
-    #[inline]
-    fn prefetch(&mut self) {
+    fn prefetch_next(&self) {
         let core = &self.core;
-        if self.asked != core.queue.turns() {
-            self.asked = core.queue.turns();
-            for e in core.queue.upcoming() {
-                prefetch(&core.layout.places[e.port() as usize]);
-                if e.kind() == Kind::Arrive {
-                    core.frames.prefetch(e.arg);
-                }
-            }
-        }
         let node_of = |e: &Event| core.layout.places[e.port() as usize];
         if let Some(e) = core.queue.ahead(16) {
             prefetch(&self.nodes[node_of(e).0 as usize]);

@@ -232,14 +232,18 @@ impl EventQueue {
         self.turns
     }
 
-    /// The events of the bucket whose turn comes next, as far as they are known, in no particular order. Asks for the memory
-    /// of those of the bucket after it.
+    /// The events of the bucket whose turn comes next, as far as they were known when the turn of the current one came, in no
+    /// particular order.
+    #[inline]
     pub(crate) fn upcoming(&self) -> &[Event] {
-        let Some(next) = self.next_occupied(self.at) else { return &[] };
-        if let Some(after) = self.next_occupied(next) {
+        &self.buckets[self.following]
+    }
+
+    /// Asks for the memory of the events of the bucket after the next one.
+    pub(crate) fn prefetch_after_next(&self) {
+        if let Some(after) = self.next_occupied(self.at).and_then(|next| self.next_occupied(next)) {
             prefetch_all(&self.buckets[self.slot(after)]);
         }
-        &self.buckets[self.slot(next)]
     }
 
     /// Moves to the next bucket that holds something.
