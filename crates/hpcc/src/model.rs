@@ -105,6 +105,7 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology, pairs: &'a PairTable) -> Model<'a>
         ingress_buffer: buffer,
         discipline: DisciplineKind::Fifo,
         scheduler: SchedulerKind::RoundRobin,
+        cut_through: None,
         control_delay: ControlDelay::default(),
         message_len: Some(Bytes(PFC_FRAME)),
         clock: WireClock::Nanoseconds,

@@ -18,6 +18,7 @@ mod nic;
 mod port;
 mod scheduler;
 mod switch;
+mod vl_arbitration;
 mod wire_times;
 
 pub use buffer::{BufferPolicy, SharedPool};
@@ -29,6 +30,7 @@ pub use nic::{FlowStart, Nic, NicConfig, PausedWith, Transport};
 pub use port::{Hold, Port};
 pub use scheduler::{Scheduler, SchedulerKind};
 pub use switch::{Occupant, Switch, SwitchConfig};
+pub use vl_arbitration::{VlArbitration, VlTurn};
 pub use wire_times::{NodeTimes, WireTimes};
 
 /// The priorities in use, as dense class numbers.

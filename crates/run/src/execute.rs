@@ -264,5 +264,5 @@ fn ideal_of(s: &Scenario, routes: &Routes, w: &xoff_workload::Flow) -> Option<Sp
         Some(p) => s.flows.paths.hops(p).to_vec(),
         None => trace_path(&s.topology, routes, &choice, &key)?,
     };
-    Some(ideal_time(&s.topology, &path, w.size, payload_max, header))
+    Some(ideal_time(&s.topology, &path, w.size, payload_max, header, s.cut_through()))
 }

@@ -29,6 +29,8 @@ pub(crate) struct Line {
     pub to: u32,
     pub link: LinkId,
     pub delay: Span,
+    /// After how much of it a frame can go on at the far end; never before its last bit: [`NO_HEAD`](crate::cut_through::NO_HEAD) [ps].
+    head: Span,
     /// Bytes put on the wire, control frames not counted.
     tx_bytes: u64,
     /// Frames put on the wire, control frames not counted.
@@ -40,8 +42,8 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    pub fn new(to: u32, link: LinkId, delay: Span, part: u16, up: bool) -> Line {
-        Line { to, link, delay, tx_bytes: 0, tx_frames: 0, part, up }
+    pub fn new(to: u32, link: LinkId, delay: Span, head: Span, part: u16, up: bool) -> Line {
+        Line { to, link, delay, head, tx_bytes: 0, tx_frames: 0, part, up }
     }
     /// Bytes put on the wire, control frames not counted.
     pub fn tx_bytes(&self) -> u64 {
@@ -465,16 +467,19 @@ impl Env for Core {
     fn transmit(&mut self, node: u32, port: u16, frame: FrameId, tx: Span) -> Moment {
         let at = self.layout.port_index(node, port);
         let f = &self.frames[frame];
+        let mut after = tx;
         if f.kind() != FrameKind::Control {
             self.frame_hops += 1;
             self.data_frame_hops += (f.kind() == FrameKind::Data) as u64;
             let line = &mut self.lines[at];
             line.tx_bytes += f.len() as u64;
             line.tx_frames += 1;
+            // Cut-through: the far end has it once its head is there. The wire stays busy to the last bit.
+            after = tx.min(line.head);
         }
         // In this order: a simulator that goes by insertion sees the wire free before an arrival of the same instant.
         let free = Moment { time: self.now + tx, rank: self.ranks.of(Kind::WireFree, at as u32, 0, 0) };
-        self.arrive(at, frame, tx, 0);
+        self.arrive(at, frame, after, 0);
         free
     }
 

@@ -10,6 +10,7 @@
 
 mod checks;
 mod core;
+mod cut_through;
 mod event;
 mod fault;
 mod flows;
@@ -37,4 +38,4 @@ pub use outcome::{Ended, Outcome, PortTotals};
 pub use probe::{Probes, RateSource, Recorder, Row, Selection};
 pub use queue::{QueueTrace, Replayed};
 pub use watch::{Deadlock, StuckPort};
-pub use world::{PAYS_WINDOW, World};
+pub use world::{PAYS_WINDOW, World, classes_in_use};
