@@ -45,6 +45,11 @@ impl Line {
     pub fn new(to: u32, link: LinkId, delay: Span, head: Span, part: u16, up: bool) -> Line {
         Line { to, link, delay, head, tx_bytes: 0, tx_frames: 0, part, up }
     }
+    /// The far end: its port and its part.
+    #[inline]
+    fn far(&self) -> (u32, u16) {
+        (self.to, self.part)
+    }
     /// Bytes put on the wire, control frames not counted.
     pub fn tx_bytes(&self) -> u64 {
         self.tx_bytes
@@ -281,11 +286,10 @@ impl Core {
         self.queue.push(Event::new(c.at, Kind::Arrive, c.to, id));
     }
 
+    /// A frame arrives at the far end of the line of port `at`.
     #[inline(always)]
-    fn arrive(&mut self, at: usize, frame: FrameId, after: Span, nth: u32) {
-        let line = &self.lines[at];
-        let (to, part) = (line.to, line.part);
-        let moment = Moment { time: self.now + after + line.delay, rank: self.ranks.of(Kind::Arrive, at as u32, 0, nth) };
+    fn arrive(&mut self, at: usize, (to, part): (u32, u16), time: Time, frame: FrameId, nth: u32) {
+        let moment = Moment { time, rank: self.ranks.of(Kind::Arrive, at as u32, 0, nth) };
         if part == self.part {
             self.queue.push(Event::new(moment, Kind::Arrive, to, frame));
         } else {
@@ -467,19 +471,20 @@ impl Env for Core {
     fn transmit(&mut self, node: u32, port: u16, frame: FrameId, tx: Span) -> Moment {
         let at = self.layout.port_index(node, port);
         let f = &self.frames[frame];
+        let line = &mut self.lines[at];
         let mut after = tx;
         if f.kind() != FrameKind::Control {
             self.frame_hops += 1;
             self.data_frame_hops += (f.kind() == FrameKind::Data) as u64;
-            let line = &mut self.lines[at];
             line.tx_bytes += f.len() as u64;
             line.tx_frames += 1;
             // Cut-through: the far end has it once its head is there. The wire stays busy to the last bit.
             after = tx.min(line.head);
         }
+        let (far, arrival) = (line.far(), self.now + after + line.delay);
         // In this order: a simulator that goes by insertion sees the wire free before an arrival of the same instant.
         let free = Moment { time: self.now + tx, rank: self.ranks.of(Kind::WireFree, at as u32, 0, 0) };
-        self.arrive(at, frame, after, 0);
+        self.arrive(at, far, arrival, frame, 0);
         free
     }
 
@@ -501,7 +506,9 @@ impl Env for Core {
     fn hand_over(&mut self, node: u32, port: u16, frame: FrameId) {
         let (at, count) = self.handed_over;
         self.handed_over = (self.now, if at == self.now { count + 1 } else { 0 });
-        self.arrive(self.layout.port_index(node, port), frame, Span::ZERO, self.handed_over.1);
+        let at = self.layout.port_index(node, port);
+        let line = &self.lines[at];
+        self.arrive(at, line.far(), self.now + line.delay, frame, self.handed_over.1);
     }
 
     #[inline]
