@@ -83,14 +83,14 @@ fn what_cannot_work_is_refused_with_place_and_hint() {
         (vl("vl_high = [\"15:64\"]"), "ib.toml:6:11", ["VL 15 carries management", "priorities 0 to 7"]),
         (vl("vl_low = [\"0:256\"]"), "ib.toml:6:10", ["a weight of 256", "0 (skipped) to 255"]),
         (vl("vl_low = [\"0:0\", \"2:0\"]\nvl_high = [\"2:0\"]"), "ib.toml:6:10", ["no virtual lane ever has a turn", "vl_low = [\"0:64\""]),
-        (vl(""), "ib.toml:4:1", ["no virtual lane ever has a turn", "weights count 64 B"]),
+        (vl(""), "ib.toml:4:2", ["no virtual lane ever has a turn", "weights count 64 B"]),
         (vl("vl_low = [\"0:64\", \"2:0\"]"), "ib.toml:6:10", ["priority 2 is in use and virtual lane 2 never", "\"2:64\""]),
-        (vl("vl_high = [\"0:64\"]"), "ib.toml:4:1", ["priority 2 is in use and virtual lane 2 never", "vl_low or vl_high"]),
+        (vl("vl_high = [\"0:64\"]"), "ib.toml:4:2", ["priority 2 is in use and virtual lane 2 never", "vl_low or vl_high"]),
         (vl("vl_low = [\"2:64\"]\nvl_high_limit = 256"), "ib.toml:7:17", ["a limit of 256", "255 (no limit)"]),
         ("cut_through = \"0B\"".into(), "ib.toml:5:15", ["cut_through: 0 bytes", "above zero"]),
         ("cut_through = 40".into(), "ib.toml:5:15", ["cut_through", "unit"]),
         ("buffer = \"0B\"".into(), "ib.toml:5:10", ["buffer: 0 bytes", "above zero"]),
-        ("buffer = \"1499B\"".into(), "ib.toml:5:10", ["holds no frame of 1500B", "no frame could ever be accepted"]),
+        ("buffer = \"1499B\"".into(), "ib.toml:5:10", ["holds no frame of 1.5KB", "no frame could ever be accepted"]),
     ] {
         let said = said(&switch, "");
         assert!(said.contains(place) && words.iter().all(|w| said.contains(w)), "{switch}:\n{said}");
@@ -100,9 +100,9 @@ fn what_cannot_work_is_refused_with_place_and_hint() {
     // A lane without credits: 23 whole blocks, a frame takes 24. And an acknowledgement that is longer than data.
     let credits = "[flow_control]\nkind = \"cbfc\"";
     let words = said("buffer = \"1500B\"", credits);
-    assert!(words.contains("ib.toml:5:10") && words.contains("holds 23 blocks of 64 B, a frame of 1500B takes 24"), "{words}");
+    assert!(words.contains("ib.toml:5:10") && words.contains("holds 23 blocks of 64 B, a frame of 1.5KB takes 24"), "{words}");
     let words = said("buffer = \"2KB\"", &format!("[host]\nacks = \"per-frame\"\nack_len = \"1999B\"\n{credits}"));
-    assert!(words.contains("ib.toml:5:10") && words.contains("a frame of 1999B takes 32"), "{words}");
+    assert!(words.contains("ib.toml:5:10") && words.contains("a frame of 1.999KB takes 32"), "{words}");
     let words = said("buffer = \"2KB\"", &format!("[host]\nacks = \"per-frame\"\nack_len = \"3KB\"\n{credits}"));
     assert!(words.contains("ib.toml:5:10") && words.contains("holds no frame of 3KB"), "{words}");
 }

@@ -43,6 +43,21 @@ fn a_port_that_is_never_congested_has_a_long_queue() {
     assert_eq!(f.outcome.flows.iter().filter(|flow| flow.received.is_some()).count(), 16 * 15);
 }
 
+/// Section 3.1.2 for InfiniBand, Fig. 3b: P2 lacks credits and more than 500 KB wait there, and FECN marks F0 and F2, which never
+/// cross the congested port. Where every marked packet is notified, F1 backs off before the ingress of T2 is full.
+#[test]
+fn credits_hold_a_port_that_is_never_congested_and_fecn_marks_its_victims() {
+    let marked = |settings: &[&str]| {
+        let (s, f) = run("single-congestion-point-ib.toml", settings);
+        let of = |src: &str| f.outcome.flows.iter().find(|flow| s.topology.name(flow.flow.src) == src).unwrap().ce_frames;
+        (queue_max(&s, &f, "L0", "T2"), of("S0"), of("S2"))
+    };
+    let (queue, f0, f2) = marked(&[]);
+    assert!(queue > 500_000 && f0 > 500 && f2 > 500, "{queue} {f0} {f2}");
+    let (queue, f0, f2) = marked(&["rate_control.cnp_interval=0us"]);
+    assert!(queue < 50_000 && (f0, f2) == (0, 0), "{queue} {f0} {f2}");
+}
+
 #[test]
 fn every_scenario_of_the_folder_runs() {
     let mut names: Vec<String> = std::fs::read_dir(folder()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
