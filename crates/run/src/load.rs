@@ -25,7 +25,10 @@ use crate::{conditions, sections};
 mod parts;
 
 pub(crate) use parts::find_port;
-use parts::{every_class_has_turns, most_at_an_egress, read_flow_control, read_flows, read_host, read_probes, read_switch, read_topology};
+use parts::{
+    every_class_has_turns, most_at_an_egress, read_flow_control, read_flows, read_host, read_probes, read_switch, read_topology,
+    warn_of_cut_through,
+};
 
 /// A scenario that can run.
 pub struct Scenario {
@@ -246,6 +249,9 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
     });
     let mut switch_section = doc.open(&sections::switch());
     let switch = host.as_ref().and_then(|h| switch_section.take(|s| read_switch(s, h)));
+    if let (Some(switch), Some(host)) = (&switch, &host) {
+        warn_of_cut_through(&switch_section, &topology, switch, host);
+    }
     let mut detection_section = doc.open(&sections::detection());
     let detection = detection_section.take(|s| {
         let kind = s.kind().unwrap_or("none");

@@ -63,6 +63,21 @@ fn a_flow_over_a_cut_through_switch_takes_its_ideal_time() {
     assert_eq!(fct("cut_through = \"1500B\""), fct(""));
 }
 
+/// Where cut-through changes nothing, that is said.
+#[test]
+fn cut_through_without_effect_is_a_warning() {
+    let said = |head: &str, host: &str| {
+        let text = format!(
+            "[topology]\nkind = \"tcd-fig2\"\nsender_rate = \"{host}\"\n[switch]\ncut_through = \"{head}\"\n[[flow]]\nsrc = \"S0\"\ndst = \"R0\"\n"
+        );
+        load(&text).unwrap_or_else(|e| panic!("{e}")).warnings.to_string()
+    };
+    let slow = said("64B", "20Gbps");
+    assert!(slow.contains("ib.toml:5:15") && slow.contains("2 of 26 link directions into switches"), "{slow}");
+    assert!(said("1500B", "40Gbps").contains("no frame is longer than 1.5KB"));
+    assert!(!said("64B", "40Gbps").contains("cut_through"));
+}
+
 /// The keys of a switch that are refused, where, with which words.
 #[test]
 fn what_cannot_work_is_refused_with_place_and_hint() {

@@ -4,7 +4,7 @@ use xoff_topology::{Link, Topology};
 use xoff_units::{Bytes, Span, Time, WireClock};
 use xoff_workload::Flow;
 
-use crate::cut_through::{NO_HEAD, head_time};
+use crate::cut_through::head_time;
 
 /// A flow and its fate.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,13 +56,14 @@ impl FlowRecord {
 /// network: the whole flow at the slowest link, the largest frame once more at every other link, and the delays.
 /// (GFC section 6.2.3: "the shortest possible time for a same-sized flow to finish in an unloaded network".)
 ///
-/// With `cut_through`, the bytes after which switches go on with a frame, it is the exact time of the same flow.
+/// With `cut_through`, the bytes after which switches go on with a frame, it is the exact time of a lone flow. (Without, it is too
+/// long by less than a frame where a flow with a short last frame meets links of several rates.)
 pub fn ideal_time(t: &Topology, path: &[(u32, u16)], size: u64, payload_max: u32, header: u32, cut_through: Option<Bytes>) -> Span {
     let links: Vec<_> = path.iter().map(|&(n, p)| t.link_at(n, p)).collect();
     let Some(slowest) = links.iter().enumerate().min_by_key(|(_, l)| l.rate).map(|(i, _)| i) else { return Span::ZERO };
     let frames = size.div_ceil(payload_max as u64).max(1);
-    let heads: Vec<Span> = path.iter().map(|&(n, p)| head_time(t, n, p, cut_through, WireClock::Picoseconds)).collect();
-    if heads.iter().any(|h| *h != NO_HEAD) {
+    if cut_through.is_some() {
+        let heads: Vec<Span> = path.iter().map(|&(n, p)| head_time(t, n, p, cut_through, WireClock::Picoseconds)).collect();
         let last = size.saturating_sub((frames - 1) * payload_max as u64) + header as u64;
         return pipelined(&links, &heads, frames, Bytes((payload_max + header) as u64), Bytes(last));
     }

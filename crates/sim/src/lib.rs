@@ -28,6 +28,7 @@ mod world;
 
 pub use checks::{Violation, ViolationKind};
 pub use core::CoinSource;
+pub use cut_through::stored_and_forwarded;
 pub use event::EventOrder;
 pub use fault::{Faults, LinkFailure, Losses, TurnOrder};
 pub use flows::{FlowRecord, ideal_time};

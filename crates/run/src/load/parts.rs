@@ -188,6 +188,21 @@ fn read_turn(key: &str, text: &str) -> Result<VlTurn, ParamError> {
     }
 }
 
+/// Says where cut-through changes nothing.
+pub(super) fn warn_of_cut_through(section: &Section<'_>, topology: &Topology, switch: &SwitchParts, host: &Host) {
+    let Some(head) = switch.cut_through else { return };
+    let (whole, all) = xoff_sim::stored_and_forwarded(topology);
+    let warn = |what: String, why: &str| section.warn(&ParamError::new("cut_through", what, why));
+    if head >= host.longest_frame() {
+        warn(format!("no frame is longer than {head}: all are stored and forwarded"), "expected less than a frame");
+    } else if whole > 0 {
+        warn(
+            format!("{whole} of {all} link directions into switches are stored and forwarded all the same"),
+            "they are slower than another link of their switch, so bits would run out in the middle of a frame",
+        );
+    }
+}
+
 /// A class that never has a turn would wait for ever.
 pub(super) fn every_class_has_turns(switch: &SwitchParts, classes: &Classes) -> Result<(), ParamError> {
     match switch.scheduler.passes_over(classes) {
