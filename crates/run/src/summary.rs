@@ -94,6 +94,9 @@ impl Summary {
                 s.flow_control,
                 lowest.unwrap_or(Rate::ZERO)
             ));
+        } else if o.holds > 0 {
+            // Credits run out without a message that says so.
+            self.took_effect.push(format!("{} let frames wait {} times ({messages} messages; {peak})", s.flow_control, o.holds));
         } else {
             self.never_triggered.push(format!("{} held nothing back ({messages} messages; {peak})", s.flow_control));
         }

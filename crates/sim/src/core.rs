@@ -159,6 +159,8 @@ pub(crate) struct Core {
     pub failed: bool,
     pub injected: u64,
     pub delivered: u64,
+    /// Times that a frame came to wait for the peer's word or credits.
+    pub holds: u64,
     /// Flows that are complete, in that order.
     pub completions: Vec<(Moment, u32)>,
     /// Replaces the per-port random streams.
@@ -216,6 +218,7 @@ impl Core {
             failed: false,
             injected: 0,
             delivered: 0,
+            holds: 0,
             completions: Vec::new(),
             coin_source: None,
             checks: Checks::default(),
@@ -554,6 +557,7 @@ impl Env for Core {
             Note::MessageReceived { port, class, message } => self.note_message(node, port, class, false, message),
             Note::AllowedRate { port, class, rate } => self.note_rate(node, port, class, rate),
             Note::Hold { port, class, on } => {
+                self.holds += on as u64;
                 if self.layout.watching && self.layout.probes.causes {
                     let priority = self.layout.classes.priority(class as usize);
                     self.record(Row::Hold { time: now, node, port, priority, on });

@@ -74,6 +74,8 @@ pub struct Outcome {
     pub lost_frames: u64,
     /// Data frames delivered.
     pub delivered_frames: u64,
+    /// How often the first frame of some queue came to wait for the peer's word: a pause, or a lack of credits.
+    pub holds: u64,
     /// Flows in order of their number.
     pub flows: Vec<FlowRecord>,
     /// Flows in the order in which they were complete.

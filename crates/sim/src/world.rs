@@ -342,6 +342,7 @@ impl World {
             c.dropped += other.dropped;
             c.lost += other.lost;
             c.delivered += other.delivered;
+            c.holds += other.holds;
             c.flows.iter_mut().zip(&other.flows).for_each(|(f, o)| f.add(o));
             checks.push(other.checks);
         }
@@ -356,6 +357,7 @@ impl World {
             dropped_frames: c.dropped,
             lost_frames: c.lost,
             delivered_frames: c.delivered,
+            holds: c.holds,
             flows: c.flows,
             completions: self.completions,
             queue_counts: c.histogram.map(|h| h.kept).unwrap_or_default(),
