@@ -29,7 +29,7 @@ pub use nic::{FlowStart, Nic, NicConfig, PausedWith, Transport};
 pub use port::{Hold, Port};
 pub use scheduler::{Scheduler, SchedulerKind};
 pub use switch::{Occupant, Switch, SwitchConfig};
-pub use wire_times::{NodeTimes, WireTimes};
+pub use wire_times::WireTimes;
 
 /// The priorities in use, as dense class numbers.
 ///

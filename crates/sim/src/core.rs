@@ -5,10 +5,10 @@ use std::sync::Arc;
 use rand_chacha::ChaCha8Rng;
 use rustc_hash::FxHashMap;
 use xoff_mech::detection::{Mark, PortState};
-use xoff_node::{Call, Classes, Drop, Env, Frame, FrameId, FrameKind, FrameStore, Moment, Note, Telemetry};
+use xoff_node::{Call, Classes, Drop, Env, Frame, FrameId, FrameKind, FrameStore, Moment, Note, Telemetry, WireTimes};
 use xoff_topology::LinkId;
 use xoff_topology::routing::{Choice, ExplicitPaths, FlowKey, Routes};
-use xoff_units::{Bytes, Rate, Span, Time, prefetch};
+use xoff_units::{Bytes, Rate, Span, Time, WireClock, prefetch};
 use xoff_workload::random;
 
 use crate::checks::{Checks, ViolationKind};
@@ -67,6 +67,8 @@ pub(crate) struct Layout {
     /// Part of each node.
     pub part_of: Vec<u16>,
     pub classes: Classes,
+    /// Rounding of transmission times.
+    pub clock: WireClock,
     pub seed: u64,
     pub choice: Choice,
     pub paths: ExplicitPaths,
@@ -123,6 +125,7 @@ pub(crate) struct Core {
     pub ranks: Ranks,
     pub frames: FrameStore,
     pub layout: Arc<Layout>,
+    wire_times: WireTimes<32>,
     pub routes: Arc<Routes>,
     ways: Ways,
     /// By port, as all columns here; ports of other parts stay as they are.
@@ -188,6 +191,7 @@ impl Core {
             queue,
             ranks: Ranks::new(order),
             frames: FrameStore::new(),
+            wire_times: WireTimes::new(layout.clock),
             totals: vec![PortTotals::default(); n],
             stopped_since: vec![Time::NEVER; n * layout.classes.len()],
             coins: (0..n).map(|_| None).collect(),
@@ -249,7 +253,7 @@ impl Core {
     pub fn prefetch_flow(&self, f: &Frame) {
         if f.kind() != FrameKind::Control {
             self.ways.prefetch(f.flow, f.kind() != FrameKind::Data);
-            prefetch(&self.flows[f.flow as usize]);
+            self.flows[f.flow as usize].prefetch();
         }
     }
 
@@ -476,6 +480,11 @@ impl Env for Core {
         let free = Moment { time: self.now + tx, rank: self.ranks.of(Kind::WireFree, at as u32, 0, 0) };
         self.arrive(at, frame, tx, 0);
         free
+    }
+
+    #[inline]
+    fn wire_time(&mut self, rate: Rate, len: u32) -> Span {
+        self.wire_times.of(rate, len)
     }
 
     #[inline]
