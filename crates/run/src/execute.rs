@@ -247,6 +247,8 @@ fn write_rows(s: &Scenario, o: &Outcome, ports: &PortNumbers, tables: &mut Table
                 ingress_bytes_max: far.ingress_bytes_max,
                 pauses: t.pauses,
                 pause_ps_total: t.pause_ps_total,
+                holds: t.holds,
+                hold_ps_total: t.hold_ps_total,
                 allowed_rate_min: t.allowed_min.map(|r| r.0),
             })?;
         }

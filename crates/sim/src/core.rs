@@ -133,6 +133,10 @@ pub(crate) struct Core {
     pub totals: Vec<PortTotals>,
     /// Since when the peer stops each port and class; never: it does not. Indexed by port * classes + class.
     stopped_since: Vec<Time>,
+    /// Since when the peer holds a waiting frame, by port and class as above; only where it does.
+    held_since: FxHashMap<usize, Time>,
+    /// Changes of a flow's rate.
+    pub rate_changes: u64,
     coins: Vec<Option<Box<ChaCha8Rng>>>,
     /// Ideal messages handed over at this instant, and when that was: keeps those of one port in order.
     handed_over: (Time, u32),
@@ -194,6 +198,8 @@ impl Core {
             wire_times: WireTimes::new(layout.clock),
             totals: vec![PortTotals::default(); n],
             stopped_since: vec![Time::NEVER; n * layout.classes.len()],
+            held_since: FxHashMap::default(),
+            rate_changes: 0,
             coins: (0..n).map(|_| None).collect(),
             routes,
             ways: Ways::default(),
@@ -373,13 +379,35 @@ impl Core {
         }
     }
 
-    /// Time a port has been stopped so far, an open stop included.
+    /// Time a port has been stopped or held so far, what is still open included.
     pub fn close_pauses(&mut self) {
         let classes = self.layout.classes.len();
         for (i, since) in self.stopped_since.iter_mut().enumerate() {
             if *since != Time::NEVER {
                 self.totals[i / classes].pause_ps_total += self.now.since(*since).0;
                 *since = self.now;
+            }
+        }
+        for (i, since) in &mut self.held_since {
+            self.totals[i / classes].hold_ps_total += self.now.since(*since).0;
+            *since = self.now;
+        }
+    }
+
+    fn note_hold(&mut self, node: u32, port: u16, class: u8, on: bool) {
+        let at = self.layout.port_index(node, port);
+        let lane = at * self.layout.classes.len() + class as usize;
+        if on {
+            self.totals[at].holds += 1;
+            self.held_since.insert(lane, self.now);
+        } else if let Some(since) = self.held_since.remove(&lane) {
+            self.totals[at].hold_ps_total += self.now.since(since).0;
+        }
+        if self.layout.watching && self.layout.probes.causes {
+            let priority = self.layout.classes.priority(class as usize);
+            self.record(Row::Hold { time: self.now, node, port, priority, on });
+            if on {
+                self.ask_why.push((node, port, class));
             }
         }
     }
@@ -550,16 +578,9 @@ impl Env for Core {
             Note::MessageSent { port, class, message } => self.note_message(node, port, class, true, message),
             Note::MessageReceived { port, class, message } => self.note_message(node, port, class, false, message),
             Note::AllowedRate { port, class, rate } => self.note_rate(node, port, class, rate),
-            Note::Hold { port, class, on } => {
-                if self.layout.watching && self.layout.probes.causes {
-                    let priority = self.layout.classes.priority(class as usize);
-                    self.record(Row::Hold { time: now, node, port, priority, on });
-                    if on {
-                        self.ask_why.push((node, port, class));
-                    }
-                }
-            }
+            Note::Hold { port, class, on } => self.note_hold(node, port, class, on),
             Note::FlowRate { flow, rate } => {
+                self.rate_changes += 1;
                 if self.layout.watching && self.layout.probes.flow_rates {
                     self.record(Row::FlowRate { time: now, node, flow, rate, source: RateSource::RateControl });
                 }

@@ -337,6 +337,7 @@ impl World {
             c.frame_hops += other.frame_hops;
             c.data_frame_hops += other.data_frame_hops;
             c.dropped += other.dropped;
+            c.rate_changes += other.rate_changes;
             c.lost += other.lost;
             c.delivered += other.delivered;
             c.flows.iter_mut().zip(&other.flows).for_each(|(f, o)| f.add(o));
@@ -352,6 +353,7 @@ impl World {
             data_frame_hops: c.data_frame_hops,
             dropped_frames: c.dropped,
             lost_frames: c.lost,
+            rate_changes: c.rate_changes,
             delivered_frames: c.delivered,
             flows: c.flows,
             completions: self.completions,

@@ -159,6 +159,11 @@ impl RateControlKind {
         }
     }
 
+    /// It learns of congestion by marks.
+    pub fn is_told_by_marks(&self) -> bool {
+        self.notification() != Notification::Never
+    }
+
     /// Without acknowledgements it would never change a rate.
     pub fn needs_acks(&self) -> bool {
         self.hears_acks() || self.notification() == Notification::InAck
