@@ -1,7 +1,7 @@
 //! The switch: shared memory, output queues, accounting per ingress.
 
 use xoff_mech::LinkFacts;
-use xoff_mech::detection::{Detection, Detector, Mark, Place};
+use xoff_mech::detection::{Detection, Detector, Mark, Place, PortState};
 use xoff_mech::flow_control::{Fill, FlowControl, Gate, Receiver};
 use xoff_mech::rate_control::IntFormat;
 use xoff_units::{Bytes, Time, prefetch};
@@ -421,6 +421,11 @@ impl Switch {
     /// Bytes waiting for an egress and class.
     pub fn waiting(&self, port: u16, class: u8) -> u64 {
         self.ports[port as usize].lane(class).egress.bytes()
+    }
+
+    /// What the detector of an egress and class thinks of it.
+    pub fn state(&self, now: Time, port: u16, class: u8) -> Option<PortState> {
+        self.ports[port as usize].lane(class).detector.state(now)
     }
 
     /// The most that was ever held from an ingress, and the most that ever waited for the same port as an egress, of one

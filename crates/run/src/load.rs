@@ -12,10 +12,10 @@ use xoff_params::{ParamError, Values};
 use xoff_scenario::document::{Document, Override, Section};
 use xoff_scenario::{Problem, Problems};
 use xoff_sim::{Faults, LinkFailure, Model, NicModel, Probes, Selection, WayFacts, WayFactsOf, ideal_time};
-use xoff_topology::routing::{FlowKey, Routing, trace_path};
+use xoff_topology::routing::{FlowKey, Routes, Routing, trace_path};
 use xoff_topology::{Topology, failures};
 use xoff_units::{Bytes, Span, Time, WireClock};
-use xoff_workload::{Context, Flows, SizeCdf, generators};
+use xoff_workload::{Context, Flow, Flows, SizeCdf, generators};
 
 use crate::{conditions, sections};
 
@@ -162,6 +162,18 @@ impl Scenario {
             let back = time(key.reversed(), ack_len, 0);
             WayFacts { window, base_rtt: there.zip(back).map(|(a, b)| a + b) }
         }))
+    }
+
+    /// The egress ports that a flow goes through, its host's first; `None`: there is no way, or it leads in a circle.
+    pub fn way(&self, routes: &Routes, w: &Flow) -> Option<Vec<(u32, u16)>> {
+        match w.path {
+            Some(p) if self.flows.paths.is_loop(p) => None,
+            Some(p) => Some(self.flows.paths.hops(p).to_vec()),
+            None => {
+                let key = FlowKey { src: w.src, dst: w.dst, src_port: w.src_port, dst_port: w.dst_port };
+                trace_path(&self.topology, routes, &self.model.routing.choice, &key)
+            }
+        }
     }
 
     /// Payload of a full frame and bytes around it.

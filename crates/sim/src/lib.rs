@@ -37,4 +37,4 @@ pub use outcome::{Ended, Outcome, PortTotals};
 pub use probe::{Probes, RateSource, Recorder, Row, Selection};
 pub use queue::{QueueTrace, Replayed};
 pub use watch::{Deadlock, StuckPort};
-pub use world::{PAYS_WINDOW, World};
+pub use world::{PAYS_WINDOW, PortNow, World};

@@ -39,6 +39,8 @@ mod inspect;
 mod sample;
 mod threads;
 
+pub use inspect::PortNow;
+
 /// A network in motion.
 pub struct World {
     parts: Vec<Part>,
