@@ -291,6 +291,13 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
             })
         });
     }
+    if let (Some((name, rate_control)), Some(host)) = (&rate_control, &host)
+        && rate_control.needs_acks()
+        && matches!(host.transport, Transport::None)
+    {
+        let what = format!("{name} learns from acknowledgements, and hosts send none");
+        rate_section.take(|_| Err::<(), _>(ParamError::new("kind", what, "set host.acks = \"per-frame\"")));
+    }
     doc.finish()?;
     let failures = failures.into_iter().flatten().collect();
     // Without problems every part was read.
@@ -311,6 +318,7 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
     for (facts, fc) in &flow_control {
         conditions::warn(fc_name, facts, fc, &mut warnings);
     }
+    conditions::warn_of_marks(&detection, (rate_name, &rate_control), &mut warnings);
     let resolved = doc.resolved();
     let parameters = resolved
         .rows()

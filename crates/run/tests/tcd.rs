@@ -141,3 +141,19 @@ fn the_congestion_tree_has_its_root_leaves_and_victims() {
     let refused = congestion_tree(&load("multiple-congestion-points.toml", &[]), Time::from_us(1000), |_| true).unwrap_err();
     assert!(refused.hint.contains("tcd"), "{refused:?}");
 }
+
+/// Hosts that do not understand UE, rules for marks that never come, and a rate control that would never hear anything.
+#[test]
+fn parts_that_do_not_fit_together_are_told() {
+    let warnings = |settings: &[&str]| {
+        let s = load("single-congestion-point.toml", settings);
+        s.warnings.iter().map(|p| p.line()).filter(|l| l.contains("tcd") || l.contains("TCD")).collect::<Vec<_>>()
+    };
+    assert_eq!(warnings(&[]), [] as [&str; 0]);
+    assert_eq!(warnings(&["detection.kind=tcd", "rate_control.tcd=true"]), [] as [&str; 0]);
+    assert!(warnings(&["detection.kind=tcd"])[0].contains("ECT(0)"), "{:?}", warnings(&["detection.kind=tcd"]));
+    assert!(warnings(&["rate_control.tcd=true"])[0].contains("no port marks UE"), "{:?}", warnings(&["rate_control.tcd=true"]));
+    let settings = [Override::set("rate_control=timely").unwrap()];
+    let refused = Scenario::load(&folder().join("single-congestion-point.toml"), &settings).err().unwrap().to_string();
+    assert!(refused.contains("hosts send none") && refused.contains("host.acks"), "{refused}");
+}
