@@ -31,7 +31,7 @@ pub use port::{Hold, Port};
 pub use scheduler::{Scheduler, SchedulerKind};
 pub use switch::{Occupant, Switch, SwitchConfig};
 pub use vl_arbitration::{VlArbitration, VlTurn};
-pub use wire_times::{NodeTimes, WireTimes};
+pub use wire_times::WireTimes;
 
 /// The priorities in use, as dense class numbers.
 ///

@@ -4,14 +4,13 @@ use xoff_mech::LinkFacts;
 use xoff_mech::detection::{AnyDetector, Detector};
 use xoff_mech::flow_control::{Fill, FlowControl, Gate, Message, Receiver, Rx, Sender, Tx};
 use xoff_mech::rate_control::{Hop, IntFormat};
-use xoff_units::{Bytes, Rate, Span, Time, prefetch_whole};
+use xoff_units::{Bytes, Rate, Span, Time, prefetch};
 
 use crate::buffer::Ingress;
 use crate::control::{ControlDelay, DelayLine};
 use crate::discipline::Egress;
 use crate::env::{Call, Env, Moment, Note};
 use crate::frame::{Frame, FrameId, FrameList, FrameStore};
-use crate::wire_times::NodeTimes;
 
 /// An egress queue that the peer's flow control holds back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,10 +157,18 @@ impl Port {
         }
     }
 
-    /// The port will be asked soon.
+    /// A frame will leave through the port soon.
     #[inline]
-    pub fn prefetch(&self) {
-        prefetch_whole(self);
+    pub fn prefetch_out(&self) {
+        prefetch(self);
+        prefetch(&self.lane.tx);
+    }
+
+    /// A frame will come in by the port soon, or one that came in by it will leave.
+    #[inline]
+    pub fn prefetch_in(&self) {
+        prefetch(&self.lane.ingress);
+        prefetch(&self.lane.rx_wake);
     }
 
     /// Is a frame on the wire?
@@ -301,10 +308,10 @@ impl Port {
 
     /// Puts a frame of a class on the wire.
     #[inline(always)]
-    pub fn start_frame(&mut self, now: Time, node: u32, port: u16, id: u32, times: &mut NodeTimes, env: &mut impl Env) {
+    pub fn start_frame(&mut self, now: Time, node: u32, port: u16, id: u32, env: &mut impl Env) {
         let f = &env.frames()[id];
         let (class, len) = (f.class(), f.len());
-        let tx = times.of(self.rate, len);
+        let tx = env.wire_time(self.rate, len);
         self.lane_mut(class).tx.on_sent(now, Bytes(len as u64), tx);
         self.transmit(node, port, id, tx, env);
     }
@@ -328,7 +335,7 @@ impl Port {
 
     /// Starts the next control frame if there is one and the wire is free.
     #[inline]
-    pub fn start_control(&mut self, node: u32, port: u16, times: &mut NodeTimes, env: &mut impl Env) -> bool {
+    pub fn start_control(&mut self, node: u32, port: u16, env: &mut impl Env) -> bool {
         if self.control.front().is_none() || self.failed {
             return false;
         }
@@ -337,15 +344,16 @@ impl Port {
             return false;
         }
         let Some(id) = self.control.pop(env.frames()) else { return false };
-        let tx = times.of(self.rate, env.frames()[id].len());
+        let len = env.frames()[id].len();
+        let tx = env.wire_time(self.rate, len);
         self.transmit(node, port, id, tx, env);
         true
     }
 
     /// Queues a frame behind the control frames.
-    pub fn send_express(&mut self, node: u32, port: u16, id: FrameId, times: &mut NodeTimes, env: &mut impl Env) {
+    pub fn send_express(&mut self, node: u32, port: u16, id: FrameId, env: &mut impl Env) {
         self.control.push(id, env.frames());
-        self.start_control(node, port, times, env);
+        self.start_control(node, port, env);
     }
 
     /// What the receiver of a class says when a frame was admitted.
@@ -379,19 +387,9 @@ impl Port {
 
     /// Sends a message to the peer: through the generation delay, then the control queue and the wire.
     #[allow(clippy::too_many_arguments)] // all of them are the context of one message
-    pub fn say(
-        &mut self,
-        now: Time,
-        node: u32,
-        port: u16,
-        class: u8,
-        message: Message,
-        delay: &ControlDelay,
-        times: &mut NodeTimes,
-        env: &mut impl Env,
-    ) {
+    pub fn say(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, delay: &ControlDelay, env: &mut impl Env) {
         if delay.generation.is_zero() {
-            self.emit(now, node, port, class, message, times, env);
+            self.emit(now, node, port, class, message, env);
         } else {
             let due = self.delays.get_or_insert_default().outbox.push(now, &delay.generation, || env.coin(node, port), class, message);
             env.call_at(node, due, Call::Emit { port });
@@ -399,14 +397,14 @@ impl Port {
     }
 
     /// Sends what has passed the generation delay.
-    pub fn emit_due(&mut self, now: Time, node: u32, port: u16, times: &mut NodeTimes, env: &mut impl Env) {
+    pub fn emit_due(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
         while let Some((class, message)) = self.delays.as_mut().and_then(|d| d.outbox.pop(now)) {
-            self.emit(now, node, port, class, message, times, env);
+            self.emit(now, node, port, class, message, env);
         }
     }
 
     #[allow(clippy::too_many_arguments)] // all of them are the context of one message
-    fn emit(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, times: &mut NodeTimes, env: &mut impl Env) {
+    fn emit(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, env: &mut impl Env) {
         env.note(node, now, Note::MessageSent { port, class, message });
         if self.failed {
             return; // nobody hears it
@@ -416,7 +414,7 @@ impl Port {
             env.hand_over(node, port, id);
         } else {
             self.control.push(id, env.frames());
-            self.start_control(node, port, times, env);
+            self.start_control(node, port, env);
         }
     }
 

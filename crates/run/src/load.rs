@@ -15,10 +15,10 @@ use xoff_params::{ParamError, Values};
 use xoff_scenario::document::{Document, Override, Section};
 use xoff_scenario::{Problem, Problems};
 use xoff_sim::{Faults, LinkFailure, Model, NicModel, Probes, Selection, WayFacts, WayFactsOf, classes_in_use, ideal_time};
-use xoff_topology::routing::{FlowKey, Routing, trace_path};
+use xoff_topology::routing::{FlowKey, Routes, Routing, trace_path};
 use xoff_topology::{Topology, failures};
 use xoff_units::{Bytes, Span, Time, WireClock};
-use xoff_workload::{Context, Flows, SizeCdf, generators};
+use xoff_workload::{Context, Flow, Flows, SizeCdf, generators};
 
 use crate::{conditions, sections};
 
@@ -172,6 +172,18 @@ impl Scenario {
         }))
     }
 
+    /// The egress ports that a flow goes through, its host's first; `None`: there is no way, or it leads in a circle.
+    pub fn way(&self, routes: &Routes, w: &Flow) -> Option<Vec<(u32, u16)>> {
+        match w.path {
+            Some(p) if self.flows.paths.is_loop(p) => None,
+            Some(p) => Some(self.flows.paths.hops(p).to_vec()),
+            None => {
+                let key = FlowKey { src: w.src, dst: w.dst, src_port: w.src_port, dst_port: w.dst_port };
+                trace_path(&self.topology, routes, &self.model.routing.choice, &key)
+            }
+        }
+    }
+
     /// Payload of a full frame and bytes around it.
     pub fn frame(&self) -> (u32, u32) {
         (self.model.payload_max, self.model.header)
@@ -299,6 +311,13 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
             })
         });
     }
+    if let (Some((name, rate_control)), Some(host)) = (&rate_control, &host)
+        && rate_control.needs_acks()
+        && matches!(host.transport, Transport::None)
+    {
+        let what = format!("{name} learns from acknowledgements, and hosts send none");
+        rate_section.take(|_| Err::<(), _>(ParamError::new("kind", what, "set host.acks = \"per-frame\"")));
+    }
     doc.finish()?;
     let failures = failures.into_iter().flatten().collect();
     // Without problems every part was read.
@@ -319,6 +338,7 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
     for (facts, fc) in &flow_control {
         conditions::warn(fc_name, facts, fc, &mut warnings);
     }
+    conditions::warn_of_marks(&detection, (rate_name, &rate_control), &mut warnings);
     let resolved = doc.resolved();
     let parameters = resolved
         .rows()

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use rand_chacha::ChaCha8Rng;
 use rustc_hash::FxHashMap;
 use xoff_mech::detection::{Mark, PortState};
-use xoff_node::{Call, Classes, Drop, Env, Frame, FrameId, FrameKind, FrameStore, Moment, Note, Telemetry};
+use xoff_node::{Call, Classes, Drop, Env, Frame, FrameId, FrameKind, FrameStore, Moment, Note, Telemetry, WireTimes};
 use xoff_topology::LinkId;
 use xoff_topology::routing::{Choice, ExplicitPaths, FlowKey, Routes};
-use xoff_units::{Bytes, Rate, Span, Time, prefetch};
+use xoff_units::{Bytes, Rate, Span, Time, WireClock, prefetch};
 use xoff_workload::random;
 
 use crate::checks::{Checks, ViolationKind};
@@ -74,6 +74,8 @@ pub(crate) struct Layout {
     /// Part of each node.
     pub part_of: Vec<u16>,
     pub classes: Classes,
+    /// Rounding of transmission times.
+    pub clock: WireClock,
     pub seed: u64,
     pub choice: Choice,
     pub paths: ExplicitPaths,
@@ -130,6 +132,7 @@ pub(crate) struct Core {
     pub ranks: Ranks,
     pub frames: FrameStore,
     pub layout: Arc<Layout>,
+    wire_times: WireTimes<32>,
     pub routes: Arc<Routes>,
     ways: Ways,
     /// By port, as all columns here; ports of other parts stay as they are.
@@ -137,6 +140,10 @@ pub(crate) struct Core {
     pub totals: Vec<PortTotals>,
     /// Since when the peer stops each port and class; never: it does not. Indexed by port * classes + class.
     stopped_since: Vec<Time>,
+    /// Since when the peer holds a waiting frame, by port and class as above; only where it does.
+    held_since: FxHashMap<usize, Time>,
+    /// Changes of a flow's rate.
+    pub rate_changes: u64,
     coins: Vec<Option<Box<ChaCha8Rng>>>,
     /// Ideal messages handed over at this instant, and when that was: keeps those of one port in order.
     handed_over: (Time, u32),
@@ -159,8 +166,6 @@ pub(crate) struct Core {
     pub failed: bool,
     pub injected: u64,
     pub delivered: u64,
-    /// Times that a frame came to wait for the peer's word or credits.
-    pub holds: u64,
     /// Flows that are complete, in that order.
     pub completions: Vec<(Moment, u32)>,
     /// Replaces the per-port random streams.
@@ -197,8 +202,11 @@ impl Core {
             queue,
             ranks: Ranks::new(order),
             frames: FrameStore::new(),
+            wire_times: WireTimes::new(layout.clock),
             totals: vec![PortTotals::default(); n],
             stopped_since: vec![Time::NEVER; n * layout.classes.len()],
+            held_since: FxHashMap::default(),
+            rate_changes: 0,
             coins: (0..n).map(|_| None).collect(),
             routes,
             ways: Ways::default(),
@@ -218,7 +226,6 @@ impl Core {
             failed: false,
             injected: 0,
             delivered: 0,
-            holds: 0,
             completions: Vec::new(),
             coin_source: None,
             checks: Checks::default(),
@@ -259,7 +266,7 @@ impl Core {
     pub fn prefetch_flow(&self, f: &Frame) {
         if f.kind() != FrameKind::Control {
             self.ways.prefetch(f.flow, f.kind() != FrameKind::Data);
-            prefetch(&self.flows[f.flow as usize]);
+            self.flows[f.flow as usize].prefetch();
         }
     }
 
@@ -378,13 +385,35 @@ impl Core {
         }
     }
 
-    /// Time a port has been stopped so far, an open stop included.
+    /// Time a port has been stopped or held so far, what is still open included.
     pub fn close_pauses(&mut self) {
         let classes = self.layout.classes.len();
         for (i, since) in self.stopped_since.iter_mut().enumerate() {
             if *since != Time::NEVER {
                 self.totals[i / classes].pause_ps_total += self.now.since(*since).0;
                 *since = self.now;
+            }
+        }
+        for (i, since) in &mut self.held_since {
+            self.totals[i / classes].hold_ps_total += self.now.since(*since).0;
+            *since = self.now;
+        }
+    }
+
+    fn note_hold(&mut self, node: u32, port: u16, class: u8, on: bool) {
+        let at = self.layout.port_index(node, port);
+        let lane = at * self.layout.classes.len() + class as usize;
+        if on {
+            self.totals[at].holds += 1;
+            self.held_since.insert(lane, self.now);
+        } else if let Some(since) = self.held_since.remove(&lane) {
+            self.totals[at].hold_ps_total += self.now.since(since).0;
+        }
+        if self.layout.watching && self.layout.probes.causes {
+            let priority = self.layout.classes.priority(class as usize);
+            self.record(Row::Hold { time: self.now, node, port, priority, on });
+            if on {
+                self.ask_why.push((node, port, class));
             }
         }
     }
@@ -492,6 +521,11 @@ impl Env for Core {
     }
 
     #[inline]
+    fn wire_time(&mut self, rate: Rate, len: u32) -> Span {
+        self.wire_times.of(rate, len)
+    }
+
+    #[inline]
     fn has_come(&self, moment: Moment) -> bool {
         moment <= self.moment()
     }
@@ -556,17 +590,9 @@ impl Env for Core {
             Note::MessageSent { port, class, message } => self.note_message(node, port, class, true, message),
             Note::MessageReceived { port, class, message } => self.note_message(node, port, class, false, message),
             Note::AllowedRate { port, class, rate } => self.note_rate(node, port, class, rate),
-            Note::Hold { port, class, on } => {
-                self.holds += on as u64;
-                if self.layout.watching && self.layout.probes.causes {
-                    let priority = self.layout.classes.priority(class as usize);
-                    self.record(Row::Hold { time: now, node, port, priority, on });
-                    if on {
-                        self.ask_why.push((node, port, class));
-                    }
-                }
-            }
+            Note::Hold { port, class, on } => self.note_hold(node, port, class, on),
             Note::FlowRate { flow, rate } => {
+                self.rate_changes += 1;
                 if self.layout.watching && self.layout.probes.flow_rates {
                     self.record(Row::FlowRate { time: now, node, flow, rate, source: RateSource::RateControl });
                 }

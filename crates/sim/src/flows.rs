@@ -1,7 +1,7 @@
 //! The flows of a run: what they asked for and how they fared.
 
 use xoff_topology::{Link, Topology};
-use xoff_units::{Bytes, Span, Time, WireClock};
+use xoff_units::{Bytes, Span, Time, WireClock, prefetch};
 use xoff_workload::Flow;
 
 use crate::cut_through::head_time;
@@ -32,6 +32,12 @@ pub struct FlowRecord {
 impl FlowRecord {
     pub(crate) fn new(flow: Flow, nth: u64) -> Self {
         FlowRecord { flow, nth, sent: 0, delivered: 0, ce_frames: 0, ue_frames: 0, all_sent: None, received: None, end: None }
+    }
+
+    /// Its counters will be asked soon.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch(&self.sent);
     }
 
     /// Adds what another part of the network saw of the same flow.

@@ -39,4 +39,4 @@ pub use outcome::{Ended, Outcome, PortTotals};
 pub use probe::{Probes, RateSource, Recorder, Row, Selection};
 pub use queue::{QueueTrace, Replayed};
 pub use watch::{Deadlock, StuckPort};
-pub use world::{PAYS_WINDOW, World, classes_in_use};
+pub use world::{PAYS_WINDOW, PortNow, World, classes_in_use};

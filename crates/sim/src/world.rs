@@ -41,6 +41,7 @@ mod sample;
 mod threads;
 
 pub use build::classes_in_use;
+pub use inspect::PortNow;
 
 /// A network in motion.
 pub struct World {
@@ -340,9 +341,9 @@ impl World {
             c.frame_hops += other.frame_hops;
             c.data_frame_hops += other.data_frame_hops;
             c.dropped += other.dropped;
+            c.rate_changes += other.rate_changes;
             c.lost += other.lost;
             c.delivered += other.delivered;
-            c.holds += other.holds;
             c.flows.iter_mut().zip(&other.flows).for_each(|(f, o)| f.add(o));
             checks.push(other.checks);
         }
@@ -356,8 +357,8 @@ impl World {
             data_frame_hops: c.data_frame_hops,
             dropped_frames: c.dropped,
             lost_frames: c.lost,
+            rate_changes: c.rate_changes,
             delivered_frames: c.delivered,
-            holds: c.holds,
             flows: c.flows,
             completions: self.completions,
             queue_counts: c.histogram.map(|h| h.kept).unwrap_or_default(),
