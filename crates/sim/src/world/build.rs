@@ -40,13 +40,13 @@ fn split(topology: &Topology, flows: &Flows, m: &Model) -> (Split, Option<String
 }
 
 /// The priorities in use as classes. The model speaks of priorities, nodes of classes.
-fn classes(flows: &Flows, transport: &mut Transport) -> Classes {
+fn classes(flows: &Flows, express: Option<u8>, transport: &mut Transport) -> Classes {
     let listed = flows.flows.iter().map(|f| f.priority);
     let priorities: Vec<u8> = listed.chain(flows.loops.iter().flat_map(|l| l.initial().map(|f| f.priority))).collect();
-    let mut classes = Classes::new(priorities.iter().copied());
+    let mut classes = Classes::with_express(priorities.iter().copied(), express);
     if let Transport::Acks { class, paused_with, .. } = transport {
         if let Some(p) = *class {
-            classes = Classes::new(priorities.iter().copied().chain([p]));
+            classes = Classes::with_express(priorities.iter().copied().chain([p]), express);
             *class = classes.class(p);
         }
         if let PausedWith::Class(Some(p)) = *paused_with {
@@ -112,7 +112,7 @@ fn node(topology: &Topology, n: u32, m: &Model, classes: &Classes, nic: &Arc<Nic
                 control_delay: m.control_delay,
                 classes: classes.len(),
                 message_len: m.message_len,
-                express: m.express.and_then(|p| classes.class(p)),
+                express: classes.express(),
                 failed_port_keeps_memory: m.faults.failed_port_keeps_memory,
                 turning_back_overlaps: m.faults.turning_back_overlaps,
             },
@@ -139,7 +139,7 @@ impl World {
             return Err(ParamError::new("mtu", format!("frames of {frame} B"), format!("a frame has at most {LEN_MAX} B")));
         }
         let mut transport = m.nic.transport;
-        let classes = classes(&flows, &mut transport);
+        let classes = classes(&flows, m.express, &mut transport);
         let (split, unsplit) = split(topology, &flows, m);
         let parts = split.parts();
         let ports = Ports::new(topology, &split.part_of)?;
