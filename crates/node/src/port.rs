@@ -138,6 +138,12 @@ impl Port {
         if class == 0 { &mut self.lane } else { &mut self.more[class as usize - 1] }
     }
 
+    /// What belongs to a class; the express priority, which travels with the control frames, has nothing.
+    #[inline]
+    fn lane_if_any(&mut self, class: u8) -> Option<&mut Lane> {
+        if class == 0 { Some(&mut self.lane) } else { self.more.get_mut(class as usize - 1) }
+    }
+
     /// What belongs to each class, in class order.
     pub(crate) fn lanes(&self) -> impl Iterator<Item = &Lane> {
         std::iter::once(&self.lane).chain(&self.more)
@@ -235,7 +241,8 @@ impl Port {
     /// detector when the queue is kept back and when no longer.
     #[inline(always)]
     pub fn gate(&mut self, now: Time, class: u8, len: u32) -> Gate {
-        let gate = self.lane(class).tx.gate(now, Bytes(len as u64));
+        let Some(lane) = self.lane_if_any(class) else { return Gate::Open };
+        let gate = lane.tx.gate(now, Bytes(len as u64));
         if gate != Gate::Open || self.off != 0 {
             self.note_gate(now, class, len, gate);
         }
@@ -282,7 +289,7 @@ impl Port {
 
     /// The hold on a class whose head frame has this length, if the peer holds it now.
     pub fn hold(&self, now: Time, port: u16, class: u8, len: u32) -> Option<Hold> {
-        let lane = self.lane(class);
+        let lane = if class == 0 { &self.lane } else { self.more.get(class as usize - 1)? };
         let since = if self.held & 1 << class != 0 { lane.held_since } else { now };
         lane.tx.held(now, Bytes(len as u64)).then_some(Hold { port, class, len, since })
     }
@@ -312,7 +319,9 @@ impl Port {
         let f = &env.frames()[id];
         let (class, len) = (f.class(), f.len());
         let tx = env.wire_time(self.rate, len);
-        self.lane_mut(class).tx.on_sent(now, Bytes(len as u64), tx);
+        if let Some(lane) = self.lane_if_any(class) {
+            lane.tx.on_sent(now, Bytes(len as u64), tx);
+        }
         self.transmit(node, port, id, tx, env);
     }
 
@@ -359,13 +368,13 @@ impl Port {
     /// What the receiver of a class says when a frame was admitted.
     #[inline(always)]
     pub fn on_arrival(&mut self, now: Time, class: u8, fill: &Fill, len: u32) -> Option<Message> {
-        self.lane_mut(class).rx.on_arrival(now, fill, Bytes(len as u64))
+        self.lane_if_any(class)?.rx.on_arrival(now, fill, Bytes(len as u64))
     }
 
     /// What it says when a frame left.
     #[inline(always)]
     pub fn on_departure(&mut self, now: Time, class: u8, fill: &Fill, len: u32) -> Option<Message> {
-        self.lane_mut(class).rx.on_departure(now, fill, Bytes(len as u64))
+        self.lane_if_any(class)?.rx.on_departure(now, fill, Bytes(len as u64))
     }
 
     /// What it says when the clock reaches `now`.

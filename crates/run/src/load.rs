@@ -278,7 +278,7 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
     });
     let flows = read_flows(doc, &topology, seed, folder);
     if let (Some(switch), Some(host), Some(flows)) = (&switch, &host, &flows) {
-        switch_section.take(|_| every_class_has_turns(switch, &classes_in_use(flows, &host.transport)));
+        switch_section.take(|_| every_class_has_turns(switch, &classes_in_use(flows, &host.transport, None)));
     }
     let probes = doc.open(&sections::probes()).take(|s| read_probes(s, &topology));
 

@@ -39,14 +39,15 @@ fn split(topology: &Topology, flows: &Flows, m: &Model) -> (Split, Option<String
     }
 }
 
-/// The priorities in use: those of the flows, and that of acknowledgements if they have one of their own.
-pub fn classes_in_use(flows: &Flows, transport: &Transport) -> Classes {
+/// The priorities in use: those of the flows, and that of acknowledgements if they have one of their own; but for the one that
+/// travels with the control frames.
+pub fn classes_in_use(flows: &Flows, transport: &Transport, express: Option<u8>) -> Classes {
     let own = match *transport {
         Transport::Acks { class, .. } => class,
         Transport::None => None,
     };
     let listed = flows.flows.iter().map(|f| f.priority);
-    Classes::new(listed.chain(flows.loops.iter().flat_map(|l| l.initial().map(|f| f.priority))).chain(own))
+    Classes::with_express(listed.chain(flows.loops.iter().flat_map(|l| l.initial().map(|f| f.priority))).chain(own), express)
 }
 
 /// The model speaks of priorities, nodes of classes.
@@ -125,7 +126,7 @@ fn node(
                 control_delay: m.control_delay,
                 classes: classes.len(),
                 message_len: m.message_len,
-                express: m.express.and_then(|p| classes.class(p)),
+                express: classes.express(),
                 failed_port_keeps_memory: m.faults.failed_port_keeps_memory,
                 turning_back_overlaps: m.faults.turning_back_overlaps,
             },
@@ -152,7 +153,7 @@ impl World {
             return Err(ParamError::new("mtu", format!("frames of {frame} B"), format!("a frame has at most {LEN_MAX} B")));
         }
         let mut transport = m.nic.transport;
-        let classes = classes_in_use(&flows, &transport);
+        let classes = classes_in_use(&flows, &transport, m.express);
         in_classes(&mut transport, &classes);
         if let Some(p) = m.scheduler.passes_over(&classes) {
             return Err(ParamError::new("scheduler", format!("priority {p} is in use and never has a turn"), "give its lane a weight"));
