@@ -1,5 +1,6 @@
 //! The environment of the nodes: virtual time, links, routes, flow accounting, counters.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
@@ -141,7 +142,7 @@ pub(crate) struct Core {
     /// Since when the peer stops each port and class; never: it does not. Indexed by port * classes + class.
     stopped_since: Vec<Time>,
     /// Since when the peer holds a waiting frame, by port and class as above; only where it does.
-    held_since: FxHashMap<usize, Time>,
+    held_since: BTreeMap<usize, Time>,
     /// Changes of a flow's rate.
     pub rate_changes: u64,
     coins: Vec<Option<Box<ChaCha8Rng>>>,
@@ -205,7 +206,7 @@ impl Core {
             wire_times: WireTimes::new(layout.clock),
             totals: vec![PortTotals::default(); n],
             stopped_since: vec![Time::NEVER; n * layout.classes.len()],
-            held_since: FxHashMap::default(),
+            held_since: BTreeMap::new(),
             rate_changes: 0,
             coins: (0..n).map(|_| None).collect(),
             routes,
