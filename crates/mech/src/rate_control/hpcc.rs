@@ -185,7 +185,13 @@ impl Track {
     fn next(&self, p: &Params, line: Rate) -> (Rate, u32) {
         let over = self.utilisation / p.eta;
         let (rate, stage) = if over >= 1.0 || self.stage >= p.max_stage {
-            (Rate::from_f64((self.reference.as_f64() / over).min(line.as_f64())) + p.rate_ai, 0)
+            let quotient = self.reference.as_f64() / over;
+            let rate = match p.int {
+                // A way without any use, which packed records can claim: there the conversion runs over to zero.
+                IntFormat::Hpcc { .. } if quotient >= u64::MAX as f64 => Rate::ZERO,
+                _ => Rate::from_f64(quotient.min(line.as_f64())),
+            };
+            (rate + p.rate_ai, 0)
         } else {
             (self.reference + p.rate_ai, self.stage + 1)
         };
@@ -263,13 +269,14 @@ impl Hpcc {
         (sent / hop.rate.as_f64() + queue * self.line.as_f64() / hop.rate.as_f64() / self.window_max as f64, ticks)
     }
 
-    /// Sets the rate from the records; with `full` the reference moves too.
-    fn react(&mut self, hops: &[Hop], full: bool) {
+    /// Sets the rate from the records; with `full` the reference moves too. Returns whether the rate was set, be it to the same.
+    fn react(&mut self, hops: &[Hop], full: bool) -> bool {
         if hops.len() > self.p.int.hops_max() {
-            return;
+            return false;
         }
         if self.another_way(hops) {
-            return self.remember(hops);
+            self.remember(hops);
+            return false;
         }
         // A hop counts if time has passed, and when sampling within a round trip, if it has a queue.
         let mut counted = [false; HOPS_MAX];
@@ -290,7 +297,7 @@ impl Hpcc {
         }
         self.hops_len = self.hops_len.max(hops.len() as u8);
         if !counted.contains(&true) {
-            return;
+            return false;
         }
         let rate = match &mut self.per_hop {
             None => {
@@ -319,24 +326,33 @@ impl Hpcc {
         };
         self.rate = rate;
         if self.p.window_follows_rate {
-            self.window = ((self.window_max as u128 * rate.0 as u128 / self.line.0 as u128) as u64).max(1);
+            let window = match self.p.int {
+                IntFormat::Exact => (self.window_max as u128 * rate.0 as u128 / self.line.0 as u128) as u64,
+                // In 64 bits there, and a product beyond them wraps.
+                IntFormat::Hpcc { .. } => self.window_max.wrapping_mul(rate.0) / self.line.0,
+            };
+            self.window = window.max(1);
         }
+        true
     }
 
-    fn on_ack(&mut self, ack: &Ack<'_>) {
+    /// Returns whether the rate was set, be it to the same.
+    fn on_ack(&mut self, ack: &Ack<'_>) -> bool {
         let full = ack.acked > self.round_ends;
         if !full && !self.p.fast_react {
-            return;
+            return false;
         }
         if self.round_ends == 0 {
             // Nothing to compare with yet.
             self.round_ends = ack.sent;
-            return self.remember(ack.hops);
+            self.remember(ack.hops);
+            return false;
         }
-        self.react(ack.hops, full);
+        let set = self.react(ack.hops, full);
         if full {
             self.round_ends = self.round_ends.max(ack.sent);
         }
+        set
     }
 }
 
@@ -354,9 +370,11 @@ impl RateControl for Hpcc {
     #[inline]
     fn on_sent(&mut self, _now: Time, _len: Bytes, _wakes: &mut Wakes) {}
 
-    fn on_feedback(&mut self, _now: Time, feedback: Feedback<'_>, _wakes: &mut Wakes) {
-        if let Feedback::Ack(ack) = feedback {
-            self.on_ack(&ack);
+    fn on_feedback(&mut self, _now: Time, feedback: Feedback<'_>, wakes: &mut Wakes) {
+        if let Feedback::Ack(ack) = feedback
+            && self.on_ack(&ack)
+        {
+            wakes.move_next_frame();
         }
     }
 
