@@ -63,8 +63,10 @@ fn config(lines: &str, expected: &str) {
 fn config_errors() {
     config("CC_MOD 1\n", "c.txt:3:1: unknown key 'CC_MOD' (did you mean 'CC_MODE'?)");
     config("RANDOM_SEED 3\nCC_MODE 1\n", "c.txt:3:1: unknown key 'RANDOM_SEED' (expected a key of the HPCC simulator, such as CC_MODE)");
-    config("CC_MODE 3\n", "c.txt:3:9: CC_MODE 3 (HPCC) is not supported yet (supported: 0 (none), 1 (DCQCN))");
-    config("CC_MODE 12\n", "c.txt:3:9: CC_MODE 12 is not supported yet (supported: 0 (none), 1 (DCQCN))");
+    let modes = "(supported: 0 (none), 1 (DCQCN), 3 (HPCC), 7 (TIMELY))";
+    config("CC_MODE 8\n", &format!("c.txt:3:9: CC_MODE 8 (DCTCP) is not supported yet {modes}"));
+    config("CC_MODE 10\n", &format!("c.txt:3:9: CC_MODE 10 (HPCC-PINT) is not supported yet {modes}"));
+    config("CC_MODE 12\n", &format!("c.txt:3:9: CC_MODE 12 is not supported yet {modes}"));
     config("CC_MODE one\n", "c.txt:3:9: CC_MODE: 'one' is not a whole number (expected 0, 1, 2, ...)");
     config("CC_MODE\nHAS_WIN 0\n", "c.txt:3:1: CC_MODE: a value is missing (expected KEY value; 'HAS_WIN' is the next key)");
     config("HAS_WIN", "c.txt:3:1: HAS_WIN: a value is missing (expected KEY value)");
@@ -98,6 +100,74 @@ fn config_errors() {
         "CC_MODE x y\nHAS_WIN z\n",
         "c.txt:3:9: CC_MODE: 'x' is not a whole number (expected 0, 1, 2, ...)\nc.txt:4:9: HAS_WIN: 'z' is not a whole number (expected 0, 1, 2, ...)",
     );
+}
+
+/// What only HPCC and TIMELY cannot work with; the other modes do not look at it.
+#[test]
+fn what_a_rate_control_cannot_work_with() {
+    let text = "INT_MULTI 0\nHAS_WIN 0\nMIN_RATE 0Gbps\nU_TARGET 0\n";
+    let floor = "c.txt:5:1: MIN_RATE: a floor of 0 (expected a rate above 0: a flow at rate 0 could never learn that it may go faster)";
+    config(
+        &format!("{text}CC_MODE 3\n"),
+        &format!(
+            "{floor}\n\
+             c.txt:4:1: HAS_WIN: 0 with HPCC (expected HAS_WIN 1: the law of CC_MODE 3 divides by the window)\n\
+             c.txt:6:1: U_TARGET: a utilisation of 0 (expected above 0, such as 0.95)\n\
+             c.txt:3:1: INT_MULTI: 0 is no unit (expected 1 to 33554431, such as 1 at 25G and 4 at 100G)"
+        ),
+    );
+    config(
+        "CC_MODE 3\nINT_MULTI 33554432\n",
+        "c.txt:4:1: INT_MULTI: 33554432 is no unit (expected 1 to 33554431, such as 1 at 25G and 4 at 100G)",
+    );
+    config(&format!("{text}CC_MODE 7\n"), floor);
+    for mode in [0, 1] {
+        let text = format!("TOPOLOGY_FILE t\nFLOW_FILE f\n{text}CC_MODE {mode}\n");
+        assert!(HpccConfig::read(&Source::file("c.txt", text)).is_ok());
+    }
+}
+
+#[test]
+fn keys_of_hpcc_have_an_effect_there() {
+    let all = "U_TARGET 0.9\nMI_THRESH 2\nFAST_REACT 0\nMULTI_RATE 0\nSAMPLE_FEEDBACK 1\nINT_MULTI 4\nPINT_PROB 1\n";
+    let read = |mode: u32| {
+        HpccConfig::read(&Source::file("c.txt", format!("TOPOLOGY_FILE t FLOW_FILE f ENABLE_TRACE 0 {all}CC_MODE {mode}"))).unwrap()
+    };
+    let ignored = |c: &HpccConfig| c.ignored.iter().map(|i| i.key).collect::<Vec<_>>();
+    let c = read(3);
+    assert_eq!((c.cc_mode, c.u_target, c.mi_thresh, c.int_multi), (CcMode::Hpcc, 0.9, 2, 4));
+    assert_eq!((c.fast_react, c.multi_rate, c.sample_feedback), (false, false, true));
+    assert_eq!(ignored(&c), ["PINT_PROB"]);
+    assert_eq!(c.ignored[0].why, "only CC_MODE 10 (HPCC-PINT) uses it");
+    assert_eq!(ignored(&read(7)), ["U_TARGET", "MI_THRESH", "FAST_REACT", "MULTI_RATE", "SAMPLE_FEEDBACK", "INT_MULTI", "PINT_PROB"]);
+}
+
+/// A row of switches with a host at each end; records have room for five.
+#[test]
+fn ways_too_long_for_their_records() {
+    let dir = std::env::temp_dir().join(format!("xoff-hpcc-ways-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let load = |switches: u32, mode: u32, more: &str| {
+        let links: String = (0..=switches).map(|i| format!("{i} {} 40Gbps 1us 0\n", i + 1)).collect();
+        let ids: Vec<String> = (1..=switches).map(|i| i.to_string()).collect();
+        let text = format!("{} {switches} {}\n{}\n{links}", switches + 2, switches + 1, ids.join(" "));
+        std::fs::write(dir.join("topology.txt"), text).unwrap();
+        std::fs::write(dir.join("flow.txt"), format!("1\n0 {} 3 100 1000 2\n", switches + 1)).unwrap();
+        let text = format!("TOPOLOGY_FILE topology.txt\nFLOW_FILE flow.txt\nENABLE_QCN 0\nCC_MODE {mode}\n{more}");
+        std::fs::write(dir.join("config.txt"), text).unwrap();
+        hpcc::load(&dir.join("config.txt"))
+    };
+    let warnings = load(5, 3, "").unwrap().warnings.to_string();
+    let rate = "topology.txt:3:5: warning: records of the way have no code for 40000000000 bit/s \
+                (CC_MODE 3 takes such a link for one of 25 Gb/s, as in the original)";
+    assert!(warnings.ends_with(rate), "{warnings}");
+    let long = "config.txt:4:9: flow 1: its way from 0 to 7 passes 6 switches \
+                (expected at most 5 with CC_MODE 3: there is no room for more records in a frame of the original)";
+    let refused = load(6, 3, "").unwrap_err().to_string();
+    assert!(refused.ends_with(long), "{refused}");
+    assert!(load(6, 1, "").is_ok() && load(6, 7, "").is_ok());
+    assert!(load(5, 3, "LINK_DOWN 5 2 3\n").is_ok(), "cut apart is not longer");
+    std::fs::remove_dir_all(dir).unwrap();
 }
 
 #[test]

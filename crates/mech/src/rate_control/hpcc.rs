@@ -229,7 +229,7 @@ impl Hpcc {
         let base_rtt = p.base_rtt.or(flow.base_rtt).unwrap_or(BASE_RTT);
         let window_max = p.window.map(|w| w.0).or(flow.window).unwrap_or_else(|| flow.line.bytes_in(base_rtt).0).max(1);
         let track = Track { utilisation: 1.0, reference: flow.line, stage: 0 };
-        Hpcc {
+        let mut hpcc = Hpcc {
             line: flow.line,
             base_rtt: (base_rtt.0 / p.int.tick().0).max(1),
             window_max,
@@ -241,7 +241,20 @@ impl Hpcc {
             hops_len: 0,
             hops: [Hop::default(); HOPS_MAX],
             p: p.clone(),
+        };
+        if p.window_follows_rate {
+            hpcc.window = hpcc.window_at(flow.line);
         }
+        hpcc
+    }
+
+    fn window_at(&self, rate: Rate) -> u64 {
+        let window = match self.p.int {
+            IntFormat::Exact => (self.window_max as u128 * rate.0 as u128 / self.line.0 as u128) as u64,
+            // In 64 bits there, and a product beyond them wraps: at 400 Gb/s above a round-trip time of 0.9 ms.
+            IntFormat::Hpcc { .. } => self.window_max.wrapping_mul(rate.0) / self.line.0,
+        };
+        window.max(1)
     }
 
     fn remember(&mut self, hops: &[Hop]) {
@@ -326,12 +339,7 @@ impl Hpcc {
         };
         self.rate = rate;
         if self.p.window_follows_rate {
-            let window = match self.p.int {
-                IntFormat::Exact => (self.window_max as u128 * rate.0 as u128 / self.line.0 as u128) as u64,
-                // In 64 bits there, and a product beyond them wraps.
-                IntFormat::Hpcc { .. } => self.window_max.wrapping_mul(rate.0) / self.line.0,
-            };
-            self.window = window.max(1);
+            self.window = self.window_at(rate);
         }
         true
     }
@@ -541,6 +549,26 @@ mod tests {
         let mut b = Bench::new(b.flow.p.clone(), 1);
         b.ack((1 << 24) - 500, &[(0, 25_000)], 1_000, 50_000);
         near(b.ack(1_000, &[(12_500, 12_500)], 2_000, 51_000), 94_269_111_999);
+    }
+
+    /// Between two packed records less than a unit may be sent: a utilisation of 0, if the whole T lies between them. There the
+    /// rate, divided by it, runs over to 0, and the floor remains. With exact records the way is free.
+    #[test]
+    fn a_way_without_any_use() {
+        for (int, rate) in [(IntFormat::Hpcc { multi: 4 }, Rate(100_000_000)), (IntFormat::Exact, C)] {
+            let mut b = Bench::new(Params { multi_rate: true, max_stage: 0, int, ..Params::default() }, 1);
+            b.ack(0, &[(0, 0)], 1_000, 50_000);
+            assert_eq!(b.round(&[(511, 0)]), rate);
+        }
+    }
+
+    /// 2,000,000,000 bytes x 100 Gb/s is 10 x 2^64 + 15,532,559,262,904,483,840; divided by the line 155,325,592.
+    #[test]
+    fn a_large_window_wraps_in_a_replay() {
+        let facts = FlowFacts { line: C, window: Some(2_000_000_000), base_rtt: Some(T) };
+        for (int, window) in [(IntFormat::Hpcc { multi: 1 }, 155_325_592), (IntFormat::Exact, 2_000_000_000)] {
+            assert_eq!(Hpcc::new(&Params { int, ..Params::default() }, &facts).window(), Some(window));
+        }
     }
 
     #[test]
