@@ -32,7 +32,8 @@ pub enum Transport {
         class: Option<u8>,
         /// Whose pause holds acknowledgements back at their host (in switches it is that of their own class).
         paused_with: PausedWith,
-        /// Acknowledge from this many bytes on; 1: every frame.
+        /// Acknowledge from this many bytes on; 1: every frame. 0: every frame too, but sources take no notice of how far their
+        /// data have come, so that no flow ever ends, as in the HPCC simulator.
         interval: u64,
         /// Chunk of go-back-0; also acknowledged at its multiples [bytes].
         chunk: u64,
@@ -425,12 +426,14 @@ impl Nic {
     }
 
     fn on_ack(&mut self, now: Time, f: &Frame, id: FrameId, env: &mut impl Env) {
-        let Transport::Acks { chunk, back_to_zero, .. } = self.c.transport else { return };
+        let Transport::Acks { interval, chunk, back_to_zero, .. } = self.c.transport else { return };
         let Some(&slot) = self.slots.get(&f.flow) else { return };
         let flow = &mut self.flows[slot as usize];
         let seq = if back_to_zero { f.seq / chunk * chunk } else { f.seq };
-        flow.acked = flow.acked.max(seq);
-        let finished = flow.acked >= flow.start.size;
+        if interval > 0 {
+            flow.acked = flow.acked.max(seq);
+        }
+        let finished = interval > 0 && flow.acked >= flow.start.size;
         if finished {
             // What it has to send again goes out at the rate it has now; news on this very frame still count.
             flow.done = true;

@@ -258,10 +258,16 @@ impl Hpcc {
     }
 
     fn remember(&mut self, hops: &[Hop]) {
-        if hops.len() <= self.p.int.hops_max() {
-            self.hops_len = hops.len() as u8;
-            self.hops[..hops.len()].copy_from_slice(hops);
+        let max = self.p.int.hops_max();
+        if hops.len() > max && self.p.int == IntFormat::Exact {
+            return;
         }
+        // Packed records: those that find no room lie over the first ones. Ways are shorter, but for a frame that a failed link
+        // makes turn back.
+        for (i, hop) in hops.iter().enumerate() {
+            self.hops[i % max] = *hop;
+        }
+        self.hops_len = hops.len().min(max) as u8;
     }
 
     /// The records belong to another way than the last ones: another number of hops, another line rate, or counters that run

@@ -56,7 +56,7 @@ pub struct HpccConfig {
     pub payload: u32,
     /// Go-back-N chunk, with `l2_back_to_zero` [bytes].
     pub l2_chunk: u32,
-    /// Bytes between two acknowledgements; 0: none are sent, 1: every packet.
+    /// Bytes from which on packets are acknowledged; 1: every packet; 0: every packet, and senders take no notice.
     pub l2_ack_interval: u32,
     /// Go back to the start of a chunk (the original's documentation says the opposite of its code).
     pub l2_back_to_zero: bool,
@@ -272,6 +272,12 @@ impl HpccConfig {
             if place(key).is_none() {
                 w.refuse(&(0..0), format!("missing key {key}"), format!("expected {key} followed by the name of a file"));
             }
+        }
+        if self.l2_ack_interval == 0 {
+            let at = place("L2_ACK_INTERVAL").unwrap_or(&(0..0));
+            let problem =
+                Problem::new("L2_ACK_INTERVAL: 0", "as in the original senders ignore all acknowledgements then, and no flow ends");
+            self.warnings.push(problem.at(w.place(at)).warning());
         }
         for (key, what, hint) in self.impossible() {
             w.refuse(place(key).unwrap_or(&(0..0)), format!("{key}: {what}"), hint);
