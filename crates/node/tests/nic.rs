@@ -61,10 +61,14 @@ struct Bench {
 
 impl Bench {
     fn new(rate_control: RateControlKind) -> Bench {
+        Bench::with(rate_control, |_| {})
+    }
+
+    fn with(rate_control: RateControlKind, change: impl FnOnce(&mut NicConfig)) -> Bench {
         let link = LinkFacts { rate: LINE, delay: Span::from_us(1), mtu: Bytes(1048), buffer: Bytes::from_kb(300), processing: Span::ZERO };
         let threshold = pfc::Threshold::Dynamic { xon_offset: Bytes(3072) };
         let flow_control = FlowControl::Pfc(pfc::Params { threshold, quanta: None });
-        let config = NicConfig {
+        let mut config = NicConfig {
             control_delay: ControlDelay::default(),
             classes: 1,
             clock: WireClock::Nanoseconds,
@@ -86,6 +90,7 @@ impl Bench {
             rate_bound: true,
             keeps_first_wake: true,
         };
+        change(&mut config);
         Bench { nic: Nic::new(ME, &flow_control, &link, Arc::new(config)), world: World { frames: FrameStore::new(), ..World::default() } }
     }
 
@@ -267,4 +272,25 @@ fn only_a_rate_that_is_set_replaces_a_wake_up() {
     assert_eq!(b.world.calls, [(Time::from_ns(838), Call::Wake { port: 0 })]);
     b.ack(Ack, 1, 100_000, false); // over, and at 100 Gb/s: it was due at 166
     assert_eq!(b.world.calls[1], (Time::from_ns(300), Call::Wake { port: 0 }));
+}
+
+/// `L2_ACK_INTERVAL 0` there: every frame is acknowledged, and its source does not care (`RdmaHw::ReceiveAck`).
+#[test]
+fn acknowledgements_that_nobody_cares_for() {
+    let ignore = |c: &mut NicConfig| {
+        if let Transport::Acks { interval, .. } = &mut c.transport {
+            *interval = 0;
+        }
+    };
+    let mut b = Bench::with(RateControlKind::None, ignore);
+    b.flow(0, 2000, None, Some(1000));
+    b.until(100);
+    b.ack(Ack, 0, 1000, false);
+    b.until(200);
+    assert_eq!(b.sent(), [(0, Data, 0, 0)], "the window stays shut");
+    b.ack(Nack, 0, 1000, false);
+    assert_eq!(b.sent(), [(200, Data, 0, 0)], "back to the first byte");
+    b.until(300);
+    b.hears(Frame::new(Data, 7, 0, 1048));
+    assert_eq!(b.sent(), [(300, Ack, 7, 1000)]);
 }

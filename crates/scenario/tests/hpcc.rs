@@ -142,34 +142,6 @@ fn keys_of_hpcc_have_an_effect_there() {
     assert_eq!(ignored(&read(7)), ["U_TARGET", "MI_THRESH", "FAST_REACT", "MULTI_RATE", "SAMPLE_FEEDBACK", "INT_MULTI", "PINT_PROB"]);
 }
 
-/// A row of switches with a host at each end; records have room for five.
-#[test]
-fn ways_too_long_for_their_records() {
-    let dir = std::env::temp_dir().join(format!("xoff-hpcc-ways-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).unwrap();
-    let load = |switches: u32, mode: u32, more: &str| {
-        let links: String = (0..=switches).map(|i| format!("{i} {} 40Gbps 1us 0\n", i + 1)).collect();
-        let ids: Vec<String> = (1..=switches).map(|i| i.to_string()).collect();
-        let text = format!("{} {switches} {}\n{}\n{links}", switches + 2, switches + 1, ids.join(" "));
-        std::fs::write(dir.join("topology.txt"), text).unwrap();
-        std::fs::write(dir.join("flow.txt"), format!("1\n0 {} 3 100 1000 2\n", switches + 1)).unwrap();
-        let text = format!("TOPOLOGY_FILE topology.txt\nFLOW_FILE flow.txt\nENABLE_QCN 0\nCC_MODE {mode}\n{more}");
-        std::fs::write(dir.join("config.txt"), text).unwrap();
-        hpcc::load(&dir.join("config.txt"))
-    };
-    let warnings = load(5, 3, "").unwrap().warnings.to_string();
-    let rate = "topology.txt:3:5: warning: records of the way have no code for 40000000000 bit/s \
-                (CC_MODE 3 takes such a link for one of 25 Gb/s, as in the original)";
-    assert!(warnings.ends_with(rate), "{warnings}");
-    let long = "config.txt:4:9: flow 1: its way from 0 to 7 passes 6 switches \
-                (expected at most 5 with CC_MODE 3: there is no room for more records in a frame of the original)";
-    let refused = load(6, 3, "").unwrap_err().to_string();
-    assert!(refused.ends_with(long), "{refused}");
-    assert!(load(6, 1, "").is_ok() && load(6, 7, "").is_ok());
-    assert!(load(5, 3, "LINK_DOWN 5 2 3\n").is_ok(), "cut apart is not longer");
-    std::fs::remove_dir_all(dir).unwrap();
-}
-
 #[test]
 fn config_warnings_and_failures() {
     let c = HpccConfig::read(&Source::file("c.txt", "TOPOLOGY_FILE t FLOW_FILE f RP_TIMER 1.5\nRP_TIMER 300 LINK_DOWN 7 1 2\n")).unwrap();
@@ -177,7 +149,8 @@ fn config_warnings_and_failures() {
     assert_eq!(
         c.warnings.to_string(),
         "c.txt:1:29: warning: RP_TIMER: 1.5 us is cut off to 1 us (the original counts in whole microseconds here)\n\
-         c.txt:2:1: warning: RP_TIMER: given twice (the last one counts)"
+         c.txt:2:1: warning: RP_TIMER: given twice (the last one counts)\n\
+         c.txt:1:1: warning: L2_ACK_INTERVAL: 0 (as in the original senders ignore all acknowledgements then, and no flow ends)"
     );
 }
 
@@ -332,7 +305,7 @@ fn the_files_must_fit_each_other() {
         "topology.txt:3:5: no entry for 25000000000 bit/s in KMIN_MAP, PMAX_MAP (every rate of a switch port needs one in the configuration)"
     );
     // Without marking nobody looks the thresholds up.
-    let off = format!("{names}ENABLE_QCN 0\n");
+    let off = format!("{names}ENABLE_QCN 0 L2_ACK_INTERVAL 1\n");
     assert!(load("off", &off, topology, "0\n").is_ok());
     let e = load("down", &format!("{off}LINK_DOWN 5 0 1\n"), topology, "0\n").unwrap_err();
     assert_eq!(
@@ -343,4 +316,33 @@ fn the_files_must_fit_each_other() {
     assert!(e.starts_with("config.txt:1:15: there is no file 'nowhere.txt' (looked for 'nowhere.txt', "), "{e}");
     let w = load("trace", &format!("{off}TRACE_FILE nowhere.txt\n"), topology, "0\n").unwrap().warnings.to_string();
     assert!(w.starts_with("warning: there is no file 'nowhere.txt'"), "{w}");
+}
+
+/// A row of switches with a host at each end, and `more` links. Records have room for five switches.
+#[test]
+fn ways_too_long_for_their_records() {
+    let row = |switches: u32, mode: u32, more: &str, down: &str| {
+        let links: String = (0..=switches).map(|i| format!("{i} {} 40Gbps 1us 0\n", i + 1)).collect();
+        let ids: Vec<String> = (1..=switches).map(|i| i.to_string()).collect();
+        let count = switches + 1 + more.lines().count() as u32;
+        let topology = format!("{} {switches} {count}\n{}\n{links}{more}", switches + 2, ids.join(" "));
+        let config = format!("TOPOLOGY_FILE topology.txt\nFLOW_FILE flow.txt\nENABLE_QCN 0 L2_ACK_INTERVAL 1\nCC_MODE {mode}\n{down}");
+        load("ways", &config, &topology, &format!("1\n0 {} 3 100 1000 2\n", switches + 1))
+    };
+    let warnings = row(5, 3, "", "").unwrap().warnings.to_string();
+    let rate = "topology.txt:3:5: warning: records of the way have no code for 40000000000 bit/s \
+                (CC_MODE 3 takes such a link for one of 25 Gb/s, as in the original)";
+    assert!(warnings.ends_with(rate), "{warnings}");
+    let long = |to: u32| {
+        format!(
+            "config.txt:4:9: flow 1: its way from 0 to {to} passes 6 switches \
+             (expected at most 5 with CC_MODE 3: there is no room for more records in a frame of the original)"
+        )
+    };
+    assert_eq!(row(6, 3, "", "").unwrap_err(), long(7));
+    assert!(row(6, 1, "", "").is_ok() && row(6, 7, "", "").is_ok());
+    // Cut apart is not longer; the short cut between 1 and 3 is.
+    assert!(row(5, 3, "", "LINK_DOWN 5 2 3\n").is_ok());
+    assert!(row(6, 3, "1 3 40Gbps 1us 0\n", "").is_ok());
+    assert_eq!(row(6, 3, "1 3 40Gbps 1us 0\n", "LINK_DOWN 5 3 1\n").unwrap_err(), long(7));
 }

@@ -557,6 +557,18 @@ mod tests {
         near(b.ack(1_000, &[(12_500, 12_500)], 2_000, 51_000), 94_269_111_999);
     }
 
+    /// Six and seven records where five have room: the last ones lie over the first. What comes later is compared with those.
+    #[test]
+    fn packed_records_without_room_lie_over_the_first() {
+        for (ports, expected) in [(5, [0, 1, 2, 3, 4]), (6, [5, 1, 2, 3, 4]), (7, [5, 6, 2, 3, 4])] {
+            let mut b = Bench::new(Params { int: IntFormat::Hpcc { multi: 1 }, ..Params::default() }, ports);
+            let queues: Vec<_> = (0..7).map(|i| (125_000, i * 80)).collect();
+            b.ack(0, &queues, 1_000, 50_000);
+            assert_eq!((b.flow.hops_len, b.flow.hops.map(|h| h.queue.0 / 80)[..5] == expected), (5, true));
+            assert_eq!(b.round(&queues) == C, ports > 5, "and a frame with more than five changes nothing");
+        }
+    }
+
     /// Between two packed records less than a unit may be sent: a utilisation of 0, if the whole T lies between them. There the
     /// rate, divided by it, runs over to 0, and the floor remains. With exact records the way is free.
     #[test]
