@@ -32,7 +32,8 @@ pub enum Transport {
         class: Option<u8>,
         /// Whose pause holds acknowledgements back at their host (in switches it is that of their own class).
         paused_with: PausedWith,
-        /// Acknowledge from this many bytes on; 1: every frame.
+        /// Acknowledge from this many bytes on; 1: every frame. 0: every frame too, but sources take no notice of how far their
+        /// data have come, so that no flow ever ends, as in the HPCC simulator.
         interval: u64,
         /// Chunk of go-back-0; also acknowledged at its multiples [bytes].
         chunk: u64,
@@ -77,7 +78,8 @@ pub struct NicConfig {
     pub window_follows_rate: bool,
     /// The rate control's rate paces frames; off: only line rate does.
     pub rate_bound: bool,
-    /// A pending wake-up is never replaced by an earlier one, as in the HPCC simulator.
+    /// A pending wake-up is never replaced by an earlier one, as in the HPCC simulator; only a rate control that moves a frame
+    /// replaces it.
     pub keeps_first_wake: bool,
 }
 
@@ -150,6 +152,8 @@ pub struct Nic {
     /// Acknowledgements and notifications that wait.
     feedback: FrameList,
     port: Port,
+    /// Wake-ups that are still to come and no longer count; only where they are kept ([`NicConfig::keeps_first_wake`]).
+    cancelled_wakes: Vec<Time>,
 }
 
 impl Nic {
@@ -168,6 +172,7 @@ impl Nic {
             slots: FxHashMap::default(),
             receiving: FxHashMap::default(),
             feedback: FrameList::default(),
+            cancelled_wakes: Vec::new(),
         }
     }
 
@@ -275,6 +280,11 @@ impl Nic {
 
     /// A wake-up.
     pub fn on_wake(&mut self, now: Time, env: &mut impl Env) {
+        // One that was cancelled comes before the one that took its place, even at the same time.
+        if let Some(at) = self.cancelled_wakes.iter().position(|&t| t == now) {
+            self.cancelled_wakes.swap_remove(at);
+            return;
+        }
         if self.port.woken(now) {
             self.try_send(now, env);
         }
@@ -424,12 +434,14 @@ impl Nic {
     }
 
     fn on_ack(&mut self, now: Time, f: &Frame, id: FrameId, env: &mut impl Env) {
-        let Transport::Acks { chunk, back_to_zero, .. } = self.c.transport else { return };
+        let Transport::Acks { interval, chunk, back_to_zero, .. } = self.c.transport else { return };
         let Some(&slot) = self.slots.get(&f.flow) else { return };
         let flow = &mut self.flows[slot as usize];
         let seq = if back_to_zero { f.seq / chunk * chunk } else { f.seq };
-        flow.acked = flow.acked.max(seq);
-        let finished = flow.acked >= flow.start.size;
+        if interval > 0 {
+            flow.acked = flow.acked.max(seq);
+        }
+        let finished = interval > 0 && flow.acked >= flow.start.size;
         if finished {
             // What it has to send again goes out at the rate it has now; news on this very frame still count.
             flow.done = true;
@@ -479,17 +491,24 @@ impl Nic {
             mark: f.reported(),
             hops: records.hops(),
         };
-        let before = flow.rate_control.as_ref().map(|rc| rc.rate());
         self.on_feedback(now, slot, Feedback::Ack(ack), env);
+    }
+
+    /// The rate was set: the frame that waits moves by as much as the last one's time has changed, and a wake-up that would now
+    /// come too late is asked for again.
+    #[cold]
+    fn move_next_frame(&mut self, now: Time, slot: u32, before: Rate, env: &mut impl Env) {
         let flow = &mut self.flows[slot as usize];
-        let after = flow.rate_control.as_ref().map(|rc| rc.rate());
-        if let (true, Some(before), Some(after)) = (self.c.rate_control.moves_next_frame(), before, after) {
-            let (old, new) = (flow.times.of(before, flow.last_len), flow.times.of(after, flow.last_len));
-            flow.available = Time((flow.available + new).0.saturating_sub(old.0));
-            let at = flow.available.max(now);
-            if self.port.wake_pending() {
-                self.port.wake_at(self.node, 0, at, env);
-            }
+        let Some(after) = flow.rate_control.as_ref().map(|rc| rc.rate()) else { return };
+        let (old, new) = (flow.times.of(before, flow.last_len), flow.times.of(after, flow.last_len));
+        flow.available = Time((flow.available + new).0.saturating_sub(old.0));
+        let Some(pending) = self.port.pending_wake().filter(|&t| flow.available < t) else { return };
+        let at = flow.available.max(now);
+        if self.c.keeps_first_wake {
+            self.cancelled_wakes.push(pending);
+            self.port.put_wake_at(self.node, 0, at, env);
+        } else {
+            self.port.wake_at(self.node, 0, at, env);
         }
     }
 
@@ -501,6 +520,9 @@ impl Nic {
         rc.on_feedback(now, feedback, &mut wakes);
         // The first news of a flow may come with its last acknowledgement: its timers are new ones then.
         flow.deaf &= wakes.iter().next().is_none();
+        if wakes.moves_next_frame() {
+            self.move_next_frame(now, slot, before, env);
+        }
         self.after_rate_control(now, slot, before, wakes, env);
     }
 
@@ -517,7 +539,8 @@ impl Nic {
         let own = f.rate_control.as_ref().and_then(|rc| rc.window());
         let Some(window) = own.or(f.window) else { return false };
         let window = match &f.rate_control {
-            Some(rc) if own.is_none() && self.c.window_follows_rate => (window * rc.rate().0 / self.line.0).max(1),
+            // In 64 bits in the HPCC simulator, and a product beyond them wraps.
+            Some(rc) if own.is_none() && self.c.window_follows_rate => (window.wrapping_mul(rc.rate().0) / self.line.0).max(1),
             _ => window,
         };
         // Wraps when a late acknowledgement overtakes a sender that went back, as unsigned arithmetic does there.
@@ -538,7 +561,7 @@ impl Nic {
         if self.port.busy(env) {
             return self.port.call_when_free(self.node, 0, env);
         }
-        if self.port.start_control(self.node, 0, env) {
+        if self.port.start_control(now, self.node, 0, env) {
             return self.plan_next(env);
         }
         let mut earliest = Time::NEVER;
@@ -565,7 +588,7 @@ impl Nic {
             None if self.c.keeps_first_wake => {
                 // All flows with bytes left count here, also those that are paused or window bound.
                 let t = self.turns.iter().map(|&s| &self.flows[s as usize]).filter(|f| self.left(f) > 0).map(|f| f.available).min();
-                if let Some(t) = t.filter(|&t| t > now && !self.port.wake_pending()) {
+                if let Some(t) = t.filter(|&t| t > now && self.port.pending_wake().is_none()) {
                     self.port.wake_at(self.node, 0, t, env);
                 }
             }

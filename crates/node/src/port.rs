@@ -3,14 +3,14 @@
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{AnyDetector, Detector};
 use xoff_mech::flow_control::{Fill, FlowControl, Gate, Message, Receiver, Rx, Sender, Tx};
-use xoff_mech::rate_control::{Hop, IntFormat};
+use xoff_mech::rate_control::IntFormat;
 use xoff_units::{Bytes, Rate, Span, Time, prefetch};
 
 use crate::buffer::Ingress;
 use crate::control::{ControlDelay, DelayLine};
 use crate::discipline::Egress;
 use crate::env::{Call, Env, Moment, Note};
-use crate::frame::{Frame, FrameId, FrameList, FrameStore};
+use crate::frame::{Frame, FrameId, FrameKind, FrameList, FrameStore};
 
 /// An egress queue that the peer's flow control holds back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,8 +81,8 @@ pub struct Port {
     hold_changes: u8,
     /// There is only one class.
     single: bool,
-    /// Bytes sent are counted.
-    counts: bool,
+    /// Data frames that leave record this port, and bytes sent are counted for that.
+    records: bool,
     /// Line rate [bit/s].
     pub rate: Rate,
     /// The first class; most runs have no other.
@@ -96,6 +96,8 @@ pub struct Port {
     message_len: u32,
     /// Bytes of all frames that were put on the wire, if they are counted.
     sent: u64,
+    /// How records are kept.
+    telemetry: IntFormat,
 }
 
 impl Port {
@@ -113,8 +115,9 @@ impl Port {
             free_called: false,
             failed: false,
             single: classes == 1,
-            counts: false,
+            records: false,
             sent: 0,
+            telemetry: IntFormat::Exact,
             off: 0,
             held: 0,
             hold_changes: 0,
@@ -216,20 +219,26 @@ impl Port {
         }
         due
     }
-    /// Counts the bytes sent from now on, for telemetry.
-    pub fn count_sent(&mut self) {
-        self.counts = true;
+    /// Data frames record this port from now on.
+    pub fn keep_telemetry(&mut self, format: Option<IntFormat>) {
+        self.records = format.is_some();
+        self.telemetry = format.unwrap_or_default();
     }
-    /// What telemetry records of this port if a frame starts now: bytes sent before it, bytes that wait in all classes,
-    /// control frames included.
-    pub fn record(&self, now: Time, format: IntFormat, frames: &FrameStore) -> Hop {
+    /// A frame that leaves now takes a record along if it carries data (HPCC, SIGCOMM'19, section 3.1): bytes sent before it, bytes
+    /// that wait in all classes, control frames included.
+    #[cold]
+    pub fn add_record(&self, now: Time, id: FrameId, frames: &mut FrameStore) {
+        if frames[id].kind() != FrameKind::Data {
+            return;
+        }
         let control: u64 = self.control.iter(frames).map(|f| f.len() as u64).sum();
         let waiting: u64 = self.lanes().map(|l| l.egress.bytes()).sum();
-        format.record(now, self.sent, Bytes(control + waiting), self.rate)
+        let hop = self.telemetry.record(now, self.sent, Bytes(control + waiting), self.rate);
+        frames.telemetry_mut(id).push(hop);
     }
-    /// Is a wake-up still to come?
-    pub fn wake_pending(&self) -> bool {
-        self.wake_at != Time::NEVER
+    /// When a wake-up is still to come.
+    pub fn pending_wake(&self) -> Option<Time> {
+        (self.wake_at != Time::NEVER).then_some(self.wake_at)
     }
     /// Do control frames wait?
     #[inline]
@@ -313,6 +322,12 @@ impl Port {
         }
     }
 
+    /// Asks for a wake-up in the place of the one that is pending, which will come all the same.
+    pub fn put_wake_at(&mut self, node: u32, port: u16, at: Time, env: &mut impl Env) {
+        self.wake_at = at;
+        env.call_at(node, at, Call::Wake { port });
+    }
+
     /// Puts a frame of a class on the wire.
     #[inline(always)]
     pub fn start_frame(&mut self, now: Time, node: u32, port: u16, id: u32, env: &mut impl Env) {
@@ -332,7 +347,7 @@ impl Port {
         if overlaps {
             self.call_when_free(node, port, env);
         }
-        if self.counts {
+        if self.records {
             self.sent += env.frames()[id].len() as u64;
         }
         self.free = env.transmit(node, port, id, tx);
@@ -344,7 +359,7 @@ impl Port {
 
     /// Starts the next control frame if there is one and the wire is free.
     #[inline]
-    pub fn start_control(&mut self, node: u32, port: u16, env: &mut impl Env) -> bool {
+    pub fn start_control(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) -> bool {
         if self.control.front().is_none() || self.failed {
             return false;
         }
@@ -353,6 +368,9 @@ impl Port {
             return false;
         }
         let Some(id) = self.control.pop(env.frames()) else { return false };
+        if self.records {
+            self.add_record(now, id, env.frames());
+        }
         let len = env.frames()[id].len();
         let tx = env.wire_time(self.rate, len);
         self.transmit(node, port, id, tx, env);
@@ -360,9 +378,9 @@ impl Port {
     }
 
     /// Queues a frame behind the control frames.
-    pub fn send_express(&mut self, node: u32, port: u16, id: FrameId, env: &mut impl Env) {
+    pub fn send_express(&mut self, now: Time, node: u32, port: u16, id: FrameId, env: &mut impl Env) {
         self.control.push(id, env.frames());
-        self.start_control(node, port, env);
+        self.start_control(now, node, port, env);
     }
 
     /// What the receiver of a class says when a frame was admitted.
@@ -423,7 +441,7 @@ impl Port {
             env.hand_over(node, port, id);
         } else {
             self.control.push(id, env.frames());
-            self.start_control(node, port, env);
+            self.start_control(now, node, port, env);
         }
     }
 

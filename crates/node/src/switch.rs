@@ -69,7 +69,7 @@ pub struct Switch {
     express: Option<u8>,
     failed_port_keeps_memory: bool,
     turning_back_overlaps: bool,
-    telemetry: Option<IntFormat>,
+    telemetry: bool,
     classes: usize,
     ports: Vec<Port>,
     buffer: Buffer,
@@ -92,9 +92,7 @@ impl Switch {
             let lane = LaneConfig { ingress: c.buffer.ingress(p), detector: c.detection[p].detector(&place) };
             let message_len = c.message_len.unwrap_or(c.flow_control[p].message_len());
             let mut port = Port::new(&c.flow_control[p], &c.links[p], &lane, c.classes, message_len);
-            if c.telemetry.is_some() {
-                port.count_sent();
-            }
+            port.keep_telemetry(c.telemetry);
             port
         };
         Switch {
@@ -109,7 +107,7 @@ impl Switch {
             express: c.express,
             failed_port_keeps_memory: c.failed_port_keeps_memory,
             turning_back_overlaps: c.turning_back_overlaps,
-            telemetry: c.telemetry,
+            telemetry: c.telemetry.is_some(),
         }
     }
 
@@ -137,7 +135,7 @@ impl Switch {
             return env.note(self.node, now, drop(Drop::NoRoute));
         };
         if self.express == Some(class) {
-            self.ports[out_port as usize].send_express(self.node, out_port, id, env);
+            self.ports[out_port as usize].send_express(now, self.node, out_port, id, env);
             return self.plan_next(out_port, env);
         }
         let lane = self.ports[port as usize].lane_mut(class);
@@ -310,7 +308,7 @@ impl Switch {
         if p.busy(env) {
             return p.call_when_free(self.node, port, env);
         }
-        if p.start_control(self.node, port, env) {
+        if p.start_control(now, self.node, port, env) {
             return self.plan_next(port, env);
         }
         let mut earliest = Time::NEVER;
@@ -375,9 +373,6 @@ impl Switch {
             env.frames()[id].add_mark(mark);
             env.note(self.node, now, Note::Marked { port, class, flow, mark });
         }
-        if let Some(format) = self.telemetry {
-            self.add_record(now, port, id, format, env.frames());
-        }
         let lane = self.ports[in_port as usize].lane_mut(class);
         let fill = self.buffer.release(&mut lane.ingress, bytes.0 as u32);
         let message = lane.rx.on_departure(now, &fill, bytes);
@@ -386,21 +381,16 @@ impl Switch {
         if let (Some(message), false) = (message, speaks_after) {
             self.say(now, in_port, class, message, env);
         }
-        self.ports[port as usize].start_frame(now, self.node, port, id, env);
+        let p = &mut self.ports[port as usize];
+        if self.telemetry {
+            p.add_record(now, id, env.frames());
+        }
+        p.start_frame(now, self.node, port, id, env);
         self.plan_next(port, env);
         if let (Some(message), true) = (message, speaks_after) {
             self.say(now, in_port, class, message, env);
         }
         self.note_queue(now, in_port, port, class, &fill, env);
-    }
-
-    /// A data frame that leaves now takes a record of its port along (HPCC, SIGCOMM'19, section 3.1).
-    #[cold]
-    fn add_record(&self, now: Time, port: u16, id: FrameId, format: IntFormat, frames: &mut FrameStore) {
-        if frames[id].kind() == FrameKind::Data {
-            let hop = self.ports[port as usize].record(now, format, frames);
-            frames.telemetry_mut(id).push(hop);
-        }
     }
 
     /// Number of ports.

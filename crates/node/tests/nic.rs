@@ -5,7 +5,7 @@ use std::sync::Arc;
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::{FlowControl, Message, pfc};
-use xoff_mech::rate_control::{Hop, RateControlKind, dcqcn, hpcc};
+use xoff_mech::rate_control::{Custom, Feedback, FlowFacts, Hop, Notification, RateControl, RateControlKind, Wakes, dcqcn, hpcc};
 use xoff_node::{
     Call, ControlDelay, Env, FlowStart, Frame, FrameId, FrameKind, FrameStore, Moment, Nic, NicConfig, Note, PausedWith, Transport,
 };
@@ -68,10 +68,14 @@ struct Bench {
 
 impl Bench {
     fn new(rate_control: RateControlKind) -> Bench {
+        Bench::with(rate_control, |_| {})
+    }
+
+    fn with(rate_control: RateControlKind, change: impl FnOnce(&mut NicConfig)) -> Bench {
         let link = LinkFacts { rate: LINE, delay: Span::from_us(1), mtu: Bytes(1048), buffer: Bytes::from_kb(300), processing: Span::ZERO };
         let threshold = pfc::Threshold::Dynamic { xon_offset: Bytes(3072) };
         let flow_control = FlowControl::Pfc(pfc::Params { threshold, quanta: None });
-        let config = NicConfig {
+        let mut config = NicConfig {
             control_delay: ControlDelay::default(),
             classes: 1,
             clock: WireClock::Nanoseconds,
@@ -93,6 +97,7 @@ impl Bench {
             rate_bound: true,
             keeps_first_wake: true,
         };
+        change(&mut config);
         Bench { nic: Nic::new(ME, &flow_control, &link, Arc::new(config)), world: World { frames: FrameStore::new(), ..World::default() } }
     }
 
@@ -275,4 +280,95 @@ fn the_acknowledgement_carries_the_records() {
     b.flow(0, 1000, None, None);
     assert_eq!(b.sent(), [(0, Ack, 7, 1000), (100, Data, 0, 0)]);
     assert_eq!(b.world.records, [vec![hop(10), hop(20)], vec![]]);
+}
+
+/// Sets the rate that the acknowledgement of so many kilobytes names in Gb/s, and says so; 0: sets nothing.
+#[derive(Debug)]
+struct Told(Rate);
+
+impl RateControl for Told {
+    fn rate(&self) -> Rate {
+        self.0
+    }
+    fn on_sent(&mut self, _now: Time, _len: Bytes, _wakes: &mut Wakes) {}
+    fn on_feedback(&mut self, _now: Time, feedback: Feedback<'_>, wakes: &mut Wakes) {
+        if let Feedback::Ack(ack) = feedback
+            && ack.acked > 0
+        {
+            self.0 = Rate::from_gbps(ack.acked / 1000);
+            wakes.move_next_frame();
+        }
+    }
+    fn on_wake(&mut self, _now: Time, _which: u8, _wakes: &mut Wakes) {}
+}
+
+/// Flows that begin at 10 Gb/s.
+#[derive(Debug)]
+struct Tell;
+
+impl Custom for Tell {
+    fn reaction_point(&self, _flow: &FlowFacts) -> Box<dyn RateControl + Send> {
+        Box::new(Told(Rate::from_gbps(10)))
+    }
+    fn notification(&self) -> Notification {
+        Notification::Never
+    }
+    fn hears_acks(&self) -> bool {
+        true
+    }
+}
+
+/// 1048 B take 838 ns at 10 Gb/s and 419 ns at 20 (`RdmaHw::ChangeRate`: the next frame moves by the difference). The wake-up that
+/// was pending is cancelled: at its time it does nothing, although another one has been asked for that very time.
+#[test]
+fn a_rate_that_is_set_moves_the_frame_that_waits() {
+    let mut b = Bench::new(RateControlKind::Custom(Arc::new(Tell)));
+    b.flow(0, 100_000, None, None);
+    b.until(200);
+    b.ack(Ack, 0, 20_000, false);
+    b.until(500); // the wire is still busy
+    assert_eq!(b.sent(), [(0, Data, 0, 0), (419, Data, 0, 1000)]);
+    b.until(502); // and free now: the next frame, too, is due at 838
+    let woken = |b: &mut Bench| {
+        b.world.now = Time::from_ns(838);
+        b.nic.on_wake(b.world.now, &mut b.world);
+        b.sent()
+    };
+    assert_eq!((woken(&mut b), woken(&mut b)), (vec![], vec![(838, Data, 0, 2000)]));
+}
+
+/// An acknowledgement that sets no rate leaves the wake-up alone. One that makes a frame overdue asks for a wake-up at once, be the
+/// frame one of a flow that is over (`QbbNetDevice::UpdateNextAvail`).
+#[test]
+fn only_a_rate_that_is_set_replaces_a_wake_up() {
+    let mut b = Bench::new(RateControlKind::Custom(Arc::new(Tell)));
+    b.flow(0, 100_000, None, Some(1000)); // window-bound, so that the acknowledgement itself sends nothing
+    b.flow(1, 100_000, None, None);
+    b.until(300);
+    assert_eq!(b.sent(), [(0, Data, 0, 0), (83, Data, 1, 0)]);
+    b.ack(Ack, 1, 0, false);
+    assert_eq!(b.world.calls, [(Time::from_ns(838), Call::Wake { port: 0 })]);
+    b.ack(Ack, 1, 100_000, false); // over, and at 100 Gb/s: it was due at 166
+    assert_eq!(b.world.calls[1], (Time::from_ns(300), Call::Wake { port: 0 }));
+}
+
+/// `L2_ACK_INTERVAL 0` there: every frame is acknowledged, and its source does not care (`RdmaHw::ReceiveAck`).
+#[test]
+fn acknowledgements_that_nobody_cares_for() {
+    let ignore = |c: &mut NicConfig| {
+        if let Transport::Acks { interval, .. } = &mut c.transport {
+            *interval = 0;
+        }
+    };
+    let mut b = Bench::with(RateControlKind::None, ignore);
+    b.flow(0, 2000, None, Some(1000));
+    b.until(100);
+    b.ack(Ack, 0, 1000, false);
+    b.until(200);
+    assert_eq!(b.sent(), [(0, Data, 0, 0)], "the window stays shut");
+    b.ack(Nack, 0, 1000, false);
+    assert_eq!(b.sent(), [(200, Data, 0, 0)], "back to the first byte");
+    b.until(300);
+    b.hears(Frame::new(Data, 7, 0, 1048));
+    assert_eq!(b.sent(), [(300, Ack, 7, 1000)]);
 }

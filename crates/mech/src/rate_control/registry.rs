@@ -177,13 +177,6 @@ impl RateControlKind {
         self.hears_acks() || self.notification() == Notification::InAck
     }
 
-    /// A change of rate also moves the earliest start of the next frame, by as much as the last frame's time at the new rate is
-    /// longer than at the old one. Otherwise a frame that waits keeps its moment.
-    #[inline]
-    pub fn moves_next_frame(&self) -> bool {
-        matches!(self, RateControlKind::Hpcc(_))
-    }
-
     /// Frames must collect records of their way, kept like this; `None`: no telemetry.
     #[inline]
     pub fn needs_int(&self) -> Option<IntFormat> {
