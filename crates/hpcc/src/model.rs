@@ -123,6 +123,7 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
         ingress_buffer: buffer,
         discipline: DisciplineKind::Fifo,
         scheduler: SchedulerKind::RoundRobin,
+        cut_through: None,
         control_delay: ControlDelay::default(),
         message_len: Some(Bytes(PFC_FRAME)),
         clock: WireClock::Nanoseconds,

@@ -17,7 +17,7 @@ use crate::control::ControlDelay;
 use crate::env::{Call, Env, Note, is_feedback};
 use crate::frame::{Frame, FrameId, FrameKind, FrameList, FrameStore, Telemetry};
 use crate::port::{Hold, LaneConfig, Port};
-use crate::wire_times::{FlowTimes, NodeTimes};
+use crate::wire_times::FlowTimes;
 
 /// How a flow learns that its data arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub struct NicConfig {
     pub control_delay: ControlDelay,
     /// Number of classes.
     pub classes: usize,
-    /// Rounding of transmission times.
+    /// Rounding of the times by which flows are paced.
     pub clock: WireClock,
     /// Length of control frames [bytes]; `None`: what the flow control says.
     pub message_len: Option<Bytes>,
@@ -152,7 +152,6 @@ pub struct Nic {
     /// Acknowledgements and notifications that wait.
     feedback: FrameList,
     port: Port,
-    times: NodeTimes,
     /// Wake-ups that are still to come and no longer count; only where they are kept ([`NicConfig::keeps_first_wake`]).
     cancelled_wakes: Vec<Time>,
 }
@@ -166,7 +165,6 @@ impl Nic {
             line: link.rate,
             memory: link.buffer,
             port: Port::new(flow_control, link, &LaneConfig { ingress: Ingress::default(), detector: AnyDetector::None }, c.classes, len),
-            times: NodeTimes::new(c.clock),
             c,
             flows: Vec::new(),
             turns: Vec::new(),
@@ -243,6 +241,16 @@ impl Nic {
 
     /// The NIC will be asked soon.
     #[inline]
+    pub fn prefetch(&self) {
+        prefetch(self);
+        prefetch(&self.turns);
+        prefetch(&self.receiving);
+        self.port.prefetch_out();
+        self.port.prefetch_in();
+    }
+
+    /// Its flows will be asked soon.
+    #[inline]
     pub fn prefetch_flows(&self) {
         if let Some(turn) = self.turns.first() {
             prefetch(turn);
@@ -318,12 +326,12 @@ impl Nic {
 
     /// Messages leave their generator.
     pub fn on_emit(&mut self, now: Time, env: &mut impl Env) {
-        self.port.emit_due(now, self.node, 0, &mut self.times, env);
+        self.port.emit_due(now, self.node, 0, env);
         self.plan_next(env);
     }
 
     fn say(&mut self, now: Time, class: u8, message: Message, env: &mut impl Env) {
-        self.port.say(now, self.node, 0, class, message, &self.c.control_delay, &mut self.times, env);
+        self.port.say(now, self.node, 0, class, message, &self.c.control_delay, env);
         self.plan_next(env);
     }
 
@@ -553,7 +561,7 @@ impl Nic {
         if self.port.busy(env) {
             return self.port.call_when_free(self.node, 0, env);
         }
-        if self.port.start_control(now, self.node, 0, &mut self.times, env) {
+        if self.port.start_control(now, self.node, 0, env) {
             return self.plan_next(env);
         }
         let mut earliest = Time::NEVER;
@@ -566,7 +574,7 @@ impl Nic {
             match class.map_or(Gate::Open, |c| self.port.gate(now, c, f.len())) {
                 Gate::Open => {
                     self.feedback.pop(env.frames());
-                    self.port.start_frame(now, self.node, 0, id, &mut self.times, env);
+                    self.port.start_frame(now, self.node, 0, id, env);
                     return self.plan_next(env);
                 }
                 Gate::Until(t) => earliest = t,
@@ -680,7 +688,7 @@ impl Nic {
         if self.c.rate_control.needs_int().is_some() {
             *env.frames().telemetry_mut(id) = Telemetry::default();
         }
-        self.port.start_frame(now, self.node, 0, id, &mut self.times, env);
+        self.port.start_frame(now, self.node, 0, id, env);
         self.plan_next(env);
         env.note(self.node, now, Note::Sent { flow: s.flow, payload });
         if all_sent {

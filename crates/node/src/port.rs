@@ -4,14 +4,13 @@ use xoff_mech::LinkFacts;
 use xoff_mech::detection::{AnyDetector, Detector};
 use xoff_mech::flow_control::{Fill, FlowControl, Gate, Message, Receiver, Rx, Sender, Tx};
 use xoff_mech::rate_control::IntFormat;
-use xoff_units::{Bytes, Rate, Span, Time, prefetch_whole};
+use xoff_units::{Bytes, Rate, Span, Time, prefetch};
 
 use crate::buffer::Ingress;
 use crate::control::{ControlDelay, DelayLine};
 use crate::discipline::Egress;
 use crate::env::{Call, Env, Moment, Note};
 use crate::frame::{Frame, FrameId, FrameKind, FrameList, FrameStore};
-use crate::wire_times::NodeTimes;
 
 /// An egress queue that the peer's flow control holds back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,6 +141,12 @@ impl Port {
         if class == 0 { &mut self.lane } else { &mut self.more[class as usize - 1] }
     }
 
+    /// What belongs to a class; the express priority, which travels with the control frames, has nothing.
+    #[inline]
+    fn lane_if_any(&mut self, class: u8) -> Option<&mut Lane> {
+        if class == 0 { Some(&mut self.lane) } else { self.more.get_mut(class as usize - 1) }
+    }
+
     /// What belongs to each class, in class order.
     pub(crate) fn lanes(&self) -> impl Iterator<Item = &Lane> {
         std::iter::once(&self.lane).chain(&self.more)
@@ -161,10 +166,18 @@ impl Port {
         }
     }
 
-    /// The port will be asked soon.
+    /// A frame will leave through the port soon.
     #[inline]
-    pub fn prefetch(&self) {
-        prefetch_whole(self);
+    pub fn prefetch_out(&self) {
+        prefetch(self);
+        prefetch(&self.lane.tx);
+    }
+
+    /// A frame will come in by the port soon, or one that came in by it will leave.
+    #[inline]
+    pub fn prefetch_in(&self) {
+        prefetch(&self.lane.ingress);
+        prefetch(&self.lane.rx_wake);
     }
 
     /// Is a frame on the wire?
@@ -237,7 +250,8 @@ impl Port {
     /// detector when the queue is kept back and when no longer.
     #[inline(always)]
     pub fn gate(&mut self, now: Time, class: u8, len: u32) -> Gate {
-        let gate = self.lane(class).tx.gate(now, Bytes(len as u64));
+        let Some(lane) = self.lane_if_any(class) else { return Gate::Open };
+        let gate = lane.tx.gate(now, Bytes(len as u64));
         if gate != Gate::Open || self.off != 0 {
             self.note_gate(now, class, len, gate);
         }
@@ -284,7 +298,7 @@ impl Port {
 
     /// The hold on a class whose head frame has this length, if the peer holds it now.
     pub fn hold(&self, now: Time, port: u16, class: u8, len: u32) -> Option<Hold> {
-        let lane = self.lane(class);
+        let lane = if class == 0 { &self.lane } else { self.more.get(class as usize - 1)? };
         let since = if self.held & 1 << class != 0 { lane.held_since } else { now };
         lane.tx.held(now, Bytes(len as u64)).then_some(Hold { port, class, len, since })
     }
@@ -316,11 +330,13 @@ impl Port {
 
     /// Puts a frame of a class on the wire.
     #[inline(always)]
-    pub fn start_frame(&mut self, now: Time, node: u32, port: u16, id: u32, times: &mut NodeTimes, env: &mut impl Env) {
+    pub fn start_frame(&mut self, now: Time, node: u32, port: u16, id: u32, env: &mut impl Env) {
         let f = &env.frames()[id];
         let (class, len) = (f.class(), f.len());
-        let tx = times.of(self.rate, len);
-        self.lane_mut(class).tx.on_sent(now, Bytes(len as u64), tx);
+        let tx = env.wire_time(self.rate, len);
+        if let Some(lane) = self.lane_if_any(class) {
+            lane.tx.on_sent(now, Bytes(len as u64), tx);
+        }
         self.transmit(node, port, id, tx, env);
     }
 
@@ -343,7 +359,7 @@ impl Port {
 
     /// Starts the next control frame if there is one and the wire is free.
     #[inline]
-    pub fn start_control(&mut self, now: Time, node: u32, port: u16, times: &mut NodeTimes, env: &mut impl Env) -> bool {
+    pub fn start_control(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) -> bool {
         if self.control.front().is_none() || self.failed {
             return false;
         }
@@ -355,27 +371,28 @@ impl Port {
         if self.records {
             self.add_record(now, id, env.frames());
         }
-        let tx = times.of(self.rate, env.frames()[id].len());
+        let len = env.frames()[id].len();
+        let tx = env.wire_time(self.rate, len);
         self.transmit(node, port, id, tx, env);
         true
     }
 
     /// Queues a frame behind the control frames.
-    pub fn send_express(&mut self, now: Time, node: u32, port: u16, id: FrameId, times: &mut NodeTimes, env: &mut impl Env) {
+    pub fn send_express(&mut self, now: Time, node: u32, port: u16, id: FrameId, env: &mut impl Env) {
         self.control.push(id, env.frames());
-        self.start_control(now, node, port, times, env);
+        self.start_control(now, node, port, env);
     }
 
     /// What the receiver of a class says when a frame was admitted.
     #[inline(always)]
     pub fn on_arrival(&mut self, now: Time, class: u8, fill: &Fill, len: u32) -> Option<Message> {
-        self.lane_mut(class).rx.on_arrival(now, fill, Bytes(len as u64))
+        self.lane_if_any(class)?.rx.on_arrival(now, fill, Bytes(len as u64))
     }
 
     /// What it says when a frame left.
     #[inline(always)]
     pub fn on_departure(&mut self, now: Time, class: u8, fill: &Fill, len: u32) -> Option<Message> {
-        self.lane_mut(class).rx.on_departure(now, fill, Bytes(len as u64))
+        self.lane_if_any(class)?.rx.on_departure(now, fill, Bytes(len as u64))
     }
 
     /// What it says when the clock reaches `now`.
@@ -397,19 +414,9 @@ impl Port {
 
     /// Sends a message to the peer: through the generation delay, then the control queue and the wire.
     #[allow(clippy::too_many_arguments)] // all of them are the context of one message
-    pub fn say(
-        &mut self,
-        now: Time,
-        node: u32,
-        port: u16,
-        class: u8,
-        message: Message,
-        delay: &ControlDelay,
-        times: &mut NodeTimes,
-        env: &mut impl Env,
-    ) {
+    pub fn say(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, delay: &ControlDelay, env: &mut impl Env) {
         if delay.generation.is_zero() {
-            self.emit(now, node, port, class, message, times, env);
+            self.emit(now, node, port, class, message, env);
         } else {
             let due = self.delays.get_or_insert_default().outbox.push(now, &delay.generation, || env.coin(node, port), class, message);
             env.call_at(node, due, Call::Emit { port });
@@ -417,14 +424,14 @@ impl Port {
     }
 
     /// Sends what has passed the generation delay.
-    pub fn emit_due(&mut self, now: Time, node: u32, port: u16, times: &mut NodeTimes, env: &mut impl Env) {
+    pub fn emit_due(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
         while let Some((class, message)) = self.delays.as_mut().and_then(|d| d.outbox.pop(now)) {
-            self.emit(now, node, port, class, message, times, env);
+            self.emit(now, node, port, class, message, env);
         }
     }
 
     #[allow(clippy::too_many_arguments)] // all of them are the context of one message
-    fn emit(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, times: &mut NodeTimes, env: &mut impl Env) {
+    fn emit(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, env: &mut impl Env) {
         env.note(node, now, Note::MessageSent { port, class, message });
         if self.failed {
             return; // nobody hears it
@@ -434,7 +441,7 @@ impl Port {
             env.hand_over(node, port, id);
         } else {
             self.control.push(id, env.frames());
-            self.start_control(now, node, port, times, env);
+            self.start_control(now, node, port, env);
         }
     }
 

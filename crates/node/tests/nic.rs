@@ -1,10 +1,11 @@
 //! The NIC as packet traces: at t this goes in, this must come out.
 
 use std::sync::Arc;
+
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::{FlowControl, Message, pfc};
-use xoff_mech::rate_control::{Custom, Feedback, FlowFacts, Notification, RateControl, RateControlKind, Wakes, dcqcn};
+use xoff_mech::rate_control::{Custom, Feedback, FlowFacts, Hop, Notification, RateControl, RateControlKind, Wakes, dcqcn, hpcc};
 use xoff_node::{
     Call, ControlDelay, Env, FlowStart, Frame, FrameId, FrameKind, FrameStore, Moment, Nic, NicConfig, Note, PausedWith, Transport,
 };
@@ -19,8 +20,10 @@ struct World {
     frames: FrameStore,
     now: Time,
     sent: Vec<(u64, FrameKind, u32, u64)>,
-    /// Whether each frame sent reports a mark.
-    reports: Vec<bool>,
+    /// The mark that each frame sent reports.
+    reports: Vec<Mark>,
+    /// The records that each frame sent carries.
+    records: Vec<Vec<Hop>>,
     calls: Vec<(Time, Call)>,
 }
 
@@ -29,10 +32,14 @@ impl Env for World {
         &mut self.frames
     }
     fn transmit(&mut self, _node: u32, _port: u16, frame: FrameId, tx: Span) -> Moment {
+        self.records.push(self.frames.telemetry(frame).map_or(Vec::new(), |t| t.hops().to_vec()));
         let f = self.frames.remove(frame);
         self.sent.push((self.now.as_ns(), f.kind(), f.flow, f.seq));
-        self.reports.push(f.reported() == Mark::Ce);
+        self.reports.push(f.reported());
         Moment { time: self.now + tx, rank: 0 }
+    }
+    fn wire_time(&mut self, rate: Rate, len: u32) -> Span {
+        WireClock::Nanoseconds.time_for(rate, Bytes(len as u64))
     }
     fn has_come(&self, moment: Moment) -> bool {
         moment.time <= self.now
@@ -201,7 +208,78 @@ fn the_acknowledgement_reports_the_mark() {
     next.seq = 1000;
     b.hears(next);
     assert_eq!(b.sent(), [(0, Ack, 7, 1000), (100, Ack, 7, 2000)]);
-    assert_eq!(b.world.reports, [true, false], "the first frame was marked, the second was not");
+    assert_eq!(b.world.reports, [Mark::Ce, Mark::None], "the first frame was marked, the second was not");
+}
+
+/// DCQCN with TCD's rule (section 5.2.1): a CNP says whether it reports UE or CE.
+fn with_tcd() -> RateControlKind {
+    RateControlKind::Dcqcn(dcqcn::Params { tcd: Some(dcqcn::TcdCut::Alpha), ..dcqcn::Params::of(dcqcn::Variant::Ns3Rdma) })
+}
+
+#[test]
+fn a_notification_says_which_mark_it_reports() {
+    let marked = |marks: &[Mark]| {
+        let mut b = Bench::new(with_tcd());
+        for (i, &mark) in marks.iter().enumerate() {
+            let mut f = Frame::new(Data, 7, 0, 1048);
+            f.seq = 1000 * i as u64;
+            f.add_mark(mark);
+            b.hears(f);
+            b.until(100 * (i + 1) as u64);
+        }
+        let notices = b.sent().into_iter().zip(&b.world.reports).filter(|(s, _)| s.1 == FrameKind::Notification);
+        notices.map(|(s, &mark)| (s.0, mark)).collect::<Vec<_>>()
+    };
+    // A notification waits for the acknowledgement before it on the wire: 60 B, 4 ns.
+    assert_eq!(marked(&[Mark::None, Mark::Ue, Mark::Ue]), [(104, Mark::Ue)], "one per interval");
+    assert_eq!(marked(&[Mark::Ue, Mark::Ce, Mark::Ue]), [(4, Mark::Ue), (104, Mark::Ce)], "CE does not wait for the interval of UE");
+}
+
+/// "Senders do not update the sending rate when receiving a CNP marked with UE" (section 5.2.1).
+#[test]
+fn only_ce_lowers_the_rate() {
+    let rate_after = |mark: Mark| {
+        let mut b = Bench::new(with_tcd());
+        b.flow(0, 1_000_000, None, None);
+        b.until(1000);
+        let mut notice = Frame::new(FrameKind::Notification, 0, 0, 64);
+        notice.set_reported(mark);
+        b.hears(notice);
+        let mut rates = Vec::new();
+        b.nic.flow_rates(|_, rate| rates.push(rate));
+        rates
+    };
+    assert_eq!(rate_after(Mark::Ue), [LINE]);
+    assert!(rate_after(Mark::Ce)[0] < LINE);
+}
+
+/// A frame's mark rises and never falls: "UE can only be marked when the current code point is not CE" (section 4.1).
+#[test]
+fn a_mark_is_never_weakened() {
+    let mut f = Frame::new(Data, 0, 0, 1000);
+    let marks = [Mark::Ue, Mark::Ce, Mark::Ue].map(|m| {
+        f.add_mark(m);
+        f.mark()
+    });
+    assert_eq!(marks, [Mark::Ue, Mark::Ce, Mark::Ce]);
+    assert_eq!((f.kind(), f.class(), f.len(), f.reported(), f.ends_flow()), (Data, 0, 1000, Mark::None, false));
+}
+
+/// HPCC (SIGCOMM'19, section 3.1): "the receiver copies all the meta-data recorded by the switches to the ACK".
+#[test]
+fn the_acknowledgement_carries_the_records() {
+    let mut b = Bench::new(RateControlKind::Hpcc(hpcc::Params::default()));
+    let hop = |ns: u64| Hop { at: Time::from_ns(ns), tx_bytes: 5000 * ns, queue: Bytes(ns), rate: LINE };
+    let id = b.world.frames.insert(Frame::new(Data, 7, 0, 1048));
+    for ns in [10, 20] {
+        b.world.frames.telemetry_mut(id).push(hop(ns));
+    }
+    b.nic.on_frame(b.world.now, id, &mut b.world);
+    b.until(100);
+    // A frame of its own begins without records, although the handle has been used before.
+    b.flow(0, 1000, None, None);
+    assert_eq!(b.sent(), [(0, Ack, 7, 1000), (100, Data, 0, 0)]);
+    assert_eq!(b.world.records, [vec![hop(10), hop(20)], vec![]]);
 }
 
 /// Sets the rate that the acknowledgement of so many kilobytes names in Gb/s, and says so; 0: sets nothing.

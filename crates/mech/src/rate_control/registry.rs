@@ -159,6 +159,19 @@ impl RateControlKind {
         }
     }
 
+    /// It treats marks UE apart (TCD, section 5.2).
+    pub fn knows_undetermined(&self) -> bool {
+        match self {
+            RateControlKind::Timely(p) => p.tcd,
+            other => other.reports_undetermined(),
+        }
+    }
+
+    /// It learns of congestion by marks.
+    pub fn is_told_by_marks(&self) -> bool {
+        self.notification() != Notification::Never
+    }
+
     /// Without acknowledgements it would never change a rate.
     pub fn needs_acks(&self) -> bool {
         self.hears_acks() || self.notification() == Notification::InAck
