@@ -43,7 +43,7 @@ mod table;
 mod tone;
 
 pub use error::ReportError;
-pub use figure::{Axis, Bar, BarGroup, Colour, Figure, HeatCell, Mark, Panel, Unit};
+pub use figure::{Axis, Bar, BarGroup, Colour, Figure, HeatCell, LaneGroup, Mark, Panel, Unit};
 pub use html::{Card, Report, Section};
 pub use table::{Align, Cell, Column, Table};
 pub use tone::Tone;
