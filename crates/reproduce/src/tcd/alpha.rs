@@ -5,7 +5,7 @@ use xoff_report::{Align, Axis, Cell, Figure, Mark, Panel, Table, Unit};
 use xoff_sim::RateSource;
 
 use super::fig2::{self, DISCIPLINES, Detection, Fabric, Flows, Load, P2, P3, READING, Setup};
-use crate::lab::{self, Observed};
+use crate::lab::{self, Observed, Points};
 use crate::{Check, Context, Findings, ReproduceError};
 
 /// Assumption behind A.
@@ -13,9 +13,17 @@ const A: &str = "reading A: the 1.2 is the initial value of the state alpha, who
 /// Assumption behind B.
 const B: &str = "reading B: the 1.2 replaces the factor 1/2 before alpha, and the floor of 100 Mb/s is what remains of a cut below zero";
 
+/// In which order the runs are drawn: what lies on another line is dashed and comes after it.
+const ORDER: [usize; 4] = [1, 0, 2, 3];
+
+/// See [`ORDER`].
+fn shown(run: usize, mark: Mark) -> Mark {
+    if run == 0 || run == 3 { mark.dashed() } else { mark }
+}
+
 /// The entry.
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
-    let names = ["ECN, DCQCN", "TCD, DCQCN as it is", "TCD, reading A", "TCD, reading B"];
+    let names = ["ECN", "TCD, as it is", "TCD, A", "TCD, B"];
     let setups = |load| {
         let tcd = Setup::new(Fabric::Cee, Detection::Tcd, load);
         let cut = |cut: &str| tcd.clone().with(["rate_control.dcqcn.tcd=true".to_owned(), format!("rate_control.dcqcn.tcd_cut={cut}")]);
@@ -98,7 +106,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             }
         }
         said.push(format!(
-            "{scenario}: P2 stopped until {} (ECN, DCQCN), {} (TCD, DCQCN as it is), {} (A), {} (B)",
+            "{scenario}: P2 stopped until {} (ECN), {} (TCD, DCQCN as it is), {} (A), {} (B)",
             lab::time(fig2::last_off(&group[0], P2)),
             lab::time(fig2::last_off(&group[1], P2)),
             lab::time(fig2::last_off(&group[2], P2)),
@@ -111,17 +119,19 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         .columns(2);
     for ((scenario, _), group) in loads.iter().zip(runs.chunks(names.len())) {
         let mut panel = Panel::new(*scenario, fig2::time(until), Axis::new("Rate of F1", Unit::BitsPerSecond).log().range(5e7, 5e10));
-        for (name, run) in names.iter().zip(group) {
-            let f1 = Flows::of(run).f1;
+        for i in ORDER {
+            let run = &group[i];
             let start = [(0.0, 40e9)].into_iter();
-            panel = panel.mark(Mark::steps(*name, start.chain(fig2::first(run.flow_rate(f1, RateSource::RateControl), until))));
+            let all: Points = start.chain(fig2::first(run.flow_rate(Flows::of(run).f1, RateSource::RateControl), until)).collect();
+            let end = all.last().map(|p| (until, p.1));
+            panel = panel.mark(shown(i, Mark::steps(names[i], all.into_iter().chain(end))));
         }
         figure = figure.panel(panel);
     }
     for group in runs.chunks(names.len()) {
         let mut panel = Panel::new("", fig2::time(until), Axis::new("Queue of P2", Unit::Bytes));
-        for (name, run) in names.iter().zip(group) {
-            panel = panel.mark(Mark::line(*name, fig2::first(run.egress(P2), until)));
+        for i in ORDER {
+            panel = panel.mark(shown(i, Mark::line(names[i], fig2::first(group[i].egress(P2), until))));
         }
         figure = figure.panel(panel);
     }

@@ -76,7 +76,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
                 .mark(Mark::vline(first_ce(cee), "first CE")),
         )
         .panel(
-            Panel::new("CEE: first CE after the last OFF", Axis::new("Period T", Unit::Picoseconds), Axis::new("Delay", Unit::Picoseconds))
+            Panel::new("CEE: first CE after the last OFF", Axis::new("Period T", Unit::Picoseconds).range(0.0, lab::us(210.0)), Axis::new("Delay", Unit::Picoseconds))
                 .mark(Mark::points("measured", PERIODS.iter().zip(&delays).map(|(t, d)| (lab::us(*t as f64), *d))))
                 .mark(Mark::line("max(T_on) + 2 T", PERIODS.iter().map(|t| (lab::us(*t as f64), max_ton(Fabric::Cee) + lab::us(2.0 * *t as f64))))),
         );

@@ -138,9 +138,11 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     Ok(Findings { measured, checks, figures: vec![figure, tree], notes, ..Findings::default() })
 }
 
+/// A tree: its name, when it stands, and what each port is in it for which share of that time.
+type Tree<'a> = (&'a str, (f64, f64), [(Role, f64); 4]);
+
 /// The ports in the order in which frames meet them, one row a tree: what each is, and what it marks on whom.
-fn tree(run: &Observed, flows: &Flows, trees: &[(&str, (f64, f64), [(Role, f64); 4])]) -> Figure {
-    let order = [0, 1, 2, 3];
+fn tree(run: &Observed, flows: &Flows, trees: &[Tree]) -> Figure {
     let mut rows = Vec::new();
     let mut cells = Vec::new();
     for (name, (from, to), roles) in trees {
@@ -162,7 +164,7 @@ fn tree(run: &Observed, flows: &Flows, trees: &[(&str, (f64, f64), [(Role, f64);
             }
             HeatCell::new(role.tone(), format!("{} {}", role.name(), Unit::Fraction.format(part))).detail(said.join("; "))
         };
-        cells.push(order.map(cell).to_vec());
+        cells.push([0, 1, 2, 3].map(cell).to_vec());
     }
     let columns = ["P0 = T0 to L0", "P1 = T1 to L0", "P2 = L0 to T2", "P3 = T2 to R1"];
     let legend = [Role::Root, Role::Leaf, Role::Apart, Role::Changing].map(|r| (r.tone(), r.name()));

@@ -276,7 +276,8 @@ pub fn mark_lanes(marks: impl IntoIterator<Item = (usize, Marked)>, until: f64) 
     for (row, m) in marks.into_iter().filter(|(_, m)| m.time < until) {
         if m.mark == Mark::Ce { &mut ce } else { &mut ue }.push((row, m.time, m.time + frame));
     }
-    vec![LaneGroup::new("UE", ue).colour(Colour::Sky), LaneGroup::new("CE", ce).colour(Colour::Purple)]
+    let groups = [LaneGroup::new("UE", ue).colour(Colour::Sky), LaneGroup::new("CE", ce).colour(Colour::Purple)];
+    groups.into_iter().filter(|g| !g.stretches.is_empty()).collect()
 }
 
 /// A port's marks, one row a flow.

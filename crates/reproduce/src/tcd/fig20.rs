@@ -18,6 +18,8 @@ const TIMELY: [&str; 2] = ["rate_control=timely", "host.acks=per-frame"];
 const START: &str = "B0 to B3 begin 200 us after the bursts, when P2 is stopped already; from time zero four flows at line rate make P2 a congestion point before any pause can reach it";
 /// Assumption behind DCQCN's cuts.
 const CUTS: &str = "a notification of UE holds DCQCN's rate, cuts are those of DCQCN; with the deeper ones of section 5.2.1 F1 is slow before P2 is ever stopped (entry alpha-1.2)";
+/// Colours of B0 to B3, apart from those of the states.
+const COLOURS: [Colour; 4] = [Colour::Blue, Colour::Purple, Colour::Sky, Colour::Grey];
 /// Part of the run over which the end is measured [ps].
 const END: f64 = 4e10;
 
@@ -218,9 +220,9 @@ fn figure(control: &str, run: &Observed) -> Figure {
             Axis::new("Throughput", Unit::BitsPerSecond).range(0.0, 14e9),
         );
         for (i, f) in flows(run).iter().enumerate() {
-            panel = panel.mark(Mark::line(format!("B{i}"), of(*f)));
+            panel = panel.mark(Mark::line(format!("B{i}"), of(*f)).colour(COLOURS[i]));
         }
-        let other = Mark::line("F1", of(fig2::number(run, "S1"))).colour(Colour::Grey).dashed();
+        let other = Mark::line("F1", of(fig2::number(run, "S1"))).colour(Colour::Vermilion).dashed();
         figure = figure.panel(panel.mark(other).mark(Mark::hline(8e9, "paper: 8 Gb/s")));
     }
     for (until, _) in spans {
@@ -229,7 +231,7 @@ fn figure(control: &str, run: &Observed) -> Figure {
             let start = [(lab::us(200.0), 40e9)].into_iter();
             let all: Points = start.chain(fig2::first(run.flow_rate(*f, RateSource::RateControl), until)).collect();
             let end = all.last().map(|p| (until, p.1));
-            panel = panel.mark(Mark::steps(format!("B{i}"), all.into_iter().chain(end)));
+            panel = panel.mark(Mark::steps(format!("B{i}"), all.into_iter().chain(end)).colour(COLOURS[i]));
         }
         figure = figure.panel(panel);
     }
