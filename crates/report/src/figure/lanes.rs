@@ -119,7 +119,10 @@ mod tests {
         let svg = figure(vec![(0, 0.0, 2e8), (1, 4e8, 5e8)]);
         assert!(svg.contains(">P1<") && svg.contains(">P2<") && svg.contains("undetermined"), "{svg}");
         assert!(!svg.contains("no data"));
-        let path = |svg: &str| svg.split("<path d=\"").find(|p| p.contains("e69f00\"")).map(str::to_owned).unwrap();
+        let path = |svg: &str| {
+            let mut paths = svg.split("<path d=\"").map(|p| p.split('>').next().unwrap_or(p));
+            paths.find(|p| p.contains("#e69f00")).map(str::to_owned).unwrap()
+        };
         assert_eq!(path(&svg).matches('z').count(), 2);
         assert_eq!(path(&figure(vec![(0, 0.0, 2e8), (0, 2e8, 3e8)])).matches('z').count(), 1, "touching stretches are one");
         assert_eq!(path(&figure(vec![(0, 5e8, 5e8)])).matches('z').count(), 1, "a moment is seen");

@@ -50,6 +50,10 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     .align([Align::Left, Align::Left].into_iter().chain([Align::Right; 6]));
     let mut checks = Vec::new();
     let mut said = Vec::new();
+    let stopped = |run: &Observed| match fig2::last_off(run, P2) {
+        t if t.is_finite() => format!("until {}", lab::time(t)),
+        _ => "never".to_owned(),
+    };
     for ((scenario, load), group) in loads.iter().zip(runs.chunks(names.len())) {
         for (name, run) in names.iter().zip(group) {
             table.push([
@@ -106,11 +110,11 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             }
         }
         said.push(format!(
-            "{scenario}: P2 stopped until {} (ECN), {} (TCD, DCQCN as it is), {} (A), {} (B)",
-            lab::time(fig2::last_off(&group[0], P2)),
-            lab::time(fig2::last_off(&group[1], P2)),
-            lab::time(fig2::last_off(&group[2], P2)),
-            lab::time(fig2::last_off(&group[3], P2))
+            "{scenario}: P2 stopped {} (ECN), {} (TCD, DCQCN as it is), {} (A), {} (B)",
+            stopped(&group[0]),
+            stopped(&group[1]),
+            stopped(&group[2]),
+            stopped(&group[3])
         ));
     }
     let until = lab::ms(6.0);
@@ -150,10 +154,6 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             queue.into(),
         ]);
     }
-    let stopped = |run: &Observed| match fig2::last_off(run, P2) {
-        t if t.is_finite() => format!("until {}", lab::time(t)),
-        _ => "never".to_owned(),
-    };
     let why = vec![format!(
         "With 1.2, one congestion point and ingresses served in turn P2 is stopped {} under A and {} under B ({} and {} in order of arrival, {} and {} with one queue per ingress), but {} with DCQCN as it is: F1 is below its share before what it has sent reaches back to L0. Figs. 12 and 13 show P2 stopped as in section 3.1, so fig12 and fig13 use DCQCN as it is.",
         stopped(&runs[2]),

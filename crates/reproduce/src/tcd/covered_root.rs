@@ -2,7 +2,7 @@
 
 use xoff_report::{Align, Axis, Cell, Figure, Mark, Panel, Table, Unit};
 
-use super::fig2::{self, Detection, Fabric, Load, P2, Setup};
+use super::fig2::{self, Detection, Fabric, Load, P0, P2, Setup};
 use super::fig03::FABRICS;
 use super::fig12::assumption;
 use super::fig13::{first_ce, max_ton};
@@ -33,15 +33,20 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let cee = &runs[0];
     let (off, release) = (fig2::last_off(cee, P2), fig2::last_off(cee, P2) + max_ton(Fabric::Cee));
     let (low, high) = lab::range(&cee.egress(P2), release, first_ce(cee));
+    let pauses: Vec<f64> = cee.offs(P0).iter().map(|o| o.0).filter(|t| *t > release).collect();
+    let swing = (pauses[pauses.len() - 1] - pauses[0]) / (pauses.len() - 1) as f64;
     let delays: Vec<f64> = sweep.iter().map(late).collect();
     let within = PERIODS.iter().zip(&delays).filter(|(t, d)| **d <= max_ton(Fabric::Cee) + lab::us(2.0 * **t as f64)).count();
     let longest = delays.iter().copied().fold(0.0, f64::max);
     let never = delays.iter().filter(|d| !d.is_finite()).count();
     let why = vec![
         format!(
-            "A covered root has a queue that neither grows nor shrinks: PFC holds it back at P0 and P1, which bring 50 Gb/s for 40. Between the release and the first CE it swings between {} and {} and stays there. Whether a look finds it longer than the look before depends on the phase of that swing, and T = 100.4 us is near a multiple of it, so that the looks creep along one slope.",
+            "A covered root has a queue that neither grows nor shrinks: PFC holds it back at P0 and P1, which bring 50 Gb/s for 40. Between the release and the first CE it swings between {} and {} with the pauses of P0, one every {}, and stays there. Whether a look finds it longer than the look before depends on the phase of that swing: T = {} is {:.2} of them, so that the looks creep along one slope.",
             lab::bytes(low),
-            lab::bytes(high)
+            lab::bytes(high),
+            lab::time(swing),
+            lab::time(max_ton(Fabric::Cee)),
+            max_ton(Fabric::Cee) / swing
         ),
         format!(
             "Other periods T, all else alike: first CE within max(T_on) + 2 T for {within} of {} values from 20 to 200 us, latest {} after the last OFF{}.",
