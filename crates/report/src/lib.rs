@@ -44,7 +44,7 @@ mod tone;
 mod tree;
 
 pub use error::ReportError;
-pub use figure::{Axis, Bar, BarGroup, Colour, Figure, HeatCell, Mark, Panel, Unit};
+pub use figure::{Axis, Bar, BarGroup, Colour, Figure, HeatCell, LaneGroup, Mark, Panel, Unit};
 pub use html::{Card, Report, Section};
 pub use table::{Align, Cell, Column, Table};
 pub use tone::Tone;

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use xoff_mech::detection::{Mark, PortState};
 use xoff_report::Unit;
 use xoff_run::Scenario;
 use xoff_scenario::document::Override;
-use xoff_sim::{Deadlock, Model, Outcome, RateSource, Recorder, Row, World};
+use xoff_sim::{Deadlock, Model, Outcome, PortTotals, RateSource, Recorder, Row, World};
 use xoff_topology::Topology;
 use xoff_units::{Rate, Span, Time};
 
@@ -89,6 +90,17 @@ pub fn time(ps: f64) -> String {
 /// Points of a curve: time [ps], value [base unit].
 pub type Points = Vec<(f64, f64)>;
 
+/// A mark that a port put on a frame.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Marked {
+    /// When [ps].
+    pub time: f64,
+    /// Flow of the frame.
+    pub flow: u32,
+    /// CE or UE.
+    pub mark: Mark,
+}
+
 /// Node and port of a name such as `H1->S1`. The name comes from our own scenario.
 fn find(t: &Topology, name: &str) -> (u32, u16) {
     let (from, to) = name.split_once("->").unwrap_or((name, ""));
@@ -149,6 +161,61 @@ impl Observed {
                 _ => None,
             })
             .collect()
+    }
+
+    /// Egress queue of a port, sampled or on change.
+    pub fn egress(&self, port: &str) -> Points {
+        let at = find(&self.topology, port);
+        let of = |r: &Row| match *r {
+            Row::Queue { time, node, port, ingress: false, bytes, .. } if (node, port) == at => Some((ps(time), bytes.0 as f64)),
+            _ => None,
+        };
+        self.rows.iter().filter_map(of).collect()
+    }
+
+    /// Every mark of a port, in order of time. Needs the probe `marks`.
+    pub fn marks(&self, port: &str) -> Vec<Marked> {
+        let at = find(&self.topology, port);
+        let of = |r: &Row| match *r {
+            Row::Mark { time, node, port, flow, mark, .. } if (node, port) == at => Some(Marked { time: ps(time), flow, mark }),
+            _ => None,
+        };
+        self.rows.iter().filter_map(of).collect()
+    }
+
+    /// States of a port as its detector sees them: since when [ps], which. Needs the probe `states`.
+    pub fn states(&self, port: &str) -> Vec<(f64, PortState)> {
+        let at = find(&self.topology, port);
+        let of = |r: &Row| match *r {
+            Row::State { time, node, port, state, .. } if (node, port) == at => Some((ps(time), state)),
+            _ => None,
+        };
+        // Everything begins without congestion.
+        std::iter::once((0.0, PortState::NonCongestion)).chain(self.rows.iter().filter_map(of)).collect()
+    }
+
+    /// OFF times of a port: from when to when a frame waited and the peer held it [ps]. Needs the probe `causes`.
+    pub fn offs(&self, port: &str) -> Vec<(f64, f64)> {
+        let at = find(&self.topology, port);
+        let mut all: Vec<(f64, f64)> = Vec::new();
+        for r in &self.rows {
+            match *r {
+                Row::Hold { time, node, port, on: true, .. } if (node, port) == at => all.push((ps(time), ps(self.outcome.now))),
+                Row::Hold { time, node, port, on: false, .. } if (node, port) == at => {
+                    if let Some(last) = all.last_mut() {
+                        last.1 = ps(time);
+                    }
+                }
+                _ => {}
+            }
+        }
+        all
+    }
+
+    /// Counters of a port over the whole run.
+    pub fn totals(&self, port: &str) -> &PortTotals {
+        let (node, port) = find(&self.topology, port);
+        &self.outcome.ports[node as usize][port as usize]
     }
 
     /// Highest fill of the ingress buffer behind a port over the whole run, every frame counted [bytes].

@@ -19,6 +19,7 @@ mod judged;
 pub mod lab;
 mod output;
 mod runner;
+pub mod tcd;
 
 pub use context::{Context, Mode, Progress, Silent};
 pub use entry::{Entry, Item};

@@ -4,7 +4,7 @@ use super::layout::{Margins, Rect};
 use super::palette::{FRAME, GRID, INK, MINOR_GRID, MUTED};
 use super::scale::{Extent, Fit, Ruler, Scale, Tick};
 use super::text::{self, Px};
-use super::{Axis, Mark, Panel, bars};
+use super::{Axis, Mark, Panel, bars, lanes};
 use maud::{Markup, html};
 
 const TICK: f64 = 11.0;
@@ -27,7 +27,11 @@ impl Rulers {
         let fit = if panel.marks.iter().any(loose) && !bars::any(panel) { Fit::Round } else { Fit::Tight };
         Rulers {
             x: ruler(&panel.x, x, if panel.x.log { Fit::Round } else { fit }, if bars::any(panel) { 1 } else { x_ticks(width) }),
-            y: ruler(&panel.y, y, Fit::Round, y_ticks(height)),
+            y: match lanes::of(panel) {
+                // Rows from top to bottom, whatever the y axis says.
+                Some((names, _)) => Ruler::new(&panel.y.unit, Some((0.0, names.len().max(1) as f64)), y, false, Fit::Tight, 2),
+                None => ruler(&panel.y, y, Fit::Round, y_ticks(height)),
+            },
             second: panel.second_y.as_ref().map(|axis| ruler(axis, second, Fit::Round, y_ticks(height))),
         }
     }
@@ -83,16 +87,17 @@ pub(super) fn margins(panel: &Panel, rulers: &Rulers, height: f64, quiet_x: bool
     };
     let right = panel.second_y.as_ref().zip(rulers.second.as_ref()).map_or(12.0, |(axis, ruler)| side(axis, ruler));
     let x_label = if quiet_x || label(&panel.x, &rulers.x).is_empty() { 0.0 } else { LABEL + 7.0 };
-    Margins { left: side(&panel.y, &rulers.y), right, bottom: TICK + 6.0 + x_label }
+    let left = lanes::of(panel).map_or_else(|| side(&panel.y, &rulers.y), |(names, _)| lanes::margin(names));
+    Margins { left, right, bottom: TICK + 6.0 + x_label }
 }
 
 /// Everything behind the data.
-pub(super) fn grid(rulers: &Rulers, scales: &Scales, plot: Rect, categorical: bool) -> Markup {
+pub(super) fn grid(panel: &Panel, rulers: &Rulers, scales: &Scales, plot: Rect, categorical: bool) -> Markup {
     let place = |ticks: Vec<Tick>, scale: &Scale| -> Vec<(f64, bool)> {
         ticks.iter().filter_map(|tick| Some((scale.at(tick.value)?, tick.text.is_empty()))).collect()
     };
     let xs = if categorical { Vec::new() } else { place(rulers.x.ticks(x_ticks(plot.w)), &scales.x) };
-    let ys = place(rulers.y.ticks(y_ticks(plot.h)), &scales.y);
+    let ys = if lanes::of(panel).is_some() { Vec::new() } else { place(rulers.y.ticks(y_ticks(plot.h)), &scales.y) };
     let path = |minor: bool| {
         let mut d = String::new();
         for (x, _) in xs.iter().filter(|(_, m)| *m == minor) {
@@ -137,13 +142,13 @@ pub(super) fn draw(panel: &Panel, rulers: &Rulers, scales: &Scales, plot: Rect, 
                 }
             }
         }
-        (vertical(&rulers.y, &scales.y, plot, false))
+        @if lanes::of(panel).is_none() { (vertical(&rulers.y, &scales.y, plot, false)) }
         @if let (Some(ruler), Some(scale)) = (&rulers.second, &scales.second) { (vertical(ruler, scale, plot, true)) }
         g font-size=(LABEL) fill=(INK) text-anchor="middle" {
             @if !quiet_x && !x_label.is_empty() {
                 text x=(Px(plot.x + plot.w / 2.0)) y=(Px(plot.bottom() + below + LABEL + 3.0)) { (x_label) }
             }
-            (rotated(&label(&panel.y, &rulers.y), plot, left_of(&rulers.y, plot) , -90))
+            @if lanes::of(panel).is_none() { (rotated(&label(&panel.y, &rulers.y), plot, left_of(&rulers.y, plot) , -90)) }
             @if let (Some(axis), Some(ruler)) = (&panel.second_y, &rulers.second) {
                 (rotated(&label(axis, ruler), plot, right_of(ruler, plot), 90))
             }

@@ -17,7 +17,7 @@ use super::palette::{Colours, INK, MUTED};
 use super::scale::Extent;
 use super::text::{self, FONTS, Px};
 use super::{Axis, Figure, Mark, Panel};
-use super::{bars, heatmap, panel, series};
+use super::{bars, heatmap, lanes, panel, series};
 use maud::{Markup, html};
 
 /// Width of every figure [px]; it scales with the page.
@@ -152,7 +152,8 @@ fn measure(panel: &Panel, rulers: &Rulers, quiet_x: bool, cell: f64) -> (Margins
     if let Some(heat) = heatmap::of(panel) {
         return heatmap::measure(heat, cell);
     }
-    let height = panel.height.map_or(170.0, |height| f64::from(height.max(20)));
+    let own = lanes::of(panel).map_or(170.0, |(names, _)| lanes::height(names.len()));
+    let height = panel.height.map_or(own, |height| f64::from(height.max(20)));
     let mut margins = axes::margins(panel, rulers, height, quiet_x);
     if let Some((labels, _)) = bars::of(panel) {
         margins.bottom = bars::labels_height(labels, cell - margins.left - margins.right) + axes::label_height(&panel.x);
@@ -189,6 +190,9 @@ fn colours(figure: &Figure) -> Colours {
             | Mark::HLine { label: name, colour: Some(colour), .. }
             | Mark::VLine { label: name, colour: Some(colour), .. } => colours.reserve(name, *colour),
             Mark::Bars { groups, .. } => {
+                groups.iter().filter_map(|g| g.colour.map(|c| (g, c))).for_each(|(g, c)| colours.reserve(&g.name, c));
+            }
+            Mark::Lanes { groups, .. } => {
                 groups.iter().filter_map(|g| g.colour.map(|c| (g, c))).for_each(|(g, c)| colours.reserve(&g.name, c));
             }
             _ => {}

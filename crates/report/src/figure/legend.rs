@@ -69,6 +69,10 @@ pub(super) fn entries(panel: &Panel, colours: &mut Colours) -> Vec<Entry> {
                 let swatch = Swatch::Box { fill: BANDS[colours.band(label) % BANDS.len()], opacity: BAND_OPACITY };
                 out.push(Entry { swatch, label: label.clone() });
             }
+            Mark::Lanes { groups, .. } => out.extend(groups.iter().map(|group| {
+                let fill = group.colour.unwrap_or_else(|| colours.of(&group.name)).hex();
+                Entry { swatch: Swatch::Box { fill, opacity: "1" }, label: series_label(&group.name, group.stretches.is_empty(), false) }
+            })),
             Mark::Heatmap { legend, .. } => out.extend(legend.iter().map(|(tone, label): &(Tone, String)| Entry {
                 swatch: Swatch::Box { fill: tone.fill(), opacity: "1" },
                 label: label.clone(),

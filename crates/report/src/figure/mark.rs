@@ -58,6 +58,31 @@ impl BarGroup {
     }
 }
 
+/// One colour of lanes: stretches of any row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LaneGroup {
+    /// Name in the legend.
+    pub name: String,
+    /// Row from 0, and both ends in the x axis' base unit.
+    pub stretches: Vec<(usize, f64, f64)>,
+    /// Colour; none means automatic.
+    pub colour: Option<Colour>,
+}
+
+impl LaneGroup {
+    /// A group of stretches.
+    pub fn new(name: impl Into<String>, stretches: impl IntoIterator<Item = (usize, f64, f64)>) -> Self {
+        LaneGroup { name: name.into(), stretches: stretches.into_iter().collect(), colour: None }
+    }
+
+    /// Fixes the colour.
+    #[must_use]
+    pub fn colour(mut self, colour: Colour) -> Self {
+        self.colour = Some(colour);
+        self
+    }
+}
+
 /// One cell of a heatmap.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct HeatCell {
@@ -176,6 +201,13 @@ pub enum Mark {
         /// Colour; none means automatic.
         colour: Option<Colour>,
     },
+    /// Rows of coloured stretches along x, e.g. the state of each port over time. The rows take the place of the y axis.
+    Lanes {
+        /// Row names, top to bottom.
+        names: Vec<String>,
+        /// One group per colour; later ones are drawn over earlier ones.
+        groups: Vec<LaneGroup>,
+    },
     /// A matrix of cells with text. It fills its panel; other marks there are not drawn.
     Heatmap {
         /// Row names, top to bottom.
@@ -245,6 +277,11 @@ impl Mark {
     /// The empirical distribution of samples.
     pub fn cdf(name: impl Into<String>, samples: impl IntoIterator<Item = f64>) -> Self {
         Mark::Cdf { name: name.into(), samples: samples.into_iter().collect(), dashed: false, colour: None }
+    }
+
+    /// Rows of coloured stretches.
+    pub fn lanes<N: Into<String>>(names: impl IntoIterator<Item = N>, groups: impl IntoIterator<Item = LaneGroup>) -> Self {
+        Mark::Lanes { names: names.into_iter().map(Into::into).collect(), groups: groups.into_iter().collect() }
     }
 
     /// A matrix of cells.

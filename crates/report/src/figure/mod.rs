@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Figure -> colours by name, ranges shared by axes of the same name   (layout)
-//!          -> per panel: title, legend above the data, axes, marks      (panel, marks, bars, heatmap)
+//!          -> per panel: title, legend above the data, axes, marks      (panel, marks, bars, heatmap, lanes)
 //!          -> SVG text, at most about 200 KB: long series keep the first, least, greatest and last value per pixel column
 //! ```
 //!
@@ -13,6 +13,7 @@ mod axes;
 mod bars;
 mod decimate;
 mod heatmap;
+mod lanes;
 mod layout;
 mod legend;
 mod mark;
@@ -23,7 +24,7 @@ mod series;
 pub(crate) mod text;
 mod unit;
 
-pub use mark::{Bar, BarGroup, HeatCell, Mark};
+pub use mark::{Bar, BarGroup, HeatCell, LaneGroup, Mark};
 pub use palette::Colour;
 pub use unit::{Unit, grouped};
 

@@ -6,7 +6,7 @@ use super::legend::{self, BAND_OPACITY, BANDS};
 use super::palette::{Colours, MUTED};
 use super::scale::Extent;
 use super::text::Px;
-use super::{Mark, Panel, bars, series};
+use super::{Mark, Panel, bars, lanes, series};
 use maud::{Markup, html};
 
 /// Extents of [x, y, second y] over all marks.
@@ -49,6 +49,11 @@ pub(super) fn extents(panel: &Panel) -> [Extent; 3] {
                 y.add(0.0, log_y);
                 y.add(1.0, log_y);
             }
+            Mark::Lanes { groups, .. } => {
+                for (_, from, to) in groups.iter().flat_map(|group| &group.stretches) {
+                    [from, to].into_iter().for_each(|at| x.add(*at, log_x));
+                }
+            }
             Mark::Heatmap { .. } => {}
         }
     }
@@ -65,14 +70,16 @@ pub(super) fn draw(panel: &Panel, rulers: &Rulers, plot: Rect, quiet_x: bool, co
     html! {
         g {
             (bands(panel, &scales, plot, colours))
-            (axes::grid(rulers, &scales, plot, bars.is_some()))
+            (axes::grid(panel, rulers, &scales, plot, bars.is_some()))
             (axes::draw(panel, rulers, &scales, plot, quiet_x, names))
             svg x=(Px(left)) y=(Px(top)) width=(Px(wide)) height=(Px(high))
                 viewBox={ (Px(left)) " " (Px(top)) " " (Px(wide)) " " (Px(high)) } overflow="hidden" {
                 @for mark in &panel.marks { (series::draw(mark, &scales, plot, colours, budget)) }
                 @if let Some((labels, groups)) = bars { (bars::draw(labels, groups, panel, &scales, colours)) }
+                @if let Some((names, groups)) = lanes::of(panel) { (lanes::draw(names, groups, &scales, plot, colours)) }
                 (references(panel, &scales, plot, colours))
             }
+            @if let Some((names, _)) = lanes::of(panel) { (lanes::names(names, plot)) }
             @if let Some((labels, groups)) = bars {
                 (bars::references(groups, &scales))
                 (bars::names(labels, &scales, plot))

@@ -24,6 +24,7 @@ pub(super) fn has_data(mark: &Mark) -> bool {
         Mark::Bars { labels, groups, .. } => !labels.is_empty() && !groups.is_empty(),
         // Reference lines and bands alone: the range they span is shown, and nothing was measured.
         Mark::HLine { .. } | Mark::VLine { .. } | Mark::HBand { .. } | Mark::VBand { .. } => false,
+        Mark::Lanes { groups, .. } => groups.iter().any(|group| !group.stretches.is_empty()),
         Mark::Heatmap { cells, .. } => !cells.is_empty(),
     }
 }
