@@ -10,6 +10,7 @@
 //! A verdict is never written down: it follows from the checks of [`Findings`]. Every entry is written as soon as it
 //! is done, and a second run into the same folder goes on where the first one stopped.
 
+mod bench;
 mod context;
 mod entry;
 mod error;
@@ -19,6 +20,7 @@ mod judged;
 pub mod lab;
 mod output;
 mod runner;
+pub mod tcd;
 
 pub use context::{Context, Mode, Progress, Silent};
 pub use entry::{Entry, Item};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::output::{self, Store};
-use crate::{Context, Entry, Item, Judged, ReproduceError, Verdict, gfc};
+use crate::{Context, Entry, Item, Judged, ReproduceError, Verdict, gfc, tcd};
 
 /// A paper with its entries.
 pub struct Paper {
@@ -16,8 +16,10 @@ pub struct Paper {
 }
 
 /// The papers that can be reproduced.
-pub const PAPERS: &[Paper] =
-    &[Paper { id: "gfc", title: "Gentle Flow Control: Avoiding Deadlock in Lossless Networks (SIGCOMM 2019)", items: gfc::GFC }];
+pub const PAPERS: &[Paper] = &[
+    Paper { id: "gfc", title: "Gentle Flow Control: Avoiding Deadlock in Lossless Networks (SIGCOMM 2019)", items: gfc::GFC },
+    Paper { id: "tcd", title: "Congestion Detection in Lossless Networks (SIGCOMM 2021)", items: tcd::TCD },
+];
 
 /// A reproduction: complete, or as far as it came.
 pub struct Report {
