@@ -117,10 +117,6 @@ impl Group {
     pub fn fct(&self) -> f64 {
         self.or_nan(self.fct_ps)
     }
-    /// Mean slowdown.
-    pub fn slowdown(&self) -> f64 {
-        self.or_nan(self.slowdown)
-    }
     /// Median, 95th or 99th percentile of the slowdown: 0, 1, 2.
     pub fn quantile(&self, which: usize) -> f64 {
         self.or_nan(self.quantiles[which])

@@ -53,8 +53,12 @@ pub fn run_fig17a(cx: &Context) -> Result<Findings, ReproduceError> {
             bins: MESSAGE_BINS,
             without: IB_CC,
             with: IB_CC_TCD,
-            variants: vec![("the index falls during UE", IB_CC_TCD, vec!["rate_control.ib-cc.tcd_hold=false".into()])],
-            expected: (0..MESSAGE_BINS.len()).map(|b| (b, 1.0, any, None)).collect(),
+            variants: vec![
+                ("the index falls during UE", IB_CC_TCD, vec!["rate_control.ib-cc.tcd_hold=false".into()]),
+                ("TCD marks, IB CC cuts as ever", IB_CC_TCD, vec!["rate_control.ib-cc.increase=1".into()]),
+            ],
+            // The paper's text speaks of the whole and of I/O.
+            expected: (2..MESSAGE_BINS.len()).map(|b| (b, 1.0, any, None)).collect(),
             assuming: format!("{LOAD}; credits every 40 us"),
         },
     )
@@ -74,8 +78,10 @@ pub fn run_fig18a(cx: &Context) -> Result<Findings, ReproduceError> {
             variants: vec![
                 ("TCD, min_rtt 32 us", TIMELY_TCD, vec!["rate_control.timely.min_rtt=32us".into()]),
                 ("TIMELY, min_rtt 32 us", TIMELY, vec!["rate_control.timely.min_rtt=32us".into()]),
-                ("TCD, patched", TIMELY_TCD, vec!["rate_control.timely.variant=patched".into()]),
-                ("TIMELY, patched", TIMELY, vec!["rate_control.timely.variant=patched".into()]),
+                ("TCD, HPCC's TIMELY", TIMELY_TCD, vec!["rate_control.timely.variant=hpcc".into()]),
+                ("TIMELY, HPCC's", TIMELY, vec!["rate_control.timely.variant=hpcc".into()]),
+                ("TCD, flows begin at 10 Gb/s", TIMELY_TCD, vec!["rate_control.timely.initial_rate=10Gbps".into()]),
+                ("TIMELY, flows begin at 10 Gb/s", TIMELY, vec!["rate_control.timely.initial_rate=10Gbps".into()]),
             ],
             expected: vec![(0, 1.2, 4.0, Some(2.2)), (1, 1.0, any, None), (2, 1.0, any, None), (3, 1.2, 4.0, Some(2.3))],
             assuming: format!("{LOAD}; TIMELY as published, D_minRTT 20 us"),
@@ -99,6 +105,9 @@ fn study(cx: &Context, s: &Study) -> Result<Findings, ReproduceError> {
         let check = Check::new(what, Unit::None, gain(BIN + bin).mean, low, high);
         f.checks.push(paper.map_or(check.clone().claimed(), |p| check.paper(p)).assuming(&s.assuming));
     }
+    let overall =
+        Check::new("all victims: mean completion time without TCD over that with it", Unit::None, gain(VICTIMS).mean, 1.05, f64::INFINITY);
+    f.checks.push(overall.claimed().assuming(&s.assuming));
     f.checks.extend(results.soundness());
     let words: Vec<String> = s.bins.iter().enumerate().map(|(b, bin)| format!("{} {}", bin.0, gain(BIN + b).words(times))).collect();
     let share = |series, value: fn(&crate::tcd::run::Group) -> f64| Unit::Fraction.format(results.mean(series, VICTIMS, value).mean);
@@ -109,6 +118,16 @@ fn study(cx: &Context, s: &Study) -> Result<Findings, ReproduceError> {
         share(without, |g| g.ce_share()),
         share(with, |g| g.ce_share()),
     );
+    let stopped = |series| Unit::Picoseconds.format(results.total(series, |t| t.pause_ns as f64 * 1e3).mean);
+    if s.file == ETHERNET {
+        f.why.push(format!(
+            "Flows below 10 KB are over before any rate control can act: they gain only where ports are stopped less. Ports are stopped for {} without TCD and {} with it, all ports added up.",
+            stopped(without),
+            stopped(with)
+        ));
+    } else {
+        f.why.push("MPI messages are over before any rate control can act. A likely reason for their loss: without TCD the victims' own I/O messages are throttled by mistake, and the MPI messages find less of them in the queues.".into());
+    }
     f.notes.push(format!(
         "The flows that are congested pay or gain as well: S1's {}, all flows of the network {}.",
         gain(CONGESTED).words(times),
@@ -124,7 +143,7 @@ fn study(cx: &Context, s: &Study) -> Result<Findings, ReproduceError> {
         })
     };
     let labels = || s.bins.iter().map(|b| b.0);
-    let mut ratios = vec![
+    let ratios = vec![
         BarGroup::new(
             "here",
             (0..s.bins.len()).map(|b| {
@@ -135,7 +154,6 @@ fn study(cx: &Context, s: &Study) -> Result<Findings, ReproduceError> {
         )
         .colour(s.with.colour),
     ];
-    ratios.truncate(1);
     f.figures.push(
         Figure::new(s.title)
             .caption("Means over seeds with their 95 % intervals. Below, seed by seed, how many times longer a victim of that size takes without TCD; above 1 TCD is better.")
@@ -150,7 +168,7 @@ fn study(cx: &Context, s: &Study) -> Result<Findings, ReproduceError> {
             )
             .panel(
                 Panel::new("", Axis::new("", Unit::None), Axis::new("Time without TCD over with it", Unit::None))
-                    .mark(Mark::bars(labels(), ratios).bar_reference("paper"))
+                    .mark(Mark::bars(labels(), ratios).bar_reference(if s.expected.iter().any(|e| e.3.is_some()) { "paper" } else { "" }))
                     .mark(Mark::hline(1.0, "")),
             ),
     );
