@@ -309,6 +309,8 @@ impl EventQueue {
         self.occupied = vec![0; buckets / 64];
         events.into_iter().for_each(|e| self.place(e));
         self.review = Review::default();
+        // There may be fewer buckets now than the place that was remembered, and what follows may lie elsewhere.
+        self.following = self.next_occupied(self.at).map_or(0, |b| self.slot(b));
     }
 
     /// Number of the first occupied bucket after this one.

@@ -21,10 +21,10 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     };
     let assuming = "\"can improve by\" is read as the largest gain of any group of sizes in Figs. 16 and 19 with 50 flows or more";
     let mut f = Findings::default();
-    f.checks = vec![
+    f.checks.extend([
         Check::new("largest gain at the median", Unit::None, best(0), 2.2, 5.0).paper(3.3).assuming(assuming),
         Check::new("largest gain at the 99th percentile", Unit::None, best(1), 1.4, 3.0).paper(2.0).assuming(assuming),
-    ];
+    ]);
     f.measured =
         format!("The largest gain at the median is {:.2}x ({}), at the 99th percentile {:.2}x ({}).", best(0), at(0), best(1), at(1));
     f.notes.push(format!(

@@ -43,14 +43,14 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let gain = |bin: usize| results.ratio(without, with, bin, |g| g.fct());
     let times = |v: f64| format!("{v:.2}x");
     let mut f = Findings::default();
-    f.checks = vec![
+    f.checks.extend([
         Check::new("all messages: mean completion time without TCD over that with it", Unit::None, gain(0).mean, 1.05, 1.6)
             .paper(1.22)
             .assuming(ASSUMING),
         Check::new("I/O of 512 KB: mean completion time without TCD over that with it", Unit::None, gain(2).mean, 1.1, 2.0)
             .paper(1.5)
             .assuming(ASSUMING),
-    ];
+    ]);
     f.checks.extend(results.soundness());
     let words: Vec<String> = BINS.iter().enumerate().map(|(b, bin)| format!("{} {}", bin.0, gain(b).words(times))).collect();
     f.measured = format!(
