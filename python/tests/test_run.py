@@ -107,10 +107,21 @@ def test_a_folder_gives_the_same_run(ring: Path, tmp_path: Path, pfc: xoff.Run) 
     assert written.result_hash == read.result_hash == pfc.result_hash
     assert read.manifest == written.manifest
     assert (read.deadlock, read.summary) == (pfc.deadlock, pfc.summary)
-    for table in ("flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes"):
+    for table in ("flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes", "states", "marks"):
         assert_frame_equal(read.frame(table), pfc.frame(table))
     peak = read.scan("queues").filter(pl.col("kind") == "ingress").select(pl.col("bytes").max()).collect().item()
     assert peak == pfc.queues.filter(pl.col("kind") == "ingress")["bytes"].max()
+
+
+def test_states_and_marks_of_ports() -> None:
+    tcd = Path(__file__).parents[2] / "scenarios" / "mechanisms" / "tcd.toml"
+    run = xoff.run(tcd, probes__states=["S2->H6", "S1->S2"], probes__marks=["S2->H6", "S1->S2"])
+    between = run.states.filter(pl.col("port") == "S1->S2").sort("time_ps")
+    assert between["state"].to_list() == ["congestion", "undetermined"]  # 50 Gb/s over 40 Gb/s, until the first pause
+    paused = (pl.col("port") == "S1->S2") & (pl.col("time_ps") >= between["time_ps"][1])
+    assert run.marks.filter(paused)["mark"].unique().to_list() == ["ue"]
+    marks = run.marks["mark"].cast(pl.String)
+    assert ((marks == "ce").sum(), (marks == "ue").sum()) == (run.ports["marked"].sum(), run.ports["marked_ue"].sum())
 
 
 def test_the_command_line_gives_the_same_result(ring: Path, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-TABLES = ("flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes")
+TABLES = ("flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes", "states", "marks")
 """The tables of a run."""
 
 
@@ -145,6 +145,16 @@ class Run:
     def causes(self) -> pl.DataFrame:
         """Who filled a buffer when it made its upstream neighbour pause."""
         return self.frame("causes")
+
+    @cached_property
+    def states(self) -> pl.DataFrame:
+        """Changes of the ternary state of ports (detection ``tcd``, probe ``states``); every port begins without congestion."""
+        return self.frame("states")
+
+    @cached_property
+    def marks(self) -> pl.DataFrame:
+        """Every congestion mark that the ports of probe ``marks`` put on a frame."""
+        return self.frame("marks")
 
     @cached_property
     def parameters(self) -> pl.DataFrame:

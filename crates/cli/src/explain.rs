@@ -32,15 +32,20 @@ pub struct Args {
 /// Explains it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     interrupt::end_at_once();
-    let at: Time = args.time.parse().map_err(|e: xoff_units::UnitError| {
-        Problem::new(e.what, format!("expected {}", e.expected)).at(terminal::option("TIME", &args.time))
-    })?;
+    let at = moment(&args.time)?;
     let scenario = load(&args.run)?;
     let e = explain(&scenario, &args.port, at, args.priority, |_| true).map_err(|e| refused(&e))?;
     Ok(Answer::new(e.to_string(), &json(&e), Exit::Done))
 }
 
-fn load(path: &std::path::Path) -> Result<Scenario, Problems> {
+/// The argument TIME.
+pub fn moment(text: &str) -> Result<Time, Problem> {
+    text.parse()
+        .map_err(|e: xoff_units::UnitError| Problem::new(e.what, format!("expected {}", e.expected)).at(terminal::option("TIME", text)))
+}
+
+/// The scenario of a run's folder, or a scenario file.
+pub fn load(path: &std::path::Path) -> Result<Scenario, Problems> {
     if path.is_file() {
         return Scenario::load(path, &[]);
     }

@@ -15,6 +15,7 @@ mod reproduce;
 mod run;
 mod schema;
 mod terminal;
+mod tree;
 
 use std::ffi::OsString;
 
@@ -43,6 +44,8 @@ enum Command {
     Plan(plan::Args),
     /// Explain why a port stood still: who filled which buffer
     Explain(explain::Args),
+    /// Show the congestion tree at a moment: roots, leaves, culprits and victims
+    Tree(tree::Args),
     /// Run the figures and tables of a paper and judge them
     Reproduce(reproduce::Args),
     /// Print the JSON Schema of scenario files
@@ -53,6 +56,7 @@ const HELP: &str = "\
 Examples:
   xoff run scenarios/tutorial/ring.toml --out out/ring
   xoff explain out/ring 'H1->S1' 15ms          why did this port stand still?
+  xoff tree out/tcd 1ms --svg tree.svg         which ports are congested, who suffers?
   xoff hpcc mix/config.txt --out run           fct.txt and pfc.txt, to the nanosecond
   xoff check fat-tree:k=8 --fail-any 1         which single link failures can deadlock
   xoff plan --flow-control pfc --rate 100Gbps --length 100m --mtu 1500
@@ -78,6 +82,7 @@ pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Check(args) => check::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Tree(args) => tree::run(args),
         Command::Reproduce(args) => reproduce::run(args),
         Command::Schema => schema::run(),
     };

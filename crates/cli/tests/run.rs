@@ -35,6 +35,23 @@ fn a_run_leaves_tables_a_manifest_and_an_answer() {
 }
 
 #[test]
+fn a_congestion_tree_is_told_and_drawn() {
+    let dir = folder("tree");
+    std::fs::create_dir_all(&dir).unwrap();
+    let scenario = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/mechanisms").join(name).display().to_string();
+    let svg = dir.join("tree.svg").display().to_string();
+    let said = xoff(&["tree", &scenario("tcd.toml"), "500us", "--svg", &svg, "--json"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let json = said.json();
+    let root = json["branches"].as_array().unwrap().iter().find(|b| b["role"] == "congested").unwrap();
+    assert_eq!(root["port"], "S2->H6");
+    assert!(std::fs::read_to_string(&svg).unwrap().contains("S2-&gt;H6"));
+    assert_eq!(xoff(&["tree", &scenario("red.toml"), "500us"]).complains(&["'red' does not tell", "detection.kind"]).code, 2);
+    assert_eq!(xoff(&["tree", &scenario("tcd.toml"), "5"]).complains(&["has no unit"]).code, 2);
+    assert_eq!(xoff(&["tree", &scenario("tcd.toml"), "5s"]).complains(&["after the end of the run"]).code, 2);
+}
+
+#[test]
 fn threads_and_repetition_change_no_hash() {
     let hash = |threads: &str| {
         let out = folder(&format!("run-threads-{threads}")).display().to_string();

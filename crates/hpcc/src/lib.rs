@@ -20,9 +20,13 @@ pub use model::{Replay, prepare};
 pub use output::{Pfc, fct_line, pfc_line, qlen_block};
 pub use rtt::PairTable;
 
-/// Bytes around the payload of a data frame: 14 (PPP header padded to Ethernet's), 20 IPv4, 8 UDP, 6 sequence header.
+/// Bytes around the payload of a data frame: 14 (PPP header padded to Ethernet's), 20 IPv4, 8 UDP, 6 sequence header. What a
+/// rate control adds comes on top, but not in the last column of `fct.txt`.
 pub const HEADER: u32 = 48;
-/// An acknowledgement on the wire [bytes].
-pub const ACK: u32 = 60;
+/// Bytes of an acknowledgement without what a rate control adds: 14, 20 IPv4, 12 sequence header. None is shorter than
+/// [`ACK_MIN`] on the wire.
+pub const ACK_HEADER: u32 = 46;
+/// The shortest acknowledgement on the wire [bytes].
+pub const ACK_MIN: u32 = 60;
 /// A PFC frame on the wire [bytes].
 pub const PFC_FRAME: u64 = 43;

@@ -3,7 +3,7 @@
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{Detection, red::Red};
 use xoff_mech::flow_control::{FlowControl, pfc};
-use xoff_mech::rate_control::{RateControlKind, dcqcn};
+use xoff_mech::rate_control::{IntFormat, RateControlKind, dcqcn, hpcc, timely};
 use xoff_node::{BufferPolicy, ControlDelay, DisciplineKind, PausedWith, SchedulerKind, SharedPool, Transport};
 use xoff_params::ParamError;
 use xoff_scenario::hpcc::{CcMode, HpccCase, HpccConfig};
@@ -19,7 +19,7 @@ use crate::coins::Streams;
 use crate::losses::LinkErrors;
 use crate::rtt::PairTable;
 use crate::turns::Turns;
-use crate::{ACK, HEADER, PFC_FRAME};
+use crate::{ACK_HEADER, ACK_MIN, HEADER, PFC_FRAME};
 
 /// A replay ready to run.
 pub struct Replay {
@@ -41,7 +41,15 @@ pub fn prepare(case: &HpccCase) -> Result<Replay, ParamError> {
     let topology = case.topology.graph()?;
     let mut pairs = PairTable::new(&topology, c.payload);
     let flows = flows(case);
-    let mut model = model(c, &topology, &pairs);
+    let ways = ways(c, &pairs);
+    if c.cc_mode == CcMode::Hpcc
+        && let Some(f) = case.flows.iter().find(|f| ways(f.src, f.dst).window.is_none())
+    {
+        let what = format!("a window of 0 bytes between {} and {}", f.src, f.dst);
+        return Err(ParamError::new("HAS_WIN", what, "expected longer delays: the law of CC_MODE 3 divides by the window"));
+    }
+    let mut model = model(c, &topology);
+    model.way_facts = c.has_win.then_some(ways);
     model.faults = faults(case, &topology);
     let with_own_errors = case.topology.links.iter().filter(|l| l.error_rate > 0.0).count() as u64;
     model.coins = Some(Box::new(Streams::from(6 * topology.nodes.len() as u64 + 2 + 2 * with_own_errors)));
@@ -83,10 +91,20 @@ fn flows(case: &HpccCase) -> Flows {
     Flows { flows, labels: vec!["flow file".into()], ..Flows::default() }
 }
 
-fn model<'a>(c: &'a HpccConfig, t: &Topology, pairs: &'a PairTable) -> Model<'a> {
+/// Window and round-trip time of each pair of hosts, or with `GLOBAL_T` the largest of all for everyone.
+fn ways<'a>(c: &HpccConfig, pairs: &'a PairTable) -> WayFactsOf<'a> {
+    let largest = (c.has_win && c.global_t).then(|| (pairs.bdp_max(), pairs.rtt_max_ns()));
+    Box::new(move |src, dst| {
+        let (bdp, rtt) = largest.unwrap_or_else(|| (pairs.bdp(src, dst), pairs.rtt_ns(src, dst)));
+        let window = bdp as u32 as u64; // handed over in 32 bits there
+        WayFacts { window: (window > 0).then_some(window), base_rtt: Some(Span::from_ns(rtt)) }
+    })
+}
+
+fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
     let first_host = t.hosts().next();
     let nic_rate = first_host.filter(|&h| !t.nodes[h as usize].ports.is_empty()).map_or(Rate::ZERO, |h| t.link_at(h, 0).rate);
-    let bdp_max = if c.has_win && c.global_t { pairs.bdp_max() } else { 0 };
+    let telemetry = telemetry_len(c.cc_mode);
     let buffer = Bytes((c.buffer_mib.wrapping_mul(1 << 20)) as u64);
     Model {
         flow_control: Box::new(|_| {
@@ -105,15 +123,16 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology, pairs: &'a PairTable) -> Model<'a>
         ingress_buffer: buffer,
         discipline: DisciplineKind::Fifo,
         scheduler: SchedulerKind::RoundRobin,
+        cut_through: None,
         control_delay: ControlDelay::default(),
         message_len: Some(Bytes(PFC_FRAME)),
         clock: WireClock::Nanoseconds,
         routing: Routing::HPCC,
         nic: NicModel {
             payload_max: c.payload,
-            header: HEADER,
+            header: HEADER + telemetry,
             transport: Transport::Acks {
-                ack_len: ACK,
+                ack_len: (ACK_HEADER + telemetry).max(ACK_MIN),
                 class: None,
                 // Acknowledgements sit in queue 3 of the host, or with ACK_HIGH_PRIO in queue 0, which nothing pauses.
                 paused_with: PausedWith::Class((!c.ack_high_prio).then_some(3)),
@@ -125,6 +144,8 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology, pairs: &'a PairTable) -> Model<'a>
             rate_control: match c.cc_mode {
                 CcMode::None => RateControlKind::None,
                 CcMode::Dcqcn => RateControlKind::Dcqcn(dcqcn_params(c)),
+                CcMode::Hpcc => RateControlKind::Hpcc(hpcc_params(c)),
+                CcMode::Timely => RateControlKind::Timely(timely_params(c)),
             },
             window_follows_rate: c.var_win,
             rate_bound: c.rate_bound,
@@ -142,12 +163,7 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology, pairs: &'a PairTable) -> Model<'a>
         express: Some(0),
         coins: None,
         faults: Faults::default(),
-        way_facts: c.has_win.then(|| -> WayFactsOf<'a> {
-            Box::new(move |src, dst| {
-                let w = if c.global_t { bdp_max } else { pairs.bdp(src, dst) } as u32 as u64;
-                WayFacts { window: (w > 0).then_some(w), base_rtt: None }
-            })
-        }),
+        way_facts: None,
     }
 }
 
@@ -219,7 +235,38 @@ fn dcqcn_params(c: &HpccConfig) -> dcqcn::Params {
     }
 }
 
-/// Is this node a switch? For the second column of `pfc.txt`.
+/// Bytes that the rate control adds to every data frame and to its acknowledgement: records of the way (HPCC), or the time at
+/// which the frame left (TIMELY).
+fn telemetry_len(mode: CcMode) -> u32 {
+    match mode {
+        CcMode::None | CcMode::Dcqcn => 0,
+        CcMode::Hpcc => IntFormat::HEADER,
+        CcMode::Timely => 8,
+    }
+}
+
+/// Window and round-trip time come with each flow ([`WayFacts`]).
+fn hpcc_params(c: &HpccConfig) -> hpcc::Params {
+    hpcc::Params {
+        eta: c.u_target,
+        max_stage: c.mi_thresh,
+        rate_ai: c.rate_ai,
+        base_rtt: None,
+        window: None,
+        window_follows_rate: c.var_win,
+        min_rate: c.min_rate,
+        fast_react: c.fast_react,
+        multi_rate: c.multi_rate,
+        sample_feedback: c.sample_feedback,
+        int: IntFormat::Hpcc { multi: c.int_multi },
+    }
+}
+
+/// What has no key there has the value of the variant.
+fn timely_params(c: &HpccConfig) -> timely::Params {
+    timely::Params { delta: c.rate_ai, hai: c.rate_hai, min_rate: c.min_rate, ..timely::Params::of(timely::Variant::Hpcc) }
+}
+
 impl Replay {
     /// Is this node a switch?
     pub fn is_switch(&self, node: u32) -> bool {

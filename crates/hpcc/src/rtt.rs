@@ -67,8 +67,17 @@ impl PairTable {
 
     /// Largest bandwidth-delay product of any pair of hosts [bytes].
     pub fn bdp_max(&self) -> u64 {
+        self.pairs().map(|(s, d)| self.bdp(s, d)).max().unwrap_or(0)
+    }
+
+    /// Largest base round-trip time of any pair of hosts [ns].
+    pub fn rtt_max_ns(&self) -> u64 {
+        self.pairs().map(|(s, d)| self.rtt_ns(s, d)).max().unwrap_or(0)
+    }
+
+    fn pairs(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let hosts = || self.towards.iter().enumerate().filter(|(_, t)| !t.is_empty()).map(|(i, _)| i as u32);
-        hosts().flat_map(|s| hosts().map(move |d| (s, d))).map(|(s, d)| self.bdp(s, d)).max().unwrap_or(0)
+        hosts().flat_map(move |s| hosts().map(move |d| (s, d)))
     }
 }
 

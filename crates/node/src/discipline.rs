@@ -66,6 +66,11 @@ impl Egress {
     pub fn fifo_head(&self) -> Option<FrameId> {
         self.fifo.front()
     }
+    /// A frame will be put into the queue soon.
+    #[inline]
+    pub fn prefetch_last(&self, store: &FrameStore) {
+        self.fifo.prefetch_last(store);
+    }
     /// A frame passes an idle egress without waiting: it counts as the longest queue for an instant.
     #[inline]
     pub fn pass(&mut self, len: u32) {

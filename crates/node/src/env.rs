@@ -211,6 +211,8 @@ pub trait Env {
     /// delay. Returns the moment at which the wire is free. A node to which that matters asks to be called then
     /// ([`Call::WireFree`]); with nothing to send it need not, which saves an event for most frames of a quiet network.
     fn transmit(&mut self, node: u32, port: u16, frame: FrameId, tx: Span) -> Moment;
+    /// How long a frame of `len` bytes takes on a wire of this rate.
+    fn wire_time(&mut self, rate: Rate, len: u32) -> Span;
     /// Has this moment come?
     fn has_come(&self, moment: Moment) -> bool;
     /// Does anybody look at the lengths of queues? If not, [`Note::Queue`] may be left out.

@@ -282,6 +282,13 @@ impl FrameList {
     pub fn front(&self) -> Option<FrameId> {
         (self.head != NIL).then_some(self.head)
     }
+    /// A frame will be appended soon: the last one must know of it.
+    #[inline]
+    pub fn prefetch_last(&self, store: &FrameStore) {
+        if self.head != NIL {
+            store.prefetch(self.tail);
+        }
+    }
     /// Appends a frame.
     #[inline]
     pub fn push(&mut self, id: FrameId, store: &mut FrameStore) {

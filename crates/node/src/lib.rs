@@ -18,6 +18,7 @@ mod nic;
 mod port;
 mod scheduler;
 mod switch;
+mod vl_arbitration;
 mod wire_times;
 
 pub use buffer::{BufferPolicy, SharedPool};
@@ -29,7 +30,8 @@ pub use nic::{FlowStart, Nic, NicConfig, PausedWith, Transport};
 pub use port::{Hold, Port};
 pub use scheduler::{Scheduler, SchedulerKind};
 pub use switch::{Occupant, Switch, SwitchConfig};
-pub use wire_times::{NodeTimes, WireTimes};
+pub use vl_arbitration::{VlArbitration, VlTurn};
+pub use wire_times::WireTimes;
 
 /// The priorities in use, as dense class numbers.
 ///
@@ -37,18 +39,25 @@ pub use wire_times::{NodeTimes, WireTimes};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Classes {
     priorities: Vec<u8>,
+    /// A priority that travels with the control frames: it has a number after all classes, but no queue of its own.
+    express: Option<u8>,
 }
 
 impl Classes {
     /// From the priorities in use, each 0 to 7; duplicates are fine. No priority at all becomes priority 0.
     pub fn new(used: impl IntoIterator<Item = u8>) -> Self {
-        let mut priorities: Vec<u8> = used.into_iter().filter(|&p| p < 8).collect();
+        Classes::with_express(used, None)
+    }
+    /// From the priorities in use, one of which travels with the control frames: first, never held, neither counted nor
+    /// marked. It is no class; frames carry the number after the last one for it.
+    pub fn with_express(used: impl IntoIterator<Item = u8>, express: Option<u8>) -> Self {
+        let mut priorities: Vec<u8> = used.into_iter().filter(|&p| p < 8 && Some(p) != express).collect();
         priorities.sort_unstable();
         priorities.dedup();
         if priorities.is_empty() {
             priorities.push(0);
         }
-        Classes { priorities }
+        Classes { priorities, express }
     }
     /// How many.
     pub fn len(&self) -> usize {
@@ -58,12 +67,33 @@ impl Classes {
     pub fn is_empty(&self) -> bool {
         self.priorities.is_empty()
     }
-    /// The priority of a class.
+    /// The priority of a class, or of the number after the last one.
     pub fn priority(&self, class: usize) -> u8 {
-        self.priorities[class]
+        self.priorities.get(class).copied().or(self.express).unwrap_or(0)
+    }
+    /// The number that frames of the express priority carry instead of a class.
+    pub fn express(&self) -> Option<u8> {
+        self.express.map(|_| self.priorities.len() as u8)
     }
     /// The class of a priority in use.
     pub fn class(&self, priority: u8) -> Option<u8> {
+        if self.express == Some(priority) {
+            return self.express();
+        }
         self.priorities.iter().position(|&p| p == priority).map(|c| c as u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Classes;
+
+    #[test]
+    fn the_express_priority_is_no_class_but_has_a_number() {
+        let c = Classes::with_express([3, 0, 3], Some(0));
+        assert_eq!((c.len(), c.class(3), c.class(0), c.class(5)), (1, Some(0), Some(1), None));
+        assert_eq!((c.priority(0), c.priority(1), c.express()), (3, 0, Some(1)));
+        let c = Classes::new([3, 0]);
+        assert_eq!((c.len(), c.class(0), c.class(3), c.express()), (2, Some(0), Some(1), None));
     }
 }

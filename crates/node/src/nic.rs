@@ -17,7 +17,7 @@ use crate::control::ControlDelay;
 use crate::env::{Call, Env, Note, is_feedback};
 use crate::frame::{Frame, FrameId, FrameKind, FrameList, FrameStore, Telemetry};
 use crate::port::{Hold, LaneConfig, Port};
-use crate::wire_times::{FlowTimes, NodeTimes};
+use crate::wire_times::FlowTimes;
 
 /// How a flow learns that its data arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,8 @@ pub enum Transport {
         class: Option<u8>,
         /// Whose pause holds acknowledgements back at their host (in switches it is that of their own class).
         paused_with: PausedWith,
-        /// Acknowledge from this many bytes on; 1: every frame.
+        /// Acknowledge from this many bytes on; 1: every frame. 0: every frame too, but sources take no notice of how far their
+        /// data have come, so that no flow ever ends, as in the HPCC simulator.
         interval: u64,
         /// Chunk of go-back-0; also acknowledged at its multiples [bytes].
         chunk: u64,
@@ -59,7 +60,7 @@ pub struct NicConfig {
     pub control_delay: ControlDelay,
     /// Number of classes.
     pub classes: usize,
-    /// Rounding of transmission times.
+    /// Rounding of the times by which flows are paced.
     pub clock: WireClock,
     /// Length of control frames [bytes]; `None`: what the flow control says.
     pub message_len: Option<Bytes>,
@@ -77,7 +78,8 @@ pub struct NicConfig {
     pub window_follows_rate: bool,
     /// The rate control's rate paces frames; off: only line rate does.
     pub rate_bound: bool,
-    /// A pending wake-up is never replaced by an earlier one, as in the HPCC simulator.
+    /// A pending wake-up is never replaced by an earlier one, as in the HPCC simulator; only a rate control that moves a frame
+    /// replaces it.
     pub keeps_first_wake: bool,
 }
 
@@ -150,7 +152,8 @@ pub struct Nic {
     /// Acknowledgements and notifications that wait.
     feedback: FrameList,
     port: Port,
-    times: NodeTimes,
+    /// Wake-ups that are still to come and no longer count; only where they are kept ([`NicConfig::keeps_first_wake`]).
+    cancelled_wakes: Vec<Time>,
 }
 
 impl Nic {
@@ -162,7 +165,6 @@ impl Nic {
             line: link.rate,
             memory: link.buffer,
             port: Port::new(flow_control, link, &LaneConfig { ingress: Ingress::default(), detector: AnyDetector::None }, c.classes, len),
-            times: NodeTimes::new(c.clock),
             c,
             flows: Vec::new(),
             turns: Vec::new(),
@@ -170,6 +172,7 @@ impl Nic {
             slots: FxHashMap::default(),
             receiving: FxHashMap::default(),
             feedback: FrameList::default(),
+            cancelled_wakes: Vec::new(),
         }
     }
 
@@ -238,6 +241,16 @@ impl Nic {
 
     /// The NIC will be asked soon.
     #[inline]
+    pub fn prefetch(&self) {
+        prefetch(self);
+        prefetch(&self.turns);
+        prefetch(&self.receiving);
+        self.port.prefetch_out();
+        self.port.prefetch_in();
+    }
+
+    /// Its flows will be asked soon.
+    #[inline]
     pub fn prefetch_flows(&self) {
         if let Some(turn) = self.turns.first() {
             prefetch(turn);
@@ -267,6 +280,11 @@ impl Nic {
 
     /// A wake-up.
     pub fn on_wake(&mut self, now: Time, env: &mut impl Env) {
+        // One that was cancelled comes before the one that took its place, even at the same time.
+        if let Some(at) = self.cancelled_wakes.iter().position(|&t| t == now) {
+            self.cancelled_wakes.swap_remove(at);
+            return;
+        }
         if self.port.woken(now) {
             self.try_send(now, env);
         }
@@ -308,12 +326,12 @@ impl Nic {
 
     /// Messages leave their generator.
     pub fn on_emit(&mut self, now: Time, env: &mut impl Env) {
-        self.port.emit_due(now, self.node, 0, &mut self.times, env);
+        self.port.emit_due(now, self.node, 0, env);
         self.plan_next(env);
     }
 
     fn say(&mut self, now: Time, class: u8, message: Message, env: &mut impl Env) {
-        self.port.say(now, self.node, 0, class, message, &self.c.control_delay, &mut self.times, env);
+        self.port.say(now, self.node, 0, class, message, &self.c.control_delay, env);
         self.plan_next(env);
     }
 
@@ -416,12 +434,14 @@ impl Nic {
     }
 
     fn on_ack(&mut self, now: Time, f: &Frame, id: FrameId, env: &mut impl Env) {
-        let Transport::Acks { chunk, back_to_zero, .. } = self.c.transport else { return };
+        let Transport::Acks { interval, chunk, back_to_zero, .. } = self.c.transport else { return };
         let Some(&slot) = self.slots.get(&f.flow) else { return };
         let flow = &mut self.flows[slot as usize];
         let seq = if back_to_zero { f.seq / chunk * chunk } else { f.seq };
-        flow.acked = flow.acked.max(seq);
-        let finished = flow.acked >= flow.start.size;
+        if interval > 0 {
+            flow.acked = flow.acked.max(seq);
+        }
+        let finished = interval > 0 && flow.acked >= flow.start.size;
         if finished {
             // What it has to send again goes out at the rate it has now; news on this very frame still count.
             flow.done = true;
@@ -471,17 +491,24 @@ impl Nic {
             mark: f.reported(),
             hops: records.hops(),
         };
-        let before = flow.rate_control.as_ref().map(|rc| rc.rate());
         self.on_feedback(now, slot, Feedback::Ack(ack), env);
+    }
+
+    /// The rate was set: the frame that waits moves by as much as the last one's time has changed, and a wake-up that would now
+    /// come too late is asked for again.
+    #[cold]
+    fn move_next_frame(&mut self, now: Time, slot: u32, before: Rate, env: &mut impl Env) {
         let flow = &mut self.flows[slot as usize];
-        let after = flow.rate_control.as_ref().map(|rc| rc.rate());
-        if let (true, Some(before), Some(after)) = (self.c.rate_control.moves_next_frame(), before, after) {
-            let (old, new) = (flow.times.of(before, flow.last_len), flow.times.of(after, flow.last_len));
-            flow.available = Time((flow.available + new).0.saturating_sub(old.0));
-            let at = flow.available.max(now);
-            if self.port.wake_pending() {
-                self.port.wake_at(self.node, 0, at, env);
-            }
+        let Some(after) = flow.rate_control.as_ref().map(|rc| rc.rate()) else { return };
+        let (old, new) = (flow.times.of(before, flow.last_len), flow.times.of(after, flow.last_len));
+        flow.available = Time((flow.available + new).0.saturating_sub(old.0));
+        let Some(pending) = self.port.pending_wake().filter(|&t| flow.available < t) else { return };
+        let at = flow.available.max(now);
+        if self.c.keeps_first_wake {
+            self.cancelled_wakes.push(pending);
+            self.port.put_wake_at(self.node, 0, at, env);
+        } else {
+            self.port.wake_at(self.node, 0, at, env);
         }
     }
 
@@ -493,6 +520,9 @@ impl Nic {
         rc.on_feedback(now, feedback, &mut wakes);
         // The first news of a flow may come with its last acknowledgement: its timers are new ones then.
         flow.deaf &= wakes.iter().next().is_none();
+        if wakes.moves_next_frame() {
+            self.move_next_frame(now, slot, before, env);
+        }
         self.after_rate_control(now, slot, before, wakes, env);
     }
 
@@ -509,7 +539,8 @@ impl Nic {
         let own = f.rate_control.as_ref().and_then(|rc| rc.window());
         let Some(window) = own.or(f.window) else { return false };
         let window = match &f.rate_control {
-            Some(rc) if own.is_none() && self.c.window_follows_rate => (window * rc.rate().0 / self.line.0).max(1),
+            // In 64 bits in the HPCC simulator, and a product beyond them wraps.
+            Some(rc) if own.is_none() && self.c.window_follows_rate => (window.wrapping_mul(rc.rate().0) / self.line.0).max(1),
             _ => window,
         };
         // Wraps when a late acknowledgement overtakes a sender that went back, as unsigned arithmetic does there.
@@ -530,7 +561,7 @@ impl Nic {
         if self.port.busy(env) {
             return self.port.call_when_free(self.node, 0, env);
         }
-        if self.port.start_control(self.node, 0, &mut self.times, env) {
+        if self.port.start_control(now, self.node, 0, env) {
             return self.plan_next(env);
         }
         let mut earliest = Time::NEVER;
@@ -543,7 +574,7 @@ impl Nic {
             match class.map_or(Gate::Open, |c| self.port.gate(now, c, f.len())) {
                 Gate::Open => {
                     self.feedback.pop(env.frames());
-                    self.port.start_frame(now, self.node, 0, id, &mut self.times, env);
+                    self.port.start_frame(now, self.node, 0, id, env);
                     return self.plan_next(env);
                 }
                 Gate::Until(t) => earliest = t,
@@ -557,7 +588,7 @@ impl Nic {
             None if self.c.keeps_first_wake => {
                 // All flows with bytes left count here, also those that are paused or window bound.
                 let t = self.turns.iter().map(|&s| &self.flows[s as usize]).filter(|f| self.left(f) > 0).map(|f| f.available).min();
-                if let Some(t) = t.filter(|&t| t > now && !self.port.wake_pending()) {
+                if let Some(t) = t.filter(|&t| t > now && self.port.pending_wake().is_none()) {
                     self.port.wake_at(self.node, 0, t, env);
                 }
             }
@@ -657,7 +688,7 @@ impl Nic {
         if self.c.rate_control.needs_int().is_some() {
             *env.frames().telemetry_mut(id) = Telemetry::default();
         }
-        self.port.start_frame(now, self.node, 0, id, &mut self.times, env);
+        self.port.start_frame(now, self.node, 0, id, env);
         self.plan_next(env);
         env.note(self.node, now, Note::Sent { flow: s.flow, payload });
         if all_sent {

@@ -3,15 +3,14 @@
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{AnyDetector, Detector};
 use xoff_mech::flow_control::{Fill, FlowControl, Gate, Message, Receiver, Rx, Sender, Tx};
-use xoff_mech::rate_control::{Hop, IntFormat};
-use xoff_units::{Bytes, Rate, Span, Time, prefetch_whole};
+use xoff_mech::rate_control::IntFormat;
+use xoff_units::{Bytes, Rate, Span, Time, prefetch};
 
 use crate::buffer::Ingress;
 use crate::control::{ControlDelay, DelayLine};
 use crate::discipline::Egress;
 use crate::env::{Call, Env, Moment, Note};
-use crate::frame::{Frame, FrameId, FrameList, FrameStore};
-use crate::wire_times::NodeTimes;
+use crate::frame::{Frame, FrameId, FrameKind, FrameList, FrameStore};
 
 /// An egress queue that the peer's flow control holds back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,8 +81,8 @@ pub struct Port {
     hold_changes: u8,
     /// There is only one class.
     single: bool,
-    /// Bytes sent are counted.
-    counts: bool,
+    /// Data frames that leave record this port, and bytes sent are counted for that.
+    records: bool,
     /// Line rate [bit/s].
     pub rate: Rate,
     /// The first class; most runs have no other.
@@ -97,6 +96,8 @@ pub struct Port {
     message_len: u32,
     /// Bytes of all frames that were put on the wire, if they are counted.
     sent: u64,
+    /// How records are kept.
+    telemetry: IntFormat,
 }
 
 impl Port {
@@ -114,8 +115,9 @@ impl Port {
             free_called: false,
             failed: false,
             single: classes == 1,
-            counts: false,
+            records: false,
             sent: 0,
+            telemetry: IntFormat::Exact,
             off: 0,
             held: 0,
             hold_changes: 0,
@@ -139,6 +141,12 @@ impl Port {
         if class == 0 { &mut self.lane } else { &mut self.more[class as usize - 1] }
     }
 
+    /// What belongs to a class; the express priority, which travels with the control frames, has nothing.
+    #[inline]
+    fn lane_if_any(&mut self, class: u8) -> Option<&mut Lane> {
+        if class == 0 { Some(&mut self.lane) } else { self.more.get_mut(class as usize - 1) }
+    }
+
     /// What belongs to each class, in class order.
     pub(crate) fn lanes(&self) -> impl Iterator<Item = &Lane> {
         std::iter::once(&self.lane).chain(&self.more)
@@ -158,10 +166,18 @@ impl Port {
         }
     }
 
-    /// The port will be asked soon.
+    /// A frame will leave through the port soon.
     #[inline]
-    pub fn prefetch(&self) {
-        prefetch_whole(self);
+    pub fn prefetch_out(&self) {
+        prefetch(self);
+        prefetch(&self.lane.tx);
+    }
+
+    /// A frame will come in by the port soon, or one that came in by it will leave.
+    #[inline]
+    pub fn prefetch_in(&self) {
+        prefetch(&self.lane.ingress);
+        prefetch(&self.lane.rx_wake);
     }
 
     /// Is a frame on the wire?
@@ -203,20 +219,26 @@ impl Port {
         }
         due
     }
-    /// Counts the bytes sent from now on, for telemetry.
-    pub fn count_sent(&mut self) {
-        self.counts = true;
+    /// Data frames record this port from now on.
+    pub fn keep_telemetry(&mut self, format: Option<IntFormat>) {
+        self.records = format.is_some();
+        self.telemetry = format.unwrap_or_default();
     }
-    /// What telemetry records of this port if a frame starts now: bytes sent before it, bytes that wait in all classes,
-    /// control frames included.
-    pub fn record(&self, now: Time, format: IntFormat, frames: &FrameStore) -> Hop {
+    /// A frame that leaves now takes a record along if it carries data (HPCC, SIGCOMM'19, section 3.1): bytes sent before it, bytes
+    /// that wait in all classes, control frames included.
+    #[cold]
+    pub fn add_record(&self, now: Time, id: FrameId, frames: &mut FrameStore) {
+        if frames[id].kind() != FrameKind::Data {
+            return;
+        }
         let control: u64 = self.control.iter(frames).map(|f| f.len() as u64).sum();
         let waiting: u64 = self.lanes().map(|l| l.egress.bytes()).sum();
-        format.record(now, self.sent, Bytes(control + waiting), self.rate)
+        let hop = self.telemetry.record(now, self.sent, Bytes(control + waiting), self.rate);
+        frames.telemetry_mut(id).push(hop);
     }
-    /// Is a wake-up still to come?
-    pub fn wake_pending(&self) -> bool {
-        self.wake_at != Time::NEVER
+    /// When a wake-up is still to come.
+    pub fn pending_wake(&self) -> Option<Time> {
+        (self.wake_at != Time::NEVER).then_some(self.wake_at)
     }
     /// Do control frames wait?
     #[inline]
@@ -228,7 +250,8 @@ impl Port {
     /// detector when the queue is kept back and when no longer.
     #[inline(always)]
     pub fn gate(&mut self, now: Time, class: u8, len: u32) -> Gate {
-        let gate = self.lane(class).tx.gate(now, Bytes(len as u64));
+        let Some(lane) = self.lane_if_any(class) else { return Gate::Open };
+        let gate = lane.tx.gate(now, Bytes(len as u64));
         if gate != Gate::Open || self.off != 0 {
             self.note_gate(now, class, len, gate);
         }
@@ -275,7 +298,7 @@ impl Port {
 
     /// The hold on a class whose head frame has this length, if the peer holds it now.
     pub fn hold(&self, now: Time, port: u16, class: u8, len: u32) -> Option<Hold> {
-        let lane = self.lane(class);
+        let lane = if class == 0 { &self.lane } else { self.more.get(class as usize - 1)? };
         let since = if self.held & 1 << class != 0 { lane.held_since } else { now };
         lane.tx.held(now, Bytes(len as u64)).then_some(Hold { port, class, len, since })
     }
@@ -299,13 +322,21 @@ impl Port {
         }
     }
 
+    /// Asks for a wake-up in the place of the one that is pending, which will come all the same.
+    pub fn put_wake_at(&mut self, node: u32, port: u16, at: Time, env: &mut impl Env) {
+        self.wake_at = at;
+        env.call_at(node, at, Call::Wake { port });
+    }
+
     /// Puts a frame of a class on the wire.
     #[inline(always)]
-    pub fn start_frame(&mut self, now: Time, node: u32, port: u16, id: u32, times: &mut NodeTimes, env: &mut impl Env) {
+    pub fn start_frame(&mut self, now: Time, node: u32, port: u16, id: u32, env: &mut impl Env) {
         let f = &env.frames()[id];
         let (class, len) = (f.class(), f.len());
-        let tx = times.of(self.rate, len);
-        self.lane_mut(class).tx.on_sent(now, Bytes(len as u64), tx);
+        let tx = env.wire_time(self.rate, len);
+        if let Some(lane) = self.lane_if_any(class) {
+            lane.tx.on_sent(now, Bytes(len as u64), tx);
+        }
         self.transmit(node, port, id, tx, env);
     }
 
@@ -316,7 +347,7 @@ impl Port {
         if overlaps {
             self.call_when_free(node, port, env);
         }
-        if self.counts {
+        if self.records {
             self.sent += env.frames()[id].len() as u64;
         }
         self.free = env.transmit(node, port, id, tx);
@@ -328,7 +359,7 @@ impl Port {
 
     /// Starts the next control frame if there is one and the wire is free.
     #[inline]
-    pub fn start_control(&mut self, node: u32, port: u16, times: &mut NodeTimes, env: &mut impl Env) -> bool {
+    pub fn start_control(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) -> bool {
         if self.control.front().is_none() || self.failed {
             return false;
         }
@@ -337,27 +368,31 @@ impl Port {
             return false;
         }
         let Some(id) = self.control.pop(env.frames()) else { return false };
-        let tx = times.of(self.rate, env.frames()[id].len());
+        if self.records {
+            self.add_record(now, id, env.frames());
+        }
+        let len = env.frames()[id].len();
+        let tx = env.wire_time(self.rate, len);
         self.transmit(node, port, id, tx, env);
         true
     }
 
     /// Queues a frame behind the control frames.
-    pub fn send_express(&mut self, node: u32, port: u16, id: FrameId, times: &mut NodeTimes, env: &mut impl Env) {
+    pub fn send_express(&mut self, now: Time, node: u32, port: u16, id: FrameId, env: &mut impl Env) {
         self.control.push(id, env.frames());
-        self.start_control(node, port, times, env);
+        self.start_control(now, node, port, env);
     }
 
     /// What the receiver of a class says when a frame was admitted.
     #[inline(always)]
     pub fn on_arrival(&mut self, now: Time, class: u8, fill: &Fill, len: u32) -> Option<Message> {
-        self.lane_mut(class).rx.on_arrival(now, fill, Bytes(len as u64))
+        self.lane_if_any(class)?.rx.on_arrival(now, fill, Bytes(len as u64))
     }
 
     /// What it says when a frame left.
     #[inline(always)]
     pub fn on_departure(&mut self, now: Time, class: u8, fill: &Fill, len: u32) -> Option<Message> {
-        self.lane_mut(class).rx.on_departure(now, fill, Bytes(len as u64))
+        self.lane_if_any(class)?.rx.on_departure(now, fill, Bytes(len as u64))
     }
 
     /// What it says when the clock reaches `now`.
@@ -379,19 +414,9 @@ impl Port {
 
     /// Sends a message to the peer: through the generation delay, then the control queue and the wire.
     #[allow(clippy::too_many_arguments)] // all of them are the context of one message
-    pub fn say(
-        &mut self,
-        now: Time,
-        node: u32,
-        port: u16,
-        class: u8,
-        message: Message,
-        delay: &ControlDelay,
-        times: &mut NodeTimes,
-        env: &mut impl Env,
-    ) {
+    pub fn say(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, delay: &ControlDelay, env: &mut impl Env) {
         if delay.generation.is_zero() {
-            self.emit(now, node, port, class, message, times, env);
+            self.emit(now, node, port, class, message, env);
         } else {
             let due = self.delays.get_or_insert_default().outbox.push(now, &delay.generation, || env.coin(node, port), class, message);
             env.call_at(node, due, Call::Emit { port });
@@ -399,14 +424,14 @@ impl Port {
     }
 
     /// Sends what has passed the generation delay.
-    pub fn emit_due(&mut self, now: Time, node: u32, port: u16, times: &mut NodeTimes, env: &mut impl Env) {
+    pub fn emit_due(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
         while let Some((class, message)) = self.delays.as_mut().and_then(|d| d.outbox.pop(now)) {
-            self.emit(now, node, port, class, message, times, env);
+            self.emit(now, node, port, class, message, env);
         }
     }
 
     #[allow(clippy::too_many_arguments)] // all of them are the context of one message
-    fn emit(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, times: &mut NodeTimes, env: &mut impl Env) {
+    fn emit(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, env: &mut impl Env) {
         env.note(node, now, Note::MessageSent { port, class, message });
         if self.failed {
             return; // nobody hears it
@@ -416,7 +441,7 @@ impl Port {
             env.hand_over(node, port, id);
         } else {
             self.control.push(id, env.frames());
-            self.start_control(node, port, times, env);
+            self.start_control(now, node, port, env);
         }
     }
 

@@ -1,5 +1,8 @@
 //! Which priority class a port serves next.
 
+use crate::Classes;
+use crate::vl_arbitration::{VlArbitration, VlState};
+
 /// The rule between classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchedulerKind {
@@ -9,6 +12,24 @@ pub enum SchedulerKind {
     RoundRobin,
     /// Deficit round robin; the quantum of each class in bytes, class order.
     Drr(Vec<u32>),
+    /// The tables of InfiniBand; in a box, so that the others stay small.
+    VlArbitration(Box<VlArbitration>),
+}
+
+impl SchedulerKind {
+    /// A priority in use that would never be served.
+    pub fn passes_over(&self, classes: &Classes) -> Option<u8> {
+        let SchedulerKind::VlArbitration(rule) = self else { return None };
+        (0..classes.len()).map(|c| classes.priority(c)).find(|&p| !rule.serves(p))
+    }
+
+    /// The same rule where it speaks of classes instead of priorities.
+    pub fn in_classes(&self, classes: &Classes) -> SchedulerKind {
+        match self {
+            SchedulerKind::VlArbitration(rule) => SchedulerKind::VlArbitration(Box::new(rule.in_classes(classes))),
+            other => other.clone(),
+        }
+    }
 }
 
 /// State of the rule at one port; the rule itself is the same for the whole switch.
@@ -16,8 +37,40 @@ pub enum SchedulerKind {
 pub struct Scheduler {
     /// Class served last.
     last: usize,
-    /// Bytes a class may still send in its turn; only under deficit round robin, empty until the first pick.
-    deficit: Vec<u64>,
+    account: Account,
+}
+
+/// What some rules remember of each turn; made at the first pick.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Account {
+    /// Bytes a class may still send in its turn; only under deficit round robin, otherwise empty.
+    Deficit(Vec<u64>),
+    /// In a box, so that ports stay small.
+    Vl(Box<VlState>),
+}
+
+impl Default for Account {
+    fn default() -> Self {
+        Account::Deficit(Vec::new())
+    }
+}
+
+impl Account {
+    fn deficit(&mut self, classes: usize) -> &mut [u64] {
+        if !matches!(self, Account::Deficit(d) if d.len() == classes) {
+            *self = Account::Deficit(vec![0; classes]);
+        }
+        let Account::Deficit(deficit) = self else { unreachable!("it has just been made one") };
+        deficit
+    }
+
+    fn vl(&mut self, rule: &VlArbitration) -> &mut VlState {
+        if !matches!(self, Account::Vl(_)) {
+            *self = Account::Vl(Box::new(VlState::new(rule)));
+        }
+        let Account::Vl(state) = self else { unreachable!("it has just been made one") };
+        state
+    }
 }
 
 impl Scheduler {
@@ -32,7 +85,7 @@ impl Scheduler {
             SchedulerKind::Strict => (0..classes).rev().find(|&c| ready(c).is_some()),
             SchedulerKind::RoundRobin => (1..=classes).map(|i| (self.last + i) % classes).find(|&c| ready(c).is_some()),
             SchedulerKind::Drr(quanta) => {
-                self.deficit.resize(classes, 0);
+                let deficit = self.account.deficit(classes);
                 let heads: Vec<Option<u32>> = (0..classes).map(&mut ready).collect();
                 if heads.iter().all(Option::is_none) {
                     None
@@ -41,20 +94,25 @@ impl Scheduler {
                     let mut c = self.last;
                     loop {
                         match heads[c] {
-                            Some(len) if self.deficit[c] >= len as u64 => {
-                                self.deficit[c] -= len as u64;
+                            Some(len) if deficit[c] >= len as u64 => {
+                                deficit[c] -= len as u64;
                                 break Some(c);
                             }
                             Some(_) => {}
                             // A class with nothing to send keeps no credit for later.
-                            None => self.deficit[c] = 0,
+                            None => deficit[c] = 0,
                         }
                         c = (c + 1) % classes;
                         if heads[c].is_some() {
-                            self.deficit[c] += quanta[c] as u64;
+                            deficit[c] += quanta[c] as u64;
                         }
                     }
                 }
+            }
+            SchedulerKind::VlArbitration(rule) => {
+                let mut heads = [None; 8];
+                (0..classes).for_each(|c| heads[c] = ready(c));
+                self.account.vl(rule).pick(rule, &heads)
             }
         };
         if let Some(c) = picked {

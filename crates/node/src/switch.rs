@@ -1,10 +1,10 @@
 //! The switch: shared memory, output queues, accounting per ingress.
 
 use xoff_mech::LinkFacts;
-use xoff_mech::detection::{Detection, Detector, Mark, Place};
+use xoff_mech::detection::{Detection, Detector, Mark, Place, PortState};
 use xoff_mech::flow_control::{Fill, FlowControl, Gate, Receiver};
 use xoff_mech::rate_control::IntFormat;
-use xoff_units::{Bytes, Time, WireClock};
+use xoff_units::{Bytes, Time, prefetch};
 
 use crate::buffer::{Buffer, BufferPolicy};
 use crate::control::ControlDelay;
@@ -13,7 +13,6 @@ use crate::env::{Drop, Env, Note};
 use crate::frame::{FrameId, FrameKind, FrameStore};
 use crate::port::{Hold, LaneConfig, Port};
 use crate::scheduler::{Scheduler, SchedulerKind};
-use crate::wire_times::NodeTimes;
 
 /// How a switch is built.
 #[derive(Clone, Debug)]
@@ -36,8 +35,6 @@ pub struct SwitchConfig {
     pub control_delay: ControlDelay,
     /// Number of classes.
     pub classes: usize,
-    /// Rounding of transmission times.
-    pub clock: WireClock,
     /// Length of control frames [bytes]; `None`: what the flow control says.
     pub message_len: Option<Bytes>,
     /// A class that travels with the control frames: first, never paused, neither counted nor marked.
@@ -72,11 +69,10 @@ pub struct Switch {
     express: Option<u8>,
     failed_port_keeps_memory: bool,
     turning_back_overlaps: bool,
-    telemetry: Option<IntFormat>,
+    telemetry: bool,
     classes: usize,
     ports: Vec<Port>,
     buffer: Buffer,
-    times: NodeTimes,
     queues: Discipline,
     scheduler: SchedulerKind,
     /// By port.
@@ -96,9 +92,7 @@ impl Switch {
             let lane = LaneConfig { ingress: c.buffer.ingress(p), detector: c.detection[p].detector(&place) };
             let message_len = c.message_len.unwrap_or(c.flow_control[p].message_len());
             let mut port = Port::new(&c.flow_control[p], &c.links[p], &lane, c.classes, message_len);
-            if c.telemetry.is_some() {
-                port.count_sent();
-            }
+            port.keep_telemetry(c.telemetry);
             port
         };
         Switch {
@@ -110,11 +104,10 @@ impl Switch {
             scheduler: c.scheduler.clone(),
             schedulers: vec![Scheduler::default(); n],
             control_delay: c.control_delay,
-            times: NodeTimes::new(c.clock),
             express: c.express,
             failed_port_keeps_memory: c.failed_port_keeps_memory,
             turning_back_overlaps: c.turning_back_overlaps,
-            telemetry: c.telemetry,
+            telemetry: c.telemetry.is_some(),
         }
     }
 
@@ -142,7 +135,7 @@ impl Switch {
             return env.note(self.node, now, drop(Drop::NoRoute));
         };
         if self.express == Some(class) {
-            self.ports[out_port as usize].send_express(self.node, out_port, id, &mut self.times, env);
+            self.ports[out_port as usize].send_express(now, self.node, out_port, id, env);
             return self.plan_next(out_port, env);
         }
         let lane = self.ports[port as usize].lane_mut(class);
@@ -165,10 +158,30 @@ impl Switch {
         }
     }
 
-    /// A port will be asked soon.
+    /// The switch will be asked soon.
     #[inline]
-    pub fn prefetch_port(&self, port: u16) {
-        self.ports[port as usize].prefetch();
+    pub fn prefetch(&self) {
+        prefetch(self);
+        prefetch(&self.buffer);
+        prefetch(&self.queues);
+    }
+
+    /// A frame will leave through a port soon.
+    #[inline]
+    pub fn prefetch_out(&self, port: u16) {
+        self.ports[port as usize].prefetch_out();
+    }
+
+    /// A frame will come in by a port soon.
+    #[inline]
+    pub fn prefetch_in(&self, port: u16) {
+        self.ports[port as usize].prefetch_in();
+    }
+
+    /// A frame will be put into the queue of a port soon.
+    #[inline]
+    pub fn prefetch_last(&self, port: u16, frames: &FrameStore) {
+        self.ports[port as usize].lane(0).egress.prefetch_last(frames);
     }
 
     /// The frame at the head of a port will be asked for soon.
@@ -183,7 +196,7 @@ impl Switch {
     #[inline]
     pub fn prefetch_source(&self, port: u16, frames: &FrameStore) {
         if let Some(id) = self.ports[port as usize].lane(0).egress.fifo_head() {
-            self.ports[frames[id].in_port as usize].prefetch();
+            self.ports[frames[id].in_port as usize].prefetch_in();
         }
     }
 
@@ -219,7 +232,7 @@ impl Switch {
 
     /// Messages leave their generator.
     pub fn on_emit(&mut self, now: Time, port: u16, env: &mut impl Env) {
-        self.ports[port as usize].emit_due(now, self.node, port, &mut self.times, env);
+        self.ports[port as usize].emit_due(now, self.node, port, env);
         self.plan_next(port, env);
     }
 
@@ -262,7 +275,7 @@ impl Switch {
 
     fn say(&mut self, now: Time, port: u16, class: u8, message: xoff_mech::flow_control::Message, env: &mut impl Env) {
         let p = &mut self.ports[port as usize];
-        p.say(now, self.node, port, class, message, &self.control_delay, &mut self.times, env);
+        p.say(now, self.node, port, class, message, &self.control_delay, env);
         p.plan_receiver(self.node, port, class, env);
         self.plan_next(port, env);
     }
@@ -295,7 +308,7 @@ impl Switch {
         if p.busy(env) {
             return p.call_when_free(self.node, port, env);
         }
-        if p.start_control(self.node, port, &mut self.times, env) {
+        if p.start_control(now, self.node, port, env) {
             return self.plan_next(port, env);
         }
         let mut earliest = Time::NEVER;
@@ -360,9 +373,6 @@ impl Switch {
             env.frames()[id].add_mark(mark);
             env.note(self.node, now, Note::Marked { port, class, flow, mark });
         }
-        if let Some(format) = self.telemetry {
-            self.add_record(now, port, id, format, env.frames());
-        }
         let lane = self.ports[in_port as usize].lane_mut(class);
         let fill = self.buffer.release(&mut lane.ingress, bytes.0 as u32);
         let message = lane.rx.on_departure(now, &fill, bytes);
@@ -371,21 +381,16 @@ impl Switch {
         if let (Some(message), false) = (message, speaks_after) {
             self.say(now, in_port, class, message, env);
         }
-        self.ports[port as usize].start_frame(now, self.node, port, id, &mut self.times, env);
+        let p = &mut self.ports[port as usize];
+        if self.telemetry {
+            p.add_record(now, id, env.frames());
+        }
+        p.start_frame(now, self.node, port, id, env);
         self.plan_next(port, env);
         if let (Some(message), true) = (message, speaks_after) {
             self.say(now, in_port, class, message, env);
         }
         self.note_queue(now, in_port, port, class, &fill, env);
-    }
-
-    /// A data frame that leaves now takes a record of its port along (HPCC, SIGCOMM'19, section 3.1).
-    #[cold]
-    fn add_record(&self, now: Time, port: u16, id: FrameId, format: IntFormat, frames: &mut FrameStore) {
-        if frames[id].kind() == FrameKind::Data {
-            let hop = self.ports[port as usize].record(now, format, frames);
-            frames.telemetry_mut(id).push(hop);
-        }
     }
 
     /// Number of ports.
@@ -406,6 +411,11 @@ impl Switch {
     /// Bytes waiting for an egress and class.
     pub fn waiting(&self, port: u16, class: u8) -> u64 {
         self.ports[port as usize].lane(class).egress.bytes()
+    }
+
+    /// What the detector of an egress and class thinks of it.
+    pub fn state(&self, now: Time, port: u16, class: u8) -> Option<PortState> {
+        self.ports[port as usize].lane(class).detector.state(now)
     }
 
     /// The most that was ever held from an ingress, and the most that ever waited for the same port as an egress, of one

@@ -2,8 +2,8 @@
 
 use xoff_units::{Bytes, Rate, Span, WireClock};
 
-/// Remembers `N` transmission times, each in a place that its rate and length determine: a node or a flow sends the same few
-/// lengths at the same rate for long, and the division (through floating point for the clock of ns-3) costs more than
+/// Remembers `N` transmission times, each in a place that its rate and length determine: a network or a flow sends the same
+/// few lengths at the same rate for long, and the division (through floating point for the clock of ns-3) costs more than
 /// everything around it.
 #[derive(Clone, Copy, Debug)]
 pub struct WireTimes<const N: usize> {
@@ -11,10 +11,8 @@ pub struct WireTimes<const N: usize> {
     clock: WireClock,
 }
 
-/// Those of a node: full frames and acknowledgements at two rates, say.
-pub type NodeTimes = WireTimes<8>;
 /// That of a flow: its full frames.
-pub type FlowTimes = WireTimes<1>;
+pub(crate) type FlowTimes = WireTimes<1>;
 
 impl<const N: usize> WireTimes<N> {
     /// Nothing remembered.

@@ -1,10 +1,11 @@
 //! The NIC as packet traces: at t this goes in, this must come out.
 
 use std::sync::Arc;
+
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::{FlowControl, Message, pfc};
-use xoff_mech::rate_control::{RateControlKind, dcqcn};
+use xoff_mech::rate_control::{Custom, Feedback, FlowFacts, Hop, Notification, RateControl, RateControlKind, Wakes, dcqcn, hpcc};
 use xoff_node::{
     Call, ControlDelay, Env, FlowStart, Frame, FrameId, FrameKind, FrameStore, Moment, Nic, NicConfig, Note, PausedWith, Transport,
 };
@@ -19,8 +20,10 @@ struct World {
     frames: FrameStore,
     now: Time,
     sent: Vec<(u64, FrameKind, u32, u64)>,
-    /// Whether each frame sent reports a mark.
-    reports: Vec<bool>,
+    /// The mark that each frame sent reports.
+    reports: Vec<Mark>,
+    /// The records that each frame sent carries.
+    records: Vec<Vec<Hop>>,
     calls: Vec<(Time, Call)>,
 }
 
@@ -29,10 +32,14 @@ impl Env for World {
         &mut self.frames
     }
     fn transmit(&mut self, _node: u32, _port: u16, frame: FrameId, tx: Span) -> Moment {
+        self.records.push(self.frames.telemetry(frame).map_or(Vec::new(), |t| t.hops().to_vec()));
         let f = self.frames.remove(frame);
         self.sent.push((self.now.as_ns(), f.kind(), f.flow, f.seq));
-        self.reports.push(f.reported() == Mark::Ce);
+        self.reports.push(f.reported());
         Moment { time: self.now + tx, rank: 0 }
+    }
+    fn wire_time(&mut self, rate: Rate, len: u32) -> Span {
+        WireClock::Nanoseconds.time_for(rate, Bytes(len as u64))
     }
     fn has_come(&self, moment: Moment) -> bool {
         moment.time <= self.now
@@ -61,10 +68,14 @@ struct Bench {
 
 impl Bench {
     fn new(rate_control: RateControlKind) -> Bench {
+        Bench::with(rate_control, |_| {})
+    }
+
+    fn with(rate_control: RateControlKind, change: impl FnOnce(&mut NicConfig)) -> Bench {
         let link = LinkFacts { rate: LINE, delay: Span::from_us(1), mtu: Bytes(1048), buffer: Bytes::from_kb(300), processing: Span::ZERO };
         let threshold = pfc::Threshold::Dynamic { xon_offset: Bytes(3072) };
         let flow_control = FlowControl::Pfc(pfc::Params { threshold, quanta: None });
-        let config = NicConfig {
+        let mut config = NicConfig {
             control_delay: ControlDelay::default(),
             classes: 1,
             clock: WireClock::Nanoseconds,
@@ -86,6 +97,7 @@ impl Bench {
             rate_bound: true,
             keeps_first_wake: true,
         };
+        change(&mut config);
         Bench { nic: Nic::new(ME, &flow_control, &link, Arc::new(config)), world: World { frames: FrameStore::new(), ..World::default() } }
     }
 
@@ -196,5 +208,167 @@ fn the_acknowledgement_reports_the_mark() {
     next.seq = 1000;
     b.hears(next);
     assert_eq!(b.sent(), [(0, Ack, 7, 1000), (100, Ack, 7, 2000)]);
-    assert_eq!(b.world.reports, [true, false], "the first frame was marked, the second was not");
+    assert_eq!(b.world.reports, [Mark::Ce, Mark::None], "the first frame was marked, the second was not");
+}
+
+/// DCQCN with TCD's rule (section 5.2.1): a CNP says whether it reports UE or CE.
+fn with_tcd() -> RateControlKind {
+    RateControlKind::Dcqcn(dcqcn::Params { tcd: Some(dcqcn::TcdCut::Alpha), ..dcqcn::Params::of(dcqcn::Variant::Ns3Rdma) })
+}
+
+#[test]
+fn a_notification_says_which_mark_it_reports() {
+    let marked = |marks: &[Mark]| {
+        let mut b = Bench::new(with_tcd());
+        for (i, &mark) in marks.iter().enumerate() {
+            let mut f = Frame::new(Data, 7, 0, 1048);
+            f.seq = 1000 * i as u64;
+            f.add_mark(mark);
+            b.hears(f);
+            b.until(100 * (i + 1) as u64);
+        }
+        let notices = b.sent().into_iter().zip(&b.world.reports).filter(|(s, _)| s.1 == FrameKind::Notification);
+        notices.map(|(s, &mark)| (s.0, mark)).collect::<Vec<_>>()
+    };
+    // A notification waits for the acknowledgement before it on the wire: 60 B, 4 ns.
+    assert_eq!(marked(&[Mark::None, Mark::Ue, Mark::Ue]), [(104, Mark::Ue)], "one per interval");
+    assert_eq!(marked(&[Mark::Ue, Mark::Ce, Mark::Ue]), [(4, Mark::Ue), (104, Mark::Ce)], "CE does not wait for the interval of UE");
+}
+
+/// "Senders do not update the sending rate when receiving a CNP marked with UE" (section 5.2.1).
+#[test]
+fn only_ce_lowers_the_rate() {
+    let rate_after = |mark: Mark| {
+        let mut b = Bench::new(with_tcd());
+        b.flow(0, 1_000_000, None, None);
+        b.until(1000);
+        let mut notice = Frame::new(FrameKind::Notification, 0, 0, 64);
+        notice.set_reported(mark);
+        b.hears(notice);
+        let mut rates = Vec::new();
+        b.nic.flow_rates(|_, rate| rates.push(rate));
+        rates
+    };
+    assert_eq!(rate_after(Mark::Ue), [LINE]);
+    assert!(rate_after(Mark::Ce)[0] < LINE);
+}
+
+/// A frame's mark rises and never falls: "UE can only be marked when the current code point is not CE" (section 4.1).
+#[test]
+fn a_mark_is_never_weakened() {
+    let mut f = Frame::new(Data, 0, 0, 1000);
+    let marks = [Mark::Ue, Mark::Ce, Mark::Ue].map(|m| {
+        f.add_mark(m);
+        f.mark()
+    });
+    assert_eq!(marks, [Mark::Ue, Mark::Ce, Mark::Ce]);
+    assert_eq!((f.kind(), f.class(), f.len(), f.reported(), f.ends_flow()), (Data, 0, 1000, Mark::None, false));
+}
+
+/// HPCC (SIGCOMM'19, section 3.1): "the receiver copies all the meta-data recorded by the switches to the ACK".
+#[test]
+fn the_acknowledgement_carries_the_records() {
+    let mut b = Bench::new(RateControlKind::Hpcc(hpcc::Params::default()));
+    let hop = |ns: u64| Hop { at: Time::from_ns(ns), tx_bytes: 5000 * ns, queue: Bytes(ns), rate: LINE };
+    let id = b.world.frames.insert(Frame::new(Data, 7, 0, 1048));
+    for ns in [10, 20] {
+        b.world.frames.telemetry_mut(id).push(hop(ns));
+    }
+    b.nic.on_frame(b.world.now, id, &mut b.world);
+    b.until(100);
+    // A frame of its own begins without records, although the handle has been used before.
+    b.flow(0, 1000, None, None);
+    assert_eq!(b.sent(), [(0, Ack, 7, 1000), (100, Data, 0, 0)]);
+    assert_eq!(b.world.records, [vec![hop(10), hop(20)], vec![]]);
+}
+
+/// Sets the rate that the acknowledgement of so many kilobytes names in Gb/s, and says so; 0: sets nothing.
+#[derive(Debug)]
+struct Told(Rate);
+
+impl RateControl for Told {
+    fn rate(&self) -> Rate {
+        self.0
+    }
+    fn on_sent(&mut self, _now: Time, _len: Bytes, _wakes: &mut Wakes) {}
+    fn on_feedback(&mut self, _now: Time, feedback: Feedback<'_>, wakes: &mut Wakes) {
+        if let Feedback::Ack(ack) = feedback
+            && ack.acked > 0
+        {
+            self.0 = Rate::from_gbps(ack.acked / 1000);
+            wakes.move_next_frame();
+        }
+    }
+    fn on_wake(&mut self, _now: Time, _which: u8, _wakes: &mut Wakes) {}
+}
+
+/// Flows that begin at 10 Gb/s.
+#[derive(Debug)]
+struct Tell;
+
+impl Custom for Tell {
+    fn reaction_point(&self, _flow: &FlowFacts) -> Box<dyn RateControl + Send> {
+        Box::new(Told(Rate::from_gbps(10)))
+    }
+    fn notification(&self) -> Notification {
+        Notification::Never
+    }
+    fn hears_acks(&self) -> bool {
+        true
+    }
+}
+
+/// 1048 B take 838 ns at 10 Gb/s and 419 ns at 20 (`RdmaHw::ChangeRate`: the next frame moves by the difference). The wake-up that
+/// was pending is cancelled: at its time it does nothing, although another one has been asked for that very time.
+#[test]
+fn a_rate_that_is_set_moves_the_frame_that_waits() {
+    let mut b = Bench::new(RateControlKind::Custom(Arc::new(Tell)));
+    b.flow(0, 100_000, None, None);
+    b.until(200);
+    b.ack(Ack, 0, 20_000, false);
+    b.until(500); // the wire is still busy
+    assert_eq!(b.sent(), [(0, Data, 0, 0), (419, Data, 0, 1000)]);
+    b.until(502); // and free now: the next frame, too, is due at 838
+    let woken = |b: &mut Bench| {
+        b.world.now = Time::from_ns(838);
+        b.nic.on_wake(b.world.now, &mut b.world);
+        b.sent()
+    };
+    assert_eq!((woken(&mut b), woken(&mut b)), (vec![], vec![(838, Data, 0, 2000)]));
+}
+
+/// An acknowledgement that sets no rate leaves the wake-up alone. One that makes a frame overdue asks for a wake-up at once, be the
+/// frame one of a flow that is over (`QbbNetDevice::UpdateNextAvail`).
+#[test]
+fn only_a_rate_that_is_set_replaces_a_wake_up() {
+    let mut b = Bench::new(RateControlKind::Custom(Arc::new(Tell)));
+    b.flow(0, 100_000, None, Some(1000)); // window-bound, so that the acknowledgement itself sends nothing
+    b.flow(1, 100_000, None, None);
+    b.until(300);
+    assert_eq!(b.sent(), [(0, Data, 0, 0), (83, Data, 1, 0)]);
+    b.ack(Ack, 1, 0, false);
+    assert_eq!(b.world.calls, [(Time::from_ns(838), Call::Wake { port: 0 })]);
+    b.ack(Ack, 1, 100_000, false); // over, and at 100 Gb/s: it was due at 166
+    assert_eq!(b.world.calls[1], (Time::from_ns(300), Call::Wake { port: 0 }));
+}
+
+/// `L2_ACK_INTERVAL 0` there: every frame is acknowledged, and its source does not care (`RdmaHw::ReceiveAck`).
+#[test]
+fn acknowledgements_that_nobody_cares_for() {
+    let ignore = |c: &mut NicConfig| {
+        if let Transport::Acks { interval, .. } = &mut c.transport {
+            *interval = 0;
+        }
+    };
+    let mut b = Bench::with(RateControlKind::None, ignore);
+    b.flow(0, 2000, None, Some(1000));
+    b.until(100);
+    b.ack(Ack, 0, 1000, false);
+    b.until(200);
+    assert_eq!(b.sent(), [(0, Data, 0, 0)], "the window stays shut");
+    b.ack(Nack, 0, 1000, false);
+    assert_eq!(b.sent(), [(200, Data, 0, 0)], "back to the first byte");
+    b.until(300);
+    b.hears(Frame::new(Data, 7, 0, 1048));
+    assert_eq!(b.sent(), [(300, Ack, 7, 1000)]);
 }

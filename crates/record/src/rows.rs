@@ -252,6 +252,10 @@ row! {
         pauses: u64,
         /// Time it was stopped, any priority, open pauses included [ps].
         pause_ps_total: u64,
+        /// How often a frame at the head of its queue had to wait for its far end's word: a pause, or a lack of credits.
+        holds: u64,
+        /// Time that such frames waited, any priority, open holds included [ps].
+        hold_ps_total: u64,
         /// Smallest rate its far end allowed [bit/s]; null: it never said.
         allowed_rate_min: Option<u64>,
     }

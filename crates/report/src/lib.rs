@@ -41,12 +41,14 @@ pub mod html;
 pub mod markdown;
 mod table;
 mod tone;
+mod tree;
 
 pub use error::ReportError;
 pub use figure::{Axis, Bar, BarGroup, Colour, Figure, HeatCell, Mark, Panel, Unit};
 pub use html::{Card, Report, Section};
 pub use table::{Align, Cell, Column, Table};
 pub use tone::Tone;
+pub use tree::{TreeBox, TreeFigure};
 
 /// Drops the characters that neither XML 1.0 nor HTML may contain, whatever text brought them in.
 fn printable(text: String) -> String {

@@ -1,8 +1,10 @@
-//! Warnings where a published condition does not hold for a configured flow control.
+//! Warnings where a published condition does not hold, or where parts do not fit together.
 
 use xoff_analysis::plan::{Parameters, conditions};
 use xoff_mech::LinkFacts;
+use xoff_mech::detection::Detection;
 use xoff_mech::flow_control::{FlowControl, pfc};
+use xoff_mech::rate_control::RateControlKind;
 use xoff_scenario::{Problem, Problems};
 
 pub(crate) fn warn(name: &str, link: &LinkFacts, fc: &FlowControl, warnings: &mut Problems) {
@@ -31,5 +33,23 @@ pub(crate) fn warn(name: &str, link: &LinkFacts, fc: &FlowControl, warnings: &mu
         warnings.push(
             Problem::new(format!("{} on {} links: {}", w.condition, link.rate, w.text), format!("condition of {}", w.source)).warning(),
         );
+    }
+}
+
+/// Marks that nobody understands, and rules for marks that never come (TCD section 4.1, Table 1).
+pub(crate) fn warn_of_marks(detection: &Detection, (name, rate_control): (&str, &RateControlKind), warnings: &mut Problems) {
+    let ternary = matches!(detection, Detection::Tcd(_));
+    let mut warn = |what: String, hint: &str| warnings.push(Problem::new(what, hint).warning());
+    match rate_control {
+        RateControlKind::None | RateControlKind::Custom(_) => {}
+        _ if ternary && !rate_control.knows_undetermined() => {
+            let what = format!("detection tcd marks UE, which {name} does not tell from no mark");
+            warn(what, "its code point, 10, is ECT(0) of RFC 3168; rate_control.tcd = true follows TCD's rules, where there are any");
+        }
+        _ if !ternary && rate_control.knows_undetermined() => {
+            let what = format!("{name} follows TCD's rules, but no port marks UE");
+            warn(what, "its cuts are deeper and nothing is spared them; set detection.kind = \"tcd\"");
+        }
+        _ => {}
     }
 }

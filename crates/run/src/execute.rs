@@ -8,7 +8,7 @@ use cpu_time::ProcessTime;
 use xoff_params::ParamError;
 use xoff_record::{Closed, DeadlockRow, FlowRow, Label, Manifest, Names, Node, PortRow, RecordError, RunInfo, Sink, Tables};
 use xoff_sim::{Ended, Outcome, World, ideal_time};
-use xoff_topology::routing::{Choice, FlowKey, Routes, trace_path};
+use xoff_topology::routing::Routes;
 use xoff_units::{Span, Time};
 use xoff_workload::UNLIMITED;
 
@@ -247,6 +247,8 @@ fn write_rows(s: &Scenario, o: &Outcome, ports: &PortNumbers, tables: &mut Table
                 ingress_bytes_max: far.ingress_bytes_max,
                 pauses: t.pauses,
                 pause_ps_total: t.pause_ps_total,
+                holds: t.holds,
+                hold_ps_total: t.hold_ps_total,
                 allowed_rate_min: t.allowed_min.map(|r| r.0),
             })?;
         }
@@ -257,12 +259,6 @@ fn write_rows(s: &Scenario, o: &Outcome, ports: &PortNumbers, tables: &mut Table
 /// Shortest possible completion time of a flow on the path it took.
 fn ideal_of(s: &Scenario, routes: &Routes, w: &xoff_workload::Flow) -> Option<Span> {
     let (payload_max, header) = s.frame();
-    let key = FlowKey { src: w.src, dst: w.dst, src_port: w.src_port, dst_port: w.dst_port };
-    let choice: Choice = s.routing().choice;
-    let path = match w.path {
-        Some(p) if s.flows.paths.is_loop(p) => return None,
-        Some(p) => s.flows.paths.hops(p).to_vec(),
-        None => trace_path(&s.topology, routes, &choice, &key)?,
-    };
-    Some(ideal_time(&s.topology, &path, w.size, payload_max, header))
+    let path = s.way(routes, w)?;
+    Some(ideal_time(&s.topology, &path, w.size, payload_max, header, s.cut_through()))
 }

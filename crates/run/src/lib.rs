@@ -16,6 +16,7 @@ mod recorder;
 mod resources;
 mod sections;
 mod summary;
+mod tree;
 
 pub use execute::{Finished, Progress, RunError, Running};
 pub use explain::{Explanation, How, Root, Step, explain};
@@ -23,6 +24,7 @@ pub use load::Scenario;
 pub use resources::cores;
 pub use sections::sections;
 pub use summary::Summary;
+pub use tree::{Branch, Member, Role, Tree, congestion_tree};
 
 /// Version of this program, as in manifests and tables.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

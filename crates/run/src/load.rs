@@ -7,22 +7,28 @@ use xoff_mech::LinkFacts;
 use xoff_mech::detection::Detection;
 use xoff_mech::flow_control::{FlowControl, pfc};
 use xoff_mech::rate_control::RateControlKind;
-use xoff_node::{BufferPolicy, ControlDelay, Delay, DisciplineKind, LEN_MAX, PausedWith, SchedulerKind, SharedPool, Transport};
+use xoff_node::{
+    BufferPolicy, Classes, ControlDelay, Delay, DisciplineKind, LEN_MAX, PausedWith, SchedulerKind, SharedPool, Transport, VlArbitration,
+    VlTurn,
+};
 use xoff_params::{ParamError, Values};
 use xoff_scenario::document::{Document, Override, Section};
 use xoff_scenario::{Problem, Problems};
-use xoff_sim::{Faults, LinkFailure, Model, NicModel, Probes, Selection, WayFacts, WayFactsOf, ideal_time};
-use xoff_topology::routing::{FlowKey, Routing, trace_path};
+use xoff_sim::{Faults, LinkFailure, Model, NicModel, Probes, Selection, WayFacts, WayFactsOf, classes_in_use, ideal_time};
+use xoff_topology::routing::{FlowKey, Routes, Routing, trace_path};
 use xoff_topology::{Topology, failures};
 use xoff_units::{Bytes, Span, Time, WireClock};
-use xoff_workload::{Context, Flows, SizeCdf, generators};
+use xoff_workload::{Context, Flow, Flows, SizeCdf, generators};
 
 use crate::{conditions, sections};
 
 mod parts;
 
 pub(crate) use parts::find_port;
-use parts::{most_at_an_egress, read_flow_control, read_flows, read_host, read_probes, read_switch, read_topology};
+use parts::{
+    every_class_has_turns, most_at_an_egress, read_flow_control, read_flows, read_host, read_probes, read_switch, read_topology,
+    warn_of_cut_through,
+};
 
 /// A scenario that can run.
 pub struct Scenario {
@@ -62,6 +68,7 @@ pub(crate) struct ModelParts {
     pub ingress_buffer: Bytes,
     pub discipline: DisciplineKind,
     pub scheduler: SchedulerKind,
+    pub cut_through: Option<Bytes>,
     pub control_delay: ControlDelay,
     pub routing: Routing,
     pub payload_max: u32,
@@ -116,6 +123,7 @@ impl Scenario {
             ingress_buffer: buffer,
             discipline: m.discipline,
             scheduler: m.scheduler.clone(),
+            cut_through: m.cut_through,
             control_delay: m.control_delay,
             message_len: None,
             clock: WireClock::Picoseconds,
@@ -156,7 +164,7 @@ impl Scenario {
             let key = FlowKey { src, dst, src_port: 0, dst_port: 0 };
             let time = |key: FlowKey, payload: u32, header: u32| {
                 let path = trace_path(&self.topology, &routes, &m.routing.choice, &key)?;
-                Some(ideal_time(&self.topology, &path, payload as u64, payload, header))
+                Some(ideal_time(&self.topology, &path, payload as u64, payload, header, m.cut_through))
             };
             let there = time(key, m.payload_max, m.header);
             let back = time(key.reversed(), ack_len, 0);
@@ -164,9 +172,26 @@ impl Scenario {
         }))
     }
 
+    /// The egress ports that a flow goes through, its host's first; `None`: there is no way, or it leads in a circle.
+    pub fn way(&self, routes: &Routes, w: &Flow) -> Option<Vec<(u32, u16)>> {
+        match w.path {
+            Some(p) if self.flows.paths.is_loop(p) => None,
+            Some(p) => Some(self.flows.paths.hops(p).to_vec()),
+            None => {
+                let key = FlowKey { src: w.src, dst: w.dst, src_port: w.src_port, dst_port: w.dst_port };
+                trace_path(&self.topology, routes, &self.model.routing.choice, &key)
+            }
+        }
+    }
+
     /// Payload of a full frame and bytes around it.
     pub fn frame(&self) -> (u32, u32) {
         (self.model.payload_max, self.model.header)
+    }
+
+    /// Bytes after which switches go on with a frame; `None`: they wait for all of it.
+    pub fn cut_through(&self) -> Option<Bytes> {
+        self.model.cut_through
     }
 
     /// The routing rule.
@@ -234,7 +259,11 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
             processing: Delay { constant: s.span("processing")?, jitter: s.span("processing_jitter")? },
         })
     });
-    let switch = host.as_ref().and_then(|h| doc.open(&sections::switch()).take(|s| read_switch(s, h)));
+    let mut switch_section = doc.open(&sections::switch());
+    let switch = host.as_ref().and_then(|h| switch_section.take(|s| read_switch(s, h)));
+    if let (Some(switch), Some(host)) = (&switch, &host) {
+        warn_of_cut_through(&switch_section, &topology, switch, host);
+    }
     let mut detection_section = doc.open(&sections::detection());
     let detection = detection_section.take(|s| {
         let kind = s.kind().unwrap_or("none");
@@ -248,6 +277,9 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
         Ok((entry.name, (entry.read)(s)?))
     });
     let flows = read_flows(doc, &topology, seed, folder);
+    if let (Some(switch), Some(host), Some(flows)) = (&switch, &host, &flows) {
+        switch_section.take(|_| every_class_has_turns(switch, &classes_in_use(flows, &host.transport, None)));
+    }
     let probes = doc.open(&sections::probes()).take(|s| read_probes(s, &topology));
 
     let failures: Vec<Option<LinkFailure>> = doc
@@ -264,7 +296,7 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
 
     // Flow control comes last: it plans with the links, the frames, the buffer and the delays.
     let flow_control = match (&switch, &host, &control_delay) {
-        (Some(switch), Some(host), Some(delay)) => read_flow_control(doc, &topology, switch, host, delay),
+        (Some(switch), Some(host), Some(delay)) => read_flow_control(doc, &topology, (switch, &switch_section), host, delay),
         _ => {
             doc.open(&sections::flow_control());
             None
@@ -278,6 +310,13 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
                 detection.validate(&xoff_mech::detection::Place { link, flow_control, to_host: false }, memory)
             })
         });
+    }
+    if let (Some((name, rate_control)), Some(host)) = (&rate_control, &host)
+        && rate_control.needs_acks()
+        && matches!(host.transport, Transport::None)
+    {
+        let what = format!("{name} learns from acknowledgements, and hosts send none");
+        rate_section.take(|_| Err::<(), _>(ParamError::new("kind", what, "set host.acks = \"per-frame\"")));
     }
     doc.finish()?;
     let failures = failures.into_iter().flatten().collect();
@@ -299,6 +338,7 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
     for (facts, fc) in &flow_control {
         conditions::warn(fc_name, facts, fc, &mut warnings);
     }
+    conditions::warn_of_marks(&detection, (rate_name, &rate_control), &mut warnings);
     let resolved = doc.resolved();
     let parameters = resolved
         .rows()
@@ -324,6 +364,7 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
             ingress_buffer: switch.ingress_buffer,
             discipline: switch.discipline,
             scheduler: switch.scheduler,
+            cut_through: switch.cut_through,
             control_delay,
             routing,
             payload_max: host.payload_max,

@@ -28,6 +28,10 @@ pub(crate) const FAILURE: &[ParamSpec] = &[
     ParamSpec::required("at", Kind::Span, "when it fails, both directions, for the rest of the run; routes are found anew at once"),
 ];
 
+const fn vl_table(key: &'static str, doc: &'static str) -> ParamSpec {
+    ParamSpec { key, kind: Kind::Texts, default: None, optional: true, doc, source: "IBA 7.6.9: at most 64 entries" }
+}
+
 pub(crate) const SWITCH: &[ParamSpec] = &[
     ParamSpec::new(
         "memory",
@@ -68,10 +72,10 @@ pub(crate) const SWITCH: &[ParamSpec] = &[
     ParamSpec::new("quantum", Kind::Bytes, "1500B", "drr: bytes an ingress gains per round", ""),
     ParamSpec::new(
         "scheduler",
-        Kind::Choice(&["strict", "round-robin", "drr"]),
+        Kind::Choice(&["strict", "round-robin", "drr", "vl-arbitration"]),
         "strict",
         "order across priorities at an egress",
-        "802.1Q clause 8.6.8",
+        "802.1Q clause 8.6.8; vl-arbitration: IBA 7.6.9",
     ),
     ParamSpec {
         key: "weights",
@@ -81,6 +85,21 @@ pub(crate) const SWITCH: &[ParamSpec] = &[
         doc: "drr scheduler: quantum of each priority in use, lowest first, `1500B`; default: 1 MTU each",
         source: "",
     },
+    vl_table("vl_high", "vl-arbitration: table of high priority, `VL:WEIGHT` each, the weight in units of 64 B; default: empty"),
+    vl_table("vl_low", "vl-arbitration: table of low priority, `VL:WEIGHT` each, the weight in units of 64 B; default: empty"),
+    ParamSpec::new(
+        "vl_high_limit",
+        Kind::Count,
+        "255",
+        "vl-arbitration: what the high table may send before the low one has an opportunity, in units of 4096 B; 0: one packet, 255: no limit",
+        "IBA 7.6.9, which has no default",
+    ),
+    ParamSpec::optional(
+        "cut_through",
+        Kind::Bytes,
+        "bytes of a frame that must be in before it can go on; default: all of them (store and forward)",
+        "TCD section 5.2.2: virtual cut-through",
+    ),
 ];
 
 pub(crate) const HOST: &[ParamSpec] = &[

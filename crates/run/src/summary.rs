@@ -22,19 +22,26 @@ impl Summary {
     pub fn of(s: &Scenario, o: &Outcome) -> Summary {
         let mut sum = Summary { ended: ended(s, o), ..Summary::default() };
         let total = |f: fn(&xoff_sim::PortTotals) -> u64| o.ports.iter().flatten().map(f).sum::<u64>();
-        let (messages, pauses, marks) = (total(|p| p.messages_received), total(|p| p.pauses), total(|p| p.marked));
+        let (ce, ue) = (total(|p| p.marked), total(|p| p.marked_ue));
 
-        sum.flow_control(s, o, messages, pauses);
+        sum.flow_control(s, o, total(|p| p.messages_received));
         if s.detection != "none" {
-            if marks > 0 {
-                sum.took_effect.push(format!("{} marked {marks} frames", s.detection));
+            if ue > 0 {
+                sum.took_effect.push(format!("{} marked {ce} frames as congested (CE), {ue} as undetermined (UE)", s.detection));
+            } else if ce > 0 {
+                sum.took_effect.push(format!("{} marked {ce} frames", s.detection));
             } else {
                 let longest = o.ports.iter().flatten().map(|p| p.egress_bytes_max).max().unwrap_or(0);
                 sum.never_triggered.push(format!("{} marked nothing: no egress queue grew beyond {}", s.detection, Bytes(longest)));
             }
         }
-        if s.rate_control != "none" && marks == 0 {
-            sum.never_triggered.push(format!("{} changed no rate: no mark reached a receiver", s.rate_control));
+        if s.rate_control != "none" {
+            if o.rate_changes > 0 {
+                sum.took_effect.push(format!("{} changed rates of flows {} times", s.rate_control, o.rate_changes));
+            } else {
+                let why = if ce + ue == 0 && s.model.rate_control.is_told_by_marks() { ": no mark reached a receiver" } else { "" };
+                sum.never_triggered.push(format!("{} changed no rate{why}", s.rate_control));
+            }
         }
         for d in &o.deadlocks {
             let names: Vec<String> = d.cycle.iter().map(|p| s.topology.port_name(p.node, p.port)).collect();
@@ -65,7 +72,7 @@ impl Summary {
         sum
     }
 
-    fn flow_control(&mut self, s: &Scenario, o: &Outcome, messages: u64, pauses: u64) {
+    fn flow_control(&mut self, s: &Scenario, o: &Outcome, messages: u64) {
         if s.flow_control == "none" {
             return;
         }
@@ -81,12 +88,20 @@ impl Summary {
         let lowest = o.ports.iter().flatten().filter_map(|p| p.allowed_min).min();
         let line = s.topology.links.iter().map(|l| l.rate).min().unwrap_or(Rate::ZERO);
         let slowed = lowest.is_some_and(|r| r < line);
+        let sum = |f: fn(&xoff_sim::PortTotals) -> u64| o.ports.iter().flatten().map(f).sum::<u64>();
+        let worst = |f: fn(&xoff_sim::PortTotals) -> u64| Span(o.ports.iter().flatten().map(f).max().unwrap_or(0));
+        let (pauses, holds) = (sum(|p| p.pauses), sum(|p| p.holds));
         if pauses > 0 {
-            let longest = o.ports.iter().flatten().map(|p| p.pause_ps_total).max().unwrap_or(0);
+            let longest = worst(|p| p.pause_ps_total);
             self.took_effect.push(format!(
-                "{} stopped ports {pauses} times, the worst for {} in total ({messages} messages; {peak})",
+                "{} stopped ports {pauses} times, the worst for {longest} in total ({messages} messages; {peak})",
                 s.flow_control,
-                Span(longest)
+            ));
+        } else if holds > 0 {
+            let longest = worst(|p| p.hold_ps_total);
+            self.took_effect.push(format!(
+                "{} let frames wait {holds} times, at the worst port for {longest} in total ({messages} messages; {peak})",
+                s.flow_control,
             ));
         } else if slowed {
             self.took_effect.push(format!(

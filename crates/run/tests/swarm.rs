@@ -8,6 +8,8 @@ use std::path::Path;
 
 use xoff_record::Sink;
 use xoff_run::Scenario;
+use xoff_sim::ideal_time;
+use xoff_topology::{FlowKey, trace_path};
 
 /// SplitMix64: enough to choose settings by.
 struct Dice(u64);
@@ -75,10 +77,9 @@ fn scenario(case: u64) -> String {
     t
 }
 
-fn check(case: u64) -> Result<(), String> {
-    let text = scenario(case);
+fn check(case: u64, text: &str) -> Result<(), String> {
     let fail = |what: String| Err(format!("case {case}: {what}\n{text}"));
-    let s = match Scenario::from_text("swarm.toml", &text, &[], Path::new(".")) {
+    let s = match Scenario::from_text("swarm.toml", text, &[], Path::new(".")) {
         Ok(s) => s,
         Err(e) => return fail(e.to_string()),
     };
@@ -92,6 +93,9 @@ fn check(case: u64) -> Result<(), String> {
     if f.outcome.dropped_frames > 0 {
         return fail(format!("{} frames lost", f.outcome.dropped_frames));
     }
+    if let (Some(_), Err(e)) = (s.cut_through(), none_too_fast(&s, &f.outcome)) {
+        return fail(e);
+    }
     if case.is_multiple_of(10) {
         let again = s.run(Sink::Nothing).map_err(|e| e.to_string())?;
         if again.manifest.result_hash != f.manifest.result_hash {
@@ -101,20 +105,44 @@ fn check(case: u64) -> Result<(), String> {
     Ok(())
 }
 
-#[test]
-fn a_thousand_random_scenarios_keep_every_promise() {
-    if let Some(case) = std::env::var("XOFF_SWARM_CASE").ok().and_then(|c| c.parse().ok()) {
-        println!("{}", scenario(case));
-        return check(case).unwrap();
+/// The same with switches of InfiniBand: virtual cut-through, and in a third of the cases arbitration between virtual lanes.
+fn infiniband(case: u64) -> String {
+    let mut d = Dice(!case);
+    let head = d.pick(&["1B", "40B", "64B", "500B", "1500B"]);
+    let (a, b, c, limit) = (1 + d.roll(255), 1 + d.roll(255), d.roll(256), d.pick(&["0", "1", "9", "255"]));
+    scenario(case).replace("[switch]\n", &format!("[switch]\ncut_through = \"{head}\"\n")).replace(
+        "scheduler = \"strict\"",
+        &format!(
+            "scheduler = \"vl-arbitration\"\nvl_high = [\"2:{a}\", \"1:{c}\"]\nvl_low = [\"0:{b}\", \"1:{a}\", \"0:{c}\"]\nvl_high_limit = {limit}"
+        ),
+    )
+}
+
+/// No flow is faster than its way allows.
+fn none_too_fast(s: &Scenario, o: &xoff_sim::Outcome) -> Result<(), String> {
+    let (rule, (payload_max, header)) = (s.routing(), s.frame());
+    let routes = rule.routes(&s.topology);
+    for f in &o.flows {
+        let Some(fct) = f.fct() else { continue };
+        let key = FlowKey { src: f.flow.src, dst: f.flow.dst, src_port: f.flow.src_port, dst_port: f.flow.dst_port };
+        let path = trace_path(&s.topology, &routes, &rule.choice, &key).ok_or("no way")?;
+        let ideal = ideal_time(&s.topology, &path, f.flow.size, payload_max, header, s.cut_through());
+        if fct < ideal {
+            return Err(format!("{:?} took {fct}, ideal {ideal}", f.flow));
+        }
     }
-    let next = std::sync::atomic::AtomicU64::new(0);
+    Ok(())
+}
+
+fn all_keep(cases: std::ops::Range<u64>, check: impl Fn(u64) -> Result<(), String> + Sync) {
+    let next = std::sync::atomic::AtomicU64::new(cases.start);
     let failures = std::sync::Mutex::new(Vec::new());
     std::thread::scope(|s| {
         for _ in 0..2 {
             s.spawn(|| {
                 loop {
                     let case = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                    if case >= 1000 {
+                    if case >= cases.end {
                         break;
                     }
                     if let Err(e) = check(case) {
@@ -127,11 +155,25 @@ fn a_thousand_random_scenarios_keep_every_promise() {
     let failures = failures.into_inner().unwrap();
     let kinds = |f: &String| f.lines().next().unwrap_or("").to_owned();
     failures.iter().take(12).for_each(|f| println!("{}", kinds(f)));
-    assert!(failures.is_empty(), "{} of 1000 failed; the first:\n{}", failures.len(), failures[0]);
+    assert!(failures.is_empty(), "{} of {} failed; the first:\n{}", failures.len(), cases.end - cases.start, failures[0]);
+}
+
+#[test]
+fn a_thousand_random_scenarios_keep_every_promise() {
+    if let Some(case) = std::env::var("XOFF_SWARM_CASE").ok().and_then(|c| c.parse().ok()) {
+        println!("{}", scenario(case));
+        return check(case, &scenario(case)).unwrap();
+    }
+    all_keep(0..1000, |case| check(case, &scenario(case)));
+}
+
+#[test]
+fn three_hundred_random_scenarios_with_cut_through_keep_every_promise() {
+    all_keep(2000..2300, |case| check(case, &infiniband(case)));
 }
 
 /// A run without a closed loop (which is not split), with rows of every kind and, now and then, a link that fails.
-fn for_threads(case: u64) -> Option<String> {
+fn for_threads(case: u64, scenario: fn(u64) -> String) -> Option<String> {
     let mut text = scenario(case);
     if text.contains("closed-loop") {
         return None;
@@ -144,14 +186,13 @@ fn for_threads(case: u64) -> Option<String> {
 }
 
 /// Promise 2: the same result at any number of threads, rows in the same order included.
-#[test]
-fn two_hundred_random_scenarios_have_one_hash_for_any_number_of_threads() {
+fn one_hash(scenario: fn(u64) -> String, cases: u32) {
     let (mut split, mut most) = (0, 0);
     for case in 5000.. {
-        if split == 200 {
+        if split == cases {
             break;
         }
-        let Some(text) = for_threads(case) else { continue };
+        let Some(text) = for_threads(case, scenario) else { continue };
         let s = Scenario::from_text("swarm.toml", &text, &[], Path::new(".")).unwrap_or_else(|e| panic!("case {case}: {e}\n{text}"));
         let run = |threads| {
             let running = s.start(Sink::Nothing, Some(threads)).unwrap_or_else(|e| panic!("case {case}: {e}"));
@@ -173,4 +214,14 @@ fn two_hundred_random_scenarios_have_one_hash_for_any_number_of_threads() {
         }
     }
     assert_eq!(most, 8, "some network was split in eight");
+}
+
+#[test]
+fn two_hundred_random_scenarios_have_one_hash_for_any_number_of_threads() {
+    one_hash(scenario, 200);
+}
+
+#[test]
+fn sixty_random_scenarios_with_cut_through_have_one_hash_for_any_number_of_threads() {
+    one_hash(infiniband, 60);
 }

@@ -43,6 +43,21 @@ fn a_port_that_is_never_congested_has_a_long_queue() {
     assert_eq!(f.outcome.flows.iter().filter(|flow| flow.received.is_some()).count(), 16 * 15);
 }
 
+/// Section 3.1.2 for InfiniBand, Fig. 3b: P2 lacks credits and more than 500 KB wait there, and FECN marks F0 and F2, which never
+/// cross the congested port. Where every marked packet is notified, F1 backs off before the ingress of T2 is full.
+#[test]
+fn credits_hold_a_port_that_is_never_congested_and_fecn_marks_its_victims() {
+    let marked = |settings: &[&str]| {
+        let (s, f) = run("single-congestion-point-ib.toml", settings);
+        let of = |src: &str| f.outcome.flows.iter().find(|flow| s.topology.name(flow.flow.src) == src).unwrap().ce_frames;
+        (queue_max(&s, &f, "L0", "T2"), of("S0"), of("S2"))
+    };
+    let (queue, f0, f2) = marked(&[]);
+    assert!(queue > 500_000 && f0 > 500 && f2 > 500, "{queue} {f0} {f2}");
+    let (queue, f0, f2) = marked(&["rate_control.cnp_interval=0us"]);
+    assert!(queue < 50_000 && (f0, f2) == (0, 0), "{queue} {f0} {f2}");
+}
+
 #[test]
 fn every_scenario_of_the_folder_runs() {
     let mut names: Vec<String> = std::fs::read_dir(folder()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
@@ -116,4 +131,44 @@ fn a_flow_may_be_exempt_from_rate_control() {
     // Alike, both give way; the exempt one takes what the other leaves, 10 Gb/s for 2 ms together.
     assert!(a.abs_diff(b) < 150_000, "{a} {b}");
     assert!(d > 3 * c && d > b && c + d <= 2_500_000, "{c} {d}");
+}
+
+/// Section 3.2.2, case 3 (covered): P3 is the root, P2 a leaf that is a root of its own to be, P0 and P1 are its leaves. F1
+/// and the bursts cause it, F0 and F2 only suffer; none of their frames is marked CE.
+#[test]
+fn the_congestion_tree_has_its_root_leaves_and_victims() {
+    use xoff_run::{Role, congestion_tree};
+    use xoff_units::Time;
+    let s = load("multiple-congestion-points.toml", &["detection.kind=tcd"]);
+    let tree = congestion_tree(&s, Time::from_us(1000), |_| true).unwrap();
+    let at = |port: &str| tree.branches.iter().position(|b| b.port == port).unwrap_or_else(|| panic!("no {port} in\n{tree}"));
+    let (p0, p1, p2, p3) = (at("T0->L0"), at("T1->L0"), at("L0->T2"), at("T2->R1"));
+    let roles = [p0, p1, p2, p3].map(|i| tree.branches[i].role);
+    assert_eq!(roles, [Role::Leaf, Role::Leaf, Role::Leaf, Role::Root]);
+    assert_eq!([p0, p1, p2, p3].map(|i| tree.parent(i)), [Some(p2), Some(p2), Some(p3), None]);
+    assert_eq!(tree.bases(), [p3]);
+    let pairs = |m: &[xoff_run::Member]| m.iter().map(|m| format!("{}-{}", m.src, m.dst)).collect::<Vec<_>>();
+    assert_eq!(pairs(&tree.victims), ["S0-R0", "S2-R0"]);
+    assert!(tree.victims.iter().all(|m| m.ce_frames == 0), "{tree}");
+    assert!(tree.culprits.iter().all(|m| m.dst == "R1") && pairs(&tree.culprits).contains(&"S1-R1".to_owned()), "{tree}");
+    // Before anything is sent but F1 there is no tree.
+    assert!(congestion_tree(&s, Time::from_us(1), |_| true).unwrap().branches.is_empty());
+    let refused = congestion_tree(&load("multiple-congestion-points.toml", &[]), Time::from_us(1000), |_| true).unwrap_err();
+    assert!(refused.hint.contains("tcd"), "{refused:?}");
+}
+
+/// Hosts that do not understand UE, rules for marks that never come, and a rate control that would never hear anything.
+#[test]
+fn parts_that_do_not_fit_together_are_told() {
+    let warnings = |settings: &[&str]| {
+        let s = load("single-congestion-point.toml", settings);
+        s.warnings.iter().map(|p| p.line()).filter(|l| l.contains("tcd") || l.contains("TCD")).collect::<Vec<_>>()
+    };
+    assert_eq!(warnings(&[]), [] as [&str; 0]);
+    assert_eq!(warnings(&["detection.kind=tcd", "rate_control.tcd=true"]), [] as [&str; 0]);
+    assert!(warnings(&["detection.kind=tcd"])[0].contains("ECT(0)"), "{:?}", warnings(&["detection.kind=tcd"]));
+    assert!(warnings(&["rate_control.tcd=true"])[0].contains("no port marks UE"), "{:?}", warnings(&["rate_control.tcd=true"]));
+    let settings = [Override::set("rate_control=timely").unwrap()];
+    let refused = Scenario::load(&folder().join("single-congestion-point.toml"), &settings).err().unwrap().to_string();
+    assert!(refused.contains("hosts send none") && refused.contains("host.acks"), "{refused}");
 }

@@ -63,8 +63,10 @@ fn config(lines: &str, expected: &str) {
 fn config_errors() {
     config("CC_MOD 1\n", "c.txt:3:1: unknown key 'CC_MOD' (did you mean 'CC_MODE'?)");
     config("RANDOM_SEED 3\nCC_MODE 1\n", "c.txt:3:1: unknown key 'RANDOM_SEED' (expected a key of the HPCC simulator, such as CC_MODE)");
-    config("CC_MODE 3\n", "c.txt:3:9: CC_MODE 3 (HPCC) is not supported yet (supported: 0 (none), 1 (DCQCN))");
-    config("CC_MODE 12\n", "c.txt:3:9: CC_MODE 12 is not supported yet (supported: 0 (none), 1 (DCQCN))");
+    let modes = "(supported: 0 (none), 1 (DCQCN), 3 (HPCC), 7 (TIMELY))";
+    config("CC_MODE 8\n", &format!("c.txt:3:9: CC_MODE 8 (DCTCP) is not supported yet {modes}"));
+    config("CC_MODE 10\n", &format!("c.txt:3:9: CC_MODE 10 (HPCC-PINT) is not supported yet {modes}"));
+    config("CC_MODE 12\n", &format!("c.txt:3:9: CC_MODE 12 is not supported yet {modes}"));
     config("CC_MODE one\n", "c.txt:3:9: CC_MODE: 'one' is not a whole number (expected 0, 1, 2, ...)");
     config("CC_MODE\nHAS_WIN 0\n", "c.txt:3:1: CC_MODE: a value is missing (expected KEY value; 'HAS_WIN' is the next key)");
     config("HAS_WIN", "c.txt:3:1: HAS_WIN: a value is missing (expected KEY value)");
@@ -100,6 +102,46 @@ fn config_errors() {
     );
 }
 
+/// What only HPCC and TIMELY cannot work with; the other modes do not look at it.
+#[test]
+fn what_a_rate_control_cannot_work_with() {
+    let text = "INT_MULTI 0\nHAS_WIN 0\nMIN_RATE 0Gbps\nU_TARGET 0\n";
+    let floor = "c.txt:5:1: MIN_RATE: a floor of 0 (expected a rate above 0: a flow at rate 0 could never learn that it may go faster)";
+    config(
+        &format!("{text}CC_MODE 3\n"),
+        &format!(
+            "{floor}\n\
+             c.txt:4:1: HAS_WIN: 0 with HPCC (expected HAS_WIN 1: the law of CC_MODE 3 divides by the window)\n\
+             c.txt:6:1: U_TARGET: a utilisation of 0 (expected above 0, such as 0.95)\n\
+             c.txt:3:1: INT_MULTI: 0 is no unit (expected 1 to 33554431, such as 1 at 25G and 4 at 100G)"
+        ),
+    );
+    config(
+        "CC_MODE 3\nINT_MULTI 33554432\n",
+        "c.txt:4:1: INT_MULTI: 33554432 is no unit (expected 1 to 33554431, such as 1 at 25G and 4 at 100G)",
+    );
+    config(&format!("{text}CC_MODE 7\n"), floor);
+    for mode in [0, 1] {
+        let text = format!("TOPOLOGY_FILE t\nFLOW_FILE f\n{text}CC_MODE {mode}\n");
+        assert!(HpccConfig::read(&Source::file("c.txt", text)).is_ok());
+    }
+}
+
+#[test]
+fn keys_of_hpcc_have_an_effect_there() {
+    let all = "U_TARGET 0.9\nMI_THRESH 2\nFAST_REACT 0\nMULTI_RATE 0\nSAMPLE_FEEDBACK 1\nINT_MULTI 4\nPINT_PROB 1\n";
+    let read = |mode: u32| {
+        HpccConfig::read(&Source::file("c.txt", format!("TOPOLOGY_FILE t FLOW_FILE f ENABLE_TRACE 0 {all}CC_MODE {mode}"))).unwrap()
+    };
+    let ignored = |c: &HpccConfig| c.ignored.iter().map(|i| i.key).collect::<Vec<_>>();
+    let c = read(3);
+    assert_eq!((c.cc_mode, c.u_target, c.mi_thresh, c.int_multi), (CcMode::Hpcc, 0.9, 2, 4));
+    assert_eq!((c.fast_react, c.multi_rate, c.sample_feedback), (false, false, true));
+    assert_eq!(ignored(&c), ["PINT_PROB"]);
+    assert_eq!(c.ignored[0].why, "only CC_MODE 10 (HPCC-PINT) uses it");
+    assert_eq!(ignored(&read(7)), ["U_TARGET", "MI_THRESH", "FAST_REACT", "MULTI_RATE", "SAMPLE_FEEDBACK", "INT_MULTI", "PINT_PROB"]);
+}
+
 #[test]
 fn config_warnings_and_failures() {
     let c = HpccConfig::read(&Source::file("c.txt", "TOPOLOGY_FILE t FLOW_FILE f RP_TIMER 1.5\nRP_TIMER 300 LINK_DOWN 7 1 2\n")).unwrap();
@@ -107,7 +149,8 @@ fn config_warnings_and_failures() {
     assert_eq!(
         c.warnings.to_string(),
         "c.txt:1:29: warning: RP_TIMER: 1.5 us is cut off to 1 us (the original counts in whole microseconds here)\n\
-         c.txt:2:1: warning: RP_TIMER: given twice (the last one counts)"
+         c.txt:2:1: warning: RP_TIMER: given twice (the last one counts)\n\
+         c.txt:1:1: warning: L2_ACK_INTERVAL: 0 (as in the original senders ignore all acknowledgements then, and no flow ends)"
     );
 }
 
@@ -262,7 +305,7 @@ fn the_files_must_fit_each_other() {
         "topology.txt:3:5: no entry for 25000000000 bit/s in KMIN_MAP, PMAX_MAP (every rate of a switch port needs one in the configuration)"
     );
     // Without marking nobody looks the thresholds up.
-    let off = format!("{names}ENABLE_QCN 0\n");
+    let off = format!("{names}ENABLE_QCN 0 L2_ACK_INTERVAL 1\n");
     assert!(load("off", &off, topology, "0\n").is_ok());
     let e = load("down", &format!("{off}LINK_DOWN 5 0 1\n"), topology, "0\n").unwrap_err();
     assert_eq!(
@@ -273,4 +316,33 @@ fn the_files_must_fit_each_other() {
     assert!(e.starts_with("config.txt:1:15: there is no file 'nowhere.txt' (looked for 'nowhere.txt', "), "{e}");
     let w = load("trace", &format!("{off}TRACE_FILE nowhere.txt\n"), topology, "0\n").unwrap().warnings.to_string();
     assert!(w.starts_with("warning: there is no file 'nowhere.txt'"), "{w}");
+}
+
+/// A row of switches with a host at each end, and `more` links. Records have room for five switches.
+#[test]
+fn ways_too_long_for_their_records() {
+    let row = |switches: u32, mode: u32, more: &str, down: &str| {
+        let links: String = (0..=switches).map(|i| format!("{i} {} 40Gbps 1us 0\n", i + 1)).collect();
+        let ids: Vec<String> = (1..=switches).map(|i| i.to_string()).collect();
+        let count = switches + 1 + more.lines().count() as u32;
+        let topology = format!("{} {switches} {count}\n{}\n{links}{more}", switches + 2, ids.join(" "));
+        let config = format!("TOPOLOGY_FILE topology.txt\nFLOW_FILE flow.txt\nENABLE_QCN 0 L2_ACK_INTERVAL 1\nCC_MODE {mode}\n{down}");
+        load("ways", &config, &topology, &format!("1\n0 {} 3 100 1000 2\n", switches + 1))
+    };
+    let warnings = row(5, 3, "", "").unwrap().warnings.to_string();
+    let rate = "topology.txt:3:5: warning: records of the way have no code for 40000000000 bit/s \
+                (CC_MODE 3 takes such a link for one of 25 Gb/s, as in the original)";
+    assert!(warnings.ends_with(rate), "{warnings}");
+    let long = |to: u32| {
+        format!(
+            "config.txt:4:9: flow 1: its way from 0 to {to} passes 6 switches \
+             (expected at most 5 with CC_MODE 3: there is no room for more records in a frame of the original)"
+        )
+    };
+    assert_eq!(row(6, 3, "", "").unwrap_err(), long(7));
+    assert!(row(6, 1, "", "").is_ok() && row(6, 7, "", "").is_ok());
+    // Cut apart is not longer; the short cut between 1 and 3 is.
+    assert!(row(5, 3, "", "LINK_DOWN 5 2 3\n").is_ok());
+    assert!(row(6, 3, "1 3 40Gbps 1us 0\n", "").is_ok());
+    assert_eq!(row(6, 3, "1 3 40Gbps 1us 0\n", "LINK_DOWN 5 3 1\n").unwrap_err(), long(7));
 }

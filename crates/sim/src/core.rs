@@ -1,14 +1,15 @@
 //! The environment of the nodes: virtual time, links, routes, flow accounting, counters.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
 use rustc_hash::FxHashMap;
 use xoff_mech::detection::{Mark, PortState};
-use xoff_node::{Call, Classes, Drop, Env, Frame, FrameId, FrameKind, FrameStore, Moment, Note, Telemetry};
+use xoff_node::{Call, Classes, Drop, Env, Frame, FrameId, FrameKind, FrameStore, Moment, Note, Telemetry, WireTimes};
 use xoff_topology::LinkId;
 use xoff_topology::routing::{Choice, ExplicitPaths, FlowKey, Routes};
-use xoff_units::{Bytes, Rate, Span, Time, prefetch};
+use xoff_units::{Bytes, Rate, Span, Time, WireClock, prefetch};
 use xoff_workload::random;
 
 use crate::checks::{Checks, ViolationKind};
@@ -29,6 +30,8 @@ pub(crate) struct Line {
     pub to: u32,
     pub link: LinkId,
     pub delay: Span,
+    /// After how much of it a frame can go on at the far end; never before its last bit: [`NO_HEAD`](crate::cut_through::NO_HEAD) [ps].
+    head: Span,
     /// Bytes put on the wire, control frames not counted.
     tx_bytes: u64,
     /// Frames put on the wire, control frames not counted.
@@ -40,8 +43,13 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    pub fn new(to: u32, link: LinkId, delay: Span, part: u16, up: bool) -> Line {
-        Line { to, link, delay, tx_bytes: 0, tx_frames: 0, part, up }
+    pub fn new(to: u32, link: LinkId, delay: Span, head: Span, part: u16, up: bool) -> Line {
+        Line { to, link, delay, head, tx_bytes: 0, tx_frames: 0, part, up }
+    }
+    /// The far end: its port and its part.
+    #[inline]
+    fn far(&self) -> (u32, u16) {
+        (self.to, self.part)
     }
     /// Bytes put on the wire, control frames not counted.
     pub fn tx_bytes(&self) -> u64 {
@@ -67,6 +75,8 @@ pub(crate) struct Layout {
     /// Part of each node.
     pub part_of: Vec<u16>,
     pub classes: Classes,
+    /// Rounding of transmission times.
+    pub clock: WireClock,
     pub seed: u64,
     pub choice: Choice,
     pub paths: ExplicitPaths,
@@ -123,6 +133,7 @@ pub(crate) struct Core {
     pub ranks: Ranks,
     pub frames: FrameStore,
     pub layout: Arc<Layout>,
+    wire_times: WireTimes<32>,
     pub routes: Arc<Routes>,
     ways: Ways,
     /// By port, as all columns here; ports of other parts stay as they are.
@@ -130,6 +141,10 @@ pub(crate) struct Core {
     pub totals: Vec<PortTotals>,
     /// Since when the peer stops each port and class; never: it does not. Indexed by port * classes + class.
     stopped_since: Vec<Time>,
+    /// Since when the peer holds a waiting frame, by port and class as above; only where it does.
+    held_since: BTreeMap<usize, Time>,
+    /// Changes of a flow's rate.
+    pub rate_changes: u64,
     coins: Vec<Option<Box<ChaCha8Rng>>>,
     /// Ideal messages handed over at this instant, and when that was: keeps those of one port in order.
     handed_over: (Time, u32),
@@ -188,8 +203,11 @@ impl Core {
             queue,
             ranks: Ranks::new(order),
             frames: FrameStore::new(),
+            wire_times: WireTimes::new(layout.clock),
             totals: vec![PortTotals::default(); n],
             stopped_since: vec![Time::NEVER; n * layout.classes.len()],
+            held_since: BTreeMap::new(),
+            rate_changes: 0,
             coins: (0..n).map(|_| None).collect(),
             routes,
             ways: Ways::default(),
@@ -249,7 +267,7 @@ impl Core {
     pub fn prefetch_flow(&self, f: &Frame) {
         if f.kind() != FrameKind::Control {
             self.ways.prefetch(f.flow, f.kind() != FrameKind::Data);
-            prefetch(&self.flows[f.flow as usize]);
+            self.flows[f.flow as usize].prefetch();
         }
     }
 
@@ -279,11 +297,10 @@ impl Core {
         self.queue.push(Event::new(c.at, Kind::Arrive, c.to, id));
     }
 
+    /// A frame arrives at the far end of the line of port `at`.
     #[inline(always)]
-    fn arrive(&mut self, at: usize, frame: FrameId, after: Span, nth: u32) {
-        let line = &self.lines[at];
-        let (to, part) = (line.to, line.part);
-        let moment = Moment { time: self.now + after + line.delay, rank: self.ranks.of(Kind::Arrive, at as u32, 0, nth) };
+    fn arrive(&mut self, at: usize, (to, part): (u32, u16), time: Time, frame: FrameId, nth: u32) {
+        let moment = Moment { time, rank: self.ranks.of(Kind::Arrive, at as u32, 0, nth) };
         if part == self.part {
             self.queue.push(Event::new(moment, Kind::Arrive, to, frame));
         } else {
@@ -369,13 +386,35 @@ impl Core {
         }
     }
 
-    /// Time a port has been stopped so far, an open stop included.
+    /// Time a port has been stopped or held so far, what is still open included.
     pub fn close_pauses(&mut self) {
         let classes = self.layout.classes.len();
         for (i, since) in self.stopped_since.iter_mut().enumerate() {
             if *since != Time::NEVER {
                 self.totals[i / classes].pause_ps_total += self.now.since(*since).0;
                 *since = self.now;
+            }
+        }
+        for (i, since) in &mut self.held_since {
+            self.totals[i / classes].hold_ps_total += self.now.since(*since).0;
+            *since = self.now;
+        }
+    }
+
+    fn note_hold(&mut self, node: u32, port: u16, class: u8, on: bool) {
+        let at = self.layout.port_index(node, port);
+        let lane = at * self.layout.classes.len() + class as usize;
+        if on {
+            self.totals[at].holds += 1;
+            self.held_since.insert(lane, self.now);
+        } else if let Some(since) = self.held_since.remove(&lane) {
+            self.totals[at].hold_ps_total += self.now.since(since).0;
+        }
+        if self.layout.watching && self.layout.probes.causes {
+            let priority = self.layout.classes.priority(class as usize);
+            self.record(Row::Hold { time: self.now, node, port, priority, on });
+            if on {
+                self.ask_why.push((node, port, class));
             }
         }
     }
@@ -465,17 +504,26 @@ impl Env for Core {
     fn transmit(&mut self, node: u32, port: u16, frame: FrameId, tx: Span) -> Moment {
         let at = self.layout.port_index(node, port);
         let f = &self.frames[frame];
+        let line = &mut self.lines[at];
+        let mut after = tx;
         if f.kind() != FrameKind::Control {
             self.frame_hops += 1;
             self.data_frame_hops += (f.kind() == FrameKind::Data) as u64;
-            let line = &mut self.lines[at];
             line.tx_bytes += f.len() as u64;
             line.tx_frames += 1;
+            // Cut-through: the far end has it once its head is there. The wire stays busy to the last bit.
+            after = tx.min(line.head);
         }
+        let (far, arrival) = (line.far(), self.now + after + line.delay);
         // In this order: a simulator that goes by insertion sees the wire free before an arrival of the same instant.
         let free = Moment { time: self.now + tx, rank: self.ranks.of(Kind::WireFree, at as u32, 0, 0) };
-        self.arrive(at, frame, tx, 0);
+        self.arrive(at, far, arrival, frame, 0);
         free
+    }
+
+    #[inline]
+    fn wire_time(&mut self, rate: Rate, len: u32) -> Span {
+        self.wire_times.of(rate, len)
     }
 
     #[inline]
@@ -496,7 +544,9 @@ impl Env for Core {
     fn hand_over(&mut self, node: u32, port: u16, frame: FrameId) {
         let (at, count) = self.handed_over;
         self.handed_over = (self.now, if at == self.now { count + 1 } else { 0 });
-        self.arrive(self.layout.port_index(node, port), frame, Span::ZERO, self.handed_over.1);
+        let at = self.layout.port_index(node, port);
+        let line = &self.lines[at];
+        self.arrive(at, line.far(), self.now + line.delay, frame, self.handed_over.1);
     }
 
     #[inline]
@@ -541,16 +591,9 @@ impl Env for Core {
             Note::MessageSent { port, class, message } => self.note_message(node, port, class, true, message),
             Note::MessageReceived { port, class, message } => self.note_message(node, port, class, false, message),
             Note::AllowedRate { port, class, rate } => self.note_rate(node, port, class, rate),
-            Note::Hold { port, class, on } => {
-                if self.layout.watching && self.layout.probes.causes {
-                    let priority = self.layout.classes.priority(class as usize);
-                    self.record(Row::Hold { time: now, node, port, priority, on });
-                    if on {
-                        self.ask_why.push((node, port, class));
-                    }
-                }
-            }
+            Note::Hold { port, class, on } => self.note_hold(node, port, class, on),
             Note::FlowRate { flow, rate } => {
+                self.rate_changes += 1;
                 if self.layout.watching && self.layout.probes.flow_rates {
                     self.record(Row::FlowRate { time: now, node, flow, rate, source: RateSource::RateControl });
                 }

@@ -10,6 +10,7 @@
 
 mod checks;
 mod core;
+mod cut_through;
 mod event;
 mod fault;
 mod flows;
@@ -27,6 +28,7 @@ mod world;
 
 pub use checks::{Violation, ViolationKind};
 pub use core::CoinSource;
+pub use cut_through::stored_and_forwarded;
 pub use event::EventOrder;
 pub use fault::{Faults, LinkFailure, Losses, TurnOrder};
 pub use flows::{FlowRecord, ideal_time};
@@ -37,4 +39,4 @@ pub use outcome::{Ended, Outcome, PortTotals};
 pub use probe::{Probes, RateSource, Recorder, Row, Selection};
 pub use queue::{QueueTrace, Replayed};
 pub use watch::{Deadlock, StuckPort};
-pub use world::{PAYS_WINDOW, World};
+pub use world::{PAYS_WINDOW, PortNow, World, classes_in_use};

@@ -63,8 +63,10 @@ pub struct Model<'a> {
     pub ingress_buffer: Bytes,
     /// Order across ingresses.
     pub discipline: DisciplineKind,
-    /// Order across classes.
+    /// Order across classes; where it names virtual lanes, these are priorities.
     pub scheduler: SchedulerKind,
+    /// Switches go on with a frame once so many bytes of it are in (virtual cut-through); `None`: store and forward [bytes].
+    pub cut_through: Option<Bytes>,
     /// Delays of control messages.
     pub control_delay: ControlDelay,
     /// Length of control frames; `None`: what the flow control says.
@@ -112,6 +114,7 @@ impl<'a> Model<'a> {
             ingress_buffer,
             discipline: DisciplineKind::Fifo,
             scheduler: SchedulerKind::Strict,
+            cut_through: None,
             control_delay: ControlDelay::default(),
             message_len: None,
             clock: WireClock::Picoseconds,

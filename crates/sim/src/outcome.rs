@@ -51,6 +51,10 @@ pub struct PortTotals {
     pub pauses: u64,
     /// Time during which the peer stopped this port, any class, runs still open included [ps].
     pub pause_ps_total: u64,
+    /// How often a frame at the head of a queue had to wait for the peer's word: a pause, or a lack of credits.
+    pub holds: u64,
+    /// Time during which such a frame waited, any class, holds still open included [ps].
+    pub hold_ps_total: u64,
     /// Smallest rate that flow control allowed, 0 when stopped; `None`: it never changed.
     pub allowed_min: Option<Rate>,
 }
@@ -74,6 +78,8 @@ pub struct Outcome {
     pub lost_frames: u64,
     /// Data frames delivered.
     pub delivered_frames: u64,
+    /// Changes of a flow's rate by its rate control.
+    pub rate_changes: u64,
     /// Flows in order of their number.
     pub flows: Vec<FlowRecord>,
     /// Flows in the order in which they were complete.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use xoff_node::{FlowStart, Moment, Nic, Switch};
-use xoff_units::{Bytes, Time, prefetch, prefetch_whole};
+use xoff_units::{Bytes, Time, prefetch};
 use xoff_workload::Flow;
 use xoff_workload::generators::closed_loop::ClosedLoop;
 
@@ -96,8 +96,9 @@ impl Part {
 
     /// Asks for the frames of the bucket whose turn comes next, and for the events of the bucket after it.
     fn prefetch_upcoming(&mut self) {
+        self.asked = self.core.queue.turns();
+        self.core.queue.sort_upcoming();
         let core = &self.core;
-        self.asked = core.queue.turns();
         for e in core.queue.upcoming() {
             if e.kind() == Kind::Arrive {
                 core.frames.prefetch(e.arg);
@@ -128,15 +129,16 @@ impl Part {
         }
         if let Some(e) = core.queue.ahead(11) {
             match &self.nodes[node_of(e).0 as usize] {
-                Node::Switch(s) => prefetch_whole(&**s),
-                Node::Nic(n) => prefetch_whole(&**n),
+                Node::Switch(s) => s.prefetch(),
+                Node::Nic(n) => n.prefetch(),
                 Node::Elsewhere => {}
             }
         }
         if let Some(e) = core.queue.ahead(7) {
             let (node, port) = node_of(e);
             match &self.nodes[node as usize] {
-                Node::Switch(s) => s.prefetch_port(port),
+                Node::Switch(s) if e.kind() == Kind::Arrive => s.prefetch_in(port),
+                Node::Switch(s) => s.prefetch_out(port),
                 Node::Nic(n) => n.prefetch_flows(),
                 Node::Elsewhere => {}
             }
@@ -146,30 +148,34 @@ impl Part {
                 core.prefetch_line(e.port());
             }
         }
-        if let Some(e) = core.queue.ahead(3) {
+        if let Some(e) = core.queue.ahead(4) {
             let (node, port) = node_of(e);
             match &self.nodes[node as usize] {
                 Node::Switch(s) if e.kind() == Kind::Arrive => {
                     if let Some(out) = core.known_way(node, &core.frames[e.arg]) {
-                        s.prefetch_port(out);
+                        s.prefetch_out(out);
                         core.prefetch_line(core.layout.port_index(node, out) as u32);
                     }
                 }
                 Node::Switch(s) => s.prefetch_head(port, &core.frames),
                 Node::Nic(n) => {
                     if let Some(flow) = n.prefetch_next() {
-                        prefetch(&core.flows[flow as usize]);
+                        core.flows[flow as usize].prefetch();
                     }
                 }
                 Node::Elsewhere => {}
             }
         }
-        if let Some(e) = core.queue.ahead(1)
-            && e.kind() != Kind::Arrive
-        {
+        if let Some(e) = core.queue.ahead(1) {
             let (node, port) = node_of(e);
-            if let Node::Switch(s) = &self.nodes[node as usize] {
-                s.prefetch_source(port, &core.frames);
+            match &self.nodes[node as usize] {
+                Node::Switch(s) if e.kind() == Kind::Arrive => {
+                    if let Some(out) = core.known_way(node, &core.frames[e.arg]) {
+                        s.prefetch_last(out, &core.frames);
+                    }
+                }
+                Node::Switch(s) => s.prefetch_source(port, &core.frames),
+                Node::Nic(_) | Node::Elsewhere => {}
             }
         }
     }

@@ -222,7 +222,10 @@ impl EventQueue {
     pub(crate) fn ahead(&self, distance: usize) -> Option<&Event> {
         match self.current.len().checked_sub(distance + 1) {
             Some(at) => Some(&self.current[at]),
-            None => self.buckets[self.following].get(distance - self.current.len()),
+            None => {
+                let following = &self.buckets[self.following];
+                following.get((following.len() + self.current.len()).checked_sub(distance + 1)?)
+            }
         }
     }
 
@@ -233,10 +236,16 @@ impl EventQueue {
     }
 
     /// The events of the bucket whose turn comes next, as far as they were known when the turn of the current one came, in no
-    /// particular order.
+    /// particular order unless they were sorted.
     #[inline]
     pub(crate) fn upcoming(&self) -> &[Event] {
         &self.buckets[self.following]
+    }
+
+    /// Sorts the bucket whose turn comes next, so that [`EventQueue::ahead`] is right beyond the current one too: a small part
+    /// of events that nobody has asked ahead for is what a large network would wait for most. Few events come into it later.
+    pub(crate) fn sort_upcoming(&mut self) {
+        sort(&mut self.buckets[self.following]);
     }
 
     /// Asks for the memory of the events of the bucket after the next one.

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 use xoff_mech::LinkFacts;
-use xoff_node::{Classes, LEN_MAX, Moment, Nic, NicConfig, PausedWith, Switch, SwitchConfig, Transport};
+use xoff_node::{Classes, LEN_MAX, Moment, Nic, NicConfig, PausedWith, SchedulerKind, Switch, SwitchConfig, Transport};
 use xoff_params::ParamError;
 use xoff_topology::routing::Routing;
 use xoff_topology::{LinkId, NodeKind, Topology};
@@ -23,6 +23,7 @@ use xoff_workload::{Flow, Flows};
 
 use crate::checks::{Checks, ViolationKind};
 use crate::core::{Core, Layout, Line};
+use crate::cut_through::head_time;
 use crate::event::{Event, EventOrder, Kind, PORTS_MAX};
 use crate::flows::FlowRecord;
 use crate::histogram::Histogram;
@@ -38,6 +39,9 @@ mod build;
 mod inspect;
 mod sample;
 mod threads;
+
+pub use build::classes_in_use;
+pub use inspect::PortNow;
 
 /// A network in motion.
 pub struct World {
@@ -337,6 +341,7 @@ impl World {
             c.frame_hops += other.frame_hops;
             c.data_frame_hops += other.data_frame_hops;
             c.dropped += other.dropped;
+            c.rate_changes += other.rate_changes;
             c.lost += other.lost;
             c.delivered += other.delivered;
             c.flows.iter_mut().zip(&other.flows).for_each(|(f, o)| f.add(o));
@@ -352,6 +357,7 @@ impl World {
             data_frame_hops: c.data_frame_hops,
             dropped_frames: c.dropped,
             lost_frames: c.lost,
+            rate_changes: c.rate_changes,
             delivered_frames: c.delivered,
             flows: c.flows,
             completions: self.completions,

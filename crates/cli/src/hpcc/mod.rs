@@ -25,7 +25,8 @@ const SLICE: u64 = 1 << 18;
 /// Replay an unmodified configuration of the HPCC simulator.
 ///
 /// Reads the configuration with the topology and flow files it names, and writes the flow completion times and the
-/// PFC frames in the same format, equal to the nanosecond, with a manifest.json beside them. CC_MODE 0 and 1.
+/// PFC frames in the same format, equal to the nanosecond, with a manifest.json beside them. CC_MODE 0
+/// (none), 1 (DCQCN), 3 (HPCC) and 7 (TIMELY).
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  xoff hpcc mix/config.txt --out run && head run/fct.txt")]
 pub struct Args {

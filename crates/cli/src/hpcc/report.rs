@@ -177,6 +177,8 @@ fn parameters(case: &HpccCase) -> Vec<Parameter> {
     let mode = match c.cc_mode {
         CcMode::None => "0 (none)",
         CcMode::Dcqcn => "1 (DCQCN)",
+        CcMode::Hpcc => "3 (HPCC)",
+        CcMode::Timely => "7 (TIMELY)",
     };
     let values = [
         ("TOPOLOGY_FILE", c.topology_file.clone()),
@@ -197,6 +199,12 @@ fn parameters(case: &HpccCase) -> Vec<Parameter> {
         ("RATE_AI", c.rate_ai.to_string()),
         ("RATE_HAI", c.rate_hai.to_string()),
         ("MIN_RATE", c.min_rate.to_string()),
+        ("U_TARGET", c.u_target.to_string()),
+        ("MI_THRESH", c.mi_thresh.to_string()),
+        ("FAST_REACT", flag(c.fast_react)),
+        ("MULTI_RATE", flag(c.multi_rate)),
+        ("SAMPLE_FEEDBACK", flag(c.sample_feedback)),
+        ("INT_MULTI", c.int_multi.to_string()),
         ("HAS_WIN", flag(c.has_win)),
         ("GLOBAL_T", flag(c.global_t)),
         ("VAR_WIN", flag(c.var_win)),

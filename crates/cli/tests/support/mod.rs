@@ -51,7 +51,7 @@ pub fn case(dir: &Path, hosts: usize, flows: &str, more: &str) -> String {
     let links: String = (1..=hosts).map(|h| format!("0 {h} 100Gbps 1000ns 0\n")).collect();
     let count = flows.lines().count();
     let config = format!(
-        "TOPOLOGY_FILE topology.txt\nFLOW_FILE flow.txt\nCC_MODE 0\nENABLE_QCN 0\nHAS_WIN 0\nENABLE_TRACE 0\nSIMULATOR_STOP_TIME 30\n{more}"
+        "TOPOLOGY_FILE topology.txt\nFLOW_FILE flow.txt\nCC_MODE 0\nENABLE_QCN 0\nHAS_WIN 0\nENABLE_TRACE 0\nSIMULATOR_STOP_TIME 30 L2_ACK_INTERVAL 1\n{more}"
     );
     for (name, text) in [
         ("topology.txt", format!("{} 1 {hosts}\n0\n{links}", hosts + 1)),

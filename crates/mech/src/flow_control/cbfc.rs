@@ -74,8 +74,14 @@ impl Params {
         if self.buffer_blocks < blocks(link.mtu) {
             return Err(ParamError::new(
                 "buffer",
-                format!("a buffer of {} holds no frame of {}", link.buffer, link.mtu),
-                "no frame could ever be sent",
+                format!(
+                    "a buffer of {} holds {} blocks of {BLOCK} B, a frame of {} takes {}",
+                    link.buffer,
+                    self.buffer_blocks,
+                    link.mtu,
+                    blocks(link.mtu)
+                ),
+                "a lane without the credits for a frame never sends it",
             ));
         }
         Ok(())

@@ -162,6 +162,15 @@ impl FlowControl {
         }
     }
 
+    /// Refuses a buffer whose credits never suffice for the longest frame of this link: a lane without credits.
+    pub fn holds_a_frame(&self, link: &LinkFacts) -> Result<(), ParamError> {
+        match self {
+            FlowControl::Cbfc(p) => p.validate(link),
+            FlowControl::GfcTime(p) => p.credit.validate(link),
+            _ => Ok(()),
+        }
+    }
+
     /// Size of a message on the wire [bytes]: the 64 B control frame that the GFC paper counts (m = 64 B); nothing
     /// for the conceptual design, whose messages are ideal.
     pub fn message_len(&self) -> Bytes {

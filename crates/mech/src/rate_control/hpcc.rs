@@ -185,7 +185,13 @@ impl Track {
     fn next(&self, p: &Params, line: Rate) -> (Rate, u32) {
         let over = self.utilisation / p.eta;
         let (rate, stage) = if over >= 1.0 || self.stage >= p.max_stage {
-            (Rate::from_f64((self.reference.as_f64() / over).min(line.as_f64())) + p.rate_ai, 0)
+            let quotient = self.reference.as_f64() / over;
+            let rate = match p.int {
+                // A way without any use, which packed records can claim: there the conversion runs over to zero.
+                IntFormat::Hpcc { .. } if quotient >= u64::MAX as f64 => Rate::ZERO,
+                _ => Rate::from_f64(quotient.min(line.as_f64())),
+            };
+            (rate + p.rate_ai, 0)
         } else {
             (self.reference + p.rate_ai, self.stage + 1)
         };
@@ -223,7 +229,7 @@ impl Hpcc {
         let base_rtt = p.base_rtt.or(flow.base_rtt).unwrap_or(BASE_RTT);
         let window_max = p.window.map(|w| w.0).or(flow.window).unwrap_or_else(|| flow.line.bytes_in(base_rtt).0).max(1);
         let track = Track { utilisation: 1.0, reference: flow.line, stage: 0 };
-        Hpcc {
+        let mut hpcc = Hpcc {
             line: flow.line,
             base_rtt: (base_rtt.0 / p.int.tick().0).max(1),
             window_max,
@@ -235,14 +241,33 @@ impl Hpcc {
             hops_len: 0,
             hops: [Hop::default(); HOPS_MAX],
             p: p.clone(),
+        };
+        if p.window_follows_rate {
+            hpcc.window = hpcc.window_at(flow.line);
         }
+        hpcc
+    }
+
+    fn window_at(&self, rate: Rate) -> u64 {
+        let window = match self.p.int {
+            IntFormat::Exact => (self.window_max as u128 * rate.0 as u128 / self.line.0 as u128) as u64,
+            // In 64 bits there, and a product beyond them wraps: at 400 Gb/s above a round-trip time of 0.9 ms.
+            IntFormat::Hpcc { .. } => self.window_max.wrapping_mul(rate.0) / self.line.0,
+        };
+        window.max(1)
     }
 
     fn remember(&mut self, hops: &[Hop]) {
-        if hops.len() <= self.p.int.hops_max() {
-            self.hops_len = hops.len() as u8;
-            self.hops[..hops.len()].copy_from_slice(hops);
+        let max = self.p.int.hops_max();
+        if hops.len() > max && self.p.int == IntFormat::Exact {
+            return;
         }
+        // Packed records: those that find no room lie over the first ones. Ways are shorter, but for a frame that a failed link
+        // makes turn back.
+        for (i, hop) in hops.iter().enumerate() {
+            self.hops[i % max] = *hop;
+        }
+        self.hops_len = hops.len().min(max) as u8;
     }
 
     /// The records belong to another way than the last ones: another number of hops, another line rate, or counters that run
@@ -263,13 +288,14 @@ impl Hpcc {
         (sent / hop.rate.as_f64() + queue * self.line.as_f64() / hop.rate.as_f64() / self.window_max as f64, ticks)
     }
 
-    /// Sets the rate from the records; with `full` the reference moves too.
-    fn react(&mut self, hops: &[Hop], full: bool) {
+    /// Sets the rate from the records; with `full` the reference moves too. Returns whether the rate was set, be it to the same.
+    fn react(&mut self, hops: &[Hop], full: bool) -> bool {
         if hops.len() > self.p.int.hops_max() {
-            return;
+            return false;
         }
         if self.another_way(hops) {
-            return self.remember(hops);
+            self.remember(hops);
+            return false;
         }
         // A hop counts if time has passed, and when sampling within a round trip, if it has a queue.
         let mut counted = [false; HOPS_MAX];
@@ -290,7 +316,7 @@ impl Hpcc {
         }
         self.hops_len = self.hops_len.max(hops.len() as u8);
         if !counted.contains(&true) {
-            return;
+            return false;
         }
         let rate = match &mut self.per_hop {
             None => {
@@ -319,24 +345,28 @@ impl Hpcc {
         };
         self.rate = rate;
         if self.p.window_follows_rate {
-            self.window = ((self.window_max as u128 * rate.0 as u128 / self.line.0 as u128) as u64).max(1);
+            self.window = self.window_at(rate);
         }
+        true
     }
 
-    fn on_ack(&mut self, ack: &Ack<'_>) {
+    /// Returns whether the rate was set, be it to the same.
+    fn on_ack(&mut self, ack: &Ack<'_>) -> bool {
         let full = ack.acked > self.round_ends;
         if !full && !self.p.fast_react {
-            return;
+            return false;
         }
         if self.round_ends == 0 {
             // Nothing to compare with yet.
             self.round_ends = ack.sent;
-            return self.remember(ack.hops);
+            self.remember(ack.hops);
+            return false;
         }
-        self.react(ack.hops, full);
+        let set = self.react(ack.hops, full);
         if full {
             self.round_ends = self.round_ends.max(ack.sent);
         }
+        set
     }
 }
 
@@ -354,9 +384,11 @@ impl RateControl for Hpcc {
     #[inline]
     fn on_sent(&mut self, _now: Time, _len: Bytes, _wakes: &mut Wakes) {}
 
-    fn on_feedback(&mut self, _now: Time, feedback: Feedback<'_>, _wakes: &mut Wakes) {
-        if let Feedback::Ack(ack) = feedback {
-            self.on_ack(&ack);
+    fn on_feedback(&mut self, _now: Time, feedback: Feedback<'_>, wakes: &mut Wakes) {
+        if let Feedback::Ack(ack) = feedback
+            && self.on_ack(&ack)
+        {
+            wakes.move_next_frame();
         }
     }
 
@@ -523,6 +555,38 @@ mod tests {
         let mut b = Bench::new(b.flow.p.clone(), 1);
         b.ack((1 << 24) - 500, &[(0, 25_000)], 1_000, 50_000);
         near(b.ack(1_000, &[(12_500, 12_500)], 2_000, 51_000), 94_269_111_999);
+    }
+
+    /// Six and seven records where five have room: the last ones lie over the first. What comes later is compared with those.
+    #[test]
+    fn packed_records_without_room_lie_over_the_first() {
+        for (ports, expected) in [(5, [0, 1, 2, 3, 4]), (6, [5, 1, 2, 3, 4]), (7, [5, 6, 2, 3, 4])] {
+            let mut b = Bench::new(Params { int: IntFormat::Hpcc { multi: 1 }, ..Params::default() }, ports);
+            let queues: Vec<_> = (0..7).map(|i| (125_000, i * 80)).collect();
+            b.ack(0, &queues, 1_000, 50_000);
+            assert_eq!((b.flow.hops_len, b.flow.hops.map(|h| h.queue.0 / 80)[..5] == expected), (5, true));
+            assert_eq!(b.round(&queues) == C, ports > 5, "and a frame with more than five changes nothing");
+        }
+    }
+
+    /// Between two packed records less than a unit may be sent: a utilisation of 0, if the whole T lies between them. There the
+    /// rate, divided by it, runs over to 0, and the floor remains. With exact records the way is free.
+    #[test]
+    fn a_way_without_any_use() {
+        for (int, rate) in [(IntFormat::Hpcc { multi: 4 }, Rate(100_000_000)), (IntFormat::Exact, C)] {
+            let mut b = Bench::new(Params { multi_rate: true, max_stage: 0, int, ..Params::default() }, 1);
+            b.ack(0, &[(0, 0)], 1_000, 50_000);
+            assert_eq!(b.round(&[(511, 0)]), rate);
+        }
+    }
+
+    /// 2,000,000,000 bytes x 100 Gb/s is 10 x 2^64 + 15,532,559,262,904,483,840; divided by the line 155,325,592.
+    #[test]
+    fn a_large_window_wraps_in_a_replay() {
+        let facts = FlowFacts { line: C, window: Some(2_000_000_000), base_rtt: Some(T) };
+        for (int, window) in [(IntFormat::Hpcc { multi: 1 }, 155_325_592), (IntFormat::Exact, 2_000_000_000)] {
+            assert_eq!(Hpcc::new(&Params { int, ..Params::default() }, &facts).window(), Some(window));
+        }
     }
 
     #[test]

@@ -57,6 +57,7 @@ pub struct Ack<'a> {
 pub struct Wakes {
     armed: [Option<(u8, Time)>; 4],
     len: usize,
+    moves_next_frame: bool,
 }
 
 impl Wakes {
@@ -64,6 +65,16 @@ impl Wakes {
     pub fn arm(&mut self, which: u8, at: Time) {
         self.armed[self.len] = Some((which, at));
         self.len += 1;
+    }
+    /// The rate was set, be it to what it was, and the earliest start of the next frame moves with it: by as much as the last
+    /// frame's time at the new rate is longer than at the old one. Who does not say so leaves a frame that waits its moment.
+    pub fn move_next_frame(&mut self) {
+        self.moves_next_frame = true;
+    }
+    /// Whether that was said.
+    #[inline]
+    pub fn moves_next_frame(&self) -> bool {
+        self.moves_next_frame
     }
     /// What was asked for, in order.
     pub fn iter(&self) -> impl Iterator<Item = (u8, Time)> + '_ {

@@ -159,16 +159,22 @@ impl RateControlKind {
         }
     }
 
+    /// It treats marks UE apart (TCD, section 5.2).
+    pub fn knows_undetermined(&self) -> bool {
+        match self {
+            RateControlKind::Timely(p) => p.tcd,
+            other => other.reports_undetermined(),
+        }
+    }
+
+    /// It learns of congestion by marks.
+    pub fn is_told_by_marks(&self) -> bool {
+        self.notification() != Notification::Never
+    }
+
     /// Without acknowledgements it would never change a rate.
     pub fn needs_acks(&self) -> bool {
         self.hears_acks() || self.notification() == Notification::InAck
-    }
-
-    /// A change of rate also moves the earliest start of the next frame, by as much as the last frame's time at the new rate is
-    /// longer than at the old one. Otherwise a frame that waits keeps its moment.
-    #[inline]
-    pub fn moves_next_frame(&self) -> bool {
-        matches!(self, RateControlKind::Hpcc(_))
     }
 
     /// Frames must collect records of their way, kept like this; `None`: no telemetry.

@@ -16,11 +16,11 @@ mod heatmap;
 mod layout;
 mod legend;
 mod mark;
-mod palette;
+pub(crate) mod palette;
 mod panel;
 mod scale;
 mod series;
-mod text;
+pub(crate) mod text;
 mod unit;
 
 pub use mark::{Bar, BarGroup, HeatCell, Mark};

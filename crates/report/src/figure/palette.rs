@@ -39,8 +39,8 @@ impl Colour {
 }
 
 /// Text and frame colours.
-pub(super) const INK: &str = "#1f2933";
-pub(super) const MUTED: &str = "#52606d";
+pub(crate) const INK: &str = "#1f2933";
+pub(crate) const MUTED: &str = "#52606d";
 pub(super) const GRID: &str = "#e4e7eb";
 pub(super) const MINOR_GRID: &str = "#f2f4f6";
 pub(super) const FRAME: &str = "#9aa5b1";

@@ -3,7 +3,7 @@
 use maud::Render;
 
 /// The font stack of every figure: whatever the viewer has, all of about the width of Helvetica.
-pub(super) const FONTS: &str = "Inter, Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif";
+pub(crate) const FONTS: &str = "Inter, Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif";
 
 /// Width of a text [px], estimated from Helvetica's widths and a little generous, since fonts differ.
 pub(super) fn width(text: &str, size: f64) -> f64 {
@@ -20,7 +20,7 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
 }
 
 /// A text cut to a width, with an ellipsis where something is missing.
-pub(super) fn fit(text: &str, size: f64, room: f64) -> String {
+pub(crate) fn fit(text: &str, size: f64, room: f64) -> String {
     if width(text, size) <= room {
         return text.to_owned();
     }
@@ -36,7 +36,7 @@ pub(super) fn fit(text: &str, size: f64, room: f64) -> String {
 }
 
 /// A text broken between words into lines of at most that width; a single long word keeps its own line.
-pub(super) fn wrap(text: &str, size: f64, room: f64) -> Vec<String> {
+pub(crate) fn wrap(text: &str, size: f64, room: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
@@ -52,7 +52,7 @@ pub(super) fn wrap(text: &str, size: f64, room: f64) -> Vec<String> {
 
 /// A coordinate with one decimal: a tenth of a pixel is finer than the eye, and hides the last bits of a float.
 #[derive(Clone, Copy)]
-pub(super) struct Px(pub f64);
+pub(crate) struct Px(pub f64);
 
 impl Render for Px {
     fn render_to(&self, out: &mut String) {

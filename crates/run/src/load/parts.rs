@@ -30,6 +30,17 @@ pub(super) struct Host {
     pub window: Option<u64>,
 }
 
+impl Host {
+    /// The longest frame on the wire: acknowledgements may be longer than data.
+    fn longest_frame(&self) -> Bytes {
+        let data = self.payload_max + self.header;
+        Bytes(match self.transport {
+            Transport::Acks { ack_len, .. } => data.max(ack_len),
+            Transport::None => data,
+        } as u64)
+    }
+}
+
 pub(super) fn read_host(s: &mut Section<'_>) -> Result<Host, ParamError> {
     let (mtu, header) = (s.bytes("mtu")?, s.bytes("header")?);
     if !(1..=LEN_MAX as u64).contains(&mtu.0) {
@@ -79,6 +90,7 @@ pub(super) struct SwitchParts {
     pub ingress_buffer: Bytes,
     pub discipline: DisciplineKind,
     pub scheduler: SchedulerKind,
+    pub cut_through: Option<Bytes>,
 }
 
 pub(super) fn read_switch(s: &mut Section<'_>, host: &Host) -> Result<SwitchParts, ParamError> {
@@ -87,8 +99,13 @@ pub(super) fn read_switch(s: &mut Section<'_>, host: &Host) -> Result<SwitchPart
     let positive = |key: &'static str, v: Bytes| {
         if v.0 == 0 { Err(ParamError::new(key, "0 bytes", "expected a size above zero")) } else { Ok(v) }
     };
-    if positive("buffer", buffer)? < mtu {
-        return Err(ParamError::new("buffer", format!("a buffer of {buffer} holds no frame of {mtu}"), "no frame could ever be accepted"));
+    let longest = host.longest_frame();
+    if positive("buffer", buffer)? < longest {
+        return Err(ParamError::new(
+            "buffer",
+            format!("a buffer of {buffer} holds no frame of {longest}"),
+            "no frame could ever be accepted",
+        ));
     }
     let (total, reserve, headroom, shift) =
         (s.bytes("shared_buffer")?, s.bytes("reserve")?, s.bytes_opt("headroom")?, s.count("alpha_shift")?);
@@ -118,9 +135,84 @@ pub(super) fn read_switch(s: &mut Section<'_>, host: &Host) -> Result<SwitchPart
             quanta.resize(8, last);
             SchedulerKind::Drr(quanta)
         }
+        "vl-arbitration" => SchedulerKind::VlArbitration(Box::new(read_vl_arbitration(s)?)),
         _ => SchedulerKind::Strict,
     };
-    Ok(SwitchParts { memory, ingress_buffer: buffer, discipline, scheduler })
+    let cut_through = s.bytes_opt("cut_through")?.map(|head| positive("cut_through", head)).transpose()?;
+    Ok(SwitchParts { memory, ingress_buffer: buffer, discipline, scheduler, cut_through })
+}
+
+fn read_vl_arbitration(s: &mut Section<'_>) -> Result<VlArbitration, ParamError> {
+    let mut table = |key: &'static str| -> Result<Vec<VlTurn>, ParamError> {
+        let texts = s.texts(key)?;
+        if texts.len() > VlArbitration::TURNS_MAX {
+            let what = format!("a table of {} entries", texts.len());
+            return Err(ParamError::new(key, what, format!("IBA 7.6.9 has at most {}", VlArbitration::TURNS_MAX)));
+        }
+        texts.iter().map(|text| read_turn(key, text)).collect()
+    };
+    let (high, low) = (table("vl_high")?, table("vl_low")?);
+    if high.iter().chain(&low).all(|t| t.weight == 0) {
+        return Err(ParamError::new(
+            "vl_low",
+            "no virtual lane ever has a turn",
+            "for example vl_low = [\"0:64\", \"1:64\"]; weights count 64 B",
+        ));
+    }
+    let limit = s.count("vl_high_limit")?;
+    let high_limit = limit.try_into().map_err(|_| {
+        ParamError::new(
+            "vl_high_limit",
+            format!("a limit of {limit}"),
+            "expected 0 (one packet) to 254 in units of 4096 B, or 255 (no limit)",
+        )
+    })?;
+    Ok(VlArbitration { high, low, high_limit })
+}
+
+/// An entry of a table of arbitration, `VL:WEIGHT`, in the form that subnet managers use.
+fn read_turn(key: &str, text: &str) -> Result<VlTurn, ParamError> {
+    let refuse = |what: String, hint: &str| Err(ParamError::new(key, what, hint));
+    let parsed = text.split_once(':').map(|(vl, weight)| (vl.trim().parse::<u64>(), weight.trim().parse::<u64>()));
+    let Some((Ok(vl), Ok(weight))) = parsed else {
+        return refuse(format!("'{text}' is no entry of a table"), "expected VL:WEIGHT, such as \"0:64\"");
+    };
+    match vl {
+        0..=7 => {}
+        15 => return refuse("VL 15 carries management and is not arbitrated".into(), "virtual lanes are the priorities 0 to 7"),
+        _ => return refuse(format!("there is no virtual lane {vl}"), "virtual lanes are the priorities 0 to 7"),
+    }
+    match weight.try_into() {
+        Ok(weight) => Ok(VlTurn { vl: vl as u8, weight }),
+        Err(_) => refuse(format!("a weight of {weight}"), "expected 0 (skipped) to 255, in units of 64 B"),
+    }
+}
+
+/// Says where cut-through changes nothing.
+pub(super) fn warn_of_cut_through(section: &Section<'_>, topology: &Topology, switch: &SwitchParts, host: &Host) {
+    let Some(head) = switch.cut_through else { return };
+    let (whole, all) = xoff_sim::stored_and_forwarded(topology);
+    let warn = |what: String, why: &str| section.warn(&ParamError::new("cut_through", what, why));
+    if head >= host.longest_frame() {
+        warn(format!("no frame is longer than {head}: all are stored and forwarded"), "expected less than a frame");
+    } else if whole > 0 {
+        warn(
+            format!("{whole} of {all} link directions into switches are stored and forwarded all the same"),
+            "they are slower than another link of their switch, so bits would run out in the middle of a frame",
+        );
+    }
+}
+
+/// A class that never has a turn would wait for ever.
+pub(super) fn every_class_has_turns(switch: &SwitchParts, classes: &Classes) -> Result<(), ParamError> {
+    match switch.scheduler.passes_over(classes) {
+        None => Ok(()),
+        Some(vl) => Err(ParamError::new(
+            "vl_low",
+            format!("priority {vl} is in use and virtual lane {vl} never has a turn"),
+            format!("give it a weight, such as \"{vl}:64\", in vl_low or vl_high"),
+        )),
+    }
 }
 
 /// The most that can ever wait for one egress of a switch [bytes]: all that its memory takes from all ingresses.
@@ -135,7 +227,7 @@ pub(super) fn most_at_an_egress(topology: &Topology, switch: &SwitchParts) -> By
 pub(super) fn read_flow_control(
     doc: &Document,
     topology: &Topology,
-    switch: &SwitchParts,
+    (switch, switch_section): (&SwitchParts, &Section<'_>),
     host: &Host,
     delay: &ControlDelay,
 ) -> Option<(&'static str, Vec<(LinkFacts, FlowControl)>)> {
@@ -152,12 +244,22 @@ pub(super) fn read_flow_control(
         if all.iter().any(|(f, _)| *f == facts) {
             continue;
         }
-        let fc = if all.is_empty() {
-            section.take(|s| (entry.read)(&mut Keeping(s, &mut again), &facts))?
-        } else {
-            section.take(|_| (entry.read)(&mut again, &facts))?
-        };
-        all.push((facts, fc));
+        let read =
+            if all.is_empty() { (entry.read)(&mut Keeping(&mut section, &mut again), &facts) } else { (entry.read)(&mut again, &facts) };
+        let longest = LinkFacts { mtu: host.longest_frame(), ..facts };
+        let read = read.and_then(|fc| fc.holds_a_frame(&longest).map(|()| fc));
+        match read {
+            Ok(fc) => all.push((facts, fc)),
+            Err(e) => {
+                // The buffer is a key of the switch.
+                if e.key == "buffer" {
+                    switch_section.refuse(&e)
+                } else {
+                    section.refuse(&e)
+                }
+                return None;
+            }
+        }
     }
     let dynamic = |fc: &FlowControl| matches!(fc, FlowControl::Pfc(p) if matches!(p.threshold, pfc::Threshold::Dynamic { .. }));
     if !shared && all.iter().any(|(_, fc)| dynamic(fc)) {

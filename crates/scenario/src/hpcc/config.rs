@@ -3,11 +3,12 @@
 //! The original skips an unknown key without a word and takes its values for keys. Here each key is known, read,
 //! and either used, or named as having no effect, or refused because the run would mean something else.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use xoff_units::Rate;
 
-use super::keys::{KEYS, Key};
+use super::keys::{Effect, KEYS, Key};
 use crate::words::{Word, Words};
 use crate::{Place, Problem, Problems, Source, suggest};
 
@@ -18,6 +19,10 @@ pub enum CcMode {
     None,
     /// DCQCN, in the variant called "mlx" there.
     Dcqcn,
+    /// HPCC: rate and window by the utilisation that frames record on their way.
+    Hpcc,
+    /// TIMELY: rate by the gradient of the round-trip time.
+    Timely,
 }
 
 /// A link that fails during the run.
@@ -51,7 +56,7 @@ pub struct HpccConfig {
     pub payload: u32,
     /// Go-back-N chunk, with `l2_back_to_zero` [bytes].
     pub l2_chunk: u32,
-    /// Bytes between two acknowledgements; 0: none are sent, 1: every packet.
+    /// Bytes from which on packets are acknowledged; 1: every packet; 0: every packet, and senders take no notice.
     pub l2_ack_interval: u32,
     /// Go back to the start of a chunk (the original's documentation says the opposite of its code).
     pub l2_back_to_zero: bool,
@@ -91,12 +96,24 @@ pub struct HpccConfig {
     pub fast_recovery_times: u32,
     /// DCQCN: lower the target at every decrease, not only after an increase.
     pub clamp_target_rate: bool,
-    /// DCQCN: additive increase.
+    /// Additive increase: of DCQCN and HPCC, TIMELY's delta.
     pub rate_ai: Rate,
-    /// DCQCN: hyper increase.
+    /// Hyper increase: of DCQCN and TIMELY.
     pub rate_hai: Rate,
-    /// DCQCN: least rate.
+    /// Least rate.
     pub min_rate: Rate,
+    /// HPCC: utilisation aimed at (`U_TARGET`).
+    pub u_target: f64,
+    /// HPCC: increases after which the rate is set by utilisation again (`MI_THRESH`).
+    pub mi_thresh: u32,
+    /// HPCC: every acknowledgement changes the rate.
+    pub fast_react: bool,
+    /// HPCC: a reference rate per hop.
+    pub multi_rate: bool,
+    /// HPCC: within a round trip only hops with a queue count.
+    pub sample_feedback: bool,
+    /// HPCC: unit of the records: 128 bytes sent and 80 bytes waiting, times this.
+    pub int_multi: u32,
     /// Senders keep a window.
     pub has_win: bool,
     /// The window of all flows follows from the network's largest round-trip time (value 1), not from each pair's.
@@ -123,6 +140,8 @@ pub struct HpccConfig {
     pub ignored: Vec<Ignored>,
     /// What the user should know.
     pub warnings: Problems,
+    /// Where the congestion control is named.
+    pub cc_mode_place: Option<Place>,
     /// Where the topology file is named.
     pub topology_place: Option<Place>,
     /// Where the flow file is named.
@@ -160,6 +179,12 @@ impl Default for HpccConfig {
             rate_ai: Rate::ZERO,
             rate_hai: Rate::ZERO,
             min_rate: Rate(100_000_000),
+            u_target: 0.95,
+            mi_thresh: 5,
+            fast_react: true,
+            multi_rate: true,
+            sample_feedback: false,
+            int_multi: 1,
             has_win: true,
             global_t: true,
             var_win: false,
@@ -173,6 +198,7 @@ impl Default for HpccConfig {
             buffer_mib: 16,
             ignored: Vec::new(),
             warnings: Problems::default(),
+            cc_mode_place: None,
             topology_place: None,
             flow_place: None,
             link_down_place: None,
@@ -217,7 +243,7 @@ impl HpccConfig {
         let mut words = Words::new(source);
         let all: Vec<Word<'_>> = words.lines().flat_map(|l| l.words).collect();
         let mut out = HpccConfig::default();
-        let mut seen: Vec<&str> = Vec::new();
+        let mut seen: Vec<(&'static Key, Range<usize>)> = Vec::new();
         let nobody = Word { text: "", span: 0..0 };
         let mut r = Reader { words: &mut words, rest: all.into_iter().peekable(), key: "", key_word: nobody };
         while let Some(word) = r.rest.next() {
@@ -226,16 +252,13 @@ impl HpccConfig {
                 continue;
             };
             (r.key, r.key_word) = (key.name, word);
-            if seen.contains(&key.name) {
+            if seen.iter().any(|(k, _)| k.name == key.name) {
                 r.warn(&mut out, "given twice".into(), "the last one counts");
             }
-            seen.push(key.name);
+            seen.push((key, r.key_word.span.clone()));
             // A refused value is told already; reading goes on with the next word that is a key.
             if (key.read)(&mut r, &mut out).is_none() {
                 while r.rest.next_if(|w| find(w.text).is_none()).is_some() {}
-            }
-            if let Some(why) = key.ignored {
-                out.ignored.push(Ignored { key: key.name, why, missed: key.missed });
             }
         }
         out.check(&seen, &mut words);
@@ -243,16 +266,58 @@ impl HpccConfig {
     }
 
     /// What only the whole file can tell.
-    fn check(&mut self, seen: &[&str], w: &mut Words<'_>) {
+    fn check(&mut self, seen: &[(&'static Key, Range<usize>)], w: &mut Words<'_>) {
+        let place = |key: &str| seen.iter().rev().find(|(k, _)| k.name == key).map(|(_, at)| at);
         for key in ["TOPOLOGY_FILE", "FLOW_FILE"] {
-            if !seen.contains(&key) {
+            if place(key).is_none() {
                 w.refuse(&(0..0), format!("missing key {key}"), format!("expected {key} followed by the name of a file"));
             }
+        }
+        if self.l2_ack_interval == 0 {
+            let at = place("L2_ACK_INTERVAL").unwrap_or(&(0..0));
+            let problem =
+                Problem::new("L2_ACK_INTERVAL: 0", "as in the original senders ignore all acknowledgements then, and no flow ends");
+            self.warnings.push(problem.at(w.place(at)).warning());
+        }
+        for (key, what, hint) in self.impossible() {
+            w.refuse(place(key).unwrap_or(&(0..0)), format!("{key}: {what}"), hint);
+        }
+        for (key, _) in seen {
+            let effect = match key.effect {
+                Effect::Always => None,
+                Effect::Only(mode, why) => (mode != self.cc_mode).then_some(why),
+                Effect::Never(why) => Some(why),
+            };
+            self.ignored.extend(effect.map(|why| Ignored { key: key.name, why, missed: false }));
         }
         if self.enable_trace {
             // It is on unless it is switched off.
             self.ignored.push(Ignored { key: "ENABLE_TRACE", why: "the packet trace (mix.tr) is not written", missed: true });
         }
+    }
+
+    /// Values with which the rate control of this mode cannot work: the key, what is wrong, what would be right. Other modes do
+    /// not look at them.
+    fn impossible(&self) -> Vec<(&'static str, String, &'static str)> {
+        let mut out = Vec::new();
+        let mut refuse = |wrong: bool, key, what: String, hint| {
+            if wrong {
+                out.push((key, what, hint));
+            }
+        };
+        if matches!(self.cc_mode, CcMode::Hpcc | CcMode::Timely) {
+            let hint = "expected a rate above 0: a flow at rate 0 could never learn that it may go faster";
+            refuse(self.min_rate.0 == 0, "MIN_RATE", "a floor of 0".into(), hint);
+        }
+        if self.cc_mode == CcMode::Hpcc {
+            let hint = "expected HAS_WIN 1: the law of CC_MODE 3 divides by the window";
+            refuse(!self.has_win, "HAS_WIN", "0 with HPCC".into(), hint);
+            refuse(self.u_target == 0.0, "U_TARGET", "a utilisation of 0".into(), "expected above 0, such as 0.95");
+            // Above this the unit of 128 bytes times INT_MULTI leaves the 32 bits it has there.
+            let range = (1..1 << 25).contains(&self.int_multi);
+            refuse(!range, "INT_MULTI", format!("{} is no unit", self.int_multi), "expected 1 to 33554431, such as 1 at 25G and 4 at 100G");
+        }
+        out
     }
 }
 

@@ -4,29 +4,41 @@ use xoff_units::Rate;
 
 use super::config::{CcMode, HpccConfig, LinkDown, Reader};
 use super::ns3;
+use crate::words::Word;
 
 /// One key.
 pub(super) struct Key {
     pub name: &'static str,
-    /// Why it has no effect here, if it has none.
-    pub ignored: Option<&'static str>,
-    /// Whether the original delivers something that is missed.
-    pub missed: bool,
+    /// When it has an effect.
+    pub effect: Effect,
     /// Reads its values; `None` if they are refused.
     pub read: Read,
+}
+
+/// When a key has an effect here, or why not.
+pub(super) enum Effect {
+    Always,
+    /// In this mode; elsewhere it has none because of this.
+    Only(CcMode, &'static str),
+    Never(&'static str),
 }
 
 type Read = fn(&mut Reader<'_, '_>, &mut HpccConfig) -> Option<()>;
 
 const fn used(name: &'static str, read: Read) -> Key {
-    Key { name, ignored: None, missed: false, read }
+    Key { name, effect: Effect::Always, read }
 }
 const fn ignored(name: &'static str, why: &'static str, read: Read) -> Key {
-    Key { name, ignored: Some(why), missed: false, read }
+    Key { name, effect: Effect::Never(why), read }
+}
+/// Used by HPCC and by no other congestion control.
+const fn hpcc(name: &'static str, read: Read) -> Key {
+    Key { name, effect: Effect::Only(CcMode::Hpcc, "only CC_MODE 3 (HPCC) uses it"), read }
 }
 
 const NEVER_USED: &str = "the original reads it and never uses it";
-const OTHER_MODES: &str = "no effect in CC_MODE 0 and 1";
+const DCTCP: &str = "only CC_MODE 8 (DCTCP) uses it";
+const PINT: &str = "only CC_MODE 10 (HPCC-PINT) uses it";
 
 /// All keys of the original (`scratch/third.cc:360-665`).
 pub(super) const KEYS: &[Key] = &[
@@ -83,7 +95,11 @@ pub(super) const KEYS: &[Key] = &[
     used("RATE_AI", |r, c| set(&mut c.rate_ai, r.rate())),
     used("RATE_HAI", |r, c| set(&mut c.rate_hai, r.rate())),
     used("ERROR_RATE_PER_LINK", |r, c| set(&mut c.error_rate, r.fraction())),
-    used("CC_MODE", |r, c| set(&mut c.cc_mode, r.cc_mode())),
+    used("CC_MODE", |r, c| {
+        let word = r.value()?;
+        c.cc_mode_place = Some(r.words.place(&word.span));
+        set(&mut c.cc_mode, r.cc_mode(&word))
+    }),
     used("RATE_DECREASE_INTERVAL", |r, c| {
         let us = r.microseconds(c);
         set(&mut c.rate_decrease_interval_us, us)
@@ -93,14 +109,14 @@ pub(super) const KEYS: &[Key] = &[
     used("HAS_WIN", |r, c| set(&mut c.has_win, r.flag())),
     // Compared with 1 there: any other number means per pair.
     used("GLOBAL_T", |r, c| set(&mut c.global_t, r.u32().map(|v| v == 1))),
-    ignored("MI_THRESH", OTHER_MODES, |r, _| r.u32().map(drop)),
+    hpcc("MI_THRESH", |r, c| set(&mut c.mi_thresh, r.u32())),
     used("VAR_WIN", |r, c| set(&mut c.var_win, r.flag())),
-    ignored("FAST_REACT", OTHER_MODES, |r, _| r.flag().map(drop)),
-    ignored("U_TARGET", OTHER_MODES, |r, _| r.number().map(drop)),
-    ignored("INT_MULTI", OTHER_MODES, |r, _| r.u32().map(drop)),
+    hpcc("FAST_REACT", |r, c| set(&mut c.fast_react, r.flag())),
+    hpcc("U_TARGET", |r, c| set(&mut c.u_target, r.number())),
+    hpcc("INT_MULTI", |r, c| set(&mut c.int_multi, r.u32())),
     used("RATE_BOUND", |r, c| set(&mut c.rate_bound, r.flag())),
     used("ACK_HIGH_PRIO", |r, c| set(&mut c.ack_high_prio, r.flag())),
-    ignored("DCTCP_RATE_AI", OTHER_MODES, |r, _| r.rate().map(drop)),
+    ignored("DCTCP_RATE_AI", DCTCP, |r, _| r.rate().map(drop)),
     used("PFC_OUTPUT_FILE", |r, c| set(&mut c.pfc_output_file, r.text())),
     used("LINK_DOWN", |r, c| {
         let (time_us, a, b) = (r.u64()?, r.u32()?, r.u32()?);
@@ -116,10 +132,10 @@ pub(super) const KEYS: &[Key] = &[
     used("QLEN_MON_FILE", |r, c| set(&mut c.qlen_mon_file, r.text().map(Some))),
     used("QLEN_MON_START", |r, c| set(&mut c.qlen_mon_start_ns, r.u64())),
     used("QLEN_MON_END", |r, c| set(&mut c.qlen_mon_end_ns, r.u64())),
-    ignored("MULTI_RATE", OTHER_MODES, |r, _| r.flag().map(drop)),
-    ignored("SAMPLE_FEEDBACK", OTHER_MODES, |r, _| r.flag().map(drop)),
-    ignored("PINT_LOG_BASE", OTHER_MODES, |r, _| r.number().map(drop)),
-    ignored("PINT_PROB", OTHER_MODES, |r, _| r.number().map(drop)),
+    hpcc("MULTI_RATE", |r, c| set(&mut c.multi_rate, r.flag())),
+    hpcc("SAMPLE_FEEDBACK", |r, c| set(&mut c.sample_feedback, r.flag())),
+    ignored("PINT_LOG_BASE", PINT, |r, _| r.number().map(drop)),
+    ignored("PINT_PROB", PINT, |r, _| r.number().map(drop)),
 ];
 
 fn set<T>(target: &mut T, value: Option<T>) -> Option<()> {
@@ -191,19 +207,19 @@ impl Reader<'_, '_> {
         Some(us as u64)
     }
 
-    fn cc_mode(&mut self) -> Option<CcMode> {
-        let word = self.value()?;
-        let mode = self.words.count(&word, self.key, u32::MAX.into())?;
+    fn cc_mode(&mut self, word: &Word<'_>) -> Option<CcMode> {
+        let mode = self.words.count(word, self.key, u32::MAX.into())?;
         let name = match mode {
             0 => return Some(CcMode::None),
             1 => return Some(CcMode::Dcqcn),
-            3 => " (HPCC)",
-            7 => " (TIMELY)",
+            3 => return Some(CcMode::Hpcc),
+            7 => return Some(CcMode::Timely),
             8 => " (DCTCP)",
             10 => " (HPCC-PINT)",
             _ => "",
         };
-        self.words.refuse(&word.span, format!("CC_MODE {mode}{name} is not supported yet"), "supported: 0 (none), 1 (DCQCN)");
+        let hint = "supported: 0 (none), 1 (DCQCN), 3 (HPCC), 7 (TIMELY)";
+        self.words.refuse(&word.span, format!("CC_MODE {mode}{name} is not supported yet"), hint);
         None
     }
 

@@ -14,6 +14,7 @@ mod keys;
 pub mod ns3;
 mod topology;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 pub use config::{CcMode, HpccConfig, Ignored, LinkDown};
@@ -54,6 +55,10 @@ pub fn load(path: &Path) -> Result<HpccCase, Problems> {
         }
     };
     warnings.extend(flows.warnings);
+    if config.cc_mode == CcMode::Hpcc {
+        check_ways(&config, &topology, &flows.flows, &mut problems);
+        warn_of_rates(&topology, &mut warnings);
+    }
 
     if let Some(name) = &config.trace_file {
         // Packet traces are not written; a missing list of traced nodes harms nobody.
@@ -119,5 +124,42 @@ fn check_link_down(config: &HpccConfig, topology: &HpccTopology, problems: &mut 
     if !topology.links.iter().any(joins) {
         let what = format!("LINK_DOWN: there is no link between {} and {}", down.a, down.b);
         problems.push(Problem::new(what, "expected microseconds after second 2 and the two nodes of a link").at(place.clone()));
+    }
+}
+
+/// Records of the way that a frame there has room for (`int-header.h`).
+const HOPS_MAX: u32 = 5;
+
+/// With HPCC no flow may pass more switches than a frame has room for records: the original writes beyond them.
+fn check_ways(config: &HpccConfig, topology: &HpccTopology, flows: &[HpccFlow], problems: &mut Problems) {
+    // Before a link fails, and after.
+    let networks: Vec<_> = std::iter::once(None).chain(config.link_down.map(|down| Some((down.a, down.b)))).collect();
+    let mut ways: HashMap<u32, Vec<Vec<u32>>> = HashMap::new();
+    for (nth, flow) in (1u64..).zip(flows) {
+        let to = ways.entry(flow.dst).or_insert_with(|| networks.iter().map(|&without| topology.distances(flow.dst, without)).collect());
+        let switches = to.iter().map(|links| links[flow.src as usize]).filter(|&d| d != u32::MAX).max().unwrap_or(1) - 1;
+        if switches > HOPS_MAX {
+            let what = format!("flow {nth}: its way from {} to {} passes {switches} switches", flow.src, flow.dst);
+            let hint = format!("expected at most {HOPS_MAX} with CC_MODE 3: there is no room for more records in a frame of the original");
+            let problem = Problem::new(what, hint);
+            problems.push(match &config.cc_mode_place {
+                Some(place) => problem.at(place.clone()),
+                None => problem,
+            });
+            return; // the other flows would say the same
+        }
+    }
+}
+
+/// Records know five link rates; the original prints an error for every other and goes on.
+fn warn_of_rates(topology: &HpccTopology, warnings: &mut Problems) {
+    let mut told: Vec<u64> = [25, 50, 100, 200, 400].map(|gbps| gbps * 1_000_000_000).to_vec();
+    for link in topology.links.iter().filter(|l| topology.is_switch[l.a as usize] || topology.is_switch[l.b as usize]) {
+        if !told.contains(&link.rate.0) {
+            told.push(link.rate.0);
+            let what = format!("records of the way have no code for {} bit/s", link.rate.0);
+            let hint = "CC_MODE 3 takes such a link for one of 25 Gb/s, as in the original";
+            warnings.push(Problem::new(what, hint).at(link.rate_place.clone()).warning());
+        }
     }
 }

@@ -65,6 +65,32 @@ impl HpccTopology {
         let links: Vec<LinkSpec> = self.links.iter().map(link).collect();
         custom::graph(&nodes, &links)
     }
+
+    /// By node: how many links the shortest way to host `to` has, without the link that joins the nodes `without`;
+    /// [`u32::MAX`]: there is none. Hosts forward nothing.
+    pub fn distances(&self, to: u32, without: Option<(u32, u32)>) -> Vec<u32> {
+        let mut neighbours = vec![Vec::new(); self.is_switch.len()];
+        for l in &self.links {
+            if without != Some((l.a, l.b)) && without != Some((l.b, l.a)) {
+                neighbours[l.a as usize].push(l.b);
+                neighbours[l.b as usize].push(l.a);
+            }
+        }
+        let mut distance = vec![u32::MAX; self.is_switch.len()];
+        distance[to as usize] = 0;
+        let mut queue = std::collections::VecDeque::from([to]);
+        while let Some(node) = queue.pop_front() {
+            for &next in &neighbours[node as usize] {
+                if distance[next as usize] == u32::MAX {
+                    distance[next as usize] = distance[node as usize] + 1;
+                    if self.is_switch[next as usize] {
+                        queue.push_back(next);
+                    }
+                }
+            }
+        }
+        distance
+    }
 }
 
 fn parse(w: &mut Words<'_>) -> Option<HpccTopology> {

@@ -39,21 +39,27 @@ fn split(topology: &Topology, flows: &Flows, m: &Model) -> (Split, Option<String
     }
 }
 
-/// The priorities in use as classes. The model speaks of priorities, nodes of classes.
-fn classes(flows: &Flows, transport: &mut Transport) -> Classes {
+/// The priorities in use: those of the flows, and that of acknowledgements if they have one of their own; but for the one that
+/// travels with the control frames.
+pub fn classes_in_use(flows: &Flows, transport: &Transport, express: Option<u8>) -> Classes {
+    let own = match *transport {
+        Transport::Acks { class, .. } => class,
+        Transport::None => None,
+    };
     let listed = flows.flows.iter().map(|f| f.priority);
-    let priorities: Vec<u8> = listed.chain(flows.loops.iter().flat_map(|l| l.initial().map(|f| f.priority))).collect();
-    let mut classes = Classes::new(priorities.iter().copied());
+    Classes::with_express(listed.chain(flows.loops.iter().flat_map(|l| l.initial().map(|f| f.priority))).chain(own), express)
+}
+
+/// The model speaks of priorities, nodes of classes.
+fn in_classes(transport: &mut Transport, classes: &Classes) {
     if let Transport::Acks { class, paused_with, .. } = transport {
         if let Some(p) = *class {
-            classes = Classes::new(priorities.iter().copied().chain([p]));
             *class = classes.class(p);
         }
         if let PausedWith::Class(Some(p)) = *paused_with {
             *paused_with = PausedWith::Class(classes.class(p));
         }
     }
-    classes
 }
 
 /// Ports in the order of their nodes.
@@ -65,7 +71,7 @@ struct Ports {
 }
 
 impl Ports {
-    fn new(t: &Topology, part_of: &[u16]) -> Result<Ports, ParamError> {
+    fn new(t: &Topology, part_of: &[u16], m: &Model) -> Result<Ports, ParamError> {
         let mut all = Ports::default();
         for (n, node) in t.nodes.iter().enumerate() {
             all.first.push(all.places.len() as u32);
@@ -75,11 +81,12 @@ impl Ports {
             let what = format!("{} ports", all.places.len());
             return Err(ParamError::new("topology", what, format!("at most {PORTS_MAX} ports can be told apart")));
         }
-        for node in &t.nodes {
-            for p in &node.ports {
+        for (n, node) in t.nodes.iter().enumerate() {
+            for (at, p) in node.ports.iter().enumerate() {
                 let l = &t.links[p.link as usize];
                 let to = all.first[p.peer as usize] + p.peer_port as u32;
-                all.lines.push(Line::new(to, p.link, l.delay, part_of[p.peer as usize], l.up));
+                let head = head_time(t, n as u32, at as u16, m.cut_through, m.clock);
+                all.lines.push(Line::new(to, p.link, l.delay, head, part_of[p.peer as usize], l.up));
             }
         }
         Ok(all)
@@ -87,7 +94,14 @@ impl Ports {
 }
 
 /// A switch or a NIC at rest, and whether its links are lossless.
-fn node(topology: &Topology, n: u32, m: &Model, classes: &Classes, nic: &Arc<NicConfig>) -> Result<(Node, bool), ParamError> {
+fn node(
+    topology: &Topology,
+    n: u32,
+    m: &Model,
+    scheduler: &SchedulerKind,
+    classes: &Classes,
+    nic: &Arc<NicConfig>,
+) -> Result<(Node, bool), ParamError> {
     let node = &topology.nodes[n as usize];
     let mtu = Bytes((m.nic.payload_max + m.nic.header) as u64);
     let facts = |port: usize| {
@@ -108,12 +122,11 @@ fn node(topology: &Topology, n: u32, m: &Model, classes: &Classes, nic: &Arc<Nic
                 to_host: node.ports.iter().map(|p| topology.nodes[p.peer as usize].kind == NodeKind::Host).collect(),
                 telemetry: m.nic.rate_control.needs_int(),
                 discipline: m.discipline,
-                scheduler: m.scheduler.clone(),
+                scheduler: scheduler.clone(),
                 control_delay: m.control_delay,
                 classes: classes.len(),
-                clock: m.clock,
                 message_len: m.message_len,
-                express: m.express.and_then(|p| classes.class(p)),
+                express: classes.express(),
                 failed_port_keeps_memory: m.faults.failed_port_keeps_memory,
                 turning_back_overlaps: m.faults.turning_back_overlaps,
             },
@@ -140,10 +153,15 @@ impl World {
             return Err(ParamError::new("mtu", format!("frames of {frame} B"), format!("a frame has at most {LEN_MAX} B")));
         }
         let mut transport = m.nic.transport;
-        let classes = classes(&flows, &mut transport);
+        let classes = classes_in_use(&flows, &transport, m.express);
+        in_classes(&mut transport, &classes);
+        if let Some(p) = m.scheduler.passes_over(&classes) {
+            return Err(ParamError::new("scheduler", format!("priority {p} is in use and never has a turn"), "give its lane a weight"));
+        }
+        let scheduler = m.scheduler.in_classes(&classes);
         let (split, unsplit) = split(topology, &flows, m);
         let parts = split.parts();
-        let ports = Ports::new(topology, &split.part_of)?;
+        let ports = Ports::new(topology, &split.part_of, m)?;
 
         let nic = Arc::new(NicConfig {
             control_delay: m.control_delay,
@@ -162,7 +180,7 @@ impl World {
         let mut nodes: Vec<Vec<Node>> = (0..parts).map(|_| Vec::with_capacity(topology.nodes.len())).collect();
         let mut lossless = true;
         for n in 0..topology.nodes.len() as u32 {
-            let (made, keeps) = node(topology, n, m, &classes, &nic)?;
+            let (made, keeps) = node(topology, n, m, &scheduler, &classes, &nic)?;
             lossless &= keeps;
             nodes.iter_mut().for_each(|part| part.push(Node::Elsewhere));
             nodes[split.part_of[n as usize] as usize][n as usize] = made;
@@ -195,6 +213,7 @@ impl World {
             places: ports.places,
             part_of: split.part_of,
             classes,
+            clock: m.clock,
             seed: m.seed,
             choice: m.routing.choice,
             paths: std::mem::take(&mut flows.paths),

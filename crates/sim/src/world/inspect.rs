@@ -1,8 +1,28 @@
 //! Looks at everything: deadlocks, promises.
 
+use xoff_mech::detection::PortState;
 use xoff_node::Hold;
 
 use super::*;
+
+/// An egress port and priority at a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortNow {
+    /// Node.
+    pub node: u32,
+    /// Port.
+    pub port: u16,
+    /// Priority.
+    pub priority: u8,
+    /// What its detector thinks of it; `None`: a host, or a detector without states.
+    pub state: Option<PortState>,
+    /// What waits to leave through it, at a switch [bytes].
+    pub queue: Bytes,
+    /// Its far end's flow control holds a frame that waits.
+    pub held: bool,
+    /// What the far end holds of its frames, by the egress that they wait for (node, port) there.
+    pub behind: Vec<((u32, u16), Bytes)>,
+}
 
 /// What a switch holds, by ingress and class, then by the egress it waits for: bytes and frames.
 type Inside = BTreeMap<(u16, u8), BTreeMap<u16, (u64, u32)>>;
@@ -73,6 +93,42 @@ impl World {
             }
         }
         (held, head_len)
+    }
+
+    /// The egress ports that are not at ease now: undetermined, congested, or held. In order of node, port and class.
+    pub fn restless(&mut self) -> Vec<PortNow> {
+        let layout = self.layout.clone();
+        let mut insides: BTreeMap<u32, Option<Inside>> = BTreeMap::new();
+        let mut all = Vec::new();
+        for &(node, port) in &layout.places {
+            for class in 0..layout.classes.len() as u8 {
+                let held = self.hold((node, port, class)).is_some();
+                let (state, queue) = match &self.home(node).nodes[node as usize] {
+                    Node::Switch(s) => (s.state(self.now, port, class), s.waiting(port, class)),
+                    _ => (None, 0),
+                };
+                if !held && matches!(state, None | Some(PortState::NonCongestion)) {
+                    continue;
+                }
+                let (peer, peer_port) = self.home(node).core.peer(node, port);
+                let inside = insides.entry(peer).or_insert_with(|| self.inside(peer));
+                let by_out = inside.as_ref().and_then(|i| i.get(&(peer_port, class)));
+                let behind =
+                    by_out.map_or(Vec::new(), |by_out| by_out.iter().map(|(&out, &(bytes, _))| ((peer, out), Bytes(bytes))).collect());
+                let priority = layout.classes.priority(class as usize);
+                all.push(PortNow { node, port, priority, state, queue: Bytes(queue), held, behind });
+            }
+        }
+        all
+    }
+
+    /// The flows as they stand now, in order of their number; those that have not begun are there too, unless closed loops
+    /// give out the numbers.
+    pub fn flows_now(&self) -> Vec<FlowRecord> {
+        let mut parts = self.parts.iter().map(|p| &p.core.flows);
+        let mut flows = parts.next().cloned().unwrap_or_default();
+        parts.for_each(|other| flows.iter_mut().zip(other).for_each(|(f, o)| f.add(o)));
+        flows
     }
 
     pub(super) fn look_for_deadlocks(&mut self) {

@@ -244,7 +244,7 @@ impl Job {
             let Some(fct) = f.fct() else { continue };
             let key = FlowKey { src: f.flow.src, dst: f.flow.dst, src_port: f.flow.src_port, dst_port: f.flow.dst_port };
             let Some(path) = trace_path(t, &routes, &routing.choice, &key) else { continue };
-            let ideal = ideal_time(t, &path, f.flow.size, 1500, 0);
+            let ideal = ideal_time(t, &path, f.flow.size, 1500, 0, None);
             slowdown.add(fct.0 as f64 / ideal.0 as f64);
             fct_ps = (fct_ps.0 + fct.0 as f64, fct_ps.1 + ideal.0 as f64);
         }

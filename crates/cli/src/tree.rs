@@ -1,0 +1,134 @@
+//! `xoff tree`: the congestion tree at a moment, with its root, leaves and victims.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use xoff_report::{Tone, TreeBox, TreeFigure};
+use xoff_run::{Member, Role, Tree, congestion_tree};
+use xoff_scenario::{Problem, Problems};
+
+use crate::answer::{Answer, Exit, refused};
+use crate::{explain, interrupt, terminal};
+
+/// Show the congestion tree at a moment: congested ports, undetermined ports behind them, culprits and victims.
+///
+/// The states are those of ternary congestion detection, so the run needs detection 'tcd'. It is deterministic and is run
+/// again up to that moment; nothing in the run's folder changes.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  xoff tree out/tcd 1ms\n  xoff tree out/tcd 1ms --svg tree.svg\n  xoff tree scenarios/mechanisms/tcd.toml 500us"
+)]
+pub struct Args {
+    /// Folder of a run, or a scenario file
+    run: PathBuf,
+    /// Moment, such as 1.2ms
+    time: String,
+    /// Also draw it into this file
+    #[arg(long, value_name = "FILE.svg")]
+    svg: Option<PathBuf>,
+}
+
+/// Shows it.
+pub fn run(args: &Args) -> Result<Answer, Problems> {
+    interrupt::end_at_once();
+    let at = explain::moment(&args.time)?;
+    let scenario = explain::load(&args.run)?;
+    let tree = congestion_tree(&scenario, at, |_| true).map_err(|e| refused(&e))?;
+    if let Some(file) = &args.svg {
+        let title = format!("Congestion tree at {at}: {}", scenario.title);
+        draw(&tree, title)
+            .write_svg(file)
+            .map_err(|e| Problem::new(e.to_string(), "").at(terminal::option("--svg", &file.display().to_string())))?;
+    }
+    Ok(Answer::new(tree.to_string(), &json(&tree), Exit::Done))
+}
+
+fn words(role: Role) -> (Tone, &'static str) {
+    match role {
+        Role::Root => (Tone::Bad, "congested"),
+        Role::Leaf => (Tone::Caution, "undetermined"),
+        Role::Host => (Tone::Neutral, "held host"),
+    }
+}
+
+fn draw(tree: &Tree, title: String) -> TreeFigure {
+    let boxes = tree.branches.iter().enumerate().map(|(i, b)| {
+        let (tone, what) = words(b.role);
+        let detail = if b.role == Role::Host { what.to_owned() } else { format!("{what}, {} wait", b.queue) };
+        let parent = tree.parent(i);
+        let ties = b.waits_for.iter().filter(|w| w.1.0 > 0 && b.role != Role::Root).map(|w| w.0).filter(|&p| Some(p) != parent && p != i);
+        TreeBox { title: b.port.clone(), detail, tone, parent, ties: ties.collect() }
+    });
+    let names = |members: &[Member]| {
+        let mut names: Vec<String> = members.iter().take(6).map(|m| format!("{} to {}", m.src, m.dst)).collect();
+        if members.len() > 6 {
+            names.push(format!("{} more", members.len() - 6));
+        }
+        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    };
+    TreeFigure {
+        title,
+        legend: [Role::Root, Role::Leaf, Role::Host].map(|r| (words(r).0, words(r).1.to_owned())).to_vec(),
+        boxes: boxes.collect(),
+        notes: vec![
+            format!("Culprits, through a congested port ({}): {}.", tree.culprits.len(), names(&tree.culprits)),
+            format!("Victims, through undetermined ports only ({}): {}.", tree.victims.len(), names(&tree.victims)),
+        ],
+    }
+}
+
+#[derive(Serialize)]
+struct JsonBranch {
+    port: String,
+    priority: u8,
+    role: &'static str,
+    queue_bytes: u64,
+    held: bool,
+    parent: Option<usize>,
+    waits_for: Vec<(usize, u64)>,
+}
+
+#[derive(Serialize)]
+struct JsonMember {
+    flow: u32,
+    src: String,
+    dst: String,
+    ce_frames: u64,
+    ue_frames: u64,
+}
+
+#[derive(Serialize)]
+struct Json {
+    at_ps: u64,
+    branches: Vec<JsonBranch>,
+    culprits: Vec<JsonMember>,
+    victims: Vec<JsonMember>,
+}
+
+fn json(t: &Tree) -> impl Serialize + use<> {
+    let members = |m: &[Member]| {
+        let one = |m: &Member| JsonMember {
+            flow: m.flow,
+            src: m.src.clone(),
+            dst: m.dst.clone(),
+            ce_frames: m.ce_frames,
+            ue_frames: m.ue_frames,
+        };
+        m.iter().map(one).collect()
+    };
+    let branch = |(i, b): (usize, &xoff_run::Branch)| JsonBranch {
+        port: b.port.clone(),
+        priority: b.priority,
+        role: words(b.role).1,
+        queue_bytes: b.queue.0,
+        held: b.held,
+        parent: t.parent(i),
+        waits_for: b.waits_for.iter().map(|w| (w.0, w.1.0)).collect(),
+    };
+    Json {
+        at_ps: t.at.0,
+        branches: t.branches.iter().enumerate().map(branch).collect(),
+        culprits: members(&t.culprits),
+        victims: members(&t.victims),
+    }
+}

@@ -1,0 +1,136 @@
+//! Switches of InfiniBand from scenario files: what virtual lanes get, what cut-through saves, what is refused and where.
+
+use std::path::Path;
+
+use xoff_record::Sink;
+use xoff_run::{Finished, Scenario};
+
+fn load(text: &str) -> Result<Scenario, String> {
+    Scenario::from_text("ib.toml", text, &[], Path::new(".")).map_err(|e| e.to_string())
+}
+
+fn run(text: &str) -> (Scenario, Finished) {
+    let s = load(text).unwrap_or_else(|e| panic!("{e}"));
+    let f = s.run(Sink::Nothing).unwrap();
+    assert_eq!((f.outcome.dropped_frames, f.outcome.violations_total), (0, 0));
+    (s, f)
+}
+
+/// Three hosts send without end to a fourth, each on a virtual lane of its own; what each lane delivered [bytes].
+fn lanes(switch: &str, lanes: u64) -> Vec<u64> {
+    let mut text = format!(
+        "[run]\nduration = \"10ms\"\n[topology]\nkind = \"star\"\nhosts = 4\nrate = \"10Gbps\"\ndelay = \"1us\"\n\
+         [flow_control]\nkind = \"cbfc\"\n[switch]\nbuffer = \"300KB\"\nscheduler = \"vl-arbitration\"\n{switch}\n"
+    );
+    (0..lanes).for_each(|vl| text.push_str(&format!("[[flow]]\nsrc = \"H{vl}\"\ndst = \"H3\"\npriority = {vl}\n")));
+    run(&text).1.outcome.flows.iter().map(|f| f.delivered).collect()
+}
+
+/// 1500 B are 24 units of 64 B, so weights of 24, 48 and 72 are 1, 2 and 3 frames a turn.
+#[test]
+fn virtual_lanes_share_by_weight() {
+    let got = lanes("vl_low = [\"0:24\", \"1:48\", \"2:72\"]", 3);
+    let all: u64 = got.iter().sum();
+    assert!(all > 12_400_000, "the wire is busy: {got:?}");
+    for (vl, part) in got.iter().enumerate() {
+        // A turn of six frames more or less, at the beginning and at the end.
+        assert!(part.abs_diff(all * (vl as u64 + 1) / 6) < 2 * 6 * 1500, "{got:?}");
+    }
+}
+
+#[test]
+fn the_limit_of_high_priority_holds_in_a_run() {
+    let got = |limit: u64| lanes(&format!("vl_high = [\"1:255\"]\nvl_low = [\"0:255\"]\nvl_high_limit = {limit}"), 2);
+    // 4096 B: three frames of 1500 B, then one of low priority. 0: one each.
+    let (three, one, none) = (got(1), got(0), got(255));
+    assert!(three[1].abs_diff(3 * three[0]) < 20 * 1500, "{three:?}");
+    assert!(one[1].abs_diff(one[0]) < 20 * 1500, "{one:?}");
+    // Without a limit the low lane has what the high one leaves: nothing once both wait.
+    assert!(none[0] < 20 * 1500, "{none:?}");
+}
+
+/// A frame of 1500 B over two links of 10 Gb/s and 1 us: 40 B of head at the switch instead of 1500.
+#[test]
+fn a_flow_over_a_cut_through_switch_takes_its_ideal_time() {
+    let text = |switch: &str| {
+        format!(
+            "[topology]\nkind = \"star\"\nhosts = 2\nrate = \"10Gbps\"\ndelay = \"1us\"\n[switch]\n{switch}\n[[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"1500B\"\n"
+        )
+    };
+    let fct = |switch: &str| run(&text(switch)).1.outcome.flows[0].fct().unwrap().0;
+    assert_eq!(fct(""), 2_000_000 + 2 * 1_200_000);
+    assert_eq!(fct("cut_through = \"40B\""), 2_000_000 + 32_000 + 1_200_000);
+    assert_eq!(fct("cut_through = \"1500B\""), fct(""));
+}
+
+/// Where cut-through changes nothing, that is said.
+#[test]
+fn cut_through_without_effect_is_a_warning() {
+    let said = |head: &str, host: &str| {
+        let text = format!(
+            "[topology]\nkind = \"tcd-fig2\"\nsender_rate = \"{host}\"\n[switch]\ncut_through = \"{head}\"\n[[flow]]\nsrc = \"S0\"\ndst = \"R0\"\n"
+        );
+        load(&text).unwrap_or_else(|e| panic!("{e}")).warnings.to_string()
+    };
+    let slow = said("64B", "20Gbps");
+    assert!(slow.contains("ib.toml:5:15") && slow.contains("2 of 26 link directions into switches"), "{slow}");
+    assert!(said("1500B", "40Gbps").contains("no frame is longer than 1.5KB"));
+    assert!(!said("64B", "40Gbps").contains("cut_through"));
+}
+
+/// The keys of a switch that are refused, where, with which words.
+#[test]
+fn what_cannot_work_is_refused_with_place_and_hint() {
+    let said = |switch: &str, rest: &str| {
+        let text = format!(
+            "[topology]\nkind = \"star\"\nhosts = 3\n[switch]\n{switch}\n{rest}\n[[flow]]\nsrc = \"H0\"\ndst = \"H1\"\npriority = 2\n"
+        );
+        match load(&text) {
+            Ok(_) => panic!("accepted: {switch}"),
+            Err(e) => e,
+        }
+    };
+    let vl = |tables: &str| format!("scheduler = \"vl-arbitration\"\n{tables}");
+    for (switch, place, words) in [
+        (vl("vl_low = [\"0-64\"]"), "ib.toml:6:10", ["'0-64' is no entry", "expected VL:WEIGHT"]),
+        (vl("vl_low = [\"0:64\", \"two:64\"]"), "ib.toml:6:10", ["'two:64' is no entry", "expected VL:WEIGHT"]),
+        (vl("vl_high = [\"9:64\"]"), "ib.toml:6:11", ["no virtual lane 9", "priorities 0 to 7"]),
+        (vl("vl_high = [\"15:64\"]"), "ib.toml:6:11", ["VL 15 carries management", "priorities 0 to 7"]),
+        (vl("vl_low = [\"0:256\"]"), "ib.toml:6:10", ["a weight of 256", "0 (skipped) to 255"]),
+        (vl("vl_low = [\"0:0\", \"2:0\"]\nvl_high = [\"2:0\"]"), "ib.toml:6:10", ["no virtual lane ever has a turn", "vl_low = [\"0:64\""]),
+        (vl(""), "ib.toml:4:2", ["no virtual lane ever has a turn", "weights count 64 B"]),
+        (vl("vl_low = [\"0:64\", \"2:0\"]"), "ib.toml:6:10", ["priority 2 is in use and virtual lane 2 never", "\"2:64\""]),
+        (vl("vl_high = [\"0:64\"]"), "ib.toml:4:2", ["priority 2 is in use and virtual lane 2 never", "vl_low or vl_high"]),
+        (vl("vl_low = [\"2:64\"]\nvl_high_limit = 256"), "ib.toml:7:17", ["a limit of 256", "255 (no limit)"]),
+        ("cut_through = \"0B\"".into(), "ib.toml:5:15", ["cut_through: 0 bytes", "above zero"]),
+        ("cut_through = 40".into(), "ib.toml:5:15", ["cut_through", "unit"]),
+        ("buffer = \"0B\"".into(), "ib.toml:5:10", ["buffer: 0 bytes", "above zero"]),
+        ("buffer = \"1499B\"".into(), "ib.toml:5:10", ["holds no frame of 1.5KB", "no frame could ever be accepted"]),
+    ] {
+        let said = said(&switch, "");
+        assert!(said.contains(place) && words.iter().all(|w| said.contains(w)), "{switch}:\n{said}");
+    }
+    let many: Vec<String> = (0..65).map(|_| "\"2:1\"".into()).collect();
+    assert!(said(&vl(&format!("vl_low = [{}]", many.join(", "))), "").contains("a table of 65 entries"));
+    // A lane without credits: 23 whole blocks, a frame takes 24. And an acknowledgement that is longer than data.
+    let credits = "[flow_control]\nkind = \"cbfc\"";
+    let words = said("buffer = \"1500B\"", credits);
+    assert!(words.contains("ib.toml:5:10") && words.contains("holds 23 blocks of 64 B, a frame of 1.5KB takes 24"), "{words}");
+    let words = said("buffer = \"2KB\"", &format!("[host]\nacks = \"per-frame\"\nack_len = \"1999B\"\n{credits}"));
+    assert!(words.contains("ib.toml:5:10") && words.contains("a frame of 1.999KB takes 32"), "{words}");
+    let words = said("buffer = \"2KB\"", &format!("[host]\nacks = \"per-frame\"\nack_len = \"3KB\"\n{credits}"));
+    assert!(words.contains("ib.toml:5:10") && words.contains("holds no frame of 3KB"), "{words}");
+}
+
+/// Acknowledgements on a lane of their own need turns too.
+#[test]
+fn the_lane_of_acknowledgements_counts_as_used() {
+    let text = |tables: &str| {
+        format!(
+            "[topology]\nkind = \"star\"\nhosts = 3\n[switch]\nscheduler = \"vl-arbitration\"\nvl_low = [{tables}]\n[host]\nacks = \"per-frame\"\nack_priority = 5\n[[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"1MB\"\n"
+        )
+    };
+    assert!(load(&text("\"0:64\"")).err().unwrap().contains("priority 5 is in use"));
+    let (_, f) = run(&text("\"0:64\", \"5:1\""));
+    assert!(f.outcome.flows[0].end.is_some());
+}
