@@ -10,6 +10,7 @@
 //! A verdict is never written down: it follows from the checks of [`Findings`]. Every entry is written as soon as it
 //! is done, and a second run into the same folder goes on where the first one stopped.
 
+mod bench;
 mod context;
 mod entry;
 mod error;

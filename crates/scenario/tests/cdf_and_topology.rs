@@ -14,12 +14,13 @@ fn built_in_distributions() {
         ("alistorage2019", (2_000_000, 100.0)),
         ("googlerpc2008", (15_158_197, 100.0)),
         ("enterprise", (1_773_379_248, 100.0)),
+        ("mpi-io", (4_194_304, 100.0)),
     ];
     assert_eq!(ends, expected);
     let e = cdf::find("web-search", Path::new("")).unwrap_err().to_string();
     assert_eq!(
         e,
-        "'web-search' is neither a built-in size distribution nor a file (did you mean 'websearch'? built-in: websearch, hadoop, alistorage2019, googlerpc2008, enterprise)"
+        "'web-search' is neither a built-in size distribution nor a file (did you mean 'websearch'? built-in: websearch, hadoop, alistorage2019, googlerpc2008, enterprise, mpi-io)"
     );
 }
 

@@ -318,6 +318,8 @@ impl EventQueue {
         self.occupied = vec![0; buckets / 64];
         events.into_iter().for_each(|e| self.place(e));
         self.review = Review::default();
+        // There may be fewer buckets now than the place that was remembered, and what follows may lie elsewhere.
+        self.following = self.next_occupied(self.at).map_or(0, |b| self.slot(b));
     }
 
     /// Number of the first occupied bucket after this one.
@@ -414,6 +416,8 @@ mod tests {
                 let e = q.pop_before(NEVER).unwrap();
                 assert_eq!(e.key(), want);
                 now = e.time();
+                // A guess about what comes next may be wrong after a change of width, but there is one.
+                let _ = (q.ahead(0), q.ahead(7), q.upcoming().len());
             }
             widths.insert((q.shift, q.buckets.len()));
         }

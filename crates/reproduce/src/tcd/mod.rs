@@ -1,4 +1,4 @@
-//! Ternary Congestion Detection (SIGCOMM'21), figure by figure.
+//! Congestion Detection in Lossless Networks (TCD, SIGCOMM'21), figure by figure.
 
 mod alpha;
 mod covered_root;
@@ -12,8 +12,16 @@ mod fig13;
 mod fig14;
 mod fig2;
 mod fig20;
+mod matrix;
+mod run;
 mod same_evolution;
+mod schemes;
 mod sec4_3;
+mod stats;
+#[cfg(test)]
+mod tests;
+mod victims;
+mod workloads;
 
 use crate::Item;
 
@@ -48,8 +56,22 @@ pub const TCD: &[Item] = &[
     item!("fig12", fig12::run),
     item!("fig13", fig13::run),
     item!("covered-root", covered_root::run),
+    item!("tab3", victims::tab3::run),
     item!("fig14", fig14::run),
     item!("alpha-1.2", alpha::run),
+    item!("fig15a", victims::by_size::run_fig15a),
+    item!("fig15b", victims::bursts::run_fig15b),
+    item!("fig16a", workloads::slowdown::run_fig16a),
+    item!("fig16b", workloads::slowdown::run_fig16b),
+    item!("fig17a", victims::by_size::run_fig17a),
+    item!("fig17b", workloads::mpi_io::run),
+    item!("fig18a", victims::by_size::run_fig18a),
+    item!("fig18b", victims::bursts::run_fig18b),
+    item!("fig19a", workloads::slowdown::run_fig19a),
+    item!("fig19b", workloads::slowdown::run_fig19b),
     item!("fig20a", fig20::run_dcqcn),
     item!("fig20b", fig20::run_timely),
+    item!("abstract", workloads::claims::run),
+    item!("fig16-gfc", workloads::slowdown::run_fig16_gfc),
+    item!("matrix", matrix::run),
 ];

@@ -10,7 +10,6 @@
 //! result. Failures and routes follow from the network, the traffic from the network and the repetition: cases of
 //! different networks are independent.
 
-mod bench;
 pub mod fig15;
 pub mod fig18;
 pub mod fig19;
@@ -20,7 +19,6 @@ pub mod network;
 pub mod performance;
 mod sizes;
 pub mod stats;
-mod store;
 mod study;
 pub mod tab1;
 #[cfg(test)]

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::bench::Bench;
 use super::job::{Aim, Egress, Job, Runs, SCENARIO, Scheme};
 use super::network::{Filtered, Network, RoutingRule};
 use super::sizes::{Effort, LONG_US, SIZE_MAX, Sizes};
+use crate::bench::Bench;
 use crate::{Context, ReproduceError};
 
 /// Networks per piece of the filter.

@@ -1,6 +1,8 @@
 //! Does the work of a study: independent pieces on several threads, finished ones kept, the rest skipped when the time
 //! is up.
 
+mod store;
+
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +11,8 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::store::Store;
+use store::Store;
+
 use crate::context::Silent;
 use crate::{Context, ReproduceError};
 

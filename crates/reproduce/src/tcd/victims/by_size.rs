@@ -1,0 +1,196 @@
+//! Figs. 15(a), 17(a) and 18(a): completion times of victims by size.
+
+use xoff_report::{Align, Axis, Bar, BarGroup, Cell, Figure, Mark, Panel, Table, Unit};
+
+use super::{BIN, Bins, CONGESTED, ETHERNET, EVERYBODY, FLOW_BINS, INFINIBAND, LOAD, MESSAGE_BINS, VICTIMS, picks};
+use crate::tcd::run::Plan;
+use crate::tcd::schemes::{DCQCN, DCQCN_TCD, DCQCN_TCD_B, IB_CC, IB_CC_TCD, Scheme, TIMELY, TIMELY_TCD};
+use crate::{Check, Context, Findings, Mode, ReproduceError};
+
+/// One of the three figures.
+struct Study {
+    title: &'static str,
+    file: &'static str,
+    bins: Bins,
+    without: Scheme,
+    with: Scheme,
+    /// Other readings, shown beside: name and scheme with settings.
+    variants: Vec<(&'static str, Scheme, Vec<String>)>,
+    /// (bin, smallest, largest accepted ratio, the paper's): how many times faster with TCD.
+    expected: Vec<(usize, f64, f64, Option<f64>)>,
+    assuming: String,
+}
+
+/// The entry of Fig. 15(a).
+pub fn run_fig15a(cx: &Context) -> Result<Findings, ReproduceError> {
+    let any = f64::INFINITY;
+    study(
+        cx,
+        &Study {
+            title: "Mean completion time of victims, DCQCN (paper: Fig. 15a)",
+            file: ETHERNET,
+            bins: FLOW_BINS,
+            without: DCQCN,
+            with: DCQCN_TCD,
+            variants: vec![
+                ("alpha 1.2, reading B", DCQCN_TCD_B, vec![]),
+                ("TCD marks, DCQCN cuts as ever", DCQCN_TCD, vec!["rate_control.dcqcn.alpha=0.5".into()]),
+            ],
+            expected: vec![(0, 1.1, any, None), (1, 1.0, any, None), (2, 1.1, any, None), (3, 1.1, any, None)],
+            assuming: format!("{LOAD}; alpha 1.2 is the initial value (reading A)"),
+        },
+    )
+}
+
+/// The entry of Fig. 17(a).
+pub fn run_fig17a(cx: &Context) -> Result<Findings, ReproduceError> {
+    let any = f64::INFINITY;
+    study(
+        cx,
+        &Study {
+            title: "Mean completion time of victim messages, IB CC (paper: Fig. 17a)",
+            file: INFINIBAND,
+            bins: MESSAGE_BINS,
+            without: IB_CC,
+            with: IB_CC_TCD,
+            variants: vec![
+                ("the index falls during UE", IB_CC_TCD, vec!["rate_control.ib-cc.tcd_hold=false".into()]),
+                ("TCD marks, IB CC cuts as ever", IB_CC_TCD, vec!["rate_control.ib-cc.increase=1".into()]),
+            ],
+            // The paper's text speaks of the whole and of I/O.
+            expected: (2..MESSAGE_BINS.len()).map(|b| (b, 1.0, any, None)).collect(),
+            assuming: format!("{LOAD}; credits every 40 us"),
+        },
+    )
+}
+
+/// The entry of Fig. 18(a).
+pub fn run_fig18a(cx: &Context) -> Result<Findings, ReproduceError> {
+    let any = f64::INFINITY;
+    study(
+        cx,
+        &Study {
+            title: "Mean completion time of victims, TIMELY (paper: Fig. 18a)",
+            file: ETHERNET,
+            bins: FLOW_BINS,
+            without: TIMELY,
+            with: TIMELY_TCD,
+            variants: vec![
+                ("TCD, min_rtt 32 us", TIMELY_TCD, vec!["rate_control.timely.min_rtt=32us".into()]),
+                ("TIMELY, min_rtt 32 us", TIMELY, vec!["rate_control.timely.min_rtt=32us".into()]),
+                ("TCD, HPCC's TIMELY", TIMELY_TCD, vec!["rate_control.timely.variant=hpcc".into()]),
+                ("TIMELY, HPCC's", TIMELY, vec!["rate_control.timely.variant=hpcc".into()]),
+                ("TCD, flows begin at 10 Gb/s", TIMELY_TCD, vec!["rate_control.timely.initial_rate=10Gbps".into()]),
+                ("TIMELY, flows begin at 10 Gb/s", TIMELY, vec!["rate_control.timely.initial_rate=10Gbps".into()]),
+            ],
+            expected: vec![(0, 1.2, 4.0, Some(2.2)), (1, 1.0, any, None), (2, 1.0, any, None), (3, 1.2, 4.0, Some(2.3))],
+            assuming: format!("{LOAD}; TIMELY as published, D_minRTT 20 us"),
+        },
+    )
+}
+
+fn study(cx: &Context, s: &Study) -> Result<Findings, ReproduceError> {
+    let seeds = cx.mode.pick(5, 10);
+    let groups = picks(s.bins);
+    let mut plan = Plan::default();
+    let (without, with) = (plan.series(cx, seeds, s.file, &s.without, &[], &groups), plan.series(cx, seeds, s.file, &s.with, &[], &groups));
+    let variants: Vec<_> =
+        s.variants.iter().map(|(_, scheme, settings)| plan.series(cx, seeds, s.file, scheme, settings, &groups)).collect();
+    let results = plan.run(cx)?;
+    let gain = |group: usize| results.ratio(without, with, group, |g| g.fct());
+    let times = |v: f64| format!("{v:.2}x");
+    let mut f = Findings::default();
+    for &(bin, low, high, paper) in &s.expected {
+        let what = format!("{}: mean completion time without TCD over that with it", s.bins[bin].0);
+        let check = Check::new(what, Unit::None, gain(BIN + bin).mean, low, high);
+        f.checks.push(paper.map_or(check.clone().claimed(), |p| check.paper(p)).assuming(&s.assuming));
+    }
+    let overall =
+        Check::new("all victims: mean completion time without TCD over that with it", Unit::None, gain(VICTIMS).mean, 1.05, f64::INFINITY);
+    f.checks.push(overall.claimed().assuming(&s.assuming));
+    f.checks.extend(results.soundness());
+    let words: Vec<String> = s.bins.iter().enumerate().map(|(b, bin)| format!("{} {}", bin.0, gain(BIN + b).words(times))).collect();
+    let share = |series, value: fn(&crate::tcd::run::Group) -> f64| Unit::Fraction.format(results.mean(series, VICTIMS, value).mean);
+    f.measured = format!(
+        "Victims are faster with TCD by (mean of {seeds} seeds, 95 % interval): {}; all victims {}. Marked CE: {} of the victims without TCD, {} with it.",
+        words.join(", "),
+        gain(VICTIMS).words(times),
+        share(without, |g| g.ce_share()),
+        share(with, |g| g.ce_share()),
+    );
+    let stopped = |series| Unit::Picoseconds.format(results.total(series, |t| t.pause_ns as f64 * 1e3).mean);
+    if s.file == ETHERNET {
+        f.why.push(format!(
+            "Flows below 10 KB are over before any rate control can act: they gain only where ports are stopped less. Ports are stopped for {} without TCD and {} with it, all ports added up.",
+            stopped(without),
+            stopped(with)
+        ));
+    } else {
+        f.why.push("MPI messages are over before any rate control can act. A likely reason for their loss: without TCD the victims' own I/O messages are throttled by mistake, and the MPI messages find less of them in the queues.".into());
+    }
+    f.notes.push(format!(
+        "The flows that are congested pay or gain as well: S1's {}, all flows of the network {}.",
+        gain(CONGESTED).words(times),
+        gain(EVERYBODY).words(times)
+    ));
+    if cx.mode == Mode::Quick {
+        f.notes.push(format!("Quick: {seeds} seeds of 10."));
+    }
+    let bar = |series| {
+        s.bins.iter().enumerate().map(move |(b, _)| (series, b)).map(|(series, b)| {
+            let m = results.mean(series, BIN + b, |g| g.fct());
+            Bar::with_interval(m.mean, m.low.max(0.0), m.high)
+        })
+    };
+    let labels = || s.bins.iter().map(|b| b.0);
+    let ratios = vec![
+        BarGroup::new(
+            "here",
+            (0..s.bins.len()).map(|b| {
+                let m = gain(BIN + b);
+                let paper = s.expected.iter().find(|e| e.0 == b).and_then(|e| e.3).unwrap_or(f64::NAN);
+                Bar::with_interval(m.mean, m.low, m.high).reference(paper)
+            }),
+        )
+        .colour(s.with.colour),
+    ];
+    f.figures.push(
+        Figure::new(s.title)
+            .caption("Means over seeds with their 95 % intervals. Below, seed by seed, how many times longer a victim of that size takes without TCD; above 1 TCD is better.")
+            .panel(
+                Panel::new("", Axis::new("", Unit::None), Axis::new("Completion time", Unit::Picoseconds).log()).mark(Mark::bars(
+                    labels(),
+                    [
+                        BarGroup::new(s.without.name, bar(without)).colour(s.without.colour),
+                        BarGroup::new(s.with.name, bar(with)).colour(s.with.colour),
+                    ],
+                )),
+            )
+            .panel(
+                Panel::new("", Axis::new("", Unit::None), Axis::new("Time without TCD over with it", Unit::None))
+                    .mark(Mark::bars(labels(), ratios).bar_reference(if s.expected.iter().any(|e| e.3.is_some()) { "paper" } else { "" }))
+                    .mark(Mark::hline(1.0, "")),
+            ),
+    );
+    let mut columns = vec!["Variant".to_owned(), "Marked CE".into(), "Marked UE".into(), "Stopped time".into()];
+    columns.extend(labels().map(str::to_owned));
+    columns.extend(["All victims".into(), "S1's flows".into()]);
+    let mut t = Table::new(columns).align([Align::Left].into_iter().chain(vec![Align::Right; 20])).caption(
+        "Mean completion time of victims by size, means over seeds; share of victims with a mark; time for which ports of the network were stopped, added up.",
+    );
+    let lines = [(s.without.name, without), (s.with.name, with)].into_iter().chain(s.variants.iter().map(|v| v.0).zip(variants));
+    for (name, series) in lines {
+        let time = |g: usize| -> Cell { Unit::Picoseconds.format(results.mean(series, g, |g| g.fct()).mean).into() };
+        let mut row: Vec<Cell> = vec![
+            name.into(),
+            share(series, |g| g.ce_share()).into(),
+            share(series, |g| g.ue_share()).into(),
+            Unit::Picoseconds.format(results.total(series, |t| t.pause_ns as f64 * 1e3).mean).into(),
+        ];
+        row.extend((0..s.bins.len()).map(|b| time(BIN + b)));
+        row.extend([time(VICTIMS), time(CONGESTED)]);
+        t.push(row);
+    }
+    f.tables.push(t);
+    Ok(f)
+}

@@ -1,0 +1,5 @@
+//! Whole fabrics under realistic workloads (section 5.2).
+
+pub mod claims;
+pub mod mpi_io;
+pub mod slowdown;

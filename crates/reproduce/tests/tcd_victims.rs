@@ -1,0 +1,45 @@
+//! Victim flows in quick mode: what must hold, and that finished runs are kept.
+
+use std::path::PathBuf;
+
+use xoff_reproduce::{Context, Judged, Mode, Verdict, reproduce};
+
+/// A folder of its own, taken away at the end.
+struct Folder(PathBuf);
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("xoff-reproduce-tcd-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        Folder(path)
+    }
+}
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn judge(out: &Folder, item: &str, threads: usize) -> Judged {
+    let cx = Context { threads, ..Context::new(Mode::Quick, &out.0) };
+    let report = reproduce("tcd", &[item.to_owned()], &cx).unwrap_or_else(|e| panic!("{e}"));
+    assert!(!report.interrupted);
+    report.entries.into_iter().next().unwrap()
+}
+
+/// Victims are faster with TCD and DCQCN, whatever their size; nothing is lost. Threads and a restart change nothing.
+#[test]
+fn victims_are_faster_with_tcd() {
+    let (one, two) = (Folder::new("one"), Folder::new("two"));
+    let first = judge(&one, "fig15a", 2);
+    assert_eq!(first.verdict, Verdict::UnderAssumption, "{:?}", first.why);
+    assert!(one.0.join(first.figure.as_ref().unwrap()).is_file());
+    // A study that was stopped: half of its runs are there, the last line is torn.
+    let done = std::fs::read_to_string(one.0.join("tcd/done.jsonl")).unwrap();
+    std::fs::create_dir_all(two.0.join("tcd")).unwrap();
+    std::fs::write(two.0.join("tcd/done.jsonl"), &done[..done.len() / 2]).unwrap();
+    assert_eq!(judge(&two, "fig15a", 1), first);
+    let mut lines: [Vec<String>; 2] =
+        [&one, &two].map(|f| std::fs::read_to_string(f.0.join("tcd/done.jsonl")).unwrap().lines().map(str::to_owned).collect());
+    lines.iter_mut().for_each(|l| l.sort());
+    assert_eq!(lines[0], lines[1]);
+}
