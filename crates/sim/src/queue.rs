@@ -416,6 +416,8 @@ mod tests {
                 let e = q.pop_before(NEVER).unwrap();
                 assert_eq!(e.key(), want);
                 now = e.time();
+                // A guess about what comes next may be wrong after a change of width, but there is one.
+                let _ = (q.ahead(0), q.ahead(7), q.upcoming().len());
             }
             widths.insert((q.shift, q.buckets.len()));
         }

@@ -194,7 +194,7 @@ impl Job {
         let routes = routing.routes(t);
         let ideal = |f: &FlowRecord| {
             let key = FlowKey { src: f.flow.src, dst: f.flow.dst, src_port: f.flow.src_port, dst_port: f.flow.dst_port };
-            trace_path(t, &routes, &routing.choice, &key).map(|path| ideal_time(t, &path, f.flow.size, payload, header))
+            trace_path(t, &routes, &routing.choice, &key).map(|path| ideal_time(t, &path, f.flow.size, payload, header, s.cut_through()))
         };
         // (payload, completion time, slowdown) of a complete flow.
         let fates: Vec<Option<(f64, f64, f64)>> = outcome
