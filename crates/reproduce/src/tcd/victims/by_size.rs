@@ -7,6 +7,9 @@ use crate::tcd::run::Plan;
 use crate::tcd::schemes::{DCQCN, DCQCN_TCD, DCQCN_TCD_B, IB_CC, IB_CC_TCD, Scheme, TIMELY, TIMELY_TCD};
 use crate::{Check, Context, Findings, Mode, ReproduceError};
 
+/// Begin of the name of a variant in which nobody cuts deeper than without TCD.
+const ONLY_MARKS: &str = "TCD marks";
+
 /// One of the three figures.
 struct Study {
     title: &'static str,
@@ -78,6 +81,7 @@ pub fn run_fig18a(cx: &Context) -> Result<Findings, ReproduceError> {
             without: TIMELY,
             with: TIMELY_TCD,
             variants: vec![
+                ("TCD marks, TIMELY cuts as ever", TIMELY_TCD, vec!["rate_control.timely.beta=0.8".into()]),
                 ("TCD, min_rtt 32 us", TIMELY_TCD, vec!["rate_control.timely.min_rtt=32us".into()]),
                 ("TIMELY, min_rtt 32 us", TIMELY, vec!["rate_control.timely.min_rtt=32us".into()]),
                 ("TCD, HPCC's TIMELY", TIMELY_TCD, vec!["rate_control.timely.variant=hpcc".into()]),
@@ -126,6 +130,18 @@ fn study(cx: &Context, s: &Study) -> Result<Findings, ReproduceError> {
             "Flows below 10 KB are over before any rate control can act: they gain only where ports are stopped less. Ports are stopped for {} without TCD and {} with it, all ports added up.",
             stopped(without),
             stopped(with)
+        ));
+    }
+    for ((name, ..), series) in s.variants.iter().zip(&variants).filter(|(v, _)| v.0.starts_with(ONLY_MARKS)) {
+        let gains: Vec<String> = s
+            .bins
+            .iter()
+            .enumerate()
+            .map(|(b, bin)| format!("{} {}", bin.0, results.ratio(without, *series, BIN + b, |g| g.fct()).words(times)))
+            .collect();
+        f.notes.push(format!(
+            "What the marks give without the deeper cuts ({name}): {}. The rest of the gain is that of the cuts.",
+            gains.join(", ")
         ));
     }
     f.notes.push(format!(
