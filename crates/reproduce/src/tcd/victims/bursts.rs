@@ -66,10 +66,9 @@ fn study(cx: &Context, title: &str, without: &Scheme, with: &Scheme) -> Result<F
     );
     let (most, of) = (0..sizes.len()).map(|i| (ce(i, 1).mean, sizes[i])).fold((0.0, 0), |m, v| if v.0 > m.0 { v } else { m });
     f.notes.push(format!(
-        "TCD marks up to {} of the victims CE (at {of} KB), where {} marks {}: after a stop both senders at 20 Gb/s hold P0 and P2 at exactly their rate, and one frame more in the queue counts as growth (see Table 3).",
+        "TCD marks up to {} of the victims CE (at {of} KB; {} UE): after a stop both senders at 20 Gb/s hold P0 and P2 at exactly their rate, and one frame more in the queue counts as growth (see Table 3).",
         percent(most),
-        without.name,
-        percent(sizes.iter().position(|s| *s == of).map_or(f64::NAN, |i| ce(i, 0).mean))
+        percent(sizes.iter().position(|s| *s == of).map_or(f64::NAN, |i| ue(i).mean))
     ));
     if cx.mode == Mode::Quick {
         f.notes.push(format!("Quick: {} sizes and {seeds} seeds.", sizes.len()));
