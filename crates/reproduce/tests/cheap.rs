@@ -1,35 +1,12 @@
 //! The cheap entries in quick mode, and the facts of the ring that must hold.
 
-use std::path::PathBuf;
+mod support;
 
+use support::{Folder, holds, judge_of};
 use xoff_reproduce::{Context, Judged, Mode, ReproduceError, Verdict, reproduce};
 
-/// A folder of its own, taken away at the end.
-struct Folder(PathBuf);
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("xoff-reproduce-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        Folder(path)
-    }
-}
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 fn judge(out: &Folder, items: &[&str], threads: usize) -> Vec<Judged> {
-    let cx = Context { threads, ..Context::new(Mode::Quick, &out.0) };
-    let items: Vec<String> = items.iter().map(|i| (*i).to_owned()).collect();
-    let report = reproduce("gfc", &items, &cx).unwrap_or_else(|e| panic!("{e}"));
-    assert!(!report.interrupted);
-    report.entries
-}
-
-fn holds(e: &Judged, what: &str) -> bool {
-    let c = e.checks.iter().find(|c| c.what == what).unwrap_or_else(|| panic!("no check '{what}' in {:?}", e.checks));
-    c.holds
+    judge_of("gfc", out, items, threads)
 }
 
 #[test]
@@ -128,7 +105,7 @@ fn every_entry_reads_and_its_scenarios_exist() {
     for e in xoff_reproduce::entries("gfc").unwrap_or_else(|e| panic!("{e}")) {
         assert!(!e.paper.is_empty() && !e.band.is_empty(), "{}", e.id);
         for s in &e.scenarios {
-            let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/papers/gfc").join(s);
+            let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/papers/gfc").join(s);
             assert!(path.is_file(), "{}: {s}", e.id);
         }
     }

@@ -1,29 +1,12 @@
 //! Victim flows in quick mode: what must hold, and that finished runs are kept.
 
-use std::path::PathBuf;
+mod support;
 
-use xoff_reproduce::{Context, Judged, Mode, Verdict, reproduce};
-
-/// A folder of its own, taken away at the end.
-struct Folder(PathBuf);
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("xoff-reproduce-tcd-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        Folder(path)
-    }
-}
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use support::{Folder, judge_of};
+use xoff_reproduce::{Judged, Verdict};
 
 fn judge(out: &Folder, item: &str, threads: usize) -> Judged {
-    let cx = Context { threads, ..Context::new(Mode::Quick, &out.0) };
-    let report = reproduce("tcd", &[item.to_owned()], &cx).unwrap_or_else(|e| panic!("{e}"));
-    assert!(!report.interrupted);
-    report.entries.into_iter().next().unwrap()
+    judge_of("tcd", out, &[item], threads).remove(0)
 }
 
 /// Victims are faster with TCD and DCQCN, whatever their size; nothing is lost. Threads and a restart change nothing.
