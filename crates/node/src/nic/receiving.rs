@@ -1,0 +1,103 @@
+//! The receiving side of a NIC: what came in order, what is missing, and what the source is told of it.
+
+use xoff_mech::detection::Mark;
+use xoff_mech::rate_control::{Notification, NotificationPoint};
+use xoff_units::Time;
+
+use super::{Nic, Transport};
+use crate::env::{Env, Note, is_feedback};
+use crate::frame::{Frame, FrameId, FrameKind};
+
+/// The receiving side of a flow.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Receiving {
+    expected: u64,
+    notification: NotificationPoint,
+    nack_after: Time,
+    nacked: u64,
+}
+
+impl Nic {
+    pub(super) fn on_data(&mut self, now: Time, f: &Frame, id: FrameId, env: &mut impl Env) {
+        let payload = f.len() - self.c.header;
+        let r = self.receiving.entry(f.flow).or_default();
+        let expected = r.expected;
+        let in_order = f.seq == expected;
+        if in_order {
+            r.expected += payload as u64;
+        }
+        let mut answers = [None, None];
+        if let Transport::Acks { interval, chunk, back_to_zero, nack_interval, ack_len, class, .. } = self.c.transport {
+            let answer = if in_order {
+                (r.expected >= interval || r.expected.is_multiple_of(chunk)).then_some(FrameKind::Ack)
+            } else if f.seq > expected && (now >= r.nack_after || r.nacked != expected) {
+                r.nack_after = now + nack_interval;
+                r.nacked = expected;
+                if back_to_zero {
+                    r.expected = r.expected / chunk * chunk;
+                }
+                Some(FrameKind::Nack)
+            } else {
+                None // a duplicate, or a gap that is known
+            };
+            answers[0] = answer.map(|kind| {
+                let mut ack = Frame::new(kind, f.flow, class.unwrap_or(f.class()), ack_len);
+                ack.seq = r.expected;
+                ack.sent_at = f.sent_at;
+                ack.set_reported(f.mark());
+                ack
+            });
+        }
+        let complete = in_order && f.ends_flow();
+        let over = complete && self.c.transport == Transport::None; // no news of a flow whose source has forgotten it
+        if f.mark() != Mark::None
+            && !over
+            && let Notification::Frame { interval } = self.c.rate_control.notification()
+            && let Some(mark) = r.notification.on_frame(now, f.mark(), interval, self.c.rate_control.reports_undetermined())
+        {
+            let class = match self.c.transport {
+                Transport::Acks { class: Some(class), .. } => class,
+                _ => f.class(),
+            };
+            // 64 B, the smallest Ethernet frame (UQCN and GFC count control frames so).
+            let mut notice = Frame::new(FrameKind::Notification, f.flow, class, 64);
+            notice.set_reported(mark);
+            answers[1] = Some(notice);
+        }
+        if in_order {
+            if over {
+                self.receiving.remove(&f.flow);
+            }
+            env.note(self.node, now, Note::Delivered { flow: f.flow, payload, mark: f.mark(), complete });
+        } else {
+            env.note(self.node, now, Note::OutOfOrder { flow: f.flow, expected, got: f.seq });
+        }
+        let [answer, notice] = answers;
+        if answer.is_none() && notice.is_none() {
+            return;
+        }
+        let records = if self.c.rate_control.needs_int().is_some() { env.frames().telemetry(id).copied() } else { None };
+        if let Some(frame) = answer {
+            let id = self.queue_feedback(frame, env);
+            if let Some(records) = records {
+                *env.frames().telemetry_mut(id) = records;
+            }
+        }
+        if let Some(frame) = notice {
+            self.queue_feedback(frame, env);
+        }
+        self.try_send(now, env);
+    }
+
+    fn queue_feedback(&mut self, frame: Frame, env: &mut impl Env) -> FrameId {
+        debug_assert!(is_feedback(frame.kind()));
+        let id = env.frames().insert(frame);
+        self.feedback.push(id, env.frames());
+        id
+    }
+
+    /// The receiving side of a flow is no longer needed (its source knows that all has arrived).
+    pub fn forget(&mut self, flow: u32) {
+        self.receiving.remove(&flow);
+    }
+}
