@@ -19,7 +19,7 @@ use crate::flows::FlowRecord;
 use crate::histogram::Histogram;
 use crate::outcome::PortTotals;
 use crate::probe::{Probes, RateSource, Row};
-use crate::queue::EventQueue;
+use crate::queue::{EventQueue, Pending};
 use crate::ways::Ways;
 
 /// A port's line: the far end, what lies between, and what went over it: all that a transmission touches here.

@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 
 use xoff_node::Moment;
-use xoff_units::Time;
+
+use crate::queue::Pending;
 
 /// What an event is about. Among equal times lower kinds go first (see [`EventOrder::Entity`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,42 +49,38 @@ pub(crate) const PORTS_MAX: usize = 1 << 28;
 
 /// 24 bytes, so that a frame in flight (an event and 32 bytes of frame) stays within a cache line.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Event {
+pub struct Event {
     time: u64,
     rank: u64,
     /// Kind in the upper 4 bits, port (counted over the whole network) in the lower 28.
     what: u32,
-    pub arg: u32,
+    pub(crate) arg: u32,
 }
 
 impl Event {
-    /// No event, for filling arrays.
-    pub const NONE: Event = Event { time: 0, rank: 0, what: 0, arg: 0 };
-
     #[inline]
-    pub fn new(at: Moment, kind: Kind, port: u32, arg: u32) -> Event {
+    pub(crate) fn new(at: Moment, kind: Kind, port: u32, arg: u32) -> Event {
         Event { time: at.time.0, rank: at.rank, what: (kind as u32) << 28 | port, arg }
     }
     #[inline]
-    pub fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> Kind {
         Kind::BY_NUMBER[(self.what >> 28) as usize]
     }
     #[inline]
-    pub fn port(&self) -> u32 {
+    pub(crate) fn port(&self) -> u32 {
         self.what & (PORTS_MAX as u32 - 1)
     }
-    #[inline]
-    pub fn moment(&self) -> Moment {
-        Moment { time: Time(self.time), rank: self.rank }
-    }
-    #[inline]
-    pub fn time(&self) -> u64 {
+}
+
+impl Pending for Event {
+    const NONE: Event = Event { time: 0, rank: 0, what: 0, arg: 0 };
+    #[inline(always)]
+    fn time(&self) -> u64 {
         self.time
     }
-    /// Time, then rank, in one number: one comparison without a branch instead of two with.
-    #[inline]
-    pub fn key(&self) -> u128 {
-        (self.time as u128) << 64 | self.rank as u128
+    #[inline(always)]
+    fn rank(&self) -> u64 {
+        self.rank
     }
 }
 impl PartialEq for Event {
@@ -145,6 +142,7 @@ impl Ranks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use xoff_units::Time;
 
     #[test]
     fn an_event_is_small_and_keeps_what_it_is_about() {

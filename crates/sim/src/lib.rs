@@ -37,6 +37,6 @@ pub use memory::{BYTES_PER_FRAME, BYTES_PER_IDLE_PORT, Memory};
 pub use model::{Model, NicModel, WayFacts, WayFactsOf};
 pub use outcome::{Ended, Outcome, PortTotals};
 pub use probe::{Probes, RateSource, Recorder, Row, Selection};
-pub use queue::{QueueTrace, Replayed};
+pub use queue::{EventQueue, Pending, QueueTrace, Replayed};
 pub use watch::{Deadlock, StuckPort};
 pub use world::{PAYS_WINDOW, PortNow, World, classes_in_use};

@@ -7,7 +7,8 @@
 //!
 //! A bucket is sorted when its turn comes, so that an event costs O(1) to insert and a share of one small sort; an
 //! event that falls into the current bucket goes to a small heap beside it. Order: time, then the given rank; equal
-//! keys leave in no particular order, so callers make ranks unique where order matters.
+//! keys leave in no particular order, so callers make ranks unique where order matters. What an event is about is the
+//! caller's ([`Pending`]): the packet simulator and the simulator of scheduled fabrics have one each.
 //!
 //! Width and number of the buckets follow the density of events, which differs by a factor of thousands between a ring of
 //! three switches and a fabric of 65,536 hosts, and between the burst and the tail of one run. They change no order.
@@ -16,13 +17,33 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use xoff_node::Moment;
-use xoff_units::prefetch_all;
+use xoff_units::{Time, prefetch_all};
 
 use crate::event::Event;
 
 mod trace;
 
 pub use trace::{QueueTrace, Replayed};
+
+/// What can be pending: a small value that knows its place in the order of events.
+pub trait Pending: Copy + Ord {
+    /// No event, for filling arrays.
+    const NONE: Self;
+    /// When [ps].
+    fn time(&self) -> u64;
+    /// Its place among equal times.
+    fn rank(&self) -> u64;
+    /// Both.
+    #[inline(always)]
+    fn moment(&self) -> Moment {
+        Moment { time: Time(self.time()), rank: self.rank() }
+    }
+    /// Time, then rank, in one number: one comparison without a branch instead of two with. The order of [`Ord`].
+    #[inline(always)]
+    fn key(&self) -> u128 {
+        (self.time() as u128) << 64 | self.rank() as u128
+    }
+}
 
 /// Buckets at least: their heads fit the first-level cache. And at most.
 const BUCKETS: usize = 1 << 12;
@@ -56,31 +77,31 @@ struct Review {
 }
 
 /// The pending events.
-pub struct EventQueue {
+pub struct EventQueue<E: Pending = Event> {
     /// log2 of the bucket width [ps].
     shift: u32,
     /// Number of the current bucket (time >> shift).
     at: u64,
     /// Events of the current bucket, latest first.
-    current: Vec<Event>,
+    current: Vec<E>,
     /// Events that were added to the current bucket after it was sorted.
-    added: BinaryHeap<Reverse<Event>>,
-    buckets: Vec<Vec<Event>>,
+    added: BinaryHeap<Reverse<E>>,
+    buckets: Vec<Vec<E>>,
     /// Place of the bucket after the current one, as it was when the turn of the current one came.
     following: usize,
     /// Buckets whose turn has come.
     turns: u64,
     /// Memory of buckets that are empty again. Only some buckets hold anything at a time; passing their memory round keeps
     /// it in the cache.
-    spare: Vec<Vec<Event>>,
+    spare: Vec<Vec<E>>,
     /// One bit per bucket that holds something.
     occupied: Vec<u64>,
-    far: BinaryHeap<Reverse<Event>>,
+    far: BinaryHeap<Reverse<E>>,
     review: Review,
-    trace: Option<Box<QueueTrace>>,
+    trace: Option<Box<QueueTrace<E>>>,
 }
 
-impl EventQueue {
+impl<E: Pending> EventQueue<E> {
     /// An empty queue whose buckets reach about `reach_ps` and are as wide as that needs, but about `bucket_ps` wide if
     /// that is narrower and not too many are needed.
     pub fn new(bucket_ps: u64, reach_ps: u64) -> Self {
@@ -114,18 +135,19 @@ impl EventQueue {
     }
 
     /// The operations noted.
-    pub(crate) fn take_trace(&mut self) -> Option<QueueTrace> {
+    pub(crate) fn take_trace(&mut self) -> Option<QueueTrace<E>> {
         self.trace.take().map(|t| *t)
     }
 
     /// All that is pending, in no particular order.
-    fn pending(&self) -> impl Iterator<Item = &Event> {
+    fn pending(&self) -> impl Iterator<Item = &E> {
         let heaps = self.added.iter().chain(&self.far).map(|Reverse(e)| e);
         self.current.iter().chain(self.buckets.iter().flatten()).chain(heaps)
     }
 
+    /// Adds an event.
     #[inline(always)]
-    pub(crate) fn push(&mut self, e: Event) {
+    pub fn push(&mut self, e: E) {
         if let Some(t) = &mut self.trace {
             t.note(Some(e));
         }
@@ -133,7 +155,7 @@ impl EventQueue {
     }
 
     #[inline(always)]
-    fn place(&mut self, e: Event) {
+    fn place(&mut self, e: E) {
         let bucket = e.time() >> self.shift;
         if bucket <= self.at {
             self.added.push(Reverse(e));
@@ -152,7 +174,7 @@ impl EventQueue {
     }
 
     #[inline(always)]
-    fn put(&mut self, bucket: u64, e: Event) {
+    fn put(&mut self, bucket: u64, e: E) {
         let slot = self.slot(bucket);
         let events = &mut self.buckets[slot];
         if events.is_empty() {
@@ -165,17 +187,17 @@ impl EventQueue {
     }
 
     /// When the next event happens.
-    pub(crate) fn peek(&mut self) -> Option<Moment> {
+    pub fn peek(&mut self) -> Option<Moment> {
         if self.current.is_empty() && self.added.is_empty() && !self.advance() {
             return None;
         }
         let added = self.added.peek().map(|Reverse(e)| e.moment());
-        self.current.last().map(Event::moment).into_iter().chain(added).min()
+        self.current.last().map(E::moment).into_iter().chain(added).min()
     }
 
     /// Takes the next event if it happens before `bound`.
     #[inline(always)]
-    pub(crate) fn pop_before(&mut self, bound: Moment) -> Option<Event> {
+    pub fn pop_before(&mut self, bound: Moment) -> Option<E> {
         // By far the usual case: the bucket has not run out, and nothing was added to it after its turn had come.
         match self.current.last() {
             Some(e) if self.added.is_empty() => {
@@ -190,7 +212,7 @@ impl EventQueue {
     }
 
     #[inline(never)]
-    fn pop_slowly(&mut self, bound: Moment) -> Option<Event> {
+    fn pop_slowly(&mut self, bound: Moment) -> Option<E> {
         if self.current.is_empty() && self.added.is_empty() && !self.advance() {
             return None;
         }
@@ -219,7 +241,7 @@ impl EventQueue {
 
     /// The event that comes about `distance` events after the next one: a guess, for asking for its memory.
     #[inline]
-    pub(crate) fn ahead(&self, distance: usize) -> Option<&Event> {
+    pub(crate) fn ahead(&self, distance: usize) -> Option<&E> {
         match self.current.len().checked_sub(distance + 1) {
             Some(at) => Some(&self.current[at]),
             None => {
@@ -238,7 +260,7 @@ impl EventQueue {
     /// The events of the bucket whose turn comes next, as far as they were known when the turn of the current one came, in no
     /// particular order unless they were sorted.
     #[inline]
-    pub(crate) fn upcoming(&self) -> &[Event] {
+    pub(crate) fn upcoming(&self) -> &[E] {
         &self.buckets[self.following]
     }
 
@@ -310,7 +332,7 @@ impl EventQueue {
             return;
         }
         let start = self.at << self.shift;
-        let mut events: Vec<Event> = self.far.drain().map(|Reverse(e)| e).collect();
+        let mut events: Vec<E> = self.far.drain().map(|Reverse(e)| e).collect();
         self.buckets.iter_mut().for_each(|b| events.append(b));
         self.shift = shift;
         self.at = start >> shift;
@@ -347,13 +369,13 @@ impl EventQueue {
 
 /// Sorts the events of a bucket, latest first.
 #[inline]
-fn sort(events: &mut [Event]) {
+fn sort<E: Pending>(events: &mut [E]) {
     /// Up to here comparing each with each is faster, because it does not branch on the outcome, which nobody can guess.
     const FEW: usize = 16;
     if events.len() > FEW {
         return events.sort_unstable_by(|a, b| b.cmp(a));
     }
-    let (mut places, mut sorted) = ([0u8; FEW], [Event::NONE; FEW]);
+    let (mut places, mut sorted) = ([0u8; FEW], [E::NONE; FEW]);
     for (i, e) in events.iter().enumerate() {
         let (key, mut place) = (e.key(), 0);
         for (other, place_of_other) in events[..i].iter().zip(&mut places) {
@@ -374,7 +396,6 @@ mod tests {
     use super::*;
     use crate::event::Kind;
     use std::collections::BTreeSet;
-    use xoff_units::Time;
 
     const NEVER: Moment = Moment { time: Time::NEVER, rank: u64::MAX };
 
@@ -392,7 +413,7 @@ mod tests {
     #[test]
     fn leaves_in_order_of_time_then_rank_whatever_the_width() {
         let mut state = 12345;
-        let mut q = EventQueue::sized(10, BUCKETS);
+        let mut q = EventQueue::<Event>::sized(10, BUCKETS);
         let mut widths = BTreeSet::from([(q.shift, q.buckets.len())]);
         let mut reference = BTreeSet::new();
         let (mut now, mut rank) = (0u64, 0);

@@ -31,7 +31,7 @@ use crate::model::{Model, WayFacts};
 use crate::outcome::{Ended, Outcome, PortTotals};
 use crate::part::{Node, Part, Starts};
 use crate::probe::{RateSource, Recorder, Row};
-use crate::queue::{EventQueue, QueueTrace};
+use crate::queue::{EventQueue, Pending, QueueTrace};
 use crate::split::Split;
 use crate::watch::{self, Deadlock, Egress, StuckPort, Waiting};
 

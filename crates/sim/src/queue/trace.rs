@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use xoff_node::Moment;
 
-use super::EventQueue;
+use super::{EventQueue, Pending};
 use crate::event::Event;
 
 /// The operations of a stretch of a run on its queue, in order.
 #[derive(Clone, Debug)]
-pub struct QueueTrace {
+pub struct QueueTrace<E: Pending = Event> {
     /// The state of the queue at the beginning, latest first.
-    before: Vec<Event>,
+    before: Vec<E>,
     /// Events that were pushed, and where one was taken.
-    operations: Vec<Option<Event>>,
+    operations: Vec<Option<E>>,
     /// Width of a bucket, as a power of two [ps].
     shift: u32,
     /// Number of buckets.
@@ -30,8 +30,8 @@ pub struct Replayed {
     pub cpu: Duration,
 }
 
-impl QueueTrace {
-    pub(super) fn new(queue: &EventQueue, operations_max: usize) -> QueueTrace {
+impl<E: Pending> QueueTrace<E> {
+    pub(super) fn new(queue: &EventQueue<E>, operations_max: usize) -> QueueTrace<E> {
         let before = queue.pending().copied().collect();
         QueueTrace {
             before,
@@ -43,7 +43,7 @@ impl QueueTrace {
     }
 
     /// Notes an operation; does nothing once the trace is full.
-    pub(super) fn note(&mut self, operation: Option<Event>) {
+    pub(super) fn note(&mut self, operation: Option<E>) {
         if self.operations.len() < self.operations_max {
             self.operations.push(operation);
         }
