@@ -15,6 +15,7 @@
 pub mod detection;
 pub mod flow_control;
 pub mod rate_control;
+pub mod scheduled;
 
 use xoff_units::{Bytes, Rate, Span};
 

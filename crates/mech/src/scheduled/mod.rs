@@ -1,0 +1,15 @@
+//! Scheduled fabrics: who may inject is decided before the injection.
+//!
+//! ```text
+//!   input adapter                                   output adapter
+//!   VOQ -> Requester -- request(segments) -->  Granter: one request counter per input
+//!            ^                                      | space in the output buffer, and in the fabric if reserved
+//!            +------------ grant(segments) <--------+ at most at the rate of grants
+//! ```
+//!
+//! Both halves are plain counters: who carries the messages, in band or beside the data, is the caller's.
+
+mod bits;
+pub mod request_grant;
+
+pub use bits::Bits;

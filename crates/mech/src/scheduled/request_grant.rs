@@ -1,0 +1,467 @@
+//! The request-grant protocol of Chrysos et al., "End-to-End Congestion Management for Non-Blocking, Multi-Stage Switching
+//! Fabrics using Commodity Switches" (IBM Research report), sections 2 and 3.
+//!
+//! A [`Requester`] stands at the VOQ of an input adapter for one output, a [`Granter`] at an output adapter for all inputs.
+//! Sizes are in segments: a grant of n lets n segments of any size up to the largest one go.
+//!
+//! ```text
+//!   VOQ:    bytes without request --request--> pending (pr <= G) --grant--> granted (g) --segment--> fabric
+//!           one segment may go unasked (ps) while nothing is pending or granted; it is acknowledged when its packet leaves
+//!   output: r[i] per input; grants while oc >= G and, if fabric-output buffers are reserved, fc >= G; then idles gs / L_G
+//! ```
+//!
+//! The paper writes `r[i]` in the rule for unsolicited segments where it means the pending requests `pr[i]`, and "== 1" for
+//! counters of transit messages where "at least 1" is meant; both are read so here.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use xoff_units::{Span, Time};
+
+use super::Bits;
+
+/// What a VOQ may inject now (section 3.2, "eligibility").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MaySend {
+    /// A segment that was granted.
+    Granted,
+    /// One segment that nobody asked for: bytes wait, and nothing of this flow is pending, granted or unacknowledged.
+    Unsolicited,
+    /// Nothing.
+    No,
+}
+
+/// The counters of one VOQ at its input adapter (section 3.2) [segments].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Requester {
+    granted: u32,
+    pending: u32,
+    unacknowledged: u32,
+}
+
+impl Requester {
+    /// What may go, if `waiting` says whether the VOQ holds bytes that were not requested. Unsolicited segments may be
+    /// forbidden.
+    #[inline]
+    pub fn may_send(&self, waiting: bool, unsolicited_allowed: bool) -> MaySend {
+        if self.granted > 0 {
+            MaySend::Granted
+        } else if waiting && unsolicited_allowed && self.pending == 0 && self.unacknowledged == 0 {
+            MaySend::Unsolicited
+        } else {
+            MaySend::No
+        }
+    }
+
+    /// Segments that may still be requested, if at most `requests_max` (the paper's G) may be pending.
+    #[inline]
+    pub fn room(&self, requests_max: u32) -> u32 {
+        requests_max.saturating_sub(self.pending)
+    }
+
+    /// `segments` were requested.
+    #[inline]
+    pub fn on_requested(&mut self, segments: u32) {
+        self.pending += segments;
+    }
+
+    /// A grant arrived. Grants of one flow may overtake each other; they are merged, because each of them is for segments
+    /// that were requested (section 3.3).
+    ///
+    /// # Panics
+    /// If more is granted than was requested: a broken output adapter.
+    #[inline]
+    pub fn on_grant(&mut self, segments: u32) {
+        assert!(segments <= self.pending, "granted {segments} segments of {} requested", self.pending);
+        self.pending -= segments;
+        self.granted += segments;
+    }
+
+    /// A segment was injected.
+    #[inline]
+    pub fn on_sent(&mut self, how: MaySend) {
+        match how {
+            MaySend::Granted => self.granted -= 1,
+            MaySend::Unsolicited => self.unacknowledged += 1,
+            MaySend::No => debug_assert!(false, "sent what may not be sent"),
+        }
+    }
+
+    /// So many unsolicited segments have left the output adapter.
+    #[inline]
+    pub fn on_ack(&mut self, segments: u32) {
+        debug_assert!(segments <= self.unacknowledged);
+        self.unacknowledged = self.unacknowledged.saturating_sub(segments);
+    }
+
+    /// Grants held and not used [segments].
+    #[inline]
+    pub fn granted(&self) -> u32 {
+        self.granted
+    }
+    /// Requested and not granted [segments].
+    #[inline]
+    pub fn pending(&self) -> u32 {
+        self.pending
+    }
+    /// Unsolicited and not acknowledged [segments].
+    #[inline]
+    pub fn unacknowledged(&self) -> u32 {
+        self.unacknowledged
+    }
+}
+
+/// On what an output adapter bases its admissions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// Implicit rate regulation (section 2.3): grants are spaced as the output could carry what they admit.
+    ImplicitRate,
+    /// Reserving fabric-buffers (section 2.4): each granted segment holds one of so many slots of the fabric-output buffer
+    /// until it has arrived at the output adapter.
+    ReserveFabricBuffers {
+        /// Slots, the paper's b [segments].
+        slots: u32,
+    },
+}
+
+/// How an output adapter chooses among inputs that ask.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Service {
+    /// In a circle, whatever the size of the grant.
+    RoundRobin,
+    /// The input that has been granted the fewest segments goes first, by virtual start times (start-time fair queueing).
+    /// The paper uses a hardware version of weighted round robin by virtual intervals: fair by bytes, as this is.
+    #[default]
+    BySegments,
+}
+
+/// What an output adapter is given.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GranterParams {
+    /// Number of inputs.
+    pub inputs: u32,
+    /// Kind of admission.
+    pub admission: Admission,
+    /// Time after a grant for each of its segments: a largest segment at the peak rate of grants L_G [ps].
+    pub segment_time: Span,
+    /// Slots of the reorder and reassembly buffer, the paper's B [segments].
+    pub output_slots: u32,
+    /// Requests that one input may have pending, the paper's G [segments].
+    pub requests_max: u32,
+    /// Grants are only issued while G slots are free, so that an input that asks for much waits no longer than one that
+    /// asks for little (section 3.3, "Fairness").
+    pub fair: bool,
+    /// All that an input asks for is granted, or nothing. Without it packets can fill the buffer in part and wait for each
+    /// other for ever (section 3.4).
+    pub whole_requests: bool,
+    /// Choice among inputs.
+    pub service: Service,
+}
+
+/// What an output adapter does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Grant so much to this input.
+    Grant {
+        /// Input.
+        input: u32,
+        /// Size [segments].
+        segments: u32,
+    },
+    /// Not before this moment.
+    Wait(Time),
+    /// Nothing to grant, or no space for it: a request or freed space will change that.
+    Nothing,
+}
+
+/// The output arbiter and its counters (section 3.3) [segments].
+#[derive(Clone, Debug)]
+pub struct Granter {
+    p: GranterParams,
+    /// Requests per input, the paper's r[i].
+    requests: Vec<u32>,
+    asking: Bits,
+    output_free: u32,
+    fabric_free: u32,
+    idle_until: Time,
+    /// Round robin: where the next scan begins.
+    next: usize,
+    /// Virtual start times: of each input, and of the input granted last.
+    starts: Vec<u64>,
+    start: u64,
+    queue: BinaryHeap<Reverse<(u64, u32)>>,
+}
+
+impl Granter {
+    /// An output adapter at rest.
+    pub fn new(p: GranterParams) -> Granter {
+        let fabric_free = match p.admission {
+            Admission::ImplicitRate => u32::MAX,
+            Admission::ReserveFabricBuffers { slots } => slots,
+        };
+        Granter {
+            p,
+            requests: vec![0; p.inputs as usize],
+            asking: Bits::new(p.inputs as usize),
+            output_free: p.output_slots,
+            fabric_free,
+            idle_until: Time::ZERO,
+            next: 0,
+            starts: vec![0; if p.service == Service::BySegments { p.inputs as usize } else { 0 }],
+            start: 0,
+            queue: BinaryHeap::new(),
+        }
+    }
+
+    /// Input `input` asks for `segments` more.
+    pub fn on_request(&mut self, input: u32, segments: u32) {
+        let r = &mut self.requests[input as usize];
+        if *r == 0 && segments > 0 {
+            self.asking.set(input as usize, true);
+            self.enqueue(input);
+        }
+        self.requests[input as usize] += segments;
+    }
+
+    fn enqueue(&mut self, input: u32) {
+        if self.p.service == Service::BySegments {
+            let start = self.starts[input as usize].max(self.start);
+            self.starts[input as usize] = start;
+            self.queue.push(Reverse((start, input)));
+        }
+    }
+
+    /// A granted segment has arrived at the output adapter: its slot in the fabric is free again.
+    #[inline]
+    pub fn on_arrived(&mut self) {
+        if let Admission::ReserveFabricBuffers { .. } = self.p.admission {
+            self.fabric_free += 1;
+        }
+    }
+
+    /// So many granted segments have left the output buffer.
+    #[inline]
+    pub fn on_departed(&mut self, segments: u32) {
+        self.output_free += segments;
+        debug_assert!(self.output_free <= self.p.output_slots);
+    }
+
+    /// What to do now. After a grant the arbiter idles; ask again.
+    pub fn decide(&mut self, now: Time) -> Decision {
+        if self.asking.is_empty() {
+            return Decision::Nothing;
+        }
+        if now < self.idle_until {
+            return Decision::Wait(self.idle_until);
+        }
+        let free = self.output_free.min(self.fabric_free);
+        if self.p.fair && free < self.p.requests_max {
+            return Decision::Nothing;
+        }
+        let Some(input) = self.choose(free) else { return Decision::Nothing };
+        let r = &mut self.requests[input as usize];
+        let segments = (*r).min(free);
+        *r -= segments;
+        let satisfied = *r == 0;
+        if satisfied {
+            self.asking.set(input as usize, false);
+        }
+        if self.p.service == Service::BySegments {
+            self.start = self.starts[input as usize];
+            self.starts[input as usize] += u64::from(segments);
+            if !satisfied {
+                self.enqueue(input);
+            }
+        }
+        self.output_free -= segments;
+        if let Admission::ReserveFabricBuffers { .. } = self.p.admission {
+            self.fabric_free -= segments;
+        }
+        self.idle_until = now + Span(self.p.segment_time.0 * u64::from(segments));
+        Decision::Grant { input, segments }
+    }
+
+    /// The input whose turn it is, among those that `free` slots can serve.
+    fn choose(&mut self, free: u32) -> Option<u32> {
+        let serves = |r: u32| if self.p.whole_requests { r <= free } else { free > 0 };
+        match self.p.service {
+            Service::RoundRobin => {
+                let first = self.asking.next_from(self.next)?;
+                let mut input = first;
+                while !serves(self.requests[input]) {
+                    input = self.asking.next_from(input + 1)?;
+                    if input == first {
+                        return None;
+                    }
+                }
+                self.next = input + 1;
+                Some(input as u32)
+            }
+            Service::BySegments => {
+                let mut passed_over = Vec::new();
+                let mut chosen = None;
+                while let Some(Reverse((start, input))) = self.queue.pop() {
+                    if serves(self.requests[input as usize]) {
+                        chosen = Some(input);
+                        break;
+                    }
+                    passed_over.push(Reverse((start, input)));
+                }
+                self.queue.extend(passed_over);
+                chosen
+            }
+        }
+    }
+
+    /// Requests of an input that are not granted yet [segments].
+    pub fn requested_by(&self, input: u32) -> u32 {
+        self.requests[input as usize]
+    }
+    /// Free slots of the output buffer [segments].
+    pub fn output_free(&self) -> u32 {
+        self.output_free
+    }
+    /// Free slots of the fabric-output buffer; `None` if none are reserved [segments].
+    pub fn fabric_free(&self) -> Option<u32> {
+        (self.p.admission != Admission::ImplicitRate).then_some(self.fabric_free)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Decision::*;
+    use super::*;
+
+    fn params() -> GranterParams {
+        GranterParams {
+            inputs: 4,
+            admission: Admission::ImplicitRate,
+            segment_time: Span(10),
+            output_slots: 100,
+            requests_max: 8,
+            fair: true,
+            whole_requests: true,
+            service: Service::RoundRobin,
+        }
+    }
+    fn grant(input: u32, segments: u32) -> Decision {
+        Grant { input, segments }
+    }
+
+    /// Fig. 2(a): output 3 grants five segments to input 1 and stays idle for five segment times; input 2, which asked for
+    /// four meanwhile, is granted only then.
+    #[test]
+    fn implicit_rate_regulation_idles_for_as_long_as_the_grant() {
+        let mut g = Granter::new(params());
+        g.on_request(1, 5);
+        assert_eq!(g.decide(Time(100)), grant(1, 5));
+        g.on_request(2, 4);
+        assert_eq!((g.decide(Time(100)), g.decide(Time(149))), (Wait(Time(150)), Wait(Time(150))));
+        assert_eq!((g.decide(Time(150)), g.decide(Time(190))), (grant(2, 4), Nothing));
+        assert_eq!(g.fabric_free(), None);
+    }
+
+    /// Section 2.4: a slot in the fabric is taken by each granted segment until it has arrived; section 3.3: nobody is
+    /// granted while fewer than G slots are free.
+    #[test]
+    fn reserved_slots_bound_what_is_on_its_way() {
+        let mut g = Granter::new(GranterParams { admission: Admission::ReserveFabricBuffers { slots: 10 }, ..params() });
+        g.on_request(0, 3);
+        g.on_request(3, 1);
+        assert_eq!((g.decide(Time(0)), g.fabric_free()), (grant(0, 3), Some(7)));
+        assert_eq!(g.decide(Time(30)), Nothing, "7 < G = 8, although 1 would fit");
+        g.on_arrived();
+        assert_eq!((g.decide(Time(30)), g.fabric_free()), (grant(3, 1), Some(7)));
+        g.on_departed(3);
+        assert_eq!((g.output_free(), g.fabric_free()), (99, Some(7)), "departing frees the adapter, arriving the fabric");
+    }
+
+    /// Section 3.3: without the rule an input that asks for one segment overtakes one that asks for many for ever.
+    #[test]
+    fn without_the_fairness_rule_small_requests_starve_large_ones() {
+        let grants_of_the_large_one = |fair| {
+            let mut g = Granter::new(GranterParams { output_slots: 8, fair, service: Service::BySegments, ..params() });
+            let (mut large, mut held) = (0, 0);
+            for step in 0..1_000 {
+                for (input, size) in [(0, 8), (1, 1)] {
+                    if g.requested_by(input) == 0 {
+                        g.on_request(input, size);
+                    }
+                }
+                if let Grant { input, segments } = g.decide(Time(step * 100)) {
+                    held += segments;
+                    large += u32::from(input == 0);
+                }
+                if held > 0 && step % 2 == 0 {
+                    g.on_departed(1);
+                    held -= 1;
+                }
+            }
+            large
+        };
+        // 500 slots become free. With the rule each input has half of them: about 30 grants of eight.
+        assert!((25..=35).contains(&grants_of_the_large_one(true)));
+        assert_eq!(grants_of_the_large_one(false), 1, "the first, while the buffer was empty");
+    }
+
+    /// Fair by segments: who asks for 8 at a time is granted as many segments as who asks for 2 at a time.
+    #[test]
+    fn service_by_segments_is_fair_whatever_the_size_of_requests() {
+        let mut g = Granter::new(GranterParams { service: Service::BySegments, ..params() });
+        let mut got = [0u32; 2];
+        for step in 0..1_000u64 {
+            for (input, size) in [(0, 8), (1, 2)] {
+                if g.requested_by(input) == 0 {
+                    g.on_request(input, size);
+                }
+            }
+            if let Grant { input, segments } = g.decide(Time(step * 100)) {
+                got[input as usize] += segments;
+                g.on_departed(segments);
+            }
+        }
+        assert!(got[0].abs_diff(got[1]) <= 8, "{got:?}");
+        assert!(got[0] > 1_000);
+    }
+
+    /// Section 3.4: all of a request or nothing; a partial grant is what a deadlock is made of.
+    #[test]
+    fn a_request_is_granted_whole_unless_parts_are_allowed() {
+        let few = GranterParams { output_slots: 5, fair: false, ..params() };
+        let mut g = Granter::new(few);
+        g.on_request(0, 6);
+        assert_eq!(g.decide(Time(0)), Nothing);
+        g.on_request(2, 4);
+        assert_eq!(g.decide(Time(0)), grant(2, 4), "the one that fits");
+        let mut g = Granter::new(GranterParams { whole_requests: false, ..few });
+        g.on_request(0, 6);
+        assert_eq!((g.decide(Time(0)), g.decide(Time(50)), g.requested_by(0)), (grant(0, 5), Nothing, 1));
+    }
+
+    /// Section 3.2: granted segments first; one unsolicited segment only while nothing is granted, pending or unacknowledged.
+    #[test]
+    fn a_voq_is_eligible_as_the_paper_says() {
+        let mut v = Requester::default();
+        assert_eq!(
+            (v.may_send(false, true), v.may_send(true, true), v.may_send(true, false)),
+            (MaySend::No, MaySend::Unsolicited, MaySend::No)
+        );
+        v.on_sent(MaySend::Unsolicited);
+        assert_eq!(v.may_send(true, true), MaySend::No, "not acknowledged");
+        v.on_requested(3);
+        v.on_ack(1);
+        assert_eq!((v.may_send(true, true), v.room(8), v.room(2)), (MaySend::No, 5, 0), "pending");
+        v.on_grant(2);
+        assert_eq!(v.may_send(false, true), MaySend::Granted);
+        v.on_sent(MaySend::Granted);
+        assert_eq!((v.granted(), v.pending(), v.unacknowledged()), (1, 1, 0));
+    }
+
+    #[test]
+    #[should_panic(expected = "granted 2 segments of 1 requested")]
+    fn more_grants_than_requests_are_a_broken_output() {
+        let mut v = Requester::default();
+        v.on_requested(1);
+        v.on_grant(2);
+    }
+}
