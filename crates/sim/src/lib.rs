@@ -40,3 +40,4 @@ pub use probe::{Probes, RateSource, Recorder, Row, Selection};
 pub use queue::{EventQueue, Pending, QueueTrace, Replayed};
 pub use watch::{Deadlock, StuckPort};
 pub use world::{PAYS_WINDOW, PortNow, World, classes_in_use};
+pub use xoff_node::Moment;

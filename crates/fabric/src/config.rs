@@ -1,0 +1,335 @@
+//! What a fabric is made of, and which settings cannot work.
+
+use xoff_mech::scheduled::request_grant::{Admission, GranterParams, Service};
+use xoff_units::{Bytes, Rate, Span, Time};
+
+use crate::element::Arbitration;
+use crate::shape::Shape;
+use crate::traffic::{Pattern, Traffic};
+
+/// What lies between the edges.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Core {
+    /// A network of elements; every port has an adapter with one link into it.
+    Network(Shape),
+    /// Edges with several ports, each wired to every spine by one link; the spines are elements.
+    Spine {
+        /// Ports of an edge.
+        edge_ports: u32,
+        /// Edges.
+        edges: u32,
+        /// Spines: uplinks of an edge.
+        spines: u32,
+    },
+    /// One switch without inner contention: whatever is granted crosses it at once.
+    Ideal {
+        /// Ports.
+        ports: u32,
+    },
+}
+
+/// A switching element (section 3.1).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ElementConfig {
+    /// Queue of an input, b_in [bytes].
+    pub input: Bytes,
+    /// Queue of an output, b [bytes].
+    pub output: Bytes,
+    /// Speed of the crossbar in multiples of the links, L_S / L_F.
+    pub speedup: u32,
+    /// Choice among inputs.
+    pub arbitration: Arbitration,
+}
+
+/// How requests, grants and ACKs travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// In the headers of segments, or alone.
+    InBand {
+        /// Length of a stand-alone control segment [bytes].
+        alone: Bytes,
+    },
+    /// Beside the data, without cost in bandwidth.
+    OutOfBand {
+        /// From adapter to adapter [ps].
+        delay: Span,
+    },
+}
+
+/// Over which of its paths a flow sends its next segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Spray {
+    /// The next one, from a random one on: each path of a flow carries the same number of segments (section 3.2).
+    #[default]
+    RoundRobin,
+    /// Any.
+    Random,
+    /// Always the same, by flow. Not what the theorem asks for: to see what then happens.
+    PerFlow,
+}
+
+/// Outputs whose receiver takes nothing for a while (section 4.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blocked {
+    /// Outputs.
+    pub outputs: Vec<u32>,
+    /// From when.
+    pub from: Time,
+    /// Until when.
+    pub until: Time,
+}
+
+/// A fabric and its workload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// What lies between the edges.
+    pub core: Core,
+    /// External lines, L [bit/s].
+    pub line: Rate,
+    /// Links of the fabric, L_F [bit/s].
+    pub fabric: Rate,
+    /// From the start of a segment on a link to its head in the buffer behind it [ps].
+    pub link_delay: Span,
+    /// From freed room to the sender that may use it [ps].
+    pub credit_delay: Span,
+    /// In addition on the way into an output adapter: what adapters take [ps].
+    pub adapter_delay: Span,
+    /// The elements; unused by an ideal core.
+    pub element: ElementConfig,
+    /// Smallest and largest segment, min_s and max_s [bytes].
+    pub segment_min: Bytes,
+    /// Largest.
+    pub segment_max: Bytes,
+    /// Way of control messages.
+    pub control: Control,
+    /// Whether a flow may send one segment unasked (section 2.1).
+    pub unsolicited: bool,
+    /// Choice of paths.
+    pub spray: Spray,
+    /// Admission.
+    pub admission: Admission,
+    /// Peak rate of grants, L_G [bit/s].
+    pub grant_rate: Rate,
+    /// Requests that a flow may have pending, G [segments].
+    pub requests_max: u32,
+    /// Reorder and reassembly buffer, B [segments].
+    pub output_slots: u32,
+    /// Grants only while G slots are free.
+    pub fair: bool,
+    /// Requests are granted whole or not at all.
+    pub whole_requests: bool,
+    /// Choice among inputs.
+    pub service: Service,
+    /// The workload.
+    pub traffic: Traffic,
+    /// Outputs that stop for a while.
+    pub blocked: Option<Blocked>,
+    /// Seed of all random numbers.
+    pub seed: u64,
+    /// Packets that arrive before this are not measured.
+    pub warm_up: Time,
+    /// End of the run.
+    pub until: Time,
+    /// Length of a measurement window.
+    pub window: Span,
+}
+
+/// A setting that cannot work, as the inequality that fails.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Key of the setting, as scenarios name it.
+    pub key: &'static str,
+    /// What fails, with the numbers.
+    pub what: String,
+    /// What would do.
+    pub hint: String,
+}
+
+impl Config {
+    /// Times in the paper are in units of a smallest packet on a line, t_min = 40 B / L.
+    pub const T_MIN_BYTES: Bytes = Bytes(40);
+
+    /// The paper's evaluation (section 4): a 64 x 64 three-stage Clos network of 8 x 8 elements, segments of 40 to 256 B, input
+    /// queues of 8 KiB and output queues of 60 KiB (the paper's text swaps the numbers of slots), G = 50, 4 Mbit of reassembly,
+    /// a scheduling round trip of 55 and a switch-to-switch round trip of 13 t_min. The rate of the lines is free: results are
+    /// in t_min. Reserving fabric-output buffers, no speed-up.
+    pub fn paper(traffic: Traffic) -> Config {
+        let line = Rate::from_gbps(100);
+        let t_min = line.time_for(Config::T_MIN_BYTES).0;
+        Config {
+            core: Core::Network(Shape::benes(8, 3)),
+            line,
+            fabric: line,
+            // Four links and half a t_min for a control segment on the last make half a scheduling round trip: 27.5.
+            link_delay: Span(t_min * 27 / 4),
+            credit_delay: Span(t_min * 25 / 4),
+            adapter_delay: Span(t_min * 3 / 2),
+            element: ElementConfig { input: Bytes(8 << 10), output: Bytes(60 << 10), speedup: 2, arbitration: Arbitration::RoundRobin },
+            segment_min: Bytes(40),
+            segment_max: Bytes(256),
+            control: Control::InBand { alone: Bytes(20) },
+            unsolicited: true,
+            spray: Spray::RoundRobin,
+            admission: Admission::ReserveFabricBuffers { slots: 240 },
+            grant_rate: Rate(10 * line.0),
+            requests_max: 50,
+            output_slots: 2_048,
+            fair: true,
+            whole_requests: true,
+            service: Service::BySegments,
+            traffic,
+            blocked: None,
+            seed: 1,
+            warm_up: Time(20_000 * t_min),
+            until: Time(100_000 * t_min),
+            window: Span(1_000 * t_min),
+        }
+    }
+
+    /// t_min [ps].
+    pub fn t_min(&self) -> Span {
+        self.line.time_for(Config::T_MIN_BYTES)
+    }
+
+    /// Ports of the fabric.
+    pub fn ports(&self) -> u32 {
+        match self.core {
+            Core::Network(shape) => shape.ports(),
+            Core::Spine { edge_ports, edges, .. } => edge_ports * edges,
+            Core::Ideal { ports } => ports,
+        }
+    }
+
+    /// From a request to the first segment that it allows, on an empty fabric [ps].
+    pub fn round_trip(&self) -> Span {
+        let links = match self.core {
+            Core::Network(shape) => u64::from(shape.stages()) + 1,
+            Core::Spine { .. } => 2,
+            Core::Ideal { .. } => 1,
+        };
+        match self.control {
+            Control::OutOfBand { delay } => delay * 2,
+            Control::InBand { alone } => (self.link_delay * links + self.adapter_delay + self.fabric.time_for(alone)) * 2,
+        }
+    }
+
+    pub(crate) fn granter(&self) -> GranterParams {
+        GranterParams {
+            inputs: self.ports(),
+            admission: self.admission,
+            segment_time: self.grant_rate.time_for(self.segment_max),
+            output_slots: self.output_slots,
+            requests_max: self.requests_max,
+            fair: self.fair,
+            whole_requests: self.whole_requests,
+            service: self.service,
+        }
+    }
+
+    /// All settings that cannot work.
+    pub fn problems(&self) -> Vec<Problem> {
+        let mut found = Vec::new();
+        let mut require = |holds: bool, key, what: String, hint: String| {
+            if !holds {
+                found.push(Problem { key, what, hint });
+            }
+        };
+        let (segment, packet) = (self.segment_max.0.max(1), self.traffic.sizes.max().0);
+        let per_packet = packet.div_ceil(segment);
+        require(
+            u64::from(self.requests_max) >= per_packet,
+            "requests_max",
+            format!("requests_max >= packet / segment_max: {} < {packet} B / {segment} B = {per_packet}", self.requests_max),
+            "a packet that may not be requested whole is never sent".into(),
+        );
+        let round_trip = self.line.bytes_in(self.round_trip()).0.div_ceil(segment);
+        require(
+            u64::from(self.output_slots) >= per_packet + round_trip,
+            "output_slots",
+            format!("output_slots >= largest packet + one round trip of segments: {} < {per_packet} + {round_trip}", self.output_slots),
+            format!("at least {}", per_packet + round_trip),
+        );
+        if self.fair {
+            require(
+                self.output_slots >= self.requests_max,
+                "output_slots",
+                format!("output_slots >= requests_max: {} < {}", self.output_slots, self.requests_max),
+                "grants wait until requests_max slots are free".into(),
+            );
+            if let Admission::ReserveFabricBuffers { slots } = self.admission {
+                require(
+                    slots >= self.requests_max,
+                    "fabric_slots",
+                    format!("fabric_slots >= requests_max: {slots} < {}", self.requests_max),
+                    "grants wait until requests_max slots are free".into(),
+                );
+            }
+        }
+        if let Admission::ReserveFabricBuffers { slots } = self.admission
+            && !matches!(self.core, Core::Ideal { .. })
+        {
+            require(
+                u64::from(slots) * segment <= self.element.output.0,
+                "fabric_slots",
+                format!(
+                    "fabric_slots * segment_max <= output queue: {slots} * {segment} B = {} B > {} B",
+                    u64::from(slots) * segment,
+                    self.element.output.0
+                ),
+                "what is reserved must exist".into(),
+            );
+        }
+        match self.core {
+            Core::Network(s) => require(
+                s.above >= s.below && s.below > 0 && s.middle > 0,
+                "above",
+                format!("paths up >= ports below for a network that does not block (Slepian and Duguid): {} < {}", s.above, s.below),
+                format!("at least {} elements above", s.below),
+            ),
+            Core::Spine { edge_ports, spines, .. } => require(
+                u128::from(spines) * u128::from(self.fabric.0) >= u128::from(edge_ports) * u128::from(self.line.0),
+                "spines",
+                format!(
+                    "spines * fabric >= edge_ports * line for a network that does not block: {spines} * {} < {edge_ports} * {}",
+                    self.fabric, self.line
+                ),
+                "more spines, or faster links to them".into(),
+            ),
+            Core::Ideal { .. } => {}
+        }
+        if !matches!(self.core, Core::Ideal { .. }) {
+            require(
+                self.element.input >= self.segment_max && self.element.output >= self.segment_max,
+                "element",
+                format!("queues of an element >= segment_max: {} and {} B, {segment} B", self.element.input.0, self.element.output.0),
+                "room for one segment at least".into(),
+            );
+            require(self.element.speedup > 0, "speedup", "speedup > 0: the crossbar stands still".into(), "the paper has 2".into());
+        }
+        require(
+            self.segment_min <= self.segment_max && self.segment_max.0 > 0,
+            "segment_min",
+            format!("segment_min <= segment_max: {} B > {segment} B", self.segment_min.0),
+            "the paper has 40 and 256 B".into(),
+        );
+        require(self.grant_rate.0 > 0, "grant_rate", "grant_rate > 0: nothing is ever granted".into(), "the rate of the line".into());
+        require(self.window.0 > 0, "window", "window > 0: nothing would be measured".into(), "1000 t_min".into());
+        let ports = self.ports();
+        let load = (0..ports).map(|i| self.traffic.input_load(ports, i)).fold(0.0, f64::max);
+        require(
+            load <= 1.0 + 1e-9,
+            "load",
+            format!("load of an input <= 1: {load:.3}"),
+            "hotspots take their share of every input: lower `load` or `factor`".into(),
+        );
+        let beyond = match &self.traffic.pattern {
+            Pattern::Hotspots { outputs, .. } => outputs.iter().find(|&&o| o >= ports),
+            Pattern::Incast { inputs, output } => inputs.iter().chain([output]).find(|&&p| p >= ports),
+            _ => None,
+        };
+        if let Some(port) = beyond {
+            require(false, "outputs", format!("port < ports: {port} >= {ports}"), format!("ports are 0 to {}", ports - 1));
+        }
+        found
+    }
+}

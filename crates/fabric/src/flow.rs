@@ -1,0 +1,253 @@
+//! The stream of one flow (an input and an output of the fabric): its VOQ at the one end, reassembly at the other.
+//!
+//! ```text
+//!   packets:   |----p0----|--p1--|------p2------|---p3---|       one stream of bytes
+//!              sent ^          requested ^            arrived ^
+//!   segments:  [256][256][..]  cut when requested: full ones and a rest per request
+//! ```
+
+use std::collections::VecDeque;
+
+use xoff_mech::scheduled::request_grant::{MaySend, Requester};
+
+/// A packet that has not left the output adapter.
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    /// Its end in the stream.
+    end: u64,
+    /// When its last bit came to the input adapter [ps].
+    arrived: u64,
+    /// Bytes that have not come to the output adapter.
+    missing: u32,
+    /// Segments whose last byte is in it: granted ones, and unsolicited ones. They leave the buffer with it.
+    granted: u32,
+    unsolicited: u32,
+}
+
+/// A packet as it leaves the output adapter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Departure {
+    pub len: u32,
+    pub arrived: u64,
+    pub granted: u32,
+    pub unsolicited: u32,
+}
+
+/// A piece of the stream for a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub offset: u64,
+    pub len: u32,
+}
+
+/// One flow, both ends.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Flow {
+    /// Counters of the VOQ.
+    pub requester: Requester,
+    /// Grants and ACKs for the flow that goes the other way, waiting to travel with this one [segments].
+    pub transit_grants: u32,
+    pub transit_acks: u32,
+    /// Path of the next segment.
+    pub next_path: u32,
+    /// Packets that have not departed, by place in the stream. Both ends look at it: what the header of a segment would say.
+    packets: VecDeque<Packet>,
+    /// Packets of those that are wholly requested or sent unsolicited.
+    asked: usize,
+    /// Packets of those, from the front, that are complete at the output.
+    ready: usize,
+    arrived: u64,
+    requested: u64,
+    sent: u64,
+    departed: u64,
+    /// Highest offset that came to the output adapter.
+    highest: u64,
+    /// Requests not yet injected: bytes left of each.
+    batches: VecDeque<u64>,
+}
+
+impl Flow {
+    /// A packet came to the VOQ.
+    pub fn push(&mut self, len: u32, now: u64) {
+        self.arrived += u64::from(len);
+        self.packets.push_back(Packet { end: self.arrived, arrived: now, missing: len, granted: 0, unsolicited: 0 });
+    }
+
+    /// Whether bytes wait that nobody has asked for.
+    #[inline]
+    pub fn waits(&self) -> bool {
+        self.arrived > self.requested
+    }
+
+    /// Bytes in the VOQ.
+    #[cfg(test)]
+    fn unsent(&self) -> u64 {
+        self.arrived - self.sent
+    }
+
+    /// Requests all that may be requested: whole packets, as long as the segments pending stay within `requests_max` (sections
+    /// 3.2 and 3.4). Returns the size of the request [segments].
+    pub fn request(&mut self, requests_max: u32, segment_max: u32) -> u32 {
+        let room = self.requester.room(requests_max);
+        let mut segments = 0;
+        let mut end = self.requested;
+        while let Some(p) = self.packets.get(self.asked) {
+            let with_it = (p.end - self.requested).div_ceil(segment_max.into()) as u32;
+            if with_it > room {
+                break;
+            }
+            (segments, end) = (with_it, p.end);
+            self.asked += 1;
+        }
+        if segments > 0 {
+            self.batches.push_back(end - self.requested);
+            self.requested = end;
+            self.requester.on_requested(segments);
+        }
+        segments
+    }
+
+    /// The next segment that was requested and granted.
+    pub fn take_granted(&mut self, segment_max: u32) -> Piece {
+        let left = self.batches.front_mut().expect("a grant is for a request");
+        let len = (*left).min(segment_max.into());
+        *left -= len;
+        if *left == 0 {
+            self.batches.pop_front();
+        }
+        self.take(len)
+    }
+
+    /// A segment that nobody asked for; all that was requested is gone.
+    pub fn take_unsolicited(&mut self, segment_max: u32) -> Piece {
+        debug_assert!(self.batches.is_empty() && self.sent == self.requested);
+        let len = (self.arrived - self.sent).min(segment_max.into());
+        self.requested = self.sent + len;
+        while self.packets.get(self.asked).is_some_and(|p| p.end <= self.requested) {
+            self.asked += 1;
+        }
+        self.take(len)
+    }
+
+    fn take(&mut self, len: u64) -> Piece {
+        let offset = self.sent;
+        self.sent += len;
+        Piece { offset, len: len as u32 }
+    }
+
+    /// Whether a later segment came before this one.
+    pub fn is_late(&mut self, offset: u64) -> bool {
+        let late = offset < self.highest;
+        self.highest = self.highest.max(offset);
+        late
+    }
+
+    /// A segment came to the output adapter, in whatever order. Returns how many packets are complete by it and may depart
+    /// in order.
+    pub fn on_segment(&mut self, offset: u64, len: u32, how: MaySend) -> usize {
+        let (mut at, end) = (offset, offset + u64::from(len));
+        let mut place = self.packets.partition_point(|p| p.end <= offset);
+        while let Some(p) = self.packets.get_mut(place) {
+            let to = p.end.min(end);
+            p.missing -= (to - at) as u32;
+            at = to;
+            if at == end {
+                // The packet of its last byte departs last of those it carries a part of.
+                match how {
+                    MaySend::Granted => p.granted += 1,
+                    MaySend::Unsolicited => p.unsolicited += 1,
+                    MaySend::No => {}
+                }
+                break;
+            }
+            place += 1;
+        }
+        let before = self.ready;
+        while self.packets.get(self.ready).is_some_and(|p| p.missing == 0) {
+            self.ready += 1;
+        }
+        self.ready - before
+    }
+
+    /// The next complete packet departs.
+    pub fn depart(&mut self) -> Departure {
+        let p = self.packets.pop_front().expect("a packet is ready");
+        debug_assert!(self.ready > 0 && p.missing == 0);
+        self.ready -= 1;
+        self.asked -= 1;
+        let len = (p.end - self.departed) as u32;
+        self.departed = p.end;
+        Departure { len, arrived: p.arrived, granted: p.granted, unsolicited: p.unsolicited }
+    }
+
+    /// Slots that packets hold at the output adapter while parts of them are missing, and bytes that are missing to the first
+    /// of them [segments, bytes].
+    pub fn partial(&self) -> Option<(u32, u32)> {
+        let mut begun = self.packets.iter().skip(self.ready).filter(|p| p.granted + p.unsolicited > 0).peekable();
+        let first = begun.peek()?.missing;
+        Some((begun.map(|p| p.granted + p.unsolicited).sum(), first))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(packets: &[u32]) -> Flow {
+        let mut f = Flow::default();
+        packets.iter().for_each(|&len| f.push(len, 7));
+        f
+    }
+    fn piece(offset: u64, len: u32) -> Piece {
+        Piece { offset, len }
+    }
+
+    /// Section 2.1: a segment carries fragments of several packets; it is cut when it is requested, so that grants fit.
+    #[test]
+    fn segments_are_cut_from_the_stream_at_each_request() {
+        let mut f = flow(&[100, 100, 500]);
+        // 700 bytes in segments of 256: two full ones and 188.
+        assert_eq!((f.request(50, 256), f.waits()), (3, false));
+        f.push(40, 8);
+        assert_eq!(f.request(50, 256), 1, "a request of its own");
+        f.requester.on_grant(4);
+        let pieces: Vec<_> = (0..4).map(|_| f.take_granted(256)).collect();
+        assert_eq!(pieces, [piece(0, 256), piece(256, 256), piece(512, 188), piece(700, 40)]);
+        assert_eq!(f.unsent(), 0);
+    }
+
+    /// Section 3.4: whole packets, or nothing beyond G.
+    #[test]
+    fn a_request_is_for_whole_packets_within_the_limit() {
+        let mut f = flow(&[256, 512, 256]);
+        assert_eq!(f.request(2, 256), 1, "the second packet would make three");
+        f.requester.on_grant(1);
+        assert_eq!(f.request(2, 256), 2);
+        assert_eq!((f.request(2, 256), f.waits()), (0, true));
+    }
+
+    /// Section 2.1: an unsolicited segment carries the first bytes, and what is requested next is the rest of the packet.
+    #[test]
+    fn an_unsolicited_segment_goes_before_the_requests() {
+        let mut f = flow(&[40, 600, 40]);
+        assert_eq!(f.take_unsolicited(256), piece(0, 256));
+        // 384 bytes of the second packet and the third: two segments, cut across the packets.
+        assert_eq!((f.request(2, 256), f.waits()), (2, false));
+        f.requester.on_grant(2);
+        assert_eq!([f.take_granted(256), f.take_granted(256)], [piece(256, 256), piece(512, 168)]);
+        assert_eq!(f.unsent(), 0);
+    }
+
+    /// Segments come in any order; packets leave in order, with the slots of the segments whose last byte is theirs.
+    #[test]
+    fn packets_are_put_together_from_segments_out_of_order() {
+        let mut f = flow(&[100, 100, 300]);
+        f.request(50, 256);
+        f.requester.on_grant(2);
+        let (a, b) = (f.take_granted(256), f.take_granted(256));
+        assert_eq!((f.on_segment(b.offset, b.len, MaySend::Granted), f.partial()), (0, Some((1, 56))));
+        assert_eq!((f.on_segment(a.offset, a.len, MaySend::Granted), f.partial()), (3, None));
+        let departures: Vec<_> = (0..3).map(|_| f.depart()).map(|d| (d.len, d.granted, d.arrived)).collect();
+        assert_eq!(departures, [(100, 0, 7), (100, 0, 7), (300, 2, 7)]);
+    }
+}

@@ -1,0 +1,33 @@
+//! Scheduled switching fabrics: adapters that ask before they inject, and elements that only forward.
+//!
+//! ```text
+//!   packets -> Port: VOQs, Requester --uplink--> Element -- ... --> Element --> Port: reassembly, Granter -> line
+//!              \________ Edge ______/   segments, local credits    |            \______ Edge _____/
+//!                                                       fabric-output buffer
+//! ```
+//!
+//! The unit inside is a segment of a flow's byte stream, which may carry parts of several packets. A world is built from a
+//! [`Config`] and run; what it saw is a [`Report`]. Events are those of the packet simulator's queue; the order of equal times
+//! is the order in which they were scheduled, on one thread.
+//!
+//! Source: Chrysos et al., "End-to-End Congestion Management for Non-Blocking, Multi-Stage Switching Fabrics using Commodity
+//! Switches", IBM Research report; section numbers refer to it.
+
+mod config;
+mod element;
+mod event;
+mod flow;
+mod link;
+mod measure;
+mod port;
+mod segment;
+mod shape;
+mod traffic;
+mod world;
+
+pub use config::{Blocked, Config, Control, Core, ElementConfig, Problem, Spray};
+pub use element::Arbitration;
+pub use measure::{Delay, Report, Stuck, Window};
+pub use shape::Shape;
+pub use traffic::{Pattern, Sizes, Traffic};
+pub use world::World;

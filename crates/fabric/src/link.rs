@@ -1,0 +1,133 @@
+//! A link between two stages, with hop-by-hop credits for the buffer behind it (section 3.1).
+
+use std::collections::VecDeque;
+
+use xoff_units::{Bytes, Rate};
+
+use crate::shape::End;
+
+/// Who feeds a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Feeder {
+    /// An edge: which, counted over the fabric.
+    Edge(u32),
+    /// An output of an element, counted over the fabric.
+    Output(u32),
+}
+
+/// A link: one segment at a time, as long as the buffer behind it has room.
+#[derive(Clone, Debug)]
+pub(crate) struct Link {
+    pub feeder: Feeder,
+    pub end: End,
+    pub rate: Rate,
+    /// From the start of a segment to the arrival of its head behind the link [ps].
+    pub head_delay: u64,
+    /// From freed room behind the link to the sender [ps].
+    pub credit_delay: u64,
+    /// The wire is busy until then [ps].
+    pub busy_until: u64,
+    /// Nothing leaves before then: a blocked receiver [ps].
+    pub blocked_until: u64,
+    /// Room behind the link that the sender knows of; `None` without limit [bytes].
+    room: Option<u32>,
+    /// Room on its way back: when it arrives, and how much.
+    returning: VecDeque<(u64, u32)>,
+    /// Earliest pending call of the sender.
+    pub wake: u64,
+    /// The sender waits for room, and none is on its way.
+    pub starved: bool,
+}
+
+/// Whether a segment may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ready {
+    Now,
+    /// Then [ps].
+    At(u64),
+    /// When room is given back.
+    Starved,
+}
+
+impl Link {
+    pub fn new(feeder: Feeder, end: End, rate: Rate, head_delay: u64, credit_delay: u64, room: Option<u32>) -> Link {
+        Link {
+            feeder,
+            end,
+            rate,
+            head_delay,
+            credit_delay,
+            busy_until: 0,
+            blocked_until: 0,
+            room,
+            returning: VecDeque::new(),
+            wake: u64::MAX,
+            starved: false,
+        }
+    }
+
+    /// Whether `len` bytes may start at `now`.
+    pub fn ready(&mut self, now: u64, len: u32) -> Ready {
+        let free = self.busy_until.max(self.blocked_until);
+        if now < free {
+            return Ready::At(free);
+        }
+        let Some(room) = &mut self.room else { return Ready::Now };
+        while let Some(&(at, bytes)) = self.returning.front() {
+            if at > now {
+                break;
+            }
+            *room += bytes;
+            self.returning.pop_front();
+        }
+        if *room >= len {
+            return Ready::Now;
+        }
+        let mut known = *room;
+        for &(at, bytes) in &self.returning {
+            known += bytes;
+            if known >= len {
+                return Ready::At(at);
+            }
+        }
+        self.starved = true;
+        Ready::Starved
+    }
+
+    /// `len` bytes start at `now`; returns when the wire is free again [ps].
+    pub fn start(&mut self, now: u64, len: u32) -> u64 {
+        if let Some(room) = &mut self.room {
+            *room -= len;
+        }
+        self.busy_until = now + self.rate.time_for(Bytes(len.into())).0;
+        self.busy_until
+    }
+
+    /// The buffer behind the link has freed `bytes` at `at`; returns when the sender is to be called, if it waits.
+    pub fn give_back(&mut self, at: u64, bytes: u32) -> Option<u64> {
+        let arrives = at + self.credit_delay;
+        self.returning.push_back((arrives, bytes));
+        std::mem::take(&mut self.starved).then_some(arrives)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 100 bytes of room, 50-byte segments at 8 Gb/s (1 byte per ns), credits 300 ns away.
+    #[test]
+    fn sends_while_there_is_room_and_waits_for_its_return() {
+        let mut l = Link::new(Feeder::Edge(0), End::Port(0), Rate::from_gbps(8), 200_000, 300_000, Some(100));
+        assert_eq!((l.ready(0, 50), l.start(0, 50)), (Ready::Now, 50_000));
+        assert_eq!(l.ready(10_000, 50), Ready::At(50_000), "busy");
+        assert_eq!((l.ready(50_000, 50), l.start(50_000, 50)), (Ready::Now, 100_000));
+        assert_eq!(l.give_back(60_000, 20), None, "nobody waits yet");
+        assert_eq!(l.ready(100_000, 50), Ready::Starved);
+        assert_eq!(l.give_back(120_000, 30), Some(420_000));
+        assert_eq!(l.ready(400_000, 50), Ready::At(420_000));
+        assert_eq!(l.ready(420_000, 50), Ready::Now);
+        l.blocked_until = 900_000;
+        assert_eq!(l.ready(420_000, 50), Ready::At(900_000));
+    }
+}

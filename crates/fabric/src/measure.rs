@@ -1,0 +1,151 @@
+//! What a run of a fabric has seen.
+
+use hdrhistogram::Histogram;
+use xoff_units::Time;
+
+/// Delays of packets: from the last bit at the input adapter to the first bit on the output line (section 4) [ps].
+#[derive(Clone, Debug)]
+pub struct Delay {
+    sum: u128,
+    histogram: Histogram<u64>,
+}
+
+impl Default for Delay {
+    fn default() -> Delay {
+        // Three digits, up to whatever comes.
+        Delay { sum: 0, histogram: Histogram::new(3).expect("three digits are allowed") }
+    }
+}
+
+impl Delay {
+    pub(crate) fn add(&mut self, ps: u64) {
+        self.sum += u128::from(ps);
+        self.histogram.record(ps).expect("it grows as needed");
+    }
+    /// Packets.
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+    /// Mean [ps]; zero without packets.
+    pub fn mean(&self) -> f64 {
+        if self.count() == 0 { 0.0 } else { self.sum as f64 / self.count() as f64 }
+    }
+    /// A quantile, three digits exact [ps].
+    pub fn quantile(&self, q: f64) -> u64 {
+        self.histogram.value_at_quantile(q)
+    }
+    /// Smallest, three digits exact [ps].
+    pub fn min(&self) -> u64 {
+        self.histogram.min()
+    }
+    /// Largest, three digits exact [ps].
+    pub fn max(&self) -> u64 {
+        self.histogram.max()
+    }
+}
+
+/// One stretch of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Window {
+    /// Its end.
+    pub end: Time,
+    /// Bytes of packets that left for outputs that are no hotspots, and for those that are [bytes].
+    pub cold_bytes: u64,
+    /// Hotspots [bytes].
+    pub hot_bytes: u64,
+    /// Packets to outputs that are no hotspots, and the sum of their delays [ps].
+    pub cold_packets: u64,
+    /// Sum [ps].
+    pub cold_delay: u64,
+    /// Fullest and mean fabric-output queue of a hotspot at the end [bytes].
+    pub hot_queue_max: u32,
+    /// Mean [bytes].
+    pub hot_queue_mean: f64,
+    /// Grants held by the input that holds most, and by all inputs on average [segments].
+    pub grants_max: u32,
+    /// Mean [segments].
+    pub grants_mean: f64,
+}
+
+/// Packets that wait for each other in a reassembly buffer for ever.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// Output.
+    pub output: u32,
+    /// Free slots of its buffer [segments].
+    pub free: u32,
+    /// Who has sent a part of a packet that is not complete: input, slots held, bytes missing, segments asked for.
+    pub partial: Vec<(u32, u32, u32, u32)>,
+}
+
+impl std::fmt::Display for Stuck {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let held: u32 = self.partial.iter().map(|p| p.1).sum();
+        write!(
+            f,
+            "reassembly deadlock at output {}: {} packets have come in part and hold {held} slots, {} are free; ",
+            self.output,
+            self.partial.len(),
+            self.free
+        )?;
+        let (input, slots, missing, asked) = self.partial[0];
+        write!(f, "that of input {input} holds {slots}, lacks {missing} B, and asks for {asked} more")
+    }
+}
+
+/// What a run has seen.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Time measured: from the end of the warm-up [ps].
+    pub measured: u64,
+    /// Bytes of packets that came to the inputs while measured, by output [bytes].
+    pub offered: Vec<u64>,
+    /// Bytes of packets that left the outputs while measured, by output [bytes].
+    pub delivered: Vec<u64>,
+    /// Bytes by input that left the outputs while measured [bytes].
+    pub delivered_by_input: Vec<u64>,
+    /// Delays to outputs that are no hotspots.
+    pub cold: Delay,
+    /// Delays to hotspots.
+    pub hot: Delay,
+    /// Stretches, from the beginning of the run.
+    pub windows: Vec<Window>,
+    /// Largest length of an output queue, by stage [bytes].
+    pub queue_max: Vec<u32>,
+    /// Most in a reorder and reassembly buffer [bytes].
+    pub reassembly_max: u64,
+    /// Segments with payload, and how many of them were unsolicited.
+    pub segments: u64,
+    /// Unsolicited.
+    pub unsolicited: u64,
+    /// Segments that came before an earlier one of their flow had.
+    pub out_of_order: u64,
+    /// Stand-alone control segments, or messages beside the data.
+    pub control: u64,
+    /// Bytes of stand-alone control segments, and of segments with payload [bytes].
+    pub control_bytes: u64,
+    /// With payload [bytes].
+    pub segment_bytes: u64,
+    /// Times that a segment entered an element.
+    pub hops: u64,
+    /// Events.
+    pub events: u64,
+    /// Packets in and out, over the whole run.
+    pub packets_in: u64,
+    /// Out.
+    pub packets_out: u64,
+    /// A deadlock.
+    pub stuck: Option<Stuck>,
+}
+
+impl Report {
+    /// Mean throughput of a set of outputs while measured, as a share of their lines.
+    pub fn throughput(&self, outputs: impl IntoIterator<Item = u32>, line: xoff_units::Rate) -> f64 {
+        let (mut bytes, mut n) = (0, 0u64);
+        for o in outputs {
+            bytes += self.delivered[o as usize];
+            n += 1;
+        }
+        bytes as f64 * 8e12 / (line.as_f64() * self.measured as f64 * n as f64)
+    }
+}

@@ -1,0 +1,43 @@
+//! What a port of the fabric keeps at its edge, on the way in and on the way out (section 3.2, Fig. 10).
+
+use std::collections::VecDeque;
+
+use xoff_mech::scheduled::Bits;
+use xoff_mech::scheduled::request_grant::Granter;
+
+/// A port.
+pub(crate) struct Port {
+    /// Edge that it belongs to.
+    pub edge: u32,
+    /// Outputs for which it has a segment to inject: the eligibility mask.
+    pub eligible: Bits,
+    /// Where the round robin goes on.
+    pub next: usize,
+    /// Bytes in its VOQs.
+    pub waiting: u64,
+    /// The output arbiter.
+    pub granter: Granter,
+    /// Pending call of the arbiter [ps].
+    pub grant_call: u64,
+    /// Complete packets in the order in which they became complete, by source.
+    pub line: VecDeque<u32>,
+    /// The line is busy until then [ps].
+    pub line_busy_until: u64,
+    /// Bytes of segments in the reorder and reassembly buffer, and the most there ever were.
+    pub output_held: u64,
+    pub output_held_max: u64,
+}
+
+/// An edge: ports that share uplinks into the fabric. An adapter has one of each.
+pub(crate) struct Edge {
+    /// First port; the others follow.
+    pub first_port: u32,
+    /// Links into the fabric, and those that may be idle.
+    pub uplinks: Vec<u32>,
+    pub idle: Bits,
+    /// Ports that have something to inject.
+    pub eligible: Bits,
+    /// Where the round robins go on: port, uplink.
+    pub next_port: usize,
+    pub next_uplink: usize,
+}

@@ -1,0 +1,247 @@
+//! Packets that come to the ports of a fabric (section 4).
+
+use rand_chacha::ChaCha8Rng;
+use xoff_units::{Bytes, Rate};
+use xoff_workload::random;
+
+/// Who sends to whom, and how much.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pattern {
+    /// Every output alike.
+    Uniform,
+    /// Outputs that receive more than they can carry, from all inputs alike; the others receive the load of
+    /// [`Traffic::load`], from all inputs alike.
+    Hotspots {
+        /// The overloaded outputs.
+        outputs: Vec<u32>,
+        /// Their load, in multiples of what an output carries.
+        factor: f64,
+    },
+    /// From uniform (0) to one input for each output (1): a share `w` of each input's load goes to the output of its number,
+    /// the rest to all outputs alike.
+    Unbalanced {
+        /// The share w.
+        w: f64,
+    },
+    /// All inputs in the list send to one output, the others nothing.
+    Incast {
+        /// Inputs.
+        inputs: Vec<u32>,
+        /// Output.
+        output: u32,
+    },
+}
+
+/// Sizes of packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Sizes {
+    /// All alike.
+    Fixed(Bytes),
+    /// Small ones and large ones.
+    Bimodal {
+        /// Small.
+        small: Bytes,
+        /// Large.
+        large: Bytes,
+        /// Share of packets that are small.
+        small_share: f64,
+    },
+}
+
+impl Sizes {
+    /// Mean [bytes].
+    pub fn mean(&self) -> f64 {
+        match *self {
+            Sizes::Fixed(b) => b.0 as f64,
+            Sizes::Bimodal { small, large, small_share } => small_share * small.0 as f64 + (1.0 - small_share) * large.0 as f64,
+        }
+    }
+    /// Largest.
+    pub fn max(&self) -> Bytes {
+        match *self {
+            Sizes::Fixed(b) => b,
+            Sizes::Bimodal { small, large, .. } => small.max(large),
+        }
+    }
+    fn draw(&self, rng: &mut ChaCha8Rng) -> u32 {
+        match *self {
+            Sizes::Fixed(b) => b.0 as u32,
+            Sizes::Bimodal { small, large, small_share } => {
+                if random::uniform(rng) < small_share {
+                    small.0 as u32
+                } else {
+                    large.0 as u32
+                }
+            }
+        }
+    }
+}
+
+/// A workload: bursts of packets for one output, back to back at the rate of the line, with exponential gaps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traffic {
+    /// Who sends to whom.
+    pub pattern: Pattern,
+    /// Load of an output that is no hotspot, as a share of the line. At 1 an input sends all the time.
+    pub load: f64,
+    /// Sizes of packets.
+    pub sizes: Sizes,
+    /// Mean number of packets of a burst, geometrically distributed; 1 is smooth.
+    pub burst_packets: f64,
+}
+
+impl Traffic {
+    /// Load of one input, as a share of its line.
+    pub fn input_load(&self, ports: u32, input: u32) -> f64 {
+        match &self.pattern {
+            Pattern::Uniform | Pattern::Unbalanced { .. } => self.load,
+            Pattern::Hotspots { outputs, factor } => {
+                let hot = outputs.len() as f64;
+                (hot * factor + (f64::from(ports) - hot) * self.load) / f64::from(ports)
+            }
+            Pattern::Incast { inputs, .. } => {
+                if inputs.contains(&input) {
+                    self.load
+                } else {
+                    0.0
+                }
+            }
+        }
+    }
+}
+
+/// What a stream of random numbers is for; see `xoff_workload::random`.
+const SOURCE: u64 = 2_000;
+
+/// The source at one input.
+pub(crate) struct Source {
+    rng: ChaCha8Rng,
+    input: u32,
+    ports: u32,
+    load: f64,
+    /// Destination of the burst, and packets that it still has.
+    destination: u32,
+    left: u64,
+}
+
+impl Source {
+    pub fn new(traffic: &Traffic, ports: u32, input: u32, seed: u64) -> Source {
+        let rng = random::stream(seed, input.into(), SOURCE);
+        Source { rng, input, ports, load: traffic.input_load(ports, input), destination: 0, left: 0 }
+    }
+
+    /// The next packet after `now`: when its last bit is there, where it goes, how long it is. `None`: never.
+    pub fn next(&mut self, traffic: &Traffic, line: Rate, now: u64) -> Option<(u64, u32, u32)> {
+        if self.load <= 0.0 {
+            return None;
+        }
+        let mut start = now;
+        if self.left == 0 {
+            let mean_burst = traffic.burst_packets * traffic.sizes.mean();
+            let on = line.time_for(Bytes(mean_burst.round() as u64)).0 as f64;
+            let off = on * (1.0 / self.load - 1.0).max(0.0);
+            start += random::exponential(&mut self.rng, off) as u64;
+            self.left = self.burst(traffic.burst_packets);
+            self.destination = self.draw_destination(traffic);
+        }
+        self.left -= 1;
+        let len = traffic.sizes.draw(&mut self.rng);
+        Some((start + line.time_for(Bytes(len.into())).0, self.destination, len))
+    }
+
+    /// Geometric on 1, 2, ... with this mean.
+    fn burst(&mut self, mean: f64) -> u64 {
+        if mean <= 1.0 {
+            return 1;
+        }
+        // The logarithm of the libm crate: that of a platform may differ in the last bit.
+        let u = 1.0 - random::uniform(&mut self.rng);
+        1 + (libm::log(u) / libm::log(1.0 - 1.0 / mean)) as u64
+    }
+
+    fn draw_destination(&mut self, traffic: &Traffic) -> u32 {
+        let n = self.ports;
+        let any = |rng: &mut ChaCha8Rng| random::below(rng, n.into()) as u32;
+        match &traffic.pattern {
+            Pattern::Uniform => any(&mut self.rng),
+            Pattern::Unbalanced { w } => {
+                if random::uniform(&mut self.rng) < *w {
+                    self.input
+                } else {
+                    any(&mut self.rng)
+                }
+            }
+            Pattern::Hotspots { outputs, factor } => {
+                let hot_share = outputs.len() as f64 * factor / f64::from(n) / self.load;
+                if random::uniform(&mut self.rng) < hot_share {
+                    return outputs[random::below(&mut self.rng, outputs.len() as u64) as usize];
+                }
+                loop {
+                    let d = any(&mut self.rng);
+                    if !outputs.contains(&d) {
+                        return d;
+                    }
+                }
+            }
+            Pattern::Incast { output, .. } => *output,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arrivals(traffic: &Traffic, ports: u32, input: u32, packets: usize) -> (f64, Vec<u64>, f64) {
+        let line = Rate::from_gbps(100);
+        let mut s = Source::new(traffic, ports, input, 1);
+        let (mut now, mut bytes, mut to, mut bursts) = (0, 0u64, vec![0u64; ports as usize], 1.0);
+        let mut last = (0, u32::MAX);
+        for _ in 0..packets {
+            let (at, destination, len) = s.next(traffic, line, now).unwrap();
+            let wire = line.time_for(Bytes(len.into())).0;
+            assert!(at >= now + wire, "a line carries one packet at a time");
+            bursts += f64::from(u8::from(at > now + wire || last.1 != destination));
+            last = (at, destination);
+            (now, bytes) = (at, bytes + u64::from(len));
+            to[destination as usize] += u64::from(len);
+        }
+        (bytes as f64 * 80.0 / now as f64, to, packets as f64 / bursts)
+    }
+
+    /// Loads, bursts and destinations are those asked for, within what 200,000 packets can tell.
+    #[test]
+    fn loads_bursts_and_destinations_are_as_asked() {
+        let base = Traffic { pattern: Pattern::Uniform, load: 0.5, sizes: Sizes::Fixed(Bytes(40)), burst_packets: 36.0 };
+        let (load, _, burst) = arrivals(&base, 64, 3, 200_000);
+        assert!((load - 0.5).abs() < 0.02 && (burst - 36.0).abs() < 2.5, "{load} {burst}");
+
+        let hot = Traffic {
+            pattern: Pattern::Hotspots { outputs: (8..16).collect(), factor: 2.5 },
+            load: 0.7,
+            burst_packets: 1.0,
+            ..base.clone()
+        };
+        let (load, to, _) = arrivals(&hot, 64, 3, 200_000);
+        // 8 x 2.5 / 64 + 56 x 0.7 / 64
+        assert!((load - 0.925).abs() < 0.01, "{load}");
+        let share: u64 = to[8..16].iter().sum();
+        assert!((share as f64 / to.iter().sum::<u64>() as f64 - 0.3125 / 0.925).abs() < 0.01);
+
+        let unbalanced = Traffic { pattern: Pattern::Unbalanced { w: 0.5 }, load: 1.0, burst_packets: 1.0, ..base.clone() };
+        let (load, to, _) = arrivals(&unbalanced, 64, 3, 200_000);
+        assert!(load == 1.0 && (to[3] as f64 / to.iter().sum::<u64>() as f64 - (0.5 + 0.5 / 64.0)).abs() < 0.01);
+
+        let sizes = Sizes::Bimodal { small: Bytes(40), large: Bytes(9000), small_share: 0.95 };
+        let (load, ..) = arrivals(&Traffic { sizes, burst_packets: 1.0, ..base }, 64, 3, 400_000);
+        assert!((load - 0.5).abs() < 0.03 && (sizes.mean() - 488.0).abs() < 1e-9, "{load}");
+    }
+
+    #[test]
+    fn who_has_no_load_sends_nothing() {
+        let incast = Pattern::Incast { inputs: vec![1], output: 5 };
+        let t = Traffic { pattern: incast, load: 1.0, sizes: Sizes::Fixed(Bytes(100)), burst_packets: 1.0 };
+        assert!(Source::new(&t, 8, 2, 1).next(&t, Rate::from_gbps(100), 0).is_none());
+        assert_eq!(Source::new(&t, 8, 1, 1).next(&t, Rate::from_gbps(100), 0), Some((8_000, 5, 100)));
+    }
+}

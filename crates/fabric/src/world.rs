@@ -1,0 +1,195 @@
+//! A fabric in motion.
+
+mod build;
+mod egress;
+mod elements;
+mod ingress;
+
+use std::ops::ControlFlow;
+
+use rand_chacha::ChaCha8Rng;
+use xoff_sim::Pending as _;
+
+use crate::config::{Config, Core, Problem};
+use crate::element::{Element, Input, Output};
+use crate::event::{Agenda, Kind};
+use crate::flow::Flow;
+use crate::link::Link;
+use crate::measure::{Report, Stuck, Window};
+use crate::port::{Edge, Port};
+use crate::segment::Segments;
+use crate::traffic::{Pattern, Source};
+
+/// A fabric with everything in it.
+pub struct World {
+    config: Config,
+    ports_n: u32,
+    now: u64,
+    agenda: Agenda,
+    segments: Segments,
+    /// By input, then output.
+    flows: Vec<Flow>,
+    ports: Vec<Port>,
+    edges: Vec<Edge>,
+    links: Vec<Link>,
+    elements: Vec<Element>,
+    inputs: Vec<Input>,
+    outputs: Vec<Output>,
+    /// Last link before each port.
+    last_links: Vec<u32>,
+    sources: Vec<Source>,
+    /// Random paths, by input.
+    spray: Vec<ChaCha8Rng>,
+    /// The packet that each source has announced: destination, length.
+    announced: Vec<(u32, u32)>,
+    /// Which outputs are hotspots.
+    hot: Vec<bool>,
+    /// Grants held by each input [segments].
+    grants_held: Vec<u32>,
+    report: Report,
+    window: Window,
+}
+
+/// How often a run says how far it is [events].
+const TELL_EVERY: u64 = 1 << 20;
+
+impl World {
+    /// A fabric at rest.
+    ///
+    /// # Errors
+    /// The settings that cannot work.
+    pub fn new(config: Config) -> Result<World, Vec<Problem>> {
+        let problems = config.problems();
+        if problems.is_empty() { Ok(build::world(config)) } else { Err(problems) }
+    }
+
+    /// Runs to the end, or until `progress` (simulated time [ps]) breaks off.
+    pub fn run(mut self, mut progress: impl FnMut(u64) -> ControlFlow<()>) -> Report {
+        let until = self.config.until.0;
+        while let Some(e) = self.agenda.take(until) {
+            self.now = e.time();
+            match e.kind {
+                Kind::Source => self.packet(e.at()),
+                Kind::Head => self.head(e.at(), e.arg),
+                Kind::Tail | Kind::Message => self.deliver(e.arg),
+                Kind::Crossbar => {
+                    self.outputs[e.at()].wake = u64::MAX;
+                    self.cross(e.at());
+                }
+                Kind::InputFree => self.input_free(e.at(), e.arg as usize),
+                Kind::Link => self.link_free(e.at()),
+                Kind::Grant => {
+                    self.ports[e.at()].grant_call = u64::MAX;
+                    self.grant(e.at());
+                }
+                Kind::Line => self.line(e.at()),
+                Kind::Block => self.block(),
+                Kind::Window => self.end_window(),
+            }
+            if self.agenda.done.is_multiple_of(TELL_EVERY) && progress(self.now).is_break() {
+                break;
+            }
+        }
+        self.finish()
+    }
+
+    fn flow(&mut self, input: usize, output: usize) -> &mut Flow {
+        &mut self.flows[input * self.ports_n as usize + output]
+    }
+
+    fn measuring(&self) -> bool {
+        self.now >= self.config.warm_up.0
+    }
+
+    fn block(&mut self) {
+        if let Some(blocked) = &self.config.blocked {
+            for &o in &blocked.outputs {
+                self.links[self.last_links[o as usize] as usize].blocked_until = blocked.until.0;
+            }
+        }
+    }
+
+    fn end_window(&mut self) {
+        let (mut longest, mut sum, mut n) = (0, 0u64, 0u64);
+        for (port, _) in self.hot.iter().enumerate().filter(|(_, hot)| **hot) {
+            if let crate::link::Feeder::Output(o) = self.links[self.last_links[port] as usize].feeder {
+                let held = self.outputs[o as usize].held;
+                (longest, sum, n) = (held.max(longest), sum + u64::from(held), n + 1);
+            }
+        }
+        let grants: u64 = self.grants_held.iter().map(|&g| u64::from(g)).sum();
+        let window = Window {
+            end: xoff_units::Time(self.now),
+            hot_queue_max: longest,
+            hot_queue_mean: if n > 0 { sum as f64 / n as f64 } else { 0.0 },
+            grants_max: self.grants_held.iter().copied().max().unwrap_or(0),
+            grants_mean: grants as f64 / f64::from(self.ports_n),
+            ..std::mem::take(&mut self.window)
+        };
+        if window.cold_bytes + window.hot_bytes == 0 && self.report.stuck.is_none() {
+            self.report.stuck = self.find_stuck();
+        }
+        self.report.windows.push(window);
+        self.agenda.add(self.now + self.config.window.0, Kind::Window, 0, 0);
+    }
+
+    /// An output whose buffer is held by packets that came in part, while nothing moves that could complete one of them.
+    fn find_stuck(&self) -> Option<Stuck> {
+        if self.segments.alive() > 0 || self.config.blocked.as_ref().is_some_and(|b| b.until.0 >= self.now) {
+            return None;
+        }
+        (0..self.ports_n).find_map(|output| {
+            let port = &self.ports[output as usize];
+            let partial: Vec<_> = (0..self.ports_n)
+                .filter_map(|input| {
+                    let flow = &self.flows[(input * self.ports_n + output) as usize];
+                    let (slots, missing) = flow.partial()?;
+                    (flow.requester.granted() == 0).then_some((input, slots, missing, port.granter.requested_by(input)))
+                })
+                .collect();
+            let stuck = port.line.is_empty() && partial.iter().any(|p| p.3 > 0);
+            stuck.then(|| Stuck { output, free: port.granter.output_free(), partial })
+        })
+    }
+
+    fn finish(mut self) -> Report {
+        self.report.stuck = self.report.stuck.take().or_else(|| self.find_stuck());
+        let stages = match self.config.core {
+            Core::Network(shape) => shape.stages() as usize,
+            Core::Spine { .. } => 1,
+            Core::Ideal { .. } => 0,
+        };
+        self.report.queue_max = vec![0; stages];
+        for output in &self.outputs {
+            let stage = self.stage_of(self.elements[output.element as usize].place);
+            let max = &mut self.report.queue_max[stage];
+            *max = output.held_max.max(*max);
+        }
+        self.report.reassembly_max = self.ports.iter().map(|p| p.output_held_max).max().unwrap_or(0);
+        self.report.measured = self.now.max(self.config.until.0).saturating_sub(self.config.warm_up.0);
+        self.report.events = self.agenda.done;
+        self.report
+    }
+
+    /// Place of an element on the way of a segment, from 0.
+    fn stage_of(&self, place: crate::shape::Place) -> usize {
+        use crate::shape::Place::*;
+        let Core::Network(shape) = self.config.core else { return 0 };
+        match place {
+            Left { level, .. } => level as usize,
+            Middle { .. } => shape.levels as usize,
+            Right { level, .. } => (2 * shape.levels - level) as usize,
+        }
+    }
+}
+
+/// Which outputs a workload overloads.
+fn hot_outputs(pattern: &Pattern, ports: u32) -> Vec<bool> {
+    (0..ports)
+        .map(|p| match pattern {
+            Pattern::Hotspots { outputs, .. } => outputs.contains(&p),
+            Pattern::Incast { output, .. } => *output == p,
+            Pattern::Uniform | Pattern::Unbalanced { .. } => false,
+        })
+        .collect()
+}

@@ -1,0 +1,156 @@
+//! From a configuration to a fabric at rest.
+
+use xoff_mech::scheduled::Bits;
+use xoff_mech::scheduled::request_grant::Granter;
+use xoff_workload::random;
+
+use super::{World, hot_outputs};
+use crate::config::{Config, Core};
+use crate::element::{Arbitration, Element, Input, Output};
+use crate::event::{Agenda, Kind, PLACES_MAX};
+use crate::flow::Flow;
+use crate::link::{Feeder, Link};
+use crate::measure::{Report, Window};
+use crate::port::{Edge, Port};
+use crate::segment::Segments;
+use crate::shape::{End, Place};
+use crate::traffic::Source;
+
+/// What a stream of random numbers is for; see `xoff_workload::random`.
+const FIRST_PATH: u64 = 2_001;
+const RANDOM_PATH: u64 = 2_002;
+
+pub(super) fn world(config: Config) -> World {
+    let n = config.ports();
+    let t_min = config.t_min().0;
+    let mut w = World {
+        ports_n: n,
+        now: 0,
+        agenda: Agenda::new(t_min * 16),
+        segments: Segments::default(),
+        flows: vec![Flow::default(); (n * n) as usize],
+        ports: Vec::new(),
+        edges: Vec::new(),
+        links: Vec::new(),
+        elements: Vec::new(),
+        inputs: Vec::new(),
+        outputs: Vec::new(),
+        last_links: vec![u32::MAX; n as usize],
+        sources: (0..n).map(|i| Source::new(&config.traffic, n, i, config.seed)).collect(),
+        spray: (0..n).map(|i| random::stream(config.seed, i.into(), RANDOM_PATH)).collect(),
+        announced: vec![(0, 0); n as usize],
+        hot: hot_outputs(&config.traffic.pattern, n),
+        grants_held: vec![0; n as usize],
+        report: Report {
+            offered: vec![0; n as usize],
+            delivered: vec![0; n as usize],
+            delivered_by_input: vec![0; n as usize],
+            ..Report::default()
+        },
+        window: Window::default(),
+        config,
+    };
+    let paths = match w.config.core {
+        Core::Network(shape) => shape.paths(),
+        Core::Spine { spines, .. } => spines,
+        Core::Ideal { .. } => 1,
+    };
+    for input in 0..n {
+        let mut rng = random::stream(w.config.seed, input.into(), FIRST_PATH);
+        for output in 0..n {
+            w.flow(input as usize, output as usize).next_path = random::below(&mut rng, paths.into()) as u32;
+        }
+    }
+    for port in 0..n {
+        w.ports.push(Port {
+            edge: 0,
+            eligible: Bits::new(n as usize),
+            // Inputs begin at different outputs, as they would after a while.
+            next: port as usize,
+            waiting: 0,
+            granter: Granter::new(w.config.granter()),
+            grant_call: u64::MAX,
+            line: Default::default(),
+            line_busy_until: 0,
+            output_held: 0,
+            output_held_max: 0,
+        });
+    }
+    match w.config.core {
+        Core::Network(shape) => {
+            for place in shape.places() {
+                let (inputs, outputs) = shape.size(place);
+                w.element(place, inputs, outputs);
+            }
+            (0..n).for_each(|port| w.edge(port, 1, &[shape.entry(port)]));
+            for element in 0..w.elements.len() {
+                let place = w.elements[element].place;
+                (0..shape.size(place).1).for_each(|o| w.wire_output(element, o, shape.next(place, o)));
+            }
+        }
+        Core::Spine { edge_ports, edges, spines } => {
+            (0..spines).for_each(|net| w.element(Place::Middle { net }, edges, edges));
+            for e in 0..edges {
+                let ends: Vec<End> = (0..spines).map(|element| End::Element { element, input: e }).collect();
+                w.edge(e * edge_ports, edge_ports, &ends);
+            }
+            for spine in 0..spines as usize {
+                (0..edges).for_each(|e| w.wire_output(spine, e, End::Port(e * edge_ports)));
+            }
+        }
+        Core::Ideal { ports } => (0..ports).for_each(|port| w.edge(port, 1, &[End::Port(port)])),
+    }
+    assert!(w.links.len() < PLACES_MAX && w.inputs.len() < PLACES_MAX && w.outputs.len() < PLACES_MAX, "too large a fabric");
+    (0..n as usize).for_each(|port| w.announce(port));
+    if let Some(blocked) = &w.config.blocked {
+        w.agenda.add(blocked.from.0, Kind::Block, 0, 0);
+    }
+    w.agenda.add(w.config.window.0, Kind::Window, 0, 0);
+    w
+}
+
+impl World {
+    fn element(&mut self, place: Place, inputs: u32, outputs: u32) {
+        let number = self.elements.len() as u32;
+        self.elements.push(Element { place, first_input: self.inputs.len() as u32, first_output: self.outputs.len() as u32 });
+        let queues = if self.config.element.arbitration == Arbitration::Islip { outputs as usize } else { 1 };
+        self.inputs.extend((0..inputs).map(|_| Input::new(u32::MAX, queues, outputs as usize)));
+        let size = self.config.element.output.0 as u32;
+        self.outputs.extend((0..outputs).map(|o| Output::new(number, o, inputs as usize, size)));
+    }
+
+    fn edge(&mut self, first_port: u32, ports: u32, ends: &[End]) {
+        let number = self.edges.len() as u32;
+        let uplinks: Vec<u32> = ends.iter().map(|&end| self.wire(Feeder::Edge(number), end)).collect();
+        (first_port..first_port + ports).for_each(|p| self.ports[p as usize].edge = number);
+        let mut idle = Bits::new(uplinks.len());
+        (0..uplinks.len()).for_each(|u| idle.set(u, true));
+        self.edges.push(Edge { first_port, uplinks, idle, eligible: Bits::new(ports as usize), next_port: 0, next_uplink: 0 });
+    }
+
+    fn wire_output(&mut self, element: usize, output: u32, end: End) {
+        let output = self.elements[element].first_output + output;
+        let link = self.wire(Feeder::Output(output), end);
+        self.outputs[output as usize].link = link;
+    }
+
+    fn wire(&mut self, feeder: Feeder, end: End) -> u32 {
+        let number = self.links.len() as u32;
+        let c = &self.config;
+        let mut head_delay = c.link_delay.0;
+        let mut room = None;
+        match end {
+            End::Element { element, input } => {
+                room = Some(c.element.input.0 as u32);
+                let input = self.elements[element as usize].first_input + input;
+                self.inputs[input as usize].link = number;
+            }
+            End::Port(port) => {
+                head_delay += c.adapter_delay.0;
+                self.last_links[port as usize] = number;
+            }
+        }
+        self.links.push(Link::new(feeder, end, c.fabric, head_delay, c.credit_delay.0, room));
+        number
+    }
+}

@@ -1,0 +1,129 @@
+//! The way out: grants, reassembly, the line (section 3.3).
+
+use xoff_mech::scheduled::request_grant::{Decision, MaySend};
+
+use super::World;
+use super::ingress::control_segment;
+use crate::config::Control;
+use crate::event::Kind;
+use crate::segment::Segment;
+use xoff_units::{Bytes, Time};
+
+impl World {
+    /// A segment or a control message is at its destination.
+    pub(super) fn deliver(&mut self, id: u32) {
+        let s = self.segments.take(id);
+        let (port, source) = (s.destination as usize, s.source as usize);
+        if s.grant > 0 || s.acks > 0 {
+            let back = self.flow(port, source);
+            if s.grant > 0 {
+                back.requester.on_grant(s.grant);
+            }
+            back.requester.on_ack(s.acks);
+            self.grants_held[port] += s.grant;
+            self.refresh(port, source);
+        }
+        if s.request > 0 {
+            self.ports[port].granter.on_request(s.source, s.request);
+        }
+        if s.payload > 0 {
+            self.reassemble(&s);
+        }
+        self.grant(port);
+    }
+
+    fn reassemble(&mut self, s: &Segment) {
+        let (port, source) = (s.destination as usize, s.source as usize);
+        let p = &mut self.ports[port];
+        p.output_held += u64::from(s.payload);
+        p.output_held_max = p.output_held_max.max(p.output_held);
+        if s.how == MaySend::Granted {
+            p.granter.on_arrived();
+        }
+        let flow = self.flow(source, port);
+        let late = flow.is_late(s.offset);
+        let complete = flow.on_segment(s.offset, s.payload, s.how);
+        self.report.out_of_order += u64::from(late);
+        let p = &mut self.ports[port];
+        p.line.extend(std::iter::repeat_n(s.source, complete));
+        if complete > 0 && p.line_busy_until <= self.now {
+            self.line(port);
+        }
+    }
+
+    /// The line of a port takes the next packet.
+    pub(super) fn line(&mut self, port: usize) {
+        let now = self.now;
+        if self.ports[port].line_busy_until > now {
+            return;
+        }
+        let Some(source) = self.ports[port].line.pop_front() else { return };
+        let d = self.flow(source as usize, port).depart();
+        let free = now + self.config.line.time_for(Bytes(d.len.into())).0;
+        let p = &mut self.ports[port];
+        p.line_busy_until = free;
+        p.output_held -= u64::from(d.len);
+        p.granter.on_departed(d.granted);
+        // Always: a packet that becomes complete meanwhile does not call.
+        self.agenda.add(free, Kind::Line, port, 0);
+        self.note_departure(port, source, d.len, now - d.arrived, d.arrived);
+        if d.unsolicited > 0 {
+            self.acknowledge(port, source, d.unsolicited);
+        }
+        self.grant(port);
+    }
+
+    fn note_departure(&mut self, port: usize, source: u32, len: u32, delay: u64, arrived: u64) {
+        self.report.packets_out += 1;
+        let (len, hot) = (u64::from(len), self.hot[port]);
+        let w = &mut self.window;
+        if hot {
+            w.hot_bytes += len;
+        } else {
+            w.cold_bytes += len;
+            w.cold_packets += 1;
+            w.cold_delay += delay;
+        }
+        if self.measuring() {
+            self.report.delivered[port] += len;
+            self.report.delivered_by_input[source as usize] += len;
+        }
+        if arrived >= self.config.warm_up.0 {
+            if hot { self.report.hot.add(delay) } else { self.report.cold.add(delay) }
+        }
+    }
+
+    fn acknowledge(&mut self, port: usize, source: u32, segments: u32) {
+        match self.config.control {
+            Control::InBand { .. } => {
+                self.flow(port, source as usize).transit_acks += segments;
+                self.refresh(port, source as usize);
+            }
+            Control::OutOfBand { .. } => self.message(Segment { acks: segments, ..control_segment(port as u32, source) }),
+        }
+    }
+
+    /// The output arbiter of a port grants what it can.
+    pub(super) fn grant(&mut self, port: usize) {
+        loop {
+            match self.ports[port].granter.decide(Time(self.now)) {
+                Decision::Grant { input, segments } => match self.config.control {
+                    Control::InBand { .. } => {
+                        self.flow(port, input as usize).transit_grants += segments;
+                        self.refresh(port, input as usize);
+                    }
+                    Control::OutOfBand { .. } => self.message(Segment { grant: segments, ..control_segment(port as u32, input) }),
+                },
+                Decision::Wait(at) => {
+                    let p = &mut self.ports[port];
+                    if at.0 < p.grant_call {
+                        p.grant_call = at.0;
+                        self.agenda.add(at.0, Kind::Grant, port, 0);
+                    }
+                    return;
+                }
+                Decision::Nothing => return,
+            }
+        }
+    }
+}

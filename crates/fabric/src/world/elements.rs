@@ -1,0 +1,222 @@
+//! Segments through switching elements (section 3.1).
+
+use xoff_units::{Bytes, Rate};
+
+use super::World;
+use crate::config::Core;
+use crate::element::Arbitration;
+use crate::event::Kind;
+use crate::link::{Feeder, Ready};
+use crate::shape::End;
+
+impl World {
+    /// The head of a segment is at the input behind `link`.
+    pub(super) fn head(&mut self, link: usize, id: u32) {
+        let End::Element { element, input } = self.links[link].end else { return };
+        let e = &self.elements[element as usize];
+        let (place, first_input, first_output) = (e.place, e.first_input, e.first_output);
+        let s = self.segments.get_mut(id);
+        let number = match self.config.core {
+            Core::Network(shape) => shape.output(place, s.destination, s.path),
+            Core::Spine { edge_ports, .. } => s.destination / edge_ports,
+            Core::Ideal { .. } => 0,
+        };
+        s.head_at = self.now;
+        s.output = first_output + number;
+        let output = s.output as usize;
+        self.report.hops += 1;
+        let i = &mut self.inputs[(first_input + input) as usize];
+        let queue = i.queue(number);
+        queue.push_back(id);
+        if queue.len() == 1 {
+            i.wants.set(number as usize, true);
+            self.outputs[output].wanted_by.set(input as usize, true);
+            self.cross(output);
+        }
+    }
+
+    /// Moves segments through the crossbar to an output, as long as something can move.
+    pub(super) fn cross(&mut self, output: usize) {
+        loop {
+            self.settle(output);
+            let o = &self.outputs[output];
+            if o.wanted_by.is_empty() {
+                return;
+            }
+            if o.busy_until > self.now {
+                return self.call_crossbar(output, o.busy_until);
+            }
+            let first_input = self.elements[o.element as usize].first_input as usize;
+            let free = |i: usize| self.inputs[first_input + i].busy_until <= self.now;
+            let chosen = match self.config.element.arbitration {
+                Arbitration::RoundRobin | Arbitration::Islip => {
+                    let from = o.next as usize;
+                    let round = o.wanted_by.iter().filter(|&i| i >= from).chain(o.wanted_by.iter().take_while(|&i| i < from));
+                    round.into_iter().find(|&i| free(i))
+                }
+                Arbitration::OldestFirst => o.wanted_by.iter().filter(|&i| free(i)).min_by_key(|&i| {
+                    let head = self.inputs[first_input + i].queues[0][0];
+                    self.segments.get(head).head_at
+                }),
+            };
+            let Some(input) = chosen else {
+                let soonest = o.wanted_by.iter().map(|i| self.inputs[first_input + i].busy_until).min();
+                return soonest.into_iter().for_each(|at| self.call_crossbar(output, at));
+            };
+            if !self.transfer(output, input) {
+                return;
+            }
+        }
+    }
+
+    fn call_crossbar(&mut self, output: usize, at: u64) {
+        let o = &mut self.outputs[output];
+        if at < o.wake {
+            o.wake = at;
+            self.agenda.add(at, Kind::Crossbar, output, 0);
+        }
+    }
+
+    /// Takes a segment from an input of the element to an output; false if the output queue has no room for it.
+    fn transfer(&mut self, output: usize, input: usize) -> bool {
+        let o = &self.outputs[output];
+        let (number, element) = (o.number, &self.elements[o.element as usize]);
+        let place = element.first_input as usize + input;
+        let i = &mut self.inputs[place];
+        let id = i.queue(number)[0];
+        let segment = self.segments.get(id);
+        let len = segment.len;
+        if o.held + len > o.size {
+            return self.wait_for_room(output);
+        }
+        i.queue(number).pop_front();
+        let in_link = &mut self.links[i.link as usize];
+        let crossbar = Rate(in_link.rate.0 * u64::from(self.config.element.speedup));
+        // Neither before the crossbar has carried all of it nor before all of it has come in.
+        let whole = segment.head_at + in_link.rate.time_for(Bytes(len.into())).0;
+        let done = (self.now + crossbar.time_for(Bytes(len.into())).0).max(whole);
+        i.busy_until = done;
+        let o = &mut self.outputs[output];
+        o.busy_until = done;
+        o.next = input as u32 + 1;
+        o.held += len;
+        o.held_max = o.held.max(o.held_max);
+        o.queue.push_back(id);
+        let call = in_link.give_back(done, len);
+        let link = i.link;
+        self.next_head(output, place, input);
+        if let Some(at) = call {
+            self.call_link(link, at);
+        }
+        self.drain(output);
+        true
+    }
+
+    /// An input has given its first segment for `output`: what it wants now.
+    fn next_head(&mut self, output: usize, place: usize, input: usize) {
+        let number = self.outputs[output].number;
+        let i = &mut self.inputs[place];
+        let islip = self.config.element.arbitration == Arbitration::Islip;
+        match (i.queue(number).front().copied(), islip) {
+            (None, _) => {
+                i.wants.set(number as usize, false);
+                self.outputs[output].wanted_by.set(input, false);
+            }
+            (Some(_), true) => {}
+            (Some(next), false) => {
+                let wanted = self.segments.get(next).output as usize;
+                if wanted != output {
+                    self.outputs[output].wanted_by.set(input, false);
+                    self.outputs[wanted].wanted_by.set(input, true);
+                    self.cross(wanted);
+                }
+            }
+        }
+        let i = &mut self.inputs[place];
+        if islip {
+            i.next = number + 1;
+            if !i.wants.is_empty() && !i.called {
+                i.called = true;
+                self.agenda.add(i.busy_until, Kind::InputFree, place, input as u32);
+            }
+        }
+    }
+
+    /// iSLIP: an input that falls free chooses among the outputs that could take from it.
+    pub(super) fn input_free(&mut self, place: usize, input: usize) {
+        self.inputs[place].called = false;
+        let i = &self.inputs[place];
+        let End::Element { element, .. } = self.links[i.link as usize].end else { return };
+        let first = self.elements[element as usize].first_output as usize;
+        let from = i.next as usize;
+        let round = i.wants.iter().filter(|&o| o >= from).chain(i.wants.iter().take_while(|&o| o < from));
+        let mut free: Vec<usize> = round.filter(|&o| self.outputs[first + o].busy_until <= self.now).collect();
+        free.retain(|&o| {
+            self.settle(first + o);
+            let head = self.inputs[place].queues[o][0];
+            let out = &self.outputs[first + o];
+            out.held + self.segments.get(head).len <= out.size
+        });
+        if let Some(&o) = free.first() {
+            self.transfer(first + o, input);
+        }
+    }
+
+    /// An output queue has no room: the crossbar is called when its link has sent something.
+    fn wait_for_room(&mut self, output: usize) -> bool {
+        let o = &mut self.outputs[output];
+        o.full = true;
+        if o.leaving > 0 {
+            let (link, at) = (o.link, self.links[o.link as usize].busy_until);
+            self.call_link(link, at);
+        }
+        false
+    }
+
+    /// Room of a segment whose last bit has left is free.
+    fn settle(&mut self, output: usize) {
+        let o = &mut self.outputs[output];
+        if o.leaving > 0 && self.links[o.link as usize].busy_until <= self.now {
+            o.held -= o.leaving;
+            o.leaving = 0;
+        }
+    }
+
+    /// Sends the first segment of an output queue if the link is ready.
+    fn drain(&mut self, output: usize) {
+        self.settle(output);
+        let o = &mut self.outputs[output];
+        let Some(&id) = o.queue.front() else { return };
+        let link = o.link;
+        let len = self.segments.get(id).len;
+        match self.links[link as usize].ready(self.now, len) {
+            Ready::Now => {
+                o.queue.pop_front();
+                o.leaving = len;
+                let more = !o.queue.is_empty() || o.full;
+                self.send(link, id, len);
+                if more {
+                    self.call_link(link, self.links[link as usize].busy_until);
+                }
+            }
+            Ready::At(at) => self.call_link(link, at),
+            Ready::Starved => {}
+        }
+    }
+
+    /// A link is idle again, or there is room behind it again.
+    pub(super) fn link_free(&mut self, link: usize) {
+        self.links[link].wake = u64::MAX;
+        match self.links[link].feeder {
+            Feeder::Edge(edge) => self.uplink_free(edge as usize, link as u32),
+            Feeder::Output(output) => {
+                let output = output as usize;
+                self.settle(output);
+                self.drain(output);
+                if std::mem::take(&mut self.outputs[output].full) {
+                    self.cross(output);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The way in: packets into VOQs, eligibility, injection (section 3.2).
+
+use xoff_mech::scheduled::request_grant::MaySend;
+
+use super::World;
+use crate::config::{Control, Core, Spray};
+use crate::event::Kind;
+use crate::link::Ready;
+use crate::segment::Segment;
+use crate::shape::End;
+
+impl World {
+    /// Asks the source of a port for its next packet.
+    pub(super) fn announce(&mut self, port: usize) {
+        let (traffic, line) = (&self.config.traffic, self.config.line);
+        if let Some((at, destination, len)) = self.sources[port].next(traffic, line, self.now) {
+            self.announced[port] = (destination, len);
+            self.agenda.add(at, Kind::Source, port, 0);
+        }
+    }
+
+    /// The packet that was announced is there.
+    pub(super) fn packet(&mut self, port: usize) {
+        let (destination, len) = self.announced[port];
+        self.announce(port);
+        let now = self.now;
+        self.flow(port, destination as usize).push(len, now);
+        self.ports[port].waiting += u64::from(len);
+        self.report.packets_in += 1;
+        if self.measuring() {
+            self.report.offered[destination as usize] += u64::from(len);
+        }
+        if let Control::OutOfBand { .. } = self.config.control {
+            let unsolicited = self.config.unsolicited;
+            let flow = self.flow(port, destination as usize);
+            if flow.requester.may_send(flow.waits(), unsolicited) != MaySend::Unsolicited {
+                self.request_beside(port, destination as usize);
+            }
+        }
+        self.refresh(port, destination as usize);
+    }
+
+    /// Requests what may be requested, beside the data.
+    fn request_beside(&mut self, port: usize, destination: usize) {
+        let (g, max) = (self.config.requests_max, self.config.segment_max.0 as u32);
+        let request = self.flow(port, destination).request(g, max);
+        if request > 0 {
+            self.message(Segment { request, ..control_segment(port as u32, destination as u32) });
+        }
+    }
+
+    /// A control message that travels beside the data.
+    pub(super) fn message(&mut self, segment: Segment) {
+        let Control::OutOfBand { delay } = self.config.control else { return };
+        self.report.control += 1;
+        let id = self.segments.add(segment);
+        self.agenda.add(self.now + delay.0, Kind::Message, 0, id);
+    }
+
+    /// Whether port `port` has something for `destination`.
+    fn is_eligible(&self, port: usize, destination: usize) -> bool {
+        let flow = &self.flows[port * self.ports_n as usize + destination];
+        if flow.requester.may_send(flow.waits(), self.config.unsolicited) != MaySend::No {
+            return true;
+        }
+        if let Control::OutOfBand { .. } = self.config.control {
+            return false;
+        }
+        flow.transit_grants + flow.transit_acks > 0 || self.asks_alone(port, destination)
+    }
+
+    /// Where nothing goes unasked, the first request of a flow travels alone.
+    fn asks_alone(&self, port: usize, destination: usize) -> bool {
+        let flow = &self.flows[port * self.ports_n as usize + destination];
+        !self.config.unsolicited && flow.waits() && flow.requester.pending() == 0
+    }
+
+    /// Brings the eligibility mask up to date, and injects if that makes a difference.
+    pub(super) fn refresh(&mut self, port: usize, destination: usize) {
+        let eligible = self.is_eligible(port, destination);
+        let p = &mut self.ports[port];
+        p.eligible.set(destination, eligible);
+        let (edge, any) = (p.edge as usize, !p.eligible.is_empty());
+        let e = &mut self.edges[edge];
+        e.eligible.set(port - e.first_port as usize, any);
+        if eligible {
+            self.feed(edge);
+        }
+    }
+
+    /// Injects while an uplink is idle and has room.
+    pub(super) fn feed(&mut self, edge: usize) {
+        let room_for = self.config.segment_max.0 as u32;
+        loop {
+            let e = &mut self.edges[edge];
+            if e.eligible.is_empty() {
+                return;
+            }
+            let Some(uplink) = e.idle.next_from(e.next_uplink) else { return };
+            let link = e.uplinks[uplink];
+            match self.links[link as usize].ready(self.now, room_for) {
+                Ready::Now => {
+                    e.next_uplink = uplink + 1;
+                    self.inject(edge, uplink as u32, link);
+                }
+                Ready::At(at) => {
+                    e.idle.set(uplink, false);
+                    self.call_link(link, at);
+                }
+                Ready::Starved => e.idle.set(uplink, false),
+            }
+        }
+    }
+
+    /// An uplink is idle again, or has room again.
+    pub(super) fn uplink_free(&mut self, edge: usize, link: u32) {
+        let e = &mut self.edges[edge];
+        let uplink = e.uplinks.iter().position(|&l| l == link).expect("an uplink of this edge");
+        e.idle.set(uplink, true);
+        self.feed(edge);
+    }
+
+    /// The next segment of an edge in turn.
+    fn inject(&mut self, edge: usize, uplink: u32, link: u32) {
+        let e = &mut self.edges[edge];
+        let local = e.eligible.next_from(e.next_port).expect("somebody is eligible");
+        e.next_port = local + 1;
+        let port = e.first_port as usize + local;
+        let p = &mut self.ports[port];
+        let destination = p.eligible.next_from(p.next).expect("for some output");
+        p.next = destination + 1;
+        let segment = self.segment(port, destination, uplink);
+        self.refresh_quietly(port, destination);
+        let id = self.segments.add(segment);
+        self.send(link, id, segment.len);
+    }
+
+    /// As [`World::refresh`], from within an injection.
+    fn refresh_quietly(&mut self, port: usize, destination: usize) {
+        let eligible = self.is_eligible(port, destination);
+        let p = &mut self.ports[port];
+        p.eligible.set(destination, eligible);
+        let any = !p.eligible.is_empty();
+        let e = &mut self.edges[p.edge as usize];
+        e.eligible.set(port - e.first_port as usize, any);
+    }
+
+    /// Cuts a segment from a VOQ, or makes a control segment.
+    fn segment(&mut self, port: usize, destination: usize, uplink: u32) -> Segment {
+        let (g, max, min) = (self.config.requests_max, self.config.segment_max.0 as u32, self.config.segment_min.0 as u32);
+        let (control, unsolicited) = (self.config.control, self.config.unsolicited);
+        let alone = self.asks_alone(port, destination);
+        let path = self.path(port, destination, uplink);
+        let flow = self.flow(port, destination);
+        let how = flow.requester.may_send(flow.waits(), unsolicited);
+        let piece = match how {
+            MaySend::Granted => Some(flow.take_granted(max)),
+            MaySend::Unsolicited => Some(flow.take_unsolicited(max)),
+            MaySend::No => None,
+        };
+        let mut s = Segment { path, how, ..control_segment(port as u32, destination as u32) };
+        if let Some(piece) = piece {
+            flow.requester.on_sent(how);
+            (s.offset, s.payload, s.len) = (piece.offset, piece.len, piece.len.max(min));
+        }
+        if let Control::InBand { alone: len } = control {
+            (s.grant, s.acks) = (std::mem::take(&mut flow.transit_grants), std::mem::take(&mut flow.transit_acks));
+            if piece.is_some() || alone {
+                s.request = flow.request(g, max);
+            }
+            if piece.is_none() {
+                s.len = len.0 as u32;
+                self.report.control += 1;
+                self.report.control_bytes += len.0;
+            }
+        } else if piece.is_some() {
+            self.request_beside(port, destination);
+        }
+        if piece.is_some() {
+            self.ports[port].waiting -= u64::from(s.payload);
+            self.report.segments += 1;
+            self.report.unsolicited += u64::from(how == MaySend::Unsolicited);
+            self.report.segment_bytes += u64::from(s.len);
+            self.grants_held[port] -= u32::from(how == MaySend::Granted);
+        }
+        s
+    }
+
+    fn path(&mut self, port: usize, destination: usize, uplink: u32) -> u32 {
+        let paths = match self.config.core {
+            Core::Network(shape) => shape.paths(),
+            Core::Spine { .. } | Core::Ideal { .. } => return uplink,
+        };
+        match self.config.spray {
+            Spray::RoundRobin => {
+                let next = &mut self.flow(port, destination).next_path;
+                let path = *next;
+                *next = if path + 1 == paths { 0 } else { path + 1 };
+                path
+            }
+            Spray::PerFlow => self.flow(port, destination).next_path,
+            Spray::Random => xoff_workload::random::below(&mut self.spray[port], paths.into()) as u32,
+        }
+    }
+
+    /// Puts a segment on a link that is ready for it.
+    pub(super) fn send(&mut self, link: u32, id: u32, len: u32) {
+        let l = &mut self.links[link as usize];
+        let free = l.start(self.now, len);
+        match l.end {
+            End::Element { .. } => self.agenda.add(self.now + l.head_delay, Kind::Head, link as usize, id),
+            End::Port(_) => self.agenda.add(free + l.head_delay, Kind::Tail, link as usize, id),
+        }
+    }
+
+    /// Wants the feeder of a link to be called at `at`.
+    pub(super) fn call_link(&mut self, link: u32, at: u64) {
+        let l = &mut self.links[link as usize];
+        if at < l.wake {
+            l.wake = at;
+            self.agenda.add(at, Kind::Link, link as usize, 0);
+        }
+    }
+}
+
+/// A segment without payload.
+pub(super) fn control_segment(source: u32, destination: u32) -> Segment {
+    Segment {
+        source,
+        destination,
+        offset: 0,
+        payload: 0,
+        len: 0,
+        how: MaySend::No,
+        request: 0,
+        grant: 0,
+        acks: 0,
+        path: 0,
+        head_at: 0,
+        output: 0,
+    }
+}
