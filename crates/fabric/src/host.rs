@@ -209,12 +209,20 @@ pub(crate) struct Multicast {
 pub struct HostWindow {
     /// Bytes of each flow that came to its input buffer, with the overhead on the line [bytes].
     pub arrived: Vec<u64>,
+    /// Notifications that reached each flow.
+    pub notified: Vec<u32>,
     /// Rate of the limiter of each flow at the end, if it has one.
     pub limit: Vec<Option<Rate>>,
     /// Occupancy of the input buffer of each flow at the end [bytes].
     pub input: Vec<u64>,
     /// Occupancy of the output buffer of the first destination of each flow at the end [bytes].
     pub output: Vec<u64>,
+}
+
+impl HostWindow {
+    pub(crate) fn new(flows: usize) -> HostWindow {
+        HostWindow { arrived: vec![0; flows], notified: vec![0; flows], ..HostWindow::default() }
+    }
 }
 
 /// What the hosts of a run have seen.

@@ -81,6 +81,7 @@ pub(super) fn world(config: Config) -> World {
             line: Default::default(),
             line_rate: w.config.line,
             line_busy_until: 0,
+            line_call: u64::MAX,
             output_held: 0,
             output_held_max: 0,
         });
@@ -164,7 +165,7 @@ impl World {
         let n = self.ports_n as usize;
         let report =
             HostReport { notified: vec![0; config.flows.len()], stops: vec![0; n], stopped_ps: vec![0; n], ..HostReport::default() };
-        let window = HostWindow { arrived: vec![0; config.flows.len()], ..HostWindow::default() };
+        let window = HostWindow::new(config.flows.len());
         let acknowledged = vec![Default::default(); n];
         let multicasts = Vec::new();
         let stopped_since = vec![0; n];

@@ -200,6 +200,7 @@ impl World {
         let Some(side) = &mut self.hosts else { return };
         let (flow, feedback) = ((arg >> 8) as usize, arg as u8);
         side.report.notified[flow] += 1;
+        side.window.notified[flow] += 1;
         let place = side.place[flow] as usize;
         self.host_news(port, place, |rc, now, wakes| rc.on_feedback(now, Feedback::Quantized(feedback), wakes));
     }
@@ -300,7 +301,7 @@ impl World {
 
     pub(super) fn end_host_window(&mut self) {
         let Some(side) = &mut self.hosts else { return };
-        let fresh = HostWindow { arrived: vec![0; side.config.flows.len()], ..HostWindow::default() };
+        let fresh = HostWindow::new(side.config.flows.len());
         let mut w = std::mem::replace(&mut side.window, fresh);
         for (number, flow) in side.config.flows.iter().enumerate() {
             let sender = &side.hosts[flow.source as usize].senders[side.place[number] as usize];
