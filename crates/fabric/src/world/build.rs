@@ -15,7 +15,7 @@ use crate::event::{Agenda, Kind, PLACES_MAX};
 use crate::flow::Flow;
 use crate::host::{Buffers, CongestionPoints, Host, HostReport, HostWindow, Point, Sender};
 use crate::link::{Feeder, Link};
-use crate::measure::{Report, Window};
+use crate::measure::{Delay, Report, Window};
 use crate::port::{Edge, Port};
 use crate::segment::Segments;
 use crate::shape::{End, Place};
@@ -163,11 +163,16 @@ impl World {
             self.agenda.add(at.0, Kind::LineRate, 0, nth as u32);
         }
         let n = self.ports_n as usize;
-        let report =
-            HostReport { notified: vec![0; config.flows.len()], stops: vec![0; n], stopped_ps: vec![0; n], ..HostReport::default() };
+        let report = HostReport {
+            notified: vec![0; config.flows.len()],
+            delays: vec![Delay::default(); config.flows.len()],
+            stops: vec![0; n],
+            stopped_ps: vec![0; n],
+            ..HostReport::default()
+        };
         let window = HostWindow::new(config.flows.len());
         let acknowledged = vec![Default::default(); n];
-        let multicasts = Vec::new();
+        let multicasts = Default::default();
         let stopped_since = vec![0; n];
         self.hosts = Some(Box::new(HostSide { config, hosts, buffers, place, multicasts, acknowledged, stopped_since, window, report }));
     }

@@ -80,7 +80,7 @@ impl World {
         // Always: a packet that becomes complete meanwhile does not call.
         self.call_line(port, free);
         self.note_departure(port, source, d.len, now - d.arrived, d.arrived);
-        self.leave_output(port, source, d.len, d.tag);
+        self.leave_output(port, source, d.len, d.tag, now - d.arrived);
         if d.unsolicited > 0 {
             self.acknowledge(port, source, d.unsolicited);
         }
