@@ -21,6 +21,7 @@ pub mod lab;
 mod output;
 mod runner;
 pub mod tcd;
+pub mod unbiased_qcn;
 
 pub use context::{Context, Mode, Progress, Silent};
 pub use entry::{Entry, Item};

@@ -17,7 +17,7 @@ mod run;
 mod same_evolution;
 mod schemes;
 mod sec4_3;
-mod stats;
+pub(crate) mod stats;
 #[cfg(test)]
 mod tests;
 mod victims;
