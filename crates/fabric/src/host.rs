@@ -311,6 +311,8 @@ pub struct HostWindow {
     pub notified: Vec<u32>,
     /// Rate of the limiter of each flow at the end, if it has one.
     pub limit: Vec<Option<Rate>>,
+    /// Bytes of each flow in its input buffer at the end [bytes].
+    pub held: Vec<u64>,
     /// Occupancy of the input buffer of each flow at the end [bytes].
     pub input: Vec<u64>,
     /// Occupancy of the output buffer of the first destination of each flow at the end [bytes].

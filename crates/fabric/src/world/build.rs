@@ -171,10 +171,18 @@ impl World {
             ..HostReport::default()
         };
         let window = HostWindow::new(config.flows.len());
-        let acknowledged = vec![Default::default(); n];
-        let multicasts = Default::default();
-        let stopped_since = vec![0; n];
-        self.hosts = Some(Box::new(HostSide { config, hosts, buffers, place, multicasts, acknowledged, stopped_since, window, report }));
+        self.hosts = Some(Box::new(HostSide {
+            hosts,
+            buffers,
+            place,
+            multicasts: Default::default(),
+            held: vec![0; config.flows.len()],
+            acknowledged: vec![Default::default(); n],
+            stopped_since: vec![0; n],
+            window,
+            report,
+            config,
+        }));
     }
 
     fn element(&mut self, place: Place, inputs: u32, outputs: u32) {
