@@ -153,7 +153,12 @@ impl Hosts {
                 "keep_alive and sampling by arrival: nothing arrives during a pause".into(),
                 "occupancy sampling, largest or random".into(),
             );
-            require(reaction.min_rate.0 > 0, "min_rate", "min_rate > 0: a flow at rate 0 never sends again".into(), "802.1Q has 5 Mb/s".into());
+            require(
+                reaction.min_rate.0 > 0,
+                "min_rate",
+                "min_rate > 0: a flow at rate 0 never sends again".into(),
+                "802.1Q has 5 Mb/s".into(),
+            );
         }
         let ports = c.ports();
         let below = |p: &u32| *p < ports;

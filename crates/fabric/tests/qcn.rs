@@ -132,7 +132,13 @@ fn reliable_delivery_keeps_copies() {
 #[test]
 fn multicast_is_notified_once_per_frame_at_inputs() {
     let of = |placement| {
-        let p = Params { sample_base: Bytes(1), setpoint: Bytes(100), jitter: false, weight: 0, ..Params::rz3880(placement, Sampling::Arrival) };
+        let p = Params {
+            sample_base: Bytes(1),
+            setpoint: Bytes(100),
+            jitter: false,
+            weight: 0,
+            ..Params::rz3880(placement, Sampling::Arrival)
+        };
         let still = reaction::Params { min_dec_fac: 100, ..reaction::Params::rz3880_10g() };
         let flows = vec![HostFlow { destinations: vec![5, 6, 7], ..flow(0, 5, 2, 0, 10) }, flow(1, 5, 2, 0, 10)];
         let mut c = Config::rz3880_ideal(8, Rate::from_gbps(10), Hosts::rz3880(flows, Some((CongestionPoints::Qcn(p), still))));
@@ -224,10 +230,10 @@ fn control_frames_leave_no_events_behind() {
 
 #[test]
 fn settings_that_cannot_work_are_refused_with_the_inequality() {
-    let good = || Hosts::rz3880(vec![flow(0, 1, 10, 0, 1)], Some((points(Placement::Input, Sampling::Random), reaction::Params::rz3880_10g())));
-    let refused = |hosts: Hosts| -> Vec<Problem> {
-        World::new(Config::rz3880_ideal(4, Rate::from_gbps(10), hosts)).err().unwrap_or_default()
-    };
+    let good =
+        || Hosts::rz3880(vec![flow(0, 1, 10, 0, 1)], Some((points(Placement::Input, Sampling::Random), reaction::Params::rz3880_10g())));
+    let refused =
+        |hosts: Hosts| -> Vec<Problem> { World::new(Config::rz3880_ideal(4, Rate::from_gbps(10), hosts)).err().unwrap_or_default() };
     assert_eq!(refused(good()), []);
     let qcn = |change: fn(&mut Params)| {
         let mut p = Params::rz3880(Placement::Both, Sampling::Arrival);

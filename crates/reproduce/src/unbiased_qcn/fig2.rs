@@ -157,15 +157,23 @@ pub fn run_a(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut said = Vec::new();
     for (p, (from, to, flows)) in PHASES.into_iter().enumerate() {
         let all: Vec<f64> = runs.iter().flat_map(|r| shares(r, p)).collect();
-        let worst = all.iter().map(|s| s / fair(p)).fold(1.0, |worst: f64, s| if (s - 1.0).abs() > (worst - 1.0f64).abs() { s } else { worst });
+        let worst =
+            all.iter().map(|s| s / fair(p)).fold(1.0, |worst: f64, s| if (s - 1.0).abs() > (worst - 1.0f64).abs() { s } else { worst });
         checks.push(
-            Check::near(format!("{from} to {to} ms: mean rate farthest from the fair share"), Unit::BitsPerSecond, worst * fair(p), fair(p), 0.1)
-                .paper(fair(p))
-                .assuming(SETTING),
+            Check::near(
+                format!("{from} to {to} ms: mean rate farthest from the fair share"),
+                Unit::BitsPerSecond,
+                worst * fair(p),
+                fair(p),
+                0.1,
+            )
+            .paper(fair(p))
+            .assuming(SETTING),
         );
         // Standard deviation of the rate in windows of 0.5 ms, as a part of the mean.
         let vary = |run: &Run, f: usize| {
-            let rates: Vec<f64> = run.rates(f, 1).into_iter().filter(|r| lab::ms(from + SETTLED) < r.0 && r.0 <= lab::ms(to)).map(|r| r.1).collect();
+            let rates: Vec<f64> =
+                run.rates(f, 1).into_iter().filter(|r| lab::ms(from + SETTLED) < r.0 && r.0 <= lab::ms(to)).map(|r| r.1).collect();
             let mean = rates.iter().sum::<f64>() / rates.len() as f64;
             (rates.iter().map(|r| (r - mean) * (r - mean)).sum::<f64>() / rates.len() as f64).sqrt() / mean
         };
@@ -177,7 +185,8 @@ pub fn run_a(cx: &Context) -> Result<Findings, ReproduceError> {
     let stops = Mean::of(runs.iter().map(|r| r.stops as f64));
     let measured = format!("Mean rates {}; {:.0} STOPs in 300 ms.", said.join(", "), stops.mean);
     let caption = "Rates in stretches of 1 ms, those of f1 below it in stretches of 0.5 ms. PAUSE makes pulses of them around 2.5 Gb/s, and 2 Gb/s while f5 is there.";
-    let fine = Panel::new("f1, 0.5 ms", time(), Axis::new("Throughput", Unit::BitsPerSecond).range(0.0, 10.5e9)).mark(Mark::line("f1", runs[0].rates(0, 1)));
+    let fine = Panel::new("f1, 0.5 ms", time(), Axis::new("Throughput", Unit::BitsPerSecond).range(0.0, 10.5e9))
+        .mark(Mark::line("f1", runs[0].rates(0, 1)));
     let figures = vec![figure('a', Kind::Pause, runs, caption).panel(fine)];
     Ok(Findings { measured, checks, figures, tables: vec![table(&runs[..1], cx.seed)], ..Findings::default() })
 }
@@ -230,7 +239,8 @@ pub fn run_b(cx: &Context) -> Result<Findings, ReproduceError> {
         lab::rate(soon.mean),
         mean.words(|v| format!("{v:.2}"))
     );
-    let caption = "One congestion point for all flows: who is sampled first is cut first, and does not recover. The winner depends on the seed.";
+    let caption =
+        "One congestion point for all flows: who is sampled first is cut first, and does not recover. The winner depends on the seed.";
     let figures = vec![figure('b', Kind::Outputs, runs, caption)];
     let notes = vec![
         format!("{}.", unfair_by_phase(runs)),
@@ -256,7 +266,13 @@ pub fn run_c(cx: &Context) -> Result<Findings, ReproduceError> {
     let times: Vec<Mean> = (0..PHASES.len()).map(|p| Mean::of(runs.iter().map(|r| found(r, p)))).collect();
     let stops = |runs: &[Run]| Mean::of(runs.iter().map(|r| r.stops as f64)).mean;
     let stopped = |runs: &[Run]| Mean::of(runs.iter().map(|r| r.stopped_ps as f64)).mean;
-    checks.push(claimed("time that hosts are stopped, part of that under PAUSE only", Unit::Fraction, stopped(runs) / stopped(paused), 0.0, 0.5));
+    checks.push(claimed(
+        "time that hosts are stopped, part of that under PAUSE only",
+        Unit::Fraction,
+        stopped(runs) / stopped(paused),
+        0.0,
+        0.5,
+    ));
     let means: Vec<String> = (0..PHASES.len()).map(|p| lab::rate(Mean::of(runs.iter().flat_map(|r| shares(r, p))).mean)).collect();
     let measured = format!(
         "{} each, {} seeds; no flow farther than {} from its fair share. Within 5 % for good {:.0}, {:.0} and {:.0} ms after each change. {:.0} STOPs instead of {:.0}.",

@@ -49,19 +49,27 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         let held = |f: usize| runs.iter().map(|r| r.mean(&r.flows[f].held, FROM, TO)).sum::<f64>();
         let occupied = held(F2) / (held(F2) + held(0));
         let part = |what: &str, expected: f64| {
-            Check::new(format!("{name}: f2's share of CNMs less {what}"), Unit::Fraction, told - expected, -0.05, 0.05).claimed().assuming(scenes::SETTING)
+            Check::new(format!("{name}: f2's share of CNMs less {what}"), Unit::Fraction, told - expected, -0.05, 0.05)
+                .claimed()
+                .assuming(scenes::SETTING)
         };
         match nth {
             0 => checks.push(part("its share of arrivals", arrivals)),
             1 => checks.push(part("its share of the buffer", occupied)),
-            _ => checks.push(Check::exact(format!("{name}: f2's share of CNMs"), Unit::Fraction, told, 0.0).claimed().assuming(scenes::SETTING)),
+            _ => checks
+                .push(Check::exact(format!("{name}: f2's share of CNMs"), Unit::Fraction, told, 0.0).claimed().assuming(scenes::SETTING)),
         }
         let percent = |v| Unit::Fraction.format(v);
         table.push([(*name).to_owned(), percent(arrivals), percent(occupied), percent(told), format!("{cnms:.0}")]);
         for (bar, value) in bars.iter_mut().zip([arrivals, occupied, told]) {
             bar.push(Bar::new(value));
         }
-        said.push(format!("{name}: {} of CNMs to f2, which is {} of arrivals and {} of the buffer", percent(told), percent(arrivals), percent(occupied)));
+        said.push(format!(
+            "{name}: {} of CNMs to f2, which is {} of arrivals and {} of the buffer",
+            percent(told),
+            percent(arrivals),
+            percent(occupied)
+        ));
     }
     let [arrivals, occupied, told] = bars;
     let panel = Panel::new("", Axis::new("", Unit::None), Axis::new("f2's share", Unit::Fraction).range(0.0, 1.0)).mark(Mark::bars(

@@ -42,7 +42,8 @@ fn phase(p: usize) -> String {
 /// Of all seeds and phases the rate of a flow that lies farthest from what is expected there.
 fn farthest(runs: &[Run], flow: usize, expected: impl Fn(usize) -> f64) -> (f64, f64) {
     let all = runs.iter().flat_map(|r| (0..PHASES.len()).map(move |p| (settled(r, flow, p), p)));
-    all.map(|(r, p)| (r, expected(p))).fold((1.0, 1.0), |worst, x| if (x.0 / x.1 - 1.0).abs() > (worst.0 / worst.1 - 1.0f64).abs() { x } else { worst })
+    all.map(|(r, p)| (r, expected(p)))
+        .fold((1.0, 1.0), |worst, x| if (x.0 / x.1 - 1.0).abs() > (worst.0 / worst.1 - 1.0f64).abs() { x } else { worst })
 }
 
 fn rows(names: &[&str], all: &[&[Run]]) -> Table {
@@ -143,7 +144,8 @@ pub fn run_a(cx: &Context) -> Result<Findings, ReproduceError> {
         let of = |f| lab::rate(Mean::of(runs.iter().map(|r| settled(r, f, p))).mean);
         said.push(format!("f1 {}, f6 {} ({})", of(F1), of(F6), ratio.words(|v| format!("{v:.2}"))));
     }
-    let measured = format!("{}: {}; in brackets the ratio with its 95 % interval over {} seeds.", "Phase by phase", said.join("; "), runs.len());
+    let measured =
+        format!("{}: {}; in brackets the ratio with its 95 % interval over {} seeds.", "Phase by phase", said.join("; "), runs.len());
     let mut table = Table::new(["Variant", "f6/f1, first phase", "second", "third", "CNMs per byte of f6 over those of f1"])
         .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right])
         .caption("What f6's rate depends on: means over seeds with 95 % intervals.");
@@ -195,7 +197,13 @@ pub fn run_b(cx: &Context) -> Result<Findings, ReproduceError> {
         checks.push(Check::near(format!("{}: f6", phase(p)), Unit::BitsPerSecond, mean, expected, 0.1).paper(expected).assuming(SETTING));
     }
     let (rate, expected) = farthest(runs, F6, |p| fair(p) * 7.0 / 3.0);
-    checks.push(claimed("f6 over 7/3 of the fair share, farthest of all seeds and phases", Unit::Other("times".into()), rate / expected, 0.9, 1.1));
+    checks.push(claimed(
+        "f6 over 7/3 of the fair share, farthest of all seeds and phases",
+        Unit::Other("times".into()),
+        rate / expected,
+        0.9,
+        1.1,
+    ));
     let of = |f, p| lab::rate(Mean::of(runs.iter().map(|r| settled(r, f, p))).mean);
     let measured = format!("f6 {}, {} and {}; f1 {}, {} and {}.", of(F6, 0), of(F6, 1), of(F6, 2), of(F1, 0), of(F1, 1), of(F1, 2));
     let figure = Figure::new("A victim under PAUSE only (paper: Fig. 5b)")
@@ -206,8 +214,8 @@ pub fn run_b(cx: &Context) -> Result<Findings, ReproduceError> {
 
 fn occupancy(cx: &Context) -> Result<(Vec<Run>, Vec<Run>, Vec<Check>), ReproduceError> {
     let mut all = Plan::default();
-    let [random, largest] =
-        [("random", Sampling::Random), ("largest", Sampling::Largest)].map(|(name, s)| plan(&mut all, cx, seeds(cx), name, || at_inputs(s)));
+    let [random, largest] = [("random", Sampling::Random), ("largest", Sampling::Largest)]
+        .map(|(name, s)| plan(&mut all, cx, seeds(cx), name, || at_inputs(s)));
     let results = all.run(cx)?;
     Ok((results.of(random).to_vec(), results.of(largest).to_vec(), results.soundness()))
 }
@@ -224,7 +232,13 @@ pub fn run_c(cx: &Context) -> Result<Findings, ReproduceError> {
                 .assuming(SETTING),
         );
         let (culprit, expected) = farthest(runs, F1, fair);
-        checks.push(claimed(format!("{name}: f1 over its fair share, farthest"), Unit::Other("times".into()), culprit / expected, 0.95, 1.05));
+        checks.push(claimed(
+            format!("{name}: f1 over its fair share, farthest"),
+            Unit::Other("times".into()),
+            culprit / expected,
+            0.95,
+            1.05,
+        ));
         let of = |f, p| lab::rate(Mean::of(runs.iter().map(|r| settled(r, f, p))).mean);
         said.push(format!("{name}: f6 {}, {}, {}, f1 {}, {}, {}", of(F6, 0), of(F6, 1), of(F6, 2), of(F1, 0), of(F1, 1), of(F1, 2)));
     }
@@ -243,8 +257,12 @@ pub fn run_d(cx: &Context) -> Result<Findings, ReproduceError> {
     let sum = |runs: &[Run], f: usize| runs.iter().map(|r| r.notified(f, 0.0, 300.0)).sum::<u64>();
     let limited = |runs: &[Run]| runs.iter().flat_map(|r| &r.flows[F6].limit).filter(|l| **l > 0).count() as u64;
     let frames = Unit::Other("CNMs".into());
-    checks.push(Check::exact("deterministic: CNMs to f6, all seeds", frames.clone(), sum(&largest, F6) as f64, 0.0).paper(0.0).assuming(SETTING));
-    checks.push(Check::none("deterministic: windows at whose end f6 has a limiter", "windows", limited(&largest)).claimed().assuming(SETTING));
+    checks.push(
+        Check::exact("deterministic: CNMs to f6, all seeds", frames.clone(), sum(&largest, F6) as f64, 0.0).paper(0.0).assuming(SETTING),
+    );
+    checks.push(
+        Check::none("deterministic: windows at whose end f6 has a limiter", "windows", limited(&largest)).claimed().assuming(SETTING),
+    );
     checks.push(Check::some("random: CNMs to f6, all seeds", "CNMs", sum(&random, F6)).claimed().assuming(SETTING));
     let part = sum(&random, F6) as f64 / (sum(&random, F1) + sum(&random, F6)) as f64;
     checks.push(claimed("random: f6's share of the CNMs of its input", Unit::Fraction, part, 0.0, 0.05));

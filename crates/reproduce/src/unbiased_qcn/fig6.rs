@@ -15,7 +15,7 @@ use crate::{Check, Context, Findings, ReproduceError, lab};
 /// The flow counts as throttled when its limit is at this rate for the first time [bit/s].
 const THROTTLED: f64 = 1.2e9;
 /// End of a run [ms].
-const END: f64 = 210.0;
+pub const END: f64 = 210.0;
 
 /// Who tells the flow, and whether copies are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,8 @@ pub enum Kind {
 }
 
 /// Those that the paper draws, then the others.
-const KINDS: [Kind; 6] = [Kind::Outputs, Kind::Inputs, Kind::KeepAlive, Kind::OutputsReliable, Kind::InputsReliable, Kind::KeepAliveReliable];
+const KINDS: [Kind; 6] =
+    [Kind::Outputs, Kind::Inputs, Kind::KeepAlive, Kind::OutputsReliable, Kind::InputsReliable, Kind::KeepAliveReliable];
 
 impl Kind {
     fn name(self) -> &'static str {
@@ -49,7 +50,9 @@ impl Kind {
         match self {
             Kind::Outputs | Kind::OutputsReliable => scenes::at_10g(Placement::Output, Sampling::Arrival),
             Kind::Inputs | Kind::InputsReliable => scenes::at_10g(Placement::Input, Sampling::Random),
-            Kind::KeepAlive | Kind::KeepAliveReliable => scenes::with(scenes::at_10g(Placement::Input, Sampling::Random), |p| p.keep_alive = true),
+            Kind::KeepAlive | Kind::KeepAliveReliable => {
+                scenes::with(scenes::at_10g(Placement::Input, Sampling::Random), |p| p.keep_alive = true)
+            }
         }
     }
 }
@@ -111,9 +114,12 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let time = |k: Kind| times(runs(k));
     let over = |k: Kind| time(k).mean / time(Kind::Outputs).mean;
     let factor = || Unit::Other("times".into());
-    let claimed = |what: &str, unit: Unit, value: f64, low: f64, high: f64| Check::new(what, unit, value, low, high).claimed().assuming(SETTING);
+    let claimed =
+        |what: &str, unit: Unit, value: f64, low: f64, high: f64| Check::new(what, unit, value, low, high).claimed().assuming(SETTING);
     let mut checks = results.soundness();
-    checks.push(claimed("(a) outputs", Unit::Picoseconds, lab::ms(time(Kind::Outputs).mean), lab::ms(7.0), lab::ms(20.0)).beside(lab::ms(15.0)));
+    checks.push(
+        claimed("(a) outputs", Unit::Picoseconds, lab::ms(time(Kind::Outputs).mean), lab::ms(7.0), lab::ms(20.0)).beside(lab::ms(15.0)),
+    );
     checks.push(claimed("(a) inputs over outputs", factor(), over(Kind::Inputs), 2.5, 6.0).beside(4.0));
     checks.push(claimed("(a) inputs with keep-alive over outputs", factor(), over(Kind::KeepAlive), 0.7, 1.5).beside(1.0));
     checks.push(claimed("(a) outputs with reliable delivery over outputs", factor(), over(Kind::OutputsReliable), 2.5, f64::INFINITY));
@@ -123,8 +129,12 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         let of = |r: &Run| r.quantile(if at_input { &r.flows[0].input } else { &r.flows[0].output }, from, to, share);
         Mean::of(runs(k).iter().map(of)).mean
     };
-    checks.push(claimed("(b) inputs: 10 % quantile of the input buffer", Unit::Bytes, quantile(Kind::Inputs, true, 0.1), 40e3, 55e3).beside(44e3));
-    checks.push(claimed("(b) inputs: 90 % quantile of the input buffer", Unit::Bytes, quantile(Kind::Inputs, true, 0.9), 95e3, 115e3).beside(110e3));
+    checks.push(
+        claimed("(b) inputs: 10 % quantile of the input buffer", Unit::Bytes, quantile(Kind::Inputs, true, 0.1), 40e3, 55e3).beside(44e3),
+    );
+    checks.push(
+        claimed("(b) inputs: 90 % quantile of the input buffer", Unit::Bytes, quantile(Kind::Inputs, true, 0.9), 95e3, 115e3).beside(110e3),
+    );
     checks.push(claimed("(c) outputs: 10 % quantile of the output buffer", Unit::Bytes, quantile(Kind::Outputs, false, 0.1), 135e3, 150e3));
     checks.push(claimed(
         "(c) outputs, reliable delivery: 10 % quantile of the output buffer",
@@ -135,9 +145,13 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     ));
     let more = |r: &Run| r.flows[0].output.iter().zip(&r.flows[0].input).filter(|(o, i)| o > i).count() as u64;
     checks.push(
-        Check::none("(c) reliable delivery: windows at whose end the output holds more than the input", "windows", runs(Kind::OutputsReliable).iter().map(more).sum())
-            .claimed()
-            .assuming(SETTING),
+        Check::none(
+            "(c) reliable delivery: windows at whose end the output holds more than the input",
+            "windows",
+            runs(Kind::OutputsReliable).iter().map(more).sum(),
+        )
+        .claimed()
+        .assuming(SETTING),
     );
     let mut table = Table::new(["QCN at", "Throttled after", "over outputs", "STOPs", "Time stopped", "CNMs"])
         .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right])
@@ -171,7 +185,9 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         ),
         "Neither fits both times and ratio exactly; which intervals the paper's switch uses is not decided by its text: \"base sampling interval\" (Table I) speaks for the standard's shrinking ones, \"when I_s new bytes have been received\" (section VI) for fixed ones.".into(),
     ];
-    let notes = vec!["Keep-alive notifies without a frame having arrived; it also keeps the limiter's timer from running out during a pause.".into()];
+    let notes = vec![
+        "Keep-alive notifies without a frame having arrived; it also keeps the limiter's timer from running out during a pause.".into(),
+    ];
     Ok(Findings { measured, checks, figures: vec![figure(&runs)], tables: vec![table, open], why, notes })
 }
 

@@ -80,14 +80,22 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     };
     checks.push(near("PAUSE only: victim f7", rate(runs(PAUSE), VICTIM).mean, share, 16.6e9));
     checks.push(
-        Check::near("arrival sampling at inputs: victim f7, mean of the seeds", Unit::BitsPerSecond, rate(runs(ARRIVAL), VICTIM).mean, share, 0.2)
-            .paper(16.6e9)
-            .assuming(SETTING),
+        Check::near(
+            "arrival sampling at inputs: victim f7, mean of the seeds",
+            Unit::BitsPerSecond,
+            rate(runs(ARRIVAL), VICTIM).mean,
+            share,
+            0.2,
+        )
+        .paper(16.6e9)
+        .assuming(SETTING),
     );
     for (k, name) in [(RANDOM, "random"), (LARGEST, "largest")] {
         checks.push(near(&format!("{name} occupancy sampling: victim f7"), rate(runs(k), VICTIM).mean, 50e9, 50e9));
     }
-    let farthest = (0..VICTIM).map(|f| rate(runs(RANDOM), f).mean).fold(share, |worst, r| if (r - share).abs() > (worst - share).abs() { r } else { worst });
+    let farthest = (0..VICTIM)
+        .map(|f| rate(runs(RANDOM), f).mean)
+        .fold(share, |worst, r| if (r - share).abs() > (worst - share).abs() { r } else { worst });
     checks.push(near("random occupancy sampling: f1 to f6, farthest", farthest, share, share));
     let bytes = |what: &str, value: f64, low: f64, high: f64| Check::new(what, Unit::Bytes, value, low, high).claimed().assuming(SETTING);
     checks.push(bytes("(c) input of f1 and f7, occupancy sampling at inputs", held(runs(RANDOM), true), 42e3, 78e3).beside(60e3));
@@ -127,7 +135,10 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         lab::bytes(held(runs(OUTPUT), false))
     );
     let notes = vec![
-        format!("With five flows at the hotspot, as the caption has it, PAUSE would give the victim {}: the text's six flows are meant.", lab::rate(rate(results.of(caption), HOT as usize - 1).mean)),
+        format!(
+            "With five flows at the hotspot, as the caption has it, PAUSE would give the victim {}: the text's six flows are meant.",
+            lab::rate(rate(results.of(caption), HOT as usize - 1).mean)
+        ),
         "QCN at outputs leaves the victim its 50 Gb/s too: an output never samples it. What it lacks is fairness among f1 to f6.".into(),
     ];
     let first = |k: usize| &runs(k)[0];
@@ -136,7 +147,15 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         .panel(throughput("(a) PAUSE only", first(PAUSE)))
         .panel(throughput("(a) Arrival sampling at inputs", first(ARRIVAL)))
         .panel(throughput("(b) Random occupancy sampling at inputs, keep-alive", first(KEEP_ALIVE)))
-        .panel(buffers("(c) Input of f1 and f7", &[("random at inputs, keep-alive", first(KEEP_ALIVE)), ("QCN at outputs", first(OUTPUT))], true))
-        .panel(buffers("(d) Congested output", &[("random at inputs, keep-alive", first(KEEP_ALIVE)), ("QCN at outputs", first(OUTPUT))], false));
+        .panel(buffers(
+            "(c) Input of f1 and f7",
+            &[("random at inputs, keep-alive", first(KEEP_ALIVE)), ("QCN at outputs", first(OUTPUT))],
+            true,
+        ))
+        .panel(buffers(
+            "(d) Congested output",
+            &[("random at inputs, keep-alive", first(KEEP_ALIVE)), ("QCN at outputs", first(OUTPUT))],
+            false,
+        ));
     Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], notes, ..Findings::default() })
 }
