@@ -26,6 +26,7 @@ const FIRST_PATH: u64 = 2_001;
 const RANDOM_PATH: u64 = 2_002;
 const LIMITER_JITTER: u64 = 2_003;
 const SAMPLING: u64 = 2_004;
+const GAPS: u64 = 2_005;
 
 pub(super) fn world(config: Config) -> World {
     let n = config.ports();
@@ -126,7 +127,8 @@ impl World {
         let (line, seed) = (self.config.line, self.config.seed);
         let mut place = Vec::new();
         let mut hosts: Vec<Host> = (0..self.ports_n)
-            .map(|_| Host {
+            .map(|port| Host {
+                rng: random::stream(seed, port.into(), GAPS),
                 senders: Vec::new(),
                 next: 0,
                 queue: Default::default(),
@@ -141,7 +143,7 @@ impl World {
             place.push(senders.len() as u32);
             let jitter = random::stream(seed, number as u64, LIMITER_JITTER).next_u64();
             let rate_control = config.qcn.as_ref().map(|(_, p)| reaction::Qcn::new(p, line, jitter));
-            senders.push(Sender { number: number as u32, rate_control, base: flow.start.0, due: flow.start.0 });
+            senders.push(Sender { number: number as u32, rate_control, base: flow.start.0, due: flow.start.0, stretch: 1_000 });
             self.agenda.add(flow.start.0, Kind::HostLine, flow.source as usize, 0);
         }
         let point = |wanted: fn(&CongestionPoints) -> bool, buffer| {

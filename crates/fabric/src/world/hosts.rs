@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use xoff_mech::detection::qcn::Notice;
 use xoff_mech::rate_control::{Feedback, RateControl as _, Wakes};
 use xoff_units::{Bytes, Time};
+use xoff_workload::random;
 
 use super::World;
 use crate::event::Kind;
@@ -75,6 +76,9 @@ impl World {
                 // What a line busy with another frame kept back is made up for, what a pause kept back is not.
                 let wire = c.frame + c.overhead;
                 s.base = s.due.max(self.now.saturating_sub(2 * self.config.line.time_for(wire).0));
+                if c.gap_jitter > 0 {
+                    s.stretch = 1_000 - c.gap_jitter + random::below(&mut h.rng, u64::from(2 * c.gap_jitter + 1)) as u32;
+                }
                 s.pace(flow.rate, wire);
                 for (which, at) in wakes.iter() {
                     self.agenda.add(at.0, Kind::HostTimer, port, (i as u32) << 8 | u32::from(which));
