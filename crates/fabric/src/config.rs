@@ -161,7 +161,11 @@ impl Config {
     /// a scheduling round trip of 55 and a switch-to-switch round trip of 13 t_min. The rate of the lines is free: results are
     /// in t_min. Reserving fabric-output buffers, no speed-up.
     pub fn paper(traffic: Traffic) -> Config {
-        let line = Rate::from_gbps(100);
+        Config::paper_at(Rate::from_gbps(100), traffic)
+    }
+
+    /// [`Config::paper`] with lines of another rate.
+    pub fn paper_at(line: Rate, traffic: Traffic) -> Config {
         let t_min = line.time_for(Config::T_MIN_BYTES).0;
         Config {
             core: Core::Network(Shape::benes(8, 3)),
@@ -268,6 +272,16 @@ impl Config {
             Core::Spine { edge_ports, edges, .. } => edge_ports * edges,
             Core::Ideal { ports } => ports,
         }
+    }
+
+    /// Which outputs the workload overloads.
+    pub fn hot_outputs(&self) -> Vec<bool> {
+        let hot = |p: u32| match &self.traffic.pattern {
+            Pattern::Hotspots { outputs, .. } => outputs.contains(&p),
+            Pattern::Incast { output, .. } => *output == p,
+            Pattern::Uniform | Pattern::Unbalanced { .. } => false,
+        };
+        (0..self.ports()).map(hot).collect()
     }
 
     /// From a request to the first segment that it allows, on an empty fabric [ps].

@@ -128,8 +128,14 @@ pub struct Report {
     pub control_bytes: u64,
     /// With payload [bytes].
     pub segment_bytes: u64,
+    /// Simulated time reached.
+    pub now: Time,
     /// Times that a segment entered an element.
     pub hops: u64,
+    /// Times that a segment started on a link of the fabric; with payload among them.
+    pub link_hops: u64,
+    /// With payload.
+    pub data_link_hops: u64,
     /// Events.
     pub events: u64,
     /// Packets in and out, over the whole run.

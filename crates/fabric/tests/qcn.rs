@@ -9,7 +9,7 @@ use xoff_mech::rate_control::qcn as reaction;
 use xoff_units::{Rate, Span, Time};
 
 fn run(config: Config) -> Report {
-    World::new(config).map_err(|p| format!("{p:?}")).unwrap().run(|_| ControlFlow::Continue(()))
+    World::new(config).map_err(|p| format!("{p:?}")).unwrap().run(|_, _| ControlFlow::Continue(()))
 }
 
 fn ms(n: u64) -> Time {

@@ -27,7 +27,7 @@ pub use hash::{ResultHash, TableHasher};
 pub use manifest::{Manifest, Parameter};
 pub use rows::*;
 pub use table::Table;
-pub use tables::{Closed, MemoryTable, RunInfo, SCHEMA_VERSION, Sink, Tables};
+pub use tables::{Closed, FabricTables, MemoryTable, RunInfo, SCHEMA_VERSION, Sink, Tables};
 
 /// The Arrow types that appear in this crate's interface.
 pub use arrow_array::RecordBatch;

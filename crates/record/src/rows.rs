@@ -63,6 +63,15 @@ words! {
     }
 }
 words! {
+    /// What a workload asks of an output of a scheduled fabric.
+    Load {
+        /// More than it can carry.
+        Hotspot = "hotspot",
+        /// Not more.
+        Normal = "normal",
+    }
+}
+words! {
     /// What a rate is.
     RateSource {
         /// Bytes that went out, over the sampling interval.
@@ -303,5 +312,66 @@ row! {
         next_port: Port,
         /// How much of the buffer they filled [bytes].
         bytes: u64,
+    }
+}
+row! {
+    /// A stretch of a run of a scheduled fabric.
+    WindowRow in "windows" {
+        /// Its end [ps].
+        time_ps: u64,
+        /// Bytes of packets that left through outputs that are no hotspots [bytes].
+        cold_bytes: u64,
+        /// Bytes of packets that left through hotspots [bytes].
+        hot_bytes: u64,
+        /// Packets that left through outputs that are no hotspots.
+        cold_packets: u64,
+        /// Mean delay of those, from the input adapter to the line, cut off [ps]; null: there were none.
+        cold_delay_ps: Option<u64>,
+        /// Fullest fabric-output queue of a hotspot at the end [bytes].
+        hot_queue_bytes_max: u32,
+        /// Mean fabric-output queue of the hotspots at the end [bytes].
+        hot_queue_bytes_mean: f64,
+        /// Grants held by the input that holds most [segments].
+        grants_held_max: u32,
+        /// Grants held by an input on average [segments].
+        grants_held_mean: f64,
+    }
+}
+row! {
+    /// Counters of one port of a scheduled fabric, from the end of the warm-up on.
+    FabricPortRow in "fabric_ports" {
+        /// Which port.
+        port: Node,
+        /// Whether the workload overloads it.
+        load: Load,
+        /// Bytes of packets for it that came to the inputs [bytes].
+        offered_bytes: u64,
+        /// Bytes of packets that left through it [bytes].
+        delivered_bytes: u64,
+        /// Bytes of packets that came in through it and left somewhere [bytes].
+        sent_bytes: u64,
+        /// How often it stopped its host, over the whole run.
+        stops: u64,
+        /// Time that its host was stopped, over the whole run [ps].
+        stopped_ps: u64,
+    }
+}
+row! {
+    /// One flow of a host in one stretch of a run of a scheduled fabric.
+    HostFlowRow in "host_flows" {
+        /// End of the stretch [ps].
+        time_ps: u64,
+        /// Number of the flow.
+        flow: u32,
+        /// Its host.
+        source: Node,
+        /// What came to its input buffer, with the overhead on the line [bit/s].
+        bits_per_second: u64,
+        /// Rate of its limiter at the end [bit/s]; null: it has none.
+        limit: Option<u64>,
+        /// Its input buffer at the end [bytes].
+        input_bytes: u64,
+        /// The output buffer of its first destination at the end [bytes].
+        output_bytes: u64,
     }
 }

@@ -183,7 +183,7 @@ impl<'s> Running<'s> {
 }
 
 /// Writes a text beside the tables, complete or not at all.
-fn write_text(path: PathBuf, text: &str) -> Result<(), RunError> {
+pub(crate) fn write_text(path: PathBuf, text: &str) -> Result<(), RunError> {
     let partial = path.with_extension("toml.partial");
     std::fs::write(&partial, text)
         .and_then(|()| std::fs::rename(&partial, &path))

@@ -200,6 +200,11 @@ pub(crate) fn workload() -> SectionSpec {
     SectionSpec::many("workload", "A pattern of flows.", vec![]).kinds("kind", None, kinds.collect())
 }
 
+/// Every section of the scenario of a scheduled fabric.
+pub fn fabric_sections() -> Vec<SectionSpec> {
+    crate::fabric::sections::sections()
+}
+
 /// Every section of a scenario file: what the JSON Schema is made from.
 pub fn sections() -> Vec<SectionSpec> {
     let mut all = vec![run()];

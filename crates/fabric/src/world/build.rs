@@ -7,8 +7,8 @@ use xoff_mech::scheduled::request_grant::Granter;
 use xoff_units::Bytes;
 use xoff_workload::random;
 
+use super::World;
 use super::hosts::HostSide;
-use super::{World, hot_outputs};
 use crate::config::{Config, Core};
 use crate::element::{Arbitration, Element, Input, Output};
 use crate::event::{Agenda, Kind, PLACES_MAX};
@@ -46,7 +46,7 @@ pub(super) fn world(config: Config) -> World {
         sources: (0..n).map(|i| Source::new(&config.traffic, n, i, config.seed)).collect(),
         spray: (0..n).map(|i| random::stream(config.seed, i.into(), RANDOM_PATH)).collect(),
         announced: vec![(0, 0); n as usize],
-        hot: hot_outputs(&config.traffic.pattern, n),
+        hot: config.hot_outputs(),
         grants_held: vec![0; n as usize],
         report: Report {
             offered: vec![0; n as usize],
