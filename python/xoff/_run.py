@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-TABLES = ("flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes", "states", "marks")
+TABLES = ("flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes", "states", "marks", "notices")
 """The tables of a run."""
 
 
@@ -155,6 +155,11 @@ class Run:
     def marks(self) -> pl.DataFrame:
         """Every congestion mark that the ports of probe ``marks`` put on a frame."""
         return self.frame("marks")
+
+    @cached_property
+    def notices(self) -> pl.DataFrame:
+        """Every notice that buffers of the ports of probe ``notices`` sent to a source (detection ``qcn``)."""
+        return self.frame("notices")
 
     @cached_property
     def parameters(self) -> pl.DataFrame:

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
 use rustc_hash::FxHashMap;
-use xoff_mech::detection::{Mark, PortState};
+use xoff_mech::detection::{Congestion, Mark, PortState, Side};
 use xoff_node::{Call, Classes, Drop, Env, Frame, FrameId, FrameKind, FrameStore, Moment, Note, Telemetry, WireTimes};
 use xoff_topology::LinkId;
 use xoff_topology::routing::{Choice, ExplicitPaths, FlowKey, Routes};
@@ -469,6 +469,18 @@ impl Core {
         }
     }
 
+    fn note_notified(&mut self, (node, port, class, side): (u32, u16, u8, Side), flow: u32, congestion: Congestion) {
+        let totals = &mut self.totals[self.layout.port_index(node, port)];
+        match side {
+            Side::Ingress => totals.notices_ingress += 1,
+            Side::Egress => totals.notices_egress += 1,
+        }
+        if self.layout.watching && self.layout.probes.notices.has(node, port) {
+            let (time, priority) = (self.now, self.layout.classes.priority(class as usize));
+            self.record(Row::Notice { time, node, port, ingress: side == Side::Ingress, priority, flow, congestion });
+        }
+    }
+
     fn note_state(&mut self, node: u32, port: u16, class: u8, state: PortState) {
         let at = self.layout.port_index(node, port) * self.layout.classes.len() + class as usize;
         // Everything begins without congestion.
@@ -562,6 +574,7 @@ impl Env for Core {
             }
             Call::Wake { port: p } => (Kind::Wake, port(p), 0, 0, 0),
             Call::Receiver { port: p, class } => (Kind::Receiver, port(p), class as u32, class, 0),
+            Call::Notifier { port: p, class } => (Kind::Notifier, port(p), class as u32, class, 0),
             Call::Apply { port: p } => (Kind::Apply, port(p), 0, 0, 0),
             Call::Emit { port: p } => (Kind::Emit, port(p), 0, 0, 0),
             Call::FlowTimer { slot, which } => (Kind::FlowTimer, port(0), flow_timer(slot, which), which, slot),
@@ -607,6 +620,8 @@ impl Env for Core {
                 t.marked += (mark == Mark::Ce) as u64;
                 t.marked_ue += (mark == Mark::Ue) as u64;
             }
+            Note::Notified { port, class, side, flow, congestion } => self.note_notified((node, port, class, side), flow, congestion),
+            Note::NoticeHeard { flow } => self.flows[flow as usize].notices += 1,
             Note::State { port, class, state } => self.note_state(node, port, class, state),
             Note::Dropped { port, class, flow, len, why } => {
                 let at = self.layout.port_index(node, port);

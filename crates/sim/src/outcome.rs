@@ -39,6 +39,10 @@ pub struct PortTotals {
     pub marked: u64,
     /// Frames marked UE.
     pub marked_ue: u64,
+    /// Notices that the buffer behind this port, as an ingress, sent to sources.
+    pub notices_ingress: u64,
+    /// Notices that its egress queue sent to sources.
+    pub notices_egress: u64,
     /// Frames dropped on arrival.
     pub dropped: u64,
     /// Frames lost on the way to this port, control frames included: errors, or a failed link.

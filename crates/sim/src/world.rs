@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 use xoff_mech::LinkFacts;
+use xoff_mech::detection::Detection;
 use xoff_node::{Classes, LEN_MAX, Moment, Nic, NicConfig, PausedWith, SchedulerKind, Switch, SwitchConfig, Transport};
 use xoff_params::ParamError;
 use xoff_topology::routing::Routing;
