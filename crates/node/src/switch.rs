@@ -158,7 +158,7 @@ impl Switch {
         }
         env.frames()[id].pass_through(port, out_port);
         if self.notices.is_some() {
-            self.watch_stored(now, (port, out_port), id, &fill, env);
+            self.watch_stored(now, (port, out_port), id, fill.bytes, env);
         }
         if self.passes(now, out_port, class, len, env) {
             return self.depart(now, out_port, class, id, env);
@@ -269,7 +269,7 @@ impl Switch {
                 let frame = env.discard(id);
                 let (in_port, len) = (frame.in_port, frame.len());
                 env.note(self.node, now, Note::Dropped { port: in_port, class, flow: frame.flow, len, why: Drop::LinkFailed });
-                self.watch_gone(now, (in_port, port), &frame);
+                self.watch_gone(now, (in_port, port), class, frame.flow, frame.bytes());
                 if self.failed_port_keeps_memory {
                     self.buffer.lose(len);
                 } else {
@@ -391,8 +391,7 @@ impl Switch {
             env.note(self.node, now, Note::Marked { port, class, flow, mark });
         }
         if self.notices.is_some() {
-            let frame = env.frames()[id];
-            self.watch_gone(now, (in_port, port), &frame);
+            self.watch_gone(now, (in_port, port), class, flow, bytes);
         }
         let lane = self.ports[in_port as usize].lane_mut(class);
         let fill = self.buffer.release(&mut lane.ingress, bytes.0 as u32);

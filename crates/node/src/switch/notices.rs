@@ -7,7 +7,7 @@
 //! ```
 
 use xoff_mech::detection::{AnyNotifier, Detection, Notice, Notifier, Place, Side};
-use xoff_mech::flow_control::{Fill, Message};
+use xoff_mech::flow_control::Message;
 use xoff_units::{Bytes, Time};
 
 use super::Switch;
@@ -53,13 +53,13 @@ impl Notices {
 }
 
 impl Switch {
-    /// A frame was admitted and is about to enter its queue.
-    #[inline(never)]
-    pub(super) fn watch_stored(&mut self, now: Time, (port, out): (u16, u16), id: FrameId, fill: &Fill, env: &mut impl Env) {
+    /// A frame was admitted, and its ingress holds so much now; it is about to enter its queue.
+    #[cold]
+    pub(super) fn watch_stored(&mut self, now: Time, (port, out): (u16, u16), id: FrameId, held: Bytes, env: &mut impl Env) {
         let f = &env.frames()[id];
         let (class, flow, len) = (f.class(), f.flow, f.bytes());
         let waiting = Bytes(self.waiting(out, class)) + len;
-        for (side, port, queue) in [(Side::Ingress, port, fill.bytes), (Side::Egress, out, waiting)] {
+        for (side, port, queue) in [(Side::Ingress, port, held), (Side::Egress, out, waiting)] {
             let Some(n) = &mut self.notices else { return };
             let watched = n.at(port, class);
             let notifier = if side == Side::Ingress { &mut watched.ingress } else { &mut watched.egress };
@@ -70,10 +70,9 @@ impl Switch {
     }
 
     /// A frame has left both of its buffers.
-    #[inline(never)]
-    pub(super) fn watch_gone(&mut self, now: Time, (port, out): (u16, u16), frame: &Frame) {
+    #[cold]
+    pub(super) fn watch_gone(&mut self, now: Time, (port, out): (u16, u16), class: u8, flow: u32, len: Bytes) {
         let Some(n) = &mut self.notices else { return };
-        let (class, flow, len) = (frame.class(), frame.flow, frame.bytes());
         if let Some(notifier) = &mut n.at(port, class).ingress {
             notifier.on_dequeue(now, flow, len);
         }
@@ -83,7 +82,7 @@ impl Switch {
     }
 
     /// The flow control of an ingress has spoken.
-    #[inline(never)]
+    #[cold]
     pub(super) fn watch_message(&mut self, now: Time, port: u16, class: u8, message: Message, env: &mut impl Env) {
         let Some(n) = &mut self.notices else { return };
         let Some(notifier) = &mut n.at(port, class).ingress else { return };
