@@ -295,7 +295,7 @@ fn the_same_rows_give_the_same_files() {
 fn empty_tables_are_complete_files() {
     let dir = folder("empty");
     let closed = Tables::create(&Sink::Files(dir.join("deep").join("er")), &info(), &names()).unwrap().close();
-    assert_eq!((closed.error, closed.files.len()), (None, 10));
+    assert_eq!((closed.error, closed.files.len()), (None, 11));
     for (name, _) in closed.rows {
         assert_eq!(read::batches(&dir.join("deep").join("er"), name).unwrap().iter().map(|b| b.num_rows()).sum::<usize>(), 0);
     }
@@ -382,7 +382,7 @@ fn an_index_without_a_name_is_an_error_and_leaves_nothing() {
 fn a_run_that_dies_leaves_no_table_and_no_manifest_of_the_run_before() {
     let dir = folder("dies");
     let closed = Tables::create(&Sink::Files(dir.clone()), &info(), &names()).unwrap().close();
-    assert_eq!(closed.files.len(), 10);
+    assert_eq!(closed.files.len(), 11);
     Manifest::default().write(&dir).unwrap();
     let mut t = Tables::create(&Sink::Files(dir.clone()), &info(), &names()).unwrap();
     fill(&mut t, 10);

@@ -236,6 +236,7 @@ fn write_rows(s: &Scenario, o: &Outcome, ports: &PortNumbers, tables: &mut Table
         for (p, t) in node.iter().enumerate() {
             let peer = s.topology.nodes[n].ports[p];
             let far = &o.ports[peer.peer as usize][peer.peer_port as usize];
+            let notices = |node: u32, port: u16| o.notices.get(&(node, port)).copied().unwrap_or_default();
             tables.ports.push(PortRow {
                 port: ports.of(n as u32, p as u16),
                 tx_bytes: t.tx_bytes,
@@ -251,8 +252,8 @@ fn write_rows(s: &Scenario, o: &Outcome, ports: &PortNumbers, tables: &mut Table
                 holds: t.holds,
                 hold_ps_total: t.hold_ps_total,
                 allowed_rate_min: t.allowed_min.map(|r| r.0),
-                notices_egress: Late(t.notices_egress),
-                notices_ingress: Late(far.notices_ingress),
+                notices_egress: Late(notices(n as u32, p as u16).egress),
+                notices_ingress: Late(notices(peer.peer, peer.peer_port).ingress),
             })?;
         }
     }

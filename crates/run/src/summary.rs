@@ -25,7 +25,8 @@ impl Summary {
         let (ce, ue) = (total(|p| p.marked), total(|p| p.marked_ue));
 
         sum.flow_control(s, o, total(|p| p.messages_received));
-        let notices = total(|p| p.notices_ingress) + total(|p| p.notices_egress);
+        let notices = o.notices_total();
+        let notices = notices.ingress + notices.egress;
         if s.model.detection.notifies() {
             sum.notices(s, o, notices);
         } else if s.detection != "none" {
@@ -89,7 +90,8 @@ impl Summary {
                 .push(format!("{} notified nobody: no ingress buffer grew beyond {ingress}, no egress queue beyond {egress}", s.detection));
             return;
         }
-        let (at_ingress, at_egress) = (ports().filter(|p| p.notices_ingress > 0).count(), ports().filter(|p| p.notices_egress > 0).count());
+        let (at_ingress, at_egress) =
+            (o.notices.values().filter(|n| n.ingress > 0).count(), o.notices.values().filter(|n| n.egress > 0).count());
         let told: Vec<u64> = o.flows.iter().map(|f| f.notices).filter(|&n| n > 0).collect();
         self.took_effect.push(format!(
             "{} notified sources {notices} times, from {at_ingress} ingress buffers and {at_egress} egress queues; {} flows heard of it, the \

@@ -65,8 +65,8 @@ fn at_inputs_a_fan_in_is_fair() {
         let rates: Vec<f64> = (0..flows).map(|flow| rate(&f, flow, from, to)).collect();
         assert!(rates.iter().all(|r| (r / fair - 1.0).abs() < 0.05), "{from} to {to} ms: {rates:?}");
     }
-    let sent = sum(&f, |p| p.notices_ingress);
-    assert!(sent > 300 && sum(&f, |p| p.notices_egress) == 0);
+    let sent = f.outcome.notices_total().ingress;
+    assert!(sent > 300 && f.outcome.notices_total().egress == 0);
     assert!(heard(&f).iter().all(|&n| n > 20), "{:?}", heard(&f));
     let underway = sent - heard(&f).iter().sum::<u64>();
     assert!(underway <= 2, "{underway} came after the end of a flow, or were on their way at the end of the run");
@@ -189,7 +189,7 @@ fn notices_find_their_way_over_several_switches() {
     let s = from_text(text, &[]);
     let run = |threads| keeps_its_promises(s.start(Sink::Memory, Some(threads)).unwrap().run(|_| true).unwrap());
     let whole = run(1);
-    let (at_inputs, at_outputs) = (sum(&whole, |p| p.notices_ingress), sum(&whole, |p| p.notices_egress));
+    let (at_inputs, at_outputs) = (whole.outcome.notices_total().ingress, whole.outcome.notices_total().egress);
     assert!(at_inputs > 10 && at_outputs > 10, "{at_inputs} {at_outputs}");
     let rows: u64 = whole.tables.rows.iter().filter(|(name, _)| *name == "notices").map(|(_, n)| n).sum();
     assert_eq!(rows, at_inputs + at_outputs);

@@ -17,7 +17,7 @@ use crate::event::{Event, EventOrder, Kind, Ranks};
 use crate::fault::Losses;
 use crate::flows::FlowRecord;
 use crate::histogram::Histogram;
-use crate::outcome::PortTotals;
+use crate::outcome::{PortNotices, PortTotals};
 use crate::probe::{Probes, RateSource, Row};
 use crate::queue::EventQueue;
 use crate::ways::Ways;
@@ -139,6 +139,8 @@ pub(crate) struct Core {
     /// By port, as all columns here; ports of other parts stay as they are.
     pub lines: Vec<Line>,
     pub totals: Vec<PortTotals>,
+    /// By node and port, where there are any.
+    pub notices: BTreeMap<(u32, u16), PortNotices>,
     /// Since when the peer stops each port and class; never: it does not. Indexed by port * classes + class.
     stopped_since: Vec<Time>,
     /// Since when the peer holds a waiting frame, by port and class as above; only where it does.
@@ -205,6 +207,7 @@ impl Core {
             frames: FrameStore::new(),
             wire_times: WireTimes::new(layout.clock),
             totals: vec![PortTotals::default(); n],
+            notices: BTreeMap::new(),
             stopped_since: vec![Time::NEVER; n * layout.classes.len()],
             held_since: BTreeMap::new(),
             rate_changes: 0,
@@ -470,10 +473,10 @@ impl Core {
     }
 
     fn note_notified(&mut self, (node, port, class, side): (u32, u16, u8, Side), flow: u32, congestion: Congestion) {
-        let totals = &mut self.totals[self.layout.port_index(node, port)];
+        let sent = self.notices.entry((node, port)).or_default();
         match side {
-            Side::Ingress => totals.notices_ingress += 1,
-            Side::Egress => totals.notices_egress += 1,
+            Side::Ingress => sent.ingress += 1,
+            Side::Egress => sent.egress += 1,
         }
         if self.layout.watching && self.layout.probes.notices.has(node, port) {
             let (time, priority) = (self.now, self.layout.classes.priority(class as usize));

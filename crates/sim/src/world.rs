@@ -345,6 +345,7 @@ impl World {
             c.rate_changes += other.rate_changes;
             c.lost += other.lost;
             c.delivered += other.delivered;
+            c.notices.extend(other.notices);
             c.flows.iter_mut().zip(&other.flows).for_each(|(f, o)| f.add(o));
             checks.push(other.checks);
         }
@@ -365,6 +366,7 @@ impl World {
             queue_counts: c.histogram.map(|h| h.kept).unwrap_or_default(),
             deadlocks: self.deadlocks,
             ports,
+            notices: c.notices,
             violations: checks.violations,
             violations_total: checks.count,
         };
