@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TABLES = (
-    *("flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes", "states", "marks"),
+    *("flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes", "states", "marks", "notices"),
     *("windows", "fabric_ports", "host_flows"),
 )
 """The tables of a run: of a network, and of a scheduled fabric."""
@@ -175,6 +175,11 @@ class Run:
     def host_flows(self) -> pl.DataFrame:
         """Flows of hosts in front of a scheduled fabric: rate, limiter and buffers, stretch by stretch."""
         return self.frame("host_flows")
+
+    @cached_property
+    def notices(self) -> pl.DataFrame:
+        """Every notice that buffers of the ports of probe ``notices`` sent to a source (detection ``qcn``)."""
+        return self.frame("notices")
 
     @cached_property
     def parameters(self) -> pl.DataFrame:

@@ -12,7 +12,7 @@ fn ring() -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tutorial/ring.toml").display().to_string()
 }
 
-const TABLES: [&str; 10] = ["causes", "control", "deadlocks", "flows", "marks", "pauses", "ports", "queues", "rates", "states"];
+const TABLES: [&str; 11] = ["causes", "control", "deadlocks", "flows", "marks", "notices", "pauses", "ports", "queues", "rates", "states"];
 
 #[test]
 fn a_run_leaves_tables_a_manifest_and_an_answer() {

@@ -182,7 +182,9 @@ impl Nic {
     /// A flow begins.
     pub fn start_flow(&mut self, now: Time, start: FlowStart, env: &mut impl Env) {
         let slot = self.flows.len() as u32;
-        let facts = FlowFacts { line: self.line, window: start.window.or(self.c.window), base_rtt: start.base_rtt };
+        // As many bits as a coin has.
+        let seed = if self.c.rate_control.tosses() { (env.coin(self.node, 0) * (1u64 << 53) as f64) as u64 } else { 0 };
+        let facts = FlowFacts { line: self.line, window: start.window.or(self.c.window), base_rtt: start.base_rtt, seed };
         self.flows.push(Sending {
             start,
             next: 0,
@@ -214,7 +216,10 @@ impl Nic {
             FrameKind::Ack | FrameKind::Nack => self.on_ack(now, &frame, id, env),
             FrameKind::Notification => {
                 if let Some(&slot) = self.slots.get(&frame.flow) {
-                    self.on_notice(now, slot, frame.reported(), env);
+                    match frame.value() {
+                        0 => self.on_notice(now, slot, frame.reported(), env),
+                        value => self.on_value(now, slot, value, env),
+                    }
                 }
             }
         }
@@ -389,6 +394,13 @@ impl Nic {
             Mark::Ue => self.on_feedback(now, slot, Feedback::Undetermined, env),
             Mark::Ce => self.on_feedback(now, slot, Feedback::Congestion, env),
         }
+    }
+
+    /// A congestion point reports a value.
+    #[cold]
+    fn on_value(&mut self, now: Time, slot: u32, value: u8, env: &mut impl Env) {
+        env.note(self.node, now, Note::NoticeHeard { flow: self.flows[slot as usize].start.flow });
+        self.on_feedback(now, slot, Feedback::Quantized(value), env);
     }
 
     /// An acknowledgement came that the rate control wants to hear of.

@@ -21,7 +21,7 @@ pub mod rows;
 mod table;
 mod tables;
 
-pub use cell::{Label, Message, Names, Node, Port};
+pub use cell::{Label, Late, Message, Names, Node, Port};
 pub use error::RecordError;
 pub use hash::{ResultHash, TableHasher};
 pub use manifest::{Manifest, Parameter};

@@ -6,7 +6,7 @@
 use arrow_array::ArrayRef;
 use arrow_schema::{ArrowError, Field};
 
-use crate::cell::{Cell, Dictionaries, Label, Message, Node, Port, words};
+use crate::cell::{Cell, Dictionaries, Label, Late, Message, Node, Port, words};
 
 /// One row of a table.
 pub trait Row: Copy {
@@ -149,6 +149,8 @@ row! {
         slowdown: Option<f64>,
         /// Workload it came from.
         label: Label,
+        /// Notices of congested buffers that its source had while it sent.
+        notices: Late,
     }
 }
 row! {
@@ -267,6 +269,31 @@ row! {
         hold_ps_total: u64,
         /// Smallest rate its far end allowed [bit/s]; null: it never said.
         allowed_rate_min: Option<u64>,
+        /// Notices that its egress queue sent to sources.
+        notices_egress: Late,
+        /// Notices that the ingress buffer at its far end sent to sources.
+        notices_ingress: Late,
+    }
+}
+row! {
+    /// A notice of a congested buffer to the source of a flow.
+    NoticeRow in "notices" {
+        /// When it was made [ps].
+        time_ps: u64,
+        /// Which port.
+        port: Port,
+        /// Which buffer of the port.
+        kind: Side,
+        /// Priority, 0 to 7.
+        priority: u8,
+        /// Number of the flow whose source was told.
+        flow: u64,
+        /// Degree of congestion, 1 to 63.
+        feedback: u8,
+        /// Queue above its set point [bytes].
+        q_off: i64,
+        /// Growth of the queue since the last sample [bytes].
+        q_delta: i64,
     }
 }
 row! {

@@ -12,12 +12,15 @@ use crate::error::RecordError;
 use crate::file::{ParquetFile, remove};
 use crate::hash::{ResultHash, TableHasher};
 use crate::manifest::MANIFEST;
-use crate::rows::{CauseRow, ControlRow, DeadlockRow, FlowRow, MarkRow, PauseRow, PortRow, QueueRow, RateRow, Row, StateRow};
+use crate::rows::{CauseRow, ControlRow, DeadlockRow, FlowRow, MarkRow, NoticeRow, PauseRow, PortRow, QueueRow, RateRow, Row, StateRow};
 use crate::rows::{FabricPortRow, HostFlowRow, WindowRow};
 use crate::table::{Output, Table};
 
 /// Version of the tables' columns; grows when a column changes its name, type or meaning.
 pub const SCHEMA_VERSION: u32 = 1;
+
+/// Tables that have not always been there: without rows they are no part of the hash, so that results from before keep theirs.
+const LATE: [&str; 1] = ["notices"];
 
 /// Rows in a chunk unless told otherwise [rows].
 const CHUNK_ROWS: usize = 1 << 16;
@@ -105,7 +108,8 @@ macro_rules! tables {
 
             /// Hash of all rows so far and of the names.
             pub fn hash(&self) -> ResultHash {
-                ResultHash::of([("names", &self.names) $(, (<$row>::TABLE, self.$field.hasher()))*])
+                let tables = [("names", &self.names) $(, (<$row>::TABLE, self.$field.hasher()))*];
+                ResultHash::of(tables.into_iter().filter(|(name, table)| table.rows() > 0 || !LATE.contains(name)))
             }
 
             /// Finishes every table: files get their final names. Also after an interruption or an error elsewhere.
@@ -130,7 +134,8 @@ tables! {
     ports: PortRow,
     causes: CauseRow,
     states: StateRow,
-    marks: MarkRow
+    marks: MarkRow,
+    notices: NoticeRow
 }
 tables! {
     /// All tables of a run of a scheduled fabric, open for rows. Each exists, with or without rows.

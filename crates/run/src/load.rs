@@ -343,6 +343,7 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
         conditions::warn(fc_name, facts, fc, &mut warnings);
     }
     conditions::warn_of_marks(&detection, (rate_name, &rate_control), &mut warnings);
+    conditions::warn_of_notices((detection_name, &detection), (rate_name, &rate_control), &flow_control, &mut warnings);
     let resolved = doc.resolved();
     let parameters = resolved
         .rows()

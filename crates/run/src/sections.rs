@@ -146,6 +146,7 @@ pub(crate) const PROBES: &[ParamSpec] = &[
     ports("pauses", "every pause of these ports"),
     ports("states", "on change: ternary state of these ports; of use with detection tcd"),
     ports("marks", "every congestion mark these ports put on a frame"),
+    ports("notices", "every notice that buffers of these ports send to a source"),
     ParamSpec::new("causes", Kind::Flag, "false", "who fills the buffer whenever a port is stopped or slowed down", ""),
 ];
 

@@ -221,6 +221,7 @@ impl Part {
                 Kind::WireFree => s.on_wire_free(now, port, core),
                 Kind::Wake => s.on_wake(now, port, core),
                 Kind::Receiver => s.on_receiver_wake(now, port, e.arg as u8, core),
+                Kind::Notifier => s.on_notifier_wake(now, port, e.arg as u8, core),
                 Kind::Apply => s.on_apply(now, port, core),
                 Kind::Emit => s.on_emit(now, port, core),
                 _ => unreachable!("not an event of a switch"),

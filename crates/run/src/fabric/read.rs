@@ -28,7 +28,8 @@ pub(super) fn read(mut doc: Document) -> Result<FabricScenario, Problems> {
     let mut points_section = doc.open(&sections::congestion_points());
     let points = points_section.take(read_points);
     let has_points = matches!(points, Some(Some(_)));
-    let limiter = if has_points { doc.open(&sections::reaction_point()).take(|s| reaction::Params::read(s)).map(Some) } else { Some(None) };
+    // Read in any case, so that one file serves with congestion points and without.
+    let limiter = doc.open(&sections::reaction_point()).take(|s| reaction::Params::read(s));
     let duration = times.as_ref().map_or(Span::ZERO, |t| t.1);
     let flows: Vec<Option<HostFlow>> =
         doc.open_all(&sections::host_flow()).iter_mut().map(|s| s.take(|s| read_flow(s, line.unwrap_or(Rate::ZERO), duration))).collect();
@@ -64,7 +65,7 @@ pub(super) fn read(mut doc: Document) -> Result<FabricScenario, Problems> {
                 input_buffer: s.bytes("input_buffer")?,
                 stop: s.bytes("stop")?,
                 go: s.bytes("go")?,
-                qcn: points.zip(limiter),
+                qcn: points.map(|p| (p, limiter)),
                 reliable: s.flag("reliable")?,
                 edge_delay: s.span("edge_delay")?,
                 line_changes: changes.into_iter().flatten().collect(),
