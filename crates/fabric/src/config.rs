@@ -39,6 +39,10 @@ pub struct ElementConfig {
     pub speedup: u32,
     /// Choice among inputs.
     pub arbitration: Arbitration,
+    /// Whether a segment that is forwarded while it still comes in holds its input and output of the crossbar until its last
+    /// bit, at the rate of the link. Otherwise it takes its share of the crossbar, and others go beside it: only then does an
+    /// output get the whole L_S (see the page of the mechanism).
+    pub holds: bool,
 }
 
 /// How requests, grants and ACKs travel.
@@ -92,8 +96,12 @@ pub struct Config {
     pub link_delay: Span,
     /// From freed room to the sender that may use it [ps].
     pub credit_delay: Span,
-    /// In addition on the way into an output adapter: what adapters take [ps].
+    /// From the last segment of a packet to its first bit on the line, if nothing is before it: what adapters take. Control
+    /// messages do not take it [ps].
     pub adapter_delay: Span,
+    /// In addition on the way from the adapter of each port into the fabric, so that round trips differ as in Lemma 1; ports
+    /// beyond the list: none [ps].
+    pub port_delays: Vec<Span>,
     /// The elements; unused by an ideal core.
     pub element: ElementConfig,
     /// Smallest and largest segment, min_s and max_s [bytes].
@@ -164,7 +172,14 @@ impl Config {
             link_delay: Span(t_min * 27 / 4),
             credit_delay: Span(t_min * 25 / 4),
             adapter_delay: Span(t_min * 3 / 2),
-            element: ElementConfig { input: Bytes(8 << 10), output: Bytes(60 << 10), speedup: 2, arbitration: Arbitration::RoundRobin },
+            port_delays: Vec::new(),
+            element: ElementConfig {
+                input: Bytes(8 << 10),
+                output: Bytes(60 << 10),
+                speedup: 2,
+                arbitration: Arbitration::RoundRobin,
+                holds: false,
+            },
             segment_min: Bytes(40),
             segment_max: Bytes(256),
             control: Control::InBand { alone: Bytes(20) },
@@ -209,7 +224,7 @@ impl Config {
         };
         match self.control {
             Control::OutOfBand { delay } => delay * 2,
-            Control::InBand { alone } => (self.link_delay * links + self.adapter_delay + self.fabric.time_for(alone)) * 2,
+            Control::InBand { alone } => (self.link_delay * links + self.fabric.time_for(alone)) * 2,
         }
     }
 
@@ -234,7 +249,7 @@ impl Config {
                 found.push(Problem { key, what, hint });
             }
         };
-        let (segment, packet) = (self.segment_max.0.max(1), self.traffic.sizes.max().0);
+        let (segment, packet) = (self.segment_max.0.max(1), self.traffic.packet_max().0);
         let per_packet = packet.div_ceil(segment);
         require(
             u64::from(self.requests_max) >= per_packet,
@@ -323,7 +338,8 @@ impl Config {
             "hotspots take their share of every input: lower `load` or `factor`".into(),
         );
         let beyond = match &self.traffic.pattern {
-            Pattern::Hotspots { outputs, .. } => outputs.iter().find(|&&o| o >= ports),
+            Pattern::Hotspots { outputs, .. } | Pattern::HotspotsBeside { outputs, .. } => outputs.iter().find(|&&o| o >= ports),
+            Pattern::Streams(streams) => streams.iter().flat_map(|s| [&s.input, &s.output]).find(|&&p| p >= ports),
             Pattern::Incast { inputs, output } => inputs.iter().chain([output]).find(|&&p| p >= ports),
             _ => None,
         };

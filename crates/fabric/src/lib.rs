@@ -29,5 +29,5 @@ pub use config::{Blocked, Config, Control, Core, ElementConfig, Problem, Spray};
 pub use element::Arbitration;
 pub use measure::{Delay, Report, Stuck, Window};
 pub use shape::Shape;
-pub use traffic::{Pattern, Sizes, Traffic};
+pub use traffic::{Pattern, Sizes, Stream, Traffic};
 pub use world::World;
