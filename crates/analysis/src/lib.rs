@@ -2,4 +2,5 @@
 
 pub mod cbd;
 pub mod plan;
+pub mod scheduled;
 pub mod theorems;

@@ -4,8 +4,9 @@ use xoff_mech::scheduled::request_grant::{Admission, GranterParams, Service};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use crate::element::Arbitration;
+use crate::host::Hosts;
 use crate::shape::Shape;
-use crate::traffic::{Pattern, Traffic};
+use crate::traffic::{Pattern, Sizes, Traffic};
 
 /// What lies between the edges.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -128,8 +129,14 @@ pub struct Config {
     pub whole_requests: bool,
     /// Choice among inputs.
     pub service: Service,
+    /// Most segments of one grant; none: all that was requested.
+    pub grant_max: Option<u32>,
+    /// Whether a segment may carry parts of several packets.
+    pub pack: bool,
     /// The workload.
     pub traffic: Traffic,
+    /// Hosts in front of the ports; none: the workload comes straight into VOQs without limit.
+    pub hosts: Option<Hosts>,
     /// Outputs that stop for a while.
     pub blocked: Option<Blocked>,
     /// Seed of all random numbers.
@@ -192,12 +199,81 @@ impl Config {
             fair: true,
             whole_requests: true,
             service: Service::BySegments,
+            grant_max: None,
+            pack: true,
             traffic,
+            hosts: None,
             blocked: None,
             seed: 1,
             warm_up: Time(20_000 * t_min),
             until: Time(100_000 * t_min),
             window: Span(1_000 * t_min),
+        }
+    }
+
+    /// The server-rack fabric of UQCN as one ideal switch: a VOQ switch with 150 KB at each output, frames granted one by one in
+    /// a circle and carried at 1.6 times the line (the over-provisioning of 8:5), about 1 us from input to output.
+    pub fn rz3880_ideal(ports: u32, line: Rate, hosts: Hosts) -> Config {
+        let frame = hosts.frame;
+        Config {
+            core: Core::Ideal { ports },
+            fabric: Rate(line.0 * 8 / 5),
+            grant_rate: Rate(line.0 * 8 / 5),
+            link_delay: Span::from_ns(400),
+            adapter_delay: Span::ZERO,
+            segment_min: Bytes(64),
+            segment_max: frame,
+            control: Control::OutOfBand { delay: Span::from_ns(150) },
+            output_slots: (150_000 / frame.0) as u32,
+            grant_max: Some(1),
+            ..Config::rz3880_common(line, hosts)
+        }
+    }
+
+    /// The server-rack fabric of UQCN as it is built: 32 spines, edges of five ports, links of a quarter of a line, segments of
+    /// 256 B of one frame each, put together at the output edge. 128 edges make its 640 ports.
+    pub fn rz3880_rack(edges: u32, line: Rate, hosts: Hosts) -> Config {
+        let segment = Bytes(256);
+        let per_frame = hosts.frame.0.div_ceil(segment.0) as u32;
+        Config {
+            core: Core::Spine { edge_ports: 5, edges, spines: 32 },
+            fabric: Rate(line.0 / 4),
+            // An edge gives a port all 32 links: 8 times a line; an output takes 1.6.
+            grant_rate: Rate(line.0 * 8 / 5),
+            link_delay: Span::from_ns(100),
+            credit_delay: Span::from_ns(100),
+            adapter_delay: Span::from_ns(100),
+            segment_min: Bytes(64),
+            segment_max: segment,
+            control: Control::InBand { alone: Bytes(20) },
+            output_slots: (150_000 / segment.0) as u32,
+            grant_max: Some(per_frame),
+            ..Config::rz3880_common(line, hosts)
+        }
+    }
+
+    fn rz3880_common(line: Rate, hosts: Hosts) -> Config {
+        let traffic = Traffic { pattern: Pattern::Uniform, load: 0.0, sizes: Sizes::Fixed(hosts.frame), burst_packets: 1.0 };
+        Config {
+            line,
+            element: ElementConfig {
+                input: Bytes(8 << 10),
+                output: Bytes(8 << 10),
+                speedup: 2,
+                arbitration: Arbitration::RoundRobin,
+                holds: false,
+            },
+            unsolicited: false,
+            admission: Admission::ImplicitRate,
+            requests_max: 192,
+            fair: false,
+            service: Service::RoundRobin,
+            pack: false,
+            warm_up: Time::ZERO,
+            until: Time(Span::from_ms(300).0),
+            window: Span::from_ms(1),
+            hosts: Some(hosts),
+            ..Config::paper(traffic)
         }
     }
 
@@ -238,6 +314,7 @@ impl Config {
             fair: self.fair,
             whole_requests: self.whole_requests,
             service: self.service,
+            grant_max: self.grant_max.unwrap_or(u32::MAX),
         }
     }
 
@@ -337,6 +414,9 @@ impl Config {
             format!("load of an input <= 1: {load:.3}"),
             "hotspots take their share of every input: lower `load` or `factor`".into(),
         );
+        if let Some(h) = &self.hosts {
+            self.problems_of_hosts(h, &mut require);
+        }
         let beyond = match &self.traffic.pattern {
             Pattern::Hotspots { outputs, .. } | Pattern::HotspotsBeside { outputs, .. } => outputs.iter().find(|&&o| o >= ports),
             Pattern::Streams(streams) => streams.iter().flat_map(|s| [&s.input, &s.output]).find(|&&p| p >= ports),
@@ -347,5 +427,44 @@ impl Config {
             require(false, "outputs", format!("port < ports: {port} >= {ports}"), format!("ports are 0 to {}", ports - 1));
         }
         found
+    }
+    fn problems_of_hosts(&self, h: &Hosts, require: &mut dyn FnMut(bool, &'static str, String, String)) {
+        require(
+            h.go < h.stop && h.stop <= h.input_buffer,
+            "stop",
+            format!("go < stop <= input_buffer: {}, {}, {} B", h.go.0, h.stop.0, h.input_buffer.0),
+            "UQCN has 44, 110 and 150 KB".into(),
+        );
+        // A frame that had just begun on each side, the PAUSE itself, and what the line carries there and back.
+        let behind = h.frame + h.overhead + h.frame + h.overhead + h.control + h.overhead + self.line.bytes_in(h.delay * 2);
+        require(
+            h.stop.0 + behind.0 <= h.input_buffer.0,
+            "stop",
+            format!(
+                "stop + two frames, a PAUSE and a round trip of the line <= input_buffer: {} + {} > {} B",
+                h.stop.0, behind.0, h.input_buffer.0
+            ),
+            format!("stop of at most {} B", h.input_buffer.0.saturating_sub(behind.0)),
+        );
+        if let Some((points, _)) = &h.qcn {
+            let p = points.qcn();
+            require(p.sample_base.0 > 0, "sample_base", "sample_base > 0: a sample after no byte at all".into(), "UQCN has 150 KB".into());
+            require(
+                p.setpoint.0 > 0 && p.setpoint <= h.input_buffer,
+                "setpoint",
+                format!("0 < setpoint <= input_buffer: {} B, {} B", p.setpoint.0, h.input_buffer.0),
+                "a queue that never gets there is never congested".into(),
+            );
+        }
+        let ports = self.ports();
+        if let Some(f) = h.flows.iter().find(|f| f.destinations.is_empty() || f.destinations.iter().chain([&f.source]).any(|&p| p >= ports))
+        {
+            require(
+                false,
+                "flows",
+                format!("a flow has a source and destinations below {ports}: {} to {:?}", f.source, f.destinations),
+                format!("ports are 0 to {}", ports - 1),
+            );
+        }
     }
 }

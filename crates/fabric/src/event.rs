@@ -29,6 +29,24 @@ pub(crate) enum Kind {
     Message,
     /// A line is blocked or let go.
     Block,
+    /// A host may put a frame on its line: port.
+    HostLine,
+    /// A frame of a host is at its port: port.
+    HostFrame,
+    /// A timer of a rate limiter: port, place of the flow and timer.
+    HostTimer,
+    /// STOP or GO is at a host: port, whether STOP.
+    Pause,
+    /// A congestion notification is at a host: port, flow and feedback.
+    Notification,
+    /// A congestion notification is at the port of the host: port, flow and feedback.
+    NotificationAtEdge,
+    /// The clock of a congestion point: port.
+    PointClock,
+    /// An acknowledgement of a frame is at its input: port.
+    Acknowledged,
+    /// A line changes its rate: number of the change.
+    LineRate,
     /// A window of the measurement ends.
     Window,
 }

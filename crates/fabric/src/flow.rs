@@ -10,11 +10,22 @@ use std::collections::VecDeque;
 
 use xoff_mech::scheduled::request_grant::{MaySend, Requester};
 
+/// What a packet belongs to, besides the flow between two ports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tag {
+    /// Flow of a host, over all hosts.
+    pub flow: Option<u32>,
+    /// A frame with several destinations, of which this is a copy.
+    pub multicast: Option<u32>,
+}
+
 /// A packet that has not left the output adapter.
 #[derive(Clone, Copy, Debug)]
 struct Packet {
     /// Its end in the stream.
     end: u64,
+    len: u32,
+    tag: Tag,
     /// When its last bit came to the input adapter [ps].
     arrived: u64,
     /// Bytes that have not come to the output adapter.
@@ -28,6 +39,7 @@ struct Packet {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Departure {
     pub len: u32,
+    pub tag: Tag,
     pub arrived: u64,
     pub granted: u32,
     pub unsolicited: u32,
@@ -54,12 +66,13 @@ pub(crate) struct Flow {
     packets: VecDeque<Packet>,
     /// Packets of those that are wholly requested or sent unsolicited.
     asked: usize,
+    /// Packets of those that have wholly left the VOQ.
+    injected: usize,
     /// Packets of those, from the front, that are complete at the output.
     ready: usize,
     arrived: u64,
     requested: u64,
     sent: u64,
-    departed: u64,
     /// Highest offset that came to the output adapter.
     highest: u64,
     /// Requests not yet injected: bytes left of each.
@@ -68,9 +81,9 @@ pub(crate) struct Flow {
 
 impl Flow {
     /// A packet came to the VOQ.
-    pub fn push(&mut self, len: u32, now: u64) {
+    pub fn push(&mut self, len: u32, now: u64, tag: Tag) {
         self.arrived += u64::from(len);
-        self.packets.push_back(Packet { end: self.arrived, arrived: now, missing: len, granted: 0, unsolicited: 0 });
+        self.packets.push_back(Packet { end: self.arrived, len, tag, arrived: now, missing: len, granted: 0, unsolicited: 0 });
     }
 
     /// Whether bytes wait that nobody has asked for.
@@ -87,7 +100,10 @@ impl Flow {
 
     /// Requests all that may be requested: whole packets, as long as the segments pending stay within `requests_max` (sections
     /// 3.2 and 3.4). Returns the size of the request [segments].
-    pub fn request(&mut self, requests_max: u32, segment_max: u32) -> u32 {
+    pub fn request(&mut self, requests_max: u32, segment_max: u32, pack: bool) -> u32 {
+        if !pack {
+            return self.request_each(requests_max, segment_max);
+        }
         let room = self.requester.room(requests_max);
         let mut segments = 0;
         let mut end = self.requested;
@@ -103,6 +119,23 @@ impl Flow {
             self.batches.push_back(end - self.requested);
             self.requested = end;
             self.requester.on_requested(segments);
+        }
+        segments
+    }
+
+    /// As [`Flow::request`], where no segment carries parts of two packets.
+    fn request_each(&mut self, requests_max: u32, segment_max: u32) -> u32 {
+        let mut segments = 0;
+        while let Some(p) = self.packets.get(self.asked) {
+            let more = (p.end - self.requested).div_ceil(segment_max.into()) as u32;
+            if more > self.requester.room(requests_max) {
+                break;
+            }
+            self.batches.push_back(p.end - self.requested);
+            self.requested = p.end;
+            self.requester.on_requested(more);
+            self.asked += 1;
+            segments += more;
         }
         segments
     }
@@ -133,6 +166,24 @@ impl Flow {
         let offset = self.sent;
         self.sent += len;
         Piece { offset, len: len as u32 }
+    }
+
+    /// The next packet whose last byte has left the VOQ: its length, and what it belongs to.
+    pub fn next_injected(&mut self) -> Option<(u32, Tag)> {
+        let p = self.packets.get(self.injected).filter(|p| p.end <= self.sent)?;
+        self.injected += 1;
+        Some((p.len, p.tag))
+    }
+
+    /// The `nth` of the packets that are complete and have not departed.
+    pub fn complete(&self, nth: usize) -> (u32, Tag) {
+        let p = &self.packets[nth];
+        (p.len, p.tag)
+    }
+
+    /// How many packets are complete and have not departed.
+    pub fn ready(&self) -> usize {
+        self.ready
     }
 
     /// Whether a later segment came before this one.
@@ -175,9 +226,8 @@ impl Flow {
         debug_assert!(self.ready > 0 && p.missing == 0);
         self.ready -= 1;
         self.asked -= 1;
-        let len = (p.end - self.departed) as u32;
-        self.departed = p.end;
-        Departure { len, arrived: p.arrived, granted: p.granted, unsolicited: p.unsolicited }
+        self.injected -= 1;
+        Departure { len: p.len, tag: p.tag, arrived: p.arrived, granted: p.granted, unsolicited: p.unsolicited }
     }
 
     /// Slots that packets hold at the output adapter while parts of them are missing, and bytes that are missing to the first
@@ -195,7 +245,7 @@ mod tests {
 
     fn flow(packets: &[u32]) -> Flow {
         let mut f = Flow::default();
-        packets.iter().for_each(|&len| f.push(len, 7));
+        packets.iter().for_each(|&len| f.push(len, 7, Tag::default()));
         f
     }
     fn piece(offset: u64, len: u32) -> Piece {
@@ -207,23 +257,34 @@ mod tests {
     fn segments_are_cut_from_the_stream_at_each_request() {
         let mut f = flow(&[100, 100, 500]);
         // 700 bytes in segments of 256: two full ones and 188.
-        assert_eq!((f.request(50, 256), f.waits()), (3, false));
-        f.push(40, 8);
-        assert_eq!(f.request(50, 256), 1, "a request of its own");
+        assert_eq!((f.request(50, 256, true), f.waits()), (3, false));
+        f.push(40, 8, Tag::default());
+        assert_eq!(f.request(50, 256, true), 1, "a request of its own");
         f.requester.on_grant(4);
         let pieces: Vec<_> = (0..4).map(|_| f.take_granted(256)).collect();
         assert_eq!(pieces, [piece(0, 256), piece(256, 256), piece(512, 188), piece(700, 40)]);
         assert_eq!(f.unsent(), 0);
     }
 
+    /// Without packing each packet has segments of its own.
+    #[test]
+    fn packets_may_keep_to_themselves() {
+        let mut f = flow(&[100, 300, 100]);
+        assert_eq!((f.request(3, 256, false), f.waits()), (3, true));
+        f.requester.on_grant(3);
+        assert_eq!([f.take_granted(256), f.take_granted(256), f.take_granted(256)], [piece(0, 100), piece(100, 256), piece(356, 44)]);
+        let sizes: Vec<_> = std::iter::from_fn(|| f.next_injected()).map(|p| p.0).collect();
+        assert_eq!(sizes, [100, 300]);
+    }
+
     /// Section 3.4: whole packets, or nothing beyond G.
     #[test]
     fn a_request_is_for_whole_packets_within_the_limit() {
         let mut f = flow(&[256, 512, 256]);
-        assert_eq!(f.request(2, 256), 1, "the second packet would make three");
+        assert_eq!(f.request(2, 256, true), 1, "the second packet would make three");
         f.requester.on_grant(1);
-        assert_eq!(f.request(2, 256), 2);
-        assert_eq!((f.request(2, 256), f.waits()), (0, true));
+        assert_eq!(f.request(2, 256, true), 2);
+        assert_eq!((f.request(2, 256, true), f.waits()), (0, true));
     }
 
     /// Section 2.1: an unsolicited segment carries the first bytes, and what is requested next is the rest of the packet.
@@ -232,7 +293,7 @@ mod tests {
         let mut f = flow(&[40, 600, 40]);
         assert_eq!(f.take_unsolicited(256), piece(0, 256));
         // 384 bytes of the second packet and the third: two segments, cut across the packets.
-        assert_eq!((f.request(2, 256), f.waits()), (2, false));
+        assert_eq!((f.request(2, 256, true), f.waits()), (2, false));
         f.requester.on_grant(2);
         assert_eq!([f.take_granted(256), f.take_granted(256)], [piece(256, 256), piece(512, 168)]);
         assert_eq!(f.unsent(), 0);
@@ -242,11 +303,12 @@ mod tests {
     #[test]
     fn packets_are_put_together_from_segments_out_of_order() {
         let mut f = flow(&[100, 100, 300]);
-        f.request(50, 256);
+        f.request(50, 256, true);
         f.requester.on_grant(2);
         let (a, b) = (f.take_granted(256), f.take_granted(256));
         assert_eq!((f.on_segment(b.offset, b.len, MaySend::Granted), f.partial()), (0, Some((1, 56))));
         assert_eq!((f.on_segment(a.offset, a.len, MaySend::Granted), f.partial()), (3, None));
+        while f.next_injected().is_some() {}
         let departures: Vec<_> = (0..3).map(|_| f.depart()).map(|d| (d.len, d.granted, d.arrived)).collect();
         assert_eq!(departures, [(100, 0, 7), (100, 0, 7), (300, 2, 7)]);
     }

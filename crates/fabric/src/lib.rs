@@ -17,6 +17,7 @@ mod config;
 mod element;
 mod event;
 mod flow;
+mod host;
 mod link;
 mod measure;
 mod port;
@@ -27,6 +28,7 @@ mod world;
 
 pub use config::{Blocked, Config, Control, Core, ElementConfig, Problem, Spray};
 pub use element::Arbitration;
+pub use host::{CongestionPoints, HostFlow, HostReport, HostWindow, Hosts};
 pub use measure::{Delay, Report, Stuck, Window};
 pub use shape::Shape;
 pub use traffic::{Pattern, Sizes, Stream, Traffic};

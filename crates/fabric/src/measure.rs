@@ -3,6 +3,8 @@
 use hdrhistogram::Histogram;
 use xoff_units::Time;
 
+use crate::host::HostReport;
+
 /// Delays of packets: from the last bit at the input adapter to the first bit on the output line (section 4) [ps].
 #[derive(Clone, Debug)]
 pub struct Delay {
@@ -138,6 +140,8 @@ pub struct Report {
     pub packets_out: u64,
     /// A deadlock.
     pub stuck: Option<Stuck>,
+    /// What hosts saw, if there are any.
+    pub hosts: Option<HostReport>,
 }
 
 impl Report {

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use xoff_mech::scheduled::Bits;
 use xoff_mech::scheduled::request_grant::Granter;
+use xoff_units::Rate;
 
 /// A port.
 pub(crate) struct Port {
@@ -21,6 +22,8 @@ pub(crate) struct Port {
     pub grant_call: u64,
     /// Complete packets in the order in which they became complete, by source.
     pub line: VecDeque<u32>,
+    /// Rate of the line.
+    pub line_rate: Rate,
     /// The line is busy until then [ps].
     pub line_busy_until: u64,
     /// Bytes of segments in the reorder and reassembly buffer, and the most there ever were.

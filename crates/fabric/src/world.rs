@@ -3,6 +3,7 @@
 mod build;
 mod egress;
 mod elements;
+mod hosts;
 mod ingress;
 
 use std::ops::ControlFlow;
@@ -47,6 +48,7 @@ pub struct World {
     hot: Vec<bool>,
     /// Grants held by each input [segments].
     grants_held: Vec<u32>,
+    hosts: Option<Box<hosts::HostSide>>,
     report: Report,
     window: Window,
 }
@@ -85,6 +87,15 @@ impl World {
                 }
                 Kind::Line => self.line(e.at()),
                 Kind::Block => self.block(),
+                Kind::HostLine => self.host_line(e.at()),
+                Kind::HostFrame => self.host_frame(e.at()),
+                Kind::HostTimer => self.host_timer(e.at(), e.arg),
+                Kind::Pause => self.pause(e.at(), e.arg == 1),
+                Kind::Notification => self.notification(e.at(), e.arg),
+                Kind::NotificationAtEdge => self.notification_at_edge(e.at(), e.arg),
+                Kind::PointClock => self.point_clock(e.at()),
+                Kind::Acknowledged => self.frame_acknowledged(e.at()),
+                Kind::LineRate => self.change_line(e.arg as usize),
                 Kind::Window => self.end_window(),
             }
             if self.agenda.done.is_multiple_of(TELL_EVERY) && progress(self.now).is_break() {
@@ -131,6 +142,7 @@ impl World {
             self.report.stuck = self.find_stuck();
         }
         self.report.windows.push(window);
+        self.end_host_window();
         self.agenda.add(self.now + self.config.window.0, Kind::Window, 0, 0);
     }
 
@@ -177,6 +189,7 @@ impl World {
         self.report.reassembly_max = self.ports.iter().map(|p| p.output_held_max).max().unwrap_or(0);
         self.report.measured = self.now.max(self.config.until.0).saturating_sub(self.config.warm_up.0);
         self.report.events = self.agenda.done;
+        self.report.hosts = self.finish_hosts();
         self.report
     }
 

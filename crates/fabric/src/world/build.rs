@@ -1,14 +1,19 @@
 //! From a configuration to a fabric at rest.
 
+use rand_core::Rng as _;
+use xoff_mech::rate_control::qcn as reaction;
 use xoff_mech::scheduled::Bits;
 use xoff_mech::scheduled::request_grant::Granter;
+use xoff_units::Bytes;
 use xoff_workload::random;
 
+use super::hosts::HostSide;
 use super::{World, hot_outputs};
 use crate::config::{Config, Core};
 use crate::element::{Arbitration, Element, Input, Output};
 use crate::event::{Agenda, Kind, PLACES_MAX};
 use crate::flow::Flow;
+use crate::host::{Buffers, CongestionPoints, Host, HostReport, HostWindow, Point, Sender};
 use crate::link::{Feeder, Link};
 use crate::measure::{Report, Window};
 use crate::port::{Edge, Port};
@@ -19,6 +24,8 @@ use crate::traffic::Source;
 /// What a stream of random numbers is for; see `xoff_workload::random`.
 const FIRST_PATH: u64 = 2_001;
 const RANDOM_PATH: u64 = 2_002;
+const LIMITER_JITTER: u64 = 2_003;
+const SAMPLING: u64 = 2_004;
 
 /// One per port, and where hotspots come beside the rest as many again for them.
 fn sources(config: &Config, ports: u32) -> Vec<Source> {
@@ -53,6 +60,7 @@ pub(super) fn world(config: Config) -> World {
             ..Report::default()
         },
         window: Window::default(),
+        hosts: None,
         config,
     };
     let paths = match w.config.core {
@@ -76,6 +84,7 @@ pub(super) fn world(config: Config) -> World {
             granter: Granter::new(w.config.granter()),
             grant_call: u64::MAX,
             line: Default::default(),
+            line_rate: w.config.line,
             line_busy_until: 0,
             output_held: 0,
             output_held_max: 0,
@@ -106,6 +115,7 @@ pub(super) fn world(config: Config) -> World {
         Core::Ideal { ports } => (0..ports).for_each(|port| w.edge(port, 1, &[End::Port(port)])),
     }
     assert!(w.links.len() < PLACES_MAX && w.inputs.len() < PLACES_MAX && w.outputs.len() < PLACES_MAX, "too large a fabric");
+    w.add_hosts();
     (0..w.sources.len()).for_each(|source| w.announce(source));
     if let Some(blocked) = &w.config.blocked {
         w.agenda.add(blocked.from.0, Kind::Block, 0, 0);
@@ -115,6 +125,57 @@ pub(super) fn world(config: Config) -> World {
 }
 
 impl World {
+    fn add_hosts(&mut self) {
+        let Some(config) = self.config.hosts.clone() else { return };
+        let (line, seed) = (self.config.line, self.config.seed);
+        let mut place = Vec::new();
+        let mut hosts: Vec<Host> = (0..self.ports_n)
+            .map(|_| Host {
+                senders: Vec::new(),
+                next: 0,
+                queue: Default::default(),
+                flying: Default::default(),
+                stopped: false,
+                busy_until: 0,
+                call: u64::MAX,
+            })
+            .collect();
+        for (number, flow) in config.flows.iter().enumerate() {
+            let senders = &mut hosts[flow.source as usize].senders;
+            place.push(senders.len() as u32);
+            let jitter = random::stream(seed, number as u64, LIMITER_JITTER).next_u64();
+            let rate_control = config.qcn.as_ref().map(|(_, p)| reaction::Qcn::new(p, line, jitter));
+            senders.push(Sender { number: number as u32, rate_control, base: flow.start.0, due: flow.start.0 });
+            self.agenda.add(flow.start.0, Kind::HostLine, flow.source as usize, 0);
+        }
+        let point = |wanted: fn(&CongestionPoints) -> bool, buffer| {
+            config.qcn.as_ref().filter(|(p, _)| wanted(p)).map(|(p, _)| Point::new(p, line, buffer))
+        };
+        let output_buffer = Bytes(u64::from(self.config.output_slots) * self.config.segment_max.0);
+        let buffers = (0..self.ports_n)
+            .map(|port| Buffers {
+                held: 0,
+                held_max: 0,
+                stopping: false,
+                clock: u64::MAX,
+                input: point(CongestionPoints::at_inputs, config.input_buffer),
+                output: point(CongestionPoints::at_outputs, output_buffer),
+                rng: random::stream(seed, port.into(), SAMPLING),
+            })
+            .collect();
+        for (nth, &(at, ..)) in config.line_changes.iter().enumerate() {
+            self.agenda.add(at.0, Kind::LineRate, 0, nth as u32);
+        }
+        let n = self.ports_n as usize;
+        let report =
+            HostReport { notified: vec![0; config.flows.len()], stops: vec![0; n], stopped_ps: vec![0; n], ..HostReport::default() };
+        let window = HostWindow { arrived: vec![0; config.flows.len()], ..HostWindow::default() };
+        let acknowledged = vec![Default::default(); n];
+        let multicasts = Vec::new();
+        let stopped_since = vec![0; n];
+        self.hosts = Some(Box::new(HostSide { config, hosts, buffers, place, multicasts, acknowledged, stopped_since, window, report }));
+    }
+
     fn element(&mut self, place: Place, inputs: u32, outputs: u32) {
         let number = self.elements.len() as u32;
         self.elements.push(Element { place, first_input: self.inputs.len() as u32, first_output: self.outputs.len() as u32 });

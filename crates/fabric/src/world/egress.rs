@@ -43,7 +43,14 @@ impl World {
         let flow = self.flow(source, port);
         let late = flow.is_late(s.offset);
         let complete = flow.on_segment(s.offset, s.payload, s.how);
+        let ready = flow.ready();
         self.report.out_of_order += u64::from(late);
+        if self.hosts.is_some() {
+            for nth in ready - complete..ready {
+                let (len, tag) = self.flow(source, port).complete(nth);
+                self.enter_output(port, len, tag);
+            }
+        }
         let p = &mut self.ports[port];
         p.line.extend(std::iter::repeat_n(s.source, complete));
         if complete > 0 && p.line_busy_until <= self.now {
@@ -54,13 +61,18 @@ impl World {
     /// The line of a port takes the next packet.
     pub(super) fn line(&mut self, port: usize) {
         let now = self.now;
-        if self.ports[port].line_busy_until > now {
+        let p = &self.ports[port];
+        if p.line_busy_until > now {
+            if !p.line.is_empty() {
+                self.agenda.add(p.line_busy_until, Kind::Line, port, 0);
+            }
             return;
         }
         let Some(source) = self.ports[port].line.pop_front() else { return };
         let d = self.flow(source as usize, port).depart();
-        let free = now + self.config.line.time_for(Bytes(d.len.into())).0;
+        let overhead = self.config.hosts.as_ref().map_or(Bytes::ZERO, |h| h.overhead);
         let p = &mut self.ports[port];
+        let free = now + p.line_rate.time_for(Bytes(d.len.into()) + overhead).0;
         p.line_busy_until = free;
         p.output_held -= u64::from(d.len);
         p.granter.on_departed(d.granted);
@@ -68,6 +80,7 @@ impl World {
         self.agenda.add(free, Kind::Line, port, 0);
         // The adapter is a pipeline: what it takes is added to each packet, and nothing waits for it.
         self.note_departure(port, source, d.len, now + self.config.adapter_delay.0 - d.arrived, d.arrived);
+        self.leave_output(port, source, d.len, d.tag);
         if d.unsolicited > 0 {
             self.acknowledge(port, source, d.unsolicited);
         }

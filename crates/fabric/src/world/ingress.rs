@@ -5,6 +5,7 @@ use xoff_mech::scheduled::request_grant::MaySend;
 use super::World;
 use crate::config::{Control, Core, Spray};
 use crate::event::Kind;
+use crate::flow::Tag;
 use crate::link::Ready;
 use crate::segment::Segment;
 use crate::shape::End;
@@ -23,27 +24,37 @@ impl World {
     pub(super) fn packet(&mut self, source: usize) {
         let (destination, len) = self.announced[source];
         self.announce(source);
-        let (port, now) = (source % self.ports_n as usize, self.now);
-        self.flow(port, destination as usize).push(len, now);
-        self.ports[port].waiting += u64::from(len);
-        self.report.packets_in += 1;
+        let port = source % self.ports_n as usize;
+        if self.hosts.is_some() {
+            return self.through_host(port, destination, len);
+        }
         if self.measuring() {
             self.report.offered[destination as usize] += u64::from(len);
         }
+        self.accept(port, destination as usize, len, Tag::default());
+    }
+
+    /// A packet goes into its VOQ.
+    pub(super) fn accept(&mut self, port: usize, destination: usize, len: u32, tag: Tag) {
+        let now = self.now;
+        self.flow(port, destination).push(len, now, tag);
+        self.ports[port].waiting += u64::from(len);
+        self.report.packets_in += 1;
         if let Control::OutOfBand { .. } = self.config.control {
             let unsolicited = self.config.unsolicited;
-            let flow = self.flow(port, destination as usize);
+            let flow = self.flow(port, destination);
             if flow.requester.may_send(flow.waits(), unsolicited) != MaySend::Unsolicited {
-                self.request_beside(port, destination as usize);
+                self.request_beside(port, destination);
             }
         }
-        self.refresh(port, destination as usize);
+        self.refresh(port, destination);
     }
 
     /// Requests what may be requested, beside the data.
     fn request_beside(&mut self, port: usize, destination: usize) {
         let (g, max) = (self.config.requests_max, self.config.segment_max.0 as u32);
-        let request = self.flow(port, destination).request(g, max);
+        let pack = self.config.pack;
+        let request = self.flow(port, destination).request(g, max, pack);
         if request > 0 {
             self.message(Segment { request, ..control_segment(port as u32, destination as u32) });
         }
@@ -148,7 +159,7 @@ impl World {
     /// Cuts a segment from a VOQ, or makes a control segment.
     fn segment(&mut self, port: usize, destination: usize, uplink: u32) -> Segment {
         let (g, max, min) = (self.config.requests_max, self.config.segment_max.0 as u32, self.config.segment_min.0 as u32);
-        let (control, unsolicited) = (self.config.control, self.config.unsolicited);
+        let (control, unsolicited, pack) = (self.config.control, self.config.unsolicited, self.config.pack);
         let alone = self.asks_alone(port, destination);
         let path = self.path(port, destination, uplink);
         let flow = self.flow(port, destination);
@@ -166,7 +177,7 @@ impl World {
         if let Control::InBand { alone: len } = control {
             (s.grant, s.acks) = (std::mem::take(&mut flow.transit_grants), std::mem::take(&mut flow.transit_acks));
             if piece.is_some() || alone {
-                s.request = flow.request(g, max);
+                s.request = flow.request(g, max, pack);
             }
             if piece.is_none() {
                 s.len = len.0 as u32;
@@ -182,8 +193,19 @@ impl World {
             self.report.unsolicited += u64::from(how == MaySend::Unsolicited);
             self.report.segment_bytes += u64::from(s.len);
             self.grants_held[port] -= u32::from(how == MaySend::Granted);
+            self.note_injected(port, destination);
         }
         s
+    }
+
+    /// Packets whose last byte has left the VOQ leave the input buffer, if no copy is kept.
+    fn note_injected(&mut self, port: usize, destination: usize) {
+        let kept = self.config.hosts.as_ref().is_some_and(|h| h.reliable);
+        while let Some((len, tag)) = self.flow(port, destination).next_injected() {
+            if !kept {
+                self.free_input(port, len, tag);
+            }
+        }
     }
 
     fn path(&mut self, port: usize, destination: usize, uplink: u32) -> u32 {

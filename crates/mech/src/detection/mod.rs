@@ -7,8 +7,12 @@
 //!
 //! One detector exists per egress port and priority.
 
+pub mod af_qcn;
+pub mod cnm;
+pub mod culprit;
 pub mod fecn;
 pub mod np_ecn;
+pub mod qcn;
 pub mod red;
 mod registry;
 pub mod tcd;

@@ -370,7 +370,7 @@ impl RateControl for Dcqcn {
         match feedback {
             Feedback::Congestion => {}
             Feedback::Undetermined => return self.hold(now, wakes),
-            Feedback::Ack(_) => return,
+            Feedback::Quantized(_) | Feedback::Ack(_) => return,
         }
         let first = self.idle_until == Time::NEVER;
         self.idle_until = Time::ZERO; // congestion ends a hold

@@ -263,7 +263,7 @@ impl RateControl for IbCc {
                 }
             }
             Feedback::Undetermined => self.held = self.p.tcd && self.p.tcd_hold,
-            Feedback::Ack(_) => {}
+            Feedback::Quantized(_) | Feedback::Ack(_) => {}
         }
     }
 

@@ -11,6 +11,7 @@
 pub mod dcqcn;
 pub mod hpcc;
 pub mod ib_cc;
+pub mod qcn;
 mod registry;
 mod telemetry;
 pub mod timely;
@@ -29,6 +30,8 @@ pub enum Feedback<'a> {
     Congestion,
     /// Only undetermined ports were met (TCD, section 5.2: a CNP that reports UE and not CE).
     Undetermined,
+    /// A congestion point on the way reports congestion of this degree, 1 to 63 (the CNM of QCN).
+    Quantized(u8),
     /// An acknowledgement; only for who [`hears_acks`](RateControlKind::hears_acks).
     Ack(Ack<'a>),
 }

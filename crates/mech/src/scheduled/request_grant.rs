@@ -156,6 +156,8 @@ pub struct GranterParams {
     pub whole_requests: bool,
     /// Choice among inputs.
     pub service: Service,
+    /// Most segments of one grant; what remains of the request waits for its next turn.
+    pub grant_max: u32,
 }
 
 /// What an output adapter does next.
@@ -260,7 +262,7 @@ impl Granter {
         }
         let Some(input) = self.choose(free) else { return Decision::Nothing };
         let r = &mut self.requests[input as usize];
-        let segments = (*r).min(free);
+        let segments = (*r).min(self.p.grant_max).min(free);
         *r -= segments;
         let satisfied = *r == 0;
         if satisfied {
@@ -283,7 +285,7 @@ impl Granter {
 
     /// The input whose turn it is, among those that `free` slots can serve.
     fn choose(&mut self, free: u32) -> Option<u32> {
-        let serves = |r: u32| if self.p.whole_requests { r <= free } else { free > 0 };
+        let serves = |r: u32| if self.p.whole_requests { r.min(self.p.grant_max) <= free } else { free > 0 };
         match self.p.service {
             Service::RoundRobin => {
                 let first = self.asking.next_from(self.next)?;
@@ -342,6 +344,7 @@ mod tests {
             fair: true,
             whole_requests: true,
             service: Service::RoundRobin,
+            grant_max: u32::MAX,
         }
     }
     fn grant(input: u32, segments: u32) -> Decision {

@@ -1,0 +1,20 @@
+//! The two analytical claims of the request-grant paper (RG: Chrysos et al., IBM Research), each as a small solver.
+//!
+//! | file | claim | answer |
+//! | --- | --- | --- |
+//! | [`lemma_1`] | implicit rate regulation: backlog at most (rtt_max - rtt_min) L | true and reached; false once inputs answer late |
+//! | [`theorem_1`] | at most b outstanding, even split: no buffer exceeds b, no flow control acts | true and reached if all routes are alike |
+//! | [`examples`] | what each premise is good for | exact levels with one premise taken away |
+//!
+//! [`fluid`] solves the network exactly: [`clos`] is its shape, [`network`] what it assumes, [`admission`] what enters,
+//! [`rational`] its numbers. What was found is in `docs/theory/request-grant.md`.
+
+pub mod admission;
+pub mod clos;
+pub mod examples;
+pub mod fluid;
+pub mod lemma_1;
+pub mod network;
+pub mod rational;
+mod server;
+pub mod theorem_1;

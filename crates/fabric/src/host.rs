@@ -1,0 +1,237 @@
+//! Hosts in front of the ports, and what the ports tell them: PAUSE and congestion notifications.
+//!
+//! ```text
+//!   Host: flows, a rate limiter each --line--> input buffer of the port: VOQs --> fabric --> output buffer --line--> Host
+//!            ^                                   | STOP at Q_high, GO at Q_low                   |
+//!            +---- PAUSE, CNM (64 B frames) -----+ congestion point            congestion point -+-- CNM, through the fabric
+//! ```
+//!
+//! Source: Chrysos, Neeser et al., "Unbiased QCN for Scalable Server-Fabrics", IBM Research report RZ 3880 (UQCN below).
+
+use std::collections::VecDeque;
+
+use rand_chacha::ChaCha8Rng;
+use xoff_mech::detection::af_qcn::{self, AfQcn};
+use xoff_mech::detection::qcn::{self, Notice, Placement, Qcn};
+use xoff_mech::rate_control::{RateControl as _, qcn as reaction};
+use xoff_units::{Bytes, Rate, Span, Time};
+
+/// A flow of a host: frames at a constant rate, as far as its rate limiter and PAUSE let it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostFlow {
+    /// Host, by port.
+    pub source: u32,
+    /// Outputs; more than one for multicast.
+    pub destinations: Vec<u32>,
+    /// Rate that it would send at, with the overhead of a frame on the line [bit/s].
+    pub rate: Rate,
+    /// From when.
+    pub start: Time,
+    /// Until when.
+    pub stop: Time,
+}
+
+/// Which congestion points there are.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CongestionPoints {
+    /// Those of 802.1Qau; where they are and whom they notify is in the parameters.
+    Qcn(qcn::Params),
+    /// Those of AF-QCN.
+    AfQcn(af_qcn::Params),
+}
+
+impl CongestionPoints {
+    pub(crate) fn qcn(&self) -> &qcn::Params {
+        match self {
+            CongestionPoints::Qcn(p) => p,
+            CongestionPoints::AfQcn(p) => &p.qcn,
+        }
+    }
+    /// At the inputs.
+    pub(crate) fn at_inputs(&self) -> bool {
+        self.qcn().placement != Placement::Output
+    }
+    /// At the outputs.
+    pub(crate) fn at_outputs(&self) -> bool {
+        self.qcn().placement != Placement::Input
+    }
+}
+
+/// Hosts with PAUSE and, if asked for, QCN.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hosts {
+    /// Flows.
+    pub flows: Vec<HostFlow>,
+    /// Length of a frame, and of PAUSE and CNM frames [bytes].
+    pub frame: Bytes,
+    /// PAUSE and CNM [bytes].
+    pub control: Bytes,
+    /// Gap, preamble and start of frame: what a frame costs on a line beyond its length [bytes].
+    pub overhead: Bytes,
+    /// Propagation between host and port [ps].
+    pub delay: Span,
+    /// Input buffer of a port [bytes].
+    pub input_buffer: Bytes,
+    /// Occupancy at which a port stops its host, Q_high [bytes].
+    pub stop: Bytes,
+    /// Occupancy at which it lets it go again, Q_low [bytes].
+    pub go: Bytes,
+    /// Congestion points and reaction points; none: PAUSE only.
+    pub qcn: Option<(CongestionPoints, reaction::Params)>,
+    /// Edge-to-edge reliable delivery: an input keeps a frame until it is acknowledged, when it has left the output.
+    pub reliable: bool,
+    /// A CNM of an output, or an acknowledgement, from edge to edge [ps].
+    pub edge_delay: Span,
+    /// Lines whose rate changes: when, port, rate.
+    pub line_changes: Vec<(Time, u32, Rate)>,
+}
+
+impl Hosts {
+    /// The lengths and buffers of UQCN (Table I, section II-A).
+    pub fn rz3880(flows: Vec<HostFlow>, qcn: Option<(CongestionPoints, reaction::Params)>) -> Hosts {
+        Hosts {
+            flows,
+            frame: Bytes(1_522),
+            control: Bytes(64),
+            overhead: Bytes(20),
+            delay: Span::from_ns(500),
+            input_buffer: Bytes::from_kb(150),
+            stop: Bytes::from_kb(110),
+            go: Bytes::from_kb(44),
+            qcn,
+            reliable: false,
+            edge_delay: Span::from_us(1),
+            line_changes: Vec::new(),
+        }
+    }
+}
+
+/// A frame on its way from a host to its port.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HostFrame {
+    /// Flow, over all hosts; `None`: one of the workload.
+    pub flow: Option<u32>,
+    pub destination: u32,
+    pub len: u32,
+}
+
+/// One flow at its host.
+pub(crate) struct Sender {
+    /// Number over all hosts.
+    pub number: u32,
+    pub rate_control: Option<reaction::Qcn>,
+    /// Where the gap before the next frame begins [ps].
+    pub base: u64,
+    /// Earliest start of the next frame [ps].
+    pub due: u64,
+}
+
+impl Sender {
+    /// Sets the earliest start of the next frame: the rate of the flow, or of its limiter, after `base`.
+    pub fn pace(&mut self, rate: Rate, wire: Bytes) {
+        let rate = self.rate_control.as_ref().map_or(rate, |rc| rate.min(rc.rate()));
+        self.due = self.base + rate.time_for(wire).0;
+    }
+}
+
+/// A host.
+pub(crate) struct Host {
+    pub senders: Vec<Sender>,
+    /// The sender after the one served last.
+    pub next: usize,
+    /// Packets of the workload.
+    pub queue: VecDeque<HostFrame>,
+    /// Frames on the line, in order.
+    pub flying: VecDeque<HostFrame>,
+    pub stopped: bool,
+    pub busy_until: u64,
+    /// Earliest pending call [ps].
+    pub call: u64,
+}
+
+/// A congestion point of either kind.
+pub(crate) enum Point {
+    Qcn(Qcn),
+    AfQcn(AfQcn),
+}
+
+impl Point {
+    pub fn new(p: &CongestionPoints, line: Rate, buffer: Bytes) -> Point {
+        match p {
+            CongestionPoints::Qcn(p) => Point::Qcn(Qcn::new(p, line, buffer)),
+            CongestionPoints::AfQcn(p) => Point::AfQcn(AfQcn::new(p, line, buffer)),
+        }
+    }
+    pub fn qcn(&mut self) -> &mut Qcn {
+        match self {
+            Point::Qcn(q) => q,
+            Point::AfQcn(a) => a.qcn_mut(),
+        }
+    }
+    pub fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, rng: &mut ChaCha8Rng) -> Option<Notice> {
+        let coin = &mut || xoff_workload::random::uniform(rng);
+        match self {
+            Point::Qcn(q) => q.on_enqueue(now, flow, len, queue, coin),
+            Point::AfQcn(a) => a.on_enqueue(now, flow, len, queue, coin),
+        }
+    }
+    pub fn on_clock(&mut self, now: Time, queue: Bytes, rng: &mut ChaCha8Rng) -> Option<Notice> {
+        let coin = &mut || xoff_workload::random::uniform(rng);
+        match self {
+            Point::Qcn(q) => q.on_clock(now, queue, coin),
+            Point::AfQcn(a) => a.on_clock(now, queue, coin),
+        }
+    }
+}
+
+/// The input buffer of a port that a host feeds, and the congestion points of the port.
+pub(crate) struct Buffers {
+    /// Bytes of frames in the input buffer, and the most there ever were.
+    pub held: u64,
+    pub held_max: u64,
+    /// STOP was sent last.
+    pub stopping: bool,
+    /// When the clock of the input's congestion point is called [ps].
+    pub clock: u64,
+    pub input: Option<Point>,
+    pub output: Option<Point>,
+    pub rng: ChaCha8Rng,
+}
+
+/// A frame with several destinations: copies that are still in the input buffer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Multicast {
+    pub copies: u32,
+}
+
+/// What the hosts of a run have seen in a window.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostWindow {
+    /// Bytes of each flow that came to its input buffer, with the overhead on the line [bytes].
+    pub arrived: Vec<u64>,
+    /// Rate of the limiter of each flow at the end, if it has one.
+    pub limit: Vec<Option<Rate>>,
+    /// Occupancy of the input buffer of each flow at the end [bytes].
+    pub input: Vec<u64>,
+    /// Occupancy of the output buffer of the first destination of each flow at the end [bytes].
+    pub output: Vec<u64>,
+}
+
+/// What the hosts of a run have seen.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostReport {
+    /// Stretches; their ends are those of the fabric's windows.
+    pub windows: Vec<HostWindow>,
+    /// Notifications that reached each flow.
+    pub notified: Vec<u64>,
+    /// STOPs that each port sent.
+    pub stops: Vec<u64>,
+    /// Time that each host was stopped [ps].
+    pub stopped_ps: Vec<u64>,
+    /// Largest occupancy of an input buffer [bytes].
+    pub input_max: u64,
+    /// Frames that came to a full input buffer; they are taken all the same, and counted.
+    pub overflows: u64,
+    /// Bytes of CNM and PAUSE frames on lines [bytes].
+    pub control_bytes: u64,
+}

@@ -1,0 +1,235 @@
+//! AF-QCN: a congestion point that cuts flows above their fair share more than the others (Kabbani, Alizadeh, Yasuda, Pan,
+//! Prabhakar, "AF-QCN: Approximate Fairness with Quantized Congestion Notification for Multi-tenanted Data Centers", Hot
+//! Interconnects 2010; known here from a public summary, not from the text).
+//!
+//! ```text
+//!   arrivals, flow by flow --> M_i, once per window --> fair share = sum M / flows       all weights 1
+//!   at a congested sample:     Fb_AF = 63 [1 - fair/M_i]+        of the culprit
+//!                              Fb    = (1 - alpha) Fb_QCN + alpha Fb_AF
+//! ```
+//!
+//! Rates are compared with one another only, so they are counted in bytes per window, and no clock is needed.
+
+use std::collections::BTreeMap;
+
+use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::{Bytes, Rate, Time};
+
+use super::qcn::{self, FEEDBACK_MAX, Notice, Qcn};
+
+/// What the file calls them: those of QCN, and two of its own.
+pub const PARAMS: &[ParamSpec] = &[
+    qcn::PARAMS[0],
+    qcn::PARAMS[1],
+    qcn::PARAMS[2],
+    qcn::PARAMS[3],
+    qcn::PARAMS[4],
+    qcn::PARAMS[5],
+    qcn::PARAMS[6],
+    qcn::PARAMS[7],
+    ParamSpec::new(
+        "alpha",
+        Kind::Float,
+        "0.5",
+        "part of the feedback that goes by the fair share, 0 to 1",
+        "AF-QCN, Hot Interconnects 2010; the value is ours",
+    ),
+    ParamSpec::new(
+        "window",
+        Kind::Bytes,
+        "1500KB",
+        "bytes that arrive between two looks at the flows' shares",
+        "AF-QCN, Hot Interconnects 2010; the value is ours",
+    ),
+];
+
+/// Parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Those of the congestion point.
+    pub qcn: qcn::Params,
+    /// alpha in thousandths.
+    pub alpha_permille: u32,
+    /// Window [bytes].
+    pub window: Bytes,
+}
+
+impl Params {
+    /// Reads [`PARAMS`].
+    pub fn read(v: &mut dyn Values) -> Result<Params, ParamError> {
+        let alpha = v.float("alpha")?;
+        if !(0.0..=1.0).contains(&alpha) {
+            return Err(ParamError::new("alpha", format!("{alpha} lies outside 0 to 1"), "0 is QCN, 1 goes by the fair share alone"));
+        }
+        let p = Params { qcn: qcn::Params::read(v)?, alpha_permille: (alpha * 1_000.0).round() as u32, window: v.bytes("window")? };
+        if p.window.0 == 0 {
+            return Err(ParamError::new("window", "a window of 0", "expected a size above zero"));
+        }
+        Ok(p)
+    }
+}
+
+/// What is known of a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Share {
+    /// Arrived in this window [bytes].
+    fresh: u64,
+    /// M: half of what it was, and half of what the last window brought [bytes].
+    average: u64,
+}
+
+/// The congestion point of one buffer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AfQcn {
+    qcn: Qcn,
+    alpha_permille: u32,
+    window: u64,
+    /// Bytes until the window ends.
+    left: u64,
+    /// By flow.
+    shares: BTreeMap<u32, Share>,
+    /// Sum of the averages [bytes].
+    total: u64,
+}
+
+impl AfQcn {
+    /// An empty buffer of this size behind a line of this rate.
+    pub fn new(p: &Params, line: Rate, buffer: Bytes) -> Self {
+        AfQcn {
+            qcn: Qcn::new(&p.qcn, line, buffer),
+            alpha_permille: p.alpha_permille,
+            window: p.window.0,
+            left: p.window.0,
+            shares: BTreeMap::new(),
+            total: 0,
+        }
+    }
+
+    /// The congestion point within.
+    pub fn qcn(&self) -> &Qcn {
+        &self.qcn
+    }
+    /// The congestion point within, for pauses and dequeues.
+    pub fn qcn_mut(&mut self) -> &mut Qcn {
+        &mut self.qcn
+    }
+
+    /// A frame has been stored; `queue` includes it.
+    pub fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Notice> {
+        self.shares.entry(flow).or_default().fresh += len.0;
+        if self.left > len.0 {
+            self.left -= len.0;
+        } else {
+            self.end_window();
+        }
+        self.qcn.on_enqueue(now, flow, len, queue, coin).and_then(|notice| self.weigh(notice))
+    }
+
+    /// As [`Qcn::on_clock`].
+    pub fn on_clock(&mut self, now: Time, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Notice> {
+        self.qcn.on_clock(now, queue, coin).and_then(|notice| self.weigh(notice))
+    }
+
+    fn end_window(&mut self) {
+        self.left = self.window;
+        for share in self.shares.values_mut() {
+            // The first window of a flow counts in full.
+            let last = if share.average == 0 { share.fresh } else { share.average };
+            *share = Share { fresh: 0, average: (last + share.fresh) / 2 };
+        }
+        self.shares.retain(|_, s| s.average >= 64); // a frame's worth: fewer is no flow any more
+        self.total = self.shares.values().map(|s| s.average).sum();
+    }
+
+    /// Fb_AF: how far the flow is above its fair share, 0 to 63.
+    fn above_fair_share(&self, flow: u32) -> u64 {
+        let own = self.shares.get(&flow).map_or(0, |s| s.average);
+        let fair = self.total / (self.shares.values().filter(|s| s.average > 0).count() as u64).max(1);
+        if own <= fair { 0 } else { (own - fair) * FEEDBACK_MAX as u64 / own }
+    }
+
+    /// A notice with the feedback that its flow deserves; none if nothing of it is left.
+    fn weigh(&self, mut notice: Notice) -> Option<Notice> {
+        let alpha = self.alpha_permille as u64;
+        let fb = (1_000 - alpha) * notice.congestion.feedback as u64 + alpha * self.above_fair_share(notice.flow);
+        notice.congestion.feedback = (fb / 1_000) as u8;
+        (notice.congestion.feedback > 0).then_some(notice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use xoff_params::Defaults;
+
+    const LEN: Bytes = Bytes(1_500);
+
+    fn read(given: &[(&str, &str)]) -> Result<Params, ParamError> {
+        Params::read(&mut given.iter().fold(Defaults::of(PARAMS), |v, (key, value)| v.with(key, value)))
+    }
+
+    fn point(alpha: &str) -> AfQcn {
+        let p = read(&[("setpoint", "60KB"), ("jitter", "false"), ("shrinking", "false"), ("alpha", alpha), ("window", "150KB")]);
+        AfQcn::new(&p.unwrap(), Rate::from_gbps(10), Bytes(150_000))
+    }
+
+    /// 100 frames at this queue, of which every flow sends its part in turn, and the last is of the first flow. What is said.
+    fn round(d: &mut AfQcn, parts: &[(u32, u64)], queue: u64) -> Vec<(u32, u8)> {
+        let frames = parts.iter().rev().flat_map(|&(flow, n)| (0..n).map(move |_| flow));
+        frames
+            .filter_map(|flow| d.on_enqueue(Time::ZERO, flow, LEN, Bytes(queue), &mut || panic!("no coin")))
+            .map(|n| (n.flow, n.congestion.feedback))
+            .collect()
+    }
+
+    /// Hand-computed: flows 1, 2 and 3 bring 60, 20 and 20 of 100 frames, fair is 50 KB: Fb_AF of flow 1 is 63 (1 - 50/90) = 28.
+    /// At a steady 100 KB Fb_QCN is 40/300 x 63 = 8. Half of each is 18.
+    #[test]
+    fn above_the_fair_share_is_cut_more() {
+        let parts = [(1, 60), (2, 20), (3, 20)];
+        let mut d = point("0.5");
+        assert_eq!(round(&mut d, &parts, 100_000), [(1, (50 + 28) / 2)], "the window ends with the frame that is sampled");
+        assert_eq!(d.above_fair_share(1), 28);
+        assert_eq!(round(&mut d, &parts, 100_000), [(1, 18)]);
+        let mut d = point("0");
+        round(&mut d, &parts, 100_000);
+        assert_eq!(round(&mut d, &parts, 100_000), [(1, 8)], "plain QCN");
+        let mut d = point("1");
+        round(&mut d, &parts, 100_000);
+        assert_eq!(round(&mut d, &parts, 100_000), [(1, 28)], "the fair share alone");
+    }
+
+    /// A flow below its share is told half of what QCN would say, and nothing that rounds to zero; at its share alike.
+    #[test]
+    fn below_the_fair_share_is_cut_less() {
+        let parts = [(2, 20), (1, 60), (3, 20)];
+        let mut d = point("0.5");
+        round(&mut d, &parts, 100_000);
+        assert_eq!(round(&mut d, &parts, 100_000), [(2, 4)]);
+        assert_eq!(d.above_fair_share(2), 0);
+        let mut d = point("1");
+        round(&mut d, &parts, 100_000);
+        assert_eq!(round(&mut d, &parts, 100_000), []);
+        assert_eq!(d.above_fair_share(99), 0, "a flow that was never seen");
+    }
+
+    /// M halves with every window without the flow, and the flow is forgotten: 90 KB are below 64 B after 11 windows.
+    #[test]
+    fn a_flow_that_stops_is_forgotten() {
+        let mut d = point("0.5");
+        round(&mut d, &[(1, 60), (2, 40)], 0);
+        assert_eq!((d.shares[&1].average, d.shares[&2].average, d.total), (90_000, 60_000, 150_000));
+        round(&mut d, &[(2, 100)], 0);
+        assert_eq!((d.shares[&1].average, d.shares[&2].average), (45_000, 105_000));
+        (0..10).for_each(|_| _ = round(&mut d, &[(2, 100)], 0));
+        assert_eq!(d.shares.len(), 1);
+    }
+
+    #[test]
+    fn impossible_parameters_are_refused() {
+        assert_eq!(read(&[("alpha", "1.1")]).unwrap_err().key, "alpha");
+        assert_eq!(read(&[("window", "0KB")]).unwrap_err().key, "window");
+        assert_eq!(read(&[("sample_base", "0KB")]).unwrap_err().key, "sample_base");
+        assert_eq!(read(&[("alpha", "0.25")]).unwrap().alpha_permille, 250);
+    }
+}

@@ -1,0 +1,71 @@
+//! The congestion notification message of 802.1Q, clause 33: what it says, as values. No byte of it is simulated but its length.
+//!
+//! ```text
+//!   MAC addresses, VLAN tag, CN-TAG 0x22E9 | 0x22E7 | version 4 bits, reserved 6, feedback 6 | CPID 8 bytes
+//!     | cnmQOffset 2 | cnmQDelta 2 | encapsulated priority 2 | encapsulated destination 6 | MSDU length 2 | MSDU 0 to 64
+//! ```
+
+use super::qcn::Congestion;
+
+/// EtherType of a CNM (802.1Q, clause 33.3).
+pub const ETHERTYPE: u16 = 0x22E7;
+/// EtherType of the tag by which a source tells its flows apart; two bytes of flow identifier follow.
+pub const CN_TAG: u16 = 0x22E9;
+/// Length of the PDU without the encapsulated MSDU [bytes].
+pub const PDU_LEN: usize = 24;
+/// Length on the wire (RZ 3880, section II-A) [bytes].
+pub const LEN: u32 = 64;
+/// Unit of the two queue fields [bytes].
+const QUEUE_UNIT: i64 = 64;
+
+/// Contents of a CNM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cnm {
+    /// 1 to 63; 6 bits.
+    pub feedback: u8,
+    /// Congestion point identifier: unique in the network.
+    pub cpid: u64,
+    /// Q - Q_eq, with the sign of RZ 3880 [64 bytes], cut off towards zero and clipped to 16 bits.
+    pub q_offset: i16,
+    /// Q - Q_old [64 bytes], likewise.
+    pub q_delta: i16,
+    /// Priority of the frame that was sampled.
+    pub priority: u8,
+    /// Destination address of that frame.
+    pub destination: [u8; 6],
+    /// Bytes of that frame that follow: 0 to 64. No header of it is simulated, so 0.
+    pub msdu_len: u16,
+}
+
+impl Cnm {
+    /// What a sample says about a frame.
+    pub fn new(cpid: u64, congestion: Congestion, priority: u8, destination: [u8; 6]) -> Cnm {
+        let units = |bytes: i64| (bytes / QUEUE_UNIT).clamp(i16::MIN as i64, i16::MAX as i64) as i16;
+        Cnm {
+            feedback: congestion.feedback,
+            cpid,
+            q_offset: units(congestion.q_off),
+            q_delta: units(congestion.q_delta),
+            priority,
+            destination,
+            msdu_len: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 50 KB above the set point are 781 units of 64 B; what 16 bits do not hold is clipped.
+    #[test]
+    fn queue_fields_count_64_bytes() {
+        let of = |q_off, q_delta| {
+            let c = Cnm::new(1, Congestion { feedback: 10, q_off, q_delta }, 3, [0; 6]);
+            (c.feedback, c.q_offset, c.q_delta)
+        };
+        assert_eq!(of(50_000, -130), (10, 781, -2));
+        assert_eq!(of(1 << 40, -(1 << 40)), (10, i16::MAX, i16::MIN));
+        assert_eq!(PDU_LEN, 2 + 8 + 2 + 2 + 2 + 6 + 2);
+    }
+}

@@ -1,0 +1,418 @@
+//! Whom a congestion point notifies: three ways to pick a flow out of a buffer (RZ 3880, "Unbiased QCN", sections III and VI).
+//!
+//! ```text
+//!   arrival        the flow of the frame that has just come                     P(n) = lambda_n / lambda
+//!   deterministic  the flow that occupies most                                  the largest q_n
+//!   random         the flow of a random occupied buffer unit of 256 B           P(n) = q_n / q
+//!
+//!   CulpritArray   row 0 | 7 7 . 3 . . . . 3 3 . . . . . . |   one word per buffer unit: whose, or free
+//!                  row 1 | . . . . 7 . . . . . . . . . . . |   a read gives a row of 16
+//! ```
+//!
+//! The words of a flow are chained in the order in which they were taken, so that a frame that leaves frees as many as it
+//! took, without a search. Frames of a flow leave in order, so those are its own; and all of them name the same flow.
+
+use rustc_hash::FxHashMap;
+use xoff_units::Bytes;
+
+/// Payload of a buffer unit, and so what a word stands for [bytes] (RZ 3880, section VI).
+pub const UNIT: u64 = 256;
+/// Words in a row of the array, which one read returns: 320 bits of 20 (RZ 3880, section VI).
+pub const ROW: usize = 16;
+/// Reads at random addresses before the array is searched row by row. RZ 3880 says "a number of searches"; ours.
+pub const TRIES: u32 = 64;
+
+/// How a congestion point picks the flow to notify.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sampling {
+    /// That of the frame that has just arrived (802.1Q, clause 30.2.1).
+    #[default]
+    Arrival,
+    /// That with most bytes in the buffer; among equals the lowest number.
+    Largest,
+    /// That of a random occupied buffer unit.
+    Random,
+}
+
+/// No word.
+const NIL: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Word {
+    /// Whose unit it is; only where `valid`.
+    flow: u32,
+    /// Next word of this flow, taken after it, or next free word.
+    next: u32,
+    valid: bool,
+}
+
+/// One word per unit of a buffer: the flow whose frame lies there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CulpritArray {
+    words: Vec<Word>,
+    /// By flow: the first and the last of its words. Looked up, never iterated.
+    chains: FxHashMap<u32, (u32, u32)>,
+    /// Free words are reused in the order in which they became free: occupied ones spread over the rows.
+    free_first: u32,
+    free_last: u32,
+    occupied: usize,
+    /// Words of a row that a random read considers: 1 to [`ROW`].
+    lanes: usize,
+    tries: u32,
+}
+
+/// What a search has found, and what it cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Flow of the unit.
+    pub flow: u32,
+    /// Rows read.
+    pub reads: u32,
+    /// The random addresses had failed, and it was found row by row.
+    pub sequential: bool,
+}
+
+impl CulpritArray {
+    /// An empty array for a buffer of this size. With `lanes` = 1 a random read considers the word at its address alone, and
+    /// every occupied unit is equally likely. With 16 it takes the first occupied one of the row from there on, as the SRAM of
+    /// RZ 3880 allows: fewer reads, but a unit with free ones before it is likelier than one in a crowd.
+    pub fn new(buffer: Bytes, lanes: usize, tries: u32) -> Self {
+        let mut array = CulpritArray {
+            words: Vec::new(),
+            chains: FxHashMap::default(),
+            free_first: NIL,
+            free_last: NIL,
+            occupied: 0,
+            lanes: lanes.clamp(1, ROW),
+            tries,
+        };
+        array.grow((buffer.0.div_ceil(UNIT) as usize).div_ceil(ROW).max(1));
+        array
+    }
+
+    /// Units that a frame takes.
+    pub fn units(len: Bytes) -> u64 {
+        len.0.div_ceil(UNIT).max(1)
+    }
+
+    /// Words.
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+    /// No unit is occupied.
+    pub fn is_empty(&self) -> bool {
+        self.occupied == 0
+    }
+    /// Occupied units.
+    pub fn occupied(&self) -> usize {
+        self.occupied
+    }
+
+    fn grow(&mut self, rows: usize) {
+        for _ in 0..rows * ROW {
+            self.words.push(Word { flow: 0, next: NIL, valid: false });
+            self.release(self.words.len() as u32 - 1);
+        }
+    }
+
+    fn release(&mut self, at: u32) {
+        self.words[at as usize] = Word { flow: 0, next: NIL, valid: false };
+        match self.free_last {
+            NIL => self.free_first = at,
+            last => self.words[last as usize].next = at,
+        }
+        self.free_last = at;
+    }
+
+    /// A frame of this flow is stored. A buffer that is counted in bytes holds more small frames than it has units; the array
+    /// grows then.
+    pub fn insert(&mut self, flow: u32, len: Bytes) {
+        for _ in 0..CulpritArray::units(len) {
+            if self.free_first == NIL {
+                self.grow(1);
+            }
+            let at = self.free_first;
+            self.free_first = self.words[at as usize].next;
+            if self.free_first == NIL {
+                self.free_last = NIL;
+            }
+            self.words[at as usize] = Word { flow, next: NIL, valid: true };
+            let chain = self.chains.entry(flow).or_insert((at, at));
+            if chain.1 != at {
+                self.words[chain.1 as usize].next = at;
+                chain.1 = at;
+            }
+            self.occupied += 1;
+        }
+    }
+
+    /// A frame of this flow is gone.
+    pub fn remove(&mut self, flow: u32, len: Bytes) {
+        let Some((mut at, last)) = self.chains.remove(&flow) else { return };
+        for _ in 0..CulpritArray::units(len) {
+            let next = self.words[at as usize].next;
+            self.release(at);
+            self.occupied -= 1;
+            at = next;
+            if at == NIL {
+                return;
+            }
+        }
+        self.chains.insert(flow, (at, last));
+    }
+
+    /// Picks an occupied unit at random; `None`: there is none.
+    pub fn pick(&self, coin: &mut dyn FnMut() -> f64) -> Option<Found> {
+        if self.is_empty() {
+            return None;
+        }
+        let mut row = 0;
+        for reads in 1..=self.tries {
+            let at = ((coin() * self.words.len() as f64) as usize).min(self.words.len() - 1);
+            row = at / ROW;
+            let hit = (0..self.lanes).map(|lane| self.words[row * ROW + (at + lane) % ROW]).find(|w| w.valid);
+            if let Some(w) = hit {
+                return Some(Found { flow: w.flow, reads, sequential: false });
+            }
+        }
+        let rows = self.words.len() / ROW;
+        (1..=rows).find_map(|k| {
+            let first = (row + k) % rows * ROW;
+            let word = self.words[first..first + ROW].iter().find(|w| w.valid)?;
+            Some(Found { flow: word.flow, reads: self.tries + k as u32, sequential: true })
+        })
+    }
+}
+
+/// Bytes of each flow in a buffer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Occupancy {
+    /// Flow and bytes, in no order. A list: a buffer holds few flows at a time, and it is walked at samples only.
+    flows: Vec<(u32, u64)>,
+}
+
+impl Occupancy {
+    /// A frame of this flow is stored.
+    pub fn insert(&mut self, flow: u32, len: Bytes) {
+        match self.flows.iter_mut().find(|(f, _)| *f == flow) {
+            Some((_, bytes)) => *bytes += len.0,
+            None => self.flows.push((flow, len.0)),
+        }
+    }
+    /// A frame of this flow is gone.
+    pub fn remove(&mut self, flow: u32, len: Bytes) {
+        if let Some(at) = self.flows.iter().position(|(f, _)| *f == flow) {
+            self.flows[at].1 = self.flows[at].1.saturating_sub(len.0);
+            if self.flows[at].1 == 0 {
+                self.flows.swap_remove(at);
+            }
+        }
+    }
+    /// The flow with most bytes, among equals the lowest number.
+    pub fn largest(&self) -> Option<u32> {
+        self.flows.iter().max_by_key(|(flow, bytes)| (*bytes, u32::MAX - flow)).map(|(flow, _)| *flow)
+    }
+}
+
+/// What a congestion point remembers of its buffer to pick a culprit.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Culprits {
+    /// [`Sampling::Arrival`]: nothing.
+    Arrival,
+    /// [`Sampling::Largest`].
+    Largest(Occupancy),
+    /// [`Sampling::Random`].
+    Random(Box<CulpritArray>),
+}
+
+impl Culprits {
+    /// For an empty buffer of this size; every occupied unit is equally likely.
+    pub fn new(sampling: Sampling, buffer: Bytes) -> Self {
+        match sampling {
+            Sampling::Arrival => Culprits::Arrival,
+            Sampling::Largest => Culprits::Largest(Occupancy::default()),
+            Sampling::Random => Culprits::Random(Box::new(CulpritArray::new(buffer, 1, TRIES))),
+        }
+    }
+    /// A frame of this flow is stored.
+    #[inline]
+    pub fn insert(&mut self, flow: u32, len: Bytes) {
+        match self {
+            Culprits::Arrival => {}
+            Culprits::Largest(o) => o.insert(flow, len),
+            Culprits::Random(a) => a.insert(flow, len),
+        }
+    }
+    /// A frame of this flow is gone.
+    #[inline]
+    pub fn remove(&mut self, flow: u32, len: Bytes) {
+        match self {
+            Culprits::Arrival => {}
+            Culprits::Largest(o) => o.remove(flow, len),
+            Culprits::Random(a) => a.remove(flow, len),
+        }
+    }
+    /// Whom to notify. `arrived` is the flow of the frame that has just come, already inserted; `None` where a clock asks, at
+    /// which sampling by arrival knows nobody.
+    pub fn pick(&self, arrived: Option<u32>, coin: &mut dyn FnMut() -> f64) -> Option<u32> {
+        match self {
+            Culprits::Arrival => arrived,
+            Culprits::Largest(o) => o.largest(),
+            Culprits::Random(a) => a.pick(coin).map(|found| found.flow),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A full-period generator, enough for the statistics here.
+    fn coins(seed: u64) -> impl FnMut() -> f64 {
+        let mut x = seed;
+        move || {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (x >> 11) as f64 / (1u64 << 53) as f64
+        }
+    }
+
+    /// Sum of (seen - expected)^2/expected.
+    fn chi_square(seen: &[u64], weights: &[u64]) -> f64 {
+        let (n, total) = (seen.iter().sum::<u64>() as f64, weights.iter().sum::<u64>() as f64);
+        seen.iter()
+            .zip(weights)
+            .map(|(&s, &w)| {
+                let expected = n * w as f64 / total;
+                (s as f64 - expected).powi(2) / expected
+            })
+            .sum()
+    }
+    /// At 3 degrees of freedom a fair law exceeds this once in a thousand times.
+    const CHI_SQUARE_3: f64 = 16.27;
+
+    const BUFFER: Bytes = Bytes(150_000);
+    const LEN: Bytes = Bytes(1_522);
+
+    /// Frames of 1522 B take six units of 256 B, and 150 KB are 586 units in 37 rows.
+    #[test]
+    fn a_frame_takes_whole_units() {
+        assert_eq!([1, 256, 257, 1_522].map(|len| CulpritArray::units(Bytes(len))), [1, 1, 2, 6]);
+        let mut a = CulpritArray::new(BUFFER, 1, TRIES);
+        assert_eq!((a.len(), a.occupied()), (37 * 16, 0));
+        assert_eq!(a.pick(&mut || panic!("no coin")), None);
+        a.insert(7, LEN);
+        a.insert(8, Bytes(64));
+        assert_eq!(a.occupied(), 7);
+        a.remove(7, LEN);
+        assert_eq!((a.occupied(), a.pick(&mut coins(1)).map(|f| f.flow)), (1, Some(8)));
+        a.remove(8, Bytes(64));
+        a.remove(8, Bytes(64));
+        assert_eq!((a.is_empty(), a.chains.len()), (true, 0));
+    }
+
+    /// More small frames than units: 2344 of 64 B fit into 150 KB.
+    #[test]
+    fn the_array_grows_with_small_frames() {
+        let mut a = CulpritArray::new(BUFFER, 1, TRIES);
+        (0..2_343).for_each(|flow| a.insert(flow, Bytes(64)));
+        assert_eq!((a.occupied(), a.len() % ROW), (2_343, 0));
+        (0..2_343).for_each(|flow| a.remove(flow, Bytes(64)));
+        assert!(a.is_empty());
+        a.insert(1, Bytes(64 * 256 * 16));
+        assert_eq!(a.occupied(), 1_024);
+    }
+
+    /// RZ 3880, section III-B: P(n) = q_n/q in units, over 10^4 samples, for 40, 30, 20 and 10 frames. One lane is exact
+    /// wherever the units lie; here they lie flow by flow, with gaps, and flow 3 has its row for itself.
+    #[test]
+    fn random_picks_follow_the_occupancies() {
+        let frames = [40u64, 30, 20, 10];
+        let mut a = CulpritArray::new(BUFFER, 1, TRIES);
+        for (flow, &n) in frames.iter().enumerate() {
+            (0..n).for_each(|_| a.insert(flow as u32, LEN));
+            if flow == 2 {
+                // A gap of 30 units, which no flow has when all is done: they are the last to be reused.
+                a.insert(9, Bytes(UNIT * 30));
+            }
+        }
+        a.remove(9, Bytes(UNIT * 30));
+        let (mut seen, mut coin) = ([0; 4], coins(5));
+        (0..10_000).for_each(|_| seen[a.pick(&mut coin).unwrap().flow as usize] += 1);
+        assert!(chi_square(&seen, &frames) < CHI_SQUARE_3, "{seen:?}");
+    }
+
+    /// With rows of 16 read at once the law holds as long as the flows lie mixed, and a search takes fewer reads.
+    #[test]
+    fn a_row_at_once_needs_fewer_reads() {
+        let weights = [4u64, 3, 2, 1];
+        let mut coin = coins(11);
+        let mut tally = |lanes: usize| {
+            let mut a = CulpritArray::new(BUFFER, lanes, TRIES);
+            let (mut seen, mut reads) = ([0; 4], 0);
+            let order: Vec<u32> = (0..40).map(|i| [0, 0, 0, 0, 1, 1, 1, 2, 2, 3][i % 10]).collect();
+            order.iter().for_each(|&flow| a.insert(flow, LEN));
+            for _ in 0..10_000 {
+                // As many frames as there are leave, one by one, and others of their flows come to where there is room: what the
+                // next pick finds has moved.
+                for _ in 0..order.len() {
+                    let at = (coin() * order.len() as f64) as usize;
+                    let flow = order[at];
+                    a.remove(flow, LEN);
+                    a.insert(flow, LEN);
+                }
+                let found = a.pick(&mut coin).unwrap();
+                seen[found.flow as usize] += 1;
+                reads += found.reads;
+            }
+            assert!(chi_square(&seen, &weights) < CHI_SQUARE_3, "{lanes} lanes: {seen:?}");
+            reads
+        };
+        // 240 of 592 units are occupied: 2.47 reads by the word, hardly more than one by the row.
+        let (by_word, by_row) = (tally(1), tally(ROW));
+        assert!((24_000..25_400).contains(&by_word) && by_row < 11_000, "{by_word} {by_row}");
+    }
+
+    /// RZ 3880, section VI: when random addresses find nothing, the array is read row by row from there.
+    #[test]
+    fn a_bounded_search_falls_back_to_the_rows() {
+        let mut a = CulpritArray::new(Bytes(UNIT * 16 * 100), 1, 3);
+        a.insert(5, Bytes(1));
+        // Unit 0 is the only one; the coins point at rows 50, 60 and 70: three reads, then rows 71 to 99, and row 0.
+        let mut coins = [0.505, 0.605, 0.705].into_iter();
+        let found = a.pick(&mut || coins.next().expect("three tries")).unwrap();
+        assert_eq!(found, Found { flow: 5, reads: 3 + 30, sequential: true });
+        let found = CulpritArray { tries: 0, ..a.clone() }.pick(&mut || panic!("no coin")).unwrap();
+        assert_eq!((found.flow, found.sequential), (5, true));
+        assert_eq!(a.pick(&mut || 0.0), Some(Found { flow: 5, reads: 1, sequential: false }));
+    }
+
+    #[test]
+    fn deterministic_picks_the_maximum() {
+        let mut c = Culprits::new(Sampling::Largest, BUFFER);
+        let no_coin = &mut || panic!("no coin");
+        assert_eq!(c.pick(Some(3), no_coin), None);
+        (0..3).for_each(|_| c.insert(1, LEN));
+        (0..4).for_each(|_| c.insert(2, Bytes(1_000)));
+        assert_eq!(c.pick(Some(3), no_coin), Some(1), "4566 over 4000 bytes");
+        c.remove(1, LEN);
+        assert_eq!(c.pick(None, no_coin), Some(2));
+        c.insert(0, Bytes(4_000));
+        assert_eq!(c.pick(None, no_coin), Some(0), "the lowest number of two equals");
+        c.remove(0, Bytes(4_000));
+        (0..4).for_each(|_| c.remove(2, Bytes(1_000)));
+        assert_eq!(c.pick(None, no_coin), Some(1));
+    }
+
+    /// 802.1Q: the frame that has just come. RZ 3880, section III-A: P(n) = lambda_n/lambda, here 7 to 3 of random arrivals.
+    #[test]
+    fn arrival_picks_follow_the_arrivals() {
+        let c = Culprits::new(Sampling::Arrival, BUFFER);
+        let (mut seen, mut coin) = ([0u64; 2], coins(3));
+        for _ in 0..10_000 {
+            let arrived = (coin() < 0.3) as u32;
+            seen[c.pick(Some(arrived), &mut || panic!("no coin")).unwrap() as usize] += 1;
+        }
+        assert!(chi_square(&seen, &[7, 3]) < 10.83, "1 degree of freedom, once in a thousand: {seen:?}");
+        assert_eq!(c.pick(None, &mut || panic!("no coin")), None, "a clock brings no frame");
+    }
+}

@@ -1,0 +1,346 @@
+//! Quantized congestion notification: the congestion point (IEEE 802.1Qau, now 802.1Q clauses 30 to 33; RZ 3880, "Unbiased
+//! QCN", IBM 2014, whose sign of the feedback is used here: positive is congested).
+//!
+//! ```text
+//!   every I_s bytes that arrive:       Q_off   = Q - Q_eq             where the queue is
+//!                                      Q_delta = Q - Q_old            where it goes; Q_old = Q of the last sample
+//!                                      Fb      = Q_off + w Q_delta    clipped at (2w + 1) Q_eq, in 6 bits: 0 to 63
+//!   Fb > 0: notify the source of the culprit; the next sample comes sooner, after I_s/1 ... I_s/8 bytes
+//!
+//!   keep-alive (RZ 3880, section IV)   arrivals ----|== PAUSE ==|---- arrivals
+//!                                      samples  | | | |   |   |   | | |       while the input has paused its peer, the line
+//!                                                                             counts as though it carried line rate
+//! ```
+//!
+//! Whether the buffer is an output queue or an input buffer is its owner's affair: the law is the same.
+
+use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::{Bytes, Rate, Time};
+
+use super::culprit::{Culprits, Sampling};
+
+/// What the file calls them.
+pub const PARAMS: &[ParamSpec] = &[
+    ParamSpec::new("setpoint", Kind::Bytes, "26KB", "queue Q_eq that is aimed at", "802.1Q MIB, cpQueueSizeSetPoint; RZ 3880: 60 KB"),
+    ParamSpec::new("weight", Kind::Count, "2", "weight w of the queue's growth Q_delta", "802.1Q MIB, cpFeedbackWeight: 2^1; RZ 3880"),
+    ParamSpec::new(
+        "sample_base",
+        Kind::Bytes,
+        "150KB",
+        "bytes I_s that arrive between two samples of a queue without congestion",
+        "802.1Q MIB, cpMinSampleBase; RZ 3880",
+    ),
+    ParamSpec::new("jitter", Kind::Flag, "true", "each interval is stretched by a random 0.85 to 1.15", "QCN pseudo-code 2.2"),
+    ParamSpec::new(
+        "shrinking",
+        Kind::Flag,
+        "true",
+        "the interval after a sample is I_s/(1 + feedback/8); false: always I_s",
+        "QCN pseudo-code 2.2; RZ 3880 names the base only",
+    ),
+    ParamSpec::new(
+        "placement",
+        Kind::Choice(&["output", "input", "both"]),
+        "output",
+        "where congestion points are: at egress queues, at ingress buffers, or at both",
+        "802.1Q 30.2.1; RZ 3880 section II-B",
+    ),
+    ParamSpec::new(
+        "sampling",
+        Kind::Choice(&["arrival", "largest", "random"]),
+        "arrival",
+        "whom to notify: the flow of the frame that came, the one that occupies most, or that of a random occupied unit of 256 B",
+        "802.1Q 30.2.1; RZ 3880 section III-B",
+    ),
+    ParamSpec::new(
+        "keep_alive",
+        Kind::Flag,
+        "false",
+        "an ingress that has paused its peer goes on being sampled; needs an occupancy sampling",
+        "RZ 3880 section IV",
+    ),
+];
+
+/// Levels of the feedback: 6 bits.
+pub const FEEDBACK_MAX: u8 = 63;
+
+/// Where congestion points are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// At egress queues, as the standard has it.
+    Output,
+    /// At ingress buffers.
+    Input,
+    /// At both.
+    Both,
+}
+
+/// Parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Q_eq [bytes].
+    pub setpoint: Bytes,
+    /// w.
+    pub weight: u32,
+    /// I_s [bytes].
+    pub sample_base: Bytes,
+    /// Intervals are stretched by 0.85 to 1.15.
+    pub jitter: bool,
+    /// Intervals follow the feedback.
+    pub shrinking: bool,
+    /// Where congestion points are.
+    pub placement: Placement,
+    /// Whom to notify.
+    pub sampling: Sampling,
+    /// A clock samples while the ingress has paused its peer.
+    pub keep_alive: bool,
+}
+
+/// Largest weight; MIB: 2^10.
+const WEIGHT_MAX: u64 = 1 << 10;
+/// Largest size that is taken, so that 128-bit products are never needed [bytes].
+const SIZE_MAX: u64 = 1 << 40;
+
+impl Params {
+    /// Table I of RZ 3880, with its unit-less set point of 60 read as KB.
+    pub fn rz3880(placement: Placement, sampling: Sampling) -> Params {
+        Params {
+            setpoint: Bytes::from_kb(60),
+            weight: 2,
+            sample_base: Bytes::from_kb(150),
+            jitter: true,
+            shrinking: true,
+            placement,
+            sampling,
+            keep_alive: false,
+        }
+    }
+
+    /// Reads [`PARAMS`].
+    pub fn read(v: &mut dyn Values) -> Result<Params, ParamError> {
+        let weight = v.count("weight")?;
+        if weight > WEIGHT_MAX {
+            return Err(ParamError::new("weight", format!("{weight} is out of range"), format!("expected 0 to {WEIGHT_MAX}")));
+        }
+        let p = Params {
+            setpoint: v.bytes("setpoint")?,
+            weight: weight as u32,
+            sample_base: v.bytes("sample_base")?,
+            jitter: v.flag("jitter")?,
+            shrinking: v.flag("shrinking")?,
+            placement: match v.text("placement")?.as_str() {
+                "input" => Placement::Input,
+                "both" => Placement::Both,
+                _ => Placement::Output,
+            },
+            sampling: match v.text("sampling")?.as_str() {
+                "largest" => Sampling::Largest,
+                "random" => Sampling::Random,
+                _ => Sampling::Arrival,
+            },
+            keep_alive: v.flag("keep_alive")?,
+        };
+        for (key, size) in [("setpoint", p.setpoint), ("sample_base", p.sample_base)] {
+            if size.0 == 0 || size.0 > SIZE_MAX {
+                return Err(ParamError::new(key, format!("{size} is out of range"), "expected a size above zero, below 1 TB"));
+            }
+        }
+        if p.keep_alive && p.placement == Placement::Output {
+            return Err(ParamError::new(
+                "keep_alive",
+                "there is no congestion point at any input, and outputs pause nobody",
+                "expected placement = \"input\" or \"both\"",
+            ));
+        }
+        if p.keep_alive && p.sampling == Sampling::Arrival {
+            return Err(ParamError::new(
+                "keep_alive",
+                "nothing arrives during a pause, and sampling by arrival knows no other culprit",
+                "expected sampling = \"largest\" or \"random\"",
+            ));
+        }
+        Ok(p)
+    }
+
+    /// Refuses a set point beyond `memory`, the most that a watched buffer can hold.
+    pub fn validate(&self, memory: Bytes) -> Result<(), ParamError> {
+        super::registry::reachable("setpoint", self.setpoint, memory)
+    }
+
+    /// Where the feedback saturates: (2w + 1) Q_eq [bytes].
+    pub fn feedback_range(&self) -> Bytes {
+        Bytes((2 * self.weight as u64 + 1) * self.setpoint.0)
+    }
+
+    /// Bytes until the next sample after one of this feedback, without jitter.
+    pub fn interval(&self, feedback: u8) -> Bytes {
+        // 150, 75, 50, 37.5, 30, 25, 21.4, 18.75 KB; the pseudo-code prints the last two as 21.5 and 18.5.
+        if self.shrinking { self.sample_base / (1 + feedback as u64 / 8) } else { self.sample_base }
+    }
+}
+
+/// A sample that found congestion: what a notification says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Congestion {
+    /// Fb in 6 bits, 1 to 63.
+    pub feedback: u8,
+    /// Q - Q_eq [bytes].
+    pub q_off: i64,
+    /// Q - Q_old [bytes].
+    pub q_delta: i64,
+}
+
+/// The congestion point of one buffer: when a sample is due, and what it says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CongestionPoint {
+    p: Params,
+    /// Rate at which the line counts during a pause [bit/s] -- constant.
+    line: Rate,
+    /// Q_old [bytes].
+    q_old: u64,
+    /// Bytes that must arrive before the next sample; while the clock runs, as of its start.
+    left: u64,
+    /// When the clock samples next; never: no pause, or no keep-alive.
+    clock: Time,
+}
+
+impl CongestionPoint {
+    /// An empty buffer behind a line of this rate. The first interval is I_s without jitter.
+    pub fn new(p: &Params, line: Rate) -> Self {
+        CongestionPoint { left: p.sample_base.0, p: p.clone(), line, q_old: 0, clock: Time::NEVER }
+    }
+
+    /// Parameters.
+    pub fn params(&self) -> &Params {
+        &self.p
+    }
+
+    /// A frame of `len` has been stored, `queue` is what the buffer holds now, the frame included [bytes]. `coin` gives a
+    /// number in [0, 1); it is drawn once per sample, and only with jitter.
+    #[inline]
+    pub fn on_arrival(&mut self, _now: Time, len: Bytes, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Congestion> {
+        if self.clock != Time::NEVER {
+            return None; // what was on its way when the pause began: the clock counts the line already
+        }
+        if self.left > len.0 {
+            self.left -= len.0;
+            return None;
+        }
+        self.sample(queue, coin)
+    }
+
+    /// From now on this buffer pauses its peer. Without keep-alive nothing follows.
+    pub fn on_pause(&mut self, now: Time) {
+        if self.p.keep_alive && self.clock == Time::NEVER {
+            self.clock = now + self.line.time_for(Bytes(self.left));
+        }
+    }
+
+    /// The peer may send again. Bytes that the clock has counted stay counted.
+    pub fn on_resume(&mut self, now: Time) {
+        if self.clock != Time::NEVER {
+            self.left = self.line.bytes_in(self.clock.since(now)).0;
+            self.clock = Time::NEVER;
+        }
+    }
+
+    /// When [`on_clock`](CongestionPoint::on_clock) is to be called.
+    pub fn next_clock(&self) -> Option<Time> {
+        (self.clock != Time::NEVER).then_some(self.clock)
+    }
+
+    /// The clock of a pause may be due. An early or spurious call does nothing.
+    pub fn on_clock(&mut self, now: Time, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Congestion> {
+        if now < self.clock {
+            return None;
+        }
+        let congestion = self.sample(queue, coin);
+        self.clock = now + self.line.time_for(Bytes(self.left));
+        congestion
+    }
+
+    fn sample(&mut self, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Congestion> {
+        let q_off = queue.0 as i64 - self.p.setpoint.0 as i64;
+        let q_delta = queue.0 as i64 - self.q_old as i64;
+        let feedback = quantise(q_off + self.p.weight as i64 * q_delta, self.p.feedback_range());
+        self.q_old = queue.0;
+        self.left = self.p.interval(feedback).0;
+        if self.p.jitter {
+            // 0.850, 0.851, ... 1.150, each equally likely.
+            self.left = self.left * (850 + ((coin() * 301.0) as u64).min(300)) / 1_000;
+        }
+        (feedback > 0).then_some(Congestion { feedback, q_off, q_delta })
+    }
+}
+
+/// Fb in 6 bits: 63 from `range` on, otherwise the whole part of 63 Fb/range; 0 for what is not positive.
+pub fn quantise(fb: i64, range: Bytes) -> u8 {
+    let fb = (fb.max(0) as u64).min(range.0);
+    (fb * FEEDBACK_MAX as u64 / range.0.max(1)) as u8
+}
+
+/// Whom to tell, and what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// Flow whose source is to be told.
+    pub flow: u32,
+    /// What the sample says.
+    pub congestion: Congestion,
+}
+
+/// A congestion point with what it needs to pick a culprit: all that the owner of a buffer has to call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Qcn {
+    point: CongestionPoint,
+    culprits: Culprits,
+}
+
+impl Qcn {
+    /// An empty buffer of this size behind a line of this rate.
+    pub fn new(p: &Params, line: Rate, buffer: Bytes) -> Self {
+        Qcn { point: CongestionPoint::new(p, line), culprits: Culprits::new(p.sampling, buffer) }
+    }
+
+    /// The congestion point.
+    pub fn point(&self) -> &CongestionPoint {
+        &self.point
+    }
+
+    /// A frame has been stored; `queue` includes it.
+    #[inline]
+    pub fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Notice> {
+        self.culprits.insert(flow, len);
+        let congestion = self.point.on_arrival(now, len, queue, coin)?;
+        Some(Notice { flow: self.culprits.pick(Some(flow), coin)?, congestion })
+    }
+
+    /// A frame has left the buffer.
+    #[inline]
+    pub fn on_dequeue(&mut self, flow: u32, len: Bytes) {
+        self.culprits.remove(flow, len);
+    }
+
+    /// As [`CongestionPoint::on_pause`].
+    pub fn on_pause(&mut self, now: Time) {
+        self.point.on_pause(now);
+    }
+
+    /// As [`CongestionPoint::on_resume`].
+    pub fn on_resume(&mut self, now: Time) {
+        self.point.on_resume(now);
+    }
+
+    /// As [`CongestionPoint::next_clock`].
+    pub fn next_clock(&self) -> Option<Time> {
+        self.point.next_clock()
+    }
+
+    /// As [`CongestionPoint::on_clock`], with the culprit.
+    pub fn on_clock(&mut self, now: Time, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Notice> {
+        let congestion = self.point.on_clock(now, queue, coin)?;
+        Some(Notice { flow: self.culprits.pick(None, coin)?, congestion })
+    }
+}
+
+#[cfg(test)]
+mod tests;
