@@ -114,6 +114,8 @@ pub struct Report {
     pub windows: Vec<Window>,
     /// Largest length of an output queue, by stage [bytes].
     pub queue_max: Vec<u32>,
+    /// Times that a link was free, had a segment and found too little room behind it, by stage: the links of the adapters first.
+    pub waits: Vec<u64>,
     /// Most in a reorder and reassembly buffer [bytes].
     pub reassembly_max: u64,
     /// Segments with payload, and how many of them were unsolicited.

@@ -16,7 +16,7 @@ use crate::config::{Config, Core, Problem};
 use crate::element::{Element, Input, Output};
 use crate::event::{Agenda, Kind};
 use crate::flow::Flow;
-use crate::link::Link;
+use crate::link::{Feeder, Link};
 use crate::measure::{Report, Stuck, Window};
 use crate::port::{Edge, Port};
 use crate::segment::Segments;
@@ -42,7 +42,8 @@ pub struct World {
     sources: Vec<Source>,
     /// Random paths, by input.
     spray: Vec<ChaCha8Rng>,
-    /// The packet that each source has announced: destination, length.
+    /// The packet that each source has announced: destination, length. A source is numbered like its port, a second one of the
+    /// same port comes as many later as there are ports.
     announced: Vec<(u32, u32)>,
     /// Which outputs are hotspots.
     hot: Vec<bool>,
@@ -124,7 +125,7 @@ impl World {
     fn end_window(&mut self) {
         let (mut longest, mut sum, mut n) = (0, 0u64, 0u64);
         for (port, _) in self.hot.iter().enumerate().filter(|(_, hot)| **hot) {
-            if let crate::link::Feeder::Output(o) = self.links[self.last_links[port] as usize].feeder {
+            if let Feeder::Output(o) = self.links[self.last_links[port] as usize].feeder {
                 let held = self.outputs[o as usize].held;
                 (longest, sum, n) = (held.max(longest), sum + u64::from(held), n + 1);
             }
@@ -173,6 +174,14 @@ impl World {
             Core::Ideal { .. } => 0,
         };
         self.report.queue_max = vec![0; stages];
+        self.report.waits = vec![0; stages + 1];
+        for link in &self.links {
+            let stage = match link.feeder {
+                Feeder::Edge(_) => 0,
+                Feeder::Output(o) => self.stage_of(self.elements[self.outputs[o as usize].element as usize].place) + 1,
+            };
+            self.report.waits[stage] += link.waits;
+        }
         for output in &self.outputs {
             let stage = self.stage_of(self.elements[output.element as usize].place);
             let max = &mut self.report.queue_max[stage];

@@ -78,7 +78,8 @@ impl World {
         p.granter.on_departed(d.granted);
         // Always: a packet that becomes complete meanwhile does not call.
         self.agenda.add(free, Kind::Line, port, 0);
-        self.note_departure(port, source, d.len, now - d.arrived, d.arrived);
+        // The adapter is a pipeline: what it takes is added to each packet, and nothing waits for it.
+        self.note_departure(port, source, d.len, now + self.config.adapter_delay.0 - d.arrived, d.arrived);
         self.leave_output(port, source, d.len, d.tag);
         if d.unsolicited > 0 {
             self.acknowledge(port, source, d.unsolicited);
