@@ -6,7 +6,7 @@ use xoff_units::Time;
 use crate::host::HostReport;
 
 /// Delays of packets: from the last bit at the input adapter to the first bit on the output line (section 4) [ps].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Delay {
     sum: u128,
     histogram: Histogram<u64>,

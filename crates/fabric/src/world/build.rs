@@ -15,7 +15,7 @@ use crate::event::{Agenda, Kind, PLACES_MAX};
 use crate::flow::Flow;
 use crate::host::{Buffers, CongestionPoints, Host, HostReport, HostWindow, Point, Sender};
 use crate::link::{Feeder, Link};
-use crate::measure::{Report, Window};
+use crate::measure::{Delay, Report, Window};
 use crate::port::{Edge, Port};
 use crate::segment::Segments;
 use crate::shape::{End, Place};
@@ -86,6 +86,7 @@ pub(super) fn world(config: Config) -> World {
             line: Default::default(),
             line_rate: w.config.line,
             line_busy_until: 0,
+            line_call: u64::MAX,
             output_held: 0,
             output_held_max: 0,
         });
@@ -167,11 +168,16 @@ impl World {
             self.agenda.add(at.0, Kind::LineRate, 0, nth as u32);
         }
         let n = self.ports_n as usize;
-        let report =
-            HostReport { notified: vec![0; config.flows.len()], stops: vec![0; n], stopped_ps: vec![0; n], ..HostReport::default() };
-        let window = HostWindow { arrived: vec![0; config.flows.len()], ..HostWindow::default() };
+        let report = HostReport {
+            notified: vec![0; config.flows.len()],
+            delays: vec![Delay::default(); config.flows.len()],
+            stops: vec![0; n],
+            stopped_ps: vec![0; n],
+            ..HostReport::default()
+        };
+        let window = HostWindow::new(config.flows.len());
         let acknowledged = vec![Default::default(); n];
-        let multicasts = Vec::new();
+        let multicasts = Default::default();
         let stopped_since = vec![0; n];
         self.hosts = Some(Box::new(HostSide { config, hosts, buffers, place, multicasts, acknowledged, stopped_since, window, report }));
     }
