@@ -80,6 +80,10 @@ impl Event {
     pub fn time(&self) -> u64 {
         self.time
     }
+    #[inline]
+    pub fn rank(&self) -> u64 {
+        self.rank
+    }
     /// Time, then rank, in one number: one comparison without a branch instead of two with.
     #[inline]
     pub fn key(&self) -> u128 {
