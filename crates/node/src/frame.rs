@@ -251,6 +251,11 @@ impl FrameStore {
             prefetch(f);
         }
     }
+    /// The frame under a handle, or under a number that may be none.
+    #[inline]
+    pub fn get(&self, id: FrameId) -> Option<&Frame> {
+        self.frames.get(id as usize)
+    }
     /// Frames that exist now.
     #[inline]
     pub fn live(&self) -> usize {

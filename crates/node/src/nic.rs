@@ -507,10 +507,11 @@ impl Nic {
         self.port.tell_holds(now, self.node, 0, env);
         match next {
             Some(slot) => self.send_data(now, slot, env),
+            None if self.c.keeps_first_wake && self.port.pending_wake().is_some() => {}
             None if self.c.keeps_first_wake => {
                 // All flows with bytes left count here, also those that are paused or window bound.
                 let t = self.turns.iter().map(|&s| &self.flows[s as usize]).filter(|f| self.left(f) > 0).map(|f| f.available).min();
-                if let Some(t) = t.filter(|&t| t > now && self.port.pending_wake().is_none()) {
+                if let Some(t) = t.filter(|&t| t > now) {
                     self.port.wake_at(self.node, 0, t, env);
                 }
             }

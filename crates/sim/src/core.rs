@@ -274,6 +274,14 @@ impl Core {
         }
     }
 
+    /// The way of a frame, if it is one, will be asked for soon.
+    #[inline]
+    pub fn prefetch_way(&self, frame: FrameId) {
+        if let Some(f) = self.frames.get(frame) {
+            self.ways.prefetch(f.flow, f.kind() != FrameKind::Data);
+        }
+    }
+
     /// The port of a frame at a node, if it is known.
     #[inline]
     pub fn known_way(&self, node: u32, f: &Frame) -> Option<u16> {

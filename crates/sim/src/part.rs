@@ -116,6 +116,21 @@ impl Part {
                 self.prefetch_upcoming();
             }
             self.prefetch_next();
+        } else {
+            self.prefetch_frames();
+        }
+    }
+
+    /// Asks for the frames of the next events, then for their ways. What is not an arrival asks for some frame in vain, which costs
+    /// less than telling it apart.
+    #[inline(always)]
+    fn prefetch_frames(&self) {
+        let core = &self.core;
+        if let Some(e) = core.queue.soon(5) {
+            core.frames.prefetch(e.arg);
+        }
+        if let Some(e) = core.queue.soon(2) {
+            core.prefetch_way(e.arg);
         }
     }
 
