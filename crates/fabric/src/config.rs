@@ -300,6 +300,7 @@ impl Config {
         let hot = |p: u32| match &self.traffic.pattern {
             Pattern::Hotspots { outputs, .. } | Pattern::HotspotsBeside { outputs, .. } => outputs.contains(&p),
             Pattern::Incast { output, .. } => *output == p,
+            Pattern::Listed { hot, .. } => hot.contains(&p),
             Pattern::Uniform | Pattern::Unbalanced { .. } | Pattern::Streams(_) => false,
         };
         (0..self.ports()).map(hot).collect()

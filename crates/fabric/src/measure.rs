@@ -106,6 +106,8 @@ pub struct Report {
     pub delivered: Vec<u64>,
     /// Bytes by input that left the outputs while measured [bytes].
     pub delivered_by_input: Vec<u64>,
+    /// Bytes by input that left through hotspots while measured [bytes].
+    pub hot_by_input: Vec<u64>,
     /// Delays to outputs that are no hotspots.
     pub cold: Delay,
     /// Delays to hotspots.

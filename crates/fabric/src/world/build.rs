@@ -57,6 +57,7 @@ pub(super) fn world(config: Config) -> World {
             offered: vec![0; n as usize],
             delivered: vec![0; n as usize],
             delivered_by_input: vec![0; n as usize],
+            hot_by_input: vec![0; n as usize],
             ..Report::default()
         },
         window: Window::default(),

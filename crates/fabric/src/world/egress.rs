@@ -111,6 +111,7 @@ impl World {
         if self.measuring() {
             self.report.delivered[port] += len;
             self.report.delivered_by_input[source as usize] += len;
+            self.report.hot_by_input[source as usize] += if hot { len } else { 0 };
         }
         if arrived >= self.config.warm_up.0 {
             if hot { self.report.hot.add(delay) } else { self.report.cold.add(delay) }
