@@ -60,9 +60,9 @@ const SCHEMES: [(&str, Means); 10] = [
             "detection.keep_alive=true",
         ]),
     ),
-    ("request-grant, implicit, L_F = L", Means::Fabric { tenths: 10, implicit: true }),
-    ("request-grant, reserved, L_F = L", Means::Fabric { tenths: 10, implicit: false }),
-    ("request-grant, reserved, L_F = 1.1 L", Means::Fabric { tenths: 11, implicit: false }),
+    ("RG, implicit", Means::Fabric { tenths: 10, implicit: true }),
+    ("RG, reserved", Means::Fabric { tenths: 10, implicit: false }),
+    ("RG, reserved, 1.1 L", Means::Fabric { tenths: 11, implicit: false }),
 ];
 /// QCN as in RZ 3880 at 100 Gb/s.
 const QCN: [&str; 4] =
