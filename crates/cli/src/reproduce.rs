@@ -21,7 +21,7 @@ use crate::{interrupt, terminal};
     after_help = "Examples:\n  xoff reproduce gfc --quick --out out/gfc\n  xoff reproduce gfc ring fig05 --out out/some\n  xoff reproduce tcd fig03 fig12 --out out/tcd\n  xoff reproduce unbiased-qcn --quick --out out/unbiased-qcn\n  xoff reproduce gfc --list"
 )]
 pub struct Args {
-    /// Paper: gfc, tcd, unbiased-qcn
+    /// Paper: gfc, tcd, request-grant, unbiased-qcn
     paper: String,
     /// Entries to run; all of them if none is given
     items: Vec<String>,

@@ -40,6 +40,10 @@ pub struct ElementConfig {
     pub speedup: u32,
     /// Choice among inputs.
     pub arbitration: Arbitration,
+    /// Whether a segment that is forwarded while it still comes in holds its input and output of the crossbar until its last
+    /// bit, at the rate of the link. Otherwise it takes its share of the crossbar, and others go beside it: only then does an
+    /// output get the whole L_S (see the page of the mechanism).
+    pub holds: bool,
 }
 
 /// How requests, grants and ACKs travel.
@@ -93,8 +97,12 @@ pub struct Config {
     pub link_delay: Span,
     /// From freed room to the sender that may use it [ps].
     pub credit_delay: Span,
-    /// In addition on the way into an output adapter: what adapters take [ps].
+    /// From the last segment of a packet to its first bit on the line, if nothing is before it: what adapters take. Control
+    /// messages do not take it [ps].
     pub adapter_delay: Span,
+    /// In addition on the way from the adapter of each port into the fabric, so that round trips differ as in Lemma 1; ports
+    /// beyond the list: none [ps].
+    pub port_delays: Vec<Span>,
     /// The elements; unused by an ideal core.
     pub element: ElementConfig,
     /// Smallest and largest segment, min_s and max_s [bytes].
@@ -161,7 +169,11 @@ impl Config {
     /// a scheduling round trip of 55 and a switch-to-switch round trip of 13 t_min. The rate of the lines is free: results are
     /// in t_min. Reserving fabric-output buffers, no speed-up.
     pub fn paper(traffic: Traffic) -> Config {
-        let line = Rate::from_gbps(100);
+        Config::paper_at(Rate::from_gbps(100), traffic)
+    }
+
+    /// [`Config::paper`] with lines of another rate.
+    pub fn paper_at(line: Rate, traffic: Traffic) -> Config {
         let t_min = line.time_for(Config::T_MIN_BYTES).0;
         Config {
             core: Core::Network(Shape::benes(8, 3)),
@@ -171,7 +183,14 @@ impl Config {
             link_delay: Span(t_min * 27 / 4),
             credit_delay: Span(t_min * 25 / 4),
             adapter_delay: Span(t_min * 3 / 2),
-            element: ElementConfig { input: Bytes(8 << 10), output: Bytes(60 << 10), speedup: 2, arbitration: Arbitration::RoundRobin },
+            port_delays: Vec::new(),
+            element: ElementConfig {
+                input: Bytes(8 << 10),
+                output: Bytes(60 << 10),
+                speedup: 2,
+                arbitration: Arbitration::RoundRobin,
+                holds: false,
+            },
             segment_min: Bytes(40),
             segment_max: Bytes(256),
             control: Control::InBand { alone: Bytes(20) },
@@ -241,7 +260,13 @@ impl Config {
         let traffic = Traffic { pattern: Pattern::Uniform, load: 0.0, sizes: Sizes::Fixed(hosts.frame), burst_packets: 1.0 };
         Config {
             line,
-            element: ElementConfig { input: Bytes(8 << 10), output: Bytes(8 << 10), speedup: 2, arbitration: Arbitration::RoundRobin },
+            element: ElementConfig {
+                input: Bytes(8 << 10),
+                output: Bytes(8 << 10),
+                speedup: 2,
+                arbitration: Arbitration::RoundRobin,
+                holds: false,
+            },
             unsolicited: false,
             admission: Admission::ImplicitRate,
             requests_max: 192,
@@ -270,6 +295,17 @@ impl Config {
         }
     }
 
+    /// Which outputs the workload overloads.
+    pub fn hot_outputs(&self) -> Vec<bool> {
+        let hot = |p: u32| match &self.traffic.pattern {
+            Pattern::Hotspots { outputs, .. } | Pattern::HotspotsBeside { outputs, .. } => outputs.contains(&p),
+            Pattern::Incast { output, .. } => *output == p,
+            Pattern::Listed { hot, .. } => hot.contains(&p),
+            Pattern::Uniform | Pattern::Unbalanced { .. } | Pattern::Streams(_) => false,
+        };
+        (0..self.ports()).map(hot).collect()
+    }
+
     /// From a request to the first segment that it allows, on an empty fabric [ps].
     pub fn round_trip(&self) -> Span {
         let links = match self.core {
@@ -279,7 +315,7 @@ impl Config {
         };
         match self.control {
             Control::OutOfBand { delay } => delay * 2,
-            Control::InBand { alone } => (self.link_delay * links + self.adapter_delay + self.fabric.time_for(alone)) * 2,
+            Control::InBand { alone } => (self.link_delay * links + self.fabric.time_for(alone)) * 2,
         }
     }
 
@@ -305,7 +341,7 @@ impl Config {
                 found.push(Problem { key, what, hint });
             }
         };
-        let (segment, packet) = (self.segment_max.0.max(1), self.traffic.sizes.max().0);
+        let (segment, packet) = (self.segment_max.0.max(1), self.traffic.packet_max().0);
         let per_packet = packet.div_ceil(segment);
         require(
             u64::from(self.requests_max) >= per_packet,
@@ -397,7 +433,8 @@ impl Config {
             h.problems(self, &mut require);
         }
         let beyond = match &self.traffic.pattern {
-            Pattern::Hotspots { outputs, .. } => outputs.iter().find(|&&o| o >= ports),
+            Pattern::Hotspots { outputs, .. } | Pattern::HotspotsBeside { outputs, .. } => outputs.iter().find(|&&o| o >= ports),
+            Pattern::Streams(streams) => streams.iter().flat_map(|s| [&s.input, &s.output]).find(|&&p| p >= ports),
             Pattern::Incast { inputs, output } => inputs.iter().chain([output]).find(|&&p| p >= ports),
             _ => None,
         };

@@ -139,9 +139,9 @@ impl Hosts {
             "a gap cannot be shorter than none".into(),
         );
         require(
-            c.traffic.load <= 0.0 || c.traffic.sizes.max() <= self.frame,
+            c.traffic.load <= 0.0 || c.traffic.packet_max() <= self.frame,
             "sizes",
-            format!("packets of the workload <= frame: {} > {} B", c.traffic.sizes.max().0, self.frame.0),
+            format!("packets of the workload <= frame: {} > {} B", c.traffic.packet_max().0, self.frame.0),
             "the room behind `stop` is for frames of this length".into(),
         );
         if let Some((points, reaction)) = &self.qcn {

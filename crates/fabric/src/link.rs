@@ -37,6 +37,8 @@ pub(crate) struct Link {
     pub wake: u64,
     /// The sender waits for room, and none is on its way.
     pub starved: bool,
+    /// Times that a segment found the wire free and no room behind it.
+    pub waits: u64,
 }
 
 /// Whether a segment may go.
@@ -63,6 +65,7 @@ impl Link {
             returning: VecDeque::new(),
             wake: u64::MAX,
             starved: false,
+            waits: 0,
         }
     }
 
@@ -83,6 +86,7 @@ impl Link {
         if *room >= len {
             return Ready::Now;
         }
+        self.waits += 1;
         let mut known = *room;
         for &(at, bytes) in &self.returning {
             known += bytes;

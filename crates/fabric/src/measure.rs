@@ -106,6 +106,8 @@ pub struct Report {
     pub delivered: Vec<u64>,
     /// Bytes by input that left the outputs while measured [bytes].
     pub delivered_by_input: Vec<u64>,
+    /// Bytes by input that left through hotspots while measured [bytes].
+    pub hot_by_input: Vec<u64>,
     /// Delays to outputs that are no hotspots.
     pub cold: Delay,
     /// Delays to hotspots.
@@ -114,6 +116,8 @@ pub struct Report {
     pub windows: Vec<Window>,
     /// Largest length of an output queue, by stage [bytes].
     pub queue_max: Vec<u32>,
+    /// Times that a link was free, had a segment and found too little room behind it, by stage: the links of the adapters first.
+    pub waits: Vec<u64>,
     /// Most in a reorder and reassembly buffer [bytes].
     pub reassembly_max: u64,
     /// Segments with payload, and how many of them were unsolicited.
@@ -128,8 +132,14 @@ pub struct Report {
     pub control_bytes: u64,
     /// With payload [bytes].
     pub segment_bytes: u64,
+    /// Simulated time reached.
+    pub now: Time,
     /// Times that a segment entered an element.
     pub hops: u64,
+    /// Times that a segment started on a link of the fabric; with payload among them.
+    pub link_hops: u64,
+    /// With payload.
+    pub data_link_hops: u64,
     /// Events.
     pub events: u64,
     /// Packets in and out, over the whole run.

@@ -109,11 +109,11 @@ impl Shape {
 
     /// Where the uplink of a port ends.
     pub(crate) fn entry(&self, port: u32) -> End {
-        self.into_net(0, 0, port)
+        self.enter_net(0, 0, port)
     }
 
     /// Input `local` of sub-network `net` of `level`.
-    fn into_net(&self, level: u32, net: u32, local: u32) -> End {
+    fn enter_net(&self, level: u32, net: u32, local: u32) -> End {
         if level == self.levels {
             return End::Element { element: self.number(Place::Middle { net }), input: local };
         }
@@ -139,7 +139,7 @@ impl Shape {
             }
             Place::Left { level, net, index } => {
                 let up = if self.folded { output - self.below } else { output };
-                self.into_net(level + 1, net * self.above + up, index)
+                self.enter_net(level + 1, net * self.above + up, index)
             }
             Place::Middle { net } => self.out_of_net(self.levels, net, output),
             Place::Right { level, net, index } => self.out_of_net(level, net, index * self.below + output),

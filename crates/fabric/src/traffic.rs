@@ -1,7 +1,7 @@
 //! Packets that come to the ports of a fabric (section 4).
 
 use rand_chacha::ChaCha8Rng;
-use xoff_units::{Bytes, Rate};
+use xoff_units::{Bytes, Rate, Time};
 use xoff_workload::random;
 
 /// Who sends to whom, and how much.
@@ -17,6 +17,23 @@ pub enum Pattern {
         /// Their load, in multiples of what an output carries.
         factor: f64,
     },
+    /// As hotspots, but what they receive comes beside the rest and not instead of it: every input has a source for them of its
+    /// own, so that it may receive more than its line carries. Then the others can be loaded up to 1.
+    HotspotsBeside {
+        /// The overloaded outputs.
+        outputs: Vec<u32>,
+        /// Their load, in multiples of what an output carries.
+        factor: f64,
+    },
+    /// Packets one by one, for instance those of another simulation; [`Traffic::load`] and [`Traffic::sizes`] do not matter.
+    Listed {
+        /// Packets, in any order.
+        packets: Vec<Arrival>,
+        /// Outputs that count as hotspots.
+        hot: Vec<u32>,
+    },
+    /// At most one stream per input, each with its own load and size; [`Traffic::load`] and [`Traffic::sizes`] do not matter.
+    Streams(Vec<Stream>),
     /// From uniform (0) to one input for each output (1): a share `w` of each input's load goes to the output of its number,
     /// the rest to all outputs alike.
     Unbalanced {
@@ -30,6 +47,32 @@ pub enum Pattern {
         /// Output.
         output: u32,
     },
+}
+
+/// A packet that comes to an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Arrival {
+    /// When its last bit is there.
+    pub at: Time,
+    /// Input.
+    pub input: u32,
+    /// Output.
+    pub output: u32,
+    /// Size of the packet.
+    pub size: Bytes,
+}
+
+/// What one input sends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stream {
+    /// Input.
+    pub input: u32,
+    /// Output.
+    pub output: u32,
+    /// Load, as a share of the line.
+    pub load: f64,
+    /// Size of its packets.
+    pub size: Bytes,
 }
 
 /// Sizes of packets.
@@ -91,7 +134,26 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Load of one input, as a share of its line.
+    /// Largest packet.
+    pub fn packet_max(&self) -> Bytes {
+        match &self.pattern {
+            Pattern::Streams(streams) => streams.iter().map(|s| s.size).max().unwrap_or_default(),
+            Pattern::Listed { packets, .. } => packets.iter().map(|p| p.size).max().unwrap_or_default(),
+            _ => self.sizes.max(),
+        }
+    }
+
+    /// Sources: one per port, twice as many where hotspots come beside the rest.
+    pub(crate) fn sources(&self, ports: u32) -> u32 {
+        if matches!(self.pattern, Pattern::HotspotsBeside { .. }) { 2 * ports } else { ports }
+    }
+
+    fn stream(&self, input: u32) -> Option<&Stream> {
+        let Pattern::Streams(streams) = &self.pattern else { return None };
+        streams.iter().find(|s| s.input == input)
+    }
+
+    /// Load of one input, as a share of its line; where hotspots come beside the rest, that of the rest.
     pub fn input_load(&self, ports: u32, input: u32) -> f64 {
         match &self.pattern {
             Pattern::Uniform | Pattern::Unbalanced { .. } => self.load,
@@ -99,6 +161,10 @@ impl Traffic {
                 let hot = outputs.len() as f64;
                 (hot * factor + (f64::from(ports) - hot) * self.load) / f64::from(ports)
             }
+            Pattern::HotspotsBeside { outputs, .. } => (f64::from(ports) - outputs.len() as f64) * self.load / f64::from(ports),
+            Pattern::Streams(_) => self.stream(input).map_or(0.0, |s| s.load),
+            // A list says when packets are there; what an input cannot have received is the list's affair.
+            Pattern::Listed { .. } => 0.0,
             Pattern::Incast { inputs, .. } => {
                 if inputs.contains(&input) {
                     self.load
@@ -122,22 +188,41 @@ pub(crate) struct Source {
     /// Destination of the burst, and packets that it still has.
     destination: u32,
     left: u64,
+    /// Whether it sends to hotspots only, beside another source.
+    beside: bool,
+    /// Packets of a list that are still to come, the last one first.
+    listed: Vec<Arrival>,
 }
 
 impl Source {
-    pub fn new(traffic: &Traffic, ports: u32, input: u32, seed: u64) -> Source {
-        let rng = random::stream(seed, input.into(), SOURCE);
-        Source { rng, input, ports, load: traffic.input_load(ports, input), destination: 0, left: 0 }
+    /// Source `number`: of the input of that number, or beside it.
+    pub fn new(traffic: &Traffic, ports: u32, number: u32, seed: u64) -> Source {
+        let rng = random::stream(seed, number.into(), SOURCE);
+        let (input, beside) = (number % ports, number >= ports);
+        let load = match &traffic.pattern {
+            Pattern::HotspotsBeside { outputs, factor } if beside => outputs.len() as f64 * factor / f64::from(ports),
+            _ => traffic.input_load(ports, input),
+        };
+        let mut listed = match &traffic.pattern {
+            Pattern::Listed { packets, .. } => packets.iter().filter(|p| p.input == input).copied().collect(),
+            _ => Vec::new(),
+        };
+        listed.sort_unstable_by(|a, b| b.cmp(a));
+        Source { rng, input, ports, load, destination: 0, left: 0, beside, listed }
     }
 
     /// The next packet after `now`: when its last bit is there, where it goes, how long it is. `None`: never.
     pub fn next(&mut self, traffic: &Traffic, line: Rate, now: u64) -> Option<(u64, u32, u32)> {
+        if let Some(p) = self.listed.pop() {
+            return Some((p.at.0.max(now), p.output, p.size.0 as u32));
+        }
         if self.load <= 0.0 {
             return None;
         }
         let mut start = now;
         if self.left == 0 {
-            let mean_burst = traffic.burst_packets * traffic.sizes.mean();
+            let size = traffic.stream(self.input).map_or(traffic.sizes.mean(), |s| s.size.0 as f64);
+            let mean_burst = traffic.burst_packets * size;
             let on = line.time_for(Bytes(mean_burst.round() as u64)).0 as f64;
             let off = on * (1.0 / self.load - 1.0).max(0.0);
             start += random::exponential(&mut self.rng, off) as u64;
@@ -145,7 +230,7 @@ impl Source {
             self.destination = self.draw_destination(traffic);
         }
         self.left -= 1;
-        let len = traffic.sizes.draw(&mut self.rng);
+        let len = traffic.stream(self.input).map_or_else(|| traffic.sizes.draw(&mut self.rng), |s| s.size.0 as u32);
         Some((start + line.time_for(Bytes(len.into())).0, self.destination, len))
     }
 
@@ -176,14 +261,23 @@ impl Source {
                 if random::uniform(&mut self.rng) < hot_share {
                     return outputs[random::below(&mut self.rng, outputs.len() as u64) as usize];
                 }
-                loop {
-                    let d = any(&mut self.rng);
-                    if !outputs.contains(&d) {
-                        return d;
-                    }
-                }
+                self.cold(outputs)
             }
+            Pattern::HotspotsBeside { outputs, .. } if self.beside => outputs[random::below(&mut self.rng, outputs.len() as u64) as usize],
+            Pattern::HotspotsBeside { outputs, .. } => self.cold(outputs),
+            Pattern::Streams(_) => traffic.stream(self.input).map_or(0, |s| s.output),
             Pattern::Incast { output, .. } => *output,
+            Pattern::Listed { .. } => 0,
+        }
+    }
+
+    /// Any output that is no hotspot.
+    fn cold(&mut self, hot: &[u32]) -> u32 {
+        loop {
+            let d = random::below(&mut self.rng, self.ports.into()) as u32;
+            if !hot.contains(&d) {
+                return d;
+            }
         }
     }
 }
@@ -232,9 +326,32 @@ mod tests {
         let (load, to, _) = arrivals(&unbalanced, 64, 3, 200_000);
         assert!(load == 1.0 && (to[3] as f64 / to.iter().sum::<u64>() as f64 - (0.5 + 0.5 / 64.0)).abs() < 0.01);
 
+        // Beside: the rest alone fills 56/64 of an input, and the hotspots come on top of it.
+        let beside = Traffic { pattern: Pattern::HotspotsBeside { outputs: (8..16).collect(), factor: 2.5 }, load: 0.9, ..hot.clone() };
+        let (load, to, _) = arrivals(&beside, 64, 3, 200_000);
+        assert!((load - 0.9 * 56.0 / 64.0).abs() < 0.01 && to[8..16].iter().sum::<u64>() == 0, "{load}");
+        let (load, to, _) = arrivals(&beside, 64, 64 + 3, 200_000);
+        assert!((load - 0.3125).abs() < 0.01 && to[8..16].iter().all(|&b| b > 0) && to[16..].iter().sum::<u64>() == 0, "{load}");
+
+        let stream = Stream { input: 3, output: 9, load: 0.25, size: Bytes(1_500) };
+        let streams = Traffic { pattern: Pattern::Streams(vec![stream]), ..beside };
+        let (load, to, _) = arrivals(&streams, 64, 3, 200_000);
+        assert!((load - 0.25).abs() < 0.01 && to[9] == 200_000 * 1_500, "{load}");
+        assert!(Source::new(&streams, 64, 4, 1).next(&streams, Rate::from_gbps(100), 0).is_none());
+
         let sizes = Sizes::Bimodal { small: Bytes(40), large: Bytes(9000), small_share: 0.95 };
         let (load, ..) = arrivals(&Traffic { sizes, burst_packets: 1.0, ..base }, 64, 3, 400_000);
         assert!((load - 0.5).abs() < 0.03 && (sizes.mean() - 488.0).abs() < 1e-9, "{load}");
+    }
+
+    #[test]
+    fn a_list_is_played_in_the_order_of_time() {
+        let p = |at, input, output| Arrival { at: Time(at), input, output, size: Bytes(40) };
+        let pattern = Pattern::Listed { packets: vec![p(9, 1, 4), p(5, 2, 3), p(5, 1, 2)], hot: vec![] };
+        let t = Traffic { pattern, load: 0.0, sizes: Sizes::Fixed(Bytes(1)), burst_packets: 1.0 };
+        let mut s = Source::new(&t, 8, 1, 1);
+        let played: Vec<_> = std::iter::from_fn(|| s.next(&t, Rate::from_gbps(100), 0)).collect();
+        assert_eq!(played, [(5, 2, 40), (9, 4, 40)]);
     }
 
     #[test]

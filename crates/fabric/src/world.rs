@@ -10,16 +10,17 @@ use std::ops::ControlFlow;
 
 use rand_chacha::ChaCha8Rng;
 use xoff_sim::Pending as _;
+use xoff_units::Time;
 
 use crate::config::{Config, Core, Problem};
 use crate::element::{Element, Input, Output};
 use crate::event::{Agenda, Kind};
 use crate::flow::Flow;
-use crate::link::Link;
+use crate::link::{Feeder, Link};
 use crate::measure::{Report, Stuck, Window};
 use crate::port::{Edge, Port};
 use crate::segment::Segments;
-use crate::traffic::{Pattern, Source};
+use crate::traffic::Source;
 
 /// A fabric with everything in it.
 pub struct World {
@@ -41,7 +42,8 @@ pub struct World {
     sources: Vec<Source>,
     /// Random paths, by input.
     spray: Vec<ChaCha8Rng>,
-    /// The packet that each source has announced: destination, length.
+    /// The packet that each source has announced: destination, length. A source is numbered like its port, a second one of the
+    /// same port comes as many later as there are ports.
     announced: Vec<(u32, u32)>,
     /// Which outputs are hotspots.
     hot: Vec<bool>,
@@ -65,8 +67,8 @@ impl World {
         if problems.is_empty() { Ok(build::world(config)) } else { Err(problems) }
     }
 
-    /// Runs to the end, or until `progress` (simulated time [ps]) breaks off.
-    pub fn run(mut self, mut progress: impl FnMut(u64) -> ControlFlow<()>) -> Report {
+    /// Runs to the end, or until `progress` (simulated time, events) breaks off.
+    pub fn run(mut self, mut progress: impl FnMut(Time, u64) -> ControlFlow<()>) -> Report {
         let until = self.config.until.0;
         while let Some(e) = self.agenda.take(until) {
             self.now = e.time();
@@ -97,7 +99,7 @@ impl World {
                 Kind::LineRate => self.change_line(e.arg as usize),
                 Kind::Window => self.end_window(),
             }
-            if self.agenda.done.is_multiple_of(TELL_EVERY) && progress(self.now).is_break() {
+            if self.agenda.done.is_multiple_of(TELL_EVERY) && progress(Time(self.now), self.agenda.done).is_break() {
                 break;
             }
         }
@@ -123,14 +125,14 @@ impl World {
     fn end_window(&mut self) {
         let (mut longest, mut sum, mut n) = (0, 0u64, 0u64);
         for (port, _) in self.hot.iter().enumerate().filter(|(_, hot)| **hot) {
-            if let crate::link::Feeder::Output(o) = self.links[self.last_links[port] as usize].feeder {
+            if let Feeder::Output(o) = self.links[self.last_links[port] as usize].feeder {
                 let held = self.outputs[o as usize].held;
                 (longest, sum, n) = (held.max(longest), sum + u64::from(held), n + 1);
             }
         }
         let grants: u64 = self.grants_held.iter().map(|&g| u64::from(g)).sum();
         let window = Window {
-            end: xoff_units::Time(self.now),
+            end: Time(self.now),
             hot_queue_max: longest,
             hot_queue_mean: if n > 0 { sum as f64 / n as f64 } else { 0.0 },
             grants_max: self.grants_held.iter().copied().max().unwrap_or(0),
@@ -172,6 +174,14 @@ impl World {
             Core::Ideal { .. } => 0,
         };
         self.report.queue_max = vec![0; stages];
+        self.report.waits = vec![0; stages + 1];
+        for link in &self.links {
+            let stage = match link.feeder {
+                Feeder::Edge(_) => 0,
+                Feeder::Output(o) => self.stage_of(self.elements[self.outputs[o as usize].element as usize].place) + 1,
+            };
+            self.report.waits[stage] += link.waits;
+        }
         for output in &self.outputs {
             let stage = self.stage_of(self.elements[output.element as usize].place);
             let max = &mut self.report.queue_max[stage];
@@ -180,6 +190,7 @@ impl World {
         self.report.reassembly_max = self.ports.iter().map(|p| p.output_held_max).max().unwrap_or(0);
         self.report.measured = self.now.max(self.config.until.0).saturating_sub(self.config.warm_up.0);
         self.report.events = self.agenda.done;
+        self.report.now = Time(self.now);
         self.report.hosts = self.finish_hosts();
         self.report
     }
@@ -194,15 +205,4 @@ impl World {
             Right { level, .. } => (2 * shape.levels - level) as usize,
         }
     }
-}
-
-/// Which outputs a workload overloads.
-fn hot_outputs(pattern: &Pattern, ports: u32) -> Vec<bool> {
-    (0..ports)
-        .map(|p| match pattern {
-            Pattern::Hotspots { outputs, .. } => outputs.contains(&p),
-            Pattern::Incast { output, .. } => *output == p,
-            Pattern::Uniform | Pattern::Unbalanced { .. } => false,
-        })
-        .collect()
 }

@@ -19,7 +19,9 @@ pub mod gfc;
 mod judged;
 pub mod lab;
 mod output;
+pub mod request_grant;
 mod runner;
+mod stats;
 pub mod tcd;
 pub mod unbiased_qcn;
 

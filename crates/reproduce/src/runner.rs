@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::output::{self, Store};
-use crate::{Context, Entry, Item, Judged, ReproduceError, Verdict, gfc, tcd, unbiased_qcn};
+use crate::{Context, Entry, Item, Judged, ReproduceError, Verdict, gfc, request_grant, tcd, unbiased_qcn};
 
 /// A paper with its entries.
 pub struct Paper {
@@ -19,6 +19,11 @@ pub struct Paper {
 pub const PAPERS: &[Paper] = &[
     Paper { id: "gfc", title: "Gentle Flow Control: Avoiding Deadlock in Lossless Networks (SIGCOMM 2019)", items: gfc::GFC },
     Paper { id: "tcd", title: "Congestion Detection in Lossless Networks (SIGCOMM 2021)", items: tcd::TCD },
+    Paper {
+        id: "request-grant",
+        title: "End-to-End Congestion Management for Non-Blocking, Multi-Stage Switching Fabrics using Commodity Switches (IBM Research report)",
+        items: request_grant::REQUEST_GRANT,
+    },
     Paper {
         id: "unbiased-qcn",
         title: "Unbiased QCN for Scalable Server-Fabrics (IBM Research report RZ 3880, 2014)",

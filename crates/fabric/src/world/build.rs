@@ -7,8 +7,8 @@ use xoff_mech::scheduled::request_grant::Granter;
 use xoff_units::Bytes;
 use xoff_workload::random;
 
+use super::World;
 use super::hosts::HostSide;
-use super::{World, hot_outputs};
 use crate::config::{Config, Core};
 use crate::element::{Arbitration, Element, Input, Output};
 use crate::event::{Agenda, Kind, PLACES_MAX};
@@ -28,6 +28,11 @@ const LIMITER_JITTER: u64 = 2_003;
 const SAMPLING: u64 = 2_004;
 const GAPS: u64 = 2_005;
 
+/// One per port, and where hotspots come beside the rest as many again for them.
+fn sources(config: &Config, ports: u32) -> Vec<Source> {
+    (0..config.traffic.sources(ports)).map(|s| Source::new(&config.traffic, ports, s, config.seed)).collect()
+}
+
 pub(super) fn world(config: Config) -> World {
     let n = config.ports();
     let t_min = config.t_min().0;
@@ -44,15 +49,16 @@ pub(super) fn world(config: Config) -> World {
         inputs: Vec::new(),
         outputs: Vec::new(),
         last_links: vec![u32::MAX; n as usize],
-        sources: (0..n).map(|i| Source::new(&config.traffic, n, i, config.seed)).collect(),
+        sources: sources(&config, n),
         spray: (0..n).map(|i| random::stream(config.seed, i.into(), RANDOM_PATH)).collect(),
-        announced: vec![(0, 0); n as usize],
-        hot: hot_outputs(&config.traffic.pattern, n),
+        announced: vec![(0, 0); config.traffic.sources(n) as usize],
+        hot: config.hot_outputs(),
         grants_held: vec![0; n as usize],
         report: Report {
             offered: vec![0; n as usize],
             delivered: vec![0; n as usize],
             delivered_by_input: vec![0; n as usize],
+            hot_by_input: vec![0; n as usize],
             ..Report::default()
         },
         window: Window::default(),
@@ -113,7 +119,7 @@ pub(super) fn world(config: Config) -> World {
     }
     assert!(w.links.len() < PLACES_MAX && w.inputs.len() < PLACES_MAX && w.outputs.len() < PLACES_MAX, "too large a fabric");
     w.add_hosts();
-    (0..n as usize).for_each(|port| w.announce(port));
+    (0..w.sources.len()).for_each(|source| w.announce(source));
     if let Some(blocked) = &w.config.blocked {
         w.agenda.add(blocked.from.0, Kind::Block, 0, 0);
     }
@@ -215,6 +221,10 @@ impl World {
         let number = self.links.len() as u32;
         let c = &self.config;
         let mut head_delay = c.link_delay.0;
+        if let Feeder::Edge(edge) = feeder {
+            // An edge is numbered like its port, but for those of a spine, which have several and no delay of their own.
+            head_delay += c.port_delays.get(edge as usize).map_or(0, |d| d.0);
+        }
         let mut room = None;
         match end {
             End::Element { element, input } => {
@@ -223,7 +233,6 @@ impl World {
                 self.inputs[input as usize].link = number;
             }
             End::Port(port) => {
-                head_delay += c.adapter_delay.0;
                 self.last_links[port as usize] = number;
             }
         }

@@ -79,8 +79,10 @@ impl World {
         p.granter.on_departed(d.granted);
         // Always: a packet that becomes complete meanwhile does not call.
         self.call_line(port, free);
-        self.note_departure(port, source, d.len, now - d.arrived, d.arrived);
-        self.leave_output(port, source, d.len, d.tag, now - d.arrived);
+        // The adapter is a pipeline: what it takes is added to each packet, and nothing waits for it.
+        let delay = now + self.config.adapter_delay.0 - d.arrived;
+        self.note_departure(port, source, d.len, delay, d.arrived);
+        self.leave_output(port, source, d.len, d.tag, delay);
         if d.unsolicited > 0 {
             self.acknowledge(port, source, d.unsolicited);
         }
@@ -109,6 +111,7 @@ impl World {
         if self.measuring() {
             self.report.delivered[port] += len;
             self.report.delivered_by_input[source as usize] += len;
+            self.report.hot_by_input[source as usize] += if hot { len } else { 0 };
         }
         if arrived >= self.config.warm_up.0 {
             if hot { self.report.hot.add(delay) } else { self.report.cold.add(delay) }

@@ -94,10 +94,12 @@ impl World {
         let crossbar = Rate(in_link.rate.0 * u64::from(self.config.element.speedup));
         // Neither before the crossbar has carried all of it nor before all of it has come in.
         let whole = segment.head_at + in_link.rate.time_for(Bytes(len.into())).0;
-        let done = (self.now + crossbar.time_for(Bytes(len.into())).0).max(whole);
-        i.busy_until = done;
+        let carried = self.now + crossbar.time_for(Bytes(len.into())).0;
+        let done = carried.max(whole);
+        let taken_until = if self.config.element.holds { done } else { carried };
+        i.busy_until = taken_until;
         let o = &mut self.outputs[output];
-        o.busy_until = done;
+        o.busy_until = taken_until;
         o.next = input as u32 + 1;
         o.held += len;
         o.held_max = o.held.max(o.held_max);

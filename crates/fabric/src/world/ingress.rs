@@ -11,19 +11,20 @@ use crate::segment::Segment;
 use crate::shape::End;
 
 impl World {
-    /// Asks the source of a port for its next packet.
-    pub(super) fn announce(&mut self, port: usize) {
+    /// Asks a source for its next packet.
+    pub(super) fn announce(&mut self, source: usize) {
         let (traffic, line) = (&self.config.traffic, self.config.line);
-        if let Some((at, destination, len)) = self.sources[port].next(traffic, line, self.now) {
-            self.announced[port] = (destination, len);
-            self.agenda.add(at, Kind::Source, port, 0);
+        if let Some((at, destination, len)) = self.sources[source].next(traffic, line, self.now) {
+            self.announced[source] = (destination, len);
+            self.agenda.add(at, Kind::Source, source, 0);
         }
     }
 
     /// The packet that was announced is there.
-    pub(super) fn packet(&mut self, port: usize) {
-        let (destination, len) = self.announced[port];
-        self.announce(port);
+    pub(super) fn packet(&mut self, source: usize) {
+        let (destination, len) = self.announced[source];
+        self.announce(source);
+        let port = source % self.ports_n as usize;
         if self.hosts.is_some() {
             return self.through_host(port, destination, len);
         }
@@ -226,6 +227,8 @@ impl World {
 
     /// Puts a segment on a link that is ready for it.
     pub(super) fn send(&mut self, link: u32, id: u32, len: u32) {
+        self.report.link_hops += 1;
+        self.report.data_link_hops += u64::from(self.segments.get(id).payload > 0);
         let l = &mut self.links[link as usize];
         let free = l.start(self.now, len);
         match l.end {

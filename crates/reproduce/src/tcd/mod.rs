@@ -17,7 +17,6 @@ mod run;
 mod same_evolution;
 mod schemes;
 mod sec4_3;
-pub(crate) mod stats;
 #[cfg(test)]
 mod tests;
 mod victims;

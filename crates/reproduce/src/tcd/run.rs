@@ -12,8 +12,8 @@ use xoff_sim::{FlowRecord, Outcome, Probes, World, ideal_time};
 use xoff_topology::{FlowKey, trace_path};
 
 use super::schemes::Scheme;
-use super::stats::{Mean, quantile};
 use crate::bench::Bench;
+use crate::stats::{Mean, quantile};
 use crate::{Context, ReproduceError, lab};
 
 /// Events between two looks at the caller.

@@ -11,7 +11,7 @@ use super::fig2::{self, spreads, throughput, unfair};
 use super::fig5::{self, settled};
 use super::run::{Plan, Run};
 use super::scenes::{self, F6, PHASES, SETTING, Told};
-use crate::tcd::stats::Mean;
+use crate::stats::Mean;
 use crate::{Check, Context, Findings, ReproduceError, lab};
 
 fn af(placement: Placement, sampling: Sampling) -> Told {

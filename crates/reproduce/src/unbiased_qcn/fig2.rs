@@ -6,7 +6,7 @@ use xoff_report::{Align, Axis, Figure, Mark, Panel, Table, Unit};
 
 use super::run::{Plan, Results, Run, Series};
 use super::scenes::{self, F5, PHASES, SETTING, SETTLED, Told};
-use crate::tcd::stats::Mean;
+use crate::stats::Mean;
 use crate::{Check, Context, Findings, ReproduceError, lab};
 
 /// From here on an allocation counts as unfair: fastest over slowest flow. The paper's f2 has 1.5 times the rate of f3.

@@ -8,7 +8,7 @@ use xoff_units::{Bytes, Rate};
 use super::fig2::{fair, seeds, throughput, time};
 use super::run::{Plan, Run, Series};
 use super::scenes::{self, F6, PHASES, SETTING, SETTLED, Told};
-use crate::tcd::stats::Mean;
+use crate::stats::Mean;
 use crate::{Check, Context, Findings, ReproduceError, lab};
 
 const F1: usize = 0;

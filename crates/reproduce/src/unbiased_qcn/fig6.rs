@@ -9,7 +9,7 @@ use xoff_units::{Bytes, Span};
 
 use super::run::{Plan, Run, Series};
 use super::scenes::{self, DROP, SETTING, Told};
-use crate::tcd::stats::Mean;
+use crate::stats::Mean;
 use crate::{Check, Context, Findings, ReproduceError, lab};
 
 /// The flow counts as throttled when its limit is at this rate for the first time [bit/s].

@@ -6,7 +6,7 @@ use xoff_report::{Align, Axis, Figure, Mark, Panel, Table, Unit};
 
 use super::run::{Plan, Run, Series};
 use super::scenes::{self, SETTING, Told};
-use crate::tcd::stats::Mean;
+use crate::stats::Mean;
 use crate::{Check, Context, Findings, ReproduceError, lab};
 
 /// Flows to the hotspot in the text: 100/6 = 16.6. The victim is the flow after them.

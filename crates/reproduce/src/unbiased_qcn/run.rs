@@ -40,7 +40,7 @@ impl Job {
     fn run(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Run>, ReproduceError> {
         let world = World::new(self.config.clone()).map_err(refused)?;
         let mut stopped = false;
-        let mut report = world.run(|_| {
+        let mut report = world.run(|_, _| {
             stopped = stop();
             if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
@@ -180,7 +180,7 @@ impl Run {
     pub fn quantile(&self, series: &[u64], from: f64, to: f64, share: f64) -> f64 {
         let mut sorted: Vec<f64> = series[self.windows(from, to)].iter().map(|&v| v as f64).collect();
         sorted.sort_by(f64::total_cmp);
-        crate::tcd::stats::quantile(&sorted, share)
+        crate::stats::quantile(&sorted, share)
     }
 
     /// Rates of a flow, the mean of `over` windows at a time, at their ends [ps, bit/s].

@@ -11,7 +11,7 @@ use super::fig5::settled;
 use super::fig6;
 use super::run::{Plan, Results, Run, Series};
 use super::scenes::{self, F6, PHASES, SETTING, Told};
-use crate::tcd::stats::Mean;
+use crate::stats::Mean;
 use crate::{Check, Context, Findings, ReproduceError, lab};
 
 /// Readings of the set point: name, bytes, and whether intervals shrink.

@@ -3,7 +3,7 @@
 use xoff_report::{Align, Cell, Table, Unit};
 
 use super::slowdown::{HADOOP, Pair, WEBSEARCH};
-use crate::tcd::stats::Mean;
+use crate::stats::Mean;
 use crate::{Check, Context, Findings, ReproduceError};
 
 /// The entry.

@@ -2,9 +2,9 @@
 
 use xoff_report::{Align, Axis, Cell, Figure, Mark, Panel, Table, Unit};
 
+use crate::stats::Mean;
 use crate::tcd::run::{Pick, Plan, Results, Series};
 use crate::tcd::schemes::{DCQCN, DCQCN_TCD, DCQCN_TCD_B, Scheme, TIMELY, TIMELY_TCD};
-use crate::tcd::stats::Mean;
 use crate::{Check, Context, Findings, Mode, ReproduceError};
 
 const FILE: &str = "workloads.toml";

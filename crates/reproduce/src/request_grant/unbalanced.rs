@@ -1,0 +1,173 @@
+//! Figs. 13 and 14: throughput under unbalanced traffic, N = 64 and N = 256.
+
+use xoff_fabric::{Config, Core, Pattern, Shape, Sizes, Traffic};
+use xoff_report::{Align, Axis, Cell, Figure, Mark, Panel, Table, Unit};
+
+use super::run::{Plan, Results, Series};
+use super::setups::{self, BURST, MAX_P, MIN_P};
+use crate::{Check, Context, Findings, Mode, ReproduceError};
+
+/// Workloads: name, sizes, packets of a burst, how much longer to measure.
+fn workloads() -> [(&'static str, Sizes, f64, u64); 4] {
+    [
+        ("40 B, smooth", setups::fixed(MIN_P), 1.0, 1),
+        ("40 B, bursty", setups::fixed(MIN_P), BURST, 1),
+        ("bimodal", setups::bimodal(), 1.0, 1),
+        ("9000 B", setups::fixed(MAX_P), 1.0, 2),
+    ]
+}
+
+fn shares(mode: Mode, ports: u32) -> &'static [f64] {
+    match (mode, ports) {
+        (Mode::Quick, 64) => &[0.0, 0.5, 1.0],
+        (Mode::Quick, _) => &[0.5],
+        (Mode::Full, 64) => &[0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0],
+        (Mode::Full, _) => &[0.0, 0.25, 0.5, 0.75, 1.0],
+    }
+}
+
+fn config(cx: &Context, ports: u32, w: f64, (_, sizes, burst, longer): (&str, Sizes, f64, u64)) -> Config {
+    let traffic = Traffic { pattern: Pattern::Unbalanced { w }, load: 1.0, sizes, burst_packets: burst };
+    let mut c = setups::section_4(traffic, 1.1);
+    if ports == 256 {
+        c.core = Core::Network(Shape::benes(16, 3));
+        let (from, to) = cx.mode.pick((2_000, 5_000), (6_000, 20_000));
+        return setups::during(c, from, to);
+    }
+    setups::measured(cx, c, longer)
+}
+
+/// Throughput of every workload at every w.
+struct Seen {
+    ports: u32,
+    shares: &'static [f64],
+    series: Vec<Vec<Series>>,
+    results: Results,
+}
+
+impl Seen {
+    fn run(cx: &Context, ports: u32) -> Result<Seen, ReproduceError> {
+        let mut plan = Plan::default();
+        let shares = shares(cx.mode, ports);
+        let seeds = if ports == 64 { setups::seeds(cx) } else { 1 };
+        let series =
+            workloads().iter().map(|&load| shares.iter().map(|&w| plan.series(cx, seeds, &config(cx, ports, w, load))).collect()).collect();
+        Ok(Seen { ports, shares, series, results: plan.run(cx)? })
+    }
+
+    fn throughput(&self, workload: usize, w: usize) -> f64 {
+        self.results.mean(self.series[workload][w], |r| r.cold).mean
+    }
+
+    /// Lowest throughput of a workload and its w.
+    fn lowest(&self, workload: usize) -> (f64, f64) {
+        let all = self.shares.iter().enumerate().map(|(i, &w)| (self.throughput(workload, i), w));
+        all.fold((f64::INFINITY, f64::NAN), |low, p| if p.0 < low.0 { p } else { low })
+    }
+
+    fn table(&self) -> Table {
+        let mut t = Table::new(["Workload", "w", "Throughput", "Mean delay", "Control", "Unsolicited", "Overtaken", "Longest queue by stage"])
+            .align([Align::Left].into_iter().chain([Align::Right; 7]))
+            .caption("Load 1. Throughput with its 95 % interval over seeds; delay in t_min (queues at load 1 grow all the time); control: share of all bytes that are stand-alone control segments; segments unsolicited and overtaken; queues in bytes.");
+        for (i, (name, ..)) in workloads().iter().enumerate() {
+            for (k, w) in self.shares.iter().enumerate() {
+                let (s, r) = (self.series[i][k], &self.results);
+                let share = |v: f64| Unit::Fraction.format(v);
+                let queues: Vec<String> = (0..3).map(|stage| r.max(s, |r| f64::from(r.queue_max[stage])).to_string()).collect();
+                t.push([
+                    Cell::from(*name),
+                    format!("{w:.2}").into(),
+                    r.mean(s, |r| r.cold).words(|v| format!("{v:.3}")).into(),
+                    format!("{:.0}", r.mean(s, |r| r.delay.mean).mean).into(),
+                    share(r.mean(s, |r| r.control_share).mean).into(),
+                    share(r.mean(s, |r| r.unsolicited as f64 / r.segments as f64).mean).into(),
+                    share(r.mean(s, |r| r.out_of_order as f64 / r.segments as f64).mean).into(),
+                    queues.join(" / ").into(),
+                ]);
+            }
+        }
+        t
+    }
+
+    fn figure(&self, title: &str) -> Figure {
+        let mut panel =
+            Panel::new("", Axis::new("w", Unit::None).range(0.0, 1.0), Axis::new("Throughput", Unit::Fraction).range(0.8, 1.01));
+        for (i, (name, ..)) in workloads().iter().enumerate() {
+            let points: Vec<(f64, f64)> = self.shares.iter().enumerate().map(|(k, &w)| (w, self.throughput(i, k))).collect();
+            panel = panel.mark(if points.len() > 1 { Mark::line(*name, points) } else { Mark::points(*name, points) });
+        }
+        Figure::new(title)
+            .caption("From uniform traffic (w = 0) to one input for each output (w = 1), all inputs fully loaded, links of 1.1 times the line, control in band. The paper's worst is about 90 %.")
+            .panel(panel.mark(Mark::hline(0.9, "paper: worst")))
+    }
+
+    fn findings(&self, cx: &Context, title: &str) -> Findings {
+        let mut f = Findings { figures: vec![self.figure(title)], tables: vec![self.table()], ..Findings::default() };
+        let mut said = Vec::new();
+        for (i, (name, ..)) in workloads().iter().enumerate() {
+            let (low, at) = self.lowest(i);
+            said.push(format!("{name} {low:.3} (at w = {at})"));
+            f.checks.push(Check::new(format!("{name}: lowest throughput for any w"), Unit::Fraction, low, 0.9, 1.01).paper(0.9));
+        }
+        f.checks.push(self.results.soundness());
+        f.measured = format!("N = {}, lowest throughput: {}", self.ports, said.join(", "));
+        setups::quick_note(cx, &mut f.notes);
+        f
+    }
+}
+
+/// Fig. 13.
+pub fn run_fig13(cx: &Context) -> Result<Findings, ReproduceError> {
+    let mut f = Seen::run(cx, 64)?.findings(cx, "Unbalanced traffic, N = 64 (paper: Fig. 13)");
+    // What becomes of w = 1 if a segment that is cut through holds the crossbar at the rate of its link.
+    let mut plan = Plan::default();
+    let load = workloads()[3];
+    let series = [false, true].map(|holds| {
+        let mut c = config(cx, 64, 1.0, load);
+        c.element.holds = holds;
+        plan.series(cx, setups::seeds(cx), &c)
+    });
+    let results = plan.run(cx)?;
+    let [shared, held] = series.map(|s| results.mean(s, |r| r.cold).mean);
+    f.notes.push(format!(
+        "A crossbar of L_S = 2 L_F must give an output that speed while a segment is still coming in. If such a segment holds the output to its last bit, at the rate of its link, w = 1 with packets of 9000 B falls from {shared:.3} to {held:.3}: eight flows whose paths go round in step meet at the inputs of the last stage, and the first-in-first-out queues there never recover (entry `elements`)."
+    ));
+    Ok(f)
+}
+
+/// Fig. 14.
+pub fn run_fig14(cx: &Context) -> Result<Findings, ReproduceError> {
+    let mut f = Seen::run(cx, 256)?.findings(cx, "Unbalanced traffic, N = 256 (paper: Fig. 14)");
+    f.notes.push("256 ports of 16 x 16 switches, one seed, a shorter run than N = 64.".into());
+    Ok(f)
+}
+
+/// Which traffic is the worst.
+pub fn run_worst(cx: &Context) -> Result<Findings, ReproduceError> {
+    let seen = Seen::run(cx, 64)?;
+    let (smooth, at) = seen.lowest(0);
+    let others = (1..4).map(|i| seen.lowest(i).0).fold(f64::INFINITY, f64::min);
+    let inner = seen.throughput(0, seen.shares.len() / 2);
+    let control = |i: usize| seen.results.mean(seen.series[i][seen.shares.len() / 2], |r| r.control_share).mean;
+    let checks = vec![
+        Check::new("40 B, smooth: lowest throughput less the lowest of the other workloads", Unit::Fraction, smooth - others, -1.0, 0.0)
+            .claimed(),
+        Check::new("40 B, smooth: lowest throughput", Unit::Fraction, smooth, 0.88, 0.93).paper(0.9),
+        Check::new("40 B, smooth: share of bytes in stand-alone control segments at w = 0.5", Unit::Fraction, control(0), 0.05, 1.0)
+            .claimed(),
+    ];
+    let percent = |v: f64| Unit::Fraction.format(v);
+    let mut f = Findings {
+        measured: format!("40 B smooth {smooth:.3} at w = {at} ({inner:.3} at w = 0.5), the others down to {others:.3}"),
+        checks,
+        ..Findings::default()
+    };
+    f.why.push(format!(
+        "Control does weigh most on small smooth packets, {} of the bytes at w = 0.5 ({} in bursts, {} with 9000 B), but that is what the fabric has beyond the line, and segments fill as VOQs grow: nothing is lost. The paper states no headers; with any that come on top of 40 B this traffic would suffer first. What large packets lose ({others:.3}) is the time in which a grant of 36 segments for one input waits while that input serves grants of other outputs.",
+        percent(control(0)),
+        percent(control(1)),
+        percent(control(3))
+    ));
+    setups::quick_note(cx, &mut f.notes);
+    Ok(f)
+}
