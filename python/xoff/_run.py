@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-TABLES = ("flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes", "states", "marks")
-"""The tables of a run."""
+TABLES = (
+    *("flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes", "states", "marks", "notices"),
+    *("windows", "fabric_ports", "host_flows"),
+)
+"""The tables of a run: of a network, and of a scheduled fabric."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,8 @@ class Run:
             raise ValueError(f"there is no table '{table}' (expected one of {', '.join(TABLES)})")
         if self.folder is not None:
             return self.scan(table).collect()
+        if table not in self._memory:
+            raise RunError(f"the run has no table '{table}' (it has {', '.join(self._memory)})")
         return pl.DataFrame(self._memory[table])
 
     def scan(self, table: str) -> pl.LazyFrame:
@@ -155,6 +160,26 @@ class Run:
     def marks(self) -> pl.DataFrame:
         """Every congestion mark that the ports of probe ``marks`` put on a frame."""
         return self.frame("marks")
+
+    @cached_property
+    def windows(self) -> pl.DataFrame:
+        """Stretches of a run of a scheduled fabric: throughput, delay, queues and grants held."""
+        return self.frame("windows")
+
+    @cached_property
+    def fabric_ports(self) -> pl.DataFrame:
+        """Counters of the ports of a scheduled fabric, from the end of the warm-up on."""
+        return self.frame("fabric_ports")
+
+    @cached_property
+    def host_flows(self) -> pl.DataFrame:
+        """Flows of hosts in front of a scheduled fabric: rate, limiter and buffers, stretch by stretch."""
+        return self.frame("host_flows")
+
+    @cached_property
+    def notices(self) -> pl.DataFrame:
+        """Every notice that buffers of the ports of probe ``notices`` sent to a source (detection ``qcn``)."""
+        return self.frame("notices")
 
     @cached_property
     def parameters(self) -> pl.DataFrame:

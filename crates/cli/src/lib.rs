@@ -48,8 +48,7 @@ enum Command {
     Tree(tree::Args),
     /// Run the figures and tables of a paper and judge them
     Reproduce(reproduce::Args),
-    /// Print the JSON Schema of scenario files
-    Schema,
+    Schema(schema::Args),
 }
 
 const HELP: &str = "\
@@ -84,7 +83,7 @@ pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Explain(args) => explain::run(args),
         Command::Tree(args) => tree::run(args),
         Command::Reproduce(args) => reproduce::run(args),
-        Command::Schema => schema::run(),
+        Command::Schema(args) => schema::run(args),
     };
     answer::deliver(answer, cli.json)
 }

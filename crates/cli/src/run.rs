@@ -1,4 +1,6 @@
-//! `xoff run`: any scenario.
+//! `xoff run`: any scenario. That of a scheduled fabric goes on in [`fabric`].
+
+mod fabric;
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -20,6 +22,8 @@ use crate::terminal::{self, grouped};
 ///
 /// Writes Parquet tables (flows, queues, rates, control, deadlocks, pauses, ports, causes), manifest.json and the
 /// resolved scenario.toml into the folder. What is recorded besides flows, ports and deadlocks is set in [probes].
+/// A scenario with [fabric] instead of [topology] is that of a scheduled fabric; its tables are windows, fabric_ports and
+/// host_flows.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  xoff run ring.toml --out out/ring\n  xoff run ring.toml --out out/gfc --set flow_control=gfc-buffer --set switch.discipline=round-robin"
@@ -52,7 +56,11 @@ pub fn settings(set: &[String], seed: Option<u64>) -> Result<Vec<Override>, Prob
 
 /// Runs it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
-    let scenario = Scenario::load(&args.scenario, &settings(&args.set, args.seed)?)?;
+    let settings = settings(&args.set, args.seed)?;
+    if xoff_run::is_fabric(&args.scenario, &settings)? {
+        return fabric::run(args, &settings);
+    }
+    let scenario = Scenario::load(&args.scenario, &settings)?;
     terminal::problems(&scenario.warnings);
     interrupt::ask_first();
     let running = scenario.start(Sink::Files(args.out.clone()), args.threads.map(|n| n as usize)).map_err(problem)?;

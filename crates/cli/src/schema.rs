@@ -4,8 +4,27 @@ use xoff_scenario::{Problems, document};
 
 use crate::answer::{Answer, Exit};
 
+/// Print the JSON Schema of scenario files
+#[derive(clap::Args)]
+pub struct Args {
+    /// Which scenarios: those of a network ([topology]), or those of a scheduled fabric ([fabric])
+    #[arg(value_enum, default_value_t)]
+    of: Of,
+}
+
+#[derive(Clone, Copy, Default, clap::ValueEnum)]
+enum Of {
+    #[default]
+    Network,
+    Fabric,
+}
+
 /// Prints it.
-pub fn run() -> Result<Answer, Problems> {
-    let schema = document::schema(&xoff_run::sections());
+pub fn run(args: &Args) -> Result<Answer, Problems> {
+    let sections = match args.of {
+        Of::Network => xoff_run::sections(),
+        Of::Fabric => xoff_run::fabric_sections(),
+    };
+    let schema = document::schema(&sections);
     Ok(Answer::new(format!("{schema:#}"), &schema, Exit::Done))
 }

@@ -169,7 +169,11 @@ impl Config {
     /// a scheduling round trip of 55 and a switch-to-switch round trip of 13 t_min. The rate of the lines is free: results are
     /// in t_min. Reserving fabric-output buffers, no speed-up.
     pub fn paper(traffic: Traffic) -> Config {
-        let line = Rate::from_gbps(100);
+        Config::paper_at(Rate::from_gbps(100), traffic)
+    }
+
+    /// [`Config::paper`] with lines of another rate.
+    pub fn paper_at(line: Rate, traffic: Traffic) -> Config {
         let t_min = line.time_for(Config::T_MIN_BYTES).0;
         Config {
             core: Core::Network(Shape::benes(8, 3)),
@@ -289,6 +293,17 @@ impl Config {
             Core::Spine { edge_ports, edges, .. } => edge_ports * edges,
             Core::Ideal { ports } => ports,
         }
+    }
+
+    /// Which outputs the workload overloads.
+    pub fn hot_outputs(&self) -> Vec<bool> {
+        let hot = |p: u32| match &self.traffic.pattern {
+            Pattern::Hotspots { outputs, .. } | Pattern::HotspotsBeside { outputs, .. } => outputs.contains(&p),
+            Pattern::Incast { output, .. } => *output == p,
+            Pattern::Listed { hot, .. } => hot.contains(&p),
+            Pattern::Uniform | Pattern::Unbalanced { .. } | Pattern::Streams(_) => false,
+        };
+        (0..self.ports()).map(hot).collect()
     }
 
     /// From a request to the first segment that it allows, on an empty fabric [ps].
@@ -415,7 +430,7 @@ impl Config {
             "hotspots take their share of every input: lower `load` or `factor`".into(),
         );
         if let Some(h) = &self.hosts {
-            self.problems_of_hosts(h, &mut require);
+            h.problems(self, &mut require);
         }
         let beyond = match &self.traffic.pattern {
             Pattern::Hotspots { outputs, .. } | Pattern::HotspotsBeside { outputs, .. } => outputs.iter().find(|&&o| o >= ports),
@@ -427,44 +442,5 @@ impl Config {
             require(false, "outputs", format!("port < ports: {port} >= {ports}"), format!("ports are 0 to {}", ports - 1));
         }
         found
-    }
-    fn problems_of_hosts(&self, h: &Hosts, require: &mut dyn FnMut(bool, &'static str, String, String)) {
-        require(
-            h.go < h.stop && h.stop <= h.input_buffer,
-            "stop",
-            format!("go < stop <= input_buffer: {}, {}, {} B", h.go.0, h.stop.0, h.input_buffer.0),
-            "UQCN has 44, 110 and 150 KB".into(),
-        );
-        // A frame that had just begun on each side, the PAUSE itself, and what the line carries there and back.
-        let behind = h.frame + h.overhead + h.frame + h.overhead + h.control + h.overhead + self.line.bytes_in(h.delay * 2);
-        require(
-            h.stop.0 + behind.0 <= h.input_buffer.0,
-            "stop",
-            format!(
-                "stop + two frames, a PAUSE and a round trip of the line <= input_buffer: {} + {} > {} B",
-                h.stop.0, behind.0, h.input_buffer.0
-            ),
-            format!("stop of at most {} B", h.input_buffer.0.saturating_sub(behind.0)),
-        );
-        if let Some((points, _)) = &h.qcn {
-            let p = points.qcn();
-            require(p.sample_base.0 > 0, "sample_base", "sample_base > 0: a sample after no byte at all".into(), "UQCN has 150 KB".into());
-            require(
-                p.setpoint.0 > 0 && p.setpoint <= h.input_buffer,
-                "setpoint",
-                format!("0 < setpoint <= input_buffer: {} B, {} B", p.setpoint.0, h.input_buffer.0),
-                "a queue that never gets there is never congested".into(),
-            );
-        }
-        let ports = self.ports();
-        if let Some(f) = h.flows.iter().find(|f| f.destinations.is_empty() || f.destinations.iter().chain([&f.source]).any(|&p| p >= ports))
-        {
-            require(
-                false,
-                "flows",
-                format!("a flow has a source and destinations below {ports}: {} to {:?}", f.source, f.destinations),
-                format!("ports are 0 to {}", ports - 1),
-            );
-        }
     }
 }

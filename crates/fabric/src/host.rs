@@ -12,9 +12,13 @@ use std::collections::VecDeque;
 
 use rand_chacha::ChaCha8Rng;
 use xoff_mech::detection::af_qcn::{self, AfQcn};
+use xoff_mech::detection::culprit::Sampling;
 use xoff_mech::detection::qcn::{self, Notice, Placement, Qcn};
 use xoff_mech::rate_control::{RateControl as _, qcn as reaction};
 use xoff_units::{Bytes, Rate, Span, Time};
+
+use crate::config::Config;
+use crate::measure::Delay;
 
 /// A flow of a host: frames at a constant rate, as far as its rate limiter and PAUSE let it.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,6 +106,80 @@ impl Hosts {
             reliable: false,
             edge_delay: Span::from_us(1),
             line_changes: Vec::new(),
+        }
+    }
+
+    /// The settings that cannot work, to `require`: whether it holds, key, what fails, what would do.
+    pub(crate) fn problems(&self, c: &Config, require: &mut dyn FnMut(bool, &'static str, String, String)) {
+        require(
+            self.go < self.stop && self.stop <= self.input_buffer,
+            "stop",
+            format!("go < stop <= input_buffer: {}, {}, {} B", self.go.0, self.stop.0, self.input_buffer.0),
+            "UQCN has 44, 110 and 150 KB".into(),
+        );
+        // A frame that had just begun on each side, the PAUSE itself, and what the line carries there and back.
+        let behind = (self.frame + self.overhead) * 2 + self.control + self.overhead + c.line.bytes_in(self.delay * 2);
+        require(
+            self.stop.0 + behind.0 <= self.input_buffer.0,
+            "stop",
+            format!(
+                "stop + two frames, a PAUSE and a round trip of the line <= input_buffer: {} + {} > {} B",
+                self.stop.0, behind.0, self.input_buffer.0
+            ),
+            format!("stop of at most {} B", self.input_buffer.0.saturating_sub(behind.0)),
+        );
+        require(
+            c.traffic.load <= 0.0 || c.traffic.sizes.max() <= self.frame,
+            "sizes",
+            format!("packets of the workload <= frame: {} > {} B", c.traffic.sizes.max().0, self.frame.0),
+            "the room behind `stop` is for frames of this length".into(),
+        );
+        if let Some((points, reaction)) = &self.qcn {
+            let p = points.qcn();
+            require(p.sample_base.0 > 0, "sample_base", "sample_base > 0: a sample after no byte at all".into(), "UQCN has 150 KB".into());
+            let output_buffer = Bytes(u64::from(c.output_slots) * c.segment_max.0);
+            let buffers = [(points.at_inputs(), "input_buffer", self.input_buffer), (points.at_outputs(), "output buffer", output_buffer)];
+            for (_, name, buffer) in buffers.into_iter().filter(|b| b.0) {
+                require(
+                    p.setpoint.0 > 0 && p.setpoint <= buffer,
+                    "setpoint",
+                    format!("0 < setpoint <= {name}: {} B, {} B", p.setpoint.0, buffer.0),
+                    "a queue that never gets there is never congested".into(),
+                );
+            }
+            require(
+                !p.keep_alive || p.sampling != Sampling::Arrival,
+                "keep_alive",
+                "keep_alive and sampling by arrival: nothing arrives during a pause".into(),
+                "occupancy sampling, largest or random".into(),
+            );
+            require(
+                reaction.min_rate.0 > 0,
+                "min_rate",
+                "min_rate > 0: a flow at rate 0 never sends again".into(),
+                "802.1Q has 5 Mb/s".into(),
+            );
+        }
+        let ports = c.ports();
+        let below = |p: &u32| *p < ports;
+        if let Some(f) = self.flows.iter().find(|f| f.destinations.is_empty() || !f.destinations.iter().chain([&f.source]).all(below)) {
+            require(
+                false,
+                "flows",
+                format!("a flow has a source and destinations below {ports}: {} to {:?}", f.source, f.destinations),
+                format!("ports are 0 to {}", ports - 1),
+            );
+        }
+        if let Some(f) = self.flows.iter().find(|f| f.rate.0 == 0 || f.rate > c.line) {
+            require(false, "flows", format!("0 < rate of a flow <= line: {}, {}", f.rate, c.line), "a share of the line".into());
+        }
+        if let Some((_, port, rate)) = self.line_changes.iter().find(|(_, port, rate)| *port >= ports || rate.0 == 0) {
+            require(
+                false,
+                "line_changes",
+                format!("port < ports and rate > 0: port {port} of {ports}, {rate}"),
+                "a line that stands still is `blocked`".into(),
+            );
         }
     }
 }
@@ -198,10 +276,33 @@ pub(crate) struct Buffers {
     pub rng: ChaCha8Rng,
 }
 
-/// A frame with several destinations: copies that are still in the input buffer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Multicast {
-    pub copies: u32,
+/// Frames with several destinations: how many copies of each are still in the input buffer, by handle.
+#[derive(Default)]
+pub(crate) struct Multicasts {
+    copies: Vec<u32>,
+    free: Vec<u32>,
+}
+
+impl Multicasts {
+    /// A frame of so many copies.
+    pub fn add(&mut self, copies: u32) -> u32 {
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.copies.push(0);
+            self.copies.len() as u32 - 1
+        });
+        self.copies[id as usize] = copies;
+        id
+    }
+    /// A copy has left the input buffer; whether it was the last.
+    pub fn leave(&mut self, id: u32) -> bool {
+        let copies = &mut self.copies[id as usize];
+        *copies -= 1;
+        let last = *copies == 0;
+        if last {
+            self.free.push(id);
+        }
+        last
+    }
 }
 
 /// What the hosts of a run have seen in a window.
@@ -209,12 +310,22 @@ pub(crate) struct Multicast {
 pub struct HostWindow {
     /// Bytes of each flow that came to its input buffer, with the overhead on the line [bytes].
     pub arrived: Vec<u64>,
+    /// Bytes of each flow that left its output, every copy counted, with the overhead on the line [bytes].
+    pub delivered: Vec<u64>,
+    /// Notifications that reached each flow.
+    pub notified: Vec<u32>,
     /// Rate of the limiter of each flow at the end, if it has one.
     pub limit: Vec<Option<Rate>>,
     /// Occupancy of the input buffer of each flow at the end [bytes].
     pub input: Vec<u64>,
     /// Occupancy of the output buffer of the first destination of each flow at the end [bytes].
     pub output: Vec<u64>,
+}
+
+impl HostWindow {
+    pub(crate) fn new(flows: usize) -> HostWindow {
+        HostWindow { arrived: vec![0; flows], delivered: vec![0; flows], notified: vec![0; flows], ..HostWindow::default() }
+    }
 }
 
 /// What the hosts of a run have seen.
@@ -224,6 +335,10 @@ pub struct HostReport {
     pub windows: Vec<HostWindow>,
     /// Notifications that reached each flow.
     pub notified: Vec<u64>,
+    /// Delays of the frames of each flow, as those of the fabric: from the input buffer to the first bit on the output line.
+    pub delays: Vec<Delay>,
+    /// Delays of the workload's packets.
+    pub background: Delay,
     /// STOPs that each port sent.
     pub stops: Vec<u64>,
     /// Time that each host was stopped [ps].

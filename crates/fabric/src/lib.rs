@@ -31,5 +31,5 @@ pub use element::Arbitration;
 pub use host::{CongestionPoints, HostFlow, HostReport, HostWindow, Hosts};
 pub use measure::{Delay, Report, Stuck, Window};
 pub use shape::Shape;
-pub use traffic::{Pattern, Sizes, Stream, Traffic};
+pub use traffic::{Arrival, Pattern, Sizes, Stream, Traffic};
 pub use world::World;

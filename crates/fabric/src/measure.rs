@@ -6,7 +6,7 @@ use xoff_units::Time;
 use crate::host::HostReport;
 
 /// Delays of packets: from the last bit at the input adapter to the first bit on the output line (section 4) [ps].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Delay {
     sum: u128,
     histogram: Histogram<u64>,
@@ -106,6 +106,8 @@ pub struct Report {
     pub delivered: Vec<u64>,
     /// Bytes by input that left the outputs while measured [bytes].
     pub delivered_by_input: Vec<u64>,
+    /// Bytes by input that left through hotspots while measured [bytes].
+    pub hot_by_input: Vec<u64>,
     /// Delays to outputs that are no hotspots.
     pub cold: Delay,
     /// Delays to hotspots.
@@ -130,8 +132,14 @@ pub struct Report {
     pub control_bytes: u64,
     /// With payload [bytes].
     pub segment_bytes: u64,
+    /// Simulated time reached.
+    pub now: Time,
     /// Times that a segment entered an element.
     pub hops: u64,
+    /// Times that a segment started on a link of the fabric; with payload among them.
+    pub link_hops: u64,
+    /// With payload.
+    pub data_link_hops: u64,
     /// Events.
     pub events: u64,
     /// Packets in and out, over the whole run.

@@ -26,6 +26,8 @@ pub(crate) struct Port {
     pub line_rate: Rate,
     /// The line is busy until then [ps].
     pub line_busy_until: u64,
+    /// Earliest pending call of the line [ps].
+    pub line_call: u64,
     /// Bytes of segments in the reorder and reassembly buffer, and the most there ever were.
     pub output_held: u64,
     pub output_held_max: u64,

@@ -1,7 +1,7 @@
 //! Packets that come to the ports of a fabric (section 4).
 
 use rand_chacha::ChaCha8Rng;
-use xoff_units::{Bytes, Rate};
+use xoff_units::{Bytes, Rate, Time};
 use xoff_workload::random;
 
 /// Who sends to whom, and how much.
@@ -25,6 +25,13 @@ pub enum Pattern {
         /// Their load, in multiples of what an output carries.
         factor: f64,
     },
+    /// Packets one by one, for instance those of another simulation; [`Traffic::load`] and [`Traffic::sizes`] do not matter.
+    Listed {
+        /// Packets, in any order.
+        packets: Vec<Arrival>,
+        /// Outputs that count as hotspots.
+        hot: Vec<u32>,
+    },
     /// At most one stream per input, each with its own load and size; [`Traffic::load`] and [`Traffic::sizes`] do not matter.
     Streams(Vec<Stream>),
     /// From uniform (0) to one input for each output (1): a share `w` of each input's load goes to the output of its number,
@@ -40,6 +47,19 @@ pub enum Pattern {
         /// Output.
         output: u32,
     },
+}
+
+/// A packet that comes to an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Arrival {
+    /// When its last bit is there.
+    pub at: Time,
+    /// Input.
+    pub input: u32,
+    /// Output.
+    pub output: u32,
+    /// Size of the packet.
+    pub size: Bytes,
 }
 
 /// What one input sends.
@@ -118,6 +138,7 @@ impl Traffic {
     pub fn packet_max(&self) -> Bytes {
         match &self.pattern {
             Pattern::Streams(streams) => streams.iter().map(|s| s.size).max().unwrap_or_default(),
+            Pattern::Listed { packets, .. } => packets.iter().map(|p| p.size).max().unwrap_or_default(),
             _ => self.sizes.max(),
         }
     }
@@ -142,6 +163,8 @@ impl Traffic {
             }
             Pattern::HotspotsBeside { outputs, .. } => (f64::from(ports) - outputs.len() as f64) * self.load / f64::from(ports),
             Pattern::Streams(_) => self.stream(input).map_or(0.0, |s| s.load),
+            // A list says when packets are there; what an input cannot have received is the list's affair.
+            Pattern::Listed { .. } => 0.0,
             Pattern::Incast { inputs, .. } => {
                 if inputs.contains(&input) {
                     self.load
@@ -167,6 +190,8 @@ pub(crate) struct Source {
     left: u64,
     /// Whether it sends to hotspots only, beside another source.
     beside: bool,
+    /// Packets of a list that are still to come, the last one first.
+    listed: Vec<Arrival>,
 }
 
 impl Source {
@@ -178,11 +203,19 @@ impl Source {
             Pattern::HotspotsBeside { outputs, factor } if beside => outputs.len() as f64 * factor / f64::from(ports),
             _ => traffic.input_load(ports, input),
         };
-        Source { rng, input, ports, load, destination: 0, left: 0, beside }
+        let mut listed = match &traffic.pattern {
+            Pattern::Listed { packets, .. } => packets.iter().filter(|p| p.input == input).copied().collect(),
+            _ => Vec::new(),
+        };
+        listed.sort_unstable_by(|a, b| b.cmp(a));
+        Source { rng, input, ports, load, destination: 0, left: 0, beside, listed }
     }
 
     /// The next packet after `now`: when its last bit is there, where it goes, how long it is. `None`: never.
     pub fn next(&mut self, traffic: &Traffic, line: Rate, now: u64) -> Option<(u64, u32, u32)> {
+        if let Some(p) = self.listed.pop() {
+            return Some((p.at.0.max(now), p.output, p.size.0 as u32));
+        }
         if self.load <= 0.0 {
             return None;
         }
@@ -234,6 +267,7 @@ impl Source {
             Pattern::HotspotsBeside { outputs, .. } => self.cold(outputs),
             Pattern::Streams(_) => traffic.stream(self.input).map_or(0, |s| s.output),
             Pattern::Incast { output, .. } => *output,
+            Pattern::Listed { .. } => 0,
         }
     }
 
@@ -308,6 +342,16 @@ mod tests {
         let sizes = Sizes::Bimodal { small: Bytes(40), large: Bytes(9000), small_share: 0.95 };
         let (load, ..) = arrivals(&Traffic { sizes, burst_packets: 1.0, ..base }, 64, 3, 400_000);
         assert!((load - 0.5).abs() < 0.03 && (sizes.mean() - 488.0).abs() < 1e-9, "{load}");
+    }
+
+    #[test]
+    fn a_list_is_played_in_the_order_of_time() {
+        let p = |at, input, output| Arrival { at: Time(at), input, output, size: Bytes(40) };
+        let pattern = Pattern::Listed { packets: vec![p(9, 1, 4), p(5, 2, 3), p(5, 1, 2)], hot: vec![] };
+        let t = Traffic { pattern, load: 0.0, sizes: Sizes::Fixed(Bytes(1)), burst_packets: 1.0 };
+        let mut s = Source::new(&t, 8, 1, 1);
+        let played: Vec<_> = std::iter::from_fn(|| s.next(&t, Rate::from_gbps(100), 0)).collect();
+        assert_eq!(played, [(5, 2, 40), (9, 4, 40)]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 
 use rand_chacha::ChaCha8Rng;
 use xoff_sim::Pending as _;
+use xoff_units::Time;
 
 use crate::config::{Config, Core, Problem};
 use crate::element::{Element, Input, Output};
@@ -19,7 +20,7 @@ use crate::link::{Feeder, Link};
 use crate::measure::{Report, Stuck, Window};
 use crate::port::{Edge, Port};
 use crate::segment::Segments;
-use crate::traffic::{Pattern, Source};
+use crate::traffic::Source;
 
 /// A fabric with everything in it.
 pub struct World {
@@ -66,8 +67,8 @@ impl World {
         if problems.is_empty() { Ok(build::world(config)) } else { Err(problems) }
     }
 
-    /// Runs to the end, or until `progress` (simulated time [ps]) breaks off.
-    pub fn run(mut self, mut progress: impl FnMut(u64) -> ControlFlow<()>) -> Report {
+    /// Runs to the end, or until `progress` (simulated time, events) breaks off.
+    pub fn run(mut self, mut progress: impl FnMut(Time, u64) -> ControlFlow<()>) -> Report {
         let until = self.config.until.0;
         while let Some(e) = self.agenda.take(until) {
             self.now = e.time();
@@ -98,7 +99,7 @@ impl World {
                 Kind::LineRate => self.change_line(e.arg as usize),
                 Kind::Window => self.end_window(),
             }
-            if self.agenda.done.is_multiple_of(TELL_EVERY) && progress(self.now).is_break() {
+            if self.agenda.done.is_multiple_of(TELL_EVERY) && progress(Time(self.now), self.agenda.done).is_break() {
                 break;
             }
         }
@@ -131,7 +132,7 @@ impl World {
         }
         let grants: u64 = self.grants_held.iter().map(|&g| u64::from(g)).sum();
         let window = Window {
-            end: xoff_units::Time(self.now),
+            end: Time(self.now),
             hot_queue_max: longest,
             hot_queue_mean: if n > 0 { sum as f64 / n as f64 } else { 0.0 },
             grants_max: self.grants_held.iter().copied().max().unwrap_or(0),
@@ -189,6 +190,7 @@ impl World {
         self.report.reassembly_max = self.ports.iter().map(|p| p.output_held_max).max().unwrap_or(0);
         self.report.measured = self.now.max(self.config.until.0).saturating_sub(self.config.warm_up.0);
         self.report.events = self.agenda.done;
+        self.report.now = Time(self.now);
         self.report.hosts = self.finish_hosts();
         self.report
     }
@@ -203,15 +205,4 @@ impl World {
             Right { level, .. } => (2 * shape.levels - level) as usize,
         }
     }
-}
-
-/// Which outputs a workload overloads.
-fn hot_outputs(pattern: &Pattern, ports: u32) -> Vec<bool> {
-    (0..ports)
-        .map(|p| match pattern {
-            Pattern::Hotspots { outputs, .. } | Pattern::HotspotsBeside { outputs, .. } => outputs.contains(&p),
-            Pattern::Incast { output, .. } => *output == p,
-            Pattern::Uniform | Pattern::Unbalanced { .. } | Pattern::Streams(_) => false,
-        })
-        .collect()
 }

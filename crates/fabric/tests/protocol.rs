@@ -6,7 +6,7 @@ use xoff_fabric::{Config, Pattern, Report, Sizes, Traffic, World};
 use xoff_units::{Bytes, Time};
 
 fn run(config: Config) -> Report {
-    World::new(config).map_err(|p| format!("{p:?}")).unwrap().run(|_| ControlFlow::Continue(()))
+    World::new(config).map_err(|p| format!("{p:?}")).unwrap().run(|_, _| ControlFlow::Continue(()))
 }
 
 fn uniform(load: f64, size: u64) -> Config {

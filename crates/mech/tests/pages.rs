@@ -4,16 +4,22 @@
 //! A page lists its parameters as rows `| key | default | takes | meaning | source |`. The meaning is prose; key,
 //! default, what it takes and the source must be those of the `ParamSpec`. A failure prints the row to paste.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use xoff_mech::{detection, flow_control, rate_control};
 use xoff_params::{Kind, ParamSpec};
 
-fn mechanisms() -> Vec<(&'static str, &'static [ParamSpec])> {
+/// Names with their parameters. One name may stand for two halves, of detection and of rate control: they share a page.
+fn mechanisms() -> BTreeMap<&'static str, Vec<ParamSpec>> {
     let flow_control = flow_control::REGISTRY.iter().map(|e| (e.name, e.params));
     let detection = detection::REGISTRY.iter().map(|e| (e.name, e.params));
     let rate_control = rate_control::REGISTRY.iter().map(|e| (e.name, e.params));
-    flow_control.chain(detection).chain(rate_control).filter(|(name, _)| *name != "none").collect()
+    let mut all: BTreeMap<_, Vec<ParamSpec>> = BTreeMap::new();
+    for (name, params) in flow_control.chain(detection).chain(rate_control).filter(|(name, _)| *name != "none") {
+        all.entry(name).or_default().extend(params);
+    }
+    all
 }
 
 fn root() -> PathBuf {
@@ -53,14 +59,11 @@ fn row(spec: &ParamSpec) -> String {
     format!("| `{}` | {} | {} | {} | {} |", spec.key, default(spec), takes(spec.kind), spec.doc, spec.source)
 }
 
-/// The parameter rows of a page as cells. A `|` inside a cell is not supported: nothing needs one.
+/// The parameter rows of a page as cells, one table per half. A `|` inside a cell is not supported: nothing needs one.
 fn rows(page: &str) -> Vec<Vec<&str>> {
-    page.lines()
-        .skip_while(|l| !l.starts_with("| key |"))
-        .skip(2)
-        .take_while(|l| l.starts_with('|'))
-        .map(|l| l.trim_matches('|').split('|').map(str::trim).collect())
-        .collect()
+    let head = "| key | default |";
+    let tables = page.match_indices(head).map(|(at, _)| page[at..].lines().skip(2).take_while(|l| l.starts_with('|')));
+    tables.flatten().map(|l| l.trim_matches('|').split('|').map(str::trim).collect()).collect()
 }
 
 #[test]
@@ -70,7 +73,7 @@ fn every_mechanism_has_a_page_with_its_parameters() {
         let text = page(name);
         assert!(text.starts_with(&format!("# {name}")), "{name}.md starts with its name");
         let rows = rows(&text);
-        for spec in params {
+        for spec in &params {
             let key = format!("`{}`", spec.key);
             let wanted = [key.clone(), default(spec), takes(spec.kind), spec.source.to_owned()];
             let found = rows.iter().find(|r| r.first() == Some(&key.as_str())).filter(|r| r.len() == 5);
@@ -132,7 +135,7 @@ fn the_tests_that_pages_name_exist() {
 #[test]
 fn every_mechanism_has_an_example_with_its_golden_summary() {
     let folder = root().join("scenarios/mechanisms");
-    let files = mechanisms().into_iter().flat_map(|(name, _)| [format!("{name}.toml"), format!("{name}.golden.txt")]);
+    let files = mechanisms().into_keys().flat_map(|name| [format!("{name}.toml"), format!("{name}.golden.txt")]);
     let missing: Vec<_> = files.filter(|file| !folder.join(file).exists()).collect();
     assert!(missing.is_empty(), "not in scenarios/mechanisms: {missing:?}");
 }

@@ -1,6 +1,6 @@
 //! What a node asks of the world around it.
 
-use xoff_mech::detection::{Mark, PortState};
+use xoff_mech::detection::{Congestion, Mark, PortState, Side};
 use xoff_mech::flow_control::Message;
 use xoff_units::{Rate, Span, Time};
 
@@ -37,6 +37,13 @@ pub enum Call {
     },
     /// The receiver half of this port and class wants to look at the clock.
     Receiver {
+        /// Port.
+        port: u16,
+        /// Class.
+        class: u8,
+    },
+    /// The notifier of this port and class wants to look at the clock.
+    Notifier {
         /// Port.
         port: u16,
         /// Class.
@@ -141,6 +148,24 @@ pub enum Note {
         flow: u32,
         /// With what.
         mark: Mark,
+    },
+    /// A source is told that a buffer is congested.
+    Notified {
+        /// Port of the buffer.
+        port: u16,
+        /// Class.
+        class: u8,
+        /// Which buffer of the port.
+        side: Side,
+        /// Flow whose source is told.
+        flow: u32,
+        /// What it is told.
+        congestion: Congestion,
+    },
+    /// The source of a flow was told so.
+    NoticeHeard {
+        /// Flow.
+        flow: u32,
     },
     /// What the detector of a port thinks of it after a frame has left; only if somebody watches states.
     State {

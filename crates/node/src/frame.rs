@@ -33,7 +33,7 @@ pub enum FrameKind {
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))] // so that none straddles two cache lines
 pub struct Frame {
-    /// Data: offset of the first payload byte. Acknowledgement: bytes received in order.
+    /// Data: offset of the first payload byte. Acknowledgement: bytes received in order. Notification: its value.
     pub seq: u64,
     /// When its first bit left the source.
     pub sent_at: Time,
@@ -85,6 +85,16 @@ impl Frame {
         f.seq = a;
         f.sent_at = Time(b);
         f
+    }
+
+    /// A notification from a congestion point, with its value: 1 to 63.
+    pub fn notice(flow: u32, class: u8, len: u32, value: u8) -> Frame {
+        Frame { seq: value as u64, ..Frame::new(FrameKind::Notification, flow, class, len) }
+    }
+
+    /// The value of a notification from a congestion point; 0: it comes from a receiver and reports a mark.
+    pub fn value(&self) -> u8 {
+        self.seq as u8
     }
 
     /// The message of a control frame.
@@ -240,6 +250,11 @@ impl FrameStore {
         if let Some(f) = self.frames.get(id as usize) {
             prefetch(f);
         }
+    }
+    /// The frame under a handle, or under a number that may be none.
+    #[inline]
+    pub fn get(&self, id: FrameId) -> Option<&Frame> {
+        self.frames.get(id as usize)
     }
     /// Frames that exist now.
     #[inline]

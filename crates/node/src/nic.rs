@@ -182,7 +182,9 @@ impl Nic {
     /// A flow begins.
     pub fn start_flow(&mut self, now: Time, start: FlowStart, env: &mut impl Env) {
         let slot = self.flows.len() as u32;
-        let facts = FlowFacts { line: self.line, window: start.window.or(self.c.window), base_rtt: start.base_rtt };
+        // As many bits as a coin has.
+        let seed = if self.c.rate_control.tosses() { (env.coin(self.node, 0) * (1u64 << 53) as f64) as u64 } else { 0 };
+        let facts = FlowFacts { line: self.line, window: start.window.or(self.c.window), base_rtt: start.base_rtt, seed };
         self.flows.push(Sending {
             start,
             next: 0,
@@ -214,7 +216,10 @@ impl Nic {
             FrameKind::Ack | FrameKind::Nack => self.on_ack(now, &frame, id, env),
             FrameKind::Notification => {
                 if let Some(&slot) = self.slots.get(&frame.flow) {
-                    self.on_notice(now, slot, frame.reported(), env);
+                    match frame.value() {
+                        0 => self.on_notice(now, slot, frame.reported(), env),
+                        value => self.on_value(now, slot, value, env),
+                    }
                 }
             }
         }
@@ -391,6 +396,13 @@ impl Nic {
         }
     }
 
+    /// A congestion point reports a value.
+    #[cold]
+    fn on_value(&mut self, now: Time, slot: u32, value: u8, env: &mut impl Env) {
+        env.note(self.node, now, Note::NoticeHeard { flow: self.flows[slot as usize].start.flow });
+        self.on_feedback(now, slot, Feedback::Quantized(value), env);
+    }
+
     /// An acknowledgement came that the rate control wants to hear of.
     #[cold]
     fn on_heard_ack(&mut self, now: Time, slot: u32, f: &Frame, id: FrameId, env: &mut impl Env) {
@@ -495,10 +507,11 @@ impl Nic {
         self.port.tell_holds(now, self.node, 0, env);
         match next {
             Some(slot) => self.send_data(now, slot, env),
+            None if self.c.keeps_first_wake && self.port.pending_wake().is_some() => {}
             None if self.c.keeps_first_wake => {
                 // All flows with bytes left count here, also those that are paused or window bound.
                 let t = self.turns.iter().map(|&s| &self.flows[s as usize]).filter(|f| self.left(f) > 0).map(|f| f.available).min();
-                if let Some(t) = t.filter(|&t| t > now && self.port.pending_wake().is_none()) {
+                if let Some(t) = t.filter(|&t| t > now) {
                     self.port.wake_at(self.node, 0, t, env);
                 }
             }

@@ -14,6 +14,10 @@ use crate::frame::{FrameId, FrameKind, FrameStore};
 use crate::port::{Hold, LaneConfig, Port};
 use crate::scheduler::{Scheduler, SchedulerKind};
 
+mod notices;
+
+use notices::Notices;
+
 /// How a switch is built.
 #[derive(Clone, Debug)]
 pub struct SwitchConfig {
@@ -37,7 +41,8 @@ pub struct SwitchConfig {
     pub classes: usize,
     /// Length of control frames [bytes]; `None`: what the flow control says.
     pub message_len: Option<Bytes>,
-    /// A class that travels with the control frames: first, never paused, neither counted nor marked.
+    /// A class that travels with the control frames: first, never paused, neither counted nor marked. A detection that notifies
+    /// sources needs one.
     pub express: Option<u8>,
     /// When a link fails, the frames that wait for it are gone but stay charged to their ingress for ever, as in the
     /// HPCC simulator. Off: their memory is freed.
@@ -71,6 +76,8 @@ pub struct Switch {
     turning_back_overlaps: bool,
     telemetry: bool,
     classes: usize,
+    /// Buffers that tell sources of congestion; most switches have none.
+    notices: Option<Box<Notices>>,
     ports: Vec<Port>,
     buffer: Buffer,
     queues: Discipline,
@@ -95,9 +102,12 @@ impl Switch {
             port.keep_telemetry(c.telemetry);
             port
         };
+        let place = |p: usize| Place { link: &c.links[p], flow_control: &c.flow_control[p], to_host: c.to_host[p] };
+        let watched = c.detection.iter().enumerate().map(|(p, d)| (d, place(p)));
         Switch {
             node,
             classes: c.classes,
+            notices: c.express.and_then(|class| Notices::new(watched, c.classes, class)),
             ports: (0..n).map(port).collect(),
             buffer: Buffer::new(&c.buffer, n),
             queues: Discipline::new(c.discipline, n, c.classes),
@@ -147,6 +157,9 @@ impl Switch {
             self.say(now, port, class, message, env);
         }
         env.frames()[id].pass_through(port, out_port);
+        if self.notices.is_some() {
+            self.watch_stored(now, (port, out_port), id, fill.bytes, env);
+        }
         if self.passes(now, out_port, class, len, env) {
             return self.depart(now, out_port, class, id, env);
         }
@@ -256,6 +269,7 @@ impl Switch {
                 let frame = env.discard(id);
                 let (in_port, len) = (frame.in_port, frame.len());
                 env.note(self.node, now, Note::Dropped { port: in_port, class, flow: frame.flow, len, why: Drop::LinkFailed });
+                self.watch_gone(now, (in_port, port), class, frame.flow, frame.bytes());
                 if self.failed_port_keeps_memory {
                     self.buffer.lose(len);
                 } else {
@@ -278,6 +292,9 @@ impl Switch {
         p.say(now, self.node, port, class, message, &self.control_delay, env);
         p.plan_receiver(self.node, port, class, env);
         self.plan_next(port, env);
+        if self.notices.is_some() {
+            self.watch_message(now, port, class, message, env);
+        }
     }
 
     /// A frame may have gone on the wire of a port: asks to be called when it has left, if another one waits.
@@ -372,6 +389,9 @@ impl Switch {
         if mark != Mark::None {
             env.frames()[id].add_mark(mark);
             env.note(self.node, now, Note::Marked { port, class, flow, mark });
+        }
+        if self.notices.is_some() {
+            self.watch_gone(now, (in_port, port), class, flow, bytes);
         }
         let lane = self.ports[in_port as usize].lane_mut(class);
         let fill = self.buffer.release(&mut lane.ingress, bytes.0 as u32);

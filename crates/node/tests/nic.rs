@@ -5,7 +5,7 @@ use std::sync::Arc;
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::{FlowControl, Message, pfc};
-use xoff_mech::rate_control::{Custom, Feedback, FlowFacts, Hop, Notification, RateControl, RateControlKind, Wakes, dcqcn, hpcc};
+use xoff_mech::rate_control::{Custom, Feedback, FlowFacts, Hop, Notification, RateControl, RateControlKind, Wakes, dcqcn, hpcc, qcn};
 use xoff_node::{
     Call, ControlDelay, Env, FlowStart, Frame, FrameId, FrameKind, FrameStore, Moment, Nic, NicConfig, Note, PausedWith, Transport,
 };
@@ -25,6 +25,8 @@ struct World {
     /// The records that each frame sent carries.
     records: Vec<Vec<Hop>>,
     calls: Vec<(Time, Call)>,
+    /// Flows whose source was told a value.
+    told: Vec<u32>,
 }
 
 impl Env for World {
@@ -57,7 +59,11 @@ impl Env for World {
     fn coin(&mut self, _node: u32, _port: u16) -> f64 {
         0.0
     }
-    fn note(&mut self, _node: u32, _now: Time, _note: Note) {}
+    fn note(&mut self, _node: u32, _now: Time, note: Note) {
+        if let Note::NoticeHeard { flow } = note {
+            self.told.push(flow);
+        }
+    }
 }
 
 /// A NIC with its world.
@@ -254,6 +260,29 @@ fn only_ce_lowers_the_rate() {
 }
 
 /// A frame's mark rises and never falls: "UE can only be marked when the current code point is not CE" (section 4.1).
+/// A notice with value 63 cuts to 65/128 at once, here without a reaction time; a notification of a receiver, whose value is 0, and a
+/// notice of a flow that is not there do nothing.
+#[test]
+fn a_value_reaches_the_rate_control() {
+    let p = qcn::Params { reaction: Span::ZERO, jitter: false, ..qcn::Params::standard() };
+    let mut b = Bench::new(RateControlKind::Qcn(p));
+    b.flow(3, 1_000_000, None, None);
+    let rates = |b: &Bench| {
+        let mut rates = Vec::new();
+        b.nic.flow_rates(|flow, rate| rates.push((flow, rate)));
+        rates
+    };
+    let mut report = Frame::new(FrameKind::Notification, 3, 1, 64);
+    report.set_reported(Mark::Ce);
+    b.hears(report);
+    b.hears(Frame::notice(4, 1, 64, 63));
+    assert_eq!((rates(&b), b.world.told.len()), (vec![(3, LINE)], 0));
+    let notice = Frame::notice(3, 1, 64, 63);
+    assert_eq!((notice.kind(), notice.value(), report.value(), notice.len()), (FrameKind::Notification, 63, 0, 64));
+    b.hears(notice);
+    assert_eq!((rates(&b), &b.world.told[..]), (vec![(3, LINE * 65 / 128)], &[3][..]));
+}
+
 #[test]
 fn a_mark_is_never_weakened() {
     let mut f = Frame::new(Data, 0, 0, 1000);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use xoff_record::{MemoryTable, Sink};
-use xoff_run::{Progress, Scenario};
+use xoff_run::{FabricScenario, Progress, Scenario};
 use xoff_scenario::Problems;
 use xoff_scenario::document::Override;
 
@@ -58,16 +58,28 @@ pub fn run(
         (None, false) => Sink::Nothing,
     };
     let mut looker = Looker { progress, last: Instant::now(), stopped_by: None };
-    let finished = py.detach(|| {
-        let scenario = load(path, &settings)?;
-        scenario.start(sink, threads).and_then(|running| running.run(|p| looker.look(p))).map_err(Failure::Run)
+    let (manifest, tables) = py.detach(|| match load(path, &settings)? {
+        Loaded::Network(scenario) => {
+            let finished = scenario.start(sink, threads).and_then(|running| running.run(|p| looker.look(p))).map_err(Failure::Run)?;
+            Ok((finished.manifest, finished.tables))
+        }
+        Loaded::Fabric(scenario) => {
+            let finished = scenario.run(sink, |p| looker.look(p)).map_err(Failure::Run)?;
+            Ok::<_, Failure>((finished.manifest, finished.tables))
+        }
     })?;
-    let manifest = serde_json::to_string(&finished.manifest).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let manifest = serde_json::to_string(&manifest).map_err(|e| PyValueError::new_err(e.to_string()))?;
     let stopped_by = looker.stopped_by.map(|e| e.into_value(py).into_any());
-    Ok(Finished { manifest, stopped_by, tables: finished.tables.memory })
+    Ok(Finished { manifest, stopped_by, tables: tables.memory })
 }
 
-fn load(path: PathBuf, settings: &[(String, String)]) -> Result<Scenario, Failure> {
+/// A scenario of either sort.
+enum Loaded {
+    Network(Box<Scenario>),
+    Fabric(Box<FabricScenario>),
+}
+
+fn load(path: PathBuf, settings: &[(String, String)]) -> Result<Loaded, Failure> {
     let mut problems = Problems::default();
     let mut overrides = Vec::new();
     for (name, value) in settings {
@@ -76,14 +88,19 @@ fn load(path: PathBuf, settings: &[(String, String)]) -> Result<Scenario, Failur
             Err(p) => problems.push(p),
         }
     }
-    let scenario = problems.or(()).and_then(|()| Scenario::load(&path, &overrides));
+    let scenario = problems.or(()).and_then(|()| {
+        if xoff_run::is_fabric(&path, &overrides)? {
+            return Ok(Loaded::Fabric(Box::new(FabricScenario::load(&path, &overrides)?)));
+        }
+        Ok(Loaded::Network(Box::new(Scenario::load(&path, &overrides)?)))
+    });
     scenario.map_err(|p| if path.exists() { Failure::Input(p) } else { Failure::NotFound(p) })
 }
 
 /// `rate_control` means its kind, also where the file has no such section.
 fn path_of(name: &str) -> Cow<'_, str> {
-    let sections = xoff_run::sections();
-    match sections.iter().find(|s| s.path == name && !s.repeat).and_then(|s| s.kinds.as_ref()) {
+    let (network, fabric) = (xoff_run::sections(), xoff_run::fabric_sections());
+    match network.iter().chain(&fabric).find(|s| s.path == name && !s.repeat).and_then(|s| s.kinds.as_ref()) {
         Some(kinds) => format!("{name}.{}", kinds.key).into(),
         None => name.into(),
     }

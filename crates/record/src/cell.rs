@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use arrow_array::builder::PrimitiveBuilder;
-use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int32Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, PrimitiveArray, StringArray};
 use arrow_schema::{ArrowError, DataType};
 
@@ -101,7 +101,30 @@ macro_rules! number {
         }
     )*};
 }
-number!(u8: UInt8Type, u16: UInt16Type, u32: UInt32Type, u64: UInt64Type, f64: Float64Type);
+number!(u8: UInt8Type, u16: UInt16Type, u32: UInt32Type, u64: UInt64Type, i64: Int64Type, f64: Float64Type);
+
+/// A counter in a column that its table has not always had: zero adds nothing to the hash, so that results from before keep
+/// theirs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Late(pub u64);
+
+impl Cell for Late {
+    type Buffer = Vec<u64>;
+    fn data_type() -> DataType {
+        u64::data_type()
+    }
+    fn push(self, buffer: &mut Vec<u64>) {
+        self.0.push(buffer);
+    }
+    fn take(buffer: &mut Vec<u64>, names: &Dictionaries) -> Result<ArrayRef, ArrowError> {
+        u64::take(buffer, names)
+    }
+    fn feed(self, bytes: &mut Vec<u8>) {
+        if self.0 > 0 {
+            self.0.feed(bytes);
+        }
+    }
+}
 
 /// Text columns are dictionaries with 32-bit keys: what every reader of Arrow understands.
 pub(crate) fn dictionary_type() -> DataType {

@@ -21,13 +21,13 @@ pub mod rows;
 mod table;
 mod tables;
 
-pub use cell::{Label, Message, Names, Node, Port};
+pub use cell::{Label, Late, Message, Names, Node, Port};
 pub use error::RecordError;
 pub use hash::{ResultHash, TableHasher};
 pub use manifest::{Manifest, Parameter};
 pub use rows::*;
 pub use table::Table;
-pub use tables::{Closed, MemoryTable, RunInfo, SCHEMA_VERSION, Sink, Tables};
+pub use tables::{Closed, FabricTables, MemoryTable, RunInfo, SCHEMA_VERSION, Sink, Tables};
 
 /// The Arrow types that appear in this crate's interface.
 pub use arrow_array::RecordBatch;

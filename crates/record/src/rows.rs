@@ -6,7 +6,7 @@
 use arrow_array::ArrayRef;
 use arrow_schema::{ArrowError, Field};
 
-use crate::cell::{Cell, Dictionaries, Label, Message, Node, Port, words};
+use crate::cell::{Cell, Dictionaries, Label, Late, Message, Node, Port, words};
 
 /// One row of a table.
 pub trait Row: Copy {
@@ -60,6 +60,15 @@ words! {
         Congestion = "congestion",
         /// Flow control switches it off and on.
         Undetermined = "undetermined",
+    }
+}
+words! {
+    /// What a workload asks of an output of a scheduled fabric.
+    Load {
+        /// More than it can carry.
+        Hotspot = "hotspot",
+        /// Not more.
+        Normal = "normal",
     }
 }
 words! {
@@ -140,6 +149,8 @@ row! {
         slowdown: Option<f64>,
         /// Workload it came from.
         label: Label,
+        /// Notices of congested buffers that its source had while it sent.
+        notices: Late,
     }
 }
 row! {
@@ -258,6 +269,31 @@ row! {
         hold_ps_total: u64,
         /// Smallest rate its far end allowed [bit/s]; null: it never said.
         allowed_rate_min: Option<u64>,
+        /// Notices that its egress queue sent to sources.
+        notices_egress: Late,
+        /// Notices that the ingress buffer at its far end sent to sources.
+        notices_ingress: Late,
+    }
+}
+row! {
+    /// A notice of a congested buffer to the source of a flow.
+    NoticeRow in "notices" {
+        /// When it was made [ps].
+        time_ps: u64,
+        /// Which port.
+        port: Port,
+        /// Which buffer of the port.
+        kind: Side,
+        /// Priority, 0 to 7.
+        priority: u8,
+        /// Number of the flow whose source was told.
+        flow: u64,
+        /// Degree of congestion, 1 to 63.
+        feedback: u8,
+        /// Queue above its set point [bytes].
+        q_off: i64,
+        /// Growth of the queue since the last sample [bytes].
+        q_delta: i64,
     }
 }
 row! {
@@ -303,5 +339,66 @@ row! {
         next_port: Port,
         /// How much of the buffer they filled [bytes].
         bytes: u64,
+    }
+}
+row! {
+    /// A stretch of a run of a scheduled fabric.
+    WindowRow in "windows" {
+        /// Its end [ps].
+        time_ps: u64,
+        /// Bytes of packets that left through outputs that are no hotspots [bytes].
+        cold_bytes: u64,
+        /// Bytes of packets that left through hotspots [bytes].
+        hot_bytes: u64,
+        /// Packets that left through outputs that are no hotspots.
+        cold_packets: u64,
+        /// Mean delay of those, from the input adapter to the line, cut off [ps]; null: there were none.
+        cold_delay_ps: Option<u64>,
+        /// Fullest fabric-output queue of a hotspot at the end [bytes].
+        hot_queue_bytes_max: u32,
+        /// Mean fabric-output queue of the hotspots at the end [bytes].
+        hot_queue_bytes_mean: f64,
+        /// Grants held by the input that holds most [segments].
+        grants_held_max: u32,
+        /// Grants held by an input on average [segments].
+        grants_held_mean: f64,
+    }
+}
+row! {
+    /// Counters of one port of a scheduled fabric, from the end of the warm-up on.
+    FabricPortRow in "fabric_ports" {
+        /// Which port.
+        port: Node,
+        /// Whether the workload overloads it.
+        load: Load,
+        /// Bytes of packets for it that came to the inputs [bytes].
+        offered_bytes: u64,
+        /// Bytes of packets that left through it [bytes].
+        delivered_bytes: u64,
+        /// Bytes of packets that came in through it and left somewhere [bytes].
+        sent_bytes: u64,
+        /// How often it stopped its host, over the whole run.
+        stops: u64,
+        /// Time that its host was stopped, over the whole run [ps].
+        stopped_ps: u64,
+    }
+}
+row! {
+    /// One flow of a host in one stretch of a run of a scheduled fabric.
+    HostFlowRow in "host_flows" {
+        /// End of the stretch [ps].
+        time_ps: u64,
+        /// Number of the flow.
+        flow: u32,
+        /// Its host.
+        source: Node,
+        /// What came to its input buffer, with the overhead on the line [bit/s].
+        bits_per_second: u64,
+        /// Rate of its limiter at the end [bit/s]; null: it has none.
+        limit: Option<u64>,
+        /// Its input buffer at the end [bytes].
+        input_bytes: u64,
+        /// The output buffer of its first destination at the end [bytes].
+        output_bytes: u64,
     }
 }

@@ -1,4 +1,4 @@
-//! All tables of a run.
+//! All tables of a run: those of a network, and those of a scheduled fabric.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,11 +12,15 @@ use crate::error::RecordError;
 use crate::file::{ParquetFile, remove};
 use crate::hash::{ResultHash, TableHasher};
 use crate::manifest::MANIFEST;
-use crate::rows::{CauseRow, ControlRow, DeadlockRow, FlowRow, MarkRow, PauseRow, PortRow, QueueRow, RateRow, Row, StateRow};
+use crate::rows::{CauseRow, ControlRow, DeadlockRow, FlowRow, MarkRow, NoticeRow, PauseRow, PortRow, QueueRow, RateRow, Row, StateRow};
+use crate::rows::{FabricPortRow, HostFlowRow, WindowRow};
 use crate::table::{Output, Table};
 
 /// Version of the tables' columns; grows when a column changes its name, type or meaning.
 pub const SCHEMA_VERSION: u32 = 1;
+
+/// Tables that have not always been there: without rows they are no part of the hash, so that results from before keep theirs.
+const LATE: [&str; 1] = ["notices"];
 
 /// Rows in a chunk unless told otherwise [rows].
 const CHUNK_ROWS: usize = 1 << 16;
@@ -26,7 +30,7 @@ const CHUNK_ROWS: usize = 1 << 16;
 pub enum Sink {
     /// Parquet files in this folder, which is made if it does not exist.
     Files(PathBuf),
-    /// Arrow batches, returned by [`Tables::close`].
+    /// Arrow batches, returned when the tables are closed.
     Memory,
     /// Nowhere; the result hash is still computed.
     Nothing,
@@ -75,9 +79,9 @@ pub struct Closed {
 }
 
 macro_rules! tables {
-    ($($field:ident: $row:ty),*) => {
-        /// All tables of a run, open for rows. Each exists, with or without rows.
-        pub struct Tables {
+    ($(#[$doc:meta])* $name:ident: $($field:ident: $row:ty),*) => {
+        $(#[$doc])*
+        pub struct $name {
             $(
                 #[doc = concat!("Table `", stringify!($field), "`.")]
                 pub $field: Table<$row>,
@@ -85,26 +89,27 @@ macro_rules! tables {
             names: TableHasher,
         }
 
-        impl Tables {
+        impl $name {
             /// Opens every table. Names are fixed from here on: rows refer to them.
-            pub fn create(sink: &Sink, info: &RunInfo, names: &Names) -> Result<Tables, RecordError> {
-                Tables::with_chunks(sink, info, names, CHUNK_ROWS)
+            pub fn create(sink: &Sink, info: &RunInfo, names: &Names) -> Result<$name, RecordError> {
+                $name::with_chunks(sink, info, names, CHUNK_ROWS)
             }
 
-            /// [`Tables::create`] with another size of chunks [rows]; it changes memory and speed, never a result.
-            pub fn with_chunks(sink: &Sink, info: &RunInfo, names: &Names, rows: usize) -> Result<Tables, RecordError> {
+            /// [`Self::create`] with another size of chunks [rows]; it changes memory and speed, never a result.
+            pub fn with_chunks(sink: &Sink, info: &RunInfo, names: &Names, rows: usize) -> Result<$name, RecordError> {
                 if let Sink::Files(dir) = sink {
                     fs::create_dir_all(dir).map_err(|e| RecordError::new("create", dir, e))?;
                     // It would describe the run before.
                     remove(&dir.join(MANIFEST))?;
                 }
                 let dictionaries = Arc::new(Dictionaries::new(names));
-                Ok(Tables { $($field: open(sink, info, &dictionaries, rows)?,)* names: hash_names(names) })
+                Ok($name { $($field: open(sink, info, &dictionaries, rows)?,)* names: hash_names(names) })
             }
 
             /// Hash of all rows so far and of the names.
             pub fn hash(&self) -> ResultHash {
-                ResultHash::of([("names", &self.names) $(, (<$row>::TABLE, self.$field.hasher()))*])
+                let tables = [("names", &self.names) $(, (<$row>::TABLE, self.$field.hasher()))*];
+                ResultHash::of(tables.into_iter().filter(|(name, table)| table.rows() > 0 || !LATE.contains(name)))
             }
 
             /// Finishes every table: files get their final names. Also after an interruption or an error elsewhere.
@@ -118,6 +123,8 @@ macro_rules! tables {
     };
 }
 tables! {
+    /// All tables of a run of a network, open for rows. Each exists, with or without rows.
+    Tables:
     flows: FlowRow,
     queues: QueueRow,
     rates: RateRow,
@@ -127,7 +134,15 @@ tables! {
     ports: PortRow,
     causes: CauseRow,
     states: StateRow,
-    marks: MarkRow
+    marks: MarkRow,
+    notices: NoticeRow
+}
+tables! {
+    /// All tables of a run of a scheduled fabric, open for rows. Each exists, with or without rows.
+    FabricTables:
+    windows: WindowRow,
+    fabric_ports: FabricPortRow,
+    host_flows: HostFlowRow
 }
 
 fn open<R: Row>(sink: &Sink, info: &RunInfo, names: &Arc<Dictionaries>, rows: usize) -> Result<Table<R>, RecordError> {

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::{Array, RecordBatch};
 use xoff_record::{
-    CauseRow, ControlRow, DeadlockRow, Direction, FlowRow, Label, Manifest, Mark, MarkRow, Message, Names, Node, Parameter, PauseRow, Port,
-    PortRow, QueueRow, RateRow, RateSource, RunInfo, SCHEMA_VERSION, Side, Sink, State, StateRow, Tables, read,
+    CauseRow, ControlRow, DeadlockRow, Direction, FlowRow, Label, Late, Manifest, Mark, MarkRow, Message, Names, Node, NoticeRow,
+    Parameter, PauseRow, Port, PortRow, QueueRow, RateRow, RateSource, RunInfo, SCHEMA_VERSION, Side, Sink, State, StateRow, Tables, read,
 };
 
 /// An empty folder of this test.
@@ -46,6 +46,7 @@ fn flow(n: u64) -> FlowRow {
         ideal_fct_ps: done.then_some(400),
         slowdown: done.then_some(1.25),
         label: Label(n as u32 % 2),
+        notices: Late(0),
     }
 }
 
@@ -92,6 +93,8 @@ fn fill(t: &mut Tables, n: u64) {
                 holds: 2 * i,
                 hold_ps_total: 9 * i,
                 allowed_rate_min: to_ps,
+                notices_egress: Late(0),
+                notices_ingress: Late(0),
             })
             .unwrap();
         let state = [State::NonCongestion, State::Congestion, State::Undetermined][i as usize % 3];
@@ -99,6 +102,15 @@ fn fill(t: &mut Tables, n: u64) {
         let mark = if i % 2 == 0 { Mark::Ue } else { Mark::Ce };
         t.marks.push(MarkRow { time_ps: 5 * i, port: Port(0), priority: 3, flow: i, mark }).unwrap();
         t.causes.push(CauseRow { time_ps: i, port: Port(0), priority: 1, flow: i, next_port: Port(1), bytes: 1_500 }).unwrap();
+    }
+}
+
+/// Some rows in the table that came later.
+fn fill_notices(t: &mut Tables, n: u64) {
+    for i in 0..n {
+        let kind = if i % 2 == 0 { Side::Ingress } else { Side::Egress };
+        let row = NoticeRow { time_ps: 7 * i, port: Port(1), kind, priority: 3, flow: i, feedback: 63, q_off: 5_000, q_delta: -(i as i64) };
+        t.notices.push(row).unwrap();
     }
 }
 
@@ -116,9 +128,10 @@ fn every_table_reads_back_as_written() {
     let dir = folder("round-trip");
     let mut t = Tables::with_chunks(&Sink::Files(dir.clone()), &info(), &names(), 4).unwrap();
     fill(&mut t, 10);
+    fill_notices(&mut t, 10);
     let closed = t.close();
     assert_eq!(closed.error, None);
-    let all = ["flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes", "states", "marks"];
+    let all = ["flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes", "states", "marks", "notices"];
     assert_eq!(closed.rows, all.map(|name| (name, 10)));
     assert_eq!(closed.files, all.map(|name| dir.join(format!("{name}.parquet"))));
     let some = |f: fn(u64) -> u64| (0..10).map(|i| Some(f(i))).collect::<Vec<_>>();
@@ -143,6 +156,7 @@ fn every_table_reads_back_as_written() {
         "ideal_fct_ps",
         "slowdown",
         "label",
+        "notices",
     ];
     assert_eq!(columns, expected);
     let rows: Vec<FlowRow> = (0..10).map(flow).collect();
@@ -209,6 +223,10 @@ fn every_table_reads_back_as_written() {
     let b = get("marks");
     assert_eq!((numbers(&b, "time_ps"), numbers(&b, "flow")), (some(|i| 5 * i), some(|i| i)));
     assert_eq!((texts(&b, "port")[0].as_str(), &texts(&b, "mark")[..2]), ("H1->S1", &["ue".to_owned(), "ce".to_owned()][..]));
+
+    let b = get("notices");
+    assert_eq!((numbers(&b, "time_ps"), numbers(&b, "flow"), numbers(&b, "feedback")), (some(|i| 7 * i), some(|i| i), some(|_| 63)));
+    assert_eq!((texts(&b, "port")[0].as_str(), &texts(&b, "kind")[..2]), ("S1->H2", &["ingress".to_owned(), "egress".to_owned()][..]));
 
     let metadata = read::metadata(&dir, "pauses").unwrap();
     let version = SCHEMA_VERSION.to_string();
@@ -277,7 +295,7 @@ fn the_same_rows_give_the_same_files() {
 fn empty_tables_are_complete_files() {
     let dir = folder("empty");
     let closed = Tables::create(&Sink::Files(dir.join("deep").join("er")), &info(), &names()).unwrap().close();
-    assert_eq!((closed.error, closed.files.len()), (None, 10));
+    assert_eq!((closed.error, closed.files.len()), (None, 11));
     for (name, _) in closed.rows {
         assert_eq!(read::batches(&dir.join("deep").join("er"), name).unwrap().iter().map(|b| b.num_rows()).sum::<usize>(), 0);
     }
@@ -343,7 +361,7 @@ fn a_full_disk_leaves_no_half_written_table() {
     assert_eq!(closed.error, Some(e));
     let mut left: Vec<_> = fs::read_dir(&dir).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
     left.sort();
-    let others = ["causes", "control", "deadlocks", "flows", "marks", "pauses", "ports", "rates", "states"];
+    let others = ["causes", "control", "deadlocks", "flows", "marks", "notices", "pauses", "ports", "rates", "states"];
     assert_eq!(left, others.map(|t| format!("{t}.parquet")));
     let rows: usize = read::batches(&dir, "flows").unwrap().iter().map(|b| b.num_rows()).sum();
     assert_eq!(rows as u64, kept);
@@ -356,7 +374,7 @@ fn an_index_without_a_name_is_an_error_and_leaves_nothing() {
     let row = PauseRow { port: Port(2), priority: 0, from_ps: 0, to_ps: None };
     assert!(t.pauses.push(row).is_err());
     let closed = t.close();
-    assert!(closed.error.is_some() && closed.files.len() == 9 && !dir.join("pauses.parquet").exists());
+    assert!(closed.error.is_some() && closed.files.len() == 10 && !dir.join("pauses.parquet").exists());
     assert!(!dir.join("pauses.parquet.partial").exists());
 }
 
@@ -364,7 +382,7 @@ fn an_index_without_a_name_is_an_error_and_leaves_nothing() {
 fn a_run_that_dies_leaves_no_table_and_no_manifest_of_the_run_before() {
     let dir = folder("dies");
     let closed = Tables::create(&Sink::Files(dir.clone()), &info(), &names()).unwrap().close();
-    assert_eq!(closed.files.len(), 10);
+    assert_eq!(closed.files.len(), 11);
     Manifest::default().write(&dir).unwrap();
     let mut t = Tables::create(&Sink::Files(dir.clone()), &info(), &names()).unwrap();
     fill(&mut t, 10);
@@ -402,4 +420,19 @@ fn the_manifest_reads_back() {
     let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     assert_eq!((json["seed"].as_u64(), json["deadlock"][1].as_str()), (Some(u64::MAX), Some("S2->S1")));
     assert!(Manifest::read(&dir.join("nowhere")).unwrap_err().to_string().contains("No such file"));
+}
+
+/// A table and columns that came later change no hash until they say something: results of before keep theirs.
+#[test]
+fn what_came_later_counts_where_it_says_something() {
+    let hash = |notices: u64, rows: u64| {
+        let mut t = Tables::create(&Sink::Nothing, &info(), &names()).unwrap();
+        fill(&mut t, 3);
+        t.flows.push(FlowRow { notices: Late(notices), ..flow(3) }).unwrap();
+        fill_notices(&mut t, rows);
+        t.close().hash
+    };
+    assert_eq!(hash(0, 0), hash(0, 0));
+    let all = [hash(0, 0), hash(1, 0), hash(2, 0), hash(0, 1), hash(0, 2)];
+    assert!((0..5).all(|i| (0..i).all(|j| all[i] != all[j])), "{all:?}");
 }

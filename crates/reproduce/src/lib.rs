@@ -23,6 +23,7 @@ pub mod request_grant;
 mod runner;
 mod stats;
 pub mod tcd;
+pub mod unbiased_qcn;
 
 pub use context::{Context, Mode, Progress, Silent};
 pub use entry::{Entry, Item};

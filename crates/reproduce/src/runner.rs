@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::output::{self, Store};
-use crate::{Context, Entry, Item, Judged, ReproduceError, Verdict, gfc, request_grant, tcd};
+use crate::{Context, Entry, Item, Judged, ReproduceError, Verdict, gfc, request_grant, tcd, unbiased_qcn};
 
 /// A paper with its entries.
 pub struct Paper {
@@ -23,6 +23,11 @@ pub const PAPERS: &[Paper] = &[
         id: "request-grant",
         title: "End-to-End Congestion Management for Non-Blocking, Multi-Stage Switching Fabrics using Commodity Switches (IBM Research report)",
         items: request_grant::REQUEST_GRANT,
+    },
+    Paper {
+        id: "unbiased-qcn",
+        title: "Unbiased QCN for Scalable Server-Fabrics (IBM Research report RZ 3880, 2014)",
+        items: unbiased_qcn::UNBIASED_QCN,
     },
 ];
 

@@ -2,7 +2,7 @@
 
 use xoff_analysis::plan::{Parameters, conditions};
 use xoff_mech::LinkFacts;
-use xoff_mech::detection::Detection;
+use xoff_mech::detection::{Detection, Side};
 use xoff_mech::flow_control::{FlowControl, pfc};
 use xoff_mech::rate_control::RateControlKind;
 use xoff_scenario::{Problem, Problems};
@@ -51,5 +51,55 @@ pub(crate) fn warn_of_marks(detection: &Detection, (name, rate_control): (&str, 
             warn(what, "its cuts are deeper and nothing is spared them; set detection.kind = \"tcd\"");
         }
         _ => {}
+    }
+}
+
+/// Notices that nobody reacts to, a rate control that nobody tells anything, and set points that flow control keeps out of reach.
+pub(crate) fn warn_of_notices(
+    (name, detection): (&str, &Detection),
+    (rate_name, rate_control): (&str, &RateControlKind),
+    links: &[(LinkFacts, FlowControl)],
+    warnings: &mut Problems,
+) {
+    let mut warn = |what: String, hint: String| warnings.push(Problem::new(what, hint).warning());
+    let custom = matches!(rate_control, RateControlKind::Custom(_));
+    if detection.notifies() && !rate_control.hears_values() && !custom {
+        warn(
+            format!("detection {name} notifies sources with a value, which rate_control {rate_name} takes no notice of"),
+            "set rate_control.kind = \"qcn\"".into(),
+        );
+    } else if !detection.notifies() && rate_control.hears_values() && !custom {
+        warn(
+            format!("rate_control {rate_name} waits for values that detection {name} never sends: no rate will ever change"),
+            "set detection.kind = \"qcn\"".into(),
+        );
+    }
+    let p = match detection {
+        Detection::Qcn(p) => p,
+        Detection::AfQcn(p) => &p.qcn,
+        _ => return,
+    };
+    let at = |link: &LinkFacts| format!("on {} links", link.rate);
+    for (link, flow_control) in links {
+        if p.sample_base < link.mtu {
+            warn(
+                format!("I_s >= MTU {}: {} < {}, every frame is a sample", at(link), p.sample_base, link.mtu),
+                "802.1Q: cpMinSampleBase is 150 KB, and 10 KB at least".into(),
+            );
+        }
+        let FlowControl::Pfc(pfc) = flow_control else {
+            if p.keep_alive {
+                let what = format!("keep_alive samples an ingress that has paused its peer, and {} nobody pauses", at(link));
+                warn(what, "RZ 3880 section IV: set flow_control.kind = \"pfc\", or leave keep_alive out".into());
+            }
+            continue;
+        };
+        let pfc::Threshold::Static { xoff, .. } = pfc.threshold else { continue };
+        if p.placement.has(Side::Ingress) && p.setpoint >= xoff {
+            warn(
+                format!("Q_eq < XOFF {}: {} >= {xoff}, an ingress is paused before it is congested", at(link), p.setpoint),
+                "RZ 3880 section II-B: the set point keeps the backlog below the threshold of PAUSE".into(),
+            );
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime};
 
 use cpu_time::ProcessTime;
 use xoff_params::ParamError;
-use xoff_record::{Closed, DeadlockRow, FlowRow, Label, Manifest, Names, Node, PortRow, RecordError, RunInfo, Sink, Tables};
+use xoff_record::{Closed, DeadlockRow, FlowRow, Label, Late, Manifest, Names, Node, PortRow, RecordError, RunInfo, Sink, Tables};
 use xoff_sim::{Ended, Outcome, World, ideal_time};
 use xoff_topology::routing::Routes;
 use xoff_units::{Span, Time};
@@ -183,7 +183,7 @@ impl<'s> Running<'s> {
 }
 
 /// Writes a text beside the tables, complete or not at all.
-fn write_text(path: PathBuf, text: &str) -> Result<(), RunError> {
+pub(crate) fn write_text(path: PathBuf, text: &str) -> Result<(), RunError> {
     let partial = path.with_extension("toml.partial");
     std::fs::write(&partial, text)
         .and_then(|()| std::fs::rename(&partial, &path))
@@ -214,6 +214,7 @@ fn write_rows(s: &Scenario, o: &Outcome, ports: &PortNumbers, tables: &mut Table
             ideal_fct_ps: ideal.map(|t| t.0),
             slowdown: fct.zip(ideal).filter(|(_, i)| i.0 > 0).map(|(f, i)| f.0 as f64 / i.0 as f64),
             label: Label(w.label),
+            notices: Late(f.notices),
         })?;
     }
     for (cycle, d) in o.deadlocks.iter().enumerate() {
@@ -235,6 +236,7 @@ fn write_rows(s: &Scenario, o: &Outcome, ports: &PortNumbers, tables: &mut Table
         for (p, t) in node.iter().enumerate() {
             let peer = s.topology.nodes[n].ports[p];
             let far = &o.ports[peer.peer as usize][peer.peer_port as usize];
+            let notices = |node: u32, port: u16| o.notices.get(&(node, port)).copied().unwrap_or_default();
             tables.ports.push(PortRow {
                 port: ports.of(n as u32, p as u16),
                 tx_bytes: t.tx_bytes,
@@ -250,6 +252,8 @@ fn write_rows(s: &Scenario, o: &Outcome, ports: &PortNumbers, tables: &mut Table
                 holds: t.holds,
                 hold_ps_total: t.hold_ps_total,
                 allowed_rate_min: t.allowed_min.map(|r| r.0),
+                notices_egress: Late(notices(n as u32, p as u16).egress),
+                notices_ingress: Late(notices(peer.peer, peer.peer_port).ingress),
             })?;
         }
     }

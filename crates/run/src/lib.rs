@@ -11,6 +11,7 @@
 mod conditions;
 mod execute;
 mod explain;
+mod fabric;
 mod load;
 mod recorder;
 mod resources;
@@ -20,9 +21,10 @@ mod tree;
 
 pub use execute::{Finished, Progress, RunError, Running};
 pub use explain::{Explanation, How, Root, Step, explain};
+pub use fabric::{FabricFinished, FabricScenario, is_fabric};
 pub use load::Scenario;
 pub use resources::cores;
-pub use sections::sections;
+pub use sections::{fabric_sections, sections};
 pub use summary::Summary;
 pub use tree::{Branch, Member, Role, Tree, congestion_tree};
 

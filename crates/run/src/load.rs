@@ -228,6 +228,10 @@ impl Values for Keeping<'_, '_> {
 }
 
 fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
+    if let Some(section) = doc.open_if_present(&crate::fabric::sections::fabric()) {
+        let what = "this is the scenario of a scheduled fabric";
+        return Err(Problem::new(what, "xoff run runs it; a network has [topology] instead of [fabric]").at(section.place("")).into());
+    }
     doc.spread_kinds(&sections::sections());
     let doc = &doc;
     doc.declare(&sections::sections());
@@ -339,6 +343,7 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
         conditions::warn(fc_name, facts, fc, &mut warnings);
     }
     conditions::warn_of_marks(&detection, (rate_name, &rate_control), &mut warnings);
+    conditions::warn_of_notices((detection_name, &detection), (rate_name, &rate_control), &flow_control, &mut warnings);
     let resolved = doc.resolved();
     let parameters = resolved
         .rows()

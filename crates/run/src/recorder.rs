@@ -2,9 +2,9 @@
 
 use std::any::Any;
 
-use xoff_mech::detection::{self, PortState};
+use xoff_mech::detection::{self, Congestion, PortState};
 use xoff_record::{
-    CauseRow, ControlRow, Direction, Mark, MarkRow, Message, PauseRow, Port, QueueRow, RateRow, Side, State, StateRow, Tables,
+    CauseRow, ControlRow, Direction, Mark, MarkRow, Message, NoticeRow, PauseRow, Port, QueueRow, RateRow, Side, State, StateRow, Tables,
 };
 use xoff_sim::{RateSource, Recorder, Row};
 use xoff_topology::Topology;
@@ -112,6 +112,12 @@ impl Recorder for TableRecorder {
                     detection::Mark::Ue | detection::Mark::None => Mark::Ue,
                 };
                 t.marks.push(MarkRow { time_ps: time.0, port, priority, flow: flow as u64, mark })
+            }
+            Row::Notice { time, node, port, ingress, priority, flow, congestion } => {
+                let (port, kind) =
+                    if ingress { (self.ports.feeder(node, port), Side::Ingress) } else { (self.ports.of(node, port), Side::Egress) };
+                let Congestion { feedback, q_off, q_delta } = congestion;
+                t.notices.push(NoticeRow { time_ps: time.0, port, kind, priority, flow: flow as u64, feedback, q_off, q_delta })
             }
             Row::State { time, node, port, priority, state } => {
                 let state = match state {

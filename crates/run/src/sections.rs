@@ -146,6 +146,7 @@ pub(crate) const PROBES: &[ParamSpec] = &[
     ports("pauses", "every pause of these ports"),
     ports("states", "on change: ternary state of these ports; of use with detection tcd"),
     ports("marks", "every congestion mark these ports put on a frame"),
+    ports("notices", "every notice that buffers of these ports send to a source"),
     ParamSpec::new("causes", Kind::Flag, "false", "who fills the buffer whenever a port is stopped or slowed down", ""),
 ];
 
@@ -198,6 +199,11 @@ pub(crate) fn workload() -> SectionSpec {
     let kinds =
         xoff_workload::GENERATORS.iter().filter(|g| g.name != FLOWS).map(|g| KindSpec { name: g.name, doc: g.doc, specs: vec![g.params] });
     SectionSpec::many("workload", "A pattern of flows.", vec![]).kinds("kind", None, kinds.collect())
+}
+
+/// Every section of the scenario of a scheduled fabric.
+pub fn fabric_sections() -> Vec<SectionSpec> {
+    crate::fabric::sections::sections()
 }
 
 /// Every section of a scenario file: what the JSON Schema is made from.

@@ -25,7 +25,11 @@ impl Summary {
         let (ce, ue) = (total(|p| p.marked), total(|p| p.marked_ue));
 
         sum.flow_control(s, o, total(|p| p.messages_received));
-        if s.detection != "none" {
+        let notices = o.notices_total();
+        let notices = notices.ingress + notices.egress;
+        if s.model.detection.notifies() {
+            sum.notices(s, o, notices);
+        } else if s.detection != "none" {
             if ue > 0 {
                 sum.took_effect.push(format!("{} marked {ce} frames as congested (CE), {ue} as undetermined (UE)", s.detection));
             } else if ce > 0 {
@@ -39,7 +43,11 @@ impl Summary {
             if o.rate_changes > 0 {
                 sum.took_effect.push(format!("{} changed rates of flows {} times", s.rate_control, o.rate_changes));
             } else {
-                let why = if ce + ue == 0 && s.model.rate_control.is_told_by_marks() { ": no mark reached a receiver" } else { "" };
+                let why = match () {
+                    _ if ce + ue == 0 && s.model.rate_control.is_told_by_marks() => ": no mark reached a receiver",
+                    _ if notices == 0 && s.model.rate_control.hears_values() => ": no source was notified",
+                    _ => "",
+                };
                 sum.never_triggered.push(format!("{} changed no rate{why}", s.rate_control));
             }
         }
@@ -70,6 +78,28 @@ impl Summary {
             sum.took_effect.push(format!("{unfinished} of {} flows were not complete", o.flows.len()));
         }
         sum
+    }
+
+    fn notices(&mut self, s: &Scenario, o: &Outcome, notices: u64) {
+        let ports = || o.ports.iter().flatten();
+        if notices == 0 {
+            let (ingress, egress) =
+                (ports().map(|p| p.ingress_bytes_max).max().unwrap_or(0), ports().map(|p| p.egress_bytes_max).max().unwrap_or(0));
+            let (ingress, egress) = (Bytes(ingress), Bytes(egress));
+            self.never_triggered
+                .push(format!("{} notified nobody: no ingress buffer grew beyond {ingress}, no egress queue beyond {egress}", s.detection));
+            return;
+        }
+        let (at_ingress, at_egress) =
+            (o.notices.values().filter(|n| n.ingress > 0).count(), o.notices.values().filter(|n| n.egress > 0).count());
+        let told: Vec<u64> = o.flows.iter().map(|f| f.notices).filter(|&n| n > 0).collect();
+        self.took_effect.push(format!(
+            "{} notified sources {notices} times, from {at_ingress} ingress buffers and {at_egress} egress queues; {} flows heard of it, the \
+             most notified one {} times",
+            s.detection,
+            told.len(),
+            told.iter().max().unwrap_or(&0)
+        ));
     }
 
     fn flow_control(&mut self, s: &Scenario, o: &Outcome, messages: u64) {

@@ -45,7 +45,7 @@ fn scenario(case: u64) -> String {
     let scheduler = d.pick(&["strict", "round-robin", "drr"]);
     let acks = d.pick(&["none", "per-frame"]);
     let mtu = d.pick(&["1000B", "1500B", "4096B", "9000B"]);
-    let rate_control = d.pick(&["none", "none", "dcqcn"]);
+    let rate_control = d.pick(&["none", "qcn", "dcqcn"]);
     let routing = d.pick(&["ecmp", "lowest-id", "per-destination"]);
     // Buffer: room for Theorem 5.1's bound (the largest of all) at this rate, loop and period, and two frames.
     let mut t = format!(
@@ -64,6 +64,11 @@ fn scenario(case: u64) -> String {
         if acks == "none" {
             t.push_str("cnp_interval = \"50us\"\n");
         }
+    }
+    if rate_control == "qcn" {
+        let (placement, sampling) = (d.pick(&["output", "input", "both"]), d.pick(&["arrival", "largest", "random"]));
+        let keep_alive = placement != "output" && sampling != "arrival" && d.roll(2) == 0;
+        t.push_str(&format!("[detection]\nkind = \"{}\"\nsetpoint = \"{}KB\"\nsample_base = \"{}KB\"\nplacement = \"{placement}\"\nsampling = \"{sampling}\"\nkeep_alive = {keep_alive}\n[rate_control]\nkind = \"qcn\"\ntimer = \"{}us\"\n", d.pick(&["qcn", "qcn", "af-qcn"]), 10 + d.roll(90), 10 + d.roll(140), 50 + d.roll(500)));
     }
     for _ in 0..1 + d.roll(2) {
         let priority = d.roll(3);
@@ -178,7 +183,7 @@ fn for_threads(case: u64, scenario: fn(u64) -> String) -> Option<String> {
     if text.contains("closed-loop") {
         return None;
     }
-    text.push_str("[probes]\ninterval = \"50us\"\nqueues = [\"all\"]\nrates = [\"all\"]\nflow_rates = true\ncontrol = [\"all\"]\npauses = [\"all\"]\n");
+    text.push_str("[probes]\ninterval = \"50us\"\nqueues = [\"all\"]\nrates = [\"all\"]\nflow_rates = true\ncontrol = [\"all\"]\npauses = [\"all\"]\nnotices = [\"all\"]\n");
     if text.contains("fat-tree") && case.is_multiple_of(3) {
         text.push_str("[[failure]]\nlink = \"A1-C1\"\nat = \"200us\"\n");
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
 use rustc_hash::FxHashMap;
-use xoff_mech::detection::{Mark, PortState};
+use xoff_mech::detection::{Congestion, Mark, PortState, Side};
 use xoff_node::{Call, Classes, Drop, Env, Frame, FrameId, FrameKind, FrameStore, Moment, Note, Telemetry, WireTimes};
 use xoff_topology::LinkId;
 use xoff_topology::routing::{Choice, ExplicitPaths, FlowKey, Routes};
@@ -17,7 +17,7 @@ use crate::event::{Event, EventOrder, Kind, Ranks};
 use crate::fault::Losses;
 use crate::flows::FlowRecord;
 use crate::histogram::Histogram;
-use crate::outcome::PortTotals;
+use crate::outcome::{PortNotices, PortTotals};
 use crate::probe::{Probes, RateSource, Row};
 use crate::queue::{EventQueue, Pending};
 use crate::ways::Ways;
@@ -139,6 +139,8 @@ pub(crate) struct Core {
     /// By port, as all columns here; ports of other parts stay as they are.
     pub lines: Vec<Line>,
     pub totals: Vec<PortTotals>,
+    /// By node and port, where there are any.
+    pub notices: BTreeMap<(u32, u16), PortNotices>,
     /// Since when the peer stops each port and class; never: it does not. Indexed by port * classes + class.
     stopped_since: Vec<Time>,
     /// Since when the peer holds a waiting frame, by port and class as above; only where it does.
@@ -205,6 +207,7 @@ impl Core {
             frames: FrameStore::new(),
             wire_times: WireTimes::new(layout.clock),
             totals: vec![PortTotals::default(); n],
+            notices: BTreeMap::new(),
             stopped_since: vec![Time::NEVER; n * layout.classes.len()],
             held_since: BTreeMap::new(),
             rate_changes: 0,
@@ -268,6 +271,14 @@ impl Core {
         if f.kind() != FrameKind::Control {
             self.ways.prefetch(f.flow, f.kind() != FrameKind::Data);
             self.flows[f.flow as usize].prefetch();
+        }
+    }
+
+    /// The way of a frame, if it is one, will be asked for soon.
+    #[inline]
+    pub fn prefetch_way(&self, frame: FrameId) {
+        if let Some(f) = self.frames.get(frame) {
+            self.ways.prefetch(f.flow, f.kind() != FrameKind::Data);
         }
     }
 
@@ -469,6 +480,18 @@ impl Core {
         }
     }
 
+    fn note_notified(&mut self, (node, port, class, side): (u32, u16, u8, Side), flow: u32, congestion: Congestion) {
+        let sent = self.notices.entry((node, port)).or_default();
+        match side {
+            Side::Ingress => sent.ingress += 1,
+            Side::Egress => sent.egress += 1,
+        }
+        if self.layout.watching && self.layout.probes.notices.has(node, port) {
+            let (time, priority) = (self.now, self.layout.classes.priority(class as usize));
+            self.record(Row::Notice { time, node, port, ingress: side == Side::Ingress, priority, flow, congestion });
+        }
+    }
+
     fn note_state(&mut self, node: u32, port: u16, class: u8, state: PortState) {
         let at = self.layout.port_index(node, port) * self.layout.classes.len() + class as usize;
         // Everything begins without congestion.
@@ -562,6 +585,7 @@ impl Env for Core {
             }
             Call::Wake { port: p } => (Kind::Wake, port(p), 0, 0, 0),
             Call::Receiver { port: p, class } => (Kind::Receiver, port(p), class as u32, class, 0),
+            Call::Notifier { port: p, class } => (Kind::Notifier, port(p), class as u32, class, 0),
             Call::Apply { port: p } => (Kind::Apply, port(p), 0, 0, 0),
             Call::Emit { port: p } => (Kind::Emit, port(p), 0, 0, 0),
             Call::FlowTimer { slot, which } => (Kind::FlowTimer, port(0), flow_timer(slot, which), which, slot),
@@ -607,6 +631,8 @@ impl Env for Core {
                 t.marked += (mark == Mark::Ce) as u64;
                 t.marked_ue += (mark == Mark::Ue) as u64;
             }
+            Note::Notified { port, class, side, flow, congestion } => self.note_notified((node, port, class, side), flow, congestion),
+            Note::NoticeHeard { flow } => self.flows[flow as usize].notices += 1,
             Note::State { port, class, state } => self.note_state(node, port, class, state),
             Note::Dropped { port, class, flow, len, why } => {
                 let at = self.layout.port_index(node, port);

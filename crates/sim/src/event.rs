@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     Apply,
     /// A receiver half looks at the clock; `arg` is the class.
     Receiver,
+    /// A notifier looks at the clock; `arg` is the class.
+    Notifier,
     /// The wire of a port is free.
     WireFree,
     /// A frame arrives; `arg` is its handle.
@@ -40,7 +42,7 @@ impl Kind {
     /// By number, as far as four bits reach; what is beyond the last one is the last one.
     const BY_NUMBER: [Kind; 16] = {
         use Kind::*;
-        [LinkFails, FlowStart, Emit, Apply, Receiver, WireFree, Arrive, Wake, FlowTimer, Look, Sample, Watch, Watch, Watch, Watch, Watch]
+        [LinkFails, FlowStart, Emit, Apply, Receiver, Notifier, WireFree, Arrive, Wake, FlowTimer, Look, Sample, Watch, Watch, Watch, Watch]
     };
 }
 
@@ -147,7 +149,7 @@ mod tests {
     #[test]
     fn an_event_is_small_and_keeps_what_it_is_about() {
         assert_eq!(size_of::<Event>(), 24);
-        for (number, kind) in Kind::BY_NUMBER.into_iter().enumerate().take(12) {
+        for (number, kind) in Kind::BY_NUMBER.into_iter().enumerate().take(13) {
             assert_eq!(kind as usize, number);
             let e = Event::new(Moment { time: Time(5), rank: 6 }, kind, PORTS_MAX as u32 - 1, 7);
             assert_eq!((e.kind(), e.port(), e.arg, e.key()), (kind, PORTS_MAX as u32 - 1, 7, 5 << 64 | 6));

@@ -21,6 +21,8 @@ pub struct FlowRecord {
     pub ce_frames: u64,
     /// Data frames of it that arrived marked UE.
     pub ue_frames: u64,
+    /// Notices of congested buffers that its source has had while it sent.
+    pub notices: u64,
     /// When its source had put its last byte on the wire.
     pub all_sent: Option<Time>,
     /// When its last byte had arrived in order.
@@ -31,7 +33,7 @@ pub struct FlowRecord {
 
 impl FlowRecord {
     pub(crate) fn new(flow: Flow, nth: u64) -> Self {
-        FlowRecord { flow, nth, sent: 0, delivered: 0, ce_frames: 0, ue_frames: 0, all_sent: None, received: None, end: None }
+        FlowRecord { flow, nth, sent: 0, delivered: 0, ce_frames: 0, ue_frames: 0, notices: 0, all_sent: None, received: None, end: None }
     }
 
     /// Its counters will be asked soon.
@@ -47,6 +49,7 @@ impl FlowRecord {
         self.delivered += o.delivered;
         self.ce_frames += o.ce_frames;
         self.ue_frames += o.ue_frames;
+        self.notices += o.notices;
         self.all_sent = self.all_sent.or(o.all_sent);
         self.received = self.received.or(o.received);
         self.end = self.end.or(o.end);

@@ -35,7 +35,7 @@ pub use flows::{FlowRecord, ideal_time};
 pub use histogram::{Looks, QueueCounts};
 pub use memory::{BYTES_PER_FRAME, BYTES_PER_IDLE_PORT, Memory};
 pub use model::{Model, NicModel, WayFacts, WayFactsOf};
-pub use outcome::{Ended, Outcome, PortTotals};
+pub use outcome::{Ended, Outcome, PortNotices, PortTotals};
 pub use probe::{Probes, RateSource, Recorder, Row, Selection};
 pub use queue::{EventQueue, Pending, QueueTrace, Replayed};
 pub use watch::{Deadlock, StuckPort};

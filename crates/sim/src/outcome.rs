@@ -1,5 +1,7 @@
 //! What a run comes to.
 
+use std::collections::BTreeMap;
+
 use xoff_units::{Rate, Time};
 
 use crate::checks::Violation;
@@ -59,6 +61,15 @@ pub struct PortTotals {
     pub allowed_min: Option<Rate>,
 }
 
+/// Notices to sources from the buffers of one port. Apart from the other counters: most ports of most runs send none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortNotices {
+    /// From the buffer behind the port, as an ingress.
+    pub ingress: u64,
+    /// From its egress queue.
+    pub egress: u64,
+}
+
 /// A finished run.
 #[derive(Debug)]
 pub struct Outcome {
@@ -90,8 +101,19 @@ pub struct Outcome {
     pub deadlocks: Vec<Deadlock>,
     /// Counters by node and port.
     pub ports: Vec<Vec<PortTotals>>,
+    /// Notices to sources by node and port, where there were any.
+    pub notices: BTreeMap<(u32, u16), PortNotices>,
     /// Broken promises in words (the first hundred).
     pub violations: Vec<Violation>,
     /// Broken promises.
     pub violations_total: u64,
+}
+
+impl Outcome {
+    /// Notices from the buffers of all ports.
+    pub fn notices_total(&self) -> PortNotices {
+        self.notices
+            .values()
+            .fold(PortNotices::default(), |a, n| PortNotices { ingress: a.ingress + n.ingress, egress: a.egress + n.egress })
+    }
 }

@@ -116,6 +116,21 @@ impl Part {
                 self.prefetch_upcoming();
             }
             self.prefetch_next();
+        } else {
+            self.prefetch_frames();
+        }
+    }
+
+    /// Asks for the frames of the next events, then for their ways. What is not an arrival asks for some frame in vain, which costs
+    /// less than telling it apart.
+    #[inline(always)]
+    fn prefetch_frames(&self) {
+        let core = &self.core;
+        if let Some(e) = core.queue.soon(5) {
+            core.frames.prefetch(e.arg);
+        }
+        if let Some(e) = core.queue.soon(2) {
+            core.prefetch_way(e.arg);
         }
     }
 
@@ -221,6 +236,7 @@ impl Part {
                 Kind::WireFree => s.on_wire_free(now, port, core),
                 Kind::Wake => s.on_wake(now, port, core),
                 Kind::Receiver => s.on_receiver_wake(now, port, e.arg as u8, core),
+                Kind::Notifier => s.on_notifier_wake(now, port, e.arg as u8, core),
                 Kind::Apply => s.on_apply(now, port, core),
                 Kind::Emit => s.on_emit(now, port, core),
                 _ => unreachable!("not an event of a switch"),

@@ -5,7 +5,7 @@
 use std::any::Any;
 
 use crate::histogram::Looks;
-use xoff_mech::detection::{Mark, PortState};
+use xoff_mech::detection::{Congestion, Mark, PortState};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 /// Which ports are recorded.
@@ -58,6 +58,8 @@ pub struct Probes {
     pub states: Selection,
     /// Every mark that these ports put on a frame.
     pub marks: Selection,
+    /// Every notice that the buffers of these ports send to a source.
+    pub notices: Selection,
     /// Histograms of the egress queues of switches.
     pub histogram: Option<Looks>,
     /// Whenever a port is held or slowed down: who fills the buffer it waits for; and every hold.
@@ -184,6 +186,23 @@ pub enum Row {
         flow: u32,
         /// With what.
         mark: Mark,
+    },
+    /// A source was told that a buffer is congested.
+    Notice {
+        /// When.
+        time: Time,
+        /// Node.
+        node: u32,
+        /// Port of the buffer.
+        port: u16,
+        /// Its ingress buffer, not the egress queue.
+        ingress: bool,
+        /// Priority.
+        priority: u8,
+        /// Flow whose source was told.
+        flow: u32,
+        /// What it was told.
+        congestion: Congestion,
     },
     /// A detector sees another state of its port.
     State {

@@ -94,6 +94,9 @@ pub struct EventQueue<E: Pending = Event> {
     /// Memory of buckets that are empty again. Only some buckets hold anything at a time; passing their memory round keeps
     /// it in the cache.
     spare: Vec<Vec<E>>,
+    /// For sorting a bucket ahead of its turn, and how many events it held then.
+    scratch: Vec<E>,
+    sorted_ahead: usize,
     /// One bit per bucket that holds something.
     occupied: Vec<u64>,
     far: BinaryHeap<Reverse<E>>,
@@ -122,6 +125,8 @@ impl<E: Pending> EventQueue<E> {
             following: 0,
             turns: 0,
             spare: Vec::new(),
+            scratch: Vec::new(),
+            sorted_ahead: 0,
             occupied: vec![0; buckets / 64],
             far: BinaryHeap::new(),
             review: Review::default(),
@@ -251,6 +256,12 @@ impl<E: Pending> EventQueue<E> {
         }
     }
 
+    /// The same, as far as the current bucket reaches.
+    #[inline]
+    pub(crate) fn soon(&self, distance: usize) -> Option<&E> {
+        self.current.get(self.current.len().wrapping_sub(distance + 1))
+    }
+
     /// Buckets whose turn has come.
     #[inline]
     pub(crate) fn turns(&self) -> u64 {
@@ -267,7 +278,13 @@ impl<E: Pending> EventQueue<E> {
     /// Sorts the bucket whose turn comes next, so that [`EventQueue::ahead`] is right beyond the current one too: a small part
     /// of events that nobody has asked ahead for is what a large network would wait for most. Few events come into it later.
     pub(crate) fn sort_upcoming(&mut self) {
-        sort(&mut self.buckets[self.following]);
+        self.following = self.next_occupied(self.at).map_or(0, |b| self.slot(b));
+        let bucket = &mut self.buckets[self.following];
+        self.sorted_ahead = bucket.len();
+        self.scratch.clear();
+        self.scratch.resize(bucket.len(), E::NONE);
+        sort(bucket, &mut self.scratch);
+        std::mem::swap(bucket, &mut self.scratch);
     }
 
     /// Asks for the memory of the events of the bucket after the next one.
@@ -300,13 +317,20 @@ impl<E: Pending> EventQueue<E> {
         }
         let slot = self.slot(self.at);
         self.occupied[slot / 64] &= !(1 << (slot % 64));
-        let empty = std::mem::replace(&mut self.current, std::mem::take(&mut self.buckets[slot]));
-        if empty.capacity() <= SPARE_MAX {
-            self.spare.push(empty);
+        let mut bucket = std::mem::take(&mut self.buckets[slot]);
+        if slot == self.following && bucket.len() == self.sorted_ahead {
+            std::mem::swap(&mut self.current, &mut bucket);
+        } else {
+            self.current.clear();
+            self.current.resize(bucket.len(), E::NONE);
+            sort(&mut bucket, &mut self.current);
         }
-        sort(&mut self.current);
+        self.sorted_ahead = 0;
+        bucket.clear();
+        if bucket.capacity() <= SPARE_MAX {
+            self.spare.push(bucket);
+        }
         self.turns += 1;
-        self.following = self.next_occupied(self.at).map_or(0, |b| self.slot(b));
         self.review.buckets += 1;
         self.review.events += self.current.len() as u64;
         if self.review.buckets.is_multiple_of(COUNT_EVERY) {
@@ -342,6 +366,7 @@ impl<E: Pending> EventQueue<E> {
         self.review = Review::default();
         // There may be fewer buckets now than the place that was remembered, and what follows may lie elsewhere.
         self.following = self.next_occupied(self.at).map_or(0, |b| self.slot(b));
+        self.sorted_ahead = 0;
     }
 
     /// Number of the first occupied bucket after this one.
@@ -367,15 +392,56 @@ impl<E: Pending> EventQueue<E> {
     }
 }
 
-/// Sorts the events of a bucket, latest first.
-#[inline]
-fn sort<E: Pending>(events: &mut [E]) {
-    /// Up to here comparing each with each is faster, because it does not branch on the outcome, which nobody can guess.
-    const FEW: usize = 16;
-    if events.len() > FEW {
-        return events.sort_unstable_by(|a, b| b.cmp(a));
+/// Puts `events` in order, latest first. They are left in no particular order themselves.
+fn sort<E: Pending>(events: &mut [E], into: &mut [E]) {
+    match events.len() {
+        0..=FEW => return sort_few(events, into),
+        0..=SOME => return sort_some(events, into),
+        0..=MANY => {}
+        _ => {
+            into.copy_from_slice(events);
+            return into.sort_unstable_by(|a, b| b.cmp(a));
+        }
     }
-    let (mut places, mut sorted) = ([0u8; FEW], [E::NONE; FEW]);
+    let times = range(events, E::time);
+    let later = if times.0 < times.1 { split(events, times, E::time) } else { split(events, range(events, E::rank), E::rank) };
+    if later == events.len() {
+        return into.copy_from_slice(events); // they are all alike
+    }
+    let (a, b) = events.split_at_mut(later);
+    let (into_a, into_b) = into.split_at_mut(later);
+    sort(a, into_a);
+    sort(b, into_b);
+}
+
+/// The smallest and the largest.
+fn range<E: Pending>(events: &[E], of: impl Fn(&E) -> u64) -> (u64, u64) {
+    events.iter().map(of).fold((u64::MAX, 0), |(least, most), x| (least.min(x), most.max(x)))
+}
+
+/// Puts what lies in the upper half of a range before the rest, without a branch that nobody can guess. Returns how many that are.
+fn split<E: Pending>(events: &mut [E], (least, most): (u64, u64), of: impl Fn(&E) -> u64) -> usize {
+    let middle = least + (most - least).div_ceil(2);
+    let mut upper = 0;
+    for i in 0..events.len() {
+        let is_upper = of(&events[i]) >= middle;
+        events.swap(i, upper);
+        upper += is_upper as usize;
+    }
+    upper
+}
+
+/// Up to here comparing each with each is faster than anything that branches on the outcome, which nobody can guess.
+const SOME: usize = 32;
+/// Up to here splitting is faster than the sort of the standard library; at 65,536 hosts, where buckets are far larger, it is slower.
+const MANY: usize = 128;
+/// Up to here one comparison at a time is faster than several.
+const FEW: usize = 8;
+
+/// Sorts at most [`FEW`] events by counting for each how many are later.
+#[inline(always)]
+fn sort_few<E: Pending>(events: &[E], into: &mut [E]) {
+    let mut places = [0u8; FEW];
     for (i, e) in events.iter().enumerate() {
         let (key, mut place) = (e.key(), 0);
         for (other, place_of_other) in events[..i].iter().zip(&mut places) {
@@ -385,10 +451,51 @@ fn sort<E: Pending>(events: &mut [E]) {
         }
         places[i] = place;
     }
-    for (e, &place) in events.iter().zip(&places) {
-        sorted[place as usize % FEW] = *e;
+    for (e, place) in events.iter().zip(places) {
+        into[place as usize] = *e;
     }
-    events.copy_from_slice(&sorted[..events.len()]);
+}
+
+/// The same for at most [`SOME`] events, several comparisons at a time.
+#[inline(always)]
+fn sort_some<E: Pending>(events: &[E], into: &mut [E]) {
+    /// Comparisons side by side.
+    const LANES: usize = 4;
+    /// Bits of time in a key.
+    const TIME: u32 = 25;
+    let (mut first, mut ranks) = (u64::MAX, 0);
+    for e in events {
+        first = first.min(e.time());
+        ranks |= e.rank();
+    }
+    // Counted ranks are in their lower half, those by entity mostly in their upper half.
+    let half = if ranks >> 32 == 0 { 0 } else { 32 };
+    // Time, half of the rank, place in the bucket. As floating-point numbers, which are ordered like their bits (the uppermost
+    // one set here keeps off those that are not), because any x86-64 compares two of them at once, but no integers of 64 bits.
+    let mut keys = [[0f64; LANES]; SOME / LANES];
+    let mut span = 0;
+    for (i, (key, e)) in keys.as_flattened_mut().iter_mut().zip(events).enumerate() {
+        let since = e.time() - first;
+        span |= since;
+        *key = f64::from_bits(1 << 62 | since << (62 - TIME) | (e.rank() >> half & 0xffff_ffff) << 5 | i as u64);
+    }
+    for (block, few) in events.chunks(LANES).zip(&keys) {
+        let mut later = [0u64; LANES];
+        for &other in &keys.as_flattened()[..events.len()] {
+            for (later, &key) in later.iter_mut().zip(few) {
+                *later += (other > key) as u64;
+            }
+        }
+        for (e, later) in block.iter().zip(later) {
+            into[later as usize] = *e;
+        }
+    }
+    // What differs only in the other half of the rank is usually in order too, because it was pushed in that order.
+    let sorted = into.windows(2).fold(true, |sorted, pair| sorted & (pair[1].key() <= pair[0].key()));
+    if span >> TIME != 0 || !sorted {
+        into.copy_from_slice(events);
+        into.sort_unstable_by(|a, b| b.cmp(a));
+    }
 }
 
 #[cfg(test)]
@@ -406,6 +513,24 @@ mod tests {
     fn random(state: &mut u64) -> u64 {
         *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         *state >> 33
+    }
+
+    /// Every number of events up to some hundreds; times far apart, close, and equal; ranks that differ in either half or nowhere.
+    #[test]
+    fn a_bucket_is_sorted_like_the_standard_library_does() {
+        let mut state = 1;
+        for n in (0..=80).chain([200, 500]) {
+            for times in [1, 3, 1000, 1 << 31] {
+                for rank in [|x| x % 50, |x| x << 32, |x| x << 32 | x % 7, |_| 9] {
+                    let mut events: Vec<Event> =
+                        (0..n).map(|_| event(5 << 40 | random(&mut state) % times, rank(random(&mut state) % 1000))).collect();
+                    let mut sorted = vec![Event::NONE; n];
+                    sort(&mut events, &mut sorted);
+                    events.sort_by(|a, b| b.cmp(a));
+                    assert_eq!(sorted, events, "{n} events, {times} times");
+                }
+            }
+        }
     }
 
     /// Against a sorted list, through densities that make the buckets narrower and wider: pushes between pops, random

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 use xoff_mech::LinkFacts;
+use xoff_mech::detection::Detection;
 use xoff_node::{Classes, LEN_MAX, Moment, Nic, NicConfig, PausedWith, SchedulerKind, Switch, SwitchConfig, Transport};
 use xoff_params::ParamError;
 use xoff_topology::routing::Routing;
@@ -344,6 +345,7 @@ impl World {
             c.rate_changes += other.rate_changes;
             c.lost += other.lost;
             c.delivered += other.delivered;
+            c.notices.extend(other.notices);
             c.flows.iter_mut().zip(&other.flows).for_each(|(f, o)| f.add(o));
             checks.push(other.checks);
         }
@@ -364,6 +366,7 @@ impl World {
             queue_counts: c.histogram.map(|h| h.kept).unwrap_or_default(),
             deadlocks: self.deadlocks,
             ports,
+            notices: c.notices,
             violations: checks.violations,
             violations_total: checks.count,
         };

@@ -7,15 +7,15 @@ use xoff_mech::scheduled::request_grant::Granter;
 use xoff_units::Bytes;
 use xoff_workload::random;
 
+use super::World;
 use super::hosts::HostSide;
-use super::{World, hot_outputs};
 use crate::config::{Config, Core};
 use crate::element::{Arbitration, Element, Input, Output};
 use crate::event::{Agenda, Kind, PLACES_MAX};
 use crate::flow::Flow;
 use crate::host::{Buffers, CongestionPoints, Host, HostReport, HostWindow, Point, Sender};
 use crate::link::{Feeder, Link};
-use crate::measure::{Report, Window};
+use crate::measure::{Delay, Report, Window};
 use crate::port::{Edge, Port};
 use crate::segment::Segments;
 use crate::shape::{End, Place};
@@ -51,12 +51,13 @@ pub(super) fn world(config: Config) -> World {
         sources: sources(&config, n),
         spray: (0..n).map(|i| random::stream(config.seed, i.into(), RANDOM_PATH)).collect(),
         announced: vec![(0, 0); config.traffic.sources(n) as usize],
-        hot: hot_outputs(&config.traffic.pattern, n),
+        hot: config.hot_outputs(),
         grants_held: vec![0; n as usize],
         report: Report {
             offered: vec![0; n as usize],
             delivered: vec![0; n as usize],
             delivered_by_input: vec![0; n as usize],
+            hot_by_input: vec![0; n as usize],
             ..Report::default()
         },
         window: Window::default(),
@@ -86,6 +87,7 @@ pub(super) fn world(config: Config) -> World {
             line: Default::default(),
             line_rate: w.config.line,
             line_busy_until: 0,
+            line_call: u64::MAX,
             output_held: 0,
             output_held_max: 0,
         });
@@ -167,11 +169,16 @@ impl World {
             self.agenda.add(at.0, Kind::LineRate, 0, nth as u32);
         }
         let n = self.ports_n as usize;
-        let report =
-            HostReport { notified: vec![0; config.flows.len()], stops: vec![0; n], stopped_ps: vec![0; n], ..HostReport::default() };
-        let window = HostWindow { arrived: vec![0; config.flows.len()], ..HostWindow::default() };
+        let report = HostReport {
+            notified: vec![0; config.flows.len()],
+            delays: vec![Delay::default(); config.flows.len()],
+            stops: vec![0; n],
+            stopped_ps: vec![0; n],
+            ..HostReport::default()
+        };
+        let window = HostWindow::new(config.flows.len());
         let acknowledged = vec![Default::default(); n];
-        let multicasts = Vec::new();
+        let multicasts = Default::default();
         let stopped_since = vec![0; n];
         self.hosts = Some(Box::new(HostSide { config, hosts, buffers, place, multicasts, acknowledged, stopped_since, window, report }));
     }

@@ -61,14 +61,15 @@ impl World {
     /// The line of a port takes the next packet.
     pub(super) fn line(&mut self, port: usize) {
         let now = self.now;
-        let p = &self.ports[port];
-        if p.line_busy_until > now {
-            if !p.line.is_empty() {
-                self.agenda.add(p.line_busy_until, Kind::Line, port, 0);
-            }
-            return;
+        let p = &mut self.ports[port];
+        if p.line_call <= now {
+            p.line_call = u64::MAX;
         }
-        let Some(source) = self.ports[port].line.pop_front() else { return };
+        if p.line_busy_until > now {
+            // A control frame has taken the line meanwhile.
+            return self.call_line(port, self.ports[port].line_busy_until);
+        }
+        let Some(source) = p.line.pop_front() else { return };
         let d = self.flow(source as usize, port).depart();
         let overhead = self.config.hosts.as_ref().map_or(Bytes::ZERO, |h| h.overhead);
         let p = &mut self.ports[port];
@@ -77,14 +78,23 @@ impl World {
         p.output_held -= u64::from(d.len);
         p.granter.on_departed(d.granted);
         // Always: a packet that becomes complete meanwhile does not call.
-        self.agenda.add(free, Kind::Line, port, 0);
+        self.call_line(port, free);
         // The adapter is a pipeline: what it takes is added to each packet, and nothing waits for it.
-        self.note_departure(port, source, d.len, now + self.config.adapter_delay.0 - d.arrived, d.arrived);
-        self.leave_output(port, source, d.len, d.tag);
+        let delay = now + self.config.adapter_delay.0 - d.arrived;
+        self.note_departure(port, source, d.len, delay, d.arrived);
+        self.leave_output(port, source, d.len, d.tag, delay);
         if d.unsolicited > 0 {
             self.acknowledge(port, source, d.unsolicited);
         }
         self.grant(port);
+    }
+
+    fn call_line(&mut self, port: usize, at: u64) {
+        let p = &mut self.ports[port];
+        if at < p.line_call {
+            p.line_call = at;
+            self.agenda.add(at, Kind::Line, port, 0);
+        }
     }
 
     fn note_departure(&mut self, port: usize, source: u32, len: u32, delay: u64, arrived: u64) {
@@ -101,6 +111,7 @@ impl World {
         if self.measuring() {
             self.report.delivered[port] += len;
             self.report.delivered_by_input[source as usize] += len;
+            self.report.hot_by_input[source as usize] += if hot { len } else { 0 };
         }
         if arrived >= self.config.warm_up.0 {
             if hot { self.report.hot.add(delay) } else { self.report.cold.add(delay) }

@@ -9,7 +9,7 @@ use xoff_units::{Bytes, Time};
 use super::World;
 use crate::event::Kind;
 use crate::flow::Tag;
-use crate::host::{Host, HostFrame, HostReport, HostWindow, Hosts, Multicast};
+use crate::host::{Host, HostFrame, HostReport, HostWindow, Hosts, Multicasts};
 
 /// All that there is only with hosts in front of the ports.
 pub(super) struct HostSide {
@@ -18,7 +18,7 @@ pub(super) struct HostSide {
     pub buffers: Vec<crate::host::Buffers>,
     /// Place of each flow among the senders of its host.
     pub place: Vec<u32>,
-    pub multicasts: Vec<Multicast>,
+    pub multicasts: Multicasts,
     /// Frames whose acknowledgements are on their way, by input.
     pub acknowledged: Vec<VecDeque<(u32, Tag)>>,
     /// Since when each host is stopped [ps].
@@ -111,10 +111,7 @@ impl World {
             destinations.clone_from(&side.config.flows[flow as usize].destinations);
         }
         let copies = destinations.len() as u32;
-        let multicast = (copies > 1).then(|| {
-            side.multicasts.push(Multicast { copies });
-            side.multicasts.len() as u32 - 1
-        });
+        let multicast = (copies > 1).then(|| side.multicasts.add(copies));
         if measuring {
             self.report.offered[frame.destination as usize] += u64::from(frame.len);
         }
@@ -200,6 +197,7 @@ impl World {
         let Some(side) = &mut self.hosts else { return };
         let (flow, feedback) = ((arg >> 8) as usize, arg as u8);
         side.report.notified[flow] += 1;
+        side.window.notified[flow] += 1;
         let place = side.place[flow] as usize;
         self.host_news(port, place, |rc, now, wakes| rc.on_feedback(now, Feedback::Quantized(feedback), wakes));
     }
@@ -241,12 +239,8 @@ impl World {
     /// if it was the last.
     pub(super) fn free_input(&mut self, port: usize, len: u32, tag: Tag) {
         let Some(side) = &mut self.hosts else { return };
-        if let Some(m) = tag.multicast {
-            let m = &mut side.multicasts[m as usize];
-            m.copies -= 1;
-            if m.copies > 0 {
-                return;
-            }
+        if tag.multicast.is_some_and(|m| !side.multicasts.leave(m)) {
+            return;
         }
         let b = &mut side.buffers[port];
         b.held -= u64::from(len);
@@ -270,9 +264,16 @@ impl World {
         }
     }
 
-    /// A frame has left the output buffer of a port.
-    pub(super) fn leave_output(&mut self, port: usize, source: u32, len: u32, tag: Tag) {
+    /// A frame has left the output buffer of a port, `delay` after it came to its input buffer.
+    pub(super) fn leave_output(&mut self, port: usize, source: u32, len: u32, tag: Tag, delay: u64) {
         let Some(side) = &mut self.hosts else { return };
+        if let Some(flow) = tag.flow {
+            side.window.delivered[flow as usize] += u64::from(len) + side.config.overhead.0;
+        }
+        if self.now - delay >= self.config.warm_up.0 {
+            let seen = tag.flow.map_or(&mut side.report.background, |flow| &mut side.report.delays[flow as usize]);
+            seen.add(delay);
+        }
         if let (Some(point), Some(flow)) = (&mut side.buffers[port].output, tag.flow) {
             point.qcn().on_dequeue(flow, Bytes(len.into()));
         }
@@ -300,7 +301,7 @@ impl World {
 
     pub(super) fn end_host_window(&mut self) {
         let Some(side) = &mut self.hosts else { return };
-        let fresh = HostWindow { arrived: vec![0; side.config.flows.len()], ..HostWindow::default() };
+        let fresh = HostWindow::new(side.config.flows.len());
         let mut w = std::mem::replace(&mut side.window, fresh);
         for (number, flow) in side.config.flows.iter().enumerate() {
             let sender = &side.hosts[flow.source as usize].senders[side.place[number] as usize];

@@ -227,6 +227,8 @@ impl World {
 
     /// Puts a segment on a link that is ready for it.
     pub(super) fn send(&mut self, link: u32, id: u32, len: u32) {
+        self.report.link_hops += 1;
+        self.report.data_link_hops += u64::from(self.segments.get(id).payload > 0);
         let l = &mut self.links[link as usize];
         let free = l.start(self.now, len);
         match l.end {

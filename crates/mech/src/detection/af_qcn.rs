@@ -15,7 +15,8 @@ use std::collections::BTreeMap;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Time};
 
-use super::qcn::{self, FEEDBACK_MAX, Notice, Qcn};
+use super::notifier::{Notice, Notifier};
+use super::qcn::{self, FEEDBACK_MAX, Qcn};
 
 /// What the file calls them: those of QCN, and two of its own.
 pub const PARAMS: &[ParamSpec] = &[
@@ -154,6 +155,27 @@ impl AfQcn {
         let fb = (1_000 - alpha) * notice.congestion.feedback as u64 + alpha * self.above_fair_share(notice.flow);
         notice.congestion.feedback = (fb / 1_000) as u8;
         (notice.congestion.feedback > 0).then_some(notice)
+    }
+}
+
+impl Notifier for AfQcn {
+    fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Notice> {
+        AfQcn::on_enqueue(self, now, flow, len, queue, coin)
+    }
+    fn on_dequeue(&mut self, _now: Time, flow: u32, len: Bytes) {
+        self.qcn.on_dequeue(flow, len);
+    }
+    fn on_stop(&mut self, now: Time) {
+        self.qcn.on_pause(now);
+    }
+    fn on_release(&mut self, now: Time) {
+        self.qcn.on_resume(now);
+    }
+    fn next_wake(&self) -> Option<Time> {
+        self.qcn.next_clock()
+    }
+    fn on_wake(&mut self, now: Time, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Notice> {
+        self.on_clock(now, queue, coin)
     }
 }
 

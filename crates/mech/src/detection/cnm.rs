@@ -5,7 +5,7 @@
 //!     | cnmQOffset 2 | cnmQDelta 2 | encapsulated priority 2 | encapsulated destination 6 | MSDU length 2 | MSDU 0 to 64
 //! ```
 
-use super::qcn::Congestion;
+use super::notifier::Congestion;
 
 /// EtherType of a CNM (802.1Q, clause 33.3).
 pub const ETHERTYPE: u16 = 0x22E7;

@@ -1,22 +1,26 @@
-//! Congestion detection at an egress queue: the traits and the registry.
+//! Congestion detection: the traits and the registry.
 //!
 //! ```text
-//!   egress queue --head--> Gate(Sender) --- on_dequeue(queue, len) -> Mark ---> wire
+//!   egress queue --head--> Gate(Sender) --- on_dequeue(queue, len) -> Mark ---> wire          Detector: marks what leaves
 //!                            shuts: on_off    opens: on_on(queue)
+//!
+//!   ingress buffer or egress queue --- on_enqueue(flow, len, queue) -> Notice ---> source     Notifier: tells a source
 //! ```
 //!
-//! One detector exists per egress port and priority.
+//! One detector exists per egress port and priority; one notifier per port, priority and watched side.
 
 pub mod af_qcn;
 pub mod cnm;
 pub mod culprit;
 pub mod fecn;
+mod notifier;
 pub mod np_ecn;
 pub mod qcn;
 pub mod red;
 mod registry;
 pub mod tcd;
 
+pub use notifier::{AnyNotifier, Congestion, Notice, Notifier, Side};
 pub use registry::{AnyDetector, Detection, Entry, REGISTRY};
 
 use xoff_units::{Bytes, Time};

@@ -18,6 +18,8 @@ use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Time};
 
 use super::culprit::{Culprits, Sampling};
+pub use super::notifier::{Congestion, Notice};
+use super::notifier::{Notifier, Side};
 
 /// What the file calls them.
 pub const PARAMS: &[ParamSpec] = &[
@@ -73,6 +75,13 @@ pub enum Placement {
     Input,
     /// At both.
     Both,
+}
+
+impl Placement {
+    /// Is there one at this buffer of a port?
+    pub fn has(self, side: Side) -> bool {
+        self == Placement::Both || self == if side == Side::Ingress { Placement::Input } else { Placement::Output }
+    }
 }
 
 /// Parameters.
@@ -162,9 +171,19 @@ impl Params {
         Ok(p)
     }
 
-    /// Refuses a set point beyond `memory`, the most that a watched buffer can hold.
-    pub fn validate(&self, memory: Bytes) -> Result<(), ParamError> {
-        super::registry::reachable("setpoint", self.setpoint, memory)
+    /// Refuses a set point that a watched buffer never reaches: `ingress` and `egress` are the most that an ingress and an
+    /// egress queue can hold.
+    pub fn validate(&self, ingress: Bytes, egress: Bytes) -> Result<(), ParamError> {
+        for (side, most, name) in [(Side::Ingress, ingress, "ingress buffer"), (Side::Egress, egress, "egress queue")] {
+            if self.placement.has(side) && self.setpoint > most {
+                return Err(ParamError::new(
+                    "setpoint",
+                    format!("Q_eq {} lies above all that an {name} can hold, {most}: nobody is ever notified", self.setpoint),
+                    "a lower set point or a larger buffer",
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Where the feedback saturates: (2w + 1) Q_eq [bytes].
@@ -177,17 +196,6 @@ impl Params {
         // 150, 75, 50, 37.5, 30, 25, 21.4, 18.75 KB; the pseudo-code prints the last two as 21.5 and 18.5.
         if self.shrinking { self.sample_base / (1 + feedback as u64 / 8) } else { self.sample_base }
     }
-}
-
-/// A sample that found congestion: what a notification says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Congestion {
-    /// Fb in 6 bits, 1 to 63.
-    pub feedback: u8,
-    /// Q - Q_eq [bytes].
-    pub q_off: i64,
-    /// Q - Q_old [bytes].
-    pub q_delta: i64,
 }
 
 /// The congestion point of one buffer: when a sample is due, and what it says.
@@ -269,6 +277,7 @@ impl CongestionPoint {
             // 0.850, 0.851, ... 1.150, each equally likely.
             self.left = self.left * (850 + ((coin() * 301.0) as u64).min(300)) / 1_000;
         }
+        self.left = self.left.max(1); // or a clock would stand still
         (feedback > 0).then_some(Congestion { feedback, q_off, q_delta })
     }
 }
@@ -277,15 +286,6 @@ impl CongestionPoint {
 pub fn quantise(fb: i64, range: Bytes) -> u8 {
     let fb = (fb.max(0) as u64).min(range.0);
     (fb * FEEDBACK_MAX as u64 / range.0.max(1)) as u8
-}
-
-/// Whom to tell, and what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Notice {
-    /// Flow whose source is to be told.
-    pub flow: u32,
-    /// What the sample says.
-    pub congestion: Congestion,
 }
 
 /// A congestion point with what it needs to pick a culprit: all that the owner of a buffer has to call.
@@ -339,6 +339,29 @@ impl Qcn {
     pub fn on_clock(&mut self, now: Time, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Notice> {
         let congestion = self.point.on_clock(now, queue, coin)?;
         Some(Notice { flow: self.culprits.pick(None, coin)?, congestion })
+    }
+}
+
+impl Notifier for Qcn {
+    #[inline]
+    fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Notice> {
+        Qcn::on_enqueue(self, now, flow, len, queue, coin)
+    }
+    #[inline]
+    fn on_dequeue(&mut self, _now: Time, flow: u32, len: Bytes) {
+        Qcn::on_dequeue(self, flow, len);
+    }
+    fn on_stop(&mut self, now: Time) {
+        self.on_pause(now);
+    }
+    fn on_release(&mut self, now: Time) {
+        self.on_resume(now);
+    }
+    fn next_wake(&self) -> Option<Time> {
+        self.next_clock()
+    }
+    fn on_wake(&mut self, now: Time, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Notice> {
+        self.on_clock(now, queue, coin)
     }
 }
 

@@ -3,7 +3,7 @@
 use xoff_params::{ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Time};
 
-use super::{Detector, Mark, Place, PortState, fecn, np_ecn, red, tcd};
+use super::{AnyNotifier, Detector, Mark, Place, PortState, Side, af_qcn, fecn, np_ecn, qcn, red, tcd};
 
 /// A configured detection.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,6 +19,10 @@ pub enum Detection {
     Fecn(fecn::Params),
     /// [`np_ecn`].
     NpEcn(np_ecn::Params),
+    /// [`qcn`].
+    Qcn(qcn::Params),
+    /// [`af_qcn`].
+    AfQcn(af_qcn::Params),
 }
 
 /// A name, its parameters and their reader.
@@ -60,6 +64,18 @@ pub const REGISTRY: &[Entry] = &[
         params: np_ecn::PARAMS,
         read: |v| np_ecn::Params::read(v).map(Detection::NpEcn),
     },
+    Entry {
+        name: "qcn",
+        about: "QCN congestion points at outputs or inputs, which notify the source of a flow with a value",
+        params: qcn::PARAMS,
+        read: |v| qcn::Params::read(v).map(Detection::Qcn),
+    },
+    Entry {
+        name: "af-qcn",
+        about: "QCN congestion points whose feedback grows with what a flow takes above its fair share",
+        params: af_qcn::PARAMS,
+        read: |v| af_qcn::Params::read(v).map(Detection::AfQcn),
+    },
 ];
 
 impl Detection {
@@ -70,13 +86,30 @@ impl Detection {
             Detection::Tcd(p) => p.validate(place, memory),
             Detection::Fecn(p) => p.validate(place, memory),
             Detection::NpEcn(p) => p.validate(memory),
+            Detection::Qcn(p) => p.validate(place.link.buffer, memory),
+            Detection::AfQcn(p) => p.qcn.validate(place.link.buffer, memory),
         }
+    }
+
+    /// A notifier for one buffer at the end of this link; `None`: that buffer is not watched.
+    pub fn notifier(&self, place: &Place, side: Side) -> Option<AnyNotifier> {
+        let (rate, buffer) = (place.link.rate, place.link.buffer);
+        match self {
+            Detection::Qcn(p) if p.placement.has(side) => Some(AnyNotifier::Qcn(qcn::Qcn::new(p, rate, buffer))),
+            Detection::AfQcn(p) if p.qcn.placement.has(side) => Some(AnyNotifier::AfQcn(af_qcn::AfQcn::new(p, rate, buffer))),
+            _ => None,
+        }
+    }
+
+    /// It notifies sources; otherwise it marks frames, or does nothing.
+    pub fn notifies(&self) -> bool {
+        matches!(self, Detection::Qcn(_) | Detection::AfQcn(_))
     }
 
     /// A detector for one queue.
     pub fn detector(&self, place: &Place) -> AnyDetector {
         match self {
-            Detection::None => AnyDetector::None,
+            Detection::None | Detection::Qcn(_) | Detection::AfQcn(_) => AnyDetector::None,
             Detection::Red(r) => AnyDetector::Red(r.clone()),
             Detection::Tcd(p) => AnyDetector::Tcd(Box::new(tcd::Tcd::new(p, place))),
             Detection::Fecn(p) => AnyDetector::Fecn(fecn::Fecn::new(p, place)),

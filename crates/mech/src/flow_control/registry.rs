@@ -47,6 +47,14 @@ impl Message {
         }
     }
 
+    /// Does it stop its sender, or let it go? `None`: it does neither outright.
+    pub fn stops(self) -> Option<bool> {
+        match self {
+            Message::Pfc(p) => Some(p != pfc::Pause::RESUME),
+            Message::Credit(_) | Message::Stage(_) | Message::Level(_) | Message::Custom(_) => None,
+        }
+    }
+
     /// Kind and value for tables and logs.
     pub fn describe(&self) -> (&'static str, u64) {
         match self {

@@ -413,7 +413,7 @@ mod tests {
 
     impl Bench {
         fn new(p: Params, ports: usize) -> Bench {
-            let facts = FlowFacts { line: C, window: None, base_rtt: Some(T) };
+            let facts = FlowFacts { line: C, window: None, base_rtt: Some(T), seed: 0 };
             Bench { flow: Hpcc::new(&p, &facts), ports: vec![Hop { rate: C, ..Hop::default() }; ports] }
         }
 
@@ -583,7 +583,7 @@ mod tests {
     /// 2,000,000,000 bytes x 100 Gb/s is 10 x 2^64 + 15,532,559,262,904,483,840; divided by the line 155,325,592.
     #[test]
     fn a_large_window_wraps_in_a_replay() {
-        let facts = FlowFacts { line: C, window: Some(2_000_000_000), base_rtt: Some(T) };
+        let facts = FlowFacts { line: C, window: Some(2_000_000_000), base_rtt: Some(T), seed: 0 };
         for (int, window) in [(IntFormat::Hpcc { multi: 1 }, 155_325_592), (IntFormat::Exact, 2_000_000_000)] {
             assert_eq!(Hpcc::new(&Params { int, ..Params::default() }, &facts).window(), Some(window));
         }
@@ -591,7 +591,7 @@ mod tests {
 
     #[test]
     fn window_and_round_trip_come_from_the_flow_or_the_parameters() {
-        let facts = FlowFacts { line: C, window: Some(99_000), base_rtt: None };
+        let facts = FlowFacts { line: C, window: Some(99_000), base_rtt: None, seed: 0 };
         let flow = Hpcc::new(&Params::default(), &facts);
         assert_eq!((flow.window(), flow.base_rtt), (Some(99_000), BASE_RTT.0));
         let p = Params { window: Some(Bytes(77_000)), base_rtt: Some(T), int: IntFormat::Hpcc { multi: 1 }, ..Params::default() };

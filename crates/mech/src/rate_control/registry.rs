@@ -6,7 +6,7 @@ use std::sync::Arc;
 use xoff_params::{ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time, prefetch_whole};
 
-use super::{Feedback, IntFormat, RateControl, Wakes, dcqcn, hpcc, ib_cc, timely};
+use super::{Feedback, IntFormat, RateControl, Wakes, dcqcn, hpcc, ib_cc, qcn, timely};
 use crate::detection::Mark;
 
 /// A configured rate control.
@@ -23,6 +23,8 @@ pub enum RateControlKind {
     IbCc(ib_cc::Params),
     /// [`hpcc`].
     Hpcc(hpcc::Params),
+    /// [`qcn`].
+    Qcn(qcn::Params),
     /// From outside.
     Custom(Arc<dyn Custom>),
 }
@@ -36,6 +38,8 @@ pub struct FlowFacts {
     pub window: Option<u64>,
     /// Round-trip time of its way without load, if the environment knows it [ps].
     pub base_rtt: Option<Span>,
+    /// A random number of its own, for who [`tosses`](RateControlKind::tosses).
+    pub seed: u64,
 }
 
 /// What an outside rate control implements.
@@ -55,6 +59,14 @@ pub trait Custom: Debug + Send + Sync {
     /// Frames collect records of their way, kept like this.
     fn needs_int(&self) -> Option<IntFormat> {
         None
+    }
+    /// Congestion points tell it a value.
+    fn hears_values(&self) -> bool {
+        false
+    }
+    /// Its flows toss coins.
+    fn tosses(&self) -> bool {
+        false
     }
 }
 
@@ -97,6 +109,12 @@ pub const REGISTRY: &[Entry] = &[
         params: hpcc::PARAMS,
         read: |v| hpcc::Params::read(v).map(RateControlKind::Hpcc),
     },
+    Entry {
+        name: "qcn",
+        about: "QCN rate limiters, cut by the value that a congestion point sends",
+        params: qcn::PARAMS,
+        read: |v| qcn::Params::read(v).map(RateControlKind::Qcn),
+    },
 ];
 
 /// How a receiver tells a sender that frames arrived marked.
@@ -122,6 +140,7 @@ impl RateControlKind {
             RateControlKind::Timely(p) => Some(AnyRateControl::Timely(Box::new(timely::Timely::new(p, flow.line)))),
             RateControlKind::IbCc(p) => Some(AnyRateControl::IbCc(Box::new(ib_cc::IbCc::new(p, flow.line)))),
             RateControlKind::Hpcc(p) => Some(AnyRateControl::Hpcc(Box::new(hpcc::Hpcc::new(p, flow)))),
+            RateControlKind::Qcn(p) => Some(AnyRateControl::Qcn(Box::new(qcn::Qcn::new(p, flow.line, flow.seed)))),
             RateControlKind::Custom(c) => Some(AnyRateControl::Custom(c.reaction_point(flow))),
         }
     }
@@ -130,7 +149,7 @@ impl RateControlKind {
     #[inline]
     pub fn notification(&self) -> Notification {
         match self {
-            RateControlKind::None | RateControlKind::Timely(_) | RateControlKind::Hpcc(_) => Notification::Never,
+            RateControlKind::None | RateControlKind::Timely(_) | RateControlKind::Hpcc(_) | RateControlKind::Qcn(_) => Notification::Never,
             RateControlKind::Dcqcn(p) if p.cnp_interval.0 == 0 => Notification::InAck,
             RateControlKind::Dcqcn(p) => Notification::Frame { interval: p.cnp_interval },
             RateControlKind::IbCc(p) => p.cnp_interval.map_or(Notification::InAck, |interval| Notification::Frame { interval }),
@@ -142,7 +161,7 @@ impl RateControlKind {
     #[inline]
     pub fn reports_undetermined(&self) -> bool {
         match self {
-            RateControlKind::None | RateControlKind::Timely(_) | RateControlKind::Hpcc(_) => false,
+            RateControlKind::None | RateControlKind::Timely(_) | RateControlKind::Hpcc(_) | RateControlKind::Qcn(_) => false,
             RateControlKind::Dcqcn(p) => p.tcd.is_some(),
             RateControlKind::IbCc(p) => p.tcd,
             RateControlKind::Custom(c) => c.reports_undetermined(),
@@ -153,7 +172,7 @@ impl RateControlKind {
     #[inline]
     pub fn hears_acks(&self) -> bool {
         match self {
-            RateControlKind::None | RateControlKind::Dcqcn(_) | RateControlKind::IbCc(_) => false,
+            RateControlKind::None | RateControlKind::Dcqcn(_) | RateControlKind::IbCc(_) | RateControlKind::Qcn(_) => false,
             RateControlKind::Timely(_) | RateControlKind::Hpcc(_) => true,
             RateControlKind::Custom(c) => c.hears_acks(),
         }
@@ -164,6 +183,25 @@ impl RateControlKind {
         match self {
             RateControlKind::Timely(p) => p.tcd,
             other => other.reports_undetermined(),
+        }
+    }
+
+    /// Congestion points tell it a value, as [`Feedback::Quantized`].
+    pub fn hears_values(&self) -> bool {
+        match self {
+            RateControlKind::Qcn(_) => true,
+            RateControlKind::Custom(c) => c.hears_values(),
+            _ => false,
+        }
+    }
+
+    /// Its flows toss coins: each needs a [`seed`](FlowFacts::seed). The others are spared the toss.
+    #[inline]
+    pub fn tosses(&self) -> bool {
+        match self {
+            RateControlKind::Qcn(p) => p.jitter,
+            RateControlKind::Custom(c) => c.tosses(),
+            _ => false,
         }
     }
 
@@ -181,7 +219,11 @@ impl RateControlKind {
     #[inline]
     pub fn needs_int(&self) -> Option<IntFormat> {
         match self {
-            RateControlKind::None | RateControlKind::Dcqcn(_) | RateControlKind::Timely(_) | RateControlKind::IbCc(_) => None,
+            RateControlKind::None
+            | RateControlKind::Dcqcn(_)
+            | RateControlKind::Timely(_)
+            | RateControlKind::IbCc(_)
+            | RateControlKind::Qcn(_) => None,
             RateControlKind::Hpcc(p) => Some(p.int),
             RateControlKind::Custom(c) => c.needs_int(),
         }
@@ -242,6 +284,8 @@ pub enum AnyRateControl {
     IbCc(Box<ib_cc::IbCc>),
     /// [`hpcc::Hpcc`].
     Hpcc(Box<hpcc::Hpcc>),
+    /// [`qcn::Qcn`].
+    Qcn(Box<qcn::Qcn>),
     /// From outside.
     Custom(Box<dyn RateControl + Send>),
 }
@@ -255,6 +299,7 @@ impl AnyRateControl {
             AnyRateControl::Timely(r) => prefetch_whole(&**r),
             AnyRateControl::IbCc(r) => prefetch_whole(&**r),
             AnyRateControl::Hpcc(r) => prefetch_whole(&**r),
+            AnyRateControl::Qcn(r) => prefetch_whole(&**r),
             AnyRateControl::Custom(_) => {}
         }
     }
@@ -268,13 +313,14 @@ impl RateControl for AnyRateControl {
             AnyRateControl::Timely(r) => r.rate(),
             AnyRateControl::IbCc(r) => r.rate(),
             AnyRateControl::Hpcc(r) => r.rate(),
+            AnyRateControl::Qcn(r) => r.rate(),
             AnyRateControl::Custom(r) => r.rate(),
         }
     }
     #[inline]
     fn window(&self) -> Option<u64> {
         match self {
-            AnyRateControl::Dcqcn(_) | AnyRateControl::Timely(_) | AnyRateControl::IbCc(_) => None,
+            AnyRateControl::Dcqcn(_) | AnyRateControl::Timely(_) | AnyRateControl::IbCc(_) | AnyRateControl::Qcn(_) => None,
             AnyRateControl::Hpcc(r) => r.window(),
             AnyRateControl::Custom(r) => r.window(),
         }
@@ -286,6 +332,7 @@ impl RateControl for AnyRateControl {
             AnyRateControl::Timely(r) => r.on_sent(now, len, wakes),
             AnyRateControl::IbCc(r) => r.on_sent(now, len, wakes),
             AnyRateControl::Hpcc(r) => r.on_sent(now, len, wakes),
+            AnyRateControl::Qcn(r) => r.on_sent(now, len, wakes),
             AnyRateControl::Custom(r) => r.on_sent(now, len, wakes),
         }
     }
@@ -295,6 +342,7 @@ impl RateControl for AnyRateControl {
             AnyRateControl::Timely(r) => r.on_feedback(now, feedback, wakes),
             AnyRateControl::IbCc(r) => r.on_feedback(now, feedback, wakes),
             AnyRateControl::Hpcc(r) => r.on_feedback(now, feedback, wakes),
+            AnyRateControl::Qcn(r) => r.on_feedback(now, feedback, wakes),
             AnyRateControl::Custom(r) => r.on_feedback(now, feedback, wakes),
         }
     }
@@ -304,6 +352,7 @@ impl RateControl for AnyRateControl {
             AnyRateControl::Timely(r) => r.on_wake(now, which, wakes),
             AnyRateControl::IbCc(r) => r.on_wake(now, which, wakes),
             AnyRateControl::Hpcc(r) => r.on_wake(now, which, wakes),
+            AnyRateControl::Qcn(r) => r.on_wake(now, which, wakes),
             AnyRateControl::Custom(r) => r.on_wake(now, which, wakes),
         }
     }
@@ -354,5 +403,10 @@ mod tests {
         assert_eq!(needs(kind("ib-cc", &[])), (false, false, false, paced(0), false));
         assert_eq!(needs(kind("ib-cc", &[("becn", "ack"), ("tcd", "true")])), (false, true, false, Notification::InAck, true));
         assert_eq!(needs(kind("hpcc", &[])), (true, true, true, Notification::Never, false));
+        assert_eq!(needs(kind("qcn", &[])), (false, false, false, Notification::Never, false));
+        let values = |k: RateControlKind| (k.hears_values(), k.tosses());
+        assert_eq!(values(kind("qcn", &[])), (true, true));
+        assert_eq!(values(kind("qcn", &[("jitter", "false")])), (true, false));
+        assert_eq!(values(kind("dcqcn", &[])), (false, false));
     }
 }

@@ -153,7 +153,7 @@ impl Run {
 pub fn run(c: &Config, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Run>, ReproduceError> {
     let world = World::new(c.clone()).unwrap_or_else(|p| panic!("settings of an entry: {p:?}"));
     let mut stopped = false;
-    let report = world.run(|_| {
+    let report = world.run(|_, _| {
         stopped = stop();
         if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });

@@ -219,6 +219,11 @@ impl<'d> Section<'d> {
         self.table.is_some()
     }
 
+    /// Whether `key` is one of the section's.
+    pub fn declares(&self, key: &str) -> bool {
+        self.specs.iter().any(|s| s.key == key)
+    }
+
     /// Whether the file or a setting gives `key`.
     pub fn given(&self, key: &str) -> bool {
         self.entry(key).is_some()

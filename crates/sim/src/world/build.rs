@@ -5,6 +5,9 @@ use super::*;
 /// A run splits only where a window between two meetings of the threads holds enough work to pay for them.
 const WORTH_A_WINDOW: Span = Span::from_ns(100);
 
+/// The largest number that a frame can carry for a class.
+const CLASS_MAX: u8 = 7;
+
 /// Why a run has to stay on one thread, if it has to.
 fn obstacle(m: &Model, flows: &Flows) -> Option<&'static str> {
     let f = &m.faults;
@@ -110,13 +113,23 @@ fn node(
     };
     let links: Vec<LinkFacts> = (0..node.ports.len()).map(facts).collect();
     let flow_control = links.iter().map(|l| (m.flow_control)(l)).collect::<Result<Vec<_>, _>>()?;
+    let detection: Vec<Detection> = links.iter().map(|l| (m.detection)(l)).collect();
+    // Notices travel as an express priority does, if need be with a number that no priority has.
+    let express = classes.express().or(detection.iter().any(Detection::notifies).then_some(classes.len() as u8));
+    if express.is_some_and(|number| number > CLASS_MAX) {
+        return Err(ParamError::new(
+            "priority",
+            "all eight priorities are in use, and notices to sources need a number of their own",
+            "use seven priorities at most",
+        ));
+    }
     let lossless = !flow_control.iter().any(|f| matches!(f, xoff_mech::flow_control::FlowControl::None));
     let made = match node.kind {
         NodeKind::Switch => Node::Switch(Box::new(Switch::new(
             n,
             &SwitchConfig {
                 flow_control,
-                detection: links.iter().map(|l| (m.detection)(l)).collect(),
+                detection,
                 buffer: (m.buffer)(&links),
                 links,
                 to_host: node.ports.iter().map(|p| topology.nodes[p.peer as usize].kind == NodeKind::Host).collect(),
@@ -126,7 +139,7 @@ fn node(
                 control_delay: m.control_delay,
                 classes: classes.len(),
                 message_len: m.message_len,
-                express: classes.express(),
+                express,
                 failed_port_keeps_memory: m.faults.failed_port_keeps_memory,
                 turning_back_overlaps: m.faults.turning_back_overlaps,
             },
@@ -207,7 +220,7 @@ impl World {
         let p = &m.probes;
         let watching = p.flow_rates
             || p.causes
-            || ![&p.queue_changes, &p.rate_changes, &p.control, &p.pauses, &p.states, &p.marks].iter().all(|s| s.is_none());
+            || ![&p.queue_changes, &p.rate_changes, &p.control, &p.pauses, &p.states, &p.marks, &p.notices].iter().all(|s| s.is_none());
         let layout = Arc::new(Layout {
             first_port: ports.first,
             places: ports.places,

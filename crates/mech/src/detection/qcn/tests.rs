@@ -149,13 +149,16 @@ fn nobody_is_told_of_nothing() {
 #[test]
 fn impossible_parameters_are_refused() {
     let refused = |given: &[(&str, &str)]| {
-        let e = read(given).and_then(|p| p.validate(BUFFER)).unwrap_err();
+        let e = read(given).and_then(|p| p.validate(BUFFER, BUFFER * 5)).unwrap_err();
         assert!(!e.hint.is_empty(), "{e}");
         e.key
     };
     assert_eq!(refused(&[("sample_base", "0KB")]), "sample_base");
     assert_eq!(refused(&[("setpoint", "0KB")]), "setpoint");
-    assert_eq!(refused(&[("setpoint", "151KB")]), "setpoint");
+    assert_eq!(refused(&[("setpoint", "751KB")]), "setpoint");
+    assert_eq!(refused(&[("setpoint", "151KB"), ("placement", "input")]), "setpoint");
+    assert_eq!(refused(&[("setpoint", "151KB"), ("placement", "both")]), "setpoint");
+    assert_eq!(read(&[("setpoint", "151KB")]).unwrap().validate(BUFFER, BUFFER * 5), Ok(()), "five ingresses meet at an egress");
     assert_eq!(refused(&[("weight", "1025")]), "weight");
     assert_eq!(refused(&[("keep_alive", "true"), ("sampling", "random")]), "keep_alive");
     assert_eq!(refused(&[("keep_alive", "true"), ("placement", "input")]), "keep_alive");

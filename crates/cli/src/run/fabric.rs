@@ -1,0 +1,161 @@
+//! `xoff run` of a scheduled fabric.
+
+use serde::Serialize;
+use xoff_fabric::{Config, Delay};
+use xoff_record::Sink;
+use xoff_run::{FabricFinished, FabricScenario};
+use xoff_scenario::Problems;
+use xoff_scenario::document::Override;
+use xoff_units::{Bytes, Rate, Span};
+
+use super::{Args, Bar, problem};
+use crate::answer::{Answer, Exit};
+use crate::interrupt;
+use crate::terminal::{self, grouped};
+
+/// Runs it.
+pub fn run(args: &Args, settings: &[Override]) -> Result<Answer, Problems> {
+    let scenario = FabricScenario::load(&args.scenario, settings)?;
+    terminal::problems(&scenario.warnings);
+    interrupt::ask_first();
+    if args.threads.is_some_and(|n| n > 1) {
+        terminal::note("one thread: the events of a fabric are not split");
+    }
+    let bar = Bar::new();
+    let finished = scenario.run(Sink::Files(args.out.clone()), |p| {
+        bar.update(p);
+        !interrupt::asked()
+    });
+    drop(bar);
+    let finished = finished.map_err(problem)?;
+    let exit = match (&finished.report.stuck, finished.interrupted) {
+        (_, true) => Exit::Interrupted,
+        (Some(_), _) => Exit::No,
+        _ => Exit::Done,
+    };
+    Ok(Answer::new(text(&scenario, &finished, args), &json(&scenario.config, &finished, args), exit))
+}
+
+#[derive(Serialize)]
+struct Json<'a> {
+    #[serde(flatten)]
+    manifest: &'a xoff_record::Manifest,
+    /// Mean throughput of outputs that are no hotspots, and of hotspots, as a share of their lines.
+    throughput: f64,
+    hotspot_throughput: Option<f64>,
+    delay_ps: Option<Quantiles>,
+    hotspot_delay_ps: Option<Quantiles>,
+    queue_bytes_max: &'a [u32],
+    reassembly_bytes_max: u64,
+    control_share: f64,
+    out: String,
+}
+
+#[derive(Serialize)]
+struct Quantiles {
+    packets: u64,
+    mean: f64,
+    median: u64,
+    p99: u64,
+    max: u64,
+}
+
+fn quantiles(d: &Delay) -> Option<Quantiles> {
+    (d.count() > 0).then(|| Quantiles { packets: d.count(), mean: d.mean(), median: d.quantile(0.5), p99: d.quantile(0.99), max: d.max() })
+}
+
+/// Throughput of the outputs that are, or are not, hotspots; `None`: there are none.
+fn throughput(c: &Config, f: &FabricFinished, hot: bool) -> Option<f64> {
+    let outputs: Vec<u32> = c.hot_outputs().iter().zip(0..).filter(|(h, _)| **h == hot).map(|(_, o)| o).collect();
+    (!outputs.is_empty()).then(|| f.report.throughput(outputs, c.line))
+}
+
+fn control_share(f: &FabricFinished) -> f64 {
+    let r = &f.report;
+    r.control_bytes as f64 / (r.control_bytes + r.segment_bytes).max(1) as f64
+}
+
+fn json<'a>(c: &Config, f: &'a FabricFinished, args: &Args) -> impl Serialize + use<'a> {
+    let r = &f.report;
+    Json {
+        manifest: &f.manifest,
+        throughput: throughput(c, f, false).unwrap_or(0.0),
+        hotspot_throughput: throughput(c, f, true),
+        delay_ps: quantiles(&r.cold),
+        hotspot_delay_ps: quantiles(&r.hot),
+        queue_bytes_max: &r.queue_max,
+        reassembly_bytes_max: r.reassembly_max,
+        control_share: control_share(f),
+        out: args.out.display().to_string(),
+    }
+}
+
+fn text(s: &FabricScenario, f: &FabricFinished, args: &Args) -> String {
+    let (r, m, c) = (&f.report, &f.manifest, &s.config);
+    let title = if s.title.is_empty() { "Run" } else { &s.title };
+    let headline = match (&r.stuck, f.interrupted) {
+        (_, true) => terminal::bad(&format!("{title}: interrupted, what was computed is kept")),
+        (Some(stuck), _) => terminal::bad(&format!("{title}: {stuck}")),
+        _ => terminal::good(&format!("{title}: {} of {} packets delivered", grouped(r.packets_out), grouped(r.packets_in))),
+    };
+    let mut t = terminal::pairs();
+    let mut row = |name: &str, value: String| {
+        t.add_row([name, &value]);
+    };
+    m.took_effect.iter().for_each(|x| row("Took effect", x.clone()));
+    m.never_triggered.iter().for_each(|x| row("Never triggered", x.clone()));
+    for (name, delay, share) in [("outputs", &r.cold, throughput(c, f, false)), ("hotspots", &r.hot, throughput(c, f, true))] {
+        let Some(share) = share else { continue };
+        row(&format!("Throughput of {name}"), format!("{:.2} % of their lines", 100.0 * share));
+        if let Some(q) = quantiles(delay) {
+            let time = |ps: u64| Span(ps).to_string();
+            row(
+                &format!("Delay to {name}"),
+                format!(
+                    "mean {} ({:.1} t_min), median {}, 99th percentile {}, longest {}",
+                    time(q.mean.round() as u64),
+                    q.mean / c.t_min().0 as f64,
+                    time(q.median),
+                    time(q.p99),
+                    time(q.max)
+                ),
+            );
+        }
+    }
+    if !r.queue_max.is_empty() {
+        let stages: Vec<String> = r.queue_max.iter().map(|&b| Bytes(b.into()).to_string()).collect();
+        row("Longest queues", format!("{} by stage; reassembly {}", stages.join(", "), Bytes(r.reassembly_max)));
+    }
+    row("Speed", format!("{} events, {:.1} million per CPU second", grouped(m.events), m.events as f64 / m.cpu_seconds.max(1e-9) / 1e6));
+    row("Time taken", format!("{:.3} seconds, on the CPU {:.3} seconds", m.wall_seconds, m.cpu_seconds));
+    row("Result hash", m.result_hash.clone());
+    let tables: Vec<_> = f.tables.rows.iter().filter(|r| r.1 > 0).map(|r| r.0).collect();
+    row("Tables", format!("{} ({})", args.out.display(), tables.join(", ")));
+    format!("{headline}\n\n{}{}", terminal::draw(&t), flows(c, f))
+}
+
+/// The flows of hosts, when there are few enough to read: their rates over the last tenth of the run.
+fn flows(c: &Config, f: &FabricFinished) -> String {
+    let (Some(hosts), Some(seen)) = (&c.hosts, &f.report.hosts) else { return String::new() };
+    if hosts.flows.is_empty() || hosts.flows.len() > 20 {
+        return String::new();
+    }
+    let windows = &seen.windows[seen.windows.len() - seen.windows.len().div_ceil(10)..];
+    let lasted = Span(c.window.0 * windows.len() as u64);
+    let mut t = terminal::table(["Flow", "From", "To", "Rate at the end", "Limiter", "Notified", "Input buffer at the end"]);
+    for (i, flow) in hosts.flows.iter().enumerate() {
+        let bytes: u64 = windows.iter().map(|w| w.arrived[i]).sum();
+        let last = windows.last();
+        let to: Vec<String> = flow.destinations.iter().map(|d| format!("P{d}")).collect();
+        t.add_row([
+            i.to_string(),
+            format!("P{}", flow.source),
+            to.join(", "),
+            Rate::of(Bytes(bytes), lasted).to_string(),
+            last.and_then(|w| w.limit[i]).map_or("-".into(), |r| r.to_string()),
+            grouped(seen.notified[i]),
+            last.map_or("-".into(), |w| Bytes(w.input[i]).to_string()),
+        ]);
+    }
+    format!("\n{}", terminal::draw(&t))
+}

@@ -1,0 +1,110 @@
+//! Detection that speaks instead of marking: a buffer is watched, and the source of a flow in it is told.
+//!
+//! ```text
+//!   frame stored  --- on_enqueue(flow, len, queue) ---> Notice { flow, congestion }: a frame back to the source of the flow
+//!   frame gone    --- on_dequeue(flow, len)
+//!   flow control of this buffer stops its peer, lets it go --- on_stop, on_release;   the clock meanwhile --- on_wake
+//! ```
+//!
+//! One exists per port, priority and watched [`Side`]; ingress and egress of a port are two buffers.
+
+use xoff_units::{Bytes, Time};
+
+use super::af_qcn::AfQcn;
+use super::qcn::Qcn;
+
+/// Which buffer of a port is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// What has come in by the port and not left the switch.
+    Ingress,
+    /// What waits to leave through the port.
+    Egress,
+}
+
+/// What a congested buffer says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Congestion {
+    /// Degree in 6 bits, 1 to 63.
+    pub feedback: u8,
+    /// Queue above its set point [bytes].
+    pub q_off: i64,
+    /// Growth of the queue since the last look [bytes].
+    pub q_delta: i64,
+}
+
+/// Whom to tell, and what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// Flow whose source is to be told.
+    pub flow: u32,
+    /// What it is told.
+    pub congestion: Congestion,
+}
+
+/// Watches one buffer.
+///
+/// A call of `on_stop`, `on_release` or `on_wake` may be repeated, or come without need.
+pub trait Notifier {
+    /// A frame of this flow has been stored; `queue` is what the buffer holds now, the frame included. `coin` gives a number in
+    /// [0, 1), drawn only when it is needed.
+    fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Notice>;
+    /// A frame of this flow is gone.
+    fn on_dequeue(&mut self, now: Time, flow: u32, len: Bytes);
+    /// The flow control of this buffer has told its peer to stop.
+    fn on_stop(&mut self, now: Time);
+    /// The peer has been told that it may send again.
+    fn on_release(&mut self, now: Time);
+    /// When to call [`on_wake`](Notifier::on_wake) next.
+    fn next_wake(&self) -> Option<Time>;
+    /// The clock reaches `now`.
+    fn on_wake(&mut self, now: Time, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Notice>;
+}
+
+/// A notifier of any kind.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AnyNotifier {
+    /// [`Qcn`].
+    Qcn(Qcn),
+    /// [`AfQcn`].
+    AfQcn(AfQcn),
+}
+
+impl Notifier for AnyNotifier {
+    fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Notice> {
+        match self {
+            AnyNotifier::Qcn(n) => Notifier::on_enqueue(n, now, flow, len, queue, coin),
+            AnyNotifier::AfQcn(n) => Notifier::on_enqueue(n, now, flow, len, queue, coin),
+        }
+    }
+    fn on_dequeue(&mut self, now: Time, flow: u32, len: Bytes) {
+        match self {
+            AnyNotifier::Qcn(n) => Notifier::on_dequeue(n, now, flow, len),
+            AnyNotifier::AfQcn(n) => Notifier::on_dequeue(n, now, flow, len),
+        }
+    }
+    fn on_stop(&mut self, now: Time) {
+        match self {
+            AnyNotifier::Qcn(n) => Notifier::on_stop(n, now),
+            AnyNotifier::AfQcn(n) => Notifier::on_stop(n, now),
+        }
+    }
+    fn on_release(&mut self, now: Time) {
+        match self {
+            AnyNotifier::Qcn(n) => Notifier::on_release(n, now),
+            AnyNotifier::AfQcn(n) => Notifier::on_release(n, now),
+        }
+    }
+    fn next_wake(&self) -> Option<Time> {
+        match self {
+            AnyNotifier::Qcn(n) => Notifier::next_wake(n),
+            AnyNotifier::AfQcn(n) => Notifier::next_wake(n),
+        }
+    }
+    fn on_wake(&mut self, now: Time, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Notice> {
+        match self {
+            AnyNotifier::Qcn(n) => Notifier::on_wake(n, now, queue, coin),
+            AnyNotifier::AfQcn(n) => Notifier::on_wake(n, now, queue, coin),
+        }
+    }
+}

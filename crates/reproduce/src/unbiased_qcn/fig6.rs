@@ -1,0 +1,179 @@
+//! Fig. 6: one flow, whose output drops to 1 Gb/s; how soon it is throttled, and what the buffers hold meanwhile.
+
+use xoff_mech::detection::culprit::Sampling;
+use xoff_mech::detection::qcn::{Params, Placement};
+use xoff_report::{Align, Axis, Figure, Mark, Panel, Table, Unit};
+
+use super::run::{Plan, Run, Series};
+use super::scenes::{self, DROP, SETTING, Told};
+use crate::stats::Mean;
+use crate::{Check, Context, Findings, ReproduceError, lab};
+
+/// The flow counts as throttled when its limit is at this rate for the first time [bit/s].
+const THROTTLED: f64 = 1.2e9;
+/// End of a run [ms].
+const END: f64 = 210.0;
+
+/// Who tells the flow, and whether copies are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Outputs,
+    Inputs,
+    KeepAlive,
+    OutputsReliable,
+    InputsReliable,
+    KeepAliveReliable,
+}
+
+/// Those that the paper draws, then the others.
+const KINDS: [Kind; 6] =
+    [Kind::Outputs, Kind::Inputs, Kind::KeepAlive, Kind::OutputsReliable, Kind::InputsReliable, Kind::KeepAliveReliable];
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Outputs => "outputs",
+            Kind::Inputs => "inputs",
+            Kind::KeepAlive => "inputs, keep-alive",
+            Kind::OutputsReliable => "outputs, reliable delivery",
+            Kind::InputsReliable => "inputs, reliable delivery",
+            Kind::KeepAliveReliable => "inputs, keep-alive, reliable delivery",
+        }
+    }
+    fn reliable(self) -> bool {
+        matches!(self, Kind::OutputsReliable | Kind::InputsReliable | Kind::KeepAliveReliable)
+    }
+    fn told(self) -> Told {
+        match self {
+            Kind::Outputs | Kind::OutputsReliable => scenes::at_10g(Placement::Output, Sampling::Arrival),
+            Kind::Inputs | Kind::InputsReliable => scenes::at_10g(Placement::Input, Sampling::Random),
+            Kind::KeepAlive | Kind::KeepAliveReliable => {
+                scenes::with(scenes::at_10g(Placement::Input, Sampling::Random), |p| p.keep_alive = true)
+            }
+        }
+    }
+}
+
+/// The runs of a kind, with changed congestion points.
+pub fn plan(plan: &mut Plan, cx: &Context, seeds: u64, kind: Kind, what: &str, change: fn(&mut Params)) -> Series {
+    plan.series(cx, seeds, &format!("drop, {}{what}", kind.name()), |seed| {
+        scenes::drop_to_1g(scenes::with(kind.told(), change), kind.reliable(), END, seed)
+    })
+}
+
+/// Time until the flow is throttled; those that never are count as the whole run [ms].
+pub fn times(runs: &[Run]) -> Mean {
+    Mean::of(runs.iter().map(|r| {
+        let at = r.limited_to(0, THROTTLED, DROP);
+        if at.is_nan() { END - DROP } else { at - DROP }
+    }))
+}
+
+fn ms(m: Mean) -> String {
+    m.words(|v| format!("{v:.1} ms"))
+}
+
+/// The entry.
+pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
+    let mut all = Plan::default();
+    let n = cx.mode.pick(10, 30);
+    let series = KINDS.map(|k| plan(&mut all, cx, n, k, "", |_| ()));
+    let fixed = [Kind::Outputs, Kind::Inputs].map(|k| plan(&mut all, cx, n, k, ", intervals that do not shrink", |p| p.shrinking = false));
+    let units =
+        [Kind::Outputs, Kind::Inputs].map(|k| plan(&mut all, cx, n, k, ", Q_eq 15.36 KB", |p| p.setpoint = xoff_units::Bytes(15_360)));
+    let results = all.run(cx)?;
+    let runs = |k: Kind| results.of(series[KINDS.iter().position(|x| *x == k).unwrap_or(0)]);
+    let time = |k: Kind| times(runs(k));
+    let over = |k: Kind| time(k).mean / time(Kind::Outputs).mean;
+    let factor = || Unit::Other("times".into());
+    let claimed =
+        |what: &str, unit: Unit, value: f64, low: f64, high: f64| Check::new(what, unit, value, low, high).claimed().assuming(SETTING);
+    let mut checks = results.soundness();
+    checks.push(
+        claimed("(a) outputs", Unit::Picoseconds, lab::ms(time(Kind::Outputs).mean), lab::ms(7.0), lab::ms(20.0)).beside(lab::ms(15.0)),
+    );
+    checks.push(claimed("(a) inputs over outputs", factor(), over(Kind::Inputs), 2.5, 6.0).beside(4.0));
+    checks.push(claimed("(a) inputs with keep-alive over outputs", factor(), over(Kind::KeepAlive), 0.7, 1.5).beside(1.0));
+    checks.push(claimed("(a) outputs with reliable delivery over outputs", factor(), over(Kind::OutputsReliable), 2.5, f64::INFINITY));
+    // While PAUSE acts: from a millisecond after the drop until the output flow would have been throttled.
+    let (from, to) = (DROP + 2.0, DROP + 10.0);
+    let quantile = |k: Kind, at_input: bool, share: f64| {
+        let of = |r: &Run| r.quantile(if at_input { &r.flows[0].input } else { &r.flows[0].output }, from, to, share);
+        Mean::of(runs(k).iter().map(of)).mean
+    };
+    checks.push(
+        claimed("(b) inputs: 10 % quantile of the input buffer", Unit::Bytes, quantile(Kind::Inputs, true, 0.1), 40e3, 55e3).beside(44e3),
+    );
+    checks.push(
+        claimed("(b) inputs: 90 % quantile of the input buffer", Unit::Bytes, quantile(Kind::Inputs, true, 0.9), 95e3, 115e3).beside(110e3),
+    );
+    checks.push(claimed("(c) outputs: 10 % quantile of the output buffer", Unit::Bytes, quantile(Kind::Outputs, false, 0.1), 135e3, 150e3));
+    checks.push(claimed(
+        "(c) outputs, reliable delivery: 10 % quantile of the output buffer",
+        Unit::Bytes,
+        quantile(Kind::OutputsReliable, false, 0.1),
+        0.0,
+        80e3,
+    ));
+    let more = |r: &Run| r.flows[0].output.iter().zip(&r.flows[0].input).filter(|(o, i)| o > i).count() as u64;
+    checks.push(
+        Check::none(
+            "(c) reliable delivery: windows at whose end the output holds more than the input",
+            "windows",
+            runs(Kind::OutputsReliable).iter().map(more).sum(),
+        )
+        .claimed()
+        .assuming(SETTING),
+    );
+    let mut table = Table::new(["QCN at", "Throttled after", "over outputs", "STOPs", "Time stopped", "CNMs"])
+        .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right])
+        .caption(format!("Means over {n} seeds, 95 % intervals. Throttled: the limit is at 1.2 Gb/s for the first time."));
+    for k in KINDS {
+        let mean = |of: &dyn Fn(&Run) -> f64| Mean::of(runs(k).iter().map(of)).mean;
+        table.push([
+            k.name().to_owned(),
+            ms(time(k)),
+            format!("{:.2}", over(k)),
+            format!("{:.0}", mean(&|r| r.flows[0].stops as f64)),
+            format!("{:.1} ms", mean(&|r| r.stopped_ms(0))),
+            format!("{:.0}", mean(&|r| r.notified(0, 0.0, END) as f64)),
+        ]);
+    }
+    let measured = KINDS[..4].iter().map(|&k| format!("{} {}", k.name(), ms(time(k)))).collect::<Vec<_>>().join("; ") + ".";
+    let sensitivity = |name: &str, s: [Series; 2]| {
+        let [o, i] = s.map(|s| times(results.of(s)));
+        format!("{name}: outputs {}, inputs {}, {:.1} times", ms(o), ms(i), i.mean / o.mean)
+    };
+    let why = vec![
+        format!("How much longer inputs take depends on how often a sample falls on the falling side of the swing. {}; {}.", sensitivity("Intervals that do not shrink", fixed), sensitivity("Q_eq of 60 buffer units, 15.4 KB", units)),
+        "An input is not sampled while it has stopped its host, and the swing of 66 KB is filled in 60 us: of two samples the later one is lower about as often as not, F_b falls below zero, and the byte counter of the limiter, which is as long as I_s, half undoes the cut before the next one.".into(),
+    ];
+    let notes = vec![
+        "Keep-alive notifies without a frame having arrived; it also keeps the limiter's timer from running out during a pause.".into(),
+    ];
+    Ok(Findings { measured, checks, figures: vec![figure(&runs)], tables: vec![table], why, notes })
+}
+
+fn figure<'a>(runs: &impl Fn(Kind) -> &'a [Run]) -> Figure {
+    let axis = || Axis::new("Time", Unit::Picoseconds).range(0.0, lab::ms(120.0));
+    let mut limits = Panel::new("(a) Rate limit", axis(), Axis::new("Rate limit", Unit::BitsPerSecond).range(0.0, 10.2e9));
+    for k in &KINDS[..4] {
+        limits = limits.mark(Mark::steps(k.name(), runs(*k)[0].limits(0)));
+    }
+    limits = limits.mark(Mark::hline(1e9, "output")).mark(Mark::vline(lab::ms(DROP), ""));
+    let short = || Axis::new("Time", Unit::Picoseconds).range(lab::ms(8.0), lab::ms(48.0));
+    let buffer = |title: &str| Panel::new(title, short(), Axis::new("Buffer", Unit::Bytes).range(0.0, 155e3));
+    let input = |k: Kind| {
+        let r = &runs(k)[0];
+        Mark::steps(k.name(), r.points(&r.flows[0].input))
+    };
+    let output = |k: Kind| {
+        let r = &runs(k)[0];
+        Mark::steps(k.name(), r.points(&r.flows[0].output))
+    };
+    Figure::new("One flow, whose output drops to 1 Gb/s at 10 ms (paper: Fig. 6)")
+        .caption("At inputs PAUSE hides the congestion from the samples; a clock that samples during a pause makes up for it. With reliable delivery the output holds what the input holds.")
+        .panel(limits)
+        .panel(buffer("(b) Input buffer").mark(input(Kind::Inputs)).mark(input(Kind::KeepAlive)).mark(Mark::hline(110e3, "Q_high, Q_low")).mark(Mark::hline(44e3, "")))
+        .panel(buffer("(c) Output buffer").mark(output(Kind::Outputs)).mark(output(Kind::OutputsReliable)))
+}

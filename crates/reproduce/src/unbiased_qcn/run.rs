@@ -1,0 +1,263 @@
+//! One run of a fabric with hosts, and what is kept of it.
+//!
+//! ```text
+//!   Job (name, configuration) --run--> Run { by flow: rates, limits, queues, notifications over time; totals }
+//!       '------ key ---------------> DIR/unbiased-qcn/done.jsonl, so that a stopped study goes on
+//! ```
+//!
+//! Entries share runs: whoever needs one that another entry has done finds it there.
+
+use std::ops::ControlFlow;
+
+use serde::{Deserialize, Serialize};
+use xoff_fabric::{Config, HostReport, Report, World};
+use xoff_units::Span;
+
+use crate::bench::Bench;
+use crate::lab::Points;
+use crate::{Context, ReproduceError};
+
+/// What is run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Job {
+    /// What a reader of the file calls it.
+    name: String,
+    /// Every setting, hashed: another one is another run.
+    settings: String,
+    #[serde(skip)]
+    config: Config,
+}
+
+impl Job {
+    fn new(name: &str, config: Config) -> Job {
+        // FNV-1a, 64 bits.
+        let text = format!("{config:?}");
+        let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+        Job { name: name.into(), settings: format!("{hash:016x}"), config }
+    }
+
+    /// Runs it; `None` when `stop` said so.
+    fn run(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Run>, ReproduceError> {
+        let world = World::new(self.config.clone()).map_err(refused)?;
+        let mut stopped = false;
+        let mut report = world.run(|_, _| {
+            stopped = stop();
+            if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        let hosts = report.hosts.take().unwrap_or_default();
+        Ok((!stopped).then(|| Run::of(&self.config, &report, &hosts)))
+    }
+}
+
+fn refused(problems: Vec<xoff_fabric::Problem>) -> ReproduceError {
+    let mut all = xoff_scenario::Problems::default();
+    problems.into_iter().for_each(|p| all.push(xoff_scenario::Problem::new(format!("{}: {}", p.key, p.what), p.hint)));
+    ReproduceError::Scenario(all)
+}
+
+/// One flow over the windows of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlowRun {
+    /// Port of its host.
+    pub source: u32,
+    /// Bytes that came to its input buffer, with the overhead on the line [bytes].
+    pub arrived: Vec<u64>,
+    /// Notifications that reached it.
+    pub notified: Vec<u32>,
+    /// Its rate limit at the end of each window; 0: no limiter [bit/s].
+    pub limit: Vec<u64>,
+    /// Occupancy of its input buffer at the end of each window [bytes].
+    pub input: Vec<u64>,
+    /// Occupancy of the output buffer of its first destination [bytes].
+    pub output: Vec<u64>,
+    /// Bytes that left its outputs over the whole run [bytes].
+    pub delivered: u64,
+    /// Mean and 99th percentile of the delays of its frames [ps].
+    pub delay: [f64; 2],
+    /// STOPs to its host, and how long it was stopped [ps].
+    pub stops: u64,
+    /// How long [ps].
+    pub stopped_ps: u64,
+}
+
+/// What is kept of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Length of a window [ps].
+    pub window: u64,
+    /// By flow.
+    pub flows: Vec<FlowRun>,
+    /// STOPs of all ports.
+    pub stops: u64,
+    /// Time that hosts were stopped, all added up [ps].
+    pub stopped_ps: u64,
+    /// Largest occupancy of an input buffer [bytes].
+    pub input_max: u64,
+    /// Largest occupancy of an output buffer [bytes].
+    pub output_max: u64,
+    /// Frames that came to a full input buffer.
+    pub overflows: u64,
+    /// Bytes of CNM and PAUSE frames.
+    pub control_bytes: u64,
+    /// Frames of the background that were delivered, mean and 99th percentile of their delays [ps].
+    pub background: (u64, [f64; 2]),
+    /// Frames that came in, and that left.
+    pub frames: [u64; 2],
+    /// Segments that came before an earlier one of their flow.
+    pub out_of_order: u64,
+    /// Times that a segment entered a switching element.
+    pub hops: u64,
+    /// Longest output queue of an element [bytes].
+    pub queue_max: u64,
+    /// Frames wait for each other in a reassembly buffer.
+    pub stuck: bool,
+}
+
+impl Run {
+    fn of(c: &Config, report: &Report, h: &HostReport) -> Run {
+        let Some(hosts) = &c.hosts else { return Run::default() };
+        let flow = |(f, flow): (usize, &xoff_fabric::HostFlow)| {
+            let port = flow.source as usize;
+            FlowRun {
+                source: flow.source,
+                arrived: h.windows.iter().map(|w| w.arrived[f]).collect(),
+                notified: h.windows.iter().map(|w| w.notified[f]).collect(),
+                limit: h.windows.iter().map(|w| w.limit[f].map_or(0, |r| r.0)).collect(),
+                input: h.windows.iter().map(|w| w.input[f]).collect(),
+                output: h.windows.iter().map(|w| w.output[f]).collect(),
+                delivered: h.windows.iter().map(|w| w.delivered[f]).sum(),
+                delay: [h.delays[f].mean(), h.delays[f].quantile(0.99) as f64],
+                stops: h.stops[port],
+                stopped_ps: h.stopped_ps[port],
+            }
+        };
+        Run {
+            window: c.window.0,
+            flows: hosts.flows.iter().enumerate().map(flow).collect(),
+            stops: h.stops.iter().sum(),
+            stopped_ps: h.stopped_ps.iter().sum(),
+            input_max: h.input_max,
+            output_max: report.reassembly_max,
+            overflows: h.overflows,
+            control_bytes: h.control_bytes,
+            background: (h.background.count(), [h.background.mean(), h.background.quantile(0.99) as f64]),
+            frames: [report.packets_in, report.packets_out],
+            out_of_order: report.out_of_order,
+            hops: report.hops,
+            queue_max: report.queue_max.iter().copied().max().unwrap_or(0).into(),
+            stuck: report.stuck.is_some(),
+        }
+    }
+
+    /// Windows that lie within a stretch of time [ms].
+    fn windows(&self, from: f64, to: f64) -> std::ops::Range<usize> {
+        let at = |ms: f64| ((ms * 1e9 / self.window as f64).round() as usize).min(self.flows[0].arrived.len());
+        at(from)..at(to)
+    }
+
+    /// Mean rate of a flow at its input buffer over a stretch of time [ms], as the paper counts it: with the overhead [bit/s].
+    pub fn rate(&self, flow: usize, from: f64, to: f64) -> f64 {
+        let windows = self.windows(from, to);
+        let span = windows.len() as f64 * self.window as f64;
+        self.flows[flow].arrived[windows].iter().sum::<u64>() as f64 * 8e12 / span
+    }
+
+    /// Notifications to a flow over a stretch of time [ms].
+    pub fn notified(&self, flow: usize, from: f64, to: f64) -> u64 {
+        self.flows[flow].notified[self.windows(from, to)].iter().map(|&n| u64::from(n)).sum()
+    }
+
+    /// Mean of a series over a stretch of time [ms].
+    pub fn mean(&self, series: &[u64], from: f64, to: f64) -> f64 {
+        let windows = self.windows(from, to);
+        series[windows.clone()].iter().sum::<u64>() as f64 / windows.len() as f64
+    }
+
+    /// A part of the samples of a series within a stretch of time [ms], from the smallest.
+    pub fn quantile(&self, series: &[u64], from: f64, to: f64, share: f64) -> f64 {
+        let mut sorted: Vec<f64> = series[self.windows(from, to)].iter().map(|&v| v as f64).collect();
+        sorted.sort_by(f64::total_cmp);
+        crate::stats::quantile(&sorted, share)
+    }
+
+    /// Rates of a flow, the mean of `over` windows at a time, at their ends [ps, bit/s].
+    pub fn rates(&self, flow: usize, over: usize) -> Points {
+        let span = (over as u64 * self.window) as f64;
+        let chunks = self.flows[flow].arrived.chunks_exact(over).enumerate();
+        chunks.map(|(i, bytes)| ((i + 1) as f64 * span, bytes.iter().sum::<u64>() as f64 * 8e12 / span)).collect()
+    }
+
+    /// A series over time [ps].
+    pub fn points(&self, series: &[u64]) -> Points {
+        series.iter().enumerate().map(|(i, &v)| ((i + 1) as f64 * self.window as f64, v as f64)).collect()
+    }
+
+    /// The limits of a flow over time; gaps while it has no limiter [ps, bit/s].
+    pub fn limits(&self, flow: usize) -> Points {
+        let mut points = self.points(&self.flows[flow].limit);
+        points.iter_mut().filter(|p| p.1 == 0.0).for_each(|p| p.1 = f64::NAN);
+        points
+    }
+
+    /// When the limit of a flow first is at or below a rate, after `from` [ms]; NaN: never.
+    pub fn limited_to(&self, flow: usize, rate: f64, from: f64) -> f64 {
+        let first = self.windows(from, f64::MAX).start;
+        let at = self.flows[flow].limit[first..].iter().position(|&l| l > 0 && l as f64 <= rate);
+        at.map_or(f64::NAN, |n| (n + 1) as f64 * self.window as f64 / 1e9)
+    }
+
+    /// Time that the host of a flow was stopped [ms].
+    pub fn stopped_ms(&self, flow: usize) -> f64 {
+        self.flows[flow].stopped_ps as f64 / Span::from_ms(1).0 as f64
+    }
+}
+
+/// The runs that an entry needs, in series of one run per seed.
+#[derive(Default)]
+pub struct Plan {
+    jobs: Vec<Job>,
+}
+
+/// Runs that differ in nothing but the seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Series {
+    first: usize,
+    past: usize,
+}
+
+impl Plan {
+    /// Adds a run for each of `seeds` seeds from that of the context on.
+    pub fn series(&mut self, cx: &Context, seeds: u64, name: &str, config: impl Fn(u64) -> Config) -> Series {
+        let first = self.jobs.len();
+        self.jobs.extend((cx.seed..cx.seed + seeds).map(|seed| Job::new(name, Config { seed, ..config(seed) })));
+        Series { first, past: self.jobs.len() }
+    }
+
+    /// Does what no earlier entry or run has done.
+    pub fn run(self, cx: &Context) -> Result<Results, ReproduceError> {
+        let file = cx.out.join("unbiased-qcn").join("done.jsonl");
+        let mut bench = Bench::new(cx, &file, xoff_run::VERSION, None, 1)?;
+        let runs = bench.phase("runs", &self.jobs, |job, stop| job.run(stop))?;
+        Ok(Results { runs: runs.into_iter().collect::<Option<_>>().ok_or(ReproduceError::Interrupted)? })
+    }
+}
+
+/// The runs of a plan.
+pub struct Results {
+    runs: Vec<Run>,
+}
+
+impl Results {
+    /// The runs of a series, in the order of the seeds.
+    pub fn of(&self, s: Series) -> &[Run] {
+        &self.runs[s.first..s.past]
+    }
+    /// What must hold of every run: no buffer overflows, no frame is lost, nothing waits for ever.
+    pub fn soundness(&self) -> Vec<crate::Check> {
+        let sum = |value: fn(&Run) -> u64| self.runs.iter().map(value).sum();
+        vec![
+            crate::Check::none("frames that came to a full input buffer, all runs", "frames", sum(|r| r.overflows)),
+            crate::Check::none("runs that end in a reassembly deadlock", "runs", sum(|r| r.stuck.into())),
+        ]
+    }
+}

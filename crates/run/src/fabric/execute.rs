@@ -1,0 +1,191 @@
+//! Runs a fabric: world, tables, interruption, manifest.
+
+use std::ops::ControlFlow;
+use std::time::{Instant, SystemTime};
+
+use cpu_time::ProcessTime;
+use xoff_fabric::{Core, Report, World};
+use xoff_record::{
+    Closed, FabricPortRow, FabricTables, HostFlowRow, Load, Manifest, Names, Node, RecordError, RunInfo, Sink, TableHasher, WindowRow,
+};
+use xoff_units::{Rate, Time};
+
+use super::FabricScenario;
+use crate::execute::{Progress, RunError, write_text};
+
+/// A run of a fabric that has ended.
+pub struct FabricFinished {
+    /// What it has seen.
+    pub report: Report,
+    /// The tables, closed.
+    pub tables: Closed,
+    /// The manifest, written if the run had a folder.
+    pub manifest: Manifest,
+    /// Whether the user stopped it.
+    pub interrupted: bool,
+}
+
+impl FabricScenario {
+    /// Runs from start to end. `look` is called now and then; when it returns false, the run stops and closes properly.
+    ///
+    /// # Errors
+    /// Tables or manifest cannot be written.
+    pub fn run(&self, sink: Sink, mut look: impl FnMut(&Progress) -> bool) -> Result<FabricFinished, RunError> {
+        let (begun, started, cpu) = (SystemTime::now(), Instant::now(), ProcessTime::now());
+        let mut hasher = TableHasher::new();
+        hasher.text(&self.resolved);
+        let scenario_hash = xoff_record::ResultHash::of([("scenario", &hasher)]).to_string();
+        let info = RunInfo { xoff_version: crate::VERSION.into(), scenario_hash };
+        let names = Names { nodes: (0..self.config.ports()).map(|p| format!("P{p}")).collect(), ..Names::default() };
+        let mut tables = FabricTables::create(&sink, &info, &names).map_err(RunError::Record)?;
+        let world = World::new(self.config.clone()).map_err(|problems| {
+            // The reader has refused what the model refuses.
+            let p = problems.into_iter().next().expect("a refusal has a reason");
+            RunError::Build(xoff_params::ParamError::new(p.key, p.what, p.hint))
+        })?;
+        let until = self.config.until;
+        let mut interrupted = false;
+        let report = world.run(|now, events| {
+            if look(&Progress { now, until, events, deadlocks: 0 }) {
+                return ControlFlow::Continue(());
+            }
+            interrupted = true;
+            ControlFlow::Break(())
+        });
+        // An error here is kept by its table and reported when it is closed.
+        let _ = self.write_rows(&report, &mut tables);
+        let closed = tables.close();
+        if let Some(e) = closed.error {
+            return Err(RunError::Record(e));
+        }
+        let manifest = Manifest {
+            xoff_version: crate::VERSION.into(),
+            scenario: self.resolved.clone(),
+            parameters: self.parameters.clone(),
+            seed: self.config.seed,
+            threads: 1,
+            result_hash: closed.hash.to_string(),
+            started: humantime::format_rfc3339_seconds(begun).to_string(),
+            wall_seconds: started.elapsed().as_secs_f64(),
+            cpu_seconds: cpu.elapsed().as_secs_f64(),
+            simulated_seconds: report.now.as_secs_f64(),
+            events: report.events,
+            frame_hops: report.link_hops,
+            data_frame_hops: report.data_link_hops,
+            flows_completed: report.packets_out,
+            flows_total: report.packets_in,
+            deadlock: report.stuck.as_ref().map(|s| vec![format!("P{}", s.output)]),
+            ended_because: ended(interrupted, &report),
+            took_effect: self.took_effect(&report),
+            never_triggered: self.never_triggered(&report),
+            warnings: self.warnings.iter().map(|p| p.line()).collect(),
+            interrupted,
+            ..Manifest::default()
+        };
+        if let Sink::Files(dir) = &sink {
+            manifest.write(dir).map_err(RunError::Record)?;
+            write_text(dir.join("scenario.toml"), &self.resolved)?;
+        }
+        Ok(FabricFinished { report, tables: closed, manifest, interrupted })
+    }
+
+    fn write_rows(&self, r: &Report, tables: &mut FabricTables) -> Result<(), RecordError> {
+        for w in &r.windows {
+            tables.windows.push(WindowRow {
+                time_ps: w.end.0,
+                cold_bytes: w.cold_bytes,
+                hot_bytes: w.hot_bytes,
+                cold_packets: w.cold_packets,
+                cold_delay_ps: w.cold_delay.checked_div(w.cold_packets),
+                hot_queue_bytes_max: w.hot_queue_max,
+                hot_queue_bytes_mean: w.hot_queue_mean,
+                grants_held_max: w.grants_max,
+                grants_held_mean: w.grants_mean,
+            })?;
+        }
+        for (port, hot) in self.config.hot_outputs().into_iter().enumerate() {
+            let hosts = r.hosts.as_ref();
+            tables.fabric_ports.push(FabricPortRow {
+                port: Node(port as u32),
+                load: if hot { Load::Hotspot } else { Load::Normal },
+                offered_bytes: r.offered[port],
+                delivered_bytes: r.delivered[port],
+                sent_bytes: r.delivered_by_input[port],
+                stops: hosts.map_or(0, |h| h.stops[port]),
+                stopped_ps: hosts.map_or(0, |h| h.stopped_ps[port]),
+            })?;
+        }
+        let (Some(hosts), Some(seen)) = (&self.config.hosts, &r.hosts) else { return Ok(()) };
+        let mut before = Time::ZERO;
+        for (end, w) in r.windows.iter().map(|w| w.end).zip(&seen.windows) {
+            for (flow, f) in hosts.flows.iter().enumerate() {
+                tables.host_flows.push(HostFlowRow {
+                    time_ps: end.0,
+                    flow: flow as u32,
+                    source: Node(f.source),
+                    bits_per_second: Rate::of(xoff_units::Bytes(w.arrived[flow]), end.since(before)).0,
+                    limit: w.limit[flow].map(|r| r.0),
+                    input_bytes: w.input[flow],
+                    output_bytes: w.output[flow],
+                })?;
+            }
+            before = end;
+        }
+        Ok(())
+    }
+
+    /// What took effect, one sentence each.
+    fn took_effect(&self, r: &Report) -> Vec<String> {
+        let mut said = Vec::new();
+        if r.segments > 0 {
+            said.push(format!(
+                "request-grant: {} segments, {} of them unsolicited; {} control messages alone ({:.2} % of the bytes)",
+                r.segments,
+                r.unsolicited,
+                r.control,
+                100.0 * r.control_bytes as f64 / (r.control_bytes + r.segment_bytes).max(1) as f64
+            ));
+        }
+        if r.out_of_order > 0 {
+            said.push(format!("resequencing: {} segments came before an earlier one of their flow", r.out_of_order));
+        }
+        if let Some(h) = &r.hosts {
+            let (stops, notified): (u64, u64) = (h.stops.iter().sum(), h.notified.iter().sum());
+            if stops > 0 {
+                said.push(format!("PAUSE: {stops} times"));
+            }
+            if notified > 0 {
+                said.push(format!("congestion notification: {notified} messages"));
+            }
+        }
+        if let Some(stuck) = &r.stuck {
+            said.push(stuck.to_string());
+        }
+        said
+    }
+
+    /// What was configured and never triggered.
+    fn never_triggered(&self, r: &Report) -> Vec<String> {
+        let mut said = Vec::new();
+        if let (Some(hosts), Some(h)) = (&self.config.hosts, &r.hosts) {
+            if h.stops.iter().all(|&n| n == 0) {
+                said.push("PAUSE: no input buffer was ever that full".into());
+            }
+            if hosts.qcn.is_some() && h.notified.iter().all(|&n| n == 0) {
+                said.push("congestion notification: no sample was congested".into());
+            }
+        }
+        if r.segments > 0 && r.out_of_order == 0 && !matches!(self.config.core, Core::Ideal { .. }) {
+            said.push("resequencing: all segments came in order".into());
+        }
+        said
+    }
+}
+
+fn ended(interrupted: bool, r: &Report) -> String {
+    match (&r.stuck, interrupted) {
+        (_, true) => "interrupted".into(),
+        (Some(stuck), _) => format!("the time was over; {stuck}"),
+        _ => "the time was over".into(),
+    }
+}

@@ -1,0 +1,58 @@
+//! A scenario of a scheduled fabric as a run.
+//!
+//! ```text
+//!   scenario.toml with [fabric] --load--> FabricScenario --run--> FabricFinished (report, tables, manifest)
+//! ```
+
+mod execute;
+mod read;
+pub(crate) mod sections;
+
+use std::path::Path;
+
+use xoff_fabric::Config;
+use xoff_scenario::Problems;
+use xoff_scenario::document::{Document, Override};
+
+pub use execute::FabricFinished;
+
+/// A fabric that can run.
+#[derive(Debug)]
+pub struct FabricScenario {
+    /// One line about it.
+    pub title: String,
+    /// The fabric and its workload.
+    pub config: Config,
+    /// Everything resolved, as a document that gives the same run.
+    pub resolved: String,
+    /// Every parameter with its origin.
+    pub parameters: Vec<xoff_record::Parameter>,
+    /// What the user should know; each with its place.
+    pub warnings: Problems,
+}
+
+impl FabricScenario {
+    /// Reads a file; `settings` replace or add values.
+    ///
+    /// # Errors
+    /// Everything wrong with it, each with its place.
+    pub fn load(path: &Path, settings: &[Override]) -> Result<FabricScenario, Problems> {
+        read::read(Document::load(path, settings)?)
+    }
+
+    /// From a text; `name` stands in messages.
+    ///
+    /// # Errors
+    /// Everything wrong with it, each with its place.
+    pub fn from_text(name: &str, text: &str, settings: &[Override]) -> Result<FabricScenario, Problems> {
+        read::read(Document::from_text(name, text, settings)?)
+    }
+}
+
+/// Whether a scenario file is that of a scheduled fabric.
+///
+/// # Errors
+/// It cannot be read as a document.
+pub fn is_fabric(path: &Path, settings: &[Override]) -> Result<bool, Problems> {
+    Ok(Document::load(path, settings)?.has(&sections::fabric()))
+}

@@ -1,0 +1,296 @@
+//! From a scenario file to the configuration of a fabric.
+
+use xoff_fabric::{Blocked, Config, CongestionPoints, Control, Core, HostFlow, Hosts, Pattern, Shape, Sizes, Spray, Traffic};
+use xoff_mech::detection::{af_qcn, qcn};
+use xoff_mech::rate_control::qcn as reaction;
+use xoff_mech::scheduled::request_grant::{Admission, Service};
+use xoff_params::{ParamError, Values};
+use xoff_scenario::document::{Document, Section};
+use xoff_scenario::{Problem, Problems};
+use xoff_units::{Bytes, Rate, Span, Time};
+
+use super::{FabricScenario, sections};
+
+/// Reads a document that has a section `[fabric]`.
+pub(super) fn read(mut doc: Document) -> Result<FabricScenario, Problems> {
+    let all = sections::sections();
+    doc.spread_kinds(&all);
+    let doc = &doc;
+    doc.declare(&all);
+    let mut run = doc.open(&sections::run());
+    let times = run.take(|s| Ok((s.text("title")?, s.span("duration")?, s.count("seed")?, s.span("warm_up")?, s.span("window")?)));
+    let mut fabric = doc.open(&sections::fabric());
+    let core = fabric.take(read_core);
+    let line = fabric.take(|s| s.rate("line"));
+    let mut traffic_section = doc.open(&sections::traffic());
+    let traffic = traffic_section.take(read_traffic);
+    let mut hosts_section = doc.open_if_present(&sections::hosts());
+    let mut points_section = doc.open(&sections::congestion_points());
+    let points = points_section.take(read_points);
+    let has_points = matches!(points, Some(Some(_)));
+    // Read in any case, so that one file serves with congestion points and without.
+    let limiter = doc.open(&sections::reaction_point()).take(|s| reaction::Params::read(s));
+    let duration = times.as_ref().map_or(Span::ZERO, |t| t.1);
+    let flows: Vec<Option<HostFlow>> =
+        doc.open_all(&sections::host_flow()).iter_mut().map(|s| s.take(|s| read_flow(s, line.unwrap_or(Rate::ZERO), duration))).collect();
+    let changes: Vec<Option<(Time, u32, Rate)>> = doc
+        .open_all(&sections::line_change())
+        .iter_mut()
+        .map(|s| s.take(|s| Ok((Time(s.span("at")?.0), s.count("port")? as u32, s.rate("rate")?))))
+        .collect();
+    if hosts_section.is_none() {
+        let without = if flows.is_empty() { has_points.then_some("congestion_points") } else { Some("host_flow") };
+        if let Some(what) = without {
+            doc.push(Problem::new(format!("[{what}] without [hosts]"), "add [hosts]: its keys have defaults").at(fabric.place("kind")));
+        }
+    }
+    let mut element = doc.open(&sections::element());
+    let mut admission = doc.open(&sections::admission());
+    let blocked = doc.open_if_present(&sections::blocked()).map(|mut s| {
+        s.take(|s| Ok(Blocked { outputs: ports(s, "outputs")?, from: Time(s.span("from")?.0), until: Time(s.span("until")?.0) }))
+    });
+    let (Some(times), Some(core), Some(line), Some(traffic), Some(points), Some(limiter)) = (times, core, line, traffic, points, limiter)
+    else {
+        return Err(doc.check().err().unwrap_or_default());
+    };
+    let (title, duration, seed, warm_up, window) = times;
+    let hosts = hosts_section.as_mut().and_then(|s| {
+        s.take(|s| {
+            Ok(Hosts {
+                flows: flows.into_iter().flatten().collect(),
+                frame: s.bytes("frame")?,
+                control: s.bytes("control")?,
+                overhead: s.bytes("overhead")?,
+                delay: s.span("delay")?,
+                input_buffer: s.bytes("input_buffer")?,
+                stop: s.bytes("stop")?,
+                go: s.bytes("go")?,
+                qcn: points.map(|p| (p, limiter)),
+                reliable: s.flag("reliable")?,
+                edge_delay: s.span("edge_delay")?,
+                line_changes: changes.into_iter().flatten().collect(),
+            })
+        })
+    });
+    let mut config = defaults(core, line, traffic, hosts);
+    fabric.take(|s| read_common(s, &mut config));
+    element.take(|s| read_element(s, &mut config));
+    admission.take(|s| read_admission(s, &mut config));
+    config.blocked = blocked.flatten();
+    (config.seed, config.warm_up, config.until, config.window) = (seed, Time(warm_up.0), Time(duration.0), window);
+    // What fails together is found by the model itself; here it gets its place.
+    let mut places: Vec<&Section> = vec![&run, &fabric, &traffic_section, &points_section, &element, &admission];
+    places.extend(&hosts_section);
+    for p in config.problems() {
+        let section = places.iter().find(|s| s.declares(p.key)).unwrap_or(&places[1]);
+        section.refuse(&ParamError::new(p.key, p.what, p.hint));
+    }
+    doc.finish()?;
+    let resolved = doc.resolved();
+    Ok(FabricScenario {
+        title,
+        config,
+        parameters: resolved
+            .rows()
+            .iter()
+            .map(|r| xoff_record::Parameter {
+                path: r.path(),
+                value: r.value.clone(),
+                origin: r.origin.to_string(),
+                source: r.source.clone(),
+            })
+            .collect(),
+        resolved: resolved.to_toml(),
+        warnings: doc.warnings(),
+    })
+}
+
+fn read_core(s: &mut Section) -> Result<Core, ParamError> {
+    Ok(match s.kind().unwrap_or("clos") {
+        "rack" => {
+            let (edges, edge_ports) = (count(s, "edges", 1, 1_000)?, count(s, "edge_ports", 1, 64)?);
+            if edges * edge_ports > 4_096 {
+                return Err(ParamError::new("edges", format!("edges * edge_ports = {}", edges * edge_ports), "expected up to 4096 ports"));
+            }
+            Core::Spine { edges, edge_ports, spines: count(s, "spines", 1, 1_000)? }
+        }
+        "ideal" => Core::Ideal { ports: count(s, "ports", 1, 4_096)? },
+        kind => {
+            let (below, stages) = (count(s, "radix", 1, 1_000)?, count(s, "stages", 1, 15)?);
+            if stages % 2 == 0 {
+                return Err(ParamError::new(
+                    "stages",
+                    format!("{stages} is even"),
+                    "expected 1, 3, 5, ...: a Clos network has one middle stage",
+                ));
+            }
+            let above = s.count_opt("above")?.map_or(below, |n| n.min(10_000) as u32);
+            let middle = s.count_opt("middle")?.map_or(below, |n| n.min(10_000) as u32);
+            let shape = Shape { below, above, middle, levels: (stages - 1) / 2, folded: kind == "fat-tree" };
+            let ports = u64::from(below).checked_pow(shape.levels).map(|n| n.saturating_mul(middle.into()));
+            match ports {
+                Some(1..=4_096) => Core::Network(shape),
+                _ => return Err(ParamError::new("radix", "radix^levels * middle is out of range", "expected 1 to 4096 ports")),
+            }
+        }
+    })
+}
+
+fn count(s: &mut Section, key: &'static str, least: u64, most: u64) -> Result<u32, ParamError> {
+    match s.count(key)? {
+        n if (least..=most).contains(&n) => Ok(n as u32),
+        n => Err(ParamError::new(key, format!("{n} is out of range"), format!("expected {least} to {most}"))),
+    }
+}
+
+/// Port numbers: `["3", "8-15"]`.
+fn ports(s: &mut Section, key: &'static str) -> Result<Vec<u32>, ParamError> {
+    let mut ports = Vec::new();
+    for text in s.texts(key)? {
+        let (from, to) = text.split_once('-').unwrap_or((&text, &text));
+        match (from.trim().parse::<u32>(), to.trim().parse::<u32>()) {
+            (Ok(from), Ok(to)) if from <= to && to < 1 << 20 => ports.extend(from..=to),
+            _ => return Err(ParamError::new(key, format!("'{text}' is neither a port nor a range"), "expected \"3\" or \"8-15\"")),
+        }
+    }
+    if ports.is_empty() {
+        return Err(ParamError::new(key, "no port at all", "expected [\"3\", \"8-15\"]"));
+    }
+    Ok(ports)
+}
+
+fn read_traffic(s: &mut Section) -> Result<Option<Traffic>, ParamError> {
+    let (load, size, large, share, burst_packets) =
+        (s.float("load")?, s.bytes("size")?, s.bytes_opt("large")?, s.float("large_share")?, s.float("burst")?);
+    for (key, value, most) in [("load", load, 1.0), ("large_share", share, 1.0), ("burst", burst_packets, 1e6)] {
+        if !(0.0..=most).contains(&value) {
+            return Err(ParamError::new(key, format!("{value} is out of range"), format!("expected 0 to {most}")));
+        }
+    }
+    for (key, size) in [("size", Some(size)), ("large", large)] {
+        if size.is_some_and(|b| b.0 == 0 || b.0 > 1 << 24) {
+            return Err(ParamError::new(key, "out of range", "expected a size above zero, up to 16 MiB"));
+        }
+    }
+    let pattern = match s.kind().unwrap_or("none") {
+        "uniform" => Pattern::Uniform,
+        "hotspots" => Pattern::Hotspots { outputs: ports(s, "outputs")?, factor: s.float("factor")? },
+        "unbalanced" => {
+            let w = s.float("w")?;
+            if !(0.0..=1.0).contains(&w) {
+                return Err(ParamError::new("w", format!("{w} is out of range"), "expected 0 (uniform) to 1 (one to one)"));
+            }
+            Pattern::Unbalanced { w }
+        }
+        "incast" => Pattern::Incast { inputs: ports(s, "inputs")?, output: s.count("output")? as u32 },
+        _ => return Ok(None),
+    };
+    let sizes = large.map_or(Sizes::Fixed(size), |large| Sizes::Bimodal { small: size, large, small_share: 1.0 - share });
+    Ok(Some(Traffic { pattern, load, sizes, burst_packets }))
+}
+
+fn read_points(s: &mut Section) -> Result<Option<CongestionPoints>, ParamError> {
+    Ok(match s.kind().unwrap_or("none") {
+        "qcn" => Some(CongestionPoints::Qcn(qcn::Params::read(s)?)),
+        "af-qcn" => Some(CongestionPoints::AfQcn(af_qcn::Params::read(s)?)),
+        _ => None,
+    })
+}
+
+fn read_flow(s: &mut Section, line: Rate, duration: Span) -> Result<HostFlow, ParamError> {
+    Ok(HostFlow {
+        source: s.count("source")?.min(u64::from(u32::MAX)) as u32,
+        destinations: ports(s, "destinations")?,
+        rate: s.rate_opt("rate")?.unwrap_or(line),
+        start: Time(s.span("start")?.0),
+        stop: Time(s.span_opt("stop")?.unwrap_or(duration).0),
+    })
+}
+
+/// What a kind of fabric has unless the file says otherwise.
+fn defaults(core: Core, line: Rate, traffic: Option<Traffic>, hosts: Option<Hosts>) -> Config {
+    let quiet = Traffic { pattern: Pattern::Uniform, load: 0.0, sizes: Sizes::Fixed(Bytes(1_500)), burst_packets: 1.0 };
+    let without_hosts = || Hosts::rz3880(Vec::new(), None);
+    let given = hosts.clone();
+    let config = match core {
+        Core::Network(_) => Config { core, ..Config::paper_at(line, quiet.clone()) },
+        Core::Spine { edges, .. } => Config { core, ..Config::rz3880_rack(edges, line, hosts.unwrap_or_else(without_hosts)) },
+        Core::Ideal { ports } => Config::rz3880_ideal(ports, line, hosts.unwrap_or_else(without_hosts)),
+    };
+    Config { traffic: traffic.unwrap_or(quiet), hosts: given, ..config }
+}
+
+fn read_common(s: &mut Section, c: &mut Config) -> Result<(), ParamError> {
+    c.fabric = s.rate_opt("links")?.unwrap_or(c.fabric);
+    c.link_delay = s.span_opt("link_delay")?.unwrap_or(c.link_delay);
+    c.credit_delay = s.span_opt("credit_delay")?.unwrap_or(c.credit_delay);
+    c.adapter_delay = s.span_opt("adapter_delay")?.unwrap_or(c.adapter_delay);
+    c.segment_min = s.bytes_opt("segment_min")?.unwrap_or(c.segment_min);
+    c.segment_max = s.bytes_opt("segment_max")?.unwrap_or(c.segment_max);
+    c.pack = flag(s, "pack")?.unwrap_or(c.pack);
+    c.unsolicited = flag(s, "unsolicited")?.unwrap_or(c.unsolicited);
+    c.spray = match s.text("spray")?.as_str() {
+        "random" => Spray::Random,
+        "per-flow" => Spray::PerFlow,
+        _ => Spray::RoundRobin,
+    };
+    let size = s.bytes("control_size")?;
+    match (s.span_opt("control_delay")?, c.control) {
+        (Some(delay), _) => c.control = Control::OutOfBand { delay },
+        (None, Control::InBand { .. }) => c.control = Control::InBand { alone: size },
+        (None, Control::OutOfBand { .. }) => {}
+    }
+    let too_large = c.segment_max.0 > 1 << 20;
+    if too_large { Err(ParamError::new("segment_max", "out of range", "expected up to 1 MiB")) } else { Ok(()) }
+}
+
+fn flag(s: &mut Section, key: &'static str) -> Result<Option<bool>, ParamError> {
+    Ok(s.text_opt(key)?.map(|t| t == "true"))
+}
+
+fn read_element(s: &mut Section, c: &mut Config) -> Result<(), ParamError> {
+    c.element.input = s.bytes("input")?;
+    c.element.output = s.bytes_opt("output")?.unwrap_or(c.element.output);
+    c.element.speedup = count(s, "speedup", 0, 1_000)?;
+    c.element.arbitration = match s.text("arbitration")?.as_str() {
+        "oldest-first" => xoff_fabric::Arbitration::OldestFirst,
+        "islip" => xoff_fabric::Arbitration::Islip,
+        _ => xoff_fabric::Arbitration::RoundRobin,
+    };
+    for (key, size) in [("input", c.element.input), ("output", c.element.output)] {
+        if size.0 > 1 << 30 {
+            return Err(ParamError::new(key, "out of range", "expected up to 1 GiB"));
+        }
+    }
+    Ok(())
+}
+
+fn read_admission(s: &mut Section, c: &mut Config) -> Result<(), ParamError> {
+    let reserve = s.kind() == Some("reserve");
+    let mut narrow = |key: &'static str| match s.count_opt(key)? {
+        None => Ok(None),
+        Some(n @ 1..=1_000_000) => Ok(Some(n as u32)),
+        Some(n) => Err(ParamError::new(key, format!("{n} is out of range"), "expected 1 to 1000000")),
+    };
+    c.requests_max = narrow("requests_max")?.unwrap_or(c.requests_max);
+    c.output_slots = narrow("output_slots")?.unwrap_or(c.output_slots);
+    c.grant_max = narrow("grant_max")?.or(c.grant_max);
+    if reserve {
+        let all = (c.element.output.0 / c.segment_max.0.max(1)) as u32;
+        c.admission = Admission::ReserveFabricBuffers { slots: narrow("fabric_slots")?.unwrap_or(all) };
+    } else {
+        c.admission = Admission::ImplicitRate;
+        if let Core::Network(_) = c.core {
+            c.grant_rate = c.line;
+        }
+    }
+    c.grant_rate = s.rate_opt("grant_rate")?.unwrap_or(c.grant_rate);
+    c.fair = flag(s, "fair")?.unwrap_or(c.fair);
+    c.whole_requests = s.flag("whole_requests")?;
+    c.service = match s.text_opt("service")?.as_deref() {
+        Some("round-robin") => Service::RoundRobin,
+        Some(_) => Service::BySegments,
+        None => c.service,
+    };
+    Ok(())
+}

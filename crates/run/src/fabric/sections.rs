@@ -1,0 +1,274 @@
+//! The sections of a scenario of a scheduled fabric and their keys.
+
+use xoff_params::{Kind, ParamSpec};
+use xoff_scenario::document::{KindSpec, SectionSpec};
+
+const RG: &str = "Chrysos et al., request-grant report";
+
+const RUN: &[ParamSpec] = &[
+    ParamSpec::new("title", Kind::Text, "", "what the run shows, one line", ""),
+    ParamSpec::new("duration", Kind::Span, "320us", "simulated time", "request-grant section 4.1: 100,000 t_min at 100 Gb/s"),
+    ParamSpec::new("seed", Kind::Count, "1", "seed of every random stream", ""),
+    ParamSpec::new("warm_up", Kind::Span, "0us", "packets that come before this are not measured", ""),
+    ParamSpec::new("window", Kind::Span, "3.2us", "length of a stretch of the table windows", "1000 t_min at 100 Gb/s"),
+];
+
+const COMMON: &[ParamSpec] = &[
+    ParamSpec::new("line", Kind::Rate, "100Gbps", "external lines, L", "free in request-grant: results are in t_min = 40 B / L"),
+    ParamSpec::optional(
+        "links",
+        Kind::Rate,
+        "links of the fabric, L_F; default: line, for a rack line / 4, for an ideal switch 1.6 line",
+        RG,
+    ),
+    ParamSpec::optional("link_delay", Kind::Span, "from the start of a segment on a link to its head behind it; default: by kind", RG),
+    ParamSpec::optional("credit_delay", Kind::Span, "from freed room to the sender that may use it; default: by kind", RG),
+    ParamSpec::optional("adapter_delay", Kind::Span, "in addition on the way into an output adapter; default: by kind", RG),
+    ParamSpec::optional("segment_min", Kind::Bytes, "smallest segment; default: by kind", "request-grant section 4: 40 B"),
+    ParamSpec::optional("segment_max", Kind::Bytes, "largest segment; default: by kind", "request-grant section 4: 256 B"),
+    ParamSpec::optional("pack", Kind::Flag, "segments may carry parts of several packets; default: by kind", "request-grant section 2.1"),
+    ParamSpec::optional("unsolicited", Kind::Flag, "a flow may send one segment unasked; default: by kind", "request-grant section 2.1"),
+    ParamSpec::new(
+        "spray",
+        Kind::Choice(&["round-robin", "random", "per-flow"]),
+        "round-robin",
+        "path of the next segment of a flow",
+        "request-grant section 3.2",
+    ),
+    ParamSpec::optional(
+        "control_delay",
+        Kind::Span,
+        "control messages beside the data take this; without it they travel with the data",
+        RG,
+    ),
+    ParamSpec::new("control_size", Kind::Bytes, "20B", "a control segment that travels alone", "request-grant section 3.2"),
+];
+
+const CLOS: &[ParamSpec] = &[
+    ParamSpec::new("radix", Kind::Count, "8", "ports below an element, n", "request-grant section 4"),
+    ParamSpec::new("stages", Kind::Count, "3", "stages: an odd number", "request-grant section 4"),
+    ParamSpec::optional("above", Kind::Count, "elements above that each is wired to, m; default: radix", ""),
+    ParamSpec::optional("middle", Kind::Count, "ports of a middle element; default: radix", ""),
+];
+const RACK: &[ParamSpec] = &[
+    ParamSpec::new("edges", Kind::Count, "128", "edge switches", "RZ 3880 section II-A"),
+    ParamSpec::new("edge_ports", Kind::Count, "5", "ports of an edge switch", "RZ 3880 section II-A"),
+    ParamSpec::new("spines", Kind::Count, "32", "spines: links of an edge switch", "RZ 3880 section II-A"),
+];
+const IDEAL: &[ParamSpec] = &[ParamSpec::new("ports", Kind::Count, "16", "ports", "")];
+
+const ELEMENT: &[ParamSpec] = &[
+    ParamSpec::new("input", Kind::Bytes, "8KiB", "queue of an input, b_in", "request-grant section 4"),
+    ParamSpec::optional("output", Kind::Bytes, "queue of an output, b; default: 60KiB, in a rack 8KiB", "request-grant section 4"),
+    ParamSpec::new("speedup", Kind::Count, "2", "crossbar over links, L_S / L_F", "request-grant section 3.1"),
+    ParamSpec::new(
+        "arbitration",
+        Kind::Choice(&["round-robin", "oldest-first", "islip"]),
+        "round-robin",
+        "choice of an output among inputs; islip has a queue per output at each input",
+        "not stated in the paper",
+    ),
+];
+
+const ADMISSION: &[ParamSpec] = &[
+    ParamSpec::optional(
+        "grant_rate",
+        Kind::Rate,
+        "peak rate of grants, L_G; default: line, with reserved buffers 10 line",
+        "request-grant section 4",
+    ),
+    ParamSpec::optional(
+        "requests_max",
+        Kind::Count,
+        "requests of a flow that may be pending, G, in segments; default: by kind",
+        "request-grant section 4: 50",
+    ),
+    ParamSpec::optional(
+        "output_slots",
+        Kind::Count,
+        "reorder and reassembly buffer, B, in segments; default: by kind",
+        "request-grant section 4: 4 Mbit",
+    ),
+    ParamSpec::optional("grant_max", Kind::Count, "most segments of one grant; default: by kind, in a Clos all that was requested", ""),
+    ParamSpec::optional("fair", Kind::Flag, "grants only while requests_max slots are free; default: by kind", "request-grant section 3.3"),
+    ParamSpec::new("whole_requests", Kind::Flag, "true", "requests are granted whole or not at all", "request-grant section 3.4"),
+    ParamSpec::optional(
+        "service",
+        Kind::Choice(&["round-robin", "by-segments"]),
+        "choice among inputs that ask; default: by kind",
+        "request-grant section 3.3: WRR",
+    ),
+];
+const RESERVE: &[ParamSpec] = &[ParamSpec::optional(
+    "fabric_slots",
+    Kind::Count,
+    "slots of a fabric-output buffer, in segments; default: the output queue of an element",
+    "request-grant section 2.4",
+)];
+
+const TRAFFIC: &[ParamSpec] = &[
+    ParamSpec::new("load", Kind::Float, "0.5", "load of an output that is no hotspot, as a share of its line", ""),
+    ParamSpec::new("size", Kind::Bytes, "1500B", "size of a packet", ""),
+    ParamSpec::optional("large", Kind::Bytes, "size of the other packets of a bimodal mix", "request-grant section 4: 40 B and 9000 B"),
+    ParamSpec::new("large_share", Kind::Float, "0.05", "share of packets that are large", "request-grant section 4"),
+    ParamSpec::new("burst", Kind::Float, "1", "mean number of packets of a burst; 1 is smooth", "request-grant section 4: 36"),
+];
+const HOTSPOTS: &[ParamSpec] = &[
+    ParamSpec {
+        key: "outputs",
+        kind: Kind::Texts,
+        default: None,
+        optional: false,
+        doc: "overloaded outputs, [\"3\", \"8-15\"]",
+        source: "",
+    },
+    ParamSpec::new("factor", Kind::Float, "2.5", "their load, in multiples of a line", "request-grant section 4"),
+];
+const UNBALANCED: &[ParamSpec] = &[ParamSpec::required("w", Kind::Float, "share of an input's load for the output of its number, 0 to 1")];
+const INCAST: &[ParamSpec] = &[
+    ParamSpec { key: "inputs", kind: Kind::Texts, default: None, optional: false, doc: "inputs that send, [\"3\", \"8-15\"]", source: "" },
+    ParamSpec::required("output", Kind::Count, "output that they send to"),
+];
+
+const BLOCKED: &[ParamSpec] = &[
+    ParamSpec {
+        key: "outputs",
+        kind: Kind::Texts,
+        default: None,
+        optional: false,
+        doc: "outputs that take nothing, [\"3\", \"8-15\"]",
+        source: "",
+    },
+    ParamSpec::required("from", Kind::Span, "from when"),
+    ParamSpec::required("until", Kind::Span, "until when"),
+];
+
+const HOSTS: &[ParamSpec] = &[
+    ParamSpec::new("frame", Kind::Bytes, "1522B", "length of a frame", "RZ 3880 section II-A"),
+    ParamSpec::new("control", Kind::Bytes, "64B", "length of PAUSE and CNM frames", "RZ 3880 section II-A"),
+    ParamSpec::new("overhead", Kind::Bytes, "20B", "what a frame costs on a line beyond its length", "RZ 3880 section II-A"),
+    ParamSpec::new("delay", Kind::Span, "0.5us", "propagation between a host and its port", "not stated in RZ 3880"),
+    ParamSpec::new("input_buffer", Kind::Bytes, "150KB", "input buffer of a port", "RZ 3880 Table I"),
+    ParamSpec::new("stop", Kind::Bytes, "110KB", "occupancy at which a port stops its host, Q_high", "RZ 3880 Table I"),
+    ParamSpec::new("go", Kind::Bytes, "44KB", "occupancy at which it lets it go, Q_low", "RZ 3880 Table I"),
+    ParamSpec::new("reliable", Kind::Flag, "false", "inputs keep frames until they have left the output", "RZ 3880 section IV"),
+    ParamSpec::new(
+        "edge_delay",
+        Kind::Span,
+        "1us",
+        "a CNM of an output, or an acknowledgement, from edge to edge",
+        "not stated in RZ 3880",
+    ),
+];
+const FLOW: &[ParamSpec] = &[
+    ParamSpec::required("source", Kind::Count, "port of its host"),
+    ParamSpec {
+        key: "destinations",
+        kind: Kind::Texts,
+        default: None,
+        optional: false,
+        doc: "outputs, [\"3\"]; several: multicast",
+        source: "",
+    },
+    ParamSpec::optional("rate", Kind::Rate, "rate at which it would send; default: that of the line", ""),
+    ParamSpec::new("start", Kind::Span, "0us", "from when", ""),
+    ParamSpec::optional("stop", Kind::Span, "until when; default: the end", ""),
+];
+const LINE_CHANGE: &[ParamSpec] = &[
+    ParamSpec::required("at", Kind::Span, "when"),
+    ParamSpec::required("port", Kind::Count, "port"),
+    ParamSpec::required("rate", Kind::Rate, "rate of its output line from then on"),
+];
+
+fn kind(name: &'static str, doc: &'static str, specs: &'static [ParamSpec]) -> KindSpec {
+    KindSpec { name, doc, specs: vec![specs] }
+}
+
+pub(super) fn run() -> SectionSpec {
+    SectionSpec::once("run", "The run itself.", vec![RUN])
+}
+/// What makes a document the scenario of a fabric.
+pub(crate) fn fabric() -> SectionSpec {
+    SectionSpec::once("fabric", "A scheduled switching fabric; a scenario has it instead of [topology].", vec![COMMON]).kinds(
+        "kind",
+        None,
+        vec![
+            kind("clos", "Clos or Benes network of any odd number of stages", CLOS),
+            kind("fat-tree", "the same, folded: traffic turns round as soon as it can", CLOS),
+            kind("rack", "edge switches with several ports, each wired to all spines", RACK),
+            kind("ideal", "one switch without inner contention", IDEAL),
+        ],
+    )
+}
+pub(super) fn element() -> SectionSpec {
+    SectionSpec::once("element", "All switching elements.", vec![ELEMENT])
+}
+pub(super) fn admission() -> SectionSpec {
+    SectionSpec::once("admission", "Who may inject.", vec![ADMISSION]).kinds(
+        "kind",
+        Some("reserve"),
+        vec![
+            kind("reserve", "granted segments reserve room in fabric-output buffers", RESERVE),
+            kind("implicit", "grants are spaced as the output could carry them", &[]),
+        ],
+    )
+}
+pub(super) fn traffic() -> SectionSpec {
+    SectionSpec::once("traffic", "Packets from outside.", vec![TRAFFIC]).kinds(
+        "kind",
+        Some("none"),
+        vec![
+            kind("none", "no packets but those of [[host_flow]]", &[]),
+            kind("uniform", "every output alike", &[]),
+            kind("hotspots", "some outputs overloaded by all inputs", HOTSPOTS),
+            kind("unbalanced", "from uniform (w = 0) to one input per output (w = 1)", UNBALANCED),
+            kind("incast", "some inputs to one output", INCAST),
+        ],
+    )
+}
+pub(super) fn blocked() -> SectionSpec {
+    SectionSpec::once("blocked", "Outputs whose receiver takes nothing for a while.", vec![BLOCKED])
+}
+pub(super) fn hosts() -> SectionSpec {
+    SectionSpec::once("hosts", "Hosts in front of the ports, with PAUSE; without it packets come straight into VOQs.", vec![HOSTS])
+}
+pub(super) fn host_flow() -> SectionSpec {
+    SectionSpec::many("host_flow", "A flow of a host.", vec![FLOW])
+}
+pub(super) fn line_change() -> SectionSpec {
+    SectionSpec::many("line_change", "A line that changes its rate.", vec![LINE_CHANGE])
+}
+
+/// Congestion points and reaction points that a fabric knows.
+pub(super) fn congestion_points() -> SectionSpec {
+    use xoff_mech::detection::{af_qcn, qcn};
+    SectionSpec::once("congestion_points", "Congestion points of QCN at the ports of a fabric with hosts.", vec![]).kinds(
+        "kind",
+        Some("none"),
+        vec![
+            kind("none", "PAUSE only", &[]),
+            kind("qcn", "802.1Qau, at outputs, at inputs or at both", qcn::PARAMS),
+            kind("af-qcn", "AF-QCN: flows above their fair share are cut more", af_qcn::PARAMS),
+        ],
+    )
+}
+pub(super) fn reaction_point() -> SectionSpec {
+    SectionSpec::once("reaction_point", "Rate limiters of hosts.", vec![xoff_mech::rate_control::qcn::PARAMS])
+}
+
+/// Every section of a scenario of a fabric.
+pub(crate) fn sections() -> Vec<SectionSpec> {
+    vec![
+        run(),
+        fabric(),
+        element(),
+        admission(),
+        traffic(),
+        blocked(),
+        hosts(),
+        host_flow(),
+        line_change(),
+        congestion_points(),
+        reaction_point(),
+    ]
+}
