@@ -188,6 +188,9 @@ impl World {
             *max = output.held_max.max(*max);
         }
         self.report.reassembly_max = self.ports.iter().map(|p| p.output_held_max).max().unwrap_or(0);
+        self.report.balance.waiting = self.ports.iter().map(|p| p.waiting).sum();
+        self.report.balance.inside = self.segments.payload();
+        self.report.balance.output = self.ports.iter().map(|p| p.output_held).sum();
         self.report.measured = self.now.max(self.config.until.0).saturating_sub(self.config.warm_up.0);
         self.report.events = self.agenda.done;
         self.report.now = Time(self.now);
