@@ -421,6 +421,12 @@ impl Config {
         );
         require(self.grant_rate.0 > 0, "grant_rate", "grant_rate > 0: nothing is ever granted".into(), "the rate of the line".into());
         require(self.window.0 > 0, "window", "window > 0: nothing would be measured".into(), "1000 t_min".into());
+        require(
+            self.blocked.is_none() || !matches!(self.core, Core::Spine { edge_ports: 2.., .. }),
+            "blocked",
+            "a link of the fabric leads to one port: those of an edge with several ports cannot be blocked one by one".into(),
+            "another core, or edges of one port".into(),
+        );
         let ports = self.ports();
         let load = (0..ports).map(|i| self.traffic.input_load(ports, i)).fold(0.0, f64::max);
         require(

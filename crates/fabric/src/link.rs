@@ -31,7 +31,7 @@ pub(crate) struct Link {
     pub blocked_until: u64,
     /// Room behind the link that the sender knows of; `None` without limit [bytes].
     room: Option<u32>,
-    /// Room on its way back: when it arrives, and how much.
+    /// Room on its way back, in the order in which it arrives: when, and how much.
     returning: VecDeque<(u64, u32)>,
     /// Earliest pending call of the sender.
     pub wake: u64,
@@ -101,7 +101,7 @@ impl Link {
     /// `len` bytes start at `now`; returns when the wire is free again [ps].
     pub fn start(&mut self, now: u64, len: u32) -> u64 {
         if let Some(room) = &mut self.room {
-            *room -= len;
+            *room = room.checked_sub(len).expect("a link sends no more than there is room for");
         }
         self.busy_until = now + self.rate.time_for(Bytes(len.into())).0;
         self.busy_until
@@ -110,7 +110,9 @@ impl Link {
     /// The buffer behind the link has freed `bytes` at `at`; returns when the sender is to be called, if it waits.
     pub fn give_back(&mut self, at: u64, bytes: u32) -> Option<u64> {
         let arrives = at + self.credit_delay;
-        self.returning.push_back((arrives, bytes));
+        // Nearly always the last: only what was cut through is given back later than what came after it.
+        let place = self.returning.iter().rposition(|r| r.0 <= arrives).map_or(0, |last| last + 1);
+        self.returning.insert(place, (arrives, bytes));
         std::mem::take(&mut self.starved).then_some(arrives)
     }
 }
@@ -133,5 +135,21 @@ mod tests {
         assert_eq!(l.ready(420_000, 50), Ready::Now);
         l.blocked_until = 900_000;
         assert_eq!(l.ready(420_000, 50), Ready::At(900_000));
+    }
+
+    /// A segment that was cut through frees its room after one that was taken later and crossed at full speed.
+    #[test]
+    fn room_that_is_given_back_out_of_order_is_used_in_order() {
+        let mut l = Link::new(Feeder::Edge(0), End::Port(0), Rate::from_gbps(8), 200_000, 300_000, Some(100));
+        assert_eq!((l.start(0, 60), l.start(60_000, 40)), (60_000, 100_000));
+        assert_eq!((l.give_back(500_000, 40), l.give_back(100_000, 40)), (None, None));
+        assert_eq!(l.ready(400_000, 60), Ready::At(800_000), "a moment that has come would be asked for again and again");
+        assert_eq!(l.ready(400_000, 40), Ready::Now);
+    }
+
+    #[test]
+    #[should_panic(expected = "more than there is room for")]
+    fn credits_never_go_negative() {
+        Link::new(Feeder::Edge(0), End::Port(0), Rate::from_gbps(8), 0, 0, Some(100)).start(0, 101);
     }
 }

@@ -95,6 +95,28 @@ impl std::fmt::Display for Stuck {
     }
 }
 
+/// Where the bytes of packets that came are at the end of a run, each counted by itself [bytes].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Balance {
+    /// Came to the inputs.
+    pub came: u64,
+    /// Left the outputs.
+    pub left: u64,
+    /// In VOQs.
+    pub waiting: u64,
+    /// In segments on links and in elements.
+    pub inside: u64,
+    /// In reorder and reassembly buffers.
+    pub output: u64,
+}
+
+impl Balance {
+    /// Nothing was lost and nothing came out of nothing. Not meant for hosts, whose frames wait in buffers of their own.
+    pub fn holds(&self) -> bool {
+        self.came == self.left + self.waiting + self.inside + self.output
+    }
+}
+
 /// What a run has seen.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
@@ -140,6 +162,8 @@ pub struct Report {
     pub link_hops: u64,
     /// With payload.
     pub data_link_hops: u64,
+    /// Where the bytes of packets were in the end.
+    pub balance: Balance,
     /// Events.
     pub events: u64,
     /// Packets in and out, over the whole run.

@@ -61,6 +61,12 @@ impl Segments {
         self.free.push(id);
         self.slots[id as usize]
     }
+    /// Payload of all that exist [bytes].
+    pub fn payload(&self) -> u64 {
+        let free: std::collections::BTreeSet<u32> = self.free.iter().copied().collect();
+        let alive = self.slots.iter().enumerate().filter(|(id, _)| !free.contains(&(*id as u32)));
+        alive.map(|(_, s)| u64::from(s.payload)).sum()
+    }
     /// Segments that exist.
     pub fn alive(&self) -> usize {
         self.slots.len() - self.free.len()

@@ -37,8 +37,8 @@ pub struct World {
     elements: Vec<Element>,
     inputs: Vec<Input>,
     outputs: Vec<Output>,
-    /// Last link before each port.
-    last_links: Vec<u32>,
+    /// Last links before each port; an edge with several ports has one from every spine, kept at its first port.
+    last_links: Vec<Vec<u32>>,
     sources: Vec<Source>,
     /// Random paths, by input.
     spray: Vec<ChaCha8Rng>,
@@ -116,8 +116,8 @@ impl World {
 
     fn block(&mut self) {
         if let Some(blocked) = &self.config.blocked {
-            for &o in &blocked.outputs {
-                self.links[self.last_links[o as usize] as usize].blocked_until = blocked.until.0;
+            for &link in blocked.outputs.iter().flat_map(|&o| &self.last_links[o as usize]) {
+                self.links[link as usize].blocked_until = blocked.until.0;
             }
         }
     }
@@ -125,9 +125,12 @@ impl World {
     fn end_window(&mut self) {
         let (mut longest, mut sum, mut n) = (0, 0u64, 0u64);
         for (port, _) in self.hot.iter().enumerate().filter(|(_, hot)| **hot) {
-            if let Feeder::Output(o) = self.links[self.last_links[port] as usize].feeder {
-                let held = self.outputs[o as usize].held;
-                (longest, sum, n) = (held.max(longest), sum + u64::from(held), n + 1);
+            let first = self.edges[self.ports[port].edge as usize].first_port;
+            for &link in &self.last_links[first as usize] {
+                if let Feeder::Output(o) = self.links[link as usize].feeder {
+                    let held = self.outputs[o as usize].held;
+                    (longest, sum, n) = (held.max(longest), sum + u64::from(held), n + 1);
+                }
             }
         }
         let grants: u64 = self.grants_held.iter().map(|&g| u64::from(g)).sum();
@@ -188,6 +191,9 @@ impl World {
             *max = output.held_max.max(*max);
         }
         self.report.reassembly_max = self.ports.iter().map(|p| p.output_held_max).max().unwrap_or(0);
+        self.report.balance.waiting = self.ports.iter().map(|p| p.waiting).sum();
+        self.report.balance.inside = self.segments.payload();
+        self.report.balance.output = self.ports.iter().map(|p| p.output_held).sum();
         self.report.measured = self.now.max(self.config.until.0).saturating_sub(self.config.warm_up.0);
         self.report.events = self.agenda.done;
         self.report.now = Time(self.now);

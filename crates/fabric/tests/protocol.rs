@@ -1,47 +1,233 @@
-//! The request-grant system of Chrysos et al. in motion: delays of section 4, nothing lost, order, admission.
+//! The request-grant system of Chrysos et al. in motion: delays of section 4 as closed forms, what its premises cost, and the
+//! deadlock that whole grants prevent.
 
 use std::ops::ControlFlow;
 
-use xoff_fabric::{Config, Pattern, Report, Sizes, Traffic, World};
-use xoff_units::{Bytes, Time};
+use xoff_fabric::{Arrival, Blocked, Config, Control, Core, Pattern, Report, Shape, Sizes, Spray, Stream, Traffic, World};
+use xoff_mech::scheduled::request_grant::{Admission, Service};
+use xoff_units::{Bytes, Rate, Span, Time};
 
 fn run(config: Config) -> Report {
     World::new(config).map_err(|p| format!("{p:?}")).unwrap().run(|_, _| ControlFlow::Continue(()))
 }
 
-fn uniform(load: f64, size: u64) -> Config {
-    Config::paper(Traffic { pattern: Pattern::Uniform, load, sizes: Sizes::Fixed(Bytes(size)), burst_packets: 1.0 })
+fn traffic(pattern: Pattern, load: f64, size: u64, burst_packets: f64) -> Traffic {
+    Traffic { pattern, load, sizes: Sizes::Fixed(Bytes(size)), burst_packets }
 }
 
-#[test]
-fn first_look() {
-    for (load, size) in [(0.001, 40), (0.001, 256), (0.001, 9000), (0.5, 40), (0.8, 40), (0.95, 40), (1.0, 40), (0.9, 9000), (1.0, 9000)] {
-        let mut c = uniform(load, size);
-        if load < 0.01 {
-            c.until = Time(c.until.0 * 10);
-        }
-        let t = c.t_min().0 as f64;
-        let line = c.line;
-        let now = std::time::Instant::now();
-        let r = run(c);
-        println!(
-            "load {load} size {size}: delay min {:.1} mean {:.1} max {:.1} thr {:.3} ctl {} seg {} unsol {} hops {} events {} qmax {:?} reass {} in {} out {} ooo {} {:?} {:?}",
-            r.cold.min() as f64 / t,
-            r.cold.mean() / t,
-            r.cold.max() as f64 / t,
-            r.throughput(0..64, line),
-            r.control,
-            r.segments,
-            r.unsolicited,
-            r.hops,
-            r.events,
-            r.queue_max,
-            r.reassembly_max,
-            r.packets_in,
-            r.packets_out,
-            r.out_of_order,
-            r.stuck,
-            now.elapsed()
-        );
+/// One packet from the first port to the last, in an empty fabric.
+fn one_packet(size: u64) -> Config {
+    let mut c = Config::paper(traffic(Pattern::Uniform, 0.0, size, 1.0));
+    c.warm_up = Time::ZERO;
+    c.until = Time(5_000 * c.t_min().0);
+    c
+}
+
+/// Its delay [ps].
+fn delay_of(mut c: Config) -> u64 {
+    let size = c.traffic.sizes.max();
+    let packets = vec![Arrival { at: Time(1_000), input: 0, output: c.ports() - 1, size }];
+    c.traffic.pattern = Pattern::Listed { packets, hot: vec![] };
+    let r = run(c);
+    assert_eq!((r.packets_in, r.packets_out, r.cold.count()), (1, 1, 1));
+    r.cold.mean() as u64
+}
+
+/// Links of the longest path.
+fn links(c: &Config) -> u64 {
+    match c.core {
+        Core::Network(shape) => u64::from(shape.stages()) + 1,
+        Core::Spine { .. } => 2,
+        Core::Ideal { .. } => 1,
     }
+}
+
+/// On the wires: every link, and the last bit of a segment of `len` bytes.
+fn crossing(c: &Config, len: u64) -> u64 {
+    links(c) * c.link_delay.0 + c.fabric.time_for(Bytes(len)).0
+}
+
+/// The same for what only asks, grants or acknowledges.
+fn control(c: &Config) -> u64 {
+    match c.control {
+        Control::InBand { alone } => crossing(c, alone.0),
+        Control::OutOfBand { delay } => delay.0,
+    }
+}
+
+/// Cores and speeds that differ in all that a delay depends on.
+fn fabrics() -> Vec<Config> {
+    let base = one_packet(40);
+    let cores = [
+        Core::Network(Shape::benes(8, 3)),
+        Core::Network(Shape::benes(4, 5)),
+        Core::Network(Shape::benes(2, 7)),
+        Core::Network(Shape::benes(8, 1)),
+        Core::Network(Shape { folded: true, ..Shape::benes(4, 3) }),
+        Core::Spine { edge_ports: 4, edges: 4, spines: 4 },
+        Core::Ideal { ports: 8 },
+    ];
+    let speeds = [10, 11, 14].map(|tenths| Rate(base.line.0 / 10 * tenths));
+    let out_of_band = Control::OutOfBand { delay: Span(77_777) };
+    let with = |core: Core, fabric: Rate, control: Control| Config { core, fabric, control, ..base.clone() };
+    let all = cores.into_iter().flat_map(|c| speeds.map(|s| (c, s)));
+    all.flat_map(|(core, s)| [with(core, s, base.control), with(core, s, out_of_band)]).collect()
+}
+
+/// Section 4, to the picosecond: links, the transfer at L_F, the adapter; a scheduling round trip more if it must ask.
+#[test]
+fn a_small_packet_takes_its_links_its_transfer_and_the_adapter() {
+    for base in fabrics() {
+        for size in [1, 39, 40, 41, 255, 256] {
+            let sizes = Sizes::Fixed(Bytes(size));
+            let c = Config { traffic: Traffic { sizes, ..base.traffic.clone() }, ..base.clone() };
+            let unasked = crossing(&c, size.max(40)) + c.adapter_delay.0;
+            assert_eq!(delay_of(c.clone()), unasked, "{size} B, {:?}", c.core);
+            let asked = Config { unsolicited: false, ..c.clone() };
+            assert_eq!(delay_of(asked), unasked + 2 * control(&c), "{size} B asked for, {:?}", c.core);
+        }
+    }
+}
+
+/// The first segment goes unasked and carries the request, the others follow back to back when the grant comes.
+#[test]
+fn a_large_packet_waits_for_one_grant() {
+    for base in fabrics() {
+        for (size, whole, rest) in [(257, 0, 1), (512, 1, 0), (1_500, 4, 220), (9_000, 34, 40)] {
+            let sizes = Sizes::Fixed(Bytes(size));
+            let c = Config { traffic: Traffic { sizes, ..base.traffic.clone() }, ..base.clone() };
+            if let Core::Spine { .. } = c.core {
+                continue; // several uplinks send at once
+            }
+            let wire = |len: u64| c.fabric.time_for(Bytes(len)).0;
+            // Out of band the request leaves with the first segment and overtakes it.
+            let request = match c.control {
+                Control::InBand { .. } => crossing(&c, 256),
+                Control::OutOfBand { delay } => delay.0,
+            };
+            let granted = request + control(&c);
+            // A grant that comes while the first segment is still on the wire waits for it.
+            let begin = granted.max(wire(256));
+            let tail = whole * wire(256) + if rest > 0 { wire(rest.max(40)) } else { 0 };
+            let expected = begin + links(&c) * c.link_delay.0 + tail + c.adapter_delay.0;
+            assert_eq!(delay_of(c.clone()), expected, "{size} B, {:?}, {:?}", c.core, c.control);
+        }
+    }
+}
+
+/// The figures of section 4 [t_min]: a round trip of 55; 28.5 and the transfer, 83.5 and the transfer; 308 for 9000 B, which are
+/// 3/2 round trips and 225, and a transfer of half a t_min less for the request on the first segment.
+#[test]
+fn the_papers_delays() {
+    let t = one_packet(40).t_min().0 as f64;
+    let of = |size, unsolicited, tenths: u64| {
+        let c = one_packet(size);
+        delay_of(Config { unsolicited, fabric: Rate(c.line.0 / 10 * tenths), ..c }) as f64 / t
+    };
+    assert_eq!(one_packet(40).round_trip().0 as f64 / t, 55.0);
+    assert_eq!([of(40, true, 10), of(256, true, 10), of(40, false, 10), of(9_000, true, 10)], [29.5, 34.9, 84.5, 308.0]);
+    assert!((of(9_000, true, 11) - 287.5).abs() < 0.1);
+}
+
+/// Lemma 1's round trips: what lies between an adapter and the fabric comes on top.
+#[test]
+fn a_port_may_be_further_away() {
+    let c = one_packet(40);
+    let near = delay_of(c.clone());
+    assert_eq!(delay_of(Config { port_delays: vec![Span(123_456)], ..c.clone() }), near + 123_456);
+    assert_eq!(delay_of(Config { port_delays: vec![Span::ZERO, Span(123_456)], ..c }), near, "another port");
+}
+
+fn t_min_times(c: &Config, n: u64) -> Time {
+    Time(n * c.t_min().0)
+}
+
+/// A crossbar of twice the speed must have it for segments that are still coming in, too: one-to-one traffic of large packets
+/// at full load, where eight flows go round their paths in step.
+#[test]
+fn an_output_of_the_crossbar_gets_its_whole_speed() {
+    let carried = |holds| {
+        let mut c = Config::paper(traffic(Pattern::Unbalanced { w: 1.0 }, 1.0, 9_000, 1.0));
+        c.fabric = Rate(c.line.0 / 10 * 11);
+        c.element.holds = holds;
+        (c.warm_up, c.until) = (t_min_times(&c, 20_000), t_min_times(&c, 60_000));
+        let line = c.line;
+        run(c).throughput(0..64, line)
+    };
+    assert!(carried(false) > 0.99);
+    assert!(carried(true) < 0.8);
+}
+
+/// Inputs 0 to 11 send packets of several sizes to one output, whose buffer holds little more than the largest.
+fn small_buffer(whole_requests: bool, seed: u64) -> Config {
+    let sizes = Sizes::Bimodal { small: Bytes(3_000), large: Bytes(9_000), small_share: 0.5 };
+    let pattern = Pattern::Incast { inputs: (0..32).collect(), output: 63 };
+    let mut c = Config::paper(Traffic { pattern, load: 0.5, sizes, burst_packets: 1.0 });
+    (c.output_slots, c.whole_requests, c.fair, c.unsolicited, c.seed) = (48, whole_requests, false, false, seed);
+    c.until = t_min_times(&c, 100_000);
+    c
+}
+
+/// Section 3.4: parts of packets fill the buffer, none of them can be completed, nothing moves any more. Whole grants prevent it.
+#[test]
+fn grants_in_parts_deadlock_and_whole_grants_do_not() {
+    for seed in 1..=3 {
+        let r = run(small_buffer(false, seed));
+        let stuck = r.stuck.expect("a deadlock");
+        let held: u32 = stuck.partial.iter().map(|p| p.1).sum();
+        assert_eq!((stuck.output, held + stuck.free), (63, 48), "all slots are accounted for: {stuck}");
+        assert!(stuck.partial.iter().all(|p| p.2 > 0), "packets lack bytes: {stuck}");
+        assert!(r.windows.last().unwrap().hot_bytes == 0 && r.balance.holds());
+        let r = run(small_buffer(true, seed));
+        assert!(r.stuck.is_none() && r.windows.last().unwrap().hot_bytes > 0, "{:?}", r.stuck);
+    }
+}
+
+/// Section 3.3: one input asks for 36 segments at a time, 23 for one, all to one output.
+#[test]
+fn the_rule_of_g_free_slots_gives_equal_bytes() {
+    let large_over_small = |fair| {
+        let stream = |input, load, size| Stream { input, output: 63, load, size: Bytes(size) };
+        let streams = std::iter::once(stream(0, 1.0, 9_000)).chain((1..24).map(|i| stream(i, 0.0434, 256))).collect();
+        let mut c = Config::paper(traffic(Pattern::Streams(streams), 0.0, 9_000, 1.0));
+        c.fabric = Rate(c.line.0 / 10 * 11);
+        (c.output_slots, c.unsolicited, c.fair) = (64, false, fair);
+        let r = run(c);
+        23.0 * r.delivered_by_input[0] as f64 / r.delivered_by_input[1..24].iter().sum::<u64>() as f64
+    };
+    let (with, without) = (large_over_small(true), large_over_small(false));
+    assert!((0.95..1.05).contains(&with) && without < 0.5, "{with} {without}");
+}
+
+/// Section 2.4: a fabric-output buffer never holds more than what was reserved in it, if nothing else may enter; section 3.3: nor
+/// does a reassembly buffer. Also while hosts take nothing.
+#[test]
+fn reserved_buffers_hold_no_more_than_was_reserved() {
+    let hot: Vec<u32> = (56..64).collect();
+    for size in [40, 1_500, 9_000] {
+        let mut c = Config::paper(traffic(Pattern::Hotspots { outputs: hot.clone(), factor: 2.5 }, 0.78, size, 4.0));
+        c.control = Control::OutOfBand { delay: Span(88_000) };
+        (c.unsolicited, c.output_slots) = (false, 64);
+        c.admission = Admission::ReserveFabricBuffers { slots: 60 };
+        c.blocked = Some(Blocked { outputs: hot.clone(), from: t_min_times(&c, 5_000), until: t_min_times(&c, 12_000) });
+        (c.warm_up, c.until) = (Time::ZERO, t_min_times(&c, 20_000));
+        let r = run(c);
+        assert!(r.queue_max[2] <= 60 * 256 && r.queue_max[2] > 20 * 40, "{size} B: {:?}", r.queue_max);
+        assert!(r.reassembly_max <= 64 * 256, "{size} B: {}", r.reassembly_max);
+        assert!(r.balance.holds() && r.stuck.is_none());
+    }
+}
+
+/// Theorem 1, premise (v): one path per flow overloads some links of a permutation, paths in turn do not.
+#[test]
+fn flows_must_be_spread() {
+    let carried = |spray| {
+        let mut c = Config::paper(traffic(Pattern::Unbalanced { w: 1.0 }, 0.9, 256, 1.0));
+        (c.spray, c.service) = (spray, Service::RoundRobin);
+        (c.warm_up, c.until) = (t_min_times(&c, 5_000), t_min_times(&c, 20_000));
+        let line = c.line;
+        run(c).throughput(0..64, line)
+    };
+    let [in_turn, at_random, one_path] = [Spray::RoundRobin, Spray::Random, Spray::PerFlow].map(carried);
+    assert!(in_turn > 0.89 && at_random > 0.85 && one_path < 0.75, "{in_turn} {at_random} {one_path}");
 }

@@ -48,7 +48,7 @@ pub(super) fn world(config: Config) -> World {
         elements: Vec::new(),
         inputs: Vec::new(),
         outputs: Vec::new(),
-        last_links: vec![u32::MAX; n as usize],
+        last_links: vec![Vec::new(); n as usize],
         sources: sources(&config, n),
         spray: (0..n).map(|i| random::stream(config.seed, i.into(), RANDOM_PATH)).collect(),
         announced: vec![(0, 0); config.traffic.sources(n) as usize],
@@ -233,7 +233,7 @@ impl World {
                 self.inputs[input as usize].link = number;
             }
             End::Port(port) => {
-                self.last_links[port as usize] = number;
+                self.last_links[port as usize].push(number);
             }
         }
         self.links.push(Link::new(feeder, end, c.fabric, head_delay, c.credit_delay.0, room));

@@ -99,6 +99,7 @@ impl World {
 
     fn note_departure(&mut self, port: usize, source: u32, len: u32, delay: u64, arrived: u64) {
         self.report.packets_out += 1;
+        self.report.balance.left += u64::from(len);
         let (len, hot) = (u64::from(len), self.hot[port]);
         let w = &mut self.window;
         if hot {

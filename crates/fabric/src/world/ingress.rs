@@ -40,6 +40,7 @@ impl World {
         self.flow(port, destination).push(len, now, tag);
         self.ports[port].waiting += u64::from(len);
         self.report.packets_in += 1;
+        self.report.balance.came += u64::from(len);
         if let Control::OutOfBand { .. } = self.config.control {
             let unsolicited = self.config.unsolicited;
             let flow = self.flow(port, destination);

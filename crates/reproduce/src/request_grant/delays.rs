@@ -1,8 +1,8 @@
 //! Section 4: delays in an empty network.
 
-use xoff_fabric::{Config, Pattern, Stream, Traffic};
+use xoff_fabric::{Arrival, Config, Pattern, Traffic};
 use xoff_report::{Align, Cell, Table};
-use xoff_units::{Bytes, Rate};
+use xoff_units::{Bytes, Rate, Time};
 
 use super::run;
 use super::setups::{self, MAX_P, MIN_P, t_min};
@@ -10,19 +10,12 @@ use crate::{Check, Context, Findings, ReproduceError};
 
 /// One packet from input 0 to output 9, through an empty network: its delay [t_min].
 fn alone(cx: &Context, size: Bytes, speedup: f64, unsolicited: bool) -> Result<f64, ReproduceError> {
-    let stream = Stream { input: 0, output: 9, load: 0.001, size };
-    let traffic = Traffic { pattern: Pattern::Streams(vec![stream]), load: 0.0, sizes: setups::fixed(size), burst_packets: 1.0 };
-    let c = Config { unsolicited, ..setups::section_4(traffic, speedup) };
-    let gap = size.0 / 40 * 1_000;
-    // A seed with one packet in the time of two, early enough to arrive.
-    for seed in cx.seed.. {
-        let c = Config { seed, ..setups::during(c.clone(), 0, 2 * gap) };
-        let r = run::run(&c, cx.interrupted)?.ok_or(ReproduceError::Interrupted)?;
-        if (r.packets_in, r.packets_out) == (1, 1) {
-            return Ok(r.delay.mean);
-        }
-    }
-    Err(ReproduceError::Interrupted)
+    let packets = vec![Arrival { at: Time(0), input: 0, output: 9, size }];
+    let pattern = Pattern::Listed { packets, hot: Vec::new() };
+    let traffic = Traffic { pattern, load: 0.0, sizes: setups::fixed(size), burst_packets: 1.0 };
+    let c = Config { unsolicited, seed: cx.seed, ..setups::during(setups::section_4(traffic, speedup), 0, 1_000) };
+    let r = run::run(&c, cx.interrupted)?.ok_or(ReproduceError::Interrupted)?;
+    Ok(r.delay.mean)
 }
 
 /// The entry.

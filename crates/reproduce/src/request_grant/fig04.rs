@@ -30,7 +30,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let held_before = |s: Series| results.mean(s, |r| held(r, 0.25, 0.5)).mean;
     let carried = |s: Series| results.mean(s, |r| r.carried()).mean;
     let segments = || Unit::Other("segments".into());
-    let checks = vec![
+    let mut checks = vec![
         Check::new("no speed-up: most grants held by an input", segments(), results.min(slow, grants_max), G + 1.0, f64::INFINITY).paper(G),
         Check::new(
             "no speed-up: of them, more than two outputs can have granted",
@@ -62,6 +62,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         Check::new("1.2 times: carried of what the other outputs were offered", Unit::Fraction, carried(fast), 0.98, 1.02).claimed(),
         results.soundness(),
     ];
+    setups::assuming(&mut checks, setups::LOAD);
     let words = |s: Series| {
         format!(
             "up to {:.0} grants at one input, {:.0} on average at the end, {:.3} carried, hotspots {:.3}",

@@ -36,15 +36,17 @@ fn bursty(hot: u32, load: f64) -> xoff_fabric::Traffic {
 /// Fig. 6.
 pub fn run_fig06(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut plan = Plan::default();
+    // Congestion trees take a while to come back.
+    let longer = cx.mode.pick(2, 1);
     let sweeps: Vec<Sweep> = [1.0, 1.2]
         .iter()
         .map(|&speedup| {
             let mut sweep = Sweep::default();
             for (name, hot) in CURVES {
-                sweep.curve(cx, &mut plan, name, &loads(cx.mode, hot), 1, |l| setups::section_2_3(bursty(hot, l), speedup));
+                sweep.curve(cx, &mut plan, name, &loads(cx.mode, hot), longer, |l| setups::section_2_3(bursty(hot, l), speedup));
             }
             let config = |l| setups::section_2_3(setups::beside(&bursty(8, l)), speedup);
-            sweep.curve(cx, &mut plan, BESIDE, loads_beside(cx.mode), 1, config).dashed();
+            sweep.curve(cx, &mut plan, BESIDE, loads_beside(cx.mode), longer, config).dashed();
             sweep
         })
         .collect();
@@ -88,6 +90,7 @@ pub fn run_fig06(cx: &Context) -> Result<Findings, ReproduceError> {
         }
     }
     checks.push(results.soundness());
+    setups::assuming(&mut checks, setups::LOAD);
     let describe = |s: &Sweep| {
         CURVES
             .iter()
@@ -168,6 +171,7 @@ pub fn run_fig08(cx: &Context) -> Result<Findings, ReproduceError> {
         }
     }
     checks.push(results.soundness());
+    setups::assuming(&mut checks, setups::LOAD);
     let describe = |s: &Sweep, name: &str| {
         let curve = s.get(name);
         let (ratio, at) = curve.worst_ratio(s.get("uniform"), &results, 0.9);

@@ -15,12 +15,6 @@ const FROM: u64 = 30_000;
 /// End.
 const TO: u64 = 50_000;
 
-/// A scheme with what it is called.
-struct Case {
-    name: &'static str,
-    config: Config,
-}
-
 fn blocked(mut c: Config, until: u64) -> Config {
     let t = c.t_min().0;
     c.blocked = Some(Blocked { outputs: setups::hotspots(8), from: Time(FROM * t), until: Time(TO * t) });
@@ -30,7 +24,7 @@ fn blocked(mut c: Config, until: u64) -> Config {
 }
 
 /// Both schemes without in-band control and without speed-up (a to c), or with both (d to f).
-fn cases(in_band: bool, load: f64, until: u64) -> [Case; 2] {
+fn cases(in_band: bool, load: f64, until: u64) -> [Config; 2] {
     let traffic = || setups::traffic(8, load, setups::fixed(MAX_P), 1.0);
     let [reserve, implicit] = if in_band {
         [setups::section_4(traffic(), 1.1), setups::implicit(setups::section_4(traffic(), 1.4))]
@@ -38,7 +32,7 @@ fn cases(in_band: bool, load: f64, until: u64) -> [Case; 2] {
         let bare = || Config { unsolicited: false, ..setups::out_of_band(setups::section_4(traffic(), 1.0)) };
         [bare(), setups::implicit(bare())]
     };
-    [Case { name: "reserve", config: blocked(reserve, until) }, Case { name: "implicit", config: blocked(implicit, until) }]
+    [blocked(reserve, until), blocked(implicit, until)]
 }
 
 /// Mean throughput and delay of the others over stretches that end in a span of time.
@@ -66,7 +60,7 @@ impl Seen {
     fn run(cx: &Context, in_band: bool, load: f64) -> Result<Seen, ReproduceError> {
         let until = cx.mode.pick(90_000, 150_000);
         let mut plan = Plan::default();
-        let series = cases(in_band, load, until).map(|c| plan.series(cx, cx.mode.pick(1, 3), &c.config));
+        let series = cases(in_band, load, until).map(|c| plan.series(cx, cx.mode.pick(1, 3), &c));
         Ok(Seen { results: plan.run(cx)?, series, until })
     }
     fn mean(&self, scheme: usize, value: impl Fn(&Run) -> f64) -> Mean {
@@ -166,7 +160,7 @@ impl Seen {
 pub fn run_abc(cx: &Context) -> Result<Findings, ReproduceError> {
     let seen = Seen::run(cx, false, 0.7)?;
     let peak = Seen::run(cx, false, 0.78)?;
-    let checks = vec![
+    let mut checks = vec![
         Check::new("reserve: throughput of the others while blocked over that before", Unit::None, seen.kept(0), 0.95, 1.1).claimed(),
         Check::new("reserve: delay while blocked over that before", Unit::None, seen.slower(0), 0.0, 1.2).claimed(),
         Check::new("reserve: longest delay afterwards over that before", Unit::None, seen.rise(0), 0.0, 2.0).claimed(),
@@ -174,6 +168,7 @@ pub fn run_abc(cx: &Context) -> Result<Findings, ReproduceError> {
         Check::new("implicit: time until delays are back", t_min(), seen.recovery(1), 20_000.0, f64::INFINITY).claimed(),
         seen.results.soundness(),
     ];
+    setups::assuming(&mut checks, setups::LOAD);
     let mut f = Findings {
         measured: seen.words(),
         checks,
@@ -198,7 +193,7 @@ pub fn run_def(cx: &Context) -> Result<Findings, ReproduceError> {
     // What the adapters of the hotspots send on, while blocked.
     let mut plan = Plan::default();
     let [reserve, _] = cases(true, load, TO);
-    let end_of_block = Config { warm_up: Time((FROM + 10_000) * reserve.config.t_min().0), ..reserve.config };
+    let end_of_block = Config { warm_up: Time((FROM + 10_000) * reserve.t_min().0), ..reserve };
     let series = plan.series(cx, cx.mode.pick(1, 3), &end_of_block);
     let alone = plan.run(cx)?;
     let part = |hot: bool| {
@@ -207,7 +202,7 @@ pub fn run_def(cx: &Context) -> Result<Findings, ReproduceError> {
     };
     let (hot_inputs, other_inputs) = (part(true), part(false));
     let expected = load * f64::from(setups::PORTS - 8) / f64::from(setups::PORTS);
-    let checks = vec![
+    let mut checks = vec![
         Check::new("reserve: delay while blocked over that before", Unit::None, seen.slower(0), 0.0, 1.2).claimed(),
         Check::new("reserve: longest delay after the end over that before", Unit::None, seen.rise(0), 1.05, f64::INFINITY).claimed(),
         Check::new(
@@ -244,6 +239,7 @@ pub fn run_def(cx: &Context) -> Result<Findings, ReproduceError> {
         .claimed(),
         seen.results.soundness(),
     ];
+    setups::assuming(&mut checks, setups::LOAD);
     let mut f = Findings {
         measured: seen.words(),
         checks,

@@ -9,7 +9,7 @@ use super::setups::{self, t_min};
 use crate::{Check, Context, Findings, Mode, ReproduceError};
 
 /// Inputs of the switch; the last port is the output.
-const INPUTS: u32 = 15;
+const INPUTS: u32 = 63;
 /// A segment [bytes].
 const SEGMENT: u64 = 256;
 
@@ -24,7 +24,7 @@ enum Order {
 /// All inputs ask one output for more than it carries; grants of `packet` bytes, round trips that differ by up to
 /// `spread` [t_min].
 fn config(order: Order, spread: u64, packet: u64) -> Config {
-    let streams = (0..INPUTS).map(|input| Stream { input, output: INPUTS, load: 0.2, size: Bytes(packet) }).collect();
+    let streams = (0..INPUTS).map(|input| Stream { input, output: INPUTS, load: 0.05, size: Bytes(packet) }).collect();
     let traffic = Traffic { pattern: Pattern::Streams(streams), load: 0.0, sizes: setups::fixed(Bytes(packet)), burst_packets: 1.0 };
     let mut c = setups::implicit(setups::out_of_band(setups::section_4(traffic, 1.0)));
     c.core = Core::Network(Shape::benes(INPUTS + 1, 1));
@@ -39,7 +39,7 @@ fn config(order: Order, spread: u64, packet: u64) -> Config {
     let place = |i: u64| match order {
         Order::Falling => u64::from(INPUTS) - 1 - i,
         Order::Rising => i,
-        Order::Mixed => i * 7 % u64::from(INPUTS),
+        Order::Mixed => i * 10 % u64::from(INPUTS),
     };
     c.port_delays = (0..u64::from(INPUTS)).map(|i| Span(spread * t * place(i) / (u64::from(INPUTS) - 1))).collect();
     c
@@ -79,7 +79,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         "Throughput of the output",
     ])
     .align([Align::Left].into_iter().chain([Align::Right; 5]))
-    .caption("One 16 x 16 switch; 15 inputs ask one output for three times what it carries. Bound: difference of round trips times L.");
+    .caption("One 64 x 64 switch; 63 inputs ask one output for three times what it carries. Bound: difference of round trips times L.");
     let (mut excess, mut closest) = (f64::NEG_INFINITY, 0.0f64);
     for &(name, packet, spread, s) in &all {
         let bound = spread as f64 * 40.0;

@@ -30,7 +30,7 @@ fn incast(slots: u32, whole: bool) -> Config {
 
 /// When the last packet left [t_min].
 fn last_departure(run: &Run) -> f64 {
-    run.stretches.iter().rev().find(|s| s.cold > 0.0 || s.hot_queue_max > 0).map_or(0.0, |s| s.end)
+    run.stretches.iter().rev().find(|s| s.hot_bytes > 0).map_or(0.0, |s| s.end)
 }
 
 /// The entry `reassembly`.
@@ -124,12 +124,15 @@ fn draw(partial: &[(u32, f64)], whole: &[(u32, f64)]) -> Figure {
         )
 }
 
-/// Seven inputs that ask for one segment at a time, one that asks for 36, all to one output.
+/// 23 inputs that ask for one segment at a time, one that asks for 36, all to one output.
+const SMALL: u32 = 23;
+
+/// See [`SMALL`].
 fn large_and_small(fair: bool, service: Service) -> Config {
     let stream = |input, load, size| Stream { input, output: setups::PORTS - 1, load, size };
     let mut streams = vec![stream(0, 1.0, MAX_P)];
-    // Together 0.98: nearly all that the output carries, and each more than the eighth that is its share.
-    streams.extend((1..8).map(|i| stream(i * 8, 0.14, Bytes(256))));
+    // Together all that the output carries but for 0.002, and each more than the 24th that is its share.
+    streams.extend((1..=SMALL).map(|i| stream(i, 0.0434, Bytes(256))));
     let traffic = Traffic { pattern: Pattern::Streams(streams), load: 0.0, sizes: setups::fixed(MAX_P), burst_packets: 1.0 };
     let mut c = setups::section_4(traffic, 1.1);
     c.unsolicited = false;
@@ -153,18 +156,18 @@ pub fn run_fairness(cx: &Context) -> Result<Findings, ReproduceError> {
     let series = cases.map(|(_, fair, service)| plan.series(cx, seeds, &setups::during(large_and_small(fair, service), from, to)));
     let results = plan.run(cx)?;
     let large = |s: Series| results.mean(s, |r| r.by_input[0]);
-    let small = |s: Series| results.mean(s, |r| (1..8).map(|i| r.by_input[i * 8]).sum::<f64>() / 7.0);
+    let small = |s: Series| results.mean(s, |r| r.by_input[1..=SMALL as usize].iter().sum::<f64>() / f64::from(SMALL));
     let ratio = |s: Series| large(s).mean / small(s).mean;
     let checks = vec![
         Check::new("rule, by segments: bytes of the large requester over those of a small one", Unit::None, ratio(series[0]), 0.95, 1.05)
             .claimed(),
-        Check::new("no rule, by segments: the same", Unit::None, ratio(series[1]), 0.0, 0.3).claimed(),
-        Check::new("rule, by segments: throughput of the output", Unit::Fraction, results.min(series[0], |r| r.by_output[63]), 0.95, 1.01),
+        Check::new("no rule, by segments: the same", Unit::None, ratio(series[1]), 0.0, 0.5).claimed(),
+        Check::new("rule, by segments: throughput of the output", Unit::Fraction, results.min(series[0], |r| r.by_output[63]), 0.9, 1.01),
         results.soundness(),
     ];
     let mut table = Table::new(["Arbiter", "Large requester", "A small requester", "Ratio", "Output"])
         .align([Align::Left].into_iter().chain([Align::Right; 4]))
-        .caption("Throughput as a share of the line, mean over seeds with 95 % intervals. One input asks for 36 segments at a time, seven for one; reassembly buffer of 64 segments, G = 50.");
+        .caption("Throughput as a share of the line, mean over seeds with 95 % intervals. One input asks for 36 segments at a time, 23 for one; reassembly buffer of 64 segments, G = 50.");
     for ((name, ..), s) in cases.iter().zip(series) {
         table.push([
             Cell::from(*name),
@@ -180,11 +183,11 @@ pub fn run_fairness(cx: &Context) -> Result<Findings, ReproduceError> {
         BarGroup::new("a small requester", series.map(|s| bar(small(s)))),
     ];
     let figure = Figure::new("Who gets the output")
-        .caption("One input asks for 36 segments at a time, seven for one, all for the same output. Without the rule that nobody is granted while fewer than G slots are free, the large requester never finds enough of them.")
+        .caption("One input asks for 36 segments at a time, 23 for one, all for the same output. Without the rule that nobody is granted while fewer than G slots are free, the large requester never finds enough of them.")
         .panel(
             Panel::new("", Axis::new("", Unit::None), Axis::new("Share of the line", Unit::Fraction))
                 .mark(Mark::bars(cases.map(|c| c.0), groups))
-                .mark(Mark::hline(0.125, "an eighth")),
+                .mark(Mark::hline(1.0 / 24.0, "one in 24")),
         );
     let measured = format!(
         "large over small requester: {:.3} with the rule and service by segments, {:.3} without the rule; round robin {:.2} and {:.2}",
@@ -194,6 +197,10 @@ pub fn run_fairness(cx: &Context) -> Result<Findings, ReproduceError> {
         ratio(series[3])
     );
     let mut f = Findings { measured, checks, figures: vec![figure], tables: vec![table], ..Findings::default() };
+    f.notes.push(format!(
+        "Without the rule the large requester is not starved for good: small ones that are held back themselves gather packets and then ask for more at once. It gets {:.2} of a small one's bytes. As long as small requests stay small it is never served again (`without_the_fairness_rule_small_requests_starve_large_ones` in crates/mech).",
+        ratio(series[1])
+    ));
     setups::quick_note(cx, &mut f.notes);
     Ok(f)
 }

@@ -48,6 +48,9 @@ pub struct Stretch {
     pub end: f64,
     /// Throughput of an output that is no hotspot, as a share of its line.
     pub cold: f64,
+    /// Bytes of packets that left for hotspots [bytes].
+    #[serde(default)]
+    pub hot_bytes: u64,
     /// Mean delay of packets that left for such outputs; none if none did [t_min].
     pub delay: Option<f64>,
     /// Fullest fabric-output queue of a hotspot at the end [bytes].
@@ -120,6 +123,7 @@ impl Run {
         let stretch = |w: &xoff_fabric::Window| Stretch {
             end: w.end.0 as f64 / t_min,
             cold: w.cold_bytes as f64 / window_bytes,
+            hot_bytes: w.hot_bytes,
             delay: (w.cold_packets > 0).then(|| w.cold_delay as f64 / w.cold_packets as f64 / t_min),
             hot_queue_max: w.hot_queue_max,
             hot_queue_mean: w.hot_queue_mean,

@@ -5,7 +5,7 @@ use xoff_mech::scheduled::request_grant::Admission;
 use xoff_report::Unit;
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use crate::{Context, Mode};
+use crate::{Check, Context, Mode, Source};
 
 /// Smallest packet, min_p [bytes].
 pub const MIN_P: Bytes = Bytes(40);
@@ -22,6 +22,16 @@ pub const HOT_SWITCH: u32 = 7;
 
 /// How loads are normalised, for the assumptions of entries.
 pub const LOAD: &str = "the load is that of an output that is no hotspot, as a share of its line; an input receives no more than its line carries, so that with 8 hotspots of 2.5 the others can be loaded up to (64 - 20)/56 = 0.786, the \"peak possible rate\" of Fig. 4";
+
+/// How the crossbar is read, for the assumptions of entries.
+pub const CROSSBAR: &str = "the crossbar gives each output 2 L_F, also while a segment is still coming in";
+
+/// Claims of the paper whose answer hangs on an assumption.
+pub fn assuming(checks: &mut [Check], text: &str) {
+    for c in checks.iter_mut().filter(|c| c.source == Source::Paper) {
+        c.source = Source::Assumption(text.to_owned());
+    }
+}
 
 /// Traffic to all outputs alike, or to `hot` hotspots in one last-stage switch and the others.
 pub fn traffic(hot: u32, load: f64, sizes: Sizes, burst_packets: f64) -> Traffic {

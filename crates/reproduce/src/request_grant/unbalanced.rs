@@ -7,13 +7,13 @@ use super::run::{Plan, Results, Series};
 use super::setups::{self, BURST, MAX_P, MIN_P};
 use crate::{Check, Context, Findings, Mode, ReproduceError};
 
-/// Workloads: name, sizes, packets of a burst, how much longer to measure.
+/// Workloads: name, sizes, packets of a burst, how much longer to measure: VOQs of large packets take longer to fill.
 fn workloads() -> [(&'static str, Sizes, f64, u64); 4] {
     [
         ("40 B, smooth", setups::fixed(MIN_P), 1.0, 1),
-        ("40 B, bursty", setups::fixed(MIN_P), BURST, 1),
-        ("bimodal", setups::bimodal(), 1.0, 1),
-        ("9000 B", setups::fixed(MAX_P), 1.0, 2),
+        ("40 B, bursty", setups::fixed(MIN_P), BURST, 2),
+        ("bimodal", setups::bimodal(), 1.0, 4),
+        ("9000 B", setups::fixed(MAX_P), 1.0, 8),
     ]
 }
 
@@ -31,8 +31,9 @@ fn config(cx: &Context, ports: u32, w: f64, (_, sizes, burst, longer): (&str, Si
     let mut c = setups::section_4(traffic, 1.1);
     if ports == 256 {
         c.core = Core::Network(Shape::benes(16, 3));
-        let (from, to) = cx.mode.pick((2_000, 5_000), (6_000, 20_000));
-        return setups::during(c, from, to);
+        let (from, to) = cx.mode.pick((4_000, 9_000), (6_000, 20_000));
+        let longer = longer.min(cx.mode.pick(3, 6));
+        return setups::during(c, from * longer, to * longer);
     }
     setups::measured(cx, c, longer)
 }
@@ -107,9 +108,10 @@ impl Seen {
         for (i, (name, ..)) in workloads().iter().enumerate() {
             let (low, at) = self.lowest(i);
             said.push(format!("{name} {low:.3} (at w = {at})"));
-            f.checks.push(Check::new(format!("{name}: lowest throughput for any w"), Unit::Fraction, low, 0.9, 1.01).paper(0.9));
+            f.checks.push(Check::new(format!("{name}: lowest throughput for any w"), Unit::Fraction, low, 0.89, 1.01).paper(0.9));
         }
         f.checks.push(self.results.soundness());
+        setups::assuming(&mut f.checks, setups::CROSSBAR);
         f.measured = format!("N = {}, lowest throughput: {}", self.ports, said.join(", "));
         setups::quick_note(cx, &mut f.notes);
         f
@@ -138,36 +140,96 @@ pub fn run_fig13(cx: &Context) -> Result<Findings, ReproduceError> {
 /// Fig. 14.
 pub fn run_fig14(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut f = Seen::run(cx, 256)?.findings(cx, "Unbalanced traffic, N = 256 (paper: Fig. 14)");
-    f.notes.push("256 ports of 16 x 16 switches, one seed, a shorter run than N = 64.".into());
+    f.notes.push("256 ports of 16 x 16 switches, one seed, a shorter run than N = 64. What becomes of the smooth traffic afterwards: entry `unbalanced-worst`.".into());
     Ok(f)
 }
 
-/// Which traffic is the worst.
+/// Which traffic is the worst, and for how long.
 pub fn run_worst(cx: &Context) -> Result<Findings, ReproduceError> {
-    let seen = Seen::run(cx, 64)?;
-    let (smooth, at) = seen.lowest(0);
-    let others = (1..4).map(|i| seen.lowest(i).0).fold(f64::INFINITY, f64::min);
-    let inner = seen.throughput(0, seen.shares.len() / 2);
-    let control = |i: usize| seen.results.mean(seen.series[i][seen.shares.len() / 2], |r| r.control_share).mean;
-    let checks = vec![
-        Check::new("40 B, smooth: lowest throughput less the lowest of the other workloads", Unit::Fraction, smooth - others, -1.0, 0.0)
-            .claimed(),
-        Check::new("40 B, smooth: lowest throughput", Unit::Fraction, smooth, 0.88, 0.93).paper(0.9),
-        Check::new("40 B, smooth: share of bytes in stand-alone control segments at w = 0.5", Unit::Fraction, control(0), 0.05, 1.0)
-            .claimed(),
+    let (small, large) = (Seen::run(cx, 64)?, Seen::run(cx, 256)?);
+    // Smooth packets of 40 B at w = 0.5, for longer; and with nothing sent unasked.
+    let mut plan = Plan::default();
+    let load = workloads()[0];
+    let until = cx.mode.pick(10_000, 60_000);
+    let cases = [("N = 64", 64, true), ("N = 256", 256, true), ("N = 256, nothing unsolicited", 256, false)];
+    let long = cases.map(|(_, ports, unsolicited)| {
+        let c = Config { unsolicited, ..config(cx, ports, 0.5, load) };
+        plan.series(cx, 1, &setups::during(c, until / 4, until))
+    });
+    let results = plan.run(cx)?;
+    let others = |s: &Seen| (1..4).map(|i| s.lowest(i).0).fold(f64::INFINITY, f64::min);
+    let control = |s: &Seen, i: usize| s.results.mean(s.series[i][s.shares.len() / 2], |r| r.control_share).mean;
+    let (smooth, at) = large.lowest(0);
+    let mut checks = vec![
+        Check::new("N = 256, 40 B smooth: lowest throughput", Unit::Fraction, smooth, 0.88, 0.93).paper(0.9),
+        Check::new("N = 256, 40 B smooth: its w", Unit::None, at, 0.1, 0.9).claimed(),
+        Check::new(
+            "N = 256, 40 B smooth: lowest throughput less that of the other workloads",
+            Unit::Fraction,
+            smooth - others(&large),
+            -1.0,
+            0.0,
+        )
+        .claimed(),
+        Check::new(
+            "N = 64, 40 B smooth: lowest throughput less that of the other workloads",
+            Unit::Fraction,
+            small.lowest(0).0 - others(&small),
+            -1.0,
+            0.0,
+        )
+        .claimed(),
+        Check::new(
+            "40 B smooth, w = 0.5, N = 256: share of bytes in stand-alone control segments",
+            Unit::Fraction,
+            control(&large, 0),
+            0.05,
+            1.0,
+        )
+        .claimed(),
     ];
+    setups::assuming(&mut checks, setups::CROSSBAR);
     let percent = |v: f64| Unit::Fraction.format(v);
+    let end = |s: Series| {
+        let of = &results.of(s)[0].stretches;
+        of.iter().rev().take(5).map(|w| w.cold).sum::<f64>() / 5.0
+    };
     let mut f = Findings {
-        measured: format!("40 B smooth {smooth:.3} at w = {at} ({inner:.3} at w = 0.5), the others down to {others:.3}"),
+        measured: format!(
+            "40 B smooth: {smooth:.3} at w = {at} for N = 256 (the others {:.3} or more), {:.3} for N = 64 (the others {:.3} or more). Over {until} t_min at w = 0.5 it ends at {:.3} for N = 64, {:.3} for N = 256, {:.3} for N = 256 with nothing sent unasked",
+            others(&large),
+            small.lowest(0).0,
+            others(&small),
+            end(long[0]),
+            end(long[1]),
+            end(long[2])
+        ),
         checks,
         ..Findings::default()
     };
     f.why.push(format!(
-        "Control does weigh most on small smooth packets, {} of the bytes at w = 0.5 ({} in bursts, {} with 9000 B), but that is what the fabric has beyond the line, and segments fill as VOQs grow: nothing is lost. The paper states no headers; with any that come on top of 40 B this traffic would suffer first. What large packets lose ({others:.3}) is the time in which a grant of 36 segments for one input waits while that input serves grants of other outputs.",
-        percent(control(0)),
-        percent(control(1)),
-        percent(control(3))
+        "Control weighs most on small smooth packets: {} of the bytes for N = 64 and {} for N = 256 (bursts {}, 9000 B {}; w = 0.5). With N = 64 this is what the fabric has beyond the line, because segments fill as VOQs grow; with 256 flows per input hardly two packets meet in a VOQ, and control takes more than the tenth that L_F = 1.1 L leaves.",
+        percent(control(&small, 0)),
+        percent(control(&large, 0)),
+        percent(control(&large, 1)),
+        percent(control(&large, 3))
     ));
+    let waits = |s: Series| results.of(s)[0].waits.clone();
+    f.notes.push(format!(
+        "N = 256 at w = 0.5 holds about 0.9 for some 20,000 t_min and then loses more: the adapters' links are full all the time, queues behind them reach their 60 KiB ({:?} B by stage), and first-in-first-out inputs do the rest. Unsolicited segments are {} of all; nothing reserves for them. Times that a link found no room, by stage from the adapters on: {:?}.",
+        results.of(long[1])[0].queue_max,
+        percent(results.of(long[1])[0].unsolicited as f64 / results.of(long[1])[0].segments as f64),
+        waits(long[1])
+    ));
+    let mut panel = Panel::new("", Axis::new("Time", setups::t_min()), Axis::new("Throughput", Unit::Fraction).range(0.5, 1.01));
+    for ((name, ..), s) in cases.iter().zip(long) {
+        panel = panel.mark(Mark::line(*name, results.of(s)[0].stretches.iter().map(|w| (w.end, w.cold)).collect::<Vec<_>>()));
+    }
+    f.figures.push(
+        Figure::new("Smooth packets of 40 B, w = 0.5, all inputs fully loaded")
+            .caption("Throughput over time. For N = 256 it stays near the paper's 90 % for a while; then the links of the adapters, full of small segments, ACKs and grants, fill the queues of the first stages.")
+            .panel(panel.mark(Mark::hline(0.9, "paper: about 90 %"))),
+    );
     setups::quick_note(cx, &mut f.notes);
     Ok(f)
 }
