@@ -76,7 +76,7 @@ fn settings_that_cannot_work_are_refused_with_the_inequality() {
     };
     let clos = |settings: &[&str], words: &[&str]| refused("hotspots.toml", settings, words);
     clos(&["admission.requests_max=20", "traffic.size=9000B"], &["requests_max >= packet / segment_max: 20 < 9000 B / 256 B = 36"]);
-    clos(&["admission.output_slots=10"], &["output_slots >= largest packet + one round trip of segments", "output_slots >= requests_max"]);
+    clos(&["admission.output_slots=6"], &["output_slots >= largest packet + one round trip of segments", "output_slots >= requests_max"]);
     clos(&["traffic.size=9000B", "admission.grant_max=4"], &["grant_max >= packet / segment_max", "4 < 9000 B / 256 B = 36"]);
     clos(&["fabric.above=6"], &["does not block", "6 < 8", "at least 8 elements above"]);
     clos(&["traffic.load=0.9"], &["load of an input <= 1: 1.100"]);
