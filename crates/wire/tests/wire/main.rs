@@ -3,4 +3,5 @@
 mod frames;
 mod round_trip;
 mod soup;
+mod tshark;
 mod vectors;
