@@ -34,7 +34,10 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         .map(|(_, traffic)| {
             ELEMENTS
                 .iter()
-                .map(|&(_, arbitration, speedup, holds)| {
+                .enumerate()
+                .map(|(nth, &(_, arbitration, speedup, holds))| {
+                    // Which of the three choices wins depends on the seed; the rest differs by far.
+                    let seeds = if nth < 3 { seeds } else { seeds.min(3) };
                     let mut c: Config = setups::section_4(traffic.clone(), 1.1);
                     c.element.arbitration = arbitration;
                     c.element.speedup = speedup;

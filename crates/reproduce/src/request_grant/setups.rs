@@ -123,7 +123,7 @@ pub fn during(mut c: Config, from: u64, to: u64) -> Config {
 
 /// Measures what a mode has time for, `longer` times that.
 pub fn measured(cx: &Context, c: Config, longer: u64) -> Config {
-    let (from, to) = cx.mode.pick((3_000, 10_000), (10_000, 35_000));
+    let (from, to) = cx.mode.pick((3_000, 10_000), (6_000, 20_000));
     during(c, from * longer, to * longer)
 }
 
@@ -135,7 +135,7 @@ pub fn seeds(cx: &Context) -> u64 {
 /// What a quick run leaves out.
 pub fn quick_note(cx: &Context, notes: &mut Vec<String>) {
     if cx.mode == Mode::Quick {
-        notes.push("Quick: fewer loads, one seed, and a fourth of the time.".into());
+        notes.push("Quick: fewer loads and seeds, and half the time.".into());
     }
 }
 

@@ -21,7 +21,7 @@ fn shares(mode: Mode, ports: u32) -> &'static [f64] {
     match (mode, ports) {
         (Mode::Quick, 64) => &[0.0, 0.5, 1.0],
         (Mode::Quick, _) => &[0.5],
-        (Mode::Full, 64) => &[0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0],
+        (Mode::Full, 64) => &[0.0, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0],
         (Mode::Full, _) => &[0.0, 0.25, 0.5, 0.75, 1.0],
     }
 }
@@ -32,7 +32,7 @@ fn config(cx: &Context, ports: u32, w: f64, (_, sizes, burst, longer): (&str, Si
     if ports == 256 {
         c.core = Core::Network(Shape::benes(16, 3));
         let (from, to) = cx.mode.pick((4_000, 9_000), (6_000, 20_000));
-        let longer = longer.min(cx.mode.pick(3, 6));
+        let longer = longer.min(cx.mode.pick(3, 5));
         return setups::during(c, from * longer, to * longer);
     }
     setups::measured(cx, c, longer)
