@@ -6,7 +6,7 @@ use std::sync::Arc;
 use xoff_params::{ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use super::{Fill, Gate, Receiver, Sender, cbfc, gfc_buffer, gfc_conceptual, gfc_time, on_off, pfc};
+use super::{Fill, Gate, Receiver, Sender, cbfc, gfc_buffer, gfc_conceptual, gfc_time, on_off, pfc, pffc};
 use crate::LinkFacts;
 
 /// What travels from a receiver to its sender.
@@ -20,6 +20,8 @@ pub enum Message {
     Stage(u16),
     /// Queue length.
     Level(Bytes),
+    /// Pause or resume, or another queue, for flows.
+    Flow(pffc::Order),
     /// A mechanism from outside.
     Custom(u64),
 }
@@ -33,6 +35,7 @@ impl Message {
             Message::Stage(k) => (2, k as u64, 0),
             Message::Level(q) => (3, q.0, 0),
             Message::Custom(v) => (4, v, 0),
+            Message::Flow(o) => (5, o.to_word(), 0),
         }
     }
 
@@ -43,15 +46,16 @@ impl Message {
             1 => Message::Credit(cbfc::CreditLimit { fccl: a, occupied: Bytes(b) }),
             2 => Message::Stage(a as u16),
             3 => Message::Level(Bytes(a)),
+            5 => Message::Flow(pffc::Order::from_word(a)),
             _ => Message::Custom(a),
         }
     }
 
-    /// Does it stop its sender, or let it go? `None`: it does neither outright.
+    /// Does it stop its sender, or let it go? `None`: it does neither outright, or for some flows only.
     pub fn stops(self) -> Option<bool> {
         match self {
             Message::Pfc(p) => Some(p != pfc::Pause::RESUME),
-            Message::Credit(_) | Message::Stage(_) | Message::Level(_) | Message::Custom(_) => None,
+            Message::Credit(_) | Message::Stage(_) | Message::Level(_) | Message::Flow(_) | Message::Custom(_) => None,
         }
     }
 
@@ -63,6 +67,10 @@ impl Message {
             Message::Credit(m) => ("credit", m.fccl),
             Message::Stage(k) => ("stage", *k as u64),
             Message::Level(q) => ("level", q.0),
+            Message::Flow(pffc::Order::Pause(q)) => ("pause", *q as u64),
+            Message::Flow(pffc::Order::Migrate(s)) => ("migrate", *s as u64),
+            Message::Flow(pffc::Order::Resume(q)) => ("resume", *q as u64),
+            Message::Flow(pffc::Order::MigrateBack(s)) => ("migrate-back", *s as u64),
             Message::Custom(v) => ("custom", *v),
         }
     }
