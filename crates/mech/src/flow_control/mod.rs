@@ -113,6 +113,8 @@ pub trait FlowSender {
     fn push(&mut self, handle: u32, flow: u32);
     /// The frame that goes next, and whether it may go now. While nothing may, the one that has waited longest. `None`: nothing waits.
     fn head(&self) -> Option<(u32, bool)>;
+    /// May anything that waits go now? With nothing waiting, yes.
+    fn can_go(&self) -> bool;
     /// Takes the frame that may go now.
     fn pop(&mut self) -> Option<u32>;
     /// Takes a frame that will never go, whatever holds it.

@@ -156,6 +156,7 @@ pub enum Order {
 
 impl Order {
     /// Packed into a word.
+    #[cold] // out of line, as all that other flow controls pass by
     pub fn to_word(self) -> u64 {
         let (kind, value) = match self {
             Order::Pause(q) => (0, q),
@@ -167,6 +168,7 @@ impl Order {
     }
 
     /// The inverse of [`Order::to_word`].
+    #[cold]
     pub fn from_word(word: u64) -> Order {
         let value = word as u16;
         match word >> 16 {

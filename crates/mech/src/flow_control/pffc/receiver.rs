@@ -84,6 +84,8 @@ impl PffcReceiver {
 }
 
 impl FlowReceiver for PffcReceiver {
+    #[cold] // out of line: runs without it do not pay
+    #[inline(never)]
     fn on_arrival(&mut self, _now: Time, flow: u32, len: Bytes) -> Option<Message> {
         if self.slots.is_empty() {
             self.slots = vec![Slot::default(); self.p.slots as usize];
@@ -112,6 +114,8 @@ impl FlowReceiver for PffcReceiver {
         self.more()
     }
 
+    #[cold] // out of line: runs without it do not pay
+    #[inline(never)]
     fn on_departure(&mut self, _now: Time, flow: u32, len: Bytes) -> Option<Message> {
         let at = self.p.slot(flow);
         let queue = self.queue_of(at);
@@ -131,6 +135,7 @@ impl FlowReceiver for PffcReceiver {
         self.due.pop_front().map(Message::Flow)
     }
 
+    #[inline(never)]
     fn holds(&self, gone: Bytes) -> bool {
         // Of which flows the bytes are that leave is not said. They let a queue go if they can take all its holders to Xon_s.
         let excess = |q: &Queue| -> u64 {

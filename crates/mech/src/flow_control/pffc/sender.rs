@@ -144,6 +144,8 @@ impl PffcSender {
 }
 
 impl FlowSender for PffcSender {
+    #[cold] // out of line: runs without it do not pay
+    #[inline(never)]
     fn push(&mut self, handle: u32, flow: u32) {
         let frame = Waiting { handle, nth: self.count };
         self.count += 1;
@@ -156,6 +158,8 @@ impl FlowSender for PffcSender {
         }
     }
 
+    #[cold] // out of line: runs without it do not pay
+    #[inline(never)]
     fn head(&self) -> Option<(u32, bool)> {
         match self.next() {
             Some(None) => self.default.front().map(|f| (f.handle, true)),
@@ -167,6 +171,8 @@ impl FlowSender for PffcSender {
         }
     }
 
+    #[cold] // out of line: runs without it do not pay
+    #[inline(never)]
     fn pop(&mut self) -> Option<u32> {
         let frame = match self.next()? {
             None => self.default.pop_front()?,
@@ -180,10 +186,14 @@ impl FlowSender for PffcSender {
         Some(frame.handle)
     }
 
+    #[cold] // out of line: runs without it do not pay
+    #[inline(never)]
     fn holds_flow(&self, flow: u32) -> bool {
         self.queue_of(flow).is_some_and(|q| self.is_paused(q))
     }
 
+    #[cold] // out of line: runs without it do not pay
+    #[inline(never)]
     fn on_message(&mut self, _now: Time, message: Message) {
         if let Message::Flow(order) = message {
             self.obey(order);
@@ -192,6 +202,12 @@ impl FlowSender for PffcSender {
 
     fn rate(&self) -> Rate {
         self.line
+    }
+
+    #[cold] // out of line: runs without it do not pay
+    #[inline(never)]
+    fn can_go(&self) -> bool {
+        self.next().is_some() || self.filled == 0
     }
 
     fn for_each(&self, f: &mut dyn FnMut(u32)) {
