@@ -24,6 +24,9 @@ pub struct PortNow {
     pub behind: Vec<((u32, u16), Bytes)>,
 }
 
+/// Where a frame is in a switch: ingress, class, egress.
+type Kept = (u16, u8, u16);
+
 /// What a switch holds, by ingress and class, then by the egress it waits for: bytes and frames.
 type Inside = BTreeMap<(u16, u8), BTreeMap<u16, (u64, u32)>>;
 
@@ -48,13 +51,13 @@ impl World {
         let part = self.home(node);
         let Node::Switch(s) = &part.nodes[node as usize] else { return None };
         let mut by_ingress = Inside::new();
-        let mut add = |(ingress, class, out): (u16, u8, u16), (bytes, frames): (u64, u32)| {
+        let mut add = |(ingress, class, out): Kept, (bytes, frames): (u64, u32)| {
             let e = by_ingress.entry((ingress, class)).or_default().entry(out).or_default();
             e.0 += bytes;
             e.1 += frames;
         };
         // Frames of one kind mostly stand together: looked up once.
-        let mut run: Option<((u16, u8, u16), (u64, u32))> = None;
+        let mut run: Option<(Kept, (u64, u32))> = None;
         s.occupants(&part.core.frames, |ingress, class, o| {
             // Behind the head of an input queue everything waits for the head's egress.
             let out = s.input_head(ingress, class, &part.core.frames).unwrap_or(o.out_port);
