@@ -81,7 +81,7 @@ pub fn throughput(title: &str, run: &Run, flows: usize, over: usize) -> Panel {
         let mut points = run.rates(f, over);
         // f5 is there for 100 ms only: no line along zero.
         let (from, to) = if f == F5 { (100.0, 200.0) } else { (0.0, 300.0) };
-        points.retain(|p| lab::ms(from) < p.0 && p.0 <= lab::ms(to) + 1e9);
+        points.retain(|p| lab::ms(from) < p.0 && p.0 <= lab::ms(to));
         panel = panel.mark(Mark::line(format!("f{}", f + 1), points));
     }
     panel

@@ -173,6 +173,12 @@ pub fn run_a(cx: &Context) -> Result<Findings, ReproduceError> {
             bias(of(gaps))
         ),
         format!(
+            "A limiter begins at line rate: f1's has to fall from 10 to 2.5 Gb/s although f1 offers 3 Gb/s, and f6, which arrives faster, is cut all that while. Where both offer 10 Gb/s, f6/f1 is {:.2} in the first phase, and {:.2} and {:.2} later.",
+            ratio(of(&variants[7]), 0).mean,
+            ratio(of(&variants[7]), 1).mean,
+            ratio(of(&variants[7]), 2).mean
+        ),
+        format!(
             "Nothing draws f6 to one rate: f1's is set by the output, f6 goes by the CNMs that f1 needs, and byte counters let both recover in proportion to their own rates. Over the seeds f6 lies between {} and {} in the first phase, {} and {} in the third.",
             lab::rate(spread(0).0),
             lab::rate(spread(0).1),

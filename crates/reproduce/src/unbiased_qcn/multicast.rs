@@ -121,8 +121,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             )
             .bar_reference("one per frame, or per copy"),
         );
-    let figure = Figure::new("CNMs per frame of a multicast flow over those of unicast flows (paper: section III-A)")
-        .caption("All flows send 4 Gb/s, three share each output, and nobody obeys. At outputs a multicast flow is notified for each copy.")
+    let figure = Figure::new("CNMs per multicast frame over those per unicast frame")
+        .caption("Section III-A of the paper. All flows send 4 Gb/s, three share each output, and nobody obeys. At outputs a multicast flow is notified for each copy.")
         .panel(panel);
     let measured = format!(
         "Every frame sampled: 1 CNM per frame at inputs, 2 and 3 at outputs. With I_s = 150 KB, over unicast: {}.",
