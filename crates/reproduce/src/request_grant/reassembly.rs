@@ -119,7 +119,7 @@ fn draw(partial: &[(u32, f64)], whole: &[(u32, f64)]) -> Figure {
     Figure::new("Reassembly deadlocks by the size of the buffer")
         .caption("Share of runs that deadlock: 32 inputs send packets of up to 36 segments to one output. A buffer that grants in parts can be full of parts of packets none of which can be completed.")
         .panel(
-            Panel::new("", Axis::new("Reassembly buffer", Unit::None), Axis::new("Runs that deadlock", Unit::Fraction).range(0.0, 1.05))
+            Panel::new("", Axis::new("Reassembly buffer", Unit::None), Axis::new("Runs that deadlock", Unit::Fraction).range(0.0, 1.15))
                 .mark(Mark::bars(names, [group("grants in parts", partial), group("whole requests", whole)])),
         )
 }
