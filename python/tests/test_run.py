@@ -143,3 +143,14 @@ def test_a_condition_that_does_not_hold_is_a_warning(ring: Path) -> None:
         run = xoff.run(ring, flow_control="gfc-buffer", run__duration="100us")
     assert caught[0].filename == __file__
     assert len(run.summary.warnings) == 1
+
+
+def test_a_scheduled_fabric_runs_as_a_network_does() -> None:
+    hotspots = Path(__file__).parents[2] / "scenarios" / "fabric" / "hotspots.toml"
+    run = xoff.run(hotspots, run__duration="40us", run__warm_up="10us", admission="implicit")
+    assert parameters(run)["admission.kind"] == "implicit"
+    hot = run.fabric_ports.filter(pl.col("load") == "hotspot")
+    assert hot["port"].cast(str).to_list() == [f"P{i}" for i in range(8, 16)]
+    assert run.windows["cold_bytes"].sum() > 0 and run.deadlock is None
+    with pytest.raises(xoff.RunError, match="no table 'flows'"):
+        _ = run.flows

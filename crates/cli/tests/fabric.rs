@@ -49,6 +49,21 @@ fn hosts_and_their_flows_are_told() {
     assert!(pause_only.out.contains("PAUSE:") && !pause_only.out.contains("congestion notification"), "{}", pause_only.out);
 }
 
+/// Request-grant section 3.4: packets that are granted in part wait for each other; the answer is "no", with who holds what.
+#[test]
+fn a_reassembly_deadlock_is_found_and_explained() {
+    let out = folder("fabric-deadlock").display().to_string();
+    let partial = xoff(&["run", &scenario("reassembly-deadlock.toml"), "--out", &out]);
+    assert_eq!(partial.code, 1, "{}", partial.err);
+    assert!(partial.out.contains("reassembly deadlock at output 63") && partial.out.contains("asks for"), "{}", partial.out);
+    let whole = ["--set", "admission.whole_requests=true", "--set", "admission.grant_max=36"];
+    let mut args = vec!["run", "", "--out", &out];
+    let file = scenario("reassembly-deadlock.toml");
+    args[1] = &file;
+    args.extend(whole);
+    assert_eq!(xoff(&args).code, 0);
+}
+
 /// Every inequality of the model is refused at the key that fails it, in one go, with exit code 2.
 #[test]
 fn settings_that_cannot_work_are_refused_with_the_inequality() {
@@ -61,7 +76,8 @@ fn settings_that_cannot_work_are_refused_with_the_inequality() {
     };
     let clos = |settings: &[&str], words: &[&str]| refused("hotspots.toml", settings, words);
     clos(&["admission.requests_max=20", "traffic.size=9000B"], &["requests_max >= packet / segment_max: 20 < 9000 B / 256 B = 36"]);
-    clos(&["admission.output_slots=10"], &["output_slots >= largest packet + one round trip of segments", "output_slots >= requests_max"]);
+    clos(&["admission.output_slots=6"], &["output_slots >= largest packet + one round trip of segments", "output_slots >= requests_max"]);
+    clos(&["traffic.size=9000B", "admission.grant_max=4"], &["grant_max >= packet / segment_max", "4 < 9000 B / 256 B = 36"]);
     clos(&["fabric.above=6"], &["does not block", "6 < 8", "at least 8 elements above"]);
     clos(&["traffic.load=0.9"], &["load of an input <= 1: 1.100"]);
     clos(&["admission.fabric_slots=300"], &["fabric_slots * segment_max <= output queue"]);

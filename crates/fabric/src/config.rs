@@ -349,6 +349,18 @@ impl Config {
             format!("requests_max >= packet / segment_max: {} < {packet} B / {segment} B = {per_packet}", self.requests_max),
             "a packet that may not be requested whole is never sent".into(),
         );
+        if self.whole_requests
+            && let Some(most) = self.grant_max
+        {
+            require(
+                u64::from(most) >= per_packet,
+                "grant_max",
+                format!(
+                    "grant_max >= packet / segment_max where requests are granted whole: {most} < {packet} B / {segment} B = {per_packet}"
+                ),
+                "a packet granted in part can fill the reassembly buffer and wait for ever; whole_requests = false to see it".into(),
+            );
+        }
         let round_trip = self.line.bytes_in(self.round_trip()).0.div_ceil(segment);
         require(
             u64::from(self.output_slots) >= per_packet + round_trip,

@@ -230,12 +230,13 @@ impl Flow {
         Departure { len: p.len, tag: p.tag, arrived: p.arrived, granted: p.granted, unsolicited: p.unsolicited }
     }
 
-    /// Slots that packets hold at the output adapter while parts of them are missing, and bytes that are missing to the first
-    /// of them [segments, bytes].
-    pub fn partial(&self) -> Option<(u32, u32)> {
+    /// Segments that packets hold at the output adapter while parts of them are missing, granted and unsolicited, and what the
+    /// first of them lacks [segments, segments, bytes].
+    pub fn partial(&self) -> Option<(u32, u32, u32)> {
         let mut begun = self.packets.iter().skip(self.ready).filter(|p| p.granted + p.unsolicited > 0).peekable();
-        let first = begun.peek()?.missing;
-        Some((begun.map(|p| p.granted + p.unsolicited).sum(), first))
+        let missing = begun.peek()?.missing;
+        let (granted, unsolicited) = begun.fold((0, 0), |(g, u), p| (g + p.granted, u + p.unsolicited));
+        Some((granted, unsolicited, missing))
     }
 }
 
@@ -306,7 +307,7 @@ mod tests {
         f.request(50, 256, true);
         f.requester.on_grant(2);
         let (a, b) = (f.take_granted(256), f.take_granted(256));
-        assert_eq!((f.on_segment(b.offset, b.len, MaySend::Granted), f.partial()), (0, Some((1, 56))));
+        assert_eq!((f.on_segment(b.offset, b.len, MaySend::Granted), f.partial()), (0, Some((1, 0, 56))));
         assert_eq!((f.on_segment(a.offset, a.len, MaySend::Granted), f.partial()), (3, None));
         while f.next_injected().is_some() {}
         let departures: Vec<_> = (0..3).map(|_| f.depart()).map(|d| (d.len, d.granted, d.arrived)).collect();

@@ -72,6 +72,9 @@ pub struct Hosts {
     pub control: Bytes,
     /// Gap, preamble and start of frame: what a frame costs on a line beyond its length [bytes].
     pub overhead: Bytes,
+    /// Gaps between frames of a flow are stretched by up to this part more or less, at random [1/1000]. 0: frames are paced
+    /// evenly, as UQCN's limiters are taken to do; 1000: gaps of anything up to twice the length.
+    pub gap_jitter: u32,
     /// Propagation between host and port [ps].
     pub delay: Span,
     /// Input buffer of a port [bytes].
@@ -98,6 +101,7 @@ impl Hosts {
             frame: Bytes(1_522),
             control: Bytes(64),
             overhead: Bytes(20),
+            gap_jitter: 0,
             delay: Span::from_ns(500),
             input_buffer: Bytes::from_kb(150),
             stop: Bytes::from_kb(110),
@@ -129,9 +133,15 @@ impl Hosts {
             format!("stop of at most {} B", self.input_buffer.0.saturating_sub(behind.0)),
         );
         require(
-            c.traffic.load <= 0.0 || c.traffic.sizes.max() <= self.frame,
+            self.gap_jitter <= 1_000,
+            "gap_jitter",
+            format!("gap_jitter <= 1000: {}", self.gap_jitter),
+            "a gap cannot be shorter than none".into(),
+        );
+        require(
+            c.traffic.load <= 0.0 || c.traffic.packet_max() <= self.frame,
             "sizes",
-            format!("packets of the workload <= frame: {} > {} B", c.traffic.sizes.max().0, self.frame.0),
+            format!("packets of the workload <= frame: {} > {} B", c.traffic.packet_max().0, self.frame.0),
             "the room behind `stop` is for frames of this length".into(),
         );
         if let Some((points, reaction)) = &self.qcn {
@@ -202,13 +212,15 @@ pub(crate) struct Sender {
     pub base: u64,
     /// Earliest start of the next frame [ps].
     pub due: u64,
+    /// What the gap before it is stretched by [1/1000].
+    pub stretch: u32,
 }
 
 impl Sender {
     /// Sets the earliest start of the next frame: the rate of the flow, or of its limiter, after `base`.
     pub fn pace(&mut self, rate: Rate, wire: Bytes) {
         let rate = self.rate_control.as_ref().map_or(rate, |rc| rate.min(rc.rate()));
-        self.due = self.base + rate.time_for(wire).0;
+        self.due = self.base + rate.time_for(wire).0 * u64::from(self.stretch) / 1_000;
     }
 }
 
@@ -223,6 +235,8 @@ pub(crate) struct Host {
     pub flying: VecDeque<HostFrame>,
     pub stopped: bool,
     pub busy_until: u64,
+    /// Random gaps.
+    pub rng: ChaCha8Rng,
     /// Earliest pending call [ps].
     pub call: u64,
 }
@@ -316,6 +330,8 @@ pub struct HostWindow {
     pub notified: Vec<u32>,
     /// Rate of the limiter of each flow at the end, if it has one.
     pub limit: Vec<Option<Rate>>,
+    /// Bytes of each flow in its input buffer at the end [bytes].
+    pub held: Vec<u64>,
     /// Occupancy of the input buffer of each flow at the end [bytes].
     pub input: Vec<u64>,
     /// Occupancy of the output buffer of the first destination of each flow at the end [bytes].

@@ -29,7 +29,7 @@ mod world;
 pub use config::{Blocked, Config, Control, Core, ElementConfig, Problem, Spray};
 pub use element::Arbitration;
 pub use host::{CongestionPoints, HostFlow, HostReport, HostWindow, Hosts};
-pub use measure::{Balance, Delay, Report, Stuck, Window};
+pub use measure::{Balance, Delay, Partial, Report, Stuck, Window};
 pub use shape::Shape;
 pub use traffic::{Arrival, Pattern, Sizes, Stream, Traffic};
 pub use world::World;

@@ -76,22 +76,40 @@ pub struct Stuck {
     pub output: u32,
     /// Free slots of its buffer [segments].
     pub free: u32,
-    /// Who has sent a part of a packet that is not complete: input, slots held, bytes missing, segments asked for.
-    pub partial: Vec<(u32, u32, u32, u32)>,
+    /// Packets that have come in part, by input.
+    pub partial: Vec<Partial>,
+}
+
+/// Packets of one input that have come in part and hold slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Partial {
+    /// Input.
+    pub input: u32,
+    /// Granted segments that have come: slots of the buffer [segments].
+    pub granted: u32,
+    /// Unsolicited segments that have come; their slots are set aside beside the buffer [segments].
+    pub unsolicited: u32,
+    /// What the first of its packets lacks [bytes].
+    pub missing: u32,
+    /// Asked for and not granted [segments].
+    pub asked: u32,
 }
 
 impl std::fmt::Display for Stuck {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let held: u32 = self.partial.iter().map(|p| p.1).sum();
+        let holding = || self.partial.iter().filter(|p| p.granted > 0);
         write!(
             f,
-            "reassembly deadlock at output {}: {} packets have come in part and hold {held} slots, {} are free; ",
+            "reassembly deadlock at output {}: parts of packets from {} inputs hold {} slots, {} are free, and none of the packets can be completed",
             self.output,
-            self.partial.len(),
+            holding().count(),
+            holding().map(|p| p.granted).sum::<u32>(),
             self.free
         )?;
-        let (input, slots, missing, asked) = self.partial[0];
-        write!(f, "that of input {input} holds {slots}, lacks {missing} B, and asks for {asked} more")
+        match holding().max_by_key(|p| p.granted) {
+            Some(p) => write!(f, "; input {} holds {}, lacks {} B and asks for {} more", p.input, p.granted, p.missing, p.asked),
+            None => Ok(()),
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use crate::element::{Element, Input, Output};
 use crate::event::{Agenda, Kind};
 use crate::flow::Flow;
 use crate::link::{Feeder, Link};
-use crate::measure::{Report, Stuck, Window};
+use crate::measure::{Partial, Report, Stuck, Window};
 use crate::port::{Edge, Port};
 use crate::segment::Segments;
 use crate::traffic::Source;
@@ -160,11 +160,12 @@ impl World {
             let partial: Vec<_> = (0..self.ports_n)
                 .filter_map(|input| {
                     let flow = &self.flows[(input * self.ports_n + output) as usize];
-                    let (slots, missing) = flow.partial()?;
-                    (flow.requester.granted() == 0).then_some((input, slots, missing, port.granter.requested_by(input)))
+                    let (granted, unsolicited, missing) = flow.partial()?;
+                    let asked = port.granter.requested_by(input);
+                    (flow.requester.granted() == 0).then_some(Partial { input, granted, unsolicited, missing, asked })
                 })
                 .collect();
-            let stuck = port.line.is_empty() && partial.iter().any(|p| p.3 > 0);
+            let stuck = port.line.is_empty() && partial.iter().any(|p| p.asked > 0);
             stuck.then(|| Stuck { output, free: port.granter.output_free(), partial })
         })
     }

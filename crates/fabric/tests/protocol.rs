@@ -174,9 +174,9 @@ fn grants_in_parts_deadlock_and_whole_grants_do_not() {
     for seed in 1..=3 {
         let r = run(small_buffer(false, seed));
         let stuck = r.stuck.expect("a deadlock");
-        let held: u32 = stuck.partial.iter().map(|p| p.1).sum();
+        let held: u32 = stuck.partial.iter().map(|p| p.granted).sum();
         assert_eq!((stuck.output, held + stuck.free), (63, 48), "all slots are accounted for: {stuck}");
-        assert!(stuck.partial.iter().all(|p| p.2 > 0), "packets lack bytes: {stuck}");
+        assert!(stuck.partial.iter().all(|p| p.missing > 0), "packets lack bytes: {stuck}");
         assert!(r.windows.last().unwrap().hot_bytes == 0 && r.balance.holds());
         let r = run(small_buffer(true, seed));
         assert!(r.stuck.is_none() && r.windows.last().unwrap().hot_bytes > 0, "{:?}", r.stuck);

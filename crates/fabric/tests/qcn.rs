@@ -208,6 +208,16 @@ fn the_rack_fabric_is_as_fair_as_the_ideal_switch() {
     assert!(report.out_of_order > 0 && report.stuck.is_none());
 }
 
+/// Random gaps keep the rate and part the frames: 2 Gb/s in frames of 1542 B on the line, 6168 ns apart on average.
+#[test]
+fn random_gaps_keep_the_rate() {
+    let h = Hosts { gap_jitter: 1_000, ..Hosts::rz3880(vec![flow(0, 1, 2, 0, 300)], None) };
+    let (_, h) = run(Config::rz3880_ideal(2, Rate::from_gbps(10), h));
+    assert!((rate(&h, 0, 0, 300) / 2.0 - 1.0).abs() < 0.01, "{}", rate(&h, 0, 0, 300));
+    let frames: Vec<u64> = h.windows.iter().map(|w| w.arrived[0] / 1_542).collect();
+    assert!(frames.iter().max() > frames.iter().min().map(|n| n + 20).as_ref(), "{frames:?}");
+}
+
 #[test]
 fn a_seed_gives_one_result() {
     let of = |seed| fan_in(Some(points(Placement::Both, Sampling::Random)), true, seed);
@@ -244,6 +254,7 @@ fn settings_that_cannot_work_are_refused_with_the_inequality() {
         (Hosts { go: Bytes::from_kb(110), ..good() }, "stop", "go < stop"),
         // Two frames of 1542 B, 84 B and 1250 B of line must fit behind the threshold.
         (Hosts { stop: Bytes(150_000 - 4_417), ..good() }, "stop", "145583 + 4418 > 150000 B"),
+        (Hosts { gap_jitter: 1_001, ..good() }, "gap_jitter", "gap_jitter <= 1000"),
         (qcn(|p| p.sample_base = Bytes(0)), "sample_base", "sample_base > 0"),
         (qcn(|p| p.setpoint = Bytes::from_kb(151)), "setpoint", "setpoint <= input_buffer"),
         (qcn(|p| p.keep_alive = true), "keep_alive", "nothing arrives during a pause"),

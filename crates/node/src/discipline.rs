@@ -8,10 +8,13 @@
 //!  Drr          the same, shared by bytes
 //!  InputFifo    one queue per ingress; only its head may leave (head-of-line blocking), heads taken in turn
 //! ```
+//!
+//! A flow control that looks at flows brings its own queues, and its sender half says which of them goes next.
 
 use std::collections::VecDeque;
 
 use crate::frame::{Frame, FrameId, FrameList, FrameStore};
+use crate::port::Lane;
 
 /// Which discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +89,8 @@ enum Queues {
     Turns { queues: Vec<PerIngress>, quantum: u32 },
     /// Lists by ingress and class; turns by egress and class.
     Input { lists: Vec<FrameList>, turns: Vec<VecDeque<u16>> },
+    /// In the sender halves that look at flows; where there is none, in the egress.
+    OfSenders,
 }
 
 /// The order of the egress queues of a switch. What each egress and class needs under any discipline is in its [`Egress`].
@@ -107,6 +112,11 @@ impl Discipline {
             DisciplineKind::InputFifo => Queues::Input { lists: vec![FrameList::default(); n], turns: vec![VecDeque::new(); n] },
         };
         Discipline { queues, ports, classes }
+    }
+
+    /// No queues of its own: frames wait in the sender halves.
+    pub fn of_senders(ports: usize, classes: usize) -> Self {
+        Discipline { queues: Queues::OfSenders, ports, classes }
     }
 
     #[inline]
@@ -133,7 +143,7 @@ impl Discipline {
         }
         let at = self.at(f.out_port, f.class());
         match &mut self.queues {
-            Queues::Fifo => {}
+            Queues::Fifo | Queues::OfSenders => {}
             Queues::Turns { queues, quantum } => {
                 let q = &mut queues[at];
                 if q.lists.is_empty() {
@@ -170,6 +180,7 @@ impl Discipline {
         let at = self.at(out, class);
         let id = match &mut self.queues {
             Queues::Fifo => egress.fifo.front()?,
+            Queues::OfSenders => return None, // see `head_of`
             Queues::Turns { queues, quantum } => {
                 let q = &mut queues[at];
                 loop {
@@ -201,6 +212,7 @@ impl Discipline {
         let mut exposed = None;
         let id = match &mut self.queues {
             Queues::Fifo => egress.fifo.pop(store)?,
+            Queues::OfSenders => return None, // see `pop_of`
             Queues::Turns { queues, quantum } => {
                 let q = &mut queues[at];
                 let ingress = *q.turns.front()?;
@@ -232,11 +244,50 @@ impl Discipline {
         Some((id, exposed))
     }
 
+    /// [`Discipline::push`] into the lane of an egress, which may keep frames in its sender half.
+    #[inline(always)]
+    pub(crate) fn push_in(&mut self, lane: &mut Lane, id: FrameId, store: &mut FrameStore) -> bool {
+        match self.queues {
+            Queues::OfSenders => push_to_sender(lane, id, store),
+            _ => self.push(&mut lane.egress, id, store),
+        }
+    }
+
+    /// [`Discipline::head`] of a lane. Of a sender half that keeps all that waits, it is the oldest frame.
+    #[inline(always)]
+    pub(crate) fn head_of(&mut self, lane: &Lane, out: u16, class: u8, store: &FrameStore) -> Option<u32> {
+        match self.queues {
+            Queues::OfSenders => head_of_sender(lane, store),
+            _ => self.head(&lane.egress, out, class, store),
+        }
+    }
+
+    /// [`Discipline::pop`] of a lane.
+    #[inline(always)]
+    pub(crate) fn pop_of(&mut self, lane: &mut Lane, out: u16, class: u8, store: &FrameStore) -> Option<(FrameId, Option<u16>)> {
+        match self.queues {
+            Queues::OfSenders => Some((pop_of_sender(lane, store, false)?, None)),
+            _ => self.pop(&mut lane.egress, out, class, store),
+        }
+    }
+
+    /// Takes a frame that will never go: the next one, also if it is held.
+    pub(crate) fn discard(&mut self, lane: &mut Lane, out: u16, class: u8, store: &FrameStore) -> Option<(FrameId, Option<u16>)> {
+        match self.queues {
+            Queues::OfSenders => Some((pop_of_sender(lane, store, true)?, None)),
+            _ => self.pop(&mut lane.egress, out, class, store),
+        }
+    }
+
     /// Every frame that waits in this switch, for checkers and the deadlock watch.
-    pub fn for_each<'a, 'e>(&self, egresses: impl Iterator<Item = &'e Egress>, store: &'a FrameStore, mut f: impl FnMut(&'a Frame)) {
+    pub(crate) fn for_each<'a, 'e>(&self, lanes: impl Iterator<Item = &'e Lane>, store: &'a FrameStore, mut f: impl FnMut(&'a Frame)) {
+        if let Queues::OfSenders = self.queues {
+            return each_of_senders(lanes, store, &mut f);
+        }
         let mut all = |lists: &[FrameList]| lists.iter().for_each(|l| l.iter(store).for_each(&mut f));
         match &self.queues {
-            Queues::Fifo => egresses.for_each(|e| all(&[e.fifo])),
+            Queues::Fifo => lanes.for_each(|l| all(&[l.egress.fifo])),
+            Queues::OfSenders => {}
             Queues::Input { lists, .. } => all(lists),
             Queues::Turns { queues, .. } => queues.iter().for_each(|q| all(&q.lists)),
         }
@@ -250,6 +301,53 @@ impl Discipline {
             _ => None,
         }
     }
+}
+
+// What follows is out of line, so that runs without such senders do not pay for it.
+
+#[cold]
+#[inline(never)]
+fn push_to_sender(lane: &mut Lane, id: FrameId, store: &mut FrameStore) -> bool {
+    let (egress, frame) = (&mut lane.egress, store[id]);
+    egress.bytes += frame.len() as u64;
+    egress.highest = egress.highest.max(egress.bytes);
+    match lane.tx.flows_mut() {
+        Some(flows) => flows.push(id, frame.flow),
+        None => egress.fifo.push(id, store),
+    }
+    true
+}
+
+#[cold]
+#[inline(never)]
+fn head_of_sender(lane: &Lane, store: &FrameStore) -> Option<u32> {
+    let id = match lane.tx.flows() {
+        Some(flows) => flows.head()?.0,
+        None => lane.egress.fifo.front()?,
+    };
+    Some(store[id].len())
+}
+
+#[cold]
+#[inline(never)]
+fn each_of_senders<'a, 'e>(lanes: impl Iterator<Item = &'e Lane>, store: &'a FrameStore, f: &mut dyn FnMut(&'a Frame)) {
+    lanes.for_each(|l| match l.tx.flows() {
+        Some(flows) => flows.for_each(&mut |id| f(&store[id])),
+        None => l.egress.fifo.iter(store).for_each(&mut *f),
+    });
+}
+
+/// `held`: also a frame that may not go.
+#[cold]
+#[inline(never)]
+fn pop_of_sender(lane: &mut Lane, store: &FrameStore, held: bool) -> Option<FrameId> {
+    let id = match lane.tx.flows_mut() {
+        Some(flows) if held => flows.discard()?,
+        Some(flows) => flows.pop()?,
+        None => lane.egress.fifo.pop(store)?,
+    };
+    lane.egress.bytes -= store[id].len() as u64;
+    Some(id)
 }
 
 #[cfg(test)]

@@ -340,7 +340,7 @@ impl FrameList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use xoff_mech::flow_control::{cbfc::CreditLimit, pfc::Pause};
+    use xoff_mech::flow_control::{cbfc::CreditLimit, pfc::Pause, pffc::Order};
 
     #[test]
     fn a_frame_stays_small() {
@@ -370,6 +370,7 @@ mod tests {
             Message::Stage(17),
             Message::Level(Bytes(99)),
             Message::Custom(5),
+            Message::Flow(Order::MigrateBack(65_535)),
         ] {
             assert_eq!(Frame::control(m, 3, 64).message(), m);
         }

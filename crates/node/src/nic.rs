@@ -17,8 +17,10 @@ use crate::frame::{Frame, FrameId, FrameKind, FrameList, FrameStore, Telemetry};
 use crate::port::{Hold, LaneConfig, Port};
 use crate::wire_times::FlowTimes;
 
+mod by_flow;
 mod receiving;
 
+use by_flow::flow_gate;
 use receiving::Receiving;
 
 /// How a flow learns that its data arrived.
@@ -131,6 +133,8 @@ pub struct Nic {
     /// Shared by all NICs, so that it stays near.
     c: Arc<NicConfig>,
     node: u32,
+    /// The peer holds single flows.
+    by_flow: bool,
     /// Rate of its link.
     line: Rate,
     /// Buffer behind the link.
@@ -155,6 +159,7 @@ impl Nic {
         let len = c.message_len.unwrap_or(flow_control.message_len());
         Nic {
             node,
+            by_flow: flow_control.looks_at_flows(),
             line: link.rate,
             memory: link.buffer,
             port: Port::new(flow_control, link, &LaneConfig { ingress: Ingress::default(), detector: AnyDetector::None }, c.classes, len),
@@ -227,12 +232,15 @@ impl Nic {
         // still has to count it, or credits would run out.
         let (class, len) = (frame.class(), frame.len());
         let full = Fill { bytes: frame.bytes(), shared: frame.bytes(), headroom: Bytes::ZERO, limit: self.memory };
-        let on_arrival = self.port.on_arrival(now, class, &full, len);
-        let on_departure = self.port.on_departure(now, class, &Fill { limit: full.limit, ..Fill::default() }, len);
+        let on_arrival = self.port.on_arrival(now, class, frame.flow, &full, len);
+        let on_departure = self.port.on_departure(now, class, frame.flow, &Fill { limit: full.limit, ..Fill::default() }, len);
         if on_arrival.is_some() || on_departure.is_some() {
             for message in [on_arrival, on_departure].into_iter().flatten() {
                 self.say(now, class, message, env);
                 self.port.plan_receiver(self.node, 0, class, env);
+            }
+            if self.by_flow {
+                self.say_more(now, class, env);
             }
         }
     }
@@ -493,7 +501,10 @@ impl Nic {
                 Transport::Acks { paused_with: PausedWith::Class(class), .. } => class,
                 _ => Some(f.class()),
             };
-            match class.map_or(Gate::Open, |c| self.port.gate(now, c, f.len())) {
+            match class.map_or(Gate::Open, |c| match self.by_flow {
+                true => flow_gate(&self.port, c, f.flow),
+                false => self.port.gate(now, c, f.len()),
+            }) {
                 Gate::Open => {
                     self.feedback.pop(env.frames());
                     self.port.start_frame(now, self.node, 0, id, env);
@@ -504,6 +515,9 @@ impl Nic {
             }
         }
         let next = self.next_flow(now, &mut earliest);
+        if self.by_flow {
+            self.note_flows(now, env.frames());
+        }
         self.port.tell_holds(now, self.node, 0, env);
         match next {
             Some(slot) => self.send_data(now, slot, env),
@@ -544,7 +558,9 @@ impl Nic {
                     continue;
                 }
                 let len = left.min(self.c.payload_max as u64) as u32 + self.c.header;
-                match self.port.gate(now, f.start.class, len) {
+                let class = f.start.class;
+                let gate = if self.by_flow { flow_gate(&self.port, class, f.start.flow) } else { self.port.gate(now, class, len) };
+                match gate {
                     Gate::Open if f.available > now => *earliest = (*earliest).min(f.available),
                     Gate::Open => {
                         picked = Some(at);
@@ -630,6 +646,9 @@ impl Nic {
 
     /// The queue of a class if the peer's flow control holds it: a flow or feedback waits and may not go.
     pub fn hold(&self, now: Time, class: u8, frames: &FrameStore) -> Option<Hold> {
+        if self.by_flow {
+            return self.flows_hold(now, class, frames);
+        }
         let waiting = self.feedback.front().map(|id| frames[id]).filter(|f| f.class() == class).map(|f| f.len()).or_else(|| {
             let flow = self.turns.iter().map(|&s| &self.flows[s as usize]).find(|f| f.start.class == class && self.left(f) > 0)?;
             Some(self.left(flow).min(self.c.payload_max as u64) as u32 + self.c.header)

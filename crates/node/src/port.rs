@@ -2,7 +2,7 @@
 
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{AnyDetector, Detector};
-use xoff_mech::flow_control::{Fill, FlowControl, Gate, Message, Receiver, Rx, Sender, Tx};
+use xoff_mech::flow_control::{Fill, FlowControl, FlowSender, Gate, Message, Rx, Sender, Tx};
 use xoff_mech::rate_control::IntFormat;
 use xoff_units::{Bytes, Rate, Span, Time, prefetch};
 
@@ -31,8 +31,8 @@ pub struct Hold {
 pub(crate) struct Lane {
     /// What waits to leave.
     pub egress: Egress,
-    /// Obeys the peer.
-    tx: Tx,
+    /// Obeys the peer. One that looks at flows is the queue itself; the egress then only counts.
+    pub tx: Tx,
     /// Marks what leaves.
     pub detector: AnyDetector,
     /// What has come in and not left the switch.
@@ -258,6 +258,28 @@ impl Port {
         gate
     }
 
+    /// The sender half of a class if it looks at flows.
+    pub fn flows(&self, class: u8) -> Option<&dyn FlowSender> {
+        let lane = if class == 0 { &self.lane } else { self.more.get(class as usize - 1)? };
+        lane.tx.flows()
+    }
+
+    /// All flows of a class that have something to send are held, or no longer: where the peer holds single flows, their source says
+    /// what that means for the class.
+    pub fn note_flows(&mut self, now: Time, class: u8, held: bool) {
+        let bit = 1 << class;
+        if held != (self.held & bit != 0) {
+            self.held ^= bit;
+            self.hold_changes |= bit;
+            self.lane_mut(class).held_since = now;
+        }
+    }
+
+    /// Since when a class is held, at most until now.
+    pub fn held_since(&self, now: Time, class: u8) -> Time {
+        if self.held & 1 << class != 0 { self.lane(class).held_since } else { now }
+    }
+
     fn note_gate(&mut self, now: Time, class: u8, len: u32, gate: Gate) {
         let bit = 1 << class;
         let (off, held) = (self.off & bit != 0, self.held & bit != 0);
@@ -299,7 +321,7 @@ impl Port {
     /// The hold on a class whose head frame has this length, if the peer holds it now.
     pub fn hold(&self, now: Time, port: u16, class: u8, len: u32) -> Option<Hold> {
         let lane = if class == 0 { &self.lane } else { self.more.get(class as usize - 1)? };
-        let since = if self.held & 1 << class != 0 { lane.held_since } else { now };
+        let since = self.held_since(now, class);
         lane.tx.held(now, Bytes(len as u64)).then_some(Hold { port, class, len, since })
     }
 
@@ -383,16 +405,16 @@ impl Port {
         self.start_control(now, node, port, env);
     }
 
-    /// What the receiver of a class says when a frame was admitted.
+    /// What the receiver of a class says when a frame of a flow was admitted.
     #[inline(always)]
-    pub fn on_arrival(&mut self, now: Time, class: u8, fill: &Fill, len: u32) -> Option<Message> {
-        self.lane_if_any(class)?.rx.on_arrival(now, fill, Bytes(len as u64))
+    pub fn on_arrival(&mut self, now: Time, class: u8, flow: u32, fill: &Fill, len: u32) -> Option<Message> {
+        self.lane_if_any(class)?.rx.on_arrival(now, flow, fill, Bytes(len as u64))
     }
 
-    /// What it says when a frame left.
+    /// What it says when a frame of a flow left.
     #[inline(always)]
-    pub fn on_departure(&mut self, now: Time, class: u8, fill: &Fill, len: u32) -> Option<Message> {
-        self.lane_if_any(class)?.rx.on_departure(now, fill, Bytes(len as u64))
+    pub fn on_departure(&mut self, now: Time, class: u8, flow: u32, fill: &Fill, len: u32) -> Option<Message> {
+        self.lane_if_any(class)?.rx.on_departure(now, || flow, fill, Bytes(len as u64))
     }
 
     /// What it says when the clock reaches `now`.

@@ -2,7 +2,7 @@
 
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{Detection, Detector, Mark, Place, PortState};
-use xoff_mech::flow_control::{Fill, FlowControl, Gate, Receiver};
+use xoff_mech::flow_control::{Fill, FlowControl, Gate, Message};
 use xoff_mech::rate_control::IntFormat;
 use xoff_units::{Bytes, Time, prefetch};
 
@@ -31,7 +31,7 @@ pub struct SwitchConfig {
     pub detection: Vec<Detection>,
     /// Memory.
     pub buffer: BufferPolicy,
-    /// Order across ingresses.
+    /// Order across ingresses; arrival order where the flow control looks at flows, whose queues are its own.
     pub discipline: DisciplineKind,
     /// Order across classes.
     pub scheduler: SchedulerKind,
@@ -110,7 +110,11 @@ impl Switch {
             notices: c.express.and_then(|class| Notices::new(watched, c.classes, class)),
             ports: (0..n).map(port).collect(),
             buffer: Buffer::new(&c.buffer, n),
-            queues: Discipline::new(c.discipline, n, c.classes),
+            queues: if c.flow_control.iter().any(FlowControl::looks_at_flows) {
+                Discipline::of_senders(n, c.classes)
+            } else {
+                Discipline::new(c.discipline, n, c.classes)
+            },
             scheduler: c.scheduler.clone(),
             schedulers: vec![Scheduler::default(); n],
             control_delay: c.control_delay,
@@ -153,7 +157,7 @@ impl Switch {
             env.discard(id);
             return env.note(self.node, now, drop(Drop::BufferFull));
         };
-        if let Some(message) = lane.rx.on_arrival(now, &fill, frame.bytes()) {
+        if let Some(message) = lane.rx.on_arrival(now, frame.flow, &fill, frame.bytes()) {
             self.say(now, port, class, message, env);
         }
         env.frames()[id].pass_through(port, out_port);
@@ -163,8 +167,7 @@ impl Switch {
         if self.passes(now, out_port, class, len, env) {
             return self.depart(now, out_port, class, id, env);
         }
-        let egress = &mut self.ports[out_port as usize].lane_mut(class).egress;
-        let candidate = self.queues.push(egress, id, env.frames());
+        let candidate = self.queues.push_in(self.ports[out_port as usize].lane_mut(class), id, env.frames());
         self.note_queue(now, port, out_port, class, &fill, env);
         if candidate {
             self.try_send(now, out_port, env);
@@ -264,8 +267,8 @@ impl Switch {
     fn throw_away(&mut self, now: Time, port: u16, env: &mut impl Env) {
         for class in 0..self.classes as u8 {
             loop {
-                let egress = &mut self.ports[port as usize].lane_mut(class).egress;
-                let Some((id, exposed)) = self.queues.pop(egress, port, class, env.frames()) else { break };
+                let lane = self.ports[port as usize].lane_mut(class);
+                let Some((id, exposed)) = self.queues.discard(lane, port, class, env.frames()) else { break };
                 let frame = env.discard(id);
                 let (in_port, len) = (frame.in_port, frame.len());
                 env.note(self.node, now, Note::Dropped { port: in_port, class, flow: frame.flow, len, why: Drop::LinkFailed });
@@ -275,7 +278,7 @@ impl Switch {
                 } else {
                     let lane = self.ports[in_port as usize].lane_mut(class);
                     let fill = self.buffer.release(&mut lane.ingress, len);
-                    if let Some(message) = lane.rx.on_departure(now, &fill, frame.bytes()) {
+                    if let Some(message) = lane.rx.on_departure(now, || frame.flow, &fill, frame.bytes()) {
                         self.say(now, in_port, class, message, env);
                     }
                     self.note_queue(now, in_port, port, class, &fill, env);
@@ -287,13 +290,24 @@ impl Switch {
         }
     }
 
-    fn say(&mut self, now: Time, port: u16, class: u8, message: xoff_mech::flow_control::Message, env: &mut impl Env) {
+    fn say(&mut self, now: Time, port: u16, class: u8, message: Message, env: &mut impl Env) {
         let p = &mut self.ports[port as usize];
         p.say(now, self.node, port, class, message, &self.control_delay, env);
         p.plan_receiver(self.node, port, class, env);
         self.plan_next(port, env);
         if self.notices.is_some() {
             self.watch_message(now, port, class, message, env);
+        }
+        if let Message::Flow(_) = message {
+            self.say_more(now, port, class, env);
+        }
+    }
+
+    /// A decision about a flow takes several messages.
+    #[cold]
+    fn say_more(&mut self, now: Time, port: u16, class: u8, env: &mut impl Env) {
+        if let Some(message) = self.ports[port as usize].lane_mut(class).rx.more() {
+            self.say(now, port, class, message, env);
         }
     }
 
@@ -331,7 +345,7 @@ impl Switch {
         let mut earliest = Time::NEVER;
         let queues = &mut self.queues;
         let picked = self.schedulers[port as usize].pick(&self.scheduler, self.classes, |class| {
-            let len = queues.head(&p.lane(class as u8).egress, port, class as u8, env.frames())?;
+            let len = queues.head_of(p.lane(class as u8), port, class as u8, env.frames())?;
             match p.gate(now, class as u8, len) {
                 Gate::Open => Some(len),
                 Gate::Until(t) => {
@@ -366,8 +380,8 @@ impl Switch {
     }
 
     fn send(&mut self, now: Time, port: u16, class: u8, env: &mut impl Env) {
-        let egress = &mut self.ports[port as usize].lane_mut(class).egress;
-        let Some((id, exposed)) = self.queues.pop(egress, port, class, env.frames()) else { return };
+        let lane = self.ports[port as usize].lane_mut(class);
+        let Some((id, exposed)) = self.queues.pop_of(lane, port, class, env.frames()) else { return };
         self.depart(now, port, class, id, env);
         if let Some(other) = exposed {
             self.try_send(now, other, env);
@@ -395,7 +409,7 @@ impl Switch {
         }
         let lane = self.ports[in_port as usize].lane_mut(class);
         let fill = self.buffer.release(&mut lane.ingress, bytes.0 as u32);
-        let message = lane.rx.on_departure(now, &fill, bytes);
+        let message = lane.rx.on_departure(now, || env.frames()[id].flow, &fill, bytes);
         // The port counts as busy before its ingress speaks: in a routing loop both are the same port.
         let speaks_after = in_port == port && !self.turning_back_overlaps;
         if let (Some(message), false) = (message, speaks_after) {
@@ -445,6 +459,11 @@ impl Switch {
         (lane.ingress.highest(), lane.egress.highest())
     }
 
+    /// Frames that the receivers of all ports have taken for those of another flow.
+    pub fn collisions(&self) -> u64 {
+        self.ports.iter().flat_map(Port::lanes).map(|l| l.rx.collisions()).sum()
+    }
+
     /// All bytes that wait for some egress; [`Switch::held`] counts the same bytes by ingress.
     pub fn queued(&self) -> u64 {
         self.ports.iter().flat_map(Port::lanes).map(|l| l.egress.bytes()).sum()
@@ -458,15 +477,14 @@ impl Switch {
     /// The queue of a port and class if the peer's flow control holds it.
     pub fn hold(&mut self, now: Time, port: u16, class: u8, frames: &FrameStore) -> Option<Hold> {
         let p = &self.ports[port as usize];
-        let len = self.queues.head(&p.lane(class).egress, port, class, frames)?;
+        let len = self.queues.head_of(p.lane(class), port, class, frames)?;
         p.hold(now, port, class, len)
     }
 
     /// Who occupies the buffer of each ingress and class, by egress and flow: `f(ingress, class, occupant)`. One call
     /// per frame run; callers add up.
     pub fn occupants(&self, frames: &FrameStore, mut f: impl FnMut(u16, u8, Occupant)) {
-        let egresses = self.ports.iter().flat_map(Port::lanes).map(|l| &l.egress);
-        self.queues.for_each(egresses, frames, |frame| {
+        self.queues.for_each(self.ports.iter().flat_map(Port::lanes), frames, |frame| {
             f(frame.in_port, frame.class(), Occupant { out_port: frame.out_port, flow: frame.flow, frames: 1, bytes: frame.len() as u64 });
         });
     }

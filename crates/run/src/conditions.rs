@@ -27,7 +27,7 @@ pub(crate) fn warn(name: &str, link: &LinkFacts, fc: &FlowControl, warnings: &mu
             (p.b_m, p.b_0, p.rate_unit) = (Some(x.bm), Some(x.b0), Some(x.rate_unit));
             p.period = Some(x.credit.period);
         }
-        FlowControl::None | FlowControl::Custom(_) => return,
+        FlowControl::None | FlowControl::Pffc(_) | FlowControl::Custom(_) => return,
     }
     for w in conditions(name, &p) {
         warnings.push(

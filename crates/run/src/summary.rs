@@ -66,6 +66,10 @@ impl Summary {
         if o.dropped_frames > 0 {
             sum.took_effect.push(format!("{} frames were dropped", o.dropped_frames));
         }
+        if o.flow_collisions > 0 {
+            sum.took_effect
+                .push(format!("{} took {} frames for those of another flow: they share a slot", s.flow_control, o.flow_collisions));
+        }
         if o.violations_total > 0 {
             sum.took_effect.push(format!(
                 "{} checks were violated, the first: {}",
@@ -139,6 +143,8 @@ impl Summary {
                 s.flow_control,
                 lowest.unwrap_or(Rate::ZERO)
             ));
+        } else if messages > 0 && s.model.flow_control.iter().any(|(_, fc)| fc.looks_at_flows()) {
+            self.took_effect.push(format!("{} paused flows, and no port stood still for it ({messages} messages; {peak})", s.flow_control));
         } else {
             self.never_triggered.push(format!("{} held nothing back ({messages} messages; {peak})", s.flow_control));
         }

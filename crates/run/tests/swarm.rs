@@ -123,6 +123,24 @@ fn infiniband(case: u64) -> String {
     )
 }
 
+/// The same with a flow control that looks at flows, few slots and few queues, so that flows share both. What one flow may hold grows
+/// with the length of its way and many flows share a link, so that the buffer is larger.
+fn by_flow(case: u64) -> String {
+    let mut d = Dice(case ^ 0x5eed);
+    let own = ["pfc", "cbfc", "gfc-conceptual", "gfc-buffer", "gfc-time"];
+    let queues = ["round-robin", "drr", "input-fifo"];
+    let text = scenario(case).replace("bm = \"3900KB\"\n", "").replace("buffer = \"4MB\"", "buffer = \"100MB\"");
+    let text = queues.iter().fold(text, |t, q| t.replace(&format!("\ndiscipline = \"{q}\""), "\ndiscipline = \"fifo\""));
+    let xoff = 10 + d.roll(200);
+    let pffc = format!(
+        "[flow_control]\nkind = \"pffc\"\nxoff_s = \"{xoff}KB\"\nxon_s = \"{}KB\"\nqueues = {}\nslots = {}\n",
+        d.roll(xoff + 1),
+        1 + d.roll(8),
+        d.pick(&["1", "3", "16", "4096"])
+    );
+    own.iter().fold(text, |t, fc| t.replace(&format!("[flow_control]\nkind = \"{fc}\"\n"), &pffc))
+}
+
 /// No flow is faster than its way allows.
 fn none_too_fast(s: &Scenario, o: &xoff_sim::Outcome) -> Result<(), String> {
     let (rule, (payload_max, header)) = (s.routing(), s.frame());
@@ -177,6 +195,11 @@ fn three_hundred_random_scenarios_with_cut_through_keep_every_promise() {
     all_keep(2000..2300, |case| check(case, &infiniband(case)));
 }
 
+#[test]
+fn three_hundred_random_scenarios_with_flow_control_by_flow_keep_every_promise() {
+    all_keep(3000..3300, |case| check(case, &by_flow(case)));
+}
+
 /// A run without a closed loop (which is not split), with rows of every kind and, now and then, a link that fails.
 fn for_threads(case: u64, scenario: fn(u64) -> String) -> Option<String> {
     let mut text = scenario(case);
@@ -229,4 +252,9 @@ fn two_hundred_random_scenarios_have_one_hash_for_any_number_of_threads() {
 #[test]
 fn sixty_random_scenarios_with_cut_through_have_one_hash_for_any_number_of_threads() {
     one_hash(infiniband, 60);
+}
+
+#[test]
+fn sixty_random_scenarios_with_flow_control_by_flow_have_one_hash_for_any_number_of_threads() {
+    one_hash(by_flow, 60);
 }

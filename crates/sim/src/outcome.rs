@@ -103,6 +103,8 @@ pub struct Outcome {
     pub ports: Vec<Vec<PortTotals>>,
     /// Notices to sources by node and port, where there were any.
     pub notices: BTreeMap<(u32, u16), PortNotices>,
+    /// Frames that a flow control took for those of another flow, because it counts flows in a table of bounded size.
+    pub flow_collisions: u64,
     /// Broken promises in words (the first hundred).
     pub violations: Vec<Violation>,
     /// Broken promises.

@@ -335,6 +335,8 @@ impl World {
         let ports = self.port_totals();
         let begun = self.parts.iter().map(|p| p.starts.begun).sum();
         let events = self.events();
+        let switches = self.parts.iter().flat_map(|p| &p.nodes).filter_map(|n| if let Node::Switch(s) = n { Some(s) } else { None });
+        let flow_collisions = switches.map(|s| s.collisions()).sum();
         let mut parts = self.parts.into_iter().map(|p| p.core);
         let mut c = parts.next().expect("a world has a part");
         let mut checks = vec![self.checks, std::mem::take(&mut c.checks)];
@@ -367,6 +369,7 @@ impl World {
             deadlocks: self.deadlocks,
             ports,
             notices: c.notices,
+            flow_collisions,
             violations: checks.violations,
             violations_total: checks.count,
         };

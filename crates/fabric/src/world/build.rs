@@ -26,6 +26,7 @@ const FIRST_PATH: u64 = 2_001;
 const RANDOM_PATH: u64 = 2_002;
 const LIMITER_JITTER: u64 = 2_003;
 const SAMPLING: u64 = 2_004;
+const GAPS: u64 = 2_005;
 
 /// One per port, and where hotspots come beside the rest as many again for them.
 fn sources(config: &Config, ports: u32) -> Vec<Source> {
@@ -132,7 +133,8 @@ impl World {
         let (line, seed) = (self.config.line, self.config.seed);
         let mut place = Vec::new();
         let mut hosts: Vec<Host> = (0..self.ports_n)
-            .map(|_| Host {
+            .map(|port| Host {
+                rng: random::stream(seed, port.into(), GAPS),
                 senders: Vec::new(),
                 next: 0,
                 queue: Default::default(),
@@ -147,7 +149,7 @@ impl World {
             place.push(senders.len() as u32);
             let jitter = random::stream(seed, number as u64, LIMITER_JITTER).next_u64();
             let rate_control = config.qcn.as_ref().map(|(_, p)| reaction::Qcn::new(p, line, jitter));
-            senders.push(Sender { number: number as u32, rate_control, base: flow.start.0, due: flow.start.0 });
+            senders.push(Sender { number: number as u32, rate_control, base: flow.start.0, due: flow.start.0, stretch: 1_000 });
             self.agenda.add(flow.start.0, Kind::HostLine, flow.source as usize, 0);
         }
         let point = |wanted: fn(&CongestionPoints) -> bool, buffer| {
@@ -177,10 +179,18 @@ impl World {
             ..HostReport::default()
         };
         let window = HostWindow::new(config.flows.len());
-        let acknowledged = vec![Default::default(); n];
-        let multicasts = Default::default();
-        let stopped_since = vec![0; n];
-        self.hosts = Some(Box::new(HostSide { config, hosts, buffers, place, multicasts, acknowledged, stopped_since, window, report }));
+        self.hosts = Some(Box::new(HostSide {
+            hosts,
+            buffers,
+            place,
+            multicasts: Default::default(),
+            held: vec![0; config.flows.len()],
+            acknowledged: vec![Default::default(); n],
+            stopped_since: vec![0; n],
+            window,
+            report,
+            config,
+        }));
     }
 
     fn element(&mut self, place: Place, inputs: u32, outputs: u32) {

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use xoff_mech::detection::qcn::Notice;
 use xoff_mech::rate_control::{Feedback, RateControl as _, Wakes};
 use xoff_units::{Bytes, Time};
+use xoff_workload::random;
 
 use super::World;
 use crate::event::Kind;
@@ -19,6 +20,8 @@ pub(super) struct HostSide {
     /// Place of each flow among the senders of its host.
     pub place: Vec<u32>,
     pub multicasts: Multicasts,
+    /// Bytes of each flow in its input buffer [bytes].
+    pub held: Vec<u64>,
     /// Frames whose acknowledgements are on their way, by input.
     pub acknowledged: Vec<VecDeque<(u32, Tag)>>,
     /// Since when each host is stopped [ps].
@@ -73,6 +76,9 @@ impl World {
                 // What a line busy with another frame kept back is made up for, what a pause kept back is not.
                 let wire = c.frame + c.overhead;
                 s.base = s.due.max(self.now.saturating_sub(2 * self.config.line.time_for(wire).0));
+                if c.gap_jitter > 0 {
+                    s.stretch = 1_000 - c.gap_jitter + random::below(&mut h.rng, u64::from(2 * c.gap_jitter + 1)) as u32;
+                }
                 s.pace(flow.rate, wire);
                 for (which, at) in wakes.iter() {
                     self.agenda.add(at.0, Kind::HostTimer, port, (i as u32) << 8 | u32::from(which));
@@ -105,6 +111,7 @@ impl World {
         let mut notice = None;
         let mut destinations = vec![frame.destination];
         if let Some(flow) = frame.flow {
+            side.held[flow as usize] += u64::from(frame.len);
             side.window.arrived[flow as usize] += u64::from(frame.len) + side.config.overhead.0;
             let (now, len, held) = (Time(self.now), Bytes(frame.len.into()), Bytes(b.held));
             notice = b.input.as_mut().and_then(|p| p.on_enqueue(now, flow, len, held, &mut b.rng));
@@ -244,8 +251,11 @@ impl World {
         }
         let b = &mut side.buffers[port];
         b.held -= u64::from(len);
-        if let (Some(point), Some(flow)) = (&mut b.input, tag.flow) {
-            point.qcn().on_dequeue(flow, Bytes(len.into()));
+        if let Some(flow) = tag.flow {
+            side.held[flow as usize] -= u64::from(len);
+            if let Some(point) = &mut b.input {
+                point.qcn().on_dequeue(flow, Bytes(len.into()));
+            }
         }
         self.check_pause(port);
     }
@@ -306,6 +316,7 @@ impl World {
         for (number, flow) in side.config.flows.iter().enumerate() {
             let sender = &side.hosts[flow.source as usize].senders[side.place[number] as usize];
             w.limit.push(sender.rate_control.as_ref().filter(|rc| rc.limited()).map(|rc| rc.rate()));
+            w.held.push(side.held[number]);
             w.input.push(side.buffers[flow.source as usize].held);
             w.output.push(self.ports[flow.destinations[0] as usize].output_held);
         }

@@ -6,7 +6,8 @@
 //!                   Sender.on_message <------- Message --------------+
 //! ```
 //!
-//! One receiver and one sender exist per link direction and priority.
+//! One receiver and one sender exist per link direction and priority. Those that look at single flows have traits of their own,
+//! [`FlowReceiver`] and [`FlowSender`]: their sender is the egress queue itself, because what may go depends on whose it is.
 
 pub mod cbfc;
 pub mod gfc_buffer;
@@ -14,6 +15,7 @@ pub mod gfc_conceptual;
 pub mod gfc_time;
 pub mod on_off;
 pub mod pfc;
+pub mod pffc;
 mod rate_limiter;
 mod registry;
 
@@ -87,6 +89,44 @@ pub trait Sender {
     }
     /// The rate the flow control allows at this moment [bit/s]; 0 while held.
     fn rate(&self, now: Time) -> Rate;
+}
+
+/// The downstream half of a flow control that looks at single flows. A decision may take several messages: the hooks return
+/// the first, [`FlowReceiver::more`] the others.
+pub trait FlowReceiver {
+    /// A frame of this flow was admitted.
+    fn on_arrival(&mut self, now: Time, flow: u32, len: Bytes) -> Option<Message>;
+    /// A frame of this flow left the buffer.
+    fn on_departure(&mut self, now: Time, flow: u32, len: Bytes) -> Option<Message>;
+    /// The next message of the decision made last; each is asked for until there is none.
+    fn more(&mut self) -> Option<Message>;
+    /// If `gone` bytes leave, whosever they are, and nothing else ever does: does every flow that is held stay so?
+    fn holds(&self, gone: Bytes) -> bool;
+    /// Frames that were taken for those of another flow.
+    fn collisions(&self) -> u64;
+}
+
+/// The upstream half of a flow control that looks at single flows: the frames that wait, as handles, in the order in which
+/// they may go. A source that keeps its flows apart stores nothing here and asks [`FlowSender::holds_flow`].
+pub trait FlowSender {
+    /// A frame of this flow begins to wait.
+    fn push(&mut self, handle: u32, flow: u32);
+    /// The frame that goes next, and whether it may go now. While nothing may, the one that has waited longest. `None`: nothing waits.
+    fn head(&self) -> Option<(u32, bool)>;
+    /// May anything that waits go now? With nothing waiting, yes.
+    fn can_go(&self) -> bool;
+    /// Takes the frame that may go now.
+    fn pop(&mut self) -> Option<u32>;
+    /// Takes a frame that will never go, whatever holds it.
+    fn discard(&mut self) -> Option<u32>;
+    /// Would a frame of this flow have to wait for the peer's word, if it came now?
+    fn holds_flow(&self, flow: u32) -> bool;
+    /// A message from the peer takes effect.
+    fn on_message(&mut self, now: Time, message: Message);
+    /// The rate at which flows that are not held may go [bit/s].
+    fn rate(&self) -> Rate;
+    /// Every frame that waits; those of one flow in their order.
+    fn for_each(&self, f: &mut dyn FnMut(u32));
 }
 
 /// A named value with its unit, for probes and debuggers.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use xoff_params::{ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use super::{Fill, Gate, Receiver, Sender, cbfc, gfc_buffer, gfc_conceptual, gfc_time, on_off, pfc};
+use super::{Fill, FlowReceiver, FlowSender, Gate, Receiver, Sender, cbfc, gfc_buffer, gfc_conceptual, gfc_time, on_off, pfc, pffc};
 use crate::LinkFacts;
 
 /// What travels from a receiver to its sender.
@@ -22,6 +22,8 @@ pub enum Message {
     Level(Bytes),
     /// A mechanism from outside.
     Custom(u64),
+    /// Pause or resume, or another queue, for flows.
+    Flow(pffc::Order),
 }
 
 impl Message {
@@ -33,6 +35,7 @@ impl Message {
             Message::Stage(k) => (2, k as u64, 0),
             Message::Level(q) => (3, q.0, 0),
             Message::Custom(v) => (4, v, 0),
+            Message::Flow(o) => (5, o.to_word(), 0),
         }
     }
 
@@ -43,15 +46,20 @@ impl Message {
             1 => Message::Credit(cbfc::CreditLimit { fccl: a, occupied: Bytes(b) }),
             2 => Message::Stage(a as u16),
             3 => Message::Level(Bytes(a)),
-            _ => Message::Custom(a),
+            _ => Message::rare(tag, a),
         }
     }
 
-    /// Does it stop its sender, or let it go? `None`: it does neither outright.
+    #[cold] // out of line: every control frame passes here
+    fn rare(tag: u8, a: u64) -> Message {
+        if tag == 4 { Message::Custom(a) } else { Message::Flow(pffc::Order::from_word(a)) }
+    }
+
+    /// Does it stop its sender, or let it go? `None`: it does neither outright, or for some flows only.
     pub fn stops(self) -> Option<bool> {
         match self {
             Message::Pfc(p) => Some(p != pfc::Pause::RESUME),
-            Message::Credit(_) | Message::Stage(_) | Message::Level(_) | Message::Custom(_) => None,
+            Message::Credit(_) | Message::Stage(_) | Message::Level(_) | Message::Flow(_) | Message::Custom(_) => None,
         }
     }
 
@@ -63,6 +71,10 @@ impl Message {
             Message::Credit(m) => ("credit", m.fccl),
             Message::Stage(k) => ("stage", *k as u64),
             Message::Level(q) => ("level", q.0),
+            Message::Flow(pffc::Order::Pause(q)) => ("pause", *q as u64),
+            Message::Flow(pffc::Order::Migrate(s)) => ("migrate", *s as u64),
+            Message::Flow(pffc::Order::Resume(q)) => ("resume", *q as u64),
+            Message::Flow(pffc::Order::MigrateBack(s)) => ("migrate-back", *s as u64),
             Message::Custom(v) => ("custom", *v),
         }
     }
@@ -83,6 +95,8 @@ pub enum FlowControl {
     GfcBuffer(gfc_buffer::Params),
     /// [`gfc_time`].
     GfcTime(gfc_time::Params),
+    /// [`pffc`].
+    Pffc(pffc::Params),
     /// A mechanism from outside this repository.
     Custom(Arc<dyn Custom>),
 }
@@ -144,6 +158,12 @@ pub const REGISTRY: &[Entry] = &[
         params: gfc_time::PARAMS,
         read: |v, l| gfc_time::Params::read(v, l).map(FlowControl::GfcTime),
     },
+    Entry {
+        name: "pffc",
+        about: "per-hop per-flow flow control, IEEE Access 2021",
+        params: pffc::PARAMS,
+        read: |v, l| pffc::Params::read(v, l).map(FlowControl::Pffc),
+    },
 ];
 
 impl FlowControl {
@@ -163,6 +183,7 @@ impl FlowControl {
             FlowControl::GfcTime(p) => {
                 (Rx::Credit(cbfc::CreditReceiver::new(&p.credit)), Tx::Remaining(Box::new(gfc_time::RemainingSender::new(p, c))))
             }
+            FlowControl::Pffc(p) => (Rx::Flows(Box::new(pffc::PffcReceiver::new(p))), Tx::Flows(Box::new(pffc::PffcSender::new(p, c)))),
             FlowControl::Custom(x) => {
                 let (rx, tx) = x.halves(link);
                 (Rx::Custom(rx), Tx::Custom(tx))
@@ -170,11 +191,17 @@ impl FlowControl {
         }
     }
 
+    /// Does it look at single flows, so that its sender half is the egress queue?
+    pub fn looks_at_flows(&self) -> bool {
+        matches!(self, FlowControl::Pffc(_))
+    }
+
     /// Refuses a buffer whose credits never suffice for the longest frame of this link: a lane without credits.
     pub fn holds_a_frame(&self, link: &LinkFacts) -> Result<(), ParamError> {
         match self {
             FlowControl::Cbfc(p) => p.validate(link),
             FlowControl::GfcTime(p) => p.credit.validate(link),
+            FlowControl::Pffc(p) => p.validate(link),
             _ => Ok(()),
         }
     }
@@ -197,11 +224,11 @@ impl FlowControl {
     /// - CBFC and time-based GFC: the period of their messages, T_c of section 4.4.
     /// - Buffer-based GFC, not in the paper: the limiter sets in at B_1 and lets go `hysteresis` below it, so Eq. (3)
     ///   with the hysteresis. Conceptual GFC: it sets in and lets go at B_0, so Eq. (3) with 0.
-    /// - No flow control never stops a port: `None`.
+    /// - No flow control never stops a port, and PFFC stops flows: `None`.
     pub fn max_ton(&self, link: &LinkFacts, epsilon: f64) -> Option<Span> {
         let by_queue = |range| Some(on_off::max_ton_by_queue(link.rate, range, link.tau(), epsilon));
         match self {
-            FlowControl::None => None,
+            FlowControl::None | FlowControl::Pffc(_) => None,
             FlowControl::Pfc(p) => by_queue(match p.threshold {
                 pfc::Threshold::Static { xoff, xon } => xoff.saturating_sub(xon),
                 pfc::Threshold::Dynamic { xon_offset } => xon_offset,
@@ -228,6 +255,8 @@ pub enum Rx {
     Level(gfc_conceptual::LevelReceiver),
     /// [`gfc_buffer::StageReceiver`].
     Stage(Box<gfc_buffer::StageReceiver>),
+    /// One that looks at flows.
+    Flows(Box<pffc::PffcReceiver>),
     /// From outside.
     Custom(Box<dyn Receiver + Send>),
 }
@@ -246,14 +275,17 @@ pub enum Tx {
     Stage(Box<gfc_buffer::StageSender>),
     /// [`gfc_time::RemainingSender`].
     Remaining(Box<gfc_time::RemainingSender>),
+    /// One that looks at flows.
+    Flows(Box<pffc::PffcSender>),
     /// From outside.
     Custom(Box<dyn Sender + Send>),
 }
 
 macro_rules! each_rx {
-    ($self:ident, $m:ident => $e:expr, $none:expr) => {
+    ($self:ident, $m:ident => $e:expr, $none:expr, $flows:ident => $by_flow:expr) => {
         match $self {
             Rx::None => $none,
+            Rx::Flows($flows) => $by_flow,
             Rx::Pfc($m) => $e,
             Rx::Credit($m) => $e,
             Rx::Level($m) => $e,
@@ -263,31 +295,46 @@ macro_rules! each_rx {
     };
 }
 
-impl Receiver for Rx {
+/// What a port asks of a receiver half; those that look at flows are told whose the frame is.
+impl Rx {
+    /// A frame was admitted; see [`Receiver::on_arrival`] and [`FlowReceiver::on_arrival`].
     #[inline(always)]
-    fn on_arrival(&mut self, now: Time, fill: &Fill, len: Bytes) -> Option<Message> {
-        each_rx!(self, m => m.on_arrival(now, fill, len), None)
+    pub fn on_arrival(&mut self, now: Time, flow: u32, fill: &Fill, len: Bytes) -> Option<Message> {
+        each_rx!(self, m => m.on_arrival(now, fill, len), None, m => m.on_arrival(now, flow, len))
     }
+    /// A frame left the buffer; see [`Receiver::on_departure`] and [`FlowReceiver::on_departure`]. Whose it is is looked up on demand.
     #[inline(always)]
-    fn on_departure(&mut self, now: Time, fill: &Fill, len: Bytes) -> Option<Message> {
-        each_rx!(self, m => m.on_departure(now, fill, len), None)
+    pub fn on_departure(&mut self, now: Time, flow: impl FnOnce() -> u32, fill: &Fill, len: Bytes) -> Option<Message> {
+        each_rx!(self, m => m.on_departure(now, fill, len), None, m => m.on_departure(now, flow(), len))
     }
-    fn on_wake(&mut self, now: Time, fill: &Fill) -> Option<Message> {
-        each_rx!(self, m => m.on_wake(now, fill), None)
+    /// See [`FlowReceiver::more`]; the others say one message at a time.
+    pub fn more(&mut self) -> Option<Message> {
+        if let Rx::Flows(m) = self { m.more() } else { None }
     }
+    /// See [`FlowReceiver::collisions`]; the others tell no flows apart.
+    pub fn collisions(&self) -> u64 {
+        if let Rx::Flows(m) = self { m.collisions() } else { 0 }
+    }
+    /// See [`Receiver::on_wake`]; those that look at flows have no clock.
+    pub fn on_wake(&mut self, now: Time, fill: &Fill) -> Option<Message> {
+        each_rx!(self, m => m.on_wake(now, fill), None, _m => None)
+    }
+    /// See [`Receiver::next_wake`].
     #[inline]
-    fn next_wake(&self) -> Option<Time> {
-        each_rx!(self, m => m.next_wake(), None)
+    pub fn next_wake(&self) -> Option<Time> {
+        each_rx!(self, m => m.next_wake(), None, _m => None)
     }
-    fn holds(&self, fill: &Fill, stuck: Bytes, len: Bytes) -> bool {
-        each_rx!(self, m => m.holds(fill, stuck, len), false)
+    /// See [`Receiver::holds`] and [`FlowReceiver::holds`].
+    pub fn holds(&self, fill: &Fill, stuck: Bytes, len: Bytes) -> bool {
+        each_rx!(self, m => m.holds(fill, stuck, len), false, m => m.holds(fill.bytes.saturating_sub(stuck)))
     }
 }
 
 macro_rules! each_tx {
-    ($self:ident, $m:ident => $e:expr, $line:ident => $none:expr) => {
+    ($self:ident, $m:ident => $e:expr, $line:ident => $none:expr, $flows:ident => $by_flow:expr) => {
         match $self {
             Tx::None($line) => $none,
+            Tx::Flows($flows) => $by_flow,
             Tx::Pfc($m) => $e,
             Tx::Cbfc($m) => $e,
             Tx::Level($m) => $e,
@@ -298,24 +345,42 @@ macro_rules! each_tx {
     };
 }
 
+/// The gate of a sender that looks at flows.
+fn by_flow(open: bool) -> Gate {
+    if open { Gate::Open } else { Gate::Blocked }
+}
+
 impl Sender for Tx {
     #[inline(always)]
     fn gate(&self, now: Time, len: Bytes) -> Gate {
-        each_tx!(self, m => m.gate(now, len), _line => Gate::Open)
+        each_tx!(self, m => m.gate(now, len), _line => Gate::Open, m => by_flow(m.can_go()))
     }
     #[inline(always)]
     fn on_sent(&mut self, now: Time, len: Bytes, tx: Span) {
-        each_tx!(self, m => m.on_sent(now, len, tx), _line => ())
+        each_tx!(self, m => m.on_sent(now, len, tx), _line => (), _m => ())
     }
     fn on_message(&mut self, now: Time, message: Message) {
-        each_tx!(self, m => m.on_message(now, message), _line => ())
+        each_tx!(self, m => m.on_message(now, message), _line => (), m => m.on_message(now, message))
     }
     #[inline]
     fn held(&self, now: Time, len: Bytes) -> bool {
-        each_tx!(self, m => m.held(now, len), _line => false)
+        each_tx!(self, m => m.held(now, len), _line => false, m => !m.can_go())
     }
     #[inline]
     fn rate(&self, now: Time) -> Rate {
-        each_tx!(self, m => m.rate(now), line => *line)
+        each_tx!(self, m => m.rate(now), line => *line, m => m.rate())
+    }
+}
+
+impl Tx {
+    /// The queue of a sender that looks at flows; `None`: frames wait elsewhere, in arrival order or another.
+    #[inline]
+    pub fn flows(&self) -> Option<&dyn FlowSender> {
+        if let Tx::Flows(m) = self { Some(&**m) } else { None }
+    }
+    /// The same, to put frames in and take them out.
+    #[inline]
+    pub fn flows_mut(&mut self) -> Option<&mut dyn FlowSender> {
+        if let Tx::Flows(m) = self { Some(&mut **m) } else { None }
     }
 }

@@ -1,6 +1,7 @@
 //! End-to-End Congestion Management for Non-Blocking, Multi-Stage Switching Fabrics using Commodity Switches (Chrysos et al., IBM
 //! Research report), figure by figure.
 
+mod comparison;
 mod delays;
 mod elements;
 mod fig04;
@@ -58,4 +59,6 @@ pub const REQUEST_GRANT: &[Item] = &[
     item!("elements", elements::run),
     item!("stages", spray::run_stages),
     item!("spray", spray::run),
+    item!("compare-incast", comparison::run_incast),
+    item!("compare-hotspots", comparison::run_hotspots),
 ];

@@ -89,6 +89,8 @@ fn variants(plan: &mut Plan, cx: &Context) -> Vec<Variant> {
     for len in [200, 500, 1_000, 1_522, 4_000] {
         add(format!("frames of {len} B"), &|h| h.frame = Bytes(len));
     }
+    add("gaps of 0 to twice their length, at random".into(), &|h| h.gap_jitter = 1_000);
+    add("the same, and frames of 200 B".into(), &|h| (h.gap_jitter, h.frame) = (1_000, Bytes(200)));
     add("f1 and f6 offer 10 Gb/s each".into(), &|h| {
         h.flows[F1].rate = scenes::G10;
         h.flows[F6].rate = scenes::G10;
@@ -160,11 +162,15 @@ pub fn run_a(cx: &Context) -> Result<Findings, ReproduceError> {
         let all: Vec<f64> = runs.iter().map(|r| settled(r, F6, p)).collect();
         (all.iter().copied().fold(f64::MAX, f64::min), all.iter().copied().fold(0.0, f64::max))
     };
+    let gaps = &variants[5];
     let why = vec![
         format!(
-            "f6 gets {:.2} times as many CNMs per byte as f1. Around Q_eq one frame decides whether a sample is positive: F_b moves by (1 + w) 1522 B = 4566 B with each, and a step of the feedback is 4762 B. A paced frame of f1 meets its own queue at its lowest, just before it adds itself; a frame of f6 comes at any moment of f1's period, and adds itself too. The bias grows with the length of a frame and vanishes with it; f6/f1 in the second phase, and in brackets the ratio of CNMs per byte: {}.",
+            "f6 gets {:.2} times as many CNMs per byte as f1, although each is notified when a frame of its own fills the interval. Around Q_eq one frame decides whether a sample is positive: F_b moves by (1 + w) 1522 B = 4566 B with each, and a step of the feedback is 4762 B. An evenly paced frame of f1 meets the queue, which is f1's own, at its lowest; a frame of f6 comes at any moment. The bias is gone with short frames and smaller with random gaps: f6/f1 in the second phase, and in brackets the ratio of CNMs per byte: {}, {}: {:.2} ({:.2}).",
             bias(runs),
-            by_length.join(", ")
+            by_length.join(", "),
+            gaps.name,
+            ratio(of(gaps), 1).mean,
+            bias(of(gaps))
         ),
         format!(
             "Nothing draws f6 to one rate: f1's is set by the output, f6 goes by the CNMs that f1 needs, and byte counters let both recover in proportion to their own rates. Over the seeds f6 lies between {} and {} in the first phase, {} and {} in the third.",
@@ -173,7 +179,7 @@ pub fn run_a(cx: &Context) -> Result<Findings, ReproduceError> {
             lab::rate(spread(2).0),
             lab::rate(spread(2).1)
         ),
-        "What the paper says of principle holds: f6 loses more than half of its rate although its output is free, and PAUSE alone is better for it (fig5b). The paper shows one run, and its fabric's internal delays, which would blur f1's period, are not described.".into(),
+        "What the paper says of principle holds: f6 loses more than half of its rate although its output is free, and PAUSE alone is better for it (fig5b). The paper shows one run; how evenly its adapters pace frames it does not say.".into(),
     ];
     let figure = Figure::new("A victim under arrival sampling at inputs (paper: Fig. 5a)")
         .caption("f6 offers 7 Gb/s to an output that nobody else uses and is throttled with f1, with which it shares an input.")

@@ -66,6 +66,8 @@ pub struct FlowRun {
     pub notified: Vec<u32>,
     /// Its rate limit at the end of each window; 0: no limiter [bit/s].
     pub limit: Vec<u64>,
+    /// Of it in its input buffer at the end of each window [bytes].
+    pub held: Vec<u64>,
     /// Occupancy of its input buffer at the end of each window [bytes].
     pub input: Vec<u64>,
     /// Occupancy of the output buffer of its first destination [bytes].
@@ -123,6 +125,7 @@ impl Run {
                 arrived: h.windows.iter().map(|w| w.arrived[f]).collect(),
                 notified: h.windows.iter().map(|w| w.notified[f]).collect(),
                 limit: h.windows.iter().map(|w| w.limit[f].map_or(0, |r| r.0)).collect(),
+                held: h.windows.iter().map(|w| w.held[f]).collect(),
                 input: h.windows.iter().map(|w| w.input[f]).collect(),
                 output: h.windows.iter().map(|w| w.output[f]).collect(),
                 delivered: h.windows.iter().map(|w| w.delivered[f]).sum(),
@@ -203,7 +206,7 @@ impl Run {
     pub fn limited_to(&self, flow: usize, rate: f64, from: f64) -> f64 {
         let first = self.windows(from, f64::MAX).start;
         let at = self.flows[flow].limit[first..].iter().position(|&l| l > 0 && l as f64 <= rate);
-        at.map_or(f64::NAN, |n| (n + 1) as f64 * self.window as f64 / 1e9)
+        at.map_or(f64::NAN, |n| (first + n + 1) as f64 * self.window as f64 / 1e9)
     }
 
     /// Time that the host of a flow was stopped [ms].

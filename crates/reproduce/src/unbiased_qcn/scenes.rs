@@ -107,11 +107,6 @@ pub fn drop_to_1g(told: Told, reliable: bool, until: f64, seed: u64) -> Config {
     c
 }
 
-/// The victim of [`input_hotspot`], by its index, with so many flows to the hotspot.
-pub const fn victim_of(flows: usize) -> usize {
-    flows
-}
-
 /// Fig. 7: f1 and the victim share an input, 50 Gb/s each; at 10 ms the other flows come to the output of f1, 100 Gb/s each.
 /// `hot` flows altogether to that output; the victim is the last.
 pub fn input_hotspot(told: Told, hot: u32, until: f64, seed: u64) -> Config {

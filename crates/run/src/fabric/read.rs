@@ -61,6 +61,10 @@ pub(super) fn read(mut doc: Document) -> Result<FabricScenario, Problems> {
                 frame: s.bytes("frame")?,
                 control: s.bytes("control")?,
                 overhead: s.bytes("overhead")?,
+                gap_jitter: match s.float("gap_jitter")? {
+                    part if (0.0..=1.0).contains(&part) => (part * 1_000.0).round() as u32,
+                    part => return Err(ParamError::new("gap_jitter", format!("{part} lies outside 0 to 1"), "0 is evenly paced")),
+                },
                 delay: s.span("delay")?,
                 input_buffer: s.bytes("input_buffer")?,
                 stop: s.bytes("stop")?,

@@ -147,6 +147,13 @@ const HOSTS: &[ParamSpec] = &[
     ParamSpec::new("frame", Kind::Bytes, "1522B", "length of a frame", "RZ 3880 section II-A"),
     ParamSpec::new("control", Kind::Bytes, "64B", "length of PAUSE and CNM frames", "RZ 3880 section II-A"),
     ParamSpec::new("overhead", Kind::Bytes, "20B", "what a frame costs on a line beyond its length", "RZ 3880 section II-A"),
+    ParamSpec::new(
+        "gap_jitter",
+        Kind::Float,
+        "0",
+        "part by which gaps between frames of a flow are stretched or shortened at random, 0 to 1; 0: evenly paced",
+        "not stated in RZ 3880",
+    ),
     ParamSpec::new("delay", Kind::Span, "0.5us", "propagation between a host and its port", "not stated in RZ 3880"),
     ParamSpec::new("input_buffer", Kind::Bytes, "150KB", "input buffer of a port", "RZ 3880 Table I"),
     ParamSpec::new("stop", Kind::Bytes, "110KB", "occupancy at which a port stops its host, Q_high", "RZ 3880 Table I"),

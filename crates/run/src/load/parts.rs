@@ -267,6 +267,11 @@ pub(super) fn read_flow_control(
         section.refuse(&ParamError::new("threshold", what, "set memory = \"shared\" in [switch], or threshold = \"static\""));
         return None;
     }
+    if switch.discipline != DisciplineKind::Fifo && all.iter().any(|(_, fc)| fc.looks_at_flows()) {
+        let what = format!("{kind} has egress queues of its own, in arrival order");
+        switch_section.refuse(&ParamError::new("discipline", what, "set discipline = \"fifo\", or leave it out"));
+        return None;
+    }
     Some((entry.name, all))
 }
 

@@ -1,5 +1,8 @@
 //! From a model to a world at rest.
 
+use xoff_mech::flow_control::FlowControl;
+use xoff_node::DisciplineKind;
+
 use super::*;
 
 /// A run splits only where a window between two meetings of the threads holds enough work to pay for them.
@@ -113,6 +116,13 @@ fn node(
     };
     let links: Vec<LinkFacts> = (0..node.ports.len()).map(facts).collect();
     let flow_control = links.iter().map(|l| (m.flow_control)(l)).collect::<Result<Vec<_>, _>>()?;
+    if m.discipline != DisciplineKind::Fifo && flow_control.iter().any(FlowControl::looks_at_flows) {
+        return Err(ParamError::new(
+            "discipline",
+            "this flow control has egress queues of its own, in arrival order",
+            "set discipline = \"fifo\"",
+        ));
+    }
     let detection: Vec<Detection> = links.iter().map(|l| (m.detection)(l)).collect();
     // Notices travel as an express priority does, if need be with a number that no priority has.
     let express = classes.express().or(detection.iter().any(Detection::notifies).then_some(classes.len() as u8));
@@ -123,7 +133,7 @@ fn node(
             "use seven priorities at most",
         ));
     }
-    let lossless = !flow_control.iter().any(|f| matches!(f, xoff_mech::flow_control::FlowControl::None));
+    let lossless = !flow_control.iter().any(|f| matches!(f, FlowControl::None));
     let made = match node.kind {
         NodeKind::Switch => Node::Switch(Box::new(Switch::new(
             n,

@@ -48,13 +48,28 @@ impl World {
         let part = self.home(node);
         let Node::Switch(s) = &part.nodes[node as usize] else { return None };
         let mut by_ingress = Inside::new();
+        let mut add = |(ingress, class, out): (u16, u8, u16), (bytes, frames): (u64, u32)| {
+            let e = by_ingress.entry((ingress, class)).or_default().entry(out).or_default();
+            e.0 += bytes;
+            e.1 += frames;
+        };
+        // Frames of one kind mostly stand together: looked up once.
+        let mut run: Option<((u16, u8, u16), (u64, u32))> = None;
         s.occupants(&part.core.frames, |ingress, class, o| {
             // Behind the head of an input queue everything waits for the head's egress.
             let out = s.input_head(ingress, class, &part.core.frames).unwrap_or(o.out_port);
-            let e = by_ingress.entry((ingress, class)).or_default().entry(out).or_default();
-            e.0 += o.bytes;
-            e.1 += o.frames;
+            match &mut run {
+                Some((at, sum)) if *at == (ingress, class, out) => *sum = (sum.0 + o.bytes, sum.1 + o.frames),
+                _ => {
+                    if let Some((at, sum)) = run.replace(((ingress, class, out), (o.bytes, o.frames))) {
+                        add(at, sum);
+                    }
+                }
+            }
         });
+        if let Some((at, sum)) = run {
+            add(at, sum);
+        }
         Some(by_ingress)
     }
 

@@ -1,0 +1,184 @@
+//! Per-hop per-flow flow control (PFFC, IEEE Access 2021): a congested flow is paused, its neighbours go on.
+//!
+//! ```text
+//!   upstream port                                           downstream ingress
+//!                     +-> default queue ----------+
+//!   frame of a flow --+                           +-> wire -> bytes held of the flow ----+- - - Xoff_s -> PAUSE, MIGRATE
+//!                     +-> pause queue k [paused] -+                                      +- - - Xon_s --> RESUME, MIGRATE-BACK
+//! ```
+//!
+//! The receiver ([`FlowReceiver`]) counts by flow, in a table of bounded size: flows that share a slot share their fate.
+//! The sender ([`FlowSender`]) has a default queue and a few pause queues. PAUSE stops one pause queue, MIGRATE leads what
+//! comes of a flow from then on into it, RESUME lets it drain before the default queue, MIGRATE-BACK ends the detour.
+//!
+//! Only slides of the paper were read; algorithm and gaps: `docs/mechanisms/pffc.md`.
+
+mod receiver;
+mod sender;
+
+pub use receiver::PffcReceiver;
+pub use sender::PffcSender;
+
+use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::Bytes;
+
+use crate::LinkFacts;
+
+/// What the file calls them.
+pub const PARAMS: &[ParamSpec] = &[
+    ParamSpec::optional(
+        "xoff_s",
+        Kind::Bytes,
+        "bytes held of one flow above which it is paused; default: 2 C tau",
+        "PFFC slides: Xoff_s, without a number",
+    ),
+    ParamSpec::optional(
+        "xon_s",
+        Kind::Bytes,
+        "bytes held of it at or below which it goes on; default: half of Xoff_s",
+        "PFFC slides: Xon_s, without a number",
+    ),
+    ParamSpec::new(
+        "queues",
+        Kind::Count,
+        "6",
+        "pause queues of an egress port and priority",
+        "PFFC slides: 8 queues a port, one of them the default",
+    ),
+    ParamSpec::new("slots", Kind::Count, "4096", "slots of the table in which flows are counted", "our choice: the slides give none"),
+];
+
+/// Most pause queues: a word has a bit for each.
+pub const QUEUES_MAX: u64 = 64;
+/// Most slots: what the messages' 16 bits can name.
+pub const SLOTS_MAX: u64 = 1 << 16;
+/// A control frame, the smallest Ethernet frame (PFFC Table 3: 156,461 of them are 10.0 MB) [bytes].
+const MESSAGE_LEN: u64 = 64;
+
+/// Parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Bytes held of a flow above which it is paused.
+    pub xoff_s: Bytes,
+    /// Bytes held of it at or below which it goes on.
+    pub xon_s: Bytes,
+    /// Pause queues.
+    pub queues: u16,
+    /// Slots of the table.
+    pub slots: u32,
+}
+
+impl Params {
+    /// Reads [`PARAMS`], deriving thresholds from the link where they are not given.
+    pub fn read(v: &mut dyn Values, link: &LinkFacts) -> Result<Params, ParamError> {
+        let xoff_s = v.bytes_opt("xoff_s")?.unwrap_or(link.rate.bytes_in(link.tau()) * 2);
+        let xon_s = v.bytes_opt("xon_s")?.unwrap_or(Bytes(xoff_s.0 / 2));
+        let mut count = |key: &'static str, most: u64| match v.count(key)? {
+            n if (1..=most).contains(&n) => Ok(n),
+            n => Err(ParamError::new(key, format!("{n} {key}"), format!("expected 1 to {most}"))),
+        };
+        let p = Params { xoff_s, xon_s, queues: count("queues", QUEUES_MAX)? as u16, slots: count("slots", SLOTS_MAX)? as u32 };
+        p.validate(link)?;
+        Ok(p)
+    }
+
+    /// Refuses what cannot work even for a single flow next to its host.
+    pub fn validate(&self, link: &LinkFacts) -> Result<(), ParamError> {
+        if self.xon_s > self.xoff_s {
+            return Err(ParamError::new(
+                "xon_s",
+                format!("Xon_s {} lies above Xoff_s {}", self.xon_s, self.xoff_s),
+                "a flow would be resumed before it is paused; choose Xon_s <= Xoff_s",
+            ));
+        }
+        if self.xoff_s.0 == 0 {
+            return Err(ParamError::new(
+                "xoff_s",
+                "Xoff_s is 0",
+                "a flow that was never resumed could send nothing; choose at least one MTU",
+            ));
+        }
+        let needed = self.flow_bytes_max(link, 1, 1);
+        if needed > link.buffer {
+            return Err(ParamError::new(
+                "xoff_s",
+                format!(
+                    "one flow may hold {needed}: Xoff_s {} and what arrives after its pause; the buffer has {}",
+                    self.xoff_s, link.buffer
+                ),
+                "frames would be lost; a smaller xoff_s or a larger buffer",
+            ));
+        }
+        Ok(())
+    }
+
+    /// What arrives of a flow after its counter has passed Xoff_s, if nothing of it waits in the default queue upstream
+    /// [bytes]: C tau (GFC Eq. 6), a frame that is admitted as a whole, and C times the wait for its messages behind those of
+    /// `flows` flows, four each at most: two that pause and two that resume.
+    pub fn headroom(link: &LinkFacts, flows: u64) -> Bytes {
+        link.rate.bytes_in(link.tau()) + link.mtu + Bytes(4 * MESSAGE_LEN * flows)
+    }
+
+    /// The most that is held of a flow at the `hop`-th switch of its way, `hop` from 1, where `flows` flows share a link
+    /// [bytes]: `hop (Xoff_s + headroom)`. MIGRATE does not touch what already waits in the default queue upstream, and that
+    /// may be all that the switch upstream holds of the flow. Only for flows with a slot to themselves.
+    pub fn flow_bytes_max(&self, link: &LinkFacts, hop: u64, flows: u64) -> Bytes {
+        (self.xoff_s + Params::headroom(link, flows)) * hop
+    }
+
+    /// The slot of a flow.
+    fn slot(&self, flow: u32) -> u16 {
+        slot(flow, self.slots)
+    }
+}
+
+/// The slot of a flow in a table of `slots`. The finalizer of MurmurHash3 stands for the switch's hash of addresses and ports: flow
+/// numbers follow each other, and two flows shall meet with probability 1/slots as if they were arbitrary.
+pub fn slot(flow: u32, slots: u32) -> u16 {
+    let mut h = flow.wrapping_add(0x9e37_79b9); // zero would stay zero
+    h = (h ^ h >> 16).wrapping_mul(0x85eb_ca6b);
+    h = (h ^ h >> 13).wrapping_mul(0xc2b2_ae35);
+    ((h ^ h >> 16) % slots) as u16
+}
+
+/// What a receiver tells its sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// PAUSE: this pause queue sends nothing until it is resumed.
+    Pause(u16),
+    /// MIGRATE: what comes of the flows of this slot goes into their pause queue.
+    Migrate(u16),
+    /// RESUME: this pause queue sends again, before the default queue.
+    Resume(u16),
+    /// MIGRATE-BACK: what comes of the flows of this slot goes into the default queue again.
+    MigrateBack(u16),
+}
+
+impl Order {
+    /// Packed into a word.
+    #[cold] // out of line, as all that other flow controls pass by
+    pub fn to_word(self) -> u64 {
+        let (kind, value) = match self {
+            Order::Pause(q) => (0, q),
+            Order::Migrate(s) => (1, s),
+            Order::Resume(q) => (2, q),
+            Order::MigrateBack(s) => (3, s),
+        };
+        kind << 16 | value as u64
+    }
+
+    /// The inverse of [`Order::to_word`].
+    #[cold]
+    pub fn from_word(word: u64) -> Order {
+        let value = word as u16;
+        match word >> 16 {
+            0 => Order::Pause(value),
+            1 => Order::Migrate(value),
+            2 => Order::Resume(value),
+            _ => Order::MigrateBack(value),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

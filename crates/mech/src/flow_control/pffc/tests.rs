@@ -1,0 +1,361 @@
+//! Traces of both halves, and what must hold whatever happens.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use proptest::prelude::*;
+use xoff_units::{Rate, Span, Time};
+
+use super::super::{FlowReceiver, FlowSender, Message};
+use super::*;
+
+const C: Rate = Rate::from_gbps(10);
+const LINK: LinkFacts = LinkFacts { rate: C, delay: Span::from_us(1), mtu: Bytes(1500), buffer: Bytes(100_000), processing: Span::ZERO };
+
+fn params(xoff_s: u64, xon_s: u64, queues: u16, slots: u32) -> Params {
+    Params { xoff_s: Bytes(xoff_s), xon_s: Bytes(xon_s), queues, slots }
+}
+
+/// All messages of a decision.
+fn all(first: Option<Message>, r: &mut PffcReceiver) -> Vec<Order> {
+    let order = |m| if let Message::Flow(o) = m { o } else { panic!("{m:?} is not ours") };
+    first.map(order).into_iter().chain(std::iter::from_fn(|| r.more().map(order))).collect()
+}
+
+fn arrive(r: &mut PffcReceiver, flow: u32, len: u64) -> Vec<Order> {
+    let m = r.on_arrival(Time::ZERO, flow, Bytes(len));
+    all(m, r)
+}
+
+fn leave(r: &mut PffcReceiver, flow: u32, len: u64) -> Vec<Order> {
+    let m = r.on_departure(Time::ZERO, flow, Bytes(len));
+    all(m, r)
+}
+
+fn say(s: &mut PffcSender, orders: &[Order]) {
+    orders.iter().for_each(|&o| s.on_message(Time::ZERO, Message::Flow(o)));
+}
+
+/// What goes until nothing may.
+fn drain(s: &mut PffcSender) -> Vec<u32> {
+    std::iter::from_fn(|| s.pop()).collect()
+}
+
+#[test]
+fn a_flow_is_paused_above_xoff_s_and_resumed_at_xon_s() {
+    let p = params(3000, 1500, 6, 4096);
+    let (mut r, slot) = (PffcReceiver::new(&p), p.slot(7));
+    let queue = slot % 6;
+    for _ in 0..3 {
+        assert_eq!(arrive(&mut r, 7, 1000), []);
+    }
+    assert_eq!(r.held(7), Bytes(3000), "at Xoff_s, not above it");
+    assert_eq!(arrive(&mut r, 7, 1000), [Order::Pause(queue), Order::Migrate(slot)]);
+    assert_eq!(arrive(&mut r, 7, 1000), [], "what was on its way");
+    for _ in 0..3 {
+        assert_eq!(leave(&mut r, 7, 1000), []);
+    }
+    assert!(r.holds(Bytes(499)) && !r.holds(Bytes(500)), "2000 B are 500 above Xon_s");
+    assert_eq!(leave(&mut r, 7, 500), [Order::Resume(queue), Order::MigrateBack(slot)]);
+    assert_eq!(leave(&mut r, 7, 1500), []);
+    assert!(!r.holds(Bytes::ZERO));
+}
+
+#[test]
+fn a_shared_pause_queue_goes_on_with_its_last_flow() {
+    let p = params(1000, 500, 1, 4096);
+    let (mut r, [a, b]) = (PffcReceiver::new(&p), [1, 2].map(|f| p.slot(f)));
+    assert_eq!(arrive(&mut r, 1, 1500), [Order::Pause(0), Order::Migrate(a)]);
+    assert_eq!(arrive(&mut r, 2, 1500), [Order::Migrate(b)], "the queue is paused already");
+    assert_eq!(leave(&mut r, 1, 1500), [], "its frames stand among those of the other");
+    assert_eq!(arrive(&mut r, 1, 1500), [], "nor does it have to be paused again");
+    assert_eq!(leave(&mut r, 2, 1500), []);
+    assert!(r.holds(Bytes(999)) && !r.holds(Bytes(1000)));
+    assert_eq!(leave(&mut r, 1, 1000), [Order::Resume(0), Order::MigrateBack(a), Order::MigrateBack(b)]);
+}
+
+#[test]
+fn flows_in_one_slot_share_their_fate_and_are_counted() {
+    let p = params(1000, 500, 6, 1);
+    let mut r = PffcReceiver::new(&p);
+    assert_eq!((arrive(&mut r, 1, 600), r.collisions()), (vec![], 0));
+    assert_eq!((arrive(&mut r, 2, 600), r.collisions()), (vec![Order::Pause(0), Order::Migrate(0)], 1));
+    let mut s = PffcSender::new(&p, C);
+    say(&mut s, &[Order::Pause(0), Order::Migrate(0)]);
+    assert!(s.holds_flow(1) && s.holds_flow(2) && s.holds_flow(3));
+    leave(&mut r, 1, 600);
+    leave(&mut r, 2, 600);
+    arrive(&mut r, 2, 600);
+    assert_eq!(r.collisions(), 1, "the slot was empty");
+}
+
+/// Two flows of different slots and queues, as most are.
+fn two(p: &Params) -> [u32; 2] {
+    let apart = |b: &u32| p.slot(*b) % p.queues != p.slot(0) % p.queues;
+    [0, (1..).find(apart).unwrap()]
+}
+
+fn orders(p: &Params, flow: u32) -> (u16, u16) {
+    (p.slot(flow) % p.queues, p.slot(flow))
+}
+
+#[test]
+fn a_paused_flow_waits_apart_and_goes_before_the_default_queue() {
+    let p = params(3000, 1500, 6, 4096);
+    let [a, b] = two(&p);
+    let ((queue, slot), mut s) = (orders(&p, a), PffcSender::new(&p, C));
+    s.push(10, a);
+    say(&mut s, &[Order::Pause(queue)]);
+    s.push(11, a); // between the two messages
+    say(&mut s, &[Order::Migrate(slot)]);
+    s.push(12, a);
+    s.push(20, b);
+    assert!(s.holds_flow(a) && !s.holds_flow(b));
+    assert_eq!(drain(&mut s), [10, 11, 20], "MIGRATE leaves what waits already in the default queue");
+    assert_eq!(s.head(), Some((12, false)));
+    s.push(21, b);
+    s.push(13, a);
+    s.push(22, b);
+    say(&mut s, &[Order::Resume(queue), Order::MigrateBack(slot)]);
+    s.push(23, b);
+    s.push(14, a);
+    s.push(24, b);
+    assert_eq!(drain(&mut s), [12, 13, 21, 22, 23, 14, 24], "the pause queue first, later frames in their order");
+    assert_eq!((s.head(), s.queue_of(a)), (None, None));
+}
+
+#[test]
+fn a_quick_resume_does_not_overtake_what_was_left_behind() {
+    let p = params(3000, 1500, 6, 4096);
+    let [a, b] = two(&p);
+    let ((queue, slot), mut s) = (orders(&p, a), PffcSender::new(&p, C));
+    s.push(20, b);
+    s.push(10, a);
+    say(&mut s, &[Order::Pause(queue), Order::Migrate(slot)]);
+    s.push(21, b);
+    s.push(11, a);
+    say(&mut s, &[Order::Resume(queue)]);
+    assert_eq!(drain(&mut s), [20, 10, 11, 21], "once 10 has left, the pause queue has the right of way");
+}
+
+#[test]
+fn a_second_pause_while_it_drains_stops_the_flow_and_nobody_else() {
+    let p = params(3000, 1500, 6, 4096);
+    let [a, b] = two(&p);
+    let ((queue, slot), mut s) = (orders(&p, a), PffcSender::new(&p, C));
+    say(&mut s, &[Order::Pause(queue), Order::Migrate(slot)]);
+    s.push(10, a);
+    s.push(11, a);
+    say(&mut s, &[Order::Resume(queue), Order::MigrateBack(slot)]);
+    s.push(12, a);
+    s.push(20, b);
+    assert_eq!(s.pop(), Some(10));
+    say(&mut s, &[Order::Pause(queue), Order::Migrate(slot)]);
+    s.push(13, a);
+    assert_eq!(drain(&mut s), [20]);
+    say(&mut s, &[Order::Resume(queue), Order::MigrateBack(slot)]);
+    assert_eq!(drain(&mut s), [11, 12, 13]);
+}
+
+/// A source at 10 Gb/s sends frames of 1500 B (1.2 us) over 1 us to a switch that sends nothing on; Xoff_s is 6000 B.
+#[test]
+fn what_arrives_after_a_pause() {
+    let p = params(6000, 3000, 6, 4096);
+    let (mut r, mut s) = (PffcReceiver::new(&p), PffcSender::new(&p, C));
+    let (frame, message) = (C.time_for(Bytes(1500)), C.time_for(Bytes(64)));
+    assert_eq!((frame, message), (Span(1_200_000), Span(51_200)));
+    // The frames that begin by the time a message takes effect arrive; sent ones first, then what the receiver says of them.
+    let mut effects: Vec<(Time, Order)> = Vec::new();
+    let mut begins = Time::ZERO;
+    loop {
+        effects.extract_if(.., |(at, _)| *at <= begins).for_each(|(at, o)| s.on_message(at, Message::Flow(o)));
+        if s.holds_flow(7) {
+            break;
+        }
+        let arrives = begins + frame + LINK.delay;
+        for (nth, order) in arrive(&mut r, 7, 1500).into_iter().enumerate() {
+            assert_eq!(arrives, Time::from_us(7), "the fifth frame");
+            effects.push((arrives + message * (nth as u64 + 1) + LINK.delay, order));
+        }
+        begins += frame;
+    }
+    // PAUSE at 8.0512 us, MIGRATE at 8.1024 us: the frame that began at 7.2 us is the seventh and last.
+    assert_eq!((begins, r.held(7)), (Time::from_ns(8_400), Bytes(10_500)));
+    assert_eq!(Params::headroom(&LINK, 1), Bytes(5_500 + 1_500 + 256), "C tau = 10 Gb/s x (2.4 + 2) us");
+    assert!(r.held(7) <= p.flow_bytes_max(&LINK, 1, 1));
+}
+
+#[test]
+fn defaults_follow_the_link_and_what_cannot_work_is_refused() {
+    let read = |link: &LinkFacts, set: &[(&'static str, &'static str)]| {
+        let mut v = xoff_params::Defaults::of(PARAMS);
+        for (key, value) in set {
+            v = v.with(key, value);
+        }
+        Params::read(&mut v, link)
+    };
+    assert_eq!(read(&LINK, &[]), Ok(params(11_000, 5_500, 6, 4096)), "2 C tau and half of it");
+    let least = LinkFacts { buffer: Bytes(11_000 + 7_256), ..LINK };
+    assert!(read(&least, &[]).is_ok());
+    assert_eq!(read(&LinkFacts { buffer: Bytes(least.buffer.0 - 1), ..LINK }, &[]).unwrap_err().key, "xoff_s");
+    assert_eq!(read(&LINK, &[("xoff_s", "0B")]).unwrap_err().key, "xoff_s");
+    assert_eq!(read(&LINK, &[("xon_s", "12KB")]).unwrap_err().key, "xon_s");
+    assert_eq!(read(&LINK, &[("queues", "65")]).unwrap_err().key, "queues");
+    assert_eq!(read(&LINK, &[("slots", "0")]).unwrap_err().key, "slots");
+}
+
+/// Consecutive numbers meet as arbitrary ones would: of 1000 pairs in 100 slots about 10.
+#[test]
+fn flows_meet_by_chance_only() {
+    let same = (0..1000).filter(|i| slot(2 * i, 100) == slot(2 * i + 1, 100)).count();
+    assert!((3..=20).contains(&same), "{same}");
+    let used: BTreeSet<u16> = (0..4096).map(|i| slot(i, 4096)).collect();
+    assert!((2480..=2700).contains(&used.len()), "4096 (1 - 1/e) = 2589: {}", used.len());
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Push(u32),
+    Pop,
+    Say(Order),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let order = (0..4u64, 0..5u64).prop_map(|(kind, value)| Order::from_word(kind << 16 | value));
+    prop_oneof![3 => (0..6u32).prop_map(Step::Push), 3 => Just(Step::Pop), 2 => order.prop_map(Step::Say)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever is said in whatever order, also to slots and queues that do not exist.
+    #[test]
+    fn the_order_of_a_flow_never_changes(steps in prop::collection::vec(step(), 0..120)) {
+        let p = params(1, 0, 2, 4);
+        let mut s = PffcSender::new(&p, C);
+        let (mut came, mut left) = (vec![Vec::new(); 6], vec![Vec::new(); 6]);
+        let mut flow_of = Vec::new();
+        let mut take = |handle: u32, flow_of: &[u32]| left[flow_of[handle as usize] as usize].push(handle);
+        for step in steps {
+            match step {
+                Step::Push(flow) => {
+                    let handle = flow_of.len() as u32;
+                    came[flow as usize].push(handle);
+                    flow_of.push(flow);
+                    s.push(handle, flow);
+                }
+                Step::Pop => {
+                    let head = s.head();
+                    let popped = s.pop();
+                    prop_assert_eq!(popped, head.filter(|(_, open)| *open).map(|(handle, _)| handle));
+                    popped.into_iter().for_each(|h| take(h, &flow_of));
+                }
+                Step::Say(order) => s.on_message(Time::ZERO, Message::Flow(order)),
+            }
+        }
+        let mut waiting = 0;
+        s.for_each(&mut |_| waiting += 1);
+        say(&mut s, &[Order::Resume(0), Order::Resume(1)]);
+        let rest = drain(&mut s);
+        prop_assert_eq!(rest.len(), waiting);
+        rest.into_iter().for_each(|h| take(h, &flow_of));
+        prop_assert_eq!(came, left);
+    }
+}
+
+/// Two switches in a row behind a source, 64 B a step, with random stops behind the second: `(most held of a flow at each)`.
+/// Panics if a flow's frames change their order.
+fn two_hops(p: &Params, seed: u64, flows: &[u32]) -> [u64; 2] {
+    const LEN: u64 = 1536; // 24 steps of 64 B
+    const DELAY: u64 = 20; // steps
+    let mut random = seed;
+    let mut toss = |n: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % n
+    };
+    let (mut r, mut s) = ([PffcReceiver::new(p), PffcReceiver::new(p)], [PffcSender::new(p, C), PffcSender::new(p, C)]);
+    // Frames (flow, number) by handle; by link: arrivals, messages with their effect, when each wire is free.
+    let mut frames: Vec<(u32, u64)> = Vec::new();
+    let mut made = vec![0u64; flows.len()];
+    let (mut seen, mut most) = (made.clone(), [0; 2]);
+    let mut arrivals = [VecDeque::new(), VecDeque::new()];
+    let mut messages = [VecDeque::new(), VecDeque::new()];
+    let (mut wire, mut control) = ([0u64; 2], [0u64; 2]);
+    let mut sink: Vec<VecDeque<u32>> = vec![Default::default(); flows.len()];
+    let mut stops = vec![false; flows.len()];
+    for now in 0..60_000u64 {
+        // Behind messages that wait and behind the rest of a frame on the way back.
+        let mut tell = |line: &mut VecDeque<(u64, Order)>, hop: usize, orders: Vec<Order>, wait: u64| {
+            for o in orders {
+                control[hop] = control[hop].max(now + wait) + 1;
+                line.push_back((control[hop] + DELAY, o));
+            }
+        };
+        for hop in 0..2 {
+            while messages[hop].front().is_some_and(|(at, _)| *at <= now) {
+                say(&mut s[hop], &[messages[hop].pop_front().unwrap().1]);
+            }
+            while arrivals[hop].front().is_some_and(|(at, _)| *at <= now) {
+                let (_, handle): (u64, u32) = arrivals[hop].pop_front().unwrap();
+                let flow = frames[handle as usize].0 as usize;
+                tell(&mut messages[hop], hop, arrive(&mut r[hop], flows[flow], LEN), toss(24));
+                most[hop] = most[hop].max(r[hop].held(flows[flow]).0);
+                if hop == 0 {
+                    s[1].push(handle, flows[flow]);
+                } else {
+                    assert_eq!(frames[handle as usize].1, seen[flow], "in order");
+                    seen[flow] += 1;
+                    sink[flow].push_back(handle);
+                }
+            }
+        }
+        if wire[0] <= now {
+            let first = toss(flows.len() as u64) as usize;
+            let open = (0..flows.len()).map(|i| (first + i) % flows.len()).find(|&i| !s[0].holds_flow(flows[i]));
+            if let Some(flow) = open {
+                wire[0] = now + 24;
+                arrivals[0].push_back((now + 24 + DELAY, frames.len() as u32));
+                frames.push((flow as u32, made[flow]));
+                made[flow] += 1;
+            }
+        }
+        if wire[1] <= now
+            && let Some(handle) = s[1].pop()
+        {
+            // Half as fast for a while, so that a queue grows before it.
+            wire[1] = now + if now / 5_000 % 2 == 0 { 96 } else { 24 };
+            arrivals[1].push_back((now + 24 + DELAY, handle));
+            let flow = flows[frames[handle as usize].0 as usize];
+            tell(&mut messages[0], 0, leave(&mut r[0], flow, LEN), toss(24));
+        }
+        for flow in 0..flows.len() {
+            if toss(2_000) == 0 {
+                stops[flow] = !stops[flow];
+            }
+            if now % 30 == 0 && !stops[flow] && sink[flow].pop_front().is_some() {
+                tell(&mut messages[1], 1, leave(&mut r[1], flows[flow], LEN), toss(24));
+            }
+        }
+    }
+    assert!(seen.iter().all(|n| *n > 10), "every flow gets on: {seen:?}");
+    most
+}
+
+/// The planned room suffices at both switches; that of the first would not at the second, where MIGRATE has left frames in the
+/// default queue of the first.
+#[test]
+fn nothing_is_lost_with_the_planned_room() {
+    let p = params(6_000, 3_000, 6, 4096);
+    let flows = [1, 2, 3, 4];
+    // Steps of 51.2 ns: 20 of them on the wire.
+    let link = LinkFacts { delay: Span(20 * 51_200), mtu: Bytes(1536), ..LINK };
+    let room = |hop| p.flow_bytes_max(&link, hop, flows.len() as u64).0;
+    let mut most = [0; 2];
+    for seed in 0..20 {
+        let peak = two_hops(&p, seed, &flows);
+        for hop in 0..2 {
+            most[hop] = most[hop].max(peak[hop]);
+            assert!(peak[hop] <= room(hop as u64 + 1), "seed {seed}, switch {hop}: {} of {}", peak[hop], room(hop as u64 + 1));
+        }
+    }
+    assert!(most[0] > p.xoff_s.0 && most[1] > room(1), "{most:?}: the test reaches what it is about");
+}

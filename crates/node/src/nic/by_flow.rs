@@ -1,0 +1,53 @@
+//! A NIC whose peer holds single flows. It keeps its flows apart anyway and stores nothing in the sender half: it asks it.
+//!
+//! Out of line throughout, so that a NIC of another kind pays for one look at a flag.
+
+use xoff_mech::flow_control::Gate;
+use xoff_units::Time;
+
+use super::{Nic, Sending};
+use crate::env::Env;
+use crate::frame::FrameStore;
+use crate::port::{Hold, Port};
+
+/// May a frame of this flow go?
+#[cold]
+#[inline(never)]
+pub(super) fn flow_gate(port: &Port, class: u8, flow: u32) -> Gate {
+    let held = port.flows(class).is_some_and(|f| f.holds_flow(flow));
+    if held { Gate::Blocked } else { Gate::Open }
+}
+
+impl Nic {
+    /// The hold on a class: all its flows with something to send are held. Of the feedback that waits, the first decides.
+    #[cold]
+    pub(super) fn flows_hold(&self, now: Time, class: u8, frames: &FrameStore) -> Option<Hold> {
+        let flows = self.port.flows(class)?;
+        let feedback = self.feedback.front().map(|id| frames[id]).filter(|f| f.class() == class).map(|f| (f.flow, f.len()));
+        let sending = self.turns.iter().map(|&s| &self.flows[s as usize]).filter(|f| f.start.class == class && self.left(f) > 0);
+        let next_len = |f: &Sending| self.left(f).min(self.c.payload_max as u64) as u32 + self.c.header;
+        let mut waiting = feedback.into_iter().chain(sending.map(|f| (f.start.flow, next_len(f)))).peekable();
+        let &(_, len) = waiting.peek()?;
+        let since = self.port.held_since(now, class);
+        waiting.all(|(flow, _)| flows.holds_flow(flow)).then_some(Hold { port: 0, class, len, since })
+    }
+
+    /// Remembers which classes are held, after it was tried to send.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn note_flows(&mut self, now: Time, frames: &FrameStore) {
+        for class in 0..self.c.classes as u8 {
+            let held = self.flows_hold(now, class, frames).is_some();
+            self.port.note_flows(now, class, held);
+        }
+    }
+
+    /// A decision about a flow takes several messages: those after the first.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn say_more(&mut self, now: Time, class: u8, env: &mut impl Env) {
+        while let Some(message) = self.port.lane_mut(class).rx.more() {
+            self.say(now, class, message, env);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Test frame: what a generator sends and a sink counts. Ours, not a standard.
+//!
+//! ```text
+//!    0   4  header of 0x88B5, subtype 5          (local.rs)
+//!    4   1  bits 2-0 priority   bits 7-3 reserved
+//!    5   1  bit 0 last frame of its flow         bits 7-1 reserved
+//!    6   2  length [bytes]      of all this with its filler; what lies behind it is Ethernet's padding
+//!    8   4  flow
+//!   12   4  reserved
+//!   16   8  sequence            of its flow, from 0
+//!   24   8  due [ps]            when the generator's schedule wanted it to leave
+//!   32   8  sent [ps]           when it was given to the port
+//!   40      zeros up to the length
+//! ```
+//!
+//! Times are picoseconds of the generator's own clock, from any origin; 64 bits hold 213 days. From due to sent is the generator's
+//! lateness, or its flow control; what the sink measures from either is a delay only if both read the same clock.
+
+use crate::error::{fits, put, room, take, u16_at, u32_at, u64_at};
+use crate::local::Subtype;
+use crate::{Malformed, Unfit};
+
+/// Header of a test frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repr {
+    /// Priority in which it is sent, 0 to 7; a VLAN tag may say the same to switches.
+    pub priority: u8,
+    /// It is the last of its flow.
+    pub last: bool,
+    /// Length with filler, without Ethernet header [bytes]; at least [`Repr::LEN`].
+    pub len: u16,
+    /// Flow.
+    pub flow: u32,
+    /// Number in its flow, from 0.
+    pub sequence: u64,
+    /// When it was to leave [ps].
+    pub due_ps: u64,
+    /// When it was given to the port [ps].
+    pub sent_ps: u64,
+}
+
+impl Repr {
+    /// Length without filler [bytes].
+    pub const LEN: usize = 40;
+
+    /// Reads what follows EtherType 0x88B5. A frame that was cut off is refused.
+    pub fn parse(bytes: &[u8]) -> Result<Repr, Malformed> {
+        let b = Subtype::Test.expect("test frame", bytes, Repr::LEN)?;
+        let len = u16_at(b, 6);
+        if usize::from(len) < Repr::LEN {
+            return Err(Malformed::Value { field: "length of a test frame", found: len.into(), expected: "40 or more" });
+        }
+        take("test frame with its filler", bytes, len.into())?;
+        Ok(Repr {
+            priority: b[4] & 7,
+            last: b[5] & 1 == 1,
+            len,
+            flow: u32_at(b, 8),
+            sequence: u64_at(b, 16),
+            due_ps: u64_at(b, 24),
+            sent_ps: u64_at(b, 32),
+        })
+    }
+
+    /// Writes what follows EtherType 0x88B5, with its filler; returns its length.
+    pub fn emit(&self, out: &mut [u8]) -> Result<usize, Unfit> {
+        fits("priority of a test frame", self.priority, 7)?;
+        let out = room("test frame", out, usize::from(self.len).max(Repr::LEN))?;
+        Subtype::Test.put(out);
+        (out[4], out[5]) = (self.priority, self.last.into());
+        put(out, 6, (out.len() as u16).to_be_bytes());
+        put(out, 8, self.flow.to_be_bytes());
+        put(out, 16, self.sequence.to_be_bytes());
+        put(out, 24, self.due_ps.to_be_bytes());
+        put(out, 32, self.sent_ps.to_be_bytes());
+        Ok(out.len())
+    }
+}
+
+/// Writes the time of sending into a frame that waits, at the last moment: `bytes` as [`Repr::emit`] wrote them.
+pub fn stamp(bytes: &mut [u8], sent_ps: u64) -> Result<(), Malformed> {
+    Subtype::Test.expect("test frame", bytes, Repr::LEN)?;
+    put(bytes, 32, sent_ps.to_be_bytes());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn byte_by_byte() {
+        let m = Repr { priority: 5, last: true, len: 50, flow: 7, sequence: 1 << 32, due_ps: 1_000_000, sent_ps: 0 };
+        let mut out = [0xEE; 60];
+        assert_eq!(m.emit(&mut out), Ok(50));
+        assert_eq!(out[..16], [0x78, 0x6F, 1, 5, 5, 1, 0, 50, 0, 0, 0, 7, 0, 0, 0, 0]);
+        assert_eq!(out[16..32], [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0F, 0x42, 0x40]);
+        assert!(out[32..50].iter().all(|&b| b == 0) && out[50] == 0xEE);
+        stamp(&mut out, 1_000_001).unwrap();
+        assert_eq!(Repr::parse(&out), Ok(Repr { sent_ps: 1_000_001, ..m }));
+        assert!(matches!(Repr::parse(&out[..49]), Err(Malformed::Short { needed: 50, got: 49, .. })));
+        // Below its header a length is raised when sent and refused when received.
+        assert_eq!(Repr { len: 3, ..m }.emit(&mut out), Ok(40));
+        out[7] = 39;
+        assert!(matches!(Repr::parse(&out), Err(Malformed::Value { found: 39, .. })));
+    }
+}

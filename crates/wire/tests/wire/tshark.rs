@@ -1,0 +1,97 @@
+//! An outside judge: tshark reads one frame of every kind, ours with the dissector in `docs/wire/xoff.lua`.
+//!
+//! Without a tshark that runs Lua the test says that it was skipped; with `XOFF_REQUIRE_TSHARK` set it fails instead.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+use crate::frames::frames;
+
+/// Classic capture file, link type 1 (Ethernet), one frame per microsecond.
+fn pcap(frames: &[Vec<u8>]) -> Vec<u8> {
+    let words = |w: &[u32]| w.iter().flat_map(|w| w.to_be_bytes()).collect::<Vec<u8>>();
+    let mut out = words(&[0xA1B2_C3D4, 0x0002_0004, 0, 0, 65535, 1]);
+    for (n, frame) in frames.iter().enumerate() {
+        out.extend(words(&[0, n as u32, frame.len() as u32, frame.len() as u32]));
+        out.extend(frame);
+    }
+    out
+}
+
+/// Per frame of [`frames`], in order: field, and what tshark must print for it.
+const EXPECTED: &[&[(&str, &str)]] = &[
+    &[("macc.opcode", "0x0001"), ("macc.pause_time", "4660")],
+    &[("macc.opcode", "0x0101"), ("macc.cbfc.pause_time.c3", "65535"), ("macc.cbfc.pause_time.c4", "0")],
+    &[("infiniband.bth.opcode", "129"), ("infiniband.bth.destqp", "0x0000d2"), ("udp.checksum.status", "1"), ("ip.checksum.status", "1")],
+    &[("infiniband.bth.opcode", "129"), ("infiniband.bth.destqp", "0x0000d2"), ("udp.checksum.status", "1")],
+    &[("eth.type", "0x22e7")],
+    &[("xoff.subtype", "1"), ("xoff.priority", "3"), ("xoff.sequence", "9"), ("xoff.gfc.validity", "50000"), ("xoff.gfc.stage", "5")],
+    &[("xoff.subtype", "1"), ("xoff.gfc.queue", "300000")],
+    &[("xoff.subtype", "1"), ("xoff.gfc.rate", "5000000000")],
+    &[("xoff.subtype", "2"), ("xoff.credit.fctbs", "100"), ("xoff.credit.vl", "3"), ("xoff.credit.fccl", "2148")],
+    &[
+        ("xoff.credit64.op", "1"),
+        ("xoff.credit64.fctbs", "1099511627776"),
+        ("xoff.credit64.fccl", "1099511631872"),
+        ("xoff.credit64.occupied", "4160"),
+    ],
+    &[("xoff.pffc.kind", "1"), ("xoff.pffc.queue", "5"), ("xoff.pffc.duration", "65535"), ("xoff.pffc.hash", "0xaabbccdd")],
+    &[("xoff.pffc.kind", "2"), ("xoff.pffc.duration", ""), ("xoff.pffc.key", "0")],
+    &[("xoff.pffc.kind", "3"), ("xoff.pffc.source", "10.0.0.1"), ("xoff.pffc.destination", "10.0.0.2"), ("xoff.pffc.source_port", "49152")],
+    &[("xoff.pffc.kind", "4"), ("xoff.pffc.source6", "::1"), ("xoff.pffc.destination_port", "4791")],
+    &[("xoff.subtype", "5"), ("xoff.test.flow", "7"), ("xoff.test.sequence", "41"), ("xoff.test.sent", "2000"), ("xoff.test.last", "1")],
+    &[("vlan.priority", "3"), ("infiniband.bth.opcode", "129")],
+];
+
+fn skip(why: &str) {
+    assert!(std::env::var_os("XOFF_REQUIRE_TSHARK").is_none(), "XOFF_REQUIRE_TSHARK is set, but {why}");
+    // Past the harness, which would keep the line of a test that passes.
+    std::io::stderr().write_all(format!("SKIPPED: tshark_reads_every_frame: {why}\n").as_bytes()).unwrap();
+}
+
+#[test]
+fn tshark_reads_every_frame() {
+    if Command::new("tshark").arg("--version").output().is_err() {
+        return skip("no tshark in PATH");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let capture = folder.path().join("frames.pcap");
+    let frames = frames();
+    std::fs::write(&capture, pcap(&frames)).unwrap();
+    let run = |script: &Path, args: &[&str]| {
+        // Checksums are not verified by default.
+        let preferences = ["-o", "udp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"];
+        let script = format!("lua_script:{}", script.display());
+        Command::new("tshark").args(["-X", &script, "-r"]).arg(&capture).args(preferences).args(args).output().unwrap()
+    };
+    // A protocol from one line of Lua tells a tshark without it, or one that refuses it to root, from a dissector that does not load.
+    let probe = folder.path().join("probe.lua");
+    std::fs::write(&probe, "Proto('xoffprobe', 'probe')\n").unwrap();
+    if !run(&probe, &["-Y", "xoffprobe"]).status.success() {
+        return skip("this tshark runs no Lua");
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/wire/xoff.lua");
+    let tshark = |args: &[&str]| {
+        let out = run(&script, args);
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8(out.stdout).unwrap()
+    };
+    assert_eq!(frames.len(), EXPECTED.len());
+    let mut names: Vec<&str> = EXPECTED.iter().flat_map(|row| row.iter().map(|&(name, _)| name)).collect();
+    names.sort_unstable();
+    names.dedup();
+    let mut args = vec!["-T", "fields"];
+    names.iter().for_each(|name| args.extend(["-e", name]));
+    let table = tshark(&args);
+    assert_eq!(table.lines().count(), frames.len(), "{table}");
+    for (n, (line, expected)) in table.lines().zip(EXPECTED).enumerate() {
+        let cells: Vec<&str> = line.split('\t').collect();
+        for (name, value) in *expected {
+            let at = names.binary_search(name).unwrap();
+            assert_eq!(cells.get(at).copied().unwrap_or(""), *value, "frame {n}, {name}");
+        }
+    }
+    // Nothing that tshark, or the dissector, takes for malformed.
+    assert_eq!(tshark(&["-Y", "_ws.malformed || _ws.lua.error"]), "");
+}
