@@ -123,7 +123,7 @@ fn draw(results: &Results, series: [Series; 2], until: f64) -> xoff_report::Figu
     let segments = || Unit::Other("segments".into());
     let [slow, fast] = series;
     let panels = [
-        Panel::new("(a) Fabric-output buffers of the hotspots, no speed-up", x(), Axis::new("Fill", Unit::Bytes).range(0.0, 4_400.0))
+        Panel::new("(a) Hotspots' buffers, no speed-up", x(), Axis::new("Fill", Unit::Bytes).range(0.0, 4_400.0))
             .mark(line("fullest of eight", slow, |w| f64::from(w.hot_queue_max)))
             .mark(line("mean", slow, |w| w.hot_queue_mean))
             .mark(Mark::hline(QUEUE, "4000 B")),

@@ -201,7 +201,7 @@ pub fn bars(results: &Results, title: &str, caption: &str, loads: &[&str], varia
     let bar = |m: Mean| Bar::with_interval(m.mean, m.low, m.high);
     let value = |r: &Run| r.carried();
     let groups = variants.iter().enumerate().map(|(v, name)| BarGroup::new(*name, all.iter().map(|s| bar(results.mean(s[v], value)))));
-    let panel =
-        Panel::new("", Axis::new("", Unit::None), Axis::new("Carried", Unit::Fraction)).mark(Mark::bars(loads.iter().copied(), groups));
+    let panel = Panel::new("", Axis::new("", Unit::None), Axis::new("Carried", Unit::Fraction).range(0.0, 1.1))
+        .mark(Mark::bars(loads.iter().copied(), groups));
     Figure::new(title).caption(caption).panel(panel)
 }
