@@ -10,7 +10,7 @@ use xoff_units::Bytes;
 use super::fig2::{self, spreads, throughput, unfair};
 use super::fig5::{self, settled};
 use super::run::{Plan, Run};
-use super::scenes::{self, F6, PHASES, SETTING, Told};
+use super::scenes::{self, F6, PHASES, SETTING, Scheme, Told};
 use crate::stats::Mean;
 use crate::{Check, Context, Findings, ReproduceError, lab};
 
@@ -24,7 +24,7 @@ fn af(placement: Placement, sampling: Sampling) -> Told {
 }
 
 /// The schemes: name, and how congestion is told.
-const KINDS: [(&str, fn() -> Told); 6] = [
+const KINDS: [Scheme; 6] = [
     ("QCN, outputs", || scenes::at_10g(Placement::Output, Sampling::Arrival)),
     ("AF-QCN, outputs", || af(Placement::Output, Sampling::Arrival)),
     ("QCN, inputs, arrival", || scenes::at_10g(Placement::Input, Sampling::Arrival)),

@@ -51,8 +51,7 @@ fn rows(names: &[&str], all: &[&[Run]]) -> Table {
         .align([Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right])
         .caption("Means over the seeds from 30 ms after each change on; STOPs over the whole run.");
     for (name, runs) in names.iter().zip(all) {
-        for p in 0..PHASES.len() {
-            let (from, to, _) = PHASES[p];
+        for (p, (from, to, _)) in PHASES.into_iter().enumerate() {
             let mean = |of: &dyn Fn(&Run) -> f64| Mean::of(runs.iter().map(of)).mean;
             let (f1, f6) = (mean(&|r| settled(r, F1, p)), mean(&|r| settled(r, F6, p)));
             let cnm = |f: usize| format!("{:.1}", mean(&|r| r.notified(f, from + SETTLED, to) as f64));
@@ -224,7 +223,10 @@ pub fn run_b(cx: &Context) -> Result<Findings, ReproduceError> {
     Ok(Findings { measured, checks, figures: vec![figure], tables: vec![rows(&["PAUSE only"], &[runs])], ..Findings::default() })
 }
 
-fn occupancy(cx: &Context) -> Result<(Vec<Run>, Vec<Run>, Vec<Check>), ReproduceError> {
+/// Runs with random and with deterministic sampling, and whether they are sound.
+type Occupancy = (Vec<Run>, Vec<Run>, Vec<Check>);
+
+fn occupancy(cx: &Context) -> Result<Occupancy, ReproduceError> {
     let mut all = Plan::default();
     let [random, largest] = [("random", Sampling::Random), ("largest", Sampling::Largest)]
         .map(|(name, s)| plan(&mut all, cx, seeds(cx), name, || at_inputs(s)));

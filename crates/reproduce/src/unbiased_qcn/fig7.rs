@@ -5,7 +5,7 @@ use xoff_mech::detection::qcn::Placement;
 use xoff_report::{Align, Axis, Figure, Mark, Panel, Table, Unit};
 
 use super::run::{Plan, Run, Series};
-use super::scenes::{self, SETTING, Told};
+use super::scenes::{self, SETTING, Scheme};
 use crate::stats::Mean;
 use crate::{Check, Context, Findings, ReproduceError, lab};
 
@@ -18,7 +18,7 @@ const END: f64 = 60.0;
 const SETTLED: f64 = 30.0;
 
 /// The configurations.
-const KINDS: [(&str, fn() -> Told); 6] = [
+const KINDS: [Scheme; 6] = [
     ("PAUSE only", || None),
     ("arrival at inputs", || scenes::at_100g(Placement::Input, Sampling::Arrival)),
     ("random at inputs", || scenes::at_100g(Placement::Input, Sampling::Random)),

@@ -7,7 +7,7 @@ use xoff_report::{Align, Axis, Figure, Mark, Panel, Table, Unit};
 use xoff_units::{Rate, Span, Time};
 
 use super::run::{Plan, Run, Series};
-use super::scenes::{self, G100, Told};
+use super::scenes::{self, G100, Scheme, Told};
 use crate::stats::Mean;
 use crate::{Check, Context, Findings, ReproduceError, lab};
 
@@ -32,7 +32,7 @@ const VICTIM: usize = 6;
 const FAN_IN: std::ops::Range<usize> = 7..11;
 
 /// How congestion is told; the last two in full only.
-const KINDS: [(&str, fn() -> Told); 4] = [
+const KINDS: [Scheme; 4] = [
     ("PAUSE only", || None),
     ("random at inputs", || scenes::at_100g(Placement::Input, Sampling::Random)),
     ("arrival at inputs", || scenes::at_100g(Placement::Input, Sampling::Arrival)),

@@ -16,6 +16,9 @@ const START: u64 = 3_001;
 /// How congestion is told: `None` is PAUSE only.
 pub type Told = Option<(CongestionPoints, reaction::Params)>;
 
+/// A configuration that runs are made with: its name, and how congestion is told.
+pub type Scheme = (&'static str, fn() -> Told);
+
 /// Congestion points with the paper's parameters at 10 Gb/s.
 pub fn at_10g(placement: Placement, sampling: Sampling) -> Told {
     Some((CongestionPoints::Qcn(Params::rz3880(placement, sampling)), reaction::Params::rz3880_10g()))
@@ -46,7 +49,7 @@ pub fn flow(source: u32, destination: u32, rate: Rate, from: f64, until: f64) ->
 pub fn stagger(flows: &mut [HostFlow], seed: u64, within: Span) {
     for (number, flow) in flows.iter_mut().enumerate() {
         let late = random::below(&mut random::stream(seed, number as u64, START), within.0);
-        flow.start = flow.start + Span(late);
+        flow.start += Span(late);
     }
 }
 
