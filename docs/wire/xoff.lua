@@ -48,8 +48,13 @@ local f = {
   pffc_src6 = ProtoField.ipv6("xoff.pffc.source6", "Source"),
   pffc_dst6 = ProtoField.ipv6("xoff.pffc.destination6", "Destination"),
   test_last = ProtoField.uint8("xoff.test.last", "Last of its flow", base.DEC, nil, 0x01),
+  test_kind = ProtoField.uint8("xoff.test.kind", "Kind", base.DEC,
+    { [0] = "data", [1] = "acknowledgement", [2] = "acknowledgement of a gap", [3] = "notification" }, 0x06),
+  test_mark = ProtoField.uint8("xoff.test.mark", "Mark", base.DEC, { [2] = "UE", [3] = "CE" }, 0x18),
+  test_reported = ProtoField.uint8("xoff.test.reported", "Mark reported", base.DEC, { [2] = "UE", [3] = "CE" }, 0x60),
   test_length = ProtoField.uint16("xoff.test.length", "Length [bytes]"),
   test_flow = ProtoField.uint32("xoff.test.flow", "Flow"),
+  test_counted = ProtoField.uint16("xoff.test.counted", "Counts for [bytes]"),
   test_sequence = ProtoField.uint64("xoff.test.sequence", "Sequence"),
   test_due = ProtoField.uint64("xoff.test.due", "Due [ps]"),
   test_sent = ProtoField.uint64("xoff.test.sent", "Sent [ps]"),
@@ -112,8 +117,12 @@ end
 local function test(t, tree)
   tree:add(f.priority, t(4, 1))
   tree:add(f.test_last, t(5, 1))
+  tree:add(f.test_kind, t(5, 1))
+  tree:add(f.test_mark, t(5, 1))
+  tree:add(f.test_reported, t(5, 1))
   tree:add(f.test_length, t(6, 2))
   tree:add(f.test_flow, t(8, 4))
+  tree:add(f.test_counted, t(12, 2))
   tree:add(f.test_sequence, t(16, 8))
   tree:add(f.test_due, t(24, 8))
   tree:add(f.test_sent, t(32, 8))

@@ -163,6 +163,7 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
         express: Some(0),
         coins: None,
         faults: Faults::default(),
+        outside: None,
         way_facts: None,
     }
 }

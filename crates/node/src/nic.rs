@@ -179,6 +179,11 @@ impl Nic {
         self.port.start(self.node, 0, env);
     }
 
+    /// Bytes of a data frame around its payload.
+    pub fn header(&self) -> u32 {
+        self.c.header
+    }
+
     /// The port.
     pub fn port(&self) -> &Port {
         &self.port

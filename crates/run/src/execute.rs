@@ -80,6 +80,16 @@ impl Scenario {
     /// result.
     pub fn start(&self, sink: Sink, threads: Option<usize>) -> Result<Running<'_>, RunError> {
         let threads = threads.unwrap_or_else(|| self.threads_worth());
+        self.start_with(sink, threads, None)
+    }
+
+    /// Puts those nodes of the scenario in motion that are `here`, by number, with every link leading out of the world. Whoever drives
+    /// it tells it the time; see [`World::leaving`].
+    pub fn start_outside(&self, sink: Sink, here: Vec<bool>) -> Result<Running<'_>, RunError> {
+        self.start_with(sink, 1, Some(here))
+    }
+
+    fn start_with(&self, sink: Sink, threads: usize, outside: Option<Vec<bool>>) -> Result<Running<'_>, RunError> {
         self.fits(threads).map_err(RunError::Build)?;
         let ports = PortNumbers::new(&self.topology);
         let t = &self.topology;
@@ -94,6 +104,7 @@ impl Scenario {
         let scenario_hash = xoff_record::ResultHash::of([("scenario", &hasher)]).to_string();
         let mut model = self.model();
         model.threads = threads;
+        model.outside = outside;
         let mut world = World::build(t, self.flows.clone(), &mut model).map_err(RunError::Build)?;
         drop(model);
         let info = RunInfo { xoff_version: crate::VERSION.into(), scenario_hash };
@@ -134,7 +145,13 @@ impl<'s> Running<'s> {
         self.finish(ended)
     }
 
-    fn finish(self, ended: Ended) -> Result<Finished, RunError> {
+    /// The world, for who drives it.
+    pub fn world(&mut self) -> &mut World {
+        &mut self.world
+    }
+
+    /// Ends the run: closes tables, writes the manifest.
+    pub fn finish(self, ended: Ended) -> Result<Finished, RunError> {
         let Running { scenario, world, sink, ports, begun, started, cpu } = self;
         let threads = world.threads() as u32;
         let (outcome, recorder) = world.finish(ended);

@@ -194,6 +194,16 @@ impl Scenario {
         self.model.cut_through
     }
 
+    /// Do frames have to carry records of the ports they pass?
+    pub fn needs_telemetry(&self) -> bool {
+        self.model.rate_control.needs_int().is_some()
+    }
+
+    /// Do links fail during the run?
+    pub fn has_failures(&self) -> bool {
+        !self.model.failures.is_empty()
+    }
+
     /// The routing rule.
     pub fn routing(&self) -> Routing {
         self.model.routing

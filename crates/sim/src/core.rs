@@ -21,6 +21,7 @@ use crate::outcome::{PortNotices, PortTotals};
 use crate::probe::{Probes, RateSource, Row};
 use crate::queue::{EventQueue, Pending};
 use crate::ways::Ways;
+use crate::world::{FOREIGN, NO_PORT};
 
 /// A port's line: the far end, what lies between, and what went over it: all that a transmission touches here.
 #[derive(Clone, Copy, Debug)]
@@ -57,13 +58,16 @@ impl Line {
     }
 }
 
-/// A frame on its way to another part of the network.
+/// A frame on its way to another part of the network, or out of it.
 pub(crate) struct Crossing {
-    at: Moment,
-    to: u32,
-    frame: Frame,
+    pub at: Moment,
+    /// The port at the far end.
+    pub to: u32,
+    pub frame: Frame,
+    /// The handle that it had here.
+    pub id: FrameId,
     /// Its records, in a run whose frames collect any.
-    telemetry: Option<Box<Telemetry>>,
+    pub telemetry: Option<Box<Telemetry>>,
 }
 
 /// What is the same for all parts of a network and does not change during a run.
@@ -300,12 +304,13 @@ impl Core {
     }
 
     /// Takes a frame in from another part.
-    pub fn enter(&mut self, c: Crossing) {
+    pub fn enter(&mut self, c: Crossing) -> FrameId {
         let id = self.frames.insert(c.frame);
         if let Some(t) = c.telemetry {
             *self.frames.telemetry_mut(id) = *t;
         }
         self.queue.push(Event::new(c.at, Kind::Arrive, c.to, id));
+        id
     }
 
     /// A frame arrives at the far end of the line of port `at`.
@@ -316,8 +321,8 @@ impl Core {
             self.queue.push(Event::new(moment, Kind::Arrive, to, frame));
         } else {
             let telemetry = self.frames.telemetry(frame).copied().map(Box::new);
-            let frame = self.frames.remove(frame);
-            self.outgoing[part as usize].push(Crossing { at: moment, to, frame, telemetry });
+            let f = self.frames.remove(frame);
+            self.outgoing[part as usize].push(Crossing { at: moment, to, frame: f, id: frame, telemetry });
         }
     }
 
@@ -342,6 +347,9 @@ impl Core {
     /// The way of a frame that no frame of its flow and direction has gone before.
     #[cold]
     fn find_way(&mut self, node: u32, f: &Frame, back: bool) -> Option<u16> {
+        if f.flow >= FOREIGN {
+            return (f.out_port != NO_PORT).then_some(f.out_port);
+        }
         let flow = &self.flows[f.flow as usize].flow;
         let port = if let Some(path) = flow.path {
             let paths = &self.layout.paths;

@@ -39,5 +39,5 @@ pub use outcome::{Ended, Outcome, PortNotices, PortTotals};
 pub use probe::{Probes, RateSource, Recorder, Row, Selection};
 pub use queue::{EventQueue, Pending, QueueTrace, Replayed};
 pub use watch::{Deadlock, StuckPort};
-pub use world::{PAYS_WINDOW, PortNow, World, classes_in_use};
+pub use world::{FOREIGN, Leaving, NO_PORT, PAYS_WINDOW, PortNow, World, classes_in_use};
 pub use xoff_node::Moment;

@@ -99,6 +99,9 @@ pub struct Model<'a> {
     pub coins: Option<Box<dyn CoinSource>>,
     /// What breaks during the run.
     pub faults: Faults,
+    /// Nodes to be built, by number, with every link leading out of this world, see [`World::leaving`](crate::World::leaving); `None`:
+    /// a network of its own.
+    pub outside: Option<Vec<bool>>,
     /// What each flow knows of its way; `None`: nothing.
     pub way_facts: Option<WayFactsOf<'a>>,
 }
@@ -139,6 +142,7 @@ impl<'a> Model<'a> {
             express: None,
             coins: None,
             faults: Faults::default(),
+            outside: None,
             way_facts: None,
         }
     }

@@ -38,11 +38,14 @@ use crate::watch::{self, Deadlock, Egress, StuckPort, Waiting};
 
 mod build;
 mod inspect;
+mod outside;
 mod sample;
 mod threads;
 
 pub use build::classes_in_use;
 pub use inspect::PortNow;
+use outside::OUTSIDE;
+pub use outside::{FOREIGN, Leaving, NO_PORT};
 
 /// A network in motion.
 pub struct World {
@@ -71,6 +74,8 @@ pub struct World {
     /// Only if the run is to stop when its flows are complete.
     looks: Option<DoneLooks>,
     checks: Checks,
+    /// Every link leads out of this world.
+    outside: bool,
     /// Graph and rule for finding routes anew; only if links fail.
     rerouting: Option<Box<(Topology, Routing)>>,
 }

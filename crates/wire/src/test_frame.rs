@@ -3,11 +3,13 @@
 //! ```text
 //!    0   4  header of 0x88B5, subtype 5          (local.rs)
 //!    4   1  bits 2-0 priority   bits 7-3 reserved
-//!    5   1  bit 0 last frame of its flow         bits 7-1 reserved
+//!    5   1  bit 0 last frame of its flow         bits 2-1 kind: 0 data, 1 acknowledgement, 2 with a gap, 3 notification
+//!           bits 4-3 mark    bits 6-5 mark that it reports to the source    as in ECN, ecn.rs    bit 7 reserved
 //!    6   2  length [bytes]      of all this with its filler; what lies behind it is Ethernet's padding
 //!    8   4  flow
-//!   12   4  reserved
-//!   16   8  sequence            of its flow, from 0
+//!   12   2  counted [bytes]     what it counts for on a link; 0: what it has
+//!   14   2  reserved
+//!   16   8  sequence            of its flow, from 0; an acknowledgement: what has come in order; a notification: its value
 //!   24   8  due [ps]            when the generator's schedule wanted it to leave
 //!   32   8  sent [ps]           when it was given to the port
 //!   40      zeros up to the length
@@ -16,13 +18,37 @@
 //! Times are picoseconds of the generator's own clock, from any origin; 64 bits hold 213 days. From due to sent is the generator's
 //! lateness, or its flow control; what the sink measures from either is a delay only if both read the same clock.
 
+use crate::ecn::Ecn;
 use crate::error::{fits, put, room, take, u16_at, u32_at, u64_at};
 use crate::local::Subtype;
 use crate::{Malformed, Unfit};
 
+/// What a test frame is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// Part of a flow.
+    #[default]
+    Data = 0,
+    /// Cumulative acknowledgement.
+    Ack = 1,
+    /// Acknowledgement that also reports a gap.
+    Nack = 2,
+    /// Congestion notification.
+    Notification = 3,
+}
+
 /// Header of a test frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
+    /// What it is for.
+    pub kind: Kind,
+    /// Congestion mark, written as ECN does.
+    pub mark: Ecn,
+    /// Mark that it reports to its flow's source.
+    pub reported: Ecn,
+    /// What it counts for on a link, where that is not its own length; else 0 [bytes].
+    pub counted: u16,
     /// Priority in which it is sent, 0 to 7; a VLAN tag may say the same to switches.
     pub priority: u8,
     /// It is the last of its flow.
@@ -31,9 +57,9 @@ pub struct Repr {
     pub len: u16,
     /// Flow.
     pub flow: u32,
-    /// Number in its flow, from 0.
+    /// Number in its flow, from 0. Acknowledgement: bytes received in order. Notification: its value.
     pub sequence: u64,
-    /// When it was to leave [ps].
+    /// When it was to leave; an acknowledgement: when what it acknowledges was [ps].
     pub due_ps: u64,
     /// When it was given to the port [ps].
     pub sent_ps: u64,
@@ -51,7 +77,12 @@ impl Repr {
             return Err(Malformed::Value { field: "length of a test frame", found: len.into(), expected: "40 or more" });
         }
         take("test frame with its filler", bytes, len.into())?;
+        let kind = [Kind::Data, Kind::Ack, Kind::Nack, Kind::Notification][usize::from(b[5] >> 1 & 3)];
         Ok(Repr {
+            kind,
+            mark: Ecn::new(b[5] >> 3),
+            reported: Ecn::new(b[5] >> 5),
+            counted: u16_at(b, 12),
             priority: b[4] & 7,
             last: b[5] & 1 == 1,
             len,
@@ -67,9 +98,11 @@ impl Repr {
         fits("priority of a test frame", self.priority, 7)?;
         let out = room("test frame", out, usize::from(self.len).max(Repr::LEN))?;
         Subtype::Test.put(out);
-        (out[4], out[5]) = (self.priority, self.last.into());
+        (out[4], out[5]) =
+            (self.priority, u8::from(self.last) | (self.kind as u8) << 1 | self.mark.bits() << 3 | self.reported.bits() << 5);
         put(out, 6, (out.len() as u16).to_be_bytes());
         put(out, 8, self.flow.to_be_bytes());
+        put(out, 12, self.counted.to_be_bytes());
         put(out, 16, self.sequence.to_be_bytes());
         put(out, 24, self.due_ps.to_be_bytes());
         put(out, 32, self.sent_ps.to_be_bytes());
@@ -90,10 +123,23 @@ mod tests {
 
     #[test]
     fn byte_by_byte() {
-        let m = Repr { priority: 5, last: true, len: 50, flow: 7, sequence: 1 << 32, due_ps: 1_000_000, sent_ps: 0 };
+        let (kind, mark, reported, counted) = (Kind::Nack, Ecn::CE, Ecn::UE, 1500);
+        let m = Repr {
+            kind,
+            mark,
+            reported,
+            counted,
+            priority: 5,
+            last: true,
+            len: 50,
+            flow: 7,
+            sequence: 1 << 32,
+            due_ps: 1_000_000,
+            sent_ps: 0,
+        };
         let mut out = [0xEE; 60];
         assert_eq!(m.emit(&mut out), Ok(50));
-        assert_eq!(out[..16], [0x78, 0x6F, 1, 5, 5, 1, 0, 50, 0, 0, 0, 7, 0, 0, 0, 0]);
+        assert_eq!(out[..16], [0x78, 0x6F, 1, 5, 5, 0b0101_1101, 0, 50, 0, 0, 0, 7, 0x05, 0xDC, 0, 0]);
         assert_eq!(out[16..32], [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0F, 0x42, 0x40]);
         assert!(out[32..50].iter().all(|&b| b == 0) && out[50] == 0xEE);
         stamp(&mut out, 1_000_001).unwrap();

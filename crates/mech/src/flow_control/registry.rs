@@ -191,6 +191,19 @@ impl FlowControl {
         }
     }
 
+    /// Does a port with this flow control understand such a message?
+    pub fn hears(&self, message: &Message) -> bool {
+        match self {
+            FlowControl::None => false,
+            FlowControl::Pfc(_) => matches!(message, Message::Pfc(_)),
+            FlowControl::Cbfc(_) | FlowControl::GfcTime(_) => matches!(message, Message::Credit(_)),
+            FlowControl::GfcConceptual(_) => matches!(message, Message::Level(_)),
+            FlowControl::GfcBuffer(_) => matches!(message, Message::Stage(_)),
+            FlowControl::Pffc(_) => matches!(message, Message::Flow(_)),
+            FlowControl::Custom(_) => matches!(message, Message::Custom(_)),
+        }
+    }
+
     /// Does it look at single flows, so that its sender half is the egress queue?
     pub fn looks_at_flows(&self) -> bool {
         matches!(self, FlowControl::Pffc(_))

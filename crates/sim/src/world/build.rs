@@ -15,6 +15,7 @@ const CLASS_MAX: u8 = 7;
 fn obstacle(m: &Model, flows: &Flows) -> Option<&'static str> {
     let f = &m.faults;
     Some(match () {
+        _ if m.outside.is_some() => "its frames go through real ports",
         _ if m.order == EventOrder::Insertion => "events of equal time happen in the order in which they were scheduled anywhere",
         _ if !flows.loops.is_empty() => "a closed loop numbers its flows in the order in which flows end anywhere",
         _ if m.probes.causes => "the cause of a pause is looked up in the next switch at once",
@@ -92,7 +93,8 @@ impl Ports {
                 let l = &t.links[p.link as usize];
                 let to = all.first[p.peer as usize] + p.peer_port as u32;
                 let head = head_time(t, n as u32, at as u16, m.cut_through, m.clock);
-                all.lines.push(Line::new(to, p.link, l.delay, head, part_of[p.peer as usize], l.up));
+                let part = if m.outside.is_some() { OUTSIDE } else { part_of[p.peer as usize] };
+                all.lines.push(Line::new(to, p.link, l.delay, head, part, l.up));
             }
         }
         Ok(all)
@@ -200,12 +202,16 @@ impl World {
             rate_bound: m.nic.rate_bound,
             keeps_first_wake: m.nic.keeps_first_wake,
         });
+        let here = |n: u32| m.outside.as_ref().is_none_or(|here| here[n as usize]);
         let mut nodes: Vec<Vec<Node>> = (0..parts).map(|_| Vec::with_capacity(topology.nodes.len())).collect();
         let mut lossless = true;
         for n in 0..topology.nodes.len() as u32 {
             let (made, keeps) = node(topology, n, m, &scheduler, &classes, &nic)?;
             lossless &= keeps;
             nodes.iter_mut().for_each(|part| part.push(Node::Elsewhere));
+            if !here(n) {
+                continue;
+            }
             nodes[split.part_of[n as usize] as usize][n as usize] = made;
         }
 
@@ -247,16 +253,18 @@ impl World {
             forgets: m.order == EventOrder::Insertion,
             loops: !flows.loops.is_empty(),
         });
+        let outside = m.outside.is_some();
         let (listed, way_facts) = (Arc::new(flows.flows), Arc::new(way_facts));
         let checks = Checks { on: m.checks, ..Checks::default() };
         let parts = nodes
             .into_iter()
             .enumerate()
             .map(|(part, nodes)| {
-                let here = |f: &Flow| layout.part_of[f.src as usize] as usize == part;
-                let own = (0..listed.len() as u32).filter(|&i| here(&listed[i as usize])).collect();
+                let begins = |f: &Flow| layout.part_of[f.src as usize] as usize == part && here(f.src);
+                let own = (0..listed.len() as u32).filter(|&i| begins(&listed[i as usize])).collect();
                 let queue = event_queue(topology, m, parts);
-                let mut core = Core::new(part as u16, parts, queue, m.order, layout.clone(), routes.clone(), ports.lines.clone());
+                let mut core =
+                    Core::new(part as u16, parts + outside as usize, queue, m.order, layout.clone(), routes.clone(), ports.lines.clone());
                 core.checks.on = m.checks;
                 if !layout.loops {
                     core.flows = listed.iter().map(|f| FlowRecord::new(f.clone(), 0)).collect();
@@ -283,6 +291,7 @@ impl World {
             samples: Samples::default(),
             looks: (m.stop_when_done && flows.loops.is_empty()).then(DoneLooks::default),
             checks,
+            outside,
             rerouting: (!m.faults.failures.is_empty()).then(|| Box::new((topology.clone(), m.routing))),
         };
         world.arm(topology, flows.loops, m)?;

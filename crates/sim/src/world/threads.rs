@@ -177,7 +177,7 @@ pub(super) fn exchange(parts: &mut [Part]) {
     for from in 0..parts.len() {
         for to in 0..parts.len() {
             let crossing = std::mem::take(&mut parts[from].core.outgoing[to]);
-            crossing.into_iter().for_each(|c| parts[to].core.enter(c));
+            crossing.into_iter().for_each(|c| _ = parts[to].core.enter(c));
         }
     }
 }
@@ -213,7 +213,7 @@ fn run_part(part: &mut Part, me: usize, shared: &Shared, mut course: Course) -> 
     loop {
         for from in &shared.mail {
             let arrived = std::mem::take(&mut *from[me].lock().expect("no thread panics while it holds mail"));
-            arrived.into_iter().for_each(|c| part.core.enter(c));
+            arrived.into_iter().for_each(|c| _ = part.core.enter(c));
         }
         notice.next.store(next_before(part, course.task.bound), Ordering::Relaxed);
         notice.events.store(part.core.events, Ordering::Relaxed);

@@ -45,7 +45,19 @@ pub fn messages() -> Vec<Message> {
         pffc(pffc::Kind::Resume, None),
         pffc(pffc::Kind::Migrate, key(v4)),
         pffc(pffc::Kind::MigrateBack, key(v6)),
-        Message::Test(test_frame::Repr { priority: 3, last: true, len: 100, flow: 7, sequence: 41, due_ps: 1_000, sent_ps: 2_000 }),
+        Message::Test(test_frame::Repr {
+            kind: test_frame::Kind::Ack,
+            mark: Ecn::UE,
+            reported: Ecn::CE,
+            counted: 64,
+            priority: 3,
+            last: true,
+            len: 100,
+            flow: 7,
+            sequence: 41,
+            due_ps: 1_000,
+            sent_ps: 2_000,
+        }),
     ]
 }
 

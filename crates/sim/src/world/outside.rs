@@ -1,0 +1,129 @@
+//! A world whose links lead outside: its nodes are simulated, what lies between them is real.
+//!
+//! ```text
+//!   World   node --transmit--> leaving() --+
+//!                                          |  bytes on a wire, in a file, in a test
+//!   World   node <--arrival--- enter() <---+
+//! ```
+//!
+//! Whoever drives such a world tells it the time by [`World::run`] and keeps three promises: moments never go back, a frame
+//! enters no earlier than the world has reached, and what leaves is taken after every run. The world keeps one in return:
+//! what leaves, and when, depends on what entered, and when, and on nothing else.
+
+use xoff_node::{Frame, FrameId, FrameKind};
+
+use super::*;
+use crate::core::Crossing;
+
+/// The part of the network behind every link.
+pub(crate) const OUTSIDE: u16 = 1;
+
+/// Flows from this number on are unknown to the world. Their frames go where [`Frame::out_port`] says at the moment they enter.
+pub const FOREIGN: u32 = 1 << 31;
+
+/// In [`Frame::out_port`] of a frame of a foreign flow: there is no way.
+pub const NO_PORT: u16 = u16::MAX;
+
+/// A frame that a node has put on the wire of a port.
+#[derive(Clone, Copy, Debug)]
+pub struct Leaving {
+    /// When the far end is to have it: all of it has been sent by then, and the link's delay has passed.
+    pub at: Time,
+    /// Node that sends.
+    pub node: u32,
+    /// Port it leaves by.
+    pub port: u16,
+    /// Content.
+    pub frame: Frame,
+    /// The handle that it had, as [`World::enter`] returned it for frames that came from outside. Free again by now.
+    pub id: FrameId,
+}
+
+impl World {
+    /// What has left since the last time, in the order in which it was sent. Only of a world built with
+    /// [`Model::outside`](crate::Model::outside).
+    pub fn leaving(&mut self) -> impl Iterator<Item = Leaving> + use<> {
+        let core = &mut self.parts[0].core;
+        let left = if self.outside { std::mem::take(&mut core.outgoing[OUTSIDE as usize]) } else { Vec::new() };
+        let layout = self.layout.clone();
+        let from: Vec<u32> = left.iter().map(|c| core.lines[c.to as usize].to).collect();
+        left.into_iter().zip(from).map(move |(Crossing { at, frame, id, .. }, from)| {
+            let (node, port) = layout.places[from as usize];
+            Leaving { at: at.time, node, port, frame, id }
+        })
+    }
+
+    /// A frame arrives by a port at `at`, which this world has not reached yet; of two at one port the later one comes second.
+    /// Refuses, with the reason, what a node could not be given: strangers may have made it.
+    pub fn enter(&mut self, at: Time, node: u32, port: u16, frame: Frame) -> Result<FrameId, &'static str> {
+        self.welcome(node, &frame)?;
+        debug_assert!(at >= self.parts[0].core.now, "a frame enters the past");
+        let core = &mut self.parts[0].core;
+        let to = self.layout.port_index(node, port) as u32;
+        let from = core.lines[to as usize].to;
+        let rank = core.ranks.of(Kind::Arrive, from, 0, 0);
+        Ok(core.enter(Crossing { at: Moment { time: at, rank }, to, frame, id: 0, telemetry: None }))
+    }
+
+    /// May a node be given such a frame?
+    fn welcome(&self, node: u32, f: &Frame) -> Result<(), &'static str> {
+        let classes = self.layout.classes.len() as u8 + self.layout.classes.express().is_some() as u8;
+        let flows = &self.parts[0].core.flows;
+        let here = &self.parts[0].nodes[node as usize];
+        if f.class() >= classes {
+            return Err("a class that is not in use");
+        }
+        if f.kind() == FrameKind::Control {
+            return if matches!(here, Node::Elsewhere) { Err("a node that is not here") } else { Ok(()) };
+        }
+        if f.flow >= FOREIGN {
+            let ports = self.layout.first_port.get(node as usize + 1).map_or(self.layout.places.len(), |&n| n as usize)
+                - self.layout.first_port[node as usize] as usize;
+            return match here {
+                Node::Switch(_) if f.out_port == NO_PORT || (f.out_port as usize) < ports => Ok(()),
+                Node::Switch(_) => Err("an egress port that does not exist"),
+                _ => Err("a frame of nobody's flow"),
+            };
+        }
+        let Some(record) = flows.get(f.flow as usize) else { return Err("a flow that does not exist") };
+        let flow = &record.flow;
+        match (here, f.kind()) {
+            (Node::Elsewhere, _) => Err("a node that is not here"),
+            (Node::Switch(_), _) => Ok(()),
+            (Node::Nic(_), FrameKind::Data) if flow.dst != node => Err("data for another host"),
+            (Node::Nic(n), FrameKind::Data) if f.len() <= n.header() => Err("data without payload"),
+            (Node::Nic(_), FrameKind::Data) => Ok(()),
+            (Node::Nic(_), _) if flow.src != node => Err("feedback for another host"),
+            (Node::Nic(_), FrameKind::Ack | FrameKind::Nack) if f.seq > record.sent => Err("an acknowledgement of what was never sent"),
+            (Node::Nic(_), _) => Ok(()),
+        }
+    }
+
+    /// What a switch holds from an ingress port, all classes [bytes]; 0 at a host.
+    pub fn held_from(&self, node: u32, port: u16) -> u64 {
+        match &self.parts[0].nodes[node as usize] {
+            Node::Switch(s) => (0..self.layout.classes.len() as u8).map(|class| s.fill(port, class).bytes.0).sum(),
+            _ => 0,
+        }
+    }
+
+    /// Since when the far end's flow control holds what waits at a port and class; `None`: it does not.
+    pub fn held_since(&mut self, node: u32, port: u16, class: u8) -> Option<Time> {
+        self.hold((node, port, class)).map(|h| h.since)
+    }
+
+    /// Source and destination of a flow; `None`: it does not exist.
+    pub fn ends(&self, flow: u32) -> Option<(u32, u32)> {
+        self.parts[0].core.flows.get(flow as usize).map(|r| (r.flow.src, r.flow.dst))
+    }
+
+    /// The classes in use.
+    pub fn classes(&self) -> &Classes {
+        &self.layout.classes
+    }
+
+    /// Time of the next event; `None`: nothing happens until a frame enters.
+    pub fn next_event(&mut self) -> Option<Time> {
+        self.next_time()
+    }
+}

@@ -1,0 +1,137 @@
+//! A world whose links lead outside is the world it was: frames that are handed back when they are due make the same run.
+
+use xoff_mech::LinkFacts;
+use xoff_mech::flow_control::REGISTRY;
+use xoff_node::{DisciplineKind, Frame, FrameKind};
+use xoff_params::Defaults;
+use xoff_sim::{Ended, FOREIGN, Model, NO_PORT, Outcome, Row, World};
+use xoff_topology::routing::ExplicitPaths;
+use xoff_topology::{NodeKind, Topology};
+use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_workload::{Flow, Flows};
+
+/// Three hosts on three switches in a ring; flow i goes over two ring links.
+fn ring() -> (Topology, Flows) {
+    let mut t = Topology::default();
+    let (rate, delay) = (Rate::from_gbps(10), Span::from_us(1));
+    let s: Vec<_> = (1..=3).map(|i| t.add_node(format!("S{i}"), NodeKind::Switch, 1, i)).collect();
+    let h: Vec<_> = (1..=3).map(|i| t.add_node(format!("H{i}"), NodeKind::Host, 0, i)).collect();
+    (0..3).for_each(|i| _ = t.add_link(h[i], s[i], rate, delay));
+    (0..3).for_each(|i| _ = t.add_link(s[i], s[(i + 1) % 3], rate, delay));
+    let mut paths = ExplicitPaths::default();
+    for i in 0..3 {
+        let names = [h[i], s[i], s[(i + 1) % 3], s[(i + 2) % 3], h[(i + 2) % 3]].map(|n| t.name(n).to_owned());
+        paths.add(&t, &names).unwrap();
+    }
+    let flow = |i: usize| Flow {
+        src: h[i],
+        dst: h[(i + 2) % 3],
+        priority: 0,
+        size: 1_000_000 + i as u64,
+        start: Time::from_us(3 * i as u64),
+        rate: None,
+        controlled: true,
+        src_port: 1,
+        dst_port: 1,
+        path: Some(i as u32),
+        label: 0,
+    };
+    let flows = (0..3).map(flow).collect();
+    (t, Flows { flows, paths, labels: vec!["ring".into()], ..Flows::default() })
+}
+
+fn build(kind: &str, discipline: DisciplineKind, here: Option<Vec<bool>>) -> World {
+    let (topology, flows) = ring();
+    let entry = REGISTRY.iter().find(|e| e.name == kind).unwrap();
+    let params: &'static [(&str, &str)] = if kind == "pfc" { &[("xoff", "80KB"), ("xon", "77KB")] } else { &[] };
+    let read = move |link: &LinkFacts| {
+        let v = params.iter().fold(Defaults::of(entry.params), |v, (key, x)| v.with(key, x));
+        (entry.read)(&mut { v }, link)
+    };
+    let mut m = Model::plain(Bytes(120_000), read);
+    m.discipline = discipline;
+    m.probes.interval = Span::from_us(50);
+    m.probes.queues = xoff_sim::Selection::All;
+    m.probes.rates = xoff_sim::Selection::All;
+    m.outside = here;
+    let mut w = World::build(&topology, flows, &mut m).unwrap();
+    w.record_to(Box::new(Vec::<Row>::new()));
+    w
+}
+
+const END: Time = Time::from_us(5000);
+
+fn finish(w: World, ended: Ended) -> (Outcome, Vec<Row>) {
+    let (o, rows) = w.finish(ended);
+    let rows = *rows.unwrap().into_any().downcast::<Vec<Row>>().unwrap();
+    assert_eq!(o.violations, []);
+    (o, rows)
+}
+
+#[test]
+fn frames_handed_back_when_they_are_due_make_the_same_run() {
+    for (kind, discipline) in [
+        ("pfc", DisciplineKind::Fifo),
+        ("pfc", DisciplineKind::RoundRobin),
+        ("cbfc", DisciplineKind::Fifo),
+        ("gfc-buffer", DisciplineKind::RoundRobin),
+        ("gfc-time", DisciplineKind::RoundRobin),
+        ("gfc-conceptual", DisciplineKind::RoundRobin),
+        ("pffc", DisciplineKind::Fifo),
+    ] {
+        let mut inside = build(kind, discipline, None);
+        let ended = inside.run(END, u64::MAX).unwrap();
+        let (inside, rows_inside) = finish(inside, ended);
+
+        let mut w = build(kind, discipline, Some(vec![true; 6]));
+        let (t, _) = ring();
+        let ended = loop {
+            let next = w.next_event().unwrap_or(END).min(END);
+            let ended = w.run(next, u64::MAX).unwrap();
+            let left: Vec<_> = w.leaving().collect();
+            if left.is_empty() && (next >= END || w.next_event().is_none()) {
+                break ended;
+            }
+            for l in left {
+                let far = t.nodes[l.node as usize].ports[l.port as usize];
+                w.enter(l.at, far.peer, far.peer_port, l.frame).unwrap();
+            }
+        };
+        let (outside, rows_outside) = finish(w, ended);
+        assert_eq!((outside.ended, outside.now, outside.events), (inside.ended, inside.now, inside.events), "{kind}");
+        assert_eq!((outside.frame_hops, &outside.deadlocks), (inside.frame_hops, &inside.deadlocks), "{kind}");
+        let ends = |o: &Outcome| o.flows.iter().map(|f| (f.end, f.delivered)).collect::<Vec<_>>();
+        assert_eq!(ends(&outside), ends(&inside), "{kind}");
+        assert_eq!(rows_outside, rows_inside, "{kind}");
+        assert!(inside.frame_hops > 1000, "{kind}: {}", inside.frame_hops);
+    }
+}
+
+/// Strangers may have made what comes in: nothing of it may make a node panic.
+#[test]
+fn what_no_node_could_be_given_is_refused() {
+    let (t, _) = ring();
+    let node = |name: &str| t.nodes.iter().position(|n| n.name == name).unwrap() as u32;
+    let mut here = vec![true; 6];
+    here[node("H3") as usize] = false;
+    let mut w = build("pfc", DisciplineKind::Fifo, Some(here));
+    let mut refused = |at: &str, f: Frame| w.enter(Time(1), node(at), 0, f).err();
+    let data = |flow, len| Frame::new(FrameKind::Data, flow, 0, len);
+    // Flow 0 goes from H1 to H3, flow 1 from H2 to H1.
+    assert_eq!(refused("S1", data(3, 1500)), Some("a flow that does not exist"));
+    assert_eq!(refused("S1", Frame::new(FrameKind::Data, 0, 1, 1500)), Some("a class that is not in use"));
+    assert_eq!(refused("H1", data(0, 1500)), Some("data for another host"));
+    assert_eq!(refused("H1", data(1, 0)), Some("data without payload"));
+    assert_eq!(refused("H3", data(0, 1500)), Some("a node that is not here"));
+    let mut ack = Frame::new(FrameKind::Ack, 0, 0, 64);
+    ack.seq = 1;
+    assert_eq!(refused("H1", ack), Some("an acknowledgement of what was never sent"));
+    let mut foreign = data(FOREIGN | 7, 1500);
+    foreign.out_port = 3;
+    assert_eq!(refused("S1", foreign), Some("an egress port that does not exist"));
+    assert_eq!(refused("H1", foreign), Some("a frame of nobody's flow"));
+    foreign.out_port = NO_PORT;
+    assert_eq!(refused("S1", foreign), None);
+    assert_eq!(w.run(Time(2), u64::MAX), Some(Ended::TimeUp));
+    assert_eq!(w.leaving().count(), 1, "the first frame of H1");
+}
