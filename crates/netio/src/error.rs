@@ -1,0 +1,132 @@
+//! Why a port could not be opened, and the command that would help.
+
+use std::{fmt, io};
+
+/// Why a port could not be opened. Each text names the interface and, where there is one, the command that fixes it.
+#[derive(Debug)]
+pub enum OpenError {
+    /// No interface, or none that could ever be, has this name.
+    NoSuchInterface {
+        /// Name asked for.
+        interface: String,
+    },
+    /// The interface carries no Ethernet frames (`lo`, for one).
+    NotEthernet {
+        /// Its name.
+        interface: String,
+        /// Hardware type, ARPHRD_*.
+        hardware: u16,
+    },
+    /// The interface is administratively down.
+    Down {
+        /// Its name.
+        interface: String,
+    },
+    /// Offloads are on that merge frames or leave them unfinished.
+    Offloads {
+        /// Its name.
+        interface: String,
+        /// The offloads, as `ethtool -K` names them.
+        on: Vec<&'static str>,
+        /// Why they could not be turned off, if that was tried.
+        source: Option<io::Error>,
+    },
+    /// Another program of this project has the interface open.
+    InUse {
+        /// Its name.
+        interface: String,
+    },
+    /// The right to open packet sockets, or to create taps, is missing.
+    NotPermitted {
+        /// Interface.
+        interface: String,
+        /// Capability that is missing, in the spelling of `setcap`.
+        capability: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Some other call failed.
+    System {
+        /// Interface.
+        interface: String,
+        /// What was being done.
+        action: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+impl OpenError {
+    /// The error of a call: a missing right under its name, anything else as it is.
+    pub(crate) fn of(interface: &str, action: &'static str, capability: &'static str, source: io::Error) -> OpenError {
+        let interface = interface.to_owned();
+        match source.kind() {
+            io::ErrorKind::PermissionDenied => OpenError::NotPermitted { interface, capability, source },
+            _ => OpenError::System { interface, action, source },
+        }
+    }
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::NoSuchInterface { interface } => {
+                write!(f, "interface {interface}: there is none of this name in this network namespace; `ip link` lists them")
+            }
+            OpenError::NotEthernet { interface, hardware } => {
+                write!(f, "interface {interface}: not Ethernet (hardware type {hardware}); a switch needs Ethernet frames")
+            }
+            OpenError::Down { interface } => write!(f, "interface {interface} is down: ip link set {interface} up"),
+            OpenError::Offloads { interface, on, source } => {
+                write!(f, "interface {interface} has offloads on that break a switch ({}): ethtool -K {interface}", on.join(", "))?;
+                on.iter().try_for_each(|name| write!(f, " {name} off"))?;
+                // Both ends of a veth pair are born alike, and it is the other end whose frames come here unfinished.
+                if on.contains(&"tx") || on.contains(&"tso") || on.contains(&"gso") {
+                    write!(f, ", and the same at its peer, if a host's stack is there")?;
+                }
+                match source {
+                    Some(e) => write!(f, " (turning them off failed: {e})"),
+                    None => Ok(()),
+                }
+            }
+            OpenError::InUse { interface } => {
+                write!(f, "two switches on one interface: {interface} is already open in another xoff; every frame would be taken twice")
+            }
+            OpenError::NotPermitted { interface, capability, source } => write!(
+                f,
+                "interface {interface}: {source}; {capability} is needed: setcap {capability}+ep on the program, run it as root, or in a \
+                 namespace of its own: unshare -Urn"
+            ),
+            OpenError::System { interface, action, source } => write!(f, "interface {interface}: {action}: {source}"),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            OpenError::Offloads { source: Some(source), .. } => Some(source),
+            OpenError::NotPermitted { source, .. } | OpenError::System { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_name_interface_and_command() {
+        let interface = || "veth0".to_owned();
+        let down = OpenError::Down { interface: interface() }.to_string();
+        assert!(down.contains("ip link set veth0 up"), "{down}");
+        let off = OpenError::Offloads { interface: interface(), on: vec!["tx", "tso", "gso", "gro"], source: None }.to_string();
+        assert!(off.contains("ethtool -K veth0 tx off tso off gso off gro off"), "{off}");
+        let denied = OpenError::of("veth0", "socket", "cap_net_raw", io::Error::from_raw_os_error(libc::EPERM)).to_string();
+        assert!(denied.contains("setcap cap_net_raw+ep") && denied.contains("unshare -Urn"), "{denied}");
+        let other = OpenError::of("veth0", "bind", "cap_net_raw", io::Error::from_raw_os_error(libc::EINVAL)).to_string();
+        assert!(other.starts_with("interface veth0: bind: "), "{other}");
+        assert!(OpenError::InUse { interface: interface() }.to_string().contains("two switches on one interface"));
+    }
+}

@@ -1,0 +1,36 @@
+//! Real Ethernet ports and what surrounds them. Linux only; knows nothing of switches.
+//!
+//! ```text
+//!   interface (exists, up, MTU, offloads) --checks--> PacketPort --+
+//!   /dev/net/tun ----------------------------------> TapPort ------+-- Port: receive, send, flush, counters
+//!   nothing at all --------------------------------> MemoryPort ---+     |
+//!                                                                        +-- wait, nap     idle without a busy core
+//!   sandbox      a network of one's own without being root               +-- capture       pcapng, written and read
+//!   privileges   given up once the ports are open                        +-- metrics       numbers for Prometheus
+//! ```
+//!
+//! A frame is what lies between preamble and check sequence: addresses, VLAN tags in line, EtherType, payload. All `unsafe` code is in
+//! `sys`, each block with its reason.
+
+#![deny(unsafe_code)]
+
+mod checksum;
+mod error;
+pub mod interface;
+mod memory;
+mod packet;
+mod port;
+pub mod privileges;
+mod queue;
+pub mod sandbox;
+#[allow(unsafe_code)]
+mod sys;
+mod tap;
+mod wait;
+
+pub use error::OpenError;
+pub use memory::{Faults, MemoryPort, pair};
+pub use packet::{PacketOptions, PacketPort};
+pub use port::{Port, PortCounters};
+pub use tap::TapPort;
+pub use wait::{nap, wait};

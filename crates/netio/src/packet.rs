@@ -1,0 +1,225 @@
+//! A port on a network interface: a packet socket with a receive ring (packet(7)).
+//!
+//! ```text
+//!   interface -> kernel -> ring in shared memory -> checks, checksum -> f(frame)
+//!   send(frame) -> queue -- flush: one sendmmsg --> kernel, past its queueing disciplines -> interface
+//! ```
+//!
+//! What a frame is here is what was on the wire: the kernel takes the first VLAN tag out and leaves checksums to hardware that is not
+//! there; both are undone. Frames that leave the interface do not come back.
+
+use std::io::{self, IoSlice};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+
+use xoff_wire::ethernet::Mac;
+
+use crate::checksum;
+use crate::error::OpenError;
+use crate::interface::Interface;
+use crate::port::{Port, PortCounters, SHORTEST, longest};
+use crate::queue::{BATCH, SendQueue};
+use crate::sys::{self, Geometry, Ring};
+
+/// Right that packet sockets ask for.
+const RIGHT: &str = "cap_net_raw";
+/// Of so many calls that found the ring empty, one asks the socket for an error: a system call, where the ring itself needs none.
+const ASK_FOR_ERRORS: u32 = 1024;
+
+/// How to open a [`PacketPort`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PacketOptions {
+    /// Size of the receive ring, at least [bytes]. A frame of any length takes a place of the longest. Default 4 MiB: 2560 frames at an
+    /// MTU of 1500, 31 ms at 1 Gb/s.
+    pub ring_bytes: usize,
+    /// Turn off offloads that break a switch, where otherwise the port is refused. Default false.
+    pub fix_offloads: bool,
+    /// Send past the interface's queueing discipline, which could drop or delay frames on its own account. Default true.
+    pub qdisc_bypass: bool,
+    /// Receive frames to all addresses. Default true: a switch has to.
+    pub promiscuous: bool,
+}
+
+impl Default for PacketOptions {
+    fn default() -> PacketOptions {
+        PacketOptions { ring_bytes: 4 << 20, fix_offloads: false, qdisc_bypass: true, promiscuous: true }
+    }
+}
+
+/// A port on a network interface.
+pub struct PacketPort {
+    interface: Interface,
+    // Before the socket: the mapping goes first.
+    ring: Ring,
+    socket: OwnedFd,
+    queue: SendQueue,
+    counters: PortCounters,
+    empty: u32,
+    /// Held while the port is open: the sign for others that the interface is taken.
+    _claim: UnixDatagram,
+}
+
+impl PacketPort {
+    /// Opens an interface of the calling thread's network namespace. Frames that arrived before are not seen.
+    pub fn open(interface: &str, options: &PacketOptions) -> Result<PacketPort, OpenError> {
+        let failed = |action| move |source| OpenError::of(interface, action, RIGHT, source);
+        let mut looked = Interface::look(interface)?;
+        match looked.check() {
+            Err(OpenError::Offloads { .. }) if options.fix_offloads => {
+                looked.fix()?;
+                looked.check()?;
+            }
+            other => other?,
+        }
+        let claim = claim(interface, looked.index)?;
+        let socket = sys::packet_socket().map_err(failed("opening a packet socket"))?;
+        sys::packet_options(&socket, options.qdisc_bypass).map_err(failed("setting options of the packet socket"))?;
+        let geometry = Geometry::new(options.ring_bytes, longest(looked.mtu));
+        let ring = Ring::new(&socket, geometry).map_err(failed("making the receive ring"))?;
+        sys::bind_packet(&socket, looked.index).map_err(failed("binding the packet socket"))?;
+        if options.promiscuous {
+            sys::promiscuous(&socket, looked.index).map_err(failed("setting it promiscuous"))?;
+        }
+        let queue = SendQueue::new(longest(looked.mtu));
+        Ok(PacketPort { interface: looked, ring, socket, queue, counters: PortCounters::default(), empty: 0, _claim: claim })
+    }
+
+    /// The interface as it was when the port was opened.
+    pub fn interface(&self) -> &Interface {
+        &self.interface
+    }
+
+    /// Address of the interface: the source of frames that the switch itself sends.
+    pub fn mac(&self) -> Mac {
+        Mac(self.interface.mac)
+    }
+
+    /// Frames that the socket could not give away: interface down and the like.
+    fn error(&self) -> io::Result<()> {
+        Ok(rustix::net::sockopt::socket_error(&self.socket)??)
+    }
+}
+
+/// Marks an interface as taken, until the returned socket is closed.
+///
+/// An abstract address belongs to the network namespace and goes with the process, however it ends: there is no stale lock, and the
+/// interface of the same number in another namespace is another one.
+fn claim(interface: &str, index: u32) -> Result<UnixDatagram, OpenError> {
+    let bound = SocketAddr::from_abstract_name(format!("xoff-port-{index}")).and_then(|address| UnixDatagram::bind_addr(&address));
+    bound.map_err(|e| match e.kind() {
+        io::ErrorKind::AddrInUse => OpenError::InUse { interface: interface.to_owned() },
+        _ => OpenError::of(interface, "marking it as taken", RIGHT, e),
+    })
+}
+
+impl Port for PacketPort {
+    fn name(&self) -> &str {
+        &self.interface.name
+    }
+
+    fn receive(&mut self, max: usize, f: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+        let (counters, longest) = (&mut self.counters, self.queue.longest());
+        let before = counters.received;
+        let mut empty = true;
+        // At most `max` places, also where all of them are refused: a flood may not keep the caller here.
+        for _ in 0..max {
+            let taken = self.ring.take(|arrived| {
+                // A kernel that cannot leave them out (before 4.20) hands over what was sent here.
+                if arrived.packet_type == libc::PACKET_OUTGOING {
+                    return;
+                }
+                let length = arrived.length + if arrived.tagged() { 4 } else { 0 };
+                if length > longest || arrived.captured() < arrived.length {
+                    counters.too_long += 1;
+                    return;
+                }
+                let unfinished = arrived.status & libc::TP_STATUS_CSUMNOTREADY != 0;
+                let frame = arrived.frame();
+                if unfinished && checksum::complete(frame) {
+                    counters.checksums_completed += 1;
+                }
+                counters.received += 1;
+                f(frame);
+            });
+            if !taken {
+                break;
+            }
+            empty = false;
+        }
+        let received = (counters.received - before) as usize;
+        if empty && max > 0 {
+            self.empty += 1;
+            if self.empty >= ASK_FOR_ERRORS {
+                self.empty = 0;
+                self.error()?;
+            }
+        }
+        Ok(received)
+    }
+
+    fn send(&mut self, frame: &[u8]) -> io::Result<bool> {
+        if frame.len() < SHORTEST || frame.len() > self.queue.longest() {
+            self.counters.send_errors += 1;
+            return Ok(true);
+        }
+        Ok(self.queue.push(frame))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        while !self.queue.is_empty() {
+            let mut frames = [IoSlice::new(&[]); BATCH];
+            let count = self.queue.batch(&mut frames);
+            match sys::send_batch(&self.socket, &mut frames[..count]) {
+                Ok(sent) => {
+                    self.queue.pop(sent);
+                    self.counters.sent += sent as u64;
+                }
+                Err(e) => match e.raw_os_error() {
+                    Some(libc::EINTR) => {}
+                    // The kernel, or the interface, has no room: the frame was not sent, and stays.
+                    Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM) => break,
+                    // This frame will never be sent: longer than the MTU, without being tagged.
+                    Some(libc::EMSGSIZE | libc::EINVAL) => {
+                        self.queue.pop(1);
+                        self.counters.send_errors += 1;
+                    }
+                    _ => return Err(e),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        // The kernel starts again from zero each time it is asked.
+        self.counters.kernel_drops += sys::packet_drops(&self.socket).unwrap_or(0);
+        self.counters
+    }
+
+    fn fd(&self) -> Option<RawFd> {
+        Some(self.socket.as_raw_fd())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_is_claimed_once() {
+        let first = claim("veth0", 0xF000_0001).unwrap();
+        assert!(claim("veth1", 0xF000_0002).is_ok());
+        let text = claim("veth0", 0xF000_0001).unwrap_err().to_string();
+        assert!(text.contains("two switches on one interface: veth0"), "{text}");
+        drop(first);
+        assert!(claim("veth0", 0xF000_0001).is_ok());
+    }
+
+    #[test]
+    fn what_cannot_be_opened_says_so() {
+        let open = |name| PacketPort::open(name, &PacketOptions::default()).map(drop);
+        assert!(matches!(open("xoff-none"), Err(OpenError::NoSuchInterface { .. })));
+        assert!(matches!(open("lo"), Err(OpenError::NotEthernet { .. })));
+    }
+}

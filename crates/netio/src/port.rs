@@ -1,0 +1,97 @@
+//! What every port can do, and what it counts.
+
+use std::io;
+use std::os::fd::RawFd;
+
+/// One Ethernet port: frames without FCS, VLAN tags in line.
+pub trait Port: Send {
+    /// Its name: that of the interface, where there is one.
+    fn name(&self) -> &str;
+
+    /// Hands at most `max` frames that have arrived to `f`, never blocks. Returns how many.
+    ///
+    /// The bytes are valid during the call of `f` only: they may lie in memory shared with the kernel.
+    fn receive(&mut self, max: usize, f: &mut dyn FnMut(&[u8])) -> io::Result<usize>;
+
+    /// Takes a frame to be sent (copies it). False: no room now, try again after `flush`.
+    ///
+    /// A frame that the port can never send, shorter than a header or longer than the MTU allows, is taken and counted in
+    /// [`PortCounters::send_errors`].
+    fn send(&mut self, frame: &[u8]) -> io::Result<bool>;
+
+    /// Gives everything taken to the kernel, in one call where possible. Frames that the kernel had no room for stay queued.
+    fn flush(&mut self) -> io::Result<()>;
+
+    /// Counts since the port was opened.
+    fn counters(&mut self) -> PortCounters;
+
+    /// What to poll to learn that frames have arrived; `None`: nothing, the port has to be asked ([`crate::wait()`]).
+    fn fd(&self) -> Option<RawFd> {
+        None
+    }
+}
+
+/// Counts of a port since it was opened [frames].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortCounters {
+    /// Handed over by `receive`.
+    pub received: u64,
+    /// Taken by the kernel.
+    pub sent: u64,
+    /// Lost in the kernel's receive ring, because nobody emptied it in time. Not zero: "lossless" cannot be claimed.
+    pub kernel_drops: u64,
+    /// Frames that could not be sent and were given up.
+    pub send_errors: u64,
+    /// Frames whose checksum the sender left to hardware, mended here.
+    pub checksums_completed: u64,
+    /// Longer than the MTU and refused: an offload at the peer.
+    pub too_long: u64,
+}
+
+impl PortCounters {
+    /// What the counts say of the peer's offloads, and the commands that end it; `None`: nothing is wrong.
+    pub fn advice(&self, interface: &str) -> Option<String> {
+        let mut text = Vec::new();
+        if self.too_long > 0 {
+            text.push(format!(
+                "{} frames longer than the MTU arrived at {interface} and were refused: its peer leaves segmentation to hardware, or the MTUs \
+                 differ; at the peer: ethtool -K <peer> tso off gso off",
+                self.too_long
+            ));
+        }
+        if self.checksums_completed > 0 {
+            text.push(format!(
+                "{} frames arrived at {interface} with unfinished checksums, completed here; at the peer: ethtool -K <peer> tx off",
+                self.checksums_completed
+            ));
+        }
+        if self.kernel_drops > 0 {
+            text.push(format!(
+                "{} frames were lost in the kernel's receive ring of {interface}: a larger ring or a faster reader is needed",
+                self.kernel_drops
+            ));
+        }
+        (!text.is_empty()).then(|| text.join("\n"))
+    }
+}
+
+/// Longest frame of a port with this MTU: header and one VLAN tag on top [bytes].
+pub(crate) const fn longest(mtu: u32) -> usize {
+    mtu as usize + 18
+}
+
+/// Shortest frame that the kernel sends: a header [bytes].
+pub(crate) const SHORTEST: usize = xoff_wire::ethernet::HEADER;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_names_the_command() {
+        assert_eq!(PortCounters { received: 9, sent: 9, ..Default::default() }.advice("veth0"), None);
+        let text = PortCounters { too_long: 3, checksums_completed: 4, ..Default::default() }.advice("veth0").unwrap();
+        assert!(text.contains("3 frames longer than the MTU arrived at veth0") && text.contains("tso off gso off"), "{text}");
+        assert!(text.contains("4 frames") && text.contains("tx off"), "{text}");
+    }
+}
