@@ -15,6 +15,7 @@ mod reproduce;
 mod run;
 mod schema;
 mod terminal;
+mod testbed;
 mod tree;
 
 use std::ffi::OsString;
@@ -48,6 +49,8 @@ enum Command {
     Tree(tree::Args),
     /// Run the figures and tables of a paper and judge them
     Reproduce(reproduce::Args),
+    /// Run a scenario with real Ethernet frames on this machine
+    Testbed(testbed::Args),
     Schema(schema::Args),
 }
 
@@ -83,6 +86,7 @@ pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Explain(args) => explain::run(args),
         Command::Tree(args) => tree::run(args),
         Command::Reproduce(args) => reproduce::run(args),
+        Command::Testbed(args) => testbed::run(args),
         Command::Schema(args) => schema::run(args),
     };
     answer::deliver(answer, cli.json)

@@ -152,11 +152,13 @@ struct Json<'a> {
     out: String,
 }
 
-fn json<'a>(f: &'a Finished, out: &std::path::Path) -> impl Serialize + use<'a> {
+/// What programs are told.
+pub fn json<'a>(f: &'a Finished, out: &std::path::Path) -> impl Serialize + use<'a> {
     Json { manifest: &f.manifest, violations: f.outcome.violations_total, out: out.display().to_string() }
 }
 
-fn text(s: &Scenario, f: &Finished, out: &std::path::Path) -> String {
+/// What people are told.
+pub fn text(s: &Scenario, f: &Finished, out: &std::path::Path) -> String {
     let (o, m) = (&f.outcome, &f.manifest);
     let title = if s.title.is_empty() { "Run" } else { &s.title };
     let headline = match (o.ended, o.deadlocks.is_empty(), o.violations_total) {

@@ -1,0 +1,286 @@
+//! Frames of the simulated nodes as bytes on a wire, and back.
+//!
+//! ```text
+//!   Control  PFC              802.1Q frame, EtherType 0x8808
+//!            credit, stage, level, order for a flow      0x88B5, docs/wire-formats.md
+//!   Data, acknowledgements, notifications                0x88B5, test frame
+//! ```
+//!
+//! A frame is as long on the wire as the scenario says, FCS included, where Ethernet allows it; what it counts for travels with it.
+
+use xoff_mech::detection::Mark;
+use xoff_mech::flow_control::Message;
+use xoff_mech::flow_control::cbfc::CreditLimit;
+use xoff_mech::flow_control::pfc::Pause;
+use xoff_mech::flow_control::pffc::Order;
+use xoff_node::{Classes, Frame, FrameKind};
+use xoff_units::{Bytes, Time};
+use xoff_wire::control::{self, Control};
+use xoff_wire::ecn::Ecn;
+use xoff_wire::ethernet::{self, Mac};
+use xoff_wire::mac_control::{self, Pfc};
+use xoff_wire::{cbfc, gfc, local, pffc, test_frame};
+
+/// Frame check sequence, which the kernel never shows [bytes].
+const FCS: u16 = 4;
+/// Bytes of a frame around the payload of a test frame.
+const AROUND: u16 = ethernet::HEADER as u16 + FCS;
+
+/// Why a frame was not taken for one of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// It is a control frame, and its bytes make no sense.
+    Malformed,
+    /// It speaks of a priority that is not in use here.
+    Priority,
+    /// It is a control frame of a kind that the flow control of this port does not have.
+    Unexpected,
+}
+
+/// What came in.
+#[derive(Clone, Copy, Debug)]
+pub enum Decoded {
+    /// A frame of a simulated node.
+    Ours(Frame),
+    /// Somebody's frame, to be forwarded as it is.
+    Foreign,
+}
+
+/// The address of a port: locally administered, "XO", node, port.
+pub fn mac(node: u32, port: u16) -> Mac {
+    let ([.., b, c], [.., p]) = (node.to_be_bytes(), port.to_be_bytes());
+    Mac([0x02, 0x58, 0x4F, b, c, p])
+}
+
+/// What two ECN bits say (TCD Table 1).
+fn of_ecn(e: Ecn) -> Mark {
+    match e {
+        Ecn::CE => Mark::Ce,
+        Ecn::UE => Mark::Ue,
+        _ => Mark::None,
+    }
+}
+
+fn to_ecn(m: Mark) -> Ecn {
+    match m {
+        Mark::Ce => Ecn::CE,
+        Mark::Ue => Ecn::UE,
+        Mark::None => Ecn::TCD_CAPABLE,
+    }
+}
+
+/// Writes a frame that leaves at `now`; returns its length. `None`: no bytes are defined for what it says.
+///
+/// `sequence` numbers the control messages of ours of a port.
+pub fn encode(f: &Frame, classes: &Classes, (to, from): (Mac, Mac), sequence: u32, now: Time, out: &mut [u8]) -> Option<usize> {
+    let priority = classes.priority(f.class() as usize);
+    if f.kind() == FrameKind::Control {
+        return encode_message(f.message(), priority, from, sequence, out);
+    }
+    let kind = match f.kind() {
+        FrameKind::Data => test_frame::Kind::Data,
+        FrameKind::Ack => test_frame::Kind::Ack,
+        FrameKind::Nack => test_frame::Kind::Nack,
+        _ => test_frame::Kind::Notification,
+    };
+    let counted = f.len() as u16;
+    let repr = test_frame::Repr {
+        kind,
+        mark: to_ecn(f.mark()),
+        reported: to_ecn(f.reported()),
+        counted,
+        priority,
+        last: f.ends_flow(),
+        len: counted.saturating_sub(AROUND).max(test_frame::Repr::LEN as u16),
+        flow: f.flow,
+        sequence: f.seq,
+        due_ps: f.sent_at.0,
+        sent_ps: now.0,
+    };
+    local::Message::Test(repr).emit_frame(to, from, out).ok()
+}
+
+fn encode_message(message: Message, priority: u8, from: Mac, sequence: u32, out: &mut [u8]) -> Option<usize> {
+    let ours = |m: local::Message, out: &mut [u8]| m.emit_frame(Mac::FLOW_CONTROL, from, out).ok();
+    match message {
+        Message::Pfc(Pause(quanta)) => {
+            let pfc = Pfc::one(priority, u16::try_from(quanta).ok()?)?;
+            mac_control::Repr::Pfc(pfc).emit_frame(from, out).ok()
+        }
+        Message::Stage(stage) => {
+            ours(local::Message::Gfc(gfc::Repr { priority, sequence, validity_us: 0, feedback: gfc::Feedback::Stage(stage) }), out)
+        }
+        Message::Level(queue) => {
+            ours(local::Message::Gfc(gfc::Repr { priority, sequence, validity_us: 0, feedback: gfc::Feedback::Queue(queue.0) }), out)
+        }
+        Message::Credit(CreditLimit { fccl, occupied }) => {
+            let wide = cbfc::Wide { op: cbfc::Op::Normal, vl: priority, fctbs: 0, fccl, occupied: occupied.0 };
+            ours(local::Message::Credit64(wide), out)
+        }
+        Message::Flow(order) => {
+            let (kind, hash) = match order {
+                Order::Pause(q) => (pffc::Kind::Pause(u16::MAX), q),
+                Order::Resume(q) => (pffc::Kind::Resume, q),
+                Order::Migrate(slot) => (pffc::Kind::Migrate, slot),
+                Order::MigrateBack(slot) => (pffc::Kind::MigrateBack, slot),
+            };
+            ours(local::Message::Pffc(pffc::Repr { kind, queue: priority, sequence, hash: hash.into(), key: None }), out)
+        }
+        Message::Custom(_) => None,
+    }
+}
+
+/// Reads what came in: control frames become one message per priority they name, in the order of priorities.
+///
+/// `len`: what a control frame counts for [bytes]; `accepts`: the messages that the flow control of the port knows.
+pub fn decode(
+    bytes: &[u8],
+    classes: &Classes,
+    len: u32,
+    accepts: impl Fn(&Message) -> bool,
+    mut each: impl FnMut(Decoded),
+) -> Result<(), Refused> {
+    let mut hear = |message: Message, priority: u8| {
+        if !accepts(&message) {
+            return Err(Refused::Unexpected);
+        }
+        let class = classes.class(priority).filter(|&c| (c as usize) < classes.len()).ok_or(Refused::Priority)?;
+        each(Decoded::Ours(Frame::control(message, class, len)));
+        Ok(())
+    };
+    match control::parse(bytes).map_err(|_| Refused::Malformed)? {
+        Some(Control::Mac(mac_control::Repr::Pfc(pfc))) => {
+            // A vector may name priorities that nobody uses here: those are left out, as long as one is in use.
+            let said = (0..8u8).zip(pfc.times).filter_map(|(p, t)| t.map(|t| (p, t)));
+            said.map(|(p, quanta)| hear(Message::Pfc(Pause(quanta.into())), p)).fold(Err(Refused::Priority), Result::or)
+        }
+        Some(Control::Mac(_)) => Err(Refused::Unexpected),
+        Some(Control::Local(m)) => {
+            let (message, priority) = match m {
+                local::Message::Gfc(gfc::Repr { priority, feedback: gfc::Feedback::Stage(k), .. }) => (Message::Stage(k), priority),
+                local::Message::Gfc(gfc::Repr { priority, feedback: gfc::Feedback::Queue(q), .. }) => (Message::Level(Bytes(q)), priority),
+                local::Message::Credit64(w) => (Message::Credit(CreditLimit { fccl: w.fccl, occupied: Bytes(w.occupied) }), w.vl),
+                local::Message::Pffc(p) => (Message::Flow(order(&p)?), p.queue),
+                _ => return Err(Refused::Unexpected),
+            };
+            hear(message, priority)
+        }
+        None => {
+            each(test(bytes, classes)?);
+            Ok(())
+        }
+    }
+}
+
+fn order(p: &pffc::Repr) -> Result<Order, Refused> {
+    let at = u16::try_from(p.hash).map_err(|_| Refused::Malformed)?;
+    Ok(match p.kind {
+        pffc::Kind::Pause(_) => Order::Pause(at),
+        pffc::Kind::Resume => Order::Resume(at),
+        pffc::Kind::Migrate => Order::Migrate(at),
+        pffc::Kind::MigrateBack => Order::MigrateBack(at),
+    })
+}
+
+fn test(bytes: &[u8], classes: &Classes) -> Result<Decoded, Refused> {
+    let frame = ethernet::Frame::new(bytes).map_err(|_| Refused::Malformed)?;
+    let Ok(local::Message::Test(t)) = local::Message::parse(frame.payload()) else { return Ok(Decoded::Foreign) };
+    if frame.ether_type() != ethernet::LOCAL {
+        return Ok(Decoded::Foreign);
+    }
+    let kind = match t.kind {
+        test_frame::Kind::Data => FrameKind::Data,
+        test_frame::Kind::Ack => FrameKind::Ack,
+        test_frame::Kind::Nack => FrameKind::Nack,
+        test_frame::Kind::Notification => FrameKind::Notification,
+    };
+    let class = classes.class(t.priority).ok_or(Refused::Priority)?;
+    let len = if t.counted > 0 { t.counted } else { t.len + AROUND };
+    let mut f = Frame::new(kind, t.flow, class, len.into());
+    f.seq = t.sequence;
+    f.sent_at = Time(t.due_ps);
+    f.add_mark(of_ecn(t.mark));
+    f.set_reported(of_ecn(t.reported));
+    f.set_ends_flow(t.last);
+    Ok(Decoded::Ours(f))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn there_and_back(f: Frame) -> Vec<Frame> {
+        let classes = Classes::new([3, 5]);
+        let mut out = [0; 2048];
+        let len = encode(&f, &classes, (mac(1, 0), mac(2, 1)), 7, Time(5), &mut out).expect("bytes are defined");
+        let mut back = Vec::new();
+        let seen = decode(
+            &out[..len],
+            &classes,
+            64,
+            |_| true,
+            |d| match d {
+                Decoded::Ours(f) => back.push(f),
+                Decoded::Foreign => panic!("foreign"),
+            },
+        );
+        assert_eq!(seen, Ok(()));
+        back
+    }
+
+    #[test]
+    fn every_message_comes_back_as_it_was() {
+        for m in [
+            Message::Pfc(Pause(65_535)),
+            Message::Pfc(Pause::RESUME),
+            Message::Stage(17),
+            Message::Level(Bytes(99_000)),
+            Message::Credit(CreditLimit { fccl: u64::MAX / 3, occupied: Bytes(7) }),
+            Message::Flow(Order::Pause(6)),
+            Message::Flow(Order::MigrateBack(4095)),
+        ] {
+            let back = there_and_back(Frame::control(m, 1, 64));
+            assert_eq!(back.iter().map(|f| (f.kind(), f.class(), f.message())).collect::<Vec<_>>(), [(FrameKind::Control, 1, m)]);
+        }
+    }
+
+    #[test]
+    fn data_and_feedback_keep_what_nodes_look_at() {
+        for (kind, len) in [(FrameKind::Data, 1500), (FrameKind::Ack, 60), (FrameKind::Nack, 64), (FrameKind::Notification, 64)] {
+            let mut f = Frame::new(kind, 41, 1, len);
+            (f.seq, f.sent_at) = (1 << 40, Time(123));
+            f.add_mark(Mark::Ue);
+            f.set_reported(Mark::Ce);
+            f.set_ends_flow(true);
+            let [b] = there_and_back(f)[..] else { panic!("one frame") };
+            assert_eq!((b.kind(), b.class(), b.len(), b.flow, b.seq), (kind, 1, len, 41, 1 << 40));
+            assert_eq!((b.sent_at, b.mark(), b.reported(), b.ends_flow()), (Time(123), Mark::Ue, Mark::Ce, true));
+        }
+    }
+
+    /// 802.1Qbb: a frame with several classes in its vector says something to each of them.
+    #[test]
+    fn one_pfc_frame_pauses_several_priorities() {
+        let mut times = [None; 8];
+        (times[3], times[4], times[5]) = (Some(10), Some(11), Some(0));
+        let mut out = [0; 64];
+        let len = mac_control::Repr::Pfc(Pfc { times }).emit_frame(mac(1, 1), &mut out).unwrap();
+        let mut heard = Vec::new();
+        let r = decode(
+            &out[..len],
+            &Classes::new([3, 5]),
+            64,
+            |_| true,
+            |d| {
+                if let Decoded::Ours(f) = d {
+                    heard.push((f.class(), f.message()));
+                }
+            },
+        );
+        assert_eq!((r, heard), (Ok(()), vec![(0, Message::Pfc(Pause(10))), (1, Message::Pfc(Pause(0)))]));
+        let r = decode(&out[..len], &Classes::new([1]), 64, |_| true, |_| panic!("nobody here uses them"));
+        assert_eq!(r, Err(Refused::Priority));
+        let r = decode(&out[..len], &Classes::new([3]), 64, |m| matches!(m, Message::Stage(_)), |_| panic!("not configured"));
+        assert_eq!(r, Err(Refused::Unexpected));
+    }
+}

@@ -1,0 +1,30 @@
+//! The simulator's nodes on real Ethernet ports, in real time.
+//!
+//! ```text
+//!            netio::Port              Machine                      sim::World
+//!   wire --> bytes ---> codec / forwarding ---> enter(at) ---> switches and NICs, as in any simulation
+//!   wire <-- bytes <--- codec / departures <--- leaving() <--+
+//!                            ^
+//!                          Clock: what time the world is told
+//! ```
+//!
+//! There is no second switch: a world whose links lead outside is told the time and handed frames. What it does then depends on
+//! those alone, which [`replay`] proves: the frames of a capture, at the same times, make a world in virtual time send the same
+//! frames at the same times.
+
+mod classify;
+mod clock;
+mod codec;
+mod forwarding;
+mod machine;
+mod replay;
+mod runner;
+mod watchdog;
+
+pub use clock::{Clock, Gaps};
+pub use codec::{Decoded, Refused, decode, encode, mac};
+pub use forwarding::Forwarding;
+pub use machine::{Counters, Link, Machine, MachineConfig};
+pub use replay::{Replayed, replay};
+pub use runner::{Attached, Ended, Live, LiveError, Now, RunnerConfig, Tap};
+pub use watchdog::{Action, WatchdogConfig};

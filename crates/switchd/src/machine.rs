@@ -1,0 +1,437 @@
+//! Nodes of a world with real frames at their ports, without sockets or clock: bytes come in at a time, bytes go out at a time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use xoff_mech::flow_control::{Message, pfc::Pause};
+use xoff_node::{Frame, FrameKind};
+use xoff_sim::{Ended, FOREIGN, NO_PORT, World};
+use xoff_units::{Span, Time};
+use xoff_wire::ecn;
+use xoff_wire::ethernet;
+
+use crate::classify::classify;
+use crate::codec::{Decoded, Refused, decode, encode, mac};
+use crate::forwarding::{Forwarding, Way};
+use crate::watchdog::{Action, Change, Storm, WatchdogConfig};
+
+/// Frame check sequence [bytes]: counts on a link, and is never seen.
+const FCS: usize = 4;
+/// Distance of two frames that came at once: what a capture can tell apart.
+const TICK: Span = Span::from_ns(1);
+
+/// A node's port and what is known of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Node.
+    pub node: u32,
+    /// Port.
+    pub port: u16,
+    /// Its name in messages and captures.
+    pub name: String,
+    /// The neighbour is an ordinary host that knows no flow control of ours: none is said to it or believed from it.
+    pub plain: bool,
+}
+
+/// What a machine needs besides its world.
+pub struct MachineConfig {
+    /// The ports that lead outside, all ports of all nodes that the world builds.
+    pub links: Vec<Link>,
+    /// The messages that the flow control knows; others are refused at the port.
+    pub accepts: Box<dyn Fn(&Message) -> bool + Send>,
+    /// What a control frame counts for on a link [bytes].
+    pub control_len: u32,
+    /// Tables of addresses, by node.
+    pub forwarding: Vec<Forwarding>,
+    /// Messages that stand for a state are said again after this time, so that a lost one heals; zero: never [ps].
+    pub repeat: Span,
+    /// Against neighbours that pause for ever.
+    pub watchdog: Option<WatchdogConfig>,
+}
+
+/// What a port counts beyond what the world does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Frames in.
+    pub received: u64,
+    /// Frames out.
+    pub sent: u64,
+    /// Bytes in, without FCS.
+    pub received_bytes: u64,
+    /// Bytes out, without FCS.
+    pub sent_bytes: u64,
+    /// Control frames in.
+    pub control_received: u64,
+    /// Control frames out, repetitions included.
+    pub control_sent: u64,
+    /// Frames refused: malformed.
+    pub malformed: u64,
+    /// Control frames refused: not configured here, or for a priority that is not in use.
+    pub unexpected: u64,
+    /// Frames refused: no node could be given them.
+    pub strange: u64,
+    /// Storms that the watchdog found.
+    pub storms: u64,
+    /// Frames that it threw away.
+    pub thrown_away: u64,
+}
+
+/// A frame that is to be on the wire at a time.
+struct Departure {
+    at: Time,
+    nth: u64,
+    link: usize,
+    bytes: Vec<u8>,
+}
+
+impl PartialEq for Departure {
+    fn eq(&self, other: &Self) -> bool {
+        (self.at, self.nth) == (other.at, other.nth)
+    }
+}
+impl Eq for Departure {}
+impl PartialOrd for Departure {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Departure {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.nth).cmp(&(other.at, other.nth))
+    }
+}
+
+/// State of a port.
+struct At {
+    link: Link,
+    counters: Counters,
+    /// Number of the next control message.
+    sequence: u32,
+    /// By class: the last message that stands for a state, and when it was said.
+    said: Vec<Option<(Frame, Time)>>,
+    /// By class.
+    storms: Vec<Storm>,
+}
+
+/// Nodes with real frames.
+pub struct Machine {
+    c: MachineConfig,
+    at: Vec<At>,
+    /// Index in `at` by node, then port.
+    by_place: Vec<Vec<usize>>,
+    /// Bytes of frames that came from outside, by handle.
+    kept: Vec<Vec<u8>>,
+    /// Buffers that can be used again.
+    spare: Vec<Vec<u8>>,
+    departures: BinaryHeap<Reverse<Departure>>,
+    departed: u64,
+    /// When the last frame came in: the next one comes later.
+    last: Time,
+    /// Next look of the watchdog; never: there is none.
+    watch_at: Time,
+    /// The world has ended its run.
+    ended: Option<Ended>,
+    /// What it has said.
+    log: Vec<String>,
+}
+
+impl Machine {
+    /// How often the watchdog looks.
+    const WATCH: Span = Span::from_us(500);
+
+    /// Nothing has come in yet.
+    pub fn new(c: MachineConfig, world: &World) -> Machine {
+        let classes = world.classes().len();
+        let mut by_place: Vec<Vec<usize>> = Vec::new();
+        for (i, l) in c.links.iter().enumerate() {
+            let (node, port) = (l.node as usize, l.port as usize);
+            by_place.resize_with(by_place.len().max(node + 1), Vec::new);
+            let ports = &mut by_place[node];
+            ports.resize(ports.len().max(port + 1), usize::MAX);
+            ports[port] = i;
+        }
+        let at = |l: &Link| At {
+            link: l.clone(),
+            counters: Counters::default(),
+            sequence: 0,
+            said: vec![None; classes],
+            storms: vec![Storm::default(); classes],
+        };
+        let watch_at = if c.watchdog.is_some() { Time::ZERO } else { Time::NEVER };
+        Machine {
+            at: c.links.iter().map(at).collect(),
+            c,
+            by_place,
+            kept: Vec::new(),
+            spare: Vec::new(),
+            departures: BinaryHeap::new(),
+            departed: 0,
+            last: Time::ZERO,
+            watch_at,
+            ended: None,
+            log: Vec::new(),
+        }
+    }
+
+    /// A frame came in by a link at `now`. Returns the time under which it was taken: that, or just after the one before it.
+    pub fn receive(&mut self, world: &mut World, now: Time, link: usize, bytes: &[u8]) -> Time {
+        // No two frames at the same time, by the finest step that a capture can tell: so their order is that of their times.
+        let now = now.max(self.last + TICK);
+        self.last = now;
+        self.run(world, Time(now.0 - 1));
+        let a = &mut self.at[link];
+        a.counters.received += 1;
+        a.counters.received_bytes += bytes.len() as u64;
+        let plain = a.link.plain;
+        let accepts = |m: &Message| !plain && (self.c.accepts)(m);
+        let mut in_it = [None; 8];
+        let mut n = 0;
+        let seen = decode(bytes, world.classes(), self.c.control_len, accepts, |d| {
+            in_it[n] = Some(d);
+            n += 1;
+        });
+        match seen {
+            Ok(()) => {}
+            Err(Refused::Malformed) => a.counters.malformed += 1,
+            Err(Refused::Priority | Refused::Unexpected) => a.counters.unexpected += 1,
+        }
+        for (nth, d) in in_it.into_iter().flatten().enumerate() {
+            // What one frame says to several priorities it says one after the other.
+            self.last = now + TICK * nth as u64;
+            match d {
+                Decoded::Ours(f) => self.take_in(world, self.last, link, f),
+                Decoded::Foreign => self.forward(world, now, link, bytes),
+            }
+        }
+        now
+    }
+
+    /// A frame came in by a link after the end: nobody gets it.
+    pub fn count(&mut self, link: usize, bytes: usize) {
+        let c = &mut self.at[link].counters;
+        c.received += 1;
+        c.received_bytes += bytes as u64;
+    }
+
+    fn take_in(&mut self, world: &mut World, now: Time, link: usize, f: Frame) {
+        let a = &mut self.at[link];
+        if f.kind() == FrameKind::Control {
+            a.counters.control_received += 1;
+            let storm = &mut a.storms[f.class() as usize];
+            if storm.rages() && matches!(f.message(), Message::Pfc(_)) {
+                return storm.pause(now);
+            }
+        }
+        if world.enter(now, a.link.node, a.link.port, f).is_err() {
+            a.counters.strange += 1;
+        }
+    }
+
+    fn forward(&mut self, world: &mut World, now: Time, link: usize, bytes: &[u8]) {
+        let (node, port) = (self.at[link].link.node, self.at[link].link.port);
+        let Ok(header) = ethernet::Repr::parse(bytes) else {
+            self.at[link].counters.malformed += 1;
+            return;
+        };
+        let (class, flow) = classify(bytes, world.classes());
+        let mut frame = Frame::new(FrameKind::Data, flow, class, (bytes.len() + FCS) as u32);
+        frame.out_port = NO_PORT;
+        let way = match self.c.forwarding.get_mut(node as usize) {
+            Some(table) => table.way(now, port, header.source, header.destination),
+            None => Way::Nowhere,
+        };
+        let ports = match way {
+            Way::Port(out) => out..out + 1,
+            Way::Everywhere => 0..self.by_place[node as usize].len() as u16,
+            Way::Nowhere => 0..0,
+        };
+        let mut at = now;
+        for out in ports.filter(|&p| p != port) {
+            frame.out_port = out;
+            // Each copy is a frame of its own: it came a little later, and counts against the ingress.
+            match world.enter(at, node, port, frame) {
+                Ok(id) => self.keep(id as usize, bytes),
+                Err(_) => self.at[link].counters.strange += 1,
+            }
+            self.last = at;
+            at = at + TICK;
+        }
+    }
+
+    fn keep(&mut self, id: usize, bytes: &[u8]) {
+        debug_assert!(id < 1 << 24, "handles are dense");
+        if self.kept.len() <= id {
+            self.kept.resize_with(id + 1, Vec::new);
+        }
+        let place = &mut self.kept[id];
+        place.clear();
+        place.extend_from_slice(bytes);
+    }
+
+    /// Lets the nodes act up to and at `now`. `Some`: the run is over.
+    ///
+    /// Looks and repetitions happen at times of their own, whenever this is called: what a machine does must depend on what came in
+    /// and when, and on nothing else.
+    pub fn run(&mut self, world: &mut World, now: Time) -> Option<Ended> {
+        while self.ended.is_none() {
+            let stop = now.min(self.watch_at).min(self.repeat_at());
+            self.ended = loop {
+                match world.run(stop, u64::MAX) {
+                    None => {}
+                    Some(Ended::TimeUp | Ended::Quiet) => break None,
+                    other => break other,
+                }
+            };
+            for l in world.leaving() {
+                let link = self.by_place[l.node as usize][l.port as usize];
+                self.leave(world, link, l.at, &l.frame, l.id as usize);
+            }
+            if stop == self.watch_at {
+                self.watch(world, stop);
+                self.watch_at = stop + Self::WATCH;
+            }
+            self.say_again(world, stop);
+            if stop == now {
+                break;
+            }
+        }
+        self.ended
+    }
+
+    /// When a message is to be said again.
+    fn repeat_at(&self) -> Time {
+        if self.c.repeat.0 == 0 {
+            return Time::NEVER;
+        }
+        let said = self.at.iter().flat_map(|a| a.said.iter().flatten());
+        said.map(|(_, at)| *at + self.c.repeat).min().unwrap_or(Time::NEVER)
+    }
+
+    fn leave(&mut self, world: &World, link: usize, at: Time, f: &Frame, id: usize) {
+        let a = &mut self.at[link];
+        let control = f.kind() == FrameKind::Control;
+        if control && a.link.plain {
+            return;
+        }
+        let class = f.class() as usize;
+        if !control && self.c.watchdog.is_some_and(|w| w.action == Action::Drop) && a.storms.get(class).is_some_and(Storm::rages) {
+            a.counters.thrown_away += 1;
+            return;
+        }
+        let mut bytes = self.spare.pop().unwrap_or_default();
+        if !control && f.flow >= FOREIGN {
+            std::mem::swap(&mut bytes, &mut self.kept[id]);
+            match f.mark() {
+                xoff_mech::detection::Mark::None => {}
+                xoff_mech::detection::Mark::Ce => _ = ecn::rewrite_frame(&mut bytes, ecn::Ecn::with_ce),
+                xoff_mech::detection::Mark::Ue => _ = ecn::rewrite_frame(&mut bytes, ecn::Ecn::with_ue),
+            }
+        } else {
+            bytes.clear();
+            bytes.resize(f.len().max(ethernet::FRAME_MIN as u32 + 40) as usize, 0);
+            let (src, dst) = world.ends(f.flow).unwrap_or_default();
+            let (src, dst) = if f.kind() == FrameKind::Data { (src, dst) } else { (dst, src) };
+            let own = mac(a.link.node, a.link.port);
+            let macs = if control { (own, own) } else { (mac(dst, 0), mac(src, 0)) };
+            let Some(len) = encode(f, world.classes(), macs, a.sequence, at, &mut bytes) else { return };
+            bytes.truncate(len);
+        }
+        if control {
+            a.sequence = a.sequence.wrapping_add(1);
+            a.counters.control_sent += 1;
+            if let (Message::Stage(_) | Message::Level(_), Some(said)) = (f.message(), a.said.get_mut(class)) {
+                *said = Some((*f, at));
+            }
+        }
+        self.departed += 1;
+        self.departures.push(Reverse(Departure { at, nth: self.departed, link, bytes }));
+    }
+
+    /// Messages that stand for a state, said again: a lost one would otherwise hold for ever.
+    fn say_again(&mut self, world: &World, now: Time) {
+        if self.c.repeat.0 == 0 {
+            return;
+        }
+        for link in 0..self.at.len() {
+            for class in 0..self.at[link].said.len() {
+                if let Some((f, said)) = self.at[link].said[class]
+                    && now >= said + self.c.repeat
+                {
+                    self.leave(world, link, now, &f, 0);
+                }
+            }
+        }
+    }
+
+    fn watch(&mut self, world: &mut World, now: Time) {
+        let Some(w) = self.c.watchdog else { return };
+        for a in &mut self.at {
+            for class in 0..a.storms.len() {
+                let held = world.held_since(a.link.node, a.link.port, class as u8);
+                let priority = world.classes().priority(class);
+                match a.storms[class].look(now, held, &w) {
+                    None => {}
+                    Some(Change::Began(held)) => {
+                        a.counters.storms += 1;
+                        let action = if w.action == Action::Drop { "drops" } else { "forwards" };
+                        self.log.push(format!(
+                            "watchdog: {} priority {priority} was paused for {held}: ignores its pauses and {action} what waits",
+                            a.link.name
+                        ));
+                        let resume = Frame::control(Message::Pfc(Pause::RESUME), class as u8, self.c.control_len);
+                        if world.enter(now, a.link.node, a.link.port, resume).is_err() {
+                            a.counters.strange += 1;
+                        }
+                    }
+                    Some(Change::Ended(storm)) => {
+                        self.log.push(format!("watchdog: {} priority {priority} is restored after {storm}", a.link.name));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes the frames that are to be on the wire at `now` or before, in that order: `f(time, link, bytes)`.
+    pub fn depart(&mut self, now: Time, mut f: impl FnMut(Time, usize, &[u8])) {
+        while self.departures.peek().is_some_and(|Reverse(d)| d.at <= now) {
+            let Some(Reverse(d)) = self.departures.pop() else { return };
+            let counters = &mut self.at[d.link].counters;
+            counters.sent += 1;
+            counters.sent_bytes += d.bytes.len() as u64;
+            f(d.at, d.link, &d.bytes);
+            self.spare.push(d.bytes);
+        }
+    }
+
+    /// When something is to happen next without a frame coming in.
+    pub fn next(&self, world: &mut World) -> Option<Time> {
+        let departure = self.departures.peek().map(|Reverse(d)| d.at);
+        [world.next_event(), departure].into_iter().flatten().min()
+    }
+
+    /// When the last frame came in.
+    pub fn heard_last(&self) -> Time {
+        self.last
+    }
+
+    /// The node and port of a link whose neighbour knows no flow control; `None`: it does.
+    pub fn plain(&self, link: usize) -> Option<(u32, u16)> {
+        let l = &self.at[link].link;
+        l.plain.then_some((l.node, l.port))
+    }
+
+    /// Frames that wait to leave at a later time.
+    pub fn waiting(&self) -> usize {
+        self.departures.len()
+    }
+
+    /// The ports.
+    pub fn links(&self) -> impl Iterator<Item = (&Link, &Counters)> {
+        self.at.iter().map(|a| (&a.link, &a.counters))
+    }
+
+    /// What the watchdog has said since the last time.
+    pub fn take_log(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.log)
+    }
+}

@@ -1,0 +1,67 @@
+//! A scenario's network on one machine: a veth pair for every link, in namespaces of this process's own.
+
+use std::fmt;
+use std::io;
+
+use xoff_netio::sandbox::{self, Missing, VethPair};
+use xoff_netio::{OpenError, PacketOptions, PacketPort, Port};
+use xoff_run::Scenario;
+use xoff_switchd::Link;
+
+use crate::wiring;
+
+/// Why there is no testbed.
+#[derive(Debug)]
+pub enum BedError {
+    /// This machine cannot do it.
+    Missing(Missing),
+    /// Interfaces could not be made.
+    Interfaces(io::Error),
+    /// A port could not be opened.
+    Open(OpenError),
+    /// A host or its command.
+    Host(String, io::Error),
+}
+
+impl fmt::Display for BedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BedError::Missing(m) => fmt::Display::fmt(m, f),
+            BedError::Interfaces(e) => write!(f, "the testbed's interfaces could not be made: {e}"),
+            BedError::Open(e) => fmt::Display::fmt(e, f),
+            BedError::Host(name, e) => write!(f, "host {name}: {e}"),
+        }
+    }
+}
+impl std::error::Error for BedError {}
+
+/// Puts this process into namespaces of its own, in which it may do everything. To be called before it has a second thread.
+pub fn isolate() -> Result<(), BedError> {
+    sandbox::enter().map_err(BedError::Missing)
+}
+
+/// The name of a port's interface.
+pub fn interface(link: &Link) -> String {
+    format!("n{}p{}", link.node, link.port)
+}
+
+/// Makes a veth pair for every link of the scenario with both ends among these, and opens all ports, in order.
+pub fn ports(s: &Scenario, links: &[Link]) -> Result<Vec<Box<dyn Port>>, BedError> {
+    let mtu = wiring::mtu(s);
+    let far = |l: &Link| {
+        let p = s.topology.nodes[l.node as usize].ports[l.port as usize];
+        links.iter().find(|o| (o.node, o.port) == (p.peer, p.peer_port))
+    };
+    let pairs: Vec<VethPair> = links
+        .iter()
+        .filter_map(|a| far(a).map(|b| (a, b)))
+        .filter(|(a, b)| (a.node, a.port) < (b.node, b.port))
+        .map(|(a, b)| VethPair { a: interface(a), b: interface(b), mtu })
+        .collect();
+    sandbox::veth_pairs(&pairs).map_err(BedError::Interfaces)?;
+    let open = |l: &Link| {
+        let port = PacketPort::open(&interface(l), &PacketOptions::default()).map_err(BedError::Open)?;
+        Ok(Box::new(port) as Box<dyn Port>)
+    };
+    links.iter().map(open).collect()
+}

@@ -1,0 +1,194 @@
+//! A scenario in real time on given ports: tables like a simulation's, and what only real frames can tell.
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use serde::Serialize;
+use xoff_netio::Port;
+use xoff_record::Sink;
+use xoff_run::{Finished, RunError, Running, Scenario};
+use xoff_switchd::{Attached, Ended, Gaps, Link, Live, LiveError, RunnerConfig};
+use xoff_units::Time;
+
+use crate::wiring::{self, Real};
+
+/// Why there is no result.
+#[derive(Debug)]
+pub enum DriveError {
+    /// The scenario, or its tables.
+    Run(RunError),
+    /// Ports or the capture.
+    Live(LiveError),
+}
+
+impl fmt::Display for DriveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DriveError::Run(e) => fmt::Display::fmt(e, f),
+            DriveError::Live(e) => fmt::Display::fmt(e, f),
+        }
+    }
+}
+impl std::error::Error for DriveError {}
+
+/// A port after a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct PortReport {
+    /// Its name.
+    pub port: String,
+    /// Frames that came in and went out.
+    pub received: u64,
+    /// Frames that went out.
+    pub sent: u64,
+    /// Control frames among those that came in.
+    pub control_received: u64,
+    /// Control frames among those that went out.
+    pub control_sent: u64,
+    /// Refused: malformed, not configured, or of nobody's flow.
+    pub refused: u64,
+    /// Lost in the kernel's ring because the process was away for too long.
+    pub kernel_drops: u64,
+    /// Frames whose checksum the sender's stack had left to hardware.
+    pub checksums_completed: u64,
+    /// Longer than the MTU allows: an offload of the neighbour's.
+    pub too_long: u64,
+    /// Pauses without end that the watchdog found.
+    pub storms: u64,
+    /// Frames that it threw away.
+    pub thrown_away: u64,
+}
+
+/// What only real frames can tell.
+#[derive(Clone, Debug, Serialize)]
+pub struct RealReport {
+    /// Time on the wall [s].
+    pub wall_seconds: f64,
+    /// Time in which the processor was somewhere else and the world's clock stood still [s].
+    pub left_out_seconds: f64,
+    /// The longest time between two looks [us].
+    pub gap_longest_us: f64,
+    /// The time that 99 of 100 gaps stayed below [us].
+    pub gap_p99_us: f64,
+    /// Frames sent that the other end never saw; `None`: the other ends are not here.
+    pub lost_on_wire: Option<i64>,
+    /// Ports in order.
+    pub ports: Vec<PortReport>,
+    /// What the watchdog said.
+    pub log: Vec<String>,
+}
+
+impl RealReport {
+    /// Frames lost between nodes, and in rings.
+    pub fn kernel_drops(&self) -> u64 {
+        self.ports.iter().map(|p| p.kernel_drops).sum()
+    }
+
+    fn new(s: &Scenario, ports: &[Attached], wall: Duration, gaps: &Gaps, log: Vec<String>) -> RealReport {
+        RealReport {
+            wall_seconds: wall.as_secs_f64(),
+            left_out_seconds: gaps.left_out.as_secs_f64(),
+            gap_longest_us: gaps.longest.as_secs_f64() * 1e6,
+            gap_p99_us: gaps.quantile(0.99).as_secs_f64() * 1e6,
+            lost_on_wire: lost(s, ports),
+            ports: ports.iter().map(port).collect(),
+            log,
+        }
+    }
+}
+
+fn port(a: &Attached) -> PortReport {
+    let (c, k) = (&a.counters, &a.kernel);
+    PortReport {
+        port: a.link.name.clone(),
+        received: c.received,
+        sent: c.sent,
+        control_received: c.control_received,
+        control_sent: c.control_sent,
+        refused: c.malformed + c.unexpected + c.strange,
+        kernel_drops: k.kernel_drops,
+        checksums_completed: k.checksums_completed,
+        too_long: k.too_long,
+        storms: c.storms,
+        thrown_away: c.thrown_away,
+    }
+}
+
+/// What was sent by one end of a link and not received by the other, over all links with both ends here.
+fn lost(s: &Scenario, ports: &[Attached]) -> Option<i64> {
+    let find = |node: u32, port: u16| ports.iter().find(|a| (a.link.node, a.link.port) == (node, port));
+    let pairs: Vec<_> = ports
+        .iter()
+        .filter_map(|a| {
+            let far = s.topology.nodes[a.link.node as usize].ports[a.link.port as usize];
+            find(far.peer, far.peer_port).map(|b| (a, b))
+        })
+        .collect();
+    (!pairs.is_empty()).then(|| pairs.iter().map(|(a, b)| a.counters.sent as i64 - b.counters.received as i64).sum())
+}
+
+/// How a run is driven.
+pub struct Drive<'a> {
+    /// Clock, naps, reports.
+    pub runner: RunnerConfig,
+    /// Watchdog and forwarding.
+    pub real: Real,
+    /// Sees every frame.
+    pub tap: Option<xoff_switchd::Tap<'a>>,
+}
+
+/// How far a run is.
+pub struct Look<'a> {
+    /// Time of the world, and when it ends.
+    pub time: Time,
+    /// When it ends.
+    pub until: Time,
+    /// Deadlocks found.
+    pub deadlocks: usize,
+    /// Ports, in order.
+    pub ports: &'a [Attached],
+    /// How regularly the loop looked at the clock.
+    pub gaps: &'a Gaps,
+    /// What the watchdog has just said.
+    pub log: &'a [String],
+}
+
+/// Runs those nodes of a scenario that are `here` on real ports, one for each of [`wiring::links`], until its duration is over or
+/// `look` returns false. Tables and manifest go into `sink` as those of a simulation do.
+pub fn drive(
+    s: &Scenario,
+    here: Vec<bool>,
+    links: Vec<Link>,
+    ports: Vec<Box<dyn Port>>,
+    sink: Sink,
+    d: Drive,
+    mut look: impl FnMut(&Look) -> bool,
+) -> Result<(Finished, RealReport), DriveError> {
+    let mut running: Running = s.start_outside(sink, here).map_err(DriveError::Run)?;
+    let machine = wiring::machine(s, links, &d.real, running.world());
+    let mut live = Live::new(machine, ports, d.runner.clone(), d.tap);
+    let (mut last, mut log) = (None, Vec::new());
+    let (ended, gaps) = live
+        .run(running.world(), |now| {
+            log.extend(now.log.iter().cloned());
+            let deadlocks = now.world.deadlocks().len();
+            let go_on = look(&Look { time: now.time, until: d.runner.until, deadlocks, ports: &now.ports, gaps: now.gaps, log: &now.log });
+            last = Some((now.ports, now.wall));
+            go_on
+        })
+        .map_err(DriveError::Live)?;
+    let (ports, wall) = last.unwrap_or_default();
+    let ended = match ended {
+        Ended::TimeUp => xoff_sim::Ended::TimeUp,
+        Ended::Asked => xoff_sim::Ended::Interrupted,
+        Ended::World(e) => e,
+    };
+    let finished = running.finish(ended).map_err(DriveError::Run)?;
+    Ok((finished, RealReport::new(s, &ports, wall, &gaps, log)))
+}
+
+impl From<io::Error> for DriveError {
+    fn from(e: io::Error) -> DriveError {
+        DriveError::Live(LiveError::Capture(e))
+    }
+}

@@ -1,0 +1,117 @@
+//! From a scenario to the ports and tables of a machine.
+
+use xoff_mech::flow_control::{FlowControl, pfc};
+use xoff_params::ParamError;
+use xoff_run::Scenario;
+use xoff_sim::World;
+use xoff_switchd::{Forwarding, Link, Machine, MachineConfig, WatchdogConfig, mac};
+use xoff_topology::NodeKind;
+use xoff_units::{Bytes, Rate, Span};
+
+/// Above this rate one process cannot pace full frames on a machine that is not its own (`docs/testbed.md`).
+pub const PACEABLE: Rate = Rate(1_000_000_000);
+
+/// Ethernet header, two VLAN tags and FCS: what a frame has around its MTU at most [bytes].
+const AROUND: u32 = 14 + 8 + 4;
+
+/// What differs from the scenario where frames are real.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Real {
+    /// Against neighbours that pause for ever.
+    pub watchdog: Option<WatchdogConfig>,
+    /// Somebody's frames go where their addresses were seen, instead of where the topology has their hosts.
+    pub learns: bool,
+}
+
+/// A scenario that real frames cannot follow is refused, with the reason.
+pub fn refuse(s: &Scenario) -> Result<(), ParamError> {
+    let no = |key: &str, what: &str, hint: &str| Err(ParamError::new(key, what.to_string(), hint.to_string()));
+    if s.cut_through().is_some() {
+        return no("switch.cut_through", "real frames are taken in whole before they go on", "remove cut_through");
+    }
+    if s.needs_telemetry() {
+        return no("rate_control.kind", "records of ports do not travel with real frames", "use another rate control, or xoff run");
+    }
+    if s.has_failures() {
+        return no("failure", "links of a testbed do not fail by themselves", "remove [[failure]], or use xoff run");
+    }
+    for (_, fc) in s.links() {
+        match fc {
+            FlowControl::Pfc(pfc::Params { quanta: None, .. }) => {
+                return no("flow_control.pause", "a pause on a wire has a time", "set pause = \"quanta\"");
+            }
+            FlowControl::Custom(_) => {
+                return no("flow_control.kind", "no bytes are defined for its messages", "use one of the built-in kinds");
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// What a user should know before real frames follow a scenario.
+pub fn warnings(s: &Scenario) -> Vec<String> {
+    let mut all = Vec::new();
+    if let Some(fast) = s.topology.links.iter().map(|l| l.rate).max().filter(|&r| r > PACEABLE) {
+        all.push(format!(
+            "links of {fast} are faster than a process can pace; {PACEABLE} is what two cores keep up with, 100Mbps is comfortable"
+        ));
+    }
+    all
+}
+
+/// The longest frame of a scenario decides about the MTU of its interfaces [bytes].
+pub fn mtu(s: &Scenario) -> u32 {
+    let (payload, header) = s.frame();
+    (payload + header).max(1500)
+}
+
+/// Longest frame on an interface with an MTU [bytes].
+pub fn longest(mtu: u32) -> u32 {
+    mtu + AROUND
+}
+
+/// The ports of the nodes that are here, by node and port. `plain(node, port)`: its neighbour knows no flow control.
+pub fn links(s: &Scenario, here: &[bool], plain: impl Fn(u32, u16) -> bool) -> Vec<Link> {
+    let t = &s.topology;
+    let nodes = (0..t.nodes.len() as u32).filter(|&n| here[n as usize]);
+    let ports = nodes.flat_map(|n| (0..t.nodes[n as usize].ports.len() as u16).map(move |p| (n, p)));
+    ports.map(|(node, port)| Link { node, port, name: t.port_name(node, port), plain: plain(node, port) }).collect()
+}
+
+/// A machine for these links.
+pub fn machine(s: &Scenario, links: Vec<Link>, real: &Real, world: &World) -> Machine {
+    let kinds: Vec<FlowControl> = s.links().iter().map(|(_, fc)| fc.clone()).collect();
+    let control_len = kinds.iter().map(FlowControl::message_len).max().unwrap_or(Bytes(64));
+    Machine::new(
+        MachineConfig {
+            links,
+            accepts: Box::new(move |m| kinds.iter().any(|fc| fc.hears(m))),
+            control_len: control_len.0 as u32,
+            forwarding: forwarding(s, real.learns),
+            repeat: REPEAT,
+            watchdog: real.watchdog,
+        },
+        world,
+    )
+}
+
+/// A stage or a queue length is said again after so long: a lost one would otherwise hold for ever. A third of the shortest pause
+/// that 802.1Q's timers can express at 100 Mb/s, and under one message per mille of such a link.
+const REPEAT: Span = Span::from_ms(50);
+
+/// By node: the port that leads to each host, on the first of the shortest ways.
+fn forwarding(s: &Scenario, learns: bool) -> Vec<Forwarding> {
+    let t = &s.topology;
+    let routes = s.routing().routes(t);
+    let hosts: Vec<u32> = t.hosts().collect();
+    (0..t.nodes.len() as u32)
+        .map(|n| match t.nodes[n as usize].kind {
+            NodeKind::Host => Forwarding::default(),
+            NodeKind::Switch if learns => Forwarding::learning([]),
+            NodeKind::Switch => {
+                Forwarding::fixed(hosts.iter().filter_map(|&h| routes.candidates(n, h).first().map(|&port| (mac(h, 0), port))))
+            }
+        })
+        .collect()
+}
