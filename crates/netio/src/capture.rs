@@ -110,12 +110,12 @@ impl<W: Write> Capture<W> {
             data: Cow::Borrowed(&frame[..frame.len().min(self.snap_length)]),
             options: vec![EnhancedPacketOption::Flags(flags)],
         };
-        self.to_writer(|writer| writer.write_pcapng_block(packet).map(drop).map_err(plain))
+        self.with_writer(|writer| writer.write_pcapng_block(packet).map(drop).map_err(plain))
     }
 
     /// Writes what waits in the buffer.
     pub fn flush(&mut self) -> io::Result<()> {
-        self.to_writer(|writer| writer.get_mut().flush())
+        self.with_writer(|writer| writer.get_mut().flush())
     }
 
     /// Writes what waits in the buffer, and ends the capture.
@@ -125,7 +125,7 @@ impl<W: Write> Capture<W> {
         writer.into_inner().into_inner().map_err(io::IntoInnerError::into_error)
     }
 
-    fn to_writer(&mut self, f: impl FnOnce(&mut PcapNgWriter<BufWriter<W>>) -> io::Result<()>) -> io::Result<()> {
+    fn with_writer(&mut self, f: impl FnOnce(&mut PcapNgWriter<BufWriter<W>>) -> io::Result<()>) -> io::Result<()> {
         if let Some((kind, text)) = &self.failed {
             return Err(io::Error::new(*kind, text.clone()));
         }

@@ -209,7 +209,7 @@ fn hosts_have_networks_of_their_own() {
         assert!(text.contains("10.0.0.2/24") && text.contains("fd00::2/64"), "{text}");
         let mut sleeper = b.spawn({
             let mut sleep = Command::new("sleep");
-            sleep.arg("1000");
+            sleep.arg("20");
             sleep
         });
         let sleeper = sleeper.as_mut().unwrap();
@@ -219,6 +219,27 @@ fn hosts_have_networks_of_their_own() {
         assert_eq!(sleeper.wait().unwrap().code(), None);
         assert!(catch_unwind(AssertUnwindSafe(|| a.run(|| panic!("passed on")))).is_err());
         assert_eq!(a.run(|| 7), 7);
+    });
+}
+
+/// Limits of a user namespace, set from inside, take capabilities away: each is missed under its name, with the kernel's errno.
+#[test]
+fn what_is_missing_is_named() {
+    in_namespaces("machine::what_is_missing_is_named", || {
+        sandbox::probe().unwrap();
+        std::fs::write("/proc/sys/user/max_user_namespaces", "0").unwrap();
+        // Root, as we are in here, needs no user namespace to have a network.
+        sandbox::probe().unwrap();
+        std::fs::write("/proc/sys/user/max_net_namespaces", "0").unwrap();
+        let missing = sandbox::probe().unwrap_err();
+        assert_eq!(missing.capability, Capability::NetworkNamespaces);
+        assert_eq!(missing.to_string(), "network namespaces: No space left on device (os error 28)");
+        assert!(missing.remedy().contains("max_net_namespaces"));
+        assert!(Host::new("none").is_err());
+        assert!(sandbox::command("true").status().is_err());
+        // Nor is anything else taken for granted: without rights there is no user namespace either.
+        privileges::drop_all().unwrap();
+        assert_eq!(sandbox::probe().unwrap_err().capability, Capability::NetworkNamespaces);
     });
 }
 
