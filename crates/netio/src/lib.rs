@@ -14,10 +14,12 @@
 
 #![deny(unsafe_code)]
 
+mod capture;
 mod checksum;
 mod error;
 pub mod interface;
 mod memory;
+mod metrics;
 mod packet;
 mod port;
 pub mod privileges;
@@ -28,8 +30,10 @@ mod sys;
 mod tap;
 mod wait;
 
+pub use capture::{Capture, CaptureOptions, CaptureReader, Captured, Direction};
 pub use error::OpenError;
 pub use memory::{Faults, MemoryPort, pair};
+pub use metrics::MetricsServer;
 pub use packet::{PacketOptions, PacketPort};
 pub use port::{Port, PortCounters};
 pub use tap::TapPort;

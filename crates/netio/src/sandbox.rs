@@ -60,7 +60,7 @@ impl Capability {
             }
             Capability::NetworkNamespaces => "sysctl -w user.max_net_namespaces=15000, or run as root; in a container: --privileged",
             Capability::PacketSockets => "modprobe af_packet (CONFIG_PACKET)",
-            Capability::Tun => "modprobe tun (CONFIG_TUN); in a container: --device /dev/net/tun",
+            Capability::Tun => "modprobe tun (CONFIG_TUN) and chmod 0666 /dev/net/tun; in a container: --device /dev/net/tun",
             Capability::Iproute2 => "apt-get install iproute2, or what installs it on this system",
             Capability::Veth => "modprobe veth (CONFIG_VETH)",
         }
@@ -132,18 +132,28 @@ fn attempt(check: Check) -> io::Result<()> {
     child.arg("-V").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().map(drop)
 }
 
-/// Can networks of one's own be made here? The first thing that is missing otherwise. Changes nothing; takes a few child processes.
+/// Can networks of one's own, with veth pairs and ports on them, be made here? The first thing that is missing otherwise; taps are not
+/// among them ([`check`]). Changes nothing; takes a few child processes.
 pub fn probe() -> Result<(), Missing> {
-    let missing = |capability| move |error| Missing { capability, error };
-    let version = ip_command().arg("-V").stdin(Stdio::null()).output();
-    version.map_err(missing(Capability::Iproute2))?;
-    attempt(Check::User).map_err(missing(Capability::UserNamespaces))?;
-    attempt(Check::Network).map_err(missing(Capability::NetworkNamespaces))?;
-    attempt(Check::Packet).map_err(missing(Capability::PacketSockets))?;
-    attempt(Check::Tun).map_err(missing(Capability::Tun))?;
-    let mut ip = ip_command();
-    sys::isolated(&mut ip, Check::Network);
-    run_batch(ip, "link add name probe0 type veth peer name probe1\n").map_err(missing(Capability::Veth))
+    use Capability::*;
+    [Iproute2, UserNamespaces, NetworkNamespaces, PacketSockets, Veth].into_iter().try_for_each(check)
+}
+
+/// Is this there? Tried in a child process, in namespaces of its own.
+pub fn check(capability: Capability) -> Result<(), Missing> {
+    let tried = match capability {
+        Capability::Iproute2 => ip_command().arg("-V").stdin(Stdio::null()).output().map(drop),
+        Capability::UserNamespaces => attempt(Check::User),
+        Capability::NetworkNamespaces => attempt(Check::Network),
+        Capability::PacketSockets => attempt(Check::Packet),
+        Capability::Tun => attempt(Check::Tun),
+        Capability::Veth => {
+            let mut ip = ip_command();
+            sys::isolated(&mut ip, Check::Network);
+            run_batch(ip, "link add name probe0 type veth peer name probe1\n")
+        }
+    };
+    tried.map_err(|error| Missing { capability, error })
 }
 
 /// A pair of virtual Ethernet interfaces: what goes into one end comes out of the other.

@@ -191,8 +191,8 @@ mod tests {
             for bytes in [0, 1 << 16, 2 << 20, 100_000_000] {
                 let g = Geometry::new(bytes, mtu + 18);
                 assert!(g.block * g.blocks >= bytes && g.frames() >= 1, "{g:?}");
-                assert!(g.place >= FRAME_AT + mtu + 18 && g.place % ALIGNMENT == 0, "{g:?}");
-                assert!(g.block.is_power_of_two() && g.block % 4096 == 0 && g.block >= g.place, "{g:?}");
+                assert!(g.place >= FRAME_AT + mtu + 18 && g.place.is_multiple_of(ALIGNMENT), "{g:?}");
+                assert!(g.block.is_power_of_two() && g.block.is_multiple_of(4096) && g.block >= g.place, "{g:?}");
             }
         }
         // 1500 bytes of MTU in 4 MiB: 2560 frames.

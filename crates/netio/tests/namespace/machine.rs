@@ -5,10 +5,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use xoff_netio::interface::{Interface, turn};
-use xoff_netio::sandbox::{self, Host};
+use xoff_netio::sandbox::{self, Capability, Host};
 use xoff_netio::{OpenError, PacketOptions, PacketPort, Port, TapPort, privileges};
 
-use super::{arriving, in_namespaces, numbered, send_now, two_ports};
+use super::{arriving, has, in_namespaces, numbered, send_now, two_ports};
 
 /// Internet checksum over pseudo-header and UDP datagram of a frame without tags or options: zero if it is right.
 fn udp_check(frame: &[u8]) -> u16 {
@@ -129,6 +129,9 @@ fn an_interface_that_is_down_is_refused() {
 #[test]
 fn a_tap_echoes() {
     in_namespaces("machine::a_tap_echoes", || {
+        if !has(Capability::Tun) {
+            return;
+        }
         let mut tap = TapPort::create("t0", 1400).unwrap();
         let looked = Interface::look("t0").unwrap();
         assert_eq!((looked.mtu, looked.up, looked.mac), (1400, true, tap.mac().0));
@@ -206,7 +209,7 @@ fn hosts_have_networks_of_their_own() {
         assert!(text.contains("10.0.0.2/24") && text.contains("fd00::2/64"), "{text}");
         let mut sleeper = b.spawn({
             let mut sleep = Command::new("sleep");
-            sleep.arg("1000");
+            sleep.arg("20");
             sleep
         });
         let sleeper = sleeper.as_mut().unwrap();
@@ -216,6 +219,27 @@ fn hosts_have_networks_of_their_own() {
         assert_eq!(sleeper.wait().unwrap().code(), None);
         assert!(catch_unwind(AssertUnwindSafe(|| a.run(|| panic!("passed on")))).is_err());
         assert_eq!(a.run(|| 7), 7);
+    });
+}
+
+/// Limits of a user namespace, set from inside, take capabilities away: each is missed under its name, with the kernel's errno.
+#[test]
+fn what_is_missing_is_named() {
+    in_namespaces("machine::what_is_missing_is_named", || {
+        sandbox::probe().unwrap();
+        std::fs::write("/proc/sys/user/max_user_namespaces", "0").unwrap();
+        // Root, as we are in here, needs no user namespace to have a network.
+        sandbox::probe().unwrap();
+        std::fs::write("/proc/sys/user/max_net_namespaces", "0").unwrap();
+        let missing = sandbox::probe().unwrap_err();
+        assert_eq!(missing.capability, Capability::NetworkNamespaces);
+        assert_eq!(missing.to_string(), "network namespaces: No space left on device (os error 28)");
+        assert!(missing.remedy().contains("max_net_namespaces"));
+        assert!(Host::new("none").is_err());
+        assert!(sandbox::command("true").status().is_err());
+        // Nor is anything else taken for granted: without rights there is no user namespace either.
+        privileges::drop_all().unwrap();
+        assert_eq!(sandbox::probe().unwrap_err().capability, Capability::NetworkNamespaces);
     });
 }
 
@@ -234,6 +258,7 @@ fn open_ports_outlive_privileges() {
         drop(b);
         let error = PacketPort::open("p1", &PacketOptions::default()).map(drop).unwrap_err();
         assert!(matches!(error, OpenError::NotPermitted { .. }) && error.to_string().contains("setcap cap_net_raw+ep"), "{error}");
-        assert!(matches!(TapPort::create("t0", 1500), Err(OpenError::NotPermitted { .. })));
+        let error = TapPort::create("t0", 1500).map(drop).unwrap_err();
+        assert!(matches!(error, OpenError::NotPermitted { .. }), "{error}");
     });
 }

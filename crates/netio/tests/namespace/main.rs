@@ -8,6 +8,7 @@ mod machine;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use xoff_netio::sandbox::{Capability, Missing};
 use xoff_netio::{PacketOptions, PacketPort, Port, sandbox};
 
 /// Set in the child to the name of its test.
@@ -19,9 +20,7 @@ pub fn in_namespaces(test: &str, body: fn()) {
         return body();
     }
     if let Err(missing) = sandbox::probe() {
-        println!("SKIPPED: {missing}; {}", missing.remedy());
-        assert!(std::env::var_os("XOFF_NO_SKIPS").is_none(), "XOFF_NO_SKIPS is set, and the machine lacks {missing}");
-        return;
+        return skip(&missing);
     }
     let mut child = sandbox::command(std::env::current_exe().unwrap());
     let child = child.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(INSIDE, test).stdin(Stdio::null());
@@ -31,6 +30,17 @@ pub fn in_namespaces(test: &str, body: fn()) {
     // A name that matches no test would pass without running anything.
     assert!(text.contains("test result: ok. 1 passed"), "{text}");
     text.lines().filter(|line| line.contains("SKIPPED")).for_each(|line| println!("{line}"));
+}
+
+/// Says what is missing; fails where nothing may be.
+fn skip(missing: &Missing) {
+    println!("SKIPPED: {missing}; {}", missing.remedy());
+    assert!(std::env::var_os("XOFF_NO_SKIPS").is_none_or(|v| v == "0"), "XOFF_NO_SKIPS is set, and the machine lacks {missing}");
+}
+
+/// Is this there? Says so if it is not, and the test ends. Asked inside, where nothing has to be made for it.
+pub fn has(capability: Capability) -> bool {
+    sandbox::check(capability).inspect_err(skip).is_ok()
 }
 
 /// A veth pair with a port at each end.

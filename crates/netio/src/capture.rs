@@ -1,0 +1,418 @@
+//! Captures: what passed the ports, in a file that other programs read (pcapng, draft-ietf-opsawg-pcapng).
+//!
+//! ```text
+//!   section header        comment, application
+//!   interface 0           Ethernet, name, snap length, time in ns     one a port, in the order given
+//!   interface 1 ...
+//!   packet                interface, time, length on the wire, bytes, inbound or outbound
+//!   packet ...
+//! ```
+//!
+//! The blocks are written and read by the crate `pcap-file`, whose packets have their times in the unit of the file: here always ns when
+//! written, and brought to ns when read.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
+use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
+use pcap_file::pcapng::{Block, PcapNgReader, PcapNgWriter};
+use pcap_file::{DataLink, Endianness, PcapError};
+
+/// if_tsresol: a power of ten, 10^-9 s.
+const NANOSECONDS: u8 = 9;
+/// if_tsresol where an interface does not say: microseconds (section 4.2).
+const TSRESOL_DEFAULT: u8 = 6;
+/// Bits 0 and 1 of epb_flags (section 4.3.1).
+const DIRECTION: u32 = 0b11;
+
+/// Which way a frame passed its port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// It arrived.
+    Inbound,
+    /// It was sent.
+    Outbound,
+}
+
+/// How to write a [`Capture`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaptureOptions {
+    /// Comment in the file's first block: what was run. Default: none.
+    pub comment: Option<String>,
+    /// Of each frame so many bytes are kept; 0: all. Default 0.
+    pub snap_length: u32,
+    /// Bytes that may wait to be written. Default 1 MiB.
+    pub buffer_bytes: usize,
+}
+
+impl Default for CaptureOptions {
+    fn default() -> CaptureOptions {
+        CaptureOptions { comment: None, snap_length: 0, buffer_bytes: 1 << 20 }
+    }
+}
+
+/// A capture being written.
+///
+/// What waits in its buffer is written when it is finished or dropped, so also when a program that catches Ctrl-C leaves its loop. Only
+/// [`Capture::finish`] says whether that succeeded. After an error, a full disk for one, nothing more is written, and every call says so.
+pub struct Capture<W: Write = File> {
+    writer: Option<PcapNgWriter<BufWriter<W>>>,
+    ports: usize,
+    snap_length: usize,
+    failed: Option<(io::ErrorKind, String)>,
+}
+
+impl Capture<File> {
+    /// Creates a capture file, or empties an old one, for ports of these names. Port 0 is the first of them.
+    pub fn create(path: impl AsRef<Path>, ports: &[&str], options: &CaptureOptions) -> io::Result<Capture<File>> {
+        Capture::new(File::create(path)?, ports, options)
+    }
+}
+
+impl<W: Write> Capture<W> {
+    /// A capture into anything that takes bytes.
+    pub fn new(to: W, ports: &[&str], options: &CaptureOptions) -> io::Result<Capture<W>> {
+        let mut about = vec![SectionHeaderOption::UserApplication(Cow::Borrowed("xoff"))];
+        about.extend(options.comment.clone().map(|c| SectionHeaderOption::Comment(Cow::Owned(c))));
+        let section = SectionHeaderBlock { endianness: Endianness::Little, options: about, ..Default::default() };
+        let buffered = BufWriter::with_capacity(options.buffer_bytes, to);
+        let mut writer = PcapNgWriter::with_section_header(buffered, section).map_err(plain)?;
+        for port in ports {
+            let options_of = vec![
+                InterfaceDescriptionOption::IfName(Cow::Owned((*port).to_owned())),
+                InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
+            ];
+            let interface = InterfaceDescriptionBlock { linktype: DataLink::ETHERNET, snaplen: options.snap_length, options: options_of };
+            writer.write_pcapng_block(interface).map_err(plain)?;
+        }
+        let snap_length = if options.snap_length == 0 { usize::MAX } else { options.snap_length as usize };
+        Ok(Capture { writer: Some(writer), ports: ports.len(), snap_length, failed: None })
+    }
+
+    /// Writes a frame that passed a port at a time [ns since 1970]. Frames are best written in the order of time, but need not be.
+    pub fn write(&mut self, time_ns: u64, port: usize, direction: Direction, frame: &[u8]) -> io::Result<()> {
+        if port >= self.ports {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("capture: port {port} of {}", self.ports)));
+        }
+        let flags = match direction {
+            Direction::Inbound => 0b01,
+            Direction::Outbound => 0b10,
+        };
+        let packet = EnhancedPacketBlock {
+            interface_id: port as u32,
+            timestamp: Duration::from_nanos(time_ns),
+            original_len: frame.len() as u32,
+            data: Cow::Borrowed(&frame[..frame.len().min(self.snap_length)]),
+            options: vec![EnhancedPacketOption::Flags(flags)],
+        };
+        self.with_writer(|writer| writer.write_pcapng_block(packet).map(drop).map_err(plain))
+    }
+
+    /// Writes what waits in the buffer.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.with_writer(|writer| writer.get_mut().flush())
+    }
+
+    /// Writes what waits in the buffer, and ends the capture.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.flush()?;
+        let writer = self.writer.take().ok_or_else(|| io::Error::other("capture: ended before"))?;
+        writer.into_inner().into_inner().map_err(io::IntoInnerError::into_error)
+    }
+
+    fn with_writer(&mut self, f: impl FnOnce(&mut PcapNgWriter<BufWriter<W>>) -> io::Result<()>) -> io::Result<()> {
+        if let Some((kind, text)) = &self.failed {
+            return Err(io::Error::new(*kind, text.clone()));
+        }
+        let Some(writer) = &mut self.writer else { return Err(io::Error::other("capture: ended before")) };
+        let done = f(writer);
+        if let Err(e) = &done {
+            self.failed = Some((e.kind(), format!("capture: {e}")));
+        }
+        done
+    }
+}
+
+impl<W: Write> Drop for Capture<W> {
+    fn drop(&mut self) {
+        // The buffer is part of `writer` and would be written by its own drop; after an error it may hold half a block, which is not.
+        match self.writer.take() {
+            Some(writer) if self.failed.is_some() => drop(writer.into_inner().into_parts()),
+            other => drop(other),
+        }
+    }
+}
+
+/// A frame of a capture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Captured {
+    /// When it passed its port [ns since 1970].
+    pub time_ns: u64,
+    /// Number of the interface in the file; [`CaptureReader::ports`] has their names.
+    pub port: usize,
+    /// Which way; `None` where the file does not say.
+    pub direction: Option<Direction>,
+    /// Length on the wire [bytes].
+    pub original_len: u32,
+    /// What was kept of it.
+    pub bytes: Vec<u8>,
+}
+
+/// Reads captures, ours and others': an iterator over frames.
+pub struct CaptureReader<R: Read = File> {
+    reader: PcapNgReader<R>,
+    ended: bool,
+}
+
+impl CaptureReader<File> {
+    /// Opens a file.
+    pub fn open(path: impl AsRef<Path>) -> io::Result<CaptureReader<File>> {
+        CaptureReader::new(File::open(path)?)
+    }
+}
+
+impl<R: Read> CaptureReader<R> {
+    /// Reads from anything that gives bytes.
+    pub fn new(from: R) -> io::Result<CaptureReader<R>> {
+        Ok(CaptureReader { reader: PcapNgReader::new(from).map_err(plain)?, ended: false })
+    }
+
+    /// Comment of the section that was begun last.
+    pub fn comment(&self) -> Option<&str> {
+        self.reader.section().options.iter().find_map(|o| match o {
+            SectionHeaderOption::Comment(text) => Some(text.as_ref()),
+            _ => None,
+        })
+    }
+
+    /// Names of the interfaces read so far; in our own files all of them are known once the first frame was read.
+    pub fn ports(&self) -> Vec<String> {
+        let name = |interface: &InterfaceDescriptionBlock| {
+            interface.options.iter().find_map(|o| match o {
+                InterfaceDescriptionOption::IfName(name) => Some(name.to_string()),
+                _ => None,
+            })
+        };
+        self.reader.interfaces().iter().map(|i| name(i).unwrap_or_default()).collect()
+    }
+
+    fn read(&mut self) -> Option<io::Result<Captured>> {
+        loop {
+            let packet = match self.reader.next_block()? {
+                Ok(Block::EnhancedPacket(packet)) => packet.into_owned(),
+                Ok(_) => continue,
+                Err(e) => return Some(Err(plain(e))),
+            };
+            let Some(interface) = self.reader.interfaces().get(packet.interface_id as usize) else {
+                let text = format!("capture: a packet of interface {}, which is not described", packet.interface_id);
+                return Some(Err(io::Error::new(io::ErrorKind::InvalidData, text)));
+            };
+            let resolution = interface.options.iter().find_map(|o| match o {
+                InterfaceDescriptionOption::IfTsResol(r) => Some(*r),
+                _ => None,
+            });
+            // The crate takes units for nanoseconds.
+            let units = packet.timestamp.as_nanos() as u64;
+            let flags = packet.options.iter().find_map(|o| match o {
+                EnhancedPacketOption::Flags(flags) => Some(*flags),
+                _ => None,
+            });
+            return Some(Ok(Captured {
+                time_ns: to_ns(units, resolution.unwrap_or(TSRESOL_DEFAULT)),
+                port: packet.interface_id as usize,
+                direction: match flags.unwrap_or(0) & DIRECTION {
+                    0b01 => Some(Direction::Inbound),
+                    0b10 => Some(Direction::Outbound),
+                    _ => None,
+                },
+                original_len: packet.original_len,
+                bytes: packet.data.into_owned(),
+            }));
+        }
+    }
+}
+
+impl<R: Read> Iterator for CaptureReader<R> {
+    type Item = io::Result<Captured>;
+
+    fn next(&mut self) -> Option<io::Result<Captured>> {
+        if self.ended {
+            return None;
+        }
+        let item = self.read();
+        // An error is the last item: behind it nothing can be found again.
+        self.ended = !matches!(item, Some(Ok(_)));
+        item
+    }
+}
+
+/// Time in units of if_tsresol (its upper bit: a power of two instead of ten), brought to ns, cut off at the largest.
+fn to_ns(units: u64, resolution: u8) -> u64 {
+    let (exponent, base) = (u32::from(resolution & 0x7F), if resolution & 0x80 == 0 { 10u128 } else { 2 });
+    // Finer than anything measured: the unit is so small that the time is that of 1970.
+    let Some(per_second) = base.checked_pow(exponent) else { return 0 };
+    let (seconds, rest) = (u128::from(units) / per_second, u128::from(units) % per_second);
+    // The rest is below 2^64, so this fits.
+    u64::try_from(seconds * 1_000_000_000 + rest * 1_000_000_000 / per_second).unwrap_or(u64::MAX)
+}
+
+/// The crate's errors as those of the file.
+fn plain(e: PcapError) -> io::Error {
+    match e {
+        PcapError::IoError(e) => e,
+        PcapError::IncompleteBuffer => io::Error::new(io::ErrorKind::UnexpectedEof, "capture: ends within a block"),
+        other => io::Error::new(io::ErrorKind::InvalidData, format!("capture: {other}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::process::Command;
+    use std::rc::Rc;
+
+    use super::*;
+
+    /// 2026-01-02 03:04:05.123456789 UTC.
+    const WHEN: u64 = 1_767_323_045_123_456_789;
+
+    fn frame(len: usize) -> Vec<u8> {
+        let mut frame: Vec<u8> = (0..len).map(|i| i as u8).collect();
+        frame[12..14].copy_from_slice(&[0x88, 0xB5]);
+        frame
+    }
+
+    fn options() -> CaptureOptions {
+        CaptureOptions { comment: Some("ring, 3 switches".into()), snap_length: 100, ..Default::default() }
+    }
+
+    fn fill<W: Write>(capture: &mut Capture<W>) {
+        capture.write(WHEN, 0, Direction::Inbound, &frame(60)).unwrap();
+        capture.write(WHEN + 1, 1, Direction::Outbound, &frame(1514)).unwrap();
+        capture.write(WHEN + 2_000_000_000, 1, Direction::Inbound, &frame(61)).unwrap();
+    }
+
+    fn captured(time_ns: u64, port: usize, direction: Direction, len: usize) -> Captured {
+        let mut bytes = frame(len);
+        bytes.truncate(100);
+        Captured { time_ns, port, direction: Some(direction), original_len: len as u32, bytes }
+    }
+
+    fn expected() -> Vec<Captured> {
+        vec![
+            captured(WHEN, 0, Direction::Inbound, 60),
+            captured(WHEN + 1, 1, Direction::Outbound, 1514),
+            captured(WHEN + 2_000_000_000, 1, Direction::Inbound, 61),
+        ]
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let mut capture = Capture::new(Vec::new(), &["veth0", "veth1"], &options()).unwrap();
+        fill(&mut capture);
+        assert_eq!(capture.write(0, 2, Direction::Inbound, &[]).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        let bytes = capture.finish().unwrap();
+        let mut reader = CaptureReader::new(&bytes[..]).unwrap();
+        assert_eq!(reader.by_ref().collect::<io::Result<Vec<_>>>().unwrap(), expected());
+        assert_eq!((reader.comment(), reader.ports()), (Some("ring, 3 switches"), vec!["veth0".to_owned(), "veth1".to_owned()]));
+        // Cut off anywhere, it gives what was whole, then at most one error.
+        for len in 0..bytes.len() {
+            let Ok(reader) = CaptureReader::new(&bytes[..len]) else { continue };
+            let items: Vec<_> = reader.collect();
+            let good = items.iter().take_while(|i| i.is_ok()).count();
+            assert!(good < 3 && items.len() <= good + 1, "{len}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_lost_when_it_is_dropped() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut capture = Capture::create(file.path(), &["a", "b"], &options()).unwrap();
+        fill(&mut capture);
+        assert_eq!(file.as_file().metadata().unwrap().len(), 0, "it is buffered");
+        drop(capture);
+        assert_eq!(CaptureReader::open(file.path()).unwrap().collect::<io::Result<Vec<_>>>().unwrap(), expected());
+    }
+
+    #[test]
+    fn no_more_waits_than_the_buffer_holds() {
+        #[derive(Clone, Default)]
+        struct Shared(Rc<RefCell<Vec<u8>>>);
+        impl Write for Shared {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.0.borrow_mut().write(bytes)
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let shared = Shared::default();
+        let mut capture = Capture::new(shared.clone(), &["a"], &CaptureOptions { buffer_bytes: 4096, ..Default::default() }).unwrap();
+        for n in 0..100 {
+            capture.write(n, 0, Direction::Inbound, &frame(1000)).unwrap();
+            assert!(shared.0.borrow().len() + 4096 >= 1000 * (n as usize + 1));
+        }
+        capture.flush().unwrap();
+        assert_eq!(CaptureReader::new(&shared.0.borrow()[..]).unwrap().count(), 100);
+    }
+
+    /// /dev/full takes nothing: the disk that is full.
+    #[test]
+    fn a_full_disk_is_an_error_and_stays_one() {
+        let mut capture = Capture::create("/dev/full", &["a"], &CaptureOptions { buffer_bytes: 4096, ..Default::default() }).unwrap();
+        let error = (0..100).find_map(|n| capture.write(n, 0, Direction::Inbound, &frame(1000)).err()).unwrap();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        assert_eq!(capture.write(0, 0, Direction::Inbound, &frame(60)).unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert_eq!(capture.finish().map(drop).unwrap_err().kind(), io::ErrorKind::StorageFull);
+    }
+
+    #[test]
+    fn times_come_in_many_units() {
+        assert_eq!(to_ns(1_500_000, 6), 1_500_000_000);
+        assert_eq!(to_ns(WHEN, 9), WHEN);
+        assert_eq!(to_ns(1_500, 12), 1);
+        assert_eq!(to_ns(3, 0x80 | 1), 1_500_000_000);
+        assert_eq!(to_ns(3, 0), 3_000_000_000);
+        assert_eq!((to_ns(u64::MAX, 0), to_ns(1, 127), to_ns(1, 0xFF)), (u64::MAX, 0, 0));
+    }
+
+    /// The outside witness.
+    #[test]
+    fn tshark_reads_the_same() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut capture = Capture::create(file.path(), &["veth0", "veth1"], &options()).unwrap();
+        fill(&mut capture);
+        capture.finish().unwrap();
+        let fields = ["frame.time_epoch", "frame.interface_name", "frame.packet_flags_direction", "frame.len", "frame.cap_len", "eth.type"];
+        let mut tshark = Command::new("tshark");
+        tshark.arg("-r").arg(file.path()).args(["-T", "fields"]).args(fields.iter().flat_map(|f| ["-e", f]));
+        let output = match tshark.output() {
+            Ok(output) => output,
+            Err(e) => {
+                println!("SKIPPED: tshark: {e}");
+                assert!(std::env::var_os("XOFF_NO_SKIPS").is_none_or(|v| v == "0"), "XOFF_NO_SKIPS is set, and tshark is missing");
+                return;
+            }
+        };
+        let text = String::from_utf8_lossy(&output.stdout);
+        let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
+        let row = |time: &'static str, port, direction, len, kept| vec![time, port, direction, len, kept, "0x88b5"];
+        let expected = [
+            row("1767323045.123456789", "veth0", "1", "60", "60"),
+            row("1767323045.123456790", "veth1", "2", "1514", "100"),
+            row("1767323047.123456789", "veth1", "1", "61", "61"),
+        ];
+        for (row, expected) in rows.iter().zip(&expected) {
+            // Versions differ in how they write the direction: a number in either base.
+            let direction = u32::from_str_radix(row[2].trim_start_matches("0x"), 16).ok();
+            assert_eq!((row[0], row[1], direction, &row[3..5]), (expected[0], expected[1], expected[2].parse().ok(), &expected[3..5]));
+            assert_eq!(u32::from_str_radix(row[5].trim_start_matches("0x"), 16), Ok(0x88B5));
+        }
+        assert_eq!(rows.len(), 3, "{text}{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
