@@ -11,6 +11,7 @@ mod explain;
 mod hpcc;
 mod interrupt;
 mod plan;
+mod replay;
 mod reproduce;
 mod run;
 mod schema;
@@ -51,6 +52,8 @@ enum Command {
     Reproduce(reproduce::Args),
     /// Run a scenario with real Ethernet frames on this machine
     Testbed(testbed::Args),
+    /// Prove from a capture that a real run was a simulation's, frame by frame
+    Replay(replay::Args),
     Schema(schema::Args),
 }
 
@@ -87,6 +90,7 @@ pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Tree(args) => tree::run(args),
         Command::Reproduce(args) => reproduce::run(args),
         Command::Testbed(args) => testbed::run(args),
+        Command::Replay(args) => replay::run(args),
         Command::Schema(args) => schema::run(args),
     };
     answer::deliver(answer, cli.json)

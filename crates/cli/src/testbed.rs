@@ -9,6 +9,7 @@ use xoff_run::{Finished, Progress, Scenario};
 use xoff_scenario::{Problem, Problems};
 use xoff_sim::Ended;
 use xoff_switchd::RunnerConfig;
+use xoff_testbed::replay::{self, Facts};
 use xoff_testbed::wiring::{self, Real};
 use xoff_testbed::{Drive, DriveError, RealReport, bed, drive};
 
@@ -37,6 +38,12 @@ pub struct Args {
     /// Replace or add a value, such as flow_control=gfc-buffer or run.duration=2s; may be repeated
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
+    /// Write every frame into this file (pcapng); `xoff replay` proves from it that the run was a simulation's
+    #[arg(long, value_name = "FILE")]
+    capture: Option<PathBuf>,
+    /// Keep so many bytes of each frame in the capture; 0: all
+    #[arg(long, value_name = "BYTES", default_value_t = 0, requires = "capture")]
+    snap: u32,
 }
 
 /// Runs it.
@@ -53,8 +60,13 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let links = wiring::links(&scenario, &here, |_, _| false);
     let ports = bed::ports(&scenario, &links).map_err(|e| Problem::new(e.to_string(), ""))?;
     let runner = RunnerConfig { until: scenario.until, report: Duration::from_millis(100), ..RunnerConfig::default() };
+    let written = |e: std::io::Error| Problem::new(format!("capture: {e}"), "");
+    let real = Real::default();
+    let facts = Facts::of(&scenario, &here, &links, &real);
+    let create = |path: &PathBuf| replay::create(path, &links, &facts, args.snap);
+    let mut capture = args.capture.as_ref().map(create).transpose().map_err(written)?;
     let bar = Bar::new();
-    let d = Drive { runner, real: Real::default(), tap: None };
+    let d = Drive { runner, real, tap: capture.as_mut().map(replay::tap) };
     let driven = drive(&scenario, here, links, ports, Sink::Files(args.out.clone()), d, |look| {
         bar.update(&Progress { now: look.time, until: look.until, events: 0, deadlocks: look.deadlocks });
         look.log.iter().for_each(|l| terminal::note(l));
@@ -62,6 +74,9 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     });
     drop(bar);
     let (finished, real) = driven.map_err(failed)?;
+    if let Some(capture) = capture {
+        capture.finish().map_err(written)?;
+    }
     let exit = match finished.outcome.ended {
         Ended::Interrupted => Exit::Interrupted,
         _ if finished.outcome.violations_total > 0 || real.kernel_drops() > 0 => Exit::No,

@@ -25,6 +25,6 @@ pub use clock::{Clock, Gaps};
 pub use codec::{Decoded, Refused, decode, encode, mac};
 pub use forwarding::Forwarding;
 pub use machine::{Counters, Link, Machine, MachineConfig};
-pub use replay::{Replayed, replay};
+pub use replay::{Captured, Replayed, replay};
 pub use runner::{Attached, Ended, Live, LiveError, Now, RunnerConfig, Tap};
 pub use watchdog::{Action, WatchdogConfig};

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use xoff_sim::World;
-use xoff_units::Time;
+use xoff_units::{Span, Time};
 
 use crate::machine::Machine;
 
@@ -39,11 +39,12 @@ fn ns(t: Time) -> u64 {
     t.0 / 1000
 }
 
-/// Replays what came in up to `until` and compares what goes out, frame by frame: time, port, length and bytes.
+/// Replays what came in and compares what goes out, frame by frame: time, port, length and bytes.
 ///
 /// The machine and its world are those of the run that was captured, at rest. A time of sending that a frame carries is part of
 /// its bytes.
-pub fn replay(world: &mut World, machine: &mut Machine, capture: impl Iterator<Item = Captured>, until: Time) -> Replayed {
+pub fn replay(world: &mut World, machine: &mut Machine, capture: impl Iterator<Item = Captured>) -> Replayed {
+    let mut last = Time::ZERO;
     let mut seen = Replayed::default();
     let mut made: VecDeque<(Time, usize, Vec<u8>)> = VecDeque::new();
     let mut logged: VecDeque<Captured> = VecDeque::new();
@@ -70,6 +71,7 @@ pub fn replay(world: &mut World, machine: &mut Machine, capture: impl Iterator<I
         if seen.difference.is_some() {
             return seen;
         }
+        last = last.max(c.at);
         if !c.inbound {
             logged.push_back(c);
             compare(&mut made, &mut logged, &mut seen);
@@ -87,6 +89,8 @@ pub fn replay(world: &mut World, machine: &mut Machine, capture: impl Iterator<I
         machine.depart(at, |at, link, bytes| made.push_back((at, link, bytes.to_vec())));
         compare(&mut made, &mut logged, &mut seen);
     }
+    // Times of sending are cut to nanoseconds in a capture.
+    let until = last + Span(999);
     machine.run(world, until);
     machine.depart(until, |at, link, bytes| made.push_back((at, link, bytes.to_vec())));
     compare(&mut made, &mut logged, &mut seen);

@@ -123,12 +123,13 @@ impl<'a> Live<'a> {
         let mut clock = Clock::start(self.c.budget);
         let mut reported = started;
         let ended = loop {
-            let now = clock.look();
-            let heard = self.listen(world, now)?;
+            let now = clock.look().min(self.c.until);
+            // At the end nothing is heard any more: the world ends there.
+            let heard = if now < self.c.until { self.listen(world, now)? } else { 0 };
             // What came in is a little later than the look, frame by frame.
             let now = now.max(self.machine.heard_last());
-            let ended = self.machine.run(world, now.min(self.c.until));
-            let spoken = self.speak(now.min(self.c.until))?;
+            let ended = self.machine.run(world, now);
+            let spoken = self.speak(now)?;
             if let Some(e) = ended {
                 break Ended::World(e);
             }

@@ -9,6 +9,7 @@
 
 pub mod bed;
 mod drive;
+pub mod replay;
 pub mod wiring;
 
 pub use drive::{Drive, DriveError, Look, PortReport, RealReport, drive};

@@ -1,0 +1,70 @@
+//! `xoff replay`: a capture of a real run, again in virtual time.
+
+use std::path::PathBuf;
+
+use indicatif::{HumanCount, ProgressBar};
+use serde::Serialize;
+use xoff_scenario::{Problem, Problems};
+use xoff_testbed::replay::{self, ReplayError};
+
+use crate::answer::{Answer, Exit};
+use crate::{interrupt, terminal};
+
+/// Prove from a capture that a real run was a simulation's, frame by frame.
+///
+/// The capture says what was run. What came in goes, at the times at which it came, into the same nodes in virtual time; what they send
+/// is compared with what was sent: time, port, length and bytes. Exit code 1: there is a difference.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  xoff testbed scenarios/testbed/ring-gfc.toml --out out/gfc --capture gfc.pcapng\n  xoff replay gfc.pcapng"
+)]
+pub struct Args {
+    /// Capture made with --capture
+    capture: PathBuf,
+}
+
+#[derive(Serialize)]
+struct Json {
+    capture: String,
+    nodes: Vec<String>,
+    frames_in: u64,
+    frames_out: u64,
+    identical: bool,
+    difference: Option<String>,
+}
+
+/// Runs it.
+pub fn run(args: &Args) -> Result<Answer, Problems> {
+    interrupt::ask_first();
+    let bar = ProgressBar::new_spinner();
+    let replayed = replay::replay(&args.capture, |frames| {
+        bar.set_message(format!("{} frames", HumanCount(frames)));
+        bar.tick();
+        !interrupt::asked()
+    });
+    bar.finish_and_clear();
+    let (facts, seen) = replayed.map_err(|e| match e {
+        ReplayError::Scenario(problems) => problems,
+        e => Problem::new(format!("{}: {e}", args.capture.display()), "make it with xoff testbed or xoff switch --capture").into(),
+    })?;
+    let identical = seen.difference.is_none();
+    let counts = format!("{} frames in, {} frames out", terminal::grouped(seen.inbound), terminal::grouped(seen.outbound));
+    let text = match &seen.difference {
+        None => terminal::good(&format!("Identical: {counts}, same time, port and bytes")),
+        Some(d) => format!("{}\n{d}", terminal::bad(&format!("Different after {counts}"))),
+    };
+    let exit = match () {
+        _ if interrupt::asked() => Exit::Interrupted,
+        _ if identical => Exit::Done,
+        _ => Exit::No,
+    };
+    let json = Json {
+        capture: args.capture.display().to_string(),
+        nodes: facts.nodes,
+        frames_in: seen.inbound,
+        frames_out: seen.outbound,
+        identical,
+        difference: seen.difference,
+    };
+    Ok(Answer::new(text, &json, exit))
+}

@@ -1,0 +1,145 @@
+//! Captures that can be replayed: the file says itself what was run.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use xoff_netio::{Capture, CaptureOptions, CaptureReader, Direction};
+use xoff_record::Sink;
+use xoff_run::{RunError, Scenario};
+use xoff_scenario::Problems;
+use xoff_switchd::{Action, Captured, Link, Replayed, Tap, WatchdogConfig};
+use xoff_units::{Span, Time};
+
+use crate::wiring::{self, Real};
+
+/// What has to be known to make the same machine again; the comment of a capture, as JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    /// The scenario with everything resolved.
+    pub scenario: String,
+    /// Where files that it names are looked up.
+    pub folder: PathBuf,
+    /// Names of the nodes that ran.
+    pub nodes: Vec<String>,
+    /// Ports whose neighbour knows no flow control.
+    pub plain: Vec<String>,
+    /// Somebody's frames went where their addresses had been seen.
+    pub learns: bool,
+    /// Watchdog: detection and restoration [ps], and whether it drops.
+    pub watchdog: Option<(u64, u64, bool)>,
+}
+
+impl Facts {
+    fn real(&self) -> Real {
+        let watchdog = self.watchdog.map(|(detect, restore, drops)| WatchdogConfig {
+            detect: Span(detect),
+            restore: Span(restore),
+            action: if drops { Action::Drop } else { Action::Forward },
+        });
+        Real { watchdog, learns: self.learns }
+    }
+
+    /// Those of a run.
+    pub fn of(s: &Scenario, here: &[bool], links: &[Link], real: &Real) -> Facts {
+        Facts {
+            scenario: s.resolved.clone(),
+            folder: s.folder.clone(),
+            nodes: s.topology.nodes.iter().zip(here).filter(|(_, here)| **here).map(|(n, _)| n.name.clone()).collect(),
+            plain: links.iter().filter(|l| l.plain).map(|l| l.name.clone()).collect(),
+            learns: real.learns,
+            watchdog: real.watchdog.map(|w| (w.detect.0, w.restore.0, w.action == Action::Drop)),
+        }
+    }
+}
+
+/// Why a capture could not be replayed.
+#[derive(Debug)]
+pub enum ReplayError {
+    /// The file could not be read.
+    Read(io::Error),
+    /// It does not say what was run.
+    NoFacts(String),
+    /// The scenario in it has a mistake.
+    Scenario(Problems),
+    /// The scenario in it cannot be built.
+    Run(RunError),
+}
+
+impl fmt::Display for ReplayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReplayError::Read(e) => write!(f, "the capture cannot be read: {e}"),
+            ReplayError::NoFacts(why) => write!(f, "the capture does not say what was run: {why}"),
+            ReplayError::Scenario(_) => f.write_str("the scenario in the capture has a mistake"),
+            ReplayError::Run(e) => write!(f, "the scenario in the capture cannot be built: {e}"),
+        }
+    }
+}
+impl std::error::Error for ReplayError {}
+
+/// Longest option of a pcapng block [bytes].
+const COMMENT_MAX: usize = u16::MAX as usize;
+
+/// A capture of a run with all that a replay needs; of each frame at most `snap` bytes are kept, 0: all of it.
+pub fn create(path: &Path, links: &[Link], facts: &Facts, snap: u32) -> io::Result<Capture> {
+    let comment = serde_json::to_string(facts).map_err(io::Error::other)?;
+    if comment.len() > COMMENT_MAX {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the scenario is too long for the comment of a capture"));
+    }
+    let names: Vec<&str> = links.iter().map(|l| l.name.as_str()).collect();
+    Capture::create(path, &names, &CaptureOptions { comment: Some(comment), snap_length: snap, ..CaptureOptions::default() })
+}
+
+/// What sees every frame and writes it.
+pub fn tap(capture: &mut Capture) -> Tap<'_> {
+    Box::new(|at: Time, link, inbound, bytes| {
+        let direction = if inbound { Direction::Inbound } else { Direction::Outbound };
+        capture.write(at.0 / 1000, link, direction, bytes)
+    })
+}
+
+/// Replays a capture in a world in virtual time. `look(frames)` is called now and then; when it returns false, the replay ends
+/// where it is.
+pub fn replay(path: &Path, mut look: impl FnMut(u64) -> bool) -> Result<(Facts, Replayed), ReplayError> {
+    let mut reader = CaptureReader::open(path).map_err(ReplayError::Read)?;
+    let facts = reader.comment().ok_or_else(|| ReplayError::NoFacts("it has no comment".into()))?;
+    let facts: Facts = serde_json::from_str(facts).map_err(|e| ReplayError::NoFacts(e.to_string()))?;
+    let s = Scenario::from_text(&path.display().to_string(), &facts.scenario, &[], &facts.folder).map_err(ReplayError::Scenario)?;
+    let here: Vec<bool> = s.topology.nodes.iter().map(|n| facts.nodes.contains(&n.name)).collect();
+    let plain = |node, port| facts.plain.contains(&s.topology.port_name(node, port));
+    let links = wiring::links(&s, &here, plain);
+    let ports = links.len();
+    let mut running = s.start_outside(Sink::Nothing, here).map_err(ReplayError::Run)?;
+    let mut machine = wiring::machine(&s, links, &facts.real(), running.world());
+    let (mut frames, mut failed) = (0, None);
+    let captured = std::iter::from_fn(|| {
+        frames += 1;
+        if frames % 4096 == 0 && !look(frames) {
+            return None;
+        }
+        match reader.next()? {
+            Ok(f) if f.port >= ports => {
+                failed = Some(io::Error::new(io::ErrorKind::InvalidData, format!("a frame of interface {}, of {ports}", f.port)));
+                None
+            }
+            Ok(f) => Some(Captured {
+                at: Time(f.time_ns.saturating_mul(1000)),
+                link: f.port,
+                inbound: f.direction == Some(Direction::Inbound),
+                len: f.original_len as usize,
+                bytes: f.bytes,
+            }),
+            Err(e) => {
+                failed = Some(e);
+                None
+            }
+        }
+    });
+    let seen = xoff_switchd::replay(running.world(), &mut machine, captured);
+    match failed {
+        Some(e) => Err(ReplayError::Read(e)),
+        None => Ok((facts, seen)),
+    }
+}
