@@ -14,6 +14,7 @@ use xoff_mech::flow_control::cbfc::CreditLimit;
 use xoff_mech::flow_control::pfc::Pause;
 use xoff_mech::flow_control::pffc::Order;
 use xoff_node::{Classes, Frame, FrameKind};
+use xoff_sim::FOREIGN;
 use xoff_units::{Bytes, Time};
 use xoff_wire::control::{self, Control};
 use xoff_wire::ecn::Ecn;
@@ -185,7 +186,8 @@ fn order(p: &pffc::Repr) -> Result<Order, Refused> {
 fn test(bytes: &[u8], classes: &Classes) -> Result<Decoded, Refused> {
     let frame = ethernet::Frame::new(bytes).map_err(|_| Refused::Malformed)?;
     let Ok(local::Message::Test(t)) = local::Message::parse(frame.payload()) else { return Ok(Decoded::Foreign) };
-    if frame.ether_type() != ethernet::LOCAL {
+    // A test frame of somebody's, with a number that is none of ours, is somebody's frame.
+    if frame.ether_type() != ethernet::LOCAL || t.flow >= FOREIGN {
         return Ok(Decoded::Foreign);
     }
     let kind = match t.kind {

@@ -38,7 +38,7 @@ impl Facts {
             restore: Span(restore),
             action: if drops { Action::Drop } else { Action::Forward },
         });
-        Real { watchdog, learns: self.learns }
+        Real { watchdog, learns: self.learns, ..Real::default() }
     }
 
     /// Those of a run.

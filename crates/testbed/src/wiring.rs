@@ -15,12 +15,20 @@ pub const PACEABLE: Rate = Rate(1_000_000_000);
 const AROUND: u32 = 14 + 8 + 4;
 
 /// What differs from the scenario where frames are real.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Real {
     /// Against neighbours that pause for ever.
     pub watchdog: Option<WatchdogConfig>,
     /// Somebody's frames go where their addresses were seen, instead of where the topology has their hosts.
     pub learns: bool,
+    /// Messages that stand for a state are said again after so long, so that a lost one heals; zero: never [ps].
+    pub repeat: Span,
+}
+
+impl Default for Real {
+    fn default() -> Real {
+        Real { watchdog: None, learns: false, repeat: REPEAT }
+    }
 }
 
 /// A scenario that real frames cannot follow is refused, with the reason.
@@ -89,7 +97,7 @@ pub fn machine(s: &Scenario, links: Vec<Link>, real: &Real, world: &World) -> Ma
             accepts: Box::new(move |m| kinds.iter().any(|fc| fc.hears(m))),
             control_len: control_len.0 as u32,
             forwarding: forwarding(s, real.learns),
-            repeat: REPEAT,
+            repeat: real.repeat,
             watchdog: real.watchdog,
         },
         world,
