@@ -1,6 +1,7 @@
 //! Numbers for Prometheus: a text that the program sets, served over HTTP to whoever asks for /metrics.
 //!
 //! One thread and one connection at a time, each with a deadline; nothing of the answer depends on the request but whether it is given.
+//! The small HTTP servers there are take a thread for each connection, without a bound; here only the request's head is parsed by a crate.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};

@@ -189,7 +189,8 @@ fn waiting_for_a_port() {
 fn nobody_talks_on_a_fresh_pair() {
     in_namespaces("links::nobody_talks_on_a_fresh_pair", || {
         let (_a, mut b) = two_ports(1500, &PacketOptions::default());
-        std::thread::sleep(Duration::from_millis(500));
+        // Longer than the random delay before the first question for a router or for a double (RFC 4862, section 5.4.2: 1 s).
+        std::thread::sleep(Duration::from_millis(1500));
         let mut heard = Vec::new();
         b.receive(64, &mut |f| heard.push(f.to_vec())).unwrap();
         assert!(heard.is_empty(), "{heard:02x?}");

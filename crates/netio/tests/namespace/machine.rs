@@ -102,7 +102,7 @@ fn offloads_are_refused_or_turned_off() {
         assert_eq!(before.driver, "veth");
         let text = open(false).unwrap_err().to_string();
         assert!(text.contains("ethtool -K p0 tx off tso off gso off"), "{text}");
-        assert_eq!(Interface::look("p0").unwrap(), before, "a refusal changes nothing");
+        assert_eq!(Interface::look("p0").unwrap().offloads, before.offloads, "a refusal changes nothing");
         open(true).unwrap();
         assert_eq!(Interface::look("p0").unwrap().breaking(), Vec::<&str>::new());
         assert_eq!(Interface::look("p1").unwrap().offloads, before.offloads, "the peer was not given and is not touched");
@@ -170,6 +170,25 @@ fn a_tap_echoes() {
         assert!(lost > 0 && lost + arrived >= 2000, "{lost} + {arrived}");
         drop(tap);
         assert!(Interface::look("t0").is_err(), "a tap goes with its port");
+    });
+}
+
+/// A tap does not hold who writes into it to its MTU: a packet socket on its interface gets frames that no veth end would pass on. One
+/// byte too long or a thousand, they are refused and counted.
+#[test]
+fn frames_longer_than_an_mtu_are_refused() {
+    in_namespaces("machine::frames_longer_than_an_mtu_are_refused", || {
+        if !has(Capability::Tun) {
+            return;
+        }
+        let mut tap = TapPort::create("t0", 9000).unwrap();
+        sandbox::ip("link set dev t0 mtu 1500\n").unwrap();
+        let mut port = PacketPort::open("t0", &PacketOptions { fix_offloads: true, ..Default::default() }).unwrap();
+        for length in [1518, 1519, 1530, 2500, 9014, 60] {
+            send_now(&mut tap, &numbered(0, length));
+        }
+        let frames = arriving(&mut port, 6).iter().map(Vec::len).filter(|&length| [60, 1518].contains(&length)).count();
+        assert_eq!((frames, port.counters().too_long), (2, 4));
     });
 }
 
