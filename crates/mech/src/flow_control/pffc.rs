@@ -11,6 +11,9 @@
 //! The sender ([`FlowSender`]) has a default queue and a few pause queues. PAUSE stops one pause queue, MIGRATE leads what
 //! comes of a flow from then on into it, RESUME lets it drain before the default queue, MIGRATE-BACK ends the detour.
 //!
+//! PAUSE is a PFC frame and carries a time. A receiver that goes on holding a flow repeats PAUSE and MIGRATE at half life, so that a
+//! message that was lost costs half a pause time at most, and a pause whose RESUME was lost ends by itself.
+//!
 //! Only slides of the paper were read; algorithm and gaps: `docs/mechanisms/pffc.md`.
 
 mod receiver;
@@ -22,6 +25,7 @@ pub use sender::PffcSender;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::Bytes;
 
+use super::pfc::{self, Pause};
 use crate::LinkFacts;
 
 /// What the file calls them.
@@ -46,6 +50,14 @@ pub const PARAMS: &[ParamSpec] = &[
         "PFFC slides: 8 queues a port, one of them the default",
     ),
     ParamSpec::new("slots", Kind::Count, "4096", "slots of the table in which flows are counted", "our choice: the slides give none"),
+    ParamSpec::new(
+        "pause",
+        Kind::Choice(&["quanta", "sticky"]),
+        "quanta",
+        "timed pause, repeated with its MIGRATE at half life, or until resumed",
+        "PFFC slides: PAUSE is a PFC frame; 802.3 Annex 31D",
+    ),
+    ParamSpec::new("quanta", Kind::Count, "65535", "pause time in units of 512 bit times at the port's rate", "802.1Q: 16-bit field"),
 ];
 
 /// Most pause queues: a word has a bit for each.
@@ -66,6 +78,8 @@ pub struct Params {
     pub queues: u16,
     /// Slots of the table.
     pub slots: u32,
+    /// Pause time in quanta; `None`: until resumed.
+    pub quanta: Option<u16>,
 }
 
 impl Params {
@@ -77,7 +91,8 @@ impl Params {
             n if (1..=most).contains(&n) => Ok(n),
             n => Err(ParamError::new(key, format!("{n} {key}"), format!("expected 1 to {most}"))),
         };
-        let p = Params { xoff_s, xon_s, queues: count("queues", QUEUES_MAX)? as u16, slots: count("slots", SLOTS_MAX)? as u32 };
+        let (queues, slots) = (count("queues", QUEUES_MAX)? as u16, count("slots", SLOTS_MAX)? as u32);
+        let p = Params { xoff_s, xon_s, queues, slots, quanta: pfc::read_quanta(v)? };
         p.validate(link)?;
         Ok(p)
     }
@@ -144,8 +159,8 @@ pub fn slot(flow: u32, slots: u32) -> u16 {
 /// What a receiver tells its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// PAUSE: this pause queue sends nothing until it is resumed.
-    Pause(u16),
+    /// PAUSE: this pause queue sends nothing for so long, or until it is resumed.
+    Pause(u16, Pause),
     /// MIGRATE: what comes of the flows of this slot goes into their pause queue.
     Migrate(u16),
     /// RESUME: this pause queue sends again, before the default queue.
@@ -158,21 +173,21 @@ impl Order {
     /// Packed into a word.
     #[cold] // out of line, as all that other flow controls pass by
     pub fn to_word(self) -> u64 {
-        let (kind, value) = match self {
-            Order::Pause(q) => (0, q),
-            Order::Migrate(s) => (1, s),
-            Order::Resume(q) => (2, q),
-            Order::MigrateBack(s) => (3, s),
+        let (kind, value, quanta) = match self {
+            Order::Pause(q, Pause(quanta)) => (0, q, quanta),
+            Order::Migrate(s) => (1, s, 0),
+            Order::Resume(q) => (2, q, 0),
+            Order::MigrateBack(s) => (3, s, 0),
         };
-        kind << 16 | value as u64
+        (quanta as u64) << 32 | kind << 16 | value as u64
     }
 
     /// The inverse of [`Order::to_word`].
     #[cold]
     pub fn from_word(word: u64) -> Order {
         let value = word as u16;
-        match word >> 16 {
-            0 => Order::Pause(value),
+        match word >> 16 & 0xffff {
+            0 => Order::Pause(value, Pause((word >> 32) as u32)),
             1 => Order::Migrate(value),
             2 => Order::Resume(value),
             _ => Order::MigrateBack(value),
