@@ -66,6 +66,8 @@ pub const QUEUES_MAX: u64 = 64;
 pub const SLOTS_MAX: u64 = 1 << 16;
 /// A control frame, the smallest Ethernet frame (PFFC Table 3: 156,461 of them are 10.0 MB) [bytes].
 const MESSAGE_LEN: u64 = 64;
+/// Messages of a flow that may stand before those of another one: two that pause and two that resume.
+pub const MESSAGES_OF_A_FLOW: u64 = 4;
 
 /// Parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,7 +133,7 @@ impl Params {
     /// [bytes]: C tau (GFC Eq. 6), a frame that is admitted as a whole, and C times the wait for its messages behind those of
     /// `flows` flows, four each at most: two that pause and two that resume.
     pub fn headroom(link: &LinkFacts, flows: u64) -> Bytes {
-        link.rate.bytes_in(link.tau()) + link.mtu + Bytes(4 * MESSAGE_LEN * flows)
+        link.rate.bytes_in(link.tau()) + link.mtu + Bytes(MESSAGES_OF_A_FLOW * MESSAGE_LEN * flows)
     }
 
     /// The most that is held of a flow at the `hop`-th switch of its way, `hop` from 1, where `flows` flows share a link
