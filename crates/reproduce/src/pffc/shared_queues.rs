@@ -10,8 +10,8 @@ use crate::{Check, Context, Findings, ReproduceError};
 const SCENARIO: (&str, &str) = super::scenario!("ring-4.toml");
 /// Flows of the scenario.
 const FLOWS: u32 = 4;
-/// Pause queues that give each of the four flows one of its own, and fewer.
-const QUEUES: [u16; 3] = [1, 2, 6];
+/// Pause queues: fewer than flows, the default, in which two of the flows meet, and a number that keeps all of them apart.
+const QUEUES: [u16; 4] = [1, 2, 6, 7];
 
 struct Job {
     name: String,
@@ -49,23 +49,28 @@ pub fn run_ring(cx: &Context) -> Result<Findings, ReproduceError> {
     let slowest = |i: usize| of(&names[i]).iter().flat_map(|r| r.rates_at_end(END)).fold(f64::INFINITY, f64::min);
     let last = QUEUES.len();
     let checks = vec![
-        Check::none("pairs of flows that share one of 6 pause queues", "pairs", sharing(QUEUES[last - 1]) as u64),
-        Check::none("6 pause queues: runs that deadlock", "runs", deadlocks(last)).claimed(),
-        Check::new("6 pause queues: slowest flow of all runs", Unit::BitsPerSecond, slowest(last), 1e9, 10e9),
+        Check::none("pairs of flows that share one of 7 pause queues", "pairs", sharing(QUEUES[last - 1]) as u64),
+        Check::none("7 pause queues: runs that deadlock", "runs", deadlocks(last)).claimed(),
+        Check::new("7 pause queues: slowest flow of all runs", Unit::BitsPerSecond, slowest(last), 1e9, 10e9),
         Check::some("1 pause queue: runs that deadlock", "runs", deadlocks(1)),
         Check::some("PFC: runs that deadlock", "runs", deadlocks(0)),
         Check::none("frames lost or out of order, all runs", "frames", runs.iter().map(broken).sum()),
     ];
+    let starved = |i: usize| {
+        let still = |r: &&Observed| r.outcome.deadlocks.is_empty() && r.rates_at_end(END).contains(&0.0);
+        of(&names[i]).iter().copied().filter(still).count()
+    };
     let mut table = Table::new([
         "Flow control",
         "Pairs that share",
         "Runs",
         "Deadlocks",
+        "No deadlock, but a flow starves",
         "First closed at",
         "Slowest flow",
         "Fastest flow",
     ])
-    .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right]);
+    .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right]);
     for (i, name) in names.iter().enumerate() {
         let runs = of(name);
         let first = runs.iter().filter_map(|r| r.deadlock()).map(|d| lab::ps(d.closed)).fold(f64::INFINITY, f64::min);
@@ -76,6 +81,7 @@ pub fn run_ring(cx: &Context) -> Result<Findings, ReproduceError> {
             if i == 0 { "".into() } else { sharing(QUEUES[i - 1]).to_string().into() },
             runs.len().to_string().into(),
             Cell::badge(tone, deadlocks(i).to_string()),
+            starved(i).to_string().into(),
             if first.is_finite() { lab::time(first) } else { String::new() }.into(),
             lab::rate(slowest(i)).into(),
             lab::rate(fastest).into(),
@@ -98,6 +104,16 @@ pub fn run_ring(cx: &Context) -> Result<Findings, ReproduceError> {
         }
         figure = figure.panel(panel);
     }
+    let mut notes = vec!["A pause queue goes on with the last of its flows, and what stands in it waits for flows it has nothing to do with: with one queue that is enough for a cycle, as with PFC.".to_owned()];
+    for i in (1..names.len()).filter(|&i| starved(i) > 0) {
+        notes.push(format!(
+            "{}: in {} of {} runs a flow gets nothing for the last 10 ms, and no port waits for ever. What RESUME lets go has the right of way over the default queue; two flows that are paused in turn then take the whole link ({} at most for one), and who waits in the default queue starves, with all that share its pause queue upstream.",
+            names[i],
+            starved(i),
+            staggers.len(),
+            lab::rate(of(&names[i]).iter().flat_map(|r| r.rates_at_end(END)).fold(0.0, f64::max))
+        ));
+    }
     let words: Vec<String> = names.iter().enumerate().map(|(i, n)| format!("{n}: {} of {}", deadlocks(i), staggers.len())).collect();
     let table =
         table.caption(format!("Starts 0 to {} us apart. Rates are those of the last 10 ms of 40 ms.", staggers[staggers.len() - 1]));
@@ -106,6 +122,7 @@ pub fn run_ring(cx: &Context) -> Result<Findings, ReproduceError> {
         checks,
         figures: vec![figure],
         tables: vec![table],
+        notes,
         ..Findings::default()
     })
 }
