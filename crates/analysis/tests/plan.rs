@@ -78,6 +78,15 @@ fn refusals() {
     assert_eq!(refuse("pfc", &[("detection", "tcd"), ("epsilon", "0")]), "epsilon");
     assert_eq!(refuse("pfc", &[("detection", "tcd"), ("xoff", "1KB"), ("xon", "2KB")]), "xon");
     assert_eq!(refuse("pfc", &[("detection", "tcd"), ("xon", "2KB")]), "xon");
+    assert_eq!(refuse("pffc", &[("xoff_s", "10KB"), ("xon_s", "11KB")]), "xon_s");
+    assert_eq!(refuse("pffc", &[("xoff_s", "0B")]), "xoff_s");
+    assert_eq!(refuse("pffc", &[("buffer", "20KB")]), "buffer");
+    assert_eq!(refuse("pffc", &[("queues", "0")]), "queues");
+    assert_eq!(refuse("pffc", &[("slots", "65537")]), "slots");
+    assert_eq!(refuse("pffc", &[("flows", "0")]), "flows");
+    assert_eq!(refuse("pffc", &[("hops", "65")]), "hops");
+    assert_eq!(refuse("pffc", &[("detection", "tcd")]), "flow_control");
+    assert_eq!(refuse("cbfc", &[("detection", "pffc")]), "flow_control");
 }
 
 /// A given threshold replaces the bound: the plan follows it, and says what it violates.
@@ -97,6 +106,31 @@ fn given_thresholds() {
     // Without a buffer it follows from the threshold.
     assert_eq!(plan("gfc-buffer", &[("b_1", "100KB")]).integer("B"), Some(100_000 + 18_500 + 3_000));
     assert_eq!(plan("pfc", &[("xoff", "100KB")]).integer("B"), Some(109_250));
+}
+
+/// `plan pffc`: what the law needs, how many flows a buffer, the pause queues and the table are good for.
+#[test]
+fn flows_of_pffc() {
+    let plan = |extra: &[(&str, &str)]| plan::plan(&input("pffc", extra)).unwrap();
+    let p = plan(&[]);
+    let get = |s| p.integer(s);
+    // C tau = 10 Gb/s x 7.4 us; one MTU and 6 flows with 4 messages of 64 B above it.
+    let flow = 18_500 + 9_250 + 1_500 + 6 * 256;
+    assert_eq!((get("Xoff_s"), get("Xon_s"), get("H")), (Some(18_500), Some(9_250), Some(12_286)));
+    assert_eq!((get("B flow"), get("B_min"), get("B"), get("B flows")), (Some(flow), Some(6 * flow), Some(6 * flow), Some(6)));
+    // 4 x 9.25 KB at 10 Gb/s and 4 tau are 29.6 us each.
+    assert_eq!((get("T"), get("4 m/T")), (Some(59_200_000), Some(34_594_594)));
+    // 5 others in 6 queues: 1 - (5/6)^5; 9 of 10 alone needs 1/(1 - 0.9^(1/5)).
+    let ratio = |s: &str| p.row(s).unwrap().value.clone();
+    assert_eq!((ratio("P queue").as_str(), get("q 90 %"), ratio("P slot").as_str()), ("0.598", Some(48), "0.001"));
+    assert_eq!((p.tables[0].rows[2][0], p.tables[0].rows[2][1]), (4_096, 1_220), "1 - (4095/4096)^5");
+    assert_eq!(plan(&[("hops", "3")]).integer("B_min"), Some(18 * flow));
+    assert_eq!(plan::plan(&input("pfc", &[("detection", "pffc")])).unwrap(), p, "either key names it");
+    let warned = |extra: &[(&str, &str)]| plan(extra).warnings.iter().map(|w| w.condition).collect::<Vec<_>>();
+    assert_eq!(warned(&[("xoff_s", "9249B")]), ["Xoff_s >= C tau"]);
+    assert_eq!(warned(&[("flows", "7")]), ["congested flows <= pause queues"]);
+    assert_eq!(warned(&[("buffer", "100KB")]), ["flows x (Xoff_s + headroom) <= buffer"]);
+    assert_eq!(warned(&[("slots", "40")]), ["1 - (1 - 1/slots)^(flows - 1) <= 0.1"]);
 }
 
 /// `plan tcd`: the numbers of TCD sections 4.3 and 5.1.1, and Fig. 8.

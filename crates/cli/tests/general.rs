@@ -40,7 +40,7 @@ fn a_plan_has_formulas_and_sources() {
     assert_eq!(plan["flow_control"], "pfc");
     let mtu = plan["rows"].as_array().unwrap().iter().find(|r| r["symbol"] == "MTU").unwrap();
     assert_eq!(mtu["value_exact"], 1500);
-    for name in ["cbfc", "gfc-conceptual", "gfc-buffer", "gfc-time"] {
+    for name in ["cbfc", "gfc-conceptual", "gfc-buffer", "gfc-time", "pffc"] {
         let plan = xoff(&["plan", "--flow-control", name, "--json"]);
         assert_eq!(plan.code, 0, "{name}: {}", plan.err);
     }
@@ -60,6 +60,18 @@ fn a_detection_is_planned_beside_a_flow_control() {
     assert_eq!((&plan["detection"], &max_ton["value_exact"]), (&"tcd".into(), &60_000_000.into()));
 }
 
+/// Xoff_s, the headroom of a flow and what two flows in one slot are worth.
+#[test]
+fn a_flow_control_is_planned_by_its_name() {
+    let args = ["plan", "pffc", "--rate", "10Gbps", "--t-w", "1us", "--flows", "32", "--slots", "4096"];
+    let said = xoff(&args);
+    assert_eq!(said.code, 0, "{}", said.err);
+    for text in ["pffc: one direction", "Xoff_s", "18.5KB", "Table of collisions", "congested flows <= pause queues"] {
+        assert!(said.out.contains(text), "'{text}' is not in:\n{}", said.out);
+    }
+    assert_eq!(xoff(&[&args[..], &["--json"]].concat()).json()["flow_control"], "pffc");
+}
+
 #[test]
 fn an_impossible_plan_is_refused_at_its_option() {
     for (args, texts) in [
@@ -70,6 +82,9 @@ fn an_impossible_plan_is_refused_at_its_option() {
         (&["--flow-control", "pcf"], &["pcf", "pfc"]),
         (&["--speed", "1Gbps"], &["--speed"]),
         (&["tcdd"], &["tcdd", "tcd"]),
+        (&["pffc", "--xoff-s", "10KB", "--xon-s", "12KB"], &["--xon-s 12KB", "above Xoff_s"]),
+        (&["pffc", "--flow-control", "cbfc"], &["--flow-control cbfc", "once"]),
+        (&["pffc", "--flows", "0"], &["--flows 0", "1 to 65536"]),
         (&["tcd", "--xoff", "1KB", "--xon", "2KB"], &["--xon 2KB"]),
     ] {
         let said = xoff(&[&["plan"], args].concat());

@@ -1,12 +1,12 @@
 //! Per-flow flow control in a network: who shares a link with a paused flow, and who does not stand still in a ring.
 
 use xoff_mech::LinkFacts;
-use xoff_mech::flow_control::REGISTRY;
+use xoff_mech::flow_control::{FlowControl, REGISTRY};
 use xoff_node::{ControlDelay, Delay, DisciplineKind};
-use xoff_params::Defaults;
-use xoff_sim::{Model, Outcome, World};
+use xoff_params::{Defaults, ParamError};
+use xoff_sim::{Losses, Model, Outcome, World};
 use xoff_topology::routing::ExplicitPaths;
-use xoff_topology::{NodeKind, Topology};
+use xoff_topology::{LinkId, NodeKind, Topology};
 use xoff_units::{Bytes, Rate, Span, Time};
 use xoff_workload::{Flow, Flows, UNLIMITED};
 
@@ -51,13 +51,16 @@ fn ring() -> (Topology, Flows) {
 
 type Set = &'static [(&'static str, &'static str)];
 
-fn world((topology, flows): (Topology, Flows), fc: &'static str, params: Set, delay: Span) -> World {
+fn reader(fc: &'static str, params: Set) -> impl Fn(&LinkFacts) -> Result<FlowControl, ParamError> {
     let entry = REGISTRY.iter().find(|e| e.name == fc).unwrap();
-    let read = move |link: &LinkFacts| {
+    move |link| {
         let v = params.iter().fold(Defaults::of(entry.params), |v, (k, x)| v.with(k, x));
         (entry.read)(&mut { v }, link)
-    };
-    let mut m = Model::plain(Bytes(1_000_000), read);
+    }
+}
+
+fn world((topology, flows): (Topology, Flows), fc: &'static str, params: Set, delay: Span) -> World {
+    let mut m = Model::plain(Bytes(1_000_000), reader(fc, params));
     m.control_delay = ControlDelay { generation: Delay::default(), processing: Delay { constant: delay, jitter: Span::ZERO } };
     World::build(&topology, flows, &mut m).unwrap()
 }
@@ -148,6 +151,34 @@ fn a_threshold_below_the_loop_costs_throughput_and_one_above_it_memory() {
     assert!(seen[0].0 < seen[1].0 && seen[1].0 < 4.7, "{seen:?}");
     assert!(seen[2].0 > 4.9 && seen[3].0 > 4.9, "{seen:?}");
     assert!(seen.windows(2).all(|w| w[0].1 < w[1].1), "{seen:?}");
+}
+
+/// Every tenth frame between the switches, data and messages of either direction.
+struct Tenth(u64);
+impl Losses for Tenth {
+    fn lost(&mut self, link: LinkId) -> bool {
+        self.0 += (link == 2) as u64;
+        link == 2 && self.0.is_multiple_of(10)
+    }
+}
+
+/// Messages that are lost: a pause that is not repeated ends with its time, so that the flow goes on; one that only RESUME ends, does not.
+#[test]
+fn a_lost_message_heals_with_time() {
+    let lossy = |set: Set| {
+        let (topology, flows) = victim();
+        let mut m = Model::plain(Bytes(1_000_000), reader("pffc", set));
+        m.faults.losses = Some(Box::new(Tenth(0)));
+        let mut w = World::build(&topology, flows, &mut m).unwrap();
+        let ended = w.run(Time::from_us(20_000), u64::MAX).unwrap();
+        let o = w.finish(ended).0;
+        assert_eq!((o.dropped_frames, o.violations.as_slice()), (0, &[][..]), "{set:?}");
+        gbps(&o)
+    };
+    // 500 quanta are 25.6 us.
+    let [timed, sticky] = [&[("quanta", "500")][..], &[("pause", "sticky")]].map(lossy);
+    assert!(timed[0] > 0.85 && timed[1] > 2.6, "{timed:?}");
+    assert!(sticky[0] < 0.1 && sticky[1] > 2.6, "{sticky:?}");
 }
 
 #[test]
