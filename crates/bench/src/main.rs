@@ -10,6 +10,7 @@
 //! Timings never fail anything. Every run is a process of its own, so that its peak memory and its start count too.
 
 mod child;
+mod forwarding;
 mod growth;
 mod hpcc_case;
 mod instructions;
@@ -66,6 +67,15 @@ enum Command {
         #[arg(long, value_name = "SECONDS", default_value_t = 900)]
         limit: u64,
     },
+    /// Measure only how real frames are forwarded, and print it
+    Forwarding {
+        /// Folder for what is written
+        #[arg(long, value_name = "DIR", default_value = "out/bench")]
+        out: PathBuf,
+    },
+    /// What `forwarding` starts
+    #[command(hide = true)]
+    ForwardChild,
     /// Render the page and its figures
     Page {
         /// What `run` wrote
@@ -120,6 +130,11 @@ fn execute(cli: &Cli) -> Result<ExitCode, Failed> {
             print!("{}", table::terminal(&report, earlier(baseline)?.as_ref()));
             println!("Figures: {}", path.display());
         }
+        Command::Forwarding { out } => {
+            let bench = runs::Bench::new(xoff()?, &cli.scenarios, out, Duration::from_secs(900), true)?;
+            print!("{}", table::terminal(&bench.only(forwarding::rows), None));
+        }
+        Command::ForwardChild => forwarding::child()?,
         Command::Page { from, out } => page::write(&Report::read(from)?, out)?,
         Command::Instructions { accepted } => return instructions::gate(&xoff()?, &cli.scenarios, accepted),
         Command::Accept { from, baseline, accepted } => {

@@ -10,7 +10,7 @@ use crate::growth::{self, Curve};
 use crate::machine::Machine;
 use crate::results::{Report, Row, Stat};
 use crate::targets::{self as t, HPCC_SIMULATOR};
-use crate::{Failed, hpcc_case, memory, queue, threads};
+use crate::{Failed, forwarding, hpcc_case, memory, queue, threads};
 
 /// Runs of a figure, unless they take long.
 const RUNS: usize = 5;
@@ -106,6 +106,15 @@ impl Bench {
         Ok(Report { measured: now, xoff_version: env!("CARGO_PKG_VERSION").into(), machine: Machine::this(), rows, growth, hashes })
     }
 
+    /// Measures some rows only.
+    pub fn only(&self, rows: impl Fn(&Bench) -> Vec<Row>) -> Report {
+        let rows = rows(self);
+        self.bar.finish_and_clear();
+        let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        let (growth, hashes) = (Vec::new(), Vec::new());
+        Report { measured: now, xoff_version: env!("CARGO_PKG_VERSION").into(), machine: Machine::this(), rows, growth, hashes }
+    }
+
     fn rows(&self, hosts: &growth::Hosts) -> Vec<Row> {
         let hpcc = self.hpcc();
         let scenario = self.several("scenario, k = 8, WebSearch", || self.once("websearch.toml", &[], 1));
@@ -114,7 +123,7 @@ impl Bench {
         let (k8, k16, k64) = (hosts.runs(8), hosts.runs(16), hosts.runs(64));
         let share = figure(k8, Run::speed).and_then(|k8| Ok(figure(k64, Run::speed)?.map(|v| v / k8.median)));
         let known = |size: Option<Stat>| size.ok_or_else(|| "no size".to_owned());
-        vec![
+        let mut rows = vec![
             t::HPCC_CPU.row(figure(&hpcc, |r| r.answer.cpu_seconds)),
             t::HPCC_SPEED.row(figure(&hpcc, Run::speed)),
             t::HPCC_RATIO.row(figure(&hpcc, |r| r.speed() / HPCC_SIMULATOR)),
@@ -131,7 +140,9 @@ impl Bench {
             t::FRAME_MEMORY.row(known(memory::per_frame())),
             t::PORT_MEMORY.row(known(memory::per_idle_port())),
             t::SHORT_RUN.row(self.short_run()),
-        ]
+        ];
+        rows.extend(forwarding::rows(self));
+        rows
     }
 
     fn hpcc(&self) -> Result<Vec<Run>, Failed> {

@@ -15,6 +15,10 @@ pub const HPCC_SIMULATOR: f64 = 0.42e6;
 pub enum Unit {
     /// Frame-hops per CPU second.
     FrameHopsPerSecond,
+    /// Frames per second.
+    FramesPerSecond,
+    /// Bits per second.
+    BitsPerSecond,
     /// Seconds.
     Seconds,
     /// Bytes.
@@ -30,6 +34,9 @@ impl Unit {
     pub fn show(self, v: f64) -> String {
         match self {
             Unit::FrameHopsPerSecond => format!("{:.2} M/s", v / 1e6),
+            Unit::FramesPerSecond => format!("{:.2} Mpps", v / 1e6),
+            Unit::BitsPerSecond => format!("{:.2} Gb/s", v / 1e9),
+            Unit::Seconds if v < 1e-3 => format!("{:.0} us", v * 1e6),
             Unit::Seconds if v < 1.0 => format!("{:.1} ms", v * 1e3),
             Unit::Seconds => format!("{v:.2} s"),
             Unit::Bytes if v < 10240.0 => format!("{v:.0} B"),
@@ -135,6 +142,20 @@ pub const THREADS_RATIO: Spec =
 pub const FRAME_MEMORY: Spec = spec("frame-memory", "memory of the engine", "per queued or flying frame", Unit::Bytes, at_most(64.0));
 pub const PORT_MEMORY: Spec = spec("port-memory", "memory of the engine", "per idle port", Unit::Bytes, at_most(1024.0));
 pub const SHORT_RUN: Spec = spec("short-run", "ten flows, start to exit", "time on the clock", Unit::Seconds, at_most(0.05));
+
+/// Real frames: what one core forwards from a veth pair to another, by length, as frames and as bits.
+pub const FORWARDING: [(Spec, Spec); 4] = [
+    forwarding("forward-64", "forward-64-bits", "real frames of 64 B through a switch"),
+    forwarding("forward-1500", "forward-1500-bits", "real frames of 1500 B through a switch"),
+    forwarding("forward-4096", "forward-4096-bits", "real frames of 4096 B through a switch"),
+    forwarding("forward-9000", "forward-9000-bits", "real frames of 9000 B through a switch"),
+];
+const fn forwarding(frames: &'static str, bits: &'static str, work: &'static str) -> (Spec, Spec) {
+    (spec(frames, work, "frames", Unit::FramesPerSecond, None), spec(bits, work, "bits", Unit::BitsPerSecond, None))
+}
+const REACTION: &str = "a pause, host and switch at 1 Gb/s, to the last frame that still came";
+pub const REACTION_P50: Spec = spec("reaction-p50", REACTION, "median", Unit::Seconds, None);
+pub const REACTION_P99: Spec = spec("reaction-p99", REACTION, "99 of 100 below", Unit::Seconds, None);
 
 #[cfg(test)]
 mod tests {
