@@ -1,6 +1,6 @@
 //! Throughput over one to four hops.
 
-use xoff_report::{Align, Axis, Figure, Mark, Panel, Table, Unit};
+use xoff_report::{Align, Axis, Bar, BarGroup, Figure, Mark, Panel, Table, Unit};
 
 use super::run::{LINE, PFC, PFFC, SHAPE, broken, run, total};
 use crate::lab;
@@ -35,14 +35,8 @@ pub fn run_all(cx: &Context) -> Result<Findings, ReproduceError> {
         Align::Right,
         Align::Right,
     ]);
-    let mut panel = Panel::new(
-        "",
-        Axis::new("Switches", Unit::None).range(1.0, HOPS as f64),
-        Axis::new("Mean throughput", Unit::BitsPerSecond).range(0.0, 10.5e9),
-    );
     for (s, scheme) in schemes.iter().enumerate() {
         let at = |n: usize| s * HOPS as usize + n;
-        panel = panel.mark(Mark::line(scheme.title, (0..HOPS as usize).map(|n| ((n + 1) as f64, mean(at(n))))).colour(scheme.colour));
         for n in 0..HOPS as usize {
             let r = &runs[at(n)];
             table.push([
@@ -54,9 +48,16 @@ pub fn run_all(cx: &Context) -> Result<Findings, ReproduceError> {
             ]);
         }
     }
+    let bars = schemes.iter().enumerate().map(|(s, scheme)| {
+        let rates = (0..HOPS as usize).map(|n| Bar::new(mean(s * HOPS as usize + n)).reference(half));
+        BarGroup::new(scheme.title, rates).colour(scheme.colour)
+    });
+    let axis = Axis::new("Mean throughput", Unit::BitsPerSecond).range(0.0, 6e9);
+    let panel = Panel::new("", Axis::new("Switches", Unit::None), axis)
+        .mark(Mark::bars((1..=HOPS).map(|n| n.to_string()), bars).bar_reference("half the line"));
     let figure = Figure::new("Two connections over one to four hops")
         .caption("The slides: PFFC is scalable on multi-hop networks. Half the line is all that two connections can have.")
-        .panel(panel.mark(Mark::hline(half, "half the line")));
+        .panel(panel);
     let words: Vec<String> = (0..HOPS as usize).map(|n| lab::rate(mean(HOPS as usize + n))).collect();
     let measured = format!("PFFC, N = 1 to 4: {} for a connection.", words.join(", "));
     Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], ..Findings::default() })

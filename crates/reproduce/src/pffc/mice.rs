@@ -81,17 +81,15 @@ fn entry(cx: &Context, title: &str, elephants: &[(&str, &[&str])]) -> Result<Fin
         }
     }
     let table = table.caption(format!("Means over {seeds} seeds, with 95 % intervals. Mice that start after 2 ms."));
-    let bars = |scheme: Scheme| {
-        BarGroup::new(
-            scheme.title,
-            (0..elephants.len()).flat_map(|e| kinds.map(|(_, size)| Bar::new(Mean::of(by_seed(e, scheme, &mean_of(size))).mean))),
-        )
-        .colour(scheme.colour)
+    // Of one kind of elephants every size, of several all mice beside each.
+    let drawn: Vec<(String, usize, Option<u64>)> = match elephants {
+        [_] => kinds.iter().map(|(kind, size)| ((*kind).to_owned(), 0, *size)).collect(),
+        all => all.iter().enumerate().map(|(e, (name, _))| ((*name).to_owned(), e, None)).collect(),
     };
-    let labels: Vec<String> = elephants
-        .iter()
-        .flat_map(|(name, _)| kinds.map(|(kind, _)| if elephants.len() > 1 { format!("{kind}, {name}") } else { kind.to_owned() }))
-        .collect();
+    let bars = |scheme: Scheme| {
+        let of = drawn.iter().map(|(_, e, size)| Bar::new(Mean::of(by_seed(*e, scheme, &mean_of(*size))).mean));
+        BarGroup::new(scheme.title, of).colour(scheme.colour)
+    };
     let cdf = |scheme: Scheme| {
         let all = jobs.iter().zip(&runs).filter(|(j, _)| (j.0, j.1) == (0, scheme)).flat_map(|(_, r)| times(r, None));
         Mark::cdf(scheme.title, all).colour(scheme.colour)
@@ -100,7 +98,7 @@ fn entry(cx: &Context, title: &str, elephants: &[(&str, &[&str])]) -> Result<Fin
         .caption("The slides: mice are done sooner under PFFC. Right: all mice of all seeds.")
         .panel(
             Panel::new("Mean completion time", Axis::new("", Unit::None), Axis::new("Completion time", Unit::Picoseconds))
-                .mark(Mark::bars(labels, schemes.map(bars))),
+                .mark(Mark::bars(drawn.iter().map(|d| d.0.clone()), schemes.map(bars))),
         )
         .panel(
             Panel::new(

@@ -53,7 +53,7 @@ pub fn run_order(cx: &Context) -> Result<Findings, ReproduceError> {
         group("out of order", &disordered),
     ];
     let panel = Panel::new("", Axis::new("", Unit::None), Axis::new("Frames", Unit::Other("frames".into())))
-        .mark(Mark::bars(TABLES.map(|(q, s)| format!("{q} queues, {s} slots")), groups));
+        .mark(Mark::bars(TABLES.map(|(q, s)| format!("{q} queue{}, {s} slots", if q == 1 { "" } else { "s" })), groups));
     let figure = Figure::new("Order of frames under many pauses")
         .caption("However often flows change their queue and share it, no frame overtakes another one of its flow.")
         .panel(panel);

@@ -70,14 +70,19 @@ fn table(jobs: &[Job], seen: &[Seen]) -> Table {
     t.caption("Throughput over the last 10 ms of 12 ms. One flow: into a link of 5 Gb/s; two flows: into one of 10 Gb/s.")
 }
 
-/// Share of the link, and something else below it.
-fn figure(title: &str, axis: &str, jobs: &[Job], seen: &[Seen], x: fn(&Job) -> u64, other: (&str, Unit, fn(&Seen) -> f64)) -> Figure {
+/// Something else than the share of the link: its name, unit and value.
+type Other<'a> = (&'a str, Unit, fn(&Seen) -> f64);
+
+/// Share of the link, and something else beside it, over a threshold.
+fn figure(title: &str, (axis, x, log): (&str, fn(&Job) -> u64, bool), jobs: &[Job], seen: &[Seen], other: Other) -> Figure {
     let mark = || Mark::vline(hop_bytes().0 as f64, "C tau");
     let mut figure = Figure::new(title).columns(2);
-    let share: (&str, Unit, fn(&Seen) -> f64) = ("Share of the link", Unit::Fraction, |s| s.share);
+    let share: Other = ("Share of the link", Unit::Fraction, |s| s.share);
     for (what, unit, y) in [share, other] {
-        let y_axis = if unit == Unit::Fraction { Axis::new(what, unit.clone()).range(0.5, 1.02) } else { Axis::new(what, unit.clone()) };
-        let mut panel = Panel::new(what, Axis::new(axis, Unit::Bytes), y_axis).mark(mark());
+        let scale = |a: Axis| if log { a.log() } else { a };
+        let y_axis = Axis::new(what, unit.clone());
+        let y_axis = if unit == Unit::Fraction { y_axis.range(0.8, 1.01) } else { scale(y_axis) };
+        let mut panel = Panel::new(what, scale(Axis::new(axis, Unit::Bytes)), y_axis).mark(mark());
         for (scene, (name, ..)) in SCENES.iter().enumerate() {
             for (source, (kind, _)) in SOURCES.iter().enumerate() {
                 let of = jobs.iter().zip(seen).filter(|(j, _)| (j.0, j.1) == (scene, source)).map(|(j, s)| (x(j) as f64, y(s)));
@@ -136,7 +141,7 @@ pub fn run_xoff(cx: &Context) -> Result<Findings, ReproduceError> {
         "Two flows into one link fill each other's gaps: together they have {} of it or more at any Xoff_s of the exploration. A threshold below C tau costs who is alone.",
         Unit::Fraction.format(two)
     )];
-    let figure = figure("Exploration of Xoff_s", "Xoff_s", &jobs, &seen, |j| j.2, ("Largest fill", Unit::Bytes, |s| s.peak))
+    let figure = figure("Exploration of Xoff_s", ("Xoff_s", |j| j.2, true), &jobs, &seen, ("Largest fill", Unit::Bytes, |s| s.peak))
         .caption("Xon_s is half of Xoff_s. Too small an Xoff_s: the flow has drained before it goes on. Above it only the fill grows.");
     let tables = vec![table(&jobs, &seen)];
     Ok(Findings { measured: words.join(". ") + ".", checks, figures: vec![figure], tables, notes, ..Findings::default() })
@@ -169,7 +174,7 @@ pub fn run_xon(cx: &Context) -> Result<Findings, ReproduceError> {
     }
     checks.push(Check::none("frames lost or out of order, all runs", "frames", seen.iter().map(|s| s.broken).sum()));
     let frames = ("Control frames", Unit::Other("frames/s".into()), (|s: &Seen| s.frames) as fn(&Seen) -> f64);
-    let figure = figure("Exploration of Xon_s", "Xon_s", &jobs, &seen, |j| j.3, frames)
+    let figure = figure("Exploration of Xon_s", ("Xon_s", |j| j.3, false), &jobs, &seen, frames)
         .caption("Xoff_s is 37 KB. Control frames are those from S2 to S1.");
     let tables = vec![table(&jobs, &seen)];
     Ok(Findings { measured: words.join(". ") + ".", checks, figures: vec![figure], tables, ..Findings::default() })

@@ -303,6 +303,15 @@ fn entry(cx: &Context, w: &Workload, title: &str) -> Result<Findings, ReproduceE
     }
     f.checks.push(Check::none("frames lost, all schemes", "frames", fates.iter().map(|f| f.lost).sum()));
     f.checks.push(Check::none("deadlocks, all schemes", "deadlocks", fates.iter().map(|f| f.deadlocks).sum()));
+    for (scheme, (name, _)) in SCHEMES.iter().enumerate() {
+        let lost: u64 = of(scheme).iter().map(|f| f.lost).sum();
+        if lost > 0 {
+            f.why.push(format!(
+                "{name} loses {lost} frames in {seeds} runs: its largest buffer holds {}, and thresholds are those that it derives from a link, not from the number of flows.",
+                Unit::Bytes.format(mean(scheme, |f| f.buffer as f64))
+            ));
+        }
+    }
     let time = |v: f64| Unit::Picoseconds.format(v);
     let words: Vec<String> = SCHEMES
         .iter()

@@ -346,7 +346,9 @@ proptest! {
         }
         let mut waiting = 0;
         s.for_each(&mut |_| waiting += 1);
-        [0, 1].map(|q| s.on_message(now, Message::Flow(Order::Resume(q))));
+        for q in 0..2 {
+            s.on_message(now, Message::Flow(Order::Resume(q)));
+        }
         let rest: Vec<u32> = std::iter::from_fn(|| s.pop(now)).collect();
         prop_assert_eq!(rest.len(), waiting);
         rest.into_iter().for_each(|h| take(h, &flow_of));
