@@ -1,7 +1,7 @@
 //! `xoff testbed`: a scenario with real Ethernet frames, on this machine.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use xoff_record::Sink;
@@ -9,9 +9,11 @@ use xoff_run::{Finished, Progress, Scenario};
 use xoff_scenario::{Problem, Problems};
 use xoff_sim::Ended;
 use xoff_switchd::RunnerConfig;
+use xoff_testbed::hosts::{self, IpHosts, Run, RunReport};
+use xoff_testbed::bed::BedError;
 use xoff_testbed::replay::{self, Facts};
 use xoff_testbed::wiring::{self, Real};
-use xoff_testbed::{Drive, DriveError, RealReport, bed, drive};
+use xoff_testbed::{Drive, DriveError, Next, RealReport, bed, drive, shims};
 
 use crate::answer::{Answer, Exit, refused};
 use crate::run::{Bar, problem, settings};
@@ -24,7 +26,7 @@ use crate::{interrupt, terminal};
 /// tables of a simulation and what only real frames can tell.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff testbed scenarios/testbed/ring-pfc.toml --out out/pfc\n  xoff testbed scenarios/testbed/ring-gfc.toml --out out/gfc --set run.duration=3s"
+    after_help = "Examples:\n  xoff testbed scenarios/testbed/ring-pfc.toml --out out/pfc\n  xoff testbed scenarios/testbed/ring-gfc.toml --out out/gfc --set run.duration=3s\n  xoff testbed scenarios/testbed/incast.toml --out out/iperf --ip H0,H1 --run 'H0=iperf3 -s -1' --run 'H1=iperf3 -c 10.88.0.1 -t 3'"
 )]
 pub struct Args {
     /// Scenario file
@@ -38,6 +40,14 @@ pub struct Args {
     /// Replace or add a value, such as flow_control=gfc-buffer or run.duration=2s; may be repeated
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
+    /// Hosts that get an ordinary IP stack in a namespace of their own, with addresses from 10.88.0.1 on by their place among the
+    /// scenario's hosts. Flows that begin or end there are left out
+    #[arg(long, value_name = "HOST,...", value_delimiter = ',')]
+    ip: Vec<String>,
+    /// Start a command in such a host, half a second after the one before; its output goes to DIR/HOST.txt. The run ends with the
+    /// last one; may be repeated
+    #[arg(long, value_name = "HOST=COMMAND", requires = "ip")]
+    run: Vec<String>,
     /// Write every frame into this file (pcapng); `xoff replay` proves from it that the run was a simulation's
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
@@ -48,17 +58,25 @@ pub struct Args {
 
 /// Runs it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
-    let scenario = Scenario::load(&args.scenario, &settings(&args.set, args.seed)?)?;
+    let mut scenario = Scenario::load(&args.scenario, &settings(&args.set, args.seed)?)?;
     wiring::refuse(&scenario).map_err(|e| refused(&e))?;
+    let runs = args.run.iter().map(|r| Run::parse(r, &args.ip)).collect::<Result<Vec<_>, _>>().map_err(|e| refused(&e))?;
+    let (shims, left_out) = shims::insert(&mut scenario, &args.ip).map_err(|e| refused(&e))?;
+    hosts::mtu(&scenario).map_err(|e| refused(&e))?;
     terminal::problems(&scenario.warnings);
     wiring::warnings(&scenario).iter().for_each(|w| terminal::note(w));
+    if left_out > 0 {
+        let at = args.ip.join(", ");
+        terminal::note(&format!("{} that begin or end at {at} are left out: an IP stack is there", terminal::counted(left_out as u64, "flow")));
+    }
     // Before anything has a thread.
-    bed::isolate().map_err(|e| Problem::new(e.to_string(), ""))?;
+    bed::isolate().map_err(missing)?;
     interrupt::ask_first();
 
-    let here = vec![true; scenario.topology.nodes.len()];
-    let links = wiring::links(&scenario, &here, |_, _| false);
-    let ports = bed::ports(&scenario, &links).map_err(|e| Problem::new(e.to_string(), ""))?;
+    let here = shims::here(&scenario);
+    let links = wiring::links(&scenario, &here, |node, port| shims::is_plain(&scenario, node, port));
+    let (hosts, ports) = IpHosts::new(&scenario, &shims, &links).map_err(missing)?;
+    let mut commands = hosts.commands(runs, &args.out);
     let runner = RunnerConfig { until: scenario.until, report: Duration::from_millis(100), ..RunnerConfig::default() };
     let written = |e: std::io::Error| Problem::new(format!("capture: {e}"), "");
     let real = Real::default();
@@ -66,13 +84,28 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let create = |path: &PathBuf| replay::create(path, &links, &facts, args.snap);
     let mut capture = args.capture.as_ref().map(create).transpose().map_err(written)?;
     let bar = Bar::new();
+    let (began, mut unstarted) = (Instant::now(), None);
     let d = Drive { runner, real, tap: capture.as_mut().map(replay::tap) };
     let driven = drive(&scenario, here, links, ports, Sink::Files(args.out.clone()), d, |look| {
         bar.update(&Progress { now: look.time, until: look.until, events: 0, deadlocks: look.deadlocks });
         look.log.iter().for_each(|l| terminal::note(l));
-        !interrupt::asked()
+        if interrupt::asked() {
+            return Next::Stop;
+        }
+        match commands.look(began.elapsed()) {
+            Ok(false) => Next::On,
+            Ok(true) => Next::Done,
+            Err(e) => {
+                unstarted = Some(e);
+                Next::Stop
+            }
+        }
     });
     drop(bar);
+    let commands = commands.finish();
+    if let Some(e) = unstarted {
+        return Err(Problem::new(format!("a command could not be started: {e}"), "").into());
+    }
     let (finished, real) = driven.map_err(failed)?;
     if let Some(capture) = capture {
         capture.finish().map_err(written)?;
@@ -80,9 +113,16 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let exit = match finished.outcome.ended {
         Ended::Interrupted => Exit::Interrupted,
         _ if finished.outcome.violations_total > 0 || real.kernel_drops() > 0 => Exit::No,
+        _ if commands.iter().any(|c| c.exit_code.is_some_and(|code| code != 0)) => Exit::No,
         _ => Exit::Done,
     };
-    Ok(Answer::new(text(&scenario, &finished, &real, args), &json(&finished, &real, args), exit))
+    let text = format!("{}{}", text(&scenario, &finished, &real, args), commands_text(&commands));
+    Ok(Answer::new(text, &json(&finished, &real, commands, args), exit))
+}
+
+/// What the machine cannot do, or what could not be made.
+fn missing(e: BedError) -> Problem {
+    Problem::new(e.to_string(), e.remedy())
 }
 
 /// A run that failed, as problems.
@@ -98,10 +138,23 @@ struct Json<'a> {
     #[serde(flatten)]
     run: serde_json::Value,
     real: &'a RealReport,
+    commands: Vec<RunReport>,
 }
 
-fn json<'a>(f: &Finished, real: &'a RealReport, args: &Args) -> impl Serialize + use<'a> {
-    Json { run: serde_json::to_value(crate::run::json(f, &args.out)).unwrap_or_default(), real }
+fn json<'a>(f: &Finished, real: &'a RealReport, commands: Vec<RunReport>, args: &Args) -> impl Serialize + use<'a> {
+    Json { run: serde_json::to_value(crate::run::json(f, &args.out)).unwrap_or_default(), real, commands }
+}
+
+fn commands_text(commands: &[RunReport]) -> String {
+    if commands.is_empty() {
+        return String::new();
+    }
+    let mut t = terminal::table(["Host", "Command", "Ended", "After", "Output"]);
+    for c in commands {
+        let lasted = format!("{:.1} s", c.seconds);
+        t.add_row([c.host.clone(), c.command.clone(), c.ended.clone(), lasted, c.output.display().to_string()]);
+    }
+    format!("\n{}", terminal::draw(&t))
 }
 
 fn text(s: &Scenario, f: &Finished, real: &RealReport, args: &Args) -> String {

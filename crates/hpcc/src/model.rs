@@ -164,6 +164,8 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
         coins: None,
         faults: Faults::default(),
         outside: None,
+        bare: Vec::new(),
+        priorities: Vec::new(),
         way_facts: None,
     }
 }

@@ -105,6 +105,8 @@ impl Scenario {
         let mut model = self.model();
         model.threads = threads;
         model.outside = outside;
+        model.bare.clone_from(&self.surroundings.bare);
+        model.priorities.clone_from(&self.surroundings.priorities);
         let mut world = World::build(t, self.flows.clone(), &mut model).map_err(RunError::Build)?;
         drop(model);
         let info = RunInfo { xoff_version: crate::VERSION.into(), scenario_hash };

@@ -17,6 +17,7 @@ mod recorder;
 mod resources;
 mod sections;
 mod summary;
+mod surroundings;
 mod tree;
 
 pub use execute::{Finished, Progress, RunError, Running};
@@ -26,6 +27,7 @@ pub use load::Scenario;
 pub use resources::cores;
 pub use sections::{fabric_sections, sections};
 pub use summary::Summary;
+pub use surroundings::Surroundings;
 pub use tree::{Branch, Member, Role, Tree, congestion_tree};
 
 /// Version of this program, as in manifests and tables.

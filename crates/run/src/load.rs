@@ -20,6 +20,7 @@ use xoff_topology::{Topology, failures};
 use xoff_units::{Bytes, Span, Time, WireClock};
 use xoff_workload::{Context, Flow, Flows, SizeCdf, generators};
 
+use crate::surroundings::Surroundings;
 use crate::{conditions, sections};
 
 mod parts;
@@ -56,6 +57,8 @@ pub struct Scenario {
     pub parameters: Vec<xoff_record::Parameter>,
     /// What the user should know; each with its place.
     pub warnings: Problems,
+    /// What surrounds it where its frames are real.
+    pub surroundings: Surroundings,
     pub(crate) model: ModelParts,
 }
 
@@ -372,6 +375,7 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
         resolved: resolved.to_toml(),
         parameters,
         warnings,
+        surroundings: Surroundings::default(),
         model: ModelParts {
             flow_control,
             detection,

@@ -274,7 +274,9 @@ impl Core {
     pub fn prefetch_flow(&self, f: &Frame) {
         if f.kind() != FrameKind::Control {
             self.ways.prefetch(f.flow, f.kind() != FrameKind::Data);
-            self.flows[f.flow as usize].prefetch();
+            if let Some(flow) = self.flows.get(f.flow as usize) {
+                flow.prefetch();
+            }
         }
     }
 
@@ -348,7 +350,8 @@ impl Core {
     #[cold]
     fn find_way(&mut self, node: u32, f: &Frame, back: bool) -> Option<u16> {
         if f.flow >= FOREIGN {
-            return (f.out_port != NO_PORT).then_some(f.out_port);
+            // What a switch itself says about such a flow has nobody to go to.
+            return (f.kind() == FrameKind::Data && f.out_port != NO_PORT).then_some(f.out_port);
         }
         let flow = &self.flows[f.flow as usize].flow;
         let port = if let Some(path) = flow.path {

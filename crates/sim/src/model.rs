@@ -6,6 +6,7 @@ use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
 use xoff_node::{BufferPolicy, ControlDelay, DisciplineKind, SchedulerKind, Transport};
 use xoff_params::ParamError;
+use xoff_topology::LinkId;
 use xoff_topology::routing::Routing;
 use xoff_units::{Bytes, Span, WireClock};
 
@@ -102,6 +103,11 @@ pub struct Model<'a> {
     /// Nodes to be built, by number, with every link leading out of this world, see [`World::leaving`](crate::World::leaving); `None`:
     /// a network of its own.
     pub outside: Option<Vec<bool>>,
+    /// Links to neighbours that know no flow control and of which whoever drives the world takes no more than there is room for: none is
+    /// spoken on them, and the network is lossless all the same.
+    pub bare: Vec<LinkId>,
+    /// Priorities in use besides those of the flows: frames from outside may have them.
+    pub priorities: Vec<u8>,
     /// What each flow knows of its way; `None`: nothing.
     pub way_facts: Option<WayFactsOf<'a>>,
 }
@@ -143,6 +149,8 @@ impl<'a> Model<'a> {
             coins: None,
             faults: Faults::default(),
             outside: None,
+            bare: Vec::new(),
+            priorities: Vec::new(),
             way_facts: None,
         }
     }

@@ -70,6 +70,8 @@ pub struct Counters {
     pub unexpected: u64,
     /// Frames refused: no node could be given them.
     pub strange: u64,
+    /// Frames that the table has no way for.
+    pub no_way: u64,
     /// Storms that the watchdog found.
     pub storms: u64,
     /// Frames that it threw away.
@@ -243,7 +245,10 @@ impl Machine {
         let ports = match way {
             Way::Port(out) => out..out + 1,
             Way::Everywhere => 0..self.by_place[node as usize].len() as u16,
-            Way::Nowhere => 0..0,
+            Way::Nowhere => {
+                self.at[link].counters.no_way += 1;
+                0..0
+            }
         };
         let mut at = now;
         for out in ports.filter(|&p| p != port) {

@@ -47,6 +47,8 @@ pub struct PortReport {
     pub control_sent: u64,
     /// Refused: malformed, not configured, or of nobody's flow.
     pub refused: u64,
+    /// Frames to an address that is in no table, or where it came from.
+    pub no_way: u64,
     /// Lost in the kernel's ring because the process was away for too long.
     pub kernel_drops: u64,
     /// Frames whose checksum the sender's stack had left to hardware.
@@ -106,6 +108,7 @@ fn port(a: &Attached) -> PortReport {
         control_received: c.control_received,
         control_sent: c.control_sent,
         refused: c.malformed + c.unexpected + c.strange,
+        no_way: c.no_way,
         kernel_drops: k.kernel_drops,
         checksums_completed: k.checksums_completed,
         too_long: k.too_long,
@@ -151,35 +154,61 @@ pub struct Look<'a> {
     pub gaps: &'a Gaps,
     /// What the watchdog has just said.
     pub log: &'a [String],
+    /// By port: what waits in a switch to leave by it [bytes].
+    pub queues: Vec<u64>,
+    /// By port: frames that a node dropped when they came in by it, for want of memory or of a way.
+    pub drops: Vec<u64>,
+}
+
+/// What becomes of a run after a look at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// It goes on.
+    On,
+    /// It has done what it was for, before its time is up.
+    Done,
+    /// The user stops it.
+    Stop,
+}
+
+impl From<bool> for Next {
+    /// True: it goes on; false: the user stops it.
+    fn from(on: bool) -> Next {
+        if on { Next::On } else { Next::Stop }
+    }
 }
 
 /// Runs those nodes of a scenario that are `here` on real ports, one for each of [`wiring::links`], until its duration is over or
-/// `look` returns false. Tables and manifest go into `sink` as those of a simulation do.
-pub fn drive(
+/// `look` says so. Tables and manifest go into `sink` as those of a simulation do.
+pub fn drive<N: Into<Next>>(
     s: &Scenario,
     here: Vec<bool>,
     links: Vec<Link>,
     ports: Vec<Box<dyn Port>>,
     sink: Sink,
     d: Drive,
-    mut look: impl FnMut(&Look) -> bool,
+    mut look: impl FnMut(&Look) -> N,
 ) -> Result<(Finished, RealReport), DriveError> {
     let mut running: Running = s.start_outside(sink, here).map_err(DriveError::Run)?;
     let machine = wiring::machine(s, links, &d.real, running.world());
     let mut live = Live::new(machine, ports, d.runner.clone(), d.tap);
-    let (mut last, mut log) = (None, Vec::new());
+    let (mut last, mut log, mut next) = (None, Vec::new(), Next::On);
     let (ended, gaps) = live
         .run(running.world(), |now| {
             log.extend(now.log.iter().cloned());
             let deadlocks = now.world.deadlocks().len();
-            let go_on = look(&Look { time: now.time, until: d.runner.until, deadlocks, ports: &now.ports, gaps: now.gaps, log: &now.log });
+            let at = |of: fn(&xoff_sim::World, u32, u16) -> u64| now.ports.iter().map(|a| of(now.world, a.link.node, a.link.port)).collect();
+            let (queues, drops) = (at(xoff_sim::World::waiting_at), at(xoff_sim::World::dropped_at));
+            let (time, until, log) = (now.time, d.runner.until, &now.log);
+            next = look(&Look { time, until, deadlocks, ports: &now.ports, gaps: now.gaps, log, queues, drops }).into();
             last = Some((now.ports, now.wall));
-            go_on
+            next == Next::On
         })
         .map_err(DriveError::Live)?;
     let (ports, wall) = last.unwrap_or_default();
     let ended = match ended {
         Ended::TimeUp => xoff_sim::Ended::TimeUp,
+        Ended::Asked if next == Next::Done => xoff_sim::Ended::TimeUp,
         Ended::Asked => xoff_sim::Ended::Interrupted,
         Ended::World(e) => e,
     };

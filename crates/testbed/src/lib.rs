@@ -3,13 +3,20 @@
 //! ```text
 //!   Scenario --wiring--> links, tables --+
 //!   bed: namespaces, veth pairs ---------+--> drive: World + ports in real time --> the tables of a simulation, RealReport
-//!   ports of a switch or a host ---------+                |
+//!   hosts: stacks behind shims ----------+                |
+//!   nodes: ports of a switch or a host --+                |
 //!                                                      capture --> replay: the same world in virtual time, frame by frame
 //! ```
 
 pub mod bed;
 mod drive;
+pub mod hosts;
+pub mod metrics;
+pub mod nodes;
 pub mod replay;
+pub mod shims;
+mod stack;
 pub mod wiring;
 
-pub use drive::{Drive, DriveError, Look, PortReport, RealReport, drive};
+pub use drive::{Drive, DriveError, Look, Next, PortReport, RealReport, drive};
+pub use stack::StackPort;

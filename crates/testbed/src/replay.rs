@@ -11,7 +11,9 @@ use xoff_run::{RunError, Scenario};
 use xoff_scenario::Problems;
 use xoff_switchd::{Action, Captured, Link, Replayed, Tap, WatchdogConfig};
 use xoff_units::{Span, Time};
+use xoff_wire::ethernet::Mac;
 
+use crate::shims;
 use crate::wiring::{self, Real};
 
 /// What has to be known to make the same machine again; the comment of a capture, as JSON.
@@ -29,6 +31,12 @@ pub struct Facts {
     pub learns: bool,
     /// Watchdog: detection and restoration [ps], and whether it drops.
     pub watchdog: Option<(u64, u64, bool)>,
+    /// Hosts with a shim, in the order in which they got it.
+    #[serde(default)]
+    pub shims: Vec<String>,
+    /// Addresses of hosts that were given: (host, address).
+    #[serde(default)]
+    pub macs: Vec<(u32, [u8; 6])>,
 }
 
 impl Facts {
@@ -38,7 +46,8 @@ impl Facts {
             restore: Span(restore),
             action: if drops { Action::Drop } else { Action::Forward },
         });
-        Real { watchdog, learns: self.learns, ..Real::default() }
+        let known = |(host, address): &(u32, [u8; 6])| (*host, Mac(*address));
+        Real { watchdog, learns: self.learns, macs: self.macs.iter().map(known).collect(), ..Real::default() }
     }
 
     /// Those of a run.
@@ -50,6 +59,8 @@ impl Facts {
             plain: links.iter().filter(|l| l.plain).map(|l| l.name.clone()).collect(),
             learns: real.learns,
             watchdog: real.watchdog.map(|w| (w.detect.0, w.restore.0, w.action == Action::Drop)),
+            shims: shims::of(s).map(|s| s.name).collect(),
+            macs: real.macs.iter().map(|(host, address)| (*host, address.0)).collect(),
         }
     }
 }
@@ -106,7 +117,8 @@ pub fn replay(path: &Path, mut look: impl FnMut(u64) -> bool) -> Result<(Facts, 
     let mut reader = CaptureReader::open(path).map_err(ReplayError::Read)?;
     let facts = reader.comment().ok_or_else(|| ReplayError::NoFacts("it has no comment".into()))?;
     let facts: Facts = serde_json::from_str(facts).map_err(|e| ReplayError::NoFacts(e.to_string()))?;
-    let s = Scenario::from_text(&path.display().to_string(), &facts.scenario, &[], &facts.folder).map_err(ReplayError::Scenario)?;
+    let mut s = Scenario::from_text(&path.display().to_string(), &facts.scenario, &[], &facts.folder).map_err(ReplayError::Scenario)?;
+    shims::insert(&mut s, &facts.shims).map_err(|e| ReplayError::NoFacts(e.to_string()))?;
     let here: Vec<bool> = s.topology.nodes.iter().map(|n| facts.nodes.contains(&n.name)).collect();
     let plain = |node, port| facts.plain.contains(&s.topology.port_name(node, port));
     let links = wiring::links(&s, &here, plain);

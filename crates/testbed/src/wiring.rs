@@ -7,6 +7,7 @@ use xoff_sim::World;
 use xoff_switchd::{Forwarding, Link, Machine, MachineConfig, WatchdogConfig, mac};
 use xoff_topology::NodeKind;
 use xoff_units::{Bytes, Rate, Span};
+use xoff_wire::ethernet::Mac;
 
 /// Above this rate one process cannot pace full frames on a machine that is not its own (`docs/testbed.md`).
 pub const PACEABLE: Rate = Rate(1_000_000_000);
@@ -15,7 +16,7 @@ pub const PACEABLE: Rate = Rate(1_000_000_000);
 const AROUND: u32 = 14 + 8 + 4;
 
 /// What differs from the scenario where frames are real.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Real {
     /// Against neighbours that pause for ever.
     pub watchdog: Option<WatchdogConfig>,
@@ -23,11 +24,13 @@ pub struct Real {
     pub learns: bool,
     /// Messages that stand for a state are said again after so long, so that a lost one heals; zero: never [ps].
     pub repeat: Span,
+    /// Addresses of hosts besides those that the scenario's own have ([`mac`]): (host, address).
+    pub macs: Vec<(u32, Mac)>,
 }
 
 impl Default for Real {
     fn default() -> Real {
-        Real { watchdog: None, learns: false, repeat: REPEAT }
+        Real { watchdog: None, learns: false, repeat: REPEAT, macs: Vec::new() }
     }
 }
 
@@ -96,7 +99,7 @@ pub fn machine(s: &Scenario, links: Vec<Link>, real: &Real, world: &World) -> Ma
             links,
             accepts: Box::new(move |m| kinds.iter().any(|fc| fc.hears(m))),
             control_len: control_len.0 as u32,
-            forwarding: forwarding(s, real.learns),
+            forwarding: forwarding(s, real),
             repeat: real.repeat,
             watchdog: real.watchdog,
         },
@@ -109,16 +112,17 @@ pub fn machine(s: &Scenario, links: Vec<Link>, real: &Real, world: &World) -> Ma
 const REPEAT: Span = Span::from_ms(50);
 
 /// By node: the port that leads to each host, on the first of the shortest ways.
-fn forwarding(s: &Scenario, learns: bool) -> Vec<Forwarding> {
+fn forwarding(s: &Scenario, real: &Real) -> Vec<Forwarding> {
     let t = &s.topology;
     let routes = s.routing().routes(t);
-    let hosts: Vec<u32> = t.hosts().collect();
+    let own: Vec<(u32, Mac)> = t.hosts().map(|h| (h, mac(h, 0))).collect();
     (0..t.nodes.len() as u32)
-        .map(|n| match t.nodes[n as usize].kind {
-            NodeKind::Host => Forwarding::default(),
-            NodeKind::Switch if learns => Forwarding::learning([]),
-            NodeKind::Switch => {
-                Forwarding::fixed(hosts.iter().filter_map(|&h| routes.candidates(n, h).first().map(|&port| (mac(h, 0), port))))
+        .map(|n| {
+            let way = |&(host, address): &(u32, Mac)| routes.candidates(n, host).first().map(|&port| (address, port));
+            match t.nodes[n as usize].kind {
+                NodeKind::Host => Forwarding::default(),
+                NodeKind::Switch if real.learns => Forwarding::learning(real.macs.iter().filter_map(way)),
+                NodeKind::Switch => Forwarding::fixed(own.iter().chain(&real.macs).filter_map(way)),
             }
         })
         .collect()

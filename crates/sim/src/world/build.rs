@@ -117,7 +117,9 @@ fn node(
         LinkFacts { rate: l.rate, delay: l.delay, mtu, buffer: m.ingress_buffer, processing: m.control_delay.longest() }
     };
     let links: Vec<LinkFacts> = (0..node.ports.len()).map(facts).collect();
-    let flow_control = links.iter().map(|l| (m.flow_control)(l)).collect::<Result<Vec<_>, _>>()?;
+    let bare: Vec<bool> = node.ports.iter().map(|p| m.bare.contains(&p.link)).collect();
+    let spoken = |(l, &bare): (&LinkFacts, &bool)| if bare { Ok(FlowControl::None) } else { (m.flow_control)(l) };
+    let flow_control = links.iter().zip(&bare).map(spoken).collect::<Result<Vec<_>, _>>()?;
     if m.discipline != DisciplineKind::Fifo && flow_control.iter().any(FlowControl::looks_at_flows) {
         return Err(ParamError::new(
             "discipline",
@@ -135,7 +137,7 @@ fn node(
             "use seven priorities at most",
         ));
     }
-    let lossless = !flow_control.iter().any(|f| matches!(f, FlowControl::None));
+    let lossless = !flow_control.iter().zip(&bare).any(|(f, bare)| matches!(f, FlowControl::None) && !bare);
     let made = match node.kind {
         NodeKind::Switch => Node::Switch(Box::new(Switch::new(
             n,
@@ -178,7 +180,11 @@ impl World {
             return Err(ParamError::new("mtu", format!("frames of {frame} B"), format!("a frame has at most {LEN_MAX} B")));
         }
         let mut transport = m.nic.transport;
-        let classes = classes_in_use(&flows, &transport, m.express);
+        let mut classes = classes_in_use(&flows, &transport, m.express);
+        if !m.priorities.is_empty() {
+            let own = (0..classes.len()).map(|class| classes.priority(class));
+            classes = Classes::with_express(own.chain(m.priorities.iter().copied()).collect::<Vec<_>>(), m.express);
+        }
         in_classes(&mut transport, &classes);
         if let Some(p) = m.scheduler.passes_over(&classes) {
             return Err(ParamError::new("scheduler", format!("priority {p} is in use and never has a turn"), "give its lane a weight"));

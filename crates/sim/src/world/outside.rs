@@ -107,6 +107,19 @@ impl World {
         }
     }
 
+    /// What waits in a switch to leave by a port, all classes [bytes]; 0 at a host.
+    pub fn waiting_at(&self, node: u32, port: u16) -> u64 {
+        match &self.parts[0].nodes[node as usize] {
+            Node::Switch(s) => (0..self.layout.classes.len() as u8).map(|class| s.waiting(port, class)).sum(),
+            _ => 0,
+        }
+    }
+
+    /// Frames that a node dropped when they came in by a port.
+    pub fn dropped_at(&self, node: u32, port: u16) -> u64 {
+        self.parts[0].core.totals_of(self.layout.port_index(node, port)).dropped
+    }
+
     /// Since when the far end's flow control holds what waits at a port and class; `None`: it does not.
     pub fn held_since(&mut self, node: u32, port: u16, class: u8) -> Option<Time> {
         self.hold((node, port, class)).map(|h| h.since)

@@ -1,0 +1,35 @@
+//! A scenario among others: some of its nodes are somebody else's, and their frames are real.
+
+use xoff_topology::LinkId;
+use xoff_units::Time;
+use xoff_workload::Flow;
+
+use crate::load::Scenario;
+
+/// What surrounds a scenario's nodes where its frames are real. Nothing, in a simulation.
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings {
+    /// Links to neighbours that know no flow control, see [`xoff_sim::Model::bare`].
+    pub bare: Vec<LinkId>,
+    /// Priorities that frames from outside may have, besides those of the flows.
+    pub priorities: Vec<u8>,
+}
+
+impl Scenario {
+    /// Takes flows out, whose traffic somebody else makes; returns how many. Their priorities stay in use.
+    pub fn leave_out(&mut self, which: impl Fn(&Flow) -> bool) -> usize {
+        let before = self.flows.flows.len();
+        let left = self.flows.flows.iter().filter(|f| which(f)).map(|f| f.priority);
+        self.surroundings.priorities.extend(left);
+        self.flows.flows.retain(|f| !which(f));
+        // A run that ends with its last flow would end before it begins.
+        self.model.stop_when_done &= !self.flows.flows.is_empty();
+        before - self.flows.flows.len()
+    }
+
+    /// The run lasts until then, whatever becomes of the flows: some of them end where nobody here can see it.
+    pub fn last_until(&mut self, until: Time) {
+        self.until = until;
+        self.model.stop_when_done = false;
+    }
+}
