@@ -8,13 +8,16 @@
 mod answer;
 mod check;
 mod explain;
+mod host;
 mod hpcc;
 mod interrupt;
+mod live;
 mod plan;
 mod replay;
 mod reproduce;
 mod run;
 mod schema;
+mod switch;
 mod terminal;
 mod testbed;
 mod tree;
@@ -52,6 +55,10 @@ enum Command {
     Reproduce(reproduce::Args),
     /// Run a scenario with real Ethernet frames on this machine
     Testbed(testbed::Args),
+    /// Run one switch of a scenario on real interfaces
+    Switch(switch::Args),
+    /// Run one host of a scenario on a real interface
+    Host(host::Args),
     /// Prove from a capture that a real run was a simulation's, frame by frame
     Replay(replay::Args),
     Schema(schema::Args),
@@ -90,6 +97,8 @@ pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Tree(args) => tree::run(args),
         Command::Reproduce(args) => reproduce::run(args),
         Command::Testbed(args) => testbed::run(args),
+        Command::Switch(args) => switch::run(args),
+        Command::Host(args) => host::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Schema(args) => schema::run(args),
     };

@@ -9,8 +9,8 @@ use xoff_run::{Finished, Progress, Scenario};
 use xoff_scenario::{Problem, Problems};
 use xoff_sim::Ended;
 use xoff_switchd::RunnerConfig;
-use xoff_testbed::hosts::{self, IpHosts, Run, RunReport};
 use xoff_testbed::bed::BedError;
+use xoff_testbed::hosts::{self, IpHosts, Run, RunReport};
 use xoff_testbed::replay::{self, Facts};
 use xoff_testbed::wiring::{self, Real};
 use xoff_testbed::{Drive, DriveError, Next, RealReport, bed, drive, shims};
@@ -67,7 +67,10 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     wiring::warnings(&scenario).iter().for_each(|w| terminal::note(w));
     if left_out > 0 {
         let at = args.ip.join(", ");
-        terminal::note(&format!("{} that begin or end at {at} are left out: an IP stack is there", terminal::counted(left_out as u64, "flow")));
+        terminal::note(&format!(
+            "{} that begin or end at {at} are left out: an IP stack is there",
+            terminal::counted(left_out as u64, "flow")
+        ));
     }
     // Before anything has a thread.
     bed::isolate().map_err(missing)?;

@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use serde::Serialize;
-use xoff_netio::Port;
+use xoff_netio::{Port, PortCounters};
 use xoff_record::Sink;
 use xoff_run::{Finished, RunError, Running, Scenario};
 use xoff_switchd::{Attached, Ended, Gaps, Link, Live, LiveError, RunnerConfig};
@@ -84,6 +84,15 @@ impl RealReport {
     /// Frames lost between nodes, and in rings.
     pub fn kernel_drops(&self) -> u64 {
         self.ports.iter().map(|p| p.kernel_drops).sum()
+    }
+
+    /// What the counts say of the neighbours' offloads and of the rings, with the commands that help.
+    pub fn advice(&self, interfaces: &[String]) -> Vec<String> {
+        let of = |(p, interface): (&PortReport, &String)| {
+            let (kernel_drops, checksums_completed, too_long) = (p.kernel_drops, p.checksums_completed, p.too_long);
+            PortCounters { kernel_drops, checksums_completed, too_long, ..PortCounters::default() }.advice(interface)
+        };
+        self.ports.iter().zip(interfaces).filter_map(of).collect()
     }
 
     fn new(s: &Scenario, ports: &[Attached], wall: Duration, gaps: &Gaps, log: Vec<String>) -> RealReport {
@@ -197,7 +206,8 @@ pub fn drive<N: Into<Next>>(
         .run(running.world(), |now| {
             log.extend(now.log.iter().cloned());
             let deadlocks = now.world.deadlocks().len();
-            let at = |of: fn(&xoff_sim::World, u32, u16) -> u64| now.ports.iter().map(|a| of(now.world, a.link.node, a.link.port)).collect();
+            let at =
+                |of: fn(&xoff_sim::World, u32, u16) -> u64| now.ports.iter().map(|a| of(now.world, a.link.node, a.link.port)).collect();
             let (queues, drops) = (at(xoff_sim::World::waiting_at), at(xoff_sim::World::dropped_at));
             let (time, until, log) = (now.time, d.runner.until, &now.log);
             next = look(&Look { time, until, deadlocks, ports: &now.ports, gaps: now.gaps, log, queues, drops }).into();

@@ -23,30 +23,41 @@ pub fn text(node: &str, interfaces: &[String], look: &Look) -> String {
         }
     };
     let (rx, tx) = (",direction=\"in\"", ",direction=\"out\"");
-    family("frames_total", "counter", "Frames.", vec![
-        (rx, Box::new(|_, a| a.counters.received)),
-        (tx, Box::new(|_, a| a.counters.sent)),
-    ]);
-    family("bytes_total", "counter", "Bytes, without check sequences.", vec![
-        (rx, Box::new(|_, a| a.counters.received_bytes)),
-        (tx, Box::new(|_, a| a.counters.sent_bytes)),
-    ]);
-    family("control_frames_total", "counter", "Frames of flow control.", vec![
-        (rx, Box::new(|_, a| a.counters.control_received)),
-        (tx, Box::new(|_, a| a.counters.control_sent)),
-    ]);
-    family("dropped_frames_total", "counter", "Frames that came in and were lost.", vec![
-        (",reason=\"memory\"", Box::new(|i, _| look.drops[i])),
-        (",reason=\"kernel\"", Box::new(|_, a| a.kernel.kernel_drops)),
-        (",reason=\"watchdog\"", Box::new(|_, a| a.counters.thrown_away)),
-    ]);
-    family("refused_frames_total", "counter", "Frames that were not accepted.", vec![
-        (",reason=\"malformed\"", Box::new(|_, a| a.counters.malformed)),
-        (",reason=\"unexpected\"", Box::new(|_, a| a.counters.unexpected)),
-        (",reason=\"strange\"", Box::new(|_, a| a.counters.strange)),
-        (",reason=\"no_way\"", Box::new(|_, a| a.counters.no_way)),
-        (",reason=\"too_long\"", Box::new(|_, a| a.kernel.too_long)),
-    ]);
+    family("frames_total", "counter", "Frames.", vec![(rx, Box::new(|_, a| a.counters.received)), (tx, Box::new(|_, a| a.counters.sent))]);
+    family(
+        "bytes_total",
+        "counter",
+        "Bytes, without check sequences.",
+        vec![(rx, Box::new(|_, a| a.counters.received_bytes)), (tx, Box::new(|_, a| a.counters.sent_bytes))],
+    );
+    family(
+        "control_frames_total",
+        "counter",
+        "Frames of flow control.",
+        vec![(rx, Box::new(|_, a| a.counters.control_received)), (tx, Box::new(|_, a| a.counters.control_sent))],
+    );
+    family(
+        "dropped_frames_total",
+        "counter",
+        "Frames that came in and were lost.",
+        vec![
+            (",reason=\"memory\"", Box::new(|i, _| look.drops[i])),
+            (",reason=\"kernel\"", Box::new(|_, a| a.kernel.kernel_drops)),
+            (",reason=\"watchdog\"", Box::new(|_, a| a.counters.thrown_away)),
+        ],
+    );
+    family(
+        "refused_frames_total",
+        "counter",
+        "Frames that were not accepted.",
+        vec![
+            (",reason=\"malformed\"", Box::new(|_, a| a.counters.malformed)),
+            (",reason=\"unexpected\"", Box::new(|_, a| a.counters.unexpected)),
+            (",reason=\"strange\"", Box::new(|_, a| a.counters.strange)),
+            (",reason=\"no_way\"", Box::new(|_, a| a.counters.no_way)),
+            (",reason=\"too_long\"", Box::new(|_, a| a.kernel.too_long)),
+        ],
+    );
     family("storms_total", "counter", "Pauses without end that the watchdog found.", vec![("", Box::new(|_, a| a.counters.storms))]);
     family("queue_bytes", "gauge", "What waits to leave.", vec![("", Box::new(|i, _| look.queues[i]))]);
     let mut one = |name: &str, kind: &str, help: &str, value: f64| {

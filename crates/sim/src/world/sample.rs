@@ -31,7 +31,8 @@ impl World {
                     let rate = match state {
                         Node::Switch(s) => s.port(port).allowed_rate(now, class),
                         Node::Nic(n) => n.port().allowed_rate(now, class),
-                        Node::Elsewhere => unreachable!("the layout knows its parts"),
+                        // Of a world that leads outside: somebody else knows.
+                        Node::Elsewhere => continue,
                     };
                     let priority = Some(classes.priority(class as usize));
                     rows.push(Row::PortRate { time: now, node, port, priority, rate, source: RateSource::FlowControl });
@@ -40,7 +41,11 @@ impl World {
             self.samples.tx_bytes[at] = tx_bytes;
         }
         if probes.flow_rates {
-            let begun = self.parts.iter().map(|p| p.starts.begun).sum();
+            let begun = match self.outside {
+                // Others begin elsewhere.
+                true => self.parts[0].core.flows.iter().take_while(|f| f.flow.start <= now).count(),
+                false => self.parts.iter().map(|p| p.starts.begun).sum(),
+            };
             self.samples.flow_bytes.resize(begun, 0);
             for flow in 0..begun {
                 let seen = self.parts.iter().map(|p| &p.core.flows[flow]);

@@ -1,0 +1,60 @@
+//! `xoff host`: a host of a scenario on a real interface, or a shim in front of this machine's stack.
+
+use xoff_scenario::Problems;
+use xoff_testbed::{nodes, shims, wiring};
+use xoff_topology::NodeKind;
+
+use crate::answer::{Answer, refused};
+use crate::live::{Node, Options, node_problem};
+
+/// Run one host of a scenario on a real interface.
+///
+/// Without --tap it is a generator and a sink: it sends the flows of the scenario that begin at the host, with numbered frames, and
+/// counts those that end there. With --tap it is a shim: it makes an interface of that name for this machine's own stack, queues and
+/// paces what the stack sends, and obeys the pauses, credits, rates and per-flow pauses of the network.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  xoff host scenarios/testbed/incast.toml --node H1 --port eth1 --for 10s\n  xoff host scenarios/testbed/incast.toml --node H1 --port eth1 --tap xoff0 --address 10.0.0.1/24"
+)]
+pub struct Args {
+    #[command(flatten)]
+    options: Options,
+    /// Which host
+    #[arg(long, value_name = "HOST")]
+    node: String,
+    /// The interface that leads to its switch
+    #[arg(long, value_name = "INTERFACE")]
+    port: String,
+    /// Make an interface of this name for the machine's own stack, behind a shim
+    #[arg(long, value_name = "NAME")]
+    tap: Option<String>,
+    /// Address of that interface, such as 10.0.0.1/24
+    #[arg(long, value_name = "ADDRESS/PREFIX", requires = "tap")]
+    address: Option<String>,
+}
+
+/// Runs it.
+pub fn run(args: &Args) -> Result<Answer, Problems> {
+    let mut s = args.options.load()?;
+    let host = nodes::find(&s, &args.node, NodeKind::Host).map_err(|e| refused(&e))?;
+    let mut real = args.options.real()?;
+    let Some(tap) = &args.tap else {
+        let links = wiring::links(&s, &nodes::only(&s, host), |_, _| false);
+        let given: Vec<_> = links.iter().map(|l| nodes::Given { link: l.clone(), interface: args.port.clone() }).collect();
+        let ports = nodes::open(&s, &given, args.options.fix_offloads).map_err(node_problem)?;
+        let node = Node { name: args.node.clone(), here: nodes::only(&s, host), links, interfaces: vec![args.port.clone()], ports };
+        return args.options.run(&s, node, real);
+    };
+    if let Some(address) = &args.address {
+        nodes::address(address).map_err(|e| refused(&e))?;
+    }
+    let (shims, _) = shims::insert(&mut s, std::slice::from_ref(&args.node)).map_err(|e| refused(&e))?;
+    // Between two ports there is nothing to know: what comes in by one leaves by the other, questions to everybody too.
+    real.learns = true;
+    let here = nodes::only(&s, shims[0].node);
+    let links = wiring::links(&s, &here, |node, port| shims::is_plain(&s, node, port));
+    let stack = (tap.as_str(), args.address.as_deref());
+    let ports = nodes::open_shim(&s, &links, &args.port, stack, args.options.fix_offloads).map_err(node_problem)?;
+    let node = Node { name: args.node.clone(), here, links, interfaces: vec![args.port.clone(), tap.clone()], ports };
+    args.options.run(&s, node, real)
+}

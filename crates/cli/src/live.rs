@@ -1,0 +1,303 @@
+//! What `xoff switch` and `xoff host` have in common: options, the live table, the answer.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use console::Term;
+use serde::Serialize;
+use xoff_netio::{MetricsServer, Port, privileges};
+use xoff_record::Sink;
+use xoff_run::{Finished, Scenario};
+use xoff_scenario::{Problem, Problems};
+use xoff_sim::Ended;
+use xoff_switchd::{Link, RunnerConfig};
+use xoff_testbed::nodes::{self, NodeError};
+use xoff_testbed::replay::{self, Facts};
+use xoff_testbed::wiring::{self, Real};
+use xoff_testbed::{Drive, DriveError, Look, Next, RealReport, drive, metrics};
+use xoff_units::{Bytes, Rate, Span, Time};
+
+use crate::answer::{Answer, Exit, refused};
+use crate::run::{problem, settings};
+use crate::{interrupt, terminal};
+
+/// Options of a node on real interfaces.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Scenario file
+    scenario: PathBuf,
+    /// End after this time; otherwise Ctrl-C does
+    #[arg(long = "for", value_name = "TIME")]
+    lasting: Option<String>,
+    /// A priority that a neighbour pauses for DETECT is freed until it is silent for RESTORE; what waited is dropped or forwarded,
+    /// such as 200ms,300ms,drop
+    #[arg(long, value_name = "DETECT,RESTORE,ACTION")]
+    watchdog: Option<String>,
+    /// Serve counters for Prometheus at http://ADDRESS/metrics, such as 127.0.0.1:9464
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<String>,
+    /// Write every frame into this file (pcapng); `xoff replay` proves from it that the run was a simulation's
+    #[arg(long, value_name = "FILE")]
+    capture: Option<PathBuf>,
+    /// Keep so many bytes of each frame in the capture; 0: all
+    #[arg(long, value_name = "BYTES", default_value_t = 0, requires = "capture")]
+    snap: u32,
+    /// Turn offloads of the interfaces off that would break frames, instead of refusing the interface
+    #[arg(long)]
+    pub fix_offloads: bool,
+    /// Folder for tables like those of a simulation
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Seed of every random stream; replaces run.seed
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Replace or add a value, such as flow_control=gfc-buffer; may be repeated
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
+}
+
+/// A node on its ports.
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// Nodes of the world.
+    pub here: Vec<bool>,
+    /// Its ports.
+    pub links: Vec<Link>,
+    /// Their interfaces, by name.
+    pub interfaces: Vec<String>,
+    /// Their interfaces, open.
+    pub ports: Vec<Box<dyn Port>>,
+}
+
+/// A port or an option that was refused.
+pub fn node_problem(e: NodeError) -> Problem {
+    Problem::new(e.to_string(), e.hint().to_owned())
+}
+
+impl Options {
+    /// The scenario, if real frames can follow it.
+    pub fn load(&self) -> Result<Scenario, Problems> {
+        let mut scenario = Scenario::load(&self.scenario, &settings(&self.set, self.seed)?)?;
+        wiring::refuse(&scenario).map_err(|e| refused(&e))?;
+        terminal::problems(&scenario.warnings);
+        wiring::warnings(&scenario).iter().for_each(|w| terminal::note(w));
+        let until = match &self.lasting {
+            None => Time::NEVER,
+            Some(text) => {
+                let span: Span = text.parse().map_err(|e| Problem::new(format!("--for: {e}"), "").at(terminal::option("--for", text)))?;
+                Time(span.0)
+            }
+        };
+        scenario.last_until(until);
+        Ok(scenario)
+    }
+
+    /// Watchdog and addresses.
+    pub fn real(&self) -> Result<Real, Problems> {
+        let watchdog = self.watchdog.as_deref().map(nodes::watchdog).transpose().map_err(|e| refused(&e))?;
+        Ok(Real { watchdog, ..Real::default() })
+    }
+
+    /// Runs the node until it ends, and says how it went.
+    pub fn run(&self, s: &Scenario, node: Node, real: Real) -> Result<Answer, Problems> {
+        let Node { name, here, links, interfaces, ports } = node;
+        let written = |e: std::io::Error| Problem::new(format!("capture: {e}"), "");
+        let facts = Facts::of(s, &here, &links, &real);
+        let create = |path: &PathBuf| replay::create(path, &links, &facts, self.snap);
+        let mut capture = self.capture.as_ref().map(create).transpose().map_err(written)?;
+        // Everything is open; what comes from strangers is met without rights. Each thread has its own: before there are others.
+        privileges::drop_all().map_err(|e| Problem::new(format!("privileges cannot be given up: {e}"), ""))?;
+        let unserved =
+            |e: std::io::Error| Problem::new(format!("--metrics: {e}"), "name an address and a free port, such as 127.0.0.1:9464");
+        let server = self.metrics.as_deref().map(MetricsServer::bind).transpose().map_err(unserved)?;
+        interrupt::ask_first();
+        terminal::note(&format!("{name} runs on {}{}", interfaces.join(", "), served(server.as_ref())));
+
+        let runner = RunnerConfig { until: s.until, report: Duration::from_millis(100), ..RunnerConfig::default() };
+        let sink = self.out.clone().map_or(Sink::Nothing, Sink::Files);
+        let mut table = LiveTable::new(interfaces.clone());
+        let d = Drive { runner, real, tap: capture.as_mut().map(replay::tap) };
+        let driven = drive(s, here, links, ports, sink, d, |look| {
+            if let Some(server) = &server {
+                server.set(metrics::text(&name, &interfaces, look));
+            }
+            table.draw(look);
+            Next::from(!interrupt::asked())
+        });
+        table.clear();
+        let (finished, real) = driven.map_err(|e| match e {
+            DriveError::Run(e) => problem(e),
+            DriveError::Live(e) => Problem::new(e.to_string(), "was the interface taken down?").into(),
+        })?;
+        if let Some(capture) = capture {
+            capture.finish().map_err(written)?;
+        }
+        let exit = match finished.outcome.ended {
+            Ended::Interrupted => Exit::Interrupted,
+            _ if finished.outcome.violations_total > 0 || real.kernel_drops() > 0 => Exit::No,
+            _ => Exit::Done,
+        };
+        let flows = flows(s, &finished, &name);
+        let text = text(&name, &interfaces, &finished, &real, &flows);
+        Ok(Answer::new(text, &Json::new(&name, &finished, &real, &interfaces, flows), exit))
+    }
+}
+
+fn served(server: Option<&MetricsServer>) -> String {
+    server.map_or(String::new(), |s| format!(", counters at http://{}/metrics", s.address()))
+}
+
+/// A flow of the node.
+#[derive(Serialize)]
+struct FlowReport {
+    flow: usize,
+    src: String,
+    dst: String,
+    /// Of its size, if it has one [bytes].
+    size: Option<u64>,
+    sent: u64,
+    delivered: u64,
+    complete: bool,
+    /// Mean rate of what was delivered here [bit/s].
+    rate: u64,
+}
+
+/// The flows that begin or end at a host.
+fn flows(s: &Scenario, f: &Finished, name: &str) -> Vec<FlowReport> {
+    let named = |n: u32| s.topology.name(n).to_owned();
+    let of = |(flow, r): (usize, &xoff_sim::FlowRecord)| FlowReport {
+        flow,
+        src: named(r.flow.src),
+        dst: named(r.flow.dst),
+        size: Some(r.flow.size).filter(|&size| size != xoff_workload::UNLIMITED),
+        sent: r.sent,
+        delivered: r.delivered,
+        complete: r.received.is_some(),
+        rate: Rate::of(Bytes(r.delivered), r.received.unwrap_or(f.outcome.now).since(r.flow.start)).0,
+    };
+    f.outcome.flows.iter().enumerate().map(of).filter(|r| r.src == name || r.dst == name).collect()
+}
+
+#[derive(Serialize)]
+struct Json<'a> {
+    node: &'a str,
+    interfaces: &'a [String],
+    simulated_seconds: f64,
+    interrupted: bool,
+    dropped_frames: u64,
+    violations: u64,
+    real: &'a RealReport,
+    flows: Vec<FlowReport>,
+}
+
+impl<'a> Json<'a> {
+    fn new(node: &'a str, f: &Finished, real: &'a RealReport, interfaces: &'a [String], flows: Vec<FlowReport>) -> Json<'a> {
+        Json {
+            node,
+            interfaces,
+            simulated_seconds: f.outcome.now.as_secs_f64(),
+            interrupted: f.outcome.ended == Ended::Interrupted,
+            dropped_frames: f.outcome.dropped_frames,
+            violations: f.outcome.violations_total,
+            real,
+            flows,
+        }
+    }
+}
+
+fn text(name: &str, interfaces: &[String], f: &Finished, real: &RealReport, flows: &[FlowReport]) -> String {
+    let lost = f.outcome.dropped_frames + real.kernel_drops();
+    let headline = format!("{name}: {} of frames, {} lost", f.outcome.now, terminal::counted(lost, "frame"));
+    let headline = if lost == 0 { terminal::good(&headline) } else { terminal::bad(&headline) };
+    let mut ports = terminal::table(["Port", "Interface", "In", "Out", "Control in", "Control out", "Refused", "No way", "Storms"]);
+    for (p, i) in real.ports.iter().zip(interfaces) {
+        let n = terminal::grouped;
+        let numbers = [p.received, p.sent, p.control_received, p.control_sent, p.refused, p.no_way, p.storms].map(n);
+        ports.add_row([p.port.clone(), i.clone()].into_iter().chain(numbers));
+    }
+    let mut t = terminal::pairs();
+    let mut row = |name: &str, value: String| {
+        t.add_row([name, &value]);
+    };
+    row("Lost", format!("{} for want of memory, {} in the kernel's rings", f.outcome.dropped_frames, real.kernel_drops()));
+    row("Thrown away by the watchdog", real.ports.iter().map(|p| p.thrown_away).sum::<u64>().to_string());
+    row("Loop gaps", format!("99 % below {:.0} us, longest {:.0} us", real.gap_p99_us, real.gap_longest_us));
+    row("Node's clock", format!("{:.3} of {:.3} seconds left out", real.left_out_seconds, real.wall_seconds));
+    let advice: String = real.advice(interfaces).iter().map(|a| format!("\n{a}\n")).collect();
+    format!("{headline}\n\n{}\n{}{}{advice}", terminal::draw(&ports), terminal::draw(&t), flows_text(flows))
+}
+
+fn flows_text(flows: &[FlowReport]) -> String {
+    if flows.is_empty() {
+        return String::new();
+    }
+    let mut t = terminal::table(["Flow", "From", "To", "Sent", "Delivered", "Mean rate", "Complete"]);
+    for f in flows {
+        let complete = if f.complete { "yes" } else { "-" };
+        let (sent, delivered) = (Bytes(f.sent).to_string(), Bytes(f.delivered).to_string());
+        t.add_row([f.flow.to_string(), f.src.clone(), f.dst.clone(), sent, delivered, Rate(f.rate).to_string(), complete.into()]);
+    }
+    format!("\n{}", terminal::draw(&t))
+}
+
+/// Counters on a terminal, drawn again every half second; nothing elsewhere, but for what the watchdog says.
+struct LiveTable {
+    term: Term,
+    interfaces: Vec<String>,
+    lines: usize,
+    drawn: Time,
+    /// Bytes in and out at that time, by port.
+    bytes: Vec<(u64, u64)>,
+}
+
+impl LiveTable {
+    const EVERY: Span = Span::from_ms(500);
+
+    fn new(interfaces: Vec<String>) -> LiveTable {
+        LiveTable { term: Term::stderr(), bytes: vec![(0, 0); interfaces.len()], interfaces, lines: 0, drawn: Time::ZERO }
+    }
+
+    fn clear(&mut self) {
+        // A closed terminal harms nobody.
+        let _ = self.term.clear_last_lines(self.lines);
+        self.lines = 0;
+    }
+
+    fn draw(&mut self, look: &Look) {
+        if !look.log.is_empty() {
+            self.clear();
+            look.log.iter().for_each(|l| terminal::note(&format!("{}: {l}", look.time)));
+        }
+        let since = look.time.since(self.drawn);
+        if !self.term.is_term() || since < Self::EVERY {
+            return;
+        }
+        let mut t =
+            terminal::table(["Port", "Interface", "In", "Out", "Rate in", "Rate out", "Queue", "Control", "Dropped", "Refused", "Storms"]);
+        for (i, a) in look.ports.iter().enumerate() {
+            let (c, n) = (&a.counters, terminal::grouped);
+            let rate = |now: u64, before: u64| Rate::of(Bytes(now - before), since).to_string();
+            let (was_in, was_out) = std::mem::replace(&mut self.bytes[i], (c.received_bytes, c.sent_bytes));
+            t.add_row([
+                a.link.name.clone(),
+                self.interfaces[i].clone(),
+                n(c.received),
+                n(c.sent),
+                rate(c.received_bytes, was_in),
+                rate(c.sent_bytes, was_out),
+                Bytes(look.queues[i]).to_string(),
+                format!("{} / {}", n(c.control_received), n(c.control_sent)),
+                n(look.drops[i] + a.kernel.kernel_drops + c.thrown_away),
+                n(c.malformed + c.unexpected + c.strange),
+                n(c.storms),
+            ]);
+        }
+        let gaps = (look.gaps.quantile(0.99).as_micros(), look.gaps.longest.as_micros());
+        let text = format!("{}{}, loop gaps 99 % below {} us, longest {} us\n", terminal::draw(&t), look.time, gaps.0, gaps.1);
+        self.clear();
+        self.lines = text.lines().count();
+        self.drawn = look.time;
+        let _ = self.term.write_str(&text);
+    }
+}

@@ -1,0 +1,49 @@
+//! `xoff switch`: a switch of a scenario on real interfaces.
+
+use xoff_scenario::Problems;
+use xoff_testbed::nodes;
+use xoff_topology::NodeKind;
+
+use crate::answer::{Answer, refused};
+use crate::live::{Node, Options, node_problem};
+
+/// Run one switch of a scenario on real interfaces.
+///
+/// Its buffers, flow control, detection and scheduler are those of the scenario; so are the rates of its ports. Frames of `xoff host`
+/// go the ways of the scenario, all others to the hosts with their addresses. Interfaces that are not given are not touched, and
+/// all privileges are given up once they are open.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  xoff switch scenarios/testbed/incast.toml --node S1 --port H0=eth1 --port H1=eth2 --port H2=eth3 --port H3=eth4\n  xoff switch net.toml --node S1 --port H1=eth1 --port H2=eth2 --learn --watchdog 200ms,300ms,drop --metrics 127.0.0.1:9464"
+)]
+pub struct Args {
+    #[command(flatten)]
+    options: Options,
+    /// Which switch
+    #[arg(long, value_name = "SWITCH")]
+    node: String,
+    /// The interface of the port to a neighbour; every port of the switch needs one
+    #[arg(long, value_name = "PEER=INTERFACE", required = true)]
+    port: Vec<String>,
+    /// Be a learning bridge: frames go where their addresses were seen, to unknown ones everywhere. Not for networks with a circle
+    #[arg(long)]
+    learn: bool,
+    /// Address of a host of the scenario; may be repeated
+    #[arg(long, value_name = "HOST=ADDRESS")]
+    mac: Vec<String>,
+}
+
+/// Runs it.
+pub fn run(args: &Args) -> Result<Answer, Problems> {
+    let s = args.options.load()?;
+    let node = nodes::find(&s, &args.node, NodeKind::Switch).map_err(|e| refused(&e))?;
+    let given = nodes::assign(&s, node, &args.port).map_err(|e| refused(&e))?;
+    let mut real = args.options.real()?;
+    real.learns = args.learn;
+    real.macs = args.mac.iter().map(|m| nodes::host_mac(&s, m)).collect::<Result<_, _>>().map_err(|e| refused(&e))?;
+    let ports = nodes::open(&s, &given, args.options.fix_offloads).map_err(node_problem)?;
+    let interfaces = given.iter().map(|g| g.interface.clone()).collect();
+    let links = given.into_iter().map(|g| g.link).collect();
+    let node = Node { name: args.node.clone(), here: nodes::only(&s, node), links, interfaces, ports };
+    args.options.run(&s, node, real)
+}
