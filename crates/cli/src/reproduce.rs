@@ -18,10 +18,10 @@ use crate::{interrupt, terminal};
 /// same folder has judged are kept, so that an interrupted run goes on where it stopped.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff reproduce gfc --quick --out out/gfc\n  xoff reproduce gfc ring fig05 --out out/some\n  xoff reproduce tcd fig03 fig12 --out out/tcd\n  xoff reproduce unbiased-qcn --quick --out out/unbiased-qcn\n  xoff reproduce gfc --list"
+    after_help = "Examples:\n  xoff reproduce gfc --quick --out out/gfc\n  xoff reproduce gfc ring fig05 --out out/some\n  xoff reproduce tcd fig03 fig12 --out out/tcd\n  xoff reproduce unbiased-qcn --quick --out out/unbiased-qcn\n  xoff reproduce pffc --quick --out out/pffc\n  xoff reproduce gfc --list"
 )]
 pub struct Args {
-    /// Paper: gfc, tcd, request-grant, unbiased-qcn
+    /// Paper: gfc, tcd, request-grant, unbiased-qcn, pffc
     paper: String,
     /// Entries to run; all of them if none is given
     items: Vec<String>,

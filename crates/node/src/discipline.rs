@@ -13,6 +13,8 @@
 
 use std::collections::VecDeque;
 
+use xoff_units::Time;
+
 use crate::frame::{Frame, FrameId, FrameList, FrameStore};
 use crate::port::Lane;
 
@@ -246,27 +248,27 @@ impl Discipline {
 
     /// [`Discipline::push`] into the lane of an egress, which may keep frames in its sender half.
     #[inline(always)]
-    pub(crate) fn push_in(&mut self, lane: &mut Lane, id: FrameId, store: &mut FrameStore) -> bool {
+    pub(crate) fn push_in(&mut self, now: Time, lane: &mut Lane, id: FrameId, store: &mut FrameStore) -> bool {
         match self.queues {
-            Queues::OfSenders => push_to_sender(lane, id, store),
+            Queues::OfSenders => push_to_sender(now, lane, id, store),
             _ => self.push(&mut lane.egress, id, store),
         }
     }
 
     /// [`Discipline::head`] of a lane. Of a sender half that keeps all that waits, it is the oldest frame.
     #[inline(always)]
-    pub(crate) fn head_of(&mut self, lane: &Lane, out: u16, class: u8, store: &FrameStore) -> Option<u32> {
+    pub(crate) fn head_of(&mut self, now: Time, lane: &Lane, out: u16, class: u8, store: &FrameStore) -> Option<u32> {
         match self.queues {
-            Queues::OfSenders => head_of_sender(lane, store),
+            Queues::OfSenders => head_of_sender(now, lane, store),
             _ => self.head(&lane.egress, out, class, store),
         }
     }
 
     /// [`Discipline::pop`] of a lane.
     #[inline(always)]
-    pub(crate) fn pop_of(&mut self, lane: &mut Lane, out: u16, class: u8, store: &FrameStore) -> Option<(FrameId, Option<u16>)> {
+    pub(crate) fn pop_of(&mut self, now: Time, lane: &mut Lane, out: u16, class: u8, store: &FrameStore) -> Option<(FrameId, Option<u16>)> {
         match self.queues {
-            Queues::OfSenders => Some((pop_of_sender(lane, store, false)?, None)),
+            Queues::OfSenders => Some((pop_of_sender(Some(now), lane, store)?, None)),
             _ => self.pop(&mut lane.egress, out, class, store),
         }
     }
@@ -274,7 +276,7 @@ impl Discipline {
     /// Takes a frame that will never go: the next one, also if it is held.
     pub(crate) fn discard(&mut self, lane: &mut Lane, out: u16, class: u8, store: &FrameStore) -> Option<(FrameId, Option<u16>)> {
         match self.queues {
-            Queues::OfSenders => Some((pop_of_sender(lane, store, true)?, None)),
+            Queues::OfSenders => Some((pop_of_sender(None, lane, store)?, None)),
             _ => self.pop(&mut lane.egress, out, class, store),
         }
     }
@@ -307,12 +309,12 @@ impl Discipline {
 
 #[cold]
 #[inline(never)]
-fn push_to_sender(lane: &mut Lane, id: FrameId, store: &mut FrameStore) -> bool {
+fn push_to_sender(now: Time, lane: &mut Lane, id: FrameId, store: &mut FrameStore) -> bool {
     let (egress, frame) = (&mut lane.egress, store[id]);
     egress.bytes += frame.len() as u64;
     egress.highest = egress.highest.max(egress.bytes);
     match lane.tx.flows_mut() {
-        Some(flows) => flows.push(id, frame.flow),
+        Some(flows) => flows.push(now, id, frame.flow),
         None => egress.fifo.push(id, store),
     }
     true
@@ -320,9 +322,9 @@ fn push_to_sender(lane: &mut Lane, id: FrameId, store: &mut FrameStore) -> bool 
 
 #[cold]
 #[inline(never)]
-fn head_of_sender(lane: &Lane, store: &FrameStore) -> Option<u32> {
+fn head_of_sender(now: Time, lane: &Lane, store: &FrameStore) -> Option<u32> {
     let id = match lane.tx.flows() {
-        Some(flows) => flows.head()?.0,
+        Some(flows) => flows.head(now)?.0,
         None => lane.egress.fifo.front()?,
     };
     Some(store[id].len())
@@ -337,14 +339,14 @@ fn each_of_senders<'a, 'e>(lanes: impl Iterator<Item = &'e Lane>, store: &'a Fra
     });
 }
 
-/// `held`: also a frame that may not go.
+/// The frame that may go at this time; at none, also one that may not.
 #[cold]
 #[inline(never)]
-fn pop_of_sender(lane: &mut Lane, store: &FrameStore, held: bool) -> Option<FrameId> {
-    let id = match lane.tx.flows_mut() {
-        Some(flows) if held => flows.discard()?,
-        Some(flows) => flows.pop()?,
-        None => lane.egress.fifo.pop(store)?,
+fn pop_of_sender(at: Option<Time>, lane: &mut Lane, store: &FrameStore) -> Option<FrameId> {
+    let id = match (lane.tx.flows_mut(), at) {
+        (Some(flows), Some(now)) => flows.pop(now)?,
+        (Some(flows), None) => flows.discard()?,
+        (None, _) => lane.egress.fifo.pop(store)?,
     };
     lane.egress.bytes -= store[id].len() as u64;
     Some(id)

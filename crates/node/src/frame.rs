@@ -371,6 +371,8 @@ mod tests {
             Message::Level(Bytes(99)),
             Message::Custom(5),
             Message::Flow(Order::MigrateBack(65_535)),
+            Message::Flow(Order::Pause(63, Pause(65_535))),
+            Message::Flow(Order::Pause(5, Pause::STICKY)),
         ] {
             assert_eq!(Frame::control(m, 3, 64).message(), m);
         }

@@ -305,6 +305,9 @@ impl Nic {
     pub fn on_receiver_wake(&mut self, now: Time, class: u8, env: &mut impl Env) {
         if let Some(message) = self.port.on_receiver_wake(now, class, &Fill { limit: self.memory, ..Fill::default() }) {
             self.say(now, class, message, env);
+            if self.by_flow {
+                self.say_more(now, class, env);
+            }
         }
         self.port.plan_receiver(self.node, 0, class, env);
     }
@@ -507,7 +510,7 @@ impl Nic {
                 _ => Some(f.class()),
             };
             match class.map_or(Gate::Open, |c| match self.by_flow {
-                true => flow_gate(&self.port, c, f.flow),
+                true => flow_gate(&self.port, now, c, f.flow),
                 false => self.port.gate(now, c, f.len()),
             }) {
                 Gate::Open => {
@@ -564,7 +567,7 @@ impl Nic {
                 }
                 let len = left.min(self.c.payload_max as u64) as u32 + self.c.header;
                 let class = f.start.class;
-                let gate = if self.by_flow { flow_gate(&self.port, class, f.start.flow) } else { self.port.gate(now, class, len) };
+                let gate = if self.by_flow { flow_gate(&self.port, now, class, f.start.flow) } else { self.port.gate(now, class, len) };
                 match gate {
                     Gate::Open if f.available > now => *earliest = (*earliest).min(f.available),
                     Gate::Open => {

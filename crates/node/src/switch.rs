@@ -167,7 +167,7 @@ impl Switch {
         if self.passes(now, out_port, class, len, env) {
             return self.depart(now, out_port, class, id, env);
         }
-        let candidate = self.queues.push_in(self.ports[out_port as usize].lane_mut(class), id, env.frames());
+        let candidate = self.queues.push_in(now, self.ports[out_port as usize].lane_mut(class), id, env.frames());
         self.note_queue(now, port, out_port, class, &fill, env);
         if candidate {
             self.try_send(now, out_port, env);
@@ -345,7 +345,7 @@ impl Switch {
         let mut earliest = Time::NEVER;
         let queues = &mut self.queues;
         let picked = self.schedulers[port as usize].pick(&self.scheduler, self.classes, |class| {
-            let len = queues.head_of(p.lane(class as u8), port, class as u8, env.frames())?;
+            let len = queues.head_of(now, p.lane(class as u8), port, class as u8, env.frames())?;
             match p.gate(now, class as u8, len) {
                 Gate::Open => Some(len),
                 Gate::Until(t) => {
@@ -381,7 +381,7 @@ impl Switch {
 
     fn send(&mut self, now: Time, port: u16, class: u8, env: &mut impl Env) {
         let lane = self.ports[port as usize].lane_mut(class);
-        let Some((id, exposed)) = self.queues.pop_of(lane, port, class, env.frames()) else { return };
+        let Some((id, exposed)) = self.queues.pop_of(now, lane, port, class, env.frames()) else { return };
         self.depart(now, port, class, id, env);
         if let Some(other) = exposed {
             self.try_send(now, other, env);
@@ -477,7 +477,7 @@ impl Switch {
     /// The queue of a port and class if the peer's flow control holds it.
     pub fn hold(&mut self, now: Time, port: u16, class: u8, frames: &FrameStore) -> Option<Hold> {
         let p = &self.ports[port as usize];
-        let len = self.queues.head_of(p.lane(class), port, class, frames)?;
+        let len = self.queues.head_of(now, p.lane(class), port, class, frames)?;
         p.hold(now, port, class, len)
     }
 

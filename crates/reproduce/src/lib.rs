@@ -19,6 +19,7 @@ pub mod gfc;
 mod judged;
 pub mod lab;
 mod output;
+pub mod pffc;
 pub mod request_grant;
 mod runner;
 mod stats;

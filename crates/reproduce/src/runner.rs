@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::output::{self, Store};
-use crate::{Context, Entry, Item, Judged, ReproduceError, Verdict, gfc, request_grant, tcd, unbiased_qcn};
+use crate::{Context, Entry, Item, Judged, ReproduceError, Verdict, gfc, pffc, request_grant, tcd, unbiased_qcn};
 
 /// A paper with its entries.
 pub struct Paper {
@@ -28,6 +28,11 @@ pub const PAPERS: &[Paper] = &[
         id: "unbiased-qcn",
         title: "Unbiased QCN for Scalable Server-Fabrics (IBM Research report RZ 3880, 2014)",
         items: unbiased_qcn::UNBIASED_QCN,
+    },
+    Paper {
+        id: "pffc",
+        title: "A Flow Control Scheme Based on Per Hop and Per Flow in Commodity Switches for Lossless Networks (IEEE Access 2021)",
+        items: pffc::PFFC,
     },
 ];
 

@@ -1,13 +1,26 @@
 //! Warnings where a published condition does not hold, or where parts do not fit together.
 
+use std::collections::BTreeMap;
+
 use xoff_analysis::plan::{Parameters, conditions};
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{Detection, Side};
-use xoff_mech::flow_control::{FlowControl, pfc};
+use xoff_mech::flow_control::{FlowControl, pfc, pffc};
 use xoff_mech::rate_control::RateControlKind;
 use xoff_scenario::{Problem, Problems};
+use xoff_workload::{Flows, UNLIMITED};
 
-pub(crate) fn warn(name: &str, link: &LinkFacts, fc: &FlowControl, warnings: &mut Problems) {
+/// The most flows of one host and priority that never end: all of them may be congested, behind its link, at once.
+pub(crate) fn endless_flows(flows: &Flows) -> u64 {
+    let mut by_source: BTreeMap<(u32, u8), u64> = BTreeMap::new();
+    for f in flows.flows.iter().filter(|f| f.size == UNLIMITED) {
+        *by_source.entry((f.src, f.priority)).or_default() += 1;
+    }
+    by_source.into_values().max().unwrap_or(0)
+}
+
+/// Conditions of a flow control on a link of a host that sends so many flows at once.
+pub(crate) fn warn(name: &str, link: &LinkFacts, fc: &FlowControl, flows: u64, warnings: &mut Problems) {
     let mut p = Parameters { rate: link.rate, tau: link.tau(), mtu: link.mtu, buffer: link.buffer, ..Parameters::default() };
     match fc {
         FlowControl::Pfc(x) => {
@@ -27,7 +40,14 @@ pub(crate) fn warn(name: &str, link: &LinkFacts, fc: &FlowControl, warnings: &mu
             (p.b_m, p.b_0, p.rate_unit) = (Some(x.bm), Some(x.b0), Some(x.rate_unit));
             p.period = Some(x.credit.period);
         }
-        FlowControl::None | FlowControl::Pffc(_) | FlowControl::Custom(_) => return,
+        FlowControl::Pffc(x) => {
+            (p.xoff, p.xon) = (Some(x.xoff_s), Some(x.xon_s));
+            if flows > 0 {
+                p.headroom = Some(pffc::Params::headroom(link, flows));
+                (p.flows, p.queues, p.slots) = (Some(flows), Some(x.queues.into()), Some(x.slots.into()));
+            }
+        }
+        FlowControl::None | FlowControl::Custom(_) => return,
     }
     for w in conditions(name, &p) {
         warnings.push(

@@ -349,8 +349,9 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
     for w in flows.notes.iter() {
         warnings.push(Problem::new(w.clone(), "").warning());
     }
+    let endless = conditions::endless_flows(&flows);
     for (facts, fc) in &flow_control {
-        conditions::warn(fc_name, facts, fc, &mut warnings);
+        conditions::warn(fc_name, facts, fc, endless, &mut warnings);
     }
     conditions::warn_of_marks(&detection, (rate_name, &rate_control), &mut warnings);
     conditions::warn_of_notices((detection_name, &detection), (rate_name, &rate_control), &flow_control, &mut warnings);

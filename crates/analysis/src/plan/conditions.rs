@@ -22,12 +22,20 @@ pub struct Parameters {
     pub mtu: Bytes,
     /// Ingress buffer of one port and priority, B [bytes].
     pub buffer: Bytes,
-    /// PFC pause threshold [bytes].
+    /// PFC pause threshold; PFFC: Xoff_s, of a flow [bytes].
     pub xoff: Option<Bytes>,
-    /// PFC resume threshold [bytes].
+    /// PFC resume threshold; PFFC: Xon_s, of a flow [bytes].
     pub xon: Option<Bytes>,
-    /// PFC headroom above XOFF [bytes]; `None`: whatever the buffer leaves.
+    /// PFC headroom above XOFF; `None`: whatever the buffer leaves. PFFC: of a flow above Xoff_s [bytes].
     pub headroom: Option<Bytes>,
+    /// PFFC: flows of an ingress that may be congested at once.
+    pub flows: Option<u64>,
+    /// PFFC: switches on the way of a flow up to the one whose buffer this is; 0 counts as 1.
+    pub hops: u64,
+    /// PFFC: pause queues of a port.
+    pub queues: Option<u64>,
+    /// PFFC: slots in which flows are counted.
+    pub slots: Option<u64>,
     /// Queue at which the GFC rate is zero [bytes].
     pub b_m: Option<Bytes>,
     /// Queue from which conceptual and time-based GFC slow down [bytes].
@@ -69,9 +77,70 @@ pub fn conditions(flow_control: &str, p: &Parameters) -> Vec<Warning> {
             sampled(p, &mut w);
             packets(p, &mut w);
         }
+        "pffc" => by_flow(p, &mut w),
         _ => {}
     }
     w
+}
+
+/// PFFC: what a flow needs, and how many flows there may be.
+fn by_flow(p: &Parameters, w: &mut Vec<Warning>) {
+    let (Some(xoff), Some(xon)) = (p.xoff, p.xon) else { return };
+    let c_tau = p.rate.bytes_in(p.tau);
+    if xon > xoff {
+        w.push(Warning {
+            condition: "Xon_s <= Xoff_s",
+            text: format!("Xon_s {xon} lies above Xoff_s {xoff}"),
+            source: "PFFC slides: pause above Xoff_s, resume at Xon_s",
+        });
+    }
+    if xoff < c_tau {
+        w.push(Warning {
+            condition: "Xoff_s >= C tau",
+            text: format!(
+                "Xoff_s {xoff} is less than what arrives in a loop, C tau = {c_tau} (tau = {}): a flow that is alone on its way may not use the link",
+                p.tau
+            ),
+            source: "drain at C while a resume takes effect; entry xoff of docs/papers/pffc.md",
+        });
+    }
+    let Some(flows) = p.flows else { return };
+    if let Some(headroom) = p.headroom {
+        let needed = u128::from(flows) * u128::from(p.hops.max(1)) * (u128::from(xoff.0) + u128::from(headroom.0));
+        if needed > u128::from(p.buffer.0) {
+            w.push(Warning {
+                condition: "flows x (Xoff_s + headroom) <= buffer",
+                text: format!(
+                    "{flows} flows may hold {} when all of them are congested; the buffer has {}: frames may be lost",
+                    Bytes(needed.min(u128::from(u64::MAX)) as u64),
+                    p.buffer
+                ),
+                source: "every flow has its own Xoff_s; entry loss of docs/papers/pffc.md",
+            });
+        }
+    }
+    if let Some(queues) = p.queues.filter(|&q| flows > q) {
+        w.push(Warning {
+            condition: "congested flows <= pause queues",
+            text: format!(
+                "{flows} flows share {queues} pause queues: one waits for the others of its queue, and a cycle of buffers may close again"
+            ),
+            source: "a pause queue is resumed with its last flow; entry shared-queues of docs/papers/pffc.md",
+        });
+    }
+    if let Some(slots) = p.slots {
+        let shared = super::pffc::meets_another(flows, slots);
+        if shared > 0.1 {
+            w.push(Warning {
+                condition: "1 - (1 - 1/slots)^(flows - 1) <= 0.1",
+                text: format!(
+                    "of {flows} flows in {slots} slots {:.0} % share theirs with another one, and are paused with it",
+                    shared * 100.0
+                ),
+                source: "entry collisions of docs/papers/pffc.md",
+            });
+        }
+    }
 }
 
 fn pfc(p: &Parameters, w: &mut Vec<Warning>) {

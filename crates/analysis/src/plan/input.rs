@@ -4,14 +4,22 @@ use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Length, Rate, Span};
 
 /// The flow controls that can be planned.
-pub const FLOW_CONTROLS: &[&str] = &["pfc", "cbfc", "gfc-conceptual", "gfc-buffer", "gfc-time"];
+pub const FLOW_CONTROLS: &[&str] = &["pfc", "cbfc", "gfc-conceptual", "gfc-buffer", "gfc-time", "pffc"];
 
 /// The detections that can be planned.
 pub const DETECTIONS: &[&str] = &["tcd"];
 
+/// Either of them, the first key of a plan.
+const PLANNED: &[&str] = &["tcd", "pfc", "cbfc", "gfc-conceptual", "gfc-buffer", "gfc-time", "pffc"];
+
 /// The parameters of a plan: the command line, the schema and the documentation come from this table.
 pub const PARAMS: &[ParamSpec] = &[
-    ParamSpec::optional("detection", Kind::Choice(DETECTIONS), "detection to dimension, on a link with this flow control", ""),
+    ParamSpec::optional(
+        "detection",
+        Kind::Choice(PLANNED),
+        "detection to dimension, on a link with this flow control; or a flow control, as --flow-control",
+        "",
+    ),
     ParamSpec::new("flow_control", Kind::Choice(FLOW_CONTROLS), "pfc", "flow control to dimension", ""),
     ParamSpec::new("rate", Kind::Rate, "10Gbps", "link rate C", "GFC section 6"),
     ParamSpec::new("length", Kind::Length, "100m", "cable length; the delay is 5 ns per metre", "GFC section 5.4"),
@@ -30,6 +38,12 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::optional("b_m", Kind::Bytes, "queue at which the GFC rate is zero, B_m; the buffer if absent", "GFC section 5.4"),
     ParamSpec::optional("b_0", Kind::Bytes, "queue from which GFC slows down, B_0; the theorem's bound if absent", "GFC Theorems 4.1, 5.1"),
     ParamSpec::optional("b_1", Kind::Bytes, "queue at which the first GFC stage starts, B_1; B_m - 2 C tau if absent", "GFC section 5.4"),
+    ParamSpec::optional("xoff_s", Kind::Bytes, "PFFC pause threshold of a flow; 2 C tau if absent", "PFFC slides: no number"),
+    ParamSpec::optional("xon_s", Kind::Bytes, "PFFC resume threshold of a flow; half of Xoff_s if absent", "PFFC slides: no number"),
+    ParamSpec::new("flows", Kind::Count, "6", "PFFC: flows of a link that are congested at once", "as many as pause queues"),
+    ParamSpec::new("queues", Kind::Count, "6", "PFFC: pause queues of a port", "PFFC slides: 8 queues a port, one of them the default"),
+    ParamSpec::new("slots", Kind::Count, "4096", "PFFC: slots of the table in which flows are counted", ""),
+    ParamSpec::new("hops", Kind::Count, "1", "PFFC: switches on the way of a flow up to this one", ""),
     ParamSpec::new("message", Kind::Bytes, "64B", "size of a feedback message, m", "GFC section 4.2"),
     ParamSpec::new("rate_unit", Kind::Rate, "8kbps", "smallest rate the limiter can set", "GFC section 7"),
     ParamSpec::new(
@@ -87,6 +101,18 @@ pub struct PlanInput {
     pub b_0: Option<Bytes>,
     /// B_1 [bytes]; `None`: derived.
     pub b_1: Option<Bytes>,
+    /// Xoff_s [bytes]; `None`: derived.
+    pub xoff_s: Option<Bytes>,
+    /// Xon_s [bytes]; `None`: derived.
+    pub xon_s: Option<Bytes>,
+    /// Flows of a link that are congested at once.
+    pub flows: u64,
+    /// Pause queues of a port.
+    pub queues: u64,
+    /// Slots in which flows are counted.
+    pub slots: u64,
+    /// Switches on the way of a flow up to this one.
+    pub hops: u64,
     /// Feedback message m [bytes].
     pub message: Bytes,
     /// Smallest rate of the limiter.
@@ -102,9 +128,10 @@ pub struct PlanInput {
 impl PlanInput {
     /// Reads every key of [`PARAMS`].
     pub fn read(v: &mut dyn Values) -> Result<Self, ParamError> {
+        let (detection, flow_control) = what(v)?;
         let input = PlanInput {
-            detection: v.text_opt("detection")?,
-            flow_control: v.text("flow_control")?,
+            detection,
+            flow_control,
             rate: v.rate("rate")?,
             length: v.length("length")?,
             mtu: v.bytes("mtu")?,
@@ -122,6 +149,12 @@ impl PlanInput {
             b_m: v.bytes_opt("b_m")?,
             b_0: v.bytes_opt("b_0")?,
             b_1: v.bytes_opt("b_1")?,
+            xoff_s: v.bytes_opt("xoff_s")?,
+            xon_s: v.bytes_opt("xon_s")?,
+            flows: v.count("flows")?,
+            queues: v.count("queues")?,
+            slots: v.count("slots")?,
+            hops: v.count("hops")?,
             message: v.bytes("message")?,
             rate_unit: v.rate("rate_unit")?,
             twelve_bit: choice(v, "counters", &["64-bit", "12-bit"])? == "12-bit",
@@ -141,6 +174,8 @@ impl PlanInput {
         within_count("priorities", self.priorities, 1, 16)?;
         within_count("ports", self.ports, 1, 1_000_000)?;
         within_count("lanes", self.lanes, 1, 16)?;
+        within_count("flows", self.flows, 1, 65_536)?;
+        within_count("hops", self.hops, 1, 64)?;
         within("epsilon", self.epsilon, 1e-6, 1.0)?;
         let second = Span::from_ms(1_000);
         within("t_r", self.t_r, Span::ZERO, second)?;
@@ -153,8 +188,16 @@ impl PlanInput {
         if let Some(v) = self.mtu_other {
             within("mtu_other", v, Bytes(64), Bytes(65_536))?;
         }
-        let sizes =
-            [("buffer", self.buffer), ("xoff", self.xoff), ("xon", self.xon), ("b_m", self.b_m), ("b_0", self.b_0), ("b_1", self.b_1)];
+        let sizes = [
+            ("buffer", self.buffer),
+            ("xoff", self.xoff),
+            ("xon", self.xon),
+            ("b_m", self.b_m),
+            ("b_0", self.b_0),
+            ("b_1", self.b_1),
+            ("xoff_s", self.xoff_s),
+            ("xon_s", self.xon_s),
+        ];
         for (key, value) in sizes {
             if let Some(v) = value {
                 within(key, v, Bytes(0), Bytes(1_000_000_000_000_000))?;
@@ -165,6 +208,21 @@ impl PlanInput {
         }
         Ok(())
     }
+}
+
+/// What is planned: a detection on a link with a flow control, or a flow control, which either key may name.
+fn what(v: &mut dyn Values) -> Result<(Option<String>, String), ParamError> {
+    let flow_control = v.text("flow_control")?;
+    let Some(named) = v.text_opt("detection")? else { return Ok((None, flow_control)) };
+    if !FLOW_CONTROLS.contains(&named.as_str()) {
+        return Ok((Some(named), flow_control));
+    }
+    let default = PARAMS.iter().find(|p| p.key == "flow_control").and_then(|p| p.default);
+    if flow_control != named && Some(flow_control.as_str()) != default {
+        let text = format!("a plan for {named} or for {flow_control}?");
+        return Err(ParamError::new("flow_control", text, "name the flow control once"));
+    }
+    Ok((None, named))
 }
 
 /// A text that must be one of `words`.

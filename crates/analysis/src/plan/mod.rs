@@ -21,6 +21,7 @@ mod input;
 pub mod link;
 mod output;
 pub mod pfc;
+pub mod pffc;
 pub mod tcd;
 
 pub use conditions::{Parameters, conditions};
@@ -44,6 +45,7 @@ pub fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
         "gfc-conceptual" => gfc_conceptual::plan(input),
         "gfc-buffer" => gfc_buffer::plan(input),
         "gfc-time" => gfc_time::plan(input),
+        "pffc" => pffc::plan(input),
         other => Err(ParamError::new(
             "flow_control",
             format!("unknown flow control '{other}'"),

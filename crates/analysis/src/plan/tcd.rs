@@ -105,6 +105,9 @@ fn range(flow_control: &str, input: &PlanInput) -> Result<(Bytes, &'static str, 
     match (flow_control, input.xoff, input.xon) {
         ("gfc-conceptual", ..) => Ok((Bytes::ZERO, "both are B_0", "not in the paper")),
         ("gfc-buffer", ..) => Ok((hysteresis(input.mtu), "2 MTU, the hysteresis below B_1", "not in the paper")),
+        ("pffc", ..) => {
+            Err(ParamError::new("flow_control", "pffc stops flows, not ports: no port has a longest ON period", "choose pfc, cbfc or gfc"))
+        }
         (other, ..) if other != "pfc" => Err(unknown("flow_control", other, FLOW_CONTROLS)),
         (_, Some(xoff), Some(xon)) if xon > xoff => {
             Err(ParamError::new("xon", format!("XON {xon} lies above XOFF {xoff}"), "expected XON <= XOFF"))

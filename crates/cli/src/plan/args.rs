@@ -15,6 +15,7 @@ Examples:
   xoff plan --flow-control cbfc --rate 40Gbps --credit-period 52.4us --json
   xoff plan tcd --rate 40Gbps --mtu 1000 --t-w 4us --t-r 0us --xoff 320KB --xon 318KB
   xoff plan tcd --flow-control cbfc --rate 40Gbps --credit-period 52.4us
+  xoff plan pffc --rate 10Gbps --length 100m --flows 32 --queues 6 --slots 4096
 
 A size without a unit is in bytes; everything else needs its unit.";
 
@@ -47,8 +48,8 @@ fn arg(p: &ParamSpec) -> Arg {
     let default = p.default.map(|d| format!(" [default: {d}]")).unwrap_or_default();
     let source = if p.source.is_empty() { String::new() } else { format!(" ({})", p.source) };
     let arg = Arg::new(p.key).help(format!("{}{source}{default}", p.doc));
-    // A detection stands alone: `xoff plan tcd`.
-    let (arg, choice) = if p.key == "detection" { (arg, "DETECTION") } else { (arg.long(option(p.key)), "NAME") };
+    // What is planned stands alone: `xoff plan tcd`.
+    let (arg, choice) = if p.key == "detection" { (arg, "MECHANISM") } else { (arg.long(option(p.key)), "NAME") };
     let value = match p.kind {
         Kind::Rate => "RATE",
         Kind::Bytes => "SIZE",

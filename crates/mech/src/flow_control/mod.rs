@@ -98,6 +98,10 @@ pub trait FlowReceiver {
     fn on_arrival(&mut self, now: Time, flow: u32, len: Bytes) -> Option<Message>;
     /// A frame of this flow left the buffer.
     fn on_departure(&mut self, now: Time, flow: u32, len: Bytes) -> Option<Message>;
+    /// The clock reached `now`; says something only if something is due.
+    fn on_wake(&mut self, now: Time) -> Option<Message>;
+    /// When the clock matters next; a pure question.
+    fn next_wake(&self) -> Option<Time>;
     /// The next message of the decision made last; each is asked for until there is none.
     fn more(&mut self) -> Option<Message>;
     /// If `gone` bytes leave, whosever they are, and nothing else ever does: does every flow that is held stay so?
@@ -107,20 +111,20 @@ pub trait FlowReceiver {
 }
 
 /// The upstream half of a flow control that looks at single flows: the frames that wait, as handles, in the order in which
-/// they may go. A source that keeps its flows apart stores nothing here and asks [`FlowSender::holds_flow`].
+/// they may go. A source that keeps its flows apart stores nothing here and asks [`FlowSender::flow_gate`].
 pub trait FlowSender {
     /// A frame of this flow begins to wait.
-    fn push(&mut self, handle: u32, flow: u32);
+    fn push(&mut self, now: Time, handle: u32, flow: u32);
     /// The frame that goes next, and whether it may go now. While nothing may, the one that has waited longest. `None`: nothing waits.
-    fn head(&self) -> Option<(u32, bool)>;
+    fn head(&self, now: Time) -> Option<(u32, bool)>;
     /// May anything that waits go now? With nothing waiting, yes.
-    fn can_go(&self) -> bool;
+    fn gate(&self, now: Time) -> Gate;
     /// Takes the frame that may go now.
-    fn pop(&mut self) -> Option<u32>;
+    fn pop(&mut self, now: Time) -> Option<u32>;
     /// Takes a frame that will never go, whatever holds it.
     fn discard(&mut self) -> Option<u32>;
-    /// Would a frame of this flow have to wait for the peer's word, if it came now?
-    fn holds_flow(&self, flow: u32) -> bool;
+    /// May a frame of this flow go now, if it came now and nothing waited before it?
+    fn flow_gate(&self, now: Time, flow: u32) -> Gate;
     /// A message from the peer takes effect.
     fn on_message(&mut self, now: Time, message: Message);
     /// The rate at which flows that are not held may go [bit/s].

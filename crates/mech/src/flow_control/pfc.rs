@@ -89,15 +89,7 @@ impl Params {
             let xon = v.bytes_opt("xon")?.unwrap_or(xoff.saturating_sub(link.mtu * 2));
             Threshold::Static { xoff, xon }
         };
-        let quanta = if v.text("pause")? == "sticky" {
-            None
-        } else {
-            match v.count("quanta")? {
-                q @ 1..=65535 => Some(q as u16),
-                q => return Err(ParamError::new("quanta", format!("{q} does not fit the 16-bit field"), "expected 1 to 65535")),
-            }
-        };
-        let p = Params { threshold, quanta };
+        let p = Params { threshold, quanta: read_quanta(v)? };
         p.validate(link)?;
         Ok(p)
     }
@@ -140,11 +132,46 @@ impl Pause {
     pub const STICKY: Pause = Pause(u32::MAX);
     /// Resume at once.
     pub const RESUME: Pause = Pause(0);
+
+    /// A pause of so many quanta; `None`: until resumed.
+    pub fn of(quanta: Option<u16>) -> Pause {
+        quanta.map_or(Pause::STICKY, |q| Pause(q as u32))
+    }
+
+    /// When a pause that takes effect now ends without another word; zero for a resume, never if it is sticky.
+    /// 802.3 Annex 31D: a new time overwrites what was left of the old one; 0 clears it.
+    pub fn ends(self, now: Time, line: Rate) -> Time {
+        match self {
+            Pause::RESUME => Time::ZERO,
+            Pause::STICKY => Time::NEVER,
+            Pause(q) => now + duration(q, line),
+        }
+    }
+
+    /// When a pause that is sent now has to be repeated: at half life, so that the repeat arrives long before the peer's timer ends,
+    /// whatever the link delay. Never if it is sticky.
+    pub fn repeat_at(self, now: Time, line: Rate) -> Time {
+        match self {
+            Pause::RESUME | Pause::STICKY => Time::NEVER,
+            Pause(q) => now + duration(q, line) / 2,
+        }
+    }
 }
 
 /// Duration of `quanta` at `rate`: 512 bit times, i.e. 64 bytes, each.
 fn duration(quanta: u32, rate: Rate) -> Span {
     rate.time_for(Bytes(64 * quanta as u64))
+}
+
+/// Reads `pause` and `quanta`: the pause time in quanta, `None` until resumed.
+pub(super) fn read_quanta(v: &mut dyn Values) -> Result<Option<u16>, ParamError> {
+    if v.text("pause")? == "sticky" {
+        return Ok(None);
+    }
+    match v.count("quanta")? {
+        q @ 1..=65535 => Ok(Some(q as u16)),
+        q => Err(ParamError::new("quanta", format!("{q} does not fit the 16-bit field"), "expected 1 to 65535")),
+    }
 }
 
 /// The receiver half. What every frame asks stands first, so that it shares a cache line with the accounting before it.
@@ -184,14 +211,9 @@ impl PfcReceiver {
 
     fn pause(&mut self, now: Time) -> Option<Message> {
         self.pausing = true;
-        Some(Message::Pfc(match self.quanta {
-            None => Pause::STICKY,
-            Some(q) => {
-                // Half life: the repeat arrives long before the peer's timer ends, whatever the link delay.
-                self.refresh_at = now + duration(q as u32, self.line) / 2;
-                Pause(q as u32)
-            }
-        }))
+        let pause = Pause::of(self.quanta);
+        self.refresh_at = pause.repeat_at(now, self.line);
+        Some(Message::Pfc(pause))
     }
 }
 
@@ -261,12 +283,7 @@ impl Sender for PfcSender {
 
     fn on_message(&mut self, now: Time, message: Message) {
         if let Message::Pfc(pause) = message {
-            // 802.3 Annex 31D: a new time overwrites what was left of the old one; 0 clears it.
-            self.paused_until = match pause {
-                Pause::RESUME => Time::ZERO,
-                Pause::STICKY => Time::NEVER,
-                Pause(q) => now + duration(q, self.line),
-            };
+            self.paused_until = pause.ends(now, self.line);
         }
     }
 

@@ -11,6 +11,9 @@
 //! The sender ([`FlowSender`]) has a default queue and a few pause queues. PAUSE stops one pause queue, MIGRATE leads what
 //! comes of a flow from then on into it, RESUME lets it drain before the default queue, MIGRATE-BACK ends the detour.
 //!
+//! PAUSE is a PFC frame and carries a time. A receiver that goes on holding a flow repeats PAUSE and MIGRATE at half life, so that a
+//! message that was lost costs half a pause time at most, and a pause whose RESUME was lost ends by itself.
+//!
 //! Only slides of the paper were read; algorithm and gaps: `docs/mechanisms/pffc.md`.
 
 mod receiver;
@@ -22,6 +25,7 @@ pub use sender::PffcSender;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::Bytes;
 
+use super::pfc::{self, Pause};
 use crate::LinkFacts;
 
 /// What the file calls them.
@@ -46,6 +50,14 @@ pub const PARAMS: &[ParamSpec] = &[
         "PFFC slides: 8 queues a port, one of them the default",
     ),
     ParamSpec::new("slots", Kind::Count, "4096", "slots of the table in which flows are counted", "our choice: the slides give none"),
+    ParamSpec::new(
+        "pause",
+        Kind::Choice(&["quanta", "sticky"]),
+        "quanta",
+        "timed pause, repeated with its MIGRATE at half life, or until resumed",
+        "PFFC slides: PAUSE is a PFC frame; 802.3 Annex 31D",
+    ),
+    ParamSpec::new("quanta", Kind::Count, "65535", "pause time in units of 512 bit times at the port's rate", "802.1Q: 16-bit field"),
 ];
 
 /// Most pause queues: a word has a bit for each.
@@ -54,6 +66,8 @@ pub const QUEUES_MAX: u64 = 64;
 pub const SLOTS_MAX: u64 = 1 << 16;
 /// A control frame, the smallest Ethernet frame (PFFC Table 3: 156,461 of them are 10.0 MB) [bytes].
 const MESSAGE_LEN: u64 = 64;
+/// Messages of a flow that may stand before those of another one: two that pause and two that resume.
+pub const MESSAGES_OF_A_FLOW: u64 = 4;
 
 /// Parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +80,8 @@ pub struct Params {
     pub queues: u16,
     /// Slots of the table.
     pub slots: u32,
+    /// Pause time in quanta; `None`: until resumed.
+    pub quanta: Option<u16>,
 }
 
 impl Params {
@@ -77,7 +93,8 @@ impl Params {
             n if (1..=most).contains(&n) => Ok(n),
             n => Err(ParamError::new(key, format!("{n} {key}"), format!("expected 1 to {most}"))),
         };
-        let p = Params { xoff_s, xon_s, queues: count("queues", QUEUES_MAX)? as u16, slots: count("slots", SLOTS_MAX)? as u32 };
+        let (queues, slots) = (count("queues", QUEUES_MAX)? as u16, count("slots", SLOTS_MAX)? as u32);
+        let p = Params { xoff_s, xon_s, queues, slots, quanta: pfc::read_quanta(v)? };
         p.validate(link)?;
         Ok(p)
     }
@@ -116,7 +133,7 @@ impl Params {
     /// [bytes]: C tau (GFC Eq. 6), a frame that is admitted as a whole, and C times the wait for its messages behind those of
     /// `flows` flows, four each at most: two that pause and two that resume.
     pub fn headroom(link: &LinkFacts, flows: u64) -> Bytes {
-        link.rate.bytes_in(link.tau()) + link.mtu + Bytes(4 * MESSAGE_LEN * flows)
+        link.rate.bytes_in(link.tau()) + link.mtu + Bytes(MESSAGES_OF_A_FLOW * MESSAGE_LEN * flows)
     }
 
     /// The most that is held of a flow at the `hop`-th switch of its way, `hop` from 1, where `flows` flows share a link
@@ -144,8 +161,8 @@ pub fn slot(flow: u32, slots: u32) -> u16 {
 /// What a receiver tells its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// PAUSE: this pause queue sends nothing until it is resumed.
-    Pause(u16),
+    /// PAUSE: this pause queue sends nothing for so long, or until it is resumed.
+    Pause(u16, Pause),
     /// MIGRATE: what comes of the flows of this slot goes into their pause queue.
     Migrate(u16),
     /// RESUME: this pause queue sends again, before the default queue.
@@ -158,21 +175,21 @@ impl Order {
     /// Packed into a word.
     #[cold] // out of line, as all that other flow controls pass by
     pub fn to_word(self) -> u64 {
-        let (kind, value) = match self {
-            Order::Pause(q) => (0, q),
-            Order::Migrate(s) => (1, s),
-            Order::Resume(q) => (2, q),
-            Order::MigrateBack(s) => (3, s),
+        let (kind, value, quanta) = match self {
+            Order::Pause(q, Pause(quanta)) => (0, q, quanta),
+            Order::Migrate(s) => (1, s, 0),
+            Order::Resume(q) => (2, q, 0),
+            Order::MigrateBack(s) => (3, s, 0),
         };
-        kind << 16 | value as u64
+        (quanta as u64) << 32 | kind << 16 | value as u64
     }
 
     /// The inverse of [`Order::to_word`].
     #[cold]
     pub fn from_word(word: u64) -> Order {
         let value = word as u16;
-        match word >> 16 {
-            0 => Order::Pause(value),
+        match word >> 16 & 0xffff {
+            0 => Order::Pause(value, Pause((word >> 32) as u32)),
             1 => Order::Migrate(value),
             2 => Order::Resume(value),
             _ => Order::MigrateBack(value),

@@ -71,7 +71,7 @@ impl Message {
             Message::Credit(m) => ("credit", m.fccl),
             Message::Stage(k) => ("stage", *k as u64),
             Message::Level(q) => ("level", q.0),
-            Message::Flow(pffc::Order::Pause(q)) => ("pause", *q as u64),
+            Message::Flow(pffc::Order::Pause(q, _)) => ("pause", *q as u64),
             Message::Flow(pffc::Order::Migrate(s)) => ("migrate", *s as u64),
             Message::Flow(pffc::Order::Resume(q)) => ("resume", *q as u64),
             Message::Flow(pffc::Order::MigrateBack(s)) => ("migrate-back", *s as u64),
@@ -183,7 +183,7 @@ impl FlowControl {
             FlowControl::GfcTime(p) => {
                 (Rx::Credit(cbfc::CreditReceiver::new(&p.credit)), Tx::Remaining(Box::new(gfc_time::RemainingSender::new(p, c))))
             }
-            FlowControl::Pffc(p) => (Rx::Flows(Box::new(pffc::PffcReceiver::new(p))), Tx::Flows(Box::new(pffc::PffcSender::new(p, c)))),
+            FlowControl::Pffc(p) => (Rx::Flows(Box::new(pffc::PffcReceiver::new(p, c))), Tx::Flows(Box::new(pffc::PffcSender::new(p, c)))),
             FlowControl::Custom(x) => {
                 let (rx, tx) = x.halves(link);
                 (Rx::Custom(rx), Tx::Custom(tx))
@@ -328,14 +328,14 @@ impl Rx {
     pub fn collisions(&self) -> u64 {
         if let Rx::Flows(m) = self { m.collisions() } else { 0 }
     }
-    /// See [`Receiver::on_wake`]; those that look at flows have no clock.
+    /// See [`Receiver::on_wake`] and [`FlowReceiver::on_wake`].
     pub fn on_wake(&mut self, now: Time, fill: &Fill) -> Option<Message> {
-        each_rx!(self, m => m.on_wake(now, fill), None, _m => None)
+        each_rx!(self, m => m.on_wake(now, fill), None, m => m.on_wake(now))
     }
     /// See [`Receiver::next_wake`].
     #[inline]
     pub fn next_wake(&self) -> Option<Time> {
-        each_rx!(self, m => m.next_wake(), None, _m => None)
+        each_rx!(self, m => m.next_wake(), None, m => m.next_wake())
     }
     /// See [`Receiver::holds`] and [`FlowReceiver::holds`].
     pub fn holds(&self, fill: &Fill, stuck: Bytes, len: Bytes) -> bool {
@@ -358,15 +358,10 @@ macro_rules! each_tx {
     };
 }
 
-/// The gate of a sender that looks at flows.
-fn by_flow(open: bool) -> Gate {
-    if open { Gate::Open } else { Gate::Blocked }
-}
-
 impl Sender for Tx {
     #[inline(always)]
     fn gate(&self, now: Time, len: Bytes) -> Gate {
-        each_tx!(self, m => m.gate(now, len), _line => Gate::Open, m => by_flow(m.can_go()))
+        each_tx!(self, m => m.gate(now, len), _line => Gate::Open, m => FlowSender::gate(&**m, now))
     }
     #[inline(always)]
     fn on_sent(&mut self, now: Time, len: Bytes, tx: Span) {
@@ -377,7 +372,7 @@ impl Sender for Tx {
     }
     #[inline]
     fn held(&self, now: Time, len: Bytes) -> bool {
-        each_tx!(self, m => m.held(now, len), _line => false, m => !m.can_go())
+        each_tx!(self, m => m.held(now, len), _line => false, m => FlowSender::gate(&**m, now) != Gate::Open)
     }
     #[inline]
     fn rate(&self, now: Time) -> Rate {

@@ -13,9 +13,8 @@ use crate::port::{Hold, Port};
 /// May a frame of this flow go?
 #[cold]
 #[inline(never)]
-pub(super) fn flow_gate(port: &Port, class: u8, flow: u32) -> Gate {
-    let held = port.flows(class).is_some_and(|f| f.holds_flow(flow));
-    if held { Gate::Blocked } else { Gate::Open }
+pub(super) fn flow_gate(port: &Port, now: Time, class: u8, flow: u32) -> Gate {
+    port.flows(class).map_or(Gate::Open, |f| f.flow_gate(now, flow))
 }
 
 impl Nic {
@@ -29,7 +28,7 @@ impl Nic {
         let mut waiting = feedback.into_iter().chain(sending.map(|f| (f.start.flow, next_len(f)))).peekable();
         let &(_, len) = waiting.peek()?;
         let since = self.port.held_since(now, class);
-        waiting.all(|(flow, _)| flows.holds_flow(flow)).then_some(Hold { port: 0, class, len, since })
+        waiting.all(|(flow, _)| flows.flow_gate(now, flow) != Gate::Open).then_some(Hold { port: 0, class, len, since })
     }
 
     /// Remembers which classes are held, after it was tried to send.

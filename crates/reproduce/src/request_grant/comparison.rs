@@ -2,7 +2,7 @@
 //! will compare these proactive schemes with reactive congestion management techniques" (section 5, future work).
 //!
 //! ```text
-//!   scenario --flows--> network simulator: PFC, CBFC, GFC, rate controls --+
+//!   scenario --flows--> network simulator: PFC, CBFC, GFC, PFFC, rate controls --+
 //!                '----> fabric simulator, folded Clos of the same links: request-grant --+--> Outcome of each scheme
 //! ```
 
@@ -38,10 +38,11 @@ enum Means {
 }
 
 const PFC: &str = "flow_control.kind=pfc";
-const SCHEMES: [(&str, Means); 10] = [
+const SCHEMES: [(&str, Means); 11] = [
     ("PFC", Means::Network(&[PFC])),
     ("CBFC", Means::Network(&["flow_control.kind=cbfc"])),
     ("Buffer-based GFC", Means::Network(&["flow_control.kind=gfc-buffer"])),
+    ("PFFC", Means::Network(&["flow_control.kind=pffc"])),
     ("PFC, DCQCN", Means::Network(&[PFC, "detection.kind=red", "rate_control.kind=dcqcn"])),
     ("PFC, TCD + DCQCN", Means::Network(&[PFC, "detection.kind=tcd", "rate_control.kind=dcqcn", "rate_control.dcqcn.tcd=true"])),
     ("PFC, QCN at outputs", Means::Network(&[PFC, "detection.kind=qcn", "rate_control.kind=qcn", QCN[0], QCN[1], QCN[2], QCN[3]])),
@@ -68,7 +69,7 @@ const SCHEMES: [(&str, Means); 10] = [
 const QCN: [&str; 4] =
     ["detection.setpoint=60KB", "rate_control.timer=2ms", "rate_control.rate_ai=15Mbps", "rate_control.rate_hai=250Mbps"];
 /// The first scheme of request-grant with reserved buffers; that of PFC alone is 0.
-const RESERVED: usize = 8;
+const RESERVED: usize = 9;
 
 /// What came of a workload under a scheme.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -7,11 +7,14 @@
 //!                              +------------------------------+
 //!                                above Xoff_s again: it is still paused, nothing to say
 //! ```
+//!
+//! As long as a pause queue is held, its PAUSE and the MIGRATE of every flow led into it are repeated at half the pause time.
 
 use std::collections::VecDeque;
 
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, Rate, Time};
 
+use super::super::pfc::Pause;
 use super::super::{FlowReceiver, Message};
 use super::{Order, Params};
 
@@ -43,12 +46,15 @@ struct Queue {
     holders: u32,
     /// Slots whose flows were led into it, in the order in which they were.
     guests: Vec<u16>,
+    /// When its pause has to be repeated; `None`: not at all.
+    refresh_at: Option<Time>,
 }
 
 /// The receiver half, for one ingress and priority.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PffcReceiver {
     p: Params,
+    line: Rate,
     /// Empty until the first frame: most ports of a large network never see one.
     slots: Vec<Slot>,
     queues: Vec<Queue>,
@@ -59,10 +65,10 @@ pub struct PffcReceiver {
 }
 
 impl PffcReceiver {
-    /// A receiver that holds nothing.
-    pub fn new(p: &Params) -> Self {
+    /// A receiver that holds nothing, on a link of this rate.
+    pub fn new(p: &Params, line: Rate) -> Self {
         let queues = vec![Queue::default(); p.queues as usize];
-        PffcReceiver { p: p.clone(), slots: Vec::new(), queues, due: VecDeque::new(), collisions: 0 }
+        PffcReceiver { p: p.clone(), line, slots: Vec::new(), queues, due: VecDeque::new(), collisions: 0 }
     }
 
     /// What is held of the flows that share this flow's slot [bytes].
@@ -74,7 +80,14 @@ impl PffcReceiver {
         (slot % self.p.queues) as usize
     }
 
+    fn pause(&mut self, now: Time, queue: usize) {
+        let pause = Pause::of(self.p.quanta);
+        self.queues[queue].refresh_at = Some(pause.repeat_at(now, self.line)).filter(|&at| at != Time::NEVER);
+        self.due.push_back(Order::Pause(queue as u16, pause));
+    }
+
     fn resume(&mut self, queue: usize) {
+        self.queues[queue].refresh_at = None;
         self.due.push_back(Order::Resume(queue as u16));
         for slot in self.queues[queue].guests.drain(..) {
             self.slots[slot as usize].state = State::Sends;
@@ -86,7 +99,7 @@ impl PffcReceiver {
 impl FlowReceiver for PffcReceiver {
     #[cold] // out of line: runs without it do not pay
     #[inline(never)]
-    fn on_arrival(&mut self, _now: Time, flow: u32, len: Bytes) -> Option<Message> {
+    fn on_arrival(&mut self, now: Time, flow: u32, len: Bytes) -> Option<Message> {
         if self.slots.is_empty() {
             self.slots = vec![Slot::default(); self.p.slots as usize];
         }
@@ -99,17 +112,17 @@ impl FlowReceiver for PffcReceiver {
             self.collisions += 1;
         }
         slot.bytes += len.0;
-        if slot.bytes > self.p.xoff_s.0 && slot.state != State::Holds {
-            let queue_state = &mut self.queues[queue];
-            if slot.state == State::Sends {
-                if queue_state.holders == 0 {
-                    self.due.push_back(Order::Pause(queue as u16));
+        let before = slot.state;
+        if slot.bytes > self.p.xoff_s.0 && before != State::Holds {
+            slot.state = State::Holds;
+            self.queues[queue].holders += 1;
+            if before == State::Sends {
+                if self.queues[queue].holders == 1 {
+                    self.pause(now, queue);
                 }
                 self.due.push_back(Order::Migrate(at));
-                queue_state.guests.push(at);
+                self.queues[queue].guests.push(at);
             }
-            queue_state.holders += 1;
-            slot.state = State::Holds;
         }
         self.more()
     }
@@ -129,6 +142,24 @@ impl FlowReceiver for PffcReceiver {
             }
         }
         self.more()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn on_wake(&mut self, now: Time) -> Option<Message> {
+        for queue in 0..self.queues.len() {
+            if self.queues[queue].refresh_at.is_some_and(|at| at <= now) {
+                self.pause(now, queue);
+                self.due.extend(self.queues[queue].guests.iter().map(|&slot| Order::Migrate(slot)));
+            }
+        }
+        self.more()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn next_wake(&self) -> Option<Time> {
+        self.queues.iter().filter_map(|q| q.refresh_at).min()
     }
 
     fn more(&mut self) -> Option<Message> {

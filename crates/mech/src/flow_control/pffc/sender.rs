@@ -8,12 +8,17 @@
 //! - MIGRATE-BACK takes effect when the pause queue is empty. Until then the flow's frames go on joining it, but have no right
 //!   of way: they leave in the order of their arrival among the default ones, as if they stood there. Should PAUSE come again
 //!   in between, all of the flow stops, and the default queue need not.
+//!
+//! And what never comes is no loss for ever:
+//!
+//! - A pause ends with its time. Its queue then goes on in the order of arrival: only RESUME gives the right of way.
+//! - A detour ends when its queue is empty and not paused, MIGRATE-BACK or not.
 
 use std::collections::VecDeque;
 
 use xoff_units::{Rate, Time};
 
-use super::super::{FlowSender, Message};
+use super::super::{FlowSender, Gate, Message};
 use super::{Order, Params};
 
 /// Where the frames of a slot go.
@@ -21,10 +26,8 @@ use super::{Order, Params};
 enum Place {
     #[default]
     Default,
-    /// Into its pause queue.
-    Away,
-    /// Into its pause queue until that has been empty; it had been that many times when MIGRATE-BACK came.
-    Returning(u32),
+    /// Into its pause queue, until that is empty and not paused; it had been empty that many times when the detour began.
+    Away(u32),
 }
 
 /// A frame that waits.
@@ -39,12 +42,21 @@ struct Waiting {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Queue {
     frames: VecDeque<Waiting>,
+    /// End of its pause; zero: none, never: until resumed.
+    paused_until: Time,
     /// Default frames with smaller numbers may be those that a guest has left behind.
     behind: u64,
     /// Frames with smaller numbers have the right of way since the last RESUME.
     first: u64,
-    /// How often it has become empty.
+    /// How often its detours have ended: it became empty, or was paused while it was empty.
     emptied: u32,
+}
+
+impl Queue {
+    /// All detours through it are over: nothing waits in it and nothing has to.
+    fn is_idle(&self, now: Time) -> bool {
+        self.frames.is_empty() && now >= self.paused_until
+    }
 }
 
 /// The sender half, for one egress and priority.
@@ -58,8 +70,6 @@ pub struct PffcSender {
     queues: Vec<Queue>,
     /// Pause queues in which frames wait, one bit each.
     filled: u64,
-    /// Pause queues that are paused, one bit each.
-    paused: u64,
     /// Frames that have come.
     count: u64,
 }
@@ -68,36 +78,43 @@ impl PffcSender {
     /// A sender with empty queues.
     pub fn new(p: &Params, line: Rate) -> Self {
         let queues = vec![Queue::default(); p.queues as usize];
-        PffcSender { p: p.clone(), line, places: Vec::new(), default: VecDeque::new(), queues, filled: 0, paused: 0, count: 0 }
+        PffcSender { p: p.clone(), line, places: Vec::new(), default: VecDeque::new(), queues, filled: 0, count: 0 }
     }
 
     /// The pause queue into which a frame of this flow would go now; `None`: the default queue.
-    pub fn queue_of(&self, flow: u32) -> Option<u16> {
+    pub fn queue_of(&self, now: Time, flow: u32) -> Option<u16> {
         if self.places.is_empty() {
             return None;
         }
         let slot = self.p.slot(flow);
         let queue = slot % self.p.queues;
-        match self.places[slot as usize] {
-            Place::Default => None,
-            Place::Away => Some(queue),
-            Place::Returning(emptied) => (self.queues[queue as usize].emptied == emptied).then_some(queue),
-        }
+        self.is_away(now, slot).then_some(queue)
     }
 
-    fn is_paused(&self, queue: u16) -> bool {
-        self.paused & 1 << queue != 0
+    fn is_away(&self, now: Time, slot: u16) -> bool {
+        let q = &self.queues[(slot % self.p.queues) as usize];
+        self.places.get(slot as usize) == Some(&Place::Away(q.emptied)) && !q.is_idle(now)
+    }
+
+    /// Pause queues in which frames wait, whether they may go or not.
+    fn filled(&self) -> impl Iterator<Item = usize> {
+        let mut left = self.filled;
+        std::iter::from_fn(move || {
+            let at = (left != 0).then(|| left.trailing_zeros() as usize)?;
+            left &= left - 1;
+            Some(at)
+        })
     }
 
     /// Which queue goes next: `Some(None)` the default one, `None` none.
-    fn next(&self) -> Option<Option<usize>> {
+    fn next(&self, now: Time) -> Option<Option<usize>> {
         let default = self.default.front().map_or(u64::MAX, |f| f.nth);
         let (mut first, mut oldest) = ((u64::MAX, None), (default, None));
-        let mut open = self.filled & !self.paused;
-        while open != 0 {
-            let at = open.trailing_zeros() as usize;
-            open &= open - 1;
+        for at in self.filled() {
             let q = &self.queues[at];
+            if now < q.paused_until {
+                continue;
+            }
             let head = (q.frames[0].nth, Some(at));
             if head.0 < q.first && default >= q.behind {
                 first = first.min(head);
@@ -107,49 +124,50 @@ impl PffcSender {
         [first, oldest].into_iter().find(|(nth, _)| *nth != u64::MAX).map(|(_, queue)| queue)
     }
 
-    fn obey(&mut self, order: Order) {
+    fn obey(&mut self, now: Time, order: Order) {
         match order {
-            Order::Pause(q) if q < self.p.queues => self.paused |= 1 << q,
-            Order::Resume(q) if q < self.p.queues && self.is_paused(q) => {
-                self.paused &= !(1 << q);
-                self.queues[q as usize].first = self.count;
+            Order::Pause(queue, pause) => {
+                let Some(q) = self.queues.get_mut(queue as usize) else { return };
+                if q.is_idle(now) {
+                    q.emptied = q.emptied.wrapping_add(1); // who was away before is no longer
+                }
+                q.paused_until = pause.ends(now, self.line);
             }
-            Order::Pause(_) | Order::Resume(_) => {}
-            Order::Migrate(slot) => self.migrate(slot, true),
-            Order::MigrateBack(slot) => self.migrate(slot, false),
+            Order::Resume(queue) => {
+                let Some(q) = self.queues.get_mut(queue as usize) else { return };
+                if q.paused_until != Time::ZERO {
+                    q.paused_until = Time::ZERO;
+                    q.first = self.count;
+                }
+            }
+            Order::Migrate(slot) => self.migrate(now, slot, true),
+            Order::MigrateBack(slot) => self.migrate(now, slot, false),
         }
     }
 
-    fn migrate(&mut self, slot: u16, away: bool) {
+    fn migrate(&mut self, now: Time, slot: u16, away: bool) {
         if self.places.is_empty() {
             self.places = vec![Place::default(); self.p.slots as usize];
         }
+        let is_away = self.is_away(now, slot);
         let queue = &mut self.queues[(slot % self.p.queues) as usize];
         let Some(place) = self.places.get_mut(slot as usize) else { return };
-        let detour = match *place {
-            Place::Default => false,
-            Place::Away => true,
-            Place::Returning(emptied) => emptied == queue.emptied,
-        };
-        *place = match (away, detour) {
-            (true, true) => Place::Away,
-            (true, false) => {
-                queue.behind = self.count;
-                Place::Away
-            }
-            (false, true) if !queue.frames.is_empty() => Place::Returning(queue.emptied),
-            (false, _) => Place::Default,
-        };
+        if away && !is_away {
+            queue.behind = self.count;
+            *place = Place::Away(queue.emptied);
+        } else if !away && queue.frames.is_empty() {
+            *place = Place::Default;
+        }
     }
 }
 
 impl FlowSender for PffcSender {
     #[cold] // out of line: runs without it do not pay
     #[inline(never)]
-    fn push(&mut self, handle: u32, flow: u32) {
+    fn push(&mut self, now: Time, handle: u32, flow: u32) {
         let frame = Waiting { handle, nth: self.count };
         self.count += 1;
-        match self.queue_of(flow) {
+        match self.queue_of(now, flow) {
             None => self.default.push_back(frame),
             Some(q) => {
                 self.queues[q as usize].frames.push_back(frame);
@@ -160,8 +178,8 @@ impl FlowSender for PffcSender {
 
     #[cold] // out of line: runs without it do not pay
     #[inline(never)]
-    fn head(&self) -> Option<(u32, bool)> {
-        match self.next() {
+    fn head(&self, now: Time) -> Option<(u32, bool)> {
+        match self.next(now) {
             Some(None) => self.default.front().map(|f| (f.handle, true)),
             Some(Some(q)) => self.queues[q].frames.front().map(|f| (f.handle, true)),
             None => {
@@ -173,8 +191,8 @@ impl FlowSender for PffcSender {
 
     #[cold] // out of line: runs without it do not pay
     #[inline(never)]
-    fn pop(&mut self) -> Option<u32> {
-        let frame = match self.next()? {
+    fn pop(&mut self, now: Time) -> Option<u32> {
+        let frame = match self.next(now)? {
             None => self.default.pop_front()?,
             Some(at) => self.take(at)?,
         };
@@ -188,15 +206,16 @@ impl FlowSender for PffcSender {
 
     #[cold] // out of line: runs without it do not pay
     #[inline(never)]
-    fn holds_flow(&self, flow: u32) -> bool {
-        self.queue_of(flow).is_some_and(|q| self.is_paused(q))
+    fn flow_gate(&self, now: Time, flow: u32) -> Gate {
+        let until = self.queue_of(now, flow).map_or(Time::ZERO, |q| self.queues[q as usize].paused_until);
+        gate(now, until)
     }
 
     #[cold] // out of line: runs without it do not pay
     #[inline(never)]
-    fn on_message(&mut self, _now: Time, message: Message) {
+    fn on_message(&mut self, now: Time, message: Message) {
         if let Message::Flow(order) = message {
-            self.obey(order);
+            self.obey(now, order);
         }
     }
 
@@ -206,12 +225,25 @@ impl FlowSender for PffcSender {
 
     #[cold] // out of line: runs without it do not pay
     #[inline(never)]
-    fn can_go(&self) -> bool {
-        self.next().is_some() || self.filled == 0
+    fn gate(&self, now: Time) -> Gate {
+        if !self.default.is_empty() {
+            return Gate::Open;
+        }
+        let first = self.filled().map(|at| self.queues[at].paused_until).min();
+        gate(now, first.unwrap_or(Time::ZERO))
     }
 
     fn for_each(&self, f: &mut dyn FnMut(u32)) {
         self.default.iter().chain(self.queues.iter().flat_map(|q| &q.frames)).for_each(|w| f(w.handle));
+    }
+}
+
+/// The gate of what is paused until then.
+fn gate(now: Time, until: Time) -> Gate {
+    match until {
+        _ if now >= until => Gate::Open,
+        Time::NEVER => Gate::Blocked,
+        _ => Gate::Until(until),
     }
 }
 

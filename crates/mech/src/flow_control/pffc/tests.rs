@@ -5,14 +5,19 @@ use std::collections::{BTreeSet, VecDeque};
 use proptest::prelude::*;
 use xoff_units::{Rate, Span, Time};
 
-use super::super::{FlowReceiver, FlowSender, Message};
+use super::super::{FlowReceiver, FlowSender, Gate, Message};
 use super::*;
 
 const C: Rate = Rate::from_gbps(10);
 const LINK: LinkFacts = LinkFacts { rate: C, delay: Span::from_us(1), mtu: Bytes(1500), buffer: Bytes(100_000), processing: Span::ZERO };
 
 fn params(xoff_s: u64, xon_s: u64, queues: u16, slots: u32) -> Params {
-    Params { xoff_s: Bytes(xoff_s), xon_s: Bytes(xon_s), queues, slots }
+    Params { xoff_s: Bytes(xoff_s), xon_s: Bytes(xon_s), queues, slots, quanta: None }
+}
+
+/// PAUSE until resumed.
+fn pause(queue: u16) -> Order {
+    Order::Pause(queue, Pause::STICKY)
 }
 
 /// All messages of a decision.
@@ -37,19 +42,19 @@ fn say(s: &mut PffcSender, orders: &[Order]) {
 
 /// What goes until nothing may.
 fn drain(s: &mut PffcSender) -> Vec<u32> {
-    std::iter::from_fn(|| s.pop()).collect()
+    std::iter::from_fn(|| s.pop(Time::ZERO)).collect()
 }
 
 #[test]
 fn a_flow_is_paused_above_xoff_s_and_resumed_at_xon_s() {
     let p = params(3000, 1500, 6, 4096);
-    let (mut r, slot) = (PffcReceiver::new(&p), p.slot(7));
+    let (mut r, slot) = (PffcReceiver::new(&p, C), p.slot(7));
     let queue = slot % 6;
     for _ in 0..3 {
         assert_eq!(arrive(&mut r, 7, 1000), []);
     }
     assert_eq!(r.held(7), Bytes(3000), "at Xoff_s, not above it");
-    assert_eq!(arrive(&mut r, 7, 1000), [Order::Pause(queue), Order::Migrate(slot)]);
+    assert_eq!(arrive(&mut r, 7, 1000), [pause(queue), Order::Migrate(slot)]);
     assert_eq!(arrive(&mut r, 7, 1000), [], "what was on its way");
     for _ in 0..3 {
         assert_eq!(leave(&mut r, 7, 1000), []);
@@ -63,8 +68,8 @@ fn a_flow_is_paused_above_xoff_s_and_resumed_at_xon_s() {
 #[test]
 fn a_shared_pause_queue_goes_on_with_its_last_flow() {
     let p = params(1000, 500, 1, 4096);
-    let (mut r, [a, b]) = (PffcReceiver::new(&p), [1, 2].map(|f| p.slot(f)));
-    assert_eq!(arrive(&mut r, 1, 1500), [Order::Pause(0), Order::Migrate(a)]);
+    let (mut r, [a, b]) = (PffcReceiver::new(&p, C), [1, 2].map(|f| p.slot(f)));
+    assert_eq!(arrive(&mut r, 1, 1500), [pause(0), Order::Migrate(a)]);
     assert_eq!(arrive(&mut r, 2, 1500), [Order::Migrate(b)], "the queue is paused already");
     assert_eq!(leave(&mut r, 1, 1500), [], "its frames stand among those of the other");
     assert_eq!(arrive(&mut r, 1, 1500), [], "nor does it have to be paused again");
@@ -76,12 +81,12 @@ fn a_shared_pause_queue_goes_on_with_its_last_flow() {
 #[test]
 fn flows_in_one_slot_share_their_fate_and_are_counted() {
     let p = params(1000, 500, 6, 1);
-    let mut r = PffcReceiver::new(&p);
+    let mut r = PffcReceiver::new(&p, C);
     assert_eq!((arrive(&mut r, 1, 600), r.collisions()), (vec![], 0));
-    assert_eq!((arrive(&mut r, 2, 600), r.collisions()), (vec![Order::Pause(0), Order::Migrate(0)], 1));
+    assert_eq!((arrive(&mut r, 2, 600), r.collisions()), (vec![pause(0), Order::Migrate(0)], 1));
     let mut s = PffcSender::new(&p, C);
-    say(&mut s, &[Order::Pause(0), Order::Migrate(0)]);
-    assert!(s.holds_flow(1) && s.holds_flow(2) && s.holds_flow(3));
+    say(&mut s, &[pause(0), Order::Migrate(0)]);
+    assert_eq!([1, 2, 3].map(|f| s.flow_gate(Time::ZERO, f)), [Gate::Blocked; 3]);
     leave(&mut r, 1, 600);
     leave(&mut r, 2, 600);
     arrive(&mut r, 2, 600);
@@ -103,24 +108,24 @@ fn a_paused_flow_waits_apart_and_goes_before_the_default_queue() {
     let p = params(3000, 1500, 6, 4096);
     let [a, b] = two(&p);
     let ((queue, slot), mut s) = (orders(&p, a), PffcSender::new(&p, C));
-    s.push(10, a);
-    say(&mut s, &[Order::Pause(queue)]);
-    s.push(11, a); // between the two messages
+    s.push(Time::ZERO, 10, a);
+    say(&mut s, &[pause(queue)]);
+    s.push(Time::ZERO, 11, a); // between the two messages
     say(&mut s, &[Order::Migrate(slot)]);
-    s.push(12, a);
-    s.push(20, b);
-    assert!(s.holds_flow(a) && !s.holds_flow(b));
+    s.push(Time::ZERO, 12, a);
+    s.push(Time::ZERO, 20, b);
+    assert_eq!([a, b].map(|f| s.flow_gate(Time::ZERO, f)), [Gate::Blocked, Gate::Open]);
     assert_eq!(drain(&mut s), [10, 11, 20], "MIGRATE leaves what waits already in the default queue");
-    assert_eq!(s.head(), Some((12, false)));
-    s.push(21, b);
-    s.push(13, a);
-    s.push(22, b);
+    assert_eq!((s.head(Time::ZERO), s.gate(Time::ZERO)), (Some((12, false)), Gate::Blocked));
+    s.push(Time::ZERO, 21, b);
+    s.push(Time::ZERO, 13, a);
+    s.push(Time::ZERO, 22, b);
     say(&mut s, &[Order::Resume(queue), Order::MigrateBack(slot)]);
-    s.push(23, b);
-    s.push(14, a);
-    s.push(24, b);
+    s.push(Time::ZERO, 23, b);
+    s.push(Time::ZERO, 14, a);
+    s.push(Time::ZERO, 24, b);
     assert_eq!(drain(&mut s), [12, 13, 21, 22, 23, 14, 24], "the pause queue first, later frames in their order");
-    assert_eq!((s.head(), s.queue_of(a)), (None, None));
+    assert_eq!((s.head(Time::ZERO), s.queue_of(Time::ZERO, a)), (None, None));
 }
 
 #[test]
@@ -128,11 +133,11 @@ fn a_quick_resume_does_not_overtake_what_was_left_behind() {
     let p = params(3000, 1500, 6, 4096);
     let [a, b] = two(&p);
     let ((queue, slot), mut s) = (orders(&p, a), PffcSender::new(&p, C));
-    s.push(20, b);
-    s.push(10, a);
-    say(&mut s, &[Order::Pause(queue), Order::Migrate(slot)]);
-    s.push(21, b);
-    s.push(11, a);
+    s.push(Time::ZERO, 20, b);
+    s.push(Time::ZERO, 10, a);
+    say(&mut s, &[pause(queue), Order::Migrate(slot)]);
+    s.push(Time::ZERO, 21, b);
+    s.push(Time::ZERO, 11, a);
     say(&mut s, &[Order::Resume(queue)]);
     assert_eq!(drain(&mut s), [20, 10, 11, 21], "once 10 has left, the pause queue has the right of way");
 }
@@ -142,25 +147,99 @@ fn a_second_pause_while_it_drains_stops_the_flow_and_nobody_else() {
     let p = params(3000, 1500, 6, 4096);
     let [a, b] = two(&p);
     let ((queue, slot), mut s) = (orders(&p, a), PffcSender::new(&p, C));
-    say(&mut s, &[Order::Pause(queue), Order::Migrate(slot)]);
-    s.push(10, a);
-    s.push(11, a);
+    say(&mut s, &[pause(queue), Order::Migrate(slot)]);
+    s.push(Time::ZERO, 10, a);
+    s.push(Time::ZERO, 11, a);
     say(&mut s, &[Order::Resume(queue), Order::MigrateBack(slot)]);
-    s.push(12, a);
-    s.push(20, b);
-    assert_eq!(s.pop(), Some(10));
-    say(&mut s, &[Order::Pause(queue), Order::Migrate(slot)]);
-    s.push(13, a);
+    s.push(Time::ZERO, 12, a);
+    s.push(Time::ZERO, 20, b);
+    assert_eq!(s.pop(Time::ZERO), Some(10));
+    say(&mut s, &[pause(queue), Order::Migrate(slot)]);
+    s.push(Time::ZERO, 13, a);
     assert_eq!(drain(&mut s), [20]);
     say(&mut s, &[Order::Resume(queue), Order::MigrateBack(slot)]);
     assert_eq!(drain(&mut s), [11, 12, 13]);
+}
+
+/// A pause time of 100 quanta, 5.12 us at 10 Gb/s.
+const TIMED: Params = Params { xoff_s: Bytes(3000), xon_s: Bytes(1500), queues: 6, slots: 4096, quanta: Some(100) };
+const LIFE: Span = Span(5_120_000);
+
+/// A receiver that holds a flow, what it says at half life, and again after another half.
+#[test]
+fn a_pause_is_repeated_with_its_migrates_at_half_life() {
+    let (queue, slot) = orders(&TIMED, 7);
+    let mut r = PffcReceiver::new(&TIMED, C);
+    assert_eq!(r.next_wake(), None);
+    let at = |now: Time, r: &mut PffcReceiver| {
+        let m = r.on_wake(now);
+        all(m, r)
+    };
+    assert_eq!(arrive(&mut r, 7, 4500), [Order::Pause(queue, Pause(100)), Order::Migrate(slot)]);
+    for nth in 1..4 {
+        let half = Time::ZERO + LIFE / 2 * nth;
+        assert_eq!(r.next_wake(), Some(half));
+        assert_eq!(at(Time(half.0 - 1), &mut r), [], "an early wake-up is harmless");
+        assert_eq!(at(half, &mut r), [Order::Pause(queue, Pause(100)), Order::Migrate(slot)]);
+    }
+    assert_eq!(leave(&mut r, 7, 3000), [Order::Resume(queue), Order::MigrateBack(slot)]);
+    assert_eq!((r.next_wake(), at(Time::from_us(100), &mut r)), (None, vec![]), "a late wake-up is harmless");
+}
+
+/// 802.3 Annex 31D: the pause of a queue whose RESUME never comes ends with its time, and its flow goes back when it has drained.
+#[test]
+fn a_lost_resume_costs_a_pause_time() {
+    let [a, b] = two(&TIMED);
+    let ((queue, slot), mut s) = (orders(&TIMED, a), PffcSender::new(&TIMED, C));
+    let (now, end) = (Time::from_us(1), Time::from_us(1) + LIFE);
+    s.on_message(now, Message::Flow(Order::Pause(queue, Pause(100))));
+    s.on_message(now, Message::Flow(Order::Migrate(slot)));
+    s.push(now, 10, a);
+    assert_eq!((s.gate(now), s.flow_gate(now, a), s.flow_gate(now, b)), (Gate::Until(end), Gate::Until(end), Gate::Open));
+    s.push(now, 20, b);
+    s.push(now, 11, a);
+    assert_eq!([s.pop(now), s.pop(now)], [Some(20), None]);
+    // A repeat puts the end off.
+    s.on_message(now + LIFE / 2, Message::Flow(Order::Pause(queue, Pause(100))));
+    let end = end + LIFE / 2;
+    assert_eq!((s.gate(Time(end.0 - 1)), s.gate(end)), (Gate::Until(end), Gate::Open));
+    s.push(end, 21, b);
+    s.push(end, 12, a);
+    assert_eq!(s.queue_of(end, a), Some(queue), "its frames wait there");
+    assert_eq!([s.pop(end), s.pop(end), s.pop(end), s.pop(end), s.pop(end)], [Some(10), Some(11), Some(21), Some(12), None]);
+    assert_eq!(s.queue_of(end, a), None, "they are gone, and so is the detour");
+}
+
+/// MIGRATE or PAUSE is lost: the repeat at half life makes up for it. Until then the flow goes on, and nobody is stopped for it.
+#[test]
+fn a_lost_migrate_or_pause_is_made_up_for_at_half_life() {
+    let (queue, slot) = orders(&TIMED, 7);
+    for lost in 0..2 {
+        let (mut r, mut s) = (PffcReceiver::new(&TIMED, C), PffcSender::new(&TIMED, C));
+        let said = arrive(&mut r, 7, 4500);
+        say(&mut s, &[said[1 - lost]]);
+        assert_eq!(s.flow_gate(Time::ZERO, 7), Gate::Open, "{:?} alone", said[1 - lost]);
+        s.push(Time::ZERO, 10, 7);
+        assert_eq!(s.pop(Time::ZERO), Some(10));
+        let half = r.next_wake().unwrap();
+        let again = r.on_wake(half);
+        all(again, &mut r).into_iter().for_each(|o| s.on_message(half, Message::Flow(o)));
+        assert_eq!(s.flow_gate(half, 7), Gate::Until(half + LIFE));
+        leave(&mut r, 7, 4500).into_iter().for_each(|o| s.on_message(half, Message::Flow(o)));
+        assert_eq!((s.flow_gate(half, 7), s.queue_of(half, 7)), (Gate::Open, None));
+    }
+    // MIGRATE-BACK is lost: the detour ends with the queue, and a pause for another flow of the queue does not stop this one.
+    let mut s = PffcSender::new(&TIMED, C);
+    let other = (0..).find(|&f| f != 7 && TIMED.slot(f) % 6 == queue && TIMED.slot(f) != slot).unwrap();
+    say(&mut s, &[pause(queue), Order::Migrate(slot), Order::Resume(queue), pause(queue), Order::Migrate(TIMED.slot(other))]);
+    assert_eq!([7, other].map(|f| s.flow_gate(Time::ZERO, f)), [Gate::Open, Gate::Blocked]);
 }
 
 /// A source at 10 Gb/s sends frames of 1500 B (1.2 us) over 1 us to a switch that sends nothing on; Xoff_s is 6000 B.
 #[test]
 fn what_arrives_after_a_pause() {
     let p = params(6000, 3000, 6, 4096);
-    let (mut r, mut s) = (PffcReceiver::new(&p), PffcSender::new(&p, C));
+    let (mut r, mut s) = (PffcReceiver::new(&p, C), PffcSender::new(&p, C));
     let (frame, message) = (C.time_for(Bytes(1500)), C.time_for(Bytes(64)));
     assert_eq!((frame, message), (Span(1_200_000), Span(51_200)));
     // The frames that begin by the time a message takes effect arrive; sent ones first, then what the receiver says of them.
@@ -168,7 +247,7 @@ fn what_arrives_after_a_pause() {
     let mut begins = Time::ZERO;
     loop {
         effects.extract_if(.., |(at, _)| *at <= begins).for_each(|(at, o)| s.on_message(at, Message::Flow(o)));
-        if s.holds_flow(7) {
+        if s.flow_gate(begins, 7) == Gate::Blocked {
             break;
         }
         let arrives = begins + frame + LINK.delay;
@@ -193,7 +272,9 @@ fn defaults_follow_the_link_and_what_cannot_work_is_refused() {
         }
         Params::read(&mut v, link)
     };
-    assert_eq!(read(&LINK, &[]), Ok(params(11_000, 5_500, 6, 4096)), "2 C tau and half of it");
+    let default = Params { quanta: Some(65_535), ..params(11_000, 5_500, 6, 4096) };
+    assert_eq!(read(&LINK, &[]), Ok(default), "2 C tau and half of it");
+    assert_eq!(read(&LINK, &[("pause", "sticky")]), Ok(params(11_000, 5_500, 6, 4096)));
     let least = LinkFacts { buffer: Bytes(11_000 + 7_256), ..LINK };
     assert!(read(&least, &[]).is_ok());
     assert_eq!(read(&LinkFacts { buffer: Bytes(least.buffer.0 - 1), ..LINK }, &[]).unwrap_err().key, "xoff_s");
@@ -201,6 +282,7 @@ fn defaults_follow_the_link_and_what_cannot_work_is_refused() {
     assert_eq!(read(&LINK, &[("xon_s", "12KB")]).unwrap_err().key, "xon_s");
     assert_eq!(read(&LINK, &[("queues", "65")]).unwrap_err().key, "queues");
     assert_eq!(read(&LINK, &[("slots", "0")]).unwrap_err().key, "slots");
+    assert_eq!(read(&LINK, &[("quanta", "65536")]).unwrap_err().key, "quanta");
 }
 
 /// Consecutive numbers meet as arbitrary ones would: of 1000 pairs in 100 slots about 10.
@@ -217,21 +299,26 @@ enum Step {
     Push(u32),
     Pop,
     Say(Order),
+    Wait(u64),
 }
 
+/// Pauses of 1 to 4 quanta, or until resumed; waits of up to 2 quanta of 51.2 ns.
 fn step() -> impl Strategy<Value = Step> {
-    let order = (0..4u64, 0..5u64).prop_map(|(kind, value)| Order::from_word(kind << 16 | value));
-    prop_oneof![3 => (0..6u32).prop_map(Step::Push), 3 => Just(Step::Pop), 2 => order.prop_map(Step::Say)]
+    let order = (0..4u64, 0..5u64, prop_oneof![1..5u64, Just(u32::MAX as u64)]);
+    let order = order.prop_map(|(kind, value, quanta)| Order::from_word(quanta << 32 | kind << 16 | value));
+    let wait = (0..102_400u64).prop_map(Step::Wait);
+    prop_oneof![3 => (0..6u32).prop_map(Step::Push), 3 => Just(Step::Pop), 2 => order.prop_map(Step::Say), 2 => wait]
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is said in whatever order, also to slots and queues that do not exist.
+    /// Whatever is said in whatever order and whenever, also to slots and queues that do not exist; and the gate says what may go.
     #[test]
-    fn the_order_of_a_flow_never_changes(steps in prop::collection::vec(step(), 0..120)) {
+    fn the_order_of_a_flow_never_changes(steps in prop::collection::vec(step(), 0..160)) {
         let p = params(1, 0, 2, 4);
         let mut s = PffcSender::new(&p, C);
+        let mut now = Time::ZERO;
         let (mut came, mut left) = (vec![Vec::new(); 6], vec![Vec::new(); 6]);
         let mut flow_of = Vec::new();
         let mut take = |handle: u32, flow_of: &[u32]| left[flow_of[handle as usize] as usize].push(handle);
@@ -241,21 +328,26 @@ proptest! {
                     let handle = flow_of.len() as u32;
                     came[flow as usize].push(handle);
                     flow_of.push(flow);
-                    s.push(handle, flow);
+                    s.push(now, handle, flow);
                 }
                 Step::Pop => {
-                    let head = s.head();
-                    let popped = s.pop();
+                    let head = s.head(now);
+                    prop_assert_eq!(s.gate(now) == Gate::Open, head.is_none_or(|(_, open)| open));
+                    if let Gate::Until(at) = s.gate(now) {
+                        prop_assert!(at > now && s.gate(Time(at.0 - 1)) == Gate::Until(at) && s.gate(at) == Gate::Open);
+                    }
+                    let popped = s.pop(now);
                     prop_assert_eq!(popped, head.filter(|(_, open)| *open).map(|(handle, _)| handle));
                     popped.into_iter().for_each(|h| take(h, &flow_of));
                 }
-                Step::Say(order) => s.on_message(Time::ZERO, Message::Flow(order)),
+                Step::Say(order) => s.on_message(now, Message::Flow(order)),
+                Step::Wait(ps) => now += Span(ps),
             }
         }
         let mut waiting = 0;
         s.for_each(&mut |_| waiting += 1);
-        say(&mut s, &[Order::Resume(0), Order::Resume(1)]);
-        let rest = drain(&mut s);
+        [0, 1].map(|q| s.on_message(now, Message::Flow(Order::Resume(q))));
+        let rest: Vec<u32> = std::iter::from_fn(|| s.pop(now)).collect();
         prop_assert_eq!(rest.len(), waiting);
         rest.into_iter().for_each(|h| take(h, &flow_of));
         prop_assert_eq!(came, left);
@@ -272,7 +364,7 @@ fn two_hops(p: &Params, seed: u64, flows: &[u32]) -> [u64; 2] {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (random >> 33) % n
     };
-    let (mut r, mut s) = ([PffcReceiver::new(p), PffcReceiver::new(p)], [PffcSender::new(p, C), PffcSender::new(p, C)]);
+    let (mut r, mut s) = ([PffcReceiver::new(p, C), PffcReceiver::new(p, C)], [PffcSender::new(p, C), PffcSender::new(p, C)]);
     // Frames (flow, number) by handle; by link: arrivals, messages with their effect, when each wire is free.
     let mut frames: Vec<(u32, u64)> = Vec::new();
     let mut made = vec![0u64; flows.len()];
@@ -300,7 +392,7 @@ fn two_hops(p: &Params, seed: u64, flows: &[u32]) -> [u64; 2] {
                 tell(&mut messages[hop], hop, arrive(&mut r[hop], flows[flow], LEN), toss(24));
                 most[hop] = most[hop].max(r[hop].held(flows[flow]).0);
                 if hop == 0 {
-                    s[1].push(handle, flows[flow]);
+                    s[1].push(Time::ZERO, handle, flows[flow]);
                 } else {
                     assert_eq!(frames[handle as usize].1, seen[flow], "in order");
                     seen[flow] += 1;
@@ -310,7 +402,7 @@ fn two_hops(p: &Params, seed: u64, flows: &[u32]) -> [u64; 2] {
         }
         if wire[0] <= now {
             let first = toss(flows.len() as u64) as usize;
-            let open = (0..flows.len()).map(|i| (first + i) % flows.len()).find(|&i| !s[0].holds_flow(flows[i]));
+            let open = (0..flows.len()).map(|i| (first + i) % flows.len()).find(|&i| s[0].flow_gate(Time::ZERO, flows[i]) == Gate::Open);
             if let Some(flow) = open {
                 wire[0] = now + 24;
                 arrivals[0].push_back((now + 24 + DELAY, frames.len() as u32));
@@ -319,7 +411,7 @@ fn two_hops(p: &Params, seed: u64, flows: &[u32]) -> [u64; 2] {
             }
         }
         if wire[1] <= now
-            && let Some(handle) = s[1].pop()
+            && let Some(handle) = s[1].pop(Time::ZERO)
         {
             // Half as fast for a while, so that a queue grows before it.
             wire[1] = now + if now / 5_000 % 2 == 0 { 96 } else { 24 };

@@ -1,0 +1,209 @@
+//! PFFC: thresholds and headroom of a flow, pause queues and slots for the flows that are congested at once (IEEE Access 2021).
+//!
+//! ```text
+//!   0 ------- Xon_s -------- Xoff_s ---- headroom ----      what the first switch of a way holds of a flow
+//!   each further switch may get as much again: MIGRATE leaves behind what waits in the default queue upstream
+//! ```
+//!
+//! The slides have no numbers; formulas are those of the law, [`xoff_mech::flow_control::pffc::Params`].
+
+use xoff_mech::flow_control::pffc::{MESSAGES_OF_A_FLOW, QUEUES_MAX, SLOTS_MAX};
+use xoff_params::ParamError;
+use xoff_units::{Bytes, Rate, Span};
+
+use super::conditions::{Parameters, conditions};
+use super::input::PlanInput;
+use super::link::Link;
+use super::output::{Column, Plan, PlanRow, Table};
+
+/// Messages of one stop of a flow: PAUSE, MIGRATE, RESUME, MIGRATE-BACK.
+const MESSAGES: u64 = 4;
+/// Sizes of the table that are listed.
+const SLOTS: [u64; 6] = [256, 1_024, 4_096, 16_384, 32_768, 65_536];
+/// Where the plan says how much is enough: a flow is alone with this probability.
+const ALONE: f64 = 0.9;
+
+/// Probability that a flow among `flows` meets another one in its place of `places`, each equally likely:
+/// 1 - (1 - 1/places)^(flows - 1).
+pub fn meets_another(flows: u64, places: u64) -> f64 {
+    -libm::expm1(flows.saturating_sub(1) as f64 * libm::log1p(-1.0 / places.max(1) as f64))
+}
+
+/// Probability that any two among `flows` meet in one of `places`: 1 - (1 - 1/places) (1 - 2/places) ... (the birthday problem).
+pub fn any_meet(flows: u64, places: u64) -> f64 {
+    if flows > places {
+        return 1.0;
+    }
+    let apart: f64 = (1..flows).map(|taken| libm::log1p(-(taken as f64) / places as f64)).sum();
+    -libm::expm1(apart)
+}
+
+/// Fewest places in which a flow among `flows` is alone with the given probability.
+pub fn places_for(flows: u64, alone: f64) -> u64 {
+    // (1 - 1/m)^(n - 1) >= alone.
+    let share = -libm::expm1(libm::log(alone) / flows.saturating_sub(1).max(1) as f64);
+    if flows < 2 { 1 } else { libm::ceil(1.0 / share) as u64 }
+}
+
+/// What arrives of a flow after its PAUSE was decided, with `flows` flows whose messages may stand before its own:
+/// C tau + 1 MTU + 4 messages each.
+pub fn headroom(c_tau: Bytes, mtu: Bytes, message: Bytes, flows: u64) -> Bytes {
+    c_tau + mtu + message * MESSAGES_OF_A_FLOW * flows
+}
+
+/// A product that stops at the largest number.
+fn times(bytes: Bytes, k: u64) -> Bytes {
+    Bytes(bytes.0.saturating_mul(k))
+}
+
+/// Plans PFFC. See [`plan`](super::plan).
+pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
+    for (key, value, most) in [("queues", input.queues, QUEUES_MAX), ("slots", input.slots, SLOTS_MAX)] {
+        if !(1..=most).contains(&value) {
+            return Err(ParamError::new(key, format!("{value} {key}"), format!("expected 1 to {most}")));
+        }
+    }
+    let link = Link::of(input);
+    let (c_tau, flows) = (link.c_tau(1), input.flows);
+    let headroom = headroom(c_tau, link.mtu, input.message, flows);
+    let xoff = input.xoff_s.unwrap_or(c_tau * 2);
+    let xon = input.xon_s.unwrap_or(xoff / 2);
+    if xoff == Bytes::ZERO {
+        return Err(ParamError::new("xoff_s", "Xoff_s is 0", format!("a flow could hardly send; C tau = {c_tau} uses the link")));
+    }
+    if xon > xoff {
+        let what = format!("Xon_s {xon} lies above Xoff_s {xoff}");
+        return Err(ParamError::new("xon_s", what, "a flow would be resumed before it is paused; expected Xon_s <= Xoff_s"));
+    }
+    let one = times(xoff + headroom, input.hops);
+    let needed = times(one, flows);
+    let buffer = input.buffer.unwrap_or(needed);
+    if buffer < one {
+        let what = format!("{buffer} does not hold one flow: {} x (Xoff_s {xoff} + headroom {headroom})", input.hops);
+        return Err(ParamError::new("buffer", what, format!("expected at least {} bytes", one.0)));
+    }
+    // A flow that arrives at C and leaves at C/2 rises and falls by the range and by what passes in tau, at C/2 each.
+    let cycle = Span(link.rate.time_for((xoff - xon) * 4).0.saturating_add(link.tau.0.saturating_mul(4)));
+    let given = |is_given: bool, formula: &'static str| if is_given { "given" } else { formula };
+
+    let mut rows = link.rows();
+    rows.extend([
+        PlanRow::count("flows of the link that are congested at once", "n", flows, "flows", "given", ""),
+        PlanRow::bytes("pause threshold of a flow", "Xoff_s", xoff, given(input.xoff_s.is_some(), "2 C tau"), "PFFC slides: no number"),
+        PlanRow::bytes("resume threshold of a flow", "Xon_s", xon, given(input.xon_s.is_some(), "Xoff_s/2"), "PFFC slides: no number"),
+        PlanRow::bytes(
+            "headroom of a flow",
+            "H",
+            headroom,
+            "C tau + MTU + 4 m n",
+            "GFC section 4.2; its messages wait behind those of n flows",
+        ),
+        PlanRow::count("switches on the way up to this one", "k", input.hops, "switches", "given", ""),
+        PlanRow::bytes(
+            "most that is held of a flow",
+            "B flow",
+            one,
+            "k (Xoff_s + H)",
+            "MIGRATE leaves the default queue upstream as it is",
+        ),
+        PlanRow::bytes("buffer without loss", "B_min", needed, "n k (Xoff_s + H)", "every flow has its own"),
+        PlanRow::bytes("ingress buffer", "B", buffer, given(input.buffer.is_some(), "B_min"), ""),
+        PlanRow::count("congested flows that the buffer holds", "B flows", buffer.0 / one.0, "flows", "B/(k (Xoff_s + H))", ""),
+        PlanRow::span("stops of a flow that leaves at C/2, one every", "T", cycle, "4 (Xoff_s - Xon_s)/C + 4 tau", "fluid, arrival at C"),
+        PlanRow::rate(
+            "its control frames",
+            "4 m/T",
+            Rate::of(input.message * MESSAGES, cycle),
+            "4 m/T",
+            "PAUSE, MIGRATE, RESUME, MIGRATE-BACK",
+        ),
+        PlanRow::count("pause queues", "q", input.queues, "queues", "given", "PFFC slides: 8 queues a port"),
+        PlanRow::ratio(
+            "chance that a flow shares its pause queue",
+            "P queue",
+            meets_another(flows, input.queues),
+            "1 - (1 - 1/q)^(n - 1)",
+            "a queue is the slot modulo q",
+        ),
+        PlanRow::count(
+            "pause queues, so that 9 of 10 flows are alone",
+            "q 90 %",
+            places_for(flows, ALONE),
+            "queues",
+            "1/(1 - 0.9^(1/(n - 1))), rounded up",
+            "",
+        ),
+        PlanRow::count("slots of the table", "s", input.slots, "slots", "given", ""),
+        PlanRow::ratio(
+            "chance that a flow shares its slot",
+            "P slot",
+            meets_another(flows, input.slots),
+            "1 - (1 - 1/s)^(n - 1)",
+            "flows of one slot are paused together",
+        ),
+        PlanRow::ratio(
+            "chance that any two flows do",
+            "P any",
+            any_meet(flows, input.slots),
+            "1 - (1 - 1/s) ... (1 - (n - 1)/s)",
+            "birthday problem",
+        ),
+    ]);
+    let parameters = Parameters {
+        rate: link.rate,
+        tau: link.tau,
+        mtu: link.mtu,
+        buffer,
+        xoff: Some(xoff),
+        xon: Some(xon),
+        headroom: Some(headroom),
+        flows: Some(flows),
+        hops: input.hops,
+        queues: Some(input.queues),
+        slots: Some(input.slots),
+        ..Parameters::default()
+    };
+    Ok(Plan {
+        flow_control: "pffc".to_owned(),
+        detection: None,
+        rows,
+        tables: vec![sizes(flows)],
+        warnings: conditions("pffc", &parameters),
+    })
+}
+
+/// Collisions by the size of the table.
+fn sizes(flows: u64) -> Table {
+    let million = |p: f64| libm::round(p * 1e6) as u64;
+    let column = |name, unit| Column { name, unit };
+    Table {
+        name: "collisions",
+        columns: vec![column("slots", ""), column("a flow meets another", "in a million"), column("any two meet", "in a million")],
+        rows: SLOTS.map(|s| vec![s, million(meets_another(flows, s)), million(any_meet(flows, s))]).to_vec(),
+        formula: "1 - (1 - 1/s)^(n - 1); 1 - (1 - 1/s) ... (1 - (n - 1)/s)",
+        source: "each slot equally likely",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 23 people, 365 days: 0.507297; 2 flows in 4 places: 1/4.
+    #[test]
+    fn birthdays() {
+        assert!((any_meet(23, 365) - 0.507_297).abs() < 1e-6);
+        assert!((any_meet(2, 4) - 0.25).abs() < 1e-12 && (meets_another(2, 4) - 0.25).abs() < 1e-12);
+        assert_eq!((any_meet(5, 4), any_meet(1, 4), meets_another(1, 4), meets_another(2, 1)), (1.0, 0.0, 0.0, 1.0));
+        assert!((meets_another(3, 4) - (1.0 - 0.75 * 0.75)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn enough_places_are_enough_and_one_fewer_is_not() {
+        for flows in [2, 3, 6, 32, 1_000] {
+            let m = places_for(flows, 0.9);
+            assert!(meets_another(flows, m) <= 0.1 + 1e-12 && meets_another(flows, m - 1) > 0.1, "{flows}: {m}");
+        }
+        assert_eq!(places_for(1, 0.9), 1);
+    }
+}
