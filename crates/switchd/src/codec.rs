@@ -119,7 +119,7 @@ fn encode_message(message: Message, priority: u8, from: Mac, sequence: u32, out:
         }
         Message::Flow(order) => {
             let (kind, hash) = match order {
-                Order::Pause(q) => (pffc::Kind::Pause(u16::MAX), q),
+                Order::Pause(q, Pause(quanta)) => (pffc::Kind::Pause(u16::try_from(quanta).ok()?), q),
                 Order::Resume(q) => (pffc::Kind::Resume, q),
                 Order::Migrate(slot) => (pffc::Kind::Migrate, slot),
                 Order::MigrateBack(slot) => (pffc::Kind::MigrateBack, slot),
@@ -175,7 +175,7 @@ pub fn decode(
 fn order(p: &pffc::Repr) -> Result<Order, Refused> {
     let at = u16::try_from(p.hash).map_err(|_| Refused::Malformed)?;
     Ok(match p.kind {
-        pffc::Kind::Pause(_) => Order::Pause(at),
+        pffc::Kind::Pause(quanta) => Order::Pause(at, Pause(quanta.into())),
         pffc::Kind::Resume => Order::Resume(at),
         pffc::Kind::Migrate => Order::Migrate(at),
         pffc::Kind::MigrateBack => Order::MigrateBack(at),
@@ -236,7 +236,7 @@ mod tests {
             Message::Stage(17),
             Message::Level(Bytes(99_000)),
             Message::Credit(CreditLimit { fccl: u64::MAX / 3, occupied: Bytes(7) }),
-            Message::Flow(Order::Pause(6)),
+            Message::Flow(Order::Pause(6, Pause(512))),
             Message::Flow(Order::MigrateBack(4095)),
         ] {
             let back = there_and_back(Frame::control(m, 1, 64));

@@ -8,6 +8,7 @@ use serde::Serialize;
 use xoff_netio::Port;
 use xoff_record::Sink;
 use xoff_run::{Finished, RunError, Running, Scenario};
+use xoff_sim::World;
 use xoff_switchd::{Attached, Ended, Gaps, Link, Live, LiveError, RunnerConfig};
 use xoff_units::Time;
 
@@ -165,11 +166,25 @@ pub fn drive(
     mut look: impl FnMut(&Look) -> bool,
 ) -> Result<(Finished, RealReport), DriveError> {
     let mut running: Running = s.start_outside(sink, here).map_err(DriveError::Run)?;
-    let machine = wiring::machine(s, links, &d.real, running.world());
+    let (ended, real) = real_time(s, running.world(), links, ports, d, &mut look)?;
+    let finished = running.finish(ended).map_err(DriveError::Run)?;
+    Ok((finished, real))
+}
+
+/// Runs a world in real time on its ports.
+pub(crate) fn real_time(
+    s: &Scenario,
+    world: &mut World,
+    links: Vec<Link>,
+    ports: Vec<Box<dyn Port>>,
+    d: Drive,
+    look: &mut dyn FnMut(&Look) -> bool,
+) -> Result<(xoff_sim::Ended, RealReport), DriveError> {
+    let machine = wiring::machine(s, links, &d.real, world);
     let mut live = Live::new(machine, ports, d.runner.clone(), d.tap);
     let (mut last, mut log) = (None, Vec::new());
     let (ended, gaps) = live
-        .run(running.world(), |now| {
+        .run(world, |now| {
             log.extend(now.log.iter().cloned());
             let deadlocks = now.world.deadlocks().len();
             let go_on = look(&Look { time: now.time, until: d.runner.until, deadlocks, ports: &now.ports, gaps: now.gaps, log: &now.log });
@@ -183,8 +198,7 @@ pub fn drive(
         Ended::Asked => xoff_sim::Ended::Interrupted,
         Ended::World(e) => e,
     };
-    let finished = running.finish(ended).map_err(DriveError::Run)?;
-    Ok((finished, RealReport::new(s, &ports, wall, &gaps, log)))
+    Ok((ended, RealReport::new(s, &ports, wall, &gaps, log)))
 }
 
 impl From<io::Error> for DriveError {

@@ -5,10 +5,14 @@
 //!   bed: namespaces, veth pairs ---------+--> drive: World + ports in real time --> the tables of a simulation, RealReport
 //!   ports of a switch or a host ---------+                |
 //!                                                      capture --> replay: the same world in virtual time, frame by frame
+//!   bed + drive, rows in memory: observe <--- witness: tcpdump and tshark, who know nothing of all this
 //! ```
 
 pub mod bed;
 mod drive;
+mod observe;
 pub mod wiring;
+pub mod witness;
 
+pub use observe::{Observed, RealError, Run, observe, stood_still};
 pub use drive::{Drive, DriveError, Look, PortReport, RealReport, drive};

@@ -1,6 +1,6 @@
 //! From a scenario to the ports and tables of a machine.
 
-use xoff_mech::flow_control::{FlowControl, pfc};
+use xoff_mech::flow_control::{FlowControl, pfc, pffc};
 use xoff_params::ParamError;
 use xoff_run::Scenario;
 use xoff_sim::World;
@@ -37,7 +37,7 @@ pub fn refuse(s: &Scenario) -> Result<(), ParamError> {
     }
     for (_, fc) in s.links() {
         match fc {
-            FlowControl::Pfc(pfc::Params { quanta: None, .. }) => {
+            FlowControl::Pfc(pfc::Params { quanta: None, .. }) | FlowControl::Pffc(pffc::Params { quanta: None, .. }) => {
                 return no("flow_control.pause", "a pause on a wire has a time", "set pause = \"quanta\"");
             }
             FlowControl::Custom(_) => {
