@@ -35,6 +35,16 @@ impl fmt::Display for BedError {
 }
 impl std::error::Error for BedError {}
 
+impl BedError {
+    /// The command that would help; empty: none is known.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            BedError::Missing(m) => m.remedy(),
+            _ => "",
+        }
+    }
+}
+
 /// Puts this process into namespaces of its own, in which it may do everything. To be called before it has a second thread.
 pub fn isolate() -> Result<(), BedError> {
     sandbox::enter().map_err(BedError::Missing)
