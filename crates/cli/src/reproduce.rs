@@ -5,8 +5,11 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use xoff_reproduce::{Context, Entry, Judged, Mode, Progress, Report, ReproduceError, Verdict, entries, reproduce, write_docs, write_json};
+use xoff_reproduce::{
+    Context, Entry, Judged, Mode, Progress, Report, ReproduceError, Verdict, entries, reproduce, testbed_entries, write_docs, write_json,
+};
 use xoff_scenario::{Problem, Problems};
+use xoff_testbed::bed;
 
 use crate::answer::{Answer, Exit, refused};
 use crate::{interrupt, terminal};
@@ -18,7 +21,7 @@ use crate::{interrupt, terminal};
 /// same folder has judged are kept, so that an interrupted run goes on where it stopped.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff reproduce gfc --quick --out out/gfc\n  xoff reproduce gfc ring fig05 --out out/some\n  xoff reproduce tcd fig03 fig12 --out out/tcd\n  xoff reproduce unbiased-qcn --quick --out out/unbiased-qcn\n  xoff reproduce pffc --quick --out out/pffc\n  xoff reproduce gfc --list"
+    after_help = "Examples:\n  xoff reproduce gfc --quick --out out/gfc\n  xoff reproduce gfc ring fig05 --out out/some\n  xoff reproduce tcd fig03 fig12 --out out/tcd\n  xoff reproduce unbiased-qcn --quick --out out/unbiased-qcn\n  xoff reproduce pffc --quick --out out/pffc\n  xoff reproduce gfc --testbed --out out/gfc-testbed\n  xoff reproduce gfc --list"
 )]
 pub struct Args {
     /// Paper: gfc, tcd, request-grant, unbiased-qcn, pffc
@@ -43,6 +46,9 @@ pub struct Args {
     /// Also write a page of the documentation: this Markdown file, and its figures in a folder beside it
     #[arg(long, value_name = "FILE.md")]
     page: Option<PathBuf>,
+    /// Only the entries with real Ethernet frames, in namespaces of the command's own; takes as long as the networks run
+    #[arg(long)]
+    testbed: bool,
     /// List the entries and end
     #[arg(long)]
     list: bool,
@@ -51,7 +57,11 @@ pub struct Args {
 /// Reproduces it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     if args.list {
-        return list(&args.paper);
+        return list(&args.paper, args.testbed);
+    }
+    if args.testbed {
+        // Before anything has a thread.
+        bed::isolate().map_err(|e| Problem::new(e.to_string(), e.remedy()))?;
     }
     let out = args.out.clone().unwrap_or_default();
     interrupt::ask_first();
@@ -63,6 +73,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         progress: &bar,
         interrupted: &interrupt::asked,
         seed: args.seed,
+        testbed: args.testbed,
         ..Context::new(Mode::Quick, &out)
     };
     let report = reproduce(&args.paper, &args.items, &cx);
@@ -89,8 +100,8 @@ fn problems(e: ReproduceError) -> Problems {
     }
 }
 
-fn list(paper: &str) -> Result<Answer, Problems> {
-    let entries = entries(paper).map_err(problems)?;
+fn list(paper: &str, testbed: bool) -> Result<Answer, Problems> {
+    let entries = if testbed { testbed_entries(paper) } else { entries(paper) }.map_err(problems)?;
     let mut t = terminal::table(["Entry", "What it shows"]);
     entries.iter().for_each(|e| {
         t.add_row([e.id, &e.title]);

@@ -64,6 +64,8 @@ pub struct Context<'a> {
     pub interrupted: &'a (dyn Fn() -> bool + Sync),
     /// Seed of every random stream.
     pub seed: u64,
+    /// The entries with real frames instead of those that are simulated.
+    pub testbed: bool,
     /// The entry that runs; set by [`reproduce`](crate::reproduce).
     pub entry: &'static str,
 }
@@ -71,7 +73,7 @@ pub struct Context<'a> {
 impl<'a> Context<'a> {
     /// A context on one thread that tells nobody and is never interrupted.
     pub fn new(mode: Mode, out: &'a Path) -> Self {
-        Context { mode, out, threads: 1, progress: &Silent, interrupted: &|| false, seed: 1, entry: "" }
+        Context { mode, out, threads: 1, progress: &Silent, interrupted: &|| false, seed: 1, testbed: false, entry: "" }
     }
 
     /// An error if the user asked to stop.

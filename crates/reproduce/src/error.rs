@@ -22,6 +22,8 @@ pub enum ReproduceError {
     },
     /// A scenario of the entry was refused.
     Scenario(Problems),
+    /// A run with real frames did not come about.
+    Testbed(String),
     /// A scenario cannot be built.
     Build(ParamError),
     /// A file cannot be written or read.
@@ -46,6 +48,7 @@ impl fmt::Display for ReproduceError {
             ReproduceError::Interrupted => f.write_str("interrupted"),
             ReproduceError::Unknown { what, hint } => write!(f, "{what} ({hint})"),
             ReproduceError::Scenario(p) => fmt::Display::fmt(p, f),
+            ReproduceError::Testbed(what) => f.write_str(what),
             ReproduceError::Build(e) => fmt::Display::fmt(e, f),
             ReproduceError::File { path, source } => write!(f, "cannot write {}: {source}", path.display()),
         }

@@ -24,6 +24,7 @@ pub mod request_grant;
 mod runner;
 mod stats;
 pub mod tcd;
+pub mod testbed;
 pub mod unbiased_qcn;
 
 pub use context::{Context, Mode, Progress, Silent};
@@ -32,4 +33,4 @@ pub use error::ReproduceError;
 pub use findings::{Check, Findings, Source, Verdict};
 pub use judged::{Judged, JudgedCheck, Picture};
 pub use output::{write_docs, write_json};
-pub use runner::{PAPERS, Paper, Report, entries, reproduce};
+pub use runner::{PAPERS, Paper, Report, TESTBEDS, entries, reproduce, testbed_entries};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::output::{self, Store};
-use crate::{Context, Entry, Item, Judged, ReproduceError, Verdict, gfc, pffc, request_grant, tcd, unbiased_qcn};
+use crate::{Context, Entry, Item, Judged, ReproduceError, Verdict, gfc, pffc, request_grant, tcd, testbed, unbiased_qcn};
 
 /// A paper with its entries.
 pub struct Paper {
@@ -36,6 +36,23 @@ pub const PAPERS: &[Paper] = &[
     },
 ];
 
+/// The papers' experiments with real frames.
+pub const TESTBEDS: &[Paper] = &[Paper {
+    id: "gfc-testbed",
+    title: "Gentle Flow Control: Avoiding Deadlock in Lossless Networks (SIGCOMM 2019), with real frames",
+    items: testbed::GFC,
+}];
+
+impl Paper {
+    /// What `xoff reproduce` is told to get it.
+    pub fn command(&self) -> String {
+        self.id.strip_suffix(SUFFIX).map_or_else(|| self.id.to_owned(), |paper| format!("{paper} --testbed"))
+    }
+}
+
+/// What the names of [`TESTBEDS`] end with.
+const SUFFIX: &str = "-testbed";
+
 /// A reproduction: complete, or as far as it came.
 pub struct Report {
     /// The paper.
@@ -55,22 +72,29 @@ impl Report {
     }
 }
 
-fn find(paper: &str) -> Result<&'static Paper, ReproduceError> {
-    PAPERS.iter().find(|p| p.id == paper).ok_or_else(|| {
-        let known: Vec<&str> = PAPERS.iter().map(|p| p.id).collect();
-        ReproduceError::Unknown { what: format!("unknown paper '{paper}'"), hint: format!("known: {}", known.join(", ")) }
+fn find(paper: &str, testbed: bool) -> Result<&'static Paper, ReproduceError> {
+    let (all, suffix) = if testbed { (TESTBEDS, SUFFIX) } else { (PAPERS, "") };
+    all.iter().find(|p| p.id.strip_suffix(suffix) == Some(paper)).ok_or_else(|| {
+        let known: Vec<&str> = all.iter().map(|p| p.id.trim_end_matches(suffix)).collect();
+        let what = if testbed { "no entries with real frames for" } else { "unknown paper" };
+        ReproduceError::Unknown { what: format!("{what} '{paper}'"), hint: format!("known: {}", known.join(", ")) }
     })
 }
 
 /// The entries of a paper, in its order.
 pub fn entries(paper: &str) -> Result<Vec<Entry>, ReproduceError> {
-    find(paper)?.items.iter().map(|i| Ok(i.entry()?)).collect()
+    find(paper, false)?.items.iter().map(|i| Ok(i.entry()?)).collect()
+}
+
+/// The entries of a paper with real frames, in its order.
+pub fn testbed_entries(paper: &str) -> Result<Vec<Entry>, ReproduceError> {
+    find(paper, true)?.items.iter().map(|i| Ok(i.entry()?)).collect()
 }
 
 /// Runs the entries `items` of a paper (none: all) and writes the results to `cx.out`. Entries that an earlier run of
 /// the same program, mode and seed has judged there are kept as they are.
 pub fn reproduce(paper: &str, items: &[String], cx: &Context) -> Result<Report, ReproduceError> {
-    let paper = find(paper)?;
+    let paper = find(paper, cx.testbed)?;
     if let Some(unknown) = items.iter().find(|i| !paper.items.iter().any(|p| p.id == i.as_str())) {
         let known: Vec<&str> = paper.items.iter().map(|i| i.id).collect();
         return Err(ReproduceError::Unknown {

@@ -46,6 +46,40 @@ impl Mean {
     }
 }
 
+/// How many of some runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Runs for which something is true.
+    pub of: usize,
+    /// All runs.
+    pub n: usize,
+}
+
+impl Share {
+    /// The share itself; NaN of nothing.
+    pub fn value(self) -> f64 {
+        self.of as f64 / self.n as f64
+    }
+
+    /// The 95 % interval of Wilson, which knows that few runs say little: 3 of 3 are 44 % or more.
+    pub fn interval(self) -> (f64, f64) {
+        const Z: f64 = 1.96;
+        let (p, n) = (self.value(), self.n as f64);
+        let (middle, scale) = (p + Z * Z / (2.0 * n), 1.0 + Z * Z / n);
+        let half = Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
+        (((middle - half) / scale).max(0.0), ((middle + half) / scale).min(1.0))
+    }
+
+    /// In words.
+    pub fn words(self) -> String {
+        if self.n == 0 {
+            return "no run counts".into();
+        }
+        let (low, high) = self.interval();
+        format!("{} of {} (95 %: {:.0} to {:.0} %)", self.of, self.n, low * 100.0, high * 100.0)
+    }
+}
+
 /// The smallest value with at least `share` of the values up to it; NaN of nothing. `sorted` is.
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let rank = libm::ceil(share * sorted.len() as f64) as usize;
@@ -64,6 +98,15 @@ mod tests {
         assert!((m.high - 2.0 - 2.4843).abs() < 1e-3 && (2.0 - m.low - 2.4843).abs() < 1e-3, "{m:?}");
         assert_eq!(Mean::of([5.0]), Mean { mean: 5.0, low: 5.0, high: 5.0, n: 1 });
         assert!(Mean::of([]).mean.is_nan());
+    }
+
+    #[test]
+    fn few_runs_say_little() {
+        let (low, high) = Share { of: 3, n: 3 }.interval();
+        assert!((low - 0.4385).abs() < 1e-3 && high == 1.0);
+        let (low, high) = Share { of: 0, n: 10 }.interval();
+        assert!(low == 0.0 && (high - 0.2775).abs() < 1e-3);
+        assert_eq!(Share { of: 1, n: 2 }.words(), "1 of 2 (95 %: 9 to 91 %)");
     }
 
     #[test]

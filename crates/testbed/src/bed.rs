@@ -57,21 +57,32 @@ pub fn interface(link: &Link) -> String {
 
 /// Makes a veth pair for every link of the scenario with both ends among these, and opens all ports, in order.
 pub fn ports(s: &Scenario, links: &[Link]) -> Result<Vec<Box<dyn Port>>, BedError> {
-    let mtu = wiring::mtu(s);
-    let far = |l: &Link| {
-        let p = s.topology.nodes[l.node as usize].ports[l.port as usize];
-        links.iter().find(|o| (o.node, o.port) == (p.peer, p.peer_port))
-    };
-    let pairs: Vec<VethPair> = links
-        .iter()
-        .filter_map(|a| far(a).map(|b| (a, b)))
-        .filter(|(a, b)| (a.node, a.port) < (b.node, b.port))
-        .map(|(a, b)| VethPair { a: interface(a), b: interface(b), mtu })
-        .collect();
-    sandbox::veth_pairs(&pairs).map_err(BedError::Interfaces)?;
+    sandbox::veth_pairs(&pairs(s, links)).map_err(BedError::Interfaces)?;
     let open = |l: &Link| {
         let port = PacketPort::open(&interface(l), &PacketOptions::default()).map_err(BedError::Open)?;
         Ok(Box::new(port) as Box<dyn Port>)
     };
     links.iter().map(open).collect()
+}
+
+/// Takes away what [`ports`] made: another run in the same namespaces may then make its own.
+pub fn remove(s: &Scenario, links: &[Link]) -> Result<(), BedError> {
+    // With one end of a pair goes the other.
+    let batch: String = pairs(s, links).iter().map(|p| format!("link del dev {}\n", p.a)).collect();
+    sandbox::ip(&batch).map_err(BedError::Interfaces)
+}
+
+/// The veth pairs of the links with both ends among these.
+fn pairs(s: &Scenario, links: &[Link]) -> Vec<VethPair> {
+    let mtu = wiring::mtu(s);
+    let far = |l: &Link| {
+        let p = s.topology.nodes[l.node as usize].ports[l.port as usize];
+        links.iter().find(|o| (o.node, o.port) == (p.peer, p.peer_port))
+    };
+    links
+        .iter()
+        .filter_map(|a| far(a).map(|b| (a, b)))
+        .filter(|(a, b)| (a.node, a.port) < (b.node, b.port))
+        .map(|(a, b)| VethPair { a: interface(a), b: interface(b), mtu })
+        .collect()
 }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use xoff_netio::{Port, PortCounters};
 use xoff_record::Sink;
 use xoff_run::{Finished, RunError, Running, Scenario};
+use xoff_sim::World;
 use xoff_switchd::{Attached, Ended, Gaps, Link, Live, LiveError, RunnerConfig};
 use xoff_units::Time;
 
@@ -199,18 +200,32 @@ pub fn drive<N: Into<Next>>(
     mut look: impl FnMut(&Look) -> N,
 ) -> Result<(Finished, RealReport), DriveError> {
     let mut running: Running = s.start_outside(sink, here).map_err(DriveError::Run)?;
-    let machine = wiring::machine(s, links, &d.real, running.world());
+    let (ended, real) = real_time(s, running.world(), links, ports, d, &mut |l| look(l).into())?;
+    let finished = running.finish(ended).map_err(DriveError::Run)?;
+    Ok((finished, real))
+}
+
+/// Runs a world in real time on its ports.
+pub(crate) fn real_time(
+    s: &Scenario,
+    world: &mut World,
+    links: Vec<Link>,
+    ports: Vec<Box<dyn Port>>,
+    d: Drive,
+    look: &mut dyn FnMut(&Look) -> Next,
+) -> Result<(xoff_sim::Ended, RealReport), DriveError> {
+    let machine = wiring::machine(s, links, &d.real, world);
     let mut live = Live::new(machine, ports, d.runner.clone(), d.tap);
     let (mut last, mut log, mut next) = (None, Vec::new(), Next::On);
     let (ended, gaps) = live
-        .run(running.world(), |now| {
+        .run(world, |now| {
             log.extend(now.log.iter().cloned());
             let deadlocks = now.world.deadlocks().len();
             let at =
                 |of: fn(&xoff_sim::World, u32, u16) -> u64| now.ports.iter().map(|a| of(now.world, a.link.node, a.link.port)).collect();
             let (queues, drops) = (at(xoff_sim::World::waiting_at), at(xoff_sim::World::dropped_at));
             let (time, until, log) = (now.time, d.runner.until, &now.log);
-            next = look(&Look { time, until, deadlocks, ports: &now.ports, gaps: now.gaps, log, queues, drops }).into();
+            next = look(&Look { time, until, deadlocks, ports: &now.ports, gaps: now.gaps, log, queues, drops });
             last = Some((now.ports, now.wall));
             next == Next::On
         })
@@ -222,8 +237,7 @@ pub fn drive<N: Into<Next>>(
         Ended::Asked => xoff_sim::Ended::Interrupted,
         Ended::World(e) => e,
     };
-    let finished = running.finish(ended).map_err(DriveError::Run)?;
-    Ok((finished, RealReport::new(s, &ports, wall, &gaps, log)))
+    Ok((ended, RealReport::new(s, &ports, wall, &gaps, log)))
 }
 
 impl From<io::Error> for DriveError {

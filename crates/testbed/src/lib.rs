@@ -6,6 +6,7 @@
 //!   hosts: stacks behind shims ----------+                |
 //!   nodes: ports of a switch or a host --+                |
 //!                                                      capture --> replay: the same world in virtual time, frame by frame
+//!   bed + drive, rows in memory: observe <--- witness: tcpdump and tshark, who know nothing of all this
 //! ```
 
 pub mod bed;
@@ -13,10 +14,13 @@ mod drive;
 pub mod hosts;
 pub mod metrics;
 pub mod nodes;
+mod observe;
 pub mod replay;
 pub mod shims;
 mod stack;
 pub mod wiring;
+pub mod witness;
 
 pub use drive::{Drive, DriveError, Look, Next, PortReport, RealReport, drive};
+pub use observe::{Observed, RealError, Run, observe, stood_still};
 pub use stack::StackPort;

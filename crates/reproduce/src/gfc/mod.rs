@@ -13,7 +13,7 @@ pub mod large_scale;
 mod matrix;
 mod ring;
 mod ring_hosts;
-mod schemes;
+pub(crate) mod schemes;
 mod sec4_2;
 mod sec4_2_steady;
 mod sec5_4;

@@ -14,7 +14,7 @@ pub(crate) fn page(report: &Report, mode: Mode, seed: u64, figures: &str) -> Str
     let _ = writeln!(
         out,
         "Written by `xoff reproduce {} --{}` (seed {seed}); do not edit. Verdicts follow from the checks of each entry.\n",
-        report.paper.id,
+        report.paper.command(),
         mode.name()
     );
     let mut table = Table::new(["Entry", "What", "Paper", "Here", "Verdict"]);

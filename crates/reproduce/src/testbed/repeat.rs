@@ -1,0 +1,292 @@
+//! Runs with real frames, each cell several times: no such run is like the other, and none is judged alone.
+
+use std::path::Path;
+
+use serde::Serialize;
+use xoff_report::{Align, Cell as TableCell, Table, Unit};
+use xoff_run::Scenario;
+use xoff_switchd::Tap;
+use xoff_testbed::{RealReport, Run, observe, stood_still, witness};
+
+use crate::lab::{self, Observed};
+use crate::stats::Share;
+use crate::{Check, Context, ReproduceError};
+
+/// A run in which the processor was elsewhere for more than this share of the time says nothing.
+pub const LEFT_OUT: f64 = 0.3;
+/// How often a run is tried until the processor was there.
+const TRIES: usize = 3;
+/// Assumption where the witness is not there.
+const OWN: &str = "tcpdump or tshark is missing: our own capture of the link is counted, by our own parsers";
+
+/// What is run several times.
+pub struct Cell {
+    /// Its name in tables.
+    pub name: String,
+    /// Name and text of the scenario.
+    pub scenario: (&'static str, &'static str),
+    /// What is laid over it.
+    pub settings: Vec<String>,
+    /// The witness looks at this link.
+    pub watch: Option<&'static str>,
+}
+
+impl Cell {
+    /// A cell without a witness.
+    pub fn new(name: impl Into<String>, scenario: (&'static str, &'static str), settings: &[&str]) -> Cell {
+        Cell { name: name.into(), scenario, settings: settings.iter().map(|s| (*s).to_owned()).collect(), watch: None }
+    }
+
+    /// Its scenario.
+    pub fn load(&self, cx: &Context) -> Result<Scenario, ReproduceError> {
+        let mut settings = vec![format!("run.seed={}", cx.seed)];
+        settings.extend_from_slice(&self.settings);
+        lab::load(self.scenario.0, self.scenario.1, &settings)
+    }
+
+    /// What the simulator says to it.
+    pub fn simulate(&self, cx: &Context) -> Result<Observed, ReproduceError> {
+        lab::observe(cx, &self.load(cx)?)
+    }
+
+    /// A name that files can have.
+    fn file(&self) -> String {
+        self.name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect()
+    }
+}
+
+/// A run that counts.
+pub struct Real {
+    /// Rows and counters, as those of a simulation.
+    pub seen: Observed,
+    /// What only real frames can tell.
+    pub real: RealReport,
+    /// What the witness saw in the last second.
+    pub last: Option<witness::Seen>,
+    /// What the witness saw in the whole run.
+    pub whole: Option<witness::Seen>,
+    /// By the witness: the link stood still in the last second.
+    pub still: bool,
+}
+
+impl Real {
+    /// Frames lost anywhere: dropped by nodes, on wires, in rings of the kernel.
+    pub fn lost(&self) -> u64 {
+        self.seen.lost() + self.real.lost_on_wire.unwrap_or(0).unsigned_abs() + self.real.kernel_drops()
+    }
+
+    /// Share of the time in which the processor was elsewhere.
+    pub fn left_out(&self) -> f64 {
+        left_out(&self.real)
+    }
+}
+
+fn left_out(r: &RealReport) -> f64 {
+    r.left_out_seconds / r.wall_seconds.max(1e-9)
+}
+
+/// The runs of a cell.
+pub struct Runs {
+    /// Name of the cell.
+    pub name: String,
+    /// The runs that count.
+    pub runs: Vec<Real>,
+    /// Runs that say nothing, although they were tried again: what they left out.
+    pub inconclusive: Vec<f64>,
+    /// Tries, all runs.
+    pub tries: usize,
+}
+
+impl Runs {
+    /// Share of the runs for which something is true.
+    pub fn share(&self, of: impl Fn(&Real) -> bool) -> Share {
+        Share { of: self.runs.iter().filter(|r| of(r)).count(), n: self.runs.len() }
+    }
+
+    /// Mean over the runs; NaN without any.
+    pub fn mean(&self, of: impl Fn(&Real) -> f64) -> f64 {
+        self.runs.iter().map(of).sum::<f64>() / self.runs.len() as f64
+    }
+
+    /// Frames lost in all runs.
+    pub fn lost(&self) -> u64 {
+        self.runs.iter().map(Real::lost).sum()
+    }
+
+    /// Enough runs say something: two of three.
+    pub fn enough(&self) -> Check {
+        let n = self.runs.len() + self.inconclusive.len();
+        let what = format!("{}: runs that count, of {n}", self.name);
+        Check::new(what, Unit::Other("runs".into()), self.runs.len() as f64, (n as f64 * 2.0 / 3.0).round(), n as f64)
+    }
+}
+
+/// How often a cell is run.
+pub fn repetitions(cx: &Context) -> usize {
+    cx.mode.pick(3, 10)
+}
+
+/// Sees frames of one run.
+pub type Watcher<'a> = &'a mut dyn FnMut(usize) -> Option<Tap<'static>>;
+
+/// Runs the cells, each so many times.
+pub fn all(cx: &Context, cells: &[&Cell]) -> Result<Vec<Runs>, ReproduceError> {
+    all_with(cx, cells, &mut |_| None)
+}
+
+/// [`all`]; `tap` makes what sees the frames of a run of a cell, by its number. It is made again for every try.
+pub fn all_with(cx: &Context, cells: &[&Cell], tap: Watcher) -> Result<Vec<Runs>, ReproduceError> {
+    let folder = cx.out.join("evidence").join(cx.entry);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).map_err(|e| ReproduceError::file(&folder, e))?;
+    let (n, mut done) = (repetitions(cx), 0);
+    let mut found = Vec::new();
+    let mut evidence = Vec::new();
+    for (which, cell) in cells.iter().enumerate() {
+        let scenario = cell.load(cx)?;
+        let mut runs = Runs { name: cell.name.clone(), runs: Vec::new(), inconclusive: Vec::new(), tries: 0 };
+        for nth in 0..n {
+            // The captures of the first run are kept.
+            let at = if nth == 0 { folder.join(cell.file()) } else { folder.join(".running") };
+            let mut worst = f64::INFINITY;
+            for _ in 0..TRIES {
+                cx.go_on()?;
+                cx.progress.note(cx.entry, &format!("{}, run {} of {n}", cell.name, nth + 1));
+                runs.tries += 1;
+                let real = once(cx, cell, &scenario, &at, tap(which))?;
+                evidence.push(Evidence::of(cell, nth, &real));
+                worst = worst.min(real.left_out());
+                if real.left_out() <= LEFT_OUT {
+                    runs.runs.push(real);
+                    break;
+                }
+            }
+            if worst > LEFT_OUT {
+                runs.inconclusive.push(worst);
+            }
+            let _ = std::fs::remove_dir_all(folder.join(".running"));
+            done += 1;
+            cx.fraction(done as f64 / (n * cells.len()) as f64);
+        }
+        found.push(runs);
+    }
+    keep(&folder.join("runs.json"), &evidence)?;
+    Ok(found)
+}
+
+fn once(cx: &Context, cell: &Cell, s: &Scenario, folder: &Path, tap: Option<Tap<'static>>) -> Result<Real, ReproduceError> {
+    let run = Run { watch: cell.watch.map(|port| (port, folder)), tap, stop: Some(cx.interrupted) };
+    let o = observe(s, run).map_err(|e| ReproduceError::Testbed(e.to_string()))?;
+    cx.go_on()?;
+    let kind = s.links().first().map(|(_, fc)| fc.clone());
+    let still = o.seen.zip(kind).is_some_and(|(seen, kind)| stood_still(&seen, &kind));
+    let warnings = s.warnings.iter().map(|p| p.line()).collect();
+    let seen = Observed { topology: s.topology.clone(), outcome: o.outcome, rows: o.rows, warnings };
+    Ok(Real { seen, real: o.real, last: o.seen, whole: o.whole, still })
+}
+
+/// What is kept of a run.
+#[derive(Serialize)]
+struct Evidence {
+    cell: String,
+    settings: Vec<String>,
+    run: usize,
+    counts: bool,
+    left_out: f64,
+    witness: witness::By,
+    last_second: Option<witness::Seen>,
+    whole: Option<witness::Seen>,
+    stood_still: bool,
+    deadlocks_found_by_the_nodes: usize,
+    delivered_bytes: Vec<u64>,
+    dropped_frames: u64,
+    real: RealReport,
+}
+
+impl Evidence {
+    fn of(cell: &Cell, nth: usize, r: &Real) -> Evidence {
+        Evidence {
+            cell: cell.name.clone(),
+            settings: cell.settings.clone(),
+            run: nth + 1,
+            counts: r.left_out() <= LEFT_OUT,
+            left_out: r.left_out(),
+            witness: witness::who(),
+            last_second: r.last,
+            whole: r.whole,
+            stood_still: r.still,
+            deadlocks_found_by_the_nodes: r.seen.outcome.deadlocks.len(),
+            delivered_bytes: r.seen.outcome.flows.iter().map(|f| f.delivered).collect(),
+            dropped_frames: r.seen.lost(),
+            real: r.real.clone(),
+        }
+    }
+}
+
+fn keep(file: &Path, evidence: &[Evidence]) -> Result<(), ReproduceError> {
+    let text = serde_json::to_string_pretty(evidence).expect("plain values") + "\n";
+    std::fs::write(file, text).map_err(|e| ReproduceError::file(file, e))
+}
+
+/// A check that the witness decides: under an assumption if it is not the outside one.
+pub fn witnessed(check: Check) -> Check {
+    match witness::who() {
+        witness::By::Outside => check,
+        witness::By::Own => check.assuming(OWN),
+    }
+}
+
+/// What the machine did to the runs, in words.
+pub fn machine(all: &[Runs]) -> String {
+    let tries: usize = all.iter().map(|r| r.tries).sum();
+    let kept: usize = all.iter().map(|r| r.runs.len()).sum();
+    let worst = all.iter().flat_map(|r| &r.runs).map(Real::left_out).fold(0.0, f64::max);
+    let gap = all.iter().flat_map(|r| &r.runs).map(|r| r.real.gap_longest_us).fold(0.0, f64::max);
+    let silent: usize = all.iter().map(|r| r.inconclusive.len()).sum();
+    format!(
+        "{tries} runs were made and {kept} count: a run whose loop was away from the ports for more than {} of the time is repeated, {TRIES} times at most. In those that count the clock of the world stood still for up to {} of the time, and the loop was away for {} at the longest. {silent} runs stayed inconclusive.",
+        Unit::Fraction.format(LEFT_OUT),
+        Unit::Fraction.format(worst),
+        lab::time(lab::us(gap)),
+    )
+}
+
+/// One line a run: what the witness saw.
+pub fn witness_table(all: &[Runs]) -> Table {
+    use Align::{Centre, Left, Right};
+    let mut table = Table::new([
+        "Cell",
+        "Run",
+        "Stands still",
+        "Data frames, last second",
+        "PFC frames",
+        "Other control",
+        "Anything else",
+        "Data frames, whole run",
+        "Frames lost",
+        "Clock stood still",
+    ])
+    .align([Left, Right, Centre, Right, Right, Right, Right, Right, Right, Right]);
+    for runs in all {
+        for (nth, r) in runs.runs.iter().enumerate() {
+            let (last, whole) = (r.last.unwrap_or_default(), r.whole.unwrap_or_default());
+            table.push([
+                TableCell::from(runs.name.as_str()),
+                (nth + 1).to_string().into(),
+                if r.still { "yes" } else { "no" }.into(),
+                last.data.to_string().into(),
+                last.pfc.to_string().into(),
+                last.ours.to_string().into(),
+                last.other.to_string().into(),
+                whole.data.to_string().into(),
+                r.lost().to_string().into(),
+                Unit::Fraction.format(r.left_out()).into(),
+            ]);
+        }
+    }
+    let by = match witness::who() {
+        witness::By::Outside => "tcpdump at both interfaces of the link S1-S2, counted by tshark",
+        witness::By::Own => "our own capture at both interfaces of the link S1-S2",
+    };
+    table.caption(format!("What was on a ring link in the last second of each run, both directions: {by}."))
+}

@@ -1,0 +1,149 @@
+//! One run of a scenario on a testbed of its own, its rows in memory: for those who run many.
+
+use std::fmt;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use xoff_mech::flow_control::FlowControl;
+use xoff_params::ParamError;
+use xoff_run::{RunError, Scenario};
+use xoff_sim::{Outcome, Recorder, Row, World};
+use xoff_switchd::{RunnerConfig, Tap};
+
+use crate::bed::{self, BedError};
+use crate::drive::{Drive, DriveError, Look, Next, RealReport, real_time};
+use crate::wiring::{self, Real};
+use crate::witness::{Seen, Witness};
+
+/// Why a run was not observed.
+#[derive(Debug)]
+pub enum RealError {
+    /// Real frames cannot follow the scenario.
+    Refused(ParamError),
+    /// Interfaces and ports.
+    Bed(BedError),
+    /// The run itself.
+    Drive(DriveError),
+    /// The outside witness.
+    Witness(std::io::Error),
+}
+
+impl fmt::Display for RealError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RealError::Refused(e) => write!(f, "{}: {}; {}", e.key, e.what, e.hint),
+            RealError::Bed(e) => fmt::Display::fmt(e, f),
+            RealError::Drive(e) => fmt::Display::fmt(e, f),
+            RealError::Witness(e) => write!(f, "the witness: {e}"),
+        }
+    }
+}
+impl std::error::Error for RealError {}
+
+impl From<BedError> for RealError {
+    fn from(e: BedError) -> Self {
+        RealError::Bed(e)
+    }
+}
+impl From<DriveError> for RealError {
+    fn from(e: DriveError) -> Self {
+        RealError::Drive(e)
+    }
+}
+
+/// What is wanted of a run.
+#[derive(Default)]
+pub struct Run<'a> {
+    /// The witness looks at the link behind this port, such as `S1->S2`, and keeps its captures in this folder.
+    pub watch: Option<(&'a str, &'a Path)>,
+    /// Sees every frame.
+    pub tap: Option<Tap<'a>>,
+    /// Whether to stop.
+    pub stop: Option<&'a dyn Fn() -> bool>,
+}
+
+/// A finished run.
+pub struct Observed {
+    /// What the nodes counted.
+    pub outcome: Outcome,
+    /// The rows of the probes, in the order of events.
+    pub rows: Vec<Row>,
+    /// What only real frames can tell.
+    pub real: RealReport,
+    /// What the witness saw on its link in the last second.
+    pub seen: Option<Seen>,
+    /// `seen` for the whole run.
+    pub whole: Option<Seen>,
+}
+
+/// The last second of a run, as the witness takes it.
+const LAST: Duration = Duration::from_secs(1);
+
+/// Runs all nodes of a scenario on veth pairs made for it, which are gone afterwards. The process must be in namespaces of its own
+/// ([`bed::isolate`]).
+pub fn observe(s: &Scenario, run: Run) -> Result<Observed, RealError> {
+    wiring::refuse(s).map_err(RealError::Refused)?;
+    let here = vec![true; s.topology.nodes.len()];
+    let links = wiring::links(s, &here, |_, _| false);
+    let ports = bed::ports(s, &links)?;
+    let names: Vec<String> = links.iter().map(bed::interface).collect();
+    let both = |port: &str| {
+        let at = links.iter().position(|l| l.name == port)?;
+        let far = s.topology.nodes[links[at].node as usize].ports[links[at].port as usize];
+        let other = links.iter().position(|l| (l.node, l.port) == (far.peer, far.peer_port))?;
+        Some([at, other])
+    };
+    let watched = run.watch.map(|(port, folder)| (both(port).unwrap_or_else(|| panic!("no port '{port}'")), folder));
+    let witness = watched
+        .map(|(ends, folder)| Witness::start(&ends.map(|i| names[i].clone()), folder).map(|w| (w, ends)))
+        .transpose()
+        .map_err(RealError::Witness)?;
+
+    let mut model = s.model();
+    model.threads = 1;
+    model.outside = Some(here);
+    let mut world = World::build(&s.topology, s.flows.clone(), &mut model).map_err(|e| DriveError::Run(RunError::Build(e)))?;
+    drop(model);
+    world.record_to(Box::new(Vec::<Row>::new()));
+    let runner = RunnerConfig { until: s.until, report: Duration::from_millis(100), ..RunnerConfig::default() };
+    let mut own = witness.as_ref().and_then(|(w, ends)| w.own(*ends)).transpose().map_err(RealError::Witness)?;
+    let mut users = run.tap;
+    let tap: Option<Tap> = match (&mut own, &mut users) {
+        (None, None) => None,
+        (own, users) => Some(Box::new(move |at, link, inbound, bytes| {
+            if let Some(own) = own {
+                own.write(link, inbound, bytes)?;
+            }
+            users.as_mut().map_or(Ok(()), |tap| tap(at, link, inbound, bytes))
+        })),
+    };
+    let d = Drive { runner, real: Real::default(), tap };
+    let mut go_on = |_: &Look| Next::from(!run.stop.is_some_and(|stop| stop()));
+    let began = SystemTime::now();
+    let driven = real_time(s, &mut world, links.clone(), ports, d, &mut go_on);
+    let end = SystemTime::now();
+    if let Some(own) = own {
+        own.finish().map_err(RealError::Witness)?;
+    }
+    let seen = witness.map(|(w, _)| {
+        let captures = w.stop()?;
+        Ok((captures.count(end - LAST, end)?, captures.count(began, end)?))
+    });
+    // Interfaces go before any error is told: the next run makes them again.
+    bed::remove(s, &links)?;
+    let (ended, real) = driven?;
+    let (seen, whole) = seen.transpose().map_err(RealError::Witness)?.unzip();
+    let (outcome, recorder) = world.finish(ended);
+    let rows = recorder.and_then(|r: Box<dyn Recorder>| r.into_any().downcast::<Vec<Row>>().ok()).map(|r| *r).unwrap_or_default();
+    Ok(Observed { outcome, rows, real, seen, whole })
+}
+
+/// Did a link stand still: no data frame in the time that was looked at, while flow control went on speaking?
+pub fn stood_still(seen: &Seen, kind: &FlowControl) -> bool {
+    let speaks = match kind {
+        FlowControl::Pfc(_) => seen.pfc > 0 && seen.ours == 0,
+        FlowControl::None => true,
+        _ => seen.ours > 0 && seen.pfc == 0,
+    };
+    seen.data == 0 && seen.other == 0 && speaks
+}
