@@ -307,7 +307,7 @@ fn entry(cx: &Context, w: &Workload, title: &str) -> Result<Findings, ReproduceE
         let lost: u64 = of(scheme).iter().map(|f| f.lost).sum();
         if lost > 0 {
             f.why.push(format!(
-                "{name} loses {lost} frames in {seeds} runs: its largest buffer holds {}, and thresholds are those that it derives from a link, not from the number of flows.",
+                "{name} loses {lost} frames in {seeds} runs: its largest buffer holds {}, and thresholds are those that it derives from a link, not from the number of flows. Nothing is sent again here, and a flow counts as delivered up to its first gap only: its throughput and fairness are lower here than in truth.",
                 Unit::Bytes.format(mean(scheme, |f| f.buffer as f64))
             ));
         }
