@@ -118,7 +118,9 @@ impl Options {
         let sink = self.out.clone().map_or(Sink::Nothing, Sink::Files);
         let mut table = LiveTable::new(interfaces.clone());
         let d = Drive { runner, real, tap: capture.as_mut().map(replay::tap) };
+        let mut lasted = Time::ZERO;
         let driven = drive(s, here, links, ports, sink, d, |look| {
+            lasted = look.time;
             if let Some(server) = &server {
                 server.set(metrics::text(&name, &interfaces, look));
             }
@@ -138,9 +140,9 @@ impl Options {
             _ if finished.outcome.violations_total > 0 || real.kernel_drops() > 0 => Exit::No,
             _ => Exit::Done,
         };
-        let flows = flows(s, &finished, &name);
-        let text = text(&name, &interfaces, &finished, &real, &flows);
-        Ok(Answer::new(text, &Json::new(&name, &finished, &real, &interfaces, flows), exit))
+        let flows = flows(s, &finished, &name, lasted);
+        let text = text((&name, lasted), &interfaces, &finished, &real, &flows);
+        Ok(Answer::new(text, &Json::new((&name, lasted), &finished, &real, &interfaces, flows), exit))
     }
 }
 
@@ -164,7 +166,7 @@ struct FlowReport {
 }
 
 /// The flows that begin or end at a host.
-fn flows(s: &Scenario, f: &Finished, name: &str) -> Vec<FlowReport> {
+fn flows(s: &Scenario, f: &Finished, name: &str, lasted: Time) -> Vec<FlowReport> {
     let named = |n: u32| s.topology.name(n).to_owned();
     let of = |(flow, r): (usize, &xoff_sim::FlowRecord)| FlowReport {
         flow,
@@ -174,7 +176,7 @@ fn flows(s: &Scenario, f: &Finished, name: &str) -> Vec<FlowReport> {
         sent: r.sent,
         delivered: r.delivered,
         complete: r.received.is_some(),
-        rate: Rate::of(Bytes(r.delivered), r.received.unwrap_or(f.outcome.now).since(r.flow.start)).0,
+        rate: Rate::of(Bytes(r.delivered), r.received.unwrap_or(lasted).since(r.flow.start)).0,
     };
     f.outcome.flows.iter().enumerate().map(of).filter(|r| r.src == name || r.dst == name).collect()
 }
@@ -183,7 +185,8 @@ fn flows(s: &Scenario, f: &Finished, name: &str) -> Vec<FlowReport> {
 struct Json<'a> {
     node: &'a str,
     interfaces: &'a [String],
-    simulated_seconds: f64,
+    /// Time by the node's clock [s].
+    clock_seconds: f64,
     interrupted: bool,
     dropped_frames: u64,
     violations: u64,
@@ -192,11 +195,11 @@ struct Json<'a> {
 }
 
 impl<'a> Json<'a> {
-    fn new(node: &'a str, f: &Finished, real: &'a RealReport, interfaces: &'a [String], flows: Vec<FlowReport>) -> Json<'a> {
+    fn new((node, lasted): (&'a str, Time), f: &Finished, real: &'a RealReport, interfaces: &'a [String], flows: Vec<FlowReport>) -> Json<'a> {
         Json {
             node,
             interfaces,
-            simulated_seconds: f.outcome.now.as_secs_f64(),
+            clock_seconds: lasted.as_secs_f64(),
             interrupted: f.outcome.ended == Ended::Interrupted,
             dropped_frames: f.outcome.dropped_frames,
             violations: f.outcome.violations_total,
@@ -206,9 +209,9 @@ impl<'a> Json<'a> {
     }
 }
 
-fn text(name: &str, interfaces: &[String], f: &Finished, real: &RealReport, flows: &[FlowReport]) -> String {
+fn text((name, lasted): (&str, Time), interfaces: &[String], f: &Finished, real: &RealReport, flows: &[FlowReport]) -> String {
     let lost = f.outcome.dropped_frames + real.kernel_drops();
-    let headline = format!("{name}: {} of frames, {} lost", f.outcome.now, terminal::counted(lost, "frame"));
+    let headline = format!("{name}: {lasted} on real interfaces, {} lost", terminal::counted(lost, "frame"));
     let headline = if lost == 0 { terminal::good(&headline) } else { terminal::bad(&headline) };
     let mut ports = terminal::table(["Port", "Interface", "In", "Out", "Control in", "Control out", "Refused", "No way", "Storms"]);
     for (p, i) in real.ports.iter().zip(interfaces) {

@@ -1,0 +1,153 @@
+//! `xoff testbed`: a whole network in one process.
+
+use crate::support::{folder, path, xoff};
+use crate::{INCAST, possible, taps};
+
+/// Nothing is lost in a switch, on a wire or in a ring of the kernel.
+fn lost_nothing(answer: &serde_json::Value) {
+    let real = &answer["real"];
+    assert_eq!((answer["dropped_frames"].as_u64(), answer["violations"].as_u64()), (Some(0), Some(0)), "{answer:#}");
+    assert_eq!(real["lost_on_wire"].as_i64(), Some(0), "{answer:#}");
+    for port in real["ports"].as_array().unwrap() {
+        assert_eq!((port["kernel_drops"].as_u64(), port["refused"].as_u64()), (Some(0), Some(0)), "{port:#}");
+    }
+}
+
+fn port<'a>(answer: &'a serde_json::Value, name: &str) -> &'a serde_json::Value {
+    let all = answer["real"]["ports"].as_array().unwrap();
+    all.iter().find(|p| p["port"] == name).unwrap_or_else(|| panic!("no port {name}: {answer:#}"))
+}
+
+/// Three senders towards a link that carries a third: two seconds, and not a frame is lost.
+fn incast(flow_control: &str) {
+    if !possible(&[]) {
+        return;
+    }
+    let out = folder(&format!("incast-{flow_control}"));
+    let kind = format!("flow_control={flow_control}");
+    let said = xoff(&["testbed", INCAST, "--out", &path(&out, ""), "--set", &kind, "--set", "run.duration=2s", "--json"]);
+    assert_eq!(said.code, 0, "{}\n{}", said.out, said.err);
+    let answer = said.json();
+    lost_nothing(&answer);
+    // A link of 100 Mb/s carries 16 556 frames of 1500 B and their preambles in two seconds.
+    let arrived = port(&answer, "S1->H0")["sent"].as_u64().unwrap();
+    assert!(arrived > 12_000, "only {arrived} frames through the bottleneck: {answer:#}");
+    let spoken: u64 = (1..=3).map(|h| port(&answer, &format!("S1->H{h}"))["control_sent"].as_u64().unwrap()).sum();
+    assert!(spoken > 0, "nobody was held back: {answer:#}");
+}
+
+#[test]
+fn incast_under_pfc() {
+    incast("pfc");
+}
+
+#[test]
+fn incast_under_cbfc() {
+    incast("cbfc");
+}
+
+#[test]
+fn incast_under_gfc() {
+    incast("gfc-buffer");
+}
+
+#[test]
+fn incast_under_pffc() {
+    incast("pffc");
+}
+
+/// Ordinary programs on ordinary stacks, held back by flow control that they know nothing of.
+fn iperf(flow_control: &str) {
+    if !possible(&["iperf3", "tc"]) || !taps() {
+        return;
+    }
+    let out = folder(&format!("iperf-{flow_control}"));
+    let kind = format!("flow_control={flow_control}");
+    // Offered 160 Mb/s in UDP, where 100 fit; the servers end with their clients.
+    let said = xoff(&[
+        "testbed",
+        INCAST,
+        "--out",
+        &path(&out, ""),
+        "--set",
+        &kind,
+        "--set",
+        "run.duration=15s",
+        "--ip",
+        "H0,H1,H2",
+        "--run",
+        "H0=iperf3 -s -1 -p 5201 & iperf3 -s -1 -p 5202; wait",
+        "--run",
+        "H1=iperf3 -c 10.88.0.1 -p 5201 -u -b 80M -t 2 -J",
+        "--run",
+        "H2=iperf3 -c 10.88.0.1 -p 5202 -u -b 80M -t 2 -J",
+        "--json",
+    ]);
+    assert_eq!(said.code, 0, "{}\n{}", said.out, said.err);
+    said.complains(&["flows that begin or end at H0, H1, H2 are left out"]);
+    let answer = said.json();
+    lost_nothing(&answer);
+    for host in ["H1", "H2"] {
+        let text = std::fs::read_to_string(out.join(format!("{host}.txt"))).unwrap();
+        let said: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
+        assert_eq!(said["end"]["sum"]["lost_packets"].as_u64(), Some(0), "{text}");
+    }
+    let commands = answer["commands"].as_array().unwrap();
+    assert_eq!(commands.iter().filter(|c| c["exit_code"] == 0).count(), 3, "{answer:#}");
+}
+
+#[test]
+fn iperf3_under_pfc() {
+    iperf("pfc");
+}
+
+#[test]
+fn iperf3_under_pffc() {
+    iperf("pffc");
+}
+
+#[test]
+fn ping_and_tcp_through_a_switch() {
+    if !possible(&["ping", "iperf3", "tc"]) || !taps() {
+        return;
+    }
+    let out = folder("ping");
+    let said = xoff(&[
+        "testbed",
+        INCAST,
+        "--out",
+        &path(&out, ""),
+        "--set",
+        "run.duration=15s",
+        "--ip",
+        "H0,H1",
+        "--run",
+        "H0=iperf3 -s -1",
+        "--run",
+        "H1=ping -i 0.2 -c 5 10.88.0.1 && iperf3 -c 10.88.0.1 -t 1 -J",
+        "--run",
+        "H1=ping -i 0.2 -c 10 10.88.0.1",
+        "--json",
+    ]);
+    assert_eq!(said.code, 0, "{}\n{}", said.out, said.err);
+    lost_nothing(&said.json());
+    let first = std::fs::read_to_string(out.join("H1.txt")).unwrap();
+    let second = std::fs::read_to_string(out.join("H1-2.txt")).unwrap();
+    assert!(first.contains("5 received, 0% packet loss") && second.contains("10 received, 0% packet loss"), "{first}\n{second}");
+}
+
+/// The exit code of a command is the answer of the run; what is still running at its end is stopped.
+#[test]
+fn commands_fail_and_are_stopped() {
+    if !possible(&["tc"]) || !taps() {
+        return;
+    }
+    let out = folder("commands");
+    let args = ["testbed", INCAST, "--ip", "H1", "--run", "H1=sleep 60", "--run", "H1=echo said; exit 3", "--json", "--out"];
+    let said = xoff(&[&args[..], &[&path(&out, "")]].concat());
+    assert_eq!(said.code, 1, "{}\n{}", said.out, said.err);
+    let answer = said.json();
+    assert_eq!(answer["commands"][1]["exit_code"], 3, "{answer:#}");
+    assert_eq!(answer["commands"][0]["ended"], "stopped at the end of the run", "{answer:#}");
+    assert_eq!(std::fs::read_to_string(out.join("H1-2.txt")).unwrap(), "said\n");
+}
