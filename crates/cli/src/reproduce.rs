@@ -5,7 +5,9 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use xoff_reproduce::{Context, Entry, Judged, Mode, Progress, Report, ReproduceError, Verdict, entries, reproduce, testbed_entries, write_docs, write_json};
+use xoff_reproduce::{
+    Context, Entry, Judged, Mode, Progress, Report, ReproduceError, Verdict, entries, reproduce, testbed_entries, write_docs, write_json,
+};
 use xoff_scenario::{Problem, Problems};
 use xoff_testbed::bed;
 

@@ -10,7 +10,7 @@ use xoff_scenario::{Problem, Problems};
 use xoff_sim::Ended;
 use xoff_switchd::RunnerConfig;
 use xoff_testbed::wiring::{self, Real};
-use xoff_testbed::{Drive, DriveError, RealReport, bed, drive};
+use xoff_testbed::{Comparison, Drive, DriveError, RealReport, Side, bed, compare, drive};
 
 use crate::answer::{Answer, Exit, refused};
 use crate::run::{Bar, problem, settings};
@@ -23,7 +23,7 @@ use crate::{interrupt, terminal};
 /// tables of a simulation and what only real frames can tell.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff testbed scenarios/testbed/ring-pfc.toml --out out/pfc\n  xoff testbed scenarios/testbed/ring-gfc.toml --out out/gfc --set run.duration=3s"
+    after_help = "Examples:\n  xoff testbed scenarios/testbed/ring-pfc.toml --out out/pfc\n  xoff testbed scenarios/testbed/ring-gfc.toml --out out/gfc --compare\n  xoff testbed scenarios/testbed/ring-gfc.toml --out out/gfc --set run.duration=3s"
 )]
 pub struct Args {
     /// Scenario file
@@ -37,6 +37,9 @@ pub struct Args {
     /// Replace or add a value, such as flow_control=gfc-buffer or run.duration=2s; may be repeated
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
+    /// Also simulate the scenario, and draw both in one figure: compare.svg, compare.html and compare.md beside the tables
+    #[arg(long)]
+    compare: bool,
 }
 
 /// Runs it.
@@ -67,7 +70,25 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         _ if finished.outcome.violations_total > 0 || real.kernel_drops() > 0 => Exit::No,
         _ => Exit::Done,
     };
-    Ok(Answer::new(text(&scenario, &finished, &real, args), &json(&finished, &real, args), exit))
+    let compared = if args.compare { Some(simulated(&scenario, &finished, &real, args)?) } else { None };
+    let mut answer = text(&scenario, &finished, &real, args);
+    if let Some(c) = &compared {
+        let mut t = terminal::table(c.table.columns.iter().map(|c| c.name.as_str()));
+        c.table.rows.iter().for_each(|row| {
+            t.add_row(row.iter().map(|c| c.text().to_owned()));
+        });
+        answer.push_str(&format!("\n{}\nComparison: {}\n", terminal::draw(&t), c.page.display()));
+    }
+    Ok(Answer::new(answer, &json(&finished, &real, compared.as_ref(), args), exit))
+}
+
+/// The same scenario simulated, beside the real run.
+fn simulated(s: &Scenario, real: &Finished, report: &RealReport, args: &Args) -> Result<Comparison, Problems> {
+    let folder = args.out.join("simulated");
+    let simulated = s.run(Sink::Files(folder.clone())).map_err(problem)?;
+    let real = Side { finished: real, folder: &args.out };
+    let simulated = Side { finished: &simulated, folder: &folder };
+    compare(s, real, report, simulated, &args.out).map_err(|e| Problem::new(e.to_string(), "").into())
 }
 
 /// A run that failed, as problems.
@@ -83,10 +104,12 @@ struct Json<'a> {
     #[serde(flatten)]
     run: serde_json::Value,
     real: &'a RealReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compared: Option<&'a Comparison>,
 }
 
-fn json<'a>(f: &Finished, real: &'a RealReport, args: &Args) -> impl Serialize + use<'a> {
-    Json { run: serde_json::to_value(crate::run::json(f, &args.out)).unwrap_or_default(), real }
+fn json<'a>(f: &Finished, real: &'a RealReport, compared: Option<&'a Comparison>, args: &Args) -> impl Serialize + use<'a> {
+    Json { run: serde_json::to_value(crate::run::json(f, &args.out)).unwrap_or_default(), real, compared }
 }
 
 fn text(s: &Scenario, f: &Finished, real: &RealReport, args: &Args) -> String {

@@ -33,4 +33,4 @@ pub use error::ReproduceError;
 pub use findings::{Check, Findings, Source, Verdict};
 pub use judged::{Judged, JudgedCheck, Picture};
 pub use output::{write_docs, write_json};
-pub use runner::{PAPERS, Paper, TESTBEDS, Report, entries, reproduce, testbed_entries};
+pub use runner::{PAPERS, Paper, Report, TESTBEDS, entries, reproduce, testbed_entries};

@@ -43,11 +43,7 @@ pub const TESTBEDS: &[Paper] = &[
         title: "Gentle Flow Control: Avoiding Deadlock in Lossless Networks (SIGCOMM 2019), with real frames",
         items: testbed::GFC,
     },
-    Paper {
-        id: "tcd-testbed",
-        title: "Congestion Detection in Lossless Networks (SIGCOMM 2021), with real frames",
-        items: testbed::TCD,
-    },
+    Paper { id: "tcd-testbed", title: "Congestion Detection in Lossless Networks (SIGCOMM 2021), with real frames", items: testbed::TCD },
     Paper {
         id: "pffc-testbed",
         title: "A Flow Control Scheme Based on Per Hop and Per Flow in Commodity Switches for Lossless Networks (IEEE Access 2021), with real frames",

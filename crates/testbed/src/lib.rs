@@ -5,14 +5,17 @@
 //!   bed: namespaces, veth pairs ---------+--> drive: World + ports in real time --> the tables of a simulation, RealReport
 //!   ports of a switch or a host ---------+                |
 //!                                                      capture --> replay: the same world in virtual time, frame by frame
+//!   a second run, simulated ---------------------> compare: one figure, the differences
 //!   bed + drive, rows in memory: observe <--- witness: tcpdump and tshark, who know nothing of all this
 //! ```
 
 pub mod bed;
+mod compare;
 mod drive;
 mod observe;
 pub mod wiring;
 pub mod witness;
 
-pub use observe::{Observed, RealError, Run, observe, stood_still};
+pub use compare::{CompareError, Comparison, Side, compare};
 pub use drive::{Drive, DriveError, Look, PortReport, RealReport, drive};
+pub use observe::{Observed, RealError, Run, observe, stood_still};

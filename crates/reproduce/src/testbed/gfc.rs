@@ -21,7 +21,8 @@ const END: Span = Span::from_ms(500);
 /// Half the line [bit/s].
 const HALF: f64 = 50e6;
 /// Assumption behind all of it.
-const SLOWER: &str = "a hundred times slower: rates are a hundredth of the paper's, times a hundred times as long, so that bytes are the same";
+const SLOWER: &str =
+    "a hundred times slower: rates are a hundredth of the paper's, times a hundred times as long, so that bytes are the same";
 /// Assumption behind the transient.
 const LATER: &str = "H3 starts 300 ms after H1 and H2, a hundred times the 3 ms of the simulated entry";
 
@@ -81,7 +82,10 @@ pub fn run_fig09(cx: &Context) -> Result<Findings, ReproduceError> {
         lab::bytes(all[3].mean(rest)),
         lab::rate(all[1].mean(mean_rate)),
     );
-    found.notes.push(format!("PFC in turn stood still in {}: not judged, since the paper names no discipline.", all[4].share(|r| r.still).words()));
+    found.notes.push(format!(
+        "PFC in turn stood still in {}: not judged, since the paper names no discipline.",
+        all[4].share(|r| r.still).words()
+    ));
     found.figures.push(figure(
         "Real frames: PFC and buffer-based GFC, the port of H1 (paper: Fig. 9)",
         "Solid: the first run that counts. Dashed: the simulation of the same scenario. The paper: under PFC the queue fills and the rate falls to zero; under GFC the queue climbs to 884 KB, H1 sends at a quarter of the line for a moment, then 840 KB and half the line.",
@@ -118,9 +122,10 @@ pub fn run_fig10(cx: &Context) -> Result<Findings, ReproduceError> {
         lab::bytes(all[2].mean(rest)),
         lab::rate(all[1].mean(mean_rate)),
     );
-    found
-        .notes
-        .push(format!("CBFC in turn stood still in {}: not judged, since the paper names no discipline.", all[3].share(|r| r.still).words()));
+    found.notes.push(format!(
+        "CBFC in turn stood still in {}: not judged, since the paper names no discipline.",
+        all[3].share(|r| r.still).words()
+    ));
     found.figures.push(figure(
         "Real frames: CBFC and time-based GFC, the port of H1 (paper: Fig. 10)",
         "Solid: the first run that counts. Dashed: the simulation of the same scenario. The paper: under CBFC the queue fills and the rate falls to zero; under GFC, after an initial fluctuation, 745 KB and half the line.",

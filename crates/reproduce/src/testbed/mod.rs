@@ -20,14 +20,7 @@ macro_rules! item {
     ($paper:literal, $id:literal, $run:path) => {
         Item {
             id: $id,
-            text: include_str!(concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/../../scenarios/papers/",
-                $paper,
-                "/testbed/",
-                $id,
-                ".entry.toml"
-            )),
+            text: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/papers/", $paper, "/testbed/", $id, ".entry.toml")),
             run: $run,
         }
     };

@@ -81,8 +81,21 @@ pub fn run_ring(cx: &Context) -> Result<Findings, ReproduceError> {
         rates(0),
         rates(1)
     );
-    let figure = curves("Real frames: three flows around a ring", "The slides: a deadlock may occur under PFC and not under PFFC. First run that counts.", &all, 3, 105e6);
-    Ok(Findings { measured, checks, figures: vec![figure], tables: vec![witness_table(&all)], notes: vec![machine(&all)], ..Findings::default() })
+    let figure = curves(
+        "Real frames: three flows around a ring",
+        "The slides: a deadlock may occur under PFC and not under PFFC. First run that counts.",
+        &all,
+        3,
+        105e6,
+    );
+    Ok(Findings {
+        measured,
+        checks,
+        figures: vec![figure],
+        tables: vec![witness_table(&all)],
+        notes: vec![machine(&all)],
+        ..Findings::default()
+    })
 }
 
 /// Throughput of each flow over time, a panel a cell.
@@ -156,7 +169,9 @@ pub fn run_spreading(cx: &Context) -> Result<Findings, ReproduceError> {
     let all = run(cx, &cells)?;
     let near = |what: &str, value: f64, expected: f64| Check::near(what, Unit::BitsPerSecond, value, expected, 0.03);
     let mut checks = vec![
-        Check::new("PFC: rate of flow 2, mean of the runs", Unit::BitsPerSecond, all[0].mean(rate_of(1)), 0.0, 15e6).claimed().assuming(SLOW),
+        Check::new("PFC: rate of flow 2, mean of the runs", Unit::BitsPerSecond, all[0].mean(rate_of(1)), 0.0, 15e6)
+            .claimed()
+            .assuming(SLOW),
         near("PFFC: rate of flow 2, mean of the runs", all[1].mean(rate_of(1)), 30e6).paper(30e6),
         near("PFFC: rate of flow 1, mean of the runs", all[1].mean(rate_of(0)), 10e6).assuming(SLOW),
         lossless(&all),
@@ -228,7 +243,9 @@ pub fn run_loss(cx: &Context) -> Result<Findings, ReproduceError> {
     }
     let bars = [BarGroup::new("lost", all.iter().map(|r| Bar::new(r.mean(share))))];
     let figure = Figure::new("Real frames: four senders to one output, 160 KB")
-        .caption("PFC by the sum of its ingress thresholds over the buffer, and PFFC. The slides claim loss for the one and none for the other.")
+        .caption(
+            "PFC by the sum of its ingress thresholds over the buffer, and PFFC. The slides claim loss for the one and none for the other.",
+        )
         .panel(
             Panel::new("", Axis::new("", Unit::None), Axis::new("Frames lost", Unit::Fraction))
                 .mark(Mark::bars(all.iter().map(|r| r.name.replace(" of the buffer", "")), bars)),
@@ -254,8 +271,10 @@ pub fn run_overhead(cx: &Context) -> Result<Findings, ReproduceError> {
     let share = |r: &Real| frames(r) * 64.0 * 8.0 / (LINE * seconds(r));
     let ratio = all[1].mean(frames) / all[0].mean(frames);
     let printed = PAPER[1].0 / PAPER[0].0;
-    let mut checks =
-        vec![witnessed(&all[1], Check::new("PFFC over PFC, control frames, means of the runs", Unit::None, ratio, 1.0, 2.0).beside(printed).assuming(SHAPE))];
+    let mut checks = vec![witnessed(
+        &all[1],
+        Check::new("PFFC over PFC, control frames, means of the runs", Unit::None, ratio, 1.0, 2.0).beside(printed).assuming(SHAPE),
+    )];
     for (runs, (_, paper)) in all.iter().zip(PAPER) {
         let what = format!("{}: share of the link, mean of the runs", runs.name);
         checks.push(Check::new(what, Unit::Fraction, runs.mean(share), 0.0, 0.01).beside(paper).assuming(SHAPE));
