@@ -195,7 +195,13 @@ struct Json<'a> {
 }
 
 impl<'a> Json<'a> {
-    fn new((node, lasted): (&'a str, Time), f: &Finished, real: &'a RealReport, interfaces: &'a [String], flows: Vec<FlowReport>) -> Json<'a> {
+    fn new(
+        (node, lasted): (&'a str, Time),
+        f: &Finished,
+        real: &'a RealReport,
+        interfaces: &'a [String],
+        flows: Vec<FlowReport>,
+    ) -> Json<'a> {
         Json {
             node,
             interfaces,

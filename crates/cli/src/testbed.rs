@@ -13,7 +13,7 @@ use xoff_testbed::bed::BedError;
 use xoff_testbed::hosts::{self, IpHosts, Run, RunReport};
 use xoff_testbed::replay::{self, Facts};
 use xoff_testbed::wiring::{self, Real};
-use xoff_testbed::{Drive, DriveError, Next, RealReport, bed, drive, shims};
+use xoff_testbed::{Comparison, Drive, DriveError, Next, RealReport, Side, bed, compare, drive, shims};
 
 use crate::answer::{Answer, Exit, refused};
 use crate::run::{Bar, problem, settings};
@@ -26,7 +26,7 @@ use crate::{interrupt, terminal};
 /// tables of a simulation and what only real frames can tell.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff testbed scenarios/testbed/ring-pfc.toml --out out/pfc\n  xoff testbed scenarios/testbed/ring-gfc.toml --out out/gfc --set run.duration=3s\n  xoff testbed scenarios/testbed/incast.toml --out out/iperf --ip H0,H1 --run 'H0=iperf3 -s -1' --run 'H1=iperf3 -c 10.88.0.1 -t 3'"
+    after_help = "Examples:\n  xoff testbed scenarios/testbed/ring-pfc.toml --out out/pfc\n  xoff testbed scenarios/testbed/ring-gfc.toml --out out/gfc --compare\n  xoff testbed scenarios/testbed/incast.toml --out out/iperf --ip H0,H1 --run 'H0=iperf3 -s -1' --run 'H1=iperf3 -c 10.88.0.1 -t 3'"
 )]
 pub struct Args {
     /// Scenario file
@@ -54,6 +54,9 @@ pub struct Args {
     /// Keep so many bytes of each frame in the capture; 0: all
     #[arg(long, value_name = "BYTES", default_value_t = 0, requires = "capture")]
     snap: u32,
+    /// Also simulate the scenario, and draw both in one figure: compare.svg, compare.html and compare.md beside the tables
+    #[arg(long, conflicts_with = "ip")]
+    compare: bool,
 }
 
 /// Runs it.
@@ -119,13 +122,34 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         _ if commands.iter().any(|c| c.exit_code.is_some_and(|code| code != 0)) => Exit::No,
         _ => Exit::Done,
     };
-    let text = format!("{}{}", text(&scenario, &finished, &real, args), commands_text(&commands));
-    Ok(Answer::new(text, &json(&finished, &real, commands, args), exit))
+    let compared = if args.compare { Some(simulated(&scenario, &finished, &real, args)?) } else { None };
+    let mut answer = format!("{}{}", text(&scenario, &finished, &real, args), commands_text(&commands));
+    if let Some(c) = &compared {
+        answer.push_str(&compared_text(c));
+    }
+    Ok(Answer::new(answer, &json(&finished, &real, commands, compared.as_ref(), args), exit))
+}
+
+fn compared_text(c: &Comparison) -> String {
+    let mut t = terminal::table(c.table.columns.iter().map(|c| c.name.as_str()));
+    c.table.rows.iter().for_each(|row| {
+        t.add_row(row.iter().map(|c| c.text().to_owned()));
+    });
+    format!("\n{}\nComparison: {}\n", terminal::draw(&t), c.page.display())
 }
 
 /// What the machine cannot do, or what could not be made.
 fn missing(e: BedError) -> Problem {
     Problem::new(e.to_string(), e.remedy())
+}
+
+/// The same scenario simulated, beside the real run.
+fn simulated(s: &Scenario, real: &Finished, report: &RealReport, args: &Args) -> Result<Comparison, Problems> {
+    let folder = args.out.join("simulated");
+    let simulated = s.run(Sink::Files(folder.clone())).map_err(problem)?;
+    let real = Side { finished: real, folder: &args.out };
+    let simulated = Side { finished: &simulated, folder: &folder };
+    compare(s, real, report, simulated, &args.out).map_err(|e| Problem::new(e.to_string(), "").into())
 }
 
 /// A run that failed, as problems.
@@ -142,10 +166,18 @@ struct Json<'a> {
     run: serde_json::Value,
     real: &'a RealReport,
     commands: Vec<RunReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compared: Option<&'a Comparison>,
 }
 
-fn json<'a>(f: &Finished, real: &'a RealReport, commands: Vec<RunReport>, args: &Args) -> impl Serialize + use<'a> {
-    Json { run: serde_json::to_value(crate::run::json(f, &args.out)).unwrap_or_default(), real, commands }
+fn json<'a>(
+    f: &Finished,
+    real: &'a RealReport,
+    commands: Vec<RunReport>,
+    compared: Option<&'a Comparison>,
+    args: &Args,
+) -> impl Serialize + use<'a> {
+    Json { run: serde_json::to_value(crate::run::json(f, &args.out)).unwrap_or_default(), real, commands, compared }
 }
 
 fn commands_text(commands: &[RunReport]) -> String {

@@ -37,11 +37,19 @@ pub const PAPERS: &[Paper] = &[
 ];
 
 /// The papers' experiments with real frames.
-pub const TESTBEDS: &[Paper] = &[Paper {
-    id: "gfc-testbed",
-    title: "Gentle Flow Control: Avoiding Deadlock in Lossless Networks (SIGCOMM 2019), with real frames",
-    items: testbed::GFC,
-}];
+pub const TESTBEDS: &[Paper] = &[
+    Paper {
+        id: "gfc-testbed",
+        title: "Gentle Flow Control: Avoiding Deadlock in Lossless Networks (SIGCOMM 2019), with real frames",
+        items: testbed::GFC,
+    },
+    Paper { id: "tcd-testbed", title: "Congestion Detection in Lossless Networks (SIGCOMM 2021), with real frames", items: testbed::TCD },
+    Paper {
+        id: "pffc-testbed",
+        title: "A Flow Control Scheme Based on Per Hop and Per Flow in Commodity Switches for Lossless Networks (IEEE Access 2021), with real frames",
+        items: testbed::PFFC,
+    },
+];
 
 impl Paper {
     /// What `xoff reproduce` is told to get it.

@@ -6,10 +6,12 @@
 //!   hosts: stacks behind shims ----------+                |
 //!   nodes: ports of a switch or a host --+                |
 //!                                                      capture --> replay: the same world in virtual time, frame by frame
+//!   a second run, simulated ---------------------> compare: one figure, the differences
 //!   bed + drive, rows in memory: observe <--- witness: tcpdump and tshark, who know nothing of all this
 //! ```
 
 pub mod bed;
+mod compare;
 mod drive;
 pub mod hosts;
 pub mod metrics;
@@ -21,6 +23,7 @@ mod stack;
 pub mod wiring;
 pub mod witness;
 
+pub use compare::{CompareError, Comparison, Side, compare};
 pub use drive::{Drive, DriveError, Look, Next, PortReport, RealReport, drive};
 pub use observe::{Observed, RealError, Run, observe, stood_still};
 pub use stack::StackPort;

@@ -13,7 +13,7 @@ use xoff_switchd::{RunnerConfig, Tap};
 use crate::bed::{self, BedError};
 use crate::drive::{Drive, DriveError, Look, Next, RealReport, real_time};
 use crate::wiring::{self, Real};
-use crate::witness::{Seen, Witness};
+use crate::witness::{By, Seen, Witness};
 
 /// Why a run was not observed.
 #[derive(Debug)]
@@ -70,6 +70,8 @@ pub struct Observed {
     pub rows: Vec<Row>,
     /// What only real frames can tell.
     pub real: RealReport,
+    /// Who the witness was; `None`: nobody was asked.
+    pub by: Option<By>,
     /// What the witness saw on its link in the last second.
     pub seen: Option<Seen>,
     /// `seen` for the whole run.
@@ -99,6 +101,7 @@ pub fn observe(s: &Scenario, run: Run) -> Result<Observed, RealError> {
         .transpose()
         .map_err(RealError::Witness)?;
 
+    let by = witness.as_ref().map(|(w, _)| w.by());
     let mut model = s.model();
     model.threads = 1;
     model.outside = Some(here);
@@ -135,7 +138,7 @@ pub fn observe(s: &Scenario, run: Run) -> Result<Observed, RealError> {
     let (seen, whole) = seen.transpose().map_err(RealError::Witness)?.unzip();
     let (outcome, recorder) = world.finish(ended);
     let rows = recorder.and_then(|r: Box<dyn Recorder>| r.into_any().downcast::<Vec<Row>>().ok()).map(|r| *r).unwrap_or_default();
-    Ok(Observed { outcome, rows, real, seen, whole })
+    Ok(Observed { outcome, rows, real, by, seen, whole })
 }
 
 /// Did a link stand still: no data frame in the time that was looked at, while flow control went on speaking?

@@ -3,15 +3,16 @@
 //! ```text
 //!   n0p1 ==== n1p1       a ring link's two interfaces; tcpdump sees at each of them what arrives there
 //!     |         |
-//!  tcpdump   tcpdump --> 0.pcap, 1.pcap --tshark--> how many data frames, PFC frames, other control frames in a time
+//!  tcpdump   tcpdump --> captures --tshark--> how many data frames, PFC frames, other control frames in a time
 //! ```
 //!
-//! Where one of the programs is missing our own capture (pcapng) of the same two interfaces is counted, by our own parsers. It says so.
+//! tcpdump as distributions package it gives up root for another user, or for root again, and ends where a user namespace forbids that:
+//! then dumpcap, which comes with tshark, captures. Where there is neither, our own capture (pcapng) of the same two interfaces is counted, by our own parsers. It says so.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -27,11 +28,25 @@ const SETTLE: Duration = Duration::from_millis(1200);
 
 /// Who looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum By {
-    /// tcpdump and tshark.
-    Outside,
+    /// tcpdump captures, tshark counts.
+    Tcpdump,
+    /// dumpcap captures, tshark counts: tcpdump as packaged changes its user, which a user namespace of one user forbids.
+    Dumpcap,
     /// Our own capture and parsers.
     Own,
+}
+
+impl By {
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            By::Tcpdump => "tcpdump, counted by tshark",
+            By::Dumpcap => "dumpcap, counted by tshark",
+            By::Own => "our own capture, counted by our own parsers",
+        }
+    }
 }
 
 /// Frames on a link, both directions, in a time.
@@ -53,53 +68,87 @@ fn program(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|p| p.join(name)).find(|p| p.is_file())
 }
 
-/// Who can look on this machine.
-pub fn who() -> By {
-    if program("tcpdump").is_some() && program("tshark").is_some() { By::Outside } else { By::Own }
+/// A program at work, and what it says.
+struct Dump {
+    child: Child,
+    /// Kept open: a program that cannot say its last words would not write its last frames either.
+    _said: Option<BufReader<ChildStderr>>,
+}
+
+/// Starts a program that captures to a file, and waits until it says `ready`; `None`: it does not.
+fn dump(name: &str, args: &[String], file: &Path, ready: &str) -> io::Result<Option<Dump>> {
+    let Some(program) = program(name) else { return Ok(None) };
+    // To stdout, so that the program needs no right to make files.
+    let started = Command::new(program).args(args).stdin(Stdio::null()).stdout(File::create(file)?).stderr(Stdio::piped()).spawn();
+    let Ok(mut child) = started else { return Ok(None) };
+    let mut said = child.stderr.take().map(BufReader::new);
+    let mut line = String::new();
+    while let Some(reader) = &mut said {
+        line.clear();
+        if reader.read_line(&mut line)? == 0 {
+            child.wait()?;
+            return Ok(None);
+        }
+        if line.contains(ready) {
+            break;
+        }
+    }
+    Ok(Some(Dump { child, _said: said }))
 }
 
 /// A witness at work.
 pub struct Witness {
     by: By,
     files: Vec<PathBuf>,
-    dumps: Vec<Child>,
+    dumps: Vec<Dump>,
 }
 
 impl Witness {
     /// Looks at these interfaces from here on; captures go into the folder, which is made if it does not exist.
     pub fn start(interfaces: &[String], folder: &Path) -> io::Result<Witness> {
         std::fs::create_dir_all(folder)?;
-        let by = who();
-        let mut w = Witness { by, files: Vec::new(), dumps: Vec::new() };
-        if by == By::Own {
-            w.files.push(folder.join("own.pcapng"));
-            return Ok(w);
-        }
-        for (nth, interface) in interfaces.iter().enumerate() {
-            let file = folder.join(format!("{nth}.pcap"));
-            let program = program("tcpdump").ok_or_else(|| io::Error::other("tcpdump has gone"))?;
-            let mut child = Command::new(program)
-                // To stdout, so that nobody needs the right to make files; no other user, which the namespace does not have.
-                .args(["-Z", "root", "-n", "-U", "-w", "-", "-s", &SNAP.to_string(), "-i", interface])
-                .stdin(Stdio::null())
-                .stdout(File::create(&file)?)
-                .stderr(Stdio::piped())
-                .spawn()?;
-            let said = child.stderr.take();
-            w.dumps.push(child);
-            w.files.push(file);
-            let mut all = String::new();
-            let listens = said.map(BufReader::new).is_some_and(|r| {
-                r.lines().map_while(Result::ok).any(|line| {
-                    all.push_str(&line);
-                    line.contains("listening on")
-                })
-            });
-            if !listens {
-                return Err(io::Error::other(format!("tcpdump at {interface}: {all}")));
+        let mut w = Witness { by: By::Own, files: Vec::new(), dumps: Vec::new() };
+        let snap = SNAP.to_string();
+        let words = |all: &[&str]| all.iter().map(|a| (*a).to_owned()).collect::<Vec<_>>();
+        if program("tshark").is_some() {
+            for (nth, interface) in interfaces.iter().enumerate() {
+                let file = folder.join(format!("{nth}.pcap"));
+                // No change of user, which has no other one to change to.
+                let args = words(&["-Z", "root", "-n", "-U", "-w", "-", "-s", &snap, "-i", interface]);
+                match dump("tcpdump", &args, &file, "listening on")? {
+                    Some(d) => {
+                        w.by = By::Tcpdump;
+                        w.dumps.push(d);
+                        w.files.push(file);
+                    }
+                    None => {
+                        let _ = std::fs::remove_file(&file);
+                        break;
+                    }
+                }
+            }
+            if w.dumps.is_empty() {
+                let file = folder.join("link.pcapng");
+                let each = interfaces.iter().flat_map(|i| words(&["-i", i, "-s", &snap]));
+                let args: Vec<String> = words(&["-q"]).into_iter().chain(each).chain(words(&["-w", "-"])).collect();
+                if let Some(d) = dump("dumpcap", &args, &file, "File:")? {
+                    w.by = By::Dumpcap;
+                    w.dumps.push(d);
+                    w.files.push(file);
+                }
+            } else if w.dumps.len() < interfaces.len() {
+                return Err(io::Error::other("tcpdump runs at one interface and not at the other"));
             }
         }
+        if w.by == By::Own {
+            w.files = vec![folder.join("own.pcapng")];
+        }
         Ok(w)
+    }
+
+    /// Who looks.
+    pub fn by(&self) -> By {
+        self.by
     }
 
     /// What has to be told about every frame where there is no outside witness; `ends`: the two links, by number.
@@ -114,8 +163,8 @@ impl Witness {
         if !self.dumps.is_empty() {
             std::thread::sleep(SETTLE);
         }
-        for child in &mut self.dumps {
-            // Asked to end, tcpdump writes what it has.
+        for Dump { child, .. } in &mut self.dumps {
+            // Asked to end, it writes what it has.
             let pid = rustix::process::Pid::from_child(child);
             rustix::process::kill_process(pid, rustix::process::Signal::INT)?;
             child.wait()?;
@@ -127,7 +176,7 @@ impl Witness {
 
 impl Drop for Witness {
     fn drop(&mut self) {
-        for child in &mut self.dumps {
+        for Dump { child, .. } in &mut self.dumps {
             // It may have ended by itself; then there is nothing to do.
             let _ = child.kill();
             let _ = child.wait();
@@ -172,7 +221,7 @@ impl Captures {
         let mut all = Seen::default();
         for file in &self.files {
             match self.by {
-                By::Outside => ask_tshark(file, from, to, &mut all)?,
+                By::Tcpdump | By::Dumpcap => ask_tshark(file, from, to, &mut all)?,
                 By::Own => ask_ourselves(file, from, to, &mut all)?,
             }
         }

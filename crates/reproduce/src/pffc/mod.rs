@@ -6,7 +6,7 @@ mod hops;
 mod loss;
 mod mice;
 mod order;
-mod run;
+pub(crate) mod run;
 mod shared_queues;
 mod spreading;
 mod table3;

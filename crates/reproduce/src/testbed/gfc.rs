@@ -152,13 +152,13 @@ fn common(jobs: &[Job], all: &[Runs]) -> Findings {
         match (job.scheme.gentle, job.fifo) {
             (false, true) => {
                 // One of ten may have been disturbed.
-                checks.push(witnessed(Check::new(what, Unit::Fraction, share.value(), 0.9, 1.0).claimed().assuming(FIFO)));
+                checks.push(witnessed(runs, Check::new(what, Unit::Fraction, share.value(), 0.9, 1.0).claimed().assuming(FIFO)));
                 let disagree = runs.runs.iter().filter(|r| r.still == r.seen.outcome.deadlocks.is_empty()).count() as u64;
                 checks.push(Check::none(format!("{}: runs in which the nodes' own watch says otherwise", runs.name), "runs", disagree));
             }
             (true, fifo) => {
                 let assumption = if fifo { FIFO } else { ROUND_ROBIN };
-                checks.push(witnessed(Check::exact(what, Unit::Fraction, share.value(), 0.0).claimed().assuming(assumption)));
+                checks.push(witnessed(runs, Check::exact(what, Unit::Fraction, share.value(), 0.0).claimed().assuming(assumption)));
                 if !fifo && job.what == "round robin" {
                     let rate = |flow: usize| runs.mean(|r| r.seen.rates_at_end(END)[flow]);
                     checks.extend((0..3).map(|flow| {

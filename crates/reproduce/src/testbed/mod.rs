@@ -9,7 +9,9 @@
 //! Whoever calls this has put the process into namespaces before it had a second thread (`xoff_testbed::bed::isolate`).
 
 mod gfc;
+mod pffc;
 mod repeat;
+mod tcd;
 
 use crate::Item;
 
@@ -34,3 +36,15 @@ use scenario;
 
 /// Gentle flow control: what its testbed showed.
 pub const GFC: &[Item] = &[item!("gfc", "fig09", gfc::run_fig09), item!("gfc", "fig10", gfc::run_fig10)];
+
+/// Ternary congestion detection: what its testbed showed.
+pub const TCD: &[Item] = &[item!("tcd", "fig11", tcd::run)];
+
+/// Per-hop per-flow flow control.
+pub const PFFC: &[Item] = &[
+    item!("pffc", "hops", pffc::run_hops),
+    item!("pffc", "loss", pffc::run_loss),
+    item!("pffc", "spreading", pffc::run_spreading),
+    item!("pffc", "deadlock", pffc::run_ring),
+    item!("pffc", "table3", pffc::run_overhead),
+];

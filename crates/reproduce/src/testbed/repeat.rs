@@ -17,7 +17,7 @@ pub const LEFT_OUT: f64 = 0.3;
 /// How often a run is tried until the processor was there.
 const TRIES: usize = 3;
 /// Assumption where the witness is not there.
-const OWN: &str = "tcpdump or tshark is missing: our own capture of the link is counted, by our own parsers";
+const OWN: &str = "tcpdump and dumpcap, or tshark, are missing: our own capture of the link is counted, by our own parsers";
 
 /// What is run several times.
 pub struct Cell {
@@ -61,6 +61,8 @@ pub struct Real {
     pub seen: Observed,
     /// What only real frames can tell.
     pub real: RealReport,
+    /// Who the witness was.
+    pub by: Option<witness::By>,
     /// What the witness saw in the last second.
     pub last: Option<witness::Seen>,
     /// What the witness saw in the whole run.
@@ -95,6 +97,8 @@ pub struct Runs {
     pub inconclusive: Vec<f64>,
     /// Tries, all runs.
     pub tries: usize,
+    /// Which of the tries made `runs`.
+    pub tries_that_count: Vec<usize>,
 }
 
 impl Runs {
@@ -144,7 +148,7 @@ pub fn all_with(cx: &Context, cells: &[&Cell], tap: Watcher) -> Result<Vec<Runs>
     let mut evidence = Vec::new();
     for (which, cell) in cells.iter().enumerate() {
         let scenario = cell.load(cx)?;
-        let mut runs = Runs { name: cell.name.clone(), runs: Vec::new(), inconclusive: Vec::new(), tries: 0 };
+        let mut runs = Runs { name: cell.name.clone(), runs: Vec::new(), inconclusive: Vec::new(), tries: 0, tries_that_count: Vec::new() };
         for nth in 0..n {
             // The captures of the first run are kept.
             let at = if nth == 0 { folder.join(cell.file()) } else { folder.join(".running") };
@@ -157,6 +161,7 @@ pub fn all_with(cx: &Context, cells: &[&Cell], tap: Watcher) -> Result<Vec<Runs>
                 evidence.push(Evidence::of(cell, nth, &real));
                 worst = worst.min(real.left_out());
                 if real.left_out() <= LEFT_OUT {
+                    runs.tries_that_count.push(runs.tries - 1);
                     runs.runs.push(real);
                     break;
                 }
@@ -182,7 +187,7 @@ fn once(cx: &Context, cell: &Cell, s: &Scenario, folder: &Path, tap: Option<Tap<
     let still = o.seen.zip(kind).is_some_and(|(seen, kind)| stood_still(&seen, &kind));
     let warnings = s.warnings.iter().map(|p| p.line()).collect();
     let seen = Observed { topology: s.topology.clone(), outcome: o.outcome, rows: o.rows, warnings };
-    Ok(Real { seen, real: o.real, last: o.seen, whole: o.whole, still })
+    Ok(Real { seen, real: o.real, by: o.by, last: o.seen, whole: o.whole, still })
 }
 
 /// What is kept of a run.
@@ -193,7 +198,7 @@ struct Evidence {
     run: usize,
     counts: bool,
     left_out: f64,
-    witness: witness::By,
+    witness: Option<witness::By>,
     last_second: Option<witness::Seen>,
     whole: Option<witness::Seen>,
     stood_still: bool,
@@ -211,7 +216,7 @@ impl Evidence {
             run: nth + 1,
             counts: r.left_out() <= LEFT_OUT,
             left_out: r.left_out(),
-            witness: witness::who(),
+            witness: r.by,
             last_second: r.last,
             whole: r.whole,
             stood_still: r.still,
@@ -228,12 +233,9 @@ fn keep(file: &Path, evidence: &[Evidence]) -> Result<(), ReproduceError> {
     std::fs::write(file, text).map_err(|e| ReproduceError::file(file, e))
 }
 
-/// A check that the witness decides: under an assumption if it is not the outside one.
-pub fn witnessed(check: Check) -> Check {
-    match witness::who() {
-        witness::By::Outside => check,
-        witness::By::Own => check.assuming(OWN),
-    }
+/// A check that the witness decides: under an assumption if it is not an outside one.
+pub fn witnessed(runs: &Runs, check: Check) -> Check {
+    if runs.runs.iter().any(|r| r.by == Some(witness::By::Own)) { check.assuming(OWN) } else { check }
 }
 
 /// What the machine did to the runs, in words.
@@ -284,9 +286,6 @@ pub fn witness_table(all: &[Runs]) -> Table {
             ]);
         }
     }
-    let by = match witness::who() {
-        witness::By::Outside => "tcpdump at both interfaces of the link S1-S2, counted by tshark",
-        witness::By::Own => "our own capture at both interfaces of the link S1-S2",
-    };
-    table.caption(format!("What was on a ring link in the last second of each run, both directions: {by}."))
+    let by = all.iter().flat_map(|r| &r.runs).find_map(|r| r.by).map_or("nobody", |by| by.name());
+    table.caption(format!("What was on the ring link S1-S2 in the last second of each run, both directions, by {by}."))
 }

@@ -1,0 +1,221 @@
+//! Simulation and real frames in one figure, from the tables that both wrote.
+//!
+//! ```text
+//!   DIR/*.parquet              real frames --+
+//!   DIR/simulated/*.parquet    simulation  --+--> DIR/compare.svg, DIR/compare.html, DIR/compare.md
+//! ```
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use xoff_record::{RecordError, read};
+use xoff_report::{Align, Axis, Colour, Figure, Mark, Panel, Report, ReportError, Section, Table, Unit};
+use xoff_run::{Finished, Scenario};
+
+use crate::drive::RealReport;
+
+/// Panels of flows and of queues at most; more cannot be read.
+const SHOWN: usize = 6;
+
+/// Why there is no comparison.
+#[derive(Debug)]
+pub enum CompareError {
+    /// Tables could not be read.
+    Tables(RecordError),
+    /// Files could not be written.
+    Report(ReportError),
+}
+
+impl fmt::Display for CompareError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CompareError::Tables(e) => fmt::Display::fmt(e, f),
+            CompareError::Report(e) => fmt::Display::fmt(e, f),
+        }
+    }
+}
+impl std::error::Error for CompareError {}
+
+/// A run with the folder of its tables.
+pub struct Side<'a> {
+    /// What happened.
+    pub finished: &'a Finished,
+    /// Its tables.
+    pub folder: &'a Path,
+}
+
+/// What both came to.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// Differences, one line each.
+    #[serde(skip)]
+    pub table: Table,
+    /// By flow: payload that arrived with real frames and in the simulation [bytes].
+    pub delivered_bytes: Vec<[u64; 2]>,
+    /// When the first deadlock closed, with real frames and in the simulation [ps].
+    pub deadlock_ps: [Option<u64>; 2],
+    /// Control frames sent, with real frames and in the simulation.
+    pub control_frames: [u64; 2],
+    /// Fullest ingress buffer, with real frames and in the simulation [bytes].
+    pub highest_queue_bytes: [u64; 2],
+    /// Frames lost by nodes, and for real frames on wires and in the kernel too.
+    pub lost_frames: [u64; 2],
+    /// The page to open.
+    pub page: PathBuf,
+}
+
+/// A value over time.
+type Series = Vec<(f64, f64)>;
+
+/// Compares two runs of a scenario and writes figure, page and Markdown into `out`.
+pub fn compare(s: &Scenario, real: Side, report: &RealReport, simulated: Side, out: &Path) -> Result<Comparison, CompareError> {
+    let sides = [&real, &simulated];
+    let mut c = Comparison {
+        table: Table::default(),
+        delivered_bytes: flows(sides),
+        deadlock_ps: sides.map(|x| x.finished.outcome.deadlocks.first().map(|d| d.closed.0)),
+        control_frames: sides.map(|x| x.finished.outcome.ports.iter().flatten().map(|p| p.messages_sent).sum()),
+        highest_queue_bytes: sides.map(|x| x.finished.outcome.ports.iter().flatten().map(|p| p.ingress_bytes_max).max().unwrap_or(0)),
+        lost_frames: sides.map(|x| x.finished.outcome.dropped_frames + x.finished.outcome.lost_frames),
+        page: out.join("compare.html"),
+    };
+    c.lost_frames[0] += report.kernel_drops() + report.lost_on_wire.unwrap_or(0).unsigned_abs();
+    c.table = table(s, &c);
+    let figure = figure(s, [read_all(real.folder)?, read_all(simulated.folder)?]);
+    figure.write_svg(out.join("compare.svg")).map_err(CompareError::Report)?;
+    let said = machine(report);
+    let page = Report::new(title(s))
+        .lead(said.clone())
+        .section(Section::new("Differences").table(c.table.clone()))
+        .section(Section::new("Over time").figure(&figure))
+        .provenance("xoff", xoff_run::VERSION);
+    page.write(&c.page).map_err(CompareError::Report)?;
+    let text = format!("# {}\n\n{said}\n\n{}\n![{}](compare.svg)\n\n{}\n", title(s), c.table.to_markdown(), figure.title, figure.caption);
+    let file = out.join("compare.md");
+    std::fs::write(&file, text).map_err(|source| CompareError::Report(ReportError { path: file, source }))?;
+    Ok(c)
+}
+
+fn title(s: &Scenario) -> String {
+    let name = if s.title.is_empty() { "Scenario" } else { &s.title };
+    format!("{name}: real frames and simulation")
+}
+
+fn machine(r: &RealReport) -> String {
+    format!(
+        "Of {:.3} s on the wall the world's clock stood still for {:.3} s, in which the processor was elsewhere; the loop was away for {:.0} µs at the longest. Times are those of the world.",
+        r.wall_seconds, r.left_out_seconds, r.gap_longest_us
+    )
+}
+
+fn flows(sides: [&Side; 2]) -> Vec<[u64; 2]> {
+    let of = |x: &Side| x.finished.outcome.flows.iter().map(|f| f.delivered).collect::<Vec<_>>();
+    let [real, simulated] = sides.map(of);
+    real.into_iter().zip(simulated).map(|(a, b)| [a, b]).collect()
+}
+
+/// Difference of the first from the second, in words.
+fn difference(v: [u64; 2]) -> String {
+    match v {
+        [a, b] if a == b => "none".into(),
+        [_, 0] => "n/a".into(),
+        [a, b] => format!("{:+.1} %", (a as f64 / b as f64 - 1.0) * 100.0),
+    }
+}
+
+fn table(s: &Scenario, c: &Comparison) -> Table {
+    use Align::{Left, Right};
+    let mut t = Table::new(["", "Real frames", "Simulation", "Difference"]).align([Left, Right, Right, Right]);
+    let bytes = |v: u64| Unit::Bytes.format(v as f64);
+    for (i, (v, f)) in c.delivered_bytes.iter().zip(s.flows.flows.iter()).enumerate().take(40) {
+        let name = format!("Delivered, flow {}, {} to {}", i, s.topology.name(f.src), s.topology.name(f.dst));
+        t.push([name, bytes(v[0]), bytes(v[1]), difference(*v)]);
+    }
+    let closed = c.deadlock_ps.map(|d| d.map_or("none".to_owned(), |d| Unit::Picoseconds.format(d as f64)));
+    let apart = match c.deadlock_ps {
+        [None, None] => "none".to_owned(),
+        [Some(a), Some(b)] => difference([a, b]),
+        _ => "only one of them".to_owned(),
+    };
+    let [a, b] = closed;
+    t.push(["Deadlock closed at".to_owned(), a, b, apart]);
+    let mut count = |name: &str, v: [u64; 2], words: &dyn Fn(u64) -> String| {
+        t.push([name.to_owned(), words(v[0]), words(v[1]), difference(v)]);
+    };
+    count("Control frames", c.control_frames, &|v| v.to_string());
+    count("Highest ingress queue", c.highest_queue_bytes, &bytes);
+    count("Frames lost", c.lost_frames, &|v| v.to_string());
+    t
+}
+
+/// Sampled rates by flow and fill of ingress buffers by port.
+struct Curves {
+    rates: BTreeMap<u64, Series>,
+    queues: BTreeMap<String, Series>,
+}
+
+fn read_all(folder: &Path) -> Result<Curves, CompareError> {
+    let mut c = Curves { rates: BTreeMap::new(), queues: BTreeMap::new() };
+    // A table without rows is not written.
+    let tables = |name: &str| if folder.join(format!("{name}.parquet")).is_file() { read::batches(folder, name) } else { Ok(Vec::new()) };
+    for b in tables("rates").map_err(CompareError::Tables)? {
+        let (time, flow, rate) = (read::numbers(&b, "time_ps"), read::numbers(&b, "flow"), read::numbers(&b, "bits_per_second"));
+        let source = read::texts(&b, "source");
+        for i in 0..b.num_rows() {
+            if let (Some(t), Some(f), Some(r), Some("measured")) = (time[i], flow[i], rate[i], source[i]) {
+                c.rates.entry(f).or_default().push((t as f64, r as f64));
+            }
+        }
+    }
+    for b in tables("queues").map_err(CompareError::Tables)? {
+        let (time, bytes) = (read::numbers(&b, "time_ps"), read::numbers(&b, "bytes"));
+        let (port, kind) = (read::texts(&b, "port"), read::texts(&b, "kind"));
+        for i in 0..b.num_rows() {
+            if let (Some(t), Some(p), Some(n), Some("ingress")) = (time[i], port[i], bytes[i], kind[i]) {
+                c.queues.entry(p.to_owned()).or_default().push((t as f64, n as f64));
+            }
+        }
+    }
+    Ok(c)
+}
+
+/// Rates of flows, then the fullest queues; solid: real frames, dashed: simulation.
+fn figure(s: &Scenario, [real, simulated]: [Curves; 2]) -> Figure {
+    let mut figure = Figure::new(title(s))
+        .caption("Payload that arrives of each flow, and the fullest ingress buffers. Solid: real frames. Dashed: simulation of the same scenario.")
+        .columns(3);
+    let time = || Axis::new("Time", Unit::Picoseconds);
+    let both = |panel: Panel, real: Option<&Series>, simulated: Option<&Series>| {
+        let curve = |name: &str, points: Option<&Series>| Mark::line(name, points.cloned().unwrap_or_default());
+        panel.mark(curve("real frames", real).colour(Colour::Blue)).mark(curve("simulation", simulated).colour(Colour::Vermilion).dashed())
+    };
+    for (&flow, points) in simulated.rates.iter().take(SHOWN) {
+        let panel = Panel::new(format!("Flow {flow}"), time(), Axis::new("Delivered", Unit::BitsPerSecond));
+        figure = figure.panel(both(panel, real.rates.get(&flow), Some(points)));
+    }
+    let peak = |points: Option<&Series>| points.map_or(0.0, |p| p.iter().map(|p| p.1).fold(0.0, f64::max));
+    let mut ports: Vec<&String> = simulated.queues.keys().collect();
+    ports.sort_by(|a, b| {
+        let of = |p: &str| peak(simulated.queues.get(p)).max(peak(real.queues.get(p)));
+        of(b).total_cmp(&of(a)).then(a.cmp(b))
+    });
+    for port in ports.into_iter().take(SHOWN) {
+        let panel = Panel::new(format!("Ingress {port}"), time(), Axis::new("Queue length", Unit::Bytes));
+        figure = figure.panel(both(panel, real.queues.get(port), simulated.queues.get(port)));
+    }
+    figure
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_are_those_of_the_real_run() {
+        assert_eq!(difference([110, 100]), "+10.0 %");
+        assert_eq!(difference([50, 100]), "-50.0 %");
+        assert_eq!([difference([3, 3]), difference([1, 0])], ["none", "n/a"]);
+    }
+}

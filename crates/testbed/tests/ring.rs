@@ -1,0 +1,119 @@
+//! The ring with real frames, in namespaces of a child process: what stands still, what moves on, what has its share.
+//!
+//! Where the machine cannot do that, a test prints `SKIPPED: <capability>: <errno>`; with XOFF_NO_SKIPS=1 it fails instead. Times and
+//! rates are those of the world's clock, which stands still while the processor is elsewhere.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Mutex;
+
+use xoff_netio::sandbox;
+use xoff_run::Scenario;
+use xoff_sim::{Ended, RateSource, Row};
+use xoff_testbed::witness::By;
+use xoff_testbed::{Observed, Run, observe, stood_still};
+use xoff_units::Time;
+
+/// Set in the child to the name of its test.
+const INSIDE: &str = "XOFF_TESTBED_TEST_INSIDE";
+/// One ring at a time: they would take the processor from each other.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// Runs `body` in fresh namespaces, by running the test of this name again in a child process.
+fn in_namespaces(test: &str, body: fn()) {
+    if std::env::var(INSIDE).is_ok_and(|inside| inside == test) {
+        return body();
+    }
+    if let Err(missing) = sandbox::probe() {
+        println!("SKIPPED: {missing}; {}", missing.remedy());
+        assert!(std::env::var_os("XOFF_NO_SKIPS").is_none_or(|v| v == "0"), "XOFF_NO_SKIPS is set, and the machine lacks {missing}");
+        return;
+    }
+    let _one = ONE.lock().unwrap_or_else(|e| e.into_inner());
+    let mut child = sandbox::command(std::env::current_exe().unwrap());
+    let child = child.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(INSIDE, test).stdin(Stdio::null());
+    let output = child.output().unwrap();
+    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "in its namespaces:\n{text}");
+    assert!(text.contains("test result: ok. 1 passed"), "{text}");
+    text.lines().filter(|line| line.contains("SKIPPED") || line.starts_with("witness")).for_each(|line| println!("{line}"));
+}
+
+fn scenario(name: &str) -> Scenario {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/testbed").join(name);
+    Scenario::load(&path, &[]).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// A folder for captures, taken away at the end.
+struct Folder(PathBuf);
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Runs it with a witness at the link S1-S2.
+fn run(s: &Scenario) -> Observed {
+    let folder = Folder(std::env::temp_dir().join(format!("xoff-testbed-ring-{}", std::process::id())));
+    let o = observe(s, Run { watch: Some(("S1->S2", &folder.0)), ..Run::default() }).unwrap_or_else(|e| panic!("{e}"));
+    let lost = o.outcome.dropped_frames + o.outcome.lost_frames + o.real.kernel_drops();
+    assert_eq!((lost, o.real.lost_on_wire), (0, Some(0)), "nothing is lost anywhere");
+    assert_eq!(o.outcome.violations_total, 0, "{:?}", o.outcome.violations);
+    println!("witness {:?}: {:?} in the last second, {:?} in all", o.by, o.seen, o.whole);
+    o
+}
+
+#[test]
+fn pfc_in_order_of_arrival_stands_still_within_a_second() {
+    in_namespaces("pfc_in_order_of_arrival_stands_still_within_a_second", || {
+        let s = scenario("ring-pfc.toml");
+        let o = run(&s);
+        let closed = o.outcome.deadlocks.first().map(|d| d.closed).expect("a deadlock");
+        assert!(closed < Time::from_us(1_000_000), "{closed}");
+        let seen = o.seen.expect("a witness");
+        assert!(stood_still(&seen, &s.links()[0].1), "{seen:?}");
+        // Nothing was wrong with the witness: before, it saw data.
+        assert!(o.whole.expect("a witness").data > 100, "{:?}", o.whole);
+        if o.by == Some(By::Own) {
+            println!("SKIPPED: the outside witness: neither tcpdump nor dumpcap with tshark works here");
+            assert!(std::env::var_os("XOFF_NO_SKIPS").is_none_or(|v| v == "0"), "XOFF_NO_SKIPS is set, and there is no outside witness");
+        }
+    });
+}
+
+#[test]
+fn gfc_moves_on_and_drains() {
+    in_namespaces("gfc_moves_on_and_drains", || {
+        let s = scenario("ring-gfc.toml");
+        let o = run(&s);
+        assert_eq!(o.outcome.ended, Ended::FlowsDone);
+        assert!(o.outcome.deadlocks.is_empty());
+        for f in &o.outcome.flows {
+            assert_eq!(f.delivered, f.flow.size);
+        }
+    });
+}
+
+#[test]
+fn pffc_gives_each_flow_nine_tenths_of_its_share() {
+    in_namespaces("pffc_gives_each_flow_nine_tenths_of_its_share", || {
+        let s = scenario("ring-pffc.toml");
+        let o = run(&s);
+        assert!(o.outcome.deadlocks.is_empty());
+        let from = Time(s.until.0 / 2);
+        for number in 0..3 {
+            let rates: Vec<f64> = o
+                .rows
+                .iter()
+                .filter_map(|r| match *r {
+                    Row::FlowRate { time, flow, rate, source: RateSource::Measured, .. } if flow == number && time > from => {
+                        Some(rate.as_f64())
+                    }
+                    _ => None,
+                })
+                .collect();
+            let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+            assert!(mean > 0.9 * 50e6, "flow {number}: {mean}");
+        }
+    });
+}
