@@ -395,9 +395,9 @@ impl<E: Pending> EventQueue<E> {
 /// Puts `events` in order, latest first. They are left in no particular order themselves.
 fn sort<E: Pending>(events: &mut [E], into: &mut [E]) {
     match events.len() {
-        0..=FEW => return sort_few(events, into),
-        0..=SOME => return sort_some(events, into),
-        0..=MANY => {}
+        n if n <= FEW => return sort_few(events, into),
+        n if n <= SOME => return sort_some(events, into),
+        n if n <= MANY => {}
         _ => {
             into.copy_from_slice(events);
             return into.sort_unstable_by(|a, b| b.cmp(a));
@@ -521,9 +521,9 @@ mod tests {
         let mut state = 1;
         for n in (0..=80).chain([200, 500]) {
             for times in [1, 3, 1000, 1 << 31] {
-                for rank in [|x| x % 50, |x| x << 32, |x| x << 32 | x % 7, |_| 9] {
+                for rank in [|x| x % 50, |x| x << 32, |x| (x << 32) | (x % 7), |_| 9] {
                     let mut events: Vec<Event> =
-                        (0..n).map(|_| event(5 << 40 | random(&mut state) % times, rank(random(&mut state) % 1000))).collect();
+                        (0..n).map(|_| event((5 << 40) | (random(&mut state) % times), rank(random(&mut state) % 1000))).collect();
                     let mut sorted = vec![Event::NONE; n];
                     sort(&mut events, &mut sorted);
                     events.sort_by(|a, b| b.cmp(a));

@@ -33,6 +33,9 @@ fn last_departure(run: &Run) -> f64 {
     run.stretches.iter().rev().find(|s| s.hot_bytes > 0).map_or(0.0, |s| s.end)
 }
 
+/// Slots, whether whole packets are requested, and the runs.
+type Seen = (u32, bool, Series);
+
 /// The entry `reassembly`.
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut plan = Plan::default();
@@ -43,7 +46,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     });
     let until = cx.mode.pick(60_000, 400_000);
     let seeds = cx.mode.pick(3, 10);
-    let seen: Vec<(u32, bool, Series)> = SLOTS
+    let seen: Vec<Seen> = SLOTS
         .iter()
         .flat_map(|&s| [false, true].map(|whole| (s, whole)))
         .map(|(s, whole)| (s, whole, plan.series(cx, seeds, &setups::during(incast(s, whole), 0, until))))
@@ -63,7 +66,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         f64::INFINITY,
     ));
     f.checks.push(Check::none("whole requests, 4 Mbit: deadlocks", "deadlocks", paper.iter().map(|(_, s)| stuck(*s)).sum()).claimed());
-    let (whole, partial): (Vec<(u32, bool, Series)>, Vec<(u32, bool, Series)>) = seen.iter().copied().partition(|s| s.1);
+    let (whole, partial): (Vec<Seen>, Vec<Seen>) = seen.iter().copied().partition(|s| s.1);
     f.checks.push(
         Check::none(
             "whole requests, one output, buffers of 48 to 2048 segments: deadlocks",
