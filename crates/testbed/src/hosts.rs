@@ -27,6 +27,9 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// What is around a frame of a stack beyond its MTU: header and FCS [bytes].
 const AROUND: u32 = 18;
+/// Places in the kernel's ring of a tap [frames]: those that a stack sends at 100 Mb/s in a second and more, because for so long a process
+/// may be away on a machine with other work.
+const TAP_RING: u32 = 10_000;
 /// Least MTU that IPv4 asks for (RFC 791) [bytes].
 const MTU_MIN: u32 = 68;
 
@@ -53,7 +56,8 @@ pub fn tap(name: &str, host: u32, mtu: u32) -> Result<TapPort, BedError> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => {}
         other => other.map_err(failed)?,
     }
-    sandbox::ip(&format!("link set dev {name} address {}\n", mac(host, 0))).map_err(failed)?;
+    let address = mac(host, 0);
+    sandbox::ip(&format!("link set dev {name} txqueuelen {TAP_RING} address {address}\n")).map_err(failed)?;
     Ok(tap)
 }
 
