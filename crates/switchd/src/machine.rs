@@ -259,7 +259,7 @@ impl Machine {
                 Err(_) => self.at[link].counters.strange += 1,
             }
             self.last = at;
-            at = at + TICK;
+            at += TICK;
         }
     }
 

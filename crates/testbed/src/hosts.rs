@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use xoff_netio::sandbox::{self, Host};
+use xoff_netio::sandbox::{self, Capability, Host, Missing};
 use xoff_netio::{Port, TapPort};
 use xoff_params::ParamError;
 use xoff_run::Scenario;
@@ -49,6 +49,9 @@ pub fn mtu(s: &Scenario) -> Result<u32, ParamError> {
 pub fn tap(name: &str, host: u32, mtu: u32) -> Result<TapPort, BedError> {
     let failed = |e| BedError::Host(name.to_owned(), e);
     sandbox::check_name(name).map_err(failed)?;
+    // Root of a namespace may make taps, if the device is open to everybody.
+    let tun = File::options().read(true).write(true).open("/dev/net/tun");
+    tun.map_err(|error| BedError::Missing(Missing { capability: Capability::Tun, error }))?;
     let tap = TapPort::create(name, mtu).map_err(BedError::Open)?;
     let quiet = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1");
     match quiet {

@@ -126,6 +126,8 @@ fn ping_and_tcp_through_a_switch() {
         &path(&out, ""),
         "--set",
         "run.duration=15s",
+        "--capture",
+        &path(&out, "all.pcapng"),
         "--ip",
         "H0,H1",
         "--run",
@@ -138,6 +140,9 @@ fn ping_and_tcp_through_a_switch() {
     ]);
     assert_eq!(said.code, 0, "{}\n{}", said.out, said.err);
     lost_nothing(&said.json());
+    // The nodes, shims included, did what a simulation's do with the same frames.
+    let replayed = xoff(&["replay", &path(&out, "all.pcapng")]);
+    assert_eq!(replayed.code, 0, "{}\n{}", replayed.out, replayed.err);
     let first = std::fs::read_to_string(out.join("H1.txt")).unwrap();
     let second = std::fs::read_to_string(out.join("H1-2.txt")).unwrap();
     assert!(first.contains("5 received, 0% packet loss") && second.contains("10 received, 0% packet loss"), "{first}\n{second}");
