@@ -218,7 +218,7 @@ impl<'a> Json<'a> {
 fn text((name, lasted): (&str, Time), interfaces: &[String], f: &Finished, real: &RealReport, flows: &[FlowReport]) -> String {
     let lost = f.outcome.dropped_frames + real.kernel_drops();
     let headline = format!("{name}: {lasted} on real interfaces, {} lost", terminal::counted(lost, "frame"));
-    let headline = if lost == 0 { terminal::good(&headline) } else { terminal::bad(&headline) };
+    let headline = if lost == 0 && f.outcome.violations_total == 0 { terminal::good(&headline) } else { terminal::bad(&headline) };
     let mut ports = terminal::table(["Port", "Interface", "In", "Out", "Control in", "Control out", "Refused", "No way", "Storms"]);
     for (p, i) in real.ports.iter().zip(interfaces) {
         let n = terminal::grouped;
@@ -230,6 +230,10 @@ fn text((name, lasted): (&str, Time), interfaces: &[String], f: &Finished, real:
         t.add_row([name, &value]);
     };
     row("Lost", format!("{} for want of memory, {} in the kernel's rings", f.outcome.dropped_frames, real.kernel_drops()));
+    if let Some(first) = f.outcome.violations.first() {
+        // Most often: a receiver that began to listen when its sender had begun to send.
+        row("Checks violated", format!("{}, the first: {}", terminal::grouped(f.outcome.violations_total), first.what));
+    }
     row("Thrown away by the watchdog", real.ports.iter().map(|p| p.thrown_away).sum::<u64>().to_string());
     row("Loop gaps", format!("99 % below {:.0} us, longest {:.0} us", real.gap_p99_us, real.gap_longest_us));
     row("Node's clock", format!("{:.3} of {:.3} seconds left out", real.left_out_seconds, real.wall_seconds));

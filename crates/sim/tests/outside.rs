@@ -136,3 +136,41 @@ fn what_no_node_could_be_given_is_refused() {
     assert_eq!(w.run(Time(2), u64::MAX), Some(Ended::TimeUp));
     assert_eq!(w.leaving().count(), 1, "the first frame of H1");
 }
+
+/// Frames of flows that the world does not know pass it under every flow control and detection; nothing is kept, looked up or said by
+/// their numbers.
+#[test]
+fn foreign_flows_pass_under_everything() {
+    let (t, _) = ring();
+    for fc in REGISTRY {
+        for detection in xoff_mech::detection::REGISTRY {
+            let read = move |_: &LinkFacts| (detection.read)(&mut Defaults::of(detection.params)).unwrap();
+            let flow_control = move |link: &LinkFacts| {
+                let v = Defaults::of(fc.params);
+                let v = if fc.name == "pfc" { v.with("xoff", "80KB").with("xon", "77KB") } else { v };
+                (fc.read)(&mut { v }, link)
+            };
+            let mut m = Model::plain(Bytes(2_000_000), flow_control);
+            m.detection = Box::new(read);
+            m.outside = Some(vec![true; 6]);
+            m.priorities = vec![0];
+            let mut w = World::build(&t, Flows::default(), &mut m).unwrap();
+            // S1 by all of its ports at once, to its host: more than the link carries, and many on their way at a time.
+            let (s1, to_host) = (0, 0);
+            for n in 0..200u32 {
+                for port in 1..3 {
+                    let mut f = Frame::new(FrameKind::Data, FOREIGN | (n % 5) << 20 | u32::from(port), 0, 1518);
+                    f.out_port = to_host;
+                    w.enter(Time(u64::from(n) * 1_300_000 + u64::from(port) * 1000), s1, port, f).unwrap();
+                }
+            }
+            w.run(END, u64::MAX);
+            let left: Vec<_> = w.leaving().filter(|l| l.frame.kind() != FrameKind::Control).collect();
+            assert!(left.iter().all(|l| l.frame.flow >= FOREIGN && l.frame.kind() == FrameKind::Data), "{} {}", fc.name, detection.name);
+            // A ring has nobody who would send credits: what came first has left, and nothing is lost.
+            assert!(!left.is_empty(), "{} {}", fc.name, detection.name);
+            let (o, _) = w.finish(Ended::TimeUp);
+            assert_eq!((o.dropped_frames, o.violations), (0, vec![]), "{} {}", fc.name, detection.name);
+        }
+    }
+}

@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use xoff_netio::sandbox::{self, Host};
+use xoff_netio::sandbox::{self, Capability, Host, Missing};
 use xoff_netio::{Port, TapPort};
 use xoff_params::ParamError;
 use xoff_run::Scenario;
@@ -27,6 +27,9 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// What is around a frame of a stack beyond its MTU: header and FCS [bytes].
 const AROUND: u32 = 18;
+/// Places in the kernel's ring of a tap [frames]: those that a stack sends at 100 Mb/s in a second and more, because for so long a process
+/// may be away on a machine with other work.
+const TAP_RING: u32 = 10_000;
 /// Least MTU that IPv4 asks for (RFC 791) [bytes].
 const MTU_MIN: u32 = 68;
 
@@ -46,6 +49,9 @@ pub fn mtu(s: &Scenario) -> Result<u32, ParamError> {
 pub fn tap(name: &str, host: u32, mtu: u32) -> Result<TapPort, BedError> {
     let failed = |e| BedError::Host(name.to_owned(), e);
     sandbox::check_name(name).map_err(failed)?;
+    // Root of a namespace may make taps, if the device is open to everybody.
+    let tun = File::options().read(true).write(true).open("/dev/net/tun");
+    tun.map_err(|error| BedError::Missing(Missing { capability: Capability::Tun, error }))?;
     let tap = TapPort::create(name, mtu).map_err(BedError::Open)?;
     let quiet = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1");
     match quiet {
@@ -53,7 +59,8 @@ pub fn tap(name: &str, host: u32, mtu: u32) -> Result<TapPort, BedError> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => {}
         other => other.map_err(failed)?,
     }
-    sandbox::ip(&format!("link set dev {name} address {}\n", mac(host, 0))).map_err(failed)?;
+    let address = mac(host, 0);
+    sandbox::ip(&format!("link set dev {name} txqueuelen {TAP_RING} address {address}\n")).map_err(failed)?;
     Ok(tap)
 }
 

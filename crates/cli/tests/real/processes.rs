@@ -90,9 +90,10 @@ fn host(name: &str, interface: &str, scenario: &str, more: &[&str]) -> Process {
     Process::start(&[&["host", scenario, "--node", name, "--port", interface, "--json"], more].concat())
 }
 
-/// The incast scenario with other flows.
+/// The incast scenario with other flows. Processes come late one by one: memory for what comes in at 100 Mb/s while a switch is away for
+/// more than half a second.
 fn scenario(name: &str, flows: &str) -> String {
-    let text = std::fs::read_to_string(INCAST).unwrap();
+    let text = std::fs::read_to_string(INCAST).unwrap().replace("buffer = \"400KB\"", "buffer = \"8MB\"");
     let at = text.find("[[flow]]").unwrap();
     let dir = folder(name);
     let file = path(&dir, "net.toml");

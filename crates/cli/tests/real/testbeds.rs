@@ -76,7 +76,7 @@ fn iperf(flow_control: &str) {
         "--ip",
         "H0,H1,H2",
         "--run",
-        "H0=iperf3 -s -1 -p 5201 & iperf3 -s -1 -p 5202; wait",
+        "H0=iperf3 -s -1 -p 5201 >/dev/null & iperf3 -s -1 -p 5202 >/dev/null; wait; grep ^Udp: /proc/net/snmp",
         "--run",
         "H1=iperf3 -c 10.88.0.1 -p 5201 -u -b 80M -t 2 -J",
         "--run",
@@ -87,11 +87,18 @@ fn iperf(flow_control: &str) {
     said.complains(&["flows that begin or end at H0, H1, H2 are left out"]);
     let answer = said.json();
     lost_nothing(&answer);
+    // What a server does not read in time its own socket throws away: that is no loss of the network's.
+    let table = std::fs::read_to_string(out.join("H0.txt")).unwrap();
+    let [names, values] = [0, 1].map(|n| table.lines().nth(n).unwrap().split_whitespace().collect::<Vec<_>>());
+    let late: u64 = values[names.iter().position(|n| *n == "RcvbufErrors").unwrap()].parse().unwrap();
+    let mut lost = 0;
     for host in ["H1", "H2"] {
         let text = std::fs::read_to_string(out.join(format!("{host}.txt"))).unwrap();
         let said: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
-        assert_eq!(said["end"]["sum"]["lost_packets"].as_u64(), Some(0), "{text}");
+        lost += said["end"]["sum"]["lost_packets"].as_u64().unwrap();
+        assert!(said["end"]["sum"]["packets"].as_u64().unwrap() > 1000, "{text}");
     }
+    assert!(lost <= late, "{lost} datagrams lost, {late} of them by the receiver's socket");
     let commands = answer["commands"].as_array().unwrap();
     assert_eq!(commands.iter().filter(|c| c["exit_code"] == 0).count(), 3, "{answer:#}");
 }
@@ -119,6 +126,8 @@ fn ping_and_tcp_through_a_switch() {
         &path(&out, ""),
         "--set",
         "run.duration=15s",
+        "--capture",
+        &path(&out, "all.pcapng"),
         "--ip",
         "H0,H1",
         "--run",
@@ -131,6 +140,9 @@ fn ping_and_tcp_through_a_switch() {
     ]);
     assert_eq!(said.code, 0, "{}\n{}", said.out, said.err);
     lost_nothing(&said.json());
+    // The nodes, shims included, did what a simulation's do with the same frames.
+    let replayed = xoff(&["replay", &path(&out, "all.pcapng")]);
+    assert_eq!(replayed.code, 0, "{}\n{}", replayed.out, replayed.err);
     let first = std::fs::read_to_string(out.join("H1.txt")).unwrap();
     let second = std::fs::read_to_string(out.join("H1-2.txt")).unwrap();
     assert!(first.contains("5 received, 0% packet loss") && second.contains("10 received, 0% packet loss"), "{first}\n{second}");
