@@ -123,10 +123,14 @@ pub fn observe(s: &Scenario, run: Run) -> Result<Observed, RealError> {
         })),
     };
     let d = Drive { runner, real: Real::default(), tap };
-    let mut go_on = |_: &Look| !run.stop.is_some_and(|stop| stop());
     let began = SystemTime::now();
+    // The last look is when the last frame has come in; closing the ports takes a while longer.
+    let mut end = began;
+    let mut go_on = |_: &Look| {
+        end = SystemTime::now();
+        !run.stop.is_some_and(|stop| stop())
+    };
     let driven = real_time(s, &mut world, links.clone(), ports, d, &mut go_on);
-    let end = SystemTime::now();
     if let Some(own) = own {
         own.finish().map_err(RealError::Witness)?;
     }
