@@ -239,7 +239,7 @@ impl Part {
                 Kind::Notifier => s.on_notifier_wake(now, port, e.arg as u8, core),
                 Kind::Apply => s.on_apply(now, port, core),
                 Kind::Emit => s.on_emit(now, port, core),
-                _ => unreachable!("not an event of a switch"),
+                other => unreachable!("{other:?} is no event of a switch"),
             },
             Node::Nic(n) => {
                 match e.kind() {
@@ -252,7 +252,7 @@ impl Part {
                         let (slot, which) = of_flow_timer(e.arg);
                         n.on_flow_timer(now, slot, which, core);
                     }
-                    _ => unreachable!("not an event of a NIC"),
+                    other => unreachable!("{other:?} is no event of a NIC"),
                 }
                 self.after_flows();
             }

@@ -76,6 +76,8 @@ pub struct Observed {
     pub seen: Option<Seen>,
     /// `seen` for the whole run.
     pub whole: Option<Seen>,
+    /// Frames that the witness missed, as it says itself.
+    pub missed: u64,
 }
 
 /// The last second of a run, as the witness takes it.
@@ -121,24 +123,29 @@ pub fn observe(s: &Scenario, run: Run) -> Result<Observed, RealError> {
         })),
     };
     let d = Drive { runner, real: Real::default(), tap };
-    let mut go_on = |_: &Look| Next::from(!run.stop.is_some_and(|stop| stop()));
     let began = SystemTime::now();
+    // The last look is when the last frame has come in; closing the ports takes a while longer.
+    let mut end = began;
+    let mut go_on = |_: &Look| {
+        end = SystemTime::now();
+        Next::from(!run.stop.is_some_and(|stop| stop()))
+    };
     let driven = real_time(s, &mut world, links.clone(), ports, d, &mut go_on);
-    let end = SystemTime::now();
     if let Some(own) = own {
         own.finish().map_err(RealError::Witness)?;
     }
     let seen = witness.map(|(w, _)| {
         let captures = w.stop()?;
-        Ok((captures.count(end - LAST, end)?, captures.count(began, end)?))
+        Ok((captures.count(end - LAST, end)?, (captures.count(began, end)?, captures.missed)))
     });
     // Interfaces go before any error is told: the next run makes them again.
     bed::remove(s, &links)?;
     let (ended, real) = driven?;
     let (seen, whole) = seen.transpose().map_err(RealError::Witness)?.unzip();
+    let (whole, missed) = whole.unzip();
     let (outcome, recorder) = world.finish(ended);
     let rows = recorder.and_then(|r: Box<dyn Recorder>| r.into_any().downcast::<Vec<Row>>().ok()).map(|r| *r).unwrap_or_default();
-    Ok(Observed { outcome, rows, real, by, seen, whole })
+    Ok(Observed { outcome, rows, real, by, seen, whole, missed: missed.unwrap_or(0) })
 }
 
 /// Did a link stand still: no data frame in the time that was looked at, while flow control went on speaking?

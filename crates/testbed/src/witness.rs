@@ -10,7 +10,7 @@
 //! then dumpcap, which comes with tshark, captures. Where there is neither, our own capture (pcapng) of the same two interfaces is counted, by our own parsers. It says so.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -72,7 +72,7 @@ fn program(name: &str) -> Option<PathBuf> {
 struct Dump {
     child: Child,
     /// Kept open: a program that cannot say its last words would not write its last frames either.
-    _said: Option<BufReader<ChildStderr>>,
+    said: Option<BufReader<ChildStderr>>,
 }
 
 /// Starts a program that captures to a file, and waits until it says `ready`; `None`: it does not.
@@ -93,7 +93,7 @@ fn dump(name: &str, args: &[String], file: &Path, ready: &str) -> io::Result<Opt
             break;
         }
     }
-    Ok(Some(Dump { child, _said: said }))
+    Ok(Some(Dump { child, said }))
 }
 
 /// A witness at work.
@@ -129,8 +129,13 @@ impl Witness {
             }
             if w.dumps.is_empty() {
                 let file = folder.join("link.pcapng");
+                // What waits within dumpcap is not thrown away, as it is by default from a thousand frames on.
                 let each = interfaces.iter().flat_map(|i| words(&["-i", i, "-s", &snap]));
-                let args: Vec<String> = words(&["-q"]).into_iter().chain(each).chain(words(&["-w", "-"])).collect();
+                let args: Vec<String> = words(&["-q", "-B", "16", "-N", "10000000", "-C", "1000000000"])
+                    .into_iter()
+                    .chain(each)
+                    .chain(words(&["-w", "-"]))
+                    .collect();
                 if let Some(d) = dump("dumpcap", &args, &file, "File:")? {
                     w.by = By::Dumpcap;
                     w.dumps.push(d);
@@ -163,14 +168,20 @@ impl Witness {
         if !self.dumps.is_empty() {
             std::thread::sleep(SETTLE);
         }
-        for Dump { child, .. } in &mut self.dumps {
+        let mut missed = 0;
+        for Dump { child, said } in &mut self.dumps {
             // Asked to end, it writes what it has.
             let pid = rustix::process::Pid::from_child(child);
             rustix::process::kill_process(pid, rustix::process::Signal::INT)?;
+            let mut last = String::new();
+            if let Some(said) = said {
+                said.read_to_string(&mut last)?;
+            }
             child.wait()?;
+            missed += last.lines().filter_map(dropped).sum::<u64>();
         }
         self.dumps.clear();
-        Ok(Captures { by: self.by, files: std::mem::take(&mut self.files) })
+        Ok(Captures { by: self.by, missed, files: std::mem::take(&mut self.files) })
     }
 }
 
@@ -211,6 +222,8 @@ impl Own {
 /// What a witness has written down.
 pub struct Captures {
     by: By,
+    /// Frames that passed and were not captured, as the program says itself.
+    pub missed: u64,
     /// The files.
     pub files: Vec<PathBuf>,
 }
@@ -227,6 +240,13 @@ impl Captures {
         }
         Ok(all)
     }
+}
+
+/// Frames that a program says it dropped: `23 packets dropped by kernel`, `... on interface 'a0': 7/2 (pcap:0/...`.
+fn dropped(line: &str) -> Option<u64> {
+    let tcpdump = line.strip_suffix(" packets dropped by kernel").or(line.strip_suffix(" packet dropped by kernel"));
+    let dumpcap = || line.strip_prefix("Packets received/dropped")?.split_once("': ")?.1.split_once('/')?.1.split_once(' ').map(|v| v.0);
+    tcpdump.or_else(dumpcap)?.trim().parse().ok()
 }
 
 fn seconds(t: SystemTime) -> f64 {
@@ -293,6 +313,12 @@ fn ask_ourselves(file: &Path, from: SystemTime, to: SystemTime, seen: &mut Seen)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn programs_say_what_they_missed() {
+        let dumpcap = "Packets received/dropped on interface 'a0': 7/2 (pcap:0/dumpcap:2/flushed:0/ps_ifdrop:0) (77.8%)";
+        assert_eq!([dumpcap, "23 packets dropped by kernel", "File: -"].map(dropped), [Some(2), Some(23), None]);
+    }
 
     #[test]
     fn tshark_s_lines_are_sorted() {

@@ -221,7 +221,8 @@ fn figure(title: &str, caption: &str, shown: &[(usize, &[f64])], jobs: &[Job], a
         panel.mark(Mark::line("simulated", of(&simulated[i])).colour(xoff_report::Colour::Grey).dashed())
     };
     for (i, levels) in shown {
-        let panel = Panel::new(all[*i].name.as_str(), time(*i), Axis::new("Queue length", Unit::Bytes).range(0.0, 1.05e6));
+        let name = format!("{}, {}", if jobs[*i].scheme.gentle { "GFC" } else { jobs[*i].scheme.title }, jobs[*i].what);
+        let panel = Panel::new(name, time(*i), Axis::new("Queue length", Unit::Bytes).range(0.0, 1.05e6));
         let mut panel = curves(panel, *i, &|o| o.ingress(PORT));
         for level in *levels {
             panel = panel.mark(Mark::hline(*level, format!("paper: {}", lab::bytes(*level))));

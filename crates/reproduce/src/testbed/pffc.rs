@@ -204,8 +204,8 @@ pub fn run_spreading(cx: &Context) -> Result<Findings, ReproduceError> {
 
 /// The entry `loss`.
 pub fn run_loss(cx: &Context) -> Result<Findings, ReproduceError> {
-    const MEMORY: u64 = 160_000;
-    let pfc = [5, 20, 40].map(|tenths: u64| {
+    const MEMORY: u64 = 800_000;
+    let pfc = [3, 20, 40].map(|tenths: u64| {
         let xoff = (MEMORY * tenths / 10 / SENDERS as u64).min(MEMORY);
         let more = [format!("flow_control.pfc.xoff={xoff}B"), format!("flow_control.pfc.xon={}B", xoff - 3_000)];
         cell(LOSS, PFC, &format!("XOFFs {}.{} of the buffer", tenths / 10, tenths % 10), &more)
@@ -231,7 +231,7 @@ pub fn run_loss(cx: &Context) -> Result<Findings, ReproduceError> {
     let share = |r: &Real| dropped(r) / (r.seen.outcome.delivered_frames as f64 + dropped(r));
     let mut table = Table::new(["Cell", "Runs", "Frames lost in a run", "Share", "Largest egress queue"])
         .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right])
-        .caption("Means over the runs that count with their 95 % intervals. The memory is 160 KB.");
+        .caption("Means over the runs that count with their 95 % intervals. The memory is 800 KB.");
     for runs in &all {
         table.push([
             runs.name.clone(),
@@ -242,7 +242,7 @@ pub fn run_loss(cx: &Context) -> Result<Findings, ReproduceError> {
         ]);
     }
     let bars = [BarGroup::new("lost", all.iter().map(|r| Bar::new(r.mean(share))))];
-    let figure = Figure::new("Real frames: four senders to one output, 160 KB")
+    let figure = Figure::new("Real frames: four senders to one output, 800 KB")
         .caption(
             "PFC by the sum of its ingress thresholds over the buffer, and PFFC. The slides claim loss for the one and none for the other.",
         )

@@ -67,6 +67,8 @@ pub struct Real {
     pub last: Option<witness::Seen>,
     /// What the witness saw in the whole run.
     pub whole: Option<witness::Seen>,
+    /// Frames that the witness missed, as it says itself.
+    pub missed: u64,
     /// By the witness: the link stood still in the last second.
     pub still: bool,
 }
@@ -184,10 +186,10 @@ fn once(cx: &Context, cell: &Cell, s: &Scenario, folder: &Path, tap: Option<Tap<
     let o = observe(s, run).map_err(|e| ReproduceError::Testbed(e.to_string()))?;
     cx.go_on()?;
     let kind = s.links().first().map(|(_, fc)| fc.clone());
-    let still = o.seen.zip(kind).is_some_and(|(seen, kind)| stood_still(&seen, &kind));
+    let still = o.seen.zip(kind).is_some_and(|(seen, kind)| stood_still(&seen, &kind) && o.missed == 0);
     let warnings = s.warnings.iter().map(|p| p.line()).collect();
     let seen = Observed { topology: s.topology.clone(), outcome: o.outcome, rows: o.rows, warnings };
-    Ok(Real { seen, real: o.real, by: o.by, last: o.seen, whole: o.whole, still })
+    Ok(Real { seen, real: o.real, by: o.by, last: o.seen, whole: o.whole, missed: o.missed, still })
 }
 
 /// What is kept of a run.
@@ -201,6 +203,7 @@ struct Evidence {
     witness: Option<witness::By>,
     last_second: Option<witness::Seen>,
     whole: Option<witness::Seen>,
+    frames_the_witness_missed: u64,
     stood_still: bool,
     deadlocks_found_by_the_nodes: usize,
     delivered_bytes: Vec<u64>,
@@ -219,6 +222,7 @@ impl Evidence {
             witness: r.by,
             last_second: r.last,
             whole: r.whole,
+            frames_the_witness_missed: r.missed,
             stood_still: r.still,
             deadlocks_found_by_the_nodes: r.seen.outcome.deadlocks.len(),
             delivered_bytes: r.seen.outcome.flows.iter().map(|f| f.delivered).collect(),
@@ -265,10 +269,11 @@ pub fn witness_table(all: &[Runs]) -> Table {
         "Other control",
         "Anything else",
         "Data frames, whole run",
+        "Missed by the witness",
         "Frames lost",
         "Clock stood still",
     ])
-    .align([Left, Right, Centre, Right, Right, Right, Right, Right, Right, Right]);
+    .align([Left, Right, Centre, Right, Right, Right, Right, Right, Right, Right, Right]);
     for runs in all {
         for (nth, r) in runs.runs.iter().enumerate() {
             let (last, whole) = (r.last.unwrap_or_default(), r.whole.unwrap_or_default());
@@ -281,6 +286,7 @@ pub fn witness_table(all: &[Runs]) -> Table {
                 last.ours.to_string().into(),
                 last.other.to_string().into(),
                 whole.data.to_string().into(),
+                r.missed.to_string().into(),
                 r.lost().to_string().into(),
                 Unit::Fraction.format(r.left_out()).into(),
             ]);
