@@ -52,6 +52,16 @@ pub const TESTBEDS: &[Paper] = &[
 ];
 
 impl Paper {
+    /// Are its frames real?
+    pub fn is_testbed(&self) -> bool {
+        self.id.ends_with(SUFFIX)
+    }
+
+    /// Short name of the same paper, simulated instead of with real frames or the other way round; there need be none.
+    pub fn other(&self) -> String {
+        self.id.strip_suffix(SUFFIX).map_or_else(|| format!("{}{SUFFIX}", self.id), str::to_owned)
+    }
+
     /// What `xoff reproduce` is told to get it.
     pub fn command(&self) -> String {
         self.id.strip_suffix(SUFFIX).map_or_else(|| self.id.to_owned(), |paper| format!("{paper} --testbed"))

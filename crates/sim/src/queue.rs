@@ -461,8 +461,8 @@ fn sort_few<E: Pending>(events: &[E], into: &mut [E]) {
 fn sort_some<E: Pending>(events: &[E], into: &mut [E]) {
     /// Comparisons side by side.
     const LANES: usize = 4;
-    /// Bits of time in a key.
-    const TIME: u32 = 25;
+    /// Bits of time in a key. The bit above them stays clear: an exponent of ones only would be no number, and compare with nothing.
+    const TIME: u32 = 24;
     let (mut first, mut ranks) = (u64::MAX, 0);
     for e in events {
         first = first.min(e.time());
@@ -477,7 +477,7 @@ fn sort_some<E: Pending>(events: &[E], into: &mut [E]) {
     for (i, (key, e)) in keys.as_flattened_mut().iter_mut().zip(events).enumerate() {
         let since = e.time() - first;
         span |= since;
-        *key = f64::from_bits(1 << 62 | since << (62 - TIME) | (e.rank() >> half & 0xffff_ffff) << 5 | i as u64);
+        *key = f64::from_bits(1 << 62 | since << (61 - TIME) | (e.rank() >> half & 0xffff_ffff) << 5 | i as u64);
     }
     for (block, few) in events.chunks(LANES).zip(&keys) {
         let mut later = [0u64; LANES];
@@ -505,6 +505,28 @@ mod tests {
     use std::collections::BTreeSet;
 
     const NEVER: Moment = Moment { time: Time::NEVER, rank: u64::MAX };
+
+    /// Keys whose bits are no floating-point number would compare with nothing, and leave events out.
+    #[test]
+    fn no_distance_of_times_leaves_an_event_out() {
+        for n in [9, 20, 32] {
+            for bits in 1..40 {
+                for last in [(1u64 << bits) - 1, (1 << bits) - (1 << bits >> 11) - 1, 1 << bits] {
+                    let mut events: Vec<Event> = (1..n).map(|i| event(1_000_000 + i % 7, i)).collect();
+                    events.push(event(1_000_001 + last, 0));
+                    events.push(event(1_000_001 + last, 1));
+                    let mut sorted = vec![Event::NONE; events.len()];
+                    sort(&mut events.clone(), &mut sorted);
+                    events.sort_unstable_by(|a, b| b.cmp(a));
+                    assert_eq!(
+                        sorted.iter().map(Event::key).collect::<Vec<_>>(),
+                        events.iter().map(Event::key).collect::<Vec<_>>(),
+                        "{last}"
+                    );
+                }
+            }
+        }
+    }
 
     fn event(time: u64, rank: u64) -> Event {
         Event::new(Moment { time: Time(time), rank }, Kind::Wake, 0, 0)

@@ -186,13 +186,21 @@ fn figure(s: &Scenario, [real, simulated]: [Curves; 2]) -> Figure {
     let mut figure = Figure::new(title(s))
         .caption("Payload that arrives of each flow, and the fullest ingress buffers. Solid: real frames. Dashed: simulation of the same scenario.")
         .columns(3);
-    let time = || Axis::new("Time", Unit::Picoseconds);
+    // From zero: what is a line and a half of it shall look so.
+    let from_zero = |label: &str, unit: Unit, all: &[&Series]| {
+        let high = all.iter().flat_map(|p| p.iter()).map(|p| p.1).fold(0.0, f64::max);
+        Axis::new(label, unit).range(0.0, if high > 0.0 { high * 1.05 } else { 1.0 })
+    };
+    let rates: Vec<&Series> = real.rates.values().chain(simulated.rates.values()).collect();
+    let queues: Vec<&Series> = real.queues.values().chain(simulated.queues.values()).collect();
+    let last = rates.iter().chain(&queues).filter_map(|p| p.last()).map(|p| p.0).fold(1.0, f64::max);
+    let time = || Axis::new("Time", Unit::Picoseconds).range(0.0, last);
     let both = |panel: Panel, real: Option<&Series>, simulated: Option<&Series>| {
         let curve = |name: &str, points: Option<&Series>| Mark::line(name, points.cloned().unwrap_or_default());
         panel.mark(curve("real frames", real).colour(Colour::Blue)).mark(curve("simulation", simulated).colour(Colour::Vermilion).dashed())
     };
     for (&flow, points) in simulated.rates.iter().take(SHOWN) {
-        let panel = Panel::new(format!("Flow {flow}"), time(), Axis::new("Delivered", Unit::BitsPerSecond));
+        let panel = Panel::new(format!("Flow {flow}"), time(), from_zero("Delivered", Unit::BitsPerSecond, &rates));
         figure = figure.panel(both(panel, real.rates.get(&flow), Some(points)));
     }
     let peak = |points: Option<&Series>| points.map_or(0.0, |p| p.iter().map(|p| p.1).fold(0.0, f64::max));
@@ -202,7 +210,7 @@ fn figure(s: &Scenario, [real, simulated]: [Curves; 2]) -> Figure {
         of(b).total_cmp(&of(a)).then(a.cmp(b))
     });
     for port in ports.into_iter().take(SHOWN) {
-        let panel = Panel::new(format!("Ingress {port}"), time(), Axis::new("Queue length", Unit::Bytes));
+        let panel = Panel::new(format!("Ingress {port}"), time(), from_zero("Queue length", Unit::Bytes, &queues));
         figure = figure.panel(both(panel, real.queues.get(port), simulated.queues.get(port)));
     }
     figure

@@ -9,7 +9,7 @@ use super::{make_folder, write_text};
 use crate::{Context, Judged, Mode, Report, ReproduceError};
 
 /// The page; figures are looked for in the folder `figures` beside it.
-pub(crate) fn page(report: &Report, mode: Mode, seed: u64, figures: &str) -> String {
+pub(crate) fn page(report: &Report, mode: Mode, seed: u64, figures: &str, beside: Option<&str>) -> String {
     let mut out = format!("# {}\n\n", report.paper.title);
     let _ = writeln!(
         out,
@@ -17,6 +17,10 @@ pub(crate) fn page(report: &Report, mode: Mode, seed: u64, figures: &str) -> Str
         report.paper.command(),
         mode.name()
     );
+    if let Some(other) = beside {
+        let what = if report.paper.is_testbed() { "Simulated" } else { "With real Ethernet frames" };
+        let _ = writeln!(out, "{what}: [{other}]({other}).\n");
+    }
     let mut table = Table::new(["Entry", "What", "Paper", "Here", "Verdict"]);
     for e in &report.entries {
         table.push([
@@ -89,5 +93,7 @@ pub fn write_docs(report: &Report, cx: &Context, page_file: &Path) -> Result<(),
         write_text(&to, &svg)?;
     }
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    write_text(page_file, &page(report, cx.mode, cx.seed, &name))
+    let beside = format!("{}.md", report.paper.other());
+    let beside = page_file.with_file_name(&beside).is_file().then_some(beside);
+    write_text(page_file, &page(report, cx.mode, cx.seed, &name, beside.as_deref()))
 }

@@ -61,7 +61,7 @@ pub fn write_json(report: &Report, cx: &Context) -> String {
 /// Everything that shows the results so far.
 pub(crate) fn write(report: &Report, cx: &Context) -> Result<(), ReproduceError> {
     write_text(&cx.out.join("entries.json"), &write_json(report, cx))?;
-    write_text(&cx.out.join(format!("{}.md", report.paper.id)), &markdown::page(report, cx.mode, cx.seed, "figures"))?;
+    write_text(&cx.out.join(format!("{}.md", report.paper.id)), &markdown::page(report, cx.mode, cx.seed, "figures", None))?;
     page::draw(report, cx)?.write(&report.page)?;
     Ok(())
 }

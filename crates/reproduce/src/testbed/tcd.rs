@@ -19,10 +19,10 @@ const SCENARIO: (&str, &str) = super::scenario!("tcd", "testbed.toml");
 const F0: usize = 0;
 const F1: usize = 1;
 const A0: usize = 2;
-/// Interval of the paper's figure [ps].
-const STEP: f64 = 1e11;
+/// Interval of the figure [ps]; the paper's 100 ms would be 10 s.
+const STEP: f64 = 5e11;
 /// Assumption behind it all.
-const SLOWER: &str = "rates a hundredth, thresholds a tenth, times ten times as long; the paper's testbed was a hundred times faster";
+const SLOWER: &str = "a hundred times slower: rates are a hundredth of the paper's, times a hundred times as long, so that bytes are the same; intervals of 500 ms";
 
 /// Frames of F0 and F1 that arrived in an interval: all, marked CE, marked UE.
 type Counts = Vec<[[u32; 3]; 2]>;
@@ -52,7 +52,7 @@ fn watch(links: &[usize; 2], into: Rc<RefCell<Counts>>) -> Tap<'static> {
 
 /// The entry.
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
-    let cells = [Cell::new("PFC", SCENARIO, &[]), Cell::new("Credits", SCENARIO, &["flow_control=cbfc", "switch.buffer=80KB"])];
+    let cells = [Cell::new("PFC", SCENARIO, &[]), Cell::new("Credits", SCENARIO, &["flow_control=cbfc", "switch.buffer=800KB"])];
     let topology = cells[0].load(cx)?.topology.clone();
     // Links are numbered as the ports of all nodes are, node by node.
     let first = |host: &str| {
@@ -70,12 +70,12 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let made = made.borrow();
     let mut found = Findings::default();
     let mut said = Vec::new();
-    let mut figure = Figure::new("Real frames: how F0 and F1 are marked per 100 ms (paper: Fig. 11)")
+    let mut figure = Figure::new("Real frames: how F0 and F1 are marked per 500 ms (paper: Fig. 11)")
         .caption("At the receivers, first run that counts. The paper shows F0: UE while A0 sends, nothing before and after. F1 is inverse: CE while A0 sends.")
         .columns(2);
     let mut table = Table::new(["Flow control", "Interval", "F0 UE", "F0 CE", "F1 UE", "F1 CE"])
         .align([Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right])
-        .caption("Share of the frames that arrive in each 100 ms with a mark, first run that counts. A0 sends from 500 ms on.");
+        .caption("Share of the frames that arrive in each 500 ms with a mark, first run that counts. A0 sends from 1.5 s on.");
     for (which, runs) in all.iter().enumerate() {
         let tries: Vec<&Rc<RefCell<Counts>>> = made.iter().filter(|m| m.0 == which).map(|m| &m.1).collect();
         let counts: Vec<Counts> = runs.tries_that_count.iter().map(|&t| tries[t].borrow().clone()).collect();
@@ -103,7 +103,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     found.figures.push(figure);
     found.tables.push(table);
     found.notes.push(machine(&all));
-    found.notes.push("Marks are read from the bytes of the frames as they arrive at R0 and R1. The first 100 ms of A0, in which the buffer behind P0 fills, and the 100 ms after its end, in which F1's backlog leaves, are neither inside nor outside.".into());
+    found.notes.push("Marks are read from the bytes of the frames as they arrive at R0 and R1. The first 500 ms of A0, in which the buffer behind P0 fills, and the 500 ms after its end, in which F1's backlog leaves, are neither inside nor outside.".into());
     Ok(found)
 }
 
@@ -142,7 +142,7 @@ fn judge(runs: &Runs, counts: &[Counts], found: &mut Findings, said: &mut Vec<St
         all.iter().sum::<f64>() / all.len() as f64
     };
     let check = |what: &str, value: f64, low: f64, high: f64| {
-        let what = format!("{name}: {what} per 100 ms, mean of the runs");
+        let what = format!("{name}: {what} per 500 ms, mean of the runs");
         Check::new(what, Unit::Fraction, value, low, high).claimed().assuming(SLOWER)
     };
     let (ue, outside) = (over(F0, 2, Some(true), true), over(F0, 2, Some(false), false));
@@ -150,7 +150,7 @@ fn judge(runs: &Runs, counts: &[Counts], found: &mut Findings, said: &mut Vec<St
     found.checks.extend([
         check("F0 marked UE while A0 sends, least", ue, 0.95, 1.0),
         check("F0 marked UE before and after, most", outside, 0.0, 0.01),
-        check("F0 marked CE, most", over(F0, 1, None, false), 0.0, 0.0),
+        check("F0 marked CE, most", over(F0, 1, None, false), 0.0, 0.01),
         check("F1 marked CE while A0 sends, least", f1_ce, 0.95, 1.0),
         check("F1 marked CE before and after, most", over(F1, 1, Some(false), false), 0.0, 0.01),
         Check::none(format!("{name}: frames lost in all runs"), "frames", runs.lost()),
