@@ -110,3 +110,18 @@ fn every_entry_reads_and_its_scenarios_exist() {
         }
     }
 }
+
+#[test]
+fn entries_with_real_frames_read_too_and_so_do_their_scenarios() {
+    for paper in ["gfc", "tcd", "pffc"] {
+        for e in xoff_reproduce::testbed_entries(paper).unwrap_or_else(|e| panic!("{e}")) {
+            assert!(!e.paper.is_empty() && !e.band.is_empty() && !e.scenarios.is_empty(), "{}", e.id);
+            for s in &e.scenarios {
+                let path =
+                    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/papers").join(paper).join("testbed").join(s);
+                xoff_run::Scenario::load(&path, &[]).unwrap_or_else(|e| panic!("{e}"));
+            }
+        }
+    }
+    assert!(xoff_reproduce::testbed_entries("request-grant").is_err());
+}

@@ -26,9 +26,11 @@ const SLOWER: &str = "a hundred times slower: rates are a hundredth of the paper
 
 /// Frames of F0 and F1 that arrived in an interval: all, marked CE, marked UE.
 type Counts = Vec<[[u32; 3]; 2]>;
+/// Counts that a run fills while it goes on.
+type Filling = Rc<RefCell<Counts>>;
 
 /// Reads what passes the ports of the two receivers: frames as they are on the wire, at the time when they come in.
-fn watch(links: &[usize; 2], into: Rc<RefCell<Counts>>) -> Tap<'static> {
+fn watch(links: &[usize; 2], into: Filling) -> Tap<'static> {
     let links = *links;
     Box::new(move |at: Time, link, inbound, bytes| {
         if !inbound || !links.contains(&link) {
@@ -61,9 +63,9 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     };
     let receivers = [first("R0"), first("R1")];
     // The last try of a run is the one that counts, if any does.
-    let made: Rc<RefCell<Vec<(usize, Rc<RefCell<Counts>>)>>> = Rc::default();
+    let made: RefCell<Vec<(usize, Filling)>> = RefCell::default();
     let all = all_with(cx, &[&cells[0], &cells[1]], &mut |cell| {
-        let counts = Rc::new(RefCell::new(Counts::new()));
+        let counts = Filling::default();
         made.borrow_mut().push((cell, counts.clone()));
         Some(watch(&receivers, counts))
     })?;
@@ -77,7 +79,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         .align([Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right])
         .caption("Share of the frames that arrive in each 500 ms with a mark, first run that counts. A0 sends from 1.5 s on.");
     for (which, runs) in all.iter().enumerate() {
-        let tries: Vec<&Rc<RefCell<Counts>>> = made.iter().filter(|m| m.0 == which).map(|m| &m.1).collect();
+        let tries: Vec<&Filling> = made.iter().filter(|m| m.0 == which).map(|m| &m.1).collect();
         let counts: Vec<Counts> = runs.tries_that_count.iter().map(|&t| tries[t].borrow().clone()).collect();
         judge(runs, &counts, &mut found, &mut said);
         if let (Some(r), Some(c)) = (runs.runs.first(), counts.first()) {
