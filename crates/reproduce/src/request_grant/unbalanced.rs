@@ -1,6 +1,6 @@
 //! Figs. 13 and 14: throughput under unbalanced traffic, N = 64 and N = 256.
 
-use xoff_fabric::{Config, Core, Pattern, Shape, Sizes, Traffic};
+use xoff_fabric::{Config, Core, Pattern, Shape, Sizes, Spray, Traffic};
 use xoff_report::{Align, Axis, Cell, Figure, Mark, Panel, Table, Unit};
 
 use super::run::{Plan, Results, Series};
@@ -152,7 +152,7 @@ pub fn run_fig14(cx: &Context) -> Result<Findings, ReproduceError> {
     f.measured.push_str(&format!("; 40 B, smooth, with paths at random {lowest:.3}"));
     let by_w: Vec<String> = random.iter().map(|(w, t)| format!("{t:.3} at w = {w}")).collect();
     f.notes.push(format!(
-        "With 256 outputs a flow of smooth 40 B packets has one small segment at a time. Counters that send the segments of each flow over the paths in turn then fall into step: their first segments come unasked, many flows of an adapter take the same path at once, and the queues of the first stage fill up. Where each segment takes a path at random nothing falls into step: {}. So it is the order of the paths that costs the throughput here, not request-grant; the paper allows both.",
+        "With 256 outputs a flow of smooth 40 B packets has one small segment at a time. Counters that send the segments of each flow over the paths in turn then fall into step: their first segments come unasked, many flows of an adapter take the same path at once, and the queues of the first stage fill up. Where each segment takes a path at random nothing falls into step: {}. So it is the order of the paths that costs the throughput here, not request-grant. The paper speaks of random load balancing (section 1) and of a counter per flow that is increased by one (section 3.2).",
         by_w.join(", ")
     ));
     f.notes.push("256 ports of 16 x 16 switches, one seed, a shorter run than N = 64. What becomes of the smooth traffic afterwards: entry `unbalanced-worst`.".into());
