@@ -224,8 +224,11 @@ impl<'a> Live<'a> {
     /// What was on its way when the run ended still comes in, and is only counted: what is missing then is lost.
     fn drain(&mut self) -> Result<(), LiveError> {
         const QUIET: Duration = Duration::from_millis(20);
-        let mut last = Instant::now();
-        while last.elapsed() < QUIET {
+        // A neighbour that goes on sending is not waited for.
+        const LONGEST: Duration = Duration::from_millis(200);
+        let began = Instant::now();
+        let mut last = began;
+        while last.elapsed() < QUIET && began.elapsed() < LONGEST {
             for link in 0..self.ports.len() {
                 let machine = &mut self.machine;
                 let port = &mut self.ports[link];

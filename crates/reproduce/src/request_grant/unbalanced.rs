@@ -143,7 +143,8 @@ pub fn run_fig14(cx: &Context) -> Result<Findings, ReproduceError> {
     // The workload that falls short, with the segments of a flow on paths at random instead of in turn.
     let mut plan = Plan::default();
     let smooth = workloads()[0];
-    let series = shares(cx.mode, 256).iter().map(|&w| (w, plan.series(cx, 1, &Config { spray: Spray::Random, ..config(cx, 256, w, smooth) })));
+    let series =
+        shares(cx.mode, 256).iter().map(|&w| (w, plan.series(cx, 1, &Config { spray: Spray::Random, ..config(cx, 256, w, smooth) })));
     let series: Vec<(f64, Series)> = series.collect();
     let results = plan.run(cx)?;
     let random: Vec<(f64, f64)> = series.iter().map(|&(w, s)| (w, results.mean(s, |r| r.cold).mean)).collect();
