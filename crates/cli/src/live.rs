@@ -48,6 +48,9 @@ pub struct Options {
     /// Folder for tables like those of a simulation
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Open the ports, say so, and begin when a line or the end comes on standard input: so that several begin together
+    #[arg(long)]
+    wait: bool,
     /// Seed of every random stream; replaces run.seed
     #[arg(long)]
     seed: Option<u64>,
@@ -114,6 +117,10 @@ impl Options {
         interrupt::ask_first();
         terminal::note(&format!("{name} runs on {}{}", interfaces.join(", "), served(server.as_ref())));
 
+        if self.wait {
+            // The end of the input is as good as a line, and so is an input that cannot be read.
+            let _ = std::io::stdin().read_line(&mut String::new());
+        }
         let runner = RunnerConfig { until: s.until, report: Duration::from_millis(100), ..RunnerConfig::default() };
         let sink = self.out.clone().map_or(Sink::Nothing, Sink::Files);
         let mut table = LiveTable::new(interfaces.clone());

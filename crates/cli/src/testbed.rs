@@ -1,5 +1,7 @@
 //! `xoff testbed`: a scenario with real Ethernet frames, on this machine.
 
+mod processes;
+
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -57,6 +59,9 @@ pub struct Args {
     /// Also simulate the scenario, and draw both in one figure: compare.svg, compare.html and compare.md beside the tables
     #[arg(long, conflicts_with = "ip")]
     compare: bool,
+    /// Run every node as a process of its own, with a clock of its own, instead of all in one; the tables of each are in DIR/NODE
+    #[arg(long, conflicts_with_all = ["ip", "compare", "capture"])]
+    processes: bool,
 }
 
 /// Runs it.
@@ -78,6 +83,9 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     // Before anything has a thread.
     bed::isolate().map_err(missing)?;
     interrupt::ask_first();
+    if args.processes {
+        return processes::run(&scenario, args);
+    }
 
     let here = shims::here(&scenario);
     let links = wiring::links(&scenario, &here, |node, port| shims::is_plain(&scenario, node, port));

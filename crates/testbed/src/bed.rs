@@ -57,12 +57,17 @@ pub fn interface(link: &Link) -> String {
 
 /// Makes a veth pair for every link of the scenario with both ends among these, and opens all ports, in order.
 pub fn ports(s: &Scenario, links: &[Link]) -> Result<Vec<Box<dyn Port>>, BedError> {
-    sandbox::veth_pairs(&pairs(s, links)).map_err(BedError::Interfaces)?;
+    cables(s, links)?;
     let open = |l: &Link| {
         let port = PacketPort::open(&interface(l), &PacketOptions::default()).map_err(BedError::Open)?;
         Ok(Box::new(port) as Box<dyn Port>)
     };
     links.iter().map(open).collect()
+}
+
+/// Makes a veth pair for every link of the scenario with both ends among these, and leaves them to somebody else.
+pub fn cables(s: &Scenario, links: &[Link]) -> Result<(), BedError> {
+    sandbox::veth_pairs(&pairs(s, links)).map_err(BedError::Interfaces)
 }
 
 /// Takes away what [`ports`] made: another run in the same namespaces may then make its own.

@@ -3,6 +3,7 @@
 //! ```text
 //!   Scenario --wiring--> links, tables --+
 //!   bed: namespaces, veth pairs ---------+--> drive: World + ports in real time --> the tables of a simulation, RealReport
+//!   processes: a switch or host process for each node, on the same pairs
 //!   hosts: stacks behind shims ----------+                |
 //!   nodes: ports of a switch or a host --+                |
 //!                                                      capture --> replay: the same world in virtual time, frame by frame
@@ -17,6 +18,7 @@ pub mod hosts;
 pub mod metrics;
 pub mod nodes;
 mod observe;
+pub mod processes;
 pub mod replay;
 pub mod shims;
 mod stack;

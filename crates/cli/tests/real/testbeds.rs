@@ -163,3 +163,30 @@ fn commands_fail_and_are_stopped() {
     assert_eq!(answer["commands"][0]["ended"], "stopped at the end of the run", "{answer:#}");
     assert_eq!(std::fs::read_to_string(out.join("H1-2.txt")).unwrap(), "said\n");
 }
+
+/// Every node a process with a clock of its own: the ring under GFC drains all the same, and every process leaves its tables.
+#[test]
+fn a_ring_of_processes_drains_under_gfc() {
+    if !possible(&[]) {
+        return;
+    }
+    let out = folder("processes");
+    let ring = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/testbed/ring-gfc.toml");
+    // Half the load of the scenario, and memory for a process that is away while the others send.
+    let set = ["switch.buffer=8MB", "flow[0].size=1MB", "flow[1].size=1MB", "flow[2].size=1MB", "run.duration=4s"];
+    let dir = path(&out, "");
+    let mut args = vec!["testbed", ring, "--processes", "--json", "--out", &dir];
+    set.iter().for_each(|s| args.extend(["--set", s]));
+    let said = xoff(&args);
+    assert_eq!(said.code, 0, "{}\n{}", said.out, said.err);
+    let answer = said.json();
+    assert_eq!((answer["dropped_frames"].as_u64(), answer["kernel_drops"].as_u64()), (Some(0), Some(0)), "{answer:#}");
+    let nodes = answer["nodes"].as_array().unwrap();
+    assert_eq!(nodes.len(), 6);
+    let delivered = |n: &serde_json::Value| {
+        let flows = n["answer"]["flows"].as_array().unwrap().clone();
+        flows.into_iter().filter(|f| f["dst"] == n["node"]).map(|f| f["delivered"].as_u64().unwrap()).sum::<u64>()
+    };
+    assert_eq!(nodes.iter().map(delivered).collect::<Vec<_>>().iter().filter(|&&d| d == 1_000_000).count(), 3, "{answer:#}");
+    assert!(out.join("S1").join("ports.parquet").is_file());
+}

@@ -1,0 +1,93 @@
+//! `xoff testbed --processes`: every node a process of its own.
+
+use serde::Serialize;
+use xoff_run::Scenario;
+use xoff_scenario::{Problem, Problems};
+use xoff_testbed::processes::{self, NodeRun, Spawn};
+use xoff_testbed::{bed, wiring};
+use xoff_units::{Bytes, Rate};
+
+use super::{Args, missing};
+use crate::answer::{Answer, Exit};
+use crate::{interrupt, terminal};
+
+#[derive(Serialize)]
+struct Json<'a> {
+    out: String,
+    dropped_frames: u64,
+    violations: u64,
+    kernel_drops: u64,
+    nodes: &'a [NodeRun],
+}
+
+/// Runs it; the namespaces have been entered.
+pub fn run(s: &Scenario, args: &Args) -> Result<Answer, Problems> {
+    let here = vec![true; s.topology.nodes.len()];
+    let links = wiring::links(s, &here, |_, _| false);
+    bed::cables(s, &links).map_err(missing)?;
+    let program = std::env::current_exe().map_err(|e| Problem::new(format!("this program cannot be found: {e}"), ""))?;
+    let seed = args.seed.map(|seed| ["--seed".to_owned(), seed.to_string()]);
+    let set = args.set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]);
+    let settings = set.chain(seed.into_iter().flatten()).collect();
+    let spawn = Spawn { program, scenario: &args.scenario, settings, out: &args.out };
+    let nodes = processes::run(s, &links, &spawn, || !interrupt::asked()).map_err(missing)?;
+    if let Some(n) = nodes.iter().find(|n| n.answer.is_null()) {
+        return Err(Problem::new(format!("{} did not run", n.node), n.said.trim()).into());
+    }
+    let json = Json {
+        out: args.out.display().to_string(),
+        dropped_frames: nodes.iter().map(|n| n.number("/dropped_frames") as u64).sum(),
+        violations: nodes.iter().map(|n| n.number("/violations") as u64).sum(),
+        kernel_drops: nodes.iter().map(|n| n.over_ports("kernel_drops")).sum(),
+        nodes: &nodes,
+    };
+    let lost = json.dropped_frames + json.kernel_drops;
+    let exit = match () {
+        _ if interrupt::asked() => Exit::Interrupted,
+        _ if lost + json.violations > 0 => Exit::No,
+        _ => Exit::Done,
+    };
+    let headline = format!("{}: {} processes, {} lost", s.title, nodes.len(), terminal::counted(lost, "frame"));
+    let headline = if exit == Exit::No { terminal::bad(&headline) } else { terminal::good(&headline) };
+    Ok(Answer::new(format!("{headline}\n\n{}\n{}", table(&nodes), flows(&nodes)), &json, exit))
+}
+
+fn table(nodes: &[NodeRun]) -> String {
+    let mut t = terminal::table(["Process", "In", "Out", "Control out", "Lost", "Its clock", "Left out"]);
+    for n in nodes {
+        let lost = n.number("/dropped_frames") as u64 + n.over_ports("kernel_drops");
+        t.add_row([
+            n.node.clone(),
+            terminal::grouped(n.over_ports("received")),
+            terminal::grouped(n.over_ports("sent")),
+            terminal::grouped(n.over_ports("control_sent")),
+            terminal::grouped(lost),
+            format!("{:.3} s", n.number("/clock_seconds")),
+            format!("{:.3} s", n.number("/real/left_out_seconds")),
+        ]);
+    }
+    terminal::draw(&t)
+}
+
+/// The flows as their destinations saw them.
+fn flows(nodes: &[NodeRun]) -> String {
+    let mut t = terminal::table(["Flow", "From", "To", "Delivered", "Mean rate", "Complete"]);
+    let of = |n: &NodeRun| n.answer["flows"].as_array().cloned().unwrap_or_default();
+    let seen = nodes.iter().flat_map(|n| of(n).into_iter().filter(|f| f["dst"] == n.node.as_str()));
+    let mut seen: Vec<serde_json::Value> = seen.collect();
+    seen.sort_by_key(|f| f["flow"].as_u64());
+    for f in &seen {
+        let text = |key: &str| f[key].as_str().unwrap_or_default().to_owned();
+        let number = |key: &str| f[key].as_u64().unwrap_or_default();
+        let complete = if f["complete"].as_bool() == Some(true) { "yes" } else { "-" };
+        t.add_row([
+            number("flow").to_string(),
+            text("src"),
+            text("dst"),
+            Bytes(number("delivered")).to_string(),
+            Rate(number("rate")).to_string(),
+            complete.to_owned(),
+        ]);
+    }
+    terminal::draw(&t)
+}

@@ -1,0 +1,147 @@
+//! One process per node: `xoff switch` and `xoff host` on the veth pairs of a testbed, each with a clock of its own.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde::Serialize;
+use xoff_run::Scenario;
+use xoff_switchd::Link;
+use xoff_topology::NodeKind;
+use xoff_units::Span;
+
+use crate::bed::{BedError, interface};
+
+/// How the processes are started.
+pub struct Spawn<'a> {
+    /// The program `xoff`.
+    pub program: PathBuf,
+    /// The scenario file.
+    pub scenario: &'a Path,
+    /// Settings that all of them get, as arguments (`--set` and `--seed`).
+    pub settings: Vec<String>,
+    /// Each writes its tables into a folder of its name in this one.
+    pub out: &'a Path,
+}
+
+/// A node that ran as a process.
+#[derive(Debug, Serialize)]
+pub struct NodeRun {
+    /// Its name.
+    pub node: String,
+    /// Exit code; `None`: ended by a signal.
+    pub exit_code: Option<i32>,
+    /// What it answered; null: nothing that could be read.
+    pub answer: serde_json::Value,
+    /// What it said besides.
+    pub said: String,
+}
+
+impl NodeRun {
+    /// A number of its answer, 0 where there is none.
+    pub fn number(&self, pointer: &str) -> f64 {
+        self.answer.pointer(pointer).and_then(serde_json::Value::as_f64).unwrap_or(0.0)
+    }
+
+    /// The sum of a number over its ports.
+    pub fn over_ports(&self, key: &str) -> u64 {
+        let ports = self.answer.pointer("/real/ports").and_then(|p| p.as_array());
+        ports.into_iter().flatten().filter_map(|p| p[key].as_u64()).sum()
+    }
+}
+
+/// What a node says once its ports are open (`live.rs` of the command).
+const READY: &str = " runs on ";
+/// Switches outlast hosts, so that what hosts have sent goes on.
+const LONGER: Span = Span::from_ms(500);
+/// Longest time until a node has its ports open.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct Process {
+    name: String,
+    child: Child,
+    out: JoinHandle<String>,
+    err: JoinHandle<String>,
+}
+
+/// Runs every node of a scenario as a process of its own for the scenario's duration. The interfaces are there
+/// ([`crate::bed::cables`]). All begin when all have their ports open. `go_on` is asked now and then; when it returns false, all are
+/// asked to end.
+pub fn run(s: &Scenario, links: &[Link], spawn: &Spawn, mut go_on: impl FnMut() -> bool) -> Result<Vec<NodeRun>, BedError> {
+    let (ready, opened) = mpsc::channel();
+    let mut all = Vec::new();
+    for (n, node) in s.topology.nodes.iter().enumerate() {
+        let failed = |e: io::Error| BedError::Host(node.name.clone(), e);
+        let own: Vec<&Link> = links.iter().filter(|l| l.node as usize == n).collect();
+        let mut child = command(s, node.kind, &node.name, &own, spawn).spawn().map_err(failed)?;
+        let (mut stdout, stderr) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
+        let out = std::thread::spawn(move || {
+            let mut text = String::new();
+            // What is no text is no answer either.
+            let _ = stdout.read_to_string(&mut text);
+            text
+        });
+        let ready = ready.clone();
+        let err = std::thread::spawn(move || {
+            let mut text = String::new();
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                if line.contains(READY) {
+                    let _ = ready.send(true);
+                }
+                text += &line;
+                text.push('\n');
+            }
+            // One that ends without having begun holds up nobody.
+            let _ = ready.send(false);
+            text
+        });
+        all.push(Process { name: node.name.clone(), child, out, err });
+    }
+    let begun = (0..all.len()).all(|_| opened.recv_timeout(PATIENCE) == Ok(true));
+    // Their inputs end, which is the sign to begin; if one could not, the others have nothing to do.
+    all.iter_mut().for_each(|p| drop(p.child.stdin.take()));
+    let mut asked = false;
+    while all.iter_mut().any(|p| matches!(p.child.try_wait(), Ok(None))) {
+        if !asked && (!begun || !go_on()) {
+            asked = true;
+            all.iter().for_each(|p| interrupt(&p.child));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    all.into_iter().map(finish).collect()
+}
+
+fn command(s: &Scenario, kind: NodeKind, name: &str, own: &[&Link], spawn: &Spawn) -> Command {
+    let lasts = match kind {
+        NodeKind::Host => Span(s.until.0),
+        NodeKind::Switch => Span(s.until.0) + LONGER,
+    };
+    let mut c = Command::new(&spawn.program);
+    c.arg(if kind == NodeKind::Host { "host" } else { "switch" }).arg(spawn.scenario).args(["--node", name, "--json", "--wait"]);
+    c.args(["--for", &format!("{}us", lasts.0 / 1_000_000)]).args(&spawn.settings).arg("--out").arg(spawn.out.join(name));
+    for l in own {
+        let interface = interface(l);
+        let peer = s.topology.name(s.topology.nodes[l.node as usize].ports[l.port as usize].peer);
+        c.args(["--port".to_owned(), if kind == NodeKind::Host { interface } else { format!("{peer}={interface}") }]);
+    }
+    c.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    c
+}
+
+fn interrupt(child: &Child) {
+    if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        // One that has just ended is gone already.
+        let _ = kill_process(pid, Signal::INT);
+    }
+}
+
+fn finish(mut p: Process) -> Result<NodeRun, BedError> {
+    let status = p.child.wait().map_err(|e| BedError::Host(p.name.clone(), e))?;
+    let text = |t: JoinHandle<String>| t.join().unwrap_or_default();
+    let (out, said) = (text(p.out), text(p.err));
+    Ok(NodeRun { node: p.name, exit_code: status.code(), answer: serde_json::from_str(&out).unwrap_or_default(), said })
+}
