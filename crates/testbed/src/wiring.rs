@@ -68,8 +68,22 @@ pub fn warnings(s: &Scenario) -> Vec<String> {
             "links of {fast} are faster than a process can pace; {PACEABLE} is what two cores keep up with, 100Mbps is comfortable"
         ));
     }
+    for (link, fc) in s.links() {
+        if let FlowControl::Pfc(pfc::Params { threshold: pfc::Threshold::Static { xoff, .. }, .. }) = fc {
+            let needed = *xoff + link.rate.bytes_in(LOOP) + link.mtu * 2;
+            if needed > link.buffer {
+                all.push(format!(
+                    "links of {}: a pause takes up to {LOOP} to come back here, so XOFF {xoff} needs a buffer of {needed}; it has {}, and may lose frames",
+                    link.rate, link.buffer
+                ));
+            }
+        }
+    }
     all
 }
+
+/// From a pause to its effect at the other end where all nodes share a loop: three looks at the clock, of a millisecond at most each.
+const LOOP: Span = Span::from_ms(3);
 
 /// The longest frame of a scenario decides about the MTU of its interfaces [bytes].
 pub fn mtu(s: &Scenario) -> u32 {

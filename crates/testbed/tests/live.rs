@@ -47,3 +47,15 @@ fn a_run_ends_although_a_neighbour_goes_on_sending() {
     assert!(received > 20, "{received} frames came in");
     assert!(took < Duration::from_secs(20), "{took:?}");
 }
+
+/// A headroom that suffices for hardware does not for a process: the user is told, with the numbers.
+#[test]
+fn a_headroom_for_hardware_is_warned_of() {
+    let pfc =
+        |xoff: &str| format!("{STAR}[switch]\nbuffer = \"200KB\"\n[flow_control]\nkind = \"pfc\"\nxoff = \"{xoff}\"\nxon = \"10KB\"\n");
+    let warned = |xoff: &str| wiring::warnings(&Scenario::from_text("star.toml", &pfc(xoff), &[], Path::new("")).unwrap());
+    // 3 ms at 100 Mb/s are 37.5 KB, and two frames of 1500 B.
+    assert_eq!(warned("159KB"), Vec::<String>::new());
+    let [told] = &warned("160KB")[..] else { panic!("one warning") };
+    assert!(told.contains("200.5KB") && told.contains("XOFF 160KB"), "{told}");
+}
