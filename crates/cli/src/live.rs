@@ -144,7 +144,7 @@ impl Options {
         }
         let exit = match finished.outcome.ended {
             Ended::Interrupted => Exit::Interrupted,
-            _ if finished.outcome.violations_total > 0 || real.kernel_drops() > 0 => Exit::No,
+            _ if finished.outcome.violations_total > 0 || real.lost_any() => Exit::No,
             _ => Exit::Done,
         };
         let flows = flows(s, &finished, &name, lasted);

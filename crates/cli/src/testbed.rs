@@ -126,7 +126,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     }
     let exit = match finished.outcome.ended {
         Ended::Interrupted => Exit::Interrupted,
-        _ if finished.outcome.violations_total > 0 || real.kernel_drops() > 0 => Exit::No,
+        _ if finished.outcome.violations_total > 0 || real.lost_any() => Exit::No,
         _ if commands.iter().any(|c| c.exit_code.is_some_and(|code| code != 0)) => Exit::No,
         _ => Exit::Done,
     };

@@ -52,6 +52,8 @@ pub struct PortReport {
     pub no_way: u64,
     /// Lost in the kernel's ring because the process was away for too long.
     pub kernel_drops: u64,
+    /// Given up because the kernel would not send them.
+    pub send_errors: u64,
     /// Frames whose checksum the sender's stack had left to hardware.
     pub checksums_completed: u64,
     /// Longer than the MTU allows: an offload of the neighbour's.
@@ -82,7 +84,12 @@ pub struct RealReport {
 }
 
 impl RealReport {
-    /// Frames lost between nodes, and in rings.
+    /// Was any frame lost outside of the nodes: on a wire, in a ring, or on the way into the kernel?
+    pub fn lost_any(&self) -> bool {
+        self.lost_on_wire.unwrap_or(0) != 0 || self.kernel_drops() > 0 || self.ports.iter().any(|p| p.send_errors > 0)
+    }
+
+    /// Frames lost in the kernel's rings.
     pub fn kernel_drops(&self) -> u64 {
         self.ports.iter().map(|p| p.kernel_drops).sum()
     }
@@ -120,6 +127,7 @@ fn port(a: &Attached) -> PortReport {
         refused: c.malformed + c.unexpected + c.strange,
         no_way: c.no_way,
         kernel_drops: k.kernel_drops,
+        send_errors: k.send_errors,
         checksums_completed: k.checksums_completed,
         too_long: k.too_long,
         storms: c.storms,

@@ -17,6 +17,7 @@ struct Json<'a> {
     dropped_frames: u64,
     violations: u64,
     kernel_drops: u64,
+    send_errors: u64,
     nodes: &'a [NodeRun],
 }
 
@@ -39,9 +40,10 @@ pub fn run(s: &Scenario, args: &Args) -> Result<Answer, Problems> {
         dropped_frames: nodes.iter().map(|n| n.number("/dropped_frames") as u64).sum(),
         violations: nodes.iter().map(|n| n.number("/violations") as u64).sum(),
         kernel_drops: nodes.iter().map(|n| n.over_ports("kernel_drops")).sum(),
+        send_errors: nodes.iter().map(|n| n.over_ports("send_errors")).sum(),
         nodes: &nodes,
     };
-    let lost = json.dropped_frames + json.kernel_drops;
+    let lost = json.dropped_frames + json.kernel_drops + json.send_errors;
     let exit = match () {
         _ if interrupt::asked() => Exit::Interrupted,
         _ if lost + json.violations > 0 => Exit::No,
@@ -55,7 +57,7 @@ pub fn run(s: &Scenario, args: &Args) -> Result<Answer, Problems> {
 fn table(nodes: &[NodeRun]) -> String {
     let mut t = terminal::table(["Process", "In", "Out", "Control out", "Lost", "Its clock", "Left out"]);
     for n in nodes {
-        let lost = n.number("/dropped_frames") as u64 + n.over_ports("kernel_drops");
+        let lost = n.number("/dropped_frames") as u64 + n.over_ports("kernel_drops") + n.over_ports("send_errors");
         t.add_row([
             n.node.clone(),
             terminal::grouped(n.over_ports("received")),

@@ -34,8 +34,13 @@ pub fn in_namespaces(test: &str, body: fn()) {
 
 /// Says what is missing; fails where nothing may be.
 fn skip(missing: &Missing) {
-    println!("SKIPPED: {missing}; {}", missing.remedy());
-    assert!(std::env::var_os("XOFF_NO_SKIPS").is_none_or(|v| v == "0"), "XOFF_NO_SKIPS is set, and the machine lacks {missing}");
+    skipped(&format!("{missing}; {}", missing.remedy()));
+}
+
+/// The same for what is no capability.
+pub fn skipped(what: &str) {
+    println!("SKIPPED: {what}");
+    assert!(std::env::var_os("XOFF_NO_SKIPS").is_none_or(|v| v == "0"), "XOFF_NO_SKIPS is set, and the machine lacks {what}");
 }
 
 /// Is this there? Says so if it is not, and the test ends. Asked inside, where nothing has to be made for it.

@@ -153,7 +153,7 @@ pub fn run_fig14(cx: &Context) -> Result<Findings, ReproduceError> {
     f.measured.push_str(&format!("; 40 B, smooth, with paths at random {lowest:.3}"));
     let by_w: Vec<String> = random.iter().map(|(w, t)| format!("{t:.3} at w = {w}")).collect();
     f.notes.push(format!(
-        "With 256 outputs a flow of smooth 40 B packets has one small segment at a time. Counters that send the segments of each flow over the paths in turn then fall into step: their first segments come unasked, many flows of an adapter take the same path at once, and the queues of the first stage fill up. Where each segment takes a path at random nothing falls into step: {}. So it is the order of the paths that costs the throughput here, not request-grant. The paper speaks of random load balancing (section 1) and of a counter per flow that is increased by one (section 3.2).",
+        "Where each segment of the smooth 40 B packets takes a path at random, the throughput is {}. So it is the order of the paths that costs the throughput here, not request-grant; why flows that take their paths in turn, each from a random one on, get into each other's way was not measured. The paper speaks of random load balancing (section 1) and of a counter per flow that is increased by one (section 3.2).",
         by_w.join(", ")
     ));
     f.notes.push("256 ports of 16 x 16 switches, one seed, a shorter run than N = 64. What becomes of the smooth traffic afterwards: entry `unbalanced-worst`.".into());
