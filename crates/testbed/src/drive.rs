@@ -253,3 +253,29 @@ impl From<io::Error> for DriveError {
         DriveError::Live(LiveError::Capture(e))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One frame lost anywhere outside of the nodes is enough, and none is none.
+    #[test]
+    fn a_frame_lost_anywhere_counts() {
+        let attached = |send_errors, kernel_drops| Attached {
+            link: Link { node: 0, port: 0, name: "S1->H1".into(), plain: false },
+            counters: xoff_switchd::Counters::default(),
+            kernel: xoff_netio::PortCounters { send_errors, kernel_drops, ..Default::default() },
+        };
+        let report = |lost_on_wire, send_errors, kernel_drops| RealReport {
+            wall_seconds: 1.0,
+            left_out_seconds: 0.0,
+            gap_longest_us: 0.0,
+            gap_p99_us: 0.0,
+            lost_on_wire,
+            ports: vec![port(&attached(send_errors, kernel_drops))],
+            log: Vec::new(),
+        };
+        assert!(!report(None, 0, 0).lost_any() && !report(Some(0), 0, 0).lost_any());
+        assert!(report(Some(1), 0, 0).lost_any() && report(None, 1, 0).lost_any() && report(None, 0, 1).lost_any());
+    }
+}
