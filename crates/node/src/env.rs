@@ -186,6 +186,8 @@ pub enum Note {
         flow: u32,
         /// Length [bytes].
         len: u32,
+        /// What it was for. The flow of a control frame means nothing.
+        kind: FrameKind,
         /// Why.
         why: Drop,
     },

@@ -12,7 +12,7 @@ use xoff_units::{Bytes, Rate, Span, Time, WireClock, prefetch, prefetch_whole};
 
 use crate::buffer::Ingress;
 use crate::control::ControlDelay;
-use crate::env::{Call, Env, Note};
+use crate::env::{Call, Drop, Env, Note};
 use crate::frame::{Frame, FrameId, FrameKind, FrameList, FrameStore, Telemetry};
 use crate::port::{Hold, LaneConfig, Port};
 use crate::wire_times::FlowTimes;
@@ -312,12 +312,20 @@ impl Nic {
         self.port.plan_receiver(self.node, 0, class, env);
     }
 
-    /// The link fails: acknowledgements that wait are thrown away, nothing is sent any more.
-    pub fn on_link_failed(&mut self, env: &mut impl Env) {
-        while self.port.fail(env).is_some() {}
-        while let Some(id) = self.feedback.pop(env.frames()) {
-            env.discard(id);
+    /// The link fails: control frames and acknowledgements that wait are dropped, nothing is sent any more.
+    pub fn on_link_failed(&mut self, now: Time, env: &mut impl Env) {
+        while let Some(f) = self.port.fail(env) {
+            self.drop_waiting(now, &f, env);
         }
+        while let Some(id) = self.feedback.pop(env.frames()) {
+            let f = env.discard(id);
+            self.drop_waiting(now, &f, env);
+        }
+    }
+
+    fn drop_waiting(&self, now: Time, f: &Frame, env: &mut impl Env) {
+        let dropped = Note::Dropped { port: 0, class: f.class(), flow: f.flow, len: f.len(), kind: f.kind(), why: Drop::LinkFailed };
+        env.note(self.node, now, dropped);
     }
 
     /// Deals the turns anew: exactly these flows, in this order, each with a try to send before the next one comes.

@@ -143,7 +143,7 @@ impl Switch {
             return;
         }
         let (class, len) = (frame.class(), frame.len());
-        let drop = |why| Note::Dropped { port, class, flow: frame.flow, len, why };
+        let drop = |why| Note::Dropped { port, class, flow: frame.flow, len, kind: frame.kind(), why };
         let Some(out_port) = env.route(self.node, &frame) else {
             env.discard(id);
             return env.note(self.node, now, drop(Drop::NoRoute));
@@ -255,10 +255,8 @@ impl Switch {
     /// The link of a port fails: what waits for it is thrown away.
     pub fn on_link_failed(&mut self, now: Time, port: u16, env: &mut impl Env) {
         while let Some(f) = self.ports[port as usize].fail(env) {
-            if f.kind() != FrameKind::Control {
-                let dropped = Note::Dropped { port, class: f.class(), flow: f.flow, len: f.len(), why: Drop::LinkFailed };
-                env.note(self.node, now, dropped);
-            }
+            let dropped = Note::Dropped { port, class: f.class(), flow: f.flow, len: f.len(), kind: f.kind(), why: Drop::LinkFailed };
+            env.note(self.node, now, dropped);
         }
         self.throw_away(now, port, env);
     }
@@ -271,7 +269,8 @@ impl Switch {
                 let Some((id, exposed)) = self.queues.discard(lane, port, class, env.frames()) else { break };
                 let frame = env.discard(id);
                 let (in_port, len) = (frame.in_port, frame.len());
-                env.note(self.node, now, Note::Dropped { port: in_port, class, flow: frame.flow, len, why: Drop::LinkFailed });
+                let (flow, kind) = (frame.flow, frame.kind());
+                env.note(self.node, now, Note::Dropped { port: in_port, class, flow, len, kind, why: Drop::LinkFailed });
                 self.watch_gone(now, (in_port, port), class, frame.flow, frame.bytes());
                 if self.failed_port_keeps_memory {
                     self.buffer.lose(len);

@@ -1,6 +1,10 @@
 //! The promises that every run is held to.
 
+use xoff_node::Drop;
 use xoff_units::Time;
+
+use crate::core::Layout;
+use crate::lost::Dropped;
 
 /// Which promise was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,5 +66,25 @@ impl Checks {
         all.violations.sort_by_key(|v| (v.time, v.rank));
         all.violations.truncate(IN_WORDS);
         all
+    }
+}
+
+/// Broken promises in the user's words: nodes by name, ports by where they lead.
+impl Layout {
+    /// Name of a node.
+    pub fn name(&self, node: u32) -> &str {
+        &self.names[node as usize]
+    }
+
+    /// A dropped frame: where, what and why; `from` is the port at the far end of that which it came in by.
+    pub fn say_dropped(&self, d: &Dropped, from: u32) -> String {
+        let &Dropped { at, class, flow, len, why, .. } = d;
+        let (node, from) = (self.name(self.places[at].0), self.name(self.places[from as usize].0));
+        let why = match why {
+            Drop::BufferFull => "the ingress buffer had no room",
+            Drop::NoRoute => "there is no route to its destination",
+            Drop::LinkFailed => "its link failed",
+        };
+        format!("{node} dropped a frame from {from}, priority {}, flow {flow}, {len} B: {why}", self.classes.priority(class as usize))
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rand_chacha::ChaCha8Rng;
 use rustc_hash::FxHashMap;
 use xoff_mech::detection::{Congestion, Mark, PortState, Side};
-use xoff_node::{Call, Classes, Drop, Env, Frame, FrameId, FrameKind, FrameStore, Moment, Note, Telemetry, WireTimes};
+use xoff_node::{Call, Classes, Env, Frame, FrameId, FrameKind, FrameStore, Moment, Note, Telemetry, WireTimes};
 use xoff_topology::LinkId;
 use xoff_topology::routing::{Choice, ExplicitPaths, FlowKey, Routes};
 use xoff_units::{Bytes, Rate, Span, Time, WireClock, prefetch};
@@ -17,6 +17,7 @@ use crate::event::{Event, EventOrder, Kind, Ranks};
 use crate::fault::Losses;
 use crate::flows::FlowRecord;
 use crate::histogram::Histogram;
+use crate::lost::{Dropped, LostFrames};
 use crate::outcome::{PortNotices, PortTotals};
 use crate::probe::{Probes, RateSource, Row};
 use crate::queue::{EventQueue, Pending};
@@ -93,6 +94,8 @@ pub(crate) struct Layout {
     pub forgets: bool,
     /// Flows that end may have successors.
     pub loops: bool,
+    /// Names of the nodes.
+    pub names: Vec<Box<str>>,
 }
 
 impl Layout {
@@ -164,10 +167,7 @@ pub(crate) struct Core {
     pub events: u64,
     pub frame_hops: u64,
     pub data_frame_hops: u64,
-    pub dropped: u64,
-    pub dropped_data: u64,
-    /// Frames lost on links.
-    pub lost: u64,
+    pub lost_frames: LostFrames,
     pub losses: Option<Box<dyn Losses>>,
     /// A link has failed: frames may find no way, or arrive out of order over a new one.
     pub failed: bool,
@@ -227,9 +227,7 @@ impl Core {
             events: 0,
             frame_hops: 0,
             data_frame_hops: 0,
-            dropped: 0,
-            dropped_data: 0,
-            lost: 0,
+            lost_frames: LostFrames::default(),
             losses: None,
             failed: false,
             injected: 0,
@@ -332,18 +330,6 @@ impl Core {
     #[inline]
     pub fn loses(&mut self, port: u32, frame: FrameId) -> bool {
         (self.failed || self.losses.is_some()) && self.loses_on(port as usize, frame)
-    }
-
-    fn loses_on(&mut self, at: usize, frame: FrameId) -> bool {
-        let line = self.lines[at];
-        let lost = !line.up || self.losses.as_mut().is_some_and(|l| l.lost(line.link));
-        if lost {
-            let f = self.frames.remove(frame);
-            self.totals[at].lost += 1;
-            self.lost += 1;
-            self.dropped_data += (f.kind() == FrameKind::Data) as u64;
-        }
-        lost
     }
 
     /// The way of a frame that no frame of its flow and direction has gone before.
@@ -645,17 +631,8 @@ impl Env for Core {
             Note::Notified { port, class, side, flow, congestion } => self.note_notified((node, port, class, side), flow, congestion),
             Note::NoticeHeard { flow } => self.flows[flow as usize].notices += 1,
             Note::State { port, class, state } => self.note_state(node, port, class, state),
-            Note::Dropped { port, class, flow, len, why } => {
-                let at = self.layout.port_index(node, port);
-                self.totals[at].dropped += 1;
-                self.dropped += 1;
-                self.dropped_data += 1;
-                let excused = why == Drop::LinkFailed || (why == Drop::NoRoute && self.failed);
-                if self.layout.lossless && !excused {
-                    self.checks.broken(now, self.rank, ViolationKind::Loss, || {
-                        format!("node {node} port {port} class {class} dropped {len} B of flow {flow}: {why:?}")
-                    });
-                }
+            Note::Dropped { port, class, flow, len, kind, why } => {
+                self.note_dropped(now, &Dropped { at: self.layout.port_index(node, port), class, flow, len, kind, why });
             }
             Note::Sent { flow, payload } => {
                 self.injected += 1;

@@ -7,6 +7,7 @@ use xoff_units::{Rate, Time};
 use crate::checks::Violation;
 use crate::flows::FlowRecord;
 use crate::histogram::QueueCounts;
+use crate::lost::LostFrames;
 use crate::watch::Deadlock;
 
 /// Why a run ended.
@@ -41,7 +42,7 @@ pub struct PortTotals {
     pub marked: u64,
     /// Frames marked UE.
     pub marked_ue: u64,
-    /// Frames dropped on arrival.
+    /// Frames dropped on arrival, or because the link that they waited for failed.
     pub dropped: u64,
     /// Frames lost on the way to this port, control frames included: errors, or a failed link.
     pub lost: u64,
@@ -83,10 +84,14 @@ pub struct Outcome {
     pub frame_hops: u64,
     /// Link traversals of data frames.
     pub data_frame_hops: u64,
-    /// Frames dropped by nodes.
+    /// Frames dropped by nodes, for whatever reason: [`LostFrames::dropped`].
     pub dropped_frames: u64,
-    /// Frames lost on links, control frames included.
+    /// Frames lost on links, control frames included: [`LostFrames::on_links`].
     pub lost_frames: u64,
+    /// All frames that did not arrive, by cause; counted whether or not checks are on.
+    pub lost: LostFrames,
+    /// Every link has a flow control that promises to lose nothing.
+    pub lossless: bool,
     /// Data frames delivered.
     pub delivered_frames: u64,
     /// Changes of a flow's rate by its rate control.

@@ -314,7 +314,7 @@ impl World {
             let part = &mut self.parts[self.layout.part_of[node as usize] as usize];
             match &mut part.nodes[node as usize] {
                 Node::Switch(s) => s.on_link_failed(now, port, &mut part.core),
-                Node::Nic(n) => n.on_link_failed(&mut part.core),
+                Node::Nic(n) => n.on_link_failed(now, &mut part.core),
                 Node::Elsewhere => unreachable!("the layout knows its parts"),
             }
             self.put_in_order(); // both ends act at the same moment: one end's rows after the other's
@@ -348,9 +348,8 @@ impl World {
         for other in parts {
             c.frame_hops += other.frame_hops;
             c.data_frame_hops += other.data_frame_hops;
-            c.dropped += other.dropped;
             c.rate_changes += other.rate_changes;
-            c.lost += other.lost;
+            c.lost_frames.add(&other.lost_frames);
             c.delivered += other.delivered;
             c.notices.extend(other.notices);
             c.flows.iter_mut().zip(&other.flows).for_each(|(f, o)| f.add(o));
@@ -369,8 +368,10 @@ impl World {
             events,
             frame_hops: c.frame_hops,
             data_frame_hops: c.data_frame_hops,
-            dropped_frames: c.dropped,
-            lost_frames: c.lost,
+            dropped_frames: c.lost_frames.dropped().total(),
+            lost_frames: c.lost_frames.on_links().total(),
+            lost: c.lost_frames,
+            lossless: self.layout.lossless,
             rate_changes: c.rate_changes,
             delivered_frames: c.delivered,
             flows: c.flows,

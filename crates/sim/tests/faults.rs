@@ -1,8 +1,8 @@
 //! Links that fail and frames that get lost: what still arrives, and which promises hold.
 
 use xoff_mech::flow_control::{FlowControl, pfc};
-use xoff_node::DisciplineKind;
-use xoff_sim::{Ended, LinkFailure, Losses, Model, Outcome, World};
+use xoff_node::{DisciplineKind, PausedWith, Transport};
+use xoff_sim::{Ended, LinkFailure, Losses, LostFrames, Model, Outcome, World};
 use xoff_topology::routing::Routing;
 use xoff_topology::{LinkId, NodeKind, Topology};
 use xoff_units::{Bytes, Rate, Span, Time};
@@ -81,6 +81,8 @@ fn after_a_failure_everything_takes_the_link_that_is_left() {
         assert!((1..=2).contains(&o.lost_frames), "{discipline:?}: {} lost", o.lost_frames);
         assert_eq!(over(2) + over(3) + o.dropped_frames, 1334, "{discipline:?}");
         assert_eq!(o.violations, []);
+        assert_eq!((o.lost.link_failed.data, o.lost.on_failed_link.total()), (o.dropped_frames, o.lost_frames), "{:?}", o.lost);
+        assert_eq!((o.lossless, o.lost.unexcused().total(), o.lost.excused()), (true, 0, o.lost.total()), "{:?}", o.lost);
         assert_eq!(o.ended, Ended::Quiet, "{discipline:?}: nobody waits for ever");
     }
 }
@@ -92,6 +94,36 @@ fn a_host_that_is_cut_off_sends_nothing_more() {
     let o = run(m);
     assert!(sent(&o, 0, 0) < 100);
     assert_eq!((o.completions.as_slice(), o.violations.len()), (&[1][..], 0));
+}
+
+/// Both hosts behind E2 answer frame by frame, so that an acknowledgement may wait for the wire when a link fails: it is counted, apart
+/// from data. So is what finds no way any more.
+#[test]
+fn acknowledgements_lost_with_a_link_are_counted_apart() {
+    let mut seen = LostFrames::default();
+    for nanoseconds in 0..40 {
+        let mut m = model();
+        m.nic.transport = Transport::Acks {
+            ack_len: 3000, // longer than the data, so that they wait
+            class: None,
+            paused_with: PausedWith::Class(None),
+            interval: 1,
+            chunk: 4000,
+            back_to_zero: false,
+            nack_interval: Span::from_us(500),
+        };
+        m.faults.failures.push(LinkFailure { at: Time(200_000_000 + nanoseconds * 50_000), link: 2 });
+        let o = run(m);
+        assert_eq!(o.violations, []);
+        assert_eq!((o.lost.dropped().total(), o.lost.on_links().total()), (o.dropped_frames, o.lost_frames));
+        assert_eq!(o.lost.unexcused().total(), 0, "{:?}", o.lost);
+        for (all, one) in [(&mut seen.link_failed, o.lost.link_failed), (&mut seen.cut_off, o.lost.cut_off)] {
+            *all = *all + one;
+        }
+        seen.on_failed_link = seen.on_failed_link + o.lost.on_failed_link;
+    }
+    assert!(seen.link_failed.control > 0 && seen.on_failed_link.control > 0, "of the host that is cut off: {seen:?}");
+    assert!(seen.cut_off.data > 0 && seen.on_failed_link.data > 0, "what goes on to it: {seen:?}");
 }
 
 #[test]

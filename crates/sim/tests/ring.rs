@@ -4,7 +4,7 @@ use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::REGISTRY;
 use xoff_node::{ControlDelay, Delay, DisciplineKind};
 use xoff_params::Defaults;
-use xoff_sim::{Ended, Model, Outcome, ViolationKind, World};
+use xoff_sim::{Ended, FrameCount, Model, Outcome, ViolationKind, World};
 use xoff_topology::routing::ExplicitPaths;
 use xoff_topology::{NodeKind, Topology};
 use xoff_units::{Bytes, Rate, Span, Time};
@@ -46,13 +46,19 @@ fn ring() -> (Topology, Flows) {
 }
 
 fn run(fc: &str, params: &'static [(&'static str, &'static str)], discipline: DisciplineKind, until_ms: u64) -> Outcome {
-    let o = run_unchecked(fc, params, discipline, until_ms);
+    let o = run_unchecked(fc, params, discipline, until_ms, |_| {});
     assert_eq!(o.violations, []);
     assert_eq!(o.dropped_frames, 0);
     o
 }
 
-fn run_unchecked(fc: &str, params: &'static [(&'static str, &'static str)], discipline: DisciplineKind, until_ms: u64) -> Outcome {
+fn run_unchecked(
+    fc: &str,
+    params: &'static [(&'static str, &'static str)],
+    discipline: DisciplineKind,
+    until_ms: u64,
+    change: impl Fn(&mut Model),
+) -> Outcome {
     let (topology, flows) = ring();
     let entry = REGISTRY.iter().find(|e| e.name == fc).unwrap();
     let read = |link: &LinkFacts| {
@@ -66,6 +72,7 @@ fn run_unchecked(fc: &str, params: &'static [(&'static str, &'static str)], disc
     m.discipline = discipline;
     // Loop of 86 us: 2 x 1 us + 2 x 1.2 us + 81.6 us in the sender.
     m.control_delay = ControlDelay { generation: Delay::default(), processing: Delay { constant: Span(81_600_000), jitter: Span::ZERO } };
+    change(&mut m);
     let mut w = World::build(&topology, flows, &mut m).unwrap();
     let ended = w.run(Time::from_us(until_ms * 1000), u64::MAX).unwrap();
     let (o, _) = w.finish(ended);
@@ -116,11 +123,25 @@ fn gfc_never_stands_still() {
     assert!(gbps(&o, 20).iter().all(|&g| g > 0.5), "{:?}", gbps(&o, 20));
 }
 
-/// A canary that must fail: with XOFF at the very buffer there is no headroom, frames are lost, and the check says so.
+const LATE: &[(&str, &str)] = &[("xoff", "1MB"), ("xon", "997KB")];
+
+/// A canary that must fail: with XOFF at the very buffer there is no headroom, frames are lost, and the check says so in the names of
+/// the scenario. What is lost is counted with and without checks.
 #[test]
 fn the_checks_can_fail() {
-    let o = run_unchecked("pfc", &[("xoff", "1MB"), ("xon", "997KB")], DisciplineKind::RoundRobin, 5);
+    let o = run_unchecked("pfc", LATE, DisciplineKind::RoundRobin, 5, |_| {});
     assert!(o.dropped_frames > 0);
     assert!(o.violations.iter().any(|v| v.kind == ViolationKind::Loss), "{:?}", o.violations);
-    assert!(o.violations_total >= o.dropped_frames);
+    let first = &o.violations[0].what;
+    assert!(first.contains("dropped a frame from") && first.ends_with("1500 B: the ingress buffer had no room"), "{first}");
+    assert!(["S1", "S2", "S3"].iter().any(|s| first.starts_with(s)), "{first}");
+    assert!(first.contains("priority 0, flow "), "{first}");
+    assert_eq!(
+        (o.lossless, o.lost.buffer_full, o.lost.unexcused()),
+        (true, FrameCount { data: o.dropped_frames, control: 0 }, o.lost.total())
+    );
+    let unchecked = run_unchecked("pfc", LATE, DisciplineKind::RoundRobin, 5, |m| m.checks = false);
+    assert_eq!((unchecked.lost, unchecked.violations_total, unchecked.lossless), (o.lost, 0, true));
+    let lossy = run_unchecked("none", &[], DisciplineKind::RoundRobin, 5, |_| {});
+    assert!(lossy.dropped_frames > 0 && !lossy.lossless && lossy.violations_total == 0, "{:?}", lossy.lost);
 }

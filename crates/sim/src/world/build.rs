@@ -258,6 +258,7 @@ impl World {
             watching,
             forgets: m.order == EventOrder::Insertion,
             loops: !flows.loops.is_empty(),
+            names: topology.nodes.iter().map(|n| n.name.as_str().into()).collect(),
         });
         let outside = m.outside.is_some();
         let (listed, way_facts) = (Arc::new(flows.flows), Arc::new(way_facts));

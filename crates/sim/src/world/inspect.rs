@@ -192,7 +192,7 @@ impl World {
                 let held = s.held().0;
                 if queued != held {
                     self.checks.broken(now, u64::MAX, ViolationKind::Accounting, || {
-                        format!("switch {n} accounts for {held} B, its queues hold {queued} B")
+                        format!("{} accounts for {held} B, its queues hold {queued} B", self.layout.name(n as u32))
                     });
                 }
             }
@@ -202,7 +202,7 @@ impl World {
         }
         let sum = |of: fn(&Core) -> u64| self.parts.iter().map(|p| of(&p.core)).sum::<u64>();
         let (injected, delivered, live) = (sum(|c| c.injected), sum(|c| c.delivered), sum(|c| c.frames.live() as u64));
-        let gone = delivered + sum(|c| c.dropped_data);
+        let gone = delivered + sum(|c| c.lost_frames.total().data);
         // Feedback and control frames live too, so live frames bound the data frames that are under way.
         if injected < delivered || injected > gone + live {
             self.checks.broken(now, u64::MAX, ViolationKind::Conservation, || {

@@ -1,0 +1,133 @@
+//! Frames that did not reach the end of their way: how many, why, and whether a lossless network may lose them.
+
+use xoff_node::{Drop, FrameKind};
+use xoff_units::Time;
+
+use crate::checks::ViolationKind;
+use crate::core::Core;
+
+/// Frames, data apart from what is sent about them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FrameCount {
+    /// Data frames.
+    pub data: u64,
+    /// Acknowledgements, notifications and messages of the flow control.
+    pub control: u64,
+}
+
+impl FrameCount {
+    /// Frames of any kind.
+    pub fn total(self) -> u64 {
+        self.data + self.control
+    }
+
+    fn count(&mut self, kind: FrameKind) {
+        match kind {
+            FrameKind::Data => self.data += 1,
+            _ => self.control += 1,
+        }
+    }
+}
+
+impl std::ops::Add for FrameCount {
+    type Output = FrameCount;
+    fn add(self, o: FrameCount) -> FrameCount {
+        FrameCount { data: self.data + o.data, control: self.control + o.control }
+    }
+}
+
+/// The lost frames of a run by cause. A lossless network that is dimensioned right has the first two at zero; the others are the work of
+/// faults that the scenario asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LostFrames {
+    /// Dropped by a switch: the ingress buffer had no room.
+    pub buffer_full: FrameCount,
+    /// Dropped by a switch: no route to the destination, although no link has failed.
+    pub no_route: FrameCount,
+    /// Dropped by a switch: no route to the destination is left after a link has failed.
+    pub cut_off: FrameCount,
+    /// Dropped by a node: they waited for a link that failed.
+    pub link_failed: FrameCount,
+    /// Lost on the wire of a link that failed.
+    pub on_failed_link: FrameCount,
+    /// Lost on the wire to an error ([`Losses`](crate::Losses)).
+    pub on_faulty_link: FrameCount,
+}
+
+impl LostFrames {
+    /// Dropped by nodes.
+    pub fn dropped(&self) -> FrameCount {
+        self.buffer_full + self.no_route + self.cut_off + self.link_failed
+    }
+    /// Lost on links.
+    pub fn on_links(&self) -> FrameCount {
+        self.on_failed_link + self.on_faulty_link
+    }
+    /// All of them.
+    pub fn total(&self) -> FrameCount {
+        self.dropped() + self.on_links()
+    }
+    /// Those that no fault explains. In a network that promises to lose nothing ([`Outcome::lossless`](crate::Outcome::lossless)) each
+    /// of them breaks the promise.
+    pub fn unexcused(&self) -> FrameCount {
+        self.buffer_full + self.no_route
+    }
+    /// Those that a failed or faulty link explains.
+    pub fn excused(&self) -> FrameCount {
+        self.cut_off + self.link_failed + self.on_links()
+    }
+
+    /// Adds those of another part of the network.
+    pub(crate) fn add(&mut self, o: &LostFrames) {
+        self.buffer_full = self.buffer_full + o.buffer_full;
+        self.no_route = self.no_route + o.no_route;
+        self.cut_off = self.cut_off + o.cut_off;
+        self.link_failed = self.link_failed + o.link_failed;
+        self.on_failed_link = self.on_failed_link + o.on_failed_link;
+        self.on_faulty_link = self.on_faulty_link + o.on_faulty_link;
+    }
+}
+
+/// A dropped frame, as its node describes it.
+pub(crate) struct Dropped {
+    /// Ingress port, as a column.
+    pub at: usize,
+    pub class: u8,
+    pub flow: u32,
+    pub len: u32,
+    pub kind: FrameKind,
+    pub why: Drop,
+}
+
+impl Core {
+    /// A node has dropped a frame.
+    #[cold]
+    pub(crate) fn note_dropped(&mut self, now: Time, d: &Dropped) {
+        self.totals[d.at].dropped += 1;
+        let (count, excused) = match d.why {
+            Drop::BufferFull => (&mut self.lost_frames.buffer_full, false),
+            Drop::NoRoute if self.failed => (&mut self.lost_frames.cut_off, true),
+            Drop::NoRoute => (&mut self.lost_frames.no_route, false),
+            Drop::LinkFailed => (&mut self.lost_frames.link_failed, true),
+        };
+        count.count(d.kind);
+        if self.layout.lossless && !excused {
+            let (layout, from) = (&self.layout, self.lines[d.at].to);
+            self.checks.broken(now, self.moment().rank, ViolationKind::Loss, || layout.say_dropped(d, from));
+        }
+    }
+
+    /// Is the frame that arrives by a port lost on its link? Then it is gone.
+    #[cold]
+    pub(crate) fn loses_on(&mut self, at: usize, frame: u32) -> bool {
+        let line = self.lines[at];
+        let lost = !line.up || self.losses.as_mut().is_some_and(|l| l.lost(line.link));
+        if lost {
+            let kind = self.frames.remove(frame).kind();
+            self.totals[at].lost += 1;
+            let count = if line.up { &mut self.lost_frames.on_faulty_link } else { &mut self.lost_frames.on_failed_link };
+            count.count(kind);
+        }
+        lost
+    }
+}
