@@ -104,7 +104,7 @@ fn acknowledgements_lost_with_a_link_are_counted_apart() {
     for nanoseconds in 0..40 {
         let mut m = model();
         m.nic.transport = Transport::Acks {
-            ack_len: 3000, // longer than the data, so that they wait
+            ack_len: 9000, // longer than the data, so that they wait
             class: None,
             paused_with: PausedWith::Class(None),
             interval: 1,
