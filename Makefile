@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python test-docs test-instructions test-full lint bench bench-page bench-accept clean toolchain
+.PHONY: help build demo test test-rust test-python test-docs test-instructions test-full lint bench bench-page bench-accept msrv deny clean toolchain
 
 # rustup puts cargo here; a shell opened before the installation does not know it yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -107,6 +107,25 @@ lint: toolchain ## Formatting and clippy (needs the rustfmt and clippy component
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
 	$(call done,lint)
+
+msrv: toolchain ## Check that everything builds with the oldest Rust that Cargo.toml promises (needs rustup)
+	@$(call step,Rust $(RUST_MIN))
+	if ! command -v rustup >/dev/null; then
+	  echo "make: msrv needs rustup, to install Rust $(RUST_MIN) beside yours" >&2
+	  exit 1
+	fi
+	rustup toolchain install $(RUST_MIN) --profile minimal --no-self-update
+	CARGO_TARGET_DIR="$(or $(CARGO_TARGET_DIR),target)/msrv" $(CARGO) +$(RUST_MIN) check --workspace --all-targets
+	$(call done,Rust $(RUST_MIN))
+
+deny: toolchain ## Licences, duplicates, sources and advisories of the dependencies (needs cargo-deny)
+	@if ! command -v cargo-deny >/dev/null; then
+	  echo "make: deny needs cargo-deny: cargo install cargo-deny --locked" >&2
+	  exit 1
+	fi
+	# The advisories are fetched; where that is not possible the other three are checked all the same.
+	cargo-deny check bans licenses sources
+	cargo-deny check advisories || echo "-- advisories: not checked, or found: read the lines above" >&2
 
 # What to leave out: `make bench BENCH_ARGS=--quick`.
 BENCH_ARGS ?=
