@@ -5,9 +5,8 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use xoff_reproduce::{
-    Context, Entry, Judged, Mode, Progress, Report, ReproduceError, Verdict, entries, reproduce, testbed_entries, write_docs, write_json,
-};
+use xoff_lab::{Context, Entry, Judged, Mode, Progress, Report, ReproduceError, Verdict, write_docs, write_json};
+use xoff_papers::{entries, reproduce, testbed_entries};
 use xoff_scenario::{Problem, Problems};
 use xoff_testbed::bed;
 

@@ -1,0 +1,30 @@
+//! A paper's figures and tables: run, judged, shown. Which papers there are is the `papers` crate's.
+//!
+//! ```text
+//!   <id>.entry.toml (what the paper says, band, assumptions) --+
+//!   scenario files --run--> measured values --checks--> Findings +--> Judged --> DIR/index.html
+//!                                                                        --> DIR/figures/<id>.svg
+//!                                                                        --> DIR/entries.json, DIR/<paper>.md
+//! ```
+//!
+//! A verdict is never written down: it follows from the checks of [`Findings`]. Every entry is written as soon as it
+//! is done, and a second run into the same folder goes on where the first one stopped.
+
+mod context;
+mod entry;
+mod error;
+mod findings;
+mod judged;
+pub mod observe;
+mod output;
+mod runner;
+pub mod stats;
+pub mod study;
+
+pub use context::{Context, Mode, Progress, Silent};
+pub use entry::{Entry, Item};
+pub use error::ReproduceError;
+pub use findings::{Check, Findings, Source, Verdict};
+pub use judged::{Judged, JudgedCheck, Picture};
+pub use output::{write_docs, write_json};
+pub use runner::{Paper, Report, TESTBED_SUFFIX, run_entries};

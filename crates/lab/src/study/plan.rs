@@ -1,0 +1,158 @@
+//! Series of runs that differ in nothing but the seed, and what their results say together.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::Pieces;
+use crate::stats::Mean;
+use crate::{Context, ReproduceError};
+
+/// One run of a study.
+pub trait Job: Sync {
+    /// Folder of the results in which finished runs are kept.
+    const FOLDER: &'static str;
+    /// Tells this run from every other; it is kept beside the result.
+    type Key: Serialize + Sync;
+    /// What is kept of it.
+    type Run: Serialize + DeserializeOwned + Send;
+
+    /// See [`Job::Key`].
+    fn key(&self) -> Self::Key;
+    /// Runs it; `None` when `stop` said so.
+    ///
+    /// # Errors
+    /// What refuses the scenario or the model.
+    fn run(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Self::Run>, ReproduceError>;
+}
+
+/// The runs that an entry needs, in series of one run per seed.
+pub struct Plan<J> {
+    jobs: Vec<J>,
+}
+
+/// Runs that differ in nothing but the seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Series {
+    first: usize,
+    past: usize,
+}
+
+impl<J> Default for Plan<J> {
+    fn default() -> Self {
+        Plan { jobs: Vec::new() }
+    }
+}
+
+impl<J: Job> Plan<J> {
+    /// Adds a run for each of `seeds` seeds from that of the context on.
+    pub fn add(&mut self, cx: &Context, seeds: u64, job: impl Fn(u64) -> J) -> Series {
+        let first = self.jobs.len();
+        self.jobs.extend((cx.seed..cx.seed + seeds).map(job));
+        Series { first, past: self.jobs.len() }
+    }
+
+    /// Does what no earlier entry or run has done.
+    ///
+    /// # Errors
+    /// Interrupted; a run that is refused; a file that cannot be written.
+    pub fn run(self, cx: &Context) -> Result<Results<J::Run>, ReproduceError> {
+        let file = cx.out.join(J::FOLDER).join("done.jsonl");
+        let mut pieces = Pieces::new(cx, &file, xoff_run::VERSION, None, 1)?;
+        let keyed: Vec<Keyed<J>> = self.jobs.into_iter().map(|job| Keyed { key: job.key(), job }).collect();
+        let runs = pieces.phase("runs", &keyed, |k, stop| k.job.run(stop))?;
+        Ok(Results { runs: runs.into_iter().collect::<Option<_>>().ok_or(ReproduceError::Interrupted)? })
+    }
+}
+
+/// A job that is written as its key.
+struct Keyed<J: Job> {
+    key: J::Key,
+    job: J,
+}
+impl<J: Job> Serialize for Keyed<J> {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        self.key.serialize(s)
+    }
+}
+
+/// The results of a plan.
+pub struct Results<R> {
+    runs: Vec<R>,
+}
+
+impl<R> Results<R> {
+    /// All of them.
+    pub fn all(&self) -> &[R] {
+        &self.runs
+    }
+    /// Those of a series, in the order of the seeds.
+    pub fn of(&self, s: Series) -> &[R] {
+        &self.runs[s.first..s.past]
+    }
+    /// A value, run by run.
+    pub fn values(&self, s: Series, value: impl Fn(&R) -> f64) -> Vec<f64> {
+        self.of(s).iter().map(value).collect()
+    }
+    /// The mean of a value over the seeds.
+    pub fn mean(&self, s: Series, value: impl Fn(&R) -> f64) -> Mean {
+        Mean::of(self.values(s, value))
+    }
+    /// How many times larger it is in `a` than in `b`, seed by seed.
+    pub fn ratio(&self, a: Series, b: Series, value: impl Fn(&R) -> f64) -> Mean {
+        Mean::ratio(&self.values(a, &value), &self.values(b, &value))
+    }
+    /// The largest of a value over the seeds.
+    pub fn max(&self, s: Series, value: impl Fn(&R) -> f64) -> f64 {
+        self.of(s).iter().map(value).fold(f64::NEG_INFINITY, f64::max)
+    }
+    /// The smallest.
+    pub fn min(&self, s: Series, value: impl Fn(&R) -> f64) -> f64 {
+        self.of(s).iter().map(value).fold(f64::INFINITY, f64::min)
+    }
+    /// A count, all runs together.
+    pub fn sum(&self, value: impl Fn(&R) -> u64) -> u64 {
+        self.runs.iter().map(value).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::Mode;
+
+    static RUNS: AtomicUsize = AtomicUsize::new(0);
+    struct Square(u64);
+    impl Job for Square {
+        const FOLDER: &'static str = "squares";
+        type Key = u64;
+        type Run = u64;
+        fn key(&self) -> u64 {
+            self.0
+        }
+        fn run(&self, _: &(dyn Fn() -> bool + Sync)) -> Result<Option<u64>, ReproduceError> {
+            RUNS.fetch_add(1, Ordering::Relaxed);
+            Ok(Some(self.0 * self.0))
+        }
+    }
+
+    /// Seeds 1 to 3 of x + seed for x = 0 and 10: 1 4 9 and 121 144 169.
+    #[test]
+    fn series_keep_their_order_and_finished_runs_are_not_run_again() {
+        let folder = std::env::temp_dir().join(format!("xoff-study-{}", std::process::id()));
+        let cx = Context { threads: 2, ..Context::new(Mode::Quick, Path::new(&folder)) };
+        for ran in [6, 6] {
+            let mut plan = Plan::default();
+            let small = plan.add(&cx, 3, Square);
+            let large = plan.add(&cx, 3, |seed| Square(10 + seed));
+            let r = plan.run(&cx).unwrap();
+            assert_eq!((r.of(small), r.of(large)), (&[1, 4, 9][..], &[121, 144, 169][..]));
+            assert_eq!((r.min(large, |v| *v as f64), r.max(small, |v| *v as f64), r.sum(|v| *v)), (121.0, 9.0, 448));
+            assert_eq!(r.mean(small, |v| *v as f64).mean, 14.0 / 3.0);
+            assert_eq!(RUNS.load(Ordering::Relaxed), ran, "what is kept is not run again");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,32 @@
+//! Per-hop per-flow flow control (PFFC, IEEE Access 2021): the experiments of the slides, and three of our own.
+
+mod collisions;
+mod deadlock;
+mod hops;
+mod loss;
+mod mice;
+mod order;
+pub(crate) mod run;
+mod shared_queues;
+mod spreading;
+mod table3;
+mod thresholds;
+
+use crate::Item;
+
+/// The entries in the order of the slides, then our own.
+pub const PFFC: &[Item] = &[
+    item!("pffc", "xoff", thresholds::run_xoff),
+    item!("pffc", "xon", thresholds::run_xon),
+    item!("pffc", "hops", hops::run_all),
+    item!("pffc", "loss", loss::run_loss),
+    item!("pffc", "mice-udp", mice::run_udp),
+    item!("pffc", "mice-tcp", mice::run_tcp),
+    item!("pffc", "spreading", spreading::run_spreading),
+    item!("pffc", "deadlock", deadlock::run_ring),
+    item!("pffc", "table3", table3::run_table),
+    item!("pffc", "table3-bytes", table3::run_bytes),
+    item!("pffc", "order", order::run_order),
+    item!("pffc", "shared-queues", shared_queues::run_ring),
+    item!("pffc", "collisions", collisions::run_all),
+];

@@ -1,0 +1,207 @@
+//! Figs. 11 and 12: delays with control in band, all outputs of a last-stage switch being hotspots.
+
+use xoff_fabric::Sizes;
+use xoff_report::Unit;
+
+use super::fig06::{loads, loads_beside};
+use super::run::{Plan, soundness};
+use super::setups::{self, BURST, MAX_P, MIN_P, t_min};
+use super::sweep::{Sweep, figure};
+use crate::{Check, Context, Findings, Mode, ReproduceError};
+
+/// What a figure shows: name, sizes, packets of a burst, how much longer to measure.
+type Workload = (&'static str, Sizes, f64, u64);
+
+/// Links of the fabric in multiples of the line.
+const SPEEDUP: f64 = 1.1;
+const UNIFORM: &str = "uniform";
+const HOT: &str = "8 hotspots";
+const BESIDE: &str = "8 hotspots, beside the rest";
+
+/// Loads from nearly none on.
+fn all_loads(mode: Mode, hot: u32) -> Vec<f64> {
+    let mut all = loads(mode, hot);
+    all.insert(0, 0.05);
+    all
+}
+
+fn sweeps(cx: &Context, plan: &mut Plan, workloads: &[Workload]) -> Vec<Sweep> {
+    workloads
+        .iter()
+        .map(|&(_, sizes, burst, longer)| {
+            let traffic = |hot, l| setups::traffic(hot, l, sizes, burst);
+            let mut s = Sweep::default();
+            for (name, hot) in [(UNIFORM, 0), (HOT, 8)] {
+                s.curve(cx, plan, name, &all_loads(cx.mode, hot), longer, |l| setups::section_4(traffic(hot, l), SPEEDUP));
+            }
+            let config = |l| setups::section_4(setups::beside(&traffic(8, l)), SPEEDUP);
+            s.curve(cx, plan, BESIDE, loads_beside(cx.mode), longer, config).dashed();
+            s
+        })
+        .collect()
+}
+
+/// Fig. 11.
+pub fn run_fig11(cx: &Context) -> Result<Findings, ReproduceError> {
+    let workloads = [("smooth", setups::fixed(MIN_P), 1.0, 1), ("bursty", setups::fixed(MIN_P), BURST, 1)];
+    let mut plan = Plan::default();
+    let sweeps = sweeps(cx, &mut plan, &workloads);
+    let results = plan.run(cx)?;
+    let delay = |s: usize, name: &str, load: f64| sweeps[s].get(name).delay(&results, load).mean;
+    let last = |s: usize, name: &str| sweeps[s].get(name).loads().last().unwrap_or(0.0);
+    let mut checks = vec![
+        Check::new("smooth, uniform, load 0.05: mean delay", t_min(), delay(0, UNIFORM, 0.05), 29.0, 32.0).paper(29.0),
+        Check::new(
+            "smooth, load 0.05: delay with 8 hotspots over that of uniform traffic",
+            Unit::None,
+            delay(0, HOT, 0.05) / delay(0, UNIFORM, 0.05),
+            1.1,
+            83.0 / 29.0,
+        )
+        .claimed(),
+        Check::new(
+            "bursty, load 0.05: delay with 8 hotspots less that of uniform traffic, over the same for smooth traffic",
+            Unit::None,
+            (delay(1, HOT, 0.05) - delay(1, UNIFORM, 0.05)) / (delay(0, HOT, 0.05) - delay(0, UNIFORM, 0.05)),
+            1.0,
+            f64::INFINITY,
+        )
+        .claimed(),
+    ];
+    for (s, (name, ..)) in workloads.iter().enumerate() {
+        for curve in [UNIFORM, HOT] {
+            let low = sweeps[s].get(curve).carried_min(&results, 0.9);
+            checks.push(
+                Check::new(
+                    format!("{name}, {curve}: smallest share carried up to load {:.2}", last(s, curve).min(0.9)),
+                    Unit::Fraction,
+                    low,
+                    0.97,
+                    1.03,
+                )
+                .claimed(),
+            );
+        }
+    }
+    checks.push(soundness(&results));
+    setups::assuming(&mut checks, setups::LOAD);
+    let describe = |s: usize| {
+        format!(
+            "{}: {:.0} t_min uniform and {:.0} with 8 hotspots at load 0.05, {:.0} and {:.0} at 0.7",
+            workloads[s].0,
+            delay(s, UNIFORM, 0.05),
+            delay(s, HOT, 0.05),
+            delay(s, UNIFORM, 0.7),
+            delay(s, HOT, 0.7)
+        )
+    };
+    let mut f = Findings {
+        measured: format!("{}. {}.", describe(0), describe(1)),
+        checks,
+        tables: sweeps
+            .iter()
+            .zip(&workloads)
+            .map(|(s, w)| s.table(&results).caption(format!("{} arrivals of 40 B packets; columns as in Fig. 6.", w.0)))
+            .collect(),
+        ..Findings::default()
+    };
+    let share = |name: &str| results.mean(sweeps[0].get(name).at(0.05), |r| r.unsolicited as f64 / r.segments as f64).mean;
+    f.why.push(format!(
+        "Why hotspots cost delay at low loads: ACKs, grants and the segments that carry them queue with the hotspots' data on the way to the hotspots' adapters, which are sources of other traffic too. Unsolicited segments are {} of all with uniform traffic and {} with hotspots (load 0.05, smooth).",
+        Unit::Fraction.format(share(UNIFORM)),
+        Unit::Fraction.format(share(HOT))
+    ));
+    setups::quick_note(cx, &mut f.notes);
+    f.figures.push(figure(
+        "Reserving fabric-buffers, 1.1 times the line, control in band (paper: Fig. 11)",
+        "Packets of 40 B, smooth and in bursts of 36. Uniform smooth traffic at low load is just above the smallest possible delay, because nearly all of it goes unasked; with hotspots that is lost in part.",
+        sweeps.iter().zip(&workloads).flat_map(|(s, w)| s.panels(w.0, &results)),
+    ));
+    Ok(f)
+}
+
+/// Fig. 12.
+pub fn run_fig12(cx: &Context) -> Result<Findings, ReproduceError> {
+    let workloads = [("bimodal", setups::bimodal(), 1.0, 2), ("jumbo", setups::fixed(MAX_P), 1.0, 3)];
+    let mut plan = Plan::default();
+    let sweeps = sweeps(cx, &mut plan, &workloads);
+    // The packets of Fig. 11, for comparison.
+    let small = [1.0, BURST].map(|burst| {
+        [0, 8].map(|hot| {
+            let c = setups::section_4(setups::traffic(hot, 0.5, setups::fixed(MIN_P), burst), SPEEDUP);
+            plan.series(cx, setups::seeds(cx), &setups::measured(cx, c, 1))
+        })
+    });
+    let results = plan.run(cx)?;
+    let excess =
+        |s: usize, load: f64| sweeps[s].get(HOT).delay(&results, load).mean / sweeps[s].get(UNIFORM).delay(&results, load).mean - 1.0;
+    let of_small = small.map(|[uniform, hot]| results.ratio(hot, uniform, |r| r.delay.mean).mean - 1.0);
+    let mut checks = Vec::new();
+    for (s, (name, ..)) in workloads.iter().enumerate() {
+        for load in [0.5, 0.7] {
+            checks.push(
+                Check::new(
+                    format!("{name}, load {load}: delay with 8 hotspots beyond that of uniform traffic"),
+                    Unit::Fraction,
+                    excess(s, load),
+                    -0.1,
+                    0.2,
+                )
+                .claimed(),
+            );
+        }
+        let beside = excess(s, 0.5) / of_small[0].min(of_small[1]);
+        checks.push(
+            Check::new(
+                format!("{name}, load 0.5: that over the same for packets of 40 B (Fig. 11), the smaller of smooth and bursty"),
+                Unit::None,
+                beside,
+                -1.0,
+                0.9,
+            )
+            .claimed(),
+        );
+        for curve in [UNIFORM, HOT] {
+            let low = sweeps[s].get(curve).carried_min(&results, 0.9);
+            checks.push(
+                Check::new(format!("{name}, {curve}: smallest share carried up to load 0.9"), Unit::Fraction, low, 0.95, 1.04).claimed(),
+            );
+        }
+    }
+    checks.push(soundness(&results));
+    setups::assuming(&mut checks, setups::LOAD);
+    let percent = |v: f64| Unit::Fraction.format(v);
+    let describe = |s: usize| {
+        let near: Vec<String> = [0.05, 0.5, 0.7, 0.78].iter().map(|&l| format!("{} at {l}", percent(excess(s, l)))).collect();
+        format!("{}: with 8 hotspots the delay is longer by {}", workloads[s].0, near.join(", "))
+    };
+    let mut f = Findings {
+        measured: format!("{}. {}.", describe(0), describe(1)),
+        checks,
+        tables: sweeps
+            .iter()
+            .zip(&workloads)
+            .map(|(s, w)| s.table(&results).caption(format!("{} packets; columns as in Fig. 6.", w.0)))
+            .collect(),
+        ..Findings::default()
+    };
+    f.why.push(format!(
+        "Less discernible than with small packets they are: at load 0.5 hotspots add {} and {}, but {} to smooth and {} to bursty packets of 40 B.",
+        percent(excess(0, 0.5)),
+        percent(excess(1, 0.5)),
+        percent(of_small[0]),
+        percent(of_small[1])
+    ));
+    let middle = |s: usize| results.max(sweeps[s].get(HOT).at(0.05), |r| f64::from(r.queue_max[1]));
+    f.why.push(format!(
+        "At low loads the difference remains visible: the hotspots' reserved segments do not only wait in the last stage but also before it, up to {} in an output queue of the middle stage at load 0.05, and what goes to a hotspot's adapter (grants for its other traffic) queues with them.",
+        Unit::Bytes.format(middle(1))
+    ));
+    setups::quick_note(cx, &mut f.notes);
+    f.figures.push(figure(
+        "The same for bimodal and jumbo packets (paper: Fig. 12)",
+        "95 % packets of 40 B and 5 % of 9000 B, and packets of 9000 B. Other delays dominate, and hotspots are less discernible.",
+        sweeps.iter().zip(&workloads).flat_map(|(s, w)| s.panels(w.0, &results)),
+    ));
+    Ok(f)
+}

@@ -1,0 +1,252 @@
+//! Figs. 13 and 14: throughput under unbalanced traffic, N = 64 and N = 256.
+
+use xoff_fabric::{Config, Core, Pattern, Shape, Sizes, Spray, Traffic};
+use xoff_report::{Align, Axis, Cell, Figure, Mark, Panel, Table, Unit};
+
+use super::run::{Plan, Results, soundness};
+use super::setups::{self, BURST, MAX_P, MIN_P};
+use crate::study::Series;
+use crate::{Check, Context, Findings, Mode, ReproduceError};
+
+/// Workloads: name, sizes, packets of a burst, how much longer to measure: VOQs of large packets take longer to fill.
+fn workloads() -> [(&'static str, Sizes, f64, u64); 4] {
+    [
+        ("40 B, smooth", setups::fixed(MIN_P), 1.0, 1),
+        ("40 B, bursty", setups::fixed(MIN_P), BURST, 2),
+        ("bimodal", setups::bimodal(), 1.0, 4),
+        ("9000 B", setups::fixed(MAX_P), 1.0, 8),
+    ]
+}
+
+fn shares(mode: Mode, ports: u32) -> &'static [f64] {
+    match (mode, ports) {
+        (Mode::Quick, 64) => &[0.0, 0.5, 1.0],
+        (Mode::Quick, _) => &[0.5],
+        (Mode::Full, 64) => &[0.0, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0],
+        (Mode::Full, _) => &[0.0, 0.25, 0.5, 0.75, 1.0],
+    }
+}
+
+fn config(cx: &Context, ports: u32, w: f64, (_, sizes, burst, longer): (&str, Sizes, f64, u64)) -> Config {
+    let traffic = Traffic { pattern: Pattern::Unbalanced { w }, load: 1.0, sizes, burst_packets: burst };
+    let mut c = setups::section_4(traffic, 1.1);
+    if ports == 256 {
+        c.core = Core::Network(Shape::benes(16, 3));
+        let (from, to) = cx.mode.pick((4_000, 9_000), (6_000, 20_000));
+        let longer = longer.min(cx.mode.pick(3, 5));
+        return setups::during(c, from * longer, to * longer);
+    }
+    setups::measured(cx, c, longer)
+}
+
+/// Throughput of every workload at every w.
+struct Seen {
+    ports: u32,
+    shares: &'static [f64],
+    series: Vec<Vec<Series>>,
+    results: Results,
+}
+
+impl Seen {
+    fn run(cx: &Context, ports: u32) -> Result<Seen, ReproduceError> {
+        let mut plan = Plan::default();
+        let shares = shares(cx.mode, ports);
+        let seeds = if ports == 64 { setups::seeds(cx) } else { 1 };
+        let series =
+            workloads().iter().map(|&load| shares.iter().map(|&w| plan.series(cx, seeds, &config(cx, ports, w, load))).collect()).collect();
+        Ok(Seen { ports, shares, series, results: plan.run(cx)? })
+    }
+
+    fn throughput(&self, workload: usize, w: usize) -> f64 {
+        self.results.mean(self.series[workload][w], |r| r.cold).mean
+    }
+
+    /// Lowest throughput of a workload and its w.
+    fn lowest(&self, workload: usize) -> (f64, f64) {
+        let all = self.shares.iter().enumerate().map(|(i, &w)| (self.throughput(workload, i), w));
+        all.fold((f64::INFINITY, f64::NAN), |low, p| if p.0 < low.0 { p } else { low })
+    }
+
+    fn table(&self) -> Table {
+        let mut t = Table::new(["Workload", "w", "Throughput", "Mean delay", "Control", "Unsolicited", "Overtaken", "Longest queue by stage"])
+            .align([Align::Left].into_iter().chain([Align::Right; 7]))
+            .caption("Load 1. Throughput with its 95 % interval over seeds; delay in t_min (queues at load 1 grow all the time); control: share of all bytes that are stand-alone control segments; segments unsolicited and overtaken; queues in bytes.");
+        for (i, (name, ..)) in workloads().iter().enumerate() {
+            for (k, w) in self.shares.iter().enumerate() {
+                let (s, r) = (self.series[i][k], &self.results);
+                let share = |v: f64| Unit::Fraction.format(v);
+                let queues: Vec<String> = (0..3).map(|stage| r.max(s, |r| f64::from(r.queue_max[stage])).to_string()).collect();
+                t.push([
+                    Cell::from(*name),
+                    format!("{w:.2}").into(),
+                    r.mean(s, |r| r.cold).words(|v| format!("{v:.3}")).into(),
+                    format!("{:.0}", r.mean(s, |r| r.delay.mean).mean).into(),
+                    share(r.mean(s, |r| r.control_share).mean).into(),
+                    share(r.mean(s, |r| r.unsolicited as f64 / r.segments as f64).mean).into(),
+                    share(r.mean(s, |r| r.out_of_order as f64 / r.segments as f64).mean).into(),
+                    queues.join(" / ").into(),
+                ]);
+            }
+        }
+        t
+    }
+
+    fn figure(&self, title: &str) -> Figure {
+        let mut panel =
+            Panel::new("", Axis::new("w", Unit::None).range(0.0, 1.0), Axis::new("Throughput", Unit::Fraction).range(0.8, 1.01));
+        for (i, (name, ..)) in workloads().iter().enumerate() {
+            let points: Vec<(f64, f64)> = self.shares.iter().enumerate().map(|(k, &w)| (w, self.throughput(i, k))).collect();
+            panel = panel.mark(if points.len() > 1 { Mark::line(*name, points) } else { Mark::points(*name, points) });
+        }
+        Figure::new(title)
+            .caption("From uniform traffic (w = 0) to one input for each output (w = 1), all inputs fully loaded, links of 1.1 times the line, control in band. The paper's worst is about 90 %.")
+            .panel(panel.mark(Mark::hline(0.9, "paper: worst")))
+    }
+
+    fn findings(&self, cx: &Context, title: &str) -> Findings {
+        let mut f = Findings { figures: vec![self.figure(title)], tables: vec![self.table()], ..Findings::default() };
+        let mut said = Vec::new();
+        for (i, (name, ..)) in workloads().iter().enumerate() {
+            let (low, at) = self.lowest(i);
+            said.push(format!("{name} {low:.3} (at w = {at})"));
+            f.checks.push(Check::new(format!("{name}: lowest throughput for any w"), Unit::Fraction, low, 0.89, 1.01).paper(0.9));
+        }
+        f.checks.push(soundness(&self.results));
+        setups::assuming(&mut f.checks, setups::CROSSBAR);
+        f.measured = format!("N = {}, lowest throughput: {}", self.ports, said.join(", "));
+        setups::quick_note(cx, &mut f.notes);
+        f
+    }
+}
+
+/// Fig. 13.
+pub fn run_fig13(cx: &Context) -> Result<Findings, ReproduceError> {
+    let mut f = Seen::run(cx, 64)?.findings(cx, "Unbalanced traffic, N = 64 (paper: Fig. 13)");
+    // What becomes of w = 1 if a segment that is cut through holds the crossbar at the rate of its link.
+    let mut plan = Plan::default();
+    let load = workloads()[3];
+    let series = [false, true].map(|holds| {
+        let mut c = config(cx, 64, 1.0, load);
+        c.element.holds = holds;
+        plan.series(cx, setups::seeds(cx), &c)
+    });
+    let results = plan.run(cx)?;
+    let [shared, held] = series.map(|s| results.mean(s, |r| r.cold).mean);
+    f.notes.push(format!(
+        "A crossbar of L_S = 2 L_F must give an output that speed while a segment is still coming in. If such a segment holds the output to its last bit, at the rate of its link, w = 1 with packets of 9000 B falls from {shared:.3} to {held:.3}: eight flows whose paths go round in step meet at the inputs of the last stage, and the first-in-first-out queues there never recover (entry `elements`)."
+    ));
+    Ok(f)
+}
+
+/// Fig. 14.
+pub fn run_fig14(cx: &Context) -> Result<Findings, ReproduceError> {
+    let mut f = Seen::run(cx, 256)?.findings(cx, "Unbalanced traffic, N = 256 (paper: Fig. 14)");
+    // The workload that falls short, with the segments of a flow on paths at random instead of in turn.
+    let mut plan = Plan::default();
+    let smooth = workloads()[0];
+    let series =
+        shares(cx.mode, 256).iter().map(|&w| (w, plan.series(cx, 1, &Config { spray: Spray::Random, ..config(cx, 256, w, smooth) })));
+    let series: Vec<(f64, Series)> = series.collect();
+    let results = plan.run(cx)?;
+    let random: Vec<(f64, f64)> = series.iter().map(|&(w, s)| (w, results.mean(s, |r| r.cold).mean)).collect();
+    let lowest = random.iter().fold(f64::INFINITY, |low, p| low.min(p.1));
+    f.checks.push(Check::new("40 B, smooth, paths at random: lowest throughput for any w", Unit::Fraction, lowest, 0.89, 1.01).paper(0.9));
+    f.measured.push_str(&format!("; 40 B, smooth, with paths at random {lowest:.3}"));
+    let by_w: Vec<String> = random.iter().map(|(w, t)| format!("{t:.3} at w = {w}")).collect();
+    f.notes.push(format!(
+        "Where each segment of the smooth 40 B packets takes a path at random, the throughput is {}. So it is the order of the paths that costs the throughput here, not request-grant; why flows that take their paths in turn, each from a random one on, get into each other's way was not measured. The paper speaks of random load balancing (section 1) and of a counter per flow that is increased by one (section 3.2).",
+        by_w.join(", ")
+    ));
+    f.notes.push("256 ports of 16 x 16 switches, one seed, a shorter run than N = 64. What becomes of the smooth traffic afterwards: entry `unbalanced-worst`.".into());
+    Ok(f)
+}
+
+/// Which traffic is the worst, and for how long.
+pub fn run_worst(cx: &Context) -> Result<Findings, ReproduceError> {
+    let (small, large) = (Seen::run(cx, 64)?, Seen::run(cx, 256)?);
+    // Smooth packets of 40 B at w = 0.5, for longer; and with nothing sent unasked.
+    let mut plan = Plan::default();
+    let load = workloads()[0];
+    let until = cx.mode.pick(10_000, 60_000);
+    let cases = [("N = 64", 64, true), ("N = 256", 256, true), ("N = 256, nothing unsolicited", 256, false)];
+    let long = cases.map(|(_, ports, unsolicited)| {
+        let c = Config { unsolicited, ..config(cx, ports, 0.5, load) };
+        plan.series(cx, 1, &setups::during(c, until / 4, until))
+    });
+    let results = plan.run(cx)?;
+    let others = |s: &Seen| (1..4).map(|i| s.lowest(i).0).fold(f64::INFINITY, f64::min);
+    let control = |s: &Seen, i: usize| s.results.mean(s.series[i][s.shares.len() / 2], |r| r.control_share).mean;
+    let (smooth, at) = large.lowest(0);
+    let mut checks = vec![
+        Check::new("N = 256, 40 B smooth: lowest throughput", Unit::Fraction, smooth, 0.88, 0.93).paper(0.9),
+        Check::new("N = 256, 40 B smooth: its w", Unit::None, at, 0.1, 0.9).claimed(),
+        Check::new(
+            "N = 256, 40 B smooth: lowest throughput less that of the other workloads",
+            Unit::Fraction,
+            smooth - others(&large),
+            -1.0,
+            0.0,
+        )
+        .claimed(),
+        Check::new(
+            "N = 64, 40 B smooth: lowest throughput less that of the other workloads",
+            Unit::Fraction,
+            small.lowest(0).0 - others(&small),
+            -1.0,
+            0.0,
+        )
+        .claimed(),
+        Check::new(
+            "40 B smooth, w = 0.5, N = 256: share of bytes in stand-alone control segments",
+            Unit::Fraction,
+            control(&large, 0),
+            0.05,
+            1.0,
+        )
+        .claimed(),
+    ];
+    setups::assuming(&mut checks, setups::CROSSBAR);
+    let percent = |v: f64| Unit::Fraction.format(v);
+    let end = |s: Series| {
+        let of = &results.of(s)[0].stretches;
+        of.iter().rev().take(5).map(|w| w.cold).sum::<f64>() / 5.0
+    };
+    let mut f = Findings {
+        measured: format!(
+            "40 B smooth: {smooth:.3} at w = {at} for N = 256 (the others {:.3} or more), {:.3} for N = 64 (the others {:.3} or more). Over {until} t_min at w = 0.5 it ends at {:.3} for N = 64, {:.3} for N = 256, {:.3} for N = 256 with nothing sent unasked",
+            others(&large),
+            small.lowest(0).0,
+            others(&small),
+            end(long[0]),
+            end(long[1]),
+            end(long[2])
+        ),
+        checks,
+        ..Findings::default()
+    };
+    f.why.push(format!(
+        "Control weighs most on small smooth packets: {} of the bytes for N = 64 and {} for N = 256 (bursts {}, 9000 B {}; w = 0.5). With N = 64 this is what the fabric has beyond the line, because segments fill as VOQs grow; with 256 flows per input hardly two packets meet in a VOQ, and control takes more than the tenth that L_F = 1.1 L leaves.",
+        percent(control(&small, 0)),
+        percent(control(&large, 0)),
+        percent(control(&large, 1)),
+        percent(control(&large, 3))
+    ));
+    let waits = |s: Series| results.of(s)[0].waits.clone();
+    f.notes.push(format!(
+        "N = 256 at w = 0.5 holds about 0.9 for some 20,000 t_min and then loses more: the adapters' links are full all the time, queues behind them reach their 60 KiB ({:?} B by stage), and first-in-first-out inputs do the rest. Unsolicited segments are {} of all; nothing reserves for them. Times that a link found no room, by stage from the adapters on: {:?}.",
+        results.of(long[1])[0].queue_max,
+        percent(results.of(long[1])[0].unsolicited as f64 / results.of(long[1])[0].segments as f64),
+        waits(long[1])
+    ));
+    let mut panel = Panel::new("", Axis::new("Time", setups::t_min()), Axis::new("Throughput", Unit::Fraction).range(0.5, 1.01));
+    for ((name, ..), s) in cases.iter().zip(long) {
+        panel = panel.mark(Mark::line(*name, results.of(s)[0].stretches.iter().map(|w| (w.end, w.cold)).collect::<Vec<_>>()));
+    }
+    f.figures.push(
+        Figure::new("Smooth packets of 40 B, w = 0.5, all inputs fully loaded")
+            .caption("Throughput over time. For N = 256 it stays near the paper's 90 % for a while; then the links of the adapters, full of small segments, ACKs and grants, fill the queues of the first stages.")
+            .panel(panel.mark(Mark::hline(0.9, "paper: about 90 %"))),
+    );
+    setups::quick_note(cx, &mut f.notes);
+    Ok(f)
+}

@@ -1,0 +1,323 @@
+//! One run of a scenario, and what is kept of it.
+//!
+//! ```text
+//!   Job (scenario, settings, groups of flows) --run--> Run { per group: counts, completion times, slowdowns, marks; totals }
+//!       '------------------------ key ----------------> DIR/tcd/done.jsonl, so that a stopped study goes on
+//! ```
+//!
+//! Entries share runs: whoever needs one that another entry has done finds it there.
+
+use serde::{Deserialize, Serialize};
+use xoff_sim::{FlowRecord, Outcome, Probes, World, ideal_time};
+use xoff_topology::{FlowKey, trace_path};
+
+use super::schemes::Scheme;
+use crate::stats::{Mean, quantile};
+use crate::study::{self, Series};
+use crate::{Check, Context, ReproduceError, lab};
+
+/// Events between two looks at the caller.
+const SLICE: u64 = 1 << 19;
+
+/// A scenario file of the paper: name and text.
+pub type File = (&'static str, &'static str);
+
+/// The files a job may name.
+const FILES: [File; 5] = [
+    scenario!("tcd", "victims.toml"),
+    scenario!("tcd", "victims-bursts.toml"),
+    scenario!("tcd", "victims-ib.toml"),
+    scenario!("tcd", "workloads.toml"),
+    scenario!("tcd", "mpi-io.toml"),
+];
+
+/// Flows that are looked at together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pick {
+    /// First letters of the sender's name; empty: every sender.
+    pub from: String,
+    /// Smallest payload [bytes].
+    pub low: u64,
+    /// First payload that is too large [bytes].
+    pub high: u64,
+}
+
+impl Pick {
+    /// Flows of `from` with a payload of `low` up to, but not, `high`.
+    pub fn new(from: &str, low: u64, high: u64) -> Pick {
+        Pick { from: from.into(), low, high }
+    }
+    /// All flows of `from`.
+    pub fn all(from: &str) -> Pick {
+        Pick::new(from, 0, u64::MAX)
+    }
+    fn takes(&self, host: &str, size: u64) -> bool {
+        host.starts_with(&self.from) && (self.low..self.high).contains(&size)
+    }
+}
+
+/// What is run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// File name of the scenario.
+    pub scenario: String,
+    /// Its text, hashed: a run of another text is another run.
+    pub text: String,
+    /// What is laid over it.
+    pub settings: Vec<String>,
+    /// What is looked at.
+    pub groups: Vec<Pick>,
+}
+
+impl Job {
+    /// A run of `file` with `seed`.
+    pub fn new(file: &str, scheme: &Scheme, settings: &[String], seed: u64, groups: &[Pick]) -> Job {
+        let mut all: Vec<String> = scheme.settings.iter().map(|s| (*s).to_owned()).collect();
+        all.extend_from_slice(settings);
+        all.push(format!("run.seed={seed}"));
+        let text = text(file).bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ b as u64).wrapping_mul(0x0100_0000_01b3));
+        Job { scenario: file.into(), text: format!("{text:016x}"), settings: all, groups: groups.to_vec() }
+    }
+}
+
+fn text(file: &str) -> &'static str {
+    FILES.iter().find(|f| f.0 == file).unwrap_or_else(|| panic!("no scenario '{file}'")).1
+}
+
+/// What came of the flows of a [`Pick`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// Flows that began.
+    pub flows: u64,
+    /// Flows that were complete.
+    pub complete: u64,
+    /// Mean completion time [ps]; 0 without complete flows.
+    fct_ps: f64,
+    /// Mean of completion time over the shortest possible time.
+    slowdown: f64,
+    /// Its median, 95th and 99th percentile.
+    quantiles: [f64; 3],
+    /// Bytes of complete flows over their completion times [bit/s].
+    rate: f64,
+    /// Flows of which a frame arrived marked CE.
+    pub ce_flows: u64,
+    /// Flows of which a frame arrived marked UE.
+    pub ue_flows: u64,
+    /// Frames that arrived marked CE.
+    pub ce_frames: u64,
+    /// Frames that arrived marked UE.
+    pub ue_frames: u64,
+}
+
+impl Group {
+    fn or_nan(&self, v: f64) -> f64 {
+        if self.complete > 0 { v } else { f64::NAN }
+    }
+    /// Mean completion time [ps]; NaN without complete flows, as all that follow.
+    pub fn fct(&self) -> f64 {
+        self.or_nan(self.fct_ps)
+    }
+    /// Median, 95th or 99th percentile of the slowdown: 0, 1, 2.
+    pub fn quantile(&self, which: usize) -> f64 {
+        self.or_nan(self.quantiles[which])
+    }
+    /// Rate while a flow is under way [bit/s].
+    pub fn rate(&self) -> f64 {
+        self.or_nan(self.rate)
+    }
+    /// Share of the flows with a mark CE.
+    pub fn ce_share(&self) -> f64 {
+        self.ce_flows as f64 / self.flows as f64
+    }
+    /// Share of the flows with a mark UE.
+    pub fn ue_share(&self) -> f64 {
+        self.ue_flows as f64 / self.flows as f64
+    }
+}
+
+/// The whole network over the whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Simulated time reached [ns].
+    pub end_ns: u64,
+    /// Flows that never were complete.
+    pub incomplete: u64,
+    /// Frames dropped or lost.
+    pub lost: u64,
+    /// Promises broken.
+    pub violations: u64,
+    /// Deadlocks.
+    pub deadlocks: u64,
+    /// How often ports were stopped.
+    pub pauses: u64,
+    /// How long, all ports added up [ns].
+    pub pause_ns: u64,
+    /// Flow control messages.
+    pub messages: u64,
+    /// Frames marked CE, at any port.
+    pub marked: u64,
+    /// Frames marked UE, at any port.
+    pub marked_ue: u64,
+    /// Frames marked CE at P0 and at P2, where the network has them.
+    pub marked_inside: [u64; 2],
+    /// Link traversals of data frames.
+    pub frame_hops: u64,
+}
+
+/// What is kept of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// In the order of the job's.
+    pub groups: Vec<Group>,
+    /// The whole network.
+    pub totals: Totals,
+}
+
+impl Job {
+    /// Runs it; `None` when `stop` said so.
+    pub fn run(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Run>, ReproduceError> {
+        let s = lab::load(&self.scenario, text(&self.scenario), &self.settings)?;
+        let mut model = s.model();
+        model.probes = Probes::default();
+        let mut world = World::build(&s.topology, s.flows.clone(), &mut model)?;
+        drop(model);
+        let ended = loop {
+            match world.run(s.until, SLICE) {
+                Some(ended) => break ended,
+                None if stop() => return Ok(None),
+                None => {}
+            }
+        };
+        let (outcome, _) = world.finish(ended);
+        let t = &s.topology;
+        let (routing, (payload, header)) = (s.routing(), s.frame());
+        let routes = routing.routes(t);
+        let ideal = |f: &FlowRecord| {
+            let key = FlowKey { src: f.flow.src, dst: f.flow.dst, src_port: f.flow.src_port, dst_port: f.flow.dst_port };
+            trace_path(t, &routes, &routing.choice, &key).map(|path| ideal_time(t, &path, f.flow.size, payload, header, s.cut_through()))
+        };
+        // (payload, completion time, slowdown) of a complete flow.
+        let fates: Vec<Option<(f64, f64, f64)>> = outcome
+            .flows
+            .iter()
+            .map(|f| {
+                let (fct, ideal) = f.fct().zip(ideal(f))?;
+                Some((f.flow.size as f64, fct.0 as f64, fct.0 as f64 / ideal.0 as f64))
+            })
+            .collect();
+        let groups = self.groups.iter().map(|pick| group(&outcome.flows, &fates, |f| pick.takes(t.name(f.flow.src), f.flow.size)));
+        let mut totals = totals(&outcome);
+        totals.marked_inside = [("T0", "L0"), ("L0", "T2")].map(|(from, to)| {
+            let (Some(from), Some(to)) = (t.find(from), t.find(to)) else { return 0 };
+            let port = t.nodes[from as usize].ports.iter().position(|p| p.peer == to);
+            port.map_or(0, |p| outcome.ports[from as usize][p].marked)
+        });
+        Ok(Some(Run { groups: groups.collect(), totals }))
+    }
+}
+
+fn group(flows: &[FlowRecord], fates: &[Option<(f64, f64, f64)>], takes: impl Fn(&FlowRecord) -> bool) -> Group {
+    let (mut g, mut slowdowns, mut bytes) = (Group::default(), Vec::new(), 0.0);
+    for (f, fate) in flows.iter().zip(fates).filter(|(f, _)| takes(f)) {
+        g.flows += 1;
+        g.ce_flows += u64::from(f.ce_frames > 0);
+        g.ue_flows += u64::from(f.ue_frames > 0);
+        g.ce_frames += f.ce_frames;
+        g.ue_frames += f.ue_frames;
+        if let Some((size, fct, slowdown)) = fate {
+            bytes += size;
+            g.fct_ps += fct;
+            slowdowns.push(*slowdown);
+        }
+    }
+    g.complete = slowdowns.len() as u64;
+    if g.complete > 0 {
+        let n = g.complete as f64;
+        g.rate = bytes * 8e12 / g.fct_ps;
+        g.fct_ps /= n;
+        g.slowdown = slowdowns.iter().sum::<f64>() / n;
+        slowdowns.sort_by(f64::total_cmp);
+        g.quantiles = [0.5, 0.95, 0.99].map(|share| quantile(&slowdowns, share));
+    }
+    g
+}
+
+fn totals(o: &Outcome) -> Totals {
+    let mut all = Totals {
+        end_ns: o.now.0 / 1000,
+        incomplete: o.flows.iter().filter(|f| f.received.is_none()).count() as u64,
+        lost: o.dropped_frames + o.lost_frames,
+        violations: o.violations_total,
+        deadlocks: o.deadlocks.len() as u64,
+        frame_hops: o.data_frame_hops,
+        ..Totals::default()
+    };
+    for p in o.ports.iter().flatten() {
+        all.pauses += p.pauses;
+        all.pause_ns += p.pause_ps_total / 1000;
+        all.messages += p.messages_sent;
+        all.marked += p.marked;
+        all.marked_ue += p.marked_ue;
+    }
+    all
+}
+
+impl study::Job for Job {
+    const FOLDER: &'static str = "tcd";
+    type Key = Job;
+    type Run = Run;
+
+    fn key(&self) -> Job {
+        self.clone()
+    }
+    fn run(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Run>, ReproduceError> {
+        Job::run(self, stop)
+    }
+}
+
+/// The runs an entry needs, in series of one run per seed.
+#[derive(Default)]
+pub struct Plan(study::Plan<Job>);
+
+impl Plan {
+    /// Adds a run for each of `seeds` seeds from that of the context on.
+    pub fn series(&mut self, cx: &Context, seeds: u64, file: &str, scheme: &Scheme, settings: &[String], groups: &[Pick]) -> Series {
+        self.0.add(cx, seeds, |seed| Job::new(file, scheme, settings, seed, groups))
+    }
+
+    /// Does what no earlier entry or run has done.
+    pub fn run(self, cx: &Context) -> Result<Results, ReproduceError> {
+        Ok(Results(self.0.run(cx)?))
+    }
+}
+
+/// The runs of a plan, looked at by groups of flows.
+pub struct Results(study::Results<Run>);
+
+impl Results {
+    /// A value's mean over the seeds, of a group.
+    pub fn mean(&self, s: Series, group: usize, value: impl Fn(&Group) -> f64) -> Mean {
+        self.0.mean(s, |r| value(&r.groups[group]))
+    }
+    /// How many times larger it is in `a` than in `b`, seed by seed.
+    pub fn ratio(&self, a: Series, b: Series, group: usize, value: impl Fn(&Group) -> f64 + Copy) -> Mean {
+        self.0.ratio(a, b, |r| value(&r.groups[group]))
+    }
+    /// Mean of a total over the seeds.
+    pub fn total(&self, s: Series, value: impl Fn(&Totals) -> f64) -> Mean {
+        self.0.mean(s, |r| value(&r.totals))
+    }
+    /// Flows of a group, all seeds together.
+    pub fn flows(&self, s: Series, group: usize) -> u64 {
+        self.0.of(s).iter().map(|r| r.groups[group].flows).sum()
+    }
+    /// What must hold of every run: nothing lost, all complete, no promise broken.
+    pub fn soundness(&self) -> Vec<Check> {
+        let sum = |value: fn(&Totals) -> u64| self.0.sum(|r| value(&r.totals));
+        vec![
+            Check::none("frames lost in all runs", "frames", sum(|t| t.lost)),
+            Check::none("flows that were not complete at the end", "flows", sum(|t| t.incomplete)),
+            Check::none("promises broken (order, conservation, credits)", "violations", sum(|t| t.violations)),
+        ]
+    }
+}

@@ -1,0 +1,129 @@
+//! Figs. 15(b) and 18(b): victims of bursts of one size.
+
+use xoff_report::{Align, Axis, Cell, Figure, Mark, Panel, Table, Unit};
+
+use super::{BURSTS, FLOW_BINS, VICTIMS, burst_load, picks};
+use crate::study::Series;
+use crate::tcd::run::Plan;
+use crate::tcd::schemes::{DCQCN, DCQCN_TCD, Scheme, TIMELY, TIMELY_TCD};
+use crate::{Check, Context, Findings, Mode, ReproduceError};
+
+/// Mean time between bursts: with it, 250 KB overload P3, as the paper says [us].
+const GAP_US: f64 = 722.0;
+const LOAD: &str = "the load is not in the paper: 40 % of the links of S0 and S1; a burst every 722 us on the average, with which 250 KB overload P3 as in the paper";
+
+/// The entry of Fig. 15(b).
+pub fn run_fig15b(cx: &Context) -> Result<Findings, ReproduceError> {
+    study(cx, "Victims of bursts of one size, DCQCN (paper: Fig. 15b)", &DCQCN, &DCQCN_TCD)
+}
+
+/// The entry of Fig. 18(b).
+pub fn run_fig18b(cx: &Context) -> Result<Findings, ReproduceError> {
+    study(cx, "Victims of bursts of one size, TIMELY (paper: Fig. 18b)", &TIMELY, &TIMELY_TCD)
+}
+
+fn study(cx: &Context, title: &str, without: &Scheme, with: &Scheme) -> Result<Findings, ReproduceError> {
+    let seeds = cx.mode.pick(3, 10);
+    let sizes: &[u64] = cx.mode.pick(&[16, 64, 120, 250], &[8, 16, 32, 48, 64, 80, 100, 120, 150, 200, 250]);
+    let groups = picks(FLOW_BINS);
+    let mut plan = Plan::default();
+    let series: Vec<[Series; 2]> = sizes
+        .iter()
+        .map(|kb| [without, with].map(|scheme| plan.series(cx, seeds, BURSTS, scheme, &[format!("workload[2].size={kb}KB")], &groups)))
+        .collect();
+    let results = plan.run(cx)?;
+    let fct = |at: usize, which: usize| results.mean(series[at][which], VICTIMS, |g| g.fct());
+    let ue = |at: usize| results.mean(series[at][1], VICTIMS, |g| g.ue_share());
+    let ce = |at: usize, which: usize| results.mean(series[at][which], VICTIMS, |g| g.ce_share());
+    let gain = |at: usize| results.ratio(series[at][0], series[at][1], VICTIMS, |g| g.fct());
+    let last = sizes.len() - 1;
+    // A fall within the intervals is noise.
+    let falls = (1..sizes.len()).filter(|&i| ue(i).high < ue(i - 1).low).count() as u64;
+    let (best, best_gain) = (0..sizes.len()).map(|i| (i, gain(i).mean)).fold((0, f64::NAN), |b, v| if v.1.max(b.1) == v.1 { v } else { b });
+    let worst = (0..sizes.len()).map(|i| gain(i).mean).fold(f64::INFINITY, f64::min);
+    let mut f = Findings::default();
+    f.checks.extend([
+        Check::none("steps of the size at which the share of UE-marked victims falls", "steps", falls).claimed().assuming(LOAD),
+        Check::new("share of UE-marked victims, largest minus smallest bursts", Unit::Fraction, ue(last).mean - ue(0).mean, 0.1, 1.0)
+            .claimed()
+            .assuming(LOAD),
+        Check::new("largest gain: mean completion time without TCD over that with it", Unit::None, best_gain, 1.1, f64::INFINITY)
+            .claimed()
+            .assuming(LOAD),
+        Check::new("smallest gain over the sizes", Unit::None, worst, 0.95, f64::INFINITY).claimed().assuming(LOAD),
+    ]);
+    f.checks.extend(results.soundness());
+    let (times, percent) = (|v: f64| format!("{v:.2}x"), |v: f64| Unit::Fraction.format(v));
+    f.measured = format!(
+        "UE-marked victims: {} at {} KB to {} at {} KB. Victims are faster with TCD by up to {} (at {} KB), by {} at {} KB; mean of {seeds} seeds, 95 % interval.",
+        ue(0).words(percent),
+        sizes[0],
+        ue(last).words(percent),
+        sizes[last],
+        gain(best).words(times),
+        sizes[best],
+        gain(last).words(times),
+        sizes[last]
+    );
+    let (most, of) = (0..sizes.len()).map(|i| (ce(i, 1).mean, sizes[i])).fold((0.0, 0), |m, v| if v.0 > m.0 { v } else { m });
+    f.notes.push(format!(
+        "TCD marks up to {} of the victims CE (at {of} KB; {} UE): after a stop both senders at 20 Gb/s hold P0 and P2 at exactly their rate, and one frame more in the queue counts as growth (see Table 3).",
+        percent(most),
+        percent(sizes.iter().position(|s| *s == of).map_or(f64::NAN, |i| ue(i).mean))
+    ));
+    if cx.mode == Mode::Quick {
+        f.notes.push(format!("Quick: {} sizes and {seeds} seeds.", sizes.len()));
+    }
+    let x = || Axis::new("Burst of each sender", Unit::Bytes);
+    let points = |value: &dyn Fn(usize) -> f64| -> Vec<(f64, f64)> {
+        sizes.iter().enumerate().map(|(i, kb)| (*kb as f64 * 1e3, value(i))).collect()
+    };
+    f.figures.push(
+        Figure::new(title)
+            .caption("Means over seeds. The time between bursts stays the same, so that larger bursts are more load; P3 is overloaded from 241 KB on.")
+            .panel(
+                Panel::new("All victims", x(), Axis::new("Mean completion time", Unit::Picoseconds).log())
+                    .mark(Mark::line(without.name, points(&|i| fct(i, 0).mean)).colour(without.colour))
+                    .mark(Mark::line(with.name, points(&|i| fct(i, 1).mean)).colour(with.colour)),
+            )
+            .panel(
+                Panel::new("", x(), Axis::new("Share of the victims", Unit::Fraction))
+                    .mark(Mark::line(format!("marked CE, {}", without.name), points(&|i| ce(i, 0).mean)).colour(without.colour))
+                    .mark(Mark::line(format!("marked UE, {}", with.name), points(&|i| ue(i).mean)).colour(with.colour))
+                    .mark(Mark::line(format!("marked CE, {}", with.name), points(&|i| ce(i, 1).mean)).dashed()),
+            ),
+    );
+    let columns = [
+        "Burst",
+        "Load of P3",
+        without.name,
+        with.name,
+        "Gain",
+        "Marked CE without",
+        "Marked CE with TCD",
+        "Marked UE with TCD",
+        "Stopped without",
+        "with TCD",
+    ];
+    let mut t = Table::new(columns)
+        .align([Align::Right; 10])
+        .caption("Mean completion time of victims, share of victims with a mark, and the time for which ports were stopped, all ports added up. Means over seeds, in brackets the 95 % interval.");
+    for (i, kb) in sizes.iter().enumerate() {
+        let stopped = |which: usize| Unit::Picoseconds.format(results.total(series[i][which], |t| t.pause_ns as f64 * 1e3).mean);
+        let row: [Cell; 10] = [
+            format!("{kb} KB").into(),
+            percent(burst_load(*kb as f64 * 1e3, GAP_US)).into(),
+            Unit::Picoseconds.format(fct(i, 0).mean).into(),
+            Unit::Picoseconds.format(fct(i, 1).mean).into(),
+            gain(i).words(times).into(),
+            percent(ce(i, 0).mean).into(),
+            percent(ce(i, 1).mean).into(),
+            ue(i).words(percent).into(),
+            stopped(0).into(),
+            stopped(1).into(),
+        ];
+        t.push(row);
+    }
+    f.tables.push(t);
+    Ok(f)
+}

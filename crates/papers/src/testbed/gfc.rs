@@ -1,0 +1,237 @@
+//! Figs. 9 and 10 with real frames: what stands still and what moves, by the word of an outside witness.
+
+use xoff_report::{Align, Axis, Figure, Mark, Panel, Table, Unit};
+use xoff_sim::RateSource;
+use xoff_units::Span;
+
+use super::repeat::{Cell, Real, Runs, all, machine, witness_table, witnessed};
+use crate::gfc::schemes::{CBFC, FIFO, GFC_BUFFER, GFC_TIME, PFC, ROUND_ROBIN, SLACK, Scheme};
+use crate::lab::{self, Observed};
+use crate::{Check, Context, Findings, ReproduceError};
+
+const SCENARIO: (&str, &str) = scenario!("gfc/testbed", "ring.toml");
+/// The port whose queue and input rate the figures show.
+const PORT: &str = "H1->S1";
+/// The link that the witness looks at.
+const RING_LINK: &str = "S1->S2";
+/// B_m + 2 MTU.
+const SLACK_BUFFER: &str = "1003KB";
+/// Stretch at the end of a run over which it is at rest: a hundred times that of the simulation, within reason.
+const END: Span = Span::from_ms(500);
+/// Half the line [bit/s].
+const HALF: f64 = 50e6;
+/// Assumption behind all of it.
+const SLOWER: &str =
+    "a hundred times slower: rates are a hundredth of the paper's, times a hundred times as long, so that bytes are the same";
+/// Assumption behind the transient.
+const LATER: &str = "H3 starts 300 ms after H1 and H2, a hundred times the 3 ms of the simulated entry";
+
+/// A scheme under a discipline.
+struct Job {
+    scheme: Scheme,
+    fifo: bool,
+    what: &'static str,
+    cell: Cell,
+}
+
+fn job(scheme: Scheme, fifo: bool, what: &'static str, duration: &str, more: &[&str]) -> Job {
+    let discipline = if fifo { "fifo" } else { "round-robin" };
+    let mut cell = Cell::new(format!("{}, {what}", scheme.title), SCENARIO, more);
+    cell.settings.extend(scheme.settings(discipline, SLACK_BUFFER));
+    cell.settings.push(format!("run.duration={duration}"));
+    cell.watch = Some(RING_LINK);
+    Job { scheme, fifo, what, cell }
+}
+
+/// The entry `fig09`.
+pub fn run_fig09(cx: &Context) -> Result<Findings, ReproduceError> {
+    let jobs = [
+        job(PFC, true, "order of arrival", "2s", &[]),
+        job(GFC_BUFFER, true, "order of arrival", "3s", &[]),
+        job(GFC_BUFFER, false, "round robin", "2s", &[]),
+        job(GFC_BUFFER, false, "round robin, H3 later", "2s", &["flow[2].start=300ms"]),
+        job(PFC, false, "round robin", "2s", &[]),
+    ];
+    let (all, simulated) = observe(cx, &jobs)?;
+    let mut found = common(&jobs, &all);
+    let rest = |r: &Real| at_rest(&r.seen);
+    let peak = |r: &Real| r.seen.ingress_peak(PORT);
+    let slowest = |r: &Real| r.seen.allowed_min(PORT).map_or(f64::NAN, |r| r.as_f64());
+    found.checks.extend([
+        Check::new("GFC, round robin: queue at rest, mean of the runs", Unit::Bytes, all[2].mean(rest), 750e3, 875e3)
+            .beside(840e3)
+            .assuming(ROUND_ROBIN),
+        Check::near("GFC, H3 later: highest queue, mean of the runs", Unit::Bytes, all[3].mean(peak), 884e3, 0.03)
+            .paper(884e3)
+            .assuming(LATER),
+        Check::near("GFC, H3 later: queue at rest, mean of the runs", Unit::Bytes, all[3].mean(rest), 840e3, 0.03)
+            .paper(840e3)
+            .assuming(LATER),
+        Check::exact("GFC, H3 later: smallest rate of H1, mean of the runs", Unit::BitsPerSecond, all[3].mean(slowest), 25e6)
+            .paper(25e6)
+            .assuming(LATER),
+    ]);
+    found.measured = format!(
+        "Stood still, by the witness: PFC in order of arrival {}; GFC in order of arrival {} and in turn {}. GFC in turn: {} per flow, queue at rest {}; with H3 later a peak of {}, then {}. GFC in order of arrival: {} per flow in the last 500 ms of 3 s.",
+        all[0].share(|r| r.still).words(),
+        all[1].share(|r| r.still).words(),
+        all[2].share(|r| r.still).words(),
+        lab::rate(all[2].mean(mean_rate)),
+        lab::bytes(all[2].mean(rest)),
+        lab::bytes(all[3].mean(peak)),
+        lab::bytes(all[3].mean(rest)),
+        lab::rate(all[1].mean(mean_rate)),
+    );
+    found.notes.push(format!(
+        "PFC in turn stood still in {}: not judged, since the paper names no discipline.",
+        all[4].share(|r| r.still).words()
+    ));
+    found.figures.push(figure(
+        "Real frames: PFC and buffer-based GFC, the port of H1 (paper: Fig. 9)",
+        "Solid: the first run that counts. Dashed: the simulation of the same scenario. The paper: under PFC the queue fills and the rate falls to zero; under GFC the queue climbs to 884 KB, H1 sends at a quarter of the line for a moment, then 840 KB and half the line.",
+        &[(0, &[]), (3, &[884e3, 840e3]), (1, &[])],
+        &jobs,
+        &all,
+        &simulated,
+    ));
+    Ok(found)
+}
+
+/// The entry `fig10`.
+pub fn run_fig10(cx: &Context) -> Result<Findings, ReproduceError> {
+    let jobs = [
+        job(CBFC, true, "order of arrival", "4s", &[]),
+        job(GFC_TIME, true, "order of arrival", "3s", &[]),
+        job(GFC_TIME, false, "round robin", "2s", &[]),
+        job(CBFC, false, "round robin", "2s", &[]),
+    ];
+    let (all, simulated) = observe(cx, &jobs)?;
+    let mut found = common(&jobs, &all);
+    let rest = |r: &Real| at_rest(&r.seen);
+    found.checks.push(
+        Check::near("GFC, round robin: queue at rest, mean of the runs", Unit::Bytes, all[2].mean(rest), 745e3, 0.03)
+            .paper(745e3)
+            .assuming(ROUND_ROBIN),
+    );
+    found.measured = format!(
+        "Stood still, by the witness: CBFC in order of arrival {}; GFC in order of arrival {} and in turn {}. GFC in turn: {} per flow, queue at rest {}. GFC in order of arrival: {} per flow in the last 500 ms of 3 s.",
+        all[0].share(|r| r.still).words(),
+        all[1].share(|r| r.still).words(),
+        all[2].share(|r| r.still).words(),
+        lab::rate(all[2].mean(mean_rate)),
+        lab::bytes(all[2].mean(rest)),
+        lab::rate(all[1].mean(mean_rate)),
+    );
+    found.notes.push(format!(
+        "CBFC in turn stood still in {}: not judged, since the paper names no discipline.",
+        all[3].share(|r| r.still).words()
+    ));
+    found.figures.push(figure(
+        "Real frames: CBFC and time-based GFC, the port of H1 (paper: Fig. 10)",
+        "Solid: the first run that counts. Dashed: the simulation of the same scenario. The paper: under CBFC the queue fills and the rate falls to zero; under GFC, after an initial fluctuation, 745 KB and half the line.",
+        &[(0, &[]), (2, &[745e3]), (1, &[])],
+        &jobs,
+        &all,
+        &simulated,
+    ));
+    Ok(found)
+}
+
+fn observe(cx: &Context, jobs: &[Job]) -> Result<(Vec<Runs>, Vec<Observed>), ReproduceError> {
+    let simulated = jobs.iter().map(|j| j.cell.simulate(cx)).collect::<Result<_, _>>()?;
+    let cells: Vec<&Cell> = jobs.iter().map(|j| &j.cell).collect();
+    Ok((all(cx, &cells)?, simulated))
+}
+
+/// What both figures claim: who stands still, who moves and how fast, and that nothing is lost.
+fn common(jobs: &[Job], all: &[Runs]) -> Findings {
+    let mut checks = Vec::new();
+    for (job, runs) in jobs.iter().zip(all) {
+        let share = runs.share(|r| r.still);
+        let what = format!("{}: runs that stood still", runs.name);
+        match (job.scheme.gentle, job.fifo) {
+            (false, true) => {
+                // One of ten may have been disturbed.
+                checks.push(witnessed(runs, Check::new(what, Unit::Fraction, share.value(), 0.9, 1.0).claimed().assuming(FIFO)));
+                let disagree = runs.runs.iter().filter(|r| r.still == r.seen.outcome.deadlocks.is_empty()).count() as u64;
+                checks.push(Check::none(format!("{}: runs in which the nodes' own watch says otherwise", runs.name), "runs", disagree));
+            }
+            (true, fifo) => {
+                let assumption = if fifo { FIFO } else { ROUND_ROBIN };
+                checks.push(witnessed(runs, Check::exact(what, Unit::Fraction, share.value(), 0.0).claimed().assuming(assumption)));
+                if !fifo && job.what == "round robin" {
+                    let rate = |flow: usize| runs.mean(|r| r.seen.rates_at_end(END)[flow]);
+                    checks.extend((0..3).map(|flow| {
+                        let what = format!("{}: rate of flow {}, mean of the runs", runs.name, flow + 1);
+                        Check::near(what, Unit::BitsPerSecond, rate(flow), HALF, 0.03).paper(HALF).assuming(SLOWER)
+                    }));
+                } else if fifo {
+                    let slowest = runs.runs.iter().flat_map(|r| r.seen.rates_at_end(END)).fold(f64::INFINITY, f64::min);
+                    let what = format!("{}: slowest flow of all runs in the last 500 ms", runs.name);
+                    checks.push(Check::new(what, Unit::BitsPerSecond, slowest, 1.0, HALF).claimed().assuming(FIFO));
+                }
+            }
+            // Said in a note.
+            (false, false) => continue,
+        }
+        checks.push(runs.enough());
+    }
+    let lost = all.iter().map(Runs::lost).sum();
+    checks.push(Check::none("frames lost in all runs: by nodes, on wires, in the kernel's rings", "frames", lost).assuming(SLACK));
+    Findings { checks, tables: vec![table(all), witness_table(all)], notes: vec![machine(all)], ..Findings::default() }
+}
+
+fn at_rest(run: &Observed) -> f64 {
+    let end = lab::ps(run.outcome.now);
+    lab::mean(&run.ingress(PORT), end - END.0 as f64, end)
+}
+
+fn mean_rate(r: &Real) -> f64 {
+    r.seen.rates_at_end(END).iter().sum::<f64>() / 3.0
+}
+
+fn table(all: &[Runs]) -> Table {
+    use Align::{Left, Right};
+    let mut table = Table::new(["Cell", "Stood still", "Closed at", "Mean rate of a flow", "Queue at rest", "Highest queue", "Control frames"])
+        .align([Left, Left, Right, Right, Right, Right, Right])
+        .caption("Means over the runs that count. Rates and the queue at rest are those of the last 500 ms; when a cycle closed is what the nodes' own watch says.");
+    for runs in all {
+        let closed = runs.runs.iter().filter_map(|r| r.seen.deadlock()).map(|d| lab::ps(d.closed)).collect::<Vec<_>>();
+        let closed = if closed.is_empty() { String::new() } else { lab::time(closed.iter().sum::<f64>() / closed.len() as f64) };
+        table.push([
+            runs.name.clone(),
+            runs.share(|r| r.still).words(),
+            closed,
+            lab::rate(runs.mean(mean_rate)),
+            lab::bytes(runs.mean(|r| at_rest(&r.seen))),
+            lab::bytes(runs.mean(|r| r.seen.ingress_peak(PORT))),
+            format!("{:.0}", runs.mean(|r| r.seen.messages() as f64)),
+        ]);
+    }
+    table
+}
+
+/// Queue above, input rate below, one column a job: its number and the paper's levels.
+fn figure(title: &str, caption: &str, shown: &[(usize, &[f64])], jobs: &[Job], all: &[Runs], simulated: &[Observed]) -> Figure {
+    let mut figure = Figure::new(title).caption(caption).columns(shown.len());
+    let time = |i: usize| Axis::new("Time", Unit::Picoseconds).range(0.0, lab::ps(simulated[i].outcome.now));
+    let curves = |panel: Panel, i: usize, of: &dyn Fn(&Observed) -> lab::Points| {
+        let colour = jobs[i].scheme.colour;
+        let panel = all[i].runs.iter().take(1).fold(panel, |p, r| p.mark(Mark::line("real frames", of(&r.seen)).colour(colour)));
+        panel.mark(Mark::line("simulated", of(&simulated[i])).colour(xoff_report::Colour::Grey).dashed())
+    };
+    for (i, levels) in shown {
+        let name = format!("{}, {}", if jobs[*i].scheme.gentle { "GFC" } else { jobs[*i].scheme.title }, jobs[*i].what);
+        let panel = Panel::new(name, time(*i), Axis::new("Queue length", Unit::Bytes).range(0.0, 1.05e6));
+        let mut panel = curves(panel, *i, &|o| o.ingress(PORT));
+        for level in *levels {
+            panel = panel.mark(Mark::hline(*level, format!("paper: {}", lab::bytes(*level))));
+        }
+        figure = figure.panel(panel);
+    }
+    for (i, _) in shown {
+        let panel = Panel::new("", time(*i), Axis::new("Input rate", Unit::BitsPerSecond).range(0.0, 105e6));
+        figure = figure.panel(curves(panel, *i, &|o| o.port_rate(PORT, RateSource::Measured)));
+    }
+    figure
+}

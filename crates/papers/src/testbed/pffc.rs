@@ -1,0 +1,309 @@
+//! PFFC with real frames: the ring, several hops, congestion spreading, loss, and what control frames take.
+
+use xoff_report::{Align, Axis, Bar, BarGroup, Figure, Mark, Panel, Table, Unit};
+use xoff_sim::RateSource;
+use xoff_units::Span;
+
+use super::repeat::{Cell, Real, Runs, all, machine, witness_table, witnessed};
+use crate::lab;
+use crate::pffc::run::{PFC, PFFC, SHAPE, Scheme};
+use crate::stats::Mean;
+use crate::{Check, Context, Findings, ReproduceError};
+
+const RING: (&str, &str) = scenario!("pffc/testbed", "ring.toml");
+const HOPS: (&str, &str) = scenario!("pffc/testbed", "hops.toml");
+const VICTIM: (&str, &str) = scenario!("pffc/testbed", "victim.toml");
+const LOSS: (&str, &str) = scenario!("pffc/testbed", "loss.toml");
+const OVERHEAD: (&str, &str) = scenario!("pffc/testbed", "overhead.toml");
+/// The scenario of the entry `loss` with its flows: one of each sender.
+const SENDERS: usize = 4;
+/// Line rate [bit/s].
+const LINE: f64 = 100e6;
+/// Stretch at the end of a run over which rates are taken.
+const END: Span = Span::from_ms(500);
+/// Assumption behind the deadlock.
+const FIFO: &str = "the egress serves frames in order of arrival, across ingresses (the slides name no discipline)";
+/// Assumption behind the rates.
+const SLOW: &str = "the slow link carries 10 Mb/s, a tenth of the others";
+
+fn cell(scenario: (&'static str, &'static str), scheme: Scheme, what: &str, more: &[String]) -> Cell {
+    let name = if what.is_empty() { scheme.title.to_owned() } else { format!("{}, {what}", scheme.title) };
+    let mut cell = Cell::new(name, scenario, &[]);
+    cell.settings.push(format!("flow_control.kind={}", scheme.kind));
+    cell.settings.extend_from_slice(more);
+    cell
+}
+
+fn run(cx: &Context, cells: &[Cell]) -> Result<Vec<Runs>, ReproduceError> {
+    all(cx, &cells.iter().collect::<Vec<_>>())
+}
+
+/// Mean over the runs, with its interval, in words.
+fn words(runs: &Runs, of: impl Fn(&Real) -> f64, one: impl Fn(f64) -> String) -> String {
+    Mean::of(runs.runs.iter().map(of)).words(one)
+}
+
+fn rate_of(flow: usize) -> impl Fn(&Real) -> f64 {
+    move |r| r.seen.rates_at_end(END)[flow]
+}
+
+fn total(r: &Real) -> f64 {
+    r.seen.rates_at_end(END).iter().sum()
+}
+
+fn lossless(all: &[Runs]) -> Check {
+    let broken = all.iter().map(|r| r.lost() + r.runs.iter().map(|r| r.seen.outcome.violations_total).sum::<u64>()).sum();
+    Check::none("frames lost or out of order, all runs", "frames", broken)
+}
+
+/// The entry `deadlock`.
+pub fn run_ring(cx: &Context) -> Result<Findings, ReproduceError> {
+    let mut cells = [PFC, PFFC].map(|s| cell(RING, s, "", &[]));
+    cells.iter_mut().for_each(|c| c.watch = Some("S1->S2"));
+    let all = run(cx, &cells)?;
+    let still = |i: usize| all[i].share(|r| r.still);
+    let what = |i: usize| format!("{}: runs that stood still", all[i].name);
+    let mut checks = vec![
+        witnessed(&all[0], Check::new(what(0), Unit::Fraction, still(0).value(), 0.9, 1.0).claimed().assuming(FIFO)),
+        witnessed(&all[1], Check::exact(what(1), Unit::Fraction, still(1).value(), 0.0).claimed()),
+    ];
+    for flow in 0..3 {
+        let what = format!("PFFC: rate of flow {}, mean of the runs", flow + 1);
+        checks.push(Check::new(what, Unit::BitsPerSecond, all[1].mean(rate_of(flow)), 0.9 * LINE / 2.0, 1.01 * LINE / 2.0));
+    }
+    checks.push(lossless(&all));
+    checks.extend(all.iter().map(Runs::enough));
+    let rates = |i: usize| (0..3).map(|f| lab::rate(all[i].mean(rate_of(f)))).collect::<Vec<_>>().join(", ");
+    let measured = format!(
+        "Stood still, by the witness: PFC {}, PFFC {}. Rates of the flows in the last 500 ms, mean of the runs: PFC {}; PFFC {}.",
+        still(0).words(),
+        still(1).words(),
+        rates(0),
+        rates(1)
+    );
+    let figure = curves(
+        "Real frames: three flows around a ring",
+        "The slides: a deadlock may occur under PFC and not under PFFC. First run that counts.",
+        &all,
+        3,
+        105e6,
+    );
+    Ok(Findings {
+        measured,
+        checks,
+        figures: vec![figure],
+        tables: vec![witness_table(&all)],
+        notes: vec![machine(&all)],
+        ..Findings::default()
+    })
+}
+
+/// Throughput of each flow over time, a panel a cell.
+fn curves(title: &str, caption: &str, all: &[Runs], flows: u32, high: f64) -> Figure {
+    let mut figure = Figure::new(title).caption(caption).columns(all.len());
+    for runs in all {
+        let axis = Axis::new("Throughput", Unit::BitsPerSecond).range(0.0, high);
+        let mut panel = Panel::new(runs.name.as_str(), Axis::new("Time", Unit::Picoseconds), axis);
+        if let Some(r) = runs.runs.first() {
+            for flow in 0..flows {
+                panel = panel.mark(Mark::line(format!("flow {}", flow + 1), r.seen.flow_rate(flow, RateSource::Measured)));
+            }
+        }
+        figure = figure.panel(panel);
+    }
+    figure
+}
+
+/// The entry `hops`.
+pub fn run_hops(cx: &Context) -> Result<Findings, ReproduceError> {
+    const N: usize = 4;
+    let cells: Vec<Cell> = (1..=N)
+        .map(|n| {
+            let last = format!("H{}", 3 * n);
+            let more = [format!("topology.switches={n}"), format!("flow[0].dst={last}"), format!("flow[1].dst={last}")];
+            cell(HOPS, PFFC, &format!("N = {n}"), &more)
+        })
+        .collect();
+    let all = run(cx, &cells)?;
+    let mean = |i: usize| all[i].mean(total) / 2.0;
+    let mut checks = Vec::new();
+    for (i, runs) in all.iter().enumerate() {
+        let what = format!("{}: mean throughput of a connection", runs.name);
+        checks.push(Check::near(what, Unit::BitsPerSecond, mean(i), LINE / 2.0, 0.05).assuming(SHAPE));
+        if i > 0 {
+            checks.push(Check::near(format!("{} over N = 1", runs.name), Unit::None, mean(i) / mean(0), 1.0, 0.03).claimed());
+        }
+        checks.push(runs.enough());
+    }
+    checks.push(lossless(&all));
+    let mut table = Table::new(["Cell", "Runs", "Mean throughput", "Largest ingress", "Clock stood still"])
+        .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right])
+        .caption("Means over the runs that count with their 95 % intervals; rates of the last 500 ms.");
+    for runs in &all {
+        table.push([
+            runs.name.clone(),
+            runs.runs.len().to_string(),
+            words(runs, |r| total(r) / 2.0, lab::rate),
+            lab::bytes(runs.mean(|r| r.seen.peak())),
+            Unit::Fraction.format(runs.mean(Real::left_out)),
+        ]);
+    }
+    let figure = Figure::new("Real frames: two connections over one to four hops")
+        .caption("The slides: PFFC is scalable on multi-hop networks. Half the line is all that two connections can have.")
+        .panel(
+            Panel::new(
+                "",
+                Axis::new("Switches", Unit::None).range(1.0, N as f64),
+                Axis::new("Mean throughput", Unit::BitsPerSecond).range(0.0, 105e6),
+            )
+            .mark(Mark::line(PFFC.title, (0..N).map(|i| ((i + 1) as f64, mean(i)))).colour(PFFC.colour))
+            .mark(Mark::hline(LINE / 2.0, "half the line")),
+        );
+    let measured = format!("PFFC, N = 1 to 4: {} for a connection.", (0..N).map(|i| lab::rate(mean(i))).collect::<Vec<_>>().join(", "));
+    Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], notes: vec![machine(&all)], ..Findings::default() })
+}
+
+/// The entry `spreading`.
+pub fn run_spreading(cx: &Context) -> Result<Findings, ReproduceError> {
+    let cells = [PFC, PFFC].map(|s| cell(VICTIM, s, "", &[]));
+    let all = run(cx, &cells)?;
+    let near = |what: &str, value: f64, expected: f64| Check::near(what, Unit::BitsPerSecond, value, expected, 0.03);
+    let mut checks = vec![
+        Check::new("PFC: rate of flow 2, mean of the runs", Unit::BitsPerSecond, all[0].mean(rate_of(1)), 0.0, 15e6)
+            .claimed()
+            .assuming(SLOW),
+        near("PFFC: rate of flow 2, mean of the runs", all[1].mean(rate_of(1)), 30e6).paper(30e6),
+        near("PFFC: rate of flow 1, mean of the runs", all[1].mean(rate_of(0)), 10e6).assuming(SLOW),
+        lossless(&all),
+    ];
+    checks.extend(all.iter().map(Runs::enough));
+    let mut table = Table::new(["Flow control", "Runs", "Flow 1", "Flow 2", "Largest fill of S2 behind S1", "Control frames"])
+        .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right])
+        .caption("Means over the runs that count with their 95 % intervals; rates of the last 500 ms of 2 s.");
+    for runs in &all {
+        table.push([
+            runs.name.clone(),
+            runs.runs.len().to_string(),
+            words(runs, rate_of(0), lab::rate),
+            words(runs, rate_of(1), lab::rate),
+            lab::bytes(runs.mean(|r| r.seen.ingress_peak("S1->S2"))),
+            format!("{:.0}", runs.mean(|r| r.seen.messages() as f64)),
+        ]);
+    }
+    let measured = format!(
+        "PFC: flow 1 {}, flow 2 {}. PFFC: flow 1 {}, flow 2 {}.",
+        lab::rate(all[0].mean(rate_of(0))),
+        lab::rate(all[0].mean(rate_of(1))),
+        lab::rate(all[1].mean(rate_of(0))),
+        lab::rate(all[1].mean(rate_of(1)))
+    );
+    let title = "Real frames: two flows of 30 Mb/s over one link, flow 1 on to a link of 10 Mb/s";
+    let figure = curves(title, "The slides: PFC affects flow 2 without need, PFFC does not. First run that counts.", &all, 2, 35e6);
+    Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], notes: vec![machine(&all)], ..Findings::default() })
+}
+
+/// The entry `loss`.
+pub fn run_loss(cx: &Context) -> Result<Findings, ReproduceError> {
+    const MEMORY: u64 = 800_000;
+    let pfc = [3, 20, 40].map(|tenths: u64| {
+        let xoff = (MEMORY * tenths / 10 / SENDERS as u64).min(MEMORY);
+        let more = [format!("flow_control.pfc.xoff={xoff}B"), format!("flow_control.pfc.xon={}B", xoff - 3_000)];
+        cell(LOSS, PFC, &format!("XOFFs {}.{} of the buffer", tenths / 10, tenths % 10), &more)
+    });
+    let cells: Vec<Cell> = pfc.into_iter().chain([cell(LOSS, PFFC, "a flow of each sender", &[])]).collect();
+    let all = run(cx, &cells)?;
+    let dropped = |r: &Real| r.seen.lost() as f64;
+    let outside = all.iter().flat_map(|r| &r.runs).map(|r| r.lost() - r.seen.lost()).sum();
+    let frames = || Unit::Other("frames".into());
+    let fewest = |runs: &Runs| runs.runs.iter().map(dropped).fold(f64::INFINITY, f64::min);
+    let mut checks = vec![
+        Check::none("PFC, XOFFs and headroom within the buffer: frames lost, all runs", "frames", all[0].lost()),
+        Check::new("PFC, XOFFs twice the buffer: frames lost, least of the runs", frames(), fewest(&all[1]), 1.0, f64::INFINITY)
+            .claimed()
+            .assuming(SHAPE),
+        Check::new("PFC, XOFFs four times the buffer: frames lost, least of the runs", frames(), fewest(&all[2]), 1.0, f64::INFINITY)
+            .claimed()
+            .assuming(SHAPE),
+        Check::none("PFFC, a flow of each sender: frames lost, all runs", "frames", all[3].lost()).claimed(),
+        Check::none("frames lost on wires and in the kernel's rings, all runs", "frames", outside),
+    ];
+    checks.extend(all.iter().map(Runs::enough));
+    let share = |r: &Real| dropped(r) / (r.seen.outcome.delivered_frames as f64 + dropped(r));
+    let mut table = Table::new(["Cell", "Runs", "Frames lost in a run", "Share", "Largest egress queue"])
+        .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right])
+        .caption("Means over the runs that count with their 95 % intervals. The memory is 800 KB.");
+    for runs in &all {
+        table.push([
+            runs.name.clone(),
+            runs.runs.len().to_string(),
+            words(runs, dropped, |v| format!("{v:.0}")),
+            Unit::Fraction.format(runs.mean(share)),
+            lab::bytes(runs.mean(|r| r.seen.totals("S1->H5").egress_bytes_max as f64)),
+        ]);
+    }
+    let bars = [BarGroup::new("lost", all.iter().map(|r| Bar::new(r.mean(share))))];
+    let figure = Figure::new("Real frames: four senders to one output, 800 KB")
+        .caption(
+            "PFC by the sum of its ingress thresholds over the buffer, and PFFC. The slides claim loss for the one and none for the other.",
+        )
+        .panel(
+            Panel::new("", Axis::new("", Unit::None), Axis::new("Frames lost", Unit::Fraction))
+                .mark(Mark::bars(all.iter().map(|r| r.name.replace(" of the buffer", "")), bars)),
+        );
+    let measured = all.iter().map(|r| format!("{}: {:.0}", r.name, r.mean(dropped))).collect::<Vec<_>>().join("; ");
+    let measured = format!("Frames lost in a run of a second, mean of the runs. {measured}.");
+    Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], notes: vec![machine(&all)], ..Findings::default() })
+}
+
+/// The entry `table3`.
+pub fn run_overhead(cx: &Context) -> Result<Findings, ReproduceError> {
+    /// Frames of Table 3 and the share of the link beside them.
+    const PAPER: [(f64, f64); 2] = [(156_461.0, 0.0040), (211_010.0, 0.0054)];
+    let names = [["pfc.xoff", "pfc.xon"], ["pffc.xoff_s", "pffc.xon_s"]];
+    // Twice the product of rate and delay of a hop, and half of that.
+    let both = |n: [&str; 2]| [format!("flow_control.{}=18500B", n[0]), format!("flow_control.{}=9250B", n[1])];
+    let mut cells = [cell(OVERHEAD, PFC, "", &both(names[0])), cell(OVERHEAD, PFFC, "", &both(names[1]))];
+    cells.iter_mut().for_each(|c| c.watch = Some("S1->S2"));
+    let all = run(cx, &cells)?;
+    let frames = |r: &Real| r.whole.map_or(f64::NAN, |w| (w.pfc + w.ours) as f64);
+    let seconds = |r: &Real| lab::ps(r.seen.outcome.now) / 1e12;
+    // The smallest frame of Ethernet, as the paper counts.
+    let share = |r: &Real| frames(r) * 64.0 * 8.0 / (LINE * seconds(r));
+    let ratio = all[1].mean(frames) / all[0].mean(frames);
+    let printed = PAPER[1].0 / PAPER[0].0;
+    let mut checks = vec![witnessed(
+        &all[1],
+        Check::new("PFFC over PFC, control frames, means of the runs", Unit::None, ratio, 1.0, 2.0).beside(printed).assuming(SHAPE),
+    )];
+    for (runs, (_, paper)) in all.iter().zip(PAPER) {
+        let what = format!("{}: share of the link, mean of the runs", runs.name);
+        checks.push(Check::new(what, Unit::Fraction, runs.mean(share), 0.0, 0.01).beside(paper).assuming(SHAPE));
+        checks.push(runs.enough());
+    }
+    checks.push(lossless(&all));
+    let mut table = Table::new(["Flow control", "Runs", "Control frames in 2 s", "Share of the link", "Paper"])
+        .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right])
+        .caption("Control frames that the witness saw on the link S1-S2; means over the runs that count with their 95 % intervals.");
+    for (runs, (_, paper)) in all.iter().zip(PAPER) {
+        table.push([
+            runs.name.clone(),
+            runs.runs.len().to_string(),
+            words(runs, frames, |v| format!("{v:.0}")),
+            words(runs, share, |v| Unit::Fraction.format(v)),
+            Unit::Fraction.format(paper),
+        ]);
+    }
+    let bars = BarGroup::new("share", all.iter().zip(PAPER).map(|(r, p)| Bar::new(r.mean(share)).reference(p.1)));
+    let figure = Figure::new("Real frames: what control frames take of the link (Table 3)")
+        .caption("Xoff 18.5 KB and Xon half of it in both; the paper names no thresholds, and the count depends on how far apart they are.")
+        .panel(
+            Panel::new("", Axis::new("", Unit::None), Axis::new("Share of the link", Unit::Fraction))
+                .mark(Mark::bars(all.iter().map(|r| r.name.clone()), [bars]).bar_reference("paper")),
+        );
+    let measured = format!(
+        "PFC {} of the link, PFFC {}; PFFC over PFC {ratio:.2} (paper {printed:.2}).",
+        Unit::Fraction.format(all[0].mean(share)),
+        Unit::Fraction.format(all[1].mean(share))
+    );
+    Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], notes: vec![machine(&all)], ..Findings::default() })
+}

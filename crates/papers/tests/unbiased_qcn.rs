@@ -1,0 +1,75 @@
+//! UQCN in quick mode: the entries' verdicts, and the facts of the fan-in and of the victim that must hold.
+
+mod support;
+
+use support::{Folder, holds, judge_of};
+use xoff_lab::{Judged, Verdict};
+
+fn judge(out: &Folder, items: &[&str], threads: usize) -> Vec<Judged> {
+    judge_of("unbiased-qcn", out, items, threads)
+}
+
+/// All but af-qcn, setpoint and rack, which take a minute together.
+#[test]
+fn entries_give_their_verdicts() {
+    let out = Folder::new("uqcn");
+    let items = [
+        "fig2a",
+        "fig2b",
+        "fig2c",
+        "fig2d",
+        "fig4",
+        "fig5a",
+        "fig5b",
+        "fig5c",
+        "fig5d",
+        "fig6",
+        "fig7",
+        "sampling-law",
+        "multicast",
+        "qfb",
+        "reaction-point",
+    ];
+    let all = judge(&out, &items, 2);
+    for e in &all {
+        let expected = match e.id.as_str() {
+            // How far arrival sampling pulls the victim, and how much longer inputs take, depend on what the paper leaves open.
+            "fig5a" | "fig6" => Verdict::NotReproduced,
+            "sampling-law" | "qfb" | "reaction-point" => Verdict::Reproduced,
+            _ => Verdict::UnderAssumption,
+        };
+        assert_eq!(e.verdict, expected, "{}: {:?}", e.id, e.why);
+        assert!(e.figure.as_ref().is_some_and(|f| out.0.join(f).is_file()), "{}", e.id);
+        assert!(e.verdict != Verdict::NotReproduced || e.why.len() > 1, "{} says why", e.id);
+    }
+    let find = |id: &str| all.iter().find(|e| e.id == id).unwrap();
+    assert!(holds(find("fig2c"), "largest distance of a flow from its fair share, any seed and phase"));
+    assert!(holds(find("fig5a"), "30 to 100 ms: f6, largest of all seeds"));
+    assert!(holds(find("fig5d"), "deterministic: CNMs to f6, all seeds"));
+    for what in ["(a) outputs", "(a) inputs with keep-alive over outputs", "(a) outputs with reliable delivery over outputs"] {
+        assert!(holds(find("fig6"), what), "{what}");
+    }
+    assert!(holds(find("fig7"), "PAUSE only: victim f7") && holds(find("fig7"), "random occupancy sampling: victim f7"));
+}
+
+#[test]
+fn threads_change_nothing_and_runs_are_kept() {
+    let (one, two) = (Folder::new("uqcn-one"), Folder::new("uqcn-two"));
+    let items = ["fig2b", "multicast"];
+    let first = judge(&one, &items, 1);
+    assert_eq!(first, judge(&two, &items, 2));
+    let text = |f: &Folder, file: &str| std::fs::read_to_string(f.0.join(file)).unwrap();
+    assert_eq!(text(&one, "figures/fig2b.svg"), text(&two, "figures/fig2b.svg"));
+    // The entries are gone, the runs are not: nothing is run again.
+    std::fs::remove_dir_all(one.0.join("entries")).unwrap();
+    let before = text(&one, "unbiased-qcn/done.jsonl");
+    assert_eq!(judge(&one, &items, 2), first);
+    assert!(text(&one, "unbiased-qcn/done.jsonl") == before);
+}
+
+#[test]
+fn every_entry_reads() {
+    let all = xoff_papers::entries("unbiased-qcn").unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(all.len(), 18);
+    assert!(all.iter().all(|e| !e.paper.is_empty() && !e.band.is_empty()));
+}
