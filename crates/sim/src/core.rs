@@ -17,6 +17,7 @@ use crate::event::{Event, EventOrder, Kind, Ranks};
 use crate::fault::Losses;
 use crate::flows::FlowRecord;
 use crate::histogram::Histogram;
+use crate::ideal::HandedOver;
 use crate::lost::{Dropped, LostFrames};
 use crate::outcome::{PortNotices, PortTotals};
 use crate::probe::{Probes, RateSource, Row};
@@ -136,6 +137,8 @@ pub(crate) struct Core {
     /// When the present event happens, and its rank among equal times.
     pub now: Time,
     rank: u64,
+    /// The latest event that has asked for one of its own instant and a lower rank, which then came after it all the same.
+    floor: Moment,
     pub queue: EventQueue,
     pub ranks: Ranks,
     pub frames: FrameStore,
@@ -155,8 +158,8 @@ pub(crate) struct Core {
     /// Changes of a flow's rate.
     pub rate_changes: u64,
     coins: Vec<Option<Box<ChaCha8Rng>>>,
-    /// Ideal messages handed over at this instant, and when that was: keeps those of one port in order.
-    handed_over: (Time, u32),
+    /// Keeps the ideal messages of one port in order.
+    handed_over: HandedOver,
     /// Frames for other parts, by part.
     pub outgoing: Vec<Vec<Crossing>>,
     pub flows: Vec<FlowRecord>,
@@ -206,6 +209,7 @@ impl Core {
             part,
             now: Time::ZERO,
             rank: 0,
+            floor: Moment::START,
             queue,
             ranks: Ranks::new(order),
             frames: FrameStore::new(),
@@ -219,7 +223,7 @@ impl Core {
             routes,
             ways: Ways::default(),
             lines,
-            handed_over: (Time::ZERO, 0),
+            handed_over: HandedOver::default(),
             outgoing: (0..parts).map(|_| Vec::new()).collect(),
             flows: Vec::new(),
             ended: Vec::new(),
@@ -250,6 +254,21 @@ impl Core {
     #[inline]
     pub fn moment(&self) -> Moment {
         Moment { time: self.now, rank: self.rank }
+    }
+
+    /// The place of the present event among all events of the network in the order in which they happen: what rows are put in order by.
+    /// That is its moment, unless an event of the same instant and a higher rank asked for it.
+    pub fn place(&self) -> Moment {
+        self.moment().max(self.floor)
+    }
+
+    /// An event is asked for, possibly one of this very instant that belongs before the present one.
+    #[inline]
+    fn ask_for(&mut self, e: Event) {
+        if e.moment().time <= self.now {
+            self.floor = self.place();
+        }
+        self.queue.push(e);
     }
 
     /// Goes on to the next event before `bound`, if there is one.
@@ -379,7 +398,7 @@ impl Core {
 
     fn complete(&mut self, flow: u32) {
         self.flows[flow as usize].end = Some(self.now);
-        self.completions.push((self.moment(), flow));
+        self.completions.push((self.place(), flow));
     }
 
     fn over_at_source(&mut self, flow: u32) {
@@ -390,7 +409,7 @@ impl Core {
 
     pub fn record(&mut self, row: Row) {
         if self.recording {
-            self.rows.push((self.moment(), row));
+            self.rows.push((self.place(), row));
         }
     }
 
@@ -562,11 +581,14 @@ impl Env for Core {
     }
 
     fn hand_over(&mut self, node: u32, port: u16, frame: FrameId) {
-        let (at, count) = self.handed_over;
-        self.handed_over = (self.now, if at == self.now { count + 1 } else { 0 });
         let at = self.layout.port_index(node, port);
+        let nth = self.handed_over.number(at, self.lines.len(), self.now);
         let line = &self.lines[at];
-        self.arrive(at, line.far(), self.now + line.delay, frame, self.handed_over.1);
+        let (far, delay) = (line.far(), line.delay);
+        if delay == Span::ZERO {
+            self.floor = self.place(); // it arrives in this very instant
+        }
+        self.arrive(at, far, self.now + delay, frame, nth);
     }
 
     #[inline]
@@ -588,7 +610,7 @@ impl Env for Core {
             Call::FlowTimer { slot, which } => (Kind::FlowTimer, port(0), flow_timer(slot, which), which, slot),
         };
         let rank = self.ranks.of(kind, port, sub, nth);
-        self.queue.push(Event::new(Moment { time: at, rank }, kind, port, arg));
+        self.ask_for(Event::new(Moment { time: at, rank }, kind, port, arg));
     }
 
     #[inline]
@@ -660,8 +682,9 @@ impl Env for Core {
             Note::OutOfOrder { flow, expected, got } => {
                 self.delivered += 1;
                 if self.layout.lossless && !self.failed && self.losses.is_none() {
-                    self.checks
-                        .broken(now, self.rank, ViolationKind::Order, || format!("flow {flow} expected offset {expected}, got {got}"));
+                    self.checks.broken(now, self.place().rank, ViolationKind::Order, || {
+                        format!("flow {flow} expected offset {expected}, got {got}")
+                    });
                 }
             }
             Note::Acknowledged { flow } => {

@@ -15,6 +15,7 @@ mod event;
 mod fault;
 mod flows;
 mod histogram;
+mod ideal;
 mod lost;
 mod memory;
 mod model;

@@ -112,8 +112,8 @@ impl Core {
         };
         count.count(d.kind);
         if self.layout.lossless && !excused {
-            let (layout, from) = (&self.layout, self.lines[d.at].to);
-            self.checks.broken(now, self.moment().rank, ViolationKind::Loss, || layout.say_dropped(d, from));
+            let (rank, layout, from) = (self.place().rank, &self.layout, self.lines[d.at].to);
+            self.checks.broken(now, rank, ViolationKind::Loss, || layout.say_dropped(d, from));
         }
     }
 
