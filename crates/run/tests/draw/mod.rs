@@ -18,7 +18,7 @@ impl Dice {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         (z ^ (z >> 31)) % n
     }
-    pub fn pick<'a>(&mut self, of: &[&'a str]) -> &'a str {
+    pub fn pick(&mut self, of: &[&'static str]) -> &'static str {
         of[self.roll(of.len() as u64) as usize]
     }
 }
