@@ -109,6 +109,11 @@ impl Frame {
         const BY_NUMBER: [FrameKind; 8] = [Data, Ack, Nack, Notification, Control, Control, Control, Control];
         BY_NUMBER[(self.bits & 7) as usize]
     }
+    /// Is it part of a flow?
+    #[inline]
+    fn is_data(&self) -> bool {
+        self.bits & 7 == FrameKind::Data as u16
+    }
     /// Priority class.
     #[inline]
     pub fn class(&self) -> u8 {
@@ -200,18 +205,19 @@ pub struct FrameStore {
     /// Records of frames, by handle; only as far as frames have any. Beside the frames, so that those stay small.
     telemetry: Vec<Telemetry>,
     free: FrameId,
-    live: usize,
+    /// Frames that exist: all others, data.
+    live: [u64; 2],
 }
 
 impl FrameStore {
     /// An empty store.
     pub fn new() -> Self {
-        FrameStore { frames: Vec::new(), telemetry: Vec::new(), free: NIL, live: 0 }
+        FrameStore { frames: Vec::new(), telemetry: Vec::new(), free: NIL, live: [0; 2] }
     }
     /// Stores a frame.
     #[inline]
     pub fn insert(&mut self, frame: Frame) -> FrameId {
-        self.live += 1;
+        self.live[frame.is_data() as usize] += 1;
         if self.free == NIL {
             self.frames.push(frame);
             (self.frames.len() - 1) as FrameId
@@ -225,8 +231,8 @@ impl FrameStore {
     /// Removes a frame and returns its content.
     #[inline]
     pub fn remove(&mut self, id: FrameId) -> Frame {
-        self.live -= 1;
         let frame = self.frames[id as usize];
+        self.live[frame.is_data() as usize] -= 1;
         self.frames[id as usize].next = self.free;
         self.free = id;
         frame
@@ -256,10 +262,9 @@ impl FrameStore {
     pub fn get(&self, id: FrameId) -> Option<&Frame> {
         self.frames.get(id as usize)
     }
-    /// Frames that exist now.
-    #[inline]
-    pub fn live(&self) -> usize {
-        self.live
+    /// Data frames that exist now.
+    pub fn live_data(&self) -> u64 {
+        self.live[1]
     }
 }
 
@@ -357,7 +362,8 @@ mod tests {
         assert_eq!(q.pop(&store), Some(ids[0]));
         assert_eq!(store.remove(ids[0]).flow, 0);
         assert_eq!(store.insert(Frame::new(FrameKind::Data, 9, 0, 1)), ids[0]);
-        assert_eq!(store.live(), 3);
+        let ack = store.insert(Frame::new(FrameKind::Ack, 9, 0, 1));
+        assert_eq!((store.live_data(), store.remove(ack).kind(), store.live_data()), (3, FrameKind::Ack, 3));
         assert_eq!([q.pop(&store), q.pop(&store), q.pop(&store)], [Some(ids[1]), Some(ids[2]), None]);
     }
 

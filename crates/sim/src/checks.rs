@@ -1,7 +1,11 @@
 //! The promises that every run is held to.
 
-use xoff_node::Drop;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+
+use xoff_node::{Drop, Moment};
 use xoff_units::Time;
+use xoff_workload::Flow;
 
 use crate::core::Layout;
 use crate::lost::Dropped;
@@ -11,9 +15,9 @@ use crate::lost::Dropped;
 pub enum ViolationKind {
     /// A frame was lost in a network that promises not to.
     Loss,
-    /// A flow's frames arrived out of order.
+    /// A flow's frames arrived out of order, although none of them was lost.
     Order,
-    /// Frames made = delivered + dropped + held no longer holds.
+    /// Data frames sent = delivered + lost + under way no longer holds.
     Conservation,
     /// A switch's accounting disagrees with what its queues hold.
     Accounting,
@@ -39,33 +43,79 @@ const IN_WORDS: usize = 100;
 #[derive(Debug, Default)]
 pub(crate) struct Checks {
     pub on: bool,
-    pub violations: Vec<Violation>,
-    pub count: u64,
+    broken: Vec<Violation>,
+    count: u64,
+    /// Flows that have lost a frame: the gap that it leaves breaks no other promise.
+    bereft: BTreeSet<u32>,
+    gaps: BTreeMap<u32, Gaps>,
+}
+
+/// What arrived out of order of one flow.
+#[derive(Debug)]
+struct Gaps {
+    /// Where the last gap begins [bytes].
+    expected: u64,
+    count: u64,
+    first: Violation,
 }
 
 impl Checks {
+    pub fn new(on: bool) -> Checks {
+        Checks { on, ..Checks::default() }
+    }
+
     pub fn broken(&mut self, time: Time, rank: u64, kind: ViolationKind, what: impl FnOnce() -> String) {
         if !self.on {
             return;
         }
         self.count += 1;
-        if self.violations.len() < IN_WORDS {
-            self.violations.push(Violation { time, rank, kind, what: what() });
+        if self.broken.len() < IN_WORDS {
+            self.broken.push(Violation { time, rank, kind, what: what() });
         }
     }
-}
 
-impl Checks {
-    /// Those of all parts of a network, in order of time.
-    pub fn merged(parts: impl IntoIterator<Item = Checks>) -> Checks {
+    /// A frame of this flow is lost, which is a violation of its own.
+    pub fn loses(&mut self, flow: u32) {
+        if self.on {
+            self.bereft.insert(flow);
+        }
+    }
+
+    /// A frame came from where none was expected: one violation for each gap, however many frames come behind it. What comes again is
+    /// no gap, unless nothing was ever missing.
+    pub fn out_of_order(&mut self, at: Moment, flow: u32, (expected, got): (u64, u64), what: impl FnOnce() -> String) {
+        if !self.on {
+            return;
+        }
+        match self.gaps.entry(flow) {
+            Entry::Vacant(e) => {
+                let first = Violation { time: at.time, rank: at.rank, kind: ViolationKind::Order, what: what() };
+                e.insert(Gaps { expected, count: 1, first });
+            }
+            Entry::Occupied(e) => {
+                let gaps = e.into_mut();
+                gaps.count += (got > expected && expected != gaps.expected) as u64;
+                gaps.expected = expected;
+            }
+        }
+    }
+
+    /// The broken promises of all parts of a network, those kept in words in order of time, and their number.
+    pub fn merged(parts: impl IntoIterator<Item = Checks>) -> (Vec<Violation>, u64) {
         let mut all = Checks::default();
         for part in parts {
             all.count += part.count;
-            all.violations.extend(part.violations);
+            all.broken.extend(part.broken);
+            all.bereft.extend(part.bereft);
+            all.gaps.extend(part.gaps); // a flow arrives in one part
         }
-        all.violations.sort_by_key(|v| (v.time, v.rank));
-        all.violations.truncate(IN_WORDS);
-        all
+        for (_, gaps) in all.gaps.into_iter().filter(|(flow, _)| !all.bereft.contains(flow)) {
+            all.count += gaps.count;
+            all.broken.push(gaps.first);
+        }
+        all.broken.sort_by_key(|v| (v.time, v.rank));
+        all.broken.truncate(IN_WORDS);
+        (all.broken, all.count)
     }
 }
 
@@ -86,5 +136,49 @@ impl Layout {
             Drop::LinkFailed => "its link failed",
         };
         format!("{node} dropped a frame from {from}, priority {}, flow {flow}, {len} B: {why}", self.classes.priority(class as usize))
+    }
+
+    /// A frame out of order.
+    pub fn say_out_of_order(&self, flow: u32, f: &Flow, (expected, got): (u64, u64)) -> String {
+        let (src, dst) = (self.name(f.src), self.name(f.dst));
+        format!("{dst} expected byte {expected} of flow {flow} from {src}, and byte {got} came: frames are out of order")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ps: u64) -> Moment {
+        Moment { time: Time(ps), rank: 0 }
+    }
+
+    #[test]
+    fn a_gap_is_one_violation_and_a_lost_frame_explains_it() {
+        let mut c = Checks::new(true);
+        // Flow 1 misses a frame and sixty come behind it; later it misses another one, and some come again.
+        (0..60).for_each(|k| c.out_of_order(at(k), 1, (1500, 3000 + k * 1500), || "first".into()));
+        c.out_of_order(at(100), 1, (9000, 12_000), || unreachable!());
+        c.out_of_order(at(101), 1, (9000, 3000), || unreachable!());
+        c.out_of_order(at(102), 1, (10_500, 3000), || unreachable!());
+        // Flow 2 misses a frame that was dropped in another part of the network.
+        c.out_of_order(at(50), 2, (0, 1500), || "second".into());
+        // A frame that comes twice without anything missing.
+        c.out_of_order(at(70), 3, (3000, 1500), || "third".into());
+        let mut other = Checks::new(true);
+        other.loses(2);
+        other.broken(Time(40), 0, ViolationKind::Loss, || "lost".into());
+        let (words, count) = Checks::merged([c, other]);
+        assert_eq!(words.iter().map(|v| v.what.as_str()).collect::<Vec<_>>(), ["first", "lost", "third"]);
+        assert_eq!(count, 2 + 1 + 1);
+    }
+
+    #[test]
+    fn nothing_is_kept_when_checks_are_off() {
+        let mut c = Checks::default();
+        c.broken(Time(1), 0, ViolationKind::Loss, || unreachable!());
+        c.out_of_order(at(1), 1, (0, 1), || unreachable!());
+        c.loses(1);
+        assert_eq!(Checks::merged([c]), (vec![], 0));
     }
 }

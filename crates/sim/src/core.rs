@@ -12,7 +12,7 @@ use xoff_topology::routing::{Choice, ExplicitPaths, FlowKey, Routes};
 use xoff_units::{Bytes, Rate, Span, Time, WireClock, prefetch};
 use xoff_workload::random;
 
-use crate::checks::{Checks, ViolationKind};
+use crate::checks::Checks;
 use crate::event::{Event, EventOrder, Kind, Ranks};
 use crate::fault::Losses;
 use crate::flows::FlowRecord;
@@ -682,9 +682,9 @@ impl Env for Core {
             Note::OutOfOrder { flow, expected, got } => {
                 self.delivered += 1;
                 if self.layout.lossless && !self.failed && self.losses.is_none() {
-                    self.checks.broken(now, self.place().rank, ViolationKind::Order, || {
-                        format!("flow {flow} expected offset {expected}, got {got}")
-                    });
+                    let (at, layout, flows) = (self.place(), &self.layout, &self.flows);
+                    let say = || layout.say_out_of_order(flow, &flows[flow as usize].flow, (expected, got));
+                    self.checks.out_of_order(at, flow, (expected, got), say);
                 }
             }
             Note::Acknowledged { flow } => {

@@ -112,6 +112,9 @@ impl Core {
         };
         count.count(d.kind);
         if self.layout.lossless && !excused {
+            if d.kind == FrameKind::Data {
+                self.checks.loses(d.flow);
+            }
             let (rank, layout, from) = (self.place().rank, &self.layout, self.lines[d.at].to);
             self.checks.broken(now, rank, ViolationKind::Loss, || layout.say_dropped(d, from));
         }

@@ -37,6 +37,8 @@ use crate::split::Split;
 use crate::watch::{self, Deadlock, Egress, StuckPort, Waiting};
 
 mod build;
+#[cfg(test)]
+mod canaries;
 mod inspect;
 mod outside;
 mod sample;
@@ -361,7 +363,7 @@ impl World {
             begun = c.flows.iter().rposition(known).map_or(0, |last| last + 1);
         }
         c.flows.truncate(begun);
-        let checks = Checks::merged(checks);
+        let (violations, violations_total) = Checks::merged(checks);
         let outcome = Outcome {
             ended,
             now,
@@ -381,8 +383,8 @@ impl World {
             ports,
             notices: c.notices,
             flow_collisions,
-            violations: checks.violations,
-            violations_total: checks.count,
+            violations,
+            violations_total,
         };
         (outcome, self.recorder)
     }

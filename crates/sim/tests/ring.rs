@@ -10,27 +10,29 @@ use xoff_topology::{NodeKind, Topology};
 use xoff_units::{Bytes, Rate, Span, Time};
 use xoff_workload::{Flow, Flows, UNLIMITED};
 
-/// H1..H3 on S1..S3 in a ring; flow i goes from host i over two ring links to the host behind switch i+2.
-fn ring() -> (Topology, Flows) {
+/// H1..H3 on S1..S3 in a ring; flow i goes from host i over two ring links to the host behind switch i+2. With more hosts on each switch
+/// there are as many such rings of flows.
+fn ring(hosts: usize) -> (Topology, Flows) {
     let mut t = Topology::default();
     let (rate, delay) = (Rate::from_gbps(10), Span::from_us(1));
     let s: Vec<_> = (1..=3).map(|i| t.add_node(format!("S{i}"), NodeKind::Switch, 1, i)).collect();
-    let h: Vec<_> = (1..=3).map(|i| t.add_node(format!("H{i}"), NodeKind::Host, 0, i)).collect();
-    (0..3).for_each(|i| {
-        t.add_link(h[i], s[i], rate, delay);
+    let h: Vec<_> = (0..3 * hosts).map(|i| t.add_node(format!("H{}", i + 1), NodeKind::Host, 0, (i % 3 + 1) as u32)).collect();
+    (0..3 * hosts).for_each(|i| {
+        t.add_link(h[i], s[i % 3], rate, delay);
     });
     (0..3).for_each(|i| {
         t.add_link(s[i], s[(i + 1) % 3], rate, delay);
     });
     let mut paths = ExplicitPaths::default();
-    for i in 0..3 {
-        let names = [h[i], s[i], s[(i + 1) % 3], s[(i + 2) % 3], h[(i + 2) % 3]].map(|n| t.name(n).to_owned());
+    let to = |i: usize| h[i / 3 * 3 + (i + 2) % 3];
+    for i in 0..3 * hosts {
+        let names = [h[i], s[i % 3], s[(i + 1) % 3], s[(i + 2) % 3], to(i)].map(|n| t.name(n).to_owned());
         paths.add(&t, &names).unwrap();
     }
-    let flows = (0..3)
+    let flows = (0..3 * hosts)
         .map(|i| Flow {
             src: h[i],
-            dst: h[(i + 2) % 3],
+            dst: to(i),
             priority: 0,
             size: UNLIMITED,
             start: Time::ZERO,
@@ -59,7 +61,18 @@ fn run_unchecked(
     until_ms: u64,
     change: impl Fn(&mut Model),
 ) -> Outcome {
-    let (topology, flows) = ring();
+    run_ring(1, fc, params, discipline, until_ms, change)
+}
+
+fn run_ring(
+    hosts: usize,
+    fc: &str,
+    params: &'static [(&'static str, &'static str)],
+    discipline: DisciplineKind,
+    until_ms: u64,
+    change: impl Fn(&mut Model),
+) -> Outcome {
+    let (topology, flows) = ring(hosts);
     let entry = REGISTRY.iter().find(|e| e.name == fc).unwrap();
     let read = |link: &LinkFacts| {
         let mut v = Defaults::of(entry.params);
@@ -96,6 +109,17 @@ fn pfc_deadlocks_under_fifo() {
     assert_eq!(d.cycle.len(), 3);
     let closed_ms = d.closed.as_secs_f64() * 1e3;
     assert!((2.0..20.0).contains(&closed_ms), "{closed_ms} ms");
+}
+
+/// Two hosts on each switch, so that an input queue from the ring gets a third of the link that it needs. Part of what it holds is on its
+/// way to a host and would drain, if it did not wait behind a frame for the next switch: the watch has to know of the head.
+#[test]
+fn pfc_deadlocks_with_input_queues() {
+    let run = |until_ms| run_ring(2, "pfc", PFC, DisciplineKind::InputFifo, until_ms, |_| {});
+    let (o, later) = (run(20), run(40));
+    assert_eq!(o.deadlocks.iter().map(|d| d.cycle.len()).collect::<Vec<_>>(), [3]);
+    let delivered = |o: &Outcome| o.flows.iter().map(|f| f.delivered).sum::<u64>();
+    assert_eq!(delivered(&o), delivered(&later), "nothing moves any more");
 }
 
 #[test]

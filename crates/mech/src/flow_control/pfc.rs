@@ -325,6 +325,17 @@ mod tests {
         assert_eq!(r.on_departure(Time(6), &fill(75_500), len), None);
     }
 
+    /// The deadlock watch asks this: between XON and XOFF a peer that was not told to stop may send.
+    #[test]
+    fn a_receiver_that_has_not_paused_holds_nobody() {
+        let mut r = PfcReceiver::new(&fixed(80_000, 77_000, None), C);
+        let len = Bytes(1500);
+        assert_eq!(r.on_arrival(Time(1), &fill(79_500), len), None);
+        assert!(!r.holds(&fill(79_500), Bytes(79_500), len));
+        assert!(r.on_arrival(Time(2), &fill(81_000), len).is_some());
+        assert!(r.holds(&fill(81_000), Bytes(79_500), len));
+    }
+
     /// 802.3 Annex 31D: 65535 quanta of 512 bit times last 3355.392 us at 10 Gb/s.
     #[test]
     fn a_timed_pause_expires_and_is_refreshed_at_half_life() {

@@ -262,7 +262,7 @@ impl World {
         });
         let outside = m.outside.is_some();
         let (listed, way_facts) = (Arc::new(flows.flows), Arc::new(way_facts));
-        let checks = Checks { on: m.checks, ..Checks::default() };
+        let checks = Checks::new(m.checks);
         let parts = nodes
             .into_iter()
             .enumerate()
@@ -272,7 +272,7 @@ impl World {
                 let queue = event_queue(topology, m, parts);
                 let mut core =
                     Core::new(part as u16, parts + outside as usize, queue, m.order, layout.clone(), routes.clone(), ports.lines.clone());
-                core.checks.on = m.checks;
+                core.checks = Checks::new(m.checks);
                 if !layout.loops {
                     core.flows = listed.iter().map(|f| FlowRecord::new(f.clone(), 0)).collect();
                 }

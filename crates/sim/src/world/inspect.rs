@@ -201,12 +201,11 @@ impl World {
             return; // what is under way there is not ours to count
         }
         let sum = |of: fn(&Core) -> u64| self.parts.iter().map(|p| of(&p.core)).sum::<u64>();
-        let (injected, delivered, live) = (sum(|c| c.injected), sum(|c| c.delivered), sum(|c| c.frames.live() as u64));
-        let gone = delivered + sum(|c| c.lost_frames.total().data);
-        // Feedback and control frames live too, so live frames bound the data frames that are under way.
-        if injected < delivered || injected > gone + live {
+        let (sent, delivered, lost) = (sum(|c| c.injected), sum(|c| c.delivered), sum(|c| c.lost_frames.total().data));
+        let under_way = sum(|c| c.frames.live_data());
+        if sent != delivered + lost + under_way {
             self.checks.broken(now, u64::MAX, ViolationKind::Conservation, || {
-                format!("{injected} data frames sent, {gone} delivered or dropped, {live} frames alive")
+                format!("{sent} data frames were sent, {delivered} are delivered, {lost} lost and {under_way} under way")
             });
         }
     }

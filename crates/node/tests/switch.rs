@@ -1,0 +1,112 @@
+//! The switch as a packet trace: at t this goes in, this must come out.
+
+use xoff_mech::LinkFacts;
+use xoff_mech::detection::Detection;
+use xoff_mech::flow_control::{FlowControl, Message, pfc};
+use xoff_node::{
+    BufferPolicy, Call, ControlDelay, DisciplineKind, Env, Frame, FrameId, FrameKind, FrameStore, Moment, Note, SchedulerKind, Switch,
+    SwitchConfig,
+};
+use xoff_units::{Bytes, Rate, Span, Time};
+
+const LINE: Rate = Rate::from_gbps(10);
+
+/// A world that sends every frame back to where it came from, and remembers what left.
+#[derive(Default)]
+struct World {
+    frames: FrameStore,
+    now: Time,
+    sent: Vec<(u64, u16, FrameKind)>,
+    messages: Vec<Message>,
+    calls: Vec<(Time, Call)>,
+}
+
+impl Env for World {
+    fn frames(&mut self) -> &mut FrameStore {
+        &mut self.frames
+    }
+    fn transmit(&mut self, _node: u32, port: u16, frame: FrameId, tx: Span) -> Moment {
+        let f = self.frames.remove(frame);
+        self.sent.push((self.now.as_ns(), port, f.kind()));
+        Moment { time: self.now + tx, rank: 0 }
+    }
+    fn wire_time(&mut self, rate: Rate, len: u32) -> Span {
+        rate.time_for(Bytes(len as u64))
+    }
+    fn has_come(&self, moment: Moment) -> bool {
+        moment.time <= self.now
+    }
+    fn watches_queues(&self) -> bool {
+        false
+    }
+    fn hand_over(&mut self, _node: u32, _port: u16, _frame: FrameId) {}
+    fn call_at(&mut self, _node: u32, at: Time, call: Call) {
+        self.calls.push((at, call));
+    }
+    fn route(&mut self, _node: u32, _frame: &Frame) -> Option<u16> {
+        Some(0)
+    }
+    fn coin(&mut self, _node: u32, _port: u16) -> f64 {
+        0.0
+    }
+    fn note(&mut self, _node: u32, _now: Time, note: Note) {
+        if let Note::MessageSent { message, .. } = note {
+            self.messages.push(message);
+        }
+    }
+}
+
+/// A switch whose ports pause above 2000 B and resume at 1500 B.
+fn switch(turning_back_overlaps: bool) -> Switch {
+    let link = LinkFacts { rate: LINE, delay: Span::from_us(1), mtu: Bytes(1500), buffer: Bytes(100_000), processing: Span::ZERO };
+    let threshold = pfc::Threshold::Static { xoff: Bytes(2000), xon: Bytes(1500) };
+    let flow_control = FlowControl::Pfc(pfc::Params { threshold, quanta: None });
+    Switch::new(
+        0,
+        &SwitchConfig {
+            flow_control: vec![flow_control; 2],
+            links: vec![link; 2],
+            to_host: vec![false; 2],
+            detection: vec![Detection::None; 2],
+            buffer: BufferPolicy::PerIngress(Bytes(100_000)),
+            discipline: DisciplineKind::Fifo,
+            scheduler: SchedulerKind::Strict,
+            control_delay: ControlDelay::default(),
+            classes: 1,
+            message_len: None,
+            express: None,
+            failed_port_keeps_memory: false,
+            telemetry: None,
+            turning_back_overlaps,
+        },
+    )
+}
+
+/// Frames that leave through the port they came in by, as after a failure: the ingress pauses its peer, and lets it go when it has
+/// drained, though the resume has to wait for the very frame that makes it due.
+#[test]
+fn a_port_that_sends_back_what_it_received_resumes_its_peer() {
+    for overlaps in [false, true] {
+        let (mut s, mut w) = (switch(overlaps), World { frames: FrameStore::new(), ..World::default() });
+        for _ in 0..3 {
+            let id = w.frames.insert(Frame::new(FrameKind::Data, 0, 0, 1500));
+            s.on_frame(w.now, 0, id, &mut w);
+        }
+        let pause = Message::Pfc(pfc::Pause::STICKY);
+        assert_eq!(w.messages, [pause], "3000 B wait behind the first frame");
+        while let Some(at) = w.calls.iter().enumerate().min_by_key(|(_, c)| c.0).map(|(i, _)| i) {
+            let (time, call) = w.calls.remove(at);
+            w.now = time;
+            assert_eq!(call, Call::WireFree { port: 0, rank: 0 });
+            s.on_wire_free(time, 0, &mut w);
+        }
+        assert_eq!(w.messages, [pause, Message::Pfc(pfc::Pause::RESUME)], "overlaps: {overlaps}");
+        let kinds: Vec<_> = w.sent.iter().map(|s| s.2).collect();
+        assert_eq!(kinds.iter().filter(|&&k| k == FrameKind::Control).count(), 2);
+        assert_eq!((kinds.len(), s.held(), w.frames.live_data()), (5, Bytes::ZERO, 0));
+        if !overlaps {
+            // Back to back: three frames of 1.2 us and two control frames of 64 B.
+            assert_eq!(w.sent.iter().map(|s| s.0).collect::<Vec<_>>(), [0, 1200, 1251, 2451, 2502], "{:?}", w.sent);
+        }
+    }
+}

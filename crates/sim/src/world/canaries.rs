@@ -1,0 +1,152 @@
+//! Canaries: for each check, a run that breaks its promise. Nothing that a scenario can ask for does, so the world is spoilt by hand.
+
+use xoff_mech::flow_control::{FlowControl, pfc};
+use xoff_node::{Call, Env, Frame, FrameId, FrameKind, FrameStore, Note};
+
+use super::*;
+
+const S1: usize = 2;
+
+/// H1 and H2 on S1, which leads to H3 by a link of half their rate: frames wait in S1.
+fn world() -> World {
+    let mut t = Topology::default();
+    let [h1, h2] = ["H1", "H2"].map(|n| t.add_node(n, NodeKind::Host, 0, 0));
+    let s1 = t.add_node("S1", NodeKind::Switch, 1, 0);
+    let h3 = t.add_node("H3", NodeKind::Host, 0, 0);
+    for (host, gbps) in [(h1, 10), (h2, 10), (h3, 5)] {
+        t.add_link(host, s1, Rate::from_gbps(gbps), Span::from_us(1));
+    }
+    let flow = |src| Flow {
+        src,
+        dst: h3,
+        priority: 3,
+        size: 300_000,
+        start: Time::ZERO,
+        rate: None,
+        controlled: true,
+        src_port: 1,
+        dst_port: 1,
+        path: None,
+        label: 0,
+    };
+    let flows = Flows { flows: vec![flow(h1), flow(h2)], labels: vec!["pair".into()], ..Flows::default() };
+    let threshold = pfc::Threshold::Static { xoff: Bytes::from_kb(100), xon: Bytes::from_kb(97) };
+    let fc = FlowControl::Pfc(pfc::Params { threshold, quanta: None });
+    let mut m = Model::plain(Bytes::from_kb(300), move |_| Ok(fc.clone()));
+    World::build(&t, flows, &mut m).unwrap()
+}
+
+/// What the checks say of a run that is spoilt after 100 us: kinds and words.
+fn broken(spoil: impl FnOnce(&mut Part)) -> Vec<(ViolationKind, String)> {
+    let mut w = world();
+    w.run(Time::from_us(100), u64::MAX);
+    spoil(&mut w.parts[0]);
+    let ended = w.run(Time::from_us(10_000), u64::MAX).unwrap();
+    let (o, _) = w.finish(ended);
+    assert_eq!(o.violations.is_empty(), o.violations_total == 0);
+    o.violations.into_iter().map(|v| (v.kind, v.what)).collect()
+}
+
+fn kinds(of: &[(ViolationKind, String)]) -> Vec<ViolationKind> {
+    let mut kinds: Vec<_> = of.iter().map(|v| v.0).collect();
+    kinds.dedup();
+    kinds
+}
+
+#[test]
+fn a_world_that_nobody_spoils_keeps_its_promises() {
+    assert_eq!(broken(|_| {}), []);
+}
+
+/// Two frames of a flow that wait in S1 change places.
+#[test]
+fn frames_out_of_order_are_seen() {
+    let seen = broken(|part| {
+        let frames = &mut part.core.frames;
+        let waiting: Vec<FrameId> =
+            (0..1000).filter(|&id| frames.get(id).is_some_and(|f| f.kind() == FrameKind::Data && f.flow == 1)).collect();
+        let (a, b) = (waiting[1], waiting[2]);
+        let (seq_a, seq_b) = (frames[a].seq, frames[b].seq);
+        (frames[a].seq, frames[b].seq) = (seq_b, seq_a);
+    });
+    assert_eq!(kinds(&seen), [ViolationKind::Order], "{seen:?}");
+    assert!(seen[0].1.starts_with("H3 expected byte ") && seen[0].1.contains(" of flow 1 from H2, and byte "), "{}", seen[0].1);
+}
+
+#[test]
+fn data_frames_that_vanish_or_come_from_nothing_are_seen() {
+    let spoils: [fn(&mut Core); 4] =
+        [|c| c.injected += 1, |c| c.injected -= 1, |c| c.delivered += 1, |c| _ = c.frames.insert(Frame::new(FrameKind::Data, 0, 0, 1500))];
+    for spoil in spoils {
+        let seen = broken(|part| spoil(&mut part.core));
+        assert_eq!(kinds(&seen), [ViolationKind::Conservation], "{seen:?}");
+    }
+    // What is no data is counted apart.
+    assert_eq!(broken(|part| _ = part.core.frames.insert(Frame::new(FrameKind::Ack, 0, 0, 64))), []);
+}
+
+/// An environment that changes the length of a frame while a switch asks for its route: it is admitted with one length and queued with
+/// another.
+struct Liar<'a> {
+    core: &'a mut Core,
+    frame: FrameId,
+    len: u32,
+}
+
+impl Env for Liar<'_> {
+    fn frames(&mut self) -> &mut FrameStore {
+        self.core.frames()
+    }
+    fn transmit(&mut self, node: u32, port: u16, frame: FrameId, tx: Span) -> Moment {
+        self.core.transmit(node, port, frame, tx)
+    }
+    fn wire_time(&mut self, rate: Rate, len: u32) -> Span {
+        self.core.wire_time(rate, len)
+    }
+    fn has_come(&self, moment: Moment) -> bool {
+        self.core.has_come(moment)
+    }
+    fn watches_queues(&self) -> bool {
+        Env::watches_queues(self.core)
+    }
+    fn hand_over(&mut self, node: u32, port: u16, frame: FrameId) {
+        self.core.hand_over(node, port, frame);
+    }
+    fn call_at(&mut self, node: u32, at: Time, call: Call) {
+        self.core.call_at(node, at, call);
+    }
+    fn route(&mut self, node: u32, frame: &Frame) -> Option<u16> {
+        let mut other = Frame::new(frame.kind(), frame.flow, frame.class(), self.len);
+        other.seq = frame.seq;
+        self.core.frames[self.frame] = other;
+        self.core.route(node, frame)
+    }
+    fn coin(&mut self, node: u32, port: u16) -> f64 {
+        self.core.coin(node, port)
+    }
+    fn note(&mut self, node: u32, now: Time, note: Note) {
+        self.core.note(node, now, note);
+    }
+}
+
+/// A switch that accounts for more than it queues, and one that accounts for less.
+#[test]
+fn accounting_that_differs_from_the_queues_is_seen() {
+    for len in [1400, 1600] {
+        let mut w = world();
+        w.run(Time::from_us(100), u64::MAX);
+        let now = w.now;
+        let Part { nodes, core, .. } = &mut w.parts[0];
+        let Node::Switch(s) = &mut nodes[S1] else { panic!("S1 is a switch") };
+        let before = (s.held().0, s.queued());
+        assert_eq!(before.0, before.1);
+        core.injected += 1;
+        let frame = core.frames.insert(Frame::new(FrameKind::Data, 0, 0, 1500));
+        s.on_frame(now, 0, frame, &mut Liar { core, frame, len });
+        assert_eq!((s.held().0, s.queued()), (before.0 + 1500, before.1 + len as u64), "it waits");
+        w.audit();
+        let (violations, _) = Checks::merged([std::mem::take(&mut w.checks)]);
+        assert_eq!(violations.iter().map(|v| v.kind).collect::<Vec<_>>(), [ViolationKind::Accounting]);
+        assert!(violations[0].what.starts_with("S1 accounts for "), "{}", violations[0].what);
+    }
+}
