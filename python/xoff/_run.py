@@ -74,15 +74,7 @@ class Run:
     @classmethod
     def _read(cls, path: str | PathLike[str]) -> Self:
         folder = Path(path)
-        file = folder / "manifest.json"
-        try:
-            manifest = json.loads(file.read_text(encoding="utf-8"))
-        except FileNotFoundError as e:
-            hint = "expected the folder that a run was written to" if folder.exists() else "no such folder; check the path"
-            raise RunError(f"cannot read {file}: there is no run ({hint})") from e
-        except (OSError, ValueError) as e:
-            raise RunError(f"cannot read {file}: {e}") from e
-        return cls(manifest, {}, folder)
+        return cls(json.loads(_core.manifest(folder)), {}, folder)
 
     def frame(self, table: str) -> pl.DataFrame:
         """A table by name.
@@ -237,6 +229,7 @@ def run(
     /,
     *,
     out: str | PathLike[str] | None = None,
+    force: bool = False,
     seed: int | None = None,
     threads: int | None = None,
     progress: bool | Callback = True,
@@ -248,7 +241,9 @@ def run(
     ``{"switch.discipline": "round-robin"}`` set a key; ``flow_control="gfc-buffer"`` sets the kind of a section. Quantities
     are texts with their unit (``"10Gbps"``, ``"1us"``, ``"300KB"``); counts, factors and flags may be Python's own.
 
-    ``out``: folder for the Parquet tables and ``manifest.json``; else the tables stay in memory.
+    ``out``: folder for the Parquet tables and ``manifest.json``; else the tables stay in memory. A folder may hold results of
+    an earlier run, which are replaced when the new ones are complete. What holds anything else is refused, unless ``force`` is
+    given; files that xoff did not write are never replaced.
     ``seed``: of every random stream. ``threads``: by default as many as the machine has and the network keeps busy; they
     never change a result.
     ``progress``: a line on stderr if that is a terminal; or a function that is called with :class:`xoff.Progress`.
@@ -257,7 +252,7 @@ def run(
     written. An interrupt (Ctrl-C), or any exception of a progress function, stops the run cleanly; what was computed
     until then is in the exception's attribute ``partial``, a :class:`xoff.Run`.
     """
-    return start(scenario, settings(settings_ or {}, overrides), out=out, seed=seed, threads=threads, progress=progress)
+    return start(scenario, settings(settings_ or {}, overrides), out=out, force=force, seed=seed, threads=threads, progress=progress)
 
 
 def start(
@@ -265,6 +260,7 @@ def start(
     given: list[tuple[str, str]],
     *,
     out: str | PathLike[str] | None = None,
+    force: bool = False,
     keep: bool = True,
     seed: int | None = None,
     threads: int | None = None,
@@ -282,7 +278,7 @@ def start(
         callback = line.run(Path(scenario).name)
     look = None if callback is None else lambda *numbers: callback(Progress(*numbers))
     try:
-        finished = _core.run(fspath(scenario), given, out=out, keep=keep, threads=threads, progress=look)
+        finished = _core.run(fspath(scenario), given, out=out, force=force, keep=keep, threads=threads, progress=look)
     finally:
         line.clear()
     result = Run(json.loads(finished.manifest), dict(finished.tables()), None if out is None else Path(out))

@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import _core
 from ._progress import Line, Progress
 from ._run import Run, start
 from ._settings import settings, text
@@ -29,6 +30,7 @@ def sweep(
     *,
     measure: Callable[[Run], Mapping[str, Any]] | None = None,
     out: str | PathLike[str] | None = None,
+    force: bool = False,
     workers: int = 1,
     progress: bool = True,
     **overrides: Any,
@@ -42,7 +44,8 @@ def sweep(
     ``frame_hops``, ``dropped_frames``, ``flows_completed``, ``flows_total``, ``ended_because``, ``wall_seconds``; then what
     ``measure`` makes of each run: ``measure=lambda run: {"queue_bytes_max": run.ports["ingress_bytes_max"].max()}``.
 
-    ``out``: folder for the runs, ``0000``, ``0001``, ...; without it and without ``measure`` no tables are kept.
+    ``out``: folder for the runs, ``0000``, ``0001``, ...; without it and without ``measure`` no tables are kept. It is refused
+    and, with ``force``, used as by :func:`xoff.run`.
     ``workers``: runs at a time; it changes no result. ``overrides`` hold for every run.
 
     A run that fails ends the sweep; its combination is noted on the exception.
@@ -55,6 +58,7 @@ def sweep(
             raise TypeError(f"{name}: expected a list of values, such as [{of!r}]")
     combinations = [dict(zip(values, c, strict=True)) for c in itertools.product(*values.values())]
     line, stop = Line(), threading.Event()
+    output = None if out is None else _core.Output(out, "sweep", force)
 
     def look(_: Progress) -> None:
         if stop.is_set():
@@ -63,12 +67,12 @@ def sweep(
     def one(index: int, combination: dict[str, Any]) -> dict[str, Any]:
         if stop.is_set():
             raise _Stop
-        folder = None if out is None else Path(out) / f"{index:04}"
+        folder = None if output is None else output.own(f"{index:04}")
         named = {"run.seed" if name == "seed" else name: value for name, value in combination.items()}
         try:
             keep = measure is not None
             threads = None if workers == 1 else 1  # the cores are busy with other runs
-            run = start(scenario, settings(overrides, named), out=folder, keep=keep, threads=threads, progress=look, stacklevel=5)
+            run = start(scenario, settings(overrides, named), out=folder, force=force, keep=keep, threads=threads, progress=look, stacklevel=5)
             measured = {} if measure is None else dict(measure(run))
         except _Stop:
             raise
@@ -95,6 +99,8 @@ def sweep(
             # After an interrupt runs under way end at their next look, and the others do not start.
             stop.set()
             line.clear()
+    if output is not None:
+        output.settle()
     return pl.DataFrame([rows[i] for i in range(len(rows))], infer_schema_length=None, schema_overrides={"deadlock": pl.List(pl.String)})
 
 

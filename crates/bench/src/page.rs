@@ -75,7 +75,7 @@ pub fn write(report: &Report, out: &Path) -> Result<(), Failed> {
         curve.write_svg(&figures)?;
     }
     let earlier = std::fs::read_to_string(out).unwrap_or_default();
-    std::fs::write(out, render(report, profile(&earlier)?, &name.to_string_lossy())).map_err(failed)
+    xoff_output::write(out, render(report, profile(&earlier)?, &name.to_string_lossy()).as_bytes()).map_err(|e| e.what)
 }
 
 /// What stands between the markers of the existing page.

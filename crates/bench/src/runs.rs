@@ -62,7 +62,9 @@ impl Bench {
     }
 
     fn start(&self, mut args: Vec<String>) -> Result<Run, Failed> {
-        args.extend(["--out".into(), self.out.join("run").display().to_string()]);
+        // A folder belongs to one subcommand.
+        let folder = self.out.join(format!("results-{}", args[0]));
+        args.extend(["--out".into(), folder.display().to_string()]);
         self.xoff.run(&args, self.limit)
     }
 

@@ -50,7 +50,7 @@ pub fn load(path: &std::path::Path) -> Result<Scenario, Problems> {
         return Scenario::load(path, &[]);
     }
     let m = Manifest::read(path).map_err(|e| unwritten(&e))?;
-    let name = path.join("scenario.toml").display().to_string();
+    let name = path.join(xoff_run::RESOLVED).display().to_string();
     Scenario::from_text(&name, &m.scenario, &[], std::path::Path::new(&m.scenario_folder))
 }
 

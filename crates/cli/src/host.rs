@@ -42,7 +42,14 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         let links = wiring::links(&s, &nodes::only(&s, host), |_, _| false);
         let given: Vec<_> = links.iter().map(|l| nodes::Given { link: l.clone(), interface: args.port.clone() }).collect();
         let ports = nodes::open(&s, &given, args.options.fix_offloads).map_err(node_problem)?;
-        let node = Node { name: args.node.clone(), here: nodes::only(&s, host), links, interfaces: vec![args.port.clone()], ports };
+        let node = Node {
+            command: "host",
+            name: args.node.clone(),
+            here: nodes::only(&s, host),
+            links,
+            interfaces: vec![args.port.clone()],
+            ports,
+        };
         return args.options.run(&s, node, real);
     };
     if let Some(address) = &args.address {
@@ -55,6 +62,6 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let links = wiring::links(&s, &here, |node, port| shims::is_plain(&s, node, port));
     let stack = (tap.as_str(), args.address.as_deref());
     let ports = nodes::open_shim(&s, &links, &args.port, stack, args.options.fix_offloads).map_err(node_problem)?;
-    let node = Node { name: args.node.clone(), here, links, interfaces: vec![args.port.clone(), tap.clone()], ports };
+    let node = Node { command: "host", name: args.node.clone(), here, links, interfaces: vec![args.port.clone(), tap.clone()], ports };
     args.options.run(&s, node, real)
 }

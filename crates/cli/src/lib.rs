@@ -12,6 +12,7 @@ mod host;
 mod hpcc;
 mod interrupt;
 mod live;
+mod out;
 mod plan;
 mod replay;
 mod reproduce;

@@ -1,12 +1,14 @@
 //! What `xoff switch` and `xoff host` have in common: options, the live table, the answer.
 
-use std::path::PathBuf;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use console::Term;
 use serde::Serialize;
 use xoff_netio::{MetricsServer, Port, privileges};
-use xoff_record::Sink;
+use xoff_output::OutputError;
+use xoff_record::{Folder, Sink};
 use xoff_run::{Finished, Scenario};
 use xoff_scenario::{Problem, Problems};
 use xoff_sim::Ended;
@@ -18,6 +20,7 @@ use xoff_testbed::{Drive, DriveError, Look, Next, RealReport, drive, metrics};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use crate::answer::{Answer, Exit, refused};
+use crate::out::{Force, claim, refused as refused_out};
 use crate::run::{problem, settings};
 use crate::{interrupt, terminal};
 
@@ -48,6 +51,8 @@ pub struct Options {
     /// Folder for tables like those of a simulation
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    force: Force,
     /// Open the ports, say so, and begin when a line or the end comes on standard input: so that several begin together
     #[arg(long)]
     wait: bool,
@@ -61,6 +66,8 @@ pub struct Options {
 
 /// A node on its ports.
 pub struct Node {
+    /// The subcommand, which owns the folder of results.
+    pub command: &'static str,
     /// Its name.
     pub name: String,
     /// Nodes of the world.
@@ -104,11 +111,13 @@ impl Options {
 
     /// Runs the node until it ends, and says how it went.
     pub fn run(&self, s: &Scenario, node: Node, real: Real) -> Result<Answer, Problems> {
-        let Node { name, here, links, interfaces, ports } = node;
+        let Node { command, name, here, links, interfaces, ports } = node;
+        let folder = self.out.as_ref().map(|out| claim(out, command, &self.force)).transpose()?;
         let written = |e: std::io::Error| Problem::new(format!("capture: {e}"), "");
         let facts = Facts::of(s, &here, &links, &real);
-        let create = |path: &PathBuf| replay::create(path, &links, &facts, self.snap);
-        let mut capture = self.capture.as_ref().map(create).transpose().map_err(written)?;
+        let create =
+            |path: &PathBuf| capture(path, &self.scenario, folder.as_ref(), |path| replay::create(path, &links, &facts, self.snap));
+        let mut capture = self.capture.as_ref().map(create).transpose()?;
         // Everything is open; what comes from strangers is met without rights. Each thread has its own: before there are others.
         privileges::drop_all().map_err(|e| Problem::new(format!("privileges cannot be given up: {e}"), ""))?;
         let unserved =
@@ -122,7 +131,7 @@ impl Options {
             let _ = std::io::stdin().read_line(&mut String::new());
         }
         let runner = RunnerConfig { until: s.until, report: Duration::from_millis(100), ..RunnerConfig::default() };
-        let sink = self.out.clone().map_or(Sink::Nothing, Sink::Files);
+        let sink = folder.map_or(Sink::Nothing, Sink::Files);
         let mut table = LiveTable::new(interfaces.clone());
         let d = Drive { runner, real, tap: capture.as_mut().map(replay::tap) };
         let mut lasted = Time::ZERO;
@@ -151,6 +160,33 @@ impl Options {
         let text = text((&name, lasted), &interfaces, &finished, &real, &flows);
         Ok(Answer::new(text, &Json::new((&name, lasted), &finished, &real, &interfaces, flows), exit))
     }
+}
+
+/// The first bytes of a pcapng file: the type of its first block.
+const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+
+/// Makes the file of `--capture`, which is written while the network runs. Links are followed, devices and FIFOs written through;
+/// what is neither a capture nor empty is not overwritten.
+pub fn capture<T>(
+    path: &Path,
+    scenario: &Path,
+    folder: Option<&Folder>,
+    create: impl FnOnce(&Path) -> std::io::Result<T>,
+) -> Result<T, Problems> {
+    let refused = |e| Problems::from(refused_out("--capture", path, e));
+    xoff_output::refuse_inputs(path, [scenario]).map_err(refused)?;
+    let mut first = Vec::new();
+    if path.is_file() && std::fs::File::open(path).and_then(|f| f.take(4).read_to_end(&mut first)).is_ok_and(|n| n > 0) && first != PCAPNG {
+        let what = format!("cannot write {}: it is a file, and not a capture that could be replaced", path.display());
+        return Err(refused(OutputError::new(path, what, "name another file")));
+    }
+    if let Some(folder) = folder {
+        folder.own_if_inside(path).map_err(refused)?;
+    }
+    let failed = |e: std::io::Error| {
+        refused(OutputError::new(path, format!("cannot write {}: {e}", path.display()), "name a file in a folder that exists"))
+    };
+    create(path).map_err(failed)
 }
 
 fn served(server: Option<&MetricsServer>) -> String {
@@ -319,5 +355,31 @@ impl LiveTable {
         self.lines = text.lines().count();
         self.drawn = look.time;
         let _ = self.term.write_str(&text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A capture takes the place of a capture or of nothing; the scenario, or any other file, is not lost by a slip.
+    #[test]
+    fn a_capture_replaces_captures_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        let scenario = at("s.toml");
+        std::fs::write(&scenario, "[topology]").unwrap();
+        std::fs::write(at("notes"), "mine").unwrap();
+        std::fs::write(at("old.pcapng"), [&PCAPNG[..], b"..."].concat()).unwrap();
+        std::os::unix::fs::symlink("s.toml", at("link")).unwrap();
+        let make = |name: &str| capture(&at(name), &scenario, None, |path| std::fs::File::create(path)).map(drop);
+        for (name, text) in [("s.toml", "reads it"), ("link", "reads it"), ("notes", "not a capture"), ("no/such", "No such file")] {
+            let refused = make(name).unwrap_err().to_string();
+            assert!(refused.contains(text), "{name}: {refused}");
+        }
+        assert_eq!(std::fs::read(at("notes")).unwrap(), b"mine");
+        make("old.pcapng").unwrap();
+        make("new.pcapng").unwrap();
+        make("new.pcapng").unwrap();
     }
 }

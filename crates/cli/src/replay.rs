@@ -16,7 +16,7 @@ use crate::{interrupt, terminal};
 /// is compared with what was sent: time, port, length and bytes. Exit code 1: there is a difference.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff testbed scenarios/testbed/ring-gfc.toml --out out/gfc --capture gfc.pcapng\n  xoff replay gfc.pcapng"
+    after_help = "Examples:\n  xoff testbed scenarios/testbed/ring-gfc.toml --out out/testbed-gfc --capture gfc.pcapng\n  xoff replay gfc.pcapng"
 )]
 pub struct Args {
     /// Capture made with --capture

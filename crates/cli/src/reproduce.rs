@@ -5,12 +5,13 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use xoff_lab::{Context, Entry, Judged, Mode, Progress, Report, ReproduceError, Verdict, write_docs, write_json};
+use xoff_lab::{Context, Entry, Judged, Mode, Progress, Report, ReproduceError, Verdict, check_docs, write_docs, write_json};
 use xoff_papers::{entries, reproduce, testbed_entries};
 use xoff_scenario::{Problem, Problems};
 use xoff_testbed::bed;
 
 use crate::answer::{Answer, Exit, refused};
+use crate::out::Force;
 use crate::{interrupt, terminal};
 
 /// Run the figures and tables of a paper and judge them.
@@ -36,6 +37,8 @@ pub struct Args {
     /// Folder for the report, figures and results; made if it does not exist
     #[arg(long, value_name = "DIR", required_unless_present = "list")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    force: Force,
     /// Seed of every random stream
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -63,6 +66,9 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         bed::isolate().map_err(|e| Problem::new(e.to_string(), e.remedy()))?;
     }
     let out = args.out.clone().unwrap_or_default();
+    if let Some(page) = &args.page {
+        check_docs(page).map_err(problems)?;
+    }
     interrupt::ask_first();
     let bar = Bar::new();
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
@@ -73,6 +79,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         interrupted: &interrupt::asked,
         seed: args.seed,
         testbed: args.testbed,
+        force: args.force.force,
         ..Context::new(Mode::Quick, &out)
     };
     let report = reproduce(&args.paper, &args.items, &cx);
@@ -94,6 +101,7 @@ fn problems(e: ReproduceError) -> Problems {
     match e {
         ReproduceError::Scenario(p) => p,
         ReproduceError::Build(e) => refused(&e).into(),
+        ReproduceError::Output(e) => Problem::new(e.what, e.hint).into(),
         ReproduceError::Unknown { what, hint } => Problem::new(what, hint).into(),
         e => Problem::new(e.to_string(), "").into(),
     }

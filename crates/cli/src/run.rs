@@ -16,24 +16,24 @@ use xoff_units::{Bytes, Rate, Span};
 
 use crate::answer::{Answer, Exit, refused, unwritten};
 use crate::interrupt;
+use crate::out::Out;
 use crate::terminal::{self, grouped};
 
 /// Run a scenario.
 ///
 /// Writes Parquet tables (flows, queues, rates, control, deadlocks, pauses, ports, causes), manifest.json and the
-/// resolved scenario.toml into the folder. What is recorded besides flows, ports and deadlocks is set in [probes].
+/// resolved scenario (resolved.toml) into the folder. What is recorded besides flows, ports and deadlocks is set in [probes].
 /// A scenario with [fabric] instead of [topology] is that of a scheduled fabric; its tables are windows, fabric_ports and
 /// host_flows.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff run ring.toml --out out/ring\n  xoff run ring.toml --out out/gfc --set flow_control=gfc-buffer --set switch.discipline=round-robin"
+    after_help = "Examples:\n  xoff run ring.toml --out out/ring\n  xoff run ring.toml --out out/gfc-buffer --set flow_control=gfc-buffer --set switch.discipline=round-robin"
 )]
 pub struct Args {
     /// Scenario file
     scenario: PathBuf,
-    /// Folder for the results; made if it does not exist
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
+    #[command(flatten)]
+    out: Out,
     /// Seed of every random stream; replaces run.seed
     #[arg(long)]
     seed: Option<u64>,
@@ -44,6 +44,9 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
 }
+
+/// Owner of the folders of results.
+const COMMAND: &str = "run";
 
 /// Settings of the command line.
 pub fn settings(set: &[String], seed: Option<u64>) -> Result<Vec<Override>, Problems> {
@@ -63,7 +66,8 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let scenario = Scenario::load(&args.scenario, &settings)?;
     terminal::problems(&scenario.warnings);
     interrupt::ask_first();
-    let running = scenario.start(Sink::Files(args.out.clone()), args.threads.map(|n| n as usize)).map_err(problem)?;
+    let folder = args.out.claim(COMMAND)?;
+    let running = scenario.start(Sink::Files(folder), args.threads.map(|n| n as usize)).map_err(problem)?;
     if let Some(asked) = args.threads {
         tell_threads(asked as usize, running.threads(), running.unsplit());
     }
@@ -79,7 +83,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         _ if finished.outcome.violations_total > 0 => Exit::No,
         _ => Exit::Done,
     };
-    Ok(Answer::new(text(&scenario, &finished, &args.out), &json(&finished, &args.out), exit))
+    Ok(Answer::new(text(&scenario, &finished, &args.out.folder), &json(&finished, &args.out.folder), exit))
 }
 
 /// Says what became of the threads that were asked for; the result is the same in any case.

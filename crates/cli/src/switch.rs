@@ -44,6 +44,6 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let ports = nodes::open(&s, &given, args.options.fix_offloads).map_err(node_problem)?;
     let interfaces = given.iter().map(|g| g.interface.clone()).collect();
     let links = given.into_iter().map(|g| g.link).collect();
-    let node = Node { name: args.node.clone(), here: nodes::only(&s, node), links, interfaces, ports };
+    let node = Node { command: "switch", name: args.node.clone(), here: nodes::only(&s, node), links, interfaces, ports };
     args.options.run(&s, node, real)
 }

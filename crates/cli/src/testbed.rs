@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use xoff_record::Sink;
+use xoff_record::{Folder, Sink};
 use xoff_run::{Finished, Progress, Scenario};
 use xoff_scenario::{Problem, Problems};
 use xoff_sim::Ended;
@@ -18,6 +18,7 @@ use xoff_testbed::wiring::{self, Real};
 use xoff_testbed::{Comparison, Drive, DriveError, Next, RealReport, Side, bed, compare, drive, shims};
 
 use crate::answer::{Answer, Exit, refused};
+use crate::out::{Out, refused as refused_out};
 use crate::run::{Bar, problem, settings};
 use crate::{interrupt, terminal};
 
@@ -28,14 +29,13 @@ use crate::{interrupt, terminal};
 /// tables of a simulation and what only real frames can tell.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff testbed scenarios/testbed/ring-pfc.toml --out out/pfc\n  xoff testbed scenarios/testbed/ring-gfc.toml --out out/gfc --compare\n  xoff testbed scenarios/testbed/incast.toml --out out/iperf --ip H0,H1 --run 'H0=iperf3 -s -1' --run 'H1=iperf3 -c 10.88.0.1 -t 3'"
+    after_help = "Examples:\n  xoff testbed scenarios/testbed/ring-pfc.toml --out out/testbed-pfc\n  xoff testbed scenarios/testbed/ring-gfc.toml --out out/testbed-gfc --compare\n  xoff testbed scenarios/testbed/incast.toml --out out/iperf --ip H0,H1 --run 'H0=iperf3 -s -1' --run 'H1=iperf3 -c 10.88.0.1 -t 3'"
 )]
 pub struct Args {
     /// Scenario file
     scenario: PathBuf,
-    /// Folder for the results; made if it does not exist
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
+    #[command(flatten)]
+    out: Out,
     /// Seed of every random stream; replaces run.seed
     #[arg(long)]
     seed: Option<u64>,
@@ -83,24 +83,26 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     // Before anything has a thread.
     bed::isolate().map_err(missing)?;
     interrupt::ask_first();
+    let folder = args.out.claim("testbed")?;
     if args.processes {
-        return processes::run(&scenario, args);
+        return processes::run(&scenario, args, &folder);
     }
 
     let here = shims::here(&scenario);
     let links = wiring::links(&scenario, &here, |node, port| shims::is_plain(&scenario, node, port));
     let (hosts, ports) = IpHosts::new(&scenario, &shims, &links).map_err(missing)?;
-    let mut commands = hosts.commands(runs, &args.out);
+    let mut commands = hosts.commands(runs, &folder).map_err(|e| refused_out("--out", &args.out.folder, e))?;
     let runner = RunnerConfig { until: scenario.until, report: Duration::from_millis(100), ..RunnerConfig::default() };
     let written = |e: std::io::Error| Problem::new(format!("capture: {e}"), "");
     let real = Real::default();
     let facts = Facts::of(&scenario, &here, &links, &real);
-    let create = |path: &PathBuf| replay::create(path, &links, &facts, args.snap);
-    let mut capture = args.capture.as_ref().map(create).transpose().map_err(written)?;
+    let create =
+        |path: &PathBuf| crate::live::capture(path, &args.scenario, Some(&folder), |path| replay::create(path, &links, &facts, args.snap));
+    let mut capture = args.capture.as_ref().map(create).transpose()?;
     let bar = Bar::new();
     let (began, mut unstarted) = (Instant::now(), None);
     let d = Drive { runner, real, tap: capture.as_mut().map(replay::tap) };
-    let driven = drive(&scenario, here, links, ports, Sink::Files(args.out.clone()), d, |look| {
+    let driven = drive(&scenario, here, links, ports, Sink::Files(folder.clone()), d, |look| {
         bar.update(&Progress { now: look.time, until: look.until, events: 0, deadlocks: look.deadlocks });
         look.log.iter().for_each(|l| terminal::note(l));
         if interrupt::asked() {
@@ -130,7 +132,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         _ if commands.iter().any(|c| c.exit_code.is_some_and(|code| code != 0)) => Exit::No,
         _ => Exit::Done,
     };
-    let compared = if args.compare { Some(simulated(&scenario, &finished, &real, args)?) } else { None };
+    let compared = if args.compare { Some(simulated(&scenario, &finished, &real, &folder)?) } else { None };
     let mut answer = format!("{}{}", text(&scenario, &finished, &real, args), commands_text(&commands));
     if let Some(c) = &compared {
         answer.push_str(&compared_text(c));
@@ -152,12 +154,13 @@ fn missing(e: BedError) -> Problem {
 }
 
 /// The same scenario simulated, beside the real run.
-fn simulated(s: &Scenario, real: &Finished, report: &RealReport, args: &Args) -> Result<Comparison, Problems> {
-    let folder = args.out.join("simulated");
+fn simulated(s: &Scenario, real: &Finished, report: &RealReport, out: &Folder) -> Result<Comparison, Problems> {
+    let folder = out.sub("simulated").map_err(|e| Problem::new(e.what, e.hint))?;
     let simulated = s.run(Sink::Files(folder.clone())).map_err(problem)?;
-    let real = Side { finished: real, folder: &args.out };
-    let simulated = Side { finished: &simulated, folder: &folder };
-    compare(s, real, report, simulated, &args.out).map_err(|e| Problem::new(e.to_string(), "").into())
+    let (here, there) = (out.path(), folder.path());
+    let real = Side { finished: real, folder: &here };
+    let simulated = Side { finished: &simulated, folder: &there };
+    compare(s, real, report, simulated, out).map_err(|e| Problem::new(e.to_string(), "").into())
 }
 
 /// A run that failed, as problems.
@@ -185,7 +188,7 @@ fn json<'a>(
     compared: Option<&'a Comparison>,
     args: &Args,
 ) -> impl Serialize + use<'a> {
-    Json { run: serde_json::to_value(crate::run::json(f, &args.out)).unwrap_or_default(), real, commands, compared }
+    Json { run: serde_json::to_value(crate::run::json(f, &args.out.folder)).unwrap_or_default(), real, commands, compared }
 }
 
 fn commands_text(commands: &[RunReport]) -> String {
@@ -215,5 +218,5 @@ fn text(s: &Scenario, f: &Finished, real: &RealReport, args: &Args) -> String {
         "World's clock",
         format!("{:.3} of {:.3} seconds left out, while the processor was elsewhere", real.left_out_seconds, real.wall_seconds),
     );
-    format!("{}\n{}", crate::run::text(s, f, &args.out), terminal::draw(&t))
+    format!("{}\n{}", crate::run::text(s, f, &args.out.folder), terminal::draw(&t))
 }

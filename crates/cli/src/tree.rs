@@ -8,7 +8,7 @@ use xoff_run::{Member, Role, Tree, congestion_tree};
 use xoff_scenario::{Problem, Problems};
 
 use crate::answer::{Answer, Exit, refused};
-use crate::{explain, interrupt, terminal};
+use crate::{explain, interrupt, out};
 
 /// Show the congestion tree at a moment: congested ports, undetermined ports behind them, culprits and victims.
 ///
@@ -33,12 +33,11 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     interrupt::end_at_once();
     let at = explain::moment(&args.time)?;
     let scenario = explain::load(&args.run)?;
+    let svg = args.svg.as_ref().map(|file| Ok::<_, Problem>((file, out::draft("--svg", file, &[&args.run])?))).transpose()?;
     let tree = congestion_tree(&scenario, at, |_| true).map_err(|e| refused(&e))?;
-    if let Some(file) = &args.svg {
+    if let Some((file, draft)) = svg {
         let title = format!("Congestion tree at {at}: {}", scenario.title);
-        draw(&tree, title)
-            .write_svg(file)
-            .map_err(|e| Problem::new(e.to_string(), "").at(terminal::option("--svg", &file.display().to_string())))?;
+        draft.finish_with(draw(&tree, title).to_svg().as_bytes()).map_err(|e| out::refused("--svg", file, e))?;
     }
     Ok(Answer::new(tree.to_string(), &json(&tree), Exit::Done))
 }

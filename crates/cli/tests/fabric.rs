@@ -17,7 +17,7 @@ fn a_fabric_leaves_tables_a_manifest_and_an_answer() {
         let said =
             xoff(&["run", &scenario("hotspots.toml"), "--out", &out, "--set", "run.duration=64us", "--set", "run.warm_up=20us", "--json"]);
         assert_eq!(said.code, 0, "{}", said.err);
-        let want = ["fabric_ports.parquet", "host_flows.parquet", "manifest.json", "scenario.toml", "windows.parquet"];
+        let want = ["fabric_ports.parquet", "host_flows.parquet", "manifest.json", "resolved.toml", "windows.parquet"];
         assert_eq!(files(Path::new(&out)), want);
         (said.json(), out)
     };
@@ -28,7 +28,7 @@ fn a_fabric_leaves_tables_a_manifest_and_an_answer() {
     let share = json["throughput"].as_f64().unwrap();
     assert!((0.65..0.75).contains(&share) && json["hotspot_throughput"].as_f64().unwrap() > 0.9, "{json}");
     // The resolved scenario gives the same run.
-    let again = format!("{out}/scenario.toml");
+    let again = format!("{out}/resolved.toml");
     let second = folder("fabric-again").display().to_string();
     let said = xoff(&["run", &again, "--out", &second, "--json"]).json();
     assert_eq!(said["delay_ps"], json["delay_ps"]);

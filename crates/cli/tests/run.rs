@@ -23,7 +23,7 @@ fn a_run_leaves_tables_a_manifest_and_an_answer() {
     has_every_number(&json);
     assert_eq!(json["deadlock"].as_array().unwrap().len(), 3);
     let mut want: Vec<String> = TABLES.iter().map(|t| format!("{t}.parquet")).collect();
-    want.extend(["manifest.json".into(), "scenario.toml".into()]);
+    want.extend(["manifest.json".into(), "resolved.toml".into()]);
     want.sort();
     assert_eq!(files(Path::new(&out)), want);
 

@@ -1,8 +1,10 @@
 //! What an entry may know of the run it is part of.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use xoff_output::Folder;
 
 use crate::{Entry, Judged, ReproduceError};
 
@@ -66,6 +68,10 @@ pub struct Context<'a> {
     pub seed: u64,
     /// The entries with real frames instead of those that are simulated.
     pub testbed: bool,
+    /// Use the folder although it holds something else.
+    pub force: bool,
+    /// The claim on the folder; set by [`run_entries`](crate::run_entries).
+    pub folder: Option<&'a Folder>,
     /// The entry that runs; set by [`run_entries`](crate::run_entries).
     pub entry: &'static str,
 }
@@ -73,7 +79,26 @@ pub struct Context<'a> {
 impl<'a> Context<'a> {
     /// A context on one thread that tells nobody and is never interrupted.
     pub fn new(mode: Mode, out: &'a Path) -> Self {
-        Context { mode, out, threads: 1, progress: &Silent, interrupted: &|| false, seed: 1, testbed: false, entry: "" }
+        Context {
+            mode,
+            out,
+            threads: 1,
+            progress: &Silent,
+            interrupted: &|| false,
+            seed: 1,
+            testbed: false,
+            force: false,
+            folder: None,
+            entry: "",
+        }
+    }
+
+    /// A folder of an entry's own work below that of the results.
+    pub fn below(&self, name: &str) -> Result<PathBuf, ReproduceError> {
+        match self.folder {
+            Some(folder) => Ok(folder.own(&format!("{name}/"))?),
+            None => Ok(self.out.join(name)),
+        }
     }
 
     /// An error if the user asked to stop.

@@ -4,8 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use xoff_output::OutputError;
 use xoff_params::ParamError;
-use xoff_report::ReportError;
 use xoff_scenario::Problems;
 
 /// What can end a reproduction, or one entry of it.
@@ -26,6 +26,8 @@ pub enum ReproduceError {
     Testbed(String),
     /// A scenario cannot be built.
     Build(ParamError),
+    /// A file or folder is refused, or cannot be written.
+    Output(OutputError),
     /// A file cannot be written or read.
     File {
         /// The file.
@@ -50,6 +52,7 @@ impl fmt::Display for ReproduceError {
             ReproduceError::Scenario(p) => fmt::Display::fmt(p, f),
             ReproduceError::Testbed(what) => f.write_str(what),
             ReproduceError::Build(e) => fmt::Display::fmt(e, f),
+            ReproduceError::Output(e) => fmt::Display::fmt(e, f),
             ReproduceError::File { path, source } => write!(f, "cannot write {}: {source}", path.display()),
         }
     }
@@ -67,8 +70,8 @@ impl From<ParamError> for ReproduceError {
         ReproduceError::Build(e)
     }
 }
-impl From<ReportError> for ReproduceError {
-    fn from(e: ReportError) -> Self {
-        ReproduceError::File { path: e.path, source: e.source }
+impl From<OutputError> for ReproduceError {
+    fn from(e: OutputError) -> Self {
+        ReproduceError::Output(e)
     }
 }

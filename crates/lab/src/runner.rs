@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use xoff_output::Folder;
+
 use crate::output::{self, Store};
 use crate::{Context, Item, Judged, ReproduceError, Verdict};
 
@@ -68,8 +70,10 @@ pub fn run_entries(paper: &'static Paper, items: &[String], cx: &Context) -> Res
         });
     }
     let wanted: Vec<&Item> = paper.items.iter().filter(|p| items.is_empty() || items.iter().any(|i| i == p.id)).collect();
-    let store = Store::open(paper, cx)?;
-    let mut report = Report { paper, entries: Vec::new(), interrupted: false, page: cx.out.join("index.html") };
+    let folder = Folder::claim(cx.out, &format!("reproduce {}", paper.command()), cx.force)?;
+    let cx = &Context { folder: Some(&folder), ..*cx };
+    let store = Store::open(paper, cx, &folder)?;
+    let mut report = Report { paper, entries: Vec::new(), interrupted: false, page: cx.out.join(output::PAGE) };
     for (nth, item) in wanted.iter().enumerate() {
         let entry = item.entry()?;
         let kept = store.load(&entry);
@@ -92,8 +96,8 @@ pub fn run_entries(paper: &'static Paper, items: &[String], cx: &Context) -> Res
         };
         cx.progress.finished(&judged, was_kept);
         report.entries.push(judged);
-        output::write(&report, cx)?;
+        output::write(&report, cx, &folder)?;
     }
-    output::write(&report, cx)?;
+    output::write(&report, cx, &folder)?;
     Ok(report)
 }

@@ -1,6 +1,7 @@
 //! What is wrong, as Python exceptions with the text of the command line.
 
 use pyo3::prelude::*;
+use xoff_record::OutputError;
 use xoff_run::RunError;
 use xoff_scenario::Problems;
 
@@ -20,6 +21,12 @@ pub enum Failure {
     Run(RunError),
 }
 
+impl From<OutputError> for Failure {
+    fn from(e: OutputError) -> Failure {
+        Failure::Run(RunError::Record(e.into()))
+    }
+}
+
 impl From<Failure> for PyErr {
     fn from(f: Failure) -> PyErr {
         match f {
@@ -27,6 +34,7 @@ impl From<Failure> for PyErr {
             Failure::Input(p) => python::ScenarioError::new_err(p.to_string()),
             // The document was right; its values do not go together.
             Failure::Run(RunError::Build(e)) => python::ScenarioError::new_err(e.to_string()),
+            Failure::Run(RunError::Record(e)) if !e.hint.is_empty() => python::RunError::new_err(format!("{e} ({})", e.hint)),
             Failure::Run(e @ RunError::Record(_)) => python::RunError::new_err(e.to_string()),
         }
     }

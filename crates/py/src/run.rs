@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use xoff_record::{MemoryTable, Sink};
-use xoff_run::{FabricScenario, Progress, Scenario};
+use xoff_record::{Folder, MemoryTable, Sink};
+use xoff_run::{FabricScenario, Progress, RunError, Scenario};
 use xoff_scenario::Problems;
 use xoff_scenario::document::Override;
 
@@ -38,13 +38,15 @@ impl Finished {
 }
 
 /// Runs the scenario at `path`. `out`: folder for Parquet files; else tables stay in memory, or are not kept at all.
+/// `force`: use a folder that holds something else.
 #[pyfunction]
-#[pyo3(signature = (path, settings, *, out, keep, threads, progress))]
+#[pyo3(signature = (path, settings, *, out, force, keep, threads, progress))]
 pub fn run(
     py: Python<'_>,
     path: PathBuf,
     settings: Vec<(String, String)>,
     out: Option<PathBuf>,
+    force: bool,
     keep: bool,
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
@@ -52,25 +54,53 @@ pub fn run(
     if threads == Some(0) {
         return Err(PyValueError::new_err("threads: expected 1 or more"));
     }
-    let sink = match (out, keep) {
-        (Some(dir), _) => Sink::Files(dir),
-        (None, true) => Sink::Memory,
-        (None, false) => Sink::Nothing,
+    let sink = || match (out, keep) {
+        (Some(dir), _) => Folder::claim(&dir, "run", force).map(Sink::Files).map_err(Failure::from),
+        (None, true) => Ok(Sink::Memory),
+        (None, false) => Ok(Sink::Nothing),
     };
     let mut looker = Looker { progress, last: Instant::now(), stopped_by: None };
     let (manifest, tables) = py.detach(|| match load(path, &settings)? {
         Loaded::Network(scenario) => {
-            let finished = scenario.start(sink, threads).and_then(|running| running.run(|p| looker.look(p))).map_err(Failure::Run)?;
+            let finished = scenario.start(sink()?, threads).and_then(|running| running.run(|p| looker.look(p))).map_err(Failure::Run)?;
             Ok((finished.manifest, finished.tables))
         }
         Loaded::Fabric(scenario) => {
-            let finished = scenario.run(sink, |p| looker.look(p)).map_err(Failure::Run)?;
+            let finished = scenario.run(sink()?, |p| looker.look(p)).map_err(Failure::Run)?;
             Ok::<_, Failure>((finished.manifest, finished.tables))
         }
     })?;
     let manifest = serde_json::to_string(&manifest).map_err(|e| PyValueError::new_err(e.to_string()))?;
     let stopped_by = looker.stopped_by.map(|e| e.into_value(py).into_any());
     Ok(Finished { manifest, stopped_by, tables: tables.memory })
+}
+
+/// The manifest of the run in a folder, as its JSON, if the files that it lists are there.
+#[pyfunction]
+pub fn manifest(folder: PathBuf) -> PyResult<String> {
+    Ok(xoff_record::manifest::text(&folder).map_err(|e| Failure::Run(RunError::Record(e)))?)
+}
+
+/// The claim on a folder of runs; it ends with the object.
+#[pyclass(frozen)]
+pub struct Output(Folder);
+
+#[pymethods]
+impl Output {
+    #[new]
+    fn new(folder: PathBuf, command: &str, force: bool) -> PyResult<Output> {
+        Ok(Output(Folder::claim(&folder, command, force).map_err(Failure::from)?))
+    }
+
+    /// Notes that a folder of a run is below it.
+    fn own(&self, name: &str) -> PyResult<PathBuf> {
+        Ok(self.0.own(&format!("{name}/")).map_err(Failure::from)?)
+    }
+
+    /// Takes the runs of an earlier claim away that were not noted again.
+    fn settle(&self) -> PyResult<()> {
+        Ok(self.0.settle().map_err(Failure::from)?)
+    }
 }
 
 /// A scenario of either sort.

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //!   probes -> FlowRow, QueueRow, ... -> Table -+-> row bytes -> TableHasher -> ResultHash
-//!                                              +-> column buffers -> RecordBatch -+-> name.parquet.partial -> name.parquet
+//!                                              +-> column buffers -> RecordBatch -+-> name.parquet.partial --+
 //!                                                                                 +-> memory (Python, zero copy)
-//!   Manifest -> manifest.json.partial -> manifest.json
+//!   Manifest, with the name, rows and length of each file -------------------------------- Folder::commit -> files, manifest.json
 //! ```
 //!
 //! The crate knows nothing of the simulator: rows are plain integers [ps, bytes, bit/s] and indices into the names
-//! given at the start. A file under its final name is complete; a run that is interrupted calls [`Tables::close`] and
-//! keeps what there is.
+//! given at the start. A folder with a manifest is complete: [`Manifest::write`] puts all files in
+//! place and the manifest last. A run that is interrupted calls [`Tables::close`] and keeps what there is.
 
 mod cell;
 mod error;
@@ -24,7 +24,7 @@ mod tables;
 pub use cell::{Label, Late, Message, Names, Node, Port};
 pub use error::RecordError;
 pub use hash::{ResultHash, TableHasher};
-pub use manifest::{Manifest, Parameter};
+pub use manifest::{Manifest, Parameter, ResultFile};
 pub use rows::*;
 pub use table::Table;
 pub use tables::{Closed, FabricTables, MemoryTable, RunInfo, SCHEMA_VERSION, Sink, Tables};
@@ -33,3 +33,5 @@ pub use tables::{Closed, FabricTables, MemoryTable, RunInfo, SCHEMA_VERSION, Sin
 pub use arrow_array::RecordBatch;
 /// The Arrow types that appear in this crate's interface.
 pub use arrow_schema::SchemaRef;
+/// Where the files go.
+pub use xoff_output::{Folder, OutputError};

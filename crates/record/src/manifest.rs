@@ -1,13 +1,13 @@
 //! The manifest of a run: what was asked, where each parameter came from, what happened.
 
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use xoff_output::{Folder, holder};
 
 use crate::error::RecordError;
-use crate::file::partial;
 
 /// File name of the manifest.
 pub const MANIFEST: &str = "manifest.json";
@@ -23,6 +23,17 @@ pub struct Parameter {
     pub origin: String,
     /// Where a default or a rule comes from: paper section, equation, clause.
     pub source: String,
+}
+
+/// A file of the results.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResultFile {
+    /// Its name in the folder.
+    pub name: String,
+    /// Rows, or lines.
+    pub rows: u64,
+    /// Length [bytes].
+    pub bytes: u64,
 }
 
 /// All about a run but its tables.
@@ -75,28 +86,64 @@ pub struct Manifest {
     pub warnings: Vec<String>,
     /// The user stopped the run; tables hold what was computed until then.
     pub interrupted: bool,
+    /// The files of the results beside it; empty: a version that did not list them, or a run without files.
+    #[serde(default)]
+    pub files: Vec<ResultFile>,
 }
 
 impl Manifest {
-    /// Writes `manifest.json` into `dir`, complete or not at all.
-    pub fn write(&self, dir: &Path) -> Result<PathBuf, RecordError> {
-        let path = dir.join(MANIFEST);
-        let temporary = partial(&path);
-        let text = serde_json::to_string_pretty(self).map_err(|e| RecordError::new("write", &path, e))?;
-        let written = File::create(&temporary)
-            .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.write_all(b"\n")))
-            .and_then(|()| fs::rename(&temporary, &path));
-        if let Err(e) = written {
-            let _ = fs::remove_file(&temporary);
-            return Err(RecordError::new("write", &path, e));
-        }
-        Ok(path)
+    /// Writes `manifest.json` into the folder as the last file, and puts the others in place.
+    pub fn write(&self, folder: &Folder) -> Result<PathBuf, RecordError> {
+        let text = serde_json::to_string_pretty(self).map_err(|e| RecordError::new("write", &folder.path().join(MANIFEST), e))?;
+        Ok(folder.commit(MANIFEST, (text + "\n").as_bytes())?)
     }
 
-    /// Reads the manifest of the run in `dir`.
+    /// Reads the manifest of the run in `dir`, if the files that it lists are there.
     pub fn read(dir: &Path) -> Result<Manifest, RecordError> {
         let path = dir.join(MANIFEST);
-        let text = fs::read_to_string(&path).map_err(|e| RecordError::new("read", &path, e))?;
-        serde_json::from_str(&text).map_err(|e| RecordError::new("read", &path, e))
+        serde_json::from_str(&text(dir)?).map_err(|e| RecordError::new("read", &path, e))
     }
+}
+
+/// A part of the manifest that every version has in common.
+#[derive(Deserialize)]
+struct Listed {
+    #[serde(default)]
+    files: Vec<ResultFile>,
+}
+
+/// The manifest of the run in `dir` as it stands there, if the files that it lists are there: never those of two runs.
+pub fn text(dir: &Path) -> Result<String, RecordError> {
+    let path = dir.join(MANIFEST);
+    let text = fs::read_to_string(&path).map_err(|e| absent(dir, &path, &e))?;
+    let listed: Listed = serde_json::from_str(&text).map_err(|e| RecordError::new("read", &path, e))?;
+    for file in &listed.files {
+        let at = dir.join(&file.name);
+        let found = match fs::metadata(&at) {
+            Ok(m) if m.len() == file.bytes => continue,
+            Ok(m) => format!("it has {} bytes", m.len()),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => "it is missing".into(),
+            Err(e) => e.to_string(),
+        };
+        let mut e = RecordError::new("read", &at, format!("{found}, and {MANIFEST} lists it with {} bytes", file.bytes));
+        e.hint = match holder(dir) {
+            Some(what) => format!("{what}; run it again"),
+            None => "the folder was changed after the run: run it again".into(),
+        };
+        return Err(e);
+    }
+    Ok(text)
+}
+
+/// Why there is no manifest to read.
+fn absent(dir: &Path, path: &Path, e: &io::Error) -> RecordError {
+    let mut error = RecordError::new("read", path, e);
+    if e.kind() == io::ErrorKind::NotFound {
+        (error.cause, error.hint) = match holder(dir) {
+            Some(what) => (format!("there are no complete results: {what}"), "wait for it, or run it again".into()),
+            None if dir.exists() => ("there is no run in this folder".into(), "expected the folder that a run was written to".into()),
+            None => (e.to_string(), "no such folder; check the path".into()),
+        };
+    }
+    error
 }

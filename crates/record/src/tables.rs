@@ -1,17 +1,16 @@
 //! All tables of a run: those of a network, and those of a scheduled fabric.
 
-use std::fs;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::SchemaRef;
+use xoff_output::Folder;
 
 use crate::cell::{Dictionaries, Names};
 use crate::error::RecordError;
-use crate::file::{ParquetFile, remove};
+use crate::file::ParquetFile;
 use crate::hash::{ResultHash, TableHasher};
-use crate::manifest::MANIFEST;
+use crate::manifest::ResultFile;
 use crate::rows::{CauseRow, ControlRow, DeadlockRow, FlowRow, MarkRow, NoticeRow, PauseRow, PortRow, QueueRow, RateRow, Row, StateRow};
 use crate::rows::{FabricPortRow, HostFlowRow, WindowRow};
 use crate::table::{Output, Table};
@@ -26,10 +25,10 @@ const LATE: [&str; 1] = ["notices"];
 const CHUNK_ROWS: usize = 1 << 16;
 
 /// Where the tables go.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Sink {
-    /// Parquet files in this folder, which is made if it does not exist.
-    Files(PathBuf),
+    /// Parquet files in this folder; they get their names when the manifest is written.
+    Files(Folder),
     /// Arrow batches, returned when the tables are closed.
     Memory,
     /// Nowhere; the result hash is still computed.
@@ -70,8 +69,8 @@ pub struct Closed {
     pub hash: ResultHash,
     /// Rows of each table.
     pub rows: Vec<(&'static str, u64)>,
-    /// Files written ([`Sink::Files`]).
-    pub files: Vec<PathBuf>,
+    /// Files written ([`Sink::Files`]), for the manifest.
+    pub files: Vec<ResultFile>,
     /// Tables kept ([`Sink::Memory`]).
     pub memory: Vec<MemoryTable>,
     /// The first table that could not be finished; the others are there nevertheless.
@@ -97,11 +96,6 @@ macro_rules! tables {
 
             /// [`Self::create`] with another size of chunks [rows]; it changes memory and speed, never a result.
             pub fn with_chunks(sink: &Sink, info: &RunInfo, names: &Names, rows: usize) -> Result<$name, RecordError> {
-                if let Sink::Files(dir) = sink {
-                    fs::create_dir_all(dir).map_err(|e| RecordError::new("create", dir, e))?;
-                    // It would describe the run before.
-                    remove(&dir.join(MANIFEST))?;
-                }
                 let dictionaries = Arc::new(Dictionaries::new(names));
                 Ok($name { $($field: open(sink, info, &dictionaries, rows)?,)* names: hash_names(names) })
             }
@@ -112,7 +106,7 @@ macro_rules! tables {
                 ResultHash::of(tables.into_iter().filter(|(name, table)| table.rows() > 0 || !LATE.contains(name)))
             }
 
-            /// Finishes every table: files get their final names. Also after an interruption or an error elsewhere.
+            /// Finishes every table: files are complete, and get their names with the manifest. Also after an interruption or an error elsewhere.
             pub fn close(self) -> Closed {
                 let mut closed =
                     Closed { hash: self.hash(), rows: Vec::new(), files: Vec::new(), memory: Vec::new(), error: None };
@@ -156,22 +150,23 @@ fn open<R: Row>(sink: &Sink, info: &RunInfo, names: &Arc<Dictionaries>, rows: us
     let (schema, output) = match sink {
         Sink::Nothing => (Table::<R>::schema_of(&[]), Output::Nothing),
         Sink::Memory => (Table::<R>::schema_of(&metadata), Output::Memory(Vec::new())),
-        Sink::Files(dir) => {
+        Sink::Files(folder) => {
             // Metadata goes to the file's list, which keeps its order; a schema's map would make files differ by chance.
             let schema = Table::<R>::schema_of(&[]);
-            let path = dir.join(format!("{}.parquet", R::TABLE));
-            (schema.clone(), Output::File(Box::new(ParquetFile::create(path, schema, &metadata)?)))
+            let name = format!("{}.parquet", R::TABLE);
+            (schema.clone(), Output::File(Box::new(ParquetFile::create(folder, &name, schema, &metadata)?)))
         }
     };
     Ok(Table::new(schema, names.clone(), rows.max(1), output))
 }
 
 fn close<R: Row>(table: Table<R>, closed: &mut Closed) {
-    closed.rows.push((R::TABLE, table.rows()));
+    let rows = table.rows();
+    closed.rows.push((R::TABLE, rows));
     let finished = table.finish().and_then(|(schema, output)| {
         match output {
             Output::Memory(batches) => closed.memory.push(MemoryTable { name: R::TABLE, schema, batches }),
-            Output::File(file) => closed.files.push(file.finish()?),
+            Output::File(file) => closed.files.extend(file.finish()?.map(|s| ResultFile { name: s.name, rows, bytes: s.bytes })),
             Output::Nothing | Output::Failed(_) => {}
         }
         Ok(())

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::{Array, RecordBatch};
 use xoff_record::{
-    CauseRow, ControlRow, DeadlockRow, Direction, FlowRow, Label, Late, Manifest, Mark, MarkRow, Message, Names, Node, NoticeRow,
-    Parameter, PauseRow, Port, PortRow, QueueRow, RateRow, RateSource, RunInfo, SCHEMA_VERSION, Side, Sink, State, StateRow, Tables, read,
+    CauseRow, Closed, ControlRow, DeadlockRow, Direction, FlowRow, Folder, Label, Late, Manifest, Mark, MarkRow, Message, Names, Node,
+    NoticeRow, Parameter, PauseRow, Port, PortRow, QueueRow, RateRow, RateSource, ResultFile, RunInfo, SCHEMA_VERSION, Side, Sink, State,
+    StateRow, Tables, read,
 };
 
 /// An empty folder of this test.
@@ -16,6 +17,24 @@ fn folder(name: &str) -> PathBuf {
     let _ = fs::remove_dir_all(&dir);
     fs::create_dir_all(&dir).unwrap();
     dir
+}
+
+/// A claim on a folder.
+fn claim(dir: &Path) -> Folder {
+    Folder::claim(dir, "run", false).unwrap()
+}
+
+/// Puts what was closed in place.
+fn keep(folder: &Folder, closed: &Closed) {
+    Manifest { files: closed.files.clone(), ..Manifest::default() }.write(folder).unwrap();
+}
+
+/// Names of the files in a folder but for its record.
+fn listed(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(dir).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
+    names.retain(|n| n != ".xoff");
+    names.sort();
+    names
 }
 
 fn names() -> Names {
@@ -126,14 +145,18 @@ fn texts(batches: &[RecordBatch], column: &str) -> Vec<String> {
 #[test]
 fn every_table_reads_back_as_written() {
     let dir = folder("round-trip");
-    let mut t = Tables::with_chunks(&Sink::Files(dir.clone()), &info(), &names(), 4).unwrap();
+    let folder = claim(&dir);
+    let mut t = Tables::with_chunks(&Sink::Files(folder.clone()), &info(), &names(), 4).unwrap();
     fill(&mut t, 10);
     fill_notices(&mut t, 10);
     let closed = t.close();
+    keep(&folder, &closed);
     assert_eq!(closed.error, None);
     let all = ["flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes", "states", "marks", "notices"];
     assert_eq!(closed.rows, all.map(|name| (name, 10)));
-    assert_eq!(closed.files, all.map(|name| dir.join(format!("{name}.parquet"))));
+    let length = |name: &str| fs::metadata(dir.join(name)).unwrap().len();
+    let file = |table: &str| format!("{table}.parquet");
+    assert_eq!(closed.files, all.map(|t| ResultFile { name: file(t), rows: 10, bytes: length(&file(t)) }));
     let some = |f: fn(u64) -> u64| (0..10).map(|i| Some(f(i))).collect::<Vec<_>>();
     let get = |name| read::batches(&dir, name).unwrap();
 
@@ -239,13 +262,13 @@ fn every_table_reads_back_as_written() {
 fn chunks_change_neither_hash_nor_rows_nor_do_sinks() {
     let mut hashes = Vec::new();
     for (i, rows) in [1, 7, 64, 1 << 16].into_iter().enumerate() {
-        for sink in [Sink::Nothing, Sink::Memory, Sink::Files(folder(&format!("chunks-{i}")))] {
+        for sink in [Sink::Nothing, Sink::Memory, Sink::Files(claim(&folder(&format!("chunks-{i}"))))] {
             let mut t = Tables::with_chunks(&sink, &info(), &names(), rows).unwrap();
             fill(&mut t, 500);
             assert_eq!(t.flows.rows(), 500);
             let closed = t.close();
             let total: usize = closed.memory.iter().flat_map(|m| &m.batches).map(|b| b.num_rows()).sum();
-            assert_eq!(total, if sink == Sink::Memory { 10 * 500 } else { 0 });
+            assert_eq!(total, if matches!(sink, Sink::Memory) { 10 * 500 } else { 0 });
             hashes.push(closed.hash);
         }
     }
@@ -281,25 +304,30 @@ fn any_difference_changes_the_hash() {
 fn the_same_rows_give_the_same_files() {
     let (a, b) = (folder("same-a"), folder("same-b"));
     for dir in [&a, &b] {
-        let mut t = Tables::create(&Sink::Files(dir.clone()), &info(), &names()).unwrap();
+        let folder = claim(dir);
+        let mut t = Tables::create(&Sink::Files(folder.clone()), &info(), &names()).unwrap();
         fill(&mut t, 1_000);
-        assert_eq!(t.close().error, None);
+        let closed = t.close();
+        assert_eq!(closed.error, None);
+        keep(&folder, &closed);
     }
-    for entry in fs::read_dir(&a).unwrap() {
-        let name = entry.unwrap().file_name();
+    assert_eq!(listed(&a).len(), 12);
+    for name in listed(&a) {
         assert_eq!(fs::read(a.join(&name)).unwrap(), fs::read(b.join(&name)).unwrap(), "{name:?}");
     }
 }
 
 #[test]
 fn empty_tables_are_complete_files() {
-    let dir = folder("empty");
-    let closed = Tables::create(&Sink::Files(dir.join("deep").join("er")), &info(), &names()).unwrap().close();
+    let dir = folder("empty").join("deep").join("er");
+    let folder = claim(&dir);
+    let closed = Tables::create(&Sink::Files(folder.clone()), &info(), &names()).unwrap().close();
+    keep(&folder, &closed);
     assert_eq!((closed.error, closed.files.len()), (None, 11));
     for (name, _) in closed.rows {
-        assert_eq!(read::batches(&dir.join("deep").join("er"), name).unwrap().iter().map(|b| b.num_rows()).sum::<usize>(), 0);
+        assert_eq!(read::batches(&dir, name).unwrap().iter().map(|b| b.num_rows()).sum::<usize>(), 0);
     }
-    assert!(read::metadata(&dir.join("deep").join("er"), "flows").unwrap().iter().any(|(k, _)| k == "xoff.version"));
+    assert!(read::metadata(&dir, "flows").unwrap().iter().any(|(k, _)| k == "xoff.version"));
 }
 
 #[test]
@@ -316,34 +344,48 @@ fn memory_goes_through_the_c_stream_without_a_copy() {
     assert_eq!((before.len(), before), (2, after));
 }
 
+/// A folder where a table should be: refused, and the tables opened before leave nothing behind.
 #[test]
-fn an_unwritable_folder_is_named_with_its_cause() {
-    let dir = folder("unwritable");
-    fs::write(dir.join("file"), "in the way").unwrap();
-    let below = dir.join("file").join("run");
-    let e = Tables::create(&Sink::Files(below.clone()), &info(), &names()).err().unwrap();
-    assert_eq!((e.doing, &e.path), ("create", &below));
-    assert!(e.to_string().contains("Not a directory"), "{e}");
-    let e = Manifest::default().write(&below).unwrap_err();
-    assert!(e.path == below.join("manifest.json") && e.to_string().contains("Not a directory"), "{e}");
-    // A folder where a table should be: refused, and the tables opened before leave nothing behind.
-    fs::create_dir_all(dir.join("run").join("rates.parquet")).unwrap();
-    let e = Tables::create(&Sink::Files(dir.join("run")), &info(), &names()).err().unwrap();
-    assert_eq!((e.doing, e.path), ("replace", dir.join("run").join("rates.parquet")));
-    assert_eq!(fs::read_dir(dir.join("run")).unwrap().count(), 1);
+fn what_is_in_the_way_is_named() {
+    let dir = folder("in-the-way");
+    fs::create_dir_all(dir.join("rates.parquet")).unwrap();
+    let sink = Sink::Files(Folder::claim(&dir, "run", true).unwrap());
+    let e = Tables::create(&sink, &info(), &names()).err().unwrap();
+    assert!(e.path == dir.join("rates.parquet") && e.to_string().contains("it is a folder"), "{e}");
+    drop(sink);
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 1);
 }
 
-/// A full disk: the partial file of one table is a link to a device that is always full.
-#[cfg(target_os = "linux")]
+/// Set in the child whose files may not grow.
+const SMALL_DISK: &str = "XOFF_RECORD_TEST_SMALL_DISK";
+
+/// A disk that has no more room, here by a limit on the length of files: nothing of the run is left, and the run before stays.
 #[test]
-fn a_full_disk_leaves_no_half_written_table() {
-    let dir = folder("full");
-    std::os::unix::fs::symlink("/dev/full", dir.join("queues.parquet.partial")).unwrap();
+fn a_full_disk_leaves_the_results_of_before() {
+    let dir = match std::env::var_os(SMALL_DISK) {
+        Some(dir) => PathBuf::from(dir),
+        None => {
+            let dir = folder("full");
+            // Without the signal the write fails, as it does on a full disk. 512 or 1024 bytes each.
+            let limited = "trap '' XFSZ; ulimit -f 1024; exec \"$0\" --exact a_full_disk_leaves_the_results_of_before --nocapture";
+            let exe = std::env::current_exe().unwrap();
+            let child = std::process::Command::new("sh").args(["-c", limited]).arg(exe).env(SMALL_DISK, &dir).output().unwrap();
+            let said = String::from_utf8_lossy(&child.stdout).into_owned() + &String::from_utf8_lossy(&child.stderr);
+            assert!(child.status.success() && said.contains("1 passed"), "{said}");
+            return;
+        }
+    };
+    let before = claim(&dir);
+    let mut t = Tables::create(&Sink::Files(before.clone()), &info(), &names()).unwrap();
+    fill(&mut t, 10);
+    keep(&before, &t.close());
+    drop(before);
+
     // Large enough that the failure comes in the middle of the run, before close.
-    let mut t = Tables::with_chunks(&Sink::Files(dir.clone()), &info(), &names(), 1 << 12).unwrap();
+    let again = claim(&dir);
+    let mut t = Tables::with_chunks(&Sink::Files(again.clone()), &info(), &names(), 1 << 12).unwrap();
     let mut failed = None;
     for i in 0..600_000u64 {
-        t.flows.push(flow(i)).unwrap();
         // Bytes that do not compress.
         let bytes = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         if let Err(e) = t.queues.push(QueueRow { time_ps: i, port: Port(0), kind: Side::Ingress, priority: 0, bytes }) {
@@ -353,42 +395,71 @@ fn a_full_disk_leaves_no_half_written_table() {
     }
     let e = failed.expect("the failure must come during the run");
     assert_eq!((e.doing, &e.path), ("write", &dir.join("queues.parquet")));
-    assert!(e.to_string().contains("No space left on device"), "{e}");
-    let kept = t.flows.rows();
-    let again = QueueRow { time_ps: 0, port: Port(0), kind: Side::Egress, priority: 0, bytes: 0 };
-    assert_eq!(t.queues.push(again).as_ref(), Err(&e));
+    assert!(e.to_string().contains("File too large"), "{e}");
+    let row = QueueRow { time_ps: 0, port: Port(0), kind: Side::Egress, priority: 0, bytes: 0 };
+    assert_eq!(t.queues.push(row).as_ref(), Err(&e));
     let closed = t.close();
-    assert_eq!(closed.error, Some(e));
-    let mut left: Vec<_> = fs::read_dir(&dir).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
-    left.sort();
-    let others = ["causes", "control", "deadlocks", "flows", "marks", "notices", "pauses", "ports", "rates", "states"];
-    assert_eq!(left, others.map(|t| format!("{t}.parquet")));
-    let rows: usize = read::batches(&dir, "flows").unwrap().iter().map(|b| b.num_rows()).sum();
-    assert_eq!(rows as u64, kept);
+    assert_eq!((closed.error, closed.files.len()), (Some(e), 10));
+    drop(again);
+    assert!(listed(&dir).iter().all(|n| !n.ends_with(".partial")), "{:?}", listed(&dir));
+    assert_eq!(Manifest::read(&dir).unwrap().files.len(), 11);
+    let rows: usize = read::batches(&dir, "queues").unwrap().iter().map(|b| b.num_rows()).sum();
+    assert_eq!(rows, 10);
 }
 
 #[test]
 fn an_index_without_a_name_is_an_error_and_leaves_nothing() {
     let dir = folder("no-name");
-    let mut t = Tables::with_chunks(&Sink::Files(dir.clone()), &info(), &names(), 1).unwrap();
+    let folder = claim(&dir);
+    let mut t = Tables::with_chunks(&Sink::Files(folder.clone()), &info(), &names(), 1).unwrap();
     let row = PauseRow { port: Port(2), priority: 0, from_ps: 0, to_ps: None };
     assert!(t.pauses.push(row).is_err());
     let closed = t.close();
-    assert!(closed.error.is_some() && closed.files.len() == 10 && !dir.join("pauses.parquet").exists());
-    assert!(!dir.join("pauses.parquet.partial").exists());
+    assert!(closed.error.is_some() && closed.files.len() == 10);
+    drop(folder);
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
 }
 
+/// Until the new tables are complete the old ones are there; a run that dies changes nothing.
 #[test]
-fn a_run_that_dies_leaves_no_table_and_no_manifest_of_the_run_before() {
+fn a_run_that_dies_leaves_the_run_before() {
     let dir = folder("dies");
-    let closed = Tables::create(&Sink::Files(dir.clone()), &info(), &names()).unwrap().close();
-    assert_eq!(closed.files.len(), 11);
-    Manifest::default().write(&dir).unwrap();
-    let mut t = Tables::create(&Sink::Files(dir.clone()), &info(), &names()).unwrap();
+    let first = claim(&dir);
+    keep(&first, &Tables::create(&Sink::Files(first.clone()), &info(), &names()).unwrap().close());
+    drop(first);
+    let second = claim(&dir);
+    let mut t = Tables::create(&Sink::Files(second.clone()), &info(), &names()).unwrap();
     fill(&mut t, 10);
-    assert!(dir.join("flows.parquet.partial").exists() && !dir.join("flows.parquet").exists());
-    drop(t);
-    assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
+    assert!(dir.join("flows.parquet.partial").exists() && dir.join("flows.parquet").exists());
+    drop((t, second));
+    assert_eq!(listed(&dir).len(), 12);
+    assert_eq!(Manifest::read(&dir).unwrap().files[0].rows, 0);
+}
+
+/// Tables that are not those of the manifest are refused, with what happened.
+#[test]
+fn tables_of_another_run_are_refused() {
+    let dir = folder("mixed");
+    let folder = claim(&dir);
+    let mut t = Tables::create(&Sink::Files(folder.clone()), &info(), &names()).unwrap();
+    fill(&mut t, 10);
+    keep(&folder, &t.close());
+    drop(folder);
+    Manifest::read(&dir).unwrap();
+    let table = dir.join("flows.parquet");
+    let whole = fs::read(&table).unwrap();
+    fs::write(&table, &whole[..whole.len() - 1]).unwrap();
+    let e = Manifest::read(&dir).unwrap_err();
+    assert!(e.path == table && e.to_string().contains("manifest.json lists it with"), "{e}");
+    fs::remove_file(&table).unwrap();
+    assert!(Manifest::read(&dir).unwrap_err().to_string().contains("it is missing"));
+    fs::remove_file(dir.join("manifest.json")).unwrap();
+    let e = Manifest::read(&dir).unwrap_err();
+    assert!(e.to_string().contains("'xoff run' did not finish there"), "{e}");
+    let busy = claim(&dir);
+    let e = Manifest::read(&dir).unwrap_err();
+    assert!(e.to_string().contains("is still writing it"), "{e}");
+    drop(busy);
 }
 
 #[test]
@@ -413,10 +484,10 @@ fn the_manifest_reads_back() {
         interrupted: true,
         ..Manifest::default()
     };
-    let path = manifest.write(&dir).unwrap();
+    let path = manifest.write(&claim(&dir)).unwrap();
     assert_eq!(path, dir.join("manifest.json"));
     assert_eq!(Manifest::read(&dir).unwrap(), manifest);
-    assert_eq!(fs::read_dir(&dir).unwrap().count(), 1);
+    assert_eq!(listed(&dir), ["manifest.json"]);
     let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     assert_eq!((json["seed"].as_u64(), json["deadlock"][1].as_str()), (Some(u64::MAX), Some("S2->S1")));
     assert!(Manifest::read(&dir.join("nowhere")).unwrap_err().to_string().contains("No such file"));

@@ -35,7 +35,6 @@
 //! layout are our own: a plotting crate that draws on integer pixels cannot clip a series, dash it in one element, or
 //! keep its size within bounds, and a figure here has to do all three.
 
-mod error;
 pub mod figure;
 pub mod html;
 pub mod markdown;
@@ -43,7 +42,6 @@ mod table;
 mod tone;
 mod tree;
 
-pub use error::ReportError;
 pub use figure::{Axis, Bar, BarGroup, Colour, Figure, HeatCell, LaneGroup, Mark, Panel, Unit};
 pub use html::{Card, Report, Section};
 pub use table::{Align, Cell, Column, Table};

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use maud::{Markup, html};
+use xoff_output::OutputError;
 
 use crate::Tone;
 use crate::figure::palette::{INK, MUTED};
@@ -95,8 +96,8 @@ impl TreeFigure {
     }
 
     /// Writes the SVG to a file: whole or not at all.
-    pub fn write_svg(&self, path: impl AsRef<Path>) -> Result<(), crate::ReportError> {
-        crate::error::write_atomically(path.as_ref(), self.to_svg().as_bytes())
+    pub fn write_svg(&self, path: impl AsRef<Path>) -> Result<(), OutputError> {
+        xoff_output::write(path.as_ref(), self.to_svg().as_bytes())
     }
 
     fn draw(&self) -> Markup {

@@ -1,12 +1,12 @@
 //! Runs a scenario: world, tables, progress, interruption, manifest.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
 
 use cpu_time::ProcessTime;
 use xoff_params::ParamError;
-use xoff_record::{Closed, DeadlockRow, FlowRow, Label, Late, Manifest, Names, Node, PortRow, RecordError, RunInfo, Sink, Tables};
+use xoff_record::{Closed, DeadlockRow, FlowRow, Folder, Label, Late, Manifest, Names, Node, PortRow, RecordError, ResultFile};
+use xoff_record::{RunInfo, Sink, Tables};
 use xoff_sim::{Ended, Outcome, World, ideal_time};
 use xoff_topology::routing::Routes;
 use xoff_units::{Span, Time};
@@ -168,7 +168,7 @@ impl<'s> Running<'s> {
             return Err(RunError::Record(e));
         }
         let summary = Summary::of(scenario, &outcome);
-        let manifest = Manifest {
+        let mut manifest = Manifest {
             xoff_version: crate::VERSION.into(),
             scenario: scenario.resolved.clone(),
             scenario_folder: scenario.folder.display().to_string(),
@@ -192,21 +192,23 @@ impl<'s> Running<'s> {
             never_triggered: summary.never_triggered.clone(),
             warnings: scenario.warnings.iter().map(|p| p.line()).collect(),
             interrupted: ended == Ended::Interrupted,
+            files: closed.files.clone(),
         };
-        if let Sink::Files(dir) = &sink {
-            manifest.write(dir).map_err(RunError::Record)?;
-            write_text(dir.join("scenario.toml"), &scenario.resolved)?;
+        if let Sink::Files(folder) = &sink {
+            write_last(folder, &scenario.resolved, &mut manifest).map_err(RunError::Record)?;
         }
         Ok(Finished { outcome, tables: closed, manifest, summary })
     }
 }
 
-/// Writes a text beside the tables, complete or not at all.
-pub(crate) fn write_text(path: PathBuf, text: &str) -> Result<(), RunError> {
-    let partial = path.with_extension("toml.partial");
-    std::fs::write(&partial, text)
-        .and_then(|()| std::fs::rename(&partial, &path))
-        .map_err(|e| RunError::Record(RecordError::new("write", &path, e)))
+/// Name of the scenario beside the tables: not one that users give to theirs.
+pub const RESOLVED: &str = "resolved.toml";
+
+/// Writes the resolved scenario and the manifest, and puts the tables in place.
+pub(crate) fn write_last(folder: &Folder, resolved: &str, manifest: &mut Manifest) -> Result<(), RecordError> {
+    let staged = folder.stage_bytes(RESOLVED, resolved.as_bytes())?;
+    manifest.files.push(ResultFile { name: staged.name, rows: resolved.lines().count() as u64, bytes: staged.bytes });
+    manifest.write(folder).map(drop)
 }
 
 /// Flows, deadlocks and port counters: known only at the end.

@@ -20,7 +20,7 @@ mod summary;
 mod surroundings;
 mod tree;
 
-pub use execute::{Finished, Progress, RunError, Running};
+pub use execute::{Finished, Progress, RESOLVED, RunError, Running};
 pub use explain::{Explanation, How, Root, Step, explain};
 pub use fabric::{FabricFinished, FabricScenario, is_fabric};
 pub use load::Scenario;

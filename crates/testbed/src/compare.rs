@@ -10,8 +10,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use xoff_output::{Folder, OutputError};
 use xoff_record::{RecordError, read};
-use xoff_report::{Align, Axis, Colour, Figure, Mark, Panel, Report, ReportError, Section, Table, Unit};
+use xoff_report::{Align, Axis, Colour, Figure, Mark, Panel, Report, Section, Table, Unit};
 use xoff_run::{Finished, Scenario};
 
 use crate::drive::RealReport;
@@ -25,14 +26,14 @@ pub enum CompareError {
     /// Tables could not be read.
     Tables(RecordError),
     /// Files could not be written.
-    Report(ReportError),
+    Files(OutputError),
 }
 
 impl fmt::Display for CompareError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CompareError::Tables(e) => fmt::Display::fmt(e, f),
-            CompareError::Report(e) => fmt::Display::fmt(e, f),
+            CompareError::Files(e) => fmt::Display::fmt(e, f),
         }
     }
 }
@@ -70,7 +71,7 @@ pub struct Comparison {
 type Series = Vec<(f64, f64)>;
 
 /// Compares two runs of a scenario and writes figure, page and Markdown into `out`.
-pub fn compare(s: &Scenario, real: Side, report: &RealReport, simulated: Side, out: &Path) -> Result<Comparison, CompareError> {
+pub fn compare(s: &Scenario, real: Side, report: &RealReport, simulated: Side, out: &Folder) -> Result<Comparison, CompareError> {
     let sides = [&real, &simulated];
     let mut c = Comparison {
         table: Table::default(),
@@ -79,22 +80,21 @@ pub fn compare(s: &Scenario, real: Side, report: &RealReport, simulated: Side, o
         control_frames: sides.map(|x| x.finished.outcome.ports.iter().flatten().map(|p| p.messages_sent).sum()),
         highest_queue_bytes: sides.map(|x| x.finished.outcome.ports.iter().flatten().map(|p| p.ingress_bytes_max).max().unwrap_or(0)),
         lost_frames: sides.map(|x| x.finished.outcome.dropped_frames + x.finished.outcome.lost_frames),
-        page: out.join("compare.html"),
+        page: out.path().join("compare.html"),
     };
     c.lost_frames[0] += report.kernel_drops() + report.lost_on_wire.unwrap_or(0).unsigned_abs();
     c.table = table(s, &c);
     let figure = figure(s, [read_all(real.folder)?, read_all(simulated.folder)?]);
-    figure.write_svg(out.join("compare.svg")).map_err(CompareError::Report)?;
+    out.write("compare.svg", figure.to_svg().as_bytes()).map_err(CompareError::Files)?;
     let said = machine(report);
     let page = Report::new(title(s))
         .lead(said.clone())
         .section(Section::new("Differences").table(c.table.clone()))
         .section(Section::new("Over time").figure(&figure))
         .provenance("xoff", xoff_run::VERSION);
-    page.write(&c.page).map_err(CompareError::Report)?;
+    out.write("compare.html", page.to_html().as_bytes()).map_err(CompareError::Files)?;
     let text = format!("# {}\n\n{said}\n\n{}\n![{}](compare.svg)\n\n{}\n", title(s), c.table.to_markdown(), figure.title, figure.caption);
-    let file = out.join("compare.md");
-    std::fs::write(&file, text).map_err(|source| CompareError::Report(ReportError { path: file, source }))?;
+    out.write("compare.md", text.as_bytes()).map_err(CompareError::Files)?;
     Ok(c)
 }
 

@@ -3,13 +3,14 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use xoff_netio::sandbox::{self, Capability, Host, Missing};
 use xoff_netio::{Port, TapPort};
+use xoff_output::{Folder, OutputError};
 use xoff_params::ParamError;
 use xoff_run::Scenario;
 use xoff_switchd::{Link, mac};
@@ -90,8 +91,10 @@ impl IpHosts {
     }
 
     /// Starts nothing yet; see [`Commands::look`].
-    pub fn commands(self, runs: Vec<Run>, folder: &Path) -> Commands {
-        Commands { hosts: self.hosts, runs, folder: folder.to_owned(), started: Vec::new(), last_ended: None }
+    pub fn commands(self, runs: Vec<Run>, folder: &Folder) -> Result<Commands, OutputError> {
+        let names: Vec<String> = (0..runs.len()).map(|nth| output_name(&runs, nth)).collect();
+        let outputs = names.iter().map(|name| folder.own(name)).collect::<Result<_, _>>()?;
+        Ok(Commands { hosts: self.hosts, runs, outputs, started: Vec::new(), last_ended: None })
     }
 }
 
@@ -167,7 +170,8 @@ pub struct RunReport {
 pub struct Commands {
     hosts: Vec<(Shim, Host)>,
     runs: Vec<Run>,
-    folder: PathBuf,
+    /// Files of their outputs.
+    outputs: Vec<PathBuf>,
     started: Vec<Started>,
     last_ended: Option<Instant>,
 }
@@ -195,10 +199,7 @@ impl Commands {
     fn start(&self, nth: usize) -> io::Result<Started> {
         let Run { host, command } = &self.runs[nth];
         let (_, at) = self.hosts.iter().find(|(s, _)| s.name == *host).ok_or(io::ErrorKind::NotFound)?;
-        let before = self.runs[..nth].iter().filter(|r| r.host == *host).count();
-        let name = if before == 0 { format!("{host}.txt") } else { format!("{host}-{}.txt", before + 1) };
-        std::fs::create_dir_all(&self.folder)?;
-        let output = self.folder.join(name);
+        let output = self.outputs[nth].clone();
         let file = File::create(&output)?;
         let mut shell = Command::new("sh");
         // A group of its own: all that it starts ends with it.
@@ -209,6 +210,15 @@ impl Commands {
     /// Ends what still runs, and says how everything went.
     pub fn finish(mut self) -> Vec<RunReport> {
         self.runs.iter().enumerate().map(|(nth, run)| report(run, self.started.get_mut(nth))).collect()
+    }
+}
+
+/// Name of the file for what the `nth` command says.
+fn output_name(runs: &[Run], nth: usize) -> String {
+    let host = &runs[nth].host;
+    match runs[..nth].iter().filter(|r| r.host == *host).count() {
+        0 => format!("{host}.txt"),
+        before => format!("{host}-{}.txt", before + 1),
     }
 }
 

@@ -1,72 +1,57 @@
-//! `fct.txt`, `pfc.txt` and `qlen.txt`: text files that exist under their final names only when they are complete.
+//! `fct.txt`, `pfc.txt` and `qlen.txt`: text files that get their names when all of them are complete.
 
 use std::any::Any;
-use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use xoff_hpcc::{Pfc, pfc_line};
-use xoff_record::{RecordError, TableHasher};
+use xoff_record::{Folder, RecordError, ResultFile, TableHasher};
 use xoff_scenario::hpcc::HpccCase;
 use xoff_scenario::{Problem, Problems};
 use xoff_sim::{Recorder, Row};
 
 use crate::answer::unwritten;
 
-/// Lines on their way to a file. Dropped unfinished, it takes its partial file away.
+/// Lines on their way to a file. Dropped unfinished, it leaves nothing.
 pub struct LineFile {
-    path: PathBuf,
-    partial: PathBuf,
-    out: Option<BufWriter<File>>,
-    error: Option<RecordError>,
+    folder: Folder,
+    out: BufWriter<xoff_output::Draft>,
+    error: Option<io::Error>,
     /// Hash of the lines so far.
     pub hasher: TableHasher,
 }
 
 impl LineFile {
-    /// Takes an earlier file of this name away, so that two runs never mix, and opens `<path>.partial`.
-    pub fn create(path: PathBuf) -> Result<LineFile, RecordError> {
-        match fs::remove_file(&path) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(RecordError::new("replace", &path, e)),
-            _ => {}
-        }
-        let mut partial = path.clone().into_os_string();
-        partial.push(".partial");
-        let partial = PathBuf::from(partial);
-        let file = File::create(&partial).map_err(|e| RecordError::new("create", &partial, e))?;
-        Ok(LineFile { path, partial, out: Some(BufWriter::new(file)), error: None, hasher: TableHasher::new() })
+    /// Opens a file of the folder.
+    pub fn create(folder: &Folder, name: &str) -> Result<LineFile, RecordError> {
+        let out = BufWriter::new(folder.draft(name)?);
+        Ok(LineFile { folder: folder.clone(), out, error: None, hasher: TableHasher::new() })
+    }
+
+    /// Where it will be.
+    pub fn path(&self) -> PathBuf {
+        self.out.get_ref().path().to_owned()
     }
 
     /// Appends a line; an error is kept until [`LineFile::finish`].
     pub fn line(&mut self, text: &str) {
         self.hasher.text(text);
-        let Some(out) = self.out.as_mut().filter(|_| self.error.is_none()) else { return };
-        if let Err(e) = out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")) {
-            self.error = Some(RecordError::new("write", &self.path, e));
+        if self.error.is_none() {
+            self.error = self.out.write_all(text.as_bytes()).and_then(|()| self.out.write_all(b"\n")).err();
         }
     }
 
-    /// Gives the file its name.
-    pub fn finish(mut self) -> Result<PathBuf, RecordError> {
-        if let Some(e) = self.error.take() {
-            return Err(e);
+    /// Completes it; it gets its name with the manifest.
+    pub fn finish(self) -> Result<ResultFile, RecordError> {
+        let path = self.path();
+        let failed = |e| RecordError::new("write", &path, e);
+        if let Some(e) = self.error {
+            // What waits in the buffer is not tried again.
+            let _ = self.out.into_parts();
+            return Err(failed(e));
         }
-        if let Some(mut out) = self.out.take() {
-            let done = out.flush().and_then(|()| fs::rename(&self.partial, &self.path));
-            if let Err(e) = done {
-                let _ = fs::remove_file(&self.partial);
-                return Err(RecordError::new("write", &self.path, e));
-            }
-        }
-        Ok(self.path.clone())
-    }
-}
-
-impl Drop for LineFile {
-    fn drop(&mut self) {
-        if self.out.take().is_some() {
-            let _ = fs::remove_file(&self.partial);
-        }
+        let staged = self.folder.stage(self.out.into_inner().map_err(|e| failed(e.into_error()))?)?;
+        Ok(ResultFile { name: staged.name, rows: self.hasher.rows(), bytes: staged.bytes })
     }
 }
 
@@ -80,8 +65,8 @@ pub struct Files {
     pub qlen: Option<LineFile>,
 }
 
-/// Makes the folder and opens the files in it, under the names of the configuration without its folders.
-pub fn create(dir: &Path, case: &HpccCase, config: &Path) -> Result<Files, Problems> {
+/// Opens the files in the folder, under the names of the configuration without its folders.
+pub fn create(folder: &Folder, case: &HpccCase, config: &Path) -> Result<Files, Problems> {
     let qlen = case.config.qlen_mon_file.as_ref().map(|name| base_name("QLEN_MON_FILE", name, case, config)).transpose()?;
     let fct = base_name("FCT_OUTPUT_FILE", &case.config.fct_output_file, case, config)?;
     let pfc = base_name("PFC_OUTPUT_FILE", &case.config.pfc_output_file, case, config)?;
@@ -91,16 +76,10 @@ pub fn create(dir: &Path, case: &HpccCase, config: &Path) -> Result<Files, Probl
         return Err(Problem::new(what, "give them different names: both are written into one folder").into());
     }
     let open = || {
-        fs::create_dir_all(dir).map_err(|e| RecordError::new("create", dir, e))?;
-        let manifest = dir.join(xoff_record::manifest::MANIFEST);
-        // It would describe the run before.
-        if manifest.exists() {
-            fs::remove_file(&manifest).map_err(|e| RecordError::new("replace", &manifest, e))?;
-        }
         Ok(Files {
-            fct: LineFile::create(dir.join(fct))?,
-            pfc: LineFile::create(dir.join(pfc))?,
-            qlen: qlen.map(|name| LineFile::create(dir.join(name))).transpose()?,
+            fct: LineFile::create(folder, fct)?,
+            pfc: LineFile::create(folder, pfc)?,
+            qlen: qlen.map(|name| LineFile::create(folder, name)).transpose()?,
         })
     };
     open().map_err(|e: RecordError| unwritten(&e).into())

@@ -9,14 +9,15 @@ use std::time::{Instant, SystemTime};
 
 use cpu_time::ProcessTime;
 use xoff_hpcc::{Replay, fct_line, prepare, qlen_block};
-use xoff_record::ResultHash;
+use xoff_record::{RecordError, ResultHash};
 use xoff_scenario::Problems;
 use xoff_scenario::hpcc::HpccCase;
 use xoff_sim::{Ended, Outcome};
 
 use crate::answer::{Answer, Exit, refused, unwritten};
+use crate::out::Out;
 use crate::{interrupt, terminal};
-use files::{Files, PfcRecorder};
+use files::{Files, LineFile, PfcRecorder};
 use progress::Progress;
 
 /// Events between two looks at the clock and at Ctrl-C: some 20 ms.
@@ -32,9 +33,8 @@ const SLICE: u64 = 1 << 18;
 pub struct Args {
     /// Configuration file (config.txt)
     config: PathBuf,
-    /// Folder for the results; made if it does not exist
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
+    #[command(flatten)]
+    out: Out,
 }
 
 /// What happened, for the report.
@@ -58,7 +58,8 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     tell(&case);
     let (started, wall, cpu) = (SystemTime::now(), Instant::now(), ProcessTime::now());
     let mut replay = prepare(&case).map_err(|e| refused(&e))?;
-    let Files { mut fct, pfc, mut qlen } = files::create(&args.out, &case, &args.config)?;
+    let folder = args.out.claim("hpcc")?;
+    let Files { mut fct, pfc, mut qlen } = files::create(&folder, &case, &args.config)?;
 
     let switches: Vec<bool> = (0..replay.topology.nodes.len() as u32).map(|n| replay.is_switch(n)).collect();
     replay.world.record_to(Box::new(PfcRecorder { file: pfc, switches: switches.clone() }));
@@ -75,25 +76,26 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     }
 
     let close = || {
-        if let Some(file) = qlen {
-            file.finish()?;
-        }
-        Ok(Run {
+        let (fct_path, pfc_path) = (fct.path(), pfc.path());
+        let run = Run {
             hash: ResultHash::of([("fct", &fct.hasher), ("pfc", &pfc.hasher)]),
             pfc_lines: pfc.hasher.rows(),
-            pfc: pfc.finish()?,
-            fct: fct.finish()?,
+            pfc: pfc_path,
+            fct: fct_path,
             deadlock: outcome.deadlocks.first().map(|d| d.cycle.iter().map(|p| replay.topology.port_name(p.node, p.port)).collect()),
             outcome,
             started,
             wall_seconds: wall.elapsed().as_secs_f64(),
             cpu_seconds: cpu.elapsed().as_secs_f64(),
             case,
-        })
+        };
+        let files = [Some(fct), Some(pfc), qlen].into_iter().flatten().map(LineFile::finish).collect::<Result<Vec<_>, _>>()?;
+        Ok::<_, RecordError>((run, files))
     };
-    let run: Run = close().map_err(|e| unwritten(&e))?;
-    let manifest = report::manifest(&run, &args.config);
-    let path = manifest.write(&args.out).map_err(|e| unwritten(&e))?;
+    let (run, files) = close().map_err(|e| unwritten(&e))?;
+    let mut manifest = report::manifest(&run, &args.config);
+    manifest.files = files;
+    let path = manifest.write(&folder).map_err(|e| unwritten(&e))?;
     let exit = if manifest.interrupted { Exit::Interrupted } else { Exit::Done };
     Ok(Answer::new(report::text(&run, &manifest, &path), &report::json(&run, &manifest, &path), exit))
 }

@@ -8,7 +8,7 @@ use xoff_scenario::Problems;
 use xoff_scenario::document::Override;
 use xoff_units::{Bytes, Rate, Span};
 
-use super::{Args, Bar, problem};
+use super::{Args, Bar, COMMAND, problem};
 use crate::answer::{Answer, Exit};
 use crate::interrupt;
 use crate::terminal::{self, grouped};
@@ -21,8 +21,9 @@ pub fn run(args: &Args, settings: &[Override]) -> Result<Answer, Problems> {
     if args.threads.is_some_and(|n| n > 1) {
         terminal::note("one thread: the events of a fabric are not split");
     }
+    let folder = args.out.claim(COMMAND)?;
     let bar = Bar::new();
-    let finished = scenario.run(Sink::Files(args.out.clone()), |p| {
+    let finished = scenario.run(Sink::Files(folder), |p| {
         bar.update(p);
         !interrupt::asked()
     });
@@ -86,7 +87,7 @@ fn json<'a>(c: &Config, f: &'a FabricFinished, args: &Args) -> impl Serialize + 
         queue_bytes_max: &r.queue_max,
         reassembly_bytes_max: r.reassembly_max,
         control_share: control_share(f),
-        out: args.out.display().to_string(),
+        out: args.out.folder.display().to_string(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `xoff testbed --processes`: every node a process of its own.
 
 use serde::Serialize;
+use xoff_record::Folder;
 use xoff_run::Scenario;
 use xoff_scenario::{Problem, Problems};
 use xoff_testbed::processes::{self, NodeRun, Spawn};
@@ -22,7 +23,7 @@ struct Json<'a> {
 }
 
 /// Runs it; the namespaces have been entered.
-pub fn run(s: &Scenario, args: &Args) -> Result<Answer, Problems> {
+pub fn run(s: &Scenario, args: &Args, folder: &Folder) -> Result<Answer, Problems> {
     let here = vec![true; s.topology.nodes.len()];
     let links = wiring::links(s, &here, |_, _| false);
     bed::cables(s, &links).map_err(missing)?;
@@ -30,11 +31,17 @@ pub fn run(s: &Scenario, args: &Args) -> Result<Answer, Problems> {
     let seed = args.seed.map(|seed| ["--seed".to_owned(), seed.to_string()]);
     let set = args.set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]);
     let settings = set.chain(seed.into_iter().flatten()).collect();
-    let spawn = Spawn { program, scenario: &args.scenario, settings, out: &args.out };
+    let out = folder.path();
+    for node in &s.topology.nodes {
+        // Its process claims its folder for itself.
+        folder.own(&format!("{}/", node.name)).map_err(|e| Problem::new(e.what, e.hint))?;
+    }
+    let spawn = Spawn { program, scenario: &args.scenario, settings, out: &out };
     let nodes = processes::run(s, &links, &spawn, || !interrupt::asked()).map_err(missing)?;
     if let Some(n) = nodes.iter().find(|n| n.answer.is_null()) {
         return Err(Problem::new(format!("{} did not run", n.node), n.said.trim()).into());
     }
+    folder.settle().map_err(|e| Problem::new(e.what, e.hint))?;
     let json = Json {
         out: args.out.display().to_string(),
         dropped_frames: nodes.iter().map(|n| n.number("/dropped_frames") as u64).sum(),

@@ -18,8 +18,11 @@ impl Said {
     }
     /// Fails unless stderr holds every one of these texts.
     pub fn complains(&self, texts: &[&str]) -> &Said {
+        // Messages are wrapped, with a bar before each further line.
+        let flat: Vec<&str> = self.err.lines().map(|l| l.trim().trim_start_matches('│').trim()).collect();
+        let flat = flat.join(" ");
         for text in texts {
-            assert!(self.err.contains(text), "'{text}' is not in:\n{}", self.err);
+            assert!(self.err.contains(text) || flat.contains(text), "'{text}' is not in:\n{}", self.err);
         }
         assert!(!self.err.contains("panicked"), "{}", self.err);
         self
@@ -35,6 +38,16 @@ pub fn command<S: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = S>) -> 
 pub fn xoff(args: &[&str]) -> Said {
     let o = command(args).output().unwrap();
     let text = |b: Vec<u8>| String::from_utf8(b).unwrap();
+    Said { code: o.status.code().unwrap_or(-1), out: text(o.stdout), err: text(o.stderr) }
+}
+
+/// The command where no file may grow beyond so many blocks of 512 or 1024 bytes: as on a full disk, with another word for it.
+pub fn limited<S: AsRef<std::ffi::OsStr>>(blocks: u64, args: &[S]) -> Said {
+    let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
+    let mut c = Command::new("sh");
+    c.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_xoff")]).args(args).stdin(Stdio::null());
+    let o = c.output().unwrap();
+    let text = |b: Vec<u8>| String::from_utf8_lossy(&b).into_owned();
     Said { code: o.status.code().unwrap_or(-1), out: text(o.stdout), err: text(o.stderr) }
 }
 
@@ -67,9 +80,10 @@ pub fn path(dir: &Path, name: &str) -> String {
     dir.join(name).display().to_string()
 }
 
-/// Names of the files in a folder.
+/// Names of the files in a folder but for its ownership record.
 pub fn files(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.retain(|n| n != ".xoff");
     names.sort();
     names
 }

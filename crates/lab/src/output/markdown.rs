@@ -5,7 +5,6 @@ use std::path::Path;
 
 use xoff_report::{Cell, Table};
 
-use super::{make_folder, write_text};
 use crate::{Context, Judged, Mode, Report, ReproduceError};
 
 /// The page; figures are looked for in the folder `figures` beside it.
@@ -82,18 +81,29 @@ fn plain(text: &str) -> String {
     out
 }
 
+/// Refuses a page that could not be written, before the work begins.
+pub fn check_docs(page_file: &Path) -> Result<(), ReproduceError> {
+    drop(xoff_output::Draft::to(page_file)?);
+    let folder = page_file.with_extension("");
+    if folder.exists() && !folder.is_dir() {
+        let what = format!("cannot write figures into {}: it is a file, not a folder", folder.display());
+        return Err(xoff_output::OutputError::new(&folder, what, "name another page").into());
+    }
+    Ok(())
+}
+
 /// Writes the page of the documentation, `docs/papers/gfc.md`, and its figures to a folder `gfc` beside it.
 pub fn write_docs(report: &Report, cx: &Context, page_file: &Path) -> Result<(), ReproduceError> {
     let folder = page_file.with_extension("");
-    make_folder(&folder)?;
+    std::fs::create_dir_all(&folder).map_err(|e| ReproduceError::file(&folder, e))?;
     for picture in report.entries.iter().flat_map(|e| &e.figures) {
         let from = cx.out.join(&picture.file);
         let to = folder.join(picture.file.rsplit('/').next().unwrap_or(&picture.file));
         let svg = std::fs::read_to_string(&from).map_err(|e| ReproduceError::file(&from, e))?;
-        write_text(&to, &svg)?;
+        xoff_output::write(&to, svg.as_bytes())?;
     }
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let beside = format!("{}.md", report.paper.other());
     let beside = page_file.with_file_name(&beside).is_file().then_some(beside);
-    write_text(page_file, &page(report, cx.mode, cx.seed, &name, beside.as_deref()))
+    Ok(xoff_output::write(page_file, page(report, cx.mode, cx.seed, &name, beside.as_deref()).as_bytes())?)
 }

@@ -4,28 +4,14 @@ mod markdown;
 mod page;
 mod store;
 
-use std::path::Path;
-
-pub use markdown::write_docs;
+pub use markdown::{check_docs, write_docs};
 pub(crate) use store::Store;
+use xoff_output::Folder;
 
 use crate::{Context, Report, ReproduceError};
 
-/// Writes a text, whole or not at all.
-pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), ReproduceError> {
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(".partial");
-    let partial = path.with_file_name(name);
-    std::fs::write(&partial, text).and_then(|()| std::fs::rename(&partial, path)).map_err(|e| {
-        let _ = std::fs::remove_file(&partial);
-        ReproduceError::file(path, e)
-    })
-}
-
-/// Makes a folder and those above it.
-pub(crate) fn make_folder(path: &Path) -> Result<(), ReproduceError> {
-    std::fs::create_dir_all(path).map_err(|e| ReproduceError::file(path, e))
-}
+/// The page to open.
+pub(crate) const PAGE: &str = "index.html";
 
 /// The answer as a program wants it: `{"paper", "mode", "seed", "complete", "entries": [...]}`.
 pub fn write_json(report: &Report, cx: &Context) -> String {
@@ -59,9 +45,10 @@ pub fn write_json(report: &Report, cx: &Context) -> String {
 }
 
 /// Everything that shows the results so far.
-pub(crate) fn write(report: &Report, cx: &Context) -> Result<(), ReproduceError> {
-    write_text(&cx.out.join("entries.json"), &write_json(report, cx))?;
-    write_text(&cx.out.join(format!("{}.md", report.paper.id)), &markdown::page(report, cx.mode, cx.seed, "figures", None))?;
-    page::draw(report, cx)?.write(&report.page)?;
+pub(crate) fn write(report: &Report, cx: &Context, folder: &Folder) -> Result<(), ReproduceError> {
+    folder.write("entries.json", write_json(report, cx).as_bytes())?;
+    let page = markdown::page(report, cx.mode, cx.seed, "figures", None);
+    folder.write(&format!("{}.md", report.paper.id), page.as_bytes())?;
+    folder.write(PAGE, page::draw(report, cx)?.to_html().as_bytes())?;
     Ok(())
 }

@@ -2,11 +2,9 @@
 //!
 //! A file is kept only if program, mode and seed are the same: `stamp` in it says so.
 
-use std::path::PathBuf;
-
 use serde::{Deserialize, Serialize};
+use xoff_output::Folder;
 
-use super::{make_folder, write_text};
 use crate::{Context, Entry, Findings, Judged, Paper, Picture, ReproduceError};
 
 /// Folder of the figures.
@@ -22,28 +20,29 @@ struct Kept {
 
 /// The folder of the results.
 pub(crate) struct Store {
-    out: PathBuf,
+    folder: Folder,
     stamp: String,
 }
 
 impl Store {
     /// Makes the folders.
-    pub fn open(paper: &Paper, cx: &Context) -> Result<Store, ReproduceError> {
-        for folder in [FIGURES, ENTRIES] {
-            make_folder(&cx.out.join(folder))?;
+    pub fn open(paper: &Paper, cx: &Context, folder: &Folder) -> Result<Store, ReproduceError> {
+        for name in [FIGURES, ENTRIES] {
+            folder.sub(name)?;
         }
         let stamp = format!("{} {} {} seed {} {}", xoff_run::VERSION, paper.id, cx.mode.name(), cx.seed, program());
-        Ok(Store { out: cx.out.to_path_buf(), stamp })
+        Ok(Store { folder: folder.clone(), stamp })
     }
 
-    fn path(&self, id: &str) -> PathBuf {
-        self.out.join(ENTRIES).join(format!("{id}.json"))
+    fn file(id: &str) -> String {
+        format!("{ENTRIES}/{id}.json")
     }
 
     /// What an earlier run of the same program has judged, if its figures are still there.
     pub fn load(&self, entry: &Entry) -> Option<Judged> {
-        let kept: Kept = serde_json::from_str(&std::fs::read_to_string(self.path(entry.id)).ok()?).ok()?;
-        let whole = kept.stamp == self.stamp && kept.judged.figures.iter().all(|f| self.out.join(&f.file).is_file());
+        let out = self.folder.path();
+        let kept: Kept = serde_json::from_str(&std::fs::read_to_string(out.join(Store::file(entry.id))).ok()?).ok()?;
+        let whole = kept.stamp == self.stamp && kept.judged.figures.iter().all(|f| out.join(&f.file).is_file());
         whole.then_some(kept.judged)
     }
 
@@ -52,12 +51,12 @@ impl Store {
         let mut pictures = Vec::new();
         for (nth, figure) in found.figures.iter().enumerate() {
             let file = if nth == 0 { format!("{FIGURES}/{}.svg", entry.id) } else { format!("{FIGURES}/{}-{}.svg", entry.id, nth + 1) };
-            figure.write_svg(self.out.join(&file))?;
+            self.folder.write(&file, figure.to_svg().as_bytes())?;
             pictures.push(Picture { file, title: figure.title.clone(), caption: figure.caption.clone() });
         }
         let judged = Judged::new(entry, found, pictures);
         let kept = Kept { stamp: self.stamp.clone(), judged };
-        write_text(&self.path(entry.id), &serde_json::to_string_pretty(&kept).expect("plain values"))?;
+        self.folder.write(&Store::file(entry.id), serde_json::to_string_pretty(&kept).expect("plain values").as_bytes())?;
         Ok(kept.judged)
     }
 }

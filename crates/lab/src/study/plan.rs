@@ -56,7 +56,7 @@ impl<J: Job> Plan<J> {
     /// # Errors
     /// Interrupted; a run that is refused; a file that cannot be written.
     pub fn run(self, cx: &Context) -> Result<Results<J::Run>, ReproduceError> {
-        let file = cx.out.join(J::FOLDER).join("done.jsonl");
+        let file = cx.below(J::FOLDER)?.join("done.jsonl");
         let mut pieces = Pieces::new(cx, &file, xoff_run::VERSION, None, 1)?;
         let keyed: Vec<Keyed<J>> = self.jobs.into_iter().map(|job| Keyed { key: job.key(), job }).collect();
         let runs = pieces.phase("runs", &keyed, |k, stop| k.job.run(stop))?;

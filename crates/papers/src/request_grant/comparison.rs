@@ -272,7 +272,7 @@ fn entry(cx: &Context, w: &Workload, title: &str) -> Result<Findings, ReproduceE
             (0..seeds).map(move |i| Job { scenario: w.0, scheme, settings: settings.clone(), seed: cx.seed + i, until_us })
         })
         .collect();
-    let file = cx.out.join("request-grant").join("done.jsonl");
+    let file = cx.below("request-grant")?.join("done.jsonl");
     let mut pieces = Pieces::new(cx, &file, xoff_run::VERSION, None, 1)?;
     let fates = pieces.phase("schemes", &jobs, |job, stop| run(w, job, stop))?;
     let fates: Vec<Fate> = fates.into_iter().collect::<Option<_>>().ok_or(ReproduceError::Interrupted)?;

@@ -16,6 +16,8 @@ use crate::{Check, Context, ReproduceError};
 pub const LEFT_OUT: f64 = 0.3;
 /// How often a run is tried until the processor was there.
 const TRIES: usize = 3;
+/// Folder of the captures of runs that are not kept.
+const RUNNING: &str = ".running";
 /// Assumption where the witness is not there.
 const OWN: &str = "tcpdump and dumpcap, or tshark, are missing: our own capture of the link is counted, by our own parsers";
 
@@ -142,9 +144,11 @@ pub fn all(cx: &Context, cells: &[&Cell]) -> Result<Vec<Runs>, ReproduceError> {
 
 /// [`all`]; `tap` makes what sees the frames of a run of a cell, by its number. It is made again for every try.
 pub fn all_with(cx: &Context, cells: &[&Cell], tap: Watcher) -> Result<Vec<Runs>, ReproduceError> {
-    let folder = cx.out.join("evidence").join(cx.entry);
-    let _ = std::fs::remove_dir_all(&folder);
+    let folder = cx.below("evidence")?.join(cx.entry);
     std::fs::create_dir_all(&folder).map_err(|e| ReproduceError::file(&folder, e))?;
+    for at in cells.iter().map(|c| folder.join(c.file())).chain([folder.join(RUNNING)]) {
+        clear(&at);
+    }
     let (n, mut done) = (repetitions(cx), 0);
     let mut found = Vec::new();
     let mut evidence = Vec::new();
@@ -153,7 +157,7 @@ pub fn all_with(cx: &Context, cells: &[&Cell], tap: Watcher) -> Result<Vec<Runs>
         let mut runs = Runs { name: cell.name.clone(), runs: Vec::new(), inconclusive: Vec::new(), tries: 0, tries_that_count: Vec::new() };
         for nth in 0..n {
             // The captures of the first run are kept.
-            let at = if nth == 0 { folder.join(cell.file()) } else { folder.join(".running") };
+            let at = if nth == 0 { folder.join(cell.file()) } else { folder.join(RUNNING) };
             let mut worst = f64::INFINITY;
             for _ in 0..TRIES {
                 cx.go_on()?;
@@ -171,7 +175,7 @@ pub fn all_with(cx: &Context, cells: &[&Cell], tap: Watcher) -> Result<Vec<Runs>
             if worst > LEFT_OUT {
                 runs.inconclusive.push(worst);
             }
-            let _ = std::fs::remove_dir_all(folder.join(".running"));
+            clear(&folder.join(RUNNING));
             done += 1;
             cx.fraction(done as f64 / (n * cells.len()) as f64);
         }
@@ -179,6 +183,17 @@ pub fn all_with(cx: &Context, cells: &[&Cell], tap: Watcher) -> Result<Vec<Runs>
     }
     keep(&folder.join("runs.json"), &evidence)?;
     Ok(found)
+}
+
+/// Takes captures away, and their folder if nothing else is in it.
+fn clear(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.path().extension().is_some_and(|e| e == "pcap" || e == "pcapng") {
+            // What stays is overwritten.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+    let _ = std::fs::remove_dir(folder);
 }
 
 fn once(cx: &Context, cell: &Cell, s: &Scenario, folder: &Path, tap: Option<Tap<'static>>) -> Result<Real, ReproduceError> {
@@ -234,7 +249,7 @@ impl Evidence {
 
 fn keep(file: &Path, evidence: &[Evidence]) -> Result<(), ReproduceError> {
     let text = serde_json::to_string_pretty(evidence).expect("plain values") + "\n";
-    std::fs::write(file, text).map_err(|e| ReproduceError::file(file, e))
+    Ok(xoff_output::write(file, text.as_bytes())?)
 }
 
 /// A check that the witness decides: under an assumption if it is not an outside one.

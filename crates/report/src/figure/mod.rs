@@ -28,8 +28,8 @@ pub use mark::{Bar, BarGroup, HeatCell, LaneGroup, Mark};
 pub use palette::Colour;
 pub use unit::{Unit, grouped};
 
-use crate::ReportError;
 use std::path::Path;
+use xoff_output::OutputError;
 
 /// One axis. Values are given in the base unit; the drawing chooses the prefix and writes it out.
 #[derive(Clone, Debug, PartialEq)]
@@ -172,7 +172,7 @@ impl Figure {
     }
 
     /// Writes the SVG to a file: whole or not at all.
-    pub fn write_svg(&self, path: impl AsRef<Path>) -> Result<(), ReportError> {
-        crate::error::write_atomically(path.as_ref(), self.to_svg().as_bytes())
+    pub fn write_svg(&self, path: impl AsRef<Path>) -> Result<(), OutputError> {
+        xoff_output::write(path.as_ref(), self.to_svg().as_bytes())
     }
 }

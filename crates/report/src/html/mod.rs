@@ -2,7 +2,9 @@
 
 mod page;
 
-use crate::{Figure, ReportError, Table, Tone};
+use xoff_output::OutputError;
+
+use crate::{Figure, Table, Tone};
 use std::path::Path;
 
 /// One number at the top of the report.
@@ -186,8 +188,8 @@ impl Report {
     }
 
     /// Writes the page to a file: whole or not at all.
-    pub fn write(&self, path: impl AsRef<Path>) -> Result<(), ReportError> {
-        crate::error::write_atomically(path.as_ref(), self.to_html().as_bytes())
+    pub fn write(&self, path: impl AsRef<Path>) -> Result<(), OutputError> {
+        xoff_output::write(path.as_ref(), self.to_html().as_bytes())
     }
 }
 

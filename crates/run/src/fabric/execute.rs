@@ -11,7 +11,7 @@ use xoff_record::{
 use xoff_units::{Rate, Time};
 
 use super::FabricScenario;
-use crate::execute::{Progress, RunError, write_text};
+use crate::execute::{Progress, RunError, write_last};
 
 /// A run of a fabric that has ended.
 pub struct FabricFinished {
@@ -58,7 +58,7 @@ impl FabricScenario {
         if let Some(e) = closed.error {
             return Err(RunError::Record(e));
         }
-        let manifest = Manifest {
+        let mut manifest = Manifest {
             xoff_version: crate::VERSION.into(),
             scenario: self.resolved.clone(),
             parameters: self.parameters.clone(),
@@ -80,11 +80,11 @@ impl FabricScenario {
             never_triggered: self.never_triggered(&report),
             warnings: self.warnings.iter().map(|p| p.line()).collect(),
             interrupted,
+            files: closed.files.clone(),
             ..Manifest::default()
         };
-        if let Sink::Files(dir) = &sink {
-            manifest.write(dir).map_err(RunError::Record)?;
-            write_text(dir.join("scenario.toml"), &self.resolved)?;
+        if let Sink::Files(folder) = &sink {
+            write_last(folder, &self.resolved, &mut manifest).map_err(RunError::Record)?;
         }
         Ok(FabricFinished { report, tables: closed, manifest, interrupted })
     }

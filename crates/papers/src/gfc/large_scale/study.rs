@@ -106,7 +106,7 @@ impl Parts {
 impl LargeScale {
     /// Does parts of the study. Finished work is kept in the context's folder and not done again.
     pub fn run(cx: &Context, sizes: Sizes, parts: Parts) -> Result<LargeScale, ReproduceError> {
-        let file = cx.out.join("large-scale").join("done.jsonl");
+        let file = cx.below("large-scale")?.join("done.jsonl");
         let needs = |part: bool, n: usize| if part { n } else { 0 };
         let phases = sizes.scales.len()
             + needs(parts.headline, sizes.headline.len())

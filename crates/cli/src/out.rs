@@ -1,0 +1,53 @@
+//! Where results go: what `--out` and `--force` mean for every subcommand.
+
+use std::path::{Path, PathBuf};
+
+use xoff_output::{Draft, Folder, OutputError};
+use xoff_scenario::{Problem, Problems};
+
+use crate::terminal;
+
+/// A folder for results.
+#[derive(clap::Args)]
+pub struct Out {
+    /// Folder for the results; made if it does not exist. The same subcommand may replace its own results, nothing else
+    #[arg(long = "out", value_name = "DIR")]
+    pub folder: PathBuf,
+    #[command(flatten)]
+    force: Force,
+}
+
+/// Leave to use a folder that holds something else.
+#[derive(clap::Args)]
+pub struct Force {
+    /// Also use a folder that holds something else: results of another subcommand are replaced, files that xoff did not write stay
+    #[arg(long)]
+    pub force: bool,
+}
+
+impl Out {
+    /// Claims it, before the work begins.
+    pub fn claim(&self, command: &str) -> Result<Folder, Problems> {
+        claim(&self.folder, command, &self.force)
+    }
+
+    /// Its name.
+    pub fn display(&self) -> std::path::Display<'_> {
+        self.folder.display()
+    }
+}
+
+/// Claims the folder of `--out`.
+pub fn claim(folder: &Path, command: &str, force: &Force) -> Result<Folder, Problems> {
+    Folder::claim(folder, command, force.force).map_err(|e| refused("--out", folder, e).into())
+}
+
+/// A file that an option names, for a text that is known later; refused now if it cannot be written or is an input.
+pub fn draft(option: &str, file: &Path, inputs: &[&Path]) -> Result<Draft, Problem> {
+    xoff_output::refuse_inputs(file, inputs.iter().copied()).and_then(|()| Draft::to(file)).map_err(|e| refused(option, file, e))
+}
+
+/// A problem at an option.
+pub fn refused(option: &str, value: &Path, e: OutputError) -> Problem {
+    Problem::new(e.what, e.hint).at(terminal::option(option, &value.display().to_string()))
+}

@@ -1,0 +1,377 @@
+//! Folders and files that results go to: owned by one command, written by one process, complete or absent.
+#![cfg(unix)]
+
+mod support;
+
+use std::io::Read;
+use std::os::unix::fs::{FileTypeExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use support::{Said, case, command, files, folder, limited, path, xoff};
+
+fn scenario(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(name).display().to_string()
+}
+
+/// The ring for so long, without a deadlock.
+fn ring(out: &str, duration: &str) -> Vec<String> {
+    let duration = format!("run.duration={duration}");
+    let set = ["--set", &duration, "--set", "switch.discipline=round-robin", "--threads", "1"];
+    ["run", &scenario("tutorial/ring.toml"), "--out", out].iter().chain(&set).map(|s| (*s).to_owned()).collect()
+}
+
+fn said(c: &mut Command) -> Said {
+    let o = c.output().unwrap();
+    let text = |b: Vec<u8>| String::from_utf8_lossy(&b).into_owned();
+    Said { code: o.status.code().unwrap_or(-1), out: text(o.stdout), err: text(o.stderr) }
+}
+
+fn short(out: &str) -> Said {
+    said(&mut command(ring(out, "1ms")))
+}
+
+fn spawned(args: Vec<String>) -> Child {
+    command(args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn until(what: &str, ready: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !ready() {
+        assert!(start.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Results that can be read: what a run leaves when it is complete.
+fn complete(out: &Path) {
+    let names = files(out);
+    assert!(names.len() == 13 && !names.iter().any(|n| n.ends_with(".partial")), "{names:?}");
+    let explained = xoff(&["explain", &out.display().to_string(), "H1->S1", "0.5ms"]);
+    assert_eq!(explained.code, 0, "{}", explained.err);
+}
+
+/// A folder beside one's own scenario is refused and not touched; with --force what xoff did not write stays.
+#[test]
+fn a_folder_with_files_of_others_is_refused() {
+    let dir = folder("out-foreign");
+    let own = std::fs::read_to_string(scenario("tutorial/ring.toml")).unwrap();
+    std::fs::write(dir.join("scenario.toml"), &own).unwrap();
+    let run = |more: &[&str]| {
+        said(command([&["run", "scenario.toml", "--out", ".", "--set", "run.duration=1ms"], more].concat()).current_dir(&dir))
+    };
+    let refused = run(&[]);
+    assert_eq!((refused.code, refused.out.as_str()), (2, ""));
+    refused.complains(&[". holds what 'xoff run' did not write: 'scenario.toml'", "--force", "--out ."]);
+    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1);
+    assert_eq!(run(&["--force"]).code, 0);
+    assert_eq!(std::fs::read_to_string(dir.join("scenario.toml")).unwrap(), own);
+    assert!(dir.join("resolved.toml").is_file() && dir.join("manifest.json").is_file());
+    assert_eq!(run(&[]).complains(&["'scenario.toml'"]).code, 2);
+    assert_eq!(run(&["--force"]).code, 0);
+
+    // A file of the user's under a name that a run needs is never overwritten.
+    let dir = folder("out-in-the-way");
+    std::fs::write(dir.join("flows.parquet"), "mine").unwrap();
+    let out = dir.display().to_string();
+    assert_eq!(short(&out).complains(&["'flows.parquet'"]).code, 2);
+    let forced = said(command(ring(&out, "1ms")).arg("--force"));
+    assert_eq!(forced.complains(&["flows.parquet is in the way: xoff did not write it"]).code, 2);
+    assert_eq!(std::fs::read_to_string(dir.join("flows.parquet")).unwrap(), "mine");
+    assert_eq!(files(&dir), ["flows.parquet"]);
+}
+
+/// The same command replaces its own results as a whole; another one is refused.
+#[test]
+fn a_folder_has_one_owner() {
+    let dir = folder("out-owner");
+    let out = dir.display().to_string();
+    assert_eq!(short(&out).code, 0);
+    let first = std::fs::read_to_string(dir.join("manifest.json")).unwrap();
+    assert_eq!(said(&mut command(ring(&out, "2ms"))).code, 0);
+    complete(&dir);
+    assert_ne!(std::fs::read_to_string(dir.join("manifest.json")).unwrap(), first);
+    // A fabric has other tables: those of the network go.
+    let fabric = ["run", &scenario("fabric/hotspots.toml"), "--out", &out, "--set", "run.duration=30us", "--set", "run.warm_up=10us"];
+    assert_eq!(xoff(&fabric).code, 0);
+    assert_eq!(files(&dir), ["fabric_ports.parquet", "host_flows.parquet", "manifest.json", "resolved.toml", "windows.parquet"]);
+
+    let hpcc = folder("out-owner-hpcc");
+    let config = case(&hpcc, 3, "1 3 3 100 1000 2\n", "");
+    for other in [&["hpcc", &config][..], &["reproduce", "gfc", "ring", "--quick"]] {
+        let args = [other, &["--out", &out]].concat();
+        let refused = xoff(&args);
+        assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{args:?}");
+        refused.complains(&["holds results of 'xoff run'", "--force"]);
+    }
+    assert_eq!(files(&dir).len(), 5);
+    assert_eq!(xoff(&["hpcc", &config, "--out", &out, "--force"]).code, 0);
+    assert_eq!(files(&dir), ["fct.txt", "manifest.json", "pfc.txt"]);
+}
+
+/// A folder of a version without records: read as it is, and replaced with --force.
+#[test]
+fn a_folder_of_an_older_version_is_read() {
+    let dir = folder("out-older");
+    let out = dir.display().to_string();
+    assert_eq!(short(&out).code, 0);
+    std::fs::remove_file(dir.join(".xoff")).unwrap();
+    std::fs::rename(dir.join("resolved.toml"), dir.join("scenario.toml")).unwrap();
+    let mut manifest: serde_json::Value = serde_json::from_slice(&std::fs::read(dir.join("manifest.json")).unwrap()).unwrap();
+    manifest.as_object_mut().unwrap().remove("files");
+    std::fs::write(dir.join("manifest.json"), manifest.to_string()).unwrap();
+    assert_eq!(xoff(&["explain", &out, "H1->S1", "0.5ms"]).code, 0);
+    assert_eq!(short(&out).complains(&["--force"]).code, 2);
+    assert_eq!(said(command(ring(&out, "1ms")).arg("--force")).code, 0);
+    assert!(files(&dir).contains(&"scenario.toml".to_owned()), "it may be the user's");
+}
+
+/// Two processes: the second is refused and told who holds the folder; the lock ends with the first.
+#[test]
+fn a_folder_is_written_by_one_process() {
+    let dir = folder("out-two").join("run");
+    let out = dir.display().to_string();
+    let mut first = spawned(ring(&out, "1000s"));
+    until("the first begins", || dir.join("flows.parquet.partial").exists());
+    let second = short(&out);
+    assert_eq!((second.code, second.out.as_str()), (2, ""));
+    second.complains(&[&format!("is in use by process {} ('xoff run')", first.id()), "wait until it has ended"]);
+    assert_eq!(xoff(&["explain", &out, "H1->S1", "1ms"]).complains(&["is still writing it"]).code, 2);
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert_eq!(xoff(&["explain", &out, "H1->S1", "1ms"]).complains(&["'xoff run' did not finish there"]).code, 2);
+    assert_eq!(short(&out).code, 0);
+    complete(&dir);
+}
+
+/// Many at once, again and again: each is done or refused, and what is left is that of one.
+#[test]
+fn of_many_processes_one_at_a_time_writes() {
+    let dir = folder("out-many").join("run");
+    let out = dir.display().to_string();
+    for _ in 0..3 {
+        let all: Vec<Child> = (1..=6).map(|ms| spawned(ring(&out, &format!("{ms}ms")))).collect();
+        let codes: Vec<Option<i32>> = all.into_iter().map(|c| c.wait_with_output().unwrap().status.code()).collect();
+        assert!(codes.contains(&Some(0)) && codes.iter().all(|c| matches!(c, Some(0 | 2))), "{codes:?}");
+        complete(&dir);
+    }
+}
+
+/// SIGKILL at any moment: either the results of before or none, never some of both; the next run cleans up.
+#[test]
+fn a_killed_run_leaves_all_or_nothing() {
+    let dir = folder("out-killed").join("run");
+    let out = dir.display().to_string();
+    let whole = Instant::now();
+    assert_eq!(said(&mut command(ring(&out, "30ms"))).code, 0);
+    let lasts = whole.elapsed().as_micros() as u64;
+    let mut random = 0x2545_f491_4f6c_dd1du64;
+    let (mut kept, mut none) = (0, 0);
+    for nth in 0..24 {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        let mut child = spawned(ring(&out, "30ms"));
+        // Half of them about the end, when files get their names.
+        let wait = if nth % 2 == 0 { random % (lasts * 5 / 4) } else { lasts * 3 / 4 + random % (lasts / 2) };
+        std::thread::sleep(Duration::from_micros(wait));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let read = xoff(&["explain", &out, "H1->S1", "0.5ms"]);
+        match read.code {
+            0 => kept += 1,
+            _ => {
+                none += 1;
+                assert!(!dir.join("manifest.json").exists(), "{}", read.err);
+                read.complains(&["'xoff run' did not finish there"]);
+            }
+        }
+    }
+    println!("{kept} times the results of before or the new ones, {none} times none");
+    assert!(kept > 0);
+    assert_eq!(said(&mut command(ring(&out, "30ms"))).code, 0);
+    complete(&dir);
+}
+
+/// Results on a disk that is too small by a little or by a lot: complete, or nothing but an error.
+fn too_small(dir: &Path, run: impl Fn(u64, &str) -> Said) {
+    let (mut full, mut fits) = (0, 0);
+    for size in 0..40 {
+        let out = dir.join(format!("run-{size}"));
+        let said = run(size, &out.display().to_string());
+        match said.code {
+            0 => {
+                fits += 1;
+                complete(&out);
+            }
+            _ => {
+                full += 1;
+                assert_eq!((said.code, said.out.as_str()), (2, ""), "{}", said.err);
+                said.complains(&["cannot "]);
+                assert!(!out.exists() || std::fs::read_dir(&out).unwrap().count() == 0, "{size}: {:?}", files(&out));
+            }
+        }
+    }
+    assert!(full > 3 && fits > 3, "{full} did not fit, {fits} did");
+}
+
+/// By a limit on the length of files.
+#[test]
+fn a_file_that_cannot_grow_leaves_nothing() {
+    too_small(&folder("out-limited"), |size, out| limited(size + 1, &ring(out, "1ms")));
+}
+
+/// With a small file system in a namespace of the test's own.
+#[test]
+fn a_full_disk_leaves_nothing() {
+    let dir = folder("out-full");
+    let inside = |size: u64, script: &str, args: &[String]| {
+        let mount = format!("mount -t tmpfs -o size={}k none \"$1\" && shift && {script}", 4 * size);
+        said(Command::new("unshare").args(["-rm", "sh", "-c", &mount, "sh"]).arg(&dir).args(args).stdin(Stdio::null()))
+    };
+    let probe = std::panic::catch_unwind(|| inside(1, "true", &[]).code);
+    if probe.ok() != Some(0) {
+        println!("SKIPPED: a small file system: unshare -rm, mount -t tmpfs");
+        assert!(std::env::var_os("XOFF_NO_SKIPS").is_none_or(|v| v == "0"), "XOFF_NO_SKIPS is set, and namespaces with tmpfs are missing");
+        return;
+    }
+    let exe = env!("CARGO_BIN_EXE_xoff").to_owned();
+    let (mut full, mut fits) = (0, 0);
+    // A page more each time: every file is the one that does not fit.
+    for pages in 1..=40 {
+        let out = dir.join("run");
+        let args: Vec<String> = [exe.clone()].into_iter().chain(ring(&out.display().to_string(), "1ms")).collect();
+        let left = format!(
+            "\"$@\" >&2; code=$?; ls -A {0} 2>/dev/null; test $code -ne 0 || {exe} explain {0} 'H1->S1' 0.5ms >&2 || code=9; exit $code",
+            out.display()
+        );
+        let said = inside(pages, &left, &args);
+        match said.code {
+            0 => {
+                fits += 1;
+                assert!(said.out.contains("manifest.json") && !said.out.contains(".partial"), "{}", said.out);
+            }
+            _ => {
+                full += 1;
+                assert_eq!((said.code, said.out.as_str()), (2, ""), "{pages} pages: {}", said.err);
+                said.complains(&["No space left on device"]);
+            }
+        }
+    }
+    assert!(full > 3 && fits > 3, "{full} did not fit, {fits} did");
+}
+
+/// What is no folder for results is refused before the run begins, which would never end.
+#[test]
+fn what_is_no_folder_is_refused_at_once() {
+    let dir = folder("out-no-folder");
+    let at = |name: &str| path(&dir, name);
+    std::fs::write(at("file"), "mine").unwrap();
+    std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+    assert!(Command::new("mkfifo").arg(at("fifo")).status().unwrap().success());
+    symlink("nowhere", at("dangling")).unwrap();
+    symlink("loop", at("loop")).unwrap();
+    for (out, text) in [
+        (at("file"), "file is a file, not a folder"),
+        (at("file/"), "is a file, not a folder"),
+        (at("file/below"), "file is a file, not a folder"),
+        (at("fifo"), "is a FIFO, not a folder"),
+        (at("socket"), "is a socket, not a folder"),
+        ("/dev/null".into(), "/dev/null is a device, not a folder"),
+        (at("dangling"), "is a symbolic link to nowhere, which does not exist"),
+        (at("dangling/"), "is a symbolic link to nowhere, which does not exist"),
+        (at("loop"), "is a symbolic link to loop"),
+        ("-".into(), "'-' is not a folder"),
+        (String::new(), "the name of the folder is empty"),
+        ("/proc/nowhere".into(), "cannot create the folder /proc/nowhere"),
+    ] {
+        for args in [ring(&out, "1000000s"), ["reproduce", "gfc", "--full", "--out", &out].map(str::to_owned).to_vec()] {
+            let refused = said(&mut command(args));
+            assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{out}: {}", refused.err);
+            refused.complains(&[text]);
+        }
+    }
+    assert_eq!(std::fs::read_to_string(at("file")).unwrap(), "mine");
+    // What leads to a folder is one, and folders above it are made.
+    std::fs::create_dir(at("real")).unwrap();
+    symlink("real", at("link")).unwrap();
+    for out in [at("link"), at("new/below/")] {
+        assert_eq!(short(&out).code, 0, "{out}");
+    }
+    assert!(dir.join("link").is_symlink());
+}
+
+fn tree(svg: &str) -> Command {
+    command(["tree", &scenario("mechanisms/tcd.toml"), "500us", "--svg", svg, "--json"])
+}
+
+/// A link stays and its target is written; what is no regular file is written through; what cannot be written is said at once.
+#[test]
+fn a_drawing_replaces_no_link_and_no_device() {
+    let dir = folder("out-svg");
+    let at = |name: &str| path(&dir, name);
+    let drawn = |p: &PathBuf| std::fs::read_to_string(p).is_ok_and(|t| t.starts_with("<svg") && t.ends_with("</svg>"));
+    std::fs::create_dir(at("far")).unwrap();
+    std::fs::write(at("far/real.svg"), "old").unwrap();
+    symlink("far/real.svg", at("link.svg")).unwrap();
+    symlink("far/new.svg", at("dangling.svg")).unwrap();
+    symlink("/proc/self/fd/2", at("stderr")).unwrap();
+    for name in ["plain.svg", "link.svg", "dangling.svg", "plain.svg"] {
+        let drawing = said(&mut tree(&at(name)));
+        assert_eq!(drawing.code, 0, "{name}: {}", drawing.err);
+    }
+    assert!(dir.join("link.svg").is_symlink() && dir.join("dangling.svg").is_symlink());
+    assert!(["plain.svg", "far/real.svg", "far/new.svg"].iter().all(|f| drawn(&dir.join(f))));
+    let through = said(&mut tree(&at("stderr")));
+    assert!(through.code == 0 && through.err.contains("</svg>") && dir.join("stderr").is_symlink(), "{}", through.err);
+
+    assert!(Command::new("mkfifo").arg(at("fifo")).status().unwrap().success());
+    let mut child = tree(&at("fifo")).stdout(Stdio::null()).spawn().unwrap();
+    let mut text = String::new();
+    std::fs::File::open(at("fifo")).unwrap().read_to_string(&mut text).unwrap();
+    assert!(child.wait().unwrap().success() && text.ends_with("</svg>"));
+    assert!(std::fs::symlink_metadata(at("fifo")).unwrap().file_type().is_fifo());
+
+    for (svg, expected) in [
+        (at("far"), "it is a folder, not a file"),
+        (at("no/such/a.svg"), "does not exist"),
+        (at("plain.svg/a.svg"), "not a folder"),
+        (scenario("mechanisms/tcd.toml"), "this command reads it"),
+    ] {
+        let refused = said(&mut tree(&svg));
+        assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{svg}");
+        refused.complains(&[expected, "--svg"]);
+    }
+    assert_eq!(files(&dir), ["dangling.svg", "far", "fifo", "link.svg", "plain.svg", "stderr"]);
+}
+
+/// A page of the documentation that could not be written is refused before hours of work.
+#[test]
+fn a_page_that_cannot_be_written_is_refused_at_once() {
+    let dir = folder("out-page");
+    let at = |name: &str| path(&dir, name);
+    std::fs::write(at("taken"), "").unwrap();
+    for (page, text) in [("no/such.md", "does not exist"), ("taken.md", "it is a file, not a folder")] {
+        let refused = xoff(&["reproduce", "gfc", "--full", "--out", &at("out"), "--page", &at(page)]);
+        assert_eq!(refused.complains(&[text]).code, 2);
+    }
+    assert_eq!(files(&dir), ["taken"]);
+}
+
+/// A command is stopped, and goes on in its own folder.
+#[test]
+fn a_reproduction_goes_on_in_its_own_folder() {
+    let dir = folder("out-reproduce");
+    let out = dir.display().to_string();
+    let run = |paper: &str, entry: &str| xoff(&["reproduce", paper, entry, "--out", &out]);
+    let first = run("gfc", "ring");
+    assert!(matches!(first.code, 0 | 1), "{}", first.err);
+    std::fs::write(dir.join("figures/mine.txt"), "mine").unwrap();
+    let again = run("gfc", "ring");
+    assert_eq!(again.code, first.code, "{}", again.err);
+    again.complains(&["kept from an earlier run"]);
+    assert_eq!(run("tcd", "fig03").complains(&["holds results of 'xoff reproduce gfc'"]).code, 2);
+    assert_eq!(short(&out).complains(&["holds results of 'xoff reproduce gfc'"]).code, 2);
+    assert!(dir.join("figures/mine.txt").is_file());
+}

@@ -1,0 +1,40 @@
+//! One kind of error: a sentence and a hint.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An output that is refused, or that could not be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputError {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// What is wrong, one sentence with the path in it.
+    pub what: String,
+    /// What to do about it; may be empty.
+    pub hint: String,
+}
+
+impl OutputError {
+    /// A refusal.
+    pub fn new(path: &Path, what: impl Into<String>, hint: impl Into<String>) -> OutputError {
+        OutputError { path: path.to_owned(), what: what.into(), hint: hint.into() }
+    }
+
+    /// Something that the system refused.
+    pub(crate) fn io(doing: &str, path: &Path, e: &io::Error) -> OutputError {
+        let hint = match e.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "name a place that you may write to",
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space, or name a place on another disk",
+            _ => "",
+        };
+        OutputError::new(path, format!("cannot {doing} {}: {e}", path.display()), hint)
+    }
+}
+
+impl fmt::Display for OutputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+impl std::error::Error for OutputError {}

@@ -1,0 +1,351 @@
+//! A folder of results that one command owns and one process writes.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tempfile::TempPath;
+
+use crate::draft::parent;
+use crate::kind::named;
+use crate::record::{self, Locked, Owner, RECORD, Record};
+use crate::{Draft, OutputError};
+
+/// Names in a message.
+const NAMED_MAX: usize = 3;
+/// What versions without a record wrote beside their manifest.
+const BEFORE_RECORDS: [&str; 4] = ["manifest.json", "fct.txt", "pfc.txt", "qlen.txt"];
+
+/// A claimed folder, or one below it; the claim ends with the last handle, or with the process.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    claim: Arc<Claim>,
+    /// Below the claimed folder: empty, or `name/`.
+    prefix: String,
+}
+
+/// A file that is complete and waits for [`Folder::commit`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Staged {
+    /// Its path.
+    pub path: PathBuf,
+    /// Its name in the folder.
+    pub name: String,
+    /// Its length [bytes].
+    pub bytes: u64,
+}
+
+#[derive(Debug)]
+struct Claim {
+    root: PathBuf,
+    /// The folder was made for this claim.
+    made: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    record: Record,
+    /// Names of this process's own, as in the record.
+    written: BTreeSet<String>,
+    staged: Vec<(String, TempPath, PathBuf)>,
+    /// The record was empty before.
+    fresh: bool,
+}
+
+impl Folder {
+    /// Claims the folder at `path` for `command`; makes it if it does not exist. Refused: what is no folder, what another
+    /// process is writing, what holds files that the same command did not write. With `force` the last is accepted: results
+    /// of another command are replaced, files that xoff did not write are kept.
+    pub fn claim(path: &Path, command: &str, force: bool) -> Result<Folder, OutputError> {
+        let made = ready(path)?;
+        // Nothing is put into somebody's folder that is refused anyway.
+        if !force && !path.join(RECORD).exists() {
+            refuse_foreign(path, command, &BTreeSet::new())?;
+        }
+        let record = match Record::open(path)? {
+            Locked::Ours(record) => record,
+            Locked::Held(owner) => return Err(held(path, owner)),
+        };
+        let fresh = record.before.is_none() && record.names.is_empty();
+        let state = State { record, written: BTreeSet::new(), staged: Vec::new(), fresh };
+        let folder = Folder { claim: Arc::new(Claim { root: path.to_owned(), made, state: Mutex::new(state) }), prefix: String::new() };
+        folder.take_over(command, force)?;
+        Ok(folder)
+    }
+
+    fn take_over(&self, command: &str, force: bool) -> Result<(), OutputError> {
+        let (root, mut state) = (&self.claim.root, self.claim.state());
+        let record = &mut state.record;
+        if !force {
+            let theirs = record.before.as_ref().filter(|b| b.command != command && record.names.iter().any(|n| root.join(n).exists()));
+            if let Some(before) = theirs {
+                let what = format!("{} holds results of 'xoff {}'", root.display(), before.command);
+                return Err(OutputError::new(root, what, "name another folder, or give --force to replace them"));
+            }
+            refuse_foreign(root, command, &record.names)?;
+        }
+        let failed = |e: io::Error| OutputError::io("write", &root.join(RECORD), &e);
+        record.own(&Owner { command: command.to_owned(), process: std::process::id() }).map_err(failed)?;
+        if state.fresh {
+            for name in before_records(root) {
+                state.record.add(&name).map_err(failed)?;
+            }
+        }
+        for name in &state.record.names {
+            // What a process that was killed has left.
+            let _ = fs::remove_file(root.join(format!("{name}.partial")));
+        }
+        Ok(())
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> PathBuf {
+        self.claim.root.join(&self.prefix)
+    }
+
+    /// A folder below this one, under the same claim.
+    pub fn sub(&self, name: &str) -> Result<Folder, OutputError> {
+        let sub = Folder { claim: self.claim.clone(), prefix: format!("{}{name}/", self.prefix) };
+        let path = sub.path();
+        self.free(name, true)?;
+        self.note(name.to_owned() + "/")?;
+        fs::create_dir_all(&path).map_err(|e| OutputError::io("create", &path, &e))?;
+        Ok(sub)
+    }
+
+    /// Notes that this command writes `name` by itself, such as the output of a program; ends in `/` for a folder whose
+    /// content is not ours to tell.
+    pub fn own(&self, name: &str) -> Result<PathBuf, OutputError> {
+        self.free(name.trim_end_matches('/'), name.ends_with('/'))?;
+        self.note(name.to_owned())?;
+        Ok(self.path().join(name))
+    }
+
+    /// Notes a file that is in this folder by any of its names; others are none of its business.
+    pub fn own_if_inside(&self, file: &Path) -> Result<(), OutputError> {
+        let inside = parent(file).canonicalize().ok().is_some_and(|at| self.path().canonicalize().is_ok_and(|own| own == at));
+        match file.file_name().and_then(|n| n.to_str()).filter(|_| inside) {
+            Some(name) => self.own(name).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// A file of this folder, to be written, staged and committed.
+    pub fn draft(&self, name: &str) -> Result<Draft, OutputError> {
+        let path = self.own(name)?;
+        Ok(Draft::beside(&path)?.held_by(self.clone()))
+    }
+
+    /// Keeps a draft that is complete until the commit.
+    pub fn stage(&self, mut draft: Draft) -> Result<Staged, OutputError> {
+        draft.flush().map_err(|e| OutputError::io("write", draft.path(), &e))?;
+        let (path, bytes) = (draft.path().to_owned(), draft.bytes());
+        let name = path.strip_prefix(self.path()).unwrap_or(&path).to_string_lossy().into_owned();
+        let (temporary, target) = draft.close();
+        self.claim.state().staged.push((format!("{}{name}", self.prefix), temporary, target));
+        Ok(Staged { path, name, bytes })
+    }
+
+    /// Stages a whole file.
+    pub fn stage_bytes(&self, name: &str, bytes: &[u8]) -> Result<Staged, OutputError> {
+        let mut draft = self.draft(name)?;
+        draft.write_all(bytes).map_err(|e| OutputError::io("write", draft.path(), &e))?;
+        self.stage(draft)
+    }
+
+    /// Puts everything in place that was staged here, takes files of earlier runs away that were not written again, and
+    /// writes `last`, whose presence says that all the others are complete: it is the first to go and the last to come.
+    pub fn commit(&self, last: &str, bytes: &[u8]) -> Result<PathBuf, OutputError> {
+        let path = self.path().join(last);
+        self.stage_bytes(last, bytes)?;
+        let mut state = self.claim.state();
+        let own: Vec<_> = state.staged.extract_if(.., |(name, ..)| name.starts_with(&self.prefix)).collect();
+        remove(&path)?;
+        let (last, others): (Vec<_>, Vec<_>) = own.into_iter().partition(|(.., target)| *target == path);
+        others.into_iter().try_for_each(place)?;
+        self.take_stale(&mut state)?;
+        last.into_iter().try_for_each(place)?;
+        Ok(path)
+    }
+
+    /// Takes files of earlier runs away that were not written again, where no file says that all is there.
+    pub fn settle(&self) -> Result<(), OutputError> {
+        self.take_stale(&mut self.claim.state())
+    }
+
+    /// Writes a whole file at once.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, OutputError> {
+        let staged = self.stage_bytes(name, bytes)?;
+        let name = format!("{}{name}", self.prefix);
+        let all: Vec<_> = self.claim.state().staged.extract_if(.., |(n, ..)| *n == name).collect();
+        all.into_iter().try_for_each(place)?;
+        Ok(staged.path)
+    }
+
+    fn note(&self, name: String) -> Result<(), OutputError> {
+        let name = format!("{}{name}", self.prefix);
+        let mut state = self.claim.state();
+        state.record.add(&name).map_err(|e| OutputError::io("write", &self.claim.root.join(RECORD), &e))?;
+        state.written.insert(name);
+        Ok(())
+    }
+
+    /// Nothing is at this name that xoff did not write.
+    fn free(&self, name: &str, folder: bool) -> Result<(), OutputError> {
+        let path = self.path().join(name);
+        let Ok(there) = fs::symlink_metadata(&path) else { return Ok(()) };
+        let full = format!("{}{name}{}", self.prefix, if folder { "/" } else { "" });
+        let ours = self.claim.state().record.names.contains(&full);
+        match (if folder { there.is_dir() } else { there.is_file() }, ours) {
+            (true, true) => Ok(()),
+            (true, false) => Err(in_the_way(&path, "xoff did not write it")),
+            (false, _) => Err(in_the_way(&path, &format!("it is {}", named(there.file_type())))),
+        }
+    }
+
+    fn take_stale(&self, state: &mut State) -> Result<(), OutputError> {
+        let stale = state.record.names.iter().filter(|n| n.starts_with(&self.prefix) && !state.written.contains(*n));
+        // Folders after what is in them.
+        for name in stale.rev() {
+            let path = self.claim.root.join(name);
+            match name.strip_suffix('/') {
+                None => remove(&path)?,
+                Some(_) => take_claimed(&path),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Claim {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Claim {
+    /// A claim that came to nothing leaves nothing.
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        state.staged.clear();
+        if state.fresh && !state.record.names.iter().any(|n| self.root.join(n).exists()) {
+            let _ = fs::remove_file(self.root.join(RECORD));
+            if self.made {
+                let _ = fs::remove_dir(&self.root);
+            }
+        }
+    }
+}
+
+/// What stands in the way of reading a folder's results, if a record says something; `None`: there is no record.
+pub fn holder(folder: &Path) -> Option<String> {
+    let (owner, held) = record::look(folder)?;
+    let command = owner.as_ref().map_or("xoff".into(), |o| format!("xoff {}", o.command));
+    Some(match (held, owner) {
+        (true, Some(o)) => format!("process {} ('{command}') is still writing it", o.process),
+        (true, None) => "a process is still writing it".into(),
+        (false, _) => format!("'{command}' did not finish there"),
+    })
+}
+
+fn held(path: &Path, owner: Option<Owner>) -> OutputError {
+    let by = owner.map_or("another process".into(), |o| format!("process {} ('xoff {}')", o.process, o.command));
+    OutputError::new(path, format!("{} is in use by {by}", path.display()), "wait until it has ended, or name another folder")
+}
+
+fn in_the_way(path: &Path, why: &str) -> OutputError {
+    OutputError::new(path, format!("{} is in the way: {why}", path.display()), "move it away, or name another folder")
+}
+
+/// Makes the folder if it does not exist: true. Refuses what is none.
+fn ready(path: &Path) -> Result<bool, OutputError> {
+    let text = path.display();
+    let refuse = |what: String| Err(OutputError::new(path, what, "name a folder that is empty or does not exist yet, such as out/ring"));
+    if path.as_os_str().is_empty() {
+        return refuse("the name of the folder is empty".into());
+    }
+    if path.as_os_str() == "-" {
+        return refuse("'-' is not a folder: results are several files, which standard output cannot take".into());
+    }
+    match fs::metadata(path) {
+        Ok(m) if m.is_dir() => return Ok(false),
+        Ok(m) => return refuse(format!("{text} is {}, not a folder", named(m.file_type()))),
+        Err(_) => {}
+    }
+    // With a slash at the end a link is followed before it is looked at.
+    let bare = PathBuf::from(path.to_string_lossy().trim_end_matches('/'));
+    if let Ok(to) = fs::read_link(&bare) {
+        return refuse(format!("{text} is a symbolic link to {}, which does not exist or cannot be reached", to.display()));
+    }
+    match fs::create_dir_all(path) {
+        Ok(()) => Ok(true),
+        Err(e) => match bare.ancestors().filter(|a| !a.as_os_str().is_empty()).find_map(|a| Some((a, fs::metadata(a).ok()?))) {
+            Some((a, m)) if !m.is_dir() && a == bare => refuse(format!("{text} is {}, not a folder", named(m.file_type()))),
+            Some((a, m)) if !m.is_dir() => {
+                refuse(format!("cannot create the folder {text}: {} is {}, not a folder", a.display(), named(m.file_type())))
+            }
+            _ => Err(OutputError::io("create the folder", path, &e)),
+        },
+    }
+}
+
+/// Refuses a folder with anything but these names, their drafts, and the record.
+fn refuse_foreign(path: &Path, command: &str, names: &BTreeSet<String>) -> Result<(), OutputError> {
+    let entries = fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let entries = entries.map_err(|e| OutputError::io("read", path, &e))?;
+    let tops: BTreeSet<&str> = names.iter().map(|n| n.split('/').next().unwrap_or_default()).collect();
+    let ours = |name: &str| name == RECORD || tops.contains(name) || name.strip_suffix(".partial").is_some_and(|n| tops.contains(n));
+    let name = |e: &fs::DirEntry| e.file_name().to_string_lossy().into_owned();
+    let mut foreign: Vec<String> = entries.iter().map(name).filter(|n| !ours(n)).collect();
+    if foreign.is_empty() {
+        return Ok(());
+    }
+    foreign.sort();
+    let more = foreign.len().saturating_sub(NAMED_MAX);
+    let shown: Vec<String> = foreign.iter().take(NAMED_MAX).map(|n| format!("'{n}'")).collect();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let what = format!("{} holds what 'xoff {command}' did not write: {}{more}", path.display(), shown.join(", "));
+    Err(OutputError::new(
+        path,
+        what,
+        "name a folder that is empty or does not exist yet, or give --force: it keeps files that are not xoff's",
+    ))
+}
+
+/// Results of a version without records, told by their manifest.
+fn before_records(root: &Path) -> Vec<String> {
+    let manifest = fs::read(root.join(BEFORE_RECORDS[0])).ok().and_then(|text| serde_json::from_slice::<serde_json::Value>(&text).ok());
+    if !manifest.is_some_and(|m| m["xoff_version"].is_string() && m["result_hash"].is_string()) {
+        return Vec::new();
+    }
+    let names = fs::read_dir(root).into_iter().flatten().flatten().filter_map(|e| e.file_name().into_string().ok());
+    names.filter(|n| BEFORE_RECORDS.contains(&n.as_str()) || n.ends_with(".parquet")).collect()
+}
+
+/// Takes a file away if it is there.
+fn remove(path: &Path) -> Result<(), OutputError> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(OutputError::io("replace", path, &e)),
+        _ => Ok(()),
+    }
+}
+
+/// Takes away what the record of a folder below lists, and the folder if nothing else is in it.
+fn take_claimed(path: &Path) {
+    if path.join(RECORD).is_file() {
+        let Ok(Locked::Ours(record)) = Record::open(path) else { return };
+        for name in record.names.iter().rev() {
+            let _ = if name.ends_with('/') { fs::remove_dir(path.join(name)) } else { fs::remove_file(path.join(name)) };
+        }
+        let _ = fs::remove_file(path.join(RECORD));
+    }
+    // Not empty: something in it is not ours.
+    let _ = fs::remove_dir(path);
+}
+
+fn place((_, temporary, target): (String, TempPath, PathBuf)) -> Result<(), OutputError> {
+    temporary.persist(&target).map_err(|e| OutputError::io("write", &target, &e.error))
+}
