@@ -30,10 +30,41 @@ def parameters(run: xoff.Run) -> dict[str, str]:
 def test_the_ring_deadlocks_under_pfc(pfc: xoff.Run) -> None:
     assert pfc.deadlock == ["S1->S2", "S2->S3", "S3->S1"]
     assert pfc.deadlocks["port"].to_list() == pfc.deadlock
-    assert pfc.manifest["dropped_frames"] == 0
+    assert (pfc.lost_frames, pfc.dropped_frames) == (0, 0)
     assert any(line.startswith("deadlock: S1->S2") for line in pfc.summary.took_effect)
-    assert str(pfc.summary).startswith("Ended because the simulated time of 20ms was over.\nTook effect:\n  pfc ")
+    assert str(pfc.summary).startswith("Ended because the simulated time of 20ms was over.\nResult: deadlock closed at ")
     assert "deadlock S1->S2 S2->S3 S3->S1" in repr(pfc)
+
+
+def test_a_verdict_says_what_was_looked_at(ring: Path, pfc: xoff.Run) -> None:
+    v = pfc.verdict
+    assert (v.answer, v.deadlock, v.promises, v.lost_frames, v.losses, v.why) == ("no", "found", "kept", 0, {}, [])
+    assert not v and v.headline.endswith(", 0 frames lost")
+    short: dict[str, Any] = {"run__duration": "1ms"}
+    assert xoff.run(ring, **short).verdict
+    blind = xoff.run(ring, run={"duration": "1ms", "watch": "0us", "checks": False}).verdict
+    assert (blind.deadlock, blind.promises) == ("not-watched", "not-checked")
+    assert blind.why == ["run.watch is 0us", "run.checks is false"]
+    assert blind.headline == "deadlock not watched, 0 frames lost, promises not checked"
+    late = {"flow_control.xoff": "999KB", "flow_control.xon": "990KB", "run.duration": "3ms"}
+    lossy = xoff.run(ring, late)
+    assert lossy.lost_frames == lossy.dropped_frames == sum(lossy.verdict.losses.values()) > 0
+    assert (lossy.verdict.answer, lossy.verdict.promises, lossy.verdict.violations >= lossy.lost_frames) == ("no", "violated", True)
+    with pytest.warns(xoff.ScenarioWarning, match="nothing is simulated"):
+        nothing = xoff.run(ring, run__duration="0us").verdict
+    assert nothing.nothing_ran is not None and "no deadlock" not in nothing.headline
+
+
+def test_unfinished_flows_count_in_the_slowdown(tmp_path: Path) -> None:
+    file = tmp_path / "s.toml"
+    flow = '[[flow]]\nsrc = "{}"\ndst = "H1"\nsize = "{}"\n'
+    file.write_text('[topology]\nkind = "star"\nhosts = 3\n[run]\nduration = "100us"\n' + flow.format("H0", "1500B") + flow.format("H2", "1GB"))
+    run = xoff.run(file)
+    assert run.slowdown is not None and (run.slowdown.flows, run.slowdown.censored) == (2, 1)
+    assert str(run.slowdown).startswith("at least: mean ")
+    assert (run.verdict.incomplete, run.summary.incomplete) == (1, "1 of 2 flows")
+    assert "Incomplete: 1 of 2 flows." in str(run.summary)
+    assert run.flows["slowdown"].null_count() == 1
 
 
 def test_keywords_replace_what_the_file_says(ring: Path) -> None:
@@ -126,7 +157,7 @@ def test_states_and_marks_of_ports() -> None:
 
 def test_the_command_line_gives_the_same_result(ring: Path, tmp_path: Path) -> None:
     done = command("run", ring, "--out", tmp_path, "--set", "flow_control=cbfc", "--seed", 7, "--json")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, f"a deadlock: {done.stderr}"
     run = xoff.run(ring, flow_control="cbfc", seed=7)
     assert json.loads(done.stdout)["result_hash"] == run.result_hash
     assert_frame_equal(xoff.open(tmp_path).queues, run.queues)

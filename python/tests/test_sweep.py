@@ -15,7 +15,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::xoff.ScenarioWarning")
 def test_one_row_for_each_combination(ring: Path, pfc: xoff.Run) -> None:
     frame = xoff.sweep(ring, {"flow_control": ["pfc", "gfc-buffer"], "seed": range(2)})
     assert frame.select("flow_control", "seed").rows() == [("pfc", 0), ("pfc", 1), ("gfc-buffer", 0), ("gfc-buffer", 1)]
-    assert frame["dropped_frames"].to_list() == [0] * 4
+    assert frame["dropped_frames"].to_list() == frame["lost_frames"].to_list() == [0] * 4
+    assert frame["answer"].to_list() == ["no", "no", "yes", "yes"]
     assert frame.schema["deadlock"] == pl.List(pl.String)
     assert frame["deadlock"][1].to_list() == pfc.deadlock
     assert frame["deadlock"].is_null().to_list()[2:] == [True, True]

@@ -13,7 +13,7 @@ Everything that carries a unit says so: times are picoseconds (``*_ps``), sizes 
 from ._core import VERSION as __version__
 from ._errors import RunError, ScenarioError, ScenarioNotFoundError, ScenarioWarning
 from ._progress import Progress
-from ._run import Run, Summary, open, run
+from ._run import Run, Slowdown, Summary, Verdict, open, run
 from ._sweep import sweep
 
 __all__ = [
@@ -23,7 +23,9 @@ __all__ = [
     "ScenarioError",
     "ScenarioNotFoundError",
     "ScenarioWarning",
+    "Slowdown",
     "Summary",
+    "Verdict",
     "__version__",
     "open",
     "run",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from . import _core
 from ._errors import RunError, ScenarioWarning
@@ -28,6 +28,79 @@ TABLES = (
 
 
 @dataclass(frozen=True)
+class Slowdown:
+    """Completion time of the flows over the shortest possible one.
+
+    An unfinished flow has no completion time (``slowdown`` is null in :attr:`Run.flows`). It is counted here with its age at the end,
+    a lower bound; leaving it out would make a network that does not finish its largest flows look fast.
+    """
+
+    flows: int
+    """Flows that count: those with a size and a route."""
+    censored: int
+    """Unfinished flows among them. Above 0: all values are lower bounds."""
+    mean: float
+    median: float
+    p99: float
+    """99th percentile."""
+
+    def __str__(self) -> str:
+        values = f"mean {self.mean:.2f}, median {self.median:.2f}, 99th percentile {self.p99:.2f}"
+        if self.censored == 0:
+            return f"{values} (flows: {self.flows})"
+        return f"at least: {values} (flows: {self.flows}; unfinished and counted with their age: {self.censored})"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a run came to: what the headline, the manifest and the exit code of ``xoff run`` say."""
+
+    answer: Literal["yes", "no", "interrupted"]
+    """``no``: a deadlock, lost frames or a violated check. Exit code 0, 1 or 130."""
+    headline: str
+    """One line: ``no deadlock, 0 frames lost``."""
+    lost_frames: int
+    """All frames that did not arrive: dropped by nodes, lost between them, or refused."""
+    losses: dict[str, int]
+    """Those frames by cause, such as ``buffer-full`` or ``on-failed-link``."""
+    lost_control_frames: int
+    """Acknowledgements, notifications and control frames among them."""
+    deadlock: Literal["none", "found", "not-watched"]
+    """``not-watched``: nothing looked for one, see :attr:`why`."""
+    promises: Literal["kept", "violated", "not-checked", "not-made"]
+    """Loss, order, conservation and accounting; ``not-checked``: ``run.checks`` is false."""
+    violations: int
+    """Checks violated."""
+    incomplete: int
+    """Flows that have an end and did not reach it."""
+    nothing_ran: str | None
+    """Why nothing was simulated, if that is so."""
+    why: list[str]
+    """Why something was not looked at."""
+
+    @classmethod
+    def _of(cls, v: dict[str, Any]) -> Self:
+        deadlock, promises = v["deadlock"], v["promises"]
+        return cls(
+            answer=v["answer"],
+            headline=v["headline"],
+            lost_frames=v["lost_frames"],
+            losses=v["losses"]["by_cause"],
+            lost_control_frames=v["losses"]["control_frames"],
+            deadlock=deadlock["state"],
+            promises=promises["state"],
+            violations=promises.get("violations", 0),
+            incomplete=v["work"]["incomplete"],
+            nothing_ran=v["nothing_ran"],
+            why=[part["why"] for part in (deadlock, promises) if "why" in part],
+        )
+
+    def __bool__(self) -> bool:
+        """Is the answer ``yes``? So ``assert run.verdict`` holds a run to it."""
+        return self.answer == "yes"
+
+
+@dataclass(frozen=True)
 class Summary:
     """A run in words: no run leaves its user guessing."""
 
@@ -39,9 +112,21 @@ class Summary:
     """What was configured and never triggered, one sentence each."""
     warnings: list[str]
     """What should be known about the scenario, one sentence each."""
+    headline: str = ""
+    """What it came to, in one line: ``no deadlock, 0 frames lost``."""
+    incomplete: str | None = None
+    """What has an end and did not reach it: ``4 of 4 flows``; ``None``: nothing."""
+    slowdown: Slowdown | None = None
+    """Slowdown of the flows, unfinished ones counted."""
 
     def __str__(self) -> str:
         parts = [f"Ended because {self.ended}."]
+        if self.headline:
+            parts.append(f"Result: {self.headline}.")
+        if self.incomplete:
+            parts.append(f"Incomplete: {self.incomplete}.")
+        if self.slowdown:
+            parts.append(f"Slowdown {self.slowdown}.")
         for heading, lines in [
             ("Took effect:", self.took_effect),
             ("Never triggered:", self.never_triggered),
@@ -105,7 +190,10 @@ class Run:
 
     @cached_property
     def flows(self) -> pl.DataFrame:
-        """One row for each flow: start, end, completion time, slowdown. ``size_bytes`` 2**64 - 1: unlimited."""
+        """One row for each flow: start, end, completion time, slowdown. ``size_bytes`` 2**64 - 1: unlimited.
+
+        Unfinished flows have no end, completion time and slowdown: percentiles over the column leave them out. :attr:`slowdown` counts them.
+        """
         return self.frame("flows")
 
     @cached_property
@@ -188,8 +276,35 @@ class Run:
 
     @property
     def deadlock(self) -> list[str] | None:
-        """The ports of the first deadlock's cycle, each waiting for the next; ``None``: there was none."""
+        """The ports of the first deadlock's cycle, each waiting for the next; ``None``: none was found.
+
+        Whether anything looked for one is in :attr:`verdict`.
+        """
         return cast("list[str] | None", self.manifest["deadlock"])
+
+    @property
+    def verdict(self) -> Verdict:
+        """What it came to: deadlock, lost frames, violated checks, and what was not looked at."""
+        verdict = self.manifest.get("verdict")
+        if verdict is None:
+            raise RunError("the manifest has no verdict: it was written by an earlier version")
+        return Verdict._of(verdict)
+
+    @property
+    def lost_frames(self) -> int:
+        """All frames that did not arrive: dropped by nodes, lost between them, or refused."""
+        return self.verdict.lost_frames
+
+    @property
+    def dropped_frames(self) -> int:
+        """Frames dropped by nodes; among :attr:`lost_frames`."""
+        return cast(int, self.manifest["dropped_frames"])
+
+    @property
+    def slowdown(self) -> Slowdown | None:
+        """Slowdown of the flows, unfinished ones counted; ``None``: no flow has a size and a route."""
+        s = self.manifest.get("slowdown")
+        return None if s is None else Slowdown(**s)
 
     @property
     def interrupted(self) -> bool:
@@ -200,7 +315,12 @@ class Run:
     def summary(self) -> Summary:
         """What took effect, what never triggered, why it ended."""
         m = self.manifest
-        return Summary(m["ended_because"], m["took_effect"], m["never_triggered"], m["warnings"])
+        texts = (m["ended_because"], m["took_effect"], m["never_triggered"], m["warnings"])
+        if m.get("verdict") is None:
+            return Summary(*texts)
+        work = m["verdict"]["work"]
+        incomplete = f"{work['incomplete']} of {work['total']} {work['unit']}" if work["incomplete"] else None
+        return Summary(*texts, m["verdict"]["headline"], incomplete, self.slowdown)
 
     def plot(self, ports: str | Sequence[str] | None = None) -> Figure:
         """Queues and rates over time, with the moment of a deadlock.
@@ -214,12 +334,12 @@ class Run:
 
     def __repr__(self) -> str:
         m = self.manifest
-        deadlock = f"deadlock {' '.join(self.deadlock)}" if self.deadlock else "no deadlock"
-        interrupted = ", interrupted" if self.interrupted else ""
+        ports = f", deadlock {' '.join(self.deadlock)}" if self.deadlock else ""
+        verdict = m.get("verdict")
         return (
             f"<xoff.Run {self.result_hash}: {m['simulated_seconds'] * 1e3:.6g} ms, {m['events']} events, "
-            f"{m['flows_completed']} of {m['flows_total']} flows completed, {m['dropped_frames']} frames lost, "
-            f"{deadlock}{interrupted}>"
+            f"{m['flows_completed']} of {m['flows_total']} flows completed{ports}, "
+            f"{verdict['headline'] if verdict else 'without a verdict'}>"
         )
 
 

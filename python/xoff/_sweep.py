@@ -41,7 +41,8 @@ def sweep(
 
     Names are those of :func:`xoff.run`'s overrides, and ``seed``; the last one changes fastest. The columns: one for each
     name of the grid, then ``result_hash``, ``deadlock`` (ports of the cycle, or null), ``simulated_seconds``, ``events``,
-    ``frame_hops``, ``dropped_frames``, ``flows_completed``, ``flows_total``, ``ended_because``, ``wall_seconds``; then what
+    ``frame_hops``, ``dropped_frames``, ``lost_frames``, ``flows_completed``, ``flows_total``, ``ended_because``,
+    ``wall_seconds``, ``answer`` and ``headline`` (of :class:`xoff.Verdict`); then what
     ``measure`` makes of each run: ``measure=lambda run: {"queue_bytes_max": run.ports["ingress_bytes_max"].max()}``.
 
     ``out``: folder for the runs, ``0000``, ``0001``, ...; without it and without ``measure`` no tables are kept. It is refused
@@ -112,12 +113,14 @@ def _row(run: Run) -> dict[str, Any]:
         "events",
         "frame_hops",
         "dropped_frames",
+        "lost_frames",
         "flows_completed",
         "flows_total",
         "ended_because",
         "wall_seconds",
     )
-    return {name: run.manifest[name] for name in columns}
+    verdict = {"answer": run.verdict.answer, "headline": run.verdict.headline}
+    return {name: run.manifest[name] for name in columns} | verdict
 
 
 def _cell(value: Any) -> Any:

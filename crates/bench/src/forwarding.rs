@@ -151,7 +151,7 @@ fn forward(len: u32, nth: usize) -> Result<f64, Failed> {
     let mut live = Live::new(machine, ports, runner, None);
     let mut seen = Vec::new();
     let ended = live.run(running.world(), |now| {
-        seen.push((now.wall, now.ports.iter().map(|p| p.counters.sent).sum::<u64>()));
+        seen.push((now.wall, now.ports.iter().map(|p| p.kernel.sent).sum::<u64>()));
         seen.len() < 3
     });
     stop.store(true, Ordering::Relaxed);

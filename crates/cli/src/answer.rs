@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use xoff_params::ParamError;
-use xoff_record::RecordError;
+use xoff_record::verdict::{Allow, Conclusion, Tone};
+use xoff_record::{RecordError, Verdict};
 use xoff_scenario::{Problem, Problems};
 
 use crate::terminal;
@@ -20,6 +21,66 @@ pub enum Exit {
     Bad = 2,
     /// The user stopped it; what there was is closed properly.
     Interrupted = 130,
+}
+
+impl From<Conclusion> for Exit {
+    fn from(c: Conclusion) -> Exit {
+        match c {
+            Conclusion::Yes => Exit::Done,
+            Conclusion::No => Exit::No,
+            Conclusion::Interrupted => Exit::Interrupted,
+        }
+    }
+}
+
+/// What the user expects although the answer to it is "no".
+#[derive(clap::Args)]
+pub struct Allowed {
+    /// Exit with 0 although there is this: `deadlock`, `loss` (frames dropped, lost or refused), or both with a comma
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    allow: Vec<Expected>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Expected {
+    Deadlock,
+    Loss,
+}
+
+impl Allowed {
+    /// As a verdict takes it.
+    pub fn list(&self) -> Vec<Allow> {
+        let one = |e: &Expected| match e {
+            Expected::Deadlock => Allow::Deadlock,
+            Expected::Loss => Allow::Loss,
+        };
+        self.allow.iter().map(one).collect()
+    }
+
+    /// The exit code of a run.
+    pub fn exit(&self, v: &Verdict) -> Exit {
+        v.conclusion(&self.list()).into()
+    }
+
+    /// The headline of a run in its colour: `Ring: no deadlock, 0 frames lost`.
+    pub fn headline(&self, title: &str, v: &Verdict) -> String {
+        let allowed = self.list();
+        let note = if v.conclusion(&[]) != v.conclusion(&allowed) { " (allowed)" } else { "" };
+        let text = format!("{}: {}{note}", if title.is_empty() { "Run" } else { title }, v.headline());
+        match v.tone(&allowed) {
+            Tone::Good => terminal::good(&text),
+            Tone::Caution => terminal::caution(&text),
+            Tone::Bad => terminal::bad(&text),
+        }
+    }
+}
+
+/// What speaks against a run, as rows of a table: not watched, not checked, lost, incomplete.
+pub fn open_ends(v: &Verdict) -> Vec<(&'static str, String)> {
+    let mut rows = v.not_known();
+    rows.extend((v.losses().total() > 0).then(|| ("Lost", v.losses().words())));
+    rows.extend(v.parts().work.incomplete_words().map(|words| ("Incomplete", words)));
+    rows
 }
 
 /// What a subcommand has to say.

@@ -75,8 +75,9 @@ Examples:
   xoff plan --flow-control pfc --rate 100Gbps --length 100m --mtu 1500
   xoff reproduce gfc --quick --out out/gfc     the paper's figures, judged
 
-Exit codes: 0 done; 1 done, and the answer is \"no\" (such as: a cycle was found);
-2 bad input or a missing capability; 130 interrupted, partial results closed.
+Exit codes: 0 done; 1 done, and the answer is \"no\": a deadlock, frames lost, a check
+violated, a cycle found (--allow deadlock,loss for who expects it); 2 bad input or a
+missing capability; 130 interrupted, partial results closed.
 Progress and messages go to stderr; stdout carries the answer.";
 
 /// The command with these arguments, the program's name first; returns its exit code.

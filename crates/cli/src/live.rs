@@ -8,7 +8,7 @@ use console::Term;
 use serde::Serialize;
 use xoff_netio::{MetricsServer, Port, privileges};
 use xoff_output::OutputError;
-use xoff_record::{Folder, Sink};
+use xoff_record::{Folder, Sink, Verdict};
 use xoff_run::{Finished, Scenario};
 use xoff_scenario::{Problem, Problems};
 use xoff_sim::Ended;
@@ -19,9 +19,9 @@ use xoff_testbed::wiring::{self, Real};
 use xoff_testbed::{Drive, DriveError, Look, Next, RealReport, drive, metrics};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use crate::answer::{Answer, Exit, refused};
+use crate::answer::{Allowed, Answer, open_ends, refused};
 use crate::out::{Force, claim, refused as refused_out};
-use crate::run::{problem, settings};
+use crate::run::{problem, settings, verdict};
 use crate::{interrupt, terminal};
 
 /// Options of a node on real interfaces.
@@ -62,6 +62,8 @@ pub struct Options {
     /// Replace or add a value, such as flow_control=gfc-buffer; may be repeated
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
+    #[command(flatten)]
+    allowed: Allowed,
 }
 
 /// A node on its ports.
@@ -151,14 +153,12 @@ impl Options {
         if let Some(capture) = capture {
             capture.finish().map_err(written)?;
         }
-        let exit = match finished.outcome.ended {
-            Ended::Interrupted => Exit::Interrupted,
-            _ if finished.outcome.violations_total > 0 || real.lost_any() => Exit::No,
-            _ => Exit::Done,
-        };
         let flows = flows(s, &finished, &name, lasted);
-        let text = text((&name, lasted), &interfaces, &finished, &real, &flows);
-        Ok(Answer::new(text, &Json::new((&name, lasted), &finished, &real, &interfaces, flows), exit))
+        let verdict = verdict(&finished.manifest);
+        let headline = self.allowed.headline(&format!("{name}, {lasted} on real interfaces"), verdict);
+        let text = format!("{headline}\n\n{}", text(&interfaces, &finished, &real, &flows));
+        let json = Json::new((&name, lasted), &finished, &real, &interfaces, flows);
+        Ok(Answer::new(text, &json, self.allowed.exit(verdict)))
     }
 }
 
@@ -232,7 +232,9 @@ struct Json<'a> {
     clock_seconds: f64,
     interrupted: bool,
     dropped_frames: u64,
+    lost_frames: u64,
     violations: u64,
+    verdict: &'a Verdict,
     real: &'a RealReport,
     flows: Vec<FlowReport>,
 }
@@ -240,7 +242,7 @@ struct Json<'a> {
 impl<'a> Json<'a> {
     fn new(
         (node, lasted): (&'a str, Time),
-        f: &Finished,
+        f: &'a Finished,
         real: &'a RealReport,
         interfaces: &'a [String],
         flows: Vec<FlowReport>,
@@ -251,17 +253,16 @@ impl<'a> Json<'a> {
             clock_seconds: lasted.as_secs_f64(),
             interrupted: f.outcome.ended == Ended::Interrupted,
             dropped_frames: f.outcome.dropped_frames,
+            lost_frames: f.manifest.lost_frames,
             violations: f.outcome.violations_total,
+            verdict: verdict(&f.manifest),
             real,
             flows,
         }
     }
 }
 
-fn text((name, lasted): (&str, Time), interfaces: &[String], f: &Finished, real: &RealReport, flows: &[FlowReport]) -> String {
-    let lost = f.outcome.dropped_frames + real.kernel_drops();
-    let headline = format!("{name}: {lasted} on real interfaces, {} lost", terminal::counted(lost, "frame"));
-    let headline = if lost == 0 && f.outcome.violations_total == 0 { terminal::good(&headline) } else { terminal::bad(&headline) };
+fn text(interfaces: &[String], f: &Finished, real: &RealReport, flows: &[FlowReport]) -> String {
     let mut ports = terminal::table(["Port", "Interface", "In", "Out", "Control in", "Control out", "Refused", "No way", "Storms"]);
     for (p, i) in real.ports.iter().zip(interfaces) {
         let n = terminal::grouped;
@@ -272,7 +273,7 @@ fn text((name, lasted): (&str, Time), interfaces: &[String], f: &Finished, real:
     let mut row = |name: &str, value: String| {
         t.add_row([name, &value]);
     };
-    row("Lost", format!("{} for want of memory, {} in the kernel's rings", f.outcome.dropped_frames, real.kernel_drops()));
+    open_ends(verdict(&f.manifest)).into_iter().for_each(|(name, value)| row(name, value));
     if let Some(first) = f.outcome.violations.first() {
         // Most often: a receiver that began to listen when its sender had begun to send.
         row("Checks violated", format!("{}, the first: {}", terminal::grouped(f.outcome.violations_total), first.what));
@@ -281,7 +282,7 @@ fn text((name, lasted): (&str, Time), interfaces: &[String], f: &Finished, real:
     row("Loop gaps", format!("99 % below {:.0} us, longest {:.0} us", real.gap_p99_us, real.gap_longest_us));
     row("Node's clock", format!("{:.3} of {:.3} seconds left out", real.left_out_seconds, real.wall_seconds));
     let advice: String = real.advice(interfaces).iter().map(|a| format!("\n{a}\n")).collect();
-    format!("{headline}\n\n{}\n{}{}{advice}", terminal::draw(&ports), terminal::draw(&t), flows_text(flows))
+    format!("{}\n{}{}{advice}", terminal::draw(&ports), terminal::draw(&t), flows_text(flows))
 }
 
 fn flows_text(flows: &[FlowReport]) -> String {
@@ -334,18 +335,18 @@ impl LiveTable {
         for (i, a) in look.ports.iter().enumerate() {
             let (c, n) = (&a.counters, terminal::grouped);
             let rate = |now: u64, before: u64| Rate::of(Bytes(now - before), since).to_string();
-            let (was_in, was_out) = std::mem::replace(&mut self.bytes[i], (c.received_bytes, c.sent_bytes));
+            let (was_in, was_out) = std::mem::replace(&mut self.bytes[i], (c.received_bytes, a.kernel.sent_bytes));
             t.add_row([
                 a.link.name.clone(),
                 self.interfaces[i].clone(),
                 n(c.received),
-                n(c.sent),
+                n(a.kernel.sent),
                 rate(c.received_bytes, was_in),
-                rate(c.sent_bytes, was_out),
+                rate(a.kernel.sent_bytes, was_out),
                 Bytes(look.queues[i]).to_string(),
                 format!("{} / {}", n(c.control_received), n(c.control_sent)),
-                n(look.drops[i] + a.kernel.kernel_drops + c.thrown_away),
-                n(c.malformed + c.unexpected + c.strange),
+                n(look.drops[i] + a.kernel.kernel_drops + a.kernel.send_errors + c.thrown_away),
+                n(c.malformed + c.unexpected + c.strange + c.no_way + a.kernel.too_long),
                 n(c.storms),
             ]);
         }

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use indicatif::{HumanCount, ProgressBar};
 use serde::Serialize;
+use xoff_record::verdict::Conclusion;
 use xoff_scenario::{Problem, Problems};
 use xoff_testbed::replay::{self, ReplayError};
 
-use crate::answer::{Answer, Exit};
+use crate::answer::Answer;
 use crate::{interrupt, terminal};
 
 /// Prove from a capture that a real run was a simulation's, frame by frame.
@@ -31,6 +32,9 @@ struct Json {
     frames_out: u64,
     identical: bool,
     difference: Option<String>,
+    answer: Conclusion,
+    /// It compared something, and to the end.
+    complete: bool,
 }
 
 /// Runs it.
@@ -47,16 +51,16 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         ReplayError::Scenario(problems) => problems,
         e => Problem::new(format!("{}: {e}", args.capture.display()), "make it with xoff testbed or xoff switch --capture").into(),
     })?;
-    let identical = seen.difference.is_none();
+    let (identical, interrupted) = (seen.difference.is_none(), interrupt::asked());
+    let conclusion = Conclusion::of(interrupted, identical);
     let counts = format!("{} frames in, {} frames out", terminal::grouped(seen.inbound), terminal::grouped(seen.outbound));
+    let nothing = seen.inbound + seen.outbound == 0;
     let text = match &seen.difference {
+        // What was not read on either side is no difference.
+        _ if interrupted => terminal::bad(&format!("Interrupted after {counts}: not compared to the end")),
+        None if nothing => terminal::caution("Nothing compared: the capture holds no frame"),
         None => terminal::good(&format!("Identical: {counts}, same time, port and bytes")),
         Some(d) => format!("{}\n{d}", terminal::bad(&format!("Different after {counts}"))),
-    };
-    let exit = match () {
-        _ if interrupt::asked() => Exit::Interrupted,
-        _ if identical => Exit::Done,
-        _ => Exit::No,
     };
     let json = Json {
         capture: args.capture.display().to_string(),
@@ -65,6 +69,8 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         frames_out: seen.outbound,
         identical,
         difference: seen.difference,
+        answer: conclusion,
+        complete: !interrupted && !nothing,
     };
-    Ok(Answer::new(text, &json, exit))
+    Ok(Answer::new(text, &json, conclusion.into()))
 }

@@ -7,6 +7,7 @@ use std::time::Instant;
 use indicatif::{ProgressBar, ProgressStyle};
 use xoff_lab::{Context, Entry, Judged, Mode, Progress, Report, ReproduceError, Verdict, check_docs, write_docs, write_json};
 use xoff_papers::{entries, reproduce, testbed_entries};
+use xoff_record::verdict::Conclusion;
 use xoff_scenario::{Problem, Problems};
 use xoff_testbed::bed;
 
@@ -88,13 +89,10 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     if let Some(page) = &args.page {
         write_docs(&report, &cx, page).map_err(problems)?;
     }
-    let exit = match (report.interrupted, report.is_reproduced()) {
-        (true, _) => Exit::Interrupted,
-        (false, true) => Exit::Done,
-        (false, false) => Exit::No,
-    };
-    let json: serde_json::Value = serde_json::from_str(&write_json(&report, &cx)).unwrap_or_default();
-    Ok(Answer::new(text(&report), &json, exit))
+    let conclusion = Conclusion::of(report.interrupted, report.is_reproduced());
+    let mut json: serde_json::Value = serde_json::from_str(&write_json(&report, &cx)).unwrap_or_default();
+    json["answer"] = serde_json::json!(conclusion);
+    Ok(Answer::new(text(&report), &json, conclusion.into()))
 }
 
 fn problems(e: ReproduceError) -> Problems {

@@ -7,14 +7,14 @@ use std::time::Instant;
 
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 use serde::Serialize;
-use xoff_record::Sink;
+use xoff_record::verdict::Allow;
+use xoff_record::{Sink, Verdict};
 use xoff_run::{Finished, Progress, RunError, Scenario};
 use xoff_scenario::document::Override;
 use xoff_scenario::{Problem, Problems};
-use xoff_sim::Ended;
 use xoff_units::{Bytes, Rate, Span};
 
-use crate::answer::{Answer, Exit, refused, unwritten};
+use crate::answer::{Allowed, Answer, open_ends, refused, unwritten};
 use crate::interrupt;
 use crate::out::Out;
 use crate::terminal::{self, grouped};
@@ -43,6 +43,8 @@ pub struct Args {
     /// Threads; by default as many as the machine has and the network keeps busy. Never changes a result
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
+    #[command(flatten)]
+    pub allowed: Allowed,
 }
 
 /// Owner of the folders of results.
@@ -78,12 +80,16 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     });
     drop(bar);
     let finished = finished.map_err(problem)?;
-    let exit = match finished.outcome.ended {
-        Ended::Interrupted => Exit::Interrupted,
-        _ if finished.outcome.violations_total > 0 => Exit::No,
-        _ => Exit::Done,
-    };
-    Ok(Answer::new(text(&scenario, &finished, &args.out.folder), &json(&finished, &args.out.folder), exit))
+    let verdict = verdict(&finished.manifest);
+    let exit = args.allowed.exit(verdict);
+    let headline = args.allowed.headline(&scenario.title, verdict);
+    let text = format!("{headline}\n\n{}", text(&scenario, &finished, &args.out.folder));
+    Ok(Answer::new(text, &json(&finished, &args.allowed, &args.out.folder), exit))
+}
+
+/// What a run of this version came to.
+pub fn verdict(m: &xoff_record::Manifest) -> &Verdict {
+    m.verdict.as_ref().expect("every run is judged")
 }
 
 /// Says what became of the threads that were asked for; the result is the same in any case.
@@ -153,32 +159,29 @@ struct Json<'a> {
     #[serde(flatten)]
     manifest: &'a xoff_record::Manifest,
     violations: u64,
+    /// What --allow names.
+    allowed: Vec<Allow>,
     out: String,
 }
 
 /// What programs are told.
-pub fn json<'a>(f: &'a Finished, out: &std::path::Path) -> impl Serialize + use<'a> {
-    Json { manifest: &f.manifest, violations: f.outcome.violations_total, out: out.display().to_string() }
+pub fn json<'a>(f: &'a Finished, allowed: &Allowed, out: &std::path::Path) -> impl Serialize + use<'a> {
+    Json { manifest: &f.manifest, violations: f.outcome.violations_total, allowed: allowed.list(), out: out.display().to_string() }
 }
 
-/// What people are told.
+/// What people are told below the headline.
 pub fn text(s: &Scenario, f: &Finished, out: &std::path::Path) -> String {
-    let (o, m) = (&f.outcome, &f.manifest);
-    let title = if s.title.is_empty() { "Run" } else { &s.title };
-    let headline = match (o.ended, o.deadlocks.is_empty(), o.violations_total) {
-        (Ended::Interrupted, ..) => terminal::bad(&format!("{title}: interrupted, what was computed is kept")),
-        (_, _, v) if v > 0 => terminal::bad(&format!("{title}: {v} checks violated")),
-        (_, false, _) => terminal::bad(&format!("{title}: deadlock closed at {}", o.deadlocks[0].closed)),
-        _ => terminal::good(&format!("{title}: no deadlock, {} frames lost", o.dropped_frames)),
-    };
+    let m = &f.manifest;
     let mut t = terminal::pairs();
     let mut row = |name: &str, value: String| {
         t.add_row([name, &value]);
     };
     row("Ended because", m.ended_because.clone());
+    open_ends(verdict(m)).into_iter().for_each(|(name, value)| row(name, value));
     f.summary.took_effect.iter().for_each(|x| row("Took effect", x.clone()));
     f.summary.never_triggered.iter().for_each(|x| row("Never triggered", x.clone()));
     row("Flows", format!("{} of {} complete", grouped(m.flows_completed), grouped(m.flows_total)));
+    m.slowdown.iter().for_each(|x| row("Slowdown", x.words()));
     row("Frame hops", format!("{}, of these data {}", grouped(m.frame_hops), grouped(m.data_frame_hops)));
     row(
         "Speed",
@@ -191,7 +194,7 @@ pub fn text(s: &Scenario, f: &Finished, out: &std::path::Path) -> String {
     row("Time taken", format!("{:.3} seconds, on the CPU {:.3} seconds", m.wall_seconds, m.cpu_seconds));
     row("Result hash", m.result_hash.clone());
     row("Tables", format!("{} ({})", out.display(), f.tables.rows.iter().filter(|r| r.1 > 0).map(|r| r.0).collect::<Vec<_>>().join(", ")));
-    format!("{headline}\n\n{}{}", terminal::draw(&t), flows(s, f))
+    format!("{}{}", terminal::draw(&t), flows(s, f))
 }
 
 /// The flows, when there are few enough to read.

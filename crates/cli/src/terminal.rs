@@ -83,6 +83,11 @@ pub fn good(text: &str) -> String {
     console::style(text).green().bold().to_string()
 }
 
+/// An answer that leaves something open, in yellow.
+pub fn caution(text: &str) -> String {
+    console::style(text).yellow().bold().to_string()
+}
+
 /// A bad answer in red.
 pub fn bad(text: &str) -> String {
     console::style(text).red().bold().to_string()

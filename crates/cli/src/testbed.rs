@@ -2,14 +2,13 @@
 
 mod processes;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use xoff_record::{Folder, Sink};
 use xoff_run::{Finished, Progress, Scenario};
 use xoff_scenario::{Problem, Problems};
-use xoff_sim::Ended;
 use xoff_switchd::RunnerConfig;
 use xoff_testbed::bed::BedError;
 use xoff_testbed::hosts::{self, IpHosts, Run, RunReport};
@@ -17,9 +16,9 @@ use xoff_testbed::replay::{self, Facts};
 use xoff_testbed::wiring::{self, Real};
 use xoff_testbed::{Comparison, Drive, DriveError, Next, RealReport, Side, bed, compare, drive, shims};
 
-use crate::answer::{Answer, Exit, refused};
+use crate::answer::{Allowed, Answer, refused, unwritten};
 use crate::out::{Out, refused as refused_out};
-use crate::run::{Bar, problem, settings};
+use crate::run::{Bar, problem, settings, verdict};
 use crate::{interrupt, terminal};
 
 /// Run a scenario with real Ethernet frames on this machine.
@@ -62,6 +61,8 @@ pub struct Args {
     /// Run every node as a process of its own, with a clock of its own, instead of all in one; the tables of each are in DIR/NODE
     #[arg(long, conflicts_with_all = ["ip", "compare", "capture"])]
     processes: bool,
+    #[command(flatten)]
+    allowed: Allowed,
 }
 
 /// Runs it.
@@ -122,22 +123,30 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     if let Some(e) = unstarted {
         return Err(Problem::new(format!("a command could not be started: {e}"), "").into());
     }
-    let (finished, real) = driven.map_err(failed)?;
+    let (mut finished, real) = driven.map_err(failed)?;
     if let Some(capture) = capture {
         capture.finish().map_err(written)?;
     }
-    let exit = match finished.outcome.ended {
-        Ended::Interrupted => Exit::Interrupted,
-        _ if finished.outcome.violations_total > 0 || real.lost_any() => Exit::No,
-        _ if commands.iter().any(|c| c.exit_code.is_some_and(|code| code != 0)) => Exit::No,
-        _ => Exit::Done,
-    };
+    blame(&mut finished, &commands, &folder)?;
+    let exit = args.allowed.exit(verdict(&finished.manifest));
     let compared = if args.compare { Some(simulated(&scenario, &finished, &real, &folder)?) } else { None };
     let mut answer = format!("{}{}", text(&scenario, &finished, &real, args), commands_text(&commands));
     if let Some(c) = &compared {
         answer.push_str(&compared_text(c));
     }
     Ok(Answer::new(answer, &json(&finished, &real, commands, compared.as_ref(), args), exit))
+}
+
+/// A command that failed makes the answer "no".
+fn blame(f: &mut Finished, commands: &[RunReport], folder: &Folder) -> Result<(), Problems> {
+    let failed = |c: &&RunReport| c.exit_code.is_some_and(|code| code != 0);
+    let failures: Vec<String> = commands.iter().filter(failed).map(|c| format!("the command at {} failed: {}", c.host, c.ended)).collect();
+    if !failures.is_empty() {
+        let verdict = verdict(&f.manifest).with(|parts| parts.failures = failures);
+        f.manifest = std::mem::take(&mut f.manifest).judged(verdict);
+        f.manifest.write(folder).map_err(|e| unwritten(&e))?;
+    }
+    Ok(())
 }
 
 fn compared_text(c: &Comparison) -> String {
@@ -188,7 +197,7 @@ fn json<'a>(
     compared: Option<&'a Comparison>,
     args: &Args,
 ) -> impl Serialize + use<'a> {
-    Json { run: serde_json::to_value(crate::run::json(f, &args.out.folder)).unwrap_or_default(), real, commands, compared }
+    Json { run: serde_json::to_value(crate::run::json(f, &args.allowed, &args.out.folder)).unwrap_or_default(), real, commands, compared }
 }
 
 fn commands_text(commands: &[RunReport]) -> String {
@@ -208,15 +217,16 @@ fn text(s: &Scenario, f: &Finished, real: &RealReport, args: &Args) -> String {
     let mut row = |name: &str, value: String| {
         t.add_row([name, &value]);
     };
+    let headline = args.allowed.headline(&s.title, verdict(&f.manifest));
     let count = |of: fn(&xoff_testbed::PortReport) -> u64| real.ports.iter().map(of).sum::<u64>();
     row("Real frames", format!("{} sent, {} of them control frames", count(|p| p.sent), count(|p| p.control_sent)));
     row("Lost on wires", real.lost_on_wire.map_or("-".into(), |n| n.to_string()));
     row("Lost in the kernel's rings", real.kernel_drops().to_string());
-    row("Refused", count(|p| p.refused).to_string());
+    row("Refused", format!("{} by nodes, {} by the kernel", count(|p| p.refused + p.no_way + p.too_long), count(|p| p.send_errors)));
     row("Loop gaps", format!("99 % below {:.0} us, longest {:.0} us", real.gap_p99_us, real.gap_longest_us));
     row(
         "World's clock",
         format!("{:.3} of {:.3} seconds left out, while the processor was elsewhere", real.left_out_seconds, real.wall_seconds),
     );
-    format!("{}\n{}", crate::run::text(s, f, &args.out.folder), terminal::draw(&t))
+    format!("{headline}\n\n{}\n{}", crate::run::text(s, f, &args.out.folder), terminal::draw(&t))
 }

@@ -37,6 +37,30 @@ fn failures_are_named_and_studied() {
     ring.complains(&["--fail-any is skipped"]);
 }
 
+/// Before: "No cycle: under these routes no deadlock can form." and `cycle-free` above a list of failures after which one can.
+#[test]
+fn the_answer_is_to_the_question_that_was_asked() {
+    let args = ["check", "leaf-spine", "--fail-any", "2"];
+    let (said, json) = (xoff(&args), xoff(&[&args[..], &["--json"]].concat()).json());
+    let failures = json["failures"]["cyclic_total"].as_u64().unwrap();
+    assert!(failures > 1, "{json:#}");
+    let headline = said.out.lines().next().unwrap();
+    assert_eq!((said.code, headline), (1, &*format!("{failures} failures create a cycle: a deadlock can form after any of them.")));
+    assert_eq!(
+        (&json["verdict"], &json["answer"], &json["verdict_without_failures"]),
+        (&"cyclic-after-failures".into(), &"no".into(), &"cycle-free".into())
+    );
+    assert!(said.out.contains("Without a further failure there is no cycle."), "{}", said.out);
+
+    let safe = xoff(&["check", "fat-tree:k=4", "--fail-any", "1"]);
+    assert!(safe.code == 0 && safe.out.starts_with("No cycle, and none after these failures"), "{}", safe.out);
+    let sampled = xoff(&["check", "fat-tree:k=4", "--fail-any", "2", "--routing", "up-down", "--sets-max", "10"]);
+    assert!(sampled.code == 0 && sampled.out.contains("not all sets were"), "{}", sampled.out);
+    assert_eq!(xoff(&["check", "fat-tree:k=4", "--fail-any", "0"]).complains(&["--fail-any"]).code, 2);
+    let cut = xoff(&["check", "leaf-spine:leaves=2,spines=1,hosts=1", "--fail", "L1-S1"]);
+    assert!(cut.out.starts_with("Nothing checked"), "{}", cut.out);
+}
+
 #[test]
 fn files_of_every_kind_are_read() {
     let dir = folder("check-files");

@@ -18,7 +18,7 @@ const TABLES: [&str; 11] = ["causes", "control", "deadlocks", "flows", "marks", 
 fn a_run_leaves_tables_a_manifest_and_an_answer() {
     let out = folder("run-ring").display().to_string();
     let said = xoff(&["run", &ring(), "--out", &out, "--json"]);
-    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(said.code, 1, "a deadlock: {}", said.err);
     let json = said.json();
     has_every_number(&json);
     assert_eq!(json["deadlock"].as_array().unwrap().len(), 3);

@@ -241,9 +241,9 @@ impl Observed {
         self.outcome.ports.iter().flatten().map(|p| p.messages_sent).sum()
     }
 
-    /// Frames lost anywhere.
+    /// Frames that did not arrive, of all causes.
     pub fn lost(&self) -> u64 {
-        self.outcome.dropped_frames + self.outcome.lost_frames
+        xoff_run::verdict::losses(&self.outcome).total()
     }
 
     /// Mean rate of every flow over the last `span` of the run, from the sampled arrivals.

@@ -150,8 +150,9 @@ impl Port for MemoryPort {
         while wire.len() < CAPACITY
             && let Some(frame) = self.taken.pop_front()
         {
-            self.mangle(frame, &mut out);
             self.counters.sent += 1;
+            self.counters.sent_bytes += frame.len() as u64;
+            self.mangle(frame, &mut out);
             wire.extend(out.drain(..));
         }
         match self.held.take() {
@@ -239,7 +240,9 @@ mod tests {
             a.flush().unwrap();
         }
         assert!(a.send(&[0; 13]).unwrap());
-        assert_eq!(a.counters(), PortCounters { sent: u64::from(sent), send_errors: 1, ..Default::default() });
+        let c = a.counters();
+        let bytes = (0..sent).map(|n| numbered(n).len() as u64).sum();
+        assert_eq!(c, PortCounters { sent: u64::from(sent), sent_bytes: bytes, send_errors: 1, ..Default::default() });
     }
 
     #[test]

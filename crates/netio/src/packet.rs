@@ -173,8 +173,9 @@ impl Port for PacketPort {
             let count = self.queue.batch(&mut frames);
             match sys::send_batch(&self.socket, &mut frames[..count]) {
                 Ok(sent) => {
-                    self.queue.pop(sent);
                     self.counters.sent += sent as u64;
+                    self.counters.sent_bytes += frames[..sent].iter().map(|f| f.len() as u64).sum::<u64>();
+                    self.queue.pop(sent);
                 }
                 Err(e) => match e.raw_os_error() {
                     Some(libc::EINTR) => {}

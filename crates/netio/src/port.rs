@@ -38,6 +38,8 @@ pub struct PortCounters {
     pub received: u64,
     /// Taken by the kernel.
     pub sent: u64,
+    /// Bytes of those [bytes].
+    pub sent_bytes: u64,
     /// Lost in the kernel's receive ring, because nobody emptied it in time. Not zero: "lossless" cannot be claimed.
     pub kernel_drops: u64,
     /// Frames that could not be sent and were given up.

@@ -111,7 +111,10 @@ impl Port for TapPort {
         // A tap takes one frame a call.
         while let Some(frame) = self.queue.front() {
             match self.file.write(frame) {
-                Ok(_) => self.counters.sent += 1,
+                Ok(_) => {
+                    self.counters.sent += 1;
+                    self.counters.sent_bytes += frame.len() as u64;
+                }
                 Err(e) => match e.raw_os_error() {
                     Some(libc::EINTR) => continue,
                     Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM) => break,

@@ -4,7 +4,7 @@
 //!   probes -> FlowRow, QueueRow, ... -> Table -+-> row bytes -> TableHasher -> ResultHash
 //!                                              +-> column buffers -> RecordBatch -+-> name.parquet.partial --+
 //!                                                                                 +-> memory (Python, zero copy)
-//!   Manifest, with the name, rows and length of each file -------------------------------- Folder::commit -> files, manifest.json
+//!   Verdict -> Manifest, with the name, rows and length of each file --------------------- Folder::commit -> files, manifest.json
 //! ```
 //!
 //! The crate knows nothing of the simulator: rows are plain integers [ps, bytes, bit/s] and indices into the names
@@ -18,16 +18,20 @@ pub mod hash;
 pub mod manifest;
 pub mod read;
 pub mod rows;
+mod slowdown;
 mod table;
 mod tables;
+pub mod verdict;
 
 pub use cell::{Label, Late, Message, Names, Node, Port};
 pub use error::RecordError;
 pub use hash::{ResultHash, TableHasher};
 pub use manifest::{Manifest, Parameter, ResultFile};
 pub use rows::*;
+pub use slowdown::Slowdown;
 pub use table::Table;
 pub use tables::{Closed, FabricTables, MemoryTable, RunInfo, SCHEMA_VERSION, Sink, Tables};
+pub use verdict::Verdict;
 
 /// The Arrow types that appear in this crate's interface.
 pub use arrow_array::RecordBatch;

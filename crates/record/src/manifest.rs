@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use xoff_output::{Folder, holder};
 
 use crate::error::RecordError;
+use crate::slowdown::Slowdown;
+use crate::verdict::{Deadlock, Fate, Verdict};
 
 /// File name of the manifest.
 pub const MANIFEST: &str = "manifest.json";
@@ -68,9 +70,12 @@ pub struct Manifest {
     pub frame_hops: u64,
     /// Data frames among them.
     pub data_frame_hops: u64,
-    /// Frames lost.
+    /// Frames dropped by nodes; among `lost_frames`.
     pub dropped_frames: u64,
-    /// Flows that ended.
+    /// All frames that did not arrive: dropped by nodes, lost between them, or refused.
+    #[serde(default)]
+    pub lost_frames: u64,
+    /// Flows that are complete.
     pub flows_completed: u64,
     /// Flows that started.
     pub flows_total: u64,
@@ -86,12 +91,27 @@ pub struct Manifest {
     pub warnings: Vec<String>,
     /// The user stopped the run; tables hold what was computed until then.
     pub interrupted: bool,
+    /// Slowdown of the flows, unfinished ones counted; `None`: no flow has a size and a route.
+    #[serde(default)]
+    pub slowdown: Option<Slowdown>,
+    /// What the run came to; `None` only in manifests of earlier versions.
+    #[serde(default)]
+    pub verdict: Option<Verdict>,
     /// The files of the results beside it; empty: a version that did not list them, or a run without files.
     #[serde(default)]
     pub files: Vec<ResultFile>,
 }
 
 impl Manifest {
+    /// The same manifest with this verdict, and with what follows from it.
+    #[must_use]
+    pub fn judged(self, verdict: Verdict) -> Manifest {
+        let p = verdict.parts();
+        let deadlock = if let Deadlock::Found { ports, .. } = &p.deadlock { Some(ports.clone()) } else { None };
+        let (dropped_frames, lost_frames) = (p.losses.of_fate(Fate::Dropped), p.losses.total());
+        Manifest { dropped_frames, lost_frames, deadlock, interrupted: p.interrupted, verdict: Some(verdict), ..self }
+    }
+
     /// Writes `manifest.json` into the folder as the last file, and puts the others in place.
     pub fn write(&self, folder: &Folder) -> Result<PathBuf, RecordError> {
         let text = serde_json::to_string_pretty(self).map_err(|e| RecordError::new("write", &folder.path().join(MANIFEST), e))?;

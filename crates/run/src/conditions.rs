@@ -70,6 +70,10 @@ pub(crate) fn warn_of_marks(detection: &Detection, (name, rate_control): (&str, 
             let what = format!("{name} follows TCD's rules, but no port marks UE");
             warn(what, "its cuts are deeper and nothing is spared them; set detection.kind = \"tcd\"");
         }
+        _ if rate_control.is_told_by_marks() && matches!(detection, Detection::None) => {
+            let what = format!("rate_control {name} waits for marks, and without detection no port marks: no rate will ever change");
+            warn(what, "set detection.kind = \"red\"");
+        }
         _ => {}
     }
 }

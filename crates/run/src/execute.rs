@@ -5,8 +5,9 @@ use std::time::{Instant, SystemTime};
 
 use cpu_time::ProcessTime;
 use xoff_params::ParamError;
+use xoff_record::verdict::Parts;
 use xoff_record::{Closed, DeadlockRow, FlowRow, Folder, Label, Late, Manifest, Names, Node, PortRow, RecordError, ResultFile};
-use xoff_record::{RunInfo, Sink, Tables};
+use xoff_record::{RunInfo, Sink, Slowdown, Tables, Verdict};
 use xoff_sim::{Ended, Outcome, World, ideal_time};
 use xoff_topology::routing::Routes;
 use xoff_units::{Span, Time};
@@ -15,6 +16,7 @@ use xoff_workload::UNLIMITED;
 use crate::load::Scenario;
 use crate::recorder::{PortNumbers, TableRecorder};
 use crate::summary::Summary;
+use crate::verdict::judge;
 
 /// Events between two looks at the clock and at the caller.
 const SLICE: u64 = 1 << 16;
@@ -57,6 +59,8 @@ pub struct Running<'s> {
     world: World,
     sink: Sink,
     ports: PortNumbers,
+    /// Nodes that run here, where others run elsewhere.
+    here: Option<Vec<bool>>,
     /// Calendar time, for the manifest only.
     begun: SystemTime,
     started: Instant,
@@ -104,7 +108,7 @@ impl Scenario {
         let scenario_hash = xoff_record::ResultHash::of([("scenario", &hasher)]).to_string();
         let mut model = self.model();
         model.threads = threads;
-        model.outside = outside;
+        model.outside.clone_from(&outside);
         model.bare.clone_from(&self.surroundings.bare);
         model.priorities.clone_from(&self.surroundings.priorities);
         let mut world = World::build(t, self.flows.clone(), &mut model).map_err(RunError::Build)?;
@@ -112,7 +116,8 @@ impl Scenario {
         let info = RunInfo { xoff_version: crate::VERSION.into(), scenario_hash };
         let tables = Tables::create(&sink, &info, &names).map_err(RunError::Record)?;
         world.record_to(Box::new(TableRecorder::new(tables, ports.clone())));
-        Ok(Running { scenario: self, world, sink, ports, begun: SystemTime::now(), started: Instant::now(), cpu: ProcessTime::now() })
+        let (begun, started, cpu) = (SystemTime::now(), Instant::now(), ProcessTime::now());
+        Ok(Running { scenario: self, world, sink, ports, here: outside, begun, started, cpu })
     }
 
     /// Runs from start to end without a caller to report to.
@@ -154,7 +159,12 @@ impl<'s> Running<'s> {
 
     /// Ends the run: closes tables, writes the manifest.
     pub fn finish(self, ended: Ended) -> Result<Finished, RunError> {
-        let Running { scenario, world, sink, ports, begun, started, cpu } = self;
+        self.finish_judged(ended, |_| ())
+    }
+
+    /// Ends the run; `seen` adds to the verdict what only the caller has seen, such as frames lost on real wires.
+    pub fn finish_judged(self, ended: Ended, seen: impl FnOnce(&mut Parts)) -> Result<Finished, RunError> {
+        let Running { scenario, world, sink, ports, here, begun, started, cpu } = self;
         let threads = world.threads() as u32;
         let (outcome, recorder) = world.finish(ended);
         let recorder = recorder.expect("the world was given a recorder").into_any();
@@ -162,13 +172,16 @@ impl<'s> Running<'s> {
         recorder.close_pauses();
         let mut tables = recorder.tables;
         // An error here is kept by its table and reported when it is closed.
-        let _ = write_rows(scenario, &outcome, &ports, &mut tables);
+        let slowdown = write_rows(scenario, &outcome, &ports, &mut tables).unwrap_or_default();
         let closed = tables.close();
         if let Some(e) = closed.error {
             return Err(RunError::Record(e));
         }
-        let summary = Summary::of(scenario, &outcome);
-        let mut manifest = Manifest {
+        let mut parts = judge(scenario, &outcome, here.as_deref());
+        seen(&mut parts);
+        let verdict = Verdict::from(parts);
+        let summary = Summary::of(scenario, &outcome, &verdict);
+        let manifest = Manifest {
             xoff_version: crate::VERSION.into(),
             scenario: scenario.resolved.clone(),
             scenario_folder: scenario.folder.display().to_string(),
@@ -183,17 +196,17 @@ impl<'s> Running<'s> {
             events: outcome.events,
             frame_hops: outcome.frame_hops,
             data_frame_hops: outcome.data_frame_hops,
-            dropped_frames: outcome.dropped_frames,
             flows_completed: outcome.flows.iter().filter(|f| f.received.is_some()).count() as u64,
             flows_total: outcome.flows.len() as u64,
-            deadlock: outcome.deadlocks.first().map(|d| d.cycle.iter().map(|p| scenario.topology.port_name(p.node, p.port)).collect()),
             ended_because: summary.ended.clone(),
             took_effect: summary.took_effect.clone(),
             never_triggered: summary.never_triggered.clone(),
             warnings: scenario.warnings.iter().map(|p| p.line()).collect(),
-            interrupted: ended == Ended::Interrupted,
+            slowdown,
             files: closed.files.clone(),
+            ..Manifest::default()
         };
+        let mut manifest = manifest.judged(verdict);
         if let Sink::Files(folder) = &sink {
             write_last(folder, &scenario.resolved, &mut manifest).map_err(RunError::Record)?;
         }
@@ -212,12 +225,18 @@ pub(crate) fn write_last(folder: &Folder, resolved: &str, manifest: &mut Manifes
 }
 
 /// Flows, deadlocks and port counters: known only at the end.
-fn write_rows(s: &Scenario, o: &Outcome, ports: &PortNumbers, tables: &mut Tables) -> Result<(), RecordError> {
+fn write_rows(s: &Scenario, o: &Outcome, ports: &PortNumbers, tables: &mut Tables) -> Result<Option<Slowdown>, RecordError> {
+    let (mut complete, mut unfinished) = (Vec::new(), Vec::new());
     let routes = s.routing().routes(&s.topology);
     for (i, f) in o.flows.iter().enumerate() {
         let w = &f.flow;
         let fct = f.fct();
         let ideal = (w.size != UNLIMITED).then(|| ideal_of(s, &routes, w)).flatten();
+        let slowdown = |time: Span| ideal.filter(|i| i.0 > 0).map(|i| time.0 as f64 / i.0 as f64);
+        match fct {
+            Some(fct) => complete.extend(slowdown(fct)),
+            None => unfinished.extend(slowdown(o.now.since(w.start)).map(|bound| bound.max(1.0))),
+        }
         tables.flows.push(FlowRow {
             flow: i as u64,
             src: Node(w.src),
@@ -233,7 +252,7 @@ fn write_rows(s: &Scenario, o: &Outcome, ports: &PortNumbers, tables: &mut Table
             ce_frames: f.ce_frames,
             ue_frames: f.ue_frames,
             ideal_fct_ps: ideal.map(|t| t.0),
-            slowdown: fct.zip(ideal).filter(|(_, i)| i.0 > 0).map(|(f, i)| f.0 as f64 / i.0 as f64),
+            slowdown: fct.and_then(slowdown),
             label: Label(w.label),
             notices: Late(f.notices),
         })?;
@@ -278,7 +297,7 @@ fn write_rows(s: &Scenario, o: &Outcome, ports: &PortNumbers, tables: &mut Table
             })?;
         }
     }
-    Ok(())
+    Ok(Slowdown::of(&complete, &unfinished))
 }
 
 /// Shortest possible completion time of a flow on the path it took.

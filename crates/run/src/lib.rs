@@ -9,9 +9,11 @@
 //! closed. The command line, Python and the paper reproductions all go through here.
 
 mod conditions;
+mod derived;
 mod execute;
 mod explain;
 mod fabric;
+mod idle;
 mod load;
 mod recorder;
 mod resources;
@@ -19,6 +21,7 @@ mod sections;
 mod summary;
 mod surroundings;
 mod tree;
+pub mod verdict;
 
 pub use execute::{Finished, Progress, RESOLVED, RunError, Running};
 pub use explain::{Explanation, How, Root, Step, explain};

@@ -21,7 +21,7 @@ use xoff_units::{Bytes, Span, Time, WireClock};
 use xoff_workload::{Context, Flow, Flows, SizeCdf, generators};
 
 use crate::surroundings::Surroundings;
-use crate::{conditions, sections};
+use crate::{conditions, derived, idle, sections};
 
 mod parts;
 
@@ -202,6 +202,11 @@ impl Scenario {
         self.model.rate_control.needs_int().is_some()
     }
 
+    /// Is the run held to its promises?
+    pub fn is_checked(&self) -> bool {
+        self.model.checks
+    }
+
     /// Do links fail during the run?
     pub fn has_failures(&self) -> bool {
         !self.model.failures.is_empty()
@@ -248,8 +253,8 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
     doc.spread_kinds(&sections::sections());
     let doc = &doc;
     doc.declare(&sections::sections());
-    let mut run = doc.open(&sections::run());
-    let run = run.take(|s| {
+    let mut run_section = doc.open(&sections::run());
+    let run = run_section.take(|s| {
         Ok((
             s.text("title")?,
             s.span("duration")?,
@@ -293,14 +298,15 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
         let entry = xoff_mech::rate_control::REGISTRY.iter().find(|e| e.name == kind).expect("a kind of the registry");
         Ok((entry.name, (entry.read)(s)?))
     });
-    let flows = read_flows(doc, &topology, seed, folder);
+    let flows = read_flows(doc, &topology, (seed, Time(duration.0)), folder);
     if let (Some(switch), Some(host), Some(flows)) = (&switch, &host, &flows) {
         switch_section.take(|_| every_class_has_turns(switch, &classes_in_use(flows, &host.transport, None)));
     }
-    let probes = doc.open(&sections::probes()).take(|s| read_probes(s, &topology));
+    let mut probes_section = doc.open(&sections::probes());
+    let probes = probes_section.take(|s| read_probes(s, &topology));
 
-    let failures: Vec<Option<LinkFailure>> = doc
-        .open_all(&sections::failure())
+    let mut failure_sections = doc.open_all(&sections::failure());
+    let failures: Vec<Option<LinkFailure>> = failure_sections
         .iter_mut()
         .map(|s| {
             s.take(|s| {
@@ -310,6 +316,10 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
             })
         })
         .collect();
+
+    let fails = failure_sections.iter().zip(&failures).filter_map(|(s, f)| Some((s, f.as_ref()?.at)));
+    let interval = probes.as_ref().map_or(Span::ZERO, |p| p.interval);
+    idle::warn_of_times(&run_section, duration, (&probes_section, interval), &fails.collect::<Vec<_>>());
 
     // Flow control comes last: it plans with the links, the frames, the buffer and the delays.
     let flow_control = match (&switch, &host, &control_delay) {
@@ -359,11 +369,12 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
     conditions::warn_of_marks(&detection, (rate_name, &rate_control), &mut warnings);
     conditions::warn_of_notices((detection_name, &detection), (rate_name, &rate_control), &flow_control, &mut warnings);
     let resolved = doc.resolved();
-    let parameters = resolved
+    let mut parameters: Vec<xoff_record::Parameter> = resolved
         .rows()
         .iter()
         .map(|r| xoff_record::Parameter { path: r.path(), value: r.value.clone(), origin: r.origin.to_string(), source: r.source.clone() })
         .collect();
+    derived::add(&mut parameters, [fc_name, detection_name, rate_name], &flow_control, &detection, &rate_control);
     Ok(Scenario {
         title,
         folder: folder.to_owned(),

@@ -1,5 +1,7 @@
 //! What took effect, what never triggered, why it ended: no run leaves its user guessing.
 
+use xoff_record::Verdict;
+use xoff_record::verdict::Deadlock;
 use xoff_sim::{Ended, Outcome};
 use xoff_topology::NodeKind;
 use xoff_units::{Bytes, Rate, Span};
@@ -11,6 +13,8 @@ use crate::load::Scenario;
 pub struct Summary {
     /// Why it ended, one clause.
     pub ended: String,
+    /// What has an end and did not reach it: `4 of 4 flows`.
+    pub incomplete: Option<String>,
     /// What took effect, one sentence each.
     pub took_effect: Vec<String>,
     /// What was configured and never triggered, one sentence each.
@@ -19,8 +23,9 @@ pub struct Summary {
 
 impl Summary {
     /// From what happened.
-    pub fn of(s: &Scenario, o: &Outcome) -> Summary {
-        let mut sum = Summary { ended: ended(s, o), ..Summary::default() };
+    pub fn of(s: &Scenario, o: &Outcome, verdict: &Verdict) -> Summary {
+        let incomplete = verdict.parts().work.incomplete_words();
+        let mut sum = Summary { ended: ended(s, o), incomplete, ..Summary::default() };
         let total = |f: fn(&xoff_sim::PortTotals) -> u64| o.ports.iter().flatten().map(f).sum::<u64>();
         let (ce, ue) = (total(|p| p.marked), total(|p| p.marked_ue));
 
@@ -60,11 +65,8 @@ impl Summary {
                 d.stuck_ports
             ));
         }
-        if o.deadlocks.is_empty() && s.model.watch.0 > 0 {
+        if verdict.parts().deadlock == Deadlock::None {
             sum.never_triggered.push(sum_no_deadlock(s, o));
-        }
-        if o.dropped_frames > 0 {
-            sum.took_effect.push(format!("{} frames were dropped", o.dropped_frames));
         }
         if o.flow_collisions > 0 {
             sum.took_effect
@@ -76,10 +78,6 @@ impl Summary {
                 o.violations_total,
                 o.violations.first().map_or("", |v| v.what.as_str())
             ));
-        }
-        let unfinished = o.flows.iter().filter(|f| f.received.is_none() && f.flow.size != xoff_workload::UNLIMITED).count();
-        if unfinished > 0 {
-            sum.took_effect.push(format!("{unfinished} of {} flows were not complete", o.flows.len()));
         }
         sum
     }

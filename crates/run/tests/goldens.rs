@@ -32,6 +32,7 @@ fn summary(f: &Finished) -> String {
     let mut t = String::new();
     writeln!(t, "result hash: {}", f.manifest.result_hash).unwrap();
     writeln!(t, "ended: {}", f.summary.ended).unwrap();
+    f.summary.incomplete.iter().for_each(|s| writeln!(t, "incomplete: {s}").unwrap());
     f.summary.took_effect.iter().for_each(|s| writeln!(t, "took effect: {s}").unwrap());
     f.summary.never_triggered.iter().for_each(|s| writeln!(t, "never triggered: {s}").unwrap());
     for flow in &f.outcome.flows {

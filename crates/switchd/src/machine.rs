@@ -54,12 +54,10 @@ pub struct MachineConfig {
 pub struct Counters {
     /// Frames in.
     pub received: u64,
-    /// Frames out.
-    pub sent: u64,
+    /// Frames given to the port to be sent; which of them the kernel took is the port's to say.
+    pub departed: u64,
     /// Bytes in, without FCS.
     pub received_bytes: u64,
-    /// Bytes out, without FCS.
-    pub sent_bytes: u64,
     /// Control frames in.
     pub control_received: u64,
     /// Control frames out, repetitions included.
@@ -400,9 +398,7 @@ impl Machine {
     pub fn depart(&mut self, now: Time, mut f: impl FnMut(Time, usize, &[u8])) {
         while self.departures.peek().is_some_and(|Reverse(d)| d.at <= now) {
             let Some(Reverse(d)) = self.departures.pop() else { return };
-            let counters = &mut self.at[d.link].counters;
-            counters.sent += 1;
-            counters.sent_bytes += d.bytes.len() as u64;
+            self.at[d.link].counters.departed += 1;
             f(d.at, d.link, &d.bytes);
             self.spare.push(d.bytes);
         }

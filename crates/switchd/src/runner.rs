@@ -232,6 +232,7 @@ impl<'a> Live<'a> {
             for link in 0..self.ports.len() {
                 let machine = &mut self.machine;
                 let port = &mut self.ports[link];
+                port.flush().map_err(|e| LiveError::Port(port.name().into(), e))?;
                 let heard = port.receive(BURST, &mut |bytes| machine.count(link, bytes.len()));
                 if heard.map_err(|e| LiveError::Port(port.name().into(), e))? > 0 {
                     last = Instant::now();

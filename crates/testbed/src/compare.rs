@@ -61,7 +61,7 @@ pub struct Comparison {
     pub control_frames: [u64; 2],
     /// Fullest ingress buffer, with real frames and in the simulation [bytes].
     pub highest_queue_bytes: [u64; 2],
-    /// Frames lost by nodes, and for real frames on wires and in the kernel too.
+    /// Frames that did not arrive: dropped by nodes, and for real frames lost on wires and in the kernel, or refused.
     pub lost_frames: [u64; 2],
     /// The page to open.
     pub page: PathBuf,
@@ -79,10 +79,9 @@ pub fn compare(s: &Scenario, real: Side, report: &RealReport, simulated: Side, o
         deadlock_ps: sides.map(|x| x.finished.outcome.deadlocks.first().map(|d| d.closed.0)),
         control_frames: sides.map(|x| x.finished.outcome.ports.iter().flatten().map(|p| p.messages_sent).sum()),
         highest_queue_bytes: sides.map(|x| x.finished.outcome.ports.iter().flatten().map(|p| p.ingress_bytes_max).max().unwrap_or(0)),
-        lost_frames: sides.map(|x| x.finished.outcome.dropped_frames + x.finished.outcome.lost_frames),
+        lost_frames: sides.map(|x| x.finished.manifest.lost_frames),
         page: out.path().join("compare.html"),
     };
-    c.lost_frames[0] += report.kernel_drops() + report.lost_on_wire.unwrap_or(0).unsigned_abs();
     c.table = table(s, &c);
     let figure = figure(s, [read_all(real.folder)?, read_all(simulated.folder)?]);
     out.write("compare.svg", figure.to_svg().as_bytes()).map_err(CompareError::Files)?;

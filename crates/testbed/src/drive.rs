@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 use xoff_netio::{Port, PortCounters};
 use xoff_record::Sink;
+use xoff_record::verdict::{Loss, Losses};
 use xoff_run::{Finished, RunError, Running, Scenario};
 use xoff_sim::World;
 use xoff_switchd::{Attached, Ended, Gaps, Link, Live, LiveError, RunnerConfig};
@@ -38,22 +39,28 @@ impl std::error::Error for DriveError {}
 pub struct PortReport {
     /// Its name.
     pub port: String,
-    /// Frames that came in and went out.
+    /// Frames that came in.
     pub received: u64,
-    /// Frames that went out.
+    /// Frames that the kernel took to send.
     pub sent: u64,
     /// Control frames among those that came in.
     pub control_received: u64,
     /// Control frames among those that went out.
     pub control_sent: u64,
-    /// Refused: malformed, not configured, or of nobody's flow.
+    /// Refused: malformed, not configured, or of an unknown flow.
     pub refused: u64,
+    /// Malformed frames among those.
+    pub malformed: u64,
+    /// Control frames among those that are not configured.
+    pub unexpected: u64,
     /// Frames to an address that is in no table, or where it came from.
     pub no_way: u64,
     /// Lost in the kernel's ring because the process was away for too long.
     pub kernel_drops: u64,
     /// Given up because the kernel would not send them.
     pub send_errors: u64,
+    /// Not yet taken by the kernel at the end.
+    pub unsent: u64,
     /// Frames whose checksum the sender's stack had left to hardware.
     pub checksums_completed: u64,
     /// Longer than the MTU allows: an offload of the neighbour's.
@@ -84,9 +91,18 @@ pub struct RealReport {
 }
 
 impl RealReport {
-    /// Was any frame lost outside of the nodes: on a wire, in a ring, or on the way into the kernel?
-    pub fn lost_any(&self) -> bool {
-        self.lost_on_wire.unwrap_or(0) != 0 || self.kernel_drops() > 0 || self.ports.iter().any(|p| p.send_errors > 0)
+    /// Frames that did not arrive, of those causes that only real frames have. A port's counter that is new does not compile before it
+    /// has its place here.
+    pub fn losses(&self) -> Losses {
+        let on_wire = self.lost_on_wire.unwrap_or(0).max(0) as u64;
+        let mut all = Losses::of([(Loss::OnWire, on_wire)]);
+        self.ports.iter().for_each(|p| all.merge(&p.losses()));
+        all
+    }
+
+    /// Did any frame come in or go out?
+    pub fn moved_any(&self) -> bool {
+        self.ports.iter().any(|p| p.received + p.sent > 0)
     }
 
     /// Frames lost in the kernel's rings.
@@ -116,18 +132,55 @@ impl RealReport {
     }
 }
 
+impl PortReport {
+    fn losses(&self) -> Losses {
+        let &PortReport {
+            port: _,
+            received: _,
+            sent: _,
+            control_received: _,
+            control_sent: _,
+            refused,
+            malformed,
+            unexpected,
+            no_way,
+            kernel_drops,
+            send_errors,
+            unsent,
+            checksums_completed: _,
+            too_long,
+            storms: _,
+            thrown_away,
+        } = self;
+        Losses::of([
+            (Loss::KernelRing, kernel_drops),
+            (Loss::KernelRefused, send_errors),
+            (Loss::Unsent, unsent),
+            (Loss::Watchdog, thrown_away),
+            (Loss::TooLong, too_long),
+            (Loss::Malformed, malformed),
+            (Loss::Unexpected, unexpected),
+            (Loss::UnknownFlow, refused - malformed - unexpected),
+            (Loss::UnknownAddress, no_way),
+        ])
+    }
+}
+
 fn port(a: &Attached) -> PortReport {
     let (c, k) = (&a.counters, &a.kernel);
     PortReport {
         port: a.link.name.clone(),
         received: c.received,
-        sent: c.sent,
+        sent: k.sent,
         control_received: c.control_received,
         control_sent: c.control_sent,
         refused: c.malformed + c.unexpected + c.strange,
+        malformed: c.malformed,
+        unexpected: c.unexpected,
         no_way: c.no_way,
         kernel_drops: k.kernel_drops,
         send_errors: k.send_errors,
+        unsent: c.departed.saturating_sub(k.sent + k.send_errors),
         checksums_completed: k.checksums_completed,
         too_long: k.too_long,
         storms: c.storms,
@@ -135,7 +188,8 @@ fn port(a: &Attached) -> PortReport {
     }
 }
 
-/// What was sent by one end of a link and not received by the other, over all links with both ends here.
+/// What was sent by one end of a link and not received by the other, over all links with both ends here. Frames that come from nowhere
+/// on one link, such as those of the kernel, do not make up for frames lost on another.
 fn lost(s: &Scenario, ports: &[Attached]) -> Option<i64> {
     let find = |node: u32, port: u16| ports.iter().find(|a| (a.link.node, a.link.port) == (node, port));
     let pairs: Vec<_> = ports
@@ -145,7 +199,8 @@ fn lost(s: &Scenario, ports: &[Attached]) -> Option<i64> {
             find(far.peer, far.peer_port).map(|b| (a, b))
         })
         .collect();
-    (!pairs.is_empty()).then(|| pairs.iter().map(|(a, b)| a.counters.sent as i64 - b.counters.received as i64).sum())
+    let lost = |a: &Attached, b: &Attached| a.kernel.sent.saturating_sub(b.counters.received + b.kernel.kernel_drops + b.kernel.too_long);
+    (!pairs.is_empty()).then(|| pairs.iter().map(|(a, b)| lost(a, b) as i64).sum())
 }
 
 /// How a run is driven.
@@ -209,8 +264,15 @@ pub fn drive<N: Into<Next>>(
 ) -> Result<(Finished, RealReport), DriveError> {
     let mut running: Running = s.start_outside(sink, here).map_err(DriveError::Run)?;
     let (ended, real) = real_time(s, running.world(), links, ports, d, &mut |l| look(l).into())?;
-    let finished = running.finish(ended).map_err(DriveError::Run)?;
-    Ok((finished, real))
+    let finished = running.finish_judged(ended, |parts| {
+        parts.losses.merge(&real.losses());
+        if !real.moved_any() {
+            parts.nothing_ran = Some("no frame came in or went out".into());
+        } else if parts.work.total == 0 {
+            parts.nothing_ran = None; // others' frames, not those of flows
+        }
+    });
+    Ok((finished.map_err(DriveError::Run)?, real))
 }
 
 /// Runs a world in real time on its ports.
@@ -258,24 +320,44 @@ impl From<io::Error> for DriveError {
 mod tests {
     use super::*;
 
-    /// One frame lost anywhere outside of the nodes is enough, and none is none.
-    #[test]
-    fn a_frame_lost_anywhere_counts() {
-        let attached = |send_errors, kernel_drops| Attached {
-            link: Link { node: 0, port: 0, name: "S1->H1".into(), plain: false },
-            counters: xoff_switchd::Counters::default(),
-            kernel: xoff_netio::PortCounters { send_errors, kernel_drops, ..Default::default() },
-        };
-        let report = |lost_on_wire, send_errors, kernel_drops| RealReport {
+    fn report(lost_on_wire: Option<i64>, counters: xoff_switchd::Counters, kernel: PortCounters) -> RealReport {
+        let link = Link { node: 0, port: 0, name: "S1->H1".into(), plain: false };
+        RealReport {
             wall_seconds: 1.0,
             left_out_seconds: 0.0,
             gap_longest_us: 0.0,
             gap_p99_us: 0.0,
             lost_on_wire,
-            ports: vec![port(&attached(send_errors, kernel_drops))],
+            ports: vec![port(&Attached { link, counters, kernel })],
             log: Vec::new(),
-        };
-        assert!(!report(None, 0, 0).lost_any() && !report(Some(0), 0, 0).lost_any());
-        assert!(report(Some(1), 0, 0).lost_any() && report(None, 1, 0).lost_any() && report(None, 0, 1).lost_any());
+        }
+    }
+
+    /// One frame lost anywhere outside of the nodes is enough, each counter in turn; and none is none.
+    #[test]
+    fn a_frame_lost_anywhere_counts() {
+        use xoff_switchd::Counters as C;
+        let (c, k) = (C::default(), PortCounters::default());
+        for well in
+            [report(None, c, k), report(Some(0), c, k), report(Some(0), C { departed: 9, received: 9, ..c }, PortCounters { sent: 9, ..k })]
+        {
+            assert_eq!(well.losses().words(), "0 frames lost");
+        }
+        for (lost, why) in [
+            (report(Some(1), c, k), Loss::OnWire),
+            (report(None, c, PortCounters { send_errors: 1, ..k }), Loss::KernelRefused),
+            (report(None, c, PortCounters { kernel_drops: 1, ..k }), Loss::KernelRing),
+            (report(None, c, PortCounters { too_long: 1, ..k }), Loss::TooLong),
+            (report(None, C { departed: 1, ..c }, k), Loss::Unsent),
+            (report(None, C { malformed: 1, ..c }, k), Loss::Malformed),
+            (report(None, C { unexpected: 1, ..c }, k), Loss::Unexpected),
+            (report(None, C { strange: 1, ..c }, k), Loss::UnknownFlow),
+            (report(None, C { no_way: 1, ..c }, k), Loss::UnknownAddress),
+            (report(None, C { thrown_away: 1, ..c }, k), Loss::Watchdog),
+        ] {
+            assert_eq!(lost.losses(), Losses::of([(why, 1)]));
+        }
+        let refused = report(None, C { departed: 200, ..c }, PortCounters { sent: 100, send_errors: 100, ..k });
+        assert_eq!((refused.ports[0].sent, refused.losses().count(Loss::KernelRefused), refused.losses().total()), (100, 100, 100));
     }
 }

@@ -23,12 +23,12 @@ pub fn text(node: &str, interfaces: &[String], look: &Look) -> String {
         }
     };
     let (rx, tx) = (",direction=\"in\"", ",direction=\"out\"");
-    family("frames_total", "counter", "Frames.", vec![(rx, Box::new(|_, a| a.counters.received)), (tx, Box::new(|_, a| a.counters.sent))]);
+    family("frames_total", "counter", "Frames.", vec![(rx, Box::new(|_, a| a.counters.received)), (tx, Box::new(|_, a| a.kernel.sent))]);
     family(
         "bytes_total",
         "counter",
         "Bytes, without check sequences.",
-        vec![(rx, Box::new(|_, a| a.counters.received_bytes)), (tx, Box::new(|_, a| a.counters.sent_bytes))],
+        vec![(rx, Box::new(|_, a| a.counters.received_bytes)), (tx, Box::new(|_, a| a.kernel.sent_bytes))],
     );
     family(
         "control_frames_total",
@@ -39,10 +39,11 @@ pub fn text(node: &str, interfaces: &[String], look: &Look) -> String {
     family(
         "dropped_frames_total",
         "counter",
-        "Frames that came in and were lost.",
+        "Frames that were lost here.",
         vec![
             (",reason=\"memory\"", Box::new(|i, _| look.drops[i])),
             (",reason=\"kernel\"", Box::new(|_, a| a.kernel.kernel_drops)),
+            (",reason=\"kernel_send\"", Box::new(|_, a| a.kernel.send_errors)),
             (",reason=\"watchdog\"", Box::new(|_, a| a.counters.thrown_away)),
         ],
     );

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
+use xoff_record::Verdict;
+use xoff_record::verdict::{Deadlock, Loss, Losses, Parts, Promises, Work};
 use xoff_run::Scenario;
 use xoff_switchd::Link;
 use xoff_topology::NodeKind;
@@ -52,6 +54,68 @@ impl NodeRun {
         let ports = self.answer.pointer("/real/ports").and_then(|p| p.as_array());
         ports.into_iter().flatten().filter_map(|p| p[key].as_u64()).sum()
     }
+}
+
+/// What all of them came to together.
+///
+/// # Errors
+/// The answer of a node has no verdict that can be read.
+pub fn judge(s: &Scenario, nodes: &[NodeRun], interrupted: bool) -> Result<Verdict, String> {
+    let mut losses = Losses::default();
+    let (mut violations, mut of_loss, mut first) = (0, 0, String::new());
+    let (mut total, mut complete, mut incomplete) = (0, 0, 0);
+    let mut failures = Vec::new();
+    for n in nodes {
+        let verdict = n.answer.get("verdict").cloned().unwrap_or_default();
+        let verdict: Verdict = serde_json::from_value(verdict).map_err(|e| format!("the answer of {}: {e}", n.node))?;
+        let parts = verdict.parts();
+        losses.merge(&parts.losses);
+        if let Promises::Violated { violations: v, of_loss: l, first: f } = &parts.promises {
+            (violations, of_loss) = (violations + v, of_loss + l);
+            first = if first.is_empty() { f.clone() } else { first };
+        }
+        (total, complete) = (total + parts.work.total, complete + parts.work.complete);
+        incomplete += parts.work.incomplete;
+        if n.exit_code.is_none() {
+            failures.push(format!("{} was ended by a signal", n.node));
+        }
+    }
+    if !interrupted {
+        losses.add(Loss::OnWire, lost_on_wires(s, nodes));
+    }
+    let moved = nodes.iter().any(|n| n.over_ports("sent") + n.over_ports("received") > 0);
+    let promises = match violations {
+        0 if !s.is_checked() => Promises::NotChecked { why: "run.checks is false".into() },
+        0 => Promises::Kept,
+        _ => Promises::Violated { violations, of_loss, first },
+    };
+    let parts = Parts {
+        interrupted,
+        deadlock: Deadlock::NotWatched { why: "each process sees its own node only".into() },
+        losses,
+        promises,
+        work: Work { unit: "flows".into(), total, complete, incomplete },
+        nothing_ran: (!moved).then(|| "no frame was sent".into()),
+        failures,
+    };
+    Ok(parts.into())
+}
+
+/// Frames that one process sent and the next one never received. Only on the way to switches: they outlast the hosts, so that what they
+/// have not received is lost; what a switch sends to a host that has ended is not.
+fn lost_on_wires(s: &Scenario, nodes: &[NodeRun]) -> u64 {
+    let count = |node: u32, port: u16, key: &str| {
+        let name = s.topology.port_name(node, port);
+        let ports = nodes.iter().find(|n| n.node == s.topology.name(node))?.answer.pointer("/real/ports")?.as_array()?;
+        ports.iter().find(|p| p["port"] == name.as_str())?[key].as_u64()
+    };
+    let switches = (0..s.topology.nodes.len() as u32).filter(|&n| s.topology.nodes[n as usize].kind == NodeKind::Switch);
+    let ends = switches.flat_map(|n| s.topology.nodes[n as usize].ports.iter().zip(0..).map(move |(p, i)| ((n, i), (p.peer, p.peer_port))));
+    ends.map(|(to, from)| {
+        let received = ["received", "kernel_drops", "too_long"].iter().filter_map(|key| count(to.0, to.1, key)).sum();
+        count(from.0, from.1, "sent").unwrap_or(0).saturating_sub(received)
+    })
+    .sum()
 }
 
 /// What a node says once its ports are open (`live.rs` of the command).

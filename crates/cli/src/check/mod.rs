@@ -7,13 +7,14 @@ mod topology;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use clap::builder::RangedU64ValueParser;
 use indicatif::{ProgressBar, ProgressStyle};
 use xoff_analysis::cbd::{self, FailureStudy, Report, Rule, Traffic, Verdict};
 use xoff_scenario::{Problem, Problems};
 use xoff_topology::failures::{fail_links, is_fabric_link};
 use xoff_topology::{LinkId, Topology};
 
-use crate::answer::{Answer, Exit, refused};
+use crate::answer::{Answer, refused};
 use crate::terminal::{counted, grouped};
 use crate::{interrupt, terminal};
 use topology::Network;
@@ -31,7 +32,7 @@ pub struct Args {
     #[arg(long, value_name = "LINK", value_delimiter = ',')]
     fail: Vec<String>,
     /// Then fail every set of 1 to N links between switches, and tell which sets create a cycle
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     fail_any: Option<usize>,
     /// Which paths count; default: the scenario's rule, else all-paths, that is, any equal-cost shortest one
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(Rule::NAMES))]
@@ -46,7 +47,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// With --fail-any: look at no more sets of each size, drawn at random if there are more
-    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     sets_max: u64,
 }
 
@@ -80,9 +81,8 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
 
     let report = working("looking for a cycle", || cbd::check(&topology, &rule, traffic));
     let study = study(args, &topology, &rule, traffic, &report);
-    let found = report.verdict == Verdict::Cyclic || study.as_ref().is_some_and(|s| s.cyclic_total > 0);
     let all = report::Checked::new(&args.topology, &topology, &routing, given.as_ref().map(|g| g.flows.len()), &report, study.as_ref());
-    Ok(Answer::new(report::text(&all), &all, if found { Exit::No } else { Exit::Done }))
+    Ok(Answer::new(report::text(&all), &all, all.conclusion().into()))
 }
 
 /// Fails the named links; a wrong name is shown as it was given.

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use xoff_analysis::cbd::{Cycle, FailureStudy, Report, Verdict};
+use xoff_record::verdict::Conclusion;
 use xoff_topology::Topology;
 use xoff_topology::failures::link_name;
 
@@ -21,10 +22,29 @@ pub struct Checked<'a> {
     routing: &'a str,
     /// `None`: all pairs of hosts.
     flows: Option<usize>,
+    /// To the question that was asked, failures included.
+    answer: Conclusion,
+    /// To the same question, in words for programs.
+    verdict: &'static str,
+    /// Before any further failure.
+    verdict_without_failures: Verdict,
     #[serde(flatten)]
+    parts: ReportParts<'a>,
+    #[serde(skip)]
     report: &'a Report,
     /// `None`: not asked, or there is a cycle already.
     failures: Option<&'a FailureStudy>,
+}
+
+/// A report but for its verdict, which is about the network as it is.
+#[derive(Serialize)]
+struct ReportParts<'a> {
+    buffers: usize,
+    dependencies: usize,
+    cyclic_components: usize,
+    cyclic_buffers: usize,
+    unrouted: u64,
+    cycle: &'a Option<Cycle>,
 }
 
 impl<'a> Checked<'a> {
@@ -38,7 +58,18 @@ impl<'a> Checked<'a> {
         failures: Option<&'a FailureStudy>,
     ) -> Self {
         let failed_links = (0..t.links.len() as u32).filter(|&l| !t.links[l as usize].up).map(|l| link_name(t, l)).collect();
+        let after = failures.is_some_and(|s| s.cyclic_total > 0);
+        let Report { verdict: now, buffers, dependencies, cyclic_components, cyclic_buffers, unrouted, ref cycle } = *report;
+        let verdict = match (now, after) {
+            (Verdict::Cyclic, _) => "cyclic",
+            (Verdict::CycleFree, true) => "cyclic-after-failures",
+            (Verdict::CycleFree, false) => "cycle-free",
+        };
         Checked {
+            answer: Conclusion::of(false, verdict == "cycle-free"),
+            verdict,
+            verdict_without_failures: now,
+            parts: ReportParts { buffers, dependencies, cyclic_components, cyclic_buffers, unrouted, cycle },
             topology: name,
             hosts: t.hosts().count(),
             switches: t.switches().count(),
@@ -52,14 +83,41 @@ impl<'a> Checked<'a> {
     }
 }
 
+impl Checked<'_> {
+    /// What the exit code tells.
+    pub fn conclusion(&self) -> Conclusion {
+        self.answer
+    }
+
+    /// The answer to the question that was asked, in a line.
+    fn headline(&self) -> String {
+        if let Some(cycle) = &self.report.cycle {
+            return terminal::bad(&format!("A cycle of {} buffers: a deadlock can form.", cycle.links.len()));
+        }
+        let routed = self.flows.map_or(self.hosts * self.hosts.saturating_sub(1), |n| n) as u64 > self.report.unrouted;
+        match self.failures {
+            _ if !routed => terminal::caution("Nothing checked: no pair of hosts and no flow has a route."),
+            None => terminal::good("No cycle: under these routes no deadlock can form."),
+            Some(s) if s.cyclic_total > 0 => {
+                let what =
+                    if s.cyclic_total == 1 { "1 failure creates".into() } else { format!("{} failures create", grouped(s.cyclic_total)) };
+                terminal::bad(&format!(
+                    "{what} a cycle: a deadlock can form after {}.",
+                    if s.cyclic_total == 1 { "it" } else { "any of them" }
+                ))
+            }
+            Some(s) if s.sampled => {
+                terminal::caution("No cycle, and none after the failures that were looked at; not all sets were (see --sets-max).")
+            }
+            Some(_) => terminal::good("No cycle, and none after these failures: under these routes no deadlock can form."),
+        }
+    }
+}
+
 /// The answer for people.
 pub fn text(c: &Checked<'_>) -> String {
     let r = c.report;
-    let mut out = String::new();
-    out += &match &r.cycle {
-        None => terminal::good("No cycle: under these routes no deadlock can form."),
-        Some(cycle) => terminal::bad(&format!("A cycle of {} buffers: a deadlock can form.", cycle.links.len())),
-    };
+    let mut out = c.headline();
     out += "\n\n";
     let mut t = terminal::pairs();
     let mut row = |name: &str, value: String| {
@@ -81,6 +139,9 @@ pub fn text(c: &Checked<'_>) -> String {
         row("Unrouted", format!("{} without a path took no part", counted(r.unrouted, if c.flows.is_some() { "flow" } else { "pair" })));
     }
     out += &terminal::draw(&t);
+    if c.failures.is_some_and(|s| s.cyclic_total > 0) {
+        out += "\nWithout a further failure there is no cycle.\n";
+    }
     r.cycle.iter().for_each(|cycle| out += &witness(cycle));
     c.failures.iter().for_each(|s| out += &failures(s));
     out
@@ -109,7 +170,7 @@ fn failures(s: &FailureStudy) -> String {
     };
     if s.cyclic.is_empty() {
         let answer = format!("No further failure creates a cycle (looked at {looked}).");
-        return format!("\n{}\n{}", terminal::good(&answer), separations(s));
+        return format!("{answer}\n{}", separations(s));
     }
     let mut t = terminal::table(["When these fail", "there is the cycle"]);
     for set in s.cyclic.iter().take(ROWS_MAX) {
@@ -118,13 +179,9 @@ fn failures(s: &FailureStudy) -> String {
     }
     let more = s.cyclic.len().saturating_sub(ROWS_MAX);
     let more = if more > 0 { format!("... and {more} more; --json lists all\n") } else { String::new() };
-    let (headline, kept) = match s.cyclic_total {
-        1 => ("1 failure creates a cycle".into(), ""),
-        n if n == s.cyclic.len() as u64 => (format!("{} failures create a cycle", grouped(n)), ""),
-        n => (format!("{} failures create a cycle", grouped(n)), "\nThose that contain no smaller one:"),
-    };
-    let headline = terminal::bad(&format!("{headline} (looked at {looked})."));
-    format!("\n{headline}{kept}\n\n{}{more}{}", terminal::draw(&t), separations(s))
+    let kept = if s.cyclic_total == s.cyclic.len() as u64 { "" } else { "\nThose that contain no smaller one:" };
+    let heading = format!("Failures that create a cycle: {} (looked at {looked}).", grouped(s.cyclic_total));
+    format!("\n{heading}{kept}\n\n{}{more}{}", terminal::draw(&t), separations(s))
 }
 
 /// Which failures cut the network.

@@ -9,12 +9,12 @@ use std::time::{Instant, SystemTime};
 
 use cpu_time::ProcessTime;
 use xoff_hpcc::{Replay, fct_line, prepare, qlen_block};
-use xoff_record::{RecordError, ResultHash};
+use xoff_record::{RecordError, ResultHash, Verdict};
 use xoff_scenario::Problems;
 use xoff_scenario::hpcc::HpccCase;
 use xoff_sim::{Ended, Outcome};
 
-use crate::answer::{Answer, Exit, refused, unwritten};
+use crate::answer::{Allowed, Answer, refused, unwritten};
 use crate::out::Out;
 use crate::{interrupt, terminal};
 use files::{Files, LineFile, PfcRecorder};
@@ -35,6 +35,8 @@ pub struct Args {
     config: PathBuf,
     #[command(flatten)]
     out: Out,
+    #[command(flatten)]
+    allowed: Allowed,
 }
 
 /// What happened, for the report.
@@ -46,8 +48,7 @@ struct Run {
     wall_seconds: f64,
     cpu_seconds: f64,
     pfc_lines: u64,
-    /// Ports of the first deadlock, each waiting for the next.
-    deadlock: Option<Vec<String>>,
+    verdict: Verdict,
     fct: PathBuf,
     pfc: PathBuf,
 }
@@ -82,7 +83,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
             pfc_lines: pfc.hasher.rows(),
             pfc: pfc_path,
             fct: fct_path,
-            deadlock: outcome.deadlocks.first().map(|d| d.cycle.iter().map(|p| replay.topology.port_name(p.node, p.port)).collect()),
+            verdict: report::judge(&case, &replay.topology, &outcome),
             outcome,
             started,
             wall_seconds: wall.elapsed().as_secs_f64(),
@@ -96,8 +97,8 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let mut manifest = report::manifest(&run, &args.config);
     manifest.files = files;
     let path = manifest.write(&folder).map_err(|e| unwritten(&e))?;
-    let exit = if manifest.interrupted { Exit::Interrupted } else { Exit::Done };
-    Ok(Answer::new(report::text(&run, &manifest, &path), &report::json(&run, &manifest, &path), exit))
+    let text = report::text(&run, &manifest, &path, &args.allowed);
+    Ok(Answer::new(text, &report::json(&run, &manifest, &path, &args.allowed), args.allowed.exit(&run.verdict)))
 }
 
 /// Runs to the end, or until the user or the disk has had enough.

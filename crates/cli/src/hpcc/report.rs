@@ -3,12 +3,15 @@
 use std::path::Path;
 
 use serde::Serialize;
-use xoff_record::{Manifest, Parameter};
+use xoff_record::verdict::{Allow, Parts, Promises, Work};
+use xoff_record::{Manifest, Parameter, Verdict};
 use xoff_scenario::hpcc::{CcMode, HpccCase};
-use xoff_sim::{Ended, PortTotals};
+use xoff_sim::{Ended, Outcome, PortTotals};
+use xoff_topology::Topology;
 use xoff_units::Rate;
 
 use super::Run;
+use crate::answer::{Allowed, open_ends};
 use crate::terminal::{self, counted, grouped};
 
 /// The JSON answer.
@@ -29,12 +32,14 @@ struct Json<'a> {
     pfc_frames: u64,
     ended_because: &'a str,
     interrupted: bool,
+    verdict: &'a Option<Verdict>,
+    allowed: Vec<Allow>,
     fct_file: String,
     pfc_file: String,
     manifest: String,
 }
 
-pub fn json<'a>(run: &Run, m: &'a Manifest, path: &Path) -> impl Serialize + use<'a> {
+pub fn json<'a>(run: &Run, m: &'a Manifest, path: &Path, allowed: &Allowed) -> impl Serialize + use<'a> {
     Json {
         result_hash: &m.result_hash,
         frame_hops: m.frame_hops,
@@ -44,32 +49,40 @@ pub fn json<'a>(run: &Run, m: &'a Manifest, path: &Path) -> impl Serialize + use
         wall_seconds: m.wall_seconds,
         simulated_seconds: m.simulated_seconds,
         dropped_frames: m.dropped_frames,
-        lost_frames: run.outcome.lost_frames,
+        lost_frames: m.lost_frames,
         flows_completed: m.flows_completed,
         flows_total: m.flows_total,
         deadlock: &m.deadlock,
         pfc_frames: run.pfc_lines,
         ended_because: &m.ended_because,
         interrupted: m.interrupted,
+        verdict: &m.verdict,
+        allowed: allowed.list(),
         fct_file: run.fct.display().to_string(),
         pfc_file: run.pfc.display().to_string(),
         manifest: path.display().to_string(),
     }
 }
 
-/// The answer for people.
-pub fn text(run: &Run, m: &Manifest, path: &Path) -> String {
-    let headline = format!(
-        "{} of {} completed, {} dropped",
-        grouped(m.flows_completed),
-        counted(m.flows_total, "flow"),
-        counted(m.dropped_frames, "frame")
-    );
-    let headline = match (m.interrupted, m.flows_completed == m.flows_total && m.dropped_frames == 0) {
-        (true, _) => terminal::bad(&format!("Interrupted: {headline}")),
-        (false, true) => terminal::good(&headline),
-        (false, false) => terminal::bad(&headline),
+/// What the replay came to. It promises to equal another simulator, not to lose nothing.
+pub fn judge(case: &HpccCase, topology: &Topology, o: &Outcome) -> Verdict {
+    let (total, complete) = (case.flows.len() as u64, o.completions.len() as u64);
+    let parts = Parts {
+        interrupted: o.ended == Ended::Interrupted,
+        deadlock: xoff_run::verdict::deadlock(topology, o, None),
+        losses: xoff_run::verdict::losses(o),
+        promises: Promises::NotMade,
+        work: Work { unit: "flows".into(), total, complete, incomplete: total - complete },
+        nothing_ran: (o.flows.is_empty()).then(|| format!("none of {total} flows began before the stop time")),
+        failures: Vec::new(),
     };
+    parts.into()
+}
+
+/// The answer for people.
+pub fn text(run: &Run, m: &Manifest, path: &Path, allowed: &Allowed) -> String {
+    let title = format!("{} of {} completed", grouped(m.flows_completed), counted(m.flows_total, "flow"));
+    let headline = allowed.headline(&title, &run.verdict);
     let mut t = terminal::pairs();
     let mut row = |name: &str, value: String| {
         t.add_row([name, &value]);
@@ -77,10 +90,8 @@ pub fn text(run: &Run, m: &Manifest, path: &Path) -> String {
     row("Result hash", m.result_hash.clone());
     row("Simulated", format!("{:.9} seconds ({})", m.simulated_seconds, m.ended_because));
     row("Frame hops", format!("{}, of these data {}", grouped(m.frame_hops), grouped(m.data_frame_hops)));
-    if run.outcome.lost_frames > 0 {
-        row("Lost frames", format!("{} on failed or faulty links", grouped(run.outcome.lost_frames)));
-    }
-    if let Some(cycle) = &run.deadlock {
+    open_ends(&run.verdict).into_iter().for_each(|(name, value)| row(name, value));
+    if let Some(cycle) = &m.deadlock {
         row("Deadlock", format!("{} wait for each other", cycle.join(", ")));
     }
     row("PFC frames", grouped(run.pfc_lines));
@@ -113,15 +124,13 @@ pub fn manifest(run: &Run, config: &Path) -> Manifest {
         events: o.events,
         frame_hops: o.frame_hops,
         data_frame_hops: o.data_frame_hops,
-        dropped_frames: o.dropped_frames,
         flows_completed: o.completions.len() as u64,
         flows_total: run.case.flows.len() as u64,
-        deadlock: run.deadlock.clone(),
         ended_because: reason(o.ended).into(),
         warnings: run.case.warnings.iter().map(|p| p.line()).chain(ignored(&run.case)).collect(),
-        interrupted: o.ended == Ended::Interrupted,
         ..Manifest::default()
-    };
+    }
+    .judged(run.verdict.clone());
     let late = run.case.flows.len() - o.flows.len();
     if late > 0 && !m.interrupted {
         m.never_triggered.push(format!("{} would start after the stop time", counted(late as u64, "flow")));

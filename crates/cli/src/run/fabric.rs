@@ -3,13 +3,14 @@
 use serde::Serialize;
 use xoff_fabric::{Config, Delay};
 use xoff_record::Sink;
+use xoff_record::verdict::Allow;
 use xoff_run::{FabricFinished, FabricScenario};
 use xoff_scenario::Problems;
 use xoff_scenario::document::Override;
 use xoff_units::{Bytes, Rate, Span};
 
-use super::{Args, Bar, COMMAND, problem};
-use crate::answer::{Answer, Exit};
+use super::{Args, Bar, COMMAND, problem, verdict};
+use crate::answer::{Answer, open_ends};
 use crate::interrupt;
 use crate::terminal::{self, grouped};
 
@@ -29,11 +30,7 @@ pub fn run(args: &Args, settings: &[Override]) -> Result<Answer, Problems> {
     });
     drop(bar);
     let finished = finished.map_err(problem)?;
-    let exit = match (&finished.report.stuck, finished.interrupted) {
-        (_, true) => Exit::Interrupted,
-        (Some(_), _) => Exit::No,
-        _ => Exit::Done,
-    };
+    let exit = args.allowed.exit(verdict(&finished.manifest));
     Ok(Answer::new(text(&scenario, &finished, args), &json(&scenario.config, &finished, args), exit))
 }
 
@@ -49,6 +46,7 @@ struct Json<'a> {
     queue_bytes_max: &'a [u32],
     reassembly_bytes_max: u64,
     control_share: f64,
+    allowed: Vec<Allow>,
     out: String,
 }
 
@@ -87,22 +85,20 @@ fn json<'a>(c: &Config, f: &'a FabricFinished, args: &Args) -> impl Serialize + 
         queue_bytes_max: &r.queue_max,
         reassembly_bytes_max: r.reassembly_max,
         control_share: control_share(f),
+        allowed: args.allowed.list(),
         out: args.out.folder.display().to_string(),
     }
 }
 
 fn text(s: &FabricScenario, f: &FabricFinished, args: &Args) -> String {
     let (r, m, c) = (&f.report, &f.manifest, &s.config);
-    let title = if s.title.is_empty() { "Run" } else { &s.title };
-    let headline = match (&r.stuck, f.interrupted) {
-        (_, true) => terminal::bad(&format!("{title}: interrupted, what was computed is kept")),
-        (Some(stuck), _) => terminal::bad(&format!("{title}: {stuck}")),
-        _ => terminal::good(&format!("{title}: {} of {} packets delivered", grouped(r.packets_out), grouped(r.packets_in))),
-    };
+    let headline = args.allowed.headline(&s.title, verdict(m));
     let mut t = terminal::pairs();
     let mut row = |name: &str, value: String| {
         t.add_row([name, &value]);
     };
+    open_ends(verdict(m)).into_iter().for_each(|(name, value)| row(name, value));
+    row("Packets", format!("{} of {} delivered", grouped(r.packets_out), grouped(r.packets_in)));
     m.took_effect.iter().for_each(|x| row("Took effect", x.clone()));
     m.never_triggered.iter().for_each(|x| row("Never triggered", x.clone()));
     for (name, delay, share) in [("outputs", &r.cold, throughput(c, f, false)), ("hotspots", &r.hot, throughput(c, f, true))] {

@@ -1,7 +1,8 @@
 //! `xoff testbed --processes`: every node a process of its own.
 
 use serde::Serialize;
-use xoff_record::Folder;
+use xoff_record::verdict::{Allow, Fate, Loss};
+use xoff_record::{Folder, Verdict};
 use xoff_run::Scenario;
 use xoff_scenario::{Problem, Problems};
 use xoff_testbed::processes::{self, NodeRun, Spawn};
@@ -9,16 +10,20 @@ use xoff_testbed::{bed, wiring};
 use xoff_units::{Bytes, Rate};
 
 use super::{Args, missing};
-use crate::answer::{Answer, Exit};
+use crate::answer::{Answer, open_ends};
 use crate::{interrupt, terminal};
 
 #[derive(Serialize)]
 struct Json<'a> {
     out: String,
     dropped_frames: u64,
+    lost_frames: u64,
     violations: u64,
     kernel_drops: u64,
     send_errors: u64,
+    lost_on_wires: u64,
+    verdict: &'a Verdict,
+    allowed: Vec<Allow>,
     nodes: &'a [NodeRun],
 }
 
@@ -42,29 +47,30 @@ pub fn run(s: &Scenario, args: &Args, folder: &Folder) -> Result<Answer, Problem
         return Err(Problem::new(format!("{} did not run", n.node), n.said.trim()).into());
     }
     folder.settle().map_err(|e| Problem::new(e.what, e.hint))?;
+    let verdict = processes::judge(s, &nodes, interrupt::asked()).map_err(|e| Problem::new(e, ""))?;
     let json = Json {
         out: args.out.display().to_string(),
-        dropped_frames: nodes.iter().map(|n| n.number("/dropped_frames") as u64).sum(),
+        dropped_frames: verdict.losses().of_fate(Fate::Dropped),
+        lost_frames: verdict.losses().total(),
         violations: nodes.iter().map(|n| n.number("/violations") as u64).sum(),
-        kernel_drops: nodes.iter().map(|n| n.over_ports("kernel_drops")).sum(),
-        send_errors: nodes.iter().map(|n| n.over_ports("send_errors")).sum(),
+        kernel_drops: verdict.losses().count(Loss::KernelRing),
+        send_errors: verdict.losses().count(Loss::KernelRefused),
+        lost_on_wires: verdict.losses().count(Loss::OnWire),
+        verdict: &verdict,
+        allowed: args.allowed.list(),
         nodes: &nodes,
     };
-    let lost = json.dropped_frames + json.kernel_drops + json.send_errors;
-    let exit = match () {
-        _ if interrupt::asked() => Exit::Interrupted,
-        _ if lost + json.violations > 0 => Exit::No,
-        _ => Exit::Done,
-    };
-    let headline = format!("{}: {} processes, {} lost", s.title, nodes.len(), terminal::counted(lost, "frame"));
-    let headline = if exit == Exit::No { terminal::bad(&headline) } else { terminal::good(&headline) };
-    Ok(Answer::new(format!("{headline}\n\n{}\n{}", table(&nodes), flows(&nodes)), &json, exit))
+    let headline = args.allowed.headline(&format!("{}, {} processes", s.title, nodes.len()), &verdict);
+    let mut open = terminal::pairs();
+    open_ends(&verdict).into_iter().for_each(|(name, value)| _ = open.add_row([name, &value]));
+    let text = format!("{headline}\n\n{}\n{}\n{}", terminal::draw(&open), table(&nodes), flows(&nodes));
+    Ok(Answer::new(text, &json, args.allowed.exit(&verdict)))
 }
 
 fn table(nodes: &[NodeRun]) -> String {
     let mut t = terminal::table(["Process", "In", "Out", "Control out", "Lost", "Its clock", "Left out"]);
     for n in nodes {
-        let lost = n.number("/dropped_frames") as u64 + n.over_ports("kernel_drops") + n.over_ports("send_errors");
+        let lost = n.number("/lost_frames") as u64;
         t.add_row([
             n.node.clone(),
             terminal::grouped(n.over_ports("received")),

@@ -98,6 +98,7 @@ pub fn has_every_number(answer: &serde_json::Value) {
         "wall_seconds",
         "simulated_seconds",
         "dropped_frames",
+        "lost_frames",
         "flows_completed",
         "flows_total",
     ] {

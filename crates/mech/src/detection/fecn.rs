@@ -136,6 +136,14 @@ impl Params {
         })
     }
 
+    /// Values of the keys without a default, as they take effect.
+    pub fn resolved(&self) -> Vec<(&'static str, String)> {
+        match self.threshold {
+            Threshold::Bytes(b) => vec![("threshold", b.to_string())],
+            Threshold::Weight(w) => vec![("threshold", format!("what weight {w} says of the ingress buffer"))],
+        }
+    }
+
     /// Refuses a threshold beyond `memory`, the most that can wait for the queue, and a size that no frame has.
     pub fn validate(&self, place: &Place, memory: Bytes) -> Result<(), ParamError> {
         if let Threshold::Bytes(b) = self.threshold {

@@ -91,6 +91,15 @@ impl Detection {
         }
     }
 
+    /// Values of the keys without a default, as they take effect at this place.
+    pub fn resolved(&self, place: &Place) -> Vec<(&'static str, String)> {
+        match self {
+            Detection::Tcd(p) => p.resolved(place),
+            Detection::Fecn(p) => p.resolved(),
+            Detection::None | Detection::Red(_) | Detection::NpEcn(_) | Detection::Qcn(_) | Detection::AfQcn(_) => Vec::new(),
+        }
+    }
+
     /// A notifier for one buffer at the end of this link; `None`: that buffer is not watched.
     pub fn notifier(&self, place: &Place, side: Side) -> Option<AnyNotifier> {
         let (rate, buffer) = (place.link.rate, place.link.buffer);

@@ -101,6 +101,18 @@ impl Params {
         Ok(p)
     }
 
+    /// Values of the keys without a default, as they take effect.
+    pub fn resolved(&self, place: &Place) -> Vec<(&'static str, String)> {
+        let max_ton = self.max_ton.or(place.flow_control.max_ton(place.link, self.epsilon));
+        let time = |t: Option<Span>| t.map_or("none: flow control never stops this port".into(), |t| t.to_string());
+        vec![
+            ("max_ton", time(max_ton)),
+            ("period", time(self.period.or(max_ton))),
+            ("threshold", self.threshold.to_string()),
+            ("low_threshold", self.low_threshold.to_string()),
+        ]
+    }
+
     /// Refuses a max(T_on) that tells no regulated port, and thresholds beyond `memory`, the most that can wait for the
     /// queue.
     pub fn validate(&self, place: &Place, memory: Bytes) -> Result<(), ParamError> {

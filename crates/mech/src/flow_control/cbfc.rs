@@ -62,6 +62,11 @@ impl Params {
         Ok(p)
     }
 
+    /// Values of the keys without a default, as they take effect.
+    pub fn resolved(&self) -> Vec<(&'static str, String)> {
+        vec![("period", self.period.to_string())]
+    }
+
     /// Refuses a buffer that holds no frame or that the counters cannot express.
     pub fn validate(&self, link: &LinkFacts) -> Result<(), ParamError> {
         if self.conformance && self.buffer_blocks > BLOCKS_MAX_12_BIT {

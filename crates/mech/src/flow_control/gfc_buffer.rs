@@ -58,6 +58,11 @@ impl Params {
         Ok(p)
     }
 
+    /// Values of the keys without a default, as they take effect.
+    pub fn resolved(&self) -> Vec<(&'static str, String)> {
+        vec![("bm", self.bm.to_string()), ("b1", self.b1.to_string()), ("hysteresis", self.hysteresis.to_string())]
+    }
+
     /// Refuses what has no stages; a violated bound of section 5.4 is a warning of the planner, not an error here.
     pub fn validate(&self, link: &LinkFacts) -> Result<(), ParamError> {
         if self.bm > link.buffer {

@@ -39,6 +39,11 @@ impl Params {
         mapping_is_possible(p.bm, p.b0, p.rate_unit, link)?;
         Ok(p)
     }
+
+    /// Values of the keys without a default, as they take effect.
+    pub fn resolved(&self) -> Vec<(&'static str, String)> {
+        vec![("bm", self.bm.to_string()), ("b0", self.b0.to_string())]
+    }
 }
 
 /// B_0 < B_m <= buffer; shared with time-based GFC, which has the same mapping.

@@ -87,6 +87,11 @@ impl Params {
         p.credit.validate(link)?;
         Ok(p)
     }
+
+    /// Values of the keys without a default, as they take effect.
+    pub fn resolved(&self) -> Vec<(&'static str, String)> {
+        vec![("bm", self.bm.to_string()), ("b0", self.b0.to_string()), ("period", self.credit.period.to_string())]
+    }
 }
 
 /// The sender half. The receiver half is [`cbfc::CreditReceiver`].

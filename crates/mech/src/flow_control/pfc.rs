@@ -94,6 +94,14 @@ impl Params {
         Ok(p)
     }
 
+    /// Values of the keys without a default, as they take effect.
+    pub fn resolved(&self) -> Vec<(&'static str, String)> {
+        match self.threshold {
+            Threshold::Static { xoff, xon } => vec![("xoff", xoff.to_string()), ("xon", xon.to_string())],
+            Threshold::Dynamic { .. } => Vec::new(),
+        }
+    }
+
     /// Refuses what cannot work; what merely breaks a rule of thumb is left to the planner's warnings.
     pub fn validate(&self, link: &LinkFacts) -> Result<(), ParamError> {
         if let Threshold::Static { xoff, xon } = self.threshold {

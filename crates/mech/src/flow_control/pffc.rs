@@ -99,6 +99,11 @@ impl Params {
         Ok(p)
     }
 
+    /// Values of the keys without a default, as they take effect.
+    pub fn resolved(&self) -> Vec<(&'static str, String)> {
+        vec![("xoff_s", self.xoff_s.to_string()), ("xon_s", self.xon_s.to_string())]
+    }
+
     /// Refuses what cannot work even for a single flow next to its host.
     pub fn validate(&self, link: &LinkFacts) -> Result<(), ParamError> {
         if self.xon_s > self.xoff_s {

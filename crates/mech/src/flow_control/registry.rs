@@ -204,6 +204,19 @@ impl FlowControl {
         }
     }
 
+    /// Values of the keys without a default, as they take effect on its link.
+    pub fn resolved(&self) -> Vec<(&'static str, String)> {
+        match self {
+            FlowControl::None | FlowControl::Custom(_) => Vec::new(),
+            FlowControl::Pfc(p) => p.resolved(),
+            FlowControl::Cbfc(p) => p.resolved(),
+            FlowControl::GfcConceptual(p) => p.resolved(),
+            FlowControl::GfcBuffer(p) => p.resolved(),
+            FlowControl::GfcTime(p) => p.resolved(),
+            FlowControl::Pffc(p) => p.resolved(),
+        }
+    }
+
     /// Does it look at single flows, so that its sender half is the egress queue?
     pub fn looks_at_flows(&self) -> bool {
         matches!(self, FlowControl::Pffc(_))

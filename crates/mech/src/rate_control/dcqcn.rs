@@ -201,6 +201,24 @@ impl Params {
         Ok(p)
     }
 
+    /// Values of the keys without a default, as they take effect.
+    pub fn resolved(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("alpha", self.alpha.to_string()),
+            ("g", self.g.to_string()),
+            ("cnp_interval", self.cnp_interval.to_string()),
+            ("alpha_timer", self.alpha_timer.to_string()),
+            ("decrease_interval", self.decrease_interval.to_string()),
+            ("increase_timer", self.increase_timer.to_string()),
+            ("byte_counter", self.byte_counter.to_string()),
+            ("fast_recovery", self.fast_recovery.to_string()),
+            ("rate_ai", self.rate_ai.to_string()),
+            ("rate_hai", self.rate_hai.to_string()),
+            ("min_rate", self.min_rate.to_string()),
+            ("clamp_target", self.clamp_target.to_string()),
+        ]
+    }
+
     /// Refuses what cannot work.
     pub fn validate(&self) -> Result<(), ParamError> {
         if !(0.0..=1.0).contains(&self.g) {

@@ -140,6 +140,14 @@ impl Params {
         Ok(p)
     }
 
+    /// Values of the keys without a default, as they take effect.
+    pub fn resolved(&self) -> Vec<(&'static str, String)> {
+        let rtt = self.base_rtt.map_or(format!("that of the flow where it is known, or {BASE_RTT}"), |t| t.to_string());
+        let window = self.window.map_or("that of the flow, or line rate x base_rtt".into(), |w| w.to_string());
+        let int = if self.int == IntFormat::Exact { "exact records" } else { "as given" };
+        vec![("base_rtt", rtt), ("window", window), ("int_multi", int.into())]
+    }
+
     /// Refuses what cannot work.
     pub fn validate(&self) -> Result<(), ParamError> {
         if !(self.eta > 0.0 && self.eta <= 1.0) {

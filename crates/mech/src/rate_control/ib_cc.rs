@@ -171,6 +171,12 @@ impl Params {
         Ok(p)
     }
 
+    /// Values of the keys without a default, as they take effect.
+    pub fn resolved(&self) -> Vec<(&'static str, String)> {
+        let cct = if self.cct == Cct::Linear { "entry i is i packet times" } else { "as given" };
+        vec![("cct", cct.into()), ("increase", self.increase.to_string())]
+    }
+
     /// Refuses what cannot work.
     pub fn validate(&self) -> Result<(), ParamError> {
         if let Cct::Table(t) = &self.cct

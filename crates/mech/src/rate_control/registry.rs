@@ -205,6 +205,17 @@ impl RateControlKind {
         }
     }
 
+    /// Values of the keys without a default, as they take effect.
+    pub fn resolved(&self) -> Vec<(&'static str, String)> {
+        match self {
+            RateControlKind::None | RateControlKind::Custom(_) | RateControlKind::Qcn(_) => Vec::new(),
+            RateControlKind::Dcqcn(p) => p.resolved(),
+            RateControlKind::Timely(p) => p.resolved(),
+            RateControlKind::IbCc(p) => p.resolved(),
+            RateControlKind::Hpcc(p) => p.resolved(),
+        }
+    }
+
     /// It learns of congestion by marks.
     pub fn is_told_by_marks(&self) -> bool {
         self.notification() != Notification::Never

@@ -147,6 +147,17 @@ impl Params {
         Ok(p)
     }
 
+    /// Values of the keys without a default, as they take effect.
+    pub fn resolved(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("delta", self.delta.to_string()),
+            ("hai", self.hai.to_string()),
+            ("beta", self.beta.to_string()),
+            ("min_rate", self.min_rate.to_string()),
+            ("initial_rate", self.initial_rate.map_or("line rate of the host".into(), |r| r.to_string())),
+        ]
+    }
+
     /// Refuses what cannot work.
     pub fn validate(&self) -> Result<(), ParamError> {
         if self.t_low > self.t_high {

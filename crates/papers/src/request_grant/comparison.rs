@@ -197,7 +197,7 @@ fn in_network(w: &Workload, s: &Scenario, stop: &(dyn Fn() -> bool + Sync)) -> R
         control: (messages + feedback) as f64 / (wire + messages) as f64,
         buffer: ports().map(|p| p.ingress_bytes_max).max().unwrap_or(0),
         stops: ports().map(|p| p.pauses).sum(),
-        lost: o.dropped_frames + o.lost_frames,
+        lost: xoff_run::verdict::losses(&o).total(),
         deadlocks: o.deadlocks.len() as u64,
     }))
 }

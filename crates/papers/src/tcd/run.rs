@@ -246,7 +246,7 @@ fn totals(o: &Outcome) -> Totals {
     let mut all = Totals {
         end_ns: o.now.0 / 1000,
         incomplete: o.flows.iter().filter(|f| f.received.is_none()).count() as u64,
-        lost: o.dropped_frames + o.lost_frames,
+        lost: xoff_run::verdict::losses(o).total(),
         violations: o.violations_total,
         deadlocks: o.deadlocks.len() as u64,
         frame_hops: o.data_frame_hops,

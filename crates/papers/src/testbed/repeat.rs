@@ -76,9 +76,9 @@ pub struct Real {
 }
 
 impl Real {
-    /// Frames lost anywhere: dropped by nodes, on wires, in rings of the kernel.
+    /// Frames that did not arrive: dropped by nodes, lost on wires or in the kernel, refused.
     pub fn lost(&self) -> u64 {
-        self.seen.lost() + self.real.lost_on_wire.unwrap_or(0).unsigned_abs() + self.real.kernel_drops()
+        self.seen.lost() + self.real.losses().total()
     }
 
     /// Share of the time in which the processor was elsewhere.

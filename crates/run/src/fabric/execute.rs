@@ -5,6 +5,7 @@ use std::time::{Instant, SystemTime};
 
 use cpu_time::ProcessTime;
 use xoff_fabric::{Core, Report, World};
+use xoff_record::verdict::{Deadlock, Losses, Parts, Promises, Work};
 use xoff_record::{
     Closed, FabricPortRow, FabricTables, HostFlowRow, Load, Manifest, Names, Node, RecordError, RunInfo, Sink, TableHasher, WindowRow,
 };
@@ -58,7 +59,7 @@ impl FabricScenario {
         if let Some(e) = closed.error {
             return Err(RunError::Record(e));
         }
-        let mut manifest = Manifest {
+        let manifest = Manifest {
             xoff_version: crate::VERSION.into(),
             scenario: self.resolved.clone(),
             parameters: self.parameters.clone(),
@@ -74,19 +75,45 @@ impl FabricScenario {
             data_frame_hops: report.data_link_hops,
             flows_completed: report.packets_out,
             flows_total: report.packets_in,
-            deadlock: report.stuck.as_ref().map(|s| vec![format!("P{}", s.output)]),
             ended_because: ended(interrupted, &report),
             took_effect: self.took_effect(&report),
             never_triggered: self.never_triggered(&report),
             warnings: self.warnings.iter().map(|p| p.line()).collect(),
-            interrupted,
             files: closed.files.clone(),
             ..Manifest::default()
         };
+        let mut manifest = manifest.judged(self.judge(&report, interrupted).into());
         if let Sink::Files(folder) = &sink {
             write_last(folder, &self.resolved, &mut manifest).map_err(RunError::Record)?;
         }
         Ok(FabricFinished { report, tables: closed, manifest, interrupted })
+    }
+
+    /// Adapters and elements have no way to drop: what leaves a VOQ has its room granted, and the bytes in the end have to add up. An
+    /// input buffer of hosts that overflows takes the frame all the same; a real one would have lost it. Packets under way at the end
+    /// are not incomplete: the workload has no end.
+    fn judge(&self, r: &Report, interrupted: bool) -> Parts {
+        let broken = |violations, of_loss, first| Promises::Violated { violations, of_loss, first };
+        let promises = match &r.hosts {
+            Some(h) if h.overflows > 0 => {
+                let first = format!("{} frames came to a full input buffer, which PAUSE is there to prevent", h.overflows);
+                broken(h.overflows, h.overflows, first)
+            }
+            None if !r.balance.holds() => broken(1, 0, format!("the bytes of packets do not add up: {:?}", r.balance)),
+            _ => Promises::Kept,
+        };
+        Parts {
+            interrupted,
+            deadlock: match &r.stuck {
+                None => Deadlock::None,
+                Some(s) => Deadlock::Found { what: s.to_string(), ports: vec![format!("P{}", s.output)] },
+            },
+            losses: Losses::default(),
+            promises,
+            work: Work { unit: "packets".into(), total: r.packets_in, complete: r.packets_out, incomplete: 0 },
+            nothing_ran: (r.packets_in == 0).then(|| format!("no packet came to an input in {}", r.now)),
+            failures: Vec::new(),
+        }
     }
 
     fn write_rows(&self, r: &Report, tables: &mut FabricTables) -> Result<(), RecordError> {

@@ -10,6 +10,7 @@ use xoff_scenario::{Problem, Problems};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::{FabricScenario, sections};
+use crate::idle;
 
 /// Reads a document that has a section `[fabric]`.
 pub(super) fn read(mut doc: Document) -> Result<FabricScenario, Problems> {
@@ -31,8 +32,12 @@ pub(super) fn read(mut doc: Document) -> Result<FabricScenario, Problems> {
     // Read in any case, so that one file serves with congestion points and without.
     let limiter = doc.open(&sections::reaction_point()).take(|s| reaction::Params::read(s));
     let duration = times.as_ref().map_or(Span::ZERO, |t| t.1);
+    let mut flow_sections = doc.open_all(&sections::host_flow());
     let flows: Vec<Option<HostFlow>> =
-        doc.open_all(&sections::host_flow()).iter_mut().map(|s| s.take(|s| read_flow(s, line.unwrap_or(Rate::ZERO), duration))).collect();
+        flow_sections.iter_mut().map(|s| s.take(|s| read_flow(s, line.unwrap_or(Rate::ZERO), duration))).collect();
+    for (section, flow) in flow_sections.iter().zip(&flows).filter_map(|(s, f)| Some((s, f.as_ref()?))) {
+        idle::warn_of_span(section, (flow.start, flow.stop), Time(duration.0));
+    }
     let changes: Vec<Option<(Time, u32, Rate)>> = doc
         .open_all(&sections::line_change())
         .iter_mut()
@@ -54,6 +59,10 @@ pub(super) fn read(mut doc: Document) -> Result<FabricScenario, Problems> {
         return Err(doc.check().err().unwrap_or_default());
     };
     let (title, duration, seed, warm_up, window) = times;
+    idle::warn_of_measurement(&run, duration, (warm_up, window));
+    if traffic.as_ref().is_some_and(|t| t.load == 0.0) && hosts_section.is_none() {
+        traffic_section.warn(&ParamError::new("load", "0: no packet comes to any input", "a load above 0"));
+    }
     let hosts = hosts_section.as_mut().and_then(|s| {
         s.take(|s| {
             Ok(Hosts {

@@ -275,7 +275,7 @@ pub(super) fn read_flow_control(
     Some((entry.name, all))
 }
 
-pub(super) fn read_flows(doc: &Document, topology: &Topology, seed: u64, folder: &Path) -> Option<Flows> {
+pub(super) fn read_flows(doc: &Document, topology: &Topology, (seed, end): (u64, Time), folder: &Path) -> Option<Flows> {
     let cdfs = |name: &str| -> Result<SizeCdf, ParamError> {
         let points = xoff_scenario::cdf::find(name, folder).map_err(|e| ParamError::new("cdf", e.to_string(), ""))?;
         SizeCdf::new(points).map_err(|e| ParamError::new("cdf", e.what, ""))
@@ -287,6 +287,7 @@ pub(super) fn read_flows(doc: &Document, topology: &Topology, seed: u64, folder:
         let cx = Context { topo: topology, seed, label: parts.len() as u32, cdfs: &cdfs };
         match section.take(|s| (g.generate)(s, &cx)) {
             Some(part) => {
+                idle::warn_of_flows(section, &part, end);
                 labels.push(label);
                 parts.push(part);
             }

@@ -71,6 +71,11 @@ impl ClosedLoop {
         (self.dsts.pick(host, &mut rng), size)
     }
 
+    /// When its first flow starts; `None`: it has no hosts.
+    pub fn first_start(&self) -> Option<Time> {
+        self.hosts.iter().map(|h| h.1).min()
+    }
+
     /// The `nth` flow (from 0) of `host`, started at `at`; `None` from the time at which the loop stops.
     pub fn flow(&self, host: NodeId, nth: u64, at: Time) -> Option<Flow> {
         if at >= self.stop {

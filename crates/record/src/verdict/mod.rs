@@ -1,0 +1,273 @@
+//! What a run came to: the one thing from which headline, manifest, JSON, exit code and Python's answer come.
+//!
+//! ```text
+//!   Deadlock, Losses, Promises, Work, interrupted, failures -> Verdict -> headline, answer (yes, no, interrupted), exit code
+//! ```
+//!
+//! Every part is stated by whoever makes a [`Verdict`]: what was not looked at is said, and never passes for what was looked at and
+//! found well.
+
+mod losses;
+
+use serde::{Deserialize, Serialize};
+
+use losses::grouped;
+pub use losses::{Fate, Loss, Losses};
+
+/// What the deadlock detector found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "kebab-case")]
+pub enum Deadlock {
+    /// It looked and found none.
+    None,
+    /// There is one.
+    Found {
+        /// In the headline: `deadlock closed at 4.2ms`.
+        what: String,
+        /// Its ports, each waiting for the next.
+        ports: Vec<String>,
+    },
+    /// Nothing looked for one.
+    NotWatched {
+        /// The reason.
+        why: String,
+    },
+}
+
+/// Loss, order, conservation and accounting, as the checks saw them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "kebab-case")]
+pub enum Promises {
+    /// Checked and kept.
+    Kept,
+    /// Broken.
+    Violated {
+        /// How often.
+        violations: u64,
+        /// Those among them that are a lost frame: allowed together with the loss.
+        of_loss: u64,
+        /// The first one in words.
+        first: String,
+    },
+    /// Not checked.
+    NotChecked {
+        /// The reason.
+        why: String,
+    },
+    /// None were made: a replay promises to equal another simulator, which may lose frames.
+    NotMade,
+}
+
+/// What was to be transferred, and how much of it was. A flow without a size has no end to reach.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Work {
+    /// What is counted: `flows`, or `packets`.
+    pub unit: String,
+    /// All that began.
+    pub total: u64,
+    /// Those that are complete.
+    pub complete: u64,
+    /// Those that have an end and did not reach it.
+    pub incomplete: u64,
+}
+
+impl Work {
+    /// `4 of 4 flows`; `None`: all that can be complete is.
+    pub fn incomplete_words(&self) -> Option<String> {
+        (self.incomplete > 0).then(|| format!("{} of {} {}", grouped(self.incomplete), grouped(self.total), self.unit))
+    }
+}
+
+/// The answer of any command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Conclusion {
+    /// Done, and nothing speaks against it.
+    Yes,
+    /// Done, and the answer is "no".
+    No,
+    /// Stopped before its end.
+    Interrupted,
+}
+
+impl Conclusion {
+    /// Of a command that asks one question. An interruption goes before everything: what was not looked at decides nothing.
+    pub fn of(interrupted: bool, yes: bool) -> Conclusion {
+        match (interrupted, yes) {
+            (true, _) => Conclusion::Interrupted,
+            (false, true) => Conclusion::Yes,
+            (false, false) => Conclusion::No,
+        }
+    }
+
+    /// What scripts are told.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Conclusion::Yes => 0,
+            Conclusion::No => 1,
+            Conclusion::Interrupted => 130,
+        }
+    }
+}
+
+/// A "no" that the user expects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Allow {
+    /// A deadlock.
+    Deadlock,
+    /// Frames that did not arrive, of whatever cause.
+    Loss,
+}
+
+/// How a headline is to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// All was looked at, and all is well.
+    Good,
+    /// Something was not looked at, not finished or only allowed.
+    Caution,
+    /// The answer is "no", or there is none.
+    Bad,
+}
+
+/// What a run came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// `yes`, `no` or `interrupted`, nothing being allowed.
+    answer: Conclusion,
+    /// The headline.
+    headline: String,
+    /// Frames that did not arrive, of all causes.
+    lost_frames: u64,
+    /// The parts.
+    #[serde(flatten)]
+    parts: Parts,
+}
+
+/// The parts of a verdict; each has to be stated.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parts {
+    /// The user stopped it.
+    pub interrupted: bool,
+    /// Deadlock.
+    pub deadlock: Deadlock,
+    /// Frames that did not arrive.
+    pub losses: Losses,
+    /// The checks.
+    pub promises: Promises,
+    /// The flows.
+    pub work: Work,
+    /// Why nothing was simulated or sent, if that is so.
+    pub nothing_ran: Option<String>,
+    /// Whatever else makes the answer "no": a command that failed.
+    pub failures: Vec<String>,
+}
+
+impl From<Parts> for Verdict {
+    fn from(parts: Parts) -> Verdict {
+        let (answer, headline, lost_frames) = (parts.conclusion(&[]), parts.headline(), parts.losses.total());
+        Verdict { answer, headline, lost_frames, parts }
+    }
+}
+
+impl Verdict {
+    /// One line: `no deadlock, 0 frames lost`.
+    pub fn headline(&self) -> &str {
+        &self.headline
+    }
+
+    /// The answer, if these are allowed.
+    pub fn conclusion(&self, allowed: &[Allow]) -> Conclusion {
+        self.parts.conclusion(allowed)
+    }
+
+    /// How the headline is to look, if these are allowed.
+    pub fn tone(&self, allowed: &[Allow]) -> Tone {
+        let p = &self.parts;
+        let sure = self.answer == Conclusion::Yes
+            && p.deadlock == Deadlock::None
+            && matches!(p.promises, Promises::Kept | Promises::NotMade)
+            && p.work.incomplete == 0
+            && p.nothing_ran.is_none();
+        match self.conclusion(allowed) {
+            Conclusion::Yes if sure => Tone::Good,
+            Conclusion::Yes => Tone::Caution,
+            Conclusion::No | Conclusion::Interrupted => Tone::Bad,
+        }
+    }
+
+    /// What was not looked at, as pairs of a heading and a reason.
+    pub fn not_known(&self) -> Vec<(&'static str, String)> {
+        let mut all = Vec::new();
+        if let Deadlock::NotWatched { why } = &self.parts.deadlock {
+            all.push(("Not watched", format!("deadlock: {why}")));
+        }
+        if let Promises::NotChecked { why } = &self.parts.promises {
+            all.push(("Not checked", format!("loss, order, conservation: {why}")));
+        }
+        all
+    }
+
+    /// Its parts.
+    pub fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    /// Frames that did not arrive.
+    pub fn losses(&self) -> &Losses {
+        &self.parts.losses
+    }
+
+    /// The same verdict with another part changed.
+    #[must_use]
+    pub fn with(&self, change: impl FnOnce(&mut Parts)) -> Verdict {
+        let mut parts = self.parts.clone();
+        change(&mut parts);
+        parts.into()
+    }
+}
+
+impl Parts {
+    fn conclusion(&self, allowed: &[Allow]) -> Conclusion {
+        let loss = allowed.contains(&Allow::Loss);
+        let deadlock = matches!(self.deadlock, Deadlock::Found { .. }) && !allowed.contains(&Allow::Deadlock);
+        let lost = self.losses.total() > 0 && !loss;
+        let violated = match &self.promises {
+            Promises::Violated { violations, of_loss, .. } => violations - of_loss.min(violations) > 0 || !loss,
+            Promises::Kept | Promises::NotMade | Promises::NotChecked { .. } => false,
+        };
+        Conclusion::of(self.interrupted, !(deadlock || lost || violated || !self.failures.is_empty()))
+    }
+
+    fn headline(&self) -> String {
+        let mut said = Vec::new();
+        if self.interrupted {
+            said.push("interrupted, what was computed is kept".to_owned());
+        }
+        if let Promises::Violated { violations, .. } = &self.promises {
+            said.push(format!("{} check{} violated", grouped(*violations), if *violations == 1 { "" } else { "s" }));
+        }
+        said.extend(self.failures.iter().cloned());
+        if let Some(why) = &self.nothing_ran {
+            said.push(format!("nothing ran: {why}"));
+            if self.losses.total() == 0 && !matches!(self.deadlock, Deadlock::Found { .. }) {
+                return said.join(", ");
+            }
+        }
+        said.push(match &self.deadlock {
+            Deadlock::None => "no deadlock".into(),
+            Deadlock::Found { what, .. } => what.clone(),
+            Deadlock::NotWatched { .. } => "deadlock not watched".into(),
+        });
+        said.push(self.losses.words());
+        if let Promises::NotChecked { .. } = self.promises {
+            said.push("promises not checked".into());
+        }
+        said.extend(self.work.incomplete_words().map(|words| format!("{words} incomplete")));
+        said.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! From what a world counted to what is said of it.
+
+use xoff_record::verdict::{Deadlock, Loss, Losses, Parts, Promises, Work};
+use xoff_sim::{Ended, LostFrames, Outcome};
+use xoff_topology::{NodeKind, Topology};
+use xoff_workload::UNLIMITED;
+
+use crate::load::Scenario;
+
+/// All frames that did not arrive. A counter that is new in the simulator does not compile before it has its place here.
+pub fn losses(o: &Outcome) -> Losses {
+    let LostFrames { buffer_full, no_route, cut_off, link_failed, on_failed_link, on_faulty_link } = o.lost;
+    let mut all = Losses::default();
+    for (why, frames) in [
+        (Loss::BufferFull, buffer_full),
+        (Loss::NoRoute, no_route),
+        (Loss::CutOff, cut_off),
+        (Loss::FailedPort, link_failed),
+        (Loss::OnFailedLink, on_failed_link),
+        (Loss::OnFaultyLink, on_faulty_link),
+    ] {
+        all.add_both(why, frames.data, frames.control);
+    }
+    all
+}
+
+/// The first deadlock; `unwatched`: why nothing looked for one.
+pub fn deadlock(topology: &Topology, o: &Outcome, unwatched: Option<String>) -> Deadlock {
+    match (o.deadlocks.first(), unwatched) {
+        (Some(d), _) => Deadlock::Found {
+            what: format!("deadlock closed at {}", d.closed),
+            ports: d.cycle.iter().map(|p| topology.port_name(p.node, p.port)).collect(),
+        },
+        (None, Some(why)) => Deadlock::NotWatched { why },
+        (None, None) => Deadlock::None,
+    }
+}
+
+/// What a scenario's run came to; `here`: the nodes that this process runs, if some are elsewhere.
+pub(crate) fn judge(s: &Scenario, o: &Outcome, here: Option<&[bool]>) -> Parts {
+    let is_here = |node: u32| here.is_none_or(|h| h[node as usize]);
+    let elsewhere = (0..s.topology.nodes.len() as u32).any(|n| s.topology.nodes[n as usize].kind == NodeKind::Switch && !is_here(n));
+    let unwatched = match () {
+        _ if s.model.watch.0 == 0 => Some("run.watch is 0us".to_owned()),
+        _ if elsewhere => Some("other switches run elsewhere".to_owned()),
+        _ => None,
+    };
+    let mine = || o.flows.iter().filter(|f| is_here(f.flow.dst));
+    let complete = mine().filter(|f| f.received.is_some()).count() as u64;
+    let incomplete = mine().filter(|f| f.received.is_none() && f.flow.size != UNLIMITED).count() as u64;
+    Parts {
+        interrupted: o.ended == Ended::Interrupted,
+        deadlock: deadlock(&s.topology, o, unwatched),
+        losses: losses(o),
+        promises: promises(s, o),
+        work: Work { unit: "flows".into(), total: mine().count() as u64, complete, incomplete },
+        nothing_ran: nothing_ran(s, o),
+        failures: Vec::new(),
+    }
+}
+
+fn promises(s: &Scenario, o: &Outcome) -> Promises {
+    if !s.model.checks {
+        return Promises::NotChecked { why: "run.checks is false".into() };
+    }
+    if o.violations_total == 0 {
+        return Promises::Kept;
+    }
+    Promises::Violated {
+        violations: o.violations_total,
+        of_loss: if o.lossless { o.lost.unexcused().total() } else { 0 },
+        first: o.violations.first().map_or(String::new(), |v| v.what.clone()),
+    }
+}
+
+fn nothing_ran(s: &Scenario, o: &Outcome) -> Option<String> {
+    let planned = s.flows.flows.len();
+    match () {
+        _ if o.now.0 == 0 => Some("no time was simulated".into()),
+        _ if o.flows.is_empty() => Some(format!("none of {planned} flows began in {}", o.now)),
+        _ if o.frame_hops == 0 && o.lost.total().total() == 0 => Some(format!("no frame was transmitted in {}", o.now)),
+        _ => None,
+    }
+}

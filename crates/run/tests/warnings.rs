@@ -1,0 +1,100 @@
+//! What will not happen is said before the run, with its place; and what was derived stands in the manifest.
+
+use std::path::Path;
+
+use xoff_record::Sink;
+use xoff_run::{FabricScenario, Scenario};
+use xoff_scenario::document::Override;
+
+const STAR: &str = "[topology]\nkind = \"star\"\nhosts = 3\n[run]\nduration = \"1ms\"\n";
+const FLOW: &str = "[[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"15KB\"\n";
+
+fn load(text: &str) -> Scenario {
+    Scenario::from_text("s.toml", text, &[], Path::new("")).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+/// The warnings, one line each.
+fn warned(text: &str) -> Vec<String> {
+    load(text).warnings.iter().map(|p| p.line()).collect()
+}
+
+/// Before: all of these ran without a word, to "0 of 0 complete" or to a probe, a failure or a rate control that never came.
+#[test]
+fn what_will_not_happen_is_warned_of_at_its_place() {
+    let workload = |kind: &str, more: &str| format!("{STAR}[[workload]]\nkind = \"{kind}\"\n{more}");
+    let poisson = "load = 0.9\ncdf = \"websearch\"\nduration = \"100ms\"\n";
+    for (text, place, words) in [
+        (format!("{STAR}{FLOW}").replace("1ms", "0us"), "s.toml:5:", "duration: 0: nothing is simulated"),
+        (format!("{STAR}{FLOW}start = \"2ms\"\n"), "s.toml:10:", "start: it begins at 2ms, and the run ends at 1ms: nothing is sent"),
+        (format!("{STAR}{FLOW}start = \"1ms\"\n"), "s.toml:10:", "nothing is sent"),
+        (workload("poisson", &format!("{poisson}start = \"5ms\"\n")), "s.toml:11:", "nothing is sent"),
+        (workload("poisson", poisson), "s.toml:6:", "flows begin after the end of the run at 1ms"),
+        (workload("closed-loop", "cdf = \"websearch\"\ndifferent_rack = false\nstart = \"3ms\"\n"), "s.toml:10:", "it begins at 3ms"),
+        (format!("{STAR}{FLOW}[probes]\ninterval = \"5ms\"\nqueues = [\"all\"]\n"), "s.toml:11:", "5ms is longer than the run, 1ms"),
+        (format!("{STAR}{FLOW}[[failure]]\nlink = \"H0-S1\"\nat = \"4ms\"\n"), "s.toml:12:", "4ms is after the end of the run, 1ms"),
+        (format!("{STAR}{FLOW}[rate_control]\nkind = \"dcqcn\"\n"), "", "without detection no port marks: no rate will ever change"),
+    ] {
+        let all = warned(&text);
+        assert!(all.iter().any(|w| w.contains(place) && w.contains(words)), "'{words}' at {place} is not among {all:?}\n{text}");
+    }
+    assert_eq!(warned(&format!("{STAR}{FLOW}")), [""; 0], "a run in which all happens has no warning");
+    assert_eq!(warned(&format!("{STAR}{FLOW}[rate_control]\nkind = \"dcqcn\"\n[detection]\nkind = \"red\"\n")), [""; 0]);
+}
+
+/// A load or rate of zero sends nothing: refused, or warned of.
+#[test]
+fn a_workload_that_sends_nothing_is_not_silent() {
+    for (kind, more) in [
+        ("poisson", "load = 0.0\ncdf = \"websearch\"\nduration = \"100us\"\n"),
+        ("poisson", "load = 0.5\ncdf = \"websearch\"\nduration = \"0us\"\n"),
+        ("poisson", "load = 0.5\ncdf = \"websearch\"\nflows = 0\n"),
+        ("constant-rate", "rate = \"0Gbps\"\n"),
+        ("mpi-io", "load = 0.0\nduration = \"100us\"\n"),
+        ("bursts", "gap = \"10us\"\nrounds = 0\n"),
+        ("incast", "receiver = \"H0\"\nfan_in = 0\n"),
+    ] {
+        let text = format!("{STAR}[[workload]]\nkind = \"{kind}\"\n{more}");
+        match Scenario::from_text("s.toml", &text, &[], Path::new("")) {
+            Err(refused) => assert!(refused.iter().next().is_some_and(|p| p.line().contains("s.toml:")), "{text}\n{refused}"),
+            Ok(s) => assert!(s.warnings.iter().any(|w| w.line().contains("nothing is sent")), "{text}"),
+        }
+    }
+}
+
+#[test]
+fn a_fabric_that_measures_nothing_is_warned_of() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/fabric/hotspots.toml");
+    let warned = |settings: &[&str]| -> Vec<String> {
+        let settings: Vec<Override> = settings.iter().map(|s| Override::set(s).unwrap()).collect();
+        FabricScenario::load(&file, &settings).unwrap_or_else(|e| panic!("{e}")).warnings.iter().map(|p| p.line()).collect()
+    };
+    let said = |settings: &[&str], words: &str| {
+        let all = warned(settings);
+        assert!(all.iter().any(|w| w.contains(words)), "'{words}' is not among {all:?}");
+    };
+    said(&["run.duration=0us"], "nothing is simulated");
+    said(&["run.duration=10us", "run.warm_up=10us"], "10us is not over before the run ends at 10us: nothing is measured");
+    said(&["run.duration=10us", "run.warm_up=1us", "run.window=20us"], "no window ends");
+    let short = &["run.duration=40us", "run.warm_up=10us", "run.window=1us"];
+    assert!(warned(short).iter().all(|w| !w.contains("nothing") && !w.contains("window")), "{:?}", warned(short));
+}
+
+/// Before: the manifest named neither the thresholds of PFC nor DCQCN's constants unless the file gave them.
+#[test]
+fn derived_values_are_in_the_manifest_with_their_origin() {
+    let two_rates = "[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 1\nrate = \"10Gbps\"\nuplink_rate = \"40Gbps\"\n[run]\nduration = \"1us\"\n[detection]\nkind = \"red\"\n[rate_control]\nkind = \"dcqcn\"\nrate_ai = \"5Mbps\"\n";
+    let f = load(&format!("{two_rates}{FLOW}")).run(Sink::Nothing).unwrap();
+    let all = &f.manifest.parameters;
+    let find = |path: &str| all.iter().filter(|p| p.path == path).collect::<Vec<_>>();
+    let xoffs: Vec<_> = all.iter().filter(|p| p.path.starts_with("flow_control.xoff")).collect();
+    assert_eq!(xoffs.len(), 2, "one for each kind of link: {xoffs:?}");
+    assert!(xoffs.iter().any(|p| p.path.contains("10Gbps")) && xoffs.iter().any(|p| p.path.contains("40Gbps")), "{xoffs:?}");
+    assert!(xoffs[0].value != xoffs[1].value && xoffs.iter().all(|p| p.origin.starts_with("derived from rate ")), "{xoffs:?}");
+    assert_eq!(find("rate_control.alpha_timer")[0].value, "55us");
+    let given = find("rate_control.rate_ai");
+    assert!(given.len() == 1 && given[0].value == "5Mbps" && given[0].origin.contains("s.toml:"), "what is given stands once: {given:?}");
+
+    let one_rate = load(&format!("{STAR}{FLOW}"));
+    let xoff: Vec<_> = one_rate.parameters.iter().filter(|p| p.path.starts_with("flow_control.xoff")).collect();
+    assert!(xoff.len() == 1 && xoff[0].path == "flow_control.xoff", "{xoff:?}");
+}
