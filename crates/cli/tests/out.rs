@@ -283,7 +283,7 @@ fn what_is_no_folder_is_refused_at_once() {
         (at("dangling/"), "is a symbolic link to nowhere, which does not exist"),
         (at("loop"), "is a symbolic link to loop"),
         ("-".into(), "'-' is not a folder"),
-        (String::new(), "the name of the folder is empty"),
+        (String::new(), "a value is required for '--out"),
         ("/proc/nowhere".into(), "cannot create the folder /proc/nowhere"),
     ] {
         for args in [ring(&out, "1000000s"), ["reproduce", "gfc", "--full", "--out", &out].map(str::to_owned).to_vec()] {
