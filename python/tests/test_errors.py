@@ -16,7 +16,7 @@ from conftest import interrupt_soon
         ({"flow_control": "gfc"}, "unknown kind 'gfc' (did you mean 'pfc'? known: none, pfc, cbfc, "),
         ({"switch__buffr": "1MB"}, "keyword switch.buffr=1MB: unknown key 'buffr' in [switch] (did you mean 'buffer'?)"),
         ({"switch__buffer": 5}, "keyword switch.buffer=5: buffer: '5' has no unit (expected a size with a unit, "),
-        ({"probes__queues": ["S1->S9"]}, "queues: S1 has no port towards 'S9' (its neighbours: S2, S3, H1)"),
+        ({"probes__queues": ["S1->S9"]}, "queues: there is no node 'S9' (in port 'S1->S9') (a port is named by its two ends, such as S1:S2 or \"S1->S2\")"),
         ({"flow_control.xoff": "100KB", "flow_control.xon": "200KB"}, "xon"),
     ],
 )

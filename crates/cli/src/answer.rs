@@ -102,14 +102,14 @@ impl Answer {
 /// Writes the answer, or what went wrong; returns the exit code.
 pub fn deliver(answer: Result<Answer, Problems>, json: bool) -> u8 {
     let written = match answer {
-        Ok(a) => write(if json { &a.json } else { &a.text }).map(|()| a.exit),
+        Ok(a) => write(&if json { (&a.json).into() } else { terminal::shown(&a.text) }).map(|()| a.exit),
         Err(problems) => {
             terminal::problems(&problems);
             Ok(Exit::Bad)
         }
     };
     written.unwrap_or_else(|e| {
-        terminal::problems(&Problem::new(format!("cannot write to standard output: {e}"), "").into());
+        terminal::problems(&Problem::new(format!("cannot write to standard output: {e}"), "free space, or send it elsewhere").into());
         Exit::Bad
     }) as u8
 }

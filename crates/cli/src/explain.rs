@@ -1,6 +1,7 @@
 //! `xoff explain`: the causal chain from a pause back to its root.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use xoff_record::Manifest;
@@ -16,11 +17,13 @@ use crate::{interrupt, terminal};
 /// The run is deterministic, so it is run again up to that time with the probe that notes who fills the buffer
 /// whenever a port is stopped or slowed down; nothing in the run's folder changes.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  xoff explain out/ring \"H1->S1\" 15ms\n  xoff explain ring.toml \"S1->S2\" 2.9ms")]
+#[command(
+    after_help = "Examples:\n  xoff run scenarios/tutorial/ring.toml --out out/ring\n  xoff explain out/ring H1:S1 15ms\n  xoff explain scenarios/tutorial/ring.toml S1:S2 2.9ms\n\nA port is named by its two ends. H1->S1 is the same as H1:S1, but a shell takes the > for itself unless it is quoted."
+)]
 pub struct Args {
     /// Folder of a run, or a scenario file
     run: PathBuf,
-    /// Port that waited, as FROM->TO
+    /// Port that waited, as FROM:TO
     port: String,
     /// Moment, such as 2.9ms
     time: String,
@@ -32,10 +35,26 @@ pub struct Args {
 /// Explains it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     interrupt::end_at_once();
+    in_order(&[args.run.as_os_str(), args.port.as_ref(), args.time.as_ref()], "explain")?;
     let at = moment(&args.time)?;
     let scenario = load(&args.run)?;
     let e = explain(&scenario, &args.port, at, args.priority, |_| true).map_err(|e| refused(&e))?;
     Ok(Answer::new(e.to_string(), &json(&e), Exit::Done))
+}
+
+/// Refuses arguments that were given in another order than RUN [PORT] TIME: the one that is a file or folder comes first, the one that
+/// is a time last.
+pub fn in_order(args: &[&OsStr], command: &str) -> Result<(), Problem> {
+    let is_time = |a: &OsStr| a.to_str().is_some_and(|t| t.parse::<Time>().is_ok());
+    let rank = |a: &OsStr| if Path::new(a).exists() { 0 } else { 1 + u8::from(is_time(a)) };
+    let mut sorted = args.to_vec();
+    sorted.sort_by_key(|a| rank(a));
+    let all_there = rank(sorted[0]) == 0 && sorted.last().is_some_and(|a| is_time(a));
+    if !all_there || (rank(args[0]) == 0 && is_time(args[args.len() - 1])) {
+        return Ok(());
+    }
+    let quoted: Vec<String> = sorted.iter().map(|a| format!("'{}'", a.to_string_lossy())).collect();
+    Err(Problem::new("the arguments are swapped", format!("did you mean xoff {command} {}?", quoted.join(" "))))
 }
 
 /// The argument TIME.
@@ -45,13 +64,17 @@ pub fn moment(text: &str) -> Result<Time, Problem> {
 }
 
 /// The scenario of a run's folder, or a scenario file.
-pub fn load(path: &std::path::Path) -> Result<Scenario, Problems> {
-    if path.is_file() {
+pub fn load(path: &Path) -> Result<Scenario, Problems> {
+    if !path.exists() {
+        let what = format!("there is no folder or file '{}'", path.display());
+        return Err(Problem::new(what, "expected the folder of a run (--out of xoff run), or a scenario file").into());
+    }
+    if !path.is_dir() {
         return Scenario::load(path, &[]);
     }
     let m = Manifest::read(path).map_err(|e| unwritten(&e))?;
     let name = path.join(xoff_run::RESOLVED).display().to_string();
-    Scenario::from_text(&name, &m.scenario, &[], std::path::Path::new(&m.scenario_folder))
+    Scenario::from_text(&name, &m.scenario, &[], Path::new(&m.scenario_folder))
 }
 
 #[derive(Serialize)]

@@ -14,7 +14,7 @@ use crate::live::{Node, Options, node_problem};
 /// paces what the stack sends, and obeys the pauses, credits, rates and per-flow pauses of the network.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff host scenarios/testbed/incast.toml --node H1 --port eth1 --for 10s\n  xoff host scenarios/testbed/incast.toml --node H1 --port eth1 --tap xoff0 --address 10.0.0.1/24"
+    after_help = "Examples:\n  xoff host scenarios/testbed/incast.toml --node H1 --port eth1 --for 10s\n  xoff host scenarios/testbed/incast.toml --node H1 --port eth1 \\\n    --tap xoff0 --address 10.0.0.1/24"
 )]
 pub struct Args {
     #[command(flatten)]

@@ -25,7 +25,9 @@ mod tree;
 
 use std::ffi::OsString;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
+use xoff_scenario::Problem;
 
 /// A laboratory for lossless networks: simulate, check for deadlocks, dimension.
 #[derive(Parser)]
@@ -68,23 +70,44 @@ enum Command {
 const HELP: &str = "\
 Examples:
   xoff run scenarios/tutorial/ring.toml --out out/ring
-  xoff explain out/ring 'H1->S1' 15ms          why did this port stand still?
-  xoff tree out/tcd 1ms --svg tree.svg         which ports are congested, who suffers?
-  xoff hpcc mix/config.txt --out run           fct.txt and pfc.txt, to the nanosecond
-  xoff check fat-tree:k=8 --fail-any 1         which single link failures can deadlock
+  xoff explain out/ring H1:S1 15ms  # why did this port stand still?
+  xoff tree scenarios/mechanisms/tcd.toml 500us  # which ports are congested?
+  xoff hpcc crates/hpcc/tests/cases/m4_star_2to1_dcqcnstep/config.txt \\
+    --out out/hpcc
+  xoff check fat-tree:k=8 --fail-any 1  # which failures can deadlock?
   xoff plan --flow-control pfc --rate 100Gbps --length 100m --mtu 1500
-  xoff reproduce gfc --quick --out out/gfc     the paper's figures, judged
+  xoff reproduce gfc --quick --out out/paper-gfc  # its figures, judged
 
 Exit codes: 0 done; 1 done, and the answer is \"no\": a deadlock, frames lost, a check
 violated, a cycle found (--allow deadlock,loss for who expects it); 2 bad input or a
 missing capability; 130 interrupted, partial results closed.
 Progress and messages go to stderr; stdout carries the answer.";
 
+/// A negative number where no option begins with one: clap takes it for an option and tells how to pass one.
+fn negative(e: &clap::Error, args: &[OsString]) -> Option<Problem> {
+    let Some(ContextValue::String(found)) = e.get(ContextKind::InvalidArg) else { return None };
+    if !found.strip_prefix('-')?.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+        return None;
+    }
+    // clap names the first letters of it.
+    let text: Vec<&str> = args.iter().filter_map(|a| a.to_str()).collect();
+    let at = text.iter().position(|a| a.starts_with(found.as_str()))?;
+    let option = text.get(at.checked_sub(1)?).filter(|before| before.starts_with("--"));
+    let name = option.map_or(String::new(), |name| format!("{name}: "));
+    let problem = Problem::new(format!("{name}'{}' is negative", text[at]), "expected 0 or more, as --help says");
+    Some(option.map_or(problem.clone(), |name| problem.at(terminal::option(name, text[at]))))
+}
+
 /// The command with these arguments, the program's name first; returns its exit code.
 pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> u8 {
-    let cli = match Cli::try_parse_from(args) {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
         Err(e) => {
+            if let Some(problem) = negative(&e, &args) {
+                terminal::problems(&problem.into());
+                return answer::Exit::Bad as u8;
+            }
             // Help asked for goes to stdout, everything else to stderr; a closed one harms nobody.
             let _ = e.print();
             return e.exit_code() as u8;

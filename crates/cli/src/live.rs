@@ -97,7 +97,9 @@ impl Options {
         let until = match &self.lasting {
             None => Time::NEVER,
             Some(text) => {
-                let span: Span = text.parse().map_err(|e| Problem::new(format!("--for: {e}"), "").at(terminal::option("--for", text)))?;
+                let span: Span = text.parse().map_err(|e: xoff_units::UnitError| {
+                    Problem::new(e.what, format!("expected {}", e.expected)).at(terminal::option("--for", text))
+                })?;
                 Time(span.0)
             }
         };
@@ -115,13 +117,15 @@ impl Options {
     pub fn run(&self, s: &Scenario, node: Node, real: Real) -> Result<Answer, Problems> {
         let Node { command, name, here, links, interfaces, ports } = node;
         let folder = self.out.as_ref().map(|out| claim(out, command, &self.force)).transpose()?;
-        let written = |e: std::io::Error| Problem::new(format!("capture: {e}"), "");
+        let written = |e: std::io::Error| Problem::new(format!("--capture: {e}"), "name a file in a folder with free space");
         let facts = Facts::of(s, &here, &links, &real);
         let create =
             |path: &PathBuf| capture(path, &self.scenario, folder.as_ref(), |path| replay::create(path, &links, &facts, self.snap));
         let mut capture = self.capture.as_ref().map(create).transpose()?;
         // Everything is open; what comes from strangers is met without rights. Each thread has its own: before there are others.
-        privileges::drop_all().map_err(|e| Problem::new(format!("privileges cannot be given up: {e}"), ""))?;
+        privileges::drop_all().map_err(|e| {
+            Problem::new(format!("privileges cannot be given up: {e}"), "start it as an ordinary user with the capabilities that it needs")
+        })?;
         let unserved =
             |e: std::io::Error| Problem::new(format!("--metrics: {e}"), "name an address and a free port, such as 127.0.0.1:9464");
         let server = self.metrics.as_deref().map(MetricsServer::bind).transpose().map_err(unserved)?;

@@ -17,7 +17,7 @@ use crate::{interrupt, terminal};
 /// is compared with what was sent: time, port, length and bytes. Exit code 1: there is a difference.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff testbed scenarios/testbed/ring-gfc.toml --out out/testbed-gfc --capture gfc.pcapng\n  xoff replay gfc.pcapng"
+    after_help = "Examples:\n  xoff testbed scenarios/testbed/ring-gfc.toml \\\n    --out out/testbed-gfc --capture gfc.pcapng\n  xoff replay gfc.pcapng"
 )]
 pub struct Args {
     /// Capture made with --capture
@@ -40,9 +40,11 @@ struct Json {
 /// Runs it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     interrupt::ask_first();
-    let bar = ProgressBar::new_spinner();
+    let bar = ProgressBar::new_spinner().with_style(terminal::bar("{spinner} {msg}"));
     let replayed = replay::replay(&args.capture, |frames| {
-        bar.set_message(format!("{} frames", HumanCount(frames)));
+        if frames > 0 {
+            bar.set_message(format!("{} frames", HumanCount(frames)));
+        }
         bar.tick();
         !interrupt::asked()
     });

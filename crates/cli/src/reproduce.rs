@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use xoff_lab::{Context, Entry, Judged, Mode, Progress, Report, ReproduceError, Verdict, check_docs, write_docs, write_json};
 use xoff_papers::{entries, reproduce, testbed_entries};
 use xoff_record::verdict::Conclusion;
@@ -22,7 +22,7 @@ use crate::{interrupt, terminal};
 /// same folder has judged are kept, so that an interrupted run goes on where it stopped.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff reproduce gfc --quick --out out/gfc\n  xoff reproduce gfc ring fig05 --out out/some\n  xoff reproduce tcd fig03 fig12 --out out/tcd\n  xoff reproduce unbiased-qcn --quick --out out/unbiased-qcn\n  xoff reproduce pffc --quick --out out/pffc\n  xoff reproduce gfc --testbed --out out/gfc-testbed\n  xoff reproduce gfc --list"
+    after_help = "Examples:\n  xoff reproduce gfc --quick --out out/paper-gfc\n  xoff reproduce gfc ring fig05 --out out/paper-gfc-some\n  xoff reproduce tcd fig03 fig12 --out out/paper-tcd\n  xoff reproduce unbiased-qcn --quick --out out/paper-unbiased-qcn\n  xoff reproduce pffc --quick --out out/paper-pffc\n  xoff reproduce gfc --testbed --out out/paper-gfc-testbed\n  xoff reproduce gfc --list"
 )]
 pub struct Args {
     /// Paper: gfc, tcd, request-grant, unbiased-qcn, pffc
@@ -138,7 +138,6 @@ fn text(report: &Report) -> String {
                 table.rows.iter().for_each(|row| {
                     t.add_row(row.iter().map(|c| c.text().to_owned()));
                 });
-                terminal::keep_words(&mut t);
                 out.push_str(&format!("\n{}", terminal::draw(&t)));
             }
             out.push('\n');
@@ -178,8 +177,7 @@ const STEPS: u64 = 1000;
 impl Bar {
     fn new() -> Bar {
         let bar = ProgressBar::new(STEPS);
-        let style = ProgressStyle::with_template("{bar:24} {prefix} {msg} {elapsed_precise:.dim} (entry left: {eta})");
-        bar.set_style(style.unwrap_or(ProgressStyle::default_bar()).progress_chars("━╸ "));
+        bar.set_style(terminal::bar("{bar:24} {prefix} {msg} {elapsed_precise:.dim} (entry left: {eta})"));
         Bar { bar, started: Mutex::new(Instant::now()) }
     }
 }

@@ -5,11 +5,11 @@ mod fabric;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, HumanDuration, ProgressBar};
 use serde::Serialize;
 use xoff_record::verdict::Allow;
 use xoff_record::{Sink, Verdict};
-use xoff_run::{Finished, Progress, RunError, Scenario};
+use xoff_run::{Finished, Loaded, Progress, RunError, Scenario};
 use xoff_scenario::document::Override;
 use xoff_scenario::{Problem, Problems};
 use xoff_units::{Bytes, Rate, Span};
@@ -27,7 +27,7 @@ use crate::terminal::{self, grouped};
 /// host_flows.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff run ring.toml --out out/ring\n  xoff run ring.toml --out out/gfc-buffer --set flow_control=gfc-buffer --set switch.discipline=round-robin"
+    after_help = "Examples:\n  xoff run scenarios/tutorial/ring.toml --out out/ring\n  xoff run scenarios/tutorial/ring.toml --out out/ring-gfc \\\n    --set flow_control=gfc-buffer --set switch.discipline=round-robin"
 )]
 pub struct Args {
     /// Scenario file
@@ -62,10 +62,10 @@ pub fn settings(set: &[String], seed: Option<u64>) -> Result<Vec<Override>, Prob
 /// Runs it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     let settings = settings(&args.set, args.seed)?;
-    if xoff_run::is_fabric(&args.scenario, &settings)? {
-        return fabric::run(args, &settings);
-    }
-    let scenario = Scenario::load(&args.scenario, &settings)?;
+    let scenario = match Loaded::load(&args.scenario, &settings)? {
+        Loaded::Fabric(scenario) => return fabric::run(args, &scenario),
+        Loaded::Network(scenario) => *scenario,
+    };
     terminal::problems(&scenario.warnings);
     interrupt::ask_first();
     let folder = args.out.claim(COMMAND)?;
@@ -125,8 +125,7 @@ impl Bar {
     /// An empty bar.
     pub fn new() -> Bar {
         let bar = ProgressBar::new(STEPS);
-        let style = ProgressStyle::with_template("{bar:24} {msg} {elapsed_precise:.dim}");
-        bar.set_style(style.unwrap_or(ProgressStyle::default_bar()).progress_chars("━╸ "));
+        bar.set_style(terminal::bar("{bar:24} {msg} {elapsed_precise:.dim}"));
         Bar { bar, started: Instant::now() }
     }
 

@@ -14,7 +14,7 @@ use crate::live::{Node, Options, node_problem};
 /// all privileges are given up once they are open.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff switch scenarios/testbed/incast.toml --node S1 --port H0=eth1 --port H1=eth2 --port H2=eth3 --port H3=eth4\n  xoff switch net.toml --node S1 --port H1=eth1 --port H2=eth2 --learn --watchdog 200ms,300ms,drop --metrics 127.0.0.1:9464"
+    after_help = "Examples:\n  xoff switch scenarios/testbed/incast.toml --node S1 \\\n    --port H0=eth1 --port H1=eth2 --port H2=eth3 --port H3=eth4\n  xoff switch scenarios/testbed/ring-pfc.toml --node S1 \\\n    --port H1=eth1 --port S2=eth2 --port S3=eth3 \\\n    --learn --watchdog 200ms,300ms,drop --metrics 127.0.0.1:9464"
 )]
 pub struct Args {
     #[command(flatten)]

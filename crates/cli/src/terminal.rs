@@ -1,24 +1,60 @@
 //! What the terminal looks like, and what goes to stderr. A closed stderr harms nobody.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, TableComponent, Width, presets};
 use console::Term;
-use xoff_scenario::{Place, Problems, Source};
+use indicatif::ProgressStyle;
+use xoff_scenario::{Canvas, Place, Problems, Source};
 
 /// Columns of a table when the output is no terminal.
 const COLUMNS: u16 = 120;
 
 /// A message for people.
 pub fn note(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", shown(text));
 }
 
 /// Errors or warnings, drawn.
 pub fn problems(problems: &Problems) {
     if !problems.is_empty() {
-        note(problems.render(console::colors_enabled_stderr()).trim_end());
+        let canvas = Canvas { color: console::colors_enabled_stderr(), unicode: unicode(), columns: columns().min(110).into() };
+        note(problems.render_on(canvas).trim_end());
     }
+}
+
+/// Whether the locale shows more than ASCII. As everywhere in POSIX, the first of these variables that is set decides, and none of
+/// them is the locale C.
+pub fn unicode() -> bool {
+    let set = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
+    set.is_some_and(|locale| locale.to_ascii_lowercase().replace('-', "").contains("utf8"))
+}
+
+/// What is drawn with lines and signs beyond ASCII, and what stands for it elsewhere.
+const SIGNS: [(char, &str); 9] =
+    [('─', "-"), ('━', "="), ('╸', ">"), ('│', "|"), ('…', "..."), ('µ', "u"), ('×', "x"), ('±', "+-"), ('→', "->")];
+
+/// A text as the locale can show it. Names that a user wrote stay as they are.
+pub fn shown(text: &str) -> Cow<'_, str> {
+    if unicode() || text.is_ascii() {
+        return text.into();
+    }
+    let sign = |c: char| SIGNS.iter().find(|(sign, _)| *sign == c).map(|(_, plain)| *plain);
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match sign(c) {
+            Some(plain) => out.push_str(plain),
+            None => out.push(c),
+        }
+    }
+    out.into()
+}
+
+/// Dresses a progress bar in what the locale can show.
+pub fn bar(template: &str) -> ProgressStyle {
+    let style = ProgressStyle::with_template(template).unwrap_or(ProgressStyle::default_bar());
+    if unicode() { style.progress_chars("━╸ ") } else { style.progress_chars("=> ").tick_chars("-\\|/ ") }
 }
 
 /// The value of an option, as a place for a problem.
@@ -39,13 +75,21 @@ pub fn table<'h>(heading: impl IntoIterator<Item = &'h str>) -> Table {
     let mut table = pairs();
     table.set_header(heading);
     for line in [TableComponent::HeaderLines, TableComponent::MiddleHeaderIntersections] {
-        table.set_style(line, '─');
+        table.set_style(line, if unicode() { '─' } else { '-' });
     }
     table
 }
 
-/// Keeps words whole: no column gets narrower than its longest word.
-pub fn keep_words(table: &mut Table) {
+/// Names and values, without lines.
+pub fn pairs() -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(columns());
+    table
+}
+
+/// No column gets narrower than its longest word: a name that is broken cannot be copied. Where the terminal is too narrow for that,
+/// lines get longer than it.
+fn keep_words(table: &mut Table) {
     let longest = |text: String| text.split_whitespace().map(console::measure_text_width).max().unwrap_or(0);
     for i in 0..table.column_count() {
         let header = table.header().and_then(|h| h.cell_iter().nth(i)).map(|c| longest(c.content())).unwrap_or(0);
@@ -56,15 +100,10 @@ pub fn keep_words(table: &mut Table) {
     }
 }
 
-/// Names and values, without lines.
-pub fn pairs() -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(columns());
-    table
-}
-
 /// Draws a table without the blanks that end its lines.
 pub fn draw(table: &Table) -> String {
+    let mut table = table.clone();
+    keep_words(&mut table);
     table.lines().map(|l| l.trim_end().to_owned() + "\n").collect()
 }
 

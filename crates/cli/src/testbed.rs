@@ -28,7 +28,7 @@ use crate::{interrupt, terminal};
 /// tables of a simulation and what only real frames can tell.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff testbed scenarios/testbed/ring-pfc.toml --out out/testbed-pfc\n  xoff testbed scenarios/testbed/ring-gfc.toml --out out/testbed-gfc --compare\n  xoff testbed scenarios/testbed/incast.toml --out out/iperf --ip H0,H1 --run 'H0=iperf3 -s -1' --run 'H1=iperf3 -c 10.88.0.1 -t 3'"
+    after_help = "Examples:\n  xoff testbed scenarios/testbed/ring-pfc.toml --out out/testbed-pfc\n  xoff testbed scenarios/testbed/ring-gfc.toml --out out/testbed-gfc --compare\n  xoff testbed scenarios/testbed/incast.toml --out out/testbed-iperf \\\n    --ip H0,H1 --run 'H0=iperf3 -s -1' --run 'H1=iperf3 -c 10.88.0.1 -t 3'"
 )]
 pub struct Args {
     /// Scenario file
@@ -94,7 +94,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let (hosts, ports) = IpHosts::new(&scenario, &shims, &links).map_err(missing)?;
     let mut commands = hosts.commands(runs, &folder).map_err(|e| refused_out("--out", &args.out.folder, e))?;
     let runner = RunnerConfig { until: scenario.until, report: Duration::from_millis(100), ..RunnerConfig::default() };
-    let written = |e: std::io::Error| Problem::new(format!("capture: {e}"), "");
+    let written = |e: std::io::Error| Problem::new(format!("--capture: {e}"), "name a file in a folder with free space");
     let real = Real::default();
     let facts = Facts::of(&scenario, &here, &links, &real);
     let create =
@@ -121,7 +121,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     drop(bar);
     let commands = commands.finish();
     if let Some(e) = unstarted {
-        return Err(Problem::new(format!("a command could not be started: {e}"), "").into());
+        return Err(Problem::new(format!("a command could not be started: {e}"), "is it installed, and is its name right?").into());
     }
     let (mut finished, real) = driven.map_err(failed)?;
     if let Some(capture) = capture {

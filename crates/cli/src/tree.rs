@@ -16,7 +16,7 @@ use crate::{explain, interrupt, out};
 /// again up to that moment; nothing in the run's folder changes.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff tree out/tcd 1ms\n  xoff tree out/tcd 1ms --svg tree.svg\n  xoff tree scenarios/mechanisms/tcd.toml 500us"
+    after_help = "Examples:\n  xoff run scenarios/mechanisms/tcd.toml --out out/tcd\n  xoff tree out/tcd 500us\n  xoff tree out/tcd 500us --svg tree.svg\n  xoff tree scenarios/mechanisms/tcd.toml 500us"
 )]
 pub struct Args {
     /// Folder of a run, or a scenario file
@@ -31,6 +31,7 @@ pub struct Args {
 /// Shows it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     interrupt::end_at_once();
+    explain::in_order(&[args.run.as_os_str(), args.time.as_ref()], "tree")?;
     let at = explain::moment(&args.time)?;
     let scenario = explain::load(&args.run)?;
     let svg = args.svg.as_ref().map(|file| Ok::<_, Problem>((file, out::draft("--svg", file, &[&args.run])?))).transpose()?;

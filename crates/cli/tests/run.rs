@@ -29,7 +29,7 @@ fn a_run_leaves_tables_a_manifest_and_an_answer() {
 
     let explained = xoff(&["explain", &out, "H1->S1", "15ms", "--json"]).json();
     assert_eq!(explained["root"], "deadlock");
-    assert_eq!(xoff(&["explain", &out, "H1->S9", "15ms"]).complains(&["no port towards 'S9'", "its neighbours: S1"]).code, 2);
+    assert_eq!(xoff(&["explain", &out, "H1->S9", "15ms"]).complains(&["there is no node 'S9'", "S1:S2"]).code, 2);
     assert_eq!(xoff(&["explain", &out, "H1->S1", "15"]).complains(&["has no unit"]).code, 2);
     assert_eq!(xoff(&["explain", "no/such/run", "H1->S1", "1ms"]).complains(&["no/such/run"]).code, 2);
 }

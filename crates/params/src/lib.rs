@@ -5,6 +5,8 @@
 //! documentation, so they cannot drift apart. The values arrive through [`Values`], which a file reader, a
 //! command line or a Python call implements; a mechanism does not know where its numbers come from.
 
+pub mod memory;
+
 use std::fmt;
 
 use xoff_units::{Bytes, Length, Rate, Span, UnitError};

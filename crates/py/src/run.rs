@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use xoff_record::{Folder, MemoryTable, Sink};
-use xoff_run::{FabricScenario, Progress, RunError, Scenario};
+use xoff_run::{Loaded, Progress, RunError};
 use xoff_scenario::Problems;
 use xoff_scenario::document::Override;
 
@@ -103,12 +103,6 @@ impl Output {
     }
 }
 
-/// A scenario of either sort.
-enum Loaded {
-    Network(Box<Scenario>),
-    Fabric(Box<FabricScenario>),
-}
-
 fn load(path: PathBuf, settings: &[(String, String)]) -> Result<Loaded, Failure> {
     let mut problems = Problems::default();
     let mut overrides = Vec::new();
@@ -118,12 +112,7 @@ fn load(path: PathBuf, settings: &[(String, String)]) -> Result<Loaded, Failure>
             Err(p) => problems.push(p),
         }
     }
-    let scenario = problems.or(()).and_then(|()| {
-        if xoff_run::is_fabric(&path, &overrides)? {
-            return Ok(Loaded::Fabric(Box::new(FabricScenario::load(&path, &overrides)?)));
-        }
-        Ok(Loaded::Network(Box::new(Scenario::load(&path, &overrides)?)))
-    });
+    let scenario = problems.or(()).and_then(|()| Loaded::load(&path, &overrides));
     scenario.map_err(|p| if path.exists() { Failure::Input(p) } else { Failure::NotFound(p) })
 }
 

@@ -134,7 +134,15 @@ struct Listed {
 
 /// The manifest of the run in `dir` as it stands there, if the files that it lists are there: never those of two runs.
 pub fn text(dir: &Path) -> Result<String, RecordError> {
+    // A manifest repeats its scenario, whose reader takes 16 MB, and every parameter of it.
+    const SIZE_MAX: u64 = 256 << 20;
     let path = dir.join(MANIFEST);
+    let meta = fs::metadata(&path).map_err(|e| absent(dir, &path, &e))?;
+    if !meta.is_file() || meta.len() > SIZE_MAX {
+        let what =
+            if meta.is_file() { format!("it has {} bytes; expected at most {SIZE_MAX}", meta.len()) } else { "no regular file".into() };
+        return Err(RecordError::new("read", &path, what));
+    }
     let text = fs::read_to_string(&path).map_err(|e| absent(dir, &path, &e))?;
     let listed: Listed = serde_json::from_str(&text).map_err(|e| RecordError::new("read", &path, e))?;
     for file in &listed.files {

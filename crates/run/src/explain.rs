@@ -17,9 +17,10 @@ use std::sync::{Arc, Mutex};
 
 use xoff_params::ParamError;
 use xoff_sim::{Ended, FlowRecord, Recorder, Row, Selection, World};
+use xoff_topology::names::{What, find_port};
 use xoff_units::{Bytes, Rate, Time};
 
-use crate::load::{Scenario, find_port};
+use crate::load::Scenario;
 
 /// A directed port.
 type PortId = (u32, u16);
@@ -164,7 +165,7 @@ pub fn explain(
     mut look: impl FnMut(Time) -> bool,
 ) -> Result<Explanation, ParamError> {
     let topology = &scenario.topology;
-    let start = find_port(topology, port).map_err(|(what, hint)| ParamError::new("PORT", what, hint))?;
+    let start = find_port(topology, "PORT", port, What::Port)?;
     if at > scenario.until {
         return Err(ParamError::new("TIME", format!("{at} lies after the end of the run, {}", scenario.until), "choose an earlier time"));
     }

@@ -15,6 +15,7 @@ mod explain;
 mod fabric;
 mod idle;
 mod load;
+mod loaded;
 mod recorder;
 mod resources;
 mod sections;
@@ -25,8 +26,9 @@ pub mod verdict;
 
 pub use execute::{Finished, Progress, RESOLVED, RunError, Running};
 pub use explain::{Explanation, How, Root, Step, explain};
-pub use fabric::{FabricFinished, FabricScenario, is_fabric};
+pub use fabric::{FabricFinished, FabricScenario};
 pub use load::Scenario;
+pub use loaded::Loaded;
 pub use resources::cores;
 pub use sections::{fabric_sections, sections};
 pub use summary::Summary;

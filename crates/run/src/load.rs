@@ -25,7 +25,6 @@ use crate::{conditions, derived, idle, sections};
 
 mod parts;
 
-pub(crate) use parts::find_port;
 use parts::{
     every_class_has_turns, most_at_an_egress, read_flow_control, read_flows, read_host, read_probes, read_switch, read_topology,
     warn_of_cut_through,
@@ -245,7 +244,7 @@ impl Values for Keeping<'_, '_> {
     }
 }
 
-fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
+pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
     if let Some(section) = doc.open_if_present(&crate::fabric::sections::fabric()) {
         let what = "this is the scenario of a scheduled fabric";
         return Err(Problem::new(what, "xoff run runs it; a network has [topology] instead of [fabric]").at(section.place("")).into());
@@ -312,7 +311,11 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
             s.take(|s| {
                 let name = s.text("link")?;
                 let link = failures::find_link(&topology, &name).map_err(|e| ParamError::new("link", e.what, e.hint))?;
-                Ok(LinkFailure { at: Time(s.span("at")?.0), link })
+                let at = s.span("at")?;
+                if at >= duration {
+                    s.warn(&ParamError::new("at", format!("the run ends at {duration}, before the link fails"), "give an earlier time"));
+                }
+                Ok(LinkFailure { at: Time(at.0), link })
             })
         })
         .collect();
@@ -348,7 +351,7 @@ fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
     doc.finish()?;
     let failures = failures.into_iter().flatten().collect();
     // Without problems every part was read.
-    let missing = || Problems::from(Problem::new("the scenario is incomplete", ""));
+    let missing = || Problems::from(Problem::new("the scenario is incomplete", "see what is said about its sections above"));
     let (Some(routing), Some(host), Some(control_delay), Some(switch)) = (routing, host, control_delay, switch) else {
         return Err(missing());
     };

@@ -1,7 +1,8 @@
 //! What a run may use of the machine: threads and memory.
 
-use xoff_params::ParamError;
+use xoff_params::{ParamError, memory};
 use xoff_sim::{Memory, PAYS_WINDOW};
+use xoff_topology::Topology;
 use xoff_units::Bytes;
 
 use crate::load::Scenario;
@@ -9,14 +10,6 @@ use crate::load::Scenario;
 /// Processor cores that this process may use.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get())
-}
-
-/// Memory that can still be had without paging [bytes], where the system tells.
-fn available_memory() -> Option<Bytes> {
-    let kib = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = kib.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(Bytes(kib * 1024))
 }
 
 impl Scenario {
@@ -46,8 +39,15 @@ impl Scenario {
 
     /// Refuses a run for which the memory will not suffice.
     pub(crate) fn fits(&self, threads: usize) -> Result<(), ParamError> {
-        available_memory().map_or(Ok(()), |available| suffices(&self.memory(threads), available))
+        memory::available().map_or(Ok(()), |available| suffices(&self.memory(threads), available))
     }
+}
+
+/// Refuses a network whose nodes and routes alone will not fit into memory.
+pub(crate) fn network_fits(t: &Topology) -> Result<(), ParamError> {
+    let needed = Memory { frames: Bytes::ZERO, ..Memory::estimate(t, 0, Bytes(1500), 1, 1) };
+    let refused = |e| ParamError { key: "kind".into(), ..e };
+    memory::available().map_or(Ok(()), |available| suffices(&needed, available).map_err(refused))
 }
 
 fn suffices(needed: &Memory, available: Bytes) -> Result<(), ParamError> {

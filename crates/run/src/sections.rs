@@ -130,7 +130,7 @@ pub(crate) const CONTROL_DELAY: &[ParamSpec] = &[
     ParamSpec::new("processing_jitter", Kind::Span, "0us", "uniform addition to it, 0 to this", ""),
 ];
 
-const PORTS: &str = "ports by name, `H1->S1`, or [\"all\"]";
+const PORTS: &str = "ports by name, `H1->S1` or `H1:S1`, or [\"all\"]";
 const fn ports(key: &'static str, doc: &'static str) -> ParamSpec {
     ParamSpec { key, kind: Kind::Texts, default: None, optional: true, doc, source: PORTS }
 }

@@ -173,6 +173,7 @@ fn ended(s: &Scenario, o: &Outcome) -> String {
     match o.ended {
         Ended::TimeUp => format!("the simulated time of {} was over", o.now),
         Ended::Quiet => format!("nothing was left to happen at {}", o.now),
+        Ended::FlowsDone if o.flows.len() == 1 => format!("the flow was complete at {}", o.now),
         Ended::FlowsDone => format!("all {} flows were complete at {}", o.flows.len(), o.now),
         Ended::Deadlock => format!("a deadlock was found at {} and run.stop_on_deadlock is set", o.now),
         Ended::Interrupted => format!("interrupted at {} of {}", o.now, s.until),

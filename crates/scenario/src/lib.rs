@@ -15,8 +15,9 @@ pub mod cdf;
 pub mod document;
 pub mod hpcc;
 mod problem;
+pub mod read;
 mod suggest;
 pub mod topology;
 mod words;
 
-pub use problem::{Place, Problem, Problems, Severity, Source};
+pub use problem::{Canvas, Place, Problem, Problems, Severity, Source};

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use crate::read;
 use miette::{Diagnostic, LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 
 /// Problems of one input that are shown; the rest is counted.
@@ -43,23 +44,30 @@ impl Source {
         Arc::new(Source { name: name.into(), text: text.into(), setting: true, line_starts: OnceLock::new() })
     }
 
-    /// Reads a file. A file that cannot be read or is not UTF-8 is a problem like any other.
+    /// Reads a file or a pipe of at most [`read::TEXT_MAX`]. One that cannot be read or is not UTF-8 is a problem like any other.
+    ///
+    /// # Errors
+    /// What [`read::bytes`] refuses, and bytes that are not UTF-8.
     pub fn read(path: &Path) -> Result<Arc<Source>, Problems> {
-        let name = path.display().to_string();
-        let bytes = std::fs::read(path).map_err(|e| {
-            let hint = match e.kind() {
-                std::io::ErrorKind::NotFound => "no such file; check the path".into(),
-                std::io::ErrorKind::IsADirectory => "this is a folder; expected a file".into(),
-                std::io::ErrorKind::PermissionDenied => "permission denied".into(),
-                _ => e.to_string(),
-            };
-            Problems::from(Problem::new(format!("cannot read '{name}'"), hint))
-        })?;
-        Source::from_bytes(name, bytes)
+        Source::from_bytes(path.display().to_string(), read::bytes(path, read::TEXT_MAX)?)
     }
 
-    /// Takes the bytes of a file; they must be UTF-8.
-    pub fn from_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Result<Arc<Source>, Problems> {
+    /// As [`Source::read`], with the smaller limit of a TOML document.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn read_document(path: &Path) -> Result<Arc<Source>, Problems> {
+        Source::from_bytes(path.display().to_string(), read::bytes(path, read::DOCUMENT_MAX)?)
+    }
+
+    /// Takes the bytes of a file; they must be UTF-8. The byte order mark that some editors write is no part of the text.
+    ///
+    /// # Errors
+    /// The first byte that is not UTF-8, with its place.
+    pub fn from_bytes(name: impl Into<String>, mut bytes: Vec<u8>) -> Result<Arc<Source>, Problems> {
+        if bytes.starts_with(b"\xef\xbb\xbf") {
+            bytes.drain(..3);
+        }
         match String::from_utf8(bytes) {
             Ok(text) => Ok(Source::file(name, text)),
             Err(e) => {
@@ -68,7 +76,11 @@ impl Source {
                 let source = Source::file(name, String::from_utf8_lossy(e.as_bytes()));
                 // Up to the bad byte the lossy text has the same bytes; there it holds a replacement character.
                 let span = at..at + '\u{fffd}'.len_utf8();
-                let problem = Problem::new(format!("byte 0x{bad:02x} is not UTF-8"), "expected a text file in UTF-8");
+                let hint = match e.as_bytes() {
+                    [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "this is UTF-16; save it as UTF-8",
+                    _ => "expected a text file in UTF-8",
+                };
+                let problem = Problem::new(format!("byte 0x{bad:02x} is not UTF-8"), hint);
                 Err(problem.at(source.place(span)).into())
             }
         }
@@ -146,6 +158,23 @@ pub enum Severity {
     Warning,
 }
 
+/// What problems are drawn on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Canvas {
+    /// It shows colours.
+    pub color: bool,
+    /// It shows more than ASCII.
+    pub unicode: bool,
+    /// Its width.
+    pub columns: usize,
+}
+
+impl Default for Canvas {
+    fn default() -> Canvas {
+        Canvas { color: false, unicode: true, columns: 110 }
+    }
+}
+
 /// One thing wrong with an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -176,17 +205,30 @@ impl Problem {
     }
     /// One line: `file:line:column: message (hint)`.
     pub fn line(&self) -> String {
+        let hint = if self.hint.is_empty() { String::new() } else { format!(" ({})", self.hint) };
+        self.place_and_message() + &hint
+    }
+
+    /// One line without the hint, for a caller that has a place for it of its own.
+    pub fn place_and_message(&self) -> String {
         let place = self.place.as_ref().map(|p| format!("{p}: ")).unwrap_or_default();
         let severity = if self.severity == Severity::Warning { "warning: " } else { "" };
-        let hint = if self.hint.is_empty() { String::new() } else { format!(" ({})", self.hint) };
-        format!("{place}{severity}{}{hint}", self.message)
+        format!("{place}{severity}{}", self.message)
     }
 
     /// Drawn for a terminal: message, file, line, the line itself with a caret, hint.
     pub fn render(&self, color: bool) -> String {
-        use miette::{GraphicalReportHandler, GraphicalTheme};
-        let theme = if color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
-        let handler = GraphicalReportHandler::new_themed(theme).with_width(110).with_links(false);
+        self.render_on(Canvas { color, ..Canvas::default() })
+    }
+
+    /// As [`Problem::render`], for a terminal that is described.
+    pub fn render_on(&self, canvas: Canvas) -> String {
+        use miette::{GraphicalReportHandler, GraphicalTheme, ThemeCharacters};
+        let mut theme = if canvas.color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+        if !canvas.unicode {
+            theme = GraphicalTheme { characters: ThemeCharacters::ascii(), ..theme };
+        }
+        let handler = GraphicalReportHandler::new_themed(theme).with_width(canvas.columns).with_break_words(false).with_links(false);
         let mut text = String::new();
         match handler.render_report(&mut text, self) {
             Ok(()) if !self.on_endless_line() => text,
@@ -278,7 +320,12 @@ impl Problems {
 
     /// The first ten drawn for a terminal, and how many more there are.
     pub fn render(&self, color: bool) -> String {
-        self.join("", |p| p.render(color))
+        self.render_on(Canvas { color, ..Canvas::default() })
+    }
+
+    /// As [`Problems::render`], for a terminal that is described.
+    pub fn render_on(&self, canvas: Canvas) -> String {
+        self.join("", |p| p.render_on(canvas))
     }
 
     /// `one` of each of the first ten, then the number of the others.

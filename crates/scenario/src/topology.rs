@@ -6,7 +6,7 @@
 //! link = [{a = "H0", b = "S0"}]
 //! ```
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
@@ -70,15 +70,43 @@ pub fn file_sections() -> Vec<SectionSpec> {
 
 /// Builds what an open `[topology]` describes; what is wrong goes to its document. Files are looked up in `folder`.
 pub fn build_in(section: &mut Section<'_>, folder: &Path) -> Option<Topology> {
+    build_below(section, folder, &[])
+}
+
+/// Files that may name each other, one below the other, before somebody has lost the way.
+const DEPTH_MAX: usize = 8;
+
+/// As [`build_in`], where the files `above` led to this section.
+fn build_below(section: &mut Section<'_>, folder: &Path, above: &[PathBuf]) -> Option<Topology> {
     if section.kind()? != FILE {
         return build(section);
     }
     let name = section.take(|s| s.text("path"))?;
-    match load(&folder.join(&name), &[]) {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (own, path) = (real(Path::new(section.source().name())), folder.join(&name));
+    let mut opened = above.to_vec();
+    opened.push(own);
+    if let Some(i) = opened.iter().position(|file| *file == real(&path)) {
+        let what = match &opened[i + 1..] {
+            [] => format!("'{name}' names itself"),
+            between => {
+                let names: Vec<String> = between.iter().map(|f| format!("'{}'", f.display())).collect();
+                format!("'{name}' names itself, through {}", names.join(", "))
+            }
+        };
+        section.refuse(&ParamError::new("path", what, "expected a file that lists nodes and links, or names a builder"));
+        return None;
+    }
+    if opened.len() > DEPTH_MAX {
+        let what = format!("{} files name each other, one after the other", opened.len() + 1);
+        section.refuse(&ParamError::new("path", what, format!("expected at most {DEPTH_MAX}; name the file with the nodes itself")));
+        return None;
+    }
+    match Source::read(&path).and_then(|source| read_below(source, &[], path.parent().unwrap_or(Path::new("")), &opened)) {
         Ok(topology) => Some(topology),
         Err(problems) => {
-            let first = problems.iter().next().map(|p| p.line()).unwrap_or_default();
-            section.refuse(&ParamError::new("path", first, ""));
+            let (what, hint) = problems.iter().next().map(|p| (p.place_and_message(), p.hint.clone())).unwrap_or_default();
+            section.refuse(&ParamError::new("path", what, hint));
             None
         }
     }
@@ -105,18 +133,27 @@ pub fn load(path: &Path, settings: &[Override]) -> Result<Topology, Problems> {
 }
 
 /// As [`load`], from a text. HPCC's format is told by its first character, a digit: no TOML file of ours starts so.
+///
+/// # Errors
+/// Everything wrong with it, each with its place.
 pub fn read(source: Arc<Source>, settings: &[Override]) -> Result<Topology, Problems> {
+    let folder = Path::new(source.name()).parent().unwrap_or(Path::new("")).to_owned();
+    read_below(source, settings, &folder, &[])
+}
+
+/// As [`read`], with files looked up in `folder`, where the files `above` led here.
+fn read_below(source: Arc<Source>, settings: &[Override], folder: &Path, above: &[PathBuf]) -> Result<Topology, Problems> {
     if source.text().trim_start().starts_with(|c: char| c.is_ascii_digit()) {
         if let Some(setting) = settings.first() {
             return Err(Problem::new("a setting cannot change this topology", "it is in HPCC's format").at(setting.place()).into());
         }
         let topology = HpccTopology::read(&source)?;
-        return topology.graph().map_err(|e| Problem::new(e.to_string(), "").at(source.place(0..0)).into());
+        return topology.graph().map_err(|e| Problem::new(format!("{}: {}", e.key, e.what), e.hint).at(source.place(0..0)).into());
     }
     let doc = Document::parse(source, settings)?;
     let specs = sections();
     let topology = if doc.has(&specs[0]) {
-        let topology = build(&mut doc.open(&specs[0]));
+        let topology = build_below(&mut doc.open(&specs[0]), folder, above);
         // The other sections of a scenario are for the run.
         doc.check()?;
         topology

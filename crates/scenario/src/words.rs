@@ -59,7 +59,10 @@ impl<'t> Words<'t> {
 
     /// Says what a line lacks or has too much of; true if it has as many words as `fields`.
     pub fn expect(&mut self, line: &Line<'_>, what: &str, fields: &[&str]) -> bool {
-        let hint = format!("expected {}", fields.join(" "));
+        let mut hint = format!("expected {}", fields.join(" "));
+        if line.words.len() != fields.len() && line.words.iter().any(|w| w.text.contains([',', ';'])) {
+            hint += "; blanks separate the words, not commas";
+        }
         if let Some(comment) = line.words.iter().find(|w| w.text.starts_with('#')) {
             self.refuse(&comment.span, format!("{what}: this format has no comments"), hint);
         } else if let Some(missing) = fields.get(line.words.len()) {

@@ -49,8 +49,10 @@ impl Memory {
             network += 16 * threads;
         }
         for l in &t.links {
-            let on_wire = l.rate.bytes_in(l.delay).0 / mtu.0.max(1) + 1;
-            frames += 2 * on_wire * BYTES_PER_FRAME;
+            // A delay of days at a rate of terabits fills every integer.
+            let bytes = u128::from(l.rate.0) * u128::from(l.delay.0) / 8_000_000_000_000;
+            let on_wire = u64::try_from(bytes).unwrap_or(u64::MAX) / mtu.0.max(1);
+            frames = on_wire.saturating_add(1).saturating_mul(2 * BYTES_PER_FRAME).saturating_add(frames);
         }
         let per_flow = size_of::<Flow>() as u64 + threads * (size_of::<FlowRecord>() as u64 + BYTES_PER_FLOW);
         Memory {
@@ -63,7 +65,7 @@ impl Memory {
 
     /// All of it.
     pub fn total(&self) -> Bytes {
-        self.network + self.routes + self.flows + self.frames
+        Bytes([self.network, self.routes, self.flows, self.frames].iter().fold(0, |sum, part| part.0.saturating_add(sum)))
     }
 }
 

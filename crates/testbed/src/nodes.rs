@@ -56,6 +56,7 @@ impl NodeError {
         match self {
             NodeError::Asked(e) => &e.hint,
             NodeError::Interface(_, hint) => hint,
+            NodeError::Open(OpenError::Offloads { source: None, .. }) => "or have it done: --fix-offloads, which needs cap_net_admin",
             NodeError::Open(_) => "",
             NodeError::Tap(e) => e.remedy(),
         }

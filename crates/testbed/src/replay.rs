@@ -111,9 +111,10 @@ pub fn tap(capture: &mut Capture) -> Tap<'_> {
     })
 }
 
-/// Replays a capture in a world in virtual time. `look(frames)` is called now and then; when it returns false, the replay ends
+/// Replays a capture in a world in virtual time. `look(frames)` is called now and then, with 0 within a long gap; when it returns false, the replay ends
 /// where it is.
-pub fn replay(path: &Path, mut look: impl FnMut(u64) -> bool) -> Result<(Facts, Replayed), ReplayError> {
+pub fn replay(path: &Path, look: impl FnMut(u64) -> bool) -> Result<(Facts, Replayed), ReplayError> {
+    xoff_scenario::read::is_readable(path).map_err(|p| ReplayError::Scenario(p.into()))?;
     let mut reader = CaptureReader::open(path).map_err(ReplayError::Read)?;
     let facts = reader.comment().ok_or_else(|| ReplayError::NoFacts("it has no comment".into()))?;
     let facts: Facts = serde_json::from_str(facts).map_err(|e| ReplayError::NoFacts(e.to_string()))?;
@@ -125,33 +126,49 @@ pub fn replay(path: &Path, mut look: impl FnMut(u64) -> bool) -> Result<(Facts, 
     let ports = links.len();
     let mut running = s.start_outside(Sink::Nothing, here).map_err(ReplayError::Run)?;
     let mut machine = wiring::machine(&s, links, &facts.real(), running.world());
-    let (mut frames, mut failed) = (0, None);
+    let (mut frames, mut failed) = (0u64, None);
+    let look = std::cell::RefCell::new(look);
+    let mut last = Time::ZERO;
     let captured = std::iter::from_fn(|| {
         frames += 1;
-        if frames % 4096 == 0 && !look(frames) {
+        if frames.is_multiple_of(4096) && !look.borrow_mut()(frames) {
             return None;
         }
-        match reader.next()? {
-            Ok(f) if f.port >= ports => {
-                failed = Some(io::Error::new(io::ErrorKind::InvalidData, format!("a frame of interface {}, of {ports}", f.port)));
-                None
-            }
-            Ok(f) => Some(Captured {
-                at: Time(f.time_ns.saturating_mul(1000)),
-                link: f.port,
-                inbound: f.direction == Some(Direction::Inbound),
-                len: f.original_len as usize,
-                bytes: f.bytes,
-            }),
+        match reader.next()?.and_then(|f| plausible(f, frames, ports, &mut last)) {
+            Ok(frame) => Some(frame),
             Err(e) => {
                 failed = Some(e);
                 None
             }
         }
     });
-    let seen = xoff_switchd::replay(running.world(), &mut machine, captured);
+    let seen = xoff_switchd::replay(running.world(), &mut machine, captured, || look.borrow_mut()(0));
     match failed {
         Some(e) => Err(ReplayError::Read(e)),
         None => Ok((facts, seen)),
     }
+}
+
+/// Longest time without a frame in a capture. A port that is idle over a night is replayed; a time stamp with a flipped bit is not
+/// taken for a year.
+const GAP_MAX: Span = Span::from_ms(24 * 3600 * 1000);
+/// Longest frame: a length with a flipped bit is not allocated.
+const FRAME_MAX: u32 = 1 << 16;
+
+/// Packet number `number` as it goes into the replay, or what in it cannot be true.
+fn plausible(f: xoff_netio::Captured, number: u64, ports: usize, last: &mut Time) -> io::Result<Captured> {
+    let refuse = |what: String| Err(io::Error::new(io::ErrorKind::InvalidData, format!("packet {number} {what}")));
+    if f.port >= ports {
+        return refuse(format!("is of interface {}; the nodes of the scenario have {ports}", f.port));
+    }
+    if f.original_len > FRAME_MAX {
+        return refuse(format!("is {} bytes long; expected at most {FRAME_MAX}", f.original_len));
+    }
+    let at = Time(f.time_ns.saturating_mul(1000));
+    if at.since(*last) > GAP_MAX {
+        let hours = at.since(*last).as_secs_f64() / 3600.0;
+        return refuse(format!("is {hours:.0} h later than the one before; expected at most 24 h: is its time stamp damaged?"));
+    }
+    *last = (*last).max(at);
+    Ok(Captured { at, link: f.port, inbound: f.direction == Some(Direction::Inbound), len: f.original_len as usize, bytes: f.bytes })
 }

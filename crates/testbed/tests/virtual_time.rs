@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use proptest::prelude::*;
+use xoff_netio::Direction;
 use xoff_record::Sink;
 use xoff_run::{Finished, Running, Scenario};
 use xoff_switchd::{Captured, Counters, Machine, replay};
+use xoff_testbed::replay as capture;
 use xoff_testbed::wiring::{self, Real};
 use xoff_units::{Span, Time};
 use xoff_wire::control;
@@ -252,7 +254,7 @@ fn a_replay_is_identical_and_can_fail() {
     let log = std::mem::take(&mut b.log);
     let again = |log: Vec<Captured>| {
         let Bench { mut running, mut machine, .. } = Bench::new(&s, &Real::default());
-        replay(running.world(), &mut machine, log.into_iter())
+        replay(running.world(), &mut machine, log.into_iter(), || true)
     };
     let seen = again(log.clone());
     assert_eq!(seen.difference, None);
@@ -265,6 +267,43 @@ fn a_replay_is_identical_and_can_fail() {
     late.remove(some);
     let difference = again(late).difference.expect("a frame is missing");
     assert!(difference.contains("frame"), "{difference}");
+}
+
+/// A time stamp with a flipped bit is a difference or refused by its packet, in bounded memory: the flows here would send 135 GB in
+/// three hours.
+#[test]
+fn damaged_time_stamps_are_found_at_once() {
+    let endless: Vec<String> = (0..3).map(|flow| format!("flow[{flow}].size=1TB")).collect();
+    let endless: Vec<&str> = endless.iter().map(String::as_str).chain(["run.duration=60ms"]).collect();
+    let s = scenario(&endless);
+    let mut b = Bench::new(&s, &Real::default());
+    b.run(Time::from_us(60_000), &mut whole);
+    let log = std::mem::take(&mut b.log);
+    let here = vec![true; s.topology.nodes.len()];
+    let links = wiring::links(&s, &here, |_, _| false);
+    let facts = capture::Facts::of(&s, &here, &links, &Real::default());
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let replayed = |late: usize, by: Span| {
+        let mut written = capture::create(file.path(), &links, &facts, 0).unwrap();
+        for (i, c) in log.iter().enumerate() {
+            let direction = if c.inbound { Direction::Inbound } else { Direction::Outbound };
+            let at = if i == late { c.at + by } else { c.at };
+            written.write(at.0 / 1000, c.link, direction, &c.bytes).unwrap();
+        }
+        written.finish().unwrap();
+        capture::replay(file.path(), |_| true).map(|(_, seen)| seen.difference)
+    };
+    assert_eq!(replayed(usize::MAX, Span::ZERO).unwrap(), None, "as it is");
+    let hours = |n: u64| Span::from_ms(n * 3_600_000);
+    for late in [log.len() / 2, log.len() - 1] {
+        for by in [Span::from_us(1), Span::from_ms(16), hours(3)] {
+            assert!(replayed(late, by).unwrap().is_some(), "packet {late} later by {by}");
+        }
+        for by in [hours(25), hours(5_000)] {
+            let refused = replayed(late, by).unwrap_err().to_string();
+            assert!(refused.contains(&format!("packet {} is", late + 1)) && refused.contains("at most 24 h"), "{refused}");
+        }
+    }
 }
 
 proptest! {

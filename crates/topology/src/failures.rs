@@ -9,6 +9,7 @@ use rand_core::{Rng, SeedableRng};
 use xoff_params::ParamError;
 
 use crate::graph::{LinkId, NodeId, NodeKind, Topology};
+use crate::names;
 
 /// The purpose of these tosses, part of the key of their streams.
 const PURPOSE_LINK_FAILURE: u64 = 1000;
@@ -27,57 +28,13 @@ pub fn is_fabric_link(t: &Topology, link: LinkId) -> bool {
     [l.a, l.b].iter().all(|&n| t.nodes[n as usize].kind == NodeKind::Switch)
 }
 
-/// The link of this name, in either order of its ends. The error's key is `failed_links`.
+/// The link of this name, in either order of its ends and in every form of [`crate::names`]. The error's key is `failed_links`.
+///
+/// # Errors
+/// There is no such link, or there are several.
 pub fn find_link(t: &Topology, name: &str) -> Result<LinkId, ParamError> {
-    let refuse = |what: String, hint: String| Err(ParamError::new("failed_links", what, hint));
-    let (ends, port) = match name.split_once('#') {
-        Some((ends, port)) => match port.parse::<u16>() {
-            Ok(port) => (ends, Some(port)),
-            Err(_) => return refuse(format!("'{port}' in '{name}' is not a port number"), "expected A-B#3".into()),
-        },
-        None => (name, None),
-    };
-    // A node's name may itself contain a dash, so try every one.
-    let mut unknown = None;
-    for (dash, _) in ends.match_indices('-') {
-        let (a_name, b_name) = (&ends[..dash], &ends[dash + 1..]);
-        let (a, b) = match (t.find(a_name), t.find(b_name)) {
-            (Some(a), Some(b)) => (a, b),
-            (None, _) => {
-                unknown.get_or_insert(a_name);
-                continue;
-            }
-            (_, None) => {
-                unknown.get_or_insert(b_name);
-                continue;
-            }
-        };
-        let ports = &t.nodes[a as usize].ports;
-        let links: Vec<(usize, LinkId)> = ports.iter().enumerate().filter(|(_, p)| p.peer == b).map(|(i, p)| (i, p.link)).collect();
-        return match (links.as_slice(), port) {
-            ([], _) => refuse(format!("'{a_name}' and '{b_name}' are not linked"), neighbours(t, a)),
-            ([(_, link)], None) => Ok(*link),
-            (several, None) => refuse(
-                format!("'{name}' names {} parallel links", several.len()),
-                format!("say which by its port at {a_name}: '{name}#{}'", several[0].0),
-            ),
-            (several, Some(port)) => match several.iter().find(|(i, _)| *i == port as usize) {
-                Some((_, link)) => Ok(*link),
-                None => refuse(format!("port {port} of '{a_name}' does not lead to '{b_name}'"), neighbours(t, a)),
-            },
-        };
-    }
-    match unknown {
-        Some(node) => {
-            refuse(format!("there is no node '{node}' (in link '{name}')"), "a link is named by its two ends, such as A1-C1".into())
-        }
-        None => refuse(format!("'{name}' is not a link"), "a link is named by its two ends, such as A1-C1".into()),
-    }
-}
-
-fn neighbours(t: &Topology, node: NodeId) -> String {
-    let names: Vec<_> = t.nodes[node as usize].ports.iter().take(8).map(|p| t.name(p.peer)).collect();
-    format!("'{}' is linked to {}", t.name(node), names.join(", "))
+    let (node, port) = names::find_port(t, "failed_links", name, names::What::Link)?;
+    Ok(t.nodes[node as usize].ports[port as usize].link)
 }
 
 /// Fails the named links and returns their numbers.

@@ -9,6 +9,7 @@
 pub mod builders;
 pub mod failures;
 pub mod graph;
+pub mod names;
 pub mod routing;
 
 pub use graph::{Link, LinkId, Node, NodeId, NodeKind, Port, Topology};

@@ -119,6 +119,24 @@ mod tests {
         assert_eq!("100m".parse(), Ok(Length(100_000)));
     }
 
+    /// What is printed can be pasted back as input, and is the value to the last digit shown.
+    #[test]
+    fn what_is_printed_is_read() {
+        let mut values: Vec<u64> = (0..64).flat_map(|bit| [1u64 << bit, (1 << bit) - 1, (1 << bit) + 1]).collect();
+        values.extend((0..20).map(|digits| 532_812_345_678_912_345 / 10u64.pow(digits)));
+        for v in values {
+            let near = |read: u64| assert!(read.abs_diff(v) as f64 <= 0.0005 * v as f64, "{v}: {read}");
+            // Above 2^64 less a rounded digit, the text may be a value that no integer holds.
+            if v < u64::MAX - (u64::MAX >> 10) {
+                near(Span(v).to_string().parse::<Span>().unwrap().0);
+                near(Time(v).to_string().parse::<Time>().unwrap().0);
+                near(Bytes(v).to_string().parse::<Bytes>().unwrap().0);
+                near(Rate(v).to_string().parse::<Rate>().unwrap().0);
+                near(Length(v).to_string().parse::<Length>().unwrap().0);
+            }
+        }
+    }
+
     #[test]
     fn refusals_name_the_expected_unit() {
         let e = "10".parse::<Rate>().unwrap_err();

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use rand_chacha::ChaCha8Rng;
-use xoff_params::{ParamError, Values};
-use xoff_units::Span;
+use xoff_params::{ParamError, Values, memory};
+use xoff_units::{Bytes, Span};
 
 use crate::random::exponential;
 
@@ -70,7 +70,10 @@ impl End {
         let in_number = self.count.map_or(f64::INFINITY, |n| n as f64 * each as f64);
         let expected = in_time.min(in_number);
         if expected <= FLOWS_MAX {
-            return Ok(());
+            // The list grows by doubling, and is sorted by time.
+            let needed = Bytes((expected * 3.0) as u64 * size_of::<crate::Flow>() as u64);
+            let key = if in_time <= in_number { "duration" } else { key };
+            return memory::suffices(key, &format!("about {expected:.0} flows"), needed);
         }
         let what = format!("about {:.0} million flows would start", expected / 1e6);
         Err(match self.duration {

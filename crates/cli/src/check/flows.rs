@@ -74,7 +74,7 @@ pub fn load(path: &Path, t: &Topology) -> Result<Given, Problems> {
 
 fn flow(names: &[&str], nodes: &HashMap<&str, NodeId>, t: &Topology, paths: &mut ExplicitPaths) -> Result<Flow, Problem> {
     let [first, .., last] = names else {
-        return Err(Problem::new("a flow needs two hosts", "expected a line such as 'H0 H8'"));
+        return Err(Problem::new("a flow needs two hosts", "expected a line such as 'H0 H8': names separated by blanks, not commas"));
     };
     let host = |name: &str| match nodes.get(name) {
         Some(&n) if t.nodes[n as usize].kind == NodeKind::Host => Ok(n),

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::builder::RangedU64ValueParser;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use xoff_analysis::cbd::{self, FailureStudy, Report, Rule, Traffic, Verdict};
 use xoff_scenario::{Problem, Problems};
 use xoff_topology::failures::{fail_links, is_fabric_link};
@@ -55,8 +55,9 @@ const EXAMPLES: &str = "\
 Examples:
   xoff check fat-tree:k=4
   xoff check fat-tree:k=4 --fail A1-C1 --fail E2-A2
-  xoff check leaf-spine:leaves=64,spines=32,hosts=32 --fail-any 1
-  xoff check mix/topology.txt --flows mix/flow.txt --routing hashed --json
+  xoff check leaf-spine:leaves=16,spines=8,hosts=8 --fail-any 1
+  xoff check crates/hpcc/tests/cases/hpcc_fat4/topology.txt \\
+    --flows crates/hpcc/tests/cases/hpcc_fat4/flow.txt --routing hashed --json
 
 Exit codes: 0 no cycle; 1 a cycle, at once or after some failure; 2 bad input.";
 
@@ -134,7 +135,7 @@ fn time_left(links: usize, n: usize, sets_max: u64, one: Duration) -> String {
 /// Shows that something is going on while `work` takes its time.
 fn working<T>(message: &str, work: impl FnOnce() -> T) -> T {
     let spinner = ProgressBar::new_spinner().with_message(message.to_owned());
-    spinner.set_style(ProgressStyle::with_template("{spinner} {msg} {elapsed:.dim}").unwrap_or(ProgressStyle::default_spinner()));
+    spinner.set_style(terminal::bar("{spinner} {msg} {elapsed:.dim}"));
     spinner.enable_steady_tick(Duration::from_millis(100));
     let done = work();
     spinner.finish_and_clear();

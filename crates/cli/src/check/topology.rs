@@ -46,7 +46,7 @@ pub fn load(text: &str) -> Result<Network, Problems> {
     // What looks like a path was meant as one.
     if path.exists() || text.contains(['/', '\\']) || (path.extension().is_some() && !text.contains(':')) {
         let source = Source::read(path)?;
-        return if is_scenario(&source) { scenario(path) } else { xoff_scenario::topology::read(source, &[]).map(Network::from) };
+        return if is_scenario(&source) { scenario(&source) } else { xoff_scenario::topology::read(source, &[]).map(Network::from) };
     }
     let known: Vec<&str> = BUILDERS.iter().map(|b| b.name).collect();
     let near = nearest(name, &known).map(|n| format!("did you mean '{n}'? ")).unwrap_or_default();
@@ -61,8 +61,8 @@ fn is_scenario(source: &Arc<Source>) -> bool {
         || xoff_run::fabric_sections().iter().any(|s| s.path == "fabric" && doc.has(s))
 }
 
-fn scenario(path: &Path) -> Result<Network, Problems> {
-    let s = Scenario::load(path, &[])?;
+fn scenario(source: &Source) -> Result<Network, Problems> {
+    let s = Scenario::from_text(source.name(), source.text(), &[], Path::new(source.name()).parent().unwrap_or(Path::new("")))?;
     crate::terminal::problems(&s.warnings);
     let name = s.parameters.iter().find(|p| p.path == "routing.kind").map_or("", |p| &p.value);
     let routing = Some((name.trim_matches('"').to_owned(), Rule::of(&s.routing())));
@@ -125,7 +125,7 @@ impl Short {
             }
         };
         if self.given.iter().any(|g| g.0 == key) {
-            return refuse(format!("'{key}' is given twice"), String::new());
+            return refuse(format!("'{key}' is given twice"), "keep one of the two".into());
         }
         self.given.push((key, value.trim().to_owned(), span));
         Ok(())

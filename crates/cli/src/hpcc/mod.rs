@@ -29,7 +29,9 @@ const SLICE: u64 = 1 << 18;
 /// PFC frames in the same format, equal to the nanosecond, with a manifest.json beside them. CC_MODE 0
 /// (none), 1 (DCQCN), 3 (HPCC) and 7 (TIMELY).
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  xoff hpcc mix/config.txt --out run && head run/fct.txt")]
+#[command(
+    after_help = "Example:\n  xoff hpcc crates/hpcc/tests/cases/m4_star_2to1_dcqcnstep/config.txt \\\n    --out out/hpcc && head out/hpcc/fct.txt"
+)]
 pub struct Args {
     /// Configuration file (config.txt)
     config: PathBuf,

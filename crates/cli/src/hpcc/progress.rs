@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, HumanDuration, ProgressBar};
 use xoff_scenario::hpcc::HpccCase;
 use xoff_sim::World;
 
@@ -20,8 +20,7 @@ impl Progress {
     /// Work goes with flows, not with simulated time: a stop time usually lies seconds after the last flow.
     pub fn new(case: &HpccCase) -> Progress {
         let bar = ProgressBar::new(STEPS);
-        let style = ProgressStyle::with_template("{bar:12} {msg}");
-        bar.set_style(style.unwrap_or(ProgressStyle::default_bar()).progress_chars("━╸ "));
+        bar.set_style(crate::terminal::bar("{bar:12} {msg}"));
         Progress { bar, started: Instant::now(), flows: case.flows.len() }
     }
 

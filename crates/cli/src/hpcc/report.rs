@@ -111,7 +111,7 @@ pub fn manifest(run: &Run, config: &Path) -> Manifest {
     let marked = sum(|p| p.marked);
     let mut m = Manifest {
         xoff_version: env!("CARGO_PKG_VERSION").into(),
-        scenario: std::fs::read_to_string(config).unwrap_or_default(),
+        scenario: c.topology_place.as_ref().map(|p| p.source.text().to_owned()).unwrap_or_default(),
         scenario_folder: config.parent().map(|p| p.display().to_string()).unwrap_or_default(),
         parameters: parameters(&run.case),
         seed: 1,

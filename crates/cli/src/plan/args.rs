@@ -13,9 +13,11 @@ Examples:
   xoff plan --flow-control pfc --rate 100Gbps --length 100m --mtu 1500
   xoff plan --flow-control gfc-buffer --rate 10Gbps --buffer 300KB
   xoff plan --flow-control cbfc --rate 40Gbps --credit-period 52.4us --json
-  xoff plan tcd --rate 40Gbps --mtu 1000 --t-w 4us --t-r 0us --xoff 320KB --xon 318KB
+  xoff plan tcd --rate 40Gbps --mtu 1000 --t-w 4us --t-r 0us \\
+    --xoff 320KB --xon 318KB
   xoff plan tcd --flow-control cbfc --rate 40Gbps --credit-period 52.4us
-  xoff plan pffc --rate 10Gbps --length 100m --flows 32 --queues 6 --slots 4096
+  xoff plan pffc --rate 10Gbps --length 100m --flows 32 \\
+    --queues 6 --slots 4096
 
 A size without a unit is in bytes; everything else needs its unit.";
 

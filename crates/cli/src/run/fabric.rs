@@ -6,7 +6,6 @@ use xoff_record::Sink;
 use xoff_record::verdict::Allow;
 use xoff_run::{FabricFinished, FabricScenario};
 use xoff_scenario::Problems;
-use xoff_scenario::document::Override;
 use xoff_units::{Bytes, Rate, Span};
 
 use super::{Args, Bar, COMMAND, problem, verdict};
@@ -15,8 +14,7 @@ use crate::interrupt;
 use crate::terminal::{self, grouped};
 
 /// Runs it.
-pub fn run(args: &Args, settings: &[Override]) -> Result<Answer, Problems> {
-    let scenario = FabricScenario::load(&args.scenario, settings)?;
+pub fn run(args: &Args, scenario: &FabricScenario) -> Result<Answer, Problems> {
     terminal::problems(&scenario.warnings);
     interrupt::ask_first();
     if args.threads.is_some_and(|n| n > 1) {
@@ -31,7 +29,7 @@ pub fn run(args: &Args, settings: &[Override]) -> Result<Answer, Problems> {
     drop(bar);
     let finished = finished.map_err(problem)?;
     let exit = args.allowed.exit(verdict(&finished.manifest));
-    Ok(Answer::new(text(&scenario, &finished, args), &json(&scenario.config, &finished, args), exit))
+    Ok(Answer::new(text(scenario, &finished, args), &json(&scenario.config, &finished, args), exit))
 }
 
 #[derive(Serialize)]

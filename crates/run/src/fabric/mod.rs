@@ -15,6 +15,7 @@ use xoff_scenario::Problems;
 use xoff_scenario::document::{Document, Override};
 
 pub use execute::FabricFinished;
+pub(crate) use read::read;
 
 /// A fabric that can run.
 #[derive(Debug)]
@@ -37,7 +38,7 @@ impl FabricScenario {
     /// # Errors
     /// Everything wrong with it, each with its place.
     pub fn load(path: &Path, settings: &[Override]) -> Result<FabricScenario, Problems> {
-        read::read(Document::load(path, settings)?)
+        read(Document::load(path, settings)?)
     }
 
     /// From a text; `name` stands in messages.
@@ -45,14 +46,6 @@ impl FabricScenario {
     /// # Errors
     /// Everything wrong with it, each with its place.
     pub fn from_text(name: &str, text: &str, settings: &[Override]) -> Result<FabricScenario, Problems> {
-        read::read(Document::from_text(name, text, settings)?)
+        read(Document::from_text(name, text, settings)?)
     }
-}
-
-/// Whether a scenario file is that of a scheduled fabric.
-///
-/// # Errors
-/// It cannot be read as a document.
-pub fn is_fabric(path: &Path, settings: &[Override]) -> Result<bool, Problems> {
-    Ok(Document::load(path, settings)?.has(&sections::fabric()))
 }

@@ -13,7 +13,7 @@ use super::{FabricScenario, sections};
 use crate::idle;
 
 /// Reads a document that has a section `[fabric]`.
-pub(super) fn read(mut doc: Document) -> Result<FabricScenario, Problems> {
+pub(crate) fn read(mut doc: Document) -> Result<FabricScenario, Problems> {
     let all = sections::sections();
     doc.spread_kinds(&all);
     let doc = &doc;
@@ -41,7 +41,7 @@ pub(super) fn read(mut doc: Document) -> Result<FabricScenario, Problems> {
     let changes: Vec<Option<(Time, u32, Rate)>> = doc
         .open_all(&sections::line_change())
         .iter_mut()
-        .map(|s| s.take(|s| Ok((Time(s.span("at")?.0), s.count("port")? as u32, s.rate("rate")?))))
+        .map(|s| s.take(|s| Ok((Time(s.span("at")?.0), count(s, "port", 0, u64::from(PORTS_MAX) - 1)?, s.rate("rate")?))))
         .collect();
     if hosts_section.is_none() {
         let without = if flows.is_empty() { has_points.then_some("congestion_points") } else { Some("host_flow") };
@@ -137,8 +137,11 @@ fn read_core(s: &mut Section) -> Result<Core, ParamError> {
                     "expected 1, 3, 5, ...: a Clos network has one middle stage",
                 ));
             }
-            let above = s.count_opt("above")?.map_or(below, |n| n.min(10_000) as u32);
-            let middle = s.count_opt("middle")?.map_or(below, |n| n.min(10_000) as u32);
+            let mut width = |key| match s.count_opt(key)? {
+                None => Ok(below),
+                Some(n) => in_range(key, n, 1, 4_096),
+            };
+            let (above, middle) = (width("above")?, width("middle")?);
             let shape = Shape { below, above, middle, levels: (stages - 1) / 2, folded: kind == "fat-tree" };
             let ports = u64::from(below).checked_pow(shape.levels).map(|n| n.saturating_mul(middle.into()));
             match ports {
@@ -150,11 +153,18 @@ fn read_core(s: &mut Section) -> Result<Core, ParamError> {
 }
 
 fn count(s: &mut Section, key: &'static str, least: u64, most: u64) -> Result<u32, ParamError> {
-    match s.count(key)? {
-        n if (least..=most).contains(&n) => Ok(n as u32),
-        n => Err(ParamError::new(key, format!("{n} is out of range"), format!("expected {least} to {most}"))),
+    in_range(key, s.count(key)?, least, most)
+}
+
+fn in_range(key: &'static str, n: u64, least: u64, most: u64) -> Result<u32, ParamError> {
+    match u32::try_from(n) {
+        Ok(fits) if (least..=most).contains(&n) => Ok(fits),
+        _ => Err(ParamError::new(key, format!("{n} is out of range"), format!("expected {least} to {most}"))),
     }
 }
+
+/// Ports of the largest fabric; lists of them are no longer.
+const PORTS_MAX: u32 = 4_096;
 
 /// Port numbers: `["3", "8-15"]`.
 fn ports(s: &mut Section, key: &'static str) -> Result<Vec<u32>, ParamError> {
@@ -162,9 +172,16 @@ fn ports(s: &mut Section, key: &'static str) -> Result<Vec<u32>, ParamError> {
     for text in s.texts(key)? {
         let (from, to) = text.split_once('-').unwrap_or((&text, &text));
         match (from.trim().parse::<u32>(), to.trim().parse::<u32>()) {
-            (Ok(from), Ok(to)) if from <= to && to < 1 << 20 => ports.extend(from..=to),
+            (Ok(from), Ok(to)) if from <= to && to < PORTS_MAX => ports.extend(from..=to),
+            (Ok(from), Ok(to)) if from > to => {
+                return Err(ParamError::new(key, format!("the range '{text}' is reversed"), format!("expected \"{to}-{from}\"")));
+            }
+            (Ok(_), Ok(to)) => return Err(ParamError::new(key, format!("there is no port {to}"), "expected 0 to 4095")),
             _ => return Err(ParamError::new(key, format!("'{text}' is neither a port nor a range"), "expected \"3\" or \"8-15\"")),
         }
+    }
+    if ports.len() > PORTS_MAX as usize {
+        return Err(ParamError::new(key, format!("a list of {} ports", ports.len()), "name each port once"));
     }
     if ports.is_empty() {
         return Err(ParamError::new(key, "no port at all", "expected [\"3\", \"8-15\"]"));
@@ -195,7 +212,7 @@ fn read_traffic(s: &mut Section) -> Result<Option<Traffic>, ParamError> {
             }
             Pattern::Unbalanced { w }
         }
-        "incast" => Pattern::Incast { inputs: ports(s, "inputs")?, output: s.count("output")? as u32 },
+        "incast" => Pattern::Incast { inputs: ports(s, "inputs")?, output: count(s, "output", 0, u64::from(PORTS_MAX) - 1)? },
         _ => return Ok(None),
     };
     let sizes = large.map_or(Sizes::Fixed(size), |large| Sizes::Bimodal { small: size, large, small_share: 1.0 - share });
@@ -212,7 +229,7 @@ fn read_points(s: &mut Section) -> Result<Option<CongestionPoints>, ParamError> 
 
 fn read_flow(s: &mut Section, line: Rate, duration: Span) -> Result<HostFlow, ParamError> {
     Ok(HostFlow {
-        source: s.count("source")?.min(u64::from(u32::MAX)) as u32,
+        source: count(s, "source", 0, u64::from(PORTS_MAX) - 1)?,
         destinations: ports(s, "destinations")?,
         rate: s.rate_opt("rate")?.unwrap_or(line),
         start: Time(s.span("start")?.0),

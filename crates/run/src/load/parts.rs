@@ -1,10 +1,15 @@
 //! The sections of a scenario, each into what the model needs of it.
 
+use xoff_topology::names::{What, find_port};
+
 use super::*;
 
 pub(super) fn read_topology(doc: &Document, run_seed: u64, folder: &Path) -> Option<Topology> {
     let spec = xoff_scenario::topology::sections().swap_remove(0);
-    let mut topology = xoff_scenario::topology::build_in(&mut doc.open(&spec), folder)?;
+    let mut section = doc.open(&spec);
+    let mut topology = xoff_scenario::topology::build_in(&mut section, folder)?;
+    // Before routes and flows are laid over it.
+    section.take(|_| crate::resources::network_fits(&topology))?;
     doc.open(&sections::failures()).take(|s| {
         let names = s.texts("links")?;
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -104,7 +109,7 @@ pub(super) fn read_switch(s: &mut Section<'_>, host: &Host) -> Result<SwitchPart
         return Err(ParamError::new(
             "buffer",
             format!("a buffer of {buffer} holds no frame of {longest}"),
-            "no frame could ever be accepted",
+            "no frame could ever be accepted; give a larger buffer, or a smaller host.mtu",
         ));
     }
     let (total, reserve, headroom, shift) =
@@ -277,8 +282,11 @@ pub(super) fn read_flow_control(
 
 pub(super) fn read_flows(doc: &Document, topology: &Topology, (seed, end): (u64, Time), folder: &Path) -> Option<Flows> {
     let cdfs = |name: &str| -> Result<SizeCdf, ParamError> {
-        let points = xoff_scenario::cdf::find(name, folder).map_err(|e| ParamError::new("cdf", e.to_string(), ""))?;
-        SizeCdf::new(points).map_err(|e| ParamError::new("cdf", e.what, ""))
+        let points = xoff_scenario::cdf::find(name, folder).map_err(|problems| {
+            let (what, hint) = problems.iter().next().map(|p| (p.place_and_message(), p.hint.clone())).unwrap_or_default();
+            ParamError::new("cdf", what, hint)
+        })?;
+        SizeCdf::new(points).map_err(|e| ParamError::new("cdf", e.what, "expected sizes and percentages that grow from 0 to 100"))
     };
     let (mut labels, mut parts) = (Vec::new(), Vec::new());
     let mut complete = true;
@@ -307,13 +315,17 @@ pub(super) fn read_flows(doc: &Document, topology: &Topology, (seed, end): (u64,
         return None;
     }
     if parts.is_empty() {
-        doc.push(Problem::new("the scenario has no flows", "add a [[flow]] or a [[workload]]"));
+        // A section that is written wrongly has been told.
+        if !doc.has(&sections::flow()) && !doc.has(&sections::workload()) {
+            let place = doc.source().place(0..0);
+            doc.push(Problem::new("the scenario has no flows", "add a [[flow]] or a [[workload]]").at(place));
+        }
         return None;
     }
     match Flows::new(topology, labels, parts) {
         Ok(flows) => Some(flows),
         Err(e) => {
-            doc.push(Problem::new(format!("{}: {}", e.key, e.what), e.hint));
+            doc.push(Problem::new(format!("{}: {}", e.key, e.what), e.hint).at(doc.source().place(0..0)));
             None
         }
     }
@@ -328,11 +340,7 @@ pub(super) fn read_probes(s: &mut Section<'_>, topology: &Topology) -> Result<Pr
         if names.iter().any(|n| n == "all") {
             return Ok(Selection::All);
         }
-        names
-            .iter()
-            .map(|n| find_port(topology, n).map_err(|(what, hint)| ParamError::new(key, what, hint)))
-            .collect::<Result<Vec<_>, _>>()
-            .map(Selection::Some)
+        names.iter().map(|n| find_port(topology, key, n, What::Port)).collect::<Result<Vec<_>, _>>().map(Selection::Some)
     };
     let mut p = Probes {
         queues: select("queues")?,
@@ -368,18 +376,4 @@ pub(super) fn read_probes(s: &mut Section<'_>, topology: &Topology) -> Result<Pr
         }
     }
     Ok(p)
-}
-
-/// The port of a name such as `S1->S2` or `S1->S2#3`; else what is wrong and a hint.
-pub(crate) fn find_port(topology: &Topology, name: &str) -> Result<(u32, u16), (String, String)> {
-    let (link, number) = name.split_once('#').map_or((name, None), |(l, n)| (l, Some(n)));
-    let hint = "expected FROM->TO with two neighbours, such as \"S1->S2\"".to_owned();
-    let Some((from, to)) = link.split_once("->") else { return Err((format!("'{name}' is not a port"), hint)) };
-    let Some(node) = topology.find(from.trim()) else { return Err((format!("there is no node '{}'", from.trim()), hint)) };
-    let ports = &topology.nodes[node as usize].ports;
-    let found = ports.iter().enumerate().find(|(i, p)| topology.name(p.peer) == to.trim() && number.is_none_or(|n| n.parse() == Ok(*i)));
-    found.map(|(i, _)| (node, i as u16)).ok_or_else(|| {
-        let peers: Vec<&str> = ports.iter().take(8).map(|p| topology.name(p.peer)).collect();
-        (format!("{} has no port towards '{}'", from.trim(), to.trim()), format!("its neighbours: {}", peers.join(", ")))
-    })
 }

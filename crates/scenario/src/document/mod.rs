@@ -68,7 +68,7 @@ struct Log {
 impl Document {
     /// Reads a file and lays `settings` over it.
     pub fn load(path: &Path, settings: &[Override]) -> Result<Document, Problems> {
-        Document::parse(Source::read(path)?, settings)
+        Document::parse(Source::read_document(path)?, settings)
     }
 
     /// From a text; `name` stands in messages.
@@ -79,6 +79,11 @@ impl Document {
     /// From a source.
     pub fn parse(source: Arc<Source>, settings: &[Override]) -> Result<Document, Problems> {
         let mut root = tree::parse(&source)?;
+        if root.entries.is_empty() && settings.is_empty() {
+            let what = if source.text().trim().is_empty() { "the file is empty" } else { "the file holds nothing but comments" };
+            let hint = "a scenario has at least [topology] and a [[flow]] or [[workload]]; scenarios/tutorial/ring.toml is a small one";
+            return Err(Problem::new(what, hint).at(source.place(0..0)).into());
+        }
         let mut problems = Problems::default();
         for setting in settings {
             if let Err(p) = setting.apply(&mut root) {

@@ -162,7 +162,7 @@ impl<'d> Section<'d> {
                 None if spec.default.is_none() && !spec.optional && all_known => {
                     let p = Problem::new(
                         format!("missing key '{}' in {}", spec.key, self.shown()),
-                        format!("{}; expected {}", spec.doc, expected(spec.kind)),
+                        format!("{}; expected {}", spec.doc.trim_end_matches('.'), expected(spec.kind)),
                     );
                     self.complain(self.at_header(p));
                     self.refused.push(spec.key);
@@ -192,7 +192,12 @@ impl<'d> Section<'d> {
 
     /// The section as users know it.
     fn shown(&self) -> String {
-        if self.path.is_empty() { "the top of the document".into() } else { format!("[{}]", self.path) }
+        match self.path.as_str() {
+            "" => "the top of the document".into(),
+            // The form that `--set` takes.
+            path if path.ends_with(']') => path.into(),
+            path => format!("[{path}]"),
+        }
     }
 
     /// At the section's header, or at the start of the file if the section is absent.
@@ -207,6 +212,11 @@ impl<'d> Section<'d> {
     /// The kind, if the section has kinds and names a known one.
     pub fn kind(&self) -> Option<&'static str> {
         self.kind
+    }
+
+    /// The text of the document.
+    pub fn source(&self) -> &std::sync::Arc<crate::Source> {
+        self.doc.source()
     }
 
     /// Path with indices, such as `topology` or `flow[0]`; empty at the top.
@@ -290,7 +300,7 @@ impl Values for Section<'_> {
             return Err(ParamError::new(key, "read but not declared", "the owner's list of keys lacks it"));
         };
         if self.refused.contains(&spec.key) {
-            return Err(ParamError::new(key, "refused", ""));
+            return Err(ParamError::new(key, "refused", "see what is said about it above"));
         }
         let (value, origin, source) = match (self.entry(key), spec.default) {
             (Some(entry), _) => {

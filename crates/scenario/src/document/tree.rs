@@ -8,6 +8,8 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use xoff_units::Bytes;
+
 use crate::{Place, Problem, Problems, Source};
 
 /// A value.
@@ -79,11 +81,20 @@ impl Entry {
 
 /// Parses a whole file.
 pub(super) fn parse(source: &Arc<Source>) -> Result<Table, Problems> {
+    let (size, max) = (Bytes(source.text().len() as u64), crate::read::DOCUMENT_MAX);
+    if size > max {
+        let hint = format!("expected at most {max}; describe what repeats by a pattern ([[workload]], a builder)");
+        return Err(Problem::new(format!("a document of {size}"), hint).at(source.place(0..0)).into());
+    }
     let (table, errors) = DeTable::parse_recoverable(source.text());
     let mut problems = Problems::default();
     for e in errors {
         // An error without a span concerns the end of the text.
         let span = e.span().unwrap_or(source.text().len()..source.text().len());
+        if e.message() == "duplicate key" {
+            problems.push(duplicate(source, span));
+            continue;
+        }
         // The slip most likely in a language where a number with a unit is a text deserves its own words.
         let (what, hint) = match (e.message().contains("must be quoted"), span.is_empty()) {
             (true, true) => ("there is no value after '='", "expected key = value"),
@@ -94,6 +105,31 @@ pub(super) fn parse(source: &Arc<Source>) -> Result<Table, Problems> {
     }
     problems.sort();
     problems.or(()).map(|()| convert_table(table.get_ref(), source, 0))
+}
+
+/// A key or a section that stands twice, with the place of the first.
+fn duplicate(source: &Arc<Source>, span: std::ops::Range<usize>) -> Problem {
+    let text = source.text();
+    let name = text.get(span.clone()).unwrap_or_default().trim();
+    let line_start = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
+    let is_header = text[line_start..].trim_start().starts_with('[');
+    // Headers end the search for a key: the same key in another section is another key.
+    let is_first = |line: &str| match is_header {
+        true => {
+            line.trim_matches(['[', ']', ' ', '\t'])
+                == text[line_start..].lines().next().unwrap_or_default().trim_matches(['[', ']', ' ', '\t'])
+        }
+        false => line.split('=').next().is_some_and(|key| key.trim() == name),
+    };
+    let before: Vec<&str> = text[..line_start].lines().collect();
+    let own = if is_header { 0 } else { before.iter().rposition(|l| l.trim_start().starts_with('[')).map_or(0, |at| at + 1) };
+    let first = before.iter().skip(own).position(|l| is_first(l.trim())).map(|at| own + at + 1);
+    let what = format!("{} '{}' stands twice", if is_header { "section" } else { "key" }, crate::suggest::clip(name));
+    let hint = match first {
+        Some(line) => format!("the first stands in line {line}; keep one of the two"),
+        None => "keep one of the two".into(),
+    };
+    Problem::new(what, hint).at(source.place(span))
 }
 
 /// `skip`: bytes that precede the text in the parser's input but not in the source.
@@ -130,6 +166,9 @@ fn convert(value: &Spanned<DeValue<'_>>, source: &Arc<Source>, key: Place, skip:
     };
     Entry { key, place: place(source, value.span(), skip), item, setting: None, replaced: None }
 }
+
+/// Parts of a setting's path. Sections lie three deep at most; every part is a call deeper.
+const STEPS_MAX: usize = 16;
 
 /// A setting laid over the file: a dotted path and a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -205,6 +244,11 @@ impl Override {
     /// Lays the setting over `root`.
     pub(super) fn apply(&self, root: &mut Table) -> Result<(), Problem> {
         let steps = self.steps();
+        if let Some((_, place)) = steps.get(STEPS_MAX) {
+            let p =
+                Problem::new(format!("a path of {} parts", steps.len()), format!("expected at most {STEPS_MAX}, such as topology.rate"));
+            return Err(p.at(place.clone()));
+        }
         if let Some((_, place)) = steps.iter().find(|(word, _)| word.is_empty()) {
             let p = Problem::new("the path has an empty part", "expected dotted keys, such as topology.rate=40Gbps");
             return Err(p.at(place.clone()));

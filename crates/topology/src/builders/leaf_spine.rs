@@ -9,7 +9,7 @@
 
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 
-use super::{DELAY, HOST_DELAY, HOST_RATE, NO_RACK, PORTS_MAX, RATE, Wire, count, host_limit};
+use super::{DELAY, HOST_DELAY, HOST_RATE, NO_RACK, PORTS_MAX, RATE, Wire, count, host_limit, link_limit};
 use crate::graph::{NodeKind, Topology};
 
 /// What it is.
@@ -34,6 +34,7 @@ pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
     let spines = count(v, "spines", 1, PORTS_MAX / 2)?;
     let hosts = count(v, "hosts_per_leaf", 1, PORTS_MAX / 2)?;
     host_limit("hosts_per_leaf", leaves as u64 * hosts as u64)?;
+    link_limit("spines", leaves as u64 * (spines as u64 + hosts as u64))?;
     let wire = Wire::read(v)?;
     let host_wire = wire.or(v, "host_rate", "host_delay")?;
     let uplink = wire.or(v, "uplink_rate", "uplink_delay")?;

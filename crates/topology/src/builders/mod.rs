@@ -116,6 +116,14 @@ fn host_limit(key: &str, hosts: u64) -> Result<(), ParamError> {
     Ok(())
 }
 
+/// Memory of a link with its two ports, while their lists grow [bytes].
+const BYTES_PER_LINK: u64 = (size_of::<crate::graph::Link>() + 4 * size_of::<crate::graph::Port>()) as u64;
+
+/// Refuses so many links that the graph alone would not fit into memory.
+fn link_limit(key: &str, links: u64) -> Result<(), ParamError> {
+    xoff_params::memory::suffices(key, &format!("{links} links"), xoff_units::Bytes(links.saturating_mul(BYTES_PER_LINK)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,229 @@
+//! Wrong inputs of every kind: each gives exit code 2, says where, what is expected, and how to mend it.
+
+mod support;
+
+use support::{command, folder};
+
+const RING: &str = "[topology]\nkind = \"ring\"\n";
+const FLOW: &str = "[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\nsize = \"1KB\"\n";
+
+/// Runs in `dir`; what stderr says, in one line.
+fn refusal(name: &str, args: &[&str], dir: &std::path::Path) -> String {
+    let o = command(args).current_dir(dir).env("LC_ALL", "C.UTF-8").env("COLUMNS", "110").output().unwrap();
+    let err = String::from_utf8_lossy(&o.stderr);
+    assert_eq!(o.status.code(), Some(2), "{name}: {args:?}\n{err}{}", String::from_utf8_lossy(&o.stdout));
+    assert!(o.stdout.is_empty(), "{name}: an answer beside a refusal");
+    assert!(!err.contains("panicked"), "{name}:\n{err}");
+    err.split(|c: char| c.is_whitespace() || c == '│').filter(|w| !w.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// (name, text of the scenario, place, what stands in the refusal).
+type Row<'a> = (&'a str, Vec<u8>, &'a str, &'a [&'a str]);
+
+#[test]
+fn wrong_scenarios() {
+    let with = |more: &str| format!("{RING}{FLOW}{more}").into_bytes();
+    let flow = |from: &str, to: &str| format!("{RING}{}", FLOW.replace(from, to)).into_bytes();
+    let poisson = |keys: &str| format!("{RING}[[workload]]\nkind = \"poisson\"\nload = 0.5\nduration = \"1ms\"\n{keys}\n").into_bytes();
+    let custom = |name: &str| {
+        let node = format!("[[topology.node]]\nname = \"{name}\"\nkind = \"host\"\n");
+        format!("[topology]\nkind = \"custom\"\n{node}{node}").into_bytes()
+    };
+    let incast = |inputs: &str| {
+        format!("[fabric]\nkind = \"clos\"\n[traffic]\nkind = \"incast\"\nload = 0.5\ninputs = [{inputs}]\noutput = 1\n").into_bytes()
+    };
+    let utf16: Vec<u8> = [0xff, 0xfe].into_iter().chain(RING.encode_utf16().flat_map(u16::to_le_bytes)).collect();
+    let rows: Vec<Row> = vec![
+        ("wrong unit", flow("1KB", "1Gbps"), "s.toml:6:8", &["unknown unit 'Gbps'", "expected a size"]),
+        ("no unit", flow("\"1KB\"", "1000"), "s.toml:6:8", &["1000 has no unit", "expected a size"]),
+        ("negative", flow("1KB", "-1KB"), "s.toml:6:8", &["is negative", "expected a size"]),
+        ("nothing", flow("1KB", ""), "s.toml:6:8", &["has no number", "expected a size"]),
+        ("zero", flow("1KB", "0B"), "s.toml:6:8", &["a flow of 0 bytes", "at least 1B"]),
+        ("huge", flow("1KB", "99999999999999999999B"), "s.toml:6:8", &["is too large", "expected a size"]),
+        ("missing key", flow("dst = \"H2\"\n", ""), "s.toml:3:1", &["missing key 'dst' in flow[0]", "Receiving host; expected"]),
+        ("unknown host", flow("H2", "H9"), "s.toml:5:7", &["there is no host 'H9'", "did you mean 'H1'?"]),
+        ("other case", flow("H2", "h2"), "s.toml:5:7", &["there is no host 'h2'", "did you mean 'H2'?"]),
+        ("a switch", flow("H2", "S2"), "s.toml:5:7", &["'S2' is a switch", "between hosts"]),
+        ("self flow", flow("H2", "H1"), "s.toml:5:7", &["from 'H1' to 'H1'", "another host"]),
+        ("one bracket", flow("[[flow]]", "[flow]"), "s.toml:3:2", &["'flow' is a section", "[[flow]] in double brackets"]),
+        ("typo in a key", with("[switch]\nbufer = \"1MB\"\n"), "s.toml:8:1", &["unknown key 'bufer'", "did you mean 'buffer'?"]),
+        ("typo in a section", with("[swich]\nbuffer = \"1MB\"\n"), "s.toml:7:2", &["unknown section 'swich'", "did you mean 'switch'?"]),
+        (
+            "typo in a choice",
+            with("[switch]\ndiscipline = \"fifoo\"\n"),
+            "s.toml:8:14",
+            &["unknown choice 'fifoo'", "did you mean 'fifo'?"],
+        ),
+        ("typo in a kind", with("[flow_control]\nkind = \"pcf\"\n"), "s.toml:8:8", &["unknown kind 'pcf'", "did you mean 'pfc'?"]),
+        ("wrong type", with("[switch]\nbuffer = true\n"), "s.toml:8:10", &["found true", "expected a size"]),
+        ("a list", with("[switch]\nbuffer = [\"1MB\"]\n"), "s.toml:8:10", &["found a list", "expected a size"]),
+        ("a date", with("[run]\nduration = 2020-01-01\n"), "s.toml:8:12", &["found a date", "expected a time"]),
+        ("numbers for names", with("path = [1, 2]\n"), "s.toml:7:8", &["found a list", "a list of texts"]),
+        ("no quotes", with("[switch]\nbuffer = 1MB\n"), "s.toml:8:10", &["a text without quotes", "stand in quotes"]),
+        ("quote left open", with("[switch]\nbuffer = \"1MB\n"), "s.toml:8:14", &["invalid basic string", "TOML syntax"]),
+        ("stray bracket", with("]\n"), "s.toml:7:1", &["expected `[`", "TOML syntax"]),
+        ("key twice", with("size = \"2KB\"\n"), "s.toml:7:1", &["key 'size' stands twice", "the first stands in line 6"]),
+        ("section twice", with("[topology]\nkind = \"star\"\n"), "s.toml:7:2", &["section 'topology' stands twice", "in line 1"]),
+        (
+            "half a switch",
+            format!("[topology]\nkind = \"ring\"\nswitches = 3.5\n{FLOW}").into(),
+            "s.toml:3:12",
+            &["found number 3.5", "a whole number"],
+        ),
+        (
+            "negative count",
+            format!("[topology]\nkind = \"ring\"\nswitches = -3\n{FLOW}").into(),
+            "s.toml:3:12",
+            &["-3 is out of range", "a whole number"],
+        ),
+        (
+            "quoted count",
+            format!("[topology]\nkind = \"ring\"\nswitches = \"3\"\n{FLOW}").into(),
+            "s.toml:3:12",
+            &["found text \"3\"", "without quotes"],
+        ),
+        ("odd k", b"[topology]\nkind = \"fat-tree\"\nk = 5\n".to_vec(), "s.toml:3:5", &["5 is odd", "even k"]),
+        ("no flows", RING.into(), "s.toml:1:1", &["no flows", "add a [[flow]]"]),
+        ("no topology", FLOW.into(), "s.toml:1:1", &["missing section [topology]", "help:"]),
+        ("not a number", poisson("size = \"1KB\"\n[run]\nduration = \"nan\""), "s.toml:9:12", &["'nan' has no number", "expected a time"]),
+        ("probability", with("[failures]\nprobability = 1.5\n"), "s.toml:8:15", &["not a probability", "expected 0 to 1"]),
+        ("link that failed", with("[failures]\nlinks = [\"S1-S9\"]\n"), "s.toml:8:9", &["no node 'S9'", "A1:C1"]),
+        ("half a link", with("[[failure]]\nlink = \"S1-\"\nat = \"1us\"\n"), "s.toml:8:8", &["no second end", "S1:"]),
+        ("half a failure", with("[[failure]]\nlink = \"S1-S2\"\n"), "s.toml:7:1", &["missing key 'at' in failure[0]", "expected a time"]),
+        ("probe of a node", with("[probes]\ninterval = \"1us\"\nqueues = [\"S1\"]\n"), "s.toml:9:10", &["'S1' is not a port", "S1:S2"]),
+        ("probe without interval", with("[probes]\nqueues = [\"S1:S2\"]\n"), "s.toml:7:2", &["without an interval", "10us"]),
+        ("path with a gap", with("path = [\"H1\", \"S1\", \"S3\", \"H2\"]\n"), "s.toml:7:8", &["not linked", "help:"]),
+        ("path to a switch", with("path = [\"H1\", \"S1\"]\n"), "s.toml:7:8", &["'S1' is a switch", "to a host"]),
+        ("priority", with("priority = 8\n"), "s.toml:7:12", &["8 is not a priority", "expected 0 to 7"]),
+        ("reversed thresholds", with("[flow_control]\nxoff = \"100KB\"\nxon = \"200KB\"\n"), "s.toml:9:7", &["above XOFF", "XON <= XOFF"]),
+        ("buffer below a frame", with("[switch]\nbuffer = \"1KB\"\n"), "s.toml:8:10", &["holds no frame", "a larger buffer"]),
+        ("reversed range", incast("\"8-3\""), "s.toml:6:10", &["'8-3' is reversed", "\"3-8\""]),
+        ("port beyond all", incast("\"3-99999\""), "s.toml:6:10", &["no port 99999", "0 to 4095"]),
+        ("no range", incast("\"x\""), "s.toml:6:10", &["neither a port nor a range", "\"8-15\""]),
+        ("cdf with commas", poisson("cdf = \"commas\""), "s.toml:7:7", &["commas:1:4", "blanks separate the words, not commas"]),
+        ("cdf misspelt", poisson("cdf = \"websaerch\""), "s.toml:7:7", &["neither a built-in", "did you mean 'websearch'?"]),
+        ("empty", Vec::new(), "s.toml:1:1", &["the file is empty", "[topology]"]),
+        ("comments", b"# nothing\n".to_vec(), "s.toml:1:1", &["nothing but comments", "[topology]"]),
+        ("binary", (0..=255).collect(), "s.toml:3:115", &["0x80 is not UTF-8", "expected a text file"]),
+        ("UTF-16", utf16, "s.toml:1:1", &["this is UTF-16; save it as UTF-8"]),
+        ("Latin-1", b"[run]\ntitle = \"\xe4\"\n".to_vec(), "s.toml:2:10", &["0xe4 is not UTF-8", "expected a text file"]),
+        ("CR LF", format!("{RING}{FLOW}[switch]\nbufer = 1\n").replace('\n', "\r\n").into(), "s.toml:8:1", &["unknown key 'bufer'"]),
+        ("byte order mark", [b"\xef\xbb\xbf".to_vec(), with("[switch]\nbufer = 1\n")].concat(), "s.toml:8:1", &["unknown key 'bufer'"]),
+        ("names twice", custom("A"), "s.toml:7:8", &["'A' is already the name", "must be unique"]),
+        ("names beyond ASCII twice", custom("\u{c4}"), "s.toml:7:8", &["is already the name", "must be unique"]),
+        ("a blank in a name", custom("A B"), "s.toml:4:8", &["'A B' is not a name", "without spaces"]),
+    ];
+    let dir = folder("wrong/scenarios");
+    std::fs::write(dir.join("commas"), "0,0\n1000,100\n").unwrap();
+    for (name, text, place, says) in &rows {
+        std::fs::write(dir.join("s.toml"), text).unwrap();
+        let said = refusal(name, &["run", "s.toml", "--out", "out"], &dir);
+        assert!(said.contains(place), "{name}: {place} is not in:\n{said}");
+        // A drawn problem has a line of help; one on a line too long to be drawn has it in brackets.
+        assert!(said.contains("help: ") || said.contains(" ("), "{name}: no hint:\n{said}");
+        says.iter().for_each(|text| assert!(said.contains(text), "{name}: '{text}' is not in:\n{said}"));
+        assert!(!dir.join("out").exists(), "{name}: a folder was made");
+    }
+    assert!(rows.len() >= 40);
+}
+
+/// What is wrong on the command line, over all subcommands.
+#[test]
+fn wrong_command_lines() {
+    let dir = folder("wrong/lines");
+    std::fs::write(dir.join("s.toml"), format!("{RING}{FLOW}")).unwrap();
+    std::fs::write(dir.join("text"), "0,0\n1000,100\n").unwrap();
+    let rows: &[(&str, &[&str])] = &[
+        ("run s.toml", &["--out <DIR>"]),
+        ("run x.toml --out o", &["cannot read 'x.toml'", "no such file"]),
+        ("run . --out o", &["cannot read '.'", "folder"]),
+        ("run s.toml --out o --seed -1", &["--seed: '-1' is negative", "expected 0 or more"]),
+        ("run s.toml --out o --seed x", &["'x'", "--seed"]),
+        ("run s.toml --out o --threads 0", &["--threads", "1..=1024"]),
+        ("run s.toml --out o --threads 9999999", &["--threads", "1..=1024"]),
+        ("run s.toml --out o --set x", &["no '='", "expected path=value"]),
+        ("run s.toml --out o --set switch.bufer=1MB", &["unknown key 'bufer'", "did you mean 'buffer'?"]),
+        ("run s.toml --out o --set switch..buffer=1MB", &["empty part", "dotted keys"]),
+        ("run s.toml --out o --set switch.buffer=1", &["'1' has no unit", "expected a size"]),
+        ("run s.toml --out o --set flow[7].size=1KB", &["'7' is not an entry", "flow[0]"]),
+        ("check rng", &["neither a file nor a fabric", "did you mean 'ring'?"]),
+        ("check ring:switches", &["has no value", "expected key=value"]),
+        ("check ring:switches=x", &["not a whole number", "expected 0, 1, 2"]),
+        ("check ring:switches=3,switches=4", &["given twice", "keep one"]),
+        ("check ring:switchez=3", &["unknown key", "did you mean 'switches'?"]),
+        ("check ring --fail S1-", &["no second end", "quote it"]),
+        ("check ring --fail S1:S9", &["no node 'S9'", "A1:C1"]),
+        ("check ring --fail H1:S2", &["not linked", "'H1' is linked to S1"]),
+        ("check ring --fail-any x", &["--fail-any"]),
+        ("check ring --routing foo", &["foo", "all-paths"]),
+        ("check ring --flows text", &["text:1:1", "blanks, not commas"]),
+        ("plan --rate -1Gbps", &["--rate: '-1Gbps' is negative"]),
+        ("plan --rate 1Gb", &["unknown unit 'Gb'", "expected a rate"]),
+        ("plan --ports 1000000000000", &["out of range", "expected 1 to"]),
+        ("plan --priorities 1000000000000", &["out of range", "expected 1 to"]),
+        ("plan --length 1e9km", &["unknown unit", "expected a length"]),
+        ("plan --rate 18446744073Gbps --length 1000000km", &["out of range", "expected 1Mbps"]),
+        ("hpcc nope --out o", &["cannot read 'nope'", "no such file"]),
+        ("hpcc text --out o", &["text:1:1", "CC_MODE"]),
+        ("replay text", &["text: the capture cannot be read", "--capture"]),
+        ("explain s.toml H1- 1us", &["no second end", "quote it", "H1:"]),
+        ("explain s.toml H1:S2 1us", &["not linked", "'H1' is linked to S1"]),
+        ("explain s.toml h1:S1 1us", &["no node 'h1'", "did you mean 'H1'?"]),
+        ("explain s.toml 1us H1:S1", &["arguments are swapped", "explain 's.toml' 'H1:S1' '1us'"]),
+        ("explain H1:S1 s.toml 1us", &["arguments are swapped", "explain 's.toml' 'H1:S1' '1us'"]),
+        ("explain s.toml H1:S1 15", &["no unit", "expected a time"]),
+        ("explain s.toml H1:S1 -15ms", &["'-15ms' is negative"]),
+        ("explain s.toml H1:S1 1s", &["after the end of the run, 20ms", "earlier time"]),
+        ("explain nope H1:S1 1us", &["no folder or file 'nope'", "folder of a run"]),
+        ("explain . H1:S1 1us", &["manifest.json", "folder of a run"]),
+        ("tree 1us s.toml", &["arguments are swapped", "tree 's.toml' '1us'"]),
+        ("tree s.toml 1us", &["does not tell congested", "detection.kind = \"tcd\""]),
+        ("reproduce gcf --out o", &["unknown paper 'gcf'", "known: gfc"]),
+        ("reproduce gfc fig99 --out o", &["no entry 'fig99'", "known:"]),
+        ("testbed s.toml --out o --ip H9 --run H9=ls", &["no host H9", "hosts are H1"]),
+        ("switch s.toml --node S9 --port H1=lo", &["no switch S9", "it has S1"]),
+        ("switch s.toml --node S1 --port H1", &["not PEER=INTERFACE", "neighbours of S1"]),
+        ("switch s.toml --node S1 --port H1=lo --for 10", &["'10' has no unit", "expected a time"]),
+        ("host s.toml --node S1 --port lo", &["no host S1", "it has H1"]),
+        ("host s.toml --node H1 --port lo --watchdog x", &["--watchdog", "200ms"]),
+    ];
+    for (line, says) in rows {
+        let args: Vec<&str> = line.split(' ').collect();
+        let said = refusal(line, &args, &dir);
+        says.iter().for_each(|text| assert!(said.contains(text), "{line}: '{text}' is not in:\n{said}"));
+    }
+}
+
+/// Where the locale has no more than ASCII, neither answers nor refusals have.
+#[test]
+fn a_plain_locale_gets_plain_signs() {
+    let dir = folder("wrong/locale");
+    std::fs::write(dir.join("s.toml"), format!("{RING}{FLOW}[switch]\nbufer = 1\n")).unwrap();
+    let lines: [&[&str]; 3] = [&["run", "s.toml", "--out", "o"], &["plan", "--flow-control", "pfc"], &["check", "ring", "--fail-any", "1"]];
+    for args in lines {
+        let said = |locale: &str| {
+            let o = command(args).current_dir(&dir).env_remove("LC_ALL").env_remove("LC_CTYPE").env("LANG", locale).output().unwrap();
+            [o.stdout, o.stderr].concat()
+        };
+        assert!(said("C").is_ascii(), "{args:?}:\n{}", String::from_utf8_lossy(&said("C")));
+        assert!(said("").is_ascii(), "{args:?}");
+    }
+    let o = command(["plan", "--flow-control", "pfc"]).env("LC_ALL", "de_DE.utf8").output().unwrap();
+    assert!(String::from_utf8_lossy(&o.stdout).contains('─'), "a canary: with UTF-8 there are lines");
+}
+
+/// No word of a table is broken, however narrow the terminal: it could not be copied.
+#[test]
+fn narrow_terminals_break_no_words() {
+    let plan = |columns: &str| {
+        let o = command(["plan", "--flow-control", "gfc-buffer"]).env("COLUMNS", columns).env("LC_ALL", "C").output().unwrap();
+        String::from_utf8(o.stdout).unwrap()
+    };
+    let (wide, narrow) = (plan("160"), plan("60"));
+    let words = |text: &str| {
+        let plain = text.split_whitespace().filter(|w| w.chars().any(char::is_alphanumeric)).map(str::to_owned);
+        plain.collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!(words(&wide), words(&narrow), "{narrow}");
+    assert_ne!(wide, narrow, "a canary: the width has an effect");
+}
