@@ -78,7 +78,7 @@ fn topology_errors() {
     assert_eq!(with("[[link]]\na = \"H0\"\nb = \"S9\"\n"), "t.toml:13:5: b: there is no node 'S9' (list every node before linking it)");
     assert_eq!(
         with("[[link]]\na = \"H0\"\n"),
-        "t.toml:11:1: missing key 'b' in [link[1]] (name of the second end; expected a text in quotes)"
+        "t.toml:11:1: missing key 'b' in link[1] (name of the second end; expected a text in quotes)"
     );
     assert_eq!(with("[[link]]\na = \"S0\"\nb = \"S0\"\n"), "t.toml:13:5: b: 'S0' is linked to itself (a link has two different ends)");
     assert_eq!(
