@@ -665,11 +665,25 @@ impl Nic {
         if self.by_flow {
             return self.flows_hold(now, class, frames);
         }
-        let waiting = self.feedback.front().map(|id| frames[id]).filter(|f| f.class() == class).map(|f| f.len()).or_else(|| {
+        self.port.hold(now, 0, class, self.waits(class, frames)?)
+    }
+
+    /// Length of the frame of a class that goes next [bytes]; `None`: nothing waits.
+    fn waits(&self, class: u8, frames: &FrameStore) -> Option<u32> {
+        self.feedback.front().map(|id| frames[id]).filter(|f| f.class() == class).map(|f| f.len()).or_else(|| {
             let flow = self.turns.iter().map(|&s| &self.flows[s as usize]).find(|f| f.start.class == class && self.left(f) > 0)?;
             Some(self.left(flow).min(self.c.payload_max as u64) as u32 + self.c.header)
-        })?;
-        self.port.hold(now, 0, class, waiting)
+        })
+    }
+
+    /// Does flow control keep what waits from leaving now?
+    pub fn keeps_back(&self, now: Time, class: u8, frames: &FrameStore) -> bool {
+        self.waits(class, frames).is_some_and(|len| self.port.keeps_back(now, class, len))
+    }
+
+    /// The port, to change its state from outside.
+    pub fn port_mut(&mut self) -> &mut Port {
+        &mut self.port
     }
 
     /// The rate control's rate of every flow that is not over: `f(flow, rate)`.

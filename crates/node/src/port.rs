@@ -325,6 +325,35 @@ impl Port {
         lane.tx.held(now, Bytes(len as u64)).then_some(Hold { port, class, len, since })
     }
 
+    /// Does flow control keep a frame of this class and length from leaving now? A question only: notes nothing.
+    pub fn keeps_back(&self, now: Time, class: u8, len: u32) -> bool {
+        self.lane(class).tx.gate(now, Bytes(len as u64)) != Gate::Open
+    }
+
+    /// The sender half of a class.
+    pub fn tx(&self, class: u8) -> &Tx {
+        &self.lane(class).tx
+    }
+
+    /// The flow control of the peer counts for a class no longer, or again ([`Tx::release`]). The port looks at what waits at `now`.
+    pub fn release(&mut self, now: Time, node: u32, port: u16, class: u8, on: bool, env: &mut impl Env) {
+        let line = self.rate;
+        self.lane_mut(class).tx.release(now, line, on);
+        self.wake_at(node, port, now, env);
+    }
+
+    /// The link of the port has been down: the sender halves forget what the peer said ([`Sender::restart`]).
+    pub fn restart(&mut self, now: Time) {
+        for class in 0..=self.more.len() as u8 {
+            self.lane_mut(class).tx.restart(now);
+        }
+    }
+
+    /// The peer of a class says how much it has sent in all ([`xoff_mech::flow_control::Receiver::on_peer_total`]).
+    pub fn on_peer_total(&mut self, class: u8, sent: u64) {
+        self.lane_mut(class).rx.on_peer_total(sent);
+    }
+
     /// If `stuck` bytes of an ingress never leave, does its peer stay unable to send a frame of `len`?
     pub fn would_hold(&self, class: u8, fill: &Fill, stuck: u64, len: u32) -> bool {
         self.lane(class).rx.holds(fill, Bytes(stuck), Bytes(len as u64))

@@ -473,6 +473,18 @@ impl Switch {
         self.buffer.held()
     }
 
+    /// Does flow control keep the head of a queue from leaving now?
+    pub fn keeps_back(&mut self, now: Time, port: u16, class: u8, frames: &FrameStore) -> bool {
+        let p = &self.ports[port as usize];
+        let head = self.queues.head_of(now, p.lane(class), port, class, frames);
+        head.is_some_and(|len| p.keeps_back(now, class, len))
+    }
+
+    /// A port, to change its state from outside.
+    pub fn port_mut(&mut self, port: u16) -> &mut Port {
+        &mut self.ports[port as usize]
+    }
+
     /// The queue of a port and class if the peer's flow control holds it.
     pub fn hold(&mut self, now: Time, port: u16, class: u8, frames: &FrameStore) -> Option<Hold> {
         let p = &self.ports[port as usize];

@@ -6,8 +6,11 @@
 //! A block is 64 bytes, a frame counts in whole blocks. The wire format has 12-bit counters, so a link can never
 //! have more than 2048 blocks = 131,072 bytes outstanding; the papers' buffers of 280 KB to 1 MB do not fit. The
 //! default therefore counts in 64 bits, and `counters = "12-bit"` is the conformance mode that refuses a buffer it
-//! cannot express. Links here lose nothing, so the repair of ABR from the peer's FCTBS has nothing to repair and is
-//! left out.
+//! cannot express.
+//!
+//! Links of a simulation lose nothing, so ABR is always right. On a real link the peer's FCTBS replaces ABR whenever it comes
+//! ([`Receiver::on_peer_total`]): a lost frame, or a neighbour that restarted, costs two periods of credits at most. Until then the
+//! sender is on the safe side: an FCCL that lies below FCTBS, or that grants more than the whole buffer, is no credit at all.
 
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
@@ -185,35 +188,53 @@ impl Receiver for CreditReceiver {
         let stuck_blocks = (self.held * stuck.0).div_ceil(fill.bytes.0);
         self.buffer_blocks.saturating_sub(stuck_blocks) < blocks(len)
     }
+
+    fn on_peer_total(&mut self, sent: u64) {
+        self.abr = sent & self.mask;
+    }
 }
 
 /// The sender half.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CbfcSender {
     line: Rate,
-    conformance: bool,
     /// Total blocks sent.
     fctbs: u64,
     /// Latest credit limit.
     fccl: u64,
+    /// Buffer behind the link, in 32 bits to stay small; a larger one than they hold, 256 GiB, is not told apart [blocks].
+    buffer_blocks: u32,
+    conformance: bool,
 }
 
 impl CbfcSender {
     /// A sender with the credits of link initialisation.
     pub fn new(p: &Params, line: Rate) -> Self {
-        CbfcSender { line, conformance: p.conformance, fctbs: 0, fccl: p.buffer_blocks }
+        let buffer_blocks = u32::try_from(p.buffer_blocks).unwrap_or(u32::MAX);
+        CbfcSender { line, fctbs: 0, fccl: p.buffer_blocks, buffer_blocks, conformance: p.conformance }
     }
 
-    /// FCCL - FCTBS: blocks that may still be sent.
+    /// FCCL - FCTBS: blocks that may still be sent; zero where FCCL lies below what was sent.
+    #[inline]
     pub fn credits(&self) -> u64 {
-        if self.conformance { self.fccl.wrapping_sub(self.fctbs) & 0xfff } else { self.fccl - self.fctbs }
+        self.grant(self.fccl).unwrap_or(0)
+    }
+
+    /// What a limit grants beyond what was sent [blocks]; `None`: it lies below that.
+    #[inline]
+    fn grant(&self, fccl: u64) -> Option<u64> {
+        if self.conformance {
+            // IBA 7.9.4.2: send if (FCCL - (FCTBS + p)) mod 4096 <= 2048. More than that is a negative difference.
+            Some(fccl.wrapping_sub(self.fctbs) & 0xfff).filter(|&grant| grant <= BLOCKS_MAX_12_BIT)
+        } else {
+            fccl.checked_sub(self.fctbs)
+        }
     }
 }
 
 impl Sender for CbfcSender {
     #[inline]
     fn gate(&self, _now: Time, len: Bytes) -> Gate {
-        // IBA 7.9.4.2: send if (FCCL - (FCTBS + p)) mod 4096 <= 2048; the same as p <= credits, since credits <= 2048.
         if blocks(len) <= self.credits() { Gate::Open } else { Gate::Blocked }
     }
 
@@ -227,8 +248,19 @@ impl Sender for CbfcSender {
 
     fn on_message(&mut self, _now: Time, message: Message) {
         if let Message::Credit(limit) = message {
-            self.fccl = limit.fccl;
+            self.fccl = if self.is_possible(message) { limit.fccl } else { self.fctbs };
         }
+    }
+
+    /// FCCL = ABR + free blocks, and ABR is at most FCTBS: a receiver cannot grant more than its buffer, nor take a grant back.
+    fn is_possible(&self, message: Message) -> bool {
+        let Message::Credit(limit) = message else { return true };
+        let most = if self.buffer_blocks == u32::MAX { u64::MAX } else { self.buffer_blocks.into() };
+        self.grant(limit.fccl).is_some_and(|grant| grant <= most)
+    }
+
+    fn restart(&mut self, _now: Time) {
+        self.fccl = self.fctbs;
     }
 
     #[inline]
@@ -303,6 +335,84 @@ mod tests {
             }
         }
         assert!(sw.fctbs > 3 * 4096, "the counters wrapped");
+    }
+
+    /// Every FCCL against every count of blocks sent, in both widths: credits never exceed the buffer, and a limit below what was sent, one
+    /// beyond the buffer or one around the wrap is no credit. (The mutant `wrapping_sub` grants 2^64 credits here.)
+    #[test]
+    fn no_limit_grants_more_than_the_buffer() {
+        const BUFFER: u64 = 48;
+        for conformance in [false, true] {
+            for sent in [0, 1, 24, 47, 48, 2047, 2048, 4095, 100_000] {
+                let sent: u64 = if conformance { sent & 0xfff } else { sent };
+                for fccl in [
+                    0,
+                    1,
+                    sent,
+                    sent + 1,
+                    sent + 24,
+                    sent + 48,
+                    sent + 49,
+                    sent + 4096,
+                    sent.wrapping_sub(1),
+                    1 << 63,
+                    u64::MAX - 1,
+                    u64::MAX,
+                ] {
+                    let mut s = CbfcSender::new(&params(BUFFER, conformance), C);
+                    s.fctbs = sent;
+                    s.on_message(Time::ZERO, Message::Credit(CreditLimit { fccl, occupied: Bytes(u64::MAX) }));
+                    let modulus = if conformance { 1 << 12 } else { 1 << 64 };
+                    let ahead = (i128::from(fccl) - i128::from(sent)).rem_euclid(modulus);
+                    let granted = if ahead <= i128::from(BUFFER) && (conformance || fccl >= sent) { ahead as u64 } else { 0 };
+                    assert_eq!(s.credits(), granted, "FCCL {fccl}, FCTBS {sent}, 12-bit: {conformance}");
+                    let gate = if granted >= 24 { Gate::Open } else { Gate::Blocked };
+                    assert_eq!(s.gate(Time::ZERO, Bytes(1500)), gate, "FCCL {fccl}, FCTBS {sent}, 12-bit: {conformance}");
+                }
+            }
+        }
+    }
+
+    /// What passes without asking the gate (an acknowledgement that no pause stops) leaves no credits, not 2^64 of them.
+    #[test]
+    fn credits_end_at_zero() {
+        for conformance in [false, true] {
+            let mut s = CbfcSender::new(&params(48, conformance), C);
+            (0..3).for_each(|_| s.on_sent(Time::ZERO, Bytes(1500), Span::ZERO));
+            assert_eq!((s.credits(), s.gate(Time::ZERO, Bytes(1)), s.rate(Time::ZERO)), (0, Gate::Blocked, Rate::ZERO));
+        }
+    }
+
+    /// IBA 7.9.4: FCTBS replaces ABR. A receiver that restarts, or that lost frames, and a sender that restarts are back in step after one
+    /// message of each; until then the sender has no credits, however its counters stand.
+    #[test]
+    fn either_end_may_restart() {
+        for conformance in [false, true] {
+            let p = params(48, conformance);
+            let (len, f, now) = (Bytes(1500), Fill::default(), Time(u64::MAX / 2));
+            for (sent, received) in [(4000u64, 0u64), (0, 4000), (4000, 3976), (24, 0)] {
+                let (mut r, mut s) = (CreditReceiver::new(&p), CbfcSender::new(&p, C));
+                (s.fctbs, s.fccl, r.abr) = (sent, sent, received);
+                let mut period = |r: &mut CreditReceiver| {
+                    r.next = now;
+                    r.on_wake(now, &f).unwrap()
+                };
+                s.on_message(now, period(&mut r));
+                assert!(s.credits() <= 48, "{sent}, {received}");
+                r.on_peer_total(s.fctbs);
+                s.on_message(now, period(&mut r));
+                assert_eq!(s.credits(), 48, "{sent}, {received}: the whole buffer is free");
+                s.on_sent(now, len, Span::ZERO);
+                r.on_arrival(now, &f, len);
+                s.on_message(now, period(&mut r));
+                assert_eq!(s.credits(), 24, "{sent}, {received}: in step");
+                // After a link that was down, nothing until the peer speaks.
+                s.restart(now);
+                assert_eq!(s.credits(), 0);
+                s.on_message(now, period(&mut r));
+                assert_eq!(s.credits(), 24);
+            }
+        }
     }
 
     #[test]

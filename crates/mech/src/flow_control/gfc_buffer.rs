@@ -198,6 +198,13 @@ impl Sender for StageSender {
             self.limiter.set_rate(now, self.table.rate(k));
         }
     }
+    /// A stage that the table does not have still slows this sender down: it is the safe side.
+    fn is_possible(&self, message: Message) -> bool {
+        !matches!(message, Message::Stage(k) if k as usize > self.table.len())
+    }
+    fn restart(&mut self, now: Time) {
+        self.limiter.set_rate(now, self.table.rate(0));
+    }
     fn rate(&self, _now: Time) -> Rate {
         self.limiter.rate()
     }

@@ -136,6 +136,9 @@ impl Sender for LevelSender {
             self.limiter.set_rate(now, mapped_rate(q, self.p.b0, self.p.bm, self.line));
         }
     }
+    fn restart(&mut self, now: Time) {
+        self.limiter.set_rate(now, self.line);
+    }
     fn rate(&self, _now: Time) -> Rate {
         self.limiter.rate()
     }

@@ -123,7 +123,9 @@ impl Sender for RemainingSender {
 
     fn on_message(&mut self, now: Time, message: Message) {
         if let Message::Credit(m) = message {
-            let occupied = if self.p.from_occupancy {
+            let occupied = if !self.is_possible(message) {
+                self.p.bm
+            } else if self.p.from_occupancy {
                 m.occupied
             } else {
                 // More sent than credited is possible (nothing stops the sender): then nothing remains.
@@ -132,6 +134,17 @@ impl Sender for RemainingSender {
             };
             self.limiter.set_rate(now, mapped_rate(occupied, self.p.b0, self.p.bm, self.line));
         }
+    }
+
+    /// A receiver cannot have more room than its buffer: such a message is no reason to send faster. Nothing stops this sender, so a
+    /// limit below what was sent is possible.
+    fn is_possible(&self, message: Message) -> bool {
+        let Message::Credit(m) = message else { return true };
+        m.fccl.saturating_sub(self.fctbs) <= self.p.credit.buffer_blocks
+    }
+
+    fn restart(&mut self, now: Time) {
+        self.limiter.set_rate(now, self.line);
     }
 
     fn rate(&self, _now: Time) -> Rate {

@@ -22,7 +22,7 @@ mod registry;
 pub use rate_limiter::RateLimiter;
 pub use registry::{Custom, Entry, FlowControl, Message, REGISTRY, Rx, Tx};
 
-use xoff_units::{Bytes, Rate, Time};
+use xoff_units::{Bytes, Rate, Span, Time};
 
 /// The answer to "may this frame go now?". Gates compose: the stricter wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +73,9 @@ pub trait Receiver {
     /// Of what `fill` shows now, `stuck` bytes never leave and the rest does: does the upstream port then stay unable
     /// to send a frame of `len` for ever? The deadlock watch asks this; mechanisms that never stop a peer answer no.
     fn holds(&self, fill: &Fill, stuck: Bytes, len: Bytes) -> bool;
+    /// The peer reports how much it has sent in all, in the unit in which this half counts. On a real link frames get lost and peers
+    /// restart; a half that counts what arrives takes the peer's figure (IBA 7.9.4).
+    fn on_peer_total(&mut self, _sent: u64) {}
 }
 
 /// The upstream half: obeys messages and answers for one egress queue.
@@ -80,7 +83,7 @@ pub trait Sender {
     /// May a frame of `len` start now?
     fn gate(&self, now: Time, len: Bytes) -> Gate;
     /// A frame of `len` starts now and occupies the wire for `tx`.
-    fn on_sent(&mut self, now: Time, len: Bytes, tx: xoff_units::Span);
+    fn on_sent(&mut self, now: Time, len: Bytes, tx: Span);
     /// A message from the peer takes effect.
     fn on_message(&mut self, now: Time, message: Message);
     /// Is the queue held by the peer's word (a pause, a lack of credits), whatever timer may run?
@@ -89,6 +92,24 @@ pub trait Sender {
     }
     /// The rate the flow control allows at this moment [bit/s]; 0 while held.
     fn rate(&self, now: Time) -> Rate;
+    /// Can this message be true now? One that cannot is met with the safe side by [`Sender::on_message`]; whoever has a real link counts
+    /// it.
+    fn is_possible(&self, _message: Message) -> bool {
+        true
+    }
+    /// The link has been down: what the peer said before counts no longer. A pause or a rate ends; credits are zero until the peer
+    /// grants new ones.
+    fn restart(&mut self, now: Time);
+    /// Would a frame of `len` be let go within `within`, now and at the rate that is allowed?
+    fn lets_go(&self, now: Time, len: Bytes, within: Span) -> bool {
+        let soon = match self.gate(now, len) {
+            Gate::Open => true,
+            Gate::Until(t) => t.since(now) < within,
+            Gate::Blocked => false,
+        };
+        let rate = self.rate(now);
+        soon && !self.held(now, len) && rate.0 > 0 && rate.time_for(len) < within
+    }
 }
 
 /// The downstream half of a flow control that looks at single flows. A decision may take several messages: the hooks return
@@ -127,6 +148,12 @@ pub trait FlowSender {
     fn flow_gate(&self, now: Time, flow: u32) -> Gate;
     /// A message from the peer takes effect.
     fn on_message(&mut self, now: Time, message: Message);
+    /// See [`Sender::is_possible`].
+    fn is_possible(&self, _message: Message) -> bool {
+        true
+    }
+    /// See [`Sender::restart`].
+    fn restart(&mut self, now: Time);
     /// The rate at which flows that are not held may go [bit/s].
     fn rate(&self) -> Rate;
     /// Every frame that waits; those of one flow in their order.

@@ -295,6 +295,10 @@ impl Sender for PfcSender {
         }
     }
 
+    fn restart(&mut self, _now: Time) {
+        self.paused_until = Time::ZERO;
+    }
+
     #[inline]
     fn held(&self, now: Time, _len: Bytes) -> bool {
         now < self.paused_until

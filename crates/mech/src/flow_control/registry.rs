@@ -63,6 +63,16 @@ impl Message {
         }
     }
 
+    /// The message that takes this one back, as if nothing had been said; `None`: it stands for no state.
+    pub fn taken_back(self) -> Option<Message> {
+        match self {
+            Message::Pfc(_) => Some(Message::Pfc(pfc::Pause::RESUME)),
+            Message::Stage(_) => Some(Message::Stage(0)),
+            Message::Level(_) => Some(Message::Level(Bytes::ZERO)),
+            Message::Credit(_) | Message::Flow(_) | Message::Custom(_) => None,
+        }
+    }
+
     /// Kind and value for tables and logs.
     pub fn describe(&self) -> (&'static str, u64) {
         match self {
@@ -305,6 +315,14 @@ pub enum Tx {
     Flows(Box<pffc::PffcSender>),
     /// From outside.
     Custom(Box<dyn Sender + Send>),
+    /// One that goes on listening and counting, while its answer counts for nothing: [`Tx::release`].
+    Released(Box<Released>),
+}
+
+/// What [`Tx::Released`] holds.
+pub struct Released {
+    line: Rate,
+    tx: Tx,
 }
 
 macro_rules! each_rx {
@@ -354,12 +372,17 @@ impl Rx {
     pub fn holds(&self, fill: &Fill, stuck: Bytes, len: Bytes) -> bool {
         each_rx!(self, m => m.holds(fill, stuck, len), false, m => m.holds(fill.bytes.saturating_sub(stuck)))
     }
+    /// See [`Receiver::on_peer_total`].
+    pub fn on_peer_total(&mut self, sent: u64) {
+        each_rx!(self, m => m.on_peer_total(sent), (), _m => ())
+    }
 }
 
 macro_rules! each_tx {
-    ($self:ident, $m:ident => $e:expr, $line:ident => $none:expr, $flows:ident => $by_flow:expr) => {
+    ($self:ident, $m:ident => $e:expr, $line:ident => $none:expr, $flows:ident => $by_flow:expr, $inner:ident => $released:expr) => {
         match $self {
             Tx::None($line) => $none,
+            Tx::Released($inner) => $released,
             Tx::Flows($flows) => $by_flow,
             Tx::Pfc($m) => $e,
             Tx::Cbfc($m) => $e,
@@ -374,26 +397,66 @@ macro_rules! each_tx {
 impl Sender for Tx {
     #[inline(always)]
     fn gate(&self, now: Time, len: Bytes) -> Gate {
-        each_tx!(self, m => m.gate(now, len), _line => Gate::Open, m => FlowSender::gate(&**m, now))
+        each_tx!(self, m => m.gate(now, len), _line => Gate::Open, m => FlowSender::gate(&**m, now), _inner => Gate::Open)
     }
     #[inline(always)]
     fn on_sent(&mut self, now: Time, len: Bytes, tx: Span) {
-        each_tx!(self, m => m.on_sent(now, len, tx), _line => (), _m => ())
+        each_tx!(self, m => m.on_sent(now, len, tx), _line => (), _m => (), inner => inner.on_sent(now, len, tx))
     }
     fn on_message(&mut self, now: Time, message: Message) {
-        each_tx!(self, m => m.on_message(now, message), _line => (), m => m.on_message(now, message))
+        each_tx!(self, m => m.on_message(now, message), _line => (), m => m.on_message(now, message), inner => inner.on_message(now, message))
     }
     #[inline]
     fn held(&self, now: Time, len: Bytes) -> bool {
-        each_tx!(self, m => m.held(now, len), _line => false, m => FlowSender::gate(&**m, now) != Gate::Open)
+        each_tx!(self, m => m.held(now, len), _line => false, m => FlowSender::gate(&**m, now) != Gate::Open, _inner => false)
     }
     #[inline]
     fn rate(&self, now: Time) -> Rate {
-        each_tx!(self, m => m.rate(now), line => *line, m => m.rate())
+        each_tx!(self, m => m.rate(now), line => *line, m => m.rate(), inner => inner.line)
+    }
+    fn is_possible(&self, message: Message) -> bool {
+        each_tx!(self, m => m.is_possible(message), _line => true, m => m.is_possible(message), inner => inner.tx.is_possible(message))
+    }
+    fn restart(&mut self, now: Time) {
+        each_tx!(self, m => m.restart(now), _line => (), m => m.restart(now), inner => inner.tx.restart(now))
+    }
+}
+
+impl Released {
+    #[cold] // rare; and `Tx::on_sent`, always inlined, may not be inlined into itself
+    #[inline(never)]
+    fn on_sent(&mut self, now: Time, len: Bytes, tx: Span) {
+        self.tx.on_sent(now, len, tx);
+    }
+    #[cold]
+    fn on_message(&mut self, now: Time, message: Message) {
+        self.tx.on_message(now, message);
     }
 }
 
 impl Tx {
+    /// Lets everything go at line rate, whatever the peer says, until it is released no longer. The half goes on listening and counting,
+    /// so that it knows then what the peer wants. One that looks at flows is the queue itself: its pauses end instead.
+    pub fn release(&mut self, now: Time, line: Rate, on: bool) {
+        match std::mem::replace(self, Tx::None(line)) {
+            Tx::Released(r) if !on => *self = r.tx,
+            Tx::Flows(mut m) => {
+                m.restart(now);
+                *self = Tx::Flows(m);
+            }
+            tx @ Tx::Released(_) => *self = tx,
+            tx if on => *self = Tx::Released(Box::new(Released { line, tx })),
+            tx => *self = tx,
+        }
+    }
+    /// The half that a released one holds; itself otherwise.
+    fn beneath(&self) -> &Tx {
+        if let Tx::Released(r) = self { &r.tx } else { self }
+    }
+    /// See [`Sender::lets_go`]; of a released half, what it would do if it counted.
+    pub fn would_let_go(&self, now: Time, len: Bytes, within: Span) -> bool {
+        self.beneath().lets_go(now, len, within)
+    }
     /// The queue of a sender that looks at flows; `None`: frames wait elsewhere, in arrival order or another.
     #[inline]
     pub fn flows(&self) -> Option<&dyn FlowSender> {

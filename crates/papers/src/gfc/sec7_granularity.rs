@@ -44,6 +44,10 @@ impl Sender for CoarseSender {
         }
         self.inner.on_message(now, message);
     }
+    fn restart(&mut self, now: Time) {
+        self.target = self.table.rate(0);
+        self.inner.restart(now);
+    }
     fn held(&self, _now: Time, _len: Bytes) -> bool {
         self.target < self.unit
     }

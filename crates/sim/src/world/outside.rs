@@ -10,7 +10,7 @@
 //! enters no earlier than the world has reached, and what leaves is taken after every run. The world keeps one in return:
 //! what leaves, and when, depends on what entered, and when, and on nothing else.
 
-use xoff_node::{Frame, FrameId, FrameKind};
+use xoff_node::{Frame, FrameId, FrameKind, Port};
 
 use super::*;
 use crate::core::Crossing;
@@ -92,6 +92,9 @@ impl World {
             (Node::Switch(_), _) => Ok(()),
             (Node::Nic(_), FrameKind::Data) if flow.dst != node => Err("data for another host"),
             (Node::Nic(n), FrameKind::Data) if f.len() <= n.header() => Err("data without payload"),
+            (Node::Nic(n), FrameKind::Data) if f.seq.saturating_add((f.len() - n.header()).into()) > flow.size => {
+                Err("data beyond the end of its flow")
+            }
             (Node::Nic(_), FrameKind::Data) => Ok(()),
             (Node::Nic(_), _) if flow.src != node => Err("feedback for another host"),
             (Node::Nic(_), FrameKind::Ack | FrameKind::Nack) if f.seq > record.sent => Err("an acknowledgement of what was never sent"),
@@ -120,9 +123,56 @@ impl World {
         self.parts[0].core.totals_of(self.layout.port_index(node, port)).dropped
     }
 
-    /// Since when the far end's flow control holds what waits at a port and class; `None`: it does not.
-    pub fn held_since(&mut self, node: u32, port: u16, class: u8) -> Option<Time> {
-        self.hold((node, port, class)).map(|h| h.since)
+    /// Does the far end's flow control keep what waits at a port and class from leaving now?
+    pub fn keeps_back(&mut self, now: Time, node: u32, port: u16, class: u8) -> bool {
+        let part = &mut self.parts[0];
+        match &mut part.nodes[node as usize] {
+            Node::Switch(s) => s.keeps_back(now, port, class, &part.core.frames),
+            Node::Nic(n) => n.keeps_back(now, class, &part.core.frames),
+            Node::Elsewhere => false,
+        }
+    }
+
+    /// Would the far end's flow control let a frame of `len` go within `within`? Of a port that is released: if it counted.
+    pub fn would_let_go(&self, now: Time, (node, port, class): (u32, u16, u8), len: Bytes, within: Span) -> bool {
+        self.port(node, port).is_none_or(|p| p.tx(class).would_let_go(now, len, within))
+    }
+
+    /// Can a control frame be true that comes in by a port now?
+    pub fn is_possible(&self, node: u32, port: u16, f: &Frame) -> bool {
+        self.port(node, port).is_none_or(|p| p.tx(f.class()).is_possible(f.message()))
+    }
+
+    /// The far end's flow control counts for a port and class no longer, or again; `now` is a time that the world has reached.
+    pub fn release(&mut self, now: Time, (node, port, class): (u32, u16, u8), on: bool) {
+        self.with_port(node, port, |p, core| p.release(now, node, port, class, on, core));
+    }
+
+    /// The link of a port has been down: what its far end said before counts no longer.
+    pub fn restart(&mut self, now: Time, node: u32, port: u16) {
+        self.with_port(node, port, |p, _| p.restart(now));
+    }
+
+    /// The far end of a port says how much it has sent in all, in a class.
+    pub fn on_peer_total(&mut self, node: u32, port: u16, class: u8, sent: u64) {
+        self.with_port(node, port, |p, _| p.on_peer_total(class, sent));
+    }
+
+    fn port(&self, node: u32, port: u16) -> Option<&Port> {
+        match &self.parts[0].nodes[node as usize] {
+            Node::Switch(s) => Some(s.port(port)),
+            Node::Nic(n) => Some(n.port()),
+            Node::Elsewhere => None,
+        }
+    }
+
+    fn with_port(&mut self, node: u32, port: u16, f: impl FnOnce(&mut Port, &mut Core)) {
+        let Part { nodes, core, .. } = &mut self.parts[0];
+        match &mut nodes[node as usize] {
+            Node::Switch(s) => f(s.port_mut(port), core),
+            Node::Nic(n) => f(n.port_mut(), core),
+            Node::Elsewhere => {}
+        }
     }
 
     /// Source and destination of a flow; `None`: it does not exist.

@@ -219,6 +219,21 @@ impl FlowSender for PffcSender {
         }
     }
 
+    fn is_possible(&self, message: Message) -> bool {
+        match message {
+            Message::Flow(Order::Pause(queue, _) | Order::Resume(queue)) => queue < self.p.queues,
+            Message::Flow(Order::Migrate(slot) | Order::MigrateBack(slot)) => u32::from(slot) < self.p.slots,
+            _ => true,
+        }
+    }
+
+    #[cold]
+    fn restart(&mut self, now: Time) {
+        for queue in 0..self.p.queues {
+            self.obey(now, Order::Resume(queue));
+        }
+    }
+
     fn rate(&self) -> Rate {
         self.line
     }
