@@ -73,6 +73,11 @@ impl Message {
         }
     }
 
+    /// Does it stand for a state that its receiver half says only once? On a real link it has to be repeated, so that a lost one heals.
+    pub fn is_repeated_for_it(self) -> bool {
+        matches!(self, Message::Stage(_) | Message::Level(_))
+    }
+
     /// Kind and value for tables and logs.
     pub fn describe(&self) -> (&'static str, u64) {
         match self {
@@ -225,6 +230,23 @@ impl FlowControl {
             FlowControl::GfcTime(p) => p.resolved(),
             FlowControl::Pffc(p) => p.resolved(),
         }
+    }
+
+    /// What a port says on a real link when it begins, so that a neighbour forgets what its predecessor had said. Where messages are
+    /// numbered these are the first three at least, by which a new count is known. Pauses of a priority end by themselves, and credits
+    /// come all the time.
+    pub fn opening(&self) -> Vec<Message> {
+        match self {
+            FlowControl::GfcConceptual(_) => vec![Message::Level(Bytes::ZERO); 3],
+            FlowControl::GfcBuffer(_) => vec![Message::Stage(0); 3],
+            FlowControl::Pffc(p) => (0..p.queues.max(3)).map(|q| Message::Flow(pffc::Order::Resume(q % p.queues))).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Can a watchdog free a whole priority of it? One that looks at flows holds flows, and each for a time that ends.
+    pub fn holds_priorities(&self) -> bool {
+        !self.looks_at_flows()
     }
 
     /// Does it look at single flows, so that its sender half is the egress queue?

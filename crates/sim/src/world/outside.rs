@@ -10,6 +10,7 @@
 //! enters no earlier than the world has reached, and what leaves is taken after every run. The world keeps one in return:
 //! what leaves, and when, depends on what entered, and when, and on nothing else.
 
+use xoff_mech::flow_control::Sender as _;
 use xoff_node::{Frame, FrameId, FrameKind, Port};
 
 use super::*;
