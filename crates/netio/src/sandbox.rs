@@ -117,6 +117,11 @@ pub fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     command
 }
 
+/// The command will be killed when the thread that spawns it ends, however it ends.
+pub fn killed_with_parent(command: &mut Command) {
+    sys::killed_with_parent(command);
+}
+
 /// Which of the two failed cannot be seen from outside; asked again, each alone.
 fn which(_: &io::Error) -> Capability {
     match attempt(Check::User) {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
+use xoff_netio::sandbox;
 use xoff_record::Verdict;
 use xoff_record::verdict::{Deadlock, Loss, Losses, Parts, Promises, Work};
 use xoff_run::Scenario;
@@ -141,7 +142,10 @@ pub fn run(s: &Scenario, links: &[Link], spawn: &Spawn, mut go_on: impl FnMut() 
     for (n, node) in s.topology.nodes.iter().enumerate() {
         let failed = |e: io::Error| BedError::Host(node.name.clone(), e);
         let own: Vec<&Link> = links.iter().filter(|l| l.node as usize == n).collect();
-        let mut child = command(s, node.kind, &node.name, &own, spawn).spawn().map_err(failed)?;
+        let mut command = command(s, node.kind, &node.name, &own, spawn);
+        // However this process ends, its nodes do not outlive it.
+        sandbox::killed_with_parent(&mut command);
+        let mut child = command.spawn().map_err(failed)?;
         let (mut stdout, stderr) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
         let out = std::thread::spawn(move || {
             let mut text = String::new();
