@@ -37,7 +37,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     let mut s = args.options.load()?;
     let host = nodes::find(&s, &args.node, NodeKind::Host).map_err(|e| refused(&e))?;
-    let mut real = args.options.real()?;
+    let mut real = args.options.real(&s)?;
     let Some(tap) = &args.tap else {
         let links = wiring::links(&s, &nodes::only(&s, host), |_, _| false);
         let given: Vec<_> = links.iter().map(|l| nodes::Given { link: l.clone(), interface: args.port.clone() }).collect();

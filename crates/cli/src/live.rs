@@ -16,7 +16,7 @@ use xoff_switchd::{Link, RunnerConfig};
 use xoff_testbed::nodes::{self, NodeError};
 use xoff_testbed::replay::{self, Facts};
 use xoff_testbed::wiring::{self, Real};
-use xoff_testbed::{Drive, DriveError, Look, Next, RealReport, drive, metrics};
+use xoff_testbed::{Drive, DriveError, Look, Next, OutageReport, PortReport, RealReport, drive, metrics};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use crate::answer::{Allowed, Answer, open_ends, refused};
@@ -32,8 +32,8 @@ pub struct Options {
     /// End after this time; otherwise Ctrl-C does
     #[arg(long = "for", value_name = "TIME")]
     lasting: Option<String>,
-    /// A priority that a neighbour pauses for DETECT is freed until it is silent for RESTORE; what waited is dropped or forwarded,
-    /// such as 200ms,300ms,drop
+    /// A priority that a neighbour's flow control holds for DETECT is freed until it would have let frames go for RESTORE; what waited is
+    /// dropped or forwarded, such as 200ms,300ms,drop
     #[arg(long, value_name = "DETECT,RESTORE,ACTION")]
     watchdog: Option<String>,
     /// Serve counters for Prometheus at http://ADDRESS/metrics, such as 127.0.0.1:9464
@@ -108,8 +108,11 @@ impl Options {
     }
 
     /// Watchdog and addresses.
-    pub fn real(&self) -> Result<Real, Problems> {
+    pub fn real(&self, s: &Scenario) -> Result<Real, Problems> {
         let watchdog = self.watchdog.as_deref().map(nodes::watchdog).transpose().map_err(|e| refused(&e))?;
+        if watchdog.is_some() {
+            wiring::refuse_watchdog(s).map_err(|e| refused(&e))?;
+        }
         Ok(Real { watchdog, ..Real::default() })
     }
 
@@ -283,10 +286,30 @@ fn text(interfaces: &[String], f: &Finished, real: &RealReport, flows: &[FlowRep
         row("Checks violated", format!("{}, the first: {}", terminal::grouped(f.outcome.violations_total), first.what));
     }
     row("Thrown away by the watchdog", real.ports.iter().map(|p| p.thrown_away).sum::<u64>().to_string());
+    for (p, i) in real.ports.iter().zip(interfaces).filter(|(p, _)| p.downs > 0) {
+        row(&format!("{} ({i}) was down", p.port), format!("{}, {} dropped", outages(p), terminal::counted(p.port_down, "frame")));
+    }
+    let control = |of: fn(&PortReport) -> u64| real.ports.iter().map(of).sum::<u64>();
+    let (stale, impossible) = (control(|p| p.stale), control(|p| p.impossible));
+    if stale + impossible > 0 {
+        row("Control frames not obeyed", format!("{stale} older than one before them, {impossible} whose values cannot be true"));
+    }
     row("Loop gaps", format!("99 % below {:.0} us, longest {:.0} us", real.gap_p99_us, real.gap_longest_us));
     row("Node's clock", format!("{:.3} of {:.3} seconds left out", real.left_out_seconds, real.wall_seconds));
     let advice: String = real.advice(interfaces).iter().map(|a| format!("\n{a}\n")).collect();
     format!("{}\n{}{}{advice}", terminal::draw(&ports), terminal::draw(&t), flows_text(flows))
+}
+
+/// When a port was down, the first few times: `from 2.000 s to 3.500 s`.
+fn outages(p: &PortReport) -> String {
+    const SHOWN: usize = 4;
+    let until = |o: &OutageReport| o.until_seconds.map_or("the end".into(), |s| format!("{s:.3} s"));
+    let one = |o: &OutageReport| format!("from {:.3} s to {}", o.from_seconds, until(o));
+    let mut all: Vec<String> = p.outages.iter().take(SHOWN).map(one).collect();
+    if p.downs > SHOWN as u64 {
+        all.push(format!("{} times in all", p.downs));
+    }
+    all.join(", ")
 }
 
 fn flows_text(flows: &[FlowReport]) -> String {
@@ -349,8 +372,8 @@ impl LiveTable {
                 rate(a.kernel.sent_bytes, was_out),
                 Bytes(look.queues[i]).to_string(),
                 format!("{} / {}", n(c.control_received), n(c.control_sent)),
-                n(look.drops[i] + a.kernel.kernel_drops + a.kernel.send_errors + c.thrown_away),
-                n(c.malformed + c.unexpected + c.strange + c.no_way + a.kernel.too_long),
+                n(look.drops[i] + a.kernel.kernel_drops + a.kernel.send_errors + c.thrown_away + c.port_down),
+                n(c.malformed + c.unexpected + c.strange + c.stale + c.no_way + a.kernel.too_long),
                 n(c.storms),
             ]);
         }

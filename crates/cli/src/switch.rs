@@ -38,7 +38,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let s = args.options.load()?;
     let node = nodes::find(&s, &args.node, NodeKind::Switch).map_err(|e| refused(&e))?;
     let given = nodes::assign(&s, node, &args.port).map_err(|e| refused(&e))?;
-    let mut real = args.options.real()?;
+    let mut real = args.options.real(&s)?;
     real.learns = args.learn;
     real.macs = args.mac.iter().map(|m| nodes::host_mac(&s, m)).collect::<Result<_, _>>().map_err(|e| refused(&e))?;
     let ports = nodes::open(&s, &given, args.options.fix_offloads).map_err(node_problem)?;

@@ -93,6 +93,11 @@ impl Interface {
         self.offloads.iter().copied().filter(breaks).collect()
     }
 
+    /// Does it merge frames that arrive?
+    pub fn merges(&self) -> bool {
+        self.offloads.iter().any(|o| MERGING.contains(o))
+    }
+
     /// Refuses an interface that a switch cannot use as it is.
     pub fn check(&self) -> Result<(), OpenError> {
         let interface = || self.name.clone();

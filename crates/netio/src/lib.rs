@@ -35,6 +35,6 @@ pub use error::OpenError;
 pub use memory::{Faults, MemoryPort, pair};
 pub use metrics::MetricsServer;
 pub use packet::{PacketOptions, PacketPort};
-pub use port::{Port, PortCounters};
+pub use port::{Carrier, Port, PortCounters};
 pub use tap::TapPort;
 pub use wait::{nap, wait};

@@ -18,9 +18,9 @@ use xoff_wire::ethernet::Mac;
 use crate::checksum;
 use crate::error::OpenError;
 use crate::interface::Interface;
-use crate::port::{Port, PortCounters, SHORTEST, longest};
+use crate::port::{Carrier, Port, PortCounters, SHORTEST, longest};
 use crate::queue::{BATCH, SendQueue};
-use crate::sys::{self, Geometry, Ring};
+use crate::sys::{self, Geometry, Request, Ring};
 
 /// Right that packet sockets ask for.
 const RIGHT: &str = "cap_net_raw";
@@ -50,6 +50,9 @@ impl Default for PacketOptions {
 /// A port on a network interface.
 pub struct PacketPort {
     interface: Interface,
+    /// Asks about the interface, in the network namespace in which the port was opened.
+    request: Request,
+    options: PacketOptions,
     // Before the socket: the mapping goes first.
     ring: Ring,
     socket: OwnedFd,
@@ -57,7 +60,7 @@ pub struct PacketPort {
     counters: PortCounters,
     empty: u32,
     /// Held while the port is open: the sign for others that the interface is taken.
-    _claim: UnixDatagram,
+    claim: UnixDatagram,
 }
 
 impl PacketPort {
@@ -82,7 +85,55 @@ impl PacketPort {
             sys::promiscuous(&socket, looked.index).map_err(failed("setting it promiscuous"))?;
         }
         let queue = SendQueue::new(longest(looked.mtu));
-        Ok(PacketPort { interface: looked, ring, socket, queue, counters: PortCounters::default(), empty: 0, _claim: claim })
+        let request = Request::new().map_err(failed("opening a socket to ask about it"))?;
+        let (options, counters) = (options.clone(), PortCounters::default());
+        Ok(PacketPort { interface: looked, request, options, ring, socket, queue, counters, empty: 0, claim })
+    }
+
+    /// What the kernel says of the interface now; in words, why it cannot be used.
+    fn look_again(&mut self) -> Result<(), String> {
+        let name = &self.interface.name;
+        let unknown = |e: io::Error| match e.raw_os_error() {
+            Some(libc::ENODEV) => "the interface is gone".to_owned(),
+            _ => format!("the interface cannot be asked: {e}"),
+        };
+        let index = self.request.index(name).map_err(unknown)?;
+        let flags = self.request.flags(name).map_err(unknown)?;
+        if flags & libc::IFF_UP as u32 == 0 {
+            return Err("the interface was set down".into());
+        }
+        if flags & libc::IFF_RUNNING as u32 == 0 {
+            return Err("no carrier: the cable, or the other end".into());
+        }
+        if index != self.interface.index {
+            self.take_over().map_err(|e| e.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// Binds the socket to the interface that has the name now. It asks for no right: those were given up when the port was open.
+    fn take_over(&mut self) -> Result<(), OpenError> {
+        let name = self.interface.name.clone();
+        let failed = |action| move |source| OpenError::of(&name, action, RIGHT, source);
+        let mut looked = Interface::look(&self.interface.name)?;
+        if self.options.fix_offloads && !looked.breaking().is_empty() {
+            // Without the right to do so they stay; what the peer then leaves undone is counted, mended where possible, and advised on.
+            let _ = looked.fix();
+        }
+        if looked.merges() || !looked.breaking().is_empty() && !self.options.fix_offloads {
+            looked.check()?;
+        }
+        if looked.mtu != self.interface.mtu {
+            let source = io::Error::other(format!("its MTU is {}, and was {}", looked.mtu, self.interface.mtu));
+            return Err(failed("opening it again")(source));
+        }
+        let claim = claim(&looked.name, looked.index)?;
+        sys::bind_packet(&self.socket, looked.index).map_err(failed.clone()("binding the packet socket again"))?;
+        if self.options.promiscuous {
+            sys::promiscuous(&self.socket, looked.index).map_err(failed("setting it promiscuous again"))?;
+        }
+        (self.claim, self.interface) = (claim, looked);
+        Ok(())
     }
 
     /// The interface as it was when the port was opened.
@@ -191,6 +242,17 @@ impl Port for PacketPort {
             }
         }
         Ok(())
+    }
+
+    fn carrier(&mut self) -> Carrier {
+        match self.look_again() {
+            Ok(()) => Carrier::Up,
+            Err(why) => Carrier::Down(why),
+        }
+    }
+
+    fn clear(&mut self) -> u64 {
+        self.queue.clear()
     }
 
     fn counters(&mut self) -> PortCounters {

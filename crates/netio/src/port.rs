@@ -25,10 +25,32 @@ pub trait Port: Send {
     /// Counts since the port was opened.
     fn counters(&mut self) -> PortCounters;
 
+    /// Is its link there? Asked now and then, and after an error. A port that can come back by itself, such as one on an interface that
+    /// was made again, does so when it is asked.
+    fn carrier(&mut self) -> Carrier {
+        Carrier::Unknown
+    }
+
+    /// Throws away what was taken and not sent: the link is gone. Returns how many frames.
+    fn clear(&mut self) -> u64 {
+        0
+    }
+
     /// What to poll to learn that frames have arrived; `None`: nothing, the port has to be asked ([`crate::wait()`]).
     fn fd(&self) -> Option<RawFd> {
         None
     }
+}
+
+/// What a port knows of its link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// Nothing: an error is an error.
+    Unknown,
+    /// Frames can be sent and received.
+    Up,
+    /// They cannot, and why.
+    Down(String),
 }
 
 /// Counts of a port since it was opened [frames].

@@ -63,6 +63,13 @@ impl SendQueue {
         self.count -= n;
     }
 
+    /// Forgets all; returns how many frames.
+    pub(crate) fn clear(&mut self) -> u64 {
+        let frames = self.count as u64;
+        self.pop(self.count);
+        frames
+    }
+
     fn at(&self, place: usize) -> &[u8] {
         &self.bytes[place * self.place..][..self.lengths[place]]
     }
@@ -92,7 +99,7 @@ mod tests {
             q.pop(27);
             next_out = next_out.wrapping_add(27);
         }
-        q.pop(PLACES - 27);
-        assert!(q.is_empty());
+        assert_eq!(q.clear(), (PLACES - 27) as u64);
+        assert!(q.is_empty() && q.clear() == 0 && q.push(&[1, 2]) && q.clear() == 1);
     }
 }

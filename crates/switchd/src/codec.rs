@@ -6,16 +6,17 @@
 //!   Data, acknowledgements, notifications                0x88B5, test frame
 //! ```
 //!
-//! A frame is as long on the wire as the scenario says, FCS included, where Ethernet allows it; what it counts for travels with it.
+//! A frame is as long on the wire as the scenario says, FCS included, where Ethernet allows it; what it counts for travels with it, and is
+//! never believed beyond the bytes there are.
 
 use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::Message;
 use xoff_mech::flow_control::cbfc::CreditLimit;
 use xoff_mech::flow_control::pfc::Pause;
 use xoff_mech::flow_control::pffc::Order;
-use xoff_node::{Classes, Frame, FrameKind};
+use xoff_node::{Classes, Frame, FrameKind, LEN_MAX};
 use xoff_sim::FOREIGN;
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, Span, Time};
 use xoff_wire::control::{self, Control};
 use xoff_wire::ecn::Ecn;
 use xoff_wire::ethernet::{self, Mac};
@@ -26,6 +27,10 @@ use xoff_wire::{cbfc, gfc, local, pffc, test_frame};
 const FCS: u16 = 4;
 /// Bytes of a frame around the payload of a test frame.
 const AROUND: u16 = ethernet::HEADER as u16 + FCS;
+/// Picoseconds in a microsecond.
+const PS_PER_US: u64 = 1_000_000;
+/// Largest value of a notification.
+const NOTICE_MAX: u64 = 63;
 
 /// Why a frame was not taken for one of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,9 +43,22 @@ pub enum Refused {
     Unexpected,
 }
 
+/// What a control message says besides its message. Formats that lack a field leave it empty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// Its number among the messages of its port and priority.
+    pub sequence: Option<u32>,
+    /// How long it stands without another one; zero: until it is replaced [ps].
+    pub validity: Span,
+    /// How much its sender has sent in all in this priority [blocks].
+    pub sent: Option<u64>,
+}
+
 /// What came in.
 #[derive(Clone, Copy, Debug)]
 pub enum Decoded {
+    /// A message for the port.
+    Control(Frame, Terms),
     /// A frame of a simulated node.
     Ours(Frame),
     /// Somebody's frame, to be forwarded as it is.
@@ -72,11 +90,11 @@ fn to_ecn(m: Mark) -> Ecn {
 
 /// Writes a frame that leaves at `now`; returns its length. `None`: no bytes are defined for what it says.
 ///
-/// `sequence` numbers the control messages of ours of a port.
-pub fn encode(f: &Frame, classes: &Classes, (to, from): (Mac, Mac), sequence: u32, now: Time, out: &mut [u8]) -> Option<usize> {
+/// `terms` are those of a control message.
+pub fn encode(f: &Frame, classes: &Classes, (to, from): (Mac, Mac), terms: &Terms, now: Time, out: &mut [u8]) -> Option<usize> {
     let priority = classes.priority(f.class() as usize);
     if f.kind() == FrameKind::Control {
-        return encode_message(f.message(), priority, from, sequence, out);
+        return encode_message(f.message(), priority, from, terms, out);
     }
     let kind = match f.kind() {
         FrameKind::Data => test_frame::Kind::Data,
@@ -101,7 +119,9 @@ pub fn encode(f: &Frame, classes: &Classes, (to, from): (Mac, Mac), sequence: u3
     local::Message::Test(repr).emit_frame(to, from, out).ok()
 }
 
-fn encode_message(message: Message, priority: u8, from: Mac, sequence: u32, out: &mut [u8]) -> Option<usize> {
+fn encode_message(message: Message, priority: u8, from: Mac, terms: &Terms, out: &mut [u8]) -> Option<usize> {
+    let sequence = terms.sequence.unwrap_or(0);
+    let validity_us = u32::try_from(terms.validity.0 / PS_PER_US).unwrap_or(u32::MAX);
     let ours = |m: local::Message, out: &mut [u8]| m.emit_frame(Mac::FLOW_CONTROL, from, out).ok();
     match message {
         Message::Pfc(Pause(quanta)) => {
@@ -109,13 +129,14 @@ fn encode_message(message: Message, priority: u8, from: Mac, sequence: u32, out:
             mac_control::Repr::Pfc(pfc).emit_frame(from, out).ok()
         }
         Message::Stage(stage) => {
-            ours(local::Message::Gfc(gfc::Repr { priority, sequence, validity_us: 0, feedback: gfc::Feedback::Stage(stage) }), out)
+            ours(local::Message::Gfc(gfc::Repr { priority, sequence, validity_us, feedback: gfc::Feedback::Stage(stage) }), out)
         }
         Message::Level(queue) => {
-            ours(local::Message::Gfc(gfc::Repr { priority, sequence, validity_us: 0, feedback: gfc::Feedback::Queue(queue.0) }), out)
+            ours(local::Message::Gfc(gfc::Repr { priority, sequence, validity_us, feedback: gfc::Feedback::Queue(queue.0) }), out)
         }
         Message::Credit(CreditLimit { fccl, occupied }) => {
-            let wide = cbfc::Wide { op: cbfc::Op::Normal, vl: priority, fctbs: 0, fccl, occupied: occupied.0 };
+            let fctbs = terms.sent.unwrap_or(0);
+            let wide = cbfc::Wide { op: cbfc::Op::Normal, vl: priority, fctbs, fccl, occupied: occupied.0 };
             ours(local::Message::Credit64(wide), out)
         }
         Message::Flow(order) => {
@@ -141,36 +162,51 @@ pub fn decode(
     accepts: impl Fn(&Message) -> bool,
     mut each: impl FnMut(Decoded),
 ) -> Result<(), Refused> {
-    let mut hear = |message: Message, priority: u8| {
+    let mut hear = |message: Message, priority: u8, terms: Terms| {
         if !accepts(&message) {
             return Err(Refused::Unexpected);
         }
         let class = classes.class(priority).filter(|&c| (c as usize) < classes.len()).ok_or(Refused::Priority)?;
-        each(Decoded::Ours(Frame::control(message, class, len)));
+        each(Decoded::Control(Frame::control(message, class, len), terms));
         Ok(())
     };
     match control::parse(bytes).map_err(|_| Refused::Malformed)? {
         Some(Control::Mac(mac_control::Repr::Pfc(pfc))) => {
             // A vector may name priorities that nobody uses here: those are left out, as long as one is in use.
             let said = (0..8u8).zip(pfc.times).filter_map(|(p, t)| t.map(|t| (p, t)));
-            said.map(|(p, quanta)| hear(Message::Pfc(Pause(quanta.into())), p)).fold(Err(Refused::Priority), Result::or)
+            said.map(|(p, quanta)| hear(Message::Pfc(Pause(quanta.into())), p, Terms::default())).fold(Err(Refused::Priority), Result::or)
         }
         Some(Control::Mac(_)) => Err(Refused::Unexpected),
         Some(Control::Local(m)) => {
-            let (message, priority) = match m {
-                local::Message::Gfc(gfc::Repr { priority, feedback: gfc::Feedback::Stage(k), .. }) => (Message::Stage(k), priority),
-                local::Message::Gfc(gfc::Repr { priority, feedback: gfc::Feedback::Queue(q), .. }) => (Message::Level(Bytes(q)), priority),
-                local::Message::Credit64(w) => (Message::Credit(CreditLimit { fccl: w.fccl, occupied: Bytes(w.occupied) }), w.vl),
-                local::Message::Pffc(p) => (Message::Flow(order(&p)?), p.queue),
-                _ => return Err(Refused::Unexpected),
-            };
-            hear(message, priority)
+            let (message, priority, terms) = said(m)?;
+            hear(message, priority, terms)
         }
         None => {
             each(test(bytes, classes)?);
             Ok(())
         }
     }
+}
+
+/// What a message of ours says, about which priority, and on which terms.
+fn said(m: local::Message) -> Result<(Message, u8, Terms), Refused> {
+    Ok(match m {
+        local::Message::Gfc(g) => {
+            let message = match g.feedback {
+                gfc::Feedback::Stage(k) => Message::Stage(k),
+                gfc::Feedback::Queue(q) => Message::Level(Bytes(q)),
+                gfc::Feedback::Rate(_) => return Err(Refused::Unexpected),
+            };
+            let validity = Span(u64::from(g.validity_us) * PS_PER_US);
+            (message, g.priority, Terms { sequence: Some(g.sequence), validity, sent: None })
+        }
+        local::Message::Credit64(w) => {
+            let limit = CreditLimit { fccl: w.fccl, occupied: Bytes(w.occupied) };
+            (Message::Credit(limit), w.vl, Terms { sent: Some(w.fctbs), ..Terms::default() })
+        }
+        local::Message::Pffc(p) => (Message::Flow(order(&p)?), p.queue, Terms { sequence: Some(p.sequence), ..Terms::default() }),
+        local::Message::Credit12(_) | local::Message::Test(_) => return Err(Refused::Unexpected),
+    })
 }
 
 fn order(p: &pffc::Repr) -> Result<Order, Refused> {
@@ -196,9 +232,15 @@ fn test(bytes: &[u8], classes: &Classes) -> Result<Decoded, Refused> {
         test_frame::Kind::Nack => FrameKind::Nack,
         test_frame::Kind::Notification => FrameKind::Notification,
     };
+    // Quantised feedback has six bits (802.1Q, clause 33).
+    if kind == FrameKind::Notification && t.sequence > NOTICE_MAX {
+        return Err(Refused::Malformed);
+    }
     let class = classes.class(t.priority).ok_or(Refused::Priority)?;
-    let len = if t.counted > 0 { t.counted } else { t.len + AROUND };
-    let mut f = Frame::new(kind, t.flow, class, len.into());
+    // What it says that it counts for is believed as far as there are bytes: 60 B that claimed 65,535 held most of a link.
+    let claimed = if t.counted > 0 { t.counted.into() } else { usize::from(t.len) + usize::from(AROUND) };
+    let len = claimed.min(bytes.len() + usize::from(FCS)).min(LEN_MAX as usize) as u32;
+    let mut f = Frame::new(kind, t.flow, class, len);
     f.seq = t.sequence;
     f.sent_at = Time(t.due_ps);
     f.add_mark(of_ecn(t.mark));
@@ -214,7 +256,8 @@ mod tests {
     fn there_and_back(f: Frame) -> Vec<Frame> {
         let classes = Classes::new([3, 5]);
         let mut out = [0; 2048];
-        let len = encode(&f, &classes, (mac(1, 0), mac(2, 1)), 7, Time(5), &mut out).expect("bytes are defined");
+        let terms = Terms { sequence: Some(7), validity: Span(3 * PS_PER_US), sent: Some(u64::MAX) };
+        let len = encode(&f, &classes, (mac(1, 0), mac(2, 1)), &terms, Time(5), &mut out).expect("bytes are defined");
         let mut back = Vec::new();
         let seen = decode(
             &out[..len],
@@ -223,6 +266,11 @@ mod tests {
             |_| true,
             |d| match d {
                 Decoded::Ours(f) => back.push(f),
+                Decoded::Control(f, had) => {
+                    assert!(had.sequence.is_none_or(|n| n == 7) && had.sent.is_none_or(|n| n == u64::MAX));
+                    assert!(had.validity == Span::ZERO || had.validity == terms.validity);
+                    back.push(f);
+                }
                 Decoded::Foreign => panic!("foreign"),
             },
         );
@@ -274,7 +322,7 @@ mod tests {
             64,
             |_| true,
             |d| {
-                if let Decoded::Ours(f) = d {
+                if let Decoded::Control(f, _) = d {
                     heard.push((f.class(), f.message()));
                 }
             },
@@ -284,5 +332,60 @@ mod tests {
         assert_eq!(r, Err(Refused::Priority));
         let r = decode(&out[..len], &Classes::new([3]), 64, |m| matches!(m, Message::Stage(_)), |_| panic!("not configured"));
         assert_eq!(r, Err(Refused::Unexpected));
+    }
+
+    fn decoded(bytes: &[u8]) -> Result<Option<Frame>, Refused> {
+        let mut ours = None;
+        let each = |d| match d {
+            Decoded::Ours(f) | Decoded::Control(f, _) => ours = Some(f),
+            Decoded::Foreign => {}
+        };
+        decode(bytes, &Classes::new([3, 5]), 64, |_| true, each).map(|()| ours)
+    }
+
+    /// Every length and every other field of a test frame at its ends: a frame never counts for more than its bytes, whatever it says.
+    #[test]
+    fn a_test_frame_counts_for_its_bytes_at_most() {
+        let honest = test_frame::Repr {
+            kind: test_frame::Kind::Data,
+            mark: Ecn::TCD_CAPABLE,
+            reported: Ecn::TCD_CAPABLE,
+            counted: 0,
+            priority: 3,
+            last: false,
+            len: 46,
+            flow: 0,
+            sequence: 0,
+            due_ps: 0,
+            sent_ps: 0,
+        };
+        let mut out = [0; 64];
+        for counted in [0, 1, 59, 60, 64, 65, 1500, u16::MAX - 1, u16::MAX] {
+            for len in [40u16, 46] {
+                let frame = local::Message::Test(test_frame::Repr { counted, len, ..honest });
+                let n = frame.emit_frame(mac(1, 0), mac(2, 0), &mut out).unwrap();
+                let f = decoded(&out[..n]).unwrap().unwrap();
+                let claimed = if counted > 0 { u32::from(counted) } else { u32::from(len) + 18 };
+                assert_eq!(f.len(), claimed.min(64), "counted {counted}, length {len}");
+            }
+        }
+        // A length beyond the bytes is refused, as is a flow number of somebody else's for being one of ours.
+        let n = local::Message::Test(honest).emit_frame(mac(1, 0), mac(2, 0), &mut out).unwrap();
+        for len in [47u16, 0, 39, u16::MAX - 1, u16::MAX] {
+            let mut bytes = out[..n].to_vec();
+            bytes[20..22].copy_from_slice(&len.to_be_bytes());
+            assert!(decoded(&bytes).unwrap().is_none(), "length {len}: data of a stranger, not one of our frames");
+        }
+        for (kind, sequence, good) in [
+            (test_frame::Kind::Notification, 0, true),
+            (test_frame::Kind::Notification, 63, true),
+            (test_frame::Kind::Notification, 64, false),
+            (test_frame::Kind::Notification, u64::MAX, false),
+            (test_frame::Kind::Ack, u64::MAX, true),
+        ] {
+            let all = test_frame::Repr { kind, sequence, due_ps: u64::MAX, sent_ps: u64::MAX, last: true, ..honest };
+            let n = local::Message::Test(all).emit_frame(mac(1, 0), mac(2, 0), &mut out).unwrap();
+            assert_eq!(decoded(&out[..n]).is_ok(), good, "{kind:?} {sequence}");
+        }
     }
 }

@@ -3,17 +3,23 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use xoff_mech::flow_control::{Message, pfc::Pause};
+use xoff_mech::flow_control::{Message, cbfc};
 use xoff_node::{Frame, FrameKind};
 use xoff_sim::{Ended, FOREIGN, NO_PORT, World};
-use xoff_units::{Span, Time};
+use xoff_units::{Bytes, Span, Time};
 use xoff_wire::ecn;
 use xoff_wire::ethernet;
 
 use crate::classify::classify;
-use crate::codec::{Decoded, Refused, decode, encode, mac};
+use crate::codec::{Decoded, Refused, Terms, decode, encode, mac};
 use crate::forwarding::{Forwarding, Way};
-use crate::watchdog::{Action, Change, Storm, WatchdogConfig};
+use crate::hearing::Hearing;
+use crate::watchdog::{Action, Storm, WatchdogConfig};
+
+mod links;
+mod watch;
+
+pub use links::Outage;
 
 /// Frame check sequence [bytes]: counts on a link, and is never seen.
 const FCS: usize = 4;
@@ -45,8 +51,12 @@ pub struct MachineConfig {
     pub forwarding: Vec<Forwarding>,
     /// Messages that stand for a state are said again after this time, so that a lost one heals; zero: never [ps].
     pub repeat: Span,
-    /// Against neighbours that pause for ever.
+    /// What a port says when it begins, to a neighbour that may remember one before it.
+    pub opening: Vec<Message>,
+    /// Against neighbours that hold a priority for ever.
     pub watchdog: Option<WatchdogConfig>,
+    /// The longest data frame [bytes].
+    pub frame_len: Bytes,
 }
 
 /// What a port counts beyond what the world does.
@@ -66,6 +76,10 @@ pub struct Counters {
     pub malformed: u64,
     /// Control frames refused: not configured here, or for a priority that is not in use.
     pub unexpected: u64,
+    /// Control frames refused: older than one that came before them.
+    pub stale: u64,
+    /// Control frames whose values cannot be true: the sender half took the safe side.
+    pub impossible: u64,
     /// Frames refused: no node could be given them.
     pub strange: u64,
     /// Frames that the table has no way for.
@@ -74,6 +88,10 @@ pub struct Counters {
     pub storms: u64,
     /// Frames that it threw away.
     pub thrown_away: u64,
+    /// How often the port went down.
+    pub downs: u64,
+    /// Data frames dropped because the port was down.
+    pub port_down: u64,
 }
 
 /// A frame that is to be on the wire at a time.
@@ -81,6 +99,7 @@ struct Departure {
     at: Time,
     nth: u64,
     link: usize,
+    control: bool,
     bytes: Vec<u8>,
 }
 
@@ -105,12 +124,26 @@ impl Ord for Departure {
 struct At {
     link: Link,
     counters: Counters,
+    lanes: Vec<Lane>,
+    /// When the port was down; while the last one has no end, it is.
+    outages: Vec<Outage>,
+    down: bool,
+}
+
+/// State of a class at a port.
+#[derive(Clone, Default)]
+struct Lane {
     /// Number of the next control message.
     sequence: u32,
-    /// By class: the last message that stands for a state, and when it was said.
-    said: Vec<Option<(Frame, Time)>>,
-    /// By class.
-    storms: Vec<Storm>,
+    /// Data frames that have left, and how much they count for [blocks].
+    left: u64,
+    left_blocks: u64,
+    /// The last message that stands for a state, and when it was said.
+    said: Option<(Frame, Time)>,
+    hearing: Hearing,
+    storm: Storm,
+    /// Since when what waits has been kept back, and how many frames had left then.
+    kept_back: Option<(Time, u64)>,
 }
 
 /// Nodes with real frames.
@@ -129,6 +162,10 @@ pub struct Machine {
     last: Time,
     /// Next look of the watchdog; never: there is none.
     watch_at: Time,
+    /// When the next message is taken back because its time is over; never: none has one.
+    expires_at: Time,
+    /// The ports have said that they begin.
+    opened: bool,
     /// The world has ended its run.
     ended: Option<Ended>,
     /// What it has said.
@@ -136,9 +173,6 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// How often the watchdog looks.
-    const WATCH: Span = Span::from_us(500);
-
     /// Nothing has come in yet.
     pub fn new(c: MachineConfig, world: &World) -> Machine {
         let classes = world.classes().len();
@@ -153,9 +187,9 @@ impl Machine {
         let at = |l: &Link| At {
             link: l.clone(),
             counters: Counters::default(),
-            sequence: 0,
-            said: vec![None; classes],
-            storms: vec![Storm::default(); classes],
+            lanes: vec![Lane::default(); classes],
+            outages: Vec::new(),
+            down: false,
         };
         let watch_at = if c.watchdog.is_some() { Time::ZERO } else { Time::NEVER };
         Machine {
@@ -168,6 +202,8 @@ impl Machine {
             departed: 0,
             last: Time::ZERO,
             watch_at,
+            expires_at: Time::NEVER,
+            opened: false,
             ended: None,
             log: Vec::new(),
         }
@@ -199,6 +235,7 @@ impl Machine {
             // What one frame says to several priorities it says one after the other.
             self.last = now + TICK * nth as u64;
             match d {
+                Decoded::Control(f, terms) => self.obey(world, self.last, link, f, &terms),
                 Decoded::Ours(f) => self.take_in(world, self.last, link, f),
                 Decoded::Foreign => self.forward(world, now, link, bytes),
             }
@@ -215,16 +252,44 @@ impl Machine {
 
     fn take_in(&mut self, world: &mut World, now: Time, link: usize, f: Frame) {
         let a = &mut self.at[link];
-        if f.kind() == FrameKind::Control {
-            a.counters.control_received += 1;
-            let storm = &mut a.storms[f.class() as usize];
-            if storm.rages() && matches!(f.message(), Message::Pfc(_)) {
-                return storm.pause(now);
-            }
-        }
         if world.enter(now, a.link.node, a.link.port, f).is_err() {
             a.counters.strange += 1;
         }
+    }
+
+    /// A control message came in: obeyed unless a newer one came before it.
+    fn obey(&mut self, world: &mut World, now: Time, link: usize, f: Frame, terms: &Terms) {
+        let a = &mut self.at[link];
+        let (node, port, class) = (a.link.node, a.link.port, f.class());
+        a.counters.control_received += 1;
+        let hearing = &mut a.lanes[class as usize].hearing;
+        if !hearing.accepts(now, f.message(), terms) {
+            a.counters.stale += 1;
+            return;
+        }
+        self.expires_at = self.expires_at.min(hearing.expires().unwrap_or(Time::NEVER));
+        a.counters.impossible += u64::from(!world.is_possible(node, port, &f));
+        // All that came before it has been counted: only frames that were lost are missing.
+        if let Some(sent) = terms.sent {
+            world.on_peer_total(node, port, class, sent);
+        }
+        self.take_in(world, now, link, f);
+    }
+
+    /// Takes back what has been said to a port for a time that is over.
+    fn expire(&mut self, world: &mut World, now: Time) {
+        let mut next = Time::NEVER;
+        for link in 0..self.at.len() {
+            for class in 0..self.at[link].lanes.len() {
+                let hearing = &mut self.at[link].lanes[class].hearing;
+                let back = hearing.expired(now);
+                next = next.min(hearing.expires().unwrap_or(Time::NEVER));
+                if let Some(message) = back {
+                    self.take_in(world, now, link, Frame::control(message, class as u8, self.c.control_len));
+                }
+            }
+        }
+        self.expires_at = next;
     }
 
     fn forward(&mut self, world: &mut World, now: Time, link: usize, bytes: &[u8]) {
@@ -276,8 +341,11 @@ impl Machine {
     /// Looks and repetitions happen at times of their own, whenever this is called: what a machine does must depend on what came in
     /// and when, and on nothing else.
     pub fn run(&mut self, world: &mut World, now: Time) -> Option<Ended> {
+        if !std::mem::replace(&mut self.opened, true) {
+            self.open(world);
+        }
         while self.ended.is_none() {
-            let stop = now.min(self.watch_at).min(self.repeat_at());
+            let stop = now.min(self.watch_at).min(self.repeat_at()).min(self.expires_at);
             self.ended = loop {
                 match world.run(stop, u64::MAX) {
                     None => {}
@@ -288,6 +356,9 @@ impl Machine {
             for l in world.leaving() {
                 let link = self.by_place[l.node as usize][l.port as usize];
                 self.leave(world, link, l.at, &l.frame, l.id as usize);
+            }
+            if stop == self.expires_at {
+                self.expire(world, stop);
             }
             if stop == self.watch_at {
                 self.watch(world, stop);
@@ -306,8 +377,21 @@ impl Machine {
         if self.c.repeat.0 == 0 {
             return Time::NEVER;
         }
-        let said = self.at.iter().flat_map(|a| a.said.iter().flatten());
-        said.map(|(_, at)| *at + self.c.repeat).min().unwrap_or(Time::NEVER)
+        let said = self.at.iter().flat_map(|a| &a.lanes).filter_map(|l| l.said.as_ref());
+        let repeated = said.filter(|(f, _)| f.message().is_repeated_for_it());
+        repeated.map(|(_, at)| *at + self.c.repeat).min().unwrap_or(Time::NEVER)
+    }
+
+    /// What the ports say when they begin.
+    fn open(&mut self, world: &World) {
+        let messages = std::mem::take(&mut self.c.opening);
+        for link in 0..self.at.len() {
+            for class in 0..self.at[link].lanes.len() {
+                for &m in &messages {
+                    self.leave(world, link, Time::ZERO, &Frame::control(m, class as u8, self.c.control_len), 0);
+                }
+            }
+        }
     }
 
     fn leave(&mut self, world: &World, link: usize, at: Time, f: &Frame, id: usize) {
@@ -317,9 +401,18 @@ impl Machine {
             return;
         }
         let class = f.class() as usize;
-        if !control && self.c.watchdog.is_some_and(|w| w.action == Action::Drop) && a.storms.get(class).is_some_and(Storm::rages) {
-            a.counters.thrown_away += 1;
-            return;
+        let mut terms = Terms::default();
+        if let Some(lane) = a.lanes.get_mut(class) {
+            if control {
+                terms = Terms { sequence: Some(lane.sequence), sent: Some(lane.left_blocks), ..terms };
+            } else {
+                lane.left += 1;
+                lane.left_blocks = lane.left_blocks.wrapping_add(cbfc::blocks(f.bytes()));
+                if lane.storm.rages() && self.c.watchdog.is_some_and(|w| w.action == Action::Drop) {
+                    a.counters.thrown_away += 1;
+                    return;
+                }
+            }
         }
         let mut bytes = self.spare.pop().unwrap_or_default();
         if !control && f.flow >= FOREIGN {
@@ -336,18 +429,20 @@ impl Machine {
             let (src, dst) = if f.kind() == FrameKind::Data { (src, dst) } else { (dst, src) };
             let own = mac(a.link.node, a.link.port);
             let macs = if control { (own, own) } else { (mac(dst, 0), mac(src, 0)) };
-            let Some(len) = encode(f, world.classes(), macs, a.sequence, at, &mut bytes) else { return };
+            let Some(len) = encode(f, world.classes(), macs, &terms, at, &mut bytes) else { return };
             bytes.truncate(len);
         }
         if control {
-            a.sequence = a.sequence.wrapping_add(1);
             a.counters.control_sent += 1;
-            if let (Message::Stage(_) | Message::Level(_), Some(said)) = (f.message(), a.said.get_mut(class)) {
-                *said = Some((*f, at));
+            if let Some(lane) = a.lanes.get_mut(class) {
+                lane.sequence = lane.sequence.wrapping_add(1);
+                if f.message().taken_back().is_some() {
+                    lane.said = Some((*f, at));
+                }
             }
         }
         self.departed += 1;
-        self.departures.push(Reverse(Departure { at, nth: self.departed, link, bytes }));
+        self.departures.push(Reverse(Departure { at, nth: self.departed, link, control, bytes }));
     }
 
     /// Messages that stand for a state, said again: a lost one would otherwise hold for ever.
@@ -356,39 +451,12 @@ impl Machine {
             return;
         }
         for link in 0..self.at.len() {
-            for class in 0..self.at[link].said.len() {
-                if let Some((f, said)) = self.at[link].said[class]
+            for class in 0..self.at[link].lanes.len() {
+                if let Some((f, said)) = self.at[link].lanes[class].said
+                    && f.message().is_repeated_for_it()
                     && now >= said + self.c.repeat
                 {
                     self.leave(world, link, now, &f, 0);
-                }
-            }
-        }
-    }
-
-    fn watch(&mut self, world: &mut World, now: Time) {
-        let Some(w) = self.c.watchdog else { return };
-        for a in &mut self.at {
-            for class in 0..a.storms.len() {
-                let held = world.held_since(a.link.node, a.link.port, class as u8);
-                let priority = world.classes().priority(class);
-                match a.storms[class].look(now, held, &w) {
-                    None => {}
-                    Some(Change::Began(held)) => {
-                        a.counters.storms += 1;
-                        let action = if w.action == Action::Drop { "drops" } else { "forwards" };
-                        self.log.push(format!(
-                            "watchdog: {} priority {priority} was paused for {held}: ignores its pauses and {action} what waits",
-                            a.link.name
-                        ));
-                        let resume = Frame::control(Message::Pfc(Pause::RESUME), class as u8, self.c.control_len);
-                        if world.enter(now, a.link.node, a.link.port, resume).is_err() {
-                            a.counters.strange += 1;
-                        }
-                    }
-                    Some(Change::Ended(storm)) => {
-                        self.log.push(format!("watchdog: {} priority {priority} is restored after {storm}", a.link.name));
-                    }
                 }
             }
         }
@@ -398,8 +466,13 @@ impl Machine {
     pub fn depart(&mut self, now: Time, mut f: impl FnMut(Time, usize, &[u8])) {
         while self.departures.peek().is_some_and(|Reverse(d)| d.at <= now) {
             let Some(Reverse(d)) = self.departures.pop() else { return };
-            self.at[d.link].counters.departed += 1;
-            f(d.at, d.link, &d.bytes);
+            let a = &mut self.at[d.link];
+            if a.down {
+                a.counters.port_down += u64::from(!d.control);
+            } else {
+                a.counters.departed += 1;
+                f(d.at, d.link, &d.bytes);
+            }
             self.spare.push(d.bytes);
         }
     }
@@ -426,12 +499,12 @@ impl Machine {
         self.departures.len()
     }
 
-    /// The ports.
-    pub fn links(&self) -> impl Iterator<Item = (&Link, &Counters)> {
-        self.at.iter().map(|a| (&a.link, &a.counters))
+    /// The ports, what they count, and when they were down.
+    pub fn links(&self) -> impl Iterator<Item = (&Link, &Counters, &[Outage])> {
+        self.at.iter().map(|a| (&a.link, &a.counters, &a.outages[..]))
     }
 
-    /// What the watchdog has said since the last time.
+    /// What the watchdog and the ports have said since the last time.
     pub fn take_log(&mut self) -> Vec<String> {
         std::mem::take(&mut self.log)
     }

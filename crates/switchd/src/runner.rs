@@ -4,13 +4,16 @@ use std::fmt;
 use std::io;
 use std::time::{Duration, Instant};
 
-use xoff_netio::{Port, PortCounters};
+use xoff_netio::{Carrier, Port, PortCounters};
 use xoff_sim::World;
 use xoff_units::{Span, Time};
 
 use crate::clock::{Clock, Gaps};
-use crate::machine::{Counters, Link, Machine};
+use crate::machine::{Counters, Link, Machine, Outage};
+use crate::record::Recording;
 
+/// How often ports are asked whether their link is there.
+const LOOK: Duration = Duration::from_millis(20);
 /// Frames taken from a port before the next one has its turn.
 const BURST: usize = 64;
 
@@ -77,6 +80,8 @@ pub struct Attached {
     pub link: Link,
     /// What the machine counted.
     pub counters: Counters,
+    /// When it was down.
+    pub outages: Vec<Outage>,
     /// What the kernel counted.
     pub kernel: PortCounters,
 }
@@ -105,7 +110,9 @@ pub struct Live<'a> {
     machine: Machine,
     ports: Vec<Box<dyn Port>>,
     c: RunnerConfig,
-    tap: Option<Tap<'a>>,
+    tap: Option<Recording<'a>>,
+    /// When the ports were asked last whether their link is there.
+    looked: Instant,
     /// Bytes that a port had no room for yet, in order.
     unsent: Vec<std::collections::VecDeque<Vec<u8>>>,
 }
@@ -114,7 +121,7 @@ impl<'a> Live<'a> {
     /// A machine whose links are these ports, in the same order.
     pub fn new(machine: Machine, ports: Vec<Box<dyn Port>>, c: RunnerConfig, tap: Option<Tap<'a>>) -> Live<'a> {
         let unsent = ports.iter().map(|_| Default::default()).collect();
-        Live { machine, ports, c, tap, unsent }
+        Live { machine, ports, c, tap: tap.map(Recording::new), looked: Instant::now(), unsent }
     }
 
     /// Runs until the time is up, the world has ended, or `report` says so.
@@ -124,12 +131,18 @@ impl<'a> Live<'a> {
         let mut reported = started;
         let ended = loop {
             let now = clock.look().min(self.c.until);
+            if self.looked.elapsed() >= LOOK {
+                self.look_at_ports(world, now);
+            }
             // At the end nothing is heard any more: the world ends there.
-            let heard = if now < self.c.until { self.listen(world, now)? } else { 0 };
+            let (heard, trouble) = if now < self.c.until { self.listen(world, now)? } else { (0, false) };
             // What came in is a little later than the look, frame by frame.
             let now = now.max(self.machine.heard_last());
             let ended = self.machine.run(world, now);
-            let spoken = self.speak(now)?;
+            let (spoken, trouble_sending) = self.speak(now)?;
+            if trouble || trouble_sending {
+                self.look_at_ports(world, now);
+            }
             if let Some(e) = ended {
                 break Ended::World(e);
             }
@@ -143,10 +156,10 @@ impl<'a> Live<'a> {
                 }
             }
             if heard == 0 && spoken == 0 {
-                self.rest(world, now)?;
+                self.rest(world, now);
             }
         };
-        self.drain()?;
+        self.drain();
         let now = clock.look().min(self.c.until);
         report(self.now(world, now, started.elapsed(), clock.gaps()));
         Ok((ended, clock.gaps().clone()))
@@ -155,74 +168,127 @@ impl<'a> Live<'a> {
     fn now<'n>(&mut self, world: &'n mut World, time: Time, wall: Duration, gaps: &'n Gaps) -> Now<'n> {
         let log = self.machine.take_log();
         let ports = self.machine.links().zip(&mut self.ports);
-        let ports =
-            ports.map(|((link, counters), port)| Attached { link: link.clone(), counters: *counters, kernel: port.counters() }).collect();
+        let ports = ports
+            .map(|((link, counters, outages), port)| Attached {
+                link: link.clone(),
+                counters: *counters,
+                outages: outages.to_vec(),
+                kernel: port.counters(),
+            })
+            .collect();
         Now { time, wall, world, ports, gaps, log }
     }
 
-    /// Takes what has come in by every port. Control frames among it take effect before anything is sent.
-    fn listen(&mut self, world: &mut World, now: Time) -> Result<usize, LiveError> {
-        let mut heard = 0;
+    /// Asks every port whether its link is there, and tells the machine what has changed. Ports that do not know are left alone.
+    fn look_at_ports(&mut self, world: &mut World, now: Time) {
+        self.looked = Instant::now();
+        let now = now.max(self.machine.heard_last());
         for link in 0..self.ports.len() {
+            let carrier = self.ports[link].carrier();
+            match (carrier, self.machine.is_down(link)) {
+                (Carrier::Down(why), false) => {
+                    self.machine.run(world, now);
+                    let waiting = std::mem::take(&mut self.unsent[link]);
+                    let unsent = self.ports[link].clear() + waiting.len() as u64;
+                    self.machine.link_down(world, now, link, unsent);
+                    let text = format!("port {} went down at {now}: {why}; frames to it are dropped", self.name(link));
+                    self.machine.say(text);
+                }
+                (Carrier::Up, true) => {
+                    self.machine.run(world, now);
+                    self.machine.link_up(world, now, link);
+                    self.machine.say(format!("port {} is up again at {now}", self.name(link)));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A port in messages: `S1->H0 (eth1)`.
+    fn name(&self, link: usize) -> String {
+        let of = self.machine.links().nth(link).map_or("", |(l, ..)| &l.name);
+        format!("{of} ({})", self.ports[link].name())
+    }
+
+    /// What an error on a port means: its link is gone, which [`Live::look_at_ports`] is to find out (true), or there is no going on.
+    fn trouble(&mut self, link: usize, e: io::Error) -> Result<bool, LiveError> {
+        match self.ports[link].carrier() {
+            Carrier::Unknown => Err(LiveError::Port(self.name(link), e)),
+            // It may have been down for a moment.
+            Carrier::Up | Carrier::Down(_) => Ok(true),
+        }
+    }
+
+    /// Takes what has come in by every port. Control frames among it take effect before anything is sent. Returns how many frames came,
+    /// and whether a port is in trouble.
+    fn listen(&mut self, world: &mut World, now: Time) -> Result<(usize, bool), LiveError> {
+        let (mut heard, mut trouble) = (0, false);
+        for link in 0..self.ports.len() {
+            if self.machine.is_down(link) {
+                continue;
+            }
             let mut max = BURST;
             if let Some((node, port)) = self.machine.plain(link) {
                 let room = self.c.plain_backlog.saturating_sub(world.held_from(node, port));
                 max = max.min((room / 2048) as usize);
             }
             let (machine, tap) = (&mut self.machine, &mut self.tap);
-            let mut failed = None;
             let mut each = |bytes: &[u8]| {
                 let at = machine.receive(world, now, link, bytes);
                 if let Some(tap) = tap {
-                    failed = tap(at, link, true, bytes).err().or(failed.take());
+                    tap.came_in(at, link, bytes);
                 }
             };
-            heard += self.ports[link].receive(max, &mut each).map_err(|e| LiveError::Port(self.ports[link].name().into(), e))?;
-            if let Some(e) = failed {
-                return Err(LiveError::Capture(e));
+            match self.ports[link].receive(max, &mut each) {
+                Ok(n) => heard += n,
+                Err(e) => trouble |= self.trouble(link, e)?,
             }
         }
-        Ok(heard)
+        Ok((heard, trouble))
     }
 
-    fn speak(&mut self, now: Time) -> Result<usize, LiveError> {
+    /// Sends what is to be on the wire. Returns how many frames, and whether a port is in trouble.
+    fn speak(&mut self, now: Time) -> Result<(usize, bool), LiveError> {
         let (ports, tap, unsent) = (&mut self.ports, &mut self.tap, &mut self.unsent);
-        let mut failed = None;
+        let mut failed = Vec::new();
         let mut spoken = 0;
         self.machine.depart(now, |at, link, bytes| {
             spoken += 1;
             if let Some(tap) = tap {
-                failed = tap(at, link, false, bytes).err().map(LiveError::Capture).or(failed.take());
+                tap.goes_out(at, link, bytes);
             }
             let waiting = &mut unsent[link];
             let sent = if waiting.is_empty() { ports[link].send(bytes) } else { Ok(false) };
-            match sent {
-                Ok(true) => {}
-                Ok(false) => waiting.push_back(bytes.to_vec()),
-                Err(e) => failed = Some(LiveError::Port(ports[link].name().into(), e)),
+            if sent.as_ref().is_ok_and(|&sent| sent) {
+                return;
             }
+            waiting.push_back(bytes.to_vec());
+            failed.extend(sent.err().map(|e| (link, e)));
         });
-        if let Some(e) = failed {
-            return Err(e);
+        if let Some(tap) = tap {
+            tap.end_of_round().map_err(LiveError::Capture)?;
         }
-        for (port, waiting) in self.ports.iter_mut().zip(&mut self.unsent) {
+        for (link, (port, waiting)) in self.ports.iter_mut().zip(&mut self.unsent).enumerate() {
             // A port that has nothing to send makes no call.
-            if let Err(e) = port.flush() {
-                return Err(LiveError::Port(port.name().into(), e));
-            }
-            while let Some(bytes) = waiting.front() {
+            let mut flushed = port.flush();
+            while let (Ok(()), Some(bytes)) = (&flushed, waiting.front()) {
                 match port.send(bytes) {
                     Ok(true) => _ = waiting.pop_front(),
                     Ok(false) => break,
-                    Err(e) => return Err(LiveError::Port(port.name().into(), e)),
+                    Err(e) => flushed = Err(e),
                 }
             }
+            failed.extend(flushed.err().map(|e| (link, e)));
         }
-        Ok(spoken)
+        let mut trouble = false;
+        for (link, e) in failed {
+            trouble |= self.trouble(link, e)?;
+        }
+        Ok((spoken, trouble))
     }
 
     /// What was on its way when the run ended still comes in, and is only counted: what is missing then is lost.
-    fn drain(&mut self) -> Result<(), LiveError> {
+    fn drain(&mut self) {
         const QUIET: Duration = Duration::from_millis(20);
         // A neighbour that goes on sending is not waited for.
         const LONGEST: Duration = Duration::from_millis(200);
@@ -232,28 +298,30 @@ impl<'a> Live<'a> {
             for link in 0..self.ports.len() {
                 let machine = &mut self.machine;
                 let port = &mut self.ports[link];
-                port.flush().map_err(|e| LiveError::Port(port.name().into(), e))?;
-                let heard = port.receive(BURST, &mut |bytes| machine.count(link, bytes.len()));
-                if heard.map_err(|e| LiveError::Port(port.name().into(), e))? > 0 {
+                // A port that has gone down brings nothing more, and takes nothing.
+                let _ = port.flush();
+                if port.receive(BURST, &mut |bytes| machine.count(link, bytes.len())).unwrap_or(0) > 0 {
                     last = Instant::now();
                 }
             }
             std::thread::sleep(Duration::from_millis(1));
         }
-        Ok(())
     }
 
-    /// Nothing to do: sleeps until a frame comes in or the next thing is due, but not for long.
-    fn rest(&mut self, world: &mut World, now: Time) -> Result<(), LiveError> {
+    /// Nothing to do: sleeps until a frame comes in or the next thing is due, but not for long. A port with an error is found when it is
+    /// asked for frames.
+    fn rest(&mut self, world: &mut World, now: Time) {
         let next = self.machine.next(world).map_or(Span(u64::MAX), |t| Span(t.0.saturating_sub(now.0)));
         let nap = Duration::from_nanos(next.0 / 1000).min(self.c.nap);
         // A shorter one takes longer than it says.
         if nap < Duration::from_micros(5) {
             std::hint::spin_loop();
-            return Ok(());
+            return;
         }
-        let ports = self.ports.iter().map(|p| p.as_ref());
-        xoff_netio::wait(ports, nap).map(|_| ()).map_err(|e| LiveError::Port("all".into(), e))
+        let up = (0..self.ports.len()).filter(|&link| !self.machine.is_down(link));
+        if xoff_netio::wait(up.map(|link| self.ports[link].as_ref()), nap).is_err() {
+            self.looked = Instant::now() - LOOK;
+        }
     }
 
     /// The machine.

@@ -1,12 +1,13 @@
-//! The watchdog against a neighbour that pauses for ever: a broken NIC must not stand still for the whole fabric.
+//! The watchdog against a neighbour that holds a priority for ever, by pauses, for want of credits or with a rate next to nothing: a
+//! broken NIC must not stop the whole fabric.
 //!
 //! ```text
-//!   held --detect--> storm: its pauses no longer count; what waits goes on (forward) or away (drop)
-//!                      +--restore without a pause--> back to normal
+//!   no frame leaves --detect--> storm: the flow control no longer counts; what waits is sent (forward) or dropped (drop)
+//!                                 +--would not have held for restore--> back to normal
 //! ```
 //!
 //! Source: the PFC watchdog of SONiC ("PFC Watchdog", detection and restoration time, actions drop and forward). Deviation: where
-//! SONiC looks at counters of the chip, this one knows since when a queue is held.
+//! SONiC looks at counters of the chip, this one knows since when nothing of a queue has left; and it acts for every flow control.
 
 use xoff_units::{Span, Time};
 
@@ -24,13 +25,13 @@ pub enum Action {
 pub struct WatchdogConfig {
     /// A hold of this length is a storm [ps].
     pub detect: Span,
-    /// After this time without a pause a storm is over [ps].
+    /// After this time in which the neighbour would have let frames go a storm is over [ps].
     pub restore: Span,
     /// What becomes of what waited.
     pub action: Action,
 }
 
-/// Since when, and when the last pause came; `None`: no storm.
+/// Since when, and when the neighbour last held it; `None`: no storm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Storm(Option<(Time, Time)>);
 
@@ -44,19 +45,19 @@ pub enum Change {
 }
 
 impl Storm {
-    /// Do pauses count for nothing now?
+    /// Does flow control count for nothing now?
     pub fn rages(&self) -> bool {
         self.0.is_some()
     }
 
-    /// A pause came during a storm, and is ignored.
-    pub fn pause(&mut self, now: Time) {
+    /// The neighbour still holds it during a storm, and is ignored.
+    pub fn hold(&mut self, now: Time) {
         if let Some((_, last)) = &mut self.0 {
             *last = now;
         }
     }
 
-    /// A look; `held`: since when the peer holds what waits, if it does.
+    /// A look; `held`: since when the peer has let nothing go of what waits, if it does not.
     pub fn look(&mut self, now: Time, held: Option<Time>, c: &WatchdogConfig) -> Option<Change> {
         match (self.0, held) {
             (None, Some(since)) if now.since(since) >= c.detect => {
@@ -85,7 +86,7 @@ mod tests {
         assert_eq!(s.look(ms(150), Some(ms(0)), &c), None);
         assert_eq!(s.look(ms(200), Some(ms(0)), &c), Some(Change::Began(detect)));
         assert_eq!(s.look(ms(201), Some(ms(0)), &c), None, "told once");
-        s.pause(ms(400));
+        s.hold(ms(400));
         assert_eq!(s.look(ms(699), None, &c), None);
         assert_eq!((s.look(ms(700), None, &c), s.rages()), (Some(Change::Ended(Span::from_ms(500))), false));
     }

@@ -10,7 +10,7 @@ use xoff_record::Sink;
 use xoff_record::verdict::{Loss, Losses};
 use xoff_run::{Finished, RunError, Running, Scenario};
 use xoff_sim::World;
-use xoff_switchd::{Attached, Ended, Gaps, Link, Live, LiveError, RunnerConfig};
+use xoff_switchd::{Attached, Ended, Gaps, Link, Live, LiveError, Outage, RunnerConfig};
 use xoff_units::Time;
 
 use crate::wiring::{self, Real};
@@ -69,6 +69,25 @@ pub struct PortReport {
     pub storms: u64,
     /// Frames that it threw away.
     pub thrown_away: u64,
+    /// Control frames refused because a newer one had come before.
+    pub stale: u64,
+    /// Control frames whose values cannot be true, such as credits for more than the buffer: the safe side was taken.
+    pub impossible: u64,
+    /// Data frames dropped because the port was down.
+    pub port_down: u64,
+    /// How often the port went down.
+    pub downs: u64,
+    /// When, the first thousand times.
+    pub outages: Vec<OutageReport>,
+}
+
+/// A time in which a port was down, by the node's clock.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OutageReport {
+    /// From then on [s].
+    pub from_seconds: f64,
+    /// Until then [s]; null: to the end of the run.
+    pub until_seconds: Option<f64>,
 }
 
 /// What only real frames can tell.
@@ -151,6 +170,11 @@ impl PortReport {
             too_long,
             storms: _,
             thrown_away,
+            stale,
+            impossible,
+            port_down,
+            downs: _,
+            outages: _,
         } = self;
         Losses::of([
             (Loss::KernelRing, kernel_drops),
@@ -162,6 +186,9 @@ impl PortReport {
             (Loss::Unexpected, unexpected),
             (Loss::UnknownFlow, refused - malformed - unexpected),
             (Loss::UnknownAddress, no_way),
+            (Loss::Stale, stale),
+            (Loss::Impossible, impossible),
+            (Loss::FailedPort, port_down),
         ])
     }
 }
@@ -185,7 +212,16 @@ fn port(a: &Attached) -> PortReport {
         too_long: k.too_long,
         storms: c.storms,
         thrown_away: c.thrown_away,
+        stale: c.stale,
+        impossible: c.impossible,
+        port_down: c.port_down,
+        downs: c.downs,
+        outages: a.outages.iter().map(outage).collect(),
     }
+}
+
+fn outage(o: &Outage) -> OutageReport {
+    OutageReport { from_seconds: o.from.as_secs_f64(), until_seconds: o.until.map(Time::as_secs_f64) }
 }
 
 /// What was sent by one end of a link and not received by the other, over all links with both ends here. Frames that come from nowhere
@@ -328,7 +364,7 @@ mod tests {
             gap_longest_us: 0.0,
             gap_p99_us: 0.0,
             lost_on_wire,
-            ports: vec![port(&Attached { link, counters, kernel })],
+            ports: vec![port(&Attached { link, counters, outages: Vec::new(), kernel })],
             log: Vec::new(),
         }
     }
@@ -354,6 +390,9 @@ mod tests {
             (report(None, C { strange: 1, ..c }, k), Loss::UnknownFlow),
             (report(None, C { no_way: 1, ..c }, k), Loss::UnknownAddress),
             (report(None, C { thrown_away: 1, ..c }, k), Loss::Watchdog),
+            (report(None, C { stale: 1, ..c }, k), Loss::Stale),
+            (report(None, C { impossible: 1, ..c }, k), Loss::Impossible),
+            (report(None, C { port_down: 1, ..c }, k), Loss::FailedPort),
         ] {
             assert_eq!(lost.losses(), Losses::of([(why, 1)]));
         }

@@ -26,6 +26,6 @@ pub mod wiring;
 pub mod witness;
 
 pub use compare::{CompareError, Comparison, Side, compare};
-pub use drive::{Drive, DriveError, Look, Next, PortReport, RealReport, drive};
+pub use drive::{Drive, DriveError, Look, Next, OutageReport, PortReport, RealReport, drive};
 pub use observe::{Observed, RealError, Run, observe, stood_still};
 pub use stack::StackPort;

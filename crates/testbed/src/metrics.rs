@@ -45,6 +45,7 @@ pub fn text(node: &str, interfaces: &[String], look: &Look) -> String {
             (",reason=\"kernel\"", Box::new(|_, a| a.kernel.kernel_drops)),
             (",reason=\"kernel_send\"", Box::new(|_, a| a.kernel.send_errors)),
             (",reason=\"watchdog\"", Box::new(|_, a| a.counters.thrown_away)),
+            (",reason=\"port_down\"", Box::new(|_, a| a.counters.port_down)),
         ],
     );
     family(
@@ -55,11 +56,21 @@ pub fn text(node: &str, interfaces: &[String], look: &Look) -> String {
             (",reason=\"malformed\"", Box::new(|_, a| a.counters.malformed)),
             (",reason=\"unexpected\"", Box::new(|_, a| a.counters.unexpected)),
             (",reason=\"strange\"", Box::new(|_, a| a.counters.strange)),
+            (",reason=\"stale\"", Box::new(|_, a| a.counters.stale)),
             (",reason=\"no_way\"", Box::new(|_, a| a.counters.no_way)),
             (",reason=\"too_long\"", Box::new(|_, a| a.kernel.too_long)),
         ],
     );
-    family("storms_total", "counter", "Pauses without end that the watchdog found.", vec![("", Box::new(|_, a| a.counters.storms))]);
+    family("storms_total", "counter", "Holds without end that the watchdog found.", vec![("", Box::new(|_, a| a.counters.storms))]);
+    family(
+        "impossible_messages_total",
+        "counter",
+        "Control frames whose values cannot be true; the safe side was taken.",
+        vec![("", Box::new(|_, a| a.counters.impossible))],
+    );
+    let up = |a: &Attached| a.outages.last().is_none_or(|o| o.until.is_some()) as u64;
+    family("port_up", "gauge", "1: the link of the port is there.", vec![("", Box::new(move |_, a| up(a)))]);
+    family("port_downs_total", "counter", "How often the port went down.", vec![("", Box::new(|_, a| a.counters.downs))]);
     family("queue_bytes", "gauge", "What waits to leave.", vec![("", Box::new(|i, _| look.queues[i]))]);
     let mut one = |name: &str, kind: &str, help: &str, value: f64| {
         let _ = writeln!(out, "# HELP xoff_{name} {help}\n# TYPE xoff_{name} {kind}\nxoff_{name}{{node=\"{node}\"}} {value}");

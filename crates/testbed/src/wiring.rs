@@ -60,6 +60,18 @@ pub fn refuse(s: &Scenario) -> Result<(), ParamError> {
     Ok(())
 }
 
+/// A watchdog that could do nothing is refused, with the reason.
+pub fn refuse_watchdog(s: &Scenario) -> Result<(), ParamError> {
+    if s.links().iter().all(|(_, fc)| fc.holds_priorities()) {
+        return Ok(());
+    }
+    Err(ParamError::new(
+        "--watchdog",
+        "this flow control pauses single flows, and a watchdog frees whole priorities",
+        "leave it out: other flows go on, and a pause ends after 65,535 quanta at most unless it is repeated",
+    ))
+}
+
 /// What a user should know before real frames follow a scenario.
 pub fn warnings(s: &Scenario) -> Vec<String> {
     let mut all = Vec::new();
@@ -107,6 +119,8 @@ pub fn links(s: &Scenario, here: &[bool], plain: impl Fn(u32, u16) -> bool) -> V
 /// A machine for these links.
 pub fn machine(s: &Scenario, links: Vec<Link>, real: &Real, world: &World) -> Machine {
     let kinds: Vec<FlowControl> = s.links().iter().map(|(_, fc)| fc.clone()).collect();
+    let opening = kinds.first().map(FlowControl::opening).unwrap_or_default();
+    let (payload, header) = s.frame();
     let control_len = kinds.iter().map(FlowControl::message_len).max().unwrap_or(Bytes(64));
     Machine::new(
         MachineConfig {
@@ -115,7 +129,9 @@ pub fn machine(s: &Scenario, links: Vec<Link>, real: &Real, world: &World) -> Ma
             control_len: control_len.0 as u32,
             forwarding: forwarding(s, real),
             repeat: real.repeat,
+            opening,
             watchdog: real.watchdog,
+            frame_len: Bytes((payload + header).into()),
         },
         world,
     )

@@ -85,7 +85,7 @@ impl<'s> Bench<'s> {
     }
 
     fn counters(&self, of: fn(&Counters) -> u64) -> u64 {
-        self.machine.links().map(|(_, c)| of(c)).sum()
+        self.machine.links().map(|(_, c, _)| of(c)).sum()
     }
 }
 

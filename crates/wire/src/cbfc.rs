@@ -21,7 +21,8 @@
 //! ```
 //!
 //! A block has 64 bytes; a packet counts in whole blocks. With 12 bits at most 2048 blocks can be granted, 131,072 bytes per lane;
-//! that is why there is a wide variant. The counters are absolute, so a lost message is repaired by the next one.
+//! that is why there is a wide variant. The counters are absolute, so a lost message is repaired by the next one, and lost frames by
+//! FCTBS, which replaces the receiver's own count.
 //!
 //! The layout was checked against a public hardware model, not against the standard; that the LPCRC is computed like the VCRC is from
 //! general knowledge of it.

@@ -5,8 +5,8 @@
 //!    4   1  kind                1 stage, 2 queue, 3 rate
 //!    5   1  bits 2-0 priority   bits 7-3 reserved
 //!    6   2  reserved
-//!    8   4  sequence            of this port and priority, wraps; latest wins
-//!   12   4  validity [us]       how long it stands without a refresh; 0: until replaced
+//!    8   4  sequence            of this port and priority, from 0, wraps (RFC 1982); an older one is stale
+//!   12   4  validity [us]       how long it stands without a refresh, then: as if nothing had been said; 0: until replaced
 //!   16   8  value               kind 1: number of the stage, 16 bits; kind 2: queue [bytes]; kind 3: rate [bit/s]
 //!   24
 //! ```

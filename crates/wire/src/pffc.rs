@@ -5,7 +5,7 @@
 //!    4   1  kind                1 pause, 2 resume, 3 migrate, 4 migrate back
 //!    5   1  bits 2-0 queue      the paused egress queue (PEQ); bits 7-3 reserved
 //!    6   2  duration [quanta]   of a pause; 0 and ignored otherwise
-//!    8   4  sequence            of this port, wraps; latest wins
+//!    8   4  sequence            of this port and priority, from 0, wraps (RFC 1982); an older one is stale
 //!   12   4  flow hash           what the switches index their tables with
 //!   16   1  key                 0 none, 4 IPv4, 6 IPv6
 //!   17   1  IP protocol         this and what follows only with a key
@@ -126,7 +126,7 @@ pub struct Repr {
     pub kind: Kind,
     /// Paused egress queue that it is about, 0 to 7: its PFC priority.
     pub queue: u8,
-    /// Counts the messages of this port; wraps.
+    /// Counts the messages of this port and priority; wraps.
     pub sequence: u32,
     /// Hash of the flow that it is about.
     pub hash: u32,

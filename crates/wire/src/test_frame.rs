@@ -7,7 +7,7 @@
 //!           bits 4-3 mark    bits 6-5 mark that it reports to the source    as in ECN, ecn.rs    bit 7 reserved
 //!    6   2  length [bytes]      of all this with its filler; what lies behind it is Ethernet's padding
 //!    8   4  flow
-//!   12   2  counted [bytes]     what it counts for on a link; 0: what it has
+//!   12   2  counted [bytes]     what it counts for on a link, at most what it has; 0: what it has
 //!   14   2  reserved
 //!   16   8  sequence            of its flow, from 0; an acknowledgement: what has come in order; a notification: its value
 //!   24   8  due [ps]            when the generator's schedule wanted it to leave
@@ -47,7 +47,7 @@ pub struct Repr {
     pub mark: Ecn,
     /// Mark that it reports to its flow's source.
     pub reported: Ecn,
-    /// What it counts for on a link, where that is not its own length; else 0 [bytes].
+    /// What it counts for on a link, where that is less than its own length; else 0 [bytes]. No receiver believes more.
     pub counted: u16,
     /// Priority in which it is sent, 0 to 7; a VLAN tag may say the same to switches.
     pub priority: u8,

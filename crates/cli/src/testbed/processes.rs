@@ -24,6 +24,7 @@ struct Json<'a> {
     lost_on_wires: u64,
     verdict: &'a Verdict,
     allowed: Vec<Allow>,
+    port_down: u64,
     nodes: &'a [NodeRun],
 }
 
@@ -56,6 +57,7 @@ pub fn run(s: &Scenario, args: &Args, folder: &Folder) -> Result<Answer, Problem
         kernel_drops: verdict.losses().count(Loss::KernelRing),
         send_errors: verdict.losses().count(Loss::KernelRefused),
         lost_on_wires: verdict.losses().count(Loss::OnWire),
+        port_down: verdict.losses().count(Loss::FailedPort),
         verdict: &verdict,
         allowed: args.allowed.list(),
         nodes: &nodes,

@@ -3,6 +3,7 @@
 //!
 //! Where the machine cannot do that, a test prints `SKIPPED: <what>: <why>`; with XOFF_NO_SKIPS=1 it fails instead.
 
+mod neighbours;
 mod processes;
 mod refusals;
 #[path = "../support/mod.rs"]

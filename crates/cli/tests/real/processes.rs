@@ -16,21 +16,21 @@ use crate::{INCAST, in_namespaces};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A node in a process of its own.
-struct Process {
-    child: Child,
+pub struct Process {
+    pub child: Child,
     lines: Receiver<String>,
     said: Vec<String>,
 }
 
 impl Process {
     /// Starts it and waits until its ports are open.
-    fn start(args: &[&str]) -> Process {
+    pub fn start(args: &[&str]) -> Process {
         let mut p = Process::start_anyhow(args);
         p.says(" runs on ");
         p
     }
 
-    fn start_anyhow(args: &[&str]) -> Process {
+    pub fn start_anyhow(args: &[&str]) -> Process {
         let mut child = command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stderr = child.stderr.take().unwrap();
         let (send, lines) = channel();
@@ -39,7 +39,7 @@ impl Process {
     }
 
     /// Waits for a line with this text.
-    fn says(&mut self, text: &str) -> String {
+    pub fn says(&mut self, text: &str) -> String {
         let end = Instant::now() + PATIENCE;
         loop {
             match self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
@@ -61,7 +61,7 @@ impl Process {
     }
 
     /// Waits for its end.
-    fn end(mut self) -> Said {
+    pub fn end(mut self) -> Said {
         let mut out = String::new();
         self.child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
         let code = self.child.wait().unwrap().code().unwrap_or(-1);
@@ -69,30 +69,31 @@ impl Process {
         Said { code, out, err: self.said.join("\n") }
     }
 
-    fn stop(self) -> Said {
+    pub fn stop(self) -> Said {
         self.interrupt();
         self.end()
     }
 }
 
 /// Links between S1 and the hosts: a0 to a3 at the switch, b0 to b3 at the hosts.
-fn wires(mtu: u32) {
+pub fn wires(mtu: u32) {
     (0..4).for_each(|i| sandbox::veth_pair(&format!("a{i}"), &format!("b{i}"), mtu).unwrap());
 }
 
-const SWITCH: [&str; 12] = ["switch", INCAST, "--node", "S1", "--port", "H0=a0", "--port", "H1=a1", "--port", "H2=a2", "--port", "H3=a3"];
+pub const SWITCH: [&str; 12] =
+    ["switch", INCAST, "--node", "S1", "--port", "H0=a0", "--port", "H1=a1", "--port", "H2=a2", "--port", "H3=a3"];
 
-fn switch(more: &[&str]) -> Process {
+pub fn switch(more: &[&str]) -> Process {
     Process::start(&[&SWITCH[..], more].concat())
 }
 
-fn host(name: &str, interface: &str, scenario: &str, more: &[&str]) -> Process {
+pub fn host(name: &str, interface: &str, scenario: &str, more: &[&str]) -> Process {
     Process::start(&[&["host", scenario, "--node", name, "--port", interface, "--json"], more].concat())
 }
 
 /// The incast scenario with other flows. Processes come late one by one: memory for what comes in at 100 Mb/s while a switch is away for
 /// more than half a second.
-fn scenario(name: &str, flows: &str) -> String {
+pub fn scenario(name: &str, flows: &str) -> String {
     let text = std::fs::read_to_string(INCAST).unwrap().replace("buffer = \"400KB\"", "buffer = \"8MB\"");
     let at = text.find("[[flow]]").unwrap();
     let dir = folder(name);
@@ -101,7 +102,7 @@ fn scenario(name: &str, flows: &str) -> String {
     file
 }
 
-fn flow(src: &str, dst: &str, more: &str) -> String {
+pub fn flow(src: &str, dst: &str, more: &str) -> String {
     format!("[[flow]]\nsrc = \"{src}\"\ndst = \"{dst}\"\n{more}\n")
 }
 
@@ -141,7 +142,7 @@ fn pause() -> Vec<u8> {
     bytes[..len].to_vec()
 }
 
-fn send(port: &mut PacketPort, frame: &[u8]) {
+pub fn send(port: &mut PacketPort, frame: &[u8]) {
     assert!(port.send(frame).unwrap());
     port.flush().unwrap();
 }
@@ -167,10 +168,10 @@ fn a_storm_is_contained_while_others_go_on() {
             }
         };
         storm(&mut broken, 1200);
-        let began = s1.says("S1->H1 priority 0 was paused for");
-        assert!(began.contains("ignores its pauses and drops what waits"), "{began}");
+        let began = s1.says("S1->H1 priority 0 was held for");
+        assert!(began.contains("ignores its flow control and drops what waits"), "{began}");
         let ended = s1.says("S1->H1 priority 0 is restored after");
-        assert!(s1.said.iter().filter(|l| l.contains("was paused for")).all(|l| l.contains("S1->H1")), "{:?}", s1.said);
+        assert!(s1.said.iter().filter(|l| l.contains("was held for")).all(|l| l.contains("S1->H1")), "{:?}", s1.said);
         let (s1, h0, h2, h3) = (s1.stop(), h0.stop(), h2.stop(), h3.stop());
         let answer = s1.json();
         let port = &answer["real"]["ports"][1];

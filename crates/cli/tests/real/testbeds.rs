@@ -140,6 +140,9 @@ fn ping_and_tcp_through_a_switch() {
     ]);
     assert_eq!(said.code, 0, "{}\n{}", said.out, said.err);
     lost_nothing(&said.json());
+    // Whoever reads the capture sees time go forward.
+    let all: Vec<_> = xoff_netio::CaptureReader::open(out.join("all.pcapng")).unwrap().map(|f| f.unwrap().time_ns).collect();
+    assert!(all.len() > 1000 && all.is_sorted(), "{} frames, not in the order of time", all.len());
     // The nodes, shims included, did what a simulation's do with the same frames.
     let replayed = xoff(&["replay", &path(&out, "all.pcapng")]);
     assert_eq!(replayed.code, 0, "{}\n{}", replayed.out, replayed.err);

@@ -39,6 +39,10 @@ pub enum Loss {
     Malformed,
     /// Real frames: a control frame of a kind or for a priority that is not configured.
     Unexpected,
+    /// Real frames: a control frame older than one that came before it.
+    Stale,
+    /// Real frames: a control frame whose values cannot be true, such as credits for more than the buffer.
+    Impossible,
     /// Real frames: of an unknown flow.
     UnknownFlow,
     /// Real frames: to an address that is in no table.
@@ -58,7 +62,7 @@ pub enum Fate {
 
 impl Loss {
     /// All of them, in the order of messages.
-    pub const ALL: [Loss; 16] = [
+    pub const ALL: [Loss; 18] = [
         Loss::BufferFull,
         Loss::NoRoute,
         Loss::CutOff,
@@ -73,6 +77,8 @@ impl Loss {
         Loss::TooLong,
         Loss::Malformed,
         Loss::Unexpected,
+        Loss::Stale,
+        Loss::Impossible,
         Loss::UnknownFlow,
         Loss::UnknownAddress,
     ];
@@ -82,7 +88,13 @@ impl Loss {
         match self {
             Loss::BufferFull | Loss::NoRoute | Loss::CutOff | Loss::FailedPort | Loss::Watchdog => Fate::Dropped,
             Loss::OnFailedLink | Loss::OnFaultyLink | Loss::OnWire | Loss::KernelRing | Loss::KernelRefused | Loss::Unsent => Fate::Lost,
-            Loss::TooLong | Loss::Malformed | Loss::Unexpected | Loss::UnknownFlow | Loss::UnknownAddress => Fate::Refused,
+            Loss::TooLong
+            | Loss::Malformed
+            | Loss::Unexpected
+            | Loss::Stale
+            | Loss::Impossible
+            | Loss::UnknownFlow
+            | Loss::UnknownAddress => Fate::Refused,
         }
     }
 
@@ -103,6 +115,8 @@ impl Loss {
             Loss::TooLong => "refused as longer than the MTU",
             Loss::Malformed => "refused as malformed",
             Loss::Unexpected => "control frames refused as not configured",
+            Loss::Stale => "control frames refused as older than one before them",
+            Loss::Impossible => "control frames refused as impossible",
             Loss::UnknownFlow => "refused as of an unknown flow",
             Loss::UnknownAddress => "refused as to an unknown address",
         }

@@ -1,0 +1,253 @@
+//! Bad neighbours with real frames: ports that flap, interfaces that are made again, neighbours that restart, hold for ever, or lie. What
+//! each field of each message does is in `testbed/tests/neighbours.rs`, in virtual time.
+
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use xoff_netio::{PacketOptions, PacketPort, Port, sandbox};
+use xoff_switchd::mac;
+use xoff_wire::ecn::Ecn;
+use xoff_wire::ethernet::Mac;
+use xoff_wire::local::Message;
+use xoff_wire::{cbfc, gfc, pffc, test_frame};
+
+use crate::processes::{Process, SWITCH, flow, host, scenario, send, switch, wires};
+use crate::support::{command, folder, path};
+use crate::{INCAST, in_namespaces, possible};
+
+fn port(interface: &str) -> PacketPort {
+    PacketPort::open(interface, &PacketOptions::default()).unwrap()
+}
+
+/// Frames but control frames that come within a time.
+fn hear(port: &mut PacketPort, lasting: u64, enough: usize) -> usize {
+    let (end, mut heard) = (Instant::now() + Duration::from_millis(lasting), 0);
+    while Instant::now() < end && heard < enough {
+        port.receive(1000, &mut |f| heard += usize::from(f[..6] != Mac::FLOW_CONTROL.0)).unwrap();
+        sleep(Duration::from_millis(1));
+    }
+    heard
+}
+
+fn local(m: Message, to: Mac) -> Vec<u8> {
+    let mut out = vec![0; 2000];
+    let n = m.emit_frame(to, mac(1, 0), &mut out).unwrap();
+    out.truncate(n);
+    out
+}
+
+/// A frame of the flow from H1 to H0.
+fn data(nth: u64, counted: u16, len: u16) -> Vec<u8> {
+    let t = test_frame::Repr {
+        kind: test_frame::Kind::Data,
+        mark: Ecn::TCD_CAPABLE,
+        reported: Ecn::TCD_CAPABLE,
+        counted,
+        priority: 0,
+        last: false,
+        len,
+        flow: 0,
+        sequence: nth * 1482,
+        due_ps: 0,
+        sent_ps: 0,
+    };
+    local(Message::Test(t), mac(0, 0))
+}
+
+/// Frames of 1500 B from H1 to H0, as fast as the link between them.
+fn offer(from: &mut PacketPort, frames: u64) {
+    for nth in 0..frames {
+        send(from, &data(nth, 1500, 1482));
+        sleep(Duration::from_micros(60));
+    }
+}
+
+#[test]
+fn a_port_that_flaps_leaves_the_others_alone() {
+    in_namespaces("neighbours::a_port_that_flaps_leaves_the_others_alone", || {
+        wires(1500);
+        let mut s1 = switch(&["--json", "--set", "flow_control=cbfc"]);
+        let (mut b1, mut b2) = (port("b1"), port("b2"));
+        let mut foreign = vec![0; 200];
+        foreign[..6].copy_from_slice(&mac(2, 0).0);
+        foreign[6..14].copy_from_slice(&[2, 0, 0, 0, 0, 9, 0x12, 0x34]);
+        sandbox::ip("link set dev a0 down\n").unwrap();
+        let line = s1.says("port S1->H0 (a0) went down at");
+        assert!(line.contains("set down"), "{line}");
+        // To the port that is down, and past it.
+        offer(&mut b1, 30);
+        (0..50).for_each(|_| send(&mut b1, &foreign));
+        assert_eq!(hear(&mut b2, 3000, 50), 50, "the others go on");
+        sandbox::ip("link set dev a0 up\n").unwrap();
+        s1.says("port S1->H0 (a0) is up again at");
+        // Its far end goes down, then the interface goes and is made again: the port comes back each time.
+        sandbox::ip("link set dev b0 down\n").unwrap();
+        assert!(s1.says("port S1->H0 (a0) went down at").contains("no carrier"));
+        sandbox::ip("link set dev b0 up\n").unwrap();
+        s1.says("port S1->H0 (a0) is up again at");
+        sandbox::ip("link del dev a0\n").unwrap();
+        assert!(s1.says("port S1->H0 (a0) went down at").contains("gone"));
+        sandbox::veth_pair("a0", "b0", 1500).unwrap();
+        s1.says("port S1->H0 (a0) is up again at");
+        let mut b0 = port("b0");
+        // Credits begin anew: none until the neighbour grants some.
+        let granted = cbfc::Wide { op: cbfc::Op::Normal, vl: 0, fctbs: 0, fccl: 30 * 24 + 6250, occupied: 0 };
+        send(&mut b0, &local(Message::Credit64(granted), Mac::FLOW_CONTROL));
+        offer(&mut b1, 30);
+        assert_eq!(hear(&mut b0, 3000, 30), 30);
+        let said = s1.stop();
+        let answer = said.json();
+        let p = &answer["real"]["ports"][0];
+        assert_eq!((p["downs"].as_u64(), p["port_down"].as_u64(), said.code), (Some(3), Some(30), 130), "{p:#}");
+        let outages = p["outages"].as_array().unwrap();
+        assert!(outages.len() == 3 && outages.iter().all(|o| o["until_seconds"].as_f64() > o["from_seconds"].as_f64()), "{p:#}");
+        assert_eq!(answer["real"]["ports"][1]["downs"], 0, "{answer:#}");
+    });
+}
+
+/// What stops a port, and what lets it go, by flow control; `n` numbers the messages.
+fn stop(kind: &str, n: u32) -> Message {
+    let credit = |occupied| Message::Credit64(cbfc::Wide { op: cbfc::Op::Normal, vl: 0, fctbs: 0, fccl: 0, occupied });
+    let gfc = |feedback| Message::Gfc(gfc::Repr { priority: 0, sequence: n, validity_us: 0, feedback });
+    match kind {
+        "cbfc" => credit(0),
+        "gfc-time" => credit(400_000),
+        "gfc-conceptual" => gfc(gfc::Feedback::Queue(u64::MAX)),
+        _ => gfc(gfc::Feedback::Stage(20)),
+    }
+}
+
+fn go(kind: &str, n: u32, sent: u64) -> Message {
+    let credit = |fccl| Message::Credit64(cbfc::Wide { op: cbfc::Op::Normal, vl: 0, fctbs: 0, fccl, occupied: 0 });
+    let gfc = |feedback| Message::Gfc(gfc::Repr { priority: 0, sequence: n, validity_us: 0, feedback });
+    match kind {
+        "cbfc" | "gfc-time" => credit(24 * sent + 6000),
+        "gfc-conceptual" => gfc(gfc::Feedback::Queue(0)),
+        _ => gfc(gfc::Feedback::Stage(0)),
+    }
+}
+
+/// A priority that is held by want of credits, or with a rate next to nothing, is freed as one that is paused
+/// (`a_storm_is_contained_while_others_go_on`), until the neighbour lets go.
+#[test]
+fn a_storm_is_contained_under_every_flow_control() {
+    in_namespaces("neighbours::a_storm_is_contained_under_every_flow_control", || {
+        wires(1500);
+        for kind in ["cbfc", "gfc-buffer", "gfc-time", "gfc-conceptual"] {
+            let set = format!("flow_control={kind}");
+            let mut s1 = switch(&["--json", "--set", &set, "--watchdog", "100ms,100ms,forward"]);
+            let (mut b0, mut b1) = (port("b0"), port("b1"));
+            send(&mut b0, &local(stop(kind, 1), Mac::FLOW_CONTROL));
+            sleep(Duration::from_millis(20));
+            offer(&mut b1, 20);
+            let early = hear(&mut b0, 30, 20);
+            assert!(early <= 1, "{kind}: {early} frames, held");
+            s1.says("S1->H0 priority 0 was held for");
+            assert_eq!(early + hear(&mut b0, 2000, 20 - early), 20, "{kind}: freed");
+            send(&mut b0, &local(go(kind, 2, 20), Mac::FLOW_CONTROL));
+            s1.says("S1->H0 priority 0 is restored after");
+            let answer = s1.stop().json();
+            assert_eq!((answer["real"]["ports"][0]["storms"].as_u64(), answer["dropped_frames"].as_u64()), (Some(1), Some(0)), "{kind}");
+        }
+        // A flow control that holds flows ends by itself, and with it the watchdog is refused.
+        let refused =
+            Process::start_anyhow(&[&SWITCH[..], &["--set", "flow_control=pffc", "--watchdog", "100ms,100ms,drop"]].concat()).end();
+        assert_eq!(refused.code, 2, "{}", refused.err);
+        refused.complains(&["--watchdog", "single flows"]);
+        let s1 = switch(&["--json", "--set", "flow_control=pffc"]);
+        let (mut b0, mut b1) = (port("b0"), port("b1"));
+        for (sequence, kind) in [pffc::Kind::Pause(u16::MAX), pffc::Kind::Migrate].into_iter().cycle().take(8192).enumerate() {
+            // Every flow into every pause queue: a storm about all there is.
+            let repr = pffc::Repr { kind, queue: 0, sequence: sequence as u32, hash: sequence as u32 / 2 % 4096, key: None };
+            send(&mut b0, &local(Message::Pffc(repr), Mac::FLOW_CONTROL));
+        }
+        offer(&mut b1, 20);
+        assert_eq!(hear(&mut b0, 3000, 20), 20, "a pause ends after 335 ms");
+        s1.stop();
+    });
+}
+
+/// Numbers, validity and lengths that lie: 60 B that claim 65,535 are 60 B; an older message is not obeyed; a message ends with its time.
+#[test]
+fn lies_change_nothing() {
+    in_namespaces("neighbours::lies_change_nothing", || {
+        wires(1500);
+        let s1 = switch(&["--json", "--set", "flow_control=gfc-buffer"]);
+        let (mut b0, mut b1) = (port("b0"), port("b1"));
+        let stage = |sequence, validity_us, k| {
+            let feedback = gfc::Feedback::Stage(k);
+            local(Message::Gfc(gfc::Repr { priority: 0, sequence, validity_us, feedback }), Mac::FLOW_CONTROL)
+        };
+        [stage(1000, 0, 0), stage(5, 1000, 12), stage(1001, 1000, 12)].iter().for_each(|f| send(&mut b0, f));
+        sleep(Duration::from_millis(20));
+        let began = Instant::now();
+        (0..200).for_each(|nth| send(&mut b1, &data(nth, u16::MAX, 46)));
+        assert_eq!(hear(&mut b0, 5000, 200), 200);
+        // As they claim to be they would need a second, and more memory than there is.
+        assert!(began.elapsed() < Duration::from_millis(800), "{:?}", began.elapsed());
+        offer(&mut b1, 100);
+        assert_eq!(hear(&mut b0, 5000, 100), 100);
+        let answer = s1.stop().json();
+        let p = &answer["real"]["ports"][0];
+        assert_eq!((p["stale"].as_u64(), p["refused"].as_u64(), answer["dropped_frames"].as_u64()), (Some(1), Some(0), Some(0)), "{p:#}");
+    });
+}
+
+/// A receiver that restarts knows nothing of what it granted or said before: within a second it is sent frames again.
+#[test]
+fn a_neighbour_restarts() {
+    in_namespaces("neighbours::a_neighbour_restarts", || {
+        wires(1500);
+        for kind in ["cbfc", "gfc-buffer"] {
+            let set = format!("flow_control={kind}");
+            let file = scenario(&format!("restarts-{kind}"), &flow("H1", "H0", ""));
+            let mut args = SWITCH.to_vec();
+            args[1] = &file;
+            args.extend(["--json", "--set", &set]);
+            let s1 = Process::start(&args);
+            let h1 = host("H1", "b1", &file, &["--set", &set]);
+            let first = host("H0", "b0", &file, &["--set", &set, "--for", "500ms"]).end().json();
+            let second = host("H0", "b0", &file, &["--set", &set, "--for", "1500ms"]).end();
+            let received = |answer: &serde_json::Value| answer["real"]["ports"][0]["received"].as_u64().unwrap();
+            assert!(received(&first) > 1000, "{kind}: {first:#}");
+            // 8,333 a second at most; a stalled one gets what was granted before, 260 at most.
+            assert!(received(&second.json()) > 4000, "{kind}: {}", second.out);
+            (h1.stop(), s1.stop());
+        }
+    });
+}
+
+/// Killed without a chance to clean up, a testbed of processes takes its nodes along.
+#[test]
+fn nodes_do_not_outlive_their_testbed() {
+    if !possible(&[]) {
+        return;
+    }
+    let out = folder("orphans");
+    let mut testbed =
+        command(["testbed", INCAST, "--processes", "--out", &path(&out, "")]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let id = testbed.id();
+    let end = Instant::now() + Duration::from_secs(20);
+    let children = loop {
+        let text = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+        let all: Vec<u32> = text.split_whitespace().filter_map(|n| n.parse().ok()).collect();
+        if all.len() >= 5 {
+            break all;
+        }
+        assert!(Instant::now() < end, "it started {} nodes", all.len());
+        sleep(Duration::from_millis(20));
+    };
+    testbed.kill().unwrap();
+    testbed.wait().unwrap();
+    // Gone, or dead and not yet collected by whoever inherited them.
+    let lives = |id: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        stat.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.trim().starts_with(['Z', 'X']))
+    };
+    let end = Instant::now() + Duration::from_secs(5);
+    while children.iter().any(lives) {
+        assert!(Instant::now() < end, "still there: {:?}", children.iter().filter(|id| lives(id)).collect::<Vec<_>>());
+        sleep(Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,73 @@
+//! Ports that go down and come back.
+//!
+//! ```text
+//!   up --down--> nothing said counts any more; what leaves by it is dropped and counted; the others go on
+//!     <---up---- sender halves begin anew, and what this port said last is said again
+//! ```
+
+use xoff_sim::World;
+use xoff_units::Time;
+
+use super::Machine;
+
+/// Outages of a port that are kept one by one; later ones are only counted.
+const OUTAGES_MAX: usize = 1000;
+
+/// A time in which a port was down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outage {
+    /// When it went down.
+    pub from: Time,
+    /// When it came back; `None`: not yet.
+    pub until: Option<Time>,
+}
+
+impl Machine {
+    /// A port went down, `now` being a time that the world has reached: what its neighbour said counts no longer, and what leaves by it is
+    /// dropped, at line rate, so that it holds up nobody. `unsent`: frames that left before and never got onto the wire.
+    pub fn link_down(&mut self, world: &mut World, now: Time, link: usize, unsent: u64) {
+        let a = &mut self.at[link];
+        if std::mem::replace(&mut a.down, true) {
+            return;
+        }
+        a.counters.downs += 1;
+        a.counters.port_down += unsent;
+        a.counters.departed = a.counters.departed.saturating_sub(unsent);
+        if a.outages.len() < OUTAGES_MAX {
+            a.outages.push(Outage { from: now, until: None });
+        }
+        for (class, lane) in a.lanes.iter_mut().enumerate() {
+            (lane.hearing, lane.storm, lane.kept_back) = Default::default();
+            world.release(now, (a.link.node, a.link.port, class as u8), true);
+        }
+    }
+
+    /// It came back: its neighbour may be another one, or have forgotten what it was told.
+    pub fn link_up(&mut self, world: &mut World, now: Time, link: usize) {
+        let a = &mut self.at[link];
+        if !std::mem::replace(&mut a.down, false) {
+            return;
+        }
+        if let Some(last @ Outage { until: None, .. }) = a.outages.last_mut() {
+            last.until = Some(now);
+        }
+        world.restart(now, a.link.node, a.link.port);
+        for class in 0..self.at[link].lanes.len() {
+            let a = &self.at[link];
+            world.release(now, (a.link.node, a.link.port, class as u8), false);
+            if let Some((f, _)) = a.lanes[class].said {
+                self.leave(world, link, now, &f, 0);
+            }
+        }
+    }
+
+    /// Is a port down?
+    pub fn is_down(&self, link: usize) -> bool {
+        self.at[link].down
+    }
+
+    /// Says something in the log.
+    pub fn say(&mut self, line: String) {
+        self.log.push(line);
+    }
+}

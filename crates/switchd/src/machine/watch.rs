@@ -1,0 +1,57 @@
+//! The looks of the watchdog: of every flow control it asks the same, whether it lets go what waits.
+
+use xoff_sim::World;
+use xoff_units::{Span, Time};
+
+use super::Machine;
+use crate::watchdog::{Action, Change, WatchdogConfig};
+
+impl Machine {
+    /// How often the watchdog looks.
+    pub(super) const WATCH: Span = Span::from_us(500);
+
+    pub(super) fn watch(&mut self, world: &mut World, now: Time) {
+        let Some(w) = self.c.watchdog else { return };
+        for link in 0..self.at.len() {
+            if self.at[link].down {
+                continue;
+            }
+            for class in 0..self.at[link].lanes.len() {
+                if let Some(change) = self.look(world, now, link, class, &w) {
+                    self.act(world, now, link, class, change, w.action);
+                }
+            }
+        }
+    }
+
+    fn look(&mut self, world: &mut World, now: Time, link: usize, class: usize, w: &WatchdogConfig) -> Option<Change> {
+        let a = &mut self.at[link];
+        let (at, lane) = ((a.link.node, a.link.port, class as u8), &mut a.lanes[class]);
+        if lane.storm.rages() {
+            if !world.would_let_go(now, at, self.c.frame_len, w.detect) {
+                lane.storm.hold(now);
+            }
+        } else if !world.keeps_back(now, at.0, at.1, at.2) {
+            lane.kept_back = None;
+        } else if lane.kept_back.is_none_or(|(_, left)| left != lane.left) {
+            lane.kept_back = Some((now, lane.left));
+        }
+        lane.storm.look(now, lane.kept_back.map(|(since, _)| since), w)
+    }
+
+    fn act(&mut self, world: &mut World, now: Time, link: usize, class: usize, change: Change, action: Action) {
+        let a = &mut self.at[link];
+        let name = format!("{} priority {}", a.link.name, world.classes().priority(class));
+        a.lanes[class].kept_back = None;
+        let begins = matches!(change, Change::Began(_));
+        world.release(now, (a.link.node, a.link.port, class as u8), begins);
+        self.log.push(match change {
+            Change::Began(held) => {
+                a.counters.storms += 1;
+                let action = if action == Action::Drop { "drops" } else { "forwards" };
+                format!("watchdog: {name} was held for {held}: ignores its flow control and {action} what waits")
+            }
+            Change::Ended(storm) => format!("watchdog: {name} is restored after {storm}"),
+        });
+    }
+}
