@@ -393,7 +393,7 @@ mod tests {
             for (sent, received) in [(4000u64, 0u64), (0, 4000), (4000, 3976), (24, 0)] {
                 let (mut r, mut s) = (CreditReceiver::new(&p), CbfcSender::new(&p, C));
                 (s.fctbs, s.fccl, r.abr) = (sent, sent, received);
-                let mut period = |r: &mut CreditReceiver| {
+                let period = |r: &mut CreditReceiver| {
                     r.next = now;
                     r.on_wake(now, &f).unwrap()
                 };
