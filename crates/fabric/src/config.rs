@@ -180,9 +180,9 @@ impl Config {
             line,
             fabric: line,
             // Four links and half a t_min for a control segment on the last make half a scheduling round trip: 27.5.
-            link_delay: Span(t_min * 27 / 4),
-            credit_delay: Span(t_min * 25 / 4),
-            adapter_delay: Span(t_min * 3 / 2),
+            link_delay: Span(t_min) * 27 / 4,
+            credit_delay: Span(t_min) * 25 / 4,
+            adapter_delay: Span(t_min) * 3 / 2,
             port_delays: Vec::new(),
             element: ElementConfig {
                 input: Bytes(8 << 10),
@@ -197,7 +197,7 @@ impl Config {
             unsolicited: true,
             spray: Spray::RoundRobin,
             admission: Admission::ReserveFabricBuffers { slots: 240 },
-            grant_rate: Rate(10 * line.0),
+            grant_rate: line * 10,
             requests_max: 50,
             output_slots: 2_048,
             fair: true,
@@ -209,9 +209,9 @@ impl Config {
             hosts: None,
             blocked: None,
             seed: 1,
-            warm_up: Time(20_000 * t_min),
-            until: Time(100_000 * t_min),
-            window: Span(1_000 * t_min),
+            warm_up: Time((Span(t_min) * 20_000).0),
+            until: Time((Span(t_min) * 100_000).0),
+            window: Span(t_min) * 1_000,
         }
     }
 
@@ -221,8 +221,8 @@ impl Config {
         let frame = hosts.frame;
         Config {
             core: Core::Ideal { ports },
-            fabric: Rate(line.0 * 8 / 5),
-            grant_rate: Rate(line.0 * 8 / 5),
+            fabric: line * 8 / 5,
+            grant_rate: line * 8 / 5,
             link_delay: Span::from_ns(400),
             adapter_delay: Span::ZERO,
             segment_min: Bytes(64),
@@ -243,7 +243,7 @@ impl Config {
             core: Core::Spine { edge_ports: 5, edges, spines: 32 },
             fabric: Rate(line.0 / 4),
             // An edge gives a port all 32 links: 8 times a line; an output takes 1.6.
-            grant_rate: Rate(line.0 * 8 / 5),
+            grant_rate: line * 8 / 5,
             link_delay: Span::from_ns(100),
             credit_delay: Span::from_ns(100),
             adapter_delay: Span::from_ns(100),

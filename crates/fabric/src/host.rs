@@ -124,7 +124,7 @@ impl Hosts {
         // A frame that had just begun on each side, the PAUSE itself, and what the line carries there and back.
         let behind = (self.frame + self.overhead) * 2 + self.control + self.overhead + c.line.bytes_in(self.delay * 2);
         require(
-            self.stop.0 + behind.0 <= self.input_buffer.0,
+            self.stop + behind <= self.input_buffer,
             "stop",
             format!(
                 "stop + two frames, a PAUSE and a round trip of the line <= input_buffer: {} + {} > {} B",
@@ -220,7 +220,9 @@ impl Sender {
     /// Sets the earliest start of the next frame: the rate of the flow, or of its limiter, after `base`.
     pub fn pace(&mut self, rate: Rate, wire: Bytes) {
         let rate = self.rate_control.as_ref().map_or(rate, |rc| rate.min(rc.rate()));
-        self.due = self.base + rate.time_for(wire).0 * u64::from(self.stretch) / 1_000;
+        // In 128 bits: a frame at the slowest rate takes days.
+        let gap = u128::from(rate.time_for(wire).0) * u128::from(self.stretch) / 1_000;
+        self.due = self.base.saturating_add(gap.min(u128::from(u64::MAX)) as u64);
     }
 }
 

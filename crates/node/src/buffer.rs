@@ -79,7 +79,7 @@ impl Buffer {
         let rule = match policy {
             BufferPolicy::PerIngress(capacity) => Rule::PerIngress(capacity.0),
             BufferPolicy::Shared(s) => {
-                let committed = s.headroom.iter().map(|h| h.0).sum::<u64>() + s.reserve.0 * ports as u64;
+                let committed = (s.headroom.iter().fold(s.reserve * ports as u64, |sum, &h| sum + h)).0;
                 let pool =
                     if s.wraps { (s.total.0 as u32).wrapping_sub(committed as u32) as u64 } else { s.total.0.saturating_sub(committed) };
                 Rule::Shared { pool, reserve: s.reserve.0, wraps: s.wraps }
@@ -232,6 +232,8 @@ mod tests {
     fn an_over_committed_pool_wraps_only_when_asked() {
         let (b, i) = shared(pool(1000));
         assert_eq!(b.fill(&i).limit, Bytes::ZERO);
+        let (b, i) = shared(SharedPool { reserve: Bytes(u64::MAX / 2), ..pool(4 << 20) });
+        assert_eq!(b.fill(&i).limit, Bytes::ZERO, "what is promised to the ports does not wrap either");
         let (b, i) = shared(SharedPool { wraps: true, ..pool(1000) });
         assert!(b.fill(&i).limit > Bytes(1 << 28));
     }

@@ -191,7 +191,7 @@ impl Discipline {
                     if *quantum == 0 || q.deficit[ingress] >= store[id].len() {
                         break id;
                     }
-                    q.deficit[ingress] += *quantum;
+                    q.deficit[ingress] = q.deficit[ingress].saturating_add(*quantum);
                     q.turns.rotate_left(1);
                 }
             }
@@ -388,6 +388,24 @@ mod tests {
         let out = order(DisciplineKind::Drr { quantum: 1500 }, &frames);
         let sent = |ingress: u16| out[..40].iter().filter(|f| f.0 == ingress).map(|f| f.1).sum::<u32>();
         assert!(sent(0).abs_diff(sent(1)) <= 1500, "{} {}", sent(0), sent(1));
+    }
+
+    /// A quantum as large as its 32 bits: the deficit of an ingress that has sent 4 GiB stops there.
+    #[test]
+    fn a_deficit_does_not_wrap() {
+        let (mut store, mut d, mut egress) =
+            (FrameStore::new(), Discipline::new(DisciplineKind::Drr { quantum: u32::MAX }, 2, 1), Egress::default());
+        for _ in 0..4 {
+            let mut f = Frame::new(FrameKind::Data, 0, 0, 1000);
+            (f.in_port, f.out_port) = (0, 1);
+            let id = store.insert(f);
+            d.push(&mut egress, id, &mut store);
+        }
+        let Queues::Turns { queues, .. } = &mut d.queues else { panic!("turns") };
+        queues[1].deficit[0] = 500;
+        assert_eq!(d.head(&egress, 1, 0, &store), Some(1000));
+        let Queues::Turns { queues, .. } = &mut d.queues else { panic!("turns") };
+        assert_eq!(queues[1].deficit[0], u32::MAX);
     }
 
     #[test]

@@ -48,6 +48,8 @@ impl Kind {
 
 /// Ports that can be told apart: their numbers share 32 bits with the kind of an event.
 pub(crate) const PORTS_MAX: usize = 1 << 28;
+/// Flows of a list that can be told apart: their numbers share 64 bits with the kind of an event, and a count.
+pub(crate) const FLOWS_MAX: usize = 1 << 28;
 
 /// 24 bytes, so that a frame in flight (an event and 32 bytes of frame) stays within a cache line.
 #[derive(Clone, Copy, Debug)]
@@ -128,11 +130,16 @@ impl Ranks {
     }
 
     /// `entity`, `sub` and `nth` make the place of an event among equal times unique and independent of how the run is
-    /// split: the transmitting port of an arrival, the port of a wake-up, the flow of a start.
+    /// split: the transmitting port of an arrival, the port of a wake-up, the flow of a start. They have 28, 3 and 29 bits: ports
+    /// ([`PORTS_MAX`]) and flows ([`FLOWS_MAX`]); classes and timers of a flow; flows of a host, and messages of a port in one instant, of
+    /// which memory holds fewer.
     #[inline]
     pub fn of(&mut self, kind: Kind, entity: u32, sub: u8, nth: u32) -> u64 {
         match self.order {
-            EventOrder::Entity => (kind as u64) << 60 | (entity as u64) << 32 | (sub as u64) << 24 | (nth & 0xff_ffff) as u64,
+            EventOrder::Entity => {
+                debug_assert!(entity < 1 << 28 && sub < 8 && nth < 1 << 29);
+                (kind as u64) << 60 | (entity as u64) << 32 | (sub as u64) << 29 | nth as u64
+            }
             EventOrder::Insertion => {
                 self.inserted += 1;
                 self.inserted
@@ -162,6 +169,12 @@ mod tests {
         let in_order =
             [r.of(Kind::FlowStart, 9, 0, 0), r.of(Kind::Arrive, 3, 0, 1), r.of(Kind::Arrive, 3, 0, 2), r.of(Kind::Arrive, 4, 0, 0)];
         assert!(in_order.is_sorted());
+        let last = r.of(Kind::FlowTimer, PORTS_MAX as u32 - 1, 7, (1 << 29) - 1);
+        assert!(
+            r.of(Kind::FlowTimer, PORTS_MAX as u32 - 1, 7, 0) < last && last < r.of(Kind::Look, 0, 0, 0),
+            "no field reaches into the next"
+        );
+        assert!(r.of(Kind::FlowStart, FLOWS_MAX as u32 - 1, 0, 0) < r.of(Kind::Emit, 0, 0, 0));
         let mut r = Ranks::new(EventOrder::Insertion);
         assert!(r.of(Kind::Watch, 0, 0, 0) < r.of(Kind::FlowStart, 0, 0, 0));
     }

@@ -25,7 +25,7 @@ use xoff_workload::{Flow, Flows};
 use crate::checks::{Checks, ViolationKind};
 use crate::core::{Core, Layout, Line};
 use crate::cut_through::head_time;
-use crate::event::{Event, EventOrder, Kind, PORTS_MAX};
+use crate::event::{Event, EventOrder, FLOWS_MAX, Kind, PORTS_MAX};
 use crate::flows::FlowRecord;
 use crate::histogram::Histogram;
 use crate::model::{Model, WayFacts};

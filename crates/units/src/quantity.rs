@@ -31,11 +31,11 @@ impl Time {
 
     /// Whole nanoseconds.
     pub const fn from_ns(ns: u64) -> Time {
-        Time(ns * 1_000)
+        Time(ns.saturating_mul(1_000))
     }
     /// Whole microseconds.
     pub const fn from_us(us: u64) -> Time {
-        Time(us * 1_000_000)
+        Time(us.saturating_mul(1_000_000))
     }
     /// Time since `earlier`, zero if `earlier` lies in the future.
     #[inline]
@@ -58,15 +58,15 @@ impl Span {
 
     /// Whole nanoseconds.
     pub const fn from_ns(ns: u64) -> Span {
-        Span(ns * 1_000)
+        Span(ns.saturating_mul(1_000))
     }
     /// Whole microseconds.
     pub const fn from_us(us: u64) -> Span {
-        Span(us * 1_000_000)
+        Span(us.saturating_mul(1_000_000))
     }
     /// Whole milliseconds.
     pub const fn from_ms(ms: u64) -> Span {
-        Span(ms * 1_000_000_000)
+        Span(ms.saturating_mul(1_000_000_000))
     }
     /// From seconds as a float, rounded to the nearest picosecond; for inputs, never inside event time.
     pub fn from_secs_f64(s: f64) -> Span {
@@ -96,7 +96,7 @@ impl Bytes {
     pub const ZERO: Bytes = Bytes(0);
     /// Thousands of bytes (KB).
     pub const fn from_kb(kb: u64) -> Bytes {
-        Bytes(kb * 1_000)
+        Bytes(kb.saturating_mul(1_000))
     }
     /// Subtraction that stops at zero.
     #[inline]
@@ -111,7 +111,7 @@ impl Rate {
 
     /// Whole gigabits per second.
     pub const fn from_gbps(g: u64) -> Rate {
-        Rate(g * 1_000_000_000)
+        Rate(g.saturating_mul(1_000_000_000))
     }
     /// From a control law's float, cut off to whole bit/s; negative and NaN become zero.
     pub fn from_f64(bps: f64) -> Rate {
@@ -132,9 +132,9 @@ impl Rate {
         let ps = (len.0 as u128 * 8_000_000_000_000).div_ceil(self.0 as u128);
         Span(ps.min(u64::MAX as u128) as u64)
     }
-    /// Whole bytes sent in `span` at this rate, cut off.
+    /// Whole bytes sent in `span` at this rate, cut off; saturating.
     pub fn bytes_in(self, span: Span) -> Bytes {
-        Bytes((self.0 as u128 * span.0 as u128 / 8_000_000_000_000) as u64)
+        Bytes((self.0 as u128 * span.0 as u128 / 8_000_000_000_000).min(u64::MAX as u128) as u64)
     }
     /// The rate at which `len` takes `span`, cut off to whole bit/s; zero span gives zero.
     pub fn of(len: Bytes, span: Span) -> Rate {
@@ -148,21 +148,23 @@ impl Rate {
 impl Length {
     /// Whole metres.
     pub const fn from_m(m: u64) -> Length {
-        Length(m * 1_000)
+        Length(m.saturating_mul(1_000))
     }
     /// Propagation delay at 2 x 10^8 m/s (GFC section 5.4), i.e. 5 ns per metre.
     pub const fn propagation(self) -> Span {
-        Span(self.0 * 5)
+        Span(self.0.saturating_mul(5))
     }
 }
 
+// Sums and products saturate: a user's number may be as large as 64 bits hold, and what wraps is small again. Differences do not:
+// one below zero is a mistake of ours, and overflow checks find it.
 macro_rules! linear {
     ($($t:ident),*) => {$(
-        impl Add for $t { type Output = $t; fn add(self, o: $t) -> $t { $t(self.0 + o.0) } }
+        impl Add for $t { type Output = $t; fn add(self, o: $t) -> $t { $t(self.0.saturating_add(o.0)) } }
         impl Sub for $t { type Output = $t; fn sub(self, o: $t) -> $t { $t(self.0 - o.0) } }
-        impl AddAssign for $t { fn add_assign(&mut self, o: $t) { self.0 += o.0 } }
+        impl AddAssign for $t { fn add_assign(&mut self, o: $t) { *self = *self + o } }
         impl SubAssign for $t { fn sub_assign(&mut self, o: $t) { self.0 -= o.0 } }
-        impl Mul<u64> for $t { type Output = $t; fn mul(self, k: u64) -> $t { $t(self.0 * k) } }
+        impl Mul<u64> for $t { type Output = $t; fn mul(self, k: u64) -> $t { $t(self.0.saturating_mul(k)) } }
         impl Div<u64> for $t { type Output = $t; fn div(self, k: u64) -> $t { $t(self.0 / k) } }
     )*};
 }
@@ -267,6 +269,18 @@ mod tests {
     fn bytes_in_is_the_inverse_where_it_divides() {
         let r = Rate::from_gbps(25);
         assert_eq!(r.bytes_in(r.time_for(Bytes(9_216))), Bytes(9_216));
+    }
+
+    #[test]
+    fn sums_and_products_stop_at_the_largest_number() {
+        let (span, bytes, rate) = (Span(u64::MAX / 2), Bytes(u64::MAX - 1), Rate(u64::MAX));
+        assert_eq!((span * 3, span + span + span, bytes + Bytes(5), rate * 2), (Span(u64::MAX), Span(u64::MAX), Bytes(u64::MAX), rate));
+        let mut sum = bytes;
+        sum += Bytes(9);
+        assert_eq!(sum, Bytes(u64::MAX));
+        // C tau of a delay of a year at 18 Eb/s.
+        assert_eq!(rate.bytes_in(Span(u64::MAX)), Bytes(u64::MAX));
+        assert_eq!((Span::from_ms(u64::MAX), Length(u64::MAX).propagation()), (Span(u64::MAX), Span(u64::MAX)));
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub fn cut_off(value: f64, factor: u64) -> u128 {
 
 /// Seconds as a double to whole nanoseconds: 2.01 s becomes 2009999999 ns, 80 ns become 79.
 pub fn seconds_to_ns(seconds: f64) -> u64 {
-    cut_off(seconds, 1_000_000_000) as u64
+    cut_off(seconds, 1_000_000_000).min(u64::MAX as u128) as u64
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Segments through switching elements (section 3.1).
 
-use xoff_units::{Bytes, Rate};
+use xoff_units::Bytes;
 
 use super::World;
 use crate::config::Core;
@@ -91,7 +91,7 @@ impl World {
         }
         i.queue(number).pop_front();
         let in_link = &mut self.links[i.link as usize];
-        let crossbar = Rate(in_link.rate.0 * u64::from(self.config.element.speedup));
+        let crossbar = in_link.rate * u64::from(self.config.element.speedup);
         // Neither before the crossbar has carried all of it nor before all of it has come in.
         let whole = segment.head_at + in_link.rate.time_for(Bytes(len.into())).0;
         let carried = self.now + crossbar.time_for(Bytes(len.into())).0;

@@ -188,7 +188,7 @@ impl Params {
 
     /// Where the feedback saturates: (2w + 1) Q_eq [bytes].
     pub fn feedback_range(&self) -> Bytes {
-        Bytes((2 * self.weight as u64 + 1) * self.setpoint.0)
+        self.setpoint * (2 * self.weight as u64 + 1)
     }
 
     /// Bytes until the next sample after one of this feedback, without jitter.
@@ -268,14 +268,15 @@ impl CongestionPoint {
     }
 
     fn sample(&mut self, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Congestion> {
-        let q_off = queue.0 as i64 - self.p.setpoint.0 as i64;
+        // What a switch holds is far below 2^62 bytes; a set point may be any number.
+        let q_off = queue.0 as i64 - self.p.setpoint.0.min(i64::MAX as u64) as i64;
         let q_delta = queue.0 as i64 - self.q_old as i64;
-        let feedback = quantise(q_off + self.p.weight as i64 * q_delta, self.p.feedback_range());
+        let feedback = quantise(q_off.saturating_add(self.p.weight as i64 * q_delta), self.p.feedback_range());
         self.q_old = queue.0;
         self.left = self.p.interval(feedback).0;
         if self.p.jitter {
             // 0.850, 0.851, ... 1.150, each equally likely.
-            self.left = self.left * (850 + ((coin() * 301.0) as u64).min(300)) / 1_000;
+            self.left = self.left.saturating_mul(850 + ((coin() * 301.0) as u64).min(300)) / 1_000;
         }
         self.left = self.left.max(1); // or a clock would stand still
         (feedback > 0).then_some(Congestion { feedback, q_off, q_delta })
@@ -285,7 +286,7 @@ impl CongestionPoint {
 /// Fb in 6 bits: 63 from `range` on, otherwise the whole part of 63 Fb/range; 0 for what is not positive.
 pub fn quantise(fb: i64, range: Bytes) -> u8 {
     let fb = (fb.max(0) as u64).min(range.0);
-    (fb * FEEDBACK_MAX as u64 / range.0.max(1)) as u8
+    (fb as u128 * FEEDBACK_MAX as u128 / range.0.max(1) as u128) as u8
 }
 
 /// A congestion point with what it needs to pick a culprit: all that the owner of a buffer has to call.

@@ -192,7 +192,8 @@ impl Params {
             min_rate = rate_opt
         );
         if let Some(f) = v.count_opt("fast_recovery")? {
-            p.fast_recovery = f as u32;
+            let refuse = |_| ParamError::new("fast_recovery", format!("{f} stages"), format!("expected 0 to {}", u32::MAX));
+            p.fast_recovery = f.try_into().map_err(refuse)?;
         }
         if v.text_opt("clamp_target")?.is_some() {
             p.clamp_target = v.flag("clamp_target")?;

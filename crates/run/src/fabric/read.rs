@@ -118,6 +118,9 @@ pub(crate) fn read(mut doc: Document) -> Result<FabricScenario, Problems> {
     })
 }
 
+/// Links between two stages: those of all stages are told apart by 24 bits.
+const LINKS_MAX: u64 = 1 << 20;
+
 fn read_core(s: &mut Section) -> Result<Core, ParamError> {
     Ok(match s.kind().unwrap_or("clos") {
         "rack" => {
@@ -144,7 +147,12 @@ fn read_core(s: &mut Section) -> Result<Core, ParamError> {
             let (above, middle) = (width("above")?, width("middle")?);
             let shape = Shape { below, above, middle, levels: (stages - 1) / 2, folded: kind == "fat-tree" };
             let ports = u64::from(below).checked_pow(shape.levels).map(|n| n.saturating_mul(middle.into()));
+            let widest = u64::from(below.max(above)).checked_pow(shape.levels).and_then(|n| n.checked_mul(middle.into()));
             match ports {
+                Some(1..=4_096) if widest.is_none_or(|n| n > LINKS_MAX) => {
+                    let what = format!("paths fan out to more than {LINKS_MAX} links between two stages");
+                    return Err(ParamError::new("above", what, "fewer paths up, or fewer stages"));
+                }
                 Some(1..=4_096) => Core::Network(shape),
                 _ => return Err(ParamError::new("radix", "radix^levels * middle is out of range", "expected 1 to 4096 ports")),
             }

@@ -64,7 +64,7 @@ pub(super) fn read_host(s: &mut Section<'_>) -> Result<Host, ParamError> {
         return Err(ParamError::new("ack_priority", "there are 8 priorities", "expected 0 to 7"));
     }
     let acks = s.text("acks")? == "per-frame";
-    if acks && !(1..=65_536).contains(&ack_len.0) {
+    if acks && !(1..=LEN_MAX as u64).contains(&ack_len.0) {
         return Err(ParamError::new("ack_len", format!("an acknowledgement of {ack_len}"), format!("expected 1B to {LEN_MAX}B")));
     }
     let window = s.bytes_opt("window")?;

@@ -84,6 +84,10 @@ impl Ports {
             all.first.push(all.places.len() as u32);
             all.places.extend((0..node.ports.len() as u16).map(|p| (n as u32, p)));
         }
+        if let Some(node) = t.nodes.iter().find(|n| n.ports.len() >= NO_PORT as usize) {
+            let what = format!("{} has {} ports", node.name, node.ports.len());
+            return Err(ParamError::new("topology", what, format!("at most {} ports of a node can be told apart", NO_PORT - 1)));
+        }
         if all.places.len() >= PORTS_MAX {
             let what = format!("{} ports", all.places.len());
             return Err(ParamError::new("topology", what, format!("at most {PORTS_MAX} ports can be told apart")));
@@ -126,6 +130,9 @@ fn node(
             "this flow control has egress queues of its own, in arrival order",
             "set discipline = \"fifo\"",
         ));
+    }
+    if let Some(len) = flow_control.iter().map(|f| m.message_len.unwrap_or(f.message_len())).find(|len| len.0 > LEN_MAX as u64) {
+        return Err(ParamError::new("flow_control", format!("control frames of {len}"), format!("a frame has at most {LEN_MAX} B")));
     }
     let detection: Vec<Detection> = links.iter().map(|l| (m.detection)(l)).collect();
     // Notices travel as an express priority does, if need be with a number that no priority has.
@@ -178,6 +185,10 @@ impl World {
         let frame = m.nic.payload_max as u64 + m.nic.header as u64;
         if frame > LEN_MAX as u64 {
             return Err(ParamError::new("mtu", format!("frames of {frame} B"), format!("a frame has at most {LEN_MAX} B")));
+        }
+        let listed = flows.flows.len();
+        if listed > FLOWS_MAX {
+            return Err(ParamError::new("flow", format!("{listed} flows"), format!("at most {FLOWS_MAX} flows can be told apart")));
         }
         let mut transport = m.nic.transport;
         let mut classes = classes_in_use(&flows, &transport, m.express);

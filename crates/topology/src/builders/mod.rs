@@ -46,8 +46,8 @@ pub fn find(name: &str) -> Option<&'static Builder> {
 /// Rack of a switch that has no host below it directly.
 pub const NO_RACK: u32 = u32::MAX;
 
-/// Ports a switch may have: port numbers are 16 bits wide.
-const PORTS_MAX: u64 = 1 << 16;
+/// Ports a switch may have: port numbers are 16 bits wide, and the last one stands for none.
+const PORTS_MAX: u64 = u16::MAX as u64 - 1;
 /// Hosts a fabric may have: enough for a 128-port fat-tree, and small enough to refuse a slip of the keyboard
 /// before it fills the memory.
 const HOSTS_MAX: u64 = 1 << 20;

@@ -46,6 +46,6 @@ mod tests {
         let names: Vec<_> = t.links.iter().map(|l| format!("{}-{}", t.name(l.a), t.name(l.b))).collect();
         assert_eq!(names, ["S1-S2", "S2-S3", "S3-S1", "H1-S1", "H2-S2", "H3-S3"]);
         let e = build(&mut Defaults::of(PARAMS).with("switches", "2")).unwrap_err();
-        assert_eq!((e.key.as_str(), e.hint.as_str()), ("switches", "expected 3 to 65536"));
+        assert_eq!((e.key.as_str(), e.hint.as_str()), ("switches", "expected 3 to 65534"));
     }
 }
