@@ -175,7 +175,7 @@ fn wrong_command_lines() {
         ("explain s.toml H1:S1 -15ms", &["'-15ms' is negative"]),
         ("explain s.toml H1:S1 1s", &["after the end of the run, 20ms", "earlier time"]),
         ("explain nope H1:S1 1us", &["no folder or file 'nope'", "folder of a run"]),
-        ("explain . H1:S1 1us", &["manifest.json", "folder of a run"]),
+        ("explain . H1:S1 1us", &["manifest.json", "the folder that a run was written to"]),
         ("tree 1us s.toml", &["arguments are swapped", "tree 's.toml' '1us'"]),
         ("tree s.toml 1us", &["does not tell congested", "detection.kind = \"tcd\""]),
         ("reproduce gcf --out o", &["unknown paper 'gcf'", "known: gfc"]),
