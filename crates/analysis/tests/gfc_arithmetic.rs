@@ -305,12 +305,14 @@ fn conditions_of_pfc_and_cbfc() {
     let p = Parameters { xoff: Some(Bytes(280_000)), xon: Some(Bytes(277_000)), ..port(10, tau(10, 1_500), 300) };
     assert!(warned("pfc", &p).is_empty());
     assert_eq!(warned("pfc", &Parameters { headroom: Some(Bytes(20_001)), ..p }), ["XOFF + headroom <= buffer"]);
-    assert_eq!(warned("pfc", &Parameters { xoff: Some(Bytes(290_751)), ..p }), ["headroom >= C tau"]);
+    assert_eq!(warned("pfc", &Parameters { headroom: Some(Bytes(10_749)), ..p }), ["headroom >= C tau + MTU"]);
+    assert_eq!(warned("pfc", &Parameters { xoff: Some(Bytes(289_251)), ..p }), ["XOFF + headroom <= buffer"]);
+    assert!(warned("pfc", &Parameters { xoff: Some(Bytes(289_250)), ..p }).is_empty());
     assert_eq!(warned("pfc", &Parameters { xon: Some(Bytes(280_001)), ..p }), ["XON <= XOFF"]);
     assert_eq!(warned("pfc", &Parameters { xon: Some(Bytes(9_249)), ..p }), ["XON >= C tau"]);
     let p = Parameters { period: Some(Span(52_428_000)), ..port(10, tau(10, 1_500), 74) };
     assert_eq!(warned("cbfc", &p), ["buffer >= C (T + tau)"]);
-    assert!(warned("cbfc", &Parameters { buffer: Bytes(74_816), ..p }).is_empty());
+    assert!(warned("cbfc", &Parameters { buffer: Bytes(50 * 1_536), ..p }).is_empty());
     assert_eq!(warned("cbfc", &Parameters { buffer: Bytes(1_000), period: None, ..p }), ["buffer >= 1 MTU in blocks"]);
     assert!(warned("none", &p).is_empty());
 }

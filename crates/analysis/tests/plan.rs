@@ -33,21 +33,25 @@ fn plans_of_the_paper() {
     let get = |s| p.integer(s);
     assert_eq!(
         (get("tau"), get("2 C tau"), get("B_m"), get("B_1"), get("N")),
-        (Some(7_400_000), Some(18_500), Some(300_000), Some(281_500), Some(16))
+        (Some(7_451_200), Some(18_628), Some(297_000), Some(278_372), Some(16)),
+        "Eq. (6) and the message itself; 2 MTU for whole frames"
     );
-    assert_eq!((p.tables[0].rows.len(), p.tables[0].rows[15][1]), (16, 299_999));
+    assert_eq!((p.tables[0].rows.len(), p.tables[0].rows[15][1], p.warnings.len()), (16, 296_999, 0));
+    let p = plan::plan(&input("gfc-buffer", &[("buffer", "300KB"), ("b_m", "300KB"), ("tau", "7.4us")])).unwrap();
+    let get = |s| p.integer(s);
+    assert_eq!((get("2 C tau"), get("B_m"), get("B_1"), get("N")), (Some(18_500), Some(300_000), Some(281_500), Some(16)), "the paper's");
     assert_eq!(p.warnings.len(), 1); // B_m = B, as in the paper, leaves no room for packets
 
     let p = plan::plan(&input("gfc-time", &[("buffer", "300KB"), ("mtu", "4000B")])).unwrap();
-    assert_eq!((p.integer("T"), p.integer("B_0")), (Some(52_428_000), Some(300_000 - 140_904)));
+    assert_eq!((p.integer("T"), p.integer("B_0")), (Some(52_428_000), Some(292_000 - 141_105)));
 
     let p = plan::plan(&input("pfc", &[("buffer", "300KB"), ("xoff", "280KB"), ("xon", "277KB")])).unwrap();
-    assert_eq!((p.integer("H gfc"), p.integer("XOFF"), p.warnings.len()), (Some(9_250), Some(280_000), 0));
+    assert_eq!((p.integer("H gfc"), p.integer("XOFF"), p.warnings.len()), (Some(9_314), Some(280_000), 0));
     let p = plan::plan(&input("pfc", &[("buffer", "300KB")])).unwrap();
-    assert_eq!((p.integer("XOFF"), p.integer("XON")), (Some(290_750), Some(287_750)));
+    assert_eq!((p.integer("XOFF"), p.integer("XON")), (Some(289_186), Some(286_186)));
 
     let p = plan::plan(&input("cbfc", &[("buffer", "1MB"), ("counters", "12-bit")])).unwrap();
-    assert_eq!((p.integer("B blocks"), p.integer("B_full")), (Some(15_625), Some(74_816)));
+    assert_eq!((p.integer("B blocks"), p.integer("B_full")), (Some(15_625), Some(50 * 1_536)));
     assert_eq!(p.warnings[0].condition, "buffer <= 2048 x 64 B");
 }
 
@@ -94,7 +98,7 @@ fn refusals() {
 fn given_thresholds() {
     let plan = |fc: &str, extra: &[(&str, &str)]| plan::plan(&input(fc, extra)).unwrap();
     // The testbed of section 6.1.
-    let testbed = [("tau", "90us"), ("buffer", "1MB"), ("b_1", "750KB"), ("b_0", "492KB")];
+    let testbed = [("tau", "90us"), ("buffer", "1MB"), ("b_m", "1MB"), ("b_1", "750KB"), ("b_0", "492KB")];
     let p = plan("gfc-buffer", &testbed);
     assert_eq!((p.integer("B_1"), p.integer("2 C tau"), p.tables[0].rows[1][1]), (Some(750_000), Some(225_000), 875_000));
     let p = plan("gfc-time", &testbed);
@@ -104,8 +108,8 @@ fn given_thresholds() {
     let p = plan("gfc-conceptual", &[("tau", "25us"), ("buffer", "103KB"), ("b_m", "100KB"), ("b_0", "50KB")]);
     assert_eq!((p.integer("B_s"), p.warnings[0].condition), (Some(75_000), "B_0 <= B_m - 4 C tau"));
     // Without a buffer it follows from the threshold.
-    assert_eq!(plan("gfc-buffer", &[("b_1", "100KB")]).integer("B"), Some(100_000 + 18_500 + 3_000));
-    assert_eq!(plan("pfc", &[("xoff", "100KB")]).integer("B"), Some(109_250));
+    assert_eq!(plan("gfc-buffer", &[("b_1", "100KB")]).integer("B"), Some(100_000 + 18_628 + 3_000));
+    assert_eq!(plan("pfc", &[("xoff", "100KB")]).integer("B"), Some(110_814));
 }
 
 /// `plan pffc`: what the law needs, how many flows a buffer, the pause queues and the table are good for.

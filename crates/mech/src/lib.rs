@@ -12,10 +12,13 @@
 //!
 //! Searching the node crate for the name of a mechanism finds nothing but tests: a switch and a NIC know traits only.
 
+mod control_loop;
 pub mod detection;
 pub mod flow_control;
 pub mod rate_control;
 pub mod scheduled;
+
+pub use control_loop::{ControlLoop, bytes_ceil};
 
 use xoff_units::{Bytes, Rate, Span};
 
@@ -26,17 +29,16 @@ pub struct LinkFacts {
     pub rate: Rate,
     /// One-way propagation delay t_w [ps].
     pub delay: Span,
-    /// Largest frame on the wire [bytes].
+    /// Largest frame that flow control holds back [bytes].
     pub mtu: Bytes,
+    /// Largest frame of any class, which a message to the peer may have to wait for [bytes].
+    pub mtu_other: Bytes,
     /// Buffer B behind the link, for one ingress and one priority [bytes].
     pub buffer: Bytes,
     /// Longest time a control message spends inside the two nodes, t_r [ps].
     pub processing: Span,
-}
-
-impl LinkFacts {
-    /// Upper bound of the feedback latency tau: `2 MTU/C + 2 t_w + t_r` (GFC Eq. 6).
-    pub fn tau(&self) -> Span {
-        self.rate.time_for(self.mtu) * 2 + self.delay * 2 + self.processing
-    }
+    /// The part of it that varies from message to message [ps].
+    pub jitter: Span,
+    /// Control frames that may be sent before a message: those of other classes, and notices of congestion.
+    pub control_ahead: u64,
 }

@@ -78,7 +78,7 @@ impl Bench {
     }
 
     fn with(rate_control: RateControlKind, change: impl FnOnce(&mut NicConfig)) -> Bench {
-        let link = LinkFacts { rate: LINE, delay: Span::from_us(1), mtu: Bytes(1048), buffer: Bytes::from_kb(300), processing: Span::ZERO };
+        let link = LinkFacts::plain(LINE, Span::from_us(1), Bytes(1048), Bytes::from_kb(300));
         let threshold = pfc::Threshold::Dynamic { xon_offset: Bytes(3072) };
         let flow_control = FlowControl::Pfc(pfc::Params { threshold, quanta: None });
         let mut config = NicConfig {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use xoff_analysis::plan::{Parameters, conditions};
+use xoff_analysis::plan::{Parameters, Pool, conditions};
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{Detection, Side};
 use xoff_mech::flow_control::{FlowControl, pfc, pffc};
@@ -20,14 +20,22 @@ pub(crate) fn endless_flows(flows: &Flows) -> u64 {
 }
 
 /// Conditions of a flow control on a link of a host that sends so many flows at once.
-pub(crate) fn warn(name: &str, link: &LinkFacts, fc: &FlowControl, flows: u64, warnings: &mut Problems) {
-    let mut p = Parameters { rate: link.rate, tau: link.tau(), mtu: link.mtu, buffer: link.buffer, ..Parameters::default() };
+pub(crate) fn warn(name: &str, link: &LinkFacts, fc: &FlowControl, flows: u64, pool: Option<Pool>, warnings: &mut Problems) {
+    let mut p = Parameters {
+        rate: link.rate,
+        tau: fc.control_loop(link).tau,
+        mtu: link.mtu,
+        buffer: link.buffer,
+        control_wait: link.control_wait(fc.message_len()),
+        jitter: link.jitter,
+        pool,
+        ..Parameters::default()
+    };
     match fc {
         FlowControl::Pfc(x) => {
+            p.pause = x.quanta.map(|q| pfc::duration(q.into(), link.rate));
             if let pfc::Threshold::Static { xoff, xon } = x.threshold {
                 (p.xoff, p.xon) = (Some(xoff), Some(xon));
-            } else {
-                return; // a dynamic threshold has no fixed numbers to check
             }
         }
         FlowControl::Cbfc(x) => {
@@ -42,6 +50,7 @@ pub(crate) fn warn(name: &str, link: &LinkFacts, fc: &FlowControl, flows: u64, w
         }
         FlowControl::Pffc(x) => {
             (p.xoff, p.xon) = (Some(x.xoff_s), Some(x.xon_s));
+            p.pause = x.quanta.map(|q| pfc::duration(q.into(), link.rate));
             if flows > 0 {
                 p.headroom = Some(pffc::Params::headroom(link, flows));
                 (p.flows, p.queues, p.slots) = (Some(flows), Some(x.queues.into()), Some(x.slots.into()));

@@ -24,10 +24,11 @@ use crate::surroundings::Surroundings;
 use crate::{conditions, derived, idle, sections};
 
 mod parts;
+mod pool;
 
 use parts::{
-    every_class_has_turns, most_at_an_egress, read_flow_control, read_flows, read_host, read_probes, read_switch, read_topology,
-    warn_of_cut_through,
+    congestion_points, every_class_has_turns, most_at_an_egress, read_flow_control, read_flows, read_host, read_probes, read_switch,
+    read_topology, warn_of_cut_through,
 };
 
 /// A scenario that can run.
@@ -85,6 +86,13 @@ pub(crate) struct ModelParts {
     pub failures: Vec<LinkFailure>,
 }
 
+impl ModelParts {
+    /// The facts of a kind of link, which differ in rate and delay only, and its flow control.
+    fn link(&self, like: &LinkFacts) -> Option<&(LinkFacts, FlowControl)> {
+        self.flow_control.iter().find(|(f, _)| (f.rate, f.delay) == (like.rate, like.delay))
+    }
+}
+
 pub(crate) enum Memory {
     PerIngress,
     Shared { total: Bytes, reserve: Bytes, headroom: Option<Bytes>, shift: u8 },
@@ -108,7 +116,7 @@ impl Scenario {
         let buffer = m.ingress_buffer;
         Model {
             flow_control: Box::new(move |facts| {
-                let found = m.flow_control.iter().find(|(f, _)| f == facts).map(|(_, fc)| fc.clone());
+                let found = m.link(facts).map(|(_, fc)| fc.clone());
                 found.ok_or_else(|| ParamError::new("flow_control", "a link without flow control", ""))
             }),
             detection: Box::new(move |_| m.detection.clone()),
@@ -117,7 +125,7 @@ impl Scenario {
                 Memory::Shared { total, reserve, headroom, shift } => BufferPolicy::Shared(SharedPool {
                     total: *total,
                     reserve: *reserve,
-                    headroom: links.iter().map(|l| headroom.unwrap_or(l.rate.bytes_in(l.tau()) + l.mtu)).collect(),
+                    headroom: links.iter().map(|l| pool::headroom(*headroom, m.link(l).map_or(l, |(facts, _)| facts))).collect(),
                     shift: vec![*shift; links.len()],
                     wraps: false,
                 }),
@@ -325,12 +333,24 @@ pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problem
     idle::warn_of_times(&run_section, duration, (&probes_section, interval), &fails.collect::<Vec<_>>());
 
     // Flow control comes last: it plans with the links, the frames, the buffer and the delays.
+    let classes = match (&host, &flows) {
+        (Some(host), Some(flows)) => classes_in_use(flows, &host.transport, None).len() as u64,
+        _ => 1,
+    };
     let flow_control = match (&switch, &host, &control_delay) {
-        (Some(switch), Some(host), Some(delay)) => read_flow_control(doc, &topology, (switch, &switch_section), host, delay),
+        (Some(switch), Some(host), Some(delay)) => {
+            let notices = detection.as_ref().is_some_and(|(_, d)| d.notifies());
+            let ahead = LinkFacts::messages_of_other_classes(classes) + if notices { congestion_points(&topology, classes) } else { 0 };
+            read_flow_control(doc, &topology, (switch, &switch_section), host, delay, ahead)
+        }
         _ => {
             doc.open(&sections::flow_control());
             None
         }
+    };
+    let pool = match (&switch, &flow_control) {
+        (Some(switch), Some((_, links))) => switch_section.take(|_| pool::smallest(&topology, &switch.memory, links, classes)).flatten(),
+        _ => None,
     };
     // A detection may depend on the flow control of its link.
     if let (Some((_, detection)), Some(switch), Some((_, links))) = (&detection, &switch, &flow_control) {
@@ -367,7 +387,7 @@ pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problem
     }
     let endless = conditions::endless_flows(&flows);
     for (facts, fc) in &flow_control {
-        conditions::warn(fc_name, facts, fc, endless, &mut warnings);
+        conditions::warn(fc_name, facts, fc, endless, pool.map(|p| pool::at(p, &switch.memory, facts)), &mut warnings);
     }
     conditions::warn_of_marks(&detection, (rate_name, &rate_control), &mut warnings);
     conditions::warn_of_notices((detection_name, &detection), (rate_name, &rate_control), &flow_control, &mut warnings);

@@ -59,8 +59,8 @@ pub(crate) const SWITCH: &[ParamSpec] = &[
     ParamSpec::optional(
         "headroom",
         Kind::Bytes,
-        "shared: memory of each port for what arrives after a pause; default: C tau + 1 MTU",
-        "GFC section 4.2",
+        "shared: memory of each port for what arrives after a pause; default: C tau + 1 MTU, as the headroom of pfc",
+        "GFC section 4.2, and the frame that passes the limit; docs/mechanisms/pfc.md",
     ),
     ParamSpec::new(
         "discipline",

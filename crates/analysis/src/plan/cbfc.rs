@@ -2,9 +2,10 @@
 //!
 //! ```text
 //!   sender may send while FCTBS + p <= FCCL      FCCL = ABR + free blocks, sent every T
-//!   B >= C (T + tau): what one announcement must cover until the next one takes effect
+//!   B >= C (T + tau), in whole frames of whole blocks: what one announcement must cover until the next one takes effect
 //! ```
 
+use xoff_mech::flow_control::cbfc::buffer_for_full_rate;
 use xoff_params::ParamError;
 use xoff_units::{Bytes, Rate, Span};
 
@@ -46,18 +47,12 @@ pub fn period_symbols(rate: Rate, lanes: u64) -> Span {
     rate.time_for(Bytes(65_536 * 10 / 8 * lanes))
 }
 
-/// Smallest buffer that sustains the full rate, C (T + tau) in whole blocks: an announcement made at t takes effect
-/// at t + tau and must last until the next one does, at t + T + tau. (TCD section 4.4 asks for more than C T.)
-pub fn buffer_for_full_rate(rate: Rate, period: Span, tau: Span) -> Bytes {
-    Bytes(bytes_ceil(rate, period + tau).0.div_ceil(BLOCK.0) * BLOCK.0)
-}
-
 /// Plans CBFC. See [`plan`](super::plan).
 pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
-    let link = Link::of(input);
+    let link = Link::with_messages(input);
     let (by_bytes, by_symbols) = (period_bytes(link.rate), period_symbols(link.rate, input.lanes));
     let period = input.credit_period.unwrap_or(by_bytes);
-    let full_rate = buffer_for_full_rate(link.rate, period, link.tau);
+    let full_rate = buffer_for_full_rate(&link.control_loop(Bytes::ZERO), period);
     let buffer = input.buffer.unwrap_or(full_rate);
     let blocks = blocks_of_buffer(buffer);
     if blocks < blocks_of_packet(link.mtu) {
@@ -95,7 +90,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
             "smallest buffer for the full rate",
             "B_full",
             full_rate,
-            "C (T + tau), in whole blocks",
+            "ceil((T + tau)/(MTU/C)) frames, each in whole blocks",
             "an announcement lasts until the next takes effect",
         ),
         PlanRow::bytes("ingress buffer", "B", buffer, if input.buffer.is_some() { "given" } else { "B_full" }, ""),

@@ -3,7 +3,11 @@
 
 use xoff_units::{Bytes, Rate, Span};
 
-use super::cbfc::{BLOCK, blocks_of_buffer, blocks_of_packet, buffer_for_full_rate, twelve_bit_limit};
+use xoff_mech::ControlLoop;
+use xoff_mech::flow_control::cbfc::buffer_for_full_rate;
+use xoff_mech::flow_control::pfc::{headroom as pfc_headroom, hysteresis};
+
+use super::cbfc::{BLOCK, blocks_of_buffer, blocks_of_packet, twelve_bit_limit};
 use super::gfc_buffer::{range as stage_range, stage_table};
 use super::gfc_conceptual::{packet_slack, range_necessary, range_sufficient};
 use super::link::bytes_ceil;
@@ -50,6 +54,66 @@ pub struct Parameters {
     pub rate_unit: Option<Rate>,
     /// CBFC counts in 12 bits, as on the wire.
     pub twelve_bit: bool,
+    /// PFC: how long a pause lasts; `None`: until it is resumed.
+    pub pause: Option<Span>,
+    /// The longest time that a message waits for the wire and is on it.
+    pub control_wait: Span,
+    /// The part of the processing time of messages that varies.
+    pub jitter: Span,
+    /// The memory that the ingresses of a switch share; `None`: each has its buffer.
+    pub pool: Option<Pool>,
+}
+
+/// Shared memory of a switch, as its ingresses see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pool {
+    /// All memory [bytes].
+    pub total: Bytes,
+    /// Reserve of a port [bytes].
+    pub reserve: Bytes,
+    /// Headroom of the port [bytes].
+    pub headroom: Bytes,
+    /// Reserves and headrooms of all ports, once each [bytes].
+    pub committed: Bytes,
+    /// alpha = 2^-shift.
+    pub shift: u8,
+    /// Ports times priorities in use.
+    pub ingresses: u64,
+    /// Priorities in use.
+    pub priorities: u64,
+}
+
+impl Pool {
+    /// What is left for all of them.
+    fn pool(&self) -> Bytes {
+        self.total.saturating_sub(self.committed)
+    }
+    /// Reserves and headrooms of all ports and priorities.
+    fn promised(&self) -> u128 {
+        u128::from(self.committed.0) * u128::from(self.priorities)
+    }
+    /// Can every ingress hold so much at once? By its share of the pool alone, or with its reserve and headroom, each of which may be
+    /// left unused by less than a frame.
+    fn keeps(&self, held: Bytes, mtu: Bytes) -> bool {
+        let from_pool = u128::from(held.saturating_sub(self.reserve).0);
+        let (pool, n, inverse) = (u128::from(self.pool().0), u128::from(self.ingresses), 1u128 << self.shift);
+        if pool >= (n + inverse) * from_pool {
+            return true;
+        }
+        let share = pool.saturating_sub((n - 1) * from_pool) / (1 + inverse);
+        u128::from(held.0) + 2 * u128::from(mtu.0) <= u128::from(self.reserve.0) + share + u128::from(self.headroom.0)
+    }
+    /// Memory with which every ingress can hold so much from the pool.
+    fn needed(&self, held: Bytes) -> u128 {
+        u128::from(self.committed.0)
+            + (u128::from(self.ingresses) + (1u128 << self.shift)) * u128::from(held.saturating_sub(self.reserve).0)
+    }
+}
+
+impl Parameters {
+    fn control_loop(&self) -> ControlLoop {
+        ControlLoop { rate: self.rate, mtu: self.mtu, buffer: self.buffer, tau: self.tau }
+    }
 }
 
 /// Smallest rate of the limiters of commodity switches -- GFC section 7.
@@ -77,8 +141,16 @@ pub fn conditions(flow_control: &str, p: &Parameters) -> Vec<Warning> {
             sampled(p, &mut w);
             packets(p, &mut w);
         }
-        "pffc" => by_flow(p, &mut w),
-        _ => {}
+        "pffc" => {
+            by_flow(p, &mut w);
+            pause_lasts(p, &mut w);
+        }
+        _ => return w,
+    }
+    match (flow_control, p.xoff) {
+        ("pfc", Some(xoff)) => shared(p, xoff + pfc_headroom(&p.control_loop()), &mut w),
+        ("pfc", None) => dynamic(p, &mut w),
+        _ => shared(p, p.buffer, &mut w),
     }
     w
 }
@@ -90,7 +162,7 @@ fn by_flow(p: &Parameters, w: &mut Vec<Warning>) {
     if xon > xoff {
         w.push(Warning {
             condition: "Xon_s <= Xoff_s",
-            text: format!("Xon_s {xon} lies above Xoff_s {xoff}"),
+            text: format!("set Xon_s to {xoff} or less: Xon_s {xon} lies above Xoff_s"),
             source: "PFFC slides: pause above Xoff_s, resume at Xon_s",
         });
     }
@@ -98,7 +170,7 @@ fn by_flow(p: &Parameters, w: &mut Vec<Warning>) {
         w.push(Warning {
             condition: "Xoff_s >= C tau",
             text: format!(
-                "Xoff_s {xoff} is less than what arrives in a loop, C tau = {c_tau} (tau = {}): a flow that is alone on its way may not use the link",
+                "set Xoff_s to {c_tau} or more: Xoff_s {xoff} is less than what arrives in a loop, C tau (tau = {}), and a flow that is alone on its way may not use the link",
                 p.tau
             ),
             source: "drain at C while a resume takes effect; entry xoff of docs/papers/pffc.md",
@@ -111,7 +183,7 @@ fn by_flow(p: &Parameters, w: &mut Vec<Warning>) {
             w.push(Warning {
                 condition: "flows x (Xoff_s + headroom) <= buffer",
                 text: format!(
-                    "{flows} flows may hold {} when all of them are congested; the buffer has {}: frames may be lost",
+                    "set the buffer to {0} or more: {flows} flows may hold {0} when all of them are congested, the buffer has {1}, and frames may be lost",
                     Bytes(needed.min(u128::from(u64::MAX)) as u64),
                     p.buffer
                 ),
@@ -123,7 +195,7 @@ fn by_flow(p: &Parameters, w: &mut Vec<Warning>) {
         w.push(Warning {
             condition: "congested flows <= pause queues",
             text: format!(
-                "{flows} flows share {queues} pause queues: one waits for the others of its queue, and a cycle of buffers may close again"
+                "set queues to {flows} or more: {flows} flows share {queues} pause queues, one waits for the others of its queue, and a cycle of buffers may close again"
             ),
             source: "a pause queue is resumed with its last flow; entry shared-queues of docs/papers/pffc.md",
         });
@@ -134,7 +206,7 @@ fn by_flow(p: &Parameters, w: &mut Vec<Warning>) {
             w.push(Warning {
                 condition: "1 - (1 - 1/slots)^(flows - 1) <= 0.1",
                 text: format!(
-                    "of {flows} flows in {slots} slots {:.0} % share theirs with another one, and are paused with it",
+                    "set slots to a larger number: of {flows} flows in {slots} slots {:.0} % share theirs with another one, and are paused with it",
                     shared * 100.0
                 ),
                 source: "entry collisions of docs/papers/pffc.md",
@@ -144,41 +216,124 @@ fn by_flow(p: &Parameters, w: &mut Vec<Warning>) {
 }
 
 fn pfc(p: &Parameters, w: &mut Vec<Warning>) {
+    pause_lasts(p, w);
     let Some(xoff) = p.xoff else { return };
-    let c_tau = bytes_ceil(p.rate, p.tau);
-    if let Some(h) = p.headroom.filter(|h| u128::from(xoff.0) + u128::from(h.0) > u128::from(p.buffer.0)) {
+    let (c_tau, worst) = (bytes_ceil(p.rate, p.tau), pfc_headroom(&p.control_loop()));
+    let headroom = p.headroom.unwrap_or(worst);
+    let needs = xoff.0.saturating_add(headroom.0);
+    if needs > p.buffer.0 {
         w.push(Warning {
             condition: "XOFF + headroom <= buffer",
-            text: format!("XOFF {xoff} + headroom {h} exceeds the buffer {}: frames may be lost", p.buffer),
-            source: "IEEE 802.1Q Annex N",
+            text: format!(
+                "set XOFF to {} or less, or the buffer to {} or more: XOFF {xoff} + headroom {headroom} exceeds the buffer {}, and frames may be lost",
+                p.buffer.saturating_sub(headroom),
+                Bytes(needs),
+                p.buffer
+            ),
+            source: "C tau + MTU arrive above XOFF; docs/mechanisms/pfc.md",
         });
     }
-    let room = p.headroom.unwrap_or(p.buffer.saturating_sub(xoff));
-    if room < c_tau {
+    if headroom < worst {
         w.push(Warning {
-            condition: "headroom >= C tau",
-            text: format!("headroom {room} is less than C tau = {c_tau} (tau = {}): frames may be lost", p.tau),
-            source: "GFC section 4.2",
+            condition: "headroom >= C tau + MTU",
+            text: format!(
+                "set the headroom to {worst} or more: {headroom} is less than C tau + MTU (tau = {}), and frames may be lost",
+                p.tau
+            ),
+            source: "GFC section 4.2, and the frame that passes XOFF; docs/mechanisms/pfc.md",
         });
     }
-    match p.xon {
-        Some(xon) if xon > xoff => {
-            w.push(Warning { condition: "XON <= XOFF", text: format!("XON {xon} lies above XOFF {xoff}"), source: "IEEE 802.1Q clause 36" })
-        }
-        Some(xon) if xon < c_tau => w.push(Warning {
-            condition: "XON >= C tau",
-            text: format!("XON {xon} is less than C tau = {c_tau}: the queue may run empty before a resume takes effect"),
-            source: "drain at C while a resume takes effect",
-        }),
-        _ => {}
+    let Some(xon) = p.xon else { return };
+    if xon > xoff {
+        w.push(Warning {
+            condition: "XON <= XOFF",
+            text: format!("set XON to {xoff} or less: XON {xon} lies above it"),
+            source: "IEEE 802.1Q clause 36",
+        });
+    } else if xoff - xon < p.mtu {
+        w.push(Warning {
+            condition: "XOFF - XON >= MTU",
+            text: format!(
+                "set XON to {} or less: XOFF - XON = {} is less than a frame of {}, and every frame may cost a pause and a resume",
+                xoff.saturating_sub(hysteresis(p.mtu)),
+                xoff - xon,
+                p.mtu
+            ),
+            source: "GFC section 4.1 recommends 2 MTU",
+        });
     }
+    if xon < c_tau {
+        w.push(Warning {
+            condition: "XON >= C tau",
+            text: format!(
+                "set XON to {c_tau} or more: XON {xon} is less than C tau, and the queue may run empty before a resume takes effect"
+            ),
+            source: "drain at C while a resume takes effect",
+        });
+    }
+}
+
+/// A timed pause is repeated at half life; the repeat must take effect before the pause ends.
+fn pause_lasts(p: &Parameters, w: &mut Vec<Warning>) {
+    let late = p.control_wait + p.jitter;
+    let Some(pause) = p.pause.filter(|pause| late > *pause / 2) else { return };
+    let quanta = (p.rate.bytes_in(late) * 2).0.div_ceil(64) + 1;
+    w.push(Warning {
+        condition: "half of a pause >= wait of its repeat",
+        text: format!(
+            "set quanta to {quanta} or more: a pause of {pause} is repeated after half of it, the repeat may be {late} late, and frames that are sent in between may be lost",
+        ),
+        source: "802.3 Annex 31D: a pause expires; docs/mechanisms/pfc.md",
+    });
+}
+
+/// With a dynamic threshold everything after a pause goes into headroom.
+fn dynamic(p: &Parameters, w: &mut Vec<Warning>) {
+    let (Some(pool), worst) = (p.pool, pfc_headroom(&p.control_loop())) else { return };
+    if pool.headroom < worst {
+        w.push(Warning {
+            condition: "headroom >= C tau + MTU",
+            text: format!(
+                "set switch.headroom to {worst} or more: {} is less than C tau + MTU (tau = {}), and frames may be lost",
+                pool.headroom, p.tau
+            ),
+            source: "GFC section 4.2, and the frame that passes the limit; docs/mechanisms/shared-buffer.md",
+        });
+    }
+}
+
+/// Static thresholds promise every ingress so much; a shared pool has to keep that while all of them are full.
+fn shared(p: &Parameters, held: Bytes, w: &mut Vec<Warning>) {
+    let Some(pool) = p.pool else { return };
+    let promised = pool.promised();
+    if promised > u128::from(pool.total.0) {
+        w.push(Warning {
+            condition: "ports x priorities x (reserve + headroom) <= shared_buffer",
+            text: format!(
+                "set shared_buffer to {promised} B or more: {} B are promised to {} ingresses, and the switch has {}",
+                promised, pool.ingresses, pool.total
+            ),
+            source: "one reserve and one headroom for each ingress and priority; docs/mechanisms/shared-buffer.md",
+        });
+    }
+    if pool.keeps(held, p.mtu) {
+        return;
+    }
+    w.push(Warning {
+        condition: "pool >= (ingresses + 1/alpha) x (held - reserve)",
+        text: format!(
+            "set shared_buffer to {} B or more, or plan with a smaller buffer: each of {} ingresses may hold {held}, of which the pool of {} with alpha = 1/{} keeps less when all are full, and frames may be lost",
+            pool.needed(held), pool.ingresses, pool.pool(), 1u64 << pool.shift
+        ),
+        source: "limit = alpha x free pool; docs/mechanisms/shared-buffer.md",
+    });
 }
 
 fn cbfc(p: &Parameters, w: &mut Vec<Warning>) {
     if p.twelve_bit && p.buffer > twelve_bit_limit() {
         w.push(Warning {
             condition: "buffer <= 2048 x 64 B",
-            text: format!("12-bit credit counters announce at most 131,072 B; the buffer is {} B", p.buffer.0),
+            text: format!("set the buffer to 131072B or less, or counters = \"64-bit\": 12-bit counters announce at most 131,072 B, the buffer is {} B", p.buffer.0),
             source: "IBA vol. 1, section 7.9",
         });
     }
@@ -187,7 +342,7 @@ fn cbfc(p: &Parameters, w: &mut Vec<Warning>) {
         w.push(Warning {
             condition: "buffer >= 1 MTU in blocks",
             text: format!(
-                "{} blocks never suffice for a packet of {} blocks: nothing is ever sent",
+                "raise the buffer: {} blocks never suffice for a packet of {} blocks, and nothing is ever sent",
                 blocks_of_buffer(announced),
                 blocks_of_packet(p.mtu)
             ),
@@ -195,11 +350,14 @@ fn cbfc(p: &Parameters, w: &mut Vec<Warning>) {
         });
     }
     let Some(period) = p.period else { return };
-    let need = buffer_for_full_rate(p.rate, period, p.tau);
+    let need = buffer_for_full_rate(&p.control_loop(), period);
     if announced.0 / BLOCK.0 * BLOCK.0 < need.0 {
         w.push(Warning {
             condition: "buffer >= C (T + tau)",
-            text: format!("credits of {announced} per period {period} do not sustain {}: {need} are needed", p.rate),
+            text: format!(
+                "set the buffer to {need} or more, or a shorter period: credits of {announced} per period {period} do not sustain {}",
+                p.rate
+            ),
             source: "TCD section 4.4 (B > C T_c), plus the latency of the message",
         });
     }
@@ -220,7 +378,11 @@ fn conceptual(p: &Parameters, w: &mut Vec<Warning>) {
     };
     w.push(Warning {
         condition: "B_0 <= B_m - 4 C tau",
-        text: format!("B_m - B_0 = {range} is less than 4 C tau = {sufficient} (tau = {}); {verdict}", p.tau),
+        text: format!(
+            "set B_0 to {} or less: B_m - B_0 = {range} is less than 4 C tau = {sufficient} (tau = {}); {verdict}",
+            b_m.saturating_sub(sufficient),
+            p.tau
+        ),
         source: "GFC Theorem 4.1",
     });
 }
@@ -233,7 +395,8 @@ fn staged(p: &Parameters, w: &mut Vec<Warning>) {
         w.push(Warning {
             condition: "B_1 <= B_m - 2 C tau",
             text: format!(
-                "B_m - B_1 = {range} is less than 2 C tau = {need} (tau = {}): a stage may be passed before its rate is in force",
+                "set B_1 to {} or less: B_m - B_1 = {range} is less than 2 C tau = {need} (tau = {}), and a stage may be passed before its rate is in force",
+                b_m.saturating_sub(need),
                 p.tau
             ),
             source: "GFC section 5.4, Eq. (5)",
@@ -244,7 +407,7 @@ fn staged(p: &Parameters, w: &mut Vec<Warning>) {
     if let Some(lowest) = p.rate_lowest.or_else(derived).filter(|r| *r < unit) {
         w.push(Warning {
             condition: "R_N >= rate unit",
-            text: format!("the last stage sends at {lowest}, below the rate unit {unit}: the limiter must alternate between zero and its unit, and hold-and-wait may return"),
+            text: format!("use fewer stages, or a limiter with a smaller unit: the last stage sends at {lowest}, below the rate unit {unit}: the limiter would alternate between zero and its unit, and hold-and-wait may return"),
             source: "GFC section 7",
         });
     }
@@ -264,7 +427,7 @@ fn sampled(p: &Parameters, w: &mut Vec<Warning>) {
         w.push(Warning {
             condition: "tau <= T",
             text: format!(
-                "tau = {} exceeds the period T = {period}, for which Theorem 5.1 is false; its {printed} do not suffice, {exact} do: with B_m - B_0 = {range} {verdict}",
+                "check B_0 against {exact}, not the theorem: tau = {} exceeds the period T = {period}, for which Theorem 5.1 is false; its {printed} do not suffice; with B_m - B_0 = {range} {verdict}",
                 p.tau
             ),
             source: "GFC Appendix B, which uses T - tau as a duration",
@@ -273,7 +436,11 @@ fn sampled(p: &Parameters, w: &mut Vec<Warning>) {
     if range < printed {
         w.push(Warning {
             condition: "B_0 <= B_m - (sqrt(tau/T) + 1)^2 C T",
-            text: format!("B_m - B_0 = {range} is less than {printed} (tau = {}, T = {period}): the queue may reach B_m", p.tau),
+            text: format!(
+                "set B_0 to {} or less: B_m - B_0 = {range} is less than {printed} (tau = {}, T = {period}), and the queue may reach B_m",
+                b_m.saturating_sub(printed),
+                p.tau
+            ),
             source: "GFC Theorem 5.1",
         });
     }
@@ -287,9 +454,9 @@ fn packets(p: &Parameters, w: &mut Vec<Warning>) {
         w.push(Warning {
             condition: "B_m + 2 MTU <= buffer",
             text: format!(
-                "B_m {b_m} + 2 MTU exceeds the buffer {}: whole packets may pass B_m and be lost; B_m = {} is safe",
-                p.buffer,
-                p.buffer.saturating_sub(slack)
+                "set B_m to {} or less: B_m {b_m} + 2 MTU exceeds the buffer {}, and whole frames may pass B_m and be lost",
+                p.buffer.saturating_sub(slack),
+                p.buffer
             ),
             source: "packet granularity, not in the paper (GFC section 5.4 sets B_m = B)",
         });

@@ -7,13 +7,14 @@
 //!               B_1  B_2 B_3 .. B_m
 //! ```
 
+use xoff_mech::ControlLoop;
 use xoff_params::ParamError;
 use xoff_units::{Bytes, Rate, Span};
 
 use super::conditions::{Parameters, conditions};
 use super::gfc_conceptual::{buffer_and_b_m, buffer_rows, threshold};
 use super::input::PlanInput;
-use super::link::{Link, bytes_ceil};
+use super::link::Link;
 use super::output::{Column, Plan, PlanRow, Table};
 use crate::theorems::message_rate;
 
@@ -28,9 +29,9 @@ pub struct Stage {
     pub rate: Rate,
 }
 
-/// Smallest B_m - B_1: 2 C tau, rounded up (GFC section 5.4).
+/// Smallest B_m - B_1: 2 C tau, rounded up (GFC section 5.4), as [`xoff_mech::flow_control::gfc_buffer::range`].
 pub fn range(rate: Rate, tau: Span) -> Bytes {
-    bytes_ceil(rate, tau * 2)
+    xoff_mech::flow_control::gfc_buffer::range(&ControlLoop { rate, tau, mtu: Bytes::ZERO, buffer: Bytes::ZERO })
 }
 
 /// Number of stages N: the smallest with B_N - B_{N-1} = (B_m - B_1)/2^(N-1) <= 8 bit (GFC sections 4.2, 5.4).
@@ -75,7 +76,7 @@ pub fn cascaded_share(rate: Rate, fan_in: u64, hops: u32) -> Rate {
 
 /// Plans buffer-based GFC. See [`plan`](super::plan).
 pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
-    let link = Link::of(input);
+    let link = Link::with_messages(input);
     let range = range(link.rate, link.tau);
     let (buffer, b_m) = buffer_and_b_m(input, input.b_1, range)?;
     let b_1 = threshold("b_1", input.b_1, b_m, range)?;

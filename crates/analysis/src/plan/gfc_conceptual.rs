@@ -1,17 +1,19 @@
 //! Conceptual GFC: continuous feedback, linear mapping between B_0 and B_m (GFC section 4.1, Theorem 4.1).
 
+use xoff_mech::ControlLoop;
+pub use xoff_mech::flow_control::gfc_conceptual::packet_slack;
 use xoff_params::ParamError;
 use xoff_units::{Bytes, Rate, Span};
 
 use super::conditions::{Parameters, conditions};
 use super::input::PlanInput;
-use super::link::{Link, bytes_ceil};
+use super::link::Link;
 use super::output::{Plan, PlanRow};
 use crate::theorems::theorem_4_1::L_CRITICAL;
 
-/// Sufficient B_m - B_0: 4 C tau, rounded up (Theorem 4.1).
+/// Sufficient B_m - B_0: 4 C tau, rounded up (Theorem 4.1), as [`xoff_mech::flow_control::gfc_conceptual::range`].
 pub fn range_sufficient(rate: Rate, tau: Span) -> Bytes {
-    bytes_ceil(rate, tau * 4)
+    xoff_mech::flow_control::gfc_conceptual::range(&ControlLoop { rate, tau, mtu: Bytes::ZERO, buffer: Bytes::ZERO })
 }
 
 /// Necessary B_m - B_0 when the drain may stop: e C tau, rounded up (see [`theorem_4_1`](crate::theorems::theorem_4_1)).
@@ -19,21 +21,15 @@ pub fn range_necessary(rate: Rate, tau: Span) -> Bytes {
     Bytes((L_CRITICAL * rate.as_f64() * tau.as_secs_f64() / 8.0).ceil() as u64)
 }
 
-/// Room to leave between B_m and the buffer for whole packets: 2 MTU. The theorems are about fluids; with packets the
-/// queue was seen to pass B_m by one MTU.
-pub fn packet_slack(mtu: Bytes) -> Bytes {
-    mtu * 2
-}
-
 /// B and B_m of a GFC plan that needs `range` below B_m; `start` is the threshold B_0 or B_1, if it was given.
 ///
 /// Without a buffer, the smallest one: the start, the range, and 2 MTU above. Without a start either, two frames may wait
-/// before the port is slowed down; a start of 0 would be safe, but then a port that is next to idle runs at half its rate. With one, the paper's B_m = B (GFC section 5.4),
-/// which draws a warning because it ignores [`packet_slack`]. A given start replaces the bound; what it violates is
+/// before the port is slowed down; a start of 0 would be safe, but then a port that is next to idle runs at half its rate. With one, B_m = B - 2 MTU: the
+/// paper's B_m = B (GFC section 5.4) has no room for whole frames and loses some. A given start replaces the bound; what it violates is
 /// then a warning, not a refusal.
 pub(super) fn buffer_and_b_m(input: &PlanInput, start: Option<Bytes>, range: Bytes) -> Result<(Bytes, Bytes), ParamError> {
     let (buffer, b_m) = match input.buffer {
-        Some(buffer) => (buffer, input.b_m.unwrap_or(buffer)),
+        Some(buffer) => (buffer, input.b_m.unwrap_or(buffer.saturating_sub(packet_slack(input.mtu)))),
         None => {
             let b_m = input.b_m.unwrap_or(start.unwrap_or(input.mtu * 2) + range);
             (b_m + packet_slack(input.mtu), b_m)
@@ -43,34 +39,27 @@ pub(super) fn buffer_and_b_m(input: &PlanInput, start: Option<Bytes>, range: Byt
         return Err(ParamError::new("b_m", format!("B_m {b_m} lies above the buffer {buffer}"), "expected B_m <= buffer"));
     }
     if start.is_none() && b_m < range {
-        let key = if input.b_m.is_some() { "b_m" } else { "buffer" };
-        return Err(ParamError::new(
-            key,
-            format!("{b_m} is less than what {} needs below B_m", input.flow_control),
-            format!("expected at least {} bytes", range.0),
-        ));
+        let (key, has, needs) = match input.b_m {
+            Some(_) => ("b_m", b_m, range),
+            None => ("buffer", buffer, range + packet_slack(input.mtu)),
+        };
+        let what = format!("{has} is less than what {} needs", input.flow_control);
+        return Err(ParamError::new(key, what, format!("expected at least {} bytes", needs.0)));
     }
     Ok((buffer, b_m))
 }
 
 /// The rows about B and B_m, the same in all three kinds of GFC.
-pub(super) fn buffer_rows(input: &PlanInput, buffer: Bytes, b_m: Bytes) -> [PlanRow; 3] {
-    let recommended = buffer.saturating_sub(packet_slack(input.mtu));
+pub(super) fn buffer_rows(input: &PlanInput, buffer: Bytes, b_m: Bytes) -> [PlanRow; 2] {
     let formula = match (input.b_m, input.buffer) {
         (Some(_), _) => "given",
-        (None, Some(_)) => "B",
+        (None, Some(_)) => "B - 2 MTU",
         (None, None) => "start (else 2 MTU) + smallest range",
     };
+    let source = "GFC section 5.4 has B_m = B for a fluid; 2 MTU for whole frames, ours";
     [
         PlanRow::bytes("ingress buffer", "B", buffer, if input.buffer.is_some() { "given" } else { "B_m + 2 MTU" }, ""),
-        PlanRow::bytes("queue at which the rate is zero", "B_m", b_m, formula, "GFC section 5.4: B_m may be set to B"),
-        PlanRow::bytes(
-            "recommended B_m for whole packets",
-            "B_m packets",
-            recommended,
-            "B - 2 MTU",
-            "packet granularity, not in the paper",
-        ),
+        PlanRow::bytes("queue at which the rate is zero", "B_m", b_m, formula, source),
     ]
 }
 

@@ -1,5 +1,6 @@
 //! Time-based GFC: the conceptual mapping, sampled once per period T (GFC sections 5.2 and 5.4, Theorem 5.1).
 
+use xoff_mech::ControlLoop;
 use xoff_params::ParamError;
 use xoff_units::{Bytes, Rate, Span};
 
@@ -11,10 +12,9 @@ use super::link::{Link, bytes_ceil};
 use super::output::{Plan, PlanRow};
 use crate::theorems::theorem_5_1;
 
-/// B_m - B_0 that is safe for every tau and T: Theorem 5.1 up to tau = T, the exact bound of the sampled system beyond,
-/// where the theorem fails.
+/// B_m - B_0 that is safe for every tau and T, as [`xoff_mech::flow_control::gfc_time::range`].
 pub fn range(rate: Rate, tau: Span, period: Span) -> Bytes {
-    if tau <= period { theorem_5_1::bound(rate, tau, period) } else { theorem_5_1::bound_any(rate, tau, period) }
+    xoff_mech::flow_control::gfc_time::range(&ControlLoop { rate, tau, mtu: Bytes::ZERO, buffer: Bytes::ZERO }, period)
 }
 
 /// Steady queue when "remaining" means the occupancy at the time of the message: B_m - (R/C)(B_m - B_0), rounded down.
@@ -31,7 +31,7 @@ pub fn steady_by_credit(rate: Rate, drain: Rate, b_m: Bytes, b_0: Bytes, delay: 
 
 /// Plans time-based GFC. See [`plan`](super::plan).
 pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
-    let link = Link::of(input);
+    let link = Link::with_messages(input);
     let period = input.credit_period.unwrap_or_else(|| period_bytes(link.rate));
     let printed = theorem_5_1::bound(link.rate, link.tau, period);
     let range = range(link.rate, link.tau, period);

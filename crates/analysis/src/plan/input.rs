@@ -24,18 +24,40 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::new("rate", Kind::Rate, "10Gbps", "link rate C", "GFC section 6"),
     ParamSpec::new("length", Kind::Length, "100m", "cable length; the delay is 5 ns per metre", "GFC section 5.4"),
     ParamSpec::new("mtu", Kind::Bytes, "1500B", "largest frame of the lossless class", "GFC section 5.4"),
-    ParamSpec::optional("mtu_other", Kind::Bytes, "largest frame of any other class on the link; the MTU if absent", "802.1Q Annex N"),
+    ParamSpec::optional(
+        "mtu_other",
+        Kind::Bytes,
+        "largest frame of any other class on the link, which a message may have to wait for; the MTU if absent or smaller",
+        "802.1Q Annex N",
+    ),
     ParamSpec::optional("buffer", Kind::Bytes, "ingress buffer of one port and priority, B; the smallest that works if absent", ""),
     ParamSpec::new("t_r", Kind::Span, "3us", "time to process a feedback message", "GFC section 5.4: at most 3 us"),
     ParamSpec::optional("t_w", Kind::Span, "delay of the wire in one direction; from the length if absent", "GFC section 5.4"),
-    ParamSpec::optional("tau", Kind::Span, "measured feedback latency; Eq. (6) if absent", "GFC section 6.1: 90 us"),
+    ParamSpec::optional(
+        "tau",
+        Kind::Span,
+        "measured feedback latency; if absent Eq. (6) and the wire time of the messages",
+        "GFC section 6.1: 90 us",
+    ),
     ParamSpec::optional("credit_period", Kind::Span, "time between two credit messages, T; 65535 B / C if absent", "GFC section 5.4"),
-    ParamSpec::new("priorities", Kind::Count, "8", "lossless priorities (or virtual lanes) per port", "GFC section 5.3"),
+    ParamSpec::new(
+        "priorities",
+        Kind::Count,
+        "1",
+        "lossless priorities (or virtual lanes) per port; messages of one may wait for those of the others",
+        "GFC section 5.3",
+    ),
     ParamSpec::new("ports", Kind::Count, "24", "ports of the switch", "GFC section 5.3"),
-    ParamSpec::new("headroom", Kind::Choice(HEADROOMS), "gfc", "formula that sets the PFC headroom", "GFC section 4.2: at least C tau"),
+    ParamSpec::new(
+        "headroom",
+        Kind::Choice(HEADROOMS),
+        "worst-case",
+        "formula that sets the PFC headroom; worst-case is what a run derives: C tau + MTU",
+        "ours, proved by simulation",
+    ),
     ParamSpec::optional("xoff", Kind::Bytes, "PFC pause threshold; buffer - headroom if absent", ""),
     ParamSpec::optional("xon", Kind::Bytes, "PFC resume threshold; XOFF - 2 MTU if absent", "GFC section 4.1"),
-    ParamSpec::optional("b_m", Kind::Bytes, "queue at which the GFC rate is zero, B_m; the buffer if absent", "GFC section 5.4"),
+    ParamSpec::optional("b_m", Kind::Bytes, "queue at which the GFC rate is zero, B_m; buffer - 2 MTU if absent", "GFC section 5.4"),
     ParamSpec::optional("b_0", Kind::Bytes, "queue from which GFC slows down, B_0; the theorem's bound if absent", "GFC Theorems 4.1, 5.1"),
     ParamSpec::optional("b_1", Kind::Bytes, "queue at which the first GFC stage starts, B_1; B_m - 2 C tau if absent", "GFC section 5.4"),
     ParamSpec::optional("xoff_s", Kind::Bytes, "PFFC pause threshold of a flow; 2 C tau if absent", "PFFC slides: no number"),
@@ -58,7 +80,7 @@ pub const PARAMS: &[ParamSpec] = &[
 ];
 
 /// Names of the headroom formulas; see [`headroom`](super::headroom).
-pub const HEADROOMS: &[&str] = &["gfc", "802.1q", "cisco", "mlx5e", "hpcc"];
+pub const HEADROOMS: &[&str] = &["worst-case", "gfc", "802.1q", "cisco", "mlx5e", "hpcc"];
 
 /// One link direction and priority to be dimensioned. Every field is documented in [`PARAMS`].
 #[derive(Clone, Debug, PartialEq)]

@@ -1,9 +1,9 @@
 //! Facts of a link that every flow control needs: the feedback latency tau and what arrives during it.
 //!
-//! ```text
-//!   receiver decides --MTU/C--> message leaves --t_w--> sender --t_r--> acts --MTU/C--> --t_w--> receiver sees it
-//! ```
+//! The loop itself, with a picture of its parts, is [`xoff_mech::ControlLoop`]: a run derives its thresholds from the same one.
 
+pub use xoff_mech::bytes_ceil;
+use xoff_mech::{ControlLoop, LinkFacts};
 use xoff_units::{Bytes, Rate, Span};
 
 use super::input::PlanInput;
@@ -13,12 +13,6 @@ use super::output::PlanRow;
 /// (GFC section 5.4, Eq. (6)).
 pub fn tau(rate: Rate, mtu: Bytes, t_w: Span, t_r: Span) -> Span {
     rate.time_for(mtu * 2) + t_w * 2 + t_r
-}
-
-/// Bytes that arrive at `rate` during `span`, rounded up: for buffers, where rounding down would lose a byte.
-pub fn bytes_ceil(rate: Rate, span: Span) -> Bytes {
-    let whole = rate.bytes_in(span);
-    if rate.time_for(whole) < span { whole + Bytes(1) } else { whole }
 }
 
 /// The facts of the link of a plan.
@@ -34,16 +28,40 @@ pub struct Link {
     pub t_r: Span,
     /// Feedback latency tau.
     pub tau: Span,
-    /// Whether tau was given instead of computed.
-    pub tau_given: bool,
+    /// How it was found, and where from.
+    tau_is: (&'static str, &'static str),
 }
 
+/// How tau of a control loop is found.
+const LOOP: (&str, &str) = ("MTU/C + MTU_other/C + k m/C + 2 t_w + t_r", "GFC section 5.4, Eq. (6), and the wire time of k messages");
+/// How tau is found where messages take no wire time, and in detection.
+const EQ_6: (&str, &str) = ("MTU/C + MTU_other/C + 2 t_w + t_r", "GFC section 5.4, Eq. (6)");
+/// It was measured.
+const GIVEN: (&str, &str) = ("given", "GFC section 6.1 (measured)");
+
 impl Link {
-    /// The link of `input`.
+    /// The link of `input`, with messages that take no time on the wire: GFC Eq. (6).
     pub fn of(input: &PlanInput) -> Link {
-        let t_w = input.t_w.unwrap_or_else(|| input.length.propagation());
-        let computed = tau(input.rate, input.mtu, t_w, input.t_r);
-        Link { rate: input.rate, mtu: input.mtu, t_w, t_r: input.t_r, tau: input.tau.unwrap_or(computed), tau_given: input.tau.is_some() }
+        Link::with(input, Bytes::ZERO)
+    }
+
+    /// The link of `input`, with the loop that a run derives its thresholds from.
+    pub fn with_messages(input: &PlanInput) -> Link {
+        Link::with(input, input.message)
+    }
+
+    fn with(input: &PlanInput, message: Bytes) -> Link {
+        let facts = facts(input);
+        let (tau, tau_is) = match input.tau {
+            Some(tau) => (tau, GIVEN),
+            None => (facts.control_loop(message).tau, if message == Bytes::ZERO { EQ_6 } else { LOOP }),
+        };
+        Link { rate: input.rate, mtu: input.mtu, t_w: facts.delay, t_r: input.t_r, tau, tau_is }
+    }
+
+    /// Its control loop, with this buffer behind it.
+    pub fn control_loop(&self, buffer: Bytes) -> ControlLoop {
+        ControlLoop { rate: self.rate, mtu: self.mtu, buffer, tau: self.tau }
     }
 
     /// k C tau, rounded up.
@@ -53,8 +71,7 @@ impl Link {
 
     /// The rows every plan starts with.
     pub fn rows(&self) -> Vec<PlanRow> {
-        let (formula, source) =
-            if self.tau_given { ("given", "GFC section 6.1 (measured)") } else { ("2 MTU/C + 2 t_w + t_r", "GFC section 5.4, Eq. (6)") };
+        let (formula, source) = self.tau_is;
         vec![
             PlanRow::rate("link rate", "C", self.rate, "given", ""),
             PlanRow::bytes("largest frame", "MTU", self.mtu, "given", ""),
@@ -67,14 +84,13 @@ impl Link {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn buffers_round_up() {
-        assert_eq!(bytes_ceil(Rate::from_gbps(10), Span(7_400_000)), Bytes(9_250));
-        assert_eq!(bytes_ceil(Rate::from_gbps(10), Span(7_400_001)), Bytes(9_251));
-        assert_eq!(bytes_ceil(Rate::from_gbps(10), Span::ZERO), Bytes::ZERO);
+/// What a run knows of such a link.
+fn facts(input: &PlanInput) -> LinkFacts {
+    let t_w = input.t_w.unwrap_or_else(|| input.length.propagation());
+    LinkFacts {
+        mtu_other: input.mtu_other.unwrap_or(input.mtu),
+        processing: input.t_r,
+        control_ahead: LinkFacts::messages_of_other_classes(input.priorities),
+        ..LinkFacts::plain(input.rate, t_w, input.mtu, input.buffer.unwrap_or(Bytes::ZERO))
     }
 }

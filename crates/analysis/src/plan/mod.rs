@@ -24,7 +24,7 @@ pub mod pfc;
 pub mod pffc;
 pub mod tcd;
 
-pub use conditions::{Parameters, conditions};
+pub use conditions::{Parameters, Pool, conditions};
 pub use input::{DETECTIONS, FLOW_CONTROLS, PARAMS, PlanInput};
 pub use output::{Column, Exact, Plan, PlanRow, Table, Warning};
 

@@ -3,7 +3,10 @@
 //! ```text
 //!   0 ------- XON -- 2 MTU -- XOFF ---- headroom ---- B        XOFF + headroom <= B
 //! ```
+//!
+//! Thresholds and the headroom of the worst case are those of a run, [`xoff_mech::flow_control::pfc`].
 
+use xoff_mech::flow_control::pfc;
 use xoff_params::ParamError;
 use xoff_units::{Bytes, Rate, Span};
 
@@ -13,22 +16,16 @@ use super::input::PlanInput;
 use super::link::Link;
 use super::output::{Plan, PlanRow};
 
-/// Bytes in one pause quantum, 512 bit times of the port -- IEEE 802.3 Annex 31B.
-pub const QUANTUM: Bytes = Bytes(64);
+pub use xoff_mech::flow_control::pfc::hysteresis;
 
-/// Length of `quanta` pause quanta at `rate`.
+/// Length of `quanta` pause quanta at `rate`, 512 bit times of the port each -- IEEE 802.3 Annex 31B.
 pub fn pause(rate: Rate, quanta: u16) -> Span {
-    rate.time_for(QUANTUM * u64::from(quanta))
-}
-
-/// XOFF - XON as recommended: 2 MTU (GFC section 4.1).
-pub fn hysteresis(mtu: Bytes) -> Bytes {
-    mtu * 2
+    pfc::duration(quanta.into(), rate)
 }
 
 /// Plans PFC. See [`plan`](super::plan).
 pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
-    let link = Link::of(input);
+    let link = Link::with_messages(input);
     let mut rows = link.rows();
     let (headrooms, headroom) = headrooms(input, &link)?;
     rows.extend(headrooms);
@@ -45,8 +42,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
             format!("expected at least {} bytes", lossless.0),
         ));
     }
-    let xoff = input.xoff.unwrap_or(buffer.saturating_sub(headroom));
-    let xon = input.xon.unwrap_or(xoff.saturating_sub(hysteresis(link.mtu)));
+    let (xoff, xon) = pfc::thresholds(&link.control_loop(buffer), headroom, input.xoff, input.xon);
     if xon > xoff {
         return Err(ParamError::new("xon", format!("XON {xon} lies above XOFF {xoff}"), "expected XON <= XOFF"));
     }
@@ -104,11 +100,21 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
 fn headrooms(input: &PlanInput, link: &Link) -> Result<(Vec<PlanRow>, Bytes), ParamError> {
     let other = input.mtu_other.unwrap_or(link.mtu);
     let annex = AnnexN::of(link.rate, other, link.mtu, link.t_w);
+    let worst = pfc::headroom(&link.control_loop(Bytes::ZERO));
     let gfc = headroom::gfc(link.rate, link.tau);
     let cisco = headroom::cisco(link.rate, other, link.mtu, input.length);
     let mlx5e = headroom::mlx5e(link.rate, link.mtu, input.length);
     let hpcc = headroom::hpcc(link.rate, link.t_w);
-    let mut rows = vec![PlanRow::bytes("headroom, one feedback latency", "H gfc", gfc, "C tau", "GFC section 4.2")];
+    let mut rows = vec![
+        PlanRow::bytes(
+            "headroom, worst case",
+            "H worst",
+            worst,
+            "C tau + MTU",
+            "the frame that passes XOFF is admitted as a whole; no frame lost in simulation, crates/run/tests/dimensioning",
+        ),
+        PlanRow::bytes("headroom, one feedback latency", "H gfc", gfc, "C tau, without the frame that passes XOFF", "GFC section 4.2"),
+    ];
     if let Some(a) = annex {
         let formula = "MTU_other + 2 D_cable + 2 D_intf + D_pause + D_resp + MTU, in bit times";
         rows.push(PlanRow::bytes("headroom, sum of components", "H 802.1q", a.bytes(), formula, "IEEE 802.1Q Annex N"));
@@ -129,13 +135,14 @@ fn headrooms(input: &PlanInput, link: &Link) -> Result<(Vec<PlanRow>, Bytes), Pa
             ParamError::new(
                 "headroom",
                 format!("802.1Q Annex N has no published interface and response delays for {}", link.rate),
-                "choose gfc, cisco, mlx5e or hpcc, or a rate of 10, 25, 40 or 100 Gbps",
+                "choose worst-case, gfc, cisco, mlx5e or hpcc, or a rate of 10, 25, 40 or 100 Gbps",
             )
         })?,
         "cisco" => cisco,
         "mlx5e" => mlx5e,
         "hpcc" => hpcc,
-        _ => gfc,
+        "gfc" => gfc,
+        _ => worst,
     };
     Ok((rows, chosen))
 }

@@ -7,7 +7,7 @@
 //!
 //! The slides have no numbers; formulas are those of the law, [`xoff_mech::flow_control::pffc::Params`].
 
-use xoff_mech::flow_control::pffc::{MESSAGES_OF_A_FLOW, QUEUES_MAX, SLOTS_MAX};
+use xoff_mech::flow_control::pffc::{QUEUES_MAX, SLOTS_MAX, headroom, thresholds};
 use xoff_params::ParamError;
 use xoff_units::{Bytes, Rate, Span};
 
@@ -49,12 +49,6 @@ pub fn places_for(flows: u64, alone: f64) -> u64 {
     (m.max(2) - 1..).find(|&m| meets_another(flows, m) <= 1.0 - alone + 1e-12).unwrap_or(u64::MAX)
 }
 
-/// What arrives of a flow after its PAUSE was decided, with `flows` flows whose messages may stand before its own:
-/// C tau + 1 MTU + 4 messages each.
-pub fn headroom(c_tau: Bytes, mtu: Bytes, message: Bytes, flows: u64) -> Bytes {
-    c_tau + mtu + message * MESSAGES_OF_A_FLOW * flows
-}
-
 /// A product that stops at the largest number.
 fn times(bytes: Bytes, k: u64) -> Bytes {
     Bytes(bytes.0.saturating_mul(k))
@@ -69,9 +63,9 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     }
     let link = Link::of(input);
     let (c_tau, flows) = (link.c_tau(1), input.flows);
-    let headroom = headroom(c_tau, link.mtu, input.message, flows);
-    let xoff = input.xoff_s.unwrap_or(c_tau * 2);
-    let xon = input.xon_s.unwrap_or(xoff / 2);
+    let l = link.control_loop(Bytes::ZERO);
+    let headroom = headroom(&l, input.message, flows);
+    let (xoff, xon) = thresholds(&l, input.xoff_s, input.xon_s);
     if xoff == Bytes::ZERO {
         return Err(ParamError::new("xoff_s", "Xoff_s is 0", format!("a flow could hardly send; C tau = {c_tau} uses the link")));
     }

@@ -236,13 +236,7 @@ mod tests {
 
     /// TCD section 3.1.1: 40 Gb/s, 4 us, ingress buffer of 280 KB.
     fn link() -> LinkFacts {
-        LinkFacts {
-            rate: Rate::from_gbps(40),
-            delay: Span::from_us(4),
-            mtu: Bytes(1_000),
-            buffer: Bytes::from_kb(280),
-            processing: Span::ZERO,
-        }
+        LinkFacts::plain(Rate::from_gbps(40), Span::from_us(4), Bytes(1_000), Bytes::from_kb(280))
     }
 
     fn credits() -> FlowControl {

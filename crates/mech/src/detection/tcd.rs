@@ -280,7 +280,7 @@ mod tests {
     const MAX_TON: u64 = 100_400;
 
     fn link(rate: Rate, delay_us: u64) -> LinkFacts {
-        LinkFacts { rate, delay: Span::from_us(delay_us), mtu: Bytes(1_000), buffer: Bytes::from_kb(400), processing: Span::ZERO }
+        LinkFacts::plain(rate, Span::from_us(delay_us), Bytes(1_000), Bytes::from_kb(400))
     }
 
     /// Thresholds of section 5.2.1.

@@ -16,7 +16,7 @@ use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::{Fill, Gate, Message, Receiver, Sender};
-use crate::LinkFacts;
+use crate::{ControlLoop, LinkFacts};
 
 /// What the file calls them.
 pub const PARAMS: &[ParamSpec] = &[
@@ -103,6 +103,15 @@ pub(super) fn read_period(v: &mut dyn Values, link: &LinkFacts) -> Result<Span, 
         return Err(ParamError::new("period", "a period of 0", "expected a time above zero"));
     }
     Ok(period)
+}
+
+/// Smallest buffer that sustains the full rate with frames of one MTU, in whole blocks [bytes]. A message made at t counts what has
+/// come in by then; its credits must last from the frame that is still coming in until the next message takes effect. That is T + tau
+/// of frames, since tau has the time of one frame, each in whole blocks.
+pub fn buffer_for_full_rate(l: &ControlLoop, period: Span) -> Bytes {
+    let frame = l.rate.time_for(l.mtu).0.max(1);
+    let frames = period.0.saturating_add(l.tau.0).div_ceil(frame);
+    Bytes(frames.saturating_mul(blocks(l.mtu) * BLOCK))
 }
 
 /// FCCL, in blocks since link initialisation.
@@ -417,7 +426,7 @@ mod tests {
 
     #[test]
     fn conformance_refuses_what_twelve_bits_cannot_say() {
-        let link = LinkFacts { rate: C, delay: Span::from_us(1), mtu: Bytes(1500), buffer: Bytes::from_kb(300), processing: Span::ZERO };
+        let link = LinkFacts::plain(C, Span::from_us(1), Bytes(1500), Bytes::from_kb(300));
         assert_eq!(params(link.buffer.0 / BLOCK, true).validate(&link).unwrap_err().key, "counters");
         assert!(params(link.buffer.0 / BLOCK, false).validate(&link).is_ok());
         let small = LinkFacts { buffer: Bytes(131_072), ..link };

@@ -13,16 +13,17 @@
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use super::{Fill, Gate, Message, RateLimiter, Receiver, Sender};
-use crate::LinkFacts;
+use super::gfc_conceptual::b_m;
+use super::{Fill, Gate, MESSAGE_LEN, Message, RateLimiter, Receiver, Sender};
+use crate::{ControlLoop, LinkFacts};
 
 /// What the file calls them.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::optional(
         "bm",
         Kind::Bytes,
-        "occupancy B_m at which the rate would reach zero; default: the buffer",
-        "GFC section 5.4: B_m = B",
+        "occupancy B_m at which the rate would reach zero; default: buffer - 2 MTU",
+        "GFC section 5.4 has B_m = B for a fluid; 2 MTU for whole frames, measured",
     ),
     ParamSpec::optional("b1", Kind::Bytes, "start B_1 of stage 1; default: B_m - 2 C tau", "GFC section 5.4: B_1 <= B_m - 2 C tau"),
     ParamSpec::optional(
@@ -50,8 +51,9 @@ pub struct Params {
 impl Params {
     /// Reads [`PARAMS`].
     pub fn read(v: &mut dyn Values, link: &LinkFacts) -> Result<Params, ParamError> {
-        let bm = v.bytes_opt("bm")?.unwrap_or(link.buffer);
-        let b1 = v.bytes_opt("b1")?.unwrap_or(bm.saturating_sub(link.rate.bytes_in(link.tau() * 2) + Bytes(1)));
+        let l = link.control_loop(MESSAGE_LEN);
+        let bm = b_m(&l, v.bytes_opt("bm")?);
+        let b1 = v.bytes_opt("b1")?.unwrap_or(bm.saturating_sub(range(&l)));
         let hysteresis = v.bytes_opt("hysteresis")?.unwrap_or(link.mtu * 2);
         let p = Params { bm, b1, hysteresis, rate_unit: v.rate("rate_unit")? };
         p.validate(link)?;
@@ -84,6 +86,11 @@ impl Params {
         }
         Ok(())
     }
+}
+
+/// Smallest B_m - B_1: 2 C tau, rounded up (GFC section 5.4).
+pub fn range(l: &ControlLoop) -> Bytes {
+    l.arrivals(2)
 }
 
 /// Thresholds B_1 ..= B_N and the rates of the stages.

@@ -10,11 +10,16 @@ use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::{Fill, Gate, Message, RateLimiter, Receiver, Sender};
-use crate::LinkFacts;
+use crate::{ControlLoop, LinkFacts};
 
 /// What the file calls them.
 pub const PARAMS: &[ParamSpec] = &[
-    ParamSpec::optional("bm", Kind::Bytes, "occupancy B_m at which the rate reaches zero; default: the buffer", "GFC section 4.1: B_m = B"),
+    ParamSpec::optional(
+        "bm",
+        Kind::Bytes,
+        "occupancy B_m at which the rate reaches zero; default: buffer - 2 MTU",
+        "GFC section 4.1 has B_m = B for a fluid; 2 MTU for whole frames, measured",
+    ),
     ParamSpec::optional("b0", Kind::Bytes, "occupancy B_0 above which the rate falls; default: B_m - 4 C tau", "GFC Theorem 4.1"),
     ParamSpec::new("rate_unit", Kind::Rate, "8kbps", "smallest rate the limiter can hold", "GFC section 7"),
 ];
@@ -33,8 +38,9 @@ pub struct Params {
 impl Params {
     /// Reads [`PARAMS`].
     pub fn read(v: &mut dyn Values, link: &LinkFacts) -> Result<Params, ParamError> {
-        let bm = v.bytes_opt("bm")?.unwrap_or(link.buffer);
-        let b0 = v.bytes_opt("b0")?.unwrap_or(bm.saturating_sub(link.rate.bytes_in(link.tau() * 4) + Bytes(1)));
+        let l = link.control_loop(Bytes::ZERO);
+        let bm = b_m(&l, v.bytes_opt("bm")?);
+        let b0 = v.bytes_opt("b0")?.unwrap_or(bm.saturating_sub(range(&l)));
         let p = Params { bm, b0, rate_unit: v.rate("rate_unit")? };
         mapping_is_possible(p.bm, p.b0, p.rate_unit, link)?;
         Ok(p)
@@ -44,6 +50,22 @@ impl Params {
     pub fn resolved(&self) -> Vec<(&'static str, String)> {
         vec![("bm", self.bm.to_string()), ("b0", self.b0.to_string())]
     }
+}
+
+/// Room between B_m and the buffer for whole frames: 2 MTU. The theorems are about fluids; a frame that starts just below B_m is
+/// admitted as a whole, and another one may follow before the lowest rate has been assigned.
+pub fn packet_slack(mtu: Bytes) -> Bytes {
+    mtu * 2
+}
+
+/// B_m of every kind of GFC, if it is not given.
+pub fn b_m(l: &ControlLoop, given: Option<Bytes>) -> Bytes {
+    given.unwrap_or(l.buffer.saturating_sub(packet_slack(l.mtu)))
+}
+
+/// Sufficient B_m - B_0: 4 C tau, rounded up (Theorem 4.1).
+pub fn range(l: &ControlLoop) -> Bytes {
+    l.arrivals(4)
 }
 
 /// B_0 < B_m <= buffer; shared with time-based GFC, which has the same mapping.

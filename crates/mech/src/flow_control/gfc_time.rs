@@ -11,18 +11,27 @@ use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::cbfc::{self, BLOCK, blocks};
-use super::gfc_conceptual::{mapped_rate, mapping_is_possible};
-use super::{Gate, Message, RateLimiter, Sender};
-use crate::LinkFacts;
+use super::gfc_conceptual::{b_m, mapped_rate, mapping_is_possible};
+use super::{Gate, MESSAGE_LEN, Message, RateLimiter, Sender};
+use crate::{ControlLoop, LinkFacts};
+
+mod sampled;
+
+pub use sampled::{bound, bound_any, bound_ratio, critical_ratio, ratio};
 
 /// What the file calls them.
 pub const PARAMS: &[ParamSpec] = &[
-    ParamSpec::optional("bm", Kind::Bytes, "occupancy B_m at which the rate reaches zero; default: the buffer", "GFC section 5.4: B_m = B"),
+    ParamSpec::optional(
+        "bm",
+        Kind::Bytes,
+        "occupancy B_m at which the rate reaches zero; default: buffer - 2 MTU",
+        "GFC section 5.4 has B_m = B for a fluid; 2 MTU for whole frames, measured",
+    ),
     ParamSpec::optional(
         "b0",
         Kind::Bytes,
-        "occupancy B_0 above which the rate falls; default: B_m - (sqrt(tau/T) + 1)^2 C T",
-        "GFC Theorem 5.1",
+        "occupancy B_0 above which the rate falls; default: B_m - (sqrt(tau/T) + 1)^2 C T, for tau > T the exact bound",
+        "GFC Theorem 5.1, which needs tau <= T; beyond it the sampled recurrence",
     ),
     ParamSpec::optional("period", Kind::Span, "time T between messages; default: the time to send 65,535 bytes", "GFC section 5.4"),
     ParamSpec::new(
@@ -50,26 +59,26 @@ pub struct Params {
     pub rate_unit: Rate,
 }
 
-/// (sqrt(tau/T) + 1)^2 C T, rounded up [bytes] (GFC Theorem 5.1).
-pub fn bound(line: Rate, tau: Span, period: Span) -> Bytes {
-    let (c, tau, t) = (line.as_f64() / 8.0, tau.as_secs_f64(), period.as_secs_f64());
-    let factor = (tau / t).sqrt() + 1.0;
-    Bytes((factor * factor * c * t).ceil() as u64)
+/// Smallest B_m - B_0 that is safe for every tau and T: Theorem 5.1 up to tau = T, the exact bound of the sampled system beyond,
+/// where the theorem fails.
+pub fn range(l: &ControlLoop, period: Span) -> Bytes {
+    if l.tau <= period { bound(l.rate, l.tau, period) } else { bound_any(l.rate, l.tau, period) }
 }
 
 impl Params {
     /// Reads [`PARAMS`].
     pub fn read(v: &mut dyn Values, link: &LinkFacts) -> Result<Params, ParamError> {
         let period = cbfc::read_period(v, link)?;
-        let bm = v.bytes_opt("bm")?.unwrap_or(link.buffer);
+        let l = link.control_loop(MESSAGE_LEN);
+        let bm = b_m(&l, v.bytes_opt("bm")?);
         let b0 = match v.bytes_opt("b0")? {
             Some(b0) => b0,
             None => {
-                let need = bound(link.rate, link.tau(), period);
+                let need = range(&l, period);
                 if need >= bm {
                     return Err(ParamError::new(
                         "b0",
-                        format!("no default: Theorem 5.1 needs B_m - B_0 >= {need}, B_m is {bm}"),
+                        format!("no default: B_m - B_0 >= {need} is needed, B_m is {bm}"),
                         "a larger buffer, a shorter period, or an explicit b0",
                     ));
                 }

@@ -24,6 +24,9 @@ pub use registry::{Custom, Entry, FlowControl, Message, REGISTRY, Rx, Tx};
 
 use xoff_units::{Bytes, Rate, Span, Time};
 
+/// A control frame on the wire, the smallest Ethernet frame (GFC section 4.2: m = 64 B) [bytes].
+pub const MESSAGE_LEN: Bytes = Bytes(64);
+
 /// The answer to "may this frame go now?". Gates compose: the stricter wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {

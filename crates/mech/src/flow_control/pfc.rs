@@ -10,8 +10,8 @@
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use super::{Fill, Gate, Message, Receiver, Sender};
-use crate::LinkFacts;
+use super::{Fill, Gate, MESSAGE_LEN, Message, Receiver, Sender};
+use crate::{ControlLoop, LinkFacts};
 
 /// What the file calls them.
 pub const PARAMS: &[ParamSpec] = &[
@@ -25,8 +25,8 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::optional(
         "xoff",
         Kind::Bytes,
-        "occupancy above which the peer is paused; default: buffer minus headroom C tau, rounded down",
-        "GFC section 4.2: headroom is at least C tau",
+        "occupancy above which the peer is paused; default: buffer - (C tau + MTU), with tau = MTU/C + MTU_other/C + k x 64 B/C + 2 t_w + t_r",
+        "GFC section 4.2, Eq. (6), and the wire time of k control frames; proved by simulation, crates/run/tests/dimensioning",
     ),
     ParamSpec::optional(
         "xon",
@@ -84,9 +84,8 @@ impl Params {
         let threshold = if v.text("threshold")? == "dynamic" {
             Threshold::Dynamic { xon_offset: v.bytes("xon_offset")? }
         } else {
-            let default = link.buffer.saturating_sub(link.rate.bytes_in(link.tau()) + link.mtu);
-            let xoff = v.bytes_opt("xoff")?.unwrap_or(default);
-            let xon = v.bytes_opt("xon")?.unwrap_or(xoff.saturating_sub(link.mtu * 2));
+            let l = link.control_loop(MESSAGE_LEN);
+            let (xoff, xon) = thresholds(&l, headroom(&l), v.bytes_opt("xoff")?, v.bytes_opt("xon")?);
             Threshold::Static { xoff, xon }
         };
         let p = Params { threshold, quanta: read_quanta(v)? };
@@ -115,8 +114,12 @@ impl Params {
             if xoff.0 == 0 {
                 return Err(ParamError::new(
                     "xoff",
-                    format!("XOFF is 0 with a buffer of {}", link.buffer),
-                    "a larger buffer, a shorter link, or an explicit xoff",
+                    format!(
+                        "the buffer of {} has no room for an XOFF: what arrives above it is {}",
+                        link.buffer,
+                        headroom(&link.control_loop(MESSAGE_LEN))
+                    ),
+                    "a larger buffer, a shorter link, or an explicit xoff; see `xoff plan`",
                 ));
             }
             if xoff > link.buffer {
@@ -129,6 +132,23 @@ impl Params {
         }
         Ok(())
     }
+}
+
+/// The most that a buffer holds above XOFF [bytes], exact: the frame that takes it above, all that is sent at C until the pause is
+/// obeyed, and the frame that has just been started then: C tau + 1 MTU, since tau has the time of the last one.
+pub fn headroom(l: &ControlLoop) -> Bytes {
+    l.rate.bytes_in(l.tau) + l.mtu
+}
+
+/// XOFF - XON: 2 MTU (GFC section 4.1).
+pub fn hysteresis(mtu: Bytes) -> Bytes {
+    mtu * 2
+}
+
+/// XOFF and XON with this headroom, where they are not given.
+pub fn thresholds(l: &ControlLoop, headroom: Bytes, xoff: Option<Bytes>, xon: Option<Bytes>) -> (Bytes, Bytes) {
+    let xoff = xoff.unwrap_or(l.buffer.saturating_sub(headroom));
+    (xoff, xon.unwrap_or(xoff.saturating_sub(hysteresis(l.mtu))))
 }
 
 /// A pause in quanta; 0 resumes, [`Pause::STICKY`] holds until resumed.
@@ -167,7 +187,7 @@ impl Pause {
 }
 
 /// Duration of `quanta` at `rate`: 512 bit times, i.e. 64 bytes, each.
-fn duration(quanta: u32, rate: Rate) -> Span {
+pub fn duration(quanta: u32, rate: Rate) -> Span {
     rate.time_for(Bytes(64 * quanta as u64))
 }
 
@@ -386,7 +406,7 @@ mod tests {
 
     #[test]
     fn impossible_thresholds_are_refused() {
-        let link = LinkFacts { rate: C, delay: Span::from_us(1), mtu: Bytes(1500), buffer: Bytes::from_kb(300), processing: Span::ZERO };
+        let link = LinkFacts::plain(C, Span::from_us(1), Bytes(1500), Bytes::from_kb(300));
         assert_eq!(fixed(100, 200, None).validate(&link).unwrap_err().key, "xon");
         assert_eq!(fixed(300_001, 200, None).validate(&link).unwrap_err().key, "xoff");
         assert!(fixed(280_000, 277_000, None).validate(&link).is_ok());

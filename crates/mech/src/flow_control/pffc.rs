@@ -25,8 +25,9 @@ pub use sender::PffcSender;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::Bytes;
 
+use super::MESSAGE_LEN;
 use super::pfc::{self, Pause};
-use crate::LinkFacts;
+use crate::{ControlLoop, LinkFacts};
 
 /// What the file calls them.
 pub const PARAMS: &[ParamSpec] = &[
@@ -64,8 +65,6 @@ pub const PARAMS: &[ParamSpec] = &[
 pub const QUEUES_MAX: u64 = 64;
 /// Most slots: what the messages' 16 bits can name.
 pub const SLOTS_MAX: u64 = 1 << 16;
-/// A control frame, the smallest Ethernet frame (PFFC Table 3: 156,461 of them are 10.0 MB) [bytes].
-const MESSAGE_LEN: u64 = 64;
 /// Messages of a flow that may stand before those of another one: two that pause and two that resume.
 pub const MESSAGES_OF_A_FLOW: u64 = 4;
 
@@ -87,8 +86,7 @@ pub struct Params {
 impl Params {
     /// Reads [`PARAMS`], deriving thresholds from the link where they are not given.
     pub fn read(v: &mut dyn Values, link: &LinkFacts) -> Result<Params, ParamError> {
-        let xoff_s = v.bytes_opt("xoff_s")?.unwrap_or(link.rate.bytes_in(link.tau()) * 2);
-        let xon_s = v.bytes_opt("xon_s")?.unwrap_or(Bytes(xoff_s.0 / 2));
+        let (xoff_s, xon_s) = thresholds(&link.control_loop(Bytes::ZERO), v.bytes_opt("xoff_s")?, v.bytes_opt("xon_s")?);
         let mut count = |key: &'static str, most: u64| match v.count(key)? {
             n if (1..=most).contains(&n) => Ok(n),
             n => Err(ParamError::new(key, format!("{n} {key}"), format!("expected 1 to {most}"))),
@@ -138,7 +136,7 @@ impl Params {
     /// [bytes]: C tau (GFC Eq. 6), a frame that is admitted as a whole, and C times the wait for its messages behind those of
     /// `flows` flows, four each at most: two that pause and two that resume.
     pub fn headroom(link: &LinkFacts, flows: u64) -> Bytes {
-        link.rate.bytes_in(link.tau()) + link.mtu + Bytes(MESSAGES_OF_A_FLOW * MESSAGE_LEN * flows)
+        headroom(&link.control_loop(Bytes::ZERO), MESSAGE_LEN, flows)
     }
 
     /// The most that is held of a flow at the `hop`-th switch of its way, `hop` from 1, where `flows` flows share a link
@@ -152,6 +150,18 @@ impl Params {
     fn slot(&self, flow: u32) -> u16 {
         slot(flow, self.slots)
     }
+}
+
+/// Xoff_s and Xon_s, where they are not given: 2 C tau and half of it. They decide how much of the link a flow can use; what is
+/// lossless is a matter of [`headroom`].
+pub fn thresholds(l: &ControlLoop, xoff_s: Option<Bytes>, xon_s: Option<Bytes>) -> (Bytes, Bytes) {
+    let xoff_s = xoff_s.unwrap_or(l.rate.bytes_in(l.tau) * 2);
+    (xoff_s, xon_s.unwrap_or(Bytes(xoff_s.0 / 2)))
+}
+
+/// See [`Params::headroom`]; the loop is one whose messages take no wire time, because they are counted by flow here.
+pub fn headroom(l: &ControlLoop, message: Bytes, flows: u64) -> Bytes {
+    l.rate.bytes_in(l.tau) + l.mtu + message * MESSAGES_OF_A_FLOW * flows
 }
 
 /// The slot of a flow in a table of `slots`. The finalizer of MurmurHash3 stands for the switch's hash of addresses and ports: flow

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use xoff_params::{ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use super::{Fill, FlowReceiver, FlowSender, Gate, Receiver, Sender, cbfc, gfc_buffer, gfc_conceptual, gfc_time, on_off, pfc, pffc};
-use crate::LinkFacts;
+use super::{
+    Fill, FlowReceiver, FlowSender, Gate, MESSAGE_LEN, Receiver, Sender, cbfc, gfc_buffer, gfc_conceptual, gfc_time, on_off, pfc, pffc,
+};
+use crate::{ControlLoop, LinkFacts};
 
 /// What travels from a receiver to its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -270,7 +272,15 @@ impl FlowControl {
         match self {
             FlowControl::GfcConceptual(_) => Bytes::ZERO,
             FlowControl::Custom(x) => x.message_len(),
-            _ => Bytes(64),
+            _ => MESSAGE_LEN,
+        }
+    }
+
+    /// The control loop of a link under this flow control. PFFC counts its messages by flow, above the loop.
+    pub fn control_loop(&self, link: &LinkFacts) -> ControlLoop {
+        match self {
+            FlowControl::Pffc(_) => link.control_loop(Bytes::ZERO),
+            _ => link.control_loop(self.message_len()),
         }
     }
 

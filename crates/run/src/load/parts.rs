@@ -220,6 +220,11 @@ pub(super) fn every_class_has_turns(switch: &SwitchParts, classes: &Classes) -> 
     }
 }
 
+/// Notices that congestion points may send through one port at once: one of every queue of the largest switch, at both of its ends.
+pub(super) fn congestion_points(topology: &Topology, classes: u64) -> u64 {
+    2 * classes * topology.switches().map(|s| topology.nodes[s as usize].ports.len() as u64).max().unwrap_or(0)
+}
+
 /// The most that can ever wait for one egress of a switch [bytes]: all that its memory takes from all ingresses.
 pub(super) fn most_at_an_egress(topology: &Topology, switch: &SwitchParts) -> Bytes {
     let ports = topology.switches().map(|s| topology.nodes[s as usize].ports.len()).max().unwrap_or(0);
@@ -235,24 +240,25 @@ pub(super) fn read_flow_control(
     (switch, switch_section): (&SwitchParts, &Section<'_>),
     host: &Host,
     delay: &ControlDelay,
+    control_ahead: u64,
 ) -> Option<(&'static str, Vec<(LinkFacts, FlowControl)>)> {
     let mut section = doc.open(&sections::flow_control());
     let kind = section.kind()?;
     let (buffer, shared) = (switch.ingress_buffer, matches!(switch.memory, Memory::Shared { .. }));
     let entry = xoff_mech::flow_control::REGISTRY.iter().find(|e| e.name == kind).expect("a kind of the registry");
-    let mtu = Bytes((host.payload_max + host.header) as u64);
-    let processing = delay.longest();
+    // Acknowledgements are frames of a lossless class too.
+    let mtu = host.longest_frame();
+    let (processing, jitter) = (delay.longest(), delay.generation.jitter + delay.processing.jitter);
     let mut all: Vec<(LinkFacts, FlowControl)> = Vec::new();
     let mut again = Again::default();
     for link in &topology.links {
-        let facts = LinkFacts { rate: link.rate, delay: link.delay, mtu, buffer, processing };
+        let facts = LinkFacts { processing, jitter, control_ahead, ..LinkFacts::plain(link.rate, link.delay, mtu, buffer) };
         if all.iter().any(|(f, _)| *f == facts) {
             continue;
         }
         let read =
             if all.is_empty() { (entry.read)(&mut Keeping(&mut section, &mut again), &facts) } else { (entry.read)(&mut again, &facts) };
-        let longest = LinkFacts { mtu: host.longest_frame(), ..facts };
-        let read = read.and_then(|fc| fc.holds_a_frame(&longest).map(|()| fc));
+        let read = read.and_then(|fc| fc.holds_a_frame(&facts).map(|()| fc));
         match read {
             Ok(fc) => all.push((facts, fc)),
             Err(e) => {

@@ -118,7 +118,7 @@ fn node(
     let mtu = Bytes((m.nic.payload_max + m.nic.header) as u64);
     let facts = |port: usize| {
         let l = topology.link_at(n, port as u16);
-        LinkFacts { rate: l.rate, delay: l.delay, mtu, buffer: m.ingress_buffer, processing: m.control_delay.longest() }
+        LinkFacts { processing: m.control_delay.longest(), ..LinkFacts::plain(l.rate, l.delay, mtu, m.ingress_buffer) }
     };
     let links: Vec<LinkFacts> = (0..node.ports.len()).map(facts).collect();
     let bare: Vec<bool> = node.ports.iter().map(|p| m.bare.contains(&p.link)).collect();

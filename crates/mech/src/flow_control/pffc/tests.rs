@@ -9,7 +9,7 @@ use super::super::{FlowReceiver, FlowSender, Gate, Message};
 use super::*;
 
 const C: Rate = Rate::from_gbps(10);
-const LINK: LinkFacts = LinkFacts { rate: C, delay: Span::from_us(1), mtu: Bytes(1500), buffer: Bytes(100_000), processing: Span::ZERO };
+const LINK: LinkFacts = LinkFacts::plain(C, Span::from_us(1), Bytes(1500), Bytes(100_000));
 
 fn params(xoff_s: u64, xon_s: u64, queues: u16, slots: u32) -> Params {
     Params { xoff_s: Bytes(xoff_s), xon_s: Bytes(xon_s), queues, slots, quanta: None }
@@ -441,7 +441,7 @@ fn nothing_is_lost_with_the_planned_room() {
     let p = params(6_000, 3_000, 6, 4096);
     let flows = [1, 2, 3, 4];
     // Steps of 51.2 ns: 20 of them on the wire.
-    let link = LinkFacts { delay: Span(20 * 51_200), mtu: Bytes(1536), ..LINK };
+    let link = LinkFacts::plain(C, Span(20 * 51_200), Bytes(1536), LINK.buffer);
     let room = |hop| p.flow_bytes_max(&link, hop, flows.len() as u64).0;
     let mut most = [0; 2];
     for seed in 0..20 {

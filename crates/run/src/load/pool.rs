@@ -1,0 +1,60 @@
+//! Shared memory of the switches: what it promises, and whether it has that.
+
+use xoff_analysis::plan::Pool;
+use xoff_mech::LinkFacts;
+use xoff_mech::flow_control::{FlowControl, MESSAGE_LEN, pfc};
+use xoff_params::ParamError;
+use xoff_topology::Topology;
+use xoff_units::Bytes;
+
+use super::Memory;
+
+/// Headroom of a port in a shared pool, if it is not given: what arrives after a pause.
+pub(super) fn headroom(given: Option<Bytes>, link: &LinkFacts) -> Bytes {
+    given.unwrap_or_else(|| pfc::headroom(&link.control_loop(MESSAGE_LEN)))
+}
+
+/// The same pool behind a port with such a link.
+pub(super) fn at(pool: Pool, memory: &Memory, link: &LinkFacts) -> Pool {
+    let Memory::Shared { headroom: given, .. } = memory else { return pool };
+    Pool { headroom: headroom(*given, link), ..pool }
+}
+
+/// The pool of the switch that has the least for each of its ingresses; `None`: memory is not shared. Refuses a memory that is smaller
+/// than the reserves and headrooms that have to fit into it.
+pub(super) fn smallest(
+    topology: &Topology,
+    memory: &Memory,
+    links: &[(LinkFacts, FlowControl)],
+    priorities: u64,
+) -> Result<Option<Pool>, ParamError> {
+    let &Memory::Shared { total, reserve, headroom: given, shift } = memory else { return Ok(None) };
+    let mut smallest: Option<(Bytes, Pool)> = None;
+    for s in topology.switches() {
+        let ports = &topology.nodes[s as usize].ports;
+        let of_port = |port: usize| {
+            let link = topology.link_at(s, port as u16);
+            links.iter().find(|(f, _)| (f.rate, f.delay) == (link.rate, link.delay)).map_or(Bytes::ZERO, |(f, _)| headroom(given, f))
+        };
+        let headrooms = || (0..ports.len()).map(of_port);
+        let committed = Bytes(headrooms().map(|h| h.0.saturating_add(reserve.0)).fold(0, u64::saturating_add));
+        if committed > total {
+            return Err(ParamError::new(
+                "shared_buffer",
+                format!(
+                    "{total} is less than what {} reserves: {} ports with {reserve} and a headroom each are {committed}",
+                    topology.name(s),
+                    ports.len()
+                ),
+                format!("expected at least {}B, or a smaller reserve or headroom", committed.0),
+            ));
+        }
+        let ingresses = ports.len() as u64 * priorities;
+        let share = Bytes((total.0 - committed.0) / ingresses.max(1));
+        let headroom = headrooms().min().unwrap_or(Bytes::ZERO);
+        if smallest.is_none_or(|(least, _)| share < least) {
+            smallest = Some((share, Pool { total, reserve, headroom, committed, shift, ingresses, priorities }));
+        }
+    }
+    Ok(smallest.map(|(_, pool)| pool))
+}

@@ -1,0 +1,56 @@
+//! `xoff plan` and `xoff run` derive the same thresholds, and a scenario that is given what the plan answers resolves to them again.
+
+use xoff_mech::flow_control::{FlowControl, pfc};
+use xoff_units::{Rate, Span};
+
+use crate::harness::{Draw, all, load};
+
+/// Symbols of the plan's rows with the scenario's keys, and what is resolved.
+fn rows(fc: &FlowControl) -> Vec<(&'static str, &'static str, u64)> {
+    match fc {
+        FlowControl::Pfc(p) => {
+            let pfc::Threshold::Static { xoff, xon } = p.threshold else { panic!("static by default") };
+            vec![("XOFF", "xoff", xoff.0), ("XON", "xon", xon.0)]
+        }
+        FlowControl::Cbfc(p) => vec![("T", "period", p.period.0)],
+        FlowControl::GfcConceptual(p) => vec![("B_m", "bm", p.bm.0), ("B_0", "b0", p.b0.0)],
+        FlowControl::GfcBuffer(p) => vec![("B_m", "bm", p.bm.0), ("B_1", "b1", p.b1.0)],
+        FlowControl::GfcTime(p) => vec![("B_m", "bm", p.bm.0), ("B_0", "b0", p.b0.0), ("T", "period", p.credit.period.0)],
+        FlowControl::Pffc(p) => vec![("Xoff_s", "xoff_s", p.xoff_s.0), ("Xon_s", "xon_s", p.xon_s.0)],
+        FlowControl::None | FlowControl::Custom(_) => panic!("nothing is derived"),
+    }
+}
+
+fn agrees(kind: &str, case: u64) -> Result<(), String> {
+    let draw = Draw::new(case);
+    let buffer = draw.largest(kind, "B", &[]) + case % 7 * 1_000;
+    let switch = format!("buffer = \"{buffer}B\"\n");
+    let given = load(&draw.text(&switch, &format!("kind = \"{kind}\"\n")));
+    for (rate, delay) in draw.links() {
+        let plan = draw.plan(kind, (rate, delay), &[("buffer", format!("{buffer}B"))]);
+        let of = |s: &xoff_run::Scenario| {
+            let (_, fc) = s.links().iter().find(|(f, _)| (f.rate, f.delay) == (Rate(rate), Span(delay))).unwrap();
+            rows(fc)
+        };
+        let mut keys = format!("kind = \"{kind}\"\n");
+        for (symbol, key, resolved) in of(&given) {
+            let answered = plan.integer(symbol).unwrap();
+            if answered != resolved {
+                return Err(format!("{symbol}: plan {answered}, run {resolved}, {draw:?}"));
+            }
+            keys.push_str(&format!("{key} = \"{answered}{}\"\n", if key == "period" { "ps" } else { "B" }));
+        }
+        let again = load(&draw.text(&switch, &keys));
+        if of(&again) != of(&given) {
+            return Err(format!("{:?} is read as {:?}", of(&given), of(&again)));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn plan_and_run_derive_the_same() {
+    for kind in xoff_analysis::plan::FLOW_CONTROLS {
+        all(kind, 0..60, |case| agrees(kind, case));
+    }
+}
