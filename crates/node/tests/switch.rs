@@ -58,7 +58,7 @@ impl Env for World {
 
 /// A switch whose ports pause above 2000 B and resume at 1500 B.
 fn switch(turning_back_overlaps: bool) -> Switch {
-    let link = LinkFacts { rate: LINE, delay: Span::from_us(1), mtu: Bytes(1500), buffer: Bytes(100_000), processing: Span::ZERO };
+    let link = LinkFacts::plain(LINE, Span::from_us(1), Bytes(1500), Bytes(100_000));
     let threshold = pfc::Threshold::Static { xoff: Bytes(2000), xon: Bytes(1500) };
     let flow_control = FlowControl::Pfc(pfc::Params { threshold, quanta: None });
     Switch::new(

@@ -61,13 +61,7 @@ mod tests {
     fn every_key_without_a_default_is_resolved() {
         use xoff_params::Defaults;
         use xoff_units::{Bytes, Rate, Span};
-        let link = LinkFacts {
-            rate: Rate(10_000_000_000),
-            delay: Span::from_us(1),
-            mtu: Bytes(1500),
-            buffer: Bytes::from_kb(300),
-            processing: Span::ZERO,
-        };
+        let link = LinkFacts::plain(Rate(10_000_000_000), Span::from_us(1), Bytes(1500), Bytes::from_kb(300));
         // In place of another key, or empty by default.
         let exempt = ["fecn.weight"];
         let check = |name: &str, specs: &'static [ParamSpec], values: Values| {
