@@ -359,6 +359,11 @@ impl Port {
         self.lane(class).rx.holds(fill, Bytes(stuck), Bytes(len as u64))
     }
 
+    /// Has a class ever sent more than its credits allowed?
+    pub fn overdrawn(&self, class: u8) -> bool {
+        self.lane(class).tx.overdrawn()
+    }
+
     /// The rate flow control allows a class now [bit/s].
     pub fn allowed_rate(&self, now: Time, class: u8) -> Rate {
         self.lane(class).tx.rate(now)

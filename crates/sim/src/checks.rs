@@ -21,6 +21,8 @@ pub enum ViolationKind {
     Conservation,
     /// A switch's accounting disagrees with what its queues hold.
     Accounting,
+    /// A port sent more than its credits allowed.
+    Credit,
 }
 
 /// One broken promise.
@@ -136,6 +138,12 @@ impl Layout {
             Drop::LinkFailed => "its link failed",
         };
         format!("{node} dropped a frame from {from}, priority {}, flow {flow}, {len} B: {why}", self.classes.priority(class as usize))
+    }
+
+    /// A port that sent more than its credits.
+    pub fn say_overdrawn(&self, (node, to): (u32, u32), class: u8) -> String {
+        let priority = self.classes.priority(class as usize);
+        format!("{} sent more to {}, priority {priority}, than its credits allowed", self.name(node), self.name(to))
     }
 
     /// A frame out of order.

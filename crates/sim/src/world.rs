@@ -9,7 +9,7 @@
 //! ```
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 use xoff_mech::LinkFacts;
@@ -76,6 +76,8 @@ pub struct World {
     /// Only if the run is to stop when its flows are complete.
     looks: Option<DoneLooks>,
     checks: Checks,
+    /// Ports that have overdrawn their credits, as the checks know already.
+    overdrawn: BTreeSet<Egress>,
     /// Every link leads out of this world.
     outside: bool,
     /// Graph and rule for finding routes anew; only if links fail.

@@ -214,13 +214,15 @@ pub struct CbfcSender {
     /// Buffer behind the link, in 32 bits to stay small; a larger one than they hold, 256 GiB, is not told apart [blocks].
     buffer_blocks: u32,
     conformance: bool,
+    /// FCTBS has been beyond FCCL under an earlier limit.
+    overdrawn: bool,
 }
 
 impl CbfcSender {
     /// A sender with the credits of link initialisation.
     pub fn new(p: &Params, line: Rate) -> Self {
         let buffer_blocks = u32::try_from(p.buffer_blocks).unwrap_or(u32::MAX);
-        CbfcSender { line, fctbs: 0, fccl: p.buffer_blocks, buffer_blocks, conformance: p.conformance }
+        CbfcSender { line, fctbs: 0, fccl: p.buffer_blocks, buffer_blocks, conformance: p.conformance, overdrawn: false }
     }
 
     /// FCCL - FCTBS: blocks that may still be sent; zero where FCCL lies below what was sent.
@@ -257,6 +259,7 @@ impl Sender for CbfcSender {
 
     fn on_message(&mut self, _now: Time, message: Message) {
         if let Message::Credit(limit) = message {
+            self.overdrawn = self.overdrawn();
             self.fccl = if self.is_possible(message) { limit.fccl } else { self.fctbs };
         }
     }
@@ -268,7 +271,13 @@ impl Sender for CbfcSender {
         self.grant(limit.fccl).is_some_and(|grant| grant <= most)
     }
 
+    /// FCTBS only grows until the next limit: beyond FCCL once, it is still there when this is asked or the limit changes.
+    fn overdrawn(&self) -> bool {
+        self.overdrawn || self.grant(self.fccl).is_none()
+    }
+
     fn restart(&mut self, _now: Time) {
+        self.overdrawn = self.overdrawn();
         self.fccl = self.fctbs;
     }
 
@@ -286,6 +295,21 @@ mod tests {
 
     fn params(blocks: u64, conformance: bool) -> Params {
         Params { period: Span(52_428_000), buffer_blocks: blocks, conformance }
+    }
+
+    /// What the check of credits asks: a port that sends although its gate is closed is found out, also after new credits have come.
+    #[test]
+    fn sending_without_credit_is_remembered() {
+        for conformance in [false, true] {
+            let p = params(48, conformance);
+            let mut s = CbfcSender::new(&p, C);
+            (0..2).for_each(|_| s.on_sent(Time::ZERO, Bytes(1500), Span::ZERO));
+            assert!(!s.overdrawn(), "all credits are spent, none too many");
+            s.on_sent(Time::ZERO, Bytes(1), Span::ZERO);
+            assert!(s.overdrawn());
+            s.on_message(Time(1), Message::Credit(CreditLimit { fccl: 96, occupied: Bytes::ZERO }));
+            assert!(s.overdrawn() && s.credits() == 47);
+        }
     }
 
     #[test]

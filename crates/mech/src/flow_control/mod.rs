@@ -103,6 +103,10 @@ pub trait Sender {
     /// The link has been down: what the peer said before counts no longer. A pause or a rate ends; credits are zero until the peer
     /// grants new ones.
     fn restart(&mut self, now: Time);
+    /// Has it ever sent more than its credits allowed? The check of credits asks this; without credits there is nothing to overdraw.
+    fn overdrawn(&self) -> bool {
+        false
+    }
     /// Would a frame of `len` be let go within `within`, now and at the rate that is allowed?
     fn lets_go(&self, now: Time, len: Bytes, within: Span) -> bool {
         let soon = match self.gate(now, len) {

@@ -449,6 +449,9 @@ impl Sender for Tx {
     fn is_possible(&self, message: Message) -> bool {
         each_tx!(self, m => m.is_possible(message), _line => true, m => m.is_possible(message), inner => inner.tx.is_possible(message))
     }
+    fn overdrawn(&self) -> bool {
+        each_tx!(self, m => m.overdrawn(), _line => false, _m => false, _inner => false)
+    }
     fn restart(&mut self, now: Time) {
         each_tx!(self, m => m.restart(now), _line => (), m => m.restart(now), inner => inner.tx.restart(now))
     }

@@ -309,6 +309,7 @@ impl World {
             samples: Samples::default(),
             looks: (m.stop_when_done && flows.loops.is_empty()).then(DoneLooks::default),
             checks,
+            overdrawn: BTreeSet::new(),
             outside,
             rerouting: (!m.faults.failures.is_empty()).then(|| Box::new((topology.clone(), m.routing))),
         };

@@ -1,14 +1,83 @@
 //! Canaries: for each check, a run that breaks its promise. Nothing that a scenario can ask for does, so the world is spoilt by hand.
 
-use xoff_mech::flow_control::{FlowControl, pfc};
+use xoff_mech::flow_control::{Custom, Fill, FlowControl, Gate, Message, Receiver, Sender, pfc};
 use xoff_node::{Call, Env, Frame, FrameId, FrameKind, FrameStore, Note};
 
 use super::*;
 
 const S1: usize = 2;
 
+/// A flow control that lets everything go and counts 30,000 B as its credits.
+#[derive(Debug)]
+struct Spendthrift;
+
+struct Spent(u64);
+
+impl Custom for Spendthrift {
+    fn halves(&self, _link: &LinkFacts) -> (Box<dyn Receiver + Send>, Box<dyn Sender + Send>) {
+        (Box::new(Silent), Box::new(Spent(0)))
+    }
+    fn message_len(&self) -> Bytes {
+        Bytes(64)
+    }
+}
+
+struct Silent;
+
+impl Receiver for Silent {
+    fn on_arrival(&mut self, _now: Time, _fill: &Fill, _len: Bytes) -> Option<Message> {
+        None
+    }
+    fn on_departure(&mut self, _now: Time, _fill: &Fill, _len: Bytes) -> Option<Message> {
+        None
+    }
+    fn on_wake(&mut self, _now: Time, _fill: &Fill) -> Option<Message> {
+        None
+    }
+    fn next_wake(&self) -> Option<Time> {
+        None
+    }
+    fn holds(&self, _fill: &Fill, _stuck: Bytes, _len: Bytes) -> bool {
+        false
+    }
+}
+
+impl Sender for Spent {
+    fn gate(&self, _now: Time, _len: Bytes) -> Gate {
+        Gate::Open
+    }
+    fn on_sent(&mut self, _now: Time, len: Bytes, _tx: Span) {
+        self.0 += len.0;
+    }
+    fn on_message(&mut self, _now: Time, _message: Message) {}
+    fn rate(&self, _now: Time) -> Rate {
+        Rate::from_gbps(10)
+    }
+    fn restart(&mut self, _now: Time) {}
+    fn overdrawn(&self) -> bool {
+        self.0 > 30_000
+    }
+}
+
+/// Both hosts send 300 KB; S1 sends them on. Each port is named once, however often the watch looks.
+#[test]
+fn ports_that_overdraw_their_credits_are_seen() {
+    let mut w = world_with(FlowControl::Custom(Arc::new(Spendthrift)), Bytes::from_kb(700));
+    let ended = w.run(Time::from_us(10_000), u64::MAX).unwrap();
+    let (o, _) = w.finish(ended);
+    let words: Vec<&str> = o.violations.iter().map(|v| v.what.as_str()).collect();
+    let said = |from: &str, to: &str| format!("{from} sent more to {to}, priority 3, than its credits allowed");
+    assert_eq!(words, [said("H1", "S1"), said("H2", "S1"), said("S1", "H3")]);
+    assert!(o.violations.iter().all(|v| v.kind == ViolationKind::Credit) && o.violations_total == 3);
+}
+
 /// H1 and H2 on S1, which leads to H3 by a link of half their rate: frames wait in S1.
 fn world() -> World {
+    let threshold = pfc::Threshold::Static { xoff: Bytes::from_kb(100), xon: Bytes::from_kb(97) };
+    world_with(FlowControl::Pfc(pfc::Params { threshold, quanta: None }), Bytes::from_kb(300))
+}
+
+fn world_with(fc: FlowControl, buffer: Bytes) -> World {
     let mut t = Topology::default();
     let [h1, h2] = ["H1", "H2"].map(|n| t.add_node(n, NodeKind::Host, 0, 0));
     let s1 = t.add_node("S1", NodeKind::Switch, 1, 0);
@@ -30,9 +99,7 @@ fn world() -> World {
         label: 0,
     };
     let flows = Flows { flows: vec![flow(h1), flow(h2)], labels: vec!["pair".into()], ..Flows::default() };
-    let threshold = pfc::Threshold::Static { xoff: Bytes::from_kb(100), xon: Bytes::from_kb(97) };
-    let fc = FlowControl::Pfc(pfc::Params { threshold, quanta: None });
-    let mut m = Model::plain(Bytes::from_kb(300), move |_| Ok(fc.clone()));
+    let mut m = Model::plain(buffer, move |_| Ok(fc.clone()));
     World::build(&t, flows, &mut m).unwrap()
 }
 

@@ -179,7 +179,27 @@ impl World {
         self.plan(self.watch, Kind::Watch);
     }
 
-    /// The promises that need a look at everything: conservation and accounting.
+    /// Credits never go negative: each port that has sent more than its peer had room for, once.
+    fn audit_credits(&mut self) {
+        let layout = self.layout.clone();
+        for &(node, port) in &layout.places {
+            let home = self.home(node);
+            let out = match &home.nodes[node as usize] {
+                Node::Switch(s) => s.port(port),
+                Node::Nic(n) => n.port(),
+                Node::Elsewhere => continue,
+            };
+            let over: Vec<u8> = (0..layout.classes.len() as u8).filter(|&class| out.overdrawn(class)).collect();
+            let to = home.core.peer(node, port).0;
+            for class in over {
+                if self.overdrawn.insert((node, port, class)) {
+                    self.checks.broken(self.now, u64::MAX, ViolationKind::Credit, || layout.say_overdrawn((node, to), class));
+                }
+            }
+        }
+    }
+
+    /// The promises that need a look at everything: conservation, accounting, credits.
     pub(super) fn audit(&mut self) {
         if !self.checks.on {
             return;
@@ -200,6 +220,7 @@ impl World {
         if self.outside {
             return; // what is under way there is not ours to count
         }
+        self.audit_credits();
         let sum = |of: fn(&Core) -> u64| self.parts.iter().map(|p| of(&p.core)).sum::<u64>();
         let (sent, delivered, lost) = (sum(|c| c.injected), sum(|c| c.delivered), sum(|c| c.lost_frames.total().data));
         let under_way = sum(|c| c.frames.live_data());
