@@ -107,7 +107,7 @@ def test_columns_and_types(pfc: xoff.Run) -> None:
     rates = {"priority": pl.UInt8, "flow": pl.UInt64, "bits_per_second": pl.UInt64, "source": name}
     assert dict(pfc.rates.schema) == {"time_ps": pl.UInt64, "port": name, **rates}
     assert pfc.flows.schema["slowdown"] == pl.Float64
-    assert pfc.pauses.columns == ["port", "priority", "from_ps", "to_ps"]
+    assert pfc.pauses.columns == ["port", "priority", "from_ps", "to_ps", "cause"]
     assert pfc.control.columns == ["time_ps", "port", "priority", "direction", "message", "value"]
     assert (pfc.flows.height, pfc.ports.height) == (3, 12)
     assert pfc.queues.height > 1000 and pfc.rates.height > 1000 and pfc.control.height > 100

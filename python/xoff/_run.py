@@ -218,7 +218,11 @@ class Run:
 
     @cached_property
     def pauses(self) -> pl.DataFrame:
-        """Stretches during which a port was not allowed to send; ``to_ps`` null: still at the end."""
+        """Stretches during which a port was not allowed to send; ``to_ps`` null: still at the end.
+
+        ``cause``: ``pause`` (a message, whether a frame waits or not), ``credits`` (a frame waits without credits) or ``flows``
+        (only frames of paused flows wait).
+        """
         return self.frame("pauses")
 
     @cached_property

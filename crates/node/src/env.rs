@@ -1,7 +1,7 @@
 //! What a node asks of the world around it.
 
 use xoff_mech::detection::{Congestion, Mark, PortState, Side};
-use xoff_mech::flow_control::Message;
+use xoff_mech::flow_control::{Message, StoppedBy};
 use xoff_units::{Rate, Span, Time};
 
 use crate::frame::{Frame, FrameId, FrameKind, FrameStore};
@@ -121,6 +121,10 @@ pub enum Note {
         class: u8,
         /// Rate; 0 while stopped.
         rate: Rate,
+        /// What stops this port where something does.
+        by: StoppedBy,
+        /// If it is stopped and no message is needed to end that: when it ends, and the rate from then on.
+        expires: Option<(Time, Rate)>,
     },
     /// The peer's flow control began to hold a class in which a frame waits, or let it go.
     Hold {
@@ -130,6 +134,8 @@ pub enum Note {
         class: u8,
         /// It began.
         on: bool,
+        /// What holds it.
+        by: StoppedBy,
     },
     /// A flow's own rate changed [bit/s].
     FlowRate {

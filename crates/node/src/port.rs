@@ -314,7 +314,8 @@ impl Port {
         while changes != 0 {
             let class = changes.trailing_zeros() as u8;
             changes &= changes - 1;
-            env.note(node, now, Note::Hold { port, class, on: self.held & 1 << class != 0 });
+            let by = self.lane(class).tx.stopped_by();
+            env.note(node, now, Note::Hold { port, class, on: self.held & 1 << class != 0, by });
         }
     }
 
@@ -525,8 +526,16 @@ impl Port {
     fn apply(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, env: &mut impl Env) -> bool {
         let tx = &mut self.lane_mut(class).tx;
         tx.on_message(now, message);
-        let rate = tx.rate(now);
-        env.note(node, now, Note::AllowedRate { port, class, rate });
+        let (rate, by) = (tx.rate(now), tx.stopped_by());
+        let expires = if rate.0 == 0 { expiry(now, tx) } else { None };
+        env.note(node, now, Note::AllowedRate { port, class, rate, by, expires });
         rate.0 > 0
     }
+}
+
+/// When a stop ends without a message, and the rate from then on; `None`: only a message ends it.
+#[cold]
+fn expiry(now: Time, tx: &Tx) -> Option<(Time, Rate)> {
+    let Gate::Until(at) = tx.gate(now, Bytes(1)) else { return None };
+    Some((at, tx.rate(at)))
 }

@@ -103,24 +103,24 @@ macro_rules! number {
 }
 number!(u8: UInt8Type, u16: UInt16Type, u32: UInt32Type, u64: UInt64Type, i64: Int64Type, f64: Float64Type);
 
-/// A counter in a column that its table has not always had: zero adds nothing to the hash, so that results from before keep
-/// theirs.
+/// A value in a column that its table has not always had: what every row had in effect before (zero, for a counter) adds nothing to
+/// the hash, so that results from before keep theirs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Late(pub u64);
+pub struct Late<T = u64>(pub T);
 
-impl Cell for Late {
-    type Buffer = Vec<u64>;
+impl<T: Cell + Default + PartialEq> Cell for Late<T> {
+    type Buffer = T::Buffer;
     fn data_type() -> DataType {
-        u64::data_type()
+        T::data_type()
     }
-    fn push(self, buffer: &mut Vec<u64>) {
+    fn push(self, buffer: &mut T::Buffer) {
         self.0.push(buffer);
     }
-    fn take(buffer: &mut Vec<u64>, names: &Dictionaries) -> Result<ArrayRef, ArrowError> {
-        u64::take(buffer, names)
+    fn take(buffer: &mut T::Buffer, names: &Dictionaries) -> Result<ArrayRef, ArrowError> {
+        T::take(buffer, names)
     }
     fn feed(self, bytes: &mut Vec<u8>) {
-        if self.0 > 0 {
+        if self.0 != T::default() {
             self.0.feed(bytes);
         }
     }

@@ -72,6 +72,24 @@ words! {
     }
 }
 words! {
+    /// What kept a port from sending.
+    PauseCause {
+        /// A message of its far end, from the moment it took effect until another one lifted it or its time was over.
+        Pause = "pause",
+        /// A frame waited and its far end had given no credits for it.
+        Credits = "credits",
+        /// Frames waited, all of flows that its far end had paused.
+        Flows = "flows",
+    }
+}
+
+impl Default for PauseCause {
+    fn default() -> Self {
+        PauseCause::Pause
+    }
+}
+
+words! {
     /// What a rate is.
     RateSource {
         /// Bytes that went out, over the sampling interval.
@@ -226,7 +244,9 @@ row! {
     }
 }
 row! {
-    /// A stretch during which a port was not allowed to send.
+    /// A stretch during which a port was not allowed to send. Under a pause by priority it begins and ends with the permission,
+    /// whether a frame waits or not; under credits, and where single flows are paused, it is an OFF period: it begins when the frame at
+    /// the head is refused and ends when one may go.
     PauseRow in "pauses" {
         /// The port that stopped.
         port: Port,
@@ -236,6 +256,8 @@ row! {
         from_ps: u64,
         /// To [ps]; null: still when the run ended.
         to_ps: Option<u64>,
+        /// What kept it from sending.
+        cause: Late<PauseCause>,
     }
 }
 row! {
@@ -259,9 +281,9 @@ row! {
         egress_bytes_max: u64,
         /// Largest ingress buffer at its far end, one priority [bytes].
         ingress_bytes_max: u64,
-        /// How often its far end stopped it.
+        /// How often a message of its far end stopped it; want of credits counts under `holds`.
         pauses: u64,
-        /// Time it was stopped, any priority, open pauses included [ps].
+        /// Time it was stopped so, any priority, open pauses included, expired ones up to their end [ps].
         pause_ps_total: u64,
         /// How often a frame at the head of its queue had to wait for its far end's word: a pause, or a lack of credits.
         holds: u64,

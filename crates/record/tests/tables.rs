@@ -7,7 +7,7 @@ use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::{Array, RecordBatch};
 use xoff_record::{
     CauseRow, Closed, ControlRow, DeadlockRow, Direction, FlowRow, Folder, Label, Late, Manifest, Mark, MarkRow, Message, Names, Node,
-    NoticeRow, Parameter, PauseRow, Port, PortRow, QueueRow, RateRow, RateSource, ResultFile, RunInfo, SCHEMA_VERSION, Side, Sink, State,
+    NoticeRow, Parameter, PauseCause, PauseRow, Port, PortRow, QueueRow, RateRow, RateSource, ResultFile, RunInfo, SCHEMA_VERSION, Side, Sink, State,
     StateRow, Tables, read,
 };
 
@@ -95,7 +95,7 @@ fn fill(t: &mut Tables, n: u64) {
             })
             .unwrap();
         let to_ps = if i % 2 == 0 { Some(i + 2) } else { None };
-        t.pauses.push(PauseRow { port: Port(1), priority: 1, from_ps: i, to_ps }).unwrap();
+        t.pauses.push(PauseRow { port: Port(1), priority: 1, from_ps: i, to_ps, cause: Late::default() }).unwrap();
         t.ports
             .push(PortRow {
                 port: Port(i as u32 % 2),
@@ -284,7 +284,7 @@ fn any_difference_changes_the_hash() {
         rows.iter().for_each(|&r| t.pauses.push(r).unwrap());
         t.hash()
     };
-    let row = PauseRow { port: Port(0), priority: 0, from_ps: 5, to_ps: None };
+    let row = PauseRow { port: Port(0), priority: 0, from_ps: 5, to_ps: None, cause: Late::default() };
     let base = hash(&names(), &[row]);
     assert_eq!(base, hash(&names(), &[row]));
     let mut renamed = names();
@@ -295,6 +295,7 @@ fn any_difference_changes_the_hash() {
         hash(&names(), &[PauseRow { to_ps: Some(0), ..row }]),
         hash(&names(), &[PauseRow { from_ps: 6, ..row }]),
         hash(&names(), &[PauseRow { port: Port(1), ..row }]),
+        hash(&names(), &[PauseRow { cause: Late(PauseCause::Credits), ..row }]),
         hash(&renamed, &[row]),
     ];
     assert!(others.iter().all(|h| *h != base));
@@ -412,7 +413,7 @@ fn an_index_without_a_name_is_an_error_and_leaves_nothing() {
     let dir = folder("no-name");
     let folder = claim(&dir);
     let mut t = Tables::with_chunks(&Sink::Files(folder.clone()), &info(), &names(), 1).unwrap();
-    let row = PauseRow { port: Port(2), priority: 0, from_ps: 0, to_ps: None };
+    let row = PauseRow { port: Port(2), priority: 0, from_ps: 0, to_ps: None, cause: Late::default() };
     assert!(t.pauses.push(row).is_err());
     let closed = t.close();
     assert!(closed.error.is_some() && closed.files.len() == 10);

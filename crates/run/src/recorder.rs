@@ -3,8 +3,10 @@
 use std::any::Any;
 
 use xoff_mech::detection::{self, Congestion, PortState};
+use xoff_mech::flow_control::StoppedBy;
 use xoff_record::{
-    CauseRow, ControlRow, Direction, Mark, MarkRow, Message, NoticeRow, PauseRow, Port, QueueRow, RateRow, Side, State, StateRow, Tables,
+    CauseRow, ControlRow, Direction, Late, Mark, MarkRow, Message, NoticeRow, PauseCause, PauseRow, Port, QueueRow, RateRow, Side, State,
+    StateRow, Tables,
 };
 use xoff_sim::{RateSource, Recorder, Row};
 use xoff_topology::Topology;
@@ -44,8 +46,8 @@ impl PortNumbers {
 pub(crate) struct TableRecorder {
     pub tables: Tables,
     ports: PortNumbers,
-    /// Start of the pause that runs at each port and priority.
-    open: Vec<Option<u64>>,
+    /// Start of the pause that runs at each port and priority, and its cause.
+    open: Vec<Option<(u64, Late<PauseCause>)>>,
     failed: bool,
 }
 
@@ -58,8 +60,8 @@ impl TableRecorder {
     /// Pauses that never ended, in port order.
     pub fn close_pauses(&mut self) {
         for at in 0..self.open.len() {
-            if let Some(from_ps) = self.open[at].take() {
-                let row = PauseRow { port: Port(at as u32 / 8), priority: (at % 8) as u8, from_ps, to_ps: None };
+            if let Some((from_ps, cause)) = self.open[at].take() {
+                let row = PauseRow { port: Port(at as u32 / 8), priority: (at % 8) as u8, from_ps, to_ps: None, cause };
                 self.failed |= self.tables.pauses.push(row).is_err();
             }
         }
@@ -127,17 +129,17 @@ impl Recorder for TableRecorder {
                 };
                 t.states.push(StateRow { time_ps: time.0, port: self.ports.of(node, port), priority, state })
             }
-            Row::Pause { time, node, port, priority, stopped } => {
+            Row::Pause { time, node, port, priority, stopped, by } => {
                 let port = self.ports.of(node, port);
                 let open = &mut self.open[port.0 as usize * 8 + priority as usize];
                 match (stopped, *open) {
                     (true, None) => {
-                        *open = Some(time.0);
+                        *open = Some((time.0, Late(cause_of(by))));
                         Ok(())
                     }
-                    (false, Some(from_ps)) => {
+                    (false, Some((from_ps, cause))) => {
                         *open = None;
-                        t.pauses.push(PauseRow { port, priority, from_ps, to_ps: Some(time.0) })
+                        t.pauses.push(PauseRow { port, priority, from_ps, to_ps: Some(time.0), cause })
                     }
                     _ => Ok(()),
                 }
@@ -152,6 +154,14 @@ impl Recorder for TableRecorder {
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self
+    }
+}
+
+fn cause_of(by: StoppedBy) -> PauseCause {
+    match by {
+        StoppedBy::Pause => PauseCause::Pause,
+        StoppedBy::Credits => PauseCause::Credits,
+        StoppedBy::Flows => PauseCause::Flows,
     }
 }
 

@@ -143,7 +143,7 @@ pub(crate) const PROBES: &[ParamSpec] = &[
     ports("queue_changes", "on change: queues of these ports"),
     ports("rate_changes", "on change: allowed rates of these ports"),
     ports("control", "every control message at these ports"),
-    ports("pauses", "every pause of these ports"),
+    ports("pauses", "every stretch in which these ports may not send: pauses, and frames that wait without credits"),
     ports("states", "on change: ternary state of these ports; of use with detection tcd"),
     ports("marks", "every congestion mark these ports put on a frame"),
     ports("notices", "every notice that buffers of these ports send to a source"),

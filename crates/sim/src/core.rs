@@ -22,6 +22,7 @@ use crate::lost::{Dropped, LostFrames};
 use crate::outcome::{PortNotices, PortTotals};
 use crate::probe::{Probes, RateSource, Row};
 use crate::queue::{EventQueue, Pending};
+use crate::stops::{Allowed, Stops};
 use crate::ways::Ways;
 use crate::world::{FOREIGN, NO_PORT};
 
@@ -151,10 +152,8 @@ pub(crate) struct Core {
     pub totals: Vec<PortTotals>,
     /// By node and port, where there are any.
     pub notices: BTreeMap<(u32, u16), PortNotices>,
-    /// Since when the peer stops each port and class; never: it does not. Indexed by port * classes + class.
-    stopped_since: Vec<Time>,
-    /// Since when the peer holds a waiting frame, by port and class as above; only where it does.
-    held_since: BTreeMap<usize, Time>,
+    /// What the peers stop and hold.
+    pub stops: Stops,
     /// Changes of a flow's rate.
     pub rate_changes: u64,
     coins: Vec<Option<Box<ChaCha8Rng>>>,
@@ -184,6 +183,8 @@ pub(crate) struct Core {
     /// Rows are kept until somebody puts those of all parts in order.
     pub recording: bool,
     pub rows: Vec<(Moment, Row)>,
+    /// A row was recorded after its time.
+    pub rows_out_of_order: bool,
     pub histogram: Option<Box<Histogram>>,
     /// Queue lengths are recorded or counted.
     pub watches_queues: bool,
@@ -216,8 +217,7 @@ impl Core {
             wire_times: WireTimes::new(layout.clock),
             totals: vec![PortTotals::default(); n],
             notices: BTreeMap::new(),
-            stopped_since: vec![Time::NEVER; n * layout.classes.len()],
-            held_since: BTreeMap::new(),
+            stops: Stops::new(n * layout.classes.len()),
             rate_changes: 0,
             coins: (0..n).map(|_| None).collect(),
             routes,
@@ -241,6 +241,7 @@ impl Core {
             checks: Checks::default(),
             recording: false,
             rows: Vec::new(),
+            rows_out_of_order: false,
             histogram: None,
             watches_queues: !layout.probes.queue_changes.is_none(),
             watches_states: !layout.probes.states.is_none(),
@@ -408,74 +409,13 @@ impl Core {
     }
 
     pub fn record(&mut self, row: Row) {
+        self.record_at(self.place(), row);
+    }
+
+    /// A row of a moment that may have passed.
+    pub fn record_at(&mut self, at: Moment, row: Row) {
         if self.recording {
-            self.rows.push((self.place(), row));
-        }
-    }
-
-    /// Time a port has been stopped or held so far, what is still open included.
-    pub fn close_pauses(&mut self) {
-        let classes = self.layout.classes.len();
-        for (i, since) in self.stopped_since.iter_mut().enumerate() {
-            if *since != Time::NEVER {
-                self.totals[i / classes].pause_ps_total += self.now.since(*since).0;
-                *since = self.now;
-            }
-        }
-        for (i, since) in &mut self.held_since {
-            self.totals[i / classes].hold_ps_total += self.now.since(*since).0;
-            *since = self.now;
-        }
-    }
-
-    fn note_hold(&mut self, node: u32, port: u16, class: u8, on: bool) {
-        let at = self.layout.port_index(node, port);
-        let lane = at * self.layout.classes.len() + class as usize;
-        if on {
-            self.totals[at].holds += 1;
-            self.held_since.insert(lane, self.now);
-        } else if let Some(since) = self.held_since.remove(&lane) {
-            self.totals[at].hold_ps_total += self.now.since(since).0;
-        }
-        if self.layout.watching && self.layout.probes.causes {
-            let priority = self.layout.classes.priority(class as usize);
-            self.record(Row::Hold { time: self.now, node, port, priority, on });
-            if on {
-                self.ask_why.push((node, port, class));
-            }
-        }
-    }
-
-    fn note_rate(&mut self, node: u32, port: u16, class: u8, rate: Rate) {
-        let at = self.layout.port_index(node, port);
-        let t = &mut self.totals[at];
-        t.allowed_min = Some(t.allowed_min.map_or(rate, |m| m.min(rate)));
-        let since = &mut self.stopped_since[at * self.layout.classes.len() + class as usize];
-        let change = match (rate.0 == 0, *since == Time::NEVER) {
-            (true, true) => {
-                *since = self.now;
-                t.pauses += 1;
-                Some(true)
-            }
-            (false, false) => {
-                t.pause_ps_total += self.now.since(*since).0;
-                *since = Time::NEVER;
-                Some(false)
-            }
-            _ => None,
-        };
-        if !self.layout.watching {
-            return;
-        }
-        if self.layout.probes.causes {
-            self.ask_why.push((node, port, class));
-        }
-        let (time, priority) = (self.now, self.layout.classes.priority(class as usize));
-        if self.layout.probes.rate_changes.has(node, port) {
-            self.record(Row::PortRate { time, node, port, priority: Some(priority), rate, source: RateSource::FlowControl });
-        }
-        if let Some(stopped) = change.filter(|_| self.layout.probes.pauses.has(node, port)) {
-            self.record(Row::Pause { time, node, port, priority, stopped });
+            self.rows.push((at, row));
         }
     }
 
@@ -633,8 +573,8 @@ impl Env for Core {
             Note::Queue { in_port, out_port, class, ingress, egress } => self.note_queue(node, in_port, out_port, class, ingress, egress),
             Note::MessageSent { port, class, message } => self.note_message(node, port, class, true, message),
             Note::MessageReceived { port, class, message } => self.note_message(node, port, class, false, message),
-            Note::AllowedRate { port, class, rate } => self.note_rate(node, port, class, rate),
-            Note::Hold { port, class, on } => self.note_hold(node, port, class, on),
+            Note::AllowedRate { port, class, rate, by, expires } => self.note_rate(Allowed { node, port, class, rate, by, expires }),
+            Note::Hold { port, class, on, by } => self.note_hold(node, port, class, on, by),
             Note::FlowRate { flow, rate } => {
                 self.rate_changes += 1;
                 if self.layout.watching && self.layout.probes.flow_rates {

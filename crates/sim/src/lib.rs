@@ -24,6 +24,7 @@ mod part;
 mod probe;
 mod queue;
 mod split;
+mod stops;
 mod watch;
 mod ways;
 mod world;

@@ -6,6 +6,7 @@ use std::any::Any;
 
 use crate::histogram::Looks;
 use xoff_mech::detection::{Congestion, Mark, PortState};
+use xoff_mech::flow_control::StoppedBy;
 use xoff_units::{Bytes, Rate, Span, Time};
 
 /// Which ports are recorded.
@@ -52,7 +53,7 @@ pub struct Probes {
     pub rate_changes: Selection,
     /// On change: control messages sent and received at these ports.
     pub control: Selection,
-    /// On change: pauses of these ports.
+    /// On change: pauses of these ports, want of credits included.
     pub pauses: Selection,
     /// On change: state of these ports, as their detectors see it.
     pub states: Selection,
@@ -217,7 +218,8 @@ pub enum Row {
         /// The state from now on.
         state: PortState,
     },
-    /// The peer stopped this port (or let it go).
+    /// The peer stopped this port (or let it go): by a message, from the moment it takes effect; or a frame waits without credits, or
+    /// frames of paused flows only.
     Pause {
         /// When.
         time: Time,
@@ -229,6 +231,8 @@ pub enum Row {
         priority: u8,
         /// True when it stops, false when it ends.
         stopped: bool,
+        /// What stops it.
+        by: StoppedBy,
     },
 }
 

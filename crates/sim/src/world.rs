@@ -242,14 +242,25 @@ impl World {
         self.now = self.parts.iter().map(|p| p.core.now).fold(self.now, Time::max);
     }
 
+    /// Notes the stops that expire before a time up to which everything has happened.
+    fn expire_stops(&mut self, bound: Time) {
+        self.parts.iter_mut().for_each(|p| p.core.expire_stops(bound));
+    }
+
     /// Rows and completions of the parts since the last time, in the order of the network.
     fn put_in_order(&mut self) {
+        // What comes next may still concern a stop that ends at its very time.
+        let next = self.parts.iter_mut().filter_map(|p| p.core.queue.peek()).map(|m| m.time).min().unwrap_or(Time::NEVER);
+        self.expire_stops(next.min(Time(self.now.0.saturating_add(1))));
         let parts = &mut self.parts;
         let mut completions: Vec<_> = parts.iter_mut().flat_map(|p| p.core.completions.drain(..)).collect();
         let mut rows: Vec<_> = parts.iter_mut().flat_map(|p| p.core.rows.drain(..)).collect();
+        let late = parts.iter_mut().fold(false, |late, p| late | std::mem::take(&mut p.core.rows_out_of_order));
+        // Stable: what happened in one event stays in its order.
         if parts.len() > 1 {
-            // Stable: what happened in one event stays in its order.
             completions.sort_by_key(|c| c.0);
+        }
+        if parts.len() > 1 || late {
             rows.sort_by_key(|r| r.0);
         }
         self.completions.extend(completions.iter().map(|c| c.1));
@@ -281,6 +292,10 @@ impl World {
         self.now = e.moment().time;
         self.events += 1;
         self.parts.iter_mut().for_each(|p| p.core.reach(e.moment()));
+        self.expire_stops(self.now);
+        if self.parts.iter().any(|p| p.core.rows_out_of_order) {
+            self.put_in_order(); // before what this moment records
+        }
         match e.kind() {
             Kind::LinkFails => self.fail_link(e.arg),
             Kind::Look => self.look_at_queues(),
@@ -341,6 +356,7 @@ impl World {
             self.look_for_deadlocks();
         }
         self.audit();
+        self.put_in_order(); // stops that have expired since the last event
         let ports = self.port_totals();
         let mut begun = self.parts.iter().map(|p| p.starts.begun).sum();
         let events = self.events();

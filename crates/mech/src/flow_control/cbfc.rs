@@ -15,7 +15,7 @@
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use super::{Fill, Gate, Message, Receiver, Sender};
+use super::{Fill, Gate, Message, Receiver, Sender, StoppedBy};
 use crate::{ControlLoop, LinkFacts};
 
 /// What the file calls them.
@@ -284,6 +284,11 @@ impl Sender for CbfcSender {
     #[inline]
     fn rate(&self, _now: Time) -> Rate {
         if self.credits() > 0 { self.line } else { Rate::ZERO }
+    }
+
+    #[inline]
+    fn stopped_by(&self) -> StoppedBy {
+        StoppedBy::Credits
     }
 }
 

@@ -50,6 +50,18 @@ impl Gate {
     }
 }
 
+/// What stops a sender where something does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StoppedBy {
+    /// The peer's message: from the moment it takes effect to the next one, or until it expires.
+    #[default]
+    Pause,
+    /// Its own sending: the credits are used up.
+    Credits,
+    /// Pauses of single flows, where no other flow has anything to send.
+    Flows,
+}
+
 /// What a receiver sees of its ingress buffer, for one ingress port and one priority, after a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fill {
@@ -116,6 +128,10 @@ pub trait Sender {
         };
         let rate = self.rate(now);
         soon && !self.held(now, len) && rate.0 > 0 && rate.time_for(len) < within
+    }
+    /// What stops this sender where something does.
+    fn stopped_by(&self) -> StoppedBy {
+        StoppedBy::Pause
     }
 }
 

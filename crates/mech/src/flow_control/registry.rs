@@ -7,7 +7,8 @@ use xoff_params::{ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::{
-    Fill, FlowReceiver, FlowSender, Gate, MESSAGE_LEN, Receiver, Sender, cbfc, gfc_buffer, gfc_conceptual, gfc_time, on_off, pfc, pffc,
+    Fill, FlowReceiver, FlowSender, Gate, MESSAGE_LEN, Receiver, Sender, StoppedBy, cbfc, gfc_buffer, gfc_conceptual, gfc_time, on_off,
+    pfc, pffc,
 };
 use crate::{ControlLoop, LinkFacts};
 
@@ -466,6 +467,10 @@ impl Released {
     #[cold]
     fn on_message(&mut self, now: Time, message: Message) {
         self.tx.on_message(now, message);
+    }
+    #[inline]
+    fn stopped_by(&self) -> StoppedBy {
+        each_tx!(self, m => m.stopped_by(), _line => StoppedBy::Pause, _m => StoppedBy::Flows)
     }
 }
 

@@ -1,0 +1,193 @@
+//! When the peers' flow control stops ports and lets them go: counters, and rows where somebody watches.
+//!
+//! ```text
+//!   message takes effect: rate 0 ---- stopped ----+--> message with a rate above 0
+//!                                                 +--> the stop expires (a timed pause): no message, no event
+//!   frame at the head and gate closed -- held ----+--> gate open
+//! ```
+//!
+//! A stop that expires costs no event, and a run in which every stop is lifted by a message pays one word per stop: expiries are
+//! kept by port and class beside the stops, with the earliest of them. Whatever passes them - a later message, the end of a stretch
+//! of events, a sample, the end of the run - notes them at their own time, before anything later is noted.
+
+use std::collections::BTreeMap;
+
+use xoff_mech::flow_control::StoppedBy;
+use xoff_node::Moment;
+use xoff_units::{Rate, Time};
+
+use crate::core::Core;
+use crate::probe::{RateSource, Row};
+
+/// Ports and classes that are stopped or held. Columns are indexed by port * classes + class.
+pub(crate) struct Stops {
+    /// Since when the peer stops each; never: it does not.
+    stopped_since: Vec<Time>,
+    /// When each stop ends without a message, and the rate allowed then; never: only a message ends it. Empty until the first.
+    expires: Vec<(Time, Rate)>,
+    /// No expiry comes before.
+    next: Time,
+    /// Since when the peer holds a waiting frame; only where it does.
+    held_since: BTreeMap<usize, Time>,
+}
+
+/// What a node tells of the rate that its peer allows.
+pub(crate) struct Allowed {
+    pub node: u32,
+    pub port: u16,
+    pub class: u8,
+    pub rate: Rate,
+    pub by: StoppedBy,
+    pub expires: Option<(Time, Rate)>,
+}
+
+impl Stops {
+    /// Nothing is stopped.
+    pub fn new(lanes: usize) -> Stops {
+        Stops { stopped_since: vec![Time::NEVER; lanes], expires: Vec::new(), next: Time::NEVER, held_since: BTreeMap::new() }
+    }
+
+    /// From now on a stop ends like this.
+    fn set_expiry(&mut self, lane: usize, at: Option<(Time, Rate)>) {
+        if at.is_none() && self.expires.is_empty() {
+            return;
+        }
+        self.expires.resize(self.stopped_since.len(), (Time::NEVER, Rate::ZERO));
+        self.expires[lane] = at.unwrap_or((Time::NEVER, Rate::ZERO));
+        self.next = self.next.min(self.expires[lane].0);
+    }
+
+    /// Takes the expiry of a lane if it lies before a time.
+    fn take_expired(&mut self, lane: usize, before: Time) -> Option<(Time, Rate)> {
+        let e = self.expires.get_mut(lane).filter(|e| e.0 < before)?;
+        Some(std::mem::replace(e, (Time::NEVER, Rate::ZERO)))
+    }
+}
+
+/// The place of an expiry in the order of rows: after everything else of its time, then by port and class.
+fn moment(at: Time, lane: usize) -> Moment {
+    Moment { time: at, rank: 0xf << 60 | lane as u64 }
+}
+
+impl Core {
+    fn lane(&self, node: u32, port: u16, class: u8) -> usize {
+        self.layout.port_index(node, port) * self.layout.classes.len() + class as usize
+    }
+
+    /// The rate that flow control allows has changed: a message took effect.
+    pub(crate) fn note_rate(&mut self, a: Allowed) {
+        let lane = self.lane(a.node, a.port, a.class);
+        // Only what ended before this message: one that comes in the very moment goes on with the stop.
+        if let Some((at, rate)) = self.stops.take_expired(lane, self.now) {
+            self.expire(lane, at, rate);
+        }
+        let t = &mut self.totals[self.layout.port_index(a.node, a.port)];
+        t.allowed_min = Some(t.allowed_min.map_or(a.rate, |m| m.min(a.rate)));
+        let stops = a.by == StoppedBy::Pause;
+        let since = &mut self.stops.stopped_since[lane];
+        let change = match (a.rate.0 == 0 && stops, *since == Time::NEVER) {
+            (true, true) => {
+                *since = self.now;
+                t.pauses += 1;
+                Some(true)
+            }
+            (false, false) => {
+                t.pause_ps_total += self.now.since(*since).0;
+                *since = Time::NEVER;
+                Some(false)
+            }
+            _ => None,
+        };
+        self.stops.set_expiry(lane, a.expires);
+        if !self.layout.watching {
+            return;
+        }
+        if self.layout.probes.causes {
+            self.ask_why.push((a.node, a.port, a.class));
+        }
+        self.record_rate(self.place(), lane, a.rate, change);
+    }
+
+    /// A stop has ended by itself, at a time that has passed.
+    #[cold]
+    fn expire(&mut self, lane: usize, at: Time, rate: Rate) {
+        let since = std::mem::replace(&mut self.stops.stopped_since[lane], Time::NEVER);
+        let ended = since != Time::NEVER;
+        if ended {
+            self.totals[lane / self.layout.classes.len()].pause_ps_total += at.since(since).0;
+        }
+        if self.layout.watching {
+            self.rows_out_of_order = true;
+            self.record_rate(moment(at, lane), lane, rate, ended.then_some(false));
+        }
+    }
+
+    fn record_rate(&mut self, at: Moment, lane: usize, rate: Rate, change: Option<bool>) {
+        let classes = self.layout.classes.len();
+        let ((node, port), time) = (self.layout.places[lane / classes], at.time);
+        let priority = self.layout.classes.priority(lane % classes);
+        if self.layout.probes.rate_changes.has(node, port) {
+            self.record_at(at, Row::PortRate { time, node, port, priority: Some(priority), rate, source: RateSource::FlowControl });
+        }
+        if let Some(stopped) = change.filter(|_| self.layout.probes.pauses.has(node, port)) {
+            self.record_at(at, Row::Pause { time, node, port, priority, stopped, by: StoppedBy::Pause });
+        }
+    }
+
+    /// Notes the stops that have expired before `bound`, at their times. Nothing later may have been noted, but in this stretch.
+    pub fn expire_stops(&mut self, bound: Time) {
+        if self.stops.next < bound {
+            self.expire_all(bound);
+        }
+    }
+
+    #[cold]
+    fn expire_all(&mut self, bound: Time) {
+        for lane in 0..self.stops.expires.len() {
+            if let Some((at, rate)) = self.stops.take_expired(lane, bound) {
+                self.expire(lane, at, rate);
+            }
+        }
+        self.stops.next = self.stops.expires.iter().map(|e| e.0).min().unwrap_or(Time::NEVER);
+    }
+
+    /// Time a port has been stopped or held so far, what is still open included.
+    pub fn close_pauses(&mut self) {
+        let classes = self.layout.classes.len();
+        for (i, since) in self.stops.stopped_since.iter_mut().enumerate() {
+            if *since != Time::NEVER {
+                self.totals[i / classes].pause_ps_total += self.now.since(*since).0;
+                *since = self.now;
+            }
+        }
+        for (i, since) in &mut self.stops.held_since {
+            self.totals[i / classes].hold_ps_total += self.now.since(*since).0;
+            *since = self.now;
+        }
+    }
+
+    /// The peer began to hold a frame that waits, or let it go.
+    pub(crate) fn note_hold(&mut self, node: u32, port: u16, class: u8, on: bool, by: StoppedBy) {
+        let (at, lane) = (self.layout.port_index(node, port), self.lane(node, port, class));
+        if on {
+            self.totals[at].holds += 1;
+            self.stops.held_since.insert(lane, self.now);
+        } else if let Some(since) = self.stops.held_since.remove(&lane) {
+            self.totals[at].hold_ps_total += self.now.since(since).0;
+        }
+        if !self.layout.watching {
+            return;
+        }
+        let (time, priority) = (self.now, self.layout.classes.priority(class as usize));
+        // A message stops a port whether something waits or not; want of credits stops only what waits.
+        if by != StoppedBy::Pause && self.layout.probes.pauses.has(node, port) {
+            self.record(Row::Pause { time, node, port, priority, stopped: on, by });
+        }
+        if self.layout.probes.causes {
+            self.record(Row::Hold { time, node, port, priority, on });
+            if on {
+                self.ask_why.push((node, port, class));
+            }
+        }
+    }
+}
