@@ -6,8 +6,11 @@
 //!  Fifo         one queue per egress in arrival order: a typical shared-memory output queue
 //!  RoundRobin   one queue per egress and ingress, one frame each in turn
 //!  Drr          the same, shared by bytes
-//!  InputFifo    one queue per ingress; only its head may leave (head-of-line blocking), heads taken in turn
+//!  InputFifo    one queue per ingress, read one frame at a time; only its head may leave (head-of-line blocking)
 //! ```
+//!
+//! An input that is being read has no candidate until the frame has been read at the rate of its port: [`Discipline::set_reading`].
+//! An egress passes over it and takes the next in turn.
 //!
 //! A flow control that looks at flows brings its own queues, and its sender half says which of them goes next.
 
@@ -30,7 +33,8 @@ pub enum DisciplineKind {
         /// Bytes an ingress gains per round.
         quantum: u32,
     },
-    /// One queue per ingress with head-of-line blocking.
+    /// One queue per ingress with head-of-line blocking: the input-queued switch of Karol, Hluchyj and Morgan (1987), whose inputs send
+    /// one frame at a time.
     InputFifo,
 }
 
@@ -89,8 +93,8 @@ enum Queues {
     Fifo,
     /// By egress and class; `quantum` 0 means one frame per turn.
     Turns { queues: Vec<PerIngress>, quantum: u32 },
-    /// Lists by ingress and class; turns by egress and class.
-    Input { lists: Vec<FrameList>, turns: Vec<VecDeque<u16>> },
+    /// Lists by ingress and class; ingresses whose heads wait for it by egress and class, in turn.
+    Input { lists: Vec<FrameList>, turns: Vec<VecDeque<u16>>, reading: Vec<bool> },
     /// In the sender halves that look at flows; where there is none, in the egress.
     OfSenders,
 }
@@ -111,7 +115,9 @@ impl Discipline {
             DisciplineKind::Fifo => Queues::Fifo,
             DisciplineKind::RoundRobin => Queues::Turns { queues: vec![PerIngress::default(); n], quantum: 0 },
             DisciplineKind::Drr { quantum } => Queues::Turns { queues: vec![PerIngress::default(); n], quantum },
-            DisciplineKind::InputFifo => Queues::Input { lists: vec![FrameList::default(); n], turns: vec![VecDeque::new(); n] },
+            DisciplineKind::InputFifo => {
+                Queues::Input { lists: vec![FrameList::default(); n], turns: vec![VecDeque::new(); n], reading: vec![false; ports] }
+            }
         };
         Discipline { queues, ports, classes }
     }
@@ -132,8 +138,21 @@ impl Discipline {
         matches!(self.queues, Queues::Fifo) && egress.bytes == 0
     }
 
+    /// Do inputs send one frame at a time?
+    #[inline]
+    pub fn reads_inputs(&self) -> bool {
+        matches!(self.queues, Queues::Input { .. })
+    }
+
+    /// An input begins to read a frame, or has read it.
+    pub fn set_reading(&mut self, ingress: u16, reads: bool) {
+        if let Queues::Input { reading, .. } = &mut self.queues {
+            reading[ingress as usize] = reads;
+        }
+    }
+
     /// Puts a frame, whose ports and class are set, into its queue. Returns whether it became a candidate for its
-    /// egress (always, except behind another frame of an input queue).
+    /// egress (always, except behind another frame of an input queue, or while that is being read).
     #[inline]
     pub fn push(&mut self, egress: &mut Egress, id: FrameId, store: &mut FrameStore) -> bool {
         let f = store[id];
@@ -163,7 +182,7 @@ impl Discipline {
                 }
                 list.push(id, store);
             }
-            Queues::Input { lists, turns } => {
+            Queues::Input { lists, turns, reading } => {
                 let list = &mut lists[f.in_port as usize * self.classes + f.class() as usize];
                 let behind = list.front().is_some();
                 list.push(id, store);
@@ -171,6 +190,7 @@ impl Discipline {
                     return false;
                 }
                 turns[at].push_back(f.in_port);
+                return !reading[f.in_port as usize];
             }
         }
         true
@@ -195,16 +215,16 @@ impl Discipline {
                     q.turns.rotate_left(1);
                 }
             }
-            Queues::Input { lists, turns } => {
-                let ingress = *turns[at].front()? as usize;
+            Queues::Input { lists, turns, reading } => {
+                let ingress = *turns[at].iter().find(|&&i| !reading[i as usize])? as usize;
                 lists[ingress * self.classes + class as usize].front()?
             }
         };
         Some(store[id].len())
     }
 
-    /// Takes the frame that [`Discipline::head`] announced. The second value is another egress for which a frame has
-    /// just become a candidate (only input queues do that).
+    /// Takes the frame that [`Discipline::head`] announced. The second value is another egress for which a frame has come to the head
+    /// (only input queues do that); it is a candidate unless its input is being read.
     #[inline]
     pub fn pop(&mut self, egress: &mut Egress, out: u16, class: u8, store: &FrameStore) -> Option<(FrameId, Option<u16>)> {
         if matches!(self.queues, Queues::Turns { quantum: 1.., .. }) {
@@ -230,8 +250,9 @@ impl Discipline {
                 }
                 id
             }
-            Queues::Input { lists, turns } => {
-                let ingress = turns[at].pop_front()?;
+            Queues::Input { lists, turns, reading } => {
+                let next = turns[at].iter().position(|&i| !reading[i as usize])?;
+                let ingress = turns[at].remove(next)?;
                 let list = &mut lists[ingress as usize * self.classes + class as usize];
                 let id = list.pop(store)?;
                 if let Some(next) = list.front() {
@@ -266,14 +287,14 @@ impl Discipline {
 
     /// [`Discipline::pop`] of a lane.
     #[inline(always)]
-    pub(crate) fn pop_of(&mut self, now: Time, lane: &mut Lane, out: u16, class: u8, store: &FrameStore) -> Option<(FrameId, Option<u16>)> {
+    pub(crate) fn pop_of(&mut self, now: Time, lane: &mut Lane, out: u16, class: u8, store: &FrameStore) -> Option<FrameId> {
         match self.queues {
-            Queues::OfSenders => Some((pop_of_sender(Some(now), lane, store)?, None)),
-            _ => self.pop(&mut lane.egress, out, class, store),
+            Queues::OfSenders => pop_of_sender(Some(now), lane, store),
+            _ => self.pop(&mut lane.egress, out, class, store).map(|(id, _)| id),
         }
     }
 
-    /// Takes a frame that will never go: the next one, also if it is held.
+    /// Takes a frame that will never go: the next one, also if it is held. The head of an input that is being read comes later.
     pub(crate) fn discard(&mut self, lane: &mut Lane, out: u16, class: u8, store: &FrameStore) -> Option<(FrameId, Option<u16>)> {
         match self.queues {
             Queues::OfSenders => Some((pop_of_sender(None, lane, store)?, None)),
@@ -426,5 +447,28 @@ mod tests {
         let (_, exposed) = d.pop(&mut egress[1], 1, 0, &store).unwrap();
         assert_eq!(exposed, Some(2));
         assert_eq!(d.head(&egress[2], 2, 0, &store), Some(100));
+    }
+
+    #[test]
+    fn an_input_that_is_being_read_is_passed_over() {
+        let mut store = FrameStore::new();
+        let mut d = Discipline::new(DisciplineKind::InputFifo, 3, 2);
+        let mut egress = Egress::default();
+        let add = |d: &mut Discipline, egress: &mut Egress, store: &mut FrameStore, in_port, class, len| {
+            let mut f = Frame::new(FrameKind::Data, 0, class, len);
+            (f.in_port, f.out_port) = (in_port, 2);
+            let id = store.insert(f);
+            d.push(egress, id, store)
+        };
+        assert!(add(&mut d, &mut egress, &mut store, 0, 0, 100));
+        d.set_reading(0, true);
+        assert!(!add(&mut d, &mut egress, &mut store, 0, 1, 200), "one frame at a time, whatever its class");
+        assert_eq!((d.head(&egress, 2, 0, &store), d.pop(&mut egress, 2, 1, &store)), (None, None));
+        assert!(add(&mut d, &mut egress, &mut store, 1, 0, 300));
+        assert_eq!(d.head(&egress, 2, 0, &store), Some(300), "the next in turn");
+        let (id, _) = d.pop(&mut egress, 2, 0, &store).unwrap();
+        assert_eq!(store[id].len(), 300);
+        d.set_reading(0, false);
+        assert_eq!((d.head(&egress, 2, 0, &store), d.head(&egress, 2, 1, &store)), (Some(100), Some(200)));
     }
 }

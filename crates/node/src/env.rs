@@ -30,6 +30,11 @@ pub enum Call {
         /// Rank of that moment.
         rank: u64,
     },
+    /// The input buffer of this port has been read to the end of the frame that left it last.
+    InputRead {
+        /// Port.
+        port: u16,
+    },
     /// Try to send again from this port.
     Wake {
         /// Port.

@@ -9,7 +9,7 @@ use xoff_units::{Bytes, Time, prefetch};
 use crate::buffer::{Buffer, BufferPolicy};
 use crate::control::ControlDelay;
 use crate::discipline::{Discipline, DisciplineKind};
-use crate::env::{Drop, Env, Note};
+use crate::env::{Call, Drop, Env, Note};
 use crate::frame::{FrameId, FrameKind, FrameStore};
 use crate::port::{Hold, LaneConfig, Port};
 use crate::scheduler::{Scheduler, SchedulerKind};
@@ -380,10 +380,29 @@ impl Switch {
 
     fn send(&mut self, now: Time, port: u16, class: u8, env: &mut impl Env) {
         let lane = self.ports[port as usize].lane_mut(class);
-        let Some((id, exposed)) = self.queues.pop_of(now, lane, port, class, env.frames()) else { return };
+        let Some(id) = self.queues.pop_of(now, lane, port, class, env.frames()) else { return };
+        if self.queues.reads_inputs() {
+            self.read_input(now, id, env);
+        }
         self.depart(now, port, class, id, env);
-        if let Some(other) = exposed {
-            self.try_send(now, other, env);
+    }
+
+    /// A frame begins to be read from its input, at the rate of its port: until it has been read no other one of it may go.
+    #[cold]
+    fn read_input(&mut self, now: Time, id: FrameId, env: &mut impl Env) {
+        let (port, len) = (env.frames()[id].in_port, env.frames()[id].len());
+        self.queues.set_reading(port, true);
+        let takes = env.wire_time(self.ports[port as usize].rate, len);
+        env.call_at(self.node, now + takes, Call::InputRead { port });
+    }
+
+    /// An input has read its frame: its heads may go, those of higher classes first.
+    pub fn on_input_read(&mut self, now: Time, port: u16, env: &mut impl Env) {
+        self.queues.set_reading(port, false);
+        for class in (0..self.classes as u8).rev() {
+            if let Some(out) = self.queues.input_head(port, class, env.frames()) {
+                self.try_send(now, out, env);
+            }
         }
     }
 

@@ -542,6 +542,7 @@ impl Env for Core {
                 let e = Event::new(Moment { time: at, rank }, Kind::WireFree, port(p), 0);
                 return self.queue.push(e);
             }
+            Call::InputRead { port: p } => (Kind::InputRead, port(p), 0, 0, 0),
             Call::Wake { port: p } => (Kind::Wake, port(p), 0, 0, 0),
             Call::Receiver { port: p, class } => (Kind::Receiver, port(p), class as u32, class, 0),
             Call::Notifier { port: p, class } => (Kind::Notifier, port(p), class as u32, class, 0),

@@ -24,6 +24,8 @@ pub(crate) enum Kind {
     Notifier,
     /// The wire of a port is free.
     WireFree,
+    /// An input buffer has been read to the end of a frame.
+    InputRead,
     /// A frame arrives; `arg` is its handle.
     Arrive,
     /// A port tries to send.
@@ -42,7 +44,10 @@ impl Kind {
     /// By number, as far as four bits reach; what is beyond the last one is the last one.
     const BY_NUMBER: [Kind; 16] = {
         use Kind::*;
-        [LinkFails, FlowStart, Emit, Apply, Receiver, Notifier, WireFree, Arrive, Wake, FlowTimer, Look, Sample, Watch, Watch, Watch, Watch]
+        [
+            LinkFails, FlowStart, Emit, Apply, Receiver, Notifier, WireFree, InputRead, Arrive, Wake, FlowTimer, Look, Sample, Watch,
+            Watch, Watch,
+        ]
     };
 }
 
@@ -156,7 +161,7 @@ mod tests {
     #[test]
     fn an_event_is_small_and_keeps_what_it_is_about() {
         assert_eq!(size_of::<Event>(), 24);
-        for (number, kind) in Kind::BY_NUMBER.into_iter().enumerate().take(13) {
+        for (number, kind) in Kind::BY_NUMBER.into_iter().enumerate().take(14) {
             assert_eq!(kind as usize, number);
             let e = Event::new(Moment { time: Time(5), rank: 6 }, kind, PORTS_MAX as u32 - 1, 7);
             assert_eq!((e.kind(), e.port(), e.arg, e.key()), (kind, PORTS_MAX as u32 - 1, 7, 5 << 64 | 6));

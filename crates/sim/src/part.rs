@@ -234,6 +234,7 @@ impl Part {
         match &mut self.nodes[node as usize] {
             Node::Switch(s) => match e.kind() {
                 Kind::WireFree => s.on_wire_free(now, port, core),
+                Kind::InputRead => s.on_input_read(now, port, core),
                 Kind::Wake => s.on_wake(now, port, core),
                 Kind::Receiver => s.on_receiver_wake(now, port, e.arg as u8, core),
                 Kind::Notifier => s.on_notifier_wake(now, port, e.arg as u8, core),
