@@ -7,8 +7,8 @@ use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::{Array, RecordBatch};
 use xoff_record::{
     CauseRow, Closed, ControlRow, DeadlockRow, Direction, FlowRow, Folder, Label, Late, Manifest, Mark, MarkRow, Message, Names, Node,
-    NoticeRow, Parameter, PauseCause, PauseRow, Port, PortRow, QueueRow, RateRow, RateSource, ResultFile, RunInfo, SCHEMA_VERSION, Side, Sink, State,
-    StateRow, Tables, read,
+    NoticeRow, Parameter, PauseCause, PauseRow, Port, PortRow, QueueRow, RateRow, RateSource, ResultFile, RunInfo, SCHEMA_VERSION, Side,
+    Sink, State, StateRow, Tables, read,
 };
 
 /// An empty folder of this test.

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use xoff_analysis::plan::{Parameters, Pool, conditions};
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{Detection, Side};
-use xoff_mech::flow_control::{FlowControl, pfc, pffc};
+use xoff_mech::flow_control::{FlowControl, cbfc, pfc, pffc};
 use xoff_mech::rate_control::RateControlKind;
 use xoff_scenario::{Problem, Problems};
+use xoff_units::Bytes;
 use xoff_workload::{Flows, UNLIMITED};
 
 /// The most flows of one host and priority that never end: all of them may be congested, behind its link, at once.
@@ -61,6 +62,27 @@ pub(crate) fn warn(name: &str, link: &LinkFacts, fc: &FlowControl, flows: u64, p
     for w in conditions(name, &p) {
         warnings.push(
             Problem::new(format!("{} on {} links: {}", w.condition, link.rate, w.text), format!("condition of {}", w.source)).warning(),
+        );
+    }
+}
+
+/// Credits count whole blocks: frames that leave much of their last one empty get less than the buffer promises. Only where the rate of
+/// the link suffers, and the plain condition on the buffer does not say so already.
+pub(crate) fn warn_of_blocks(link: &LinkFacts, fc: &FlowControl, warnings: &mut Problems) {
+    let FlowControl::Cbfc(p) = fc else { return };
+    let per_frame = cbfc::blocks(link.mtu).max(1);
+    let frames = p.buffer_blocks / per_frame;
+    let (carried, need) = (link.mtu * frames, link.rate.bytes_in(p.period + fc.control_loop(link).tau));
+    if carried < need && Bytes(p.buffer_blocks * cbfc::BLOCK) >= need {
+        warnings.push(
+            Problem::new(
+                format!(
+                    "credits carry C (T + tau) on {} links: {} blocks are {frames} frames of {}, {carried}, and {need} are needed",
+                    link.rate, p.buffer_blocks, link.mtu
+                ),
+                format!("a frame takes {per_frame} whole blocks of {} B: a larger buffer, or frames that fill them", cbfc::BLOCK),
+            )
+            .warning(),
         );
     }
 }

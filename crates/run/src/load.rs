@@ -388,6 +388,7 @@ pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problem
     let endless = conditions::endless_flows(&flows);
     for (facts, fc) in &flow_control {
         conditions::warn(fc_name, facts, fc, endless, pool.map(|p| pool::at(p, &switch.memory, facts)), &mut warnings);
+        conditions::warn_of_blocks(facts, fc, &mut warnings);
     }
     conditions::warn_of_marks(&detection, (rate_name, &rate_control), &mut warnings);
     conditions::warn_of_notices((detection_name, &detection), (rate_name, &rate_control), &flow_control, &mut warnings);

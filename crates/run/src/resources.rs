@@ -1,10 +1,12 @@
 //! What a run may use of the machine: threads and memory.
 
+use xoff_fabric::Config;
 use xoff_params::{ParamError, memory};
 use xoff_sim::{Memory, PAYS_WINDOW};
 use xoff_topology::Topology;
 use xoff_units::Bytes;
 
+use crate::fabric::FabricScenario;
 use crate::load::Scenario;
 
 /// Processor cores that this process may use.
@@ -50,6 +52,25 @@ pub(crate) fn network_fits(t: &Topology) -> Result<(), ParamError> {
     memory::available().map_or(Ok(()), |available| suffices(&needed, available).map_err(refused))
 }
 
+impl FabricScenario {
+    /// Refuses a fabric for which the memory will not suffice.
+    pub(crate) fn fits(&self) -> Result<(), ParamError> {
+        memory::available().map_or(Ok(()), |available| fabric_suffices(&self.config, available))
+    }
+}
+
+fn fabric_suffices(config: &Config, available: Bytes) -> Result<(), ParamError> {
+    let needed = config.memory();
+    if needed <= available {
+        return Ok(());
+    }
+    Err(ParamError::new(
+        "fabric",
+        format!("memory of pairs of {} ports and of elements <= what is available: {needed} > {available}", config.ports()),
+        "fewer ports or elements, or a machine with more memory",
+    ))
+}
+
 fn suffices(needed: &Memory, available: Bytes) -> Result<(), ParamError> {
     if needed.total() <= available {
         return Ok(());
@@ -69,6 +90,18 @@ fn suffices(needed: &Memory, available: Bytes) -> Result<(), ParamError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fabric_that_does_not_fit_is_refused_with_the_estimate() {
+        let text =
+            "[run]\nduration = \"1us\"\n[fabric]\nkind = \"ideal\"\nports = 4096\nline = \"100Gbps\"\n[admission]\nkind = \"implicit\"\n";
+        let s = FabricScenario::from_text("x.toml", text, &[]).unwrap_or_else(|e| panic!("{e}"));
+        let needed = s.config.memory();
+        assert!(needed.0 > 4096 * 4096 * 100, "{needed}");
+        assert!(fabric_suffices(&s.config, needed).is_ok());
+        let e = fabric_suffices(&s.config, Bytes(1_000_000_000)).unwrap_err();
+        assert!(e.what.contains("4096 ports") && e.what.contains("> 1GB"), "{}", e.what);
+    }
 
     #[test]
     fn too_little_memory_is_refused_with_the_estimate() {

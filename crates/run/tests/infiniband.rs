@@ -134,3 +134,41 @@ fn the_lane_of_acknowledgements_counts_as_used() {
     let (_, f) = run(&text("\"0:64\", \"5:1\""));
     assert!(f.outcome.flows[0].end.is_some());
 }
+
+/// A port whose first frame has no credits is off: the rows of a port add up to the time that its frames were held, and no message
+/// has stopped it. (The table was empty before.)
+#[test]
+fn off_periods_for_want_of_credits_are_rows_of_pauses() {
+    let mut text = String::from(
+        "[run]\nduration = \"2ms\"\n[topology]\nkind = \"star\"\nhosts = 4\nrate = \"10Gbps\"\ndelay = \"1us\"\n\
+         [flow_control]\nkind = \"cbfc\"\n[switch]\nbuffer = \"100KB\"\n[probes]\npauses = [\"all\"]\n",
+    );
+    (1..4).for_each(|h| text.push_str(&format!("[[flow]]\nsrc = \"H{h}\"\ndst = \"H0\"\n")));
+    let f = load(&text).unwrap_or_else(|e| panic!("{e}")).run(Sink::Memory).unwrap();
+    let table = f.tables.memory.iter().find(|t| t.name == "pauses").unwrap();
+    let column = |name| table.batches.iter().flat_map(|b| xoff_record::read::numbers(b, name)).collect::<Vec<_>>();
+    let (from, to) = (column("from_ps"), column("to_ps"));
+    let off: u64 = from.iter().zip(&to).map(|(from, to)| to.unwrap_or(f.outcome.now.0) - from.unwrap()).sum();
+    let ports = || f.outcome.ports.iter().flatten();
+    assert!(from.len() > 30, "{} rows", from.len());
+    assert_eq!(from.len() as u64, ports().map(|p| p.holds).sum::<u64>());
+    assert_eq!(off, ports().map(|p| p.hold_ps_total).sum::<u64>());
+    assert_eq!(ports().map(|p| p.pauses + p.pause_ps_total).sum::<u64>(), 0);
+    let causes: Vec<_> = table.batches.iter().flat_map(|b| xoff_record::read::texts(b, "cause")).collect();
+    assert!(causes.iter().all(|c| *c == Some("credits")), "{causes:?}");
+}
+
+/// Frames of 65 B take two blocks: credits for a buffer that would do for larger frames carry half the rate, which is said.
+#[test]
+fn credits_in_blocks_that_small_frames_leave_half_empty_are_warned_of() {
+    let warned = |mtu: &str, buffer: &str| {
+        let text = format!(
+            "[topology]\nkind = \"star\"\nhosts = 2\nrate = \"10Gbps\"\ndelay = \"1us\"\n[host]\nmtu = \"{mtu}\"\nheader = \"0B\"\n\
+             [flow_control]\nkind = \"cbfc\"\n[switch]\nbuffer = \"{buffer}\"\n[[flow]]\nsrc = \"H0\"\ndst = \"H1\"\n"
+        );
+        load(&text).unwrap_or_else(|e| panic!("{e}")).warnings.iter().map(|w| w.line()).find(|w| w.contains("blocks"))
+    };
+    let w = warned("65B", "80KB").expect("a warning");
+    assert!(w.contains("1250 blocks are 625 frames of 65B, 40.625KB"), "{w}");
+    assert_eq!((warned("64B", "80KB"), warned("65B", "200KB"), warned("1500B", "80KB")), (None, None, None));
+}

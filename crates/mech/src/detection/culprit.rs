@@ -34,6 +34,10 @@ pub enum Sampling {
     Random,
 }
 
+/// Words of a new array at most, those of 64 MiB. It grows with the frames that are there; more words would only make random reads miss
+/// more often.
+const WORDS_MAX: u64 = 1 << 18;
+
 /// No word.
 const NIL: u32 = u32::MAX;
 
@@ -49,7 +53,10 @@ struct Word {
 /// One word per unit of a buffer: the flow whose frame lies there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CulpritArray {
+    /// Those that have been used; the others are free, and are taken before any that was freed.
     words: Vec<Word>,
+    /// Words, those that have never been used included.
+    len: usize,
     /// By flow: the first and the last of its words. Looked up, never iterated.
     chains: FxHashMap<u32, (u32, u32)>,
     /// Free words are reused in the order in which they became free: occupied ones spread over the rows.
@@ -77,17 +84,17 @@ impl CulpritArray {
     /// every occupied unit is equally likely. With 16 it takes the first occupied one of the row from there on, as the SRAM of
     /// RZ 3880 allows: fewer reads, but a unit with free ones before it is likelier than one in a crowd.
     pub fn new(buffer: Bytes, lanes: usize, tries: u32) -> Self {
-        let mut array = CulpritArray {
+        let rows = buffer.0.div_ceil(UNIT).min(WORDS_MAX).div_ceil(ROW as u64).max(1);
+        CulpritArray {
             words: Vec::new(),
+            len: rows as usize * ROW,
             chains: FxHashMap::default(),
             free_first: NIL,
             free_last: NIL,
             occupied: 0,
             lanes: lanes.clamp(1, ROW),
             tries,
-        };
-        array.grow((buffer.0.div_ceil(UNIT) as usize).div_ceil(ROW).max(1));
-        array
+        }
     }
 
     /// Units that a frame takes.
@@ -97,7 +104,7 @@ impl CulpritArray {
 
     /// Words.
     pub fn len(&self) -> usize {
-        self.words.len()
+        self.len
     }
     /// No unit is occupied.
     pub fn is_empty(&self) -> bool {
@@ -108,11 +115,26 @@ impl CulpritArray {
         self.occupied
     }
 
-    fn grow(&mut self, rows: usize) {
-        for _ in 0..rows * ROW {
-            self.words.push(Word { flow: 0, next: NIL, valid: false });
-            self.release(self.words.len() as u32 - 1);
+    /// Takes a free word; the array grows by a row if there is none.
+    fn take(&mut self) -> u32 {
+        if self.words.len() == self.len && self.free_first == NIL {
+            self.len += ROW;
         }
+        if self.words.len() < self.len {
+            self.words.push(Word { flow: 0, next: NIL, valid: false });
+            return self.words.len() as u32 - 1;
+        }
+        let at = self.free_first;
+        self.free_first = self.words[at as usize].next;
+        if self.free_first == NIL {
+            self.free_last = NIL;
+        }
+        at
+    }
+
+    /// The first occupied word of some of a row.
+    fn occupied_of(&self, mut words: impl Iterator<Item = usize>) -> Option<Word> {
+        words.find_map(|at| self.words.get(at).copied().filter(|w| w.valid))
     }
 
     fn release(&mut self, at: u32) {
@@ -128,14 +150,7 @@ impl CulpritArray {
     /// grows then.
     pub fn insert(&mut self, flow: u32, len: Bytes) {
         for _ in 0..CulpritArray::units(len) {
-            if self.free_first == NIL {
-                self.grow(1);
-            }
-            let at = self.free_first;
-            self.free_first = self.words[at as usize].next;
-            if self.free_first == NIL {
-                self.free_last = NIL;
-            }
+            let at = self.take();
             self.words[at as usize] = Word { flow, next: NIL, valid: true };
             let chain = self.chains.entry(flow).or_insert((at, at));
             if chain.1 != at {
@@ -168,17 +183,17 @@ impl CulpritArray {
         }
         let mut row = 0;
         for reads in 1..=self.tries {
-            let at = ((coin() * self.words.len() as f64) as usize).min(self.words.len() - 1);
+            let at = ((coin() * self.len as f64) as usize).min(self.len - 1);
             row = at / ROW;
-            let hit = (0..self.lanes).map(|lane| self.words[row * ROW + (at + lane) % ROW]).find(|w| w.valid);
+            let hit = self.occupied_of((0..self.lanes).map(|lane| row * ROW + (at + lane) % ROW));
             if let Some(w) = hit {
                 return Some(Found { flow: w.flow, reads, sequential: false });
             }
         }
-        let rows = self.words.len() / ROW;
+        let rows = self.len / ROW;
         (1..=rows).find_map(|k| {
             let first = (row + k) % rows * ROW;
-            let word = self.words[first..first + ROW].iter().find(|w| w.valid)?;
+            let word = self.occupied_of(first..first + ROW)?;
             Some(Found { flow: word.flow, reads: self.tries + k as u32, sequential: true })
         })
     }
@@ -320,6 +335,24 @@ mod tests {
         assert!(a.is_empty());
         a.insert(1, Bytes(64 * 256 * 16));
         assert_eq!(a.occupied(), 1_024);
+    }
+
+    /// A buffer of a size that no machine has costs what lies in it, and its picks follow the same law.
+    #[test]
+    fn an_array_takes_memory_for_frames_not_for_the_buffer() {
+        for buffer in [2_147_483_648_000, u64::MAX] {
+            let mut a = CulpritArray::new(Bytes(buffer), 1, TRIES);
+            assert_eq!((a.words.capacity(), a.len() as u64), (0, WORDS_MAX));
+            a.insert(3, LEN);
+            a.insert(4, Bytes(UNIT));
+            assert_eq!((a.words.len(), a.occupied()), (7, 7));
+            let (mut seen, mut coin) = ([0; 2], coins(7));
+            // Two of 7 in 262,144 words are hardly ever hit: the rows are searched, from a random one on.
+            (0..100).for_each(|_| seen[a.pick(&mut coin).unwrap().flow as usize - 3] += 1);
+            assert_eq!(seen.iter().sum::<u64>(), 100);
+            a.insert(5, Bytes(UNIT * (WORDS_MAX + 9)));
+            assert_eq!((a.len() as u64, a.occupied() as u64), (WORDS_MAX + 16, WORDS_MAX + 16));
+        }
     }
 
     /// RZ 3880, section III-B: P(n) = q_n/q in units, over 10^4 samples, for 40, 30, 20 and 10 frames. One lane is exact

@@ -48,7 +48,12 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::optional("decrease_interval", Kind::Span, "hpcc only: how often a cut is considered; 4us", "HPCC simulator"),
     ParamSpec::optional("increase_timer", Kind::Span, "increase timer T; paper 55us, ns3-rdma 60us, hpcc 300us", "SIGCOMM'15"),
     ParamSpec::optional("byte_counter", Kind::Bytes, "increase byte counter B; paper 10MB, ns3-rdma 300MB", "SIGCOMM'15"),
-    ParamSpec::optional("fast_recovery", Kind::Count, "stage F from which the target rises; fast recovery takes the F - 1 before; paper 5, hpcc 1", "SIGCOMM'15"),
+    ParamSpec::optional(
+        "fast_recovery",
+        Kind::Count,
+        "stage F from which the target rises; fast recovery takes the F - 1 before; paper 5, hpcc 1",
+        "SIGCOMM'15",
+    ),
     ParamSpec::optional("rate_ai", Kind::Rate, "additive step R_AI; 40Mbps, hpcc 20Mbps", "SIGCOMM'15"),
     ParamSpec::optional("rate_hai", Kind::Rate, "hyper step R_HAI; 200Mbps", "ns3-rdma and HPCC configurations"),
     ParamSpec::optional("min_rate", Kind::Rate, "floor of the rate; 100Mbps, hpcc 1Gbps", "ns3-rdma and HPCC configurations"),

@@ -30,9 +30,10 @@ impl FabricScenario {
     /// Runs from start to end. `look` is called now and then; when it returns false, the run stops and closes properly.
     ///
     /// # Errors
-    /// Tables or manifest cannot be written.
+    /// The memory will not suffice; tables or manifest cannot be written.
     pub fn run(&self, sink: Sink, mut look: impl FnMut(&Progress) -> bool) -> Result<FabricFinished, RunError> {
         let (begun, started, cpu) = (SystemTime::now(), Instant::now(), ProcessTime::now());
+        self.fits().map_err(RunError::Build)?;
         let mut hasher = TableHasher::new();
         hasher.text(&self.resolved);
         let scenario_hash = xoff_record::ResultHash::of([("scenario", &hasher)]).to_string();

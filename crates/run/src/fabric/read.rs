@@ -99,6 +99,10 @@ pub(crate) fn read(mut doc: Document) -> Result<FabricScenario, Problems> {
         section.refuse(&ParamError::new(p.key, p.what, p.hint));
     }
     doc.finish()?;
+    for p in config.warnings() {
+        let section = places.iter().find(|s| s.declares(p.key)).unwrap_or(&places[1]);
+        section.warn(&ParamError::new(p.key, p.what, p.hint));
+    }
     let resolved = doc.resolved();
     Ok(FabricScenario {
         title,
@@ -125,12 +129,12 @@ fn read_core(s: &mut Section) -> Result<Core, ParamError> {
     Ok(match s.kind().unwrap_or("clos") {
         "rack" => {
             let (edges, edge_ports) = (count(s, "edges", 1, 1_000)?, count(s, "edge_ports", 1, 64)?);
-            if edges * edge_ports > 4_096 {
+            if edges * edge_ports > PORTS_MAX {
                 return Err(ParamError::new("edges", format!("edges * edge_ports = {}", edges * edge_ports), "expected up to 4096 ports"));
             }
             Core::Spine { edges, edge_ports, spines: count(s, "spines", 1, 1_000)? }
         }
-        "ideal" => Core::Ideal { ports: count(s, "ports", 1, 4_096)? },
+        "ideal" => Core::Ideal { ports: count(s, "ports", 1, PORTS_MAX.into())? },
         kind => {
             let (below, stages) = (count(s, "radix", 1, 1_000)?, count(s, "stages", 1, 15)?);
             if stages % 2 == 0 {
