@@ -456,6 +456,10 @@ impl Sender for Tx {
     fn restart(&mut self, now: Time) {
         each_tx!(self, m => m.restart(now), _line => (), m => m.restart(now), inner => inner.tx.restart(now))
     }
+    #[inline]
+    fn stopped_by(&self) -> StoppedBy {
+        each_tx!(self, m => m.stopped_by(), _line => StoppedBy::Pause, _m => StoppedBy::Flows, _inner => StoppedBy::Pause)
+    }
 }
 
 impl Released {
@@ -467,10 +471,6 @@ impl Released {
     #[cold]
     fn on_message(&mut self, now: Time, message: Message) {
         self.tx.on_message(now, message);
-    }
-    #[inline]
-    fn stopped_by(&self) -> StoppedBy {
-        each_tx!(self, m => m.stopped_by(), _line => StoppedBy::Pause, _m => StoppedBy::Flows)
     }
 }
 
