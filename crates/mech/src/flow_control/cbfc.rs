@@ -376,7 +376,7 @@ mod tests {
     }
 
     /// Every FCCL against every count of blocks sent, in both widths: credits never exceed the buffer, and a limit below what was sent, one
-    /// beyond the buffer or one around the wrap is no credit. (The mutant `wrapping_sub` grants 2^64 credits here.)
+    /// beyond the buffer or one around the wrap is no credit.
     #[test]
     fn no_limit_grants_more_than_the_buffer() {
         const BUFFER: u64 = 48;
@@ -411,7 +411,8 @@ mod tests {
         }
     }
 
-    /// What passes without asking the gate (an acknowledgement that no pause stops) leaves no credits, not 2^64 of them.
+    /// What passes without asking the gate (an acknowledgement that no pause stops) leaves no credits, not 2^64 of them. (Kills the
+    /// mutant that subtracts with a wrap.)
     #[test]
     fn credits_end_at_zero() {
         for conformance in [false, true] {
