@@ -145,7 +145,7 @@ fn a_pause_after_one_that_has_expired_counts_again() {
 /// 48 blocks are two frames: from 2.4 us on the third waits, though no message has stopped its port, until credits come.
 #[test]
 fn a_port_without_credits_for_what_waits_is_off() {
-    let credit = Message::Credit(CreditLimit { fccl: 200, occupied: Bytes::ZERO });
+    let credit = Message::Credit(CreditLimit { fccl: 96, occupied: Bytes::ZERO });
     let s = host("cbfc", &[("period", "1ms")], 3072, &[(10 * US, credit)], END);
     assert_eq!(s.left, [FRAME, 2 * FRAME, 10 * US + FRAME, 30 * US + FRAME]);
     assert_eq!(s.stops(), [(2 * FRAME, true, StoppedBy::Credits), (10 * US, false, StoppedBy::Credits)]);
