@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python test-docs test-instructions test-full lint bench bench-page bench-accept msrv deny clean toolchain
+.PHONY: help build demo test test-overflow test-rust test-python test-docs test-instructions test-full lint bench bench-page bench-accept msrv deny clean toolchain
 
 # rustup puts cargo here; a shell opened before the installation does not know it yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -96,6 +96,13 @@ test-instructions: toolchain ## Only the gate on instructions per frame-hop (nee
 	$(CARGO) build --release --workspace --bins
 	$(BENCH) instructions
 	$(call done,instructions)
+
+test-overflow: toolchain ## The Rust tests with overflow checks, in a target folder of their own
+	@$(call step,Overflow checks)
+	# Of our crates only: a wrap in a dependency may be meant.
+	CARGO_TARGET_DIR="$(or $(CARGO_TARGET_DIR),target)/overflow" $(CARGO) test --config 'profile.release.overflow-checks=true' \
+	  --config 'profile.release.package."*".overflow-checks=false' --release --workspace
+	$(call done,overflow checks)
 
 test-full: test ## All tests and the slow ones
 	@$(call step,Slow tests)
