@@ -233,6 +233,8 @@ pub enum Note {
         expected: u64,
         /// Offset it carried.
         got: u64,
+        /// Payload [bytes].
+        payload: u32,
     },
     /// The source knows that everything has arrived (last acknowledgement).
     Acknowledged {

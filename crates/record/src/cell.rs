@@ -126,6 +126,62 @@ impl<T: Cell + Default + PartialEq> Cell for Late<T> {
     }
 }
 
+/// What precedes a value of a column that was added later in the hash, so that two of them are told apart.
+const ADDED: [u8; 2] = [0xa1, 0xa2];
+
+/// A time in a column that its table has not always had: null adds nothing to the hash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Known(pub Option<u64>);
+
+impl Cell for Known {
+    const NULLABLE: bool = true;
+    type Buffer = <Option<u64> as Cell>::Buffer;
+    fn data_type() -> DataType {
+        u64::data_type()
+    }
+    fn push(self, buffer: &mut Self::Buffer) {
+        self.0.push(buffer);
+    }
+    fn take(buffer: &mut Self::Buffer, names: &Dictionaries) -> Result<ArrayRef, ArrowError> {
+        <Option<u64> as Cell>::take(buffer, names)
+    }
+    fn feed(self, bytes: &mut Vec<u8>) {
+        if let Some(v) = self.0 {
+            bytes.push(ADDED[0]);
+            v.feed(bytes);
+        }
+    }
+}
+
+/// A counter in a column that its table has not always had, beside one that usually has the same value: only another value adds to
+/// the hash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Beside {
+    /// The other column's.
+    pub usual: u64,
+    /// This one's.
+    pub value: u64,
+}
+
+impl Cell for Beside {
+    type Buffer = Vec<u64>;
+    fn data_type() -> DataType {
+        u64::data_type()
+    }
+    fn push(self, buffer: &mut Vec<u64>) {
+        self.value.push(buffer);
+    }
+    fn take(buffer: &mut Vec<u64>, names: &Dictionaries) -> Result<ArrayRef, ArrowError> {
+        u64::take(buffer, names)
+    }
+    fn feed(self, bytes: &mut Vec<u8>) {
+        if self.value != self.usual {
+            bytes.push(ADDED[1]);
+            self.value.feed(bytes);
+        }
+    }
+}
+
 /// Text columns are dictionaries with 32-bit keys: what every reader of Arrow understands.
 pub(crate) fn dictionary_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))

@@ -23,7 +23,7 @@ mod table;
 mod tables;
 pub mod verdict;
 
-pub use cell::{Label, Late, Message, Names, Node, Port};
+pub use cell::{Beside, Known, Label, Late, Message, Names, Node, Port};
 pub use error::RecordError;
 pub use hash::{ResultHash, TableHasher};
 pub use manifest::{Manifest, Parameter, ResultFile};

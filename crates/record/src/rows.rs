@@ -6,7 +6,7 @@
 use arrow_array::ArrayRef;
 use arrow_schema::{ArrowError, Field};
 
-use crate::cell::{Cell, Dictionaries, Label, Late, Message, Node, Port, words};
+use crate::cell::{Beside, Cell, Dictionaries, Known, Label, Late, Message, Node, Port, words};
 
 /// One row of a table.
 pub trait Row: Copy {
@@ -151,17 +151,18 @@ row! {
         size_bytes: u64,
         /// Handed over by the application [ps].
         start_ps: u64,
-        /// Finished [ps].
+        /// Delivered: its last byte arrived at the destination, in order [ps].
         end_ps: Option<u64>,
-        /// Flow completion time [ps].
+        /// Flow completion time, from `start_ps` to `end_ps` [ps].
         fct_ps: Option<u64>,
-        /// Payload that arrived [bytes].
+        /// Payload delivered: what arrived in order, without a gap from the first byte on [bytes].
         bytes_delivered: u64,
         /// Data frames that arrived marked CE (congestion encountered).
         ce_frames: u64,
         /// Data frames that arrived marked UE (undetermined encountered) and not CE.
         ue_frames: u64,
-        /// Completion time in the empty network [ps].
+        /// Completion time of a lone flow on the same way, header and application's rate included: a lower bound; null: no end, no way,
+        /// or the way changed [ps].
         ideal_fct_ps: Option<u64>,
         /// `fct_ps / ideal_fct_ps`.
         slowdown: Option<f64>,
@@ -169,6 +170,10 @@ row! {
         label: Label,
         /// Notices of congested buffers that its source had while it sent.
         notices: Late,
+        /// Its source knew that all had arrived: the last acknowledgement came [ps]; null: not yet, or hosts send none.
+        acked_ps: Known,
+        /// Payload that arrived, in any order, repetitions included [bytes].
+        bytes_arrived: Beside,
     }
 }
 row! {

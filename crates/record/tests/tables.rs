@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::{Array, RecordBatch};
 use xoff_record::{
-    CauseRow, Closed, ControlRow, DeadlockRow, Direction, FlowRow, Folder, Label, Late, Manifest, Mark, MarkRow, Message, Names, Node,
-    NoticeRow, Parameter, PauseCause, PauseRow, Port, PortRow, QueueRow, RateRow, RateSource, ResultFile, RunInfo, SCHEMA_VERSION, Side,
-    Sink, State, StateRow, Tables, read,
+    Beside, CauseRow, Closed, ControlRow, DeadlockRow, Direction, FlowRow, Folder, Known, Label, Late, Manifest, Mark, MarkRow, Message,
+    Names, Node, NoticeRow, Parameter, PauseCause, PauseRow, Port, PortRow, QueueRow, RateRow, RateSource, ResultFile, RunInfo,
+    SCHEMA_VERSION, Side, Sink, State, StateRow, Tables, read,
 };
 
 /// An empty folder of this test.
@@ -66,6 +66,9 @@ fn flow(n: u64) -> FlowRow {
         slowdown: done.then_some(1.25),
         label: Label(n as u32 % 2),
         notices: Late(0),
+        // As in runs without acknowledgements and failures.
+        acked_ps: Known(None),
+        bytes_arrived: Beside { usual: 7 * n, value: 7 * n },
     }
 }
 
@@ -180,6 +183,8 @@ fn every_table_reads_back_as_written() {
         "slowdown",
         "label",
         "notices",
+        "acked_ps",
+        "bytes_arrived",
     ];
     assert_eq!(columns, expected);
     let rows: Vec<FlowRow> = (0..10).map(flow).collect();
@@ -196,6 +201,8 @@ fn every_table_reads_back_as_written() {
     assert_eq!(numbers(&b, "ce_frames"), column(|r| Some(r.ce_frames)));
     assert_eq!(numbers(&b, "ue_frames"), column(|r| Some(r.ue_frames)));
     assert_eq!(numbers(&b, "ideal_fct_ps"), column(|r| r.ideal_fct_ps));
+    assert_eq!(numbers(&b, "acked_ps"), column(|r| r.acked_ps.0));
+    assert_eq!(numbers(&b, "bytes_arrived"), column(|r| Some(r.bytes_arrived.value)));
     let slowdowns: Vec<_> = b.iter().flat_map(|b| read::floats(b, "slowdown")).collect();
     assert_eq!(slowdowns, rows.iter().map(|r| r.slowdown).collect::<Vec<_>>());
     assert_eq!((texts(&b, "src"), texts(&b, "dst")), (vec!["H1".to_owned(); 10], vec!["H2".to_owned(); 10]));
@@ -497,14 +504,31 @@ fn the_manifest_reads_back() {
 /// A table and columns that came later change no hash until they say something: results of before keep theirs.
 #[test]
 fn what_came_later_counts_where_it_says_something() {
-    let hash = |notices: u64, rows: u64| {
+    let of = |row: FlowRow, rows: u64| {
         let mut t = Tables::create(&Sink::Nothing, &info(), &names()).unwrap();
         fill(&mut t, 3);
-        t.flows.push(FlowRow { notices: Late(notices), ..flow(3) }).unwrap();
+        t.flows.push(row).unwrap();
         fill_notices(&mut t, rows);
         t.close().hash
     };
-    assert_eq!(hash(0, 0), hash(0, 0));
-    let all = [hash(0, 0), hash(1, 0), hash(2, 0), hash(0, 1), hash(0, 2)];
-    assert!((0..5).all(|i| (0..i).all(|j| all[i] != all[j])), "{all:?}");
+    // As it was before these columns: nobody acknowledges, and what arrived did so in order.
+    let plain = flow(3);
+    let hash = |notices: u64, rows: u64| of(FlowRow { notices: Late(notices), ..plain }, rows);
+    let acked = |ps: Option<u64>| of(FlowRow { acked_ps: Known(ps), ..plain }, 0);
+    let arrived = |value: u64| of(FlowRow { bytes_arrived: Beside { usual: plain.bytes_delivered, value }, ..plain }, 0);
+    assert_eq!((hash(0, 0), hash(0, 0)), (acked(None), arrived(plain.bytes_delivered)));
+    let all = [hash(0, 0), hash(1, 0), hash(2, 0), hash(0, 1), hash(0, 2), acked(Some(0)), acked(Some(1)), arrived(1), arrived(2)];
+    assert!((0..all.len()).all(|i| (0..i).all(|j| all[i] != all[j])), "{all:?}");
+}
+
+/// Their values are in the table all the same.
+#[test]
+fn what_came_later_is_in_the_table() {
+    let dir = folder("later");
+    let mut t = Tables::create(&Sink::Files(dir.clone()), &info(), &names()).unwrap();
+    t.flows.push(flow(1)).unwrap();
+    t.flows.push(FlowRow { acked_ps: Known(Some(77)), bytes_arrived: Beside { usual: 7, value: 9 }, ..flow(2) }).unwrap();
+    t.close();
+    let b = read::batches(&dir, "flows").unwrap();
+    assert_eq!((numbers(&b, "acked_ps"), numbers(&b, "bytes_arrived")), (vec![None, Some(77)], vec![Some(7), Some(9)]));
 }

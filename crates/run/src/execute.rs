@@ -6,13 +6,12 @@ use std::time::{Instant, SystemTime};
 use cpu_time::ProcessTime;
 use xoff_params::ParamError;
 use xoff_record::verdict::Parts;
-use xoff_record::{Closed, DeadlockRow, FlowRow, Folder, Label, Late, Manifest, Names, Node, PortRow, RecordError, ResultFile};
+use xoff_record::{Beside, Closed, DeadlockRow, FlowRow, Folder, Known, Label, Late, Manifest, Names, Node, PortRow, RecordError, ResultFile};
 use xoff_record::{RunInfo, Sink, Slowdown, Tables, Verdict};
-use xoff_sim::{Ended, Outcome, World, ideal_time};
-use xoff_topology::routing::Routes;
+use xoff_sim::{Ended, Outcome, World};
 use xoff_units::{Span, Time};
-use xoff_workload::UNLIMITED;
 
+use crate::ideal::Ideals;
 use crate::load::Scenario;
 use crate::recorder::{PortNumbers, TableRecorder};
 use crate::summary::Summary;
@@ -227,11 +226,11 @@ pub(crate) fn write_last(folder: &Folder, resolved: &str, manifest: &mut Manifes
 /// Flows, deadlocks and port counters: known only at the end.
 fn write_rows(s: &Scenario, o: &Outcome, ports: &PortNumbers, tables: &mut Tables) -> Result<Option<Slowdown>, RecordError> {
     let (mut complete, mut unfinished) = (Vec::new(), Vec::new());
-    let routes = s.routing().routes(&s.topology);
+    let ideals = Ideals::new(s, o.now);
     for (i, f) in o.flows.iter().enumerate() {
         let w = &f.flow;
         let fct = f.fct();
-        let ideal = (w.size != UNLIMITED).then(|| ideal_of(s, &routes, w)).flatten();
+        let ideal = ideals.of(f);
         let slowdown = |time: Span| ideal.filter(|i| i.0 > 0).map(|i| time.0 as f64 / i.0 as f64);
         match fct {
             Some(fct) => complete.extend(slowdown(fct)),
@@ -255,6 +254,8 @@ fn write_rows(s: &Scenario, o: &Outcome, ports: &PortNumbers, tables: &mut Table
             slowdown: fct.and_then(slowdown),
             label: Label(w.label),
             notices: Late(f.notices),
+            acked_ps: Known(f.acked().map(|t| t.0)),
+            bytes_arrived: Beside { usual: f.delivered, value: f.arrived() },
         })?;
     }
     for (cycle, d) in o.deadlocks.iter().enumerate() {
@@ -298,11 +299,4 @@ fn write_rows(s: &Scenario, o: &Outcome, ports: &PortNumbers, tables: &mut Table
         }
     }
     Ok(Slowdown::of(&complete, &unfinished))
-}
-
-/// Shortest possible completion time of a flow on the path it took.
-fn ideal_of(s: &Scenario, routes: &Routes, w: &xoff_workload::Flow) -> Option<Span> {
-    let (payload_max, header) = s.frame();
-    let path = s.way(routes, w)?;
-    Some(ideal_time(&s.topology, &path, w.size, payload_max, header, s.cut_through()))
 }

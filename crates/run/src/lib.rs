@@ -13,6 +13,7 @@ mod derived;
 mod execute;
 mod explain;
 mod fabric;
+mod ideal;
 mod idle;
 mod load;
 mod loaded;

@@ -14,7 +14,7 @@ use xoff_node::{
 use xoff_params::{ParamError, Values};
 use xoff_scenario::document::{Document, Override, Section};
 use xoff_scenario::{Problem, Problems};
-use xoff_sim::{Faults, LinkFailure, Model, NicModel, Probes, Selection, WayFacts, WayFactsOf, classes_in_use, ideal_time};
+use xoff_sim::{Faults, LinkFailure, Lone, Model, NicModel, Probes, Selection, WayFacts, WayFactsOf, classes_in_use, ideal_time};
 use xoff_topology::routing::{FlowKey, Routes, Routing, trace_path};
 use xoff_topology::{Topology, failures};
 use xoff_units::{Bytes, Span, Time, WireClock};
@@ -174,7 +174,8 @@ impl Scenario {
             let key = FlowKey { src, dst, src_port: 0, dst_port: 0 };
             let time = |key: FlowKey, payload: u32, header: u32| {
                 let path = trace_path(&self.topology, &routes, &m.routing.choice, &key)?;
-                Some(ideal_time(&self.topology, &path, payload as u64, payload, header, m.cut_through))
+                let frame = Lone { size: payload as u64, rate: None, payload_max: payload, header };
+                Some(ideal_time(&self.topology, &path, &frame, m.cut_through))
             };
             let there = time(key, m.payload_max, m.header);
             let back = time(key.reversed(), ack_len, 0);

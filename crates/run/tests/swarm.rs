@@ -9,8 +9,7 @@ mod draw;
 use draw::{Dice, Drawn};
 use xoff_record::Sink;
 use xoff_run::Scenario;
-use xoff_sim::{LostFrames, ideal_time};
-use xoff_topology::{FlowKey, trace_path};
+use xoff_sim::LostFrames;
 
 fn scenario(case: u64) -> Drawn {
     let mut d = Dice(case);
@@ -113,7 +112,7 @@ fn check(case: u64, drawn: &Drawn) -> Result<(), String> {
     if f.outcome.lost != LostFrames::default() {
         return fail(format!("{:?}", f.outcome.lost));
     }
-    if let (Some(_), Err(e)) = (s.cut_through(), none_too_fast(&s, &f.outcome)) {
+    if let Err(e) = none_too_fast(&s, &f.outcome) {
         return fail(e);
     }
     if case.is_multiple_of(10) {
@@ -154,13 +153,10 @@ fn by_flow(case: u64) -> Drawn {
 
 /// No flow is faster than its way allows.
 fn none_too_fast(s: &Scenario, o: &xoff_sim::Outcome) -> Result<(), String> {
-    let (rule, (payload_max, header)) = (s.routing(), s.frame());
-    let routes = rule.routes(&s.topology);
+    let routes = s.routing().routes(&s.topology);
     for f in &o.flows {
         let Some(fct) = f.fct() else { continue };
-        let key = FlowKey { src: f.flow.src, dst: f.flow.dst, src_port: f.flow.src_port, dst_port: f.flow.dst_port };
-        let path = trace_path(&s.topology, &routes, &rule.choice, &key).ok_or("no way")?;
-        let ideal = ideal_time(&s.topology, &path, f.flow.size, payload_max, header, s.cut_through());
+        let ideal = s.ideal_time(&routes, &f.flow).ok_or("no way")?;
         if fct < ideal {
             return Err(format!("{:?} took {fct}, ideal {ideal}", f.flow));
         }

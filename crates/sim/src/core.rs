@@ -620,8 +620,9 @@ impl Env for Core {
                     self.complete(flow);
                 }
             }
-            Note::OutOfOrder { flow, expected, got } => {
+            Note::OutOfOrder { flow, expected, got, payload } => {
                 self.delivered += 1;
+                self.flows[flow as usize].out_of_order += payload as u64;
                 if self.layout.lossless && !self.failed && self.losses.is_none() {
                     let (at, layout, flows) = (self.place(), &self.layout, &self.flows);
                     let say = || layout.say_out_of_order(flow, &flows[flow as usize].flow, (expected, got));

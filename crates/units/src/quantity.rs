@@ -269,6 +269,7 @@ mod tests {
     fn bytes_in_is_the_inverse_where_it_divides() {
         let r = Rate::from_gbps(25);
         assert_eq!(r.bytes_in(r.time_for(Bytes(9_216))), Bytes(9_216));
+        assert_eq!(Rate(u64::MAX).bytes_in(Span(u64::MAX)), Bytes(u64::MAX), "it does not wrap");
     }
 
     #[test]

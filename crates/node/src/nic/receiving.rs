@@ -70,7 +70,7 @@ impl Nic {
             }
             env.note(self.node, now, Note::Delivered { flow: f.flow, payload, mark: f.mark(), complete });
         } else {
-            env.note(self.node, now, Note::OutOfOrder { flow: f.flow, expected, got: f.seq });
+            env.note(self.node, now, Note::OutOfOrder { flow: f.flow, expected, got: f.seq, payload });
         }
         let [answer, notice] = answers;
         if answer.is_none() && notice.is_none() {

@@ -8,8 +8,7 @@
 //! Entries share runs: whoever needs one that another entry has done finds it there.
 
 use serde::{Deserialize, Serialize};
-use xoff_sim::{FlowRecord, Outcome, Probes, World, ideal_time};
-use xoff_topology::{FlowKey, trace_path};
+use xoff_sim::{FlowRecord, Outcome, Probes, World};
 
 use super::schemes::Scheme;
 use crate::stats::{Mean, quantile};
@@ -190,18 +189,13 @@ impl Job {
         };
         let (outcome, _) = world.finish(ended);
         let t = &s.topology;
-        let (routing, (payload, header)) = (s.routing(), s.frame());
-        let routes = routing.routes(t);
-        let ideal = |f: &FlowRecord| {
-            let key = FlowKey { src: f.flow.src, dst: f.flow.dst, src_port: f.flow.src_port, dst_port: f.flow.dst_port };
-            trace_path(t, &routes, &routing.choice, &key).map(|path| ideal_time(t, &path, f.flow.size, payload, header, s.cut_through()))
-        };
+        let routes = s.routing().routes(t);
         // (payload, completion time, slowdown) of a complete flow.
         let fates: Vec<Option<(f64, f64, f64)>> = outcome
             .flows
             .iter()
             .map(|f| {
-                let (fct, ideal) = f.fct().zip(ideal(f))?;
+                let (fct, ideal) = f.fct().zip(s.ideal_time(&routes, &f.flow))?;
                 Some((f.flow.size as f64, fct.0 as f64, fct.0 as f64 / ideal.0 as f64))
             })
             .collect();

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use xoff_run::Scenario;
-use xoff_sim::{Ended, Outcome, Probes, Selection, World, ideal_time};
+use xoff_sim::{Ended, Lone, Outcome, Probes, Selection, World, ideal_time};
 use xoff_topology::{FlowKey, Topology, trace_path};
 
 use crate::{ReproduceError, lab};
@@ -244,7 +244,8 @@ impl Job {
             let Some(fct) = f.fct() else { continue };
             let key = FlowKey { src: f.flow.src, dst: f.flow.dst, src_port: f.flow.src_port, dst_port: f.flow.dst_port };
             let Some(path) = trace_path(t, &routes, &routing.choice, &key) else { continue };
-            let ideal = ideal_time(t, &path, f.flow.size, 1500, 0, None);
+            let lone = Lone { size: f.flow.size, rate: f.flow.rate, payload_max: 1500, header: 0 };
+            let ideal = ideal_time(t, &path, &lone, None);
             slowdown.add(fct.0 as f64 / ideal.0 as f64);
             fct_ps = (fct_ps.0 + fct.0 as f64, fct_ps.1 + ideal.0 as f64);
         }
