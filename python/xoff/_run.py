@@ -190,7 +190,14 @@ class Run:
 
     @cached_property
     def flows(self) -> pl.DataFrame:
-        """One row for each flow: start, end, completion time, slowdown. ``size_bytes`` 2**64 - 1: unlimited.
+        """One row for each flow. ``size_bytes`` 2**64 - 1: unlimited.
+
+        ``end_ps`` is the delivery: the last byte arrived at the destination. ``acked_ps`` is the sender's completion: the last
+        acknowledgement came back (null without acknowledgements). ``fct_ps`` and ``slowdown`` count to the delivery.
+        ``ideal_fct_ps`` is the completion time of the same flow alone in the network, with frames of ``host.mtu`` of which
+        ``host.header`` bytes are not payload, at the rate of its application; ``slowdown`` is never below 1.
+        ``bytes_delivered`` is what arrived in order, without a gap from the first byte on; ``bytes_arrived`` is what arrived in
+        any order, repetitions included. They differ where frames were lost.
 
         Unfinished flows have no end, completion time and slowdown: percentiles over the column leave them out. :attr:`slowdown` counts them.
         """

@@ -4,7 +4,7 @@ use xoff_mech::LinkFacts;
 use xoff_mech::detection::{Detection, red::Red};
 use xoff_mech::flow_control::{FlowControl, pfc};
 use xoff_mech::rate_control::{IntFormat, RateControlKind, dcqcn, hpcc, timely};
-use xoff_node::{BufferPolicy, ControlDelay, DisciplineKind, PausedWith, SchedulerKind, SharedPool, Transport};
+use xoff_node::{BufferPolicy, ControlDelay, DisciplineKind, Pacing, PausedWith, SchedulerKind, SharedPool, Transport};
 use xoff_params::ParamError;
 use xoff_scenario::hpcc::{CcMode, HpccCase, HpccConfig};
 use xoff_sim::{
@@ -149,7 +149,8 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
             },
             window_follows_rate: c.var_win,
             rate_bound: c.rate_bound,
-            keeps_first_wake: true,
+            pacing: Pacing::Gap,
+            as_hpcc_simulator: true,
         },
         order: EventOrder::Insertion,
         threads: 1,

@@ -7,6 +7,10 @@ use crate::HEADER;
 use crate::rtt::PairTable;
 
 /// `sip dip sport dport size start_ns fct_ns standalone_ns`; `None` while the flow is not complete.
+///
+/// `fct_ns` ends with the last acknowledgement at the source. `standalone_ns` is that simulator's, which a replay keeps: a round trip of a
+/// payload and the whole flow at the slowest link. It is no lower bound, and slowdowns by it fall below 1; `ideal_time` of the sim crate
+/// is one.
 pub fn fct_line(f: &FlowRecord, pairs: &PairTable, payload: u32) -> Option<String> {
     let end = f.end?;
     let w = &f.flow;

@@ -258,6 +258,12 @@ impl Port {
         gate
     }
 
+    /// Might a frame of this class and length go? Nothing is remembered of it.
+    pub fn would_open(&self, now: Time, class: u8, len: u32) -> Gate {
+        let lane = if class == 0 { Some(&self.lane) } else { self.more.get(class as usize - 1) };
+        lane.map_or(Gate::Open, |l| l.tx.gate(now, Bytes(len as u64)))
+    }
+
     /// The sender half of a class if it looks at flows.
     pub fn flows(&self, class: u8) -> Option<&dyn FlowSender> {
         let lane = if class == 0 { &self.lane } else { self.more.get(class as usize - 1)? };

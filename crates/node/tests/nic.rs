@@ -7,7 +7,7 @@ use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::{FlowControl, Message, pfc};
 use xoff_mech::rate_control::{Custom, Feedback, FlowFacts, Hop, Notification, RateControl, RateControlKind, Wakes, dcqcn, hpcc, qcn};
 use xoff_node::{
-    Call, ControlDelay, Env, FlowStart, Frame, FrameId, FrameKind, FrameStore, Moment, Nic, NicConfig, Note, PausedWith, Transport,
+    Call, ControlDelay, Env, FlowStart, Frame, FrameId, FrameKind, FrameStore, Moment, Nic, NicConfig, Note, Pacing, PausedWith, Transport,
 };
 use xoff_units::{Bytes, Rate, Span, Time, WireClock};
 
@@ -101,7 +101,8 @@ impl Bench {
             window: None,
             window_follows_rate: false,
             rate_bound: true,
-            keeps_first_wake: true,
+            pacing: Pacing::Schedule,
+            as_hpcc_simulator: true,
         };
         change(&mut config);
         Bench { nic: Nic::new(ME, &flow_control, &link, Arc::new(config)), world: World { frames: FrameStore::new(), ..World::default() } }

@@ -8,8 +8,8 @@ use xoff_mech::detection::Detection;
 use xoff_mech::flow_control::{FlowControl, pfc};
 use xoff_mech::rate_control::RateControlKind;
 use xoff_node::{
-    BufferPolicy, Classes, ControlDelay, Delay, DisciplineKind, LEN_MAX, PausedWith, SchedulerKind, SharedPool, Transport, VlArbitration,
-    VlTurn,
+    BufferPolicy, Classes, ControlDelay, Delay, DisciplineKind, LEN_MAX, Pacing, PausedWith, SchedulerKind, SharedPool, Transport,
+    VlArbitration, VlTurn,
 };
 use xoff_params::{ParamError, Values};
 use xoff_scenario::document::{Document, Override, Section};
@@ -77,6 +77,7 @@ pub(crate) struct ModelParts {
     pub payload_max: u32,
     pub header: u32,
     pub transport: Transport,
+    pub pacing: Pacing,
     pub window: Option<u64>,
     pub watch: Span,
     pub stop_on_deadlock: bool,
@@ -145,7 +146,8 @@ impl Scenario {
                 rate_control: m.rate_control.clone(),
                 window_follows_rate: false,
                 rate_bound: true,
-                keeps_first_wake: false,
+                pacing: m.pacing,
+                as_hpcc_simulator: false,
             },
             order: Default::default(),
             threads: 1,
@@ -391,6 +393,7 @@ pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problem
         conditions::warn(fc_name, facts, fc, endless, pool.map(|p| pool::at(p, &switch.memory, facts)), &mut warnings);
         conditions::warn_of_blocks(facts, fc, &mut warnings);
     }
+    conditions::warn_of_header((rate_name, &rate_control), host.header, &mut warnings);
     conditions::warn_of_marks(&detection, (rate_name, &rate_control), &mut warnings);
     conditions::warn_of_notices((detection_name, &detection), (rate_name, &rate_control), &flow_control, &mut warnings);
     let resolved = doc.resolved();
@@ -426,6 +429,7 @@ pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problem
             payload_max: host.payload_max,
             header: host.header,
             transport: host.transport,
+            pacing: host.pacing,
             window: host.window,
             watch,
             stop_on_deadlock,

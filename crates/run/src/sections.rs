@@ -104,7 +104,13 @@ pub(crate) const SWITCH: &[ParamSpec] = &[
 
 pub(crate) const HOST: &[ParamSpec] = &[
     ParamSpec::new("mtu", Kind::Bytes, "1500B", "largest frame on the wire", "GFC section 5.4"),
-    ParamSpec::new("header", Kind::Bytes, "0B", "bytes of every data frame that are not payload", ""),
+    ParamSpec::new(
+        "header",
+        Kind::Bytes,
+        "0B",
+        "bytes of every data frame that are not payload, whatever the rate control; ideal times count them",
+        "",
+    ),
     ParamSpec::new(
         "acks",
         Kind::Choice(&["none", "per-frame"]),
@@ -115,6 +121,13 @@ pub(crate) const HOST: &[ParamSpec] = &[
     ParamSpec::new("ack_len", Kind::Bytes, "64B", "length of an acknowledgement on the wire", ""),
     ParamSpec::optional("ack_priority", Kind::Count, "priority of acknowledgements and notifications; default: that of the data", ""),
     ParamSpec::optional("window", Kind::Bytes, "bytes in flight per flow, needs acknowledgements; default: unlimited", ""),
+    ParamSpec::new(
+        "pacing",
+        Kind::Choice(&["schedule", "gap"]),
+        "schedule",
+        "what a flow with a rate of its own does about a frame that goes late: schedule: the application has gone on producing, and what is late goes as soon as it may; gap: the next frame keeps its distance from it, so that the time is lost",
+        "gap: HPCC simulator, rdma-hw.cc:591-598",
+    ),
 ];
 
 pub(crate) const CONTROL_DELAY: &[ParamSpec] = &[

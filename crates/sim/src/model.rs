@@ -4,7 +4,7 @@ use xoff_mech::LinkFacts;
 use xoff_mech::detection::Detection;
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
-use xoff_node::{BufferPolicy, ControlDelay, DisciplineKind, SchedulerKind, Transport};
+use xoff_node::{BufferPolicy, ControlDelay, DisciplineKind, Pacing, SchedulerKind, Transport};
 use xoff_params::ParamError;
 use xoff_topology::LinkId;
 use xoff_topology::routing::Routing;
@@ -48,8 +48,10 @@ pub struct NicModel {
     pub window_follows_rate: bool,
     /// The rate control's rate paces frames.
     pub rate_bound: bool,
-    /// See [`xoff_node::NicConfig::keeps_first_wake`].
-    pub keeps_first_wake: bool,
+    /// How an application's rate is kept.
+    pub pacing: Pacing,
+    /// See [`xoff_node::NicConfig::as_hpcc_simulator`].
+    pub as_hpcc_simulator: bool,
 }
 
 /// The model of a run.
@@ -135,7 +137,8 @@ impl<'a> Model<'a> {
                 rate_control: RateControlKind::None,
                 window_follows_rate: false,
                 rate_bound: true,
-                keeps_first_wake: false,
+                pacing: Pacing::Schedule,
+                as_hpcc_simulator: false,
             },
             order: EventOrder::Entity,
             threads: 1,

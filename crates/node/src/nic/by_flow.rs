@@ -5,7 +5,7 @@
 use xoff_mech::flow_control::Gate;
 use xoff_units::Time;
 
-use super::{Nic, Sending};
+use super::Nic;
 use crate::env::Env;
 use crate::frame::FrameStore;
 use crate::port::{Hold, Port};
@@ -23,9 +23,9 @@ impl Nic {
     pub(super) fn flows_hold(&self, now: Time, class: u8, frames: &FrameStore) -> Option<Hold> {
         let flows = self.port.flows(class)?;
         let feedback = self.feedback.front().map(|id| frames[id]).filter(|f| f.class() == class).map(|f| (f.flow, f.len()));
-        let sending = self.turns.iter().map(|&s| &self.flows[s as usize]).filter(|f| f.start.class == class && self.left(f) > 0);
-        let next_len = |f: &Sending| self.left(f).min(self.c.payload_max as u64) as u32 + self.c.header;
-        let mut waiting = feedback.into_iter().chain(sending.map(|f| (f.start.flow, next_len(f)))).peekable();
+        let turns = self.turns.of_class(class).iter().map(|&s| &self.flows[s as usize]);
+        let sending = turns.filter(|f| f.start.class == class && f.left() > 0);
+        let mut waiting = feedback.into_iter().chain(sending.map(|f| (f.start.flow, f.next_len(&self.c)))).peekable();
         let &(_, len) = waiting.peek()?;
         let since = self.port.held_since(now, class);
         waiting.all(|(flow, _)| flows.flow_gate(now, flow) != Gate::Open).then_some(Hold { port: 0, class, len, since })

@@ -32,6 +32,7 @@ pub(super) struct Host {
     pub payload_max: u32,
     pub header: u32,
     pub transport: Transport,
+    pub pacing: Pacing,
     pub window: Option<u64>,
 }
 
@@ -87,7 +88,8 @@ pub(super) fn read_host(s: &mut Section<'_>) -> Result<Host, ParamError> {
     } else {
         Transport::None
     };
-    Ok(Host { payload_max: (mtu - header).0 as u32, header: header.0 as u32, transport, window: window.map(|w| w.0) })
+    let pacing = if s.text("pacing")? == "gap" { Pacing::Gap } else { Pacing::Schedule };
+    Ok(Host { payload_max: (mtu - header).0 as u32, header: header.0 as u32, transport, pacing, window: window.map(|w| w.0) })
 }
 
 pub(super) struct SwitchParts {

@@ -217,7 +217,8 @@ impl World {
             window: None,
             window_follows_rate: m.nic.window_follows_rate,
             rate_bound: m.nic.rate_bound,
-            keeps_first_wake: m.nic.keeps_first_wake,
+            pacing: m.nic.pacing,
+            as_hpcc_simulator: m.nic.as_hpcc_simulator,
         });
         let here = |n: u32| m.outside.as_ref().is_none_or(|here| here[n as usize]);
         let mut nodes: Vec<Vec<Node>> = (0..parts).map(|_| Vec::with_capacity(topology.nodes.len())).collect();

@@ -1,0 +1,103 @@
+//! How a NIC is built, and what it is told of a flow.
+
+use xoff_mech::rate_control::RateControlKind;
+use xoff_units::{Bytes, Rate, Span, WireClock};
+
+use crate::control::ControlDelay;
+
+/// How a flow learns that its data arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// It does not: a flow is over for its source when its last byte is on the wire.
+    None,
+    /// Cumulative acknowledgements, go-back-N after a gap.
+    Acks {
+        /// Length of an acknowledgement on the wire [bytes].
+        ack_len: u32,
+        /// Class of acknowledgements; `None`: that of the data.
+        class: Option<u8>,
+        /// Whose pause holds acknowledgements back at their host (in switches it is that of their own class).
+        paused_with: PausedWith,
+        /// Acknowledge from this many bytes on; 1: every frame. 0: every frame too, but sources take no notice of how far their
+        /// data have come, so that no flow ever ends, as in the HPCC simulator.
+        interval: u64,
+        /// Chunk of go-back-0; also acknowledged at its multiples [bytes].
+        chunk: u64,
+        /// After a gap, go back to the start of the chunk.
+        back_to_zero: bool,
+        /// Shortest distance between two reports of the same gap [ps].
+        nack_interval: Span,
+    },
+}
+
+/// What holds back acknowledgements at the host that sends them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PausedWith {
+    /// Their own class.
+    OwnClass,
+    /// This class; `None`: nothing.
+    Class(Option<u8>),
+}
+
+/// How the NICs of a network are built, whatever their links.
+#[derive(Clone, Debug)]
+pub struct NicConfig {
+    /// Delays of control messages.
+    pub control_delay: ControlDelay,
+    /// Number of classes.
+    pub classes: usize,
+    /// Rounding of the times by which flows are paced.
+    pub clock: WireClock,
+    /// Length of control frames [bytes]; `None`: what the flow control says.
+    pub message_len: Option<Bytes>,
+    /// Largest payload of a frame [bytes].
+    pub payload_max: u32,
+    /// Bytes on the wire around the payload.
+    pub header: u32,
+    /// Acknowledgements.
+    pub transport: Transport,
+    /// Rate control of every flow.
+    pub rate_control: RateControlKind,
+    /// Bytes in flight per flow; `None`: unlimited.
+    pub window: Option<u64>,
+    /// The window shrinks with the rate.
+    pub window_follows_rate: bool,
+    /// The rate control's rate paces frames; off: only line rate does.
+    pub rate_bound: bool,
+    /// How an application's rate is kept.
+    pub pacing: Pacing,
+    /// Wake-ups and turns of the HPCC simulator's NIC, for its replay: a pending wake-up is never replaced by an earlier one, only a
+    /// rate control that moves a frame replaces it; and the turn loses its place when flows end while none can send.
+    pub as_hpcc_simulator: bool,
+}
+
+/// How the constant rate of an application is kept where a frame of its flow goes later than it could: because it is not its turn, or
+/// because the peer holds it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pacing {
+    /// The application goes on producing: the n-th byte is due at the start and n times its gap, and what is late goes as soon as it
+    /// may. Never more than has been produced.
+    #[default]
+    Schedule,
+    /// The next frame keeps its distance from the one that went: what was lost is lost. So do rate limiters, and the HPCC simulator.
+    Gap,
+}
+
+/// A flow that begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowStart {
+    /// Number of the flow.
+    pub flow: u32,
+    /// Priority class.
+    pub class: u8,
+    /// Payload [bytes]; `u64::MAX`: endless.
+    pub size: u64,
+    /// Rate at which the application produces it [bit/s]; `None`: as fast as it goes.
+    pub app_rate: Option<Rate>,
+    /// Whether the NIC's rate control applies.
+    pub controlled: bool,
+    /// Window of this flow [bytes]; overrides the NIC's.
+    pub window: Option<u64>,
+    /// Round-trip time of its way without queues; `None`: unknown.
+    pub base_rtt: Option<Span>,
+}

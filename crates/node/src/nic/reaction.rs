@@ -1,0 +1,134 @@
+//! What a NIC's flows make of news: acknowledgements, notices of congestion, the timers of their rate control.
+
+use xoff_mech::detection::Mark;
+use xoff_mech::rate_control::{Ack, Feedback, Notification, RateControl, Wakes};
+use xoff_units::{Bytes, Rate, Time};
+
+use super::{Nic, Transport};
+use crate::env::{Call, Env, Note};
+use crate::frame::{Frame, FrameId, FrameKind};
+
+impl Nic {
+    /// A timer of a flow's rate control.
+    pub fn on_flow_timer(&mut self, now: Time, slot: u32, which: u8, env: &mut impl Env) {
+        let mut wakes = Wakes::default();
+        let f = &mut self.flows[slot as usize];
+        let Some(rc) = f.rate_control.as_mut().filter(|_| !f.deaf) else { return };
+        let before = rc.rate();
+        rc.on_wake(now, which, &mut wakes);
+        self.after_rate_control(now, slot, before, wakes, env);
+    }
+
+    pub(super) fn after_rate_control(&mut self, now: Time, slot: u32, before: Rate, wakes: Wakes, env: &mut impl Env) {
+        for (which, at) in wakes.iter() {
+            env.call_at(self.node, at, Call::FlowTimer { slot, which });
+        }
+        let f = &self.flows[slot as usize];
+        if let Some(rate) = f.rate_control.as_ref().map(|rc| rc.rate()).filter(|&r| r != before) {
+            env.note(self.node, now, Note::FlowRate { flow: f.start.flow, rate });
+        }
+    }
+
+    pub(super) fn on_ack(&mut self, now: Time, f: &Frame, id: FrameId, env: &mut impl Env) {
+        let Transport::Acks { interval, chunk, back_to_zero, .. } = self.c.transport else { return };
+        let Some(&slot) = self.slots.get(&f.flow) else { return };
+        let flow = &mut self.flows[slot as usize];
+        let seq = if back_to_zero { f.seq / chunk * chunk } else { f.seq };
+        if interval > 0 {
+            flow.acked = flow.acked.max(seq);
+        }
+        let finished = interval > 0 && flow.acked >= flow.start.size;
+        if finished {
+            // What it has to send again goes out at the rate it has now; news on this very frame still count.
+            flow.done = true;
+            flow.deaf = true;
+            self.turns.over(flow.start.class);
+            self.slots.remove(&f.flow);
+            env.note(self.node, now, Note::Acknowledged { flow: f.flow });
+        }
+        if f.kind() == FrameKind::Nack {
+            let flow = &mut self.flows[slot as usize];
+            flow.next = flow.acked;
+            self.turns.shorter(flow.start.class, flow.next_len(&self.c));
+        }
+        if f.reported() != Mark::None && self.c.rate_control.notification() == Notification::InAck {
+            self.on_notice(now, slot, f.reported(), env);
+        }
+        if self.c.rate_control.hears_acks() {
+            self.on_heard_ack(now, slot, f, id, env);
+        }
+        let flow = &mut self.flows[slot as usize];
+        if flow.done && flow.next >= flow.start.size {
+            flow.rate_control = None;
+        }
+        self.try_send(now, env);
+    }
+
+    /// The receiver reports a mark.
+    pub(super) fn on_notice(&mut self, now: Time, slot: u32, mark: Mark, env: &mut impl Env) {
+        match mark {
+            Mark::None => {}
+            Mark::Ue if !self.c.rate_control.reports_undetermined() => {}
+            Mark::Ue => self.on_feedback(now, slot, Feedback::Undetermined, env),
+            Mark::Ce => self.on_feedback(now, slot, Feedback::Congestion, env),
+        }
+    }
+
+    /// A congestion point reports a value.
+    #[cold]
+    pub(super) fn on_value(&mut self, now: Time, slot: u32, value: u8, env: &mut impl Env) {
+        env.note(self.node, now, Note::NoticeHeard { flow: self.flows[slot as usize].start.flow });
+        self.on_feedback(now, slot, Feedback::Quantized(value), env);
+    }
+
+    /// An acknowledgement came that the rate control wants to hear of.
+    #[cold]
+    fn on_heard_ack(&mut self, now: Time, slot: u32, f: &Frame, id: FrameId, env: &mut impl Env) {
+        let flow = &self.flows[slot as usize];
+        // Full frames, but for the last one.
+        let payload = if f.seq == flow.start.size { (f.seq - 1) % self.c.payload_max as u64 + 1 } else { self.c.payload_max as u64 };
+        let records = env.frames().telemetry(id).copied().unwrap_or_default();
+        let ack = Ack {
+            acked: f.seq,
+            sent: flow.next,
+            rtt: now.since(f.sent_at),
+            len: Bytes(payload + self.c.header as u64),
+            mark: f.reported(),
+            hops: records.hops(),
+        };
+        self.on_feedback(now, slot, Feedback::Ack(ack), env);
+    }
+
+    /// The rate was set: the frame that waits moves by as much as the last one's time has changed, and a wake-up that would now
+    /// come too late is asked for again.
+    #[cold]
+    fn move_next_frame(&mut self, now: Time, slot: u32, before: Rate, env: &mut impl Env) {
+        let flow = &mut self.flows[slot as usize];
+        let Some(after) = flow.rate_control.as_ref().map(|rc| rc.rate()) else { return };
+        let (old, new) = (flow.times.of(before, flow.last_len), flow.times.of(after, flow.last_len));
+        let moved = Time((flow.available + new).0.saturating_sub(old.0));
+        flow.available = flow.production.as_ref().map_or(moved, |p| moved.max(p.due));
+        let Some(pending) = self.port.pending_wake().filter(|&t| flow.available < t) else { return };
+        let at = flow.available.max(now);
+        if self.c.as_hpcc_simulator {
+            self.cancelled_wakes.push(pending);
+            self.port.put_wake_at(self.node, 0, at, env);
+        } else {
+            self.port.wake_at(self.node, 0, at, env);
+        }
+    }
+
+    fn on_feedback(&mut self, now: Time, slot: u32, feedback: Feedback<'_>, env: &mut impl Env) {
+        let flow = &mut self.flows[slot as usize];
+        let Some(rc) = &mut flow.rate_control else { return };
+        let mut wakes = Wakes::default();
+        let before = rc.rate();
+        rc.on_feedback(now, feedback, &mut wakes);
+        // The first news of a flow may come with its last acknowledgement: its timers are new ones then.
+        flow.deaf &= wakes.iter().next().is_none();
+        if wakes.moves_next_frame() {
+            self.move_next_frame(now, slot, before, env);
+        }
+        self.after_rate_control(now, slot, before, wakes, env);
+    }
+}

@@ -1,0 +1,328 @@
+//! The sending side of a NIC: its flows, whose turn it is, and when a frame may go.
+
+use xoff_mech::flow_control::Gate;
+use xoff_mech::rate_control::{AnyRateControl, RateControl, Wakes};
+use xoff_units::{Bytes, Rate, Time};
+
+use super::by_flow::flow_gate;
+use super::turns::{Answer, Flows, NOTHING};
+use super::{FlowStart, Nic, NicConfig, Order, Pacing, PausedWith, Transport};
+use crate::env::{Env, Note};
+use crate::frame::{Frame, FrameKind, FrameStore, Telemetry};
+use crate::port::{Hold, Port};
+use crate::wire_times::FlowTimes;
+
+/// The sending side of a flow.
+pub(super) struct Sending {
+    pub start: FlowStart,
+    /// Next byte to send.
+    pub next: u64,
+    /// First byte not acknowledged.
+    pub acked: u64,
+    /// Not before this time.
+    pub available: Time,
+    /// What its frames take at its rate.
+    pub times: FlowTimes,
+    pub rate_control: Option<AnyRateControl>,
+    pub window: Option<u64>,
+    /// Length of its last frame [bytes].
+    pub last_len: u32,
+    /// All of it is acknowledged. It may still have bytes to send again, if it went back before.
+    pub done: bool,
+    /// Pending timers of the rate control no longer count.
+    pub deaf: bool,
+    /// Its application, if that produces at a rate ([`Pacing::Schedule`]).
+    pub production: Option<Box<Production>>,
+}
+
+/// An application that produces bytes at a constant rate.
+pub(super) struct Production {
+    rate: Rate,
+    /// When its next frame has been produced.
+    pub due: Time,
+    gaps: FlowTimes,
+}
+
+impl Production {
+    pub fn new(start: &FlowStart, now: Time, c: &NicConfig) -> Option<Box<Production>> {
+        let rate = start.app_rate.filter(|_| c.pacing == Pacing::Schedule)?;
+        Some(Box::new(Production { rate, due: now, gaps: FlowTimes::new(c.clock) }))
+    }
+
+    /// A frame of this length goes. Returns when the next one is due.
+    #[cold]
+    fn next(&mut self, len: u32) -> Time {
+        self.due += self.gaps.of(self.rate, len);
+        self.due
+    }
+}
+
+impl Sending {
+    #[inline]
+    pub fn left(&self) -> u64 {
+        self.start.size.saturating_sub(self.next)
+    }
+
+    /// Length of its next frame; [`NOTHING`]: it has none [bytes].
+    #[inline]
+    pub fn next_len(&self, c: &NicConfig) -> u32 {
+        match self.left() {
+            0 => NOTHING,
+            left => left.min(c.payload_max as u64) as u32 + c.header,
+        }
+    }
+
+    #[inline]
+    fn window_bound(&self, c: &NicConfig, line: Rate) -> bool {
+        let own = self.rate_control.as_ref().and_then(|rc| rc.window());
+        let Some(window) = own.or(self.window) else { return false };
+        let window = match &self.rate_control {
+            // In 64 bits in the HPCC simulator, and a product beyond them wraps.
+            Some(rc) if own.is_none() && c.window_follows_rate => (window.wrapping_mul(rc.rate().0) / line.0).max(1),
+            _ => window,
+        };
+        // Wraps when a late acknowledgement overtakes a sender that went back, as unsigned arithmetic does there.
+        self.next.wrapping_sub(self.acked) >= window
+    }
+
+    #[inline]
+    fn finished(&self, c: &NicConfig) -> bool {
+        match c.transport {
+            Transport::None => self.next >= self.start.size,
+            Transport::Acks { .. } => self.done,
+        }
+    }
+}
+
+/// The flows of a NIC, asked whether they may send.
+struct Asked<'n> {
+    flows: &'n [Sending],
+    port: &'n mut Port,
+    c: &'n NicConfig,
+    line: Rate,
+    by_flow: bool,
+    now: Time,
+    /// When one of those that were asked may send, if nothing happens before.
+    earliest: Time,
+}
+
+impl Flows for Asked<'_> {
+    #[inline(always)]
+    fn ask(&mut self, slot: u32) -> Answer {
+        let f = &self.flows[slot as usize];
+        let (finished, len) = (f.finished(self.c), f.next_len(self.c));
+        if len == NOTHING || f.window_bound(self.c, self.line) {
+            return if finished { Answer::Over } else { Answer::Waits(len) };
+        }
+        let early = f.available > self.now;
+        if early && !finished {
+            self.earliest = self.earliest.min(f.available);
+            return Answer::Waits(len);
+        }
+        let class = f.start.class;
+        let gate = if self.by_flow { flow_gate(self.port, self.now, class, f.start.flow) } else { self.port.gate(self.now, class, len) };
+        match gate {
+            Gate::Open if early => self.earliest = self.earliest.min(f.available),
+            Gate::Open => return Answer::Go,
+            Gate::Until(t) => self.earliest = self.earliest.min(t),
+            // A finished flow sends again what it went back for, unless a pause finds it.
+            Gate::Blocked if finished => return Answer::Over,
+            Gate::Blocked => {}
+        }
+        // Where the peer holds single flows, one says nothing of the others.
+        if gate == Gate::Open || self.by_flow { Answer::Waits(len) } else { Answer::Held(len) }
+    }
+
+    #[cold]
+    fn closed_from(&mut self, class: u8, len: u32) -> bool {
+        match self.port.would_open(self.now, class, len) {
+            Gate::Open => return false,
+            Gate::Until(t) => self.earliest = self.earliest.min(t),
+            Gate::Blocked => {}
+        }
+        true
+    }
+
+    fn gone(&self, slot: u32) -> bool {
+        self.finished(slot) && self.flows[slot as usize].left() == 0
+    }
+
+    fn finished(&self, slot: u32) -> bool {
+        self.flows[slot as usize].finished(self.c)
+    }
+}
+
+impl Nic {
+    pub(super) fn try_send(&mut self, now: Time, env: &mut impl Env) {
+        if self.port.failed() {
+            return;
+        }
+        if self.port.busy(env) {
+            return self.port.call_when_free(self.node, 0, env);
+        }
+        if self.port.start_control(now, self.node, 0, env) {
+            return self.plan_next(env);
+        }
+        let mut earliest = Time::NEVER;
+        if let Some(id) = self.feedback.front() {
+            let f = env.frames()[id];
+            let class = match self.c.transport {
+                Transport::Acks { paused_with: PausedWith::Class(class), .. } => class,
+                _ => Some(f.class()),
+            };
+            match class.map_or(Gate::Open, |c| match self.by_flow {
+                true => flow_gate(&self.port, now, c, f.flow),
+                false => self.port.gate(now, c, f.len()),
+            }) {
+                Gate::Open => {
+                    self.feedback.pop(env.frames());
+                    self.port.start_frame(now, self.node, 0, id, env);
+                    return self.plan_next(env);
+                }
+                Gate::Until(t) => earliest = t,
+                Gate::Blocked => {}
+            }
+        }
+        let next = self.next_flow(now, &mut earliest);
+        if self.by_flow {
+            self.note_flows(now, env.frames());
+        }
+        self.port.tell_holds(now, self.node, 0, env);
+        match next {
+            Some(slot) => self.send_data(now, slot, env),
+            None if self.c.as_hpcc_simulator => self.plan_wake_as_hpcc(now, env),
+            None => self.port.wake_at(self.node, 0, earliest, env),
+        }
+    }
+
+    /// The HPCC simulator wakes its NIC for all flows with bytes left, also for those that are paused or window bound.
+    fn plan_wake_as_hpcc(&mut self, now: Time, env: &mut impl Env) {
+        if self.port.pending_wake().is_some() {
+            return;
+        }
+        let turns = self.turns.of_class(0).iter().map(|&s| &self.flows[s as usize]);
+        if let Some(t) = turns.filter(|f| f.left() > 0).map(|f| f.available).min().filter(|&t| t > now) {
+            self.port.wake_at(self.node, 0, t, env);
+        }
+    }
+
+    /// A frame may have gone on the wire: asks to be called when it has left, if there is anybody to ask then. Flows that
+    /// are over count: they leave the ring when they are asked.
+    #[inline]
+    pub(super) fn plan_next(&mut self, env: &mut impl Env) {
+        if self.port.busy(env) && (self.feedback.front().is_some() || !self.turns.is_empty()) {
+            self.port.call_when_free(self.node, 0, env);
+        }
+    }
+
+    /// The next flow in turn that may send; else the time is noted at which one may, if nothing happens before.
+    #[inline]
+    fn next_flow(&mut self, now: Time, earliest: &mut Time) -> Option<u32> {
+        let Nic { flows, port, c, line, by_flow, turns, .. } = self;
+        let mut asked = Asked { flows, port, c, line: *line, by_flow: *by_flow, now, earliest: *earliest };
+        let picked = match turns {
+            Order::ByStart(turns) => turns.pick(&mut asked),
+            Order::AsHpcc(turns) => turns.pick(&mut asked),
+        };
+        *earliest = asked.earliest;
+        picked
+    }
+
+    fn send_data(&mut self, now: Time, slot: u32, env: &mut impl Env) {
+        let f = &mut self.flows[slot as usize];
+        let s = f.start;
+        let payload = (s.size - f.next).min(self.c.payload_max as u64) as u32;
+        let len = payload + self.c.header;
+        let mut frame = Frame::new(FrameKind::Data, s.flow, s.class, len);
+        frame.seq = f.next;
+        frame.sent_at = now;
+        f.next += payload as u64;
+        let all_sent = f.next >= s.size;
+        frame.set_ends_flow(all_sent);
+        let mut wakes = Wakes::default();
+        let mut before = Rate::ZERO;
+        let mut rate = self.line;
+        if let Some(rc) = &mut f.rate_control {
+            before = rc.rate();
+            if self.c.rate_bound {
+                rate = before;
+            }
+            rc.on_sent(now, Bytes(len as u64), &mut wakes);
+        }
+        if let Some(app) = s.app_rate
+            && f.production.is_none()
+        {
+            rate = rate.min(app);
+        }
+        // The distance from the frame that goes now, which a rate control sets, is no promise: a limiter makes nothing up.
+        f.available = now + f.times.of(rate, len);
+        if let Some(p) = &mut f.production {
+            f.available = f.available.max(p.next(len));
+        }
+        f.last_len = len;
+        let paced = f.rate_control.is_some();
+        let short = f.left() < self.c.payload_max as u64;
+        let id = env.frames().insert(frame);
+        if self.c.rate_control.needs_int().is_some() {
+            *env.frames().telemetry_mut(id) = Telemetry::default();
+        }
+        self.port.start_frame(now, self.node, 0, id, env);
+        self.plan_next(env);
+        env.note(self.node, now, Note::Sent { flow: s.flow, payload });
+        if short {
+            self.comes_to_its_end(slot);
+        }
+        if all_sent {
+            env.note(self.node, now, Note::AllSent { flow: s.flow });
+        } else if paced {
+            self.after_rate_control(now, slot, before, wakes, env);
+        }
+    }
+
+    /// A flow has less than a full frame left, or nothing.
+    fn comes_to_its_end(&mut self, slot: u32) {
+        let f = &mut self.flows[slot as usize];
+        let class = f.start.class;
+        if f.left() > 0 {
+            return self.turns.shorter(class, f.next_len(&self.c));
+        }
+        let unacknowledged = self.c.transport == Transport::None;
+        if unacknowledged || f.done {
+            f.rate_control = None;
+        }
+        if unacknowledged {
+            self.slots.remove(&f.start.flow);
+            self.turns.over(class);
+        }
+    }
+
+    /// The queue of a class if the peer's flow control holds it: a flow or feedback waits and may not go.
+    pub fn hold(&self, now: Time, class: u8, frames: &FrameStore) -> Option<Hold> {
+        if self.by_flow {
+            return self.flows_hold(now, class, frames);
+        }
+        self.port.hold(now, 0, class, self.waits(class, frames)?)
+    }
+
+    /// Length of the frame of a class that goes next [bytes]; `None`: nothing waits.
+    fn waits(&self, class: u8, frames: &FrameStore) -> Option<u32> {
+        self.feedback.front().map(|id| frames[id]).filter(|f| f.class() == class).map(|f| f.len()).or_else(|| {
+            let flows = self.turns.of_class(class).iter().map(|&s| &self.flows[s as usize]);
+            flows.filter(|f| f.start.class == class && f.left() > 0).map(|f| f.next_len(&self.c)).next()
+        })
+    }
+
+    /// Does flow control keep what waits from leaving now?
+    pub fn keeps_back(&self, now: Time, class: u8, frames: &FrameStore) -> bool {
+        self.waits(class, frames).is_some_and(|len| self.port.keeps_back(now, class, len))
+    }
+
+    /// The rate control's rate of every flow that is not over: `f(flow, rate)`.
+    pub fn flow_rates(&self, mut f: impl FnMut(u32, Rate)) {
+        for s in &self.flows {
+            if let Some(rc) = &s.rate_control {
+                f(s.start.flow, rc.rate());
+            }
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! Whose turn it is: the flows of a NIC in the order of their start, round and round.
+//!
+//! ```text
+//!   class 0:  2  5  6  9 ...     one ring per class; the turn goes through all of them by number,
+//!   class 1:  3  4  7 ...        after the flow served last, and back to the beginning
+//! ```
+//!
+//! What a pick costs does not grow with the flows that the peer holds: the first of a class that finds its gate shut for the shortest
+//! frame of the class speaks for all of them.
+
+/// What a flow says when it is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// Its next frame may go.
+    Go,
+    /// It has nothing to send now, for a reason of its own; the length of its next frame, [`NOTHING`]: it has none [bytes].
+    Waits(u32),
+    /// The peer's flow control holds its next frame, of this length [bytes].
+    Held(u32),
+    /// It is over.
+    Over,
+}
+
+/// The length of no frame.
+pub(super) const NOTHING: u32 = u32::MAX;
+
+/// Classes that a frame can have.
+const CLASSES_MAX: usize = 8;
+
+/// The flows behind the turns.
+pub(super) trait Flows {
+    /// May this one send?
+    fn ask(&mut self, slot: u32) -> Answer;
+    /// Does the peer hold every frame of this class that is at least so long?
+    fn closed_from(&mut self, class: u8, len: u32) -> bool;
+    /// Is it over, with nothing left to send?
+    fn gone(&self, slot: u32) -> bool;
+    /// Is it over, whatever is left?
+    fn finished(&self, slot: u32) -> bool;
+}
+
+/// The flows of one class.
+#[derive(Debug)]
+struct Ring {
+    /// By start, that is, by number.
+    flows: Vec<u32>,
+    /// Where the flow after the one served last stands, unless another ring was served since.
+    next: usize,
+    /// No next frame of its flows is shorter [bytes].
+    shortest: u32,
+    /// How many of them are over.
+    over: usize,
+}
+
+impl Ring {
+    const EMPTY: Ring = Ring { flows: Vec::new(), next: 0, shortest: NOTHING, over: 0 };
+
+    /// Where the first flow after number `last` stands.
+    #[inline]
+    fn place_after(&self, last: u32) -> usize {
+        let (at, n) = (self.next, self.flows.len());
+        let after = |i: usize| i < n && self.flows[i] > last;
+        let right = at <= n && (at == 0 || !after(at - 1)) && (at == n || after(at));
+        if right { at } else { self.flows.partition_point(|&f| f <= last) }
+    }
+
+    /// Lets flows go that are over, once they are the greater part.
+    #[inline]
+    fn tidy(&mut self, flows: &impl Flows) {
+        if self.over * 2 > self.flows.len() {
+            self.tidy_up(flows);
+        }
+    }
+
+    #[cold]
+    fn tidy_up(&mut self, flows: &impl Flows) {
+        self.flows.retain(|&f| !flows.gone(f));
+        self.over = self.flows.iter().filter(|&&f| flows.finished(f)).count();
+        if self.flows.is_empty() {
+            self.shortest = NOTHING;
+        }
+    }
+}
+
+/// A walk through a ring, from the flow after the one served last.
+struct Walk {
+    at: usize,
+    left: usize,
+    /// Of the frames met.
+    shortest: u32,
+    /// The peer holds some frames of the class and not all of them.
+    mixed: bool,
+}
+
+impl Walk {
+    const NOWHERE: Walk = Walk { at: 0, left: 0, shortest: NOTHING, mixed: false };
+
+    fn new(ring: &Ring, last: u32) -> Walk {
+        Walk { at: ring.place_after(last), left: ring.flows.len(), shortest: NOTHING, mixed: false }
+    }
+
+    /// The next flow; the ring has one.
+    #[inline]
+    fn slot(&mut self, ring: &Ring) -> u32 {
+        if self.at == ring.flows.len() {
+            self.at = 0;
+        }
+        ring.flows[self.at]
+    }
+
+    /// Asks it and goes on. `None`: nobody else of this class may send.
+    #[inline]
+    fn step(&mut self, ring: &mut Ring, class: u8, slot: u32, flows: &mut impl Flows) -> Option<Answer> {
+        let answer = flows.ask(slot);
+        self.at += 1;
+        self.left -= 1;
+        match answer {
+            Answer::Go => ring.next = self.at,
+            Answer::Over => {}
+            Answer::Waits(len) => self.shortest = self.shortest.min(len),
+            Answer::Held(len) => {
+                self.shortest = self.shortest.min(len);
+                if !self.mixed {
+                    if flows.closed_from(class, ring.shortest) {
+                        self.left = 0;
+                        return None;
+                    }
+                    self.mixed = true;
+                }
+            }
+        }
+        if self.left == 0 && answer != Answer::Go {
+            // All of them were met.
+            ring.shortest = self.shortest;
+        }
+        Some(answer)
+    }
+}
+
+/// All rings of a NIC.
+#[derive(Debug)]
+pub(super) struct Turns {
+    first: Ring,
+    /// Of class 1 and so on; as many as have been needed.
+    more: Vec<Ring>,
+    /// The flow served last.
+    last: u32,
+}
+
+impl Turns {
+    pub fn new() -> Turns {
+        Turns { first: Ring::EMPTY, more: Vec::new(), last: 0 }
+    }
+
+    fn ring(&self, class: u8) -> Option<&Ring> {
+        if class == 0 { Some(&self.first) } else { self.more.get(class as usize - 1) }
+    }
+
+    #[inline]
+    fn ring_mut(&mut self, class: u8) -> Option<&mut Ring> {
+        if class == 0 { Some(&mut self.first) } else { self.more.get_mut(class as usize - 1) }
+    }
+
+    /// A flow begins; flows are numbered by their start. `len`: of its first frame [bytes].
+    pub fn push(&mut self, class: u8, slot: u32, len: u32) {
+        while self.more.len() < class as usize {
+            self.more.push(Ring::EMPTY);
+        }
+        if let Some(ring) = self.ring_mut(class) {
+            ring.flows.push(slot);
+            ring.shortest = ring.shortest.min(len);
+        }
+    }
+
+    /// The next frame of a flow became this long [bytes].
+    #[inline]
+    pub fn shorter(&mut self, class: u8, len: u32) {
+        if let Some(ring) = self.ring_mut(class) {
+            ring.shortest = ring.shortest.min(len);
+        }
+    }
+
+    /// A flow is over.
+    pub fn over(&mut self, class: u8) {
+        if let Some(ring) = self.ring_mut(class) {
+            ring.over += 1;
+        }
+    }
+
+    /// Is nobody there, not even a flow that is over?
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.first.flows.is_empty() && self.more.iter().all(|r| r.flows.is_empty())
+    }
+
+    /// Flows of a class, by start.
+    #[inline]
+    pub fn of_class(&self, class: u8) -> &[u32] {
+        self.ring(class).map_or(&[], |r| &r.flows)
+    }
+
+    /// The first flow of class 0 whose turn it may be.
+    #[inline]
+    pub fn likely(&self) -> Option<u32> {
+        self.first.flows.get(self.first.next).or(self.first.flows.first()).copied()
+    }
+
+    /// The next flow in turn that may send, after the one served last. Nothing is served if there is none, and the turn stays.
+    #[inline]
+    pub fn pick(&mut self, flows: &mut impl Flows) -> Option<u32> {
+        let picked = if self.more.is_empty() { self.pick_of_one(flows) } else { self.pick_of_many(flows) };
+        if let Some(slot) = picked {
+            self.last = slot;
+        }
+        picked
+    }
+
+    #[inline]
+    fn pick_of_one(&mut self, flows: &mut impl Flows) -> Option<u32> {
+        let ring = &mut self.first;
+        ring.tidy(flows);
+        let mut walk = Walk::new(ring, self.last);
+        while walk.left > 0 {
+            let slot = walk.slot(ring);
+            if walk.step(ring, 0, slot, flows)? == Answer::Go {
+                return Some(slot);
+            }
+        }
+        None
+    }
+
+    fn pick_of_many(&mut self, flows: &mut impl Flows) -> Option<u32> {
+        let last = self.last;
+        let mut walks = [const { Walk::NOWHERE }; CLASSES_MAX];
+        for (ring, walk) in std::iter::once(&mut self.first).chain(&mut self.more).zip(&mut walks) {
+            ring.tidy(flows);
+            *walk = Walk::new(ring, last);
+        }
+        loop {
+            let rings = std::iter::once(&mut self.first).chain(&mut self.more).zip(&mut walks).enumerate();
+            // Numbers above the last one come first, then those from the beginning on.
+            let turns = rings.filter(|(_, (_, w))| w.left > 0).map(|(class, (r, w))| (w.slot(r), class, r, w));
+            let (slot, class, ring, walk) = turns.min_by_key(|t| t.0.wrapping_sub(last).wrapping_sub(1))?;
+            if walk.step(ring, class as u8, slot, flows) == Some(Answer::Go) {
+                return Some(slot);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Flows of which each class may be shut, and how often one was asked.
+    #[derive(Default)]
+    struct Group {
+        class: Vec<u8>,
+        len: Vec<u32>,
+        frames: Vec<u32>,
+        /// Frames of this class that are at least so long are held.
+        held_from: [u32; 2],
+        asked: usize,
+    }
+
+    impl Flows for Group {
+        fn ask(&mut self, slot: u32) -> Answer {
+            self.asked += 1;
+            let at = slot as usize;
+            match () {
+                _ if self.frames[at] == 0 => Answer::Over,
+                _ if self.len[at] >= self.held_from[self.class[at] as usize] => Answer::Held(self.len[at]),
+                _ => Answer::Go,
+            }
+        }
+        fn closed_from(&mut self, class: u8, len: u32) -> bool {
+            len >= self.held_from[class as usize]
+        }
+        fn gone(&self, slot: u32) -> bool {
+            self.finished(slot)
+        }
+        fn finished(&self, slot: u32) -> bool {
+            self.frames[slot as usize] == 0
+        }
+    }
+
+    fn start(flows: &[(u8, u32, u32)]) -> (Turns, Group) {
+        let mut t = Turns::new();
+        let mut f = Group { held_from: [NOTHING; 2], ..Group::default() };
+        for (slot, &(class, len, frames)) in flows.iter().enumerate() {
+            t.push(class, slot as u32, len);
+            f.class.push(class);
+            f.len.push(len);
+            f.frames.push(frames);
+        }
+        (t, f)
+    }
+
+    /// Serves so many frames.
+    fn serve(t: &mut Turns, f: &mut Group, n: usize) -> Vec<u32> {
+        let mut served = Vec::new();
+        for _ in 0..n {
+            let Some(slot) = t.pick(f) else { break };
+            f.frames[slot as usize] -= 1;
+            if f.frames[slot as usize] == 0 {
+                t.over(f.class[slot as usize]);
+            }
+            served.push(slot);
+        }
+        served
+    }
+
+    /// Flow 0 counts as served when nobody has been. The order is that of one ring, whatever the classes.
+    #[test]
+    fn turns_go_round_in_order_of_start() {
+        let one = [(0, 1500, 2), (0, 1500, 1), (0, 1500, 3), (0, 1500, 2)];
+        let order = [1, 2, 3, 0, 2, 3, 0, 2];
+        let (mut t, mut f) = start(&one);
+        assert_eq!(serve(&mut t, &mut f, 99), order);
+        assert!(t.is_empty() || t.pick(&mut f).is_none());
+        let (mut t, mut f) = start(&[(0, 1500, 2), (1, 1500, 1), (1, 1500, 3), (0, 1500, 2)]);
+        assert_eq!(serve(&mut t, &mut f, 99), order);
+    }
+
+    /// Flow 0 is over when the peer holds the rest; the turn is flow 2's. By places in the ring, as it was kept before, it went to
+    /// flow 3. Where most flows are over they leave at once, which does not move it either.
+    #[test]
+    fn the_turn_stays_when_flows_end_while_nobody_can_send() {
+        for class in [0, 1] {
+            let held_for_a_while = |flows: &[(u8, u32, u32)]| {
+                let (mut t, mut f) = start(flows);
+                serve(&mut t, &mut f, flows.len());
+                let before = serve(&mut t, &mut f, 1);
+                f.held_from = [0, 0];
+                assert_eq!(serve(&mut t, &mut f, 1), []);
+                f.held_from = [NOTHING; 2];
+                (before, serve(&mut t, &mut f, 3))
+            };
+            let long = (class, 1500, 9);
+            assert_eq!(held_for_a_while(&[(0, 1500, 1), long, long, long]), (vec![1], vec![2, 3, 1]));
+            let short = (0, 1500, 1);
+            assert_eq!(held_for_a_while(&[short, short, short, long, long]), (vec![3], vec![4, 3, 4]));
+        }
+    }
+
+    /// Ten thousand flows that the peer holds: one is asked, and none of theirs where another class may send.
+    #[test]
+    fn held_flows_are_not_asked_one_by_one() {
+        let many = |class: u8| (0..10_000).map(move |i| (class, 64 + i % 1400, 5));
+        let (mut t, mut f) = start(&many(0).collect::<Vec<_>>());
+        f.held_from = [64, NOTHING];
+        assert_eq!((serve(&mut t, &mut f, 1).len(), f.asked), (0, 1));
+        f.asked = 0;
+        f.held_from[0] = NOTHING;
+        assert_eq!((serve(&mut t, &mut f, 5000).len(), f.asked), (5000, 5000));
+
+        let (mut t, mut f) = start(&many(0).chain([(1, 1500, 1000), (1, 1500, 1000)]).collect::<Vec<_>>());
+        f.held_from = [64, NOTHING];
+        assert_eq!(serve(&mut t, &mut f, 2000).len(), 2000);
+        assert!(f.asked <= 4002, "{}", f.asked);
+    }
+
+    /// Credits for 100 B: the flows with shorter frames go on, the others do not, and once no short frame is left nobody is asked in
+    /// vain more than once.
+    #[test]
+    fn a_gate_may_be_open_for_short_frames_only() {
+        let flows: Vec<_> = (0..1000).map(|i| (0, if i % 100 == 7 { 65 } else { 1500 }, 3)).collect();
+        let (mut t, mut f) = start(&flows);
+        f.held_from = [100, NOTHING];
+        assert_eq!(serve(&mut t, &mut f, 99).len(), 30);
+        f.asked = 0;
+        assert!((0..50).all(|_| t.pick(&mut f).is_none()));
+        assert!(f.asked <= 51, "{}", f.asked);
+        // A flow comes to a short last frame: it counts again.
+        f.len[500] = 70;
+        t.shorter(0, 70);
+        assert_eq!(serve(&mut t, &mut f, 1), [500]);
+    }
+
+    /// Flows that are over are asked seldom: each pick of a thousand among ten thousand that have ended costs two looks on average.
+    #[test]
+    fn flows_that_are_over_leave() {
+        let flows: Vec<_> = (0..10_000).map(|i| (0, 1500, if i % 10 == 0 { 50 } else { 1 })).collect();
+        let (mut t, mut f) = start(&flows);
+        let served = serve(&mut t, &mut f, usize::MAX).len();
+        assert_eq!(served, 1000 * 50 + 9000);
+        assert!(f.asked < 2 * served, "{} for {served}", f.asked);
+        assert!(t.is_empty());
+    }
+}
