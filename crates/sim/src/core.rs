@@ -18,6 +18,7 @@ use crate::fault::Losses;
 use crate::flows::FlowRecord;
 use crate::histogram::Histogram;
 use crate::ideal::HandedOver;
+use crate::loops::Stage;
 use crate::lost::{Dropped, LostFrames};
 use crate::outcome::{PortNotices, PortTotals};
 use crate::probe::{Probes, RateSource, Row};
@@ -162,8 +163,8 @@ pub(crate) struct Core {
     /// Frames for other parts, by part.
     pub outgoing: Vec<Vec<Crossing>>,
     pub flows: Vec<FlowRecord>,
-    /// Flows that ended at their source and may have a successor.
-    pub ended: Vec<u32>,
+    /// Flows of which their source may make something: another one, in a closed loop.
+    pub ended: Vec<(u32, Stage)>,
     /// Flows that are acknowledged: the receiver may forget them.
     pub acknowledged: Vec<u32>,
     pub events: u64,
@@ -402,9 +403,9 @@ impl Core {
         self.completions.push((self.place(), flow));
     }
 
-    fn over_at_source(&mut self, flow: u32) {
+    fn comes_to(&mut self, flow: u32, stage: Stage) {
         if self.layout.loops {
-            self.ended.push(flow);
+            self.ended.push((flow, stage));
         }
     }
 
@@ -602,9 +603,9 @@ impl Env for Core {
                 self.flows[flow as usize].sent += payload as u64;
             }
             Note::AllSent { flow } => {
-                self.flows[flow as usize].all_sent = Some(now);
-                if !self.layout.acks {
-                    self.over_at_source(flow);
+                // Again, if it went back: only the first time counts.
+                if self.flows[flow as usize].all_sent.replace(now).is_none() {
+                    self.comes_to(flow, Stage::Sent);
                 }
             }
             Note::Delivered { flow, payload, mark, complete } => {
@@ -618,6 +619,7 @@ impl Env for Core {
                 }
                 if complete && !self.layout.acks {
                     self.complete(flow);
+                    self.comes_to(flow, Stage::Delivered);
                 }
             }
             Note::OutOfOrder { flow, expected, got, payload } => {
@@ -631,7 +633,7 @@ impl Env for Core {
             }
             Note::Acknowledged { flow } => {
                 self.complete(flow);
-                self.over_at_source(flow);
+                self.comes_to(flow, Stage::Acknowledged);
                 if self.layout.forgets {
                     self.acknowledged.push(flow);
                 }

@@ -17,6 +17,7 @@ mod flows;
 mod histogram;
 mod ideal;
 mod lone;
+mod loops;
 mod lost;
 mod memory;
 mod model;

@@ -37,7 +37,7 @@ pub(crate) struct Starts {
     pub way_facts: Arc<Vec<WayFacts>>,
     pub loops: Vec<ClosedLoop>,
     /// Flows each host has started per closed loop: by (loop, host).
-    started: BTreeMap<(u32, u32), u64>,
+    pub started: BTreeMap<(u32, u32), u64>,
     pub turns: Option<Box<dyn TurnOrder>>,
     /// Flows that have begun.
     pub begun: usize,
@@ -60,6 +60,11 @@ pub(crate) struct Part {
     /// Buckets of events whose frames have been asked for.
     asked: u64,
 }
+
+/// What the start of a flow is about, in the last part of its argument; see [`Part::start_flows`].
+pub(crate) const HOPS: u32 = 4;
+/// A source hears that its flow has been delivered, and may start the next one.
+pub(crate) const HEARS: u32 = 3;
 
 /// Rows kept before somebody must take them.
 const ROWS_MAX: usize = 1 << 16;
@@ -279,18 +284,7 @@ impl Part {
                 n.forget(flow);
             }
         }
-        while let Some(flow) = self.core.ended.pop() {
-            let (label, host) = {
-                let f = &self.core.flows[flow as usize].flow;
-                (f.label, f.src)
-            };
-            let Some(index) = self.starts.loops.iter().position(|l| l.label() == label) else { continue };
-            let nth = self.starts.started.get(&(index as u32, host)).copied().unwrap_or(0);
-            if let Some(next) = self.starts.loops[index].flow(host, nth, self.core.now) {
-                self.core.flows.push(FlowRecord::new(next, 0));
-                self.begin(self.core.flows.len() as u32 - 1, WayFacts::default());
-            }
-        }
+        self.follow_loops();
     }
 
     fn next_start(&self) -> Option<(u32, Time)> {
@@ -312,7 +306,6 @@ impl Part {
     /// The next flow of the list begins. In the order of ns-3 every flow that is due starts an application and then
     /// itself, each in an event of its own at the same time: `arg` is the flow and how many are still to come.
     fn start_flows(&mut self, arg: u32) {
-        const HOPS: u32 = 4;
         let now = self.core.now;
         match arg % HOPS {
             0 if self.core.ranks.order == EventOrder::Insertion => {
@@ -330,6 +323,7 @@ impl Part {
                 self.plan_flow_start();
             }
             1 => self.start_listed(arg / HOPS),
+            HEARS => self.hears(arg / HOPS),
             _ => self.plan(now, 0, arg - 1),
         }
     }
@@ -345,7 +339,7 @@ impl Part {
         self.begin(flow, facts);
     }
 
-    fn begin(&mut self, flow: u32, facts: WayFacts) {
+    pub fn begin(&mut self, flow: u32, facts: WayFacts) {
         let record = &mut self.core.flows[flow as usize];
         let f = &record.flow;
         let index = self.starts.loops.iter().position(|l| l.label() == f.label).map_or(u32::MAX, |i| i as u32);

@@ -1,5 +1,15 @@
 //! Closed loop: each host keeps a number of flows going; when one ends, its next one starts.
 //!
+//! ```text
+//!   next_after = "delivery"   host |--flow 0--|              |--flow 1--| ...     never more than `concurrency` flows are open
+//!                             dst     |........delivered|-way back->
+//!   next_after = "sent"       host |--flow 0--|--flow 1--| ...                    as many are open as the network holds back
+//! ```
+//!
+//! A host learns of a delivery from the last acknowledgement. Where hosts send none it learns of it after the propagation delay of the
+//! flow's links: the earliest moment at which news could be there, without a frame that would change what it reports. (And never
+//! sooner than a part of the network on another thread can be told, which takes one link.)
+//!
 //! When a flow ends is known only during the run, but what comes next is not left to it: the n-th flow of a host is
 //! a pure function of (seed, host, n). The order in which other hosts finish cannot change it.
 
@@ -26,9 +36,25 @@ pub const PARAMS: &[ParamSpec] = &[
     select::START,
     select::JITTER,
     ParamSpec::optional("stop", Kind::Span, "No flow starts at or after this time; absent: the run's end decides.", ""),
+    ParamSpec::new(
+        "next_after",
+        Kind::Choice(&["delivery", "sent"]),
+        "delivery",
+        "What a host waits for before its next flow starts. delivery: the last flow has arrived, which the host learns from the last acknowledgement or, where hosts send none, after the propagation delay of the flow's links. sent: its last frame has left the host, so that flows pile up where the network holds them back.",
+        "GFC section 6.2.3: each host keeps one flow",
+    ),
     select::RATE,
     select::PRIORITY,
 ];
+
+/// What a host waits for before its next flow starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextAfter {
+    /// It knows that the last one has arrived.
+    Delivery,
+    /// The last frame of the last one has left.
+    Sent,
+}
 
 /// A source that is asked for a host's next flow whenever one of its flows ends.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +65,7 @@ pub struct ClosedLoop {
     rate: Option<Rate>,
     concurrency: u32,
     stop: Time,
+    next_after: NextAfter,
     /// Participants with their first start, in index order.
     hosts: Vec<(NodeId, Time)>,
     /// Entity of each node of the topology, by node index: what the host tosses by.
@@ -56,6 +83,11 @@ impl ClosedLoop {
     /// Flows each host keeps going.
     pub fn concurrency(&self) -> u32 {
         self.concurrency
+    }
+
+    /// What a host waits for before its next flow starts.
+    pub fn next_after(&self) -> NextAfter {
+        self.next_after
     }
 
     /// Whether `host` takes part.
@@ -125,6 +157,7 @@ pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamErro
         rate: select::rate(v)?,
         concurrency: concurrency as u32,
         stop,
+        next_after: if v.text("next_after")? == "sent" { NextAfter::Sent } else { NextAfter::Delivery },
         dsts: Destinations::new(cx.topo, &hosts, v.flag("different_rack")?)?,
         hosts: hosts.iter().map(|&h| (h, start + late(cx, h, jitter))).collect(),
         entities: cx.topo.nodes.iter().map(|n| entity(&n.name)).collect(),

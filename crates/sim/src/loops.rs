@@ -1,0 +1,86 @@
+//! Closed loops: when the source of a flow starts the next one.
+
+use xoff_node::{Env, Frame, FrameKind, Moment};
+use xoff_units::Span;
+use xoff_workload::generators::closed_loop::NextAfter;
+
+use crate::core::Core;
+use crate::event::{Event, Kind};
+use crate::flows::FlowRecord;
+use crate::model::WayFacts;
+use crate::part::{HEARS, HOPS, Node, Part};
+
+/// How far a flow has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Its last frame has left the source.
+    Sent,
+    /// Its last frame has arrived, and nobody says so.
+    Delivered,
+    /// Its source has heard that all has arrived.
+    Acknowledged,
+}
+
+impl Part {
+    /// Flows of closed loops have come further: starts their successors or, where the source cannot know yet, plans it.
+    pub fn follow_loops(&mut self) {
+        while let Some((flow, stage)) = self.core.ended.pop() {
+            let Some(index) = self.loop_of(flow) else { continue };
+            match (self.starts.loops[index].next_after(), stage) {
+                (NextAfter::Sent, Stage::Sent) | (NextAfter::Delivery, Stage::Acknowledged) => self.start_successor(index, flow),
+                (NextAfter::Delivery, Stage::Delivered) => self.plan_hearing(flow),
+                _ => {}
+            }
+        }
+    }
+
+    /// A source hears that its flow has been delivered.
+    pub fn hears(&mut self, flow: u32) {
+        if let Some(index) = self.loop_of(flow) {
+            self.start_successor(index, flow);
+        }
+    }
+
+    fn loop_of(&self, flow: u32) -> Option<usize> {
+        let label = self.core.flows[flow as usize].flow.label;
+        self.starts.loops.iter().position(|l| l.label() == label)
+    }
+
+    fn start_successor(&mut self, index: usize, flow: u32) {
+        let host = self.core.flows[flow as usize].flow.src;
+        let nth = self.starts.started.get(&(index as u32, host)).copied().unwrap_or(0);
+        if let Some(next) = self.starts.loops[index].flow(host, nth, self.core.now) {
+            self.core.flows.push(FlowRecord::new(next, 0));
+            self.begin(self.core.flows.len() as u32 - 1, WayFacts::default());
+        }
+    }
+
+    /// The source hears of it as soon as news could be there, see [`xoff_workload::generators::closed_loop`].
+    fn plan_hearing(&mut self, flow: u32) {
+        let time = self.core.now + self.propagation(flow);
+        let rank = self.core.ranks.of(Kind::FlowStart, flow, 1, 0);
+        self.core.queue.push(Event::new(Moment { time, rank }, Kind::FlowStart, 0, flow * HOPS + HEARS));
+    }
+
+    /// Delay of the links of a flow's way, as frames take it now.
+    fn propagation(&mut self, flow: u32) -> Span {
+        let core: &mut Core = &mut self.core;
+        let (src, dst) = (core.flows[flow as usize].flow.src, core.flows[flow as usize].flow.dst);
+        let frame = Frame::new(FrameKind::Data, flow, 0, 1);
+        let (mut node, mut delay) = (src, Span::ZERO);
+        // A way has no more hops than there are nodes.
+        for _ in 0..self.nodes.len() {
+            let port = match self.nodes[node as usize] {
+                Node::Switch(_) => core.route(node, &frame),
+                _ => Some(0),
+            };
+            let Some(port) = port else { break };
+            delay += core.lines[core.layout.port_index(node, port)].delay;
+            node = core.peer(node, port).0;
+            if node == dst {
+                break;
+            }
+        }
+        delay
+    }
+}
