@@ -135,6 +135,8 @@ pub struct Config {
     pub pack: bool,
     /// The workload.
     pub traffic: Traffic,
+    /// No packet of the workload comes after this.
+    pub traffic_stop: Time,
     /// Hosts in front of the ports; none: the workload comes straight into VOQs without limit.
     pub hosts: Option<Hosts>,
     /// Outputs that stop for a while.
@@ -206,6 +208,7 @@ impl Config {
             grant_max: None,
             pack: true,
             traffic,
+            traffic_stop: Time::NEVER,
             hosts: None,
             blocked: None,
             seed: 1,

@@ -15,6 +15,21 @@ fn traffic(pattern: Pattern, load: f64, size: u64, burst_packets: f64) -> Traffi
     Traffic { pattern, load, sizes: Sizes::Fixed(Bytes(size)), burst_packets }
 }
 
+/// No packet comes after the stop, and those before it are the same.
+#[test]
+fn a_workload_stops() {
+    let mut c = Config::paper(traffic(Pattern::Uniform, 0.5, 40, 1.0));
+    (c.warm_up, c.until) = (Time::ZERO, Time(5_000 * c.t_min().0));
+    let all = run(c.clone());
+    c.traffic_stop = Time(c.until.0 / 2);
+    let half = run(c.clone());
+    let share = half.packets_in as f64 / all.packets_in as f64;
+    assert!((share - 0.5).abs() < 0.02, "{share}");
+    assert_eq!(half.packets_in, half.packets_out, "and all of them are through at the end");
+    c.traffic_stop = c.until;
+    assert_eq!(run(c).packets_in, all.packets_in);
+}
+
 /// One packet from the first port to the last, in an empty fabric.
 fn one_packet(size: u64) -> Config {
     let mut c = Config::paper(traffic(Pattern::Uniform, 0.0, size, 1.0));

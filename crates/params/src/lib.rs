@@ -141,15 +141,15 @@ pub trait Values {
     }
     /// A duration.
     fn span(&mut self, key: &str) -> Result<Span, ParamError> {
-        self.text(key)?.parse().map_err(|e| ParamError::unit(key, &e))
+        span_of(key, &self.text(key)?)
     }
     /// A duration, if present.
     fn span_opt(&mut self, key: &str) -> Result<Option<Span>, ParamError> {
-        self.raw(key)?.map(|s| s.parse().map_err(|e| ParamError::unit(key, &e))).transpose()
+        self.raw(key)?.map(|s| span_of(key, &s)).transpose()
     }
     /// A length.
     fn length(&mut self, key: &str) -> Result<Length, ParamError> {
-        self.text(key)?.parse().map_err(|e| ParamError::unit(key, &e))
+        length_of(key, &self.text(key)?)
     }
     /// A whole number.
     fn count(&mut self, key: &str) -> Result<u64, ParamError> {
@@ -190,6 +190,31 @@ pub trait Values {
             "false" => Ok(false),
             s => Err(ParamError::new(key, format!("'{s}' is neither true nor false"), "expected true or false")),
         }
+    }
+}
+
+/// The longest time that can be given: 11.6 days. Sums of a few of them stay far below 2^64 ps, where time ends: what was planned beyond
+/// it would never come, or come for ever.
+pub const SPAN_MAX: Span = Span(1_000_000_000_000_000_000);
+
+fn span_of(key: &str, text: &str) -> Result<Span, ParamError> {
+    match text.parse() {
+        Ok(span) if span > SPAN_MAX => {
+            Err(ParamError::new(key, format!("{text} is beyond the end of time"), format!("expected at most {SPAN_MAX}")))
+        }
+        Ok(span) => Ok(span),
+        Err(e) => Err(ParamError::unit(key, &e)),
+    }
+}
+
+/// A length whose propagation delay can be given as a time.
+fn length_of(key: &str, text: &str) -> Result<Length, ParamError> {
+    match text.parse::<Length>() {
+        Ok(l) if l.0 > SPAN_MAX.0 / 5 => {
+            Err(ParamError::new(key, format!("a cable of {text}"), format!("expected a propagation delay of at most {SPAN_MAX}")))
+        }
+        Ok(l) => Ok(l),
+        Err(e) => Err(ParamError::unit(key, &e)),
     }
 }
 

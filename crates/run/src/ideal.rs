@@ -56,3 +56,41 @@ impl<'s> Ideals<'s> {
         stays.then_some(ideal)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use xoff_record::Sink;
+    use xoff_units::Time;
+
+    use super::*;
+
+    /// A link that most flows do not use fails at 1 ms. Flows over before it, after it, or by another way keep an ideal time, by the
+    /// routes that held; those that it caught have none. None is faster than its ideal.
+    #[test]
+    fn a_way_that_changes_has_no_ideal_time() {
+        let text = "[run]\nduration = \"3ms\"\n[topology]\nkind = \"leaf-spine\"\nleaves = 3\nspines = 2\nhosts_per_leaf = 3\n[flow_control]\nkind = \"pfc\"\n\
+                    [[failure]]\nlink = \"L1-S2\"\nat = \"1ms\"\n[[workload]]\nkind = \"poisson\"\nload = 0.4\nsize = \"30KB\"\nduration = \"2ms\"\n";
+        let s = Scenario::from_text("fails.toml", text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
+        let f = s.run(Sink::Nothing).unwrap();
+        let ideals = Ideals::new(&s, f.outcome.now);
+        let at = Time::from_us(1000);
+        let (mut caught, mut others, mut after) = (0, 0, 0);
+        for f in &f.outcome.flows {
+            let lasted = f.flow.start < at && f.received.is_none_or(|r| r >= at);
+            match ideals.of(f) {
+                None => {
+                    assert!(lasted, "{f:?}");
+                    caught += 1;
+                }
+                Some(ideal) => {
+                    assert!(f.fct().is_none_or(|fct| fct >= ideal), "{f:?}: {ideal}");
+                    others += lasted as u32;
+                    after += (f.flow.start > at) as u32;
+                }
+            }
+        }
+        assert!(caught > 0 && others > 0 && after > 100, "{caught} {others} {after}");
+    }
+}

@@ -129,6 +129,6 @@ mod tests {
         t.links[1].rate = Rate(1000);
         let flow = |size| Lone { size, rate: None, payload_max: 1500, header: u32::MAX };
         assert_eq!(ideal_time(&t, &WAY, &flow(u64::MAX - 1), None), Span(u64::MAX));
-        assert_eq!(ideal([10, 10], 1 << 53, None), Span((1u64 << 53) * 800 + 2_000_000 + (1u64 << 53) % 1500 * 800));
+        assert_eq!(ideal([10, 10], 1 << 53, None), Span((1u64 << 53) * 800 + 2_000_000 + 1_200_000));
     }
 }

@@ -192,7 +192,8 @@ impl World {
                 return Some(Ended::FlowsDone);
             }
             let Some(next) = next else { return Some(Ended::Quiet) };
-            if next > until {
+            // What was planned beyond the end of time never comes.
+            if next > until || next == Time::NEVER {
                 self.now = until;
                 return Some(Ended::TimeUp);
             }

@@ -84,3 +84,28 @@ fn the_ideal_time_is_that_of_a_lone_flow() {
     }
     assert!(mixed_and_short > 1000 && cut > 1000 && paced > 500 && slower_than_links > 100);
 }
+
+/// A run to the last picosecond with a flow that begins in the last microsecond: its frames would arrive beyond the end of time.
+#[test]
+fn a_run_to_the_end_of_time_ends() {
+    let t = chain(&[(Rate::from_gbps(10), Span::from_us(1))]);
+    let start = Time(u64::MAX - 1000);
+    let flow = Flow {
+        src: 0,
+        dst: 1,
+        priority: 0,
+        size: 10_000,
+        start,
+        rate: None,
+        controlled: true,
+        src_port: 1,
+        dst_port: 1,
+        path: None,
+        label: 0,
+    };
+    let flows = Flows { flows: vec![flow], labels: vec!["test".into()], ..Flows::default() };
+    let mut m = Model::plain(Bytes(100_000), |_| Ok(FlowControl::None));
+    m.watch = Span::ZERO;
+    let mut w = World::build(&t, flows, &mut m).unwrap();
+    assert!(w.run(Time(u64::MAX), 1000).is_some());
+}

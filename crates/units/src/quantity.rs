@@ -270,6 +270,7 @@ mod tests {
         let r = Rate::from_gbps(25);
         assert_eq!(r.bytes_in(r.time_for(Bytes(9_216))), Bytes(9_216));
         assert_eq!(Rate(u64::MAX).bytes_in(Span(u64::MAX)), Bytes(u64::MAX), "it does not wrap");
+        assert_eq!((Time::from_ns(u64::MAX), Time::from_us(1 << 60), Span::from_ms(u64::MAX)), (Time::NEVER, Time::NEVER, Span(u64::MAX)));
     }
 
     #[test]

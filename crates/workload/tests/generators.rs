@@ -221,6 +221,20 @@ fn adding_a_host_changes_no_others_tosses() {
         f.into_iter().filter(|f| f.src < 8).map(|f| (f.src, f.size, f.start)).collect::<Vec<_>>()
     };
     assert_eq!(own(&small), own(&large));
+    let to = |t: &Topology| {
+        let f = flows("poisson", t, &[("load", "0.5"), ("duration", "50ms"), ("cdf", "websearch")]);
+        f.into_iter().filter(|f| f.src < 8).map(|f| t.name(f.dst).to_owned()).collect::<Vec<_>>()
+    };
+    let moved = to(&small).iter().zip(to(&large)).filter(|(a, b)| *a != b).count() as f64 / to(&small).len() as f64;
+    assert!(moved > 0.3, "{moved}: each is drawn by the same toss, among more");
+    // Where the receivers are named, adding a host moves none of them.
+    let receivers =
+        [("load", "0.5"), ("duration", "50ms"), ("cdf", "websearch"), ("different_rack", "false"), ("destinations", "H1\nH2\nH3")];
+    let to_named = |t: &Topology| {
+        let f = flows("poisson", t, &receivers);
+        f.into_iter().filter(|f| f.src < 8).map(|f| (f.src, f.dst, f.size, f.start)).collect::<Vec<_>>()
+    };
+    assert_eq!(to_named(&small), to_named(&large));
     // With the same participants nothing changes at all, even when nodes are renumbered.
     let hosts = ("hosts", "H0\nH1\nH2\nH3\nH4");
     let mut renumbered = Topology::default();

@@ -14,7 +14,8 @@ impl World {
     /// Asks a source for its next packet.
     pub(super) fn announce(&mut self, source: usize) {
         let (traffic, line) = (&self.config.traffic, self.config.line);
-        if let Some((at, destination, len)) = self.sources[source].next(traffic, line, self.now) {
+        let next = self.sources[source].next(traffic, line, self.now);
+        if let Some((at, destination, len)) = next.filter(|p| p.0 <= self.config.traffic_stop.0) {
             self.announced[source] = (destination, len);
             self.agenda.add(at, Kind::Source, source, 0);
         }

@@ -25,6 +25,7 @@ pub(crate) fn read(mut doc: Document) -> Result<FabricScenario, Problems> {
     let line = fabric.take(|s| s.rate("line"));
     let mut traffic_section = doc.open(&sections::traffic());
     let traffic = traffic_section.take(read_traffic);
+    let traffic_stop = traffic_section.take(|s| s.span_opt("stop")).flatten();
     let mut hosts_section = doc.open_if_present(&sections::hosts());
     let mut points_section = doc.open(&sections::congestion_points());
     let points = points_section.take(read_points);
@@ -89,6 +90,7 @@ pub(crate) fn read(mut doc: Document) -> Result<FabricScenario, Problems> {
     fabric.take(|s| read_common(s, &mut config));
     element.take(|s| read_element(s, &mut config));
     admission.take(|s| read_admission(s, &mut config));
+    config.traffic_stop = traffic_stop.map_or(Time::NEVER, |s| Time(s.0));
     config.blocked = blocked.flatten();
     (config.seed, config.warm_up, config.until, config.window) = (seed, Time(warm_up.0), Time(duration.0), window);
     // What fails together is found by the model itself; here it gets its place.

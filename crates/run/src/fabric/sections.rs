@@ -112,6 +112,7 @@ const TRAFFIC: &[ParamSpec] = &[
     ParamSpec::optional("large", Kind::Bytes, "size of the other packets of a bimodal mix", "request-grant section 4: 40 B and 9000 B"),
     ParamSpec::new("large_share", Kind::Float, "0.05", "share of packets that are large", "request-grant section 4"),
     ParamSpec::new("burst", Kind::Float, "1", "mean number of packets of a burst; 1 is smooth", "request-grant section 4: 36"),
+    ParamSpec::optional("stop", Kind::Span, "no packet comes after this; default: the run's end decides", ""),
 ];
 const HOTSPOTS: &[ParamSpec] = &[
     ParamSpec {
