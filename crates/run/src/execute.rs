@@ -6,7 +6,9 @@ use std::time::{Instant, SystemTime};
 use cpu_time::ProcessTime;
 use xoff_params::ParamError;
 use xoff_record::verdict::Parts;
-use xoff_record::{Beside, Closed, DeadlockRow, FlowRow, Folder, Known, Label, Late, Manifest, Names, Node, PortRow, RecordError, ResultFile};
+use xoff_record::{
+    Beside, Closed, DeadlockRow, FlowRow, Folder, Known, Label, Late, Manifest, Names, Node, PortRow, RecordError, ResultFile,
+};
 use xoff_record::{RunInfo, Sink, Slowdown, Tables, Verdict};
 use xoff_sim::{Ended, Outcome, World};
 use xoff_units::{Span, Time};
