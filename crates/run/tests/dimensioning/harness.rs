@@ -12,13 +12,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use xoff_analysis::plan::{self, Plan, PlanInput};
-use xoff_mech::LinkFacts;
-use xoff_mech::flow_control::FlowControl;
 use xoff_params::Defaults;
 use xoff_record::Sink;
 use xoff_run::Scenario;
 use xoff_sim::PortTotals;
-use xoff_units::{Bytes, Rate, Span};
+use xoff_units::{Bytes, Rate};
 
 /// SplitMix64: enough to choose settings by.
 pub struct Dice(u64);
@@ -213,17 +211,8 @@ pub struct Ran {
     pub egress: PortTotals,
     /// Frames that PFFC took for those of another flow.
     pub collisions: u64,
-    /// Facts and flow control of the kinds of link.
-    pub links: Vec<(LinkFacts, FlowControl)>,
     /// Text of the warnings.
     pub warnings: Vec<String>,
-}
-
-impl Ran {
-    /// Facts and flow control of the drawn link.
-    pub fn resolved(&self, draw: &Draw) -> &(LinkFacts, FlowControl) {
-        self.links.iter().find(|(f, _)| (f.rate, f.delay) == (Rate(draw.rate), Span(draw.delay))).unwrap()
-    }
 }
 
 /// Reads a scenario and runs it.
@@ -240,7 +229,6 @@ pub fn run(text: &str) -> Ran {
         ingress: port("S2", "S1"),
         egress: port("S1", "S2"),
         collisions: f.outcome.flow_collisions,
-        links: s.links().to_vec(),
         warnings: s.warnings.iter().map(|w| w.to_string()).collect(),
     }
 }

@@ -44,27 +44,29 @@ impl Tight {
     pub fn new(case: u64, frames: u64) -> Tight {
         let mut d = Dice::new(case ^ 0x7167);
         let mut draw = Draw::new(case);
+        (draw.acks, draw.cut_through, draw.header) = (None, None, 0);
+        Tight::exact(draw, frames, d.roll(3))
+    }
+
+    /// The processing time is changed so that a whole number of frames, `more` than it takes, pass until the pause is obeyed.
+    pub fn exact(mut draw: Draw, frames: u64, more: u64) -> Tight {
         (draw.sender_rate, draw.sender_delay) = (draw.rate, 0);
         draw.drain = (draw.rate / 20_000).max(1_000_000);
-        (draw.acks, draw.cut_through, draw.header) = (None, None, 0);
         let rate = Rate(draw.rate);
         let time = |len: u64| rate.time_for(Bytes(len)).0;
         let (frame, reverse) = (time(draw.mtu), draw.mtu);
-        // Processing such that a whole number of frames, and a picosecond, pass from one frame to the effect of the pause.
         let rest = 2 * draw.delay + draw.control[0] + time(reverse) + time(64);
-        let whole = rest.div_ceil(frame) + d.roll(3);
-        // After a generation delay the message leaves before what comes in at that moment, so the frame comes a picosecond earlier.
+        let whole = rest.div_ceil(frame) + more;
+        // A picosecond more, so that the last frame begins; and one more after a generation delay, because the message then leaves before
+        // what comes in at that moment, so that the frame in its way comes a picosecond earlier.
         let early = (draw.control[0] > 0) as u64;
         draw.control = [draw.control[0], 0, whole * frame - rest + 1 + early, 0];
         // A frame long before them leaves at once and occupies the slow link. Frame k of the others reaches S2, by S1, so late:
         let through = |k: u64| 2 * frame + k * frame + draw.delay;
         let start = 10 * (through(frames) + whole * frame);
         let trigger = start + through(frames);
-        draw.flows = vec![
-            ("H1", "H2", 0, draw.mtu, 0),
-            ("H1", "H2", 0, 0, start),
-            ("H3", "H4", 0, reverse, trigger + draw.control[0] - early - time(reverse)),
-        ];
+        let reverse_start = trigger + draw.control[0] - early - time(reverse);
+        draw.flows = vec![("H1", "H2", 0, draw.mtu, 0), ("H1", "H2", 0, 0, start), ("H3", "H4", 0, reverse, reverse_start)];
         draw.duration = trigger + 4 * (whole + 4) * frame;
         Tight { draw, frames }
     }
@@ -101,6 +103,26 @@ fn one_byte_less(case: u64) -> Result<(), String> {
 #[test]
 fn with_one_byte_less_a_frame_is_lost() {
     all("pfc-less", 0..100, one_byte_less);
+}
+
+/// The smallest counter-example among links of 10 Gb/s: two frames up to XOFF, no delay of the link to speak of.
+#[test]
+fn the_smallest_counter_example() {
+    let mut t = Tight::exact(plain(1_500, 0), 2, 0);
+    t.draw.seed = 1;
+    let rule = t.draw.plan("pfc", (t.draw.rate, t.draw.delay), &[]).integer("H worst").unwrap();
+    let (enough, less) = (with_headroom(&t, rule), with_headroom(&t, rule - 1));
+    println!(
+        "pfc: 10 Gb/s, delay {} ps, MTU 1500 B, processing {} ps, XOFF {} B: buffer {} B loses {}, {} B loses {}",
+        t.draw.delay,
+        t.draw.control[2],
+        t.xoff(),
+        t.xoff() + rule,
+        enough.0,
+        t.xoff() + rule - 1,
+        less.0
+    );
+    assert_eq!((enough.0, enough.1, less.0), (0, t.xoff() + rule, 1));
 }
 
 /// The two links that were reported: at these phases a derived threshold lost a frame.
