@@ -200,7 +200,7 @@ fn pfc_holds_exactly_what_the_model_says_in_every_phase() {
 
 #[test]
 fn credits_hold_exactly_what_the_model_says_in_every_phase() {
-    let mut full = 0;
+    let (mut tested, mut full) = (0, 0);
     for case in 0..200 {
         let mut d = Dice::new(case);
         let mut link = drawn(&mut d, 6);
@@ -210,11 +210,18 @@ fn credits_hold_exactly_what_the_model_says_in_every_phase() {
         link.until += period * 3;
         // What comes in the way has credits from the start.
         link.crossing.truncate((buffer / 64 / link.reverse.div_ceil(64)) as usize);
+        // The slow link has credits of its own: only where those never run out is it the drain that the model has.
+        let drained = buffer / 64 / link.mtu.div_ceil(64) * link.drain.time_for(Bytes(link.mtu)).0;
+        if drained < period + 2 * link.delay + link.processing + 6 * frame {
+            continue;
+        }
+        tested += 1;
         let fc = format!("kind = \"cbfc\"\nperiod = \"{period}ps\"\n");
         let (model, (simulated, lost)) = (link.under_cbfc(buffer, period), link.simulated(buffer, &fc));
         assert_eq!((model, 0), (simulated, lost), "case {case}: buffer {buffer}, period {period}");
         assert!(model <= buffer / 64 * 64);
         full += (model + link.mtu > buffer / 64 * 64) as u32;
     }
-    assert!(full > 30, "the credits were used up in {full} of 200");
+    println!("cbfc: {tested} links equal, in {full} of them the credits were used up");
+    assert!(tested > 60 && full > 10, "{tested} links, the credits were used up in {full}");
 }
