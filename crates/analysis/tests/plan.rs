@@ -48,6 +48,10 @@ fn plans_of_the_paper() {
     let p = plan::plan(&input("pfc", &[("buffer", "300KB"), ("xoff", "280KB"), ("xon", "277KB")])).unwrap();
     assert_eq!((p.integer("H gfc"), p.integer("XOFF"), p.warnings.len()), (Some(9_314), Some(280_000), 0));
     let p = plan::plan(&input("pfc", &[("buffer", "300KB")])).unwrap();
+    // 802.1Q: two frames and a PAUSE with 20 B each, 2 us of cable, two interfaces and the response, in bits.
+    let annex = (2 * 1_520 * 8 + 672 + 20_000 + 2 * 8_192 + 30_720) / 8;
+    assert_eq!((p.integer("XOFF"), p.integer("XON")), (Some(300_000 - annex), Some(297_000 - annex)));
+    let p = plan::plan(&input("pfc", &[("buffer", "300KB"), ("headroom", "worst-case")])).unwrap();
     assert_eq!((p.integer("XOFF"), p.integer("XON")), (Some(289_186), Some(286_186)));
 
     let p = plan::plan(&input("cbfc", &[("buffer", "1MB"), ("counters", "12-bit")])).unwrap();
@@ -67,7 +71,7 @@ fn refusals() {
     };
     assert_eq!(refuse("pfc", &[("buffer", "5KB")]), "buffer");
     assert_eq!(refuse("pfc", &[("buffer", "100KB"), ("xoff", "50KB"), ("xon", "60KB")]), "xon");
-    assert_eq!(refuse("pfc", &[("rate", "400Gbps"), ("headroom", "802.1q")]), "headroom");
+    assert_eq!(refuse("pfc", &[("rate", "800Gbps"), ("headroom", "802.1q")]), "headroom");
     assert_eq!(refuse("cbfc", &[("buffer", "1000B")]), "buffer");
     assert_eq!(refuse("gfc-conceptual", &[("buffer", "20KB")]), "buffer");
     assert_eq!(refuse("gfc-buffer", &[("buffer", "10KB")]), "buffer");
@@ -93,6 +97,128 @@ fn refusals() {
     assert_eq!(refuse("cbfc", &[("detection", "pffc")]), "flow_control");
 }
 
+/// SplitMix64: enough to draw links by.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % n
+    }
+
+    /// A link with frames, delays and priorities of any size.
+    fn link(&mut self) -> Vec<(&'static str, String)> {
+        let gbps = [1, 10, 25, 40, 50, 100, 200, 400, 800, 7][self.roll(10) as usize];
+        let mtu = 64 + self.roll(9_153);
+        vec![
+            ("rate", format!("{gbps}Gbps")),
+            ("t_w", format!("{}ps", self.roll(20_000_000))),
+            ("mtu", format!("{mtu}B")),
+            ("mtu_other", format!("{}B", 64 + self.roll(9_153))),
+            ("t_r", format!("{}ps", self.roll(8_000_000))),
+            ("priorities", (1 + self.roll(8)).to_string()),
+        ]
+    }
+}
+
+fn of(flow_control: &str, given: &[(&str, String)]) -> plan::Plan {
+    let given: Vec<(&str, &str)> = given.iter().map(|(k, v)| (*k, v.as_str())).collect();
+    plan::plan(&input(flow_control, &given)).unwrap()
+}
+
+/// The default headroom is never below the exact rule, nor below the standard's row; it is one of them; and every other choice is
+/// warned of exactly if it is below the exact rule.
+#[test]
+fn the_default_headroom_is_safe() {
+    let (mut by_standard, mut by_exact, mut warned) = (0, 0, 0);
+    let mut dice = Dice(13);
+    for _ in 0..2_000 {
+        let link = dice.link();
+        let p = of("pfc", &link);
+        let (h, exact, standard) = (p.integer("H").unwrap(), p.integer("H worst").unwrap(), p.integer("H 802.1q"));
+        assert!(h >= exact && h >= standard.unwrap_or(0), "{link:?}");
+        assert!(h == exact || Some(h) == standard, "{link:?}");
+        assert!(p.evidence[0].chosen && p.evidence[0].difference == 0 && p.evidence.iter().filter(|e| e.chosen).count() == 1, "{link:?}");
+        assert_eq!(p.integer("B").unwrap() - h, p.integer("XOFF").unwrap());
+        let below = |p: &plan::Plan| p.warnings.iter().any(|w| w.condition == "headroom >= C tau + MTU");
+        assert!(!below(&p), "{link:?}");
+        *if h == exact { &mut by_exact } else { &mut by_standard } += 1;
+
+        let choice = plan::HEADROOMS[dice.roll(plan::HEADROOMS.len() as u64) as usize];
+        if choice == "802.1q" && standard.is_none() {
+            continue;
+        }
+        let p = of("pfc", &[&link[..], &[("headroom", choice.to_owned())]].concat());
+        let h = p.integer("H").unwrap();
+        assert_eq!(below(&p), h < exact, "{choice} {link:?}");
+        if h < exact {
+            let text = &p.warnings.iter().find(|w| w.condition == "headroom >= C tau + MTU").unwrap().text;
+            assert!(text.contains(&format!("{h} B < C tau + MTU = {exact} B")), "{text}");
+            warned += 1;
+        }
+        for e in &p.evidence {
+            assert_eq!(e.row.value_exact, plan::Exact::Integer((h as i64 + e.difference) as u64), "{choice} {link:?}");
+            assert_eq!(p.integer(e.row.symbol).map(plan::Exact::Integer), Some(e.row.value_exact), "its row is there too");
+        }
+    }
+    assert!(by_standard > 100 && by_exact > 100 && warned > 100, "{by_standard} {by_exact} {warned}");
+}
+
+/// The link that was reported: 93,432 B were picked, below rows of 111,992 and 119,968 B that stood beside them.
+#[test]
+fn the_reported_link_gets_the_standards_headroom() {
+    let link = [("rate", "100Gbps"), ("t_w", "1500ns"), ("mtu", "9216B")].map(|(k, v)| (k, v.to_owned()));
+    let p = of("pfc", &link);
+    let set: Vec<(&str, plan::Exact)> = p.answer.set.iter().map(|r| (r.symbol, r.value_exact)).collect();
+    let bytes = plan::Exact::Integer;
+    assert_eq!(
+        set,
+        [("XOFF", bytes(111_928)), ("XON", bytes(93_496)), ("H", bytes(111_992)), ("B", bytes(223_920))],
+        "per priority and port; nothing is multiplied"
+    );
+    assert_eq!((p.integer("H worst"), p.integer("H gfc"), p.integer("H mlx5e")), (Some(102_712), Some(93_496), Some(119_968)));
+    assert!(p.answer.why[0].contains("802.1Q Annex N, 111992 B decides") && p.answer.why[0].contains("102712 B"), "{}", p.answer.why[0]);
+    assert!(p.answer.check[0].contains("4.475us") && p.answer.check[0].contains("--t-r"), "{}", p.answer.check[0]);
+    let many = of("pfc", &[&link[..], &[("priorities", "2".to_owned()), ("ports", "32".to_owned())]].concat());
+    let total = many.answer.set.last().unwrap();
+    assert_eq!((total.symbol, total.value_exact), ("H switch", bytes(64 * many.integer("H").unwrap())));
+    // Each ASIC and each table that covers the link has a row.
+    let symbols: Vec<&str> = p.evidence.iter().map(|e| e.row.symbol).collect();
+    for symbol in
+        ["H sonic-spectrum", "H sonic-spectrum-6", "H MSN2700", "H SN4280", "H SN5610N", "H 7050CX3", "H cisco", "H hpcc", "H gfc"]
+    {
+        assert!(symbols.contains(&symbol), "{symbol}: {symbols:?}");
+    }
+}
+
+/// A standard without published delays for a rate is said to be interpolated, or to have no row.
+#[test]
+fn where_the_standards_row_comes_from() {
+    let plan = |rate: &str| of("pfc", &[("rate", rate.to_owned())]);
+    let source = |rate| plan(rate).row("H 802.1q").map(|r| r.source);
+    assert!(source("100Gbps").unwrap().contains("published for this rate"));
+    for rate in ["50Gbps", "200Gbps", "400Gbps"] {
+        assert!(source(rate).unwrap().contains("interpolated"), "{rate}");
+        assert!(plan(rate).answer.why[0].contains("interpolated"), "{rate}");
+    }
+    assert_eq!(source("800Gbps"), None);
+    assert!(plan("800Gbps").answer.why[0].contains("no delays for 800Gbps"));
+}
+
+/// Every plan begins with something to set.
+#[test]
+fn every_plan_has_an_answer() {
+    for fc in plan::FLOW_CONTROLS {
+        let p = plan::plan(&input(fc, &[])).unwrap();
+        assert!(p.answer.set.len() >= 2 && p.answer.check.iter().any(|c| c.contains("t_r = 3us")), "{fc}: {:?}", p.answer);
+    }
+    let p = plan::plan(&input("pfc", &[("detection", "tcd")])).unwrap();
+    assert_eq!(p.answer.set.iter().map(|r| r.symbol).collect::<Vec<_>>(), ["max(T_on)", "T"]);
+}
+
 /// A given threshold replaces the bound: the plan follows it, and says what it violates.
 #[test]
 fn given_thresholds() {
@@ -109,7 +235,7 @@ fn given_thresholds() {
     assert_eq!((p.integer("B_s"), p.warnings[0].condition), (Some(75_000), "B_0 <= B_m - 4 C tau"));
     // Without a buffer it follows from the threshold.
     assert_eq!(plan("gfc-buffer", &[("b_1", "100KB")]).integer("B"), Some(100_000 + 18_628 + 3_000));
-    assert_eq!(plan("pfc", &[("xoff", "100KB")]).integer("B"), Some(110_814));
+    assert_eq!(plan("pfc", &[("xoff", "100KB")]).integer("B"), Some(111_512));
 }
 
 /// `plan pffc`: what the law needs, how many flows a buffer, the pause queues and the table are good for.

@@ -12,7 +12,7 @@ use xoff_units::{Bytes, Rate, Span};
 use super::conditions::{Parameters, conditions};
 use super::input::PlanInput;
 use super::link::{Link, bytes_ceil};
-use super::output::{Plan, PlanRow};
+use super::output::{Answer, Plan, PlanRow};
 
 /// Size of a credit block -- IBA vol. 1, section 7.9.
 pub const BLOCK: Bytes = Bytes(64);
@@ -117,6 +117,8 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     Ok(Plan {
         flow_control: input.flow_control.clone(),
         detection: None,
+        answer: Answer::of(&rows, &["B", "T"]),
+        evidence: Vec::new(),
         rows,
         tables: Vec::new(),
         warnings: conditions("cbfc", &parameters),

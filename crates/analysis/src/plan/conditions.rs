@@ -237,8 +237,8 @@ fn pfc(p: &Parameters, w: &mut Vec<Warning>) {
         w.push(Warning {
             condition: "headroom >= C tau + MTU",
             text: format!(
-                "set the headroom to {worst} or more: {headroom} is less than C tau + MTU (tau = {}), and frames may be lost",
-                p.tau
+                "set the headroom to {} B or more: {} B < C tau + MTU = {} B (tau = {}), and frames are lost in the worst case",
+                worst.0, headroom.0, worst.0, p.tau
             ),
             source: "GFC section 4.2, and the frame that passes XOFF; docs/mechanisms/pfc.md",
         });

@@ -15,7 +15,7 @@ use super::conditions::{Parameters, conditions};
 use super::gfc_conceptual::{buffer_and_b_m, buffer_rows, threshold};
 use super::input::PlanInput;
 use super::link::Link;
-use super::output::{Column, Plan, PlanRow, Table};
+use super::output::{Answer, Column, Plan, PlanRow, Table};
 use crate::theorems::message_rate;
 
 /// One stage of the staircase.
@@ -142,6 +142,8 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     Ok(Plan {
         flow_control: input.flow_control.clone(),
         detection: None,
+        answer: Answer::of(&rows, &["B_m", "B_1", "B"]),
+        evidence: Vec::new(),
         rows,
         tables: vec![table(link.tau, link.rate, b_m, &stages)],
         warnings,

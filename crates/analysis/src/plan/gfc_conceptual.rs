@@ -8,7 +8,7 @@ use xoff_units::{Bytes, Rate, Span};
 use super::conditions::{Parameters, conditions};
 use super::input::PlanInput;
 use super::link::Link;
-use super::output::{Plan, PlanRow};
+use super::output::{Answer, Plan, PlanRow};
 use crate::theorems::theorem_4_1::L_CRITICAL;
 
 /// Sufficient B_m - B_0: 4 C tau, rounded up (Theorem 4.1), as [`xoff_mech::flow_control::gfc_conceptual::range`].
@@ -103,5 +103,13 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     let parameters =
         Parameters { rate: link.rate, tau: link.tau, mtu: link.mtu, buffer, b_m: Some(b_m), b_0: Some(b_0), ..Parameters::default() };
     let warnings = conditions("gfc-conceptual", &parameters);
-    Ok(Plan { flow_control: input.flow_control.clone(), detection: None, rows, tables: Vec::new(), warnings })
+    Ok(Plan {
+        flow_control: input.flow_control.clone(),
+        detection: None,
+        answer: Answer::of(&rows, &["B_m", "B_0", "B"]),
+        evidence: Vec::new(),
+        rows,
+        tables: Vec::new(),
+        warnings,
+    })
 }

@@ -9,7 +9,7 @@ use super::conditions::{Parameters, conditions};
 use super::gfc_conceptual::{buffer_and_b_m, buffer_rows, threshold};
 use super::input::PlanInput;
 use super::link::{Link, bytes_ceil};
-use super::output::{Plan, PlanRow};
+use super::output::{Answer, Plan, PlanRow};
 use crate::theorems::theorem_5_1;
 
 /// B_m - B_0 that is safe for every tau and T, as [`xoff_mech::flow_control::gfc_time::range`].
@@ -103,6 +103,8 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     Ok(Plan {
         flow_control: input.flow_control.clone(),
         detection: None,
+        answer: Answer::of(&rows, &["B_m", "B_0", "T", "B"]),
+        evidence: Vec::new(),
         rows,
         tables: Vec::new(),
         warnings: conditions("gfc-time", &parameters),

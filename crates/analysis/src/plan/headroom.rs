@@ -1,4 +1,5 @@
-//! PFC headroom by the published formulas. They differ by a factor of twenty, because they count different things.
+//! PFC headroom by the published formulas. They differ by a factor of twenty, because they count different things; what each of them
+//! leaves out is in [`evidence`](super::evidence).
 //!
 //! | name | counts | source |
 //! | --- | --- | --- |
@@ -22,9 +23,39 @@ pub fn gfc(rate: Rate, tau: Span) -> Bytes {
     bytes_ceil(rate, tau)
 }
 
-/// Interface delay per direction and response delay of the peer [bit times], for the rates that have published
-/// figures (10, 25, 40 and 100 Gb/s).
-const ANNEX_N: &[(u64, u64, u64)] = &[(10, 8_192, 30_720), (25, 6_144, 40_960), (40, 24_576, 60_416), (100, 122_880, 201_728)];
+/// Where the delays of a rate come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// Both are published.
+    Published,
+    /// The response time is published, the interface delay is not.
+    Interpolated,
+}
+
+/// Interface delay per direction and response time of the peer [bit times].
+struct Delays {
+    gbps: u64,
+    interface: u64,
+    response: u64,
+    basis: Basis,
+}
+
+const fn delays(gbps: u64, interface: u64, quanta: u64, basis: Basis) -> Delays {
+    Delays { gbps, interface, response: quanta * 512, basis }
+}
+
+/// The delays of a rate. Response times are pause quanta of 802.3 Annex 31B: 10, 25, 40, 100 and 400 Gb/s from a digest of Annex N, 50
+/// and 200 Gb/s from the table of sonic-swss, which has the digest's numbers for 25, 40, 100 and 400. Interface delays are the digest's
+/// for 10, 25, 40 and 100 Gb/s; at 50 Gb/s their time is interpolated between 40 and 100, and above 100 Gb/s it is that of 100, 1228.8 ns.
+const ANNEX_N: &[Delays] = &[
+    delays(10, 8_192, 60, Basis::Published),
+    delays(25, 6_144, 80, Basis::Published),
+    delays(40, 24_576, 118, Basis::Published),
+    delays(50, 35_840, 147, Basis::Interpolated),
+    delays(100, 122_880, 394, Basis::Published),
+    delays(200, 245_760, 453, Basis::Interpolated),
+    delays(400, 491_520, 905, Basis::Interpolated),
+];
 
 /// The parts of the 802.1Q Annex N sum [bit times at the link rate].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,13 +72,15 @@ pub struct AnnexN {
     pub response: u64,
     /// Largest lossless frame, just started by the paused station.
     pub frame_sender: u64,
+    /// Where interface delay and response time come from.
+    pub basis: Basis,
 }
 
 impl AnnexN {
-    /// The parts for a link, `None` if no interface and response figures are published for the rate. `mtu_other` is
+    /// The parts for a link, `None` if there are no figures for the rate. `mtu_other` is
     /// the largest frame in the pausing direction, `mtu` that of the paused class, `t_w` the one-way cable delay.
     pub fn of(rate: Rate, mtu_other: Bytes, mtu: Bytes, t_w: Span) -> Option<AnnexN> {
-        let &(_, interface, response) = ANNEX_N.iter().find(|(gbps, ..)| Rate::from_gbps(*gbps) == rate)?;
+        let &Delays { interface, response, basis, .. } = ANNEX_N.iter().find(|d| Rate::from_gbps(d.gbps) == rate)?;
         let bits = |b: Bytes| (b + FRAME_OVERHEAD).0 * 8;
         // A bit time is 10^12/rate ps; the cable delay in bit times, rounded up.
         let cable = (u128::from(t_w.0) * 2 * u128::from(rate.0)).div_ceil(1_000_000_000_000) as u64;
@@ -58,11 +91,17 @@ impl AnnexN {
             interfaces: 2 * interface,
             response,
             frame_sender: bits(mtu),
+            basis,
         })
     }
     /// The sum [bit times].
     pub fn bit_times(&self) -> u64 {
         self.frame_receiver + self.pause + self.cable + self.interfaces + self.response + self.frame_sender
+    }
+    /// All that it lets the two stations take, t_r of GFC Eq. (6): two interfaces and the response.
+    pub fn processing(&self, rate: Rate) -> Span {
+        let ps = u128::from(self.interfaces + self.response) * 1_000_000_000_000;
+        Span(ps.div_ceil(u128::from(rate.0)) as u64)
     }
     /// The sum in bytes, rounded up.
     pub fn bytes(&self) -> Bytes {
@@ -111,7 +150,22 @@ mod tests {
         assert_eq!(sum(40, 300).bytes(), Bytes(40_336));
         assert_eq!(sum(100, 100).bytes(), Bytes(80_076));
         assert_eq!(sum(100, 300).bytes(), Bytes(105_076));
-        assert_eq!(AnnexN::of(Rate::from_gbps(400), Bytes(9_216), Bytes(1_500), Span::ZERO), None);
+        assert_eq!(AnnexN::of(Rate::from_gbps(800), Bytes(9_216), Bytes(1_500), Span::ZERO), None);
+        assert_eq!(sum(100, 100).processing(Rate::from_gbps(100)), Span(4_474_880));
+    }
+
+    /// Published delays as the digest prints them; the others lie between their neighbours, in time.
+    #[test]
+    fn delays_of_the_rates() {
+        let of = |gbps| AnnexN::of(Rate::from_gbps(gbps), Bytes(1_500), Bytes(1_500), Span::ZERO).unwrap();
+        for (gbps, interface, response) in [(10, 8_192, 30_720), (25, 6_144, 40_960), (40, 24_576, 60_416), (100, 122_880, 201_728)] {
+            let a = of(gbps);
+            assert_eq!((a.interfaces, a.response, a.basis), (2 * interface, response, Basis::Published), "{gbps}");
+        }
+        assert_eq!((of(400).response, of(400).basis), (463_360, Basis::Interpolated));
+        let interface_ps = |gbps| of(gbps).interfaces * 500 / gbps;
+        assert_eq!((interface_ps(40), interface_ps(50), interface_ps(100)), (614_400, 716_800, 1_228_800));
+        assert_eq!((interface_ps(200), interface_ps(400)), (1_228_800, 1_228_800));
     }
 
     #[test]

@@ -47,13 +47,13 @@ pub const PARAMS: &[ParamSpec] = &[
         "lossless priorities (or virtual lanes) per port; messages of one may wait for those of the others",
         "GFC section 5.3",
     ),
-    ParamSpec::new("ports", Kind::Count, "24", "ports of the switch", "GFC section 5.3"),
+    ParamSpec::new("ports", Kind::Count, "1", "ports of the switch, for totals", "GFC section 5.3"),
     ParamSpec::new(
         "headroom",
         Kind::Choice(HEADROOMS),
-        "worst-case",
-        "formula that sets the PFC headroom; worst-case is what a run derives: C tau + MTU",
-        "ours, proved by simulation",
+        "safe",
+        "rule that sets the PFC headroom; safe: the largest of worst-case, which a run derives, and 802.1q",
+        "worst-case: C tau + MTU, ours, proved by simulation",
     ),
     ParamSpec::optional("xoff", Kind::Bytes, "PFC pause threshold; buffer - headroom if absent", ""),
     ParamSpec::optional("xon", Kind::Bytes, "PFC resume threshold; XOFF - 2 MTU if absent", "GFC section 4.1"),
@@ -79,8 +79,22 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::new("lanes", Kind::Count, "4", "lanes of an InfiniBand link, for symbol times", "IBA vol. 1: 4X"),
 ];
 
-/// Names of the headroom formulas; see [`headroom`](super::headroom).
-pub const HEADROOMS: &[&str] = &["worst-case", "gfc", "802.1q", "cisco", "mlx5e", "hpcc"];
+/// Names of the headroom rules, the default first; see [`headroom`](super::headroom) and [`sonic`](super::sonic).
+pub const HEADROOMS: &[&str] = &[
+    "safe",
+    "worst-case",
+    "802.1q",
+    "sonic-spectrum",
+    "sonic-spectrum-2",
+    "sonic-spectrum-3",
+    "sonic-spectrum-4",
+    "sonic-spectrum-5",
+    "sonic-spectrum-6",
+    "mlx5e",
+    "cisco",
+    "gfc",
+    "hpcc",
+];
 
 /// One link direction and priority to be dimensioned. Every field is documented in [`PARAMS`].
 #[derive(Clone, Debug, PartialEq)]

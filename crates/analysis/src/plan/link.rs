@@ -64,6 +64,12 @@ impl Link {
         ControlLoop { rate: self.rate, mtu: self.mtu, buffer, tau: self.tau }
     }
 
+    /// The same link with a longer processing time; `None`: tau was measured, or it is not longer.
+    pub fn slower(&self, t_r: Span) -> Option<Link> {
+        let longer = t_r > self.t_r && self.tau_is != GIVEN;
+        longer.then(|| Link { t_r, tau: self.tau + (t_r - self.t_r), ..*self })
+    }
+
     /// k C tau, rounded up.
     pub fn c_tau(&self, k: u64) -> Bytes {
         bytes_ceil(self.rate, self.tau * k)
@@ -82,6 +88,24 @@ impl Link {
             PlanRow::bytes("arrivals during the feedback latency", "C tau", self.c_tau(1), "C tau", "GFC section 4.2"),
         ]
     }
+}
+
+/// What every plan assumes of its link and its peers, and cannot know.
+pub(super) fn checks(input: &PlanInput) -> Vec<String> {
+    let mut checks = Vec::new();
+    match (input.tau, input.t_w) {
+        (Some(tau), _) => checks.push(format!("no feedback takes longer than the measured tau = {tau}")),
+        (None, t_w) => {
+            checks.push(format!("the peer acts on a message within t_r = {} of it, both interfaces included (--t-r)", input.t_r));
+            checks.push(match t_w {
+                Some(t_w) => format!("the wire takes no longer than {t_w} one way (--t-w)"),
+                None => format!("the cable is no longer than {} (--length)", input.length),
+            });
+            let longest = input.mtu_other.unwrap_or(input.mtu).max(input.mtu);
+            checks.push(format!("no frame of any priority on this link is longer than {longest} (--mtu-other)"));
+        }
+    }
+    checks
 }
 
 /// What a run knows of such a link.

@@ -1,8 +1,8 @@
 //! Dimensioning: which buffers, thresholds and periods a lossless link needs, with formula and source.
 //!
 //! ```text
-//!   PlanInput -plan()-> Plan { rows, tables, warnings }      Parameters -conditions()-> warnings
-//!    (rate, length, MTU, buffer, ...)                         (what a scenario really uses)
+//!   PlanInput -plan()-> Plan { answer, evidence, rows, tables, warnings }    Parameters -conditions()-> warnings
+//!    (rate, length, MTU, buffer, ...)                                         (what a scenario really uses)
 //! ```
 //!
 //! With `detection` the detector is planned instead, on a link with that flow control.
@@ -13,6 +13,7 @@
 
 pub mod cbfc;
 mod conditions;
+mod evidence;
 pub mod gfc_buffer;
 pub mod gfc_conceptual;
 pub mod gfc_time;
@@ -22,11 +23,12 @@ pub mod link;
 mod output;
 pub mod pfc;
 pub mod pffc;
+pub mod sonic;
 pub mod tcd;
 
 pub use conditions::{Parameters, Pool, conditions};
-pub use input::{DETECTIONS, FLOW_CONTROLS, PARAMS, PlanInput};
-pub use output::{Column, Exact, Plan, PlanRow, Table, Warning};
+pub use input::{DETECTIONS, FLOW_CONTROLS, HEADROOMS, PARAMS, PlanInput};
+pub use output::{Answer, Column, Evidence, Exact, Plan, PlanRow, Table, Warning};
 
 use xoff_params::ParamError;
 
@@ -34,11 +36,16 @@ use xoff_params::ParamError;
 /// XOFF) is an error that names the key and the value needed.
 pub fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     input.validate()?;
-    match input.detection.as_deref() {
-        None => {}
-        Some("tcd") => return tcd::plan(input),
+    let mut plan = match input.detection.as_deref() {
+        None => flow_control(input)?,
+        Some("tcd") => tcd::plan(input)?,
         Some(other) => return Err(input::unknown("detection", other, DETECTIONS)),
-    }
+    };
+    plan.answer.check.extend(link::checks(input));
+    Ok(plan)
+}
+
+fn flow_control(input: &PlanInput) -> Result<Plan, ParamError> {
     match input.flow_control.as_str() {
         "pfc" => pfc::plan(input),
         "cbfc" => cbfc::plan(input),

@@ -97,6 +97,43 @@ pub struct Warning {
     pub source: &'static str,
 }
 
+/// What to do: it comes before all that it follows from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Answer {
+    /// What to set, for one lossless priority of one port: rows of the plan.
+    pub set: Vec<PlanRow>,
+    /// Why these numbers.
+    pub why: Vec<String>,
+    /// What has to be true for them to hold, and is not known here.
+    pub check: Vec<String>,
+}
+
+impl Answer {
+    /// Sets the rows with these symbols, in this order.
+    pub fn of(rows: &[PlanRow], symbols: &[&str]) -> Answer {
+        let row = |symbol: &&str| rows.iter().find(|r| r.symbol == *symbol).cloned();
+        Answer { set: symbols.iter().filter_map(row).collect(), ..Answer::default() }
+    }
+}
+
+/// What another rule says of the quantity that the answer sets.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Evidence {
+    /// The rule and its value; one of the rows of the plan as well.
+    #[serde(flatten)]
+    pub row: PlanRow,
+    /// Name by which it can be chosen; "": it cannot.
+    pub choice: &'static str,
+    /// It is the one that the answer sets.
+    pub chosen: bool,
+    /// Its value minus the one that the answer sets [bytes].
+    pub difference: i64,
+    /// What it counts.
+    pub counts: &'static str,
+    /// What it leaves out.
+    pub leaves_out: &'static str,
+}
+
 /// The answer to a [`PlanInput`](super::PlanInput).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
@@ -105,6 +142,11 @@ pub struct Plan {
     /// The detection planned for, on a link with this flow control.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detection: Option<String>,
+    /// What to set, why, and what to check.
+    pub answer: Answer,
+    /// What other rules say.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<Evidence>,
     /// The planned quantities, inputs first.
     pub rows: Vec<PlanRow>,
     /// Tables, such as the stage table.

@@ -11,10 +11,11 @@ use xoff_params::ParamError;
 use xoff_units::{Bytes, Rate, Span};
 
 use super::conditions::{Parameters, conditions};
-use super::headroom::{self, AnnexN};
+use super::evidence::{Rule, Rules, rules};
+use super::headroom::Basis;
 use super::input::PlanInput;
 use super::link::Link;
-use super::output::{Plan, PlanRow};
+use super::output::{Answer, Plan, PlanRow};
 
 pub use xoff_mech::flow_control::pfc::hysteresis;
 
@@ -23,128 +24,171 @@ pub fn pause(rate: Rate, quanta: u16) -> Span {
     pfc::duration(quanta.into(), rate)
 }
 
+/// What is set on one port for one priority [bytes].
+struct Sizes {
+    headroom: Bytes,
+    /// The smallest buffer without loss, and that without an idle link.
+    lossless: Bytes,
+    full_rate: Bytes,
+    buffer: Bytes,
+    xoff: Bytes,
+    xon: Bytes,
+}
+
+impl Sizes {
+    /// Refusals come before anything is derived, so that nothing can go negative.
+    fn of(input: &PlanInput, link: &Link, headroom: Bytes) -> Result<Sizes, ParamError> {
+        let lossless = headroom + hysteresis(link.mtu);
+        let full_rate = lossless + link.c_tau(1);
+        let buffer = input.buffer.unwrap_or(input.xoff.map_or(full_rate, |xoff| xoff + headroom));
+        if input.xoff.is_none() && buffer < lossless {
+            return Err(ParamError::new(
+                "buffer",
+                format!("{buffer} cannot hold the headroom of {headroom} and 2 MTU between XOFF and XON"),
+                format!("expected at least {} bytes, or another rule for the headroom", lossless.0),
+            ));
+        }
+        let (xoff, xon) = pfc::thresholds(&link.control_loop(buffer), headroom, input.xoff, input.xon);
+        if xon > xoff {
+            return Err(ParamError::new("xon", format!("XON {xon} lies above XOFF {xoff}"), "expected XON <= XOFF"));
+        }
+        Ok(Sizes { headroom, lossless, full_rate, buffer, xoff, xon })
+    }
+
+    fn rows(&self, input: &PlanInput) -> [PlanRow; 7] {
+        let given = |yes: bool, formula: &'static str| if yes { "given" } else { formula };
+        let of_port = self.headroom * input.priorities;
+        [
+            PlanRow::bytes("smallest buffer without loss", "B_min", self.lossless, "H + 2 MTU", "GFC sections 4.1, 4.2"),
+            PlanRow::bytes(
+                "smallest buffer without loss or idle link",
+                "B_full",
+                self.full_rate,
+                "H + 2 MTU + C tau",
+                "drain at C while a resume takes effect",
+            ),
+            PlanRow::bytes("ingress buffer", "B", self.buffer, given(input.buffer.is_some(), "B_full, or XOFF + H"), ""),
+            PlanRow::bytes("pause threshold", "XOFF", self.xoff, given(input.xoff.is_some(), "B - H"), "XOFF + H <= B"),
+            PlanRow::bytes("resume threshold", "XON", self.xon, given(input.xon.is_some(), "XOFF - 2 MTU"), "GFC section 4.1"),
+            PlanRow::bytes("headroom of one port", "H port", of_port, "H x priorities", "one headroom per lossless priority"),
+            PlanRow::bytes("headroom of the switch", "H switch", of_port * input.ports, "H x priorities x ports", ""),
+        ]
+    }
+}
+
 /// Plans PFC. See [`plan`](super::plan).
 pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     let link = Link::with_messages(input);
+    let rules = rules(input, &link);
+    let chosen = choose(input, &link, &rules)?;
+    let sizes = Sizes::of(input, &link, chosen.bytes)?;
+
     let mut rows = link.rows();
-    let (headrooms, headroom) = headrooms(input, &link)?;
-    rows.extend(headrooms);
-    rows.push(PlanRow::bytes("headroom chosen", "H", headroom, "the formula named by 'headroom'", ""));
+    rows.extend(rules.all.iter().map(|r| r.row.clone()));
+    rows.push(PlanRow::bytes("headroom", "H", sizes.headroom, chosen.row.formula, chosen.row.source));
+    rows.extend(sizes.rows(input));
+    rows.extend(pauses(link.rate));
 
-    // Refusals come before anything is derived, so that nothing below can go negative.
-    let lossless = headroom + hysteresis(link.mtu);
-    let full_rate = lossless + link.c_tau(1);
-    let buffer = input.buffer.unwrap_or(input.xoff.map_or(full_rate, |xoff| xoff + headroom));
-    if input.xoff.is_none() && buffer < lossless {
-        return Err(ParamError::new(
-            "buffer",
-            format!("{buffer} cannot hold the headroom and 2 MTU between XOFF and XON"),
-            format!("expected at least {} bytes", lossless.0),
-        ));
-    }
-    let (xoff, xon) = pfc::thresholds(&link.control_loop(buffer), headroom, input.xoff, input.xon);
-    if xon > xoff {
-        return Err(ParamError::new("xon", format!("XON {xon} lies above XOFF {xoff}"), "expected XON <= XOFF"));
-    }
-
-    rows.extend([
-        PlanRow::bytes("smallest buffer without loss", "B_min", lossless, "H + 2 MTU", "GFC sections 4.1, 4.2"),
-        PlanRow::bytes(
-            "smallest buffer without loss or idle link",
-            "B_full",
-            full_rate,
-            "H + 2 MTU + C tau",
-            "drain at C while a resume takes effect",
-        ),
-        PlanRow::bytes("ingress buffer", "B", buffer, if input.buffer.is_some() { "given" } else { "B_full, or XOFF + H" }, ""),
-        PlanRow::bytes("pause threshold", "XOFF", xoff, if input.xoff.is_some() { "given" } else { "B - H" }, "XOFF + H <= B"),
-        PlanRow::bytes("resume threshold", "XON", xon, if input.xon.is_some() { "given" } else { "XOFF - 2 MTU" }, "GFC section 4.1"),
-        PlanRow::bytes(
-            "headroom of one port",
-            "H port",
-            headroom * input.priorities,
-            "H x priorities",
-            "one headroom per lossless priority",
-        ),
-        PlanRow::bytes("headroom of the switch", "H switch", headroom * input.priorities * input.ports, "H x priorities x ports", ""),
-        PlanRow::span("pause quantum", "quantum", pause(link.rate, 1), "512 bit times", "IEEE 802.3 Annex 31B"),
-        PlanRow::span("longest pause", "65535 quanta", pause(link.rate, u16::MAX), "65535 x 512 bit times", "IEEE 802.3 Annex 31B"),
-        PlanRow::span(
-            "refresh while above XON",
-            "refresh",
-            pause(link.rate, u16::MAX) / 2,
-            "half of the longest pause",
-            "keeps a pause from expiring",
-        ),
-    ]);
+    let mut answer = Answer::of(&rows, &["XOFF", "XON", "H", "B"]);
+    let switch = input.priorities * input.ports > 1;
+    answer.set.extend(rows.iter().filter(|r| switch && r.symbol == "H switch").cloned());
+    answer.why = why(input, &link, &rules, chosen, &sizes);
+    answer.check = check(&link, &rules, chosen, &sizes);
     let parameters = Parameters {
         rate: link.rate,
         tau: link.tau,
         mtu: link.mtu,
-        buffer,
-        xoff: Some(xoff),
-        xon: Some(xon),
-        headroom: Some(headroom),
+        buffer: sizes.buffer,
+        xoff: Some(sizes.xoff),
+        xon: Some(sizes.xon),
+        headroom: Some(sizes.headroom),
         ..Parameters::default()
     };
     Ok(Plan {
         flow_control: input.flow_control.clone(),
         detection: None,
+        answer,
+        evidence: rules.against(chosen),
         rows,
         tables: Vec::new(),
         warnings: conditions("pfc", &parameters),
     })
 }
 
-/// A row per published formula, and the value of the chosen one.
-fn headrooms(input: &PlanInput, link: &Link) -> Result<(Vec<PlanRow>, Bytes), ParamError> {
-    let other = input.mtu_other.unwrap_or(link.mtu);
-    let annex = AnnexN::of(link.rate, other, link.mtu, link.t_w);
-    let worst = pfc::headroom(&link.control_loop(Bytes::ZERO));
-    let gfc = headroom::gfc(link.rate, link.tau);
-    let cisco = headroom::cisco(link.rate, other, link.mtu, input.length);
-    let mlx5e = headroom::mlx5e(link.rate, link.mtu, input.length);
-    let hpcc = headroom::hpcc(link.rate, link.t_w);
-    let mut rows = vec![
-        PlanRow::bytes(
-            "headroom, worst case",
-            "H worst",
-            worst,
-            "C tau + MTU",
-            "the frame that passes XOFF is admitted as a whole; no frame lost in simulation, crates/run/tests/dimensioning",
-        ),
-        PlanRow::bytes("headroom, one feedback latency", "H gfc", gfc, "C tau, without the frame that passes XOFF", "GFC section 4.2"),
-    ];
-    if let Some(a) = annex {
-        let formula = "MTU_other + 2 D_cable + 2 D_intf + D_pause + D_resp + MTU, in bit times";
-        rows.push(PlanRow::bytes("headroom, sum of components", "H 802.1q", a.bytes(), formula, "IEEE 802.1Q Annex N"));
-    }
-    rows.extend([
-        PlanRow::bytes(
-            "headroom, shorthand",
-            "H cisco",
-            cisco,
-            "MTU_other + MTU + 3840 B + 130 B per 100 m and Gb/s",
-            "Cisco white paper c11-542809",
-        ),
-        PlanRow::bytes("headroom, NIC driver", "H mlx5e", mlx5e, "(301 + 2.16 m) x max(Gb/s, 40) + 2.72 MTU", "Linux mlx5e, port_buffer.c"),
-        PlanRow::bytes("headroom, HPCC simulator", "H hpcc", hpcc, "3 C t_w", "HPCC simulator, third.cc"),
-    ]);
-    let chosen = match input.headroom.as_str() {
-        "802.1q" => annex.map(|a| a.bytes()).ok_or_else(|| {
-            ParamError::new(
-                "headroom",
-                format!("802.1Q Annex N has no published interface and response delays for {}", link.rate),
-                "choose worst-case, gfc, cisco, mlx5e or hpcc, or a rate of 10, 25, 40 or 100 Gbps",
-            )
-        })?,
-        "cisco" => cisco,
-        "mlx5e" => mlx5e,
-        "hpcc" => hpcc,
-        "gfc" => gfc,
-        _ => worst,
+fn choose<'r>(input: &PlanInput, link: &Link, rules: &'r Rules) -> Result<&'r Rule, ParamError> {
+    rules.choose(&input.headroom).ok_or_else(|| {
+        ParamError::new(
+            "headroom",
+            format!("802.1Q Annex N has no published response time for {}", link.rate),
+            "choose another rule, or a rate of 10, 25, 40, 50, 100, 200 or 400 Gbps",
+        )
+    })
+}
+
+fn pauses(rate: Rate) -> [PlanRow; 3] {
+    let longest = pause(rate, u16::MAX);
+    let annex = "IEEE 802.3 Annex 31B";
+    [
+        PlanRow::span("pause quantum", "quantum", pause(rate, 1), "512 bit times", annex),
+        PlanRow::span("longest pause", "65535 quanta", longest, "65535 x 512 bit times", annex),
+        PlanRow::span("refresh while above XON", "refresh", longest / 2, "half of the longest pause", "keeps a pause from expiring"),
+    ]
+}
+
+/// Why these numbers.
+fn why(input: &PlanInput, link: &Link, rules: &Rules, chosen: &Rule, sizes: &Sizes) -> Vec<String> {
+    let exact = rules.exact();
+    let standard = rules.all.iter().find(|r| r.choice == "802.1q");
+    let own = format!("the exact rule, C tau + MTU = {} B for a peer that reacts within t_r = {}", exact.bytes.0, link.t_r);
+    let annex = |r: &Rule| {
+        let interpolated = rules.annex.is_some_and(|a| a.basis == Basis::Interpolated);
+        format!("802.1Q Annex N, {} B{}", r.bytes.0, if interpolated { " (interface delay interpolated)" } else { "" })
     };
-    Ok((rows, chosen))
+    let decided = match (input.headroom.as_str(), standard) {
+        ("safe", Some(r)) if r.bytes > exact.bytes => format!("{} decides; {own}, is less", annex(r)),
+        ("safe", Some(r)) => format!("{own}, decides; {} is no more", annex(r)),
+        ("safe", None) => format!("{own}, decides; 802.1Q Annex N has no delays for {}", link.rate),
+        (name, _) => format!("--headroom {name} was asked for: {} B; {own}", chosen.bytes.0),
+    };
+    let (below, above) = rules.all.iter().filter(|r| r.bytes != chosen.bytes).partition::<Vec<_>, _>(|r| r.bytes < chosen.bytes);
+    let reach = |of: &[&Rule]| {
+        let (least, most) = (of.iter().map(|r| r.bytes.0).min(), of.iter().map(|r| r.bytes.0).max());
+        least.zip(most).map(|(least, most)| format!(" ({least} to {most} B)")).unwrap_or_default()
+    };
+    vec![
+        format!("headroom: {decided}"),
+        format!(
+            "the other rules: {} below{}, {} above{}; what each of them counts stands below",
+            below.len(),
+            reach(&below),
+            above.len(),
+            reach(&above)
+        ),
+        format!(
+            "buffer: a smaller one, down to {} B, loses nothing either, but the link may idle before a resume takes effect",
+            sizes.lossless.0
+        ),
+    ]
+}
+
+/// What the numbers rest on beside what every plan does.
+fn check(link: &Link, rules: &Rules, chosen: &Rule, sizes: &Sizes) -> Vec<String> {
+    let mut check = Vec::new();
+    if let Some(slower) = rules.annex.and_then(|a| link.slower(a.processing(link.rate))) {
+        let needed = pfc::headroom(&slower.control_loop(Bytes::ZERO));
+        check.push(format!(
+            "802.1Q lets interfaces and response take {} instead of t_r = {}: for peers that take all of it, plan with --t-r {0}, a headroom of {} B",
+            slower.t_r, link.t_r, needed.0
+        ));
+    }
+    if let Some(r) = rules.all.iter().find(|r| r.choice == "802.1q" && r.bytes > chosen.bytes) {
+        check.push(format!("the headroom is {} B below that of 802.1Q Annex N", r.bytes.0 - chosen.bytes.0));
+    }
+    check.push(format!(
+        "in SONiC this headroom is the profile's xoff = {}; the pause threshold there is the dynamic or static threshold, not xoff",
+        sizes.headroom.0
+    ));
+    check
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use xoff_units::{Bytes, Rate, Span};
 use super::conditions::{Parameters, conditions};
 use super::input::PlanInput;
 use super::link::Link;
-use super::output::{Column, Plan, PlanRow, Table};
+use super::output::{Answer, Column, Plan, PlanRow, Table};
 
 /// Messages of one stop of a flow: PAUSE, MIGRATE, RESUME, MIGRATE-BACK.
 const MESSAGES: u64 = 4;
@@ -164,6 +164,8 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     Ok(Plan {
         flow_control: "pffc".to_owned(),
         detection: None,
+        answer: Answer::of(&rows, &["Xoff_s", "Xon_s", "B"]),
+        evidence: Vec::new(),
         rows,
         tables: vec![sizes(flows)],
         warnings: conditions("pffc", &parameters),

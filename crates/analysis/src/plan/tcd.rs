@@ -15,7 +15,7 @@ use super::cbfc::period_bytes;
 use super::conditions::{Parameters, conditions};
 use super::input::{FLOW_CONTROLS, PlanInput, unknown};
 use super::link::{Link, tau};
-use super::output::{Column, Plan, PlanRow, Table, Warning};
+use super::output::{Answer, Column, Plan, PlanRow, Table, Warning};
 use super::pfc::hysteresis;
 
 /// Congestion degrees of the table: those of Fig. 8 and around.
@@ -88,6 +88,8 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     Ok(Plan {
         flow_control: input.flow_control.clone(),
         detection: Some("tcd".to_owned()),
+        answer: Answer::of(&rows, &["max(T_on)", "T"]),
+        evidence: Vec::new(),
         rows,
         tables: vec![surface(&link, stop)],
         warnings,

@@ -2,7 +2,7 @@
 
 mod args;
 
-use xoff_analysis::plan::{Column, Plan, PlanInput, Table, plan};
+use xoff_analysis::plan::{Column, Exact, Plan, PlanInput, PlanRow, Table, plan};
 use xoff_params::ParamError;
 use xoff_scenario::Problems;
 use xoff_units::{Bytes, Rate, Span};
@@ -20,18 +20,64 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
 }
 
 fn text(plan: &Plan) -> String {
+    let what = plan.detection.as_ref().map_or(plan.flow_control.clone(), |d| format!("{d} beside {}", plan.flow_control));
+    let mut out = format!("{what}: one direction of a link, one priority\n\n{}", answer(plan));
+    out += &evidence(plan);
     let mut t = terminal::table(["Quantity", "Symbol", "Value", "Formula", "Source"]);
-    for r in &plan.rows {
+    let elsewhere = |symbol| plan.evidence.iter().any(|e| e.row.symbol == symbol);
+    for r in plan.rows.iter().filter(|r| !elsewhere(r.symbol)) {
         t.add_row([r.name, r.symbol, &r.value, r.formula, r.source]);
     }
-    let what = plan.detection.as_ref().map_or(plan.flow_control.clone(), |d| format!("{d} beside {}", plan.flow_control));
-    let mut out = format!("{what}: one direction of a link, one priority\n\n{}", terminal::draw(&t));
+    out += &format!("\n{}", terminal::draw(&t));
     plan.tables.iter().for_each(|t| out += &table(t));
+    out
+}
+
+/// What to set, what does not hold, why and what to check.
+fn answer(plan: &Plan) -> String {
+    let mut t = terminal::table(["Set for each lossless priority of a port", "Symbol", "Value", "Formula"]);
+    for r in &plan.answer.set {
+        t.add_row([r.name, r.symbol, &settable(r), r.formula]);
+    }
+    let mut out = terminal::draw(&t);
     for w in &plan.warnings {
         let label = terminal::bad(&format!("Warning: {} does not hold", w.condition));
         out += &format!("\n{label}{}", terminal::wrapped(&format!("{} [{}]", w.text, w.source)));
     }
+    for (heading, lines) in [("Why", &plan.answer.why), ("Check", &plan.answer.check)] {
+        let mut list = terminal::pairs();
+        for (i, line) in lines.iter().enumerate() {
+            list.add_row([if i == 0 { heading } else { "" }, line.as_str()]);
+        }
+        if !lines.is_empty() {
+            out += &format!("\n{}", terminal::draw(&list));
+        }
+    }
     out
+}
+
+/// A value as it is typed into a switch: sizes in bytes.
+fn settable(row: &PlanRow) -> String {
+    match row.value_exact {
+        Exact::Integer(v) if row.unit == "bytes" => format!("{v} B"),
+        _ => row.value.clone(),
+    }
+}
+
+/// What other rules say, with the distance to what is set.
+fn evidence(plan: &Plan) -> String {
+    if plan.evidence.is_empty() {
+        return String::new();
+    }
+    let mut t = terminal::table(["Rule", "Value", "Against H", "Counts", "Leaves out", "Source"]);
+    for e in &plan.evidence {
+        let against = match (e.chosen, e.difference) {
+            (true, _) => "set".to_owned(),
+            (_, d) => format!("{d:+} B"),
+        };
+        t.add_row([e.row.symbol, &settable(&e.row), &against, e.counts, e.leaves_out, e.row.source]);
+    }
+    format!("\n{}", terminal::draw(&t))
 }
 
 fn table(of: &Table) -> String {

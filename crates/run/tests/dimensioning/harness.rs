@@ -189,6 +189,8 @@ impl Draw {
             ("t_r", format!("{t_r}ps")),
             ("priorities", self.classes().to_string()),
             ("rate_unit", "8kbps".to_owned()),
+            // A run knows how fast its nodes are: it derives the exact rule, where a plan takes the standard's if that is more.
+            ("headroom", "worst-case".to_owned()),
         ];
         let v = given.iter().chain(more).fold(Defaults::of(plan::PARAMS), |v, (key, value)| v.with(key, value));
         let input = { PlanInput::read(&mut { v }) }.unwrap_or_else(|e| panic!("{self:?}: {e}"));
