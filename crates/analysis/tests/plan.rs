@@ -185,6 +185,9 @@ fn the_reported_link_gets_the_standards_headroom() {
     let many = of("pfc", &[&link[..], &[("priorities", "2".to_owned()), ("ports", "32".to_owned())]].concat());
     let total = many.answer.set.last().unwrap();
     assert_eq!((total.symbol, total.value_exact), ("H switch", bytes(64 * many.integer("H").unwrap())));
+    assert!(many.answer.why.iter().any(|w| w.contains("B x 2 priorities x 32 ports = ")), "{:?}", many.answer.why);
+    let less = of("pfc", &[&link[..], &[("headroom", "hpcc".to_owned())]].concat());
+    assert!(less.answer.why.iter().all(|w| !w.contains("nothing is lost")), "{:?}", less.answer.why);
     // Each ASIC and each table that covers the link has a row.
     let symbols: Vec<&str> = p.evidence.iter().map(|e| e.row.symbol).collect();
     for symbol in

@@ -46,6 +46,48 @@ fn a_plan_has_formulas_and_sources() {
     }
 }
 
+/// The answer comes first. Before: 21 rows in the order of their derivation, and the least of six headrooms among them.
+#[test]
+fn a_plan_begins_with_what_to_set() {
+    let first_lines = |args: &str| {
+        let said = xoff(&[&["plan"], &args.split(' ').collect::<Vec<_>>()[..]].concat());
+        assert_eq!(said.code, 0, "{}", said.err);
+        let flat: Vec<String> = said.out.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        (flat.join(" "), said.out)
+    };
+    for (args, set, why) in [
+        (
+            "--rate 10Gbps --length 100m --mtu 1500",
+            ["XOFF 11064 B", "XON 8064 B", "H 10262 B", "B 21326 B"],
+            "802.1Q Annex N, 10262 B decides; the exact rule, C tau + MTU = 9564 B for a peer that reacts within t_r = 3us, is less",
+        ),
+        (
+            "--rate 100Gbps --length 300m --mtu 9216",
+            ["XOFF 111928 B", "XON 93496 B", "H 111992 B", "B 223920 B"],
+            "802.1Q Annex N, 111992 B decides; the exact rule, C tau + MTU = 102712 B for a peer that reacts within t_r = 3us, is less",
+        ),
+        (
+            "--rate 400Gbps --length 40m --mtu 9216",
+            ["XOFF 206928 B", "XON 188496 B", "H 219356 B", "B 426284 B"],
+            "802.1Q Annex N, 219356 B (interface delay interpolated) decides; the exact rule, C tau + MTU = 197712 B for a peer that reacts within t_r = 3us, is less",
+        ),
+    ] {
+        let (flat, out) = first_lines(args);
+        let mut at = 0;
+        for text in [&set[..], &[why, "Check", "--t-r", "Rule", "H worst", "H sonic-spectrum", "Counts"]].concat() {
+            at += flat[at..].find(text).unwrap_or_else(|| panic!("'{text}' is not in its place in:\n{out}"));
+        }
+        assert!(out.starts_with("pfc: one direction of a link, one priority\n\n Set for each lossless priority of a port"), "{out}");
+        assert!(!flat.contains("Warning"), "{out}");
+    }
+    let (flat, out) = first_lines("--rate 100Gbps --length 300m --mtu 9216 --headroom hpcc --priorities 2 --ports 32");
+    for text in
+        ["headroom >= C tau + MTU does not hold", "56250 B < C tau + MTU = 102840 B", "56250 B x 2 priorities x 32 ports = 3600000 B"]
+    {
+        assert!(flat.contains(text), "'{text}' is not in:\n{out}");
+    }
+}
+
 /// The value of TCD section 4.3, in text and as a number.
 #[test]
 fn a_detection_is_planned_beside_a_flow_control() {

@@ -52,9 +52,10 @@ impl LinkFacts {
         2 * classes.saturating_sub(1)
     }
 
-    /// Upper bound of the feedback latency tau as GFC Eq. (6) has it: `2 MTU/C + 2 t_w + t_r`.
+    /// Upper bound of the feedback latency tau as GFC Eq. (6) has it: `2 MTU/C + 2 t_w + t_r`, with messages that take no time on the
+    /// wire. The longer of two frames may be one of another class.
     pub fn tau(&self) -> Span {
-        self.rate.time_for(self.mtu) * 2 + self.delay * 2 + self.processing
+        self.control_loop(Bytes::ZERO).tau
     }
 
     /// The longest time from a control frame's turn to be sent until its last bit has left: a frame of any class, the control

@@ -6,7 +6,7 @@ use xoff_analysis::plan::{Parameters, Pool, conditions};
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{Detection, Side};
 use xoff_mech::flow_control::{FlowControl, cbfc, pfc, pffc};
-use xoff_mech::rate_control::{IntFormat, RateControlKind};
+use xoff_mech::rate_control::{IntFormat, RateControlKind, dcqcn};
 use xoff_scenario::{Problem, Problems};
 use xoff_units::Bytes;
 use xoff_workload::{Flows, UNLIMITED};
@@ -163,11 +163,57 @@ pub(crate) fn warn_of_notices(
             continue;
         };
         let pfc::Threshold::Static { xoff, .. } = pfc.threshold else { continue };
-        if p.placement.has(Side::Ingress) && p.setpoint >= xoff {
+        if p.setpoint >= xoff {
+            let what = if p.placement.has(Side::Ingress) { "an ingress" } else { "a queue that one ingress fills" };
             warn(
-                format!("Q_eq < XOFF {}: {} >= {xoff}, an ingress is paused before it is congested", at(link), p.setpoint),
+                format!("Q_eq < XOFF {}: {} >= {xoff}, {what} is paused before it is congested", at(link), p.setpoint),
                 "RZ 3880 section II-B: the set point keeps the backlog below the threshold of PAUSE".into(),
             );
         }
+    }
+}
+
+/// Marks that come after the pause: behind one ingress a queue grows no further than XOFF before the sources are stopped.
+pub(crate) fn warn_of_late_marks(detection: &Detection, links: &[(LinkFacts, FlowControl)], egress: Bytes, warnings: &mut Problems) {
+    let (first, red) = match detection {
+        Detection::Red(red) => (red.kmin, Some(red)),
+        Detection::Tcd(p) => (p.red.kmin, Some(&p.red)),
+        Detection::NpEcn(p) => (p.threshold, None),
+        _ => return,
+    };
+    let name = if red.is_some() { "kmin" } else { "threshold" };
+    let mut warn = |what: String| warnings.push(Problem::new(what, "lower thresholds, or a larger buffer; see `xoff plan`").warning());
+    if first >= egress {
+        return warn(format!("{name} < all that can wait for an egress: {first} >= {egress}, no frame is ever marked"));
+    }
+    for (link, flow_control) in links {
+        let FlowControl::Pfc(pfc::Params { threshold: pfc::Threshold::Static { xoff, .. }, .. }) = flow_control else { continue };
+        let late = "a queue that one ingress fills";
+        if first >= *xoff {
+            warn(format!("{name} < XOFF on {} links: {first} >= {xoff}, {late} is paused before its first frame is marked", link.rate));
+        } else if let Some(red) = red.filter(|r| r.kmax >= *xoff) {
+            let most = red.pmax * (xoff.0 - red.kmin.0) as f64 / (red.kmax.0 - red.kmin.0) as f64;
+            warn(format!(
+                "kmax < XOFF on {} links: {} >= {xoff}, {late} is paused while at most {most:.4} of its frames are marked",
+                link.rate, red.kmax
+            ));
+        }
+    }
+}
+
+/// Constants of DCQCN that undo each other.
+pub(crate) fn warn_of_constants(rate_control: &RateControlKind, links: &[(LinkFacts, FlowControl)], warnings: &mut Problems) {
+    let RateControlKind::Dcqcn(p) = rate_control else { return };
+    let mut warn = |what: String, hint: &str| warnings.push(Problem::new(what, hint).warning());
+    if p.variant != dcqcn::Variant::Hpcc && p.alpha_timer <= p.cnp_interval {
+        let what = format!(
+            "alpha_timer > cnp_interval: {} <= {}, alpha decays between two CNPs of a lasting congestion",
+            p.alpha_timer, p.cnp_interval
+        );
+        warn(what, "SIGCOMM'15: K = 55 us, N = 50 us");
+    }
+    let slowest = links.iter().map(|(link, _)| link.rate).min();
+    if let Some(rate) = slowest.filter(|rate| p.min_rate >= *rate) {
+        warn(format!("min_rate < C: {} >= {rate}, no cut has an effect on such a link", p.min_rate), "a lower min_rate");
     }
 }

@@ -395,6 +395,8 @@ pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problem
     }
     conditions::warn_of_header((rate_name, &rate_control), host.header, &mut warnings);
     conditions::warn_of_marks(&detection, (rate_name, &rate_control), &mut warnings);
+    conditions::warn_of_late_marks(&detection, &flow_control, most_at_an_egress(&topology, &switch), &mut warnings);
+    conditions::warn_of_constants(&rate_control, &flow_control, &mut warnings);
     conditions::warn_of_notices((detection_name, &detection), (rate_name, &rate_control), &flow_control, &mut warnings);
     let resolved = doc.resolved();
     let mut parameters: Vec<xoff_record::Parameter> = resolved

@@ -41,6 +41,36 @@ fn what_will_not_happen_is_warned_of_at_its_place() {
     assert_eq!(warned(&format!("{STAR}{FLOW}[rate_control]\nkind = \"dcqcn\"\n[detection]\nkind = \"red\"\n")), [""; 0]);
 }
 
+/// Marks that come after the pause, or never, and constants of DCQCN that undo each other: with the inequality and both numbers.
+/// Before: without a word.
+#[test]
+fn marks_and_constants_that_have_no_effect_are_warned_of() {
+    let with = |fc: &str, detection: &str, rate: &str| {
+        format!(
+            "{STAR}[switch]\nbuffer = \"300KB\"\n[flow_control]\nkind = \"pfc\"\nxoff = \"200KB\"\n{fc}[detection]\n{detection}[rate_control]\nkind = \"dcqcn\"\n{rate}{FLOW}"
+        )
+    };
+    for (detection, rate, words) in [
+        ("kind = \"red\"\nkmin = \"200KB\"\nkmax = \"250KB\"\n", "", "kmin < XOFF on 10Gbps links: 200KB >= 200KB"),
+        (
+            "kind = \"red\"\nkmin = \"100KB\"\nkmax = \"300KB\"\n",
+            "",
+            "kmax < XOFF on 10Gbps links: 300KB >= 200KB, a queue that one ingress fills is paused while at most 0.0050",
+        ),
+        ("kind = \"red\"\nkmin = \"900KB\"\nkmax = \"900KB\"\n", "", "900KB >= 900KB, no frame is ever marked"),
+        ("kind = \"np-ecn\"\nthreshold = \"200KB\"\n", "", "threshold < XOFF on 10Gbps links: 200KB >= 200KB"),
+        ("kind = \"red\"\n", "alpha_timer = \"50us\"\n", "alpha_timer > cnp_interval: 50us <= 50us"),
+        ("kind = \"red\"\n", "min_rate = \"10Gbps\"\n", "min_rate < C: 10Gbps >= 10Gbps"),
+    ] {
+        let all = warned(&with("", detection, rate));
+        assert!(all.iter().any(|w| w.contains(words)), "'{words}' is not among {all:?}");
+    }
+    let below = "kind = \"red\"\nkmin = \"199KB\"\nkmax = \"199999B\"\n";
+    assert_eq!(warned(&with("", below, "alpha_timer = \"51us\"\nmin_rate = \"9Gbps\"\n")), [""; 0], "one less on each side is enough");
+    let sticky = with("pause = \"sticky\"\n", "kind = \"red\"\nkmin = \"200KB\"\nkmax = \"200KB\"\n", "");
+    assert!(warned(&sticky).iter().any(|w| w.contains("kmin < XOFF")));
+}
+
 /// A load or rate of zero sends nothing: refused, or warned of.
 #[test]
 fn a_workload_that_sends_nothing_is_not_silent() {

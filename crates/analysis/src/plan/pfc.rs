@@ -155,7 +155,7 @@ fn why(input: &PlanInput, link: &Link, rules: &Rules, chosen: &Rule, sizes: &Siz
         let (least, most) = (of.iter().map(|r| r.bytes.0).min(), of.iter().map(|r| r.bytes.0).max());
         least.zip(most).map(|(least, most)| format!(" ({least} to {most} B)")).unwrap_or_default()
     };
-    vec![
+    let mut why = vec![
         format!("headroom: {decided}"),
         format!(
             "the other rules: {} below{}, {} above{}; what each of them counts stands below",
@@ -164,11 +164,17 @@ fn why(input: &PlanInput, link: &Link, rules: &Rules, chosen: &Rule, sizes: &Siz
             above.len(),
             reach(&above)
         ),
-        format!(
-            "buffer: a smaller one, down to {} B, loses nothing either, but the link may idle before a resume takes effect",
-            sizes.lossless.0
-        ),
-    ]
+    ];
+    if chosen.bytes >= exact.bytes {
+        let least = sizes.lossless.0;
+        why.push(format!("buffer: down to {least} B nothing is lost either, but the link may idle before a resume takes effect"));
+    }
+    let (h, priorities, ports) = (sizes.headroom.0, input.priorities, input.ports);
+    if priorities * ports > 1 {
+        let total = (sizes.headroom * priorities * ports).0;
+        why.push(format!("headroom of the switch: {h} B x {priorities} priorities x {ports} ports = {total} B"));
+    }
+    why
 }
 
 /// What the numbers rest on beside what every plan does.

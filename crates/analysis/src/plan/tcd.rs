@@ -5,13 +5,15 @@
 //!   credits once per period T_c:    T_on = R_d T_c/(R_d + epsilon C) < T_c             Eq. (4); max(T_on) = T_c
 //! ```
 //!
-//! The laws are those of the detector, [`xoff_mech::flow_control::on_off`].
+//! The laws are those of the detector, [`xoff_mech::flow_control::on_off`], and what stops a port is asked of the flow control itself, so
+//! that a plan and a run cannot differ.
 
-use xoff_mech::flow_control::on_off::{max_ton_by_queue, ton_by_period, ton_by_queue};
-use xoff_params::ParamError;
+use xoff_mech::LinkFacts;
+use xoff_mech::flow_control::REGISTRY;
+use xoff_mech::flow_control::on_off::{Stop, max_ton_by_queue};
+use xoff_params::{Defaults, ParamError};
 use xoff_units::{Bytes, Rate, Span};
 
-use super::cbfc::period_bytes;
 use super::conditions::{Parameters, conditions};
 use super::input::{FLOW_CONTROLS, PlanInput, unknown};
 use super::link::{Link, tau};
@@ -22,54 +24,30 @@ use super::pfc::hysteresis;
 pub const EPSILONS: [f64; 7] = [0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5];
 const COLUMNS: [&str; 7] = ["epsilon 0.01", "epsilon 0.02", "epsilon 0.03", "epsilon 0.05", "epsilon 0.1", "epsilon 0.2", "epsilon 0.5"];
 
-/// What ends an ON period.
-#[derive(Clone, Copy)]
-enum Stop {
-    /// The queue behind the link: B_1 - B_0 [bytes].
-    Queue(Bytes),
-    /// The credits of one period are used up: T_c.
-    Credits(Span),
-}
-
-impl Stop {
-    /// T_on for a drain of `share` x C.
-    fn ton(self, link: &Link, share: f64, epsilon: f64) -> Span {
-        match self {
-            Stop::Queue(range) => ton_by_queue(link.rate, range, share, link.tau, epsilon),
-            Stop::Credits(period) => ton_by_period(period, share, epsilon),
-        }
-    }
-}
-
 /// Plans TCD on a link with the given flow control. See [`plan`](super::plan).
 pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     let link = Link::of(input);
     let mut rows = link.rows();
     rows.push(PlanRow::ratio("congestion degree covered", "epsilon", input.epsilon, "given; 0.05 is recommended", "TCD section 4.2"));
-    let stop = match input.flow_control.as_str() {
-        "cbfc" | "gfc-time" => {
-            let period = input.credit_period.unwrap_or(period_bytes(link.rate));
+    let stop = stop(input, &link)?;
+    rows.push(match stop {
+        Stop::Credits(period) => {
             let formula = if input.credit_period.is_some() { "given" } else { "65535 B / C" };
-            rows.push(PlanRow::span("credit period", "T_c", period, formula, "GFC section 5.4; TCD section 4.4"));
-            Stop::Credits(period)
+            PlanRow::span("credit period", "T_c", period, formula, "GFC section 5.4; TCD section 4.4")
         }
-        flow_control => {
-            let (range, formula, source) = range(flow_control, input)?;
-            rows.push(PlanRow::bytes("queue that triggers OFF above the one that triggers ON", "B_1 - B_0", range, formula, source));
-            Stop::Queue(range)
+        Stop::Queue(range) => {
+            let (formula, source) = of_range(input);
+            PlanRow::bytes("queue that triggers OFF above the one that triggers ON", "B_1 - B_0", range, formula, source)
         }
-    };
-    let (max_ton, formula, source) = match stop {
-        Stop::Queue(range) => (
-            max_ton_by_queue(link.rate, range, link.tau, input.epsilon),
-            "(2 (B_1 - B_0) + tau C)/(2 epsilon C) + tau",
-            "TCD Eq. (3): R_d = C/2",
-        ),
-        Stop::Credits(period) => (period, "T_c", "TCD section 4.4"),
+    });
+    let max_ton = stop.max_ton(link.rate, link.tau, input.epsilon);
+    let (formula, source) = match stop {
+        Stop::Queue(_) => ("(2 (B_1 - B_0) + tau C)/(2 epsilon C) + tau", "TCD Eq. (3): R_d = C/2"),
+        Stop::Credits(_) => ("T_c", "TCD section 4.4"),
     };
     rows.push(PlanRow::span("longest ON period of a regulated port", "max(T_on)", max_ton, formula, source));
     if let Stop::Credits(_) = stop {
-        let ton = stop.ton(&link, 0.5, input.epsilon);
+        let ton = stop.ton(link.rate, link.tau, 0.5, input.epsilon);
         rows.push(PlanRow::span("ON period at R_d = C/2", "T_on", ton, "R_d T_c/(R_d + epsilon C)", "TCD Eq. (4)"));
     }
     let decided = Span(max_ton.0.saturating_mul(2));
@@ -102,28 +80,46 @@ pub fn of_the_paper(t_p: Span) -> Span {
     max_ton_by_queue(rate, hysteresis(mtu), tau(rate, mtu, t_p, Span::ZERO), 0.05)
 }
 
-/// B_1 - B_0 with its formula and source.
-fn range(flow_control: &str, input: &PlanInput) -> Result<(Bytes, &'static str, &'static str), ParamError> {
-    match (flow_control, input.xoff, input.xon) {
-        ("gfc-conceptual", ..) => Ok((Bytes::ZERO, "both are B_0", "not in the paper")),
-        ("gfc-buffer", ..) => Ok((hysteresis(input.mtu), "2 MTU, the hysteresis below B_1", "not in the paper")),
-        ("pffc", ..) => {
-            Err(ParamError::new("flow_control", "pffc stops flows, not ports: no port has a longest ON period", "choose pfc, cbfc or gfc"))
-        }
-        (other, ..) if other != "pfc" => Err(unknown("flow_control", other, FLOW_CONTROLS)),
-        (_, Some(xoff), Some(xon)) if xon > xoff => {
-            Err(ParamError::new("xon", format!("XON {xon} lies above XOFF {xoff}"), "expected XON <= XOFF"))
-        }
-        (_, Some(xoff), Some(xon)) => Ok((xoff - xon, "XOFF - XON", "TCD section 4.3")),
-        (_, None, Some(_)) => Err(ParamError::new("xon", "XON without XOFF", "give xoff too, or neither for 2 MTU between them")),
-        _ => Ok((hysteresis(input.mtu), "2 MTU", "TCD section 4.3")),
+/// A buffer in which any derived threshold fits: what stops a port does not depend on it.
+const AMPLE: Bytes = Bytes(1_000_000_000_000_000);
+
+/// What stops the port, from the flow control itself: as a run reads it, with what is given here.
+fn stop(input: &PlanInput, link: &Link) -> Result<Stop, ParamError> {
+    let Some(entry) = REGISTRY.iter().find(|e| e.name == input.flow_control && FLOW_CONTROLS.contains(&e.name)) else {
+        return Err(unknown("flow_control", &input.flow_control, FLOW_CONTROLS));
+    };
+    if let (None, Some(_)) = (input.xoff, input.xon) {
+        return Err(ParamError::new("xon", "XON without XOFF", "give xoff too, or neither for 2 MTU between them"));
+    }
+    let given = [
+        ("xoff", input.xoff.map(|b| format!("{}B", b.0))),
+        ("xon", input.xoff.and(input.xon).map(|b| format!("{}B", b.0))),
+        ("period", input.credit_period.map(|t| format!("{}ps", t.0))),
+    ];
+    let mut v = Defaults::of(entry.params);
+    for (key, value) in given {
+        v = value.iter().fold(v, |v, value| v.with(key, value));
+    }
+    (entry.read)(&mut v, &LinkFacts::plain(link.rate, link.t_w, link.mtu, AMPLE))?.stop().ok_or_else(|| {
+        let what = format!("{} stops flows, not ports: no port has a longest ON period", input.flow_control);
+        ParamError::new("flow_control", what, "choose pfc, cbfc or gfc")
+    })
+}
+
+/// Formula and source of B_1 - B_0.
+fn of_range(input: &PlanInput) -> (&'static str, &'static str) {
+    match input.flow_control.as_str() {
+        "gfc-conceptual" => ("both are B_0", "not in the paper"),
+        "gfc-buffer" => ("2 MTU, the hysteresis below B_1", "not in the paper"),
+        _ if input.xoff.and(input.xon).is_some() => ("XOFF - XON", "TCD section 4.3"),
+        _ => ("2 MTU", "TCD section 4.3"),
     }
 }
 
 /// Fig. 8: T_on over epsilon and R_d.
 fn surface(link: &Link, stop: Stop) -> Table {
     let row = |tenths: u64| {
-        let ton = |epsilon| stop.ton(link, tenths as f64 / 10.0, epsilon).0;
+        let ton = |epsilon| stop.ton(link.rate, link.tau, tenths as f64 / 10.0, epsilon).0;
         let drain = (u128::from(link.rate.0) * u128::from(tenths) / 10) as u64;
         std::iter::once(drain).chain(EPSILONS.map(ton)).collect()
     };

@@ -64,20 +64,26 @@ fn settable(row: &PlanRow) -> String {
     }
 }
 
-/// What other rules say, with the distance to what is set.
+/// What other rules say, with the distance to what is set, and what each of them counts.
 fn evidence(plan: &Plan) -> String {
     if plan.evidence.is_empty() {
         return String::new();
     }
-    let mut t = terminal::table(["Rule", "Value", "Against H", "Counts", "Leaves out", "Source"]);
+    let mut t = terminal::table(["Rule", "--headroom", "Value", "Against H", "Formula", "Source"]);
     for e in &plan.evidence {
         let against = match (e.chosen, e.difference) {
             (true, _) => "set".to_owned(),
             (_, d) => format!("{d:+} B"),
         };
-        t.add_row([e.row.symbol, &settable(&e.row), &against, e.counts, e.leaves_out, e.row.source]);
+        t.add_row([e.row.symbol, e.choice, &settable(&e.row), &against, e.row.formula, e.row.source]);
     }
-    format!("\n{}", terminal::draw(&t))
+    let mut notes = terminal::table(["Rule", "Counts", "Leaves out"]);
+    for same in plan.evidence.chunk_by(|a, b| (a.counts, a.leaves_out) == (b.counts, b.leaves_out)) {
+        let (first, last) = (&same[0], &same[same.len() - 1]);
+        let rules = if same.len() == 1 { first.row.symbol.to_owned() } else { format!("{} to {}", first.row.symbol, last.row.symbol) };
+        notes.add_row([&rules, first.counts, first.leaves_out]);
+    }
+    format!("\n{}\n{}", terminal::draw(&t), terminal::draw(&notes))
 }
 
 fn table(of: &Table) -> String {

@@ -31,6 +31,33 @@ pub fn ton_by_period(period: Span, share: f64, epsilon: f64) -> Span {
     Span((period.0 as f64 * share / (share + epsilon)).round() as u64)
 }
 
+/// What ends an ON period of a port that a flow control regulates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The queue behind the link, which rises by B_1 - B_0 meanwhile [bytes].
+    Queue(Bytes),
+    /// The credits of one period T_c are used up.
+    Credits(Span),
+}
+
+impl Stop {
+    /// T_on where `share` x C drains the queue.
+    pub fn ton(self, line: Rate, tau: Span, share: f64, epsilon: f64) -> Span {
+        match self {
+            Stop::Queue(range) => ton_by_queue(line, range, share, tau, epsilon),
+            Stop::Credits(period) => ton_by_period(period, share, epsilon),
+        }
+    }
+
+    /// max(T_on): Eq. (3), or T_c (section 4.4).
+    pub fn max_ton(self, line: Rate, tau: Span, epsilon: f64) -> Span {
+        match self {
+            Stop::Queue(range) => max_ton_by_queue(line, range, tau, epsilon),
+            Stop::Credits(period) => period,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

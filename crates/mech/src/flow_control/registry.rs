@@ -6,9 +6,9 @@ use std::sync::Arc;
 use xoff_params::{ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
+use super::on_off::Stop;
 use super::{
-    Fill, FlowReceiver, FlowSender, Gate, MESSAGE_LEN, Receiver, Sender, StoppedBy, cbfc, gfc_buffer, gfc_conceptual, gfc_time, on_off,
-    pfc, pffc,
+    Fill, FlowReceiver, FlowSender, Gate, MESSAGE_LEN, Receiver, Sender, StoppedBy, cbfc, gfc_buffer, gfc_conceptual, gfc_time, pfc, pffc,
 };
 use crate::{ControlLoop, LinkFacts};
 
@@ -295,19 +295,25 @@ impl FlowControl {
     ///   with the hysteresis. Conceptual GFC: it sets in and lets go at B_0, so Eq. (3) with 0.
     /// - No flow control never stops a port, and PFFC stops flows: `None`.
     pub fn max_ton(&self, link: &LinkFacts, epsilon: f64) -> Option<Span> {
-        let by_queue = |range| Some(on_off::max_ton_by_queue(link.rate, range, link.tau(), epsilon));
         match self {
-            FlowControl::None | FlowControl::Pffc(_) => None,
-            FlowControl::Pfc(p) => by_queue(match p.threshold {
+            FlowControl::Custom(x) => x.max_ton(link, epsilon),
+            _ => self.stop().map(|stop| stop.max_ton(link.rate, link.tau(), epsilon)),
+        }
+    }
+
+    /// What stops a port that it regulates; `None`: it stops no port as a whole, or does not say.
+    pub fn stop(&self) -> Option<Stop> {
+        Some(match self {
+            FlowControl::None | FlowControl::Pffc(_) | FlowControl::Custom(_) => return None,
+            FlowControl::Pfc(p) => Stop::Queue(match p.threshold {
                 pfc::Threshold::Static { xoff, xon } => xoff.saturating_sub(xon),
                 pfc::Threshold::Dynamic { xon_offset } => xon_offset,
             }),
-            FlowControl::Cbfc(p) => Some(p.period),
-            FlowControl::GfcConceptual(_) => by_queue(Bytes::ZERO),
-            FlowControl::GfcBuffer(p) => by_queue(p.hysteresis),
-            FlowControl::GfcTime(p) => Some(p.credit.period),
-            FlowControl::Custom(x) => x.max_ton(link, epsilon),
-        }
+            FlowControl::Cbfc(p) => Stop::Credits(p.period),
+            FlowControl::GfcConceptual(_) => Stop::Queue(Bytes::ZERO),
+            FlowControl::GfcBuffer(p) => Stop::Queue(p.hysteresis),
+            FlowControl::GfcTime(p) => Stop::Credits(p.credit.period),
+        })
     }
 }
 
