@@ -182,6 +182,7 @@ fn the_reported_link_gets_the_standards_headroom() {
     assert_eq!((p.integer("H worst"), p.integer("H gfc"), p.integer("H mlx5e")), (Some(102_712), Some(93_496), Some(119_968)));
     assert!(p.answer.why[0].contains("802.1Q Annex N, 111992 B decides") && p.answer.why[0].contains("102712 B"), "{}", p.answer.why[0]);
     assert!(p.answer.check[0].contains("4.475us") && p.answer.check[0].contains("--t-r"), "{}", p.answer.check[0]);
+    assert!(p.answer.check.iter().any(|c| c.contains("B - 102712 B") && c.contains("xoff = \"111928B\"")), "{:?}", p.answer.check);
     let many = of("pfc", &[&link[..], &[("priorities", "2".to_owned()), ("ports", "32".to_owned())]].concat());
     let total = many.answer.set.last().unwrap();
     assert_eq!((total.symbol, total.value_exact), ("H switch", bytes(64 * many.integer("H").unwrap())));

@@ -38,8 +38,18 @@ fn a_plan_has_formulas_and_sources() {
     }
     let plan = xoff(&[&args[..], &["--json"]].concat()).json();
     assert_eq!(plan["flow_control"], "pfc");
-    let mtu = plan["rows"].as_array().unwrap().iter().find(|r| r["symbol"] == "MTU").unwrap();
-    assert_eq!(mtu["value_exact"], 1500);
+    let row = |list: &str, symbol: &str| {
+        plan[list].as_array().unwrap().iter().find(|r| r["symbol"] == symbol).unwrap_or_else(|| panic!("{symbol} in {list}")).clone()
+    };
+    assert_eq!(row("rows", "MTU")["value_exact"], 1500);
+    // Symbols of rows that scripts know stay, and what other rules say has its distance beside it.
+    for symbol in ["H gfc", "H 802.1q", "H cisco", "H mlx5e", "H hpcc", "H", "B_min", "B_full", "B", "XOFF", "XON", "H port", "H switch"] {
+        assert_eq!(row("rows", symbol)["unit"], "bytes", "{symbol}");
+    }
+    assert!(plan["tables"].is_array() && plan["warnings"].is_array() && plan["answer"]["check"].is_array(), "{plan}");
+    let (hpcc, chosen) = (row("evidence", "H hpcc"), row("rows", "H"));
+    let of = |v: &serde_json::Value| v["value_exact"].as_i64().unwrap();
+    assert_eq!(hpcc["difference"].as_i64(), Some(of(&hpcc) - of(&chosen)));
     for name in ["cbfc", "gfc-conceptual", "gfc-buffer", "gfc-time", "pffc"] {
         let plan = xoff(&["plan", "--flow-control", name, "--json"]);
         assert_eq!(plan.code, 0, "{name}: {}", plan.err);
@@ -74,7 +84,7 @@ fn a_plan_begins_with_what_to_set() {
     ] {
         let (flat, out) = first_lines(args);
         let mut at = 0;
-        for text in [&set[..], &[why, "Check", "--t-r", "Rule", "H worst", "H sonic-spectrum", "Counts"]].concat() {
+        for text in [&set[..], &[why, "Check", "--t-r", "Rule for H", "worst-case", "sonic-spectrum", "Counts"]].concat() {
             at += flat[at..].find(text).unwrap_or_else(|| panic!("'{text}' is not in its place in:\n{out}"));
         }
         assert!(out.starts_with("pfc: one direction of a link, one priority\n\n Set for each lossless priority of a port"), "{out}");

@@ -65,7 +65,7 @@ fn cable(link: &Link) -> Length {
 }
 
 fn exact(link: &Link) -> Rule {
-    let source = "xoff, simulated without a loss: crates/run/tests/dimensioning";
+    let source = "simulated: no frame lost, one byte less loses (docs/mechanisms/pfc.md)";
     rule(
         "worst-case",
         ("headroom, worst case", "H worst", "C tau + MTU", source),
@@ -105,10 +105,10 @@ fn sonic_formulas(link: &Link, other: Bytes) -> impl Iterator<Item = Rule> {
         shared_headroom: false,
     };
     sonic::ASICS.iter().map(move |asic| {
-        let formula = "xoff of buffer_headroom_mellanox.lua: MTU + cells x (MTU_other + cable + response + 819 B), in KiB";
+        let formula = "MTU + cells x (MTU_other + 2 cables + response + 819 B), rounded up to KiB";
         rule(
             asic.choice,
-            ("headroom, SONiC dynamic model", asic.symbol, formula, "sonic-swss, asic_table.j2"),
+            ("headroom, SONiC dynamic model", asic.symbol, formula, "sonic-swss, buffer_headroom_mellanox.lua with asic_table.j2"),
             sonic::dynamic(asic, &port).xoff,
             "two frames, cable both ways at 198,000 km/s, response time of 802.3, all of it in cells that frames of 64 B leave half empty",
             "the frame that passes the trigger; interfaces are 819 B at every rate",

@@ -190,6 +190,12 @@ fn check(link: &Link, rules: &Rules, chosen: &Rule, sizes: &Sizes) -> Vec<String
     if let Some(r) = rules.all.iter().find(|r| r.choice == "802.1q" && r.bytes > chosen.bytes) {
         check.push(format!("the headroom is {} B below that of 802.1Q Annex N", r.bytes.0 - chosen.bytes.0));
     }
+    if chosen.bytes != rules.exact().bytes {
+        let (exact, xoff, xon) = (rules.exact().bytes.0, sizes.xoff.0, sizes.xon.0);
+        check.push(format!(
+            "`xoff run` knows the delays of its nodes and derives XOFF = B - {exact} B: to run this plan, set flow_control.xoff = \"{xoff}B\" and xon = \"{xon}B\""
+        ));
+    }
     check.push(format!(
         "in SONiC this headroom is the profile's xoff = {}; the pause threshold there is the dynamic or static threshold, not xoff",
         sizes.headroom.0

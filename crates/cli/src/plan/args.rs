@@ -11,6 +11,7 @@ use crate::terminal;
 const EXAMPLES: &str = "\
 Examples:
   xoff plan --flow-control pfc --rate 100Gbps --length 100m --mtu 1500
+  xoff plan --rate 400Gbps --length 40m --mtu 9216 --priorities 2 --ports 64
   xoff plan --flow-control gfc-buffer --rate 10Gbps --buffer 300KB
   xoff plan --flow-control cbfc --rate 40Gbps --credit-period 52.4us --json
   xoff plan tcd --rate 40Gbps --mtu 1000 --t-w 4us --t-r 0us \\

@@ -2,7 +2,7 @@
 
 mod args;
 
-use xoff_analysis::plan::{Column, Exact, Plan, PlanInput, PlanRow, Table, plan};
+use xoff_analysis::plan::{Column, Evidence, Exact, Plan, PlanInput, PlanRow, Table, plan};
 use xoff_params::ParamError;
 use xoff_scenario::Problems;
 use xoff_units::{Bytes, Rate, Span};
@@ -69,19 +69,19 @@ fn evidence(plan: &Plan) -> String {
     if plan.evidence.is_empty() {
         return String::new();
     }
-    let mut t = terminal::table(["Rule", "--headroom", "Value", "Against H", "Formula", "Source"]);
+    // A rule that can be chosen goes by the name that chooses it.
+    let name = |e: &Evidence| if e.choice.is_empty() { e.row.symbol } else { e.choice };
+    let mut t = terminal::table(["Rule for H", "Bytes", "Against H", "Source"]);
     for e in &plan.evidence {
-        let against = match (e.chosen, e.difference) {
-            (true, _) => "set".to_owned(),
-            (_, d) => format!("{d:+} B"),
-        };
-        t.add_row([e.row.symbol, e.choice, &settable(&e.row), &against, e.row.formula, e.row.source]);
+        let against = if e.chosen { "set".to_owned() } else { format!("{:+}", e.difference) };
+        let Exact::Integer(bytes) = e.row.value_exact else { continue };
+        t.add_row([name(e), &bytes.to_string(), &against, e.row.source]);
     }
-    let mut notes = terminal::table(["Rule", "Counts", "Leaves out"]);
-    for same in plan.evidence.chunk_by(|a, b| (a.counts, a.leaves_out) == (b.counts, b.leaves_out)) {
+    let mut notes = terminal::table(["Rule", "Formula", "Counts", "Leaves out"]);
+    for same in plan.evidence.chunk_by(|a, b| a.row.formula == b.row.formula) {
         let (first, last) = (&same[0], &same[same.len() - 1]);
-        let rules = if same.len() == 1 { first.row.symbol.to_owned() } else { format!("{} to {}", first.row.symbol, last.row.symbol) };
-        notes.add_row([&rules, first.counts, first.leaves_out]);
+        let rules = if same.len() == 1 { name(first).to_owned() } else { format!("{} to {}", name(first), name(last)) };
+        notes.add_row([&rules, first.row.formula, first.counts, first.leaves_out]);
     }
     format!("\n{}\n{}", terminal::draw(&t), terminal::draw(&notes))
 }
