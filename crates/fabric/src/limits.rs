@@ -140,18 +140,44 @@ impl Config {
             slots("fabric_slots", reserved, time, "from its grant to its arrival");
         }
         slots("output_slots", self.output_slots, time, "from its grant until its packet leaves");
+        limits.extend(self.credits_of_a_link(cut, uplinks));
         limits
+    }
+
+    /// A link sends what the queue behind it has room for, and again when the room that it took has been told free. An ideal core has no
+    /// such queues.
+    fn credits_of_a_link(&self, cut: &Cut, uplinks: f64) -> Option<Limit> {
+        if matches!(self.core, Core::Ideal { .. }) {
+            return None;
+        }
+        let room = self.element.input;
+        let there_and_back = self.link_delay + self.fabric.time_for(Bytes((cut.on_link / cut.segments) as u64)) + self.credit_delay;
+        let rate = room.0 as f64 * 8e12 / there_and_back.0.max(1) as f64;
+        // Packed segments carry nothing but packets.
+        let useful = if self.pack { 1.0 } else { cut.packet / cut.on_link };
+        Some(Limit {
+            key: "input",
+            share: rate * uplinks * useful / self.line.as_f64(),
+            how: format!(
+                "links * input / (link_delay + segment + credit_delay) = {uplinks} * {} B / {there_and_back}: room in the queue behind a \
+                 link is used once per round trip",
+                room.0
+            ),
+            hint: "a larger input queue, or shorter delays",
+        })
     }
 
     /// Limits below the load: the workload does not get through, whatever happens. Each as the inequality that fails.
     pub fn warnings(&self) -> Vec<Problem> {
-        if self.pack || self.segment_max.0 == 0 || self.line.0 == 0 {
-            return Vec::new(); // segments that carry several packets are full where it matters
+        if self.segment_max.0 == 0 || self.line.0 == 0 {
+            return Vec::new();
         }
+        // Segments that carry several packets are full where it matters.
+        let counts = |l: &Limit| !self.pack || l.key == "input";
         let mut found: Vec<Problem> = Vec::new();
         for cut in self.cuts() {
             let limits = self.limits_on(&cut);
-            for l in limits.into_iter().filter(|l| l.share < cut.load) {
+            for l in limits.into_iter().filter(|l| counts(l) && l.share < cut.load) {
                 let what = format!("an output gets at most {:.3} of its line, and the load is {:.3}: {}", l.share, cut.load, l.how);
                 if !found.iter().any(|p| p.what == what) {
                     found.push(Problem { key: l.key, what, hint: l.hint.into() });
@@ -190,6 +216,7 @@ mod tests {
     #[test]
     fn a_warning_comes_where_the_load_is_not_carried() {
         let reserve = |c: Config, slots| Config { admission: Admission::ReserveFabricBuffers { slots }, ..c };
+        let with_input = |c: Config, input| Config { element: crate::ElementConfig { input: Bytes(input), ..c.element.clone() }, ..c };
         let cases = [
             (fabric(false, 256, 0.8), Some(("segment_max", 0.01))),
             (fabric(false, 256, 0.2), None),
@@ -198,6 +225,8 @@ mod tests {
             (Config { pack: true, warm_up: Time::from_us(500), until: Time::from_us(900), ..fabric(false, 256, 0.8) }, None),
             (fabric(true, 64, 0.8), Some(("segment_max", 0.01))),
             (fabric(true, 256, 0.8), None),
+            (with_input(fabric(true, 256, 0.8), 256), Some(("input", 0.2))),
+            (with_input(fabric(true, 256, 0.8), 4_096), None),
             (reserve(fabric(false, 256, 0.8), 5), Some(("fabric_slots", 0.05))),
             (reserve(fabric(false, 1522, 0.8), 50), None),
             (Config { output_slots: 5, ..fabric(false, 256, 0.8) }, Some(("output_slots", 0.05))),
@@ -224,6 +253,21 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Room of one segment, told free after 100 ns there, 82 ns of its own and 100 ns back; with packing as well.
+    #[test]
+    fn room_behind_a_link_is_used_once_per_round_trip() {
+        let c = fabric(true, 256, 0.8);
+        let c = Config { element: crate::ElementConfig { input: Bytes(256), ..c.element.clone() }, ..c };
+        for pack in [false, true] {
+            let w = Config { pack, ..c.clone() }.warnings();
+            let w = w.iter().find(|w| w.key == "input").expect("a warning");
+            let how = "an output gets at most 0.465 of its line, and the load is 0.800: links * input / (link_delay + segment + credit_delay) \
+                       = 6.4 * 256 B / 281.92ns";
+            assert!(w.what.starts_with(how), "{}", w.what);
+        }
+        assert!(Config { element: crate::ElementConfig { input: Bytes(512), ..c.element.clone() }, ..c }.warnings().is_empty());
     }
 
     #[test]
