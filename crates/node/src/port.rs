@@ -346,14 +346,26 @@ impl Port {
     pub fn release(&mut self, now: Time, node: u32, port: u16, class: u8, on: bool, env: &mut impl Env) {
         let line = self.rate;
         self.lane_mut(class).tx.release(now, line, on);
+        self.note_allowed(now, node, port, class, env);
         self.wake_at(node, port, now, env);
     }
 
     /// The link of the port has been down: the sender halves forget what the peer said ([`Sender::restart`]).
-    pub fn restart(&mut self, now: Time) {
+    pub fn restart(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
         for class in 0..=self.more.len() as u8 {
             self.lane_mut(class).tx.restart(now);
+            self.note_allowed(now, node, port, class, env);
         }
+    }
+
+    /// Notes the rate that the sender half of a class allows now, and when a stop ends by itself.
+    #[inline]
+    fn note_allowed(&self, now: Time, node: u32, port: u16, class: u8, env: &mut impl Env) -> Rate {
+        let tx = &self.lane(class).tx;
+        let (rate, by) = (tx.rate(now), tx.stopped_by());
+        let expires = if rate.0 == 0 { expiry(now, tx) } else { None };
+        env.note(node, now, Note::AllowedRate { port, class, rate, by, expires });
+        rate
     }
 
     /// The peer of a class says how much it has sent in all ([`xoff_mech::flow_control::Receiver::on_peer_total`]).
@@ -530,12 +542,8 @@ impl Port {
     }
 
     fn apply(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, env: &mut impl Env) -> bool {
-        let tx = &mut self.lane_mut(class).tx;
-        tx.on_message(now, message);
-        let (rate, by) = (tx.rate(now), tx.stopped_by());
-        let expires = if rate.0 == 0 { expiry(now, tx) } else { None };
-        env.note(node, now, Note::AllowedRate { port, class, rate, by, expires });
-        rate.0 > 0
+        self.lane_mut(class).tx.on_message(now, message);
+        self.note_allowed(now, node, port, class, env).0 > 0
     }
 }
 

@@ -174,3 +174,28 @@ fn foreign_flows_pass_under_everything() {
         }
     }
 }
+
+/// A pause ends when the watchdog releases the port, or when its link has been down, and not when the quanta would have run out
+/// (3.355 ms at 10 Gb/s).
+#[test]
+fn a_pause_that_no_longer_counts_ends_in_the_counters() {
+    use xoff_mech::flow_control::{Message, pfc::Pause};
+    let (t, _) = ring();
+    let (s1, h1) = (t.find("S1").unwrap(), t.find("H1").unwrap());
+    let port = t.nodes[s1 as usize].ports.iter().position(|p| p.peer == h1).unwrap() as u16;
+    for released in [true, false] {
+        let mut w = build("pfc", DisciplineKind::Fifo, Some(vec![true; 6]));
+        w.run(Time::from_us(10), u64::MAX);
+        w.enter(Time::from_us(10), s1, port, Frame::control(Message::Pfc(Pause(65_535)), 0, 64)).unwrap();
+        w.run(Time::from_us(110), u64::MAX);
+        if released {
+            w.release(Time::from_us(110), (s1, port, 0), true);
+        } else {
+            w.restart(Time::from_us(110), s1, port);
+        }
+        let ended = w.run(Time::from_us(2000), u64::MAX).unwrap();
+        let (o, _) = w.finish(ended);
+        let p = &o.ports[s1 as usize][port as usize];
+        assert_eq!((p.pauses, p.pause_ps_total), (1, Span::from_us(100).0), "released {released}");
+    }
+}

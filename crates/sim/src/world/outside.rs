@@ -151,7 +151,7 @@ impl World {
 
     /// The link of a port has been down: what its far end said before counts no longer.
     pub fn restart(&mut self, now: Time, node: u32, port: u16) {
-        self.with_port(node, port, |p, _| p.restart(now));
+        self.with_port(node, port, |p, core| p.restart(now, node, port, core));
     }
 
     /// The far end of a port says how much it has sent in all, in a class.
