@@ -93,7 +93,7 @@ fn numbers_that_size_a_network() {
     refused(
         "network",
         &[
-            ("star", topology("star", "hosts = 1000000000000"), &["hosts", "expected 1 to 65536"]),
+            ("star", topology("star", "hosts = 1000000000000"), &["hosts", "expected 1 to 65534"]),
             ("ring", topology("ring", "switches = 1000000000000"), &["switches", "out of range"]),
             ("ring, hosts", topology("ring", "hosts_per_switch = 1000000000000"), &["hosts_per_switch"]),
             ("ring, product", topology("ring", "switches = 60000\nhosts_per_switch = 60000"), &["gives 3600000000 hosts"]),
@@ -126,7 +126,7 @@ fn numbers_that_size_a_workload() {
         &[
             ("poisson, flows", workload("poisson", &format!("{long}flows = 1000000000000")), &["million flows", "100 million"]),
             ("poisson, memory", workload("poisson", &format!("{long}flows = 90000000")), &["90000000 flows need about", "available"]),
-            ("poisson, duration", workload("poisson", &format!("{long}duration = \"10000000s\"")), &["million flows", "shorter duration"]),
+            ("poisson, duration", workload("poisson", &format!("{long}duration = \"1000000s\"")), &["million flows", "shorter duration"]),
             (
                 "bursts",
                 workload("bursts", "sources = [\"H0\"]\ndestinations = [\"H1\"]\ngap = \"1us\"\nrounds = 1000000000000\nsize = \"1KB\""),
@@ -174,7 +174,7 @@ fn numbers_that_size_a_mechanism_or_a_fabric() {
 fn long_times_are_served_in_bounded_memory() {
     let dir = folder("hostile/times");
     for (name, run) in [
-        ("duration", "duration = \"18000000s\"\nstop_when_done = false"),
+        ("duration", "duration = \"1000000s\"\nstop_when_done = false"),
         ("watch", "duration = \"10s\"\nwatch = \"1ps\"\nstop_when_done = false"),
     ] {
         std::fs::write(dir.join("s.toml"), format!("[run]\n{run}\n{RING}{FLOW}")).unwrap();

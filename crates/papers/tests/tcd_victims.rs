@@ -3,7 +3,8 @@
 mod support;
 
 use support::{Folder, judge_of};
-use xoff_lab::{Judged, Verdict};
+use xoff_lab::{Context, Judged, Mode, Verdict};
+use xoff_papers::reproduce;
 
 fn judge(out: &Folder, item: &str, threads: usize) -> Judged {
     judge_of("tcd", out, &[item], threads).remove(0)
@@ -18,6 +19,8 @@ fn victims_are_faster_with_tcd() {
     assert!(one.0.join(first.figure.as_ref().unwrap()).is_file());
     // A study that was stopped: half of its runs are there, the last line is torn.
     let done = std::fs::read_to_string(one.0.join("tcd/done.jsonl")).unwrap();
+    let cx = Context::new(Mode::Quick, &two.0);
+    assert_eq!(reproduce("tcd", &["sec4.3".into()], &cx).map(|r| r.entries.len()).unwrap_or(0), 1, "the folder is a reproduction's");
     std::fs::create_dir_all(two.0.join("tcd")).unwrap();
     std::fs::write(two.0.join("tcd/done.jsonl"), &done[..done.len() / 2]).unwrap();
     assert_eq!(judge(&two, "fig15a", 1), first);

@@ -525,10 +525,11 @@ fn what_came_later_counts_where_it_says_something() {
 #[test]
 fn what_came_later_is_in_the_table() {
     let dir = folder("later");
-    let mut t = Tables::create(&Sink::Files(claim(&dir)), &info(), &names()).unwrap();
+    let owned = claim(&dir);
+    let mut t = Tables::create(&Sink::Files(owned.clone()), &info(), &names()).unwrap();
     t.flows.push(flow(1)).unwrap();
     t.flows.push(FlowRow { acked_ps: Known(Some(77)), bytes_arrived: Beside { usual: 7, value: 9 }, ..flow(2) }).unwrap();
-    t.close();
+    keep(&owned, &t.close());
     let b = read::batches(&dir, "flows").unwrap();
     assert_eq!((numbers(&b, "acked_ps"), numbers(&b, "bytes_arrived")), (vec![None, Some(77)], vec![Some(7), Some(9)]));
 }

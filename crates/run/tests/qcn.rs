@@ -125,6 +125,8 @@ rate = "10Gbps"
 delay = "1us"
 [host]
 mtu = "1522B"
+# The sources keep their distance also after a pause: without backlog the fast flow is the one that most frames arrive of.
+pacing = "gap"
 [switch]
 buffer = "150KB"
 discipline = "round-robin"

@@ -134,6 +134,12 @@ impl Core {
         }
     }
 
+    /// May a stop expire before `bound`?
+    #[inline]
+    pub fn stop_expires_before(&self, bound: Time) -> bool {
+        self.stops.next < bound
+    }
+
     /// Notes the stops that have expired before `bound`, at their times. Nothing later may have been noted, but in this stretch.
     pub fn expire_stops(&mut self, bound: Time) {
         if self.stops.next < bound {

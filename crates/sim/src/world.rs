@@ -250,9 +250,12 @@ impl World {
 
     /// Rows and completions of the parts since the last time, in the order of the network.
     fn put_in_order(&mut self) {
-        // What comes next may still concern a stop that ends at its very time.
-        let next = self.parts.iter_mut().filter_map(|p| p.core.queue.peek()).map(|m| m.time).min().unwrap_or(Time::NEVER);
-        self.expire_stops(next.min(Time(self.now.0.saturating_add(1))));
+        let reached = Time(self.now.0.saturating_add(1));
+        if self.parts.iter().any(|p| p.core.stop_expires_before(reached)) {
+            // What comes next may still concern a stop that ends at its very time.
+            let next = self.parts.iter_mut().filter_map(|p| p.core.queue.peek()).map(|m| m.time).min().unwrap_or(Time::NEVER);
+            self.expire_stops(next.min(reached));
+        }
         let parts = &mut self.parts;
         let mut completions: Vec<_> = parts.iter_mut().flat_map(|p| p.core.completions.drain(..)).collect();
         let mut rows: Vec<_> = parts.iter_mut().flat_map(|p| p.core.rows.drain(..)).collect();

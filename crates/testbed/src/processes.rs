@@ -102,8 +102,9 @@ pub fn judge(s: &Scenario, nodes: &[NodeRun], interrupted: bool) -> Result<Verdi
     Ok(parts.into())
 }
 
-/// Frames that one process sent and the next one never received. Only on the way to switches: they outlast the hosts, so that what they
-/// have not received is lost; what a switch sends to a host that has ended is not.
+/// Frames of data that one process sent and the next one never received. Only on the way to switches: they outlast the hosts, so that what
+/// they have not received is lost; what a switch sends to a host that has ended is not. Control messages are left out: the switches do
+/// not end at the same moment, and whatever still runs goes on repeating its own.
 fn lost_on_wires(s: &Scenario, nodes: &[NodeRun]) -> u64 {
     let count = |node: u32, port: u16, key: &str| {
         let name = s.topology.port_name(node, port);
@@ -113,8 +114,10 @@ fn lost_on_wires(s: &Scenario, nodes: &[NodeRun]) -> u64 {
     let switches = (0..s.topology.nodes.len() as u32).filter(|&n| s.topology.nodes[n as usize].kind == NodeKind::Switch);
     let ends = switches.flat_map(|n| s.topology.nodes[n as usize].ports.iter().zip(0..).map(move |(p, i)| ((n, i), (p.peer, p.peer_port))));
     ends.map(|(to, from)| {
-        let received = ["received", "kernel_drops", "too_long"].iter().filter_map(|key| count(to.0, to.1, key)).sum();
-        count(from.0, from.1, "sent").unwrap_or(0).saturating_sub(received)
+        let of = |(node, port): (u32, u16), key: &str| count(node, port, key).unwrap_or(0);
+        let sent = of(from, "sent").saturating_sub(of(from, "control_sent"));
+        let received: u64 = ["received", "kernel_drops", "too_long"].iter().map(|key| of(to, key)).sum();
+        sent.saturating_sub(received.saturating_sub(of(to, "control_received")))
     })
     .sum()
 }

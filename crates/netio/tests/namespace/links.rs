@@ -24,7 +24,7 @@ fn a_pfc_frame_arrives_byte_for_byte() {
         send_now(&mut b, &frame);
         assert_eq!(arriving(&mut a, 1), [frame.to_vec()]);
         assert_eq!(b.receive(64, &mut |f| panic!("{f:02x?}")).unwrap(), 0);
-        assert_eq!(a.counters(), PortCounters { received: 1, sent: 1, ..Default::default() });
+        assert_eq!(a.counters(), PortCounters { received: 1, sent: 1, sent_bytes: 60, ..Default::default() });
         assert_ne!(a.mac(), b.mac());
         assert_ne!(a.mac(), Mac::default());
     });
@@ -76,7 +76,7 @@ fn ten_thousand_frames_arrive_in_order() {
             })
             .unwrap();
         }
-        assert_eq!(a.counters(), PortCounters { sent: 10_000, ..Default::default() });
+        assert_eq!(a.counters(), PortCounters { sent: 10_000, sent_bytes: 2_000 * (60 + 61 + 64 + 777 + 1514), ..Default::default() });
         assert_eq!(b.counters(), PortCounters { received: 10_000, ..Default::default() });
     });
 }

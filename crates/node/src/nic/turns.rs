@@ -120,7 +120,8 @@ impl Walk {
             Answer::Waits(len) => self.shortest = self.shortest.min(len),
             Answer::Held(len) => {
                 self.shortest = self.shortest.min(len);
-                if !self.mixed {
+                // The last one speaks for nobody but itself.
+                if !self.mixed && self.left > 0 {
                     if flows.closed_from(class, ring.shortest) {
                         self.left = 0;
                         return None;
