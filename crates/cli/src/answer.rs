@@ -65,7 +65,8 @@ impl Allowed {
     /// The headline of a run in its colour: `Ring: no deadlock, 0 frames lost`.
     pub fn headline(&self, title: &str, v: &Verdict) -> String {
         let allowed = self.list();
-        let note = if v.conclusion(&[]) != v.conclusion(&allowed) { " (allowed)" } else { "" };
+        let words: Vec<&str> = allowed.iter().map(|a| a.word()).collect();
+        let note = if v.conclusion(&[]) != v.conclusion(&allowed) { format!(" [allowed: {}]", words.join(", ")) } else { String::new() };
         let text = format!("{}: {}{note}", if title.is_empty() { "Run" } else { title }, v.headline());
         match v.tone(&allowed) {
             Tone::Good => terminal::good(&text),

@@ -133,3 +133,18 @@ fn a_scenario_brings_its_routing_failures_and_flows() {
     assert_eq!(wrong.code, 2);
     wrong.complains(&["s.toml:6:8"]);
 }
+
+/// Ctrl-C during a long study: what was looked at until then is the answer, as one JSON object.
+#[test]
+#[cfg(unix)]
+fn an_interrupted_study_answers_with_what_it_looked_at() {
+    let args = ["check", "fat-tree:k=12", "--fail-any", "2", "--routing", "up-down", "--json"];
+    let child = command(args).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    assert!(std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130));
+    let answer: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+    assert_eq!((&answer["failures"]["interrupted"], &answer["answer"]), (&true.into(), &"interrupted".into()), "{answer:#}");
+    assert!(answer["failures"]["sets_checked"].as_u64() < answer["failures"]["sets_total"].as_u64(), "{answer:#}");
+}

@@ -93,7 +93,7 @@ fn frames_lost_on_a_failed_link_are_told_everywhere() {
         (allowed.code(), &allowed.json["allowed"], &allowed.json["verdict"]["answer"]),
         (0, &serde_json::json!(["loss"]), &"no".into())
     );
-    assert!(allowed.headline().ends_with("(allowed)"), "{}", allowed.headline());
+    assert!(allowed.headline().ends_with("[allowed: loss]"), "{}", allowed.headline());
     assert_eq!(run("lost-deadlock", &file, &["--allow", "deadlock"]).code(), 1);
     let unknown = xoff(&["run", &file, "--out", &folder("lost-unknown").display().to_string(), "--allow", "losses"]);
     assert_eq!(unknown.complains(&["'losses'", "deadlock, loss"]).code, 2);

@@ -3,8 +3,16 @@
 mod support;
 
 use support::{Folder, judge_of};
-use xoff_lab::{Context, Judged, Mode, Verdict};
-use xoff_papers::reproduce;
+use xoff_lab::{Judged, Verdict};
+
+/// Everything below a folder, into another one.
+fn copy(from: &std::path::Path, to: &std::path::Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if from.is_dir() { copy(&from, &to) } else { _ = std::fs::copy(from, to).unwrap() }
+    }
+}
 
 fn judge(out: &Folder, item: &str, threads: usize) -> Judged {
     judge_of("tcd", out, &[item], threads).remove(0)
@@ -19,9 +27,8 @@ fn victims_are_faster_with_tcd() {
     assert!(one.0.join(first.figure.as_ref().unwrap()).is_file());
     // A study that was stopped: half of its runs are there, the last line is torn.
     let done = std::fs::read_to_string(one.0.join("tcd/done.jsonl")).unwrap();
-    let cx = Context::new(Mode::Quick, &two.0);
-    assert_eq!(reproduce("tcd", &["sec4.3".into()], &cx).map(|r| r.entries.len()).unwrap_or(0), 1, "the folder is a reproduction's");
-    std::fs::create_dir_all(two.0.join("tcd")).unwrap();
+    copy(&one.0, &two.0);
+    std::fs::remove_file(two.0.join("entries/fig15a.json")).unwrap();
     std::fs::write(two.0.join("tcd/done.jsonl"), &done[..done.len() / 2]).unwrap();
     assert_eq!(judge(&two, "fig15a", 1), first);
     let mut lines: [Vec<String>; 2] =

@@ -4,7 +4,7 @@ use xoff_record::Verdict;
 use xoff_record::verdict::Deadlock;
 use xoff_sim::{Ended, Outcome};
 use xoff_topology::NodeKind;
-use xoff_units::{Bytes, Rate, Span};
+use xoff_units::{Bytes, Span};
 
 use crate::load::Scenario;
 
@@ -59,7 +59,7 @@ impl Summary {
         for d in &o.deadlocks {
             let names: Vec<String> = d.cycle.iter().map(|p| s.topology.port_name(p.node, p.port)).collect();
             sum.took_effect.push(format!(
-                "deadlock: {} closed at {}; {} ports can never send again",
+                "deadlock: {} closed at {}; {} ports could not send any more when it was seen",
                 names.join(" waits for "),
                 d.closed,
                 d.stuck_ports
@@ -117,9 +117,12 @@ impl Summary {
             let peer = s.topology.nodes[n].ports[p];
             format!("fullest ingress {} with {}", s.topology.port_name(peer.peer, peer.peer_port), Bytes(o.ports[n][p].ingress_bytes_max))
         });
-        let lowest = o.ports.iter().flatten().filter_map(|p| p.allowed_min).min();
-        let line = s.topology.links.iter().map(|l| l.rate).min().unwrap_or(Rate::ZERO);
-        let slowed = lowest.is_some_and(|r| r < line);
+        // Each port beside its own link: what slows a fast one may be far above what the slowest link carries.
+        let line = |n: usize, p: usize| s.topology.links[s.topology.nodes[n].ports[p].link as usize].rate;
+        let slowed = (0..o.ports.len())
+            .flat_map(|n| o.ports[n].iter().enumerate().map(move |(p, t)| (n, p, t.allowed_min)))
+            .filter_map(|(n, p, allowed)| allowed.filter(|&r| r < line(n, p)))
+            .min();
         let sum = |f: fn(&xoff_sim::PortTotals) -> u64| o.ports.iter().flatten().map(f).sum::<u64>();
         let worst = |f: fn(&xoff_sim::PortTotals) -> u64| Span(o.ports.iter().flatten().map(f).max().unwrap_or(0));
         let (pauses, holds) = (sum(|p| p.pauses), sum(|p| p.holds));
@@ -135,12 +138,8 @@ impl Summary {
                 "{} let frames wait {holds} times, at the worst port for {longest} in total ({messages} messages; {peak})",
                 s.flow_control,
             ));
-        } else if slowed {
-            self.took_effect.push(format!(
-                "{} slowed ports down to {} ({messages} messages; {peak})",
-                s.flow_control,
-                lowest.unwrap_or(Rate::ZERO)
-            ));
+        } else if let Some(lowest) = slowed {
+            self.took_effect.push(format!("{} slowed ports down to {lowest} ({messages} messages; {peak})", s.flow_control));
         } else if messages > 0 && s.model.flow_control.iter().any(|(_, fc)| fc.looks_at_flows()) {
             self.took_effect.push(format!("{} paused flows, and no port stood still for it ({messages} messages; {peak})", s.flow_control));
         } else {

@@ -128,3 +128,19 @@ fn derived_values_are_in_the_manifest_with_their_origin() {
     let xoff: Vec<_> = one_rate.parameters.iter().filter(|p| p.path.starts_with("flow_control.xoff")).collect();
     assert!(xoff.len() == 1 && xoff[0].path == "flow_control.xoff", "{xoff:?}");
 }
+
+/// A port is slow beside its own link, not beside the slowest one of the network: 25 of 100 Gb/s are slowed, an idle host on 1 Gb/s or no.
+#[test]
+fn a_slowed_port_took_effect_whatever_other_links_there_are() {
+    let node = |name: &str, kind: &str| format!("[[topology.node]]\nname = \"{name}\"\nkind = \"{kind}\"\n");
+    let link = |a: &str, rate: &str| format!("[[topology.link]]\na = \"{a}\"\nb = \"S\"\nrate = \"{rate}\"\n");
+    let text = ["[run]\nduration = \"2ms\"\n[topology]\nkind = \"custom\"\ndelay = \"1us\"\n".to_owned()]
+        .into_iter()
+        .chain([node("A", "host"), node("B", "host"), node("M", "host"), node("S", "switch")])
+        .chain([link("A", "100Gbps"), link("B", "25Gbps"), link("M", "1Gbps")])
+        .chain(["[flow_control]\nkind = \"gfc-buffer\"\n[[flow]]\nsrc = \"A\"\ndst = \"B\"\n".to_owned()])
+        .collect::<String>();
+    let summary = load(&text).run(Sink::Nothing).unwrap().summary;
+    assert!(summary.took_effect.iter().any(|t| t.contains("gfc-buffer slowed ports down to")), "{summary:?}");
+    assert!(!summary.never_triggered.iter().any(|t| t.contains("held nothing back")), "{summary:?}");
+}

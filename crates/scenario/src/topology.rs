@@ -150,7 +150,7 @@ fn read_below(source: Arc<Source>, settings: &[Override], folder: &Path, above: 
         let topology = HpccTopology::read(&source)?;
         return topology.graph().map_err(|e| Problem::new(format!("{}: {}", e.key, e.what), e.hint).at(source.place(0..0)).into());
     }
-    let doc = Document::parse(source, settings)?;
+    let doc = Document::parse_as(source, settings, "a topology has at least one [[node]] and one [[link]]")?;
     let specs = sections();
     let topology = if doc.has(&specs[0]) {
         let topology = build_below(&mut doc.open(&specs[0]), folder, above);

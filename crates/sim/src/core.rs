@@ -324,6 +324,13 @@ impl Core {
         (self.now, self.rank) = (at.time, at.rank);
     }
 
+    /// The world has reached a time at which somebody outside does something.
+    pub fn reach_time(&mut self, now: Time) {
+        if now > self.now {
+            self.reach(Moment { time: now, rank: 0 });
+        }
+    }
+
     /// Takes a frame in from another part.
     pub fn enter(&mut self, c: Crossing) -> FrameId {
         let id = self.frames.insert(c.frame);

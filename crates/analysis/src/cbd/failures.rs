@@ -31,6 +31,8 @@ pub struct FailureStudy {
     pub sets_checked: u64,
     /// Whether the sets of some size were sampled instead of looked at one and all.
     pub sampled: bool,
+    /// The caller stopped it before all of these sets were looked at.
+    pub interrupted: bool,
     /// Sets with a cycle among those looked at.
     pub cyclic_total: u64,
     /// Those of them that contain no smaller one.
@@ -42,7 +44,15 @@ pub struct FailureStudy {
 /// Fails every set of 1 to `n` working links between switches, routes anew, and looks for cycles. Ask [`check`] first:
 /// where the network has a cycle already, nearly every set has one. At most `sets_max` sets of each size are looked at: all, or as many drawn with `seed`.
 /// Given flows keep their explicit paths only while the links of these are up; a flow that loses its path is routed.
-pub fn fail_any(topology: &Topology, rule: &Rule, traffic: Traffic<'_>, n: usize, sets_max: u64, seed: u64) -> FailureStudy {
+pub fn fail_any(
+    topology: &Topology,
+    rule: &Rule,
+    traffic: Traffic<'_>,
+    n: usize,
+    sets_max: u64,
+    seed: u64,
+    go_on: &dyn Fn() -> bool,
+) -> FailureStudy {
     let links: Vec<LinkId> =
         (0..topology.links.len() as LinkId).filter(|&l| topology.links[l as usize].up && is_fabric_link(topology, l)).collect();
     let mut study = FailureStudy {
@@ -50,6 +60,7 @@ pub fn fail_any(topology: &Topology, rule: &Rule, traffic: Traffic<'_>, n: usize
         sets_total: 0,
         sets_checked: 0,
         sampled: false,
+        interrupted: false,
         cyclic_total: 0,
         cyclic: Vec::new(),
         disconnecting: Vec::new(),
@@ -66,6 +77,10 @@ pub fn fail_any(topology: &Topology, rule: &Rule, traffic: Traffic<'_>, n: usize
             Box::new(sample(&links, size, sets_max, seed))
         };
         for set in sets {
+            if !go_on() {
+                study.interrupted = true;
+                return study;
+            }
             study.sets_checked += 1;
             set.iter().for_each(|&l| t.links[l as usize].up = false);
             let kept = still_valid(&t, traffic);

@@ -59,11 +59,11 @@ Examples:
   xoff check crates/hpcc/tests/cases/hpcc_fat4/topology.txt \\
     --flows crates/hpcc/tests/cases/hpcc_fat4/flow.txt --routing hashed --json
 
-Exit codes: 0 no cycle; 1 a cycle, at once or after some failure; 2 bad input.";
+Exit codes: 0 no cycle; 1 a cycle, at once or after some failure; 2 bad input; 130 interrupted, with what was looked at until then.";
 
 /// Checks it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
-    interrupt::end_at_once();
+    interrupt::ask_first();
     let Network { mut topology, routing, flows } = topology::load(&args.topology)?;
     fail(&mut topology, &args.fail)?;
     let (routing, rule) = match (&args.routing, routing) {
@@ -121,7 +121,7 @@ fn study(args: &Args, topology: &Topology, rule: &Rule, traffic: Traffic<'_>, re
     let started = Instant::now();
     cbd::is_cyclic(topology, rule, traffic);
     let message = format!("{message}, {}", time_left(links, n, args.sets_max, started.elapsed()));
-    Some(working(&message, || cbd::fail_any(topology, rule, traffic, n, args.sets_max, args.seed)))
+    Some(working(&message, || cbd::fail_any(topology, rule, traffic, n, args.sets_max, args.seed, &|| !interrupt::asked())))
 }
 
 /// A guess: every set takes as long as `one` look at the network without failures.

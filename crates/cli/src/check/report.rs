@@ -66,7 +66,7 @@ impl<'a> Checked<'a> {
             (Verdict::CycleFree, false) => "cycle-free",
         };
         Checked {
-            answer: Conclusion::of(false, verdict == "cycle-free"),
+            answer: Conclusion::of(failures.is_some_and(|s| s.interrupted), verdict == "cycle-free"),
             verdict,
             verdict_without_failures: now,
             parts: ReportParts { buffers, dependencies, cyclic_components, cyclic_buffers, unrouted, cycle },
@@ -106,6 +106,11 @@ impl Checked<'_> {
                     if s.cyclic_total == 1 { "it" } else { "any of them" }
                 ))
             }
+            Some(s) if s.interrupted => terminal::caution(&format!(
+                "Interrupted: no cycle, and none after the {} of {} sets of failures that were looked at.",
+                grouped(s.sets_checked),
+                s.sets_total
+            )),
             Some(s) if s.sampled => {
                 terminal::caution("No cycle, and none after the failures that were looked at; not all sets were (see --sets-max).")
             }

@@ -120,6 +120,16 @@ pub enum Allow {
     Loss,
 }
 
+impl Allow {
+    /// As on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Allow::Deadlock => "deadlock",
+            Allow::Loss => "loss",
+        }
+    }
+}
+
 /// How a headline is to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {

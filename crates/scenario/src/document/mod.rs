@@ -65,6 +65,9 @@ struct Log {
     known: BTreeSet<String>,
 }
 
+/// What a scenario has at least.
+const SCENARIO: &str = "a scenario has at least [topology] and a [[flow]] or [[workload]]; scenarios/tutorial/ring.toml is a small one";
+
 impl Document {
     /// Reads a file and lays `settings` over it.
     pub fn load(path: &Path, settings: &[Override]) -> Result<Document, Problems> {
@@ -78,11 +81,15 @@ impl Document {
 
     /// From a source.
     pub fn parse(source: Arc<Source>, settings: &[Override]) -> Result<Document, Problems> {
+        Document::parse_as(source, settings, SCENARIO)
+    }
+
+    /// From a source of another kind than a scenario; `least` says what such a file has at least.
+    pub fn parse_as(source: Arc<Source>, settings: &[Override], least: &str) -> Result<Document, Problems> {
         let mut root = tree::parse(&source)?;
         if root.entries.is_empty() && settings.is_empty() {
             let what = if source.text().trim().is_empty() { "the file is empty" } else { "the file holds nothing but comments" };
-            let hint = "a scenario has at least [topology] and a [[flow]] or [[workload]]; scenarios/tutorial/ring.toml is a small one";
-            return Err(Problem::new(what, hint).at(source.place(0..0)).into());
+            return Err(Problem::new(what, least).at(source.place(0..0)).into());
         }
         let mut problems = Problems::default();
         for setting in settings {

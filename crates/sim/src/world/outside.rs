@@ -146,12 +146,18 @@ impl World {
 
     /// The far end's flow control counts for a port and class no longer, or again; `now` is a time that the world has reached.
     pub fn release(&mut self, now: Time, (node, port, class): (u32, u16, u8), on: bool) {
-        self.with_port(node, port, |p, core| p.release(now, node, port, class, on, core));
+        self.with_port(node, port, |p, core| {
+            core.reach_time(now);
+            p.release(now, node, port, class, on, core);
+        });
     }
 
     /// The link of a port has been down: what its far end said before counts no longer.
     pub fn restart(&mut self, now: Time, node: u32, port: u16) {
-        self.with_port(node, port, |p, core| p.restart(now, node, port, core));
+        self.with_port(node, port, |p, core| {
+            core.reach_time(now);
+            p.restart(now, node, port, core);
+        });
     }
 
     /// The far end of a port says how much it has sent in all, in a class.

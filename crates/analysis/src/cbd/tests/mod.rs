@@ -175,29 +175,29 @@ fn only_four_sets_of_three_failures_give_gfc_fig_11() {
 fn one_failure_in_a_leaf_spine() {
     // Two spines: when L1 loses S1, L1 and the others meet at S2 only; nothing turns up again, so no cycle.
     let t = fabric("leaf-spine", &[]);
-    let study = fail_any(&t, &rule("all-paths"), Traffic::AllPairs, 1, 1000, 1);
+    let study = fail_any(&t, &rule("all-paths"), Traffic::AllPairs, 1, 1000, 1, &|| true);
     assert_eq!((study.links, study.sets_total, study.sets_checked, study.cyclic_total), (8, 8, 8, 0));
     assert!(!study.sampled && study.disconnecting.is_empty());
     // L1 without S1 and L2 without S2: L1-S2-Lx-S1-L2 turns up at L3 and L4. The way back does too, and L3 waits for L4.
-    let study = fail_any(&t, &rule("all-paths"), Traffic::AllPairs, 2, 1000, 1);
+    let study = fail_any(&t, &rule("all-paths"), Traffic::AllPairs, 2, 1000, 1, &|| true);
     assert_eq!((study.sets_total, study.sets_checked), (36, 36));
     let sets: Vec<String> = study.cyclic.iter().map(|s| s.links.join(" ")).collect();
     assert_eq!(sets.len(), 12, "{sets:?}");
     assert_eq!(study.disconnecting.len(), 4);
     assert_eq!(study.cyclic[0].links, ["L1-S1", "L2-S2"]);
     assert_eq!(study.cyclic[0].cycle.links.len(), 4);
-    assert!(fail_any(&t, &rule("up-down"), Traffic::AllPairs, 2, 1000, 1).cyclic.is_empty());
+    assert!(fail_any(&t, &rule("up-down"), Traffic::AllPairs, 2, 1000, 1, &|| true).cyclic.is_empty());
 }
 
 #[test]
 fn failures_of_a_fat_tree_are_sampled_when_many() {
     let t = fabric("fat-tree", &[]);
-    let all = fail_any(&t, &rule("all-paths"), Traffic::AllPairs, 2, 1000, 1);
+    let all = fail_any(&t, &rule("all-paths"), Traffic::AllPairs, 2, 1000, 1, &|| true);
     assert_eq!((all.sets_total, all.sets_checked, all.sampled), (32 + 496, 528, false));
     println!("k=4, two failures: {} cyclic sets, {} disconnecting", all.cyclic_total, all.disconnecting.len());
-    let some = fail_any(&t, &rule("all-paths"), Traffic::AllPairs, 2, 100, 1);
+    let some = fail_any(&t, &rule("all-paths"), Traffic::AllPairs, 2, 100, 1, &|| true);
     assert_eq!((some.sets_total, some.sets_checked, some.sampled), (528, 132, true));
-    assert_eq!(some, fail_any(&t, &rule("all-paths"), Traffic::AllPairs, 2, 100, 1));
+    assert_eq!(some, fail_any(&t, &rule("all-paths"), Traffic::AllPairs, 2, 100, 1, &|| true));
 }
 
 #[test]
