@@ -139,7 +139,7 @@ fn a_scenario_brings_its_routing_failures_and_flows() {
 #[cfg(unix)]
 fn an_interrupted_study_answers_with_what_it_looked_at() {
     let args = ["check", "fat-tree:k=12", "--fail-any", "2", "--routing", "up-down", "--json"];
-    let child = command(args).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let child = support::command(args).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn().unwrap();
     std::thread::sleep(std::time::Duration::from_secs(2));
     assert!(std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     let ended = child.wait_with_output().unwrap();
