@@ -227,3 +227,15 @@ fn narrow_terminals_break_no_words() {
     assert_eq!(words(&wide), words(&narrow), "{narrow}");
     assert_ne!(wide, narrow, "a canary: the width has an effect");
 }
+
+/// Before: 68 columns in a terminal of 60, as no source of a rule can be broken beside three other columns.
+#[test]
+fn the_rules_of_a_plan_fit_a_narrow_terminal() {
+    for args in [&["plan"][..], &["plan", "--rate", "400Gbps", "--length", "40m", "--mtu", "9216"]] {
+        let o = command(args).env("COLUMNS", "60").env("LC_ALL", "C").output().unwrap();
+        let out = String::from_utf8(o.stdout).unwrap();
+        let rules = out.split(" Rule for H").nth(1).and_then(|r| r.split(" Quantity").next()).unwrap();
+        let wide: Vec<&str> = rules.lines().filter(|l| l.len() > 60).collect();
+        assert!(wide.is_empty() && rules.contains("buffer_headroom_mellanox.lua"), "{wide:?}");
+    }
+}

@@ -7,7 +7,7 @@
 
 use xoff_mech::flow_control::cbfc::buffer_for_full_rate;
 use xoff_params::ParamError;
-use xoff_units::{Bytes, Rate, Span};
+use xoff_units::{Bytes, Length, Rate, Span};
 
 use super::conditions::{Parameters, conditions};
 use super::input::PlanInput;
@@ -47,6 +47,48 @@ pub fn period_symbols(rate: Rate, lanes: u64) -> Span {
     rate.time_for(Bytes(65_536 * 10 / 8 * lanes))
 }
 
+/// The longest T + tau for which 12-bit counters sustain the rate: whole frames, each in whole blocks, of 2048 blocks.
+pub(super) fn twelve_bit_reach(rate: Rate, mtu: Bytes) -> Span {
+    Span(rate.time_for(mtu).0.saturating_mul(BLOCKS_TWELVE_BIT / blocks_of_packet(mtu).max(1)))
+}
+
+/// An upper bound that is still one when it is printed with three decimals and typed again: cut off to whole nanoseconds, above 1 ms to
+/// whole microseconds.
+pub(super) fn printable(most: Span) -> Span {
+    let step = if most < Span::from_ms(1) { 1_000 } else { 1_000_000 };
+    Span(most.0 / step * step)
+}
+
+/// A buffer that 12-bit counters cannot announce: `xoff run` refuses it as well.
+fn refused(input: &PlanInput, link: &Link, period: Span, buffer: Bytes) -> ParamError {
+    let limit = twelve_bit_limit().0;
+    if input.buffer.is_some() {
+        let what = format!("12-bit counters announce at most {limit} B, and the buffer is {} B", buffer.0);
+        return ParamError::new("buffer", what, format!("set the buffer to {limit} B or less, or --counters 64-bit"));
+    }
+    let what = format!(
+        "impossible: 12-bit counters announce at most {limit} B, and {} with T = {period} and tau = {} takes {} B",
+        link.rate, link.tau, buffer.0
+    );
+    let reach = twelve_bit_reach(link.rate, link.mtu);
+    let mut ways = Vec::new();
+    if reach > link.tau {
+        ways.push(format!("--credit-period of {} or less", printable(Span(reach.0 - link.tau.0))));
+    }
+    // What the cable takes of tau, unless tau was measured.
+    if let Some(wire) = reach.0.checked_sub((period.0 + link.tau.0).saturating_sub(link.t_w.0 * 2)).filter(|_| input.tau.is_none()) {
+        ways.push(match input.t_w {
+            Some(_) => format!("--t-w of {} or less", printable(Span(wire / 2))),
+            None => {
+                let length = wire / 2 / Length(1).propagation().0.max(1);
+                format!("--length of {} or less", Length(if length < 1_000_000 { length } else { length / 1_000 * 1_000 }))
+            }
+        });
+    }
+    ways.push("--counters 64-bit".into());
+    ParamError::new("counters", what, ways.join(", or "))
+}
+
 /// Plans CBFC. See [`plan`](super::plan).
 pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     let link = Link::with_messages(input);
@@ -54,6 +96,9 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     let period = input.credit_period.unwrap_or(by_bytes);
     let full_rate = buffer_for_full_rate(&link.control_loop(Bytes::ZERO), period);
     let buffer = input.buffer.unwrap_or(full_rate);
+    if input.twelve_bit && buffer > twelve_bit_limit() {
+        return Err(refused(input, &link, period, buffer));
+    }
     let blocks = blocks_of_buffer(buffer);
     if blocks < blocks_of_packet(link.mtu) {
         return Err(ParamError::new(

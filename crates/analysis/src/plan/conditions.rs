@@ -7,7 +7,7 @@ use xoff_mech::ControlLoop;
 use xoff_mech::flow_control::cbfc::buffer_for_full_rate;
 use xoff_mech::flow_control::pfc::{headroom as pfc_headroom, hysteresis};
 
-use super::cbfc::{BLOCK, blocks_of_buffer, blocks_of_packet, twelve_bit_limit};
+use super::cbfc::{BLOCK, blocks_of_buffer, blocks_of_packet, printable, twelve_bit_limit, twelve_bit_reach};
 use super::gfc_buffer::{range as stage_range, stage_table};
 use super::gfc_conceptual::{packet_slack, range_necessary, range_sufficient};
 use super::link::bytes_ceil;
@@ -222,14 +222,14 @@ fn pfc(p: &Parameters, w: &mut Vec<Warning>) {
     let headroom = p.headroom.unwrap_or(worst);
     let needs = xoff.0.saturating_add(headroom.0);
     if needs > p.buffer.0 {
+        let buffer = Bytes(needs);
+        let todo = match p.buffer.saturating_sub(headroom) {
+            Bytes::ZERO => format!("set the buffer to {buffer} or more (no XOFF works in a buffer that does not exceed the headroom)"),
+            most => format!("set XOFF to {most} or less, or the buffer to {buffer} or more"),
+        };
         w.push(Warning {
             condition: "XOFF + headroom <= buffer",
-            text: format!(
-                "set XOFF to {} or less, or the buffer to {} or more: XOFF {xoff} + headroom {headroom} exceeds the buffer {}, and frames may be lost",
-                p.buffer.saturating_sub(headroom),
-                Bytes(needs),
-                p.buffer
-            ),
+            text: format!("{todo}: XOFF {xoff} + headroom {headroom} exceeds the buffer {}, and frames may be lost", p.buffer),
             source: "C tau + MTU arrive above XOFF; docs/mechanisms/pfc.md",
         });
     }
@@ -352,14 +352,33 @@ fn cbfc(p: &Parameters, w: &mut Vec<Warning>) {
     let Some(period) = p.period else { return };
     let need = buffer_for_full_rate(&p.control_loop(), period);
     if announced.0 / BLOCK.0 * BLOCK.0 < need.0 {
+        let reach = twelve_bit_reach(p.rate, p.mtu);
+        let todo = match reach.0.checked_sub(p.tau.0) {
+            _ if !p.twelve_bit || need <= twelve_bit_limit() => format!("set the buffer to {need} or more, or a shorter period"),
+            Some(0) | None => {
+                format!("set counters = \"64-bit\" and the buffer to {need} or more: 12-bit counters cannot carry tau = {}", p.tau)
+            }
+            Some(most) => format!(
+                "set the period to {} or less with a buffer of 131072B, or counters = \"64-bit\" and the buffer to {need} or more",
+                printable(Span(most))
+            ),
+        };
         w.push(Warning {
             condition: "buffer >= C (T + tau)",
-            text: format!(
-                "set the buffer to {need} or more, or a shorter period: credits of {announced} per period {period} do not sustain {}",
-                p.rate
-            ),
+            text: format!("{todo}: credits of {announced} per period {period} do not sustain {}", p.rate),
             source: "TCD section 4.4 (B > C T_c), plus the latency of the message",
         });
+    }
+}
+
+/// Where a range below B_m has to start; without room for it, B_m and the buffer are what to change.
+fn start_at_most(name: &str, b_m: Bytes, range: Bytes, mtu: Bytes) -> String {
+    match b_m.saturating_sub(range) {
+        Bytes::ZERO => {
+            let b_m = range + mtu * 2;
+            format!("set B_m to {b_m} or more, the buffer to {} or more, and {name} to B_m - {range} or less", b_m + packet_slack(mtu))
+        }
+        most => format!("set {name} to {most} or less"),
     }
 }
 
@@ -379,8 +398,8 @@ fn conceptual(p: &Parameters, w: &mut Vec<Warning>) {
     w.push(Warning {
         condition: "B_0 <= B_m - 4 C tau",
         text: format!(
-            "set B_0 to {} or less: B_m - B_0 = {range} is less than 4 C tau = {sufficient} (tau = {}); {verdict}",
-            b_m.saturating_sub(sufficient),
+            "{}: B_m - B_0 = {range} is less than 4 C tau = {sufficient} (tau = {}); {verdict}",
+            start_at_most("B_0", b_m, sufficient, p.mtu),
             p.tau
         ),
         source: "GFC Theorem 4.1",
@@ -395,8 +414,8 @@ fn staged(p: &Parameters, w: &mut Vec<Warning>) {
         w.push(Warning {
             condition: "B_1 <= B_m - 2 C tau",
             text: format!(
-                "set B_1 to {} or less: B_m - B_1 = {range} is less than 2 C tau = {need} (tau = {}), and a stage may be passed before its rate is in force",
-                b_m.saturating_sub(need),
+                "{}: B_m - B_1 = {range} is less than 2 C tau = {need} (tau = {}), and a stage may be passed before its rate is in force",
+                start_at_most("B_1", b_m, need, p.mtu),
                 p.tau
             ),
             source: "GFC section 5.4, Eq. (5)",
@@ -437,8 +456,8 @@ fn sampled(p: &Parameters, w: &mut Vec<Warning>) {
         w.push(Warning {
             condition: "B_0 <= B_m - (sqrt(tau/T) + 1)^2 C T",
             text: format!(
-                "set B_0 to {} or less: B_m - B_0 = {range} is less than {printed} (tau = {}, T = {period}), and the queue may reach B_m",
-                b_m.saturating_sub(printed),
+                "{}: B_m - B_0 = {range} is less than {printed} (tau = {}, T = {period}), and the queue may reach B_m",
+                start_at_most("B_0", b_m, printed, p.mtu),
                 p.tau
             ),
             source: "GFC Theorem 5.1",
@@ -454,8 +473,11 @@ fn packets(p: &Parameters, w: &mut Vec<Warning>) {
         w.push(Warning {
             condition: "B_m + 2 MTU <= buffer",
             text: format!(
-                "set B_m to {} or less: B_m {b_m} + 2 MTU exceeds the buffer {}, and whole frames may pass B_m and be lost",
-                p.buffer.saturating_sub(slack),
+                "{}: B_m {b_m} + 2 MTU exceeds the buffer {}, and whole frames may pass B_m and be lost",
+                match p.buffer.saturating_sub(slack) {
+                    Bytes::ZERO => format!("set the buffer to {} or more", b_m + slack),
+                    most => format!("set B_m to {most} or less"),
+                },
                 p.buffer
             ),
             source: "packet granularity, not in the paper (GFC section 5.4 sets B_m = B)",

@@ -8,11 +8,12 @@
 //! ```
 
 use xoff_mech::ControlLoop;
+use xoff_mech::flow_control::standstill;
 use xoff_params::ParamError;
 use xoff_units::{Bytes, Rate, Span};
 
 use super::conditions::{Parameters, conditions};
-use super::gfc_conceptual::{buffer_and_b_m, buffer_rows, threshold};
+use super::gfc_conceptual::{buffer_and_b_m, buffer_rows, standing, threshold};
 use super::input::PlanInput;
 use super::link::Link;
 use super::output::{Answer, Column, Plan, PlanRow, Table};
@@ -128,6 +129,9 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
             "GFC section 5.3",
         ),
     ]);
+    let stops = standstill::staged((b_m, b_1), input.rate_unit, link.rate, link.mtu);
+    let (row, check) = standing(&stops, if stops.lowest > lowest { "the rate unit" } else { "R_N" }, buffer);
+    rows.push(row);
     let parameters = Parameters {
         rate: link.rate,
         tau: link.tau,
@@ -142,7 +146,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     Ok(Plan {
         flow_control: input.flow_control.clone(),
         detection: None,
-        answer: Answer::of(&rows, &["B_m", "B_1", "B"]),
+        answer: Answer { check: vec![check], ..Answer::of(&rows, &["B_m", "B_1", "B"]) },
         evidence: Vec::new(),
         rows,
         tables: vec![table(link.tau, link.rate, b_m, &stages)],

@@ -2,6 +2,7 @@
 
 use xoff_mech::ControlLoop;
 pub use xoff_mech::flow_control::gfc_conceptual::packet_slack;
+use xoff_mech::flow_control::standstill::{self, Standstill};
 use xoff_params::ParamError;
 use xoff_units::{Bytes, Rate, Span};
 
@@ -72,6 +73,27 @@ pub(super) fn threshold(key: &str, given: Option<Bytes>, b_m: Bytes, range: Byte
     Ok(value)
 }
 
+/// The row and the line to check about a drain that stops; `lowest`: the symbol of the rate that goes on.
+pub(super) fn standing(s: &Standstill, lowest: &str, buffer: Bytes) -> (PlanRow, String) {
+    let longest = s.longest(buffer);
+    let row = PlanRow::span(
+        "longest standstill of the drain without loss",
+        "T_stop",
+        longest,
+        "floor((B - B_m - MTU)/MTU) MTU/R, R the lowest rate above zero",
+        "packet granularity, not in the paper; docs/mechanisms/gfc-buffer.md",
+    );
+    let second = Span::from_ms(1_000).max(longest * 2);
+    let check = format!(
+        "no drain of this buffer stops for longer than {longest} (a priority that strict scheduling starves, an egress slower than {lowest} = {}, \
+         a cycle of buffers): that rate goes on, and then frames are lost; for {second}, keep B_m = {} B and set the buffer to {} B",
+        s.lowest,
+        s.b_m.0,
+        (s.b_m + s.room(second)).0
+    );
+    (row, check)
+}
+
 /// Plans conceptual GFC. See [`plan`](super::plan).
 pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     let link = Link::of(input);
@@ -100,13 +122,15 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
         ),
         PlanRow::bytes("steady queue at half rate", "B_s", b_0 + (b_m - b_0) / 2, "B_m - (R_d/C)(B_m - B_0), R_d = C/2", "GFC section 4.1"),
     ]);
+    let (row, check) = standing(&standstill::conceptual(b_m, input.rate_unit, link.rate, link.mtu), "the rate unit", buffer);
+    rows.push(row);
     let parameters =
         Parameters { rate: link.rate, tau: link.tau, mtu: link.mtu, buffer, b_m: Some(b_m), b_0: Some(b_0), ..Parameters::default() };
     let warnings = conditions("gfc-conceptual", &parameters);
     Ok(Plan {
         flow_control: input.flow_control.clone(),
         detection: None,
-        answer: Answer::of(&rows, &["B_m", "B_0", "B"]),
+        answer: Answer { check: vec![check], ..Answer::of(&rows, &["B_m", "B_0", "B"]) },
         evidence: Vec::new(),
         rows,
         tables: Vec::new(),

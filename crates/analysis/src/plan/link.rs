@@ -101,8 +101,15 @@ pub(super) fn checks(input: &PlanInput) -> Vec<String> {
                 Some(t_w) => format!("the wire takes no longer than {t_w} one way (--t-w)"),
                 None => format!("the cable is no longer than {} (--length)", input.length),
             });
-            let longest = input.mtu_other.unwrap_or(input.mtu).max(input.mtu);
-            checks.push(format!("no frame of any priority on this link is longer than {longest} (--mtu-other)"));
+            let (of_class, other) = (input.mtu, input.mtu_other.unwrap_or(input.mtu));
+            let (longest, option) =
+                if other > of_class { (other, "--mtu-other") } else { (of_class, "--mtu; --mtu-other for other classes") };
+            checks.push(format!("no frame of any priority on this link is longer than {longest} ({option})"));
+            if other < of_class {
+                checks.push(format!(
+                    "--mtu-other {other} changes nothing: it is shorter than --mtu {of_class}, and a frame of the class itself may be in the way of a message as well"
+                ));
+            }
         }
     }
     checks

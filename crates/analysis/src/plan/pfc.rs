@@ -172,9 +172,18 @@ fn why(input: &PlanInput, link: &Link, rules: &Rules, chosen: &Rule, sizes: &Siz
     let (h, priorities, ports) = (sizes.headroom.0, input.priorities, input.ports);
     if priorities * ports > 1 {
         let total = (sizes.headroom * priorities * ports).0;
-        why.push(format!("headroom of the switch: {h} B x {priorities} priorities x {ports} ports = {total} B"));
+        why.push(format!(
+            "headroom of the switch: {h} B x {} x {} = {total} B",
+            counted(priorities, "priority", "priorities"),
+            counted(ports, "port", "ports")
+        ));
     }
     why
+}
+
+/// `1 port`, `2 ports`.
+fn counted(n: u64, one: &str, more: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { more })
 }
 
 /// What the numbers rest on beside what every plan does.

@@ -69,21 +69,39 @@ fn evidence(plan: &Plan) -> String {
     if plan.evidence.is_empty() {
         return String::new();
     }
-    // A rule that can be chosen goes by the name that chooses it.
-    let name = |e: &Evidence| if e.choice.is_empty() { e.row.symbol } else { e.choice };
-    let mut t = terminal::table(["Rule for H", "Bytes", "Against H", "Source"]);
-    for e in &plan.evidence {
-        let against = if e.chosen { "set".to_owned() } else { format!("{:+}", e.difference) };
-        let Exact::Integer(bytes) = e.row.value_exact else { continue };
-        t.add_row([name(e), &bytes.to_string(), &against, e.row.source]);
-    }
+    let rules = rules(&plan.evidence);
     let mut notes = terminal::table(["Rule", "Formula", "Counts", "Leaves out"]);
     for same in plan.evidence.chunk_by(|a, b| a.row.formula == b.row.formula) {
         let (first, last) = (&same[0], &same[same.len() - 1]);
         let rules = if same.len() == 1 { name(first).to_owned() } else { format!("{} to {}", name(first), name(last)) };
         notes.add_row([&rules, first.row.formula, first.counts, first.leaves_out]);
     }
-    format!("\n{}\n{}", terminal::draw(&t), terminal::draw(&notes))
+    format!("\n{rules}\n{}", terminal::draw(&notes))
+}
+
+/// A rule that can be chosen goes by the name that chooses it.
+fn name(e: &Evidence) -> &'static str {
+    if e.choice.is_empty() { e.row.symbol } else { e.choice }
+}
+
+/// The rules with their values; where the terminal is too narrow for a column of sources, those stand below.
+fn rules(evidence: &[Evidence]) -> String {
+    let mut wide = terminal::table(["Rule for H", "Bytes", "Against H", "Source"]);
+    let mut narrow = terminal::table(["Rule for H", "Bytes", "Against H"]);
+    let mut sources = terminal::table(["Rule", "Source"]);
+    for e in evidence {
+        let against = if e.chosen { "set".to_owned() } else { format!("{:+}", e.difference) };
+        let Exact::Integer(bytes) = e.row.value_exact else { continue };
+        let bytes = bytes.to_string();
+        wide.add_row([name(e), &bytes, &against, e.row.source]);
+        narrow.add_row([name(e), &bytes, &against]);
+        sources.add_row([name(e), e.row.source]);
+    }
+    let drawn = terminal::draw(&wide);
+    if drawn.lines().all(|l| l.chars().count() <= terminal::columns().into()) {
+        return drawn;
+    }
+    format!("{}\n{}", terminal::draw(&narrow), terminal::draw(&sources))
 }
 
 fn table(of: &Table) -> String {

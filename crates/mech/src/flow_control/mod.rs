@@ -18,6 +18,7 @@ pub mod pfc;
 pub mod pffc;
 mod rate_limiter;
 mod registry;
+pub mod standstill;
 
 pub use rate_limiter::RateLimiter;
 pub use registry::{Custom, Entry, FlowControl, Message, REGISTRY, Rx, Tx};
