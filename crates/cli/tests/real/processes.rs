@@ -75,6 +75,14 @@ impl Process {
     }
 }
 
+/// A test that fails leaves no node behind.
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// Links between S1 and the hosts: a0 to a3 at the switch, b0 to b3 at the hosts.
 pub fn wires(mtu: u32) {
     (0..4).for_each(|i| sandbox::veth_pair(&format!("a{i}"), &format!("b{i}"), mtu).unwrap());
