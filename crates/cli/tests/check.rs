@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{command, folder, path, xoff};
+use support::{folder, path, xoff};
 
 #[test]
 fn exit_codes_tell_the_verdict() {

@@ -20,6 +20,7 @@ mod loaded;
 mod recorder;
 mod resources;
 mod sections;
+mod standstill;
 mod summary;
 mod surroundings;
 mod tree;

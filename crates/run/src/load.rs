@@ -20,6 +20,7 @@ use xoff_topology::{Topology, failures};
 use xoff_units::{Bytes, Span, Time, WireClock};
 use xoff_workload::{Context, Flow, Flows, SizeCdf, generators};
 
+use crate::standstill::{self, Drains};
 use crate::surroundings::Surroundings;
 use crate::{conditions, derived, idle, sections};
 
@@ -398,6 +399,8 @@ pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problem
     conditions::warn_of_late_marks(&detection, &flow_control, most_at_an_egress(&topology, &switch), &mut warnings);
     conditions::warn_of_constants(&rate_control, &flow_control, &mut warnings);
     conditions::warn_of_notices((detection_name, &detection), (rate_name, &rate_control), &flow_control, &mut warnings);
+    let drains = Drains { topology: &topology, flows: &flows, routing: &routing, scheduler: &switch.scheduler, duration };
+    standstill::warn(fc_name, &drains, &flow_control, &mut warnings);
     let resolved = doc.resolved();
     let mut parameters: Vec<xoff_record::Parameter> = resolved
         .rows()

@@ -30,6 +30,7 @@ impl Summary {
         let (ce, ue) = (total(|p| p.marked), total(|p| p.marked_ue));
 
         sum.flow_control(s, o, total(|p| p.messages_received));
+        sum.standstill(s, o);
         let notices = o.notices_total();
         let notices = notices.ingress + notices.egress;
         if s.model.detection.notifies() {
@@ -102,6 +103,22 @@ impl Summary {
             told.len(),
             told.iter().max().unwrap_or(&0)
         ));
+    }
+
+    /// Frames that found a buffer full although their flow control promises room for them: its lowest rate went on.
+    fn standstill(&mut self, s: &Scenario, o: &Outcome) {
+        if o.lost.buffer_full.data == 0 {
+            return;
+        }
+        for (link, stop) in s.links().iter().filter_map(|(link, fc)| Some((link, fc.standstill(link)?))) {
+            self.took_effect.push(format!(
+                "{} still lets {} through on {} links while a drain stands still, and the buffer bears that for {} only",
+                s.flow_control,
+                stop.lowest,
+                link.rate,
+                stop.longest(link.buffer)
+            ));
+        }
     }
 
     fn flow_control(&mut self, s: &Scenario, o: &Outcome, messages: u64) {

@@ -1,0 +1,102 @@
+//! Drains that may stop for longer than the thresholds of a flow control bear whose lowest rate is not zero
+//! ([`Standstill`]): a warning where this very scenario can have such a standstill, and none where it cannot.
+
+use xoff_analysis::cbd::{self, Rule, Traffic};
+use xoff_mech::LinkFacts;
+use xoff_mech::flow_control::FlowControl;
+use xoff_mech::flow_control::standstill::Standstill;
+use xoff_node::SchedulerKind;
+use xoff_scenario::{Problem, Problems};
+use xoff_topology::routing::{FlowKey, Routing};
+use xoff_topology::{NodeKind, Topology};
+use xoff_units::{Rate, Span};
+use xoff_workload::Flows;
+
+/// Flows and links up to which the routes are looked at for a cycle before the run.
+const SMALL: usize = 2_000;
+
+/// What of a scenario decides whether a drain can stop.
+pub(crate) struct Drains<'a> {
+    pub topology: &'a Topology,
+    pub flows: &'a Flows,
+    pub routing: &'a Routing,
+    pub scheduler: &'a SchedulerKind,
+    pub duration: Span,
+}
+
+/// Warns of every kind of link whose thresholds bear less than the standstills of the run.
+pub(crate) fn warn(name: &str, drains: &Drains<'_>, links: &[(LinkFacts, FlowControl)], warnings: &mut Problems) {
+    let short = |(link, fc): &(LinkFacts, FlowControl)| {
+        let s = fc.standstill(link)?;
+        let longest = s.longest(link.buffer);
+        (longest < drains.duration).then_some((*link, s, longest))
+    };
+    let short: Vec<(LinkFacts, Standstill, Span)> = links.iter().filter_map(short).collect();
+    if short.is_empty() {
+        return;
+    }
+    let Some(why) = drains.may_stop(links) else { return };
+    for (link, s, longest) in short {
+        let what = format!(
+            "{name} on {} links: {} goes on while a drain stands still, and after {longest} of it frames are lost; {why}",
+            link.rate, s.lowest
+        );
+        let hint = format!(
+            "for a standstill of the whole run, {}: flow_control.bm = \"{}B\" and switch.buffer = \"{}B\"; or a flow control that stops its \
+             senders",
+            drains.duration,
+            s.b_m.0,
+            (s.b_m + s.room(drains.duration)).0
+        );
+        warnings.push(Problem::new(what, hint).warning());
+    }
+}
+
+impl Drains<'_> {
+    /// Why a buffer of this network may not drain for long; `None`: nothing here stops one.
+    fn may_stop(&self, links: &[(LinkFacts, FlowControl)]) -> Option<String> {
+        self.starved().or_else(|| self.slow_egress(links)).or_else(|| self.cycle())
+    }
+
+    /// Strict scheduling, and flows of a higher priority beside lower ones.
+    fn starved(&self) -> Option<String> {
+        let mut priorities: Vec<u8> = self.flows.flows.iter().map(|f| f.priority).collect();
+        priorities.extend(self.flows.loops.iter().flat_map(|l| l.initial().map(|f| f.priority)));
+        priorities.sort_unstable();
+        priorities.dedup();
+        let strict = matches!(self.scheduler, SchedulerKind::Strict);
+        let (&low, &high) = priorities.first().zip(priorities.last())?;
+        (strict && low < high).then(|| format!("here priority {high} can starve priority {low} under scheduler = \"strict\""))
+    }
+
+    /// An egress that drains less than what the others of its switch send at their lowest rates.
+    fn slow_egress(&self, links: &[(LinkFacts, FlowControl)]) -> Option<String> {
+        let lowest =
+            |rate: Rate| links.iter().filter(|(l, _)| l.rate == rate).find_map(|(l, fc)| fc.standstill(l)).map_or(0, |s| s.lowest.0);
+        let t = self.topology;
+        for (n, node) in t.nodes.iter().enumerate().filter(|(_, node)| node.kind == NodeKind::Switch) {
+            let rate = |port: usize| t.link_at(n as u32, port as u16).rate;
+            let floors: Vec<u64> = (0..node.ports.len()).map(|p| lowest(rate(p))).collect();
+            let all: u64 = floors.iter().sum();
+            if let Some(p) = (0..node.ports.len()).find(|&p| rate(p).0 < all - floors[p]) {
+                let (port, rest) = (t.port_name(n as u32, p as u16), Rate(all - floors[p]));
+                return Some(format!("here {port} drains {}, less than the {rest} that the other ports bring at least", rate(p)));
+            }
+        }
+        None
+    }
+
+    /// Buffers that wait for each other. Flows that are drawn during the run, and large networks, are for `xoff check`.
+    fn cycle(&self) -> Option<String> {
+        let t = self.topology;
+        if self.flows.flows.len() > SMALL || t.links.len() > SMALL {
+            return None;
+        }
+        let key = |f: &xoff_workload::Flow| FlowKey { src: f.src, dst: f.dst, src_port: f.src_port, dst_port: f.dst_port };
+        let flows: Vec<cbd::Flow> = self.flows.flows.iter().map(|f| cbd::Flow { key: key(f), path: f.path }).collect();
+        let given = Traffic::Flows { flows: &flows, paths: &self.flows.paths };
+        let traffic = if self.flows.loops.is_empty() { given } else { Traffic::AllPairs };
+        let cyclic = cbd::is_cyclic(t, &Rule::of(self.routing), traffic);
+        cyclic.then(|| "here buffers depend on each other in a cycle (xoff check names it)".to_owned())
+    }
+}

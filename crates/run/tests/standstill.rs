@@ -1,0 +1,59 @@
+//! A drain that stops, under a flow control whose lowest rate is not zero: foretold, warned of, and mended by the advice.
+
+use std::path::Path;
+
+use xoff_record::Sink;
+use xoff_run::Scenario;
+use xoff_scenario::document::Override;
+
+const STAR: &str = "[topology]\nkind = \"star\"\nhosts = 3\nrate = \"10Gbps\"\ndelay = \"500ns\"\n[switch]\nbuffer = \"300KB\"\n";
+
+fn load(text: &str) -> Scenario {
+    Scenario::from_text("s.toml", text, &[], Path::new("")).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+fn warned(s: &Scenario) -> Vec<String> {
+    s.warnings.iter().map(|p| p.line()).filter(|w| w.contains("stands still")).collect()
+}
+
+/// Priority 7 keeps the egress to H2 busy, and priority 0 behind it stands still.
+fn starving(duration: &str, bm: &str) -> String {
+    let flow = |src: &str, priority: u8| format!("[[flow]]\nsrc = \"{src}\"\ndst = \"H2\"\npriority = {priority}\n");
+    format!("{STAR}[run]\nduration = \"{duration}\"\n[flow_control]\nkind = \"gfc-buffer\"\n{bm}{}{}", flow("H0", 7), flow("H1", 0))
+}
+
+/// Before: frames were lost without a warning, and nobody said why.
+#[test]
+fn a_standstill_loses_what_was_predicted_and_the_advice_mends_it() {
+    let text = starving("120ms", "");
+    let s = load(&text);
+    let w = warned(&s);
+    assert_eq!(w.len(), 1, "{w:?}");
+    assert!(w[0].contains("priority 7 can starve priority 0"), "{w:?}");
+    let r = s.run(Sink::Nothing).unwrap();
+    assert!(r.outcome.lost.buffer_full.data > 0, "the prediction");
+    assert!(r.summary.took_effect.iter().any(|t| t.contains("still lets")), "{:?}", r.summary);
+    let advice = |key: &str| w[0].split(&format!("{key} = \"")).nth(1).and_then(|t| t.split('"').next()).unwrap().to_owned();
+    let mended = starving("120ms", &format!("bm = \"{}\"\n", advice("flow_control.bm"))).replace("300KB", &advice("switch.buffer"));
+    let s = load(&mended);
+    assert_eq!(warned(&s), [""; 0]);
+    assert_eq!(s.run(Sink::Nothing).unwrap().outcome.lost.buffer_full.data, 0, "its own advice");
+}
+
+/// A warning belongs to a scenario that can have a standstill, and to no other.
+#[test]
+fn only_what_can_stand_still_is_warned_of() {
+    let starves = starving("120ms", "");
+    let count = |text: &str| warned(&load(text)).len();
+    assert_eq!(count(&starves), 1);
+    assert_eq!(count(&starves.replace("120ms", "20ms")), 0, "shorter than the thresholds bear");
+    assert_eq!(count(&starves.replace("priority = 7", "priority = 0")), 0, "one priority");
+    assert_eq!(count(&starves.replace("[switch]\n", "[switch]\nscheduler = \"round-robin\"\n")), 0, "a turn for each");
+    assert_eq!(count(&starves.replace("gfc-buffer", "gfc-time")), 0, "credits stop the sender");
+    let ring = Scenario::load(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tutorial/ring.toml"),
+        &["flow_control=gfc-buffer", "run.duration=6s"].map(|o| Override::set(o).unwrap()),
+    );
+    let w = warned(&ring.unwrap_or_else(|e| panic!("{e}")));
+    assert!(w.len() == 1 && w[0].contains("in a cycle"), "{w:?}");
+}
