@@ -10,6 +10,7 @@ use rustix::fs::{FlockOperation, flock};
 use tempfile::{Builder, NamedTempFile};
 
 use crate::kind::named;
+use crate::folder::in_the_way;
 use crate::{Folder, OutputError};
 
 /// Links in a row that are followed, as the kernel does.
@@ -86,12 +87,16 @@ impl Draft {
         Ok(Draft { path: path.to_owned(), to: To::File(draft, target), bytes: 0, held: None })
     }
 
-    /// A draft beside `path`, named `path.partial`: for who holds the folder, so that nobody else has that name.
-    pub(crate) fn beside(path: &Path) -> Result<Draft, OutputError> {
-        let name = format!("{}.partial", path.file_name().unwrap_or_default().to_string_lossy());
-        let draft = Builder::new().prefix(&name).rand_bytes(0).permissions(Permissions::from_mode(0o666)).tempfile_in(parent(path));
-        let draft = draft.map_err(|e| OutputError::io("write", path, &e))?;
-        Ok(Draft { path: path.to_owned(), to: To::File(draft, path.to_owned()), bytes: 0, held: None })
+    /// A draft of the file `name` in the folder at `at`, named `name.partial`: for who holds the folder, so that nobody else has
+    /// that name. Messages show it at `path`.
+    pub(crate) fn beside(at: &Path, path: &Path) -> Result<Draft, OutputError> {
+        let name = format!("{}.partial", at.file_name().unwrap_or_default().to_string_lossy());
+        let draft = Builder::new().prefix(&name).rand_bytes(0).permissions(Permissions::from_mode(0o666)).tempfile_in(parent(at));
+        let draft = draft.map_err(|e| match e.kind() {
+            io::ErrorKind::AlreadyExists => in_the_way(&path.with_file_name(name), "xoff did not write it"),
+            _ => OutputError::io("write", path, &e),
+        })?;
+        Ok(Draft { path: path.to_owned(), to: To::File(draft, at.to_owned()), bytes: 0, held: None })
     }
 
     pub(crate) fn held_by(self, folder: Folder) -> Draft {

@@ -1,8 +1,10 @@
 //! A folder of results that one command owns and one process writes.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,6 +13,7 @@ use tempfile::TempPath;
 use crate::draft::parent;
 use crate::kind::named;
 use crate::record::{self, Locked, Owner, RECORD, Record};
+use crate::stamp::Stamp;
 use crate::{Draft, OutputError};
 
 /// Names in a message.
@@ -39,7 +42,14 @@ pub struct Staged {
 
 #[derive(Debug)]
 struct Claim {
+    /// As the caller names it.
     root: PathBuf,
+    /// The folder itself, which a rename of it or of one above does not change.
+    handle: File,
+    /// A name of the handle, by which everything is written.
+    at: PathBuf,
+    /// Files that were changed may be replaced.
+    force: bool,
     /// The folder was made for this claim.
     made: bool,
     state: Mutex<State>,
@@ -50,6 +60,8 @@ struct State {
     record: Record,
     /// Names of this process's own, as in the record.
     written: BTreeSet<String>,
+    /// Names among these that others write.
+    elsewhere: BTreeSet<String>,
     staged: Vec<(String, TempPath, PathBuf)>,
     /// The record was empty before.
     fresh: bool,
@@ -65,38 +77,42 @@ impl Folder {
         if !force && !path.join(RECORD).exists() {
             refuse_foreign(path, command, &BTreeSet::new())?;
         }
-        let record = match Record::open(path)? {
+        let handle = File::open(path).map_err(|e| OutputError::io("read", path, &e))?;
+        let at = name_of(&handle).unwrap_or_else(|| path.to_owned());
+        let record = match Record::open(&at, path)? {
             Locked::Ours(record) => record,
             Locked::Held(owner) => return Err(held(path, owner)),
         };
         let fresh = record.before.is_none() && record.names.is_empty();
-        let state = State { record, written: BTreeSet::new(), staged: Vec::new(), fresh };
-        let folder = Folder { claim: Arc::new(Claim { root: path.to_owned(), made, state: Mutex::new(state) }), prefix: String::new() };
+        let state = State { record, written: BTreeSet::new(), elsewhere: BTreeSet::new(), staged: Vec::new(), fresh };
+        let claim = Claim { root: path.to_owned(), handle, at, force, made, state: Mutex::new(state) };
+        let folder = Folder { claim: Arc::new(claim), prefix: String::new() };
         folder.take_over(command, force)?;
         Ok(folder)
     }
 
     fn take_over(&self, command: &str, force: bool) -> Result<(), OutputError> {
-        let (root, mut state) = (&self.claim.root, self.claim.state());
+        let (root, at, mut state) = (&self.claim.root, &self.claim.at, self.claim.state());
         let record = &mut state.record;
         if !force {
-            let theirs = record.before.as_ref().filter(|b| b.command != command && record.names.iter().any(|n| root.join(n).exists()));
+            let theirs = record.before.as_ref().filter(|b| b.command != command && record.names.keys().any(|n| at.join(n).exists()));
             if let Some(before) = theirs {
                 let what = format!("{} holds results of 'xoff {}'", root.display(), before.command);
                 return Err(OutputError::new(root, what, "name another folder, or give --force to replace them"));
             }
-            refuse_foreign(root, command, &record.names)?;
+            refuse_foreign(root, command, &record.names.keys().cloned().collect())?;
+            refuse_changed(root, &changed(record, at))?;
         }
         let failed = |e: io::Error| OutputError::io("write", &root.join(RECORD), &e);
         record.own(&Owner { command: command.to_owned(), process: std::process::id() }).map_err(failed)?;
         if state.fresh {
-            for name in before_records(root) {
+            for name in before_records(at) {
                 state.record.add(&name).map_err(failed)?;
             }
         }
-        for name in &state.record.names {
+        for name in state.record.names.keys() {
             // What a process that was killed has left.
-            let _ = fs::remove_file(root.join(format!("{name}.partial")));
+            let _ = fs::remove_file(at.join(format!("{name}.partial")));
         }
         Ok(())
     }
@@ -106,13 +122,39 @@ impl Folder {
         self.claim.root.join(&self.prefix)
     }
 
+    /// Files here that are not as xoff left them; with `force` they are replaced where a result has their name, and kept elsewhere.
+    pub fn changed(&self) -> Vec<String> {
+        changed(&self.claim.state().record, &self.claim.at)
+    }
+
+    /// Refuses inputs that are results in this folder, by whatever name: they would be replaced.
+    pub fn refuse_inputs<'p>(&self, inputs: impl IntoIterator<Item = &'p Path>) -> Result<(), OutputError> {
+        let same = |a: &fs::Metadata, b: &fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
+        let state = self.claim.state();
+        for input in inputs {
+            let Ok(read) = fs::metadata(input) else { continue };
+            let named = state.record.names.keys().filter(|n| !n.ends_with('/'));
+            if let Some(name) = named.into_iter().find(|n| fs::metadata(self.claim.at.join(n)).is_ok_and(|m| m.is_file() && same(&m, &read))) {
+                let root = &self.claim.root;
+                let what = format!("cannot write {}: this command reads it", root.join(name).display());
+                return Err(OutputError::new(root, what, "name another folder"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Where its files are written.
+    fn at(&self) -> PathBuf {
+        self.claim.at.join(&self.prefix)
+    }
+
     /// A folder below this one, under the same claim.
     pub fn sub(&self, name: &str) -> Result<Folder, OutputError> {
         let sub = Folder { claim: self.claim.clone(), prefix: format!("{}{name}/", self.prefix) };
         let path = sub.path();
         self.free(name, true)?;
-        self.note(name.to_owned() + "/")?;
-        fs::create_dir_all(&path).map_err(|e| OutputError::io("create", &path, &e))?;
+        self.note(&(name.to_owned() + "/"), Record::add)?;
+        fs::create_dir_all(sub.at()).map_err(|e| OutputError::io("create", &path, &e))?;
         Ok(sub)
     }
 
@@ -120,7 +162,8 @@ impl Folder {
     /// content is not ours to tell.
     pub fn own(&self, name: &str) -> Result<PathBuf, OutputError> {
         self.free(name.trim_end_matches('/'), name.ends_with('/'))?;
-        self.note(name.to_owned())?;
+        self.note(name, Record::add)?;
+        self.claim.state().elsewhere.insert(format!("{}{name}", self.prefix));
         Ok(self.path().join(name))
     }
 
@@ -135,8 +178,14 @@ impl Folder {
 
     /// A file of this folder, to be written, staged and committed.
     pub fn draft(&self, name: &str) -> Result<Draft, OutputError> {
-        let path = self.own(name)?;
-        Ok(Draft::beside(&path)?.held_by(self.clone()))
+        let path = self.path().join(name);
+        self.claim.still_there()?;
+        self.free(name, false)?;
+        if self.claim.state().elsewhere.contains(&format!("{}{name}", self.prefix)) {
+            return Err(in_the_way(&path, "this command writes something else there"));
+        }
+        self.note(name, Record::expect)?;
+        Ok(Draft::beside(&self.at().join(name), &path)?.held_by(self.clone()))
     }
 
     /// Keeps a draft that is complete until the commit.
@@ -159,15 +208,20 @@ impl Folder {
     /// Puts everything in place that was staged here, takes files of earlier runs away that were not written again, and
     /// writes `last`, whose presence says that all the others are complete: it is the first to go and the last to come.
     pub fn commit(&self, last: &str, bytes: &[u8]) -> Result<PathBuf, OutputError> {
-        let path = self.path().join(last);
+        let (path, at) = (self.path().join(last), self.at().join(last));
         self.stage_bytes(last, bytes)?;
+        self.claim.still_there()?;
         let mut state = self.claim.state();
         let own: Vec<_> = state.staged.extract_if(.., |(name, ..)| name.starts_with(&self.prefix)).collect();
-        remove(&path)?;
-        let (last, others): (Vec<_>, Vec<_>) = own.into_iter().partition(|(.., target)| *target == path);
-        others.into_iter().try_for_each(place)?;
+        for (name, ..) in &own {
+            self.claim.unchanged(&state.record, name)?;
+        }
+        remove(&at)?;
+        let (last, others): (Vec<_>, Vec<_>) = own.into_iter().partition(|(.., target)| *target == at);
+        others.into_iter().try_for_each(|s| self.claim.place(&mut state.record, s))?;
         self.take_stale(&mut state)?;
-        last.into_iter().try_for_each(place)?;
+        self.claim.still_there_with(&state.record)?;
+        last.into_iter().try_for_each(|s| self.claim.place(&mut state.record, s))?;
         Ok(path)
     }
 
@@ -180,15 +234,18 @@ impl Folder {
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, OutputError> {
         let staged = self.stage_bytes(name, bytes)?;
         let name = format!("{}{name}", self.prefix);
-        let all: Vec<_> = self.claim.state().staged.extract_if(.., |(n, ..)| *n == name).collect();
-        all.into_iter().try_for_each(place)?;
+        self.claim.still_there()?;
+        let mut state = self.claim.state();
+        self.claim.unchanged(&state.record, &name)?;
+        let all: Vec<_> = state.staged.extract_if(.., |(n, ..)| *n == name).collect();
+        all.into_iter().try_for_each(|s| self.claim.place(&mut state.record, s))?;
         Ok(staged.path)
     }
 
-    fn note(&self, name: String) -> Result<(), OutputError> {
+    fn note(&self, name: &str, how: impl FnOnce(&mut Record, &str) -> io::Result<()>) -> Result<(), OutputError> {
         let name = format!("{}{name}", self.prefix);
         let mut state = self.claim.state();
-        state.record.add(&name).map_err(|e| OutputError::io("write", &self.claim.root.join(RECORD), &e))?;
+        how(&mut state.record, &name).map_err(|e| OutputError::io("write", &self.claim.root.join(RECORD), &e))?;
         state.written.insert(name);
         Ok(())
     }
@@ -196,22 +253,25 @@ impl Folder {
     /// Nothing is at this name that xoff did not write.
     fn free(&self, name: &str, folder: bool) -> Result<(), OutputError> {
         let path = self.path().join(name);
-        let Ok(there) = fs::symlink_metadata(&path) else { return Ok(()) };
+        let Ok(there) = fs::symlink_metadata(self.at().join(name)) else { return Ok(()) };
         let full = format!("{}{name}{}", self.prefix, if folder { "/" } else { "" });
-        let ours = self.claim.state().record.names.contains(&full);
+        let state = self.claim.state();
+        let ours = state.record.names.contains_key(&full);
         match (if folder { there.is_dir() } else { there.is_file() }, ours) {
-            (true, true) => Ok(()),
+            (true, true) => self.claim.unchanged(&state.record, &full),
             (true, false) => Err(in_the_way(&path, "xoff did not write it")),
             (false, _) => Err(in_the_way(&path, &format!("it is {}", named(there.file_type())))),
         }
     }
 
     fn take_stale(&self, state: &mut State) -> Result<(), OutputError> {
-        let stale = state.record.names.iter().filter(|n| n.starts_with(&self.prefix) && !state.written.contains(*n));
+        let stale = state.record.names.keys().filter(|n| n.starts_with(&self.prefix) && !state.written.contains(*n));
         // Folders after what is in them.
         for name in stale.rev() {
-            let path = self.claim.root.join(name);
+            let path = self.claim.at.join(name);
             match name.strip_suffix('/') {
+                // It has become the user's.
+                None if state.record.changed(name, &path) => {}
                 None => remove(&path)?,
                 Some(_) => take_claimed(&path),
             }
@@ -224,16 +284,50 @@ impl Claim {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn still_there(&self) -> Result<(), OutputError> {
+        self.still_there_with(&self.state().record)
+    }
+
+    /// Refuses to go on when the folder of that name is another one by now, or somebody took the record, and with it the lock.
+    fn still_there_with(&self, record: &Record) -> Result<(), OutputError> {
+        let same = |a: fs::Metadata, b: fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
+        let here = self.handle.metadata().is_ok_and(|own| fs::metadata(&self.root).is_ok_and(|there| same(own, there)));
+        let what = if !here {
+            format!("{} was moved or replaced while this command wrote into it", self.root.display())
+        } else if !record.is_at(&self.at.join(RECORD)) {
+            format!("{} was removed or replaced while this command wrote into its folder", self.root.join(RECORD).display())
+        } else {
+            return Ok(());
+        };
+        Err(OutputError::new(&self.root, what, "the results are discarded; run it again, and leave the folder alone until it has ended"))
+    }
+
+    /// Refuses to replace a file that is not as xoff left it.
+    fn unchanged(&self, record: &Record, name: &str) -> Result<(), OutputError> {
+        let names = if !self.force && record.changed(name, &self.at.join(name)) { vec![name.to_owned()] } else { Vec::new() };
+        refuse_changed(&self.root, &names)
+    }
+
+    /// Gives a file its name. What it holds is noted before: a process may be killed in between.
+    fn place(&self, record: &mut Record, (name, temporary, target): (String, TempPath, PathBuf)) -> Result<(), OutputError> {
+        let failed = |e: &io::Error| OutputError::io("write", &self.root.join(&name), e);
+        let stamp = Stamp::of(&temporary).map_err(|e| failed(&e))?;
+        record.stamp(&name, stamp).map_err(|e| failed(&e))?;
+        temporary.persist(&target).map_err(|e| failed(&e.error))
+    }
 }
 
 impl Drop for Claim {
     /// A claim that came to nothing leaves nothing.
     fn drop(&mut self) {
+        let here = self.still_there().is_ok();
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         state.staged.clear();
-        if state.fresh && !state.record.names.iter().any(|n| self.root.join(n).exists()) {
-            let _ = fs::remove_file(self.root.join(RECORD));
-            if self.made {
+        let record = self.at.join(RECORD);
+        if state.fresh && state.record.is_at(&record) && !state.record.names.keys().any(|n| self.at.join(n).exists()) {
+            let _ = fs::remove_file(record);
+            if self.made && here {
                 let _ = fs::remove_dir(&self.root);
             }
         }
@@ -256,7 +350,28 @@ fn held(path: &Path, owner: Option<Owner>) -> OutputError {
     OutputError::new(path, format!("{} is in use by {by}", path.display()), "wait until it has ended, or name another folder")
 }
 
-fn in_the_way(path: &Path, why: &str) -> OutputError {
+/// A name of an open folder that leads to it wherever it is moved; `None`: the system has none.
+fn name_of(handle: &File) -> Option<PathBuf> {
+    let name = PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd()));
+    let (there, own) = (fs::metadata(&name).ok()?, handle.metadata().ok()?);
+    ((there.dev(), there.ino()) == (own.dev(), own.ino())).then_some(name)
+}
+
+/// Names of files that are not as xoff left them.
+fn changed(record: &Record, at: &Path) -> Vec<String> {
+    record.names.keys().filter(|n| record.changed(n, &at.join(n))).cloned().collect()
+}
+
+fn refuse_changed(root: &Path, names: &[String]) -> Result<(), OutputError> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let shown: Vec<String> = names.iter().map(|n| format!("'{n}'")).collect();
+    let what = format!("{} holds what is not as xoff left it: {}", root.display(), shown.join(", "));
+    Err(OutputError::new(root, what, "move it away or name another folder, or give --force to replace it"))
+}
+
+pub(crate) fn in_the_way(path: &Path, why: &str) -> OutputError {
     OutputError::new(path, format!("{} is in the way: {why}", path.display()), "move it away, or name another folder")
 }
 
@@ -336,16 +451,12 @@ fn remove(path: &Path) -> Result<(), OutputError> {
 /// Takes away what the record of a folder below lists, and the folder if nothing else is in it.
 fn take_claimed(path: &Path) {
     if path.join(RECORD).is_file() {
-        let Ok(Locked::Ours(record)) = Record::open(path) else { return };
-        for name in record.names.iter().rev() {
+        let Ok(Locked::Ours(record)) = Record::open(path, path) else { return };
+        for name in record.names.keys().rev().filter(|n| !record.changed(n, &path.join(n))) {
             let _ = if name.ends_with('/') { fs::remove_dir(path.join(name)) } else { fs::remove_file(path.join(name)) };
         }
         let _ = fs::remove_file(path.join(RECORD));
     }
     // Not empty: something in it is not ours.
     let _ = fs::remove_dir(path);
-}
-
-fn place((_, temporary, target): (String, TempPath, PathBuf)) -> Result<(), OutputError> {
-    temporary.persist(&target).map_err(|e| OutputError::io("write", &target, &e.error))
 }

@@ -14,6 +14,7 @@ mod error;
 mod folder;
 mod kind;
 mod record;
+mod stamp;
 
 pub use draft::{Draft, refuse_inputs, write};
 pub use error::OutputError;

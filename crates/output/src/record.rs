@@ -1,9 +1,10 @@
-//! `.xoff`, the ownership record of a folder: a line about the owner, then one line for each name that was ever written.
+//! `.xoff`, the ownership record of a folder: a line about the owner, then one line for each name that was ever written, with
+//! [stamps](Stamp) of what was written unless that is not ours to tell.
 //!
 //! The lock is on this file, so it is never replaced. A name is in it before its file is made: whatever a killed process leaves
-//! can be told from files of others. The first line has a fixed length and is overwritten in place.
+//! can be told from files of others. The first line and those with stamps have a fixed length and are overwritten in place.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
@@ -14,11 +15,16 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::OutputError;
+use crate::stamp::Stamp;
 
 /// File name of the record.
 pub const RECORD: &str = ".xoff";
 /// Length of the first line with its end [bytes].
 const FIRST: usize = 256;
+/// Length of a line with stamps, beyond its name [bytes].
+const ROOM: usize = 128;
+/// Stamps kept of a name: of the file there, and of the one that is about to replace it.
+const STAMPS: usize = 2;
 /// What the first line begins with.
 const BEGINS: &str = "{\"command\":";
 /// How often a lock is tried again.
@@ -44,7 +50,22 @@ pub struct Record {
     /// Who owned the folder before; `None`: nobody.
     pub before: Option<Owner>,
     /// Every name that was written here.
-    pub names: BTreeSet<String>,
+    pub names: BTreeMap<String, Entry>,
+}
+
+/// What is known of a name.
+#[derive(Clone, Debug, Default)]
+pub struct Entry {
+    /// Its line with stamps begins there [bytes]; `None`: what it holds is not told.
+    line: Option<u64>,
+    stamps: Vec<Stamp>,
+}
+
+/// A line with stamps.
+#[derive(Serialize, Deserialize)]
+struct Stamped {
+    name: String,
+    stamps: Vec<Stamp>,
 }
 
 /// What came of trying to lock a record.
@@ -56,14 +77,14 @@ pub enum Locked {
 }
 
 impl Record {
-    /// Opens the record of a folder or makes one, and locks it.
-    pub fn open(folder: &Path) -> Result<Locked, OutputError> {
-        let path = folder.join(RECORD);
+    /// Opens the record of a folder or makes one, and locks it; messages show the folder under the second name.
+    pub fn open(folder: &Path, shown: &Path) -> Result<Locked, OutputError> {
+        let (at, path) = (folder.join(RECORD), shown.join(RECORD));
         let failed = |e: io::Error| OutputError::io("write", &path, &e);
         let mut tries = 0;
         loop {
             let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
-            let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).custom_flags(flags).open(&path);
+            let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).custom_flags(flags).open(&at);
             let mut file = file.map_err(failed)?;
             let about = file.metadata().map_err(failed)?;
             if !about.is_file() {
@@ -82,7 +103,7 @@ impl Record {
                 Err(e) => return Err(OutputError::io("lock", &path, &e.into())),
             }
             // Whoever held it before may have taken it away.
-            if fs::symlink_metadata(&path).is_ok_and(|m| (m.dev(), m.ino()) == (about.dev(), about.ino())) {
+            if fs::symlink_metadata(&at).is_ok_and(|m| (m.dev(), m.ino()) == (about.dev(), about.ino())) {
                 let (before, names, end) = read(&mut file).map_err(failed)?;
                 if before.is_none() && about.len() > 0 && !begins_like_ours(&file).map_err(failed)? {
                     let what = format!("cannot write {}: it is not a record of xoff", path.display());
@@ -106,17 +127,66 @@ impl Record {
         Ok(())
     }
 
-    /// Notes a name that is going to be written.
+    /// Notes a name whose content is not told.
     pub fn add(&mut self, name: &str) -> io::Result<()> {
-        if self.names.contains(name) {
-            return Ok(());
+        if !self.names.contains_key(name) {
+            let line = serde_json::to_string(name).expect("a text") + "\n";
+            self.append(&line)?;
+            self.names.insert(name.to_owned(), Entry::default());
         }
-        let line = serde_json::to_string(name).expect("a text") + "\n";
-        self.file.write_all_at(line.as_bytes(), self.end)?;
-        self.end += line.len() as u64;
-        self.names.insert(name.to_owned());
         Ok(())
     }
+
+    /// Notes a name that a file with a stamp is going to have.
+    pub fn expect(&mut self, name: &str) -> io::Result<()> {
+        if !self.names.contains_key(name) {
+            let line = self.append(&stamped(name, &[]))?;
+            self.names.insert(name.to_owned(), Entry { line: Some(line), stamps: Vec::new() });
+        }
+        Ok(())
+    }
+
+    /// Notes what a name is going to hold, before it does.
+    pub fn stamp(&mut self, name: &str, stamp: Stamp) -> io::Result<()> {
+        let mut entry = self.names.get(name).cloned().unwrap_or_default();
+        entry.stamps.push(stamp);
+        let first = entry.stamps.len().saturating_sub(STAMPS);
+        entry.stamps.drain(..first);
+        let line = stamped(name, &entry.stamps);
+        match entry.line {
+            Some(at) => self.file.write_all_at(line.as_bytes(), at)?,
+            None => entry.line = Some(self.append(&line)?),
+        }
+        self.names.insert(name.to_owned(), entry);
+        Ok(())
+    }
+
+    /// The file at `path` is not what was written under this name.
+    pub fn changed(&self, name: &str, path: &Path) -> bool {
+        let Some(entry) = self.names.get(name).filter(|e| e.line.is_some()) else { return false };
+        path.is_file() && !Stamp::of(path).is_ok_and(|now| entry.stamps.contains(&now))
+    }
+
+    /// This record is still the one at `path`.
+    pub fn is_at(&self, path: &Path) -> bool {
+        let same = |a: &fs::Metadata, b: &fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
+        self.file.metadata().is_ok_and(|own| fs::symlink_metadata(path).is_ok_and(|there| same(&own, &there)))
+    }
+
+    /// Where the line begins.
+    fn append(&mut self, line: &str) -> io::Result<u64> {
+        let at = self.end;
+        self.file.write_all_at(line.as_bytes(), at)?;
+        self.end += line.len() as u64;
+        Ok(at)
+    }
+}
+
+/// A line that has room for every stamp of its name.
+fn stamped(name: &str, stamps: &[Stamp]) -> String {
+    let length = serde_json::to_string(name).expect("a text").len() + ROOM;
+    let line = serde_json::to_string(&Stamped { name: name.to_owned(), stamps: stamps.to_vec() }).expect("plain values");
+    format!("{line:<width$}\n", width = length + line.chars().count() - line.len())
 }
 
 /// Somebody's own file of that name is not overwritten; a first line that was cut off is.
@@ -126,20 +196,28 @@ fn begins_like_ours(file: &File) -> io::Result<bool> {
     Ok(BEGINS.as_bytes().starts_with(&first[..n]))
 }
 
-/// Owner, names, and the end of the last whole line. A line that was cut off is overwritten by the next one.
-fn read(file: &mut File) -> io::Result<(Option<Owner>, BTreeSet<String>, u64)> {
+/// What a record says: the owner, every name, and the end of the last whole line.
+type Said = (Option<Owner>, BTreeMap<String, Entry>, u64);
+
+/// Reads it. A line that was cut off is overwritten by the next one.
+fn read(file: &mut File) -> io::Result<Said> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     let owner = bytes.get(..FIRST).and_then(|first| serde_json::from_slice(first).ok());
-    let mut names = BTreeSet::new();
+    let mut names = BTreeMap::new();
     let mut end = FIRST.min(bytes.len());
     for line in bytes[end..].split_inclusive(|&b| b == b'\n') {
-        let Ok(name) = serde_json::from_slice::<String>(line) else { break };
         if !line.ends_with(b"\n") {
             break;
         }
+        if let Ok(name) = serde_json::from_slice::<String>(line) {
+            names.insert(name, Entry::default());
+        } else if let Ok(Stamped { name, stamps }) = serde_json::from_slice(line) {
+            names.insert(name, Entry { line: Some(end as u64), stamps });
+        } else {
+            break;
+        }
         end += line.len();
-        names.insert(name);
     }
     Ok((owner, names, end as u64))
 }
