@@ -73,6 +73,16 @@ pub fn load(path: &Path) -> Result<Scenario, Problems> {
         return Scenario::load(path, &[]);
     }
     let m = Manifest::read(path).map_err(|e| unwritten(&e))?;
+    let changed = xoff_output::changed_in(path);
+    if let Some(name) = changed.first() {
+        let what = format!("{} is not as the run left it", path.join(name).display());
+        return Err(Problem::new(what, "the folder was changed after the run: run it again").into());
+    }
+    if m.xoff_version != xoff_run::VERSION {
+        let (then, now) = (&m.xoff_version, xoff_run::VERSION);
+        let text = format!("{} was made by xoff {then}, the run is repeated by xoff {now}: what it did then may differ", path.display());
+        terminal::note(&text);
+    }
     let name = path.join(xoff_run::RESOLVED).display().to_string();
     Scenario::from_text(&name, &m.scenario, &[], Path::new(&m.scenario_folder))
 }

@@ -1,16 +1,16 @@
 //! What `xoff switch` and `xoff host` have in common: options, the live table, the answer.
 
-use std::io::Read;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use console::Term;
 use serde::Serialize;
 use xoff_netio::{MetricsServer, Port, privileges};
-use xoff_output::OutputError;
+use xoff_output::{Kind, OutputError};
 use xoff_record::{Folder, Sink, Verdict};
 use xoff_run::{Finished, Scenario};
-use xoff_scenario::{Problem, Problems};
+use xoff_scenario::{Problem, Problems, read};
 use xoff_sim::Ended;
 use xoff_switchd::{Link, RunnerConfig};
 use xoff_testbed::nodes::{self, NodeError};
@@ -123,7 +123,7 @@ impl Options {
         let written = |e: std::io::Error| Problem::new(format!("--capture: {e}"), "name a file in a folder with free space");
         let facts = Facts::of(s, &here, &links, &real);
         let create =
-            |path: &PathBuf| capture(path, &self.scenario, folder.as_ref(), |path| replay::create(path, &links, &facts, self.snap));
+            |path: &PathBuf| capture(path, folder.as_ref(), self.force.force, |path| replay::create(path, &links, &facts, self.snap));
         let mut capture = self.capture.as_ref().map(create).transpose()?;
         // Everything is open; what comes from strangers is met without rights. Each thread has its own: before there are others.
         privileges::drop_all().map_err(|e| {
@@ -169,31 +169,53 @@ impl Options {
     }
 }
 
-/// The first bytes of a pcapng file: the type of its first block.
-const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+/// How long a program may take to open a FIFO that a capture goes to.
+const READER_WAIT: Duration = Duration::from_secs(10);
 
 /// Makes the file of `--capture`, which is written while the network runs. Links are followed, devices and FIFOs written through;
 /// what is neither a capture nor empty is not overwritten.
 pub fn capture<T>(
     path: &Path,
-    scenario: &Path,
     folder: Option<&Folder>,
+    force: bool,
     create: impl FnOnce(&Path) -> std::io::Result<T>,
 ) -> Result<T, Problems> {
     let refused = |e| Problems::from(refused_out("--capture", path, e));
-    xoff_output::refuse_inputs(path, [scenario]).map_err(refused)?;
-    let mut first = Vec::new();
-    if path.is_file() && std::fs::File::open(path).and_then(|f| f.take(4).read_to_end(&mut first)).is_ok_and(|n| n > 0) && first != PCAPNG {
-        let what = format!("cannot write {}: it is a file, and not a capture that could be replaced", path.display());
-        return Err(refused(OutputError::new(path, what, "name another file")));
-    }
-    if let Some(folder) = folder {
+    // The folder of this very run may hold a capture of an earlier one.
+    let inside = folder.is_some_and(|f| f.is_parent_of(path));
+    xoff_output::refuse_inputs(path, read::files().iter().map(PathBuf::as_path)).map_err(refused)?;
+    let others = if inside { xoff_output::refuse_unlike } else { xoff_output::refuse_others };
+    others(path, Kind::Capture, force).map_err(refused)?;
+    if let Some(folder) = folder.filter(|_| inside) {
+        let result = path.extension().is_some_and(|e| ["parquet", "json", "toml", "txt", "html"].iter().any(|r| e == *r));
+        if result {
+            let what = format!("cannot write {}: results of this command may have that name", path.display());
+            return Err(refused(OutputError::new(path, what, "name a file that ends in .pcapng")));
+        }
         folder.own_if_inside(path).map_err(refused)?;
     }
+    let _reader = reader(path).map_err(refused)?;
     let failed = |e: std::io::Error| {
         refused(OutputError::new(path, format!("cannot write {}: {e}", path.display()), "name a file in a folder that exists"))
     };
     create(path).map_err(failed)
+}
+
+/// Waits until somebody reads the FIFO at `path`, where it is one; keeps it open until the capture does.
+fn reader(path: &Path) -> Result<Option<std::fs::File>, OutputError> {
+    let began = Instant::now();
+    while std::fs::metadata(path).is_ok_and(|m| m.file_type().is_fifo()) {
+        let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+        match std::fs::OpenOptions::new().write(true).custom_flags(flags).open(path) {
+            Ok(file) => return Ok(Some(file)),
+            Err(_) if began.elapsed() < READER_WAIT && !interrupt::asked() => std::thread::sleep(Duration::from_millis(20)),
+            Err(_) => {
+                let what = format!("cannot write {}: it is a FIFO that nobody reads", path.display());
+                return Err(OutputError::new(path, what, "start the program that reads it first"));
+            }
+        }
+    }
+    Ok(None)
 }
 
 fn served(server: Option<&MetricsServer>) -> String {
@@ -398,9 +420,10 @@ mod tests {
         let scenario = at("s.toml");
         std::fs::write(&scenario, "[topology]").unwrap();
         std::fs::write(at("notes"), "mine").unwrap();
-        std::fs::write(at("old.pcapng"), [&PCAPNG[..], b"..."].concat()).unwrap();
+        std::fs::write(at("old.pcapng"), b"\x0a\x0d\x0d\x0a...").unwrap();
         std::os::unix::fs::symlink("s.toml", at("link")).unwrap();
-        let make = |name: &str| capture(&at(name), &scenario, None, |path| std::fs::File::create(path)).map(drop);
+        let make = |name: &str| capture(&at(name), None, false, |path| std::fs::File::create(path)).map(drop);
+        read::bytes(&scenario, read::TEXT_MAX).unwrap();
         for (name, text) in [("s.toml", "reads it"), ("link", "reads it"), ("notes", "not a capture"), ("no/such", "No such file")] {
             let refused = make(name).unwrap_err().to_string();
             assert!(refused.contains(text), "{name}: {refused}");

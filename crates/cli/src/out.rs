@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use xoff_output::{Draft, Folder, OutputError};
-use xoff_scenario::{Problem, Problems};
+use xoff_output::{Draft, Folder, Kind, OutputError};
+use xoff_scenario::{Problem, Problems, read};
 
 use crate::terminal;
 
@@ -14,7 +14,7 @@ pub struct Out {
     #[arg(long = "out", value_name = "DIR")]
     pub folder: PathBuf,
     #[command(flatten)]
-    force: Force,
+    pub force: Force,
 }
 
 /// Leave to use a folder that holds something else.
@@ -39,12 +39,26 @@ impl Out {
 
 /// Claims the folder of `--out`.
 pub fn claim(folder: &Path, command: &str, force: &Force) -> Result<Folder, Problems> {
-    Folder::claim(folder, command, force.force).map_err(|e| refused("--out", folder, e).into())
+    let at_option = |e| Problems::from(refused("--out", folder, e));
+    let claimed = Folder::claim(folder, command, force.force).map_err(at_option)?;
+    claimed.refuse_inputs(read::files().iter().map(PathBuf::as_path)).map_err(at_option)?;
+    for name in claimed.changed() {
+        terminal::note(&format!("{} is not as xoff left it; --force: a result of that name replaces it", folder.join(name).display()));
+    }
+    Ok(claimed)
 }
 
-/// A file that an option names, for a text that is known later; refused now if it cannot be written or is an input.
-pub fn draft(option: &str, file: &Path, inputs: &[&Path]) -> Result<Draft, Problem> {
-    xoff_output::refuse_inputs(file, inputs.iter().copied()).and_then(|()| Draft::to(file)).map_err(|e| refused(option, file, e))
+/// A file that an option names, for a text that is known later; refused now if it cannot be written, if this command has read it, or if it
+/// is not of its kind and `force` is not given.
+pub fn draft(option: &str, file: &Path, kind: Kind, force: bool) -> Result<Draft, Problem> {
+    free(file, kind, force).and_then(|()| Draft::to(file)).map_err(|e| refused(option, file, e))
+}
+
+/// Refuses a file that may not be replaced.
+pub fn free(file: &Path, kind: Kind, force: bool) -> Result<(), OutputError> {
+    let inputs = read::files();
+    xoff_output::refuse_inputs(file, inputs.iter().map(PathBuf::as_path))?;
+    xoff_output::refuse_others(file, kind, force)
 }
 
 /// A problem at an option.

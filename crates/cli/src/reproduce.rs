@@ -68,7 +68,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     }
     let out = args.out.clone().unwrap_or_default();
     if let Some(page) = &args.page {
-        check_docs(page).map_err(problems)?;
+        check_docs(page, args.force.force).map_err(problems)?;
     }
     interrupt::ask_first();
     let bar = Bar::new();

@@ -97,8 +97,9 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let written = |e: std::io::Error| Problem::new(format!("--capture: {e}"), "name a file in a folder with free space");
     let real = Real::default();
     let facts = Facts::of(&scenario, &here, &links, &real);
-    let create =
-        |path: &PathBuf| crate::live::capture(path, &args.scenario, Some(&folder), |path| replay::create(path, &links, &facts, args.snap));
+    let create = |path: &PathBuf| {
+        crate::live::capture(path, Some(&folder), args.out.force.force, |path| replay::create(path, &links, &facts, args.snap))
+    };
     let mut capture = args.capture.as_ref().map(create).transpose()?;
     let bar = Bar::new();
     let (began, mut unstarted) = (Instant::now(), None);

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
+use xoff_output::Kind;
 use xoff_report::{Tone, TreeBox, TreeFigure};
 use xoff_run::{Member, Role, Tree, congestion_tree};
 use xoff_scenario::{Problem, Problems};
@@ -26,6 +27,9 @@ pub struct Args {
     /// Also draw it into this file
     #[arg(long, value_name = "FILE.svg")]
     svg: Option<PathBuf>,
+    /// Replace the file of --svg even if xoff did not draw it
+    #[arg(long, requires = "svg")]
+    force: bool,
 }
 
 /// Shows it.
@@ -34,7 +38,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     explain::in_order(&[args.run.as_os_str(), args.time.as_ref()], "tree")?;
     let at = explain::moment(&args.time)?;
     let scenario = explain::load(&args.run)?;
-    let svg = args.svg.as_ref().map(|file| Ok::<_, Problem>((file, out::draft("--svg", file, &[&args.run])?))).transpose()?;
+    let svg = args.svg.as_ref().map(|file| Ok::<_, Problem>((file, out::draft("--svg", file, Kind::Svg, args.force)?))).transpose()?;
     let tree = congestion_tree(&scenario, at, |_| true).map_err(|e| refused(&e))?;
     if let Some((file, draft)) = svg {
         let title = format!("Congestion tree at {at}: {}", scenario.title);

@@ -313,7 +313,7 @@ fn a_drawing_replaces_no_link_and_no_device() {
     let at = |name: &str| path(&dir, name);
     let drawn = |p: &PathBuf| std::fs::read_to_string(p).is_ok_and(|t| t.starts_with("<svg") && t.ends_with("</svg>"));
     std::fs::create_dir(at("far")).unwrap();
-    std::fs::write(at("far/real.svg"), "old").unwrap();
+    std::fs::write(at("far/real.svg"), "").unwrap();
     symlink("far/real.svg", at("link.svg")).unwrap();
     symlink("far/new.svg", at("dangling.svg")).unwrap();
     symlink("/proc/self/fd/2", at("stderr")).unwrap();
@@ -374,4 +374,98 @@ fn a_reproduction_goes_on_in_its_own_folder() {
     assert_eq!(run("tcd", "fig03").complains(&["holds results of 'xoff reproduce gfc'"]).code, 2);
     assert_eq!(short(&out).complains(&["holds results of 'xoff reproduce gfc'"]).code, 2);
     assert!(dir.join("figures/mine.txt").is_file());
+}
+
+/// What the user put into the place of a result is refused, and with --force said; a copy of a folder is as good as the folder.
+#[test]
+fn a_file_that_was_changed_is_not_replaced() {
+    let dir = folder("out-changed");
+    let out = path(&dir, "run");
+    assert_eq!(short(&out).code, 0);
+    std::fs::create_dir(dir.join("copy")).unwrap();
+    for entry in std::fs::read_dir(&out).unwrap().flatten() {
+        std::fs::write(dir.join("copy").join(entry.file_name()), std::fs::read(entry.path()).unwrap()).unwrap();
+    }
+    assert_eq!(short(&path(&dir, "copy")).code, 0);
+
+    let notes = dir.join("run/queues.parquet");
+    std::fs::write(&notes, "NOTES").unwrap();
+    assert_eq!(short(&out).complains(&["holds what is not as xoff left it: 'queues.parquet'", "--force"]).code, 2);
+    assert_eq!(std::fs::read(&notes).unwrap(), b"NOTES");
+    let forced = said(command(ring(&out, "1ms")).arg("--force"));
+    assert_eq!(forced.code, 0, "{}", forced.err);
+    assert!(forced.err.contains("queues.parquet is not as xoff left it"), "{}", forced.err);
+    complete(Path::new(&out));
+
+    // The same length, in a file that the manifest does not list.
+    let resolved = std::fs::read_to_string(dir.join("run/resolved.toml")).unwrap();
+    std::fs::write(dir.join("run/resolved.toml"), resolved.replacen("800KB", "100KB", 1)).unwrap();
+    assert_eq!(xoff(&["explain", &out, "H1->S1", "0.5ms"]).complains(&["resolved.toml is not as the run left it"]).code, 2);
+}
+
+/// The scenario is not replaced by the run that reads it, nor by a drawing, by whatever name; nor is a file that it names.
+#[test]
+fn an_input_is_not_replaced() {
+    let dir = folder("out-input");
+    let out = path(&dir, "a");
+    assert_eq!(short(&out).code, 0);
+    let resolved = path(&dir, "a/resolved.toml");
+    let text = std::fs::read_to_string(&resolved).unwrap();
+    symlink("a/resolved.toml", path(&dir, "link.toml")).unwrap();
+    std::fs::hard_link(&resolved, path(&dir, "hard.toml")).unwrap();
+    for name in ["a/resolved.toml", "link.toml", "hard.toml"] {
+        let refused = xoff(&["run", &path(&dir, name), "--out", &out]);
+        assert_eq!(refused.complains(&["this command reads it", "--out"]).code, 2, "{name}");
+    }
+    assert_eq!(std::fs::read_to_string(&resolved).unwrap(), text);
+
+    std::fs::write(dir.join("notes.svg"), "PRECIOUS").unwrap();
+    for (svg, expected) in [("notes.svg", "not a drawing of xoff"), ("a/flows.parquet", "a folder of results")] {
+        let refused = said(&mut tree(&path(&dir, svg)));
+        assert_eq!(refused.complains(&[expected, "--svg"]).code, 2, "{svg}");
+    }
+    assert_eq!(std::fs::read(dir.join("notes.svg")).unwrap(), b"PRECIOUS");
+    let forced = said(tree(&path(&dir, "notes.svg")).arg("--force"));
+    assert!(forced.code == 0 && std::fs::read(dir.join("notes.svg")).unwrap().starts_with(b"<svg"), "{}", forced.err);
+}
+
+/// A folder that is moved away while a run writes into it: whatever takes its name is not touched, and the run says so.
+#[test]
+fn a_folder_that_is_moved_is_noticed() {
+    let dir = folder("out-moved");
+    let out = path(&dir, "o");
+    for by_user in [true, false] {
+        let mut first = spawned(ring(&out, "200ms"));
+        until("the first begins", || dir.join("o/flows.parquet.partial").exists());
+        std::fs::rename(&out, dir.join("old")).unwrap();
+        if by_user {
+            std::fs::create_dir(dir.join("precious")).unwrap();
+            std::fs::write(dir.join("precious/flows.parquet"), "PRECIOUS").unwrap();
+            symlink("precious", &out).unwrap();
+        } else {
+            assert_eq!(short(&out).code, 0);
+        }
+        let mut err = String::new();
+        first.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        assert_eq!(first.wait().unwrap().code(), Some(2), "{err}");
+        assert!(err.contains("was moved or replaced while this command wrote into it"), "{err}");
+        assert_eq!(files(&dir.join("old")), [""; 0]);
+        if by_user {
+            assert_eq!(std::fs::read(dir.join("precious/flows.parquet")).unwrap(), b"PRECIOUS");
+            assert_eq!(files(&dir.join("precious")), ["flows.parquet"]);
+            std::fs::remove_file(&out).unwrap();
+        } else {
+            complete(Path::new(&out));
+        }
+        std::fs::remove_dir_all(dir.join("old")).unwrap();
+    }
+}
+
+/// With --force as without: a draft's name that is taken is said in words.
+#[test]
+fn a_draft_of_the_users_is_in_the_way() {
+    let dir = folder("out-draft");
+    std::fs::write(dir.join("flows.parquet.partial"), "mine").unwrap();
+    let forced = said(command(ring(&dir.display().to_string(), "1ms")).arg("--force"));
+    assert_eq!(forced.complains(&["flows.parquet.partial is in the way: xoff did not write it"]).code, 2);
 }

@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{FlockOperation, flock};
 use tempfile::{Builder, NamedTempFile};
 
-use crate::kind::named;
 use crate::folder::in_the_way;
+use crate::kind::named;
 use crate::{Folder, OutputError};
 
 /// Links in a row that are followed, as the kernel does.

@@ -134,7 +134,9 @@ impl Folder {
         for input in inputs {
             let Ok(read) = fs::metadata(input) else { continue };
             let named = state.record.names.keys().filter(|n| !n.ends_with('/'));
-            if let Some(name) = named.into_iter().find(|n| fs::metadata(self.claim.at.join(n)).is_ok_and(|m| m.is_file() && same(&m, &read))) {
+            if let Some(name) =
+                named.into_iter().find(|n| fs::metadata(self.claim.at.join(n)).is_ok_and(|m| m.is_file() && same(&m, &read)))
+            {
                 let root = &self.claim.root;
                 let what = format!("cannot write {}: this command reads it", root.join(name).display());
                 return Err(OutputError::new(root, what, "name another folder"));
@@ -167,10 +169,14 @@ impl Folder {
         Ok(self.path().join(name))
     }
 
+    /// The file at `path` is in this folder, by any of its names.
+    pub fn is_parent_of(&self, path: &Path) -> bool {
+        parent(path).canonicalize().is_ok_and(|at| self.path().canonicalize().is_ok_and(|own| own == at))
+    }
+
     /// Notes a file that is in this folder by any of its names; others are none of its business.
     pub fn own_if_inside(&self, file: &Path) -> Result<(), OutputError> {
-        let inside = parent(file).canonicalize().ok().is_some_and(|at| self.path().canonicalize().is_ok_and(|own| own == at));
-        match file.file_name().and_then(|n| n.to_str()).filter(|_| inside) {
+        match file.file_name().and_then(|n| n.to_str()).filter(|_| self.is_parent_of(file)) {
             Some(name) => self.own(name).map(drop),
             None => Ok(()),
         }
@@ -332,6 +338,11 @@ impl Drop for Claim {
             }
         }
     }
+}
+
+/// Names of files in a folder of results that are not as xoff left them.
+pub fn changed_in(folder: &Path) -> Vec<String> {
+    record::changed(folder)
 }
 
 /// What stands in the way of reading a folder's results, if a record says something; `None`: there is no record.

@@ -14,8 +14,10 @@ mod error;
 mod folder;
 mod kind;
 mod record;
+mod replace;
 mod stamp;
 
 pub use draft::{Draft, refuse_inputs, write};
 pub use error::OutputError;
-pub use folder::{Folder, Staged, holder};
+pub use folder::{Folder, Staged, changed_in, holder};
+pub use replace::{FONTS, Kind, PAGE_BEGINS, refuse_others, refuse_unlike};

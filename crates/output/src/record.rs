@@ -222,9 +222,29 @@ fn read(file: &mut File) -> io::Result<Said> {
     Ok((owner, names, end as u64))
 }
 
+/// The record in `folder`, if there is one.
+fn opened(folder: &Path) -> Option<File> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
+    OpenOptions::new().read(true).custom_flags(flags).open(folder.join(RECORD)).ok().filter(|f| f.metadata().is_ok_and(|m| m.is_file()))
+}
+
+/// The record of `folder` lists this name, or its draft.
+pub fn lists(folder: &Path, name: &str) -> bool {
+    let names = opened(folder).and_then(|mut f| read(&mut f).ok()).map(|said| said.1);
+    names.is_some_and(|n| n.contains_key(name.strip_suffix(".partial").unwrap_or(name)))
+}
+
+/// Names of files in `folder` that are not what was written there.
+pub fn changed(folder: &Path) -> Vec<String> {
+    let said = opened(folder).and_then(|mut f| Some((read(&mut f).ok()?, f)));
+    let Some(((before, names, end), file)) = said else { return Vec::new() };
+    let record = Record { file, end, before, names };
+    record.names.keys().filter(|n| record.changed(n, &folder.join(n))).cloned().collect()
+}
+
 /// Who owns a folder, and whether a process is at work in it right now; `None`: there is no record.
 pub fn look(folder: &Path) -> Option<(Option<Owner>, bool)> {
-    let mut file = OpenOptions::new().read(true).custom_flags(OFlags::NOFOLLOW.bits() as i32).open(folder.join(RECORD)).ok()?;
+    let mut file = opened(folder)?;
     let owner = read(&mut file).ok()?.0;
     let held = flock(&file, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK);
     Some((owner, held))

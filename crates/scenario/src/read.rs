@@ -6,10 +6,11 @@
 //!   pipe that nobody writes to                       -> refused after `WRITER_WAIT`
 //! ```
 
+use std::collections::BTreeSet;
 use std::fs::{File, FileType, Metadata};
 use std::io::{self, Read};
-use std::path::Path;
-use std::sync::mpsc;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use xoff_units::Bytes;
@@ -30,6 +31,7 @@ const WRITER_WAIT: Duration = Duration::from_secs(10);
 pub fn bytes(path: &Path, max: Bytes) -> Result<Vec<u8>, Problem> {
     let refuse = |hint: String| unread(path, hint);
     let meta = is_readable(path)?;
+    note(path);
     let too_large = |size: String| {
         let what = format!("'{}' has {size}, at most {max} are read", path.display());
         Problem::new(what, "is this the file that was meant? Split it, or describe what repeats by a pattern ([[workload]], a builder)")
@@ -42,6 +44,18 @@ pub fn bytes(path: &Path, max: Bytes) -> Result<Vec<u8>, Problem> {
     // One byte more shows that there is more: files grow, and pipes do not say how much they hold.
     file.take(max.0 + 1).read_to_end(&mut bytes).map_err(|e| refuse(why(&e)))?;
     if bytes.len() as u64 > max.0 { Err(too_large("more".into())) } else { Ok(bytes) }
+}
+
+/// Files that this process has read. An output must not take the place of one, whoever named it: the command line, or the scenario.
+static READ: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn note(path: &Path) {
+    READ.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned());
+}
+
+/// Every file that was read so far.
+pub fn files() -> BTreeSet<PathBuf> {
+    READ.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 fn unread(path: &Path, hint: String) -> Problem {

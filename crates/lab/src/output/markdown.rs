@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use xoff_output::Kind;
 use xoff_report::{Cell, Table};
 
 use crate::{Context, Judged, Mode, Report, ReproduceError};
@@ -12,7 +13,8 @@ pub(crate) fn page(report: &Report, mode: Mode, seed: u64, figures: &str, beside
     let mut out = format!("# {}\n\n", report.paper.title);
     let _ = writeln!(
         out,
-        "Written by `xoff reproduce {} --{}` (seed {seed}); do not edit. Verdicts follow from the checks of each entry.\n",
+        "{}{} --{}` (seed {seed}); do not edit. Verdicts follow from the checks of each entry.\n",
+        xoff_output::PAGE_BEGINS,
         report.paper.command(),
         mode.name()
     );
@@ -81,13 +83,20 @@ fn plain(text: &str) -> String {
     out
 }
 
-/// Refuses a page that could not be written, before the work begins.
-pub fn check_docs(page_file: &Path) -> Result<(), ReproduceError> {
+/// Refuses a page that could not be written, before the work begins; and one that would take the place of somebody's file, or a
+/// drawing of it that would, unless `force`.
+pub fn check_docs(page_file: &Path, force: bool) -> Result<(), ReproduceError> {
+    xoff_output::refuse_others(page_file, Kind::Page, force)?;
     drop(xoff_output::Draft::to(page_file)?);
     let folder = page_file.with_extension("");
     if folder.exists() && !folder.is_dir() {
         let what = format!("cannot write figures into {}: it is a file, not a folder", folder.display());
         return Err(xoff_output::OutputError::new(&folder, what, "name another page").into());
+    }
+    for file in std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|e| e.path()) {
+        if file.extension().is_some_and(|e| e == "svg") {
+            xoff_output::refuse_others(&file, Kind::Svg, force)?;
+        }
     }
     Ok(())
 }
