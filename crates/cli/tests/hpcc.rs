@@ -85,10 +85,10 @@ fn a_folder_that_cannot_be_written_is_refused() {
 #[test]
 fn a_full_disk_stops_the_run_and_leaves_no_half_file() {
     let dir = folder("hpcc-full");
-    // Enough pauses to fill the writer's buffer.
+    // Enough pauses to fill the writer's buffer; the record of the folder fits into 1 KiB.
     let config = case(&dir, 9, &"1 9 3 100 40000000 2\n2 9 3 100 40000000 2\n3 9 3 100 40000000 2\n".repeat(2), "");
     let out = dir.join("out");
-    let said = limited(1, &["hpcc", &config, "--out", &out.display().to_string()]);
+    let said = limited(2, &["hpcc", &config, "--out", &out.display().to_string()]);
     assert_eq!((said.code, said.out.as_str()), (2, ""));
     said.complains(&["cannot write", "pfc.txt", "File too large"]);
     assert!(!out.exists());
