@@ -8,7 +8,7 @@ use xoff_units::{Rate, Span, Time};
 use xoff_workload::random;
 
 /// What the paper leaves open, and how it is filled: in every simulation.
-pub const SETTING: &str = "the fabric is one ideal VOQ switch with 150 KB at each input and output, frames granted one by one in a circle and carried at 1.6 times the line, about 1 us from input to output (entry rack: the fabric of Fig. 1 gives the same); Q_eq = 60 is 60 KB (entry setpoint); gain 1/128, floor 5 Mb/s, five cycles of fast recovery and shrinking, jittered sampling intervals as in 802.1Qau";
+pub const SETTING: &str = "the fabric is one ideal VOQ switch with 150 KB at each input and output, frames granted one by one in a circle and carried at 1.6 times the line, 0.78 us from input to output at 100 Gb/s and 1.46 us at 10 Gb/s (entry rack: the fabric of Fig. 1 gives the same); Q_eq = 60 is 60 KB (entry setpoint); gain 1/128, floor 5 Mb/s, five cycles of fast recovery and shrinking, jittered sampling intervals as in 802.1Qau";
 
 /// What is a random stream for; see `xoff_workload::random`.
 const START: u64 = 3_001;
