@@ -173,7 +173,7 @@ def test_the_command_has_the_same_exit_codes(ring: Path, tmp_path: Path) -> None
 
 def test_a_condition_that_does_not_hold_is_a_warning(ring: Path) -> None:
     with pytest.warns(xoff.ScenarioWarning, match=r"B_m \+ 2 MTU <= buffer") as caught:
-        run = xoff.run(ring, flow_control="gfc-buffer", run__duration="100us", **{"flow_control__gfc-buffer__bm": "1MB"})
+        run = xoff.run(ring, flow_control={"kind": "gfc-buffer", "bm": "1MB"}, run__duration="100us")
     assert caught[0].filename == __file__
     assert any("B_m + 2 MTU" in warning for warning in run.summary.warnings)
 
