@@ -57,3 +57,20 @@ fn only_what_can_stand_still_is_warned_of() {
     let w = warned(&ring.unwrap_or_else(|e| panic!("{e}")));
     assert!(w.len() == 1 && w[0].contains("in a cycle"), "{w:?}");
 }
+
+/// An egress of 100 kb/s behind a link whose last stage lets 152,587 bit/s through: 10 Gb/s, B_m - B_1 of 18,628 B, 16 stages.
+#[test]
+fn an_egress_slower_than_the_last_stage_is_warned_of() {
+    let node = |name: &str, kind: &str| format!("[[topology.node]]\nname = \"{name}\"\nkind = \"{kind}\"\n");
+    let link = |a: &str, rate: &str| format!("[[topology.link]]\na = \"{a}\"\nb = \"S\"\nrate = \"{rate}\"\n");
+    let text = |egress: &str| {
+        let network = [node("A", "host"), node("B", "host"), node("S", "switch"), link("A", "10Gbps"), link("B", egress)].concat();
+        format!(
+            "[run]\nduration = \"500ms\"\n[topology]\nkind = \"custom\"\ndelay = \"500ns\"\n{network}[switch]\nbuffer = \"300KB\"\n\
+             [flow_control]\nkind = \"gfc-buffer\"\nbm = \"297000B\"\nb1 = \"278372B\"\n[[flow]]\nsrc = \"A\"\ndst = \"B\"\n"
+        )
+    };
+    let w = warned(&load(&text("100kbps")));
+    assert!(w.iter().any(|w| w.contains("here S->B drains 100kbps") && w.contains("152.587kbps")), "{w:?}");
+    assert_eq!(warned(&load(&text("1Mbps"))), [""; 0], "faster than the last stage");
+}
