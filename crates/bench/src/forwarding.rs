@@ -86,7 +86,7 @@ fn in_child() -> Result<Forwarding, Failed> {
 
 /// What the child does: everything, then says it as JSON.
 pub fn child() -> Result<(), Failed> {
-    xoff_testbed::bed::isolate().map_err(|e| e.to_string())?;
+    xoff_testbed::veth_network::isolate().map_err(|e| e.to_string())?;
     let mut rates = Vec::new();
     for len in LENGTHS {
         let runs = (0..RUNS).map(|i| forward(len, i)).collect::<Result<Vec<f64>, Failed>>()?;

@@ -295,7 +295,7 @@ fn text(interfaces: &[String], f: &Finished, real: &RealReport, flows: &[FlowRep
     let mut ports = terminal::table(["Port", "Interface", "In", "Out", "Control in", "Control out", "Refused", "No way", "Storms"]);
     for (p, i) in real.ports.iter().zip(interfaces) {
         let n = terminal::grouped;
-        let numbers = [p.received, p.sent, p.control_received, p.control_sent, p.refused, p.no_way, p.storms].map(n);
+        let numbers = [p.received, p.sent, p.control_received, p.control_sent, p.refused, p.no_route, p.storms].map(n);
         ports.add_row([p.port.clone(), i.clone()].into_iter().chain(numbers));
     }
     let mut t = terminal::pairs();
@@ -395,7 +395,7 @@ impl LiveTable {
                 Bytes(look.queues[i]).to_string(),
                 format!("{} / {}", n(c.control_received), n(c.control_sent)),
                 n(look.drops[i] + a.kernel.kernel_drops + a.kernel.send_errors + c.thrown_away + c.port_down),
-                n(c.malformed + c.unexpected + c.strange + c.stale + c.no_way + a.kernel.too_long),
+                n(c.malformed + c.unexpected + c.strange + c.stale + c.no_route + a.kernel.too_long),
                 n(c.storms),
             ]);
         }

@@ -9,7 +9,7 @@ use xoff_lab::{Context, Entry, Judged, Mode, Progress, Report, ReproduceError, V
 use xoff_papers::{entries, reproduce, testbed_entries};
 use xoff_record::verdict::Conclusion;
 use xoff_scenario::{Problem, Problems};
-use xoff_testbed::bed;
+use xoff_testbed::veth_network;
 
 use crate::answer::{Answer, Exit, refused};
 use crate::out::Force;
@@ -64,7 +64,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     }
     if args.testbed {
         // Before anything has a thread.
-        bed::isolate().map_err(|e| Problem::new(e.to_string(), e.remedy()))?;
+        veth_network::isolate().map_err(|e| Problem::new(e.to_string(), e.remedy()))?;
     }
     let out = args.out.clone().unwrap_or_default();
     if let Some(page) = &args.page {

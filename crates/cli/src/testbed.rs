@@ -10,11 +10,11 @@ use xoff_record::{Folder, Sink};
 use xoff_run::{Finished, Progress, Scenario};
 use xoff_scenario::{Problem, Problems};
 use xoff_switchd::RunnerConfig;
-use xoff_testbed::bed::BedError;
 use xoff_testbed::hosts::{self, IpHosts, Run, RunReport};
 use xoff_testbed::replay::{self, Facts};
+use xoff_testbed::veth_network::BedError;
 use xoff_testbed::wiring::{self, Real};
-use xoff_testbed::{Comparison, Drive, DriveError, Next, RealReport, Side, bed, compare, drive, shims};
+use xoff_testbed::{Comparison, Drive, DriveError, Next, RealReport, Side, compare, drive, shims, veth_network};
 
 use crate::answer::{Allowed, Answer, refused, unwritten};
 use crate::out::{Out, refused as refused_out};
@@ -82,7 +82,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         ));
     }
     // Before anything has a thread.
-    bed::isolate().map_err(missing)?;
+    veth_network::isolate().map_err(missing)?;
     interrupt::ask_first();
     let folder = args.out.claim("testbed")?;
     if args.processes {
@@ -223,7 +223,7 @@ fn text(s: &Scenario, f: &Finished, real: &RealReport, args: &Args) -> String {
     row("Real frames", format!("{} sent, {} of them control frames", count(|p| p.sent), count(|p| p.control_sent)));
     row("Lost on wires", real.lost_on_wire.map_or("-".into(), |n| n.to_string()));
     row("Lost in the kernel's rings", real.kernel_drops().to_string());
-    row("Refused", format!("{} by nodes, {} by the kernel", count(|p| p.refused + p.no_way + p.too_long), count(|p| p.send_errors)));
+    row("Refused", format!("{} by nodes, {} by the kernel", count(|p| p.refused + p.no_route + p.too_long), count(|p| p.send_errors)));
     row("Loop gaps", format!("99 % below {:.0} us, longest {:.0} us", real.gap_p99_us, real.gap_longest_us));
     row(
         "World's clock",

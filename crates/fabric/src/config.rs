@@ -218,9 +218,9 @@ impl Config {
         }
     }
 
-    /// The server-rack fabric of UQCN as one ideal switch: a VOQ switch with 150 KB at each output, frames granted one by one in
+    /// The server-rack fabric of Unbiased QCN as one ideal switch: a VOQ switch with 150 KB at each output, frames granted one by one in
     /// a circle and carried at 1.6 times the line (the over-provisioning of 8:5), 0.78 us from input to output at 100 Gb/s.
-    pub fn rz3880_ideal(ports: u32, line: Rate, hosts: Hosts) -> Config {
+    pub fn unbiased_qcn_ideal(ports: u32, line: Rate, hosts: Hosts) -> Config {
         let frame = hosts.frame;
         Config {
             core: Core::Ideal { ports },
@@ -233,13 +233,13 @@ impl Config {
             control: Control::OutOfBand { delay: Span::from_ns(150) },
             output_slots: (150_000 / frame.0) as u32,
             grant_max: Some(1),
-            ..Config::rz3880_common(line, hosts)
+            ..Config::unbiased_qcn_common(line, hosts)
         }
     }
 
-    /// The server-rack fabric of UQCN as it is built: 32 spines, edges of five ports, links of a quarter of a line, segments of
+    /// The server-rack fabric of Unbiased QCN as it is built: 32 spines, edges of five ports, links of a quarter of a line, segments of
     /// 256 B of one frame each, put together at the output edge. 128 edges make its 640 ports.
-    pub fn rz3880_rack(edges: u32, line: Rate, hosts: Hosts) -> Config {
+    pub fn unbiased_qcn_rack(edges: u32, line: Rate, hosts: Hosts) -> Config {
         let segment = Bytes(256);
         let per_frame = hosts.frame.0.div_ceil(segment.0) as u32;
         Config {
@@ -255,11 +255,11 @@ impl Config {
             control: Control::InBand { alone: Bytes(20) },
             output_slots: (150_000 / segment.0) as u32,
             grant_max: Some(per_frame),
-            ..Config::rz3880_common(line, hosts)
+            ..Config::unbiased_qcn_common(line, hosts)
         }
     }
 
-    fn rz3880_common(line: Rate, hosts: Hosts) -> Config {
+    fn unbiased_qcn_common(line: Rate, hosts: Hosts) -> Config {
         let traffic = Traffic { pattern: Pattern::Uniform, load: 0.0, sizes: Sizes::Fixed(hosts.frame), burst_packets: 1.0 };
         Config {
             line,

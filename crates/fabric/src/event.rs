@@ -136,8 +136,8 @@ impl Agenda {
 }
 
 /// Just after everything that happens at `until`.
-fn just_after(until: u64) -> xoff_sim::Moment {
-    xoff_sim::Moment { time: Time(until), rank: u64::MAX }
+fn just_after(until: u64) -> xoff_sim::EventKey {
+    xoff_sim::EventKey { time: Time(until), rank: u64::MAX }
 }
 
 #[cfg(test)]

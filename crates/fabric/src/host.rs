@@ -6,7 +6,7 @@
 //!            +---- PAUSE, CNM (64 B frames) -----+ congestion point            congestion point -+-- CNM, through the fabric
 //! ```
 //!
-//! Source: Chrysos, Neeser et al., "Unbiased QCN for Scalable Server-Fabrics", IBM Research report RZ 3880 (UQCN below).
+//! Source: Chrysos, Neeser et al., "Unbiased QCN for Scalable Server-Fabrics", IBM Research report RZ 3880 (Unbiased QCN below).
 
 use std::collections::VecDeque;
 
@@ -73,7 +73,7 @@ pub struct Hosts {
     /// Gap, preamble and start of frame: what a frame costs on a line beyond its length [bytes].
     pub overhead: Bytes,
     /// Gaps between frames of a flow are stretched by up to this part more or less, at random [1/1000]. 0: frames are paced
-    /// evenly, as UQCN's limiters are taken to do; 1000: gaps of anything up to twice the length.
+    /// evenly, as Unbiased QCN's limiters are taken to do; 1000: gaps of anything up to twice the length.
     pub gap_jitter: u32,
     /// Propagation between host and port [ps].
     pub delay: Span,
@@ -94,8 +94,8 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// The lengths and buffers of UQCN (Table I, section II-A).
-    pub fn rz3880(flows: Vec<HostFlow>, qcn: Option<(CongestionPoints, reaction::Params)>) -> Hosts {
+    /// The lengths and buffers of Unbiased QCN (Table I, section II-A).
+    pub fn unbiased_qcn(flows: Vec<HostFlow>, qcn: Option<(CongestionPoints, reaction::Params)>) -> Hosts {
         Hosts {
             flows,
             frame: Bytes(1_522),
@@ -119,7 +119,7 @@ impl Hosts {
             self.go < self.stop && self.stop <= self.input_buffer,
             "stop",
             format!("go < stop <= input_buffer: {}, {}, {} B", self.go.0, self.stop.0, self.input_buffer.0),
-            "UQCN has 44, 110 and 150 KB".into(),
+            "Unbiased QCN has 44, 110 and 150 KB".into(),
         );
         // A frame that had just begun on each side, the PAUSE itself, and what the line carries there and back.
         let behind = (self.frame + self.overhead) * 2 + self.control + self.overhead + c.line.bytes_in(self.delay * 2);
@@ -146,7 +146,12 @@ impl Hosts {
         );
         if let Some((points, reaction)) = &self.qcn {
             let p = points.qcn();
-            require(p.sample_base.0 > 0, "sample_base", "sample_base > 0: a sample after no byte at all".into(), "UQCN has 150 KB".into());
+            require(
+                p.sample_base.0 > 0,
+                "sample_base",
+                "sample_base > 0: a sample after no byte at all".into(),
+                "Unbiased QCN has 150 KB".into(),
+            );
             let output_buffer = Bytes(u64::from(c.output_slots) * c.segment_max.0);
             let buffers = [(points.at_inputs(), "input_buffer", self.input_buffer), (points.at_outputs(), "output buffer", output_buffer)];
             for (_, name, buffer) in buffers.into_iter().filter(|b| b.0) {
@@ -263,17 +268,17 @@ impl Point {
         }
     }
     pub fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, rng: &mut ChaCha8Rng) -> Option<Notice> {
-        let coin = &mut || xoff_workload::random::uniform(rng);
+        let draw = &mut || xoff_workload::random::uniform(rng);
         match self {
-            Point::Qcn(q) => q.on_enqueue(now, flow, len, queue, coin),
-            Point::AfQcn(a) => a.on_enqueue(now, flow, len, queue, coin),
+            Point::Qcn(q) => q.on_enqueue(now, flow, len, queue, draw),
+            Point::AfQcn(a) => a.on_enqueue(now, flow, len, queue, draw),
         }
     }
     pub fn on_clock(&mut self, now: Time, queue: Bytes, rng: &mut ChaCha8Rng) -> Option<Notice> {
-        let coin = &mut || xoff_workload::random::uniform(rng);
+        let draw = &mut || xoff_workload::random::uniform(rng);
         match self {
-            Point::Qcn(q) => q.on_clock(now, queue, coin),
-            Point::AfQcn(a) => a.on_clock(now, queue, coin),
+            Point::Qcn(q) => q.on_clock(now, queue, draw),
+            Point::AfQcn(a) => a.on_clock(now, queue, draw),
         }
     }
 }

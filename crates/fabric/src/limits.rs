@@ -200,8 +200,8 @@ mod tests {
     const LINE: Rate = Rate::from_gbps(100);
 
     fn fabric(rack: bool, size: u64, load: f64) -> Config {
-        let hosts = Hosts::rz3880(Vec::new(), None);
-        let c = if rack { Config::rz3880_rack(2, LINE, hosts) } else { Config::rz3880_ideal(8, LINE, hosts) };
+        let hosts = Hosts::unbiased_qcn(Vec::new(), None);
+        let c = if rack { Config::unbiased_qcn_rack(2, LINE, hosts) } else { Config::unbiased_qcn_ideal(8, LINE, hosts) };
         let traffic = Traffic { pattern: Pattern::Uniform, load, sizes: Sizes::Fixed(Bytes(size)), burst_packets: 1.0 };
         Config { traffic, hosts: None, warm_up: Time::from_us(100), until: Time::from_us(400), window: Span::from_us(10), ..c }
     }

@@ -134,7 +134,7 @@ mod tests {
         let problems = paper(Core::Network(huge)).problems();
         assert_eq!(problems.len(), 1);
         assert!(problems[0].key == "above" && problems[0].what.contains("256 ports"), "{problems:?}");
-        let spine = Config::rz3880_rack(1000, Rate::from_gbps(100), Hosts::rz3880(Vec::new(), None));
+        let spine = Config::unbiased_qcn_rack(1000, Rate::from_gbps(100), Hosts::unbiased_qcn(Vec::new(), None));
         assert!(spine.too_large().is_none());
         let islip = |mut c: Config| {
             c.core = Core::Spine { edge_ports: 4, edges: 1000, spines: 1000 };
@@ -143,7 +143,7 @@ mod tests {
         };
         assert!(islip(spine) > 32_000_000_000, "1000 spines with a queue for each of 1000 x 1000 pairs");
         // The page of the rack: a run with 640 ports takes 180 MB, most of them pairs of ports and what waits between them.
-        let rack = Config::rz3880_rack(128, Rate::from_gbps(100), Hosts::rz3880(Vec::new(), None));
+        let rack = Config::unbiased_qcn_rack(128, Rate::from_gbps(100), Hosts::unbiased_qcn(Vec::new(), None));
         assert!((50_000_000..180_000_000).contains(&rack.memory().0), "{}", rack.memory());
     }
 }

@@ -19,7 +19,7 @@ fn delay(c: Config, frame: u64) -> u64 {
 fn a_lone_frame_falls_through_at_the_speed_of_requests_links_and_one_segment() {
     for (gbps, rack_ps, ideal_ps) in [(100, 794_720, 776_100), (10, 1_647_200, 1_461_000)] {
         let line = Rate::from_gbps(gbps);
-        let hosts = || Hosts::rz3880(Vec::new(), None);
+        let hosts = || Hosts::unbiased_qcn(Vec::new(), None);
         let ns = |n| Span::from_ns(n).0;
         // Request and grant of 20 B over two links each; then the six segments side by side over two links, each forwarded as soon as
         // its head is there: one of 256 B counts, at a quarter of the line; then the adapter.
@@ -28,7 +28,7 @@ fn a_lone_frame_falls_through_at_the_speed_of_requests_links_and_one_segment() {
         // Request and grant beside the data; then the frame at 1.6 times the line.
         let ideal = 2 * ns(150) + ns(400) + Rate(line.0 * 8 / 5).time_for(Bytes(1522)).0;
         assert_eq!((rack, ideal), (rack_ps, ideal_ps), "{gbps} Gb/s, by hand");
-        assert_eq!(delay(Config::rz3880_rack(2, line, hosts()), 1522), rack, "{gbps} Gb/s");
-        assert_eq!(delay(Config::rz3880_ideal(10, line, hosts()), 1522), ideal, "{gbps} Gb/s");
+        assert_eq!(delay(Config::unbiased_qcn_rack(2, line, hosts()), 1522), rack, "{gbps} Gb/s");
+        assert_eq!(delay(Config::unbiased_qcn_ideal(10, line, hosts()), 1522), ideal, "{gbps} Gb/s");
     }
 }

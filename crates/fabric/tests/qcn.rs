@@ -24,7 +24,7 @@ fn flow(source: u32, destination: u32, gbps: u64, from: u64, until: u64) -> Host
 }
 
 fn points(placement: Placement, sampling: Sampling) -> CongestionPoints {
-    CongestionPoints::Qcn(Params::rz3880(placement, sampling))
+    CongestionPoints::Qcn(Params::unbiased_qcn(placement, sampling))
 }
 
 /// Mean rate of a flow over windows of 1 ms [Gb/s].
@@ -32,7 +32,7 @@ fn rate(h: &HostReport, f: usize, from: usize, to: usize) -> f64 {
     h.windows[from..to].iter().map(|w| w.arrived[f]).sum::<u64>() as f64 * 8.0 / (to - from) as f64 / 1e6
 }
 
-/// UQCN Fig. 2 and, with a victim (the last flow), Fig. 5: four flows to output 15, a fifth from 100 to 200 ms.
+/// Unbiased QCN Fig. 2 and, with a victim (the last flow), Fig. 5: four flows to output 15, a fifth from 100 to 200 ms.
 fn fan_in(points: Option<CongestionPoints>, victim: bool, seed: u64) -> HostReport {
     let mut flows: Vec<HostFlow> = (0..4).map(|s| flow(s, 15, 10, 0, 300)).collect();
     flows.push(flow(4, 15, 10, 100, 200));
@@ -40,8 +40,8 @@ fn fan_in(points: Option<CongestionPoints>, victim: bool, seed: u64) -> HostRepo
         flows[0].rate = Rate::from_gbps(3);
         flows.push(flow(0, 14, 7, 0, 300));
     }
-    let qcn = points.map(|p| (p, reaction::Params::rz3880_10g()));
-    let mut c = Config::rz3880_ideal(16, Rate::from_gbps(10), Hosts::rz3880(flows, qcn));
+    let qcn = points.map(|p| (p, reaction::Params::unbiased_qcn_10g()));
+    let mut c = Config::unbiased_qcn_ideal(16, Rate::from_gbps(10), Hosts::unbiased_qcn(flows, qcn));
     c.seed = seed;
     let (_, h) = run(c);
     assert!(h.overflows == 0 && h.input_max <= 150_000, "{}", h.input_max);
@@ -92,13 +92,13 @@ fn occupancy_sampling_spares_the_victim() {
     }
 }
 
-/// UQCN section IV: one flow, whose output falls to 1 Gb/s at 10 ms; windows of 0.1 ms.
+/// Unbiased QCN section IV: one flow, whose output falls to 1 Gb/s at 10 ms; windows of 0.1 ms.
 fn drop_to_1g(placement: Placement, keep_alive: bool, reliable: bool) -> HostReport {
-    let p = Params { keep_alive, ..Params::rz3880(placement, if keep_alive { Sampling::Random } else { Sampling::Arrival }) };
-    let qcn = Some((CongestionPoints::Qcn(p), reaction::Params::rz3880_10g()));
+    let p = Params { keep_alive, ..Params::unbiased_qcn(placement, if keep_alive { Sampling::Random } else { Sampling::Arrival }) };
+    let qcn = Some((CongestionPoints::Qcn(p), reaction::Params::unbiased_qcn_10g()));
     let line_changes = vec![(ms(10), 1, Rate::from_gbps(1))];
-    let h = Hosts { line_changes, reliable, ..Hosts::rz3880(vec![flow(0, 1, 10, 0, 200)], qcn) };
-    let mut c = Config::rz3880_ideal(4, Rate::from_gbps(10), h);
+    let h = Hosts { line_changes, reliable, ..Hosts::unbiased_qcn(vec![flow(0, 1, 10, 0, 200)], qcn) };
+    let mut c = Config::unbiased_qcn_ideal(4, Rate::from_gbps(10), h);
     (c.window, c.until) = (Span::from_us(100), ms(200));
     run(c).1
 }
@@ -137,11 +137,11 @@ fn multicast_is_notified_once_per_frame_at_inputs() {
             setpoint: Bytes(100),
             jitter: false,
             weight: 0,
-            ..Params::rz3880(placement, Sampling::Arrival)
+            ..Params::unbiased_qcn(placement, Sampling::Arrival)
         };
-        let still = reaction::Params { min_dec_fac: 100, ..reaction::Params::rz3880_10g() };
+        let still = reaction::Params { min_dec_fac: 100, ..reaction::Params::unbiased_qcn_10g() };
         let flows = vec![HostFlow { destinations: vec![5, 6, 7], ..flow(0, 5, 2, 0, 10) }, flow(1, 5, 2, 0, 10)];
-        let mut c = Config::rz3880_ideal(8, Rate::from_gbps(10), Hosts::rz3880(flows, Some((CongestionPoints::Qcn(p), still))));
+        let mut c = Config::unbiased_qcn_ideal(8, Rate::from_gbps(10), Hosts::unbiased_qcn(flows, Some((CongestionPoints::Qcn(p), still))));
         c.until = ms(12);
         let (report, h) = run(c);
         let frames = |f: usize| h.windows.iter().map(|w| w.arrived[f]).sum::<u64>() / 1_542;
@@ -175,12 +175,12 @@ fn pause_never_overflows_and_no_byte_is_lost() {
         let placement = [Placement::Input, Placement::Output, Placement::Both][below(3) as usize];
         let sampling = [Sampling::Arrival, Sampling::Largest, Sampling::Random][below(3) as usize];
         let keep_alive = sampling != Sampling::Arrival && below(2) == 0;
-        let qcn = CongestionPoints::Qcn(Params { keep_alive, ..Params::rz3880(placement, sampling) });
-        let qcn = (below(4) > 0).then(|| (qcn, reaction::Params::rz3880_100g()));
+        let qcn = CongestionPoints::Qcn(Params { keep_alive, ..Params::unbiased_qcn(placement, sampling) });
+        let qcn = (below(4) > 0).then(|| (qcn, reaction::Params::unbiased_qcn_100g()));
         let line_changes = (0..below(3)).map(|_| (Time(Span::from_us(below(2_000)).0), below(ports.into()) as u32, line / 10)).collect();
-        let h = Hosts { reliable: below(2) == 0, line_changes, ..Hosts::rz3880(flows, qcn) };
+        let h = Hosts { reliable: below(2) == 0, line_changes, ..Hosts::unbiased_qcn(flows, qcn) };
         let copies: Vec<u64> = h.flows.iter().map(|f| f.destinations.len() as u64).collect();
-        let mut c = if rack { Config::rz3880_rack(edges, line, h) } else { Config::rz3880_ideal(ports, line, h) };
+        let mut c = if rack { Config::unbiased_qcn_rack(edges, line, h) } else { Config::unbiased_qcn_ideal(ports, line, h) };
         c.seed = case;
         c.until = ms(20);
         let (report, h) = run(c);
@@ -200,8 +200,8 @@ fn pause_never_overflows_and_no_byte_is_lost() {
 #[test]
 fn the_rack_fabric_is_as_fair_as_the_ideal_switch() {
     let flows = (0..4).map(|s| flow(5 * s, 23, 100, 0, 30)).collect();
-    let qcn = Some((points(Placement::Input, Sampling::Random), reaction::Params::rz3880_100g()));
-    let mut c = Config::rz3880_rack(5, Rate::from_gbps(100), Hosts::rz3880(flows, qcn));
+    let qcn = Some((points(Placement::Input, Sampling::Random), reaction::Params::unbiased_qcn_100g()));
+    let mut c = Config::unbiased_qcn_rack(5, Rate::from_gbps(100), Hosts::unbiased_qcn(flows, qcn));
     c.until = ms(30);
     let (report, h) = run(c);
     assert!((0..4).all(|f| (rate(&h, f, 20, 30) / 25.0 - 1.0).abs() < 0.02), "{:?}", [0, 1, 2, 3].map(|f| rate(&h, f, 20, 30)));
@@ -211,8 +211,8 @@ fn the_rack_fabric_is_as_fair_as_the_ideal_switch() {
 /// Random gaps keep the rate and part the frames: 2 Gb/s in frames of 1542 B on the line, 6168 ns apart on average.
 #[test]
 fn random_gaps_keep_the_rate() {
-    let h = Hosts { gap_jitter: 1_000, ..Hosts::rz3880(vec![flow(0, 1, 2, 0, 300)], None) };
-    let (_, h) = run(Config::rz3880_ideal(2, Rate::from_gbps(10), h));
+    let h = Hosts { gap_jitter: 1_000, ..Hosts::unbiased_qcn(vec![flow(0, 1, 2, 0, 300)], None) };
+    let (_, h) = run(Config::unbiased_qcn_ideal(2, Rate::from_gbps(10), h));
     assert!((rate(&h, 0, 0, 300) / 2.0 - 1.0).abs() < 0.01, "{}", rate(&h, 0, 0, 300));
     let frames: Vec<u64> = h.windows.iter().map(|w| w.arrived[0] / 1_542).collect();
     assert!(frames.iter().max() > frames.iter().min().map(|n| n + 20).as_ref(), "{frames:?}");
@@ -231,8 +231,8 @@ fn a_seed_gives_one_result() {
 fn control_frames_leave_no_events_behind() {
     let mut flows = vec![flow(0, 15, 50, 0, 50), flow(0, 14, 50, 0, 50)];
     flows.extend((1..6).map(|s| flow(s, 15, 100, 10, 50)));
-    let qcn = Some((points(Placement::Output, Sampling::Arrival), reaction::Params::rz3880_100g()));
-    let mut c = Config::rz3880_ideal(16, Rate::from_gbps(100), Hosts::rz3880(flows, qcn));
+    let qcn = Some((points(Placement::Output, Sampling::Arrival), reaction::Params::unbiased_qcn_100g()));
+    let mut c = Config::unbiased_qcn_ideal(16, Rate::from_gbps(100), Hosts::unbiased_qcn(flows, qcn));
     c.until = ms(30);
     let (report, _) = run(c);
     assert!(report.events < 10 * report.packets_out, "{} events for {} frames", report.events, report.packets_out);
@@ -240,15 +240,19 @@ fn control_frames_leave_no_events_behind() {
 
 #[test]
 fn settings_that_cannot_work_are_refused_with_the_inequality() {
-    let good =
-        || Hosts::rz3880(vec![flow(0, 1, 10, 0, 1)], Some((points(Placement::Input, Sampling::Random), reaction::Params::rz3880_10g())));
+    let good = || {
+        Hosts::unbiased_qcn(
+            vec![flow(0, 1, 10, 0, 1)],
+            Some((points(Placement::Input, Sampling::Random), reaction::Params::unbiased_qcn_10g())),
+        )
+    };
     let refused =
-        |hosts: Hosts| -> Vec<Problem> { World::new(Config::rz3880_ideal(4, Rate::from_gbps(10), hosts)).err().unwrap_or_default() };
+        |hosts: Hosts| -> Vec<Problem> { World::new(Config::unbiased_qcn_ideal(4, Rate::from_gbps(10), hosts)).err().unwrap_or_default() };
     assert_eq!(refused(good()), []);
     let qcn = |change: fn(&mut Params)| {
-        let mut p = Params::rz3880(Placement::Both, Sampling::Arrival);
+        let mut p = Params::unbiased_qcn(Placement::Both, Sampling::Arrival);
         change(&mut p);
-        Hosts { qcn: Some((CongestionPoints::Qcn(p), reaction::Params::rz3880_10g())), ..good() }
+        Hosts { qcn: Some((CongestionPoints::Qcn(p), reaction::Params::unbiased_qcn_10g())), ..good() }
     };
     let cases = [
         (Hosts { go: Bytes::from_kb(110), ..good() }, "stop", "go < stop"),
@@ -268,7 +272,7 @@ fn settings_that_cannot_work_are_refused_with_the_inequality() {
         let found = refused(hosts);
         assert!(found.iter().any(|p| p.key == key && p.what.contains(what)), "{key}, {what}: {found:?}");
     }
-    let mut c = Config::rz3880_ideal(4, Rate::from_gbps(10), Hosts { stop: Bytes(150_000 - 4_418), ..good() });
+    let mut c = Config::unbiased_qcn_ideal(4, Rate::from_gbps(10), Hosts { stop: Bytes(150_000 - 4_418), ..good() });
     assert_eq!(c.problems(), []);
     (c.traffic.load, c.traffic.sizes) = (0.1, xoff_fabric::Sizes::Fixed(Bytes(9_000)));
     c.segment_max = Bytes(9_000);

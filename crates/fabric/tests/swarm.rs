@@ -18,7 +18,7 @@ impl Dice {
     fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len() as u64) as usize]
     }
-    fn coin(&mut self) -> bool {
+    fn draw(&mut self) -> bool {
         self.below(2) == 0
     }
 }
@@ -46,7 +46,7 @@ fn case(number: u64) -> Config {
     let (n, t) = (c.ports(), c.t_min().0);
     let hot: Vec<u32> = (0..1 + d.below(2) as u32).collect();
     let factor = 1.0 + d.below(3) as f64;
-    let beside = d.coin();
+    let beside = d.draw();
     c.traffic.pattern = match d.below(5) {
         0 => Pattern::Unbalanced { w: d.below(5) as f64 / 4.0 },
         1 => Pattern::Incast { inputs: (0..n / 2).collect(), output: n - 1 },
@@ -68,20 +68,20 @@ fn case(number: u64) -> Config {
     c.traffic.burst_packets = d.pick(&[1.0, 1.0, 5.0, 36.0]);
     c.fabric = Rate(c.line.0 / 10 * d.pick(&[10, 11, 12, 14]));
     c.element.arbitration = d.pick(&[Arbitration::RoundRobin, Arbitration::OldestFirst, Arbitration::Islip]);
-    c.element.holds = d.coin();
+    c.element.holds = d.draw();
     c.element.speedup = d.pick(&[1, 2, 2, 3]);
     c.element.input = Bytes(d.pick(&[256, 600, 8 << 10]));
     c.element.output = Bytes(d.pick(&[20_000, 60 << 10]));
     c.requests_max = d.pick(&[36, 50, 128]);
     c.output_slots = d.pick(&[128, 200, 2_048]);
     let reserve = Admission::ReserveFabricBuffers { slots: (c.element.output.0 / 256) as u32 };
-    c.admission = if d.coin() && c.element.output.0 / 256 >= u64::from(c.requests_max) { reserve } else { Admission::ImplicitRate };
+    c.admission = if d.draw() && c.element.output.0 / 256 >= u64::from(c.requests_max) { reserve } else { Admission::ImplicitRate };
     c.grant_rate = Rate(c.line.0 * d.pick(&[1, 10]));
-    c.control = if d.coin() { c.control } else { Control::OutOfBand { delay: Span(d.pick(&[1_000, 88_000])) } };
-    c.unsolicited = d.coin();
+    c.control = if d.draw() { c.control } else { Control::OutOfBand { delay: Span(d.pick(&[1_000, 88_000])) } };
+    c.unsolicited = d.draw();
     c.spray = d.pick(&[Spray::RoundRobin, Spray::Random, Spray::PerFlow]);
     c.service = d.pick(&[Service::RoundRobin, Service::BySegments]);
-    c.fair = d.coin();
+    c.fair = d.draw();
     if d.below(4) == 0 {
         c.port_delays = (0..n).map(|_| Span(d.below(50_000))).collect();
     }

@@ -9,12 +9,12 @@
 //! nanoseconds, events of equal time in insertion order, that simulator's memory rule, hash, acknowledgements and
 //! random numbers. Facts were read off its source and its runs; none of its code is used.
 
-mod coins;
 mod losses;
 mod model;
 mod output;
+mod random;
+mod round_robin;
 mod rtt;
-mod turns;
 
 pub use model::{Replay, prepare};
 pub use output::{Pfc, fct_line, pfc_line, qlen_block};

@@ -4,7 +4,7 @@ use xoff_scenario::hpcc::HpccCase;
 use xoff_sim::Losses;
 use xoff_topology::LinkId;
 
-use crate::coins::Generator;
+use crate::random::Generator;
 
 /// The stream of every error model there: the first that is assigned by hand lies at 2^63, and fifty are taken.
 const STREAM: u64 = (1 << 63) + 50;

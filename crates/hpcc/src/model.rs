@@ -8,17 +8,17 @@ use xoff_node::{BufferPolicy, ControlDelay, DisciplineKind, Pacing, PausedWith, 
 use xoff_params::ParamError;
 use xoff_scenario::hpcc::{CcMode, HpccCase, HpccConfig};
 use xoff_sim::{
-    EventOrder, Faults, LinkFailure, Looks, Losses, Model, NicModel, Probes, Selection, TurnOrder, WayFacts, WayFactsOf, World,
+    EventOrder, Faults, LinkFailure, Looks, Losses, Model, NicModel, PathFacts, PathFactsOf, Probes, Selection, StartOrder, World,
 };
 use xoff_topology::routing::Routing;
 use xoff_topology::{Link, LinkId, NodeKind, Topology};
 use xoff_units::{Bytes, Rate, Span, Time, WireClock};
 use xoff_workload::{Flow, Flows};
 
-use crate::coins::Streams;
 use crate::losses::LinkErrors;
+use crate::random::Streams;
+use crate::round_robin::RoundRobin;
 use crate::rtt::PairTable;
-use crate::turns::Turns;
 use crate::{ACK_HEADER, ACK_MIN, HEADER, PFC_FRAME};
 
 /// A replay ready to run.
@@ -41,18 +41,18 @@ pub fn prepare(case: &HpccCase) -> Result<Replay, ParamError> {
     let topology = case.topology.graph()?;
     let mut pairs = PairTable::new(&topology, c.payload);
     let flows = flows(case);
-    let ways = ways(c, &pairs);
+    let paths = paths(c, &pairs);
     if c.cc_mode == CcMode::Hpcc
-        && let Some(f) = case.flows.iter().find(|f| ways(f.src, f.dst).window.is_none())
+        && let Some(f) = case.flows.iter().find(|f| paths(f.src, f.dst).window.is_none())
     {
         let what = format!("a window of 0 bytes between {} and {}", f.src, f.dst);
         return Err(ParamError::new("HAS_WIN", what, "expected longer delays: the law of CC_MODE 3 divides by the window"));
     }
     let mut model = model(c, &topology);
-    model.way_facts = c.has_win.then_some(ways);
+    model.path_facts = c.has_win.then_some(paths);
     model.faults = faults(case, &topology);
     let with_own_errors = case.topology.links.iter().filter(|l| l.error_rate > 0.0).count() as u64;
-    model.coins = Some(Box::new(Streams::from(6 * topology.nodes.len() as u64 + 2 + 2 * with_own_errors)));
+    model.draws = Some(Box::new(Streams::from(6 * topology.nodes.len() as u64 + 2 + 2 * with_own_errors)));
     let failure = model.faults.failures.first().copied();
     let world = World::build(&topology, flows, &mut model)?;
     let until = Time::from_ns(c.stop_ns.saturating_sub(1));
@@ -92,12 +92,12 @@ fn flows(case: &HpccCase) -> Flows {
 }
 
 /// Window and round-trip time of each pair of hosts, or with `GLOBAL_T` the largest of all for everyone.
-fn ways<'a>(c: &HpccConfig, pairs: &'a PairTable) -> WayFactsOf<'a> {
+fn paths<'a>(c: &HpccConfig, pairs: &'a PairTable) -> PathFactsOf<'a> {
     let largest = (c.has_win && c.global_t).then(|| (pairs.bdp_max(), pairs.rtt_max_ns()));
     Box::new(move |src, dst| {
         let (bdp, rtt) = largest.unwrap_or_else(|| (pairs.bdp(src, dst), pairs.rtt_ns(src, dst)));
         let window = bdp as u32 as u64; // handed over in 32 bits there
-        WayFacts { window: (window > 0).then_some(window), base_rtt: Some(Span::from_ns(rtt)) }
+        PathFacts { window: (window > 0).then_some(window), base_rtt: Some(Span::from_ns(rtt)) }
     })
 }
 
@@ -156,18 +156,18 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
         threads: 1,
         seed: 1,
         // One look when the run ends: a deadlock among sticky pauses leaves nothing to happen.
-        watch: Span::from_ms(86_400_000),
+        deadlock_interval: Span::from_ms(86_400_000),
         stop_on_deadlock: false,
         stop_when_done: false,
         checks: false,
         probes: Probes { control: Selection::All, histogram: c.qlen_mon_file.is_some().then(|| looks(c)), ..Probes::default() },
-        express: Some(0),
-        coins: None,
+        unpaused: Some(0),
+        draws: None,
         faults: Faults::default(),
         outside: None,
-        bare: Vec::new(),
+        links_without_flow_control: Vec::new(),
         priorities: Vec::new(),
-        way_facts: None,
+        path_facts: None,
     }
 }
 
@@ -193,8 +193,8 @@ fn faults(case: &HpccCase, t: &Topology) -> Faults {
         failures: failure.into_iter().collect(),
         losses: LinkErrors::new(case).map(|l| -> Box<dyn Losses> { Box::new(l) }),
         failed_port_keeps_memory: true,
-        turning_back_overlaps: true,
-        turns: failure.map(|_| -> Box<dyn TurnOrder> { Box::<Turns>::default() }),
+        hairpin_overlap: true,
+        round_robin: failure.map(|_| -> Box<dyn StartOrder> { Box::<RoundRobin>::default() }),
     }
 }
 
@@ -249,7 +249,7 @@ fn telemetry_len(mode: CcMode) -> u32 {
     }
 }
 
-/// Window and round-trip time come with each flow ([`WayFacts`]).
+/// Window and round-trip time come with each flow ([`PathFacts`]).
 fn hpcc_params(c: &HpccConfig) -> hpcc::Params {
     hpcc::Params {
         eta: c.u_target,

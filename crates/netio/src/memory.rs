@@ -77,7 +77,7 @@ impl MemoryPort {
     }
 
     /// SplitMix64 (Steele, Lea, Flood 2014): enough for coin tosses in tests, and nobody else's stream.
-    fn toss(&mut self) -> u64 {
+    fn draw(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.random;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -87,15 +87,15 @@ impl MemoryPort {
 
     fn happens(&mut self, probability: f64) -> bool {
         // Tossed even where nothing can happen: turning one knob leaves the other tosses as they were.
-        let coin = (self.toss() >> 11) as f64 / (1u64 << 53) as f64;
-        coin < probability
+        let draw = (self.draw() >> 11) as f64 / (1u64 << 53) as f64;
+        draw < probability
     }
 
     /// One frame through the faults: what reaches the wire, in order.
     fn mangle(&mut self, mut frame: Vec<u8>, out: &mut Vec<Vec<u8>>) {
         let (lose, duplicate) = (self.happens(self.faults.lose), self.happens(self.faults.duplicate));
         let (reorder, corrupt) = (self.happens(self.faults.reorder), self.happens(self.faults.corrupt));
-        let bit = self.toss() as usize % (frame.len() * 8);
+        let bit = self.draw() as usize % (frame.len() * 8);
         if lose {
             return;
         }

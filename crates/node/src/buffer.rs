@@ -3,7 +3,7 @@
 //! Memory is shared between egress queues; what flow control watches is, per ingress port and class, how much of
 //! it this ingress has brought in and not yet sent on.
 
-use xoff_mech::flow_control::Fill;
+use xoff_mech::flow_control::Occupancy;
 use xoff_units::Bytes;
 
 /// How the memory is divided.
@@ -96,7 +96,7 @@ impl Buffer {
 
     /// Takes a frame in, or refuses it. Returns what the receiver sees then.
     #[inline]
-    pub fn admit(&mut self, i: &mut Ingress, len: u32) -> Option<Fill> {
+    pub fn admit(&mut self, i: &mut Ingress, len: u32) -> Option<Occupancy> {
         let len = len as u64;
         match self.rule {
             Rule::PerIngress(capacity) => {
@@ -124,12 +124,12 @@ impl Buffer {
         }
         i.highest = i.highest.max(i.bytes + i.headroom);
         self.held += len;
-        Some(self.fill(i))
+        Some(self.occupancy(i))
     }
 
     /// Lets a frame go: headroom is freed first, then the pool, then the reserve. Returns what the receiver sees then.
     #[inline]
-    pub fn release(&mut self, i: &mut Ingress, len: u32) -> Fill {
+    pub fn release(&mut self, i: &mut Ingress, len: u32) -> Occupancy {
         let len = len as u64;
         self.held -= len;
         if let Rule::Shared { reserve, .. } = self.rule {
@@ -141,7 +141,7 @@ impl Buffer {
         } else {
             i.bytes -= len;
         }
-        self.fill(i)
+        self.occupancy(i)
     }
 
     /// A frame is gone, but what it occupied is not freed.
@@ -151,12 +151,12 @@ impl Buffer {
 
     /// What a receiver sees of one ingress.
     #[inline]
-    pub fn fill(&self, i: &Ingress) -> Fill {
+    pub fn occupancy(&self, i: &Ingress) -> Occupancy {
         match self.rule {
             Rule::PerIngress(capacity) => {
-                Fill { bytes: Bytes(i.bytes), shared: Bytes(i.bytes), headroom: Bytes::ZERO, limit: Bytes(capacity) }
+                Occupancy { bytes: Bytes(i.bytes), shared: Bytes(i.bytes), headroom: Bytes::ZERO, limit: Bytes(capacity) }
             }
-            Rule::Shared { pool, reserve, wraps } => Fill {
+            Rule::Shared { pool, reserve, wraps } => Occupancy {
                 bytes: Bytes(i.bytes + i.headroom),
                 shared: Bytes(i.bytes.saturating_sub(reserve)),
                 headroom: Bytes(i.headroom),
@@ -210,12 +210,12 @@ mod tests {
     #[test]
     fn limit_is_a_share_of_the_free_pool() {
         let (mut b, mut i) = shared(pool(4 << 20));
-        assert_eq!(b.fill(&i).limit, Bytes(508_689));
+        assert_eq!(b.occupancy(&i).limit, Bytes(508_689));
         for _ in 0..3 {
             b.admit(&mut i, 1048).unwrap();
         }
-        let fill = b.admit(&mut i, 1048).unwrap(); // 4192 bytes: 96 beyond the reserve
-        assert_eq!((fill.shared, fill.limit), (Bytes(96), Bytes((4_069_516 - 96) >> 3)));
+        let occupancy = b.admit(&mut i, 1048).unwrap(); // 4192 bytes: 96 beyond the reserve
+        assert_eq!((occupancy.shared, occupancy.limit), (Bytes(96), Bytes((4_069_516 - 96) >> 3)));
     }
 
     #[test]
@@ -224,17 +224,17 @@ mod tests {
         assert!((0..4).all(|_| b.admit(&mut i, 1024).is_some()));
         assert_eq!(b.admit(&mut i, 800).unwrap().headroom, Bytes::ZERO, "within the limit");
         assert_eq!(b.admit(&mut i, 1048).unwrap().headroom, Bytes(1048));
-        let fill = b.release(&mut i, 1024);
-        assert_eq!((fill.headroom, fill.bytes), (Bytes(24), Bytes(4096 + 800 + 24)));
+        let occupancy = b.release(&mut i, 1024);
+        assert_eq!((occupancy.headroom, occupancy.bytes), (Bytes(24), Bytes(4096 + 800 + 24)));
     }
 
     #[test]
     fn an_over_committed_pool_wraps_only_when_asked() {
         let (b, i) = shared(pool(1000));
-        assert_eq!(b.fill(&i).limit, Bytes::ZERO);
+        assert_eq!(b.occupancy(&i).limit, Bytes::ZERO);
         let (b, i) = shared(SharedPool { reserve: Bytes(u64::MAX / 2), ..pool(4 << 20) });
-        assert_eq!(b.fill(&i).limit, Bytes::ZERO, "what is promised to the ports does not wrap either");
+        assert_eq!(b.occupancy(&i).limit, Bytes::ZERO, "what is promised to the ports does not wrap either");
         let (b, i) = shared(SharedPool { wraps: true, ..pool(1000) });
-        assert!(b.fill(&i).limit > Bytes(1 << 28));
+        assert!(b.occupancy(&i).limit > Bytes(1 << 28));
     }
 }

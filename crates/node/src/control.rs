@@ -47,8 +47,8 @@ pub(crate) struct DelayLine {
 
 impl DelayLine {
     /// Puts a message in and returns when it is due.
-    pub fn push(&mut self, now: Time, delay: &Delay, coin: impl FnOnce() -> f64, class: u8, message: Message) -> Time {
-        let jitter = if delay.jitter.0 > 0 { Span((delay.jitter.0 as f64 * coin()) as u64) } else { Span::ZERO };
+    pub fn push(&mut self, now: Time, delay: &Delay, draw: impl FnOnce() -> f64, class: u8, message: Message) -> Time {
+        let jitter = if delay.jitter.0 > 0 { Span((delay.jitter.0 as f64 * draw()) as u64) } else { Span::ZERO };
         let due = (now + delay.constant + jitter).max(self.last);
         self.last = due;
         self.waiting.push_back((due, class, message));

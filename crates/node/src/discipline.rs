@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use xoff_units::Time;
 
 use crate::frame::{Frame, FrameId, FrameList, FrameStore};
-use crate::port::Lane;
+use crate::port::ClassState;
 
 /// Which discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ struct PerIngress {
     /// Indexed by ingress port; empty until the first frame.
     lists: Vec<FrameList>,
     /// Ingresses with frames, in the order of their turns.
-    turns: VecDeque<u16>,
+    order: VecDeque<u16>,
     /// Bytes an ingress may still send in its turn; only under deficit round robin.
     deficit: Vec<u32>,
 }
@@ -92,9 +92,9 @@ enum Queues {
     /// In the egresses themselves.
     Fifo,
     /// By egress and class; `quantum` 0 means one frame per turn.
-    Turns { queues: Vec<PerIngress>, quantum: u32 },
+    RoundRobin { queues: Vec<PerIngress>, quantum: u32 },
     /// Lists by ingress and class; ingresses whose heads wait for it by egress and class, in turn.
-    Input { lists: Vec<FrameList>, turns: Vec<VecDeque<u16>>, reading: Vec<bool> },
+    Input { lists: Vec<FrameList>, order: Vec<VecDeque<u16>>, reading: Vec<bool> },
     /// In the sender halves that look at flows; where there is none, in the egress.
     OfSenders,
 }
@@ -113,10 +113,10 @@ impl Discipline {
         let n = ports * classes;
         let queues = match kind {
             DisciplineKind::Fifo => Queues::Fifo,
-            DisciplineKind::RoundRobin => Queues::Turns { queues: vec![PerIngress::default(); n], quantum: 0 },
-            DisciplineKind::Drr { quantum } => Queues::Turns { queues: vec![PerIngress::default(); n], quantum },
+            DisciplineKind::RoundRobin => Queues::RoundRobin { queues: vec![PerIngress::default(); n], quantum: 0 },
+            DisciplineKind::Drr { quantum } => Queues::RoundRobin { queues: vec![PerIngress::default(); n], quantum },
             DisciplineKind::InputFifo => {
-                Queues::Input { lists: vec![FrameList::default(); n], turns: vec![VecDeque::new(); n], reading: vec![false; ports] }
+                Queues::Input { lists: vec![FrameList::default(); n], order: vec![VecDeque::new(); n], reading: vec![false; ports] }
             }
         };
         Discipline { queues, ports, classes }
@@ -165,7 +165,7 @@ impl Discipline {
         let at = self.at(f.out_port, f.class());
         match &mut self.queues {
             Queues::Fifo | Queues::OfSenders => {}
-            Queues::Turns { queues, quantum } => {
+            Queues::RoundRobin { queues, quantum } => {
                 let q = &mut queues[at];
                 if q.lists.is_empty() {
                     q.lists = vec![FrameList::default(); self.ports];
@@ -175,21 +175,21 @@ impl Discipline {
                 }
                 let list = &mut q.lists[f.in_port as usize];
                 if list.front().is_none() {
-                    q.turns.push_back(f.in_port);
+                    q.order.push_back(f.in_port);
                     if *quantum > 0 {
                         q.deficit[f.in_port as usize] = *quantum;
                     }
                 }
                 list.push(id, store);
             }
-            Queues::Input { lists, turns, reading } => {
+            Queues::Input { lists, order, reading } => {
                 let list = &mut lists[f.in_port as usize * self.classes + f.class() as usize];
                 let behind = list.front().is_some();
                 list.push(id, store);
                 if behind {
                     return false;
                 }
-                turns[at].push_back(f.in_port);
+                order[at].push_back(f.in_port);
                 return !reading[f.in_port as usize];
             }
         }
@@ -203,20 +203,20 @@ impl Discipline {
         let id = match &mut self.queues {
             Queues::Fifo => egress.fifo.front()?,
             Queues::OfSenders => return None, // see `head_of`
-            Queues::Turns { queues, quantum } => {
+            Queues::RoundRobin { queues, quantum } => {
                 let q = &mut queues[at];
                 loop {
-                    let ingress = *q.turns.front()? as usize;
+                    let ingress = *q.order.front()? as usize;
                     let id = q.lists[ingress].front().expect("an ingress in turn has a frame");
                     if *quantum == 0 || q.deficit[ingress] >= store[id].len() {
                         break id;
                     }
                     q.deficit[ingress] = q.deficit[ingress].saturating_add(*quantum);
-                    q.turns.rotate_left(1);
+                    q.order.rotate_left(1);
                 }
             }
-            Queues::Input { lists, turns, reading } => {
-                let ingress = *turns[at].iter().find(|&&i| !reading[i as usize])? as usize;
+            Queues::Input { lists, order, reading } => {
+                let ingress = *order[at].iter().find(|&&i| !reading[i as usize])? as usize;
                 lists[ingress * self.classes + class as usize].front()?
             }
         };
@@ -227,7 +227,7 @@ impl Discipline {
     /// (only input queues do that); it is a candidate unless its input is being read.
     #[inline]
     pub fn pop(&mut self, egress: &mut Egress, out: u16, class: u8, store: &FrameStore) -> Option<(FrameId, Option<u16>)> {
-        if matches!(self.queues, Queues::Turns { quantum: 1.., .. }) {
+        if matches!(self.queues, Queues::RoundRobin { quantum: 1.., .. }) {
             self.head(egress, out, class, store)?; // whose turn it is
         }
         let at = self.at(out, class);
@@ -235,29 +235,29 @@ impl Discipline {
         let id = match &mut self.queues {
             Queues::Fifo => egress.fifo.pop(store)?,
             Queues::OfSenders => return None, // see `pop_of`
-            Queues::Turns { queues, quantum } => {
+            Queues::RoundRobin { queues, quantum } => {
                 let q = &mut queues[at];
-                let ingress = *q.turns.front()?;
+                let ingress = *q.order.front()?;
                 let list = &mut q.lists[ingress as usize];
                 let id = list.pop(store)?;
                 if *quantum > 0 {
                     q.deficit[ingress as usize] -= store[id].len();
                 }
                 if list.front().is_none() {
-                    q.turns.pop_front();
+                    q.order.pop_front();
                 } else if *quantum == 0 {
-                    q.turns.rotate_left(1);
+                    q.order.rotate_left(1);
                 }
                 id
             }
-            Queues::Input { lists, turns, reading } => {
-                let next = turns[at].iter().position(|&i| !reading[i as usize])?;
-                let ingress = turns[at].remove(next)?;
+            Queues::Input { lists, order, reading } => {
+                let next = order[at].iter().position(|&i| !reading[i as usize])?;
+                let ingress = order[at].remove(next)?;
                 let list = &mut lists[ingress as usize * self.classes + class as usize];
                 let id = list.pop(store)?;
                 if let Some(next) = list.front() {
                     let to = store[next].out_port;
-                    turns[to as usize * self.classes + class as usize].push_back(ingress);
+                    order[to as usize * self.classes + class as usize].push_back(ingress);
                     exposed = (to != out).then_some(to);
                 }
                 id
@@ -269,50 +269,61 @@ impl Discipline {
 
     /// [`Discipline::push`] into the lane of an egress, which may keep frames in its sender half.
     #[inline(always)]
-    pub(crate) fn push_in(&mut self, now: Time, lane: &mut Lane, id: FrameId, store: &mut FrameStore) -> bool {
+    pub(crate) fn push_in(&mut self, now: Time, class_state: &mut ClassState, id: FrameId, store: &mut FrameStore) -> bool {
         match self.queues {
-            Queues::OfSenders => push_to_sender(now, lane, id, store),
-            _ => self.push(&mut lane.egress, id, store),
+            Queues::OfSenders => push_to_sender(now, class_state, id, store),
+            _ => self.push(&mut class_state.egress, id, store),
         }
     }
 
     /// [`Discipline::head`] of a lane. Of a sender half that keeps all that waits, it is the oldest frame.
     #[inline(always)]
-    pub(crate) fn head_of(&mut self, now: Time, lane: &Lane, out: u16, class: u8, store: &FrameStore) -> Option<u32> {
+    pub(crate) fn head_of(&mut self, now: Time, class_state: &ClassState, out: u16, class: u8, store: &FrameStore) -> Option<u32> {
         match self.queues {
-            Queues::OfSenders => head_of_sender(now, lane, store),
-            _ => self.head(&lane.egress, out, class, store),
+            Queues::OfSenders => head_of_sender(now, class_state, store),
+            _ => self.head(&class_state.egress, out, class, store),
         }
     }
 
     /// [`Discipline::pop`] of a lane.
     #[inline(always)]
-    pub(crate) fn pop_of(&mut self, now: Time, lane: &mut Lane, out: u16, class: u8, store: &FrameStore) -> Option<FrameId> {
+    pub(crate) fn pop_of(&mut self, now: Time, class_state: &mut ClassState, out: u16, class: u8, store: &FrameStore) -> Option<FrameId> {
         match self.queues {
-            Queues::OfSenders => pop_of_sender(Some(now), lane, store),
-            _ => self.pop(&mut lane.egress, out, class, store).map(|(id, _)| id),
+            Queues::OfSenders => pop_of_sender(Some(now), class_state, store),
+            _ => self.pop(&mut class_state.egress, out, class, store).map(|(id, _)| id),
         }
     }
 
     /// Takes a frame that will never go: the next one, also if it is held. The head of an input that is being read comes later.
-    pub(crate) fn discard(&mut self, lane: &mut Lane, out: u16, class: u8, store: &FrameStore) -> Option<(FrameId, Option<u16>)> {
+    pub(crate) fn discard(
+        &mut self,
+        class_state: &mut ClassState,
+        out: u16,
+        class: u8,
+        store: &FrameStore,
+    ) -> Option<(FrameId, Option<u16>)> {
         match self.queues {
-            Queues::OfSenders => Some((pop_of_sender(None, lane, store)?, None)),
-            _ => self.pop(&mut lane.egress, out, class, store),
+            Queues::OfSenders => Some((pop_of_sender(None, class_state, store)?, None)),
+            _ => self.pop(&mut class_state.egress, out, class, store),
         }
     }
 
     /// Every frame that waits in this switch, for checkers and the deadlock watch.
-    pub(crate) fn for_each<'a, 'e>(&self, lanes: impl Iterator<Item = &'e Lane>, store: &'a FrameStore, mut f: impl FnMut(&'a Frame)) {
+    pub(crate) fn for_each<'a, 'e>(
+        &self,
+        class_states: impl Iterator<Item = &'e ClassState>,
+        store: &'a FrameStore,
+        mut f: impl FnMut(&'a Frame),
+    ) {
         if let Queues::OfSenders = self.queues {
-            return each_of_senders(lanes, store, &mut f);
+            return each_of_senders(class_states, store, &mut f);
         }
         let mut all = |lists: &[FrameList]| lists.iter().for_each(|l| l.iter(store).for_each(&mut f));
         match &self.queues {
-            Queues::Fifo => lanes.for_each(|l| all(&[l.egress.fifo])),
+            Queues::Fifo => class_states.for_each(|l| all(&[l.egress.fifo])),
             Queues::OfSenders => {}
             Queues::Input { lists, .. } => all(lists),
-            Queues::Turns { queues, .. } => queues.iter().for_each(|q| all(&q.lists)),
+            Queues::RoundRobin { queues, .. } => queues.iter().for_each(|q| all(&q.lists)),
         }
     }
 
@@ -330,11 +341,11 @@ impl Discipline {
 
 #[cold]
 #[inline(never)]
-fn push_to_sender(now: Time, lane: &mut Lane, id: FrameId, store: &mut FrameStore) -> bool {
-    let (egress, frame) = (&mut lane.egress, store[id]);
+fn push_to_sender(now: Time, class_state: &mut ClassState, id: FrameId, store: &mut FrameStore) -> bool {
+    let (egress, frame) = (&mut class_state.egress, store[id]);
     egress.bytes += frame.len() as u64;
     egress.highest = egress.highest.max(egress.bytes);
-    match lane.tx.flows_mut() {
+    match class_state.tx.flows_mut() {
         Some(flows) => flows.push(now, id, frame.flow),
         None => egress.fifo.push(id, store),
     }
@@ -343,18 +354,18 @@ fn push_to_sender(now: Time, lane: &mut Lane, id: FrameId, store: &mut FrameStor
 
 #[cold]
 #[inline(never)]
-fn head_of_sender(now: Time, lane: &Lane, store: &FrameStore) -> Option<u32> {
-    let id = match lane.tx.flows() {
+fn head_of_sender(now: Time, class_state: &ClassState, store: &FrameStore) -> Option<u32> {
+    let id = match class_state.tx.flows() {
         Some(flows) => flows.head(now)?.0,
-        None => lane.egress.fifo.front()?,
+        None => class_state.egress.fifo.front()?,
     };
     Some(store[id].len())
 }
 
 #[cold]
 #[inline(never)]
-fn each_of_senders<'a, 'e>(lanes: impl Iterator<Item = &'e Lane>, store: &'a FrameStore, f: &mut dyn FnMut(&'a Frame)) {
-    lanes.for_each(|l| match l.tx.flows() {
+fn each_of_senders<'a, 'e>(class_states: impl Iterator<Item = &'e ClassState>, store: &'a FrameStore, f: &mut dyn FnMut(&'a Frame)) {
+    class_states.for_each(|l| match l.tx.flows() {
         Some(flows) => flows.for_each(&mut |id| f(&store[id])),
         None => l.egress.fifo.iter(store).for_each(&mut *f),
     });
@@ -363,13 +374,13 @@ fn each_of_senders<'a, 'e>(lanes: impl Iterator<Item = &'e Lane>, store: &'a Fra
 /// The frame that may go at this time; at none, also one that may not.
 #[cold]
 #[inline(never)]
-fn pop_of_sender(at: Option<Time>, lane: &mut Lane, store: &FrameStore) -> Option<FrameId> {
-    let id = match (lane.tx.flows_mut(), at) {
+fn pop_of_sender(at: Option<Time>, class_state: &mut ClassState, store: &FrameStore) -> Option<FrameId> {
+    let id = match (class_state.tx.flows_mut(), at) {
         (Some(flows), Some(now)) => flows.pop(now)?,
         (Some(flows), None) => flows.discard()?,
-        (None, _) => lane.egress.fifo.pop(store)?,
+        (None, _) => class_state.egress.fifo.pop(store)?,
     };
-    lane.egress.bytes -= store[id].len() as u64;
+    class_state.egress.bytes -= store[id].len() as u64;
     Some(id)
 }
 
@@ -422,10 +433,10 @@ mod tests {
             let id = store.insert(f);
             d.push(&mut egress, id, &mut store);
         }
-        let Queues::Turns { queues, .. } = &mut d.queues else { panic!("turns") };
+        let Queues::RoundRobin { queues, .. } = &mut d.queues else { panic!("turns") };
         queues[1].deficit[0] = 500;
         assert_eq!(d.head(&egress, 1, 0, &store), Some(1000));
-        let Queues::Turns { queues, .. } = &mut d.queues else { panic!("turns") };
+        let Queues::RoundRobin { queues, .. } = &mut d.queues else { panic!("turns") };
         assert_eq!(queues[1].deficit[0], u32::MAX);
     }
 

@@ -8,16 +8,16 @@ use crate::frame::{Frame, FrameId, FrameKind, FrameStore};
 
 /// A place in the order of events: a time and, among equal times, a rank that only the environment understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment {
+pub struct EventKey {
     /// When.
     pub time: Time,
     /// Which of equal times; a world without an order of its own leaves it zero.
     pub rank: u64,
 }
 
-impl Moment {
+impl EventKey {
     /// Before everything.
-    pub const START: Moment = Moment { time: Time::ZERO, rank: 0 };
+    pub const START: EventKey = EventKey { time: Time::ZERO, rank: 0 };
 }
 
 /// A call that a node wants at a later time. Early, late or repeated calls do no harm.
@@ -86,7 +86,7 @@ pub enum Drop {
 
 /// What happened inside a node, for probes, checkers and flow accounting.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Note {
+pub enum NodeEvent {
     /// A frame entered (`arrived`) or left a switch: what its ingress and its egress queue hold now [bytes].
     Queue {
         /// Ingress port.
@@ -174,7 +174,7 @@ pub enum Note {
         congestion: Congestion,
     },
     /// The source of a flow was told so.
-    NoticeHeard {
+    NotificationReceived {
         /// Flow.
         flow: u32,
     },
@@ -250,14 +250,14 @@ pub trait Env {
     /// The frame starts now on this port's wire and occupies it for `tx`; the peer gets it after `tx` and the propagation
     /// delay. Returns the moment at which the wire is free. A node to which that matters asks to be called then
     /// ([`Call::WireFree`]); with nothing to send it need not, which saves an event for most frames of a quiet network.
-    fn transmit(&mut self, node: u32, port: u16, frame: FrameId, tx: Span) -> Moment;
+    fn transmit(&mut self, node: u32, port: u16, frame: FrameId, tx: Span) -> EventKey;
     /// How long a frame of `len` bytes takes on a wire of this rate.
     fn wire_time(&mut self, rate: Rate, len: u32) -> Span;
     /// Has this moment come?
-    fn has_come(&self, moment: Moment) -> bool;
-    /// Does anybody look at the lengths of queues? If not, [`Note::Queue`] may be left out.
+    fn has_come(&self, moment: EventKey) -> bool;
+    /// Does anybody look at the lengths of queues? If not, [`NodeEvent::Queue`] may be left out.
     fn watches_queues(&self) -> bool;
-    /// Does anybody look at the states of ports? If not, [`Note::State`] may be left out.
+    /// Does anybody look at the states of ports? If not, [`NodeEvent::State`] may be left out.
     fn watches_states(&self) -> bool {
         false
     }
@@ -268,9 +268,9 @@ pub trait Env {
     /// Egress port for a frame at this node.
     fn route(&mut self, node: u32, frame: &Frame) -> Option<u16>;
     /// A random number in [0, 1) from the stream of this port.
-    fn coin(&mut self, node: u32, port: u16) -> f64;
+    fn draw(&mut self, node: u32, port: u16) -> f64;
     /// Something happened.
-    fn note(&mut self, node: u32, now: Time, note: Note);
+    fn emit(&mut self, node: u32, now: Time, emit: NodeEvent);
 
     /// Frees a frame that reached its end.
     #[inline]

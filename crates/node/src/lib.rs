@@ -24,13 +24,13 @@ mod wire_times;
 pub use buffer::{BufferPolicy, SharedPool};
 pub use control::{ControlDelay, Delay};
 pub use discipline::DisciplineKind;
-pub use env::{Call, Drop, Env, Moment, Note};
+pub use env::{Call, Drop, Env, EventKey, NodeEvent};
 pub use frame::{Frame, FrameId, FrameKind, FrameList, FrameStore, LEN_MAX, NIL, Telemetry};
 pub use nic::{FlowStart, Nic, NicConfig, Pacing, PausedWith, Transport};
 pub use port::{Hold, Port};
 pub use scheduler::{Scheduler, SchedulerKind};
 pub use switch::{Occupant, Switch, SwitchConfig};
-pub use vl_arbitration::{VlArbitration, VlTurn};
+pub use vl_arbitration::{VlArbitration, VlEntry};
 pub use wire_times::WireTimes;
 
 /// The priorities in use, as dense class numbers.
@@ -40,24 +40,24 @@ pub use wire_times::WireTimes;
 pub struct Classes {
     priorities: Vec<u8>,
     /// A priority that travels with the control frames: it has a number after all classes, but no queue of its own.
-    express: Option<u8>,
+    unpaused: Option<u8>,
 }
 
 impl Classes {
     /// From the priorities in use, each 0 to 7; duplicates are fine. No priority at all becomes priority 0.
     pub fn new(used: impl IntoIterator<Item = u8>) -> Self {
-        Classes::with_express(used, None)
+        Classes::with_unpaused_class(used, None)
     }
     /// From the priorities in use, one of which travels with the control frames: first, never held, neither counted nor
     /// marked. It is no class; frames carry the number after the last one for it.
-    pub fn with_express(used: impl IntoIterator<Item = u8>, express: Option<u8>) -> Self {
-        let mut priorities: Vec<u8> = used.into_iter().filter(|&p| p < 8 && Some(p) != express).collect();
+    pub fn with_unpaused_class(used: impl IntoIterator<Item = u8>, unpaused: Option<u8>) -> Self {
+        let mut priorities: Vec<u8> = used.into_iter().filter(|&p| p < 8 && Some(p) != unpaused).collect();
         priorities.sort_unstable();
         priorities.dedup();
         if priorities.is_empty() {
             priorities.push(0);
         }
-        Classes { priorities, express }
+        Classes { priorities, unpaused }
     }
     /// How many.
     pub fn len(&self) -> usize {
@@ -69,16 +69,16 @@ impl Classes {
     }
     /// The priority of a class, or of the number after the last one.
     pub fn priority(&self, class: usize) -> u8 {
-        self.priorities.get(class).copied().or(self.express).unwrap_or(0)
+        self.priorities.get(class).copied().or(self.unpaused).unwrap_or(0)
     }
     /// The number that frames of the express priority carry instead of a class.
-    pub fn express(&self) -> Option<u8> {
-        self.express.map(|_| self.priorities.len() as u8)
+    pub fn unpaused(&self) -> Option<u8> {
+        self.unpaused.map(|_| self.priorities.len() as u8)
     }
     /// The class of a priority in use.
     pub fn class(&self, priority: u8) -> Option<u8> {
-        if self.express == Some(priority) {
-            return self.express();
+        if self.unpaused == Some(priority) {
+            return self.unpaused();
         }
         self.priorities.iter().position(|&p| p == priority).map(|c| c as u8)
     }
@@ -89,11 +89,11 @@ mod tests {
     use super::Classes;
 
     #[test]
-    fn the_express_priority_is_no_class_but_has_a_number() {
-        let c = Classes::with_express([3, 0, 3], Some(0));
+    fn the_unpaused_class_has_a_number_of_its_own() {
+        let c = Classes::with_unpaused_class([3, 0, 3], Some(0));
         assert_eq!((c.len(), c.class(3), c.class(0), c.class(5)), (1, Some(0), Some(1), None));
-        assert_eq!((c.priority(0), c.priority(1), c.express()), (3, 0, Some(1)));
+        assert_eq!((c.priority(0), c.priority(1), c.unpaused()), (3, 0, Some(1)));
         let c = Classes::new([3, 0]);
-        assert_eq!((c.len(), c.class(0), c.class(3), c.express()), (2, Some(0), Some(1), None));
+        assert_eq!((c.len(), c.class(0), c.class(3), c.unpaused()), (2, Some(0), Some(1), None));
     }
 }

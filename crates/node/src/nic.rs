@@ -2,7 +2,7 @@
 //! with the same flow control halves as a switch.
 //!
 //! ```text
-//!   sending.rs    flows, when a frame may go      <- turns.rs, hpcc_turns.rs   whose turn it is
+//!   sending.rs    flows, when a frame may go      <- round_robin.rs, hpcc_round_robin.rs   whose turn it is
 //!   receiving.rs  what came in order, what is answered
 //!   reaction.rs   acknowledgements, notices, timers of rate control
 //!   by_flow.rs    where the peer holds single flows
@@ -13,35 +13,35 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::AnyDetector;
-use xoff_mech::flow_control::{Fill, FlowControl, Message};
+use xoff_mech::flow_control::{FlowControl, Message, Occupancy};
 use xoff_mech::rate_control::FlowFacts;
 use xoff_units::{Bytes, Rate, Time, prefetch, prefetch_whole};
 
 use crate::buffer::Ingress;
-use crate::env::{Drop, Env, Note};
+use crate::env::{Drop, Env, NodeEvent};
 use crate::frame::{Frame, FrameId, FrameKind, FrameList};
-use crate::port::{LaneConfig, Port};
+use crate::port::{ClassConfig, Port};
 use crate::wire_times::FlowTimes;
 
 mod by_flow;
 mod config;
-mod hpcc_turns;
+mod hpcc_round_robin;
 mod reaction;
 mod receiving;
+mod round_robin;
 mod sending;
-mod turns;
 
 pub use config::{FlowStart, NicConfig, Pacing, PausedWith, Transport};
-use hpcc_turns::HpccTurns;
+use hpcc_round_robin::HpccRoundRobin;
 use receiving::Receiving;
+use round_robin::RoundRobin;
 use sending::{Production, Sending};
-use turns::Turns;
 
 /// Whose turn it is, by one of two rules.
 enum Order {
-    ByStart(Turns),
+    ByStart(RoundRobin),
     /// As in the HPCC simulator ([`NicConfig::as_hpcc_simulator`]).
-    AsHpcc(HpccTurns),
+    AsHpcc(HpccRoundRobin),
 }
 
 impl Order {
@@ -100,7 +100,7 @@ pub struct Nic {
     memory: Bytes,
     flows: Vec<Sending>,
     /// The flows that take turns, by place.
-    turns: Order,
+    round_robin: Order,
     slots: FxHashMap<u32, u32>,
     receiving: FxHashMap<u32, Receiving>,
     /// Acknowledgements and notifications that wait.
@@ -116,11 +116,11 @@ impl Nic {
         let len = c.message_len.unwrap_or(flow_control.message_len());
         Nic {
             node,
-            by_flow: flow_control.looks_at_flows(),
+            by_flow: flow_control.per_flow(),
             line: link.rate,
             memory: link.buffer,
-            port: Port::new(flow_control, link, &LaneConfig { ingress: Ingress::default(), detector: AnyDetector::None }, c.classes, len),
-            turns: if c.as_hpcc_simulator { Order::AsHpcc(HpccTurns::default()) } else { Order::ByStart(Turns::new()) },
+            port: Port::new(flow_control, link, &ClassConfig { ingress: Ingress::default(), detector: AnyDetector::None }, c.classes, len),
+            round_robin: if c.as_hpcc_simulator { Order::AsHpcc(HpccRoundRobin::default()) } else { Order::ByStart(RoundRobin::new()) },
             c,
             flows: Vec::new(),
             slots: FxHashMap::default(),
@@ -154,7 +154,7 @@ impl Nic {
     pub fn start_flow(&mut self, now: Time, start: FlowStart, env: &mut impl Env) {
         let slot = self.flows.len() as u32;
         // As many bits as a coin has.
-        let seed = if self.c.rate_control.tosses() { (env.coin(self.node, 0) * (1u64 << 53) as f64) as u64 } else { 0 };
+        let seed = if self.c.rate_control.draws() { (env.draw(self.node, 0) * (1u64 << 53) as f64) as u64 } else { 0 };
         let facts = FlowFacts { line: self.line, window: start.window.or(self.c.window), base_rtt: start.base_rtt, seed };
         self.flows.push(Sending {
             start,
@@ -166,11 +166,11 @@ impl Nic {
             window: facts.window,
             last_len: 0,
             done: start.size == 0,
-            deaf: false,
+            timers_cancelled: false,
             production: Production::new(&start, now, &self.c),
         });
         self.slots.insert(start.flow, slot);
-        self.turns.push(start.class, slot, self.flows[slot as usize].next_len(&self.c));
+        self.round_robin.push(start.class, slot, self.flows[slot as usize].next_len(&self.c));
         self.try_send(now, env);
     }
 
@@ -179,7 +179,7 @@ impl Nic {
         let frame = env.discard(id); // its records stay in their place until another frame takes it
         match frame.kind() {
             FrameKind::Control => {
-                if self.port.hear(now, self.node, 0, frame.class(), frame.message(), &self.c.control_delay, env) {
+                if self.port.on_control(now, self.node, 0, frame.class(), frame.message(), &self.c.control_delay, env) {
                     self.try_send(now, env);
                 }
                 return;
@@ -198,16 +198,16 @@ impl Nic {
         // A host's memory is not modelled: the frame enters and leaves its buffer in one instant. The receiver half
         // still has to count it, or credits would run out.
         let (class, len) = (frame.class(), frame.len());
-        let full = Fill { bytes: frame.bytes(), shared: frame.bytes(), headroom: Bytes::ZERO, limit: self.memory };
+        let full = Occupancy { bytes: frame.bytes(), shared: frame.bytes(), headroom: Bytes::ZERO, limit: self.memory };
         let on_arrival = self.port.on_arrival(now, class, frame.flow, &full, len);
-        let on_departure = self.port.on_departure(now, class, frame.flow, &Fill { limit: full.limit, ..Fill::default() }, len);
+        let on_departure = self.port.on_departure(now, class, frame.flow, &Occupancy { limit: full.limit, ..Occupancy::default() }, len);
         if on_arrival.is_some() || on_departure.is_some() {
             for message in [on_arrival, on_departure].into_iter().flatten() {
-                self.say(now, class, message, env);
+                self.send_control(now, class, message, env);
                 self.port.plan_receiver(self.node, 0, class, env);
             }
             if self.by_flow {
-                self.say_more(now, class, env);
+                self.send_more_control(now, class, env);
             }
         }
     }
@@ -216,7 +216,7 @@ impl Nic {
     #[inline]
     pub fn prefetch(&self) {
         prefetch(self);
-        prefetch(&self.turns);
+        prefetch(&self.round_robin);
         prefetch(&self.receiving);
         self.port.prefetch_out();
         self.port.prefetch_in();
@@ -225,7 +225,7 @@ impl Nic {
     /// Its flows will be asked soon.
     #[inline]
     pub fn prefetch_flows(&self) {
-        if let Some(turn) = self.turns.of_class(0).first() {
+        if let Some(turn) = self.round_robin.of_class(0).first() {
             prefetch(turn);
         }
         if let Some(flow) = self.flows.last() {
@@ -236,7 +236,7 @@ impl Nic {
     /// The flow whose turn is next will be asked very soon. Returns which it is.
     #[inline]
     pub fn prefetch_next(&self) -> Option<u32> {
-        let flow = &self.flows[self.turns.likely()? as usize];
+        let flow = &self.flows[self.round_robin.likely()? as usize];
         prefetch_whole(flow);
         if let Some(rc) = &flow.rate_control {
             rc.prefetch();
@@ -264,10 +264,10 @@ impl Nic {
 
     /// The receiver half looks at the clock.
     pub fn on_receiver_wake(&mut self, now: Time, class: u8, env: &mut impl Env) {
-        if let Some(message) = self.port.on_receiver_wake(now, class, &Fill { limit: self.memory, ..Fill::default() }) {
-            self.say(now, class, message, env);
+        if let Some(message) = self.port.on_receiver_wake(now, class, &Occupancy { limit: self.memory, ..Occupancy::default() }) {
+            self.send_control(now, class, message, env);
             if self.by_flow {
-                self.say_more(now, class, env);
+                self.send_more_control(now, class, env);
             }
         }
         self.port.plan_receiver(self.node, 0, class, env);
@@ -285,20 +285,20 @@ impl Nic {
     }
 
     fn drop_waiting(&self, now: Time, f: &Frame, env: &mut impl Env) {
-        let dropped = Note::Dropped { port: 0, class: f.class(), flow: f.flow, len: f.len(), kind: f.kind(), why: Drop::LinkFailed };
-        env.note(self.node, now, dropped);
+        let dropped = NodeEvent::Dropped { port: 0, class: f.class(), flow: f.flow, len: f.len(), kind: f.kind(), why: Drop::LinkFailed };
+        env.emit(self.node, now, dropped);
     }
 
     /// Deals the turns anew, in a replay of the HPCC simulator: exactly these flows, in this order, each with a try to send before the
     /// next one comes.
-    pub fn take_turns(&mut self, now: Time, flows: &[u32], env: &mut impl Env) {
-        if let Order::AsHpcc(turns) = &mut self.turns {
-            turns.flows.clear();
+    pub fn replace_round_robin_order(&mut self, now: Time, flows: &[u32], env: &mut impl Env) {
+        if let Order::AsHpcc(round_robin) = &mut self.round_robin {
+            round_robin.flows.clear();
         }
         for flow in flows {
             if let Some(&slot) = self.slots.get(flow) {
-                if let Order::AsHpcc(turns) = &mut self.turns {
-                    turns.flows.push(slot);
+                if let Order::AsHpcc(round_robin) = &mut self.round_robin {
+                    round_robin.flows.push(slot);
                 }
                 self.try_send(now, env);
             }
@@ -318,8 +318,8 @@ impl Nic {
         self.plan_next(env);
     }
 
-    fn say(&mut self, now: Time, class: u8, message: Message, env: &mut impl Env) {
-        self.port.say(now, self.node, 0, class, message, &self.c.control_delay, env);
+    fn send_control(&mut self, now: Time, class: u8, message: Message, env: &mut impl Env) {
+        self.port.send_control(now, self.node, 0, class, message, &self.c.control_delay, env);
         self.plan_next(env);
     }
 }

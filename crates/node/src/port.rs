@@ -2,14 +2,14 @@
 
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{AnyDetector, Detector};
-use xoff_mech::flow_control::{Fill, FlowControl, FlowSender, Gate, Message, Rx, Sender, Tx};
+use xoff_mech::flow_control::{FlowControl, FlowSender, Gate, Message, Occupancy, Rx, Sender, Tx};
 use xoff_mech::rate_control::IntFormat;
 use xoff_units::{Bytes, Rate, Span, Time, prefetch};
 
 use crate::buffer::Ingress;
 use crate::control::{ControlDelay, DelayLine};
 use crate::discipline::Egress;
-use crate::env::{Call, Env, Moment, Note};
+use crate::env::{Call, Env, EventKey, NodeEvent};
 use crate::frame::{Frame, FrameId, FrameKind, FrameList, FrameStore};
 
 /// An egress queue that the peer's flow control holds back.
@@ -28,7 +28,7 @@ pub struct Hold {
 /// One class at one port: all that a frame needs when it leaves through it, then all that it needs when it comes in by it.
 /// Side by side, because a large network waits for memory, and because one place is found once.
 #[repr(C)]
-pub(crate) struct Lane {
+pub(crate) struct ClassState {
     /// What waits to leave.
     pub egress: Egress,
     /// Obeys the peer. One that looks at flows is the queue itself; the egress then only counts.
@@ -46,7 +46,7 @@ pub(crate) struct Lane {
 }
 
 /// What a port has by class besides its flow control.
-pub(crate) struct LaneConfig {
+pub(crate) struct ClassConfig {
     pub ingress: Ingress,
     pub detector: AnyDetector,
 }
@@ -66,7 +66,7 @@ struct Delays {
 #[repr(C, align(64))]
 pub struct Port {
     /// When the wire is free, or was.
-    free: Moment,
+    free: EventKey,
     /// Control frames waiting; they go before everything else and cannot be paused.
     control: FrameList,
     /// A call for the moment the wire is free is due.
@@ -86,11 +86,11 @@ pub struct Port {
     /// Line rate [bit/s].
     pub rate: Rate,
     /// The first class; most runs have no other.
-    lane: Lane,
+    class_state: ClassState,
     /// When the next `Wake` is due; never: none is.
     wake_at: Time,
     /// The other classes.
-    more: Box<[Lane]>,
+    more: Box<[ClassState]>,
     delays: Option<Box<Delays>>,
     /// Length of control frames [bytes].
     message_len: u32,
@@ -102,14 +102,14 @@ pub struct Port {
 
 impl Port {
     /// A port whose halves are configured for this link.
-    pub(crate) fn new(fc: &FlowControl, facts: &LinkFacts, lane: &LaneConfig, classes: usize, message_len: Bytes) -> Self {
-        let lane = || {
+    pub(crate) fn new(fc: &FlowControl, facts: &LinkFacts, class_state: &ClassConfig, classes: usize, message_len: Bytes) -> Self {
+        let class_state = || {
             let (rx, tx) = fc.halves(facts);
-            let (egress, detector, ingress) = (Egress::default(), lane.detector.clone(), lane.ingress);
-            Lane { egress, tx, detector, ingress, rx, rx_wake: Time::NEVER, held_since: Time::NEVER }
+            let (egress, detector, ingress) = (Egress::default(), class_state.detector.clone(), class_state.ingress);
+            ClassState { egress, tx, detector, ingress, rx, rx_wake: Time::NEVER, held_since: Time::NEVER }
         };
         Port {
-            free: Moment::START,
+            free: EventKey::START,
             wake_at: Time::NEVER,
             control: FrameList::default(),
             free_called: false,
@@ -123,40 +123,40 @@ impl Port {
             hold_changes: 0,
             rate: facts.rate,
             message_len: message_len.0 as u32,
-            lane: lane(),
-            more: (1..classes).map(|_| lane()).collect(),
+            class_state: class_state(),
+            more: (1..classes).map(|_| class_state()).collect(),
             delays: None,
         }
     }
 
     /// What belongs to a class.
     #[inline]
-    pub(crate) fn lane(&self, class: u8) -> &Lane {
-        if class == 0 { &self.lane } else { &self.more[class as usize - 1] }
+    pub(crate) fn class_state(&self, class: u8) -> &ClassState {
+        if class == 0 { &self.class_state } else { &self.more[class as usize - 1] }
     }
 
     /// What belongs to a class.
     #[inline]
-    pub(crate) fn lane_mut(&mut self, class: u8) -> &mut Lane {
-        if class == 0 { &mut self.lane } else { &mut self.more[class as usize - 1] }
+    pub(crate) fn class_state_mut(&mut self, class: u8) -> &mut ClassState {
+        if class == 0 { &mut self.class_state } else { &mut self.more[class as usize - 1] }
     }
 
     /// What belongs to a class; the express priority, which travels with the control frames, has nothing.
     #[inline]
-    fn lane_if_any(&mut self, class: u8) -> Option<&mut Lane> {
-        if class == 0 { Some(&mut self.lane) } else { self.more.get_mut(class as usize - 1) }
+    fn class_state_if_any(&mut self, class: u8) -> Option<&mut ClassState> {
+        if class == 0 { Some(&mut self.class_state) } else { self.more.get_mut(class as usize - 1) }
     }
 
     /// What belongs to each class, in class order.
-    pub(crate) fn lanes(&self) -> impl Iterator<Item = &Lane> {
-        std::iter::once(&self.lane).chain(&self.more)
+    pub(crate) fn class_states(&self) -> impl Iterator<Item = &ClassState> {
+        std::iter::once(&self.class_state).chain(&self.more)
     }
 
     /// Does anything but control frames wait?
     #[inline]
     pub(crate) fn waits(&self) -> bool {
         // Without a look at the other classes where there are none: a cache line.
-        self.lane.egress.bytes() > 0 || !self.single && self.more.iter().any(|l| l.egress.bytes() > 0)
+        self.class_state.egress.bytes() > 0 || !self.single && self.more.iter().any(|l| l.egress.bytes() > 0)
     }
 
     /// Asks for the first wake-ups of the receivers.
@@ -170,14 +170,14 @@ impl Port {
     #[inline]
     pub fn prefetch_out(&self) {
         prefetch(self);
-        prefetch(&self.lane.tx);
+        prefetch(&self.class_state.tx);
     }
 
     /// A frame will come in by the port soon, or one that came in by it will leave.
     #[inline]
     pub fn prefetch_in(&self) {
-        prefetch(&self.lane.ingress);
-        prefetch(&self.lane.rx_wake);
+        prefetch(&self.class_state.ingress);
+        prefetch(&self.class_state.rx_wake);
     }
 
     /// Is a frame on the wire?
@@ -207,7 +207,7 @@ impl Port {
     /// The wire is free again.
     #[inline]
     pub fn set_free(&mut self) {
-        self.free = Moment::START;
+        self.free = EventKey::START;
         self.free_called = false;
     }
     /// Has the wake-up that was asked for come? An earlier or a later one may have been asked for since.
@@ -232,7 +232,7 @@ impl Port {
             return;
         }
         let control: u64 = self.control.iter(frames).map(|f| f.len() as u64).sum();
-        let waiting: u64 = self.lanes().map(|l| l.egress.bytes()).sum();
+        let waiting: u64 = self.class_states().map(|l| l.egress.bytes()).sum();
         let hop = self.telemetry.record(now, self.sent, Bytes(control + waiting), self.rate);
         frames.telemetry_mut(id).push(hop);
     }
@@ -250,8 +250,8 @@ impl Port {
     /// detector when the queue is kept back and when no longer.
     #[inline(always)]
     pub fn gate(&mut self, now: Time, class: u8, len: u32) -> Gate {
-        let Some(lane) = self.lane_if_any(class) else { return Gate::Open };
-        let gate = lane.tx.gate(now, Bytes(len as u64));
+        let Some(class_state) = self.class_state_if_any(class) else { return Gate::Open };
+        let gate = class_state.tx.gate(now, Bytes(len as u64));
         if gate != Gate::Open || self.off != 0 {
             self.note_gate(now, class, len, gate);
         }
@@ -260,14 +260,14 @@ impl Port {
 
     /// Might a frame of this class and length go? Nothing is remembered of it.
     pub fn would_open(&self, now: Time, class: u8, len: u32) -> Gate {
-        let lane = if class == 0 { Some(&self.lane) } else { self.more.get(class as usize - 1) };
-        lane.map_or(Gate::Open, |l| l.tx.gate(now, Bytes(len as u64)))
+        let class_state = if class == 0 { Some(&self.class_state) } else { self.more.get(class as usize - 1) };
+        class_state.map_or(Gate::Open, |l| l.tx.gate(now, Bytes(len as u64)))
     }
 
     /// The sender half of a class if it looks at flows.
     pub fn flows(&self, class: u8) -> Option<&dyn FlowSender> {
-        let lane = if class == 0 { &self.lane } else { self.more.get(class as usize - 1)? };
-        lane.tx.flows()
+        let class_state = if class == 0 { &self.class_state } else { self.more.get(class as usize - 1)? };
+        class_state.tx.flows()
     }
 
     /// All flows of a class that have something to send are held, or no longer: where the peer holds single flows, their source says
@@ -277,28 +277,28 @@ impl Port {
         if held != (self.held & bit != 0) {
             self.held ^= bit;
             self.hold_changes |= bit;
-            self.lane_mut(class).held_since = now;
+            self.class_state_mut(class).held_since = now;
         }
     }
 
     /// Since when a class is held, at most until now.
     pub fn held_since(&self, now: Time, class: u8) -> Time {
-        if self.held & 1 << class != 0 { self.lane(class).held_since } else { now }
+        if self.held & 1 << class != 0 { self.class_state(class).held_since } else { now }
     }
 
     fn note_gate(&mut self, now: Time, class: u8, len: u32, gate: Gate) {
         let bit = 1 << class;
         let (off, held) = (self.off & bit != 0, self.held & bit != 0);
-        let lane = self.lane_mut(class);
+        let class_state = self.class_state_mut(class);
         let closed = gate != Gate::Open;
-        let begins = closed && !held && lane.tx.held(now, Bytes(len as u64));
+        let begins = closed && !held && class_state.tx.held(now, Bytes(len as u64));
         if begins {
-            lane.held_since = now;
+            class_state.held_since = now;
         }
         if closed && !off {
-            lane.detector.on_off(now);
+            class_state.detector.on_off(now);
         } else if !closed && off {
-            lane.detector.on_on(now, Bytes(lane.egress.bytes()));
+            class_state.detector.on_on(now, Bytes(class_state.egress.bytes()));
         }
         self.off = if closed { self.off | bit } else { self.off & !bit };
         if begins || held && !closed {
@@ -309,43 +309,43 @@ impl Port {
 
     /// Tells which holds have begun or ended in the gates asked since the last time.
     #[inline(always)]
-    pub fn tell_holds(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
+    pub fn report_holds(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
         if self.hold_changes != 0 {
-            self.tell_hold_changes(now, node, port, env);
+            self.report_hold_changes(now, node, port, env);
         }
     }
 
-    fn tell_hold_changes(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
+    fn report_hold_changes(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
         let mut changes = std::mem::take(&mut self.hold_changes);
         while changes != 0 {
             let class = changes.trailing_zeros() as u8;
             changes &= changes - 1;
-            let by = self.lane(class).tx.stopped_by();
-            env.note(node, now, Note::Hold { port, class, on: self.held & 1 << class != 0, by });
+            let by = self.class_state(class).tx.stopped_by();
+            env.emit(node, now, NodeEvent::Hold { port, class, on: self.held & 1 << class != 0, by });
         }
     }
 
     /// The hold on a class whose head frame has this length, if the peer holds it now.
     pub fn hold(&self, now: Time, port: u16, class: u8, len: u32) -> Option<Hold> {
-        let lane = if class == 0 { &self.lane } else { self.more.get(class as usize - 1)? };
+        let class_state = if class == 0 { &self.class_state } else { self.more.get(class as usize - 1)? };
         let since = self.held_since(now, class);
-        lane.tx.held(now, Bytes(len as u64)).then_some(Hold { port, class, len, since })
+        class_state.tx.held(now, Bytes(len as u64)).then_some(Hold { port, class, len, since })
     }
 
     /// Does flow control keep a frame of this class and length from leaving now? A question only: notes nothing.
     pub fn keeps_back(&self, now: Time, class: u8, len: u32) -> bool {
-        self.lane(class).tx.gate(now, Bytes(len as u64)) != Gate::Open
+        self.class_state(class).tx.gate(now, Bytes(len as u64)) != Gate::Open
     }
 
     /// The sender half of a class.
     pub fn tx(&self, class: u8) -> &Tx {
-        &self.lane(class).tx
+        &self.class_state(class).tx
     }
 
     /// The flow control of the peer counts for a class no longer, or again ([`Tx::release`]). The port looks at what waits at `now`.
     pub fn release(&mut self, now: Time, node: u32, port: u16, class: u8, on: bool, env: &mut impl Env) {
         let line = self.rate;
-        self.lane_mut(class).tx.release(now, line, on);
+        self.class_state_mut(class).tx.release(now, line, on);
         self.note_allowed(now, node, port, class, env);
         self.wake_at(node, port, now, env);
     }
@@ -353,7 +353,7 @@ impl Port {
     /// The link of the port has been down: the sender halves forget what the peer said ([`Sender::restart`]).
     pub fn restart(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
         for class in 0..=self.more.len() as u8 {
-            self.lane_mut(class).tx.restart(now);
+            self.class_state_mut(class).tx.restart(now);
             self.note_allowed(now, node, port, class, env);
         }
     }
@@ -361,31 +361,31 @@ impl Port {
     /// Notes the rate that the sender half of a class allows now, and when a stop ends by itself.
     #[inline]
     fn note_allowed(&self, now: Time, node: u32, port: u16, class: u8, env: &mut impl Env) -> Rate {
-        let tx = &self.lane(class).tx;
+        let tx = &self.class_state(class).tx;
         let (rate, by) = (tx.rate(now), tx.stopped_by());
         let expires = if rate.0 == 0 { expiry(now, tx) } else { None };
-        env.note(node, now, Note::AllowedRate { port, class, rate, by, expires });
+        env.emit(node, now, NodeEvent::AllowedRate { port, class, rate, by, expires });
         rate
     }
 
     /// The peer of a class says how much it has sent in all ([`xoff_mech::flow_control::Receiver::on_peer_total`]).
     pub fn on_peer_total(&mut self, class: u8, sent: u64) {
-        self.lane_mut(class).rx.on_peer_total(sent);
+        self.class_state_mut(class).rx.on_peer_total(sent);
     }
 
     /// If `stuck` bytes of an ingress never leave, does its peer stay unable to send a frame of `len`?
-    pub fn would_hold(&self, class: u8, fill: &Fill, stuck: u64, len: u32) -> bool {
-        self.lane(class).rx.holds(fill, Bytes(stuck), Bytes(len as u64))
+    pub fn would_hold(&self, class: u8, occupancy: &Occupancy, stuck: u64, len: u32) -> bool {
+        self.class_state(class).rx.holds(occupancy, Bytes(stuck), Bytes(len as u64))
     }
 
     /// Has a class ever sent more than its credits allowed?
     pub fn overdrawn(&self, class: u8) -> bool {
-        self.lane(class).tx.overdrawn()
+        self.class_state(class).tx.overdrawn()
     }
 
     /// The rate flow control allows a class now [bit/s].
     pub fn allowed_rate(&self, now: Time, class: u8) -> Rate {
-        self.lane(class).tx.rate(now)
+        self.class_state(class).tx.rate(now)
     }
 
     /// Asks for a wake-up unless an earlier one is due.
@@ -409,8 +409,8 @@ impl Port {
         let f = &env.frames()[id];
         let (class, len) = (f.class(), f.len());
         let tx = env.wire_time(self.rate, len);
-        if let Some(lane) = self.lane_if_any(class) {
-            lane.tx.on_sent(now, Bytes(len as u64), tx);
+        if let Some(class_state) = self.class_state_if_any(class) {
+            class_state.tx.on_sent(now, Bytes(len as u64), tx);
         }
         self.transmit(node, port, id, tx, env);
     }
@@ -453,47 +453,47 @@ impl Port {
     }
 
     /// Queues a frame behind the control frames.
-    pub fn send_express(&mut self, now: Time, node: u32, port: u16, id: FrameId, env: &mut impl Env) {
+    pub fn send_unpaused(&mut self, now: Time, node: u32, port: u16, id: FrameId, env: &mut impl Env) {
         self.control.push(id, env.frames());
         self.start_control(now, node, port, env);
     }
 
     /// What the receiver of a class says when a frame of a flow was admitted.
     #[inline(always)]
-    pub fn on_arrival(&mut self, now: Time, class: u8, flow: u32, fill: &Fill, len: u32) -> Option<Message> {
-        self.lane_if_any(class)?.rx.on_arrival(now, flow, fill, Bytes(len as u64))
+    pub fn on_arrival(&mut self, now: Time, class: u8, flow: u32, occupancy: &Occupancy, len: u32) -> Option<Message> {
+        self.class_state_if_any(class)?.rx.on_arrival(now, flow, occupancy, Bytes(len as u64))
     }
 
     /// What it says when a frame of a flow left.
     #[inline(always)]
-    pub fn on_departure(&mut self, now: Time, class: u8, flow: u32, fill: &Fill, len: u32) -> Option<Message> {
-        self.lane_if_any(class)?.rx.on_departure(now, || flow, fill, Bytes(len as u64))
+    pub fn on_departure(&mut self, now: Time, class: u8, flow: u32, occupancy: &Occupancy, len: u32) -> Option<Message> {
+        self.class_state_if_any(class)?.rx.on_departure(now, || flow, occupancy, Bytes(len as u64))
     }
 
     /// What it says when the clock reaches `now`.
-    pub fn on_receiver_wake(&mut self, now: Time, class: u8, fill: &Fill) -> Option<Message> {
-        self.lane_mut(class).rx_wake = Time::NEVER;
-        self.lane_mut(class).rx.on_wake(now, fill)
+    pub fn on_receiver_wake(&mut self, now: Time, class: u8, occupancy: &Occupancy) -> Option<Message> {
+        self.class_state_mut(class).rx_wake = Time::NEVER;
+        self.class_state_mut(class).rx.on_wake(now, occupancy)
     }
 
     /// Asks for the receiver's next look at the clock.
     #[inline]
     pub fn plan_receiver(&mut self, node: u32, port: u16, class: u8, env: &mut impl Env) {
-        if let Some(at) = self.lane(class).rx.next_wake()
-            && at < self.lane(class).rx_wake
+        if let Some(at) = self.class_state(class).rx.next_wake()
+            && at < self.class_state(class).rx_wake
         {
-            self.lane_mut(class).rx_wake = at;
+            self.class_state_mut(class).rx_wake = at;
             env.call_at(node, at, Call::Receiver { port, class });
         }
     }
 
     /// Sends a message to the peer: through the generation delay, then the control queue and the wire.
     #[allow(clippy::too_many_arguments)] // all of them are the context of one message
-    pub fn say(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, delay: &ControlDelay, env: &mut impl Env) {
+    pub fn send_control(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, delay: &ControlDelay, env: &mut impl Env) {
         if delay.generation.is_zero() {
             self.emit(now, node, port, class, message, env);
         } else {
-            let due = self.delays.get_or_insert_default().outbox.push(now, &delay.generation, || env.coin(node, port), class, message);
+            let due = self.delays.get_or_insert_default().outbox.push(now, &delay.generation, || env.draw(node, port), class, message);
             env.call_at(node, due, Call::Emit { port });
         }
     }
@@ -507,7 +507,7 @@ impl Port {
 
     #[allow(clippy::too_many_arguments)] // all of them are the context of one message
     fn emit(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, env: &mut impl Env) {
-        env.note(node, now, Note::MessageSent { port, class, message });
+        env.emit(node, now, NodeEvent::MessageSent { port, class, message });
         if self.failed {
             return; // nobody hears it
         }
@@ -522,12 +522,21 @@ impl Port {
 
     /// A control message arrived. Returns true if something may go now that could not before.
     #[allow(clippy::too_many_arguments)] // all of them are the context of one message
-    pub fn hear(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, delay: &ControlDelay, env: &mut impl Env) -> bool {
-        env.note(node, now, Note::MessageReceived { port, class, message });
+    pub fn on_control(
+        &mut self,
+        now: Time,
+        node: u32,
+        port: u16,
+        class: u8,
+        message: Message,
+        delay: &ControlDelay,
+        env: &mut impl Env,
+    ) -> bool {
+        env.emit(node, now, NodeEvent::MessageReceived { port, class, message });
         if delay.processing.is_zero() {
             return self.apply(now, node, port, class, message, env);
         }
-        let due = self.delays.get_or_insert_default().inbox.push(now, &delay.processing, || env.coin(node, port), class, message);
+        let due = self.delays.get_or_insert_default().inbox.push(now, &delay.processing, || env.draw(node, port), class, message);
         env.call_at(node, due, Call::Apply { port });
         false
     }
@@ -542,7 +551,7 @@ impl Port {
     }
 
     fn apply(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, env: &mut impl Env) -> bool {
-        self.lane_mut(class).tx.on_message(now, message);
+        self.class_state_mut(class).tx.on_message(now, message);
         self.note_allowed(now, node, port, class, env).0 > 0
     }
 }

@@ -2,16 +2,16 @@
 
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{Detection, Detector, Mark, Place, PortState};
-use xoff_mech::flow_control::{Fill, FlowControl, Gate, Message};
+use xoff_mech::flow_control::{FlowControl, Gate, Message, Occupancy};
 use xoff_mech::rate_control::IntFormat;
 use xoff_units::{Bytes, Time, prefetch};
 
 use crate::buffer::{Buffer, BufferPolicy};
 use crate::control::ControlDelay;
 use crate::discipline::{Discipline, DisciplineKind};
-use crate::env::{Call, Drop, Env, Note};
+use crate::env::{Call, Drop, Env, NodeEvent};
 use crate::frame::{FrameId, FrameKind, FrameStore};
-use crate::port::{Hold, LaneConfig, Port};
+use crate::port::{ClassConfig, Hold, Port};
 use crate::scheduler::{Scheduler, SchedulerKind};
 
 mod notices;
@@ -43,7 +43,7 @@ pub struct SwitchConfig {
     pub message_len: Option<Bytes>,
     /// A class that travels with the control frames: first, never paused, neither counted nor marked. A detection that notifies
     /// sources needs one.
-    pub express: Option<u8>,
+    pub unpaused: Option<u8>,
     /// When a link fails, the frames that wait for it are gone but stay charged to their ingress for ever, as in the
     /// HPCC simulator. Off: their memory is freed.
     pub failed_port_keeps_memory: bool,
@@ -51,7 +51,7 @@ pub struct SwitchConfig {
     pub telemetry: Option<IntFormat>,
     /// A frame that leaves through the port it came in by does not occupy the wire yet when its ingress speaks, so that
     /// the two overlap on it, as in the HPCC simulator. Routes lead back only after a failure. Off: one after the other.
-    pub turning_back_overlaps: bool,
+    pub hairpin_overlap: bool,
 }
 
 /// Frames of one ingress and class that wait for one egress.
@@ -71,9 +71,9 @@ pub struct Occupant {
 #[repr(C, align(64))]
 pub struct Switch {
     node: u32,
-    express: Option<u8>,
+    unpaused: Option<u8>,
     failed_port_keeps_memory: bool,
-    turning_back_overlaps: bool,
+    hairpin_overlap: bool,
     telemetry: bool,
     classes: usize,
     /// Buffers that tell sources of congestion; most switches have none.
@@ -96,9 +96,9 @@ impl Switch {
         let n = c.links.len();
         let port = |p: usize| {
             let place = Place { link: &c.links[p], flow_control: &c.flow_control[p], to_host: c.to_host[p] };
-            let lane = LaneConfig { ingress: c.buffer.ingress(p), detector: c.detection[p].detector(&place) };
+            let class_state = ClassConfig { ingress: c.buffer.ingress(p), detector: c.detection[p].detector(&place) };
             let message_len = c.message_len.unwrap_or(c.flow_control[p].message_len());
-            let mut port = Port::new(&c.flow_control[p], &c.links[p], &lane, c.classes, message_len);
+            let mut port = Port::new(&c.flow_control[p], &c.links[p], &class_state, c.classes, message_len);
             port.keep_telemetry(c.telemetry);
             port
         };
@@ -107,10 +107,10 @@ impl Switch {
         Switch {
             node,
             classes: c.classes,
-            notices: c.express.and_then(|class| Notices::new(watched, c.classes, class)),
+            notices: c.unpaused.and_then(|class| Notices::new(watched, c.classes, class)),
             ports: (0..n).map(port).collect(),
             buffer: Buffer::new(&c.buffer, n),
-            queues: if c.flow_control.iter().any(FlowControl::looks_at_flows) {
+            queues: if c.flow_control.iter().any(FlowControl::per_flow) {
                 Discipline::of_senders(n, c.classes)
             } else {
                 Discipline::new(c.discipline, n, c.classes)
@@ -118,9 +118,9 @@ impl Switch {
             scheduler: c.scheduler.clone(),
             schedulers: vec![Scheduler::default(); n],
             control_delay: c.control_delay,
-            express: c.express,
+            unpaused: c.unpaused,
             failed_port_keeps_memory: c.failed_port_keeps_memory,
-            turning_back_overlaps: c.turning_back_overlaps,
+            hairpin_overlap: c.hairpin_overlap,
             telemetry: c.telemetry.is_some(),
         }
     }
@@ -137,38 +137,38 @@ impl Switch {
         let frame = env.frames()[id];
         if frame.kind() == FrameKind::Control {
             env.discard(id);
-            if self.ports[port as usize].hear(now, self.node, port, frame.class(), frame.message(), &self.control_delay, env) {
+            if self.ports[port as usize].on_control(now, self.node, port, frame.class(), frame.message(), &self.control_delay, env) {
                 self.try_send(now, port, env);
             }
             return;
         }
         let (class, len) = (frame.class(), frame.len());
-        let drop = |why| Note::Dropped { port, class, flow: frame.flow, len, kind: frame.kind(), why };
+        let drop = |why| NodeEvent::Dropped { port, class, flow: frame.flow, len, kind: frame.kind(), why };
         let Some(out_port) = env.route(self.node, &frame) else {
             env.discard(id);
-            return env.note(self.node, now, drop(Drop::NoRoute));
+            return env.emit(self.node, now, drop(Drop::NoRoute));
         };
-        if self.express == Some(class) {
-            self.ports[out_port as usize].send_express(now, self.node, out_port, id, env);
+        if self.unpaused == Some(class) {
+            self.ports[out_port as usize].send_unpaused(now, self.node, out_port, id, env);
             return self.plan_next(out_port, env);
         }
-        let lane = self.ports[port as usize].lane_mut(class);
-        let Some(fill) = self.buffer.admit(&mut lane.ingress, len) else {
+        let class_state = self.ports[port as usize].class_state_mut(class);
+        let Some(occupancy) = self.buffer.admit(&mut class_state.ingress, len) else {
             env.discard(id);
-            return env.note(self.node, now, drop(Drop::BufferFull));
+            return env.emit(self.node, now, drop(Drop::BufferFull));
         };
-        if let Some(message) = lane.rx.on_arrival(now, frame.flow, &fill, frame.bytes()) {
-            self.say(now, port, class, message, env);
+        if let Some(message) = class_state.rx.on_arrival(now, frame.flow, &occupancy, frame.bytes()) {
+            self.send_control(now, port, class, message, env);
         }
         env.frames()[id].pass_through(port, out_port);
         if self.notices.is_some() {
-            self.watch_stored(now, (port, out_port), id, fill.bytes, env);
+            self.watch_stored(now, (port, out_port), id, occupancy.bytes, env);
         }
         if self.passes(now, out_port, class, len, env) {
             return self.depart(now, out_port, class, id, env);
         }
-        let candidate = self.queues.push_in(now, self.ports[out_port as usize].lane_mut(class), id, env.frames());
-        self.note_queue(now, port, out_port, class, &fill, env);
+        let candidate = self.queues.push_in(now, self.ports[out_port as usize].class_state_mut(class), id, env.frames());
+        self.note_queue(now, port, out_port, class, &occupancy, env);
         if candidate {
             self.try_send(now, out_port, env);
         }
@@ -197,13 +197,13 @@ impl Switch {
     /// A frame will be put into the queue of a port soon.
     #[inline]
     pub fn prefetch_last(&self, port: u16, frames: &FrameStore) {
-        self.ports[port as usize].lane(0).egress.prefetch_last(frames);
+        self.ports[port as usize].class_state(0).egress.prefetch_last(frames);
     }
 
     /// The frame at the head of a port will be asked for soon.
     #[inline]
     pub fn prefetch_head(&self, port: u16, frames: &FrameStore) {
-        if let Some(id) = self.ports[port as usize].lane(0).egress.fifo_head() {
+        if let Some(id) = self.ports[port as usize].class_state(0).egress.fifo_head() {
             frames.prefetch(id);
         }
     }
@@ -211,7 +211,7 @@ impl Switch {
     /// The frame at the head of a port will leave very soon: where it came in is asked too.
     #[inline]
     pub fn prefetch_source(&self, port: u16, frames: &FrameStore) {
-        if let Some(id) = self.ports[port as usize].lane(0).egress.fifo_head() {
+        if let Some(id) = self.ports[port as usize].class_state(0).egress.fifo_head() {
             self.ports[frames[id].in_port as usize].prefetch_in();
         }
     }
@@ -231,9 +231,9 @@ impl Switch {
 
     /// A receiver looks at the clock.
     pub fn on_receiver_wake(&mut self, now: Time, port: u16, class: u8, env: &mut impl Env) {
-        let fill = self.fill(port, class);
-        if let Some(message) = self.ports[port as usize].on_receiver_wake(now, class, &fill) {
-            self.say(now, port, class, message, env);
+        let occupancy = self.occupancy(port, class);
+        if let Some(message) = self.ports[port as usize].on_receiver_wake(now, class, &occupancy) {
+            self.send_control(now, port, class, message, env);
         } else {
             self.ports[port as usize].plan_receiver(self.node, port, class, env);
         }
@@ -255,8 +255,8 @@ impl Switch {
     /// The link of a port fails: what waits for it is thrown away.
     pub fn on_link_failed(&mut self, now: Time, port: u16, env: &mut impl Env) {
         while let Some(f) = self.ports[port as usize].fail(env) {
-            let dropped = Note::Dropped { port, class: f.class(), flow: f.flow, len: f.len(), kind: f.kind(), why: Drop::LinkFailed };
-            env.note(self.node, now, dropped);
+            let dropped = NodeEvent::Dropped { port, class: f.class(), flow: f.flow, len: f.len(), kind: f.kind(), why: Drop::LinkFailed };
+            env.emit(self.node, now, dropped);
         }
         self.throw_away(now, port, env);
     }
@@ -265,22 +265,22 @@ impl Switch {
     fn throw_away(&mut self, now: Time, port: u16, env: &mut impl Env) {
         for class in 0..self.classes as u8 {
             loop {
-                let lane = self.ports[port as usize].lane_mut(class);
-                let Some((id, exposed)) = self.queues.discard(lane, port, class, env.frames()) else { break };
+                let class_state = self.ports[port as usize].class_state_mut(class);
+                let Some((id, exposed)) = self.queues.discard(class_state, port, class, env.frames()) else { break };
                 let frame = env.discard(id);
                 let (in_port, len) = (frame.in_port, frame.len());
                 let (flow, kind) = (frame.flow, frame.kind());
-                env.note(self.node, now, Note::Dropped { port: in_port, class, flow, len, kind, why: Drop::LinkFailed });
+                env.emit(self.node, now, NodeEvent::Dropped { port: in_port, class, flow, len, kind, why: Drop::LinkFailed });
                 self.watch_gone(now, (in_port, port), class, frame.flow, frame.bytes());
                 if self.failed_port_keeps_memory {
                     self.buffer.lose(len);
                 } else {
-                    let lane = self.ports[in_port as usize].lane_mut(class);
-                    let fill = self.buffer.release(&mut lane.ingress, len);
-                    if let Some(message) = lane.rx.on_departure(now, || frame.flow, &fill, frame.bytes()) {
-                        self.say(now, in_port, class, message, env);
+                    let class_state = self.ports[in_port as usize].class_state_mut(class);
+                    let occupancy = self.buffer.release(&mut class_state.ingress, len);
+                    if let Some(message) = class_state.rx.on_departure(now, || frame.flow, &occupancy, frame.bytes()) {
+                        self.send_control(now, in_port, class, message, env);
                     }
-                    self.note_queue(now, in_port, port, class, &fill, env);
+                    self.note_queue(now, in_port, port, class, &occupancy, env);
                 }
                 if let Some(other) = exposed {
                     self.try_send(now, other, env);
@@ -289,24 +289,24 @@ impl Switch {
         }
     }
 
-    fn say(&mut self, now: Time, port: u16, class: u8, message: Message, env: &mut impl Env) {
+    fn send_control(&mut self, now: Time, port: u16, class: u8, message: Message, env: &mut impl Env) {
         let p = &mut self.ports[port as usize];
-        p.say(now, self.node, port, class, message, &self.control_delay, env);
+        p.send_control(now, self.node, port, class, message, &self.control_delay, env);
         p.plan_receiver(self.node, port, class, env);
         self.plan_next(port, env);
         if self.notices.is_some() {
             self.watch_message(now, port, class, message, env);
         }
         if let Message::Flow(_) = message {
-            self.say_more(now, port, class, env);
+            self.send_more_control(now, port, class, env);
         }
     }
 
     /// A decision about a flow takes several messages.
     #[cold]
-    fn say_more(&mut self, now: Time, port: u16, class: u8, env: &mut impl Env) {
-        if let Some(message) = self.ports[port as usize].lane_mut(class).rx.more() {
-            self.say(now, port, class, message, env);
+    fn send_more_control(&mut self, now: Time, port: u16, class: u8, env: &mut impl Env) {
+        if let Some(message) = self.ports[port as usize].class_state_mut(class).rx.more() {
+            self.send_control(now, port, class, message, env);
         }
     }
 
@@ -320,12 +320,12 @@ impl Switch {
     }
 
     #[inline]
-    fn note_queue(&self, now: Time, in_port: u16, out_port: u16, class: u8, fill: &Fill, env: &mut impl Env) {
+    fn note_queue(&self, now: Time, in_port: u16, out_port: u16, class: u8, occupancy: &Occupancy, env: &mut impl Env) {
         if !env.watches_queues() {
             return;
         }
         let egress = self.waiting(out_port, class);
-        env.note(self.node, now, Note::Queue { in_port, out_port, class, ingress: fill.bytes.0, egress });
+        env.emit(self.node, now, NodeEvent::Queue { in_port, out_port, class, ingress: occupancy.bytes.0, egress });
     }
 
     /// Starts the next frame of a port, if the wire is free and some gate is open.
@@ -344,7 +344,7 @@ impl Switch {
         let mut earliest = Time::NEVER;
         let queues = &mut self.queues;
         let picked = self.schedulers[port as usize].pick(&self.scheduler, self.classes, |class| {
-            let len = queues.head_of(now, p.lane(class as u8), port, class as u8, env.frames())?;
+            let len = queues.head_of(now, p.class_state(class as u8), port, class as u8, env.frames())?;
             match p.gate(now, class as u8, len) {
                 Gate::Open => Some(len),
                 Gate::Until(t) => {
@@ -354,7 +354,7 @@ impl Switch {
                 Gate::Blocked => None,
             }
         });
-        p.tell_holds(now, self.node, port, env);
+        p.report_holds(now, self.node, port, env);
         match picked {
             Some(class) => self.send(now, port, class as u8, env),
             None => p.wake_at(self.node, port, earliest, env),
@@ -366,21 +366,21 @@ impl Switch {
     #[inline]
     fn passes(&mut self, now: Time, out: u16, class: u8, len: u32, env: &mut impl Env) -> bool {
         let p = &mut self.ports[out as usize];
-        if self.classes > 1 || env.watches_queues() || !self.queues.is_idle_fifo(&p.lane(class).egress) {
+        if self.classes > 1 || env.watches_queues() || !self.queues.is_idle_fifo(&p.class_state(class).egress) {
             return false;
         }
         let free = !p.failed() && !p.busy(env) && !p.control_waits();
         if !free || p.gate(now, class, len) != Gate::Open {
             return false;
         }
-        p.tell_holds(now, self.node, out, env);
-        p.lane_mut(class).egress.pass(len);
+        p.report_holds(now, self.node, out, env);
+        p.class_state_mut(class).egress.pass(len);
         true
     }
 
     fn send(&mut self, now: Time, port: u16, class: u8, env: &mut impl Env) {
-        let lane = self.ports[port as usize].lane_mut(class);
-        let Some(id) = self.queues.pop_of(now, lane, port, class, env.frames()) else { return };
+        let class_state = self.ports[port as usize].class_state_mut(class);
+        let Some(id) = self.queues.pop_of(now, class_state, port, class, env.frames()) else { return };
         if self.queues.reads_inputs() {
             self.read_input(now, id, env);
         }
@@ -410,28 +410,28 @@ impl Switch {
     fn depart(&mut self, now: Time, port: u16, class: u8, id: FrameId, env: &mut impl Env) {
         let frame = &env.frames()[id];
         let (in_port, flow, bytes) = (frame.in_port, frame.flow, frame.bytes());
-        let lane = self.ports[port as usize].lane_mut(class);
-        let waiting = Bytes(lane.egress.bytes());
-        let mark = lane.detector.on_dequeue(now, waiting, bytes, &mut || env.coin(self.node, port));
+        let class_state = self.ports[port as usize].class_state_mut(class);
+        let waiting = Bytes(class_state.egress.bytes());
+        let mark = class_state.detector.on_dequeue(now, waiting, bytes, &mut || env.draw(self.node, port));
         if env.watches_states()
-            && let Some(state) = lane.detector.state(now)
+            && let Some(state) = class_state.detector.state(now)
         {
-            env.note(self.node, now, Note::State { port, class, state });
+            env.emit(self.node, now, NodeEvent::State { port, class, state });
         }
         if mark != Mark::None {
             env.frames()[id].add_mark(mark);
-            env.note(self.node, now, Note::Marked { port, class, flow, mark });
+            env.emit(self.node, now, NodeEvent::Marked { port, class, flow, mark });
         }
         if self.notices.is_some() {
             self.watch_gone(now, (in_port, port), class, flow, bytes);
         }
-        let lane = self.ports[in_port as usize].lane_mut(class);
-        let fill = self.buffer.release(&mut lane.ingress, bytes.0 as u32);
-        let message = lane.rx.on_departure(now, || env.frames()[id].flow, &fill, bytes);
+        let class_state = self.ports[in_port as usize].class_state_mut(class);
+        let occupancy = self.buffer.release(&mut class_state.ingress, bytes.0 as u32);
+        let message = class_state.rx.on_departure(now, || env.frames()[id].flow, &occupancy, bytes);
         // The port counts as busy before its ingress speaks: in a routing loop both are the same port.
-        let speaks_after = in_port == port && !self.turning_back_overlaps;
+        let speaks_after = in_port == port && !self.hairpin_overlap;
         if let (Some(message), false) = (message, speaks_after) {
-            self.say(now, in_port, class, message, env);
+            self.send_control(now, in_port, class, message, env);
         }
         let p = &mut self.ports[port as usize];
         if self.telemetry {
@@ -440,9 +440,9 @@ impl Switch {
         p.start_frame(now, self.node, port, id, env);
         self.plan_next(port, env);
         if let (Some(message), true) = (message, speaks_after) {
-            self.say(now, in_port, class, message, env);
+            self.send_control(now, in_port, class, message, env);
         }
-        self.note_queue(now, in_port, port, class, &fill, env);
+        self.note_queue(now, in_port, port, class, &occupancy, env);
     }
 
     /// Number of ports.
@@ -456,35 +456,35 @@ impl Switch {
     }
 
     /// What flow control sees of an ingress and class.
-    pub fn fill(&self, port: u16, class: u8) -> Fill {
-        self.buffer.fill(&self.ports[port as usize].lane(class).ingress)
+    pub fn occupancy(&self, port: u16, class: u8) -> Occupancy {
+        self.buffer.occupancy(&self.ports[port as usize].class_state(class).ingress)
     }
 
     /// Bytes waiting for an egress and class.
     pub fn waiting(&self, port: u16, class: u8) -> u64 {
-        self.ports[port as usize].lane(class).egress.bytes()
+        self.ports[port as usize].class_state(class).egress.bytes()
     }
 
     /// What the detector of an egress and class thinks of it.
     pub fn state(&self, now: Time, port: u16, class: u8) -> Option<PortState> {
-        self.ports[port as usize].lane(class).detector.state(now)
+        self.ports[port as usize].class_state(class).detector.state(now)
     }
 
     /// The most that was ever held from an ingress, and the most that ever waited for the same port as an egress, of one
     /// class [bytes].
     pub fn highest(&self, port: u16, class: u8) -> (u64, u64) {
-        let lane = self.ports[port as usize].lane(class);
-        (lane.ingress.highest(), lane.egress.highest())
+        let class_state = self.ports[port as usize].class_state(class);
+        (class_state.ingress.highest(), class_state.egress.highest())
     }
 
     /// Frames that the receivers of all ports have taken for those of another flow.
     pub fn collisions(&self) -> u64 {
-        self.ports.iter().flat_map(Port::lanes).map(|l| l.rx.collisions()).sum()
+        self.ports.iter().flat_map(Port::class_states).map(|l| l.rx.collisions()).sum()
     }
 
     /// All bytes that wait for some egress; [`Switch::held`] counts the same bytes by ingress.
     pub fn queued(&self) -> u64 {
-        self.ports.iter().flat_map(Port::lanes).map(|l| l.egress.bytes()).sum()
+        self.ports.iter().flat_map(Port::class_states).map(|l| l.egress.bytes()).sum()
     }
 
     /// All bytes in the switch.
@@ -495,7 +495,7 @@ impl Switch {
     /// Does flow control keep the head of a queue from leaving now?
     pub fn keeps_back(&mut self, now: Time, port: u16, class: u8, frames: &FrameStore) -> bool {
         let p = &self.ports[port as usize];
-        let head = self.queues.head_of(now, p.lane(class), port, class, frames);
+        let head = self.queues.head_of(now, p.class_state(class), port, class, frames);
         head.is_some_and(|len| p.keeps_back(now, class, len))
     }
 
@@ -507,14 +507,14 @@ impl Switch {
     /// The queue of a port and class if the peer's flow control holds it.
     pub fn hold(&mut self, now: Time, port: u16, class: u8, frames: &FrameStore) -> Option<Hold> {
         let p = &self.ports[port as usize];
-        let len = self.queues.head_of(now, p.lane(class), port, class, frames)?;
+        let len = self.queues.head_of(now, p.class_state(class), port, class, frames)?;
         p.hold(now, port, class, len)
     }
 
     /// Who occupies the buffer of each ingress and class, by egress and flow: `f(ingress, class, occupant)`. One call
     /// per frame run; callers add up.
     pub fn occupants(&self, frames: &FrameStore, mut f: impl FnMut(u16, u8, Occupant)) {
-        self.queues.for_each(self.ports.iter().flat_map(Port::lanes), frames, |frame| {
+        self.queues.for_each(self.ports.iter().flat_map(Port::class_states), frames, |frame| {
             f(frame.in_port, frame.class(), Occupant { out_port: frame.out_port, flow: frame.flow, frames: 1, bytes: frame.len() as u64 });
         });
     }

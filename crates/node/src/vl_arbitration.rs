@@ -20,7 +20,7 @@ const CLASSES_MAX: usize = 8;
 
 /// An entry of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct VlTurn {
+pub struct VlEntry {
     /// Virtual lane: a priority in a model, a class in a switch.
     pub vl: u8,
     /// What it may send in a turn [64 bytes]; 0: the entry is skipped.
@@ -31,16 +31,16 @@ pub struct VlTurn {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VlArbitration {
     /// Turns of high priority.
-    pub high: Vec<VlTurn>,
+    pub high: Vec<VlEntry>,
     /// Turns of low priority.
-    pub low: Vec<VlTurn>,
+    pub low: Vec<VlEntry>,
     /// What the high table may send before the low one gets an opportunity [4096 bytes]; 0: one packet, 255: no limit.
     pub high_limit: u8,
 }
 
 impl VlArbitration {
     /// Entries that a table has at most (IBA 7.6.9.1).
-    pub const TURNS_MAX: usize = 64;
+    pub const VL_ENTRIES_MAX: usize = 64;
     /// A limit that limits nothing (IBA 7.6.9.2).
     pub const NO_LIMIT: u8 = 255;
 
@@ -51,9 +51,9 @@ impl VlArbitration {
 
     /// The same tables by class. Entries that are always skipped are left out.
     pub(crate) fn in_classes(&self, classes: &Classes) -> VlArbitration {
-        let table = |turns: &[VlTurn]| {
-            let weighty = turns.iter().filter(|t| t.weight > 0);
-            weighty.filter_map(|t| classes.class(t.vl).map(|vl| VlTurn { vl, weight: t.weight })).collect()
+        let table = |entries: &[VlEntry]| {
+            let weighty = entries.iter().filter(|t| t.weight > 0);
+            weighty.filter_map(|t| classes.class(t.vl).map(|vl| VlEntry { vl, weight: t.weight })).collect()
         };
         VlArbitration { high: table(&self.high), low: table(&self.low), high_limit: self.high_limit }
     }
@@ -78,15 +78,15 @@ struct Place {
 
 impl Place {
     /// The entry that sends next, with what is left of its weight then. Nothing is changed.
-    fn next(&self, turns: &[VlTurn], heads: &[Option<u32>; CLASSES_MAX]) -> Option<Place> {
-        let n = turns.len();
-        let may = |t: &VlTurn| t.weight > 0 && heads[t.vl as usize].is_some();
-        if self.left > 0 && turns.get(self.at).is_some_and(may) {
+    fn next(&self, entries: &[VlEntry], heads: &[Option<u32>; CLASSES_MAX]) -> Option<Place> {
+        let n = entries.len();
+        let may = |t: &VlEntry| t.weight > 0 && heads[t.vl as usize].is_some();
+        if self.left > 0 && entries.get(self.at).is_some_and(may) {
             return Some(*self);
         }
         // Round to the same entry again, if it is the only one: a new turn.
-        let at = (1..=n).map(|i| (self.at + i) % n).find(|&i| may(&turns[i]))?;
-        Some(Place { at, left: turns[at].weight as i32 })
+        let at = (1..=n).map(|i| (self.at + i) % n).find(|&i| may(&entries[i]))?;
+        Some(Place { at, left: entries[at].weight as i32 })
     }
 
     /// The entry sends a packet.
@@ -107,13 +107,13 @@ pub(crate) struct VlState {
 impl VlState {
     /// At the first entry of both tables.
     pub fn new(rule: &VlArbitration) -> VlState {
-        let first = |turns: &[VlTurn]| Place { at: 0, left: turns.first().map_or(0, |t| t.weight as i32) };
+        let first = |entries: &[VlEntry]| Place { at: 0, left: entries.first().map_or(0, |t| t.weight as i32) };
         VlState { high: first(&rule.high), low: first(&rule.low), high_left: rule.high_bytes() }
     }
 
     /// The class whose packet goes now; `heads`: length of the packet at the head of each class, if it may go.
     pub fn pick(&mut self, rule: &VlArbitration, heads: &[Option<u32>; CLASSES_MAX]) -> Option<usize> {
-        let len = |turn: &VlTurn| heads[turn.vl as usize].unwrap_or(0);
+        let len = |turn: &VlEntry| heads[turn.vl as usize].unwrap_or(0);
         let high = self.high.next(&rule.high, heads);
         // No packet of high priority, or the limit used up: an opportunity for the low table, and the limit begins anew.
         if high.is_none() || self.high_left <= 0 {
@@ -140,12 +140,12 @@ impl VlState {
 mod tests {
     use super::*;
 
-    fn turns(of: &[(u8, u8)]) -> Vec<VlTurn> {
-        of.iter().map(|&(vl, weight)| VlTurn { vl, weight }).collect()
+    fn entries(of: &[(u8, u8)]) -> Vec<VlEntry> {
+        of.iter().map(|&(vl, weight)| VlEntry { vl, weight }).collect()
     }
 
     fn tables(high: &[(u8, u8)], low: &[(u8, u8)], high_limit: u8) -> VlArbitration {
-        VlArbitration { high: turns(high), low: turns(low), high_limit }
+        VlArbitration { high: entries(high), low: entries(low), high_limit }
     }
 
     fn heads(of: &[(usize, u32)]) -> [Option<u32>; 8] {
@@ -177,7 +177,7 @@ mod tests {
 
     /// One VL may have several entries in a table, and entries in both; weight 0 is skipped.
     #[test]
-    fn a_lane_may_have_many_turns() {
+    fn a_class_may_have_many_turns() {
         let rule = tables(&[], &[(0, 1), (1, 1), (0, 1), (2, 1), (3, 0)], 0);
         assert_eq!(serve(&rule, &[(0, 64), (1, 64), (2, 64), (3, 64)], 8), [0, 1, 0, 2, 0, 1, 0, 2]);
         let rule = tables(&[(1, 1)], &[(0, 1), (1, 1)], 0);
@@ -187,7 +187,7 @@ mod tests {
 
     /// An entry without a packet is passed over and loses what is left of its weight.
     #[test]
-    fn a_lane_that_has_nothing_to_send_loses_its_turn() {
+    fn a_class_that_has_nothing_to_send_loses_its_turn() {
         let rule = tables(&[], &[(0, 4), (1, 2)], 0);
         let mut s = VlState::new(&rule);
         let (both, one) = (heads(&[(0, 64), (1, 64)]), heads(&[(1, 64)]));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_without_a_turn_never_sends() {
+    fn a_class_without_a_turn_never_sends() {
         let rule = tables(&[(2, 0)], &[(0, 1)], 255);
         assert_eq!(serve(&rule, &[(1, 64), (2, 64)], 5), [0usize; 0]);
         assert!(rule.serves(0) && !rule.serves(1) && !rule.serves(2));

@@ -7,7 +7,8 @@ use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::{FlowControl, Message, pfc};
 use xoff_mech::rate_control::{Custom, Feedback, FlowFacts, Hop, Notification, RateControl, RateControlKind, Wakes, dcqcn, hpcc, qcn};
 use xoff_node::{
-    Call, ControlDelay, Env, FlowStart, Frame, FrameId, FrameKind, FrameStore, Moment, Nic, NicConfig, Note, Pacing, PausedWith, Transport,
+    Call, ControlDelay, Env, EventKey, FlowStart, Frame, FrameId, FrameKind, FrameStore, Nic, NicConfig, NodeEvent, Pacing, PausedWith,
+    Transport,
 };
 use xoff_units::{Bytes, Rate, Span, Time, WireClock};
 
@@ -33,17 +34,17 @@ impl Env for World {
     fn frames(&mut self) -> &mut FrameStore {
         &mut self.frames
     }
-    fn transmit(&mut self, _node: u32, _port: u16, frame: FrameId, tx: Span) -> Moment {
+    fn transmit(&mut self, _node: u32, _port: u16, frame: FrameId, tx: Span) -> EventKey {
         self.records.push(self.frames.telemetry(frame).map_or(Vec::new(), |t| t.hops().to_vec()));
         let f = self.frames.remove(frame);
         self.sent.push((self.now.as_ns(), f.kind(), f.flow, f.seq));
         self.reports.push(f.reported());
-        Moment { time: self.now + tx, rank: 0 }
+        EventKey { time: self.now + tx, rank: 0 }
     }
     fn wire_time(&mut self, rate: Rate, len: u32) -> Span {
         WireClock::Nanoseconds.time_for(rate, Bytes(len as u64))
     }
-    fn has_come(&self, moment: Moment) -> bool {
+    fn has_come(&self, moment: EventKey) -> bool {
         moment.time <= self.now
     }
     fn watches_queues(&self) -> bool {
@@ -56,11 +57,11 @@ impl Env for World {
     fn route(&mut self, _node: u32, _frame: &Frame) -> Option<u16> {
         Some(0)
     }
-    fn coin(&mut self, _node: u32, _port: u16) -> f64 {
+    fn draw(&mut self, _node: u32, _port: u16) -> f64 {
         0.0
     }
-    fn note(&mut self, _node: u32, _now: Time, note: Note) {
-        if let Note::NoticeHeard { flow } = note {
+    fn emit(&mut self, _node: u32, _now: Time, emit: NodeEvent) {
+        if let NodeEvent::NotificationReceived { flow } = emit {
             self.told.push(flow);
         }
     }
@@ -134,7 +135,7 @@ impl Bench {
         self.nic.start_flow(self.world.now, start, &mut self.world);
     }
 
-    fn hears(&mut self, frame: Frame) {
+    fn receives(&mut self, frame: Frame) {
         let id = self.world.frames.insert(frame);
         self.nic.on_frame(self.world.now, id, &mut self.world);
     }
@@ -143,7 +144,7 @@ impl Bench {
         let mut f = Frame::new(kind, flow, 0, 60);
         f.seq = seq;
         f.set_reported(if reports_mark { Mark::Ce } else { Mark::None });
-        self.hears(f);
+        self.receives(f);
     }
 
     fn sent(&mut self) -> Vec<(u64, FrameKind, u32, u64)> {
@@ -164,12 +165,12 @@ fn data_without_an_answer_is_no_occasion_to_send() {
     assert_eq!(b.sent(), [(0, Data, 0, 0), (83, Data, 1, 0)], "nobody wakes the NIC");
     let mut late = Frame::new(Data, 7, 0, 1048);
     late.seq = 3000;
-    b.hears(late); // a gap: reported
+    b.receives(late); // a gap: reported
     assert_eq!(b.sent(), [(1000, Nack, 7, 0)]);
     b.until(1004);
     assert_eq!(b.sent(), [(1004, Data, 1, 1000)]);
     b.until(2000);
-    b.hears(late); // the same gap: nothing to say, so nothing happens
+    b.receives(late); // the same gap: nothing to say, so nothing happens
     assert_eq!(b.sent(), []);
     b.ack(Ack, 0, 0, false);
     assert_eq!(b.sent(), [(2000, Data, 1, 2000)], "any acknowledgement is an occasion");
@@ -196,9 +197,9 @@ fn a_finished_flow_sends_again_what_it_went_back_for() {
 
     let mut b = Bench::new(RateControlKind::Dcqcn(dcqcn::Params::of(dcqcn::Variant::Hpcc)));
     slow(&mut b);
-    b.hears(Frame::control(Message::Pfc(pfc::Pause::STICKY), 0, 43));
+    b.receives(Frame::control(Message::Pfc(pfc::Pause::STICKY), 0, 43));
     b.until(6000);
-    b.hears(Frame::control(Message::Pfc(pfc::Pause::RESUME), 0, 43));
+    b.receives(Frame::control(Message::Pfc(pfc::Pause::RESUME), 0, 43));
     b.until(7000);
     assert_eq!(b.sent(), [(5000, Data, 0, 1000)]);
 }
@@ -209,11 +210,11 @@ fn the_acknowledgement_reports_the_mark() {
     let mut b = Bench::new(RateControlKind::None);
     let mut f = Frame::new(Data, 7, 0, 1048);
     f.add_mark(Mark::Ce);
-    b.hears(f);
+    b.receives(f);
     b.until(100);
     let mut next = Frame::new(Data, 7, 0, 1048);
     next.seq = 1000;
-    b.hears(next);
+    b.receives(next);
     assert_eq!(b.sent(), [(0, Ack, 7, 1000), (100, Ack, 7, 2000)]);
     assert_eq!(b.world.reports, [Mark::Ce, Mark::None], "the first frame was marked, the second was not");
 }
@@ -231,7 +232,7 @@ fn a_notification_says_which_mark_it_reports() {
             let mut f = Frame::new(Data, 7, 0, 1048);
             f.seq = 1000 * i as u64;
             f.add_mark(mark);
-            b.hears(f);
+            b.receives(f);
             b.until(100 * (i + 1) as u64);
         }
         let notices = b.sent().into_iter().zip(&b.world.reports).filter(|(s, _)| s.1 == FrameKind::Notification);
@@ -251,7 +252,7 @@ fn only_ce_lowers_the_rate() {
         b.until(1000);
         let mut notice = Frame::new(FrameKind::Notification, 0, 0, 64);
         notice.set_reported(mark);
-        b.hears(notice);
+        b.receives(notice);
         let mut rates = Vec::new();
         b.nic.flow_rates(|_, rate| rates.push(rate));
         rates
@@ -275,12 +276,12 @@ fn a_value_reaches_the_rate_control() {
     };
     let mut report = Frame::new(FrameKind::Notification, 3, 1, 64);
     report.set_reported(Mark::Ce);
-    b.hears(report);
-    b.hears(Frame::notice(4, 1, 64, 63));
+    b.receives(report);
+    b.receives(Frame::notice(4, 1, 64, 63));
     assert_eq!((rates(&b), b.world.told.len()), (vec![(3, LINE)], 0));
     let notice = Frame::notice(3, 1, 64, 63);
     assert_eq!((notice.kind(), notice.value(), report.value(), notice.len()), (FrameKind::Notification, 63, 0, 64));
-    b.hears(notice);
+    b.receives(notice);
     assert_eq!((rates(&b), &b.world.told[..]), (vec![(3, LINE * 65 / 128)], &[3][..]));
 }
 
@@ -343,7 +344,7 @@ impl Custom for Tell {
     fn notification(&self) -> Notification {
         Notification::Never
     }
-    fn hears_acks(&self) -> bool {
+    fn wants_acks(&self) -> bool {
         true
     }
 }
@@ -399,6 +400,6 @@ fn acknowledgements_that_nobody_cares_for() {
     b.ack(Nack, 0, 1000, false);
     assert_eq!(b.sent(), [(200, Data, 0, 0)], "back to the first byte");
     b.until(300);
-    b.hears(Frame::new(Data, 7, 0, 1048));
+    b.receives(Frame::new(Data, 7, 0, 1048));
     assert_eq!(b.sent(), [(300, Ack, 7, 1000)]);
 }

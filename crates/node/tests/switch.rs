@@ -4,8 +4,8 @@ use xoff_mech::LinkFacts;
 use xoff_mech::detection::Detection;
 use xoff_mech::flow_control::{FlowControl, Message, pfc};
 use xoff_node::{
-    BufferPolicy, Call, ControlDelay, DisciplineKind, Env, Frame, FrameId, FrameKind, FrameStore, Moment, Note, SchedulerKind, Switch,
-    SwitchConfig,
+    BufferPolicy, Call, ControlDelay, DisciplineKind, Env, EventKey, Frame, FrameId, FrameKind, FrameStore, NodeEvent, SchedulerKind,
+    Switch, SwitchConfig,
 };
 use xoff_units::{Bytes, Rate, Span, Time};
 
@@ -25,15 +25,15 @@ impl Env for World {
     fn frames(&mut self) -> &mut FrameStore {
         &mut self.frames
     }
-    fn transmit(&mut self, _node: u32, port: u16, frame: FrameId, tx: Span) -> Moment {
+    fn transmit(&mut self, _node: u32, port: u16, frame: FrameId, tx: Span) -> EventKey {
         let f = self.frames.remove(frame);
         self.sent.push((self.now.as_ns(), port, f.kind()));
-        Moment { time: self.now + tx, rank: 0 }
+        EventKey { time: self.now + tx, rank: 0 }
     }
     fn wire_time(&mut self, rate: Rate, len: u32) -> Span {
         rate.time_for(Bytes(len as u64))
     }
-    fn has_come(&self, moment: Moment) -> bool {
+    fn has_come(&self, moment: EventKey) -> bool {
         moment.time <= self.now
     }
     fn watches_queues(&self) -> bool {
@@ -46,18 +46,18 @@ impl Env for World {
     fn route(&mut self, _node: u32, _frame: &Frame) -> Option<u16> {
         Some(0)
     }
-    fn coin(&mut self, _node: u32, _port: u16) -> f64 {
+    fn draw(&mut self, _node: u32, _port: u16) -> f64 {
         0.0
     }
-    fn note(&mut self, _node: u32, _now: Time, note: Note) {
-        if let Note::MessageSent { message, .. } = note {
+    fn emit(&mut self, _node: u32, _now: Time, emit: NodeEvent) {
+        if let NodeEvent::MessageSent { message, .. } = emit {
             self.messages.push(message);
         }
     }
 }
 
 /// A switch whose ports pause above 2000 B and resume at 1500 B.
-fn switch(turning_back_overlaps: bool) -> Switch {
+fn switch(hairpin_overlap: bool) -> Switch {
     let link = LinkFacts::plain(LINE, Span::from_us(1), Bytes(1500), Bytes(100_000));
     let threshold = pfc::Threshold::Static { xoff: Bytes(2000), xon: Bytes(1500) };
     let flow_control = FlowControl::Pfc(pfc::Params { threshold, quanta: None });
@@ -74,10 +74,10 @@ fn switch(turning_back_overlaps: bool) -> Switch {
             control_delay: ControlDelay::default(),
             classes: 1,
             message_len: None,
-            express: None,
+            unpaused: None,
             failed_port_keeps_memory: false,
             telemetry: None,
-            turning_back_overlaps,
+            hairpin_overlap,
         },
     )
 }

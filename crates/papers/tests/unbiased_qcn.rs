@@ -1,4 +1,4 @@
-//! UQCN in quick mode: the entries' verdicts, and the facts of the fan-in and of the victim that must hold.
+//! Unbiased QCN in quick mode: the entries' verdicts, and the facts of the fan-in and of the victim that must hold.
 
 mod support;
 
@@ -12,7 +12,7 @@ fn judge(out: &Folder, items: &[&str], threads: usize) -> Vec<Judged> {
 /// All but af-qcn, setpoint and rack, which take a minute together.
 #[test]
 fn entries_give_their_verdicts() {
-    let out = Folder::new("uqcn");
+    let out = Folder::new("unbiased-qcn");
     let items = [
         "fig2a",
         "fig2b",
@@ -54,7 +54,7 @@ fn entries_give_their_verdicts() {
 
 #[test]
 fn threads_change_nothing_and_runs_are_kept() {
-    let (one, two) = (Folder::new("uqcn-one"), Folder::new("uqcn-two"));
+    let (one, two) = (Folder::new("unbiased-qcn-one"), Folder::new("unbiased-qcn-two"));
     let items = ["fig2b", "multicast"];
     let first = judge(&one, &items, 1);
     assert_eq!(first, judge(&two, &items, 2));

@@ -304,7 +304,7 @@ row! {
 }
 row! {
     /// A notice of a congested buffer to the source of a flow.
-    NoticeRow in "notices" {
+    NotificationRow in "notices" {
         /// When it was made [ps].
         time_ps: u64,
         /// Which port.

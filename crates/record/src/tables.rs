@@ -11,7 +11,9 @@ use crate::error::RecordError;
 use crate::file::ParquetFile;
 use crate::hash::{ResultHash, TableHasher};
 use crate::manifest::ResultFile;
-use crate::rows::{CauseRow, ControlRow, DeadlockRow, FlowRow, MarkRow, NoticeRow, PauseRow, PortRow, QueueRow, RateRow, Row, StateRow};
+use crate::rows::{
+    CauseRow, ControlRow, DeadlockRow, FlowRow, MarkRow, NotificationRow, PauseRow, PortRow, QueueRow, RateRow, Row, StateRow,
+};
 use crate::rows::{FabricPortRow, HostFlowRow, WindowRow};
 use crate::table::{Output, Table};
 
@@ -129,7 +131,7 @@ tables! {
     causes: CauseRow,
     states: StateRow,
     marks: MarkRow,
-    notices: NoticeRow
+    notices: NotificationRow
 }
 tables! {
     /// All tables of a run of a scheduled fabric, open for rows. Each exists, with or without rows.

@@ -7,7 +7,7 @@ use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::{Array, RecordBatch};
 use xoff_record::{
     Beside, CauseRow, Closed, ControlRow, DeadlockRow, Direction, FlowRow, Folder, Known, Label, Late, Manifest, Mark, MarkRow, Message,
-    Names, Node, NoticeRow, Parameter, PauseCause, PauseRow, Port, PortRow, QueueRow, RateRow, RateSource, ResultFile, RunInfo,
+    Names, Node, NotificationRow, Parameter, PauseCause, PauseRow, Port, PortRow, QueueRow, RateRow, RateSource, ResultFile, RunInfo,
     SCHEMA_VERSION, Side, Sink, State, StateRow, Tables, read,
 };
 
@@ -131,7 +131,8 @@ fn fill(t: &mut Tables, n: u64) {
 fn fill_notices(t: &mut Tables, n: u64) {
     for i in 0..n {
         let kind = if i % 2 == 0 { Side::Ingress } else { Side::Egress };
-        let row = NoticeRow { time_ps: 7 * i, port: Port(1), kind, priority: 3, flow: i, feedback: 63, q_off: 5_000, q_delta: -(i as i64) };
+        let row =
+            NotificationRow { time_ps: 7 * i, port: Port(1), kind, priority: 3, flow: i, feedback: 63, q_off: 5_000, q_delta: -(i as i64) };
         t.notices.push(row).unwrap();
     }
 }

@@ -131,12 +131,12 @@ pub(crate) fn warn_of_notices(
 ) {
     let mut warn = |what: String, hint: String| warnings.push(Problem::new(what, hint).warning());
     let custom = matches!(rate_control, RateControlKind::Custom(_));
-    if detection.notifies() && !rate_control.hears_values() && !custom {
+    if detection.notifies() && !rate_control.wants_quantized() && !custom {
         warn(
             format!("detection {name} notifies sources with a value, which rate_control {rate_name} takes no notice of"),
             "set rate_control.kind = \"qcn\"".into(),
         );
-    } else if !detection.notifies() && rate_control.hears_values() && !custom {
+    } else if !detection.notifies() && rate_control.wants_quantized() && !custom {
         warn(
             format!("rate_control {rate_name} waits for values that detection {name} never sends: no rate will ever change"),
             "set detection.kind = \"qcn\"".into(),

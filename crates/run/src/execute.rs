@@ -110,8 +110,8 @@ impl Scenario {
         let mut model = self.model();
         model.threads = threads;
         model.outside.clone_from(&outside);
-        model.bare.clone_from(&self.surroundings.bare);
-        model.priorities.clone_from(&self.surroundings.priorities);
+        model.links_without_flow_control.clone_from(&self.boundary.links_without_flow_control);
+        model.priorities.clone_from(&self.boundary.priorities);
         let mut world = World::build(t, self.flows.clone(), &mut model).map_err(RunError::Build)?;
         drop(model);
         let info = RunInfo { xoff_version: crate::VERSION.into(), scenario_hash };

@@ -16,7 +16,7 @@ impl Scenario {
         }
         let (payload_max, header) = self.frame();
         let lone = Lone { size: flow.size, rate: flow.rate, payload_max, header };
-        Some(ideal_time(&self.topology, &self.way(routes, flow)?, &lone, self.cut_through()))
+        Some(ideal_time(&self.topology, &self.path(routes, flow)?, &lone, self.cut_through()))
     }
 }
 
@@ -50,8 +50,8 @@ impl<'s> Ideals<'s> {
         let (_, routes) = &self.routes[first];
         let ideal = s.ideal_time(routes, flow)?;
         let stays = past == first + 1 || {
-            let way = s.way(routes, flow);
-            self.routes[first + 1..past].iter().all(|(_, r)| s.way(r, flow) == way)
+            let path = s.path(routes, flow);
+            self.routes[first + 1..past].iter().all(|(_, r)| s.path(r, flow) == path)
         };
         stays.then_some(ideal)
     }

@@ -8,6 +8,7 @@
 //! Stages are types: a scenario with a mistake never becomes a world, and tables cannot be read before they are
 //! closed. The command line, Python and the paper reproductions all go through here.
 
+mod boundary;
 mod conditions;
 mod derived;
 mod execute;
@@ -22,10 +23,10 @@ mod resources;
 mod sections;
 mod standstill;
 mod summary;
-mod surroundings;
 mod tree;
 pub mod verdict;
 
+pub use boundary::Boundary;
 pub use execute::{Finished, Progress, RESOLVED, RunError, Running};
 pub use explain::{Explanation, How, Root, Step, explain};
 pub use fabric::{FabricFinished, FabricScenario};
@@ -34,7 +35,6 @@ pub use loaded::Loaded;
 pub use resources::cores;
 pub use sections::{fabric_sections, sections};
 pub use summary::Summary;
-pub use surroundings::Surroundings;
 pub use tree::{Branch, Member, Role, Tree, congestion_tree};
 
 /// Version of this program, as in manifests and tables.

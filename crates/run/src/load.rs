@@ -9,19 +9,19 @@ use xoff_mech::flow_control::{FlowControl, pfc};
 use xoff_mech::rate_control::RateControlKind;
 use xoff_node::{
     BufferPolicy, Classes, ControlDelay, Delay, DisciplineKind, LEN_MAX, Pacing, PausedWith, SchedulerKind, SharedPool, Transport,
-    VlArbitration, VlTurn,
+    VlArbitration, VlEntry,
 };
 use xoff_params::{ParamError, Values};
 use xoff_scenario::document::{Document, Override, Section};
 use xoff_scenario::{Problem, Problems};
-use xoff_sim::{Faults, LinkFailure, Lone, Model, NicModel, Probes, Selection, WayFacts, WayFactsOf, classes_in_use, ideal_time};
+use xoff_sim::{Faults, LinkFailure, Lone, Model, NicModel, PathFacts, PathFactsOf, Probes, Selection, classes_in_use, ideal_time};
 use xoff_topology::routing::{FlowKey, Routes, Routing, trace_path};
 use xoff_topology::{Topology, failures};
 use xoff_units::{Bytes, Span, Time, WireClock};
 use xoff_workload::{Context, Flow, Flows, SizeCdf, generators};
 
+use crate::boundary::Boundary;
 use crate::standstill::{self, Drains};
-use crate::surroundings::Surroundings;
 use crate::{conditions, derived, idle, sections};
 
 mod parts;
@@ -59,7 +59,7 @@ pub struct Scenario {
     /// What the user should know; each with its place.
     pub warnings: Problems,
     /// What surrounds it where its frames are real.
-    pub surroundings: Surroundings,
+    pub boundary: Boundary,
     pub(crate) model: ModelParts,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct ModelParts {
     pub transport: Transport,
     pub pacing: Pacing,
     pub window: Option<u64>,
-    pub watch: Span,
+    pub deadlock_interval: Span,
     pub stop_on_deadlock: bool,
     pub stop_when_done: bool,
     pub checks: bool,
@@ -153,24 +153,24 @@ impl Scenario {
             order: Default::default(),
             threads: 1,
             seed: self.seed,
-            watch: m.watch,
+            deadlock_interval: m.deadlock_interval,
             stop_on_deadlock: m.stop_on_deadlock,
             stop_when_done: m.stop_when_done,
             checks: m.checks,
             probes: m.probes.clone(),
             faults: Faults { failures: m.failures.clone(), ..Faults::default() },
-            way_facts: self.way_facts(),
+            path_facts: self.path_facts(),
             ..Model::plain(buffer, |_| Ok(FlowControl::None))
         }
     }
 
     /// What flows know of their ways: the window of the file, and for who reckons with it the round trip of a full frame
     /// and its acknowledgement in the empty network.
-    fn way_facts(&self) -> Option<WayFactsOf<'_>> {
+    fn path_facts(&self) -> Option<PathFactsOf<'_>> {
         let m = &self.model;
         let window = m.window;
         let (true, Transport::Acks { ack_len, .. }) = (m.rate_control.needs_int().is_some(), m.transport) else {
-            return window.map(|_| -> WayFactsOf { Box::new(move |_, _| WayFacts { window, base_rtt: None }) });
+            return window.map(|_| -> PathFactsOf { Box::new(move |_, _| PathFacts { window, base_rtt: None }) });
         };
         let routes = m.routing.routes(&self.topology);
         Some(Box::new(move |src, dst| {
@@ -182,12 +182,12 @@ impl Scenario {
             };
             let there = time(key, m.payload_max, m.header);
             let back = time(key.reversed(), ack_len, 0);
-            WayFacts { window, base_rtt: there.zip(back).map(|(a, b)| a + b) }
+            PathFacts { window, base_rtt: there.zip(back).map(|(a, b)| a + b) }
         }))
     }
 
     /// The egress ports that a flow goes through, its host's first; `None`: there is no way, or it leads in a circle.
-    pub fn way(&self, routes: &Routes, w: &Flow) -> Option<Vec<(u32, u16)>> {
+    pub fn path(&self, routes: &Routes, w: &Flow) -> Option<Vec<(u32, u16)>> {
         match w.path {
             Some(p) if self.flows.paths.is_loop(p) => None,
             Some(p) => Some(self.flows.paths.hops(p).to_vec()),
@@ -237,18 +237,18 @@ impl Scenario {
 /// Texts that were read, so that the same parameters can be read again for another link without a second entry in the
 /// list of parameters.
 #[derive(Default)]
-struct Again(BTreeMap<String, Option<String>>);
+struct Replay(BTreeMap<String, Option<String>>);
 
-impl Values for Again {
+impl Values for Replay {
     fn raw(&mut self, key: &str) -> Result<Option<String>, ParamError> {
         Ok(self.0.get(key).cloned().flatten())
     }
 }
 
 /// Reads through to a section and keeps the texts.
-struct Keeping<'s, 'd>(&'s mut Section<'d>, &'s mut Again);
+struct RecordingValues<'s, 'd>(&'s mut Section<'d>, &'s mut Replay);
 
-impl Values for Keeping<'_, '_> {
+impl Values for RecordingValues<'_, '_> {
     fn raw(&mut self, key: &str) -> Result<Option<String>, ParamError> {
         let value = self.0.raw(key)?;
         self.1.0.insert(key.to_owned(), value.clone());
@@ -279,7 +279,7 @@ pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problem
     let topology = read_topology(doc, run.as_ref().map_or(1, |r| r.2), folder);
     // Everything after this needs the network.
     let (Some(run), Some(topology)) = (run, topology) else { return Err(doc.check().err().unwrap_or_default()) };
-    let (title, duration, seed, stop_when_done, stop_on_deadlock, checks, watch) = run;
+    let (title, duration, seed, stop_when_done, stop_on_deadlock, checks, deadlock_interval) = run;
 
     let routing = doc.open(&sections::routing()).take(|s| {
         let rule = Routing::named(&s.text("kind")?, seed).and_then(|rule| rule.fits(&topology).map(|()| rule));
@@ -419,7 +419,7 @@ pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problem
         resolved: resolved.to_toml(),
         parameters,
         warnings,
-        surroundings: Surroundings::default(),
+        boundary: Boundary::default(),
         model: ModelParts {
             flow_control,
             detection,
@@ -436,7 +436,7 @@ pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problem
             transport: host.transport,
             pacing: host.pacing,
             window: host.window,
-            watch,
+            deadlock_interval,
             stop_on_deadlock,
             stop_when_done,
             checks,

@@ -5,8 +5,8 @@ use std::any::Any;
 use xoff_mech::detection::{self, Congestion, PortState};
 use xoff_mech::flow_control::StoppedBy;
 use xoff_record::{
-    CauseRow, ControlRow, Direction, Late, Mark, MarkRow, Message, NoticeRow, PauseCause, PauseRow, Port, QueueRow, RateRow, Side, State,
-    StateRow, Tables,
+    CauseRow, ControlRow, Direction, Late, Mark, MarkRow, Message, NotificationRow, PauseCause, PauseRow, Port, QueueRow, RateRow, Side,
+    State, StateRow, Tables,
 };
 use xoff_sim::{RateSource, Recorder, Row};
 use xoff_topology::Topology;
@@ -119,7 +119,7 @@ impl Recorder for TableRecorder {
                 let (port, kind) =
                     if ingress { (self.ports.feeder(node, port), Side::Ingress) } else { (self.ports.of(node, port), Side::Egress) };
                 let Congestion { feedback, q_off, q_delta } = congestion;
-                t.notices.push(NoticeRow { time_ps: time.0, port, kind, priority, flow: flow as u64, feedback, q_off, q_delta })
+                t.notices.push(NotificationRow { time_ps: time.0, port, kind, priority, flow: flow as u64, feedback, q_off, q_delta })
             }
             Row::State { time, node, port, priority, state } => {
                 let state = match state {

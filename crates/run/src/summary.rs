@@ -51,7 +51,7 @@ impl Summary {
             } else {
                 let why = match () {
                     _ if ce + ue == 0 && s.model.rate_control.is_told_by_marks() => ": no mark reached a receiver",
-                    _ if notices == 0 && s.model.rate_control.hears_values() => ": no source was notified",
+                    _ if notices == 0 && s.model.rate_control.wants_quantized() => ": no source was notified",
                     _ => "",
                 };
                 sum.never_triggered.push(format!("{} changed no rate{why}", s.rate_control));
@@ -157,7 +157,7 @@ impl Summary {
             ));
         } else if let Some(lowest) = slowed {
             self.took_effect.push(format!("{} slowed ports down to {lowest} ({messages} messages; {peak})", s.flow_control));
-        } else if messages > 0 && s.model.flow_control.iter().any(|(_, fc)| fc.looks_at_flows()) {
+        } else if messages > 0 && s.model.flow_control.iter().any(|(_, fc)| fc.per_flow()) {
             self.took_effect.push(format!("{} paused flows, and no port stood still for it ({messages} messages; {peak})", s.flow_control));
         } else {
             self.never_triggered.push(format!("{} held nothing back ({messages} messages; {peak})", s.flow_control));

@@ -94,7 +94,7 @@ pub fn congestion_tree(scenario: &Scenario, at: Time, mut look: impl FnMut(Time)
             break;
         }
     }
-    let (ports, flows) = (world.restless(), world.flows_now());
+    let (ports, flows) = (world.congested_ports(), world.flows_now());
     world.finish(Ended::TimeUp);
     Ok(grow(scenario, at, &ports, &flows))
 }
@@ -110,11 +110,11 @@ fn role(p: &PortNow) -> Role {
 fn grow(s: &Scenario, at: Time, ports: &[PortNow], flows: &[FlowRecord]) -> Tree {
     let t = &s.topology;
     let routes = s.routing().routes(t);
-    let ways: Vec<(u32, Vec<PortId>)> = flows
+    let paths: Vec<(u32, Vec<PortId>)> = flows
         .iter()
         .enumerate()
         .filter(|(_, f)| f.flow.start <= at && f.received.is_none())
-        .filter_map(|(n, f)| Some((n as u32, s.way(&routes, &f.flow)?)))
+        .filter_map(|(n, f)| Some((n as u32, s.path(&routes, &f.flow)?)))
         .collect();
     let place: BTreeMap<(PortId, u8), usize> = ports.iter().enumerate().map(|(i, p)| (((p.node, p.port), p.priority), i)).collect();
     let branch = |p: &PortNow| {
@@ -123,10 +123,10 @@ fn grow(s: &Scenario, at: Time, ports: &[PortNow], flows: &[FlowRecord]) -> Tree
             p.behind.iter().filter_map(|&(out, bytes)| Some((*place.get(&(out, p.priority))?, bytes))).collect();
         if waits_for.is_empty() {
             // Its far end has just let everything go: where its flows go on tells.
-            let mut next: Vec<usize> = ways
+            let mut next: Vec<usize> = paths
                 .iter()
                 .filter(|(n, _)| flows[*n as usize].flow.priority == p.priority)
-                .filter_map(|(_, way)| way.get(way.iter().position(|&h| h == here)? + 1))
+                .filter_map(|(_, path)| path.get(path.iter().position(|&h| h == here)? + 1))
                 .filter_map(|&h| place.get(&(h, p.priority)).copied())
                 .collect();
             next.sort_unstable();
@@ -137,9 +137,9 @@ fn grow(s: &Scenario, at: Time, ports: &[PortNow], flows: &[FlowRecord]) -> Tree
         Branch { port: t.port_name(p.node, p.port), priority: p.priority, role: role(p), queue: p.queue, held: p.held, waits_for }
     };
     let mut tree = Tree { at, branches: ports.iter().map(branch).collect(), culprits: Vec::new(), victims: Vec::new() };
-    for (n, way) in &ways {
+    for (n, path) in &paths {
         let f = &flows[*n as usize];
-        let met = |wanted: Role| way.iter().any(|&h| place.get(&(h, f.flow.priority)).is_some_and(|&i| role(&ports[i]) == wanted));
+        let met = |wanted: Role| path.iter().any(|&h| place.get(&(h, f.flow.priority)).is_some_and(|&i| role(&ports[i]) == wanted));
         let member = || Member {
             flow: *n,
             src: t.name(f.flow.src).to_owned(),

@@ -124,7 +124,7 @@ fn what_cannot_work_is_refused_with_place_and_hint() {
 
 /// Acknowledgements on a lane of their own need turns too.
 #[test]
-fn the_lane_of_acknowledgements_counts_as_used() {
+fn the_class_of_acknowledgements_counts_as_used() {
     let text = |tables: &str| {
         format!(
             "[topology]\nkind = \"star\"\nhosts = 3\n[switch]\nscheduler = \"vl-arbitration\"\nvl_low = [{tables}]\n[host]\nacks = \"per-frame\"\nack_priority = 5\n[[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"1MB\"\n"

@@ -18,7 +18,7 @@ fn keeps_its_promises(f: Finished) -> Finished {
 
 /// Five hosts and a sixth, 10 Gb/s, PAUSE at 110 and 44 KB.
 fn fan_in(given: &[&str]) -> Finished {
-    let file: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/uqcn/fan-in.toml");
+    let file: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/papers/unbiased-qcn/examples/fan-in.toml");
     let s = Scenario::load(&file, &settings(given)).unwrap_or_else(|e| panic!("{e}"));
     keeps_its_promises(s.run(Sink::Memory).unwrap())
 }
@@ -182,7 +182,7 @@ fn a_victim_is_spared_by_occupancy_sampling() {
 /// Two tiers, acknowledgements in a class of their own: notices of leaves and spines reach their sources, one result for any number
 /// of threads.
 #[test]
-fn notices_find_their_way_over_several_switches() {
+fn notifications_find_their_path_over_several_switches() {
     let text = "[run]\nduration = \"3ms\"\nwatch = \"100us\"\n[topology]\nkind = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4\n\
                 rate = \"10Gbps\"\ndelay = \"1us\"\n[host]\nacks = \"per-frame\"\nack_priority = 6\n[switch]\nbuffer = \"150KB\"\n\
                 [flow_control]\nkind = \"pfc\"\nxoff = \"110KB\"\nxon = \"44KB\"\n\

@@ -7,7 +7,7 @@ use xoff_run::{Finished, Scenario};
 use xoff_scenario::document::Override;
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tcd")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/papers/tcd/examples")
 }
 
 fn load(file: &str, settings: &[&str]) -> Scenario {

@@ -3,7 +3,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use xoff_node::{Drop, Moment};
+use xoff_node::{Drop, EventKey};
 use xoff_units::Time;
 use xoff_workload::Flow;
 
@@ -85,7 +85,7 @@ impl Checks {
 
     /// A frame came from where none was expected: one violation for each gap, however many frames come behind it. What comes again is
     /// no gap, unless nothing was ever missing.
-    pub fn out_of_order(&mut self, at: Moment, flow: u32, (expected, got): (u64, u64), what: impl FnOnce() -> String) {
+    pub fn out_of_order(&mut self, at: EventKey, flow: u32, (expected, got): (u64, u64), what: impl FnOnce() -> String) {
         if !self.on {
             return;
         }
@@ -103,13 +103,13 @@ impl Checks {
     }
 
     /// The broken promises of all parts of a network, those kept in words in order of time, and their number.
-    pub fn merged(parts: impl IntoIterator<Item = Checks>) -> (Vec<Violation>, u64) {
+    pub fn merged(partitions: impl IntoIterator<Item = Checks>) -> (Vec<Violation>, u64) {
         let mut all = Checks::default();
-        for part in parts {
-            all.count += part.count;
-            all.broken.extend(part.broken);
-            all.bereft.extend(part.bereft);
-            all.gaps.extend(part.gaps); // a flow arrives in one part
+        for partition in partitions {
+            all.count += partition.count;
+            all.broken.extend(partition.broken);
+            all.bereft.extend(partition.bereft);
+            all.gaps.extend(partition.gaps); // a flow arrives in one part
         }
         for (_, gaps) in all.gaps.into_iter().filter(|(flow, _)| !all.bereft.contains(flow)) {
             all.count += gaps.count;
@@ -157,8 +157,8 @@ impl Layout {
 mod tests {
     use super::*;
 
-    fn at(ps: u64) -> Moment {
-        Moment { time: Time(ps), rank: 0 }
+    fn at(ps: u64) -> EventKey {
+        EventKey { time: Time(ps), rank: 0 }
     }
 
     #[test]

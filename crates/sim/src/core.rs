@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rand_chacha::ChaCha8Rng;
 use rustc_hash::FxHashMap;
 use xoff_mech::detection::{Congestion, Mark, PortState, Side};
-use xoff_node::{Call, Classes, Env, Frame, FrameId, FrameKind, FrameStore, Moment, Note, Telemetry, WireTimes};
+use xoff_node::{Call, Classes, Env, EventKey, Frame, FrameId, FrameKind, FrameStore, NodeEvent, Telemetry, WireTimes};
 use xoff_topology::LinkId;
 use xoff_topology::routing::{Choice, ExplicitPaths, FlowKey, Routes};
 use xoff_units::{Bytes, Rate, Span, Time, WireClock, prefetch};
@@ -20,12 +20,12 @@ use crate::histogram::Histogram;
 use crate::ideal::HandedOver;
 use crate::loops::Stage;
 use crate::lost::{Dropped, LostFrames};
-use crate::outcome::{PortNotices, PortTotals};
+use crate::outcome::{PortNotifications, PortTotals};
 use crate::probe::{Probes, RateSource, Row};
 use crate::queue::{EventQueue, Pending};
+use crate::route_cache::RouteCache;
 use crate::stops::{Allowed, Stops};
-use crate::ways::Ways;
-use crate::world::{FOREIGN, NO_PORT};
+use crate::world::{NO_PORT, UNKNOWN_SOURCE};
 
 /// A port's line: the far end, what lies between, and what went over it: all that a transmission touches here.
 #[derive(Clone, Copy, Debug)]
@@ -42,19 +42,19 @@ pub(crate) struct Line {
     /// Frames put on the wire, control frames not counted.
     tx_frames: u64,
     /// Part of the network in which the far end lives.
-    part: u16,
+    partition: u16,
     /// False once the link has failed.
     pub up: bool,
 }
 
 impl Line {
-    pub fn new(to: u32, link: LinkId, delay: Span, head: Span, part: u16, up: bool) -> Line {
-        Line { to, link, delay, head, tx_bytes: 0, tx_frames: 0, part, up }
+    pub fn new(to: u32, link: LinkId, delay: Span, head: Span, partition: u16, up: bool) -> Line {
+        Line { to, link, delay, head, tx_bytes: 0, tx_frames: 0, partition, up }
     }
     /// The far end: its port and its part.
     #[inline]
     fn far(&self) -> (u32, u16) {
-        (self.to, self.part)
+        (self.to, self.partition)
     }
     /// Bytes put on the wire, control frames not counted.
     pub fn tx_bytes(&self) -> u64 {
@@ -63,8 +63,8 @@ impl Line {
 }
 
 /// A frame on its way to another part of the network, or out of it.
-pub(crate) struct Crossing {
-    pub at: Moment,
+pub(crate) struct RemoteArrival {
+    pub at: EventKey,
     /// The port at the far end.
     pub to: u32,
     pub frame: Frame,
@@ -81,7 +81,7 @@ pub(crate) struct Layout {
     /// Node and port of each port.
     pub places: Vec<(u32, u16)>,
     /// Part of each node.
-    pub part_of: Vec<u16>,
+    pub partition_of: Vec<u16>,
     pub classes: Classes,
     /// Rounding of transmission times.
     pub clock: WireClock,
@@ -92,9 +92,9 @@ pub(crate) struct Layout {
     pub lossless: bool,
     pub probes: Probes,
     /// Any on-change probe is set: notes are looked at for rows.
-    pub watching: bool,
+    pub detecting: bool,
     /// The receiver forgets a flow when its source knows that all has arrived, whatever may still come.
-    pub forgets: bool,
+    pub frees_receiver_state: bool,
     /// Flows that end may have successors.
     pub loops: bool,
     /// Names of the nodes.
@@ -109,9 +109,9 @@ impl Layout {
 }
 
 /// Random numbers in an order of another simulator's, instead of our streams.
-pub trait CoinSource: Send {
+pub trait RngSource: Send {
     /// A number in [0, 1).
-    fn toss(&mut self) -> f64;
+    fn draw(&mut self) -> f64;
     /// A control message was made, which consumes randomness there.
     fn message_sent(&mut self) {}
 }
@@ -130,38 +130,38 @@ pub(crate) fn of_flow_timer(arg: u32) -> (u32, u8) {
 }
 
 /// Purpose of the random streams of ports (the workload crate counts from 1, the topology crate from 1000).
-const COINS: u64 = 2000;
+const PORT_DRAWS: u64 = 2000;
 
 /// The environment of the nodes of one part of the network (of all of them, if the run is not split).
 pub(crate) struct Core {
     /// Which part.
-    part: u16,
+    partition: u16,
     /// When the present event happens, and its rank among equal times.
     pub now: Time,
     rank: u64,
     /// The latest event that has asked for one of its own instant and a lower rank, which then came after it all the same.
-    floor: Moment,
+    floor: EventKey,
     pub queue: EventQueue,
     pub ranks: Ranks,
     pub frames: FrameStore,
     pub layout: Arc<Layout>,
     wire_times: WireTimes<32>,
     pub routes: Arc<Routes>,
-    ways: Ways,
+    route_cache: RouteCache,
     /// By port, as all columns here; ports of other parts stay as they are.
     pub lines: Vec<Line>,
     pub totals: Vec<PortTotals>,
     /// By node and port, where there are any.
-    pub notices: BTreeMap<(u32, u16), PortNotices>,
+    pub notices: BTreeMap<(u32, u16), PortNotifications>,
     /// What the peers stop and hold.
     pub stops: Stops,
     /// Changes of a flow's rate.
     pub rate_changes: u64,
-    coins: Vec<Option<Box<ChaCha8Rng>>>,
+    draws: Vec<Option<Box<ChaCha8Rng>>>,
     /// Keeps the ideal messages of one port in order.
     handed_over: HandedOver,
     /// Frames for other parts, by part.
-    pub outgoing: Vec<Vec<Crossing>>,
+    pub outgoing: Vec<Vec<RemoteArrival>>,
     pub flows: Vec<FlowRecord>,
     /// Flows of which their source may make something: another one, in a closed loop.
     pub ended: Vec<(u32, Stage)>,
@@ -177,13 +177,13 @@ pub(crate) struct Core {
     pub injected: u64,
     pub delivered: u64,
     /// Flows that are complete, in that order.
-    pub completions: Vec<(Moment, u32)>,
+    pub completions: Vec<(EventKey, u32)>,
     /// Replaces the per-port random streams.
-    pub coin_source: Option<Box<dyn CoinSource>>,
+    pub rng_source: Option<Box<dyn RngSource>>,
     pub checks: Checks,
     /// Rows are kept until somebody puts those of all parts in order.
     pub recording: bool,
-    pub rows: Vec<(Moment, Row)>,
+    pub rows: Vec<(EventKey, Row)>,
     /// A row was recorded after its time.
     pub rows_out_of_order: bool,
     pub histogram: Option<Box<Histogram>>,
@@ -198,8 +198,8 @@ pub(crate) struct Core {
 
 impl Core {
     pub fn new(
-        part: u16,
-        parts: usize,
+        partition: u16,
+        partitions: usize,
         queue: EventQueue,
         order: EventOrder,
         layout: Arc<Layout>,
@@ -208,10 +208,10 @@ impl Core {
     ) -> Self {
         let n = lines.len();
         Core {
-            part,
+            partition,
             now: Time::ZERO,
             rank: 0,
-            floor: Moment::START,
+            floor: EventKey::START,
             queue,
             ranks: Ranks::new(order),
             frames: FrameStore::new(),
@@ -220,12 +220,12 @@ impl Core {
             notices: BTreeMap::new(),
             stops: Stops::new(n * layout.classes.len()),
             rate_changes: 0,
-            coins: (0..n).map(|_| None).collect(),
+            draws: (0..n).map(|_| None).collect(),
             routes,
-            ways: Ways::default(),
+            route_cache: RouteCache::default(),
             lines,
             handed_over: HandedOver::default(),
-            outgoing: (0..parts).map(|_| Vec::new()).collect(),
+            outgoing: (0..partitions).map(|_| Vec::new()).collect(),
             flows: Vec::new(),
             ended: Vec::new(),
             acknowledged: Vec::new(),
@@ -238,7 +238,7 @@ impl Core {
             injected: 0,
             delivered: 0,
             completions: Vec::new(),
-            coin_source: None,
+            rng_source: None,
             checks: Checks::default(),
             recording: false,
             rows: Vec::new(),
@@ -254,20 +254,20 @@ impl Core {
 
     /// The present event.
     #[inline]
-    pub fn moment(&self) -> Moment {
-        Moment { time: self.now, rank: self.rank }
+    pub fn event_key(&self) -> EventKey {
+        EventKey { time: self.now, rank: self.rank }
     }
 
     /// The place of the present event among all events of the network in the order in which they happen: what rows are put in order by.
     /// That is its moment, unless an event of the same instant and a higher rank asked for it.
-    pub fn place(&self) -> Moment {
-        self.moment().max(self.floor)
+    pub fn place(&self) -> EventKey {
+        self.event_key().max(self.floor)
     }
 
     /// An event is asked for, possibly one of this very instant that belongs before the present one.
     #[inline]
     fn ask_for(&mut self, e: Event) {
-        if e.moment().time <= self.now {
+        if e.event_key().time <= self.now {
             self.floor = self.place();
         }
         self.queue.push(e);
@@ -275,9 +275,9 @@ impl Core {
 
     /// Goes on to the next event before `bound`, if there is one.
     #[inline(always)]
-    pub fn next(&mut self, bound: Moment) -> Option<Event> {
+    pub fn next(&mut self, bound: EventKey) -> Option<Event> {
         let e = self.queue.pop_before(bound)?;
-        let at = e.moment();
+        let at = e.event_key();
         (self.now, self.rank) = (at.time, at.rank);
         self.events += 1;
         Some(e)
@@ -292,7 +292,7 @@ impl Core {
     #[inline]
     pub fn prefetch_flow(&self, f: &Frame) {
         if f.kind() != FrameKind::Control {
-            self.ways.prefetch(f.flow, f.kind() != FrameKind::Data);
+            self.route_cache.prefetch(f.flow, f.kind() != FrameKind::Data);
             if let Some(flow) = self.flows.get(f.flow as usize) {
                 flow.prefetch();
             }
@@ -301,16 +301,16 @@ impl Core {
 
     /// The way of a frame, if it is one, will be asked for soon.
     #[inline]
-    pub fn prefetch_way(&self, frame: FrameId) {
+    pub fn prefetch_route(&self, frame: FrameId) {
         if let Some(f) = self.frames.get(frame) {
-            self.ways.prefetch(f.flow, f.kind() != FrameKind::Data);
+            self.route_cache.prefetch(f.flow, f.kind() != FrameKind::Data);
         }
     }
 
     /// The port of a frame at a node, if it is known.
     #[inline]
-    pub fn known_way(&self, node: u32, f: &Frame) -> Option<u16> {
-        self.ways.get(f.flow, f.kind() != FrameKind::Data, node, f.hops())
+    pub fn known_route(&self, node: u32, f: &Frame) -> Option<u16> {
+        self.route_cache.get(f.flow, f.kind() != FrameKind::Data, node, f.hops())
     }
 
     /// A port will send soon.
@@ -320,19 +320,19 @@ impl Core {
     }
 
     /// An event of the whole network happens: everything here is behind it.
-    pub fn reach(&mut self, at: Moment) {
+    pub fn reach(&mut self, at: EventKey) {
         (self.now, self.rank) = (at.time, at.rank);
     }
 
     /// The world has reached a time at which somebody outside does something.
     pub fn reach_time(&mut self, now: Time) {
         if now > self.now {
-            self.reach(Moment { time: now, rank: 0 });
+            self.reach(EventKey { time: now, rank: 0 });
         }
     }
 
     /// Takes a frame in from another part.
-    pub fn enter(&mut self, c: Crossing) -> FrameId {
+    pub fn enter(&mut self, c: RemoteArrival) -> FrameId {
         let id = self.frames.insert(c.frame);
         if let Some(t) = c.telemetry {
             *self.frames.telemetry_mut(id) = *t;
@@ -343,14 +343,14 @@ impl Core {
 
     /// A frame arrives at the far end of the line of port `at`.
     #[inline(always)]
-    fn arrive(&mut self, at: usize, (to, part): (u32, u16), time: Time, frame: FrameId, nth: u32) {
-        let moment = Moment { time, rank: self.ranks.of(Kind::Arrive, at as u32, 0, nth) };
-        if part == self.part {
-            self.queue.push(Event::new(moment, Kind::Arrive, to, frame));
+    fn arrive(&mut self, at: usize, (to, partition): (u32, u16), time: Time, frame: FrameId, nth: u32) {
+        let event_key = EventKey { time, rank: self.ranks.of(Kind::Arrive, at as u32, 0, nth) };
+        if partition == self.partition {
+            self.queue.push(Event::new(event_key, Kind::Arrive, to, frame));
         } else {
             let telemetry = self.frames.telemetry(frame).copied().map(Box::new);
             let f = self.frames.remove(frame);
-            self.outgoing[part as usize].push(Crossing { at: moment, to, frame: f, id: frame, telemetry });
+            self.outgoing[partition as usize].push(RemoteArrival { at: event_key, to, frame: f, id: frame, telemetry });
         }
     }
 
@@ -362,8 +362,8 @@ impl Core {
 
     /// The way of a frame that no frame of its flow and direction has gone before.
     #[cold]
-    fn find_way(&mut self, node: u32, f: &Frame, back: bool) -> Option<u16> {
-        if f.flow >= FOREIGN {
+    fn find_route(&mut self, node: u32, f: &Frame, back: bool) -> Option<u16> {
+        if f.flow >= UNKNOWN_SOURCE {
             // What a switch itself says about such a flow has nobody to go to.
             return (f.kind() == FrameKind::Data && f.out_port != NO_PORT).then_some(f.out_port);
         }
@@ -384,7 +384,7 @@ impl Core {
                 }
             }
         }?;
-        self.ways.put(f.flow, back, node, port);
+        self.route_cache.put(f.flow, back, node, port);
         Some(port)
     }
 
@@ -392,7 +392,7 @@ impl Core {
     pub fn reroute(&mut self, routes: Arc<Routes>, ends: [(u32, u16); 2]) {
         self.failed = true;
         self.routes = routes;
-        self.ways.forget();
+        self.route_cache.forget();
         for (node, port) in ends {
             let at = self.layout.port_index(node, port);
             self.lines[at].up = false;
@@ -421,7 +421,7 @@ impl Core {
     }
 
     /// A row of a moment that may have passed.
-    pub fn record_at(&mut self, at: Moment, row: Row) {
+    pub fn record_at(&mut self, at: EventKey, row: Row) {
         if self.recording {
             self.rows.push((at, row));
         }
@@ -430,14 +430,14 @@ impl Core {
     fn note_message(&mut self, node: u32, port: u16, class: u8, sent: bool, message: xoff_mech::flow_control::Message) {
         let at = self.layout.port_index(node, port);
         if sent {
-            if let Some(source) = &mut self.coin_source {
+            if let Some(source) = &mut self.rng_source {
                 source.message_sent();
             }
             self.totals[at].messages_sent += 1;
         } else {
             self.totals[at].messages_received += 1;
         }
-        if self.layout.watching && self.layout.probes.control.has(node, port) {
+        if self.layout.detecting && self.layout.probes.control.has(node, port) {
             let (kind, value) = message.describe();
             let priority = self.layout.classes.priority(class as usize);
             self.record(Row::Control { time: self.now, node, port, priority, sent, kind, value });
@@ -450,7 +450,7 @@ impl Core {
             Side::Ingress => sent.ingress += 1,
             Side::Egress => sent.egress += 1,
         }
-        if self.layout.watching && self.layout.probes.notices.has(node, port) {
+        if self.layout.detecting && self.layout.probes.notices.has(node, port) {
             let (time, priority) = (self.now, self.layout.classes.priority(class as usize));
             self.record(Row::Notice { time, node, port, ingress: side == Side::Ingress, priority, flow, congestion });
         }
@@ -488,7 +488,7 @@ impl Env for Core {
     }
 
     #[inline(always)]
-    fn transmit(&mut self, node: u32, port: u16, frame: FrameId, tx: Span) -> Moment {
+    fn transmit(&mut self, node: u32, port: u16, frame: FrameId, tx: Span) -> EventKey {
         let at = self.layout.port_index(node, port);
         let f = &self.frames[frame];
         let line = &mut self.lines[at];
@@ -503,7 +503,7 @@ impl Env for Core {
         }
         let (far, arrival) = (line.far(), self.now + after + line.delay);
         // In this order: a simulator that goes by insertion sees the wire free before an arrival of the same instant.
-        let free = Moment { time: self.now + tx, rank: self.ranks.of(Kind::WireFree, at as u32, 0, 0) };
+        let free = EventKey { time: self.now + tx, rank: self.ranks.of(Kind::WireFree, at as u32, 0, 0) };
         self.arrive(at, far, arrival, frame, 0);
         free
     }
@@ -514,8 +514,8 @@ impl Env for Core {
     }
 
     #[inline]
-    fn has_come(&self, moment: Moment) -> bool {
-        moment <= self.moment()
+    fn has_come(&self, event_key: EventKey) -> bool {
+        event_key <= self.event_key()
     }
 
     #[inline]
@@ -547,7 +547,7 @@ impl Env for Core {
         let port = |port| self.layout.port_index(node, port) as u32;
         let (kind, port, arg, sub, nth) = match call {
             Call::WireFree { port: p, rank } => {
-                let e = Event::new(Moment { time: at, rank }, Kind::WireFree, port(p), 0);
+                let e = Event::new(EventKey { time: at, rank }, Kind::WireFree, port(p), 0);
                 return self.queue.push(e);
             }
             Call::InputRead { port: p } => (Kind::InputRead, port(p), 0, 0, 0),
@@ -559,39 +559,41 @@ impl Env for Core {
             Call::FlowTimer { slot, which } => (Kind::FlowTimer, port(0), flow_timer(slot, which), which, slot),
         };
         let rank = self.ranks.of(kind, port, sub, nth);
-        self.ask_for(Event::new(Moment { time: at, rank }, kind, port, arg));
+        self.ask_for(Event::new(EventKey { time: at, rank }, kind, port, arg));
     }
 
     #[inline]
     fn route(&mut self, node: u32, frame: &Frame) -> Option<u16> {
         let back = frame.kind() != FrameKind::Data;
-        self.ways.get(frame.flow, back, node, frame.hops()).or_else(|| self.find_way(node, frame, back))
+        self.route_cache.get(frame.flow, back, node, frame.hops()).or_else(|| self.find_route(node, frame, back))
     }
 
-    fn coin(&mut self, node: u32, port: u16) -> f64 {
-        if let Some(source) = &mut self.coin_source {
-            return source.toss();
+    fn draw(&mut self, node: u32, port: u16) -> f64 {
+        if let Some(source) = &mut self.rng_source {
+            return source.draw();
         }
         let at = self.layout.port_index(node, port);
         let seed = self.layout.seed;
-        random::uniform(self.coins[at].get_or_insert_with(|| Box::new(random::stream(seed, at as u64, COINS))).as_mut())
+        random::uniform(self.draws[at].get_or_insert_with(|| Box::new(random::stream(seed, at as u64, PORT_DRAWS))).as_mut())
     }
 
-    fn note(&mut self, node: u32, now: Time, note: Note) {
-        match note {
-            Note::Queue { in_port, out_port, class, ingress, egress } => self.note_queue(node, in_port, out_port, class, ingress, egress),
-            Note::MessageSent { port, class, message } => self.note_message(node, port, class, true, message),
-            Note::MessageReceived { port, class, message } => self.note_message(node, port, class, false, message),
-            Note::AllowedRate { port, class, rate, by, expires } => self.note_rate(Allowed { node, port, class, rate, by, expires }),
-            Note::Hold { port, class, on, by } => self.note_hold(node, port, class, on, by),
-            Note::FlowRate { flow, rate } => {
+    fn emit(&mut self, node: u32, now: Time, emit: NodeEvent) {
+        match emit {
+            NodeEvent::Queue { in_port, out_port, class, ingress, egress } => {
+                self.note_queue(node, in_port, out_port, class, ingress, egress)
+            }
+            NodeEvent::MessageSent { port, class, message } => self.note_message(node, port, class, true, message),
+            NodeEvent::MessageReceived { port, class, message } => self.note_message(node, port, class, false, message),
+            NodeEvent::AllowedRate { port, class, rate, by, expires } => self.note_rate(Allowed { node, port, class, rate, by, expires }),
+            NodeEvent::Hold { port, class, on, by } => self.note_hold(node, port, class, on, by),
+            NodeEvent::FlowRate { flow, rate } => {
                 self.rate_changes += 1;
-                if self.layout.watching && self.layout.probes.flow_rates {
+                if self.layout.detecting && self.layout.probes.flow_rates {
                     self.record(Row::FlowRate { time: now, node, flow, rate, source: RateSource::RateControl });
                 }
             }
-            Note::Marked { port, class, flow, mark } => {
-                if self.layout.watching && self.layout.probes.marks.has(node, port) {
+            NodeEvent::Marked { port, class, flow, mark } => {
+                if self.layout.detecting && self.layout.probes.marks.has(node, port) {
                     let priority = self.layout.classes.priority(class as usize);
                     self.record(Row::Mark { time: now, node, port, priority, flow, mark });
                 }
@@ -599,23 +601,23 @@ impl Env for Core {
                 t.marked += (mark == Mark::Ce) as u64;
                 t.marked_ue += (mark == Mark::Ue) as u64;
             }
-            Note::Notified { port, class, side, flow, congestion } => self.note_notified((node, port, class, side), flow, congestion),
-            Note::NoticeHeard { flow } => self.flows[flow as usize].notices += 1,
-            Note::State { port, class, state } => self.note_state(node, port, class, state),
-            Note::Dropped { port, class, flow, len, kind, why } => {
+            NodeEvent::Notified { port, class, side, flow, congestion } => self.note_notified((node, port, class, side), flow, congestion),
+            NodeEvent::NotificationReceived { flow } => self.flows[flow as usize].notices += 1,
+            NodeEvent::State { port, class, state } => self.note_state(node, port, class, state),
+            NodeEvent::Dropped { port, class, flow, len, kind, why } => {
                 self.note_dropped(now, &Dropped { at: self.layout.port_index(node, port), class, flow, len, kind, why });
             }
-            Note::Sent { flow, payload } => {
+            NodeEvent::Sent { flow, payload } => {
                 self.injected += 1;
                 self.flows[flow as usize].sent += payload as u64;
             }
-            Note::AllSent { flow } => {
+            NodeEvent::AllSent { flow } => {
                 // Again, if it went back: only the first time counts.
                 if self.flows[flow as usize].all_sent.replace(now).is_none() {
                     self.comes_to(flow, Stage::Sent);
                 }
             }
-            Note::Delivered { flow, payload, mark, complete } => {
+            NodeEvent::Delivered { flow, payload, mark, complete } => {
                 self.delivered += 1;
                 let f = &mut self.flows[flow as usize];
                 f.delivered += payload as u64;
@@ -629,19 +631,19 @@ impl Env for Core {
                     self.comes_to(flow, Stage::Delivered);
                 }
             }
-            Note::OutOfOrder { flow, expected, got, payload } => {
+            NodeEvent::OutOfOrder { flow, expected, got, payload } => {
                 self.delivered += 1;
                 self.flows[flow as usize].out_of_order += payload as u64;
                 if self.layout.lossless && !self.failed && self.losses.is_none() {
                     let (at, layout, flows) = (self.place(), &self.layout, &self.flows);
-                    let say = || layout.say_out_of_order(flow, &flows[flow as usize].flow, (expected, got));
-                    self.checks.out_of_order(at, flow, (expected, got), say);
+                    let describe = || layout.say_out_of_order(flow, &flows[flow as usize].flow, (expected, got));
+                    self.checks.out_of_order(at, flow, (expected, got), describe);
                 }
             }
-            Note::Acknowledged { flow } => {
+            NodeEvent::Acknowledged { flow } => {
                 self.complete(flow);
                 self.comes_to(flow, Stage::Acknowledged);
-                if self.layout.forgets {
+                if self.layout.frees_receiver_state {
                     self.acknowledged.push(flow);
                 }
             }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use xoff_node::Moment;
+use xoff_node::EventKey;
 
 use crate::queue::Pending;
 
@@ -37,7 +37,7 @@ pub(crate) enum Kind {
     /// A sample is taken.
     Sample,
     /// The deadlock watch looks.
-    Watch,
+    DeadlockDetector,
 }
 
 impl Kind {
@@ -45,8 +45,22 @@ impl Kind {
     const BY_NUMBER: [Kind; 16] = {
         use Kind::*;
         [
-            LinkFails, FlowStart, Emit, Apply, Receiver, Notifier, WireFree, InputRead, Arrive, Wake, FlowTimer, Look, Sample, Watch,
-            Watch, Watch,
+            LinkFails,
+            FlowStart,
+            Emit,
+            Apply,
+            Receiver,
+            Notifier,
+            WireFree,
+            InputRead,
+            Arrive,
+            Wake,
+            FlowTimer,
+            Look,
+            Sample,
+            DeadlockDetector,
+            DeadlockDetector,
+            DeadlockDetector,
         ]
     };
 }
@@ -68,7 +82,7 @@ pub struct Event {
 
 impl Event {
     #[inline]
-    pub(crate) fn new(at: Moment, kind: Kind, port: u32, arg: u32) -> Event {
+    pub(crate) fn new(at: EventKey, kind: Kind, port: u32, arg: u32) -> Event {
         Event { time: at.time.0, rank: at.rank, what: (kind as u32) << 28 | port, arg }
     }
     #[inline]
@@ -163,7 +177,7 @@ mod tests {
         assert_eq!(size_of::<Event>(), 24);
         for (number, kind) in Kind::BY_NUMBER.into_iter().enumerate().take(14) {
             assert_eq!(kind as usize, number);
-            let e = Event::new(Moment { time: Time(5), rank: 6 }, kind, PORTS_MAX as u32 - 1, 7);
+            let e = Event::new(EventKey { time: Time(5), rank: 6 }, kind, PORTS_MAX as u32 - 1, 7);
             assert_eq!((e.kind(), e.port(), e.arg, e.key()), (kind, PORTS_MAX as u32 - 1, 7, 5 << 64 | 6));
         }
     }
@@ -181,6 +195,6 @@ mod tests {
         );
         assert!(r.of(Kind::FlowStart, FLOWS_MAX as u32 - 1, 0, 0) < r.of(Kind::Emit, 0, 0, 0));
         let mut r = Ranks::new(EventOrder::Insertion);
-        assert!(r.of(Kind::Watch, 0, 0, 0) < r.of(Kind::FlowStart, 0, 0, 0));
+        assert!(r.of(Kind::DeadlockDetector, 0, 0, 0) < r.of(Kind::FlowStart, 0, 0, 0));
     }
 }

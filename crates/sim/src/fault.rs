@@ -29,7 +29,7 @@ pub trait Losses: Send {
 }
 
 /// In which order the flows of a host take turns after routes have changed; without one nothing changes.
-pub trait TurnOrder: Send {
+pub trait StartOrder: Send {
     /// A flow has begun.
     fn started(&mut self, flow: u32, facts: &Flow);
     /// A flow is acknowledged.
@@ -47,8 +47,8 @@ pub struct Faults {
     pub losses: Option<Box<dyn Losses>>,
     /// See [`xoff_node::SwitchConfig::failed_port_keeps_memory`].
     pub failed_port_keeps_memory: bool,
-    /// See [`xoff_node::SwitchConfig::turning_back_overlaps`].
-    pub turning_back_overlaps: bool,
+    /// See [`xoff_node::SwitchConfig::hairpin_overlap`].
+    pub hairpin_overlap: bool,
     /// Turns after a failure.
-    pub turns: Option<Box<dyn TurnOrder>>,
+    pub round_robin: Option<Box<dyn StartOrder>>,
 }

@@ -43,14 +43,21 @@ pub(crate) struct Histogram {
     taken: u32,
     classes: usize,
     /// By port and class [bytes].
-    parts: Vec<u64>,
+    partitions: Vec<u64>,
     queues: Vec<Queue>,
     pub kept: Vec<QueueCounts>,
 }
 
 impl Histogram {
     pub fn new(looks: Looks, ports: usize, classes: usize) -> Histogram {
-        Histogram { looks, taken: 0, classes, parts: vec![0; ports * classes], queues: vec![Queue::default(); ports], kept: Vec::new() }
+        Histogram {
+            looks,
+            taken: 0,
+            classes,
+            partitions: vec![0; ports * classes],
+            queues: vec![Queue::default(); ports],
+            kept: Vec::new(),
+        }
     }
 
     fn settle(queue: &mut Queue, taken: u32, bin: Bytes) {
@@ -66,11 +73,11 @@ impl Histogram {
 
     /// A queue has a new length.
     pub fn set(&mut self, port: usize, class: u8, bytes: u64) {
-        let part = &mut self.parts[port * self.classes + class as usize];
+        let partition = &mut self.partitions[port * self.classes + class as usize];
         let queue = &mut self.queues[port];
         Self::settle(queue, self.taken, self.looks.bin);
-        queue.bytes = queue.bytes - *part + bytes;
-        *part = bytes;
+        queue.bytes = queue.bytes - *partition + bytes;
+        *partition = bytes;
     }
 
     /// Takes a look, and at once all those before `until`, when something happens again, that would see the same.

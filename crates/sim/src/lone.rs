@@ -59,12 +59,12 @@ pub fn ideal_time(t: &Topology, path: &[(u32, u16)], flow: &Lone, cut_through: O
         delays += link.delay.0 as u128;
         stages.push(Stage { full: passage(full), last: passage(last) });
     }
-    let total = delays + longest_way(&stages, frames);
+    let total = delays + longest_path(&stages, frames);
     Span(total.min(u64::MAX as u128) as u64)
 }
 
 /// The longest way through the grid of `frames` frames and these stages.
-fn longest_way(stages: &[Stage], frames: u64) -> u128 {
+fn longest_path(stages: &[Stage], frames: u64) -> u128 {
     let mut rest: u128 = stages.iter().map(|s| s.last.goes_on).sum(); // of the last frame, from the stage at hand on
     if frames == 1 {
         return rest;
@@ -94,10 +94,10 @@ mod tests {
         t.add_link(s, b, Rate::from_gbps(gbps[1]), Span::from_us(1));
         t
     }
-    const WAY: [(u32, u16); 2] = [(0, 0), (1, 1)];
+    const ROUTE: [(u32, u16); 2] = [(0, 0), (1, 1)];
 
     fn ideal(gbps: [u64; 2], size: u64, rate: Option<u64>) -> Span {
-        ideal_time(&two_hops(gbps), &WAY, &Lone { size, rate: rate.map(Rate::from_gbps), payload_max: 1500, header: 0 }, None)
+        ideal_time(&two_hops(gbps), &ROUTE, &Lone { size, rate: rate.map(Rate::from_gbps), payload_max: 1500, header: 0 }, None)
     }
 
     #[test]
@@ -128,7 +128,7 @@ mod tests {
         let mut t = two_hops([10, 10]);
         t.links[1].rate = Rate(1000);
         let flow = |size| Lone { size, rate: None, payload_max: 1500, header: u32::MAX };
-        assert_eq!(ideal_time(&t, &WAY, &flow(u64::MAX - 1), None), Span(u64::MAX));
+        assert_eq!(ideal_time(&t, &ROUTE, &flow(u64::MAX - 1), None), Span(u64::MAX));
         assert_eq!(ideal([10, 10], 1 << 53, None), Span((1u64 << 53) * 800 + 2_000_000 + 1_200_000));
     }
 }

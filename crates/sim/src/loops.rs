@@ -1,14 +1,14 @@
 //! Closed loops: when the source of a flow starts the next one.
 
-use xoff_node::{Env, Frame, FrameKind, Moment};
+use xoff_node::{Env, EventKey, Frame, FrameKind};
 use xoff_units::Span;
 use xoff_workload::generators::closed_loop::NextAfter;
 
 use crate::core::Core;
 use crate::event::{Event, Kind};
 use crate::flows::FlowRecord;
-use crate::model::WayFacts;
-use crate::part::{HEARS, HOPS, Node, Part};
+use crate::model::PathFacts;
+use crate::partition::{HOPS, Node, Partition, RECEIVES};
 
 /// How far a flow has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(crate) enum Stage {
     Acknowledged,
 }
 
-impl Part {
+impl Partition {
     /// Flows of closed loops have come further: starts their successors or, where the source cannot know yet, plans it.
     pub fn follow_loops(&mut self) {
         while let Some((flow, stage)) = self.core.ended.pop() {
@@ -35,7 +35,7 @@ impl Part {
     }
 
     /// A source hears that its flow has been delivered.
-    pub fn hears(&mut self, flow: u32) {
+    pub fn receives(&mut self, flow: u32) {
         if let Some(index) = self.loop_of(flow) {
             self.start_successor(index, flow);
         }
@@ -51,7 +51,7 @@ impl Part {
         let nth = self.starts.started.get(&(index as u32, host)).copied().unwrap_or(0);
         if let Some(next) = self.starts.loops[index].flow(host, nth, self.core.now) {
             self.core.flows.push(FlowRecord::new(next, 0));
-            self.begin(self.core.flows.len() as u32 - 1, WayFacts::default());
+            self.begin(self.core.flows.len() as u32 - 1, PathFacts::default());
         }
     }
 
@@ -59,7 +59,7 @@ impl Part {
     fn plan_hearing(&mut self, flow: u32) {
         let time = self.core.now + self.propagation(flow);
         let rank = self.core.ranks.of(Kind::FlowStart, flow, 1, 0);
-        self.core.queue.push(Event::new(Moment { time, rank }, Kind::FlowStart, 0, flow * HOPS + HEARS));
+        self.core.queue.push(Event::new(EventKey { time, rank }, Kind::FlowStart, 0, flow * HOPS + RECEIVES));
     }
 
     /// Delay of the links of a flow's way, as frames take it now.

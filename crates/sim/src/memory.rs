@@ -10,7 +10,7 @@ use crate::core::Line;
 use crate::event::Event;
 use crate::flows::FlowRecord;
 use crate::outcome::PortTotals;
-use crate::ways::BYTES_PER_FLOW;
+use crate::route_cache::BYTES_PER_FLOW;
 
 /// An estimate by what needs it [bytes].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Memory {
 
     /// All of it.
     pub fn total(&self) -> Bytes {
-        Bytes([self.network, self.routes, self.flows, self.frames].iter().fold(0, |sum, part| part.0.saturating_add(sum)))
+        Bytes([self.network, self.routes, self.flows, self.frames].iter().fold(0, |sum, partition| partition.0.saturating_add(sum)))
     }
 }
 

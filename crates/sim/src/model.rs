@@ -10,7 +10,7 @@ use xoff_topology::LinkId;
 use xoff_topology::routing::Routing;
 use xoff_units::{Bytes, Span, WireClock};
 
-use crate::core::CoinSource;
+use crate::core::RngSource;
 use crate::event::EventOrder;
 use crate::fault::Faults;
 use crate::probe::Probes;
@@ -20,7 +20,7 @@ pub type BufferOf<'a> = Box<dyn Fn(&[LinkFacts]) -> BufferPolicy + 'a>;
 
 /// What a flow knows of its way before it starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WayFacts {
+pub struct PathFacts {
     /// Bytes in flight; `None`: as many as it likes.
     pub window: Option<u64>,
     /// Round-trip time of the way without queues; `None`: unknown.
@@ -28,7 +28,7 @@ pub struct WayFacts {
 }
 
 /// What each flow knows of its way, by (source, destination).
-pub type WayFactsOf<'a> = Box<dyn Fn(u32, u32) -> WayFacts + 'a>;
+pub type PathFactsOf<'a> = Box<dyn Fn(u32, u32) -> PathFacts + 'a>;
 
 /// Makes a flow control for a link.
 pub type FlowControlOf<'a> = Box<dyn Fn(&LinkFacts) -> Result<FlowControl, ParamError> + 'a>;
@@ -87,7 +87,7 @@ pub struct Model<'a> {
     /// Seed of all random streams.
     pub seed: u64,
     /// Distance between two looks of the deadlock watch; zero: none [ps].
-    pub watch: Span,
+    pub deadlock_interval: Span,
     /// Stop when a deadlock is found.
     pub stop_on_deadlock: bool,
     /// Stop when all flows of the list are complete (a closed loop never is).
@@ -97,9 +97,9 @@ pub struct Model<'a> {
     /// What to record.
     pub probes: Probes,
     /// A priority that travels with the control frames in switches: first, never paused, neither counted nor marked.
-    pub express: Option<u8>,
+    pub unpaused: Option<u8>,
     /// Replaces our random streams where a detector tosses a coin.
-    pub coins: Option<Box<dyn CoinSource>>,
+    pub draws: Option<Box<dyn RngSource>>,
     /// What breaks during the run.
     pub faults: Faults,
     /// Nodes to be built, by number, with every link leading out of this world, see [`World::leaving`](crate::World::leaving); `None`:
@@ -107,11 +107,11 @@ pub struct Model<'a> {
     pub outside: Option<Vec<bool>>,
     /// Links to neighbours that know no flow control and of which whoever drives the world takes no more than there is room for: none is
     /// spoken on them, and the network is lossless all the same.
-    pub bare: Vec<LinkId>,
+    pub links_without_flow_control: Vec<LinkId>,
     /// Priorities in use besides those of the flows: frames from outside may have them.
     pub priorities: Vec<u8>,
     /// What each flow knows of its way; `None`: nothing.
-    pub way_facts: Option<WayFactsOf<'a>>,
+    pub path_facts: Option<PathFactsOf<'a>>,
 }
 
 impl<'a> Model<'a> {
@@ -143,18 +143,18 @@ impl<'a> Model<'a> {
             order: EventOrder::Entity,
             threads: 1,
             seed: 1,
-            watch: Span::from_us(100),
+            deadlock_interval: Span::from_us(100),
             stop_on_deadlock: false,
             stop_when_done: false,
             checks: true,
             probes: Probes::default(),
-            express: None,
-            coins: None,
+            unpaused: None,
+            draws: None,
             faults: Faults::default(),
             outside: None,
-            bare: Vec::new(),
+            links_without_flow_control: Vec::new(),
             priorities: Vec::new(),
-            way_facts: None,
+            path_facts: None,
         }
     }
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use xoff_units::{Rate, Time};
 
 use crate::checks::Violation;
+use crate::deadlock_detector::Deadlock;
 use crate::flows::FlowRecord;
 use crate::histogram::QueueCounts;
 use crate::lost::LostFrames;
-use crate::watch::Deadlock;
 
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub struct PortTotals {
 
 /// Notices to sources from the buffers of one port. Apart from the other counters: most ports of most runs send none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PortNotices {
+pub struct PortNotifications {
     /// From the buffer behind the port, as an ingress.
     pub ingress: u64,
     /// From its egress queue.
@@ -107,7 +107,7 @@ pub struct Outcome {
     /// Counters by node and port.
     pub ports: Vec<Vec<PortTotals>>,
     /// Notices to sources by node and port, where there were any.
-    pub notices: BTreeMap<(u32, u16), PortNotices>,
+    pub notices: BTreeMap<(u32, u16), PortNotifications>,
     /// Frames that a flow control took for those of another flow, because it counts flows in a table of bounded size.
     pub flow_collisions: u64,
     /// Broken promises in words (the first hundred).
@@ -118,9 +118,9 @@ pub struct Outcome {
 
 impl Outcome {
     /// Notices from the buffers of all ports.
-    pub fn notices_total(&self) -> PortNotices {
+    pub fn notices_total(&self) -> PortNotifications {
         self.notices
             .values()
-            .fold(PortNotices::default(), |a, n| PortNotices { ingress: a.ingress + n.ingress, egress: a.egress + n.egress })
+            .fold(PortNotifications::default(), |a, n| PortNotifications { ingress: a.ingress + n.ingress, egress: a.egress + n.egress })
     }
 }

@@ -16,7 +16,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use xoff_node::Moment;
+use xoff_node::EventKey;
 use xoff_units::{Time, prefetch_all};
 
 use crate::event::Event;
@@ -35,8 +35,8 @@ pub trait Pending: Copy + Ord {
     fn rank(&self) -> u64;
     /// Both.
     #[inline(always)]
-    fn moment(&self) -> Moment {
-        Moment { time: Time(self.time()), rank: self.rank() }
+    fn event_key(&self) -> EventKey {
+        EventKey { time: Time(self.time()), rank: self.rank() }
     }
     /// Time, then rank, in one number: one comparison without a branch instead of two with. The order of [`Ord`].
     #[inline(always)]
@@ -90,7 +90,7 @@ pub struct EventQueue<E: Pending = Event> {
     /// Place of the bucket after the current one, as it was when the turn of the current one came.
     following: usize,
     /// Buckets whose turn has come.
-    turns: u64,
+    round_robin: u64,
     /// Memory of buckets that are empty again. Only some buckets hold anything at a time; passing their memory round keeps
     /// it in the cache.
     spare: Vec<Vec<E>>,
@@ -123,7 +123,7 @@ impl<E: Pending> EventQueue<E> {
             added: BinaryHeap::new(),
             buckets: vec![Vec::new(); buckets],
             following: 0,
-            turns: 0,
+            round_robin: 0,
             spare: Vec::new(),
             scratch: Vec::new(),
             sorted_ahead: 0,
@@ -154,7 +154,7 @@ impl<E: Pending> EventQueue<E> {
     #[inline(always)]
     pub fn push(&mut self, e: E) {
         if let Some(t) = &mut self.trace {
-            t.note(Some(e));
+            t.emit(Some(e));
         }
         self.place(e);
     }
@@ -192,21 +192,21 @@ impl<E: Pending> EventQueue<E> {
     }
 
     /// When the next event happens.
-    pub fn peek(&mut self) -> Option<Moment> {
+    pub fn peek(&mut self) -> Option<EventKey> {
         if self.current.is_empty() && self.added.is_empty() && !self.advance() {
             return None;
         }
-        let added = self.added.peek().map(|Reverse(e)| e.moment());
-        self.current.last().map(E::moment).into_iter().chain(added).min()
+        let added = self.added.peek().map(|Reverse(e)| e.event_key());
+        self.current.last().map(E::event_key).into_iter().chain(added).min()
     }
 
     /// Takes the next event if it happens before `bound`.
     #[inline(always)]
-    pub fn pop_before(&mut self, bound: Moment) -> Option<E> {
+    pub fn pop_before(&mut self, bound: EventKey) -> Option<E> {
         // By far the usual case: the bucket has not run out, and nothing was added to it after its turn had come.
         match self.current.last() {
             Some(e) if self.added.is_empty() => {
-                if e.moment() >= bound {
+                if e.event_key() >= bound {
                     return None;
                 }
             }
@@ -217,7 +217,7 @@ impl<E: Pending> EventQueue<E> {
     }
 
     #[inline(never)]
-    fn pop_slowly(&mut self, bound: Moment) -> Option<E> {
+    fn pop_slowly(&mut self, bound: EventKey) -> Option<E> {
         if self.current.is_empty() && self.added.is_empty() && !self.advance() {
             return None;
         }
@@ -227,7 +227,7 @@ impl<E: Pending> EventQueue<E> {
             (Some(e), Some(a)) => a < e,
             (first, _) => first.is_none(),
         };
-        let e = if added_first { added } else { first }.filter(|e| e.moment() < bound)?;
+        let e = if added_first { added } else { first }.filter(|e| e.event_key() < bound)?;
         self.note_pop();
         if added_first {
             self.added.pop();
@@ -240,7 +240,7 @@ impl<E: Pending> EventQueue<E> {
     #[inline]
     fn note_pop(&mut self) {
         if let Some(t) = &mut self.trace {
-            t.note(None);
+            t.emit(None);
         }
     }
 
@@ -264,8 +264,8 @@ impl<E: Pending> EventQueue<E> {
 
     /// Buckets whose turn has come.
     #[inline]
-    pub(crate) fn turns(&self) -> u64 {
-        self.turns
+    pub(crate) fn round_robin(&self) -> u64 {
+        self.round_robin
     }
 
     /// The events of the bucket whose turn comes next, as far as they were known when the turn of the current one came, in no
@@ -330,7 +330,7 @@ impl<E: Pending> EventQueue<E> {
         if bucket.capacity() <= SPARE_MAX {
             self.spare.push(bucket);
         }
-        self.turns += 1;
+        self.round_robin += 1;
         self.review.buckets += 1;
         self.review.events += self.current.len() as u64;
         if self.review.buckets.is_multiple_of(COUNT_EVERY) {
@@ -504,7 +504,7 @@ mod tests {
     use crate::event::Kind;
     use std::collections::BTreeSet;
 
-    const NEVER: Moment = Moment { time: Time::NEVER, rank: u64::MAX };
+    const NEVER: EventKey = EventKey { time: Time::NEVER, rank: u64::MAX };
 
     /// Keys whose bits are no floating-point number would compare with nothing, and leave events out.
     #[test]
@@ -529,7 +529,7 @@ mod tests {
     }
 
     fn event(time: u64, rank: u64) -> Event {
-        Event::new(Moment { time: Time(time), rank }, Kind::Wake, 0, 0)
+        Event::new(EventKey { time: Time(time), rank }, Kind::Wake, 0, 0)
     }
 
     fn random(state: &mut u64) -> u64 {

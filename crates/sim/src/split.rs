@@ -10,7 +10,7 @@ use xoff_units::Span;
 /// A network in parts.
 pub(crate) struct Split {
     /// Part of each node.
-    pub part_of: Vec<u16>,
+    pub partition_of: Vec<u16>,
     /// Shortest delay of a link between two parts.
     pub lookahead: Span,
 }
@@ -18,56 +18,56 @@ pub(crate) struct Split {
 impl Split {
     /// Everything in one part.
     pub fn whole(t: &Topology) -> Split {
-        Split { part_of: vec![0; t.nodes.len()], lookahead: Span(u64::MAX) }
+        Split { partition_of: vec![0; t.nodes.len()], lookahead: Span(u64::MAX) }
     }
 
-    /// At most `parts` parts of about equally many ports; fewer if there are fewer switches. The same network always
+    /// At most `partitions` parts of about equally many ports; fewer if there are fewer switches. The same network always
     /// splits alike.
-    pub fn new(t: &Topology, parts: usize) -> Split {
+    pub fn new(t: &Topology, partitions: usize) -> Split {
         const NOWHERE: u16 = u16::MAX;
         let mut switches: Vec<u32> = t.switches().collect();
         switches.sort_by_key(|&s| (t.nodes[s as usize].level, s));
-        let parts = parts.min(switches.len()).clamp(1, NOWHERE as usize);
+        let partitions = partitions.min(switches.len()).clamp(1, NOWHERE as usize);
         let hosts_of =
             |s: u32| t.nodes[s as usize].ports.iter().filter(|p| t.nodes[p.peer as usize].kind == NodeKind::Host).map(|p| p.peer);
-        let mut part_of = vec![NOWHERE; t.nodes.len()];
+        let mut partition_of = vec![NOWHERE; t.nodes.len()];
         // Shares are kept tier by tier: a tier works at a time of its own, and each should keep every thread busy.
         for tier in switches.chunk_by(|&a, &b| t.nodes[a as usize].level == t.nodes[b as usize].level) {
             let ports: usize = tier.iter().map(|&s| t.nodes[s as usize].ports.len()).sum();
-            let mut load = vec![0; parts];
+            let mut load = vec![0; partitions];
             let mut filling = 0;
             for &s in tier {
                 let size = t.nodes[s as usize].ports.len();
-                let mut votes = vec![0usize; parts];
+                let mut votes = vec![0usize; partitions];
                 for p in &t.nodes[s as usize].ports {
-                    if let Some(v) = votes.get_mut(part_of[p.peer as usize] as usize) {
+                    if let Some(v) = votes.get_mut(partition_of[p.peer as usize] as usize) {
                         *v += 1;
                     }
                 }
-                let fits = |part: usize, load: &[usize]| (load[part] + size / 2) * parts <= ports;
+                let fits = |partition: usize, load: &[usize]| (load[partition] + size / 2) * partitions <= ports;
                 // Most votes first; without votes neighbours by number stay together.
-                let voted = (0..parts).filter(|&p| votes[p] > 0 && fits(p, &load)).max_by_key(|&p| (votes[p], std::cmp::Reverse(p)));
-                let part = voted.unwrap_or_else(|| {
-                    while filling + 1 < parts && !fits(filling, &load) {
+                let voted = (0..partitions).filter(|&p| votes[p] > 0 && fits(p, &load)).max_by_key(|&p| (votes[p], std::cmp::Reverse(p)));
+                let partition = voted.unwrap_or_else(|| {
+                    while filling + 1 < partitions && !fits(filling, &load) {
                         filling += 1;
                     }
                     filling
                 });
-                load[part] += size;
-                part_of[s as usize] = part as u16;
-                hosts_of(s).for_each(|h| part_of[h as usize] = part as u16);
+                load[partition] += size;
+                partition_of[s as usize] = partition as u16;
+                hosts_of(s).for_each(|h| partition_of[h as usize] = partition as u16);
             }
         }
         // A host without a switch: wherever its peer is, or the first part.
-        part_of.iter_mut().filter(|p| **p == NOWHERE).for_each(|p| *p = 0);
-        let cut = t.links.iter().filter(|l| part_of[l.a as usize] != part_of[l.b as usize]);
+        partition_of.iter_mut().filter(|p| **p == NOWHERE).for_each(|p| *p = 0);
+        let cut = t.links.iter().filter(|l| partition_of[l.a as usize] != partition_of[l.b as usize]);
         let lookahead = cut.map(|l| l.delay).min().unwrap_or(Span(u64::MAX));
-        Split { part_of, lookahead }
+        Split { partition_of, lookahead }
     }
 
     /// Number of parts.
-    pub fn parts(&self) -> usize {
-        self.part_of.iter().max().map_or(1, |&p| p as usize + 1)
+    pub fn partitions(&self) -> usize {
+        self.partition_of.iter().max().map_or(1, |&p| p as usize + 1)
     }
 }
 
@@ -85,22 +85,22 @@ mod tests {
     #[test]
     fn shares_are_even_and_hosts_stay_with_their_switch() {
         let t = build("fat-tree", "k", "8");
-        for parts in [2, 3, 4, 8] {
-            let s = Split::new(&t, parts);
-            assert_eq!((s.parts(), s.lookahead), (parts, Span::from_us(1)));
+        for partitions in [2, 3, 4, 8] {
+            let s = Split::new(&t, partitions);
+            assert_eq!((s.partitions(), s.lookahead), (partitions, Span::from_us(1)));
             for h in t.hosts() {
-                assert_eq!(s.part_of[h as usize], s.part_of[t.nodes[h as usize].ports[0].peer as usize]);
+                assert_eq!(s.partition_of[h as usize], s.partition_of[t.nodes[h as usize].ports[0].peer as usize]);
             }
-            let mut load = vec![0; parts];
-            t.nodes.iter().zip(&s.part_of).for_each(|(n, &p)| load[p as usize] += n.ports.len());
+            let mut load = vec![0; partitions];
+            t.nodes.iter().zip(&s.partition_of).for_each(|(n, &p)| load[p as usize] += n.ports.len());
             let (least, most) = (load.iter().min().unwrap(), load.iter().max().unwrap());
-            assert!(most * 10 <= least * 14, "{parts} parts: {load:?}");
+            assert!(most * 10 <= least * 14, "{partitions} parts: {load:?}");
         }
     }
 
     #[test]
     fn a_network_of_one_switch_stays_whole() {
         let s = Split::new(&build("star", "hosts", "5"), 4);
-        assert_eq!((s.parts(), s.lookahead), (1, Span(u64::MAX)));
+        assert_eq!((s.partitions(), s.lookahead), (1, Span(u64::MAX)));
     }
 }

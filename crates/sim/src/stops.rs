@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 
 use xoff_mech::flow_control::StoppedBy;
-use xoff_node::Moment;
+use xoff_node::EventKey;
 use xoff_units::{Rate, Time};
 
 use crate::core::Core;
@@ -65,8 +65,8 @@ impl Stops {
 }
 
 /// The place of an expiry in the order of rows: after everything else of its time, then by port and class.
-fn moment(at: Time, lane: usize) -> Moment {
-    Moment { time: at, rank: 0xf << 60 | lane as u64 }
+fn event_key(at: Time, lane: usize) -> EventKey {
+    EventKey { time: at, rank: 0xf << 60 | lane as u64 }
 }
 
 impl Core {
@@ -99,7 +99,7 @@ impl Core {
             _ => None,
         };
         self.stops.set_expiry(lane, a.expires);
-        if !self.layout.watching {
+        if !self.layout.detecting {
             return;
         }
         if self.layout.probes.causes {
@@ -116,13 +116,13 @@ impl Core {
         if ended {
             self.totals[lane / self.layout.classes.len()].pause_ps_total += at.since(since).0;
         }
-        if self.layout.watching {
+        if self.layout.detecting {
             self.rows_out_of_order = true;
-            self.record_rate(moment(at, lane), lane, rate, ended.then_some(false));
+            self.record_rate(event_key(at, lane), lane, rate, ended.then_some(false));
         }
     }
 
-    fn record_rate(&mut self, at: Moment, lane: usize, rate: Rate, change: Option<bool>) {
+    fn record_rate(&mut self, at: EventKey, lane: usize, rate: Rate, change: Option<bool>) {
         let classes = self.layout.classes.len();
         let ((node, port), time) = (self.layout.places[lane / classes], at.time);
         let priority = self.layout.classes.priority(lane % classes);
@@ -181,7 +181,7 @@ impl Core {
         } else if let Some(since) = self.stops.held_since.remove(&lane) {
             self.totals[at].hold_ps_total += self.now.since(since).0;
         }
-        if !self.layout.watching {
+        if !self.layout.detecting {
             return;
         }
         let (time, priority) = (self.now, self.layout.classes.priority(class as usize));

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::Detection;
-use xoff_node::{Classes, LEN_MAX, Moment, Nic, NicConfig, PausedWith, SchedulerKind, Switch, SwitchConfig, Transport};
+use xoff_node::{Classes, EventKey, LEN_MAX, Nic, NicConfig, PausedWith, SchedulerKind, Switch, SwitchConfig, Transport};
 use xoff_params::ParamError;
 use xoff_topology::routing::Routing;
 use xoff_topology::{LinkId, NodeKind, Topology};
@@ -25,16 +25,16 @@ use xoff_workload::{Flow, Flows};
 use crate::checks::{Checks, ViolationKind};
 use crate::core::{Core, Layout, Line};
 use crate::cut_through::head_time;
+use crate::deadlock_detector::{self, Deadlock, Egress, StuckPort, Waiting};
 use crate::event::{Event, EventOrder, FLOWS_MAX, Kind, PORTS_MAX};
 use crate::flows::FlowRecord;
 use crate::histogram::Histogram;
-use crate::model::{Model, WayFacts};
+use crate::model::{Model, PathFacts};
 use crate::outcome::{Ended, Outcome, PortTotals};
-use crate::part::{Node, Part, Starts};
+use crate::partition::{Node, Partition, Starts};
 use crate::probe::{RateSource, Recorder, Row};
 use crate::queue::{EventQueue, Pending, QueueTrace};
 use crate::split::Split;
-use crate::watch::{self, Deadlock, Egress, StuckPort, Waiting};
 
 mod build;
 #[cfg(test)]
@@ -47,11 +47,11 @@ mod threads;
 pub use build::classes_in_use;
 pub use inspect::PortNow;
 use outside::OUTSIDE;
-pub use outside::{FOREIGN, Leaving, NO_PORT};
+pub use outside::{Leaving, NO_PORT, UNKNOWN_SOURCE};
 
 /// A network in motion.
 pub struct World {
-    parts: Vec<Part>,
+    partitions: Vec<Partition>,
     layout: Arc<Layout>,
     /// Shortest delay of a link between two parts.
     lookahead: Span,
@@ -60,7 +60,7 @@ pub struct World {
     /// Why the run is not split although that was asked for.
     unsplit: Option<String>,
     /// What concerns the whole network, by moment.
-    agenda: BinaryHeap<Reverse<Event>>,
+    global_events: BinaryHeap<Reverse<Event>>,
     now: Time,
     /// Events of the agenda handled.
     events: u64,
@@ -69,7 +69,7 @@ pub struct World {
     completions: Vec<u32>,
     /// Flows of the list; closed loops have no end.
     listed: usize,
-    watch: Span,
+    deadlock_interval: Span,
     stop_on_deadlock: bool,
     deadlocks: Vec<Deadlock>,
     samples: Samples,
@@ -117,11 +117,11 @@ impl DoneLooks {
     }
 
     /// The moment of the next look, if the next event happens at `next`.
-    fn move_on(&mut self, next: Time) -> Moment {
+    fn move_on(&mut self, next: Time) -> EventKey {
         if self.due(next) {
             self.at = Time((next.0 / Self::EVERY.0 + 1) * Self::EVERY.0);
         }
-        Moment { time: self.at, rank: 0 }
+        EventKey { time: self.at, rank: 0 }
     }
 }
 
@@ -129,12 +129,12 @@ impl World {
     /// Sends rows to `recorder` from now on.
     pub fn record_to(&mut self, recorder: Box<dyn Recorder>) {
         self.recorder = Some(recorder);
-        self.parts.iter_mut().for_each(|p| p.core.recording = true);
+        self.partitions.iter_mut().for_each(|p| p.core.recording = true);
     }
 
     /// Takes the recorder back.
     pub fn take_recorder(&mut self) -> Option<Box<dyn Recorder>> {
-        self.parts.iter_mut().for_each(|p| p.core.recording = false);
+        self.partitions.iter_mut().for_each(|p| p.core.recording = false);
         self.recorder.take()
     }
 
@@ -144,7 +144,7 @@ impl World {
     }
     /// Events handled.
     pub fn events(&self) -> u64 {
-        self.events + self.parts.iter().map(|p| p.core.events).sum::<u64>()
+        self.events + self.partitions.iter().map(|p| p.core.events).sum::<u64>()
     }
     /// Flows that are complete.
     pub fn completed(&self) -> usize {
@@ -156,7 +156,7 @@ impl World {
     }
     /// Parts of the network that run on threads of their own; never changes a result.
     pub fn threads(&self) -> usize {
-        self.parts.len()
+        self.partitions.len()
     }
     /// Why the run has one thread although the model asked for more.
     pub fn unsplit(&self) -> Option<&str> {
@@ -165,11 +165,11 @@ impl World {
 
     /// Notes what the run does to its event queue from now on, so many operations; for a run on one thread.
     pub fn trace_queue(&mut self, operations_max: usize) {
-        self.parts[0].core.queue.trace(operations_max);
+        self.partitions[0].core.queue.trace(operations_max);
     }
     /// The operations noted.
     pub fn take_queue_trace(&mut self) -> Option<QueueTrace> {
-        self.parts[0].core.queue.take_trace()
+        self.partitions[0].core.queue.take_trace()
     }
 
     fn plan(&mut self, after: Span, kind: Kind) {
@@ -177,8 +177,8 @@ impl World {
     }
 
     fn plan_at(&mut self, time: Time, kind: Kind, entity: u32, nth: u32) {
-        let rank = self.parts[0].core.ranks.of(kind, entity, 0, nth);
-        self.agenda.push(Reverse(Event::new(Moment { time, rank }, kind, 0, entity)));
+        let rank = self.partitions[0].core.ranks.of(kind, entity, 0, nth);
+        self.global_events.push(Reverse(Event::new(EventKey { time, rank }, kind, 0, entity)));
     }
 
     /// Runs until `until` (events at that very time included) or for about `events` events. `None`: there is more to
@@ -201,16 +201,16 @@ impl World {
             if events == 0 {
                 return None;
             }
-            let first = self.parts.iter_mut().filter_map(|p| p.core.queue.peek()).min();
-            match self.agenda.peek().map(|Reverse(e)| e.moment()) {
+            let first = self.partitions.iter_mut().filter_map(|p| p.core.queue.peek()).min();
+            match self.global_events.peek().map(|Reverse(e)| e.event_key()) {
                 Some(planned) if first.is_none_or(|f| planned <= f) => {
-                    self.keep_appointment();
+                    self.run_global_event();
                     if self.stop_on_deadlock && !self.deadlocks.is_empty() {
                         return Some(Ended::Deadlock);
                     }
                 }
                 planned => {
-                    let end = Moment { time: Time(until.0.saturating_add(1)), rank: 0 };
+                    let end = EventKey { time: Time(until.0.saturating_add(1)), rank: 0 };
                     let bound = planned.map_or(end, |p| p.min(end));
                     let looks = self.looks.map(|l| (l, left));
                     self.advance(next, threads::Task { bound, events: events.min(SLICE), lookahead: self.lookahead, looks });
@@ -225,46 +225,46 @@ impl World {
 
     /// Lets all parts handle what happens before a bound, beginning with an event at `next`, or some of it.
     fn advance(&mut self, next: Time, task: threads::Task) {
-        match &mut self.parts[..] {
+        match &mut self.partitions[..] {
             [only] => {
                 let look = self.looks.as_mut().map(|l| l.move_on(next));
                 only.run(look.map_or(task.bound, |l| l.min(task.bound)), task.events);
             }
-            parts => {
-                let before = parts.iter().map(|p| p.core.events).sum::<u64>();
-                let n = parts.len() as u64;
+            partitions => {
+                let before = partitions.iter().map(|p| p.core.events).sum::<u64>();
+                let n = partitions.len() as u64;
                 let run = if self.threads_pay { threads::run } else { threads::run_in_turn };
-                let stretch = run(parts, threads::Task { events: task.events.saturating_mul(n), ..task });
-                let handled = parts.iter().map(|p| p.core.events).sum::<u64>() - before;
+                let stretch = run(partitions, threads::Task { events: task.events.saturating_mul(n), ..task });
+                let handled = partitions.iter().map(|p| p.core.events).sum::<u64>() - before;
                 self.threads_pay = handled >= n * (stretch.windows * PAYS_WINDOW + PAYS_START);
                 self.looks = stretch.looks;
             }
         }
-        self.now = self.parts.iter().map(|p| p.core.now).fold(self.now, Time::max);
+        self.now = self.partitions.iter().map(|p| p.core.now).fold(self.now, Time::max);
     }
 
     /// Notes the stops that expire before a time up to which everything has happened.
     fn expire_stops(&mut self, bound: Time) {
-        self.parts.iter_mut().for_each(|p| p.core.expire_stops(bound));
+        self.partitions.iter_mut().for_each(|p| p.core.expire_stops(bound));
     }
 
     /// Rows and completions of the parts since the last time, in the order of the network.
     fn put_in_order(&mut self) {
         let reached = Time(self.now.0.saturating_add(1));
-        if self.parts.iter().any(|p| p.core.stop_expires_before(reached)) {
+        if self.partitions.iter().any(|p| p.core.stop_expires_before(reached)) {
             // What comes next may still concern a stop that ends at its very time.
-            let next = self.parts.iter_mut().filter_map(|p| p.core.queue.peek()).map(|m| m.time).min().unwrap_or(Time::NEVER);
+            let next = self.partitions.iter_mut().filter_map(|p| p.core.queue.peek()).map(|m| m.time).min().unwrap_or(Time::NEVER);
             self.expire_stops(next.min(reached));
         }
-        let parts = &mut self.parts;
-        let mut completions: Vec<_> = parts.iter_mut().flat_map(|p| p.core.completions.drain(..)).collect();
-        let mut rows: Vec<_> = parts.iter_mut().flat_map(|p| p.core.rows.drain(..)).collect();
-        let late = parts.iter_mut().fold(false, |late, p| late | std::mem::take(&mut p.core.rows_out_of_order));
+        let partitions = &mut self.partitions;
+        let mut completions: Vec<_> = partitions.iter_mut().flat_map(|p| p.core.completions.drain(..)).collect();
+        let mut rows: Vec<_> = partitions.iter_mut().flat_map(|p| p.core.rows.drain(..)).collect();
+        let late = partitions.iter_mut().fold(false, |late, p| late | std::mem::take(&mut p.core.rows_out_of_order));
         // Stable: what happened in one event stays in its order.
-        if parts.len() > 1 {
+        if partitions.len() > 1 {
             completions.sort_by_key(|c| c.0);
         }
-        if parts.len() > 1 || late {
+        if partitions.len() > 1 || late {
             rows.sort_by_key(|r| r.0);
         }
         self.completions.extend(completions.iter().map(|c| c.1));
@@ -281,9 +281,9 @@ impl World {
 
     /// When something happens next; `None` when nothing but our own looks would.
     fn next_time(&mut self) -> Option<Time> {
-        let next = self.parts.iter_mut().filter_map(|p| p.core.queue.peek()).map(|m| m.time).min();
-        let planned = self.agenda.peek().map(|Reverse(e)| e.moment().time);
-        let other = self.agenda.iter().any(|Reverse(e)| !matches!(e.kind(), Kind::Sample | Kind::Watch));
+        let next = self.partitions.iter_mut().filter_map(|p| p.core.queue.peek()).map(|m| m.time).min();
+        let planned = self.global_events.peek().map(|Reverse(e)| e.event_key().time);
+        let other = self.global_events.iter().any(|Reverse(e)| !matches!(e.kind(), Kind::Sample | Kind::DeadlockDetector));
         if next.is_none() && !other {
             return None;
         }
@@ -291,30 +291,30 @@ impl World {
     }
 
     /// Handles what comes first in the agenda; every part has reached its moment.
-    fn keep_appointment(&mut self) {
-        let Some(Reverse(e)) = self.agenda.pop() else { return };
-        self.now = e.moment().time;
+    fn run_global_event(&mut self) {
+        let Some(Reverse(e)) = self.global_events.pop() else { return };
+        self.now = e.event_key().time;
         self.events += 1;
-        self.parts.iter_mut().for_each(|p| p.core.reach(e.moment()));
+        self.partitions.iter_mut().for_each(|p| p.core.reach(e.event_key()));
         self.expire_stops(self.now);
-        if self.parts.iter().any(|p| p.core.rows_out_of_order) {
+        if self.partitions.iter().any(|p| p.core.rows_out_of_order) {
             self.put_in_order(); // before what this moment records
         }
         match e.kind() {
             Kind::LinkFails => self.fail_link(e.arg),
             Kind::Look => self.look_at_queues(),
             Kind::Sample => self.sample(),
-            Kind::Watch => self.look_for_deadlocks(),
+            Kind::DeadlockDetector => self.look_for_deadlocks(),
             _ => unreachable!("not an event of the whole network"),
         }
-        threads::exchange(&mut self.parts);
+        threads::exchange(&mut self.partitions);
     }
 
     fn look_at_queues(&mut self) {
         let (now, layout) = (self.now, self.layout.clone());
-        let core = &mut self.parts[0].core;
+        let core = &mut self.partitions[0].core;
         let until = core.queue.peek().map_or(Time::NEVER, |m| m.time);
-        let until = self.agenda.peek().map_or(until, |Reverse(e)| until.min(e.moment().time));
+        let until = self.global_events.peek().map_or(until, |Reverse(e)| until.min(e.event_key().time));
         match core.histogram.as_mut().and_then(|h| h.look(now, until, &layout.first_port)) {
             Some(next) => self.plan_at(next, Kind::Look, 0, 0),
             // That was the last look: lengths count no longer.
@@ -332,21 +332,21 @@ impl World {
         }
         let ends = [(l.a, l.a_port), (l.b, l.b_port)];
         let routes = Arc::new(routing.routes(topology));
-        self.parts.iter_mut().for_each(|p| p.core.reroute(routes.clone(), ends));
+        self.partitions.iter_mut().for_each(|p| p.core.reroute(routes.clone(), ends));
         for (node, port) in ends {
-            let part = &mut self.parts[self.layout.part_of[node as usize] as usize];
-            match &mut part.nodes[node as usize] {
-                Node::Switch(s) => s.on_link_failed(now, port, &mut part.core),
-                Node::Nic(n) => n.on_link_failed(now, &mut part.core),
-                Node::Elsewhere => unreachable!("the layout knows its parts"),
+            let partition = &mut self.partitions[self.layout.partition_of[node as usize] as usize];
+            match &mut partition.nodes[node as usize] {
+                Node::Switch(s) => s.on_link_failed(now, port, &mut partition.core),
+                Node::Nic(n) => n.on_link_failed(now, &mut partition.core),
+                Node::Remote => unreachable!("the layout knows its parts"),
             }
             self.put_in_order(); // both ends act at the same moment: one end's rows after the other's
         }
-        for part in &mut self.parts {
-            let Some(turns) = &mut part.starts.turns else { continue };
-            for (host, node) in part.nodes.iter_mut().enumerate() {
+        for partition in &mut self.partitions {
+            let Some(round_robin) = &mut partition.starts.round_robin else { continue };
+            for (host, node) in partition.nodes.iter_mut().enumerate() {
                 if let Node::Nic(n) = node {
-                    n.take_turns(now, &turns.order(host as u32), &mut part.core);
+                    n.replace_round_robin_order(now, &round_robin.order(host as u32), &mut partition.core);
                 }
             }
         }
@@ -355,21 +355,21 @@ impl World {
     /// Ends the run: final look, counters, flows.
     pub fn finish(mut self, ended: Ended) -> (Outcome, Option<Box<dyn Recorder>>) {
         let now = self.now;
-        self.parts.iter_mut().for_each(|p| p.core.reach(Moment { time: now, rank: u64::MAX }));
-        if self.watch.0 > 0 && self.deadlocks.is_empty() {
+        self.partitions.iter_mut().for_each(|p| p.core.reach(EventKey { time: now, rank: u64::MAX }));
+        if self.deadlock_interval.0 > 0 && self.deadlocks.is_empty() {
             self.look_for_deadlocks();
         }
         self.audit();
         self.put_in_order(); // stops that have expired since the last event
         let ports = self.port_totals();
-        let mut begun = self.parts.iter().map(|p| p.starts.begun).sum();
+        let mut begun = self.partitions.iter().map(|p| p.starts.begun).sum();
         let events = self.events();
-        let switches = self.parts.iter().flat_map(|p| &p.nodes).filter_map(|n| if let Node::Switch(s) = n { Some(s) } else { None });
+        let switches = self.partitions.iter().flat_map(|p| &p.nodes).filter_map(|n| if let Node::Switch(s) = n { Some(s) } else { None });
         let flow_collisions = switches.map(|s| s.collisions()).sum();
-        let mut parts = self.parts.into_iter().map(|p| p.core);
-        let mut c = parts.next().expect("a world has a part");
+        let mut partitions = self.partitions.into_iter().map(|p| p.core);
+        let mut c = partitions.next().expect("a world has a part");
         let mut checks = vec![self.checks, std::mem::take(&mut c.checks)];
-        for other in parts {
+        for other in partitions {
             c.frame_hops += other.frame_hops;
             c.data_frame_hops += other.data_frame_hops;
             c.rate_changes += other.rate_changes;
@@ -415,11 +415,11 @@ impl World {
     fn port_totals(&mut self) -> Vec<Vec<PortTotals>> {
         let classes = self.layout.classes.len() as u8;
         let mut all: Vec<Vec<PortTotals>> = Vec::with_capacity(self.layout.first_port.len());
-        self.parts.iter_mut().for_each(|p| p.core.close_pauses());
+        self.partitions.iter_mut().for_each(|p| p.core.close_pauses());
         for (at, &(node, port)) in self.layout.places.iter().enumerate() {
-            let part = &self.parts[self.layout.part_of[node as usize] as usize];
-            let mut totals = part.core.totals_of(at);
-            if let Node::Switch(s) = &part.nodes[node as usize] {
+            let partition = &self.partitions[self.layout.partition_of[node as usize] as usize];
+            let mut totals = partition.core.totals_of(at);
+            if let Node::Switch(s) = &partition.nodes[node as usize] {
                 for class in 0..classes {
                     let (ingress, egress) = s.highest(port, class);
                     totals.ingress_bytes_max = totals.ingress_bytes_max.max(ingress);

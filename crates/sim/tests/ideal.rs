@@ -28,7 +28,7 @@ fn lone(links: &[(Rate, Span)], f: &Lone, start: Time, cut_through: Option<Bytes
     let flow = Flow { src: 0, dst, priority: 0, size, start, rate, controlled: true, src_port: 1, dst_port: 1, path: None, label: 0 };
     let flows = Flows { flows: vec![flow], labels: vec!["test".into()], ..Flows::default() };
     let mut m = Model::plain(Bytes(1 << 30), |_| Ok(FlowControl::None));
-    (m.cut_through, m.nic.payload_max, m.nic.header, m.watch) = (cut_through, f.payload_max, f.header, Span::ZERO);
+    (m.cut_through, m.nic.payload_max, m.nic.header, m.deadlock_interval) = (cut_through, f.payload_max, f.header, Span::ZERO);
     let mut w = World::build(&t, flows, &mut m).unwrap();
     let ended = w.run(Time(u64::MAX / 2), u64::MAX).unwrap();
     let (o, _) = w.finish(ended);
@@ -105,7 +105,7 @@ fn a_run_to_the_end_of_time_ends() {
     };
     let flows = Flows { flows: vec![flow], labels: vec!["test".into()], ..Flows::default() };
     let mut m = Model::plain(Bytes(100_000), |_| Ok(FlowControl::None));
-    m.watch = Span::ZERO;
+    m.deadlock_interval = Span::ZERO;
     let mut w = World::build(&t, flows, &mut m).unwrap();
     assert!(w.run(Time(u64::MAX), 1000).is_some());
 }

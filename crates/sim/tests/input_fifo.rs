@@ -61,8 +61,8 @@ const COUNTED: u64 = 2700;
 fn saturation(n: u32, seed: u64, discipline: DisciplineKind) -> f64 {
     let t = star(n, n, C);
     let slots = WARM + COUNTED;
-    let mut coins = random::stream(seed, 0, 9_999);
-    let flows = (0..slots).flat_map(|_| 0..n).map(|i| flow(1 + i, 1 + n + random::below(&mut coins, n as u64) as u32, FRAME)).collect();
+    let mut draws = random::stream(seed, 0, 9_999);
+    let flows = (0..slots).flat_map(|_| 0..n).map(|i| flow(1 + i, 1 + n + random::below(&mut draws, n as u64) as u32, FRAME)).collect();
     let mut w = world(&t, flows, FRAME as u32, discipline);
     let mut delivered = |at| {
         w.run(Time::ZERO + C.time_for(Bytes(FRAME * at)), u64::MAX).unwrap();

@@ -4,7 +4,7 @@ use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::REGISTRY;
 use xoff_node::{DisciplineKind, Frame, FrameKind};
 use xoff_params::Defaults;
-use xoff_sim::{Ended, FOREIGN, Model, NO_PORT, Outcome, Row, World};
+use xoff_sim::{Ended, Model, NO_PORT, Outcome, Row, UNKNOWN_SOURCE, World};
 use xoff_topology::routing::ExplicitPaths;
 use xoff_topology::{NodeKind, Topology};
 use xoff_units::{Bytes, Rate, Span, Time};
@@ -127,12 +127,12 @@ fn what_no_node_could_be_given_is_refused() {
     let mut ack = Frame::new(FrameKind::Ack, 0, 0, 64);
     ack.seq = 1;
     assert_eq!(refused("H1", ack), Some("an acknowledgement of what was never sent"));
-    let mut foreign = data(FOREIGN | 7, 1500);
-    foreign.out_port = 3;
-    assert_eq!(refused("S1", foreign), Some("an egress port that does not exist"));
-    assert_eq!(refused("H1", foreign), Some("a frame of nobody's flow"));
-    foreign.out_port = NO_PORT;
-    assert_eq!(refused("S1", foreign), None);
+    let mut of_others = data(UNKNOWN_SOURCE | 7, 1500);
+    of_others.out_port = 3;
+    assert_eq!(refused("S1", of_others), Some("an egress port that does not exist"));
+    assert_eq!(refused("H1", of_others), Some("a frame of nobody's flow"));
+    of_others.out_port = NO_PORT;
+    assert_eq!(refused("S1", of_others), None);
     assert_eq!(w.run(Time(2), u64::MAX), Some(Ended::TimeUp));
     assert_eq!(w.leaving().count(), 1, "the first frame of H1");
 }
@@ -140,7 +140,7 @@ fn what_no_node_could_be_given_is_refused() {
 /// Frames of flows that the world does not know pass it under every flow control and detection; nothing is kept, looked up or said by
 /// their numbers.
 #[test]
-fn foreign_flows_pass_under_everything() {
+fn flows_of_others_pass_under_everything() {
     let (t, _) = ring();
     for fc in REGISTRY {
         for detection in xoff_mech::detection::REGISTRY {
@@ -159,14 +159,19 @@ fn foreign_flows_pass_under_everything() {
             let (s1, to_host) = (0, 0);
             for n in 0..200u32 {
                 for port in 1..3 {
-                    let mut f = Frame::new(FrameKind::Data, FOREIGN | (n % 5) << 20 | u32::from(port), 0, 1518);
+                    let mut f = Frame::new(FrameKind::Data, UNKNOWN_SOURCE | (n % 5) << 20 | u32::from(port), 0, 1518);
                     f.out_port = to_host;
                     w.enter(Time(u64::from(n) * 1_300_000 + u64::from(port) * 1000), s1, port, f).unwrap();
                 }
             }
             w.run(END, u64::MAX);
             let left: Vec<_> = w.leaving().filter(|l| l.frame.kind() != FrameKind::Control).collect();
-            assert!(left.iter().all(|l| l.frame.flow >= FOREIGN && l.frame.kind() == FrameKind::Data), "{} {}", fc.name, detection.name);
+            assert!(
+                left.iter().all(|l| l.frame.flow >= UNKNOWN_SOURCE && l.frame.kind() == FrameKind::Data),
+                "{} {}",
+                fc.name,
+                detection.name
+            );
             // A ring has nobody who would send credits: what came first has left, and nothing is lost.
             assert!(!left.is_empty(), "{} {}", fc.name, detection.name);
             let (o, _) = w.finish(Ended::TimeUp);

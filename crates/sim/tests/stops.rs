@@ -190,11 +190,11 @@ fn incast(threads: usize) -> (Outcome, Vec<Row>, usize) {
     m.probes.rates = Selection::All;
     m.probes.interval = Span::from_us(10);
     let mut w = World::build(&t, flows, &mut m).unwrap();
-    let parts = w.threads();
+    let partitions = w.threads();
     w.record_to(Box::new(Vec::<Row>::new()));
     let ended = w.run(Time::from_us(6000), u64::MAX).unwrap();
     let (o, rows) = w.finish(ended);
-    (o, *rows.unwrap().into_any().downcast().unwrap(), parts)
+    (o, *rows.unwrap().into_any().downcast().unwrap(), partitions)
 }
 
 /// What a port was paused is what it did not send, rows are in the order of time, and no thread changes any of it.
@@ -225,9 +225,9 @@ fn pauses_that_expire_are_the_same_on_any_number_of_threads() {
         assert!(idle <= paused && paused <= idle + p.pauses * FRAME, "H{h}: idle {idle} ps, paused {paused} ps");
     }
     for threads in [2, 3, 4] {
-        let (parts, other, n) = incast(threads);
+        let (partitions, other, n) = incast(threads);
         assert!(n > 1, "one part for {threads} threads");
-        assert_eq!(parts.ports, whole.ports, "{threads} threads");
+        assert_eq!(partitions.ports, whole.ports, "{threads} threads");
         assert_eq!(other, rows, "{threads} threads");
     }
 }

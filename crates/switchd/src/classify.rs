@@ -1,7 +1,7 @@
 //! What a switch needs to know of somebody's frame: its priority and its flow.
 
 use xoff_node::Classes;
-use xoff_sim::FOREIGN;
+use xoff_sim::UNKNOWN_SOURCE;
 use xoff_wire::ethernet::{self, Frame};
 use xoff_wire::pffc::{Addresses, Key};
 use xoff_wire::{crc32, ipv4, ipv6, vlan};
@@ -10,9 +10,9 @@ use xoff_wire::{crc32, ipv4, ipv6, vlan};
 ///
 /// The priority is that of the outer VLAN tag; without one the upper three bits of DSCP, the class selector (RFC 2474, section
 /// 4.2.2); otherwise 0. A priority that is not in use is treated as the lowest that is. The flow is a hash of addresses, protocol
-/// and ports, of the two MAC addresses where that is not IP, among the numbers from [`FOREIGN`] on.
+/// and ports, of the two MAC addresses where that is not IP, among the numbers from [`UNKNOWN_SOURCE`] on.
 pub fn classify(bytes: &[u8], classes: &Classes) -> (u8, u32) {
-    let Ok((ether_type, at)) = vlan::inner(bytes) else { return (0, FOREIGN) };
+    let Ok((ether_type, at)) = vlan::inner(bytes) else { return (0, UNKNOWN_SOURCE) };
     let payload = bytes.get(at..).unwrap_or_default();
     let (dscp, key) = match ether_type {
         ethernet::IPV4 => ipv4::Packet::new(payload).map_or((0, None), |p| (p.dscp(), Some(v4(&p)))),
@@ -22,7 +22,7 @@ pub fn classify(bytes: &[u8], classes: &Classes) -> (u8, u32) {
     let priority = vlan::outer(bytes).map_or(dscp >> 3, |tag| tag.pcp);
     let class = classes.class(priority).filter(|&c| (c as usize) < classes.len()).unwrap_or(0);
     let hash = key.map_or_else(|| Frame::new(bytes).map_or(0, |f| macs(&f)), |k| k.hash());
-    (class, FOREIGN | hash)
+    (class, UNKNOWN_SOURCE | hash)
 }
 
 fn macs(f: &Frame) -> u32 {
@@ -94,7 +94,7 @@ mod tests {
     fn flows_are_told_apart_by_their_ports() {
         let classes = Classes::new([0]);
         let flow = |port| classify(&udp(0, port), &classes).1;
-        assert!(flow(1) >= FOREIGN && flow(1) == flow(1) && flow(1) != flow(2));
-        assert_eq!(classify(&[1, 2, 3], &classes), (0, FOREIGN), "no frame at all");
+        assert!(flow(1) >= UNKNOWN_SOURCE && flow(1) == flow(1) && flow(1) != flow(2));
+        assert_eq!(classify(&[1, 2, 3], &classes), (0, UNKNOWN_SOURCE), "no frame at all");
     }
 }

@@ -15,7 +15,7 @@ use xoff_mech::flow_control::cbfc::CreditLimit;
 use xoff_mech::flow_control::pfc::Pause;
 use xoff_mech::flow_control::pffc::Order;
 use xoff_node::{Classes, Frame, FrameKind, LEN_MAX};
-use xoff_sim::FOREIGN;
+use xoff_sim::UNKNOWN_SOURCE;
 use xoff_units::{Bytes, Span, Time};
 use xoff_wire::control::{self, Control};
 use xoff_wire::ecn::Ecn;
@@ -66,7 +66,7 @@ pub enum Decoded {
     /// A frame of a simulated node.
     Ours(Frame),
     /// Somebody's frame, to be forwarded as it is.
-    Foreign,
+    UnknownSource,
 }
 
 /// The address of a port: locally administered, "XO", node, port.
@@ -166,7 +166,7 @@ pub fn decode(
     accepts: impl Fn(&Message) -> bool,
     mut each: impl FnMut(Decoded),
 ) -> Result<(), Refused> {
-    let mut hear = |message: Message, priority: u8, terms: Terms| {
+    let mut on_control = |message: Message, priority: u8, terms: Terms| {
         if !accepts(&message) {
             return Err(Refused::Unexpected);
         }
@@ -178,12 +178,13 @@ pub fn decode(
         Some(Control::Mac(mac_control::Repr::Pfc(pfc))) => {
             // A vector may name priorities that nobody uses here: those are left out, as long as one is in use.
             let said = (0..8u8).zip(pfc.times).filter_map(|(p, t)| t.map(|t| (p, t)));
-            said.map(|(p, quanta)| hear(Message::Pfc(Pause(quanta.into())), p, Terms::default())).fold(Err(Refused::Priority), Result::or)
+            said.map(|(p, quanta)| on_control(Message::Pfc(Pause(quanta.into())), p, Terms::default()))
+                .fold(Err(Refused::Priority), Result::or)
         }
         Some(Control::Mac(_)) => Err(Refused::Unexpected),
         Some(Control::Local(m)) => {
             let (message, priority, terms) = said(m)?;
-            hear(message, priority, terms)
+            on_control(message, priority, terms)
         }
         None => {
             each(test(bytes, classes)?);
@@ -225,10 +226,10 @@ fn order(p: &pffc::Repr) -> Result<Order, Refused> {
 
 fn test(bytes: &[u8], classes: &Classes) -> Result<Decoded, Refused> {
     let frame = ethernet::Frame::new(bytes).map_err(|_| Refused::Malformed)?;
-    let Ok(local::Message::Test(t)) = local::Message::parse(frame.payload()) else { return Ok(Decoded::Foreign) };
+    let Ok(local::Message::Test(t)) = local::Message::parse(frame.payload()) else { return Ok(Decoded::UnknownSource) };
     // A test frame of somebody's, with a number that is none of ours, is somebody's frame.
-    if frame.ether_type() != ethernet::LOCAL || t.flow >= FOREIGN {
-        return Ok(Decoded::Foreign);
+    if frame.ether_type() != ethernet::LOCAL || t.flow >= UNKNOWN_SOURCE {
+        return Ok(Decoded::UnknownSource);
     }
     let kind = match t.kind {
         test_frame::Kind::Data => FrameKind::Data,
@@ -279,7 +280,7 @@ mod tests {
                     assert!(had.validity == Span::ZERO || had.validity == terms.validity);
                     back.push(f);
                 }
-                Decoded::Foreign => panic!("foreign"),
+                Decoded::UnknownSource => panic!("foreign"),
             },
         );
         assert_eq!(seen, Ok(()));
@@ -348,7 +349,7 @@ mod tests {
         let mut ours = None;
         let each = |d| match d {
             Decoded::Ours(f) | Decoded::Control(f, _) => ours = Some(f),
-            Decoded::Foreign => {}
+            Decoded::UnknownSource => {}
         };
         decode(bytes, &Classes::new([3, 5]), 64, |_| true, each).map(|()| ours)
     }

@@ -12,7 +12,7 @@ const LEARNED_MAX: usize = 8192;
 
 /// Where to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Forward {
     /// By one port.
     Port(u16),
     /// By every port but the one it came in by.
@@ -42,20 +42,20 @@ impl Forwarding {
     }
 
     /// The way of a frame that came in by `port`.
-    pub fn way(&mut self, now: Time, port: u16, source: Mac, destination: Mac) -> Way {
+    pub fn forward(&mut self, now: Time, port: u16, source: Mac, destination: Mac) -> Forward {
         if self.learns && !source.is_group() && !self.known.contains_key(&source) {
             self.learn(now, port, source);
         }
         // 802.1Q, table 8-1: what is for the bridge itself is never forwarded.
         if destination.0[..5] == [0x01, 0x80, 0xC2, 0, 0] && destination.0[5] < 16 {
-            return Way::Nowhere;
+            return Forward::Nowhere;
         }
         let fresh = |&(port, seen): &(u16, Time)| (now.since(seen) < AGEING).then_some(port);
         match self.known.get(&destination).copied().or_else(|| self.learned.get(&destination).and_then(fresh)) {
-            Some(out) if out == port => Way::Nowhere,
-            Some(out) => Way::Port(out),
-            None if self.learns => Way::Everywhere,
-            None => Way::Nowhere,
+            Some(out) if out == port => Forward::Nowhere,
+            Some(out) => Forward::Port(out),
+            None if self.learns => Forward::Everywhere,
+            None => Forward::Nowhere,
         }
     }
 
@@ -80,29 +80,29 @@ mod tests {
     #[test]
     fn a_bridge_learns_and_forgets() {
         let mut f = Forwarding::learning([]);
-        assert_eq!(f.way(Time(0), 0, A, B), Way::Everywhere);
-        assert_eq!(f.way(Time(1), 1, B, A), Way::Port(0));
-        assert_eq!(f.way(Time(2), 0, A, B), Way::Port(1));
-        assert_eq!(f.way(Time(2), 1, A, B), Way::Nowhere, "it moved to where B is");
-        assert_eq!(f.way(Time(2 + AGEING.0), 0, A, B), Way::Everywhere);
-        assert_eq!(f.way(Time(3), 0, A, Mac::FLOW_CONTROL), Way::Nowhere);
+        assert_eq!(f.forward(Time(0), 0, A, B), Forward::Everywhere);
+        assert_eq!(f.forward(Time(1), 1, B, A), Forward::Port(0));
+        assert_eq!(f.forward(Time(2), 0, A, B), Forward::Port(1));
+        assert_eq!(f.forward(Time(2), 1, A, B), Forward::Nowhere, "it moved to where B is");
+        assert_eq!(f.forward(Time(2 + AGEING.0), 0, A, B), Forward::Everywhere);
+        assert_eq!(f.forward(Time(3), 0, A, Mac::FLOW_CONTROL), Forward::Nowhere);
     }
 
     #[test]
-    fn strangers_cannot_fill_the_table() {
+    fn unknown_sources_cannot_fill_the_table() {
         let mut f = Forwarding::learning([(B, 7)]);
         for n in 0..2 * LEARNED_MAX as u32 {
             let [a, b, c, d] = n.to_be_bytes();
-            f.way(Time(5), 0, Mac([2, 1, a, b, c, d]), B);
+            f.forward(Time(5), 0, Mac([2, 1, a, b, c, d]), B);
         }
         assert_eq!(f.learned.len(), LEARNED_MAX);
-        f.way(Time(5), 3, B, A);
-        assert_eq!(f.way(Time(6), 0, A, B), Way::Port(7), "what is known is not moved by a frame");
+        f.forward(Time(5), 3, B, A);
+        assert_eq!(f.forward(Time(6), 0, A, B), Forward::Port(7), "what is known is not moved by a frame");
     }
 
     #[test]
     fn a_fixed_table_sends_nothing_astray() {
         let mut f = Forwarding::fixed([(B, 1)]);
-        assert_eq!([f.way(Time(0), 0, A, B), f.way(Time(0), 1, B, A)], [Way::Port(1), Way::Nowhere]);
+        assert_eq!([f.forward(Time(0), 0, A, B), f.forward(Time(0), 1, B, A)], [Forward::Port(1), Forward::Nowhere]);
     }
 }

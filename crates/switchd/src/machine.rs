@@ -5,14 +5,14 @@ use std::collections::BinaryHeap;
 
 use xoff_mech::flow_control::{Message, cbfc};
 use xoff_node::{Frame, FrameKind};
-use xoff_sim::{Ended, FOREIGN, NO_PORT, World};
+use xoff_sim::{Ended, NO_PORT, UNKNOWN_SOURCE, World};
 use xoff_units::{Bytes, Span, Time};
 use xoff_wire::ecn;
 use xoff_wire::ethernet;
 
 use crate::classify::classify;
 use crate::codec::{Decoded, Refused, Terms, decode, encode, mac};
-use crate::forwarding::{Forwarding, Way};
+use crate::forwarding::{Forward, Forwarding};
 use crate::hearing::Hearing;
 use crate::watchdog::{Action, Storm, WatchdogConfig};
 
@@ -83,7 +83,7 @@ pub struct Counters {
     /// Frames refused: no node could be given them.
     pub strange: u64,
     /// Frames that the table has no way for.
-    pub no_way: u64,
+    pub no_route: u64,
     /// Storms that the watchdog found.
     pub storms: u64,
     /// Frames that it threw away.
@@ -124,7 +124,7 @@ impl Ord for Departure {
 struct At {
     link: Link,
     counters: Counters,
-    lanes: Vec<Lane>,
+    class_states: Vec<ClassState>,
     /// When the port was down; while the last one has no end, it is.
     outages: Vec<Outage>,
     down: bool,
@@ -132,7 +132,7 @@ struct At {
 
 /// State of a class at a port.
 #[derive(Clone, Default)]
-struct Lane {
+struct ClassState {
     /// Number of the next control message.
     sequence: u32,
     /// Data frames that have left, and how much they count for [blocks].
@@ -187,7 +187,7 @@ impl Machine {
         let at = |l: &Link| At {
             link: l.clone(),
             counters: Counters::default(),
-            lanes: vec![Lane::default(); classes],
+            class_states: vec![ClassState::default(); classes],
             outages: Vec::new(),
             down: false,
         };
@@ -237,7 +237,7 @@ impl Machine {
             match d {
                 Decoded::Control(f, terms) => self.obey(world, self.last, link, f, &terms),
                 Decoded::Ours(f) => self.take_in(world, self.last, link, f),
-                Decoded::Foreign => self.forward(world, now, link, bytes),
+                Decoded::UnknownSource => self.forward(world, now, link, bytes),
             }
         }
         now
@@ -262,7 +262,7 @@ impl Machine {
         let a = &mut self.at[link];
         let (node, port, class) = (a.link.node, a.link.port, f.class());
         a.counters.control_received += 1;
-        let hearing = &mut a.lanes[class as usize].hearing;
+        let hearing = &mut a.class_states[class as usize].hearing;
         if !hearing.accepts(now, f.message(), terms) {
             a.counters.stale += 1;
             return;
@@ -280,8 +280,8 @@ impl Machine {
     fn expire(&mut self, world: &mut World, now: Time) {
         let mut next = Time::NEVER;
         for link in 0..self.at.len() {
-            for class in 0..self.at[link].lanes.len() {
-                let hearing = &mut self.at[link].lanes[class].hearing;
+            for class in 0..self.at[link].class_states.len() {
+                let hearing = &mut self.at[link].class_states[class].hearing;
                 let back = hearing.expired(now);
                 next = next.min(hearing.expires().unwrap_or(Time::NEVER));
                 if let Some(message) = back {
@@ -301,15 +301,15 @@ impl Machine {
         let (class, flow) = classify(bytes, world.classes());
         let mut frame = Frame::new(FrameKind::Data, flow, class, (bytes.len() + FCS) as u32);
         frame.out_port = NO_PORT;
-        let way = match self.c.forwarding.get_mut(node as usize) {
-            Some(table) => table.way(now, port, header.source, header.destination),
-            None => Way::Nowhere,
+        let forward = match self.c.forwarding.get_mut(node as usize) {
+            Some(table) => table.forward(now, port, header.source, header.destination),
+            None => Forward::Nowhere,
         };
-        let ports = match way {
-            Way::Port(out) => out..out + 1,
-            Way::Everywhere => 0..self.by_place[node as usize].len() as u16,
-            Way::Nowhere => {
-                self.at[link].counters.no_way += 1;
+        let ports = match forward {
+            Forward::Port(out) => out..out + 1,
+            Forward::Everywhere => 0..self.by_place[node as usize].len() as u16,
+            Forward::Nowhere => {
+                self.at[link].counters.no_route += 1;
                 0..0
             }
         };
@@ -377,7 +377,7 @@ impl Machine {
         if self.c.repeat.0 == 0 {
             return Time::NEVER;
         }
-        let said = self.at.iter().flat_map(|a| &a.lanes).filter_map(|l| l.said.as_ref());
+        let said = self.at.iter().flat_map(|a| &a.class_states).filter_map(|l| l.said.as_ref());
         let repeated = said.filter(|(f, _)| f.message().is_repeated_for_it());
         repeated.map(|(_, at)| *at + self.c.repeat).min().unwrap_or(Time::NEVER)
     }
@@ -386,7 +386,7 @@ impl Machine {
     fn open(&mut self, world: &World) {
         let messages = std::mem::take(&mut self.c.opening);
         for link in 0..self.at.len() {
-            for class in 0..self.at[link].lanes.len() {
+            for class in 0..self.at[link].class_states.len() {
                 for &m in &messages {
                     self.leave(world, link, Time::ZERO, &Frame::control(m, class as u8, self.c.control_len), 0);
                 }
@@ -402,20 +402,20 @@ impl Machine {
         }
         let class = f.class() as usize;
         let mut terms = Terms::default();
-        if let Some(lane) = a.lanes.get_mut(class) {
+        if let Some(class_state) = a.class_states.get_mut(class) {
             if control {
-                terms = Terms { sequence: Some(lane.sequence), sent: Some(lane.left_blocks), ..terms };
+                terms = Terms { sequence: Some(class_state.sequence), sent: Some(class_state.left_blocks), ..terms };
             } else {
-                lane.left += 1;
-                lane.left_blocks = lane.left_blocks.wrapping_add(cbfc::blocks(f.bytes()));
-                if lane.storm.rages() && self.c.watchdog.is_some_and(|w| w.action == Action::Drop) {
+                class_state.left += 1;
+                class_state.left_blocks = class_state.left_blocks.wrapping_add(cbfc::blocks(f.bytes()));
+                if class_state.storm.is_active() && self.c.watchdog.is_some_and(|w| w.action == Action::Drop) {
                     a.counters.thrown_away += 1;
                     return;
                 }
             }
         }
         let mut bytes = self.spare.pop().unwrap_or_default();
-        if !control && f.flow >= FOREIGN {
+        if !control && f.flow >= UNKNOWN_SOURCE {
             std::mem::swap(&mut bytes, &mut self.kept[id]);
             match f.mark() {
                 xoff_mech::detection::Mark::None => {}
@@ -434,10 +434,10 @@ impl Machine {
         }
         if control {
             a.counters.control_sent += 1;
-            if let Some(lane) = a.lanes.get_mut(class) {
-                lane.sequence = lane.sequence.wrapping_add(1);
+            if let Some(class_state) = a.class_states.get_mut(class) {
+                class_state.sequence = class_state.sequence.wrapping_add(1);
                 if f.message().taken_back().is_some() {
-                    lane.said = Some((*f, at));
+                    class_state.said = Some((*f, at));
                 }
             }
         }
@@ -451,8 +451,8 @@ impl Machine {
             return;
         }
         for link in 0..self.at.len() {
-            for class in 0..self.at[link].lanes.len() {
-                if let Some((f, said)) = self.at[link].lanes[class].said
+            for class in 0..self.at[link].class_states.len() {
+                if let Some((f, said)) = self.at[link].class_states[class].said
                     && f.message().is_repeated_for_it()
                     && now >= said + self.c.repeat
                 {

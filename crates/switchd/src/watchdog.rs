@@ -46,7 +46,7 @@ pub enum Change {
 
 impl Storm {
     /// Does flow control count for nothing now?
-    pub fn rages(&self) -> bool {
+    pub fn is_active(&self) -> bool {
         self.0.is_some()
     }
 
@@ -88,6 +88,6 @@ mod tests {
         assert_eq!(s.look(ms(201), Some(ms(0)), &c), None, "told once");
         s.hold(ms(400));
         assert_eq!(s.look(ms(699), None, &c), None);
-        assert_eq!((s.look(ms(700), None, &c), s.rages()), (Some(Change::Ended(Span::from_ms(500))), false));
+        assert_eq!((s.look(ms(700), None, &c), s.is_active()), (Some(Change::Ended(Span::from_ms(500))), false));
     }
 }

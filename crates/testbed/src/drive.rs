@@ -54,7 +54,7 @@ pub struct PortReport {
     /// Control frames among those that are not configured.
     pub unexpected: u64,
     /// Frames to an address that is in no table, or where it came from.
-    pub no_way: u64,
+    pub no_route: u64,
     /// Lost in the kernel's ring because the process was away for too long.
     pub kernel_drops: u64,
     /// Given up because the kernel would not send them.
@@ -162,7 +162,7 @@ impl PortReport {
             refused,
             malformed,
             unexpected,
-            no_way,
+            no_route,
             kernel_drops,
             send_errors,
             unsent,
@@ -185,7 +185,7 @@ impl PortReport {
             (Loss::Malformed, malformed),
             (Loss::Unexpected, unexpected),
             (Loss::UnknownFlow, refused - malformed - unexpected),
-            (Loss::UnknownAddress, no_way),
+            (Loss::UnknownAddress, no_route),
             (Loss::Stale, stale),
             (Loss::Impossible, impossible),
             (Loss::FailedPort, port_down),
@@ -204,7 +204,7 @@ fn port(a: &Attached) -> PortReport {
         refused: c.malformed + c.unexpected + c.strange,
         malformed: c.malformed,
         unexpected: c.unexpected,
-        no_way: c.no_way,
+        no_route: c.no_route,
         kernel_drops: k.kernel_drops,
         send_errors: k.send_errors,
         unsent: c.departed.saturating_sub(k.sent + k.send_errors),
@@ -388,7 +388,7 @@ mod tests {
             (report(None, C { malformed: 1, ..c }, k), Loss::Malformed),
             (report(None, C { unexpected: 1, ..c }, k), Loss::Unexpected),
             (report(None, C { strange: 1, ..c }, k), Loss::UnknownFlow),
-            (report(None, C { no_way: 1, ..c }, k), Loss::UnknownAddress),
+            (report(None, C { no_route: 1, ..c }, k), Loss::UnknownAddress),
             (report(None, C { thrown_away: 1, ..c }, k), Loss::Watchdog),
             (report(None, C { stale: 1, ..c }, k), Loss::Stale),
             (report(None, C { impossible: 1, ..c }, k), Loss::Impossible),

@@ -15,9 +15,9 @@ use xoff_params::ParamError;
 use xoff_run::Scenario;
 use xoff_switchd::{Link, mac};
 
-use crate::bed::{self, BedError};
 use crate::shims::{NETWORK, STACK, Shim};
 use crate::stack::{StackPort, tc};
+use crate::veth_network::{self, BedError};
 
 /// The interface of a stack, in a namespace where there is no other.
 const INTERFACE: &str = "eth0";
@@ -75,7 +75,7 @@ impl IpHosts {
     pub fn new(s: &Scenario, shims: &[Shim], links: &[Link]) -> Result<(IpHosts, Vec<Box<dyn Port>>), BedError> {
         let mtu = mtu(s).map_err(|e| BedError::Host(e.key.clone(), io::Error::new(io::ErrorKind::InvalidInput, e.what)))?;
         let wired: Vec<Link> = links.iter().filter(|l| !l.plain).cloned().collect();
-        let mut wired = bed::ports(s, &wired)?.into_iter();
+        let mut wired = veth_network::ports(s, &wired)?.into_iter();
         let mut hosts: Vec<(Shim, Host)> = Vec::new();
         let mut ports: Vec<Box<dyn Port>> = Vec::new();
         for l in links {

@@ -11,19 +11,19 @@
 //!   bed + drive, rows in memory: observe <--- witness: tcpdump and tshark, who know nothing of all this
 //! ```
 
-pub mod bed;
 mod compare;
 mod drive;
 pub mod hosts;
 pub mod metrics;
 pub mod nodes;
 mod observe;
+pub mod packet_capture;
 pub mod processes;
 pub mod replay;
 pub mod shims;
 mod stack;
+pub mod veth_network;
 pub mod wiring;
-pub mod witness;
 
 pub use compare::{CompareError, Comparison, Side, compare};
 pub use drive::{Drive, DriveError, Look, Next, OutageReport, PortReport, RealReport, drive};

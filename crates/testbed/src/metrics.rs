@@ -57,7 +57,7 @@ pub fn text(node: &str, interfaces: &[String], look: &Look) -> String {
             (",reason=\"unexpected\"", Box::new(|_, a| a.counters.unexpected)),
             (",reason=\"strange\"", Box::new(|_, a| a.counters.strange)),
             (",reason=\"stale\"", Box::new(|_, a| a.counters.stale)),
-            (",reason=\"no_way\"", Box::new(|_, a| a.counters.no_way)),
+            (",reason=\"no_route\"", Box::new(|_, a| a.counters.no_route)),
             (",reason=\"too_long\"", Box::new(|_, a| a.kernel.too_long)),
         ],
     );

@@ -19,10 +19,10 @@ use xoff_topology::NodeKind;
 use xoff_units::Span;
 use xoff_wire::ethernet::Mac;
 
-use crate::bed::BedError;
 use crate::hosts;
 use crate::shims::{self, NETWORK};
 use crate::stack::{StackPort, tc};
+use crate::veth_network::BedError;
 use crate::wiring;
 
 /// Why a node has no ports.

@@ -10,10 +10,10 @@ use xoff_run::{RunError, Scenario};
 use xoff_sim::{Outcome, Recorder, Row, World};
 use xoff_switchd::{RunnerConfig, Tap};
 
-use crate::bed::{self, BedError};
 use crate::drive::{Drive, DriveError, Look, Next, RealReport, real_time};
+use crate::packet_capture::{By, PacketCapture, Seen};
+use crate::veth_network::{self, BedError};
 use crate::wiring::{self, Real};
-use crate::witness::{By, Seen, Witness};
 
 /// Why a run was not observed.
 #[derive(Debug)]
@@ -21,20 +21,20 @@ pub enum RealError {
     /// Real frames cannot follow the scenario.
     Refused(ParamError),
     /// Interfaces and ports.
-    Bed(BedError),
+    VethNetwork(BedError),
     /// The run itself.
     Drive(DriveError),
     /// The outside witness.
-    Witness(std::io::Error),
+    PacketCapture(std::io::Error),
 }
 
 impl fmt::Display for RealError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RealError::Refused(e) => write!(f, "{}: {}; {}", e.key, e.what, e.hint),
-            RealError::Bed(e) => fmt::Display::fmt(e, f),
+            RealError::VethNetwork(e) => fmt::Display::fmt(e, f),
             RealError::Drive(e) => fmt::Display::fmt(e, f),
-            RealError::Witness(e) => write!(f, "the witness: {e}"),
+            RealError::PacketCapture(e) => write!(f, "the witness: {e}"),
         }
     }
 }
@@ -42,7 +42,7 @@ impl std::error::Error for RealError {}
 
 impl From<BedError> for RealError {
     fn from(e: BedError) -> Self {
-        RealError::Bed(e)
+        RealError::VethNetwork(e)
     }
 }
 impl From<DriveError> for RealError {
@@ -84,13 +84,13 @@ pub struct Observed {
 const LAST: Duration = Duration::from_secs(1);
 
 /// Runs all nodes of a scenario on veth pairs made for it, which are gone afterwards. The process must be in namespaces of its own
-/// ([`bed::isolate`]).
+/// ([`veth_network::isolate`]).
 pub fn observe(s: &Scenario, run: Run) -> Result<Observed, RealError> {
     wiring::refuse(s).map_err(RealError::Refused)?;
     let here = vec![true; s.topology.nodes.len()];
     let links = wiring::links(s, &here, |_, _| false);
-    let ports = bed::ports(s, &links)?;
-    let names: Vec<String> = links.iter().map(bed::interface).collect();
+    let ports = veth_network::ports(s, &links)?;
+    let names: Vec<String> = links.iter().map(veth_network::interface).collect();
     let both = |port: &str| {
         let at = links.iter().position(|l| l.name == port)?;
         let far = s.topology.nodes[links[at].node as usize].ports[links[at].port as usize];
@@ -98,12 +98,12 @@ pub fn observe(s: &Scenario, run: Run) -> Result<Observed, RealError> {
         Some([at, other])
     };
     let watched = run.watch.map(|(port, folder)| (both(port).unwrap_or_else(|| panic!("no port '{port}'")), folder));
-    let witness = watched
-        .map(|(ends, folder)| Witness::start(&ends.map(|i| names[i].clone()), folder).map(|w| (w, ends)))
+    let packet_capture = watched
+        .map(|(ends, folder)| PacketCapture::start(&ends.map(|i| names[i].clone()), folder).map(|w| (w, ends)))
         .transpose()
-        .map_err(RealError::Witness)?;
+        .map_err(RealError::PacketCapture)?;
 
-    let by = witness.as_ref().map(|(w, _)| w.by());
+    let by = packet_capture.as_ref().map(|(w, _)| w.by());
     let mut model = s.model();
     model.threads = 1;
     model.outside = Some(here);
@@ -111,7 +111,7 @@ pub fn observe(s: &Scenario, run: Run) -> Result<Observed, RealError> {
     drop(model);
     world.record_to(Box::new(Vec::<Row>::new()));
     let runner = RunnerConfig { until: s.until, report: Duration::from_millis(100), ..RunnerConfig::default() };
-    let mut own = witness.as_ref().and_then(|(w, ends)| w.own(*ends)).transpose().map_err(RealError::Witness)?;
+    let mut own = packet_capture.as_ref().and_then(|(w, ends)| w.own(*ends)).transpose().map_err(RealError::PacketCapture)?;
     let mut users = run.tap;
     let tap: Option<Tap> = match (&mut own, &mut users) {
         (None, None) => None,
@@ -132,16 +132,16 @@ pub fn observe(s: &Scenario, run: Run) -> Result<Observed, RealError> {
     };
     let driven = real_time(s, &mut world, links.clone(), ports, d, &mut go_on);
     if let Some(own) = own {
-        own.finish().map_err(RealError::Witness)?;
+        own.finish().map_err(RealError::PacketCapture)?;
     }
-    let seen = witness.map(|(w, _)| {
+    let seen = packet_capture.map(|(w, _)| {
         let captures = w.stop()?;
         Ok((captures.count(end - LAST, end)?, (captures.count(began, end)?, captures.missed)))
     });
     // Interfaces go before any error is told: the next run makes them again.
-    bed::remove(s, &links)?;
+    veth_network::remove(s, &links)?;
     let (ended, real) = driven?;
-    let (seen, whole) = seen.transpose().map_err(RealError::Witness)?.unzip();
+    let (seen, whole) = seen.transpose().map_err(RealError::PacketCapture)?.unzip();
     let (whole, missed) = whole.unzip();
     let (outcome, recorder) = world.finish(ended);
     let rows = recorder.and_then(|r: Box<dyn Recorder>| r.into_any().downcast::<Vec<Row>>().ok()).map(|r| *r).unwrap_or_default();

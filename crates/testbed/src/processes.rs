@@ -17,7 +17,7 @@ use xoff_switchd::Link;
 use xoff_topology::NodeKind;
 use xoff_units::Span;
 
-use crate::bed::{BedError, interface};
+use crate::veth_network::{BedError, interface};
 
 /// How the processes are started.
 pub struct Spawn<'a> {
@@ -137,7 +137,7 @@ struct Process {
 }
 
 /// Runs every node of a scenario as a process of its own for the scenario's duration. The interfaces are there
-/// ([`crate::bed::cables`]). All begin when all have their ports open. `go_on` is asked now and then; when it returns false, all are
+/// ([`crate::veth_network::cables`]). All begin when all have their ports open. `go_on` is asked now and then; when it returns false, all are
 /// asked to end.
 pub fn run(s: &Scenario, links: &[Link], spawn: &Spawn, mut go_on: impl FnMut() -> bool) -> Result<Vec<NodeRun>, BedError> {
     let (ready, opened) = mpsc::channel();

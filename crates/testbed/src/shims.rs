@@ -68,7 +68,7 @@ pub fn insert(s: &mut Scenario, hosts: &[String]) -> Result<(Vec<Shim>, usize), 
 
 /// The shims of a scenario, in the order in which they were put in.
 pub fn of(s: &Scenario) -> impl Iterator<Item = Shim> + '_ {
-    s.surroundings.bare.iter().map(|&link| {
+    s.boundary.links_without_flow_control.iter().map(|&link| {
         let (node, host) = (s.topology.links[link as usize].a, s.topology.links[link as usize].b);
         let at = s.topology.hosts().position(|h| h == host).unwrap_or_default();
         let address = Ipv4Addr::new(10, 88, 0, at as u8 + 1);
@@ -78,12 +78,12 @@ pub fn of(s: &Scenario) -> impl Iterator<Item = Shim> + '_ {
 
 /// The port of a shim that leads to its stack?
 pub fn is_plain(s: &Scenario, node: u32, port: u16) -> bool {
-    port == STACK && s.surroundings.bare.iter().any(|&l| s.topology.links[l as usize].a == node)
+    port == STACK && s.boundary.links_without_flow_control.iter().any(|&l| s.topology.links[l as usize].a == node)
 }
 
 /// Nodes of the world: all but the hosts behind a shim.
 pub fn here(s: &Scenario) -> Vec<bool> {
-    let stack = |n: u32| s.surroundings.bare.iter().any(|&l| s.topology.links[l as usize].b == n);
+    let stack = |n: u32| s.boundary.links_without_flow_control.iter().any(|&l| s.topology.links[l as usize].b == n);
     (0..s.topology.nodes.len() as u32).map(|n| !stack(n)).collect()
 }
 
@@ -109,8 +109,8 @@ fn shim(s: &mut Scenario, host: u32) {
     }
     // ... and the host has a new one.
     t.nodes[host as usize].ports.clear();
-    let bare = t.add_link(node, host, rate, delay);
-    s.surroundings.bare.push(bare);
+    let links_without_flow_control = t.add_link(node, host, rate, delay);
+    s.boundary.links_without_flow_control.push(links_without_flow_control);
 }
 
 #[cfg(test)]
@@ -128,7 +128,7 @@ mod tests {
         let (mut s, before) = (ring(), ring());
         let (shims, left_out) = insert(&mut s, &["H1".into(), "H3".into()]).unwrap();
         assert_eq!((left_out, s.flows.flows.len()), (2, 0));
-        assert_eq!(s.surroundings.priorities.len(), 2);
+        assert_eq!(s.boundary.priorities.len(), 2);
         let (t, old) = (&s.topology, &before.topology);
         let h1 = t.find("H1").unwrap();
         let switch = old.nodes[h1 as usize].ports[0];

@@ -148,11 +148,11 @@ fn forwarding(s: &Scenario, real: &Real) -> Vec<Forwarding> {
     let own: Vec<(u32, Mac)> = t.hosts().map(|h| (h, mac(h, 0))).collect();
     (0..t.nodes.len() as u32)
         .map(|n| {
-            let way = |&(host, address): &(u32, Mac)| routes.candidates(n, host).first().map(|&port| (address, port));
+            let path = |&(host, address): &(u32, Mac)| routes.candidates(n, host).first().map(|&port| (address, port));
             match t.nodes[n as usize].kind {
                 NodeKind::Host => Forwarding::default(),
-                NodeKind::Switch if real.learns => Forwarding::learning(real.macs.iter().filter_map(way)),
-                NodeKind::Switch => Forwarding::fixed(own.iter().chain(&real.macs).filter_map(way)),
+                NodeKind::Switch if real.learns => Forwarding::learning(real.macs.iter().filter_map(path)),
+                NodeKind::Switch => Forwarding::fixed(own.iter().chain(&real.macs).filter_map(path)),
             }
         })
         .collect()

@@ -309,7 +309,7 @@ fn a_test_frame_is_as_long_as_its_bytes() {
         let sent: u64 = (0..4).map(|link| n.counters(link).departed).sum();
         let gone: Vec<usize> = n.out.iter().map(|(_, _, b)| b.len()).collect();
         assert!(gone.iter().all(|&len| len <= bytes.len()), "{lie:?}: {gone:?}");
-        assert_eq!(sent + came.strange + came.no_way, 1, "{lie:?}: neither forwarded nor refused");
+        assert_eq!(sent + came.strange + came.no_route, 1, "{lie:?}: neither forwarded nor refused");
     }
 }
 

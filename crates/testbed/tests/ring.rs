@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use xoff_netio::sandbox;
 use xoff_run::Scenario;
 use xoff_sim::{Ended, RateSource, Row};
-use xoff_testbed::witness::By;
+use xoff_testbed::packet_capture::By;
 use xoff_testbed::{Observed, Run, observe, stood_still};
 use xoff_units::Time;
 

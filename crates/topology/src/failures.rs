@@ -53,7 +53,7 @@ pub fn fail_random(t: &mut Topology, p: f64, seed: u64, host_links: bool) -> Res
     }
     let mut failed = Vec::new();
     for link in 0..t.links.len() as LinkId {
-        if (host_links || is_fabric_link(t, link)) && toss(seed, &link_name(t, link)) < p {
+        if (host_links || is_fabric_link(t, link)) && draw(seed, &link_name(t, link)) < p {
             t.links[link as usize].up = false;
             failed.push(link);
         }
@@ -62,7 +62,7 @@ pub fn fail_random(t: &mut Topology, p: f64, seed: u64, host_links: bool) -> Res
 }
 
 /// The first number in [0, 1) of the ChaCha8 stream of this name (FNV-1a) under the key (seed, purpose).
-fn toss(seed: u64, name: &str) -> f64 {
+fn draw(seed: u64, name: &str) -> f64 {
     let mut key = *b"................xoff-random-0001";
     key[..8].copy_from_slice(&seed.to_le_bytes());
     key[8..16].copy_from_slice(&PURPOSE_LINK_FAILURE.to_le_bytes());
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn adding_links_changes_no_other_toss() {
+    fn adding_links_changes_no_other_draw() {
         let (mut small, mut large) = (fat_tree("4"), fat_tree("4"));
         let (a, b) = (large.find("E1").unwrap(), large.find("E2").unwrap());
         large.add_link(a, b, xoff_units::Rate::from_gbps(10), xoff_units::Span::ZERO);

@@ -20,7 +20,7 @@ fn rule() -> Routing {
 }
 
 /// The ports of the way of every ordered pair of hosts, as names.
-fn ways(t: &Topology) -> BTreeMap<(NodeId, NodeId), Vec<String>> {
+fn paths(t: &Topology) -> BTreeMap<(NodeId, NodeId), Vec<String>> {
     let (rule, hosts) = (rule(), t.hosts().collect::<Vec<_>>());
     rule.fits(t).unwrap();
     let routes = rule.routes(t);
@@ -38,8 +38,8 @@ fn ways(t: &Topology) -> BTreeMap<(NodeId, NodeId), Vec<String>> {
 /// For every port, the destinations of the frames that pass it.
 fn destinations(t: &Topology) -> BTreeMap<String, BTreeSet<NodeId>> {
     let mut by_port: BTreeMap<String, BTreeSet<NodeId>> = BTreeMap::new();
-    for ((_, dst), way) in ways(t) {
-        for port in way {
+    for ((_, dst), path) in paths(t) {
+        for port in path {
             by_port.entry(port).or_default().insert(dst);
         }
     }
@@ -47,16 +47,16 @@ fn destinations(t: &Topology) -> BTreeMap<String, BTreeSet<NodeId>> {
 }
 
 #[test]
-fn the_digits_of_the_destination_name_the_way_up() {
+fn the_digits_of_the_destination_name_the_path_up() {
     let t = fabric("fat-tree", &[("k", "8")]);
-    let ways = ways(&t);
+    let paths = paths(&t);
     // H90 = 1 * 64 + 1 * 16 + 2 * 4 + 2: digits 2 and 2, edge E23 in pod 5. Up to the third aggregation switch and its third core.
     let at = |n: &str| t.find(n).unwrap();
-    assert_eq!(ways[&(at("H0"), at("H90"))], ["H0->E1", "E1->A3", "A3->C11", "C11->A23", "A23->E23", "E23->H90"]);
-    assert_eq!(ways[&(at("H127"), at("H90"))], ["H127->E32", "E32->A31", "A31->C11", "C11->A23", "A23->E23", "E23->H90"]);
+    assert_eq!(paths[&(at("H0"), at("H90"))], ["H0->E1", "E1->A3", "A3->C11", "C11->A23", "A23->E23", "E23->H90"]);
+    assert_eq!(paths[&(at("H127"), at("H90"))], ["H127->E32", "E32->A31", "A31->C11", "C11->A23", "A23->E23", "E23->H90"]);
     // Within the pod and within the rack.
-    assert_eq!(ways[&(at("H80"), at("H90"))], ["H80->E21", "E21->A23", "A23->E23", "E23->H90"]);
-    assert_eq!(ways[&(at("H91"), at("H90"))], ["H91->E23", "E23->H90"]);
+    assert_eq!(paths[&(at("H80"), at("H90"))], ["H80->E21", "E21->A23", "A23->E23", "E23->H90"]);
+    assert_eq!(paths[&(at("H91"), at("H90"))], ["H91->E23", "E23->H90"]);
 }
 
 /// With h = k/2: a host's digits are (number mod h, number / h mod h), so k hosts, one of each pod, share both.
@@ -81,13 +81,13 @@ fn every_link_of_a_tier_carries_equally_many_destinations() {
 }
 
 #[test]
-fn all_that_goes_to_one_host_comes_down_one_way() {
+fn all_that_goes_to_one_host_comes_down_one_path() {
     for (name, given) in [("fat-tree", [("k", "4")]), ("fat-tree", [("k", "8")]), ("leaf-spine", [("spines", "3")])] {
         let t = fabric(name, &given);
         let mut down: BTreeMap<NodeId, BTreeSet<String>> = BTreeMap::new();
-        for ((_, dst), way) in ways(&t) {
+        for ((_, dst), path) in paths(&t) {
             let level = |node: &str| t.nodes[t.find(node).unwrap() as usize].level;
-            down.entry(dst).or_default().extend(way.into_iter().filter(|port| {
+            down.entry(dst).or_default().extend(path.into_iter().filter(|port| {
                 let (from, to) = port.split_once("->").unwrap();
                 level(from) > level(to)
             }));
@@ -101,9 +101,9 @@ fn all_that_goes_to_one_host_comes_down_one_way() {
 #[test]
 fn on_a_leaf_spine_the_spine_is_the_number_modulo_the_spines() {
     let t = fabric("leaf-spine", &[("leaves", "3"), ("hosts_per_leaf", "5"), ("spines", "4")]);
-    for ((src, dst), way) in ways(&t) {
+    for ((src, dst), path) in paths(&t) {
         if src / 5 != dst / 5 {
-            assert_eq!(way[1], format!("L{}->S{}", src / 5 + 1, dst % 4 + 1));
+            assert_eq!(path[1], format!("L{}->S{}", src / 5 + 1, dst % 4 + 1));
         }
     }
 }
@@ -134,22 +134,22 @@ fn a_custom_tree_is_routed_by_the_place_among_the_hosts() {
     let pairs = [("a", "x"), ("x", "top"), ("x", "top"), ("y", "top"), ("y", "top"), ("b", "y"), ("c", "y")];
     let links = pairs.map(|(a, b)| LinkSpec { a: a.into(), b: b.into(), rate: Rate::from_gbps(1), delay: Span::ZERO });
     let t = graph(&nodes, &links).unwrap();
-    let ways = ways(&t);
-    let way = |a: &str, b: &str| ways[&(t.find(a).unwrap(), t.find(b).unwrap())].clone();
+    let paths = paths(&t);
+    let path = |a: &str, b: &str| paths[&(t.find(a).unwrap(), t.find(b).unwrap())].clone();
     // Numbers: a 0, b 1, c 2. The divisor of top is 2 (links upwards of x and y): c goes down its second link, 2 / 2 mod 2.
-    assert_eq!(way("a", "b"), ["a->x", "x->top#2", "top->y#2", "y->b"]);
-    assert_eq!(way("a", "c"), ["a->x", "x->top#1", "top->y#3", "y->c"]);
-    assert_eq!(way("b", "a"), ["b->y", "y->top#0", "top->x#0", "x->a"]);
+    assert_eq!(path("a", "b"), ["a->x", "x->top#2", "top->y#2", "y->b"]);
+    assert_eq!(path("a", "c"), ["a->x", "x->top#1", "top->y#3", "y->c"]);
+    assert_eq!(path("b", "a"), ["b->y", "y->top#0", "top->x#0", "x->a"]);
 }
 
 #[test]
-fn a_failed_link_is_gone_round_and_the_other_destinations_keep_their_way() {
+fn a_failed_link_is_gone_round_and_the_other_destinations_keep_their_path() {
     let mut t = fabric("fat-tree", &[]);
-    let before = ways(&t);
+    let before = paths(&t);
     fail_links(&mut t, &["A1-C2"]).unwrap();
-    let after = ways(&t);
+    let after = paths(&t);
     // Upwards A1->C2 carried three destinations (H2 of its digits (0, 1) is in its own pod), downwards C2->A1 one: H2.
-    let changed: BTreeSet<NodeId> = before.iter().filter(|(pair, way)| after[pair] != **way).map(|(pair, _)| pair.1).collect();
+    let changed: BTreeSet<NodeId> = before.iter().filter(|(pair, path)| after[pair] != **path).map(|(pair, _)| pair.1).collect();
     let names: Vec<&str> = changed.iter().map(|&h| t.name(h)).collect();
     assert_eq!(names, ["H2", "H6", "H10", "H14"]);
     assert!(after.values().flatten().all(|port| port != "A1->C2" && port != "C2->A1"));

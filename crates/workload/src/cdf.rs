@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_the_quantiles_of_the_tosses() {
+    fn samples_are_the_quantiles_of_the_draws() {
         let mut rng = stream(7, crate::random::entity("H0"), 1);
         let c = cdf(&WEB_SEARCH);
         assert_eq!([(); 4].map(|_| c.sample(&mut rng)), [26_831, 68_239, 4_584_360, 64_583]);

@@ -102,7 +102,7 @@ mod tests {
 
     // The exact values of this file come from an independent ChaCha8 and FNV written from their definitions.
     #[test]
-    fn tosses_are_the_documented_ones() {
+    fn draws_are_the_documented_ones() {
         let mut rng = stream(1, 2, 3);
         assert_eq!([rng.next_u64(), rng.next_u64(), rng.next_u64()], [0x8af9_f528_0b22_5dac, 0x6ba0_c592_a4c4_d2e2, 0x93b1_4a9f_d94e_39d7]);
         let mut rng = stream_at(1, 2, 3, 5);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn workloads_of_one_kind_toss_apart() {
+    fn workloads_of_one_kind_draw_apart() {
         assert_ne!(Purpose::Size.of(0), Purpose::Size.of(1));
         assert_ne!(stream(1, 0, Purpose::Size.of(0)).next_u64(), stream(1, 0, Purpose::Size.of(1)).next_u64());
     }

@@ -213,7 +213,7 @@ fn a_cap_or_another_load_moves_only_what_it_must() {
 }
 
 #[test]
-fn adding_a_host_changes_no_others_tosses() {
+fn adding_a_host_changes_no_others_draws() {
     let (small, large) = (network(2, 4), network(3, 4));
     // Arrivals and sizes of H0 to H7 stay; destinations must change, for there are more of them.
     let own = |t: &Topology| {

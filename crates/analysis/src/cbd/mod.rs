@@ -10,6 +10,7 @@
 //! always drains, so nothing waits for ever behind a link to a host, and nothing depends on a link from one.
 
 mod buffers;
+mod closing_flows;
 mod cycle;
 mod dependencies;
 mod failures;
@@ -17,7 +18,6 @@ mod forwarding;
 pub mod gfc_fig11;
 #[cfg(test)]
 mod tests;
-mod witness;
 
 use serde::Serialize;
 use xoff_params::ParamError;
@@ -167,7 +167,7 @@ pub fn check(topology: &Topology, rule: &Rule, traffic: Traffic<'_>) -> Report {
     let dependencies = forwarding.dependencies();
     let graph = dependencies.graph();
     let components = cycle::components(&graph);
-    let cycle = cycle::shortest(&graph, &components).map(|buffers| witness::explain(&forwarding, &buffers));
+    let cycle = cycle::shortest(&graph, &components).map(|buffers| closing_flows::explain(&forwarding, &buffers));
     Report {
         verdict: if cycle.is_some() { Verdict::Cyclic } else { Verdict::CycleFree },
         buffers: (0..topology.links.len() as LinkId)

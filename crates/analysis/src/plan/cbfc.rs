@@ -71,13 +71,13 @@ fn refused(input: &PlanInput, link: &Link, period: Span, buffer: Bytes) -> Param
         link.rate, link.tau, buffer.0
     );
     let reach = twelve_bit_reach(link.rate, link.mtu);
-    let mut ways = Vec::new();
+    let mut paths = Vec::new();
     if reach > link.tau {
-        ways.push(format!("--credit-period of {} or less", printable(Span(reach.0 - link.tau.0))));
+        paths.push(format!("--credit-period of {} or less", printable(Span(reach.0 - link.tau.0))));
     }
     // What the cable takes of tau, unless tau was measured.
     if let Some(wire) = reach.0.checked_sub((period.0 + link.tau.0).saturating_sub(link.t_w.0 * 2)).filter(|_| input.tau.is_none()) {
-        ways.push(match input.t_w {
+        paths.push(match input.t_w {
             Some(_) => format!("--t-w of {} or less", printable(Span(wire / 2))),
             None => {
                 let length = wire / 2 / Length(1).propagation().0.max(1);
@@ -85,8 +85,8 @@ fn refused(input: &PlanInput, link: &Link, period: Span, buffer: Bytes) -> Param
             }
         });
     }
-    ways.push("--counters 64-bit".into());
-    ParamError::new("counters", what, ways.join(", or "))
+    paths.push("--counters 64-bit".into());
+    ParamError::new("counters", what, paths.join(", or "))
 }
 
 /// Plans CBFC. See [`plan`](super::plan).

@@ -73,14 +73,14 @@ pub struct PfcSwing {
 impl Fig5 {
     /// The steady swing of PFC in closed form.
     pub fn pfc_swing(&self) -> PfcSwing {
-        let fill = self.rate - self.drain;
-        let queue_max = self.xoff + fill.bytes_in(self.tau);
+        let occupancy = self.rate - self.drain;
+        let queue_max = self.xoff + occupancy.bytes_in(self.tau);
         let below = self.drain.bytes_in(self.tau);
         let queue_min = self.xon.saturating_sub(below);
         // A queue that runs dry waits at zero for the rest of tau.
         let dry = self.tau.0.saturating_sub(self.drain.time_for(self.xon).0);
         let swing = queue_max - queue_min;
-        PfcSwing { queue_min, queue_max, on: fill.time_for(swing), off: self.drain.time_for(swing) + Span(dry) }
+        PfcSwing { queue_min, queue_max, on: occupancy.time_for(swing), off: self.drain.time_for(swing) + Span(dry) }
     }
 
     /// PFC from an empty queue: the corners of the curve up to `until`, in time order.

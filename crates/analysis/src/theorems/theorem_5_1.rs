@@ -44,17 +44,17 @@ fn trajectory(l: f64, d: f64, drain: f64, phase: f64) -> f64 {
     let (mut t, mut x, mut rate, mut smallest) = (0.0, 1.0_f64, 1.0, 1.0_f64);
     let mut sample = phase;
     let mut samples = 0u32;
-    let mut on_its_way: VecDeque<(f64, f64)> = VecDeque::new();
+    let mut flow_path: VecDeque<(f64, f64)> = VecDeque::new();
     while t < HORIZON {
-        let change = on_its_way.front().map_or(f64::INFINITY, |m| m.0);
+        let change = flow_path.front().map_or(f64::INFINITY, |m| m.0);
         let now = sample.min(change);
         x -= (rate - drain) * (now - t) / l;
         t = now;
         smallest = smallest.min(x);
         if change <= sample {
-            rate = on_its_way.pop_front().map_or(rate, |m| m.1);
+            rate = flow_path.pop_front().map_or(rate, |m| m.1);
         } else {
-            on_its_way.push_back((now + d, x.clamp(0.0, 1.0)));
+            flow_path.push_back((now + d, x.clamp(0.0, 1.0)));
             samples += 1;
             sample = phase + f64::from(samples);
         }

@@ -6,7 +6,7 @@ use xoff_record::{Folder, Verdict};
 use xoff_run::Scenario;
 use xoff_scenario::{Problem, Problems};
 use xoff_testbed::processes::{self, NodeRun, Spawn};
-use xoff_testbed::{bed, wiring};
+use xoff_testbed::{veth_network, wiring};
 use xoff_units::{Bytes, Rate};
 
 use super::{Args, missing};
@@ -32,7 +32,7 @@ struct Json<'a> {
 pub fn run(s: &Scenario, args: &Args, folder: &Folder) -> Result<Answer, Problems> {
     let here = vec![true; s.topology.nodes.len()];
     let links = wiring::links(s, &here, |_, _| false);
-    bed::cables(s, &links).map_err(missing)?;
+    veth_network::cables(s, &links).map_err(missing)?;
     let program = std::env::current_exe().map_err(|e| Problem::new(format!("this program cannot be found: {e}"), ""))?;
     let seed = args.seed.map(|seed| ["--seed".to_owned(), seed.to_string()]);
     let set = args.set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]);

@@ -45,11 +45,11 @@ fn hosts_name_what_is_wrong() {
 #[test]
 fn testbeds_name_what_is_wrong() {
     let out = path(&folder("refused"), "");
-    let bed = |more: &[&str], texts: &[&str]| refused(&[&["testbed", INCAST, "--out", &out], more].concat(), texts);
-    bed(&["--ip", "H9"], &["no host H9", "hosts are H0, H1, H2, H3"]);
-    bed(&["--ip", "H1,H1"], &["H1 is named twice"]);
-    bed(&["--ip", "H1", "--run", "H2=true"], &["H2 has no stack", "HOST=COMMAND", "H1"]);
-    bed(&["--ip", "H1", "--run", "true"], &["names no command"]);
-    bed(&["--run", "H1=true"], &["--ip"]);
-    bed(&["--ip", "H1", "--set", "host.mtu=64B"], &["too short for IP"]);
+    let veth_network = |more: &[&str], texts: &[&str]| refused(&[&["testbed", INCAST, "--out", &out], more].concat(), texts);
+    veth_network(&["--ip", "H9"], &["no host H9", "hosts are H0, H1, H2, H3"]);
+    veth_network(&["--ip", "H1,H1"], &["H1 is named twice"]);
+    veth_network(&["--ip", "H1", "--run", "H2=true"], &["H2 has no stack", "HOST=COMMAND", "H1"]);
+    veth_network(&["--ip", "H1", "--run", "true"], &["names no command"]);
+    veth_network(&["--run", "H1=true"], &["--ip"]);
+    veth_network(&["--ip", "H1", "--set", "host.mtu=64B"], &["too short for IP"]);
 }

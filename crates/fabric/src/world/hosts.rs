@@ -160,7 +160,7 @@ impl World {
         }
     }
 
-    /// The clock of a congestion point whose input has stopped its host (UQCN section IV, keep-alive).
+    /// The clock of a congestion point whose input has stopped its host (Unbiased QCN section IV, keep-alive).
     pub(super) fn point_clock(&mut self, port: usize) {
         let Some(side) = &mut self.hosts else { return };
         let b = &mut side.buffers[port];

@@ -116,19 +116,19 @@ impl AfQcn {
     }
 
     /// A frame has been stored; `queue` includes it.
-    pub fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Notice> {
+    pub fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Notice> {
         self.shares.entry(flow).or_default().fresh += len.0;
         if self.left > len.0 {
             self.left -= len.0;
         } else {
             self.end_window();
         }
-        self.qcn.on_enqueue(now, flow, len, queue, coin).and_then(|notice| self.weigh(notice))
+        self.qcn.on_enqueue(now, flow, len, queue, draw).and_then(|notice| self.weigh(notice))
     }
 
     /// As [`Qcn::on_clock`].
-    pub fn on_clock(&mut self, now: Time, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Notice> {
-        self.qcn.on_clock(now, queue, coin).and_then(|notice| self.weigh(notice))
+    pub fn on_clock(&mut self, now: Time, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Notice> {
+        self.qcn.on_clock(now, queue, draw).and_then(|notice| self.weigh(notice))
     }
 
     fn end_window(&mut self) {
@@ -159,8 +159,8 @@ impl AfQcn {
 }
 
 impl Notifier for AfQcn {
-    fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Notice> {
-        AfQcn::on_enqueue(self, now, flow, len, queue, coin)
+    fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Notice> {
+        AfQcn::on_enqueue(self, now, flow, len, queue, draw)
     }
     fn on_dequeue(&mut self, _now: Time, flow: u32, len: Bytes) {
         self.qcn.on_dequeue(flow, len);
@@ -174,8 +174,8 @@ impl Notifier for AfQcn {
     fn next_wake(&self) -> Option<Time> {
         self.qcn.next_clock()
     }
-    fn on_wake(&mut self, now: Time, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Notice> {
-        self.on_clock(now, queue, coin)
+    fn on_wake(&mut self, now: Time, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Notice> {
+        self.on_clock(now, queue, draw)
     }
 }
 

@@ -64,7 +64,7 @@ pub struct CulpritArray {
     free_last: u32,
     occupied: usize,
     /// Words of a row that a random read considers: 1 to [`ROW`].
-    lanes: usize,
+    class_states: usize,
     tries: u32,
 }
 
@@ -80,10 +80,10 @@ pub struct Found {
 }
 
 impl CulpritArray {
-    /// An empty array for a buffer of this size. With `lanes` = 1 a random read considers the word at its address alone, and
+    /// An empty array for a buffer of this size. With `class_states` = 1 a random read considers the word at its address alone, and
     /// every occupied unit is equally likely. With 16 it takes the first occupied one of the row from there on, as the SRAM of
     /// RZ 3880 allows: fewer reads, but a unit with free ones before it is likelier than one in a crowd.
-    pub fn new(buffer: Bytes, lanes: usize, tries: u32) -> Self {
+    pub fn new(buffer: Bytes, class_states: usize, tries: u32) -> Self {
         let rows = buffer.0.div_ceil(UNIT).min(WORDS_MAX).div_ceil(ROW as u64).max(1);
         CulpritArray {
             words: Vec::new(),
@@ -92,7 +92,7 @@ impl CulpritArray {
             free_first: NIL,
             free_last: NIL,
             occupied: 0,
-            lanes: lanes.clamp(1, ROW),
+            class_states: class_states.clamp(1, ROW),
             tries,
         }
     }
@@ -177,15 +177,15 @@ impl CulpritArray {
     }
 
     /// Picks an occupied unit at random; `None`: there is none.
-    pub fn pick(&self, coin: &mut dyn FnMut() -> f64) -> Option<Found> {
+    pub fn pick(&self, draw: &mut dyn FnMut() -> f64) -> Option<Found> {
         if self.is_empty() {
             return None;
         }
         let mut row = 0;
         for reads in 1..=self.tries {
-            let at = ((coin() * self.len as f64) as usize).min(self.len - 1);
+            let at = ((draw() * self.len as f64) as usize).min(self.len - 1);
             row = at / ROW;
-            let hit = self.occupied_of((0..self.lanes).map(|lane| row * ROW + (at + lane) % ROW));
+            let hit = self.occupied_of((0..self.class_states).map(|class_state| row * ROW + (at + class_state) % ROW));
             if let Some(w) = hit {
                 return Some(Found { flow: w.flow, reads, sequential: false });
             }
@@ -269,11 +269,11 @@ impl Culprits {
     }
     /// Whom to notify. `arrived` is the flow of the frame that has just come, already inserted; `None` where a clock asks, at
     /// which sampling by arrival knows nobody.
-    pub fn pick(&self, arrived: Option<u32>, coin: &mut dyn FnMut() -> f64) -> Option<u32> {
+    pub fn pick(&self, arrived: Option<u32>, draw: &mut dyn FnMut() -> f64) -> Option<u32> {
         match self {
             Culprits::Arrival => arrived,
             Culprits::Largest(o) => o.largest(),
-            Culprits::Random(a) => a.pick(coin).map(|found| found.flow),
+            Culprits::Random(a) => a.pick(draw).map(|found| found.flow),
         }
     }
 }
@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     /// A full-period generator, enough for the statistics here.
-    fn coins(seed: u64) -> impl FnMut() -> f64 {
+    fn draws(seed: u64) -> impl FnMut() -> f64 {
         let mut x = seed;
         move || {
             x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -319,7 +319,7 @@ mod tests {
         a.insert(8, Bytes(64));
         assert_eq!(a.occupied(), 7);
         a.remove(7, LEN);
-        assert_eq!((a.occupied(), a.pick(&mut coins(1)).map(|f| f.flow)), (1, Some(8)));
+        assert_eq!((a.occupied(), a.pick(&mut draws(1)).map(|f| f.flow)), (1, Some(8)));
         a.remove(8, Bytes(64));
         a.remove(8, Bytes(64));
         assert_eq!((a.is_empty(), a.chains.len()), (true, 0));
@@ -346,9 +346,9 @@ mod tests {
             a.insert(3, LEN);
             a.insert(4, Bytes(UNIT));
             assert_eq!((a.words.len(), a.occupied()), (7, 7));
-            let (mut seen, mut coin) = ([0; 2], coins(7));
+            let (mut seen, mut draw) = ([0; 2], draws(7));
             // Two of 7 in 262,144 words are hardly ever hit: the rows are searched, from a random one on.
-            (0..100).for_each(|_| seen[a.pick(&mut coin).unwrap().flow as usize - 3] += 1);
+            (0..100).for_each(|_| seen[a.pick(&mut draw).unwrap().flow as usize - 3] += 1);
             assert_eq!(seen.iter().sum::<u64>(), 100);
             a.insert(5, Bytes(UNIT * (WORDS_MAX + 9)));
             assert_eq!((a.len() as u64, a.occupied() as u64), (WORDS_MAX + 16, WORDS_MAX + 16));
@@ -369,8 +369,8 @@ mod tests {
             }
         }
         a.remove(9, Bytes(UNIT * 30));
-        let (mut seen, mut coin) = ([0; 4], coins(5));
-        (0..10_000).for_each(|_| seen[a.pick(&mut coin).unwrap().flow as usize] += 1);
+        let (mut seen, mut draw) = ([0; 4], draws(5));
+        (0..10_000).for_each(|_| seen[a.pick(&mut draw).unwrap().flow as usize] += 1);
         assert!(chi_square(&seen, &frames) < CHI_SQUARE_3, "{seen:?}");
     }
 
@@ -378,9 +378,9 @@ mod tests {
     #[test]
     fn a_row_at_once_needs_fewer_reads() {
         let weights = [4u64, 3, 2, 1];
-        let mut coin = coins(11);
-        let mut tally = |lanes: usize| {
-            let mut a = CulpritArray::new(BUFFER, lanes, TRIES);
+        let mut draw = draws(11);
+        let mut tally = |class_states: usize| {
+            let mut a = CulpritArray::new(BUFFER, class_states, TRIES);
             let (mut seen, mut reads) = ([0; 4], 0);
             let order: Vec<u32> = (0..40).map(|i| [0, 0, 0, 0, 1, 1, 1, 2, 2, 3][i % 10]).collect();
             order.iter().for_each(|&flow| a.insert(flow, LEN));
@@ -388,16 +388,16 @@ mod tests {
                 // As many frames as there are leave, one by one, and others of their flows come to where there is room: what the
                 // next pick finds has moved.
                 for _ in 0..order.len() {
-                    let at = (coin() * order.len() as f64) as usize;
+                    let at = (draw() * order.len() as f64) as usize;
                     let flow = order[at];
                     a.remove(flow, LEN);
                     a.insert(flow, LEN);
                 }
-                let found = a.pick(&mut coin).unwrap();
+                let found = a.pick(&mut draw).unwrap();
                 seen[found.flow as usize] += 1;
                 reads += found.reads;
             }
-            assert!(chi_square(&seen, &weights) < CHI_SQUARE_3, "{lanes} lanes: {seen:?}");
+            assert!(chi_square(&seen, &weights) < CHI_SQUARE_3, "{class_states} lanes: {seen:?}");
             reads
         };
         // 240 of 592 units are occupied: 2.47 reads by the word, hardly more than one by the row.
@@ -411,8 +411,8 @@ mod tests {
         let mut a = CulpritArray::new(Bytes(UNIT * 16 * 100), 1, 3);
         a.insert(5, Bytes(1));
         // Unit 0 is the only one; the coins point at rows 50, 60 and 70: three reads, then rows 71 to 99, and row 0.
-        let mut coins = [0.505, 0.605, 0.705].into_iter();
-        let found = a.pick(&mut || coins.next().expect("three tries")).unwrap();
+        let mut draws = [0.505, 0.605, 0.705].into_iter();
+        let found = a.pick(&mut || draws.next().expect("three tries")).unwrap();
         assert_eq!(found, Found { flow: 5, reads: 3 + 30, sequential: true });
         let found = CulpritArray { tries: 0, ..a.clone() }.pick(&mut || panic!("no coin")).unwrap();
         assert_eq!((found.flow, found.sequential), (5, true));
@@ -422,27 +422,27 @@ mod tests {
     #[test]
     fn deterministic_picks_the_maximum() {
         let mut c = Culprits::new(Sampling::Largest, BUFFER);
-        let no_coin = &mut || panic!("no coin");
-        assert_eq!(c.pick(Some(3), no_coin), None);
+        let no_draw = &mut || panic!("no coin");
+        assert_eq!(c.pick(Some(3), no_draw), None);
         (0..3).for_each(|_| c.insert(1, LEN));
         (0..4).for_each(|_| c.insert(2, Bytes(1_000)));
-        assert_eq!(c.pick(Some(3), no_coin), Some(1), "4566 over 4000 bytes");
+        assert_eq!(c.pick(Some(3), no_draw), Some(1), "4566 over 4000 bytes");
         c.remove(1, LEN);
-        assert_eq!(c.pick(None, no_coin), Some(2));
+        assert_eq!(c.pick(None, no_draw), Some(2));
         c.insert(0, Bytes(4_000));
-        assert_eq!(c.pick(None, no_coin), Some(0), "the lowest number of two equals");
+        assert_eq!(c.pick(None, no_draw), Some(0), "the lowest number of two equals");
         c.remove(0, Bytes(4_000));
         (0..4).for_each(|_| c.remove(2, Bytes(1_000)));
-        assert_eq!(c.pick(None, no_coin), Some(1));
+        assert_eq!(c.pick(None, no_draw), Some(1));
     }
 
     /// 802.1Q: the frame that has just come. RZ 3880, section III-A: P(n) = lambda_n/lambda, here 7 to 3 of random arrivals.
     #[test]
     fn arrival_picks_follow_the_arrivals() {
         let c = Culprits::new(Sampling::Arrival, BUFFER);
-        let (mut seen, mut coin) = ([0u64; 2], coins(3));
+        let (mut seen, mut draw) = ([0u64; 2], draws(3));
         for _ in 0..10_000 {
-            let arrived = (coin() < 0.3) as u32;
+            let arrived = (draw() < 0.3) as u32;
             seen[c.pick(Some(arrived), &mut || panic!("no coin")).unwrap() as usize] += 1;
         }
         assert!(chi_square(&seen, &[7, 3]) < 10.83, "1 degree of freedom, once in a thousand: {seen:?}");

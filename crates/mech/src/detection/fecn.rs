@@ -197,7 +197,7 @@ impl Fecn {
 }
 
 impl Detector for Fecn {
-    fn on_dequeue(&mut self, _now: Time, queue: Bytes, len: Bytes, _coin: &mut dyn FnMut() -> f64) -> Mark {
+    fn on_dequeue(&mut self, _now: Time, queue: Bytes, len: Bytes, _draw: &mut dyn FnMut() -> f64) -> Mark {
         let victim = std::mem::take(&mut self.waited);
         let small = len.0 < UNIT * u64::from(self.packet_size);
         if queue <= self.threshold || (victim && !self.marks_victims) || small {

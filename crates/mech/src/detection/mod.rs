@@ -77,9 +77,9 @@ pub struct Place<'a> {
 /// A call of `on_off` or `on_on` may be repeated, or come before the queue obeys: no detector breaks, and the marks are
 /// those of what it was told.
 pub trait Detector {
-    /// A frame of `len` leaves; `queue` is what remains behind it. `coin` gives a number in [0, 1), drawn only when it
+    /// A frame of `len` leaves; `queue` is what remains behind it. `draw` gives a number in [0, 1), drawn only when it
     /// is needed, so that a deterministic setting draws none.
-    fn on_dequeue(&mut self, now: Time, queue: Bytes, len: Bytes, coin: &mut dyn FnMut() -> f64) -> Mark;
+    fn on_dequeue(&mut self, now: Time, queue: Bytes, len: Bytes, draw: &mut dyn FnMut() -> f64) -> Mark;
 
     /// From now on the peer's flow control keeps this queue from sending (OFF): a pause is in force, the head frame
     /// lacks credits, a rate limiter makes it wait.

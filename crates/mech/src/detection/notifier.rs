@@ -46,9 +46,9 @@ pub struct Notice {
 ///
 /// A call of `on_stop`, `on_release` or `on_wake` may be repeated, or come without need.
 pub trait Notifier {
-    /// A frame of this flow has been stored; `queue` is what the buffer holds now, the frame included. `coin` gives a number in
+    /// A frame of this flow has been stored; `queue` is what the buffer holds now, the frame included. `draw` gives a number in
     /// [0, 1), drawn only when it is needed.
-    fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Notice>;
+    fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Notice>;
     /// A frame of this flow is gone.
     fn on_dequeue(&mut self, now: Time, flow: u32, len: Bytes);
     /// The flow control of this buffer has told its peer to stop.
@@ -58,7 +58,7 @@ pub trait Notifier {
     /// When to call [`on_wake`](Notifier::on_wake) next.
     fn next_wake(&self) -> Option<Time>;
     /// The clock reaches `now`.
-    fn on_wake(&mut self, now: Time, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Notice>;
+    fn on_wake(&mut self, now: Time, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Notice>;
 }
 
 /// A notifier of any kind.
@@ -71,10 +71,10 @@ pub enum AnyNotifier {
 }
 
 impl Notifier for AnyNotifier {
-    fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Notice> {
+    fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Notice> {
         match self {
-            AnyNotifier::Qcn(n) => Notifier::on_enqueue(n, now, flow, len, queue, coin),
-            AnyNotifier::AfQcn(n) => Notifier::on_enqueue(n, now, flow, len, queue, coin),
+            AnyNotifier::Qcn(n) => Notifier::on_enqueue(n, now, flow, len, queue, draw),
+            AnyNotifier::AfQcn(n) => Notifier::on_enqueue(n, now, flow, len, queue, draw),
         }
     }
     fn on_dequeue(&mut self, now: Time, flow: u32, len: Bytes) {
@@ -101,10 +101,10 @@ impl Notifier for AnyNotifier {
             AnyNotifier::AfQcn(n) => Notifier::next_wake(n),
         }
     }
-    fn on_wake(&mut self, now: Time, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Notice> {
+    fn on_wake(&mut self, now: Time, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Notice> {
         match self {
-            AnyNotifier::Qcn(n) => Notifier::on_wake(n, now, queue, coin),
-            AnyNotifier::AfQcn(n) => Notifier::on_wake(n, now, queue, coin),
+            AnyNotifier::Qcn(n) => Notifier::on_wake(n, now, queue, draw),
+            AnyNotifier::AfQcn(n) => Notifier::on_wake(n, now, queue, draw),
         }
     }
 }

@@ -60,7 +60,7 @@ impl NpEcn {
 }
 
 impl Detector for NpEcn {
-    fn on_dequeue(&mut self, _now: Time, queue: Bytes, len: Bytes, _coin: &mut dyn FnMut() -> f64) -> Mark {
+    fn on_dequeue(&mut self, _now: Time, queue: Bytes, len: Bytes, _draw: &mut dyn FnMut() -> f64) -> Mark {
         if self.paused > Bytes::ZERO {
             self.paused = self.paused.saturating_sub(len);
             Mark::None

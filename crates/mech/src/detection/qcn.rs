@@ -112,7 +112,7 @@ const SIZE_MAX: u64 = 1 << 40;
 
 impl Params {
     /// Table I of RZ 3880, with its unit-less set point of 60 read as KB.
-    pub fn rz3880(placement: Placement, sampling: Sampling) -> Params {
+    pub fn unbiased_qcn(placement: Placement, sampling: Sampling) -> Params {
         Params {
             setpoint: Bytes::from_kb(60),
             weight: 2,
@@ -223,10 +223,10 @@ impl CongestionPoint {
         &self.p
     }
 
-    /// A frame of `len` has been stored, `queue` is what the buffer holds now, the frame included [bytes]. `coin` gives a
+    /// A frame of `len` has been stored, `queue` is what the buffer holds now, the frame included [bytes]. `draw` gives a
     /// number in [0, 1); it is drawn once per sample, and only with jitter.
     #[inline]
-    pub fn on_arrival(&mut self, _now: Time, len: Bytes, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Congestion> {
+    pub fn on_arrival(&mut self, _now: Time, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Congestion> {
         if self.clock != Time::NEVER {
             return None; // what was on its way when the pause began: the clock counts the line already
         }
@@ -234,7 +234,7 @@ impl CongestionPoint {
             self.left -= len.0;
             return None;
         }
-        self.sample(queue, coin)
+        self.sample(queue, draw)
     }
 
     /// From now on this buffer pauses its peer. Without keep-alive nothing follows.
@@ -258,16 +258,16 @@ impl CongestionPoint {
     }
 
     /// The clock of a pause may be due. An early or spurious call does nothing.
-    pub fn on_clock(&mut self, now: Time, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Congestion> {
+    pub fn on_clock(&mut self, now: Time, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Congestion> {
         if now < self.clock {
             return None;
         }
-        let congestion = self.sample(queue, coin);
+        let congestion = self.sample(queue, draw);
         self.clock = now + self.line.time_for(Bytes(self.left));
         congestion
     }
 
-    fn sample(&mut self, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Congestion> {
+    fn sample(&mut self, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Congestion> {
         // What a switch holds is far below 2^62 bytes; a set point may be any number.
         let q_off = queue.0 as i64 - self.p.setpoint.0.min(i64::MAX as u64) as i64;
         let q_delta = queue.0 as i64 - self.q_old as i64;
@@ -276,7 +276,7 @@ impl CongestionPoint {
         self.left = self.p.interval(feedback).0;
         if self.p.jitter {
             // 0.850, 0.851, ... 1.150, each equally likely.
-            self.left = self.left.saturating_mul(850 + ((coin() * 301.0) as u64).min(300)) / 1_000;
+            self.left = self.left.saturating_mul(850 + ((draw() * 301.0) as u64).min(300)) / 1_000;
         }
         self.left = self.left.max(1); // or a clock would stand still
         (feedback > 0).then_some(Congestion { feedback, q_off, q_delta })
@@ -309,10 +309,10 @@ impl Qcn {
 
     /// A frame has been stored; `queue` includes it.
     #[inline]
-    pub fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Notice> {
+    pub fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Notice> {
         self.culprits.insert(flow, len);
-        let congestion = self.point.on_arrival(now, len, queue, coin)?;
-        Some(Notice { flow: self.culprits.pick(Some(flow), coin)?, congestion })
+        let congestion = self.point.on_arrival(now, len, queue, draw)?;
+        Some(Notice { flow: self.culprits.pick(Some(flow), draw)?, congestion })
     }
 
     /// A frame has left the buffer.
@@ -337,16 +337,16 @@ impl Qcn {
     }
 
     /// As [`CongestionPoint::on_clock`], with the culprit.
-    pub fn on_clock(&mut self, now: Time, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Notice> {
-        let congestion = self.point.on_clock(now, queue, coin)?;
-        Some(Notice { flow: self.culprits.pick(None, coin)?, congestion })
+    pub fn on_clock(&mut self, now: Time, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Notice> {
+        let congestion = self.point.on_clock(now, queue, draw)?;
+        Some(Notice { flow: self.culprits.pick(None, draw)?, congestion })
     }
 }
 
 impl Notifier for Qcn {
     #[inline]
-    fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Notice> {
-        Qcn::on_enqueue(self, now, flow, len, queue, coin)
+    fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Notice> {
+        Qcn::on_enqueue(self, now, flow, len, queue, draw)
     }
     #[inline]
     fn on_dequeue(&mut self, _now: Time, flow: u32, len: Bytes) {
@@ -361,8 +361,8 @@ impl Notifier for Qcn {
     fn next_wake(&self) -> Option<Time> {
         self.next_clock()
     }
-    fn on_wake(&mut self, now: Time, queue: Bytes, coin: &mut dyn FnMut() -> f64) -> Option<Notice> {
-        self.on_clock(now, queue, coin)
+    fn on_wake(&mut self, now: Time, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Notice> {
+        self.on_clock(now, queue, draw)
     }
 }
 

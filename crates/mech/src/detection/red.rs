@@ -43,12 +43,12 @@ impl Red {
 
 impl Detector for Red {
     #[inline]
-    fn on_dequeue(&mut self, _now: Time, queue: Bytes, _len: Bytes, coin: &mut dyn FnMut() -> f64) -> Mark {
+    fn on_dequeue(&mut self, _now: Time, queue: Bytes, _len: Bytes, draw: &mut dyn FnMut() -> f64) -> Mark {
         let marked = if queue > self.kmax {
             true
         } else if queue > self.kmin {
             let p = self.pmax * (queue.0 - self.kmin.0) as f64 / (self.kmax.0 - self.kmin.0) as f64;
-            coin() < p
+            draw() < p
         } else {
             false
         };
@@ -60,8 +60,8 @@ impl Detector for Red {
 mod tests {
     use super::*;
 
-    fn mark(red: &mut Red, queue: u64, coin: f64) -> Mark {
-        red.on_dequeue(Time::ZERO, Bytes(queue), Bytes(1000), &mut || coin)
+    fn mark(red: &mut Red, queue: u64, draw: f64) -> Mark {
+        red.on_dequeue(Time::ZERO, Bytes(queue), Bytes(1000), &mut || draw)
     }
 
     #[test]
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn step_marking_draws_no_coin() {
+    fn step_marking_draws_nothing() {
         let mut red = Red { kmin: Bytes(40_000), kmax: Bytes(40_000), pmax: 1.0 };
         for (queue, want) in [(40_000, Mark::None), (40_001, Mark::Ce)] {
             assert_eq!(red.on_dequeue(Time::ZERO, Bytes(queue), Bytes(1), &mut || panic!("no coin")), want);

@@ -157,11 +157,11 @@ pub enum AnyDetector {
 impl AnyDetector {
     /// The detectors that most runs do not have: apart, so that the path of the others stays short.
     #[inline(never)]
-    fn on_dequeue_apart(&mut self, now: Time, queue: Bytes, len: Bytes, coin: &mut dyn FnMut() -> f64) -> Mark {
+    fn on_dequeue_apart(&mut self, now: Time, queue: Bytes, len: Bytes, draw: &mut dyn FnMut() -> f64) -> Mark {
         match self {
-            AnyDetector::Tcd(d) => d.on_dequeue(now, queue, len, coin),
-            AnyDetector::Fecn(d) => d.on_dequeue(now, queue, len, coin),
-            AnyDetector::NpEcn(d) => d.on_dequeue(now, queue, len, coin),
+            AnyDetector::Tcd(d) => d.on_dequeue(now, queue, len, draw),
+            AnyDetector::Fecn(d) => d.on_dequeue(now, queue, len, draw),
+            AnyDetector::NpEcn(d) => d.on_dequeue(now, queue, len, draw),
             AnyDetector::None | AnyDetector::Red(_) => Mark::None,
         }
     }
@@ -169,11 +169,11 @@ impl AnyDetector {
 
 impl Detector for AnyDetector {
     #[inline]
-    fn on_dequeue(&mut self, now: Time, queue: Bytes, len: Bytes, coin: &mut dyn FnMut() -> f64) -> Mark {
+    fn on_dequeue(&mut self, now: Time, queue: Bytes, len: Bytes, draw: &mut dyn FnMut() -> f64) -> Mark {
         match self {
             AnyDetector::None => Mark::None,
-            AnyDetector::Red(d) => d.on_dequeue(now, queue, len, coin),
-            _ => self.on_dequeue_apart(now, queue, len, coin),
+            AnyDetector::Red(d) => d.on_dequeue(now, queue, len, draw),
+            _ => self.on_dequeue_apart(now, queue, len, draw),
         }
     }
 

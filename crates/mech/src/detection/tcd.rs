@@ -210,8 +210,8 @@ impl Tcd {
 
     /// A port that nothing stops: the rule of lossy networks. A mark is the transition to congestion; the way back is a
     /// queue at which the rule never marks. Between the two a state stays, so that single tosses do not move it.
-    fn lossy(&mut self, now: Time, queue: Bytes, len: Bytes, coin: &mut dyn FnMut() -> f64) -> Mark {
-        let mark = self.red.on_dequeue(now, queue, len, coin);
+    fn lossy(&mut self, now: Time, queue: Bytes, len: Bytes, draw: &mut dyn FnMut() -> f64) -> Mark {
+        let mark = self.red.on_dequeue(now, queue, len, draw);
         if mark == Mark::Ce {
             self.last = PortState::Congestion;
         } else if queue <= self.red.kmin {
@@ -222,7 +222,7 @@ impl Tcd {
 }
 
 impl Detector for Tcd {
-    fn on_dequeue(&mut self, now: Time, queue: Bytes, len: Bytes, coin: &mut dyn FnMut() -> f64) -> Mark {
+    fn on_dequeue(&mut self, now: Time, queue: Bytes, len: Bytes, draw: &mut dyn FnMut() -> f64) -> Mark {
         if now < self.release {
             if self.release == Time::NEVER {
                 // A frame leaves during an OFF: its end was not told, or it was told too early. Either way the port is
@@ -233,7 +233,7 @@ impl Detector for Tcd {
             return Mark::Ue;
         }
         if self.last != PortState::Undetermined {
-            return self.lossy(now, queue, len, coin);
+            return self.lossy(now, queue, len, draw);
         }
         self.last = self.judge(now, queue);
         if self.last == PortState::Congestion { Mark::Ce } else { Mark::None }
@@ -614,17 +614,17 @@ mod tests {
             let (mut red, mut now) = (red, Time::ZERO);
             for step in 0..500 {
                 now += Span(roll() % 1_000_000_000);
-                let (queue, len, toss) = (Bytes(roll() % 400_000), Bytes(64 + roll() % 1_437), (roll() % 1_000) as f64 / 1_000.0);
-                let (mut tosses_red, mut tosses_tcd) = (0, 0);
+                let (queue, len, draw) = (Bytes(roll() % 400_000), Bytes(64 + roll() % 1_437), (roll() % 1_000) as f64 / 1_000.0);
+                let (mut draws_red, mut draws_tcd) = (0, 0);
                 let by_red = red.on_dequeue(now, queue, len, &mut || {
-                    tosses_red += 1;
-                    toss
+                    draws_red += 1;
+                    draw
                 });
                 let by_tcd = tcd.on_dequeue(now, queue, len, &mut || {
-                    tosses_tcd += 1;
-                    toss
+                    draws_tcd += 1;
+                    draw
                 });
-                assert_eq!((by_tcd, tosses_tcd), (by_red, tosses_red), "case {case} step {step}");
+                assert_eq!((by_tcd, draws_tcd), (by_red, draws_red), "case {case} step {step}");
                 assert_ne!(tcd.state(now), Some(Undetermined));
                 if by_tcd == Mark::Ce {
                     assert_eq!(tcd.state(now), Some(Congestion));

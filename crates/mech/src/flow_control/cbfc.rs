@@ -15,7 +15,7 @@
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use super::{Fill, Gate, Message, Receiver, Sender, StoppedBy};
+use super::{Gate, Message, Occupancy, Receiver, Sender, StoppedBy};
 use crate::{ControlLoop, LinkFacts};
 
 /// What the file calls them.
@@ -161,19 +161,19 @@ impl CreditReceiver {
 
 impl Receiver for CreditReceiver {
     #[inline]
-    fn on_arrival(&mut self, _now: Time, _fill: &Fill, len: Bytes) -> Option<Message> {
+    fn on_arrival(&mut self, _now: Time, _occupancy: &Occupancy, len: Bytes) -> Option<Message> {
         self.abr = self.abr.wrapping_add(blocks(len)) & self.mask;
         self.held += blocks(len);
         None
     }
 
     #[inline]
-    fn on_departure(&mut self, _now: Time, _fill: &Fill, len: Bytes) -> Option<Message> {
+    fn on_departure(&mut self, _now: Time, _occupancy: &Occupancy, len: Bytes) -> Option<Message> {
         self.held -= blocks(len);
         None
     }
 
-    fn on_wake(&mut self, now: Time, fill: &Fill) -> Option<Message> {
+    fn on_wake(&mut self, now: Time, occupancy: &Occupancy) -> Option<Message> {
         if now < self.next {
             return None;
         }
@@ -181,7 +181,7 @@ impl Receiver for CreditReceiver {
         while self.next <= now {
             self.next += self.period;
         }
-        Some(Message::Credit(CreditLimit { fccl: self.abr.wrapping_add(self.free()) & self.mask, occupied: fill.bytes }))
+        Some(Message::Credit(CreditLimit { fccl: self.abr.wrapping_add(self.free()) & self.mask, occupied: occupancy.bytes }))
     }
 
     #[inline]
@@ -189,12 +189,12 @@ impl Receiver for CreditReceiver {
         Some(self.next)
     }
 
-    fn holds(&self, fill: &Fill, stuck: Bytes, len: Bytes) -> bool {
-        if fill.bytes.0 == 0 {
+    fn holds(&self, occupancy: &Occupancy, stuck: Bytes, len: Bytes) -> bool {
+        if occupancy.bytes.0 == 0 {
             return false;
         }
         // Blocks of the stuck part, in proportion: frames of one buffer are mostly of one size.
-        let stuck_blocks = (self.held * stuck.0).div_ceil(fill.bytes.0);
+        let stuck_blocks = (self.held * stuck.0).div_ceil(occupancy.bytes.0);
         self.buffer_blocks.saturating_sub(stuck_blocks) < blocks(len)
     }
 
@@ -327,14 +327,14 @@ mod tests {
     fn sending_stops_without_credit_and_goes_on_with_it() {
         let p = params(48, false); // two frames of 24 blocks
         let (mut r, mut s) = (CreditReceiver::new(&p), CbfcSender::new(&p, C));
-        let (len, f) = (Bytes(1500), Fill::default());
+        let (len, f) = (Bytes(1500), Occupancy::default());
         for _ in 0..2 {
             assert_eq!(s.gate(Time::ZERO, len), Gate::Open);
             s.on_sent(Time::ZERO, len, Span::ZERO);
             r.on_arrival(Time::ZERO, &f, len);
         }
         assert_eq!(s.gate(Time::ZERO, len), Gate::Blocked);
-        let full = Fill { bytes: Bytes(3000), ..f };
+        let full = Occupancy { bytes: Bytes(3000), ..f };
         assert!(r.holds(&full, Bytes(3000), len) && !r.holds(&full, Bytes(1500), len));
         r.on_departure(Time::from_us(10), &f, len);
         assert_eq!(r.on_wake(Time::from_us(52), &f), None, "not before the period");
@@ -350,7 +350,7 @@ mod tests {
         let (narrow, wide) = (params(2048, true), params(2048, false));
         let (mut rn, mut sn) = (CreditReceiver::new(&narrow), CbfcSender::new(&narrow, C));
         let (mut rw, mut sw) = (CreditReceiver::new(&wide), CbfcSender::new(&wide, C));
-        let (len, f) = (Bytes(4000), Fill::default());
+        let (len, f) = (Bytes(4000), Occupancy::default());
         let mut now = Time::ZERO;
         for step in 0..20_000u64 {
             assert_eq!(sn.gate(now, len), sw.gate(now, len), "step {step}");
@@ -428,7 +428,7 @@ mod tests {
     fn either_end_may_restart() {
         for conformance in [false, true] {
             let p = params(48, conformance);
-            let (len, f, now) = (Bytes(1500), Fill::default(), Time(u64::MAX / 2));
+            let (len, f, now) = (Bytes(1500), Occupancy::default(), Time(u64::MAX / 2));
             for (sent, received) in [(4000u64, 0u64), (0, 4000), (4000, 3976), (24, 0)] {
                 let (mut r, mut s) = (CreditReceiver::new(&p), CbfcSender::new(&p, C));
                 (s.fctbs, s.fccl, r.abr) = (sent, sent, received);

@@ -14,7 +14,7 @@ use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::gfc_conceptual::b_m;
-use super::{Fill, Gate, MESSAGE_LEN, Message, RateLimiter, Receiver, Sender};
+use super::{Gate, MESSAGE_LEN, Message, Occupancy, RateLimiter, Receiver, Sender};
 use crate::{ControlLoop, LinkFacts};
 
 /// What the file calls them.
@@ -151,30 +151,30 @@ impl StageReceiver {
 }
 
 impl Receiver for StageReceiver {
-    fn on_arrival(&mut self, _now: Time, fill: &Fill, _len: Bytes) -> Option<Message> {
+    fn on_arrival(&mut self, _now: Time, occupancy: &Occupancy, _len: Bytes) -> Option<Message> {
         // Only a frame can raise the stage; several thresholds crossed at once give one message with the last.
-        let stage = self.table.stage(fill.bytes);
+        let stage = self.table.stage(occupancy.bytes);
         (stage > self.stage).then(|| {
             self.stage = stage;
             Message::Stage(stage)
         })
     }
 
-    fn on_departure(&mut self, _now: Time, fill: &Fill, _len: Bytes) -> Option<Message> {
-        let stage = self.table.stage(fill.bytes + self.hysteresis);
+    fn on_departure(&mut self, _now: Time, occupancy: &Occupancy, _len: Bytes) -> Option<Message> {
+        let stage = self.table.stage(occupancy.bytes + self.hysteresis);
         (stage < self.stage).then(|| {
             self.stage = stage;
             Message::Stage(stage)
         })
     }
 
-    fn on_wake(&mut self, _now: Time, _fill: &Fill) -> Option<Message> {
+    fn on_wake(&mut self, _now: Time, _occupancy: &Occupancy) -> Option<Message> {
         None
     }
     fn next_wake(&self) -> Option<Time> {
         None
     }
-    fn holds(&self, _fill: &Fill, _stuck: Bytes, _len: Bytes) -> bool {
+    fn holds(&self, _occupancy: &Occupancy, _stuck: Bytes, _len: Bytes) -> bool {
         false // every stage has a positive rate
     }
 }
@@ -223,8 +223,8 @@ mod tests {
 
     const C: Rate = Rate::from_gbps(10);
 
-    fn fill(bytes: u64) -> Fill {
-        Fill { bytes: Bytes(bytes), ..Fill::default() }
+    fn occupancy(bytes: u64) -> Occupancy {
+        Occupancy { bytes: Bytes(bytes), ..Occupancy::default() }
     }
 
     /// GFC section 6.2.2: B 300 KB, B_1 281 KB, steps of 19 KB / 2^n.
@@ -256,21 +256,21 @@ mod tests {
         let p = Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes(3000), rate_unit: Rate(8000) };
         let mut r = StageReceiver::new(&p, C);
         let len = Bytes(1500);
-        assert_eq!(r.on_arrival(Time(1), &fill(280_500), len), None);
-        assert_eq!(r.on_arrival(Time(2), &fill(282_000), len), Some(Message::Stage(1)));
-        assert_eq!(r.on_departure(Time(3), &fill(280_500), len), None);
-        assert_eq!(r.on_arrival(Time(4), &fill(282_000), len), None, "still stage 1");
-        assert_eq!(r.on_departure(Time(5), &fill(278_000), len), None, "278000 + 3000 reaches B_1");
-        assert_eq!(r.on_departure(Time(6), &fill(277_500), len), Some(Message::Stage(0)));
-        assert_eq!(r.on_arrival(Time(7), &fill(295_300), len), Some(Message::Stage(3)), "three thresholds, one message");
+        assert_eq!(r.on_arrival(Time(1), &occupancy(280_500), len), None);
+        assert_eq!(r.on_arrival(Time(2), &occupancy(282_000), len), Some(Message::Stage(1)));
+        assert_eq!(r.on_departure(Time(3), &occupancy(280_500), len), None);
+        assert_eq!(r.on_arrival(Time(4), &occupancy(282_000), len), None, "still stage 1");
+        assert_eq!(r.on_departure(Time(5), &occupancy(278_000), len), None, "278000 + 3000 reaches B_1");
+        assert_eq!(r.on_departure(Time(6), &occupancy(277_500), len), Some(Message::Stage(0)));
+        assert_eq!(r.on_arrival(Time(7), &occupancy(295_300), len), Some(Message::Stage(3)), "three thresholds, one message");
     }
 
     #[test]
     fn without_hysteresis_both_directions_are_literal() {
         let p = Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes::ZERO, rate_unit: Rate(8000) };
         let mut r = StageReceiver::new(&p, C);
-        assert_eq!(r.on_arrival(Time(1), &fill(281_000), Bytes(1500)), Some(Message::Stage(1)));
-        assert_eq!(r.on_departure(Time(2), &fill(280_999), Bytes(1500)), Some(Message::Stage(0)));
+        assert_eq!(r.on_arrival(Time(1), &occupancy(281_000), Bytes(1500)), Some(Message::Stage(1)));
+        assert_eq!(r.on_departure(Time(2), &occupancy(280_999), Bytes(1500)), Some(Message::Stage(0)));
     }
 
     #[test]

@@ -9,7 +9,7 @@
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use super::{Fill, Gate, Message, RateLimiter, Receiver, Sender};
+use super::{Gate, Message, Occupancy, RateLimiter, Receiver, Sender};
 use crate::{ControlLoop, LinkFacts};
 
 /// What the file calls them.
@@ -106,27 +106,27 @@ impl LevelReceiver {
         LevelReceiver { b0: p.b0, above: false }
     }
 
-    fn report(&mut self, fill: &Fill) -> Option<Message> {
-        let above = fill.bytes > self.b0;
+    fn report(&mut self, occupancy: &Occupancy) -> Option<Message> {
+        let above = occupancy.bytes > self.b0;
         let was_above = std::mem::replace(&mut self.above, above);
-        (above || was_above).then_some(Message::Level(fill.bytes))
+        (above || was_above).then_some(Message::Level(occupancy.bytes))
     }
 }
 
 impl Receiver for LevelReceiver {
-    fn on_arrival(&mut self, _now: Time, fill: &Fill, _len: Bytes) -> Option<Message> {
-        self.report(fill)
+    fn on_arrival(&mut self, _now: Time, occupancy: &Occupancy, _len: Bytes) -> Option<Message> {
+        self.report(occupancy)
     }
-    fn on_departure(&mut self, _now: Time, fill: &Fill, _len: Bytes) -> Option<Message> {
-        self.report(fill)
+    fn on_departure(&mut self, _now: Time, occupancy: &Occupancy, _len: Bytes) -> Option<Message> {
+        self.report(occupancy)
     }
-    fn on_wake(&mut self, _now: Time, _fill: &Fill) -> Option<Message> {
+    fn on_wake(&mut self, _now: Time, _occupancy: &Occupancy) -> Option<Message> {
         None
     }
     fn next_wake(&self) -> Option<Time> {
         None
     }
-    fn holds(&self, _fill: &Fill, _stuck: Bytes, _len: Bytes) -> bool {
+    fn holds(&self, _occupancy: &Occupancy, _stuck: Bytes, _len: Bytes) -> bool {
         false
     }
 }
@@ -183,7 +183,7 @@ mod tests {
     fn levels_below_b0_are_not_worth_a_message() {
         let p = Params { bm: Bytes::from_kb(100), b0: Bytes::from_kb(50), rate_unit: Rate(8000) };
         let mut r = LevelReceiver::new(&p);
-        let at = |bytes| Fill { bytes: Bytes(bytes), ..Fill::default() };
+        let at = |bytes| Occupancy { bytes: Bytes(bytes), ..Occupancy::default() };
         assert_eq!(r.on_arrival(Time(1), &at(49_000), Bytes(1500)), None);
         assert_eq!(r.on_arrival(Time(2), &at(50_500), Bytes(1500)), Some(Message::Level(Bytes(50_500))));
         assert_eq!(r.on_departure(Time(3), &at(49_000), Bytes(1500)), Some(Message::Level(Bytes(49_000))), "back to line rate");

@@ -65,7 +65,7 @@ pub enum StoppedBy {
 
 /// What a receiver sees of its ingress buffer, for one ingress port and one priority, after a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fill {
+pub struct Occupancy {
     /// Everything held from this ingress and priority [bytes].
     pub bytes: Bytes,
     /// The part of it that counts against a shared pool [bytes]; equals `bytes` without a pool.
@@ -78,17 +78,17 @@ pub struct Fill {
 
 /// The downstream half: watches one ingress buffer and speaks to the upstream port.
 pub trait Receiver {
-    /// A frame of `len` was admitted; `fill` is the state after it.
-    fn on_arrival(&mut self, now: Time, fill: &Fill, len: Bytes) -> Option<Message>;
-    /// A frame of `len` left the buffer; `fill` is the state after it.
-    fn on_departure(&mut self, now: Time, fill: &Fill, len: Bytes) -> Option<Message>;
+    /// A frame of `len` was admitted; `occupancy` is the state after it.
+    fn on_arrival(&mut self, now: Time, occupancy: &Occupancy, len: Bytes) -> Option<Message>;
+    /// A frame of `len` left the buffer; `occupancy` is the state after it.
+    fn on_departure(&mut self, now: Time, occupancy: &Occupancy, len: Bytes) -> Option<Message>;
     /// The clock reached `now`; says something only if something is due.
-    fn on_wake(&mut self, now: Time, fill: &Fill) -> Option<Message>;
+    fn on_wake(&mut self, now: Time, occupancy: &Occupancy) -> Option<Message>;
     /// When the clock matters next; a pure question.
     fn next_wake(&self) -> Option<Time>;
-    /// Of what `fill` shows now, `stuck` bytes never leave and the rest does: does the upstream port then stay unable
+    /// Of what `occupancy` shows now, `stuck` bytes never leave and the rest does: does the upstream port then stay unable
     /// to send a frame of `len` for ever? The deadlock watch asks this; mechanisms that never stop a peer answer no.
-    fn holds(&self, fill: &Fill, stuck: Bytes, len: Bytes) -> bool;
+    fn holds(&self, occupancy: &Occupancy, stuck: Bytes, len: Bytes) -> bool;
     /// The peer reports how much it has sent in all, in the unit in which this half counts. On a real link frames get lost and peers
     /// restart; a half that counts what arrives takes the peer's figure (IBA 7.9.4).
     fn on_peer_total(&mut self, _sent: u64) {}

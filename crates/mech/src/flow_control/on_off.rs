@@ -15,9 +15,9 @@ use xoff_units::{Bytes, Rate, Span};
 /// Eq. (2): `(B_1 - B_0 + tau R_d)/(epsilon C) + tau`, where stops are triggered by the queue. `range` is B_1 - B_0
 /// [bytes]; `share` is R_d/C, the part of the line that drains the queue; `epsilon` lies above 0.
 pub fn ton_by_queue(line: Rate, range: Bytes, share: f64, tau: Span, epsilon: f64) -> Span {
-    let fill = range.0 as f64 * 8e12 / line.as_f64();
+    let occupancy = range.0 as f64 * 8e12 / line.as_f64();
     let tau = tau.0 as f64;
-    Span(((fill + tau * share) / epsilon + tau).round() as u64)
+    Span(((occupancy + tau * share) / epsilon + tau).round() as u64)
 }
 
 /// Eq. (3), the longest of Eq. (2): R_d = C/2, since a congested flow shares its bottleneck with at least one other.

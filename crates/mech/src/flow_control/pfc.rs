@@ -10,7 +10,7 @@
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use super::{Fill, Gate, MESSAGE_LEN, Message, Receiver, Sender};
+use super::{Gate, MESSAGE_LEN, Message, Occupancy, Receiver, Sender};
 use crate::{ControlLoop, LinkFacts};
 
 /// What the file calls them.
@@ -222,18 +222,20 @@ impl PfcReceiver {
     }
 
     #[inline]
-    fn above_xoff(&self, fill: &Fill) -> bool {
+    fn above_xoff(&self, occupancy: &Occupancy) -> bool {
         match self.threshold {
-            Threshold::Static { xoff, .. } => fill.bytes > xoff,
-            Threshold::Dynamic { .. } => fill.headroom.0 > 0 || fill.shared >= fill.limit,
+            Threshold::Static { xoff, .. } => occupancy.bytes > xoff,
+            Threshold::Dynamic { .. } => occupancy.headroom.0 > 0 || occupancy.shared >= occupancy.limit,
         }
     }
 
     #[inline]
-    fn above_xon(&self, fill: &Fill) -> bool {
+    fn above_xon(&self, occupancy: &Occupancy) -> bool {
         match self.threshold {
-            Threshold::Static { xon, .. } => fill.bytes > xon,
-            Threshold::Dynamic { xon_offset } => fill.headroom.0 > 0 || (fill.shared.0 > 0 && fill.shared + xon_offset > fill.limit),
+            Threshold::Static { xon, .. } => occupancy.bytes > xon,
+            Threshold::Dynamic { xon_offset } => {
+                occupancy.headroom.0 > 0 || (occupancy.shared.0 > 0 && occupancy.shared + xon_offset > occupancy.limit)
+            }
         }
     }
 
@@ -247,13 +249,13 @@ impl PfcReceiver {
 
 impl Receiver for PfcReceiver {
     #[inline]
-    fn on_arrival(&mut self, now: Time, fill: &Fill, _len: Bytes) -> Option<Message> {
-        if !self.pausing && self.above_xoff(fill) { self.pause(now) } else { None }
+    fn on_arrival(&mut self, now: Time, occupancy: &Occupancy, _len: Bytes) -> Option<Message> {
+        if !self.pausing && self.above_xoff(occupancy) { self.pause(now) } else { None }
     }
 
     #[inline]
-    fn on_departure(&mut self, _now: Time, fill: &Fill, _len: Bytes) -> Option<Message> {
-        if !self.pausing || self.above_xon(fill) {
+    fn on_departure(&mut self, _now: Time, occupancy: &Occupancy, _len: Bytes) -> Option<Message> {
+        if !self.pausing || self.above_xon(occupancy) {
             return None;
         }
         self.pausing = false;
@@ -261,7 +263,7 @@ impl Receiver for PfcReceiver {
         Some(Message::Pfc(Pause::RESUME))
     }
 
-    fn on_wake(&mut self, now: Time, _fill: &Fill) -> Option<Message> {
+    fn on_wake(&mut self, now: Time, _occupancy: &Occupancy) -> Option<Message> {
         if self.refresh_at <= now { self.pause(now) } else { None }
     }
 
@@ -270,12 +272,12 @@ impl Receiver for PfcReceiver {
         (self.refresh_at != Time::NEVER).then_some(self.refresh_at)
     }
 
-    fn holds(&self, fill: &Fill, stuck: Bytes, _len: Bytes) -> bool {
+    fn holds(&self, occupancy: &Occupancy, stuck: Bytes, _len: Bytes) -> bool {
         // Headroom is freed before anything else.
-        let gone = fill.bytes.saturating_sub(stuck);
-        let headroom = fill.headroom.saturating_sub(gone);
-        let shared = fill.shared.saturating_sub(gone.saturating_sub(fill.headroom));
-        self.pausing && self.above_xon(&Fill { bytes: stuck, shared, headroom, limit: fill.limit })
+        let gone = occupancy.bytes.saturating_sub(stuck);
+        let headroom = occupancy.headroom.saturating_sub(gone);
+        let shared = occupancy.shared.saturating_sub(gone.saturating_sub(occupancy.headroom));
+        self.pausing && self.above_xon(&Occupancy { bytes: stuck, shared, headroom, limit: occupancy.limit })
     }
 }
 
@@ -336,8 +338,8 @@ mod tests {
 
     const C: Rate = Rate::from_gbps(10);
 
-    fn fill(bytes: u64) -> Fill {
-        Fill { bytes: Bytes(bytes), shared: Bytes(bytes), headroom: Bytes::ZERO, limit: Bytes(u64::MAX) }
+    fn occupancy(bytes: u64) -> Occupancy {
+        Occupancy { bytes: Bytes(bytes), shared: Bytes(bytes), headroom: Bytes::ZERO, limit: Bytes(u64::MAX) }
     }
 
     fn fixed(xoff: u64, xon: u64, quanta: Option<u16>) -> Params {
@@ -348,13 +350,13 @@ mod tests {
     fn pauses_strictly_above_xoff_and_resumes_at_xon() {
         let mut r = PfcReceiver::new(&fixed(80_000, 77_000, None), C);
         let len = Bytes(1500);
-        assert_eq!(r.on_arrival(Time(1), &fill(80_000), len), None);
-        assert_eq!(r.on_arrival(Time(2), &fill(81_500), len), Some(Message::Pfc(Pause::STICKY)));
-        assert_eq!(r.on_arrival(Time(3), &fill(83_000), len), None, "one message per pause");
-        assert_eq!(r.on_departure(Time(4), &fill(78_500), len), None);
-        assert!(r.holds(&fill(78_500), Bytes(77_001), len) && !r.holds(&fill(78_500), Bytes(77_000), len));
-        assert_eq!(r.on_departure(Time(5), &fill(77_000), len), Some(Message::Pfc(Pause::RESUME)));
-        assert_eq!(r.on_departure(Time(6), &fill(75_500), len), None);
+        assert_eq!(r.on_arrival(Time(1), &occupancy(80_000), len), None);
+        assert_eq!(r.on_arrival(Time(2), &occupancy(81_500), len), Some(Message::Pfc(Pause::STICKY)));
+        assert_eq!(r.on_arrival(Time(3), &occupancy(83_000), len), None, "one message per pause");
+        assert_eq!(r.on_departure(Time(4), &occupancy(78_500), len), None);
+        assert!(r.holds(&occupancy(78_500), Bytes(77_001), len) && !r.holds(&occupancy(78_500), Bytes(77_000), len));
+        assert_eq!(r.on_departure(Time(5), &occupancy(77_000), len), Some(Message::Pfc(Pause::RESUME)));
+        assert_eq!(r.on_departure(Time(6), &occupancy(75_500), len), None);
     }
 
     /// The deadlock watch asks this: between XON and XOFF a peer that was not told to stop may send.
@@ -362,10 +364,10 @@ mod tests {
     fn a_receiver_that_has_not_paused_holds_nobody() {
         let mut r = PfcReceiver::new(&fixed(80_000, 77_000, None), C);
         let len = Bytes(1500);
-        assert_eq!(r.on_arrival(Time(1), &fill(79_500), len), None);
-        assert!(!r.holds(&fill(79_500), Bytes(79_500), len));
-        assert!(r.on_arrival(Time(2), &fill(81_000), len).is_some());
-        assert!(r.holds(&fill(81_000), Bytes(79_500), len));
+        assert_eq!(r.on_arrival(Time(1), &occupancy(79_500), len), None);
+        assert!(!r.holds(&occupancy(79_500), Bytes(79_500), len));
+        assert!(r.on_arrival(Time(2), &occupancy(81_000), len).is_some());
+        assert!(r.holds(&occupancy(81_000), Bytes(79_500), len));
     }
 
     /// 802.3 Annex 31D: 65535 quanta of 512 bit times last 3355.392 us at 10 Gb/s.
@@ -373,14 +375,14 @@ mod tests {
     fn a_timed_pause_expires_and_is_refreshed_at_half_life() {
         let mut r = PfcReceiver::new(&fixed(80_000, 77_000, Some(65_535)), C);
         let mut s = PfcSender::new(C);
-        let m = r.on_arrival(Time::ZERO, &fill(81_500), Bytes(1500)).unwrap();
+        let m = r.on_arrival(Time::ZERO, &occupancy(81_500), Bytes(1500)).unwrap();
         s.on_message(Time::from_us(1), m);
         assert_eq!(s.gate(Time::from_us(1), Bytes(1500)), Gate::Until(Time(3_356_392_000)));
         assert!(s.held(Time::from_us(1), Bytes(1500)));
         let half = r.next_wake().unwrap();
         assert_eq!(half, Time(3_355_392_000 / 2));
-        assert_eq!(r.on_wake(Time(half.0 - 1), &fill(81_500)), None, "an early wake-up is harmless");
-        assert_eq!(r.on_wake(half, &fill(81_500)), Some(Message::Pfc(Pause(65_535))));
+        assert_eq!(r.on_wake(Time(half.0 - 1), &occupancy(81_500)), None, "an early wake-up is harmless");
+        assert_eq!(r.on_wake(half, &occupancy(81_500)), Some(Message::Pfc(Pause(65_535))));
         s.on_message(half, Message::Pfc(Pause(65_535)));
         assert_eq!(s.gate(half, Bytes(1)), Gate::Until(Time(half.0 + 3_355_392_000)));
         s.on_message(half, Message::Pfc(Pause::RESUME));
@@ -391,7 +393,7 @@ mod tests {
     fn a_dynamic_threshold_follows_the_pool() {
         let p = Params { threshold: Threshold::Dynamic { xon_offset: Bytes(3072) }, quanta: None };
         let mut r = PfcReceiver::new(&p, C);
-        let f = |shared, headroom, limit| Fill {
+        let f = |shared, headroom, limit| Occupancy {
             bytes: Bytes(shared + headroom),
             shared: Bytes(shared),
             headroom: Bytes(headroom),

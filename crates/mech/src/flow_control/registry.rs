@@ -8,7 +8,8 @@ use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::on_off::Stop;
 use super::{
-    Fill, FlowReceiver, FlowSender, Gate, MESSAGE_LEN, Receiver, Sender, StoppedBy, cbfc, gfc_buffer, gfc_conceptual, gfc_time, pfc, pffc,
+    FlowReceiver, FlowSender, Gate, MESSAGE_LEN, Occupancy, Receiver, Sender, StoppedBy, cbfc, gfc_buffer, gfc_conceptual, gfc_time, pfc,
+    pffc,
 };
 use crate::{ControlLoop, LinkFacts};
 
@@ -249,11 +250,11 @@ impl FlowControl {
 
     /// Can a watchdog free a whole priority of it? One that looks at flows holds flows, and each for a time that ends.
     pub fn holds_priorities(&self) -> bool {
-        !self.looks_at_flows()
+        !self.per_flow()
     }
 
     /// Does it look at single flows, so that its sender half is the egress queue?
-    pub fn looks_at_flows(&self) -> bool {
+    pub fn per_flow(&self) -> bool {
         matches!(self, FlowControl::Pffc(_))
     }
 
@@ -382,13 +383,13 @@ macro_rules! each_rx {
 impl Rx {
     /// A frame was admitted; see [`Receiver::on_arrival`] and [`FlowReceiver::on_arrival`].
     #[inline(always)]
-    pub fn on_arrival(&mut self, now: Time, flow: u32, fill: &Fill, len: Bytes) -> Option<Message> {
-        each_rx!(self, m => m.on_arrival(now, fill, len), None, m => m.on_arrival(now, flow, len))
+    pub fn on_arrival(&mut self, now: Time, flow: u32, occupancy: &Occupancy, len: Bytes) -> Option<Message> {
+        each_rx!(self, m => m.on_arrival(now, occupancy, len), None, m => m.on_arrival(now, flow, len))
     }
     /// A frame left the buffer; see [`Receiver::on_departure`] and [`FlowReceiver::on_departure`]. Whose it is is looked up on demand.
     #[inline(always)]
-    pub fn on_departure(&mut self, now: Time, flow: impl FnOnce() -> u32, fill: &Fill, len: Bytes) -> Option<Message> {
-        each_rx!(self, m => m.on_departure(now, fill, len), None, m => m.on_departure(now, flow(), len))
+    pub fn on_departure(&mut self, now: Time, flow: impl FnOnce() -> u32, occupancy: &Occupancy, len: Bytes) -> Option<Message> {
+        each_rx!(self, m => m.on_departure(now, occupancy, len), None, m => m.on_departure(now, flow(), len))
     }
     /// See [`FlowReceiver::more`]; the others say one message at a time.
     pub fn more(&mut self) -> Option<Message> {
@@ -399,8 +400,8 @@ impl Rx {
         if let Rx::Flows(m) = self { m.collisions() } else { 0 }
     }
     /// See [`Receiver::on_wake`] and [`FlowReceiver::on_wake`].
-    pub fn on_wake(&mut self, now: Time, fill: &Fill) -> Option<Message> {
-        each_rx!(self, m => m.on_wake(now, fill), None, m => m.on_wake(now))
+    pub fn on_wake(&mut self, now: Time, occupancy: &Occupancy) -> Option<Message> {
+        each_rx!(self, m => m.on_wake(now, occupancy), None, m => m.on_wake(now))
     }
     /// See [`Receiver::next_wake`].
     #[inline]
@@ -408,8 +409,8 @@ impl Rx {
         each_rx!(self, m => m.next_wake(), None, m => m.next_wake())
     }
     /// See [`Receiver::holds`] and [`FlowReceiver::holds`].
-    pub fn holds(&self, fill: &Fill, stuck: Bytes, len: Bytes) -> bool {
-        each_rx!(self, m => m.holds(fill, stuck, len), false, m => m.holds(fill.bytes.saturating_sub(stuck)))
+    pub fn holds(&self, occupancy: &Occupancy, stuck: Bytes, len: Bytes) -> bool {
+        each_rx!(self, m => m.holds(occupancy, stuck, len), false, m => m.holds(occupancy.bytes.saturating_sub(stuck)))
     }
     /// See [`Receiver::on_peer_total`].
     pub fn on_peer_total(&mut self, sent: u64) {

@@ -32,7 +32,7 @@ pub enum Feedback<'a> {
     Undetermined,
     /// A congestion point on the way reports congestion of this degree, 1 to 63 (the CNM of QCN).
     Quantized(u8),
-    /// An acknowledgement; only for who [`hears_acks`](RateControlKind::hears_acks).
+    /// An acknowledgement; only for who [`wants_acks`](RateControlKind::wants_acks).
     Ack(Ack<'a>),
 }
 

@@ -92,11 +92,11 @@ impl Params {
         }
     }
     /// RZ 3880, sections II to IV: 10 Gb/s.
-    pub fn rz3880_10g() -> Params {
+    pub fn unbiased_qcn_10g() -> Params {
         Params { timer: Span::from_ms(10), ..Params::standard() }
     }
     /// RZ 3880, section V: 100 Gb/s.
-    pub fn rz3880_100g() -> Params {
+    pub fn unbiased_qcn_100g() -> Params {
         Params { timer: Span::from_ms(2), rate_ai: Rate(15_000_000), rate_hai: Rate(250_000_000), ..Params::standard() }
     }
 

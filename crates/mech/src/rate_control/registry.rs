@@ -38,7 +38,7 @@ pub struct FlowFacts {
     pub window: Option<u64>,
     /// Round-trip time of its way without load, if the environment knows it [ps].
     pub base_rtt: Option<Span>,
-    /// A random number of its own, for who [`tosses`](RateControlKind::tosses).
+    /// A random number of its own, for who [`draws`](RateControlKind::tosses).
     pub seed: u64,
 }
 
@@ -53,7 +53,7 @@ pub trait Custom: Debug + Send + Sync {
         false
     }
     /// Every acknowledgement is feedback.
-    fn hears_acks(&self) -> bool {
+    fn wants_acks(&self) -> bool {
         false
     }
     /// Frames collect records of their way, kept like this.
@@ -61,11 +61,11 @@ pub trait Custom: Debug + Send + Sync {
         None
     }
     /// Congestion points tell it a value.
-    fn hears_values(&self) -> bool {
+    fn wants_quantized(&self) -> bool {
         false
     }
     /// Its flows toss coins.
-    fn tosses(&self) -> bool {
+    fn draws(&self) -> bool {
         false
     }
 }
@@ -170,11 +170,11 @@ impl RateControlKind {
 
     /// Every acknowledgement is feedback, as [`Feedback::Ack`]. The others are spared it.
     #[inline]
-    pub fn hears_acks(&self) -> bool {
+    pub fn wants_acks(&self) -> bool {
         match self {
             RateControlKind::None | RateControlKind::Dcqcn(_) | RateControlKind::IbCc(_) | RateControlKind::Qcn(_) => false,
             RateControlKind::Timely(_) | RateControlKind::Hpcc(_) => true,
-            RateControlKind::Custom(c) => c.hears_acks(),
+            RateControlKind::Custom(c) => c.wants_acks(),
         }
     }
 
@@ -187,20 +187,20 @@ impl RateControlKind {
     }
 
     /// Congestion points tell it a value, as [`Feedback::Quantized`].
-    pub fn hears_values(&self) -> bool {
+    pub fn wants_quantized(&self) -> bool {
         match self {
             RateControlKind::Qcn(_) => true,
-            RateControlKind::Custom(c) => c.hears_values(),
+            RateControlKind::Custom(c) => c.wants_quantized(),
             _ => false,
         }
     }
 
     /// Its flows toss coins: each needs a [`seed`](FlowFacts::seed). The others are spared the toss.
     #[inline]
-    pub fn tosses(&self) -> bool {
+    pub fn draws(&self) -> bool {
         match self {
             RateControlKind::Qcn(p) => p.jitter,
-            RateControlKind::Custom(c) => c.tosses(),
+            RateControlKind::Custom(c) => c.draws(),
             _ => false,
         }
     }
@@ -223,7 +223,7 @@ impl RateControlKind {
 
     /// Without acknowledgements it would never change a rate.
     pub fn needs_acks(&self) -> bool {
-        self.hears_acks() || self.notification() == Notification::InAck
+        self.wants_acks() || self.notification() == Notification::InAck
     }
 
     /// Frames must collect records of their way, kept like this; `None`: no telemetry.
@@ -404,7 +404,7 @@ mod tests {
             (entry.read)(&mut v).unwrap()
         };
         let needs =
-            |k: RateControlKind| (k.hears_acks(), k.needs_acks(), k.needs_int().is_some(), k.notification(), k.reports_undetermined());
+            |k: RateControlKind| (k.wants_acks(), k.needs_acks(), k.needs_int().is_some(), k.notification(), k.reports_undetermined());
         let paced = |us| Notification::Frame { interval: Span::from_us(us) };
         assert_eq!(needs(kind("none", &[])), (false, false, false, Notification::Never, false));
         assert_eq!(needs(kind("dcqcn", &[])), (false, false, false, paced(50), false));
@@ -415,7 +415,7 @@ mod tests {
         assert_eq!(needs(kind("ib-cc", &[("becn", "ack"), ("tcd", "true")])), (false, true, false, Notification::InAck, true));
         assert_eq!(needs(kind("hpcc", &[])), (true, true, true, Notification::Never, false));
         assert_eq!(needs(kind("qcn", &[])), (false, false, false, Notification::Never, false));
-        let values = |k: RateControlKind| (k.hears_values(), k.tosses());
+        let values = |k: RateControlKind| (k.wants_quantized(), k.draws());
         assert_eq!(values(kind("qcn", &[])), (true, true));
         assert_eq!(values(kind("qcn", &[("jitter", "false")])), (true, false));
         assert_eq!(values(kind("dcqcn", &[])), (false, false));

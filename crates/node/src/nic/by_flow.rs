@@ -23,8 +23,8 @@ impl Nic {
     pub(super) fn flows_hold(&self, now: Time, class: u8, frames: &FrameStore) -> Option<Hold> {
         let flows = self.port.flows(class)?;
         let feedback = self.feedback.front().map(|id| frames[id]).filter(|f| f.class() == class).map(|f| (f.flow, f.len()));
-        let turns = self.turns.of_class(class).iter().map(|&s| &self.flows[s as usize]);
-        let sending = turns.filter(|f| f.start.class == class && f.left() > 0);
+        let round_robin = self.round_robin.of_class(class).iter().map(|&s| &self.flows[s as usize]);
+        let sending = round_robin.filter(|f| f.start.class == class && f.left() > 0);
         let mut waiting = feedback.into_iter().chain(sending.map(|f| (f.start.flow, f.next_len(&self.c)))).peekable();
         let &(_, len) = waiting.peek()?;
         let since = self.port.held_since(now, class);
@@ -44,9 +44,9 @@ impl Nic {
     /// A decision about a flow takes several messages: those after the first.
     #[cold]
     #[inline(never)]
-    pub(super) fn say_more(&mut self, now: Time, class: u8, env: &mut impl Env) {
-        while let Some(message) = self.port.lane_mut(class).rx.more() {
-            self.say(now, class, message, env);
+    pub(super) fn send_more_control(&mut self, now: Time, class: u8, env: &mut impl Env) {
+        while let Some(message) = self.port.class_state_mut(class).rx.more() {
+            self.send_control(now, class, message, env);
         }
     }
 }

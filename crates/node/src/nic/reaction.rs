@@ -5,7 +5,7 @@ use xoff_mech::rate_control::{Ack, Feedback, Notification, RateControl, Wakes};
 use xoff_units::{Bytes, Rate, Time};
 
 use super::{Nic, Transport};
-use crate::env::{Call, Env, Note};
+use crate::env::{Call, Env, NodeEvent};
 use crate::frame::{Frame, FrameId, FrameKind};
 
 impl Nic {
@@ -13,7 +13,7 @@ impl Nic {
     pub fn on_flow_timer(&mut self, now: Time, slot: u32, which: u8, env: &mut impl Env) {
         let mut wakes = Wakes::default();
         let f = &mut self.flows[slot as usize];
-        let Some(rc) = f.rate_control.as_mut().filter(|_| !f.deaf) else { return };
+        let Some(rc) = f.rate_control.as_mut().filter(|_| !f.timers_cancelled) else { return };
         let before = rc.rate();
         rc.on_wake(now, which, &mut wakes);
         self.after_rate_control(now, slot, before, wakes, env);
@@ -25,7 +25,7 @@ impl Nic {
         }
         let f = &self.flows[slot as usize];
         if let Some(rate) = f.rate_control.as_ref().map(|rc| rc.rate()).filter(|&r| r != before) {
-            env.note(self.node, now, Note::FlowRate { flow: f.start.flow, rate });
+            env.emit(self.node, now, NodeEvent::FlowRate { flow: f.start.flow, rate });
         }
     }
 
@@ -41,20 +41,20 @@ impl Nic {
         if finished {
             // What it has to send again goes out at the rate it has now; news on this very frame still count.
             flow.done = true;
-            flow.deaf = true;
-            self.turns.over(flow.start.class);
+            flow.timers_cancelled = true;
+            self.round_robin.over(flow.start.class);
             self.slots.remove(&f.flow);
-            env.note(self.node, now, Note::Acknowledged { flow: f.flow });
+            env.emit(self.node, now, NodeEvent::Acknowledged { flow: f.flow });
         }
         if f.kind() == FrameKind::Nack {
             let flow = &mut self.flows[slot as usize];
             flow.next = flow.acked;
-            self.turns.shorter(flow.start.class, flow.next_len(&self.c));
+            self.round_robin.shorter(flow.start.class, flow.next_len(&self.c));
         }
         if f.reported() != Mark::None && self.c.rate_control.notification() == Notification::InAck {
             self.on_notice(now, slot, f.reported(), env);
         }
-        if self.c.rate_control.hears_acks() {
+        if self.c.rate_control.wants_acks() {
             self.on_heard_ack(now, slot, f, id, env);
         }
         let flow = &mut self.flows[slot as usize];
@@ -77,7 +77,7 @@ impl Nic {
     /// A congestion point reports a value.
     #[cold]
     pub(super) fn on_value(&mut self, now: Time, slot: u32, value: u8, env: &mut impl Env) {
-        env.note(self.node, now, Note::NoticeHeard { flow: self.flows[slot as usize].start.flow });
+        env.emit(self.node, now, NodeEvent::NotificationReceived { flow: self.flows[slot as usize].start.flow });
         self.on_feedback(now, slot, Feedback::Quantized(value), env);
     }
 
@@ -125,7 +125,7 @@ impl Nic {
         let before = rc.rate();
         rc.on_feedback(now, feedback, &mut wakes);
         // The first news of a flow may come with its last acknowledgement: its timers are new ones then.
-        flow.deaf &= wakes.iter().next().is_none();
+        flow.timers_cancelled &= wakes.iter().next().is_none();
         if wakes.moves_next_frame() {
             self.move_next_frame(now, slot, before, env);
         }

@@ -5,7 +5,7 @@ use xoff_mech::rate_control::{Notification, NotificationPoint};
 use xoff_units::Time;
 
 use super::{Nic, Transport};
-use crate::env::{Env, Note, is_feedback};
+use crate::env::{Env, NodeEvent, is_feedback};
 use crate::frame::{Frame, FrameId, FrameKind};
 
 /// The receiving side of a flow.
@@ -59,7 +59,7 @@ impl Nic {
                 Transport::Acks { class: Some(class), .. } => class,
                 _ => f.class(),
             };
-            // 64 B, the smallest Ethernet frame (UQCN and GFC count control frames so).
+            // 64 B, the smallest Ethernet frame (Unbiased QCN and GFC count control frames so).
             let mut notice = Frame::new(FrameKind::Notification, f.flow, class, 64);
             notice.set_reported(mark);
             answers[1] = Some(notice);
@@ -68,9 +68,9 @@ impl Nic {
             if over {
                 self.receiving.remove(&f.flow);
             }
-            env.note(self.node, now, Note::Delivered { flow: f.flow, payload, mark: f.mark(), complete });
+            env.emit(self.node, now, NodeEvent::Delivered { flow: f.flow, payload, mark: f.mark(), complete });
         } else {
-            env.note(self.node, now, Note::OutOfOrder { flow: f.flow, expected, got: f.seq, payload });
+            env.emit(self.node, now, NodeEvent::OutOfOrder { flow: f.flow, expected, got: f.seq, payload });
         }
         let [answer, notice] = answers;
         if answer.is_none() && notice.is_none() {

@@ -5,9 +5,9 @@ use xoff_mech::rate_control::{AnyRateControl, RateControl, Wakes};
 use xoff_units::{Bytes, Rate, Time};
 
 use super::by_flow::flow_gate;
-use super::turns::{Answer, Flows, NOTHING};
+use super::round_robin::{Answer, Flows, NOTHING};
 use super::{FlowStart, Nic, NicConfig, Order, Pacing, PausedWith, Transport};
-use crate::env::{Env, Note};
+use crate::env::{Env, NodeEvent};
 use crate::frame::{Frame, FrameKind, FrameStore, Telemetry};
 use crate::port::{Hold, Port};
 use crate::wire_times::FlowTimes;
@@ -30,7 +30,7 @@ pub(super) struct Sending {
     /// All of it is acknowledged. It may still have bytes to send again, if it went back before.
     pub done: bool,
     /// Pending timers of the rate control no longer count.
-    pub deaf: bool,
+    pub timers_cancelled: bool,
     /// Its application, if that produces at a rate ([`Pacing::Schedule`]).
     pub production: Option<Box<Production>>,
 }
@@ -187,7 +187,7 @@ impl Nic {
         if self.by_flow {
             self.note_flows(now, env.frames());
         }
-        self.port.tell_holds(now, self.node, 0, env);
+        self.port.report_holds(now, self.node, 0, env);
         match next {
             Some(slot) => self.send_data(now, slot, env),
             None if self.c.as_hpcc_simulator => self.plan_wake_as_hpcc(now, env),
@@ -200,8 +200,8 @@ impl Nic {
         if self.port.pending_wake().is_some() {
             return;
         }
-        let turns = self.turns.of_class(0).iter().map(|&s| &self.flows[s as usize]);
-        if let Some(t) = turns.filter(|f| f.left() > 0).map(|f| f.available).min().filter(|&t| t > now) {
+        let round_robin = self.round_robin.of_class(0).iter().map(|&s| &self.flows[s as usize]);
+        if let Some(t) = round_robin.filter(|f| f.left() > 0).map(|f| f.available).min().filter(|&t| t > now) {
             self.port.wake_at(self.node, 0, t, env);
         }
     }
@@ -210,7 +210,7 @@ impl Nic {
     /// are over count: they leave the ring when they are asked.
     #[inline]
     pub(super) fn plan_next(&mut self, env: &mut impl Env) {
-        if self.port.busy(env) && (self.feedback.front().is_some() || !self.turns.is_empty()) {
+        if self.port.busy(env) && (self.feedback.front().is_some() || !self.round_robin.is_empty()) {
             self.port.call_when_free(self.node, 0, env);
         }
     }
@@ -218,11 +218,11 @@ impl Nic {
     /// The next flow in turn that may send; else the time is noted at which one may, if nothing happens before.
     #[inline]
     fn next_flow(&mut self, now: Time, earliest: &mut Time) -> Option<u32> {
-        let Nic { flows, port, c, line, by_flow, turns, .. } = self;
+        let Nic { flows, port, c, line, by_flow, round_robin, .. } = self;
         let mut asked = Asked { flows, port, c, line: *line, by_flow: *by_flow, now, earliest: *earliest };
-        let picked = match turns {
-            Order::ByStart(turns) => turns.pick(&mut asked),
-            Order::AsHpcc(turns) => turns.pick(&mut asked),
+        let picked = match round_robin {
+            Order::ByStart(round_robin) => round_robin.pick(&mut asked),
+            Order::AsHpcc(round_robin) => round_robin.pick(&mut asked),
         };
         *earliest = asked.earliest;
         picked
@@ -268,12 +268,12 @@ impl Nic {
         }
         self.port.start_frame(now, self.node, 0, id, env);
         self.plan_next(env);
-        env.note(self.node, now, Note::Sent { flow: s.flow, payload });
+        env.emit(self.node, now, NodeEvent::Sent { flow: s.flow, payload });
         if short {
             self.comes_to_its_end(slot);
         }
         if all_sent {
-            env.note(self.node, now, Note::AllSent { flow: s.flow });
+            env.emit(self.node, now, NodeEvent::AllSent { flow: s.flow });
         } else if paced {
             self.after_rate_control(now, slot, before, wakes, env);
         }
@@ -284,7 +284,7 @@ impl Nic {
         let f = &mut self.flows[slot as usize];
         let class = f.start.class;
         if f.left() > 0 {
-            return self.turns.shorter(class, f.next_len(&self.c));
+            return self.round_robin.shorter(class, f.next_len(&self.c));
         }
         let unacknowledged = self.c.transport == Transport::None;
         if unacknowledged || f.done {
@@ -292,7 +292,7 @@ impl Nic {
         }
         if unacknowledged {
             self.slots.remove(&f.start.flow);
-            self.turns.over(class);
+            self.round_robin.over(class);
         }
     }
 
@@ -307,7 +307,7 @@ impl Nic {
     /// Length of the frame of a class that goes next [bytes]; `None`: nothing waits.
     fn waits(&self, class: u8, frames: &FrameStore) -> Option<u32> {
         self.feedback.front().map(|id| frames[id]).filter(|f| f.class() == class).map(|f| f.len()).or_else(|| {
-            let flows = self.turns.of_class(class).iter().map(|&s| &self.flows[s as usize]);
+            let flows = self.round_robin.of_class(class).iter().map(|&s| &self.flows[s as usize]);
             flows.filter(|f| f.start.class == class && f.left() > 0).map(|f| f.next_len(&self.c)).next()
         })
     }

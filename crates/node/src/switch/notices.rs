@@ -11,10 +11,10 @@ use xoff_mech::flow_control::Message;
 use xoff_units::{Bytes, Time};
 
 use super::Switch;
-use crate::env::{Call, Env, Note};
+use crate::env::{Call, Env, NodeEvent};
 use crate::frame::{Frame, FrameId};
 
-/// Length of a notice on the wire: the smallest Ethernet frame (UQCN, section II-A) [bytes].
+/// Length of a notice on the wire: the smallest Ethernet frame (Unbiased QCN, section II-A) [bytes].
 const LEN: u32 = 64;
 
 /// The two buffers of a port and class.
@@ -64,8 +64,8 @@ impl Switch {
             let watched = n.at(port, class);
             let notifier = if side == Side::Ingress { &mut watched.ingress } else { &mut watched.egress };
             let Some(notifier) = notifier else { continue };
-            let notice = notifier.on_enqueue(now, flow, len, queue, &mut || env.coin(self.node, port));
-            self.tell(now, (port, class, side), notice, env);
+            let notice = notifier.on_enqueue(now, flow, len, queue, &mut || env.draw(self.node, port));
+            self.report(now, (port, class, side), notice, env);
         }
     }
 
@@ -96,15 +96,15 @@ impl Switch {
 
     /// A notifier looks at the clock.
     pub fn on_notifier_wake(&mut self, now: Time, port: u16, class: u8, env: &mut impl Env) {
-        let queue = self.fill(port, class).bytes;
+        let queue = self.occupancy(port, class).bytes;
         let Some(n) = &mut self.notices else { return };
         let watched = n.at(port, class);
         if watched.wake <= now {
             watched.wake = Time::NEVER;
         }
         let Some(notifier) = &mut watched.ingress else { return };
-        let notice = notifier.on_wake(now, queue, &mut || env.coin(self.node, port));
-        self.tell(now, (port, class, Side::Ingress), notice, env);
+        let notice = notifier.on_wake(now, queue, &mut || env.draw(self.node, port));
+        self.report(now, (port, class, Side::Ingress), notice, env);
         self.plan_notifier(port, class, env);
     }
 
@@ -120,14 +120,14 @@ impl Switch {
     }
 
     /// Sends a notice on its way.
-    fn tell(&mut self, now: Time, (port, class, side): (u16, u8, Side), notice: Option<Notice>, env: &mut impl Env) {
+    fn report(&mut self, now: Time, (port, class, side): (u16, u8, Side), notice: Option<Notice>, env: &mut impl Env) {
         let (Some(n), Some(Notice { flow, congestion })) = (&self.notices, notice) else { return };
         let frame = Frame::notice(flow, n.class, LEN, congestion.feedback);
         // After a failure there may be no way back; nothing depends on a notice.
         let Some(out) = env.route(self.node, &frame) else { return };
-        env.note(self.node, now, Note::Notified { port, class, side, flow, congestion });
+        env.emit(self.node, now, NodeEvent::Notified { port, class, side, flow, congestion });
         let id = env.frames().insert(frame);
-        self.ports[out as usize].send_express(now, self.node, out, id, env);
+        self.ports[out as usize].send_unpaused(now, self.node, out, id, env);
         self.plan_next(out, env);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use xoff_analysis::plan::gfc_buffer::cascaded_share;
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::gfc_buffer::{Params, StageReceiver, StageSender, StageTable};
-use xoff_mech::flow_control::{Custom, Fill, FlowControl, Gate, Message, Receiver, Sender};
+use xoff_mech::flow_control::{Custom, FlowControl, Gate, Message, Occupancy, Receiver, Sender};
 use xoff_report::{Axis, Figure, Mark, Panel, Unit};
 use xoff_sim::RateSource;
 use xoff_units::{Bytes, Rate, Span, Time};
@@ -60,19 +60,19 @@ impl Sender for CoarseSender {
 struct CoarseReceiver(StageReceiver, StageTable, Rate);
 
 impl Receiver for CoarseReceiver {
-    fn on_arrival(&mut self, now: Time, fill: &Fill, len: Bytes) -> Option<Message> {
+    fn on_arrival(&mut self, now: Time, fill: &Occupancy, len: Bytes) -> Option<Message> {
         self.0.on_arrival(now, fill, len)
     }
-    fn on_departure(&mut self, now: Time, fill: &Fill, len: Bytes) -> Option<Message> {
+    fn on_departure(&mut self, now: Time, fill: &Occupancy, len: Bytes) -> Option<Message> {
         self.0.on_departure(now, fill, len)
     }
-    fn on_wake(&mut self, now: Time, fill: &Fill) -> Option<Message> {
+    fn on_wake(&mut self, now: Time, fill: &Occupancy) -> Option<Message> {
         self.0.on_wake(now, fill)
     }
     fn next_wake(&self) -> Option<Time> {
         self.0.next_wake()
     }
-    fn holds(&self, _fill: &Fill, stuck: Bytes, _len: Bytes) -> bool {
+    fn holds(&self, _fill: &Occupancy, stuck: Bytes, _len: Bytes) -> bool {
         self.1.rate(self.1.stage(stuck)) < self.2
     }
 }

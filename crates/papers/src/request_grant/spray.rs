@@ -10,7 +10,8 @@ use crate::study::Series;
 use crate::{Check, Context, Findings, ReproduceError};
 
 /// Ways to choose a path.
-const WAYS: [(&str, Spray); 3] = [("in turn", Spray::RoundRobin), ("at random", Spray::Random), ("one path a flow", Spray::PerFlow)];
+const PATH_CHOICES: [(&str, Spray); 3] =
+    [("in turn", Spray::RoundRobin), ("at random", Spray::Random), ("one path a flow", Spray::PerFlow)];
 
 /// Loads: name, traffic.
 fn loads() -> [(&'static str, Traffic); 3] {
@@ -29,7 +30,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let all: Vec<Vec<Series>> = loads()
         .iter()
         .map(|(_, traffic)| {
-            WAYS.iter()
+            PATH_CHOICES
+                .iter()
                 .map(|&(_, spray)| {
                     let c = Config { spray, ..setups::section_4(traffic.clone(), 1.0) };
                     plan.series(cx, seeds, &setups::measured(cx, c, 1))
@@ -57,7 +59,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         .iter()
         .enumerate()
         .map(|(i, (name, _))| {
-            let of: Vec<String> = WAYS.iter().enumerate().map(|(w, way)| format!("{:.3} {}", carried(i, w).mean, way.0)).collect();
+            let of: Vec<String> = PATH_CHOICES.iter().enumerate().map(|(w, way)| format!("{:.3} {}", carried(i, w).mean, way.0)).collect();
             format!("{name}: carried {}", of.join(", "))
         })
         .collect::<Vec<_>>()
@@ -67,7 +69,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         "One to one with a path per flow, eight flows of a switch throw eight balls into eight bins: the expected number of empty bins is 8 (7/8)^8 = 2.75, so that 5.25/8 = 0.656 of the capacity is used at most, 0.73 of load 0.9. Here {} is carried.",
         collapse.words(|v| format!("{v:.3}"))
     ));
-    f.tables.push(table(&results, &loads().map(|l| l.0), &WAYS.map(|w| w.0), &all).caption(
+    f.tables.push(table(&results, &loads().map(|l| l.0), &PATH_CHOICES.map(|w| w.0), &all).caption(
         "No speed-up, reserved buffers, control in band, packets of 40 B in bursts. Waits: how often a free link with a segment found no room behind it, per 1000 segments, by stage from the adapters on.",
     ));
     setups::quick_note(cx, &mut f.notes);
@@ -76,7 +78,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         "What spreading flows evenly is worth",
         "Carried of what was offered, with 95 % intervals over seeds.",
         &loads().map(|l| l.0),
-        &WAYS.map(|w| w.0),
+        &PATH_CHOICES.map(|w| w.0),
         &all,
     ));
     Ok(f)

@@ -11,7 +11,7 @@ use crate::{Check, Context, Findings, Mode, ReproduceError};
 
 /// Section 5.1.3's scenario, which is a user's as well.
 const VICTIMS: (&str, &str) =
-    ("victims-hadoop.toml", include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/tcd/victims-hadoop.toml")));
+    ("victims-hadoop.toml", include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/papers/tcd/examples/victims-hadoop.toml")));
 const EPSILONS: [f64; 11] = [0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0];
 /// Assumption behind the traffic.
 const TRAFFIC: &str = "the concurrent burst simulation is that of section 5.1.3: Hadoop at S0 and S1 (40 % load) and synchronised Hadoop messages at A0 to A14 (50 % of P3 on the average); the paper gives no load";

@@ -4,7 +4,7 @@ use xoff_report::{Align, Axis, Figure, Mark, Panel, Table, Unit};
 use xoff_sim::RateSource;
 use xoff_units::Span;
 
-use super::repeat::{Cell, Real, Runs, all, machine, witness_table, witnessed};
+use super::repeat::{Cell, Real, Runs, all, capture_table, captured, machine};
 use crate::gfc::schemes::{CBFC, FIFO, GFC_BUFFER, GFC_TIME, PFC, ROUND_ROBIN, SLACK, Scheme};
 use crate::lab::{self, Observed};
 use crate::{Check, Context, Findings, ReproduceError};
@@ -152,13 +152,13 @@ fn common(jobs: &[Job], all: &[Runs]) -> Findings {
         match (job.scheme.gentle, job.fifo) {
             (false, true) => {
                 // One of ten may have been disturbed.
-                checks.push(witnessed(runs, Check::new(what, Unit::Fraction, share.value(), 0.9, 1.0).claimed().assuming(FIFO)));
+                checks.push(captured(runs, Check::new(what, Unit::Fraction, share.value(), 0.9, 1.0).claimed().assuming(FIFO)));
                 let disagree = runs.runs.iter().filter(|r| r.still == r.seen.outcome.deadlocks.is_empty()).count() as u64;
                 checks.push(Check::none(format!("{}: runs in which the nodes' own watch says otherwise", runs.name), "runs", disagree));
             }
             (true, fifo) => {
                 let assumption = if fifo { FIFO } else { ROUND_ROBIN };
-                checks.push(witnessed(runs, Check::exact(what, Unit::Fraction, share.value(), 0.0).claimed().assuming(assumption)));
+                checks.push(captured(runs, Check::exact(what, Unit::Fraction, share.value(), 0.0).claimed().assuming(assumption)));
                 if !fifo && job.what == "round robin" {
                     let rate = |flow: usize| runs.mean(|r| r.seen.rates_at_end(END)[flow]);
                     checks.extend((0..3).map(|flow| {
@@ -178,7 +178,7 @@ fn common(jobs: &[Job], all: &[Runs]) -> Findings {
     }
     let lost = all.iter().map(Runs::lost).sum();
     checks.push(Check::none("frames lost in all runs: by nodes, on wires, in the kernel's rings", "frames", lost).assuming(SLACK));
-    Findings { checks, tables: vec![table(all), witness_table(all)], notes: vec![machine(all)], ..Findings::default() }
+    Findings { checks, tables: vec![table(all), capture_table(all)], notes: vec![machine(all)], ..Findings::default() }
 }
 
 fn at_rest(run: &Observed) -> f64 {

@@ -4,7 +4,7 @@ use xoff_report::{Align, Axis, Bar, BarGroup, Figure, Mark, Panel, Table, Unit};
 use xoff_sim::RateSource;
 use xoff_units::Span;
 
-use super::repeat::{Cell, Real, Runs, all, machine, witness_table, witnessed};
+use super::repeat::{Cell, Real, Runs, all, capture_table, captured, machine};
 use crate::lab;
 use crate::pffc::run::{PFC, PFFC, SHAPE, Scheme};
 use crate::stats::Mean;
@@ -64,8 +64,8 @@ pub fn run_ring(cx: &Context) -> Result<Findings, ReproduceError> {
     let still = |i: usize| all[i].share(|r| r.still);
     let what = |i: usize| format!("{}: runs that stood still", all[i].name);
     let mut checks = vec![
-        witnessed(&all[0], Check::new(what(0), Unit::Fraction, still(0).value(), 0.9, 1.0).claimed().assuming(FIFO)),
-        witnessed(&all[1], Check::exact(what(1), Unit::Fraction, still(1).value(), 0.0).claimed()),
+        captured(&all[0], Check::new(what(0), Unit::Fraction, still(0).value(), 0.9, 1.0).claimed().assuming(FIFO)),
+        captured(&all[1], Check::exact(what(1), Unit::Fraction, still(1).value(), 0.0).claimed()),
     ];
     for flow in 0..3 {
         let what = format!("PFFC: rate of flow {}, mean of the runs", flow + 1);
@@ -92,7 +92,7 @@ pub fn run_ring(cx: &Context) -> Result<Findings, ReproduceError> {
         measured,
         checks,
         figures: vec![figure],
-        tables: vec![witness_table(&all)],
+        tables: vec![capture_table(&all)],
         notes: vec![machine(&all)],
         ..Findings::default()
     })
@@ -271,7 +271,7 @@ pub fn run_overhead(cx: &Context) -> Result<Findings, ReproduceError> {
     let share = |r: &Real| frames(r) * 64.0 * 8.0 / (LINE * seconds(r));
     let ratio = all[1].mean(frames) / all[0].mean(frames);
     let printed = PAPER[1].0 / PAPER[0].0;
-    let mut checks = vec![witnessed(
+    let mut checks = vec![captured(
         &all[1],
         Check::new("PFFC over PFC, control frames, means of the runs", Unit::None, ratio, 1.0, 2.0).beside(printed).assuming(SHAPE),
     )];

@@ -6,7 +6,7 @@ use serde::Serialize;
 use xoff_report::{Align, Cell as TableCell, Table, Unit};
 use xoff_run::Scenario;
 use xoff_switchd::Tap;
-use xoff_testbed::{RealReport, Run, observe, stood_still, witness};
+use xoff_testbed::{RealReport, Run, observe, packet_capture, stood_still};
 
 use crate::lab::{self, Observed};
 use crate::stats::Share;
@@ -64,11 +64,11 @@ pub struct Real {
     /// What only real frames can tell.
     pub real: RealReport,
     /// Who the witness was.
-    pub by: Option<witness::By>,
+    pub by: Option<packet_capture::By>,
     /// What the witness saw in the last second.
-    pub last: Option<witness::Seen>,
+    pub last: Option<packet_capture::Seen>,
     /// What the witness saw in the whole run.
-    pub whole: Option<witness::Seen>,
+    pub whole: Option<packet_capture::Seen>,
     /// Frames that the witness missed, as it says itself.
     pub missed: u64,
     /// By the witness: the link stood still in the last second.
@@ -215,10 +215,10 @@ struct Evidence {
     run: usize,
     counts: bool,
     left_out: f64,
-    witness: Option<witness::By>,
-    last_second: Option<witness::Seen>,
-    whole: Option<witness::Seen>,
-    frames_the_witness_missed: u64,
+    packet_capture: Option<packet_capture::By>,
+    last_second: Option<packet_capture::Seen>,
+    whole: Option<packet_capture::Seen>,
+    frames_the_capture_missed: u64,
     stood_still: bool,
     deadlocks_found_by_the_nodes: usize,
     delivered_bytes: Vec<u64>,
@@ -234,10 +234,10 @@ impl Evidence {
             run: nth + 1,
             counts: r.left_out() <= LEFT_OUT,
             left_out: r.left_out(),
-            witness: r.by,
+            packet_capture: r.by,
             last_second: r.last,
             whole: r.whole,
-            frames_the_witness_missed: r.missed,
+            frames_the_capture_missed: r.missed,
             stood_still: r.still,
             deadlocks_found_by_the_nodes: r.seen.outcome.deadlocks.len(),
             delivered_bytes: r.seen.outcome.flows.iter().map(|f| f.delivered).collect(),
@@ -253,8 +253,8 @@ fn keep(file: &Path, evidence: &[Evidence]) -> Result<(), ReproduceError> {
 }
 
 /// A check that the witness decides: under an assumption if it is not an outside one.
-pub fn witnessed(runs: &Runs, check: Check) -> Check {
-    if runs.runs.iter().any(|r| r.by == Some(witness::By::Own)) { check.assuming(OWN) } else { check }
+pub fn captured(runs: &Runs, check: Check) -> Check {
+    if runs.runs.iter().any(|r| r.by == Some(packet_capture::By::Own)) { check.assuming(OWN) } else { check }
 }
 
 /// What the machine did to the runs, in words.
@@ -273,7 +273,7 @@ pub fn machine(all: &[Runs]) -> String {
 }
 
 /// One line a run: what the witness saw.
-pub fn witness_table(all: &[Runs]) -> Table {
+pub fn capture_table(all: &[Runs]) -> Table {
     use Align::{Centre, Left, Right};
     let mut table = Table::new([
         "Cell",

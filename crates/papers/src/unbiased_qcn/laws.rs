@@ -26,8 +26,13 @@ fn chi_square(seen: &[u64], weights: &[f64]) -> f64 {
 
 /// A congestion point that samples every frame and always finds congestion.
 fn point(sampling: Sampling) -> Qcn {
-    let p =
-        Params { sample_base: Bytes(1), setpoint: Bytes(1_000), weight: 0, jitter: false, ..Params::rz3880(Placement::Input, sampling) };
+    let p = Params {
+        sample_base: Bytes(1),
+        setpoint: Bytes(1_000),
+        weight: 0,
+        jitter: false,
+        ..Params::unbiased_qcn(Placement::Input, sampling)
+    };
     Qcn::new(&p, G10, Bytes::from_kb(150))
 }
 
@@ -36,7 +41,7 @@ fn point(sampling: Sampling) -> Qcn {
 fn draw(cx: &Context, sampling: Sampling, arrivals: &[f64], frames: &[u64]) -> Vec<u64> {
     let mut rng = random::stream(cx.seed, sampling as u64, SAMPLES);
     let mut qcn = point(sampling);
-    let mut coin = {
+    let mut random = {
         let mut own = random::stream(cx.seed, 9, SAMPLES);
         move || random::uniform(&mut own)
     };
@@ -45,7 +50,7 @@ fn draw(cx: &Context, sampling: Sampling, arrivals: &[f64], frames: &[u64]) -> V
     let mut order: Vec<u32> = frames.iter().enumerate().flat_map(|(f, &n)| (0..n).map(move |_| f as u32)).collect();
     random::shuffle(&mut rng, &mut order);
     for &flow in &order {
-        qcn.on_enqueue(Time::ZERO, flow, FRAME, queue, &mut coin);
+        qcn.on_enqueue(Time::ZERO, flow, FRAME, queue, &mut random);
     }
     let mut seen = vec![0; arrivals.len()];
     for _ in 0..DRAWS {
@@ -57,7 +62,7 @@ fn draw(cx: &Context, sampling: Sampling, arrivals: &[f64], frames: &[u64]) -> V
         let flow = flow.unwrap_or(arrivals.len() - 1) as u32;
         // A frame of the same flow leaves for it before: the shares stay as they are.
         qcn.on_dequeue(flow, FRAME);
-        if let Some(notice) = qcn.on_enqueue(Time::ZERO, flow, FRAME, queue, &mut coin) {
+        if let Some(notice) = qcn.on_enqueue(Time::ZERO, flow, FRAME, queue, &mut random) {
             seen[notice.flow as usize] += 1;
         }
     }
@@ -94,13 +99,13 @@ pub fn sampling(cx: &Context) -> Result<Findings, ReproduceError> {
     // Frames of different lengths: whole units of 256 B.
     let mut qcn = point(Sampling::Random);
     let mut own = random::stream(cx.seed, 10, SAMPLES);
-    let mut coin = || random::uniform(&mut own);
+    let mut random = || random::uniform(&mut own);
     let mut seen = [0u64; 2];
-    (0..60).for_each(|_| _ = qcn.on_enqueue(Time::ZERO, 0, Bytes(64), Bytes(140_000), &mut coin));
-    (0..10).for_each(|_| _ = qcn.on_enqueue(Time::ZERO, 1, FRAME, Bytes(140_000), &mut coin));
+    (0..60).for_each(|_| _ = qcn.on_enqueue(Time::ZERO, 0, Bytes(64), Bytes(140_000), &mut random));
+    (0..10).for_each(|_| _ = qcn.on_enqueue(Time::ZERO, 1, FRAME, Bytes(140_000), &mut random));
     for _ in 0..DRAWS {
         qcn.on_dequeue(1, FRAME);
-        if let Some(n) = qcn.on_enqueue(Time::ZERO, 1, FRAME, Bytes(140_000), &mut coin) {
+        if let Some(n) = qcn.on_enqueue(Time::ZERO, 1, FRAME, Bytes(140_000), &mut random) {
             seen[n.flow as usize] += 1;
         }
     }
@@ -129,7 +134,7 @@ pub fn sampling(cx: &Context) -> Result<Findings, ReproduceError> {
 
 /// Feedback in six bits.
 pub fn feedback(_: &Context) -> Result<Findings, ReproduceError> {
-    let p = Params::rz3880(Placement::Output, Sampling::Arrival);
+    let p = Params::unbiased_qcn(Placement::Output, Sampling::Arrival);
     let range = p.feedback_range();
     let levels: std::collections::BTreeSet<u8> = (-400_000..=400_000i64).step_by(100).map(|fb| quantise(fb, range)).collect();
     let none = Unit::None;
@@ -149,7 +154,7 @@ pub fn feedback(_: &Context) -> Result<Findings, ReproduceError> {
     checks.push(Check::exact("a buffer of 150 KB that has filled between two samples", Unit::None, f64::from(full), 63.0));
     checks.push(Check::exact("a buffer of 150 KB that stays full", Unit::None, f64::from(stays), 18.0));
     let cut = |feedback: u8| {
-        let params = reaction::Params { jitter: false, reaction: Span::ZERO, ..reaction::Params::rz3880_10g() };
+        let params = reaction::Params { jitter: false, reaction: Span::ZERO, ..reaction::Params::unbiased_qcn_10g() };
         let mut q = reaction::Qcn::new(&params, G10, 0);
         q.on_feedback(Time::ZERO, Feedback::Quantized(feedback), &mut Wakes::default());
         1.0 - q.rate().as_f64() / G10.as_f64()
@@ -215,7 +220,7 @@ struct Limiter {
 
 impl Limiter {
     fn new() -> Limiter {
-        let params = reaction::Params { jitter: false, reaction: Span::ZERO, ..reaction::Params::rz3880_10g() };
+        let params = reaction::Params { jitter: false, reaction: Span::ZERO, ..reaction::Params::unbiased_qcn_10g() };
         Limiter { q: reaction::Qcn::new(&params, G10, 0), now: Time::ZERO, timer: None }
     }
     fn arm(&mut self, wakes: &Wakes) {

@@ -1,4 +1,4 @@
-//! Unbiased QCN for Scalable Server-Fabrics (UQCN, IBM Research report RZ 3880), figure by figure.
+//! Unbiased QCN for Scalable Server-Fabrics (Unbiased QCN, IBM Research report RZ 3880), figure by figure.
 
 mod af_qcn;
 mod fig2;

@@ -33,7 +33,7 @@ fn scene(placement: Placement, fanout: u32, exact: bool, seed: u64) -> Config {
         flows.extend((0..2).map(|k| scenes::flow(1 + 2 * n as u32 + k, output, rate, 0.0, STOP)));
     }
     scenes::stagger(&mut flows, seed, Span::from_us(10));
-    let mut c = Config::rz3880_ideal(16, G10, Hosts::rz3880(flows, told));
+    let mut c = Config::unbiased_qcn_ideal(16, G10, Hosts::unbiased_qcn(flows, told));
     (c.window, c.until) = (Span::from_us(500), xoff_units::Time(Span::from_ms(END as u64).0));
     c
 }

@@ -56,12 +56,13 @@ fn hosts(size: Size, told: Told, seed: u64) -> Hosts {
     // They share leaves, and so uplinks, with flows to the hotspot, but no host.
     flows.extend((0..4).map(|n| flow(at(n, (n + 2) % LEAF), second, G100, 0.0)));
     scenes::stagger(&mut flows, seed, Span::from_us(10));
-    Hosts::rz3880(flows, told)
+    Hosts::unbiased_qcn(flows, told)
 }
 
 fn config(size: Size, rack: bool, told: Told, seed: u64) -> Config {
     let hosts = hosts(size, told, seed);
-    let mut c = if rack { Config::rz3880_rack(size.edges, G100, hosts) } else { Config::rz3880_ideal(size.edges * LEAF, G100, hosts) };
+    let mut c =
+        if rack { Config::unbiased_qcn_rack(size.edges, G100, hosts) } else { Config::unbiased_qcn_ideal(size.edges * LEAF, G100, hosts) };
     c.traffic.load = BACKGROUND;
     (c.window, c.until) = (Span::from_us(100), Time((size.end * 1e9) as u64));
     // The background's delays count once the hotspot stands.

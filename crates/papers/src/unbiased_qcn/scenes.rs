@@ -21,12 +21,12 @@ pub type Scheme = (&'static str, fn() -> Told);
 
 /// Congestion points with the paper's parameters at 10 Gb/s.
 pub fn at_10g(placement: Placement, sampling: Sampling) -> Told {
-    Some((CongestionPoints::Qcn(Params::rz3880(placement, sampling)), reaction::Params::rz3880_10g()))
+    Some((CongestionPoints::Qcn(Params::unbiased_qcn(placement, sampling)), reaction::Params::unbiased_qcn_10g()))
 }
 
 /// At 100 Gb/s (section V).
 pub fn at_100g(placement: Placement, sampling: Sampling) -> Told {
-    Some((CongestionPoints::Qcn(Params::rz3880(placement, sampling)), reaction::Params::rz3880_100g()))
+    Some((CongestionPoints::Qcn(Params::unbiased_qcn(placement, sampling)), reaction::Params::unbiased_qcn_100g()))
 }
 
 /// With other parameters of the congestion points.
@@ -79,7 +79,7 @@ pub fn fan_in(told: Told, victim: bool, seed: u64) -> Config {
 
 /// The hosts of [`fan_in`] on one ideal switch.
 pub fn on_ideal(hosts: Hosts) -> Config {
-    let mut c = Config::rz3880_ideal(16, G10, hosts);
+    let mut c = Config::unbiased_qcn_ideal(16, G10, hosts);
     c.window = Span::from_us(500);
     c
 }
@@ -93,7 +93,7 @@ pub fn fan_in_hosts(told: Told, victim: bool, seed: u64) -> Hosts {
         flows.push(flow(0, COOL, Rate::from_gbps(7), 0.0, 300.0));
     }
     stagger(&mut flows, seed, Span::from_us(100));
-    Hosts::rz3880(flows, told)
+    Hosts::unbiased_qcn(flows, told)
 }
 
 /// When the output of Fig. 6 slows down [ms].
@@ -104,8 +104,8 @@ pub fn drop_to_1g(told: Told, reliable: bool, until: f64, seed: u64) -> Config {
     let mut flows = vec![flow(0, 1, G10, 0.0, until)];
     stagger(&mut flows, seed, Span::from_us(100));
     let line_changes = vec![(Time((DROP * 1e9) as u64), 1, Rate::from_gbps(1))];
-    let hosts = Hosts { line_changes, reliable, ..Hosts::rz3880(flows, told) };
-    let mut c = Config::rz3880_ideal(2, G10, hosts);
+    let hosts = Hosts { line_changes, reliable, ..Hosts::unbiased_qcn(flows, told) };
+    let mut c = Config::unbiased_qcn_ideal(2, G10, hosts);
     (c.window, c.until) = (Span::from_us(50), Time((until * 1e9) as u64));
     c
 }
@@ -118,7 +118,7 @@ pub fn input_hotspot(told: Told, hot: u32, until: f64, seed: u64) -> Config {
     flows.extend((1..hot).map(|s| flow(s, HOT, G100, 10.0, until)));
     flows.push(flow(0, COOL, half, 0.0, until));
     stagger(&mut flows, seed, Span::from_us(10));
-    let mut c = Config::rz3880_ideal(16, G100, Hosts::rz3880(flows, told));
+    let mut c = Config::unbiased_qcn_ideal(16, G100, Hosts::unbiased_qcn(flows, told));
     (c.window, c.until) = (Span::from_us(50), Time((until * 1e9) as u64));
     c
 }

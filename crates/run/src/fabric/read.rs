@@ -254,12 +254,12 @@ fn read_flow(s: &mut Section, line: Rate, duration: Span) -> Result<HostFlow, Pa
 /// What a kind of fabric has unless the file says otherwise.
 fn defaults(core: Core, line: Rate, traffic: Option<Traffic>, hosts: Option<Hosts>) -> Config {
     let quiet = Traffic { pattern: Pattern::Uniform, load: 0.0, sizes: Sizes::Fixed(Bytes(1_500)), burst_packets: 1.0 };
-    let without_hosts = || Hosts::rz3880(Vec::new(), None);
+    let without_hosts = || Hosts::unbiased_qcn(Vec::new(), None);
     let given = hosts.clone();
     let config = match core {
         Core::Network(_) => Config { core, ..Config::paper_at(line, quiet.clone()) },
-        Core::Spine { edges, .. } => Config { core, ..Config::rz3880_rack(edges, line, hosts.unwrap_or_else(without_hosts)) },
-        Core::Ideal { ports } => Config::rz3880_ideal(ports, line, hosts.unwrap_or_else(without_hosts)),
+        Core::Spine { edges, .. } => Config { core, ..Config::unbiased_qcn_rack(edges, line, hosts.unwrap_or_else(without_hosts)) },
+        Core::Ideal { ports } => Config::unbiased_qcn_ideal(ports, line, hosts.unwrap_or_else(without_hosts)),
     };
     Config { traffic: traffic.unwrap_or(quiet), hosts: given, ..config }
 }

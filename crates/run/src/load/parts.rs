@@ -150,11 +150,11 @@ pub(super) fn read_switch(s: &mut Section<'_>, host: &Host) -> Result<SwitchPart
 }
 
 fn read_vl_arbitration(s: &mut Section<'_>) -> Result<VlArbitration, ParamError> {
-    let mut table = |key: &'static str| -> Result<Vec<VlTurn>, ParamError> {
+    let mut table = |key: &'static str| -> Result<Vec<VlEntry>, ParamError> {
         let texts = s.texts(key)?;
-        if texts.len() > VlArbitration::TURNS_MAX {
+        if texts.len() > VlArbitration::VL_ENTRIES_MAX {
             let what = format!("a table of {} entries", texts.len());
-            return Err(ParamError::new(key, what, format!("IBA 7.6.9 has at most {}", VlArbitration::TURNS_MAX)));
+            return Err(ParamError::new(key, what, format!("IBA 7.6.9 has at most {}", VlArbitration::VL_ENTRIES_MAX)));
         }
         texts.iter().map(|text| read_turn(key, text)).collect()
     };
@@ -178,7 +178,7 @@ fn read_vl_arbitration(s: &mut Section<'_>) -> Result<VlArbitration, ParamError>
 }
 
 /// An entry of a table of arbitration, `VL:WEIGHT`, in the form that subnet managers use.
-fn read_turn(key: &str, text: &str) -> Result<VlTurn, ParamError> {
+fn read_turn(key: &str, text: &str) -> Result<VlEntry, ParamError> {
     let refuse = |what: String, hint: &str| Err(ParamError::new(key, what, hint));
     let parsed = text.split_once(':').map(|(vl, weight)| (vl.trim().parse::<u64>(), weight.trim().parse::<u64>()));
     let Some((Ok(vl), Ok(weight))) = parsed else {
@@ -190,7 +190,7 @@ fn read_turn(key: &str, text: &str) -> Result<VlTurn, ParamError> {
         _ => return refuse(format!("there is no virtual lane {vl}"), "virtual lanes are the priorities 0 to 7"),
     }
     match weight.try_into() {
-        Ok(weight) => Ok(VlTurn { vl: vl as u8, weight }),
+        Ok(weight) => Ok(VlEntry { vl: vl as u8, weight }),
         Err(_) => refuse(format!("a weight of {weight}"), "expected 0 (skipped) to 255, in units of 64 B"),
     }
 }
@@ -252,14 +252,17 @@ pub(super) fn read_flow_control(
     let mtu = host.longest_frame();
     let (processing, jitter) = (delay.longest(), delay.generation.jitter + delay.processing.jitter);
     let mut all: Vec<(LinkFacts, FlowControl)> = Vec::new();
-    let mut again = Again::default();
+    let mut again = Replay::default();
     for link in &topology.links {
         let facts = LinkFacts { processing, jitter, control_ahead, ..LinkFacts::plain(link.rate, link.delay, mtu, buffer) };
         if all.iter().any(|(f, _)| *f == facts) {
             continue;
         }
-        let read =
-            if all.is_empty() { (entry.read)(&mut Keeping(&mut section, &mut again), &facts) } else { (entry.read)(&mut again, &facts) };
+        let read = if all.is_empty() {
+            (entry.read)(&mut RecordingValues(&mut section, &mut again), &facts)
+        } else {
+            (entry.read)(&mut again, &facts)
+        };
         let read = read.and_then(|fc| fc.holds_a_frame(&facts).map(|()| fc));
         match read {
             Ok(fc) => all.push((facts, fc)),
@@ -280,7 +283,7 @@ pub(super) fn read_flow_control(
         section.refuse(&ParamError::new("threshold", what, "set memory = \"shared\" in [switch], or threshold = \"static\""));
         return None;
     }
-    if switch.discipline != DisciplineKind::Fifo && all.iter().any(|(_, fc)| fc.looks_at_flows()) {
+    if switch.discipline != DisciplineKind::Fifo && all.iter().any(|(_, fc)| fc.per_flow()) {
         let what = format!("{kind} has egress queues of its own, in arrival order");
         switch_section.refuse(&ParamError::new("discipline", what, "set discipline = \"fifo\", or leave it out"));
         return None;

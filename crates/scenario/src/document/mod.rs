@@ -60,7 +60,7 @@ struct Log {
     /// The same in order, and whether the document has them.
     order: Vec<(String, bool)>,
     /// Sections whose content cannot be judged.
-    pardoned: HashSet<String>,
+    suppressed: HashSet<String>,
     /// Paths without indices that some owner knows.
     known: BTreeSet<String>,
 }
@@ -141,7 +141,7 @@ impl Document {
             if spec.required {
                 self.push(Problem::new(format!("missing section {}", spec.header()), spec.doc).at(self.start()));
                 // Nothing more is said about a section that is not there.
-                self.pardon(spec.path);
+                self.suppress(spec.path);
             }
             return Section::open(self, spec, spec.path.to_owned(), None, None);
         };
@@ -150,7 +150,7 @@ impl Document {
             _ => {
                 let hint = format!("expected one section, written {}", spec.header());
                 self.push(Problem::new(format!("'{}' is {}", spec.path, entry.describe()), hint).at(entry.key.clone()));
-                self.pardon(path);
+                self.suppress(path);
                 None
             }
         };
@@ -196,7 +196,7 @@ impl Document {
                     if spec.repeat { format!("{} in double brackets, any number of times", spec.header()) } else { spec.header() }
                 );
                 self.push(Problem::new(format!("'{}' is {}", spec.path, entry.describe()), hint).at(entry.key.clone()));
-                self.pardon(&path);
+                self.suppress(&path);
                 Vec::new()
             }
         }
@@ -240,7 +240,7 @@ impl Document {
     /// `path` has indices, `plain` has none.
     fn check_unopened(&self, table: &Table, path: &str, plain: &str, sound: bool) {
         let opened = |p: &str| self.log.borrow().opened.contains(p);
-        if self.is_pardoned(path) {
+        if self.is_suppressed(path) {
             return;
         }
         for (key, entry) in &table.entries {
@@ -257,7 +257,7 @@ impl Document {
             if children.is_empty() {
                 if self.knows(&plain) {
                     // An empty list of sections says that there is none; a value here would go unread.
-                    if !entry.is_empty_list() && !self.is_pardoned(&path) {
+                    if !entry.is_empty_list() && !self.is_suppressed(&path) {
                         let p = Problem::new(format!("'{plain}' is {}", entry.describe()), "expected a section");
                         self.push(p.at(entry.key.clone()));
                     }
@@ -271,7 +271,7 @@ impl Document {
                 }
                 continue;
             }
-            if self.is_pardoned(&path) {
+            if self.is_suppressed(&path) {
                 continue;
             }
             let around_known = self.log.borrow().known.iter().any(|k| k.strip_prefix(&plain).is_some_and(|rest| rest.starts_with('.')));
@@ -339,10 +339,10 @@ impl Document {
     fn knows(&self, plain: &str) -> bool {
         self.log.borrow().known.contains(plain)
     }
-    fn is_pardoned(&self, path: &str) -> bool {
-        self.log.borrow().pardoned.contains(path)
+    fn is_suppressed(&self, path: &str) -> bool {
+        self.log.borrow().suppressed.contains(path)
     }
-    fn pardon(&self, path: &str) {
-        self.log.borrow_mut().pardoned.insert(path.to_owned());
+    fn suppress(&self, path: &str) {
+        self.log.borrow_mut().suppressed.insert(path.to_owned());
     }
 }

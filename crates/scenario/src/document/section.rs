@@ -41,7 +41,7 @@ impl<'d> Section<'d> {
         table: Option<&'d Table>,
     ) -> Section<'d> {
         let specs = spec.specs.iter().flat_map(|s| s.iter()).collect();
-        let quiet = doc.is_pardoned(&path);
+        let quiet = doc.is_suppressed(&path);
         let mut section =
             Section { doc, path, header, table, own: None, set_aside: Vec::new(), specs, kind: None, refused: Vec::new(), quiet };
         doc.opened(&section.path, table.is_some());
@@ -51,7 +51,7 @@ impl<'d> Section<'d> {
             section.check_unknown(spec);
         } else {
             // Without a kind nobody can say which keys and sections belong here.
-            doc.pardon(&section.path);
+            doc.suppress(&section.path);
         }
         section.check_values(kind_known);
         section
@@ -102,7 +102,7 @@ impl<'d> Section<'d> {
             let path = resolved::join(&self.path, kind.name);
             let super::tree::Item::Table(keys) = &entry.item else { continue };
             // What is below was read, or belongs to a kind that was not chosen.
-            self.doc.pardon(&path);
+            self.doc.suppress(&path);
             let known: Vec<&str> = spec.specs.iter().chain(&kind.specs).flat_map(|s| s.iter()).map(|s| s.key).collect();
             for (key, entry) in keys.entries.iter().filter(|(key, _)| !known.contains(&key.as_str())) {
                 let what = format!("unknown key '{}' in [{path}]", suggest::clip(key));
@@ -156,7 +156,7 @@ impl<'d> Section<'d> {
                         self.refuse_at(entry.place.clone(), spec.key, &what, &hint);
                         self.refused.push(spec.key);
                         // A table in place of a value is not a section of its own.
-                        self.doc.pardon(&resolved::join(&self.path, spec.key));
+                        self.doc.suppress(&resolved::join(&self.path, spec.key));
                     }
                 }
                 None if spec.default.is_none() && !spec.optional && all_known => {

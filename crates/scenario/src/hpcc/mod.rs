@@ -56,7 +56,7 @@ pub fn load(path: &Path) -> Result<HpccCase, Problems> {
     };
     warnings.extend(flows.warnings);
     if config.cc_mode == CcMode::Hpcc {
-        check_ways(&config, &topology, &flows.flows, &mut problems);
+        check_paths(&config, &topology, &flows.flows, &mut problems);
         warn_of_rates(&topology, &mut warnings);
     }
 
@@ -131,12 +131,12 @@ fn check_link_down(config: &HpccConfig, topology: &HpccTopology, problems: &mut 
 const HOPS_MAX: u32 = 5;
 
 /// With HPCC no flow may pass more switches than a frame has room for records: the original writes beyond them.
-fn check_ways(config: &HpccConfig, topology: &HpccTopology, flows: &[HpccFlow], problems: &mut Problems) {
+fn check_paths(config: &HpccConfig, topology: &HpccTopology, flows: &[HpccFlow], problems: &mut Problems) {
     // Before a link fails, and after.
     let networks: Vec<_> = std::iter::once(None).chain(config.link_down.map(|down| Some((down.a, down.b)))).collect();
-    let mut ways: HashMap<u32, Vec<Vec<u32>>> = HashMap::new();
+    let mut paths: HashMap<u32, Vec<Vec<u32>>> = HashMap::new();
     for (nth, flow) in (1u64..).zip(flows) {
-        let to = ways.entry(flow.dst).or_insert_with(|| networks.iter().map(|&without| topology.distances(flow.dst, without)).collect());
+        let to = paths.entry(flow.dst).or_insert_with(|| networks.iter().map(|&without| topology.distances(flow.dst, without)).collect());
         let switches = to.iter().map(|links| links[flow.src as usize]).filter(|&d| d != u32::MAX).max().unwrap_or(1) - 1;
         if switches > HOPS_MAX {
             let what = format!("flow {nth}: its way from {} to {} passes {switches} switches", flow.src, flow.dst);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use xoff_node::Moment;
+use xoff_node::EventKey;
 
 use super::{EventQueue, Pending};
 use crate::event::Event;
@@ -43,7 +43,7 @@ impl<E: Pending> QueueTrace<E> {
     }
 
     /// Notes an operation; does nothing once the trace is full.
-    pub(super) fn note(&mut self, operation: Option<E>) {
+    pub(super) fn emit(&mut self, operation: Option<E>) {
         if self.operations.len() < self.operations_max {
             self.operations.push(operation);
         }
@@ -56,7 +56,7 @@ impl<E: Pending> QueueTrace<E> {
 
     /// Does the same to a queue with nothing around it.
     pub fn replay(&self) -> Replayed {
-        const NEVER: Moment = Moment { time: xoff_units::Time::NEVER, rank: u64::MAX };
+        const NEVER: EventKey = EventKey { time: xoff_units::Time::NEVER, rank: u64::MAX };
         let mut queue = EventQueue::sized(self.shift, self.buckets);
         self.before.iter().for_each(|e| queue.push(*e));
         let cpu = cpu_time::ThreadTime::now();
@@ -79,8 +79,8 @@ mod tests {
 
     #[test]
     fn a_replay_takes_what_the_run_took() {
-        let event = |t| Event::new(Moment { time: Time(t), rank: t }, Kind::Wake, 0, 0);
-        let bound = |t| Moment { time: Time(t), rank: 0 };
+        let event = |t| Event::new(EventKey { time: Time(t), rank: t }, Kind::Wake, 0, 0);
+        let bound = |t| EventKey { time: Time(t), rank: 0 };
         let mut q = EventQueue::new(8, 1000);
         q.push(event(3));
         q.trace(100);

@@ -19,7 +19,7 @@ fn obstacle(m: &Model, flows: &Flows) -> Option<&'static str> {
         _ if m.order == EventOrder::Insertion => "events of equal time happen in the order in which they were scheduled anywhere",
         _ if !flows.loops.is_empty() => "a closed loop numbers its flows in the order in which flows end anywhere",
         _ if m.probes.causes => "the cause of a pause is looked up in the next switch at once",
-        _ if m.probes.histogram.is_some() || m.coins.is_some() || f.losses.is_some() || f.turns.is_some() => {
+        _ if m.probes.histogram.is_some() || m.draws.is_some() || f.losses.is_some() || f.round_robin.is_some() => {
             "another simulator's order of random numbers or looks is followed"
         }
         _ => return None,
@@ -36,7 +36,7 @@ fn split(topology: &Topology, flows: &Flows, m: &Model) -> (Split, Option<String
         return whole(why.into());
     }
     let split = Split::new(topology, m.threads);
-    match split.parts() {
+    match split.partitions() {
         1 => whole("one switch does all the work".into()),
         _ if split.lookahead < WORTH_A_WINDOW => whole(format!(
             "the shortest link between two parts is {} long; below {WORTH_A_WINDOW} threads meet too often to gain anything",
@@ -48,13 +48,13 @@ fn split(topology: &Topology, flows: &Flows, m: &Model) -> (Split, Option<String
 
 /// The priorities in use: those of the flows, and that of acknowledgements if they have one of their own; but for the one that
 /// travels with the control frames.
-pub fn classes_in_use(flows: &Flows, transport: &Transport, express: Option<u8>) -> Classes {
+pub fn classes_in_use(flows: &Flows, transport: &Transport, unpaused: Option<u8>) -> Classes {
     let own = match *transport {
         Transport::Acks { class, .. } => class,
         Transport::None => None,
     };
     let listed = flows.flows.iter().map(|f| f.priority);
-    Classes::with_express(listed.chain(flows.loops.iter().flat_map(|l| l.initial().map(|f| f.priority))).chain(own), express)
+    Classes::with_unpaused_class(listed.chain(flows.loops.iter().flat_map(|l| l.initial().map(|f| f.priority))).chain(own), unpaused)
 }
 
 /// The model speaks of priorities, nodes of classes.
@@ -78,7 +78,7 @@ struct Ports {
 }
 
 impl Ports {
-    fn new(t: &Topology, part_of: &[u16], m: &Model) -> Result<Ports, ParamError> {
+    fn new(t: &Topology, partition_of: &[u16], m: &Model) -> Result<Ports, ParamError> {
         let mut all = Ports::default();
         for (n, node) in t.nodes.iter().enumerate() {
             all.first.push(all.places.len() as u32);
@@ -97,8 +97,8 @@ impl Ports {
                 let l = &t.links[p.link as usize];
                 let to = all.first[p.peer as usize] + p.peer_port as u32;
                 let head = head_time(t, n as u32, at as u16, m.cut_through, m.clock);
-                let part = if m.outside.is_some() { OUTSIDE } else { part_of[p.peer as usize] };
-                all.lines.push(Line::new(to, p.link, l.delay, head, part, l.up));
+                let partition = if m.outside.is_some() { OUTSIDE } else { partition_of[p.peer as usize] };
+                all.lines.push(Line::new(to, p.link, l.delay, head, partition, l.up));
             }
         }
         Ok(all)
@@ -121,10 +121,12 @@ fn node(
         LinkFacts { processing: m.control_delay.longest(), ..LinkFacts::plain(l.rate, l.delay, mtu, m.ingress_buffer) }
     };
     let links: Vec<LinkFacts> = (0..node.ports.len()).map(facts).collect();
-    let bare: Vec<bool> = node.ports.iter().map(|p| m.bare.contains(&p.link)).collect();
-    let spoken = |(l, &bare): (&LinkFacts, &bool)| if bare { Ok(FlowControl::None) } else { (m.flow_control)(l) };
-    let flow_control = links.iter().zip(&bare).map(spoken).collect::<Result<Vec<_>, _>>()?;
-    if m.discipline != DisciplineKind::Fifo && flow_control.iter().any(FlowControl::looks_at_flows) {
+    let links_without_flow_control: Vec<bool> = node.ports.iter().map(|p| m.links_without_flow_control.contains(&p.link)).collect();
+    let spoken = |(l, &links_without_flow_control): (&LinkFacts, &bool)| {
+        if links_without_flow_control { Ok(FlowControl::None) } else { (m.flow_control)(l) }
+    };
+    let flow_control = links.iter().zip(&links_without_flow_control).map(spoken).collect::<Result<Vec<_>, _>>()?;
+    if m.discipline != DisciplineKind::Fifo && flow_control.iter().any(FlowControl::per_flow) {
         return Err(ParamError::new(
             "discipline",
             "this flow control has egress queues of its own, in arrival order",
@@ -136,15 +138,18 @@ fn node(
     }
     let detection: Vec<Detection> = links.iter().map(|l| (m.detection)(l)).collect();
     // Notices travel as an express priority does, if need be with a number that no priority has.
-    let express = classes.express().or(detection.iter().any(Detection::notifies).then_some(classes.len() as u8));
-    if express.is_some_and(|number| number > CLASS_MAX) {
+    let unpaused = classes.unpaused().or(detection.iter().any(Detection::notifies).then_some(classes.len() as u8));
+    if unpaused.is_some_and(|number| number > CLASS_MAX) {
         return Err(ParamError::new(
             "priority",
             "all eight priorities are in use, and notices to sources need a number of their own",
             "use seven priorities at most",
         ));
     }
-    let lossless = !flow_control.iter().zip(&bare).any(|(f, bare)| matches!(f, FlowControl::None) && !bare);
+    let lossless = !flow_control
+        .iter()
+        .zip(&links_without_flow_control)
+        .any(|(f, links_without_flow_control)| matches!(f, FlowControl::None) && !links_without_flow_control);
     let made = match node.kind {
         NodeKind::Switch => Node::Switch(Box::new(Switch::new(
             n,
@@ -160,9 +165,9 @@ fn node(
                 control_delay: m.control_delay,
                 classes: classes.len(),
                 message_len: m.message_len,
-                express,
+                unpaused,
                 failed_port_keeps_memory: m.faults.failed_port_keeps_memory,
-                turning_back_overlaps: m.faults.turning_back_overlaps,
+                hairpin_overlap: m.faults.hairpin_overlap,
             },
         ))),
         NodeKind::Host => {
@@ -191,10 +196,10 @@ impl World {
             return Err(ParamError::new("flow", format!("{listed} flows"), format!("at most {FLOWS_MAX} flows can be told apart")));
         }
         let mut transport = m.nic.transport;
-        let mut classes = classes_in_use(&flows, &transport, m.express);
+        let mut classes = classes_in_use(&flows, &transport, m.unpaused);
         if !m.priorities.is_empty() {
             let own = (0..classes.len()).map(|class| classes.priority(class));
-            classes = Classes::with_express(own.chain(m.priorities.iter().copied()).collect::<Vec<_>>(), m.express);
+            classes = Classes::with_unpaused_class(own.chain(m.priorities.iter().copied()).collect::<Vec<_>>(), m.unpaused);
         }
         in_classes(&mut transport, &classes);
         if let Some(p) = m.scheduler.passes_over(&classes) {
@@ -202,8 +207,8 @@ impl World {
         }
         let scheduler = m.scheduler.in_classes(&classes);
         let (split, unsplit) = split(topology, &flows, m);
-        let parts = split.parts();
-        let ports = Ports::new(topology, &split.part_of, m)?;
+        let partitions = split.partitions();
+        let ports = Ports::new(topology, &split.partition_of, m)?;
 
         let nic = Arc::new(NicConfig {
             control_delay: m.control_delay,
@@ -221,16 +226,16 @@ impl World {
             as_hpcc_simulator: m.nic.as_hpcc_simulator,
         });
         let here = |n: u32| m.outside.as_ref().is_none_or(|here| here[n as usize]);
-        let mut nodes: Vec<Vec<Node>> = (0..parts).map(|_| Vec::with_capacity(topology.nodes.len())).collect();
+        let mut nodes: Vec<Vec<Node>> = (0..partitions).map(|_| Vec::with_capacity(topology.nodes.len())).collect();
         let mut lossless = true;
         for n in 0..topology.nodes.len() as u32 {
             let (made, keeps) = node(topology, n, m, &scheduler, &classes, &nic)?;
             lossless &= keeps;
-            nodes.iter_mut().for_each(|part| part.push(Node::Elsewhere));
+            nodes.iter_mut().for_each(|partition| partition.push(Node::Remote));
             if !here(n) {
                 continue;
             }
-            nodes[split.part_of[n as usize] as usize][n as usize] = made;
+            nodes[split.partition_of[n as usize] as usize][n as usize] = made;
         }
 
         let routes = Arc::new(m.routing.routes(topology));
@@ -246,19 +251,19 @@ impl World {
         let mut initial: Vec<Flow> = flows.loops.iter().flat_map(|l| l.initial()).collect();
         flows.flows.append(&mut initial);
         flows.flows.sort_by_key(|f| f.start); // stable: ties keep the order given
-        let way_facts: Vec<WayFacts> = match &m.way_facts {
+        let path_facts: Vec<PathFacts> = match &m.path_facts {
             Some(of) => flows.flows.iter().map(|f| of(f.src, f.dst)).collect(),
             None => Vec::new(),
         };
 
         let p = &m.probes;
-        let watching = p.flow_rates
+        let detecting = p.flow_rates
             || p.causes
             || ![&p.queue_changes, &p.rate_changes, &p.control, &p.pauses, &p.states, &p.marks, &p.notices].iter().all(|s| s.is_none());
         let layout = Arc::new(Layout {
             first_port: ports.first,
             places: ports.places,
-            part_of: split.part_of,
+            partition_of: split.partition_of,
             classes,
             clock: m.clock,
             seed: m.seed,
@@ -267,44 +272,51 @@ impl World {
             acks: !matches!(transport, Transport::None),
             lossless,
             probes: m.probes.clone(),
-            watching,
-            forgets: m.order == EventOrder::Insertion,
+            detecting,
+            frees_receiver_state: m.order == EventOrder::Insertion,
             loops: !flows.loops.is_empty(),
             names: topology.nodes.iter().map(|n| n.name.as_str().into()).collect(),
         });
         let outside = m.outside.is_some();
-        let (listed, way_facts) = (Arc::new(flows.flows), Arc::new(way_facts));
+        let (listed, path_facts) = (Arc::new(flows.flows), Arc::new(path_facts));
         let checks = Checks::new(m.checks);
-        let parts = nodes
+        let partitions = nodes
             .into_iter()
             .enumerate()
-            .map(|(part, nodes)| {
-                let begins = |f: &Flow| layout.part_of[f.src as usize] as usize == part && here(f.src);
+            .map(|(partition, nodes)| {
+                let begins = |f: &Flow| layout.partition_of[f.src as usize] as usize == partition && here(f.src);
                 let own = (0..listed.len() as u32).filter(|&i| begins(&listed[i as usize])).collect();
-                let queue = event_queue(topology, m, parts);
-                let mut core =
-                    Core::new(part as u16, parts + outside as usize, queue, m.order, layout.clone(), routes.clone(), ports.lines.clone());
+                let queue = event_queue(topology, m, partitions);
+                let mut core = Core::new(
+                    partition as u16,
+                    partitions + outside as usize,
+                    queue,
+                    m.order,
+                    layout.clone(),
+                    routes.clone(),
+                    ports.lines.clone(),
+                );
                 core.checks = Checks::new(m.checks);
                 if !layout.loops {
                     core.flows = listed.iter().map(|f| FlowRecord::new(f.clone(), 0)).collect();
                 }
-                Part::new(nodes, core, Starts::new(listed.clone(), own, way_facts.clone()))
+                Partition::new(nodes, core, Starts::new(listed.clone(), own, path_facts.clone()))
             })
             .collect();
 
         let mut world = World {
-            parts,
+            partitions,
             layout,
             lookahead: split.lookahead,
             threads_pay: true,
             unsplit,
-            agenda: BinaryHeap::new(),
+            global_events: BinaryHeap::new(),
             now: Time::ZERO,
             events: 0,
             recorder: None,
             completions: Vec::new(),
             listed: listed.len(),
-            watch: m.watch,
+            deadlock_interval: m.deadlock_interval,
             stop_on_deadlock: m.stop_on_deadlock,
             deadlocks: Vec::new(),
             samples: Samples::default(),
@@ -320,22 +332,22 @@ impl World {
 
     /// Schedules what happens first.
     fn arm(&mut self, topology: &Topology, loops: Vec<ClosedLoop>, m: &mut Model) -> Result<(), ParamError> {
-        let first = &mut self.parts[0];
-        first.core.coin_source = m.coins.take();
+        let first = &mut self.partitions[0];
+        first.core.rng_source = m.draws.take();
         first.core.losses = m.faults.losses.take();
         first.starts.loops = loops;
-        first.starts.turns = m.faults.turns.take();
-        for part in &mut self.parts {
-            for node in &mut part.nodes {
+        first.starts.round_robin = m.faults.round_robin.take();
+        for partition in &mut self.partitions {
+            for node in &mut partition.nodes {
                 match node {
-                    Node::Switch(s) => s.start(&mut part.core),
-                    Node::Nic(n) => n.start(&mut part.core),
-                    Node::Elsewhere => {}
+                    Node::Switch(s) => s.start(&mut partition.core),
+                    Node::Nic(n) => n.start(&mut partition.core),
+                    Node::Remote => {}
                 }
             }
-            part.plan_flow_start();
+            partition.plan_flow_start();
         }
-        threads::exchange(&mut self.parts);
+        threads::exchange(&mut self.partitions);
         for (nth, f) in m.faults.failures.iter().enumerate() {
             if f.link as usize >= topology.links.len() {
                 return Err(ParamError::new("link_failure", format!("there is no link {}", f.link), "links are counted from 0"));
@@ -344,12 +356,12 @@ impl World {
         }
         if let Some(looks) = self.layout.probes.histogram {
             let (ports, classes) = (self.layout.places.len(), self.layout.classes.len());
-            self.parts[0].core.histogram = Some(Box::new(Histogram::new(looks, ports, classes)));
-            self.parts[0].core.watches_queues = true;
+            self.partitions[0].core.histogram = Some(Box::new(Histogram::new(looks, ports, classes)));
+            self.partitions[0].core.watches_queues = true;
             self.plan_at(looks.first, Kind::Look, 0, 0);
         }
-        if self.watch.0 > 0 {
-            self.plan(self.watch, Kind::Watch);
+        if self.deadlock_interval.0 > 0 {
+            self.plan(self.deadlock_interval, Kind::DeadlockDetector);
         }
         let interval = self.layout.probes.interval;
         if interval.0 > 0 {
@@ -361,12 +373,12 @@ impl World {
 
 /// A queue for one of so many parts. Its buckets reach over one link, which is as far as most events look ahead, and hold
 /// some dozens of events when the network is busy: a frame makes about ten on its way.
-fn event_queue(topology: &Topology, m: &Model, parts: usize) -> EventQueue {
+fn event_queue(topology: &Topology, m: &Model, partitions: usize) -> EventQueue {
     const EVENTS_PER_BUCKET: u64 = 32;
     let mtu = Bytes((m.nic.payload_max + m.nic.header) as u64);
     let fastest = topology.links.iter().map(|l| l.rate).max().unwrap_or(Rate::from_gbps(10));
     let frame = fastest.time_for(mtu).0;
     let longest = topology.links.iter().map(|l| l.delay).max().unwrap_or_default();
-    let events_per_frame_time = 10 * topology.hosts().count().max(1) as u64 / parts as u64;
+    let events_per_frame_time = 10 * topology.hosts().count().max(1) as u64 / partitions as u64;
     EventQueue::new(frame * EVENTS_PER_BUCKET / events_per_frame_time.max(1), longest.0 + 2 * frame)
 }

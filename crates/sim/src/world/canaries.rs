@@ -1,7 +1,7 @@
 //! Canaries: for each check, a run that breaks its promise. Nothing that a scenario can ask for does, so the world is spoilt by hand.
 
-use xoff_mech::flow_control::{Custom, Fill, FlowControl, Gate, Message, Receiver, Sender, pfc};
-use xoff_node::{Call, Env, Frame, FrameId, FrameKind, FrameStore, Note};
+use xoff_mech::flow_control::{Custom, FlowControl, Gate, Message, Occupancy, Receiver, Sender, pfc};
+use xoff_node::{Call, Env, Frame, FrameId, FrameKind, FrameStore, NodeEvent};
 
 use super::*;
 
@@ -25,19 +25,19 @@ impl Custom for Spendthrift {
 struct Silent;
 
 impl Receiver for Silent {
-    fn on_arrival(&mut self, _now: Time, _fill: &Fill, _len: Bytes) -> Option<Message> {
+    fn on_arrival(&mut self, _now: Time, _fill: &Occupancy, _len: Bytes) -> Option<Message> {
         None
     }
-    fn on_departure(&mut self, _now: Time, _fill: &Fill, _len: Bytes) -> Option<Message> {
+    fn on_departure(&mut self, _now: Time, _fill: &Occupancy, _len: Bytes) -> Option<Message> {
         None
     }
-    fn on_wake(&mut self, _now: Time, _fill: &Fill) -> Option<Message> {
+    fn on_wake(&mut self, _now: Time, _fill: &Occupancy) -> Option<Message> {
         None
     }
     fn next_wake(&self) -> Option<Time> {
         None
     }
-    fn holds(&self, _fill: &Fill, _stuck: Bytes, _len: Bytes) -> bool {
+    fn holds(&self, _fill: &Occupancy, _stuck: Bytes, _len: Bytes) -> bool {
         false
     }
 }
@@ -104,10 +104,10 @@ fn world_with(fc: FlowControl, buffer: Bytes) -> World {
 }
 
 /// What the checks say of a run that is spoilt after 100 us: kinds and words.
-fn broken(spoil: impl FnOnce(&mut Part)) -> Vec<(ViolationKind, String)> {
+fn broken(spoil: impl FnOnce(&mut Partition)) -> Vec<(ViolationKind, String)> {
     let mut w = world();
     w.run(Time::from_us(100), u64::MAX);
-    spoil(&mut w.parts[0]);
+    spoil(&mut w.partitions[0]);
     let ended = w.run(Time::from_us(10_000), u64::MAX).unwrap();
     let (o, _) = w.finish(ended);
     assert_eq!(o.violations.is_empty(), o.violations_total == 0);
@@ -128,8 +128,8 @@ fn a_world_that_nobody_spoils_keeps_its_promises() {
 /// Two frames of a flow that wait in S1 change places.
 #[test]
 fn frames_out_of_order_are_seen() {
-    let seen = broken(|part| {
-        let frames = &mut part.core.frames;
+    let seen = broken(|partition| {
+        let frames = &mut partition.core.frames;
         let waiting: Vec<FrameId> =
             (0..1000).filter(|&id| frames.get(id).is_some_and(|f| f.kind() == FrameKind::Data && f.flow == 1)).collect();
         let (a, b) = (waiting[1], waiting[2]);
@@ -145,11 +145,11 @@ fn data_frames_that_vanish_or_come_from_nothing_are_seen() {
     let spoils: [fn(&mut Core); 4] =
         [|c| c.injected += 1, |c| c.injected -= 1, |c| c.delivered += 1, |c| _ = c.frames.insert(Frame::new(FrameKind::Data, 0, 0, 1500))];
     for spoil in spoils {
-        let seen = broken(|part| spoil(&mut part.core));
+        let seen = broken(|partition| spoil(&mut partition.core));
         assert_eq!(kinds(&seen), [ViolationKind::Conservation], "{seen:?}");
     }
     // What is no data is counted apart.
-    assert_eq!(broken(|part| _ = part.core.frames.insert(Frame::new(FrameKind::Ack, 0, 0, 64))), []);
+    assert_eq!(broken(|partition| _ = partition.core.frames.insert(Frame::new(FrameKind::Ack, 0, 0, 64))), []);
 }
 
 /// An environment that changes the length of a frame while a switch asks for its route: it is admitted with one length and queued with
@@ -164,14 +164,14 @@ impl Env for Liar<'_> {
     fn frames(&mut self) -> &mut FrameStore {
         self.core.frames()
     }
-    fn transmit(&mut self, node: u32, port: u16, frame: FrameId, tx: Span) -> Moment {
+    fn transmit(&mut self, node: u32, port: u16, frame: FrameId, tx: Span) -> EventKey {
         self.core.transmit(node, port, frame, tx)
     }
     fn wire_time(&mut self, rate: Rate, len: u32) -> Span {
         self.core.wire_time(rate, len)
     }
-    fn has_come(&self, moment: Moment) -> bool {
-        self.core.has_come(moment)
+    fn has_come(&self, event_key: EventKey) -> bool {
+        self.core.has_come(event_key)
     }
     fn watches_queues(&self) -> bool {
         Env::watches_queues(self.core)
@@ -188,11 +188,11 @@ impl Env for Liar<'_> {
         self.core.frames[self.frame] = other;
         self.core.route(node, frame)
     }
-    fn coin(&mut self, node: u32, port: u16) -> f64 {
-        self.core.coin(node, port)
+    fn draw(&mut self, node: u32, port: u16) -> f64 {
+        self.core.draw(node, port)
     }
-    fn note(&mut self, node: u32, now: Time, note: Note) {
-        self.core.note(node, now, note);
+    fn emit(&mut self, node: u32, now: Time, emit: NodeEvent) {
+        self.core.emit(node, now, emit);
     }
 }
 
@@ -203,7 +203,7 @@ fn accounting_that_differs_from_the_queues_is_seen() {
         let mut w = world();
         w.run(Time::from_us(100), u64::MAX);
         let now = w.now;
-        let Part { nodes, core, .. } = &mut w.parts[0];
+        let Partition { nodes, core, .. } = &mut w.partitions[0];
         let Node::Switch(s) = &mut nodes[S1] else { panic!("S1 is a switch") };
         let before = (s.held().0, s.queued());
         assert_eq!(before.0, before.1);

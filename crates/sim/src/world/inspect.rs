@@ -32,24 +32,24 @@ type Inside = BTreeMap<(u16, u8), BTreeMap<u16, (u64, u32)>>;
 
 impl World {
     /// The part in which a node lives.
-    fn home(&self, node: u32) -> &Part {
-        &self.parts[self.layout.part_of[node as usize] as usize]
+    fn home(&self, node: u32) -> &Partition {
+        &self.partitions[self.layout.partition_of[node as usize] as usize]
     }
 
     /// The hold on an egress queue, if the peer's flow control holds it now.
     pub(super) fn hold(&mut self, (node, port, class): Egress) -> Option<Hold> {
-        let (now, part) = (self.now, &mut self.parts[self.layout.part_of[node as usize] as usize]);
-        match &mut part.nodes[node as usize] {
-            Node::Switch(s) => s.hold(now, port, class, &part.core.frames),
-            Node::Nic(n) => n.hold(now, class, &part.core.frames),
-            Node::Elsewhere => None,
+        let (now, partition) = (self.now, &mut self.partitions[self.layout.partition_of[node as usize] as usize]);
+        match &mut partition.nodes[node as usize] {
+            Node::Switch(s) => s.hold(now, port, class, &partition.core.frames),
+            Node::Nic(n) => n.hold(now, class, &partition.core.frames),
+            Node::Remote => None,
         }
     }
 
     /// What a switch holds; `None` for a NIC.
     fn inside(&self, node: u32) -> Option<Inside> {
-        let part = self.home(node);
-        let Node::Switch(s) = &part.nodes[node as usize] else { return None };
+        let partition = self.home(node);
+        let Node::Switch(s) = &partition.nodes[node as usize] else { return None };
         let mut by_ingress = Inside::new();
         let mut add = |(ingress, class, out): Kept, (bytes, frames): (u64, u32)| {
             let e = by_ingress.entry((ingress, class)).or_default().entry(out).or_default();
@@ -58,9 +58,9 @@ impl World {
         };
         // Frames of one kind mostly stand together: looked up once.
         let mut run: Option<(Kept, (u64, u32))> = None;
-        s.occupants(&part.core.frames, |ingress, class, o| {
+        s.occupants(&partition.core.frames, |ingress, class, o| {
             // Behind the head of an input queue everything waits for the head's egress.
-            let out = s.input_head(ingress, class, &part.core.frames).unwrap_or(o.out_port);
+            let out = s.input_head(ingress, class, &partition.core.frames).unwrap_or(o.out_port);
             match &mut run {
                 Some((at, sum)) if *at == (ingress, class, out) => *sum = (sum.0 + o.bytes, sum.1 + o.frames),
                 _ => {
@@ -114,7 +114,7 @@ impl World {
     }
 
     /// The egress ports that are not at ease now: undetermined, congested, or held. In order of node, port and class.
-    pub fn restless(&mut self) -> Vec<PortNow> {
+    pub fn congested_ports(&mut self) -> Vec<PortNow> {
         let layout = self.layout.clone();
         let mut insides: BTreeMap<u32, Option<Inside>> = BTreeMap::new();
         let mut all = Vec::new();
@@ -143,22 +143,22 @@ impl World {
     /// The flows as they stand now, in order of their number; those that have not begun are there too, unless closed loops
     /// give out the numbers.
     pub fn flows_now(&self) -> Vec<FlowRecord> {
-        let mut parts = self.parts.iter().map(|p| &p.core.flows);
-        let mut flows = parts.next().cloned().unwrap_or_default();
-        parts.for_each(|other| flows.iter_mut().zip(other).for_each(|(f, o)| f.add(o)));
+        let mut partitions = self.partitions.iter().map(|p| &p.core.flows);
+        let mut flows = partitions.next().cloned().unwrap_or_default();
+        partitions.for_each(|other| flows.iter_mut().zip(other).for_each(|(f, o)| f.add(o)));
         flows
     }
 
     pub(super) fn look_for_deadlocks(&mut self) {
         let (waiting, head_len) = self.waiting();
-        let stuck = watch::stuck(&waiting, |e, stuck| {
+        let stuck = deadlock_detector::stuck(&waiting, |e, stuck| {
             let (peer, peer_port) = self.home(e.0).core.peer(e.0, e.1);
             match &self.home(peer).nodes[peer as usize] {
-                Node::Switch(s) => s.port(peer_port).would_hold(e.2, &s.fill(peer_port, e.2), stuck, head_len[&e]),
+                Node::Switch(s) => s.port(peer_port).would_hold(e.2, &s.occupancy(peer_port, e.2), stuck, head_len[&e]),
                 _ => false, // a host takes everything in
             }
         });
-        for cycle in watch::cycles(&waiting, &stuck) {
+        for cycle in deadlock_detector::cycles(&waiting, &stuck) {
             let priority = |class: u8| self.layout.classes.priority(class as usize);
             let members = || cycle.iter().map(|e| (e.0, e.1, priority(e.2)));
             let known = |d: &Deadlock| d.cycle.iter().map(|p| (p.node, p.port, p.priority)).eq(members());
@@ -176,7 +176,7 @@ impl World {
             self.deadlocks.push(Deadlock { closed, seen: self.now, cycle, stuck_ports: stuck.len() });
         }
         self.audit();
-        self.plan(self.watch, Kind::Watch);
+        self.plan(self.deadlock_interval, Kind::DeadlockDetector);
     }
 
     /// Credits never go negative: each port that has sent more than its peer had room for, once.
@@ -187,7 +187,7 @@ impl World {
             let out = match &home.nodes[node as usize] {
                 Node::Switch(s) => s.port(port),
                 Node::Nic(n) => n.port(),
-                Node::Elsewhere => continue,
+                Node::Remote => continue,
             };
             let over: Vec<u8> = (0..layout.classes.len() as u8).filter(|&class| out.overdrawn(class)).collect();
             let to = home.core.peer(node, port).0;
@@ -205,8 +205,8 @@ impl World {
             return;
         }
         let now = self.now;
-        for part in &self.parts {
-            for (n, node) in part.nodes.iter().enumerate() {
+        for partition in &self.partitions {
+            for (n, node) in partition.nodes.iter().enumerate() {
                 let Node::Switch(s) = node else { continue };
                 let queued = s.queued();
                 let held = s.held().0;
@@ -221,7 +221,7 @@ impl World {
             return; // what is under way there is not ours to count
         }
         self.audit_credits();
-        let sum = |of: fn(&Core) -> u64| self.parts.iter().map(|p| of(&p.core)).sum::<u64>();
+        let sum = |of: fn(&Core) -> u64| self.partitions.iter().map(|p| of(&p.core)).sum::<u64>();
         let (sent, delivered, lost) = (sum(|c| c.injected), sum(|c| c.delivered), sum(|c| c.lost_frames.total().data));
         let under_way = sum(|c| c.frames.live_data());
         if sent != delivered + lost + under_way {

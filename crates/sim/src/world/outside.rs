@@ -14,13 +14,13 @@ use xoff_mech::flow_control::Sender as _;
 use xoff_node::{Frame, FrameId, FrameKind, Port};
 
 use super::*;
-use crate::core::Crossing;
+use crate::core::RemoteArrival;
 
 /// The part of the network behind every link.
 pub(crate) const OUTSIDE: u16 = 1;
 
 /// Flows from this number on are unknown to the world. Their frames go where [`Frame::out_port`] says at the moment they enter.
-pub const FOREIGN: u32 = 1 << 31;
+pub const UNKNOWN_SOURCE: u32 = 1 << 31;
 
 /// In [`Frame::out_port`] of a frame of a foreign flow: there is no way.
 pub const NO_PORT: u16 = u16::MAX;
@@ -44,11 +44,11 @@ impl World {
     /// What has left since the last time, in the order in which it was sent. Only of a world built with
     /// [`Model::outside`](crate::Model::outside).
     pub fn leaving(&mut self) -> impl Iterator<Item = Leaving> + use<> {
-        let core = &mut self.parts[0].core;
+        let core = &mut self.partitions[0].core;
         let left = if self.outside { std::mem::take(&mut core.outgoing[OUTSIDE as usize]) } else { Vec::new() };
         let layout = self.layout.clone();
         let from: Vec<u32> = left.iter().map(|c| core.lines[c.to as usize].to).collect();
-        left.into_iter().zip(from).map(move |(Crossing { at, frame, id, .. }, from)| {
+        left.into_iter().zip(from).map(move |(RemoteArrival { at, frame, id, .. }, from)| {
             let (node, port) = layout.places[from as usize];
             Leaving { at: at.time, node, port, frame, id }
         })
@@ -58,26 +58,26 @@ impl World {
     /// Refuses, with the reason, what a node could not be given: strangers may have made it.
     pub fn enter(&mut self, at: Time, node: u32, port: u16, frame: Frame) -> Result<FrameId, &'static str> {
         self.welcome(node, &frame)?;
-        debug_assert!(at >= self.parts[0].core.now, "a frame enters the past");
-        let core = &mut self.parts[0].core;
+        debug_assert!(at >= self.partitions[0].core.now, "a frame enters the past");
+        let core = &mut self.partitions[0].core;
         let to = self.layout.port_index(node, port) as u32;
         let from = core.lines[to as usize].to;
         let rank = core.ranks.of(Kind::Arrive, from, 0, 0);
-        Ok(core.enter(Crossing { at: Moment { time: at, rank }, to, frame, id: 0, telemetry: None }))
+        Ok(core.enter(RemoteArrival { at: EventKey { time: at, rank }, to, frame, id: 0, telemetry: None }))
     }
 
     /// May a node be given such a frame?
     fn welcome(&self, node: u32, f: &Frame) -> Result<(), &'static str> {
-        let classes = self.layout.classes.len() as u8 + self.layout.classes.express().is_some() as u8;
-        let flows = &self.parts[0].core.flows;
-        let here = &self.parts[0].nodes[node as usize];
+        let classes = self.layout.classes.len() as u8 + self.layout.classes.unpaused().is_some() as u8;
+        let flows = &self.partitions[0].core.flows;
+        let here = &self.partitions[0].nodes[node as usize];
         if f.class() >= classes {
             return Err("a class that is not in use");
         }
         if f.kind() == FrameKind::Control {
-            return if matches!(here, Node::Elsewhere) { Err("a node that is not here") } else { Ok(()) };
+            return if matches!(here, Node::Remote) { Err("a node that is not here") } else { Ok(()) };
         }
-        if f.flow >= FOREIGN {
+        if f.flow >= UNKNOWN_SOURCE {
             let ports = self.layout.first_port.get(node as usize + 1).map_or(self.layout.places.len(), |&n| n as usize)
                 - self.layout.first_port[node as usize] as usize;
             return match here {
@@ -89,7 +89,7 @@ impl World {
         let Some(record) = flows.get(f.flow as usize) else { return Err("a flow that does not exist") };
         let flow = &record.flow;
         match (here, f.kind()) {
-            (Node::Elsewhere, _) => Err("a node that is not here"),
+            (Node::Remote, _) => Err("a node that is not here"),
             (Node::Switch(_), _) => Ok(()),
             (Node::Nic(_), FrameKind::Data) if flow.dst != node => Err("data for another host"),
             (Node::Nic(n), FrameKind::Data) if f.len() <= n.header() => Err("data without payload"),
@@ -105,15 +105,15 @@ impl World {
 
     /// What a switch holds from an ingress port, all classes [bytes]; 0 at a host.
     pub fn held_from(&self, node: u32, port: u16) -> u64 {
-        match &self.parts[0].nodes[node as usize] {
-            Node::Switch(s) => (0..self.layout.classes.len() as u8).map(|class| s.fill(port, class).bytes.0).sum(),
+        match &self.partitions[0].nodes[node as usize] {
+            Node::Switch(s) => (0..self.layout.classes.len() as u8).map(|class| s.occupancy(port, class).bytes.0).sum(),
             _ => 0,
         }
     }
 
     /// What waits in a switch to leave by a port, all classes [bytes]; 0 at a host.
     pub fn waiting_at(&self, node: u32, port: u16) -> u64 {
-        match &self.parts[0].nodes[node as usize] {
+        match &self.partitions[0].nodes[node as usize] {
             Node::Switch(s) => (0..self.layout.classes.len() as u8).map(|class| s.waiting(port, class)).sum(),
             _ => 0,
         }
@@ -121,16 +121,16 @@ impl World {
 
     /// Frames that a node dropped when they came in by a port.
     pub fn dropped_at(&self, node: u32, port: u16) -> u64 {
-        self.parts[0].core.totals_of(self.layout.port_index(node, port)).dropped
+        self.partitions[0].core.totals_of(self.layout.port_index(node, port)).dropped
     }
 
     /// Does the far end's flow control keep what waits at a port and class from leaving now?
     pub fn keeps_back(&mut self, now: Time, node: u32, port: u16, class: u8) -> bool {
-        let part = &mut self.parts[0];
-        match &mut part.nodes[node as usize] {
-            Node::Switch(s) => s.keeps_back(now, port, class, &part.core.frames),
-            Node::Nic(n) => n.keeps_back(now, class, &part.core.frames),
-            Node::Elsewhere => false,
+        let partition = &mut self.partitions[0];
+        match &mut partition.nodes[node as usize] {
+            Node::Switch(s) => s.keeps_back(now, port, class, &partition.core.frames),
+            Node::Nic(n) => n.keeps_back(now, class, &partition.core.frames),
+            Node::Remote => false,
         }
     }
 
@@ -166,25 +166,25 @@ impl World {
     }
 
     fn port(&self, node: u32, port: u16) -> Option<&Port> {
-        match &self.parts[0].nodes[node as usize] {
+        match &self.partitions[0].nodes[node as usize] {
             Node::Switch(s) => Some(s.port(port)),
             Node::Nic(n) => Some(n.port()),
-            Node::Elsewhere => None,
+            Node::Remote => None,
         }
     }
 
     fn with_port(&mut self, node: u32, port: u16, f: impl FnOnce(&mut Port, &mut Core)) {
-        let Part { nodes, core, .. } = &mut self.parts[0];
+        let Partition { nodes, core, .. } = &mut self.partitions[0];
         match &mut nodes[node as usize] {
             Node::Switch(s) => f(s.port_mut(port), core),
             Node::Nic(n) => f(n.port_mut(), core),
-            Node::Elsewhere => {}
+            Node::Remote => {}
         }
     }
 
     /// Source and destination of a flow; `None`: it does not exist.
     pub fn ends(&self, flow: u32) -> Option<(u32, u32)> {
-        self.parts[0].core.flows.get(flow as usize).map(|r| (r.flow.src, r.flow.dst))
+        self.partitions[0].core.flows.get(flow as usize).map(|r| (r.flow.src, r.flow.dst))
     }
 
     /// The classes in use.

@@ -11,15 +11,15 @@ impl World {
         self.samples.tx_bytes.resize(layout.places.len(), 0);
         let mut rows = Vec::new();
         for (at, &(node, port)) in layout.places.iter().enumerate() {
-            let part = &self.parts[layout.part_of[node as usize] as usize];
-            let tx_bytes = part.core.lines[at].tx_bytes();
-            let state = &part.nodes[node as usize];
+            let partition = &self.partitions[layout.partition_of[node as usize] as usize];
+            let tx_bytes = partition.core.lines[at].tx_bytes();
+            let state = &partition.nodes[node as usize];
             if probes.queues.has(node, port)
                 && let Node::Switch(s) = state
             {
                 for class in 0..classes.len() as u8 {
                     let priority = classes.priority(class as usize);
-                    let (ingress, egress) = (s.fill(port, class).bytes, Bytes(s.waiting(port, class)));
+                    let (ingress, egress) = (s.occupancy(port, class).bytes, Bytes(s.waiting(port, class)));
                     rows.push(Row::Queue { time: now, node, port, ingress: true, priority, bytes: ingress });
                     rows.push(Row::Queue { time: now, node, port, ingress: false, priority, bytes: egress });
                 }
@@ -32,7 +32,7 @@ impl World {
                         Node::Switch(s) => s.port(port).allowed_rate(now, class),
                         Node::Nic(n) => n.port().allowed_rate(now, class),
                         // Of a world that leads outside: somebody else knows.
-                        Node::Elsewhere => continue,
+                        Node::Remote => continue,
                     };
                     let priority = Some(classes.priority(class as usize));
                     rows.push(Row::PortRate { time: now, node, port, priority, rate, source: RateSource::FlowControl });
@@ -43,17 +43,17 @@ impl World {
         if probes.flow_rates {
             let begun = match self.outside {
                 // Others begin elsewhere.
-                true => self.parts[0].core.flows.iter().take_while(|f| f.flow.start <= now).count(),
-                false => self.parts.iter().map(|p| p.starts.begun).sum(),
+                true => self.partitions[0].core.flows.iter().take_while(|f| f.flow.start <= now).count(),
+                false => self.partitions.iter().map(|p| p.starts.begun).sum(),
             };
             self.samples.flow_bytes.resize(begun, 0);
             for flow in 0..begun {
-                let seen = self.parts.iter().map(|p| &p.core.flows[flow]);
+                let seen = self.partitions.iter().map(|p| &p.core.flows[flow]);
                 let delivered = seen.clone().map(|f| f.delivered).sum();
                 let done = seen.clone().filter_map(|f| f.end).any(|e| e <= self.samples.at);
                 if !done {
                     let rate = Rate::of(Bytes(delivered - self.samples.flow_bytes[flow]), span);
-                    let node = self.parts[0].core.flows[flow].flow.src;
+                    let node = self.partitions[0].core.flows[flow].flow.src;
                     rows.push(Row::FlowRate { time: now, node, flow: flow as u32, rate, source: RateSource::Measured });
                 }
                 self.samples.flow_bytes[flow] = delivered;

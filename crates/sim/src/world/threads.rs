@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use super::*;
-use crate::core::Crossing;
+use crate::core::RemoteArrival;
 
 /// What a part publishes before a barrier; together they make a [`Standing`].
 #[derive(Default)]
@@ -80,7 +80,7 @@ impl Barrier {
 struct Shared {
     notices: Vec<Notice>,
     /// Frames on their way, by sending and receiving part.
-    mail: Vec<Vec<Mutex<Vec<Crossing>>>>,
+    mail: Vec<Vec<Mutex<Vec<RemoteArrival>>>>,
     barrier: Barrier,
 }
 
@@ -88,7 +88,7 @@ struct Shared {
 #[derive(Clone, Copy)]
 pub(super) struct Task {
     /// Everything before this moment.
-    pub bound: Moment,
+    pub bound: EventKey,
     /// About so many events altogether.
     pub events: u64,
     /// Shortest delay between two parts.
@@ -123,18 +123,18 @@ struct Standing {
 }
 
 impl Course {
-    fn new(parts: &[Part], task: Task) -> Course {
-        let events = parts.iter().map(|p| p.core.events).sum::<u64>();
+    fn new(partitions: &[Partition], task: Task) -> Course {
+        let events = partitions.iter().map(|p| p.core.events).sum::<u64>();
         Course { stop: events.saturating_add(task.events), task, windows: 0 }
     }
 
     /// The next window: the moment before which each part may run on its own. Or the stretch has ended.
-    fn go_on(&mut self, s: &Standing) -> Result<Moment, Stretch> {
+    fn go_on(&mut self, s: &Standing) -> Result<EventKey, Stretch> {
         let end = |c: &Course| Err(Stretch { windows: c.windows, looks: c.task.looks.map(|l| l.0) });
         if s.next == u64::MAX || s.events >= self.stop || s.full {
             return end(self);
         }
-        let mut window = self.task.bound.min(Moment { time: Time(s.next) + self.task.lookahead, rank: 0 });
+        let mut window = self.task.bound.min(EventKey { time: Time(s.next) + self.task.lookahead, rank: 0 });
         if let Some((looks, left)) = &mut self.task.looks {
             if looks.due(Time(s.next)) && s.completions >= *left {
                 return end(self);
@@ -147,56 +147,57 @@ impl Course {
 }
 
 /// Time of the next event before `bound`; [`u64::MAX`]: none [ps].
-fn next_before(part: &mut Part, bound: Moment) -> u64 {
-    part.core.queue.peek().filter(|m| *m < bound).map_or(u64::MAX, |m| m.time.0)
+fn next_before(partition: &mut Partition, bound: EventKey) -> u64 {
+    partition.core.queue.peek().filter(|m| *m < bound).map_or(u64::MAX, |m| m.time.0)
 }
 
 /// Does a task window by window, one part after the other on this thread: for stretches in which a window holds too little
 /// work to pay for two meetings.
-pub(super) fn run_in_turn(parts: &mut [Part], task: Task) -> Stretch {
-    let mut course = Course::new(parts, task);
+pub(super) fn run_in_turn(partitions: &mut [Partition], task: Task) -> Stretch {
+    let mut course = Course::new(partitions, task);
     loop {
         let standing = Standing {
-            next: parts.iter_mut().map(|p| next_before(p, task.bound)).min().unwrap_or(u64::MAX),
-            events: parts.iter().map(|p| p.core.events).sum(),
-            completions: parts.iter().map(|p| p.core.completions.len()).sum(),
-            full: parts.iter().any(Part::has_many_rows),
+            next: partitions.iter_mut().map(|p| next_before(p, task.bound)).min().unwrap_or(u64::MAX),
+            events: partitions.iter().map(|p| p.core.events).sum(),
+            completions: partitions.iter().map(|p| p.core.completions.len()).sum(),
+            full: partitions.iter().any(Partition::has_many_rows),
         };
         let end = match course.go_on(&standing) {
             Ok(end) => end,
             Err(stretch) => return stretch,
         };
-        parts.iter_mut().for_each(|p| p.run_window(end));
-        exchange(parts);
+        partitions.iter_mut().for_each(|p| p.run_window(end));
+        exchange(partitions);
     }
 }
 
 /// Hands frames over that are on their way between parts. Whoever lets nodes act outside of a window has to call it, or the
 /// next window would begin without knowing of them.
-pub(super) fn exchange(parts: &mut [Part]) {
-    for from in 0..parts.len() {
-        for to in 0..parts.len() {
-            let crossing = std::mem::take(&mut parts[from].core.outgoing[to]);
-            crossing.into_iter().for_each(|c| _ = parts[to].core.enter(c));
+pub(super) fn exchange(partitions: &mut [Partition]) {
+    for from in 0..partitions.len() {
+        for to in 0..partitions.len() {
+            let crossing = std::mem::take(&mut partitions[from].core.outgoing[to]);
+            crossing.into_iter().for_each(|c| _ = partitions[to].core.enter(c));
         }
     }
 }
 
 /// Does a task with every part on its own thread.
-pub(super) fn run(parts: &mut [Part], task: Task) -> Stretch {
-    let n = parts.len();
+pub(super) fn run(partitions: &mut [Partition], task: Task) -> Stretch {
+    let n = partitions.len();
     let shared = Shared {
         notices: (0..n).map(|_| Notice::default()).collect(),
         mail: (0..n).map(|_| (0..n).map(|_| Mutex::default()).collect()).collect(),
         barrier: Barrier::new(n),
     };
-    let courses: Vec<Course> = (0..n).map(|_| Course::new(parts, task)).collect();
+    let courses: Vec<Course> = (0..n).map(|_| Course::new(partitions, task)).collect();
     let shared = &shared;
     std::thread::scope(|scope| {
-        let mut work = parts.iter_mut().zip(courses).enumerate();
+        let mut work = partitions.iter_mut().zip(courses).enumerate();
         let here = work.next();
-        let others: Vec<_> = work.map(|(me, (part, course))| scope.spawn(move || run_part(part, me, shared, course))).collect();
-        let stretch = here.map(|(me, (part, course))| run_part(part, me, shared, course));
+        let others: Vec<_> =
+            work.map(|(me, (partition, course))| scope.spawn(move || run_partition(partition, me, shared, course))).collect();
+        let stretch = here.map(|(me, (partition, course))| run_partition(partition, me, shared, course));
         for other in others {
             if let Err(panic) = other.join() {
                 std::panic::resume_unwind(panic);
@@ -207,18 +208,18 @@ pub(super) fn run(parts: &mut [Part], task: Task) -> Stretch {
 }
 
 /// One part, window by window. All threads leave after the same window, with no frame on its way between parts.
-fn run_part(part: &mut Part, me: usize, shared: &Shared, mut course: Course) -> Stretch {
+fn run_partition(partition: &mut Partition, me: usize, shared: &Shared, mut course: Course) -> Stretch {
     let _breaks = Breaks(&shared.barrier);
     let notice = &shared.notices[me];
     loop {
         for from in &shared.mail {
             let arrived = std::mem::take(&mut *from[me].lock().expect("no thread panics while it holds mail"));
-            arrived.into_iter().for_each(|c| _ = part.core.enter(c));
+            arrived.into_iter().for_each(|c| _ = partition.core.enter(c));
         }
-        notice.next.store(next_before(part, course.task.bound), Ordering::Relaxed);
-        notice.events.store(part.core.events, Ordering::Relaxed);
-        notice.completions.store(part.core.completions.len() as u64, Ordering::Relaxed);
-        notice.full.store(part.has_many_rows() as u64, Ordering::Relaxed);
+        notice.next.store(next_before(partition, course.task.bound), Ordering::Relaxed);
+        notice.events.store(partition.core.events, Ordering::Relaxed);
+        notice.completions.store(partition.core.completions.len() as u64, Ordering::Relaxed);
+        notice.full.store(partition.has_many_rows() as u64, Ordering::Relaxed);
         shared.barrier.wait();
         let all = |of: fn(&Notice) -> &AtomicU64| shared.notices.iter().map(move |n| of(n).load(Ordering::Relaxed));
         let standing = Standing {
@@ -228,10 +229,10 @@ fn run_part(part: &mut Part, me: usize, shared: &Shared, mut course: Course) -> 
             full: all(|n| &n.full).any(|f| f > 0),
         };
         match course.go_on(&standing) {
-            Ok(end) => part.run_window(end),
+            Ok(end) => partition.run_window(end),
             Err(stretch) => return stretch,
         }
-        for (to, frames) in part.core.outgoing.iter_mut().enumerate() {
+        for (to, frames) in partition.core.outgoing.iter_mut().enumerate() {
             if !frames.is_empty() {
                 shared.mail[me][to].lock().expect("no thread panics while it holds mail").append(frames);
             }

@@ -36,8 +36,8 @@ impl Machine {
         if a.outages.len() < OUTAGES_MAX {
             a.outages.push(Outage { from: now, until: None });
         }
-        for (class, lane) in a.lanes.iter_mut().enumerate() {
-            (lane.hearing, lane.storm, lane.kept_back) = Default::default();
+        for (class, class_state) in a.class_states.iter_mut().enumerate() {
+            (class_state.hearing, class_state.storm, class_state.kept_back) = Default::default();
             world.release(now, (a.link.node, a.link.port, class as u8), true);
         }
     }
@@ -52,10 +52,10 @@ impl Machine {
             last.until = Some(now);
         }
         world.restart(now, a.link.node, a.link.port);
-        for class in 0..self.at[link].lanes.len() {
+        for class in 0..self.at[link].class_states.len() {
             let a = &self.at[link];
             world.release(now, (a.link.node, a.link.port, class as u8), false);
-            if let Some((f, _)) = a.lanes[class].said {
+            if let Some((f, _)) = a.class_states[class].said {
                 self.leave(world, link, now, &f, 0);
             }
         }

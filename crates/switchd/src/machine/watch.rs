@@ -16,7 +16,7 @@ impl Machine {
             if self.at[link].down {
                 continue;
             }
-            for class in 0..self.at[link].lanes.len() {
+            for class in 0..self.at[link].class_states.len() {
                 if let Some(change) = self.look(world, now, link, class, &w) {
                     self.act(world, now, link, class, change, w.action);
                 }
@@ -26,23 +26,23 @@ impl Machine {
 
     fn look(&mut self, world: &mut World, now: Time, link: usize, class: usize, w: &WatchdogConfig) -> Option<Change> {
         let a = &mut self.at[link];
-        let (at, lane) = ((a.link.node, a.link.port, class as u8), &mut a.lanes[class]);
-        if lane.storm.rages() {
+        let (at, class_state) = ((a.link.node, a.link.port, class as u8), &mut a.class_states[class]);
+        if class_state.storm.is_active() {
             if !world.would_let_go(now, at, self.c.frame_len, w.detect) {
-                lane.storm.hold(now);
+                class_state.storm.hold(now);
             }
         } else if !world.keeps_back(now, at.0, at.1, at.2) {
-            lane.kept_back = None;
-        } else if lane.kept_back.is_none_or(|(_, left)| left != lane.left) {
-            lane.kept_back = Some((now, lane.left));
+            class_state.kept_back = None;
+        } else if class_state.kept_back.is_none_or(|(_, left)| left != class_state.left) {
+            class_state.kept_back = Some((now, class_state.left));
         }
-        lane.storm.look(now, lane.kept_back.map(|(since, _)| since), w)
+        class_state.storm.look(now, class_state.kept_back.map(|(since, _)| since), w)
     }
 
     fn act(&mut self, world: &mut World, now: Time, link: usize, class: usize, change: Change, action: Action) {
         let a = &mut self.at[link];
         let name = format!("{} priority {}", a.link.name, world.classes().priority(class));
-        a.lanes[class].kept_back = None;
+        a.class_states[class].kept_back = None;
         let begins = matches!(change, Change::Began(_));
         world.release(now, (a.link.node, a.link.port, class as u8), begins);
         self.log.push(match change {

@@ -1,7 +1,7 @@
 //! Tests from outside: known frames, random values, random bytes, and an outside judge.
 
 mod frames;
+mod fuzz;
 mod round_trip;
-mod soup;
 mod tshark;
 mod vectors;

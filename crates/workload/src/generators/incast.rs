@@ -77,8 +77,8 @@ fn senders(v: &mut dyn Values, cx: &Context, receiver: NodeId) -> Result<Vec<Nod
         "first" => {}
         "random" => {
             // The hosts with the lowest tosses: a host added elsewhere displaces at most one of them.
-            let toss = |h: NodeId| stream(cx.seed, entity(cx.topo.name(h)), Purpose::Order.of(cx.label)).next_u64();
-            others.sort_by_cached_key(|&h| (toss(h), h));
+            let draw = |h: NodeId| stream(cx.seed, entity(cx.topo.name(h)), Purpose::Order.of(cx.label)).next_u64();
+            others.sort_by_cached_key(|&h| (draw(h), h));
             others.truncate(n as usize);
             others.sort_unstable();
         }

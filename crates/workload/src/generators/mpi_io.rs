@@ -197,7 +197,7 @@ fn classes(v: &mut dyn Values, cx: &Context, notes: &mut Vec<String>) -> Result<
                         "give another share, fewer servers per rack, or name the clients",
                     ));
                 }
-                rest.sort_unstable_by_key(|&(_, toss, h)| (toss, h));
+                rest.sort_unstable_by_key(|&(_, draw, h)| (draw, h));
                 let mut clients: Vec<NodeId> = rest[..n].iter().map(|&(.., h)| h).collect();
                 clients.sort_unstable();
                 clients
@@ -229,7 +229,7 @@ fn per_rack(v: &mut dyn Values, cx: &Context, hosts: &mut [(u64, u64, NodeId)]) 
         return Err(ParamError::new(key, "nobody would serve I/O", "give a number above 0, name io_servers, or set io_share = 0"));
     }
     let rack = |h: NodeId| cx.topo.nodes[h as usize].rack;
-    hosts.sort_unstable_by_key(|&(toss, _, h)| (rack(h), toss, h));
+    hosts.sort_unstable_by_key(|&(draw, _, h)| (rack(h), draw, h));
     let mut servers = Vec::new();
     for members in hosts.chunk_by(|a, b| rack(a.2) == rack(b.2)) {
         if n > members.len() as u64 {

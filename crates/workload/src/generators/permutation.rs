@@ -63,11 +63,11 @@ fn assign(cx: &Context, hosts: &[NodeId], other_rack: bool) -> Result<BTreeMap<N
     if largest * 2 > hosts.len() {
         return Err(one_rack());
     }
-    let toss = |h: NodeId| stream(cx.seed, entity(cx.topo.name(h)), Purpose::Order.of(cx.label)).next_u64();
+    let draw = |h: NodeId| stream(cx.seed, entity(cx.topo.name(h)), Purpose::Order.of(cx.label)).next_u64();
     let mut racks: Vec<Vec<(u64, NodeId)>> = racks
         .into_values()
         .map(|rack| {
-            let mut rack: Vec<_> = rack.into_iter().map(|h| (toss(h), h)).collect();
+            let mut rack: Vec<_> = rack.into_iter().map(|h| (draw(h), h)).collect();
             rack.sort_unstable();
             rack
         })

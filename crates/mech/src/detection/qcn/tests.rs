@@ -8,7 +8,7 @@ const C: Rate = Rate::from_gbps(10);
 const LEN: Bytes = Bytes(1_500);
 const BUFFER: Bytes = Bytes(150_000);
 
-fn no_coin() -> f64 {
+fn no_draw() -> f64 {
     panic!("no coin")
 }
 
@@ -25,7 +25,7 @@ fn steady(given: &[(&str, &str)]) -> Params {
 fn until_sample(cp: &mut CongestionPoint, queue: u64) -> (u64, Option<Congestion>) {
     for n in 1.. {
         let due = cp.left <= LEN.0;
-        let said = cp.on_arrival(Time::ZERO, LEN, Bytes(queue), &mut no_coin);
+        let said = cp.on_arrival(Time::ZERO, LEN, Bytes(queue), &mut no_draw);
         if due {
             return (n, said);
         }
@@ -37,7 +37,7 @@ fn until_sample(cp: &mut CongestionPoint, queue: u64) -> (u64, Option<Congestion
 /// RZ 3880, Table I: the range is (2 x 2 + 1) x 60 KB = 300 KB in 63 steps of 4761.9 B. Nothing below a step, 63 at 300 KB.
 #[test]
 fn feedback_is_quantised_to_six_bits() {
-    let range = Params::rz3880(Placement::Output, Sampling::Arrival).feedback_range();
+    let range = Params::unbiased_qcn(Placement::Output, Sampling::Arrival).feedback_range();
     assert_eq!(range, Bytes::from_kb(300));
     let at = |fb| quantise(fb, range);
     assert_eq!([at(i64::MIN), at(-1), at(0), at(4_761)], [0; 4]);
@@ -74,18 +74,18 @@ fn congestion_is_sampled_more_often() {
 #[test]
 fn intervals_are_jittered() {
     let p = Params { jitter: true, ..steady(&[("shrinking", "false")]) };
-    for (coin, frames) in [(0.0, 85), (0.5, 100), (0.999_999, 115)] {
+    for (draw, frames) in [(0.0, 85), (0.5, 100), (0.999_999, 115)] {
         let mut cp = CongestionPoint::new(&p, C);
-        (0..100).for_each(|_| _ = cp.on_arrival(Time::ZERO, LEN, Bytes::ZERO, &mut || coin));
-        assert_eq!(until_sample_with(&mut cp, coin), frames);
+        (0..100).for_each(|_| _ = cp.on_arrival(Time::ZERO, LEN, Bytes::ZERO, &mut || draw));
+        assert_eq!(until_sample_with(&mut cp, draw), frames);
     }
-    fn until_sample_with(cp: &mut CongestionPoint, coin: f64) -> u64 {
+    fn until_sample_with(cp: &mut CongestionPoint, draw: f64) -> u64 {
         let mut drawn = 0;
         (1..)
             .find(|_| {
                 cp.on_arrival(Time::ZERO, LEN, Bytes::ZERO, &mut || {
                     drawn += 1;
-                    coin
+                    draw
                 });
                 drawn > 0
             })
@@ -100,19 +100,19 @@ fn keep_alive_samples_through_a_pause() {
     let p = Params { placement: Placement::Input, sampling: Sampling::Largest, keep_alive: true, ..steady(&[("shrinking", "false")]) };
     let mut cp = CongestionPoint::new(&p, C);
     let at = Time::from_us;
-    (0..50).for_each(|_| assert_eq!(cp.on_arrival(at(0), LEN, Bytes(110_000), &mut no_coin), None));
+    (0..50).for_each(|_| assert_eq!(cp.on_arrival(at(0), LEN, Bytes(110_000), &mut no_draw), None));
     cp.on_pause(at(1_000));
     cp.on_pause(at(1_001));
     assert_eq!(cp.next_clock(), Some(at(1_060)), "75 of 150 KB were there");
-    assert_eq!(cp.on_clock(at(1_059), Bytes(110_000), &mut no_coin), None, "early");
-    assert_eq!(cp.on_clock(at(1_060), Bytes(110_000), &mut no_coin).map(|c| c.feedback), Some(56), "50 + 2 x 110 KB");
+    assert_eq!(cp.on_clock(at(1_059), Bytes(110_000), &mut no_draw), None, "early");
+    assert_eq!(cp.on_clock(at(1_060), Bytes(110_000), &mut no_draw).map(|c| c.feedback), Some(56), "50 + 2 x 110 KB");
     assert_eq!(cp.next_clock(), Some(at(1_180)));
-    assert_eq!(cp.on_arrival(at(1_070), LEN, Bytes(111_500), &mut no_coin), None, "on its way when the pause began");
+    assert_eq!(cp.on_arrival(at(1_070), LEN, Bytes(111_500), &mut no_draw), None, "on its way when the pause began");
     assert_eq!(cp.next_clock(), Some(at(1_180)));
-    assert_eq!(cp.on_clock(at(1_180), Bytes(80_000), &mut no_coin), None, "20 - 60 KB");
+    assert_eq!(cp.on_clock(at(1_180), Bytes(80_000), &mut no_draw), None, "20 - 60 KB");
     cp.on_resume(at(1_204));
     assert_eq!((cp.next_clock(), cp.left), (None, 120_000), "a fifth of the period has gone by");
-    assert_eq!(cp.on_clock(at(2_000), Bytes(80_000), &mut no_coin), None, "spurious");
+    assert_eq!(cp.on_clock(at(2_000), Bytes(80_000), &mut no_draw), None, "spurious");
     assert_eq!(until_sample(&mut cp, 80_000).0, 80);
     let mut off = CongestionPoint::new(&Params { keep_alive: false, ..p }, C);
     off.on_pause(at(0));
@@ -125,7 +125,7 @@ fn the_culprit_is_told() {
     for (sampling, want) in [("arrival", 6), ("largest", 1), ("random", 1)] {
         let mut q = Qcn::new(&steady(&[("sampling", sampling)]), C, BUFFER);
         for n in 0..70 {
-            let said = q.on_enqueue(Time::ZERO, 1, LEN, Bytes(LEN.0 * (n + 1)), &mut no_coin);
+            let said = q.on_enqueue(Time::ZERO, 1, LEN, Bytes(LEN.0 * (n + 1)), &mut no_draw);
             assert_eq!(said, None);
         }
         for n in 1..=30 {
@@ -143,7 +143,7 @@ fn nobody_is_told_of_nothing() {
     let mut q = Qcn::new(&p, C, BUFFER);
     q.on_pause(Time::ZERO);
     assert_eq!(q.next_clock(), Some(Time::ZERO + Span::from_us(120)));
-    assert_eq!(q.on_clock(Time::from_us(120), Bytes(150_000), &mut no_coin), None, "nothing is stored");
+    assert_eq!(q.on_clock(Time::from_us(120), Bytes(150_000), &mut no_draw), None, "nothing is stored");
 }
 
 #[test]
@@ -163,6 +163,6 @@ fn impossible_parameters_are_refused() {
     assert_eq!(refused(&[("keep_alive", "true"), ("sampling", "random")]), "keep_alive");
     assert_eq!(refused(&[("keep_alive", "true"), ("placement", "input")]), "keep_alive");
     assert_eq!(read(&[("keep_alive", "true"), ("placement", "both"), ("sampling", "random")]).map(|p| p.keep_alive), Ok(true));
-    let table = Params::rz3880(Placement::Output, Sampling::Arrival);
+    let table = Params::unbiased_qcn(Placement::Output, Sampling::Arrival);
     assert_eq!(Params { jitter: true, ..steady(&[]) }, table);
 }

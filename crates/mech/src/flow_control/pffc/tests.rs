@@ -362,7 +362,7 @@ fn two_hops(p: &Params, seed: u64, flows: &[u32]) -> [u64; 2] {
     const LEN: u64 = 1536; // 24 steps of 64 B
     const DELAY: u64 = 20; // steps
     let mut random = seed;
-    let mut toss = |n: u64| {
+    let mut draw = |n: u64| {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (random >> 33) % n
     };
@@ -391,7 +391,7 @@ fn two_hops(p: &Params, seed: u64, flows: &[u32]) -> [u64; 2] {
             while arrivals[hop].front().is_some_and(|(at, _)| *at <= now) {
                 let (_, handle): (u64, u32) = arrivals[hop].pop_front().unwrap();
                 let flow = frames[handle as usize].0 as usize;
-                tell(&mut messages[hop], hop, arrive(&mut r[hop], flows[flow], LEN), toss(24));
+                tell(&mut messages[hop], hop, arrive(&mut r[hop], flows[flow], LEN), draw(24));
                 most[hop] = most[hop].max(r[hop].held(flows[flow]).0);
                 if hop == 0 {
                     s[1].push(Time::ZERO, handle, flows[flow]);
@@ -403,7 +403,7 @@ fn two_hops(p: &Params, seed: u64, flows: &[u32]) -> [u64; 2] {
             }
         }
         if wire[0] <= now {
-            let first = toss(flows.len() as u64) as usize;
+            let first = draw(flows.len() as u64) as usize;
             let open = (0..flows.len()).map(|i| (first + i) % flows.len()).find(|&i| s[0].flow_gate(Time::ZERO, flows[i]) == Gate::Open);
             if let Some(flow) = open {
                 wire[0] = now + 24;
@@ -419,14 +419,14 @@ fn two_hops(p: &Params, seed: u64, flows: &[u32]) -> [u64; 2] {
             wire[1] = now + if now / 5_000 % 2 == 0 { 96 } else { 24 };
             arrivals[1].push_back((now + 24 + DELAY, handle));
             let flow = flows[frames[handle as usize].0 as usize];
-            tell(&mut messages[0], 0, leave(&mut r[0], flow, LEN), toss(24));
+            tell(&mut messages[0], 0, leave(&mut r[0], flow, LEN), draw(24));
         }
         for flow in 0..flows.len() {
-            if toss(2_000) == 0 {
+            if draw(2_000) == 0 {
                 stops[flow] = !stops[flow];
             }
             if now % 30 == 0 && !stops[flow] && sink[flow].pop_front().is_some() {
-                tell(&mut messages[1], 1, leave(&mut r[1], flows[flow], LEN), toss(24));
+                tell(&mut messages[1], 1, leave(&mut r[1], flows[flow], LEN), draw(24));
             }
         }
     }

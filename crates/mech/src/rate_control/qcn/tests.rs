@@ -12,7 +12,7 @@ fn read(given: &[(&str, &str)]) -> Result<Params, ParamError> {
 
 /// T = 10 ms, no jitter, CNMs in force at once.
 fn steady() -> Params {
-    Params { jitter: false, reaction: Span::ZERO, ..Params::rz3880_10g() }
+    Params { jitter: false, reaction: Span::ZERO, ..Params::unbiased_qcn_10g() }
 }
 
 fn ms(ms: u64) -> Time {

@@ -8,9 +8,9 @@ use crate::load::Scenario;
 
 /// What surrounds a scenario's nodes where its frames are real. Nothing, in a simulation.
 #[derive(Clone, Debug, Default)]
-pub struct Surroundings {
-    /// Links to neighbours that know no flow control, see [`xoff_sim::Model::bare`].
-    pub bare: Vec<LinkId>,
+pub struct Boundary {
+    /// Links to neighbours that know no flow control, see [`xoff_sim::Model::links_without_flow_control`].
+    pub links_without_flow_control: Vec<LinkId>,
     /// Priorities that frames from outside may have, besides those of the flows.
     pub priorities: Vec<u8>,
 }
@@ -20,7 +20,7 @@ impl Scenario {
     pub fn leave_out(&mut self, which: impl Fn(&Flow) -> bool) -> usize {
         let before = self.flows.flows.len();
         let left = self.flows.flows.iter().filter(|f| which(f)).map(|f| f.priority);
-        self.surroundings.priorities.extend(left);
+        self.boundary.priorities.extend(left);
         self.flows.flows.retain(|f| !which(f));
         // A run that ends with its last flow would end before it begins.
         self.model.stop_when_done &= !self.flows.flows.is_empty();

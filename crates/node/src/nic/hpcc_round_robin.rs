@@ -3,17 +3,17 @@
 //! Flows that are over leave the ring when they are asked, from the first of them on; the place served last moves only with a flow
 //! that was picked, so that it is another flow's when some left and nobody could send (`RdmaEgressQueue::GetNextQindex`).
 
-use super::turns::{Answer, Flows};
+use super::round_robin::{Answer, Flows};
 
 /// The ring.
 #[derive(Debug, Default)]
-pub(super) struct HpccTurns {
+pub(super) struct HpccRoundRobin {
     pub flows: Vec<u32>,
     /// Place in it that was served last.
     last: usize,
 }
 
-impl HpccTurns {
+impl HpccRoundRobin {
     /// The next flow in turn that may send, after the place served last.
     pub fn pick(&mut self, flows: &mut impl Flows) -> Option<u32> {
         let n = self.flows.len();

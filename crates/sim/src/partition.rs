@@ -6,23 +6,23 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use xoff_node::{FlowStart, Moment, Nic, Switch};
+use xoff_node::{EventKey, FlowStart, Nic, Switch};
 use xoff_units::{Bytes, Time, prefetch};
 use xoff_workload::Flow;
 use xoff_workload::generators::closed_loop::ClosedLoop;
 
 use crate::core::{Core, of_flow_timer};
 use crate::event::{Event, EventOrder, Kind};
-use crate::fault::TurnOrder;
+use crate::fault::StartOrder;
 use crate::flows::FlowRecord;
-use crate::model::WayFacts;
+use crate::model::PathFacts;
 use crate::probe::Row;
 
 pub(crate) enum Node {
     Switch(Box<Switch>),
     Nic(Box<Nic>),
     /// In another part.
-    Elsewhere,
+    Remote,
 }
 
 /// Flows that have not begun.
@@ -34,23 +34,23 @@ pub(crate) struct Starts {
     /// Index in `own` of the next one to start.
     next: usize,
     /// What each flow knows of its way; empty: nothing.
-    pub way_facts: Arc<Vec<WayFacts>>,
+    pub path_facts: Arc<Vec<PathFacts>>,
     pub loops: Vec<ClosedLoop>,
     /// Flows each host has started per closed loop: by (loop, host).
     pub started: BTreeMap<(u32, u32), u64>,
-    pub turns: Option<Box<dyn TurnOrder>>,
+    pub round_robin: Option<Box<dyn StartOrder>>,
     /// Flows that have begun.
     pub begun: usize,
 }
 
 impl Starts {
-    pub fn new(flows: Arc<Vec<Flow>>, own: Vec<u32>, way_facts: Arc<Vec<WayFacts>>) -> Starts {
-        Starts { flows, own, next: 0, way_facts, loops: Vec::new(), started: BTreeMap::new(), turns: None, begun: 0 }
+    pub fn new(flows: Arc<Vec<Flow>>, own: Vec<u32>, path_facts: Arc<Vec<PathFacts>>) -> Starts {
+        Starts { flows, own, next: 0, path_facts, loops: Vec::new(), started: BTreeMap::new(), round_robin: None, begun: 0 }
     }
 }
 
 /// Some nodes with their environment.
-pub(crate) struct Part {
+pub(crate) struct Partition {
     /// By node; nodes of other parts are elsewhere.
     pub nodes: Vec<Node>,
     pub core: Core,
@@ -61,25 +61,25 @@ pub(crate) struct Part {
     asked: u64,
 }
 
-/// What the start of a flow is about, in the last part of its argument; see [`Part::start_flows`].
+/// What the start of a flow is about, in the last part of its argument; see [`Partition::start_flows`].
 pub(crate) const HOPS: u32 = 4;
 /// A source hears that its flow has been delivered, and may start the next one.
-pub(crate) const HEARS: u32 = 3;
+pub(crate) const RECEIVES: u32 = 3;
 
 /// Rows kept before somebody must take them.
 const ROWS_MAX: usize = 1 << 16;
 
-impl Part {
-    pub fn new(nodes: Vec<Node>, core: Core, starts: Starts) -> Part {
+impl Partition {
+    pub fn new(nodes: Vec<Node>, core: Core, starts: Starts) -> Partition {
         // The state of a port has about 500 bytes; the second-level cache of a processor holds one or two MiB. In a smaller
         // network asking ahead costs more than it saves.
         const LARGE: usize = 4096;
         let large = core.layout.places.len() > LARGE;
-        Part { nodes, core, starts, large, asked: 0 }
+        Partition { nodes, core, starts, large, asked: 0 }
     }
 
     /// Handles events before `bound`, at most `events` of them.
-    pub fn run(&mut self, bound: Moment, events: u64) {
+    pub fn run(&mut self, bound: EventKey, events: u64) {
         let stop = self.core.events.saturating_add(events);
         while self.core.events < stop && !self.has_many_rows() {
             let Some(e) = self.core.next(bound) else { return };
@@ -92,7 +92,7 @@ impl Part {
     }
 
     /// Handles all events before `bound`.
-    pub fn run_window(&mut self, bound: Moment) {
+    pub fn run_window(&mut self, bound: EventKey) {
         while let Some(e) = self.core.next(bound) {
             self.prefetch();
             self.handle(e);
@@ -101,7 +101,7 @@ impl Part {
 
     /// Asks for the frames of the bucket whose turn comes next, and for the events of the bucket after it.
     fn prefetch_upcoming(&mut self) {
-        self.asked = self.core.queue.turns();
+        self.asked = self.core.queue.round_robin();
         self.core.queue.sort_upcoming();
         let core = &self.core;
         for e in core.queue.upcoming() {
@@ -117,7 +117,7 @@ impl Part {
     #[inline(always)]
     fn prefetch(&mut self) {
         if self.large {
-            if self.asked != self.core.queue.turns() {
+            if self.asked != self.core.queue.round_robin() {
                 self.prefetch_upcoming();
             }
             self.prefetch_next();
@@ -135,7 +135,7 @@ impl Part {
             core.frames.prefetch(e.arg);
         }
         if let Some(e) = core.queue.soon(2) {
-            core.prefetch_way(e.arg);
+            core.prefetch_route(e.arg);
         }
     }
 
@@ -151,7 +151,7 @@ impl Part {
             match &self.nodes[node_of(e).0 as usize] {
                 Node::Switch(s) => s.prefetch(),
                 Node::Nic(n) => n.prefetch(),
-                Node::Elsewhere => {}
+                Node::Remote => {}
             }
         }
         if let Some(e) = core.queue.ahead(7) {
@@ -160,7 +160,7 @@ impl Part {
                 Node::Switch(s) if e.kind() == Kind::Arrive => s.prefetch_in(port),
                 Node::Switch(s) => s.prefetch_out(port),
                 Node::Nic(n) => n.prefetch_flows(),
-                Node::Elsewhere => {}
+                Node::Remote => {}
             }
             if e.kind() == Kind::Arrive {
                 core.prefetch_flow(&core.frames[e.arg]);
@@ -172,7 +172,7 @@ impl Part {
             let (node, port) = node_of(e);
             match &self.nodes[node as usize] {
                 Node::Switch(s) if e.kind() == Kind::Arrive => {
-                    if let Some(out) = core.known_way(node, &core.frames[e.arg]) {
+                    if let Some(out) = core.known_route(node, &core.frames[e.arg]) {
                         s.prefetch_out(out);
                         core.prefetch_line(core.layout.port_index(node, out) as u32);
                     }
@@ -183,19 +183,19 @@ impl Part {
                         core.flows[flow as usize].prefetch();
                     }
                 }
-                Node::Elsewhere => {}
+                Node::Remote => {}
             }
         }
         if let Some(e) = core.queue.ahead(1) {
             let (node, port) = node_of(e);
             match &self.nodes[node as usize] {
                 Node::Switch(s) if e.kind() == Kind::Arrive => {
-                    if let Some(out) = core.known_way(node, &core.frames[e.arg]) {
+                    if let Some(out) = core.known_route(node, &core.frames[e.arg]) {
                         s.prefetch_last(out, &core.frames);
                     }
                 }
                 Node::Switch(s) => s.prefetch_source(port, &core.frames),
-                Node::Nic(_) | Node::Elsewhere => {}
+                Node::Nic(_) | Node::Remote => {}
             }
         }
     }
@@ -228,7 +228,7 @@ impl Part {
                 n.on_frame(now, e.arg, core);
                 self.after_flows();
             }
-            Node::Elsewhere => unreachable!("a frame for another part"),
+            Node::Remote => unreachable!("a frame for another part"),
         }
     }
 
@@ -262,7 +262,7 @@ impl Part {
                 }
                 self.after_flows();
             }
-            Node::Elsewhere => unreachable!("an event of another part"),
+            Node::Remote => unreachable!("an event of another part"),
         }
     }
 
@@ -276,8 +276,8 @@ impl Part {
 
     fn follow_up(&mut self) {
         while let Some(flow) = self.core.acknowledged.pop() {
-            if let Some(turns) = &mut self.starts.turns {
-                turns.ended(flow);
+            if let Some(round_robin) = &mut self.starts.round_robin {
+                round_robin.ended(flow);
             }
             let dst = self.core.flows[flow as usize].flow.dst;
             if let Node::Nic(n) = &mut self.nodes[dst as usize] {
@@ -294,7 +294,7 @@ impl Part {
 
     fn plan(&mut self, time: Time, entity: u32, arg: u32) {
         let rank = self.core.ranks.of(Kind::FlowStart, entity, 0, 0);
-        self.core.queue.push(Event::new(Moment { time, rank }, Kind::FlowStart, 0, arg));
+        self.core.queue.push(Event::new(EventKey { time, rank }, Kind::FlowStart, 0, arg));
     }
 
     pub fn plan_flow_start(&mut self) {
@@ -323,14 +323,14 @@ impl Part {
                 self.plan_flow_start();
             }
             1 => self.start_listed(arg / HOPS),
-            HEARS => self.hears(arg / HOPS),
+            RECEIVES => self.receives(arg / HOPS),
             _ => self.plan(now, 0, arg - 1),
         }
     }
 
     /// A flow of the list begins. It has its number from the list, unless closed loops start flows in between.
     fn start_listed(&mut self, listed: u32) {
-        let facts = self.starts.way_facts.get(listed as usize).copied().unwrap_or_default();
+        let facts = self.starts.path_facts.get(listed as usize).copied().unwrap_or_default();
         let mut flow = listed;
         if self.core.layout.loops {
             flow = self.core.flows.len() as u32;
@@ -339,13 +339,13 @@ impl Part {
         self.begin(flow, facts);
     }
 
-    pub fn begin(&mut self, flow: u32, facts: WayFacts) {
+    pub fn begin(&mut self, flow: u32, facts: PathFacts) {
         let record = &mut self.core.flows[flow as usize];
         let f = &record.flow;
         let index = self.starts.loops.iter().position(|l| l.label() == f.label).map_or(u32::MAX, |i| i as u32);
         let counter = self.starts.started.entry((index, f.src)).or_insert(0);
-        if let Some(turns) = &mut self.starts.turns {
-            turns.started(flow, f);
+        if let Some(round_robin) = &mut self.starts.round_robin {
+            round_robin.started(flow, f);
         }
         let class = self.core.layout.classes.class(f.priority).unwrap_or(0);
         let src = f.src;
@@ -374,15 +374,15 @@ impl Part {
         for (node, port, class) in std::mem::take(&mut self.core.ask_why) {
             let (peer, peer_port) = self.core.peer(node, port);
             let Node::Switch(s) = &self.nodes[peer as usize] else { continue };
-            let mut parts: BTreeMap<(u16, u32), u64> = BTreeMap::new();
+            let mut partitions: BTreeMap<(u16, u32), u64> = BTreeMap::new();
             s.occupants(&self.core.frames, |ingress, c, o| {
                 if (ingress, c) == (peer_port, class) {
                     let out = s.input_head(ingress, c, &self.core.frames).unwrap_or(o.out_port);
-                    *parts.entry((out, o.flow)).or_default() += o.bytes;
+                    *partitions.entry((out, o.flow)).or_default() += o.bytes;
                 }
             });
             let priority = self.core.layout.classes.priority(class as usize);
-            for ((next_port, flow), bytes) in parts {
+            for ((next_port, flow), bytes) in partitions {
                 self.core.record(Row::Cause { time, node, port, priority, flow, next_node: peer, next_port, bytes: Bytes(bytes) });
             }
         }

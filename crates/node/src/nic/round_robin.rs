@@ -140,7 +140,7 @@ impl Walk {
 
 /// All rings of a NIC.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(super) struct RoundRobin {
     first: Ring,
     /// Of class 1 and so on; as many as have been needed.
     more: Vec<Ring>,
@@ -148,9 +148,9 @@ pub(super) struct Turns {
     last: u32,
 }
 
-impl Turns {
-    pub fn new() -> Turns {
-        Turns { first: Ring::EMPTY, more: Vec::new(), last: 0 }
+impl RoundRobin {
+    pub fn new() -> RoundRobin {
+        RoundRobin { first: Ring::EMPTY, more: Vec::new(), last: 0 }
     }
 
     fn ring(&self, class: u8) -> Option<&Ring> {
@@ -240,8 +240,8 @@ impl Turns {
         loop {
             let rings = std::iter::once(&mut self.first).chain(&mut self.more).zip(&mut walks).enumerate();
             // Numbers above the last one come first, then those from the beginning on.
-            let turns = rings.filter(|(_, (_, w))| w.left > 0).map(|(class, (r, w))| (w.slot(r), class, r, w));
-            let (slot, class, ring, walk) = turns.min_by_key(|t| t.0.wrapping_sub(last).wrapping_sub(1))?;
+            let round_robin = rings.filter(|(_, (_, w))| w.left > 0).map(|(class, (r, w))| (w.slot(r), class, r, w));
+            let (slot, class, ring, walk) = round_robin.min_by_key(|t| t.0.wrapping_sub(last).wrapping_sub(1))?;
             if walk.step(ring, class as u8, slot, flows) == Some(Answer::Go) {
                 return Some(slot);
             }
@@ -285,8 +285,8 @@ mod tests {
         }
     }
 
-    fn start(flows: &[(u8, u32, u32)]) -> (Turns, Group) {
-        let mut t = Turns::new();
+    fn start(flows: &[(u8, u32, u32)]) -> (RoundRobin, Group) {
+        let mut t = RoundRobin::new();
         let mut f = Group { held_from: [NOTHING; 2], ..Group::default() };
         for (slot, &(class, len, frames)) in flows.iter().enumerate() {
             t.push(class, slot as u32, len);
@@ -298,7 +298,7 @@ mod tests {
     }
 
     /// Serves so many frames.
-    fn serve(t: &mut Turns, f: &mut Group, n: usize) -> Vec<u32> {
+    fn serve(t: &mut RoundRobin, f: &mut Group, n: usize) -> Vec<u32> {
         let mut served = Vec::new();
         for _ in 0..n {
             let Some(slot) = t.pick(f) else { break };

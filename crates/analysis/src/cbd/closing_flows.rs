@@ -11,13 +11,13 @@ use super::{Closing, Cycle, Spread, Traffic};
 type Hops = Vec<(NodeId, u16)>;
 
 /// A flow on its way: source, destination, hops.
-struct OnItsWay {
+struct FlowPath {
     src: NodeId,
     dst: NodeId,
     hops: Hops,
 }
 
-impl OnItsWay {
+impl FlowPath {
     fn passes(&self, from: (NodeId, u16), to: (NodeId, u16)) -> bool {
         self.hops.windows(2).any(|w| w[0] == from && w[1] == to)
     }
@@ -27,7 +27,7 @@ impl OnItsWay {
 pub(super) fn explain(f: &Forwarding<'_>, cycle: &[Buffer]) -> Cycle {
     let name = |(node, port)| f.t.port_name(node, port);
     let links: Vec<(NodeId, u16)> = cycle.iter().map(|&b| filled_by(f.t, b)).collect();
-    let mut used: Vec<OnItsWay> = Vec::new();
+    let mut used: Vec<FlowPath> = Vec::new();
     let mut closed_by = Vec::new();
     for (i, &from) in links.iter().enumerate() {
         let to = links[(i + 1) % links.len()];
@@ -45,8 +45,8 @@ pub(super) fn explain(f: &Forwarding<'_>, cycle: &[Buffer]) -> Cycle {
 }
 
 /// The first flow, by destination and then source, that goes over both links.
-fn flow_through(f: &Forwarding<'_>, from: (NodeId, u16), to: (NodeId, u16)) -> Option<OnItsWay> {
-    let pair = |src, dst, hops| Some(OnItsWay { src, dst, hops }).filter(|flow| flow.passes(from, to));
+fn flow_through(f: &Forwarding<'_>, from: (NodeId, u16), to: (NodeId, u16)) -> Option<FlowPath> {
+    let pair = |src, dst, hops| Some(FlowPath { src, dst, hops }).filter(|flow| flow.passes(from, to));
     match f.traffic {
         Traffic::Flows { flows, paths } => flows.iter().find_map(|flow| {
             let (src, dst) = (flow.key.src, flow.key.dst);

@@ -97,17 +97,17 @@ fn dump(name: &str, args: &[String], file: &Path, ready: &str) -> io::Result<Opt
 }
 
 /// A witness at work.
-pub struct Witness {
+pub struct PacketCapture {
     by: By,
     files: Vec<PathBuf>,
     dumps: Vec<Dump>,
 }
 
-impl Witness {
+impl PacketCapture {
     /// Looks at these interfaces from here on; captures go into the folder, which is made if it does not exist.
-    pub fn start(interfaces: &[String], folder: &Path) -> io::Result<Witness> {
+    pub fn start(interfaces: &[String], folder: &Path) -> io::Result<PacketCapture> {
         std::fs::create_dir_all(folder)?;
-        let mut w = Witness { by: By::Own, files: Vec::new(), dumps: Vec::new() };
+        let mut w = PacketCapture { by: By::Own, files: Vec::new(), dumps: Vec::new() };
         let snap = SNAP.to_string();
         let words = |all: &[&str]| all.iter().map(|a| (*a).to_owned()).collect::<Vec<_>>();
         if program("tshark").is_some() {
@@ -185,7 +185,7 @@ impl Witness {
     }
 }
 
-impl Drop for Witness {
+impl Drop for PacketCapture {
     fn drop(&mut self) {
         for Dump { child, .. } in &mut self.dumps {
             // It may have ended by itself; then there is nothing to do.

@@ -12,25 +12,25 @@ const REMEMBERED: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))] // one cache line, not two halves
-struct Way {
+struct Route {
     nodes: [u32; REMEMBERED],
     ports: [u16; REMEMBERED],
     next: u8,
 }
 
 /// Memory of both directions of a flow [bytes].
-pub(crate) const BYTES_PER_FLOW: u64 = 2 * size_of::<Way>() as u64;
+pub(crate) const BYTES_PER_FLOW: u64 = 2 * size_of::<Route>() as u64;
 
-const UNKNOWN: Way = Way { nodes: [NIL; REMEMBERED], ports: [0; REMEMBERED], next: 0 };
+const UNKNOWN: Route = Route { nodes: [NIL; REMEMBERED], ports: [0; REMEMBERED], next: 0 };
 
 /// Egress ports by flow, direction and node.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ways {
+pub(crate) struct RouteCache {
     /// By flow and direction.
-    ways: Vec<Way>,
+    route_cache: Vec<Route>,
 }
 
-impl Ways {
+impl RouteCache {
     #[inline]
     fn at(flow: u32, back: bool) -> usize {
         flow as usize * 2 + back as usize
@@ -39,37 +39,37 @@ impl Ways {
     /// The port of a flow at a node, if it is known. `hops` is below [`REMEMBERED`]: nodes that the frame has been through.
     #[inline]
     pub fn get(&self, flow: u32, back: bool, node: u32, hops: usize) -> Option<u16> {
-        let way = self.ways.get(Self::at(flow, back))?;
+        let route = self.route_cache.get(Self::at(flow, back))?;
         // Nodes are remembered in the order of the first frame; only after a failure is it another one.
-        if way.nodes[hops] == node {
-            return Some(way.ports[hops]);
+        if route.nodes[hops] == node {
+            return Some(route.ports[hops]);
         }
-        (0..REMEMBERED).find(|&i| way.nodes[i] == node).map(|i| way.ports[i])
+        (0..REMEMBERED).find(|&i| route.nodes[i] == node).map(|i| route.ports[i])
     }
 
     /// A way will be asked for soon.
     #[inline]
     pub fn prefetch(&self, flow: u32, back: bool) {
-        if let Some(way) = self.ways.get(Self::at(flow, back)) {
-            prefetch(way);
+        if let Some(route) = self.route_cache.get(Self::at(flow, back)) {
+            prefetch(route);
         }
     }
 
     /// Remembers a port.
     pub fn put(&mut self, flow: u32, back: bool, node: u32, port: u16) {
         let at = Self::at(flow, back);
-        if self.ways.len() <= at {
-            self.ways.resize(at + 1, UNKNOWN);
+        if self.route_cache.len() <= at {
+            self.route_cache.resize(at + 1, UNKNOWN);
         }
-        let way = &mut self.ways[at];
-        let next = way.next as usize % REMEMBERED;
-        (way.nodes[next], way.ports[next]) = (node, port);
-        way.next = (next + 1) as u8;
+        let route = &mut self.route_cache[at];
+        let next = route.next as usize % REMEMBERED;
+        (route.nodes[next], route.ports[next]) = (node, port);
+        route.next = (next + 1) as u8;
     }
 
     /// Routes have changed.
     pub fn forget(&mut self) {
-        self.ways.clear();
+        self.route_cache.clear();
     }
 }
 
@@ -78,8 +78,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ways_are_kept_apart_and_the_oldest_makes_room() {
-        let mut w = Ways::default();
+    fn routes_are_kept_apart_and_the_oldest_makes_room() {
+        let mut w = RouteCache::default();
         assert_eq!(w.get(3, false, 0, 0), None);
         for node in 0..=REMEMBERED as u32 {
             w.put(3, false, node, node as u16 + 10);

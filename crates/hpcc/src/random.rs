@@ -5,7 +5,7 @@
 //! The HPCC simulator makes a new generator for every marking decision and for every PFC frame, each on the next
 //! stream, and takes its first number. With the right first stream its coin tosses come out exactly.
 
-use xoff_sim::CoinSource;
+use xoff_sim::RngSource;
 
 const M1: u64 = 4_294_967_087;
 const M2: u64 = 4_294_944_443;
@@ -87,8 +87,8 @@ impl Streams {
     }
 }
 
-impl CoinSource for Streams {
-    fn toss(&mut self) -> f64 {
+impl RngSource for Streams {
+    fn draw(&mut self) -> f64 {
         let u = self.next.clone().next();
         self.skip();
         u
@@ -124,7 +124,7 @@ mod tests {
         let mut a = Streams::from(26);
         let mut b = Streams::from(27);
         a.message_sent();
-        assert_eq!(a.toss(), b.toss());
-        assert_ne!(a.toss(), Streams::from(27).toss());
+        assert_eq!(a.draw(), b.draw());
+        assert_ne!(a.draw(), Streams::from(27).draw());
     }
 }

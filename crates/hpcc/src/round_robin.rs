@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use xoff_sim::TurnOrder;
+use xoff_sim::StartOrder;
 use xoff_topology::routing::hpcc_ip;
 use xoff_workload::Flow;
 
@@ -50,14 +50,14 @@ impl Chain {
 
 /// The maps of all hosts.
 #[derive(Default)]
-pub(crate) struct Turns {
+pub(crate) struct RoundRobin {
     chains: HashMap<u32, Chain>,
     /// By flow: its host and key.
     keys: HashMap<u32, (u32, u64)>,
     flows: HashMap<(u32, u64), u32>,
 }
 
-impl TurnOrder for Turns {
+impl StartOrder for RoundRobin {
     fn started(&mut self, flow: u32, f: &Flow) {
         let key = (hpcc_ip(f.dst) as u64) << 32 | (f.src_port as u64) << 16 | f.priority as u64;
         self.chains.entry(f.src).or_default().insert(key);
