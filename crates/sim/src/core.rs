@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
-use rustc_hash::FxHashMap;
-use xoff_mech::detection::{Congestion, Mark, PortState, Side};
+use xoff_mech::detection::{Mark, Side};
 use xoff_node::{Call, Classes, Env, EventKey, Frame, FrameId, FrameKind, FrameStore, NodeEvent, Telemetry, WireTimes};
 use xoff_topology::LinkId;
 use xoff_topology::routing::{Choice, ExplicitPaths, FlowKey, Routes};
-use xoff_units::{Bytes, Rate, Span, Time, WireClock, prefetch};
+use xoff_units::{Rate, Span, Time, WireClock, prefetch};
 use xoff_workload::random;
 
 use crate::checks::Checks;
@@ -21,9 +20,10 @@ use crate::ideal::HandedOver;
 use crate::loops::Stage;
 use crate::lost::{Dropped, LostFrames};
 use crate::outcome::{PortNotifications, PortTotals};
-use crate::probe::{Probes, RateSource, Row};
+use crate::probe::Probes;
 use crate::queue::{EventQueue, Pending};
 use crate::route_cache::RouteCache;
+use crate::rows::RowBuffer;
 use crate::stops::{Allowed, Stops};
 use crate::world::{NO_PORT, UNKNOWN_SOURCE};
 
@@ -181,19 +181,12 @@ pub(crate) struct Core {
     /// Replaces the per-port random streams.
     pub rng_source: Option<Box<dyn RngSource>>,
     pub checks: Checks,
-    /// Rows are kept until somebody puts those of all parts in order.
-    pub recording: bool,
-    pub rows: Vec<(EventKey, Row)>,
-    /// A row was recorded after its time.
-    pub rows_out_of_order: bool,
+    /// What is recorded.
+    pub rows: RowBuffer,
     pub histogram: Option<Box<Histogram>>,
     /// Queue lengths are recorded or counted.
     pub watches_queues: bool,
     watches_states: bool,
-    /// The last state of each port and class that is not the first one.
-    states: FxHashMap<usize, PortState>,
-    /// Ports that were just held or slowed down and whose reason is to be recorded: node, port, class.
-    pub ask_why: Vec<(u32, u16, u8)>,
 }
 
 impl Core {
@@ -240,15 +233,11 @@ impl Core {
             completions: Vec::new(),
             rng_source: None,
             checks: Checks::default(),
-            recording: false,
-            rows: Vec::new(),
-            rows_out_of_order: false,
+            rows: RowBuffer::default(),
             histogram: None,
             watches_queues: !layout.probes.queue_changes.is_none(),
             watches_states: !layout.probes.states.is_none(),
-            states: FxHashMap::default(),
             layout,
-            ask_why: Vec::new(),
         }
     }
 
@@ -415,71 +404,6 @@ impl Core {
             self.ended.push((flow, stage));
         }
     }
-
-    pub fn record(&mut self, row: Row) {
-        self.record_at(self.place(), row);
-    }
-
-    /// A row of a moment that may have passed.
-    pub fn record_at(&mut self, at: EventKey, row: Row) {
-        if self.recording {
-            self.rows.push((at, row));
-        }
-    }
-
-    fn note_message(&mut self, node: u32, port: u16, class: u8, sent: bool, message: xoff_mech::flow_control::Message) {
-        let at = self.layout.port_index(node, port);
-        if sent {
-            if let Some(source) = &mut self.rng_source {
-                source.message_sent();
-            }
-            self.totals[at].messages_sent += 1;
-        } else {
-            self.totals[at].messages_received += 1;
-        }
-        if self.layout.detecting && self.layout.probes.control.has(node, port) {
-            let (kind, value) = message.describe();
-            let priority = self.layout.classes.priority(class as usize);
-            self.record(Row::Control { time: self.now, node, port, priority, sent, kind, value });
-        }
-    }
-
-    fn note_notified(&mut self, (node, port, class, side): (u32, u16, u8, Side), flow: u32, congestion: Congestion) {
-        let sent = self.notices.entry((node, port)).or_default();
-        match side {
-            Side::Ingress => sent.ingress += 1,
-            Side::Egress => sent.egress += 1,
-        }
-        if self.layout.detecting && self.layout.probes.notices.has(node, port) {
-            let (time, priority) = (self.now, self.layout.classes.priority(class as usize));
-            self.record(Row::Notice { time, node, port, ingress: side == Side::Ingress, priority, flow, congestion });
-        }
-    }
-
-    fn note_state(&mut self, node: u32, port: u16, class: u8, state: PortState) {
-        let at = self.layout.port_index(node, port) * self.layout.classes.len() + class as usize;
-        // Everything begins without congestion.
-        let before = self.states.insert(at, state).unwrap_or(PortState::NonCongestion);
-        if state != before && self.layout.probes.states.has(node, port) {
-            let priority = self.layout.classes.priority(class as usize);
-            self.record(Row::State { time: self.now, node, port, priority, state });
-        }
-    }
-
-    fn note_queue(&mut self, node: u32, in_port: u16, out_port: u16, class: u8, ingress: u64, egress: u64) {
-        if let Some(h) = &mut self.histogram {
-            h.set(self.layout.port_index(node, out_port), class, egress);
-        }
-        if !self.layout.probes.queue_changes.is_none() {
-            let (time, priority) = (self.now, self.layout.classes.priority(class as usize));
-            if self.layout.probes.queue_changes.has(node, in_port) {
-                self.record(Row::Queue { time, node, port: in_port, ingress: true, priority, bytes: Bytes(ingress) });
-            }
-            if self.layout.probes.queue_changes.has(node, out_port) {
-                self.record(Row::Queue { time, node, port: out_port, ingress: false, priority, bytes: Bytes(egress) });
-            }
-        }
-    }
 }
 
 impl Env for Core {
@@ -580,30 +504,44 @@ impl Env for Core {
     fn emit(&mut self, node: u32, now: Time, emit: NodeEvent) {
         match emit {
             NodeEvent::Queue { in_port, out_port, class, ingress, egress } => {
-                self.note_queue(node, in_port, out_port, class, ingress, egress)
+                if let Some(h) = &mut self.histogram {
+                    h.set(self.layout.port_index(node, out_port), class, egress);
+                }
+                self.record_queue_change((node, class), (in_port, ingress), (out_port, egress));
             }
-            NodeEvent::MessageSent { port, class, message } => self.note_message(node, port, class, true, message),
-            NodeEvent::MessageReceived { port, class, message } => self.note_message(node, port, class, false, message),
+            NodeEvent::MessageSent { port, class, message } => {
+                if let Some(source) = &mut self.rng_source {
+                    source.message_sent();
+                }
+                self.totals[self.layout.port_index(node, port)].messages_sent += 1;
+                self.record_control(node, port, class, true, message);
+            }
+            NodeEvent::MessageReceived { port, class, message } => {
+                self.totals[self.layout.port_index(node, port)].messages_received += 1;
+                self.record_control(node, port, class, false, message);
+            }
             NodeEvent::AllowedRate { port, class, rate, by, expires } => self.note_rate(Allowed { node, port, class, rate, by, expires }),
             NodeEvent::Hold { port, class, on, by } => self.note_hold(node, port, class, on, by),
             NodeEvent::FlowRate { flow, rate } => {
                 self.rate_changes += 1;
-                if self.layout.detecting && self.layout.probes.flow_rates {
-                    self.record(Row::FlowRate { time: now, node, flow, rate, source: RateSource::RateControl });
-                }
+                self.record_flow_rate(node, now, flow, rate);
             }
             NodeEvent::Marked { port, class, flow, mark } => {
-                if self.layout.detecting && self.layout.probes.marks.has(node, port) {
-                    let priority = self.layout.classes.priority(class as usize);
-                    self.record(Row::Mark { time: now, node, port, priority, flow, mark });
-                }
+                self.record_mark((node, port, class), now, flow, mark);
                 let t = &mut self.totals[self.layout.port_index(node, port)];
                 t.marked += (mark == Mark::Ce) as u64;
                 t.marked_ue += (mark == Mark::Ue) as u64;
             }
-            NodeEvent::Notified { port, class, side, flow, congestion } => self.note_notified((node, port, class, side), flow, congestion),
+            NodeEvent::Notified { port, class, side, flow, congestion } => {
+                let sent = self.notices.entry((node, port)).or_default();
+                match side {
+                    Side::Ingress => sent.ingress += 1,
+                    Side::Egress => sent.egress += 1,
+                }
+                self.record_notice((node, port, class, side), flow, congestion);
+            }
             NodeEvent::NotificationReceived { flow } => self.flows[flow as usize].notices += 1,
-            NodeEvent::State { port, class, state } => self.note_state(node, port, class, state),
+            NodeEvent::State { port, class, state } => self.record_state(node, port, class, state),
             NodeEvent::Dropped { port, class, flow, len, kind, why } => {
                 self.note_dropped(now, &Dropped { at: self.layout.port_index(node, port), class, flow, len, kind, why });
             }

@@ -27,6 +27,7 @@ mod partition;
 mod probe;
 mod queue;
 mod route_cache;
+mod rows;
 mod split;
 mod stops;
 mod world;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use xoff_node::{EventKey, FlowStart, Nic, Switch};
-use xoff_units::{Bytes, Time, prefetch};
+use xoff_units::{Time, prefetch};
 use xoff_workload::Flow;
 use xoff_workload::generators::closed_loop::ClosedLoop;
 
@@ -16,7 +16,6 @@ use crate::event::{Event, EventOrder, Kind};
 use crate::fault::StartOrder;
 use crate::flows::FlowRecord;
 use crate::model::PathFacts;
-use crate::probe::Row;
 
 pub(crate) enum Node {
     Switch(Box<Switch>),
@@ -85,7 +84,7 @@ impl Partition {
             let Some(e) = self.core.next(bound) else { return };
             self.prefetch();
             self.handle(e);
-            if !self.core.ask_why.is_empty() {
+            if !self.core.rows.ask_why.is_empty() {
                 self.record_causes();
             }
         }
@@ -202,7 +201,7 @@ impl Partition {
 
     /// Does it keep so many rows that somebody should take them?
     pub fn has_many_rows(&self) -> bool {
-        self.core.rows.len() >= ROWS_MAX
+        self.core.rows.rows.len() >= ROWS_MAX
     }
 
     #[inline(always)]
@@ -370,8 +369,7 @@ impl Partition {
 
     /// Who fills the buffers for which ports have just begun to wait.
     fn record_causes(&mut self) {
-        let time = self.core.now;
-        for (node, port, class) in std::mem::take(&mut self.core.ask_why) {
+        for (node, port, class) in std::mem::take(&mut self.core.rows.ask_why) {
             let (peer, peer_port) = self.core.peer(node, port);
             let Node::Switch(s) = &self.nodes[peer as usize] else { continue };
             let mut partitions: BTreeMap<(u16, u32), u64> = BTreeMap::new();
@@ -381,9 +379,8 @@ impl Partition {
                     *partitions.entry((out, o.flow)).or_default() += o.bytes;
                 }
             });
-            let priority = self.core.layout.classes.priority(class as usize);
             for ((next_port, flow), bytes) in partitions {
-                self.core.record(Row::Cause { time, node, port, priority, flow, next_node: peer, next_port, bytes: Bytes(bytes) });
+                self.core.record_cause((node, port, class), (peer, next_port), flow, bytes);
             }
         }
     }

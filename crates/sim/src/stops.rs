@@ -17,7 +17,6 @@ use xoff_node::EventKey;
 use xoff_units::{Rate, Time};
 
 use crate::core::Core;
-use crate::probe::{RateSource, Row};
 
 /// Ports and classes that are stopped or held. Columns are indexed by port * classes + class.
 pub(crate) struct Stops {
@@ -103,7 +102,7 @@ impl Core {
             return;
         }
         if self.layout.probes.causes {
-            self.ask_why.push((a.node, a.port, a.class));
+            self.rows.ask_why.push((a.node, a.port, a.class));
         }
         self.record_rate(self.place(), lane, a.rate, change);
     }
@@ -117,21 +116,15 @@ impl Core {
             self.totals[lane / self.layout.classes.len()].pause_ps_total += at.since(since).0;
         }
         if self.layout.detecting {
-            self.rows_out_of_order = true;
+            self.rows.out_of_order = true;
             self.record_rate(event_key(at, lane), lane, rate, ended.then_some(false));
         }
     }
 
     fn record_rate(&mut self, at: EventKey, lane: usize, rate: Rate, change: Option<bool>) {
         let classes = self.layout.classes.len();
-        let ((node, port), time) = (self.layout.places[lane / classes], at.time);
-        let priority = self.layout.classes.priority(lane % classes);
-        if self.layout.probes.rate_changes.has(node, port) {
-            self.record_at(at, Row::PortRate { time, node, port, priority: Some(priority), rate, source: RateSource::FlowControl });
-        }
-        if let Some(stopped) = change.filter(|_| self.layout.probes.pauses.has(node, port)) {
-            self.record_at(at, Row::Pause { time, node, port, priority, stopped, by: StoppedBy::Pause });
-        }
+        let (node, port) = self.layout.places[lane / classes];
+        self.record_allowed_rate(at, (node, port, (lane % classes) as u8), rate, change);
     }
 
     /// May a stop expire before `bound`?
@@ -181,19 +174,6 @@ impl Core {
         } else if let Some(since) = self.stops.held_since.remove(&lane) {
             self.totals[at].hold_ps_total += self.now.since(since).0;
         }
-        if !self.layout.detecting {
-            return;
-        }
-        let (time, priority) = (self.now, self.layout.classes.priority(class as usize));
-        // A message stops a port whether something waits or not; want of credits stops only what waits.
-        if by != StoppedBy::Pause && self.layout.probes.pauses.has(node, port) {
-            self.record(Row::Pause { time, node, port, priority, stopped: on, by });
-        }
-        if self.layout.probes.causes {
-            self.record(Row::Hold { time, node, port, priority, on });
-            if on {
-                self.ask_why.push((node, port, class));
-            }
-        }
+        self.record_hold(node, port, class, on, by);
     }
 }

@@ -129,12 +129,12 @@ impl World {
     /// Sends rows to `recorder` from now on.
     pub fn record_to(&mut self, recorder: Box<dyn Recorder>) {
         self.recorder = Some(recorder);
-        self.partitions.iter_mut().for_each(|p| p.core.recording = true);
+        self.partitions.iter_mut().for_each(|p| p.core.rows.recording = true);
     }
 
     /// Takes the recorder back.
     pub fn take_recorder(&mut self) -> Option<Box<dyn Recorder>> {
-        self.partitions.iter_mut().for_each(|p| p.core.recording = false);
+        self.partitions.iter_mut().for_each(|p| p.core.rows.recording = false);
         self.recorder.take()
     }
 
@@ -258,8 +258,8 @@ impl World {
         }
         let partitions = &mut self.partitions;
         let mut completions: Vec<_> = partitions.iter_mut().flat_map(|p| p.core.completions.drain(..)).collect();
-        let mut rows: Vec<_> = partitions.iter_mut().flat_map(|p| p.core.rows.drain(..)).collect();
-        let late = partitions.iter_mut().fold(false, |late, p| late | std::mem::take(&mut p.core.rows_out_of_order));
+        let mut rows: Vec<_> = partitions.iter_mut().flat_map(|p| p.core.rows.rows.drain(..)).collect();
+        let late = partitions.iter_mut().fold(false, |late, p| late | std::mem::take(&mut p.core.rows.out_of_order));
         // Stable: what happened in one event stays in its order.
         if partitions.len() > 1 {
             completions.sort_by_key(|c| c.0);
@@ -297,7 +297,7 @@ impl World {
         self.events += 1;
         self.partitions.iter_mut().for_each(|p| p.core.reach(e.event_key()));
         self.expire_stops(self.now);
-        if self.partitions.iter().any(|p| p.core.rows_out_of_order) {
+        if self.partitions.iter().any(|p| p.core.rows.out_of_order) {
             self.put_in_order(); // before what this moment records
         }
         match e.kind() {
