@@ -6,14 +6,11 @@ use xoff_mech::detection::{Mark, PortState};
 use xoff_report::Unit;
 use xoff_run::Scenario;
 use xoff_scenario::document::Override;
-use xoff_sim::{Deadlock, Model, Outcome, PortTotals, RateSource, Recorder, Row, World};
+use xoff_sim::{Deadlock, Ended, Model, Outcome, PortTotals, RateSource, Recorder, Row, World};
 use xoff_topology::Topology;
 use xoff_units::{Rate, Span, Time};
 
 use crate::{Context, ReproduceError};
-
-/// Events between two looks at whether the user wants to stop.
-const SLICE: u64 = 1 << 17;
 
 /// Reads an embedded scenario with settings laid over it, each as `path=value`.
 pub fn load<S: AsRef<str>>(name: &str, text: &str, settings: &[S]) -> Result<Scenario, ReproduceError> {
@@ -45,12 +42,10 @@ pub fn observe_with(cx: &Context, s: &Scenario, change: impl FnOnce(&mut Model))
     change(&mut model);
     let mut world = World::build(&s.topology, s.flows.clone(), &mut model)?;
     world.record_to(Box::new(Vec::<Row>::new()));
-    let ended = loop {
-        if let Some(ended) = world.run(s.until, SLICE) {
-            break ended;
-        }
-        cx.go_on()?;
-    };
+    let ended = world.drive(s.until, |_| cx.go_on().is_ok());
+    if ended == Ended::Interrupted {
+        return Err(ReproduceError::Interrupted);
+    }
     let (outcome, recorder) = world.finish(ended);
     let rows = recorder.and_then(|r: Box<dyn Recorder>| r.into_any().downcast::<Vec<Row>>().ok()).map(|r| *r).unwrap_or_default();
     Ok(Observed { topology: s.topology.clone(), outcome, rows, warnings: s.warnings.iter().map(|p| p.line()).collect() })

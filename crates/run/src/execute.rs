@@ -19,9 +19,6 @@ use crate::recorder::{PortNumbers, TableRecorder};
 use crate::summary::Summary;
 use crate::verdict::judge;
 
-/// Events between two looks at the clock and at the caller.
-const SLICE: u64 = 1 << 16;
-
 /// How far a run is.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
@@ -141,15 +138,8 @@ impl<'s> Running<'s> {
     /// Runs to the end. `look` is called now and then; when it returns false, the run stops and closes properly.
     pub fn run(mut self, mut look: impl FnMut(&Progress) -> bool) -> Result<Finished, RunError> {
         let until = self.scenario.until;
-        let ended = loop {
-            if let Some(ended) = self.world.run(until, SLICE) {
-                break ended;
-            }
-            let progress = Progress { now: self.world.now(), until, events: self.world.events(), deadlocks: self.world.deadlocks().len() };
-            if !look(&progress) {
-                break Ended::Interrupted;
-            }
-        };
+        let ended =
+            self.world.drive(until, |w| look(&Progress { now: w.now(), until, events: w.events(), deadlocks: w.deadlocks().len() }));
         self.finish(ended)
     }
 

@@ -181,11 +181,7 @@ pub fn explain(
         .map(|(n, p)| ((n, p), topology.link_at(n, p).rate))
         .collect();
     world.record_to(Box::new(Collector { log: log.clone(), line }));
-    while world.run(at, 1 << 16).is_none() {
-        if !look(world.now()) {
-            break;
-        }
-    }
+    world.drive(at, |w| look(w.now()));
     let (outcome, _) = world.finish(Ended::TimeUp);
     let log = std::mem::take(&mut *log.lock().unwrap_or_else(|e| e.into_inner()));
     let priority = priority.or_else(|| (0..8).find(|&p| log.state(start, p, at).is_some())).unwrap_or(0);

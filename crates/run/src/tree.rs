@@ -89,11 +89,7 @@ pub fn congestion_tree(scenario: &Scenario, at: Time, mut look: impl FnMut(Time)
     let mut model = scenario.model();
     model.probes = Default::default();
     let mut world = World::build(&scenario.topology, scenario.flows.clone(), &mut model)?;
-    while world.run(at, 1 << 16).is_none() {
-        if !look(world.now()) {
-            break;
-        }
-    }
+    world.drive(at, |w| look(w.now()));
     let (ports, flows) = (world.congested_ports(), world.flows_now());
     world.finish(Ended::TimeUp);
     Ok(grow(scenario, at, &ports, &flows))

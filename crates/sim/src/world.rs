@@ -39,12 +39,14 @@ use crate::split::Split;
 mod build;
 #[cfg(test)]
 mod canaries;
+mod drive;
 mod inspect;
 mod outside;
 mod sample;
 mod threads;
 
 pub use build::classes_in_use;
+use drive::SLICE;
 pub use inspect::PortNow;
 use outside::OUTSIDE;
 pub use outside::{Leaving, NO_PORT, UNKNOWN_SOURCE};
@@ -91,9 +93,6 @@ struct Samples {
     tx_bytes: Vec<u64>,
     flow_bytes: Vec<u64>,
 }
-
-/// Events of a part between two looks at rows and promises.
-const SLICE: u64 = 1 << 18;
 
 /// Events per part from which on threads of their own gain more than they cost: for two meetings per window some 50 us of
 /// work, and for starting them.

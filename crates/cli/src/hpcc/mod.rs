@@ -20,9 +20,6 @@ use crate::{interrupt, terminal};
 use files::{Files, LineFile, PfcRecorder};
 use progress::Progress;
 
-/// Events between two looks at the clock and at Ctrl-C: some 20 ms.
-const SLICE: u64 = 1 << 18;
-
 /// Replay an unmodified configuration of the HPCC simulator.
 ///
 /// Reads the configuration with the topology and flow files it names, and writes the flow completion times and the
@@ -107,15 +104,10 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
 fn drive(replay: &mut Replay, case: &HpccCase) -> Ended {
     interrupt::ask_first();
     let progress = Progress::new(case);
-    loop {
-        if let Some(ended) = replay.world.run(replay.until, SLICE) {
-            return ended;
-        }
-        if interrupt::asked() {
-            return Ended::Interrupted;
-        }
-        progress.update(&replay.world);
-    }
+    replay.world.drive(replay.until, |world| {
+        progress.update(world);
+        !interrupt::asked()
+    })
 }
 
 /// Warnings, and the keys that have no effect, by reason.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use xoff_fabric::{Arrival, Config, Core, Pattern, Shape, Sizes, Traffic, World};
 use xoff_report::{Align, Axis, Bar, BarGroup, Cell, Figure, Mark, Panel, Table, Unit};
 use xoff_run::Scenario;
-use xoff_sim::Probes;
+use xoff_sim::{Ended, Probes};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::setups;
@@ -26,8 +26,6 @@ const MESSAGE: u64 = 1_500;
 const BEGIN: Time = Time::from_us(50);
 /// Control frames and feedback of networks on the wire [bytes].
 const CONTROL: u64 = 64;
-/// Events between two looks at the caller.
-const SLICE: u64 = 1 << 19;
 
 /// How congestion is managed.
 enum Means {
@@ -162,13 +160,10 @@ fn in_network(w: &Workload, s: &Scenario, stop: &(dyn Fn() -> bool + Sync)) -> R
     model.probes = Probes::default();
     let mut world = xoff_sim::World::build(&s.topology, s.flows.clone(), &mut model)?;
     drop(model);
-    let ended = loop {
-        match world.run(s.until, SLICE) {
-            Some(ended) => break ended,
-            None if stop() => return Ok(None),
-            None => {}
-        }
-    };
+    let ended = world.drive(s.until, |_| !stop());
+    if ended == Ended::Interrupted {
+        return Ok(None);
+    }
     let (o, _) = world.finish(ended);
     let mut by_sender = vec![0u64; s.topology.nodes.len()];
     let mut times: Vec<f64> = Vec::new();

@@ -8,15 +8,12 @@
 //! Entries share runs: whoever needs one that another entry has done finds it there.
 
 use serde::{Deserialize, Serialize};
-use xoff_sim::{FlowRecord, Outcome, Probes, World};
+use xoff_sim::{Ended, FlowRecord, Outcome, Probes, World};
 
 use super::schemes::Scheme;
 use crate::stats::{Mean, quantile};
 use crate::study::{self, Series};
 use crate::{Check, Context, ReproduceError, lab};
-
-/// Events between two looks at the caller.
-const SLICE: u64 = 1 << 19;
 
 /// A scenario file of the paper: name and text.
 pub type File = (&'static str, &'static str);
@@ -180,13 +177,10 @@ impl Job {
         model.probes = Probes::default();
         let mut world = World::build(&s.topology, s.flows.clone(), &mut model)?;
         drop(model);
-        let ended = loop {
-            match world.run(s.until, SLICE) {
-                Some(ended) => break ended,
-                None if stop() => return Ok(None),
-                None => {}
-            }
-        };
+        let ended = world.drive(s.until, |_| !stop());
+        if ended == Ended::Interrupted {
+            return Ok(None);
+        }
         let (outcome, _) = world.finish(ended);
         let t = &s.topology;
         let routes = s.routing().routes(t);

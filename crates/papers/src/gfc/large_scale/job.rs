@@ -13,9 +13,6 @@ use super::network::{Network, RoutingRule};
 /// The scenario of every run; a job changes what [`Job`] names.
 pub const SCENARIO: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/papers/gfc/tab1.toml"));
 
-/// Events between two looks at the caller.
-const SLICE: u64 = 1 << 19;
-
 /// The four flow controls of the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -212,13 +209,10 @@ impl Job {
         let mut world = World::build(t, scenario.flows.clone(), &mut model)?;
         drop(model);
         world.record_to(Box::new(Meter::new(t)));
-        let ended = loop {
-            match world.run(scenario.until, SLICE) {
-                Some(ended) => break ended,
-                None if stop() => return Ok(None),
-                None => {}
-            }
-        };
+        let ended = world.drive(scenario.until, |_| !stop());
+        if ended == Ended::Interrupted {
+            return Ok(None);
+        }
         // Nothing happens any more in a network that came to a stop, but its servers keep receiving nothing.
         let (outcome, recorder) = world.finish(ended);
         let meter = recorder.and_then(|r| r.into_any().downcast::<Meter>().ok()).expect("the world returns the recorder it was given");
