@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use xoff_netio::{PacketOptions, PacketPort, Port};
 use xoff_record::Sink;
-use xoff_run::Scenario;
+use xoff_run::NetworkScenario;
 use xoff_switchd::{Live, RunnerConfig, mac};
 use xoff_testbed::wiring::{self, Real};
 use xoff_units::Time;
@@ -98,13 +98,13 @@ pub fn child() -> Result<(), Failed> {
 }
 
 /// Two hosts at a switch.
-fn scenario(mtu: u32, rate: &str) -> Result<Scenario, Failed> {
+fn scenario(mtu: u32, rate: &str) -> Result<NetworkScenario, Failed> {
     let text = format!(
         "[topology]\nkind = \"star\"\nhosts = 2\nrate = \"{rate}\"\ndelay = \"0us\"\n[run]\nwatch = \"0us\"\nduration = \"1000s\"\n\
          [host]\nmtu = \"{mtu}B\"\n[switch]\nbuffer = \"4MB\"\n[flow_control]\nkind = \"pfc\"\nxoff = \"2MB\"\nxon = \"1MB\"\n\
          [[flow]]\nsrc = \"H0\"\ndst = \"H1\"\n"
     );
-    Scenario::from_text("bench", &text, &[], std::path::Path::new("")).map_err(|e| e.to_string())
+    NetworkScenario::from_text("bench", &text, &[], std::path::Path::new("")).map_err(|e| e.to_string())
 }
 
 fn open(name: &str) -> Result<PacketPort, Failed> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cpu_time::ThreadTime;
-use xoff_run::Scenario;
+use xoff_run::NetworkScenario;
 use xoff_sim::World;
 use xoff_units::Time;
 
@@ -23,7 +23,7 @@ pub fn bare_queue_share(bench: &Bench) -> Result<Stat, Failed> {
     let what = "bare event queue";
     bench.tell(what);
     let file = bench.scenario("websearch.toml");
-    let scenario = Scenario::load(Path::new(&file), &[]).map_err(|e| e.to_string())?;
+    let scenario = NetworkScenario::load(Path::new(&file), &[]).map_err(|e| e.to_string())?;
     let mut world = World::build(&scenario.topology, scenario.flows.clone(), &mut scenario.model()).map_err(|e| e.to_string())?;
     let until = Time(scenario.until.0);
     world.run(until, WARM);

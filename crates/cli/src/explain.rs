@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use xoff_record::Manifest;
-use xoff_run::{Explanation, How, Root, Scenario, explain};
+use xoff_run::{Explanation, How, NetworkScenario, Root, explain};
 use xoff_scenario::{Problem, Problems};
 use xoff_units::Time;
 
@@ -64,13 +64,13 @@ pub fn moment(text: &str) -> Result<Time, Problem> {
 }
 
 /// The scenario of a run's folder, or a scenario file.
-pub fn load(path: &Path) -> Result<Scenario, Problems> {
+pub fn load(path: &Path) -> Result<NetworkScenario, Problems> {
     if !path.exists() {
         let what = format!("there is no folder or file '{}'", path.display());
         return Err(Problem::new(what, "expected the folder of a run (--out of xoff run), or a scenario file").into());
     }
     if !path.is_dir() {
-        return Scenario::load(path, &[]);
+        return NetworkScenario::load(path, &[]);
     }
     let m = Manifest::read(path).map_err(|e| unwritten(&e))?;
     let changed = xoff_output::changed_in(path);
@@ -84,7 +84,7 @@ pub fn load(path: &Path) -> Result<Scenario, Problems> {
         terminal::note(&text);
     }
     let name = path.join(xoff_run::RESOLVED).display().to_string();
-    Scenario::from_text(&name, &m.scenario, &[], Path::new(&m.scenario_folder))
+    NetworkScenario::from_text(&name, &m.scenario, &[], Path::new(&m.scenario_folder))
 }
 
 #[derive(Serialize)]

@@ -9,7 +9,7 @@ use serde::Serialize;
 use xoff_netio::{MetricsServer, Port, privileges};
 use xoff_output::{Kind, OutputError};
 use xoff_record::{Folder, Sink, Verdict};
-use xoff_run::{Finished, Scenario};
+use xoff_run::{Finished, NetworkScenario};
 use xoff_scenario::{Problem, Problems, read};
 use xoff_sim::Ended;
 use xoff_switchd::{Link, RunnerConfig};
@@ -89,8 +89,8 @@ pub fn node_problem(e: NodeError) -> Problem {
 
 impl Options {
     /// The scenario, if real frames can follow it.
-    pub fn load(&self) -> Result<Scenario, Problems> {
-        let mut scenario = Scenario::load(&self.scenario, &settings(&self.set, self.seed)?)?;
+    pub fn load(&self) -> Result<NetworkScenario, Problems> {
+        let mut scenario = NetworkScenario::load(&self.scenario, &settings(&self.set, self.seed)?)?;
         wiring::refuse(&scenario).map_err(|e| refused(&e))?;
         terminal::problems(&scenario.warnings);
         wiring::warnings(&scenario).iter().for_each(|w| terminal::note(w));
@@ -108,7 +108,7 @@ impl Options {
     }
 
     /// Watchdog and addresses.
-    pub fn real(&self, s: &Scenario) -> Result<Real, Problems> {
+    pub fn real(&self, s: &NetworkScenario) -> Result<Real, Problems> {
         let watchdog = self.watchdog.as_deref().map(nodes::watchdog).transpose().map_err(|e| refused(&e))?;
         if watchdog.is_some() {
             wiring::refuse_watchdog(s).map_err(|e| refused(&e))?;
@@ -117,7 +117,7 @@ impl Options {
     }
 
     /// Runs the node until it ends, and says how it went.
-    pub fn run(&self, s: &Scenario, node: Node, real: Real) -> Result<Answer, Problems> {
+    pub fn run(&self, s: &NetworkScenario, node: Node, real: Real) -> Result<Answer, Problems> {
         let Node { command, name, here, links, interfaces, ports } = node;
         let folder = self.out.as_ref().map(|out| claim(out, command, &self.force)).transpose()?;
         let written = |e: std::io::Error| Problem::new(format!("--capture: {e}"), "name a file in a folder with free space");
@@ -238,7 +238,7 @@ struct FlowReport {
 }
 
 /// The flows that begin or end at a host.
-fn flows(s: &Scenario, f: &Finished, name: &str, lasted: Time) -> Vec<FlowReport> {
+fn flows(s: &NetworkScenario, f: &Finished, name: &str, lasted: Time) -> Vec<FlowReport> {
     let named = |n: u32| s.topology.name(n).to_owned();
     let of = |(flow, r): (usize, &xoff_sim::FlowRecord)| FlowReport {
         flow,

@@ -9,7 +9,7 @@ use indicatif::{HumanCount, HumanDuration, ProgressBar};
 use serde::Serialize;
 use xoff_record::verdict::Allow;
 use xoff_record::{Sink, Verdict};
-use xoff_run::{Finished, Loaded, Progress, RunError, Scenario};
+use xoff_run::{Finished, NetworkScenario, Progress, RunError, Scenario};
 use xoff_scenario::document::Override;
 use xoff_scenario::{Problem, Problems};
 use xoff_units::{Bytes, Rate, Span};
@@ -62,9 +62,9 @@ pub fn settings(set: &[String], seed: Option<u64>) -> Result<Vec<Override>, Prob
 /// Runs it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     let settings = settings(&args.set, args.seed)?;
-    let scenario = match Loaded::load(&args.scenario, &settings)? {
-        Loaded::Fabric(scenario) => return fabric::run(args, &scenario),
-        Loaded::Network(scenario) => *scenario,
+    let scenario = match Scenario::load(&args.scenario, &settings)? {
+        Scenario::Fabric(scenario) => return fabric::run(args, &scenario),
+        Scenario::Network(scenario) => *scenario,
     };
     terminal::problems(&scenario.warnings);
     interrupt::ask_first();
@@ -169,7 +169,7 @@ pub fn json<'a>(f: &'a Finished, allowed: &Allowed, out: &std::path::Path) -> im
 }
 
 /// What people are told below the headline.
-pub fn text(s: &Scenario, f: &Finished, out: &std::path::Path) -> String {
+pub fn text(s: &NetworkScenario, f: &Finished, out: &std::path::Path) -> String {
     let m = &f.manifest;
     let mut t = terminal::pairs();
     let mut row = |name: &str, value: String| {
@@ -197,7 +197,7 @@ pub fn text(s: &Scenario, f: &Finished, out: &std::path::Path) -> String {
 }
 
 /// The flows, when there are few enough to read.
-fn flows(s: &Scenario, f: &Finished) -> String {
+fn flows(s: &NetworkScenario, f: &Finished) -> String {
     let flows = &f.outcome.flows;
     if flows.len() > 20 {
         return String::new();

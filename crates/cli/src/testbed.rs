@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use xoff_record::{Folder, Sink};
-use xoff_run::{Finished, Progress, Scenario};
+use xoff_run::{Finished, NetworkScenario, Progress};
 use xoff_scenario::{Problem, Problems};
 use xoff_switchd::RunnerConfig;
 use xoff_testbed::hosts::{self, IpHosts, Run, RunReport};
@@ -67,7 +67,7 @@ pub struct Args {
 
 /// Runs it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
-    let mut scenario = Scenario::load(&args.scenario, &settings(&args.set, args.seed)?)?;
+    let mut scenario = NetworkScenario::load(&args.scenario, &settings(&args.set, args.seed)?)?;
     wiring::refuse(&scenario).map_err(|e| refused(&e))?;
     let runs = args.run.iter().map(|r| Run::parse(r, &args.ip)).collect::<Result<Vec<_>, _>>().map_err(|e| refused(&e))?;
     let (shims, left_out) = shims::insert(&mut scenario, &args.ip).map_err(|e| refused(&e))?;
@@ -164,7 +164,7 @@ fn missing(e: BedError) -> Problem {
 }
 
 /// The same scenario simulated, beside the real run.
-fn simulated(s: &Scenario, real: &Finished, report: &RealReport, out: &Folder) -> Result<Comparison, Problems> {
+fn simulated(s: &NetworkScenario, real: &Finished, report: &RealReport, out: &Folder) -> Result<Comparison, Problems> {
     let folder = out.sub("simulated").map_err(|e| Problem::new(e.what, e.hint))?;
     let simulated = s.run(Sink::Files(folder.clone())).map_err(problem)?;
     let (here, there) = (out.path(), folder.path());
@@ -213,7 +213,7 @@ fn commands_text(commands: &[RunReport]) -> String {
     format!("\n{}", terminal::draw(&t))
 }
 
-fn text(s: &Scenario, f: &Finished, real: &RealReport, args: &Args) -> String {
+fn text(s: &NetworkScenario, f: &Finished, real: &RealReport, args: &Args) -> String {
     let mut t = terminal::pairs();
     let mut row = |name: &str, value: String| {
         t.add_row([name, &value]);

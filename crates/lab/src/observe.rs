@@ -4,7 +4,7 @@ use std::path::Path;
 
 use xoff_mech::detection::{Mark, PortState};
 use xoff_report::Unit;
-use xoff_run::Scenario;
+use xoff_run::NetworkScenario;
 use xoff_scenario::document::Override;
 use xoff_sim::{Deadlock, Ended, Model, Outcome, PortTotals, RateSource, Recorder, Row, World};
 use xoff_topology::Topology;
@@ -13,10 +13,10 @@ use xoff_units::{Rate, Span, Time};
 use crate::{Context, ReproduceError};
 
 /// Reads an embedded scenario with settings laid over it, each as `path=value`.
-pub fn load<S: AsRef<str>>(name: &str, text: &str, settings: &[S]) -> Result<Scenario, ReproduceError> {
+pub fn load<S: AsRef<str>>(name: &str, text: &str, settings: &[S]) -> Result<NetworkScenario, ReproduceError> {
     let settings = settings.iter().map(|s| Override::set(s.as_ref())).collect::<Result<Vec<_>, _>>();
     let settings = settings.map_err(xoff_scenario::Problems::from)?;
-    Ok(Scenario::from_text(name, text, &settings, Path::new(""))?)
+    Ok(NetworkScenario::from_text(name, text, &settings, Path::new(""))?)
 }
 
 /// A finished run with its rows.
@@ -32,12 +32,12 @@ pub struct Observed {
 }
 
 /// A run of a scenario, its rows in memory.
-pub fn observe(cx: &Context, s: &Scenario) -> Result<Observed, ReproduceError> {
+pub fn observe(cx: &Context, s: &NetworkScenario) -> Result<Observed, ReproduceError> {
     observe_with(cx, s, |_| ())
 }
 
 /// A run whose model `change` alters first, for what no scenario can say.
-pub fn observe_with(cx: &Context, s: &Scenario, change: impl FnOnce(&mut Model)) -> Result<Observed, ReproduceError> {
+pub fn observe_with(cx: &Context, s: &NetworkScenario, change: impl FnOnce(&mut Model)) -> Result<Observed, ReproduceError> {
     let mut model = s.model();
     change(&mut model);
     let mut world = World::build(&s.topology, s.flows.clone(), &mut model)?;

@@ -121,7 +121,7 @@ fn entries_with_real_frames_read_too_and_so_do_their_scenarios() {
             for s in &e.scenarios {
                 let path =
                     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/papers").join(paper).join("testbed").join(s);
-                xoff_run::Scenario::load(&path, &[]).unwrap_or_else(|e| panic!("{e}"));
+                xoff_run::NetworkScenario::load(&path, &[]).unwrap_or_else(|e| panic!("{e}"));
             }
         }
     }

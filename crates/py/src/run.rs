@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use xoff_record::{Folder, MemoryTable, Sink};
-use xoff_run::{Loaded, Progress, RunError};
+use xoff_run::{Progress, RunError, Scenario};
 use xoff_scenario::Problems;
 use xoff_scenario::document::Override;
 
@@ -61,11 +61,11 @@ pub fn run(
     };
     let mut looker = Looker { progress, last: Instant::now(), stopped_by: None };
     let (manifest, tables) = py.detach(|| match load(path, &settings)? {
-        Loaded::Network(scenario) => {
+        Scenario::Network(scenario) => {
             let finished = scenario.start(sink()?, threads).and_then(|running| running.run(|p| looker.look(p))).map_err(Failure::Run)?;
             Ok((finished.manifest, finished.tables))
         }
-        Loaded::Fabric(scenario) => {
+        Scenario::Fabric(scenario) => {
             let finished = scenario.run(sink()?, |p| looker.look(p)).map_err(Failure::Run)?;
             Ok::<_, Failure>((finished.manifest, finished.tables))
         }
@@ -103,7 +103,7 @@ impl Output {
     }
 }
 
-fn load(path: PathBuf, settings: &[(String, String)]) -> Result<Loaded, Failure> {
+fn load(path: PathBuf, settings: &[(String, String)]) -> Result<Scenario, Failure> {
     let mut problems = Problems::default();
     let mut overrides = Vec::new();
     for (name, value) in settings {
@@ -112,7 +112,7 @@ fn load(path: PathBuf, settings: &[(String, String)]) -> Result<Loaded, Failure>
             Err(p) => problems.push(p),
         }
     }
-    let scenario = problems.or(()).and_then(|()| Loaded::load(&path, &overrides));
+    let scenario = problems.or(()).and_then(|()| Scenario::load(&path, &overrides));
     scenario.map_err(|p| if path.exists() { Failure::Input(p) } else { Failure::NotFound(p) })
 }
 

@@ -4,7 +4,7 @@ use xoff_topology::LinkId;
 use xoff_units::Time;
 use xoff_workload::Flow;
 
-use crate::load::Scenario;
+use crate::network::NetworkScenario;
 
 /// What surrounds a scenario's nodes where its frames are real. Nothing, in a simulation.
 #[derive(Clone, Debug, Default)]
@@ -15,7 +15,7 @@ pub struct Boundary {
     pub priorities: Vec<u8>,
 }
 
-impl Scenario {
+impl NetworkScenario {
     /// Takes flows out, whose traffic somebody else makes; returns how many. Their priorities stay in use.
     pub fn leave_out(&mut self, which: impl Fn(&Flow) -> bool) -> usize {
         let before = self.flows.flows.len();

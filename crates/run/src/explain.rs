@@ -20,7 +20,7 @@ use xoff_sim::{Ended, FlowRecord, Recorder, Row, Selection, World};
 use xoff_topology::names::{What, find_port};
 use xoff_units::{Bytes, Rate, Time};
 
-use crate::load::Scenario;
+use crate::network::NetworkScenario;
 
 /// A directed port.
 type PortId = (u32, u16);
@@ -158,7 +158,7 @@ impl Log {
 
 /// Explains why `port` (`S1->S2`) waited at `at`; `priority`: that of the port's first restraint found, if not given.
 pub fn explain(
-    scenario: &Scenario,
+    scenario: &NetworkScenario,
     port: &str,
     at: Time,
     priority: Option<u8>,
@@ -188,7 +188,7 @@ pub fn explain(
     Ok(follow(scenario, &log, &outcome.flows, start, priority, at))
 }
 
-fn follow(scenario: &Scenario, log: &Log, flows: &[FlowRecord], start: PortId, priority: u8, at: Time) -> Explanation {
+fn follow(scenario: &NetworkScenario, log: &Log, flows: &[FlowRecord], start: PortId, priority: u8, at: Time) -> Explanation {
     let t = &scenario.topology;
     let name = |p: PortId| t.port_name(p.0, p.1);
     let mut visited: Vec<PortId> = Vec::new();

@@ -5,9 +5,9 @@ use xoff_topology::routing::Routes;
 use xoff_units::{Span, Time};
 use xoff_workload::{Flow, UNLIMITED};
 
-use crate::load::Scenario;
+use crate::network::NetworkScenario;
 
-impl Scenario {
+impl NetworkScenario {
     /// The completion time of a flow that is alone, on its way by these routes; `None`: it has no way or no end. No completion time is
     /// shorter.
     pub fn ideal_time(&self, routes: &Routes, flow: &Flow) -> Option<Span> {
@@ -22,14 +22,14 @@ impl Scenario {
 
 /// The routes of a run, each with the time from which on they hold: links may fail.
 pub(crate) struct Ideals<'s> {
-    scenario: &'s Scenario,
+    scenario: &'s NetworkScenario,
     routes: Vec<(Time, Routes)>,
     /// When the run ended.
     end: Time,
 }
 
 impl<'s> Ideals<'s> {
-    pub fn new(scenario: &'s Scenario, end: Time) -> Ideals<'s> {
+    pub fn new(scenario: &'s NetworkScenario, end: Time) -> Ideals<'s> {
         let (rule, mut topology) = (scenario.routing(), scenario.topology.clone());
         let mut routes = vec![(Time::ZERO, rule.routes(&topology))];
         let mut failures = scenario.model.failures.clone();
@@ -72,7 +72,7 @@ mod tests {
     fn a_way_that_changes_has_no_ideal_time() {
         let text = "[run]\nduration = \"3ms\"\n[topology]\nkind = \"leaf-spine\"\nleaves = 3\nspines = 2\nhosts_per_leaf = 3\n[flow_control]\nkind = \"pfc\"\n\
                     [[failure]]\nlink = \"L1-S2\"\nat = \"1ms\"\n[[workload]]\nkind = \"poisson\"\nload = 0.4\nsize = \"30KB\"\nduration = \"2ms\"\n";
-        let s = Scenario::from_text("fails.toml", text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
+        let s = NetworkScenario::from_text("fails.toml", text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
         let f = s.run(Sink::Nothing).unwrap();
         let ideals = Ideals::new(&s, f.outcome.now);
         let at = Time::from_us(1000);

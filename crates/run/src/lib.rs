@@ -1,8 +1,9 @@
 //! A scenario as a run.
 //!
 //! ```text
-//!   scenario.toml --load--> Scenario --start--> Running --run--> Finished
-//!                (topology, flows, model)   (World + tables)   (outcome, manifest, tables)
+//!   scenario.toml --load--> Scenario --+-> NetworkScenario --start--> Running --run--> Finished
+//!                                      |   (topology, flows, model)  (World + tables) (outcome, manifest, tables)
+//!                                      +-> FabricScenario --run--> FabricFinished
 //! ```
 //!
 //! Stages are types: a scenario with a mistake never becomes a world, and tables cannot be read before they are
@@ -11,15 +12,14 @@
 mod boundary;
 mod conditions;
 mod derived;
-mod execute;
 mod explain;
 mod fabric;
 mod ideal;
 mod idle;
-mod load;
-mod loaded;
+mod network;
 mod recorder;
 mod resources;
+mod scenario;
 mod sections;
 mod standstill;
 mod summary;
@@ -27,12 +27,11 @@ mod tree;
 pub mod verdict;
 
 pub use boundary::Boundary;
-pub use execute::{Finished, Progress, RESOLVED, RunError, Running};
 pub use explain::{Explanation, How, Root, Step, explain};
 pub use fabric::{FabricFinished, FabricScenario};
-pub use load::Scenario;
-pub use loaded::Loaded;
+pub use network::{Finished, NetworkScenario, Progress, RESOLVED, RunError, Running};
 pub use resources::cores;
+pub use scenario::Scenario;
 pub use sections::{fabric_sections, sections};
 pub use summary::Summary;
 pub use tree::{Branch, Member, Role, Tree, congestion_tree};

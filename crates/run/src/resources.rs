@@ -7,14 +7,14 @@ use xoff_topology::Topology;
 use xoff_units::Bytes;
 
 use crate::fabric::FabricScenario;
-use crate::load::Scenario;
+use crate::network::NetworkScenario;
 
 /// Processor cores that this process may use.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get())
 }
 
-impl Scenario {
+impl NetworkScenario {
     /// Threads that are likely to gain something: no more than there are cores, and each with enough to do in the time
     /// that frames are on their way over one link.
     pub fn threads_worth(&self) -> usize {
@@ -111,9 +111,9 @@ mod tests {
         assert!(e.what.contains("at least 5MB: nodes and ports 3MB") && e.what.contains("5MB are available"), "{}", e.what);
     }
 
-    fn scenario(topology: &str) -> Scenario {
+    fn scenario(topology: &str) -> NetworkScenario {
         let text = format!("[topology]\n{topology}\nrate = \"100Gbps\"\ndelay = \"1us\"\n[[workload]]\nkind = \"permutation\"\n");
-        Scenario::from_text("s.toml", &text, &[], std::path::Path::new(".")).unwrap_or_else(|e| panic!("{e}"))
+        NetworkScenario::from_text("s.toml", &text, &[], std::path::Path::new(".")).unwrap_or_else(|e| panic!("{e}"))
     }
 
     #[test]

@@ -6,7 +6,7 @@ use xoff_sim::{Ended, Outcome};
 use xoff_topology::NodeKind;
 use xoff_units::{Bytes, Span};
 
-use crate::load::Scenario;
+use crate::network::NetworkScenario;
 
 /// A run in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Summary {
 
 impl Summary {
     /// From what happened.
-    pub fn of(s: &Scenario, o: &Outcome, verdict: &Verdict) -> Summary {
+    pub fn of(s: &NetworkScenario, o: &Outcome, verdict: &Verdict) -> Summary {
         let incomplete = verdict.parts().work.incomplete_words();
         let mut sum = Summary { ended: ended(s, o), incomplete, ..Summary::default() };
         let total = |f: fn(&xoff_sim::PortTotals) -> u64| o.ports.iter().flatten().map(f).sum::<u64>();
@@ -83,7 +83,7 @@ impl Summary {
         sum
     }
 
-    fn notices(&mut self, s: &Scenario, o: &Outcome, notices: u64) {
+    fn notices(&mut self, s: &NetworkScenario, o: &Outcome, notices: u64) {
         let ports = || o.ports.iter().flatten();
         if notices == 0 {
             let (ingress, egress) =
@@ -106,7 +106,7 @@ impl Summary {
     }
 
     /// Frames that found a buffer full although their flow control promises room for them: its lowest rate went on.
-    fn standstill(&mut self, s: &Scenario, o: &Outcome) {
+    fn standstill(&mut self, s: &NetworkScenario, o: &Outcome) {
         if o.lost.buffer_full.data == 0 {
             return;
         }
@@ -121,7 +121,7 @@ impl Summary {
         }
     }
 
-    fn flow_control(&mut self, s: &Scenario, o: &Outcome, messages: u64) {
+    fn flow_control(&mut self, s: &NetworkScenario, o: &Outcome, messages: u64) {
         if s.flow_control == "none" {
             return;
         }
@@ -165,7 +165,7 @@ impl Summary {
     }
 }
 
-fn sum_no_deadlock(s: &Scenario, o: &Outcome) -> String {
+fn sum_no_deadlock(s: &NetworkScenario, o: &Outcome) -> String {
     let slowest = o
         .ports
         .iter()
@@ -185,7 +185,7 @@ fn sum_no_deadlock(s: &Scenario, o: &Outcome) -> String {
     }
 }
 
-fn ended(s: &Scenario, o: &Outcome) -> String {
+fn ended(s: &NetworkScenario, o: &Outcome) -> String {
     match o.ended {
         Ended::TimeUp => format!("the simulated time of {} was over", o.now),
         Ended::Quiet => format!("nothing was left to happen at {}", o.now),

@@ -16,7 +16,7 @@ use xoff_params::ParamError;
 use xoff_sim::{Ended, FlowRecord, PortNow, World};
 use xoff_units::{Bytes, Time};
 
-use crate::load::Scenario;
+use crate::network::NetworkScenario;
 
 /// A directed port.
 type PortId = (u32, u16);
@@ -78,7 +78,7 @@ pub struct Tree {
 }
 
 /// Finds the congestion trees at `at`.
-pub fn congestion_tree(scenario: &Scenario, at: Time, mut look: impl FnMut(Time) -> bool) -> Result<Tree, ParamError> {
+pub fn congestion_tree(scenario: &NetworkScenario, at: Time, mut look: impl FnMut(Time) -> bool) -> Result<Tree, ParamError> {
     if at > scenario.until {
         return Err(ParamError::new("TIME", format!("{at} lies after the end of the run, {}", scenario.until), "choose an earlier time"));
     }
@@ -103,7 +103,7 @@ fn role(p: &PortNow) -> Role {
     }
 }
 
-fn grow(s: &Scenario, at: Time, ports: &[PortNow], flows: &[FlowRecord]) -> Tree {
+fn grow(s: &NetworkScenario, at: Time, ports: &[PortNow], flows: &[FlowRecord]) -> Tree {
     let t = &s.topology;
     let routes = s.routing().routes(t);
     let paths: Vec<(u32, Vec<PortId>)> = flows

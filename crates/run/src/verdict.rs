@@ -5,7 +5,7 @@ use xoff_sim::{Ended, LostFrames, Outcome};
 use xoff_topology::{NodeKind, Topology};
 use xoff_workload::UNLIMITED;
 
-use crate::load::Scenario;
+use crate::network::NetworkScenario;
 
 /// All frames that did not arrive. A counter that is new in the simulator does not compile before it has its place here.
 pub fn losses(o: &Outcome) -> Losses {
@@ -37,7 +37,7 @@ pub fn deadlock(topology: &Topology, o: &Outcome, unwatched: Option<String>) -> 
 }
 
 /// What a scenario's run came to; `here`: the nodes that this process runs, if some are elsewhere.
-pub(crate) fn judge(s: &Scenario, o: &Outcome, here: Option<&[bool]>) -> Parts {
+pub(crate) fn judge(s: &NetworkScenario, o: &Outcome, here: Option<&[bool]>) -> Parts {
     let is_here = |node: u32| here.is_none_or(|h| h[node as usize]);
     let elsewhere = (0..s.topology.nodes.len() as u32).any(|n| s.topology.nodes[n as usize].kind == NodeKind::Switch && !is_here(n));
     let unwatched = match () {
@@ -59,7 +59,7 @@ pub(crate) fn judge(s: &Scenario, o: &Outcome, here: Option<&[bool]>) -> Parts {
     }
 }
 
-fn promises(s: &Scenario, o: &Outcome) -> Promises {
+fn promises(s: &NetworkScenario, o: &Outcome) -> Promises {
     if !s.model.checks {
         return Promises::NotChecked { why: "run.checks is false".into() };
     }
@@ -73,7 +73,7 @@ fn promises(s: &Scenario, o: &Outcome) -> Promises {
     }
 }
 
-fn nothing_ran(s: &Scenario, o: &Outcome) -> Option<String> {
+fn nothing_ran(s: &NetworkScenario, o: &Outcome) -> Option<String> {
     let planned = s.flows.flows.len();
     match () {
         _ if o.now.0 == 0 => Some("no time was simulated".into()),

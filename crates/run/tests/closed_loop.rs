@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use xoff_record::Sink;
-use xoff_run::Scenario;
+use xoff_run::NetworkScenario;
 use xoff_sim::FlowRecord;
 use xoff_units::{Span, Time};
 
@@ -15,7 +15,7 @@ fn flows(acks: &str, concurrency: u64, next_after: &str) -> BTreeMap<u32, Vec<Fl
         "[run]\nduration = \"3ms\"\nwatch = \"0us\"\n[topology]\nkind = \"leaf-spine\"\nleaves = 3\nspines = 2\nhosts_per_leaf = 3\ndelay = \"1us\"\n\
          [flow_control]\nkind = \"pfc\"\n[host]\nacks = \"{acks}\"\n[[workload]]\nkind = \"closed-loop\"\nconcurrency = {concurrency}\nsize = \"30KB\"\n{next_after}"
     );
-    let s = Scenario::from_text("loop.toml", &text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
+    let s = NetworkScenario::from_text("loop.toml", &text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
     let f = s.run(Sink::Nothing).unwrap();
     assert_eq!(f.outcome.violations, []);
     let mut by_host: BTreeMap<u32, Vec<FlowRecord>> = BTreeMap::new();

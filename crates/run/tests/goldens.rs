@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use xoff_record::Sink;
-use xoff_run::{Finished, Scenario};
+use xoff_run::{Finished, NetworkScenario};
 use xoff_scenario::document::Override;
 use xoff_units::{Bytes, Rate, Span};
 
@@ -14,9 +14,9 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
 }
 
-fn load(file: &str, settings: &[String]) -> Scenario {
+fn load(file: &str, settings: &[String]) -> NetworkScenario {
     let settings: Vec<Override> = settings.iter().map(|s| Override::set(s).unwrap()).collect();
-    Scenario::load(&root().join(file), &settings).unwrap_or_else(|e| panic!("{e}"))
+    NetworkScenario::load(&root().join(file), &settings).unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn compare(name: &str, got: &str) {
@@ -104,7 +104,7 @@ fn the_ring_matrix() {
 fn a_flow_of_five_gib() {
     let text = "[run]\nduration = \"5s\"\nwatch = \"0us\"\n[topology]\nkind = \"star\"\nhosts = 2\nrate = \"400Gbps\"\ndelay = \"1us\"\n\
                 [host]\nmtu = \"65KB\"\n[switch]\nbuffer = \"10MB\"\n[[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"5GiB\"\n";
-    let s = Scenario::from_text("big.toml", text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
+    let s = NetworkScenario::from_text("big.toml", text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
     let f = s.run(Sink::Nothing).unwrap();
     assert_eq!(f.outcome.flows[0].delivered, 5 << 30);
     assert!(f.outcome.flows[0].received.is_some());

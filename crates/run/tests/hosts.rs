@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use xoff_record::Sink;
-use xoff_run::{Finished, Scenario};
+use xoff_run::{Finished, NetworkScenario};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-fn load(text: &str) -> Scenario {
-    Scenario::from_text("hosts.toml", text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"))
+fn load(text: &str) -> NetworkScenario {
+    NetworkScenario::from_text("hosts.toml", text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn run(text: &str) -> Finished {
@@ -113,7 +113,8 @@ fn the_end_of_time_is_refused() {
         format!("{base}[control_delay]\nprocessing_jitter = \"1000000001ms\"\n"),
         format!("{base}[[workload]]\nkind = \"closed-loop\"\nsize = \"1KB\"\nstop = \"1000000001ms\"\n"),
     ] {
-        let refused = Scenario::from_text("end.toml", &text, &[], Path::new(".")).err().unwrap_or_else(|| panic!("accepted:\n{text}"));
+        let refused =
+            NetworkScenario::from_text("end.toml", &text, &[], Path::new(".")).err().unwrap_or_else(|| panic!("accepted:\n{text}"));
         let refused = refused.to_string();
         let placed =
             text.lines().position(|l| l.contains("18446744073709551") || l.contains("1000001s") || l.contains("1000000001ms")).unwrap() + 1;

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use xoff_record::Sink;
-use xoff_run::{Finished, Scenario};
+use xoff_run::{Finished, NetworkScenario};
 
-fn load(text: &str) -> Result<Scenario, String> {
-    Scenario::from_text("ib.toml", text, &[], Path::new(".")).map_err(|e| e.to_string())
+fn load(text: &str) -> Result<NetworkScenario, String> {
+    NetworkScenario::from_text("ib.toml", text, &[], Path::new(".")).map_err(|e| e.to_string())
 }
 
-fn run(text: &str) -> (Scenario, Finished) {
+fn run(text: &str) -> (NetworkScenario, Finished) {
     let s = load(text).unwrap_or_else(|e| panic!("{e}"));
     let f = s.run(Sink::Nothing).unwrap();
     assert_eq!((f.outcome.dropped_frames, f.outcome.violations_total), (0, 0));

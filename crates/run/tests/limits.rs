@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use xoff_record::Sink;
-use xoff_run::{FabricScenario, Scenario};
+use xoff_run::{FabricScenario, NetworkScenario};
 
 const TWO: &str = "[run]\nduration = \"20us\"\n[topology]\nkind = \"star\"\nhosts = 3\nrate = \"10Gbps\"\ndelay = \"1us\"\n\
                    [[workload]]\nkind = \"incast\"\nreceiver = \"H2\"\nsize = \"30KB\"\n";
 
-fn refusal(of: Result<Scenario, xoff_scenario::Problems>) -> String {
+fn refusal(of: Result<NetworkScenario, xoff_scenario::Problems>) -> String {
     of.err().map_or("it was accepted".into(), |p| p.to_string())
 }
 
@@ -22,13 +22,13 @@ fn what_does_not_fit_is_refused() {
             "4294967296 stages",
         ),
     ] {
-        let said = refusal(Scenario::from_text("limits.toml", &format!("{TWO}{lines}"), &[], Path::new(".")));
+        let said = refusal(NetworkScenario::from_text("limits.toml", &format!("{TWO}{lines}"), &[], Path::new(".")));
         assert!(said.contains(words), "{said}");
     }
     // Port 65535 stands for none, and a 65536th would have the number of the first.
     let star = TWO.replace("hosts = 3", "hosts = 65536");
     assert_ne!(star, TWO);
-    let said = refusal(Scenario::from_text("limits.toml", &star, &[], Path::new(".")));
+    let said = refusal(NetworkScenario::from_text("limits.toml", &star, &[], Path::new(".")));
     assert!(said.contains("expected 1 to 65534"), "{said}");
 }
 
@@ -65,7 +65,7 @@ fn the_largest_numbers_do_not_wrap() {
         format!("[probes]\ninterval = \"{most}ps\"\nqueues = [\"all\"]\n"),
     ] {
         let text = format!("{TWO}{lines}");
-        match Scenario::from_text("limits.toml", &text, &[], Path::new(".")) {
+        match NetworkScenario::from_text("limits.toml", &text, &[], Path::new(".")) {
             Ok(s) => {
                 let f = s.run(Sink::Nothing).unwrap_or_else(|e| panic!("{e}\n{text}"));
                 assert_eq!(f.outcome.violations, [], "{text}");

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use xoff_record::{Sink, read};
-use xoff_run::{Finished, Scenario};
+use xoff_run::{Finished, NetworkScenario};
 use xoff_scenario::document::Override;
 use xoff_sim::{FlowRecord, PortTotals};
 
@@ -19,7 +19,7 @@ fn keeps_its_promises(f: Finished) -> Finished {
 /// Five hosts and a sixth, 10 Gb/s, PAUSE at 110 and 44 KB.
 fn fan_in(given: &[&str]) -> Finished {
     let file: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/papers/unbiased-qcn/examples/fan-in.toml");
-    let s = Scenario::load(&file, &settings(given)).unwrap_or_else(|e| panic!("{e}"));
+    let s = NetworkScenario::load(&file, &settings(given)).unwrap_or_else(|e| panic!("{e}"));
     keeps_its_promises(s.run(Sink::Memory).unwrap())
 }
 
@@ -160,8 +160,8 @@ src = "H3"
 dst = "H5"
 "#;
 
-fn from_text(text: &str, given: &[&str]) -> Scenario {
-    Scenario::from_text("qcn.toml", text, &settings(given), Path::new(".")).unwrap_or_else(|e| panic!("{e}"))
+fn from_text(text: &str, given: &[&str]) -> NetworkScenario {
+    NetworkScenario::from_text("qcn.toml", text, &settings(given), Path::new(".")).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// RZ 3880, Fig. 4 and 5(d): sampling by arrival tells the fast flow, which has no backlog; the largest occupancy never does; a random
@@ -220,7 +220,7 @@ fn what_does_not_fit_together_is_said() {
     one(&["detection.sampling=random", "detection.keep_alive=true", "flow_control.kind=cbfc"], "nobody pauses");
     one(&["detection.setpoint=110KB", "detection.placement=output"], "110KB >= 110KB, a queue that one ingress fills is paused");
     let refused = |given: &[&str], part: &str| {
-        let e = Scenario::from_text("qcn.toml", VICTIM, &settings(given), Path::new(".")).err().expect("a refusal").to_string();
+        let e = NetworkScenario::from_text("qcn.toml", VICTIM, &settings(given), Path::new(".")).err().expect("a refusal").to_string();
         assert!(e.contains(part), "{part}: {e}");
     };
     refused(&["detection.sample_base=0KB"], "sample_base");

@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use xoff_record::Sink;
-use xoff_run::Scenario;
+use xoff_run::NetworkScenario;
 use xoff_scenario::document::Override;
 
 const STAR: &str = "[topology]\nkind = \"star\"\nhosts = 3\nrate = \"10Gbps\"\ndelay = \"500ns\"\n[switch]\nbuffer = \"300KB\"\n";
 
-fn load(text: &str) -> Scenario {
-    Scenario::from_text("s.toml", text, &[], Path::new("")).unwrap_or_else(|e| panic!("{e}\n{text}"))
+fn load(text: &str) -> NetworkScenario {
+    NetworkScenario::from_text("s.toml", text, &[], Path::new("")).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-fn warned(s: &Scenario) -> Vec<String> {
+fn warned(s: &NetworkScenario) -> Vec<String> {
     s.warnings.iter().map(|p| p.line()).filter(|w| w.contains("stands still")).collect()
 }
 
@@ -50,7 +50,7 @@ fn only_what_can_stand_still_is_warned_of() {
     assert_eq!(count(&starves.replace("priority = 7", "priority = 0")), 0, "one priority");
     assert_eq!(count(&starves.replace("[switch]\n", "[switch]\nscheduler = \"round-robin\"\n")), 0, "a turn for each");
     assert_eq!(count(&starves.replace("gfc-buffer", "gfc-time")), 0, "credits stop the sender");
-    let ring = Scenario::load(
+    let ring = NetworkScenario::load(
         &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tutorial/ring.toml"),
         &["flow_control=gfc-buffer", "run.duration=6s"].map(|o| Override::set(o).unwrap()),
     );

@@ -8,7 +8,7 @@ mod draw;
 
 use draw::{Dice, Drawn};
 use xoff_record::Sink;
-use xoff_run::Scenario;
+use xoff_run::NetworkScenario;
 use xoff_sim::LostFrames;
 
 fn scenario(case: u64) -> Drawn {
@@ -152,7 +152,7 @@ fn by_flow(case: u64) -> Drawn {
 }
 
 /// No flow is faster than its way allows.
-fn none_too_fast(s: &Scenario, o: &xoff_sim::Outcome) -> Result<(), String> {
+fn none_too_fast(s: &NetworkScenario, o: &xoff_sim::Outcome) -> Result<(), String> {
     let routes = s.routing().routes(&s.topology);
     for f in &o.flows {
         let Some(fct) = f.fct() else { continue };

@@ -3,19 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use xoff_record::Sink;
-use xoff_run::{Finished, Scenario};
+use xoff_run::{Finished, NetworkScenario};
 use xoff_scenario::document::Override;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/papers/tcd/examples")
 }
 
-fn load(file: &str, settings: &[&str]) -> Scenario {
+fn load(file: &str, settings: &[&str]) -> NetworkScenario {
     let settings: Vec<Override> = settings.iter().map(|s| Override::set(s).unwrap()).collect();
-    Scenario::load(&folder().join(file), &settings).unwrap_or_else(|e| panic!("{e}"))
+    NetworkScenario::load(&folder().join(file), &settings).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn run(file: &str, settings: &[&str]) -> (Scenario, Finished) {
+fn run(file: &str, settings: &[&str]) -> (NetworkScenario, Finished) {
     let s = load(file, settings);
     let f = s.run(Sink::Nothing).unwrap();
     assert_eq!((f.outcome.dropped_frames, f.outcome.violations_total), (0, 0), "{file}");
@@ -23,7 +23,7 @@ fn run(file: &str, settings: &[&str]) -> (Scenario, Finished) {
 }
 
 /// The longest egress queue of a port [bytes].
-fn queue_max(s: &Scenario, f: &Finished, from: &str, to: &str) -> u64 {
+fn queue_max(s: &NetworkScenario, f: &Finished, from: &str, to: &str) -> u64 {
     let (from, to) = (s.topology.find(from).unwrap(), s.topology.find(to).unwrap());
     let port = s.topology.nodes[from as usize].ports.iter().position(|p| p.peer == to).unwrap();
     f.outcome.ports[from as usize][port].egress_bytes_max
@@ -77,7 +77,7 @@ fn every_scenario_of_the_folder_runs() {
 #[test]
 fn routing_by_digits_is_refused_with_place_and_hint_where_there_are_no_levels() {
     let text = "[topology]\nkind = \"ring\"\n\n[routing]\nkind = \"d-mod-k\"\n\n[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\nsize = \"1KB\"\n";
-    let Err(e) = Scenario::from_text("ring.toml", text, &[], Path::new(".")) else { panic!("a ring has no levels") };
+    let Err(e) = NetworkScenario::from_text("ring.toml", text, &[], Path::new(".")) else { panic!("a ring has no levels") };
     let said = e.to_string();
     assert!(said.contains("ring.toml:5:8") && said.contains("the link S1-S2 joins levels 1 and 1"), "{said}");
     assert!(said.contains("fat-tree or leaf-spine"), "{said}");
@@ -87,7 +87,7 @@ fn routing_by_digits_is_refused_with_place_and_hint_where_there_are_no_levels() 
 fn workloads_are_refused_with_place_and_hint() {
     let said = |workload: &str| {
         let text = format!("[topology]\nkind = \"tcd-fig2\"\n\n[[workload]]\n{workload}");
-        match Scenario::from_text("w.toml", &text, &[], Path::new(".")) {
+        match NetworkScenario::from_text("w.toml", &text, &[], Path::new(".")) {
             Ok(_) => panic!("{workload}"),
             Err(e) => e.to_string(),
         }
@@ -123,7 +123,7 @@ fn a_flow_may_be_exempt_from_rate_control() {
              [[flow]]\nsrc = \"H0\"\ndst = \"H2\"\n[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\nrate_control = {}\n",
             !exempt
         );
-        let s = Scenario::from_text("two.toml", &text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
+        let s = NetworkScenario::from_text("two.toml", &text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
         let f = s.run(Sink::Nothing).unwrap();
         [0, 1].map(|i| f.outcome.flows[i].delivered)
     };
@@ -169,6 +169,6 @@ fn parts_that_do_not_fit_together_are_told() {
     assert!(warnings(&["detection.kind=tcd"])[0].contains("ECT(0)"), "{:?}", warnings(&["detection.kind=tcd"]));
     assert!(warnings(&["rate_control.tcd=true"])[0].contains("no port marks UE"), "{:?}", warnings(&["rate_control.tcd=true"]));
     let settings = [Override::set("rate_control=timely").unwrap()];
-    let refused = Scenario::load(&folder().join("single-congestion-point.toml"), &settings).err().unwrap().to_string();
+    let refused = NetworkScenario::load(&folder().join("single-congestion-point.toml"), &settings).err().unwrap().to_string();
     assert!(refused.contains("hosts send none") && refused.contains("host.acks"), "{refused}");
 }

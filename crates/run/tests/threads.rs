@@ -11,7 +11,7 @@ use std::mem::discriminant;
 use draw::{Dice, Drawn};
 use xoff_mech::{detection, flow_control, rate_control};
 use xoff_record::Sink;
-use xoff_run::Scenario;
+use xoff_run::NetworkScenario;
 use xoff_sim::{Ended, Outcome, Row, World};
 use xoff_topology::NodeKind;
 
@@ -131,10 +131,10 @@ fn draw(case: u64) -> Drawn {
 }
 
 /// The scenario of a case. In every third one a link between switches fails under way.
-fn load(case: u64) -> (Scenario, Drawn) {
+fn load(case: u64) -> (NetworkScenario, Drawn) {
     let mut drawn = draw(case);
     let incast = drawn.workload.contains("RECEIVER");
-    let named = |drawn: &mut Drawn, s: &Scenario| {
+    let named = |drawn: &mut Drawn, s: &NetworkScenario| {
         let last = s.topology.hosts().last().expect("a host");
         drawn.workload = drawn.workload.replace("RECEIVER", s.topology.name(last));
     };
@@ -162,7 +162,7 @@ struct Seen {
     outcome: Outcome,
 }
 
-fn run(s: &Scenario, threads: usize) -> Seen {
+fn run(s: &NetworkScenario, threads: usize) -> Seen {
     let mut m = s.model();
     m.threads = threads;
     let mut w = World::build(&s.topology, s.flows.clone(), &mut m).expect("it was built before");
@@ -308,7 +308,7 @@ fn ideal_messages_arrive_in_the_same_order_on_any_number_of_threads() {
                 acks = \"per-frame\"\n[control_delay]\nprocessing = \"3us\"\n[flow_control]\nkind = \"gfc-conceptual\"\n[[workload]]\n\
                 kind = \"permutation\"\nsize = \"605KB\"\n[[workload]]\nkind = \"incast\"\nreceiver = \"H1\"\nsize = \"100KB\"\n[probes]\n\
                 control = [\"all\"]\n";
-    let s = Scenario::from_text("ideal.toml", text, &[], std::path::Path::new(".")).unwrap();
+    let s = NetworkScenario::from_text("ideal.toml", text, &[], std::path::Path::new(".")).unwrap();
     let whole = run(&s, 1);
     let messages = whole.rows.iter().filter(|r| matches!(r, Row::Control { .. })).count();
     assert!(messages > 10_000, "{messages}");
@@ -326,7 +326,7 @@ fn a_run_with_causes_stays_whole() {
     let (s, drawn) = load(case);
     assert_eq!(run(&s, 2).parts, 2);
     let text = drawn.text() + "causes = true\n";
-    let s = Scenario::from_text("causes.toml", &text, &[], std::path::Path::new(".")).unwrap();
+    let s = NetworkScenario::from_text("causes.toml", &text, &[], std::path::Path::new(".")).unwrap();
     let running = s.start(Sink::Nothing, Some(2)).unwrap();
     assert_eq!(running.threads(), 1);
     assert!(running.unsplit().unwrap().contains("the cause of a pause"), "{:?}", running.unsplit());

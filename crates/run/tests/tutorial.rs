@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use xoff_record::Sink;
-use xoff_run::Scenario;
+use xoff_run::NetworkScenario;
 use xoff_scenario::document::Override;
 
-fn ring(settings: &[&str]) -> Scenario {
+fn ring(settings: &[&str]) -> NetworkScenario {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tutorial/ring.toml");
     let settings: Vec<Override> = settings.iter().map(|s| Override::set(s).unwrap()).collect();
-    Scenario::load(&path, &settings).unwrap_or_else(|e| panic!("{e}"))
+    NetworkScenario::load(&path, &settings).unwrap_or_else(|e| panic!("{e}"))
 }
 
 #[test]
@@ -32,7 +32,8 @@ fn the_resolved_scenario_gives_the_same_run() {
     let s = ring(&["flow_control=gfc-buffer", "switch.discipline=round-robin"]);
     let b1 = s.parameters.iter().find(|p| p.path == "flow_control.b1").unwrap();
     assert_eq!(b1.value, "750KB");
-    let again = Scenario::from_text("resolved.toml", &s.resolved, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}\n{}", s.resolved));
+    let again =
+        NetworkScenario::from_text("resolved.toml", &s.resolved, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}\n{}", s.resolved));
     assert_eq!(s.run(Sink::Nothing).unwrap().manifest.result_hash, again.run(Sink::Nothing).unwrap().manifest.result_hash);
 }
 
@@ -46,7 +47,7 @@ fn a_detection_is_refused_where_it_cannot_work() {
         ("detection.epsilon=0", "congestion degree"),
     ] {
         let settings = ["detection.kind=tcd", setting].map(|s| Override::set(s).unwrap());
-        let refused = Scenario::load(&path, &settings).err().unwrap().to_string();
+        let refused = NetworkScenario::load(&path, &settings).err().unwrap().to_string();
         assert!(refused.contains(says), "{refused}");
     }
     ring(&["detection.kind=tcd", "detection.kmax=3MB", "detection.max_ton=2us"]);
@@ -70,7 +71,7 @@ fn explanations_find_the_root() {
         receiver = "H4"
         size = "1MB"
     "#;
-    let s = Scenario::from_text("incast.toml", text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
+    let s = NetworkScenario::from_text("incast.toml", text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
     let switch = s.topology.name(s.topology.switches().next().unwrap()).to_owned();
     let e = xoff_run::explain(&s, &format!("H0->{switch}"), xoff_units::Time::from_us(1_000), None, |_| true).unwrap();
     assert!(matches!(&e.root, xoff_run::Root::Bottleneck { port, .. } if *port == format!("{switch}->H4")), "{e}");

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use xoff_record::Sink;
-use xoff_run::{FabricScenario, Scenario};
+use xoff_run::{FabricScenario, NetworkScenario};
 use xoff_scenario::document::Override;
 
 const STAR: &str = "[topology]\nkind = \"star\"\nhosts = 3\n[run]\nduration = \"1ms\"\n";
 const FLOW: &str = "[[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"15KB\"\n";
 
-fn load(text: &str) -> Scenario {
-    Scenario::from_text("s.toml", text, &[], Path::new("")).unwrap_or_else(|e| panic!("{e}\n{text}"))
+fn load(text: &str) -> NetworkScenario {
+    NetworkScenario::from_text("s.toml", text, &[], Path::new("")).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
 /// The warnings, one line each.
@@ -84,7 +84,7 @@ fn a_workload_that_sends_nothing_is_not_silent() {
         ("incast", "receiver = \"H0\"\nfan_in = 0\n"),
     ] {
         let text = format!("{STAR}[[workload]]\nkind = \"{kind}\"\n{more}");
-        match Scenario::from_text("s.toml", &text, &[], Path::new("")) {
+        match NetworkScenario::from_text("s.toml", &text, &[], Path::new("")) {
             Err(refused) => assert!(refused.iter().next().is_some_and(|p| p.line().contains("s.toml:")), "{text}\n{refused}"),
             Ok(s) => assert!(s.warnings.iter().any(|w| w.line().contains("nothing is sent")), "{text}"),
         }

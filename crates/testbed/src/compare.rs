@@ -13,7 +13,7 @@ use serde::Serialize;
 use xoff_output::{Folder, OutputError};
 use xoff_record::{RecordError, read};
 use xoff_report::{Align, Axis, Colour, Figure, Mark, Panel, Report, Section, Table, Unit};
-use xoff_run::{Finished, Scenario};
+use xoff_run::{Finished, NetworkScenario};
 
 use crate::drive::RealReport;
 
@@ -78,7 +78,7 @@ fn watched(side: &Side) -> bool {
 }
 
 /// Compares two runs of a scenario and writes figure, page and Markdown into `out`.
-pub fn compare(s: &Scenario, real: Side, report: &RealReport, simulated: Side, out: &Folder) -> Result<Comparison, CompareError> {
+pub fn compare(s: &NetworkScenario, real: Side, report: &RealReport, simulated: Side, out: &Folder) -> Result<Comparison, CompareError> {
     let sides = [&real, &simulated];
     let mut c = Comparison {
         table: Table::default(),
@@ -105,7 +105,7 @@ pub fn compare(s: &Scenario, real: Side, report: &RealReport, simulated: Side, o
     Ok(c)
 }
 
-fn title(s: &Scenario) -> String {
+fn title(s: &NetworkScenario) -> String {
     let name = if s.title.is_empty() { "Scenario" } else { &s.title };
     format!("{name}: real frames and simulation")
 }
@@ -132,7 +132,7 @@ fn difference(v: [u64; 2]) -> String {
     }
 }
 
-fn table(s: &Scenario, c: &Comparison) -> Table {
+fn table(s: &NetworkScenario, c: &Comparison) -> Table {
     use Align::{Left, Right};
     let mut t = Table::new(["", "Real frames", "Simulation", "Difference"]).align([Left, Right, Right, Right]);
     let bytes = |v: u64| Unit::Bytes.format(v as f64);
@@ -193,7 +193,7 @@ fn read_all(folder: &Path) -> Result<Curves, CompareError> {
 }
 
 /// Rates of flows, then the fullest queues; solid: real frames, dashed: simulation.
-fn figure(s: &Scenario, [real, simulated]: [Curves; 2]) -> Figure {
+fn figure(s: &NetworkScenario, [real, simulated]: [Curves; 2]) -> Figure {
     let mut figure = Figure::new(title(s))
         .caption("Payload that arrives of each flow, and the fullest ingress buffers. Solid: real frames. Dashed: simulation of the same scenario.")
         .columns(3);

@@ -8,7 +8,7 @@ use serde::Serialize;
 use xoff_netio::{Port, PortCounters};
 use xoff_record::Sink;
 use xoff_record::verdict::{Loss, Losses};
-use xoff_run::{Finished, RunError, Running, Scenario};
+use xoff_run::{Finished, NetworkScenario, RunError, Running};
 use xoff_sim::World;
 use xoff_switchd::{Attached, Ended, Gaps, Link, Live, LiveError, Outage, RunnerConfig};
 use xoff_units::Time;
@@ -138,7 +138,7 @@ impl RealReport {
         self.ports.iter().zip(interfaces).filter_map(of).collect()
     }
 
-    fn new(s: &Scenario, ports: &[Attached], wall: Duration, gaps: &Gaps, log: Vec<String>) -> RealReport {
+    fn new(s: &NetworkScenario, ports: &[Attached], wall: Duration, gaps: &Gaps, log: Vec<String>) -> RealReport {
         RealReport {
             wall_seconds: wall.as_secs_f64(),
             left_out_seconds: gaps.left_out.as_secs_f64(),
@@ -226,7 +226,7 @@ fn outage(o: &Outage) -> OutageReport {
 
 /// What was sent by one end of a link and not received by the other, over all links with both ends here. Frames that come from nowhere
 /// on one link, such as those of the kernel, do not make up for frames lost on another.
-fn lost(s: &Scenario, ports: &[Attached]) -> Option<i64> {
+fn lost(s: &NetworkScenario, ports: &[Attached]) -> Option<i64> {
     let find = |node: u32, port: u16| ports.iter().find(|a| (a.link.node, a.link.port) == (node, port));
     let pairs: Vec<_> = ports
         .iter()
@@ -290,7 +290,7 @@ impl From<bool> for Next {
 /// Runs those nodes of a scenario that are `here` on real ports, one for each of [`wiring::links`], until its duration is over or
 /// `look` says so. Tables and manifest go into `sink` as those of a simulation do.
 pub fn drive<N: Into<Next>>(
-    s: &Scenario,
+    s: &NetworkScenario,
     here: Vec<bool>,
     links: Vec<Link>,
     ports: Vec<Box<dyn Port>>,
@@ -313,7 +313,7 @@ pub fn drive<N: Into<Next>>(
 
 /// Runs a world in real time on its ports.
 pub(crate) fn real_time(
-    s: &Scenario,
+    s: &NetworkScenario,
     world: &mut World,
     links: Vec<Link>,
     ports: Vec<Box<dyn Port>>,

@@ -12,7 +12,7 @@ use xoff_netio::sandbox::{self, Capability, Host, Missing};
 use xoff_netio::{Port, TapPort};
 use xoff_output::{Folder, OutputError};
 use xoff_params::ParamError;
-use xoff_run::Scenario;
+use xoff_run::NetworkScenario;
 use xoff_switchd::{Link, mac};
 
 use crate::shims::{NETWORK, STACK, Shim};
@@ -35,7 +35,7 @@ const TAP_RING: u32 = 10_000;
 const MTU_MIN: u32 = 68;
 
 /// MTU of the stacks: their frames are no longer than those that the scenario's buffers are planned for [bytes].
-pub fn mtu(s: &Scenario) -> Result<u32, ParamError> {
+pub fn mtu(s: &NetworkScenario) -> Result<u32, ParamError> {
     let (payload, header) = s.frame();
     let mtu = (payload + header).saturating_sub(AROUND);
     if mtu < MTU_MIN {
@@ -72,7 +72,7 @@ pub struct IpHosts {
 
 impl IpHosts {
     /// Makes the hosts, and opens the ports of all links in order: of veth pairs, and of taps where a shim meets its stack.
-    pub fn new(s: &Scenario, shims: &[Shim], links: &[Link]) -> Result<(IpHosts, Vec<Box<dyn Port>>), BedError> {
+    pub fn new(s: &NetworkScenario, shims: &[Shim], links: &[Link]) -> Result<(IpHosts, Vec<Box<dyn Port>>), BedError> {
         let mtu = mtu(s).map_err(|e| BedError::Host(e.key.clone(), io::Error::new(io::ErrorKind::InvalidInput, e.what)))?;
         let wired: Vec<Link> = links.iter().filter(|l| !l.plain).cloned().collect();
         let mut wired = veth_network::ports(s, &wired)?.into_iter();
@@ -99,7 +99,7 @@ impl IpHosts {
 }
 
 /// A namespace with a stack, and the port by which the shim meets it.
-fn stack(s: &Scenario, shim: &Shim, all: &[Shim], mtu: u32) -> Result<(Host, StackPort), BedError> {
+fn stack(s: &NetworkScenario, shim: &Shim, all: &[Shim], mtu: u32) -> Result<(Host, StackPort), BedError> {
     let failed = |e| BedError::Host(shim.name.clone(), e);
     let host = Host::new(&shim.name).map_err(failed)?;
     let number = shim.host;

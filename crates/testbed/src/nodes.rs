@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use xoff_netio::interface::Interface;
 use xoff_netio::{OpenError, PacketOptions, PacketPort, Port, sandbox};
 use xoff_params::ParamError;
-use xoff_run::Scenario;
+use xoff_run::NetworkScenario;
 use xoff_switchd::{Action, Link, WatchdogConfig};
 use xoff_topology::NodeKind;
 use xoff_units::Span;
@@ -77,7 +77,7 @@ pub struct Given {
 }
 
 /// The node of this name and kind.
-pub fn find(s: &Scenario, name: &str, kind: NodeKind) -> Result<u32, ParamError> {
+pub fn find(s: &NetworkScenario, name: &str, kind: NodeKind) -> Result<u32, ParamError> {
     let t = &s.topology;
     let all: Vec<u32> = (0..t.nodes.len() as u32).filter(|&n| t.nodes[n as usize].kind == kind).collect();
     match all.iter().find(|&&n| t.name(n) == name) {
@@ -91,7 +91,7 @@ pub fn find(s: &Scenario, name: &str, kind: NodeKind) -> Result<u32, ParamError>
 }
 
 /// Assigns interfaces to all ports of a switch; each of `given` is `PEER=INTERFACE`.
-pub fn assign(s: &Scenario, node: u32, given: &[String]) -> Result<Vec<Given>, ParamError> {
+pub fn assign(s: &NetworkScenario, node: u32, given: &[String]) -> Result<Vec<Given>, ParamError> {
     let t = &s.topology;
     let ports = 0..t.nodes[node as usize].ports.len() as u16;
     let link = |port| Link { node, port, name: t.port_name(node, port), plain: false };
@@ -121,13 +121,13 @@ pub fn assign(s: &Scenario, node: u32, given: &[String]) -> Result<Vec<Given>, P
 }
 
 /// Only this node is here.
-pub fn only(s: &Scenario, node: u32) -> Vec<bool> {
+pub fn only(s: &NetworkScenario, node: u32) -> Vec<bool> {
     (0..s.topology.nodes.len() as u32).map(|n| n == node).collect()
 }
 
 /// Opens the interfaces, in order; an interface that cannot carry the scenario's frames, or that carries longer ones than another, is
 /// refused.
-pub fn open(s: &Scenario, given: &[Given], fix_offloads: bool) -> Result<Vec<Box<dyn Port>>, NodeError> {
+pub fn open(s: &NetworkScenario, given: &[Given], fix_offloads: bool) -> Result<Vec<Box<dyn Port>>, NodeError> {
     let needed = wiring::mtu(s);
     let options = PacketOptions { fix_offloads, ..PacketOptions::default() };
     let mut first: Option<Interface> = None;
@@ -154,7 +154,7 @@ pub fn open(s: &Scenario, given: &[Given], fix_offloads: bool) -> Result<Vec<Box
 /// Opens the two ports of the shim before a host: the interface, and a new tap of this machine's stack, with an address if one is given
 /// (such as `10.0.0.1/24`).
 pub fn open_shim(
-    s: &Scenario,
+    s: &NetworkScenario,
     links: &[Link],
     interface: &str,
     (tap, address): (&str, Option<&str>),
@@ -208,7 +208,7 @@ pub fn watchdog(text: &str) -> Result<WatchdogConfig, ParamError> {
 }
 
 /// Reads `H1=02:00:00:00:00:01`.
-pub fn host_mac(s: &Scenario, text: &str) -> Result<(u32, Mac), ParamError> {
+pub fn host_mac(s: &NetworkScenario, text: &str) -> Result<(u32, Mac), ParamError> {
     let hint = "such as H1=02:00:00:00:00:01";
     let Some((name, address)) = text.split_once('=') else { return bad("--mac", format!("'{text}' is not HOST=ADDRESS"), hint) };
     let host = find(s, name, NodeKind::Host).map_err(|e| ParamError::new("--mac", e.what, e.hint))?;
@@ -225,9 +225,9 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    fn ring() -> Scenario {
+    fn ring() -> NetworkScenario {
         let text = "[run]\nduration = \"1ms\"\n[topology]\nkind = \"ring\"\n[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\n";
-        Scenario::from_text("ring", text, &[], Path::new("")).unwrap_or_else(|e| panic!("{}", e.render(false)))
+        NetworkScenario::from_text("ring", text, &[], Path::new("")).unwrap_or_else(|e| panic!("{}", e.render(false)))
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use xoff_mech::flow_control::FlowControl;
 use xoff_params::ParamError;
-use xoff_run::{RunError, Scenario};
+use xoff_run::{NetworkScenario, RunError};
 use xoff_sim::{Outcome, Recorder, Row, World};
 use xoff_switchd::{RunnerConfig, Tap};
 
@@ -85,7 +85,7 @@ const LAST: Duration = Duration::from_secs(1);
 
 /// Runs all nodes of a scenario on veth pairs made for it, which are gone afterwards. The process must be in namespaces of its own
 /// ([`veth_network::isolate`]).
-pub fn observe(s: &Scenario, run: Run) -> Result<Observed, RealError> {
+pub fn observe(s: &NetworkScenario, run: Run) -> Result<Observed, RealError> {
     wiring::refuse(s).map_err(RealError::Refused)?;
     let here = vec![true; s.topology.nodes.len()];
     let links = wiring::links(s, &here, |_, _| false);

@@ -12,7 +12,7 @@ use serde::Serialize;
 use xoff_netio::sandbox;
 use xoff_record::Verdict;
 use xoff_record::verdict::{Deadlock, Loss, Losses, Parts, Promises, Work};
-use xoff_run::Scenario;
+use xoff_run::NetworkScenario;
 use xoff_switchd::Link;
 use xoff_topology::NodeKind;
 use xoff_units::Span;
@@ -61,7 +61,7 @@ impl NodeRun {
 ///
 /// # Errors
 /// The answer of a node has no verdict that can be read.
-pub fn judge(s: &Scenario, nodes: &[NodeRun], interrupted: bool) -> Result<Verdict, String> {
+pub fn judge(s: &NetworkScenario, nodes: &[NodeRun], interrupted: bool) -> Result<Verdict, String> {
     let mut losses = Losses::default();
     let (mut violations, mut of_loss, mut first) = (0, 0, String::new());
     let (mut total, mut complete, mut incomplete) = (0, 0, 0);
@@ -105,7 +105,7 @@ pub fn judge(s: &Scenario, nodes: &[NodeRun], interrupted: bool) -> Result<Verdi
 /// Frames of data that one process sent and the next one never received. Only on the way to switches: they outlast the hosts, so that what
 /// they have not received is lost; what a switch sends to a host that has ended is not. Control messages are left out: the switches do
 /// not end at the same moment, and whatever still runs goes on repeating its own.
-fn lost_on_wires(s: &Scenario, nodes: &[NodeRun]) -> u64 {
+fn lost_on_wires(s: &NetworkScenario, nodes: &[NodeRun]) -> u64 {
     let count = |node: u32, port: u16, key: &str| {
         let name = s.topology.port_name(node, port);
         let ports = nodes.iter().find(|n| n.node == s.topology.name(node))?.answer.pointer("/real/ports")?.as_array()?;
@@ -139,7 +139,7 @@ struct Process {
 /// Runs every node of a scenario as a process of its own for the scenario's duration. The interfaces are there
 /// ([`crate::veth_network::cables`]). All begin when all have their ports open. `go_on` is asked now and then; when it returns false, all are
 /// asked to end.
-pub fn run(s: &Scenario, links: &[Link], spawn: &Spawn, mut go_on: impl FnMut() -> bool) -> Result<Vec<NodeRun>, BedError> {
+pub fn run(s: &NetworkScenario, links: &[Link], spawn: &Spawn, mut go_on: impl FnMut() -> bool) -> Result<Vec<NodeRun>, BedError> {
     let (ready, opened) = mpsc::channel();
     let mut all = Vec::new();
     for (n, node) in s.topology.nodes.iter().enumerate() {
@@ -186,7 +186,7 @@ pub fn run(s: &Scenario, links: &[Link], spawn: &Spawn, mut go_on: impl FnMut() 
     all.into_iter().map(finish).collect()
 }
 
-fn command(s: &Scenario, kind: NodeKind, name: &str, own: &[&Link], spawn: &Spawn) -> Command {
+fn command(s: &NetworkScenario, kind: NodeKind, name: &str, own: &[&Link], spawn: &Spawn) -> Command {
     let lasts = match kind {
         NodeKind::Host => Span(s.until.0),
         NodeKind::Switch => Span(s.until.0) + LONGER,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use xoff_netio::{Capture, CaptureOptions, CaptureReader, Direction};
 use xoff_record::Sink;
-use xoff_run::{RunError, Scenario};
+use xoff_run::{NetworkScenario, RunError};
 use xoff_scenario::Problems;
 use xoff_switchd::{Action, Captured, Link, Replayed, Tap, WatchdogConfig};
 use xoff_units::{Span, Time};
@@ -51,7 +51,7 @@ impl Facts {
     }
 
     /// Those of a run.
-    pub fn of(s: &Scenario, here: &[bool], links: &[Link], real: &Real) -> Facts {
+    pub fn of(s: &NetworkScenario, here: &[bool], links: &[Link], real: &Real) -> Facts {
         Facts {
             scenario: s.resolved.clone(),
             folder: s.folder.clone(),
@@ -118,7 +118,8 @@ pub fn replay(path: &Path, look: impl FnMut(u64) -> bool) -> Result<(Facts, Repl
     let mut reader = CaptureReader::open(path).map_err(ReplayError::Read)?;
     let facts = reader.comment().ok_or_else(|| ReplayError::NoFacts("it has no comment".into()))?;
     let facts: Facts = serde_json::from_str(facts).map_err(|e| ReplayError::NoFacts(e.to_string()))?;
-    let mut s = Scenario::from_text(&path.display().to_string(), &facts.scenario, &[], &facts.folder).map_err(ReplayError::Scenario)?;
+    let mut s =
+        NetworkScenario::from_text(&path.display().to_string(), &facts.scenario, &[], &facts.folder).map_err(ReplayError::Scenario)?;
     shims::insert(&mut s, &facts.shims).map_err(|e| ReplayError::NoFacts(e.to_string()))?;
     let here: Vec<bool> = s.topology.nodes.iter().map(|n| facts.nodes.contains(&n.name)).collect();
     let plain = |node, port| facts.plain.contains(&s.topology.port_name(node, port));

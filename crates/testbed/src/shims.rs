@@ -12,7 +12,7 @@
 use std::net::Ipv4Addr;
 
 use xoff_params::ParamError;
-use xoff_run::Scenario;
+use xoff_run::NetworkScenario;
 use xoff_topology::{NodeKind, Port};
 
 /// Port of a shim that leads into the network.
@@ -37,7 +37,7 @@ pub struct Shim {
 
 /// Puts a shim before each of these hosts, and leaves out the flows that begin or end at them; returns the shims and the number of
 /// those flows. Numbers of nodes, ports and links stay as they were; what is new comes last.
-pub fn insert(s: &mut Scenario, hosts: &[String]) -> Result<(Vec<Shim>, usize), ParamError> {
+pub fn insert(s: &mut NetworkScenario, hosts: &[String]) -> Result<(Vec<Shim>, usize), ParamError> {
     let bad = |what: String, hint: String| Err(ParamError::new("--ip", what, hint));
     let all: Vec<u32> = s.topology.hosts().collect();
     let names = all.iter().map(|&h| s.topology.name(h)).collect::<Vec<_>>().join(", ");
@@ -67,7 +67,7 @@ pub fn insert(s: &mut Scenario, hosts: &[String]) -> Result<(Vec<Shim>, usize), 
 }
 
 /// The shims of a scenario, in the order in which they were put in.
-pub fn of(s: &Scenario) -> impl Iterator<Item = Shim> + '_ {
+pub fn of(s: &NetworkScenario) -> impl Iterator<Item = Shim> + '_ {
     s.boundary.links_without_flow_control.iter().map(|&link| {
         let (node, host) = (s.topology.links[link as usize].a, s.topology.links[link as usize].b);
         let at = s.topology.hosts().position(|h| h == host).unwrap_or_default();
@@ -77,18 +77,18 @@ pub fn of(s: &Scenario) -> impl Iterator<Item = Shim> + '_ {
 }
 
 /// The port of a shim that leads to its stack?
-pub fn is_plain(s: &Scenario, node: u32, port: u16) -> bool {
+pub fn is_plain(s: &NetworkScenario, node: u32, port: u16) -> bool {
     port == STACK && s.boundary.links_without_flow_control.iter().any(|&l| s.topology.links[l as usize].a == node)
 }
 
 /// Nodes of the world: all but the hosts behind a shim.
-pub fn here(s: &Scenario) -> Vec<bool> {
+pub fn here(s: &NetworkScenario) -> Vec<bool> {
     let stack = |n: u32| s.boundary.links_without_flow_control.iter().any(|&l| s.topology.links[l as usize].b == n);
     (0..s.topology.nodes.len() as u32).map(|n| !stack(n)).collect()
 }
 
 /// Puts a shim between a host and its switch.
-fn shim(s: &mut Scenario, host: u32) {
+fn shim(s: &mut NetworkScenario, host: u32) {
     let t = &mut s.topology;
     let Port { peer, peer_port, link } = t.nodes[host as usize].ports[0];
     let (rate, delay, rack) = (t.links[link as usize].rate, t.links[link as usize].delay, t.nodes[host as usize].rack);
@@ -118,9 +118,9 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    fn ring() -> Scenario {
+    fn ring() -> NetworkScenario {
         let text = "[run]\nduration = \"1ms\"\n[topology]\nkind = \"ring\"\n[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\n[[flow]]\nsrc = \"H2\"\ndst = \"H3\"\n";
-        Scenario::from_text("ring", text, &[], Path::new("")).unwrap_or_else(|e| panic!("{}", e.render(false)))
+        NetworkScenario::from_text("ring", text, &[], Path::new("")).unwrap_or_else(|e| panic!("{}", e.render(false)))
     }
 
     #[test]

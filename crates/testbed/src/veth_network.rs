@@ -5,7 +5,7 @@ use std::io;
 
 use xoff_netio::sandbox::{self, Missing, VethPair};
 use xoff_netio::{OpenError, PacketOptions, PacketPort, Port};
-use xoff_run::Scenario;
+use xoff_run::NetworkScenario;
 use xoff_switchd::Link;
 
 use crate::wiring;
@@ -56,7 +56,7 @@ pub fn interface(link: &Link) -> String {
 }
 
 /// Makes a veth pair for every link of the scenario with both ends among these, and opens all ports, in order.
-pub fn ports(s: &Scenario, links: &[Link]) -> Result<Vec<Box<dyn Port>>, BedError> {
+pub fn ports(s: &NetworkScenario, links: &[Link]) -> Result<Vec<Box<dyn Port>>, BedError> {
     cables(s, links)?;
     let open = |l: &Link| {
         let port = PacketPort::open(&interface(l), &PacketOptions::default()).map_err(BedError::Open)?;
@@ -66,19 +66,19 @@ pub fn ports(s: &Scenario, links: &[Link]) -> Result<Vec<Box<dyn Port>>, BedErro
 }
 
 /// Makes a veth pair for every link of the scenario with both ends among these, and leaves them to somebody else.
-pub fn cables(s: &Scenario, links: &[Link]) -> Result<(), BedError> {
+pub fn cables(s: &NetworkScenario, links: &[Link]) -> Result<(), BedError> {
     sandbox::veth_pairs(&pairs(s, links)).map_err(BedError::Interfaces)
 }
 
 /// Takes away what [`ports`] made: another run in the same namespaces may then make its own.
-pub fn remove(s: &Scenario, links: &[Link]) -> Result<(), BedError> {
+pub fn remove(s: &NetworkScenario, links: &[Link]) -> Result<(), BedError> {
     // With one end of a pair goes the other.
     let batch: String = pairs(s, links).iter().map(|p| format!("link del dev {}\n", p.a)).collect();
     sandbox::ip(&batch).map_err(BedError::Interfaces)
 }
 
 /// The veth pairs of the links with both ends among these.
-fn pairs(s: &Scenario, links: &[Link]) -> Vec<VethPair> {
+fn pairs(s: &NetworkScenario, links: &[Link]) -> Vec<VethPair> {
     let mtu = wiring::mtu(s);
     let far = |l: &Link| {
         let p = s.topology.nodes[l.node as usize].ports[l.port as usize];

@@ -2,7 +2,7 @@
 
 use xoff_mech::flow_control::{FlowControl, pfc, pffc};
 use xoff_params::ParamError;
-use xoff_run::Scenario;
+use xoff_run::NetworkScenario;
 use xoff_sim::World;
 use xoff_switchd::{Forwarding, Link, Machine, MachineConfig, WatchdogConfig, mac};
 use xoff_topology::NodeKind;
@@ -35,7 +35,7 @@ impl Default for Real {
 }
 
 /// A scenario that real frames cannot follow is refused, with the reason.
-pub fn refuse(s: &Scenario) -> Result<(), ParamError> {
+pub fn refuse(s: &NetworkScenario) -> Result<(), ParamError> {
     let no = |key: &str, what: &str, hint: &str| Err(ParamError::new(key, what.to_string(), hint.to_string()));
     if s.cut_through().is_some() {
         return no("switch.cut_through", "real frames are taken in whole before they go on", "remove cut_through");
@@ -61,7 +61,7 @@ pub fn refuse(s: &Scenario) -> Result<(), ParamError> {
 }
 
 /// A watchdog that could do nothing is refused, with the reason.
-pub fn refuse_watchdog(s: &Scenario) -> Result<(), ParamError> {
+pub fn refuse_watchdog(s: &NetworkScenario) -> Result<(), ParamError> {
     if s.links().iter().all(|(_, fc)| fc.holds_priorities()) {
         return Ok(());
     }
@@ -73,7 +73,7 @@ pub fn refuse_watchdog(s: &Scenario) -> Result<(), ParamError> {
 }
 
 /// What a user should know before real frames follow a scenario.
-pub fn warnings(s: &Scenario) -> Vec<String> {
+pub fn warnings(s: &NetworkScenario) -> Vec<String> {
     let mut all = Vec::new();
     if let Some(fast) = s.topology.links.iter().map(|l| l.rate).max().filter(|&r| r > PACEABLE) {
         all.push(format!(
@@ -98,7 +98,7 @@ pub fn warnings(s: &Scenario) -> Vec<String> {
 const LOOP: Span = Span::from_ms(3);
 
 /// The longest frame of a scenario decides about the MTU of its interfaces [bytes].
-pub fn mtu(s: &Scenario) -> u32 {
+pub fn mtu(s: &NetworkScenario) -> u32 {
     let (payload, header) = s.frame();
     (payload + header).max(1500)
 }
@@ -109,7 +109,7 @@ pub fn longest(mtu: u32) -> u32 {
 }
 
 /// The ports of the nodes that are here, by node and port. `plain(node, port)`: its neighbour knows no flow control.
-pub fn links(s: &Scenario, here: &[bool], plain: impl Fn(u32, u16) -> bool) -> Vec<Link> {
+pub fn links(s: &NetworkScenario, here: &[bool], plain: impl Fn(u32, u16) -> bool) -> Vec<Link> {
     let t = &s.topology;
     let nodes = (0..t.nodes.len() as u32).filter(|&n| here[n as usize]);
     let ports = nodes.flat_map(|n| (0..t.nodes[n as usize].ports.len() as u16).map(move |p| (n, p)));
@@ -117,7 +117,7 @@ pub fn links(s: &Scenario, here: &[bool], plain: impl Fn(u32, u16) -> bool) -> V
 }
 
 /// A machine for these links.
-pub fn machine(s: &Scenario, links: Vec<Link>, real: &Real, world: &World) -> Machine {
+pub fn machine(s: &NetworkScenario, links: Vec<Link>, real: &Real, world: &World) -> Machine {
     let kinds: Vec<FlowControl> = s.links().iter().map(|(_, fc)| fc.clone()).collect();
     let opening = kinds.first().map(FlowControl::opening).unwrap_or_default();
     let (payload, header) = s.frame();
@@ -142,7 +142,7 @@ pub fn machine(s: &Scenario, links: Vec<Link>, real: &Real, world: &World) -> Ma
 const REPEAT: Span = Span::from_ms(50);
 
 /// By node: the port that leads to each host, on the first of the shortest ways.
-fn forwarding(s: &Scenario, real: &Real) -> Vec<Forwarding> {
+fn forwarding(s: &NetworkScenario, real: &Real) -> Vec<Forwarding> {
     let t = &s.topology;
     let routes = s.routing().routes(t);
     let own: Vec<(u32, Mac)> = t.hosts().map(|h| (h, mac(h, 0))).collect();

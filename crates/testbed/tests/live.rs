@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use xoff_netio::{Port, pair};
 use xoff_record::Sink;
-use xoff_run::Scenario;
+use xoff_run::NetworkScenario;
 use xoff_switchd::{Ended, Live, RunnerConfig};
 use xoff_testbed::wiring::{self, Real};
 use xoff_units::Time;
@@ -17,7 +17,7 @@ const STAR: &str = "[topology]\nkind = \"star\"\nhosts = 2\nrate = \"100Mbps\"\n
 /// A switch that has ended waits for frames that are on their way, but not for a neighbour that never falls silent.
 #[test]
 fn a_run_ends_although_a_neighbour_goes_on_sending() {
-    let s = Scenario::from_text("star.toml", STAR, &[], Path::new("")).unwrap();
+    let s = NetworkScenario::from_text("star.toml", STAR, &[], Path::new("")).unwrap();
     let switch = s.topology.find("S1").unwrap();
     let here: Vec<bool> = (0..s.topology.nodes.len() as u32).map(|n| n == switch).collect();
     let links = wiring::links(&s, &here, |_, _| false);
@@ -53,7 +53,7 @@ fn a_run_ends_although_a_neighbour_goes_on_sending() {
 fn a_headroom_for_hardware_is_warned_of() {
     let pfc =
         |xoff: &str| format!("{STAR}[switch]\nbuffer = \"200KB\"\n[flow_control]\nkind = \"pfc\"\nxoff = \"{xoff}\"\nxon = \"10KB\"\n");
-    let warned = |xoff: &str| wiring::warnings(&Scenario::from_text("star.toml", &pfc(xoff), &[], Path::new("")).unwrap());
+    let warned = |xoff: &str| wiring::warnings(&NetworkScenario::from_text("star.toml", &pfc(xoff), &[], Path::new("")).unwrap());
     // 3 ms at 100 Mb/s are 37.5 KB, and two frames of 1500 B.
     assert_eq!(warned("159KB"), Vec::<String>::new());
     let [told] = &warned("160KB")[..] else { panic!("one warning") };

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use xoff_record::Sink;
-use xoff_run::{Running, Scenario};
+use xoff_run::{NetworkScenario, Running};
 use xoff_switchd::{Action, Counters, Machine, WatchdogConfig, mac};
 use xoff_testbed::wiring::{self, Real};
 use xoff_units::{Span, Time};
@@ -17,7 +17,7 @@ use xoff_wire::{cbfc, gfc, pffc, test_frame};
 const INCAST: &str = include_str!("../../../scenarios/testbed/incast.toml");
 const KINDS: [&str; 6] = ["pfc", "cbfc", "gfc-buffer", "gfc-time", "gfc-conceptual", "pffc"];
 
-fn scenario(kind: &str) -> Scenario {
+fn scenario(kind: &str) -> NetworkScenario {
     let set = [format!("flow_control={kind}"), "switch.buffer=8MB".into(), "flow_control.gfc-buffer.bm=400KB".into()];
     let set = match kind {
         "cbfc" => &set[..1], // 400 KB: 6,250 blocks
@@ -25,7 +25,7 @@ fn scenario(kind: &str) -> Scenario {
         _ => &set[..2],
     };
     let set: Vec<_> = set.iter().map(|s| xoff_scenario::document::Override::set(s).unwrap()).collect();
-    Scenario::from_text("incast.toml", INCAST, &set, Path::new("")).unwrap_or_else(|e| panic!("{e:?}"))
+    NetworkScenario::from_text("incast.toml", INCAST, &set, Path::new("")).unwrap_or_else(|e| panic!("{e:?}"))
 }
 
 fn ms(n: u64) -> Time {
@@ -43,7 +43,7 @@ struct Node<'s> {
 }
 
 impl<'s> Node<'s> {
-    fn new(s: &'s Scenario, name: &str, began: Time, real: &Real) -> Node<'s> {
+    fn new(s: &'s NetworkScenario, name: &str, began: Time, real: &Real) -> Node<'s> {
         let node = s.topology.find(name).unwrap();
         let here: Vec<bool> = (0..s.topology.nodes.len() as u32).map(|n| n == node).collect();
         let links = wiring::links(s, &here, |_, _| false);
@@ -53,7 +53,7 @@ impl<'s> Node<'s> {
         Node { running, machine, began, peers, out: Vec::new() }
     }
 
-    fn link(&self, s: &Scenario, peer: &str) -> usize {
+    fn link(&self, s: &NetworkScenario, peer: &str) -> usize {
         let peer = s.topology.find(peer).unwrap();
         self.peers.iter().position(|&p| p == peer).unwrap()
     }
@@ -85,7 +85,7 @@ impl<'s> Node<'s> {
 }
 
 /// The switch alone; its neighbours are this test. H0 is at link 0, H1 at link 1.
-fn switch<'s>(s: &'s Scenario, watchdog: Option<Action>) -> Node<'s> {
+fn switch<'s>(s: &'s NetworkScenario, watchdog: Option<Action>) -> Node<'s> {
     let config = |action| WatchdogConfig { detect: Span::from_ms(200), restore: Span::from_ms(300), action };
     let n = Node::new(s, "S1", Time::ZERO, &Real { watchdog: watchdog.map(config), ..Real::default() });
     assert_eq!((n.link(s, "H0"), n.link(s, "H1")), (0, 1));
@@ -317,7 +317,7 @@ fn a_test_frame_is_as_long_as_its_bytes() {
 #[test]
 fn a_host_is_given_what_its_flows_can_have() {
     let text = INCAST.replacen("dst = \"H0\"\n", "dst = \"H0\"\nsize = \"10KB\"\n", 1);
-    let s = Scenario::from_text("incast.toml", &text, &[], Path::new("")).unwrap();
+    let s = NetworkScenario::from_text("incast.toml", &text, &[], Path::new("")).unwrap();
     for (sequence, good) in [(0, true), (8_000, true), (9_999, false), (10_000, false), (u64::MAX - 1, false), (u64::MAX, false)] {
         let mut n = Node::new(&s, "H0", Time::ZERO, &Real::default());
         n.receive(ms(1), 0, &data(test_frame::Repr { sequence, ..honest() }));

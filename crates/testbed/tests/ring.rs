@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::sync::Mutex;
 
 use xoff_netio::sandbox;
-use xoff_run::Scenario;
+use xoff_run::NetworkScenario;
 use xoff_sim::{Ended, RateSource, Row};
 use xoff_testbed::packet_capture::By;
 use xoff_testbed::{Observed, Run, observe, stood_still};
@@ -39,9 +39,9 @@ fn in_namespaces(test: &str, body: fn()) {
     text.lines().filter(|line| line.contains("SKIPPED") || line.starts_with("witness")).for_each(|line| println!("{line}"));
 }
 
-fn scenario(name: &str) -> Scenario {
+fn scenario(name: &str) -> NetworkScenario {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/testbed").join(name);
-    Scenario::load(&path, &[]).unwrap_or_else(|e| panic!("{e}"))
+    NetworkScenario::load(&path, &[]).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// A folder for captures, taken away at the end.
@@ -53,7 +53,7 @@ impl Drop for Folder {
 }
 
 /// Runs it with a witness at the link S1-S2.
-fn run(s: &Scenario) -> Observed {
+fn run(s: &NetworkScenario) -> Observed {
     let folder = Folder(std::env::temp_dir().join(format!("xoff-testbed-ring-{}", std::process::id())));
     let o = observe(s, Run { watch: Some(("S1->S2", &folder.0)), ..Run::default() }).unwrap_or_else(|e| panic!("{e}"));
     let lost = o.outcome.dropped_frames + o.outcome.lost_frames + o.real.kernel_drops();

@@ -7,7 +7,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use xoff_netio::Direction;
 use xoff_record::Sink;
-use xoff_run::{Finished, Running, Scenario};
+use xoff_run::{Finished, NetworkScenario, Running};
 use xoff_switchd::{Captured, Counters, Machine, replay};
 use xoff_testbed::replay as capture;
 use xoff_testbed::wiring::{self, Real};
@@ -16,9 +16,9 @@ use xoff_wire::control;
 
 const RING: &str = include_str!("../../../scenarios/testbed/ring-gfc.toml");
 
-fn scenario(settings: &[&str]) -> Scenario {
+fn scenario(settings: &[&str]) -> NetworkScenario {
     let set: Vec<_> = settings.iter().map(|s| xoff_scenario::document::Override::set(s).unwrap()).collect();
-    Scenario::from_text("ring-gfc.toml", RING, &set, Path::new("")).unwrap_or_else(|e| panic!("{e:?}"))
+    NetworkScenario::from_text("ring-gfc.toml", RING, &set, Path::new("")).unwrap_or_else(|e| panic!("{e:?}"))
 }
 
 /// What a wire does to a frame: the moments at which copies of it arrive, and their bytes.
@@ -37,7 +37,7 @@ struct Bench<'s> {
 }
 
 impl<'s> Bench<'s> {
-    fn new(s: &'s Scenario, real: &Real) -> Bench<'s> {
+    fn new(s: &'s NetworkScenario, real: &Real) -> Bench<'s> {
         let here = vec![true; s.topology.nodes.len()];
         let links = wiring::links(s, &here, |_, _| false);
         let far = links

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use xoff_analysis::cbd::Rule;
 use xoff_params::{ParamError, ParamSpec, Values};
-use xoff_run::Scenario;
+use xoff_run::NetworkScenario;
 use xoff_scenario::document::Document;
 use xoff_scenario::{Problem, Problems, Source};
 use xoff_topology::Topology;
@@ -62,7 +62,7 @@ fn is_scenario(source: &Arc<Source>) -> bool {
 }
 
 fn scenario(source: &Source) -> Result<Network, Problems> {
-    let s = Scenario::from_text(source.name(), source.text(), &[], Path::new(source.name()).parent().unwrap_or(Path::new("")))?;
+    let s = NetworkScenario::from_text(source.name(), source.text(), &[], Path::new(source.name()).parent().unwrap_or(Path::new("")))?;
     crate::terminal::problems(&s.warnings);
     let name = s.parameters.iter().find(|p| p.path == "routing.kind").map_or("", |p| &p.value);
     let routing = Some((name.trim_matches('"').to_owned(), Rule::of(&s.routing())));

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use xoff_record::verdict::{Allow, Fate, Loss};
 use xoff_record::{Folder, Verdict};
-use xoff_run::Scenario;
+use xoff_run::NetworkScenario;
 use xoff_scenario::{Problem, Problems};
 use xoff_testbed::processes::{self, NodeRun, Spawn};
 use xoff_testbed::{veth_network, wiring};
@@ -29,7 +29,7 @@ struct Json<'a> {
 }
 
 /// Runs it; the namespaces have been entered.
-pub fn run(s: &Scenario, args: &Args, folder: &Folder) -> Result<Answer, Problems> {
+pub fn run(s: &NetworkScenario, args: &Args, folder: &Folder) -> Result<Answer, Problems> {
     let here = vec![true; s.topology.nodes.len()];
     let links = wiring::links(s, &here, |_, _| false);
     veth_network::cables(s, &links).map_err(missing)?;

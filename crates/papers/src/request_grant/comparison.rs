@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use serde::{Deserialize, Serialize};
 use xoff_fabric::{Arrival, Config, Core, Pattern, Shape, Sizes, Traffic, World};
 use xoff_report::{Align, Axis, Bar, BarGroup, Cell, Figure, Mark, Panel, Table, Unit};
-use xoff_run::Scenario;
+use xoff_run::NetworkScenario;
 use xoff_sim::{Ended, Probes};
 use xoff_units::{Bytes, Rate, Span, Time};
 
@@ -124,7 +124,7 @@ pub fn run_hotspots(cx: &Context) -> Result<Findings, ReproduceError> {
     entry(cx, &HOTSPOTS, "Eight hotspots of 2.5")
 }
 
-fn load(w: &Workload, job: &Job) -> Result<Scenario, ReproduceError> {
+fn load(w: &Workload, job: &Job) -> Result<NetworkScenario, ReproduceError> {
     let mut settings = vec![format!("run.seed={}", job.seed)];
     if let Means::Network(of_scheme) = &SCHEMES[job.scheme].1 {
         settings.extend(of_scheme.iter().map(|s| (*s).to_owned()));
@@ -149,13 +149,13 @@ fn jain(shares: &[f64]) -> f64 {
 }
 
 /// Part of the hot outputs' links that `bytes` fill.
-fn share(w: &Workload, s: &Scenario, bytes: u64) -> f64 {
+fn share(w: &Workload, s: &NetworkScenario, bytes: u64) -> f64 {
     let line = Rate::from_gbps(100);
     let could = line.bytes_in(s.until.since(BEGIN)).0 * u64::from(w.2.end - w.2.start);
     bytes as f64 / could as f64
 }
 
-fn in_network(w: &Workload, s: &Scenario, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Fate>, ReproduceError> {
+fn in_network(w: &Workload, s: &NetworkScenario, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Fate>, ReproduceError> {
     let mut model = s.model();
     model.probes = Probes::default();
     let mut world = xoff_sim::World::build(&s.topology, s.flows.clone(), &mut model)?;
@@ -198,7 +198,7 @@ fn in_network(w: &Workload, s: &Scenario, stop: &(dyn Fn() -> bool + Sync)) -> R
 }
 
 /// The same arrivals at the adapters of a folded Clos network with the same links.
-fn in_fabric(w: &Workload, s: &Scenario, tenths: u64, implicit: bool, stop: &(dyn Fn() -> bool + Sync)) -> Option<Fate> {
+fn in_fabric(w: &Workload, s: &NetworkScenario, tenths: u64, implicit: bool, stop: &(dyn Fn() -> bool + Sync)) -> Option<Fate> {
     let mut packets = Vec::new();
     let mut victims = 0;
     for f in &s.flows.flows {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use xoff_report::{Align, Cell as TableCell, Table, Unit};
-use xoff_run::Scenario;
+use xoff_run::NetworkScenario;
 use xoff_switchd::Tap;
 use xoff_testbed::{RealReport, Run, observe, packet_capture, stood_still};
 
@@ -40,7 +40,7 @@ impl Cell {
     }
 
     /// Its scenario.
-    pub fn load(&self, cx: &Context) -> Result<Scenario, ReproduceError> {
+    pub fn load(&self, cx: &Context) -> Result<NetworkScenario, ReproduceError> {
         let mut settings = vec![format!("run.seed={}", cx.seed)];
         settings.extend_from_slice(&self.settings);
         lab::load(self.scenario.0, self.scenario.1, &settings)
@@ -196,7 +196,7 @@ fn clear(folder: &Path) {
     let _ = std::fs::remove_dir(folder);
 }
 
-fn once(cx: &Context, cell: &Cell, s: &Scenario, folder: &Path, tap: Option<Tap<'static>>) -> Result<Real, ReproduceError> {
+fn once(cx: &Context, cell: &Cell, s: &NetworkScenario, folder: &Path, tap: Option<Tap<'static>>) -> Result<Real, ReproduceError> {
     let run = Run { watch: cell.watch.map(|port| (port, folder)), tap, stop: Some(cx.interrupted) };
     let o = observe(s, run).map_err(|e| ReproduceError::Testbed(e.to_string()))?;
     cx.go_on()?;

@@ -12,7 +12,7 @@ use xoff_record::{
 use xoff_units::{Rate, Time};
 
 use super::FabricScenario;
-use crate::execute::{Progress, RunError, write_last};
+use crate::network::{Progress, RunError, write_last};
 
 /// A run of a fabric that has ended.
 pub struct FabricFinished {

@@ -30,7 +30,7 @@ fn agrees(kind: &str, case: u64) -> Result<(), String> {
     let given = load(&draw.text(&switch, &format!("kind = \"{kind}\"\n")));
     for (rate, delay) in draw.links() {
         let plan = draw.plan(kind, (rate, delay), &[("buffer", format!("{buffer}B"))]);
-        let of = |s: &xoff_run::Scenario| {
+        let of = |s: &xoff_run::NetworkScenario| {
             let (_, fc) = s.links().iter().find(|(f, _)| (f.rate, f.delay) == (Rate(rate), Span(delay))).unwrap();
             rows(fc)
         };

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use xoff_analysis::plan::{self, Plan, PlanInput};
 use xoff_params::Defaults;
 use xoff_record::Sink;
-use xoff_run::Scenario;
+use xoff_run::NetworkScenario;
 use xoff_sim::PortTotals;
 use xoff_units::{Bytes, Rate};
 
@@ -236,8 +236,8 @@ pub fn run(text: &str) -> Ran {
 }
 
 /// Reads a scenario.
-pub fn load(text: &str) -> Scenario {
-    Scenario::from_text("drawn.toml", text, &[], Path::new("")).unwrap_or_else(|e| panic!("{e}\n{text}"))
+pub fn load(text: &str) -> NetworkScenario {
+    NetworkScenario::from_text("drawn.toml", text, &[], Path::new("")).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
 /// Runs the draws of a flow control on two threads; `check` returns what is wrong.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use xoff_record::Sink;
-use xoff_run::Scenario;
+use xoff_run::NetworkScenario;
 
 use crate::harness::load;
 
@@ -22,7 +22,7 @@ fn run(text: &str) -> (u64, Vec<String>) {
 }
 
 fn refusal(switch: &str, flow_control: &str) -> String {
-    match Scenario::from_text("case.toml", &text(switch, flow_control), &[], Path::new("")) {
+    match NetworkScenario::from_text("case.toml", &text(switch, flow_control), &[], Path::new("")) {
         Ok(_) => panic!("accepted: {switch} {flow_control}"),
         Err(e) => e.to_string(),
     }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use xoff_node::{DisciplineKind, SchedulerKind};
-use xoff_run::Scenario;
+use xoff_run::NetworkScenario;
 use xoff_sim::Selection;
 
 /// SplitMix64: enough to choose settings by.
@@ -66,8 +66,8 @@ impl Drawn {
     }
 
     /// The scenario, which is what was drawn.
-    pub fn load(&self) -> Result<Scenario, String> {
-        let s = Scenario::from_text("swarm.toml", &self.text(), &[], Path::new(".")).map_err(|e| e.to_string())?;
+    pub fn load(&self) -> Result<NetworkScenario, String> {
+        let s = NetworkScenario::from_text("swarm.toml", &self.text(), &[], Path::new(".")).map_err(|e| e.to_string())?;
         assert_eq!(
             (s.flow_control, s.detection, s.rate_control),
             (self.flow_control.0, self.detection.0, self.rate_control.0),

@@ -1,7 +1,7 @@
 //! One job: a network under a flow control, one or several times.
 
 use serde::{Deserialize, Serialize};
-use xoff_run::Scenario;
+use xoff_run::NetworkScenario;
 use xoff_sim::{Ended, Lone, Outcome, Probes, Selection, World, ideal_time};
 use xoff_topology::{FlowKey, Topology, trace_path};
 
@@ -195,7 +195,7 @@ impl Job {
     }
 
     /// The scenario of a repetition.
-    pub fn scenario(&self, repetition: u32) -> Result<Scenario, ReproduceError> {
+    pub fn scenario(&self, repetition: u32) -> Result<NetworkScenario, ReproduceError> {
         lab::load("tab1.toml", SCENARIO, &self.settings(repetition))
     }
 

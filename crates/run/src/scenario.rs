@@ -1,4 +1,4 @@
-//! A scenario file of either kind, read once: a pipe can be read no second time.
+//! A scenario file of either kind, parsed once: the parsed document chooses the kind, and a pipe cannot be read again.
 
 use std::path::Path;
 
@@ -6,26 +6,26 @@ use xoff_scenario::Problems;
 use xoff_scenario::document::{Document, Override};
 
 use crate::fabric::{self, FabricScenario};
-use crate::load::{self, Scenario};
+use crate::network::{self, NetworkScenario};
 
 /// What a scenario file describes.
-pub enum Loaded {
+pub enum Scenario {
     /// A network of switches and hosts.
-    Network(Box<Scenario>),
+    Network(Box<NetworkScenario>),
     /// A scheduled fabric.
     Fabric(Box<FabricScenario>),
 }
 
-impl Loaded {
+impl Scenario {
     /// Reads a file; `settings` replace or add values.
     ///
     /// # Errors
     /// Everything wrong with it, each with its place.
-    pub fn load(path: &Path, settings: &[Override]) -> Result<Loaded, Problems> {
+    pub fn load(path: &Path, settings: &[Override]) -> Result<Scenario, Problems> {
         let doc = Document::load(path, settings)?;
         if doc.has(&fabric::sections::fabric()) {
-            return fabric::read(doc).map(|s| Loaded::Fabric(Box::new(s)));
+            return fabric::read(doc).map(|s| Scenario::Fabric(Box::new(s)));
         }
-        load::read(doc, path.parent().unwrap_or(Path::new(""))).map(|s| Loaded::Network(Box::new(s)))
+        network::read(doc, path.parent().unwrap_or(Path::new(""))).map(|s| Scenario::Network(Box::new(s)))
     }
 }

@@ -1,4 +1,4 @@
-//! From a scenario file to everything a world is built from.
+//! A scenario of a network as a run: from its file to everything a world is built from.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,16 +24,19 @@ use crate::boundary::Boundary;
 use crate::standstill::{self, Drains};
 use crate::{conditions, derived, idle, sections};
 
+mod execute;
 mod parts;
 mod pool;
 
+pub(crate) use execute::write_last;
+pub use execute::{Finished, Progress, RESOLVED, RunError, Running};
 use parts::{
     congestion_points, every_class_has_turns, most_at_an_egress, read_flow_control, read_flows, read_host, read_probes, read_switch,
     read_topology, warn_of_cut_through,
 };
 
-/// A scenario that can run.
-pub struct Scenario {
+/// A network of switches and hosts that can run.
+pub struct NetworkScenario {
     /// One line about it.
     pub title: String,
     /// Where files that it names are looked up.
@@ -63,7 +66,7 @@ pub struct Scenario {
     pub(crate) model: ModelParts,
 }
 
-/// What [`Scenario::model`] assembles a fresh model from.
+/// What [`NetworkScenario::model`] assembles a fresh model from.
 pub(crate) struct ModelParts {
     pub flow_control: Vec<(LinkFacts, FlowControl)>,
     pub detection: Detection,
@@ -100,15 +103,15 @@ pub(crate) enum Memory {
     Shared { total: Bytes, reserve: Bytes, headroom: Option<Bytes>, shift: u8 },
 }
 
-impl Scenario {
+impl NetworkScenario {
     /// Reads a file; `settings` replace or add values.
-    pub fn load(path: &Path, settings: &[Override]) -> Result<Scenario, Problems> {
+    pub fn load(path: &Path, settings: &[Override]) -> Result<NetworkScenario, Problems> {
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         read(Document::load(path, settings)?, &folder)
     }
 
     /// From a text; `name` stands in messages, files are looked up in `folder`.
-    pub fn from_text(name: &str, text: &str, settings: &[Override], folder: &Path) -> Result<Scenario, Problems> {
+    pub fn from_text(name: &str, text: &str, settings: &[Override], folder: &Path) -> Result<NetworkScenario, Problems> {
         read(Document::from_text(name, text, settings)?, folder)
     }
 
@@ -256,7 +259,7 @@ impl Values for RecordingValues<'_, '_> {
     }
 }
 
-pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problems> {
+pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<NetworkScenario, Problems> {
     if let Some(section) = doc.open_if_present(&crate::fabric::sections::fabric()) {
         let what = "this is the scenario of a scheduled fabric";
         return Err(Problem::new(what, "xoff run runs it; a network has [topology] instead of [fabric]").at(section.place("")).into());
@@ -408,7 +411,7 @@ pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<Scenario, Problem
         .map(|r| xoff_record::Parameter { path: r.path(), value: r.value.clone(), origin: r.origin.to_string(), source: r.source.clone() })
         .collect();
     derived::add(&mut parameters, [fc_name, detection_name, rate_name], &flow_control, &detection, &rate_control);
-    Ok(Scenario {
+    Ok(NetworkScenario {
         title,
         folder: folder.to_owned(),
         until: Time(duration.0),

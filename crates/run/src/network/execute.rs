@@ -13,8 +13,8 @@ use xoff_record::{RunInfo, Sink, Slowdown, Tables, Verdict};
 use xoff_sim::{Ended, Outcome, World};
 use xoff_units::{Span, Time};
 
+use super::NetworkScenario;
 use crate::ideal::Ideals;
-use crate::load::Scenario;
 use crate::recorder::{PortNumbers, TableRecorder};
 use crate::summary::Summary;
 use crate::verdict::judge;
@@ -53,7 +53,7 @@ impl std::error::Error for RunError {}
 
 /// A world with open tables.
 pub struct Running<'s> {
-    scenario: &'s Scenario,
+    scenario: &'s NetworkScenario,
     world: World,
     sink: Sink,
     ports: PortNumbers,
@@ -77,7 +77,7 @@ pub struct Finished {
     pub summary: Summary,
 }
 
-impl Scenario {
+impl NetworkScenario {
     /// Puts the scenario in motion on so many threads, if it can be split; `None`: as many as seem worth it. Never changes a
     /// result.
     pub fn start(&self, sink: Sink, threads: Option<usize>) -> Result<Running<'_>, RunError> {
@@ -216,7 +216,7 @@ pub(crate) fn write_last(folder: &Folder, resolved: &str, manifest: &mut Manifes
 }
 
 /// Flows, deadlocks and port counters: known only at the end.
-fn write_rows(s: &Scenario, o: &Outcome, ports: &PortNumbers, tables: &mut Tables) -> Result<Option<Slowdown>, RecordError> {
+fn write_rows(s: &NetworkScenario, o: &Outcome, ports: &PortNumbers, tables: &mut Tables) -> Result<Option<Slowdown>, RecordError> {
     let (mut complete, mut unfinished) = (Vec::new(), Vec::new());
     let ideals = Ideals::new(s, o.now);
     for (i, f) in o.flows.iter().enumerate() {
