@@ -4,7 +4,7 @@
 //! that does not depend on threads is the recorder's duty. Hash function: XXH3, 128 bits, seed 0.
 //!
 //! Every column enters. Columns that a table has not always had enter only where they say something (`Late`, `Known` and `Beside` in
-//! `cell.rs`), so that a run to which they do not apply keeps the hash it had: in `flows` these are `notices` (not 0), `acked_ps` (not
+//! `xoff_rows`), so that a run to which they do not apply keeps the hash it had: in `flows` these are `notices` (not 0), `acked_ps` (not
 //! null: hosts acknowledge) and `bytes_arrived` (not `bytes_delivered`: something arrived out of order).
 
 use std::fmt;
@@ -12,7 +12,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::rows::Row;
+use xoff_rows::TableRow;
 
 /// Hash of a run's results; written as 32 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -64,7 +64,7 @@ impl TableHasher {
     }
 
     /// Adds a row.
-    pub fn row<R: Row>(&mut self, row: &R) {
+    pub fn row<R: TableRow>(&mut self, row: &R) {
         self.row.clear();
         row.feed(&mut self.row);
         self.state.update(&self.row);

@@ -7,27 +7,26 @@
 //!   Verdict -> Manifest, with the name, rows and length of each file --------------------- Folder::commit -> files, manifest.json
 //! ```
 //!
-//! The crate knows nothing of the simulator: rows are plain integers [ps, bytes, bit/s] and indices into the names
-//! given at the start. A folder with a manifest is complete: [`Manifest::write`] puts all files in
+//! The crate knows nothing of the simulator: rows and their columns are those that the crate `rows` declares, plain integers
+//! [ps, bytes, bit/s] and indices into the names given at the start. A folder with a manifest is complete: [`Manifest::write`] puts all files in
 //! place and the manifest last. A run that is interrupted calls [`Tables::close`] and keeps what there is.
 
-mod cell;
+mod column;
 mod error;
 mod file;
 pub mod hash;
 pub mod manifest;
+pub mod page;
 pub mod read;
-pub mod rows;
 mod slowdown;
 mod table;
 mod tables;
 pub mod verdict;
 
-pub use cell::{Beside, Known, Label, Late, Message, Names, Node, Port};
+pub use column::Names;
 pub use error::RecordError;
 pub use hash::{ResultHash, TableHasher};
 pub use manifest::{Manifest, Parameter, ResultFile};
-pub use rows::*;
 pub use slowdown::Slowdown;
 pub use table::Table;
 pub use tables::{Closed, FabricTables, MemoryTable, RunInfo, SCHEMA_VERSION, Sink, Tables};
@@ -39,3 +38,6 @@ pub use arrow_array::RecordBatch;
 pub use arrow_schema::SchemaRef;
 /// Where the files go.
 pub use xoff_output::{Folder, OutputError};
+/// What the tables hold.
+pub use xoff_rows as rows;
+pub use xoff_rows::*;

@@ -1,15 +1,16 @@
 //! One table being recorded: rows in, chunks out.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::{ArrowError, Fields, Schema, SchemaRef};
+use xoff_rows::TableRow;
 
-use crate::cell::Dictionaries;
+use crate::column::{self, Column, Dictionaries};
 use crate::error::RecordError;
 use crate::file::ParquetFile;
 use crate::hash::TableHasher;
-use crate::rows::Row;
 
 /// Where the chunks of a table go.
 pub(crate) enum Output {
@@ -24,26 +25,28 @@ pub(crate) enum Output {
 }
 
 /// A table being recorded.
-pub struct Table<R: Row> {
-    columns: R::Columns,
+pub struct Table<R> {
+    columns: Vec<Column>,
     /// Rows in `columns`.
     pending: usize,
     /// Rows at which a chunk is passed on.
     chunk_rows: usize,
     hasher: TableHasher,
     schema: SchemaRef,
-    names: Arc<Dictionaries>,
     output: Output,
+    rows: PhantomData<R>,
 }
 
-impl<R: Row> Table<R> {
-    pub(crate) fn new(schema: SchemaRef, names: Arc<Dictionaries>, chunk_rows: usize, output: Output) -> Table<R> {
-        Table { columns: R::Columns::default(), pending: 0, chunk_rows, hasher: TableHasher::new(), schema, names, output }
+impl<R: TableRow> Table<R> {
+    pub(crate) fn new(schema: SchemaRef, names: &Dictionaries, chunk_rows: usize, output: Output) -> Table<R> {
+        let columns = R::SPEC.columns.iter().map(|c| Column::new(c, names)).collect();
+        Table { columns, pending: 0, chunk_rows, hasher: TableHasher::new(), schema, output, rows: PhantomData }
     }
 
     /// The columns of this table, with `metadata`.
     pub(crate) fn schema_of(metadata: &[(String, String)]) -> SchemaRef {
-        Arc::new(Schema::new_with_metadata(R::fields(), metadata.iter().cloned().collect()))
+        let fields: Fields = R::SPEC.columns.iter().map(column::field).collect();
+        Arc::new(Schema::new_with_metadata(fields, metadata.iter().cloned().collect()))
     }
 
     /// Appends a row.
@@ -55,7 +58,8 @@ impl<R: Row> Table<R> {
             Output::Failed(e) => return Err(e.clone()),
             Output::Memory(_) | Output::File(_) => {}
         }
-        row.push(&mut self.columns);
+        let mut columns = self.columns.iter_mut();
+        row.values(|v| columns.next().expect("as many values as columns: both come from the declaration").push(v));
         self.pending += 1;
         if self.pending >= self.chunk_rows { self.flush() } else { Ok(()) }
     }
@@ -76,11 +80,12 @@ impl<R: Row> Table<R> {
             return Ok(());
         }
         self.pending = 0;
-        let batch = R::take(&mut self.columns, &self.names).and_then(|columns| RecordBatch::try_new(self.schema.clone(), columns));
+        let columns: Result<Vec<_>, ArrowError> = self.columns.iter_mut().map(Column::take).collect();
+        let batch = columns.and_then(|columns| RecordBatch::try_new(self.schema.clone(), columns));
         let result = match (batch, &mut self.output) {
             (_, Output::Failed(e)) => Err(e.clone()),
             // Only an index without a name gets here.
-            (Err(e), _) => Err(RecordError::new("write", R::TABLE.as_ref(), e)),
+            (Err(e), _) => Err(RecordError::new("write", R::SPEC.name.as_ref(), e)),
             (Ok(batch), Output::Memory(batches)) => {
                 batches.push(batch);
                 Ok(())

@@ -1,27 +1,23 @@
 //! All tables of a run: those of a network, and those of a scheduled fabric.
 
-use std::sync::Arc;
-
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::SchemaRef;
 use xoff_output::Folder;
 
-use crate::cell::{Dictionaries, Names};
+use xoff_rows::{
+    CauseRow, ControlRow, DeadlockRow, FlowRow, MarkRow, NotificationRow, PauseRow, PortRow, QueueRow, RateRow, StateRow, TableRow,
+};
+use xoff_rows::{FabricPortRow, HostFlowRow, WindowRow, fabric_tables, network_tables};
+
+use crate::column::{Dictionaries, Names};
 use crate::error::RecordError;
 use crate::file::ParquetFile;
 use crate::hash::{ResultHash, TableHasher};
 use crate::manifest::ResultFile;
-use crate::rows::{
-    CauseRow, ControlRow, DeadlockRow, FlowRow, MarkRow, NotificationRow, PauseRow, PortRow, QueueRow, RateRow, Row, StateRow,
-};
-use crate::rows::{FabricPortRow, HostFlowRow, WindowRow};
 use crate::table::{Output, Table};
 
 /// Version of the tables' columns; grows when a column changes its name, type or meaning.
 pub const SCHEMA_VERSION: u32 = 1;
-
-/// Tables that have not always been there: without rows they are no part of the hash, so that results from before keep theirs.
-const LATE: [&str; 1] = ["notices"];
 
 /// Rows in a chunk unless told otherwise [rows].
 const CHUNK_ROWS: usize = 1 << 16;
@@ -98,14 +94,15 @@ macro_rules! tables {
 
             /// [`Self::create`] with another size of chunks [rows]; it changes memory and speed, never a result.
             pub fn with_chunks(sink: &Sink, info: &RunInfo, names: &Names, rows: usize) -> Result<$name, RecordError> {
-                let dictionaries = Arc::new(Dictionaries::new(names));
+                let dictionaries = Dictionaries::new(names);
                 Ok($name { $($field: open(sink, info, &dictionaries, rows)?,)* names: hash_names(names) })
             }
 
             /// Hash of all rows so far and of the names.
             pub fn hash(&self) -> ResultHash {
-                let tables = [("names", &self.names) $(, (<$row>::TABLE, self.$field.hasher()))*];
-                ResultHash::of(tables.into_iter().filter(|(name, table)| table.rows() > 0 || !LATE.contains(name)))
+                let tables = [("names", false, &self.names) $(, (<$row>::SPEC.name, <$row>::SPEC.late, self.$field.hasher()))*];
+                let part = tables.into_iter().filter(|(_, late, table)| table.rows() > 0 || !late);
+                ResultHash::of(part.map(|(name, _, table)| (name, table)))
             }
 
             /// Finishes every table: files are complete, and get their names with the manifest. Also after an interruption or an error elsewhere.
@@ -118,32 +115,30 @@ macro_rules! tables {
         }
     };
 }
-tables! {
-    /// All tables of a run of a network, open for rows. Each exists, with or without rows.
-    Tables:
-    flows: FlowRow,
-    queues: QueueRow,
-    rates: RateRow,
-    control: ControlRow,
-    deadlocks: DeadlockRow,
-    pauses: PauseRow,
-    ports: PortRow,
-    causes: CauseRow,
-    states: StateRow,
-    marks: MarkRow,
-    notices: NotificationRow
-}
-tables! {
-    /// All tables of a run of a scheduled fabric, open for rows. Each exists, with or without rows.
-    FabricTables:
-    windows: WindowRow,
-    fabric_ports: FabricPortRow,
-    host_flows: HostFlowRow
-}
 
-fn open<R: Row>(sink: &Sink, info: &RunInfo, names: &Arc<Dictionaries>, rows: usize) -> Result<Table<R>, RecordError> {
+macro_rules! of_a_network {
+    ($($field:ident: $row:ty),*) => {
+        tables! {
+            /// All tables of a run of a network, open for rows. Each exists, with or without rows.
+            Tables: $($field: $row),*
+        }
+    };
+}
+network_tables!(of_a_network);
+
+macro_rules! of_a_fabric {
+    ($($field:ident: $row:ty),*) => {
+        tables! {
+            /// All tables of a run of a scheduled fabric, open for rows. Each exists, with or without rows.
+            FabricTables: $($field: $row),*
+        }
+    };
+}
+fabric_tables!(of_a_fabric);
+
+fn open<R: TableRow>(sink: &Sink, info: &RunInfo, names: &Dictionaries, rows: usize) -> Result<Table<R>, RecordError> {
     let metadata = [
-        ("xoff.table", R::TABLE.to_owned()),
+        ("xoff.table", R::SPEC.name.to_owned()),
         ("xoff.schema_version", SCHEMA_VERSION.to_string()),
         ("xoff.version", info.xoff_version.clone()),
         ("xoff.scenario_hash", info.scenario_hash.clone()),
@@ -155,19 +150,19 @@ fn open<R: Row>(sink: &Sink, info: &RunInfo, names: &Arc<Dictionaries>, rows: us
         Sink::Files(folder) => {
             // Metadata goes to the file's list, which keeps its order; a schema's map would make files differ by chance.
             let schema = Table::<R>::schema_of(&[]);
-            let name = format!("{}.parquet", R::TABLE);
+            let name = format!("{}.parquet", R::SPEC.name);
             (schema.clone(), Output::File(Box::new(ParquetFile::create(folder, &name, schema, &metadata)?)))
         }
     };
-    Ok(Table::new(schema, names.clone(), rows.max(1), output))
+    Ok(Table::new(schema, names, rows.max(1), output))
 }
 
-fn close<R: Row>(table: Table<R>, closed: &mut Closed) {
+fn close<R: TableRow>(table: Table<R>, closed: &mut Closed) {
     let rows = table.rows();
-    closed.rows.push((R::TABLE, rows));
+    closed.rows.push((R::SPEC.name, rows));
     let finished = table.finish().and_then(|(schema, output)| {
         match output {
-            Output::Memory(batches) => closed.memory.push(MemoryTable { name: R::TABLE, schema, batches }),
+            Output::Memory(batches) => closed.memory.push(MemoryTable { name: R::SPEC.name, schema, batches }),
             Output::File(file) => closed.files.extend(file.finish()?.map(|s| ResultFile { name: s.name, rows, bytes: s.bytes })),
             Output::Nothing | Output::Failed(_) => {}
         }

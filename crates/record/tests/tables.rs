@@ -7,8 +7,8 @@ use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::{Array, RecordBatch};
 use xoff_record::{
     Beside, CauseRow, Closed, ControlRow, DeadlockRow, Direction, FlowRow, Folder, Known, Label, Late, Manifest, Mark, MarkRow, Message,
-    Names, Node, NotificationRow, Parameter, PauseCause, PauseRow, Port, PortRow, QueueRow, RateRow, RateSource, ResultFile, RunInfo,
-    SCHEMA_VERSION, Side, Sink, State, StateRow, Tables, read,
+    Names, Node, NotificationRow, Parameter, PauseRow, Port, PortRow, PortState, QueueRow, RateRow, RateSource, ResultFile, RunInfo,
+    SCHEMA_VERSION, Side, Sink, StateRow, StoppedBy, Tables, read,
 };
 
 /// An empty folder of this test.
@@ -65,10 +65,10 @@ fn flow(n: u64) -> FlowRow {
         ideal_fct_ps: done.then_some(400),
         slowdown: done.then_some(1.25),
         label: Label(n as u32 % 2),
-        notices: Late(0),
         // As in runs without acknowledgements and failures.
         acked_ps: Known(None),
         bytes_arrived: Beside { usual: 7 * n, value: 7 * n },
+        ..FlowRow::default()
     }
 }
 
@@ -105,9 +105,6 @@ fn fill(t: &mut Tables, n: u64) {
                 tx_bytes: 1_500 * i,
                 tx_frames: i,
                 messages: 2 * i,
-                marked: 0,
-                marked_ue: 0,
-                dropped: 0,
                 egress_bytes_max: 3_000,
                 ingress_bytes_max: 4_500,
                 pauses: i,
@@ -115,11 +112,10 @@ fn fill(t: &mut Tables, n: u64) {
                 holds: 2 * i,
                 hold_ps_total: 9 * i,
                 allowed_rate_min: to_ps,
-                notices_egress: Late(0),
-                notices_ingress: Late(0),
+                ..PortRow::default()
             })
             .unwrap();
-        let state = [State::NonCongestion, State::Congestion, State::Undetermined][i as usize % 3];
+        let state = [PortState::NonCongestion, PortState::Congestion, PortState::Undetermined][i as usize % 3];
         t.states.push(StateRow { time_ps: 3 * i, port: Port(1), priority: 3, state }).unwrap();
         let mark = if i % 2 == 0 { Mark::Ue } else { Mark::Ce };
         t.marks.push(MarkRow { time_ps: 5 * i, port: Port(0), priority: 3, flow: i, mark }).unwrap();
@@ -303,7 +299,7 @@ fn any_difference_changes_the_hash() {
         hash(&names(), &[PauseRow { to_ps: Some(0), ..row }]),
         hash(&names(), &[PauseRow { from_ps: 6, ..row }]),
         hash(&names(), &[PauseRow { port: Port(1), ..row }]),
-        hash(&names(), &[PauseRow { cause: Late(PauseCause::Credits), ..row }]),
+        hash(&names(), &[PauseRow { cause: Late(StoppedBy::Credits), ..row }]),
         hash(&renamed, &[row]),
     ];
     assert!(others.iter().all(|h| *h != base));

@@ -2,13 +2,12 @@
 
 use std::any::Any;
 
-use xoff_mech::detection::{self, Congestion, PortState};
+use xoff_mech::detection::Congestion;
 use xoff_mech::flow_control::StoppedBy;
 use xoff_record::{
-    CauseRow, ControlRow, Direction, Late, Mark, MarkRow, Message, NotificationRow, PauseCause, PauseRow, Port, QueueRow, RateRow, Side,
-    State, StateRow, Tables,
+    CauseRow, ControlRow, Direction, Late, MarkRow, Message, NotificationRow, PauseRow, Port, QueueRow, RateRow, Side, StateRow, Tables,
 };
-use xoff_sim::{RateSource, Recorder, Row};
+use xoff_sim::{Recorder, Row};
 use xoff_topology::Topology;
 
 /// Numbers of directed ports: `first[node] + port`.
@@ -47,7 +46,7 @@ pub(crate) struct TableRecorder {
     pub tables: Tables,
     ports: PortNumbers,
     /// Start of the pause that runs at each port and priority, and its cause.
-    open: Vec<Option<(u64, Late<PauseCause>)>>,
+    open: Vec<Option<(u64, Late<StoppedBy>)>>,
     failed: bool,
 }
 
@@ -83,7 +82,7 @@ impl Recorder for TableRecorder {
                 priority,
                 flow: None,
                 bits_per_second: rate.0,
-                source: source_of(source),
+                source: source,
             }),
             Row::FlowRate { time, node, flow, rate, source } => t.rates.push(RateRow {
                 time_ps: time.0,
@@ -91,7 +90,7 @@ impl Recorder for TableRecorder {
                 priority: None,
                 flow: Some(flow as u64),
                 bits_per_second: rate.0,
-                source: source_of(source),
+                source: source,
             }),
             Row::Control { time, node, port, priority, sent, kind, value } => {
                 let (port, direction) =
@@ -109,10 +108,6 @@ impl Recorder for TableRecorder {
             }),
             Row::Mark { time, node, port, priority, flow, mark } => {
                 let port = self.ports.of(node, port);
-                let mark = match mark {
-                    detection::Mark::Ce => Mark::Ce,
-                    detection::Mark::Ue | detection::Mark::None => Mark::Ue,
-                };
                 t.marks.push(MarkRow { time_ps: time.0, port, priority, flow: flow as u64, mark })
             }
             Row::Notice { time, node, port, ingress, priority, flow, congestion } => {
@@ -122,11 +117,6 @@ impl Recorder for TableRecorder {
                 t.notices.push(NotificationRow { time_ps: time.0, port, kind, priority, flow: flow as u64, feedback, q_off, q_delta })
             }
             Row::State { time, node, port, priority, state } => {
-                let state = match state {
-                    PortState::NonCongestion => State::NonCongestion,
-                    PortState::Congestion => State::Congestion,
-                    PortState::Undetermined => State::Undetermined,
-                };
                 t.states.push(StateRow { time_ps: time.0, port: self.ports.of(node, port), priority, state })
             }
             Row::Pause { time, node, port, priority, stopped, by } => {
@@ -134,7 +124,7 @@ impl Recorder for TableRecorder {
                 let open = &mut self.open[port.0 as usize * 8 + priority as usize];
                 match (stopped, *open) {
                     (true, None) => {
-                        *open = Some((time.0, Late(cause_of(by))));
+                        *open = Some((time.0, Late(by)));
                         Ok(())
                     }
                     (false, Some((from_ps, cause))) => {
@@ -154,21 +144,5 @@ impl Recorder for TableRecorder {
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self
-    }
-}
-
-fn cause_of(by: StoppedBy) -> PauseCause {
-    match by {
-        StoppedBy::Pause => PauseCause::Pause,
-        StoppedBy::Credits => PauseCause::Credits,
-        StoppedBy::Flows => PauseCause::Flows,
-    }
-}
-
-fn source_of(s: RateSource) -> xoff_record::RateSource {
-    match s {
-        RateSource::Measured => xoff_record::RateSource::Measured,
-        RateSource::FlowControl => xoff_record::RateSource::FlowControl,
-        RateSource::RateControl => xoff_record::RateSource::RateControl,
     }
 }

@@ -7,6 +7,7 @@ use std::any::Any;
 use crate::histogram::Looks;
 use xoff_mech::detection::{Congestion, Mark, PortState};
 use xoff_mech::flow_control::StoppedBy;
+pub use xoff_rows::RateSource;
 use xoff_units::{Bytes, Rate, Span, Time};
 
 /// Which ports are recorded.
@@ -65,17 +66,6 @@ pub struct Probes {
     pub histogram: Option<Looks>,
     /// Whenever a port is held or slowed down: who fills the buffer it waits for; and every hold.
     pub causes: bool,
-}
-
-/// Where a recorded rate comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RateSource {
-    /// Bytes on the wire (ports: all frames but control; flows: payload) per sample interval.
-    Measured,
-    /// What flow control allows.
-    FlowControl,
-    /// What rate control asks for.
-    RateControl,
 }
 
 /// One recorded row.

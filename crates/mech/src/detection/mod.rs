@@ -51,9 +51,10 @@ impl Mark {
 }
 
 /// The states of an egress port in a lossless network (TCD section 3.2.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PortState {
     /// 0: sends whenever it has something, and nothing builds up.
+    #[default]
     NonCongestion,
     /// 1: sends all the time, and a queue builds up that no OFF has caused.
     Congestion,

@@ -14,9 +14,10 @@ use super::af_qcn::AfQcn;
 use super::qcn::Qcn;
 
 /// Which buffer of a port is watched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Side {
     /// What has come in by the port and not left the switch.
+    #[default]
     Ingress,
     /// What waits to leave through the port.
     Egress,

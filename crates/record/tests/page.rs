@@ -1,0 +1,49 @@
+//! `docs/tables.md` says what the declarations of the tables say.
+
+use std::path::Path;
+
+use xoff_record::rows::{Kind, tables};
+
+#[test]
+fn the_page_about_the_tables_is_what_the_declarations_say() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tables.md");
+    let page = xoff_record::page::page();
+    if std::env::var_os("XOFF_ACCEPT").is_some() {
+        std::fs::write(&path, &page).unwrap();
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    let differs = found.lines().zip(page.lines()).position(|(a, b)| a != b).unwrap_or(found.lines().count().min(page.lines().count()));
+    assert!(
+        found == page,
+        "docs/tables.md is stale from line {} on: run XOFF_ACCEPT=1 cargo test --release --workspace --test page",
+        differs + 1
+    );
+}
+
+/// What compiles without a text, or with a unit that its name contradicts, is told here.
+#[test]
+fn every_column_has_a_text_and_the_unit_of_its_name() {
+    for t in tables() {
+        assert!(t.about.trim().ends_with('.'), "table {}: a sentence says what a row is", t.name);
+        for c in t.columns {
+            let at = format!("{}.{}", t.name, c.name);
+            assert!(c.about.trim().ends_with('.'), "{at}: a sentence says what it means");
+            let unit = match c.name {
+                n if n.ends_with("_ps") || n.contains("_ps_") => "ps",
+                n if n == "bytes" || n.starts_with("bytes_") || n.contains("_bytes") => "bytes",
+                "bits_per_second" => "bit/s",
+                _ => continue,
+            };
+            assert_eq!(c.unit, unit, "{at}");
+            assert!(!matches!(c.kind, Kind::Word(_) | Kind::Message), "{at}");
+        }
+        let mut names: Vec<_> = t.columns.iter().map(|c| c.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), t.columns.len(), "{}: two columns of one name", t.name);
+    }
+    let mut names: Vec<_> = tables().map(|t| t.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), tables().count());
+}

@@ -1,0 +1,32 @@
+//! What a run records, declared once: each table is a row type whose declaration is its schema and its documentation.
+//!
+//! ```text
+//!   table! { /// text  QueueRow in "queues" { /// text  time_ps: u64 ["ps"], ... } }
+//!        +-> struct QueueRow        the simulator makes rows
+//!        +-> QueueRow::SPEC         record makes columns, docs/tables.md and the list of tables of Python
+//!        +-> values, feed           record fills columns and the result hash
+//! ```
+//!
+//! Times are picoseconds since the start of the run, sizes bytes, rates bit/s. A port is directed: `H1->S1` as an
+//! egress is H1's queue towards S1, as an ingress it is S1's buffer for what H1 sends.
+
+mod cell;
+mod fabric;
+mod network;
+mod spec;
+mod words;
+
+pub use cell::{Beside, Cell, Known, Label, Late, Message, Node, Port, Value};
+pub use fabric::{FABRIC, FabricPortRow, HostFlowRow, Load, WindowRow};
+pub use network::{
+    CauseRow, ControlRow, DeadlockRow, FlowRow, MarkRow, NETWORK, NotificationRow, PauseRow, PortRow, QueueRow, RateRow, StateRow,
+};
+pub use spec::{ColumnSpec, Kind, TableRow, TableSpec};
+pub use words::{Direction, RateSource, Word};
+pub use xoff_mech::detection::{Mark, PortState, Side};
+pub use xoff_mech::flow_control::StoppedBy;
+
+/// Every table: of a network, then of a scheduled fabric.
+pub fn tables() -> impl Iterator<Item = &'static TableSpec> {
+    NETWORK.iter().chain(FABRIC).copied()
+}

@@ -1,0 +1,274 @@
+//! The tables of a run of a network.
+
+use xoff_mech::detection::{Mark, PortState, Side};
+use xoff_mech::flow_control::StoppedBy;
+
+use crate::cell::{Beside, Known, Label, Late, Message, Node, Port};
+use crate::spec::{TableRow, TableSpec, table};
+use crate::words::{Direction, RateSource};
+
+table! {
+    /// One flow.
+    FlowRow in "flows" {
+        /// Number of the flow.
+        flow: u64,
+        /// Sending host.
+        src: Node,
+        /// Receiving host.
+        dst: Node,
+        /// Source port.
+        src_port: u16,
+        /// Destination port.
+        dst_port: u16,
+        /// Priority, 0 to 7.
+        priority: u8,
+        /// Payload; 2^64 - 1: unlimited.
+        size_bytes: u64 ["bytes"],
+        /// The application handed it to the source.
+        start_ps: u64 ["ps"],
+        /// Delivery: its last byte arrived at the destination, in order; null: not finished.
+        end_ps: Option<u64> ["ps"],
+        /// Flow completion time, from `start_ps` to `end_ps`; null: not finished.
+        fct_ps: Option<u64> ["ps"],
+        /// Payload delivered: what arrived in order, without a gap from the first byte on.
+        bytes_delivered: u64 ["bytes"],
+        /// Data frames that arrived marked CE (congestion encountered).
+        ce_frames: u64,
+        /// Data frames that arrived marked UE (undetermined encountered) and not CE.
+        ue_frames: u64,
+        /// Completion time of the same flow alone in the network, header and application's rate included: a lower bound; null: the flow
+        /// has no end or no route, or its route changed.
+        ideal_fct_ps: Option<u64> ["ps"],
+        /// `fct_ps / ideal_fct_ps`; null where one of them is.
+        slowdown: Option<f64>,
+        /// The workload it belongs to.
+        label: Label,
+        /// Notices of congested buffers that arrived at its source.
+        notices: Late,
+        /// The last acknowledgement arrived at the source; null: not yet, or hosts send none.
+        acked_ps: Known ["ps"],
+        /// Payload that arrived, in any order, repetitions included.
+        bytes_arrived: Beside ["bytes"],
+    }
+}
+table! {
+    /// Occupancy of a buffer at a time.
+    QueueRow in "queues" {
+        /// When.
+        time_ps: u64 ["ps"],
+        /// Which port.
+        port: Port,
+        /// Which buffer of the port.
+        kind: Side,
+        /// Priority, 0 to 7.
+        priority: u8,
+        /// Occupancy.
+        bytes: u64 ["bytes"],
+    }
+}
+table! {
+    /// A rate from a time on, or over the interval that ends then.
+    RateRow in "rates" {
+        /// When.
+        time_ps: u64 ["ps"],
+        /// Which port.
+        port: Port,
+        /// Priority, 0 to 7; null: all together.
+        priority: Option<u8>,
+        /// Number of the flow; null: not of one flow.
+        flow: Option<u64>,
+        /// The rate.
+        bits_per_second: u64 ["bit/s"],
+        /// What it is.
+        source: RateSource,
+    }
+}
+table! {
+    /// A flow-control message.
+    ControlRow in "control" {
+        /// When.
+        time_ps: u64 ["ps"],
+        /// The port whose sending it governs.
+        port: Port,
+        /// Priority, 0 to 7.
+        priority: u8,
+        /// Sent by the receiving end or arrived at the sending end.
+        direction: Direction,
+        /// Kind of message: `pause`, `resume`, `credit`, `stage`, ...; a mechanism's page names its own.
+        message: Message,
+        /// Its value: quanta, blocks, stage; the mechanism's page names the unit.
+        value: u64,
+    }
+}
+table! {
+    /// One port of a deadlock's cycle.
+    DeadlockRow in "deadlocks" {
+        /// Found.
+        time_ps: u64 ["ps"],
+        /// The cycle closed, that is, its last port blocked for good.
+        closed_ps: u64 ["ps"],
+        /// Number of the cycle within the run.
+        cycle: u32,
+        /// Place in the cycle, from 0; each port waits for the next one.
+        position: u32,
+        /// The blocked port.
+        port: Port,
+        /// Its blocked priority.
+        priority: u8,
+        /// Frames that wait there.
+        frames: u64,
+        /// Bytes that wait there.
+        bytes: u64 ["bytes"],
+        /// Blocked since.
+        blocked_since_ps: u64 ["ps"],
+    }
+}
+table! {
+    /// A stretch during which a port was not allowed to send. Under a pause by priority it begins and ends with the permission,
+    /// whether a frame waits or not; under credits, and where single flows are paused, it is an OFF period: it begins when the frame at
+    /// the head is refused and ends when one may go.
+    PauseRow in "pauses" {
+        /// The port that stopped.
+        port: Port,
+        /// Priority, 0 to 7.
+        priority: u8,
+        /// From.
+        from_ps: u64 ["ps"],
+        /// To; null: still when the run ended.
+        to_ps: Option<u64> ["ps"],
+        /// What kept it from transmitting.
+        cause: Late<StoppedBy>,
+    }
+}
+table! {
+    /// Counters of one directed port over the whole run.
+    PortRow in "ports" {
+        /// Which port.
+        port: Port,
+        /// Bytes it put on the wire, control frames not counted.
+        tx_bytes: u64 ["bytes"],
+        /// Frames it put on the wire, control frames not counted.
+        tx_frames: u64,
+        /// Flow control messages that governed it: received by it.
+        messages: u64,
+        /// Frames marked CE when leaving through it.
+        marked: u64,
+        /// Frames marked UE when leaving through it.
+        marked_ue: u64,
+        /// Frames that it sent and the far end dropped.
+        dropped: u64,
+        /// Largest egress queue of one priority.
+        egress_bytes_max: u64 ["bytes"],
+        /// Largest ingress buffer at its far end, one priority.
+        ingress_bytes_max: u64 ["bytes"],
+        /// How often a message of its far end stopped it; a lack of credits counts under `holds`.
+        pauses: u64,
+        /// Time it was stopped so, any priority, open pauses included, expired ones up to their end.
+        pause_ps_total: u64 ["ps"],
+        /// How often flow control held a frame at the head of its queue: by a pause, or for lack of credits.
+        holds: u64,
+        /// Time that such frames waited, any priority, open holds included.
+        hold_ps_total: u64 ["ps"],
+        /// Smallest rate its far end allowed; null: no message set one.
+        allowed_rate_min: Option<u64> ["bit/s"],
+        /// Notices that its egress queue sent to sources.
+        notices_egress: Late,
+        /// Notices that the ingress buffer at its far end sent to sources.
+        notices_ingress: Late,
+    }
+}
+table! {
+    /// A notice of a congested buffer to the source of a flow.
+    NotificationRow in "notices" late {
+        /// When it was made.
+        time_ps: u64 ["ps"],
+        /// Which port.
+        port: Port,
+        /// Which buffer of the port.
+        kind: Side,
+        /// Priority, 0 to 7.
+        priority: u8,
+        /// Number of the flow whose source receives it.
+        flow: u64,
+        /// Degree of congestion, 1 to 63.
+        feedback: u8,
+        /// Queue above its set point.
+        q_off: i64 ["bytes"],
+        /// Growth of the queue since the last sample.
+        q_delta: i64 ["bytes"],
+    }
+}
+table! {
+    /// A frame that a port marked.
+    MarkRow in "marks" {
+        /// When it left.
+        time_ps: u64 ["ps"],
+        /// Through which port.
+        port: Port,
+        /// Priority, 0 to 7.
+        priority: u8,
+        /// Number of its flow.
+        flow: u64,
+        /// With what.
+        mark: Mark,
+    }
+}
+table! {
+    /// The state of a port from a time on.
+    StateRow in "states" {
+        /// From.
+        time_ps: u64 ["ps"],
+        /// Which port, as an egress.
+        port: Port,
+        /// Priority, 0 to 7.
+        priority: u8,
+        /// Its state.
+        state: PortState,
+    }
+}
+table! {
+    /// What filled a buffer when its upstream port was stopped or slowed down: one row per flow and next port.
+    CauseRow in "causes" {
+        /// The port was stopped or slowed down.
+        time_ps: u64 ["ps"],
+        /// The port that was stopped or slowed down; the buffer is at its receiving end.
+        port: Port,
+        /// Priority, 0 to 7.
+        priority: u8,
+        /// Number of the flow whose frames sat in the buffer.
+        flow: u64,
+        /// The port these frames waited for; if it was paused itself, the chain goes on there.
+        next_port: Port,
+        /// How much of the buffer they filled.
+        bytes: u64 ["bytes"],
+    }
+}
+
+/// Calls a macro with the tables of a run of a network. Their order is part of the result hash.
+#[macro_export]
+macro_rules! network_tables {
+    ($each:ident) => {
+        $each! {
+            flows: FlowRow,
+            queues: QueueRow,
+            rates: RateRow,
+            control: ControlRow,
+            deadlocks: DeadlockRow,
+            pauses: PauseRow,
+            ports: PortRow,
+            causes: CauseRow,
+            states: StateRow,
+            marks: MarkRow,
+            notices: NotificationRow
+        }
+    };
+}
+
+macro_rules! specs {
+    ($($field:ident: $row:ident),*) => {
+        &[$(&<$row as TableRow>::SPEC),*]
+    };
+}
+
+/// The tables of a run of a network.
+pub const NETWORK: &[&TableSpec] = network_tables!(specs);

@@ -1,0 +1,98 @@
+//! Columns of a small, fixed vocabulary: enumerations with a word for each variant, those of the mechanisms among them.
+
+use xoff_mech::detection::{Mark, PortState, Side};
+use xoff_mech::flow_control::StoppedBy;
+
+/// A word of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Word {
+    /// As it stands in the column.
+    pub word: &'static str,
+    /// What it means.
+    pub about: &'static str,
+}
+
+/// Makes an enumeration a column: a word and its meaning for each variant. Their order is part of the result hash.
+macro_rules! words {
+    ($name:ident { $($variant:ident = $word:literal, $about:literal;)* }) => {
+        impl $crate::cell::Cell for $name {
+            const KIND: $crate::spec::Kind =
+                $crate::spec::Kind::Word(&[$($crate::words::Word { word: $word, about: $about }),*]);
+            #[inline]
+            fn value(self) -> $crate::cell::Value {
+                enum Place { $($variant),* }
+                $crate::cell::Value::Word(match self { $($name::$variant => Place::$variant as u8),* })
+            }
+            #[inline]
+            fn feed(self, bytes: &mut Vec<u8>) {
+                if let $crate::cell::Value::Word(place) = self.value() {
+                    bytes.push(place);
+                }
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+/// Which way a control message went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direction {
+    /// Sent by the port's receiving end.
+    #[default]
+    Sent,
+    /// Arrived at the port's sending end.
+    Received,
+}
+
+/// Where a recorded rate comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RateSource {
+    /// Bytes on the wire (ports: all frames but control; flows: payload) per sampling interval.
+    #[default]
+    Measured,
+    /// What flow control allows.
+    FlowControl,
+    /// What rate control asks for.
+    RateControl,
+}
+
+words! {
+    Side {
+        Ingress = "ingress", "what came in by the port and has not left the switch";
+        Egress = "egress", "what waits to leave through the port";
+    }
+}
+words! {
+    Direction {
+        Sent = "sent", "by the port's receiving end";
+        Received = "received", "at the port's sending end";
+    }
+}
+words! {
+    Mark {
+        Ue = "ue", "undetermined encountered";
+        Ce = "ce", "congestion encountered";
+        None = "none", "not marked; no row has it";
+    }
+}
+words! {
+    PortState {
+        NonCongestion = "non_congestion", "the port transmits whenever it has a frame, and no queue builds up";
+        Congestion = "congestion", "the port transmits all the time, and a queue builds up that flow control has not caused";
+        Undetermined = "undetermined", "flow control pauses the port again and again";
+    }
+}
+words! {
+    StoppedBy {
+        Pause = "pause", "a message of the far end, from the moment it took effect until another one lifted it or its time was over";
+        Credits = "credits", "a frame waited and the far end had given no credits for it";
+        Flows = "flows", "frames waited, all of flows that the far end had paused";
+    }
+}
+words! {
+    RateSource {
+        Measured = "measured", "bytes that were transmitted, over the sampling interval; of flows: payload that arrived";
+        FlowControl = "flow_control", "the limit that flow control sets";
+        RateControl = "rate_control", "the rate that rate control sets";
+    }
+}
