@@ -49,7 +49,7 @@ local f = {
   pffc_dst6 = ProtoField.ipv6("xoff.pffc.destination6", "Destination"),
   test_last = ProtoField.uint8("xoff.test.last", "Last of its flow", base.DEC, nil, 0x01),
   test_kind = ProtoField.uint8("xoff.test.kind", "Kind", base.DEC,
-    { [0] = "data", [1] = "acknowledgement", [2] = "acknowledgement of a gap", [3] = "notification" }, 0x06),
+    { [0] = "data", [1] = "acknowledgement", [2] = "acknowledgement of a gap", [3] = "CNP" }, 0x06),
   test_mark = ProtoField.uint8("xoff.test.mark", "Mark", base.DEC, { [0] = "none", [1] = "none, TCD-capable", [2] = "UE", [3] = "CE" }, 0x18),
   test_reported = ProtoField.uint8("xoff.test.reported", "Mark reported", base.DEC, { [0] = "none", [1] = "none, TCD-capable", [2] = "UE", [3] = "CE" }, 0x60),
   test_length = ProtoField.uint16("xoff.test.length", "Length [bytes]"),

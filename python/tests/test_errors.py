@@ -1,4 +1,4 @@
-"""What goes wrong is said in the command line's words."""
+"""Errors have the command line's words."""
 
 import threading
 import time
@@ -76,13 +76,13 @@ def test_an_interrupt_stops_the_run_and_keeps_what_there_is(ring: Path, tmp_path
 def test_a_progress_function_is_called_and_may_stop_the_run(ring: Path) -> None:
     seen: list[xoff.Progress] = []
 
-    def look(p: xoff.Progress) -> None:
+    def interrupt(p: xoff.Progress) -> None:
         seen.append(p)
         if len(seen) == 3:
             raise RuntimeError("enough")
 
     with pytest.raises(RuntimeError, match="enough") as e:
-        xoff.run(ring, flow_control="none", run__duration="1000s", probes__interval="1ms", progress=look)
+        xoff.run(ring, flow_control="none", run__duration="1000s", probes__interval="1ms", progress=interrupt)
     assert e.value.partial.interrupted  # type: ignore[attr-defined]
     assert 0 < seen[0].now_ps < seen[1].now_ps < seen[2].now_ps < seen[2].until_ps == 10**15
     assert 0 < seen[2].done < 1

@@ -1,4 +1,4 @@
-"""Figures: they are made without pyplot and say what is missing."""
+"""Figures: they are made without pyplot and name what is missing."""
 
 import sys
 from pathlib import Path
@@ -45,9 +45,9 @@ def test_ports_can_be_chosen(pfc: xoff.Run) -> None:
 def test_a_run_without_probes_says_so(ring: Path) -> None:
     nothing = {"interval": "0us", "queues": [], "rates": [], "flow_rates": False}
     run = xoff.run(ring, probes=nothing, run__duration="1ms")
-    said = texts(run.plot())
-    assert "no queues were recorded: probes.interval" in said
-    assert "no rates were recorded: probes.interval" in said
+    shown = texts(run.plot())
+    assert "no queues were recorded: probes.interval" in shown
+    assert "no rates were recorded: probes.interval" in shown
 
 
 def test_notebooks_get_an_image(pfc: xoff.Run) -> None:

@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 pytestmark = pytest.mark.filterwarnings("ignore::xoff.ScenarioWarning")
 
 
-# A checker of types cannot know that dotted names hit none of the other parameters.
+# A type checker does not see that dotted names hit none of the other parameters.
 DOTTED: dict[str, Any] = {"switch.discipline": "round-robin"}
 
 
@@ -42,10 +42,10 @@ def test_a_verdict_says_what_was_looked_at(ring: Path, pfc: xoff.Run) -> None:
     assert not v and v.headline.endswith(", 0 frames lost")
     short: dict[str, Any] = {"run__duration": "1ms"}
     assert xoff.run(ring, **short).verdict
-    blind = xoff.run(ring, run={"duration": "1ms", "watch": "0us", "checks": False}).verdict
+    blind = xoff.run(ring, run={"duration": "1ms", "deadlock_interval": "0us", "checks": False}).verdict
     assert (blind.deadlock, blind.promises) == ("not-watched", "not-checked")
-    assert blind.why == ["run.watch is 0us", "run.checks is false"]
-    assert blind.headline == "deadlock not watched, 0 frames lost, promises not checked"
+    assert blind.why == ["run.deadlock_interval is 0us", "run.checks is false"]
+    assert blind.headline == "deadlock not checked, 0 frames lost, promises not checked"
     late = {"flow_control.xoff": "999KB", "flow_control.xon": "990KB", "run.duration": "3ms"}
     lossy = xoff.run(ring, late)
     assert lossy.lost_frames == lossy.dropped_frames == sum(lossy.verdict.losses.values()) > 0

@@ -7,7 +7,7 @@
     run.queues          # a Polars frame: time_ps, port, kind, priority, bytes
     run.plot().savefig("ring.pdf")
 
-Everything that carries a unit says so: times are picoseconds (``*_ps``), sizes bytes, rates bit/s.
+Units are in the names: times are picoseconds (``*_ps``), sizes bytes, rates bit/s.
 """
 
 from ._core import VERSION as __version__

@@ -9,7 +9,7 @@ from typing import NamedTuple, TextIO
 
 
 class Progress(NamedTuple):
-    """What a progress callback is told, some twenty times a second."""
+    """What a progress callback receives, about twenty times a second."""
 
     now_ps: int
     """Simulated time reached [ps]."""

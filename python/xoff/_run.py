@@ -32,7 +32,7 @@ class Slowdown:
     """Completion time of the flows over the shortest possible one.
 
     An unfinished flow has no completion time (``slowdown`` is null in :attr:`Run.flows`). It is counted here with its age at the end,
-    a lower bound; leaving it out would make a network that does not finish its largest flows look fast.
+    a lower bound; leaving it out would make a network that does not finish its largest flows appear fast.
     """
 
     flows: int
@@ -53,7 +53,7 @@ class Slowdown:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a run came to: what the headline, the manifest and the exit code of ``xoff run`` say."""
+    """What a run came to: the same answer as in the headline, the manifest and the exit code of ``xoff run``."""
 
     answer: Literal["yes", "no", "interrupted"]
     """``no``: a deadlock, lost frames or a violated check. Exit code 0, 1 or 130."""
@@ -64,9 +64,9 @@ class Verdict:
     losses: dict[str, int]
     """Those frames by cause, such as ``buffer-full`` or ``on-failed-link``."""
     lost_control_frames: int
-    """Acknowledgements, notifications and control frames among them."""
+    """Acknowledgements, CNPs, CNMs and control frames among them."""
     deadlock: Literal["none", "found", "not-watched"]
-    """``not-watched``: nothing looked for one, see :attr:`why`."""
+    """``not-watched``: the deadlock detector was off, see :attr:`why`."""
     promises: Literal["kept", "violated", "not-checked", "not-made"]
     """Loss, order, conservation and accounting; ``not-checked``: ``run.checks`` is false."""
     violations: int
@@ -76,7 +76,7 @@ class Verdict:
     nothing_ran: str | None
     """Why nothing was simulated, if that is so."""
     why: list[str]
-    """Why something was not looked at."""
+    """Why something was not checked."""
 
     @classmethod
     def _of(cls, v: dict[str, Any]) -> Self:
@@ -269,7 +269,7 @@ class Run:
 
     @cached_property
     def notices(self) -> pl.DataFrame:
-        """Every notice that buffers of the ports of probe ``notices`` sent to a source (detection ``qcn``)."""
+        """Every CNM that buffers of the ports of probe ``notices`` sent to a source (detection ``qcn``)."""
         return self.frame("notices")
 
     @cached_property
@@ -289,13 +289,13 @@ class Run:
     def deadlock(self) -> list[str] | None:
         """The ports of the first deadlock's cycle, each waiting for the next; ``None``: none was found.
 
-        Whether anything looked for one is in :attr:`verdict`.
+        Whether the deadlock detector ran is in :attr:`verdict`.
         """
         return cast("list[str] | None", self.manifest["deadlock"])
 
     @property
     def verdict(self) -> Verdict:
-        """What it came to: deadlock, lost frames, violated checks, and what was not looked at."""
+        """What it came to: deadlock, lost frames, violated checks, and what was not checked."""
         verdict = self.manifest.get("verdict")
         if verdict is None:
             raise RunError("the manifest has no verdict: it was written by an earlier version")
@@ -334,7 +334,7 @@ class Run:
         return Summary(*texts, m["verdict"]["headline"], incomplete, self.slowdown)
 
     def plot(self, ports: str | Sequence[str] | None = None) -> Figure:
-        """Queues and rates over time, with the moment of a deadlock.
+        """Queues and rates over time, with the time of a deadlock.
 
         ``ports``: names such as ``"S1->S2"``; else those with the fullest ingress buffers, and the rates of the flows.
         Returns a figure and shows nothing: ``run.plot().savefig("ring.pdf")``.
@@ -407,9 +407,9 @@ def start(
         callback = progress
     elif progress and line.shown:
         callback = line.run(Path(scenario).name)
-    look = None if callback is None else lambda *numbers: callback(Progress(*numbers))
+    report = None if callback is None else lambda *numbers: callback(Progress(*numbers))
     try:
-        finished = _core.run(fspath(scenario), given, out=out, force=force, keep=keep, threads=threads, progress=look)
+        finished = _core.run(fspath(scenario), given, out=out, force=force, keep=keep, threads=threads, progress=report)
     finally:
         line.clear()
     result = Run(json.loads(finished.manifest), dict(finished.tables()), None if out is None else Path(out))

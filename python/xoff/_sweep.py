@@ -61,7 +61,7 @@ def sweep(
     line, stop = Line(), threading.Event()
     output = None if out is None else _core.Output(out, "sweep", force)
 
-    def look(_: Progress) -> None:
+    def check(_: Progress) -> None:
         if stop.is_set():
             raise _Stop
 
@@ -73,7 +73,7 @@ def sweep(
         try:
             keep = measure is not None
             threads = None if workers == 1 else 1  # the cores are busy with other runs
-            run = start(scenario, settings(overrides, named), out=folder, force=force, keep=keep, threads=threads, progress=look, stacklevel=5)
+            run = start(scenario, settings(overrides, named), out=folder, force=force, keep=keep, threads=threads, progress=check, stacklevel=5)
             measured = {} if measure is None else dict(measure(run))
         except _Stop:
             raise
@@ -92,12 +92,12 @@ def sweep(
             while waiting:
                 if progress:
                     line.write(f"{Path(scenario).name}: {len(rows)} of {len(combinations)} runs")
-                # Not for ever: on some systems a thread that waits hears no Ctrl-C.
+                # Not for ever: on some systems a waiting thread receives no Ctrl-C.
                 done, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
                 for future in done:
                     rows[futures[future]] = future.result()
         finally:
-            # After an interrupt runs under way end at their next look, and the others do not start.
+            # After an interrupt runs under way end at their next progress callback, and the others do not start.
             stop.set()
             line.clear()
     if output is not None:

@@ -210,7 +210,7 @@ fn reader(path: &Path) -> Result<Option<std::fs::File>, OutputError> {
             Ok(file) => return Ok(Some(file)),
             Err(_) if began.elapsed() < READER_WAIT && !interrupt::asked() => std::thread::sleep(Duration::from_millis(20)),
             Err(_) => {
-                let what = format!("cannot write {}: it is a FIFO that nobody reads", path.display());
+                let what = format!("cannot write {}: it is a FIFO that no process reads", path.display());
                 return Err(OutputError::new(path, what, "start the program that reads it first"));
             }
         }
@@ -292,7 +292,7 @@ impl<'a> Json<'a> {
 }
 
 fn text(interfaces: &[String], f: &Finished, real: &RealReport, flows: &[FlowReport]) -> String {
-    let mut ports = terminal::table(["Port", "Interface", "In", "Out", "Control in", "Control out", "Refused", "No way", "Storms"]);
+    let mut ports = terminal::table(["Port", "Interface", "In", "Out", "Control in", "Control out", "Refused", "No route", "Storms"]);
     for (p, i) in real.ports.iter().zip(interfaces) {
         let n = terminal::grouped;
         let numbers = [p.received, p.sent, p.control_received, p.control_sent, p.refused, p.no_route, p.storms].map(n);

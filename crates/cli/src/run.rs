@@ -98,9 +98,7 @@ fn tell_threads(asked: usize, running: usize, unsplit: Option<&str>) {
     match unsplit {
         Some(why) => terminal::note(&format!("one thread instead of {asked}: {why}")),
         None if running < asked => terminal::note(&format!("{running} threads instead of {asked}: there are no more switches to share")),
-        None if running > cores => {
-            terminal::note(&format!("{running} threads on {cores} cores take turns; more than {cores} gain nothing"))
-        }
+        None if running > cores => terminal::note(&format!("{running} threads share {cores} cores; more than {cores} gain nothing")),
         None => {}
     }
 }

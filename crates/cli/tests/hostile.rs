@@ -175,7 +175,7 @@ fn long_times_are_served_in_bounded_memory() {
     let dir = folder("hostile/times");
     for (name, run) in [
         ("duration", "duration = \"1000000s\"\nstop_when_done = false"),
-        ("watch", "duration = \"10s\"\nwatch = \"1ps\"\nstop_when_done = false"),
+        ("deadlock_interval", "duration = \"10s\"\ndeadlock_interval = \"1ps\"\nstop_when_done = false"),
     ] {
         std::fs::write(dir.join("s.toml"), format!("[run]\n{run}\n{RING}{FLOW}")).unwrap();
         let ended = limited(&["run", "s.toml", "--out", name], &dir, None);
@@ -285,5 +285,5 @@ fn pipes_are_served_and_bounded() {
     let status = std::process::Command::new("mkfifo").arg(dir.join("pipe")).status().unwrap();
     assert!(status.success());
     let ended = limited(&["run", "pipe", "--out", "q"], &dir, None);
-    assert!(ended.code == Some(2) && ended.err.contains("nobody wrote into this pipe"), "{:?}\n{}", ended.code, ended.err);
+    assert!(ended.code == Some(2) && ended.err.contains("no process wrote into this pipe"), "{:?}\n{}", ended.code, ended.err);
 }

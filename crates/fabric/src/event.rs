@@ -101,7 +101,7 @@ impl Ord for Event {
     }
 }
 
-/// Places that can be told apart.
+/// Places that can be distinguished.
 pub(crate) const PLACES_MAX: usize = 1 << 24;
 
 /// The pending events and how many there have been.

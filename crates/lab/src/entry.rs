@@ -18,6 +18,7 @@ const ENTRY: &[ParamSpec] = &[
         optional: true,
         doc: "what the paper leaves open and how it is filled",
         source: "",
+        renamed_from: &[],
     },
     ParamSpec {
         key: "scenarios",
@@ -26,6 +27,7 @@ const ENTRY: &[ParamSpec] = &[
         optional: true,
         doc: "scenario files beside this one that the entry runs",
         source: "",
+        renamed_from: &[],
     },
 ];
 

@@ -381,7 +381,7 @@ mod tests {
         assert_eq!((to_ns(u64::MAX, 0), to_ns(1, 127), to_ns(1, 0xFF)), (u64::MAX, 0, 0));
     }
 
-    /// The outside witness.
+    /// The independent packet capture.
     #[test]
     fn tshark_reads_the_same() {
         let file = tempfile::NamedTempFile::new().unwrap();

@@ -308,7 +308,7 @@ impl Discipline {
         }
     }
 
-    /// Every frame that waits in this switch, for checkers and the deadlock watch.
+    /// Every frame that waits in this switch, for checkers and the deadlock detector.
     pub(crate) fn for_each<'a, 'e>(
         &self,
         class_states: impl Iterator<Item = &'e ClassState>,

@@ -9,7 +9,7 @@ use xoff_units::{Bytes, Time, prefetch};
 pub type FrameId = u32;
 /// No frame.
 pub const NIL: FrameId = u32::MAX;
-/// Longest frame that can be told apart [bytes]: lengths have 16 bits.
+/// Longest frame that can be distinguished [bytes]: lengths have 16 bits.
 pub const LEN_MAX: u32 = u16::MAX as u32;
 
 /// What a frame is for.

@@ -3,7 +3,7 @@
 //! A declaration is a table of [`ParamSpec`]: key, kind, default, meaning, source. From the same table come the
 //! reader (with its unknown-key check and suggestions), the JSON Schema, the defaults in the manifest and the
 //! documentation, so they cannot drift apart. The values arrive through [`Values`], which a file reader, a
-//! command line or a Python call implements; a mechanism does not know where its numbers come from.
+//! command line or a Python call implements; a mechanism does not depend on where its numbers come from.
 
 pub mod memory;
 
@@ -53,20 +53,27 @@ pub struct ParamSpec {
     pub doc: &'static str,
     /// Where the default or the rule comes from: paper section, equation, clause.
     pub source: &'static str,
+    /// Earlier names of the key. They go on working, with a warning that names `key`.
+    pub renamed_from: &'static [&'static str],
 }
 
 impl ParamSpec {
     /// A parameter with a default.
     pub const fn new(key: &'static str, kind: Kind, default: &'static str, doc: &'static str, source: &'static str) -> Self {
-        ParamSpec { key, kind, default: Some(default), optional: false, doc, source }
+        ParamSpec { key, kind, default: Some(default), optional: false, doc, source, renamed_from: &[] }
     }
     /// A parameter that must be given.
     pub const fn required(key: &'static str, kind: Kind, doc: &'static str) -> Self {
-        ParamSpec { key, kind, default: None, optional: false, doc, source: "" }
+        ParamSpec { key, kind, default: None, optional: false, doc, source: "", renamed_from: &[] }
     }
     /// A parameter that is derived when it is not given.
     pub const fn optional(key: &'static str, kind: Kind, doc: &'static str, source: &'static str) -> Self {
-        ParamSpec { key, kind, default: None, optional: true, doc, source }
+        ParamSpec { key, kind, default: None, optional: true, doc, source, renamed_from: &[] }
+    }
+    /// The same parameter, which had these names before.
+    pub const fn renamed_from(mut self, names: &'static [&'static str]) -> Self {
+        self.renamed_from = names;
+        self
     }
 }
 

@@ -105,7 +105,7 @@ impl<T: Cell + Default + PartialEq> Cell for Late<T> {
     }
 }
 
-/// What precedes a value of a column that was added later in the hash, so that two of them are told apart.
+/// What precedes a value of a column that was added later in the hash, so that two of them are distinguished.
 const ADDED: [u8; 2] = [0xa1, 0xa2];
 
 /// A time in a column that its table has not always had: null adds nothing to the hash.

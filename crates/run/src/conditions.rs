@@ -122,7 +122,7 @@ pub(crate) fn warn_of_marks(detection: &Detection, (name, rate_control): (&str, 
     }
 }
 
-/// Notices that nobody reacts to, a rate control that nobody tells anything, and set points that flow control keeps out of reach.
+/// Notices that no sender reacts to, a rate control that nobody tells anything, and set points that flow control keeps out of reach.
 pub(crate) fn warn_of_notices(
     (name, detection): (&str, &Detection),
     (rate_name, rate_control): (&str, &RateControlKind),
@@ -133,7 +133,7 @@ pub(crate) fn warn_of_notices(
     let custom = matches!(rate_control, RateControlKind::Custom(_));
     if detection.notifies() && !rate_control.wants_quantized() && !custom {
         warn(
-            format!("detection {name} notifies sources with a value, which rate_control {rate_name} takes no notice of"),
+            format!("detection {name} sends CNMs with a value, which rate_control {rate_name} does not use"),
             "set rate_control.kind = \"qcn\"".into(),
         );
     } else if !detection.notifies() && rate_control.wants_quantized() && !custom {
@@ -157,7 +157,7 @@ pub(crate) fn warn_of_notices(
         }
         let FlowControl::Pfc(pfc) = flow_control else {
             if p.keep_alive {
-                let what = format!("keep_alive samples an ingress that has paused its peer, and {} nobody pauses", at(link));
+                let what = format!("keep_alive samples an ingress that has paused its peer, and {} no ingress pauses", at(link));
                 warn(what, "RZ 3880 section IV: set flow_control.kind = \"pfc\", or leave keep_alive out".into());
             }
             continue;

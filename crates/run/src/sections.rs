@@ -11,15 +11,16 @@ pub(crate) const RUN: &[ParamSpec] = &[
     ParamSpec::new("stop_when_done", Kind::Flag, "true", "end when all flows are complete", ""),
     ParamSpec::new("stop_on_deadlock", Kind::Flag, "false", "end when a deadlock is found", ""),
     ParamSpec::new("checks", Kind::Flag, "true", "hold the run to its promises: no loss, order, conservation", ""),
-    ParamSpec::new("watch", Kind::Span, "100us", "distance between two looks of the deadlock watch; 0us: none", ""),
+    ParamSpec::new("deadlock_interval", Kind::Span, "100us", "time between two runs of the deadlock detector; 0us: off", "")
+        .renamed_from(&["watch"]),
 ];
 
 pub(crate) const ROUTING: &[ParamSpec] = &[ParamSpec { key: "kind", ..Routing::PARAM }];
 
 pub(crate) const FAILURES: &[ParamSpec] = &[
-    ParamSpec { key: "links", kind: Kind::Texts, default: None, optional: true, doc: "links that are down, `A1-C1`", source: "" },
+    ParamSpec::optional("links", Kind::Texts, "links that are down, `A1-C1`", ""),
     ParamSpec::new("probability", Kind::Float, "0", "probability with which each link is down, 0 to 1", "GFC section 6.2.3: 0.05"),
-    ParamSpec::optional("seed", Kind::Count, "seed of these tosses; default: that of the run", ""),
+    ParamSpec::optional("seed", Kind::Count, "seed of these random draws; default: that of the run", ""),
     ParamSpec::new("host_links", Kind::Flag, "false", "links of hosts may fail too", "GFC section 6.2.3 does not say"),
 ];
 
@@ -29,7 +30,7 @@ pub(crate) const FAILURE: &[ParamSpec] = &[
 ];
 
 const fn vl_table(key: &'static str, doc: &'static str) -> ParamSpec {
-    ParamSpec { key, kind: Kind::Texts, default: None, optional: true, doc, source: "IBA 7.6.9: at most 64 entries" }
+    ParamSpec::optional(key, Kind::Texts, doc, "IBA 7.6.9: at most 64 entries")
 }
 
 pub(crate) const SWITCH: &[ParamSpec] = &[
@@ -84,6 +85,7 @@ pub(crate) const SWITCH: &[ParamSpec] = &[
         optional: true,
         doc: "drr scheduler: quantum of each priority in use, lowest first, `1500B`; default: 1 MTU each",
         source: "",
+        renamed_from: &[],
     },
     vl_table("vl_high", "vl-arbitration: table of high priority, `VL:WEIGHT` each, the weight in units of 64 B; default: empty"),
     vl_table("vl_low", "vl-arbitration: table of low priority, `VL:WEIGHT` each, the weight in units of 64 B; default: empty"),
@@ -119,7 +121,7 @@ pub(crate) const HOST: &[ParamSpec] = &[
         "GFC section 6: no transport named",
     ),
     ParamSpec::new("ack_len", Kind::Bytes, "64B", "length of an acknowledgement on the wire", ""),
-    ParamSpec::optional("ack_priority", Kind::Count, "priority of acknowledgements and notifications; default: that of the data", ""),
+    ParamSpec::optional("ack_priority", Kind::Count, "priority of acknowledgements and CNPs; default: that of the data", ""),
     ParamSpec::optional("window", Kind::Bytes, "bytes in flight per flow, needs acknowledgements; default: unlimited", ""),
     ParamSpec::new(
         "pacing",
@@ -145,7 +147,7 @@ pub(crate) const CONTROL_DELAY: &[ParamSpec] = &[
 
 const PORTS: &str = "ports by name, `H1->S1` or `H1:S1`, or [\"all\"]";
 const fn ports(key: &'static str, doc: &'static str) -> ParamSpec {
-    ParamSpec { key, kind: Kind::Texts, default: None, optional: true, doc, source: PORTS }
+    ParamSpec::optional(key, Kind::Texts, doc, PORTS)
 }
 
 pub(crate) const PROBES: &[ParamSpec] = &[
@@ -159,7 +161,7 @@ pub(crate) const PROBES: &[ParamSpec] = &[
     ports("pauses", "every stretch in which these ports may not send: pauses, and frames that wait without credits"),
     ports("states", "on change: ternary state of these ports; of use with detection tcd"),
     ports("marks", "every congestion mark these ports put on a frame"),
-    ports("notices", "every notice that buffers of these ports send to a source"),
+    ports("notices", "every CNM that buffers of these ports send to a source"),
     ParamSpec::new("causes", Kind::Flag, "false", "who fills the buffer whenever a port is stopped or slowed down", ""),
 ];
 

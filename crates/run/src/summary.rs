@@ -1,4 +1,4 @@
-//! What took effect, what never triggered, why it ended: no run leaves its user guessing.
+//! The summary of a run: what took effect, what never triggered, why it ended.
 
 use xoff_record::Verdict;
 use xoff_record::verdict::Deadlock;
@@ -31,10 +31,10 @@ impl Summary {
 
         sum.flow_control(s, o, total(|p| p.messages_received));
         sum.standstill(s, o);
-        let notices = o.notices_total();
-        let notices = notices.ingress + notices.egress;
+        let cnms = o.notices_total();
+        let cnms = cnms.ingress + cnms.egress;
         if s.model.detection.notifies() {
-            sum.notices(s, o, notices);
+            sum.cnms(s, o, cnms);
         } else if s.detection != "none" {
             if ue > 0 {
                 sum.took_effect.push(format!("{} marked {ce} frames as congested (CE), {ue} as undetermined (UE)", s.detection));
@@ -51,7 +51,7 @@ impl Summary {
             } else {
                 let why = match () {
                     _ if ce + ue == 0 && s.model.rate_control.is_told_by_marks() => ": no mark reached a receiver",
-                    _ if notices == 0 && s.model.rate_control.wants_quantized() => ": no source was notified",
+                    _ if cnms == 0 && s.model.rate_control.wants_quantized() => ": no CNM was sent",
                     _ => "",
                 };
                 sum.never_triggered.push(format!("{} changed no rate{why}", s.rate_control));
@@ -60,7 +60,7 @@ impl Summary {
         for d in &o.deadlocks {
             let names: Vec<String> = d.cycle.iter().map(|p| s.topology.port_name(p.node, p.port)).collect();
             sum.took_effect.push(format!(
-                "deadlock: {} closed at {}; {} ports could not send any more when it was seen",
+                "deadlock: {} closed at {}; {} ports could not transmit any more when it was detected",
                 names.join(" waits for "),
                 d.closed,
                 d.stuck_ports
@@ -83,25 +83,24 @@ impl Summary {
         sum
     }
 
-    fn notices(&mut self, s: &NetworkScenario, o: &Outcome, notices: u64) {
+    fn cnms(&mut self, s: &NetworkScenario, o: &Outcome, cnms: u64) {
         let ports = || o.ports.iter().flatten();
-        if notices == 0 {
+        if cnms == 0 {
             let (ingress, egress) =
                 (ports().map(|p| p.ingress_bytes_max).max().unwrap_or(0), ports().map(|p| p.egress_bytes_max).max().unwrap_or(0));
             let (ingress, egress) = (Bytes(ingress), Bytes(egress));
             self.never_triggered
-                .push(format!("{} notified nobody: no ingress buffer grew beyond {ingress}, no egress queue beyond {egress}", s.detection));
+                .push(format!("{} sent no CNM: no ingress buffer grew beyond {ingress}, no egress queue beyond {egress}", s.detection));
             return;
         }
         let (at_ingress, at_egress) =
             (o.notices.values().filter(|n| n.ingress > 0).count(), o.notices.values().filter(|n| n.egress > 0).count());
-        let told: Vec<u64> = o.flows.iter().map(|f| f.notices).filter(|&n| n > 0).collect();
+        let received: Vec<u64> = o.flows.iter().map(|f| f.notices).filter(|&n| n > 0).collect();
         self.took_effect.push(format!(
-            "{} notified sources {notices} times, from {at_ingress} ingress buffers and {at_egress} egress queues; {} flows heard of it, the \
-             most notified one {} times",
+            "{} sent {cnms} CNMs, from {at_ingress} ingress buffers and {at_egress} egress queues; {} flows received any, at most {} each",
             s.detection,
-            told.len(),
-            told.iter().max().unwrap_or(&0)
+            received.len(),
+            received.iter().max().unwrap_or(&0)
         ));
     }
 
@@ -112,7 +111,7 @@ impl Summary {
         }
         for (link, stop) in s.links().iter().filter_map(|(link, fc)| Some((link, fc.standstill(link)?))) {
             self.took_effect.push(format!(
-                "{} still lets {} through on {} links while a drain stands still, and the buffer bears that for {} only",
+                "{} still lets {} through on {} links while a drain stands still, and the buffer suffices for {} of that only",
                 s.flow_control,
                 stop.lowest,
                 link.rate,

@@ -41,7 +41,7 @@ pub(crate) fn judge(s: &NetworkScenario, o: &Outcome, here: Option<&[bool]>) -> 
     let is_here = |node: u32| here.is_none_or(|h| h[node as usize]);
     let elsewhere = (0..s.topology.nodes.len() as u32).any(|n| s.topology.nodes[n as usize].kind == NodeKind::Switch && !is_here(n));
     let unwatched = match () {
-        _ if s.model.deadlock_interval.0 == 0 => Some("run.watch is 0us".to_owned()),
+        _ if s.model.deadlock_interval.0 == 0 => Some("run.deadlock_interval is 0us".to_owned()),
         _ if elsewhere => Some("other switches run elsewhere".to_owned()),
         _ => None,
     };

@@ -106,7 +106,7 @@ fn the_end_of_time_is_refused() {
         base.replace("1ms", "18446744073709551615ps"),
         base.replace("1ms", "1000001s"),
         format!("{base}start = \"18446744073709551000ps\"\n"),
-        base.replace("[topology]", "watch = \"18446744073709551000ps\"\n[topology]"),
+        base.replace("[topology]", "deadlock_interval = \"18446744073709551000ps\"\n[topology]"),
         base.replace("[topology]", "[probes]\ninterval = \"18446744073709551000ps\"\n[topology]"),
         format!("{base}[[failure]]\nlink = \"S1-H1\"\nat = \"18446744073709551000ps\"\n"),
         base.replace("hosts = 2\n", "hosts = 2\ndelay = \"18446744073709551000ps\"\n"),

@@ -156,7 +156,7 @@ fn none_too_fast(s: &NetworkScenario, o: &xoff_sim::Outcome) -> Result<(), Strin
     let routes = s.routing().routes(&s.topology);
     for f in &o.flows {
         let Some(fct) = f.fct() else { continue };
-        let ideal = s.ideal_time(&routes, &f.flow).ok_or("no way")?;
+        let ideal = s.ideal_time(&routes, &f.flow).ok_or("no route")?;
         if fct < ideal {
             return Err(format!("{:?} took {fct}, ideal {ideal}", f.flow));
         }

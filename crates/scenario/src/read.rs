@@ -93,7 +93,7 @@ fn opened_in_time(path: &Path) -> io::Result<File> {
     let name = path.to_owned();
     std::thread::spawn(move || sender.send(File::open(name)));
     opened.recv_timeout(WRITER_WAIT).unwrap_or_else(|_| {
-        let what = format!("nobody wrote into this pipe for {} s; start the writer first, or give a file", WRITER_WAIT.as_secs());
+        let what = format!("start the writer first, or give a file: no process wrote into this pipe for {} s", WRITER_WAIT.as_secs());
         Err(io::Error::new(io::ErrorKind::TimedOut, what))
     })
 }

@@ -343,3 +343,44 @@ fn a_hundred_thousand_sections_take_no_noticeable_time() {
     // A quadratic step would take minutes; this bound is met forty times over.
     assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
 }
+
+const RENAMED: &[ParamSpec] =
+    &[ParamSpec::new("period", Kind::Span, "1us", "time between two samples", "").renamed_from(&["every", "step"])];
+
+/// The period that a document gives, its warnings and its problems.
+fn period(text: &str, settings: &[&str]) -> (Option<String>, String, String) {
+    let settings: Vec<Override> = settings.iter().map(|s| Override::set(s).unwrap()).collect();
+    let doc = Document::from_text("s.toml", text, &settings).unwrap();
+    let spec = SectionSpec::once("run", "The run.", vec![RENAMED]);
+    let value = doc.open(&spec).take(|s| s.text("period"));
+    let end = doc.finish().err().map(|p| p.to_string()).unwrap_or_default();
+    (value, doc.warnings().to_string(), end)
+}
+
+#[test]
+fn an_old_name_of_a_key_works_with_a_warning_that_names_the_new_one() {
+    let given = |text: &str, settings: &[&str]| period(text, settings).0.unwrap();
+    assert_eq!(period("[run]\nperiod = \"2us\"\n", &[]), (Some("2us".into()), String::new(), String::new()));
+    let warning = "s.toml:2:1: warning: write 'period' instead of 'step', its old name (the old name goes on working)";
+    assert_eq!(period("[run]\nstep = \"3us\"\n", &[]), (Some("3us".into()), warning.into(), String::new()));
+    // A setting goes before the file under either name.
+    assert_eq!(given("[run]\nperiod = \"2us\"\n", &["run.every=5us"]), "5us");
+    assert_eq!(given("[run]\nevery = \"2us\"\n", &["run.period=5us"]), "5us");
+    let (_, warnings, _) = period("", &["run.every=5us"]);
+    assert!(warnings.contains("--set run.every=5us") && warnings.contains("write 'period' instead of 'every'"), "{warnings}");
+    // Both in the file contradict each other.
+    let (_, _, end) = period("[run]\nperiod = \"2us\"\nevery = \"3us\"\n", &[]);
+    assert!(end.contains("'every' is the old name of 'period', which is given too"), "{end}");
+    // A wrong value is located where it stands; a name that neither is nor was one is unknown.
+    assert!(period("[run]\nstep = \"3\"\n", &[]).2.contains("s.toml:2:8"));
+    assert!(period("[run]\nsteps = \"3us\"\n", &[]).2.contains("unknown key 'steps'"));
+}
+
+#[test]
+fn the_schema_marks_old_names_as_deprecated() {
+    let s = schema(&[SectionSpec::once("run", "The run.", vec![RENAMED])]);
+    let properties = &s["properties"]["run"]["properties"];
+    assert_eq!(properties["every"]["deprecated"], true);
+    assert_eq!(properties["every"]["pattern"], properties["period"]["pattern"]);
+    assert!(properties["period"]["deprecated"].is_null());
+}

@@ -1,4 +1,4 @@
-//! The deadlock watch: a cycle of ports that each hold frames and wait for each other, told apart from slow progress.
+//! The deadlock detector: a cycle of ports that each hold frames and wait for each other, distinguished from slow progress.
 //!
 //! A port waits when a frame is at the head of its queue and the peer's flow control holds it (not its own pacing).
 //! It waits for the peer's ingress buffer. That buffer is let go when enough of it drains, and it drains through the

@@ -36,7 +36,7 @@ pub(crate) enum Kind {
     Look,
     /// A sample is taken.
     Sample,
-    /// The deadlock watch looks.
+    /// The deadlock detector looks.
     DeadlockDetector,
 }
 
@@ -65,9 +65,9 @@ impl Kind {
     };
 }
 
-/// Ports that can be told apart: their numbers share 32 bits with the kind of an event.
+/// Ports that can be distinguished: their numbers share 32 bits with the kind of an event.
 pub(crate) const PORTS_MAX: usize = 1 << 28;
-/// Flows of a list that can be told apart: their numbers share 64 bits with the kind of an event, and a count.
+/// Flows of a list that can be distinguished: their numbers share 64 bits with the kind of an event, and a count.
 pub(crate) const FLOWS_MAX: usize = 1 << 28;
 
 /// 24 bytes, so that a frame in flight (an event and 32 bytes of frame) stays within a cache line.

@@ -1,4 +1,4 @@
-//! The simulator: events, links, probes, checkers, the deadlock watch.
+//! The simulator: events, links, probes, checkers, the deadlock detector.
 //!
 //! ```text
 //!   Model + Topology + Flows -- World::build --> World -- run --> Outcome

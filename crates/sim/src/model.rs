@@ -86,7 +86,7 @@ pub struct Model<'a> {
     pub threads: usize,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Distance between two looks of the deadlock watch; zero: none [ps].
+    /// Distance between two looks of the deadlock detector; zero: none [ps].
     pub deadlock_interval: Span,
     /// Stop when a deadlock is found.
     pub stop_on_deadlock: bool,

@@ -143,7 +143,7 @@ fn table(s: &NetworkScenario, c: &Comparison) -> Table {
     let closed = [0, 1].map(|side| match (c.deadlock_ps[side], c.deadlock_watched[side]) {
         (Some(ps), _) => Unit::Picoseconds.format(ps as f64),
         (None, true) => "none".to_owned(),
-        (None, false) => "not watched".to_owned(),
+        (None, false) => "not checked".to_owned(),
     });
     let apart = match c.deadlock_ps {
         [None, None] => "none".to_owned(),

@@ -76,7 +76,7 @@ pub fn text(node: &str, interfaces: &[String], look: &Look) -> String {
         let _ = writeln!(out, "# HELP xoff_{name} {help}\n# TYPE xoff_{name} {kind}\nxoff_{name}{{node=\"{node}\"}} {value}");
     };
     let gaps = look.gaps;
-    one("loop_gap_longest_seconds", "gauge", "Longest time between two looks of the loop.", gaps.longest.as_secs_f64());
+    one("loop_gap_longest_seconds", "gauge", "Longest time between two iterations of the loop.", gaps.longest.as_secs_f64());
     one("loop_gap_p99_seconds", "gauge", "99 of 100 gaps stayed below.", gaps.quantile(0.99).as_secs_f64());
     one("clock_left_out_seconds_total", "counter", "Time in which the node's clock stood still.", gaps.left_out.as_secs_f64());
     one("clock_seconds", "counter", "Time by the node's clock.", look.time.as_secs_f64());

@@ -24,7 +24,7 @@ pub enum RealError {
     VethNetwork(BedError),
     /// The run itself.
     Drive(DriveError),
-    /// The outside witness.
+    /// The independent packet capture.
     PacketCapture(std::io::Error),
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for RealError {
             RealError::Refused(e) => write!(f, "{}: {}; {}", e.key, e.what, e.hint),
             RealError::VethNetwork(e) => fmt::Display::fmt(e, f),
             RealError::Drive(e) => fmt::Display::fmt(e, f),
-            RealError::PacketCapture(e) => write!(f, "the witness: {e}"),
+            RealError::PacketCapture(e) => write!(f, "packet capture: {e}"),
         }
     }
 }

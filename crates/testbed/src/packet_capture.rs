@@ -1,4 +1,4 @@
-//! The outside witness: what was on a link, by programs that know nothing of ours.
+//! The independent packet capture: what was on a link, by programs that know nothing of ours.
 //!
 //! ```text
 //!   n0p1 ==== n1p1       a ring link's two interfaces; tcpdump sees at each of them what arrives there
@@ -156,7 +156,7 @@ impl PacketCapture {
         self.by
     }
 
-    /// What has to be told about every frame where there is no outside witness; `ends`: the two links, by number.
+    /// What has to be told about every frame where there is no independent packet capture; `ends`: the two links, by number.
     pub fn own(&self, ends: [usize; 2]) -> Option<io::Result<Own>> {
         let file = self.files.first().filter(|_| self.by == By::Own)?;
         let options = CaptureOptions { snap_length: SNAP, ..CaptureOptions::default() };

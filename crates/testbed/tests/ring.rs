@@ -75,8 +75,11 @@ fn pfc_in_order_of_arrival_stands_still_within_a_second() {
         // Nothing was wrong with the witness: before, it saw data.
         assert!(o.whole.expect("a witness").data > 100, "{:?}", o.whole);
         if o.by == Some(By::Own) {
-            println!("SKIPPED: the outside witness: neither tcpdump nor dumpcap with tshark works here");
-            assert!(std::env::var_os("XOFF_NO_SKIPS").is_none_or(|v| v == "0"), "XOFF_NO_SKIPS is set, and there is no outside witness");
+            println!("SKIPPED: the independent packet capture: neither tcpdump nor dumpcap with tshark works here");
+            assert!(
+                std::env::var_os("XOFF_NO_SKIPS").is_none_or(|v| v == "0"),
+                "XOFF_NO_SKIPS is set, and there is no independent packet capture"
+            );
         }
     });
 }

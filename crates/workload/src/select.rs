@@ -18,7 +18,7 @@ pub(crate) const CONTROLLED: ParamSpec = ParamSpec::new(
     "rate_control",
     Kind::Flag,
     "true",
-    "The run's rate control applies; false: the sender takes no notice of marks.",
+    "The run's rate control applies; false: the sender ignores marks.",
     "TCD section 3.1: flows at a constant rate, bursts too short for rate control",
 );
 pub(crate) const SIZE: ParamSpec =
@@ -168,14 +168,14 @@ pub(crate) fn senders(
     let named = !v.texts(key)?.is_empty();
     let hosts: Vec<NodeId> = hosts.into_iter().filter(|h| named || !receivers.contains(h)).collect();
     if hosts.is_empty() {
-        return Err(ParamError::new(key, "nobody is left to send", "name at least one host"));
+        return Err(ParamError::new(key, "no host is left to send", "name at least one host"));
     }
     Ok(hosts)
 }
 
 /// The refusal of a source that may send to nobody.
 pub(crate) fn nobody(key: &str, topo: &Topology, source: NodeId) -> ParamError {
-    ParamError::new(key, format!("'{}' would have nobody to send to", topo.name(source)), "name another host, or leave the source out")
+    ParamError::new(key, format!("'{}' would have no destination", topo.name(source)), "name another host, or leave the source out")
 }
 
 /// What a host can send at most [bit/s]: the sum of its working links.

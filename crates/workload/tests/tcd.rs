@@ -143,10 +143,10 @@ fn poisson_may_go_to_a_list_of_hosts() {
     assert_eq!(sources, BTreeSet::from([0, 1, 2, 3, 4, 7]));
     let racks = flows("poisson", &t, &with(&[("hosts", "H0\nH4"), ("destinations", "H1\nH5"), ("different_rack", "true")]));
     assert!(racks.iter().all(|f| (f.src, f.dst) == (0, 5) || (f.src, f.dst) == (4, 1)));
-    refused("poisson", &t, &with(&[("hosts", "H6"), ("destinations", "H6")]), "destinations", "'H6' would have nobody to send to");
+    refused("poisson", &t, &with(&[("hosts", "H6"), ("destinations", "H6")]), "destinations", "'H6' would have no destination");
     let one = with(&[("hosts", "H0"), ("destinations", "H1"), ("different_rack", "true")]);
-    refused("poisson", &t, &one, "destinations", "'H0' would have nobody to send to");
-    refused("poisson", &t, &with(&[("destinations", "H0\nH1\nH2\nH3\nH4\nH5\nH6\nH7")]), "hosts", "nobody is left to send");
+    refused("poisson", &t, &one, "destinations", "'H0' would have no destination");
+    refused("poisson", &t, &with(&[("destinations", "H0\nH1\nH2\nH3\nH4\nH5\nH6\nH7")]), "hosts", "no host is left to send");
 }
 
 const KIB: u64 = 1024;
@@ -258,7 +258,7 @@ fn bad_mpi_io_is_refused_at_its_key() {
     refused("mpi-io", &t, &with(&[("messages", "200000000")]), "messages", "million flows");
     refused("mpi-io", &t, &with(&[("io_share", "1.5")]), "io_share", "0 to 1");
     refused("mpi-io", &t, &with(&[("io_servers_per_rack", "5")]), "io_servers_per_rack", "the rack of 'H0' has 4 hosts");
-    refused("mpi-io", &t, &with(&[("io_servers_per_rack", "0")]), "io_servers_per_rack", "nobody would serve");
+    refused("mpi-io", &t, &with(&[("io_servers_per_rack", "0")]), "io_servers_per_rack", "no host would serve");
     refused("mpi-io", &t, &with(&[("io_servers_per_rack", "4")]), "io_clients_share", "2 I/O clients, but 0 of 8 hosts");
     refused("mpi-io", &t, &with(&[("io_clients_share", "0")]), "io_clients_share", "0 I/O clients");
     refused("mpi-io", &t, &with(&[("io_clients_share", "0.75")]), "mpi_clients", "every host has a part in I/O");
@@ -269,8 +269,8 @@ fn bad_mpi_io_is_refused_at_its_key() {
     refused("mpi-io", &t, &with(&[("mpi_size_max", "1KB")]), "mpi_size_max", "below the smallest");
     refused("mpi-io", &t, &with(&[("mpi_ratio", "2")]), "mpi_ratio", "0 to 1");
     refused("mpi-io", &t, &with(&[("io_servers", "H9")]), "io_servers", "there is no host 'H9'");
-    refused("mpi-io", &t, &with(&[("io_servers", "H1"), ("io_clients", "H1")]), "io_servers", "'H1' would have nobody to send to");
-    refused("mpi-io", &t, &with(&[("mpi_clients", "H1")]), "mpi_servers", "'H1' would have nobody to send to");
+    refused("mpi-io", &t, &with(&[("io_servers", "H1"), ("io_clients", "H1")]), "io_servers", "'H1' would have no destination");
+    refused("mpi-io", &t, &with(&[("mpi_clients", "H1")]), "mpi_servers", "'H1' would have no destination");
     let notes = run("mpi-io", &t, 1, 0, &with(&[("load", "1.5"), ("io_servers", "H1")])).unwrap().notes;
     // Two clients at 1.5, less what is MPI's: one server is sent three times its rate.
     assert!(notes.len() == 2 && notes[0].contains("load 1.5") && notes[1].contains("3.00 times"), "{notes:?}");

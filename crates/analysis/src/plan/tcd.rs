@@ -52,7 +52,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     }
     let decided = Span(max_ton.0.saturating_mul(2));
     rows.extend([
-        PlanRow::span("period of the looks at the queue", "T", max_ton, "max(T_on)", "TCD sections 4.3, 4.4"),
+        PlanRow::span("period of the checks of the queue", "T", max_ton, "max(T_on)", "TCD sections 4.3, 4.4"),
         PlanRow::span("from the last OFF to the first CE, at least", "max(T_on) + T", decided, "max(T_on) + T", "TCD section 4.1"),
     ]);
     if let Stop::Queue(_) = stop {

@@ -59,7 +59,7 @@ Examples:
   xoff check crates/hpcc/tests/cases/hpcc_fat4/topology.txt \\
     --flows crates/hpcc/tests/cases/hpcc_fat4/flow.txt --routing hashed --json
 
-Exit codes: 0 no cycle; 1 a cycle, at once or after some failure; 2 bad input; 130 interrupted, with what was looked at until then.";
+Exit codes: 0 no cycle; 1 a cycle, at once or after some failure; 2 bad input; 130 interrupted, with what was examined until then.";
 
 /// Checks it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {

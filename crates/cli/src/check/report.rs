@@ -107,12 +107,12 @@ impl Checked<'_> {
                 ))
             }
             Some(s) if s.interrupted => terminal::caution(&format!(
-                "Interrupted: no cycle, and none after the {} of {} sets of failures that were looked at.",
+                "Interrupted: no cycle, and none after the {} of {} sets of failures that were examined.",
                 grouped(s.sets_checked),
                 s.sets_total
             )),
             Some(s) if s.sampled => {
-                terminal::caution("No cycle, and none after the failures that were looked at; not all sets were (see --sets-max).")
+                terminal::caution("No cycle, and none after the failures that were examined; not all sets were (see --sets-max).")
             }
             Some(_) => terminal::good("No cycle, and none after these failures: under these routes no deadlock can form."),
         }
@@ -174,7 +174,7 @@ fn failures(s: &FailureStudy) -> String {
         false => format!("{} {of}", counted(s.sets_checked, "set")),
     };
     if s.cyclic.is_empty() {
-        let answer = format!("No further failure creates a cycle (looked at {looked}).");
+        let answer = format!("No further failure creates a cycle (examined {looked}).");
         return format!("{answer}\n{}", separations(s));
     }
     let mut t = terminal::table(["When these fail", "there is the cycle"]);
@@ -185,7 +185,7 @@ fn failures(s: &FailureStudy) -> String {
     let more = s.cyclic.len().saturating_sub(ROWS_MAX);
     let more = if more > 0 { format!("... and {more} more; --json lists all\n") } else { String::new() };
     let kept = if s.cyclic_total == s.cyclic.len() as u64 { "" } else { "\nThose that contain no smaller one:" };
-    let heading = format!("Failures that create a cycle: {} (looked at {looked}).", grouped(s.cyclic_total));
+    let heading = format!("Failures that create a cycle: {} (examined {looked}).", grouped(s.cyclic_total));
     format!("\n{heading}{kept}\n\n{}{more}{}", terminal::draw(&t), separations(s))
 }
 

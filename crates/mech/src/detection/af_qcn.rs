@@ -39,7 +39,7 @@ pub const PARAMS: &[ParamSpec] = &[
         "window",
         Kind::Bytes,
         "1500KB",
-        "bytes that arrive between two looks at the flows' shares",
+        "bytes that arrive between two calculations of the flows' shares",
         "AF-QCN, Hot Interconnects 2010; the value is ours",
     ),
 ];

@@ -51,7 +51,7 @@ pub const PARAMS: &[ParamSpec] = &[
         "sampling",
         Kind::Choice(&["arrival", "largest", "random"]),
         "arrival",
-        "whom to notify: the flow of the frame that came, the one that occupies most, or that of a random occupied unit of 256 B",
+        "which flow's source receives the CNM: that of the frame that came, the one that occupies most, or that of a random occupied unit of 256 B",
         "802.1Q 30.2.1; RZ 3880 section III-B",
     ),
     ParamSpec::new(
@@ -157,7 +157,7 @@ impl Params {
         if p.keep_alive && p.placement == Placement::Output {
             return Err(ParamError::new(
                 "keep_alive",
-                "there is no congestion point at any input, and outputs pause nobody",
+                "there is no congestion point at any input, and outputs pause no port",
                 "expected placement = \"input\" or \"both\"",
             ));
         }
@@ -178,7 +178,7 @@ impl Params {
             if self.placement.has(side) && self.setpoint > most {
                 return Err(ParamError::new(
                     "setpoint",
-                    format!("Q_eq {} lies above all that an {name} can hold, {most}: nobody is ever notified", self.setpoint),
+                    format!("Q_eq {} lies above all that an {name} can hold, {most}: no CNM is ever sent", self.setpoint),
                     "a lower set point or a larger buffer",
                 ));
             }

@@ -66,7 +66,7 @@ pub const REGISTRY: &[Entry] = &[
     },
     Entry {
         name: "qcn",
-        about: "QCN congestion points at outputs or inputs, which notify the source of a flow with a value",
+        about: "QCN congestion points at outputs or inputs, which send CNMs with a feedback value to the source of a flow",
         params: qcn::PARAMS,
         read: |v| qcn::Params::read(v).map(Detection::Qcn),
     },

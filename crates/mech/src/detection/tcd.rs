@@ -32,7 +32,7 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::optional(
         "period",
         Kind::Span,
-        "time T between two looks at the queue of a released port; default: max(T_on)",
+        "time T between two checks of the queue of a released port; default: max(T_on)",
         "TCD section 4.3",
     ),
     ParamSpec::optional(

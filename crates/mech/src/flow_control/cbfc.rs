@@ -75,7 +75,7 @@ impl Params {
         if self.conformance && self.buffer_blocks > BLOCKS_MAX_12_BIT {
             return Err(ParamError::new(
                 "counters",
-                format!("12-bit counters cannot express a buffer of {} ({} blocks)", link.buffer, self.buffer_blocks),
+                format!("12-bit counters cannot count a buffer of {} ({} blocks)", link.buffer, self.buffer_blocks),
                 "FCCL announces at most 2048 blocks = 131072 B (IBA 7.9.4); use a smaller buffer or 64-bit",
             ));
         }
@@ -211,7 +211,7 @@ pub struct CbfcSender {
     fctbs: u64,
     /// Latest credit limit.
     fccl: u64,
-    /// Buffer behind the link, in 32 bits to stay small; a larger one than they hold, 256 GiB, is not told apart [blocks].
+    /// Buffer behind the link, in 32 bits to stay small; a larger one than they hold, 256 GiB, is not distinguished [blocks].
     buffer_blocks: u32,
     conformance: bool,
     /// FCTBS has been beyond FCCL under an earlier limit.

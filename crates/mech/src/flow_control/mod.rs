@@ -87,7 +87,7 @@ pub trait Receiver {
     /// When the clock matters next; a pure question.
     fn next_wake(&self) -> Option<Time>;
     /// Of what `occupancy` shows now, `stuck` bytes never leave and the rest does: does the upstream port then stay unable
-    /// to send a frame of `len` for ever? The deadlock watch asks this; mechanisms that never stop a peer answer no.
+    /// to send a frame of `len` for ever? The deadlock detector asks this; mechanisms that never stop a peer answer no.
     fn holds(&self, occupancy: &Occupancy, stuck: Bytes, len: Bytes) -> bool;
     /// The peer reports how much it has sent in all, in the unit in which this half counts. On a real link frames get lost and peers
     /// restart; a half that counts what arrives takes the peer's figure (IBA 7.9.4).

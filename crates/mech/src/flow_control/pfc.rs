@@ -359,7 +359,7 @@ mod tests {
         assert_eq!(r.on_departure(Time(6), &occupancy(75_500), len), None);
     }
 
-    /// The deadlock watch asks this: between XON and XOFF a peer that was not told to stop may send.
+    /// The deadlock detector asks this: between XON and XOFF a peer that was not told to stop may send.
     #[test]
     fn a_receiver_that_has_not_paused_holds_nobody() {
         let mut r = PfcReceiver::new(&fixed(80_000, 77_000, None), C);

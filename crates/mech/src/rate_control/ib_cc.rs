@@ -5,7 +5,7 @@
 //!   CCTI_Timer  --> CCTI - 1, at least CCTI_Min                        rate                = line / (1 + CCT[CCTI])
 //! ```
 //!
-//! With TCD (SIGCOMM'21, section 5.2.2) the step of a BECN is 2, and a notification of UE changes nothing: the timer's next
+//! With TCD (SIGCOMM'21, section 5.2.2) the step of a BECN is 2, and a BECN of UE changes nothing: the timer's next
 //! expiry does not lower the index either.
 
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::optional(
         "increase",
         Kind::Count,
-        "CCTI_Increase, steps of the index per notification; 1, with tcd 2",
+        "CCTI_Increase, steps of the index per BECN; 1, with tcd 2",
         "IPDPS 2010; TCD section 5.2.2",
     ),
     ParamSpec::new("limit", Kind::Count, "127", "CCTI_Limit, highest index", "IPDPS 2010"),
@@ -36,22 +36,16 @@ pub const PARAMS: &[ParamSpec] = &[
         "becn",
         Kind::Choice(&["frame", "ack"]),
         "frame",
-        "what carries the notification: a frame of its own, or the acknowledgement",
+        "what carries the BECN: a frame of its own, or the acknowledgement",
         "IBA A10.2.1",
     ),
-    ParamSpec::new(
-        "cnp_interval",
-        Kind::Span,
-        "0us",
-        "shortest time between two notification frames of a flow",
-        "IBA A10: one per marked packet",
-    ),
-    ParamSpec::new("tcd", Kind::Flag, "false", "larger steps, and a notification of UE changes nothing", "TCD section 5.2.2"),
+    ParamSpec::new("cnp_interval", Kind::Span, "0us", "shortest time between two BECN frames of a flow", "IBA A10: one per marked packet"),
+    ParamSpec::new("tcd", Kind::Flag, "false", "larger steps, and a BECN of UE changes nothing", "TCD section 5.2.2"),
     ParamSpec::new(
         "tcd_hold",
         Kind::Flag,
         "true",
-        "a notification of UE also postpones the fall of the index by a period",
+        "a BECN of UE also postpones the fall of the index by a period",
         "own reading of TCD section 5.2.2",
     ),
 ];
@@ -201,7 +195,7 @@ impl Params {
             ));
         }
         if self.increase == 0 {
-            return Err(ParamError::new("increase", "a step of 0", "no notification would ever lower a rate"));
+            return Err(ParamError::new("increase", "a step of 0", "no BECN would ever lower a rate"));
         }
         if self.timer.0 == 0 {
             return Err(ParamError::new("timer", "a timer of 0", "expected a time above zero"));

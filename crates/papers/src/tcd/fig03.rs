@@ -158,7 +158,7 @@ pub(super) fn assumption(fabric: Fabric) -> &'static str {
 pub(super) fn course(fabric: Fabric, paper_ms: f64, run: &Observed) -> Vec<Check> {
     let name = fabric.name();
     let top = run.totals(P2).egress_bytes_max as f64;
-    // CEE: one notification of F1 more or less is 0.4 to 0.8 ms.
+    // CEE: one CNP of F1 more or less is 0.4 to 0.8 ms.
     let (from, to) = if fabric == Fabric::Cee { (1.1, 2.1) } else { (2.0, 5.0) };
     vec![
         Check::new(format!("{name}: highest queue of P2"), Unit::Bytes, top, 400e3, 800e3).paper(500e3).assuming(ROUNDS),

@@ -17,7 +17,7 @@ const TIMELY: [&str; 2] = ["rate_control=timely", "host.acks=per-frame"];
 /// Assumption behind the start.
 const START: &str = "B0 to B3 begin 200 us after the bursts, when P2 is stopped already; from time zero four flows at line rate make P2 a congestion point before any pause can reach it";
 /// Assumption behind DCQCN's cuts.
-const CUTS: &str = "a notification of UE holds DCQCN's rate, cuts are those of DCQCN; with the deeper ones of section 5.2.1 F1 is slow before P2 is ever stopped (entry alpha-1.2)";
+const CUTS: &str = "a CNP (BECN) of UE holds DCQCN's rate, cuts are those of DCQCN; with the deeper ones of section 5.2.1 F1 is slow before P2 is ever stopped (entry alpha-1.2)";
 /// Colours of B0 to B3, apart from those of the states.
 const COLOURS: [Colour; 4] = [Colour::Blue, Colour::Purple, Colour::Sky, Colour::Grey];
 /// Part of the run over which the end is measured [ps].

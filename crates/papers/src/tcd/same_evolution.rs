@@ -88,7 +88,7 @@ struct Compared {
     difference: f64,
 }
 
-/// Two queues at the same moments.
+/// Two queues at the same times.
 fn compare(pair: &[Observed], from: f64, to: f64) -> Compared {
     let inside = |run: &Observed| -> Points { run.egress(P2).into_iter().filter(|p| from < p.0 && p.0 <= to).collect() };
     let (a, b) = (inside(&pair[0]), inside(&pair[1]));

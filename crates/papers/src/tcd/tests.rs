@@ -50,7 +50,7 @@ fn jobs_are_told_apart_by_all_that_matters() {
     let others = [
         Job::new("victims-ib.toml", &DCQCN, &[], 1, &[Pick::all("S0")]),
         Job::new("victims.toml", &DCQCN_TCD, &[], 1, &[Pick::all("S0")]),
-        Job::new("victims.toml", &DCQCN, &["run.watch=2ms".into()], 1, &[Pick::all("S0")]),
+        Job::new("victims.toml", &DCQCN, &["run.deadlock_interval=2ms".into()], 1, &[Pick::all("S0")]),
         Job::new("victims.toml", &DCQCN, &[], 2, &[Pick::all("S0")]),
         Job::new("victims.toml", &DCQCN, &[], 1, &[Pick::new("S0", 0, 10)]),
     ];

@@ -1,4 +1,4 @@
-//! Figs. 9 and 10 with real frames: what stands still and what moves, by the word of an outside witness.
+//! Figs. 9 and 10 with real frames: what stands still and what moves, by the word of an independent packet capture.
 
 use xoff_report::{Align, Axis, Figure, Mark, Panel, Table, Unit};
 use xoff_sim::RateSource;

@@ -127,8 +127,9 @@ pub fn sampling(cx: &Context) -> Result<Findings, ReproduceError> {
     );
     let panel = Panel::new("", Axis::new("", Unit::None), Axis::new("Share of CNMs", Unit::Fraction).range(0.0, 0.5))
         .mark(Mark::bars(["flow 1", "flow 2", "flow 3", "flow 4"], groups).bar_reference("share of arrivals, or of the buffer"));
-    let figure =
-        Figure::new("Whom a congestion point notifies").caption("Arrivals 10, 20, 30, 40 %; occupancies 40, 30, 20, 10 %.").panel(panel);
+    let figure = Figure::new("Which source a congestion point sends its CNM to")
+        .caption("Arrivals 10, 20, 30, 40 %; occupancies 40, 30, 20, 10 %.")
+        .panel(panel);
     Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], ..Findings::default() })
 }
 

@@ -211,7 +211,7 @@ impl Verdict {
     pub fn not_known(&self) -> Vec<(&'static str, String)> {
         let mut all = Vec::new();
         if let Deadlock::NotWatched { why } = &self.parts.deadlock {
-            all.push(("Not watched", format!("deadlock: {why}")));
+            all.push(("Not checked", format!("deadlock: {why}")));
         }
         if let Promises::NotChecked { why } = &self.parts.promises {
             all.push(("Not checked", format!("loss, order, conservation: {why}")));
@@ -268,7 +268,7 @@ impl Parts {
         said.push(match &self.deadlock {
             Deadlock::None => "no deadlock".into(),
             Deadlock::Found { what, .. } => what.clone(),
-            Deadlock::NotWatched { .. } => "deadlock not watched".into(),
+            Deadlock::NotWatched { .. } => "deadlock not checked".into(),
         });
         said.push(self.losses.words());
         if let Promises::NotChecked { .. } = self.promises {

@@ -33,11 +33,11 @@ fn a_run_that_was_looked_at_and_is_well_is_green() {
 /// Every part by itself takes the green away, and is named.
 #[test]
 fn what_was_not_looked_at_is_no_good_news() {
-    let why = || String::from("run.watch is 0us");
+    let why = || String::from("run.deadlock_interval is 0us");
     for (change, headline, code, tone) in [
         (
             &(|p: &mut Parts| p.deadlock = Deadlock::NotWatched { why: why() }) as &dyn Fn(&mut Parts),
-            "deadlock not watched, 0 frames lost",
+            "deadlock not checked, 0 frames lost",
             0,
             Tone::Caution,
         ),

@@ -124,7 +124,7 @@ pub(crate) fn read(mut doc: Document) -> Result<FabricScenario, Problems> {
     })
 }
 
-/// Links between two stages: those of all stages are told apart by 24 bits.
+/// Links between two stages: those of all stages are distinguished by 24 bits.
 const LINKS_MAX: u64 = 1 << 20;
 
 fn read_core(s: &mut Section) -> Result<Core, ParamError> {

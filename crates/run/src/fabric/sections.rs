@@ -122,12 +122,21 @@ const HOTSPOTS: &[ParamSpec] = &[
         optional: false,
         doc: "overloaded outputs, [\"3\", \"8-15\"]",
         source: "",
+        renamed_from: &[],
     },
     ParamSpec::new("factor", Kind::Float, "2.5", "their load, in multiples of a line", "request-grant section 4"),
 ];
 const UNBALANCED: &[ParamSpec] = &[ParamSpec::required("w", Kind::Float, "share of an input's load for the output of its number, 0 to 1")];
 const INCAST: &[ParamSpec] = &[
-    ParamSpec { key: "inputs", kind: Kind::Texts, default: None, optional: false, doc: "inputs that send, [\"3\", \"8-15\"]", source: "" },
+    ParamSpec {
+        key: "inputs",
+        kind: Kind::Texts,
+        default: None,
+        optional: false,
+        doc: "inputs that send, [\"3\", \"8-15\"]",
+        source: "",
+        renamed_from: &[],
+    },
     ParamSpec::required("output", Kind::Count, "output that they send to"),
 ];
 
@@ -139,6 +148,7 @@ const BLOCKED: &[ParamSpec] = &[
         optional: false,
         doc: "outputs that take nothing, [\"3\", \"8-15\"]",
         source: "",
+        renamed_from: &[],
     },
     ParamSpec::required("from", Kind::Span, "from when"),
     ParamSpec::required("until", Kind::Span, "until when"),
@@ -177,6 +187,7 @@ const FLOW: &[ParamSpec] = &[
         optional: false,
         doc: "outputs, [\"3\"]; several: multicast",
         source: "",
+        renamed_from: &[],
     },
     ParamSpec::optional("rate", Kind::Rate, "rate at which it would send; default: that of the line", ""),
     ParamSpec::new("start", Kind::Span, "0us", "from when", ""),
@@ -202,7 +213,7 @@ pub(crate) fn fabric() -> SectionSpec {
         None,
         vec![
             kind("clos", "Clos or Benes network of any odd number of stages", CLOS),
-            kind("fat-tree", "the same, folded: traffic turns round as soon as it can", CLOS),
+            kind("fat-tree", "the same, folded: traffic returns at the first stage that leads to its destination", CLOS),
             kind("rack", "edge switches with several ports, each wired to all spines", RACK),
             kind("ideal", "one switch without inner contention", IDEAL),
         ],

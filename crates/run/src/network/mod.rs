@@ -276,7 +276,7 @@ pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<NetworkScenario, 
             s.flag("stop_when_done")?,
             s.flag("stop_on_deadlock")?,
             s.flag("checks")?,
-            s.span("watch")?,
+            s.span("deadlock_interval")?,
         ))
     });
     let topology = read_topology(doc, run.as_ref().map_or(1, |r| r.2), folder);

@@ -318,7 +318,11 @@ impl Document {
 
     /// Keeps a warning.
     pub fn push_warning(&self, p: Problem) {
-        self.log.borrow_mut().warnings.push(p);
+        // A section may be opened twice; its warnings are kept once.
+        let mut log = self.log.borrow_mut();
+        if !log.warnings.iter().any(|known| *known == p) {
+            log.warnings.push(p);
+        }
     }
 
     fn note(&self, spec: &SectionSpec) {

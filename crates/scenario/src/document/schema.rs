@@ -85,7 +85,13 @@ fn section(spec: &SectionSpec, all: &[SectionSpec]) -> Value {
 
 fn keys(tables: &[&'static [ParamSpec]]) -> (Map<String, Value>, Vec<String>) {
     let all = || tables.iter().flat_map(|t| t.iter());
-    let properties = all().map(|s| (s.key.to_owned(), key(s))).collect();
+    let mut properties: Map<String, Value> = all().map(|s| (s.key.to_owned(), key(s))).collect();
+    for (spec, old) in all().flat_map(|s| s.renamed_from.iter().map(move |old| (s, *old))) {
+        let mut v = key(spec);
+        v["description"] = json!(format!("Old name of '{}'.", spec.key));
+        v["deprecated"] = json!(true);
+        properties.insert(old.to_owned(), v);
+    }
     let required = all().filter(|s| s.default.is_none() && !s.optional).map(|s| s.key.to_owned()).collect();
     (properties, required)
 }

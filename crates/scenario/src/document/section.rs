@@ -49,8 +49,9 @@ impl<'d> Section<'d> {
         if kind_known {
             section.open_alternatives(spec);
             section.check_unknown(spec);
+            section.check_renamed();
         } else {
-            // Without a kind nobody can say which keys and sections belong here.
+            // Without a kind it is unknown which keys and sections belong here.
             doc.suppress(&section.path);
         }
         section.check_values(kind_known);
@@ -103,8 +104,10 @@ impl<'d> Section<'d> {
             let super::tree::Item::Table(keys) = &entry.item else { continue };
             // What is below was read, or belongs to a kind that was not chosen.
             self.doc.suppress(&path);
-            let known: Vec<&str> = spec.specs.iter().chain(&kind.specs).flat_map(|s| s.iter()).map(|s| s.key).collect();
-            for (key, entry) in keys.entries.iter().filter(|(key, _)| !known.contains(&key.as_str())) {
+            let specs = || spec.specs.iter().chain(&kind.specs).flat_map(|s| s.iter());
+            let known: Vec<&str> = specs().map(|s| s.key).collect();
+            let old: Vec<&str> = specs().flat_map(|s| s.renamed_from).copied().collect();
+            for (key, entry) in keys.entries.iter().filter(|(key, _)| !known.contains(&key.as_str()) && !old.contains(&key.as_str())) {
                 let what = format!("unknown key '{}' in [{path}]", suggest::clip(key));
                 self.complain(Problem::new(what, suggest::hint(key, "known keys", &known)).at(entry.key.clone()));
             }
@@ -118,7 +121,8 @@ impl<'d> Section<'d> {
             return;
         }
         // The file's keys are for the file's kind; settings are for the kind that was set.
-        let common: Vec<&str> = spec.specs.iter().flat_map(|s| s.iter()).map(|s| s.key).chain([kinds.key]).collect();
+        let names = |s: &'static ParamSpec| s.renamed_from.iter().copied().chain([s.key]);
+        let common: Vec<&str> = spec.specs.iter().flat_map(|s| s.iter()).flat_map(names).chain([kinds.key]).collect();
         let of_file = |e: &Entry| e.setting.is_none() && !e.is_section();
         let aside = table.entries.iter().filter(|(k, e)| of_file(e) && !common.contains(&k.as_str()));
         self.set_aside = aside.map(|(k, _)| k.as_str()).collect();
@@ -132,7 +136,11 @@ impl<'d> Section<'d> {
                 continue;
             }
             // Sections below this one are opened, or missed, on their own.
-            if known.contains(&key.as_str()) || entry.is_section() || self.doc.knows(&resolved::join(spec.path, key)) {
+            if known.contains(&key.as_str())
+                || self.is_old_name(key)
+                || entry.is_section()
+                || self.doc.knows(&resolved::join(spec.path, key))
+            {
                 continue;
             }
             let of_kind = self.kind.map(|k| format!(" of kind '{k}'")).unwrap_or_default();
@@ -141,6 +149,25 @@ impl<'d> Section<'d> {
                 suggest::hint(key, "known keys", &known),
             );
             self.complain(p.at(entry.key.clone()));
+        }
+    }
+
+    fn is_old_name(&self, key: &str) -> bool {
+        self.specs.iter().any(|s| s.renamed_from.contains(&key))
+    }
+
+    /// An old name of a key is accepted with a warning; both names in one file are refused.
+    fn check_renamed(&self) {
+        for (spec, old) in self.specs.iter().flat_map(|s| s.renamed_from.iter().map(move |old| (s, *old))) {
+            let Some(entry) = self.entry_named(old) else { continue };
+            let twice = self.entry_named(spec.key).is_some_and(|e| e.setting.is_none() == entry.setting.is_none());
+            if twice {
+                let what = format!("'{old}' is the old name of '{}', which is given too", spec.key);
+                self.complain(Problem::new(what, format!("remove '{old}'")).at(entry.key.clone()));
+            } else if !self.quiet {
+                let what = format!("write '{}' instead of '{old}', its old name", spec.key);
+                self.doc.push_warning(Problem::new(what, "the old name goes on working").at(entry.key.clone()).warning());
+            }
         }
     }
 
@@ -178,7 +205,14 @@ impl<'d> Section<'d> {
         }
     }
 
+    /// What is given for `key`, under its name or an old one. A setting goes before the file, whatever the name.
     fn entry(&self, key: &str) -> Option<&'d Entry> {
+        let now = self.entry_named(key);
+        let old = self.specs.iter().find(|s| s.key == key).and_then(|s| s.renamed_from.iter().find_map(|old| self.entry_named(old)));
+        if old.is_some_and(|e| e.setting.is_some()) && now.is_none_or(|e| e.setting.is_none()) { old } else { now.or(old) }
+    }
+
+    fn entry_named(&self, key: &str) -> Option<&'d Entry> {
         if self.set_aside.contains(&key) {
             return self.own.and_then(|t| t.get(key));
         }

@@ -18,9 +18,9 @@ fn obstacle(m: &Model, flows: &Flows) -> Option<&'static str> {
         _ if m.outside.is_some() => "its frames go through real ports",
         _ if m.order == EventOrder::Insertion => "events of equal time happen in the order in which they were scheduled anywhere",
         _ if !flows.loops.is_empty() => "a closed loop numbers its flows in the order in which flows end anywhere",
-        _ if m.probes.causes => "the cause of a pause is looked up in the next switch at once",
+        _ if m.probes.causes => "the cause of a pause is read from the next switch at once",
         _ if m.probes.histogram.is_some() || m.draws.is_some() || f.losses.is_some() || f.round_robin.is_some() => {
-            "another simulator's order of random numbers or looks is followed"
+            "another simulator's order of random numbers or timers is followed"
         }
         _ => return None,
     })
@@ -86,11 +86,11 @@ impl Ports {
         }
         if let Some(node) = t.nodes.iter().find(|n| n.ports.len() >= NO_PORT as usize) {
             let what = format!("{} has {} ports", node.name, node.ports.len());
-            return Err(ParamError::new("topology", what, format!("at most {} ports of a node can be told apart", NO_PORT - 1)));
+            return Err(ParamError::new("topology", what, format!("at most {} ports of a node can be distinguished", NO_PORT - 1)));
         }
         if all.places.len() >= PORTS_MAX {
             let what = format!("{} ports", all.places.len());
-            return Err(ParamError::new("topology", what, format!("at most {PORTS_MAX} ports can be told apart")));
+            return Err(ParamError::new("topology", what, format!("at most {PORTS_MAX} ports can be distinguished")));
         }
         for (n, node) in t.nodes.iter().enumerate() {
             for (at, p) in node.ports.iter().enumerate() {
@@ -142,7 +142,7 @@ fn node(
     if unpaused.is_some_and(|number| number > CLASS_MAX) {
         return Err(ParamError::new(
             "priority",
-            "all eight priorities are in use, and notices to sources need a number of their own",
+            "all eight priorities are in use, and CNMs to sources need a number of their own",
             "use seven priorities at most",
         ));
     }
@@ -193,7 +193,7 @@ impl World {
         }
         let listed = flows.flows.len();
         if listed > FLOWS_MAX {
-            return Err(ParamError::new("flow", format!("{listed} flows"), format!("at most {FLOWS_MAX} flows can be told apart")));
+            return Err(ParamError::new("flow", format!("{listed} flows"), format!("at most {FLOWS_MAX} flows can be distinguished")));
         }
         let mut transport = m.nic.transport;
         let mut classes = classes_in_use(&flows, &transport, m.unpaused);

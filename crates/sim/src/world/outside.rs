@@ -83,7 +83,7 @@ impl World {
             return match here {
                 Node::Switch(_) if f.out_port == NO_PORT || (f.out_port as usize) < ports => Ok(()),
                 Node::Switch(_) => Err("an egress port that does not exist"),
-                _ => Err("a frame of nobody's flow"),
+                _ => Err("a frame of an unknown flow"),
             };
         }
         let Some(record) = flows.get(f.flow as usize) else { return Err("a flow that does not exist") };

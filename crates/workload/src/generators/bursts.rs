@@ -1,4 +1,4 @@
-//! Bursts: several senders that all send at the same moments, round after round.
+//! Bursts: several senders that all send at the same times, round after round.
 //!
 //! ```text
 //!   A0  ##            ##       ##                    gaps: fixed, or exponential and common to all

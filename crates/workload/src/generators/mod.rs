@@ -65,7 +65,7 @@ pub const GENERATORS: &[Generator] = &[
     },
     Generator {
         name: "bursts",
-        doc: "Several senders that all send at the same moments, round after round.",
+        doc: "Several senders that all start at the same times, round after round.",
         params: bursts::PARAMS,
         generate: bursts::generate,
     },

@@ -226,7 +226,7 @@ fn per_rack(v: &mut dyn Values, cx: &Context, hosts: &mut [(u64, u64, NodeId)]) 
     let n = v.count("io_servers_per_rack")?;
     let key = "io_servers_per_rack";
     if n == 0 {
-        return Err(ParamError::new(key, "nobody would serve I/O", "give a number above 0, name io_servers, or set io_share = 0"));
+        return Err(ParamError::new(key, "no host would serve I/O", "give a number above 0, name io_servers, or set io_share = 0"));
     }
     let rack = |h: NodeId| cx.topo.nodes[h as usize].rack;
     hosts.sort_unstable_by_key(|&(draw, _, h)| (rack(h), draw, h));

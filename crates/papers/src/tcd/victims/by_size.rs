@@ -64,7 +64,7 @@ pub fn run_fig17a(cx: &Context) -> Result<Findings, ReproduceError> {
             ],
             // The paper's text speaks of the whole and of I/O.
             expected: (2..MESSAGE_BINS.len()).map(|b| (b, 1.0, any, None)).collect(),
-            assuming: format!("{LOAD}; credits every 40 us, at most one notification per flow and 50 us"),
+            assuming: format!("{LOAD}; credits every 40 us, at most one BECN per flow and 50 us"),
         },
     )
 }

@@ -6,7 +6,7 @@ use crate::tcd::run::{Pick, Plan};
 use crate::tcd::schemes::{IB_CC, IB_CC_TCD};
 use crate::{Check, Context, Findings, Mode, ReproduceError};
 
-const ASSUMING: &str = "60 % load of the I/O clients' links, MPI sizes halve in number with each doubling, credits every 40 us, at most one notification per flow and 50 us, one flow per message";
+const ASSUMING: &str = "60 % load of the I/O clients' links, MPI sizes halve in number with each doubling, credits every 40 us, at most one BECN per flow and 50 us, one flow per message";
 
 /// What else may have been the paper's network.
 const READINGS: [(&str, &str); 2] = [
