@@ -7,7 +7,7 @@ use xoff_node::{Drop, EventKey};
 use xoff_units::Time;
 use xoff_workload::Flow;
 
-use crate::core::Layout;
+use crate::layout::Layout;
 use crate::lost::Dropped;
 
 /// Which promise was broken.
@@ -128,9 +128,9 @@ impl Layout {
         &self.names[node as usize]
     }
 
-    /// A dropped frame: where, what and why; `from` is the port at the far end of that which it came in by.
-    pub fn say_dropped(&self, d: &Dropped, from: u32) -> String {
-        let &Dropped { at, class, flow, len, why, .. } = d;
+    /// A dropped frame: where, what and why.
+    pub fn say_dropped(&self, d: &Dropped) -> String {
+        let &Dropped { at, from, class, flow, len, why, .. } = d;
         let (node, from) = (self.name(self.places[at].0), self.name(self.places[from as usize].0));
         let why = match why {
             Drop::BufferFull => "the ingress buffer had no room",

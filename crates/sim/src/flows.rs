@@ -1,7 +1,11 @@
 //! The flows of a run: what they asked for and how they fared.
 
+use xoff_node::EventKey;
 use xoff_units::{Span, Time, prefetch};
 use xoff_workload::Flow;
+
+use crate::clock::Clock;
+use crate::loops::Stage;
 
 /// A flow and its fate.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,5 +85,25 @@ impl FlowRecord {
     /// Completion time: from the start to the last byte at the destination.
     pub fn fct(&self) -> Option<Span> {
         self.received.map(|t| t.since(self.flow.start))
+    }
+}
+
+/// The flows of one part of the network.
+#[derive(Default)]
+pub(crate) struct FlowTable {
+    /// By number.
+    pub records: Vec<FlowRecord>,
+    /// Flows of which their source may make something: another one, in a closed loop.
+    pub ended: Vec<(u32, Stage)>,
+    /// Flows that are acknowledged: the receiver may forget them.
+    pub acknowledged: Vec<u32>,
+    /// Flows that are complete, in that order.
+    pub completions: Vec<(EventKey, u32)>,
+}
+
+impl FlowTable {
+    pub fn complete(&mut self, clock: &Clock, flow: u32) {
+        self.records[flow as usize].end = Some(clock.now);
+        self.completions.push((clock.place(), flow));
     }
 }

@@ -9,33 +9,39 @@
 //! The nodes are the sans-IO switch and NIC of the node crate; [`World`] is their environment with virtual time.
 
 mod checks;
+mod clock;
 mod core;
 mod cut_through;
 mod deadlock_detector;
+mod draws;
 mod event;
 mod fault;
 mod flows;
 mod histogram;
 mod ideal;
+mod layout;
+mod line;
 mod lone;
 mod loops;
 mod lost;
 mod memory;
 mod model;
+mod monitor;
 mod outcome;
 mod partition;
 mod probe;
 mod queue;
 mod route_cache;
+mod routing;
 mod rows;
 mod split;
 mod stops;
 mod world;
 
 pub use checks::{Violation, ViolationKind};
-pub use core::RngSource;
 pub use cut_through::stored_and_forwarded;
 pub use deadlock_detector::{Deadlock, StuckPort};
+pub use draws::RngSource;
 pub use event::EventOrder;
 pub use fault::{Faults, LinkFailure, Losses, StartOrder};
 pub use flows::FlowRecord;

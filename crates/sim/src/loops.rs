@@ -24,7 +24,7 @@ pub(crate) enum Stage {
 impl Partition {
     /// Flows of closed loops have come further: starts their successors or, where the source cannot know yet, plans it.
     pub fn follow_loops(&mut self) {
-        while let Some((flow, stage)) = self.core.ended.pop() {
+        while let Some((flow, stage)) = self.core.monitor.flows.ended.pop() {
             let Some(index) = self.loop_of(flow) else { continue };
             match (self.starts.loops[index].next_after(), stage) {
                 (NextAfter::Sent, Stage::Sent) | (NextAfter::Delivery, Stage::Acknowledged) => self.start_successor(index, flow),
@@ -42,22 +42,22 @@ impl Partition {
     }
 
     fn loop_of(&self, flow: u32) -> Option<usize> {
-        let label = self.core.flows[flow as usize].flow.label;
+        let label = self.core.monitor.flows.records[flow as usize].flow.label;
         self.starts.loops.iter().position(|l| l.label() == label)
     }
 
     fn start_successor(&mut self, index: usize, flow: u32) {
-        let host = self.core.flows[flow as usize].flow.src;
+        let host = self.core.monitor.flows.records[flow as usize].flow.src;
         let nth = self.starts.started.get(&(index as u32, host)).copied().unwrap_or(0);
-        if let Some(next) = self.starts.loops[index].flow(host, nth, self.core.now) {
-            self.core.flows.push(FlowRecord::new(next, 0));
-            self.begin(self.core.flows.len() as u32 - 1, PathFacts::default());
+        if let Some(next) = self.starts.loops[index].flow(host, nth, self.core.clock.now) {
+            self.core.monitor.flows.records.push(FlowRecord::new(next, 0));
+            self.begin(self.core.monitor.flows.records.len() as u32 - 1, PathFacts::default());
         }
     }
 
     /// The source hears of it as soon as news could be there, see [`xoff_workload::generators::closed_loop`].
     fn plan_hearing(&mut self, flow: u32) {
-        let time = self.core.now + self.propagation(flow);
+        let time = self.core.clock.now + self.propagation(flow);
         let rank = self.core.ranks.of(Kind::FlowStart, flow, 1, 0);
         self.core.queue.push(Event::new(EventKey { time, rank }, Kind::FlowStart, 0, flow * HOPS + RECEIVES));
     }
@@ -65,7 +65,7 @@ impl Partition {
     /// Delay of the links of a flow's way, as frames take it now.
     fn propagation(&mut self, flow: u32) -> Span {
         let core: &mut Core = &mut self.core;
-        let (src, dst) = (core.flows[flow as usize].flow.src, core.flows[flow as usize].flow.dst);
+        let (src, dst) = (core.monitor.flows.records[flow as usize].flow.src, core.monitor.flows.records[flow as usize].flow.dst);
         let frame = Frame::new(FrameKind::Data, flow, 0, 1);
         let (mut node, mut delay) = (src, Span::ZERO);
         // A way has no more hops than there are nodes.

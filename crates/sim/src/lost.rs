@@ -1,10 +1,10 @@
 //! Frames that did not reach the end of their way: how many, why, and whether a lossless network may lose them.
 
 use xoff_node::{Drop, FrameKind};
-use xoff_units::Time;
 
 use crate::checks::ViolationKind;
-use crate::core::Core;
+use crate::clock::Clock;
+use crate::monitor::Monitor;
 
 /// Frames, data apart from what is sent about them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,6 +92,8 @@ impl LostFrames {
 pub(crate) struct Dropped {
     /// Ingress port, as a column.
     pub at: usize,
+    /// The port at the far end of that.
+    pub from: u32,
     pub class: u8,
     pub flow: u32,
     pub len: u32,
@@ -99,38 +101,32 @@ pub(crate) struct Dropped {
     pub why: Drop,
 }
 
-impl Core {
+impl Monitor {
     /// A node has dropped a frame.
     #[cold]
-    pub(crate) fn note_dropped(&mut self, now: Time, d: &Dropped) {
-        self.totals[d.at].dropped += 1;
+    pub(crate) fn note_dropped(&mut self, clock: &Clock, d: &Dropped) {
+        self.ports[d.at].dropped += 1;
+        let lost = &mut self.counts.lost;
         let (count, excused) = match d.why {
-            Drop::BufferFull => (&mut self.lost_frames.buffer_full, false),
-            Drop::NoRoute if self.failed => (&mut self.lost_frames.cut_off, true),
-            Drop::NoRoute => (&mut self.lost_frames.no_route, false),
-            Drop::LinkFailed => (&mut self.lost_frames.link_failed, true),
+            Drop::BufferFull => (&mut lost.buffer_full, false),
+            Drop::NoRoute if self.link_failed => (&mut lost.cut_off, true),
+            Drop::NoRoute => (&mut lost.no_route, false),
+            Drop::LinkFailed => (&mut lost.link_failed, true),
         };
         count.count(d.kind);
         if self.layout.lossless && !excused {
             if d.kind == FrameKind::Data {
                 self.checks.loses(d.flow);
             }
-            let (rank, layout, from) = (self.place().rank, &self.layout, self.lines[d.at].to);
-            self.checks.broken(now, rank, ViolationKind::Loss, || layout.say_dropped(d, from));
+            let layout = &self.layout;
+            self.checks.broken(clock.now, clock.place().rank, ViolationKind::Loss, || layout.say_dropped(d));
         }
     }
 
-    /// Is the frame that arrives by a port lost on its link? Then it is gone.
-    #[cold]
-    pub(crate) fn loses_on(&mut self, at: usize, frame: u32) -> bool {
-        let line = self.lines[at];
-        let lost = !line.up || self.losses.as_mut().is_some_and(|l| l.lost(line.link));
-        if lost {
-            let kind = self.frames.remove(frame).kind();
-            self.totals[at].lost += 1;
-            let count = if line.up { &mut self.lost_frames.on_faulty_link } else { &mut self.lost_frames.on_failed_link };
-            count.count(kind);
-        }
-        lost
+    /// A frame is lost on the link by which it comes to a port; `up`: the link has not failed.
+    pub(crate) fn note_lost(&mut self, at: usize, kind: FrameKind, up: bool) {
+        self.ports[at].lost += 1;
+        let count = if up { &mut self.counts.lost.on_faulty_link } else { &mut self.counts.lost.on_failed_link };
+        count.count(kind);
     }
 }

@@ -6,9 +6,9 @@ use xoff_topology::{NodeKind, Topology};
 use xoff_units::Bytes;
 use xoff_workload::Flow;
 
-use crate::core::Line;
 use crate::event::Event;
 use crate::flows::FlowRecord;
+use crate::line::Line;
 use crate::outcome::PortTotals;
 use crate::route_cache::BYTES_PER_FLOW;
 

@@ -10,7 +10,7 @@ use xoff_topology::LinkId;
 use xoff_topology::routing::Routing;
 use xoff_units::{Bytes, Span, WireClock};
 
-use crate::core::RngSource;
+use crate::draws::RngSource;
 use crate::event::EventOrder;
 use crate::fault::Faults;
 use crate::probe::Probes;

@@ -84,7 +84,7 @@ impl Partition {
             let Some(e) = self.core.next(bound) else { return };
             self.prefetch();
             self.handle(e);
-            if !self.core.rows.ask_why.is_empty() {
+            if !self.core.monitor.rows.ask_why.is_empty() {
                 self.record_causes();
             }
         }
@@ -179,7 +179,7 @@ impl Partition {
                 Node::Switch(s) => s.prefetch_head(port, &core.frames),
                 Node::Nic(n) => {
                     if let Some(flow) = n.prefetch_next() {
-                        core.flows[flow as usize].prefetch();
+                        core.monitor.flows.records[flow as usize].prefetch();
                     }
                 }
                 Node::Remote => {}
@@ -201,7 +201,7 @@ impl Partition {
 
     /// Does it keep so many rows that somebody should take them?
     pub fn has_many_rows(&self) -> bool {
-        self.core.rows.rows.len() >= ROWS_MAX
+        self.core.monitor.rows.rows.len() >= ROWS_MAX
     }
 
     #[inline(always)]
@@ -216,7 +216,7 @@ impl Partition {
     /// A frame arrives.
     #[inline(always)]
     fn arrive(&mut self, e: Event) {
-        let (now, core) = (self.core.now, &mut self.core);
+        let (now, core) = (self.core.clock.now, &mut self.core);
         if core.loses(e.port(), e.arg) {
             return;
         }
@@ -233,7 +233,7 @@ impl Partition {
 
     /// A node is called because it asked for it.
     fn call(&mut self, e: Event) {
-        let (now, core) = (self.core.now, &mut self.core);
+        let (now, core) = (self.core.clock.now, &mut self.core);
         let (node, port) = core.layout.places[e.port() as usize];
         match &mut self.nodes[node as usize] {
             Node::Switch(s) => match e.kind() {
@@ -268,17 +268,17 @@ impl Partition {
     /// Successors of flows that ended, and memory of receivers that is no longer needed.
     #[inline]
     fn after_flows(&mut self) {
-        if !self.core.acknowledged.is_empty() || !self.core.ended.is_empty() {
+        if !self.core.monitor.flows.acknowledged.is_empty() || !self.core.monitor.flows.ended.is_empty() {
             self.follow_up();
         }
     }
 
     fn follow_up(&mut self) {
-        while let Some(flow) = self.core.acknowledged.pop() {
+        while let Some(flow) = self.core.monitor.flows.acknowledged.pop() {
             if let Some(round_robin) = &mut self.starts.round_robin {
                 round_robin.ended(flow);
             }
-            let dst = self.core.flows[flow as usize].flow.dst;
+            let dst = self.core.monitor.flows.records[flow as usize].flow.dst;
             if let Node::Nic(n) = &mut self.nodes[dst as usize] {
                 n.forget(flow);
             }
@@ -305,7 +305,7 @@ impl Partition {
     /// The next flow of the list begins. In the order of ns-3 every flow that is due starts an application and then
     /// itself, each in an event of its own at the same time: `arg` is the flow and how many are still to come.
     fn start_flows(&mut self, arg: u32) {
-        let now = self.core.now;
+        let now = self.core.clock.now;
         match arg % HOPS {
             0 if self.core.ranks.order == EventOrder::Insertion => {
                 while let Some((flow, _)) = self.next_start().filter(|&(_, start)| start <= now) {
@@ -332,14 +332,14 @@ impl Partition {
         let facts = self.starts.path_facts.get(listed as usize).copied().unwrap_or_default();
         let mut flow = listed;
         if self.core.layout.loops {
-            flow = self.core.flows.len() as u32;
-            self.core.flows.push(FlowRecord::new(self.starts.flows[listed as usize].clone(), 0));
+            flow = self.core.monitor.flows.records.len() as u32;
+            self.core.monitor.flows.records.push(FlowRecord::new(self.starts.flows[listed as usize].clone(), 0));
         }
         self.begin(flow, facts);
     }
 
     pub fn begin(&mut self, flow: u32, facts: PathFacts) {
-        let record = &mut self.core.flows[flow as usize];
+        let record = &mut self.core.monitor.flows.records[flow as usize];
         let f = &record.flow;
         let index = self.starts.loops.iter().position(|l| l.label() == f.label).map_or(u32::MAX, |i| i as u32);
         let counter = self.starts.started.entry((index, f.src)).or_insert(0);
@@ -360,7 +360,7 @@ impl Partition {
         record.nth = *counter;
         *counter += 1;
         self.starts.begun += 1;
-        let now = self.core.now;
+        let now = self.core.clock.now;
         if let Node::Nic(n) = &mut self.nodes[src as usize] {
             n.start_flow(now, start, &mut self.core);
         }
@@ -369,7 +369,7 @@ impl Partition {
 
     /// Who fills the buffers for which ports have just begun to wait.
     fn record_causes(&mut self) {
-        for (node, port, class) in std::mem::take(&mut self.core.rows.ask_why) {
+        for (node, port, class) in std::mem::take(&mut self.core.monitor.rows.ask_why) {
             let (peer, peer_port) = self.core.peer(node, port);
             let Node::Switch(s) = &self.nodes[peer as usize] else { continue };
             let mut partitions: BTreeMap<(u16, u32), u64> = BTreeMap::new();
@@ -379,8 +379,9 @@ impl Partition {
                     *partitions.entry((out, o.flow)).or_default() += o.bytes;
                 }
             });
+            let core = &mut self.core;
             for ((next_port, flow), bytes) in partitions {
-                self.core.record_cause((node, port, class), (peer, next_port), flow, bytes);
+                core.monitor.record_cause(&core.clock, (node, port, class), (peer, next_port), flow, bytes);
             }
         }
     }

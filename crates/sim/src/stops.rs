@@ -16,7 +16,8 @@ use xoff_mech::flow_control::StoppedBy;
 use xoff_node::EventKey;
 use xoff_units::{Rate, Time};
 
-use crate::core::Core;
+use crate::clock::Clock;
+use crate::monitor::Monitor;
 
 /// Ports and classes that are stopped or held. Columns are indexed by port * classes + class.
 pub(crate) struct Stops {
@@ -68,30 +69,26 @@ fn event_key(at: Time, lane: usize) -> EventKey {
     EventKey { time: at, rank: 0xf << 60 | lane as u64 }
 }
 
-impl Core {
-    fn lane(&self, node: u32, port: u16, class: u8) -> usize {
-        self.layout.port_index(node, port) * self.layout.classes.len() + class as usize
-    }
-
+impl Monitor {
     /// The rate that flow control allows has changed: a message took effect.
-    pub(crate) fn note_rate(&mut self, a: Allowed) {
-        let lane = self.lane(a.node, a.port, a.class);
+    pub(crate) fn note_rate(&mut self, clock: &Clock, a: Allowed) {
+        let lane = self.layout.lane(a.node, a.port, a.class);
         // Only what ended before this message: one that comes in the very moment goes on with the stop.
-        if let Some((at, rate)) = self.stops.take_expired(lane, self.now) {
+        if let Some((at, rate)) = self.stops.take_expired(lane, clock.now) {
             self.expire(lane, at, rate);
         }
-        let t = &mut self.totals[self.layout.port_index(a.node, a.port)];
+        let t = &mut self.ports[self.layout.port_index(a.node, a.port)];
         t.allowed_min = Some(t.allowed_min.map_or(a.rate, |m| m.min(a.rate)));
         let stops = a.by == StoppedBy::Pause;
         let since = &mut self.stops.stopped_since[lane];
         let change = match (a.rate.0 == 0 && stops, *since == Time::NEVER) {
             (true, true) => {
-                *since = self.now;
+                *since = clock.now;
                 t.pauses += 1;
                 Some(true)
             }
             (false, false) => {
-                t.pause_ps_total += self.now.since(*since).0;
+                t.pause_ps_total += clock.now.since(*since).0;
                 *since = Time::NEVER;
                 Some(false)
             }
@@ -104,7 +101,7 @@ impl Core {
         if self.layout.probes.causes {
             self.rows.ask_why.push((a.node, a.port, a.class));
         }
-        self.record_rate(self.place(), lane, a.rate, change);
+        self.record_rate(clock.place(), lane, a.rate, change);
     }
 
     /// A stop has ended by itself, at a time that has passed.
@@ -113,7 +110,7 @@ impl Core {
         let since = std::mem::replace(&mut self.stops.stopped_since[lane], Time::NEVER);
         let ended = since != Time::NEVER;
         if ended {
-            self.totals[lane / self.layout.classes.len()].pause_ps_total += at.since(since).0;
+            self.ports[lane / self.layout.classes.len()].pause_ps_total += at.since(since).0;
         }
         if self.layout.detecting {
             self.rows.out_of_order = true;
@@ -151,29 +148,29 @@ impl Core {
     }
 
     /// Time a port has been stopped or held so far, what is still open included.
-    pub fn close_pauses(&mut self) {
+    pub fn close_pauses(&mut self, now: Time) {
         let classes = self.layout.classes.len();
         for (i, since) in self.stops.stopped_since.iter_mut().enumerate() {
             if *since != Time::NEVER {
-                self.totals[i / classes].pause_ps_total += self.now.since(*since).0;
-                *since = self.now;
+                self.ports[i / classes].pause_ps_total += now.since(*since).0;
+                *since = now;
             }
         }
         for (i, since) in &mut self.stops.held_since {
-            self.totals[i / classes].hold_ps_total += self.now.since(*since).0;
-            *since = self.now;
+            self.ports[i / classes].hold_ps_total += now.since(*since).0;
+            *since = now;
         }
     }
 
     /// The peer began to hold a frame that waits, or let it go.
-    pub(crate) fn note_hold(&mut self, node: u32, port: u16, class: u8, on: bool, by: StoppedBy) {
-        let (at, lane) = (self.layout.port_index(node, port), self.lane(node, port, class));
+    pub(crate) fn note_hold(&mut self, clock: &Clock, (node, port, class): (u32, u16, u8), on: bool, by: StoppedBy) {
+        let (at, lane) = (self.layout.port_index(node, port), self.layout.lane(node, port, class));
         if on {
-            self.totals[at].holds += 1;
-            self.stops.held_since.insert(lane, self.now);
+            self.ports[at].holds += 1;
+            self.stops.held_since.insert(lane, clock.now);
         } else if let Some(since) = self.stops.held_since.remove(&lane) {
-            self.totals[at].hold_ps_total += self.now.since(since).0;
+            self.ports[at].hold_ps_total += clock.now.since(since).0;
         }
-        self.record_hold(node, port, class, on, by);
+        self.record_hold(clock, (node, port, class), on, by);
     }
 }

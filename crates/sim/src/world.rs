@@ -23,18 +23,16 @@ use xoff_workload::generators::closed_loop::ClosedLoop;
 use xoff_workload::{Flow, Flows};
 
 use crate::checks::{Checks, ViolationKind};
-use crate::core::{Core, Layout, Line};
-use crate::cut_through::head_time;
+use crate::core::Core;
 use crate::deadlock_detector::{self, Deadlock, Egress, StuckPort, Waiting};
 use crate::event::{Event, EventOrder, FLOWS_MAX, Kind, PORTS_MAX};
 use crate::flows::FlowRecord;
-use crate::histogram::Histogram;
+use crate::layout::Layout;
 use crate::model::{Model, PathFacts};
 use crate::outcome::{Ended, Outcome, PortTotals};
 use crate::partition::{Node, Partition, Starts};
 use crate::probe::{RateSource, Recorder, Row};
-use crate::queue::{EventQueue, Pending, QueueTrace};
-use crate::split::Split;
+use crate::queue::{Pending, QueueTrace};
 
 mod build;
 #[cfg(test)]
@@ -128,12 +126,12 @@ impl World {
     /// Sends rows to `recorder` from now on.
     pub fn record_to(&mut self, recorder: Box<dyn Recorder>) {
         self.recorder = Some(recorder);
-        self.partitions.iter_mut().for_each(|p| p.core.rows.recording = true);
+        self.partitions.iter_mut().for_each(|p| p.core.monitor.rows.recording = true);
     }
 
     /// Takes the recorder back.
     pub fn take_recorder(&mut self) -> Option<Box<dyn Recorder>> {
-        self.partitions.iter_mut().for_each(|p| p.core.rows.recording = false);
+        self.partitions.iter_mut().for_each(|p| p.core.monitor.rows.recording = false);
         self.recorder.take()
     }
 
@@ -239,26 +237,26 @@ impl World {
                 self.looks = stretch.looks;
             }
         }
-        self.now = self.partitions.iter().map(|p| p.core.now).fold(self.now, Time::max);
+        self.now = self.partitions.iter().map(|p| p.core.clock.now).fold(self.now, Time::max);
     }
 
     /// Notes the stops that expire before a time up to which everything has happened.
     fn expire_stops(&mut self, bound: Time) {
-        self.partitions.iter_mut().for_each(|p| p.core.expire_stops(bound));
+        self.partitions.iter_mut().for_each(|p| p.core.monitor.expire_stops(bound));
     }
 
     /// Rows and completions of the parts since the last time, in the order of the network.
     fn put_in_order(&mut self) {
         let reached = Time(self.now.0.saturating_add(1));
-        if self.partitions.iter().any(|p| p.core.stop_expires_before(reached)) {
+        if self.partitions.iter().any(|p| p.core.monitor.stop_expires_before(reached)) {
             // What comes next may still concern a stop that ends at its very time.
             let next = self.partitions.iter_mut().filter_map(|p| p.core.queue.peek()).map(|m| m.time).min().unwrap_or(Time::NEVER);
             self.expire_stops(next.min(reached));
         }
         let partitions = &mut self.partitions;
-        let mut completions: Vec<_> = partitions.iter_mut().flat_map(|p| p.core.completions.drain(..)).collect();
-        let mut rows: Vec<_> = partitions.iter_mut().flat_map(|p| p.core.rows.rows.drain(..)).collect();
-        let late = partitions.iter_mut().fold(false, |late, p| late | std::mem::take(&mut p.core.rows.out_of_order));
+        let mut completions: Vec<_> = partitions.iter_mut().flat_map(|p| p.core.monitor.flows.completions.drain(..)).collect();
+        let mut rows: Vec<_> = partitions.iter_mut().flat_map(|p| p.core.monitor.rows.rows.drain(..)).collect();
+        let late = partitions.iter_mut().fold(false, |late, p| late | std::mem::take(&mut p.core.monitor.rows.out_of_order));
         // Stable: what happened in one event stays in its order.
         if partitions.len() > 1 {
             completions.sort_by_key(|c| c.0);
@@ -294,9 +292,9 @@ impl World {
         let Some(Reverse(e)) = self.global_events.pop() else { return };
         self.now = e.event_key().time;
         self.events += 1;
-        self.partitions.iter_mut().for_each(|p| p.core.reach(e.event_key()));
+        self.partitions.iter_mut().for_each(|p| p.core.clock.reach(e.event_key()));
         self.expire_stops(self.now);
-        if self.partitions.iter().any(|p| p.core.rows.out_of_order) {
+        if self.partitions.iter().any(|p| p.core.monitor.rows.out_of_order) {
             self.put_in_order(); // before what this moment records
         }
         match e.kind() {
@@ -314,10 +312,10 @@ impl World {
         let core = &mut self.partitions[0].core;
         let until = core.queue.peek().map_or(Time::NEVER, |m| m.time);
         let until = self.global_events.peek().map_or(until, |Reverse(e)| until.min(e.event_key().time));
-        match core.histogram.as_mut().and_then(|h| h.look(now, until, &layout.first_port)) {
+        match core.monitor.histogram.as_mut().and_then(|h| h.look(now, until, &layout.first_port)) {
             Some(next) => self.plan_at(next, Kind::Look, 0, 0),
             // That was the last look: lengths count no longer.
-            None => core.watches_queues = !layout.probes.queue_changes.is_none(),
+            None => core.monitor.watches_queues = !layout.probes.queue_changes.is_none(),
         }
     }
 
@@ -354,7 +352,7 @@ impl World {
     /// Ends the run: final look, counters, flows.
     pub fn finish(mut self, ended: Ended) -> (Outcome, Option<Box<dyn Recorder>>) {
         let now = self.now;
-        self.partitions.iter_mut().for_each(|p| p.core.reach(EventKey { time: now, rank: u64::MAX }));
+        self.partitions.iter_mut().for_each(|p| p.core.clock.reach(EventKey { time: now, rank: u64::MAX }));
         if self.deadlock_interval.0 > 0 && self.deadlocks.is_empty() {
             self.look_for_deadlocks();
         }
@@ -365,44 +363,41 @@ impl World {
         let events = self.events();
         let switches = self.partitions.iter().flat_map(|p| &p.nodes).filter_map(|n| if let Node::Switch(s) = n { Some(s) } else { None });
         let flow_collisions = switches.map(|s| s.collisions()).sum();
-        let mut partitions = self.partitions.into_iter().map(|p| p.core);
-        let mut c = partitions.next().expect("a world has a part");
-        let mut checks = vec![self.checks, std::mem::take(&mut c.checks)];
+        let mut partitions = self.partitions.into_iter().map(|p| p.core.monitor);
+        let mut seen = partitions.next().expect("a world has a part");
+        let mut checks = vec![self.checks, std::mem::take(&mut seen.checks)];
+        let (mut counts, mut flows) = (seen.counts, seen.flows.records);
         for other in partitions {
-            c.frame_hops += other.frame_hops;
-            c.data_frame_hops += other.data_frame_hops;
-            c.rate_changes += other.rate_changes;
-            c.lost_frames.add(&other.lost_frames);
-            c.delivered += other.delivered;
-            c.notices.extend(other.notices);
-            c.flows.iter_mut().zip(&other.flows).for_each(|(f, o)| f.add(o));
+            counts.add(&other.counts);
+            seen.notices.extend(other.notices);
+            flows.iter_mut().zip(&other.flows.records).for_each(|(f, o)| f.add(o));
             checks.push(other.checks);
         }
         if self.outside {
             // A flow may have begun elsewhere, by another clock.
             let known = |f: &FlowRecord| f.flow.start <= now || f.delivered > 0;
-            begun = c.flows.iter().rposition(known).map_or(0, |last| last + 1);
+            begun = flows.iter().rposition(known).map_or(0, |last| last + 1);
         }
-        c.flows.truncate(begun);
+        flows.truncate(begun);
         let (violations, violations_total) = Checks::merged(checks);
         let outcome = Outcome {
             ended,
             now,
             events,
-            frame_hops: c.frame_hops,
-            data_frame_hops: c.data_frame_hops,
-            dropped_frames: c.lost_frames.dropped().total(),
-            lost_frames: c.lost_frames.on_links().total(),
-            lost: c.lost_frames,
+            frame_hops: counts.frame_hops,
+            data_frame_hops: counts.data_frame_hops,
+            dropped_frames: counts.lost.dropped().total(),
+            lost_frames: counts.lost.on_links().total(),
+            lost: counts.lost,
             lossless: self.layout.lossless,
-            rate_changes: c.rate_changes,
-            delivered_frames: c.delivered,
-            flows: c.flows,
+            rate_changes: counts.rate_changes,
+            delivered_frames: counts.delivered,
+            flows,
             completions: self.completions,
-            queue_counts: c.histogram.map(|h| h.kept).unwrap_or_default(),
+            queue_counts: seen.histogram.map(|h| h.kept).unwrap_or_default(),
             deadlocks: self.deadlocks,
             ports,
-            notices: c.notices,
+            notices: seen.notices,
             flow_collisions,
             violations,
             violations_total,
@@ -414,7 +409,8 @@ impl World {
     fn port_totals(&mut self) -> Vec<Vec<PortTotals>> {
         let classes = self.layout.classes.len() as u8;
         let mut all: Vec<Vec<PortTotals>> = Vec::with_capacity(self.layout.first_port.len());
-        self.partitions.iter_mut().for_each(|p| p.core.close_pauses());
+        let now = self.now;
+        self.partitions.iter_mut().for_each(|p| p.core.monitor.close_pauses(now));
         for (at, &(node, port)) in self.layout.places.iter().enumerate() {
             let partition = &self.partitions[self.layout.partition_of[node as usize] as usize];
             let mut totals = partition.core.totals_of(at);

@@ -4,6 +4,12 @@ use xoff_mech::flow_control::FlowControl;
 use xoff_node::DisciplineKind;
 
 use super::*;
+use crate::cut_through::head_time;
+use crate::histogram::Histogram;
+use crate::line::Line;
+use crate::monitor::Monitor;
+use crate::queue::EventQueue;
+use crate::split::Split;
 
 /// A run splits only where a window between two meetings of the threads holds enough work to pay for them.
 const WORTH_A_WINDOW: Span = Span::from_ns(100);
@@ -287,19 +293,12 @@ impl World {
                 let begins = |f: &Flow| layout.partition_of[f.src as usize] as usize == partition && here(f.src);
                 let own = (0..listed.len() as u32).filter(|&i| begins(&listed[i as usize])).collect();
                 let queue = event_queue(topology, m, partitions);
-                let mut core = Core::new(
-                    partition as u16,
-                    partitions + outside as usize,
-                    queue,
-                    m.order,
-                    layout.clone(),
-                    routes.clone(),
-                    ports.lines.clone(),
-                );
-                core.checks = Checks::new(m.checks);
+                let mut monitor = Monitor::new(layout.clone(), Checks::new(m.checks));
                 if !layout.loops {
-                    core.flows = listed.iter().map(|f| FlowRecord::new(f.clone(), 0)).collect();
+                    monitor.flows.records = listed.iter().map(|f| FlowRecord::new(f.clone(), 0)).collect();
                 }
+                let parts = partitions + outside as usize;
+                let core = Core::new(partition as u16, parts, queue, m.order, routes.clone(), ports.lines.clone(), monitor);
                 Partition::new(nodes, core, Starts::new(listed.clone(), own, path_facts.clone()))
             })
             .collect();
@@ -333,8 +332,8 @@ impl World {
     /// Schedules what happens first.
     fn arm(&mut self, topology: &Topology, loops: Vec<ClosedLoop>, m: &mut Model) -> Result<(), ParamError> {
         let first = &mut self.partitions[0];
-        first.core.rng_source = m.draws.take();
-        first.core.losses = m.faults.losses.take();
+        first.core.draws.source = m.draws.take();
+        first.core.set_losses(m.faults.losses.take());
         first.starts.loops = loops;
         first.starts.round_robin = m.faults.round_robin.take();
         for partition in &mut self.partitions {
@@ -356,8 +355,8 @@ impl World {
         }
         if let Some(looks) = self.layout.probes.histogram {
             let (ports, classes) = (self.layout.places.len(), self.layout.classes.len());
-            self.partitions[0].core.histogram = Some(Box::new(Histogram::new(looks, ports, classes)));
-            self.partitions[0].core.watches_queues = true;
+            self.partitions[0].core.monitor.histogram = Some(Box::new(Histogram::new(looks, ports, classes)));
+            self.partitions[0].core.monitor.watches_queues = true;
             self.plan_at(looks.first, Kind::Look, 0, 0);
         }
         if self.deadlock_interval.0 > 0 {

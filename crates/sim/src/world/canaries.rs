@@ -142,8 +142,12 @@ fn frames_out_of_order_are_seen() {
 
 #[test]
 fn data_frames_that_vanish_or_come_from_nothing_are_seen() {
-    let spoils: [fn(&mut Core); 4] =
-        [|c| c.injected += 1, |c| c.injected -= 1, |c| c.delivered += 1, |c| _ = c.frames.insert(Frame::new(FrameKind::Data, 0, 0, 1500))];
+    let spoils: [fn(&mut Core); 4] = [
+        |c| c.monitor.counts.injected += 1,
+        |c| c.monitor.counts.injected -= 1,
+        |c| c.monitor.counts.delivered += 1,
+        |c| _ = c.frames.insert(Frame::new(FrameKind::Data, 0, 0, 1500)),
+    ];
     for spoil in spoils {
         let seen = broken(|partition| spoil(&mut partition.core));
         assert_eq!(kinds(&seen), [ViolationKind::Conservation], "{seen:?}");
@@ -207,7 +211,7 @@ fn accounting_that_differs_from_the_queues_is_seen() {
         let Node::Switch(s) = &mut nodes[S1] else { panic!("S1 is a switch") };
         let before = (s.held().0, s.queued());
         assert_eq!(before.0, before.1);
-        core.injected += 1;
+        core.monitor.counts.injected += 1;
         let frame = core.frames.insert(Frame::new(FrameKind::Data, 0, 0, 1500));
         s.on_frame(now, 0, frame, &mut Liar { core, frame, len });
         assert_eq!((s.held().0, s.queued()), (before.0 + 1500, before.1 + len as u64), "it waits");

@@ -143,7 +143,7 @@ impl World {
     /// The flows as they stand now, in order of their number; those that have not begun are there too, unless closed loops
     /// give out the numbers.
     pub fn flows_now(&self) -> Vec<FlowRecord> {
-        let mut partitions = self.partitions.iter().map(|p| &p.core.flows);
+        let mut partitions = self.partitions.iter().map(|p| &p.core.monitor.flows.records);
         let mut flows = partitions.next().cloned().unwrap_or_default();
         partitions.for_each(|other| flows.iter_mut().zip(other).for_each(|(f, o)| f.add(o)));
         flows
@@ -222,7 +222,8 @@ impl World {
         }
         self.audit_credits();
         let sum = |of: fn(&Core) -> u64| self.partitions.iter().map(|p| of(&p.core)).sum::<u64>();
-        let (sent, delivered, lost) = (sum(|c| c.injected), sum(|c| c.delivered), sum(|c| c.lost_frames.total().data));
+        let (sent, delivered, lost) =
+            (sum(|c| c.monitor.counts.injected), sum(|c| c.monitor.counts.delivered), sum(|c| c.monitor.counts.lost.total().data));
         let under_way = sum(|c| c.frames.live_data());
         if sent != delivered + lost + under_way {
             self.checks.broken(now, u64::MAX, ViolationKind::Conservation, || {

@@ -14,7 +14,7 @@ use xoff_mech::flow_control::Sender as _;
 use xoff_node::{Frame, FrameId, FrameKind, Port};
 
 use super::*;
-use crate::core::RemoteArrival;
+use crate::line::RemoteArrival;
 
 /// The part of the network behind every link.
 pub(crate) const OUTSIDE: u16 = 1;
@@ -58,7 +58,7 @@ impl World {
     /// Refuses, with the reason, what a node could not be given: strangers may have made it.
     pub fn enter(&mut self, at: Time, node: u32, port: u16, frame: Frame) -> Result<FrameId, &'static str> {
         self.welcome(node, &frame)?;
-        debug_assert!(at >= self.partitions[0].core.now, "a frame enters the past");
+        debug_assert!(at >= self.partitions[0].core.clock.now, "a frame enters the past");
         let core = &mut self.partitions[0].core;
         let to = self.layout.port_index(node, port) as u32;
         let from = core.lines[to as usize].to;
@@ -69,7 +69,7 @@ impl World {
     /// May a node be given such a frame?
     fn welcome(&self, node: u32, f: &Frame) -> Result<(), &'static str> {
         let classes = self.layout.classes.len() as u8 + self.layout.classes.unpaused().is_some() as u8;
-        let flows = &self.partitions[0].core.flows;
+        let flows = &self.partitions[0].core.monitor.flows.records;
         let here = &self.partitions[0].nodes[node as usize];
         if f.class() >= classes {
             return Err("a class that is not in use");
@@ -184,7 +184,7 @@ impl World {
 
     /// Source and destination of a flow; `None`: it does not exist.
     pub fn ends(&self, flow: u32) -> Option<(u32, u32)> {
-        self.partitions[0].core.flows.get(flow as usize).map(|r| (r.flow.src, r.flow.dst))
+        self.partitions[0].core.monitor.flows.records.get(flow as usize).map(|r| (r.flow.src, r.flow.dst))
     }
 
     /// The classes in use.

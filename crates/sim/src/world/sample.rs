@@ -12,7 +12,7 @@ impl World {
         let mut rows = Vec::new();
         for (at, &(node, port)) in layout.places.iter().enumerate() {
             let partition = &self.partitions[layout.partition_of[node as usize] as usize];
-            let tx_bytes = partition.core.lines[at].tx_bytes();
+            let tx_bytes = partition.core.lines[at].tx_bytes;
             let state = &partition.nodes[node as usize];
             if probes.queues.has(node, port)
                 && let Node::Switch(s) = state
@@ -43,17 +43,17 @@ impl World {
         if probes.flow_rates {
             let begun = match self.outside {
                 // Others begin elsewhere.
-                true => self.partitions[0].core.flows.iter().take_while(|f| f.flow.start <= now).count(),
+                true => self.partitions[0].core.monitor.flows.records.iter().take_while(|f| f.flow.start <= now).count(),
                 false => self.partitions.iter().map(|p| p.starts.begun).sum(),
             };
             self.samples.flow_bytes.resize(begun, 0);
             for flow in 0..begun {
-                let seen = self.partitions.iter().map(|p| &p.core.flows[flow]);
+                let seen = self.partitions.iter().map(|p| &p.core.monitor.flows.records[flow]);
                 let delivered = seen.clone().map(|f| f.delivered).sum();
                 let done = seen.clone().filter_map(|f| f.end).any(|e| e <= self.samples.at);
                 if !done {
                     let rate = Rate::of(Bytes(delivered - self.samples.flow_bytes[flow]), span);
-                    let node = self.partitions[0].core.flows[flow].flow.src;
+                    let node = self.partitions[0].core.monitor.flows.records[flow].flow.src;
                     rows.push(Row::FlowRate { time: now, node, flow: flow as u32, rate, source: RateSource::Measured });
                 }
                 self.samples.flow_bytes[flow] = delivered;

@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use super::*;
-use crate::core::RemoteArrival;
+use crate::line::RemoteArrival;
 
 /// What a part publishes before a barrier; together they make a [`Standing`].
 #[derive(Default)]
@@ -159,7 +159,7 @@ pub(super) fn run_in_turn(partitions: &mut [Partition], task: Task) -> Stretch {
         let standing = Standing {
             next: partitions.iter_mut().map(|p| next_before(p, task.bound)).min().unwrap_or(u64::MAX),
             events: partitions.iter().map(|p| p.core.events).sum(),
-            completions: partitions.iter().map(|p| p.core.completions.len()).sum(),
+            completions: partitions.iter().map(|p| p.core.monitor.flows.completions.len()).sum(),
             full: partitions.iter().any(Partition::has_many_rows),
         };
         let end = match course.go_on(&standing) {
@@ -218,7 +218,7 @@ fn run_partition(partition: &mut Partition, me: usize, shared: &Shared, mut cour
         }
         notice.next.store(next_before(partition, course.task.bound), Ordering::Relaxed);
         notice.events.store(partition.core.events, Ordering::Relaxed);
-        notice.completions.store(partition.core.completions.len() as u64, Ordering::Relaxed);
+        notice.completions.store(partition.core.monitor.flows.completions.len() as u64, Ordering::Relaxed);
         notice.full.store(partition.has_many_rows() as u64, Ordering::Relaxed);
         shared.barrier.wait();
         let all = |of: fn(&Notice) -> &AtomicU64| shared.notices.iter().map(move |n| of(n).load(Ordering::Relaxed));

@@ -1,0 +1,45 @@
+//! The virtual clock of a part of the network: the present event and its place in the order of the network.
+
+use xoff_node::EventKey;
+use xoff_units::Time;
+
+/// The present event.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    /// When it happens.
+    pub now: Time,
+    /// Its rank among equal times.
+    rank: u64,
+    /// The latest event that has asked for one of its own instant and a lower rank, which then came after it all the same.
+    floor: EventKey,
+}
+
+impl Clock {
+    /// Before the first event.
+    pub fn new() -> Clock {
+        Clock { now: Time::ZERO, rank: 0, floor: EventKey::START }
+    }
+
+    /// The present event.
+    #[inline]
+    pub fn event_key(&self) -> EventKey {
+        EventKey { time: self.now, rank: self.rank }
+    }
+
+    /// The place of the present event among all events of the network in the order in which they happen: what rows are put in order by.
+    /// That is its moment, unless an event of the same instant and a higher rank asked for it.
+    pub fn place(&self) -> EventKey {
+        self.event_key().max(self.floor)
+    }
+
+    /// An event happens: everything before it is past.
+    #[inline(always)]
+    pub fn reach(&mut self, at: EventKey) {
+        (self.now, self.rank) = (at.time, at.rank);
+    }
+
+    /// The present event asks for another one of its own instant.
+    pub fn stay(&mut self) {
+        self.floor = self.place();
+    }
+}

@@ -1,0 +1,48 @@
+//! Random draws of ports: a stream each, or the order of another simulator's generator.
+
+use rand_chacha::ChaCha8Rng;
+use xoff_workload::random;
+
+/// Random numbers in an order of another simulator's, instead of our streams.
+pub trait RngSource: Send {
+    /// A number in [0, 1).
+    fn draw(&mut self) -> f64;
+    /// A control message was made, which consumes randomness there.
+    fn message_sent(&mut self) {}
+}
+
+/// Purpose of the random streams of ports (the workload crate counts from 1, the topology crate from 1000).
+const PORT_DRAWS: u64 = 2000;
+
+/// The draws of ports.
+pub(crate) struct Draws {
+    seed: u64,
+    /// By port, made at its first draw.
+    streams: Vec<Option<Box<ChaCha8Rng>>>,
+    /// Replaces the streams.
+    pub source: Option<Box<dyn RngSource>>,
+}
+
+impl Draws {
+    /// Streams of so many ports.
+    pub fn new(seed: u64, ports: usize) -> Draws {
+        Draws { seed, streams: (0..ports).map(|_| None).collect(), source: None }
+    }
+
+    /// A number in [0, 1) for a port.
+    pub fn draw(&mut self, port: usize) -> f64 {
+        if let Some(source) = &mut self.source {
+            return source.draw();
+        }
+        let seed = self.seed;
+        random::uniform(self.streams[port].get_or_insert_with(|| Box::new(random::stream(seed, port as u64, PORT_DRAWS))).as_mut())
+    }
+
+    /// A port has sent a control message, which consumes randomness in some simulators.
+    #[inline]
+    pub fn message_sent(&mut self) {
+        if let Some(source) = &mut self.source {
+            source.message_sent();
+        }
+    }
+}

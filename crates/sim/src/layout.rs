@@ -1,0 +1,47 @@
+//! The network as all its parts know it.
+
+use xoff_node::Classes;
+use xoff_topology::routing::{Choice, ExplicitPaths};
+use xoff_units::WireClock;
+
+use crate::probe::Probes;
+
+/// What is the same for all parts of a network and does not change during a run.
+pub(crate) struct Layout {
+    /// Index of the first port of each node in the columns by port.
+    pub first_port: Vec<u32>,
+    /// Node and port of each port.
+    pub places: Vec<(u32, u16)>,
+    /// Part of each node.
+    pub partition_of: Vec<u16>,
+    pub classes: Classes,
+    /// Rounding of transmission times.
+    pub clock: WireClock,
+    pub seed: u64,
+    pub choice: Choice,
+    pub paths: ExplicitPaths,
+    pub acks: bool,
+    pub lossless: bool,
+    pub probes: Probes,
+    /// Any on-change probe is set: notes are looked at for rows.
+    pub detecting: bool,
+    /// The receiver forgets a flow when its source knows that all has arrived, whatever may still come.
+    pub frees_receiver_state: bool,
+    /// Flows that end may have successors.
+    pub loops: bool,
+    /// Names of the nodes.
+    pub names: Vec<Box<str>>,
+}
+
+impl Layout {
+    #[inline]
+    pub fn port_index(&self, node: u32, port: u16) -> usize {
+        self.first_port[node as usize] as usize + port as usize
+    }
+
+    /// The index of a port and class in the columns by both.
+    #[inline]
+    pub fn lane(&self, node: u32, port: u16, class: u8) -> usize {
+        self.port_index(node, port) * self.classes.len() + class as usize
+    }
+}

@@ -1,0 +1,48 @@
+//! The lines of ports, and the frames on those that lead to another part of the network.
+
+use xoff_node::{EventKey, Frame, FrameId, Telemetry};
+use xoff_topology::LinkId;
+use xoff_units::Span;
+
+/// A port's line: the far end, what lies between, and what went over it: all that a transmission touches here.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))] // one cache line, not two halves
+pub(crate) struct Line {
+    /// The port at the far end, counted over the whole network.
+    pub to: u32,
+    pub link: LinkId,
+    pub delay: Span,
+    /// After how much of it a frame can go on at the far end; never before its last bit: [`NO_HEAD`](crate::cut_through::NO_HEAD) [ps].
+    pub head: Span,
+    /// Bytes put on the wire, control frames not counted.
+    pub tx_bytes: u64,
+    /// Frames put on the wire, control frames not counted.
+    pub tx_frames: u64,
+    /// Part of the network in which the far end lives.
+    partition: u16,
+    /// False once the link has failed.
+    pub up: bool,
+}
+
+impl Line {
+    pub fn new(to: u32, link: LinkId, delay: Span, head: Span, partition: u16, up: bool) -> Line {
+        Line { to, link, delay, head, tx_bytes: 0, tx_frames: 0, partition, up }
+    }
+    /// The far end: its port and its part.
+    #[inline]
+    pub fn far(&self) -> (u32, u16) {
+        (self.to, self.partition)
+    }
+}
+
+/// A frame on its way to another part of the network, or out of it.
+pub(crate) struct RemoteArrival {
+    pub at: EventKey,
+    /// The port at the far end.
+    pub to: u32,
+    pub frame: Frame,
+    /// The handle that it had here.
+    pub id: FrameId,
+    /// Its records, in a run whose frames collect any.
+    pub telemetry: Option<Box<Telemetry>>,
+}

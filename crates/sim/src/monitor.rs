@@ -1,0 +1,198 @@
+//! What is observed of a part of the network: counters of ports, flows, broken promises, rows.
+//!
+//! ```text
+//!   switches, NICs -- NodeEvent --> Env::emit --> Monitor::note --+-- ports, counts, flows, stops --> Outcome
+//!                                                                 +-- checks --> Violation
+//!                                                                 +-- rows --> Recorder
+//! ```
+//!
+//! It needs to know when something happens, not how events are kept: any engine that has a [`Clock`] can feed it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use xoff_mech::detection::{Mark, Side};
+use xoff_node::NodeEvent;
+
+use crate::checks::Checks;
+use crate::clock::Clock;
+use crate::flows::FlowTable;
+use crate::histogram::Histogram;
+use crate::layout::Layout;
+use crate::loops::Stage;
+use crate::lost::{Dropped, LostFrames};
+use crate::outcome::{PortNotifications, PortTotals};
+use crate::rows::RowBuffer;
+use crate::stops::{Allowed, Stops};
+
+/// Sums over a part of the network.
+#[derive(Default)]
+pub(crate) struct Counts {
+    /// Links passed by frames, control frames not counted.
+    pub frame_hops: u64,
+    /// Those of data frames.
+    pub data_frame_hops: u64,
+    /// Data frames sent by sources.
+    pub injected: u64,
+    /// Data frames that reached their destination, in order or not.
+    pub delivered: u64,
+    /// Changes of a flow's rate.
+    pub rate_changes: u64,
+    /// Frames lost.
+    pub lost: LostFrames,
+}
+
+impl Counts {
+    /// Adds those of another part of the network.
+    pub fn add(&mut self, o: &Counts) {
+        self.frame_hops += o.frame_hops;
+        self.data_frame_hops += o.data_frame_hops;
+        self.injected += o.injected;
+        self.delivered += o.delivered;
+        self.rate_changes += o.rate_changes;
+        self.lost.add(&o.lost);
+    }
+}
+
+/// The observations.
+pub(crate) struct Monitor {
+    pub layout: Arc<Layout>,
+    pub counts: Counts,
+    pub flows: FlowTable,
+    /// By port; what a transmission counts is with its [`Line`](crate::line::Line).
+    pub ports: Vec<PortTotals>,
+    /// Queue lengths are recorded or counted.
+    pub watches_queues: bool,
+    /// States of ports are recorded.
+    pub watches_states: bool,
+    /// A link has failed: frames may find no route, or arrive out of order over a new one.
+    pub link_failed: bool,
+    /// Links lose frames to errors.
+    pub links_lose: bool,
+    /// What the peers stop and hold.
+    pub stops: Stops,
+    /// By node and port, where there are any.
+    pub notices: BTreeMap<(u32, u16), PortNotifications>,
+    pub checks: Checks,
+    pub rows: RowBuffer,
+    pub histogram: Option<Box<Histogram>>,
+}
+
+impl Monitor {
+    /// Nothing has happened at any port of the network.
+    pub fn new(layout: Arc<Layout>, checks: Checks) -> Monitor {
+        let ports = layout.places.len();
+        Monitor {
+            counts: Counts::default(),
+            flows: FlowTable::default(),
+            ports: vec![PortTotals::default(); ports],
+            watches_queues: !layout.probes.queue_changes.is_none(),
+            watches_states: !layout.probes.states.is_none(),
+            link_failed: false,
+            links_lose: false,
+            stops: Stops::new(ports * layout.classes.len()),
+            notices: BTreeMap::new(),
+            checks,
+            rows: RowBuffer::default(),
+            histogram: None,
+            layout,
+        }
+    }
+
+    /// Something happens at a node. `far` gives the port at the far end of a port, both counted over the whole network.
+    pub fn note(&mut self, clock: &Clock, node: u32, event: NodeEvent, far: impl Fn(usize) -> u32) {
+        match event {
+            NodeEvent::Queue { in_port, out_port, class, ingress, egress } => {
+                if let Some(h) = &mut self.histogram {
+                    h.set(self.layout.port_index(node, out_port), class, egress);
+                }
+                self.record_queue_change(clock, (node, class), (in_port, ingress), (out_port, egress));
+            }
+            NodeEvent::MessageSent { port, class, message } => {
+                self.ports[self.layout.port_index(node, port)].messages_sent += 1;
+                self.record_control(clock, (node, port, class), true, message);
+            }
+            NodeEvent::MessageReceived { port, class, message } => {
+                self.ports[self.layout.port_index(node, port)].messages_received += 1;
+                self.record_control(clock, (node, port, class), false, message);
+            }
+            NodeEvent::AllowedRate { port, class, rate, by, expires } => {
+                self.note_rate(clock, Allowed { node, port, class, rate, by, expires })
+            }
+            NodeEvent::Hold { port, class, on, by } => self.note_hold(clock, (node, port, class), on, by),
+            NodeEvent::FlowRate { flow, rate } => {
+                self.counts.rate_changes += 1;
+                self.record_flow_rate(clock, (node, flow), rate);
+            }
+            NodeEvent::Marked { port, class, flow, mark } => {
+                self.record_mark(clock, (node, port, class), flow, mark);
+                let t = &mut self.ports[self.layout.port_index(node, port)];
+                t.marked += (mark == Mark::Ce) as u64;
+                t.marked_ue += (mark == Mark::Ue) as u64;
+            }
+            NodeEvent::Notified { port, class, side, flow, congestion } => {
+                let sent = self.notices.entry((node, port)).or_default();
+                match side {
+                    Side::Ingress => sent.ingress += 1,
+                    Side::Egress => sent.egress += 1,
+                }
+                self.record_notice(clock, (node, port, class), side, flow, congestion);
+            }
+            NodeEvent::NotificationReceived { flow } => self.flows.records[flow as usize].notices += 1,
+            NodeEvent::State { port, class, state } => self.record_state(clock, (node, port, class), state),
+            NodeEvent::Dropped { port, class, flow, len, kind, why } => {
+                let at = self.layout.port_index(node, port);
+                self.note_dropped(clock, &Dropped { at, from: far(at), class, flow, len, kind, why });
+            }
+            NodeEvent::Sent { flow, payload } => {
+                self.counts.injected += 1;
+                self.flows.records[flow as usize].sent += payload as u64;
+            }
+            NodeEvent::AllSent { flow } => {
+                // Again, if it went back: only the first time counts.
+                if self.flows.records[flow as usize].all_sent.replace(clock.now).is_none() {
+                    self.comes_to(flow, Stage::Sent);
+                }
+            }
+            NodeEvent::Delivered { flow, payload, mark, complete } => {
+                self.counts.delivered += 1;
+                let f = &mut self.flows.records[flow as usize];
+                f.delivered += payload as u64;
+                f.ce_frames += (mark == Mark::Ce) as u64;
+                f.ue_frames += (mark == Mark::Ue) as u64;
+                if complete {
+                    f.received = Some(clock.now);
+                }
+                if complete && !self.layout.acks {
+                    self.flows.complete(clock, flow);
+                    self.comes_to(flow, Stage::Delivered);
+                }
+            }
+            NodeEvent::OutOfOrder { flow, expected, got, payload } => self.note_out_of_order(clock, flow, (expected, got), payload),
+            NodeEvent::Acknowledged { flow } => {
+                self.flows.complete(clock, flow);
+                self.comes_to(flow, Stage::Acknowledged);
+                if self.layout.frees_receiver_state {
+                    self.flows.acknowledged.push(flow);
+                }
+            }
+        }
+    }
+
+    fn note_out_of_order(&mut self, clock: &Clock, flow: u32, (expected, got): (u64, u64), payload: u32) {
+        self.counts.delivered += 1;
+        let record = &mut self.flows.records[flow as usize];
+        record.out_of_order += payload as u64;
+        if self.layout.lossless && !self.link_failed && !self.links_lose {
+            let (layout, flow_of) = (&self.layout, &record.flow);
+            let describe = || layout.say_out_of_order(flow, flow_of, (expected, got));
+            self.checks.out_of_order(clock.place(), flow, (expected, got), describe);
+        }
+    }
+
+    fn comes_to(&mut self, flow: u32, stage: Stage) {
+        if self.layout.loops {
+            self.flows.ended.push((flow, stage));
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The egress port of a frame: an explicit path, or a choice among the routes to its destination, remembered by flow.
+
+use std::sync::Arc;
+
+use xoff_node::{Frame, FrameKind};
+use xoff_topology::routing::{FlowKey, Routes};
+
+use crate::flows::FlowRecord;
+use crate::layout::Layout;
+use crate::route_cache::RouteCache;
+use crate::world::{NO_PORT, UNKNOWN_SOURCE};
+
+/// The routes of a part of the network.
+pub(crate) struct Router {
+    routes: Arc<Routes>,
+    cache: RouteCache,
+}
+
+impl Router {
+    pub fn new(routes: Arc<Routes>) -> Router {
+        Router { routes, cache: RouteCache::default() }
+    }
+
+    /// The port of a frame at a node, if a frame of its flow and direction has been there.
+    #[inline]
+    pub fn known(&self, node: u32, f: &Frame) -> Option<u16> {
+        self.cache.get(f.flow, is_back(f), node, f.hops())
+    }
+
+    /// The port of a frame at a node that no frame of its flow and direction has been to. `is_up`: the link of a port, counted over the
+    /// whole network, has not failed.
+    #[cold]
+    pub fn find(&mut self, node: u32, f: &Frame, layout: &Layout, flows: &[FlowRecord], is_up: impl Fn(usize) -> bool) -> Option<u16> {
+        if f.flow >= UNKNOWN_SOURCE {
+            // What a switch itself says about such a flow has nobody to go to.
+            return (f.kind() == FrameKind::Data && f.out_port != NO_PORT).then_some(f.out_port);
+        }
+        let (flow, back) = (&flows[f.flow as usize].flow, is_back(f));
+        let port = if let Some(path) = flow.path {
+            let port = if back { layout.paths.port_back(path, node) } else { layout.paths.port(path, node) };
+            port.filter(|&p| is_up(layout.port_index(node, p)))
+        } else {
+            let candidates = self.routes.candidates(node, if back { flow.src } else { flow.dst });
+            match candidates.len() {
+                0 => None,
+                1 => Some(candidates[0]),
+                n => {
+                    let key = FlowKey { src: flow.src, dst: flow.dst, src_port: flow.src_port, dst_port: flow.dst_port };
+                    let key = if back { key.reversed() } else { key };
+                    Some(candidates[layout.choice.index(&key, node, n)])
+                }
+            }
+        }?;
+        self.cache.put(f.flow, back, node, port);
+        Some(port)
+    }
+
+    /// The port of a frame at a node will be asked for soon.
+    #[inline]
+    pub fn prefetch(&self, f: &Frame) {
+        self.cache.prefetch(f.flow, is_back(f));
+    }
+
+    /// The routes have changed.
+    pub fn replace(&mut self, routes: Arc<Routes>) {
+        self.routes = routes;
+        self.cache.forget();
+    }
+}
+
+/// Does it go from the destination of its flow to the source?
+#[inline]
+fn is_back(f: &Frame) -> bool {
+    f.kind() != FrameKind::Data
+}
