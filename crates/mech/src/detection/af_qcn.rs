@@ -15,7 +15,9 @@ use std::collections::BTreeMap;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Time};
 
-use super::notifier::{Notice, Notifier};
+use super::Place;
+use super::law::{Law, NotifierLaw};
+use super::notifier::{Notice, Notifier, Side};
 use super::qcn::{self, FEEDBACK_MAX, Qcn};
 
 /// What the file calls them: those of QCN, and two of its own.
@@ -67,6 +69,20 @@ impl Params {
             return Err(ParamError::new("window", "a window of 0", "expected a size above zero"));
         }
         Ok(p)
+    }
+}
+
+impl Law for Params {
+    fn validate(&self, place: &Place, memory: Bytes) -> Result<(), ParamError> {
+        self.qcn.validate(place.link.buffer, memory)
+    }
+}
+
+impl NotifierLaw for Params {
+    type Notifier = AfQcn;
+
+    fn notifier(&self, place: &Place, side: Side) -> Option<AfQcn> {
+        self.qcn.placement.has(side).then(|| AfQcn::new(self, place.link.rate, place.link.buffer))
     }
 }
 

@@ -17,7 +17,7 @@
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Time};
 
-use super::registry::reachable;
+use super::law::{DetectorLaw, Law, reachable};
 use super::{Detector, Mark, Place};
 
 /// What the file calls them.
@@ -135,17 +135,10 @@ impl Params {
             packet_size: narrow("packet_size", u16::MAX.into())?,
         })
     }
+}
 
-    /// Values of the keys without a default, as they take effect.
-    pub fn resolved(&self) -> Vec<(&'static str, String)> {
-        match self.threshold {
-            Threshold::Bytes(b) => vec![("threshold", b.to_string())],
-            Threshold::Weight(w) => vec![("threshold", format!("what weight {w} says of the ingress buffer"))],
-        }
-    }
-
-    /// Refuses a threshold beyond `memory`, the most that can wait for the queue, and a size that no frame has.
-    pub fn validate(&self, place: &Place, memory: Bytes) -> Result<(), ParamError> {
+impl Law for Params {
+    fn validate(&self, place: &Place, memory: Bytes) -> Result<(), ParamError> {
         if let Threshold::Bytes(b) = self.threshold {
             reachable("threshold", b, memory)?;
         }
@@ -158,6 +151,20 @@ impl Params {
             ));
         }
         Ok(())
+    }
+    fn resolved(&self, _place: &Place) -> Vec<(&'static str, String)> {
+        match self.threshold {
+            Threshold::Bytes(b) => vec![("threshold", b.to_string())],
+            Threshold::Weight(w) => vec![("threshold", format!("what weight {w} says of the ingress buffer"))],
+        }
+    }
+}
+
+impl DetectorLaw for Params {
+    type Detector = Fecn;
+
+    fn detector(&self, place: &Place) -> Fecn {
+        Fecn::new(self, place)
     }
 }
 

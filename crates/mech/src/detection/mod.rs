@@ -13,6 +13,8 @@ pub mod af_qcn;
 pub mod cnm;
 pub mod culprit;
 pub mod fecn;
+mod glue;
+mod law;
 mod notifier;
 pub mod np_ecn;
 pub mod qcn;
@@ -20,8 +22,9 @@ pub mod red;
 mod registry;
 pub mod tcd;
 
-pub use notifier::{AnyNotifier, Congestion, Notice, Notifier, Side};
-pub use registry::{AnyDetector, Detection, Entry, REGISTRY};
+pub use law::{DetectorLaw, Entry, Law, NotifierLaw};
+pub use notifier::{Congestion, Notice, Notifier, Side};
+pub use registry::{AnyDetector, AnyNotifier, Detection, REGISTRY};
 
 use xoff_units::{Bytes, Time};
 

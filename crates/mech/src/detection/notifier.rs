@@ -10,9 +10,6 @@
 
 use xoff_units::{Bytes, Time};
 
-use super::af_qcn::AfQcn;
-use super::qcn::Qcn;
-
 /// Which buffer of a port is watched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Side {
@@ -60,52 +57,4 @@ pub trait Notifier {
     fn next_wake(&self) -> Option<Time>;
     /// The clock reaches `now`.
     fn on_wake(&mut self, now: Time, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Notice>;
-}
-
-/// A notifier of any kind.
-#[derive(Clone, Debug, PartialEq)]
-pub enum AnyNotifier {
-    /// [`Qcn`].
-    Qcn(Qcn),
-    /// [`AfQcn`].
-    AfQcn(AfQcn),
-}
-
-impl Notifier for AnyNotifier {
-    fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Notice> {
-        match self {
-            AnyNotifier::Qcn(n) => Notifier::on_enqueue(n, now, flow, len, queue, draw),
-            AnyNotifier::AfQcn(n) => Notifier::on_enqueue(n, now, flow, len, queue, draw),
-        }
-    }
-    fn on_dequeue(&mut self, now: Time, flow: u32, len: Bytes) {
-        match self {
-            AnyNotifier::Qcn(n) => Notifier::on_dequeue(n, now, flow, len),
-            AnyNotifier::AfQcn(n) => Notifier::on_dequeue(n, now, flow, len),
-        }
-    }
-    fn on_stop(&mut self, now: Time) {
-        match self {
-            AnyNotifier::Qcn(n) => Notifier::on_stop(n, now),
-            AnyNotifier::AfQcn(n) => Notifier::on_stop(n, now),
-        }
-    }
-    fn on_release(&mut self, now: Time) {
-        match self {
-            AnyNotifier::Qcn(n) => Notifier::on_release(n, now),
-            AnyNotifier::AfQcn(n) => Notifier::on_release(n, now),
-        }
-    }
-    fn next_wake(&self) -> Option<Time> {
-        match self {
-            AnyNotifier::Qcn(n) => Notifier::next_wake(n),
-            AnyNotifier::AfQcn(n) => Notifier::next_wake(n),
-        }
-    }
-    fn on_wake(&mut self, now: Time, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Notice> {
-        match self {
-            AnyNotifier::Qcn(n) => Notifier::on_wake(n, now, queue, draw),
-            AnyNotifier::AfQcn(n) => Notifier::on_wake(n, now, queue, draw),
-        }
-    }
 }

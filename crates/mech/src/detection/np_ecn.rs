@@ -11,8 +11,8 @@
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Time};
 
-use super::registry::reachable;
-use super::{Detector, Mark};
+use super::law::{DetectorLaw, Law, reachable};
+use super::{Detector, Mark, Place};
 
 /// What the file calls them.
 pub const PARAMS: &[ParamSpec] = &[ParamSpec::new(
@@ -36,9 +36,23 @@ impl Params {
         Ok(Params { threshold: v.bytes("threshold")? })
     }
 
-    /// Refuses a threshold beyond `memory`, the most that can wait for the queue.
+    /// Refuses a threshold that is never reached.
     pub fn validate(&self, memory: Bytes) -> Result<(), ParamError> {
         reachable("threshold", self.threshold, memory)
+    }
+}
+
+impl Law for Params {
+    fn validate(&self, _place: &Place, memory: Bytes) -> Result<(), ParamError> {
+        self.validate(memory)
+    }
+}
+
+impl DetectorLaw for Params {
+    type Detector = NpEcn;
+
+    fn detector(&self, _place: &Place) -> NpEcn {
+        NpEcn::new(self)
     }
 }
 

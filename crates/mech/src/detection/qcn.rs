@@ -17,7 +17,9 @@
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Time};
 
+use super::Place;
 use super::culprit::{Culprits, Sampling};
+use super::law::{Law, NotifierLaw};
 pub use super::notifier::{Congestion, Notice};
 use super::notifier::{Notifier, Side};
 
@@ -195,6 +197,20 @@ impl Params {
     pub fn interval(&self, feedback: u8) -> Bytes {
         // 150, 75, 50, 37.5, 30, 25, 21.4, 18.75 KB; the pseudo-code prints the last two as 21.5 and 18.5.
         if self.shrinking { self.sample_base / (1 + feedback as u64 / 8) } else { self.sample_base }
+    }
+}
+
+impl Law for Params {
+    fn validate(&self, place: &Place, memory: Bytes) -> Result<(), ParamError> {
+        self.validate(place.link.buffer, memory)
+    }
+}
+
+impl NotifierLaw for Params {
+    type Notifier = Qcn;
+
+    fn notifier(&self, place: &Place, side: Side) -> Option<Qcn> {
+        self.placement.has(side).then(|| Qcn::new(self, place.link.rate, place.link.buffer))
     }
 }
 

@@ -7,7 +7,8 @@
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Time};
 
-use super::{Detector, Mark};
+use super::law::{DetectorLaw, Law};
+use super::{Detector, Mark, Place};
 
 /// What the file calls them.
 pub const PARAMS: &[ParamSpec] = &[
@@ -15,6 +16,9 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::new("kmax", Kind::Bytes, "200KB", "queue above which everything is marked", "DCQCN, SIGCOMM'15 (40G)"),
     ParamSpec::new("pmax", Kind::Float, "0.01", "marking probability at Kmax, 0 to 1", "DCQCN, SIGCOMM'15"),
 ];
+
+/// The parameters are all the state there is.
+pub type Params = Red;
 
 /// Parameters, and all the state there is.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +42,16 @@ impl Red {
             return Err(ParamError::new("pmax", format!("{} is not a probability", r.pmax), "expected 0 to 1"));
         }
         Ok(r)
+    }
+}
+
+impl Law for Red {}
+
+impl DetectorLaw for Red {
+    type Detector = Red;
+
+    fn detector(&self, _place: &Place) -> Red {
+        self.clone()
     }
 }
 

@@ -17,7 +17,7 @@
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Span, Time};
 
-use super::registry::reachable;
+use super::law::{DetectorLaw, Law, reachable};
 use super::{Detector, Mark, Place, PortState, red};
 
 /// What the file calls them.
@@ -100,22 +100,10 @@ impl Params {
         }
         Ok(p)
     }
+}
 
-    /// Values of the keys without a default, as they take effect.
-    pub fn resolved(&self, place: &Place) -> Vec<(&'static str, String)> {
-        let max_ton = self.max_ton.or(place.flow_control.max_ton(place.link, self.epsilon));
-        let time = |t: Option<Span>| t.map_or("none: flow control never stops this port".into(), |t| t.to_string());
-        vec![
-            ("max_ton", time(max_ton)),
-            ("period", time(self.period.or(max_ton))),
-            ("threshold", self.threshold.to_string()),
-            ("low_threshold", self.low_threshold.to_string()),
-        ]
-    }
-
-    /// Refuses a max(T_on) that tells no regulated port, and thresholds beyond `memory`, the most that can wait for the
-    /// queue.
-    pub fn validate(&self, place: &Place, memory: Bytes) -> Result<(), ParamError> {
+impl Law for Params {
+    fn validate(&self, place: &Place, memory: Bytes) -> Result<(), ParamError> {
         let law = place.flow_control.max_ton(place.link, self.epsilon);
         if let (None, None, crate::flow_control::FlowControl::Custom(_)) = (self.max_ton, law, place.flow_control) {
             return Err(ParamError::new(
@@ -134,6 +122,25 @@ impl Params {
         }
         reachable("kmax", self.red.kmax, memory)?;
         reachable("threshold", self.threshold, memory)
+    }
+    fn resolved(&self, place: &Place) -> Vec<(&'static str, String)> {
+        let max_ton = self.max_ton.or(place.flow_control.max_ton(place.link, self.epsilon));
+        let time = |t: Option<Span>| t.map_or("none: flow control never stops this port".into(), |t| t.to_string());
+        vec![
+            ("max_ton", time(max_ton)),
+            ("period", time(self.period.or(max_ton))),
+            ("threshold", self.threshold.to_string()),
+            ("low_threshold", self.low_threshold.to_string()),
+        ]
+    }
+}
+
+impl DetectorLaw for Params {
+    /// Elsewhere: the other detectors share a cache line two by two.
+    type Detector = Box<Tcd>;
+
+    fn detector(&self, place: &Place) -> Box<Tcd> {
+        Box::new(Tcd::new(self, place))
     }
 }
 
