@@ -3,7 +3,7 @@
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{Detection, red::Red};
 use xoff_mech::flow_control::{FlowControl, pfc};
-use xoff_mech::rate_control::{IntFormat, RateControlKind, dcqcn, hpcc, timely};
+use xoff_mech::rate_control::{RateControlKind, RecordFormat, dcqcn, hpcc, timely};
 use xoff_node::{BufferPolicy, ControlDelay, DisciplineKind, Pacing, PausedWith, SchedulerKind, SharedPool, Transport};
 use xoff_params::ParamError;
 use xoff_scenario::hpcc::{CcMode, HpccCase, HpccConfig};
@@ -244,7 +244,7 @@ fn dcqcn_params(c: &HpccConfig) -> dcqcn::Params {
 fn telemetry_len(mode: CcMode) -> u32 {
     match mode {
         CcMode::None | CcMode::Dcqcn => 0,
-        CcMode::Hpcc => IntFormat::HEADER,
+        CcMode::Hpcc => RecordFormat::HEADER,
         CcMode::Timely => 8,
     }
 }
@@ -262,7 +262,7 @@ fn hpcc_params(c: &HpccConfig) -> hpcc::Params {
         fast_react: c.fast_react,
         multi_rate: c.multi_rate,
         sample_feedback: c.sample_feedback,
-        int: IntFormat::Hpcc { multi: c.int_multi },
+        int: RecordFormat::Packed { multi: c.int_multi },
     }
 }
 

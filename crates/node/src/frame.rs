@@ -345,7 +345,7 @@ impl FrameList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use xoff_mech::flow_control::{cbfc::CreditLimit, pfc::Pause, pffc::Order};
+    use xoff_mech::flow_control::{cbfc::CreditLimit, gfc_buffer::Stage, gfc_conceptual::Level, pfc::Pause, pffc::Order};
 
     #[test]
     fn a_frame_stays_small() {
@@ -373,8 +373,8 @@ mod tests {
             Message::Pfc(Pause(65_535)),
             Message::Pfc(Pause::STICKY),
             Message::Credit(CreditLimit { fccl: u64::MAX / 3, occupied: Bytes(7) }),
-            Message::Stage(17),
-            Message::Level(Bytes(99)),
+            Message::Stage(Stage(17)),
+            Message::Level(Level(Bytes(99))),
             Message::Custom(5),
             Message::Flow(Order::MigrateBack(65_535)),
             Message::Flow(Order::Pause(63, Pause(65_535))),

@@ -3,7 +3,7 @@
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{AnyDetector, Detector};
 use xoff_mech::flow_control::{FlowControl, FlowSender, Gate, Message, Occupancy, Rx, Sender, Tx};
-use xoff_mech::rate_control::IntFormat;
+use xoff_mech::rate_control::RecordFormat;
 use xoff_units::{Bytes, Rate, Span, Time, prefetch};
 
 use crate::buffer::Ingress;
@@ -97,7 +97,7 @@ pub struct Port {
     /// Bytes of all frames that were put on the wire, if they are counted.
     sent: u64,
     /// How records are kept.
-    telemetry: IntFormat,
+    telemetry: RecordFormat,
 }
 
 impl Port {
@@ -117,7 +117,7 @@ impl Port {
             single: classes == 1,
             records: false,
             sent: 0,
-            telemetry: IntFormat::Exact,
+            telemetry: RecordFormat::Exact,
             off: 0,
             held: 0,
             hold_changes: 0,
@@ -220,7 +220,7 @@ impl Port {
         due
     }
     /// Data frames record this port from now on.
-    pub fn keep_telemetry(&mut self, format: Option<IntFormat>) {
+    pub fn keep_telemetry(&mut self, format: Option<RecordFormat>) {
         self.records = format.is_some();
         self.telemetry = format.unwrap_or_default();
     }

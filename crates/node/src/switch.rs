@@ -3,7 +3,7 @@
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{Detection, Detector, Mark, Place, PortState};
 use xoff_mech::flow_control::{FlowControl, Gate, Message, Occupancy};
-use xoff_mech::rate_control::IntFormat;
+use xoff_mech::rate_control::RecordFormat;
 use xoff_units::{Bytes, Time, prefetch};
 
 use crate::buffer::{Buffer, BufferPolicy};
@@ -48,7 +48,7 @@ pub struct SwitchConfig {
     /// HPCC simulator. Off: their memory is freed.
     pub failed_port_keeps_memory: bool,
     /// Data frames collect records of their way, kept like this.
-    pub telemetry: Option<IntFormat>,
+    pub telemetry: Option<RecordFormat>,
     /// A frame that leaves through the port it came in by does not occupy the wire yet when its ingress speaks, so that
     /// the two overlap on it, as in the HPCC simulator. Routes lead back only after a failure. Off: one after the other.
     pub hairpin_overlap: bool,
@@ -297,7 +297,7 @@ impl Switch {
         if self.notices.is_some() {
             self.watch_message(now, port, class, message, env);
         }
-        if let Message::Flow(_) = message {
+        if message.is_per_flow() {
             self.send_more_control(now, port, class, env);
         }
     }

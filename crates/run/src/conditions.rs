@@ -6,7 +6,7 @@ use xoff_analysis::plan::{Parameters, Pool, conditions};
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{Detection, Side};
 use xoff_mech::flow_control::{FlowControl, cbfc, pfc, pffc};
-use xoff_mech::rate_control::{IntFormat, RateControlKind, dcqcn};
+use xoff_mech::rate_control::{RateControlKind, RecordFormat, dcqcn};
 use xoff_scenario::{Problem, Problems};
 use xoff_units::Bytes;
 use xoff_workload::{Flows, UNLIMITED};
@@ -90,11 +90,12 @@ pub(crate) fn warn_of_blocks(link: &LinkFacts, fc: &FlowControl, warnings: &mut 
 /// Records of the way for which frames have no room: they would travel for nothing, and the ideal times of the run would be those of
 /// shorter frames than those of a run with room.
 pub(crate) fn warn_of_header((name, rate_control): (&str, &RateControlKind), header: u32, warnings: &mut Problems) {
-    if rate_control.needs_int().is_some() && header < IntFormat::HEADER {
-        let what = format!("{name}: frames carry up to {} B of records, and host.header = \"{header}B\" counts fewer", IntFormat::HEADER);
+    if rate_control.telemetry().is_some() && header < RecordFormat::HEADER {
+        let what =
+            format!("{name}: frames carry up to {} B of records, and host.header = \"{header}B\" counts fewer", RecordFormat::HEADER);
         let hint = format!(
             "set host.header = \"{}B\", in the runs that it is compared with as well: completion and ideal times depend on it",
-            IntFormat::HEADER
+            RecordFormat::HEADER
         );
         warnings.push(Problem::new(what, hint).warning());
     }

@@ -12,6 +12,8 @@
 use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::Message;
 use xoff_mech::flow_control::cbfc::CreditLimit;
+use xoff_mech::flow_control::gfc_buffer::Stage;
+use xoff_mech::flow_control::gfc_conceptual::Level;
 use xoff_mech::flow_control::pfc::Pause;
 use xoff_mech::flow_control::pffc::Order;
 use xoff_node::{Classes, Frame, FrameKind, LEN_MAX};
@@ -132,10 +134,10 @@ fn encode_message(message: Message, priority: u8, from: Mac, terms: &Terms, out:
             let pfc = Pfc::one(priority, u16::try_from(quanta).ok()?)?;
             mac_control::Repr::Pfc(pfc).emit_frame(from, out).ok()
         }
-        Message::Stage(stage) => {
+        Message::Stage(Stage(stage)) => {
             ours(local::Message::Gfc(gfc::Repr { priority, sequence, validity_us, feedback: gfc::Feedback::Stage(stage) }), out)
         }
-        Message::Level(queue) => {
+        Message::Level(Level(queue)) => {
             ours(local::Message::Gfc(gfc::Repr { priority, sequence, validity_us, feedback: gfc::Feedback::Queue(queue.0) }), out)
         }
         Message::Credit(CreditLimit { fccl, occupied }) => {
@@ -198,8 +200,8 @@ fn said(m: local::Message) -> Result<(Message, u8, Terms), Refused> {
     Ok(match m {
         local::Message::Gfc(g) => {
             let message = match g.feedback {
-                gfc::Feedback::Stage(k) => Message::Stage(k),
-                gfc::Feedback::Queue(q) => Message::Level(Bytes(q)),
+                gfc::Feedback::Stage(k) => Message::Stage(Stage(k)),
+                gfc::Feedback::Queue(q) => Message::Level(Level(Bytes(q))),
                 gfc::Feedback::Rate(_) => return Err(Refused::Unexpected),
             };
             let validity = Span(u64::from(g.validity_us) * PS_PER_US);
@@ -292,8 +294,8 @@ mod tests {
         for m in [
             Message::Pfc(Pause(65_535)),
             Message::Pfc(Pause::RESUME),
-            Message::Stage(17),
-            Message::Level(Bytes(99_000)),
+            Message::Stage(Stage(17)),
+            Message::Level(Level(Bytes(99_000))),
             Message::Credit(CreditLimit { fccl: u64::MAX / 3, occupied: Bytes(7) }),
             Message::Flow(Order::Pause(6, Pause(65_535))),
             Message::Flow(Order::MigrateBack(4095)),

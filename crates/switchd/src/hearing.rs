@@ -42,7 +42,7 @@ impl Hearing {
             (self.newest, self.anew) = (Some((n, now)), 0);
         }
         let stands = terms.validity > Span::ZERO;
-        self.expiry = message.taken_back().filter(|_| stands).map(|back| (now + terms.validity, back));
+        self.expiry = message.release().filter(|_| stands).map(|back| (now + terms.validity, back));
         true
     }
 
@@ -69,6 +69,9 @@ impl Hearing {
 
 #[cfg(test)]
 mod tests {
+    use xoff_mech::flow_control::gfc_buffer::Stage;
+    use xoff_mech::flow_control::gfc_conceptual::Level;
+
     use super::*;
 
     fn ms(n: u64) -> Time {
@@ -76,7 +79,7 @@ mod tests {
     }
 
     fn heard(h: &mut Hearing, now: Time, n: u32) -> bool {
-        h.accepts(now, Message::Stage(1), &Terms { sequence: Some(n), ..Terms::default() })
+        h.accepts(now, Message::Stage(Stage(1)), &Terms { sequence: Some(n), ..Terms::default() })
     }
 
     #[test]
@@ -110,13 +113,13 @@ mod tests {
     fn a_message_is_taken_back_when_its_time_is_over() {
         let mut h = Hearing::default();
         let terms = |us: u64| Terms { validity: Span::from_us(us), ..Terms::default() };
-        assert!(h.accepts(ms(0), Message::Stage(12), &terms(1000)));
+        assert!(h.accepts(ms(0), Message::Stage(Stage(12)), &terms(1000)));
         assert_eq!((h.expires(), h.expired(Time(ms(1).0 - 1))), (Some(ms(1)), None));
-        assert!(h.accepts(Time(ms(1).0 - 1), Message::Level(xoff_units::Bytes(9)), &terms(u32::MAX.into())));
+        assert!(h.accepts(Time(ms(1).0 - 1), Message::Level(Level(xoff_units::Bytes(9))), &terms(u32::MAX.into())));
         assert_eq!(h.expired(ms(4_294_967)), None, "refreshed");
-        assert_eq!(h.expired(ms(4_294_969)), Some(Message::Level(xoff_units::Bytes(0))));
+        assert_eq!(h.expired(ms(4_294_969)), Some(Message::Level(Level(xoff_units::Bytes(0)))));
         assert_eq!((h.expires(), h.expired(Time::NEVER)), (None, None), "once");
-        assert!(h.accepts(ms(0), Message::Stage(12), &terms(5)) && h.accepts(ms(0), Message::Stage(3), &terms(0)));
+        assert!(h.accepts(ms(0), Message::Stage(Stage(12)), &terms(5)) && h.accepts(ms(0), Message::Stage(Stage(3)), &terms(0)));
         assert_eq!(h.expires(), None, "until replaced");
     }
 }

@@ -378,7 +378,7 @@ impl Machine {
             return Time::NEVER;
         }
         let said = self.at.iter().flat_map(|a| &a.class_states).filter_map(|l| l.said.as_ref());
-        let repeated = said.filter(|(f, _)| f.message().is_repeated_for_it());
+        let repeated = said.filter(|(f, _)| f.message().is_state());
         repeated.map(|(_, at)| *at + self.c.repeat).min().unwrap_or(Time::NEVER)
     }
 
@@ -436,7 +436,7 @@ impl Machine {
             a.counters.control_sent += 1;
             if let Some(class_state) = a.class_states.get_mut(class) {
                 class_state.sequence = class_state.sequence.wrapping_add(1);
-                if f.message().taken_back().is_some() {
+                if f.message().release().is_some() {
                     class_state.said = Some((*f, at));
                 }
             }
@@ -453,7 +453,7 @@ impl Machine {
         for link in 0..self.at.len() {
             for class in 0..self.at[link].class_states.len() {
                 if let Some((f, said)) = self.at[link].class_states[class].said
-                    && f.message().is_repeated_for_it()
+                    && f.message().is_state()
                     && now >= said + self.c.repeat
                 {
                     self.leave(world, link, now, &f, 0);

@@ -125,7 +125,7 @@ pub fn machine(s: &NetworkScenario, links: Vec<Link>, real: &Real, world: &World
     Machine::new(
         MachineConfig {
             links,
-            accepts: Box::new(move |m| kinds.iter().any(|fc| fc.hears(m))),
+            accepts: Box::new(move |m| kinds.iter().any(|fc| fc.accepts(m))),
             control_len: control_len.0 as u32,
             forwarding: forwarding(s, real),
             repeat: real.repeat,

@@ -15,6 +15,8 @@
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
+use super::law::{Law, Signal};
+use super::on_off::Stop;
 use super::{Gate, Message, Occupancy, Receiver, Sender, StoppedBy};
 use crate::{ControlLoop, LinkFacts};
 
@@ -65,11 +67,6 @@ impl Params {
         Ok(p)
     }
 
-    /// Values of the keys without a default, as they take effect.
-    pub fn resolved(&self) -> Vec<(&'static str, String)> {
-        vec![("period", self.period.to_string())]
-    }
-
     /// Refuses a buffer that holds no frame or that the counters cannot express.
     pub fn validate(&self, link: &LinkFacts) -> Result<(), ParamError> {
         if self.conformance && self.buffer_blocks > BLOCKS_MAX_12_BIT {
@@ -93,6 +90,25 @@ impl Params {
             ));
         }
         Ok(())
+    }
+}
+
+impl Law for Params {
+    type Receiver = CreditReceiver;
+    type Sender = CbfcSender;
+
+    fn halves(&self, link: &LinkFacts) -> (CreditReceiver, CbfcSender) {
+        (CreditReceiver::new(self), CbfcSender::new(self, link.rate))
+    }
+    fn resolved(&self) -> Vec<(&'static str, String)> {
+        vec![("period", self.period.to_string())]
+    }
+    fn holds_a_frame(&self, link: &LinkFacts) -> Result<(), ParamError> {
+        self.validate(link)
+    }
+    /// The period of the messages: T_c of TCD section 4.4.
+    fn stop(&self) -> Option<Stop> {
+        Some(Stop::Credits(self.period))
     }
 }
 
@@ -121,6 +137,18 @@ pub struct CreditLimit {
     pub fccl: u64,
     /// Bytes held when the message was made [bytes]. Not on the wire of a real link; one reading of time-based GFC needs it.
     pub occupied: Bytes,
+}
+
+impl Signal for CreditLimit {
+    fn to_words(self) -> (u64, u64) {
+        (self.fccl, self.occupied.0)
+    }
+    fn from_words(a: u64, b: u64) -> CreditLimit {
+        CreditLimit { fccl: a, occupied: Bytes(b) }
+    }
+    fn describe(self) -> (&'static str, u64) {
+        ("credit", self.fccl)
+    }
 }
 
 /// The receiver half; time-based GFC uses it unchanged (GFC section 5.2).

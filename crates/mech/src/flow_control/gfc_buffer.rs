@@ -14,6 +14,9 @@ use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::gfc_conceptual::b_m;
+use super::law::{Law, Signal};
+use super::on_off::Stop;
+use super::standstill::{self, Standstill};
 use super::{Gate, MESSAGE_LEN, Message, Occupancy, RateLimiter, Receiver, Sender};
 use crate::{ControlLoop, LinkFacts};
 
@@ -60,11 +63,6 @@ impl Params {
         Ok(p)
     }
 
-    /// Values of the keys without a default, as they take effect.
-    pub fn resolved(&self) -> Vec<(&'static str, String)> {
-        vec![("bm", self.bm.to_string()), ("b1", self.b1.to_string()), ("hysteresis", self.hysteresis.to_string())]
-    }
-
     /// Refuses what has no stages; a violated bound of section 5.4 is a warning of the planner, not an error here.
     pub fn validate(&self, link: &LinkFacts) -> Result<(), ParamError> {
         if self.bm > link.buffer {
@@ -85,6 +83,50 @@ impl Params {
             return Err(ParamError::new("rate_unit", "a rate unit of 0", "commodity switches hold 8kbps"));
         }
         Ok(())
+    }
+}
+
+impl Law for Params {
+    type Receiver = Box<StageReceiver>;
+    type Sender = Box<StageSender>;
+
+    fn halves(&self, link: &LinkFacts) -> (Box<StageReceiver>, Box<StageSender>) {
+        (Box::new(StageReceiver::new(self, link.rate)), Box::new(StageSender::new(self, link.rate)))
+    }
+    fn resolved(&self) -> Vec<(&'static str, String)> {
+        vec![("bm", self.bm.to_string()), ("b1", self.b1.to_string()), ("hysteresis", self.hysteresis.to_string())]
+    }
+    fn opening(&self) -> Vec<Message> {
+        vec![Message::Stage(Stage(0)); 3]
+    }
+    /// Not in the paper: the limiter sets in at B_1 and ends `hysteresis` below it, so TCD Eq. (3) with the hysteresis.
+    fn stop(&self) -> Option<Stop> {
+        Some(Stop::Queue(self.hysteresis))
+    }
+    fn standstill(&self, link: &LinkFacts) -> Option<Standstill> {
+        Some(standstill::staged((self.bm, self.b1), self.rate_unit, link.rate, link.mtu))
+    }
+}
+
+/// The number of a stage; 0: line rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stage(pub u16);
+
+impl Signal for Stage {
+    fn to_words(self) -> (u64, u64) {
+        (self.0 as u64, 0)
+    }
+    fn from_words(a: u64, _: u64) -> Stage {
+        Stage(a as u16)
+    }
+    fn describe(self) -> (&'static str, u64) {
+        ("stage", self.0 as u64)
+    }
+    fn release(self) -> Option<Stage> {
+        Some(Stage(0))
+    }
+    fn is_state(self) -> bool {
+        true
     }
 }
 
@@ -156,7 +198,7 @@ impl Receiver for StageReceiver {
         let stage = self.table.stage(occupancy.bytes);
         (stage > self.stage).then(|| {
             self.stage = stage;
-            Message::Stage(stage)
+            Message::Stage(Stage(stage))
         })
     }
 
@@ -164,7 +206,7 @@ impl Receiver for StageReceiver {
         let stage = self.table.stage(occupancy.bytes + self.hysteresis);
         (stage < self.stage).then(|| {
             self.stage = stage;
-            Message::Stage(stage)
+            Message::Stage(Stage(stage))
         })
     }
 
@@ -201,13 +243,13 @@ impl Sender for StageSender {
         self.limiter.on_sent(now, tx);
     }
     fn on_message(&mut self, now: Time, message: Message) {
-        if let Message::Stage(k) = message {
+        if let Message::Stage(Stage(k)) = message {
             self.limiter.set_rate(now, self.table.rate(k));
         }
     }
     /// A stage that the table does not have still slows this sender down: it is the safe side.
     fn is_possible(&self, message: Message) -> bool {
-        !matches!(message, Message::Stage(k) if k as usize > self.table.len())
+        !matches!(message, Message::Stage(Stage(k)) if k as usize > self.table.len())
     }
     fn restart(&mut self, now: Time) {
         self.limiter.set_rate(now, self.table.rate(0));
@@ -257,27 +299,27 @@ mod tests {
         let mut r = StageReceiver::new(&p, C);
         let len = Bytes(1500);
         assert_eq!(r.on_arrival(Time(1), &occupancy(280_500), len), None);
-        assert_eq!(r.on_arrival(Time(2), &occupancy(282_000), len), Some(Message::Stage(1)));
+        assert_eq!(r.on_arrival(Time(2), &occupancy(282_000), len), Some(Message::Stage(Stage(1))));
         assert_eq!(r.on_departure(Time(3), &occupancy(280_500), len), None);
         assert_eq!(r.on_arrival(Time(4), &occupancy(282_000), len), None, "still stage 1");
         assert_eq!(r.on_departure(Time(5), &occupancy(278_000), len), None, "278000 + 3000 reaches B_1");
-        assert_eq!(r.on_departure(Time(6), &occupancy(277_500), len), Some(Message::Stage(0)));
-        assert_eq!(r.on_arrival(Time(7), &occupancy(295_300), len), Some(Message::Stage(3)), "three thresholds, one message");
+        assert_eq!(r.on_departure(Time(6), &occupancy(277_500), len), Some(Message::Stage(Stage(0))));
+        assert_eq!(r.on_arrival(Time(7), &occupancy(295_300), len), Some(Message::Stage(Stage(3))), "three thresholds, one message");
     }
 
     #[test]
     fn without_hysteresis_both_directions_are_literal() {
         let p = Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes::ZERO, rate_unit: Rate(8000) };
         let mut r = StageReceiver::new(&p, C);
-        assert_eq!(r.on_arrival(Time(1), &occupancy(281_000), Bytes(1500)), Some(Message::Stage(1)));
-        assert_eq!(r.on_departure(Time(2), &occupancy(280_999), Bytes(1500)), Some(Message::Stage(0)));
+        assert_eq!(r.on_arrival(Time(1), &occupancy(281_000), Bytes(1500)), Some(Message::Stage(Stage(1))));
+        assert_eq!(r.on_departure(Time(2), &occupancy(280_999), Bytes(1500)), Some(Message::Stage(Stage(0))));
     }
 
     #[test]
     fn the_sender_obeys_the_stage() {
         let p = Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes::ZERO, rate_unit: Rate(8000) };
         let mut s = StageSender::new(&p, C);
-        s.on_message(Time::ZERO, Message::Stage(1));
+        s.on_message(Time::ZERO, Message::Stage(Stage(1)));
         assert_eq!(s.rate(Time::ZERO), Rate::from_gbps(5));
         let tx = C.time_for(Bytes(1500));
         s.on_sent(Time::ZERO, Bytes(1500), tx);

@@ -9,6 +9,9 @@
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
+use super::law::{Law, Signal};
+use super::on_off::Stop;
+use super::standstill::{self, Standstill};
 use super::{Gate, Message, Occupancy, RateLimiter, Receiver, Sender};
 use crate::{ControlLoop, LinkFacts};
 
@@ -45,10 +48,53 @@ impl Params {
         mapping_is_possible(p.bm, p.b0, p.rate_unit, link)?;
         Ok(p)
     }
+}
 
-    /// Values of the keys without a default, as they take effect.
-    pub fn resolved(&self) -> Vec<(&'static str, String)> {
+impl Law for Params {
+    type Receiver = LevelReceiver;
+    type Sender = Box<LevelSender>;
+
+    fn halves(&self, link: &LinkFacts) -> (LevelReceiver, Box<LevelSender>) {
+        (LevelReceiver::new(self), Box::new(LevelSender::new(self, link.rate)))
+    }
+    fn resolved(&self) -> Vec<(&'static str, String)> {
         vec![("bm", self.bm.to_string()), ("b0", self.b0.to_string())]
+    }
+    fn opening(&self) -> Vec<Message> {
+        vec![Message::Level(Level(Bytes::ZERO)); 3]
+    }
+    /// The conceptual design's messages are ideal.
+    fn message_len(&self) -> Bytes {
+        Bytes::ZERO
+    }
+    /// Not in the paper: it sets in and ends at B_0, so TCD Eq. (3) with 0.
+    fn stop(&self) -> Option<Stop> {
+        Some(Stop::Queue(Bytes::ZERO))
+    }
+    fn standstill(&self, link: &LinkFacts) -> Option<Standstill> {
+        Some(standstill::conceptual(self.bm, self.rate_unit, link.rate, link.mtu))
+    }
+}
+
+/// The occupancy of the buffer, as the receiver reports it [bytes].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Level(pub Bytes);
+
+impl Signal for Level {
+    fn to_words(self) -> (u64, u64) {
+        (self.0.0, 0)
+    }
+    fn from_words(a: u64, _: u64) -> Level {
+        Level(Bytes(a))
+    }
+    fn describe(self) -> (&'static str, u64) {
+        ("level", self.0.0)
+    }
+    fn release(self) -> Option<Level> {
+        Some(Level(Bytes::ZERO))
+    }
+    fn is_state(self) -> bool {
+        true
     }
 }
 
@@ -109,7 +155,7 @@ impl LevelReceiver {
     fn report(&mut self, occupancy: &Occupancy) -> Option<Message> {
         let above = occupancy.bytes > self.b0;
         let was_above = std::mem::replace(&mut self.above, above);
-        (above || was_above).then_some(Message::Level(occupancy.bytes))
+        (above || was_above).then_some(Message::Level(Level(occupancy.bytes)))
     }
 }
 
@@ -154,7 +200,7 @@ impl Sender for LevelSender {
         self.limiter.on_sent(now, tx);
     }
     fn on_message(&mut self, now: Time, message: Message) {
-        if let Message::Level(q) = message {
+        if let Message::Level(Level(q)) = message {
             self.limiter.set_rate(now, mapped_rate(q, self.p.b0, self.p.bm, self.line));
         }
     }
@@ -185,8 +231,8 @@ mod tests {
         let mut r = LevelReceiver::new(&p);
         let at = |bytes| Occupancy { bytes: Bytes(bytes), ..Occupancy::default() };
         assert_eq!(r.on_arrival(Time(1), &at(49_000), Bytes(1500)), None);
-        assert_eq!(r.on_arrival(Time(2), &at(50_500), Bytes(1500)), Some(Message::Level(Bytes(50_500))));
-        assert_eq!(r.on_departure(Time(3), &at(49_000), Bytes(1500)), Some(Message::Level(Bytes(49_000))), "back to line rate");
+        assert_eq!(r.on_arrival(Time(2), &at(50_500), Bytes(1500)), Some(Message::Level(Level(Bytes(50_500)))));
+        assert_eq!(r.on_departure(Time(3), &at(49_000), Bytes(1500)), Some(Message::Level(Level(Bytes(49_000)))), "back to line rate");
         assert_eq!(r.on_departure(Time(4), &at(47_500), Bytes(1500)), None);
     }
 }

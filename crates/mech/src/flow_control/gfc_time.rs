@@ -10,8 +10,10 @@
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use super::cbfc::{self, BLOCK, blocks};
+use super::cbfc::{self, BLOCK, CreditReceiver, blocks};
 use super::gfc_conceptual::{b_m, mapped_rate, mapping_is_possible};
+use super::law::Law;
+use super::on_off::Stop;
 use super::{Gate, MESSAGE_LEN, Message, RateLimiter, Sender};
 use crate::{ControlLoop, LinkFacts};
 
@@ -96,10 +98,26 @@ impl Params {
         p.credit.validate(link)?;
         Ok(p)
     }
+}
 
-    /// Values of the keys without a default, as they take effect.
-    pub fn resolved(&self) -> Vec<(&'static str, String)> {
+impl Law for Params {
+    type Receiver = CreditReceiver;
+    type Sender = Box<RemainingSender>;
+
+    fn halves(&self, link: &LinkFacts) -> (CreditReceiver, Box<RemainingSender>) {
+        (CreditReceiver::new(&self.credit), Box::new(RemainingSender::new(self, link.rate)))
+    }
+    fn resolved(&self) -> Vec<(&'static str, String)> {
         vec![("bm", self.bm.to_string()), ("b0", self.b0.to_string()), ("period", self.credit.period.to_string())]
+    }
+    fn holds_a_frame(&self, link: &LinkFacts) -> Result<(), ParamError> {
+        self.credit.validate(link)
+    }
+    // No `standstill`: it has the limiter of the other two, and never sends without credits for the room that is left.
+
+    /// The period of the messages: T_c of TCD section 4.4.
+    fn stop(&self) -> Option<Stop> {
+        Some(Stop::Credits(self.credit.period))
     }
 }
 

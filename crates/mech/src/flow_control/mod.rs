@@ -13,6 +13,8 @@ pub mod cbfc;
 pub mod gfc_buffer;
 pub mod gfc_conceptual;
 pub mod gfc_time;
+mod glue;
+mod law;
 pub mod on_off;
 pub mod pfc;
 pub mod pffc;
@@ -20,8 +22,9 @@ mod rate_limiter;
 mod registry;
 pub mod standstill;
 
+pub use law::{Custom, Entry, Law, Signal};
 pub use rate_limiter::RateLimiter;
-pub use registry::{Custom, Entry, FlowControl, Message, REGISTRY, Rx, Tx};
+pub use registry::{FlowControl, Message, REGISTRY, Rx, Tx};
 
 use xoff_units::{Bytes, Rate, Span, Time};
 

@@ -10,6 +10,8 @@
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
+use super::law::{Law, Signal};
+use super::on_off::Stop;
 use super::{Gate, MESSAGE_LEN, Message, Occupancy, Receiver, Sender};
 use crate::{ControlLoop, LinkFacts};
 
@@ -93,14 +95,6 @@ impl Params {
         Ok(p)
     }
 
-    /// Values of the keys without a default, as they take effect.
-    pub fn resolved(&self) -> Vec<(&'static str, String)> {
-        match self.threshold {
-            Threshold::Static { xoff, xon } => vec![("xoff", xoff.to_string()), ("xon", xon.to_string())],
-            Threshold::Dynamic { .. } => Vec::new(),
-        }
-    }
-
     /// Refuses what cannot work; what merely breaks a rule of thumb is left to the planner's warnings.
     pub fn validate(&self, link: &LinkFacts) -> Result<(), ParamError> {
         if let Threshold::Static { xoff, xon } = self.threshold {
@@ -131,6 +125,28 @@ impl Params {
             }
         }
         Ok(())
+    }
+}
+
+impl Law for Params {
+    type Receiver = PfcReceiver;
+    type Sender = PfcSender;
+
+    fn halves(&self, link: &LinkFacts) -> (PfcReceiver, PfcSender) {
+        (PfcReceiver::new(self, link.rate), PfcSender::new(link.rate))
+    }
+    fn resolved(&self) -> Vec<(&'static str, String)> {
+        match self.threshold {
+            Threshold::Static { xoff, xon } => vec![("xoff", xoff.to_string()), ("xon", xon.to_string())],
+            Threshold::Dynamic { .. } => Vec::new(),
+        }
+    }
+    /// TCD Eq. (3) with B_1 - B_0 = XOFF - XON, of dynamic thresholds the offset of XON.
+    fn stop(&self) -> Option<Stop> {
+        Some(Stop::Queue(match self.threshold {
+            Threshold::Static { xoff, xon } => xoff.saturating_sub(xon),
+            Threshold::Dynamic { xon_offset } => xon_offset,
+        }))
     }
 }
 
@@ -183,6 +199,28 @@ impl Pause {
             Pause::RESUME | Pause::STICKY => Time::NEVER,
             Pause(q) => now + duration(q, line) / 2,
         }
+    }
+}
+
+impl Signal for Pause {
+    fn to_words(self) -> (u64, u64) {
+        (self.0 as u64, 0)
+    }
+    fn from_words(a: u64, _: u64) -> Pause {
+        Pause(a as u32)
+    }
+    fn describe(self) -> (&'static str, u64) {
+        match self {
+            Pause::RESUME => ("resume", 0),
+            Pause(quanta) => ("pause", quanta as u64),
+        }
+    }
+    fn stops(self) -> Option<bool> {
+        Some(self != Pause::RESUME)
+    }
+    /// A timed pause ends by itself and its receiver half repeats it; a sticky one does not.
+    fn release(self) -> Option<Pause> {
+        Some(Pause::RESUME)
     }
 }
 

@@ -25,8 +25,9 @@ pub use sender::PffcSender;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::Bytes;
 
-use super::MESSAGE_LEN;
+use super::law::{Law, Signal};
 use super::pfc::{self, Pause};
+use super::{MESSAGE_LEN, Message};
 use crate::{ControlLoop, LinkFacts};
 
 /// What the file calls them.
@@ -97,11 +98,6 @@ impl Params {
         Ok(p)
     }
 
-    /// Values of the keys without a default, as they take effect.
-    pub fn resolved(&self) -> Vec<(&'static str, String)> {
-        vec![("xoff_s", self.xoff_s.to_string()), ("xon_s", self.xon_s.to_string())]
-    }
-
     /// Refuses what cannot work even for a single flow next to its host.
     pub fn validate(&self, link: &LinkFacts) -> Result<(), ParamError> {
         if self.xon_s > self.xoff_s {
@@ -152,6 +148,29 @@ impl Params {
     }
 }
 
+impl Law for Params {
+    type Receiver = Box<PffcReceiver>;
+    type Sender = Box<PffcSender>;
+
+    fn halves(&self, link: &LinkFacts) -> (Box<PffcReceiver>, Box<PffcSender>) {
+        (Box::new(PffcReceiver::new(self, link.rate)), Box::new(PffcSender::new(self, link.rate)))
+    }
+    fn resolved(&self) -> Vec<(&'static str, String)> {
+        vec![("xoff_s", self.xoff_s.to_string()), ("xon_s", self.xon_s.to_string())]
+    }
+    /// A RESUME for every pause queue.
+    fn opening(&self) -> Vec<Message> {
+        (0..self.queues.max(3)).map(|q| Message::Flow(Order::Resume(q % self.queues))).collect()
+    }
+    fn holds_a_frame(&self, link: &LinkFacts) -> Result<(), ParamError> {
+        self.validate(link)
+    }
+    /// Its messages are counted by flow, above the loop.
+    fn control_loop(&self, link: &LinkFacts) -> ControlLoop {
+        link.control_loop(Bytes::ZERO)
+    }
+}
+
 /// Xoff_s and Xon_s, where they are not given: 2 C tau and half of it. They decide how much of the link a flow can use; what is
 /// lossless is a matter of [`headroom`].
 pub fn thresholds(l: &ControlLoop, xoff_s: Option<Bytes>, xon_s: Option<Bytes>) -> (Bytes, Bytes) {
@@ -186,28 +205,37 @@ pub enum Order {
     MigrateBack(u16),
 }
 
-impl Order {
-    /// Packed into a word.
+impl Signal for Order {
+    const PER_FLOW: bool = true;
+
     #[cold] // out of line, as all that other flow controls pass by
-    pub fn to_word(self) -> u64 {
+    fn to_words(self) -> (u64, u64) {
         let (kind, value, quanta) = match self {
             Order::Pause(q, Pause(quanta)) => (0, q, quanta),
             Order::Migrate(s) => (1, s, 0),
             Order::Resume(q) => (2, q, 0),
             Order::MigrateBack(s) => (3, s, 0),
         };
-        (quanta as u64) << 32 | kind << 16 | value as u64
+        ((quanta as u64) << 32 | kind << 16 | value as u64, 0)
     }
 
-    /// The inverse of [`Order::to_word`].
     #[cold]
-    pub fn from_word(word: u64) -> Order {
+    fn from_words(word: u64, _: u64) -> Order {
         let value = word as u16;
         match word >> 16 & 0xffff {
             0 => Order::Pause(value, Pause((word >> 32) as u32)),
             1 => Order::Migrate(value),
             2 => Order::Resume(value),
             _ => Order::MigrateBack(value),
+        }
+    }
+
+    fn describe(self) -> (&'static str, u64) {
+        match self {
+            Order::Pause(q, _) => ("pause", q as u64),
+            Order::Migrate(s) => ("migrate", s as u64),
+            Order::Resume(q) => ("resume", q as u64),
+            Order::MigrateBack(s) => ("migrate-back", s as u64),
         }
     }
 }

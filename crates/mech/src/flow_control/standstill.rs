@@ -11,9 +11,8 @@
 
 use xoff_units::{Bytes, Rate, Span};
 
-use super::FlowControl;
 use super::gfc_buffer::StageTable;
-use crate::{LinkFacts, bytes_ceil};
+use crate::bytes_ceil;
 
 /// What still comes in while the drain of a buffer stands still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,18 +48,6 @@ pub fn conceptual(b_m: Bytes, rate_unit: Rate, line: Rate, mtu: Bytes) -> Stands
 pub fn staged((b_m, b_1): (Bytes, Bytes), rate_unit: Rate, line: Rate, mtu: Bytes) -> Standstill {
     let table = StageTable::new(b_m, b_1, line);
     Standstill { lowest: table.rate(table.len() as u16).max(rate_unit.min(line)), b_m, mtu }
-}
-
-impl FlowControl {
-    /// What a drain that stops means for the buffers behind such a link; `None`: the sender stops as well, or nothing is promised.
-    /// Time-based GFC has the same limiter, and never sends without credits for the room that is left.
-    pub fn standstill(&self, link: &LinkFacts) -> Option<Standstill> {
-        match self {
-            FlowControl::GfcConceptual(p) => Some(conceptual(p.bm, p.rate_unit, link.rate, link.mtu)),
-            FlowControl::GfcBuffer(p) => Some(staged((p.bm, p.b1), p.rate_unit, link.rate, link.mtu)),
-            _ => None,
-        }
-    }
 }
 
 #[cfg(test)]

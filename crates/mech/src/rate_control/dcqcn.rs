@@ -20,7 +20,7 @@
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use super::{Feedback, RateControl, Wakes};
+use super::{Feedback, FlowFacts, Law, Notification, RateControl, Wakes};
 
 /// What the file calls them. Keys without a default take the value of the variant.
 pub const PARAMS: &[ParamSpec] = &[
@@ -207,24 +207,6 @@ impl Params {
         Ok(p)
     }
 
-    /// Values of the keys without a default, as they take effect.
-    pub fn resolved(&self) -> Vec<(&'static str, String)> {
-        vec![
-            ("alpha", self.alpha.to_string()),
-            ("g", self.g.to_string()),
-            ("cnp_interval", self.cnp_interval.to_string()),
-            ("alpha_timer", self.alpha_timer.to_string()),
-            ("decrease_interval", self.decrease_interval.to_string()),
-            ("increase_timer", self.increase_timer.to_string()),
-            ("byte_counter", self.byte_counter.to_string()),
-            ("fast_recovery", self.fast_recovery.to_string()),
-            ("rate_ai", self.rate_ai.to_string()),
-            ("rate_hai", self.rate_hai.to_string()),
-            ("min_rate", self.min_rate.to_string()),
-            ("clamp_target", self.clamp_target.to_string()),
-        ]
-    }
-
     /// Refuses what cannot work.
     pub fn validate(&self) -> Result<(), ParamError> {
         if !(0.0..=1.0).contains(&self.g) {
@@ -252,6 +234,38 @@ impl Params {
             return Err(ParamError::new("byte_counter", "a byte counter of 0", "expected a size above zero"));
         }
         Ok(())
+    }
+}
+
+impl Law for Params {
+    type ReactionPoint = Dcqcn;
+
+    fn reaction_point(&self, flow: &FlowFacts) -> Dcqcn {
+        Dcqcn::new(self, flow.line)
+    }
+    #[inline]
+    fn notification(&self) -> Notification {
+        if self.cnp_interval.0 == 0 { Notification::InAck } else { Notification::Frame { interval: self.cnp_interval } }
+    }
+    #[inline]
+    fn reports_undetermined(&self) -> bool {
+        self.tcd.is_some()
+    }
+    fn resolved(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("alpha", self.alpha.to_string()),
+            ("g", self.g.to_string()),
+            ("cnp_interval", self.cnp_interval.to_string()),
+            ("alpha_timer", self.alpha_timer.to_string()),
+            ("decrease_interval", self.decrease_interval.to_string()),
+            ("increase_timer", self.increase_timer.to_string()),
+            ("byte_counter", self.byte_counter.to_string()),
+            ("fast_recovery", self.fast_recovery.to_string()),
+            ("rate_ai", self.rate_ai.to_string()),
+            ("rate_hai", self.rate_hai.to_string()),
+            ("min_rate", self.min_rate.to_string()),
+            ("clamp_target", self.clamp_target.to_string()),
+        ]
     }
 }
 

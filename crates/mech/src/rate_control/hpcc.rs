@@ -15,7 +15,7 @@
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use super::{Ack, Feedback, FlowFacts, HOPS_MAX, Hop, IntFormat, RateControl, Wakes};
+use super::{Ack, Feedback, FlowFacts, HOPS_MAX, Hop, Law, RateControl, RecordFormat, Wakes};
 
 /// What the file calls them.
 pub const PARAMS: &[ParamSpec] = &[
@@ -92,7 +92,7 @@ pub struct Params {
     /// Within a round trip only hops with a queue count.
     pub sample_feedback: bool,
     /// How records are kept.
-    pub int: IntFormat,
+    pub int: RecordFormat,
 }
 
 impl Default for Params {
@@ -108,7 +108,7 @@ impl Default for Params {
             fast_react: true,
             multi_rate: false,
             sample_feedback: false,
-            int: IntFormat::Exact,
+            int: RecordFormat::Exact,
         }
     }
 }
@@ -120,8 +120,8 @@ impl Params {
             u32::try_from(n).map_err(|_| ParamError::new(key, format!("{n} is too large"), "expected a number of at most 32 bits"))
         };
         let int = match v.count_opt("int_multi")? {
-            None => IntFormat::Exact,
-            Some(n) => IntFormat::Hpcc { multi: small("int_multi", n)? },
+            None => RecordFormat::Exact,
+            Some(n) => RecordFormat::Packed { multi: small("int_multi", n)? },
         };
         let p = Params {
             eta: v.float("eta")?,
@@ -140,14 +140,6 @@ impl Params {
         Ok(p)
     }
 
-    /// Values of the keys without a default, as they take effect.
-    pub fn resolved(&self) -> Vec<(&'static str, String)> {
-        let rtt = self.base_rtt.map_or(format!("that of the flow where it is known, or {BASE_RTT}"), |t| t.to_string());
-        let window = self.window.map_or("that of the flow, or line rate x base_rtt".into(), |w| w.to_string());
-        let int = if self.int == IntFormat::Exact { "exact records" } else { "as given" };
-        vec![("base_rtt", rtt), ("window", window), ("int_multi", int.into())]
-    }
-
     /// Refuses what cannot work.
     pub fn validate(&self) -> Result<(), ParamError> {
         if !(self.eta > 0.0 && self.eta <= 1.0) {
@@ -162,12 +154,34 @@ impl Params {
         if self.min_rate.0 == 0 {
             return Err(ParamError::new("min_rate", "a floor of 0", "a flow at rate 0 could never learn that it may go faster"));
         }
-        if let IntFormat::Hpcc { multi } = self.int
+        if let RecordFormat::Packed { multi } = self.int
             && !(1..=1024).contains(&multi)
         {
             return Err(ParamError::new("int_multi", format!("{multi} is no unit"), "expected 1 to 1024"));
         }
         Ok(())
+    }
+}
+
+impl Law for Params {
+    type ReactionPoint = Hpcc;
+
+    fn reaction_point(&self, flow: &FlowFacts) -> Hpcc {
+        Hpcc::new(self, flow)
+    }
+    #[inline]
+    fn wants_acks(&self) -> bool {
+        true
+    }
+    #[inline]
+    fn telemetry(&self) -> Option<RecordFormat> {
+        Some(self.int)
+    }
+    fn resolved(&self) -> Vec<(&'static str, String)> {
+        let rtt = self.base_rtt.map_or(format!("that of the flow where it is known, or {BASE_RTT}"), |t| t.to_string());
+        let window = self.window.map_or("that of the flow, or line rate x base_rtt".into(), |w| w.to_string());
+        let int = if self.int == RecordFormat::Exact { "exact records" } else { "as given" };
+        vec![("base_rtt", rtt), ("window", window), ("int_multi", int.into())]
     }
 }
 
@@ -196,7 +210,7 @@ impl Track {
             let quotient = self.reference.as_f64() / over;
             let rate = match p.int {
                 // A way without any use, which packed records can claim: there the conversion runs over to zero.
-                IntFormat::Hpcc { .. } if quotient >= u64::MAX as f64 => Rate::ZERO,
+                RecordFormat::Packed { .. } if quotient >= u64::MAX as f64 => Rate::ZERO,
                 _ => Rate::from_f64(quotient.min(line.as_f64())),
             };
             (rate + p.rate_ai, 0)
@@ -258,16 +272,16 @@ impl Hpcc {
 
     fn window_at(&self, rate: Rate) -> u64 {
         let window = match self.p.int {
-            IntFormat::Exact => (self.window_max as u128 * rate.0 as u128 / self.line.0 as u128) as u64,
+            RecordFormat::Exact => (self.window_max as u128 * rate.0 as u128 / self.line.0 as u128) as u64,
             // In 64 bits there, and a product beyond them wraps: at 400 Gb/s above a round-trip time of 0.9 ms.
-            IntFormat::Hpcc { .. } => self.window_max.wrapping_mul(rate.0) / self.line.0,
+            RecordFormat::Packed { .. } => self.window_max.wrapping_mul(rate.0) / self.line.0,
         };
         window.max(1)
     }
 
     fn remember(&mut self, hops: &[Hop]) {
         let max = self.p.int.hops_max();
-        if hops.len() > max && self.p.int == IntFormat::Exact {
+        if hops.len() > max && self.p.int == RecordFormat::Exact {
             return;
         }
         // Packed records: those that find no room lie over the first ones. Ways are shorter, but for a frame that a failed link
@@ -283,7 +297,7 @@ impl Hpcc {
     fn another_way(&self, hops: &[Hop]) -> bool {
         let last = &self.hops[..self.hops_len as usize];
         let differs = |(a, b): (&Hop, &Hop)| a.rate != b.rate || self.p.int.since(a, b).is_none();
-        self.p.int == IntFormat::Exact && (hops.len() != last.len() || last.iter().zip(hops).any(differs))
+        self.p.int == RecordFormat::Exact && (hops.len() != last.len() || last.iter().zip(hops).any(differs))
     }
 
     /// Utilisation of one hop since its last record, and the time between the two [ticks].
@@ -310,7 +324,7 @@ impl Hpcc {
         let (mut largest, mut elapsed) = (0.0, 0);
         for (i, hop) in hops.iter().enumerate() {
             let skipped = self.p.sample_feedback && hop.queue.0 == 0 && !full;
-            if skipped || (self.p.int == IntFormat::Exact && hop.at == self.hops[i].at) {
+            if skipped || (self.p.int == RecordFormat::Exact && hop.at == self.hops[i].at) {
                 continue;
             }
             counted[i] = true;
@@ -569,7 +583,7 @@ mod tests {
     #[test]
     fn packed_records_without_room_lie_over_the_first() {
         for (ports, expected) in [(5, [0, 1, 2, 3, 4]), (6, [5, 1, 2, 3, 4]), (7, [5, 6, 2, 3, 4])] {
-            let mut b = Bench::new(Params { int: IntFormat::Hpcc { multi: 1 }, ..Params::default() }, ports);
+            let mut b = Bench::new(Params { int: RecordFormat::Packed { multi: 1 }, ..Params::default() }, ports);
             let queues: Vec<_> = (0..7).map(|i| (125_000, i * 80)).collect();
             b.ack(0, &queues, 1_000, 50_000);
             assert_eq!((b.flow.hops_len, b.flow.hops.map(|h| h.queue.0 / 80)[..5] == expected), (5, true));
@@ -581,7 +595,7 @@ mod tests {
     /// rate, divided by it, runs over to 0, and the floor remains. With exact records the way is free.
     #[test]
     fn a_way_without_any_use() {
-        for (int, rate) in [(IntFormat::Hpcc { multi: 4 }, Rate(100_000_000)), (IntFormat::Exact, C)] {
+        for (int, rate) in [(RecordFormat::Packed { multi: 4 }, Rate(100_000_000)), (RecordFormat::Exact, C)] {
             let mut b = Bench::new(Params { multi_rate: true, max_stage: 0, int, ..Params::default() }, 1);
             b.ack(0, &[(0, 0)], 1_000, 50_000);
             assert_eq!(b.round(&[(511, 0)]), rate);
@@ -592,7 +606,7 @@ mod tests {
     #[test]
     fn a_large_window_wraps_in_a_replay() {
         let facts = FlowFacts { line: C, window: Some(2_000_000_000), base_rtt: Some(T), seed: 0 };
-        for (int, window) in [(IntFormat::Hpcc { multi: 1 }, 155_325_592), (IntFormat::Exact, 2_000_000_000)] {
+        for (int, window) in [(RecordFormat::Packed { multi: 1 }, 155_325_592), (RecordFormat::Exact, 2_000_000_000)] {
             assert_eq!(Hpcc::new(&Params { int, ..Params::default() }, &facts).window(), Some(window));
         }
     }
@@ -602,7 +616,7 @@ mod tests {
         let facts = FlowFacts { line: C, window: Some(99_000), base_rtt: None, seed: 0 };
         let flow = Hpcc::new(&Params::default(), &facts);
         assert_eq!((flow.window(), flow.base_rtt), (Some(99_000), BASE_RTT.0));
-        let p = Params { window: Some(Bytes(77_000)), base_rtt: Some(T), int: IntFormat::Hpcc { multi: 1 }, ..Params::default() };
+        let p = Params { window: Some(Bytes(77_000)), base_rtt: Some(T), int: RecordFormat::Packed { multi: 1 }, ..Params::default() };
         let flow = Hpcc::new(&p, &facts);
         assert_eq!((flow.window(), flow.base_rtt), (Some(77_000), 10_000));
         let fixed = Params { window_follows_rate: false, ..Params::default() };

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use super::{Feedback, RateControl, Wakes};
+use super::{Feedback, FlowFacts, Law, Notification, RateControl, Wakes};
 
 /// What the file calls them.
 pub const PARAMS: &[ParamSpec] = &[
@@ -165,12 +165,6 @@ impl Params {
         Ok(p)
     }
 
-    /// Values of the keys without a default, as they take effect.
-    pub fn resolved(&self) -> Vec<(&'static str, String)> {
-        let cct = if self.cct == Cct::Linear { "entry i is i packet times" } else { "as given" };
-        vec![("cct", cct.into()), ("increase", self.increase.to_string())]
-    }
-
     /// Refuses what cannot work.
     pub fn validate(&self) -> Result<(), ParamError> {
         if let Cct::Table(t) = &self.cct
@@ -201,6 +195,26 @@ impl Params {
             return Err(ParamError::new("timer", "a timer of 0", "expected a time above zero"));
         }
         Ok(())
+    }
+}
+
+impl Law for Params {
+    type ReactionPoint = IbCc;
+
+    fn reaction_point(&self, flow: &FlowFacts) -> IbCc {
+        IbCc::new(self, flow.line)
+    }
+    #[inline]
+    fn notification(&self) -> Notification {
+        self.cnp_interval.map_or(Notification::InAck, |interval| Notification::Frame { interval })
+    }
+    #[inline]
+    fn reports_undetermined(&self) -> bool {
+        self.tcd
+    }
+    fn resolved(&self) -> Vec<(&'static str, String)> {
+        let cct = if self.cct == Cct::Linear { "entry i is i packet times" } else { "as given" };
+        vec![("cct", cct.into()), ("increase", self.increase.to_string())]
     }
 }
 

@@ -9,15 +9,20 @@
 //! Feedback is a notification (DCQCN, IB CC) or every acknowledgement (TIMELY, HPCC).
 
 pub mod dcqcn;
+mod glue;
 pub mod hpcc;
 pub mod ib_cc;
+mod law;
+mod notification;
 pub mod qcn;
 mod registry;
 mod telemetry;
 pub mod timely;
 
-pub use registry::{AnyRateControl, Custom, Entry, FlowFacts, Notification, NotificationPoint, REGISTRY, RateControlKind};
-pub use telemetry::{HOPS_MAX, Hop, IntFormat};
+pub use law::{Custom, Entry, FlowFacts, Law};
+pub use notification::{Notification, NotificationPoint};
+pub use registry::{AnyRateControl, REGISTRY, RateControlKind};
+pub use telemetry::{HOPS_MAX, Hop, RecordFormat};
 
 use xoff_units::{Bytes, Rate, Span, Time};
 

@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use super::{Feedback, RateControl, Wakes};
+use super::{Feedback, FlowFacts, Law, RateControl, Wakes};
 use crate::detection::qcn::FEEDBACK_MAX;
 
 /// What the file calls them.
@@ -129,6 +129,21 @@ impl Params {
             return Err(ParamError::new("min_rate", "a floor of 0", "a flow at rate 0 could never learn that it may go faster"));
         }
         Ok(p)
+    }
+}
+
+impl Law for Params {
+    type ReactionPoint = Qcn;
+
+    fn reaction_point(&self, flow: &FlowFacts) -> Qcn {
+        Qcn::new(self, flow.line, flow.seed)
+    }
+    fn wants_quantized(&self) -> bool {
+        true
+    }
+    #[inline]
+    fn draws(&self) -> bool {
+        self.jitter
     }
 }
 

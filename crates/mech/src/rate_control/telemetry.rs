@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Runs of our own keep the numbers as they are. The HPCC simulator packs a record into 64 bits and loses digits; a replay
-//! must lose the same ones, so [`IntFormat`] makes every record and takes every difference.
+//! must lose the same ones, so [`RecordFormat`] makes every record and takes every difference.
 
 use xoff_units::{Bytes, Rate, Span, Time};
 
@@ -29,7 +29,7 @@ pub struct Hop {
 
 /// How records are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum IntFormat {
+pub enum RecordFormat {
     /// As they are.
     #[default]
     Exact,
@@ -41,20 +41,20 @@ pub enum IntFormat {
     /// | time | 24 | 1 ns | 16.8 ms |
     /// | bytes sent | 20 | 128 bytes x multi, cut off | 128 MiB x multi |
     /// | bytes waiting | 17 | 80 bytes x multi, cut off | 10 MiB x multi |
-    Hpcc {
+    Packed {
         /// Its `INT_MULTI`; 1 at 25 Gb/s, 4 at 100 Gb/s in its own configurations.
         multi: u32,
     },
 }
 
-impl IntFormat {
+impl RecordFormat {
     /// Bytes of the header in a data frame and again in its acknowledgement: five records of 8 bytes and a counter of 2, in
     /// the paper's simulator as in its replay, however many hops there are.
     pub const HEADER: u32 = 42;
 
     /// The record of a frame that leaves now.
     pub fn record(self, now: Time, tx_bytes: u64, queue: Bytes, rate: Rate) -> Hop {
-        let IntFormat::Hpcc { multi } = self else { return Hop { at: now, tx_bytes, queue, rate } };
+        let RecordFormat::Packed { multi } = self else { return Hop { at: now, tx_bytes, queue, rate } };
         // All in 32 bits there, as are the products.
         let (tx_unit, queue_unit) = (128u32.wrapping_mul(multi), 80u32.wrapping_mul(multi));
         let tx = (tx_bytes / tx_unit as u64) as u32 & ((1 << 20) - 1);
@@ -68,19 +68,19 @@ impl IntFormat {
         }
     }
 
-    /// Unit of [`IntFormat::since`] and of all times that are computed with it.
+    /// Unit of [`RecordFormat::since`] and of all times that are computed with it.
     pub const fn tick(self) -> Span {
         match self {
-            IntFormat::Exact => Span(1),
-            IntFormat::Hpcc { .. } => Span(1000),
+            RecordFormat::Exact => Span(1),
+            RecordFormat::Packed { .. } => Span(1000),
         }
     }
 
     /// The tick in seconds. Both are literals: a quotient could differ in the last bit.
     pub(super) const fn tick_seconds(self) -> f64 {
         match self {
-            IntFormat::Exact => 1e-12,
-            IntFormat::Hpcc { .. } => 1e-9,
+            RecordFormat::Exact => 1e-12,
+            RecordFormat::Packed { .. } => 1e-9,
         }
     }
 
@@ -88,8 +88,8 @@ impl IntFormat {
     /// one, which only exact records can tell: it is another port.
     pub fn since(self, earlier: &Hop, later: &Hop) -> Option<(u64, u64)> {
         match self {
-            IntFormat::Exact => Some((later.at.0.checked_sub(earlier.at.0)?, later.tx_bytes.checked_sub(earlier.tx_bytes)?)),
-            IntFormat::Hpcc { multi } => {
+            RecordFormat::Exact => Some((later.at.0.checked_sub(earlier.at.0)?, later.tx_bytes.checked_sub(earlier.tx_bytes)?)),
+            RecordFormat::Packed { multi } => {
                 let wrapping = |a: u64, b: u64, size: u64| if a >= b { a - b } else { a + size - b };
                 let ns = wrapping(later.at.as_ns(), earlier.at.as_ns(), 1 << 24);
                 let bytes = wrapping(later.tx_bytes, earlier.tx_bytes, (128u32.wrapping_mul(multi) as u64) << 20);
@@ -101,8 +101,8 @@ impl IntFormat {
     /// Records that are looked at; a way with more is not reacted to.
     pub const fn hops_max(self) -> usize {
         match self {
-            IntFormat::Exact => HOPS_MAX,
-            IntFormat::Hpcc { .. } => 5,
+            RecordFormat::Exact => HOPS_MAX,
+            RecordFormat::Packed { .. } => 5,
         }
     }
 }
@@ -111,7 +111,7 @@ impl IntFormat {
 mod tests {
     use super::*;
 
-    const PACKED: IntFormat = IntFormat::Hpcc { multi: 4 };
+    const PACKED: RecordFormat = RecordFormat::Packed { multi: 4 };
 
     /// 100 Gb/s, multi 4: bytes in units of 512, queue in units of 320.
     #[test]
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn exact_records_do_not_run_backwards() {
-        let f = IntFormat::Exact;
+        let f = RecordFormat::Exact;
         let a = f.record(Time(500), 3000, Bytes(7), Rate::from_gbps(40));
         let b = f.record(Time(900), 4500, Bytes(7), Rate::from_gbps(40));
         assert_eq!(f.since(&a, &b), Some((400, 1500)));

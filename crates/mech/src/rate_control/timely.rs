@@ -23,7 +23,7 @@
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use super::{Ack, Feedback, RateControl, Wakes};
+use super::{Ack, Feedback, FlowFacts, Law, RateControl, Wakes};
 use crate::detection::Mark;
 
 /// What the file calls them. Keys without a default take the value of the variant.
@@ -147,17 +147,6 @@ impl Params {
         Ok(p)
     }
 
-    /// Values of the keys without a default, as they take effect.
-    pub fn resolved(&self) -> Vec<(&'static str, String)> {
-        vec![
-            ("delta", self.delta.to_string()),
-            ("hai", self.hai.to_string()),
-            ("beta", self.beta.to_string()),
-            ("min_rate", self.min_rate.to_string()),
-            ("initial_rate", self.initial_rate.map_or("line rate of the host".into(), |r| r.to_string())),
-        ]
-    }
-
     /// Refuses what cannot work.
     pub fn validate(&self) -> Result<(), ParamError> {
         if self.t_low > self.t_high {
@@ -194,6 +183,30 @@ impl Params {
             Variant::Hpcc => t.as_ns(),
             _ => t.0,
         }
+    }
+}
+
+impl Law for Params {
+    type ReactionPoint = Timely;
+
+    fn reaction_point(&self, flow: &FlowFacts) -> Timely {
+        Timely::new(self, flow.line)
+    }
+    #[inline]
+    fn wants_acks(&self) -> bool {
+        true
+    }
+    fn knows_undetermined(&self) -> bool {
+        self.tcd
+    }
+    fn resolved(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("delta", self.delta.to_string()),
+            ("hai", self.hai.to_string()),
+            ("beta", self.beta.to_string()),
+            ("min_rate", self.min_rate.to_string()),
+            ("initial_rate", self.initial_rate.map_or("line rate of the host".into(), |r| r.to_string())),
+        ]
     }
 }
 

@@ -76,7 +76,7 @@ impl Nic {
         if answer.is_none() && notice.is_none() {
             return;
         }
-        let records = if self.c.rate_control.needs_int().is_some() { env.frames().telemetry(id).copied() } else { None };
+        let records = if self.c.rate_control.telemetry().is_some() { env.frames().telemetry(id).copied() } else { None };
         if let Some(frame) = answer {
             let id = self.queue_feedback(frame, env);
             if let Some(records) = records {

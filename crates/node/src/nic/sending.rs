@@ -263,7 +263,7 @@ impl Nic {
         let paced = f.rate_control.is_some();
         let short = f.left() < self.c.payload_max as u64;
         let id = env.frames().insert(frame);
-        if self.c.rate_control.needs_int().is_some() {
+        if self.c.rate_control.telemetry().is_some() {
             *env.frames().telemetry_mut(id) = Telemetry::default();
         }
         self.port.start_frame(now, self.node, 0, id, env);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use xoff_analysis::plan::gfc_buffer::cascaded_share;
 use xoff_mech::LinkFacts;
-use xoff_mech::flow_control::gfc_buffer::{Params, StageReceiver, StageSender, StageTable};
+use xoff_mech::flow_control::gfc_buffer::{Params, Stage, StageReceiver, StageSender, StageTable};
 use xoff_mech::flow_control::{Custom, FlowControl, Gate, Message, Occupancy, Receiver, Sender};
 use xoff_report::{Axis, Figure, Mark, Panel, Unit};
 use xoff_sim::RateSource;
@@ -39,7 +39,7 @@ impl Sender for CoarseSender {
         self.inner.on_sent(now, len, tx);
     }
     fn on_message(&mut self, now: Time, message: Message) {
-        if let Message::Stage(k) = message {
+        if let Message::Stage(Stage(k)) = message {
             self.target = self.table.rate(k);
         }
         self.inner.on_message(now, message);

@@ -172,7 +172,7 @@ impl NetworkScenario {
     fn path_facts(&self) -> Option<PathFactsOf<'_>> {
         let m = &self.model;
         let window = m.window;
-        let (true, Transport::Acks { ack_len, .. }) = (m.rate_control.needs_int().is_some(), m.transport) else {
+        let (true, Transport::Acks { ack_len, .. }) = (m.rate_control.telemetry().is_some(), m.transport) else {
             return window.map(|_| -> PathFactsOf { Box::new(move |_, _| PathFacts { window, base_rtt: None }) });
         };
         let routes = m.routing.routes(&self.topology);
@@ -213,7 +213,7 @@ impl NetworkScenario {
 
     /// Do frames have to carry records of the ports they pass?
     pub fn needs_telemetry(&self) -> bool {
-        self.model.rate_control.needs_int().is_some()
+        self.model.rate_control.telemetry().is_some()
     }
 
     /// Is the run held to its promises?

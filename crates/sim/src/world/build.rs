@@ -165,7 +165,7 @@ fn node(
                 buffer: (m.buffer)(&links),
                 links,
                 to_host: node.ports.iter().map(|p| topology.nodes[p.peer as usize].kind == NodeKind::Host).collect(),
-                telemetry: m.nic.rate_control.needs_int(),
+                telemetry: m.nic.rate_control.telemetry(),
                 discipline: m.discipline,
                 scheduler: scheduler.clone(),
                 control_delay: m.control_delay,

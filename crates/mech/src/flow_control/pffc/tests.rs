@@ -305,7 +305,7 @@ enum Step {
 /// Pauses of 1 to 4 quanta, or until resumed; waits of up to 2 quanta of 51.2 ns.
 fn step() -> impl Strategy<Value = Step> {
     let order = (0..4u64, 0..5u64, prop_oneof![1..5u64, Just(u32::MAX as u64)]);
-    let order = order.prop_map(|(kind, value, quanta)| Order::from_word(quanta << 32 | kind << 16 | value));
+    let order = order.prop_map(|(kind, value, quanta)| Order::from_words(quanta << 32 | kind << 16 | value, 0));
     let wait = (0..102_400u64).prop_map(Step::Wait);
     prop_oneof![3 => (0..6u32).prop_map(Step::Push), 3 => Just(Step::Pop), 2 => order.prop_map(Step::Say), 2 => wait]
 }

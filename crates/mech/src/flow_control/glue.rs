@@ -1,0 +1,438 @@
+//! What the lines of the registry become: enums of all mechanisms, of their messages and of their halves, with static dispatch.
+//!
+//! ```text
+//!   Pfc(pfc) "pfc" sends 0 Pfc(Pause): "...";
+//!     |   |    |         |  |    |            +- Entry::about
+//!     |   |    |         |  |    +- what it carries, a Signal of that module
+//!     |   |    |         |  +- Message::Pfc                      or instead of `sends`:  like Cbfc, whose messages it has
+//!     |   |    |         +- number of that message in a frame
+//!     |   |    +- Entry::name
+//!     |   +- module; its Params implement Law
+//!     +- FlowControl::Pfc, Rx::Pfc, Tx::Pfc
+//! ```
+
+/// Makes the registry. `classes`: mechanisms that regulate a priority as a whole; `flows`: those that look at single flows.
+macro_rules! flow_controls {
+    (
+        classes {$(
+            $C:ident($c:ident) $c_name:literal $(sends $c_tag:literal $c_message:ident($c_signal:ident))? $(like $c_like:ident)?: $c_about:literal;
+        )+}
+        flows {$(
+            $F:ident($f:ident) $f_name:literal $(sends $f_tag:literal $f_message:ident($f_signal:ident))? $(like $f_like:ident)?: $f_about:literal;
+        )+}
+    ) => {
+        /// What travels from a receiver to its sender.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Message {
+            $($(#[doc = concat!("Of [`super::", stringify!($c), "`].")] $c_message(super::$c::$c_signal),)?)+
+            $($(#[doc = concat!("Of [`super::", stringify!($f), "`].")] $f_message(super::$f::$f_signal),)?)+
+            /// Of a mechanism from outside.
+            Custom(u64),
+        }
+
+        impl Message {
+            /// Packed into a tag and two words, for stores that keep frames small.
+            pub fn to_words(self) -> (u8, u64, u64) {
+                let (tag, (a, b)) = match self {
+                    $($(Message::$c_message(m) => ($c_tag, Signal::to_words(m)),)?)+
+                    $($(Message::$f_message(m) => ($f_tag, Signal::to_words(m)),)?)+
+                    Message::Custom(m) => (CUSTOM_TAG, Signal::to_words(m)),
+                };
+                (tag, a, b)
+            }
+
+            /// The inverse of [`Message::to_words`].
+            pub fn from_words(tag: u8, a: u64, b: u64) -> Message {
+                match tag {
+                    $($($c_tag => Message::$c_message(Signal::from_words(a, b)),)?)+
+                    _ => Message::rare(tag, a, b),
+                }
+            }
+
+            #[cold] // out of line: every control frame passes here
+            fn rare(tag: u8, a: u64, b: u64) -> Message {
+                match tag {
+                    $($($f_tag => Message::$f_message(Signal::from_words(a, b)),)?)+
+                    _ => Message::Custom(Signal::from_words(a, b)),
+                }
+            }
+
+            /// Kind and value for tables and logs.
+            pub fn describe(&self) -> (&'static str, u64) {
+                match *self {
+                    $($(Message::$c_message(m) => Signal::describe(m),)?)+
+                    $($(Message::$f_message(m) => Signal::describe(m),)?)+
+                    Message::Custom(m) => Signal::describe(m),
+                }
+            }
+
+            /// Does it stop its sender, or let it go? `None`: it does neither outright, or for some flows only.
+            pub fn stops(self) -> Option<bool> {
+                match self {
+                    $($(Message::$c_message(m) => Signal::stops(m),)?)+
+                    $($(Message::$f_message(m) => Signal::stops(m),)?)+
+                    Message::Custom(m) => Signal::stops(m),
+                }
+            }
+
+            /// The message that ends the state which this one sets, as if it had never been sent; `None`: it sets none that lasts.
+            pub fn release(self) -> Option<Message> {
+                match self {
+                    $($(Message::$c_message(m) => Signal::release(m).map(Message::$c_message),)?)+
+                    $($(Message::$f_message(m) => Signal::release(m).map(Message::$f_message),)?)+
+                    Message::Custom(m) => Signal::release(m).map(Message::Custom),
+                }
+            }
+
+            /// Does it set a state and is sent only once by its receiver half? On a real link it has to be repeated, so that a lost one
+            /// heals.
+            pub fn is_state(self) -> bool {
+                match self {
+                    $($(Message::$c_message(m) => Signal::is_state(m),)?)+
+                    $($(Message::$f_message(m) => Signal::is_state(m),)?)+
+                    Message::Custom(m) => Signal::is_state(m),
+                }
+            }
+
+            /// Does it concern single flows? A decision may then take several messages: [`Rx::more`].
+            #[inline]
+            pub fn is_per_flow(&self) -> bool {
+                match self {
+                    $($(Message::$c_message(_) => <super::$c::$c_signal as Signal>::PER_FLOW,)?)+
+                    $($(Message::$f_message(_) => <super::$f::$f_signal as Signal>::PER_FLOW,)?)+
+                    Message::Custom(_) => <u64 as Signal>::PER_FLOW,
+                }
+            }
+        }
+
+        /// A configured flow control, ready to make its two halves for any link.
+        #[derive(Clone, Debug)]
+        pub enum FlowControl {
+            /// No flow control: a full buffer drops.
+            None,
+            $(#[doc = concat!("[`super::", stringify!($c), "`].")] $C(super::$c::Params),)+
+            $(#[doc = concat!("[`super::", stringify!($f), "`].")] $F(super::$f::Params),)+
+            /// A mechanism from outside this repository.
+            Custom(Arc<dyn Custom>),
+        }
+
+        /// All flow controls.
+        pub const REGISTRY: &[Entry] = &[
+            Entry { name: "none", about: "no flow control; a full buffer drops", params: &[], read: |_, _| Ok(FlowControl::None) },
+            $(Entry {
+                name: $c_name,
+                about: $c_about,
+                params: super::$c::PARAMS,
+                read: |v, l| super::$c::Params::read(v, l).map(FlowControl::$C),
+            },)+
+            $(Entry {
+                name: $f_name,
+                about: $f_about,
+                params: super::$f::PARAMS,
+                read: |v, l| super::$f::Params::read(v, l).map(FlowControl::$F),
+            },)+
+        ];
+
+        impl FlowControl {
+            /// Name in the registry; `None`: a mechanism from outside.
+            pub fn name(&self) -> Option<&'static str> {
+                match self {
+                    FlowControl::None => Some("none"),
+                    $(FlowControl::$C(_) => Some($c_name),)+
+                    $(FlowControl::$F(_) => Some($f_name),)+
+                    FlowControl::Custom(_) => None,
+                }
+            }
+
+            /// Both halves for a link.
+            pub fn halves(&self, link: &LinkFacts) -> (Rx, Tx) {
+                match self {
+                    FlowControl::None => (Rx::None, Tx::None(link.rate)),
+                    $(FlowControl::$C(p) => {
+                        let (rx, tx) = Law::halves(p, link);
+                        (Rx::$C(rx), Tx::$C(tx))
+                    })+
+                    $(FlowControl::$F(p) => {
+                        let (rx, tx) = Law::halves(p, link);
+                        (Rx::$F(rx), Tx::$F(tx))
+                    })+
+                    FlowControl::Custom(x) => {
+                        let (rx, tx) = x.halves(link);
+                        (Rx::Custom(rx), Tx::Custom(tx))
+                    }
+                }
+            }
+
+            /// Is such a message meant for a port with this flow control?
+            pub fn accepts(&self, message: &Message) -> bool {
+                match self {
+                    FlowControl::None => false,
+                    $(FlowControl::$C(_) => matches!(message, $(Message::$c_message(_))? $(Message::$c_like(_))?),)+
+                    $(FlowControl::$F(_) => matches!(message, $(Message::$f_message(_))? $(Message::$f_like(_))?),)+
+                    FlowControl::Custom(_) => matches!(message, Message::Custom(_)),
+                }
+            }
+
+            /// Values of the keys without a default, as they take effect on its link.
+            pub fn resolved(&self) -> Vec<(&'static str, String)> {
+                of_law!(self, Vec::new(), p => p.resolved(); $($C)+ $($F)+)
+            }
+
+            /// What a port sends on a real link when it begins, so that what a predecessor of it had set at the neighbour ends. Where
+            /// messages are numbered these are the first three at least, by which a new count is known. Pauses of a priority end by
+            /// themselves, and credits come all the time.
+            pub fn opening(&self) -> Vec<Message> {
+                of_law!(self, Vec::new(), p => p.opening(); $($C)+ $($F)+)
+            }
+
+            /// Does it look at single flows, so that its sender half is the egress queue?
+            pub fn per_flow(&self) -> bool {
+                matches!(self, $(FlowControl::$F(_))|+)
+            }
+
+            /// Refuses a buffer behind which the longest frame of this link never gets through, as a lane without credits.
+            ///
+            /// # Errors
+            /// The key of what is too small.
+            pub fn holds_a_frame(&self, link: &LinkFacts) -> Result<(), ParamError> {
+                of_law!(self, Ok(()), p => Law::holds_a_frame(p, link); $($C)+ $($F)+)
+            }
+
+            /// Size of a message on the wire [bytes]: the 64 B control frame that the GFC paper counts (m = 64 B), but where a mechanism
+            /// says otherwise.
+            pub fn message_len(&self) -> Bytes {
+                match self {
+                    FlowControl::Custom(x) => x.message_len(),
+                    law => of_law!(law, MESSAGE_LEN, p => p.message_len(); $($C)+ $($F)+),
+                }
+            }
+
+            /// The control loop of a link under this flow control.
+            pub fn control_loop(&self, link: &LinkFacts) -> ControlLoop {
+                of_law!(self, link.control_loop(self.message_len()), p => p.control_loop(link); $($C)+ $($F)+)
+            }
+
+            /// What stops a port that it regulates; `None`: it stops no port as a whole, or does not say.
+            pub fn stop(&self) -> Option<Stop> {
+                of_law!(self, None, p => p.stop(); $($C)+ $($F)+)
+            }
+
+            /// What a drain that stops means for the buffers behind such a link; `None`: the sender stops as well, or nothing is promised.
+            pub fn standstill(&self, link: &LinkFacts) -> Option<Standstill> {
+                of_law!(self, None, p => p.standstill(link); $($C)+ $($F)+)
+            }
+        }
+
+        /// A receiver half of any kind.
+        #[repr(C)] // the beginning of a half stands at the beginning of this, as its order of fields expects
+        pub enum Rx {
+            /// Sends nothing.
+            None,
+            $(#[doc = concat!("Of [`super::", stringify!($c), "`].")] $C(<super::$c::Params as Law>::Receiver),)+
+            $(#[doc = concat!("Of [`super::", stringify!($f), "`].")] $F(<super::$f::Params as Law>::Receiver),)+
+            /// From outside.
+            Custom(Box<dyn Receiver + Send>),
+        }
+
+        /// What a port asks of a receiver half; those that look at flows are given the flow of the frame.
+        impl Rx {
+            /// A frame was admitted; see [`Receiver::on_arrival`] and [`FlowReceiver::on_arrival`].
+            #[inline(always)]
+            pub fn on_arrival(&mut self, now: Time, flow: u32, occupancy: &Occupancy, len: Bytes) -> Option<Message> {
+                match self {
+                    Rx::None => None,
+                    $(Rx::$C(m) => m.on_arrival(now, occupancy, len),)+
+                    $(Rx::$F(m) => m.on_arrival(now, flow, len),)+
+                    Rx::Custom(m) => m.on_arrival(now, occupancy, len),
+                }
+            }
+            /// A frame left the buffer; see [`Receiver::on_departure`] and [`FlowReceiver::on_departure`]. Its flow is looked up on demand.
+            #[inline(always)]
+            pub fn on_departure(&mut self, now: Time, flow: impl FnOnce() -> u32, occupancy: &Occupancy, len: Bytes) -> Option<Message> {
+                match self {
+                    Rx::None => None,
+                    $(Rx::$C(m) => m.on_departure(now, occupancy, len),)+
+                    $(Rx::$F(m) => m.on_departure(now, flow(), len),)+
+                    Rx::Custom(m) => m.on_departure(now, occupancy, len),
+                }
+            }
+            /// See [`FlowReceiver::more`]; the others send one message at a time.
+            pub fn more(&mut self) -> Option<Message> {
+                match self {
+                    $(Rx::$F(m) => m.more(),)+
+                    _ => None,
+                }
+            }
+            /// See [`FlowReceiver::collisions`]; the others tell no flows apart.
+            pub fn collisions(&self) -> u64 {
+                match self {
+                    $(Rx::$F(m) => m.collisions(),)+
+                    _ => 0,
+                }
+            }
+            /// See [`Receiver::on_wake`] and [`FlowReceiver::on_wake`].
+            pub fn on_wake(&mut self, now: Time, occupancy: &Occupancy) -> Option<Message> {
+                match self {
+                    Rx::None => None,
+                    $(Rx::$C(m) => m.on_wake(now, occupancy),)+
+                    $(Rx::$F(m) => m.on_wake(now),)+
+                    Rx::Custom(m) => m.on_wake(now, occupancy),
+                }
+            }
+            /// See [`Receiver::next_wake`].
+            #[inline]
+            pub fn next_wake(&self) -> Option<Time> {
+                match self {
+                    Rx::None => None,
+                    $(Rx::$C(m) => m.next_wake(),)+
+                    $(Rx::$F(m) => m.next_wake(),)+
+                    Rx::Custom(m) => m.next_wake(),
+                }
+            }
+            /// See [`Receiver::holds`] and [`FlowReceiver::holds`].
+            pub fn holds(&self, occupancy: &Occupancy, stuck: Bytes, len: Bytes) -> bool {
+                match self {
+                    Rx::None => false,
+                    $(Rx::$C(m) => m.holds(occupancy, stuck, len),)+
+                    $(Rx::$F(m) => m.holds(occupancy.bytes.saturating_sub(stuck)),)+
+                    Rx::Custom(m) => m.holds(occupancy, stuck, len),
+                }
+            }
+            /// See [`Receiver::on_peer_total`].
+            pub fn on_peer_total(&mut self, sent: u64) {
+                match self {
+                    $(Rx::$C(m) => m.on_peer_total(sent),)+
+                    Rx::Custom(m) => m.on_peer_total(sent),
+                    _ => {}
+                }
+            }
+        }
+
+        /// A sender half of any kind.
+        pub enum Tx {
+            /// Always open, at this line rate.
+            None(Rate),
+            $(#[doc = concat!("Of [`super::", stringify!($c), "`].")] $C(<super::$c::Params as Law>::Sender),)+
+            $(#[doc = concat!("Of [`super::", stringify!($f), "`].")] $F(<super::$f::Params as Law>::Sender),)+
+            /// From outside.
+            Custom(Box<dyn Sender + Send>),
+            /// One that goes on obeying and counting, while its answer counts for nothing: [`Tx::release`].
+            Released(Box<Released>),
+        }
+
+        impl Sender for Tx {
+            #[inline(always)]
+            fn gate(&self, now: Time, len: Bytes) -> Gate {
+                match self {
+                    Tx::None(_) | Tx::Released(_) => Gate::Open,
+                    $(Tx::$C(m) => m.gate(now, len),)+
+                    $(Tx::$F(m) => FlowSender::gate(&**m, now),)+
+                    Tx::Custom(m) => m.gate(now, len),
+                }
+            }
+            #[inline(always)]
+            fn on_sent(&mut self, now: Time, len: Bytes, tx: Span) {
+                match self {
+                    Tx::None(_) => {}
+                    Tx::Released(inner) => inner.on_sent(now, len, tx),
+                    $(Tx::$C(m) => m.on_sent(now, len, tx),)+
+                    $(Tx::$F(_) => {})+
+                    Tx::Custom(m) => m.on_sent(now, len, tx),
+                }
+            }
+            fn on_message(&mut self, now: Time, message: Message) {
+                match self {
+                    Tx::None(_) => {}
+                    Tx::Released(inner) => inner.on_message(now, message),
+                    $(Tx::$C(m) => m.on_message(now, message),)+
+                    $(Tx::$F(m) => m.on_message(now, message),)+
+                    Tx::Custom(m) => m.on_message(now, message),
+                }
+            }
+            #[inline]
+            fn held(&self, now: Time, len: Bytes) -> bool {
+                match self {
+                    Tx::None(_) | Tx::Released(_) => false,
+                    $(Tx::$C(m) => m.held(now, len),)+
+                    $(Tx::$F(m) => FlowSender::gate(&**m, now) != Gate::Open,)+
+                    Tx::Custom(m) => m.held(now, len),
+                }
+            }
+            #[inline]
+            fn rate(&self, now: Time) -> Rate {
+                match self {
+                    Tx::None(line) => *line,
+                    Tx::Released(inner) => inner.line,
+                    $(Tx::$C(m) => m.rate(now),)+
+                    $(Tx::$F(m) => m.rate(),)+
+                    Tx::Custom(m) => m.rate(now),
+                }
+            }
+            fn is_possible(&self, message: Message) -> bool {
+                match self {
+                    Tx::None(_) => true,
+                    Tx::Released(inner) => inner.tx.is_possible(message),
+                    $(Tx::$C(m) => m.is_possible(message),)+
+                    $(Tx::$F(m) => m.is_possible(message),)+
+                    Tx::Custom(m) => m.is_possible(message),
+                }
+            }
+            fn overdrawn(&self) -> bool {
+                match self {
+                    $(Tx::$C(m) => m.overdrawn(),)+
+                    Tx::Custom(m) => m.overdrawn(),
+                    _ => false,
+                }
+            }
+            fn restart(&mut self, now: Time) {
+                match self {
+                    Tx::None(_) => {}
+                    Tx::Released(inner) => inner.tx.restart(now),
+                    $(Tx::$C(m) => m.restart(now),)+
+                    $(Tx::$F(m) => m.restart(now),)+
+                    Tx::Custom(m) => m.restart(now),
+                }
+            }
+            #[inline]
+            fn stopped_by(&self) -> StoppedBy {
+                match self {
+                    Tx::None(_) | Tx::Released(_) => StoppedBy::Pause,
+                    $(Tx::$C(m) => m.stopped_by(),)+
+                    $(Tx::$F(_) => StoppedBy::Flows,)+
+                    Tx::Custom(m) => m.stopped_by(),
+                }
+            }
+        }
+
+        impl Tx {
+            /// The queue of a sender that looks at flows; `None`: frames wait elsewhere, in arrival order or another.
+            #[inline]
+            pub fn flows(&self) -> Option<&dyn FlowSender> {
+                match self {
+                    $(Tx::$F(m) => Some(&**m),)+
+                    _ => None,
+                }
+            }
+            /// The same, to put frames in and take them out.
+            #[inline]
+            pub fn flows_mut(&mut self) -> Option<&mut dyn FlowSender> {
+                match self {
+                    $(Tx::$F(m) => Some(&mut **m),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+/// What a law answers; `$without` where there is none: no flow control, or one from outside.
+macro_rules! of_law {
+    ($self:expr, $without:expr, $p:ident => $answer:expr; $($V:ident)+) => {
+        match $self {
+            FlowControl::None | FlowControl::Custom(_) => $without,
+            $(FlowControl::$V($p) => $answer,)+
+        }
+    };
+}
+
+pub(super) use {flow_controls, of_law};

@@ -1,0 +1,117 @@
+//! What the registry asks of a flow control: [`Law`] of its parameters, [`Signal`] of its messages.
+//!
+//! Nodes, the simulator, a real port and the dimensioning ask these through [`FlowControl`] and [`Message`], so that none of them
+//! matches on a mechanism.
+
+use std::fmt::Debug;
+
+use xoff_params::{ParamError, ParamSpec, Values};
+use xoff_units::{Bytes, Span};
+
+use super::on_off::Stop;
+use super::standstill::Standstill;
+use super::{FlowControl, MESSAGE_LEN, Message, Receiver, Sender};
+use crate::{ControlLoop, LinkFacts};
+
+/// A name, its parameters and their reader.
+pub struct Entry {
+    /// Name in files and on the command line.
+    pub name: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+    /// Declared parameters.
+    pub params: &'static [ParamSpec],
+    /// Reader.
+    pub read: fn(&mut dyn Values, &LinkFacts) -> Result<FlowControl, ParamError>,
+}
+
+/// What follows from the parameters of a flow control, whose module also has `PARAMS` and `Params::read`. What most mechanisms answer alike has a default.
+pub trait Law: Clone + Debug + Sized {
+    /// The downstream half: a [`Receiver`] or a boxed [`FlowReceiver`](super::FlowReceiver).
+    type Receiver;
+    /// The upstream half: a [`Sender`] or a boxed [`FlowSender`](super::FlowSender). A large one is boxed, so that a port stays small.
+    type Sender;
+
+    /// Both halves for one direction of a link and one priority.
+    fn halves(&self, link: &LinkFacts) -> (Self::Receiver, Self::Sender);
+    /// Values of the keys without a default, as they take effect on its link.
+    fn resolved(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+    /// What a port sends on a real link when it begins: [`FlowControl::opening`].
+    fn opening(&self) -> Vec<Message> {
+        Vec::new()
+    }
+    /// Refuses a buffer behind which the longest frame of this link never gets through.
+    ///
+    /// # Errors
+    /// The key of what is too small.
+    fn holds_a_frame(&self, _link: &LinkFacts) -> Result<(), ParamError> {
+        Ok(())
+    }
+    /// Size of a message on the wire [bytes]; 0: an ideal message, which takes no time on it.
+    fn message_len(&self) -> Bytes {
+        MESSAGE_LEN
+    }
+    /// The control loop of a link under it.
+    fn control_loop(&self, link: &LinkFacts) -> ControlLoop {
+        link.control_loop(self.message_len())
+    }
+    /// What stops a port that it regulates; `None`: it stops no port as a whole.
+    fn stop(&self) -> Option<Stop> {
+        None
+    }
+    /// What a drain that stops means for the buffer behind such a link; `None`: the sender stops as well, or nothing is promised.
+    fn standstill(&self, _link: &LinkFacts) -> Option<Standstill> {
+        None
+    }
+}
+
+/// What a message is to all who carry it: nodes, frames, tables, real ports. Its own halves know what it means.
+pub trait Signal: Copy {
+    /// It concerns single flows, so that a decision may take several of them ([`FlowReceiver::more`](super::FlowReceiver::more)).
+    const PER_FLOW: bool = false;
+    /// Packed into two words: a frame has no room for more.
+    fn to_words(self) -> (u64, u64);
+    /// The inverse of [`Signal::to_words`].
+    fn from_words(a: u64, b: u64) -> Self;
+    /// Kind and value for tables and logs.
+    fn describe(self) -> (&'static str, u64);
+    /// See [`Message::stops`].
+    fn stops(self) -> Option<bool> {
+        None
+    }
+    /// See [`Message::release`].
+    fn release(self) -> Option<Self> {
+        None
+    }
+    /// See [`Message::is_state`].
+    fn is_state(self) -> bool {
+        false
+    }
+}
+
+/// The message of a mechanism from outside this repository.
+impl Signal for u64 {
+    fn to_words(self) -> (u64, u64) {
+        (self, 0)
+    }
+    fn from_words(a: u64, _: u64) -> u64 {
+        a
+    }
+    fn describe(self) -> (&'static str, u64) {
+        ("custom", self)
+    }
+}
+
+/// What a mechanism from outside this repository implements besides its two halves.
+pub trait Custom: Debug + Send + Sync {
+    /// Both halves for one link direction and priority.
+    fn halves(&self, link: &LinkFacts) -> (Box<dyn Receiver + Send>, Box<dyn Sender + Send>);
+    /// Size of its messages on the wire [bytes]; 0: they take no bandwidth.
+    fn message_len(&self) -> Bytes;
+    /// See [`FlowControl::max_ton`]; `None`: unknown.
+    fn max_ton(&self, _link: &LinkFacts, _epsilon: f64) -> Option<Span> {
+        None
+    }
+}

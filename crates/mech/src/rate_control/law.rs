@@ -1,0 +1,107 @@
+//! What the registry asks of a rate control: [`Law`] of its parameters.
+
+use std::fmt::Debug;
+
+use xoff_params::{ParamError, ParamSpec, Values};
+use xoff_units::{Rate, Span};
+
+use super::{Notification, RateControl, RateControlKind, RecordFormat};
+
+/// A name, its parameters and their reader.
+pub struct Entry {
+    /// Name in files and on the command line.
+    pub name: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+    /// Declared parameters.
+    pub params: &'static [ParamSpec],
+    /// Reader.
+    pub read: fn(&mut dyn Values) -> Result<RateControlKind, ParamError>,
+}
+
+/// What is known of a flow when it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowFacts {
+    /// Line rate of its NIC [bit/s].
+    pub line: Rate,
+    /// Window that its environment gives it [bytes].
+    pub window: Option<u64>,
+    /// Round-trip time of its path without load, if the environment knows it [ps].
+    pub base_rtt: Option<Span>,
+    /// A random number of its own, where the rate control [`draws`](RateControlKind::draws).
+    pub seed: u64,
+}
+
+/// What follows from the parameters of a rate control, whose module also has `PARAMS` and `Params::read`. What most answer alike has
+/// a default.
+pub trait Law {
+    /// Its reaction point.
+    type ReactionPoint: RateControl;
+    /// The reaction point of one new flow.
+    fn reaction_point(&self, flow: &FlowFacts) -> Self::ReactionPoint;
+    /// See [`RateControlKind::notification`].
+    #[inline]
+    fn notification(&self) -> Notification {
+        Notification::Never
+    }
+    /// See [`RateControlKind::reports_undetermined`].
+    #[inline]
+    fn reports_undetermined(&self) -> bool {
+        false
+    }
+    /// See [`RateControlKind::wants_acks`].
+    #[inline]
+    fn wants_acks(&self) -> bool {
+        false
+    }
+    /// See [`RateControlKind::knows_undetermined`].
+    fn knows_undetermined(&self) -> bool {
+        self.reports_undetermined()
+    }
+    /// See [`RateControlKind::wants_quantized`].
+    fn wants_quantized(&self) -> bool {
+        false
+    }
+    /// See [`RateControlKind::draws`].
+    #[inline]
+    fn draws(&self) -> bool {
+        false
+    }
+    /// See [`RateControlKind::telemetry`].
+    #[inline]
+    fn telemetry(&self) -> Option<RecordFormat> {
+        None
+    }
+    /// Values of the keys without a default, as they take effect.
+    fn resolved(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+}
+
+/// What a rate control from outside this repository implements.
+pub trait Custom: Debug + Send + Sync {
+    /// The reaction point of one new flow.
+    fn reaction_point(&self, flow: &FlowFacts) -> Box<dyn RateControl + Send>;
+    /// See [`RateControlKind::notification`].
+    fn notification(&self) -> Notification;
+    /// See [`RateControlKind::reports_undetermined`].
+    fn reports_undetermined(&self) -> bool {
+        false
+    }
+    /// See [`RateControlKind::wants_acks`].
+    fn wants_acks(&self) -> bool {
+        false
+    }
+    /// See [`RateControlKind::telemetry`].
+    fn telemetry(&self) -> Option<RecordFormat> {
+        None
+    }
+    /// See [`RateControlKind::wants_quantized`].
+    fn wants_quantized(&self) -> bool {
+        false
+    }
+    /// See [`RateControlKind::draws`].
+    fn draws(&self) -> bool {
+        false
+    }
+}
