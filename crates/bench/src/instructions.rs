@@ -69,20 +69,20 @@ fn judge(before: Option<&Count>, now: &Count) -> Verdict {
 
 /// Measures and compares: exit code 1 if any scenario is worse.
 pub fn gate(xoff: &Xoff, scenarios: &Path, accepted: &Path) -> Result<ExitCode, Failed> {
-    let skipped = |why: &str| {
-        println!("-- instruction gate: skipped, {why}");
+    let skipped = |what: &str, why: &str| {
+        xoff_testing::skip_as("instruction gate", what, why);
         Ok(ExitCode::SUCCESS)
     };
     if !accepted.exists() {
-        return skipped(&format!("there is no {}; `make bench-accept` writes it", accepted.display()));
+        return skipped("accepted-counts", &format!("there is no {}; `make bench-accept` writes it", accepted.display()));
     }
     let before: Counts = read_json(accepted)?;
     let rustc = match comparable(machine::rustc(), &before) {
         Ok(rustc) => rustc,
-        Err(why) => return skipped(&why),
+        Err(why) => return skipped("accepted-rustc", &why),
     };
     if !has_valgrind() {
-        return skipped("there is no valgrind");
+        return skipped("valgrind", "not installed");
     }
     let now = Counts { rustc, scenarios: measure(xoff, scenarios)? };
     let (text, worse) = compare(&before, &now);

@@ -6,6 +6,7 @@ use crate::answer::{Answer, Exit};
 
 /// Print the JSON Schema of scenario files
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  xoff schema > scenario.schema.json\n  xoff schema fabric > fabric.schema.json")]
 pub struct Args {
     /// Which scenarios: those of a network ([topology]), or those of a scheduled fabric ([fabric])
     #[arg(value_enum, default_value_t)]

@@ -10,10 +10,10 @@ use std::process::Command;
 
 use support::{folder, xoff};
 
-/// Examples that do not run here: the beginning of the command, and why. Each is printed as skipped.
-const SKIPPED: &[(&str, &str)] = &[
+/// Examples that do not run here: the beginning of the command, and why. Each is printed.
+const NOT_RUN: &[(&str, &str)] = &[
     ("make ", "the tests are run by it"),
-    ("xoff reproduce gfc --quick", "takes two minutes; `make demo` and crates/reproduce run entries"),
+    ("xoff reproduce gfc --quick", "takes two minutes; `make demo` and crates/papers run entries"),
     ("xoff reproduce unbiased-qcn --quick", "takes minutes"),
     ("xoff reproduce pffc --quick", "takes minutes"),
     ("xoff reproduce tcd ", "takes minutes"),
@@ -136,8 +136,8 @@ fn every_example_runs_as_printed() {
     for page in &pages {
         let dir = checkout(&page.name);
         for command in &page.commands {
-            if let Some((_, why)) = SKIPPED.iter().find(|(start, _)| command.starts_with(start)) {
-                println!("SKIPPED: {}: {command}: {why}", page.name);
+            if let Some((_, why)) = NOT_RUN.iter().find(|(start, _)| command.starts_with(start)) {
+                println!("not run: {}: {command}: {why}", page.name);
                 continue;
             }
             let o = Command::new("sh").args(["-c", command]).current_dir(&dir).env("PATH", &path).output().unwrap();
@@ -156,7 +156,7 @@ fn every_example_runs_as_printed() {
         assert!(found >= least, "{name}: {found} examples found");
     }
     assert!(ran >= 20, "{ran} examples ran");
-    for (start, _) in SKIPPED {
+    for (start, _) in NOT_RUN {
         assert!(pages.iter().any(|p| p.commands.iter().any(|c| c.starts_with(start))), "no example begins with '{start}' any more");
     }
 }

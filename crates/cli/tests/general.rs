@@ -13,8 +13,16 @@ fn help_and_version() {
     let help = xoff(&["--help"]);
     assert_eq!(help.code, 0);
     assert!(help.out.contains("Examples:") && help.out.contains("Exit codes:"), "{}", help.out);
-    for sub in ["hpcc", "check", "plan"] {
-        assert!(xoff(&[sub, "--help"]).out.contains("Example"), "{sub}");
+    let commands = help.out.lines().skip_while(|l| *l != "Commands:").skip(1).take_while(|l| !l.is_empty());
+    let commands: Vec<&str> = commands.filter_map(|l| l.split_whitespace().next()).filter(|c| *c != "help").collect();
+    assert!(["run", "check", "schema"].iter().all(|c| commands.contains(c)), "{commands:?}");
+    for sub in commands {
+        let said = xoff(&[sub, "--help"]);
+        assert_eq!(said.code, 0, "{sub}");
+        let usage = said.out.lines().find(|l| l.starts_with("Usage:")).unwrap_or_default();
+        assert!(usage.starts_with(&format!("Usage: xoff {sub}")), "{sub}: {usage}");
+        // An example that can be copied; each is run by tests/examples.rs.
+        assert!(said.out.lines().any(|l| l.trim().starts_with(&format!("xoff {sub}"))), "{sub}: no example in\n{}", said.out);
     }
     assert_eq!(xoff(&[]).code, 2);
     let unknown = xoff(&["chek"]);

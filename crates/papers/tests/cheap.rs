@@ -101,29 +101,3 @@ fn unknown_names_are_refused_with_those_there_are() {
         }
     }
 }
-
-#[test]
-fn every_entry_reads_and_its_scenarios_exist() {
-    for e in xoff_papers::entries("gfc").unwrap_or_else(|e| panic!("{e}")) {
-        assert!(!e.paper.is_empty() && !e.band.is_empty(), "{}", e.id);
-        for s in &e.scenarios {
-            let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/papers/gfc").join(s);
-            assert!(path.is_file(), "{}: {s}", e.id);
-        }
-    }
-}
-
-#[test]
-fn entries_with_real_frames_read_too_and_so_do_their_scenarios() {
-    for paper in ["gfc", "tcd", "pffc"] {
-        for e in xoff_papers::testbed_entries(paper).unwrap_or_else(|e| panic!("{e}")) {
-            assert!(!e.paper.is_empty() && !e.band.is_empty() && !e.scenarios.is_empty(), "{}", e.id);
-            for s in &e.scenarios {
-                let path =
-                    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/papers").join(paper).join("testbed").join(s);
-                xoff_run::NetworkScenario::load(&path, &[]).unwrap_or_else(|e| panic!("{e}"));
-            }
-        }
-    }
-    assert!(xoff_papers::testbed_entries("request-grant").is_err());
-}

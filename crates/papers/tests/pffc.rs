@@ -41,10 +41,3 @@ fn threads_change_nothing() {
     let text = |f: &Folder| std::fs::read_to_string(f.0.join("entries.json")).unwrap();
     assert_eq!(text(&one), text(&two));
 }
-
-#[test]
-fn every_entry_reads() {
-    let all = xoff_papers::entries("pffc").unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(all.len(), 13);
-    assert!(all.iter().all(|e| !e.paper.is_empty() && !e.band.is_empty()));
-}

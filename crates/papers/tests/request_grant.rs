@@ -48,10 +48,3 @@ fn threads_change_nothing_and_runs_are_shared() {
     assert_eq!(judge(&one, &items, 1), judge(&two, &items, 1));
     assert_eq!(kept(), before);
 }
-
-#[test]
-fn every_entry_reads() {
-    for e in xoff_papers::entries("request-grant").unwrap_or_else(|e| panic!("{e}")) {
-        assert!(!e.paper.is_empty() && !e.band.is_empty() && e.scenarios.is_empty(), "{}", e.id);
-    }
-}

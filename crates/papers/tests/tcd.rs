@@ -69,14 +69,3 @@ fn threads_change_nothing() {
         assert_eq!(text(&one), text(&two), "{file}");
     }
 }
-
-#[test]
-fn every_entry_reads_and_its_scenarios_exist() {
-    for e in xoff_papers::entries("tcd").unwrap_or_else(|e| panic!("{e}")) {
-        assert!(!e.paper.is_empty() && !e.band.is_empty(), "{}", e.id);
-        for s in &e.scenarios {
-            let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/papers/tcd").join(s);
-            assert!(path.is_file(), "{}: {s}", e.id);
-        }
-    }
-}

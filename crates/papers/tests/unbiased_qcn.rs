@@ -66,10 +66,3 @@ fn threads_change_nothing_and_runs_are_kept() {
     assert_eq!(judge(&one, &items, 2), first);
     assert!(text(&one, "unbiased-qcn/done.jsonl") == before);
 }
-
-#[test]
-fn every_entry_reads() {
-    let all = xoff_papers::entries("unbiased-qcn").unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(all.len(), 18);
-    assert!(all.iter().all(|e| !e.paper.is_empty() && !e.band.is_empty()));
-}

@@ -38,10 +38,7 @@ fn golden() {
             .mark(Mark::hline(1000.0, "XOFF")),
     );
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/tiny.svg");
-    if std::env::var_os("BLESS").is_some() {
-        figure.write_svg(path).unwrap();
-    }
-    assert_eq!(figure.to_svg(), std::fs::read_to_string(path).unwrap(), "run with BLESS=1 and look at the difference");
+    xoff_testing::golden(path.as_ref(), &figure.to_svg());
 }
 
 #[test]

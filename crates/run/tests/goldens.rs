@@ -1,6 +1,6 @@
 //! Golden summaries: every mechanism has a scenario under `scenarios/mechanisms/` and a summary that must not change
 //! unnoticed, and the ring under every flow control and discipline is one table. After a reasoned change:
-//! `XOFF_ACCEPT=1 cargo test --release -p xoff-run --test goldens`, and read the difference before it is committed.
+//! `XOFF_TEST_BLESS=1 cargo test --release --workspace --test goldens`, and read the difference before it is committed.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -20,12 +20,7 @@ fn load(file: &str, settings: &[String]) -> NetworkScenario {
 }
 
 fn compare(name: &str, got: &str) {
-    let path = root().join(name);
-    if std::env::var_os("XOFF_ACCEPT").is_some() {
-        std::fs::write(&path, got).unwrap();
-    }
-    let want = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(want, got, "{name} differs; if the change is right, run with XOFF_ACCEPT=1 and review the difference");
+    xoff_testing::golden(&root().join(name), got);
 }
 
 fn summary(f: &Finished) -> String {
@@ -36,8 +31,8 @@ fn summary(f: &Finished) -> String {
     f.summary.took_effect.iter().for_each(|s| writeln!(t, "took effect: {s}").unwrap());
     f.summary.never_triggered.iter().for_each(|s| writeln!(t, "never triggered: {s}").unwrap());
     for flow in &f.outcome.flows {
-        writeln!(t, "flow {} to {}: {} in {}", flow.flow.src, flow.flow.dst, Bytes(flow.delivered), flow.fct().unwrap_or(Span::ZERO))
-            .unwrap();
+        let time = flow.fct().map_or("unfinished".to_owned(), |t| format!("in {t}"));
+        writeln!(t, "flow {} to {}: {} {time}", flow.flow.src, flow.flow.dst, Bytes(flow.delivered)).unwrap();
     }
     t
 }

@@ -2,7 +2,7 @@
 //! same scenario gives the same hash.
 //!
 //! Each case is a scenario text made from its number, so that a failure is reproduced by running that number alone:
-//! `XOFF_SWARM_CASE=123 cargo test --release -p xoff-run --test swarm -- --nocapture`.
+//! `XOFF_TEST_SWARM_CASE=123 cargo test --release --workspace --test swarm -- --nocapture`.
 
 mod draw;
 
@@ -190,7 +190,7 @@ fn all_keep(cases: std::ops::Range<u64>, check: impl Fn(u64) -> Result<(), Strin
 
 #[test]
 fn a_thousand_random_scenarios_keep_every_promise() {
-    if let Some(case) = std::env::var("XOFF_SWARM_CASE").ok().and_then(|c| c.parse().ok()) {
+    if let Some(case) = std::env::var("XOFF_TEST_SWARM_CASE").ok().and_then(|c| c.parse().ok()) {
         println!("{}", scenario(case).text());
         return check(case, &scenario(case)).unwrap();
     }

@@ -1,7 +1,7 @@
 //! Promise 2 for threads: random scenarios give the same rows in the same order, and the same counters, however the network is split.
 //!
 //! Every flow control is met by every detection and every rate control, taken from the registries, so that a new one is tested without a
-//! change here. `XOFF_SWARM_CASE=123 cargo test --release -p xoff-run --test threads -- --include-ignored --nocapture` runs one case.
+//! change here. `XOFF_TEST_SWARM_CASE=123 cargo test --release --workspace --test threads -- --include-ignored --nocapture` runs one case.
 
 mod draw;
 
@@ -286,7 +286,7 @@ fn swarm(cases: std::ops::Range<u64>) -> Met {
 
 #[test]
 fn a_hundred_random_scenarios_are_the_same_on_any_number_of_threads() {
-    if let Some(case) = std::env::var("XOFF_SWARM_CASE").ok().and_then(|c| c.parse().ok()) {
+    if let Some(case) = std::env::var("XOFF_TEST_SWARM_CASE").ok().and_then(|c| c.parse().ok()) {
         println!("{}", load(case).1.text());
         same(case, &mut Met::default());
         return;

@@ -1,10 +1,9 @@
 //! The ring with real frames, in namespaces of a child process: what stands still, what moves on, what has its share.
 //!
-//! Where the machine cannot do that, a test prints `SKIPPED: <capability>: <errno>`; with XOFF_NO_SKIPS=1 it fails instead. Times and
-//! rates are those of the world's clock, which stands still while the processor is elsewhere.
+//! Where the machine cannot do that, a test is skipped (`xoff_testing::skip`). Times and rates are those of the world's clock, which
+//! stands still while the processor is elsewhere.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::Mutex;
 
 use xoff_netio::sandbox;
@@ -14,29 +13,20 @@ use xoff_testbed::packet_capture::By;
 use xoff_testbed::{Observed, Run, observe, stood_still};
 use xoff_units::Time;
 
-/// Set in the child to the name of its test.
-const INSIDE: &str = "XOFF_TESTBED_TEST_INSIDE";
 /// One ring at a time: they would take the processor from each other.
 static ONE: Mutex<()> = Mutex::new(());
 
 /// Runs `body` in fresh namespaces, by running the test of this name again in a child process.
 fn in_namespaces(test: &str, body: fn()) {
-    if std::env::var(INSIDE).is_ok_and(|inside| inside == test) {
+    if xoff_testing::inside(test) {
         return body();
     }
     if let Err(missing) = sandbox::probe() {
-        println!("SKIPPED: {missing}; {}", missing.remedy());
-        assert!(std::env::var_os("XOFF_NO_SKIPS").is_none_or(|v| v == "0"), "XOFF_NO_SKIPS is set, and the machine lacks {missing}");
-        return;
+        return xoff_testing::skip(missing.capability.name(), format_args!("{}; {}", missing.error, missing.remedy()));
     }
     let _one = ONE.lock().unwrap_or_else(|e| e.into_inner());
-    let mut child = sandbox::command(std::env::current_exe().unwrap());
-    let child = child.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(INSIDE, test).stdin(Stdio::null());
-    let output = child.output().unwrap();
-    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "in its namespaces:\n{text}");
-    assert!(text.contains("test result: ok. 1 passed"), "{text}");
-    text.lines().filter(|line| line.contains("SKIPPED") || line.starts_with("witness")).for_each(|line| println!("{line}"));
+    let text = xoff_testing::again(&mut sandbox::command(std::env::current_exe().unwrap()), test);
+    text.lines().filter(|line| line.starts_with("witness")).for_each(|line| println!("{line}"));
 }
 
 fn scenario(name: &str) -> NetworkScenario {
@@ -75,11 +65,7 @@ fn pfc_in_order_of_arrival_stands_still_within_a_second() {
         // Nothing was wrong with the witness: before, it saw data.
         assert!(o.whole.expect("a witness").data > 100, "{:?}", o.whole);
         if o.by == Some(By::Own) {
-            println!("SKIPPED: the independent packet capture: neither tcpdump nor dumpcap with tshark works here");
-            assert!(
-                std::env::var_os("XOFF_NO_SKIPS").is_none_or(|v| v == "0"),
-                "XOFF_NO_SKIPS is set, and there is no independent packet capture"
-            );
+            xoff_testing::skip("tcpdump", "the independent packet capture: neither tcpdump nor dumpcap with tshark works here");
         }
     });
 }

@@ -1,7 +1,7 @@
 //! Real frames through the command: testbeds, and switches and hosts as processes of their own. Those run again in a child process that
 //! owns its namespaces.
 //!
-//! Where the machine cannot do that, a test prints `SKIPPED: <what>: <why>`; with XOFF_NO_SKIPS=1 it fails instead.
+//! Where the machine cannot do that, a test is skipped (`xoff_testing::skip`).
 
 mod neighbours;
 mod processes;
@@ -10,29 +10,25 @@ mod refusals;
 mod support;
 mod testbeds;
 
-use std::process::{Command, Stdio};
+use xoff_netio::sandbox::{self, Capability, Missing};
 
-use xoff_netio::sandbox::{self, Capability};
-
-/// Set in the child to the name of its test.
-const INSIDE: &str = "XOFF_REAL_TEST_INSIDE";
-
-/// Says what is missing; fails where nothing may be.
-fn skip(what: &str) {
-    println!("SKIPPED: {what}");
-    assert!(std::env::var_os("XOFF_NO_SKIPS").is_none_or(|v| v == "0"), "XOFF_NO_SKIPS is set, and this is missing: {what}");
+fn skip(missing: &Missing) {
+    xoff_testing::skip(missing.capability.name(), format_args!("{}; {}", missing.error, missing.remedy()));
 }
 
-/// Can namespaces with veth pairs, and these programs, be had?
+/// Are there namespaces with veth pairs, and these programs? Records a skip if not.
 pub fn possible(programs: &[&str]) -> bool {
-    let missing = sandbox::probe().err().map(|m| format!("{m}; {}", m.remedy()));
-    let missing = missing.or_else(|| programs.iter().find(|p| !installed(p)).map(|p| format!("{p}: not installed")));
-    missing.as_deref().map(skip).is_none()
+    if let Err(missing) = sandbox::probe() {
+        skip(&missing);
+        return false;
+    }
+    let missing = programs.iter().find(|p| !installed(p));
+    missing.inspect(|p| xoff_testing::skip(p, "not installed")).is_none()
 }
 
-/// Can taps be made?
+/// Can taps be made? Records a skip if not.
 pub fn taps() -> bool {
-    sandbox::check(Capability::Tun).inspect_err(|m| skip(&format!("{m}; {}", m.remedy()))).is_ok()
+    sandbox::check(Capability::Tun).inspect_err(skip).is_ok()
 }
 
 fn installed(program: &str) -> bool {
@@ -42,20 +38,12 @@ fn installed(program: &str) -> bool {
 
 /// Runs `body` in fresh namespaces, by running the test of this name again in a child process.
 pub fn in_namespaces(test: &str, body: fn()) {
-    if std::env::var(INSIDE).is_ok_and(|inside| inside == test) {
+    if xoff_testing::inside(test) {
         return body();
     }
-    if !possible(&[]) {
-        return;
+    if possible(&[]) {
+        xoff_testing::again(&mut sandbox::command(std::env::current_exe().unwrap()), test);
     }
-    let mut child = sandbox::command(std::env::current_exe().unwrap());
-    let child: &mut Command = child.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(INSIDE, test).stdin(Stdio::null());
-    let output = child.output().unwrap();
-    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "in its namespaces:\n{text}");
-    // A name that matches no test would pass without running anything.
-    assert!(text.contains("test result: ok. 1 passed"), "{text}");
-    text.lines().filter(|line| line.contains("SKIPPED")).for_each(|line| println!("{line}"));
 }
 
 /// The incast scenario: H1, H2 and H3 send to H0 through S1.

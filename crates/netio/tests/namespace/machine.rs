@@ -83,7 +83,7 @@ fn segments_left_to_hardware_are_refused() {
         });
         match sent {
             Ok(output) if output.status.success() => {}
-            other => return crate::skipped(&format!("python3 to send with UDP_SEGMENT: {other:?}")),
+            other => return xoff_testing::skip("python3", format_args!("it does not send with UDP_SEGMENT: {other:?}")),
         }
         assert_eq!(arriving(&mut port, 1), Vec::<Vec<u8>>::new());
         let counters = port.counters();

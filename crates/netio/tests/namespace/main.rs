@@ -1,49 +1,31 @@
 //! Real frames, each test in namespaces of its own: the test runs again in a child process that owns them.
 //!
-//! Where the machine cannot do that, a test prints `SKIPPED: <capability>: <errno>`; with XOFF_NO_SKIPS=1 it fails instead.
+//! Where the machine cannot do that, a test is skipped (`xoff_testing::skip`).
 
 mod links;
 mod machine;
 
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use xoff_netio::sandbox::{Capability, Missing};
 use xoff_netio::{PacketOptions, PacketPort, Port, sandbox};
 
-/// Set in the child to the name of its test.
-const INSIDE: &str = "XOFF_NETIO_TEST_INSIDE";
-
 /// Runs `body` in fresh namespaces, by running the test of this name again in a child process.
 pub fn in_namespaces(test: &str, body: fn()) {
-    if std::env::var(INSIDE).is_ok_and(|inside| inside == test) {
+    if xoff_testing::inside(test) {
         return body();
     }
-    if let Err(missing) = sandbox::probe() {
-        return skip(&missing);
+    match sandbox::probe() {
+        Ok(()) => drop(xoff_testing::again(&mut sandbox::command(std::env::current_exe().unwrap()), test)),
+        Err(missing) => skip(&missing),
     }
-    let mut child = sandbox::command(std::env::current_exe().unwrap());
-    let child = child.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(INSIDE, test).stdin(Stdio::null());
-    let output = child.output().unwrap();
-    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "in its namespaces:\n{text}");
-    // A name that matches no test would pass without running anything.
-    assert!(text.contains("test result: ok. 1 passed"), "{text}");
-    text.lines().filter(|line| line.contains("SKIPPED")).for_each(|line| println!("{line}"));
 }
 
-/// Says what is missing; fails where nothing may be.
 fn skip(missing: &Missing) {
-    skipped(&format!("{missing}; {}", missing.remedy()));
+    xoff_testing::skip(missing.capability.name(), format_args!("{}; {}", missing.error, missing.remedy()));
 }
 
-/// The same for what is no capability.
-pub fn skipped(what: &str) {
-    println!("SKIPPED: {what}");
-    assert!(std::env::var_os("XOFF_NO_SKIPS").is_none_or(|v| v == "0"), "XOFF_NO_SKIPS is set, and the machine lacks {what}");
-}
-
-/// Is this there? Says so if it is not, and the test ends. Asked inside, where nothing has to be made for it.
+/// Is this there? Records a skip if it is not, and the test ends. Asked inside, where nothing has to be made for it.
 pub fn has(capability: Capability) -> bool {
     sandbox::check(capability).inspect_err(skip).is_ok()
 }

@@ -242,7 +242,7 @@ pub fn load(text: &str) -> NetworkScenario {
 
 /// Runs the draws of a flow control on two threads; `check` returns what is wrong.
 pub fn all(name: &str, cases: std::ops::Range<u64>, check: impl Fn(u64) -> Result<(), String> + Sync) {
-    let one = std::env::var("XOFF_DIM_CASE").ok().and_then(|c| c.strip_prefix(&format!("{name}:")).and_then(|c| c.parse().ok()));
+    let one = std::env::var("XOFF_TEST_DIM_CASE").ok().and_then(|c| c.strip_prefix(&format!("{name}:")).and_then(|c| c.parse().ok()));
     let cases = one.map_or(cases, |case: u64| case..case + 1);
     let (next, failures) = (AtomicU64::new(cases.start), Mutex::new(Vec::new()));
     std::thread::scope(|s| {

@@ -2,7 +2,7 @@
 //! frame may be lost; with less, frames are.
 //!
 //! `cargo test --release -p xoff-run --test dimensioning -- --nocapture` prints the figures; with `--include-ignored` the full number
-//! of draws. `XOFF_DIM_CASE=pfc:17` runs one draw and prints its scenario.
+//! of draws. `XOFF_TEST_DIM_CASE=pfc:17` runs one draw and prints its scenario.
 
 mod agree;
 mod credits;

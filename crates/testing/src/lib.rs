@@ -1,0 +1,158 @@
+//! What tests of several crates share: skips that are counted, goldens that are written anew, tests that run again in a child process.
+//!
+//! The variables that change how tests run are one family:
+//!
+//! | variable | what it does |
+//! |---|---|
+//! | `XOFF_TEST_NO_SKIPS=1` | a test fails where it would be skipped (CI sets it) |
+//! | `XOFF_TEST_MAY_SKIP=a,b` | what may be missing all the same, by the name that [`skip`] is given |
+//! | `XOFF_TEST_SKIPS=FILE` | each skip is appended to this file as a line (`make test` prints it at its end) |
+//! | `XOFF_TEST_BLESS=1` | goldens and published schemas are written instead of compared |
+//! | `XOFF_TEST_HPCC_CASES=FOLDER` | further reference cases of the HPCC simulator are compared |
+//! | `XOFF_TEST_SWARM_CASE=N`, `XOFF_TEST_DIM_CASE=NAME:N` | one random case alone |
+//! | `XOFF_TEST_INSIDE=TEST` | set by [`again`] for its child process, by nothing else |
+
+use std::ffi::OsStr;
+use std::fmt::Display;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const INSIDE: &str = "XOFF_TEST_INSIDE";
+
+/// Is this variable set, to something else than `0`?
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|v| v != "0" && !v.is_empty())
+}
+
+/// Records that the test which calls this ends without having tested: `what` is missing, a short name, because of `why`.
+///
+/// # Panics
+/// With `XOFF_TEST_NO_SKIPS`, if `XOFF_TEST_MAY_SKIP` does not name `what`.
+pub fn skip(what: &str, why: impl Display) {
+    let test = std::env::var(INSIDE).ok().or_else(|| std::thread::current().name().map(str::to_owned)).unwrap_or_default();
+    skip_as(&test, what, why);
+}
+
+/// The same for what is no test of the harness: `test` names it.
+///
+/// # Panics
+/// As [`skip`].
+pub fn skip_as(test: &str, what: &str, why: impl Display) {
+    let line = format!("skipped: {test}: {what}: {why}\n");
+    let may = std::env::var("XOFF_TEST_MAY_SKIP").unwrap_or_default();
+    let refused = is_set("XOFF_TEST_NO_SKIPS") && !may.split(',').any(|m| m.trim() == what);
+    assert!(!refused, "XOFF_TEST_NO_SKIPS is set, and something is missing: {line}");
+    if let Some(file) = std::env::var_os("XOFF_TEST_SKIPS") {
+        append(Path::new(&file), &line);
+    }
+    show(&line);
+}
+
+/// One write a line, so that lines of several processes do not mix.
+fn append(file: &Path, line: &str) {
+    let open = std::fs::OpenOptions::new().append(true).create(true).open(file);
+    open.and_then(|mut f| f.write_all(line.as_bytes())).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+}
+
+/// Past the harness, which keeps what a test prints that passes.
+fn show(line: &str) {
+    // A test does not fail because its output is read by a program that has ended.
+    let _ = std::io::stderr().write_all(line.as_bytes());
+}
+
+/// Are goldens to be written instead of compared?
+pub fn bless() -> bool {
+    is_set("XOFF_TEST_BLESS")
+}
+
+/// Compares a text with the file that holds what it should be; with `XOFF_TEST_BLESS` writes the file.
+///
+/// # Panics
+/// The text and the file differ.
+#[track_caller]
+pub fn golden(path: &Path, got: &str) {
+    if bless() {
+        std::fs::write(path, got).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    }
+    let want = std::fs::read_to_string(path).unwrap_or_default();
+    let name = path.display();
+    assert_eq!(want, got, "{name} differs; if the change is right, run this test with XOFF_TEST_BLESS=1 and read the difference");
+}
+
+/// Is this process the child in which the test of this name runs again?
+pub fn inside(test: &str) -> bool {
+    std::env::var_os(INSIDE).is_some_and(|inside| inside == OsStr::new(test))
+}
+
+/// Runs the test of this name again, by `child`, a command that runs this test program; returns what it printed.
+///
+/// # Panics
+/// The test fails there, or no test has this name.
+pub fn again(child: &mut Command, test: &str) -> String {
+    let child = child.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(INSIDE, test).stdin(Stdio::null());
+    let output = child.output().unwrap_or_else(|e| panic!("{test} cannot run again: {e}"));
+    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{test}, in a process of its own:\n{text}");
+    // A name that matches no test would pass without running anything.
+    assert!(text.contains("test result: ok. 1 passed"), "{test}, in a process of its own:\n{text}");
+    text.lines().filter(|line| line.starts_with("skipped: ")).for_each(|line| show(&format!("{line}\n")));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn this_program() -> Command {
+        Command::new(std::env::current_exe().unwrap())
+    }
+
+    fn recorded(test: &str, variables: &[(&str, &str)]) -> (bool, String, String) {
+        let file = std::env::temp_dir().join(format!("xoff-testing-{test}-{}", std::process::id()));
+        let mut child = this_program();
+        child.args(["tests::child", "--exact", "--ignored", "--nocapture"]).env("XOFF_TEST_SKIPS", &file);
+        child.env_remove("XOFF_TEST_NO_SKIPS").env_remove("XOFF_TEST_MAY_SKIP").env_remove(INSIDE);
+        let output = child.envs(variables.iter().copied()).output().unwrap();
+        let lines = std::fs::read_to_string(&file).unwrap_or_default();
+        let _ = std::fs::remove_file(file);
+        (output.status.success(), lines, String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+
+    #[test]
+    #[ignore = "the child of the two tests below"]
+    fn child() {
+        skip("moon", "not above the horizon");
+    }
+
+    #[test]
+    fn a_skip_is_printed_and_appended() {
+        let line = "skipped: tests::child: moon: not above the horizon\n";
+        let (passed, lines, printed) = recorded("appended", &[]);
+        assert_eq!((passed, lines.as_str()), (true, line));
+        assert!(printed.contains(line), "{printed}");
+    }
+
+    #[test]
+    fn a_skip_fails_where_none_may_be_unless_it_is_named() {
+        let no = ("XOFF_TEST_NO_SKIPS", "1");
+        let (passed, lines, printed) = recorded("fails", &[no]);
+        assert_eq!((passed, lines.as_str()), (false, ""), "{printed}");
+        assert!(!recorded("other", &[no, ("XOFF_TEST_MAY_SKIP", "sun, moonlight")]).0);
+        let (passed, lines, _) = recorded("named", &[no, ("XOFF_TEST_MAY_SKIP", "sun, moon")]);
+        assert!(passed && lines.contains("moon"), "{lines}");
+        assert!(recorded("off", &[("XOFF_TEST_NO_SKIPS", "0")]).0);
+    }
+
+    #[test]
+    fn a_test_runs_again_in_a_child() {
+        let name = "tests::a_test_runs_again_in_a_child";
+        if inside(name) {
+            println!("in the child");
+            return;
+        }
+        assert!(again(&mut this_program(), name).contains("in the child"));
+        let none = std::panic::catch_unwind(|| again(&mut this_program(), "tests::no_such_test"));
+        assert!(none.is_err());
+    }
+}
