@@ -52,7 +52,11 @@ fn the_scenarios_of_entries_load() {
             let once: HashSet<&String> = e.scenarios.iter().collect();
             assert_eq!(once.len(), e.scenarios.len(), "{} {}: a scenario twice", paper.id, e.id);
             for s in &e.scenarios {
-                xoff_run::NetworkScenario::load(&folder.join(s), &[]).unwrap_or_else(|e| panic!("{e}"));
+                match xoff_run::NetworkScenario::load(&folder.join(s), &[]).map_err(|e| e.to_string()) {
+                    // The entry adds the flows.
+                    Err(e) if e.contains("the scenario has no flows") => {}
+                    read => drop(read.unwrap_or_else(|e| panic!("{e}"))),
+                }
                 loaded += 1;
             }
             assert!(!paper.is_testbed() || !e.scenarios.is_empty(), "{} {}: real frames of which scenario?", paper.id, e.id);

@@ -7,17 +7,13 @@ use super::Pieces;
 use crate::stats::Mean;
 use crate::{Context, ReproduceError};
 
-/// One run of a study.
-pub trait Job: Sync {
+/// One run of a study. What it serializes to is its key: it tells this run from every other and is kept beside the result.
+pub trait Job: Serialize + Sync {
     /// Folder of the results in which finished runs are kept.
     const FOLDER: &'static str;
-    /// Tells this run from every other; it is kept beside the result.
-    type Key: Serialize + Sync;
     /// What is kept of it.
     type Run: Serialize + DeserializeOwned + Send;
 
-    /// See [`Job::Key`].
-    fn key(&self) -> Self::Key;
     /// Runs it; `None` when `stop` said so.
     ///
     /// # Errors
@@ -58,20 +54,8 @@ impl<J: Job> Plan<J> {
     pub fn run(self, cx: &Context) -> Result<Results<J::Run>, ReproduceError> {
         let file = cx.below(J::FOLDER)?.join("done.jsonl");
         let mut pieces = Pieces::new(cx, &file, xoff_run::VERSION, None, 1)?;
-        let keyed: Vec<Keyed<J>> = self.jobs.into_iter().map(|job| Keyed { key: job.key(), job }).collect();
-        let runs = pieces.phase("runs", &keyed, |k, stop| k.job.run(stop))?;
+        let runs = pieces.phase("runs", &self.jobs, J::run)?;
         Ok(Results { runs: runs.into_iter().collect::<Option<_>>().ok_or(ReproduceError::Interrupted)? })
-    }
-}
-
-/// A job that is written as its key.
-struct Keyed<J: Job> {
-    key: J::Key,
-    job: J,
-}
-impl<J: Job> Serialize for Keyed<J> {
-    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        self.key.serialize(s)
     }
 }
 
@@ -124,14 +108,11 @@ mod tests {
     use crate::Mode;
 
     static RUNS: AtomicUsize = AtomicUsize::new(0);
+    #[derive(Serialize)]
     struct Square(u64);
     impl Job for Square {
         const FOLDER: &'static str = "squares";
-        type Key = u64;
         type Run = u64;
-        fn key(&self) -> u64 {
-            self.0
-        }
         fn run(&self, _: &(dyn Fn() -> bool + Sync)) -> Result<Option<u64>, ReproduceError> {
             RUNS.fetch_add(1, Ordering::Relaxed);
             Ok(Some(self.0 * self.0))

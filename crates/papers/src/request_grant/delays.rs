@@ -6,6 +6,7 @@ use xoff_units::{Bytes, Rate, Time};
 
 use super::run;
 use super::setups::{self, MAX_P, MIN_P, t_min};
+use crate::study::Job as _;
 use crate::{Check, Context, Findings, ReproduceError};
 
 /// One packet from input 0 to output 9, through an empty network: its delay [t_min].
@@ -14,7 +15,7 @@ fn alone(cx: &Context, size: Bytes, speedup: f64, unsolicited: bool) -> Result<f
     let pattern = Pattern::Listed { packets, hot: Vec::new() };
     let traffic = Traffic { pattern, load: 0.0, sizes: setups::fixed(size), burst_packets: 1.0 };
     let c = Config { unsolicited, seed: cx.seed, ..setups::during(setups::section_4(traffic, speedup), 0, 1_000) };
-    let r = run::run(&c, cx.interrupted)?.ok_or(ReproduceError::Interrupted)?;
+    let r = run::Job(c).run(cx.interrupted)?.ok_or(ReproduceError::Interrupted)?;
     Ok(r.delay.mean)
 }
 

@@ -9,7 +9,7 @@
 
 use std::ops::ControlFlow;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use xoff_fabric::{Config, Delay, Pattern, Report, World};
 
 use crate::study::{self, Series};
@@ -152,30 +152,27 @@ impl Run {
     }
 }
 
-/// Runs a fabric; `None` when `stop` said so.
-pub fn run(c: &Config, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Run>, ReproduceError> {
-    let world = World::new(c.clone()).unwrap_or_else(|p| panic!("settings of an entry: {p:?}"));
-    let mut stopped = false;
-    let report = world.run(|_, _| {
-        stopped = stop();
-        if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
-    Ok((!stopped).then(|| Run::of(c, &report)))
-}
-
 /// A run of a fabric, told from others by the text of its configuration, which names every setting.
-struct Job(Config);
+pub struct Job(pub Config);
+
+impl Serialize for Job {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(&format_args!("{:?}", self.0))
+    }
+}
 
 impl study::Job for Job {
     const FOLDER: &'static str = "request-grant";
-    type Key = String;
     type Run = Run;
 
-    fn key(&self) -> String {
-        format!("{:?}", self.0)
-    }
     fn run(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Run>, ReproduceError> {
-        run(&self.0, stop)
+        let world = World::new(self.0.clone()).unwrap_or_else(|p| panic!("settings of an entry: {p:?}"));
+        let mut stopped = false;
+        let report = world.run(|_, _| {
+            stopped = stop();
+            if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        Ok((!stopped).then(|| Run::of(&self.0, &report)))
     }
 }
 

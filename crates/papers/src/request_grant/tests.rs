@@ -1,7 +1,8 @@
 use xoff_fabric::World;
 
-use super::run::run;
+use super::run::Job;
 use super::setups::{self, *};
+use crate::study::Job as _;
 
 /// Every configuration that entries start from can be built, and the peak possible loads are those of the paper's setting.
 #[test]
@@ -24,8 +25,9 @@ fn settings_of_the_entries_work() {
 #[test]
 fn runs_repeat() {
     let c = setups::during(section_4(traffic(8, 0.5, bimodal(), 1.0), 1.1), 500, 2_000);
-    let once = run(&c, &|| false).unwrap().unwrap();
-    assert_eq!(run(&c, &|| false).unwrap().unwrap(), once);
+    let job = Job(c);
+    let once = job.run(&|| false).unwrap().unwrap();
+    assert_eq!(job.run(&|| false).unwrap().unwrap(), once);
     assert!(once.delay.packets > 0 && once.stretches.len() == 20 && once.hot > 0.0 && once.stuck.is_none());
     let text = serde_json::to_string(&once).unwrap();
     assert_eq!(serde_json::from_str::<super::run::Run>(&text).unwrap(), once);

@@ -169,9 +169,11 @@ pub struct Run {
     pub totals: Totals,
 }
 
-impl Job {
-    /// Runs it; `None` when `stop` said so.
-    pub fn run(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Run>, ReproduceError> {
+impl study::Job for Job {
+    const FOLDER: &'static str = "tcd";
+    type Run = Run;
+
+    fn run(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Run>, ReproduceError> {
         let s = lab::load(&self.scenario, text(&self.scenario), &self.settings)?;
         let mut model = s.model();
         model.probes = Probes::default();
@@ -248,19 +250,6 @@ fn totals(o: &Outcome) -> Totals {
         all.marked_ue += p.marked_ue;
     }
     all
-}
-
-impl study::Job for Job {
-    const FOLDER: &'static str = "tcd";
-    type Key = Job;
-    type Run = Run;
-
-    fn key(&self) -> Job {
-        self.clone()
-    }
-    fn run(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Run>, ReproduceError> {
-        Job::run(self, stop)
-    }
 }
 
 /// The runs an entry needs, in series of one run per seed.

@@ -3,6 +3,7 @@ use std::path::Path;
 use super::run::{Job, Pick};
 use super::schemes::*;
 use super::victims::{FLOW_BINS, MESSAGE_BINS, VICTIMS, picks};
+use crate::study::Job as _;
 
 fn short(file: &str, scheme: &Scheme, more: &[&str]) -> Job {
     let mut settings: Vec<String> = (0..3).map(|w| format!("workload[{w}].duration=3ms")).collect();

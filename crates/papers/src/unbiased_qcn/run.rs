@@ -35,8 +35,12 @@ impl Job {
         let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
         Job { name: name.into(), settings: format!("{hash:016x}"), config }
     }
+}
 
-    /// Runs it; `None` when `stop` said so.
+impl study::Job for Job {
+    const FOLDER: &'static str = "unbiased-qcn";
+    type Run = Run;
+
     fn run(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Run>, ReproduceError> {
         let world = World::new(self.config.clone()).map_err(refused)?;
         let mut stopped = false;
@@ -218,19 +222,6 @@ impl Run {
     /// Time that the host of a flow was stopped [ms].
     pub fn stopped_ms(&self, flow: usize) -> f64 {
         self.flows[flow].stopped_ps as f64 / Span::from_ms(1).0 as f64
-    }
-}
-
-impl study::Job for Job {
-    const FOLDER: &'static str = "unbiased-qcn";
-    type Key = Job;
-    type Run = Run;
-
-    fn key(&self) -> Job {
-        self.clone()
-    }
-    fn run(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Run>, ReproduceError> {
-        Job::run(self, stop)
     }
 }
 
