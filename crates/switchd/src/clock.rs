@@ -11,10 +11,14 @@
 
 use std::time::{Duration, Instant};
 
+use hdrhistogram::Histogram;
 use xoff_units::Time;
 
+/// Longest gap that is told from longer ones [us].
+const GAP_MAX_US: u64 = 10_000_000;
+
 /// How long the loop was away, between two looks at the clock.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Gaps {
     /// Looks.
     pub looks: u64,
@@ -22,13 +26,14 @@ pub struct Gaps {
     pub longest: Duration,
     /// Time that the world was not told about.
     pub left_out: Duration,
-    /// Looks by the length of the gap before them: below 2^n microseconds, n from 0.
-    pub below_us_log2: [u64; 24],
+    /// Looks by the length of the gap before them [us], to two digits.
+    by_us: Histogram<u64>,
 }
 
 impl Default for Gaps {
     fn default() -> Self {
-        Gaps { looks: 0, longest: Duration::ZERO, left_out: Duration::ZERO, below_us_log2: [0; 24] }
+        let by_us = Histogram::new_with_max(GAP_MAX_US, 2).expect("two digits are allowed");
+        Gaps { looks: 0, longest: Duration::ZERO, left_out: Duration::ZERO, by_us }
     }
 }
 
@@ -36,21 +41,16 @@ impl Gaps {
     fn count(&mut self, gap: Duration) {
         self.looks += 1;
         self.longest = self.longest.max(gap);
-        let log2 = (u64::BITS - (gap.as_micros() as u64).leading_zeros()) as usize;
-        self.below_us_log2[log2.min(23)] += 1;
+        self.by_us.saturating_record(gap.as_micros() as u64);
     }
 
-    /// The gap that this share of all looks, 0 to 1, stayed below: the end of its bin, so at most twice too long.
+    /// The gap that this share of all looks, 0 to 1, did not exceed: at most one part in a hundred and 1 us too long.
     pub fn quantile(&self, share: f64) -> Duration {
-        let wanted = (self.looks as f64 * share).ceil() as u64;
-        let mut seen = 0;
-        for (log2, n) in self.below_us_log2.iter().enumerate() {
-            seen += n;
-            if seen >= wanted {
-                return Duration::from_micros(1 << log2).min(self.longest);
-            }
+        match self.by_us.value_at_quantile(share) {
+            us if us >= GAP_MAX_US => self.longest,
+            // A gap was cut off to whole microseconds.
+            us => Duration::from_micros(us + 1).min(self.longest),
         }
-        self.longest
     }
 }
 
@@ -106,10 +106,16 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_ends_of_bins() {
+    fn quantiles_are_exact_to_a_hundredth() {
         let mut g = Gaps::default();
         (0..99).for_each(|_| g.count(Duration::from_micros(50)));
         g.count(Duration::from_micros(5000));
-        assert_eq!([0.5, 0.99, 1.0].map(|q| g.quantile(q).as_micros()), [64, 64, 5000]);
+        assert_eq!([0.5, 0.99, 1.0].map(|q| g.quantile(q).as_micros()), [51, 51, 5000]);
+        // Below the last one, and above what is told apart.
+        g.count(Duration::from_micros(5000));
+        g.count(Duration::from_secs(100));
+        let at = g.quantile(0.985).as_micros();
+        assert!((5000..=5051).contains(&at), "{at}");
+        assert_eq!(g.quantile(1.0), Duration::from_secs(100));
     }
 }

@@ -3,6 +3,10 @@
 //! Like a float that knows infinity, a fraction that no longer fits becomes [`Q::LOST`] and stays so through every
 //! operation; nothing wraps and nothing is rounded. Whoever keeps results asks [`Q::fits`] ([`super::fluid`] does so
 //! at every event and stops).
+//!
+//! Not `num_rational::Ratio<i128>`: with its checked operations in an `Option` this file is 47 lines shorter and takes 1.7 to 2.7 times as
+//! long (10 million operations on fractions of the solver's size: 6.3 to 8.4 s instead of 3.1 to 3.6 s), as its greatest common divisor
+//! works on 128 bits throughout.
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -1,4 +1,7 @@
 //! A set of small numbers that is scanned in a circle.
+//!
+//! Not `fixedbitset`: a round robin asks for the first member at or after a number, and at every segment whether there is any; that set
+//! finds members from its beginning only and counts them by scanning.
 
 /// A set of numbers below a bound, one bit each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
