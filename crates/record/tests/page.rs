@@ -8,14 +8,14 @@ use xoff_record::rows::{Kind, tables};
 fn the_page_about_the_tables_is_what_the_declarations_say() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tables.md");
     let page = xoff_record::page::page();
-    if std::env::var_os("XOFF_ACCEPT").is_some() {
+    if xoff_testing::bless() {
         std::fs::write(&path, &page).unwrap();
     }
     let found = std::fs::read_to_string(&path).unwrap_or_default();
     let differs = found.lines().zip(page.lines()).position(|(a, b)| a != b).unwrap_or(found.lines().count().min(page.lines().count()));
     assert!(
         found == page,
-        "docs/tables.md is stale from line {} on: run XOFF_ACCEPT=1 cargo test --release --workspace --test page",
+        "docs/tables.md is stale from line {} on: run XOFF_TEST_BLESS=1 cargo test --release --workspace --test page",
         differs + 1
     );
 }
