@@ -1,39 +1,32 @@
 //! A scenario of a network as a run: from its file to everything a world is built from.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::Detection;
-use xoff_mech::flow_control::{FlowControl, pfc};
+use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
-use xoff_node::{
-    BufferPolicy, Classes, ControlDelay, Delay, DisciplineKind, LEN_MAX, Pacing, PausedWith, SchedulerKind, SharedPool, Transport,
-    VlArbitration, VlEntry,
-};
-use xoff_params::{ParamError, Values};
-use xoff_scenario::document::{Document, Override, Section};
-use xoff_scenario::{Problem, Problems};
-use xoff_sim::{Faults, LinkFailure, Lone, Model, NicModel, PathFacts, PathFactsOf, Probes, Selection, classes_in_use, ideal_time};
+use xoff_node::{BufferPolicy, ControlDelay, SharedPool, Transport};
+use xoff_params::ParamError;
+use xoff_scenario::Problems;
+use xoff_scenario::document::{Document, Override};
+use xoff_sim::{Faults, LinkFailure, Lone, Model, NicModel, PathFacts, PathFactsOf, Probes, ideal_time};
+use xoff_topology::Topology;
 use xoff_topology::routing::{FlowKey, Routes, Routing, trace_path};
-use xoff_topology::{Topology, failures};
 use xoff_units::{Bytes, Span, Time, WireClock};
-use xoff_workload::{Context, Flow, Flows, SizeCdf, generators};
+use xoff_workload::{Flow, Flows};
 
 use crate::boundary::Boundary;
-use crate::standstill::{self, Drains};
-use crate::{conditions, derived, idle, sections};
 
 mod execute;
 mod parts;
 mod pool;
+mod read;
 
 pub(crate) use execute::write_last;
 pub use execute::{Finished, Progress, RESOLVED, RunError, Running};
-use parts::{
-    congestion_points, every_class_has_turns, most_at_an_egress, read_flow_control, read_flows, read_host, read_probes, read_switch,
-    read_topology, warn_of_cut_through,
-};
+use parts::{Host, Memory, SwitchParts};
+pub(crate) use read::read;
 
 /// A network of switches and hosts that can run.
 pub struct NetworkScenario {
@@ -71,18 +64,10 @@ pub(crate) struct ModelParts {
     pub flow_control: Vec<(LinkFacts, FlowControl)>,
     pub detection: Detection,
     pub rate_control: RateControlKind,
-    pub memory: Memory,
-    pub ingress_buffer: Bytes,
-    pub discipline: DisciplineKind,
-    pub scheduler: SchedulerKind,
-    pub cut_through: Option<Bytes>,
+    pub switch: SwitchParts,
     pub control_delay: ControlDelay,
     pub routing: Routing,
-    pub payload_max: u32,
-    pub header: u32,
-    pub transport: Transport,
-    pub pacing: Pacing,
-    pub window: Option<u64>,
+    pub host: Host,
     pub deadlock_interval: Span,
     pub stop_on_deadlock: bool,
     pub stop_when_done: bool,
@@ -96,11 +81,6 @@ impl ModelParts {
     fn link(&self, like: &LinkFacts) -> Option<&(LinkFacts, FlowControl)> {
         self.flow_control.iter().find(|(f, _)| (f.rate, f.delay) == (like.rate, like.delay))
     }
-}
-
-pub(crate) enum Memory {
-    PerIngress,
-    Shared { total: Bytes, reserve: Bytes, headroom: Option<Bytes>, shift: u8 },
 }
 
 impl NetworkScenario {
@@ -118,14 +98,14 @@ impl NetworkScenario {
     /// A fresh model of this scenario.
     pub fn model(&self) -> Model<'_> {
         let m = &self.model;
-        let buffer = m.ingress_buffer;
+        let buffer = m.switch.ingress_buffer;
         Model {
             flow_control: Box::new(move |facts| {
                 let found = m.link(facts).map(|(_, fc)| fc.clone());
                 found.ok_or_else(|| ParamError::new("flow_control", "a link without flow control", ""))
             }),
             detection: Box::new(move |_| m.detection.clone()),
-            buffer: Box::new(move |links| match &m.memory {
+            buffer: Box::new(move |links| match &m.switch.memory {
                 Memory::PerIngress => BufferPolicy::PerIngress(buffer),
                 Memory::Shared { total, reserve, headroom, shift } => BufferPolicy::Shared(SharedPool {
                     total: *total,
@@ -136,21 +116,21 @@ impl NetworkScenario {
                 }),
             }),
             ingress_buffer: buffer,
-            discipline: m.discipline,
-            scheduler: m.scheduler.clone(),
-            cut_through: m.cut_through,
+            discipline: m.switch.discipline,
+            scheduler: m.switch.scheduler.clone(),
+            cut_through: m.switch.cut_through,
             control_delay: m.control_delay,
             message_len: None,
             clock: WireClock::Picoseconds,
             routing: m.routing,
             nic: NicModel {
-                payload_max: m.payload_max,
-                header: m.header,
-                transport: m.transport,
+                payload_max: m.host.payload_max,
+                header: m.host.header,
+                transport: m.host.transport,
                 rate_control: m.rate_control.clone(),
                 window_follows_rate: false,
                 rate_bound: true,
-                pacing: m.pacing,
+                pacing: m.host.pacing,
                 as_hpcc_simulator: false,
             },
             order: Default::default(),
@@ -171,8 +151,8 @@ impl NetworkScenario {
     /// and its acknowledgement in the empty network.
     fn path_facts(&self) -> Option<PathFactsOf<'_>> {
         let m = &self.model;
-        let window = m.window;
-        let (true, Transport::Acks { ack_len, .. }) = (m.rate_control.telemetry().is_some(), m.transport) else {
+        let window = m.host.window;
+        let (true, Transport::Acks { ack_len, .. }) = (m.rate_control.telemetry().is_some(), m.host.transport) else {
             return window.map(|_| -> PathFactsOf { Box::new(move |_, _| PathFacts { window, base_rtt: None }) });
         };
         let routes = m.routing.routes(&self.topology);
@@ -181,9 +161,9 @@ impl NetworkScenario {
             let time = |key: FlowKey, payload: u32, header: u32| {
                 let path = trace_path(&self.topology, &routes, &m.routing.choice, &key)?;
                 let frame = Lone { size: payload as u64, rate: None, payload_max: payload, header };
-                Some(ideal_time(&self.topology, &path, &frame, m.cut_through))
+                Some(ideal_time(&self.topology, &path, &frame, m.switch.cut_through))
             };
-            let there = time(key, m.payload_max, m.header);
+            let there = time(key, m.host.payload_max, m.host.header);
             let back = time(key.reversed(), ack_len, 0);
             PathFacts { window, base_rtt: there.zip(back).map(|(a, b)| a + b) }
         }))
@@ -203,12 +183,12 @@ impl NetworkScenario {
 
     /// Payload of a full frame and bytes around it.
     pub fn frame(&self) -> (u32, u32) {
-        (self.model.payload_max, self.model.header)
+        (self.model.host.payload_max, self.model.host.header)
     }
 
     /// Bytes after which switches go on with a frame; `None`: they wait for all of it.
     pub fn cut_through(&self) -> Option<Bytes> {
-        self.model.cut_through
+        self.model.switch.cut_through
     }
 
     /// Do frames have to carry records of the ports they pass?
@@ -235,218 +215,4 @@ impl NetworkScenario {
     pub fn links(&self) -> &[(LinkFacts, FlowControl)] {
         &self.model.flow_control
     }
-}
-
-/// Texts that were read, so that the same parameters can be read again for another link without a second entry in the
-/// list of parameters.
-#[derive(Default)]
-struct Replay(BTreeMap<String, Option<String>>);
-
-impl Values for Replay {
-    fn raw(&mut self, key: &str) -> Result<Option<String>, ParamError> {
-        Ok(self.0.get(key).cloned().flatten())
-    }
-}
-
-/// Reads through to a section and keeps the texts.
-struct RecordingValues<'s, 'd>(&'s mut Section<'d>, &'s mut Replay);
-
-impl Values for RecordingValues<'_, '_> {
-    fn raw(&mut self, key: &str) -> Result<Option<String>, ParamError> {
-        let value = self.0.raw(key)?;
-        self.1.0.insert(key.to_owned(), value.clone());
-        Ok(value)
-    }
-}
-
-pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<NetworkScenario, Problems> {
-    if let Some(section) = doc.open_if_present(&crate::fabric::sections::fabric()) {
-        let what = "this is the scenario of a scheduled fabric";
-        return Err(Problem::new(what, "xoff run runs it; a network has [topology] instead of [fabric]").at(section.place("")).into());
-    }
-    doc.spread_kinds(&sections::sections());
-    let doc = &doc;
-    doc.declare(&sections::sections());
-    let mut run_section = doc.open(&sections::run());
-    let run = run_section.take(|s| {
-        Ok((
-            s.text("title")?,
-            s.span("duration")?,
-            s.count("seed")?,
-            s.flag("stop_when_done")?,
-            s.flag("stop_on_deadlock")?,
-            s.flag("checks")?,
-            s.span("deadlock_interval")?,
-        ))
-    });
-    let topology = read_topology(doc, run.as_ref().map_or(1, |r| r.2), folder);
-    // Everything after this needs the network.
-    let (Some(run), Some(topology)) = (run, topology) else { return Err(doc.check().err().unwrap_or_default()) };
-    let (title, duration, seed, stop_when_done, stop_on_deadlock, checks, deadlock_interval) = run;
-
-    let routing = doc.open(&sections::routing()).take(|s| {
-        let rule = Routing::named(&s.text("kind")?, seed).and_then(|rule| rule.fits(&topology).map(|()| rule));
-        rule.map_err(|e| ParamError::new("kind", e.what, e.hint))
-    });
-    let host = doc.open(&sections::host()).take(read_host);
-    let control_delay = doc.open(&sections::control_delay()).take(|s| {
-        Ok(ControlDelay {
-            generation: Delay { constant: s.span("generation")?, jitter: s.span("generation_jitter")? },
-            processing: Delay { constant: s.span("processing")?, jitter: s.span("processing_jitter")? },
-        })
-    });
-    let mut switch_section = doc.open(&sections::switch());
-    let switch = host.as_ref().and_then(|h| switch_section.take(|s| read_switch(s, h)));
-    if let (Some(switch), Some(host)) = (&switch, &host) {
-        warn_of_cut_through(&switch_section, &topology, switch, host);
-    }
-    let mut detection_section = doc.open(&sections::detection());
-    let detection = detection_section.take(|s| {
-        let kind = s.kind().unwrap_or("none");
-        let entry = xoff_mech::detection::REGISTRY.iter().find(|e| e.name == kind).expect("a kind of the registry");
-        Ok((entry.name, (entry.read)(s)?))
-    });
-    let mut rate_section = doc.open(&sections::rate_control());
-    let rate_control = rate_section.take(|s| {
-        let kind = s.kind().unwrap_or("none");
-        let entry = xoff_mech::rate_control::REGISTRY.iter().find(|e| e.name == kind).expect("a kind of the registry");
-        Ok((entry.name, (entry.read)(s)?))
-    });
-    let flows = read_flows(doc, &topology, (seed, Time(duration.0)), folder);
-    if let (Some(switch), Some(host), Some(flows)) = (&switch, &host, &flows) {
-        switch_section.take(|_| every_class_has_turns(switch, &classes_in_use(flows, &host.transport, None)));
-    }
-    let mut probes_section = doc.open(&sections::probes());
-    let probes = probes_section.take(|s| read_probes(s, &topology));
-
-    let mut failure_sections = doc.open_all(&sections::failure());
-    let failures: Vec<Option<LinkFailure>> = failure_sections
-        .iter_mut()
-        .map(|s| {
-            s.take(|s| {
-                let name = s.text("link")?;
-                let link = failures::find_link(&topology, &name).map_err(|e| ParamError::new("link", e.what, e.hint))?;
-                let at = s.span("at")?;
-                if at >= duration {
-                    s.warn(&ParamError::new("at", format!("the run ends at {duration}, before the link fails"), "give an earlier time"));
-                }
-                Ok(LinkFailure { at: Time(at.0), link })
-            })
-        })
-        .collect();
-
-    let fails = failure_sections.iter().zip(&failures).filter_map(|(s, f)| Some((s, f.as_ref()?.at)));
-    let interval = probes.as_ref().map_or(Span::ZERO, |p| p.interval);
-    idle::warn_of_times(&run_section, duration, (&probes_section, interval), &fails.collect::<Vec<_>>());
-
-    // Flow control comes last: it plans with the links, the frames, the buffer and the delays.
-    let classes = match (&host, &flows) {
-        (Some(host), Some(flows)) => classes_in_use(flows, &host.transport, None).len() as u64,
-        _ => 1,
-    };
-    let flow_control = match (&switch, &host, &control_delay) {
-        (Some(switch), Some(host), Some(delay)) => {
-            let notices = detection.as_ref().is_some_and(|(_, d)| d.notifies());
-            let ahead = LinkFacts::messages_of_other_classes(classes) + if notices { congestion_points(&topology, classes) } else { 0 };
-            read_flow_control(doc, &topology, (switch, &switch_section), host, delay, ahead)
-        }
-        _ => {
-            doc.open(&sections::flow_control());
-            None
-        }
-    };
-    let pool = match (&switch, &flow_control) {
-        (Some(switch), Some((_, links))) => switch_section.take(|_| pool::smallest(&topology, &switch.memory, links, classes)).flatten(),
-        _ => None,
-    };
-    // A detection may depend on the flow control of its link.
-    if let (Some((_, detection)), Some(switch), Some((_, links))) = (&detection, &switch, &flow_control) {
-        let memory = most_at_an_egress(&topology, switch);
-        detection_section.take(|_| {
-            links.iter().try_for_each(|(link, flow_control)| {
-                detection.validate(&xoff_mech::detection::Place { link, flow_control, to_host: false }, memory)
-            })
-        });
-    }
-    if let (Some((name, rate_control)), Some(host)) = (&rate_control, &host)
-        && rate_control.needs_acks()
-        && matches!(host.transport, Transport::None)
-    {
-        let what = format!("{name} learns from acknowledgements, and hosts send none");
-        rate_section.take(|_| Err::<(), _>(ParamError::new("kind", what, "set host.acks = \"per-frame\"")));
-    }
-    doc.finish()?;
-    let failures = failures.into_iter().flatten().collect();
-    // Without problems every part was read.
-    let missing = || Problems::from(Problem::new("the scenario is incomplete", "see what is said about its sections above"));
-    let (Some(routing), Some(host), Some(control_delay), Some(switch)) = (routing, host, control_delay, switch) else {
-        return Err(missing());
-    };
-    let (Some((detection_name, detection)), Some((rate_name, rate_control)), Some(flows), Some(probes), Some((fc_name, flow_control))) =
-        (detection, rate_control, flows, probes, flow_control)
-    else {
-        return Err(missing());
-    };
-
-    let mut warnings = doc.warnings();
-    for w in flows.notes.iter() {
-        warnings.push(Problem::new(w.clone(), "").warning());
-    }
-    let endless = conditions::endless_flows(&flows);
-    for (facts, fc) in &flow_control {
-        conditions::warn(fc_name, facts, fc, endless, pool.map(|p| pool::at(p, &switch.memory, facts)), &mut warnings);
-        conditions::warn_of_blocks(facts, fc, &mut warnings);
-    }
-    conditions::warn_of_header((rate_name, &rate_control), host.header, &mut warnings);
-    conditions::warn_of_marks(&detection, (rate_name, &rate_control), &mut warnings);
-    conditions::warn_of_late_marks(&detection, &flow_control, most_at_an_egress(&topology, &switch), &mut warnings);
-    conditions::warn_of_constants(&rate_control, &flow_control, &mut warnings);
-    conditions::warn_of_notices((detection_name, &detection), (rate_name, &rate_control), &flow_control, &mut warnings);
-    let drains = Drains { topology: &topology, flows: &flows, routing: &routing, scheduler: &switch.scheduler, duration };
-    standstill::warn(fc_name, &drains, &flow_control, &mut warnings);
-    let resolved = doc.resolved();
-    let mut parameters: Vec<xoff_record::Parameter> = resolved
-        .rows()
-        .iter()
-        .map(|r| xoff_record::Parameter { path: r.path(), value: r.value.clone(), origin: r.origin.to_string(), source: r.source.clone() })
-        .collect();
-    derived::add(&mut parameters, [fc_name, detection_name, rate_name], &flow_control, &detection, &rate_control);
-    Ok(NetworkScenario {
-        title,
-        folder: folder.to_owned(),
-        until: Time(duration.0),
-        seed,
-        flow_control: fc_name,
-        detection: detection_name,
-        rate_control: rate_name,
-        resolved: resolved.to_toml(),
-        parameters,
-        warnings,
-        boundary: Boundary::default(),
-        model: ModelParts {
-            flow_control,
-            detection,
-            rate_control,
-            memory: switch.memory,
-            ingress_buffer: switch.ingress_buffer,
-            discipline: switch.discipline,
-            scheduler: switch.scheduler,
-            cut_through: switch.cut_through,
-            control_delay,
-            routing,
-            payload_max: host.payload_max,
-            header: host.header,
-            transport: host.transport,
-            pacing: host.pacing,
-            window: host.window,
-            deadlock_interval,
-            stop_on_deadlock,
-            stop_when_done,
-            checks,
-            probes,
-            failures,
-        },
-        topology,
-        flows,
-    })
 }

@@ -2,7 +2,43 @@
 
 use xoff_topology::names::{What, find_port};
 
-use super::*;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use xoff_mech::LinkFacts;
+use xoff_mech::flow_control::{FlowControl, pfc};
+use xoff_node::{Classes, ControlDelay, DisciplineKind, LEN_MAX, Pacing, PausedWith, SchedulerKind, Transport, VlArbitration, VlEntry};
+use xoff_params::{ParamError, Values};
+use xoff_scenario::Problem;
+use xoff_scenario::document::{Document, Section};
+use xoff_sim::{Probes, Selection};
+use xoff_topology::{Topology, failures};
+use xoff_units::{Bytes, Span, Time};
+use xoff_workload::{Context, Flows, SizeCdf, generators};
+
+use crate::{idle, sections};
+
+/// Texts that were read, so that the same parameters can be read again for another link without a second entry in the
+/// list of parameters.
+#[derive(Default)]
+struct Replay(BTreeMap<String, Option<String>>);
+
+impl Values for Replay {
+    fn raw(&mut self, key: &str) -> Result<Option<String>, ParamError> {
+        Ok(self.0.get(key).cloned().flatten())
+    }
+}
+
+/// Reads through to a section and keeps the texts.
+struct RecordingValues<'s, 'd>(&'s mut Section<'d>, &'s mut Replay);
+
+impl Values for RecordingValues<'_, '_> {
+    fn raw(&mut self, key: &str) -> Result<Option<String>, ParamError> {
+        let value = self.0.raw(key)?;
+        self.1.0.insert(key.to_owned(), value.clone());
+        Ok(value)
+    }
+}
 
 pub(super) fn read_topology(doc: &Document, run_seed: u64, folder: &Path) -> Option<Topology> {
     let spec = xoff_scenario::topology::sections().swap_remove(0);
@@ -28,7 +64,8 @@ pub(super) fn read_topology(doc: &Document, run_seed: u64, folder: &Path) -> Opt
     Some(topology)
 }
 
-pub(super) struct Host {
+/// `[host]`.
+pub(crate) struct Host {
     pub payload_max: u32,
     pub header: u32,
     pub transport: Transport,
@@ -92,7 +129,14 @@ pub(super) fn read_host(s: &mut Section<'_>) -> Result<Host, ParamError> {
     Ok(Host { payload_max: (mtu - header).0 as u32, header: header.0 as u32, transport, pacing, window: window.map(|w| w.0) })
 }
 
-pub(super) struct SwitchParts {
+/// How the memory of a switch is shared out.
+pub(crate) enum Memory {
+    PerIngress,
+    Shared { total: Bytes, reserve: Bytes, headroom: Option<Bytes>, shift: u8 },
+}
+
+/// `[switch]`.
+pub(crate) struct SwitchParts {
     pub memory: Memory,
     pub ingress_buffer: Bytes,
     pub discipline: DisciplineKind,

@@ -1,0 +1,321 @@
+//! From the document of a network to a scenario, in four steps.
+//!
+//! ```text
+//!   Document --> RunSettings, Topology --> Sections: each by itself, then what they have to agree on --> Complete --> NetworkScenario
+//! ```
+
+use std::path::Path;
+
+use xoff_mech::LinkFacts;
+use xoff_mech::detection::{Detection, Place};
+use xoff_mech::flow_control::FlowControl;
+use xoff_mech::rate_control::RateControlKind;
+use xoff_node::{ControlDelay, Delay, Transport};
+use xoff_params::{ParamError, Values};
+use xoff_scenario::document::{Document, Section};
+use xoff_scenario::{Problem, Problems};
+use xoff_sim::{LinkFailure, Probes, classes_in_use};
+use xoff_topology::routing::Routing;
+use xoff_topology::{Topology, failures};
+use xoff_units::{Span, Time};
+use xoff_workload::Flows;
+
+use super::parts::{
+    Host, SwitchParts, congestion_points, every_class_has_turns, most_at_an_egress, read_flow_control, read_flows, read_host, read_probes,
+    read_switch, read_topology, warn_of_cut_through,
+};
+use super::{ModelParts, NetworkScenario, pool};
+use crate::boundary::Boundary;
+use crate::standstill::{self, Drains};
+use crate::{conditions, derived, idle, sections};
+
+/// `[run]`.
+struct RunSettings {
+    title: String,
+    duration: Span,
+    seed: u64,
+    stop_when_done: bool,
+    stop_on_deadlock: bool,
+    checks: bool,
+    deadlock_interval: Span,
+}
+
+fn read_run(s: &mut Section<'_>) -> Result<RunSettings, ParamError> {
+    Ok(RunSettings {
+        title: s.text("title")?,
+        duration: s.span("duration")?,
+        seed: s.count("seed")?,
+        stop_when_done: s.flag("stop_when_done")?,
+        stop_on_deadlock: s.flag("stop_on_deadlock")?,
+        checks: s.flag("checks")?,
+        deadlock_interval: s.span("deadlock_interval")?,
+    })
+}
+
+/// Reads a document that has no section `[fabric]`; files that it names are looked up in `folder`.
+pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<NetworkScenario, Problems> {
+    if let Some(section) = doc.open_if_present(&crate::fabric::sections::fabric()) {
+        let what = "this is the scenario of a scheduled fabric";
+        return Err(Problem::new(what, "xoff run runs it; a network has [topology] instead of [fabric]").at(section.place("")).into());
+    }
+    doc.spread_kinds(&sections::sections());
+    let doc = &doc;
+    doc.declare(&sections::sections());
+    let mut run_section = doc.open(&sections::run());
+    let run = run_section.take(read_run);
+    let topology = read_topology(doc, run.as_ref().map_or(1, |r| r.seed), folder);
+    // Everything after this needs the network.
+    let (Some(run), Some(topology)) = (run, topology) else { return Err(doc.check().err().unwrap_or_default()) };
+    let mut sections = Sections::open(doc, &topology, (&run, &run_section), folder);
+    sections.read_flow_control();
+    sections.agree();
+    doc.finish()?;
+    // Without problems every part was read.
+    let incomplete = || Problem::new("the scenario is incomplete", "see what is said about its sections above");
+    let parts = sections.complete().ok_or_else(incomplete)?;
+    let warnings = parts.warnings(doc, &topology, run.duration);
+    Ok(parts.scenario(doc, topology, run, warnings, folder))
+}
+
+/// A mechanism and its name.
+type Named<T> = (&'static str, T);
+
+/// What was read from each section. `None`: the section has a mistake, which the document knows.
+struct Sections<'d> {
+    doc: &'d Document,
+    topology: &'d Topology,
+    switch_section: Section<'d>,
+    detection_section: Section<'d>,
+    rate_section: Section<'d>,
+    routing: Option<Routing>,
+    host: Option<Host>,
+    control_delay: Option<ControlDelay>,
+    switch: Option<SwitchParts>,
+    detection: Option<Named<Detection>>,
+    rate_control: Option<Named<RateControlKind>>,
+    flows: Option<Flows>,
+    /// Priorities in use.
+    classes: u64,
+    probes: Option<Probes>,
+    failures: Vec<Option<LinkFailure>>,
+    flow_control: Option<Named<Vec<(LinkFacts, FlowControl)>>>,
+    pool: Option<xoff_analysis::plan::Pool>,
+}
+
+impl<'d> Sections<'d> {
+    /// Reads every section by itself but that of the flow control.
+    fn open(doc: &'d Document, topology: &'d Topology, (run, run_section): (&RunSettings, &Section<'d>), folder: &Path) -> Sections<'d> {
+        let routing = doc.open(&sections::routing()).take(|s| {
+            let rule = Routing::named(&s.text("kind")?, run.seed).and_then(|rule| rule.fits(topology).map(|()| rule));
+            rule.map_err(|e| ParamError::new("kind", e.what, e.hint))
+        });
+        let host = doc.open(&sections::host()).take(read_host);
+        let control_delay = doc.open(&sections::control_delay()).take(read_control_delay);
+        let mut switch_section = doc.open(&sections::switch());
+        let switch = host.as_ref().and_then(|h| switch_section.take(|s| read_switch(s, h)));
+        if let (Some(switch), Some(host)) = (&switch, &host) {
+            warn_of_cut_through(&switch_section, topology, switch, host);
+        }
+        let mut detection_section = doc.open(&sections::detection());
+        let detection = detection_section.take(|s| {
+            let kind = s.kind().unwrap_or("none");
+            let entry = xoff_mech::detection::REGISTRY.iter().find(|e| e.name == kind).expect("a kind of the registry");
+            Ok((entry.name, (entry.read)(s)?))
+        });
+        let mut rate_section = doc.open(&sections::rate_control());
+        let rate_control = rate_section.take(|s| {
+            let kind = s.kind().unwrap_or("none");
+            let entry = xoff_mech::rate_control::REGISTRY.iter().find(|e| e.name == kind).expect("a kind of the registry");
+            Ok((entry.name, (entry.read)(s)?))
+        });
+        let flows = read_flows(doc, topology, (run.seed, Time(run.duration.0)), folder);
+        let classes = host.as_ref().zip(flows.as_ref()).map(|(host, flows)| classes_in_use(flows, &host.transport, None));
+        if let (Some(switch), Some(classes)) = (&switch, &classes) {
+            switch_section.take(|_| every_class_has_turns(switch, classes));
+        }
+        let mut probes_section = doc.open(&sections::probes());
+        let probes = probes_section.take(|s| read_probes(s, topology));
+        let mut failure_sections = doc.open_all(&sections::failure());
+        let failures: Vec<_> = failure_sections.iter_mut().map(|s| s.take(|s| read_failure(s, topology, run.duration))).collect();
+
+        let fails = failure_sections.iter().zip(&failures).filter_map(|(s, f)| Some((s, f.as_ref()?.at)));
+        let interval = probes.as_ref().map_or(Span::ZERO, |p| p.interval);
+        idle::warn_of_times(run_section, run.duration, (&probes_section, interval), &fails.collect::<Vec<_>>());
+        Sections {
+            doc,
+            topology,
+            switch_section,
+            detection_section,
+            rate_section,
+            routing,
+            host,
+            control_delay,
+            switch,
+            detection,
+            rate_control,
+            flows,
+            classes: classes.map_or(1, |c| c.len() as u64),
+            probes,
+            failures,
+            flow_control: None,
+            pool: None,
+        }
+    }
+
+    /// Flow control comes last: it plans with the links, the frames, the buffer and the delays.
+    fn read_flow_control(&mut self) {
+        let (Some(switch), Some(host), Some(delay)) = (&self.switch, &self.host, &self.control_delay) else {
+            self.doc.open(&sections::flow_control());
+            return;
+        };
+        let notices = self.detection.as_ref().is_some_and(|(_, d)| d.notifies());
+        let points = if notices { congestion_points(self.topology, self.classes) } else { 0 };
+        let ahead = LinkFacts::messages_of_other_classes(self.classes) + points;
+        self.flow_control = read_flow_control(self.doc, self.topology, (switch, &self.switch_section), host, delay, ahead);
+    }
+
+    /// What parts have to agree on: memory with headrooms, detection with flow control, rate control with acknowledgements.
+    fn agree(&mut self) {
+        if let (Some(switch), Some((_, links))) = (&self.switch, &self.flow_control) {
+            let smallest = || pool::smallest(self.topology, &switch.memory, links, self.classes);
+            self.pool = self.switch_section.take(|_| smallest()).flatten();
+            if let Some((_, detection)) = &self.detection {
+                let memory = most_at_an_egress(self.topology, switch);
+                self.detection_section.take(|_| {
+                    links
+                        .iter()
+                        .try_for_each(|(link, flow_control)| detection.validate(&Place { link, flow_control, to_host: false }, memory))
+                });
+            }
+        }
+        if let (Some((name, rate_control)), Some(host)) = (&self.rate_control, &self.host)
+            && rate_control.needs_acks()
+            && matches!(host.transport, Transport::None)
+        {
+            let what = format!("{name} learns from acknowledgements, and hosts send none");
+            self.rate_section.take(|_| Err::<(), _>(ParamError::new("kind", what, "set host.acks = \"per-frame\"")));
+        }
+    }
+
+    /// All parts; `None`: one has a mistake.
+    fn complete(self) -> Option<Complete> {
+        Some(Complete {
+            routing: self.routing?,
+            host: self.host?,
+            control_delay: self.control_delay?,
+            switch: self.switch?,
+            detection: self.detection?,
+            rate_control: self.rate_control?,
+            flows: self.flows?,
+            probes: self.probes?,
+            failures: self.failures.into_iter().flatten().collect(),
+            flow_control: self.flow_control?,
+            pool: self.pool,
+        })
+    }
+}
+
+fn read_control_delay(s: &mut Section<'_>) -> Result<ControlDelay, ParamError> {
+    Ok(ControlDelay {
+        generation: Delay { constant: s.span("generation")?, jitter: s.span("generation_jitter")? },
+        processing: Delay { constant: s.span("processing")?, jitter: s.span("processing_jitter")? },
+    })
+}
+
+fn read_failure(s: &mut Section<'_>, topology: &Topology, duration: Span) -> Result<LinkFailure, ParamError> {
+    let name = s.text("link")?;
+    let link = failures::find_link(topology, &name).map_err(|e| ParamError::new("link", e.what, e.hint))?;
+    let at = s.span("at")?;
+    if at >= duration {
+        s.warn(&ParamError::new("at", format!("the run ends at {duration}, before the link fails"), "give an earlier time"));
+    }
+    Ok(LinkFailure { at: Time(at.0), link })
+}
+
+/// Every part of a scenario without mistakes.
+struct Complete {
+    routing: Routing,
+    host: Host,
+    control_delay: ControlDelay,
+    switch: SwitchParts,
+    detection: Named<Detection>,
+    rate_control: Named<RateControlKind>,
+    flows: Flows,
+    probes: Probes,
+    failures: Vec<LinkFailure>,
+    flow_control: Named<Vec<(LinkFacts, FlowControl)>>,
+    pool: Option<xoff_analysis::plan::Pool>,
+}
+
+impl Complete {
+    /// What the user should know: of the document, then of conditions that the parts do not meet.
+    fn warnings(&self, doc: &Document, topology: &Topology, duration: Span) -> Problems {
+        let mut warnings = doc.warnings();
+        for w in self.flows.notes.iter() {
+            warnings.push(Problem::new(w.clone(), "").warning());
+        }
+        let (fc_name, flow_control) = (self.flow_control.0, &self.flow_control.1);
+        let (detection, rate_control) = (&self.detection.1, (self.rate_control.0, &self.rate_control.1));
+        let endless = conditions::endless_flows(&self.flows);
+        for (facts, fc) in flow_control {
+            let pool = self.pool.map(|p| pool::at(p, &self.switch.memory, facts));
+            conditions::warn(fc_name, facts, fc, endless, pool, &mut warnings);
+            conditions::warn_of_blocks(facts, fc, &mut warnings);
+        }
+        conditions::warn_of_header(rate_control, self.host.header, &mut warnings);
+        conditions::warn_of_marks(detection, rate_control, &mut warnings);
+        conditions::warn_of_late_marks(detection, flow_control, most_at_an_egress(topology, &self.switch), &mut warnings);
+        conditions::warn_of_constants(rate_control.1, flow_control, &mut warnings);
+        conditions::warn_of_notices((self.detection.0, detection), rate_control, flow_control, &mut warnings);
+        let drains = Drains { topology, flows: &self.flows, routing: &self.routing, scheduler: &self.switch.scheduler, duration };
+        standstill::warn(fc_name, &drains, flow_control, &mut warnings);
+        warnings
+    }
+
+    fn scenario(self, doc: &Document, topology: Topology, run: RunSettings, warnings: Problems, folder: &Path) -> NetworkScenario {
+        let ((fc_name, flow_control), (detection_name, detection)) = (self.flow_control, self.detection);
+        let (rate_name, rate_control) = self.rate_control;
+        let resolved = doc.resolved();
+        let mut parameters: Vec<xoff_record::Parameter> = resolved
+            .rows()
+            .iter()
+            .map(|r| xoff_record::Parameter {
+                path: r.path(),
+                value: r.value.clone(),
+                origin: r.origin.to_string(),
+                source: r.source.clone(),
+            })
+            .collect();
+        derived::add(&mut parameters, [fc_name, detection_name, rate_name], &flow_control, &detection, &rate_control);
+        NetworkScenario {
+            title: run.title,
+            folder: folder.to_owned(),
+            until: Time(run.duration.0),
+            seed: run.seed,
+            flow_control: fc_name,
+            detection: detection_name,
+            rate_control: rate_name,
+            resolved: resolved.to_toml(),
+            parameters,
+            warnings,
+            boundary: Boundary::default(),
+            model: ModelParts {
+                flow_control,
+                detection,
+                rate_control,
+                switch: self.switch,
+                control_delay: self.control_delay,
+                routing: self.routing,
+                host: self.host,
+                deadlock_interval: run.deadlock_interval,
+                stop_on_deadlock: run.stop_on_deadlock,
+                stop_when_done: run.stop_when_done,
+                checks: run.checks,
+                probes: self.probes,
+                failures: self.failures,
+            },
+            topology,
+            flows: self.flows,
+        }
+    }
+}
