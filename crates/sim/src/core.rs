@@ -58,10 +58,10 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// Part `partition` of so many `partitions`, with an empty queue of its own.
+    /// Part `partition`, from which frames leave for so many `destinations`: all parts, and what lies outside.
     pub fn new(
         partition: u16,
-        partitions: usize,
+        destinations: usize,
         queue: EventQueue,
         order: EventOrder,
         routes: Arc<Routes>,
@@ -78,7 +78,7 @@ impl Core {
             frames: FrameStore::new(),
             wire_times: WireTimes::new(layout.clock),
             router: Router::new(routes),
-            outgoing: (0..partitions).map(|_| Vec::new()).collect(),
+            outgoing: (0..destinations).map(|_| Vec::new()).collect(),
             losses: None,
             draws: Draws::new(layout.seed, lines.len()),
             handed_over: HandedOver::default(),

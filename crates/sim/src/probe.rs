@@ -68,6 +68,14 @@ pub struct Probes {
     pub causes: bool,
 }
 
+impl Probes {
+    /// Is anything recorded when it happens, besides what is sampled?
+    pub(crate) fn any_on_change(&self) -> bool {
+        let ports = [&self.queue_changes, &self.rate_changes, &self.control, &self.pauses, &self.states, &self.marks, &self.notices];
+        self.flow_rates || self.causes || !ports.iter().all(|s| s.is_none())
+    }
+}
+
 /// One recorded row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Row {

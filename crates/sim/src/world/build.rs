@@ -2,6 +2,7 @@
 
 use xoff_mech::flow_control::FlowControl;
 use xoff_node::DisciplineKind;
+use xoff_topology::routing::Routes;
 
 use super::*;
 use crate::cut_through::head_time;
@@ -190,70 +191,104 @@ fn node(
     Ok((made, lossless))
 }
 
+/// Refuses frames and flows that events and frames have no room for.
+fn fits(flows: &Flows, m: &Model) -> Result<(), ParamError> {
+    let frame = m.nic.payload_max as u64 + m.nic.header as u64;
+    if frame > LEN_MAX as u64 {
+        return Err(ParamError::new("mtu", format!("frames of {frame} B"), format!("a frame has at most {LEN_MAX} B")));
+    }
+    let listed = flows.flows.len();
+    if listed > FLOWS_MAX {
+        return Err(ParamError::new("flow", format!("{listed} flows"), format!("at most {FLOWS_MAX} flows can be told apart")));
+    }
+    Ok(())
+}
+
+/// The classes of a run, and the scheduler and the transport in their numbers.
+fn classes(flows: &Flows, m: &Model) -> Result<(Classes, SchedulerKind, Transport), ParamError> {
+    let mut transport = m.nic.transport;
+    let mut classes = classes_in_use(flows, &transport, m.unpaused);
+    if !m.priorities.is_empty() {
+        let own = (0..classes.len()).map(|class| classes.priority(class));
+        classes = Classes::with_unpaused_class(own.chain(m.priorities.iter().copied()).collect::<Vec<_>>(), m.unpaused);
+    }
+    in_classes(&mut transport, &classes);
+    if let Some(p) = m.scheduler.passes_over(&classes) {
+        return Err(ParamError::new("scheduler", format!("priority {p} is in use and never has a turn"), "give its lane a weight"));
+    }
+    let scheduler = m.scheduler.in_classes(&classes);
+    Ok((classes, scheduler, transport))
+}
+
+/// What all NICs have in common.
+fn nic_config(m: &Model, classes: &Classes, transport: Transport) -> NicConfig {
+    NicConfig {
+        control_delay: m.control_delay,
+        classes: classes.len(),
+        clock: m.clock,
+        message_len: m.message_len,
+        payload_max: m.nic.payload_max,
+        header: m.nic.header,
+        transport,
+        rate_control: m.nic.rate_control.clone(),
+        window: None,
+        window_follows_rate: m.nic.window_follows_rate,
+        rate_bound: m.nic.rate_bound,
+        pacing: m.nic.pacing,
+        as_hpcc_simulator: m.nic.as_hpcc_simulator,
+    }
+}
+
+/// Is this node in the world that is built? Where links lead outside, some are elsewhere.
+fn is_here(m: &Model, n: u32) -> bool {
+    m.outside.as_ref().is_none_or(|here| here[n as usize])
+}
+
+/// The nodes by part, each where it belongs, and whether all links are lossless.
+fn nodes(
+    topology: &Topology,
+    m: &Model,
+    split: &Split,
+    node: impl Fn(u32) -> Result<(Node, bool), ParamError>,
+) -> Result<(Vec<Vec<Node>>, bool), ParamError> {
+    let mut nodes: Vec<Vec<Node>> = (0..split.partitions()).map(|_| Vec::with_capacity(topology.nodes.len())).collect();
+    let mut lossless = true;
+    for n in 0..topology.nodes.len() as u32 {
+        let (made, keeps) = node(n)?;
+        lossless &= keeps;
+        nodes.iter_mut().for_each(|partition| partition.push(Node::Remote));
+        if is_here(m, n) {
+            nodes[split.partition_of[n as usize] as usize][n as usize] = made;
+        }
+    }
+    Ok((nodes, lossless))
+}
+
+/// Refuses a flow that no route leads to.
+fn routed(topology: &Topology, routes: &Routes, flows: &Flows) -> Result<(), ParamError> {
+    for f in &flows.flows {
+        if f.path.is_none() && routes.candidates(f.src, f.dst).is_empty() {
+            return Err(ParamError::new(
+                "flow",
+                format!("no route from {} to {}", topology.name(f.src), topology.name(f.dst)),
+                "a failed link may have cut the network in two",
+            ));
+        }
+    }
+    Ok(())
+}
+
 impl World {
     /// Builds a network at rest with its flows waiting to start.
     pub fn build(topology: &Topology, mut flows: Flows, m: &mut Model) -> Result<World, ParamError> {
-        let frame = m.nic.payload_max as u64 + m.nic.header as u64;
-        if frame > LEN_MAX as u64 {
-            return Err(ParamError::new("mtu", format!("frames of {frame} B"), format!("a frame has at most {LEN_MAX} B")));
-        }
-        let listed = flows.flows.len();
-        if listed > FLOWS_MAX {
-            return Err(ParamError::new("flow", format!("{listed} flows"), format!("at most {FLOWS_MAX} flows can be distinguished")));
-        }
-        let mut transport = m.nic.transport;
-        let mut classes = classes_in_use(&flows, &transport, m.unpaused);
-        if !m.priorities.is_empty() {
-            let own = (0..classes.len()).map(|class| classes.priority(class));
-            classes = Classes::with_unpaused_class(own.chain(m.priorities.iter().copied()).collect::<Vec<_>>(), m.unpaused);
-        }
-        in_classes(&mut transport, &classes);
-        if let Some(p) = m.scheduler.passes_over(&classes) {
-            return Err(ParamError::new("scheduler", format!("priority {p} is in use and never has a turn"), "give its lane a weight"));
-        }
-        let scheduler = m.scheduler.in_classes(&classes);
+        fits(&flows, m)?;
+        let (classes, scheduler, transport) = classes(&flows, m)?;
         let (split, unsplit) = split(topology, &flows, m);
-        let partitions = split.partitions();
         let ports = Ports::new(topology, &split.partition_of, m)?;
-
-        let nic = Arc::new(NicConfig {
-            control_delay: m.control_delay,
-            classes: classes.len(),
-            clock: m.clock,
-            message_len: m.message_len,
-            payload_max: m.nic.payload_max,
-            header: m.nic.header,
-            transport,
-            rate_control: m.nic.rate_control.clone(),
-            window: None,
-            window_follows_rate: m.nic.window_follows_rate,
-            rate_bound: m.nic.rate_bound,
-            pacing: m.nic.pacing,
-            as_hpcc_simulator: m.nic.as_hpcc_simulator,
-        });
-        let here = |n: u32| m.outside.as_ref().is_none_or(|here| here[n as usize]);
-        let mut nodes: Vec<Vec<Node>> = (0..partitions).map(|_| Vec::with_capacity(topology.nodes.len())).collect();
-        let mut lossless = true;
-        for n in 0..topology.nodes.len() as u32 {
-            let (made, keeps) = node(topology, n, m, &scheduler, &classes, &nic)?;
-            lossless &= keeps;
-            nodes.iter_mut().for_each(|partition| partition.push(Node::Remote));
-            if !here(n) {
-                continue;
-            }
-            nodes[split.partition_of[n as usize] as usize][n as usize] = made;
-        }
-
+        let nic = Arc::new(nic_config(m, &classes, transport));
+        let (nodes, lossless) = nodes(topology, m, &split, |n| node(topology, n, m, &scheduler, &classes, &nic))?;
         let routes = Arc::new(m.routing.routes(topology));
-        for f in &flows.flows {
-            if f.path.is_none() && routes.candidates(f.src, f.dst).is_empty() {
-                return Err(ParamError::new(
-                    "flow",
-                    format!("no route from {} to {}", topology.name(f.src), topology.name(f.dst)),
-                    "a failed link may have cut the network in two",
-                ));
-            }
-        }
+        routed(topology, &routes, &flows)?;
         let mut initial: Vec<Flow> = flows.loops.iter().flat_map(|l| l.initial()).collect();
         flows.flows.append(&mut initial);
         flows.flows.sort_by_key(|f| f.start); // stable: ties keep the order given
@@ -262,10 +297,6 @@ impl World {
             None => Vec::new(),
         };
 
-        let p = &m.probes;
-        let detecting = p.flow_rates
-            || p.causes
-            || ![&p.queue_changes, &p.rate_changes, &p.control, &p.pauses, &p.states, &p.marks, &p.notices].iter().all(|s| s.is_none());
         let layout = Arc::new(Layout {
             first_port: ports.first,
             places: ports.places,
@@ -278,7 +309,7 @@ impl World {
             acks: !matches!(transport, Transport::None),
             lossless,
             probes: m.probes.clone(),
-            detecting,
+            detecting: m.probes.any_on_change(),
             frees_receiver_state: m.order == EventOrder::Insertion,
             loops: !flows.loops.is_empty(),
             names: topology.nodes.iter().map(|n| n.name.as_str().into()).collect(),
@@ -286,22 +317,20 @@ impl World {
         let outside = m.outside.is_some();
         let (listed, path_facts) = (Arc::new(flows.flows), Arc::new(path_facts));
         let checks = Checks::new(m.checks);
-        let partitions = nodes
-            .into_iter()
-            .enumerate()
-            .map(|(partition, nodes)| {
-                let begins = |f: &Flow| layout.partition_of[f.src as usize] as usize == partition && here(f.src);
-                let own = (0..listed.len() as u32).filter(|&i| begins(&listed[i as usize])).collect();
-                let queue = event_queue(topology, m, partitions);
-                let mut monitor = Monitor::new(layout.clone(), Checks::new(m.checks));
-                if !layout.loops {
-                    monitor.flows.records = listed.iter().map(|f| FlowRecord::new(f.clone(), 0)).collect();
-                }
-                let parts = partitions + outside as usize;
-                let core = Core::new(partition as u16, parts, queue, m.order, routes.clone(), ports.lines.clone(), monitor);
-                Partition::new(nodes, core, Starts::new(listed.clone(), own, path_facts.clone()))
-            })
-            .collect();
+        let partitions = nodes.len();
+        let partition = |(partition, nodes): (usize, Vec<Node>)| {
+            let begins = |f: &Flow| layout.partition_of[f.src as usize] as usize == partition && is_here(m, f.src);
+            let own = (0..listed.len() as u32).filter(|&i| begins(&listed[i as usize])).collect();
+            let mut monitor = Monitor::new(layout.clone(), Checks::new(m.checks));
+            if !layout.loops {
+                monitor.flows.records = listed.iter().map(|f| FlowRecord::new(f.clone(), 0)).collect();
+            }
+            let queue = event_queue(topology, m, partitions);
+            let destinations = partitions + outside as usize;
+            let core = Core::new(partition as u16, destinations, queue, m.order, routes.clone(), ports.lines.clone(), monitor);
+            Partition::new(nodes, core, Starts::new(listed.clone(), own, path_facts.clone()))
+        };
+        let partitions = nodes.into_iter().enumerate().map(partition).collect();
 
         let mut world = World {
             partitions,
