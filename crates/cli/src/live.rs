@@ -5,22 +5,22 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use console::Term;
-use serde::Serialize;
 use xoff_netio::{MetricsServer, Port, privileges};
 use xoff_output::{Kind, OutputError};
-use xoff_record::{Folder, Sink, Verdict};
+use xoff_record::{Folder, Sink};
 use xoff_run::{Finished, NetworkScenario};
 use xoff_scenario::{Problem, Problems, read};
 use xoff_sim::Ended;
 use xoff_switchd::{Link, RunnerConfig};
 use xoff_testbed::nodes::{self, NodeError};
+use xoff_testbed::protocol::{FlowReport, NodeAnswer, NodeReport, Ready};
 use xoff_testbed::replay::{self, Facts};
 use xoff_testbed::wiring::{self, Real};
 use xoff_testbed::{Drive, DriveError, Look, Next, OutageReport, PortReport, RealReport, drive, metrics};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use crate::answer::{Allowed, Answer, open_ends, refused};
-use crate::out::{Force, claim, refused as refused_out};
+use crate::out::{Force, claim, draft, refused as refused_out};
 use crate::run::{problem, settings, verdict};
 use crate::{interrupt, terminal};
 
@@ -53,9 +53,12 @@ pub struct Options {
     out: Option<PathBuf>,
     #[command(flatten)]
     force: Force,
-    /// Open the ports, say so, and begin when a line or the end comes on standard input: so that several begin together
+    /// Open the ports, and begin when a line or the end comes on standard input: so that several begin together
     #[arg(long)]
     wait: bool,
+    /// Write this file when the ports are open: one line of JSON with the node, its interfaces and the address of --metrics
+    #[arg(long, value_name = "FILE")]
+    ready: Option<PathBuf>,
     /// Seed of every random stream; replaces run.seed
     #[arg(long)]
     seed: Option<u64>,
@@ -125,6 +128,7 @@ impl Options {
         let create =
             |path: &PathBuf| capture(path, folder.as_ref(), self.force.force, |path| replay::create(path, &links, &facts, self.snap));
         let mut capture = self.capture.as_ref().map(create).transpose()?;
+        let ready = self.ready.as_ref().map(|file| draft("--ready", file, Kind::Ready, self.force.force)).transpose()?;
         // Everything is open; what comes from strangers is met without rights. Each thread has its own: before there are others.
         privileges::drop_all().map_err(|e| {
             Problem::new(format!("privileges cannot be given up: {e}"), "start it as an ordinary user with the capabilities that it needs")
@@ -134,6 +138,10 @@ impl Options {
         let server = self.metrics.as_deref().map(MetricsServer::bind).transpose().map_err(unserved)?;
         interrupt::ask_first();
         terminal::note(&format!("{name} runs on {}{}", interfaces.join(", "), served(server.as_ref())));
+        if let (Some(draft), Some(file)) = (ready, &self.ready) {
+            let line = Ready::new(name.clone(), interfaces.clone(), server.as_ref().map(|s| s.address().to_string())).line();
+            draft.finish_with(line.as_bytes()).map_err(|e| refused_out("--ready", file, e))?;
+        }
 
         if self.wait {
             // The end of the input is as good as a line, and so is an input that cannot be read.
@@ -164,8 +172,8 @@ impl Options {
         let verdict = verdict(&finished.manifest);
         let headline = self.allowed.headline(&format!("{name}, {lasted} on real interfaces"), verdict);
         let text = format!("{headline}\n\n{}", text(&interfaces, &finished, &real, &flows));
-        let json = Json::new((&name, lasted), &finished, &real, &interfaces, flows);
-        Ok(Answer::new(text, &json, self.allowed.exit(verdict)))
+        let exit = self.allowed.exit(verdict);
+        Ok(Answer::new(text, &NodeAnswer::new(report((name, lasted), &finished, real, interfaces, flows)), exit))
     }
 }
 
@@ -222,21 +230,6 @@ fn served(server: Option<&MetricsServer>) -> String {
     server.map_or(String::new(), |s| format!(", counters at http://{}/metrics", s.address()))
 }
 
-/// A flow of the node.
-#[derive(Serialize)]
-struct FlowReport {
-    flow: usize,
-    src: String,
-    dst: String,
-    /// Of its size, if it has one [bytes].
-    size: Option<u64>,
-    sent: u64,
-    delivered: u64,
-    complete: bool,
-    /// Mean rate of what was delivered here [bit/s].
-    rate: u64,
-}
-
 /// The flows that begin or end at a host.
 fn flows(s: &NetworkScenario, f: &Finished, name: &str, lasted: Time) -> Vec<FlowReport> {
     let named = |n: u32| s.topology.name(n).to_owned();
@@ -253,41 +246,18 @@ fn flows(s: &NetworkScenario, f: &Finished, name: &str, lasted: Time) -> Vec<Flo
     f.outcome.flows.iter().enumerate().map(of).filter(|r| r.src == name || r.dst == name).collect()
 }
 
-#[derive(Serialize)]
-struct Json<'a> {
-    node: &'a str,
-    interfaces: &'a [String],
-    /// Time by the node's clock [s].
-    clock_seconds: f64,
-    interrupted: bool,
-    dropped_frames: u64,
-    lost_frames: u64,
-    violations: u64,
-    verdict: &'a Verdict,
-    real: &'a RealReport,
-    flows: Vec<FlowReport>,
-}
-
-impl<'a> Json<'a> {
-    fn new(
-        (node, lasted): (&'a str, Time),
-        f: &'a Finished,
-        real: &'a RealReport,
-        interfaces: &'a [String],
-        flows: Vec<FlowReport>,
-    ) -> Json<'a> {
-        Json {
-            node,
-            interfaces,
-            clock_seconds: lasted.as_secs_f64(),
-            interrupted: f.outcome.ended == Ended::Interrupted,
-            dropped_frames: f.outcome.dropped_frames,
-            lost_frames: f.manifest.lost_frames,
-            violations: f.outcome.violations_total,
-            verdict: verdict(&f.manifest),
-            real,
-            flows,
-        }
+fn report((node, lasted): (String, Time), f: &Finished, real: RealReport, interfaces: Vec<String>, flows: Vec<FlowReport>) -> NodeReport {
+    NodeReport {
+        node,
+        interfaces,
+        clock_seconds: lasted.as_secs_f64(),
+        interrupted: f.outcome.ended == Ended::Interrupted,
+        dropped_frames: f.outcome.dropped_frames,
+        lost_frames: f.manifest.lost_frames,
+        violations: f.outcome.violations_total,
+        verdict: verdict(&f.manifest).clone(),
+        real,
+        flows,
     }
 }
 

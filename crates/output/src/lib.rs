@@ -20,4 +20,4 @@ mod stamp;
 pub use draft::{Draft, refuse_inputs, write};
 pub use error::OutputError;
 pub use folder::{Folder, Staged, changed_in, holder};
-pub use replace::{FONTS, Kind, PAGE_BEGINS, refuse_others, refuse_unlike};
+pub use replace::{FONTS, Kind, PAGE_BEGINS, READY_SCHEMA, refuse_others, refuse_unlike};

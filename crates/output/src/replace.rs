@@ -17,6 +17,9 @@ pub const FONTS: &str = "Inter, Helvetica Neue, Helvetica, Arial, Liberation San
 /// The first words of a generated page.
 pub const PAGE_BEGINS: &str = "Written by `xoff reproduce ";
 
+/// The schema of a file of `--ready`, up to its version.
+pub const READY_SCHEMA: &str = "xoff-ready-";
+
 /// Kinds of single files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -26,6 +29,8 @@ pub enum Kind {
     Page,
     /// Frames.
     Capture,
+    /// A line which says that the ports of a node are open.
+    Ready,
 }
 
 impl Kind {
@@ -35,6 +40,7 @@ impl Kind {
             Kind::Svg => head.starts_with(b"<svg ") && has(FONTS),
             Kind::Page => head.starts_with(b"# ") && has(PAGE_BEGINS),
             Kind::Capture => head.starts_with(&PCAPNG),
+            Kind::Ready => head.starts_with(b"{") && has(&format!("\"schema\":\"{READY_SCHEMA}")),
         }
     }
 
@@ -43,6 +49,7 @@ impl Kind {
             Kind::Svg => "a drawing of xoff",
             Kind::Page => "a page of xoff",
             Kind::Capture => "a capture",
+            Kind::Ready => "a file of --ready",
         }
     }
 }

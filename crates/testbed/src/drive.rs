@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use xoff_netio::{Port, PortCounters};
 use xoff_record::Sink;
 use xoff_record::verdict::{Loss, Losses};
@@ -35,7 +35,7 @@ impl fmt::Display for DriveError {
 impl std::error::Error for DriveError {}
 
 /// A port after a run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PortReport {
     /// Its name.
     pub port: String,
@@ -82,7 +82,7 @@ pub struct PortReport {
 }
 
 /// A time in which a port was down, by the node's clock.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutageReport {
     /// From then on [s].
     pub from_seconds: f64,
@@ -91,7 +91,7 @@ pub struct OutageReport {
 }
 
 /// What only real frames can tell.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RealReport {
     /// Time on the wall [s].
     pub wall_seconds: f64,

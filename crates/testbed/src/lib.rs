@@ -3,7 +3,7 @@
 //! ```text
 //!   Scenario --wiring--> links, tables --+
 //!   bed: namespaces, veth pairs ---------+--> drive: World + ports in real time --> the tables of a simulation, RealReport
-//!   processes: a switch or host process for each node, on the same pairs
+//!   processes: a switch or host process for each node, on the same pairs; protocol: what these report
 //!   hosts: stacks behind shims ----------+                |
 //!   nodes: ports of a switch or a host --+                |
 //!                                                      capture --> replay: the same world in virtual time, frame by frame
@@ -19,6 +19,7 @@ pub mod nodes;
 mod observe;
 pub mod packet_capture;
 pub mod processes;
+pub mod protocol;
 pub mod replay;
 pub mod shims;
 mod stack;

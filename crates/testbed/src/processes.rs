@@ -1,11 +1,10 @@
 //! One process per node: `xoff switch` and `xoff host` on the veth pairs of a testbed, each with a clock of its own.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
@@ -17,6 +16,8 @@ use xoff_switchd::Link;
 use xoff_topology::NodeKind;
 use xoff_units::Span;
 
+use crate::PortReport;
+use crate::protocol::{NodeAnswer, NodeReport, Ready};
 use crate::veth_network::{BedError, interface};
 
 /// How the processes are started.
@@ -38,38 +39,41 @@ pub struct NodeRun {
     pub node: String,
     /// Exit code; `None`: ended by a signal.
     pub exit_code: Option<i32>,
-    /// What it answered; null: nothing that could be read.
-    pub answer: serde_json::Value,
-    /// What it said besides.
+    /// What it answered; null: nothing that could be read, and `said` ends with the reason.
+    pub answer: Option<NodeAnswer>,
+    /// What it wrote to standard error.
     pub said: String,
 }
 
 impl NodeRun {
-    /// A number of its answer, 0 where there is none.
-    pub fn number(&self, pointer: &str) -> f64 {
-        self.answer.pointer(pointer).and_then(serde_json::Value::as_f64).unwrap_or(0.0)
+    /// How it went; `None`: it gave no answer.
+    pub fn report(&self) -> Option<&NodeReport> {
+        self.answer.as_ref().map(|a| &a.run)
+    }
+
+    /// A number of its report, 0 where there is none.
+    pub fn number(&self, of: impl Fn(&NodeReport) -> u64) -> u64 {
+        self.report().map_or(0, of)
     }
 
     /// The sum of a number over its ports.
-    pub fn over_ports(&self, key: &str) -> u64 {
-        let ports = self.answer.pointer("/real/ports").and_then(|p| p.as_array());
-        ports.into_iter().flatten().filter_map(|p| p[key].as_u64()).sum()
+    pub fn over_ports(&self, of: impl Fn(&PortReport) -> u64) -> u64 {
+        self.number(|r| r.real.ports.iter().map(&of).sum())
     }
 }
 
 /// What all of them came to together.
 ///
 /// # Errors
-/// The answer of a node has no verdict that can be read.
+/// A node gave no answer.
 pub fn judge(s: &NetworkScenario, nodes: &[NodeRun], interrupted: bool) -> Result<Verdict, String> {
     let mut losses = Losses::default();
     let (mut violations, mut of_loss, mut first) = (0, 0, String::new());
     let (mut total, mut complete, mut incomplete) = (0, 0, 0);
     let mut failures = Vec::new();
     for n in nodes {
-        let verdict = n.answer.get("verdict").cloned().unwrap_or_default();
-        let verdict: Verdict = serde_json::from_value(verdict).map_err(|e| format!("the answer of {}: {e}", n.node))?;
-        let parts = verdict.parts();
+        let report = n.report().ok_or_else(|| format!("{} gave no answer: {}", n.node, n.said.trim()))?;
+        let parts = report.verdict.parts();
         losses.merge(&parts.losses);
         if let Promises::Violated { violations: v, of_loss: l, first: f } = &parts.promises {
             (violations, of_loss) = (violations + v, of_loss + l);
@@ -84,7 +88,7 @@ pub fn judge(s: &NetworkScenario, nodes: &[NodeRun], interrupted: bool) -> Resul
     if !interrupted {
         losses.add(Loss::OnWire, lost_on_wires(s, nodes));
     }
-    let moved = nodes.iter().any(|n| n.over_ports("sent") + n.over_ports("received") > 0);
+    let moved = nodes.iter().any(|n| n.over_ports(|p| p.sent + p.received) > 0);
     let promises = match violations {
         0 if !s.is_checked() => Promises::NotChecked { why: "run.checks is false".into() },
         0 => Promises::Kept,
@@ -106,32 +110,33 @@ pub fn judge(s: &NetworkScenario, nodes: &[NodeRun], interrupted: bool) -> Resul
 /// they have not received is lost; what a switch sends to a host that has ended is not. Control messages are left out: the switches do
 /// not end at the same moment, and whatever still runs goes on repeating its own.
 fn lost_on_wires(s: &NetworkScenario, nodes: &[NodeRun]) -> u64 {
-    let count = |node: u32, port: u16, key: &str| {
+    let at = |(node, port): (u32, u16)| {
         let name = s.topology.port_name(node, port);
-        let ports = nodes.iter().find(|n| n.node == s.topology.name(node))?.answer.pointer("/real/ports")?.as_array()?;
-        ports.iter().find(|p| p["port"] == name.as_str())?[key].as_u64()
+        let report = nodes.iter().find(|n| n.node == s.topology.name(node))?.report()?;
+        report.real.ports.iter().find(|p| p.port == name)
     };
     let switches = (0..s.topology.nodes.len() as u32).filter(|&n| s.topology.nodes[n as usize].kind == NodeKind::Switch);
     let ends = switches.flat_map(|n| s.topology.nodes[n as usize].ports.iter().zip(0..).map(move |(p, i)| ((n, i), (p.peer, p.peer_port))));
     ends.map(|(to, from)| {
-        let of = |(node, port): (u32, u16), key: &str| count(node, port, key).unwrap_or(0);
-        let sent = of(from, "sent").saturating_sub(of(from, "control_sent"));
-        let received: u64 = ["received", "kernel_drops", "too_long"].iter().map(|key| of(to, key)).sum();
-        sent.saturating_sub(received.saturating_sub(of(to, "control_received")))
+        let sent = at(from).map_or(0, |p| p.sent.saturating_sub(p.control_sent));
+        let received = at(to).map_or(0, |p| (p.received + p.kernel_drops + p.too_long).saturating_sub(p.control_received));
+        sent.saturating_sub(received)
     })
     .sum()
 }
 
-/// What a node says once its ports are open (`live.rs` of the command).
-const READY: &str = " runs on ";
 /// Switches outlast hosts, so that what hosts have sent goes on.
 const LONGER: Span = Span::from_ms(500);
 /// Longest time until a node has its ports open.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Time between two looks for the files of nodes.
+const LOOK: Duration = Duration::from_millis(5);
 
 struct Process {
     name: String,
     child: Child,
+    /// Where it writes that its ports are open.
+    ready: PathBuf,
     out: JoinHandle<String>,
     err: JoinHandle<String>,
 }
@@ -139,51 +144,71 @@ struct Process {
 /// Runs every node of a scenario as a process of its own for the scenario's duration. The interfaces are there
 /// ([`crate::veth_network::cables`]). All begin when all have their ports open. `go_on` is asked now and then; when it returns false, all are
 /// asked to end.
+///
+/// # Errors
+/// A process cannot be started, or is of another version than this one.
 pub fn run(s: &NetworkScenario, links: &[Link], spawn: &Spawn, mut go_on: impl FnMut() -> bool) -> Result<Vec<NodeRun>, BedError> {
-    let (ready, opened) = mpsc::channel();
+    let folder = tempfile::tempdir().map_err(|e| BedError::Host("the folder for signs of readiness".into(), e))?;
     let mut all = Vec::new();
     for (n, node) in s.topology.nodes.iter().enumerate() {
         let failed = |e: io::Error| BedError::Host(node.name.clone(), e);
         let own: Vec<&Link> = links.iter().filter(|l| l.node as usize == n).collect();
+        let ready = folder.path().join(n.to_string());
         let mut command = command(s, node.kind, &node.name, &own, spawn);
+        command.arg("--ready").arg(&ready);
         // However this process ends, its nodes do not outlive it.
         sandbox::killed_with_parent(&mut command);
         let mut child = command.spawn().map_err(failed)?;
-        let (mut stdout, stderr) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
-        let out = std::thread::spawn(move || {
-            let mut text = String::new();
-            // What is no text is no answer either.
-            let _ = stdout.read_to_string(&mut text);
-            text
-        });
-        let ready = ready.clone();
-        let err = std::thread::spawn(move || {
-            let mut text = String::new();
-            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-                if line.contains(READY) {
-                    let _ = ready.send(true);
-                }
-                text += &line;
-                text.push('\n');
-            }
-            // One that ends without having begun holds up nobody.
-            let _ = ready.send(false);
-            text
-        });
-        all.push(Process { name: node.name.clone(), child, out, err });
+        let (stdout, stderr) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
+        all.push(Process { name: node.name.clone(), child, ready, out: collect(stdout), err: collect(stderr) });
     }
-    let begun = (0..all.len()).all(|_| opened.recv_timeout(PATIENCE) == Ok(true));
+    let begun = all_ready(&mut all, &mut go_on);
     // Their inputs end, which is the sign to begin; if one could not, the others have nothing to do.
     all.iter_mut().for_each(|p| drop(p.child.stdin.take()));
     let mut asked = false;
     while all.iter_mut().any(|p| matches!(p.child.try_wait(), Ok(None))) {
-        if !asked && (!begun || !go_on()) {
+        if !asked && (!matches!(begun, Ok(true)) || !go_on()) {
             asked = true;
             all.iter().for_each(|p| interrupt(&p.child));
         }
         std::thread::sleep(Duration::from_millis(20));
     }
+    begun?;
     all.into_iter().map(finish).collect()
+}
+
+/// All that a process writes, which would wait if it were not read.
+fn collect(mut from: impl Read + Send + 'static) -> JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What came before an error counts.
+        let _ = from.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// Waits until the ports of all are open. `false`: one has ended before, takes too long, or the user wants no more.
+fn all_ready(all: &mut [Process], go_on: &mut impl FnMut() -> bool) -> Result<bool, BedError> {
+    let began = Instant::now();
+    let mut waiting: Vec<&mut Process> = all.iter_mut().collect();
+    while !waiting.is_empty() {
+        let mut still = Vec::new();
+        for p in waiting {
+            let ended = !matches!(p.child.try_wait(), Ok(None));
+            let ready = Ready::read(&p.ready).map_err(|e| BedError::Host(p.name.clone(), io::Error::other(e)))?;
+            match ready {
+                Some(_) => {}
+                None if ended => return Ok(false),
+                None => still.push(p),
+            }
+        }
+        waiting = still;
+        if began.elapsed() > PATIENCE || !go_on() {
+            return Ok(false);
+        }
+        std::thread::sleep(LOOK);
+    }
+    Ok(true)
 }
 
 fn command(s: &NetworkScenario, kind: NodeKind, name: &str, own: &[&Link], spawn: &Spawn) -> Command {
@@ -213,6 +238,10 @@ fn interrupt(child: &Child) {
 fn finish(mut p: Process) -> Result<NodeRun, BedError> {
     let status = p.child.wait().map_err(|e| BedError::Host(p.name.clone(), e))?;
     let text = |t: JoinHandle<String>| t.join().unwrap_or_default();
-    let (out, said) = (text(p.out), text(p.err));
-    Ok(NodeRun { node: p.name, exit_code: status.code(), answer: serde_json::from_str(&out).unwrap_or_default(), said })
+    let (out, mut said) = (text(p.out), text(p.err));
+    let answer = NodeAnswer::parse(&out);
+    if let Err(e) = &answer {
+        said += &format!("its answer cannot be read: {e}\n");
+    }
+    Ok(NodeRun { node: p.name, exit_code: status.code(), answer: answer.ok(), said })
 }

@@ -6,6 +6,7 @@ use xoff_record::{Folder, Verdict};
 use xoff_run::NetworkScenario;
 use xoff_scenario::{Problem, Problems};
 use xoff_testbed::processes::{self, NodeRun, Spawn};
+use xoff_testbed::protocol::NodeReport;
 use xoff_testbed::{veth_network, wiring};
 use xoff_units::{Bytes, Rate};
 
@@ -44,7 +45,7 @@ pub fn run(s: &NetworkScenario, args: &Args, folder: &Folder) -> Result<Answer, 
     }
     let spawn = Spawn { program, scenario: &args.scenario, settings, out: &out };
     let nodes = processes::run(s, &links, &spawn, || !interrupt::asked()).map_err(missing)?;
-    if let Some(n) = nodes.iter().find(|n| n.answer.is_null()) {
+    if let Some(n) = nodes.iter().find(|n| n.answer.is_none()) {
         return Err(Problem::new(format!("{} did not run", n.node), n.said.trim()).into());
     }
     folder.settle().map_err(|e| Problem::new(e.what, e.hint))?;
@@ -53,7 +54,7 @@ pub fn run(s: &NetworkScenario, args: &Args, folder: &Folder) -> Result<Answer, 
         out: args.out.display().to_string(),
         dropped_frames: verdict.losses().of_fate(Fate::Dropped),
         lost_frames: verdict.losses().total(),
-        violations: nodes.iter().map(|n| n.number("/violations") as u64).sum(),
+        violations: nodes.iter().map(|n| n.number(|r| r.violations)).sum(),
         kernel_drops: verdict.losses().count(Loss::KernelRing),
         send_errors: verdict.losses().count(Loss::KernelRefused),
         lost_on_wires: verdict.losses().count(Loss::OnWire),
@@ -72,15 +73,15 @@ pub fn run(s: &NetworkScenario, args: &Args, folder: &Folder) -> Result<Answer, 
 fn table(nodes: &[NodeRun]) -> String {
     let mut t = terminal::table(["Process", "In", "Out", "Control out", "Lost", "Its clock", "Left out"]);
     for n in nodes {
-        let lost = n.number("/lost_frames") as u64;
+        let seconds = |of: fn(&NodeReport) -> f64| format!("{:.3} s", n.report().map_or(0.0, of));
         t.add_row([
             n.node.clone(),
-            terminal::grouped(n.over_ports("received")),
-            terminal::grouped(n.over_ports("sent")),
-            terminal::grouped(n.over_ports("control_sent")),
-            terminal::grouped(lost),
-            format!("{:.3} s", n.number("/clock_seconds")),
-            format!("{:.3} s", n.number("/real/left_out_seconds")),
+            terminal::grouped(n.over_ports(|p| p.received)),
+            terminal::grouped(n.over_ports(|p| p.sent)),
+            terminal::grouped(n.over_ports(|p| p.control_sent)),
+            terminal::grouped(n.number(|r| r.lost_frames)),
+            seconds(|r| r.clock_seconds),
+            seconds(|r| r.real.left_out_seconds),
         ]);
     }
     terminal::draw(&t)
@@ -89,22 +90,13 @@ fn table(nodes: &[NodeRun]) -> String {
 /// The flows as their destinations saw them.
 fn flows(nodes: &[NodeRun]) -> String {
     let mut t = terminal::table(["Flow", "From", "To", "Delivered", "Mean rate", "Complete"]);
-    let of = |n: &NodeRun| n.answer["flows"].as_array().cloned().unwrap_or_default();
-    let seen = nodes.iter().flat_map(|n| of(n).into_iter().filter(|f| f["dst"] == n.node.as_str()));
-    let mut seen: Vec<serde_json::Value> = seen.collect();
-    seen.sort_by_key(|f| f["flow"].as_u64());
-    for f in &seen {
-        let text = |key: &str| f[key].as_str().unwrap_or_default().to_owned();
-        let number = |key: &str| f[key].as_u64().unwrap_or_default();
-        let complete = if f["complete"].as_bool() == Some(true) { "yes" } else { "-" };
-        t.add_row([
-            number("flow").to_string(),
-            text("src"),
-            text("dst"),
-            Bytes(number("delivered")).to_string(),
-            Rate(number("rate")).to_string(),
-            complete.to_owned(),
-        ]);
+    let reports = nodes.iter().filter_map(NodeRun::report);
+    let mut seen: Vec<_> = reports.flat_map(|r| r.flows.iter().filter(|f| f.dst == r.node)).collect();
+    seen.sort_by_key(|f| f.flow);
+    for f in seen {
+        let complete = if f.complete { "yes" } else { "-" };
+        let (delivered, rate) = (Bytes(f.delivered).to_string(), Rate(f.rate).to_string());
+        t.add_row([f.flow.to_string(), f.src.clone(), f.dst.clone(), delivered, rate, complete.to_owned()]);
     }
     terminal::draw(&t)
 }
