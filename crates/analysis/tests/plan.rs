@@ -338,11 +338,13 @@ fn corners() {
                                 ("buffer", buffer),
                                 ("rate_unit", "1kbps"),
                             ];
-                            let input = input(fc, &extra);
+                            let mut tcd = input(fc, &[&extra[..], &[("detection", "tcd"), ("epsilon", "0.000001")]].concat());
+                            let mut input = input(fc, &extra);
                             let _ = plan::plan(&input);
-                            let tcd = PlanInput { detection: Some("tcd".into()), epsilon: 1e-6, ..input.clone() };
-                            let _ = plan::plan(&PlanInput { xoff: tcd.buffer, xon: Some(Bytes(0)), ..tcd });
-                            let _ = plan::plan(&PlanInput { tau: None, t_w: None, buffer: None, credit_period: None, ..input });
+                            (tcd.xoff, tcd.xon) = (tcd.buffer, Some(Bytes(0)));
+                            let _ = plan::plan(&tcd);
+                            (input.tau, input.t_w, input.buffer, input.credit_period) = (None, None, None, None);
+                            let _ = plan::plan(&input);
                         }
                     }
                 }

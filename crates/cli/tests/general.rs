@@ -58,9 +58,26 @@ fn a_plan_has_formulas_and_sources() {
     let (hpcc, chosen) = (row("evidence", "H hpcc"), row("rows", "H"));
     let of = |v: &serde_json::Value| v["value_exact"].as_i64().unwrap();
     assert_eq!(hpcc["difference"].as_i64(), Some(of(&hpcc) - of(&chosen)));
-    for name in ["cbfc", "gfc-conceptual", "gfc-buffer", "gfc-time", "pffc"] {
+    for name in xoff_analysis::plan::FLOW_CONTROLS {
         let plan = xoff(&["plan", "--flow-control", name, "--json"]);
         assert_eq!(plan.code, 0, "{name}: {}", plan.err);
+    }
+}
+
+/// Every mechanism can be asked for; one without a plan is refused with what it is and with those that have one.
+#[test]
+fn a_mechanism_without_a_plan_says_so() {
+    let unplanned: Vec<_> = xoff_analysis::plan::unplanned().collect();
+    assert!(unplanned.iter().any(|(name, _)| *name == "red"), "{unplanned:?}");
+    for (name, _) in &unplanned {
+        let said = xoff(&["plan", name]);
+        let text = said.err.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(said.code, 2, "{name}: {text}");
+        for part in [name, "has no plan", "gfc-buffer"] {
+            assert!(text.contains(part), "'{part}' is not in: {text}");
+        }
+        // A detection and a rate control may have the same name.
+        assert!(unplanned.iter().any(|(n, about)| n == name && text.contains(about)), "what {name} is, is not in: {text}");
     }
 }
 

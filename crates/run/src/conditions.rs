@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use xoff_analysis::plan::{Parameters, Pool, conditions};
+use xoff_analysis::plan::{Configured, Pool, configured};
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{Detection, Side};
-use xoff_mech::flow_control::{FlowControl, cbfc, pfc, pffc};
+use xoff_mech::flow_control::{FlowControl, cbfc, pfc};
 use xoff_mech::rate_control::{RateControlKind, RecordFormat, dcqcn};
 use xoff_scenario::{Problem, Problems};
 use xoff_units::Bytes;
@@ -22,44 +22,7 @@ pub(crate) fn endless_flows(flows: &Flows) -> u64 {
 
 /// Conditions of a flow control on a link of a host that sends so many flows at once.
 pub(crate) fn warn(name: &str, link: &LinkFacts, fc: &FlowControl, flows: u64, pool: Option<Pool>, warnings: &mut Problems) {
-    let mut p = Parameters {
-        rate: link.rate,
-        tau: fc.control_loop(link).tau,
-        mtu: link.mtu,
-        buffer: link.buffer,
-        control_wait: link.control_wait(fc.message_len()),
-        jitter: link.jitter,
-        pool,
-        ..Parameters::default()
-    };
-    match fc {
-        FlowControl::Pfc(x) => {
-            p.pause = x.quanta.map(|q| pfc::duration(q.into(), link.rate));
-            if let pfc::Threshold::Static { xoff, xon } = x.threshold {
-                (p.xoff, p.xon) = (Some(xoff), Some(xon));
-            }
-        }
-        FlowControl::Cbfc(x) => {
-            p.period = Some(x.period);
-            p.twelve_bit = x.conformance;
-        }
-        FlowControl::GfcConceptual(x) => (p.b_m, p.b_0, p.rate_unit) = (Some(x.bm), Some(x.b0), Some(x.rate_unit)),
-        FlowControl::GfcBuffer(x) => (p.b_m, p.b_1, p.rate_unit) = (Some(x.bm), Some(x.b1), Some(x.rate_unit)),
-        FlowControl::GfcTime(x) => {
-            (p.b_m, p.b_0, p.rate_unit) = (Some(x.bm), Some(x.b0), Some(x.rate_unit));
-            p.period = Some(x.credit.period);
-        }
-        FlowControl::Pffc(x) => {
-            (p.xoff, p.xon) = (Some(x.xoff_s), Some(x.xon_s));
-            p.pause = x.quanta.map(|q| pfc::duration(q.into(), link.rate));
-            if flows > 0 {
-                p.headroom = Some(pffc::Params::headroom(link, flows));
-                (p.flows, p.queues, p.slots) = (Some(flows), Some(x.queues.into()), Some(x.slots.into()));
-            }
-        }
-        FlowControl::None | FlowControl::Custom(_) => return,
-    }
-    for w in conditions(name, &p) {
+    for w in configured(name, fc, &Configured { link: *link, flows, pool }) {
         warnings.push(
             Problem::new(format!("{} on {} links: {}", w.condition, link.rate, w.text), format!("condition of {}", w.source)).warning(),
         );

@@ -5,14 +5,50 @@
 //!   B >= C (T + tau), in whole frames of whole blocks: what one announcement must cover until the next one takes effect
 //! ```
 
+use xoff_mech::flow_control::FlowControl;
 use xoff_mech::flow_control::cbfc::buffer_for_full_rate;
-use xoff_params::ParamError;
+use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Length, Rate, Span};
 
-use super::conditions::{Parameters, conditions};
-use super::input::PlanInput;
+use super::conditions::{Configured, Parameters, shared};
+use super::input::{PlanInput, choice, within};
 use super::link::{Link, bytes_ceil};
-use super::output::{Answer, Plan, PlanRow};
+use super::output::{Answer, Plan, PlanRow, Warning};
+use super::registry::{self, Entry};
+
+const COUNTERS: &[&str] = &["64-bit", "12-bit"];
+
+/// Keys of a plan that only credits have.
+const KEYS: &[ParamSpec] = &[
+    ParamSpec::new(
+        "counters",
+        Kind::Choice(COUNTERS),
+        "64-bit",
+        "credit counters; 12-bit is the InfiniBand wire format",
+        "IBA vol. 1, 7.9",
+    ),
+    ParamSpec::new("lanes", Kind::Count, "4", "lanes of an InfiniBand link, for symbol times", "IBA vol. 1: 4X"),
+];
+
+/// Values of [`KEYS`].
+pub(super) struct Keys {
+    /// Credit counters of 12 bits instead of 64.
+    pub twelve_bit: bool,
+    lanes: u64,
+}
+
+impl Keys {
+    pub fn read(input: &PlanInput) -> Result<Keys, ParamError> {
+        let mut v = input.own();
+        let keys = Keys { twelve_bit: choice(&mut v, "counters", COUNTERS)? == "12-bit", lanes: v.count("lanes")? };
+        within("lanes", keys.lanes, 1, 16)?;
+        Ok(keys)
+    }
+}
+
+/// CBFC in the registry of plans.
+pub(super) const PLAN: Entry =
+    Entry { name: "cbfc", keys: KEYS, check: |input| Keys::read(input).map(drop), plan, conditions: conditions, configured };
 
 /// Size of a credit block -- IBA vol. 1, section 7.9.
 pub const BLOCK: Bytes = Bytes(64);
@@ -91,12 +127,13 @@ fn refused(input: &PlanInput, link: &Link, period: Span, buffer: Bytes) -> Param
 
 /// Plans CBFC. See [`plan`](super::plan).
 pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
+    let keys = Keys::read(input)?;
     let link = Link::with_messages(input);
-    let (by_bytes, by_symbols) = (period_bytes(link.rate), period_symbols(link.rate, input.lanes));
+    let (by_bytes, by_symbols) = (period_bytes(link.rate), period_symbols(link.rate, keys.lanes));
     let period = input.credit_period.unwrap_or(by_bytes);
     let full_rate = buffer_for_full_rate(&link.control_loop(Bytes::ZERO), period);
     let buffer = input.buffer.unwrap_or(full_rate);
-    if input.twelve_bit && buffer > twelve_bit_limit() {
+    if keys.twelve_bit && buffer > twelve_bit_limit() {
         return Err(refused(input, &link, period, buffer));
     }
     let blocks = blocks_of_buffer(buffer);
@@ -107,7 +144,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
             format!("expected at least {} bytes", blocks_of_packet(link.mtu) * BLOCK.0),
         ));
     }
-    let usable = if input.twelve_bit { blocks.min(BLOCKS_TWELVE_BIT) } else { blocks };
+    let usable = if keys.twelve_bit { blocks.min(BLOCKS_TWELVE_BIT) } else { blocks };
     let sustained = Rate::of(BLOCK * usable, period + link.tau).min(link.rate);
 
     let mut rows = link.rows();
@@ -156,7 +193,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
         mtu: link.mtu,
         buffer,
         period: Some(period),
-        twelve_bit: input.twelve_bit,
+        twelve_bit: keys.twelve_bit,
         ..Parameters::default()
     };
     Ok(Plan {
@@ -166,8 +203,61 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
         evidence: Vec::new(),
         rows,
         tables: Vec::new(),
-        warnings: conditions("cbfc", &parameters),
+        warnings: registry::conditions_of(conditions, &parameters),
     })
+}
+
+/// Conditions of credits and of the memory below them.
+fn conditions(p: &Parameters, w: &mut Vec<Warning>) {
+    credits_suffice(p, w);
+    shared(p, p.buffer, w);
+}
+
+fn configured(fc: &FlowControl, at: &Configured, w: &mut Vec<Warning>) {
+    let FlowControl::Cbfc(x) = fc else { return };
+    conditions(&Parameters { period: Some(x.period), twelve_bit: x.conformance, ..at.parameters(fc) }, w);
+}
+
+fn credits_suffice(p: &Parameters, w: &mut Vec<Warning>) {
+    if p.twelve_bit && p.buffer > twelve_bit_limit() {
+        w.push(Warning {
+            condition: "buffer <= 2048 x 64 B",
+            text: format!("set the buffer to 131072B or less, or counters = \"64-bit\": 12-bit counters announce at most 131,072 B, the buffer is {} B", p.buffer.0),
+            source: "IBA vol. 1, section 7.9",
+        });
+    }
+    let announced = if p.twelve_bit { p.buffer.min(twelve_bit_limit()) } else { p.buffer };
+    if blocks_of_buffer(announced) < blocks_of_packet(p.mtu) {
+        w.push(Warning {
+            condition: "buffer >= 1 MTU in blocks",
+            text: format!(
+                "raise the buffer: {} blocks never suffice for a packet of {} blocks, and nothing is ever sent",
+                blocks_of_buffer(announced),
+                blocks_of_packet(p.mtu)
+            ),
+            source: "IBA vol. 1, section 7.9",
+        });
+    }
+    let Some(period) = p.period else { return };
+    let need = buffer_for_full_rate(&p.control_loop(), period);
+    if announced.0 / BLOCK.0 * BLOCK.0 < need.0 {
+        let reach = twelve_bit_reach(p.rate, p.mtu);
+        let todo = match reach.0.checked_sub(p.tau.0) {
+            _ if !p.twelve_bit || need <= twelve_bit_limit() => format!("set the buffer to {need} or more, or a shorter period"),
+            Some(0) | None => {
+                format!("set counters = \"64-bit\" and the buffer to {need} or more: 12-bit counters cannot carry tau = {}", p.tau)
+            }
+            Some(most) => format!(
+                "set the period to {} or less with a buffer of 131072B, or counters = \"64-bit\" and the buffer to {need} or more",
+                printable(Span(most))
+            ),
+        };
+        w.push(Warning {
+            condition: "buffer >= C (T + tau)",
+            text: format!("{todo}: credits of {announced} per period {period} do not sustain {}", p.rate),
+            source: "TCD section 4.4 (B > C T_c), plus the latency of the message",
+        });
+    }
 }
 
 #[cfg(test)]

@@ -8,16 +8,20 @@
 //! ```
 
 use xoff_mech::ControlLoop;
-use xoff_mech::flow_control::standstill;
+use xoff_mech::flow_control::{FlowControl, standstill};
 use xoff_params::ParamError;
 use xoff_units::{Bytes, Rate, Span};
 
-use super::conditions::{Parameters, conditions};
+use super::conditions::{Configured, Parameters, packets, shared, start_at_most};
 use super::gfc_conceptual::{buffer_and_b_m, buffer_rows, standing, threshold};
 use super::input::PlanInput;
 use super::link::Link;
-use super::output::{Answer, Column, Plan, PlanRow, Table};
+use super::output::{Answer, Column, Plan, PlanRow, Table, Warning};
+use super::registry::{self, Entry, NOTHING_TO_CHECK};
 use crate::theorems::message_rate;
+
+/// Buffer-based GFC in the registry of plans.
+pub(super) const PLAN: Entry = Entry { name: "gfc-buffer", keys: &[], check: NOTHING_TO_CHECK, plan, conditions: conditions, configured };
 
 /// One stage of the staircase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +146,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
         rate_unit: Some(input.rate_unit),
         ..Parameters::default()
     };
-    let warnings = conditions("gfc-buffer", &parameters);
+    let warnings = registry::conditions_of(conditions, &parameters);
     Ok(Plan {
         flow_control: input.flow_control.clone(),
         detection: None,
@@ -175,6 +179,47 @@ fn table(tau: Span, rate: Rate, b_m: Bytes, stages: &[Stage]) -> Table {
         rows: rows.collect(),
         formula: "B_k = B_m - (B_m - B_1)/2^(k-1), R_k = C/2^k",
         source: "GFC section 5.4; Eq. (1): B_{k+1} - B_k >= R_{k-1} tau",
+    }
+}
+
+/// Smallest rate of the limiters of commodity switches -- GFC section 7.
+const RATE_UNIT: Rate = Rate(8_000);
+
+/// Conditions of the range below B_m and of the memory above it.
+fn conditions(p: &Parameters, w: &mut Vec<Warning>) {
+    stages(p, w);
+    packets(p, w);
+    shared(p, p.buffer, w);
+}
+
+fn configured(fc: &FlowControl, at: &Configured, w: &mut Vec<Warning>) {
+    let FlowControl::GfcBuffer(x) = fc else { return };
+    conditions(&Parameters { b_m: Some(x.bm), b_1: Some(x.b1), rate_unit: Some(x.rate_unit), ..at.parameters(fc) }, w);
+}
+
+/// Section 5.4: the first stage, and the smallest rate.
+fn stages(p: &Parameters, w: &mut Vec<Warning>) {
+    let (Some(b_m), Some(b_1)) = (p.b_m, p.b_1) else { return };
+    let (range, need) = (b_m.saturating_sub(b_1), range(p.rate, p.tau));
+    if range < need {
+        w.push(Warning {
+            condition: "B_1 <= B_m - 2 C tau",
+            text: format!(
+                "{}: B_m - B_1 = {range} is less than 2 C tau = {need} (tau = {}), and a stage may be passed before its rate is in force",
+                start_at_most("B_1", b_m, need, p.mtu),
+                p.tau
+            ),
+            source: "GFC section 5.4, Eq. (5)",
+        });
+    }
+    let unit = p.rate_unit.unwrap_or(RATE_UNIT);
+    let derived = || if b_1 < b_m { stage_table(p.rate, b_m, b_1).last().map(|s| s.rate) } else { None };
+    if let Some(lowest) = p.rate_lowest.or_else(derived).filter(|r| *r < unit) {
+        w.push(Warning {
+            condition: "R_N >= rate unit",
+            text: format!("use fewer stages, or a limiter with a smaller unit: the last stage sends at {lowest}, below the rate unit {unit}: the limiter would alternate between zero and its unit, and hold-and-wait may return"),
+            source: "GFC section 7",
+        });
     }
 }
 

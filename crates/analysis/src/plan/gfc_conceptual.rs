@@ -1,16 +1,22 @@
 //! Conceptual GFC: continuous feedback, linear mapping between B_0 and B_m (GFC section 4.1, Theorem 4.1).
 
 use xoff_mech::ControlLoop;
+use xoff_mech::flow_control::FlowControl;
 pub use xoff_mech::flow_control::gfc_conceptual::packet_slack;
 use xoff_mech::flow_control::standstill::{self, Standstill};
 use xoff_params::ParamError;
 use xoff_units::{Bytes, Rate, Span};
 
-use super::conditions::{Parameters, conditions};
+use super::conditions::{Configured, Parameters, packets, shared, start_at_most};
 use super::input::PlanInput;
 use super::link::Link;
-use super::output::{Answer, Plan, PlanRow};
+use super::output::{Answer, Plan, PlanRow, Warning};
+use super::registry::{self, Entry, NOTHING_TO_CHECK};
 use crate::theorems::theorem_4_1::L_CRITICAL;
+
+/// Conceptual GFC in the registry of plans.
+pub(super) const PLAN: Entry =
+    Entry { name: "gfc-conceptual", keys: &[], check: NOTHING_TO_CHECK, plan, conditions: conditions, configured };
 
 /// Sufficient B_m - B_0: 4 C tau, rounded up (Theorem 4.1), as [`xoff_mech::flow_control::gfc_conceptual::range`].
 pub fn range_sufficient(rate: Rate, tau: Span) -> Bytes {
@@ -126,7 +132,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     rows.push(row);
     let parameters =
         Parameters { rate: link.rate, tau: link.tau, mtu: link.mtu, buffer, b_m: Some(b_m), b_0: Some(b_0), ..Parameters::default() };
-    let warnings = conditions("gfc-conceptual", &parameters);
+    let warnings = registry::conditions_of(conditions, &parameters);
     Ok(Plan {
         flow_control: input.flow_control.clone(),
         detection: None,
@@ -136,4 +142,40 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
         tables: Vec::new(),
         warnings,
     })
+}
+
+/// Conditions of the range below B_m and of the memory above it.
+fn conditions(p: &Parameters, w: &mut Vec<Warning>) {
+    theorem_4_1(p, w);
+    packets(p, w);
+    shared(p, p.buffer, w);
+}
+
+fn configured(fc: &FlowControl, at: &Configured, w: &mut Vec<Warning>) {
+    let FlowControl::GfcConceptual(x) = fc else { return };
+    conditions(&Parameters { b_m: Some(x.bm), b_0: Some(x.b0), rate_unit: Some(x.rate_unit), ..at.parameters(fc) }, w);
+}
+
+/// Theorem 4.1.
+fn theorem_4_1(p: &Parameters, w: &mut Vec<Warning>) {
+    let (Some(b_m), Some(b_0)) = (p.b_m, p.b_0) else { return };
+    let range = b_m.saturating_sub(b_0);
+    let (sufficient, necessary) = (range_sufficient(p.rate, p.tau), range_necessary(p.rate, p.tau));
+    if range >= sufficient {
+        return;
+    }
+    let verdict = if range < necessary {
+        format!("below e C tau = {necessary} the queue reaches B_m when the drain stops")
+    } else {
+        format!("it is above e C tau = {necessary}, which suffices in the fluid model")
+    };
+    w.push(Warning {
+        condition: "B_0 <= B_m - 4 C tau",
+        text: format!(
+            "{}: B_m - B_0 = {range} is less than 4 C tau = {sufficient} (tau = {}); {verdict}",
+            start_at_most("B_0", b_m, sufficient, p.mtu),
+            p.tau
+        ),
+        source: "GFC Theorem 4.1",
+    });
 }

@@ -1,16 +1,21 @@
 //! Time-based GFC: the conceptual mapping, sampled once per period T (GFC sections 5.2 and 5.4, Theorem 5.1).
 
 use xoff_mech::ControlLoop;
+use xoff_mech::flow_control::FlowControl;
 use xoff_params::ParamError;
 use xoff_units::{Bytes, Rate, Span};
 
 use super::cbfc::period_bytes;
-use super::conditions::{Parameters, conditions};
+use super::conditions::{Configured, Parameters, packets, shared, start_at_most};
 use super::gfc_conceptual::{buffer_and_b_m, buffer_rows, threshold};
 use super::input::PlanInput;
 use super::link::{Link, bytes_ceil};
-use super::output::{Answer, Plan, PlanRow};
+use super::output::{Answer, Plan, PlanRow, Warning};
+use super::registry::{self, Entry, NOTHING_TO_CHECK};
 use crate::theorems::theorem_5_1;
+
+/// Time-based GFC in the registry of plans.
+pub(super) const PLAN: Entry = Entry { name: "gfc-time", keys: &[], check: NOTHING_TO_CHECK, plan, conditions: conditions, configured };
 
 /// B_m - B_0 that is safe for every tau and T, as [`xoff_mech::flow_control::gfc_time::range`].
 pub fn range(rate: Rate, tau: Span, period: Span) -> Bytes {
@@ -107,6 +112,54 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
         evidence: Vec::new(),
         rows,
         tables: Vec::new(),
-        warnings: conditions("gfc-time", &parameters),
+        warnings: registry::conditions_of(conditions, &parameters),
     })
+}
+
+/// Conditions of the range below B_m and of the memory above it.
+fn conditions(p: &Parameters, w: &mut Vec<Warning>) {
+    theorem(p, w);
+    packets(p, w);
+    shared(p, p.buffer, w);
+}
+
+fn configured(fc: &FlowControl, at: &Configured, w: &mut Vec<Warning>) {
+    let FlowControl::GfcTime(x) = fc else { return };
+    conditions(
+        &Parameters { b_m: Some(x.bm), b_0: Some(x.b0), rate_unit: Some(x.rate_unit), period: Some(x.credit.period), ..at.parameters(fc) },
+        w,
+    );
+}
+
+/// Theorem 5.1, and what holds in its place for tau > T.
+fn theorem(p: &Parameters, w: &mut Vec<Warning>) {
+    let (Some(b_m), Some(b_0), Some(period)) = (p.b_m, p.b_0, p.period) else { return };
+    if period == Span::ZERO {
+        return;
+    }
+    let range = b_m.saturating_sub(b_0);
+    let printed = theorem_5_1::bound(p.rate, p.tau, period);
+    if p.tau > period {
+        let exact = theorem_5_1::bound_any(p.rate, p.tau, period);
+        let verdict = if range < exact { "it is not met" } else { "it is met" };
+        w.push(Warning {
+            condition: "tau <= T",
+            text: format!(
+                "check B_0 against {exact}, not the theorem: tau = {} exceeds the period T = {period}, for which Theorem 5.1 is false; its {printed} do not suffice; with B_m - B_0 = {range} {verdict}",
+                p.tau
+            ),
+            source: "GFC Appendix B, which uses T - tau as a duration",
+        });
+    }
+    if range < printed {
+        w.push(Warning {
+            condition: "B_0 <= B_m - (sqrt(tau/T) + 1)^2 C T",
+            text: format!(
+                "{}: B_m - B_0 = {range} is less than {printed} (tau = {}, T = {period}), and the queue may reach B_m",
+                start_at_most("B_0", b_m, printed, p.mtu),
+                p.tau
+            ),
+            source: "GFC Theorem 5.1",
+        });
+    }
 }

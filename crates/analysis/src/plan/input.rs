@@ -3,17 +3,10 @@
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Length, Rate, Span};
 
-/// The flow controls that can be planned.
-pub const FLOW_CONTROLS: &[&str] = &["pfc", "cbfc", "gfc-conceptual", "gfc-buffer", "gfc-time", "pffc"];
+use super::registry::{self, DETECTIONS, FLOW_CONTROLS, OWN_KEYS, PARAMS, PLANNED, refused};
 
-/// The detections that can be planned.
-pub const DETECTIONS: &[&str] = &["tcd"];
-
-/// Either of them, the first key of a plan.
-const PLANNED: &[&str] = &["tcd", "pfc", "cbfc", "gfc-conceptual", "gfc-buffer", "gfc-time", "pffc"];
-
-/// The parameters of a plan: the command line, the schema and the documentation come from this table.
-pub const PARAMS: &[ParamSpec] = &[
+/// Keys of every plan, and those that several mechanisms share. A mechanism declares its own beside its plan.
+pub(super) const SHARED: &[ParamSpec] = &[
     ParamSpec::optional(
         "detection",
         Kind::Choice(PLANNED),
@@ -60,23 +53,8 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::optional("b_m", Kind::Bytes, "queue at which the GFC rate is zero, B_m; buffer - 2 MTU if absent", "GFC section 5.4"),
     ParamSpec::optional("b_0", Kind::Bytes, "queue from which GFC slows down, B_0; the theorem's bound if absent", "GFC Theorems 4.1, 5.1"),
     ParamSpec::optional("b_1", Kind::Bytes, "queue at which the first GFC stage starts, B_1; B_m - 2 C tau if absent", "GFC section 5.4"),
-    ParamSpec::optional("xoff_s", Kind::Bytes, "PFFC pause threshold of a flow; 2 C tau if absent", "PFFC slides: no number"),
-    ParamSpec::optional("xon_s", Kind::Bytes, "PFFC resume threshold of a flow; half of Xoff_s if absent", "PFFC slides: no number"),
-    ParamSpec::new("flows", Kind::Count, "6", "PFFC: flows of a link that are congested at once", "as many as pause queues"),
-    ParamSpec::new("queues", Kind::Count, "6", "PFFC: pause queues of a port", "PFFC slides: 8 queues a port, one of them the default"),
-    ParamSpec::new("slots", Kind::Count, "4096", "PFFC: slots of the table in which flows are counted", ""),
-    ParamSpec::new("hops", Kind::Count, "1", "PFFC: switches on the way of a flow up to this one", ""),
     ParamSpec::new("message", Kind::Bytes, "64B", "size of a feedback message, m", "GFC section 4.2"),
     ParamSpec::new("rate_unit", Kind::Rate, "8kbps", "smallest rate the limiter can set", "GFC section 7"),
-    ParamSpec::new(
-        "counters",
-        Kind::Choice(&["64-bit", "12-bit"]),
-        "64-bit",
-        "credit counters; 12-bit is the InfiniBand wire format",
-        "IBA vol. 1, 7.9",
-    ),
-    ParamSpec::new("epsilon", Kind::Float, "0.05", "congestion degree (R_i - R_d)/C that TCD covers", "TCD section 4.2"),
-    ParamSpec::new("lanes", Kind::Count, "4", "lanes of an InfiniBand link, for symbol times", "IBA vol. 1: 4X"),
 ];
 
 /// Names of the headroom rules, the default first; see [`headroom`](super::headroom) and [`sonic`](super::sonic).
@@ -95,6 +73,26 @@ pub const HEADROOMS: &[&str] = &[
     "gfc",
     "hpcc",
 ];
+
+/// Values of the keys that single mechanisms have, as they were written.
+#[derive(Clone, Debug, PartialEq)]
+struct Own(Vec<(&'static str, String)>);
+
+impl Own {
+    fn read(v: &mut dyn Values) -> Result<Own, ParamError> {
+        let value = |key: &'static str| Ok(v.raw(key)?.map(|text| (key, text)));
+        OWN_KEYS.iter().map(|p| p.key).map(value).filter_map(Result::transpose).collect::<Result<_, _>>().map(Own)
+    }
+}
+
+impl Values for &Own {
+    fn raw(&mut self, key: &str) -> Result<Option<String>, ParamError> {
+        Ok(self.0.iter().find(|(k, _)| *k == key).map(|(_, text)| text.clone()))
+    }
+}
+
+/// Largest size that a plan takes.
+pub(super) const SIZE_MAX: Bytes = Bytes(1_000_000_000_000_000);
 
 /// One link direction and priority to be dimensioned. Every field is documented in [`PARAMS`].
 #[derive(Clone, Debug, PartialEq)]
@@ -137,28 +135,12 @@ pub struct PlanInput {
     pub b_0: Option<Bytes>,
     /// B_1 [bytes]; `None`: derived.
     pub b_1: Option<Bytes>,
-    /// Xoff_s [bytes]; `None`: derived.
-    pub xoff_s: Option<Bytes>,
-    /// Xon_s [bytes]; `None`: derived.
-    pub xon_s: Option<Bytes>,
-    /// Flows of a link that are congested at once.
-    pub flows: u64,
-    /// Pause queues of a port.
-    pub queues: u64,
-    /// Slots in which flows are counted.
-    pub slots: u64,
-    /// Switches on the way of a flow up to this one.
-    pub hops: u64,
     /// Feedback message m [bytes].
     pub message: Bytes,
     /// Smallest rate of the limiter.
     pub rate_unit: Rate,
-    /// Credit counters of 12 bits instead of 64.
-    pub twelve_bit: bool,
-    /// Smallest congestion degree that TCD covers.
-    pub epsilon: f64,
-    /// Lanes of an InfiniBand link.
-    pub lanes: u64,
+    /// Keys that single mechanisms have.
+    own: Own,
 }
 
 impl PlanInput {
@@ -185,17 +167,9 @@ impl PlanInput {
             b_m: v.bytes_opt("b_m")?,
             b_0: v.bytes_opt("b_0")?,
             b_1: v.bytes_opt("b_1")?,
-            xoff_s: v.bytes_opt("xoff_s")?,
-            xon_s: v.bytes_opt("xon_s")?,
-            flows: v.count("flows")?,
-            queues: v.count("queues")?,
-            slots: v.count("slots")?,
-            hops: v.count("hops")?,
             message: v.bytes("message")?,
             rate_unit: v.rate("rate_unit")?,
-            twelve_bit: choice(v, "counters", &["64-bit", "12-bit"])? == "12-bit",
-            epsilon: v.float("epsilon")?,
-            lanes: v.count("lanes")?,
+            own: Own::read(v)?,
         };
         input.validate()?;
         Ok(input)
@@ -207,12 +181,8 @@ impl PlanInput {
         within("mtu", self.mtu, Bytes(64), Bytes(65_536))?;
         within("message", self.message, Bytes(1), Bytes(65_536))?;
         within("rate_unit", self.rate_unit, Rate(0), self.rate)?;
-        within_count("priorities", self.priorities, 1, 16)?;
-        within_count("ports", self.ports, 1, 1_000_000)?;
-        within_count("lanes", self.lanes, 1, 16)?;
-        within_count("flows", self.flows, 1, 65_536)?;
-        within_count("hops", self.hops, 1, 64)?;
-        within("epsilon", self.epsilon, 1e-6, 1.0)?;
+        within("priorities", self.priorities, 1, 16)?;
+        within("ports", self.ports, 1, 1_000_000)?;
         let second = Span::from_ms(1_000);
         within("t_r", self.t_r, Span::ZERO, second)?;
         for (key, value, least) in [("t_w", self.t_w, 0), ("tau", self.tau, 1), ("credit_period", self.credit_period, 1)] {
@@ -224,25 +194,22 @@ impl PlanInput {
         if let Some(v) = self.mtu_other {
             within("mtu_other", v, Bytes(64), Bytes(65_536))?;
         }
-        let sizes = [
-            ("buffer", self.buffer),
-            ("xoff", self.xoff),
-            ("xon", self.xon),
-            ("b_m", self.b_m),
-            ("b_0", self.b_0),
-            ("b_1", self.b_1),
-            ("xoff_s", self.xoff_s),
-            ("xon_s", self.xon_s),
-        ];
+        let sizes =
+            [("buffer", self.buffer), ("xoff", self.xoff), ("xon", self.xon), ("b_m", self.b_m), ("b_0", self.b_0), ("b_1", self.b_1)];
         for (key, value) in sizes {
             if let Some(v) = value {
-                within(key, v, Bytes(0), Bytes(1_000_000_000_000_000))?;
+                within(key, v, Bytes(0), SIZE_MAX)?;
             }
         }
         if !HEADROOMS.contains(&self.headroom.as_str()) {
             return Err(unknown("headroom", &self.headroom, HEADROOMS));
         }
-        Ok(())
+        registry::all().try_for_each(|e| (e.check)(self))
+    }
+
+    /// The values of the keys that single mechanisms have; which are theirs they know.
+    pub(super) fn own(&self) -> impl Values {
+        &self.own
     }
 }
 
@@ -250,7 +217,10 @@ impl PlanInput {
 fn what(v: &mut dyn Values) -> Result<(Option<String>, String), ParamError> {
     let flow_control = v.text("flow_control")?;
     let Some(named) = v.text_opt("detection")? else { return Ok((None, flow_control)) };
-    if !FLOW_CONTROLS.contains(&named.as_str()) {
+    if !PLANNED.contains(&named.as_str()) {
+        return Err(refused("detection", &named, PLANNED));
+    }
+    if DETECTIONS.contains(&named.as_str()) {
         return Ok((Some(named), flow_control));
     }
     let default = PARAMS.iter().find(|p| p.key == "flow_control").and_then(|p| p.default);
@@ -262,24 +232,20 @@ fn what(v: &mut dyn Values) -> Result<(Option<String>, String), ParamError> {
 }
 
 /// A text that must be one of `words`.
-fn choice(v: &mut dyn Values, key: &str, words: &[&str]) -> Result<String, ParamError> {
+pub(super) fn choice(v: &mut dyn Values, key: &str, words: &[&str]) -> Result<String, ParamError> {
     let text = v.text(key)?;
     if words.contains(&text.as_str()) { Ok(text) } else { Err(unknown(key, &text, words)) }
 }
 
-pub(super) fn unknown(key: &str, text: &str, words: &[&str]) -> ParamError {
+fn unknown(key: &str, text: &str, words: &[&str]) -> ParamError {
     ParamError::new(key, format!("unknown value '{text}'"), format!("expected one of {}", words.join(", ")))
 }
 
-fn within<T: PartialOrd + std::fmt::Display>(key: &str, value: T, least: T, most: T) -> Result<(), ParamError> {
+pub(super) fn within<T: PartialOrd + std::fmt::Display>(key: &str, value: T, least: T, most: T) -> Result<(), ParamError> {
     if value < least || value > most {
         return Err(ParamError::new(key, format!("{value} is out of range"), format!("expected {least} to {most}")));
     }
     Ok(())
-}
-
-fn within_count(key: &str, value: u64, least: u64, most: u64) -> Result<(), ParamError> {
-    within(key, value, least, most)
 }
 
 #[cfg(test)]
@@ -291,7 +257,7 @@ mod tests {
     fn defaults_read_and_every_key_is_declared() {
         let input = PlanInput::read(&mut Defaults::of(PARAMS)).unwrap();
         assert_eq!((input.rate, input.mtu, input.t_r), (Rate::from_gbps(10), Bytes(1_500), Span::from_us(3)));
-        assert_eq!((input.buffer, input.twelve_bit, input.lanes), (None, false, 4));
+        assert_eq!((input.buffer, input.own().count("lanes").unwrap()), (None, 4));
     }
 
     #[test]

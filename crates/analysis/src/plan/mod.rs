@@ -23,12 +23,14 @@ pub mod link;
 mod output;
 pub mod pfc;
 pub mod pffc;
+mod registry;
 pub mod sonic;
 pub mod tcd;
 
-pub use conditions::{Parameters, Pool, conditions};
-pub use input::{DETECTIONS, FLOW_CONTROLS, HEADROOMS, PARAMS, PlanInput};
+pub use conditions::{Configured, Parameters, Pool, conditions, configured};
+pub use input::{HEADROOMS, PlanInput};
 pub use output::{Answer, Column, Evidence, Exact, Plan, PlanRow, Table, Warning};
+pub use registry::{DETECTION_PLANS, DETECTIONS, Entry, FLOW_CONTROL_PLANS, FLOW_CONTROLS, PARAMS, unplanned};
 
 use xoff_params::ParamError;
 
@@ -36,27 +38,12 @@ use xoff_params::ParamError;
 /// XOFF) is an error that names the key and the value needed.
 pub fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     input.validate()?;
-    let mut plan = match input.detection.as_deref() {
-        None => flow_control(input)?,
-        Some("tcd") => tcd::plan(input)?,
-        Some(other) => return Err(input::unknown("detection", other, DETECTIONS)),
+    let (key, name, planned) = match &input.detection {
+        Some(detection) => ("detection", detection, registry::DETECTIONS),
+        None => ("flow_control", &input.flow_control, registry::FLOW_CONTROLS),
     };
+    let entry = registry::find(name).filter(|e| planned.contains(&e.name)).ok_or_else(|| registry::refused(key, name, planned))?;
+    let mut plan = (entry.plan)(input)?;
     plan.answer.check.extend(link::checks(input));
     Ok(plan)
-}
-
-fn flow_control(input: &PlanInput) -> Result<Plan, ParamError> {
-    match input.flow_control.as_str() {
-        "pfc" => pfc::plan(input),
-        "cbfc" => cbfc::plan(input),
-        "gfc-conceptual" => gfc_conceptual::plan(input),
-        "gfc-buffer" => gfc_buffer::plan(input),
-        "gfc-time" => gfc_time::plan(input),
-        "pffc" => pffc::plan(input),
-        other => Err(ParamError::new(
-            "flow_control",
-            format!("unknown flow control '{other}'"),
-            format!("expected one of {}", FLOW_CONTROLS.join(", ")),
-        )),
-    }
 }

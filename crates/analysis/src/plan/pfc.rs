@@ -6,18 +6,22 @@
 //!
 //! Thresholds and the headroom of the worst case are those of a run, [`xoff_mech::flow_control::pfc`].
 
-use xoff_mech::flow_control::pfc;
+use xoff_mech::flow_control::{FlowControl, pfc};
 use xoff_params::ParamError;
 use xoff_units::{Bytes, Rate, Span};
 
-use super::conditions::{Parameters, conditions};
+use super::conditions::{Configured, Parameters, pause_lasts, shared};
 use super::evidence::{Rule, Rules, rules};
 use super::headroom::Basis;
 use super::input::PlanInput;
-use super::link::Link;
-use super::output::{Answer, Plan, PlanRow};
+use super::link::{Link, bytes_ceil};
+use super::output::{Answer, Plan, PlanRow, Warning};
+use super::registry::{self, Entry, NOTHING_TO_CHECK};
 
 pub use xoff_mech::flow_control::pfc::hysteresis;
+
+/// PFC in the registry of plans.
+pub(super) const PLAN: Entry = Entry { name: "pfc", keys: &[], check: NOTHING_TO_CHECK, plan, conditions: conditions, configured };
 
 /// Length of `quanta` pause quanta at `rate`, 512 bit times of the port each -- IEEE 802.3 Annex 31B.
 pub fn pause(rate: Rate, quanta: u16) -> Span {
@@ -111,7 +115,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
         evidence: rules.against(chosen),
         rows,
         tables: Vec::new(),
-        warnings: conditions("pfc", &parameters),
+        warnings: registry::conditions_of(conditions, &parameters),
     })
 }
 
@@ -210,6 +214,98 @@ fn check(link: &Link, rules: &Rules, chosen: &Rule, sizes: &Sizes) -> Vec<String
         sizes.headroom.0
     ));
     check
+}
+
+/// Conditions of the thresholds, static or dynamic, and of the memory below them.
+fn conditions(p: &Parameters, w: &mut Vec<Warning>) {
+    pause_lasts(p, w);
+    static_thresholds(p, w);
+    match p.xoff {
+        Some(xoff) => shared(p, xoff + pfc::headroom(&p.control_loop()), w),
+        None => dynamic(p, w),
+    }
+}
+
+fn configured(fc: &FlowControl, at: &Configured, w: &mut Vec<Warning>) {
+    let FlowControl::Pfc(x) = fc else { return };
+    let mut p = at.parameters(fc);
+    p.pause = x.quanta.map(|q| pfc::duration(q.into(), at.link.rate));
+    if let pfc::Threshold::Static { xoff, xon } = x.threshold {
+        (p.xoff, p.xon) = (Some(xoff), Some(xon));
+    }
+    conditions(&p, w);
+}
+
+fn static_thresholds(p: &Parameters, w: &mut Vec<Warning>) {
+    let Some(xoff) = p.xoff else { return };
+    let (c_tau, worst) = (bytes_ceil(p.rate, p.tau), pfc::headroom(&p.control_loop()));
+    let headroom = p.headroom.unwrap_or(worst);
+    let needs = xoff.0.saturating_add(headroom.0);
+    if needs > p.buffer.0 {
+        let buffer = Bytes(needs);
+        let todo = match p.buffer.saturating_sub(headroom) {
+            Bytes::ZERO => format!("set the buffer to {buffer} or more (no XOFF works in a buffer that does not exceed the headroom)"),
+            most => format!("set XOFF to {most} or less, or the buffer to {buffer} or more"),
+        };
+        w.push(Warning {
+            condition: "XOFF + headroom <= buffer",
+            text: format!("{todo}: XOFF {xoff} + headroom {headroom} exceeds the buffer {}, and frames may be lost", p.buffer),
+            source: "C tau + MTU arrive above XOFF; docs/mechanisms/pfc.md",
+        });
+    }
+    if headroom < worst {
+        w.push(Warning {
+            condition: "headroom >= C tau + MTU",
+            text: format!(
+                "set the headroom to {} B or more: {} B < C tau + MTU = {} B (tau = {}), and frames are lost in the worst case",
+                worst.0, headroom.0, worst.0, p.tau
+            ),
+            source: "GFC section 4.2, and the frame that passes XOFF; docs/mechanisms/pfc.md",
+        });
+    }
+    let Some(xon) = p.xon else { return };
+    if xon > xoff {
+        w.push(Warning {
+            condition: "XON <= XOFF",
+            text: format!("set XON to {xoff} or less: XON {xon} lies above it"),
+            source: "IEEE 802.1Q clause 36",
+        });
+    } else if xoff - xon < p.mtu {
+        w.push(Warning {
+            condition: "XOFF - XON >= MTU",
+            text: format!(
+                "set XON to {} or less: XOFF - XON = {} is less than a frame of {}, and every frame may cost a pause and a resume",
+                xoff.saturating_sub(hysteresis(p.mtu)),
+                xoff - xon,
+                p.mtu
+            ),
+            source: "GFC section 4.1 recommends 2 MTU",
+        });
+    }
+    if xon < c_tau {
+        w.push(Warning {
+            condition: "XON >= C tau",
+            text: format!(
+                "set XON to {c_tau} or more: XON {xon} is less than C tau, and the queue may run empty before a resume takes effect"
+            ),
+            source: "drain at C while a resume takes effect",
+        });
+    }
+}
+
+/// With a dynamic threshold everything after a pause goes into headroom.
+fn dynamic(p: &Parameters, w: &mut Vec<Warning>) {
+    let (Some(pool), worst) = (p.pool, pfc::headroom(&p.control_loop())) else { return };
+    if pool.headroom < worst {
+        w.push(Warning {
+            condition: "headroom >= C tau + MTU",
+            text: format!(
+                "set switch.headroom to {worst} or more: {} is less than C tau + MTU (tau = {}), and frames may be lost",
+                pool.headroom, p.tau
+            ),
+            source: "GFC section 4.2, and the frame that passes the limit; docs/mechanisms/shared-buffer.md",
+        });
+    }
 }
 
 #[cfg(test)]

@@ -8,13 +8,59 @@
 //! The slides have no numbers; formulas are those of the law, [`xoff_mech::flow_control::pffc::Params`].
 
 use xoff_mech::flow_control::pffc::{QUEUES_MAX, SLOTS_MAX, headroom, thresholds};
-use xoff_params::ParamError;
+use xoff_mech::flow_control::{FlowControl, pfc, pffc};
+use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span};
 
-use super::conditions::{Parameters, conditions};
-use super::input::PlanInput;
+use super::conditions::{Configured, Parameters, pause_lasts, shared};
+use super::input::{PlanInput, SIZE_MAX, within};
 use super::link::Link;
-use super::output::{Answer, Column, Plan, PlanRow, Table};
+use super::output::{Answer, Column, Plan, PlanRow, Table, Warning};
+use super::registry::{self, Entry};
+
+/// Keys of a plan that only PFFC has.
+const KEYS: &[ParamSpec] = &[
+    ParamSpec::optional("xoff_s", Kind::Bytes, "PFFC pause threshold of a flow; 2 C tau if absent", "PFFC slides: no number"),
+    ParamSpec::optional("xon_s", Kind::Bytes, "PFFC resume threshold of a flow; half of Xoff_s if absent", "PFFC slides: no number"),
+    ParamSpec::new("flows", Kind::Count, "6", "PFFC: flows of a link that are congested at once", "as many as pause queues"),
+    ParamSpec::new("queues", Kind::Count, "6", "PFFC: pause queues of a port", "PFFC slides: 8 queues a port, one of them the default"),
+    ParamSpec::new("slots", Kind::Count, "4096", "PFFC: slots of the table in which flows are counted", ""),
+    ParamSpec::new("hops", Kind::Count, "1", "PFFC: switches on the way of a flow up to this one", ""),
+];
+
+/// Values of [`KEYS`].
+struct Keys {
+    xoff_s: Option<Bytes>,
+    xon_s: Option<Bytes>,
+    flows: u64,
+    queues: u64,
+    slots: u64,
+    hops: u64,
+}
+
+impl Keys {
+    fn read(input: &PlanInput) -> Result<Keys, ParamError> {
+        let mut v = input.own();
+        let keys = Keys {
+            xoff_s: v.bytes_opt("xoff_s")?,
+            xon_s: v.bytes_opt("xon_s")?,
+            flows: v.count("flows")?,
+            queues: v.count("queues")?,
+            slots: v.count("slots")?,
+            hops: v.count("hops")?,
+        };
+        within("flows", keys.flows, 1, 65_536)?;
+        within("hops", keys.hops, 1, 64)?;
+        for (key, size) in [("xoff_s", keys.xoff_s), ("xon_s", keys.xon_s)] {
+            within(key, size.unwrap_or(Bytes::ZERO), Bytes::ZERO, SIZE_MAX)?;
+        }
+        Ok(keys)
+    }
+}
+
+/// PFFC in the registry of plans.
+pub(super) const PLAN: Entry =
+    Entry { name: "pffc", keys: KEYS, check: |input| Keys::read(input).map(drop), plan, conditions: conditions, configured };
 
 /// Messages of one stop of a flow: PAUSE, MIGRATE, RESUME, MIGRATE-BACK.
 const MESSAGES: u64 = 4;
@@ -56,16 +102,17 @@ fn times(bytes: Bytes, k: u64) -> Bytes {
 
 /// Plans PFFC. See [`plan`](super::plan).
 pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
-    for (key, value, most) in [("queues", input.queues, QUEUES_MAX), ("slots", input.slots, SLOTS_MAX)] {
+    let keys = Keys::read(input)?;
+    for (key, value, most) in [("queues", keys.queues, QUEUES_MAX), ("slots", keys.slots, SLOTS_MAX)] {
         if !(1..=most).contains(&value) {
             return Err(ParamError::new(key, format!("{value} {key}"), format!("expected 1 to {most}")));
         }
     }
     let link = Link::of(input);
-    let (c_tau, flows) = (link.c_tau(1), input.flows);
+    let (c_tau, flows) = (link.c_tau(1), keys.flows);
     let l = link.control_loop(Bytes::ZERO);
     let headroom = headroom(&l, input.message, flows);
-    let (xoff, xon) = thresholds(&l, input.xoff_s, input.xon_s);
+    let (xoff, xon) = thresholds(&l, keys.xoff_s, keys.xon_s);
     if xoff == Bytes::ZERO {
         return Err(ParamError::new("xoff_s", "Xoff_s is 0", format!("a flow could hardly send; C tau = {c_tau} uses the link")));
     }
@@ -73,11 +120,11 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
         let what = format!("Xon_s {xon} lies above Xoff_s {xoff}");
         return Err(ParamError::new("xon_s", what, "a flow would be resumed before it is paused; expected Xon_s <= Xoff_s"));
     }
-    let one = times(xoff + headroom, input.hops);
+    let one = times(xoff + headroom, keys.hops);
     let needed = times(one, flows);
     let buffer = input.buffer.unwrap_or(needed);
     if buffer < one {
-        let what = format!("{buffer} does not hold one flow: {} x (Xoff_s {xoff} + headroom {headroom})", input.hops);
+        let what = format!("{buffer} does not hold one flow: {} x (Xoff_s {xoff} + headroom {headroom})", keys.hops);
         return Err(ParamError::new("buffer", what, format!("expected at least {} bytes", one.0)));
     }
     // A flow that arrives at C and leaves at C/2 rises and falls by the range and by what passes in tau, at C/2 each.
@@ -87,8 +134,8 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     let mut rows = link.rows();
     rows.extend([
         PlanRow::count("flows of the link that are congested at once", "n", flows, "flows", "given", ""),
-        PlanRow::bytes("pause threshold of a flow", "Xoff_s", xoff, given(input.xoff_s.is_some(), "2 C tau"), "PFFC slides: no number"),
-        PlanRow::bytes("resume threshold of a flow", "Xon_s", xon, given(input.xon_s.is_some(), "Xoff_s/2"), "PFFC slides: no number"),
+        PlanRow::bytes("pause threshold of a flow", "Xoff_s", xoff, given(keys.xoff_s.is_some(), "2 C tau"), "PFFC slides: no number"),
+        PlanRow::bytes("resume threshold of a flow", "Xon_s", xon, given(keys.xon_s.is_some(), "Xoff_s/2"), "PFFC slides: no number"),
         PlanRow::bytes(
             "headroom of a flow",
             "H",
@@ -96,7 +143,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
             "C tau + MTU + 4 m n",
             "GFC section 4.2; its messages wait behind those of n flows",
         ),
-        PlanRow::count("switches on the way up to this one", "k", input.hops, "switches", "given", ""),
+        PlanRow::count("switches on the way up to this one", "k", keys.hops, "switches", "given", ""),
         PlanRow::bytes(
             "most that is held of a flow",
             "B flow",
@@ -115,11 +162,11 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
             "4 m/T",
             "PAUSE, MIGRATE, RESUME, MIGRATE-BACK",
         ),
-        PlanRow::count("pause queues", "q", input.queues, "queues", "given", "PFFC slides: 8 queues a port"),
+        PlanRow::count("pause queues", "q", keys.queues, "queues", "given", "PFFC slides: 8 queues a port"),
         PlanRow::ratio(
             "chance that a flow shares its pause queue",
             "P queue",
-            meets_another(flows, input.queues),
+            meets_another(flows, keys.queues),
             "1 - (1 - 1/q)^(n - 1)",
             "a queue is the slot modulo q",
         ),
@@ -131,18 +178,18 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
             "1/(1 - 0.9^(1/(n - 1))), rounded up",
             "",
         ),
-        PlanRow::count("slots of the table", "s", input.slots, "slots", "given", ""),
+        PlanRow::count("slots of the table", "s", keys.slots, "slots", "given", ""),
         PlanRow::ratio(
             "chance that a flow shares its slot",
             "P slot",
-            meets_another(flows, input.slots),
+            meets_another(flows, keys.slots),
             "1 - (1 - 1/s)^(n - 1)",
             "flows of one slot are paused together",
         ),
         PlanRow::ratio(
             "chance that any two flows do",
             "P any",
-            any_meet(flows, input.slots),
+            any_meet(flows, keys.slots),
             "1 - (1 - 1/s) ... (1 - (n - 1)/s)",
             "birthday problem",
         ),
@@ -156,9 +203,9 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
         xon: Some(xon),
         headroom: Some(headroom),
         flows: Some(flows),
-        hops: input.hops,
-        queues: Some(input.queues),
-        slots: Some(input.slots),
+        hops: keys.hops,
+        queues: Some(keys.queues),
+        slots: Some(keys.slots),
         ..Parameters::default()
     };
     Ok(Plan {
@@ -168,7 +215,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
         evidence: Vec::new(),
         rows,
         tables: vec![sizes(flows)],
-        warnings: conditions("pffc", &parameters),
+        warnings: registry::conditions_of(conditions, &parameters),
     })
 }
 
@@ -182,6 +229,84 @@ fn sizes(flows: u64) -> Table {
         rows: SLOTS.map(|s| vec![s, million(meets_another(flows, s)), million(any_meet(flows, s))]).to_vec(),
         formula: "1 - (1 - 1/s)^(n - 1); 1 - (1 - 1/s) ... (1 - (n - 1)/s)",
         source: "each slot equally likely",
+    }
+}
+
+/// Conditions of the flows, of their pauses and of the memory that they share.
+fn conditions(p: &Parameters, w: &mut Vec<Warning>) {
+    by_flow(p, w);
+    pause_lasts(p, w);
+    shared(p, p.buffer, w);
+}
+
+fn configured(fc: &FlowControl, at: &Configured, w: &mut Vec<Warning>) {
+    let FlowControl::Pffc(x) = fc else { return };
+    let mut p = Parameters { xoff: Some(x.xoff_s), xon: Some(x.xon_s), ..at.parameters(fc) };
+    p.pause = x.quanta.map(|q| pfc::duration(q.into(), at.link.rate));
+    if at.flows > 0 {
+        p.headroom = Some(pffc::Params::headroom(&at.link, at.flows));
+        (p.flows, p.queues, p.slots) = (Some(at.flows), Some(x.queues.into()), Some(x.slots.into()));
+    }
+    conditions(&p, w);
+}
+
+/// PFFC: what a flow needs, and how many flows there may be.
+fn by_flow(p: &Parameters, w: &mut Vec<Warning>) {
+    let (Some(xoff), Some(xon)) = (p.xoff, p.xon) else { return };
+    let c_tau = p.rate.bytes_in(p.tau);
+    if xon > xoff {
+        w.push(Warning {
+            condition: "Xon_s <= Xoff_s",
+            text: format!("set Xon_s to {xoff} or less: Xon_s {xon} lies above Xoff_s"),
+            source: "PFFC slides: pause above Xoff_s, resume at Xon_s",
+        });
+    }
+    if xoff < c_tau {
+        w.push(Warning {
+            condition: "Xoff_s >= C tau",
+            text: format!(
+                "set Xoff_s to {c_tau} or more: Xoff_s {xoff} is less than what arrives in a loop, C tau (tau = {}), and a flow that is alone on its way may not use the link",
+                p.tau
+            ),
+            source: "drain at C while a resume takes effect; entry xoff of docs/papers/pffc.md",
+        });
+    }
+    let Some(flows) = p.flows else { return };
+    if let Some(headroom) = p.headroom {
+        let needed = u128::from(flows) * u128::from(p.hops.max(1)) * (u128::from(xoff.0) + u128::from(headroom.0));
+        if needed > u128::from(p.buffer.0) {
+            w.push(Warning {
+                condition: "flows x (Xoff_s + headroom) <= buffer",
+                text: format!(
+                    "set the buffer to {0} or more: {flows} flows may hold {0} when all of them are congested, the buffer has {1}, and frames may be lost",
+                    Bytes(needed.min(u128::from(u64::MAX)) as u64),
+                    p.buffer
+                ),
+                source: "every flow has its own Xoff_s; entry loss of docs/papers/pffc.md",
+            });
+        }
+    }
+    if let Some(queues) = p.queues.filter(|&q| flows > q) {
+        w.push(Warning {
+            condition: "congested flows <= pause queues",
+            text: format!(
+                "set queues to {flows} or more: {flows} flows share {queues} pause queues, one waits for the others of its queue, and a cycle of buffers may close again"
+            ),
+            source: "a pause queue is resumed with its last flow; entry shared-queues of docs/papers/pffc.md",
+        });
+    }
+    if let Some(slots) = p.slots {
+        let shared = meets_another(flows, slots);
+        if shared > 0.1 {
+            w.push(Warning {
+                condition: "1 - (1 - 1/slots)^(flows - 1) <= 0.1",
+                text: format!(
+                    "set slots to a larger number: of {flows} flows in {slots} slots {:.0} % share theirs with another one, and are paused with it",
+                    shared * 100.0
+                ),
+                source: "entry collisions of docs/papers/pffc.md",
+            });
+        }
     }
 }
 

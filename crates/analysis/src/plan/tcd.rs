@@ -11,14 +11,31 @@
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::REGISTRY;
 use xoff_mech::flow_control::on_off::{Stop, max_ton_by_queue};
-use xoff_params::{Defaults, ParamError};
+use xoff_params::{Defaults, Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span};
 
+use super::cbfc::Keys;
 use super::conditions::{Parameters, conditions};
-use super::input::{FLOW_CONTROLS, PlanInput, unknown};
+use super::input::{PlanInput, within};
 use super::link::{Link, tau};
 use super::output::{Answer, Column, Plan, PlanRow, Table, Warning};
 use super::pfc::hysteresis;
+use super::registry::{Entry, FLOW_CONTROLS, refused};
+
+/// Keys of a plan that only TCD has.
+const KEYS: &[ParamSpec] =
+    &[ParamSpec::new("epsilon", Kind::Float, "0.05", "congestion degree (R_i - R_d)/C that TCD covers", "TCD section 4.2")];
+
+/// TCD in the registry of plans.
+pub(super) const PLAN: Entry =
+    Entry { name: "tcd", keys: KEYS, check: |input| epsilon(input).map(drop), plan, conditions: |_, _| {}, configured: |_, _, _| {} };
+
+/// Smallest congestion degree that is covered.
+fn epsilon(input: &PlanInput) -> Result<f64, ParamError> {
+    let epsilon = input.own().float("epsilon")?;
+    within("epsilon", epsilon, 1e-6, 1.0)?;
+    Ok(epsilon)
+}
 
 /// Congestion degrees of the table: those of Fig. 8 and around.
 pub const EPSILONS: [f64; 7] = [0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5];
@@ -26,9 +43,10 @@ const COLUMNS: [&str; 7] = ["epsilon 0.01", "epsilon 0.02", "epsilon 0.03", "eps
 
 /// Plans TCD on a link with the given flow control. See [`plan`](super::plan).
 pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
+    let epsilon = epsilon(input)?;
     let link = Link::of(input);
     let mut rows = link.rows();
-    rows.push(PlanRow::ratio("congestion degree covered", "epsilon", input.epsilon, "given; 0.05 is recommended", "TCD section 4.2"));
+    rows.push(PlanRow::ratio("congestion degree covered", "epsilon", epsilon, "given; 0.05 is recommended", "TCD section 4.2"));
     let stop = stop(input, &link)?;
     rows.push(match stop {
         Stop::Credits(period) => {
@@ -40,14 +58,14 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
             PlanRow::bytes("queue that triggers OFF above the one that triggers ON", "B_1 - B_0", range, formula, source)
         }
     });
-    let max_ton = stop.max_ton(link.rate, link.tau, input.epsilon);
+    let max_ton = stop.max_ton(link.rate, link.tau, epsilon);
     let (formula, source) = match stop {
         Stop::Queue(_) => ("(2 (B_1 - B_0) + tau C)/(2 epsilon C) + tau", "TCD Eq. (3): R_d = C/2"),
         Stop::Credits(_) => ("T_c", "TCD section 4.4"),
     };
     rows.push(PlanRow::span("longest ON period of a regulated port", "max(T_on)", max_ton, formula, source));
     if let Stop::Credits(_) = stop {
-        let ton = stop.ton(link.rate, link.tau, 0.5, input.epsilon);
+        let ton = stop.ton(link.rate, link.tau, 0.5, epsilon);
         rows.push(PlanRow::span("ON period at R_d = C/2", "T_on", ton, "R_d T_c/(R_d + epsilon C)", "TCD Eq. (4)"));
     }
     let decided = Span(max_ton.0.saturating_mul(2));
@@ -62,7 +80,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
             paper("the paper's simulations, t_p = 4 us", "100.4 us", Span::from_us(4), "TCD section 3.1.1"),
         ]);
     }
-    let warnings = warnings(input, &link, stop, max_ton);
+    let warnings = warnings((input, epsilon), &link, stop, max_ton)?;
     Ok(Plan {
         flow_control: input.flow_control.clone(),
         detection: Some("tcd".to_owned()),
@@ -86,7 +104,7 @@ const AMPLE: Bytes = Bytes(1_000_000_000_000_000);
 /// What stops the port, from the flow control itself: as a run reads it, with what is given here.
 fn stop(input: &PlanInput, link: &Link) -> Result<Stop, ParamError> {
     let Some(entry) = REGISTRY.iter().find(|e| e.name == input.flow_control && FLOW_CONTROLS.contains(&e.name)) else {
-        return Err(unknown("flow_control", &input.flow_control, FLOW_CONTROLS));
+        return Err(refused("flow_control", &input.flow_control, FLOW_CONTROLS));
     };
     if let (None, Some(_)) = (input.xoff, input.xon) {
         return Err(ParamError::new("xon", "XON without XOFF", "give xoff too, or neither for 2 MTU between them"));
@@ -137,7 +155,7 @@ fn surface(link: &Link, stop: Stop) -> Table {
     }
 }
 
-fn warnings(input: &PlanInput, link: &Link, stop: Stop, max_ton: Span) -> Vec<Warning> {
+fn warnings((input, epsilon): (&PlanInput, f64), link: &Link, stop: Stop, max_ton: Span) -> Result<Vec<Warning>, ParamError> {
     let mut w = Vec::new();
     let paper = Span::from_us(1);
     if let (Stop::Queue(_), true) = (stop, link.t_w != paper) {
@@ -153,10 +171,10 @@ fn warnings(input: &PlanInput, link: &Link, stop: Stop, max_ton: Span) -> Vec<Wa
             source: "TCD sections 3.1.1, 4.3",
         });
     }
-    if input.epsilon >= 0.1 {
+    if epsilon >= 0.1 {
         w.push(Warning {
             condition: "epsilon < 0.1",
-            text: format!("epsilon {}: a regulated port may stay ON for longer than max(T_on), and victims are marked CE", input.epsilon),
+            text: format!("epsilon {}: a regulated port may stay ON for longer than max(T_on), and victims are marked CE", epsilon),
             source: "TCD section 5.1.4, Fig. 14",
         });
     }
@@ -175,12 +193,12 @@ fn warnings(input: &PlanInput, link: &Link, stop: Stop, max_ton: Span) -> Vec<Wa
             mtu: link.mtu,
             buffer,
             period: Some(period),
-            twelve_bit: input.twelve_bit,
+            twelve_bit: Keys::read(input)?.twelve_bit,
             ..Parameters::default()
         };
         w.extend(conditions("cbfc", &p));
     }
-    w
+    Ok(w)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The options of `plan`, from the table of its parameters.
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
-use xoff_analysis::plan::PARAMS;
+use xoff_analysis::plan::{PARAMS, unplanned};
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_scenario::Problem;
 
@@ -58,6 +58,12 @@ fn arg(p: &ParamSpec) -> Arg {
         Kind::Bytes => "SIZE",
         Kind::Span => "TIME",
         Kind::Length => "LENGTH",
+        // A mechanism without a plan is refused by the plan itself, which says why.
+        Kind::Choice(words) if ["detection", "flow_control"].contains(&p.key) => {
+            let others = unplanned().map(|(name, _)| PossibleValue::new(name).hide(true));
+            let all: Vec<_> = words.iter().copied().map(PossibleValue::new).chain(others).collect();
+            return arg.value_name(choice).value_parser(PossibleValuesParser::new(all));
+        }
         Kind::Choice(words) => return arg.value_name(choice).value_parser(PossibleValuesParser::new(words)),
         _ => "N",
     };
