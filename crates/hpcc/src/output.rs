@@ -1,7 +1,9 @@
 //! The lines of `fct.txt`, `pfc.txt` and `qlen.txt`.
 
-use xoff_sim::{FlowRecord, QueueCounts};
+use xoff_sim::{Direction, FlowRecord, QueueCounts, Row};
+use xoff_topology::PortNumbers;
 use xoff_topology::routing::hpcc_ip;
+use xoff_units::Time;
 
 use crate::HEADER;
 use crate::rtt::PairTable;
@@ -44,6 +46,22 @@ pub struct Pfc {
     pub interface: u16,
     /// Pause, not resume.
     pub pause: bool,
+}
+
+impl Pfc {
+    /// What a row says, if it is that of a message that arrived.
+    pub fn of(row: &Row, ports: &PortNumbers, is_switch: impl Fn(u32) -> bool) -> Option<Pfc> {
+        let Row::Control(c) = row else { return None };
+        let (node, port) = ports.place(c.port.0);
+        let (time_ns, interface) = (Time(c.time_ps).as_ns(), port + 1);
+        (c.direction == Direction::Received).then(|| Pfc {
+            time_ns,
+            node,
+            is_switch: is_switch(node),
+            interface,
+            pause: c.message.0 == "pause",
+        })
+    }
 }
 
 /// `time_ns node node_type if_index type`.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use xoff_hpcc::{Pfc, fct_line, pfc_line, prepare, qlen_block};
 use xoff_sim::{Recorder, Row};
+use xoff_topology::PortNumbers;
 
 struct Kept(std::sync::Arc<std::sync::Mutex<Vec<Row>>>);
 impl Recorder for Kept {
@@ -25,23 +26,11 @@ fn compare(dir: &Path) -> Result<(), String> {
     replay.world.record_to(Box::new(Kept(rows.clone())));
     while replay.world.run(replay.until, 1 << 20).is_none() {}
     let switches: Vec<bool> = (0..replay.topology.nodes.len() as u32).map(|n| replay.is_switch(n)).collect();
+    let ports = PortNumbers::new(&replay.topology);
     let (o, _) = replay.world.finish(xoff_sim::Ended::TimeUp);
     let fct: Vec<String> = o.completions.iter().filter_map(|&f| fct_line(&o.flows[f as usize], &replay.pairs, replay.payload)).collect();
-    let pfc: Vec<String> = rows
-        .lock()
-        .unwrap()
-        .iter()
-        .filter_map(|r| match *r {
-            Row::Control { time, node, port, sent: false, kind, .. } => Some(pfc_line(&Pfc {
-                time_ns: time.as_ns(),
-                node,
-                is_switch: switches[node as usize],
-                interface: port + 1,
-                pause: kind == "pause",
-            })),
-            _ => None,
-        })
-        .collect();
+    let pfc: Vec<String> =
+        rows.lock().unwrap().iter().filter_map(|r| Pfc::of(r, &ports, |n| switches[n as usize]).map(|p| pfc_line(&p))).collect();
     let qlen: String = o.queue_counts.iter().map(|q| qlen_block(q, |n| switches[n as usize])).collect();
     let qlen: Vec<String> = qlen.lines().map(String::from).collect();
     for (name, got) in [("expected-pfc.txt", pfc), ("expected-fct.txt", fct), ("expected-qlen.txt", qlen)] {

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use xoff_mech::detection::{Mark, PortState};
+use xoff_mech::detection::{Mark, PortState, Side};
 use xoff_report::Unit;
 use xoff_run::NetworkScenario;
 use xoff_scenario::document::Override;
-use xoff_sim::{Deadlock, Ended, Model, Outcome, PortTotals, RateSource, Recorder, Row, World};
-use xoff_topology::Topology;
+use xoff_sim::{Deadlock, Ended, Model, Outcome, Port, PortTotals, RateSource, Recorder, Row, World};
+use xoff_topology::{PortNumbers, Topology};
 use xoff_units::{Rate, Span, Time};
 
 use crate::{Context, ReproduceError};
@@ -120,59 +120,53 @@ impl Observed {
 
     /// Fill of the ingress buffer behind a port such as `H1->S1`, sampled or on change.
     pub fn ingress(&self, port: &str) -> Points {
-        let (node, out) = find(&self.topology, port);
-        let peer = self.topology.nodes[node as usize].ports[out as usize];
-        self.rows
-            .iter()
-            .filter_map(|r| match *r {
-                Row::Queue { time, node, port, ingress: true, bytes, .. } if (node, port) == (peer.peer, peer.peer_port) => {
-                    Some((ps(time), bytes.0 as f64))
-                }
-                _ => None,
-            })
-            .collect()
+        self.queue(port, Side::Ingress)
     }
 
     /// Rate of a port: measured over the sampling interval, or allowed by flow control.
     pub fn port_rate(&self, port: &str, wanted: RateSource) -> Points {
-        let at = find(&self.topology, port);
-        self.rows
-            .iter()
-            .filter_map(|r| match *r {
-                Row::PortRate { time, node, port, rate, source, .. } if (node, port) == at && source == wanted => {
-                    Some((ps(time), rate.as_f64()))
-                }
-                _ => None,
-            })
-            .collect()
-    }
-
-    /// Rate of a flow: payload that arrived, or what rate control asks for.
-    pub fn flow_rate(&self, number: u32, wanted: RateSource) -> Points {
-        self.rows
-            .iter()
-            .filter_map(|r| match *r {
-                Row::FlowRate { time, flow, rate, source, .. } if flow == number && source == wanted => Some((ps(time), rate.as_f64())),
-                _ => None,
-            })
-            .collect()
-    }
-
-    /// Egress queue of a port, sampled or on change.
-    pub fn egress(&self, port: &str) -> Points {
-        let at = find(&self.topology, port);
+        let at = self.number(port);
         let of = |r: &Row| match *r {
-            Row::Queue { time, node, port, ingress: false, bytes, .. } if (node, port) == at => Some((ps(time), bytes.0 as f64)),
+            Row::Rate(r) if (r.port, r.flow, r.source) == (at, None, wanted) => Some((r.time_ps as f64, r.bits_per_second as f64)),
             _ => None,
         };
         self.rows.iter().filter_map(of).collect()
     }
 
+    /// Rate of a flow: payload that arrived, or what rate control asks for.
+    pub fn flow_rate(&self, number: u32, wanted: RateSource) -> Points {
+        let of = |r: &Row| match *r {
+            Row::Rate(r) if (r.flow, r.source) == (Some(number as u64), wanted) => Some((r.time_ps as f64, r.bits_per_second as f64)),
+            _ => None,
+        };
+        self.rows.iter().filter_map(of).collect()
+    }
+
+    /// Egress queue of a port, sampled or on change.
+    pub fn egress(&self, port: &str) -> Points {
+        self.queue(port, Side::Egress)
+    }
+
+    fn queue(&self, port: &str, kind: Side) -> Points {
+        let at = self.number(port);
+        let of = |r: &Row| match *r {
+            Row::Queue(q) if (q.port, q.kind) == (at, kind) => Some((q.time_ps as f64, q.bytes as f64)),
+            _ => None,
+        };
+        self.rows.iter().filter_map(of).collect()
+    }
+
+    /// The number of a port such as `H1->S1`, which rows carry.
+    fn number(&self, port: &str) -> Port {
+        let (node, port) = find(&self.topology, port);
+        Port(PortNumbers::new(&self.topology).of(node, port))
+    }
+
     /// Every mark of a port, in order of time. Needs the probe `marks`.
     pub fn marks(&self, port: &str) -> Vec<Marked> {
-        let at = find(&self.topology, port);
+        let at = self.number(port);
         let of = |r: &Row| match *r {
-            Row::Mark { time, node, port, flow, mark, .. } if (node, port) == at => Some(Marked { time: ps(time), flow, mark }),
+            Row::Mark(m) if m.port == at => Some(Marked { time: m.time_ps as f64, flow: m.flow as u32, mark: m.mark }),
             _ => None,
         };
         self.rows.iter().filter_map(of).collect()
@@ -180,9 +174,9 @@ impl Observed {
 
     /// States of a port as its detector sees them: since when [ps], which. Needs the probe `states`.
     pub fn states(&self, port: &str) -> Vec<(f64, PortState)> {
-        let at = find(&self.topology, port);
+        let at = self.number(port);
         let of = |r: &Row| match *r {
-            Row::State { time, node, port, state, .. } if (node, port) == at => Some((ps(time), state)),
+            Row::State(s) if s.port == at => Some((s.time_ps as f64, s.state)),
             _ => None,
         };
         // Everything begins without congestion.
@@ -191,14 +185,14 @@ impl Observed {
 
     /// OFF times of a port: from when to when a frame waited and the peer held it [ps]. Needs the probe `causes`.
     pub fn offs(&self, port: &str) -> Vec<(f64, f64)> {
-        let at = find(&self.topology, port);
+        let at = self.number(port);
         let mut all: Vec<(f64, f64)> = Vec::new();
         for r in &self.rows {
             match *r {
-                Row::Hold { time, node, port, on: true, .. } if (node, port) == at => all.push((ps(time), ps(self.outcome.now))),
-                Row::Hold { time, node, port, on: false, .. } if (node, port) == at => {
+                Row::Hold(h) if h.port == at && h.on => all.push((h.time_ps as f64, ps(self.outcome.now))),
+                Row::Hold(h) if h.port == at => {
                     if let Some(last) = all.last_mut() {
-                        last.1 = ps(time);
+                        last.1 = h.time_ps as f64;
                     }
                 }
                 _ => {}

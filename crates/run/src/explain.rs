@@ -16,7 +16,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use xoff_params::ParamError;
-use xoff_sim::{Ended, FlowRecord, Recorder, Row, Selection, World};
+use xoff_sim::{CauseRow, Ended, FlowRecord, HoldChange, RateRow, Recorder, Row, Selection, World};
+use xoff_topology::PortNumbers;
 use xoff_topology::names::{What, find_port};
 use xoff_units::{Bytes, Rate, Time};
 
@@ -99,31 +100,34 @@ struct Log {
 
 struct Collector {
     log: Arc<Mutex<Log>>,
-    line: BTreeMap<PortId, Rate>,
+    ports: PortNumbers,
+    /// Rate of each port's link.
+    lines: Vec<Rate>,
 }
 
 impl Recorder for Collector {
     fn row(&mut self, row: &Row) {
         let mut log = self.log.lock().unwrap_or_else(|e| e.into_inner());
         match *row {
-            Row::Hold { time, node, port, priority, on } => {
-                log.states.entry(((node, port), priority)).or_default().push((time, on.then_some(How::Stopped)));
+            Row::Hold(HoldChange { time_ps, port, priority, on }) => {
+                log.states.entry((self.ports.place(port.0), priority)).or_default().push((Time(time_ps), on.then_some(How::Stopped)));
             }
-            Row::PortRate { time, node, port, priority: Some(priority), rate, .. } => {
-                let line = self.line.get(&(node, port)).copied().unwrap_or(Rate::ZERO);
-                let how = match rate {
+            Row::Rate(RateRow { time_ps, port, priority: Some(priority), bits_per_second, .. }) => {
+                let line = self.lines[port.0 as usize];
+                let how = match Rate(bits_per_second) {
                     Rate::ZERO => Some(How::Stopped),
                     r if r < line => Some(How::Slowed(r)),
                     _ => None,
                 };
-                log.states.entry(((node, port), priority)).or_default().push((time, how));
+                log.states.entry((self.ports.place(port.0), priority)).or_default().push((Time(time_ps), how));
             }
-            Row::Cause { time, node, port, priority, flow, next_node, next_port, bytes } => {
-                let parts = log.causes.entry(((node, port), priority, time)).or_default();
+            Row::Cause(CauseRow { time_ps, port, priority, flow, next_port, bytes }) => {
+                let parts = log.causes.entry((self.ports.place(port.0), priority, Time(time_ps))).or_default();
+                let (next, flow, bytes) = (self.ports.place(next_port.0), flow as u32, Bytes(bytes));
                 // A pause and the hold it leads to may fall on one instant: then the buffer is told twice.
-                match parts.iter_mut().find(|(next, f, _)| (*next, *f) == ((next_node, next_port), flow)) {
+                match parts.iter_mut().find(|(n, f, _)| (*n, *f) == (next, flow)) {
                     Some(known) => known.2 = bytes,
-                    None => parts.push(((next_node, next_port), flow, bytes)),
+                    None => parts.push((next, flow, bytes)),
                 }
             }
             _ => {}
@@ -176,11 +180,9 @@ pub fn explain(
     let mut world = World::build(topology, scenario.flows.clone(), &mut model)?;
     drop(model);
     let log = Arc::new(Mutex::new(Log::default()));
-    let line = (0..topology.nodes.len() as u32)
-        .flat_map(|n| (0..topology.nodes[n as usize].ports.len() as u16).map(move |p| (n, p)))
-        .map(|(n, p)| ((n, p), topology.link_at(n, p).rate))
-        .collect();
-    world.record_to(Box::new(Collector { log: log.clone(), line }));
+    let ports = PortNumbers::new(topology);
+    let lines = ports.places().iter().map(|&(n, p)| topology.link_at(n, p).rate).collect();
+    world.record_to(Box::new(Collector { log: log.clone(), ports, lines }));
     world.drive(at, |w| look(w.now()));
     let (outcome, _) = world.finish(Ended::TimeUp);
     let log = std::mem::take(&mut *log.lock().unwrap_or_else(|e| e.into_inner()));

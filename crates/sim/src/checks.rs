@@ -131,7 +131,7 @@ impl Layout {
     /// A dropped frame: where, what and why.
     pub fn say_dropped(&self, d: &Dropped) -> String {
         let &Dropped { at, from, class, flow, len, why, .. } = d;
-        let (node, from) = (self.name(self.places[at].0), self.name(self.places[from as usize].0));
+        let (node, from) = (self.name(self.ports.place(at as u32).0), self.name(self.ports.place(from).0));
         let why = match why {
             Drop::BufferFull => "the ingress buffer had no room",
             Drop::NoRoute => "there is no route to its destination",

@@ -114,7 +114,7 @@ impl Core {
 
     /// Node and port at the far end of a port.
     pub fn peer(&self, node: u32, port: u16) -> (u32, u16) {
-        self.layout.places[self.lines[self.layout.port_index(node, port)].to as usize]
+        self.layout.ports.place(self.layout.ports.peer(self.layout.ports.of(node, port)))
     }
 
     /// What is kept of the flow of a frame will be asked for soon.
@@ -315,7 +315,6 @@ impl Env for Core {
         if matches!(event, NodeEvent::MessageSent { .. }) {
             self.draws.message_sent();
         }
-        let lines = &self.lines;
-        self.monitor.note(&self.clock, node, event, |at| lines[at].to);
+        self.monitor.note(&self.clock, node, event);
     }
 }

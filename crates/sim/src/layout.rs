@@ -1,6 +1,7 @@
 //! The network as all its parts know it.
 
 use xoff_node::Classes;
+use xoff_topology::PortNumbers;
 use xoff_topology::routing::{Choice, ExplicitPaths};
 use xoff_units::WireClock;
 
@@ -8,10 +9,8 @@ use crate::probe::Probes;
 
 /// What is the same for all parts of a network and does not change during a run.
 pub(crate) struct Layout {
-    /// Index of the first port of each node in the columns by port.
-    pub first_port: Vec<u32>,
-    /// Node and port of each port.
-    pub places: Vec<(u32, u16)>,
+    /// Where each port stands in the columns by port.
+    pub ports: PortNumbers,
     /// Part of each node.
     pub partition_of: Vec<u16>,
     pub classes: Classes,
@@ -36,7 +35,7 @@ pub(crate) struct Layout {
 impl Layout {
     #[inline]
     pub fn port_index(&self, node: u32, port: u16) -> usize {
-        self.first_port[node as usize] as usize + port as usize
+        self.ports.of(node, port) as usize
     }
 
     /// The index of a port and class in the columns by both.

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use xoff_mech::detection::{Mark, Side};
 use xoff_node::NodeEvent;
+use xoff_rows::Direction;
 
 use crate::checks::Checks;
 use crate::clock::Clock;
@@ -81,7 +82,7 @@ pub(crate) struct Monitor {
 impl Monitor {
     /// Nothing has happened at any port of the network.
     pub fn new(layout: Arc<Layout>, checks: Checks) -> Monitor {
-        let ports = layout.places.len();
+        let ports = layout.ports.len();
         Monitor {
             counts: Counts::default(),
             flows: FlowTable::default(),
@@ -99,8 +100,8 @@ impl Monitor {
         }
     }
 
-    /// Something happens at a node. `far` gives the port at the far end of a port, both counted over the whole network.
-    pub fn note(&mut self, clock: &Clock, node: u32, event: NodeEvent, far: impl Fn(usize) -> u32) {
+    /// Something happens at a node.
+    pub fn note(&mut self, clock: &Clock, node: u32, event: NodeEvent) {
         match event {
             NodeEvent::Queue { in_port, out_port, class, ingress, egress } => {
                 if let Some(h) = &mut self.histogram {
@@ -110,11 +111,11 @@ impl Monitor {
             }
             NodeEvent::MessageSent { port, class, message } => {
                 self.ports[self.layout.port_index(node, port)].messages_sent += 1;
-                self.record_control(clock, (node, port, class), true, message);
+                self.record_control(clock, (node, port, class), Direction::Sent, message);
             }
             NodeEvent::MessageReceived { port, class, message } => {
                 self.ports[self.layout.port_index(node, port)].messages_received += 1;
-                self.record_control(clock, (node, port, class), false, message);
+                self.record_control(clock, (node, port, class), Direction::Received, message);
             }
             NodeEvent::AllowedRate { port, class, rate, by, expires } => {
                 self.note_rate(clock, Allowed { node, port, class, rate, by, expires })
@@ -142,7 +143,7 @@ impl Monitor {
             NodeEvent::State { port, class, state } => self.record_state(clock, (node, port, class), state),
             NodeEvent::Dropped { port, class, flow, len, kind, why } => {
                 let at = self.layout.port_index(node, port);
-                self.note_dropped(clock, &Dropped { at, from: far(at), class, flow, len, kind, why });
+                self.note_dropped(clock, &Dropped { at, from: self.layout.ports.peer(at as u32), class, flow, len, kind, why });
             }
             NodeEvent::Sent { flow, payload } => {
                 self.counts.injected += 1;

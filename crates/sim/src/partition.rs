@@ -73,7 +73,7 @@ impl Partition {
         // The state of a port has about 500 bytes; the second-level cache of a processor holds one or two MiB. In a smaller
         // network asking ahead costs more than it saves.
         const LARGE: usize = 4096;
-        let large = core.layout.places.len() > LARGE;
+        let large = core.layout.ports.len() > LARGE;
         Partition { nodes, core, starts, large, asked: 0 }
     }
 
@@ -107,7 +107,7 @@ impl Partition {
             if e.kind() == Kind::Arrive {
                 core.frames.prefetch(e.arg);
             }
-            prefetch(&core.layout.places[e.port() as usize]);
+            prefetch(&core.layout.ports.places()[e.port() as usize]);
         }
         core.queue.prefetch_after_next();
     }
@@ -142,7 +142,7 @@ impl Partition {
     /// network every step waits for memory, and so they wait side by side instead of one after the other.
     fn prefetch_next(&self) {
         let core = &self.core;
-        let node_of = |e: &Event| core.layout.places[e.port() as usize];
+        let node_of = |e: &Event| core.layout.ports.places()[e.port() as usize];
         if let Some(e) = core.queue.ahead(16) {
             prefetch(&self.nodes[node_of(e).0 as usize]);
         }
@@ -220,7 +220,7 @@ impl Partition {
         if core.loses(e.port(), e.arg) {
             return;
         }
-        let (node, port) = core.layout.places[e.port() as usize];
+        let (node, port) = core.layout.ports.places()[e.port() as usize];
         match &mut self.nodes[node as usize] {
             Node::Switch(s) => s.on_frame(now, port, e.arg, core),
             Node::Nic(n) => {
@@ -234,7 +234,7 @@ impl Partition {
     /// A node is called because it asked for it.
     fn call(&mut self, e: Event) {
         let (now, core) = (self.core.clock.now, &mut self.core);
-        let (node, port) = core.layout.places[e.port() as usize];
+        let (node, port) = core.layout.ports.places()[e.port() as usize];
         match &mut self.nodes[node as usize] {
             Node::Switch(s) => match e.kind() {
                 Kind::WireFree => s.on_wire_free(now, port, core),

@@ -5,10 +5,8 @@
 use std::any::Any;
 
 use crate::histogram::Looks;
-use xoff_mech::detection::{Congestion, Mark, PortState};
-use xoff_mech::flow_control::StoppedBy;
-pub use xoff_rows::RateSource;
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_rows::{CauseRow, ControlRow, MarkRow, NotificationRow, Port, QueueRow, RateRow, StateRow, StoppedBy};
+use xoff_units::Span;
 
 /// Which ports are recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -76,162 +74,56 @@ impl Probes {
     }
 }
 
-/// One recorded row.
+/// Something recorded: a row of a table, or a change from which others make rows. What a row holds is declared in the crate `rows`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Row {
-    /// A queue length. Ingress: bytes held from this port; egress: bytes waiting for it.
-    Queue {
-        /// When.
-        time: Time,
-        /// Node.
-        node: u32,
-        /// Port.
-        port: u16,
-        /// Ingress accounting, not the egress queue.
-        ingress: bool,
-        /// Priority.
-        priority: u8,
-        /// Length.
-        bytes: Bytes,
-    },
-    /// A rate of a port.
-    PortRate {
-        /// When (end of the interval for measured rates).
-        time: Time,
-        /// Node.
-        node: u32,
-        /// Port.
-        port: u16,
-        /// Priority; `None`: all together.
-        priority: Option<u8>,
-        /// Rate.
-        rate: Rate,
-        /// Source.
-        source: RateSource,
-    },
-    /// A rate of a flow.
-    FlowRate {
-        /// When.
-        time: Time,
-        /// Source host.
-        node: u32,
-        /// Flow.
-        flow: u32,
-        /// Rate.
-        rate: Rate,
-        /// Source.
-        source: RateSource,
-    },
+    /// A queue length.
+    Queue(QueueRow),
+    /// A rate of a port or of a flow.
+    Rate(RateRow),
     /// A control message.
-    Control {
-        /// When.
-        time: Time,
-        /// Node.
-        node: u32,
-        /// Port.
-        port: u16,
-        /// Priority.
-        priority: u8,
-        /// Sent by this node, not received.
-        sent: bool,
-        /// Kind of message.
-        kind: &'static str,
-        /// Its value: quanta, credit limit, stage, queue length.
-        value: u64,
-    },
-    /// The peer's flow control began to hold a class in which a frame waits, or let it go.
-    Hold {
-        /// When.
-        time: Time,
-        /// Node.
-        node: u32,
-        /// Port.
-        port: u16,
-        /// Priority.
-        priority: u8,
-        /// It began.
-        on: bool,
-    },
-    /// A part of the buffer for which a port waits, at the moment it was held or slowed down.
-    Cause {
-        /// When.
-        time: Time,
-        /// Node of the port that waits.
-        node: u32,
-        /// The port that waits.
-        port: u16,
-        /// Priority.
-        priority: u8,
-        /// Flow whose frames sit in the buffer.
-        flow: u32,
-        /// Node with the buffer.
-        next_node: u32,
-        /// Port for which these frames wait there.
-        next_port: u16,
-        /// How much of the buffer they fill.
-        bytes: Bytes,
-    },
-    /// A frame was marked.
-    Mark {
-        /// When.
-        time: Time,
-        /// Node.
-        node: u32,
-        /// Port.
-        port: u16,
-        /// Priority.
-        priority: u8,
-        /// Flow of the frame.
-        flow: u32,
-        /// With what.
-        mark: Mark,
-    },
-    /// A source was told that a buffer is congested.
-    Notice {
-        /// When.
-        time: Time,
-        /// Node.
-        node: u32,
-        /// Port of the buffer.
-        port: u16,
-        /// Its ingress buffer, not the egress queue.
-        ingress: bool,
-        /// Priority.
-        priority: u8,
-        /// Flow whose source was told.
-        flow: u32,
-        /// What it was told.
-        congestion: Congestion,
-    },
-    /// A detector sees another state of its port.
-    State {
-        /// When.
-        time: Time,
-        /// Node.
-        node: u32,
-        /// Port.
-        port: u16,
-        /// Priority.
-        priority: u8,
-        /// The state from now on.
-        state: PortState,
-    },
-    /// The peer stopped this port (or let it go): by a message, from the moment it takes effect; or a frame waits without credits, or
-    /// frames of paused flows only.
-    Pause {
-        /// When.
-        time: Time,
-        /// Node.
-        node: u32,
-        /// Port.
-        port: u16,
-        /// Priority.
-        priority: u8,
-        /// True when it stops, false when it ends.
-        stopped: bool,
-        /// What stops it.
-        by: StoppedBy,
-    },
+    Control(ControlRow),
+    /// A part of the buffer for which a port waits, at the moment it was stopped or slowed down.
+    Cause(CauseRow),
+    /// A marked frame.
+    Mark(MarkRow),
+    /// A notice of a congested buffer to a source.
+    Notice(NotificationRow),
+    /// A detector finds another state of its port.
+    State(StateRow),
+    /// A stretch in which a port may not transmit begins or ends: two of them are a row of the table of pauses.
+    Pause(PauseChange),
+    /// Flow control begins or ends to hold a class in which a frame waits. Explanations use it; no table has it.
+    Hold(HoldChange),
+}
+
+/// Flow control of the peer stops a port or lets it go: by a message, from the moment it takes effect; or a frame waits without credits,
+/// or frames of paused flows only.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PauseChange {
+    /// When [ps].
+    pub time_ps: u64,
+    /// Which port.
+    pub port: Port,
+    /// Priority.
+    pub priority: u8,
+    /// True when it stops, false when it ends.
+    pub stopped: bool,
+    /// What stops it.
+    pub by: StoppedBy,
+}
+
+/// Flow control of the peer begins to hold a class in which a frame waits, or lets it go.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HoldChange {
+    /// When [ps].
+    pub time_ps: u64,
+    /// Which port.
+    pub port: Port,
+    /// Priority.
+    pub priority: u8,
+    /// It began.
+    pub on: bool,
 }
 
 /// Takes rows.

@@ -6,14 +6,19 @@
 //! ```
 
 use rustc_hash::FxHashMap;
-use xoff_mech::detection::{Congestion, Mark, PortState, Side};
-use xoff_mech::flow_control::{Message, StoppedBy};
+use xoff_mech::detection::Congestion;
+use xoff_mech::flow_control::Message;
 use xoff_node::EventKey;
-use xoff_units::{Bytes, Rate};
+use xoff_rows as rows;
+use xoff_rows::{
+    CauseRow, ControlRow, Direction, Mark, MarkRow, NotificationRow, Port, PortState, QueueRow, RateRow, RateSource, Side, StateRow,
+    StoppedBy,
+};
+use xoff_units::{Rate, Time};
 
 use crate::clock::Clock;
 use crate::monitor::Monitor;
-use crate::probe::{RateSource, Row};
+use crate::probe::{HoldChange, PauseChange, Row};
 
 /// Rows of one part of the network, until those of all parts are put in order.
 #[derive(Default)]
@@ -44,11 +49,32 @@ impl Monitor {
         self.layout.classes.priority(class as usize)
     }
 
-    pub(crate) fn record_control(&mut self, clock: &Clock, (node, port, class): (u32, u16, u8), sent: bool, message: Message) {
+    fn port(&self, node: u32, port: u16) -> Port {
+        Port(self.layout.ports.of(node, port))
+    }
+
+    /// The port whose frames arrive at this one: by its name go the ingress buffer and the messages sent to it.
+    fn feeder(&self, node: u32, port: u16) -> Port {
+        Port(self.layout.ports.peer(self.layout.ports.of(node, port)))
+    }
+
+    /// The name by which a buffer of a port goes.
+    fn buffer(&self, node: u32, port: u16, side: Side) -> Port {
+        match side {
+            Side::Ingress => self.feeder(node, port),
+            Side::Egress => self.port(node, port),
+        }
+    }
+
+    pub(crate) fn record_control(&mut self, clock: &Clock, (node, port, class): (u32, u16, u8), direction: Direction, message: Message) {
         if self.layout.detecting && self.layout.probes.control.has(node, port) {
             let (kind, value) = message.describe();
-            let priority = self.priority(class);
-            self.rows.record(clock.place(), Row::Control { time: clock.now, node, port, priority, sent, kind, value });
+            let port = match direction {
+                Direction::Sent => self.feeder(node, port),
+                Direction::Received => self.port(node, port),
+            };
+            let (time_ps, priority, message) = (clock.now.0, self.priority(class), rows::Message(kind));
+            self.rows.record(clock.place(), Row::Control(ControlRow { time_ps, port, priority, direction, message, value }));
         }
     }
 
@@ -56,13 +82,15 @@ impl Monitor {
         &mut self,
         clock: &Clock,
         (node, port, class): (u32, u16, u8),
-        side: Side,
+        kind: Side,
         flow: u32,
         congestion: Congestion,
     ) {
         if self.layout.detecting && self.layout.probes.notices.has(node, port) {
-            let (time, priority) = (clock.now, self.priority(class));
-            self.rows.record(clock.place(), Row::Notice { time, node, port, ingress: side == Side::Ingress, priority, flow, congestion });
+            let (time_ps, port, priority, flow) = (clock.now.0, self.buffer(node, port, kind), self.priority(class), flow as u64);
+            let Congestion { feedback, q_off, q_delta } = congestion;
+            let row = NotificationRow { time_ps, port, kind, priority, flow, feedback, q_off, q_delta };
+            self.rows.record(clock.place(), Row::Notice(row));
         }
     }
 
@@ -71,8 +99,8 @@ impl Monitor {
         // Everything begins without congestion.
         let before = self.rows.states.insert(at, state).unwrap_or(PortState::NonCongestion);
         if state != before && self.layout.probes.states.has(node, port) {
-            let priority = self.priority(class);
-            self.rows.record(clock.place(), Row::State { time: clock.now, node, port, priority, state });
+            let (time_ps, port, priority) = (clock.now.0, self.port(node, port), self.priority(class));
+            self.rows.record(clock.place(), Row::State(StateRow { time_ps, port, priority, state }));
         }
     }
 
@@ -81,35 +109,38 @@ impl Monitor {
         if self.layout.probes.queue_changes.is_none() {
             return;
         }
-        let (time, priority) = (clock.now, self.priority(class));
-        for ((port, bytes), ingress) in [(ingress, true), (egress, false)] {
+        let (time_ps, priority) = (clock.now.0, self.priority(class));
+        for ((port, bytes), kind) in [(ingress, Side::Ingress), (egress, Side::Egress)] {
             if self.layout.probes.queue_changes.has(node, port) {
-                self.rows.record(clock.place(), Row::Queue { time, node, port, ingress, priority, bytes: Bytes(bytes) });
+                let port = self.buffer(node, port, kind);
+                self.rows.record(clock.place(), Row::Queue(QueueRow { time_ps, port, kind, priority, bytes }));
             }
         }
     }
 
     pub(crate) fn record_flow_rate(&mut self, clock: &Clock, (node, flow): (u32, u32), rate: Rate) {
         if self.layout.detecting && self.layout.probes.flow_rates {
-            self.rows.record(clock.place(), Row::FlowRate { time: clock.now, node, flow, rate, source: RateSource::RateControl });
+            let port = self.port(node, 0);
+            self.rows.record(clock.place(), flow_rate(clock.now, port, flow, rate, RateSource::RateControl));
         }
     }
 
     pub(crate) fn record_mark(&mut self, clock: &Clock, (node, port, class): (u32, u16, u8), flow: u32, mark: Mark) {
         if self.layout.detecting && self.layout.probes.marks.has(node, port) {
-            let priority = self.priority(class);
-            self.rows.record(clock.place(), Row::Mark { time: clock.now, node, port, priority, flow, mark });
+            let (time_ps, port, priority, flow) = (clock.now.0, self.port(node, port), self.priority(class), flow as u64);
+            self.rows.record(clock.place(), Row::Mark(MarkRow { time_ps, port, priority, flow, mark }));
         }
     }
 
     /// The rate that flow control allows a port has changed, and with it perhaps whether the port is stopped.
     pub(crate) fn record_allowed_rate(&mut self, at: EventKey, (node, port, class): (u32, u16, u8), rate: Rate, stopped: Option<bool>) {
-        let (time, priority) = (at.time, self.priority(class));
+        let (number, priority) = (self.port(node, port), self.priority(class));
         if self.layout.probes.rate_changes.has(node, port) {
-            self.rows.record(at, Row::PortRate { time, node, port, priority: Some(priority), rate, source: RateSource::FlowControl });
+            self.rows.record(at, port_rate(at.time, number, Some(priority), rate, RateSource::FlowControl));
         }
         if let Some(stopped) = stopped.filter(|_| self.layout.probes.pauses.has(node, port)) {
-            self.rows.record(at, Row::Pause { time, node, port, priority, stopped, by: StoppedBy::Pause });
+            let by = StoppedBy::Pause;
+            self.rows.record(at, Row::Pause(PauseChange { time_ps: at.time.0, port: number, priority, stopped, by }));
         }
     }
 
@@ -118,13 +149,13 @@ impl Monitor {
         if !self.layout.detecting {
             return;
         }
-        let (time, priority) = (clock.now, self.priority(class));
+        let (time_ps, number, priority) = (clock.now.0, self.port(node, port), self.priority(class));
         // A message stops a port whether something waits or not; want of credits stops only what waits.
         if by != StoppedBy::Pause && self.layout.probes.pauses.has(node, port) {
-            self.rows.record(clock.place(), Row::Pause { time, node, port, priority, stopped: on, by });
+            self.rows.record(clock.place(), Row::Pause(PauseChange { time_ps, port: number, priority, stopped: on, by }));
         }
         if self.layout.probes.causes {
-            self.rows.record(clock.place(), Row::Hold { time, node, port, priority, on });
+            self.rows.record(clock.place(), Row::Hold(HoldChange { time_ps, port: number, priority, on }));
             if on {
                 self.rows.ask_why.push((node, port, class));
             }
@@ -140,7 +171,24 @@ impl Monitor {
         flow: u32,
         bytes: u64,
     ) {
-        let (time, priority) = (clock.now, self.priority(class));
-        self.rows.record(clock.place(), Row::Cause { time, node, port, priority, flow, next_node, next_port, bytes: Bytes(bytes) });
+        let (port, next_port) = (self.port(node, port), self.port(next_node, next_port));
+        let (time_ps, priority, flow) = (clock.now.0, self.priority(class), flow as u64);
+        self.rows.record(clock.place(), Row::Cause(CauseRow { time_ps, port, priority, flow, next_port, bytes }));
     }
+}
+
+/// Lengths of the two buffers of a port and class [bytes].
+pub(crate) fn queues(time: Time, (port, feeder): (Port, Port), priority: u8, ingress: u64, egress: u64) -> [Row; 2] {
+    let row = |port, kind, bytes| Row::Queue(QueueRow { time_ps: time.0, port, kind, priority, bytes });
+    [row(feeder, Side::Ingress, ingress), row(port, Side::Egress, egress)]
+}
+
+/// A rate of a port; without a priority that of all together.
+pub(crate) fn port_rate(time: Time, port: Port, priority: Option<u8>, rate: Rate, source: RateSource) -> Row {
+    Row::Rate(RateRow { time_ps: time.0, port, priority, flow: None, bits_per_second: rate.0, source })
+}
+
+/// A rate of a flow, at the port of its source.
+pub(crate) fn flow_rate(time: Time, port: Port, flow: u32, rate: Rate, source: RateSource) -> Row {
+    Row::Rate(RateRow { time_ps: time.0, port, priority: None, flow: Some(flow as u64), bits_per_second: rate.0, source })
 }

@@ -120,7 +120,7 @@ impl Monitor {
 
     fn record_rate(&mut self, at: EventKey, lane: usize, rate: Rate, change: Option<bool>) {
         let classes = self.layout.classes.len();
-        let (node, port) = self.layout.places[lane / classes];
+        let (node, port) = self.layout.ports.places()[lane / classes];
         self.record_allowed_rate(at, (node, port, (lane % classes) as u8), rate, change);
     }
 

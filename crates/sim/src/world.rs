@@ -17,7 +17,7 @@ use xoff_mech::detection::Detection;
 use xoff_node::{Classes, EventKey, LEN_MAX, Nic, NicConfig, PausedWith, SchedulerKind, Switch, SwitchConfig, Transport};
 use xoff_params::ParamError;
 use xoff_topology::routing::Routing;
-use xoff_topology::{LinkId, NodeKind, Topology};
+use xoff_topology::{LinkId, NodeKind, PortNumbers, Topology};
 use xoff_units::{Bytes, Rate, Span, Time};
 use xoff_workload::generators::closed_loop::ClosedLoop;
 use xoff_workload::{Flow, Flows};
@@ -31,7 +31,7 @@ use crate::layout::Layout;
 use crate::model::{Model, PathFacts};
 use crate::outcome::{Ended, Outcome, PortTotals};
 use crate::partition::{Node, Partition, Starts};
-use crate::probe::{RateSource, Recorder, Row};
+use crate::probe::{Recorder, Row};
 use crate::queue::{Pending, QueueTrace};
 
 mod build;
@@ -312,7 +312,7 @@ impl World {
         let core = &mut self.partitions[0].core;
         let until = core.queue.peek().map_or(Time::NEVER, |m| m.time);
         let until = self.global_events.peek().map_or(until, |Reverse(e)| until.min(e.event_key().time));
-        match core.monitor.histogram.as_mut().and_then(|h| h.look(now, until, &layout.first_port)) {
+        match core.monitor.histogram.as_mut().and_then(|h| h.look(now, until, layout.ports.first())) {
             Some(next) => self.plan_at(next, Kind::Look, 0, 0),
             // That was the last look: lengths count no longer.
             None => core.monitor.watches_queues = !layout.probes.queue_changes.is_none(),
@@ -408,10 +408,10 @@ impl World {
     /// Counters by node and port; each port is counted where its node is.
     fn port_totals(&mut self) -> Vec<Vec<PortTotals>> {
         let classes = self.layout.classes.len() as u8;
-        let mut all: Vec<Vec<PortTotals>> = Vec::with_capacity(self.layout.first_port.len());
+        let mut all: Vec<Vec<PortTotals>> = Vec::with_capacity(self.layout.ports.first().len());
         let now = self.now;
         self.partitions.iter_mut().for_each(|p| p.core.monitor.close_pauses(now));
-        for (at, &(node, port)) in self.layout.places.iter().enumerate() {
+        for (at, &(node, port)) in self.layout.ports.places().iter().enumerate() {
             let partition = &self.partitions[self.layout.partition_of[node as usize] as usize];
             let mut totals = partition.core.totals_of(at);
             if let Node::Switch(s) = &partition.nodes[node as usize] {
@@ -424,7 +424,7 @@ impl World {
             all.resize_with(node as usize + 1, Vec::new);
             all[node as usize].push(totals);
         }
-        all.resize_with(self.layout.first_port.len(), Vec::new);
+        all.resize_with(self.layout.ports.first().len(), Vec::new);
         all
     }
 }

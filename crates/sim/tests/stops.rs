@@ -7,7 +7,7 @@ use xoff_mech::flow_control::pffc::{Order, slot};
 use xoff_mech::flow_control::{Message, REGISTRY, StoppedBy};
 use xoff_node::{ControlDelay, Delay, Frame};
 use xoff_params::Defaults;
-use xoff_sim::{Model, Outcome, PortTotals, Row, Selection, World};
+use xoff_sim::{Model, Outcome, Port, PortTotals, Row, Selection, World};
 use xoff_topology::{NodeKind, Topology};
 use xoff_units::{Bytes, Rate, Span, Time};
 use xoff_workload::{Flow, Flows};
@@ -35,12 +35,12 @@ struct Seen {
 impl Seen {
     /// Stops: when, whether one begins, what stops.
     fn stops(&self) -> Vec<(u64, bool, StoppedBy)> {
-        let of = |r: &Row| if let Row::Pause { time, stopped, by, .. } = *r { Some((time.0, stopped, by)) } else { None };
+        let of = |r: &Row| if let Row::Pause(p) = *r { Some((p.time_ps, p.stopped, p.by)) } else { None };
         self.rows.iter().filter_map(of).collect()
     }
     /// Changes of the allowed rate.
     fn rates(&self) -> Vec<(u64, Rate)> {
-        let of = |r: &Row| if let Row::PortRate { time, rate, .. } = *r { Some((time.0, rate)) } else { None };
+        let of = |r: &Row| if let Row::Rate(r) = *r { Some((r.time_ps, Rate(r.bits_per_second))) } else { None };
         self.rows.iter().filter_map(of).collect()
     }
 }
@@ -202,15 +202,17 @@ fn incast(threads: usize) -> (Outcome, Vec<Row>, usize) {
 fn pauses_that_expire_are_the_same_on_any_number_of_threads() {
     let (whole, rows, _) = incast(1);
     let time = |r: &Row| match *r {
-        Row::Pause { time, .. } | Row::PortRate { time, .. } => time,
-        _ => Time::ZERO,
+        Row::Pause(p) => p.time_ps,
+        Row::Rate(r) => r.time_ps,
+        _ => 0,
     };
     assert!(rows.is_sorted_by_key(time));
     for (nth, h) in (2..5u32).enumerate() {
+        let number = Port(whole.ports[..h as usize].iter().map(|node| node.len() as u32).sum());
         let stops: Vec<(u64, bool)> = rows
             .iter()
             .filter_map(|r| match *r {
-                Row::Pause { time, node, stopped, .. } if node == h => Some((time.0, stopped)),
+                Row::Pause(p) if p.port == number => Some((p.time_ps, p.stopped)),
                 _ => None,
             })
             .collect();

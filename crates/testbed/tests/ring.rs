@@ -95,8 +95,8 @@ fn pffc_gives_each_flow_nine_tenths_of_its_share() {
                 .rows
                 .iter()
                 .filter_map(|r| match *r {
-                    Row::FlowRate { time, flow, rate, source: RateSource::Measured, .. } if flow == number && time > from => {
-                        Some(rate.as_f64())
+                    Row::Rate(r) if (r.flow, r.source) == (Some(number as u64), RateSource::Measured) && r.time_ps > from.0 => {
+                        Some(r.bits_per_second as f64)
                     }
                     _ => None,
                 })

@@ -10,7 +10,9 @@ pub mod builders;
 pub mod failures;
 pub mod graph;
 pub mod names;
+mod port_numbers;
 pub mod routing;
 
 pub use graph::{Link, LinkId, Node, NodeId, NodeKind, Port, Topology};
+pub use port_numbers::PortNumbers;
 pub use routing::{Choice, EcmpHash, ExplicitPaths, FlowKey, Order, Paths, Routes, Routing, trace_path};

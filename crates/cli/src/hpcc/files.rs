@@ -9,6 +9,7 @@ use xoff_record::{Folder, RecordError, ResultFile, TableHasher};
 use xoff_scenario::hpcc::HpccCase;
 use xoff_scenario::{Problem, Problems};
 use xoff_sim::{Recorder, Row};
+use xoff_topology::PortNumbers;
 
 use crate::answer::unwritten;
 
@@ -108,15 +109,15 @@ fn base_name<'n>(key: &str, name: &'n str, case: &HpccCase, config: &Path) -> Re
 pub struct PfcRecorder {
     /// The file.
     pub file: LineFile,
+    /// Where the ports are.
+    pub ports: PortNumbers,
     /// By node: is it a switch?
     pub switches: Vec<bool>,
 }
 
 impl Recorder for PfcRecorder {
     fn row(&mut self, row: &Row) {
-        if let Row::Control { time, node, port, sent: false, kind, .. } = *row {
-            let is_switch = self.switches[node as usize];
-            let pfc = Pfc { time_ns: time.as_ns(), node, is_switch, interface: port + 1, pause: kind == "pause" };
+        if let Some(pfc) = Pfc::of(row, &self.ports, |n| self.switches[n as usize]) {
             self.file.line(&pfc_line(&pfc));
         }
     }

@@ -13,6 +13,7 @@ use xoff_record::{RecordError, ResultHash, Verdict};
 use xoff_scenario::Problems;
 use xoff_scenario::hpcc::HpccCase;
 use xoff_sim::{Ended, Outcome};
+use xoff_topology::PortNumbers;
 
 use crate::answer::{Allowed, Answer, refused, unwritten};
 use crate::out::Out;
@@ -62,7 +63,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let Files { mut fct, pfc, mut qlen } = files::create(&folder, &case, &args.config)?;
 
     let switches: Vec<bool> = (0..replay.topology.nodes.len() as u32).map(|n| replay.is_switch(n)).collect();
-    replay.world.record_to(Box::new(PfcRecorder { file: pfc, switches: switches.clone() }));
+    replay.world.record_to(Box::new(PfcRecorder { file: pfc, ports: PortNumbers::new(&replay.topology), switches: switches.clone() }));
     let ended = drive(&mut replay, &case);
     let (outcome, recorder) = replay.world.finish(ended);
     let recorder = recorder.expect("the world was given a recorder").into_any();

@@ -3,6 +3,7 @@
 use xoff_analysis::theorems::fig5::{Fig5, Point};
 use xoff_report::{Axis, Figure, Mark, Panel, Unit};
 use xoff_sim::{RateSource, Row};
+use xoff_topology::PortNumbers;
 use xoff_units::Time;
 
 use crate::lab::{self, Observed, Points};
@@ -103,13 +104,14 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
 /// When the port was stopped and let go: time, stopped.
 fn toggles(run: &Observed) -> Vec<(f64, bool)> {
     let node = run.topology.find("H0").unwrap_or(0);
+    let ports = PortNumbers::new(&run.topology);
     let mut all: Vec<(f64, bool)> = Vec::new();
     for r in &run.rows {
-        if let Row::Pause { time, node: n, stopped, .. } = *r
-            && n == node
-            && all.last().is_none_or(|l| l.1 != stopped)
+        if let Row::Pause(p) = *r
+            && ports.place(p.port.0).0 == node
+            && all.last().is_none_or(|l| l.1 != p.stopped)
         {
-            all.push((lab::ps(time), stopped));
+            all.push((p.time_ps as f64, p.stopped));
         }
     }
     all

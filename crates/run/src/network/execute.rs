@@ -6,16 +6,14 @@ use std::time::{Instant, SystemTime};
 use cpu_time::ProcessTime;
 use xoff_params::ParamError;
 use xoff_record::verdict::Parts;
-use xoff_record::{
-    Beside, Closed, DeadlockRow, FlowRow, Folder, Known, Label, Late, Manifest, Names, Node, PortRow, RecordError, ResultFile,
-};
-use xoff_record::{RunInfo, Sink, Slowdown, Tables, Verdict};
+use xoff_record::{Closed, Folder, Manifest, Names, RecordError, ResultFile, RunInfo, Sink, Tables, Verdict};
 use xoff_sim::{Ended, Outcome, World};
-use xoff_units::{Span, Time};
+use xoff_topology::PortNumbers;
+use xoff_units::Time;
 
 use super::NetworkScenario;
-use crate::ideal::Ideals;
-use crate::recorder::{PortNumbers, TableRecorder};
+use super::rows::write_rows;
+use crate::recorder::TableRecorder;
 use crate::summary::Summary;
 use crate::verdict::judge;
 
@@ -113,7 +111,7 @@ impl NetworkScenario {
         drop(model);
         let info = RunInfo { xoff_version: crate::VERSION.into(), scenario_hash };
         let tables = Tables::create(&sink, &info, &names).map_err(RunError::Record)?;
-        world.record_to(Box::new(TableRecorder::new(tables, ports.clone())));
+        world.record_to(Box::new(TableRecorder::new(tables, ports.len())));
         let (begun, started, cpu) = (SystemTime::now(), Instant::now(), ProcessTime::now());
         Ok(Running { scenario: self, world, sink, ports, here: outside, begun, started, cpu })
     }
@@ -213,82 +211,4 @@ pub(crate) fn write_last(folder: &Folder, resolved: &str, manifest: &mut Manifes
     let staged = folder.stage_bytes(RESOLVED, resolved.as_bytes())?;
     manifest.files.push(ResultFile { name: staged.name, rows: resolved.lines().count() as u64, bytes: staged.bytes });
     manifest.write(folder).map(drop)
-}
-
-/// Flows, deadlocks and port counters: known only at the end.
-fn write_rows(s: &NetworkScenario, o: &Outcome, ports: &PortNumbers, tables: &mut Tables) -> Result<Option<Slowdown>, RecordError> {
-    let (mut complete, mut unfinished) = (Vec::new(), Vec::new());
-    let ideals = Ideals::new(s, o.now);
-    for (i, f) in o.flows.iter().enumerate() {
-        let w = &f.flow;
-        let fct = f.fct();
-        let ideal = ideals.of(f);
-        let slowdown = |time: Span| ideal.filter(|i| i.0 > 0).map(|i| time.0 as f64 / i.0 as f64);
-        match fct {
-            Some(fct) => complete.extend(slowdown(fct)),
-            None => unfinished.extend(slowdown(o.now.since(w.start)).map(|bound| bound.max(1.0))),
-        }
-        tables.flows.push(FlowRow {
-            flow: i as u64,
-            src: Node(w.src),
-            dst: Node(w.dst),
-            src_port: w.src_port,
-            dst_port: w.dst_port,
-            priority: w.priority,
-            size_bytes: w.size,
-            start_ps: w.start.0,
-            end_ps: f.received.map(|t| t.0),
-            fct_ps: fct.map(|t| t.0),
-            bytes_delivered: f.delivered,
-            ce_frames: f.ce_frames,
-            ue_frames: f.ue_frames,
-            ideal_fct_ps: ideal.map(|t| t.0),
-            slowdown: fct.and_then(slowdown),
-            label: Label(w.label),
-            notices: Late(f.notices),
-            acked_ps: Known(f.acked().map(|t| t.0)),
-            bytes_arrived: Beside { usual: f.delivered, value: f.arrived() },
-        })?;
-    }
-    for (cycle, d) in o.deadlocks.iter().enumerate() {
-        for (position, p) in d.cycle.iter().enumerate() {
-            tables.deadlocks.push(DeadlockRow {
-                time_ps: d.seen.0,
-                closed_ps: d.closed.0,
-                cycle: cycle as u32,
-                position: position as u32,
-                port: ports.of(p.node, p.port),
-                priority: p.priority,
-                frames: p.frames as u64,
-                bytes: p.bytes.0,
-                blocked_since_ps: p.since.0,
-            })?;
-        }
-    }
-    for (n, node) in o.ports.iter().enumerate() {
-        for (p, t) in node.iter().enumerate() {
-            let peer = s.topology.nodes[n].ports[p];
-            let far = &o.ports[peer.peer as usize][peer.peer_port as usize];
-            let notices = |node: u32, port: u16| o.notices.get(&(node, port)).copied().unwrap_or_default();
-            tables.ports.push(PortRow {
-                port: ports.of(n as u32, p as u16),
-                tx_bytes: t.tx_bytes,
-                tx_frames: t.tx_frames,
-                messages: t.messages_received,
-                marked: t.marked,
-                marked_ue: t.marked_ue,
-                dropped: far.dropped,
-                egress_bytes_max: t.egress_bytes_max,
-                ingress_bytes_max: far.ingress_bytes_max,
-                pauses: t.pauses,
-                pause_ps_total: t.pause_ps_total,
-                holds: t.holds,
-                hold_ps_total: t.hold_ps_total,
-                allowed_rate_min: t.allowed_min.map(|r| r.0),
-                notices_egress: Late(notices(n as u32, p as u16).egress),
-                notices_ingress: Late(notices(peer.peer, peer.peer_port).ingress),
-            })?;
-        }
-    }
-    Ok(Slowdown::of(&complete, &unfinished))
 }

@@ -22,6 +22,7 @@ mod execute;
 mod parts;
 mod pool;
 mod read;
+mod rows;
 
 pub(crate) use execute::write_last;
 pub use execute::{Finished, Progress, RESOLVED, RunError, Running};

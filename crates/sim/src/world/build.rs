@@ -77,32 +77,26 @@ fn in_classes(transport: &mut Transport, classes: &Classes) {
 }
 
 /// Ports in the order of their nodes.
-#[derive(Default)]
 struct Ports {
-    first: Vec<u32>,
-    places: Vec<(u32, u16)>,
+    numbers: PortNumbers,
     lines: Vec<Line>,
 }
 
 impl Ports {
     fn new(t: &Topology, partition_of: &[u16], m: &Model) -> Result<Ports, ParamError> {
-        let mut all = Ports::default();
-        for (n, node) in t.nodes.iter().enumerate() {
-            all.first.push(all.places.len() as u32);
-            all.places.extend((0..node.ports.len() as u16).map(|p| (n as u32, p)));
-        }
+        let mut all = Ports { numbers: PortNumbers::new(t), lines: Vec::new() };
         if let Some(node) = t.nodes.iter().find(|n| n.ports.len() >= NO_PORT as usize) {
             let what = format!("{} has {} ports", node.name, node.ports.len());
             return Err(ParamError::new("topology", what, format!("at most {} ports of a node can be distinguished", NO_PORT - 1)));
         }
-        if all.places.len() >= PORTS_MAX {
-            let what = format!("{} ports", all.places.len());
+        if all.numbers.len() >= PORTS_MAX {
+            let what = format!("{} ports", all.numbers.len());
             return Err(ParamError::new("topology", what, format!("at most {PORTS_MAX} ports can be distinguished")));
         }
         for (n, node) in t.nodes.iter().enumerate() {
             for (at, p) in node.ports.iter().enumerate() {
                 let l = &t.links[p.link as usize];
-                let to = all.first[p.peer as usize] + p.peer_port as u32;
+                let to = all.numbers.of(p.peer, p.peer_port);
                 let head = head_time(t, n as u32, at as u16, m.cut_through, m.clock);
                 let partition = if m.outside.is_some() { OUTSIDE } else { partition_of[p.peer as usize] };
                 all.lines.push(Line::new(to, p.link, l.delay, head, partition, l.up));
@@ -298,8 +292,7 @@ impl World {
         };
 
         let layout = Arc::new(Layout {
-            first_port: ports.first,
-            places: ports.places,
+            ports: ports.numbers,
             partition_of: split.partition_of,
             classes,
             clock: m.clock,
@@ -383,7 +376,7 @@ impl World {
             self.plan_at(f.at, Kind::LinkFails, f.link, nth as u32);
         }
         if let Some(looks) = self.layout.probes.histogram {
-            let (ports, classes) = (self.layout.places.len(), self.layout.classes.len());
+            let (ports, classes) = (self.layout.ports.len(), self.layout.classes.len());
             self.partitions[0].core.monitor.histogram = Some(Box::new(Histogram::new(looks, ports, classes)));
             self.partitions[0].core.monitor.watches_queues = true;
             self.plan_at(looks.first, Kind::Look, 0, 0);

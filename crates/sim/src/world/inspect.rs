@@ -80,7 +80,7 @@ impl World {
     fn waiting(&mut self) -> (BTreeMap<Egress, Waiting>, BTreeMap<Egress, u32>) {
         let layout = self.layout.clone();
         let (mut held, mut head_len) = (BTreeMap::new(), BTreeMap::new());
-        for &(node, port) in &layout.places {
+        for &(node, port) in layout.ports.places() {
             for class in 0..layout.classes.len() as u8 {
                 let Some(h) = self.hold((node, port, class)) else { continue };
                 let (frames, bytes) = match &self.home(node).nodes[node as usize] {
@@ -118,7 +118,7 @@ impl World {
         let layout = self.layout.clone();
         let mut insides: BTreeMap<u32, Option<Inside>> = BTreeMap::new();
         let mut all = Vec::new();
-        for &(node, port) in &layout.places {
+        for &(node, port) in layout.ports.places() {
             for class in 0..layout.classes.len() as u8 {
                 let held = self.hold((node, port, class)).is_some();
                 let (state, queue) = match &self.home(node).nodes[node as usize] {
@@ -182,7 +182,7 @@ impl World {
     /// Credits never go negative: each port that has sent more than its peer had room for, once.
     fn audit_credits(&mut self) {
         let layout = self.layout.clone();
-        for &(node, port) in &layout.places {
+        for &(node, port) in layout.ports.places() {
             let home = self.home(node);
             let out = match &home.nodes[node as usize] {
                 Node::Switch(s) => s.port(port),

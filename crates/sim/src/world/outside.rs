@@ -49,7 +49,7 @@ impl World {
         let layout = self.layout.clone();
         let from: Vec<u32> = left.iter().map(|c| core.lines[c.to as usize].to).collect();
         left.into_iter().zip(from).map(move |(RemoteArrival { at, frame, id, .. }, from)| {
-            let (node, port) = layout.places[from as usize];
+            let (node, port) = layout.ports.places()[from as usize];
             Leaving { at: at.time, node, port, frame, id }
         })
     }
@@ -78,8 +78,8 @@ impl World {
             return if matches!(here, Node::Remote) { Err("a node that is not here") } else { Ok(()) };
         }
         if f.flow >= UNKNOWN_SOURCE {
-            let ports = self.layout.first_port.get(node as usize + 1).map_or(self.layout.places.len(), |&n| n as usize)
-                - self.layout.first_port[node as usize] as usize;
+            let ports = self.layout.ports.first().get(node as usize + 1).map_or(self.layout.ports.len(), |&n| n as usize)
+                - self.layout.ports.first()[node as usize] as usize;
             return match here {
                 Node::Switch(_) if f.out_port == NO_PORT || (f.out_port as usize) < ports => Ok(()),
                 Node::Switch(_) => Err("an egress port that does not exist"),

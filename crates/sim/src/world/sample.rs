@@ -1,6 +1,9 @@
 //! Samples of queues and rates.
 
+use xoff_rows::{Port, RateSource};
+
 use super::*;
+use crate::rows::{flow_rate, port_rate, queues};
 
 impl World {
     pub(super) fn sample(&mut self) {
@@ -8,25 +11,25 @@ impl World {
         let span = now.since(self.samples.at);
         let layout = self.layout.clone();
         let (probes, classes) = (&layout.probes, &layout.classes);
-        self.samples.tx_bytes.resize(layout.places.len(), 0);
+        self.samples.tx_bytes.resize(layout.ports.len(), 0);
         let mut rows = Vec::new();
-        for (at, &(node, port)) in layout.places.iter().enumerate() {
+        for (at, &(node, port)) in layout.ports.places().iter().enumerate() {
             let partition = &self.partitions[layout.partition_of[node as usize] as usize];
             let tx_bytes = partition.core.lines[at].tx_bytes;
             let state = &partition.nodes[node as usize];
+            let (number, feeder) = (Port(at as u32), Port(layout.ports.peer(at as u32)));
             if probes.queues.has(node, port)
                 && let Node::Switch(s) = state
             {
                 for class in 0..classes.len() as u8 {
                     let priority = classes.priority(class as usize);
-                    let (ingress, egress) = (s.occupancy(port, class).bytes, Bytes(s.waiting(port, class)));
-                    rows.push(Row::Queue { time: now, node, port, ingress: true, priority, bytes: ingress });
-                    rows.push(Row::Queue { time: now, node, port, ingress: false, priority, bytes: egress });
+                    let (ingress, egress) = (s.occupancy(port, class).bytes.0, s.waiting(port, class));
+                    rows.extend(queues(now, (number, feeder), priority, ingress, egress));
                 }
             }
             if probes.rates.has(node, port) {
                 let rate = Rate::of(Bytes(tx_bytes - self.samples.tx_bytes[at]), span);
-                rows.push(Row::PortRate { time: now, node, port, priority: None, rate, source: RateSource::Measured });
+                rows.push(port_rate(now, number, None, rate, RateSource::Measured));
                 for class in 0..classes.len() as u8 {
                     let rate = match state {
                         Node::Switch(s) => s.port(port).allowed_rate(now, class),
@@ -35,7 +38,7 @@ impl World {
                         Node::Remote => continue,
                     };
                     let priority = Some(classes.priority(class as usize));
-                    rows.push(Row::PortRate { time: now, node, port, priority, rate, source: RateSource::FlowControl });
+                    rows.push(port_rate(now, number, priority, rate, RateSource::FlowControl));
                 }
             }
             self.samples.tx_bytes[at] = tx_bytes;
@@ -53,8 +56,8 @@ impl World {
                 let done = seen.clone().filter_map(|f| f.end).any(|e| e <= self.samples.at);
                 if !done {
                     let rate = Rate::of(Bytes(delivered - self.samples.flow_bytes[flow]), span);
-                    let node = self.partitions[0].core.monitor.flows.records[flow].flow.src;
-                    rows.push(Row::FlowRate { time: now, node, flow: flow as u32, rate, source: RateSource::Measured });
+                    let port = Port(layout.ports.of(self.partitions[0].core.monitor.flows.records[flow].flow.src, 0));
+                    rows.push(flow_rate(now, port, flow as u32, rate, RateSource::Measured));
                 }
                 self.samples.flow_bytes[flow] = delivered;
             }

@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use serde::{Deserialize, Serialize};
-use xoff_sim::{RateSource, Recorder, Row};
+use xoff_sim::{ControlRow, Direction, QueueRow, RateRow, RateSource, Recorder, Row, Side};
 use xoff_topology::{NodeKind, Topology};
 use xoff_units::{Rate, Span, Time};
 
@@ -71,8 +71,6 @@ pub struct Measured {
 
 /// Measures.
 pub struct Meter {
-    /// First index of a node's ports.
-    first: Vec<u32>,
     /// Per port: a server receives from it.
     delivers: Vec<bool>,
     /// Per port: its link works.
@@ -91,10 +89,8 @@ pub struct Meter {
 impl Meter {
     /// For this network.
     pub fn new(t: &Topology) -> Meter {
-        let mut first = Vec::with_capacity(t.nodes.len());
         let (mut delivers, mut up) = (Vec::new(), Vec::new());
         for node in &t.nodes {
-            first.push(delivers.len() as u32);
             for port in &node.ports {
                 let peer = &t.nodes[port.peer as usize];
                 delivers.push(node.kind == NodeKind::Switch && peer.kind == NodeKind::Host);
@@ -103,7 +99,6 @@ impl Meter {
         }
         let ports = up.len();
         Meter {
-            first,
             delivers,
             up,
             servers: t.hosts().count() as u64,
@@ -115,10 +110,6 @@ impl Meter {
             messages: vec![0; ports],
             measured: Measured::default(),
         }
-    }
-
-    fn index(&self, node: u32, port: u16) -> usize {
-        self.first[node as usize] as usize + port as usize
     }
 
     fn close_window(&mut self) {
@@ -154,8 +145,8 @@ impl Meter {
 impl Recorder for Meter {
     fn row(&mut self, row: &Row) {
         match *row {
-            Row::PortRate { time, node, port, rate, source: RateSource::Measured, .. } => {
-                let at = self.index(node, port);
+            Row::Rate(RateRow { time_ps, port, flow: None, bits_per_second, source: RateSource::Measured, .. }) => {
+                let (time, at, rate) = (Time(time_ps), port.0 as usize, Rate(bits_per_second));
                 if !self.delivers[at] {
                     return;
                 }
@@ -168,8 +159,8 @@ impl Recorder for Meter {
                     self.measured.throughput.add(rate.as_f64());
                 }
             }
-            Row::PortRate { time, node, port, rate, source: RateSource::FlowControl, .. } => {
-                let at = self.index(node, port);
+            Row::Rate(RateRow { time_ps, port, bits_per_second, source: RateSource::FlowControl, .. }) => {
+                let (time, at, rate) = (Time(time_ps), port.0 as usize, Rate(bits_per_second));
                 if rate > STANDSTILL_RATE || !self.up[at] {
                     self.slow[at] = None;
                     return;
@@ -181,13 +172,14 @@ impl Recorder for Meter {
                     self.measured.standstill_us.get_or_insert(time.0 / 1_000_000);
                 }
             }
-            Row::Queue { time, ingress: true, bytes, .. } if bytes.0 > 0 && time > WARM_UP => self.measured.ingress.add(bytes.0 as f64),
-            Row::Control { time, node, port, sent: false, .. } => {
-                while time.0 >= (self.message_window + 1) * MESSAGE_WINDOW.0 {
+            Row::Queue(QueueRow { time_ps, kind: Side::Ingress, bytes, .. }) if bytes > 0 && time_ps > WARM_UP.0 => {
+                self.measured.ingress.add(bytes as f64)
+            }
+            Row::Control(ControlRow { time_ps, port, direction: Direction::Received, .. }) => {
+                while time_ps >= (self.message_window + 1) * MESSAGE_WINDOW.0 {
                     self.close_message_window();
                 }
-                let at = self.index(node, port);
-                self.messages[at] += 1;
+                self.messages[port.0 as usize] += 1;
             }
             _ => {}
         }
