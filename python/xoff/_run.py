@@ -20,11 +20,8 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-TABLES = (
-    *("flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes", "states", "marks", "notices"),
-    *("windows", "fabric_ports", "host_flows"),
-)
-"""The tables of a run: of a network, and of a scheduled fabric."""
+TABLES = tuple(_core.tables())
+"""The tables of a run: of a network, and of a scheduled fabric; docs/tables.md has their columns."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +145,7 @@ class Run:
     manifest: dict[str, Any]
     """All about the run but its tables: what ``manifest.json`` holds."""
     folder: Path | None
-    """Where its Parquet files are; ``None``: it is in memory only."""
+    """Where its files are; ``None``: it is in memory only."""
 
     def __init__(self, manifest: dict[str, Any], memory: Mapping[str, _core.Table], folder: Path | None) -> None:
         """Made by :func:`xoff.run` and :func:`xoff.open`."""
@@ -178,15 +175,17 @@ class Run:
         return pl.DataFrame(self._memory[table])
 
     def scan(self, table: str) -> pl.LazyFrame:
-        """A table by name, lazily: from a folder only the rows and columns that a query needs are read."""
+        """A table by name, lazily: from a Parquet file only the rows and columns that a query needs are read."""
         import polars as pl
 
         if self.folder is None:
             return self.frame(table).lazy()
         path = self.folder / f"{table}.parquet"
-        if not path.is_file():
+        if path.is_file():
+            return pl.scan_parquet(path)
+        if not any(self.folder.glob(f"{table}.*")):
             raise RunError(f"cannot read {path}: the run has no such table (expected one of {', '.join(TABLES)})")
-        return pl.scan_parquet(path)
+        return pl.DataFrame(_core.read_table(self.folder, table)).lazy()
 
     @cached_property
     def flows(self) -> pl.DataFrame:
@@ -361,6 +360,7 @@ def run(
     *,
     out: str | PathLike[str] | None = None,
     force: bool = False,
+    format: str = "parquet",
     seed: int | None = None,
     threads: int | None = None,
     progress: bool | Callback = True,
@@ -372,7 +372,8 @@ def run(
     ``{"switch.discipline": "round-robin"}`` set a key; ``flow_control="gfc-buffer"`` sets the kind of a section. Quantities
     are texts with their unit (``"10Gbps"``, ``"1us"``, ``"300KB"``); counts, factors and flags may be Python's own.
 
-    ``out``: folder for the Parquet tables and ``manifest.json``; else the tables stay in memory. A folder may hold results of
+    ``out``: folder for the tables and ``manifest.json``; else the tables stay in memory. ``format``: of the tables in that folder,
+    ``"parquet"`` or another that ``xoff run --help`` names. A folder may hold results of
     an earlier run, which are replaced when the new ones are complete. What holds anything else is refused, unless ``force`` is
     given; files that xoff did not write are never replaced.
     ``seed``: of every random stream. ``threads``: by default as many as the machine has and the network keeps busy; they
@@ -383,7 +384,7 @@ def run(
     written. An interrupt (Ctrl-C), or any exception of a progress function, stops the run cleanly; what was computed
     until then is in the exception's attribute ``partial``, a :class:`xoff.Run`.
     """
-    return start(scenario, settings(settings_ or {}, overrides), out=out, force=force, seed=seed, threads=threads, progress=progress)
+    return start(scenario, settings(settings_ or {}, overrides), out=out, force=force, format=format, seed=seed, threads=threads, progress=progress)
 
 
 def start(
@@ -392,6 +393,7 @@ def start(
     *,
     out: str | PathLike[str] | None = None,
     force: bool = False,
+    format: str = "parquet",
     keep: bool = True,
     seed: int | None = None,
     threads: int | None = None,
@@ -409,7 +411,7 @@ def start(
         callback = line.run(Path(scenario).name)
     report = None if callback is None else lambda *numbers: callback(Progress(*numbers))
     try:
-        finished = _core.run(fspath(scenario), given, out=out, force=force, keep=keep, threads=threads, progress=report)
+        finished = _core.run(fspath(scenario), given, out=out, force=force, format=format, keep=keep, threads=threads, progress=report)
     finally:
         line.clear()
     result = Run(json.loads(finished.manifest), dict(finished.tables()), None if out is None else Path(out))

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use console::Term;
 use xoff_netio::{MetricsServer, Port, privileges};
 use xoff_output::{Kind, OutputError};
-use xoff_record::{Folder, Sink};
+use xoff_record::{FORMATS, Folder, Sink};
 use xoff_run::{Finished, NetworkScenario};
 use xoff_scenario::{Problem, Problems, read};
 use xoff_sim::Ended;
@@ -148,7 +148,7 @@ impl Options {
             let _ = std::io::stdin().read_line(&mut String::new());
         }
         let runner = RunnerConfig { until: s.until, report: Duration::from_millis(100), ..RunnerConfig::default() };
-        let sink = folder.map_or(Sink::Nothing, Sink::Files);
+        let sink = folder.map_or(Sink::Nothing, |f| Sink::Files(f, Default::default()));
         let mut table = LiveTable::new(interfaces.clone());
         let d = Drive { runner, real, tap: capture.as_mut().map(replay::tap) };
         let mut lasted = Time::ZERO;
@@ -195,7 +195,9 @@ pub fn capture<T>(
     let others = if inside { xoff_output::refuse_unlike } else { xoff_output::refuse_others };
     others(path, Kind::Capture, force).map_err(refused)?;
     if let Some(folder) = folder.filter(|_| inside) {
-        let result = path.extension().is_some_and(|e| ["parquet", "json", "toml", "txt", "html"].iter().any(|r| e == *r));
+        let result = path
+            .extension()
+            .is_some_and(|e| ["json", "toml", "txt", "html"].into_iter().chain(FORMATS.iter().map(|f| f.name)).any(|r| e == r));
         if result {
             let what = format!("cannot write {}: results of this command may have that name", path.display());
             return Err(refused(OutputError::new(path, what, "name a file that ends in .pcapng")));

@@ -5,10 +5,11 @@ mod fabric;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use indicatif::{HumanCount, HumanDuration, ProgressBar};
 use serde::Serialize;
 use xoff_record::verdict::Allow;
-use xoff_record::{Sink, Verdict};
+use xoff_record::{FORMATS, Format, Sink, Verdict};
 use xoff_run::{Finished, NetworkScenario, Progress, RunError, Scenario};
 use xoff_scenario::document::Override;
 use xoff_scenario::{Problem, Problems};
@@ -21,7 +22,7 @@ use crate::terminal::{self, grouped};
 
 /// Run a scenario.
 ///
-/// Writes Parquet tables (flows, queues, rates, control, deadlocks, pauses, ports, causes), manifest.json and the
+/// Writes tables (flows, queues, rates, control, deadlocks, pauses, ports, causes), manifest.json and the
 /// resolved scenario (resolved.toml) into the folder. What is recorded besides flows, ports and deadlocks is set in [probes].
 /// A scenario with [fabric] instead of [topology] is that of a scheduled fabric; its tables are windows, fabric_ports and
 /// host_flows.
@@ -40,6 +41,9 @@ pub struct Args {
     /// Replace or add a value, such as flow_control=gfc-buffer or run.duration=5ms; may be repeated
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
+    /// Format of the tables
+    #[arg(long, value_name = "FORMAT", default_value = FORMATS[0].name, value_parser = format())]
+    format: &'static Format,
     /// Threads; by default as many as the machine has and the network keeps busy. Never changes a result
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
@@ -49,6 +53,12 @@ pub struct Args {
 
 /// Owner of the folders of results.
 const COMMAND: &str = "run";
+
+/// Reads the name of a format.
+fn format() -> impl TypedValueParser<Value = &'static Format> {
+    let names = FORMATS.iter().map(|f| PossibleValue::new(f.name).help(f.about));
+    PossibleValuesParser::new(names).map(|name| Format::find(&name).unwrap_or_default())
+}
 
 /// Settings of the command line.
 pub fn settings(set: &[String], seed: Option<u64>) -> Result<Vec<Override>, Problems> {
@@ -69,7 +79,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     terminal::problems(&scenario.warnings);
     interrupt::ask_first();
     let folder = args.out.claim(COMMAND)?;
-    let running = scenario.start(Sink::Files(folder), args.threads.map(|n| n as usize)).map_err(problem)?;
+    let running = scenario.start(Sink::Files(folder, args.format), args.threads.map(|n| n as usize)).map_err(problem)?;
     if let Some(asked) = args.threads {
         tell_threads(asked as usize, running.threads(), running.unsplit());
     }

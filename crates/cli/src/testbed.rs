@@ -104,7 +104,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let bar = Bar::new();
     let (began, mut unstarted) = (Instant::now(), None);
     let d = Drive { runner, real, tap: capture.as_mut().map(replay::tap) };
-    let driven = drive(&scenario, here, links, ports, Sink::Files(folder.clone()), d, |look| {
+    let driven = drive(&scenario, here, links, ports, Sink::Files(folder.clone(), Default::default()), d, |look| {
         bar.update(&Progress { now: look.time, until: look.until, events: 0, deadlocks: look.deadlocks });
         look.log.iter().for_each(|l| terminal::note(l));
         if interrupt::asked() {
@@ -166,7 +166,7 @@ fn missing(e: BedError) -> Problem {
 /// The same scenario simulated, beside the real run.
 fn simulated(s: &NetworkScenario, real: &Finished, report: &RealReport, out: &Folder) -> Result<Comparison, Problems> {
     let folder = out.sub("simulated").map_err(|e| Problem::new(e.what, e.hint))?;
-    let simulated = s.run(Sink::Files(folder.clone())).map_err(problem)?;
+    let simulated = s.run(Sink::Files(folder.clone(), Default::default())).map_err(problem)?;
     let (here, there) = (out.path(), folder.path());
     let real = Side { finished: real, folder: &here };
     let simulated = Side { finished: &simulated, folder: &there };

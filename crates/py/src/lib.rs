@@ -26,7 +26,7 @@ mod core_module {
     #[pymodule_export]
     use crate::command;
     #[pymodule_export]
-    use crate::run::{Finished, Output, manifest, run};
+    use crate::run::{Finished, Output, manifest, read_table, run, tables};
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]

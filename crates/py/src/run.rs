@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use xoff_record::{Folder, MemoryTable, Sink};
+use xoff_record::{FORMATS, Folder, Format, MemoryTable, Sink, read};
 use xoff_run::{Progress, RunError, Scenario};
 use xoff_scenario::Problems;
 use xoff_scenario::document::Override;
@@ -37,16 +37,17 @@ impl Finished {
     }
 }
 
-/// Runs the scenario at `path`. `out`: folder for Parquet files; else tables stay in memory, or are not kept at all.
+/// Runs the scenario at `path`. `out`: folder for files of the format; else tables stay in memory, or are not kept at all.
 /// `force`: use a folder that holds something else.
 #[pyfunction]
-#[pyo3(signature = (path, settings, *, out, force, keep, threads, progress))]
+#[pyo3(signature = (path, settings, *, out, force, format, keep, threads, progress))]
 pub fn run(
     py: Python<'_>,
     path: PathBuf,
     settings: Vec<(String, String)>,
     out: Option<PathBuf>,
     force: bool,
+    format: &str,
     keep: bool,
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
@@ -54,8 +55,12 @@ pub fn run(
     if threads == Some(0) {
         return Err(PyValueError::new_err("threads: expected 1 or more"));
     }
+    let Some(format) = Format::find(format) else {
+        let names: Vec<String> = FORMATS.iter().map(|f| format!("'{}'", f.name)).collect();
+        return Err(PyValueError::new_err(format!("format: there is no '{format}' (expected one of {})", names.join(", "))));
+    };
     let sink = || match (out, keep) {
-        (Some(dir), _) => Folder::claim(&dir, "run", force).map(Sink::Files).map_err(Failure::from),
+        (Some(dir), _) => Folder::claim(&dir, "run", force).map(|folder| Sink::Files(folder, format)).map_err(Failure::from),
         (None, true) => Ok(Sink::Memory),
         (None, false) => Ok(Sink::Nothing),
     };
@@ -79,6 +84,23 @@ pub fn run(
 #[pyfunction]
 pub fn manifest(folder: PathBuf) -> PyResult<String> {
     Ok(xoff_record::manifest::text(&folder).map_err(|e| Failure::Run(RunError::Record(e)))?)
+}
+
+/// Names of the tables of a run: of a network, then of a scheduled fabric.
+#[pyfunction]
+pub fn tables() -> Vec<&'static str> {
+    xoff_record::tables().map(|t| t.name).collect()
+}
+
+/// A table of the run in a folder, in whichever format it is there.
+#[pyfunction]
+pub fn read_table(folder: PathBuf, name: &str) -> PyResult<Table> {
+    let unread = |e| Failure::Run(RunError::Record(e));
+    let Some(spec) = xoff_record::tables().find(|t| t.name == name) else {
+        return Err(PyValueError::new_err(format!("there is no table '{name}'")));
+    };
+    let batches = read::batches(&folder, name).map_err(unread)?;
+    Ok(Table(MemoryTable { name: spec.name, schema: read::schema(spec), batches }))
 }
 
 /// The claim on a folder of runs; it ends with the object.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow_array::builder::PrimitiveBuilder;
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, StringArray};
-use arrow_schema::{ArrowError, DataType, Field};
-use xoff_rows::{ColumnSpec, Kind, Value, Word};
+use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
+use xoff_rows::{ColumnSpec, Kind, TableSpec, Value, Word};
 
 /// The names that rows refer to by index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,8 +34,14 @@ impl Dictionaries {
     }
 }
 
+/// The columns of a table, with `metadata`.
+pub(crate) fn schema(t: &TableSpec, metadata: &[(String, String)]) -> SchemaRef {
+    let fields: Fields = t.columns.iter().map(field).collect();
+    Arc::new(Schema::new_with_metadata(fields, metadata.iter().cloned().collect()))
+}
+
 /// The column in the schema.
-pub(crate) fn field(c: &ColumnSpec) -> Field {
+fn field(c: &ColumnSpec) -> Field {
     let data_type = match c.kind {
         Kind::U8 => UInt8Type::DATA_TYPE,
         Kind::U16 => UInt16Type::DATA_TYPE,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   probes -> FlowRow, QueueRow, ... -> Table -+-> row bytes -> TableHasher -> ResultHash
-//!                                              +-> column buffers -> RecordBatch -+-> name.parquet.partial --+
+//!                                              +-> column buffers -> RecordBatch -+-> Exporter, NAME.partial +
 //!                                                                                 +-> memory (Python, zero copy)
 //!   Verdict -> Manifest, with the name, rows and length of each file --------------------- Folder::commit -> files, manifest.json
 //! ```
@@ -13,7 +13,7 @@
 
 mod column;
 mod error;
-mod file;
+pub mod export;
 pub mod hash;
 pub mod manifest;
 pub mod page;
@@ -25,6 +25,7 @@ pub mod verdict;
 
 pub use column::Names;
 pub use error::RecordError;
+pub use export::{Exporter, FORMATS, Format};
 pub use hash::{ResultHash, TableHasher};
 pub use manifest::{Manifest, Parameter, ResultFile};
 pub use slowdown::Slowdown;

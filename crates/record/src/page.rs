@@ -2,11 +2,13 @@
 
 use std::fmt::Write;
 
+use crate::export::FORMATS;
 use xoff_rows::{ColumnSpec, FABRIC, Kind, NETWORK, TableSpec, Word};
 
 /// The whole page, as it has to stand in `docs/tables.md`.
 pub fn page() -> String {
     let mut p = String::from(INTRO);
+    FORMATS.iter().for_each(|f| drop(writeln!(p, "| `{}` | {} |", f.name, f.about)));
     section(&mut p, "A network", "A scenario with `[topology]`.", NETWORK);
     section(&mut p, "A scheduled fabric", "A scenario with `[fabric]`.", FABRIC);
     p
@@ -23,7 +25,12 @@ This page is generated from the declarations in `crates/rows/src`; `crates/recor
 - A port is directed. `H1->S1` as an egress is H1's queue towards S1; as an ingress it is S1's buffer for what H1 sends.
 - Text columns are dictionaries (Polars: categoricals). A column with *null* in its type may have nulls.
 - Every table exists after a run; one of which nothing was recorded has no rows.
-- The metadata of each file names the table, the version of its columns, the version of xoff and the hash of the scenario.
+- The metadata of each Parquet file names the table, the version of its columns, the version of xoff and the hash of the scenario.
+
+`xoff run --format` and `xoff.run(..., format=...)` choose the format of the files:
+
+| format | what it is |
+|---|---|
 ";
 
 fn section(p: &mut String, title: &str, about: &str, tables: &[&TableSpec]) {

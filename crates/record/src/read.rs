@@ -6,21 +6,36 @@ use std::path::Path;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, SchemaRef};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use xoff_rows::TableSpec;
 
+use crate::column;
 use crate::error::RecordError;
+use crate::export;
 
-/// All rows of table `name` of the run in `dir`.
+/// All rows of table `name` of the run in `dir`, in whichever format it is there.
+///
+/// # Errors
+/// There is no table of that name, it has no file in `dir`, or the file is damaged.
 pub fn batches(dir: &Path, name: &str) -> Result<Vec<RecordBatch>, RecordError> {
-    let path = dir.join(format!("{name}.parquet"));
-    let file = File::open(&path).map_err(|e| RecordError::new("read", &path, e))?;
-    let failed = |e| RecordError::parquet("read", &path, &e);
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file).and_then(|b| b.with_batch_size(1 << 16).build()).map_err(failed)?;
-    reader.collect::<Result<_, _>>().map_err(|e| RecordError::new("read", &path, e))
+    let Some(table) = xoff_rows::tables().find(|t| t.name == name) else {
+        return Err(RecordError::new("read", &dir.join(name), "there is no such table"));
+    };
+    export::read(dir, table)
 }
 
-/// The key-value metadata of table `name` of the run in `dir`.
+/// The columns of a table, without metadata.
+pub fn schema(table: &TableSpec) -> SchemaRef {
+    column::schema(table, &[])
+}
+
+/// Is there a file of table `name` in `dir`, in any format?
+pub fn exists(dir: &Path, name: &str) -> bool {
+    export::FORMATS.iter().any(|f| dir.join(f.file(name)).is_file())
+}
+
+/// The key-value metadata of the Parquet file of table `name` of the run in `dir`.
 pub fn metadata(dir: &Path, name: &str) -> Result<Vec<(String, String)>, RecordError> {
     let path = dir.join(format!("{name}.parquet"));
     let file = File::open(&path).map_err(|e| RecordError::new("read", &path, e))?;

@@ -1,15 +1,14 @@
 //! One table being recorded: rows in, chunks out.
 
 use std::marker::PhantomData;
-use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{ArrowError, Fields, Schema, SchemaRef};
+use arrow_schema::{ArrowError, SchemaRef};
 use xoff_rows::TableRow;
 
 use crate::column::{self, Column, Dictionaries};
 use crate::error::RecordError;
-use crate::file::ParquetFile;
+use crate::export::TableFile;
 use crate::hash::TableHasher;
 
 /// Where the chunks of a table go.
@@ -19,7 +18,7 @@ pub(crate) enum Output {
     /// Kept.
     Memory(Vec<RecordBatch>),
     /// Written.
-    File(Box<ParquetFile>),
+    File(TableFile),
     /// A write failed: the error is repeated for every further row.
     Failed(RecordError),
 }
@@ -45,8 +44,7 @@ impl<R: TableRow> Table<R> {
 
     /// The columns of this table, with `metadata`.
     pub(crate) fn schema_of(metadata: &[(String, String)]) -> SchemaRef {
-        let fields: Fields = R::SPEC.columns.iter().map(column::field).collect();
-        Arc::new(Schema::new_with_metadata(fields, metadata.iter().cloned().collect()))
+        column::schema(&R::SPEC, metadata)
     }
 
     /// Appends a row.

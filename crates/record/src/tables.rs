@@ -11,7 +11,7 @@ use xoff_rows::{FabricPortRow, HostFlowRow, WindowRow, fabric_tables, network_ta
 
 use crate::column::{Dictionaries, Names};
 use crate::error::RecordError;
-use crate::file::ParquetFile;
+use crate::export::{Format, Header, TableFile};
 use crate::hash::{ResultHash, TableHasher};
 use crate::manifest::ResultFile;
 use crate::table::{Output, Table};
@@ -25,8 +25,8 @@ const CHUNK_ROWS: usize = 1 << 16;
 /// Where the tables go.
 #[derive(Clone, Debug)]
 pub enum Sink {
-    /// Parquet files in this folder; they get their names when the manifest is written.
-    Files(Folder),
+    /// Files of this format in this folder; they get their names when the manifest is written.
+    Files(Folder, &'static Format),
     /// Arrow batches, returned when the tables are closed.
     Memory,
     /// Nowhere; the result hash is still computed.
@@ -147,11 +147,11 @@ fn open<R: TableRow>(sink: &Sink, info: &RunInfo, names: &Dictionaries, rows: us
     let (schema, output) = match sink {
         Sink::Nothing => (Table::<R>::schema_of(&[]), Output::Nothing),
         Sink::Memory => (Table::<R>::schema_of(&metadata), Output::Memory(Vec::new())),
-        Sink::Files(folder) => {
+        Sink::Files(folder, format) => {
             // Metadata goes to the file's list, which keeps its order; a schema's map would make files differ by chance.
             let schema = Table::<R>::schema_of(&[]);
-            let name = format!("{}.parquet", R::SPEC.name);
-            (schema.clone(), Output::File(Box::new(ParquetFile::create(folder, &name, schema, &metadata)?)))
+            let file = TableFile::create(folder, format, R::SPEC.name, &Header { schema: &schema, metadata: &metadata })?;
+            (schema, Output::File(file))
         }
     };
     Ok(Table::new(schema, names, rows.max(1), output))

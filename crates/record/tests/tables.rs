@@ -146,7 +146,7 @@ fn texts(batches: &[RecordBatch], column: &str) -> Vec<String> {
 fn every_table_reads_back_as_written() {
     let dir = folder("round-trip");
     let folder = claim(&dir);
-    let mut t = Tables::with_chunks(&Sink::Files(folder.clone()), &info(), &names(), 4).unwrap();
+    let mut t = Tables::with_chunks(&Sink::Files(folder.clone(), Default::default()), &info(), &names(), 4).unwrap();
     fill(&mut t, 10);
     fill_notices(&mut t, 10);
     let closed = t.close();
@@ -266,7 +266,7 @@ fn every_table_reads_back_as_written() {
 fn chunks_change_neither_hash_nor_rows_nor_do_sinks() {
     let mut hashes = Vec::new();
     for (i, rows) in [1, 7, 64, 1 << 16].into_iter().enumerate() {
-        for sink in [Sink::Nothing, Sink::Memory, Sink::Files(claim(&folder(&format!("chunks-{i}"))))] {
+        for sink in [Sink::Nothing, Sink::Memory, Sink::Files(claim(&folder(&format!("chunks-{i}"))), Default::default())] {
             let mut t = Tables::with_chunks(&sink, &info(), &names(), rows).unwrap();
             fill(&mut t, 500);
             assert_eq!(t.flows.rows(), 500);
@@ -310,7 +310,7 @@ fn the_same_rows_give_the_same_files() {
     let (a, b) = (folder("same-a"), folder("same-b"));
     for dir in [&a, &b] {
         let folder = claim(dir);
-        let mut t = Tables::create(&Sink::Files(folder.clone()), &info(), &names()).unwrap();
+        let mut t = Tables::create(&Sink::Files(folder.clone(), Default::default()), &info(), &names()).unwrap();
         fill(&mut t, 1_000);
         let closed = t.close();
         assert_eq!(closed.error, None);
@@ -326,7 +326,7 @@ fn the_same_rows_give_the_same_files() {
 fn empty_tables_are_complete_files() {
     let dir = folder("empty").join("deep").join("er");
     let folder = claim(&dir);
-    let closed = Tables::create(&Sink::Files(folder.clone()), &info(), &names()).unwrap().close();
+    let closed = Tables::create(&Sink::Files(folder.clone(), Default::default()), &info(), &names()).unwrap().close();
     keep(&folder, &closed);
     assert_eq!((closed.error, closed.files.len()), (None, 11));
     for (name, _) in closed.rows {
@@ -354,7 +354,7 @@ fn memory_goes_through_the_c_stream_without_a_copy() {
 fn what_is_in_the_way_is_named() {
     let dir = folder("in-the-way");
     fs::create_dir_all(dir.join("rates.parquet")).unwrap();
-    let sink = Sink::Files(Folder::claim(&dir, "run", true).unwrap());
+    let sink = Sink::Files(Folder::claim(&dir, "run", true).unwrap(), Default::default());
     let e = Tables::create(&sink, &info(), &names()).err().unwrap();
     assert!(e.path == dir.join("rates.parquet") && e.to_string().contains("it is a folder"), "{e}");
     drop(sink);
@@ -373,14 +373,14 @@ fn a_full_disk_leaves_the_results_of_before() {
     }
     let dir = folder("full");
     let before = claim(&dir);
-    let mut t = Tables::create(&Sink::Files(before.clone()), &info(), &names()).unwrap();
+    let mut t = Tables::create(&Sink::Files(before.clone(), Default::default()), &info(), &names()).unwrap();
     fill(&mut t, 10);
     keep(&before, &t.close());
     drop(before);
 
     // Large enough that the failure comes in the middle of the run, before close.
     let again = claim(&dir);
-    let mut t = Tables::with_chunks(&Sink::Files(again.clone()), &info(), &names(), 1 << 12).unwrap();
+    let mut t = Tables::with_chunks(&Sink::Files(again.clone(), Default::default()), &info(), &names(), 1 << 12).unwrap();
     let mut failed = None;
     for i in 0..600_000u64 {
         // Bytes that do not compress.
@@ -408,7 +408,7 @@ fn a_full_disk_leaves_the_results_of_before() {
 fn an_index_without_a_name_is_an_error_and_leaves_nothing() {
     let dir = folder("no-name");
     let folder = claim(&dir);
-    let mut t = Tables::with_chunks(&Sink::Files(folder.clone()), &info(), &names(), 1).unwrap();
+    let mut t = Tables::with_chunks(&Sink::Files(folder.clone(), Default::default()), &info(), &names(), 1).unwrap();
     let row = PauseRow { port: Port(2), priority: 0, from_ps: 0, to_ps: None, cause: Late::default() };
     assert!(t.pauses.push(row).is_err());
     let closed = t.close();
@@ -422,10 +422,10 @@ fn an_index_without_a_name_is_an_error_and_leaves_nothing() {
 fn a_run_that_dies_leaves_the_run_before() {
     let dir = folder("dies");
     let first = claim(&dir);
-    keep(&first, &Tables::create(&Sink::Files(first.clone()), &info(), &names()).unwrap().close());
+    keep(&first, &Tables::create(&Sink::Files(first.clone(), Default::default()), &info(), &names()).unwrap().close());
     drop(first);
     let second = claim(&dir);
-    let mut t = Tables::create(&Sink::Files(second.clone()), &info(), &names()).unwrap();
+    let mut t = Tables::create(&Sink::Files(second.clone(), Default::default()), &info(), &names()).unwrap();
     fill(&mut t, 10);
     assert!(dir.join("flows.parquet.partial").exists() && dir.join("flows.parquet").exists());
     drop((t, second));
@@ -438,7 +438,7 @@ fn a_run_that_dies_leaves_the_run_before() {
 fn tables_of_another_run_are_refused() {
     let dir = folder("mixed");
     let folder = claim(&dir);
-    let mut t = Tables::create(&Sink::Files(folder.clone()), &info(), &names()).unwrap();
+    let mut t = Tables::create(&Sink::Files(folder.clone(), Default::default()), &info(), &names()).unwrap();
     fill(&mut t, 10);
     keep(&folder, &t.close());
     drop(folder);
@@ -515,7 +515,7 @@ fn what_came_later_counts_where_it_says_something() {
 fn what_came_later_is_in_the_table() {
     let dir = folder("later");
     let owned = claim(&dir);
-    let mut t = Tables::create(&Sink::Files(owned.clone()), &info(), &names()).unwrap();
+    let mut t = Tables::create(&Sink::Files(owned.clone(), Default::default()), &info(), &names()).unwrap();
     t.flows.push(flow(1)).unwrap();
     t.flows.push(FlowRow { acked_ps: Known(Some(77)), bytes_arrived: Beside { usual: 7, value: 9 }, ..flow(2) }).unwrap();
     keep(&owned, &t.close());

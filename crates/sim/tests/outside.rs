@@ -130,7 +130,7 @@ fn what_no_node_could_be_given_is_refused() {
     let mut of_others = data(UNKNOWN_SOURCE | 7, 1500);
     of_others.out_port = 3;
     assert_eq!(refused("S1", of_others), Some("an egress port that does not exist"));
-    assert_eq!(refused("H1", of_others), Some("a frame of nobody's flow"));
+    assert_eq!(refused("H1", of_others), Some("a frame of an unknown flow"));
     of_others.out_port = NO_PORT;
     assert_eq!(refused("S1", of_others), None);
     assert_eq!(w.run(Time(2), u64::MAX), Some(Ended::TimeUp));

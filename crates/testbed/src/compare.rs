@@ -170,7 +170,7 @@ struct Curves {
 fn read_all(folder: &Path) -> Result<Curves, CompareError> {
     let mut c = Curves { rates: BTreeMap::new(), queues: BTreeMap::new() };
     // A table without rows is not written.
-    let tables = |name: &str| if folder.join(format!("{name}.parquet")).is_file() { read::batches(folder, name) } else { Ok(Vec::new()) };
+    let tables = |name: &str| if read::exists(folder, name) { read::batches(folder, name) } else { Ok(Vec::new()) };
     for b in tables("rates").map_err(CompareError::Tables)? {
         let (time, flow, rate) = (read::numbers(&b, "time_ps"), read::numbers(&b, "flow"), read::numbers(&b, "bits_per_second"));
         let source = read::texts(&b, "source");

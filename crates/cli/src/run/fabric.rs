@@ -22,7 +22,7 @@ pub fn run(args: &Args, scenario: &FabricScenario) -> Result<Answer, Problems> {
     }
     let folder = args.out.claim(COMMAND)?;
     let bar = Bar::new();
-    let finished = scenario.run(Sink::Files(folder), |p| {
+    let finished = scenario.run(Sink::Files(folder, args.format), |p| {
         bar.update(p);
         !interrupt::asked()
     });

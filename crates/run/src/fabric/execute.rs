@@ -84,7 +84,7 @@ impl FabricScenario {
             ..Manifest::default()
         };
         let mut manifest = manifest.judged(self.judge(&report, interrupted).into());
-        if let Sink::Files(folder) = &sink {
+        if let Sink::Files(folder, _) = &sink {
             write_last(folder, &self.resolved, &mut manifest).map_err(RunError::Record)?;
         }
         Ok(FabricFinished { report, tables: closed, manifest, interrupted })

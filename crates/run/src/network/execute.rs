@@ -196,7 +196,7 @@ impl<'s> Running<'s> {
             ..Manifest::default()
         };
         let mut manifest = manifest.judged(verdict);
-        if let Sink::Files(folder) = &sink {
+        if let Sink::Files(folder, _) = &sink {
             write_last(folder, &scenario.resolved, &mut manifest).map_err(RunError::Record)?;
         }
         Ok(Finished { outcome, tables: closed, manifest, summary })

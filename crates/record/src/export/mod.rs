@@ -1,0 +1,123 @@
+//! Formats in which tables are written: what one is, and a table on its way to a file.
+//!
+//! A format is one file here and one line in [`FORMATS`]; the command line, Python and `docs/tables.md` follow.
+
+mod parquet;
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use xoff_output::{Draft, Folder, Staged};
+use xoff_rows::TableSpec;
+
+use crate::error::RecordError;
+
+/// Writes one table in a format, batch by batch.
+pub trait Exporter: Send {
+    /// Appends rows.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    fn write(&mut self, batch: &RecordBatch) -> io::Result<()>;
+    /// Writes the end and hands the file back.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    fn finish(self: Box<Self>) -> io::Result<Draft>;
+}
+
+/// A table to be written.
+pub struct Header<'a> {
+    /// Its columns.
+    pub schema: &'a SchemaRef,
+    /// What the file says about the run, if the format has a place for it.
+    pub metadata: &'a [(String, String)],
+}
+
+/// A format of tables.
+pub struct Format {
+    /// Its name, which is also what its files end with.
+    pub name: &'static str,
+    /// What it is, in one sentence.
+    pub about: &'static str,
+    /// Begins a file.
+    pub create: fn(Draft, &Header<'_>) -> io::Result<Box<dyn Exporter>>,
+    /// Reads a file back, with the types of the table.
+    pub read: fn(File, &TableSpec) -> io::Result<Vec<RecordBatch>>,
+}
+
+/// Every format. The first is the one used unless another is asked for.
+pub static FORMATS: [Format; 1] = [parquet::FORMAT];
+
+impl Format {
+    /// The one of this name.
+    pub fn find(name: &str) -> Option<&'static Format> {
+        FORMATS.iter().find(|f| f.name == name)
+    }
+
+    /// Name of a table's file.
+    pub fn file(&self, table: &str) -> String {
+        format!("{table}.{}", self.name)
+    }
+}
+
+impl Default for &'static Format {
+    fn default() -> Self {
+        &FORMATS[0]
+    }
+}
+
+impl fmt::Debug for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// A table on its way to a file. Dropped unfinished, it leaves nothing.
+pub(crate) struct TableFile {
+    folder: Folder,
+    path: PathBuf,
+    /// Gone once finished or failed.
+    exporter: Option<Box<dyn Exporter>>,
+}
+
+impl TableFile {
+    /// Opens a draft; an earlier file of the name stays until the folder is committed.
+    pub fn create(folder: &Folder, format: &Format, table: &str, header: &Header<'_>) -> Result<TableFile, RecordError> {
+        let draft = folder.draft(&format.file(table))?;
+        let path = draft.path().to_owned();
+        let exporter = (format.create)(draft, header).map_err(|e| RecordError::new("create", &path, e))?;
+        Ok(TableFile { folder: folder.clone(), path, exporter: Some(exporter) })
+    }
+
+    /// Appends rows. After an error nothing of the table is left.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<(), RecordError> {
+        match self.exporter.as_mut().map(|e| e.write(batch)) {
+            Some(Err(e)) => {
+                // Dropping the draft also gives a full disk its space back.
+                self.exporter = None;
+                Err(RecordError::new("write", &self.path, e))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes the end; the file gets its name when the folder is committed.
+    pub fn finish(mut self) -> Result<Option<Staged>, RecordError> {
+        let Some(exporter) = self.exporter.take() else { return Ok(None) };
+        let draft = exporter.finish().map_err(|e| RecordError::new("write", &self.path, e))?;
+        Ok(Some(self.folder.stage(draft)?))
+    }
+}
+
+/// All rows of a table of the run in `dir`, in whichever format it is there.
+pub(crate) fn read(dir: &Path, table: &TableSpec) -> Result<Vec<RecordBatch>, RecordError> {
+    let format = FORMATS.iter().find(|f| dir.join(f.file(table.name)).is_file()).unwrap_or_default();
+    let path = dir.join(format.file(table.name));
+    let failed = |e: io::Error| RecordError::new("read", &path, e);
+    (format.read)(File::open(&path).map_err(failed)?, table).map_err(failed)
+}

@@ -1,0 +1,77 @@
+//! Parquet.
+
+use std::fs::File;
+use std::io;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::ColumnPath;
+use xoff_output::Draft;
+use xoff_rows::TableSpec;
+
+use super::{Exporter, Format, Header};
+
+/// Rows per row group: what is held in memory, encoded, until it is written [rows].
+const GROUP_ROWS: usize = 1 << 18;
+
+/// Rows per batch when a file is read [rows].
+const BATCH_ROWS: usize = 1 << 16;
+
+pub(super) const FORMAT: Format = Format {
+    name: "parquet",
+    about: "Typed columns, compressed with zstd, with the run in the metadata. Polars, pandas, DuckDB, R and Spark read it.",
+    create: |draft, header| {
+        let properties = properties(header);
+        let writer = ArrowWriter::try_new(draft, header.schema.clone(), Some(properties)).map_err(cause)?;
+        Ok(Box::new(writer))
+    },
+    read,
+};
+
+impl Exporter for ArrowWriter<Draft> {
+    fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
+        ArrowWriter::write(self, batch).map_err(cause)
+    }
+    fn finish(self: Box<Self>) -> io::Result<Draft> {
+        self.into_inner().map_err(cause)
+    }
+}
+
+fn read(file: File, _: &TableSpec) -> io::Result<Vec<RecordBatch>> {
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).and_then(|b| b.with_batch_size(BATCH_ROWS).build()).map_err(cause)?;
+    reader.collect::<Result<_, _>>().map_err(io::Error::other)
+}
+
+/// The system's error where Parquet's wraps one.
+fn cause(e: ParquetError) -> io::Error {
+    match e {
+        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+            Ok(e) => *e,
+            Err(e) => io::Error::other(e),
+        },
+        e => io::Error::other(e),
+    }
+}
+
+/// zstd; times as differences, because they grow; dictionaries for the rest.
+fn properties(header: &Header<'_>) -> WriterProperties {
+    let schema: &SchemaRef = header.schema;
+    let metadata = header.metadata.iter().map(|(k, v)| KeyValue::new(k.clone(), v.clone())).collect();
+    let mut properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_max_row_group_row_count(Some(GROUP_ROWS))
+        .set_key_value_metadata(Some(metadata));
+    for field in schema.fields().iter().filter(|f| f.name().ends_with("_ps")) {
+        let column = ColumnPath::from(field.name().as_str());
+        properties =
+            properties.set_column_dictionary_enabled(column.clone(), false).set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+    }
+    properties.build()
+}
