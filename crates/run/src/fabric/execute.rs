@@ -1,18 +1,14 @@
 //! Runs a fabric: world, tables, interruption, manifest.
 
 use std::ops::ControlFlow;
-use std::time::{Instant, SystemTime};
 
-use cpu_time::ProcessTime;
 use xoff_fabric::{Core, Report, World};
 use xoff_record::verdict::{Deadlock, Losses, Parts, Promises, Work};
-use xoff_record::{
-    Closed, FabricPortRow, FabricTables, HostFlowRow, Load, Manifest, Names, Node, RecordError, RunInfo, Sink, TableHasher, WindowRow,
-};
+use xoff_record::{Closed, FabricPortRow, FabricTables, HostFlowRow, Load, Manifest, Names, Node, RecordError, Sink, WindowRow};
 use xoff_units::{Rate, Time};
 
 use super::FabricScenario;
-use crate::network::{Progress, RunError, write_last};
+use crate::manifest::{Clocks, Progress, RunError, Source, manifest, run_info, write_last};
 
 /// A run of a fabric that has ended.
 pub struct FabricFinished {
@@ -32,14 +28,10 @@ impl FabricScenario {
     /// # Errors
     /// The memory will not suffice; tables or manifest cannot be written.
     pub fn run(&self, sink: Sink, mut look: impl FnMut(&Progress) -> bool) -> Result<FabricFinished, RunError> {
-        let (begun, started, cpu) = (SystemTime::now(), Instant::now(), ProcessTime::now());
+        let clocks = Clocks::start();
         self.fits().map_err(RunError::Build)?;
-        let mut hasher = TableHasher::new();
-        hasher.text(&self.resolved);
-        let scenario_hash = xoff_record::ResultHash::of([("scenario", &hasher)]).to_string();
-        let info = RunInfo { xoff_version: crate::VERSION.into(), scenario_hash };
         let names = Names { nodes: (0..self.config.ports()).map(|p| format!("P{p}")).collect(), ..Names::default() };
-        let mut tables = FabricTables::create(&sink, &info, &names).map_err(RunError::Record)?;
+        let mut tables = FabricTables::create(&sink, &run_info(&self.resolved), &names).map_err(RunError::Record)?;
         let world = World::new(self.config.clone()).map_err(|problems| {
             // The reader has refused what the model refuses.
             let p = problems.into_iter().next().expect("a refusal has a reason");
@@ -60,16 +52,9 @@ impl FabricScenario {
         if let Some(e) = closed.error {
             return Err(RunError::Record(e));
         }
+        let FabricScenario { resolved, parameters, warnings, config, .. } = self;
+        let source = Source { resolved, parameters, warnings, seed: config.seed };
         let manifest = Manifest {
-            xoff_version: crate::VERSION.into(),
-            scenario: self.resolved.clone(),
-            parameters: self.parameters.clone(),
-            seed: self.config.seed,
-            threads: 1,
-            result_hash: closed.hash.to_string(),
-            started: humantime::format_rfc3339_seconds(begun).to_string(),
-            wall_seconds: started.elapsed().as_secs_f64(),
-            cpu_seconds: cpu.elapsed().as_secs_f64(),
             simulated_seconds: report.now.as_secs_f64(),
             events: report.events,
             frame_hops: report.link_hops,
@@ -79,9 +64,7 @@ impl FabricScenario {
             ended_because: ended(interrupted, &report),
             took_effect: self.took_effect(&report),
             never_triggered: self.never_triggered(&report),
-            warnings: self.warnings.iter().map(|p| p.line()).collect(),
-            files: closed.files.clone(),
-            ..Manifest::default()
+            ..manifest(&source, &clocks, &closed)
         };
         let mut manifest = manifest.judged(self.judge(&report, interrupted).into());
         if let Sink::Files(folder, _) = &sink {

@@ -11,6 +11,7 @@ use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::{FabricScenario, sections};
 use crate::idle;
+use crate::manifest::parameters;
 
 /// Reads a document that has a section `[fabric]`.
 pub(crate) fn read(mut doc: Document) -> Result<FabricScenario, Problems> {
@@ -64,28 +65,8 @@ pub(crate) fn read(mut doc: Document) -> Result<FabricScenario, Problems> {
     if traffic.as_ref().is_some_and(|t| t.load == 0.0) && hosts_section.is_none() {
         traffic_section.warn(&ParamError::new("load", "0: no packet comes to any input", "a load above 0"));
     }
-    let hosts = hosts_section.as_mut().and_then(|s| {
-        s.take(|s| {
-            Ok(Hosts {
-                flows: flows.into_iter().flatten().collect(),
-                frame: s.bytes("frame")?,
-                control: s.bytes("control")?,
-                overhead: s.bytes("overhead")?,
-                gap_jitter: match s.float("gap_jitter")? {
-                    part if (0.0..=1.0).contains(&part) => (part * 1_000.0).round() as u32,
-                    part => return Err(ParamError::new("gap_jitter", format!("{part} lies outside 0 to 1"), "0 is evenly paced")),
-                },
-                delay: s.span("delay")?,
-                input_buffer: s.bytes("input_buffer")?,
-                stop: s.bytes("stop")?,
-                go: s.bytes("go")?,
-                qcn: points.map(|p| (p, limiter)),
-                reliable: s.flag("reliable")?,
-                edge_delay: s.span("edge_delay")?,
-                line_changes: changes.into_iter().flatten().collect(),
-            })
-        })
-    });
+    let (flows, line_changes) = (flows.into_iter().flatten().collect(), changes.into_iter().flatten().collect());
+    let hosts = hosts_section.as_mut().and_then(|s| s.take(|s| read_hosts(s, flows, line_changes, points.map(|p| (p, limiter)))));
     let mut config = defaults(core, line, traffic, hosts);
     fabric.take(|s| read_common(s, &mut config));
     element.take(|s| read_element(s, &mut config));
@@ -106,21 +87,32 @@ pub(crate) fn read(mut doc: Document) -> Result<FabricScenario, Problems> {
         section.warn(&ParamError::new(p.key, p.what, p.hint));
     }
     let resolved = doc.resolved();
-    Ok(FabricScenario {
-        title,
-        config,
-        parameters: resolved
-            .rows()
-            .iter()
-            .map(|r| xoff_record::Parameter {
-                path: r.path(),
-                value: r.value.clone(),
-                origin: r.origin.to_string(),
-                source: r.source.clone(),
-            })
-            .collect(),
-        resolved: resolved.to_toml(),
-        warnings: doc.warnings(),
+    Ok(FabricScenario { title, config, parameters: parameters(&resolved), resolved: resolved.to_toml(), warnings: doc.warnings() })
+}
+
+fn read_hosts(
+    s: &mut Section,
+    flows: Vec<HostFlow>,
+    line_changes: Vec<(Time, u32, Rate)>,
+    qcn: Option<(CongestionPoints, reaction::Params)>,
+) -> Result<Hosts, ParamError> {
+    Ok(Hosts {
+        flows,
+        frame: s.bytes("frame")?,
+        control: s.bytes("control")?,
+        overhead: s.bytes("overhead")?,
+        gap_jitter: match s.float("gap_jitter")? {
+            part if (0.0..=1.0).contains(&part) => (part * 1_000.0).round() as u32,
+            part => return Err(ParamError::new("gap_jitter", format!("{part} lies outside 0 to 1"), "0 is evenly paced")),
+        },
+        delay: s.span("delay")?,
+        input_buffer: s.bytes("input_buffer")?,
+        stop: s.bytes("stop")?,
+        go: s.bytes("go")?,
+        qcn,
+        reliable: s.flag("reliable")?,
+        edge_delay: s.span("edge_delay")?,
+        line_changes,
     })
 }
 

@@ -1,53 +1,16 @@
 //! Runs a scenario: world, tables, progress, interruption, manifest.
 
-use std::fmt;
-use std::time::{Instant, SystemTime};
-
-use cpu_time::ProcessTime;
-use xoff_params::ParamError;
 use xoff_record::verdict::Parts;
-use xoff_record::{Closed, Folder, Manifest, Names, RecordError, ResultFile, RunInfo, Sink, Tables, Verdict};
+use xoff_record::{Closed, Manifest, Names, Sink, Tables, Verdict};
 use xoff_sim::{Ended, Outcome, World};
 use xoff_topology::PortNumbers;
-use xoff_units::Time;
 
 use super::NetworkScenario;
 use super::rows::write_rows;
+use crate::manifest::{Clocks, Progress, RunError, Source, manifest, run_info, write_last};
 use crate::recorder::TableRecorder;
 use crate::summary::Summary;
 use crate::verdict::judge;
-
-/// How far a run is.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress {
-    /// Simulated time reached.
-    pub now: Time,
-    /// Simulated time to reach.
-    pub until: Time,
-    /// Events handled.
-    pub events: u64,
-    /// Deadlocks found.
-    pub deadlocks: usize,
-}
-
-/// Why there is no result.
-#[derive(Clone, Debug, PartialEq)]
-pub enum RunError {
-    /// The scenario cannot be built.
-    Build(ParamError),
-    /// Tables or manifest cannot be written.
-    Record(RecordError),
-}
-
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RunError::Build(e) => fmt::Display::fmt(e, f),
-            RunError::Record(e) => fmt::Display::fmt(e, f),
-        }
-    }
-}
-impl std::error::Error for RunError {}
 
 /// A world with open tables.
 pub struct Running<'s> {
@@ -57,10 +20,7 @@ pub struct Running<'s> {
     ports: PortNumbers,
     /// Nodes that run here, where others run elsewhere.
     here: Option<Vec<bool>>,
-    /// Calendar time, for the manifest only.
-    begun: SystemTime,
-    started: Instant,
-    cpu: ProcessTime,
+    clocks: Clocks,
 }
 
 /// A run that has ended.
@@ -99,9 +59,6 @@ impl NetworkScenario {
             ports: (0..t.nodes.len()).flat_map(port_name).collect(),
             labels: self.flows.labels.clone(),
         };
-        let mut hasher = xoff_record::TableHasher::new();
-        hasher.text(&self.resolved);
-        let scenario_hash = xoff_record::ResultHash::of([("scenario", &hasher)]).to_string();
         let mut model = self.model();
         model.threads = threads;
         model.outside.clone_from(&outside);
@@ -109,11 +66,9 @@ impl NetworkScenario {
         model.priorities.clone_from(&self.boundary.priorities);
         let mut world = World::build(t, self.flows.clone(), &mut model).map_err(RunError::Build)?;
         drop(model);
-        let info = RunInfo { xoff_version: crate::VERSION.into(), scenario_hash };
-        let tables = Tables::create(&sink, &info, &names).map_err(RunError::Record)?;
+        let tables = Tables::create(&sink, &run_info(&self.resolved), &names).map_err(RunError::Record)?;
         world.record_to(Box::new(TableRecorder::new(tables, ports.len())));
-        let (begun, started, cpu) = (SystemTime::now(), Instant::now(), ProcessTime::now());
-        Ok(Running { scenario: self, world, sink, ports, here: outside, begun, started, cpu })
+        Ok(Running { scenario: self, world, sink, ports, here: outside, clocks: Clocks::start() })
     }
 
     /// Runs from start to end without a caller to report to.
@@ -153,7 +108,7 @@ impl<'s> Running<'s> {
 
     /// Ends the run; `seen` adds to the verdict what only the caller has seen, such as frames lost on real wires.
     pub fn finish_judged(self, ended: Ended, seen: impl FnOnce(&mut Parts)) -> Result<Finished, RunError> {
-        let Running { scenario, world, sink, ports, here, begun, started, cpu } = self;
+        let Running { scenario, world, sink, ports, here, clocks } = self;
         let threads = world.threads() as u32;
         let (outcome, recorder) = world.finish(ended);
         let recorder = recorder.expect("the world was given a recorder").into_any();
@@ -170,17 +125,11 @@ impl<'s> Running<'s> {
         seen(&mut parts);
         let verdict = Verdict::from(parts);
         let summary = Summary::of(scenario, &outcome, &verdict);
+        let NetworkScenario { resolved, parameters, warnings, seed, .. } = scenario;
+        let source = Source { resolved, parameters, warnings, seed: *seed };
         let manifest = Manifest {
-            xoff_version: crate::VERSION.into(),
-            scenario: scenario.resolved.clone(),
             scenario_folder: scenario.folder.display().to_string(),
-            parameters: scenario.parameters.clone(),
-            seed: scenario.seed,
             threads,
-            result_hash: closed.hash.to_string(),
-            started: humantime::format_rfc3339_seconds(begun).to_string(),
-            wall_seconds: started.elapsed().as_secs_f64(),
-            cpu_seconds: cpu.elapsed().as_secs_f64(),
             simulated_seconds: outcome.now.as_secs_f64(),
             events: outcome.events,
             frame_hops: outcome.frame_hops,
@@ -190,10 +139,8 @@ impl<'s> Running<'s> {
             ended_because: summary.ended.clone(),
             took_effect: summary.took_effect.clone(),
             never_triggered: summary.never_triggered.clone(),
-            warnings: scenario.warnings.iter().map(|p| p.line()).collect(),
             slowdown,
-            files: closed.files.clone(),
-            ..Manifest::default()
+            ..manifest(&source, &clocks, &closed)
         };
         let mut manifest = manifest.judged(verdict);
         if let Sink::Files(folder, _) = &sink {
@@ -201,14 +148,4 @@ impl<'s> Running<'s> {
         }
         Ok(Finished { outcome, tables: closed, manifest, summary })
     }
-}
-
-/// Name of the scenario beside the tables: not one that users give to theirs.
-pub const RESOLVED: &str = "resolved.toml";
-
-/// Writes the resolved scenario and the manifest, and puts the tables in place.
-pub(crate) fn write_last(folder: &Folder, resolved: &str, manifest: &mut Manifest) -> Result<(), RecordError> {
-    let staged = folder.stage_bytes(RESOLVED, resolved.as_bytes())?;
-    manifest.files.push(ResultFile { name: staged.name, rows: resolved.lines().count() as u64, bytes: staged.bytes });
-    manifest.write(folder).map(drop)
 }

@@ -24,8 +24,7 @@ mod pool;
 mod read;
 mod rows;
 
-pub(crate) use execute::write_last;
-pub use execute::{Finished, Progress, RESOLVED, RunError, Running};
+pub use execute::{Finished, Running};
 use parts::{Host, Memory, SwitchParts};
 pub(crate) use read::read;
 

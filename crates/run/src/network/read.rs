@@ -26,6 +26,7 @@ use super::parts::{
 };
 use super::{ModelParts, NetworkScenario, pool};
 use crate::boundary::Boundary;
+use crate::manifest::parameters;
 use crate::standstill::{self, Drains};
 use crate::{conditions, derived, idle, sections};
 
@@ -276,16 +277,7 @@ impl Complete {
         let ((fc_name, flow_control), (detection_name, detection)) = (self.flow_control, self.detection);
         let (rate_name, rate_control) = self.rate_control;
         let resolved = doc.resolved();
-        let mut parameters: Vec<xoff_record::Parameter> = resolved
-            .rows()
-            .iter()
-            .map(|r| xoff_record::Parameter {
-                path: r.path(),
-                value: r.value.clone(),
-                origin: r.origin.to_string(),
-                source: r.source.clone(),
-            })
-            .collect();
+        let mut parameters = parameters(&resolved);
         derived::add(&mut parameters, [fc_name, detection_name, rate_name], &flow_control, &detection, &rate_control);
         NetworkScenario {
             title: run.title,

@@ -1,0 +1,111 @@
+//! What runs of networks and of fabrics have in common: progress, errors, and the manifest.
+
+use std::fmt;
+use std::time::{Instant, SystemTime};
+
+use cpu_time::ProcessTime;
+use xoff_params::ParamError;
+use xoff_record::{Closed, Folder, Manifest, Parameter, RecordError, ResultFile, ResultHash, RunInfo, TableHasher};
+use xoff_scenario::Problems;
+use xoff_scenario::document::Resolved;
+use xoff_units::Time;
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Simulated time reached.
+    pub now: Time,
+    /// Simulated time to reach.
+    pub until: Time,
+    /// Events handled.
+    pub events: u64,
+    /// Deadlocks found.
+    pub deadlocks: usize,
+}
+
+/// Why there is no result.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RunError {
+    /// The scenario cannot be built.
+    Build(ParamError),
+    /// Tables or manifest cannot be written.
+    Record(RecordError),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::Build(e) => fmt::Display::fmt(e, f),
+            RunError::Record(e) => fmt::Display::fmt(e, f),
+        }
+    }
+}
+impl std::error::Error for RunError {}
+
+/// Name of the scenario beside the tables: not one that users give to theirs.
+pub const RESOLVED: &str = "resolved.toml";
+
+/// The clocks of a run, for its manifest only.
+pub(crate) struct Clocks {
+    begun: SystemTime,
+    started: Instant,
+    cpu: ProcessTime,
+}
+
+impl Clocks {
+    /// They run from now on.
+    pub fn start() -> Clocks {
+        Clocks { begun: SystemTime::now(), started: Instant::now(), cpu: ProcessTime::now() }
+    }
+}
+
+/// What a manifest takes from a scenario.
+pub(crate) struct Source<'s> {
+    pub resolved: &'s str,
+    pub parameters: &'s [Parameter],
+    pub warnings: &'s Problems,
+    pub seed: u64,
+}
+
+/// The manifest of a run that ends now, as far as both kinds of run fill it in.
+pub(crate) fn manifest(of: &Source<'_>, clocks: &Clocks, tables: &Closed) -> Manifest {
+    Manifest {
+        xoff_version: crate::VERSION.into(),
+        scenario: of.resolved.to_owned(),
+        parameters: of.parameters.to_vec(),
+        seed: of.seed,
+        threads: 1,
+        result_hash: tables.hash.to_string(),
+        started: humantime::format_rfc3339_seconds(clocks.begun).to_string(),
+        wall_seconds: clocks.started.elapsed().as_secs_f64(),
+        cpu_seconds: clocks.cpu.elapsed().as_secs_f64(),
+        warnings: of.warnings.iter().map(|p| p.line()).collect(),
+        files: tables.files.clone(),
+        ..Manifest::default()
+    }
+}
+
+/// Every parameter with its origin.
+pub(crate) fn parameters(resolved: &Resolved) -> Vec<Parameter> {
+    let parameter = |r: &xoff_scenario::document::Row| Parameter {
+        path: r.path(),
+        value: r.value.clone(),
+        origin: r.origin.to_string(),
+        source: r.source.clone(),
+    };
+    resolved.rows().iter().map(parameter).collect()
+}
+
+/// What every table says about its run.
+pub(crate) fn run_info(resolved: &str) -> RunInfo {
+    let mut hasher = TableHasher::new();
+    hasher.text(resolved);
+    RunInfo { xoff_version: crate::VERSION.into(), scenario_hash: ResultHash::of([("scenario", &hasher)]).to_string() }
+}
+
+/// Writes the resolved scenario and the manifest, and puts the tables in place.
+pub(crate) fn write_last(folder: &Folder, resolved: &str, manifest: &mut Manifest) -> Result<(), RecordError> {
+    let staged = folder.stage_bytes(RESOLVED, resolved.as_bytes())?;
+    manifest.files.push(ResultFile { name: staged.name, rows: resolved.lines().count() as u64, bytes: staged.bytes });
+    manifest.write(folder).map(drop)
+}
