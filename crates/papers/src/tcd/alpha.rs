@@ -21,22 +21,82 @@ fn shown(run: usize, mark: Mark) -> Mark {
     if run == 0 || run == 3 { mark.dashed() } else { mark }
 }
 
+const NAMES: [&str; 4] = ["ECN", "TCD, as it is", "TCD, A", "TCD, B"];
+const LOADS: [(&str, Load); 2] = [("one congestion point", Load::Single), ("two congestion points", Load::Multiple)];
+
+/// In the order of [`NAMES`].
+fn setups(load: Load) -> [Setup; 4] {
+    let tcd = Setup::new(Fabric::Cee, Detection::Tcd, load);
+    let cut = |cut: &str| tcd.clone().with(["rate_control.dcqcn.tcd=true".to_owned(), format!("rate_control.dcqcn.tcd_cut={cut}")]);
+    [Setup::new(Fabric::Cee, Detection::Own, load), tcd.clone(), cut("alpha"), cut("factor")]
+}
+
 /// The entry.
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
-    let names = ["ECN", "TCD, as it is", "TCD, A", "TCD, B"];
-    let setups = |load| {
-        let tcd = Setup::new(Fabric::Cee, Detection::Tcd, load);
-        let cut = |cut: &str| tcd.clone().with(["rate_control.dcqcn.tcd=true".to_owned(), format!("rate_control.dcqcn.tcd_cut={cut}")]);
-        [Setup::new(Fabric::Cee, Detection::Own, load), tcd.clone(), cut("alpha"), cut("factor")]
-    };
-    let loads = [("one congestion point", Load::Single), ("two congestion points", Load::Multiple)];
-    let mut all: Vec<Setup> = loads.iter().flat_map(|(_, l)| setups(*l)).collect();
+    let mut all: Vec<Setup> = LOADS.iter().flat_map(|(_, l)| setups(*l)).collect();
     let main = all.len();
     for discipline in &DISCIPLINES[1..] {
         all.extend(setups(Load::Single).map(|s| s.read(discipline, READING.variant)));
     }
     let mut runs = fig2::observe(cx, &all)?;
     let others = runs.split_off(main);
+    let groups = || LOADS.iter().zip(runs.chunks(NAMES.len()));
+    let said: Vec<String> = groups()
+        .map(|((scenario, _), group)| {
+            format!(
+                "{scenario}: P2 stopped {} (ECN), {} (TCD, DCQCN as it is), {} (A), {} (B)",
+                stopped(&group[0]),
+                stopped(&group[1]),
+                stopped(&group[2]),
+                stopped(&group[3])
+            )
+        })
+        .collect();
+    let why = vec![format!(
+        "With 1.2, one congestion point and ingresses served in turn P2 is stopped {} under A and {} under B ({} and {} in order of arrival, {} and {} with one queue per ingress), but {} with DCQCN as it is: F1 is below its share before what it has sent reaches back to L0. Figs. 12 and 13 show P2 stopped as in section 3.1, so fig12 and fig13 use DCQCN as it is.",
+        stopped(&runs[2]),
+        stopped(&runs[3]),
+        stopped(&others[2]),
+        stopped(&others[3]),
+        stopped(&others[6]),
+        stopped(&others[7]),
+        stopped(&runs[1])
+    )];
+    Ok(Findings {
+        measured: said.join("; "),
+        checks: groups().flat_map(|((scenario, load), group)| checks(scenario, *load, group)).collect(),
+        figures: vec![figure(&runs)],
+        tables: vec![table(&runs), readings(&runs, &others)],
+        why,
+        ..Findings::default()
+    })
+}
+
+fn stopped(run: &Observed) -> String {
+    match fig2::last_off(run, P2) {
+        t if t.is_finite() => format!("until {}", lab::time(t)),
+        _ => "never".to_owned(),
+    }
+}
+
+fn checks(scenario: &str, load: Load, group: &[Observed]) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let plain = &group[1];
+    // 1 - 1.2 x 0.502 with ns3-rdma's initial alpha, raised before the cut.
+    let left_by_b = 1.0 - 1.2 * (0.5 + 0.5 / 256.0);
+    for (run, reading, what, left) in [(&group[2], A, "A", 0.4), (&group[3], B, "B", left_by_b)] {
+        let part = format!("{scenario}, {what}: part of the rate that the first cut leaves");
+        checks.push(Check::near(part, Unit::Fraction, first_cut(run) / 40e9, left, 0.005).assuming(reading));
+        let against = format!("{scenario}, {what}: first cut against that of DCQCN as it is");
+        checks.push(Check::new(against, Unit::None, first_cut(run) / first_cut(plain), 0.0, 0.999).claimed().assuming(reading));
+        if load == Load::Single {
+            checks.push(fig2::none(format!("{scenario}, {what}: CE on F0 and F2 at P2"), wrong(run)).assuming(reading));
+        }
+    }
+    checks
+}
+
+fn table(runs: &[Observed]) -> Table {
     let mut table = Table::new([
         "Scenario",
         "Marks and rate control",
@@ -48,14 +108,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         "CE on F0 and F2 at P2",
     ])
     .align([Align::Left, Align::Left].into_iter().chain([Align::Right; 6]));
-    let mut checks = Vec::new();
-    let mut said = Vec::new();
-    let stopped = |run: &Observed| match fig2::last_off(run, P2) {
-        t if t.is_finite() => format!("until {}", lab::time(t)),
-        _ => "never".to_owned(),
-    };
-    for ((scenario, load), group) in loads.iter().zip(runs.chunks(names.len())) {
-        for (name, run) in names.iter().zip(group) {
+    for ((scenario, _), group) in LOADS.iter().zip(runs.chunks(NAMES.len())) {
+        for (name, run) in NAMES.iter().zip(group) {
             table.push([
                 Cell::from(*scenario),
                 (*name).into(),
@@ -67,83 +121,43 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
                 wrong(run).into(),
             ]);
         }
-        let plain = &group[1];
-        for (run, reading, what, left) in [(&group[2], A, "A", 0.4), (&group[3], B, "B", f64::NAN)] {
-            let cut = first_cut(run) / 40e9;
-            if left.is_finite() {
-                checks.push(
-                    Check::near(
-                        format!("{scenario}, {what}: part of the rate that the first cut leaves"),
-                        Unit::Fraction,
-                        cut,
-                        left,
-                        0.005,
-                    )
-                    .assuming(reading),
-                );
-            } else {
-                // 1 - 1.2 x 0.502 with ns3-rdma's initial alpha, raised before the cut.
-                checks.push(
-                    Check::near(
-                        format!("{scenario}, {what}: part of the rate that the first cut leaves"),
-                        Unit::Fraction,
-                        cut,
-                        1.0 - 1.2 * (0.5 + 0.5 / 256.0),
-                        0.005,
-                    )
-                    .assuming(reading),
-                );
-            }
-            checks.push(
-                Check::new(
-                    format!("{scenario}, {what}: first cut against that of DCQCN as it is"),
-                    Unit::None,
-                    first_cut(run) / first_cut(plain),
-                    0.0,
-                    0.999,
-                )
-                .claimed()
-                .assuming(reading),
-            );
-            if *load == Load::Single {
-                checks.push(fig2::none(format!("{scenario}, {what}: CE on F0 and F2 at P2"), wrong(run)).assuming(reading));
-            }
-        }
-        said.push(format!(
-            "{scenario}: P2 stopped {} (ECN), {} (TCD, DCQCN as it is), {} (A), {} (B)",
-            stopped(&group[0]),
-            stopped(&group[1]),
-            stopped(&group[2]),
-            stopped(&group[3])
-        ));
     }
+    table.caption("F1 begins at 40 Gb/s. CE at P2 are wrong with one congestion point, right with two once P2 is released.")
+}
+
+fn figure(runs: &[Observed]) -> Figure {
     let until = lab::ms(6.0);
     let mut figure = Figure::new("F1 and P2 under the two readings of alpha 1.2")
         .caption("F1's rate at its rate control, and P2's queue. A and B cut F1 deeper than DCQCN as it is; left one congestion point, right two.")
         .columns(2);
-    for ((scenario, _), group) in loads.iter().zip(runs.chunks(names.len())) {
+    for ((scenario, _), group) in LOADS.iter().zip(runs.chunks(NAMES.len())) {
         let mut panel = Panel::new(*scenario, fig2::time(until), Axis::new("Rate of F1", Unit::BitsPerSecond).log().range(5e7, 5e10));
         for i in ORDER {
             let run = &group[i];
             let start = [(0.0, 40e9)].into_iter();
             let all: Points = start.chain(fig2::first(run.flow_rate(Flows::of(run).f1, RateSource::RateControl), until)).collect();
             let end = all.last().map(|p| (until, p.1));
-            panel = panel.mark(shown(i, Mark::steps(names[i], all.into_iter().chain(end))));
+            panel = panel.mark(shown(i, Mark::steps(NAMES[i], all.into_iter().chain(end))));
         }
         figure = figure.panel(panel);
     }
-    for group in runs.chunks(names.len()) {
+    for group in runs.chunks(NAMES.len()) {
         let mut panel = Panel::new("", fig2::time(until), Axis::new("Queue of P2", Unit::Bytes));
         for i in ORDER {
-            panel = panel.mark(shown(i, Mark::line(names[i], fig2::first(group[i].egress(P2), until))));
+            panel = panel.mark(shown(i, Mark::line(NAMES[i], fig2::first(group[i].egress(P2), until))));
         }
         figure = figure.panel(panel);
     }
+    figure
+}
+
+/// By discipline: those of `runs` with one congestion point, then `others`.
+fn readings(runs: &[Observed], others: &[Observed]) -> Table {
     let mut readings = Table::new(["Egress", "Marks and rate control", "P2 stopped until", "UE of P2", "Highest queue of P2"])
         .align([Align::Left, Align::Left, Align::Right, Align::Right, Align::Right])
         .caption("One congestion point, by the order in which an egress serves its ingresses.");
-    let in_turn = runs[..names.len()].iter().zip(names).map(|(r, n)| (READING.discipline, n, r));
-    let rest = others.chunks(names.len()).zip(&DISCIPLINES[1..]).flat_map(|(g, d)| g.iter().zip(names).map(|(r, n)| (*d, n, r)));
+    let in_turn = runs[..NAMES.len()].iter().zip(NAMES).map(|(r, n)| (READING.discipline, n, r));
+    let rest = others.chunks(NAMES.len()).zip(&DISCIPLINES[1..]).flat_map(|(g, d)| g.iter().zip(NAMES).map(|(r, n)| (*d, n, r)));
     for (discipline, name, run) in in_turn.chain(rest) {
         let queue = lab::bytes(run.totals(P2).egress_bytes_max as f64);
         readings.push([
@@ -154,18 +168,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             queue.into(),
         ]);
     }
-    let why = vec![format!(
-        "With 1.2, one congestion point and ingresses served in turn P2 is stopped {} under A and {} under B ({} and {} in order of arrival, {} and {} with one queue per ingress), but {} with DCQCN as it is: F1 is below its share before what it has sent reaches back to L0. Figs. 12 and 13 show P2 stopped as in section 3.1, so fig12 and fig13 use DCQCN as it is.",
-        stopped(&runs[2]),
-        stopped(&runs[3]),
-        stopped(&others[2]),
-        stopped(&others[3]),
-        stopped(&others[6]),
-        stopped(&others[7]),
-        stopped(&runs[1])
-    )];
-    let table = table.caption("F1 begins at 40 Gb/s. CE at P2 are wrong with one congestion point, right with two once P2 is released.");
-    Ok(Findings { measured: said.join("; "), checks, figures: vec![figure], tables: vec![table, readings], why, ..Findings::default() })
+    readings
 }
 
 /// F1's rate after the first change of its rate control [bit/s].

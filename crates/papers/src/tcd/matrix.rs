@@ -3,9 +3,10 @@
 
 use xoff_report::{Align, Axis, Cell, Figure, HeatCell, Mark, Panel, Table, Tone, Unit};
 
-use super::run::{Group, Plan};
+use super::run::{Group, Plan, Results};
 use super::schemes::{DCQCN, DCQCN_TCD, HPCC, HPCC_TCD, Scheme, TIMELY, TIMELY_TCD};
 use super::victims::{BIN, CONGESTED, ETHERNET, EVERYBODY, FLOW_BINS, LOAD, VICTIMS, picks};
+use crate::stats::Mean;
 use crate::study::Series;
 use crate::{Check, Context, Findings, Mode, ReproduceError};
 
@@ -15,145 +16,191 @@ const FLOW_CONTROLS: [(&str, &str); 4] =
 /// Rate controls without and with TCD.
 const RATE_CONTROLS: [(&str, Scheme, Scheme); 3] = [("DCQCN", DCQCN, DCQCN_TCD), ("TIMELY", TIMELY, TIMELY_TCD), ("HPCC", HPCC, HPCC_TCD)];
 
+/// The runs: of each flow control and rate control without and with TCD, and with DCQCN and a TCD that looks at the trend of a queue for
+/// longer.
+struct Runs {
+    seeds: u64,
+    results: Results,
+    series: Vec<Vec<[Series; 2]>>,
+    patient: Vec<Series>,
+}
+
+fn times(v: f64) -> String {
+    format!("{v:.2}x")
+}
+
+fn percent(v: f64) -> String {
+    Unit::Fraction.format(v)
+}
+
 /// The entry.
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
-    let seeds = cx.mode.pick(3, 10);
-    let groups = picks(FLOW_BINS);
-    let mut plan = Plan::default();
-    let series: Vec<Vec<[Series; 2]>> = FLOW_CONTROLS
-        .iter()
-        .map(|(kind, _)| {
-            let settings = [format!("flow_control.kind={kind}")];
-            RATE_CONTROLS
-                .iter()
-                .map(|(_, without, with)| [without, with].map(|s| plan.series(cx, seeds, ETHERNET, s, &settings, &groups)))
-                .collect()
-        })
-        .collect();
-    // TCD that looks at the trend of a queue for longer.
-    let patient: Vec<Series> = FLOW_CONTROLS
-        .iter()
-        .map(|(kind, _)| {
-            let settings = [format!("flow_control.kind={kind}"), "detection.tcd.period=1ms".into()];
-            plan.series(cx, seeds, ETHERNET, &DCQCN_TCD, &settings, &groups)
-        })
-        .collect();
-    let results = plan.run(cx)?;
-    let gain = |fc: usize, rc: usize, group: usize| {
-        let [without, with] = series[fc][rc];
-        results.ratio(without, with, group, |g| g.fct())
-    };
-    let ce = |fc: usize, rc: usize, which: usize| results.mean(series[fc][rc][which], VICTIMS, |g| g.ce_share());
-    let (times, percent) = (|v: f64| format!("{v:.2}x"), |v: f64| Unit::Fraction.format(v));
-    let mut f = Findings::default();
-    for (fc, (_, name)) in FLOW_CONTROLS.iter().enumerate() {
-        for (rc, (control, ..)) in RATE_CONTROLS.iter().enumerate().take(2) {
-            f.checks.push(
-                Check::new(format!("{control} on {name}: victims marked CE with TCD"), Unit::Fraction, ce(fc, rc, 1).mean, 0.0, 0.005)
+    let runs = Runs::measure(cx)?;
+    let mut f = Findings { checks: runs.checks(), tables: vec![runs.table()], ..Findings::default() };
+    runs.say(&mut f);
+    if cx.mode == Mode::Quick {
+        f.notes.push(format!("Quick: {} seeds of 10.", runs.seeds));
+    }
+    f.figures.push(figure(&|fc, rc, group| runs.gain(fc, rc, group).mean, &|fc, rc, which| runs.ce(fc, rc, which).mean));
+    Ok(f)
+}
+
+impl Runs {
+    fn measure(cx: &Context) -> Result<Runs, ReproduceError> {
+        let seeds = cx.mode.pick(3, 10);
+        let groups = picks(FLOW_BINS);
+        let mut plan = Plan::default();
+        let series: Vec<Vec<[Series; 2]>> = FLOW_CONTROLS
+            .iter()
+            .map(|(kind, _)| {
+                let settings = [format!("flow_control.kind={kind}")];
+                RATE_CONTROLS
+                    .iter()
+                    .map(|(_, without, with)| [without, with].map(|s| plan.series(cx, seeds, ETHERNET, s, &settings, &groups)))
+                    .collect()
+            })
+            .collect();
+        let patient: Vec<Series> = FLOW_CONTROLS
+            .iter()
+            .map(|(kind, _)| {
+                let settings = [format!("flow_control.kind={kind}"), "detection.tcd.period=1ms".into()];
+                plan.series(cx, seeds, ETHERNET, &DCQCN_TCD, &settings, &groups)
+            })
+            .collect();
+        Ok(Runs { seeds, results: plan.run(cx)?, series, patient })
+    }
+
+    /// How many times longer flows of a group take without TCD than with it.
+    fn gain(&self, fc: usize, rc: usize, group: usize) -> Mean {
+        let [without, with] = self.series[fc][rc];
+        self.results.ratio(without, with, group, |g| g.fct())
+    }
+
+    /// Part of the victims that are marked CE; `which`: 0 without TCD, 1 with it.
+    fn ce(&self, fc: usize, rc: usize, which: usize) -> Mean {
+        self.results.mean(self.series[fc][rc][which], VICTIMS, |g| g.ce_share())
+    }
+
+    fn checks(&self) -> Vec<Check> {
+        let mut checks = Vec::new();
+        for (fc, (_, name)) in FLOW_CONTROLS.iter().enumerate() {
+            for (rc, (control, ..)) in RATE_CONTROLS.iter().enumerate().take(2) {
+                checks.push(
+                    Check::new(
+                        format!("{control} on {name}: victims marked CE with TCD"),
+                        Unit::Fraction,
+                        self.ce(fc, rc, 1).mean,
+                        0.0,
+                        0.005,
+                    )
                     .assuming(LOAD),
-            );
-            f.checks.push(
-                Check::new(
-                    format!("{control} on {name}: mean completion time of victims without TCD over that with it"),
+                );
+                checks.push(
+                    Check::new(
+                        format!("{control} on {name}: mean completion time of victims without TCD over that with it"),
+                        Unit::None,
+                        self.gain(fc, rc, VICTIMS).mean,
+                        1.0,
+                        f64::INFINITY,
+                    )
+                    .assuming(LOAD),
+                );
+            }
+            checks.push(
+                Check::exact(
+                    format!("HPCC on {name}: mean completion time of all flows without TCD over that with it"),
                     Unit::None,
-                    gain(fc, rc, VICTIMS).mean,
+                    self.gain(fc, 2, EVERYBODY).mean,
                     1.0,
-                    f64::INFINITY,
                 )
                 .assuming(LOAD),
             );
         }
-        f.checks.push(
-            Check::exact(
-                format!("HPCC on {name}: mean completion time of all flows without TCD over that with it"),
-                Unit::None,
-                gain(fc, 2, EVERYBODY).mean,
-                1.0,
-            )
-            .assuming(LOAD),
-        );
+        checks.extend(self.results.soundness());
+        checks
     }
-    f.checks.extend(results.soundness());
-    let words = |rc: usize| -> String {
-        let all: Vec<String> =
-            FLOW_CONTROLS.iter().enumerate().map(|(fc, n)| format!("{} {}", n.1, gain(fc, rc, VICTIMS).words(times))).collect();
-        all.join(", ")
-    };
-    f.measured = format!(
-        "Victims are faster with TCD, mean of {seeds} seeds (95 % interval): with DCQCN on {}; with TIMELY on {}; with HPCC nothing changes.",
-        words(0),
-        words(1)
-    );
-    let shares: Vec<String> = FLOW_CONTROLS
-        .iter()
-        .enumerate()
-        .map(|(fc, n)| {
-            let patient = results.mean(patient[fc], VICTIMS, |g| g.ce_share()).mean;
-            format!("{} {} and {}", n.1, percent(ce(fc, 0, 1).mean), percent(patient))
-        })
-        .collect();
-    f.why.push(format!(
+
+    fn say(&self, f: &mut Findings) {
+        let words = |rc: usize| -> String {
+            let all: Vec<String> =
+                FLOW_CONTROLS.iter().enumerate().map(|(fc, n)| format!("{} {}", n.1, self.gain(fc, rc, VICTIMS).words(times))).collect();
+            all.join(", ")
+        };
+        f.measured = format!(
+            "Victims are faster with TCD, mean of {} seeds (95 % interval): with DCQCN on {}; with TIMELY on {}; with HPCC nothing changes.",
+            self.seeds,
+            words(0),
+            words(1)
+        );
+        let shares: Vec<String> = FLOW_CONTROLS
+            .iter()
+            .enumerate()
+            .map(|(fc, n)| {
+                let patient = self.results.mean(self.patient[fc], VICTIMS, |g| g.ce_share()).mean;
+                format!("{} {} and {}", n.1, percent(self.ce(fc, 0, 1).mean), percent(patient))
+            })
+            .collect();
+        f.why.push(format!(
         "The victims that TCD marks CE come from the trend of a queue that neither grows nor falls (see Table 3): one frame more counts as growth, and the shorter the period T = max(T_on), the more often it is asked. With DCQCN, as it is and with T = 1 ms: {}.",
         shares.join("; ")
     ));
-    f.notes.push(format!(
+        f.notes.push(format!(
         "HPCC reads queues and rates from the frames and no marks: with and without TCD every flow ends at the same moment. It needs TCD the least: victims take {} with it on PFC and {} with DCQCN and TCD, and ports are stopped {:.0} times in a run, {:.0} with DCQCN alone.",
-        Unit::Picoseconds.format(results.mean(series[0][2][0], VICTIMS, |g| g.fct()).mean),
-        Unit::Picoseconds.format(results.mean(series[0][0][1], VICTIMS, |g| g.fct()).mean),
-        results.total(series[0][2][0], |t| t.pauses as f64).mean,
-        results.total(series[0][0][0], |t| t.pauses as f64).mean,
+        Unit::Picoseconds.format(self.results.mean(self.series[0][2][0], VICTIMS, |g| g.fct()).mean),
+        Unit::Picoseconds.format(self.results.mean(self.series[0][0][1], VICTIMS, |g| g.fct()).mean),
+        self.results.total(self.series[0][2][0], |t| t.pauses as f64).mean,
+        self.results.total(self.series[0][0][0], |t| t.pauses as f64).mean,
     ));
-    if cx.mode == Mode::Quick {
-        f.notes.push(format!("Quick: {seeds} seeds of 10."));
     }
-    f.figures.push(figure(&|fc, rc, group| gain(fc, rc, group).mean, &|fc, rc, which| ce(fc, rc, which).mean));
-    let columns = [
-        "Flow control",
-        "Rate control",
-        "Victims' mean time",
-        "< 10 KB",
-        "> 1 MB",
-        "Slowdown, median",
-        "99th percentile",
-        "Marked CE",
-        "Marked UE",
-        "Victims' rate",
-        "S1's rate",
-        "Stops",
-        "Stopped time",
-        "Messages",
-    ];
-    let mut t = Table::new(columns).align([Align::Left, Align::Left].into_iter().chain([Align::Right; 12])).caption(
+
+    fn table(&self) -> Table {
+        let columns = [
+            "Flow control",
+            "Rate control",
+            "Victims' mean time",
+            "< 10 KB",
+            "> 1 MB",
+            "Slowdown, median",
+            "99th percentile",
+            "Marked CE",
+            "Marked UE",
+            "Victims' rate",
+            "S1's rate",
+            "Stops",
+            "Stopped time",
+            "Messages",
+        ];
+        let mut t = Table::new(columns).align([Align::Left, Align::Left].into_iter().chain([Align::Right; 12])).caption(
         "Means over seeds. Victims are S0's flows; a rate is payload over completion time. Stops: how often PFC stopped a port, all ports; GFC stops none, and a lack of credits is not counted. Messages: those of flow control.",
     );
-    for (fc, (_, name)) in FLOW_CONTROLS.iter().enumerate() {
-        for (rc, (_, without, with)) in RATE_CONTROLS.iter().enumerate() {
-            for (which, scheme) in [without, with].into_iter().enumerate() {
-                let s = series[fc][rc][which];
-                let mean = |group: usize, value: fn(&Group) -> f64| results.mean(s, group, value).mean;
-                let time = |v: f64| Unit::Picoseconds.format(v);
-                let row: [Cell; 14] = [
-                    (*name).into(),
-                    scheme.name.into(),
-                    time(mean(VICTIMS, |g| g.fct())).into(),
-                    time(mean(BIN, |g| g.fct())).into(),
-                    time(mean(BIN + 3, |g| g.fct())).into(),
-                    format!("{:.2}", mean(VICTIMS, |g| g.quantile(0))).into(),
-                    format!("{:.1}", mean(VICTIMS, |g| g.quantile(2))).into(),
-                    percent(mean(VICTIMS, |g| g.ce_share())).into(),
-                    percent(mean(VICTIMS, |g| g.ue_share())).into(),
-                    Unit::BitsPerSecond.format(mean(VICTIMS, |g| g.rate())).into(),
-                    Unit::BitsPerSecond.format(mean(CONGESTED, |g| g.rate())).into(),
-                    format!("{:.0}", results.total(s, |t| t.pauses as f64).mean).into(),
-                    time(results.total(s, |t| t.pause_ns as f64 * 1e3).mean).into(),
-                    format!("{:.0}", results.total(s, |t| t.messages as f64).mean).into(),
-                ];
-                t.push(row);
+        for (fc, (_, name)) in FLOW_CONTROLS.iter().enumerate() {
+            for (rc, (_, without, with)) in RATE_CONTROLS.iter().enumerate() {
+                for (which, scheme) in [without, with].into_iter().enumerate() {
+                    let s = self.series[fc][rc][which];
+                    let mean = |group: usize, value: fn(&Group) -> f64| self.results.mean(s, group, value).mean;
+                    let time = |v: f64| Unit::Picoseconds.format(v);
+                    let row: [Cell; 14] = [
+                        (*name).into(),
+                        scheme.name.into(),
+                        time(mean(VICTIMS, |g| g.fct())).into(),
+                        time(mean(BIN, |g| g.fct())).into(),
+                        time(mean(BIN + 3, |g| g.fct())).into(),
+                        format!("{:.2}", mean(VICTIMS, |g| g.quantile(0))).into(),
+                        format!("{:.1}", mean(VICTIMS, |g| g.quantile(2))).into(),
+                        percent(mean(VICTIMS, |g| g.ce_share())).into(),
+                        percent(mean(VICTIMS, |g| g.ue_share())).into(),
+                        Unit::BitsPerSecond.format(mean(VICTIMS, |g| g.rate())).into(),
+                        Unit::BitsPerSecond.format(mean(CONGESTED, |g| g.rate())).into(),
+                        format!("{:.0}", self.results.total(s, |t| t.pauses as f64).mean).into(),
+                        time(self.results.total(s, |t| t.pause_ns as f64 * 1e3).mean).into(),
+                        format!("{:.0}", self.results.total(s, |t| t.messages as f64).mean).into(),
+                    ];
+                    t.push(row);
+                }
             }
         }
+        t
     }
-    f.tables.push(t);
-    Ok(f)
 }
 
 fn figure(gain: &dyn Fn(usize, usize, usize) -> f64, ce: &dyn Fn(usize, usize, usize) -> f64) -> Figure {
