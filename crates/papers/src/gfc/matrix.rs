@@ -69,144 +69,222 @@ impl Answer {
     }
 }
 
+/// Settings of one set of thresholds, counted.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    /// PFC and CBFC deadlock.
+    stops: u64,
+    /// The same in order of arrival.
+    stops_in_order: u64,
+    /// Both GFC hold 5 Gb/s.
+    holds: u64,
+}
+
+/// All settings, counted.
+struct Counted {
+    settings: u64,
+    by_set: [Counts; SETS.len()],
+    /// Settings with the paper's whole pair.
+    whole: u64,
+    /// Deadlocks under GFC.
+    gentle_stuck: u64,
+    /// Settings with a part of it.
+    pairs: Table,
+}
+
+/// All runs.
+struct Grid {
+    jitters: &'static [u64],
+    jobs: Vec<Job>,
+    results: Vec<Answer>,
+}
+
 /// The entry.
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
-    let seeds = cx.mode.pick(1, 6);
-    let jitters = cx.mode.pick(JITTERS.0, JITTERS.1);
-    let grid = jitters.len() * OFFSETS.len();
-    let mut jobs = Vec::new();
-    for set in 0..SETS.len() {
-        for discipline in 0..DISCIPLINES.len() {
-            for us in jitters {
-                for offset in 0..OFFSETS.len() {
-                    for scheme in 0..SCHEMES.len() {
-                        // Without jitter nothing is random.
-                        let runs = if *us == 0 { 1 } else { seeds };
-                        jobs.extend((0..runs).map(|seed| Job { set, discipline, jitter: *us, offset, scheme, seed: cx.seed + seed }));
+    let grid = Grid::measure(cx)?;
+    let counted = grid.count();
+    let testbed = DISCIPLINES.len() * grid.jitters.len() * OFFSETS.len();
+    let measured = format!(
+        "Of {} settings, {} give the paper's whole pair (PFC and CBFC deadlock, both GFC hold 5 Gb/s) under one discipline; {} give it for part of the four (table). Testbed thresholds: PFC and CBFC both deadlock in {} of {testbed} settings, {} of them in order of arrival; both GFC hold 5 Gb/s in {} of {testbed}.",
+        counted.settings,
+        counted.whole,
+        counted.pairs.rows.len(),
+        counted.by_set[0].stops,
+        counted.by_set[0].stops_in_order,
+        counted.by_set[0].holds
+    );
+    Ok(Findings {
+        measured,
+        checks: grid.checks(&counted),
+        figures: vec![figure(grid.jitters, &|set, discipline, jitter, offset, scheme| grid.of(set, discipline, jitter, offset, scheme))],
+        tables: vec![counted.pairs],
+        notes: vec![grid.losses()],
+        why: grid.why(),
+    })
+}
+
+/// Part of the runs that deadlock.
+fn stuck(all: &[Answer]) -> f64 {
+    all.iter().filter(|r| r.deadlock).count() as f64 / all.len() as f64
+}
+
+/// Part of the runs that hold 5 Gb/s.
+fn good(all: &[Answer]) -> f64 {
+    all.iter().filter(|r| r.holds()).count() as f64 / all.len() as f64
+}
+
+impl Grid {
+    fn measure(cx: &Context) -> Result<Grid, ReproduceError> {
+        let seeds = cx.mode.pick(1, 6);
+        let jitters = cx.mode.pick(JITTERS.0, JITTERS.1);
+        let mut jobs = Vec::new();
+        for set in 0..SETS.len() {
+            for discipline in 0..DISCIPLINES.len() {
+                for us in jitters {
+                    for offset in 0..OFFSETS.len() {
+                        for scheme in 0..SCHEMES.len() {
+                            // Without jitter nothing is random.
+                            let runs = if *us == 0 { 1 } else { seeds };
+                            jobs.extend((0..runs).map(|seed| Job { set, discipline, jitter: *us, offset, scheme, seed: cx.seed + seed }));
+                        }
                     }
                 }
             }
         }
+        let results = cx.parallel(&jobs, |j| one(cx, j))?;
+        Ok(Grid { jitters, jobs, results })
     }
-    let results = cx.parallel(&jobs, |j| one(cx, j))?;
-    let of = |set: usize, discipline: usize, jitter: u64, offset: usize, scheme: usize| -> Vec<Answer> {
-        let same = |j: &Job| (j.set, j.discipline, j.jitter, j.offset, j.scheme) == (set, discipline, jitter, offset, scheme);
-        jobs.iter().zip(&results).filter(|(j, _)| same(j)).map(|(_, r)| *r).collect()
-    };
 
-    let mut pairs = Table::new(["Thresholds", "Egress", "Jitter", "Offset", "PFC", "CBFC", "Buffer-based GFC", "Time-based GFC"])
+    fn of(&self, set: usize, discipline: usize, jitter: u64, offset: usize, scheme: usize) -> Vec<Answer> {
+        let same = |j: &Job| (j.set, j.discipline, j.jitter, j.offset, j.scheme) == (set, discipline, jitter, offset, scheme);
+        self.jobs.iter().zip(&self.results).filter(|(j, _)| same(j)).map(|(_, r)| *r).collect()
+    }
+
+    /// Every jitter and start under one discipline.
+    fn along(&self, discipline: usize, set: usize, scheme: usize) -> Vec<Answer> {
+        let starts = OFFSETS.len();
+        (0..self.jitters.len() * starts).flat_map(|i| self.of(set, discipline, self.jitters[i / starts], i % starts, scheme)).collect()
+    }
+
+    /// In order of arrival, with the thresholds of testbed and simulations.
+    fn both(&self, scheme: usize) -> Vec<Answer> {
+        (0..2).flat_map(|set| self.along(0, set, scheme)).collect()
+    }
+
+    /// Lossless runs with the thresholds of testbed and simulations.
+    fn under(&self, disciplines: &[usize], gentle: bool) -> Vec<Answer> {
+        let wanted =
+            |j: &Job, r: &Answer| j.set < 2 && disciplines.contains(&j.discipline) && SCHEMES[j.scheme].gentle == gentle && r.lost == 0;
+        self.jobs.iter().zip(&self.results).filter(|(j, r)| wanted(j, r)).map(|(_, r)| *r).collect()
+    }
+
+    fn count(&self) -> Counted {
+        let mut pairs = Table::new(["Thresholds", "Egress", "Jitter", "Offset", "PFC", "CBFC", "Buffer-based GFC", "Time-based GFC"])
         .align([Align::Left, Align::Left, Align::Right, Align::Right])
         .caption(
             "Settings under which at least one of PFC and CBFC deadlocks in every run and a GFC holds 5 Gb/s in every run without loss.",
         );
-    let mut counts = [[0u64; 3]; 3];
-    let testbed = DISCIPLINES.len() * grid;
-    let mut whole = 0;
-    let mut cells = 0;
-    let mut gentle_stuck = 0;
-    for set in 0..SETS.len() {
-        for (discipline, egress) in DISCIPLINES.iter().enumerate() {
-            for jitter in jitters {
-                for (offset, apart) in OFFSETS.iter().enumerate() {
-                    cells += 1;
-                    let answers: Vec<Vec<Answer>> = (0..SCHEMES.len()).map(|s| of(set, discipline, *jitter, offset, s)).collect();
-                    gentle_stuck += answers[2..].iter().flatten().filter(|r| r.deadlock).count() as u64;
-                    let stops = |s: usize| answers[s].iter().all(|r| r.deadlock);
-                    let holds = |s: usize| answers[s].iter().all(|r| r.holds() && r.lost == 0);
-                    counts[set][0] += u64::from(stops(0) && stops(1));
-                    counts[set][2] += u64::from(stops(0) && stops(1) && discipline == 0);
-                    counts[set][1] += u64::from(holds(2) && holds(3));
-                    whole += u64::from(stops(0) && stops(1) && holds(2) && holds(3));
-                    if (stops(0) || stops(1)) && (holds(2) || holds(3)) {
-                        let mut row = vec![
-                            Cell::from(SETS[set].name),
-                            Cell::code(*egress),
-                            format!("{jitter} us").into(),
-                            format!("{apart} us").into(),
-                        ];
-                        row.extend(answers.iter().map(|a| Cell::from(words(a))));
-                        pairs.push(row);
+        let mut by_set = [Counts::default(); SETS.len()];
+        let mut whole = 0;
+        let mut settings = 0;
+        let mut gentle_stuck = 0;
+        for set in 0..SETS.len() {
+            for (discipline, egress) in DISCIPLINES.iter().enumerate() {
+                for jitter in self.jitters {
+                    for (offset, apart) in OFFSETS.iter().enumerate() {
+                        settings += 1;
+                        let answers: Vec<Vec<Answer>> = (0..SCHEMES.len()).map(|s| self.of(set, discipline, *jitter, offset, s)).collect();
+                        gentle_stuck += answers[2..].iter().flatten().filter(|r| r.deadlock).count() as u64;
+                        let stops = |s: usize| answers[s].iter().all(|r| r.deadlock);
+                        let holds = |s: usize| answers[s].iter().all(|r| r.holds() && r.lost == 0);
+                        by_set[set].stops += u64::from(stops(0) && stops(1));
+                        by_set[set].stops_in_order += u64::from(stops(0) && stops(1) && discipline == 0);
+                        by_set[set].holds += u64::from(holds(2) && holds(3));
+                        whole += u64::from(stops(0) && stops(1) && holds(2) && holds(3));
+                        if (stops(0) || stops(1)) && (holds(2) || holds(3)) {
+                            let mut row = vec![
+                                Cell::from(SETS[set].name),
+                                Cell::code(*egress),
+                                format!("{jitter} us").into(),
+                                format!("{apart} us").into(),
+                            ];
+                            row.extend(answers.iter().map(|a| Cell::from(words(a))));
+                            pairs.push(row);
+                        }
                     }
                 }
             }
         }
+        Counted { settings, by_set, whole, gentle_stuck, pairs }
     }
-    let fifo = |set: usize, scheme: usize| -> Vec<Answer> {
-        (0..grid).flat_map(|i| of(set, 0, jitters[i / OFFSETS.len()], i % OFFSETS.len(), scheme)).collect()
-    };
-    let turn = |set: usize, scheme: usize| -> Vec<Answer> {
-        (0..grid).flat_map(|i| of(set, 1, jitters[i / OFFSETS.len()], i % OFFSETS.len(), scheme)).collect()
-    };
-    let stuck = |all: &[Answer]| all.iter().filter(|r| r.deadlock).count() as f64 / all.len() as f64;
-    let good = |all: &[Answer]| all.iter().filter(|r| r.holds()).count() as f64 / all.len() as f64;
-    let both =
-        |at: &dyn Fn(usize, usize) -> Vec<Answer>, scheme: usize| -> Vec<Answer> { (0..2).flat_map(|set| at(set, scheme)).collect() };
-    // Lossless runs with the thresholds of testbed and simulations.
-    let under = |disciplines: &[usize], gentle: bool| -> Vec<Answer> {
-        let wanted =
-            |j: &Job, r: &Answer| j.set < 2 && disciplines.contains(&j.discipline) && SCHEMES[j.scheme].gentle == gentle && r.lost == 0;
-        jobs.iter().zip(&results).filter(|(j, r)| wanted(j, r)).map(|(_, r)| *r).collect()
-    };
-    let (fair_stops, fair_gentle) = (under(&FAIR, false), under(&FAIR, true));
-    let (read_stops, read_gentle) = (under(&[INPUT_FIFO], false), under(&[INPUT_FIFO], true));
-    let mut checks = Vec::new();
-    for (set, name) in [(0, "testbed"), (1, "simulations")] {
-        for (scheme, title) in [(0, "PFC"), (1, "CBFC")] {
-            checks.push(
-                Check::exact(
-                    format!("{name}, arrival order: runs with {title} that deadlock"),
-                    Unit::Fraction,
-                    stuck(&fifo(set, scheme)),
-                    1.0,
-                )
-                .claimed(),
-            );
+
+    fn checks(&self, counted: &Counted) -> Vec<Check> {
+        let mut checks = Vec::new();
+        for (set, name) in [(0, "testbed"), (1, "simulations")] {
+            for (scheme, title) in [(0, "PFC"), (1, "CBFC")] {
+                checks.push(
+                    Check::exact(
+                        format!("{name}, arrival order: runs with {title} that deadlock"),
+                        Unit::Fraction,
+                        stuck(&self.along(0, set, scheme)),
+                        1.0,
+                    )
+                    .claimed(),
+                );
+            }
         }
+        checks.push(
+            Check::exact("testbed, round robin: runs with buffer-based GFC at 5 Gb/s", Unit::Fraction, good(&self.along(1, 0, 2)), 1.0)
+                .claimed(),
+        );
+        checks.push(
+            Check::exact("testbed, round robin: runs with time-based GFC at 5 Gb/s", Unit::Fraction, good(&self.along(1, 0, 3)), 1.0)
+                .claimed(),
+        );
+        checks.push(Check::none("GFC, all settings: deadlocks", "deadlocks", counted.gentle_stuck).claimed());
+        checks.push(Check::some("settings that give the paper's whole pair under one discipline", "settings", counted.whole).claimed());
+        checks
     }
-    checks
-        .push(Check::exact("testbed, round robin: runs with buffer-based GFC at 5 Gb/s", Unit::Fraction, good(&turn(0, 2)), 1.0).claimed());
-    checks.push(Check::exact("testbed, round robin: runs with time-based GFC at 5 Gb/s", Unit::Fraction, good(&turn(0, 3)), 1.0).claimed());
-    checks.push(Check::none("GFC, all settings: deadlocks", "deadlocks", gentle_stuck).claimed());
-    checks.push(Check::some("settings that give the paper's whole pair under one discipline", "settings", whole).claimed());
-    let partial = pairs.rows.len();
-    let measured = format!(
-        "Of {cells} settings, {whole} give the paper's whole pair (PFC and CBFC deadlock, both GFC hold 5 Gb/s) under one discipline; {partial} give it for part of the four (table). Testbed thresholds: PFC and CBFC both deadlock in {} of {testbed} settings, {} of them in order of arrival; both GFC hold 5 Gb/s in {} of {testbed}.",
-        counts[0][0], counts[0][2], counts[0][1]
-    );
-    let lost: u64 = results.iter().map(|r| r.lost).sum();
-    let lossy = results.iter().filter(|r| r.lost > 0).count();
-    let why = vec![
+
+    fn why(&self) -> Vec<String> {
+        let (fair_stops, fair_gentle) = (self.under(&FAIR, false), self.under(&FAIR, true));
+        let (read_stops, read_gentle) = (self.under(&[INPUT_FIFO], false), self.under(&[INPUT_FIFO], true));
+        vec![
+            format!(
+                "In order of arrival, with the thresholds of testbed and simulations, PFC deadlocks in {} and CBFC in {} of the runs; the best that GFC does at its slowest flow is {}: the local ingress crowds out transit traffic, whatever the jitter and the start.",
+                Unit::Fraction.format(stuck(&self.both(0))),
+                Unit::Fraction.format(stuck(&self.both(1))),
+                lab::rate(self.both(2).into_iter().chain(self.both(3)).map(|r| r.slowest).fold(0.0, f64::max)),
+            ),
+            format!(
+                "Round robin and deficit round robin give transit its half: there, with the same thresholds, {} of {} lossless runs with PFC or CBFC deadlock, and GFC holds 5 Gb/s in {} of its lossless runs.",
+                fair_stops.iter().filter(|r| r.deadlock).count(),
+                fair_stops.len(),
+                Unit::Fraction.format(good(&fair_gentle)),
+            ),
+            format!(
+                "What brings PFC to a deadlock under a fair discipline is under-run: XOFF below C tau (30 KB against 112.5 KB) together with jitter or staggered starts. Then PFC deadlocks in {} of round-robin runs, as it did with real frames whose scheduling stalls were longer than the thresholds.",
+                Unit::Fraction.format(stuck(&self.along(1, 2, 0)))
+            ),
+            format!(
+                "Where an input is read one frame at a time (input FIFO), {} of {} lossless runs with PFC or CBFC deadlock, and GFC holds 5 Gb/s within 2 % in {} of its lossless runs (its slowest flow has {} to {}). What the authors' switch and simulator did is not stated; under one discipline this one comes nearest to the paper's pair, else it takes two (order of arrival for PFC and CBFC, fair for GFC).",
+                read_stops.iter().filter(|r| r.deadlock).count(),
+                read_stops.len(),
+                Unit::Fraction.format(good(&read_gentle)),
+                lab::rate(read_gentle.iter().map(|r| r.slowest).fold(f64::INFINITY, f64::min)),
+                lab::rate(read_gentle.iter().map(|r| r.slowest).fold(0.0, f64::max)),
+            ),
+        ]
+    }
+
+    fn losses(&self) -> String {
+        let lost: u64 = self.results.iter().map(|r| r.lost).sum();
+        let lossy = self.results.iter().filter(|r| r.lost > 0).count();
         format!(
-            "In order of arrival, with the thresholds of testbed and simulations, PFC deadlocks in {} and CBFC in {} of the runs; the best that GFC does at its slowest flow is {}: the local ingress crowds out transit traffic, whatever the jitter and the start.",
-            Unit::Fraction.format(stuck(&both(&fifo, 0))),
-            Unit::Fraction.format(stuck(&both(&fifo, 1))),
-            lab::rate(both(&fifo, 2).into_iter().chain(both(&fifo, 3)).map(|r| r.slowest).fold(0.0, f64::max)),
-        ),
-        format!(
-            "Round robin and deficit round robin give transit its half: there, with the same thresholds, {} of {} lossless runs with PFC or CBFC deadlock, and GFC holds 5 Gb/s in {} of its lossless runs.",
-            fair_stops.iter().filter(|r| r.deadlock).count(),
-            fair_stops.len(),
-            Unit::Fraction.format(good(&fair_gentle)),
-        ),
-        format!(
-            "What brings PFC to a deadlock under a fair discipline is under-run: XOFF below C tau (30 KB against 112.5 KB) together with jitter or staggered starts. Then PFC deadlocks in {} of round-robin runs, as it did with real frames whose scheduling stalls were longer than the thresholds.",
-            Unit::Fraction.format(stuck(&turn(2, 0)))
-        ),
-        format!(
-            "Where an input is read one frame at a time (input FIFO), {} of {} lossless runs with PFC or CBFC deadlock, and GFC holds 5 Gb/s within 2 % in {} of its lossless runs (its slowest flow has {} to {}). What the authors' switch and simulator did is not stated; under one discipline this one comes nearest to the paper's pair, else it takes two (order of arrival for PFC and CBFC, fair for GFC).",
-            read_stops.iter().filter(|r| r.deadlock).count(),
-            read_stops.len(),
-            Unit::Fraction.format(good(&read_gentle)),
-            lab::rate(read_gentle.iter().map(|r| r.slowest).fold(f64::INFINITY, f64::min)),
-            lab::rate(read_gentle.iter().map(|r| r.slowest).fold(0.0, f64::max)),
-        ),
-    ];
-    let notes = vec![format!(
-        "{lossy} of {} runs lost frames ({lost} in total): with the simulations' thresholds a jitter of 10 or 40 us exceeds what 20 KB of headroom can absorb. The thresholds hold for tau = 7.4 us.",
-        results.len()
-    )];
-    let figures = vec![figure(jitters, &of)];
-    Ok(Findings { measured, checks, figures, tables: vec![pairs], notes, why })
+            "{lossy} of {} runs lost frames ({lost} in total): with the simulations' thresholds a jitter of 10 or 40 us exceeds what 20 KB of headroom can absorb. The thresholds hold for tau = 7.4 us.",
+            self.results.len()
+        )
+    }
 }
 
 fn one(cx: &Context, j: &Job) -> Result<Answer, ReproduceError> {

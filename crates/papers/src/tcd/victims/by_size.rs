@@ -3,7 +3,9 @@
 use xoff_report::{Align, Axis, Bar, BarGroup, Cell, Figure, Mark, Panel, Table, Unit};
 
 use super::{BIN, Bins, CONGESTED, ETHERNET, EVERYBODY, FLOW_BINS, INFINIBAND, LOAD, MESSAGE_BINS, VICTIMS, picks};
-use crate::tcd::run::Plan;
+use crate::stats::Mean;
+use crate::study::Series;
+use crate::tcd::run::{Group, Plan, Results};
 use crate::tcd::schemes::{DCQCN, DCQCN_TCD, DCQCN_TCD_B, IB_CC, IB_CC_TCD, Scheme, TIMELY, TIMELY_TCD};
 use crate::{Check, Context, Findings, Mode, ReproduceError};
 
@@ -95,90 +97,142 @@ pub fn run_fig18a(cx: &Context) -> Result<Findings, ReproduceError> {
     )
 }
 
+/// The runs of a study.
+struct Runs<'a> {
+    s: &'a Study,
+    seeds: u64,
+    results: Results,
+    without: Series,
+    with: Series,
+    variants: Vec<Series>,
+}
+
+fn times(v: f64) -> String {
+    format!("{v:.2}x")
+}
+
 fn study(cx: &Context, s: &Study) -> Result<Findings, ReproduceError> {
-    let seeds = cx.mode.pick(5, 10);
-    let groups = picks(s.bins);
-    let mut plan = Plan::default();
-    let (without, with) = (plan.series(cx, seeds, s.file, &s.without, &[], &groups), plan.series(cx, seeds, s.file, &s.with, &[], &groups));
-    let variants: Vec<_> =
-        s.variants.iter().map(|(_, scheme, settings)| plan.series(cx, seeds, s.file, scheme, settings, &groups)).collect();
-    let results = plan.run(cx)?;
-    let gain = |group: usize| results.ratio(without, with, group, |g| g.fct());
-    let times = |v: f64| format!("{v:.2}x");
-    let mut f = Findings::default();
-    for &(bin, low, high, paper) in &s.expected {
-        let what = format!("{}: mean completion time without TCD over that with it", s.bins[bin].0);
-        let check = Check::new(what, Unit::None, gain(BIN + bin).mean, low, high);
-        f.checks.push(paper.map_or(check.clone().claimed(), |p| check.paper(p)).assuming(&s.assuming));
-    }
-    let overall =
-        Check::new("all victims: mean completion time without TCD over that with it", Unit::None, gain(VICTIMS).mean, 1.05, f64::INFINITY);
-    f.checks.push(overall.claimed().assuming(&s.assuming));
-    f.checks.extend(results.soundness());
-    let words: Vec<String> = s.bins.iter().enumerate().map(|(b, bin)| format!("{} {}", bin.0, gain(BIN + b).words(times))).collect();
-    let share = |series, value: fn(&crate::tcd::run::Group) -> f64| Unit::Fraction.format(results.mean(series, VICTIMS, value).mean);
-    f.measured = format!(
-        "Victims are faster with TCD by (mean of {seeds} seeds, 95 % interval): {}; all victims {}. Marked CE: {} of the victims without TCD, {} with it.",
-        words.join(", "),
-        gain(VICTIMS).words(times),
-        share(without, |g| g.ce_share()),
-        share(with, |g| g.ce_share()),
-    );
-    let stopped = |series| Unit::Picoseconds.format(results.total(series, |t| t.pause_ns as f64 * 1e3).mean);
-    if s.file == ETHERNET {
-        f.why.push(format!(
-            "Flows below 10 KB are over before any rate control can act: they gain only where ports are stopped less. Ports are stopped for {} without TCD and {} with it, all ports added up.",
-            stopped(without),
-            stopped(with)
-        ));
-    }
-    for ((name, ..), series) in s.variants.iter().zip(&variants).filter(|(v, _)| v.0.starts_with(ONLY_MARKS)) {
-        let gains: Vec<String> = s
-            .bins
-            .iter()
-            .enumerate()
-            .map(|(b, bin)| format!("{} {}", bin.0, results.ratio(without, *series, BIN + b, |g| g.fct()).words(times)))
-            .collect();
-        f.notes.push(format!(
-            "What the marks give without the deeper cuts ({name}): {}. The rest of the gain is that of the cuts.",
-            gains.join(", ")
-        ));
-    }
-    f.notes.push(format!(
-        "The flows that are congested pay or gain as well: S1's {}, all flows of the network {}.",
-        gain(CONGESTED).words(times),
-        gain(EVERYBODY).words(times)
-    ));
+    let runs = Runs::measure(cx, s)?;
+    let mut f = Findings { checks: runs.checks(), figures: vec![runs.figure()], tables: vec![runs.table()], ..Findings::default() };
+    runs.say(&mut f);
     if cx.mode == Mode::Quick {
-        f.notes.push(format!("Quick: {seeds} seeds of 10."));
+        f.notes.push(format!("Quick: {} seeds of 10.", runs.seeds));
     }
-    let bar = |series| {
-        s.bins.iter().enumerate().map(move |(b, _)| (series, b)).map(|(series, b)| {
-            let m = results.mean(series, BIN + b, |g| g.fct());
-            Bar::with_interval(m.mean, m.low.max(0.0), m.high)
-        })
-    };
-    let labels = || s.bins.iter().map(|b| b.0);
-    let ratios = vec![
-        BarGroup::new(
-            "here",
-            (0..s.bins.len()).map(|b| {
-                let m = gain(BIN + b);
-                let paper = s.expected.iter().find(|e| e.0 == b).and_then(|e| e.3).unwrap_or(f64::NAN);
-                Bar::with_interval(m.mean, m.low, m.high).reference(paper)
-            }),
-        )
-        .colour(s.with.colour),
-    ];
-    f.figures.push(
+    Ok(f)
+}
+
+impl<'a> Runs<'a> {
+    fn measure(cx: &Context, s: &'a Study) -> Result<Runs<'a>, ReproduceError> {
+        let seeds = cx.mode.pick(5, 10);
+        let groups = picks(s.bins);
+        let mut plan = Plan::default();
+        let (without, with) =
+            (plan.series(cx, seeds, s.file, &s.without, &[], &groups), plan.series(cx, seeds, s.file, &s.with, &[], &groups));
+        let variants: Vec<_> =
+            s.variants.iter().map(|(_, scheme, settings)| plan.series(cx, seeds, s.file, scheme, settings, &groups)).collect();
+        Ok(Runs { s, seeds, results: plan.run(cx)?, without, with, variants })
+    }
+
+    /// How many times longer flows of a group take without TCD than with it.
+    fn gain(&self, group: usize) -> Mean {
+        self.results.ratio(self.without, self.with, group, |g| g.fct())
+    }
+
+    /// Part of the victims.
+    fn share(&self, series: Series, value: fn(&Group) -> f64) -> String {
+        Unit::Fraction.format(self.results.mean(series, VICTIMS, value).mean)
+    }
+
+    /// How long ports were stopped.
+    fn stopped(&self, series: Series) -> String {
+        Unit::Picoseconds.format(self.results.total(series, |t| t.pause_ns as f64 * 1e3).mean)
+    }
+
+    fn checks(&self) -> Vec<Check> {
+        let s = self.s;
+        let mut checks = Vec::new();
+        for &(bin, low, high, paper) in &s.expected {
+            let what = format!("{}: mean completion time without TCD over that with it", s.bins[bin].0);
+            let check = Check::new(what, Unit::None, self.gain(BIN + bin).mean, low, high);
+            checks.push(paper.map_or(check.clone().claimed(), |p| check.paper(p)).assuming(&s.assuming));
+        }
+        let overall = Check::new(
+            "all victims: mean completion time without TCD over that with it",
+            Unit::None,
+            self.gain(VICTIMS).mean,
+            1.05,
+            f64::INFINITY,
+        );
+        checks.push(overall.claimed().assuming(&s.assuming));
+        checks.extend(self.results.soundness());
+        checks
+    }
+
+    fn say(&self, f: &mut Findings) {
+        let Runs { s, seeds, .. } = self;
+        let words: Vec<String> =
+            s.bins.iter().enumerate().map(|(b, bin)| format!("{} {}", bin.0, self.gain(BIN + b).words(times))).collect();
+        f.measured = format!(
+            "Victims are faster with TCD by (mean of {seeds} seeds, 95 % interval): {}; all victims {}. Marked CE: {} of the victims without TCD, {} with it.",
+            words.join(", "),
+            self.gain(VICTIMS).words(times),
+            self.share(self.without, |g| g.ce_share()),
+            self.share(self.with, |g| g.ce_share()),
+        );
+        if s.file == ETHERNET {
+            f.why.push(format!(
+            "Flows below 10 KB are over before any rate control can act: they gain only where ports are stopped less. Ports are stopped for {} without TCD and {} with it, all ports added up.",
+            self.stopped(self.without),
+            self.stopped(self.with)
+        ));
+        }
+        for ((name, ..), series) in s.variants.iter().zip(&self.variants).filter(|(v, _)| v.0.starts_with(ONLY_MARKS)) {
+            let gains: Vec<String> = s
+                .bins
+                .iter()
+                .enumerate()
+                .map(|(b, bin)| format!("{} {}", bin.0, self.results.ratio(self.without, *series, BIN + b, |g| g.fct()).words(times)))
+                .collect();
+            f.notes.push(format!(
+                "What the marks give without the deeper cuts ({name}): {}. The rest of the gain is that of the cuts.",
+                gains.join(", ")
+            ));
+        }
+        f.notes.push(format!(
+            "The flows that are congested pay or gain as well: S1's {}, all flows of the network {}.",
+            self.gain(CONGESTED).words(times),
+            self.gain(EVERYBODY).words(times)
+        ));
+    }
+
+    fn figure(&self) -> Figure {
+        let s = self.s;
+        let bar = |series| {
+            s.bins.iter().enumerate().map(move |(b, _)| (series, b)).map(|(series, b)| {
+                let m = self.results.mean(series, BIN + b, |g| g.fct());
+                Bar::with_interval(m.mean, m.low.max(0.0), m.high)
+            })
+        };
+        let labels = || s.bins.iter().map(|b| b.0);
+        let ratios = vec![
+            BarGroup::new(
+                "here",
+                (0..s.bins.len()).map(|b| {
+                    let m = self.gain(BIN + b);
+                    let paper = s.expected.iter().find(|e| e.0 == b).and_then(|e| e.3).unwrap_or(f64::NAN);
+                    Bar::with_interval(m.mean, m.low, m.high).reference(paper)
+                }),
+            )
+            .colour(s.with.colour),
+        ];
         Figure::new(s.title)
             .caption("Means over seeds with their 95 % intervals. Below, seed by seed, how many times longer a victim of that size takes without TCD; above 1 TCD is better.")
             .panel(
                 Panel::new("", Axis::new("", Unit::None), Axis::new("Completion time", Unit::Picoseconds).log()).mark(Mark::bars(
                     labels(),
                     [
-                        BarGroup::new(s.without.name, bar(without)).colour(s.without.colour),
-                        BarGroup::new(s.with.name, bar(with)).colour(s.with.colour),
+                        BarGroup::new(s.without.name, bar(self.without)).colour(s.without.colour),
+                        BarGroup::new(s.with.name, bar(self.with)).colour(s.with.colour),
                     ],
                 )),
             )
@@ -186,27 +240,32 @@ fn study(cx: &Context, s: &Study) -> Result<Findings, ReproduceError> {
                 Panel::new("", Axis::new("", Unit::None), Axis::new("Time without TCD over with it", Unit::None))
                     .mark(Mark::bars(labels(), ratios).bar_reference(if s.expected.iter().any(|e| e.3.is_some()) { "paper" } else { "" }))
                     .mark(Mark::hline(1.0, "")),
-            ),
-    );
-    let mut columns = vec!["Variant".to_owned(), "Marked CE".into(), "Marked UE".into(), "Stopped time".into()];
-    columns.extend(labels().map(str::to_owned));
-    columns.extend(["All victims".into(), "S1's flows".into()]);
-    let mut t = Table::new(columns).align([Align::Left].into_iter().chain(vec![Align::Right; 20])).caption(
+            )
+    }
+
+    fn table(&self) -> Table {
+        let s = self.s;
+        let mut columns = vec!["Variant".to_owned(), "Marked CE".into(), "Marked UE".into(), "Stopped time".into()];
+        columns.extend(s.bins.iter().map(|b| b.0.to_owned()));
+        columns.extend(["All victims".into(), "S1's flows".into()]);
+        let mut t = Table::new(columns).align([Align::Left].into_iter().chain(vec![Align::Right; 20])).caption(
         "Mean completion time of victims by size, means over seeds; share of victims with a mark; time for which ports of the network were stopped, added up.",
     );
-    let lines = [(s.without.name, without), (s.with.name, with)].into_iter().chain(s.variants.iter().map(|v| v.0).zip(variants));
-    for (name, series) in lines {
-        let time = |g: usize| -> Cell { Unit::Picoseconds.format(results.mean(series, g, |g| g.fct()).mean).into() };
-        let mut row: Vec<Cell> = vec![
-            name.into(),
-            share(series, |g| g.ce_share()).into(),
-            share(series, |g| g.ue_share()).into(),
-            Unit::Picoseconds.format(results.total(series, |t| t.pause_ns as f64 * 1e3).mean).into(),
-        ];
-        row.extend((0..s.bins.len()).map(|b| time(BIN + b)));
-        row.extend([time(VICTIMS), time(CONGESTED)]);
-        t.push(row);
+        let lines = [(s.without.name, self.without), (s.with.name, self.with)]
+            .into_iter()
+            .chain(s.variants.iter().map(|v| v.0).zip(self.variants.iter().copied()));
+        for (name, series) in lines {
+            let time = |g: usize| -> Cell { Unit::Picoseconds.format(self.results.mean(series, g, |g| g.fct()).mean).into() };
+            let mut row: Vec<Cell> = vec![
+                name.into(),
+                self.share(series, |g| g.ce_share()).into(),
+                self.share(series, |g| g.ue_share()).into(),
+                self.stopped(series).into(),
+            ];
+            row.extend((0..s.bins.len()).map(|b| time(BIN + b)));
+            row.extend([time(VICTIMS), time(CONGESTED)]);
+            t.push(row);
+        }
+        t
     }
-    f.tables.push(t);
-    Ok(f)
 }

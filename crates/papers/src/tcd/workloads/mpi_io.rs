@@ -2,7 +2,9 @@
 
 use xoff_report::{Align, Axis, Bar, BarGroup, Cell, Figure, Mark, Panel, Table, Unit};
 
-use crate::tcd::run::{Pick, Plan};
+use crate::stats::Mean;
+use crate::study::Series;
+use crate::tcd::run::{Pick, Plan, Results};
 use crate::tcd::schemes::{IB_CC, IB_CC_TCD};
 use crate::{Check, Context, Findings, Mode, ReproduceError};
 
@@ -24,132 +26,180 @@ const BINS: [(&str, u64, u64); 6] = [
     ("I/O 4 MB", 4_000_000, u64::MAX),
 ];
 
+/// The runs.
+struct Runs {
+    k: u32,
+    messages: u32,
+    seeds: u64,
+    results: Results,
+    without: Series,
+    with: Series,
+    /// With TCD, but the index may fall although UE was reported.
+    literal: Series,
+    /// With TCD's marks, but steps of 1.
+    gentle: Series,
+    /// By [`READINGS`]: without and with TCD.
+    readings: Vec<(&'static str, [Series; 2])>,
+}
+
+fn times(v: f64) -> String {
+    format!("{v:.2}x")
+}
+
 /// The entry.
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
-    let (k, messages, seeds) = cx.mode.pick((4, 3_000, 3), (16, 80_000, 3));
-    let settings = vec![format!("topology.k={k}"), format!("workload[0].messages={messages}")];
-    // In the small tree a rack has two hosts: one of them serves I/O.
-    let settings = if k == 4 { [settings, vec!["workload[0].io_servers_per_rack=1".into()]].concat() } else { settings };
-    let groups: Vec<Pick> = BINS.iter().map(|&(_, low, high)| Pick::new("", low, high)).collect();
-    let mut plan = Plan::default();
-    let without = plan.series(cx, seeds, "mpi-io.toml", &IB_CC, &settings, &groups);
-    let with = plan.series(cx, seeds, "mpi-io.toml", &IB_CC_TCD, &settings, &groups);
-    let literal = plan.series(
-        cx,
-        1,
-        "mpi-io.toml",
-        &IB_CC_TCD,
-        &[settings.clone(), vec!["rate_control.ib-cc.tcd_hold=false".into()]].concat(),
-        &groups,
-    );
-    let gentle =
-        plan.series(cx, 1, "mpi-io.toml", &IB_CC_TCD, &[settings.clone(), vec!["rate_control.ib-cc.increase=1".into()]].concat(), &groups);
-    let readings: Vec<_> = READINGS
-        .iter()
-        .map(|(name, setting)| {
-            let settings = [settings.clone(), vec![(*setting).to_owned()]].concat();
-            (name, [&IB_CC, &IB_CC_TCD].map(|s| plan.series(cx, 1, "mpi-io.toml", s, &settings, &groups)))
-        })
-        .collect();
-    let results = plan.run(cx)?;
-    let gain = |bin: usize| results.ratio(without, with, bin, |g| g.fct());
-    let times = |v: f64| format!("{v:.2}x");
-    let mut f = Findings::default();
-    f.checks.extend([
-        Check::new("all messages: mean completion time without TCD over that with it", Unit::None, gain(0).mean, 1.05, 1.6)
-            .paper(1.22)
-            .assuming(ASSUMING),
-        Check::new("I/O of 512 KB: mean completion time without TCD over that with it", Unit::None, gain(2).mean, 1.1, 2.0)
-            .paper(1.5)
-            .assuming(ASSUMING),
-    ]);
-    f.checks.extend(results.soundness());
-    let words: Vec<String> = BINS.iter().enumerate().map(|(b, bin)| format!("{} {}", bin.0, gain(b).words(times))).collect();
-    f.measured = format!(
-        "k = {k}, {} hosts, {messages} messages, {seeds} seeds (95 % interval). Messages are faster with TCD by: {}.",
-        k * k * k / 4,
-        words.join(", ")
-    );
-    let other = results.ratio(without, literal, 0, |g| g.fct());
-    f.notes.push(format!(
-        "Where the index may fall although UE was reported (tcd_hold = false, first seed), all messages gain {}.",
-        other.words(times)
-    ));
-    let other = results.ratio(without, gentle, 0, |g| g.fct());
-    f.why.push(format!(
+    let runs = Runs::measure(cx)?;
+    let mut f = Findings { checks: runs.checks(), figures: vec![runs.figure()], tables: vec![runs.table()], ..Findings::default() };
+    runs.say(&mut f);
+    if cx.mode == Mode::Quick {
+        f.notes.push(format!("Quick: k = {} and {} messages; the paper has k = 16, 1024 hosts and 80 thousand.", runs.k, runs.messages));
+    }
+    Ok(f)
+}
+
+impl Runs {
+    fn measure(cx: &Context) -> Result<Runs, ReproduceError> {
+        let (k, messages, seeds) = cx.mode.pick((4, 3_000, 3), (16, 80_000, 3));
+        let settings = vec![format!("topology.k={k}"), format!("workload[0].messages={messages}")];
+        // In the small tree a rack has two hosts: one of them serves I/O.
+        let settings = if k == 4 { [settings, vec!["workload[0].io_servers_per_rack=1".into()]].concat() } else { settings };
+        let groups: Vec<Pick> = BINS.iter().map(|&(_, low, high)| Pick::new("", low, high)).collect();
+        let mut plan = Plan::default();
+        let without = plan.series(cx, seeds, "mpi-io.toml", &IB_CC, &settings, &groups);
+        let with = plan.series(cx, seeds, "mpi-io.toml", &IB_CC_TCD, &settings, &groups);
+        let literal = plan.series(
+            cx,
+            1,
+            "mpi-io.toml",
+            &IB_CC_TCD,
+            &[settings.clone(), vec!["rate_control.ib-cc.tcd_hold=false".into()]].concat(),
+            &groups,
+        );
+        let gentle = plan.series(
+            cx,
+            1,
+            "mpi-io.toml",
+            &IB_CC_TCD,
+            &[settings.clone(), vec!["rate_control.ib-cc.increase=1".into()]].concat(),
+            &groups,
+        );
+        let readings: Vec<_> = READINGS
+            .iter()
+            .map(|(name, setting)| {
+                let settings = [settings.clone(), vec![(*setting).to_owned()]].concat();
+                (*name, [&IB_CC, &IB_CC_TCD].map(|s| plan.series(cx, 1, "mpi-io.toml", s, &settings, &groups)))
+            })
+            .collect();
+        Ok(Runs { k, messages, seeds, results: plan.run(cx)?, without, with, literal, gentle, readings })
+    }
+
+    /// How many times longer messages of a bin take without TCD than with it.
+    fn gain(&self, bin: usize) -> Mean {
+        self.results.ratio(self.without, self.with, bin, |g| g.fct())
+    }
+
+    fn checks(&self) -> Vec<Check> {
+        let mut checks = vec![
+            Check::new("all messages: mean completion time without TCD over that with it", Unit::None, self.gain(0).mean, 1.05, 1.6)
+                .paper(1.22)
+                .assuming(ASSUMING),
+            Check::new("I/O of 512 KB: mean completion time without TCD over that with it", Unit::None, self.gain(2).mean, 1.1, 2.0)
+                .paper(1.5)
+                .assuming(ASSUMING),
+        ];
+        checks.extend(self.results.soundness());
+        checks
+    }
+
+    fn say(&self, f: &mut Findings) {
+        let Runs { k, messages, seeds, .. } = self;
+        let words: Vec<String> = BINS.iter().enumerate().map(|(b, bin)| format!("{} {}", bin.0, self.gain(b).words(times))).collect();
+        f.measured = format!(
+            "k = {k}, {} hosts, {messages} messages, {seeds} seeds (95 % interval). Messages are faster with TCD by: {}.",
+            k * k * k / 4,
+            words.join(", ")
+        );
+        let other = self.results.ratio(self.without, self.literal, 0, |g| g.fct());
+        f.notes.push(format!(
+            "Where the index may fall although UE was reported (tcd_hold = false, first seed), all messages gain {}.",
+            other.words(times)
+        ));
+        let other = self.results.ratio(self.without, self.gentle, 0, |g| g.fct());
+        f.why.push(format!(
         "With TCD's marks but steps of 1 as without TCD (first seed), all messages gain {} and I/O of 512 KB {}: the I/O servers' own links are what is congested, so that few I/O messages are victims, and steps of 2 slow down the many that are not, whose index falls by one in 153.6 us as before. Marked CE: {} of the I/O messages of 512 KB without TCD, {} with it; marked UE {}.",
         other.words(times),
-        results.ratio(without, gentle, 2, |g| g.fct()).words(times),
-        Unit::Fraction.format(results.mean(without, 2, |g| g.ce_share()).mean),
-        Unit::Fraction.format(results.mean(with, 2, |g| g.ce_share()).mean),
-        Unit::Fraction.format(results.mean(with, 2, |g| g.ue_share()).mean)
+        self.results.ratio(self.without, self.gentle, 2, |g| g.fct()).words(times),
+        Unit::Fraction.format(self.results.mean(self.without, 2, |g| g.ce_share()).mean),
+        Unit::Fraction.format(self.results.mean(self.with, 2, |g| g.ce_share()).mean),
+        Unit::Fraction.format(self.results.mean(self.with, 2, |g| g.ue_share()).mean)
     ));
-    for (name, [a, b]) in &readings {
-        let gain = |bin: usize| results.ratio(*a, *b, bin, |g| g.fct()).words(times);
-        f.why.push(format!("Under another reading, {name} (first seed), all messages gain {}, I/O of 512 KB {}.", gain(0), gain(2)));
+        for (name, [a, b]) in &self.readings {
+            let gain = |bin: usize| self.results.ratio(*a, *b, bin, |g| g.fct()).words(times);
+            f.why.push(format!("Under another reading, {name} (first seed), all messages gain {}, I/O of 512 KB {}.", gain(0), gain(2)));
+        }
+        f.notes.push("Every message is a flow of its own and begins without a history. In the paper several I/O messages share a connection, and with it the rate that an earlier message was cut to.".into());
     }
-    f.notes.push("Every message is a flow of its own and begins without a history. In the paper several I/O messages share a connection, and with it the rate that an earlier message was cut to.".into());
-    if cx.mode == Mode::Quick {
-        f.notes.push(format!("Quick: k = {k} and {messages} messages; the paper has k = 16, 1024 hosts and 80 thousand."));
-    }
-    let bars = |series| {
-        (0..BINS.len()).map(move |b| (series, b)).map(|(series, b)| {
-            let m = results.mean(series, b, |g| g.fct());
-            Bar::with_interval(m.mean, m.low.max(0.0), m.high)
-        })
-    };
-    let ratio = (0..BINS.len()).map(|b| {
-        let m = gain(b);
-        let paper = [Some(1.22), None, Some(1.5)].get(b).copied().flatten().unwrap_or(f64::NAN);
-        Bar::with_interval(m.mean, m.low, m.high).reference(paper)
-    });
-    let labels = || BINS.iter().map(|b| b.0);
-    f.figures.push(
+
+    fn figure(&self) -> Figure {
+        let bars = |series| {
+            (0..BINS.len()).map(move |b| (series, b)).map(|(series, b)| {
+                let m = self.results.mean(series, b, |g| g.fct());
+                Bar::with_interval(m.mean, m.low.max(0.0), m.high)
+            })
+        };
+        let ratio = (0..BINS.len()).map(|b| {
+            let m = self.gain(b);
+            let paper = [Some(1.22), None, Some(1.5)].get(b).copied().flatten().unwrap_or(f64::NAN);
+            Bar::with_interval(m.mean, m.low, m.high).reference(paper)
+        });
+        let labels = || BINS.iter().map(|b| b.0);
         Figure::new("Mean completion time of MPI and I/O messages, IB CC (paper: Fig. 17b)")
             .caption("Means over seeds with their 95 % intervals; below, how many times longer a message takes without TCD.")
             .panel(Panel::new("", Axis::new("", Unit::None), Axis::new("Completion time", Unit::Picoseconds).log()).mark(Mark::bars(
                 labels(),
                 [
-                    BarGroup::new(IB_CC.name, bars(without)).colour(IB_CC.colour),
-                    BarGroup::new(IB_CC_TCD.name, bars(with)).colour(IB_CC_TCD.colour),
+                    BarGroup::new(IB_CC.name, bars(self.without)).colour(IB_CC.colour),
+                    BarGroup::new(IB_CC_TCD.name, bars(self.with)).colour(IB_CC_TCD.colour),
                 ],
             )))
             .panel(
                 Panel::new("", Axis::new("", Unit::None), Axis::new("Time without TCD over with it", Unit::None))
                     .mark(Mark::bars(labels(), [BarGroup::new("here", ratio).colour(IB_CC_TCD.colour)]).bar_reference("paper"))
                     .mark(Mark::hline(1.0, "")),
-            ),
-    );
-    let columns = [
-        "Messages",
-        "Number",
-        "IB CC",
-        "IB CC + TCD",
-        "Gain",
-        "Index falls during UE",
-        "Marked CE without",
-        "Marked CE with TCD",
-        "Marked UE with TCD",
-    ];
-    let mut t = Table::new(columns)
-        .align([Align::Left].into_iter().chain([Align::Right; 8]))
-        .caption("Mean completion time, means over seeds; share of the messages with a mark.");
-    for (b, bin) in BINS.iter().enumerate() {
-        let time = |s| Unit::Picoseconds.format(results.mean(s, b, |g| g.fct()).mean);
-        let share = |s, value: fn(&crate::tcd::run::Group) -> f64| Unit::Fraction.format(results.mean(s, b, value).mean);
-        let row: [Cell; 9] = [
-            bin.0.into(),
-            results.flows(without, b).into(),
-            time(without).into(),
-            time(with).into(),
-            gain(b).words(times).into(),
-            time(literal).into(),
-            share(without, |g| g.ce_share()).into(),
-            share(with, |g| g.ce_share()).into(),
-            share(with, |g| g.ue_share()).into(),
-        ];
-        t.push(row);
+            )
     }
-    f.tables.push(t);
-    Ok(f)
+
+    fn table(&self) -> Table {
+        let columns = [
+            "Messages",
+            "Number",
+            "IB CC",
+            "IB CC + TCD",
+            "Gain",
+            "Index falls during UE",
+            "Marked CE without",
+            "Marked CE with TCD",
+            "Marked UE with TCD",
+        ];
+        let mut t = Table::new(columns)
+            .align([Align::Left].into_iter().chain([Align::Right; 8]))
+            .caption("Mean completion time, means over seeds; share of the messages with a mark.");
+        for (b, bin) in BINS.iter().enumerate() {
+            let time = |s| Unit::Picoseconds.format(self.results.mean(s, b, |g| g.fct()).mean);
+            let share = |s, value: fn(&crate::tcd::run::Group) -> f64| Unit::Fraction.format(self.results.mean(s, b, value).mean);
+            let row: [Cell; 9] = [
+                bin.0.into(),
+                self.results.flows(self.without, b).into(),
+                time(self.without).into(),
+                time(self.with).into(),
+                self.gain(b).words(times).into(),
+                time(self.literal).into(),
+                share(self.without, |g| g.ce_share()).into(),
+                share(self.with, |g| g.ce_share()).into(),
+                share(self.with, |g| g.ue_share()).into(),
+            ];
+            t.push(row);
+        }
+        t
+    }
 }
