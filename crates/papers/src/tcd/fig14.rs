@@ -37,121 +37,168 @@ impl Seen {
 /// A sweep: epsilon, what was seen.
 type Sweep = Vec<(f64, Seen)>;
 
+/// Marks of victims by epsilon.
+struct Sweeps {
+    seeds: u64,
+    /// With TCD's rules.
+    main: Sweep,
+    /// With DCQCN as it is.
+    plain: Sweep,
+    /// In the scenario of Fig. 12.
+    bursts: Sweep,
+}
+
 /// The entry.
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
-    let seeds = cx.mode.pick(5, 40);
-    // DCQCN as it is beside TCD's rules: a few points tell.
-    let plain = EPSILONS.iter().filter(|e| [0.01, 0.05, 0.1, 0.2, 0.5].contains(e));
-    let points: Vec<(bool, f64)> = EPSILONS.iter().map(|e| (true, *e)).chain(plain.map(|e| (false, *e))).collect();
-    let jobs: Vec<(bool, f64, u64)> = points.iter().flat_map(|(tcd, e)| (0..seeds).map(|s| (*tcd, *e, s))).collect();
-    let all = cx.parallel(&jobs, |(tcd, e, seed)| {
-        let settings = [
-            format!("run.seed={}", cx.seed + seed),
-            "detection=tcd".into(),
-            format!("detection.epsilon={e}"),
-            format!("rate_control.tcd={tcd}"),
-        ];
-        Ok(victims(&lab::run(cx, VICTIMS.0, VICTIMS.1, &settings)?))
-    })?;
-    let sums = all.chunks(seeds as usize).map(|runs| runs.iter().fold(Seen::default(), Seen::add));
-    let (mut main, mut plain): (Sweep, Sweep) = (Vec::new(), Vec::new());
-    for ((tcd, e), s) in points.iter().zip(sums) {
-        if *tcd { &mut main } else { &mut plain }.push((*e, s));
-    }
-    let bursts: Vec<Setup> = EPSILONS
-        .iter()
-        .map(|e| Setup::new(Fabric::Cee, Detection::Tcd, Load::Single).with([format!("detection.tcd.epsilon={e}")]))
-        .collect();
-    let bursts: Sweep = EPSILONS.into_iter().zip(fig2::observe(cx, &bursts)?.iter().map(single)).collect();
-
-    let mut checks = Vec::new();
-    for (e, s) in &main {
-        if *e <= 0.05 {
-            checks.push(fig2::none(format!("victims' CE, epsilon {e}"), s.ce).assuming(RULES));
-        } else if *e == 0.2 || *e == 0.5 {
-            checks.push(fig2::some(format!("victims' CE, epsilon {e}"), s.ce).assuming(RULES));
-        }
-    }
-    let grows = mean(&main, 0.3, 1.0) / mean(&main, 0.07, 0.15);
-    checks.push(
-        Check::new("victims' CE per epsilon: 0.3 to 1 against 0.07 to 0.15", Unit::None, grows, 1.0, f64::INFINITY)
-            .claimed()
-            .assuming(RULES),
-    );
-    checks.push(
-        Check::some("victims' UE at epsilon 0.05: they do pass undetermined ports", "frames", at(&main, 0.05).ue)
-            .claimed()
-            .assuming(TRAFFIC),
-    );
-    let mut table = Table::new(["epsilon", "max(T_on)", "TCD's rules: CE", "UE", "DCQCN as it is: CE", "UE", "Fixed bursts: CE", "UE"])
-        .align([Align::Right; 8])
-        .caption(format!(
-            "Marked frames of victims: S0's flows in {seeds} runs of 100 ms of section 5.1.3's scenario, and F0 and F2 in that of Fig. 12."
-        ));
-    for e in EPSILONS {
-        let mut row = vec![Cell::from(e.to_string()), lab::time(max_ton(e)).into()];
-        for sweep in [&main, &plain, &bursts] {
-            match sweep.iter().find(|p| p.0 == e) {
-                Some((_, s)) => row.extend([Cell::from(s.ce), Cell::from(s.ue)]),
-                None => row.extend(["", ""].map(Cell::from)),
-            }
-        }
-        table.push(row);
-    }
-    let first = main.iter().find(|p| p.1.ce > 0).map_or("no epsilon".to_owned(), |p| format!("epsilon {}", p.0));
-    let measured = format!(
-        "victims' first CE at {first}; frames in {seeds} runs: {} at 0.05, {} at 0.1, {} at 0.2, {} at 0.5, {} at 1",
-        at(&main, 0.05).ce,
-        at(&main, 0.1).ce,
-        at(&main, 0.2).ce,
-        at(&main, 0.5).ce,
-        at(&main, 1.0).ce
-    );
-    let why = vec![
-        format!(
-            "Epsilon is not all that marks victims. After a release T0 sends its backlog at line rate, and P2's queue, above 200 KB, neither drains nor grows while it does; a look that finds it one frame longer than the look before calls it congestion. At epsilon 0.05 that happens in {} of {seeds} runs, at 0.01 in {}, at 0.2 in {}.",
-            at(&main, 0.05).runs,
-            at(&main, 0.01).runs,
-            at(&main, 0.2).runs
-        ),
-        format!(
-            "With DCQCN as it is, which leaves more backlog, victims are marked CE at every epsilon: {} frames at 0.01 (in {} of {seeds} runs), {} at 0.05 ({}), {} at 0.5 ({}).",
-            at(&plain, 0.01).ce,
-            at(&plain, 0.01).runs,
-            at(&plain, 0.05).ce,
-            at(&plain, 0.05).runs,
-            at(&plain, 0.5).ce,
-            at(&plain, 0.5).runs
-        ),
-    ];
+    let seen = Sweeps::measure(cx)?;
+    let seeds = seen.seeds;
     let mut notes = vec![format!(
         "In the scenario of Fig. 12, where F0 and F2 have a constant rate, P2's ON periods are 12 us at most, shorter than max(T_on) for every epsilon up to 1 ({}): its victims get {} CE at epsilon 1. The longer ON periods that a larger epsilon mistakes for a release need traffic that comes and goes.",
         lab::time(max_ton(1.0)),
-        at(&bursts, 1.0).ce
+        at(&seen.bursts, 1.0).ce
     )];
     if cx.mode == Mode::Quick {
         notes.push(format!(
             "Wrong marks are rare: {seeds} runs may show none where the 40 of the full mode show some. The full mode's verdict counts."
         ));
     }
-    let mut figure = Figure::new("Victims' packets marked CE over epsilon (paper: Fig. 14)")
+    Ok(Findings {
+        measured: seen.words(),
+        checks: seen.checks(),
+        figures: vec![seen.figure()],
+        tables: vec![seen.table()],
+        notes,
+        why: seen.why(),
+    })
+}
+
+impl Sweeps {
+    fn measure(cx: &Context) -> Result<Sweeps, ReproduceError> {
+        let seeds = cx.mode.pick(5, 40);
+        // DCQCN as it is beside TCD's rules: a few points tell.
+        let plain = EPSILONS.iter().filter(|e| [0.01, 0.05, 0.1, 0.2, 0.5].contains(e));
+        let points: Vec<(bool, f64)> = EPSILONS.iter().map(|e| (true, *e)).chain(plain.map(|e| (false, *e))).collect();
+        let jobs: Vec<(bool, f64, u64)> = points.iter().flat_map(|(tcd, e)| (0..seeds).map(|s| (*tcd, *e, s))).collect();
+        let all = cx.parallel(&jobs, |(tcd, e, seed)| {
+            let settings = [
+                format!("run.seed={}", cx.seed + seed),
+                "detection=tcd".into(),
+                format!("detection.epsilon={e}"),
+                format!("rate_control.tcd={tcd}"),
+            ];
+            Ok(victims(&lab::run(cx, VICTIMS.0, VICTIMS.1, &settings)?))
+        })?;
+        let sums = all.chunks(seeds as usize).map(|runs| runs.iter().fold(Seen::default(), Seen::add));
+        let (mut main, mut plain): (Sweep, Sweep) = (Vec::new(), Vec::new());
+        for ((tcd, e), s) in points.iter().zip(sums) {
+            if *tcd { &mut main } else { &mut plain }.push((*e, s));
+        }
+        let bursts: Vec<Setup> = EPSILONS
+            .iter()
+            .map(|e| Setup::new(Fabric::Cee, Detection::Tcd, Load::Single).with([format!("detection.tcd.epsilon={e}")]))
+            .collect();
+        let bursts: Sweep = EPSILONS.into_iter().zip(fig2::observe(cx, &bursts)?.iter().map(single)).collect();
+
+        Ok(Sweeps { seeds, main, plain, bursts })
+    }
+
+    fn checks(&self) -> Vec<Check> {
+        let mut checks = Vec::new();
+        for (e, s) in &self.main {
+            if *e <= 0.05 {
+                checks.push(fig2::none(format!("victims' CE, epsilon {e}"), s.ce).assuming(RULES));
+            } else if *e == 0.2 || *e == 0.5 {
+                checks.push(fig2::some(format!("victims' CE, epsilon {e}"), s.ce).assuming(RULES));
+            }
+        }
+        let grows = mean(&self.main, 0.3, 1.0) / mean(&self.main, 0.07, 0.15);
+        checks.push(
+            Check::new("victims' CE per epsilon: 0.3 to 1 against 0.07 to 0.15", Unit::None, grows, 1.0, f64::INFINITY)
+                .claimed()
+                .assuming(RULES),
+        );
+        checks.push(
+            Check::some("victims' UE at epsilon 0.05: they do pass undetermined ports", "frames", at(&self.main, 0.05).ue)
+                .claimed()
+                .assuming(TRAFFIC),
+        );
+        checks
+    }
+
+    fn table(&self) -> Table {
+        let seeds = self.seeds;
+        let mut table = Table::new(["epsilon", "max(T_on)", "TCD's rules: CE", "UE", "DCQCN as it is: CE", "UE", "Fixed bursts: CE", "UE"])
+        .align([Align::Right; 8])
+        .caption(format!(
+            "Marked frames of victims: S0's flows in {seeds} runs of 100 ms of section 5.1.3's scenario, and F0 and F2 in that of Fig. 12."
+        ));
+        for e in EPSILONS {
+            let mut row = vec![Cell::from(e.to_string()), lab::time(max_ton(e)).into()];
+            for sweep in [&self.main, &self.plain, &self.bursts] {
+                match sweep.iter().find(|p| p.0 == e) {
+                    Some((_, s)) => row.extend([Cell::from(s.ce), Cell::from(s.ue)]),
+                    None => row.extend(["", ""].map(Cell::from)),
+                }
+            }
+            table.push(row);
+        }
+        table
+    }
+
+    fn words(&self) -> String {
+        let seeds = self.seeds;
+        let first = self.main.iter().find(|p| p.1.ce > 0).map_or("no epsilon".to_owned(), |p| format!("epsilon {}", p.0));
+        format!(
+            "victims' first CE at {first}; frames in {seeds} runs: {} at 0.05, {} at 0.1, {} at 0.2, {} at 0.5, {} at 1",
+            at(&self.main, 0.05).ce,
+            at(&self.main, 0.1).ce,
+            at(&self.main, 0.2).ce,
+            at(&self.main, 0.5).ce,
+            at(&self.main, 1.0).ce
+        )
+    }
+
+    fn why(&self) -> Vec<String> {
+        let seeds = self.seeds;
+        vec![
+            format!(
+                "Epsilon is not all that marks victims. After a release T0 sends its backlog at line rate, and P2's queue, above 200 KB, neither drains nor grows while it does; a look that finds it one frame longer than the look before calls it congestion. At epsilon 0.05 that happens in {} of {seeds} runs, at 0.01 in {}, at 0.2 in {}.",
+                at(&self.main, 0.05).runs,
+                at(&self.main, 0.01).runs,
+                at(&self.main, 0.2).runs
+            ),
+            format!(
+                "With DCQCN as it is, which leaves more backlog, victims are marked CE at every epsilon: {} frames at 0.01 (in {} of {seeds} runs), {} at 0.05 ({}), {} at 0.5 ({}).",
+                at(&self.plain, 0.01).ce,
+                at(&self.plain, 0.01).runs,
+                at(&self.plain, 0.05).ce,
+                at(&self.plain, 0.05).runs,
+                at(&self.plain, 0.5).ce,
+                at(&self.plain, 0.5).runs
+            ),
+        ]
+    }
+
+    fn figure(&self) -> Figure {
+        let mut figure = Figure::new("Victims' packets marked CE over epsilon (paper: Fig. 14)")
         .caption("The paper: none below 0.1, more with a larger epsilon, whose max(T_on) is shorter than the time for which a stopped port is ON. Right: with DCQCN's own cuts more backlog is left after a release, and no epsilon helps.")
         .columns(2);
-    for (name, sweep, colour) in [("TCD's rules", &main, Colour::Blue), ("DCQCN as it is", &plain, Colour::Vermilion)] {
-        let points: Vec<(f64, f64)> = sweep.iter().map(|p| (p.0, p.1.ce as f64)).collect();
-        let panel = Panel::new(
-            name,
-            Axis::new("epsilon", Unit::None).log().range(0.01, 1.0),
-            Axis::new(if name.starts_with("TCD") { "Victims' frames with CE" } else { "Frames with CE" }, Unit::None),
-        );
-        figure = figure.panel(
-            panel
-                .mark(Mark::line("", points.clone()).colour(colour))
-                .mark(Mark::points("", points).colour(colour))
-                .mark(Mark::vline(0.1, "paper: from here on")),
-        );
+        for (name, sweep, colour) in [("TCD's rules", &self.main, Colour::Blue), ("DCQCN as it is", &self.plain, Colour::Vermilion)] {
+            let points: Vec<(f64, f64)> = sweep.iter().map(|p| (p.0, p.1.ce as f64)).collect();
+            let panel = Panel::new(
+                name,
+                Axis::new("epsilon", Unit::None).log().range(0.01, 1.0),
+                Axis::new(if name.starts_with("TCD") { "Victims' frames with CE" } else { "Frames with CE" }, Unit::None),
+            );
+            figure = figure.panel(
+                panel
+                    .mark(Mark::line("", points.clone()).colour(colour))
+                    .mark(Mark::points("", points).colour(colour))
+                    .mark(Mark::vline(0.1, "paper: from here on")),
+            );
+        }
+        figure
     }
-    Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], notes, why })
 }
 
 /// What was seen at an epsilon.

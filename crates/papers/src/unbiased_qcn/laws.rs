@@ -8,6 +8,7 @@ use xoff_units::{Bytes, Rate, Span, Time};
 use xoff_workload::random;
 
 use super::scenes::G10;
+use crate::lab::Points;
 use crate::{Check, Context, Findings, ReproduceError, lab};
 
 /// What is a random stream for; see `xoff_workload::random`.
@@ -255,7 +256,26 @@ impl Limiter {
 /// A rate limiter after a cut.
 pub fn reaction_point(_: &Context) -> Result<Findings, ReproduceError> {
     let mut checks = Vec::new();
-    let gbps = |what: String, value: f64, expected: f64| Check::exact(what, Unit::BitsPerSecond, value, expected);
+    let (trace, of_half) = byte_cycles(&mut checks);
+    let took = timer_cycles(&mut checks);
+    increases(&mut checks);
+    let (fast, slow) = two_limiters(&mut checks);
+    let figure = Figure::new("A rate limiter after a cut")
+        .caption("Left to its byte counter: five cycles halve the gap each. Below: two limiters, of which the faster makes faster and greater steps.")
+        .panel(Panel::new("Byte cycles after one CNM", Axis::new("Byte cycle", Unit::None), Axis::new("Rate", Unit::BitsPerSecond)).mark(Mark::steps("limiter", trace)))
+        .panel(Panel::new("Two limiters after a cut", Axis::new("Time", Unit::Picoseconds).range(0.0, lab::ms(20.0)), Axis::new("Rate", Unit::BitsPerSecond)).mark(Mark::steps("the faster", fast)).mark(Mark::steps("the slower", slow)));
+    let measured = format!(
+        "{} of the old rate after a cut to half; cycles of 150 KB and {} ms, {} ms after fast recovery; target +5 Mb/s, +50 Mb/s.",
+        of_half.iter().map(|v| format!("{v:.6}")).collect::<Vec<_>>().join(", "),
+        took[0],
+        took[5]
+    );
+    let notes = vec!["A CNM of 63 takes 49.2 %, not half: the gap to the old rate is halved by every cycle all the same, and is scaled to a cut to half here.".into()];
+    Ok(Findings { measured, checks, figures: vec![figure], notes, ..Findings::default() })
+}
+
+/// Five byte cycles after a cut: the rate by cycle, and what it would be of a rate cut to half.
+fn byte_cycles(checks: &mut Vec<Check>) -> (Points, Vec<f64>) {
     // 64/128 is beyond six bits: a cut to half takes two CNMs that multiply to it, so the cycles are checked against the cut rate.
     let mut l = Limiter::new();
     l.cnm(63);
@@ -284,7 +304,12 @@ pub fn reaction_point(_: &Context) -> Result<Findings, ReproduceError> {
     let mut l = Limiter::new();
     l.cnm(63);
     l.sends(150_000 - 1_500);
-    checks.push(gbps("rate one frame before the first byte cycle ends".into(), l.rate(), cut));
+    checks.push(Check::exact("rate one frame before the first byte cycle ends", Unit::BitsPerSecond, l.rate(), cut));
+    (trace, of_half)
+}
+
+/// The timer alone: how long its six cycles take [ms].
+fn timer_cycles(checks: &mut Vec<Check>) -> Vec<f64> {
     // The timer alone: cycles of 10 ms, of 5 ms after fast recovery; then additive increase.
     let mut l = Limiter::new();
     l.cnm(63);
@@ -296,6 +321,11 @@ pub fn reaction_point(_: &Context) -> Result<Findings, ReproduceError> {
     checks.push(ms("first cycle of the timer", took[0], 10.0));
     checks.push(ms("its cycle after fast recovery", took[5], 5.0));
     checks.push(Check::exact("target after six cycles of the timer alone", Unit::BitsPerSecond, l.q.target().as_f64(), 10e9 + 5e6));
+    took
+}
+
+/// Active and hyper increase, and extra fast recovery.
+fn increases(checks: &mut Vec<Check>) {
     // Both counters beyond fast recovery: hyper increase.
     let mut l = Limiter::new();
     l.cnm(63);
@@ -322,6 +352,10 @@ pub fn reaction_point(_: &Context) -> Result<Findings, ReproduceError> {
         10e9 / 8.0,
     ));
     checks.push(Check::near("rate then: half way", Unit::BitsPerSecond, l.rate(), (low + 1.25e9) / 2.0, 1e-9));
+}
+
+/// The rates of two limiters after the same cut, the first from twice the rate.
+fn two_limiters(checks: &mut Vec<Check>) -> (Points, Points) {
     // Two limiters after the same cut, one from twice the rate: both counters of bytes run by what each sends.
     let steps = |from: Rate| {
         let mut l = Limiter::new();
@@ -350,16 +384,5 @@ pub fn reaction_point(_: &Context) -> Result<Findings, ReproduceError> {
         )
         .claimed(),
     );
-    let figure = Figure::new("A rate limiter after a cut")
-        .caption("Left to its byte counter: five cycles halve the gap each. Below: two limiters, of which the faster makes faster and greater steps.")
-        .panel(Panel::new("Byte cycles after one CNM", Axis::new("Byte cycle", Unit::None), Axis::new("Rate", Unit::BitsPerSecond)).mark(Mark::steps("limiter", trace)))
-        .panel(Panel::new("Two limiters after a cut", Axis::new("Time", Unit::Picoseconds).range(0.0, lab::ms(20.0)), Axis::new("Rate", Unit::BitsPerSecond)).mark(Mark::steps("the faster", fast)).mark(Mark::steps("the slower", slow)));
-    let measured = format!(
-        "{} of the old rate after a cut to half; cycles of 150 KB and {} ms, {} ms after fast recovery; target +5 Mb/s, +50 Mb/s.",
-        of_half.iter().map(|v| format!("{v:.6}")).collect::<Vec<_>>().join(", "),
-        took[0],
-        took[5]
-    );
-    let notes = vec!["A CNM of 63 takes 49.2 %, not half: the gap to the old rate is halved by every cycle all the same, and is scaled to a cut to half here.".into()];
-    Ok(Findings { measured, checks, figures: vec![figure], notes, ..Findings::default() })
+    (fast, slow)
 }

@@ -6,7 +6,7 @@ use xoff_mech::detection::qcn::Placement;
 use xoff_report::{Align, Axis, Figure, Mark, Panel, Table, Unit};
 use xoff_units::{Rate, Span, Time};
 
-use super::run::{Plan, Run, soundness};
+use super::run::{Plan, Results, Run, soundness};
 use super::scenes::{self, G100, Scheme, Told};
 use crate::stats::Mean;
 use crate::study::Series;
@@ -112,141 +112,198 @@ fn count(n: u64) -> String {
 /// The small size: what one seed leaves open is asked with several.
 const SMALL: Size = Size { edges: 8, change: 5.0, settled: 20.0, end: 32.0 };
 
+const MODEL: &str = "background of 10 % without reaction points; spines with 8 KB at each input, segments of 256 B";
+
+/// The runs: rack and ideal switch by [`KINDS`], and both in the small size with several seeds.
+struct Runs {
+    size: Size,
+    seeds: u64,
+    results: Results,
+    rack: Vec<Series>,
+    ideal: Vec<Series>,
+    small: [Series; 2],
+    both: Vec<(Seen, Seen)>,
+}
+
+/// The input of f1 by seeds, in rack and ideal switch [bytes]. It swings by tens of KB over milliseconds: one seed says little about its mean.
+struct Scatter {
+    means: [Mean; 2],
+    /// Standard deviation of rack less ideal.
+    scatter: f64,
+    /// Rack less ideal of the runs shown.
+    off: f64,
+}
+
 /// The entry.
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
-    let size = cx.mode.pick(SMALL, Size { edges: 128, change: 5.0, settled: 20.0, end: 36.0 });
-    let kinds = &KINDS[..cx.mode.pick(2, 4)];
-    let mut all = Plan::default();
-    let mut plan = |rack: bool| -> Vec<Series> {
-        let series = kinds.iter().map(|(name, told)| {
-            let what = format!("{} of {} edges, {name}", if rack { "rack" } else { "ideal" }, size.edges);
-            all.series(cx, 1, &what, |seed| config(size, rack, told(), seed))
-        });
-        series.collect()
-    };
-    let (rack, ideal) = (plan(true), plan(false));
-    let seeds = cx.mode.pick(3, 10);
-    let small = [true, false].map(|rack| {
-        let (name, told) = KINDS[RANDOM];
-        let what = format!("{} of {} edges, {name}", if rack { "rack" } else { "ideal" }, SMALL.edges);
-        all.series(cx, seeds, &what, |seed| config(SMALL, rack, told(), seed))
-    });
-    let results = all.run(cx)?;
-    let run = |s: Series| &results.of(s)[0];
-    let seen = |s: Series| Seen::of(size, run(s));
-    let both: Vec<(Seen, Seen)> = rack.iter().zip(&ideal).map(|(&r, &i)| (seen(r), seen(i))).collect();
-    let model = "background of 10 % without reaction points; spines with 8 KB at each input, segments of 256 B";
-    let mut checks = soundness(&results);
-    let factor = || Unit::Other("times".into());
-    let near = |what: String, (r, i): (f64, f64), share: f64| Check::near(what, factor(), r / i, 1.0, share).claimed().assuming(model);
-    for (k, (r, i)) in both.iter().enumerate() {
-        let name = KINDS[k].0;
-        // What arrival sampling leaves the victim, and who gains at outputs, goes by the seed: not compared (figs. 5a, 2b).
-        let by_seed = name.starts_with("arrival");
-        checks.push(near(format!("{name}: mean rate of f1 to f6, rack over ideal"), (r.hot[1], i.hot[1]), 0.05));
-        checks.push(near(format!("{name}: mean rate of the second fan-in, rack over ideal"), (r.second[1], i.second[1]), 0.05));
-        if !by_seed {
-            checks.push(near(format!("{name}: victim, rack over ideal"), (r.victim, i.victim), 0.05));
-            checks.push(near(format!("{name}: slowest of f1 to f6, rack over ideal"), (r.hot[0], i.hot[0]), 0.05));
-            if k == PAUSE {
-                checks.push(near(format!("{name}: input of f1, rack over ideal"), (r.queues[0], i.queues[0]), 0.15));
-            }
-        }
-        checks.push(near(format!("{name}: output of the hotspot, rack over ideal"), (r.queues[1], i.queues[1]), 0.15));
-        checks.push(near(format!("{name}: STOPs, rack over ideal"), (r.stops, i.stops), 0.3));
-        checks.push(
-            Check::new(
-                format!("{name}: mean delay of the background, rack less ideal"),
-                Unit::Picoseconds,
-                r.background[0] - i.background[0],
-                -2e6,
-                2e6,
-            )
-            .claimed()
-            .assuming(model),
-        );
-    }
-    // The input of f1 swings by tens of KB over milliseconds: one seed says little about its mean.
-    let input = small.map(|s| results.of(s).iter().map(|r| Seen::of(SMALL, r).queues[0]).collect::<Vec<f64>>());
-    let means = [0, 1].map(|i| Mean::of(input[i].iter().copied()));
-    let name = KINDS[RANDOM].0;
-    checks.push(near(
-        format!("{name}: input of f1 with {} ports, mean of {seeds} seeds, rack over ideal", SMALL.edges * LEAF),
-        (means[0].mean, means[1].mean),
-        0.15,
-    ));
-    let variance = |i: usize| input[i].iter().map(|v| (v - means[i].mean).powi(2)).sum::<f64>() / (seeds - 1) as f64;
-    let scatter = (variance(0) + variance(1)).sqrt();
-    let off = both[RANDOM].0.queues[0] - both[RANDOM].1.queues[0];
-    let unit = Unit::Other("standard deviations".into());
-    checks.push(
-        Check::new(format!("{name}: input of f1, rack less ideal, over the scatter of seeds"), unit, off / scatter, -3.0, 3.0)
-            .assuming(model),
-    );
-    let random = &both[RANDOM].0;
-    let fair = (100e9 * (1.0 - BACKGROUND * 1_542.0 / 1_522.0)) / 6.0;
-    checks.push(Check::near("rack, random at inputs: victim", Unit::BitsPerSecond, random.victim, 50e9, 0.03).paper(50e9).assuming(model));
-    checks.push(
-        Check::near("rack, random at inputs: slowest of f1 to f6", Unit::BitsPerSecond, random.hot[0], fair, 0.05)
-            .claimed()
-            .assuming(model),
-    );
-    checks.push(
-        Check::near("rack, random at inputs: fastest of f1 to f6", Unit::BitsPerSecond, random.hot[2], fair, 0.05)
-            .claimed()
-            .assuming(model),
-    );
-    let ports = size.edges * LEAF;
-    let (r, i) = (run(rack[RANDOM]), run(ideal[RANDOM]));
-    let measured = format!(
-        "{ports} ports, {} ms at 100 Gb/s, rack and ideal switch: victim {} and {} with PAUSE only, {} and {} with occupancy sampling; f1 to f6 {} and {}; output of the hotspot {} and {}; mean delay of the background {} and {}.",
-        size.end,
-        lab::rate(both[PAUSE].0.victim),
-        lab::rate(both[PAUSE].1.victim),
-        lab::rate(random.victim),
-        lab::rate(both[RANDOM].1.victim),
-        lab::rate(random.hot[1]),
-        lab::rate(both[RANDOM].1.hot[1]),
-        lab::bytes(random.queues[1]),
-        lab::bytes(both[RANDOM].1.queues[1]),
-        lab::time(random.background[0]),
-        lab::time(both[RANDOM].1.background[0])
-    );
-    let mut notes = vec![
-        format!(
-            "Each run of the rack carries {} frames in {} hops of segments through spines; {} segments came out of order; no output queue of a spine held more than {}.",
-            count(r.frames[1]),
-            count(r.hops),
-            count(r.out_of_order),
-            lab::bytes(r.queue_max as f64)
-        ),
-        format!("The ideal switch carried {} frames.", count(i.frames[1])),
-        format!(
-            "Under occupancy sampling the input of f1 swings between nothing and Q_eq as the background comes and goes: one run's mean scatters by {} (rack less ideal, standard deviation, {seeds} seeds with {} ports), and the difference of the runs shown, {}, is {:.1} times that. Over the seeds it is {} in the rack and {} in the ideal switch. The band of 15 % was meant for single runs at first; it is asked of the means.",
-            lab::bytes(scatter),
-            SMALL.edges * LEAF,
-            lab::bytes(off),
-            off / scatter,
-            means[0].words(lab::bytes),
-            means[1].words(lab::bytes)
-        ),
-        "A hotspot's fair share is what the background leaves: 10 % of the line.".into(),
-    ];
-    if size.edges < 128 {
-        notes.push(format!(
-            "Quick mode: {} leaf switches and {} ms; in full 128 leaf switches, 640 ports, and 36 ms, and arrival sampling too.",
-            size.edges, size.end
-        ));
-    }
-    let tables = vec![table(&both, size)];
+    let runs = Runs::measure(cx)?;
+    let scatter = runs.scatter();
+    let mut checks = soundness(&runs.results);
+    checks.extend(runs.both.iter().enumerate().flat_map(|(k, (r, i))| compared(k, r, i)));
+    checks.extend(runs.random(&scatter));
     Ok(Findings {
-        measured,
+        measured: runs.words(),
         checks,
-        figures: vec![figure(size, run(rack[RANDOM]), run(ideal[RANDOM]), run(rack[PAUSE]))],
-        tables,
-        notes,
+        figures: vec![figure(runs.size, runs.one(runs.rack[RANDOM]), runs.one(runs.ideal[RANDOM]), runs.one(runs.rack[PAUSE]))],
+        tables: vec![table(&runs.both, runs.size)],
+        notes: runs.notes(&scatter),
         ..Findings::default()
     })
+}
+
+/// A value of the rack over that of the ideal switch.
+fn near(what: String, (r, i): (f64, f64), share: f64) -> Check {
+    Check::near(what, Unit::Other("times".into()), r / i, 1.0, share).claimed().assuming(MODEL)
+}
+
+/// Rack and ideal switch under a kind of [`KINDS`].
+fn compared(k: usize, r: &Seen, i: &Seen) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let name = KINDS[k].0;
+    // What arrival sampling leaves the victim, and who gains at outputs, goes by the seed: not compared (figs. 5a, 2b).
+    let by_seed = name.starts_with("arrival");
+    checks.push(near(format!("{name}: mean rate of f1 to f6, rack over ideal"), (r.hot[1], i.hot[1]), 0.05));
+    checks.push(near(format!("{name}: mean rate of the second fan-in, rack over ideal"), (r.second[1], i.second[1]), 0.05));
+    if !by_seed {
+        checks.push(near(format!("{name}: victim, rack over ideal"), (r.victim, i.victim), 0.05));
+        checks.push(near(format!("{name}: slowest of f1 to f6, rack over ideal"), (r.hot[0], i.hot[0]), 0.05));
+        if k == PAUSE {
+            checks.push(near(format!("{name}: input of f1, rack over ideal"), (r.queues[0], i.queues[0]), 0.15));
+        }
+    }
+    checks.push(near(format!("{name}: output of the hotspot, rack over ideal"), (r.queues[1], i.queues[1]), 0.15));
+    checks.push(near(format!("{name}: STOPs, rack over ideal"), (r.stops, i.stops), 0.3));
+    checks.push(
+        Check::new(
+            format!("{name}: mean delay of the background, rack less ideal"),
+            Unit::Picoseconds,
+            r.background[0] - i.background[0],
+            -2e6,
+            2e6,
+        )
+        .claimed()
+        .assuming(MODEL),
+    );
+    checks
+}
+
+impl Runs {
+    fn measure(cx: &Context) -> Result<Runs, ReproduceError> {
+        let size = cx.mode.pick(SMALL, Size { edges: 128, change: 5.0, settled: 20.0, end: 36.0 });
+        let kinds = &KINDS[..cx.mode.pick(2, 4)];
+        let mut all = Plan::default();
+        let mut plan = |rack: bool| -> Vec<Series> {
+            let series = kinds.iter().map(|(name, told)| {
+                let what = format!("{} of {} edges, {name}", if rack { "rack" } else { "ideal" }, size.edges);
+                all.series(cx, 1, &what, |seed| config(size, rack, told(), seed))
+            });
+            series.collect()
+        };
+        let (rack, ideal) = (plan(true), plan(false));
+        let seeds = cx.mode.pick(3, 10);
+        let small = [true, false].map(|rack| {
+            let (name, told) = KINDS[RANDOM];
+            let what = format!("{} of {} edges, {name}", if rack { "rack" } else { "ideal" }, SMALL.edges);
+            all.series(cx, seeds, &what, |seed| config(SMALL, rack, told(), seed))
+        });
+        let results = all.run(cx)?;
+        let seen = |s: Series| Seen::of(size, &results.of(s)[0]);
+        let both = rack.iter().zip(&ideal).map(|(&r, &i)| (seen(r), seen(i))).collect();
+        Ok(Runs { size, seeds, results, rack, ideal, small, both })
+    }
+
+    fn one(&self, s: Series) -> &Run {
+        &self.results.of(s)[0]
+    }
+
+    fn scatter(&self) -> Scatter {
+        let input = self.small.map(|s| self.results.of(s).iter().map(|r| Seen::of(SMALL, r).queues[0]).collect::<Vec<f64>>());
+        let means = [0, 1].map(|i| Mean::of(input[i].iter().copied()));
+        let variance = |i: usize| input[i].iter().map(|v| (v - means[i].mean).powi(2)).sum::<f64>() / (self.seeds - 1) as f64;
+        let scatter = (variance(0) + variance(1)).sqrt();
+        let off = self.both[RANDOM].0.queues[0] - self.both[RANDOM].1.queues[0];
+        Scatter { means, scatter, off }
+    }
+
+    fn random(&self, s: &Scatter) -> Vec<Check> {
+        let name = KINDS[RANDOM].0;
+        let mut checks = vec![near(
+            format!("{name}: input of f1 with {} ports, mean of {} seeds, rack over ideal", SMALL.edges * LEAF, self.seeds),
+            (s.means[0].mean, s.means[1].mean),
+            0.15,
+        )];
+        let unit = Unit::Other("standard deviations".into());
+        checks.push(
+            Check::new(format!("{name}: input of f1, rack less ideal, over the scatter of seeds"), unit, s.off / s.scatter, -3.0, 3.0)
+                .assuming(MODEL),
+        );
+        let random = &self.both[RANDOM].0;
+        let fair = (100e9 * (1.0 - BACKGROUND * 1_542.0 / 1_522.0)) / 6.0;
+        checks.push(
+            Check::near("rack, random at inputs: victim", Unit::BitsPerSecond, random.victim, 50e9, 0.03).paper(50e9).assuming(MODEL),
+        );
+        checks.push(
+            Check::near("rack, random at inputs: slowest of f1 to f6", Unit::BitsPerSecond, random.hot[0], fair, 0.05)
+                .claimed()
+                .assuming(MODEL),
+        );
+        checks.push(
+            Check::near("rack, random at inputs: fastest of f1 to f6", Unit::BitsPerSecond, random.hot[2], fair, 0.05)
+                .claimed()
+                .assuming(MODEL),
+        );
+        checks
+    }
+
+    fn words(&self) -> String {
+        let ports = self.size.edges * LEAF;
+        let random = &self.both[RANDOM].0;
+        format!(
+            "{ports} ports, {} ms at 100 Gb/s, rack and ideal switch: victim {} and {} with PAUSE only, {} and {} with occupancy sampling; f1 to f6 {} and {}; output of the hotspot {} and {}; mean delay of the background {} and {}.",
+            self.size.end,
+            lab::rate(self.both[PAUSE].0.victim),
+            lab::rate(self.both[PAUSE].1.victim),
+            lab::rate(random.victim),
+            lab::rate(self.both[RANDOM].1.victim),
+            lab::rate(random.hot[1]),
+            lab::rate(self.both[RANDOM].1.hot[1]),
+            lab::bytes(random.queues[1]),
+            lab::bytes(self.both[RANDOM].1.queues[1]),
+            lab::time(random.background[0]),
+            lab::time(self.both[RANDOM].1.background[0])
+        )
+    }
+
+    fn notes(&self, s: &Scatter) -> Vec<String> {
+        let (r, i, seeds) = (self.one(self.rack[RANDOM]), self.one(self.ideal[RANDOM]), self.seeds);
+        let mut notes = vec![
+            format!(
+                "Each run of the rack carries {} frames in {} hops of segments through spines; {} segments came out of order; no output queue of a spine held more than {}.",
+                count(r.frames[1]),
+                count(r.hops),
+                count(r.out_of_order),
+                lab::bytes(r.queue_max as f64)
+            ),
+            format!("The ideal switch carried {} frames.", count(i.frames[1])),
+            format!(
+                "Under occupancy sampling the input of f1 swings between nothing and Q_eq as the background comes and goes: one run's mean scatters by {} (rack less ideal, standard deviation, {seeds} seeds with {} ports), and the difference of the runs shown, {}, is {:.1} times that. Over the seeds it is {} in the rack and {} in the ideal switch. The band of 15 % was meant for single runs at first; it is asked of the means.",
+                lab::bytes(s.scatter),
+                SMALL.edges * LEAF,
+                lab::bytes(s.off),
+                s.off / s.scatter,
+                s.means[0].words(lab::bytes),
+                s.means[1].words(lab::bytes)
+            ),
+            "A hotspot's fair share is what the background leaves: 10 % of the line.".into(),
+        ];
+        if self.size.edges < 128 {
+            notes.push(format!(
+                "Quick mode: {} leaf switches and {} ms; in full 128 leaf switches, 640 ports, and 36 ms, and arrival sampling too.",
+                self.size.edges, self.size.end
+            ));
+        }
+        notes
+    }
 }
 
 fn table(both: &[(Seen, Seen)], size: Size) -> Table {

@@ -123,7 +123,8 @@ impl<'a> Runs<'a> {
             self.gain(last).words(times),
             self.sizes[last]
         );
-        let (most, of) = (0..self.sizes.len()).map(|i| (self.ce(i, 1).mean, self.sizes[i])).fold((0.0, 0), |m, v| if v.0 > m.0 { v } else { m });
+        let (most, of) =
+            (0..self.sizes.len()).map(|i| (self.ce(i, 1).mean, self.sizes[i])).fold((0.0, 0), |m, v| if v.0 > m.0 { v } else { m });
         f.notes.push(format!(
         "TCD marks up to {} of the victims CE (at {of} KB; {} UE): after a stop both senders at 20 Gb/s hold P0 and P2 at exactly their rate, and one frame more in the queue counts as growth (see Table 3).",
         percent(most),

@@ -3,6 +3,7 @@
 use xoff_report::{Align, Axis, Cell, Colour, Figure, Mark, Panel, Table, Unit};
 
 use super::{ETHERNET, FLOW_BINS, HADOOP_MEAN, INFINIBAND, LOAD, MESSAGE_BINS, MPI_IO_MEAN, VICTIMS, gap, picks};
+use crate::stats::Mean;
 use crate::study::Series;
 use crate::tcd::run::{Plan, Results};
 use crate::tcd::schemes::{DCQCN, DCQCN_NP_ECN, DCQCN_TCD, IB_CC, IB_CC_TCD, Scheme};
@@ -40,47 +41,115 @@ fn loads(mode: Mode) -> (&'static [f64], &'static [f64]) {
     mode.pick((&[0.4], &[0.5, 1.0, 1.4]), (&[0.2, 0.4, 0.6], &[0.2, 0.5, 0.8, 1.0, 1.2, 1.4]))
 }
 
+/// The runs.
+struct Runs {
+    /// Loads that are tried.
+    senders: &'static [f64],
+    bursts: &'static [f64],
+    /// By detector, load of the senders, load of the bursts.
+    series: Vec<Vec<Vec<Series>>>,
+    /// By detector, at the loads that stand in the scenario.
+    there: Vec<Series>,
+    /// TCD that looks at the trend of a queue for longer.
+    patient: Series,
+    results: Results,
+}
+
+/// Seeds of [`Runs::there`].
+const MANY: u64 = 10;
+
+fn percent(v: f64) -> String {
+    Unit::Fraction.format(v)
+}
+
 /// The entry.
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
-    let seeds = cx.mode.pick(2, 5);
-    let (senders, bursts) = loads(cx.mode);
-    let mut plan = Plan::default();
-    let series: Vec<Vec<Vec<Series>>> = ROWS
-        .iter()
-        .map(|row| {
-            let groups = picks(if row.file == ETHERNET { FLOW_BINS } else { MESSAGE_BINS });
-            senders
-                .iter()
-                .map(|s| bursts.iter().map(|b| plan.series(cx, seeds, row.file, &row.scheme, &row.settings(*s, *b), &groups)).collect())
-                .collect()
-        })
-        .collect();
-    // Where the paper's number is looked for: the loads that stand in the scenario, and more seeds.
-    let (many, defaults) = (10, |row: &Row| picks(if row.file == ETHERNET { FLOW_BINS } else { MESSAGE_BINS }));
-    let there: Vec<Series> = ROWS.iter().map(|row| plan.series(cx, many, row.file, &row.scheme, &[], &defaults(row))).collect();
-    // What is left of TCD's wrong marks where it looks at the trend of a queue for longer.
-    let patient = plan.series(cx, many, ETHERNET, &DCQCN_TCD, &["detection.tcd.period=1ms".into()], &picks(FLOW_BINS));
-    let results = plan.run(cx)?;
-    let share = |row: usize, s: usize, b: usize| results.mean(series[row][s][b], VICTIMS, |g| g.ce_share());
-    let share_there = |row: usize| results.mean(there[row], VICTIMS, |g| g.ce_share());
-    let mut f = Findings::default();
-    for (row, (low, high)) in [(0, (0.10, 0.40)), (2, (0.0, 0.005)), (3, (0.05, 0.25)), (4, (0.0, 0.005))] {
-        let what = format!("{}: victims marked CE", ROWS[row].name);
-        let check = Check::new(what, Unit::Fraction, share_there(row).mean, low, high).paper(ROWS[row].paper.unwrap_or(f64::NAN));
-        f.checks.push(check.assuming(LOAD));
+    let runs = Runs::measure(cx)?;
+    let mut f = Findings {
+        checks: runs.checks(),
+        figures: vec![runs.figure()],
+        tables: vec![table(&runs.results, &runs.series, runs.senders, runs.bursts)],
+        ..Findings::default()
+    };
+    runs.say(&mut f);
+    if cx.mode == Mode::Quick {
+        f.notes.push("Quick: three loads of the bursts and one of the senders, two seeds each.".into());
     }
-    f.checks.extend(results.soundness());
-    let percent = |v: f64| Unit::Fraction.format(v);
-    let words: Vec<String> = ROWS.iter().enumerate().map(|(r, row)| format!("{} {}", row.name, share_there(r).words(percent))).collect();
-    f.measured = format!(
-        "Victims marked CE with the senders at 40 % and bursts that offer P3 140 % (Ethernet) or 70 % (InfiniBand), mean of {many} seeds (95 % interval): {}.",
-        words.join(", ")
-    );
-    for row in [0, 3] {
+    Ok(f)
+}
+
+impl Runs {
+    fn measure(cx: &Context) -> Result<Runs, ReproduceError> {
+        let seeds = cx.mode.pick(2, 5);
+        let (senders, bursts) = loads(cx.mode);
+        let mut plan = Plan::default();
+        let series: Vec<Vec<Vec<Series>>> = ROWS
+            .iter()
+            .map(|row| {
+                let groups = picks(if row.file == ETHERNET { FLOW_BINS } else { MESSAGE_BINS });
+                senders
+                    .iter()
+                    .map(|s| bursts.iter().map(|b| plan.series(cx, seeds, row.file, &row.scheme, &row.settings(*s, *b), &groups)).collect())
+                    .collect()
+            })
+            .collect();
+        // Where the paper's number is looked for: the loads that stand in the scenario, and more seeds.
+        let defaults = |row: &Row| picks(if row.file == ETHERNET { FLOW_BINS } else { MESSAGE_BINS });
+        let there: Vec<Series> = ROWS.iter().map(|row| plan.series(cx, MANY, row.file, &row.scheme, &[], &defaults(row))).collect();
+        // What is left of TCD's wrong marks where it looks at the trend of a queue for longer.
+        let patient = plan.series(cx, MANY, ETHERNET, &DCQCN_TCD, &["detection.tcd.period=1ms".into()], &picks(FLOW_BINS));
+        Ok(Runs { senders, bursts, series, there, patient, results: plan.run(cx)? })
+    }
+
+    /// Part of the victims that are marked CE.
+    fn share(&self, row: usize, s: usize, b: usize) -> Mean {
+        self.results.mean(self.series[row][s][b], VICTIMS, |g| g.ce_share())
+    }
+    /// The same at the loads that stand in the scenario.
+    fn share_there(&self, row: usize) -> Mean {
+        self.results.mean(self.there[row], VICTIMS, |g| g.ce_share())
+    }
+
+    fn checks(&self) -> Vec<Check> {
+        let mut checks = Vec::new();
+        for (row, (low, high)) in [(0, (0.10, 0.40)), (2, (0.0, 0.005)), (3, (0.05, 0.25)), (4, (0.0, 0.005))] {
+            let what = format!("{}: victims marked CE", ROWS[row].name);
+            let check = Check::new(what, Unit::Fraction, self.share_there(row).mean, low, high).paper(ROWS[row].paper.unwrap_or(f64::NAN));
+            checks.push(check.assuming(LOAD));
+        }
+        checks.extend(self.results.soundness());
+        checks
+    }
+
+    fn say(&self, f: &mut Findings) {
+        let words: Vec<String> =
+            ROWS.iter().enumerate().map(|(r, row)| format!("{} {}", row.name, self.share_there(r).words(percent))).collect();
+        f.measured = format!(
+            "Victims marked CE with the senders at 40 % and bursts that offer P3 140 % (Ethernet) or 70 % (InfiniBand), mean of {MANY} seeds (95 % interval): {}.",
+            words.join(", ")
+        );
+        f.notes.extend([0, 3].map(|row| self.where_found(row)));
+        f.notes.extend([2, 4].map(|row| self.worst(row)));
+        let inside = |s: Series| {
+            let of = |port: usize| self.results.total(s, |t| t.marked_inside[port] as f64).mean;
+            format!("{:.0} frames at P0 and {:.0} at P2 in a run", of(0), of(1))
+        };
+        f.notes.push(format!(
+        "Where S0 and S1 both have something to send after a stop, their 2 x 20 Gb/s fill P0 and P2 to exactly 40 Gb/s: the queue that the stop left stays as it is, one frame more or less, and one frame more counts as growth. So TCD marks {} CE (ECN {}). With a period T of 1 ms in place of max(T_on) = 100.4 us it marks {}, and {} of the victims.",
+        inside(self.there[2]),
+        inside(self.there[0]),
+        inside(self.patient),
+        self.results.mean(self.patient, VICTIMS, |g| g.ce_share()).words(percent)
+    ));
+        f.notes.push("NP-ECN has its own threshold here (any queue), and DCQCN reacts to each of its marks; the receiver of PCN, which asks for 95 % marked packets, is not part of it.".into());
+    }
+
+    /// The loads at which a detector marks what the paper says.
+    fn where_found(&self, row: usize) -> String {
         let paper = ROWS[row].paper.unwrap_or(f64::NAN);
-        let found: Vec<String> = (0..senders.len())
+        let found: Vec<String> = (0..self.senders.len())
             .map(|s| {
-                let curve: Vec<(f64, f64)> = bursts.iter().enumerate().map(|(b, load)| (*load, share(row, s, b).mean)).collect();
+                let curve: Vec<(f64, f64)> = self.bursts.iter().enumerate().map(|(b, load)| (*load, self.share(row, s, b).mean)).collect();
                 let at: Vec<String> = crossings(&curve, paper).into_iter().map(percent).collect();
                 let at = if at.is_empty() {
                     let (low, high) = curve.iter().fold((f64::INFINITY, 0.0f64), |(l, h), p| (l.min(p.1), h.max(p.1)));
@@ -88,24 +157,19 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
                 } else {
                     format!("at {}", at.join(" and "))
                 };
-                format!("senders at {}: {at}", percent(senders[s]))
+                format!("senders at {}: {at}", percent(self.senders[s]))
             })
             .collect();
-        f.notes.push(format!(
-            "The paper's {} of {} appears with bursts at these loads of P3: {}.",
-            percent(paper),
-            ROWS[row].name,
-            found.join("; ")
-        ));
+        format!("The paper's {} of {} appears with bursts at these loads of P3: {}.", percent(paper), ROWS[row].name, found.join("; "))
     }
-    let worst = |row: usize| {
-        let all = (0..senders.len()).flat_map(|s| (0..bursts.len()).map(move |b| (s, b)));
-        all.map(|(s, b)| (share(row, s, b).mean, senders[s], bursts[b]))
-            .fold((0.0, f64::NAN, f64::NAN), |w, v| if v.0 > w.0 { v } else { w })
-    };
-    for row in [2, 4] {
-        let (most, s, b) = worst(row);
-        f.notes.push(if most > 0.0 {
+
+    /// The load at which a detector marks most.
+    fn worst(&self, row: usize) -> String {
+        let all = (0..self.senders.len()).flat_map(|s| (0..self.bursts.len()).map(move |b| (s, b)));
+        let (most, s, b) = all
+            .map(|(s, b)| (self.share(row, s, b).mean, self.senders[s], self.bursts[b]))
+            .fold((0.0, f64::NAN, f64::NAN), |w, v| if v.0 > w.0 { v } else { w });
+        if most > 0.0 {
             format!(
                 "{}: the largest share at any load is {}, with senders at {} and bursts at {}.",
                 ROWS[row].name,
@@ -115,48 +179,36 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             )
         } else {
             format!("{}: no victim is marked CE at any of these loads.", ROWS[row].name)
-        });
+        }
     }
-    let inside = |s: Series| {
-        let of = |port: usize| results.total(s, |t| t.marked_inside[port] as f64).mean;
-        format!("{:.0} frames at P0 and {:.0} at P2 in a run", of(0), of(1))
-    };
-    f.notes.push(format!(
-        "Where S0 and S1 both have something to send after a stop, their 2 x 20 Gb/s fill P0 and P2 to exactly 40 Gb/s: the queue that the stop left stays as it is, one frame more or less, and one frame more counts as growth. So TCD marks {} CE (ECN {}). With a period T of 1 ms in place of max(T_on) = 100.4 us it marks {}, and {} of the victims.",
-        inside(there[2]),
-        inside(there[0]),
-        inside(patient),
-        results.mean(patient, VICTIMS, |g| g.ce_share()).words(percent)
-    ));
-    f.notes.push("NP-ECN has its own threshold here (any queue), and DCQCN reacts to each of its marks; the receiver of PCN, which asks for 95 % marked packets, is not part of it.".into());
-    if cx.mode == Mode::Quick {
-        f.notes.push("Quick: three loads of the bursts and one of the senders, two seeds each.".into());
-    }
-    let interval = |row: usize| {
-        let m = share_there(row);
-        xoff_report::Bar::with_interval(m.mean, m.low.max(0.0), m.high).reference(ROWS[row].paper.unwrap_or(f64::NAN))
-    };
-    let bars =
-        Mark::bars(ROWS.iter().map(|r| r.name), [xoff_report::BarGroup::new("here", (0..ROWS.len()).map(interval)).colour(Colour::Blue)])
-            .bar_reference("paper");
-    let y = || Axis::new("Victims marked CE", Unit::Fraction);
-    let mut figure = Figure::new("Victims marked CE (paper: Table 3)")
+
+    fn figure(&self) -> Figure {
+        let interval = |row: usize| {
+            let m = self.share_there(row);
+            xoff_report::Bar::with_interval(m.mean, m.low.max(0.0), m.high).reference(ROWS[row].paper.unwrap_or(f64::NAN))
+        };
+        let bars = Mark::bars(
+            ROWS.iter().map(|r| r.name),
+            [xoff_report::BarGroup::new("here", (0..ROWS.len()).map(interval)).colour(Colour::Blue)],
+        )
+        .bar_reference("paper");
+        let y = || Axis::new("Victims marked CE", Unit::Fraction);
+        let mut figure = Figure::new("Victims marked CE (paper: Table 3)")
         .caption("S0's flows never meet a congested port, so every mark CE is wrong. Above: with the senders at 40 % and bursts that offer P3 140 % (Ethernet) or 70 % (InfiniBand), with 95 % intervals over seeds. Below: against the load, which the paper does not give.")
         .panel(Panel::new("", Axis::new("", Unit::None), y()).mark(bars));
-    for (s, load) in senders.iter().enumerate() {
-        let lines = ROWS.iter().enumerate().map(|(r, row)| {
-            Mark::line(row.name, bursts.iter().enumerate().map(|(b, load)| (*load, share(r, s, b).mean))).colour(row.colour)
-        });
-        figure = figure.panel(
-            Panel::new(format!("S0 and S1 at {}", percent(*load)), Axis::new("Load of P3 by bursts", Unit::Fraction), y())
-                .marks(lines)
-                .mark(Mark::hline(0.266, "paper, ECN: 26.6 %"))
-                .mark(Mark::hline(0.135, "paper, FECN: 13.5 %")),
-        );
+        for (s, load) in self.senders.iter().enumerate() {
+            let lines = ROWS.iter().enumerate().map(|(r, row)| {
+                Mark::line(row.name, self.bursts.iter().enumerate().map(|(b, load)| (*load, self.share(r, s, b).mean))).colour(row.colour)
+            });
+            figure = figure.panel(
+                Panel::new(format!("S0 and S1 at {}", percent(*load)), Axis::new("Load of P3 by bursts", Unit::Fraction), y())
+                    .marks(lines)
+                    .mark(Mark::hline(0.266, "paper, ECN: 26.6 %"))
+                    .mark(Mark::hline(0.135, "paper, FECN: 13.5 %")),
+            );
+        }
+        figure
     }
-    f.figures.push(figure);
-    f.tables.push(table(&results, &series, senders, bursts));
-    Ok(f)
 }
 
 /// Where a curve crosses a level, linear between its points.
