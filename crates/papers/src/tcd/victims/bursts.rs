@@ -103,7 +103,7 @@ impl<'a> Runs<'a> {
             Check::new("largest gain: mean completion time without TCD over that with it", Unit::None, best_gain, 1.1, f64::INFINITY)
                 .claimed()
                 .assuming(LOAD),
-            Check::new("smallest gain over the self.sizes", Unit::None, worst, 0.95, f64::INFINITY).claimed().assuming(LOAD),
+            Check::new("smallest gain over the sizes", Unit::None, worst, 0.95, f64::INFINITY).claimed().assuming(LOAD),
         ];
         checks.extend(self.results.soundness());
         checks
