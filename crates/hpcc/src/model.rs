@@ -4,7 +4,7 @@ use xoff_mech::LinkFacts;
 use xoff_mech::detection::{Detection, red::Red};
 use xoff_mech::flow_control::{FlowControl, pfc};
 use xoff_mech::rate_control::{RateControlKind, RecordFormat, dcqcn, hpcc, timely};
-use xoff_node::{BufferPolicy, ControlDelay, DisciplineKind, Pacing, PausedWith, SchedulerKind, SharedPool, Transport};
+use xoff_node::{BufferPolicy, Compat, ControlDelay, DisciplineKind, Pacing, PausedWith, SchedulerKind, SharedPool, Transport};
 use xoff_params::ParamError;
 use xoff_scenario::hpcc::{CcMode, HpccCase, HpccConfig};
 use xoff_sim::{
@@ -117,7 +117,6 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
                 reserve: Bytes(4 << 10),
                 headroom: links.iter().map(headroom).collect(),
                 shift: links.iter().map(|l| shift(l.rate, nic_rate)).collect(),
-                wraps: true,
             })
         }),
         ingress_buffer: buffer,
@@ -150,8 +149,8 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
             window_follows_rate: c.var_win,
             rate_bound: c.rate_bound,
             pacing: Pacing::Gap,
-            as_hpcc_simulator: true,
         },
+        compat: Compat::HPCC_SIMULATOR,
         order: EventOrder::Insertion,
         threads: 1,
         seed: 1,
@@ -192,8 +191,6 @@ fn faults(case: &HpccCase, t: &Topology) -> Faults {
     Faults {
         failures: failure.into_iter().collect(),
         losses: LinkErrors::new(case).map(|l| -> Box<dyn Losses> { Box::new(l) }),
-        failed_port_keeps_memory: true,
-        hairpin_overlap: true,
         round_robin: failure.map(|_| -> Box<dyn StartOrder> { Box::<RoundRobin>::default() }),
     }
 }

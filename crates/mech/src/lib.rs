@@ -10,7 +10,7 @@
 //!  rate_control/    RateControl (an end system's rate per flow) and its notification point
 //! ```
 //!
-//! Searching the node crate for the name of a mechanism finds nothing but tests: a switch and a NIC know traits only.
+//! No file of the node crate and of the simulator names a mechanism (`sim/tests/names.rs`): a switch and a NIC use traits only.
 
 mod control_loop;
 pub mod detection;

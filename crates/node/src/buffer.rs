@@ -26,9 +26,6 @@ pub struct SharedPool {
     pub headroom: Vec<Bytes>,
     /// Right shift of the free pool that gives the limit of each port; alpha = 2^-shift.
     pub shift: Vec<u8>,
-    /// Unsigned 32-bit arithmetic that wraps where the pool is over-committed, as in the HPCC simulator. Off: it stops
-    /// at zero.
-    pub wraps: bool,
 }
 
 /// One ingress and class: what it holds and what bounds it. It lives in the lane of its port, beside the receiver half that
@@ -74,15 +71,15 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// An empty buffer for a switch of this many ports.
-    pub fn new(policy: &BufferPolicy, ports: usize) -> Self {
+    /// An empty buffer for a switch of this many ports. `wraps`: [`Compat::pool_wraps`](crate::Compat).
+    pub fn new(policy: &BufferPolicy, ports: usize, wraps: bool) -> Self {
         let rule = match policy {
             BufferPolicy::PerIngress(capacity) => Rule::PerIngress(capacity.0),
             BufferPolicy::Shared(s) => {
                 let committed = (s.headroom.iter().fold(s.reserve * ports as u64, |sum, &h| sum + h)).0;
                 let pool =
-                    if s.wraps { (s.total.0 as u32).wrapping_sub(committed as u32) as u64 } else { s.total.0.saturating_sub(committed) };
-                Rule::Shared { pool, reserve: s.reserve.0, wraps: s.wraps }
+                    if wraps { (s.total.0 as u32).wrapping_sub(committed as u32) as u64 } else { s.total.0.saturating_sub(committed) };
+                Rule::Shared { pool, reserve: s.reserve.0, wraps }
             }
         };
         Buffer { rule, shared_used: 0, held: 0 }
@@ -191,19 +188,23 @@ mod tests {
     #[test]
     fn a_fixed_buffer_refuses_the_frame_that_does_not_fit() {
         let policy = BufferPolicy::PerIngress(Bytes(3000));
-        let (mut b, mut i, mut other) = (Buffer::new(&policy, 2), policy.ingress(0), policy.ingress(1));
+        let (mut b, mut i, mut other) = (Buffer::new(&policy, 2, false), policy.ingress(0), policy.ingress(1));
         assert_eq!([1500, 1500, 1].map(|len| b.admit(&mut i, len).is_some()), [true, true, false]);
         assert!(b.admit(&mut other, 1500).is_some(), "another ingress has its own");
         assert_eq!((b.release(&mut i, 1500).bytes, b.held(), i.highest()), (Bytes(1500), Bytes(3000), 3000));
     }
 
     fn pool(total: u64) -> SharedPool {
-        SharedPool { total: Bytes(total), reserve: Bytes(4096), headroom: vec![Bytes(37_500); 3], shift: vec![3; 3], wraps: false }
+        SharedPool { total: Bytes(total), reserve: Bytes(4096), headroom: vec![Bytes(37_500); 3], shift: vec![3; 3] }
     }
 
     fn shared(pool: SharedPool) -> (Buffer, Ingress) {
+        wrapping(pool, false)
+    }
+
+    fn wrapping(pool: SharedPool, wraps: bool) -> (Buffer, Ingress) {
         let policy = BufferPolicy::Shared(pool);
-        (Buffer::new(&policy, 3), policy.ingress(0))
+        (Buffer::new(&policy, 3, wraps), policy.ingress(0))
     }
 
     /// 4 MiB, three 100G/1us ports: (4194304 - 112500 - 12288) / 8 = 508689 bytes of limit on an empty switch.
@@ -234,7 +235,7 @@ mod tests {
         assert_eq!(b.occupancy(&i).limit, Bytes::ZERO);
         let (b, i) = shared(SharedPool { reserve: Bytes(u64::MAX / 2), ..pool(4 << 20) });
         assert_eq!(b.occupancy(&i).limit, Bytes::ZERO, "what is promised to the ports does not wrap either");
-        let (b, i) = shared(SharedPool { wraps: true, ..pool(1000) });
+        let (b, i) = wrapping(pool(1000), true);
         assert!(b.occupancy(&i).limit > Bytes(1 << 28));
     }
 }

@@ -26,12 +26,12 @@ impl Delay {
 pub struct ControlDelay {
     /// From the decision to the control queue of the port.
     pub generation: Delay,
-    /// From the arrival to the effect: t_r of GFC Eq. (6).
+    /// From the arrival to the effect.
     pub processing: Delay,
 }
 
 impl ControlDelay {
-    /// The longest time a message spends inside nodes: what t_r of GFC Eq. (6) has to cover.
+    /// The longest time a message spends inside nodes: the `processing` of [`LinkFacts`](xoff_mech::LinkFacts).
     pub fn longest(&self) -> Span {
         self.generation.constant + self.generation.jitter + self.processing.constant + self.processing.jitter
     }
@@ -69,19 +69,17 @@ impl DelayLine {
 
 #[cfg(test)]
 mod tests {
-    use xoff_mech::flow_control::gfc_buffer::Stage;
-
     use super::*;
 
     #[test]
     fn jitter_never_reorders() {
         let mut line = DelayLine::default();
         let delay = Delay { constant: Span::from_us(1), jitter: Span::from_us(10) };
-        let first = line.push(Time::ZERO, &delay, || 0.9, 0, Message::Stage(Stage(2)));
-        let second = line.push(Time::from_us(1), &delay, || 0.0, 0, Message::Stage(Stage(1)));
+        let first = line.push(Time::ZERO, &delay, || 0.9, 0, Message::Custom(2));
+        let second = line.push(Time::from_us(1), &delay, || 0.0, 0, Message::Custom(1));
         assert_eq!((first, second), (Time::from_us(10), Time::from_us(10)));
         assert_eq!(line.pop(Time(9_999_999)), None);
-        assert_eq!(line.pop(first), Some((0, Message::Stage(Stage(2)))));
-        assert_eq!(line.pop(first), Some((0, Message::Stage(Stage(1)))));
+        assert_eq!(line.pop(first), Some((0, Message::Custom(2))));
+        assert_eq!(line.pop(first), Some((0, Message::Custom(1))));
     }
 }

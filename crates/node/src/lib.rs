@@ -6,10 +6,11 @@
 //! ```
 //!
 //! A node takes `(now, input)` and asks an [`Env`] for everything it cannot do itself: put a frame on a wire, be
-//! called again later, look up a route, toss a coin. It owns no clock, no socket and no file, and it names no
+//! called again later, look up a route, draw a random number. It owns no clock, no socket and no file, and it names no
 //! mechanism: laws come as the traits of the mechanism crate.
 
 mod buffer;
+mod compat;
 mod control;
 mod discipline;
 mod env;
@@ -22,6 +23,7 @@ mod vl_arbitration;
 mod wire_times;
 
 pub use buffer::{BufferPolicy, SharedPool};
+pub use compat::Compat;
 pub use control::{ControlDelay, Delay};
 pub use discipline::DisciplineKind;
 pub use env::{Call, Drop, Env, EventKey, NodeEvent};

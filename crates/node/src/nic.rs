@@ -2,10 +2,10 @@
 //! with the same flow control halves as a switch.
 //!
 //! ```text
-//!   sending.rs    flows, when a frame may go      <- round_robin.rs, hpcc_round_robin.rs   whose turn it is
+//!   sending.rs    flows, when a frame may go      <- round_robin.rs, round_robin_by_place.rs   whose turn it is
 //!   receiving.rs  what came in order, what is answered
 //!   reaction.rs   acknowledgements, notices, timers of rate control
-//!   by_flow.rs    where the peer holds single flows
+//!   per_flow.rs   where the peer holds single flows
 //! ```
 
 use std::sync::Arc;
@@ -23,39 +23,39 @@ use crate::frame::{Frame, FrameId, FrameKind, FrameList};
 use crate::port::{ClassConfig, Port};
 use crate::wire_times::FlowTimes;
 
-mod by_flow;
 mod config;
-mod hpcc_round_robin;
+mod per_flow;
 mod reaction;
 mod receiving;
 mod round_robin;
+mod round_robin_by_place;
 mod sending;
 
 pub use config::{FlowStart, NicConfig, Pacing, PausedWith, Transport};
-use hpcc_round_robin::HpccRoundRobin;
 use receiving::Receiving;
 use round_robin::RoundRobin;
+use round_robin_by_place::RoundRobinByPlace;
 use sending::{Production, Sending};
 
 /// Whose turn it is, by one of two rules.
 enum Order {
     ByStart(RoundRobin),
-    /// As in the HPCC simulator ([`NicConfig::as_hpcc_simulator`]).
-    AsHpcc(HpccRoundRobin),
+    /// See [`Compat::round_robin_by_place`](crate::Compat).
+    ByPlace(RoundRobinByPlace),
 }
 
 impl Order {
     fn push(&mut self, class: u8, slot: u32, len: u32) {
         match self {
             Order::ByStart(t) => t.push(class, slot, len),
-            Order::AsHpcc(t) => t.flows.push(slot),
+            Order::ByPlace(t) => t.flows.push(slot),
         }
     }
     #[inline]
     fn is_empty(&self) -> bool {
         match self {
             Order::ByStart(t) => t.is_empty(),
-            Order::AsHpcc(t) => t.flows.is_empty(),
+            Order::ByPlace(t) => t.flows.is_empty(),
         }
     }
     /// Flows that take turns, those of a class at least, by start.
@@ -63,14 +63,14 @@ impl Order {
     fn of_class(&self, class: u8) -> &[u32] {
         match self {
             Order::ByStart(t) => t.of_class(class),
-            Order::AsHpcc(t) => &t.flows,
+            Order::ByPlace(t) => &t.flows,
         }
     }
     #[inline]
     fn likely(&self) -> Option<u32> {
         match self {
             Order::ByStart(t) => t.likely(),
-            Order::AsHpcc(t) => t.likely(),
+            Order::ByPlace(t) => t.likely(),
         }
     }
     #[inline]
@@ -93,7 +93,7 @@ pub struct Nic {
     c: Arc<NicConfig>,
     node: u32,
     /// The peer holds single flows.
-    by_flow: bool,
+    per_flow: bool,
     /// Rate of its link.
     line: Rate,
     /// Buffer behind the link.
@@ -106,7 +106,7 @@ pub struct Nic {
     /// Acknowledgements and notifications that wait.
     feedback: FrameList,
     port: Port,
-    /// Wake-ups that are still to come and no longer count; only where they are kept ([`NicConfig::as_hpcc_simulator`]).
+    /// Wake-ups that are still to come and no longer count; only where they stay ([`Compat::wakes_stay`](crate::Compat)).
     cancelled_wakes: Vec<Time>,
 }
 
@@ -116,11 +116,15 @@ impl Nic {
         let len = c.message_len.unwrap_or(flow_control.message_len());
         Nic {
             node,
-            by_flow: flow_control.per_flow(),
+            per_flow: flow_control.per_flow(),
             line: link.rate,
             memory: link.buffer,
             port: Port::new(flow_control, link, &ClassConfig { ingress: Ingress::default(), detector: AnyDetector::None }, c.classes, len),
-            round_robin: if c.as_hpcc_simulator { Order::AsHpcc(HpccRoundRobin::default()) } else { Order::ByStart(RoundRobin::new()) },
+            round_robin: if c.compat.round_robin_by_place {
+                Order::ByPlace(RoundRobinByPlace::default())
+            } else {
+                Order::ByStart(RoundRobin::new())
+            },
             c,
             flows: Vec::new(),
             slots: FxHashMap::default(),
@@ -206,7 +210,7 @@ impl Nic {
                 self.send_control(now, class, message, env);
                 self.port.plan_receiver(self.node, 0, class, env);
             }
-            if self.by_flow {
+            if self.per_flow {
                 self.send_more_control(now, class, env);
             }
         }
@@ -266,7 +270,7 @@ impl Nic {
     pub fn on_receiver_wake(&mut self, now: Time, class: u8, env: &mut impl Env) {
         if let Some(message) = self.port.on_receiver_wake(now, class, &Occupancy { limit: self.memory, ..Occupancy::default() }) {
             self.send_control(now, class, message, env);
-            if self.by_flow {
+            if self.per_flow {
                 self.send_more_control(now, class, env);
             }
         }
@@ -289,15 +293,15 @@ impl Nic {
         env.emit(self.node, now, dropped);
     }
 
-    /// Deals the turns anew, in a replay of the HPCC simulator: exactly these flows, in this order, each with a try to send before the
+    /// Deals the turns anew, where it goes by place: exactly these flows, in this order, each with a try to send before the
     /// next one comes.
     pub fn replace_round_robin_order(&mut self, now: Time, flows: &[u32], env: &mut impl Env) {
-        if let Order::AsHpcc(round_robin) = &mut self.round_robin {
+        if let Order::ByPlace(round_robin) = &mut self.round_robin {
             round_robin.flows.clear();
         }
         for flow in flows {
             if let Some(&slot) = self.slots.get(flow) {
-                if let Order::AsHpcc(round_robin) = &mut self.round_robin {
+                if let Order::ByPlace(round_robin) = &mut self.round_robin {
                     round_robin.flows.push(slot);
                 }
                 self.try_send(now, env);

@@ -73,7 +73,7 @@ pub struct Port {
     free_called: bool,
     /// The link has failed: nothing is sent any more.
     failed: bool,
-    /// Classes whose head frame its sender half keeps back, one bit each: OFF, in the words of TCD.
+    /// Classes whose head frame its sender half keeps back, one bit each: OFF, in the words of a detector.
     off: u8,
     /// Those of them that the peer's word keeps back.
     held: u8,
@@ -224,7 +224,7 @@ impl Port {
         self.records = format.is_some();
         self.telemetry = format.unwrap_or_default();
     }
-    /// A frame that leaves now takes a record along if it carries data (HPCC, SIGCOMM'19, section 3.1): bytes sent before it, bytes
+    /// A frame that leaves now takes a record along if it carries data ([`Hop`](xoff_mech::rate_control::Hop)): bytes sent before it, bytes
     /// that wait in all classes, control frames included.
     #[cold]
     pub fn add_record(&self, now: Time, id: FrameId, frames: &mut FrameStore) {

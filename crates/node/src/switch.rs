@@ -7,6 +7,7 @@ use xoff_mech::rate_control::RecordFormat;
 use xoff_units::{Bytes, Time, prefetch};
 
 use crate::buffer::{Buffer, BufferPolicy};
+use crate::compat::Compat;
 use crate::control::ControlDelay;
 use crate::discipline::{Discipline, DisciplineKind};
 use crate::env::{Call, Drop, Env, NodeEvent};
@@ -44,14 +45,10 @@ pub struct SwitchConfig {
     /// A class that travels with the control frames: first, never paused, neither counted nor marked. A detection that notifies
     /// sources needs one.
     pub unpaused: Option<u8>,
-    /// When a link fails, the frames that wait for it are gone but stay charged to their ingress for ever, as in the
-    /// HPCC simulator. Off: their memory is freed.
-    pub failed_port_keeps_memory: bool,
     /// Data frames collect records of their way, kept like this.
     pub telemetry: Option<RecordFormat>,
-    /// A frame that leaves through the port it came in by does not occupy the wire yet when its ingress speaks, so that
-    /// the two overlap on it, as in the HPCC simulator. Routes lead back only after a failure. Off: one after the other.
-    pub hairpin_overlap: bool,
+    /// Rules of a simulator that is replayed; default: none.
+    pub compat: Compat,
 }
 
 /// Frames of one ingress and class that wait for one egress.
@@ -109,7 +106,7 @@ impl Switch {
             classes: c.classes,
             notices: c.unpaused.and_then(|class| Notices::new(watched, c.classes, class)),
             ports: (0..n).map(port).collect(),
-            buffer: Buffer::new(&c.buffer, n),
+            buffer: Buffer::new(&c.buffer, n, c.compat.pool_wraps),
             queues: if c.flow_control.iter().any(FlowControl::per_flow) {
                 Discipline::of_senders(n, c.classes)
             } else {
@@ -119,8 +116,8 @@ impl Switch {
             schedulers: vec![Scheduler::default(); n],
             control_delay: c.control_delay,
             unpaused: c.unpaused,
-            failed_port_keeps_memory: c.failed_port_keeps_memory,
-            hairpin_overlap: c.hairpin_overlap,
+            failed_port_keeps_memory: c.compat.failed_port_keeps_memory,
+            hairpin_overlap: c.compat.hairpin_overlap,
             telemetry: c.telemetry.is_some(),
         }
     }

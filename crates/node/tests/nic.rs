@@ -7,8 +7,8 @@ use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::{FlowControl, Message, pfc};
 use xoff_mech::rate_control::{Custom, Feedback, FlowFacts, Hop, Notification, RateControl, RateControlKind, Wakes, dcqcn, hpcc, qcn};
 use xoff_node::{
-    Call, ControlDelay, Env, EventKey, FlowStart, Frame, FrameId, FrameKind, FrameStore, Nic, NicConfig, NodeEvent, Pacing, PausedWith,
-    Transport,
+    Call, Compat, ControlDelay, Env, EventKey, FlowStart, Frame, FrameId, FrameKind, FrameStore, Nic, NicConfig, NodeEvent, Pacing,
+    PausedWith, Transport,
 };
 use xoff_units::{Bytes, Rate, Span, Time, WireClock};
 
@@ -103,7 +103,7 @@ impl Bench {
             window_follows_rate: false,
             rate_bound: true,
             pacing: Pacing::Schedule,
-            as_hpcc_simulator: true,
+            compat: Compat::HPCC_SIMULATOR,
         };
         change(&mut config);
         Bench { nic: Nic::new(ME, &flow_control, &link, Arc::new(config)), world: World { frames: FrameStore::new(), ..World::default() } }

@@ -4,8 +4,8 @@ use xoff_mech::LinkFacts;
 use xoff_mech::detection::Detection;
 use xoff_mech::flow_control::{FlowControl, Message, pfc};
 use xoff_node::{
-    BufferPolicy, Call, ControlDelay, DisciplineKind, Env, EventKey, Frame, FrameId, FrameKind, FrameStore, NodeEvent, SchedulerKind,
-    Switch, SwitchConfig,
+    BufferPolicy, Call, Compat, ControlDelay, DisciplineKind, Env, EventKey, Frame, FrameId, FrameKind, FrameStore, NodeEvent,
+    SchedulerKind, Switch, SwitchConfig,
 };
 use xoff_units::{Bytes, Rate, Span, Time};
 
@@ -75,9 +75,8 @@ fn switch(hairpin_overlap: bool) -> Switch {
             classes: 1,
             message_len: None,
             unpaused: None,
-            failed_port_keeps_memory: false,
             telemetry: None,
-            hairpin_overlap,
+            compat: Compat { hairpin_overlap, ..Compat::default() },
         },
     )
 }

@@ -1,5 +1,6 @@
 //! The summary of a run: what took effect, what never triggered, why it ended.
 
+use xoff_mech::detection::Mark;
 use xoff_record::Verdict;
 use xoff_record::verdict::Deadlock;
 use xoff_sim::{Ended, Outcome};
@@ -27,7 +28,7 @@ impl Summary {
         let incomplete = verdict.parts().work.incomplete_words();
         let mut sum = Summary { ended: ended(s, o), incomplete, ..Summary::default() };
         let total = |f: fn(&xoff_sim::PortTotals) -> u64| o.ports.iter().flatten().map(f).sum::<u64>();
-        let (ce, ue) = (total(|p| p.marked), total(|p| p.marked_ue));
+        let (ce, ue) = (total(|p| p.marked.of(Mark::Ce)), total(|p| p.marked.of(Mark::Ue)));
 
         sum.flow_control(s, o, total(|p| p.messages_received));
         sum.standstill(s, o);

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use xoff_mech::detection::PortState;
+use xoff_mech::detection::{Mark, PortState};
 use xoff_params::ParamError;
 use xoff_sim::{Ended, FlowRecord, PortNow, World};
 use xoff_units::{Bytes, Time};
@@ -140,8 +140,8 @@ fn grow(s: &NetworkScenario, at: Time, ports: &[PortNow], flows: &[FlowRecord]) 
             flow: *n,
             src: t.name(f.flow.src).to_owned(),
             dst: t.name(f.flow.dst).to_owned(),
-            ce_frames: f.ce_frames,
-            ue_frames: f.ue_frames,
+            ce_frames: f.marked.of(Mark::Ce),
+            ue_frames: f.marked.of(Mark::Ue),
         };
         if met(Role::Root) {
             tree.culprits.push(member());

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use xoff_mech::detection::Mark;
 use xoff_record::Sink;
 use xoff_run::{Finished, NetworkScenario};
 use xoff_scenario::document::Override;
@@ -49,7 +50,7 @@ fn a_port_that_is_never_congested_has_a_long_queue() {
 fn credits_hold_a_port_that_is_never_congested_and_fecn_marks_its_victims() {
     let marked = |settings: &[&str]| {
         let (s, f) = run("single-congestion-point-ib.toml", settings);
-        let of = |src: &str| f.outcome.flows.iter().find(|flow| s.topology.name(flow.flow.src) == src).unwrap().ce_frames;
+        let of = |src: &str| f.outcome.flows.iter().find(|flow| s.topology.name(flow.flow.src) == src).unwrap().marked.of(Mark::Ce);
         (queue_max(&s, &f, "L0", "T2"), of("S0"), of("S2"))
     };
     let (queue, f0, f2) = marked(&[]);

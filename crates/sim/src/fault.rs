@@ -45,10 +45,6 @@ pub struct Faults {
     pub failures: Vec<LinkFailure>,
     /// Frames lost.
     pub losses: Option<Box<dyn Losses>>,
-    /// See [`xoff_node::SwitchConfig::failed_port_keeps_memory`].
-    pub failed_port_keeps_memory: bool,
-    /// See [`xoff_node::SwitchConfig::hairpin_overlap`].
-    pub hairpin_overlap: bool,
     /// Turns after a failure.
     pub round_robin: Option<Box<dyn StartOrder>>,
 }

@@ -1,5 +1,6 @@
 //! The flows of a run: what they asked for and how they fared.
 
+use xoff_mech::detection::MarkCounts;
 use xoff_node::EventKey;
 use xoff_units::{Span, Time, prefetch};
 use xoff_workload::Flow;
@@ -20,10 +21,8 @@ pub struct FlowRecord {
     pub delivered: u64,
     /// Payload that arrived out of order: beyond a gap, or a second time [bytes].
     pub out_of_order: u64,
-    /// Data frames of it that arrived marked CE.
-    pub ce_frames: u64,
-    /// Data frames of it that arrived marked UE.
-    pub ue_frames: u64,
+    /// Data frames of it that arrived marked.
+    pub marked: MarkCounts,
     /// Notices of congested buffers that its source has had while it sent.
     pub notices: u64,
     /// When its source had put its last byte on the wire.
@@ -42,8 +41,7 @@ impl FlowRecord {
             sent: 0,
             delivered: 0,
             out_of_order: 0,
-            ce_frames: 0,
-            ue_frames: 0,
+            marked: MarkCounts::default(),
             notices: 0,
             all_sent: None,
             received: None,
@@ -63,8 +61,7 @@ impl FlowRecord {
         self.sent += o.sent;
         self.delivered += o.delivered;
         self.out_of_order += o.out_of_order;
-        self.ce_frames += o.ce_frames;
-        self.ue_frames += o.ue_frames;
+        self.marked.add(o.marked);
         self.notices += o.notices;
         self.all_sent = self.all_sent.or(o.all_sent);
         self.received = self.received.or(o.received);

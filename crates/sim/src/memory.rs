@@ -31,7 +31,7 @@ const PER_THREAD: u64 = (size_of::<Line>() + size_of::<PortTotals>() + 16) as u6
 /// A frame that is queued or on its way [bytes]: itself and the event of its arrival.
 pub const BYTES_PER_FRAME: u64 = (size_of::<Frame>() + size_of::<Event>()) as u64;
 
-/// A port that nothing has passed yet and its place [bytes], of a switch, with one class, on one thread. Laws that keep tables (GFC) need
+/// A port that nothing has passed yet and its place [bytes], of a switch, with one class, on one thread. Laws that keep tables need
 /// more.
 pub const BYTES_PER_IDLE_PORT: u64 = (Switch::BYTES_PER_PORT + size_of::<(u32, u16)>()) as u64 + PER_THREAD;
 

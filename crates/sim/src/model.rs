@@ -4,7 +4,7 @@ use xoff_mech::LinkFacts;
 use xoff_mech::detection::Detection;
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
-use xoff_node::{BufferPolicy, ControlDelay, DisciplineKind, Pacing, SchedulerKind, Transport};
+use xoff_node::{BufferPolicy, Compat, ControlDelay, DisciplineKind, Pacing, SchedulerKind, Transport};
 use xoff_params::ParamError;
 use xoff_topology::LinkId;
 use xoff_topology::routing::Routing;
@@ -50,8 +50,6 @@ pub struct NicModel {
     pub rate_bound: bool,
     /// How an application's rate is kept.
     pub pacing: Pacing,
-    /// See [`xoff_node::NicConfig::as_hpcc_simulator`].
-    pub as_hpcc_simulator: bool,
 }
 
 /// The model of a run.
@@ -80,6 +78,8 @@ pub struct Model<'a> {
     pub routing: Routing,
     /// End systems.
     pub nic: NicModel,
+    /// Rules of a simulator that is replayed; default: none.
+    pub compat: Compat,
     /// Order of equal times.
     pub order: EventOrder,
     /// Threads to run on, if the network can be split; never changes a result.
@@ -138,8 +138,8 @@ impl<'a> Model<'a> {
                 window_follows_rate: false,
                 rate_bound: true,
                 pacing: Pacing::Schedule,
-                as_hpcc_simulator: false,
             },
+            compat: Compat::default(),
             order: EventOrder::Entity,
             threads: 1,
             seed: 1,

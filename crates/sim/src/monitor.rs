@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use xoff_mech::detection::{Mark, Side};
+use xoff_mech::detection::Side;
 use xoff_node::NodeEvent;
 use xoff_rows::Direction;
 
@@ -127,9 +127,7 @@ impl Monitor {
             }
             NodeEvent::Marked { port, class, flow, mark } => {
                 self.record_mark(clock, (node, port, class), flow, mark);
-                let t = &mut self.ports[self.layout.port_index(node, port)];
-                t.marked += (mark == Mark::Ce) as u64;
-                t.marked_ue += (mark == Mark::Ue) as u64;
+                self.ports[self.layout.port_index(node, port)].marked.count(mark);
             }
             NodeEvent::Notified { port, class, side, flow, congestion } => {
                 let sent = self.notices.entry((node, port)).or_default();
@@ -159,8 +157,7 @@ impl Monitor {
                 self.counts.delivered += 1;
                 let f = &mut self.flows.records[flow as usize];
                 f.delivered += payload as u64;
-                f.ce_frames += (mark == Mark::Ce) as u64;
-                f.ue_frames += (mark == Mark::Ue) as u64;
+                f.marked.count(mark);
                 if complete {
                     f.received = Some(clock.now);
                 }

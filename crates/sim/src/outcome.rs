@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use xoff_mech::detection::MarkCounts;
 use xoff_units::{Rate, Time};
 
 use crate::checks::Violation;
@@ -38,10 +39,8 @@ pub struct PortTotals {
     pub messages_sent: u64,
     /// Control messages received.
     pub messages_received: u64,
-    /// Frames marked CE.
-    pub marked: u64,
-    /// Frames marked UE.
-    pub marked_ue: u64,
+    /// Frames marked when leaving.
+    pub marked: MarkCounts,
     /// Frames dropped on arrival, or because the link that they waited for failed.
     pub dropped: u64,
     /// Frames lost on the way to this port, control frames included: errors, or a failed link.

@@ -88,7 +88,7 @@ impl Monitor {
     ) {
         if self.layout.detecting && self.layout.probes.notices.has(node, port) {
             let (time_ps, port, priority, flow) = (clock.now.0, self.buffer(node, port, kind), self.priority(class), flow as u64);
-            let Congestion { feedback, q_off, q_delta } = congestion;
+            let Congestion { degree: feedback, above: q_off, growth: q_delta } = congestion;
             let row = NotificationRow { time_ps, port, kind, priority, flow, feedback, q_off, q_delta };
             self.rows.record(clock.place(), Row::Notice(row));
         }

@@ -108,7 +108,7 @@ pub fn text(run: &Run, m: &Manifest, path: &Path, allowed: &Allowed) -> String {
 pub fn manifest(run: &Run, config: &Path) -> Manifest {
     let (o, c) = (&run.outcome, &run.case.config);
     let sum = |of: fn(&PortTotals) -> u64| o.ports.iter().flatten().map(of).sum::<u64>();
-    let marked = sum(|p| p.marked);
+    let marked = sum(|p| p.marked.congestion());
     let mut m = Manifest {
         xoff_version: env!("CARGO_PKG_VERSION").into(),
         scenario: c.topology_place.as_ref().map(|p| p.source.text().to_owned()).unwrap_or_default(),

@@ -190,7 +190,7 @@ impl World {
     /// The congestion point of an input notifies a flow of its host.
     fn notify(&mut self, port: usize, notice: Notice) {
         let at = self.control_frame(port);
-        self.agenda.add(at, Kind::Notification, port, notice.flow << 8 | u32::from(notice.congestion.feedback));
+        self.agenda.add(at, Kind::Notification, port, notice.flow << 8 | u32::from(notice.congestion.degree));
     }
 
     /// A notification of an output has come through the fabric to the port of the flow's host.
@@ -270,7 +270,7 @@ impl World {
         if let Some(notice) = notice {
             let source = side.config.flows[notice.flow as usize].source as usize;
             let at = self.now + side.config.edge_delay.0;
-            self.agenda.add(at, Kind::NotificationAtEdge, source, notice.flow << 8 | u32::from(notice.congestion.feedback));
+            self.agenda.add(at, Kind::NotificationAtEdge, source, notice.flow << 8 | u32::from(notice.congestion.degree));
         }
     }
 

@@ -168,9 +168,9 @@ impl AfQcn {
     /// A notice with the feedback that its flow deserves; none if nothing of it is left.
     fn weigh(&self, mut notice: Notice) -> Option<Notice> {
         let alpha = self.alpha_permille as u64;
-        let fb = (1_000 - alpha) * notice.congestion.feedback as u64 + alpha * self.above_fair_share(notice.flow);
-        notice.congestion.feedback = (fb / 1_000) as u8;
-        (notice.congestion.feedback > 0).then_some(notice)
+        let fb = (1_000 - alpha) * notice.congestion.degree as u64 + alpha * self.above_fair_share(notice.flow);
+        notice.congestion.degree = (fb / 1_000) as u8;
+        (notice.congestion.degree > 0).then_some(notice)
     }
 }
 
@@ -216,7 +216,7 @@ mod tests {
         let frames = parts.iter().rev().flat_map(|&(flow, n)| (0..n).map(move |_| flow));
         frames
             .filter_map(|flow| d.on_enqueue(Time::ZERO, flow, LEN, Bytes(queue), &mut || panic!("no coin")))
-            .map(|n| (n.flow, n.congestion.feedback))
+            .map(|n| (n.flow, n.congestion.degree))
             .collect()
     }
 

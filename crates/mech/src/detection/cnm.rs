@@ -42,10 +42,10 @@ impl Cnm {
     pub fn new(cpid: u64, congestion: Congestion, priority: u8, destination: [u8; 6]) -> Cnm {
         let units = |bytes: i64| (bytes / QUEUE_UNIT).clamp(i16::MIN as i64, i16::MAX as i64) as i16;
         Cnm {
-            feedback: congestion.feedback,
+            feedback: congestion.degree,
             cpid,
-            q_offset: units(congestion.q_off),
-            q_delta: units(congestion.q_delta),
+            q_offset: units(congestion.above),
+            q_delta: units(congestion.growth),
             priority,
             destination,
             msdu_len: 0,
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn queue_fields_count_64_bytes() {
         let of = |q_off, q_delta| {
-            let c = Cnm::new(1, Congestion { feedback: 10, q_off, q_delta }, 3, [0; 6]);
+            let c = Cnm::new(1, Congestion { degree: 10, above: q_off, growth: q_delta }, 3, [0; 6]);
             (c.feedback, c.q_offset, c.q_delta)
         };
         assert_eq!(of(50_000, -130), (10, 781, -2));

@@ -51,6 +51,46 @@ impl Mark {
     pub fn merge(self, other: Mark) -> Mark {
         self.max(other)
     }
+
+    /// The mark of two bits of a frame; 00, a transport that takes no part, is not simulated.
+    #[inline]
+    pub fn from_code_point(bits: u16) -> Mark {
+        const MARKS: [Mark; 4] = [Mark::None, Mark::None, Mark::Ue, Mark::Ce];
+        MARKS[(bits & 3) as usize]
+    }
+}
+
+/// How many frames had each mark.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MarkCounts {
+    ce: u64,
+    ue: u64,
+}
+
+impl MarkCounts {
+    /// One more frame; an unmarked one does not count.
+    #[inline]
+    pub fn count(&mut self, mark: Mark) {
+        self.ce += (mark == Mark::Ce) as u64;
+        self.ue += (mark == Mark::Ue) as u64;
+    }
+    /// Frames with this mark; of unmarked ones zero.
+    pub fn of(&self, mark: Mark) -> u64 {
+        match mark {
+            Mark::None => 0,
+            Mark::Ue => self.ue,
+            Mark::Ce => self.ce,
+        }
+    }
+    /// Frames marked with congestion encountered.
+    pub fn congestion(&self) -> u64 {
+        self.of(Mark::Ce)
+    }
+    /// Adds those of another count.
+    pub fn add(&mut self, other: MarkCounts) {
+        self.ce += other.ce;
+        self.ue += other.ue;
+    }
 }
 
 /// The states of an egress port in a lossless network (TCD section 3.2.1).

@@ -24,11 +24,11 @@ pub enum Side {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Congestion {
     /// Degree in 6 bits, 1 to 63.
-    pub feedback: u8,
+    pub degree: u8,
     /// Queue above its set point [bytes].
-    pub q_off: i64,
+    pub above: i64,
     /// Growth of the queue since the last look [bytes].
-    pub q_delta: i64,
+    pub growth: i64,
 }
 
 /// Whom to tell, and what.

@@ -295,7 +295,7 @@ impl CongestionPoint {
             self.left = self.left.saturating_mul(850 + ((draw() * 301.0) as u64).min(300)) / 1_000;
         }
         self.left = self.left.max(1); // or a clock would stand still
-        (feedback > 0).then_some(Congestion { feedback, q_off, q_delta })
+        (feedback > 0).then_some(Congestion { degree: feedback, above: q_off, growth: q_delta })
     }
 }
 

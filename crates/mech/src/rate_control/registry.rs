@@ -7,6 +7,7 @@ use xoff_units::{Bytes, Rate, Time, prefetch_whole};
 use super::glue::{of_kind, rate_controls};
 use super::law::{Custom, Entry, FlowFacts, Law};
 use super::{Feedback, Notification, RateControl, RecordFormat, Wakes};
+use crate::detection::Mark;
 
 rate_controls! {
     Dcqcn(dcqcn) "dcqcn": "DCQCN, three variants, with TCD's rules on request";
@@ -17,6 +18,16 @@ rate_controls! {
 }
 
 impl RateControlKind {
+    /// What a mark that the receiver reports is to it; `None`: nothing.
+    #[inline]
+    pub fn feedback_of(&self, mark: Mark) -> Option<Feedback<'static>> {
+        match mark {
+            Mark::Ce => Some(Feedback::Congestion),
+            Mark::Ue => self.reports_undetermined().then_some(Feedback::Undetermined),
+            Mark::None => None,
+        }
+    }
+
     /// It learns of congestion by marks.
     pub fn is_told_by_marks(&self) -> bool {
         self.notification() != Notification::Never

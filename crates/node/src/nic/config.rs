@@ -3,6 +3,7 @@
 use xoff_mech::rate_control::RateControlKind;
 use xoff_units::{Bytes, Rate, Span, WireClock};
 
+use crate::compat::Compat;
 use crate::control::ControlDelay;
 
 /// How a flow learns that its data arrived.
@@ -19,7 +20,7 @@ pub enum Transport {
         /// Whose pause holds acknowledgements back at their host (in switches it is that of their own class).
         paused_with: PausedWith,
         /// Acknowledge from this many bytes on; 1: every frame. 0: every frame too, but sources take no notice of how far their
-        /// data have come, so that no flow ever ends, as in the HPCC simulator.
+        /// data have come, so that no flow ever ends.
         interval: u64,
         /// Chunk of go-back-0; also acknowledged at its multiples [bytes].
         chunk: u64,
@@ -66,9 +67,8 @@ pub struct NicConfig {
     pub rate_bound: bool,
     /// How an application's rate is kept.
     pub pacing: Pacing,
-    /// Wake-ups and turns of the HPCC simulator's NIC, for its replay: a pending wake-up is never replaced by an earlier one, only a
-    /// rate control that moves a frame replaces it; and the turn loses its place when flows end while none can send.
-    pub as_hpcc_simulator: bool,
+    /// Rules of a simulator that is replayed; default: none.
+    pub compat: Compat,
 }
 
 /// How the constant rate of an application is kept where a frame of its flow goes later than it could: because it is not its turn, or
@@ -79,7 +79,7 @@ pub enum Pacing {
     /// may. Never more than has been produced.
     #[default]
     Schedule,
-    /// The next frame keeps its distance from the one that went: what was lost is lost. So do rate limiters, and the HPCC simulator.
+    /// The next frame keeps its distance from the one that went: what was lost is lost. So do rate limiters.
     Gap,
 }
 

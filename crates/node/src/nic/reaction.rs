@@ -66,11 +66,8 @@ impl Nic {
 
     /// The receiver reports a mark.
     pub(super) fn on_notice(&mut self, now: Time, slot: u32, mark: Mark, env: &mut impl Env) {
-        match mark {
-            Mark::None => {}
-            Mark::Ue if !self.c.rate_control.reports_undetermined() => {}
-            Mark::Ue => self.on_feedback(now, slot, Feedback::Undetermined, env),
-            Mark::Ce => self.on_feedback(now, slot, Feedback::Congestion, env),
+        if let Some(feedback) = self.c.rate_control.feedback_of(mark) {
+            self.on_feedback(now, slot, feedback, env);
         }
     }
 
@@ -110,7 +107,7 @@ impl Nic {
         flow.available = flow.production.as_ref().map_or(moved, |p| moved.max(p.due));
         let Some(pending) = self.port.pending_wake().filter(|&t| flow.available < t) else { return };
         let at = flow.available.max(now);
-        if self.c.as_hpcc_simulator {
+        if self.c.compat.wakes_stay {
             self.cancelled_wakes.push(pending);
             self.port.put_wake_at(self.node, 0, at, env);
         } else {

@@ -59,7 +59,7 @@ impl Nic {
                 Transport::Acks { class: Some(class), .. } => class,
                 _ => f.class(),
             };
-            // 64 B, the smallest Ethernet frame (Unbiased QCN and GFC count control frames so).
+            // 64 B, the smallest Ethernet frame.
             let mut notice = Frame::new(FrameKind::Notification, f.flow, class, 64);
             notice.set_reported(mark);
             answers[1] = Some(notice);

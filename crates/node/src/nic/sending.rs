@@ -4,7 +4,7 @@ use xoff_mech::flow_control::Gate;
 use xoff_mech::rate_control::{AnyRateControl, RateControl, Wakes};
 use xoff_units::{Bytes, Rate, Time};
 
-use super::by_flow::flow_gate;
+use super::per_flow::flow_gate;
 use super::round_robin::{Answer, Flows, NOTHING};
 use super::{FlowStart, Nic, NicConfig, Order, Pacing, PausedWith, Transport};
 use crate::env::{Env, NodeEvent};
@@ -77,7 +77,7 @@ impl Sending {
         let own = self.rate_control.as_ref().and_then(|rc| rc.window());
         let Some(window) = own.or(self.window) else { return false };
         let window = match &self.rate_control {
-            // In 64 bits in the HPCC simulator, and a product beyond them wraps.
+            // In 64 bits, and a product beyond them wraps (`compat.rs`).
             Some(rc) if own.is_none() && c.window_follows_rate => (window.wrapping_mul(rc.rate().0) / line.0).max(1),
             _ => window,
         };
@@ -100,7 +100,7 @@ struct Asked<'n> {
     port: &'n mut Port,
     c: &'n NicConfig,
     line: Rate,
-    by_flow: bool,
+    per_flow: bool,
     now: Time,
     /// When one of those that were asked may send, if nothing happens before.
     earliest: Time,
@@ -120,7 +120,7 @@ impl Flows for Asked<'_> {
             return Answer::Waits(len);
         }
         let class = f.start.class;
-        let gate = if self.by_flow { flow_gate(self.port, self.now, class, f.start.flow) } else { self.port.gate(self.now, class, len) };
+        let gate = if self.per_flow { flow_gate(self.port, self.now, class, f.start.flow) } else { self.port.gate(self.now, class, len) };
         match gate {
             Gate::Open if early => self.earliest = self.earliest.min(f.available),
             Gate::Open => return Answer::Go,
@@ -130,7 +130,7 @@ impl Flows for Asked<'_> {
             Gate::Blocked => {}
         }
         // Where the peer holds single flows, one says nothing of the others.
-        if gate == Gate::Open || self.by_flow { Answer::Waits(len) } else { Answer::Held(len) }
+        if gate == Gate::Open || self.per_flow { Answer::Waits(len) } else { Answer::Held(len) }
     }
 
     #[cold]
@@ -170,7 +170,7 @@ impl Nic {
                 Transport::Acks { paused_with: PausedWith::Class(class), .. } => class,
                 _ => Some(f.class()),
             };
-            match class.map_or(Gate::Open, |c| match self.by_flow {
+            match class.map_or(Gate::Open, |c| match self.per_flow {
                 true => flow_gate(&self.port, now, c, f.flow),
                 false => self.port.gate(now, c, f.len()),
             }) {
@@ -184,19 +184,19 @@ impl Nic {
             }
         }
         let next = self.next_flow(now, &mut earliest);
-        if self.by_flow {
+        if self.per_flow {
             self.note_flows(now, env.frames());
         }
         self.port.report_holds(now, self.node, 0, env);
         match next {
             Some(slot) => self.send_data(now, slot, env),
-            None if self.c.as_hpcc_simulator => self.plan_wake_as_hpcc(now, env),
+            None if self.c.compat.wakes_stay => self.plan_wake_that_stays(now, env),
             None => self.port.wake_at(self.node, 0, earliest, env),
         }
     }
 
-    /// The HPCC simulator wakes its NIC for all flows with bytes left, also for those that are paused or window bound.
-    fn plan_wake_as_hpcc(&mut self, now: Time, env: &mut impl Env) {
+    /// Plans a wake-up for all flows with bytes left, also for those that are paused or window bound, unless one is pending.
+    fn plan_wake_that_stays(&mut self, now: Time, env: &mut impl Env) {
         if self.port.pending_wake().is_some() {
             return;
         }
@@ -218,11 +218,11 @@ impl Nic {
     /// The next flow in turn that may send; else the time is noted at which one may, if nothing happens before.
     #[inline]
     fn next_flow(&mut self, now: Time, earliest: &mut Time) -> Option<u32> {
-        let Nic { flows, port, c, line, by_flow, round_robin, .. } = self;
-        let mut asked = Asked { flows, port, c, line: *line, by_flow: *by_flow, now, earliest: *earliest };
+        let Nic { flows, port, c, line, per_flow, round_robin, .. } = self;
+        let mut asked = Asked { flows, port, c, line: *line, per_flow: *per_flow, now, earliest: *earliest };
         let picked = match round_robin {
             Order::ByStart(round_robin) => round_robin.pick(&mut asked),
-            Order::AsHpcc(round_robin) => round_robin.pick(&mut asked),
+            Order::ByPlace(round_robin) => round_robin.pick(&mut asked),
         };
         *earliest = asked.earliest;
         picked
@@ -298,7 +298,7 @@ impl Nic {
 
     /// The queue of a class if the peer's flow control holds it: a flow or feedback waits and may not go.
     pub fn hold(&self, now: Time, class: u8, frames: &FrameStore) -> Option<Hold> {
-        if self.by_flow {
+        if self.per_flow {
             return self.flows_hold(now, class, frames);
         }
         self.port.hold(now, 0, class, self.waits(class, frames)?)

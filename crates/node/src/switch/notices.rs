@@ -14,7 +14,7 @@ use super::Switch;
 use crate::env::{Call, Env, NodeEvent};
 use crate::frame::{Frame, FrameId};
 
-/// Length of a notice on the wire: the smallest Ethernet frame (Unbiased QCN, section II-A) [bytes].
+/// Length of a notice on the wire: the smallest Ethernet frame [bytes].
 const LEN: u32 = 64;
 
 /// The two buffers of a port and class.
@@ -122,7 +122,7 @@ impl Switch {
     /// Sends a notice on its way.
     fn report(&mut self, now: Time, (port, class, side): (u16, u8, Side), notice: Option<Notice>, env: &mut impl Env) {
         let (Some(n), Some(Notice { flow, congestion })) = (&self.notices, notice) else { return };
-        let frame = Frame::notice(flow, n.class, LEN, congestion.feedback);
+        let frame = Frame::notice(flow, n.class, LEN, congestion.degree);
         // After a failure there may be no way back; nothing depends on a notice.
         let Some(out) = env.route(self.node, &frame) else { return };
         env.emit(self.node, now, NodeEvent::Notified { port, class, side, flow, congestion });

@@ -1,6 +1,7 @@
 //! Section 5.2.1: what becomes 1.2? The initial alpha, or the factor before alpha in a cut.
 
 use xoff_mech::detection::Mark as Marking;
+use xoff_mech::detection::Mark as CodePoint;
 use xoff_report::{Align, Axis, Cell, Figure, Mark, Panel, Table, Unit};
 use xoff_sim::RateSource;
 
@@ -164,7 +165,7 @@ fn readings(runs: &[Observed], others: &[Observed]) -> Table {
             Cell::code(discipline),
             name.into(),
             lab::time(fig2::last_off(run, P2)).into(),
-            run.totals(P2).marked_ue.into(),
+            run.totals(P2).marked.of(CodePoint::Ue).into(),
             queue.into(),
         ]);
     }

@@ -1,5 +1,6 @@
 //! Fig. 12: TCD where P3 is the only congestion point.
 
+use xoff_mech::detection::Mark as CodePoint;
 use xoff_mech::detection::{Mark as Marking, PortState};
 use xoff_report::{Axis, Figure, Mark, Panel, Unit};
 use xoff_sim::RateSource;
@@ -20,8 +21,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     for ((fabric, _), run) in FABRICS.into_iter().zip(runs) {
         let name = fabric.name();
         for (port, at) in [("P0", P0), ("P1", P1), ("P2", P2)] {
-            checks.push(fig2::none(format!("{name}: CE of {port}"), run.totals(at).marked));
-            checks.push(fig2::some(format!("{name}: UE of {port}"), run.totals(at).marked_ue));
+            checks.push(fig2::none(format!("{name}: CE of {port}"), run.totals(at).marked.of(CodePoint::Ce)));
+            checks.push(fig2::some(format!("{name}: UE of {port}"), run.totals(at).marked.of(CodePoint::Ue)));
         }
         let undecided = [P0, P1, P2].iter().filter(|p| run.states(p).last().is_none_or(|s| s.1 != PortState::NonCongestion)).count();
         checks.push(Check::none(format!("{name}: ports P0 to P2 that do not end in non-congestion"), "ports", undecided as u64).claimed());
@@ -37,12 +38,12 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         let free = released(run, P2);
         said.push(format!(
             "{name}: no CE of P0/P1/P2: {}/{}/{}; UE {}/{}/{}; P2 stopped until {}, undetermined until {}, {} waiting at the end of UE, decided at {}.",
-            run.totals(P0).marked,
-            run.totals(P1).marked,
-            run.totals(P2).marked,
-            run.totals(P0).marked_ue,
-            run.totals(P1).marked_ue,
-            run.totals(P2).marked_ue,
+            run.totals(P0).marked.of(CodePoint::Ce),
+            run.totals(P1).marked.of(CodePoint::Ce),
+            run.totals(P2).marked.of(CodePoint::Ce),
+            run.totals(P0).marked.of(CodePoint::Ue),
+            run.totals(P1).marked.of(CodePoint::Ue),
+            run.totals(P2).marked.of(CodePoint::Ue),
             lab::time(fig2::last_off(run, P2)),
             lab::time(last_ue(run, P2)),
             lab::bytes(left),

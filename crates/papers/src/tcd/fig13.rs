@@ -1,5 +1,6 @@
 //! Fig. 13: TCD where P2 is the second congestion point.
 
+use xoff_mech::detection::Mark as CodePoint;
 use xoff_mech::detection::{Mark as Marking, PortState};
 use xoff_report::Unit;
 
@@ -21,7 +22,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         let marks = run.marks(P2);
         let early = fig2::between(&marks, Marking::Ce, 0.0, last_off);
         checks.extend([
-            fig2::some(format!("{name}: UE of P2"), run.totals(P2).marked_ue),
+            fig2::some(format!("{name}: UE of P2"), run.totals(P2).marked.of(CodePoint::Ue)),
             fig2::none(format!("{name}: CE of P2 before its last OFF"), early),
             // No sooner than the release and one period; how much later is the entry covered-root.
             Check::new(
@@ -42,7 +43,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             )
             .claimed()
             .assuming(assumption(fabric)),
-            fig2::none(format!("{name}: CE of P1"), run.totals(P1).marked),
+            fig2::none(format!("{name}: CE of P1"), run.totals(P1).marked.of(CodePoint::Ce)),
             Check::none(
                 format!("{name}: P1 ends in another state than undetermined"),
                 "ports",
@@ -62,10 +63,10 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             "{name}: P2 stopped until {}, first CE {} later, {} CE and {} UE in all; P1 {} CE and {} UE.",
             lab::time(last_off),
             lab::time(first_ce - last_off),
-            run.totals(P2).marked,
-            run.totals(P2).marked_ue,
-            run.totals(P1).marked,
-            run.totals(P1).marked_ue
+            run.totals(P2).marked.of(CodePoint::Ce),
+            run.totals(P2).marked.of(CodePoint::Ue),
+            run.totals(P1).marked.of(CodePoint::Ce),
+            run.totals(P1).marked.of(CodePoint::Ue)
         ));
     }
     let figure = fig12::figure(

@@ -1,6 +1,7 @@
 //! Fig. 14: how many packets of victims are marked CE, over epsilon.
 
 use xoff_mech::detection::Mark as Marking;
+use xoff_mech::detection::Mark as CodePoint;
 use xoff_mech::flow_control::on_off::max_ton_by_queue;
 use xoff_report::{Align, Axis, Cell, Colour, Figure, Mark, Panel, Table, Unit};
 use xoff_units::{Bytes, Rate, Span};
@@ -221,7 +222,7 @@ fn max_ton(epsilon: f64) -> f64 {
 fn victims(run: &Observed) -> Seen {
     let s0 = run.topology.find("S0");
     let all = run.outcome.flows.iter().filter(|f| Some(f.flow.src) == s0);
-    all.fold(Seen::default(), |sum, f| Seen { ce: sum.ce + f.ce_frames, ue: sum.ue + f.ue_frames, runs: 0 })
+    all.fold(Seen::default(), |sum, f| Seen { ce: sum.ce + f.marked.of(CodePoint::Ce), ue: sum.ue + f.marked.of(CodePoint::Ue), runs: 0 })
 }
 
 /// What the ports put on F0 and F2.

@@ -8,6 +8,7 @@
 //! Entries share runs: whoever needs one that another entry has done finds it there.
 
 use serde::{Deserialize, Serialize};
+use xoff_mech::detection::Mark as CodePoint;
 use xoff_sim::{Ended, FlowRecord, Outcome, Probes, World};
 
 use super::schemes::Scheme;
@@ -200,7 +201,7 @@ impl study::Job for Job {
         totals.marked_inside = [("T0", "L0"), ("L0", "T2")].map(|(from, to)| {
             let (Some(from), Some(to)) = (t.find(from), t.find(to)) else { return 0 };
             let port = t.nodes[from as usize].ports.iter().position(|p| p.peer == to);
-            port.map_or(0, |p| outcome.ports[from as usize][p].marked)
+            port.map_or(0, |p| outcome.ports[from as usize][p].marked.of(CodePoint::Ce))
         });
         Ok(Some(Run { groups: groups.collect(), totals }))
     }
@@ -210,10 +211,10 @@ fn group(flows: &[FlowRecord], fates: &[Option<(f64, f64, f64)>], takes: impl Fn
     let (mut g, mut slowdowns, mut bytes) = (Group::default(), Vec::new(), 0.0);
     for (f, fate) in flows.iter().zip(fates).filter(|(f, _)| takes(f)) {
         g.flows += 1;
-        g.ce_flows += u64::from(f.ce_frames > 0);
-        g.ue_flows += u64::from(f.ue_frames > 0);
-        g.ce_frames += f.ce_frames;
-        g.ue_frames += f.ue_frames;
+        g.ce_flows += u64::from(f.marked.of(CodePoint::Ce) > 0);
+        g.ue_flows += u64::from(f.marked.of(CodePoint::Ue) > 0);
+        g.ce_frames += f.marked.of(CodePoint::Ce);
+        g.ue_frames += f.marked.of(CodePoint::Ue);
         if let Some((size, fct, slowdown)) = fate {
             bytes += size;
             g.fct_ps += fct;
@@ -246,8 +247,8 @@ fn totals(o: &Outcome) -> Totals {
         all.pauses += p.pauses;
         all.pause_ns += p.pause_ps_total / 1000;
         all.messages += p.messages_sent;
-        all.marked += p.marked;
-        all.marked_ue += p.marked_ue;
+        all.marked += p.marked.of(CodePoint::Ce);
+        all.marked_ue += p.marked.of(CodePoint::Ue);
     }
     all
 }

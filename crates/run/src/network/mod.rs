@@ -6,7 +6,7 @@ use xoff_mech::LinkFacts;
 use xoff_mech::detection::Detection;
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
-use xoff_node::{BufferPolicy, ControlDelay, SharedPool, Transport};
+use xoff_node::{BufferPolicy, Compat, ControlDelay, SharedPool, Transport};
 use xoff_params::ParamError;
 use xoff_scenario::Problems;
 use xoff_scenario::document::{Document, Override};
@@ -112,7 +112,6 @@ impl NetworkScenario {
                     reserve: *reserve,
                     headroom: links.iter().map(|l| pool::headroom(*headroom, m.link(l).map_or(l, |(facts, _)| facts))).collect(),
                     shift: vec![*shift; links.len()],
-                    wraps: false,
                 }),
             }),
             ingress_buffer: buffer,
@@ -131,8 +130,8 @@ impl NetworkScenario {
                 window_follows_rate: false,
                 rate_bound: true,
                 pacing: m.host.pacing,
-                as_hpcc_simulator: false,
             },
+            compat: Compat::default(),
             order: Default::default(),
             threads: 1,
             seed: self.seed,

@@ -1,5 +1,6 @@
 //! Rows that are known only at the end: flows, deadlocks and the counters of ports.
 
+use xoff_mech::detection::Mark;
 use xoff_record::{Beside, DeadlockRow, FlowRow, Known, Label, Late, Node, Port, PortRow, RecordError, Slowdown, Tables};
 use xoff_sim::Outcome;
 use xoff_topology::PortNumbers;
@@ -38,8 +39,8 @@ pub(super) fn write_rows(
             end_ps: f.received.map(|t| t.0),
             fct_ps: fct.map(|t| t.0),
             bytes_delivered: f.delivered,
-            ce_frames: f.ce_frames,
-            ue_frames: f.ue_frames,
+            ce_frames: f.marked.of(Mark::Ce),
+            ue_frames: f.marked.of(Mark::Ue),
             ideal_fct_ps: ideal.map(|t| t.0),
             slowdown: fct.and_then(slowdown),
             label: Label(w.label),
@@ -73,8 +74,8 @@ pub(super) fn write_rows(
                 tx_bytes: t.tx_bytes,
                 tx_frames: t.tx_frames,
                 messages: t.messages_received,
-                marked: t.marked,
-                marked_ue: t.marked_ue,
+                marked: t.marked.of(Mark::Ce),
+                marked_ue: t.marked.of(Mark::Ue),
                 dropped: far.dropped,
                 egress_bytes_max: t.egress_bytes_max,
                 ingress_bytes_max: far.ingress_bytes_max,

@@ -167,8 +167,7 @@ fn node(
                 classes: classes.len(),
                 message_len: m.message_len,
                 unpaused,
-                failed_port_keeps_memory: m.faults.failed_port_keeps_memory,
-                hairpin_overlap: m.faults.hairpin_overlap,
+                compat: m.compat,
             },
         ))),
         NodeKind::Host => {
@@ -229,7 +228,7 @@ fn nic_config(m: &Model, classes: &Classes, transport: Transport) -> NicConfig {
         window_follows_rate: m.nic.window_follows_rate,
         rate_bound: m.nic.rate_bound,
         pacing: m.nic.pacing,
-        as_hpcc_simulator: m.nic.as_hpcc_simulator,
+        compat: m.compat,
     }
 }
 

@@ -51,7 +51,7 @@ fn feedback_is_quantised_to_six_bits() {
 #[test]
 fn position_and_velocity() {
     let mut cp = CongestionPoint::new(&steady(&[("shrinking", "false")]), C);
-    let said = |feedback, q_off, q_delta| (100, Some(Congestion { feedback, q_off, q_delta }));
+    let said = |feedback, q_off, q_delta| (100, Some(Congestion { degree: feedback, above: q_off, growth: q_delta }));
     assert_eq!(until_sample(&mut cp, 100_000), said(50, 40_000, 100_000));
     assert_eq!(until_sample(&mut cp, 100_000), said(8, 40_000, 0));
     assert_eq!(until_sample(&mut cp, 70_000), (100, None));
@@ -65,7 +65,7 @@ fn congestion_is_sampled_more_often() {
     let table: Vec<u64> = (0..8).map(|k| p.interval(8 * k + 7).0).collect();
     assert_eq!(table, [150_000, 75_000, 50_000, 37_500, 30_000, 25_000, 21_428, 18_750]);
     let mut cp = CongestionPoint::new(&p, C);
-    assert_eq!(until_sample(&mut cp, 150_000).1.map(|c| c.feedback), Some(63));
+    assert_eq!(until_sample(&mut cp, 150_000).1.map(|c| c.degree), Some(63));
     assert_eq!(until_sample(&mut cp, 60_000), (13, None), "after 63; Fb = -180 KB");
     assert_eq!(until_sample(&mut cp, 60_000), (100, None), "after none");
 }
@@ -105,7 +105,7 @@ fn keep_alive_samples_through_a_pause() {
     cp.on_pause(at(1_001));
     assert_eq!(cp.next_clock(), Some(at(1_060)), "75 of 150 KB were there");
     assert_eq!(cp.on_clock(at(1_059), Bytes(110_000), &mut no_draw), None, "early");
-    assert_eq!(cp.on_clock(at(1_060), Bytes(110_000), &mut no_draw).map(|c| c.feedback), Some(56), "50 + 2 x 110 KB");
+    assert_eq!(cp.on_clock(at(1_060), Bytes(110_000), &mut no_draw).map(|c| c.degree), Some(56), "50 + 2 x 110 KB");
     assert_eq!(cp.next_clock(), Some(at(1_180)));
     assert_eq!(cp.on_arrival(at(1_070), LEN, Bytes(111_500), &mut no_draw), None, "on its way when the pause began");
     assert_eq!(cp.next_clock(), Some(at(1_180)));

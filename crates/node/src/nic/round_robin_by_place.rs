@@ -1,4 +1,4 @@
-//! The turns of the HPCC simulator's NIC, for its replay: one ring for all classes, and a place in it instead of a flow.
+//! Round robin by place ([`Compat::round_robin_by_place`](crate::Compat)): one ring for all classes, and a place in it instead of a flow.
 //!
 //! Flows that are over leave the ring when they are asked, from the first of them on; the place served last moves only with a flow
 //! that was picked, so that it is another flow's when some left and nobody could send (`RdmaEgressQueue::GetNextQindex`).
@@ -7,13 +7,13 @@ use super::round_robin::{Answer, Flows};
 
 /// The ring.
 #[derive(Debug, Default)]
-pub(super) struct HpccRoundRobin {
+pub(super) struct RoundRobinByPlace {
     pub flows: Vec<u32>,
     /// Place in it that was served last.
     last: usize,
 }
 
-impl HpccRoundRobin {
+impl RoundRobinByPlace {
     /// The next flow in turn that may send, after the place served last.
     pub fn pick(&mut self, flows: &mut impl Flows) -> Option<u32> {
         let n = self.flows.len();
