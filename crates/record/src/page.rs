@@ -8,7 +8,9 @@ use xoff_rows::{ColumnSpec, FABRIC, Kind, NETWORK, TableSpec, Word};
 /// The whole page, as it has to stand in `docs/tables.md`.
 pub fn page() -> String {
     let mut p = String::from(INTRO);
-    FORMATS.iter().for_each(|f| drop(writeln!(p, "| `{}` | {} |", f.name, f.about)));
+    for f in &FORMATS {
+        let _ = writeln!(p, "| `{}` | {} |", f.name, f.about);
+    }
     section(&mut p, "A network", "A scenario with `[topology]`.", NETWORK);
     section(&mut p, "A scheduled fabric", "A scenario with `[fabric]`.", FABRIC);
     p
