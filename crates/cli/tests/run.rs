@@ -6,13 +6,12 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use support::{command, files, folder, has_every_number, path, xoff};
+use support::{Said, command, files, folder, has_every_number, path, xoff};
+use xoff_record::rows::NETWORK;
 
 fn ring() -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tutorial/ring.toml").display().to_string()
 }
-
-const TABLES: [&str; 11] = ["causes", "control", "deadlocks", "flows", "marks", "notices", "pauses", "ports", "queues", "rates", "states"];
 
 #[test]
 fn a_run_leaves_tables_a_manifest_and_an_answer() {
@@ -22,7 +21,7 @@ fn a_run_leaves_tables_a_manifest_and_an_answer() {
     let json = said.json();
     has_every_number(&json);
     assert_eq!(json["deadlock"].as_array().unwrap().len(), 3);
-    let mut want: Vec<String> = TABLES.iter().map(|t| format!("{t}.parquet")).collect();
+    let mut want: Vec<String> = NETWORK.iter().map(|t| format!("{}.parquet", t.name)).collect();
     want.extend(["manifest.json".into(), "resolved.toml".into()]);
     want.sort();
     assert_eq!(files(Path::new(&out)), want);
@@ -32,6 +31,25 @@ fn a_run_leaves_tables_a_manifest_and_an_answer() {
     assert_eq!(xoff(&["explain", &out, "H1->S9", "15ms"]).complains(&["there is no node 'S9'", "S1:S2"]).code, 2);
     assert_eq!(xoff(&["explain", &out, "H1->S1", "15"]).complains(&["has no unit"]).code, 2);
     assert_eq!(xoff(&["explain", "no/such/run", "H1->S1", "1ms"]).complains(&["no/such/run"]).code, 2);
+}
+
+/// A table as text, without Parquet; what it is does not change the results.
+#[test]
+fn tables_can_be_csv() {
+    let out = folder("run-csv");
+    let run = |format: &str| {
+        let settings = ["--set", "run.duration=1ms", "--format", format, "--json"];
+        xoff(&[["run", &ring(), "--out", &out.display().to_string()].as_slice(), &settings].concat())
+    };
+    let hash = |said: &Said| said.json()["result_hash"].as_str().unwrap().to_owned();
+    let csv = run("csv");
+    assert_eq!(csv.code, 0, "{}", csv.err);
+    let flows = std::fs::read_to_string(out.join("flows.csv")).unwrap();
+    assert!(flows.starts_with("flow,src,dst,src_port,") && flows.contains("\n0,H1,"), "{flows}");
+    assert!(!out.join("flows.parquet").exists());
+    assert_eq!(hash(&run("parquet")), hash(&csv));
+    assert!(out.join("flows.parquet").exists() && !out.join("flows.csv").exists(), "results of one run");
+    assert_eq!(run("xml").complains(&["xml", "parquet", "csv"]).code, 2);
 }
 
 #[test]

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::{Array, RecordBatch};
 use xoff_record::{
-    Beside, CauseRow, Closed, ControlRow, DeadlockRow, Direction, FlowRow, Folder, Known, Label, Late, Manifest, Mark, MarkRow, Message,
-    Names, Node, NotificationRow, Parameter, PauseRow, Port, PortRow, PortState, QueueRow, RateRow, RateSource, ResultFile, RunInfo,
-    SCHEMA_VERSION, Side, Sink, StateRow, StoppedBy, Tables, read,
+    Beside, CauseRow, Closed, ControlRow, DeadlockRow, Direction, FORMATS, FlowRow, Folder, Format, Known, Label, Late, Manifest, Mark,
+    MarkRow, Message, NETWORK, Names, Node, NotificationRow, Parameter, PauseRow, Port, PortRow, PortState, QueueRow, RateRow, RateSource,
+    ResultFile, RunInfo, SCHEMA_VERSION, Side, Sink, StateRow, StoppedBy, Tables, read,
 };
 
 /// An empty folder of this test.
@@ -521,4 +521,53 @@ fn what_came_later_is_in_the_table() {
     keep(&owned, &t.close());
     let b = read::batches(&dir, "flows").unwrap();
     assert_eq!((numbers(&b, "acked_ps"), numbers(&b, "bytes_arrived")), (vec![None, Some(77)], vec![Some(7), Some(9)]));
+}
+
+/// Names, words, nulls, whole numbers with and without sign and floats, in every format as in Parquet.
+#[test]
+fn every_format_reads_back_what_parquet_does() {
+    let written = |format: &'static Format| {
+        let dir = folder(&format!("format-{}", format.name));
+        let folder = claim(&dir);
+        let mut t = Tables::with_chunks(&Sink::Files(folder.clone(), format), &info(), &names(), 16).unwrap();
+        fill(&mut t, 100);
+        fill_notices(&mut t, 100);
+        let closed = t.close();
+        assert!(closed.error.is_none());
+        keep(&folder, &closed);
+        assert_eq!(listed(&dir).iter().filter(|n| n.ends_with(&format!(".{}", format.name))).count(), 11);
+        (dir, closed.hash)
+    };
+    let (parquet, hash) = written(&FORMATS[0]);
+    for format in &FORMATS[1..] {
+        let (dir, same) = written(format);
+        assert_eq!(same, hash, "{}", format.name);
+        for table in NETWORK {
+            let (a, b) = (read::batches(&parquet, table.name).unwrap(), read::batches(&dir, table.name).unwrap());
+            assert_eq!((a.len(), b.len(), a[0].num_rows(), a[0].schema().fields()), (1, 1, 100, b[0].schema().fields()), "{}", table.name);
+            for c in table.columns {
+                let (left, right) = (a[0].column_by_name(c.name).unwrap(), b[0].column_by_name(c.name).unwrap());
+                let text = matches!(left.data_type(), arrow_schema::DataType::Dictionary(..));
+                // Keys may differ, what they stand for may not.
+                let equal = if text { read::texts(&a[0], c.name) == read::texts(&b[0], c.name) } else { left == right };
+                assert!(equal, "{} {}.{}: {left:?} {right:?}", format.name, table.name, c.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn text_that_is_no_table_is_refused_with_its_place() {
+    let dir = folder("bad-csv");
+    let refused = |text: &str| {
+        fs::write(dir.join("marks.csv"), text).unwrap();
+        read::batches(&dir, "marks").unwrap_err().to_string()
+    };
+    let head = "time_ps,port,priority,flow,mark\n";
+    assert!(
+        refused(&format!("{head}1,H1->S1,3,0,ce\n2,H1->S1,300,0,ce\n")).contains("row 2, column priority: '300' is no number of its type")
+    );
+    assert!(refused("time,port\n").contains("its columns are not those of this version"));
+    assert!(refused(&format!("{head}1,H1->S1\n")).contains("marks.csv"));
+    assert!(read::batches(&dir, "none").unwrap_err().to_string().contains("there is no such table"));
 }

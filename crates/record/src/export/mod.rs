@@ -2,6 +2,7 @@
 //!
 //! A format is one file here and one line in [`FORMATS`]; the command line, Python and `docs/tables.md` follow.
 
+mod csv;
 mod parquet;
 
 use std::fmt;
@@ -51,7 +52,7 @@ pub struct Format {
 }
 
 /// Every format. The first is the one used unless another is asked for.
-pub static FORMATS: [Format; 1] = [parquet::FORMAT];
+pub static FORMATS: [Format; 2] = [parquet::FORMAT, csv::FORMAT];
 
 impl Format {
     /// The one of this name.

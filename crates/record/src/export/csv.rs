@@ -1,0 +1,103 @@
+//! Comma-separated text.
+
+use std::fmt::Display;
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+
+use arrow_array::builder::{PrimitiveBuilder, StringDictionaryBuilder};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use csv::{Reader, StringRecord, Writer};
+use xoff_output::Draft;
+use xoff_rows::{Kind, TableSpec};
+
+use super::{Exporter, Format};
+use crate::column;
+
+pub(super) const FORMAT: Format = Format {
+    name: "csv",
+    about: "Text: a line of names, then a line per row, commas between, nothing where a value is null. \
+            For spreadsheets, awk and gnuplot; about ten times the size, and the run is in `manifest.json` alone.",
+    create: |draft, header| {
+        let mut writer = Writer::from_writer(draft);
+        writer.write_record(header.schema.fields().iter().map(|f| f.name()))?;
+        Ok(Box::new(writer))
+    },
+    read,
+};
+
+impl Exporter for Writer<Draft> {
+    fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
+        let columns: Vec<Vec<String>> = batch.columns().iter().map(|c| texts(c)).collect::<io::Result<_>>()?;
+        for row in 0..batch.num_rows() {
+            self.write_record(columns.iter().map(|c| &c[row]))?;
+        }
+        Ok(())
+    }
+    fn finish(self: Box<Self>) -> io::Result<Draft> {
+        self.into_inner().map_err(|e| e.into_error())
+    }
+}
+
+/// The values of a column as text; floats with as many digits as lead back to the same number.
+fn texts(column: &ArrayRef) -> io::Result<Vec<String>> {
+    fn numbers<T: ArrowPrimitiveType<Native: Display>>(column: &ArrayRef) -> Option<Vec<String>> {
+        let values = column.as_primitive_opt::<T>()?;
+        Some(values.iter().map(|v| v.map(|v| v.to_string()).unwrap_or_default()).collect())
+    }
+    fn words(column: &ArrayRef) -> Option<Vec<String>> {
+        let column = column.as_dictionary_opt::<Int32Type>()?;
+        let words = column.values().as_string_opt::<i32>()?;
+        Some(column.keys().iter().map(|k| k.map(|k| words.value(k as usize).to_owned()).unwrap_or_default()).collect())
+    }
+    [words, numbers::<UInt64Type>, numbers::<UInt8Type>, numbers::<UInt16Type>, numbers::<UInt32Type>, numbers::<Int64Type>]
+        .into_iter()
+        .chain([numbers::<Float64Type> as fn(&ArrayRef) -> _])
+        .find_map(|texts| texts(column))
+        .ok_or_else(|| io::Error::other(format!("a column of the type {} has no text", column.data_type())))
+}
+
+/// Types come from the declaration of the table: text alone does not tell them.
+fn read(file: File, table: &TableSpec) -> io::Result<Vec<RecordBatch>> {
+    let mut reader = Reader::from_reader(file);
+    let names = reader.headers()?;
+    if !names.iter().eq(table.columns.iter().map(|c| c.name)) {
+        return Err(io::Error::other("its columns are not those of this version"));
+    }
+    let rows: Vec<StringRecord> = reader.records().collect::<Result<_, _>>()?;
+    let columns = table.columns.iter().enumerate().map(|(at, c)| {
+        let cells = rows.iter().enumerate().map(|(row, r)| (row, &r[at]));
+        match c.kind {
+            Kind::U8 => parsed::<UInt8Type>(c.name, cells),
+            Kind::U16 => parsed::<UInt16Type>(c.name, cells),
+            Kind::U32 => parsed::<UInt32Type>(c.name, cells),
+            Kind::U64 => parsed::<UInt64Type>(c.name, cells),
+            Kind::I64 => parsed::<Int64Type>(c.name, cells),
+            Kind::F64 => parsed::<Float64Type>(c.name, cells),
+            Kind::Node | Kind::Port | Kind::Label | Kind::Word(_) | Kind::Message => {
+                let mut words = StringDictionaryBuilder::<Int32Type>::new();
+                cells.for_each(|(_, word)| words.append_value(word));
+                Ok(Arc::new(words.finish()) as ArrayRef)
+            }
+        }
+    });
+    let batch = RecordBatch::try_new(column::schema(table, &[]), columns.collect::<io::Result<_>>()?);
+    Ok(vec![batch.map_err(io::Error::other)?])
+}
+
+fn parsed<'c, T>(name: &str, cells: impl Iterator<Item = (usize, &'c str)>) -> io::Result<ArrayRef>
+where
+    T: ArrowPrimitiveType<Native: std::str::FromStr>,
+{
+    let mut values = PrimitiveBuilder::<T>::new();
+    for (row, cell) in cells {
+        match (cell, cell.parse()) {
+            ("", _) => values.append_null(),
+            (_, Ok(v)) => values.append_value(v),
+            (_, Err(_)) => return Err(io::Error::other(format!("row {}, column {name}: '{cell}' is no number of its type", row + 1))),
+        }
+    }
+    Ok(Arc::new(values.finish()))
+}
