@@ -20,6 +20,7 @@ fn refusal(name: &str, args: &[&str], dir: &std::path::Path) -> String {
 /// (name, text of the scenario, place, what stands in the refusal).
 type Row<'a> = (&'a str, Vec<u8>, &'a str, &'a [&'a str]);
 
+/// Long, as it is a list: one wrong scenario an item.
 #[test]
 fn wrong_scenarios() {
     let with = |more: &str| format!("{RING}{FLOW}{more}").into_bytes();

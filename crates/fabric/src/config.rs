@@ -331,7 +331,7 @@ impl Config {
         }
     }
 
-    /// All settings that cannot work.
+    /// All settings that cannot work. Long, as it is a list: one condition an item, none depends on another.
     pub fn problems(&self) -> Vec<Problem> {
         let mut found = Vec::new();
         if let Some(p) = self.too_large() {
