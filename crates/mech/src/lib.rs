@@ -17,8 +17,10 @@ pub mod detection;
 pub mod flow_control;
 pub mod rate_control;
 pub mod scheduled;
+mod unmet;
 
 pub use control_loop::{ControlLoop, bytes_ceil};
+pub use unmet::Unmet;
 
 use xoff_units::{Bytes, Rate, Span};
 

@@ -82,7 +82,7 @@ pub fn congestion_tree(scenario: &NetworkScenario, at: Time, mut look: impl FnMu
     if at > scenario.until {
         return Err(ParamError::new("TIME", format!("{at} lies after the end of the run, {}", scenario.until), "choose an earlier time"));
     }
-    if scenario.detection != "tcd" {
+    if !scenario.model.detection.has_states() {
         let what = format!("detection '{}' does not tell congested from undetermined ports", scenario.detection);
         return Err(ParamError::new("detection", what, "only tcd has states: set detection.kind = \"tcd\" and run again"));
     }

@@ -16,9 +16,10 @@ use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Time};
 
 use super::Place;
-use super::law::{Law, NotifierLaw};
+use super::law::{Law, NotifierLaw, Surroundings};
 use super::notifier::{Notice, Notifier, Side};
 use super::qcn::{self, FEEDBACK_MAX, Qcn};
+use crate::Unmet;
 
 /// What the file calls them: those of QCN, and two of its own.
 pub const PARAMS: &[ParamSpec] = &[
@@ -73,6 +74,9 @@ impl Params {
 }
 
 impl Law for Params {
+    fn unmet(&self, at: &Surroundings) -> Vec<Unmet> {
+        self.qcn.unmet(at)
+    }
     fn validate(&self, place: &Place, memory: Bytes) -> Result<(), ParamError> {
         self.qcn.validate(place.link.buffer, memory)
     }

@@ -49,6 +49,26 @@ macro_rules! detections {
                 }
             }
 
+            /// Conditions that do not hold in such a network.
+            pub fn unmet(&self, at: &Surroundings) -> Vec<Unmet> {
+                match self {
+                    Detection::None => Vec::new(),
+                    $(Detection::$I(p) => Law::unmet(p, at),)+
+                    $(Detection::$M(p) => Law::unmet(p, at),)+
+                    $(Detection::$N(p) => Law::unmet(p, at),)+
+                }
+            }
+
+            /// Does it tell ports that are congested from those that only wait, and mark the frames of both apart?
+            pub fn has_states(&self) -> bool {
+                match self {
+                    Detection::None => false,
+                    $(Detection::$I(p) => Law::has_states(p),)+
+                    $(Detection::$M(p) => Law::has_states(p),)+
+                    $(Detection::$N(p) => Law::has_states(p),)+
+                }
+            }
+
             /// Values of the keys without a default, as they take effect at this place.
             pub fn resolved(&self, place: &Place) -> Vec<(&'static str, String)> {
                 match self {

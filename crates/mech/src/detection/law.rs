@@ -3,7 +3,9 @@
 use xoff_params::{ParamError, ParamSpec, Values};
 use xoff_units::Bytes;
 
-use super::{Detection, Notifier, Place, Side};
+use super::{Detection, Notifier, Place, Side, red};
+use crate::flow_control::{FlowControl, Pauses};
+use crate::{LinkFacts, Unmet};
 
 /// A name, its parameters and their reader.
 pub struct Entry {
@@ -17,6 +19,15 @@ pub struct Entry {
     pub read: fn(&mut dyn Values) -> Result<Detection, ParamError>,
 }
 
+/// What the queues of a network share.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings<'a> {
+    /// Its kinds of links, with the flow control on each.
+    pub links: &'a [(LinkFacts, FlowControl)],
+    /// The most that can ever wait for one egress queue [bytes].
+    pub memory: Bytes,
+}
+
 /// What follows from the parameters of a detection, whose module also has `PARAMS` and `Params::read`.
 pub trait Law {
     /// Refuses what cannot work at this place. `memory` is the most that can ever wait for one egress queue [bytes].
@@ -25,6 +36,14 @@ pub trait Law {
     /// The key of what cannot work.
     fn validate(&self, _place: &Place, _memory: Bytes) -> Result<(), ParamError> {
         Ok(())
+    }
+    /// Conditions that do not hold in such a network.
+    fn unmet(&self, _at: &Surroundings) -> Vec<Unmet> {
+        Vec::new()
+    }
+    /// Does it tell ports that are congested from those that only wait, and mark the frames of both apart?
+    fn has_states(&self) -> bool {
+        false
     }
     /// Values of the keys without a default, as they take effect at this place.
     fn resolved(&self, _place: &Place) -> Vec<(&'static str, String)> {
@@ -58,4 +77,31 @@ pub(super) fn reachable(key: &str, threshold: Bytes, memory: Bytes) -> Result<()
         format!("{threshold} lies above all that can wait for an egress, {memory}: it is never reached"),
         "a lower threshold or a larger buffer",
     ))
+}
+
+/// Marks that come after the pause: behind one ingress a queue grows no further than XOFF before the sources are stopped. `first` is the
+/// queue from which frames are marked, the value of `key`; `red` has the rest of a curve that begins there.
+pub(super) fn late_marks(key: &str, first: Bytes, red: Option<&red::Params>, at: &Surroundings) -> Vec<Unmet> {
+    let unmet = |what: String| Unmet::new(what, "lower thresholds, or a larger buffer; see `xoff plan`");
+    if first >= at.memory {
+        return vec![unmet(format!("{key} < all that can wait for an egress: {first} >= {}, no frame is ever marked", at.memory))];
+    }
+    let of_link = |(link, flow_control): &(LinkFacts, FlowControl)| {
+        let Pauses::At(xoff) = flow_control.pauses() else { return None };
+        let late = "a queue that one ingress fills";
+        if first >= xoff {
+            return Some(unmet(format!(
+                "{key} < XOFF on {} links: {first} >= {xoff}, {late} is paused before its first frame is marked",
+                link.rate
+            )));
+        }
+        red.filter(|r| r.kmax >= xoff).map(|red| {
+            let most = red.pmax * (xoff.0 - red.kmin.0) as f64 / (red.kmax.0 - red.kmin.0) as f64;
+            unmet(format!(
+                "kmax < XOFF on {} links: {} >= {xoff}, {late} is paused while at most {most:.4} of its frames are marked",
+                link.rate, red.kmax
+            ))
+        })
+    };
+    at.links.iter().filter_map(of_link).collect()
 }

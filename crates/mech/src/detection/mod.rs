@@ -22,7 +22,7 @@ pub mod red;
 mod registry;
 pub mod tcd;
 
-pub use law::{DetectorLaw, Entry, Law, NotifierLaw};
+pub use law::{DetectorLaw, Entry, Law, NotifierLaw, Surroundings};
 pub use notifier::{Congestion, Notice, Notifier, Side};
 pub use registry::{AnyDetector, AnyNotifier, Detection, REGISTRY};
 

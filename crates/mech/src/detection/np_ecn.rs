@@ -11,8 +11,9 @@
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Time};
 
-use super::law::{DetectorLaw, Law, reachable};
+use super::law::{DetectorLaw, Law, Surroundings, late_marks, reachable};
 use super::{Detector, Mark, Place};
+use crate::Unmet;
 
 /// What the file calls them.
 pub const PARAMS: &[ParamSpec] = &[ParamSpec::new(
@@ -43,6 +44,9 @@ impl Params {
 }
 
 impl Law for Params {
+    fn unmet(&self, at: &Surroundings) -> Vec<Unmet> {
+        late_marks("threshold", self.threshold, None, at)
+    }
     fn validate(&self, _place: &Place, memory: Bytes) -> Result<(), ParamError> {
         self.validate(memory)
     }

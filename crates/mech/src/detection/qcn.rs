@@ -19,9 +19,11 @@ use xoff_units::{Bytes, Rate, Time};
 
 use super::Place;
 use super::culprit::{Culprits, Sampling};
-use super::law::{Law, NotifierLaw};
+use super::law::{Law, NotifierLaw, Surroundings};
 pub use super::notifier::{Congestion, Notice};
 use super::notifier::{Notifier, Side};
+use crate::Unmet;
+use crate::flow_control::Pauses;
 
 /// What the file calls them.
 pub const PARAMS: &[ParamSpec] = &[
@@ -201,6 +203,34 @@ impl Params {
 }
 
 impl Law for Params {
+    /// Samples that are every frame, and set points that flow control keeps out of reach.
+    fn unmet(&self, at: &Surroundings) -> Vec<Unmet> {
+        let mut all = Vec::new();
+        for (link, flow_control) in at.links {
+            let on = format!("on {} links", link.rate);
+            if self.sample_base < link.mtu {
+                all.push(Unmet::new(
+                    format!("I_s >= MTU {on}: {} < {}, every frame is a sample", self.sample_base, link.mtu),
+                    "802.1Q: cpMinSampleBase is 150 KB, and 10 KB at least",
+                ));
+            }
+            match flow_control.pauses() {
+                Pauses::Never if self.keep_alive => all.push(Unmet::new(
+                    format!("keep_alive samples an ingress that has paused its peer, and {on} no ingress pauses"),
+                    "RZ 3880 section IV: set flow_control.kind = \"pfc\", or leave keep_alive out",
+                )),
+                Pauses::At(xoff) if self.setpoint >= xoff => {
+                    let what = if self.placement.has(Side::Ingress) { "an ingress" } else { "a queue that one ingress fills" };
+                    all.push(Unmet::new(
+                        format!("Q_eq < XOFF {on}: {} >= {xoff}, {what} is paused before it is congested", self.setpoint),
+                        "RZ 3880 section II-B: the set point keeps the backlog below the threshold of PAUSE",
+                    ));
+                }
+                _ => {}
+            }
+        }
+        all
+    }
     fn validate(&self, place: &Place, memory: Bytes) -> Result<(), ParamError> {
         self.validate(place.link.buffer, memory)
     }

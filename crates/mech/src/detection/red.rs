@@ -7,8 +7,9 @@
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Time};
 
-use super::law::{DetectorLaw, Law};
+use super::law::{DetectorLaw, Law, Surroundings, late_marks};
 use super::{Detector, Mark, Place};
+use crate::Unmet;
 
 /// What the file calls them.
 pub const PARAMS: &[ParamSpec] = &[
@@ -45,7 +46,11 @@ impl Red {
     }
 }
 
-impl Law for Red {}
+impl Law for Red {
+    fn unmet(&self, at: &Surroundings) -> Vec<Unmet> {
+        late_marks("kmin", self.kmin, Some(self), at)
+    }
+}
 
 impl DetectorLaw for Red {
     type Detector = Red;

@@ -4,8 +4,9 @@ use xoff_params::ParamError;
 use xoff_units::{Bytes, Time};
 
 use super::glue::detections;
-use super::law::{DetectorLaw, Entry, Law, NotifierLaw};
+use super::law::{DetectorLaw, Entry, Law, NotifierLaw, Surroundings};
 use super::{Detector, Mark, Notice, Notifier, Place, PortState, Side};
+use crate::Unmet;
 
 detections! {
     inline {

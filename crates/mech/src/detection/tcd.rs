@@ -17,8 +17,9 @@
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Span, Time};
 
-use super::law::{DetectorLaw, Law, reachable};
+use super::law::{DetectorLaw, Law, Surroundings, reachable};
 use super::{Detector, Mark, Place, PortState, red};
+use crate::Unmet;
 
 /// What the file calls them.
 pub const PARAMS: &[ParamSpec] = &[
@@ -103,6 +104,12 @@ impl Params {
 }
 
 impl Law for Params {
+    fn has_states(&self) -> bool {
+        true
+    }
+    fn unmet(&self, at: &Surroundings) -> Vec<Unmet> {
+        self.red.unmet(at)
+    }
     fn validate(&self, place: &Place, memory: Bytes) -> Result<(), ParamError> {
         let law = place.flow_control.max_ton(place.link, self.epsilon);
         if let (None, None, crate::flow_control::FlowControl::Custom(_)) = (self.max_ton, law, place.flow_control) {

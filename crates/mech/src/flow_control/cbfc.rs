@@ -18,7 +18,7 @@ use xoff_units::{Bytes, Rate, Span, Time};
 use super::law::{Law, Signal};
 use super::on_off::Stop;
 use super::{Gate, Message, Occupancy, Receiver, Sender, StoppedBy};
-use crate::{ControlLoop, LinkFacts};
+use crate::{ControlLoop, LinkFacts, Unmet};
 
 /// What the file calls them.
 pub const PARAMS: &[ParamSpec] = &[
@@ -105,6 +105,23 @@ impl Law for Params {
     }
     fn holds_a_frame(&self, link: &LinkFacts) -> Result<(), ParamError> {
         self.validate(link)
+    }
+    /// Credits count whole blocks: frames that leave much of their last one empty get less than the buffer promises. Only where the rate
+    /// of the link suffers, and the plain condition on the buffer does not cover it already.
+    fn unmet(&self, link: &LinkFacts) -> Vec<Unmet> {
+        let per_frame = blocks(link.mtu).max(1);
+        let frames = self.buffer_blocks / per_frame;
+        let (carried, need) = (link.mtu * frames, link.rate.bytes_in(self.period + self.control_loop(link).tau));
+        if carried >= need || Bytes(self.buffer_blocks * BLOCK) < need {
+            return Vec::new();
+        }
+        vec![Unmet::new(
+            format!(
+                "credits carry C (T + tau) on {} links: {} blocks are {frames} frames of {}, {carried}, and {need} are needed",
+                link.rate, self.buffer_blocks, link.mtu
+            ),
+            format!("a frame takes {per_frame} whole blocks of {BLOCK} B: a larger buffer, or frames that fill them"),
+        )]
     }
     /// The period of the messages: T_c of TCD section 4.4.
     fn stop(&self) -> Option<Stop> {

@@ -217,6 +217,24 @@ macro_rules! flow_controls {
                 of_law!(self, None, p => p.stop(); $($C)+ $($F)+)
             }
 
+            /// Whether it stops a whole priority outright, and where.
+            pub fn pauses(&self) -> Pauses {
+                of_law!(self, Pauses::Never, p => p.pauses(); $($C)+ $($F)+)
+            }
+
+            /// Refuses what has no form on a real link.
+            ///
+            /// # Errors
+            /// The key that has another value there.
+            pub fn on_a_wire(&self) -> Result<(), ParamError> {
+                of_law!(self, Ok(()), p => p.on_a_wire(); $($C)+ $($F)+)
+            }
+
+            /// Conditions of its own that do not hold on this link.
+            pub fn unmet(&self, link: &LinkFacts) -> Vec<Unmet> {
+                of_law!(self, Vec::new(), p => p.unmet(link); $($C)+ $($F)+)
+            }
+
             /// What a drain that stops means for the buffers behind such a link; `None`: the sender stops as well, or nothing is promised.
             pub fn standstill(&self, link: &LinkFacts) -> Option<Standstill> {
                 of_law!(self, None, p => p.standstill(link); $($C)+ $($F)+)

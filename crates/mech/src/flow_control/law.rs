@@ -11,7 +11,7 @@ use xoff_units::{Bytes, Span};
 use super::on_off::Stop;
 use super::standstill::Standstill;
 use super::{FlowControl, MESSAGE_LEN, Message, Receiver, Sender};
-use crate::{ControlLoop, LinkFacts};
+use crate::{ControlLoop, LinkFacts, Unmet};
 
 /// A name, its parameters and their reader.
 pub struct Entry {
@@ -23,6 +23,17 @@ pub struct Entry {
     pub params: &'static [ParamSpec],
     /// Reader.
     pub read: fn(&mut dyn Values, &LinkFacts) -> Result<FlowControl, ParamError>,
+}
+
+/// Whether a receiver half stops a whole priority outright, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pauses {
+    /// It does not: it grants credits, sets rates or stops single flows.
+    Never,
+    /// At this occupancy of the ingress [bytes].
+    At(Bytes),
+    /// At an occupancy that follows from what is free of a shared memory.
+    ByFreeMemory,
 }
 
 /// What follows from the parameters of a flow control, whose module also has `PARAMS` and `Params::read`. What most mechanisms answer alike has a default.
@@ -60,6 +71,21 @@ pub trait Law: Clone + Debug + Sized {
     /// What stops a port that it regulates; `None`: it stops no port as a whole.
     fn stop(&self) -> Option<Stop> {
         None
+    }
+    /// Whether it stops a whole priority outright, and where.
+    fn pauses(&self) -> Pauses {
+        Pauses::Never
+    }
+    /// Refuses what has no form on a real link.
+    ///
+    /// # Errors
+    /// The key that has another value there.
+    fn on_a_wire(&self) -> Result<(), ParamError> {
+        Ok(())
+    }
+    /// Conditions of its own that do not hold on this link. Those of a published dimensioning belong to its plan.
+    fn unmet(&self, _link: &LinkFacts) -> Vec<Unmet> {
+        Vec::new()
     }
     /// What a drain that stops means for the buffer behind such a link; `None`: the sender stops as well, or nothing is promised.
     fn standstill(&self, _link: &LinkFacts) -> Option<Standstill> {

@@ -22,7 +22,7 @@ mod rate_limiter;
 mod registry;
 pub mod standstill;
 
-pub use law::{Custom, Entry, Law, Signal};
+pub use law::{Custom, Entry, Law, Pauses, Signal};
 pub use rate_limiter::RateLimiter;
 pub use registry::{FlowControl, Message, REGISTRY, Rx, Tx};
 

@@ -10,7 +10,7 @@
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use super::law::{Law, Signal};
+use super::law::{Law, Pauses, Signal};
 use super::on_off::Stop;
 use super::{Gate, MESSAGE_LEN, Message, Occupancy, Receiver, Sender};
 use crate::{ControlLoop, LinkFacts};
@@ -141,12 +141,29 @@ impl Law for Params {
             Threshold::Dynamic { .. } => Vec::new(),
         }
     }
+    fn pauses(&self) -> Pauses {
+        match self.threshold {
+            Threshold::Static { xoff, .. } => Pauses::At(xoff),
+            Threshold::Dynamic { .. } => Pauses::ByFreeMemory,
+        }
+    }
+    fn on_a_wire(&self) -> Result<(), ParamError> {
+        timed(self.quanta)
+    }
     /// TCD Eq. (3) with B_1 - B_0 = XOFF - XON, of dynamic thresholds the offset of XON.
     fn stop(&self) -> Option<Stop> {
         Some(Stop::Queue(match self.threshold {
             Threshold::Static { xoff, xon } => xoff.saturating_sub(xon),
             Threshold::Dynamic { xon_offset } => xon_offset,
         }))
+    }
+}
+
+/// Refuses pauses without a time, which no frame can carry.
+pub(super) fn timed<T>(quanta: Option<T>) -> Result<(), ParamError> {
+    match quanta {
+        Some(_) => Ok(()),
+        None => Err(ParamError::new("pause", "a pause on a wire has a time", "set pause = \"quanta\"")),
     }
 }
 

@@ -165,6 +165,9 @@ impl Law for Params {
     fn holds_a_frame(&self, link: &LinkFacts) -> Result<(), ParamError> {
         self.validate(link)
     }
+    fn on_a_wire(&self) -> Result<(), ParamError> {
+        super::pfc::timed(self.quanta)
+    }
     /// Its messages are counted by flow, above the loop.
     fn control_loop(&self, link: &LinkFacts) -> ControlLoop {
         link.control_loop(Bytes::ZERO)

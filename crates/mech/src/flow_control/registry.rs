@@ -6,11 +6,11 @@ use xoff_params::ParamError;
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::glue::{flow_controls, of_law};
-use super::law::{Custom, Entry, Law, Signal};
+use super::law::{Custom, Entry, Law, Pauses, Signal};
 use super::on_off::Stop;
 use super::standstill::Standstill;
 use super::{FlowReceiver, FlowSender, Gate, MESSAGE_LEN, Occupancy, Receiver, Sender, StoppedBy};
-use crate::{ControlLoop, LinkFacts};
+use crate::{ControlLoop, LinkFacts, Unmet};
 
 /// Number of the message of a mechanism from outside; those of the registry count from 0.
 const CUSTOM_TAG: u8 = u8::MAX;

@@ -21,6 +21,7 @@ use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::{Feedback, FlowFacts, Law, Notification, RateControl, Wakes};
+use crate::Unmet;
 
 /// What the file calls them. Keys without a default take the value of the variant.
 pub const PARAMS: &[ParamSpec] = &[
@@ -250,6 +251,22 @@ impl Law for Params {
     #[inline]
     fn reports_undetermined(&self) -> bool {
         self.tcd.is_some()
+    }
+    /// Constants that undo each other.
+    fn unmet(&self, slowest: Rate) -> Vec<Unmet> {
+        let mut all = Vec::new();
+        if self.variant != Variant::Hpcc && self.alpha_timer <= self.cnp_interval {
+            let what = format!(
+                "alpha_timer > cnp_interval: {} <= {}, alpha decays between two CNPs of a lasting congestion",
+                self.alpha_timer, self.cnp_interval
+            );
+            all.push(Unmet::new(what, "SIGCOMM'15: K = 55 us, N = 50 us"));
+        }
+        if self.min_rate >= slowest {
+            let what = format!("min_rate < C: {} >= {slowest}, no cut has an effect on such a link", self.min_rate);
+            all.push(Unmet::new(what, "a lower min_rate"));
+        }
+        all
     }
     fn resolved(&self) -> Vec<(&'static str, String)> {
         vec![

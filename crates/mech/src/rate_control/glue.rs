@@ -80,6 +80,11 @@ macro_rules! rate_controls {
                 of_kind!(self, false, p => p.draws(); $($R)+ Custom)
             }
 
+            /// Conditions that do not hold in a network whose slowest link has this rate.
+            pub fn unmet(&self, slowest: Rate) -> Vec<Unmet> {
+                of_kind!(self, Vec::new(), p => p.unmet(slowest); $($R)+)
+            }
+
             /// Values of the keys without a default, as they take effect.
             pub fn resolved(&self) -> Vec<(&'static str, String)> {
                 of_kind!(self, Vec::new(), p => p.resolved(); $($R)+)

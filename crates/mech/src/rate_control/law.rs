@@ -6,6 +6,7 @@ use xoff_params::{ParamError, ParamSpec, Values};
 use xoff_units::{Rate, Span};
 
 use super::{Notification, RateControl, RateControlKind, RecordFormat};
+use crate::Unmet;
 
 /// A name, its parameters and their reader.
 pub struct Entry {
@@ -71,6 +72,10 @@ pub trait Law {
     #[inline]
     fn telemetry(&self) -> Option<RecordFormat> {
         None
+    }
+    /// Conditions that do not hold in a network whose slowest link has this rate.
+    fn unmet(&self, _slowest: Rate) -> Vec<Unmet> {
+        Vec::new()
     }
     /// Values of the keys without a default, as they take effect.
     fn resolved(&self) -> Vec<(&'static str, String)> {

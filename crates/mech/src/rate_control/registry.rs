@@ -8,6 +8,7 @@ use super::glue::{of_kind, rate_controls};
 use super::law::{Custom, Entry, FlowFacts, Law};
 use super::{Feedback, Notification, RateControl, RecordFormat, Wakes};
 use crate::detection::Mark;
+use crate::Unmet;
 
 rate_controls! {
     Dcqcn(dcqcn) "dcqcn": "DCQCN, three variants, with TCD's rules on request";

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use xoff_mech::LinkFacts;
-use xoff_mech::flow_control::{FlowControl, pfc};
+use xoff_mech::flow_control::{FlowControl, Pauses};
 use xoff_node::{Classes, ControlDelay, DisciplineKind, LEN_MAX, Pacing, PausedWith, SchedulerKind, Transport, VlArbitration, VlEntry};
 use xoff_params::{ParamError, Values};
 use xoff_scenario::Problem;
@@ -321,8 +321,7 @@ pub(super) fn read_flow_control(
             }
         }
     }
-    let dynamic = |fc: &FlowControl| matches!(fc, FlowControl::Pfc(p) if matches!(p.threshold, pfc::Threshold::Dynamic { .. }));
-    if !shared && all.iter().any(|(_, fc)| dynamic(fc)) {
+    if !shared && all.iter().any(|(_, fc)| fc.pauses() == Pauses::ByFreeMemory) {
         let what = "a dynamic threshold needs a shared pool; a fixed buffer per ingress would pause only when it is full";
         section.refuse(&ParamError::new("threshold", what, "set memory = \"shared\" in [switch], or threshold = \"static\""));
         return None;

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use xoff_mech::LinkFacts;
-use xoff_mech::detection::{Detection, Place};
+use xoff_mech::detection::{Detection, Place, Surroundings};
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
 use xoff_node::{ControlDelay, Delay, Transport};
@@ -256,18 +256,20 @@ impl Complete {
             warnings.push(Problem::new(w.clone(), "").warning());
         }
         let (fc_name, flow_control) = (self.flow_control.0, &self.flow_control.1);
-        let (detection, rate_control) = (&self.detection.1, (self.rate_control.0, &self.rate_control.1));
+        let (detection, rate_control) = ((self.detection.0, &self.detection.1), (self.rate_control.0, &self.rate_control.1));
         let endless = conditions::endless_flows(&self.flows);
         for (facts, fc) in flow_control {
             let pool = self.pool.map(|p| pool::at(p, &self.switch.memory, facts));
             conditions::warn(fc_name, facts, fc, endless, pool, &mut warnings);
-            conditions::warn_of_blocks(facts, fc, &mut warnings);
+            conditions::warn_of(fc.unmet(facts), &mut warnings);
         }
         conditions::warn_of_header(rate_control, self.host.header, &mut warnings);
         conditions::warn_of_marks(detection, rate_control, &mut warnings);
-        conditions::warn_of_late_marks(detection, flow_control, most_at_an_egress(topology, &self.switch), &mut warnings);
-        conditions::warn_of_constants(rate_control.1, flow_control, &mut warnings);
-        conditions::warn_of_notices((self.detection.0, detection), rate_control, flow_control, &mut warnings);
+        let at = Surroundings { links: flow_control, memory: most_at_an_egress(topology, &self.switch) };
+        conditions::warn_of(detection.1.unmet(&at), &mut warnings);
+        let slowest = flow_control.iter().map(|(link, _)| link.rate).min();
+        conditions::warn_of(slowest.map(|rate| rate_control.1.unmet(rate)).unwrap_or_default(), &mut warnings);
+        conditions::warn_of_notices(detection, rate_control, &mut warnings);
         let drains = Drains { topology, flows: &self.flows, routing: &self.routing, scheduler: &self.switch.scheduler, duration };
         standstill::warn(fc_name, &drains, flow_control, &mut warnings);
         warnings
