@@ -11,19 +11,15 @@
 
 use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::Message;
-use xoff_mech::flow_control::cbfc::CreditLimit;
-use xoff_mech::flow_control::gfc_buffer::Stage;
-use xoff_mech::flow_control::gfc_conceptual::Level;
-use xoff_mech::flow_control::pfc::Pause;
-use xoff_mech::flow_control::pffc::Order;
 use xoff_node::{Classes, Frame, FrameKind, LEN_MAX};
 use xoff_sim::UNKNOWN_SOURCE;
-use xoff_units::{Bytes, Span, Time};
+use xoff_units::Time;
 use xoff_wire::control::{self, Control};
-use xoff_wire::ecn::Ecn;
+use xoff_wire::ecn::{self, Ecn};
 use xoff_wire::ethernet::{self, Mac};
-use xoff_wire::mac_control::{self, Pfc};
-use xoff_wire::{cbfc, gfc, local, pffc, test_frame};
+use xoff_wire::{local, test_frame};
+
+use crate::formats::{self, Terms};
 
 /// Frame check sequence, which the kernel never shows [bytes].
 const FCS: u16 = 4;
@@ -33,8 +29,6 @@ const PADDED: usize = 60;
 const COUNTED_MIN: usize = 40;
 /// Bytes of a frame around the payload of a test frame.
 const AROUND: u16 = ethernet::HEADER as u16 + FCS;
-/// Picoseconds in a microsecond.
-const PS_PER_US: u64 = 1_000_000;
 /// Largest value of a notification.
 const NOTICE_MAX: u64 = 63;
 
@@ -47,17 +41,6 @@ pub enum Refused {
     Priority,
     /// It is a control frame of a kind that the flow control of this port does not have.
     Unexpected,
-}
-
-/// What a control message says besides its message. Formats that lack a field leave it empty.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Terms {
-    /// Its number among the messages of its port and priority.
-    pub sequence: Option<u32>,
-    /// How long it stands without another one; zero: until it is replaced [ps].
-    pub validity: Span,
-    /// How much its sender has sent in all in this priority [blocks].
-    pub sent: Option<u64>,
 }
 
 /// What came in.
@@ -94,6 +77,15 @@ fn to_ecn(m: Mark) -> Ecn {
     }
 }
 
+/// Sets the mark of a forwarded frame in its IP header, where it has one.
+pub(crate) fn rewrite_mark(bytes: &mut [u8], mark: Mark) {
+    match mark {
+        Mark::None => {}
+        Mark::Ce => _ = ecn::rewrite_frame(bytes, Ecn::with_ce),
+        Mark::Ue => _ = ecn::rewrite_frame(bytes, Ecn::with_ue),
+    }
+}
+
 /// Writes a frame that leaves at `now`; returns its length. `None`: no bytes are defined for what it says.
 ///
 /// `terms` are those of a control message.
@@ -126,35 +118,9 @@ pub fn encode(f: &Frame, classes: &Classes, (to, from): (Mac, Mac), terms: &Term
 }
 
 fn encode_message(message: Message, priority: u8, from: Mac, terms: &Terms, out: &mut [u8]) -> Option<usize> {
-    let sequence = terms.sequence.unwrap_or(0);
-    let validity_us = u32::try_from(terms.validity.0 / PS_PER_US).unwrap_or(u32::MAX);
-    let ours = |m: local::Message, out: &mut [u8]| m.emit_frame(Mac::FLOW_CONTROL, from, out).ok();
-    match message {
-        Message::Pfc(Pause(quanta)) => {
-            let pfc = Pfc::one(priority, u16::try_from(quanta).ok()?)?;
-            mac_control::Repr::Pfc(pfc).emit_frame(from, out).ok()
-        }
-        Message::Stage(Stage(stage)) => {
-            ours(local::Message::Gfc(gfc::Repr { priority, sequence, validity_us, feedback: gfc::Feedback::Stage(stage) }), out)
-        }
-        Message::Level(Level(queue)) => {
-            ours(local::Message::Gfc(gfc::Repr { priority, sequence, validity_us, feedback: gfc::Feedback::Queue(queue.0) }), out)
-        }
-        Message::Credit(CreditLimit { fccl, occupied }) => {
-            let fctbs = terms.sent.unwrap_or(0);
-            let wide = cbfc::Wide { op: cbfc::Op::Normal, vl: priority, fctbs, fccl, occupied: occupied.0 };
-            ours(local::Message::Credit64(wide), out)
-        }
-        Message::Flow(order) => {
-            let (kind, hash) = match order {
-                Order::Pause(q, Pause(quanta)) => (pffc::Kind::Pause(u16::try_from(quanta).ok()?), q),
-                Order::Resume(q) => (pffc::Kind::Resume, q),
-                Order::Migrate(slot) => (pffc::Kind::Migrate, slot),
-                Order::MigrateBack(slot) => (pffc::Kind::MigrateBack, slot),
-            };
-            ours(local::Message::Pffc(pffc::Repr { kind, queue: priority, sequence, hash: hash.into(), key: None }), out)
-        }
-        Message::Custom(_) => None,
+    match formats::encode(message, priority, terms)? {
+        Control::Mac(m) => m.emit_frame(from, out).ok(),
+        Control::Local(m) => m.emit_frame(Mac::FLOW_CONTROL, from, out).ok(),
     }
 }
 
@@ -177,53 +143,20 @@ pub fn decode(
         Ok(())
     };
     match control::parse(bytes).map_err(|_| Refused::Malformed)? {
-        Some(Control::Mac(mac_control::Repr::Pfc(pfc))) => {
-            // A vector may name priorities that nobody uses here: those are left out, as long as one is in use.
-            let said = (0..8u8).zip(pfc.times).filter_map(|(p, t)| t.map(|t| (p, t)));
-            said.map(|(p, quanta)| on_control(Message::Pfc(Pause(quanta.into())), p, Terms::default()))
-                .fold(Err(Refused::Priority), Result::or)
-        }
-        Some(Control::Mac(_)) => Err(Refused::Unexpected),
-        Some(Control::Local(m)) => {
-            let (message, priority, terms) = said(m)?;
-            on_control(message, priority, terms)
+        Some(control) => {
+            // One message that counts is enough: a frame may name priorities that are not in use here.
+            let mut any = Err(Refused::Priority);
+            formats::decode(&control, &mut |message, priority, terms| {
+                let one = on_control(message, priority, terms);
+                any = any.or(one);
+            })?;
+            any
         }
         None => {
             each(test(bytes, classes)?);
             Ok(())
         }
     }
-}
-
-/// What a message of ours says, about which priority, and on which terms.
-fn said(m: local::Message) -> Result<(Message, u8, Terms), Refused> {
-    Ok(match m {
-        local::Message::Gfc(g) => {
-            let message = match g.feedback {
-                gfc::Feedback::Stage(k) => Message::Stage(Stage(k)),
-                gfc::Feedback::Queue(q) => Message::Level(Level(Bytes(q))),
-                gfc::Feedback::Rate(_) => return Err(Refused::Unexpected),
-            };
-            let validity = Span(u64::from(g.validity_us) * PS_PER_US);
-            (message, g.priority, Terms { sequence: Some(g.sequence), validity, sent: None })
-        }
-        local::Message::Credit64(w) => {
-            let limit = CreditLimit { fccl: w.fccl, occupied: Bytes(w.occupied) };
-            (Message::Credit(limit), w.vl, Terms { sent: Some(w.fctbs), ..Terms::default() })
-        }
-        local::Message::Pffc(p) => (Message::Flow(order(&p)?), p.queue, Terms { sequence: Some(p.sequence), ..Terms::default() }),
-        local::Message::Credit12(_) | local::Message::Test(_) => return Err(Refused::Unexpected),
-    })
-}
-
-fn order(p: &pffc::Repr) -> Result<Order, Refused> {
-    let at = u16::try_from(p.hash).map_err(|_| Refused::Malformed)?;
-    Ok(match p.kind {
-        pffc::Kind::Pause(quanta) => Order::Pause(at, Pause(quanta.into())),
-        pffc::Kind::Resume => Order::Resume(at),
-        pffc::Kind::Migrate => Order::Migrate(at),
-        pffc::Kind::MigrateBack => Order::MigrateBack(at),
-    })
 }
 
 fn test(bytes: &[u8], classes: &Classes) -> Result<Decoded, Refused> {
@@ -262,12 +195,17 @@ fn test(bytes: &[u8], classes: &Classes) -> Result<Decoded, Refused> {
 
 #[cfg(test)]
 mod tests {
+    use xoff_mech::flow_control::pfc::Pause;
+    use xoff_units::Span;
+    use xoff_wire::mac_control::{self, Pfc};
+
     use super::*;
+    use crate::formats::FORMATS;
 
     fn there_and_back(f: Frame) -> Vec<Frame> {
         let classes = Classes::new([3, 5]);
         let mut out = [0; 2048];
-        let terms = Terms { sequence: Some(7), validity: Span(3 * PS_PER_US), sent: Some(u64::MAX) };
+        let terms = Terms { sequence: Some(7), validity: Span::from_us(3), sent: Some(u64::MAX) };
         let len = encode(&f, &classes, (mac(1, 0), mac(2, 1)), &terms, Time(5), &mut out).expect("bytes are defined");
         let mut back = Vec::new();
         let seen = decode(
@@ -291,15 +229,8 @@ mod tests {
 
     #[test]
     fn every_message_comes_back_as_it_was() {
-        for m in [
-            Message::Pfc(Pause(65_535)),
-            Message::Pfc(Pause::RESUME),
-            Message::Stage(Stage(17)),
-            Message::Level(Level(Bytes(99_000))),
-            Message::Credit(CreditLimit { fccl: u64::MAX / 3, occupied: Bytes(7) }),
-            Message::Flow(Order::Pause(6, Pause(65_535))),
-            Message::Flow(Order::MigrateBack(4095)),
-        ] {
+        let resume = Message::Pfc(Pause::RESUME);
+        for m in FORMATS.iter().flat_map(|f| f.carries.iter().copied()).chain([resume]) {
             let back = there_and_back(Frame::control(m, 1, 64));
             assert_eq!(back.iter().map(|f| (f.kind(), f.class(), f.message())).collect::<Vec<_>>(), [(FrameKind::Control, 1, m)]);
         }

@@ -14,7 +14,7 @@
 use xoff_mech::flow_control::Message;
 use xoff_units::{Span, Time};
 
-use crate::codec::Terms;
+use crate::formats::Terms;
 
 /// After so long without a newer number any number counts: twenty repetitions have not come.
 const SILENCE: Span = Span::from_ms(1000);

@@ -15,6 +15,7 @@
 mod classify;
 mod clock;
 mod codec;
+mod formats;
 mod forwarding;
 mod hearing;
 mod machine;
@@ -24,7 +25,8 @@ mod runner;
 mod watchdog;
 
 pub use clock::{Clock, Gaps};
-pub use codec::{Decoded, Refused, Terms, decode, encode, mac};
+pub use codec::{Decoded, Refused, decode, encode, mac};
+pub use formats::{Carrier, FORMATS, Format, Terms, format_of};
 pub use forwarding::Forwarding;
 pub use machine::{Counters, Link, Machine, MachineConfig, Outage};
 pub use replay::{Captured, Replayed, replay};

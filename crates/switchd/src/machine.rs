@@ -3,15 +3,15 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use xoff_mech::flow_control::{Message, cbfc};
+use xoff_mech::flow_control::Message;
 use xoff_node::{Frame, FrameKind};
 use xoff_sim::{Ended, NO_PORT, UNKNOWN_SOURCE, World};
 use xoff_units::{Bytes, Span, Time};
-use xoff_wire::ecn;
 use xoff_wire::ethernet;
 
 use crate::classify::classify;
-use crate::codec::{Decoded, Refused, Terms, decode, encode, mac};
+use crate::codec::{Decoded, Refused, decode, encode, mac, rewrite_mark};
+use crate::formats::{Terms, blocks};
 use crate::forwarding::{Forward, Forwarding};
 use crate::hearing::Hearing;
 use crate::watchdog::{Action, Storm, WatchdogConfig};
@@ -407,7 +407,7 @@ impl Machine {
                 terms = Terms { sequence: Some(class_state.sequence), sent: Some(class_state.left_blocks), ..terms };
             } else {
                 class_state.left += 1;
-                class_state.left_blocks = class_state.left_blocks.wrapping_add(cbfc::blocks(f.bytes()));
+                class_state.left_blocks = class_state.left_blocks.wrapping_add(blocks(f.bytes()));
                 if class_state.storm.is_active() && self.c.watchdog.is_some_and(|w| w.action == Action::Drop) {
                     a.counters.thrown_away += 1;
                     return;
@@ -417,11 +417,7 @@ impl Machine {
         let mut bytes = self.spare.pop().unwrap_or_default();
         if !control && f.flow >= UNKNOWN_SOURCE {
             std::mem::swap(&mut bytes, &mut self.kept[id]);
-            match f.mark() {
-                xoff_mech::detection::Mark::None => {}
-                xoff_mech::detection::Mark::Ce => _ = ecn::rewrite_frame(&mut bytes, ecn::Ecn::with_ce),
-                xoff_mech::detection::Mark::Ue => _ = ecn::rewrite_frame(&mut bytes, ecn::Ecn::with_ue),
-            }
+            rewrite_mark(&mut bytes, f.mark());
         } else {
             bytes.clear();
             bytes.resize(f.len().max(ethernet::FRAME_MIN as u32 + 40) as usize, 0);

@@ -8,7 +8,7 @@ use xoff_mech::flow_control::FlowControl;
 use xoff_params::ParamError;
 use xoff_run::{NetworkScenario, RunError};
 use xoff_sim::{Outcome, Recorder, Row, World};
-use xoff_switchd::{RunnerConfig, Tap};
+use xoff_switchd::{Carrier, RunnerConfig, Tap, format_of};
 
 use crate::drive::{Drive, DriveError, Look, Next, RealReport, real_time};
 use crate::packet_capture::{By, PacketCapture, Seen};
@@ -150,10 +150,10 @@ pub fn observe(s: &NetworkScenario, run: Run) -> Result<Observed, RealError> {
 
 /// Did a link stand still: no data frame in the time that was looked at, while flow control went on speaking?
 pub fn stood_still(seen: &Seen, kind: &FlowControl) -> bool {
-    let speaks = match kind {
-        FlowControl::Pfc(_) => seen.pfc > 0 && seen.ours == 0,
-        FlowControl::None => true,
-        _ => seen.ours > 0 && seen.pfc == 0,
+    let speaks = match format_of(kind).map(|f| f.carrier) {
+        None => true,
+        Some(Carrier::MacControl) => seen.pfc > 0 && seen.ours == 0,
+        Some(Carrier::Local) => seen.ours > 0 && seen.pfc == 0,
     };
     seen.data == 0 && seen.other == 0 && speaks
 }

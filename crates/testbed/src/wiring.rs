@@ -1,10 +1,10 @@
 //! From a scenario to the ports and tables of a machine.
 
-use xoff_mech::flow_control::{FlowControl, pfc, pffc};
+use xoff_mech::flow_control::{FlowControl, Pauses};
 use xoff_params::ParamError;
 use xoff_run::NetworkScenario;
 use xoff_sim::World;
-use xoff_switchd::{Forwarding, Link, Machine, MachineConfig, WatchdogConfig, mac};
+use xoff_switchd::{Forwarding, Link, Machine, MachineConfig, WatchdogConfig, format_of, mac};
 use xoff_topology::NodeKind;
 use xoff_units::{Bytes, Rate, Span};
 use xoff_wire::ethernet::Mac;
@@ -47,14 +47,9 @@ pub fn refuse(s: &NetworkScenario) -> Result<(), ParamError> {
         return no("failure", "links of a testbed do not fail by themselves", "remove [[failure]], or use xoff run");
     }
     for (_, fc) in s.links() {
-        match fc {
-            FlowControl::Pfc(pfc::Params { quanta: None, .. }) | FlowControl::Pffc(pffc::Params { quanta: None, .. }) => {
-                return no("flow_control.pause", "a pause on a wire has a time", "set pause = \"quanta\"");
-            }
-            FlowControl::Custom(_) => {
-                return no("flow_control.kind", "no bytes are defined for its messages", "use one of the built-in kinds");
-            }
-            _ => {}
+        fc.on_a_wire().map_err(|e| ParamError::new(format!("flow_control.{}", e.key), e.what, e.hint))?;
+        if format_of(fc).is_none() && !matches!(fc, FlowControl::None) {
+            return no("flow_control.kind", "no bytes are defined for its messages", "use another kind, or xoff run");
         }
     }
     Ok(())
@@ -81,8 +76,8 @@ pub fn warnings(s: &NetworkScenario) -> Vec<String> {
         ));
     }
     for (link, fc) in s.links() {
-        if let FlowControl::Pfc(pfc::Params { threshold: pfc::Threshold::Static { xoff, .. }, .. }) = fc {
-            let needed = *xoff + link.rate.bytes_in(LOOP) + link.mtu * 2;
+        if let Pauses::At(xoff) = fc.pauses() {
+            let needed = xoff + link.rate.bytes_in(LOOP) + link.mtu * 2;
             if needed > link.buffer {
                 all.push(format!(
                     "links of {}: a pause takes up to {LOOP} to come back here, so XOFF {xoff} needs a buffer of {needed}; it has {}, and may lose frames",
