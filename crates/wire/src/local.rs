@@ -22,19 +22,62 @@ pub const VERSION: u8 = 1;
 /// Length of what all messages begin with [bytes].
 pub const HEADER: usize = 4;
 
-/// Which message follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subtype {
-    /// [`gfc::Repr`].
-    Gfc = 1,
-    /// [`cbfc::LinkPacket`].
-    Credit12 = 2,
-    /// [`cbfc::Wide`].
-    Credit64 = 3,
-    /// [`pffc::Repr`].
-    Pffc = 4,
-    /// [`test_frame::Repr`].
-    Test = 5,
+/// Makes [`Subtype`] and [`Message`] of one line for each format: its number, its name, what it holds, how that is read and written.
+macro_rules! subtypes {
+    ($($(#[$doc:meta])+ $number:literal $name:ident($repr:ty) $parse:ident $emit:ident;)+) => {
+        /// Which message follows.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Subtype {
+            $(#[doc = concat!("[`", stringify!($repr), "`].")] $name = $number,)+
+        }
+
+        impl Subtype {
+            /// The numbers in use.
+            const NUMBERS: &str = concat!("one of" $(, " ", $number)+);
+
+            fn of(number: u8) -> Option<Subtype> {
+                match number {
+                    $($number => Some(Subtype::$name),)+
+                    _ => None,
+                }
+            }
+        }
+
+        /// Any message of ours.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Message {
+            $($(#[$doc])+ $name($repr),)+
+        }
+
+        impl Message {
+            /// Reads what follows EtherType 0x88B5.
+            pub fn parse(bytes: &[u8]) -> Result<Message, Malformed> {
+                Ok(match Subtype::parse(bytes)? {
+                    $(Subtype::$name => Message::$name(<$repr>::$parse(bytes)?),)+
+                })
+            }
+
+            /// Writes what follows EtherType 0x88B5, without padding; returns its length.
+            pub fn emit(&self, out: &mut [u8]) -> Result<usize, Unfit> {
+                match self {
+                    $(Message::$name(m) => m.$emit(out),)+
+                }
+            }
+        }
+    };
+}
+
+subtypes! {
+    /// Stage, queue or rate of GFC.
+    1 Gfc(gfc::Repr) parse emit;
+    /// Credit limit in InfiniBand's own packet.
+    2 Credit12(cbfc::LinkPacket) parse_local emit_local;
+    /// Credit limit in 64 bits.
+    3 Credit64(cbfc::Wide) parse emit;
+    /// Pause, resume, migrate or migrate back.
+    4 Pffc(pffc::Repr) parse emit;
+    /// A test frame: data, not control.
+    5 Test(test_frame::Repr) parse emit;
 }
 
 impl Subtype {
@@ -48,14 +91,7 @@ impl Subtype {
         if b[2] != VERSION {
             return Err(Malformed::Value { field: "version of 0x88b5", found: b[2].into(), expected: "1" });
         }
-        match b[3] {
-            1 => Ok(Subtype::Gfc),
-            2 => Ok(Subtype::Credit12),
-            3 => Ok(Subtype::Credit64),
-            4 => Ok(Subtype::Pffc),
-            5 => Ok(Subtype::Test),
-            found => Err(Malformed::Value { field: "subtype of 0x88b5", found: found.into(), expected: "1 to 5" }),
-        }
+        Subtype::of(b[3]).ok_or(Malformed::Value { field: "subtype of 0x88b5", found: b[3].into(), expected: Subtype::NUMBERS })
     }
 
     /// `len` bytes that must be of this subtype.
@@ -73,44 +109,7 @@ impl Subtype {
     }
 }
 
-/// Any message of ours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Message {
-    /// Stage, queue or rate of GFC.
-    Gfc(gfc::Repr),
-    /// Credit limit in InfiniBand's own packet.
-    Credit12(cbfc::LinkPacket),
-    /// Credit limit in 64 bits.
-    Credit64(cbfc::Wide),
-    /// Pause, resume, migrate or migrate back.
-    Pffc(pffc::Repr),
-    /// A test frame: data, not control.
-    Test(test_frame::Repr),
-}
-
 impl Message {
-    /// Reads what follows EtherType 0x88B5.
-    pub fn parse(bytes: &[u8]) -> Result<Message, Malformed> {
-        Ok(match Subtype::parse(bytes)? {
-            Subtype::Gfc => Message::Gfc(gfc::Repr::parse(bytes)?),
-            Subtype::Credit12 => Message::Credit12(cbfc::LinkPacket::parse_local(bytes)?),
-            Subtype::Credit64 => Message::Credit64(cbfc::Wide::parse(bytes)?),
-            Subtype::Pffc => Message::Pffc(pffc::Repr::parse(bytes)?),
-            Subtype::Test => Message::Test(test_frame::Repr::parse(bytes)?),
-        })
-    }
-
-    /// Writes what follows EtherType 0x88B5, without padding; returns its length.
-    pub fn emit(&self, out: &mut [u8]) -> Result<usize, Unfit> {
-        match self {
-            Message::Gfc(m) => m.emit(out),
-            Message::Credit12(m) => m.emit_local(out),
-            Message::Credit64(m) => m.emit(out),
-            Message::Pffc(m) => m.emit(out),
-            Message::Test(m) => m.emit(out),
-        }
-    }
-
     /// Writes the whole frame, padded; returns its length [bytes]. Control messages go to [`Mac::FLOW_CONTROL`].
     pub fn emit_frame(&self, destination: Mac, source: Mac, out: &mut [u8]) -> Result<usize, Unfit> {
         ethernet::Repr { destination, source, ether_type: ethernet::LOCAL }.emit_frame(out, |payload| self.emit(payload))
