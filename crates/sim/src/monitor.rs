@@ -13,7 +13,6 @@ use std::sync::Arc;
 
 use xoff_mech::detection::Side;
 use xoff_node::NodeEvent;
-use xoff_rows::Direction;
 
 use crate::checks::Checks;
 use crate::clock::Clock;
@@ -102,43 +101,38 @@ impl Monitor {
 
     /// Something happens at a node.
     pub fn note(&mut self, clock: &Clock, node: u32, event: NodeEvent) {
+        if self.layout.detecting {
+            self.record_event(clock, node, event);
+        }
         match event {
-            NodeEvent::Queue { in_port, out_port, class, ingress, egress } => {
+            NodeEvent::Queue { out_port, class, egress, .. } => {
                 if let Some(h) = &mut self.histogram {
                     h.set(self.layout.port_index(node, out_port), class, egress);
                 }
-                self.record_queue_change(clock, (node, class), (in_port, ingress), (out_port, egress));
             }
-            NodeEvent::MessageSent { port, class, message } => {
+            NodeEvent::MessageSent { port, .. } => {
                 self.ports[self.layout.port_index(node, port)].messages_sent += 1;
-                self.record_control(clock, (node, port, class), Direction::Sent, message);
             }
-            NodeEvent::MessageReceived { port, class, message } => {
+            NodeEvent::MessageReceived { port, .. } => {
                 self.ports[self.layout.port_index(node, port)].messages_received += 1;
-                self.record_control(clock, (node, port, class), Direction::Received, message);
             }
             NodeEvent::AllowedRate { port, class, rate, by, expires } => {
                 self.note_rate(clock, Allowed { node, port, class, rate, by, expires })
             }
             NodeEvent::Hold { port, class, on, by } => self.note_hold(clock, (node, port, class), on, by),
-            NodeEvent::FlowRate { flow, rate } => {
-                self.counts.rate_changes += 1;
-                self.record_flow_rate(clock, (node, flow), rate);
-            }
-            NodeEvent::Marked { port, class, flow, mark } => {
-                self.record_mark(clock, (node, port, class), flow, mark);
+            NodeEvent::FlowRate { .. } => self.counts.rate_changes += 1,
+            NodeEvent::Marked { port, mark, .. } => {
                 self.ports[self.layout.port_index(node, port)].marked.count(mark);
             }
-            NodeEvent::Notified { port, class, side, flow, congestion } => {
+            NodeEvent::Notified { port, side, .. } => {
                 let sent = self.notices.entry((node, port)).or_default();
                 match side {
                     Side::Ingress => sent.ingress += 1,
                     Side::Egress => sent.egress += 1,
                 }
-                self.record_notice(clock, (node, port, class), side, flow, congestion);
             }
             NodeEvent::NotificationReceived { flow } => self.flows.records[flow as usize].notices += 1,
-            NodeEvent::State { port, class, state } => self.record_state(clock, (node, port, class), state),
+            NodeEvent::State { .. } => {} // for rows only
             NodeEvent::Dropped { port, class, flow, len, kind, why } => {
                 let at = self.layout.port_index(node, port);
                 self.note_dropped(clock, &Dropped { at, from: self.layout.ports.peer(at as u32), class, flow, len, kind, why });

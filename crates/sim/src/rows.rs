@@ -8,7 +8,7 @@
 use rustc_hash::FxHashMap;
 use xoff_mech::detection::Congestion;
 use xoff_mech::flow_control::Message;
-use xoff_node::EventKey;
+use xoff_node::{EventKey, NodeEvent};
 use xoff_rows as rows;
 use xoff_rows::{
     CauseRow, ControlRow, Direction, Mark, MarkRow, NotificationRow, Port, PortState, QueueRow, RateRow, RateSource, Side, StateRow,
@@ -66,8 +66,28 @@ impl Monitor {
         }
     }
 
-    pub(crate) fn record_control(&mut self, clock: &Clock, (node, port, class): (u32, u16, u8), direction: Direction, message: Message) {
-        if self.layout.detecting && self.layout.probes.control.has(node, port) {
+    /// The rows of an event, where a probe is set for it. Stops and holds record theirs as they find out what has changed.
+    pub(crate) fn record_event(&mut self, clock: &Clock, node: u32, event: NodeEvent) {
+        match event {
+            NodeEvent::Queue { in_port, out_port, class, ingress, egress } => {
+                self.record_queue_change(clock, (node, class), (in_port, ingress), (out_port, egress))
+            }
+            NodeEvent::MessageSent { port, class, message } => self.record_control(clock, (node, port, class), Direction::Sent, message),
+            NodeEvent::MessageReceived { port, class, message } => {
+                self.record_control(clock, (node, port, class), Direction::Received, message)
+            }
+            NodeEvent::FlowRate { flow, rate } => self.record_flow_rate(clock, (node, flow), rate),
+            NodeEvent::Marked { port, class, flow, mark } => self.record_mark(clock, (node, port, class), flow, mark),
+            NodeEvent::Notified { port, class, side, flow, congestion } => {
+                self.record_notice(clock, (node, port, class), side, flow, congestion)
+            }
+            NodeEvent::State { port, class, state } => self.record_state(clock, (node, port, class), state),
+            _ => {}
+        }
+    }
+
+    fn record_control(&mut self, clock: &Clock, (node, port, class): (u32, u16, u8), direction: Direction, message: Message) {
+        if self.layout.probes.control.has(node, port) {
             let (kind, value) = message.describe();
             let port = match direction {
                 Direction::Sent => self.feeder(node, port),
@@ -78,15 +98,8 @@ impl Monitor {
         }
     }
 
-    pub(crate) fn record_notice(
-        &mut self,
-        clock: &Clock,
-        (node, port, class): (u32, u16, u8),
-        kind: Side,
-        flow: u32,
-        congestion: Congestion,
-    ) {
-        if self.layout.detecting && self.layout.probes.notices.has(node, port) {
+    fn record_notice(&mut self, clock: &Clock, (node, port, class): (u32, u16, u8), kind: Side, flow: u32, congestion: Congestion) {
+        if self.layout.probes.notices.has(node, port) {
             let (time_ps, port, priority, flow) = (clock.now.0, self.buffer(node, port, kind), self.priority(class), flow as u64);
             let Congestion { degree: feedback, above: q_off, growth: q_delta } = congestion;
             let row = NotificationRow { time_ps, port, kind, priority, flow, feedback, q_off, q_delta };
@@ -94,7 +107,7 @@ impl Monitor {
         }
     }
 
-    pub(crate) fn record_state(&mut self, clock: &Clock, (node, port, class): (u32, u16, u8), state: PortState) {
+    fn record_state(&mut self, clock: &Clock, (node, port, class): (u32, u16, u8), state: PortState) {
         let at = self.layout.lane(node, port, class);
         // Everything begins without congestion.
         let before = self.rows.states.insert(at, state).unwrap_or(PortState::NonCongestion);
@@ -105,7 +118,7 @@ impl Monitor {
     }
 
     /// An ingress buffer and an egress queue of a switch hold other lengths now [bytes].
-    pub(crate) fn record_queue_change(&mut self, clock: &Clock, (node, class): (u32, u8), ingress: (u16, u64), egress: (u16, u64)) {
+    fn record_queue_change(&mut self, clock: &Clock, (node, class): (u32, u8), ingress: (u16, u64), egress: (u16, u64)) {
         if self.layout.probes.queue_changes.is_none() {
             return;
         }
@@ -118,15 +131,15 @@ impl Monitor {
         }
     }
 
-    pub(crate) fn record_flow_rate(&mut self, clock: &Clock, (node, flow): (u32, u32), rate: Rate) {
-        if self.layout.detecting && self.layout.probes.flow_rates {
+    fn record_flow_rate(&mut self, clock: &Clock, (node, flow): (u32, u32), rate: Rate) {
+        if self.layout.probes.flow_rates {
             let port = self.port(node, 0);
             self.rows.record(clock.place(), flow_rate(clock.now, port, flow, rate, RateSource::RateControl));
         }
     }
 
-    pub(crate) fn record_mark(&mut self, clock: &Clock, (node, port, class): (u32, u16, u8), flow: u32, mark: Mark) {
-        if self.layout.detecting && self.layout.probes.marks.has(node, port) {
+    fn record_mark(&mut self, clock: &Clock, (node, port, class): (u32, u16, u8), flow: u32, mark: Mark) {
+        if self.layout.probes.marks.has(node, port) {
             let (time_ps, port, priority, flow) = (clock.now.0, self.port(node, port), self.priority(class), flow as u64);
             self.rows.record(clock.place(), Row::Mark(MarkRow { time_ps, port, priority, flow, mark }));
         }
