@@ -22,6 +22,7 @@ type Row<'a> = (&'a str, Vec<u8>, &'a str, &'a [&'a str]);
 
 /// Long, as it is a list: one wrong scenario an item.
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of refusals")]
 fn wrong_scenarios() {
     let with = |more: &str| format!("{RING}{FLOW}{more}").into_bytes();
     let flow = |from: &str, to: &str| format!("{RING}{}", FLOW.replace(from, to)).into_bytes();

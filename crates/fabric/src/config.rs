@@ -331,7 +331,8 @@ impl Config {
         }
     }
 
-    /// All settings that cannot work. Long, as it is a list: one condition an item, none depends on another.
+    /// All settings that cannot work.
+    #[expect(clippy::too_many_lines, reason = "a list: one condition an item, none depends on another")]
     pub fn problems(&self) -> Vec<Problem> {
         let mut found = Vec::new();
         if let Some(p) = self.too_large() {

@@ -100,7 +100,8 @@ fn times(bytes: Bytes, k: u64) -> Bytes {
     Bytes(bytes.0.saturating_mul(k))
 }
 
-/// Plans PFFC. See [`plan`](super::plan). Long, as it is a list: one row an item, in the order in which they are printed.
+/// Plans PFFC. See [`plan`](super::plan).
+#[expect(clippy::too_many_lines, reason = "a list: one row an item, in the order in which they are printed")]
 pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     let keys = Keys::read(input)?;
     for (key, value, most) in [("queues", keys.queues, QUEUES_MAX), ("slots", keys.slots, SLOTS_MAX)] {

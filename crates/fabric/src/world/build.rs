@@ -33,6 +33,25 @@ fn sources(config: &Config, ports: u32) -> Vec<Source> {
     (0..config.traffic.sources(ports)).map(|s| Source::new(&config.traffic, ports, s, config.seed)).collect()
 }
 
+/// A port at rest.
+fn port(config: &Config, at: usize) -> Port {
+    Port {
+        edge: 0,
+        eligible: Bits::new(config.ports() as usize),
+        // Inputs begin at different outputs, as they would after a while.
+        next: at,
+        waiting: 0,
+        granter: Granter::new(config.granter()),
+        grant_call: u64::MAX,
+        line: Default::default(),
+        line_rate: config.line,
+        line_busy_until: 0,
+        line_call: u64::MAX,
+        output_held: 0,
+        output_held_max: 0,
+    }
+}
+
 pub(super) fn world(config: Config) -> World {
     let n = config.ports();
     let t_min = config.t_min().0;
@@ -76,23 +95,7 @@ pub(super) fn world(config: Config) -> World {
             w.flow(input as usize, output as usize).next_path = random::below(&mut rng, paths.into()) as u32;
         }
     }
-    for port in 0..n {
-        w.ports.push(Port {
-            edge: 0,
-            eligible: Bits::new(n as usize),
-            // Inputs begin at different outputs, as they would after a while.
-            next: port as usize,
-            waiting: 0,
-            granter: Granter::new(w.config.granter()),
-            grant_call: u64::MAX,
-            line: Default::default(),
-            line_rate: w.config.line,
-            line_busy_until: 0,
-            line_call: u64::MAX,
-            output_held: 0,
-            output_held_max: 0,
-        });
-    }
+    w.ports = (0..n as usize).map(|at| port(&w.config, at)).collect();
     match w.config.core {
         Core::Network(shape) => {
             for place in shape.places() {

@@ -7,8 +7,8 @@ use xoff_units::{Bytes, Rate, Time, prefetch_whole};
 use super::glue::{of_kind, rate_controls};
 use super::law::{Custom, Entry, FlowFacts, Law};
 use super::{Feedback, Notification, RateControl, RecordFormat, Wakes};
-use crate::detection::Mark;
 use crate::Unmet;
+use crate::detection::Mark;
 
 rate_controls! {
     Dcqcn(dcqcn) "dcqcn": "DCQCN, three variants, with TCD's rules on request";
