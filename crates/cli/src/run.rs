@@ -47,8 +47,29 @@ pub struct Args {
     /// Threads; by default as many as the machine has and the network keeps busy. Never changes a result
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
+    /// How events are handled: window by window where that is possible (auto), or in one global order, the reference (events). Never
+    /// changes a result
+    #[arg(long, value_enum, default_value_t, value_name = "ENGINE")]
+    engine: EngineName,
     #[command(flatten)]
     pub allowed: Allowed,
+}
+
+/// How events are handled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum EngineName {
+    #[default]
+    Auto,
+    Events,
+}
+
+impl From<EngineName> for xoff_run::Engine {
+    fn from(name: EngineName) -> Self {
+        match name {
+            EngineName::Auto => xoff_run::Engine::Auto,
+            EngineName::Events => xoff_run::Engine::Events,
+        }
+    }
 }
 
 /// Owner of the folders of results.
@@ -72,10 +93,11 @@ pub fn settings(set: &[String], seed: Option<u64>) -> Result<Vec<Override>, Prob
 /// Runs it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     let settings = settings(&args.set, args.seed)?;
-    let scenario = match Scenario::load(&args.scenario, &settings)? {
+    let mut scenario = match Scenario::load(&args.scenario, &settings)? {
         Scenario::Fabric(scenario) => return fabric::run(args, &scenario),
         Scenario::Network(scenario) => *scenario,
     };
+    scenario.engine = args.engine.into();
     terminal::problems(&scenario.warnings);
     interrupt::ask_first();
     let folder = args.out.claim(COMMAND)?;

@@ -153,6 +153,7 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
         compat: Compat::HPCC_SIMULATOR,
         order: EventOrder::Insertion,
         threads: 1,
+        engine: Default::default(),
         seed: 1,
         // One look when the run ends: a deadlock among sticky pauses leaves nothing to happen.
         deadlock_interval: Span::from_ms(86_400_000),

@@ -37,6 +37,7 @@ pub use scenario::Scenario;
 pub use sections::{fabric_sections, sections};
 pub use summary::Summary;
 pub use tree::{Branch, Member, Role, Tree, congestion_tree};
+pub use xoff_sim::Engine;
 
 /// Version of this program, as in manifests and tables.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

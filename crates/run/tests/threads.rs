@@ -1,4 +1,5 @@
-//! Promise 2 for threads: random scenarios give the same rows in the same order, and the same counters, however the network is split.
+//! Promise 2 for engines and threads: random scenarios give the same rows in the same order, and the same counters, whether events are
+//! handled in one global order or window by window, and however the network is split.
 //!
 //! Every flow control is met by every detection and every rate control, taken from the registries, so that a new one is tested without a
 //! change here. `XOFF_TEST_SWARM_CASE=123 cargo test --release --workspace --test threads -- --include-ignored --nocapture` runs one case.
@@ -12,7 +13,7 @@ use draw::{Dice, Drawn};
 use xoff_mech::{detection, flow_control, rate_control};
 use xoff_record::Sink;
 use xoff_run::NetworkScenario;
-use xoff_sim::{Ended, Outcome, Row, World};
+use xoff_sim::{Ended, Engine, Outcome, Row, World};
 use xoff_topology::NodeKind;
 
 /// Every probe of ports.
@@ -158,13 +159,14 @@ fn load(case: u64) -> (NetworkScenario, Drawn) {
 
 struct Seen {
     parts: usize,
+    by_window: bool,
     rows: Vec<Row>,
     outcome: Outcome,
 }
 
-fn run(s: &NetworkScenario, threads: usize) -> Seen {
+fn run(s: &NetworkScenario, engine: Engine, threads: usize) -> Seen {
     let mut m = s.model();
-    m.threads = threads;
+    (m.engine, m.threads) = (engine, threads);
     let mut w = World::build(&s.topology, s.flows.clone(), &mut m).expect("it was built before");
     w.record_to(Box::new(Vec::<Row>::new()));
     let ended = loop {
@@ -172,10 +174,10 @@ fn run(s: &NetworkScenario, threads: usize) -> Seen {
             break ended;
         }
     };
-    let parts = w.threads();
+    let (parts, by_window) = (w.threads(), w.by_events().is_none());
     let (outcome, recorder) = w.finish(ended);
     let rows = *recorder.expect("it was given").into_any().downcast::<Vec<Row>>().expect("rows");
-    Seen { parts, rows, outcome }
+    Seen { parts, by_window, rows, outcome }
 }
 
 /// Everything that a run says, but the rows: as text, to be compared.
@@ -234,23 +236,24 @@ impl Met {
 /// One case on one thread and on several. Returns false if it cannot be split.
 fn same(case: u64, met: &mut Met) -> bool {
     let (s, drawn) = load(case);
-    let whole = run(&s, 1);
-    assert_eq!(whole.parts, 1);
+    let whole = run(&s, Engine::Events, 1);
+    assert_eq!((whole.parts, whole.by_window), (1, false));
     let mut split = false;
-    for threads in [2, 3, 4, 8] {
-        let parts = run(&s, threads);
-        if parts.parts == 1 {
+    for (engine, threads) in [1, 2, 3, 4, 8].map(|t| (Engine::Auto, t)).into_iter().chain([(Engine::Events, 3)]) {
+        let parts = run(&s, engine, threads);
+        assert_eq!(parts.by_window, engine == Engine::Auto, "case {case}");
+        if parts.parts == 1 && threads > 1 {
             break;
         }
-        split = true;
+        split |= threads > 1;
         met.parts_most = met.parts_most.max(parts.parts);
         let differs = whole.rows.iter().zip(&parts.rows).position(|(a, b)| a != b);
         if let Some(at) = differs {
             let (a, b) = (&whole.rows[at], &parts.rows[at]);
-            panic!("case {case}, {threads} threads, row {at}: {a:?} on one thread, {b:?} here\n{}", drawn.text());
+            panic!("case {case}, {engine:?}, {threads} threads, row {at}: {a:?} in one global order, {b:?} here\n{}", drawn.text());
         }
-        assert_eq!(whole.rows.len(), parts.rows.len(), "case {case}, {threads} threads\n{}", drawn.text());
-        assert_eq!(said(&whole.outcome), said(&parts.outcome), "case {case}, {threads} threads\n{}", drawn.text());
+        assert_eq!(whole.rows.len(), parts.rows.len(), "case {case}, {engine:?}, {threads} threads\n{}", drawn.text());
+        assert_eq!(said(&whole.outcome), said(&parts.outcome), "case {case}, {engine:?}, {threads} threads\n{}", drawn.text());
     }
     if split {
         met.note(&drawn, &whole);
@@ -309,11 +312,11 @@ fn ideal_messages_arrive_in_the_same_order_on_any_number_of_threads() {
                 kind = \"permutation\"\nsize = \"605KB\"\n[[workload]]\nkind = \"incast\"\nreceiver = \"H1\"\nsize = \"100KB\"\n[probes]\n\
                 control = [\"all\"]\n";
     let s = NetworkScenario::from_text("ideal.toml", text, &[], std::path::Path::new(".")).unwrap();
-    let whole = run(&s, 1);
+    let whole = run(&s, Engine::Events, 1);
     let messages = whole.rows.iter().filter(|r| matches!(r, Row::Control { .. })).count();
     assert!(messages > 10_000, "{messages}");
-    for threads in [2, 3, 4] {
-        let parts = run(&s, threads);
+    for threads in [1, 2, 3, 4] {
+        let parts = run(&s, Engine::Auto, threads);
         assert_eq!((parts.parts, parts.rows == whole.rows), (threads, true), "{threads} threads");
     }
 }
@@ -321,14 +324,14 @@ fn ideal_messages_arrive_in_the_same_order_on_any_number_of_threads() {
 /// Who fills a buffer is looked up in the next switch at once: such a run stays whole and says so.
 #[test]
 fn a_run_with_causes_stays_whole() {
-    let pauses = |case: &u64| run(&load(*case).0, 1).rows.iter().any(|r| matches!(r, Row::Pause { .. }));
+    let pauses = |case: &u64| run(&load(*case).0, Engine::Auto, 1).rows.iter().any(|r| matches!(r, Row::Pause { .. }));
     let case = (0..100).filter(|case| case % 3 > 0).find(pauses).expect("a port is paused");
     let (s, drawn) = load(case);
-    assert_eq!(run(&s, 2).parts, 2);
+    assert_eq!(run(&s, Engine::Auto, 2).parts, 2);
     let text = drawn.text() + "causes = true\n";
     let s = NetworkScenario::from_text("causes.toml", &text, &[], std::path::Path::new(".")).unwrap();
     let running = s.start(Sink::Nothing, Some(2)).unwrap();
     assert_eq!(running.threads(), 1);
     assert!(running.unsplit().unwrap().contains("the cause of a pause"), "{:?}", running.unsplit());
-    assert!(run(&s, 2).rows.iter().any(|r| matches!(r, Row::Hold { .. } | Row::Cause { .. })));
+    assert!(run(&s, Engine::Auto, 2).rows.iter().any(|r| matches!(r, Row::Hold { .. } | Row::Cause { .. })));
 }

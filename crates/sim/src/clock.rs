@@ -38,6 +38,12 @@ impl Clock {
         (self.now, self.rank) = (at.time, at.rank);
     }
 
+    /// Another unit of nodes has its turn, whose time is its own.
+    #[inline(always)]
+    pub fn take_turn(&mut self) {
+        self.floor = EventKey::START;
+    }
+
     /// The present event asks for another one of its own instant.
     pub fn stay(&mut self) {
         self.floor = self.place();

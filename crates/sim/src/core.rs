@@ -8,6 +8,7 @@ use xoff_node::{Call, Env, EventKey, Frame, FrameId, FrameKind, FrameStore, Node
 use xoff_topology::routing::Routes;
 use xoff_units::{Rate, Span, Time, prefetch};
 
+use crate::calendar::Calendar;
 use crate::clock::Clock;
 use crate::draws::Draws;
 use crate::event::{Event, EventOrder, Kind, Ranks};
@@ -17,7 +18,7 @@ use crate::layout::Layout;
 use crate::line::{Line, RemoteArrival};
 use crate::monitor::Monitor;
 use crate::outcome::PortTotals;
-use crate::queue::{EventQueue, Pending};
+use crate::queue::Pending;
 use crate::routing::Router;
 
 /// Timers of one flow that an event can tell apart: they share 32 bits with the place of the flow.
@@ -38,7 +39,7 @@ pub(crate) struct Core {
     /// Which part.
     partition: u16,
     pub clock: Clock,
-    pub queue: EventQueue,
+    pub pending: Calendar,
     pub ranks: Ranks,
     /// Events handled.
     pub events: u64,
@@ -62,7 +63,7 @@ impl Core {
     pub fn new(
         partition: u16,
         destinations: usize,
-        queue: EventQueue,
+        pending: Calendar,
         order: EventOrder,
         routes: Arc<Routes>,
         lines: Vec<Line>,
@@ -72,7 +73,7 @@ impl Core {
         Core {
             partition,
             clock: Clock::new(),
-            queue,
+            pending,
             ranks: Ranks::new(order),
             events: 0,
             frames: FrameStore::new(),
@@ -100,13 +101,27 @@ impl Core {
         if e.event_key().time <= self.clock.now {
             self.clock.stay();
         }
-        self.queue.push(e);
+        self.pending.push(e);
     }
 
     /// Goes on to the next event before `bound`, if there is one.
     #[inline(always)]
     pub fn next(&mut self, bound: EventKey) -> Option<Event> {
-        let e = self.queue.pop_before(bound)?;
+        let Calendar::Global(queue) = &mut self.pending else { return None };
+        let e = queue.pop_before(bound)?;
+        self.clock.reach(e.event_key());
+        self.events += 1;
+        Some(e)
+    }
+
+    /// Goes on to the next event of the present pass, if there is one.
+    #[inline(always)]
+    pub fn next_in_window(&mut self) -> Option<Event> {
+        let Calendar::ByWindow(windows) = &mut self.pending else { return None };
+        let e = windows.next()?;
+        if windows.takes_another_turn() {
+            self.clock.take_turn();
+        }
         self.clock.reach(e.event_key());
         self.events += 1;
         Some(e)
@@ -168,7 +183,7 @@ impl Core {
         if let Some(t) = c.telemetry {
             *self.frames.telemetry_mut(id) = *t;
         }
-        self.queue.push(Event::new(c.at, Kind::Arrive, c.to, id));
+        self.pending.push(Event::new(c.at, Kind::Arrive, c.to, id));
         id
     }
 
@@ -177,7 +192,7 @@ impl Core {
     fn arrive(&mut self, at: usize, (to, partition): (u32, u16), time: Time, frame: FrameId, nth: u32) {
         let event_key = EventKey { time, rank: self.ranks.of(Kind::Arrive, at as u32, 0, nth) };
         if partition == self.partition {
-            self.queue.push(Event::new(event_key, Kind::Arrive, to, frame));
+            self.pending.push(Event::new(event_key, Kind::Arrive, to, frame));
         } else {
             let telemetry = self.frames.telemetry(frame).copied().map(Box::new);
             let f = self.frames.remove(frame);
@@ -287,7 +302,7 @@ impl Env for Core {
         let (kind, port, arg, sub, nth) = match call {
             Call::WireFree { port: p, rank } => {
                 let e = Event::new(EventKey { time: at, rank }, Kind::WireFree, port(p), 0);
-                return self.queue.push(e);
+                return self.pending.push(e);
             }
             Call::InputRead { port: p } => (Kind::InputRead, port(p), 0, 0, 0),
             Call::Wake { port: p } => (Kind::Wake, port(p), 0, 0, 0),

@@ -8,6 +8,7 @@
 //!
 //! The nodes are the sans-IO switch and NIC of the node crate; [`World`] is their environment with virtual time.
 
+mod calendar;
 mod checks;
 mod clock;
 mod core;
@@ -36,8 +37,11 @@ mod routing;
 mod rows;
 mod split;
 mod stops;
+mod window_run;
+mod windows;
 mod world;
 
+pub use calendar::Engine;
 pub use checks::{Violation, ViolationKind};
 pub use cut_through::stored_and_forwarded;
 pub use deadlock_detector::{Deadlock, StuckPort};

@@ -59,7 +59,7 @@ impl Partition {
     fn plan_hearing(&mut self, flow: u32) {
         let time = self.core.clock.now + self.propagation(flow);
         let rank = self.core.ranks.of(Kind::FlowStart, flow, 1, 0);
-        self.core.queue.push(Event::new(EventKey { time, rank }, Kind::FlowStart, 0, flow * HOPS + RECEIVES));
+        self.core.pending.push(Event::new(EventKey { time, rank }, Kind::FlowStart, 0, flow * HOPS + RECEIVES));
     }
 
     /// Delay of the links of a flow's way, as frames take it now.

@@ -10,6 +10,7 @@ use xoff_topology::LinkId;
 use xoff_topology::routing::Routing;
 use xoff_units::{Bytes, Span, WireClock};
 
+use crate::calendar::Engine;
 use crate::draws::RngSource;
 use crate::event::EventOrder;
 use crate::fault::Faults;
@@ -84,6 +85,8 @@ pub struct Model<'a> {
     pub order: EventOrder,
     /// Threads to run on, if the network can be split; never changes a result.
     pub threads: usize,
+    /// How events are handled; never changes a result.
+    pub engine: Engine,
     /// Seed of all random streams.
     pub seed: u64,
     /// Distance between two looks of the deadlock detector; zero: none [ps].
@@ -142,6 +145,7 @@ impl<'a> Model<'a> {
             compat: Compat::default(),
             order: EventOrder::Entity,
             threads: 1,
+            engine: Engine::default(),
             seed: 1,
             deadlock_interval: Span::from_us(100),
             stop_on_deadlock: false,

@@ -11,6 +11,7 @@ use xoff_units::{Time, prefetch};
 use xoff_workload::Flow;
 use xoff_workload::generators::closed_loop::ClosedLoop;
 
+use crate::calendar::Calendar;
 use crate::core::{Core, of_flow_timer};
 use crate::event::{Event, EventOrder, Kind};
 use crate::fault::StartOrder;
@@ -31,7 +32,7 @@ pub(crate) struct Starts {
     /// Those whose source is in this part.
     pub own: Vec<u32>,
     /// Index in `own` of the next one to start.
-    next: usize,
+    pub next: usize,
     /// What each flow knows of its way; empty: nothing.
     pub path_facts: Arc<Vec<PathFacts>>,
     pub loops: Vec<ClosedLoop>,
@@ -79,6 +80,9 @@ impl Partition {
 
     /// Handles events before `bound`, at most `events` of them.
     pub fn run(&mut self, bound: EventKey, events: u64) {
+        if self.windows().is_some() {
+            return self.run_windows(bound, events);
+        }
         let stop = self.core.events.saturating_add(events);
         while self.core.events < stop && !self.has_many_rows() {
             let Some(e) = self.core.next(bound) else { return };
@@ -92,6 +96,9 @@ impl Partition {
 
     /// Handles all events before `bound`.
     pub fn run_window(&mut self, bound: EventKey) {
+        if self.windows().is_some() {
+            return self.run_windows(bound, u64::MAX);
+        }
         while let Some(e) = self.core.next(bound) {
             self.prefetch();
             self.handle(e);
@@ -100,23 +107,25 @@ impl Partition {
 
     /// Asks for the frames of the bucket whose turn comes next, and for the events of the bucket after it.
     fn prefetch_upcoming(&mut self) {
-        self.asked = self.core.queue.round_robin();
-        self.core.queue.sort_upcoming();
+        let Calendar::Global(queue) = &mut self.core.pending else { return };
+        self.asked = queue.round_robin();
+        queue.sort_upcoming();
         let core = &self.core;
-        for e in core.queue.upcoming() {
+        let Calendar::Global(queue) = &core.pending else { return };
+        for e in queue.upcoming() {
             if e.kind() == Kind::Arrive {
                 core.frames.prefetch(e.arg);
             }
             prefetch(&core.layout.ports.places()[e.port() as usize]);
         }
-        core.queue.prefetch_after_next();
+        queue.prefetch_after_next();
     }
 
     /// Asks for memory ahead, where that saves more than it costs.
     #[inline(always)]
     fn prefetch(&mut self) {
         if self.large {
-            if self.asked != self.core.queue.round_robin() {
+            if matches!(&self.core.pending, Calendar::Global(queue) if self.asked != queue.round_robin()) {
                 self.prefetch_upcoming();
             }
             self.prefetch_next();
@@ -130,10 +139,11 @@ impl Partition {
     #[inline(always)]
     fn prefetch_frames(&self) {
         let core = &self.core;
-        if let Some(e) = core.queue.soon(5) {
+        let Calendar::Global(queue) = &core.pending else { return };
+        if let Some(e) = queue.soon(5) {
             core.frames.prefetch(e.arg);
         }
-        if let Some(e) = core.queue.soon(2) {
+        if let Some(e) = queue.soon(2) {
             core.prefetch_route(e.arg);
         }
     }
@@ -142,18 +152,19 @@ impl Partition {
     /// network every step waits for memory, and so they wait side by side instead of one after the other.
     fn prefetch_next(&self) {
         let core = &self.core;
+        let Calendar::Global(queue) = &core.pending else { return };
         let node_of = |e: &Event| core.layout.ports.places()[e.port() as usize];
-        if let Some(e) = core.queue.ahead(16) {
+        if let Some(e) = queue.ahead(16) {
             prefetch(&self.nodes[node_of(e).0 as usize]);
         }
-        if let Some(e) = core.queue.ahead(11) {
+        if let Some(e) = queue.ahead(11) {
             match &self.nodes[node_of(e).0 as usize] {
                 Node::Switch(s) => s.prefetch(),
                 Node::Nic(n) => n.prefetch(),
                 Node::Remote => {}
             }
         }
-        if let Some(e) = core.queue.ahead(7) {
+        if let Some(e) = queue.ahead(7) {
             let (node, port) = node_of(e);
             match &self.nodes[node as usize] {
                 Node::Switch(s) if e.kind() == Kind::Arrive => s.prefetch_in(port),
@@ -167,7 +178,7 @@ impl Partition {
                 core.prefetch_line(e.port());
             }
         }
-        if let Some(e) = core.queue.ahead(4) {
+        if let Some(e) = queue.ahead(4) {
             let (node, port) = node_of(e);
             match &self.nodes[node as usize] {
                 Node::Switch(s) if e.kind() == Kind::Arrive => {
@@ -185,7 +196,7 @@ impl Partition {
                 Node::Remote => {}
             }
         }
-        if let Some(e) = core.queue.ahead(1) {
+        if let Some(e) = queue.ahead(1) {
             let (node, port) = node_of(e);
             match &self.nodes[node as usize] {
                 Node::Switch(s) if e.kind() == Kind::Arrive => {
@@ -205,7 +216,7 @@ impl Partition {
     }
 
     #[inline(always)]
-    fn handle(&mut self, e: Event) {
+    pub(crate) fn handle(&mut self, e: Event) {
         match e.kind() {
             Kind::Arrive => self.arrive(e),
             Kind::FlowStart => self.start_flows(e.arg),
@@ -286,17 +297,20 @@ impl Partition {
         self.follow_loops();
     }
 
-    fn next_start(&self) -> Option<(u32, Time)> {
+    pub(crate) fn next_start(&self) -> Option<(u32, Time)> {
         let &flow = self.starts.own.get(self.starts.next)?;
         Some((flow, self.starts.flows[flow as usize].start))
     }
 
     fn plan(&mut self, time: Time, entity: u32, arg: u32) {
         let rank = self.core.ranks.of(Kind::FlowStart, entity, 0, 0);
-        self.core.queue.push(Event::new(EventKey { time, rank }, Kind::FlowStart, 0, arg));
+        self.core.pending.push(Event::new(EventKey { time, rank }, Kind::FlowStart, 0, arg));
     }
 
     pub fn plan_flow_start(&mut self) {
+        if self.windows().is_some() {
+            return; // each window gets its own
+        }
         if let Some((flow, start)) = self.next_start() {
             self.plan(start, flow, 0);
         }

@@ -24,7 +24,7 @@ use crate::event::Event;
 mod sort;
 mod trace;
 
-use sort::sort;
+pub(crate) use sort::sort;
 pub use trace::{QueueTrace, Replayed};
 
 /// What can be pending: a small value that knows its place in the order of events.

@@ -22,6 +22,7 @@ use xoff_units::{Bytes, Rate, Span, Time};
 use xoff_workload::generators::closed_loop::ClosedLoop;
 use xoff_workload::{Flow, Flows};
 
+use crate::calendar::{Calendar, Engine};
 use crate::checks::{Checks, ViolationKind};
 use crate::core::Core;
 use crate::deadlock_detector::{self, Deadlock, Egress, StuckPort, Waiting};
@@ -59,6 +60,8 @@ pub struct World {
     threads_pay: bool,
     /// Why the run is not split although that was asked for.
     unsplit: Option<String>,
+    /// Why events are handled in one global order; `None`: nodes act window by window.
+    by_events: Option<String>,
     /// What concerns the whole network, by moment.
     global_events: BinaryHeap<Reverse<Event>>,
     now: Time,
@@ -160,13 +163,23 @@ impl World {
         self.unsplit.as_deref()
     }
 
-    /// Notes what the run does to its event queue from now on, so many operations; for a run on one thread.
+    /// Why events are handled in one global order instead of window by window; `None`: they are not. Never changes a result.
+    pub fn by_events(&self) -> Option<&str> {
+        self.by_events.as_deref()
+    }
+
+    /// Notes what the run does to its event queue from now on, so many operations; for a run on one thread with events in one global order.
     pub fn trace_queue(&mut self, operations_max: usize) {
-        self.partitions[0].core.queue.trace(operations_max);
+        if let Calendar::Global(queue) = &mut self.partitions[0].core.pending {
+            queue.trace(operations_max);
+        }
     }
     /// The operations noted.
     pub fn take_queue_trace(&mut self) -> Option<QueueTrace> {
-        self.partitions[0].core.queue.take_trace()
+        match &mut self.partitions[0].core.pending {
+            Calendar::Global(queue) => queue.take_trace(),
+            Calendar::ByWindow(_) => None,
+        }
     }
 
     fn plan(&mut self, after: Span, kind: Kind) {
@@ -198,7 +211,7 @@ impl World {
             if events == 0 {
                 return None;
             }
-            let first = self.partitions.iter_mut().filter_map(|p| p.core.queue.peek()).min();
+            let first = self.partitions.iter_mut().filter_map(|p| p.peek()).min();
             match self.global_events.peek().map(|Reverse(e)| e.event_key()) {
                 Some(planned) if first.is_none_or(|f| planned <= f) => {
                     self.run_global_event();
@@ -250,18 +263,19 @@ impl World {
         let reached = Time(self.now.0.saturating_add(1));
         if self.partitions.iter().any(|p| p.core.monitor.stop_expires_before(reached)) {
             // What comes next may still concern a stop that ends at its very time.
-            let next = self.partitions.iter_mut().filter_map(|p| p.core.queue.peek()).map(|m| m.time).min().unwrap_or(Time::NEVER);
+            let next = self.partitions.iter_mut().filter_map(|p| p.peek()).map(|m| m.time).min().unwrap_or(Time::NEVER);
             self.expire_stops(next.min(reached));
         }
+        let windows = self.by_events.is_none();
         let partitions = &mut self.partitions;
         let mut completions: Vec<_> = partitions.iter_mut().flat_map(|p| p.core.monitor.flows.completions.drain(..)).collect();
         let mut rows: Vec<_> = partitions.iter_mut().flat_map(|p| p.core.monitor.rows.rows.drain(..)).collect();
         let late = partitions.iter_mut().fold(false, |late, p| late | std::mem::take(&mut p.core.monitor.rows.out_of_order));
         // Stable: what happened in one event stays in its order.
-        if partitions.len() > 1 {
+        if partitions.len() > 1 || windows {
             completions.sort_by_key(|c| c.0);
         }
-        if partitions.len() > 1 || late {
+        if partitions.len() > 1 || late || windows {
             rows.sort_by_key(|r| r.0);
         }
         self.completions.extend(completions.iter().map(|c| c.1));
@@ -278,7 +292,7 @@ impl World {
 
     /// When something happens next; `None` when nothing but our own looks would.
     fn next_time(&mut self) -> Option<Time> {
-        let next = self.partitions.iter_mut().filter_map(|p| p.core.queue.peek()).map(|m| m.time).min();
+        let next = self.partitions.iter_mut().filter_map(|p| p.peek()).map(|m| m.time).min();
         let planned = self.global_events.peek().map(|Reverse(e)| e.event_key().time);
         let other = self.global_events.iter().any(|Reverse(e)| !matches!(e.kind(), Kind::Sample | Kind::DeadlockDetector));
         if next.is_none() && !other {
@@ -310,7 +324,7 @@ impl World {
     fn look_at_queues(&mut self) {
         let (now, layout) = (self.now, self.layout.clone());
         let core = &mut self.partitions[0].core;
-        let until = core.queue.peek().map_or(Time::NEVER, |m| m.time);
+        let until = core.pending.peek().map_or(Time::NEVER, |m| m.time);
         let until = self.global_events.peek().map_or(until, |Reverse(e)| until.min(e.event_key().time));
         match core.monitor.histogram.as_mut().and_then(|h| h.look(now, until, layout.ports.first())) {
             Some(next) => self.plan_at(next, Kind::Look, 0, 0),

@@ -83,6 +83,11 @@ impl<'s> Running<'s> {
         self.world.threads()
     }
 
+    /// Why its events are handled in one global order instead of window by window; `None`: they are not.
+    pub fn by_events(&self) -> Option<&str> {
+        self.world.by_events()
+    }
+
     /// Why it runs on one thread although more were asked for.
     pub fn unsplit(&self) -> Option<&str> {
         self.world.unsplit()

@@ -10,7 +10,7 @@ use xoff_node::{BufferPolicy, Compat, ControlDelay, SharedPool, Transport};
 use xoff_params::ParamError;
 use xoff_scenario::Problems;
 use xoff_scenario::document::{Document, Override};
-use xoff_sim::{Faults, LinkFailure, Lone, Model, NicModel, PathFacts, PathFactsOf, Probes, ideal_time};
+use xoff_sim::{Engine, Faults, LinkFailure, Lone, Model, NicModel, PathFacts, PathFactsOf, Probes, ideal_time};
 use xoff_topology::Topology;
 use xoff_topology::routing::{FlowKey, Routes, Routing, trace_path};
 use xoff_units::{Bytes, Span, Time, WireClock};
@@ -56,6 +56,8 @@ pub struct NetworkScenario {
     pub warnings: Problems,
     /// What surrounds it where its frames are real.
     pub boundary: Boundary,
+    /// How its events are handled; never changes a result.
+    pub engine: Engine,
     pub(crate) model: ModelParts,
 }
 
@@ -134,6 +136,7 @@ impl NetworkScenario {
             compat: Compat::default(),
             order: Default::default(),
             threads: 1,
+            engine: self.engine,
             seed: self.seed,
             deadlock_interval: m.deadlock_interval,
             stop_on_deadlock: m.stop_on_deadlock,

@@ -25,6 +25,8 @@ use super::parts::{
     read_switch, read_topology, warn_of_cut_through,
 };
 use super::{ModelParts, NetworkScenario, pool};
+use xoff_sim::Engine;
+
 use crate::boundary::Boundary;
 use crate::manifest::parameters;
 use crate::standstill::{self, Drains};
@@ -293,6 +295,7 @@ impl Complete {
             parameters,
             warnings,
             boundary: Boundary::default(),
+            engine: Engine::default(),
             model: ModelParts {
                 flow_control,
                 detection,

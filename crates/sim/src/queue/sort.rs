@@ -3,7 +3,7 @@
 use super::Pending;
 
 /// Puts `events` in order, latest first. They are left in no particular order themselves.
-pub(super) fn sort<E: Pending>(events: &mut [E], into: &mut [E]) {
+pub(crate) fn sort<E: Pending>(events: &mut [E], into: &mut [E]) {
     match events.len() {
         n if n <= FEW => return sort_few(events, into),
         n if n <= SOME => return sort_some(events, into),

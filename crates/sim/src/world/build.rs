@@ -4,6 +4,8 @@ use xoff_mech::flow_control::FlowControl;
 use xoff_node::DisciplineKind;
 use xoff_topology::routing::Routes;
 
+use crate::windows::{Units, Windows};
+
 use super::*;
 use crate::cut_through::head_time;
 use crate::histogram::Histogram;
@@ -51,6 +53,14 @@ fn split(topology: &Topology, flows: &Flows, m: &Model) -> (Split, Option<String
         )),
         _ => (split, None),
     }
+}
+
+/// The nodes that act together, window by window, or why events are handled in one global order.
+fn units(topology: &Topology, flows: &Flows, m: &Model) -> Result<Units, String> {
+    if m.engine == Engine::Events {
+        return Err("that was asked for".into());
+    }
+    obstacle(m, flows).map_or_else(|| Units::new(topology), |why| Err(why.into()))
 }
 
 /// The priorities in use: those of the flows, and that of acknowledgements if they have one of their own; but for the one that
@@ -277,6 +287,7 @@ impl World {
         fits(&flows, m)?;
         let (classes, scheduler, transport) = classes(&flows, m)?;
         let (split, unsplit) = split(topology, &flows, m);
+        let engine = units(topology, &flows, m);
         let ports = Ports::new(topology, &split.partition_of, m)?;
         let nic = Arc::new(nic_config(m, &classes, transport));
         let (nodes, lossless) = nodes(topology, m, &split, |n| node(topology, n, m, &scheduler, &classes, &nic))?;
@@ -318,8 +329,12 @@ impl World {
                 monitor.flows.records = listed.iter().map(|f| FlowRecord::new(f.clone(), 0)).collect();
             }
             let queue = event_queue(topology, m, partitions);
+            let pending = match &engine {
+                Ok(units) => Calendar::ByWindow(Box::new(Windows::new(units, layout.ports.places(), queue))),
+                Err(_) => Calendar::Global(queue),
+            };
             let destinations = partitions + outside as usize;
-            let core = Core::new(partition as u16, destinations, queue, m.order, routes.clone(), ports.lines.clone(), monitor);
+            let core = Core::new(partition as u16, destinations, pending, m.order, routes.clone(), ports.lines.clone(), monitor);
             Partition::new(nodes, core, Starts::new(listed.clone(), own, path_facts.clone()))
         };
         let partitions = nodes.into_iter().enumerate().map(partition).collect();
@@ -330,6 +345,7 @@ impl World {
             lookahead: split.lookahead,
             threads_pay: true,
             unsplit,
+            by_events: engine.as_ref().err().cloned(),
             global_events: BinaryHeap::new(),
             now: Time::ZERO,
             events: 0,

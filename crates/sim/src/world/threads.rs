@@ -148,7 +148,7 @@ impl Course {
 
 /// Time of the next event before `bound`; [`u64::MAX`]: none [ps].
 fn next_before(partition: &mut Partition, bound: EventKey) -> u64 {
-    partition.core.queue.peek().filter(|m| *m < bound).map_or(u64::MAX, |m| m.time.0)
+    partition.peek().filter(|m| *m < bound).map_or(u64::MAX, |m| m.time.0)
 }
 
 /// Does a task window by window, one part after the other on this thread: for stretches in which a window holds too little

@@ -1,0 +1,44 @@
+//! The pending events of a part of the network: in one global order, or by window and unit.
+
+use xoff_node::EventKey;
+
+use crate::event::Event;
+use crate::queue::EventQueue;
+use crate::windows::Windows;
+
+/// How events are handled. The result, hash included, is the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Engine {
+    /// Window by window where that is possible.
+    #[default]
+    Auto,
+    /// All of them in one global order: the reference.
+    Events,
+}
+
+/// The pending events.
+pub(crate) enum Calendar {
+    /// In one global order.
+    Global(EventQueue),
+    /// By window and unit.
+    ByWindow(Box<Windows>),
+}
+
+impl Calendar {
+    /// Adds an event.
+    #[inline(always)]
+    pub fn push(&mut self, e: Event) {
+        match self {
+            Calendar::Global(q) => q.push(e),
+            Calendar::ByWindow(w) => w.push(e),
+        }
+    }
+
+    /// When the next event happens; by window, only between two passes.
+    pub fn peek(&mut self) -> Option<EventKey> {
+        match self {
+            Calendar::Global(q) => q.peek(),
+            Calendar::ByWindow(w) => w.peek(),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! A part of the network, window by window and unit by unit (see [`Windows`]).
+//!
+//! ```text
+//!   peek: first event at t     window_end: the window that holds t     feed_starts: flows that begin in it
+//!   open: a pass up to the end of the window, or to the next event of the whole network if that is earlier
+//!     unit 0: its events in order; unit 1: its events in order; ...
+//! ```
+
+use xoff_node::EventKey;
+use xoff_units::Time;
+
+use crate::calendar::Calendar;
+use crate::event::{Event, Kind};
+use crate::partition::{HOPS, Partition};
+use crate::windows::Windows;
+
+impl Partition {
+    /// The events by window, if that is how they are handled.
+    #[inline(always)]
+    pub(crate) fn windows(&mut self) -> Option<&mut Windows> {
+        match &mut self.core.pending {
+            Calendar::ByWindow(w) => Some(w),
+            Calendar::Global(_) => None,
+        }
+    }
+
+    /// When the next event happens, or the next flow begins.
+    pub(crate) fn peek(&mut self) -> Option<EventKey> {
+        let start = match self.core.pending {
+            Calendar::Global(_) => None, // it is an event
+            Calendar::ByWindow(_) => self.next_start(),
+        };
+        let start = start.map(|(flow, time)| EventKey { time, rank: self.core.ranks.of(Kind::FlowStart, flow, 0, 0) });
+        self.core.pending.peek().into_iter().chain(start).min()
+    }
+
+    /// Handles the events before `bound`, or about `events` of them; never a part of a pass.
+    pub(crate) fn run_windows(&mut self, bound: EventKey, events: u64) {
+        let stop = self.core.events.saturating_add(events);
+        let mut reached = self.core.clock.event_key();
+        while self.core.events < stop && !self.has_many_rows() {
+            let Some(first) = self.peek().filter(|first| *first < bound) else { break };
+            let Some(end) = self.windows().map(|w| w.window_end(first)) else { break };
+            self.feed_starts(end);
+            if let Some(w) = self.windows() {
+                w.open(bound);
+            }
+            while let Some(e) = self.core.next_in_window() {
+                reached = reached.max(self.core.clock.event_key());
+                self.prefetch_in_turn();
+                self.handle(e);
+            }
+        }
+        // Units have reached different times; what follows is after all of them.
+        self.core.clock.reach(reached);
+    }
+
+    /// Asks for the frames of the next events of the present turn, then for their routes.
+    #[inline(always)]
+    fn prefetch_in_turn(&self) {
+        let core = &self.core;
+        let Calendar::ByWindow(w) = &core.pending else { return };
+        if let Some(e) = w.soon(5) {
+            core.frames.prefetch(e.arg);
+        }
+        if let Some(e) = w.soon(2) {
+            core.prefetch_route(e.arg);
+        }
+    }
+
+    /// The flows that begin before `end` become events of their sources: one that begins another's would reach into another unit.
+    fn feed_starts(&mut self, end: Time) {
+        while let Some((flow, time)) = self.next_start().filter(|s| s.1 < end) {
+            self.starts.next += 1;
+            let src = self.starts.flows[flow as usize].src;
+            let rank = self.core.ranks.of(Kind::FlowStart, flow, 0, 0);
+            let port = self.core.layout.port_index(src, 0) as u32;
+            self.core.pending.push(Event::new(EventKey { time, rank }, Kind::FlowStart, port, flow * HOPS + 1));
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Pending events by window and unit: nodes act one after the other, each for a whole window, instead of all of them in one global order.
+//!
+//! ```text
+//!              window 7              window 8              window 9             ...   far (event queue)
+//!   unit 0  | e e e e e          | e e                |                      |
+//!   unit 1  | e e e -- done      | e e e e            | e                    |     e    e
+//!   unit 2  | e e   <- its turn  |     <- a frame that unit 2 transmits lands here
+//!   unit 3  | e e e              | e                  |                      |
+//! ```
+//!
+//! What a node does at time t reaches another node no sooner than t plus the delay of the cable between them. So inside a window that is no
+//! longer than the shortest cable between two units, every unit may handle its own events without knowing what the others do, and
+//! their order among each other cannot matter: the result is that of the global order. What a unit needs stays in the cache for its
+//! whole turn, and sorting is by unit.
+//!
+//! A unit is a node, or several that short cables join: a rack with cables of 5 ns does not shorten the windows of a network whose other
+//! cables have 1 us.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use xoff_node::EventKey;
+use xoff_topology::Topology;
+use xoff_units::{Span, Time};
+
+use crate::event::Event;
+use crate::queue::{self, EventQueue, Pending};
+
+/// Windows that are kept by unit; what lies beyond is in an event queue. A frame lands in the next window or, after a long
+/// transmission, in the one after it.
+const WINDOWS: usize = 4;
+/// The longest window: what a unit handles in one turn should fit the second-level cache.
+const WIDTH_MAX: Span = Span::from_us(2);
+/// The shortest window that is worth a turn of every unit.
+const WIDTH_MIN: Span = Span::from_ns(100);
+/// A unit of several nodes holds at most one port in so many: within a unit events are in one order again.
+const SHARE: usize = 4;
+/// Up to here an event is put in its place among those of the present turn; further away it goes to a heap.
+const NEAR: usize = 24;
+/// Largest memory of an empty list that is passed on [events].
+const SPARE_MAX: usize = 1 << 10;
+const NO_UNIT: u32 = u32::MAX;
+const NEVER: EventKey = EventKey { time: Time::NEVER, rank: u64::MAX };
+
+/// Which nodes act together, and for how long on their own.
+pub(crate) struct Units {
+    /// Unit of each node.
+    pub of_node: Vec<u32>,
+    /// Units.
+    pub count: usize,
+    /// Shortest delay between two units.
+    pub lookahead: Span,
+}
+
+impl Units {
+    /// The units with the longest windows, or why windows would not pay.
+    pub fn new(t: &Topology) -> Result<Units, String> {
+        let mut delays: Vec<Span> = t.links.iter().map(|l| l.delay).collect();
+        delays.sort();
+        delays.dedup();
+        let ports = t.links.len() * 2;
+        let of = |lookahead: Span| {
+            let units = Units::joined(t, lookahead);
+            let mut sizes = vec![(0, 0); units.count];
+            for (n, node) in t.nodes.iter().enumerate() {
+                let (nodes, ports) = &mut sizes[units.of_node[n] as usize];
+                (*nodes, *ports) = (*nodes + 1, *ports + node.ports.len());
+            }
+            let fits = |&(nodes, of_unit): &(usize, usize)| nodes == 1 || of_unit * SHARE <= ports;
+            (units.count > 1 && sizes.iter().all(fits)).then_some(units)
+        };
+        let (Some(&shortest), Some(&longest)) = (delays.first(), delays.last()) else { return Err("the network has no links".into()) };
+        let mut candidates = delays.iter().rev().filter(|d| **d >= WIDTH_MIN);
+        candidates.find_map(|&d| of(d)).ok_or_else(|| {
+            format!("cables of {shortest} to {longest}: windows of at least {WIDTH_MIN} would join most of the network into one unit")
+        })
+    }
+
+    /// Nodes that shorter cables than `lookahead` join are one unit.
+    fn joined(t: &Topology, lookahead: Span) -> Units {
+        let mut root: Vec<u32> = (0..t.nodes.len() as u32).collect();
+        fn find(root: &mut [u32], mut n: u32) -> u32 {
+            while root[n as usize] != n {
+                root[n as usize] = root[root[n as usize] as usize];
+                n = root[n as usize];
+            }
+            n
+        }
+        for l in t.links.iter().filter(|l| l.delay < lookahead) {
+            let (a, b) = (find(&mut root, l.a), find(&mut root, l.b));
+            root[a.max(b) as usize] = a.min(b);
+        }
+        let mut number = vec![NO_UNIT; root.len()];
+        let mut count = 0;
+        let of_node = (0..root.len() as u32)
+            .map(|n| {
+                let r = find(&mut root, n) as usize;
+                if number[r] == NO_UNIT {
+                    number[r] = count;
+                    count += 1;
+                }
+                number[r]
+            })
+            .collect();
+        let of_node: Vec<u32> = of_node;
+        let between = t.links.iter().filter(|l| of_node[l.a as usize] != of_node[l.b as usize]);
+        let lookahead = between.map(|l| l.delay).min().unwrap_or(Span(u64::MAX));
+        Units { of_node, count: count as usize, lookahead }
+    }
+}
+
+/// The events of one window.
+struct Window {
+    by_unit: Vec<Vec<Event>>,
+    /// Units that have any.
+    active: Vec<u32>,
+    /// The earliest of them.
+    first: EventKey,
+}
+
+/// The pending events.
+pub(crate) struct Windows {
+    /// Length of a window [ps].
+    width: u64,
+    /// By port.
+    unit_of: Vec<u32>,
+    /// Beginning of the present window [ps].
+    start: u64,
+    /// The present window and those after it, as a ring.
+    ring: [Window; WINDOWS],
+    /// Place of the present window in the ring.
+    at: usize,
+    far: EventQueue,
+    /// What the present pass handles: everything of the present window before this moment.
+    end: EventKey,
+    /// Units of the present pass, and how many have had their turn.
+    pass: Vec<u32>,
+    turn: usize,
+    /// Whose turn it is.
+    unit: u32,
+    /// Its events, latest first.
+    current: Vec<Event>,
+    /// Events that were added to them far from their beginning.
+    added: BinaryHeap<Reverse<Event>>,
+    spare: Vec<Vec<Event>>,
+    /// The present turn has just begun.
+    fresh: bool,
+}
+
+impl Windows {
+    /// Nothing pending; `far` takes what lies beyond the windows.
+    pub fn new(units: &Units, places: &[(u32, u16)], far: EventQueue) -> Windows {
+        let window = || Window { by_unit: vec![Vec::new(); units.count], active: Vec::new(), first: NEVER };
+        Windows {
+            width: units.lookahead.0.min(WIDTH_MAX.0),
+            unit_of: places.iter().map(|p| units.of_node[p.0 as usize]).collect(),
+            start: 0,
+            ring: std::array::from_fn(|_| window()),
+            at: 0,
+            far,
+            end: EventKey::START,
+            pass: Vec::new(),
+            turn: 0,
+            unit: NO_UNIT,
+            current: Vec::new(),
+            added: BinaryHeap::new(),
+            spare: Vec::new(),
+            fresh: false,
+        }
+    }
+
+    /// Adds an event.
+    #[inline(always)]
+    pub fn push(&mut self, e: Event) {
+        let unit = self.unit_of[e.port() as usize];
+        if unit == self.unit && e.event_key() < self.end {
+            return self.insert(e);
+        }
+        let ahead = e.time().saturating_sub(self.start);
+        let w = self.width;
+        let window = (ahead >= w) as usize + (ahead >= 2 * w) as usize + (ahead >= 3 * w) as usize;
+        if ahead >= 4 * w {
+            return self.far.push(e);
+        }
+        debug_assert!(window > 0 || self.unit == NO_UNIT || unit == self.unit, "an event for another unit within the lookahead");
+        self.put(window, unit, e);
+    }
+
+    #[inline(always)]
+    fn put(&mut self, window: usize, unit: u32, e: Event) {
+        let window = &mut self.ring[(self.at + window) % WINDOWS];
+        let events = &mut window.by_unit[unit as usize];
+        if events.is_empty() {
+            window.active.push(unit);
+            if let Some(spare) = self.spare.pop() {
+                *events = spare;
+            }
+        }
+        events.push(e);
+        window.first = window.first.min(e.event_key());
+    }
+
+    /// Puts an event among those of the present turn.
+    #[inline]
+    fn insert(&mut self, e: Event) {
+        let n = self.current.len();
+        let mut at = n;
+        while at > 0 && self.current[at - 1] < e {
+            at -= 1;
+            if n - at > NEAR {
+                return self.added.push(Reverse(e));
+            }
+        }
+        self.current.insert(at, e);
+    }
+
+    /// The next event of the present pass; `None`: it has ended.
+    #[inline(always)]
+    pub fn next(&mut self) -> Option<Event> {
+        loop {
+            match self.current.last() {
+                Some(e) if self.added.is_empty() => {
+                    let e = *e;
+                    self.current.pop();
+                    return Some(e);
+                }
+                _ => {
+                    if let Some(e) = self.next_slowly() {
+                        return Some(e);
+                    }
+                }
+            }
+            if !self.next_turn() {
+                return None;
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn next_slowly(&mut self) -> Option<Event> {
+        match (self.current.last(), self.added.peek()) {
+            (Some(e), Some(Reverse(a))) if e < a => self.current.pop(),
+            (_, Some(_)) => self.added.pop().map(|Reverse(e)| e),
+            (_, None) => self.current.pop(),
+        }
+    }
+
+    /// The next unit has its turn.
+    fn next_turn(&mut self) -> bool {
+        let Some(&unit) = self.pass.get(self.turn) else {
+            self.unit = NO_UNIT;
+            return false;
+        };
+        self.turn += 1;
+        (self.unit, self.fresh) = (unit, true);
+        let mut events = std::mem::take(&mut self.ring[self.at].by_unit[unit as usize]);
+        if self.end.time.0 < self.start + self.width {
+            // Something concerns the whole network in the middle of this window: what comes later waits.
+            let (now, later): (Vec<Event>, Vec<Event>) = events.iter().partition(|e| e.event_key() < self.end);
+            events = now;
+            self.unit = NO_UNIT;
+            later.into_iter().for_each(|e| self.put(0, unit, e));
+            self.unit = unit;
+        }
+        self.current.clear();
+        self.current.resize(events.len(), Event::NONE);
+        queue::sort(&mut events, &mut self.current);
+        events.clear();
+        if events.capacity() <= SPARE_MAX {
+            self.spare.push(events);
+        }
+        true
+    }
+
+    /// Has the present turn just begun? Answers yes once.
+    #[inline(always)]
+    pub fn takes_another_turn(&mut self) -> bool {
+        std::mem::take(&mut self.fresh)
+    }
+
+    /// Events that the present unit will handle soon, if it does not add others.
+    #[inline]
+    pub fn soon(&self, distance: usize) -> Option<&Event> {
+        self.current.get(self.current.len().wrapping_sub(distance + 1))
+    }
+
+    /// The earliest event; between two passes.
+    pub fn peek(&mut self) -> Option<EventKey> {
+        let near = self.ring.iter().map(|w| w.first).min().filter(|k| *k != NEVER);
+        near.into_iter().chain(self.far.peek()).min()
+    }
+
+    /// Moves on to the window of the earliest event; between two passes.
+    fn move_on(&mut self, first: EventKey) {
+        let ahead = first.time.0.saturating_sub(self.start) / self.width;
+        self.start += ahead * self.width;
+        self.at = (self.at + ahead as usize) % WINDOWS;
+        if ahead > 0 {
+            let reach = EventKey { time: Time(self.start.saturating_add(WINDOWS as u64 * self.width)), rank: 0 };
+            while let Some(e) = self.far.pop_before(reach) {
+                let unit = self.unit_of[e.port() as usize];
+                let window = (e.time() - self.start) / self.width;
+                self.put(window as usize, unit, e);
+            }
+        }
+    }
+
+    /// End of the window of the earliest event.
+    pub fn window_end(&mut self, first: EventKey) -> Time {
+        self.move_on(first);
+        Time(self.start + self.width)
+    }
+
+    /// Begins a pass over the units: what the window of the earliest event holds before `bound`.
+    pub fn open(&mut self, bound: EventKey) {
+        self.end = bound.min(EventKey { time: Time(self.start + self.width), rank: 0 });
+        let window = &mut self.ring[self.at];
+        self.pass.clear();
+        std::mem::swap(&mut self.pass, &mut window.active);
+        window.first = NEVER;
+        self.turn = 0;
+    }
+}
