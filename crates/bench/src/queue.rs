@@ -4,7 +4,7 @@ use std::path::Path;
 
 use cpu_time::ThreadTime;
 use xoff_run::NetworkScenario;
-use xoff_sim::World;
+use xoff_sim::{Engine, World};
 use xoff_units::Time;
 
 use crate::Failed;
@@ -24,7 +24,9 @@ pub fn bare_queue_share(bench: &Bench) -> Result<Stat, Failed> {
     bench.tell(what);
     let file = bench.scenario("websearch.toml");
     let scenario = NetworkScenario::load(Path::new(&file), &[]).map_err(|e| e.to_string())?;
-    let mut world = World::build(&scenario.topology, scenario.flows.clone(), &mut scenario.model()).map_err(|e| e.to_string())?;
+    let mut model = scenario.model();
+    model.engine = Engine::Events; // the queue of all events is what is compared
+    let mut world = World::build(&scenario.topology, scenario.flows.clone(), &mut model).map_err(|e| e.to_string())?;
     let until = Time(scenario.until.0);
     world.run(until, WARM);
     let mut shares = Vec::new();

@@ -203,6 +203,13 @@ fn said(o: &Outcome) -> String {
     )
 }
 
+/// Where two texts begin to differ, with what surrounds it.
+fn first_difference(a: &str, b: &str) -> Option<String> {
+    let at = a.bytes().zip(b.bytes()).position(|(a, b)| a != b).or((a.len() != b.len()).then_some(a.len().min(b.len())))?;
+    let around = |s: &str| s[at.saturating_sub(200)..(at + 100).min(s.len())].to_owned();
+    Some(format!("{} <> {}", around(a), around(b)))
+}
+
 /// What the cases so far have met: a swarm that meets nothing proves nothing.
 #[derive(Default)]
 struct Met {
@@ -253,7 +260,14 @@ fn same(case: u64, met: &mut Met) -> bool {
             panic!("case {case}, {engine:?}, {threads} threads, row {at}: {a:?} in one global order, {b:?} here\n{}", drawn.text());
         }
         assert_eq!(whole.rows.len(), parts.rows.len(), "case {case}, {engine:?}, {threads} threads\n{}", drawn.text());
-        assert_eq!(said(&whole.outcome), said(&parts.outcome), "case {case}, {engine:?}, {threads} threads\n{}", drawn.text());
+        let differs = first_difference(&said(&whole.outcome), &said(&parts.outcome));
+        assert_eq!(
+            differs,
+            None,
+            "case {case}, {engine:?}, {threads} threads
+{}",
+            drawn.text()
+        );
     }
     if split {
         met.note(&drawn, &whole);

@@ -45,6 +45,7 @@ const IN_WORDS: usize = 100;
 #[derive(Debug, Default)]
 pub(crate) struct Checks {
     pub on: bool,
+    /// The earliest of them, in order.
     broken: Vec<Violation>,
     count: u64,
     /// Flows that have lost a frame: the gap that it leaves breaks no other promise.
@@ -71,8 +72,11 @@ impl Checks {
             return;
         }
         self.count += 1;
-        if self.broken.len() < IN_WORDS {
-            self.broken.push(Violation { time, rank, kind, what: what() });
+        // Nodes that act window by window do not come in order of time.
+        let at = self.broken.partition_point(|v| (v.time, v.rank) <= (time, rank));
+        if at < IN_WORDS {
+            self.broken.truncate(IN_WORDS - 1);
+            self.broken.insert(at, Violation { time, rank, kind, what: what() });
         }
     }
 
