@@ -10,8 +10,10 @@ mod check;
 mod explain;
 mod host;
 mod hpcc;
+mod import;
 mod interrupt;
 mod live;
+mod new;
 mod out;
 mod plan;
 mod replay;
@@ -46,6 +48,10 @@ enum Command {
     Run(run::Args),
     /// Replay an unmodified configuration of the HPCC simulator
     Hpcc(hpcc::Args),
+    /// Write a commented scenario to begin with
+    New(new::Args),
+    /// Make a scenario of the files of a real network: SONiC, containerlab, InfiniBand, FRR, graphs, htsim
+    Import(import::Args),
     /// Look for cyclic buffer dependencies: can these routes deadlock?
     Check(check::Args),
     /// Dimension a lossless link: headroom, thresholds, stages, periods
@@ -75,6 +81,7 @@ Examples:
   xoff hpcc crates/hpcc/tests/cases/m4_star_2to1_dcqcnstep/config.txt \\
     --out out/hpcc
   xoff check fat-tree:k=8 --fail-any 1  # which failures can deadlock?
+  xoff import sonic configs/ --out network.toml  # your own network
   xoff plan --flow-control pfc --rate 100Gbps --length 100m --mtu 1500
   xoff reproduce gfc --quick --out out/paper-gfc  # its figures, judged
 
@@ -116,6 +123,8 @@ pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> u8 {
     let answer = match &cli.command {
         Command::Run(args) => run::run(args),
         Command::Hpcc(args) => hpcc::run(args),
+        Command::New(args) => new::run(args),
+        Command::Import(args) => import::run(args),
         Command::Check(args) => check::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Explain(args) => explain::run(args),

@@ -14,9 +14,10 @@
 pub mod cdf;
 pub mod document;
 pub mod hpcc;
+pub mod links;
 mod problem;
 pub mod read;
-mod suggest;
+pub mod suggest;
 pub mod topology;
 mod words;
 

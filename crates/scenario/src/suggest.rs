@@ -4,7 +4,7 @@
 const WORD_MAX: usize = 64;
 
 /// The known word nearest to `word`, if one is near enough to be a slip of the finger.
-pub(crate) fn nearest<'w>(word: &str, known: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
+pub fn nearest<'w>(word: &str, known: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
     if word.len() > WORD_MAX {
         return None;
     }
@@ -22,7 +22,7 @@ pub(crate) fn nearest<'w>(word: &str, known: impl IntoIterator<Item = &'w str>) 
 }
 
 /// The hint for an unknown word: the nearest known one, and all of them when they are few.
-pub(crate) fn hint(word: &str, what: &str, known: &[&str]) -> String {
+pub fn hint(word: &str, what: &str, known: &[&str]) -> String {
     let near = nearest(word, known.iter().copied()).map(|k| format!("did you mean '{k}'?"));
     let all = (!known.is_empty() && (known.len() <= 12 || near.is_none())).then(|| format!("{what}: {}", known.join(", ")));
     match (near, all) {
@@ -33,7 +33,7 @@ pub(crate) fn hint(word: &str, what: &str, known: &[&str]) -> String {
 }
 
 /// `word` cut to a length that fits a message, without control characters.
-pub(crate) fn clip(word: &str) -> String {
+pub fn clip(word: &str) -> String {
     let shown: String = word.chars().take(40).map(|c| if c.is_control() { '?' } else { c }).collect();
     if word.chars().nth(40).is_some() { shown + "..." } else { shown }
 }

@@ -5,6 +5,13 @@
 //! node = [{name = "H0", kind = "host"}, {name = "S0", kind = "switch"}]
 //! link = [{a = "H0", b = "S0"}]
 //! ```
+//!
+//! or in short form, where a name that is in no list is that of a switch:
+//!
+//! ```toml
+//! hosts = ["H0", "H1"]
+//! links = ["H0 S0 100Gbps 5m", "H1 S0 100Gbps 5m"]
+//! ```
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,6 +24,7 @@ use xoff_units::{Rate, Span};
 
 use crate::document::{Document, KindSpec, Override, Section, SectionSpec};
 use crate::hpcc::HpccTopology;
+use crate::links::{self, Ends, ShortLink};
 use crate::{Problem, Problems, Source};
 
 /// Name of the kind that lists its nodes and links.
@@ -26,6 +34,15 @@ const LINKS: &[ParamSpec] = &[
     ParamSpec::new("rate", Kind::Rate, "10Gbps", "rate of the links that do not state one", "GFC section 6"),
     ParamSpec::new("delay", Kind::Span, "1us", "propagation delay of the links that do not state one", "GFC section 6.2.2"),
 ];
+const SHORT: &[ParamSpec] = &[
+    texts("hosts", "names of hosts, for links in short form"),
+    texts("switches", "names of switches, where their order matters; a name that only links have is that of a switch"),
+    texts("links", "links in short form: two nodes, rate, length or delay, as in \"leaf1:Ethernet8 spine1 400Gbps 300m\"; a metre is 5 ns"),
+    ParamSpec::optional("links_file", Kind::Text, "CSV file of links, beside the scenario: a, b, rate, length, delay, a_port, b_port", ""),
+];
+const fn texts(key: &'static str, doc: &'static str) -> ParamSpec {
+    ParamSpec { key, kind: Kind::Texts, default: None, optional: true, doc, source: "" }
+}
 const NODE: &[ParamSpec] = &[
     ParamSpec::required("name", Kind::Text, "unique name, without spaces"),
     ParamSpec::required("kind", Kind::Choice(&["host", "switch"]), "host or switch"),
@@ -50,7 +67,11 @@ const OWN_FILE: &[ParamSpec] = &[ParamSpec::required(
 /// `[topology]` with every kind, and the lists of the custom kind.
 pub fn sections() -> Vec<SectionSpec> {
     let mut kinds: Vec<KindSpec> = BUILDERS.iter().map(|b| KindSpec { name: b.name, doc: b.doc, specs: vec![b.params] }).collect();
-    kinds.push(KindSpec { name: CUSTOM, doc: "Nodes and links as listed in [[topology.node]] and [[topology.link]].", specs: vec![LINKS] });
+    kinds.push(KindSpec {
+        name: CUSTOM,
+        doc: "Nodes and links as listed, in [[topology.node]] and [[topology.link]] or in short form.",
+        specs: vec![LINKS, SHORT],
+    });
     kinds.push(KindSpec { name: FILE, doc: "Read from a file of its own.", specs: vec![OWN_FILE] });
     vec![
         SectionSpec::once("topology", "The network.", Vec::new()).kinds("kind", None, kinds).required(),
@@ -62,9 +83,9 @@ pub fn sections() -> Vec<SectionSpec> {
 /// A file that is nothing but a topology: the content of a custom `[topology]` without that header.
 pub fn file_sections() -> Vec<SectionSpec> {
     vec![
-        SectionSpec::once("", "The network.", vec![LINKS]),
-        SectionSpec::many("node", "A node.", vec![NODE]).required(),
-        SectionSpec::many("link", "A link; links number the ports in their order.", vec![LINK]).required(),
+        SectionSpec::once("", "The network.", vec![LINKS, SHORT]),
+        SectionSpec::many("node", "A node.", vec![NODE]),
+        SectionSpec::many("link", "A link; links number the ports in their order.", vec![LINK]),
     ]
 }
 
@@ -79,7 +100,7 @@ const DEPTH_MAX: usize = 8;
 /// As [`build_in`], where the files `above` led to this section.
 fn build_below(section: &mut Section<'_>, folder: &Path, above: &[PathBuf]) -> Option<Topology> {
     if section.kind()? != FILE {
-        return build(section);
+        return build_listed(section, folder);
     }
     let name = section.take(|s| s.text("path"))?;
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -114,14 +135,16 @@ fn build_below(section: &mut Section<'_>, folder: &Path, above: &[PathBuf]) -> O
 
 /// As [`build_in`], with files looked up in the working folder.
 pub fn build(section: &mut Section<'_>) -> Option<Topology> {
+    build_in(section, Path::new(""))
+}
+
+/// Builds what is no file of its own: lists, or what a builder makes.
+fn build_listed(section: &mut Section<'_>, folder: &Path) -> Option<Topology> {
     let kind = section.kind()?;
-    if kind == FILE {
-        return build_in(section, Path::new(""));
-    }
     if kind == CUSTOM {
         let [_, node, link] = sections().try_into().expect("three sections");
         let (nodes, links) = (section.children(&node), section.children(&link));
-        return graph(section, nodes, links);
+        return graph(section, nodes, links, folder);
     }
     let builder = builders::find(kind)?;
     section.take(|s| (builder.build)(s))
@@ -162,7 +185,7 @@ fn read_below(source: Arc<Source>, settings: &[Override], folder: &Path, above: 
         doc.declare(&[top.clone(), node.clone(), link.clone()]);
         let mut top = doc.open(&top);
         let (nodes, links) = (doc.open_all(&node), doc.open_all(&link));
-        let topology = graph(&mut top, nodes, links);
+        let topology = graph(&mut top, nodes, links, folder);
         doc.finish()?;
         topology
     };
@@ -170,24 +193,108 @@ fn read_below(source: Arc<Source>, settings: &[Override], folder: &Path, above: 
 }
 
 /// Reads the lists and joins them; a refusal is located in the entry it concerns.
-fn graph(top: &mut Section<'_>, mut nodes: Vec<Section<'_>>, mut links: Vec<Section<'_>>) -> Option<Topology> {
+fn graph(top: &mut Section<'_>, mut nodes: Vec<Section<'_>>, mut links: Vec<Section<'_>>, folder: &Path) -> Option<Topology> {
     let wire = top.take(|s| Ok((s.rate("rate")?, s.span("delay")?)));
     let node_specs: Vec<_> = nodes.iter_mut().map(|n| n.take(node)).collect();
     let link_specs: Vec<_> = links.iter_mut().map(|l| l.take(|s| link(s, wire))).collect();
     // With an entry missing, the others would be blamed for it.
-    let node_specs: Vec<NodeSpec> = node_specs.into_iter().collect::<Option<_>>()?;
-    let link_specs: Vec<LinkSpec> = link_specs.into_iter().collect::<Option<_>>()?;
+    let mut node_specs: Vec<NodeSpec> = node_specs.into_iter().collect::<Option<_>>()?;
+    let mut link_specs: Vec<LinkSpec> = link_specs.into_iter().collect::<Option<_>>()?;
+    let listed = top.take(|s| Ok((s.texts("hosts")?, s.texts("switches")?)))?;
+    node_specs.extend(listed.0.iter().map(|name| NodeSpec::new(name, NodeKind::Host)));
+    node_specs.extend(listed.1.iter().map(|name| NodeSpec::new(name, NodeKind::Switch)));
+    let first = link_specs.len();
+    let short = short_links(top, folder)?;
+    if node_specs.is_empty() {
+        let (key, what, hint) = match short.items.is_empty() {
+            true => ("node", "there is no node", "expected at least one [[node]] and one [[link]], or hosts = [...] and links = [...]"),
+            false => ("hosts", "no node is a host", "hosts = [\"h1\", \"h2\"] says which names are hosts; all others are switches"),
+        };
+        top.refuse(&ParamError::new(key, what, hint));
+        return None;
+    }
+    let listed_nodes = node_specs.clone();
+    let mut ends = Ends::of(&listed_nodes);
+    for (i, (link, _)) in short.items.iter().enumerate() {
+        match ends.take(link.clone(), wire?) {
+            Ok(spec) => link_specs.push(spec),
+            Err((what, hint)) => {
+                short.refuse(top, i, &what, &hint);
+                return None;
+            }
+        }
+    }
+    node_specs.append(&mut ends.further);
     match custom::graph(&node_specs, &link_specs) {
-        Ok(topology) => Some(topology),
+        Ok(mut topology) => {
+            ends.label(&mut topology, first);
+            Some(topology)
+        }
         Err(e) => {
+            let n = nodes.len();
             match entry(&e.key) {
-                Some(("node", i, key)) if i < nodes.len() => nodes[i].refuse(&ParamError::new(key, e.what, e.hint)),
-                Some(("link", i, key)) if i < links.len() => links[i].refuse(&ParamError::new(key, e.what, e.hint)),
+                Some(("node", i, key)) if i < n => nodes[i].refuse(&ParamError::new(key, e.what, e.hint)),
+                Some(("node", i, _)) if i < n + listed.0.len() => top.refuse_item("hosts", i - n, e.what, e.hint),
+                Some(("node", i, _)) if i < n + listed.0.len() + listed.1.len() => {
+                    top.refuse_item("switches", i - n - listed.0.len(), e.what, e.hint);
+                }
+                Some(("link", i, key)) if i < first => links[i].refuse(&ParamError::new(key, e.what, e.hint)),
+                Some(("link", i, _)) => short.refuse(top, i - first, &e.what, &e.hint),
                 _ => top.refuse(&e),
             }
             None
         }
     }
+}
+
+/// Links in short form with where they stand.
+struct Short {
+    /// The links of the list, then those of the file with their bytes there.
+    items: Vec<(ShortLink, std::ops::Range<usize>)>,
+    /// How many are in the list.
+    in_list: usize,
+    file: Option<Arc<Source>>,
+}
+
+impl Short {
+    /// A refusal of the `i`th link, where it stands.
+    fn refuse(&self, top: &Section<'_>, i: usize, what: &str, hint: &str) {
+        match &self.file {
+            Some(source) if i >= self.in_list => {
+                top.refuse_file(Problem::new(what, hint).at(source.place(self.items[i].1.clone())).into());
+            }
+            _ => top.refuse_item("links", i, what, hint),
+        }
+    }
+}
+
+/// Reads `links` and `links_file`; everything wrong is told.
+fn short_links(top: &mut Section<'_>, folder: &Path) -> Option<Short> {
+    let (lines, path) = top.take(|s| Ok((s.texts("links")?, s.text_opt("links_file")?)))?;
+    let mut short = Short { items: Vec::new(), in_list: lines.len(), file: None };
+    let mut complete = true;
+    for (i, text) in lines.iter().enumerate() {
+        match links::line(text) {
+            Ok(link) => short.items.push((link, 0..0)),
+            Err((what, hint)) => {
+                top.refuse_item("links", i, what, hint);
+                complete = false;
+            }
+        }
+    }
+    if let Some(path) = path {
+        match links::file(&folder.join(path)) {
+            Ok((source, items)) => {
+                short.items.extend(items);
+                short.file = Some(source);
+            }
+            Err(problems) => {
+                top.refuse_file(problems);
+                complete = false;
+            }
+        }
+    }
+    complete.then_some(short)
 }
 
 /// Splits `link[3].rate`.

@@ -1,5 +1,7 @@
 //! The graph itself. Nodes, ports and links are plain columns, addressed by index.
 
+use std::collections::BTreeMap;
+
 use xoff_units::{Rate, Span};
 
 /// Index of a node; hosts and switches share one numbering.
@@ -69,6 +71,8 @@ pub struct Topology {
     pub nodes: Vec<Node>,
     /// All links.
     pub links: Vec<Link>,
+    /// Names of ports, as an operator knows them (`Ethernet8`), by node and port number; ports without one are absent.
+    pub port_labels: BTreeMap<(NodeId, u16), String>,
 }
 
 impl Topology {
@@ -111,6 +115,19 @@ impl Topology {
     /// The name of a node.
     pub fn name(&self, node: NodeId) -> &str {
         &self.nodes[node as usize].name
+    }
+
+    /// Names both ports of a link, `None` leaves one without a name. A node's names must be unique; [`Topology::labelled`] relies on it.
+    pub fn label(&mut self, link: LinkId, a: Option<&str>, b: Option<&str>) {
+        let Link { a: a_node, a_port, b: b_node, b_port, .. } = self.links[link as usize];
+        for (node, port, name) in [(a_node, a_port, a), (b_node, b_port, b)] {
+            self.port_labels.extend(name.map(|name| ((node, port), name.to_owned())));
+        }
+    }
+
+    /// The port of this name at a node.
+    pub fn labelled(&self, node: NodeId, name: &str) -> Option<u16> {
+        self.port_labels.range((node, 0)..=(node, u16::MAX)).find(|(_, label)| *label == name).map(|(&(_, port), _)| port)
     }
 
     /// The link behind a port.

@@ -3,6 +3,7 @@
 //! ```text
 //!   S1->S2   S1:S2   S1-S2        the port of S1 towards S2; as a link, either order
 //!   S1:S2#3                       the one with port number 3 at S1, where links are parallel
+//!   leaf1:Ethernet8               the port that the topology calls Ethernet8
 //! ```
 //!
 //! A shell takes the `>` of the first form for itself, so help and pages show the second where a command is meant.
@@ -53,6 +54,10 @@ pub fn find_port(t: &Topology, key: &str, name: &str, what: What) -> Result<(Nod
         None => (name, None),
     };
     let Some((a, b)) = nodes(t, ends) else {
+        let label = |(node, port): (&str, &str)| t.find(node.trim()).and_then(|n| Some((n, t.labelled(n, port.trim())?)));
+        if let Some(port) = splits(name).find_map(label) {
+            return Ok(port);
+        }
         let (what, hint) = why_not(t, name, ends, what);
         return refuse(what, hint);
     };
@@ -127,6 +132,18 @@ mod tests {
             assert_eq!(find(name), Ok((3, 1)), "{name}");
         }
         assert_eq!(find("S1:S2#2"), Ok((1, 2)));
+    }
+
+    #[test]
+    fn a_label_names_the_port_unless_it_is_a_node() {
+        let mut t = network();
+        t.label(1, Some("Ethernet8"), Some("eth0/1#2"));
+        t.label(3, Some("S2"), None);
+        let find = |name: &str| find_port(&t, "key", name, What::Port);
+        assert_eq!(find("S1:Ethernet8"), Ok((1, 1)));
+        assert_eq!(find("S2:eth0/1#2"), Ok((2, 0)));
+        assert_eq!(find("S1:S2#1"), Ok((1, 1)), "a node's name comes first");
+        assert!(find("S1:Ethernet9").unwrap_err().what.contains("no node 'Ethernet9'"));
     }
 
     #[test]

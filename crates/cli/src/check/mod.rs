@@ -12,6 +12,7 @@ use indicatif::ProgressBar;
 use xoff_analysis::cbd::{self, FailureStudy, Report, Rule, Traffic, Verdict};
 use xoff_scenario::{Problem, Problems};
 use xoff_topology::failures::{fail_links, is_fabric_link};
+use xoff_topology::routing::Tables;
 use xoff_topology::{LinkId, Topology};
 
 use crate::answer::{Answer, refused};
@@ -26,7 +27,8 @@ use topology::Network;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Scenario or topology file (TOML, or HPCC's topology.txt), or a fabric such as fat-tree:k=4
+    /// Scenario or topology file (TOML, or HPCC's topology.txt), a fabric such as fat-tree:k=4, or files of another program such as
+    /// sonic:configs/ or ibnetdiscover:fabric.topo,lfts.dump (see xoff import)
     topology: String,
     /// Fail this link first; named by its ends, A1-C1
     #[arg(long, value_name = "LINK", value_delimiter = ',')]
@@ -56,6 +58,7 @@ Examples:
   xoff check fat-tree:k=4
   xoff check fat-tree:k=4 --fail A1-C1 --fail E2-A2
   xoff check leaf-spine:leaves=16,spines=8,hosts=8 --fail-any 1
+  xoff check ibnetdiscover:fabric.topo,opensm-lfts.dump  # as installed
   xoff check crates/hpcc/tests/cases/hpcc_fat4/topology.txt \\
     --flows crates/hpcc/tests/cases/hpcc_fat4/flow.txt --routing hashed --json
 
@@ -64,8 +67,11 @@ Exit codes: 0 no cycle; 1 a cycle, at once or after some failure; 2 bad input; 1
 /// Checks it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     interrupt::ask_first();
-    let Network { mut topology, routing, flows } = topology::load(&args.topology)?;
+    let Network { mut topology, routing, flows, tables } = topology::load(&args.topology)?;
     fail(&mut topology, &args.fail)?;
+    if let Some(tables) = tables.filter(|_| args.routing.is_none()) {
+        return installed(args, &topology, &tables);
+    }
     let (routing, rule) = match (&args.routing, routing) {
         (None, Some(of_scenario)) => of_scenario,
         (name, _) => {
@@ -83,6 +89,23 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let report = working("looking for a cycle", || cbd::check(&topology, &rule, traffic));
     let study = study(args, &topology, &rule, traffic, &report);
     let all = report::Checked::new(&args.topology, &topology, &routing, given.as_ref().map(|g| g.flows.len()), &report, study.as_ref());
+    Ok(Answer::new(report::text(&all), &all, all.conclusion().into()))
+}
+
+/// Checks the routes that are installed; after a failure they stay what they are.
+fn installed(args: &Args, topology: &Topology, tables: &Tables) -> Result<Answer, Problems> {
+    if args.flows.is_some() {
+        let problem =
+            Problem::new("--flows is for a rule, but the routes are installed tables", "leave it out, or name a rule: --routing all-paths");
+        return Err(problem.into());
+    }
+    if args.fail_any.is_some() {
+        terminal::note(
+            "--fail-any is skipped: installed tables do not change with a failure; name a rule to look at (--routing all-paths)",
+        );
+    }
+    let found = working("following the tables", || cbd::check_installed(topology, tables));
+    let all = report::Checked::new(&args.topology, topology, "installed tables", None, &found.report, None).of_tables(&found);
     Ok(Answer::new(report::text(&all), &all, all.conclusion().into()))
 }
 

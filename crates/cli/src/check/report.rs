@@ -1,7 +1,7 @@
 //! The answer of `check`.
 
 use serde::Serialize;
-use xoff_analysis::cbd::{Cycle, FailureStudy, Report, Verdict};
+use xoff_analysis::cbd::{Cycle, FailureStudy, Hole, Installed, Loop, Report, Verdict};
 use xoff_record::verdict::Conclusion;
 use xoff_topology::Topology;
 use xoff_topology::failures::link_name;
@@ -34,6 +34,20 @@ pub struct Checked<'a> {
     report: &'a Report,
     /// `None`: not asked, or there is a cycle already.
     failures: Option<&'a FailureStudy>,
+    /// What is known besides where the routes are installed tables.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tables: Option<OfTables<'a>>,
+}
+
+/// What installed tables have and a rule has not.
+#[derive(Serialize)]
+struct OfTables<'a> {
+    /// Whether service levels separated the lanes.
+    service_levels: bool,
+    holes: &'a [Hole],
+    holes_total: u64,
+    loops: &'a [Loop],
+    loops_total: u64,
 }
 
 /// A report but for its verdict, which is about the network as it is.
@@ -79,7 +93,15 @@ impl<'a> Checked<'a> {
             flows,
             report,
             failures,
+            tables: None,
         }
+    }
+
+    /// The same about installed tables.
+    pub fn of_tables(mut self, found: &'a Installed) -> Self {
+        let Installed { lanes, ref holes, holes_total, ref loops, loops_total, .. } = *found;
+        self.tables = Some(OfTables { service_levels: lanes, holes, holes_total, loops, loops_total });
+        self
     }
 }
 
@@ -92,7 +114,9 @@ impl Checked<'_> {
     /// The answer to the question that was asked, in a line.
     fn headline(&self) -> String {
         if let Some(cycle) = &self.report.cycle {
-            return terminal::bad(&format!("A cycle of {} buffers: a deadlock can form.", cycle.links.len()));
+            let lanes = self.tables.as_ref().is_some_and(|t| !t.service_levels);
+            let note = if lanes { " if all traffic uses one lane" } else { "" };
+            return terminal::bad(&format!("A cycle of {} buffers: a deadlock can form{note}.", cycle.links.len()));
         }
         let routed = self.flows.map_or(self.hosts * self.hosts.saturating_sub(1), |n| n) as u64 > self.report.unrouted;
         match self.failures {
@@ -139,6 +163,15 @@ pub fn text(c: &Checked<'_>) -> String {
     if r.verdict == Verdict::Cyclic {
         let sets = counted(r.cyclic_components as u64, "set");
         row("In cycles", format!("{} in {sets} that all depend on each other", counted(r.cyclic_buffers as u64, "buffer")));
+    }
+    if let Some(t) = &c.tables {
+        row("Service levels", if t.service_levels { "as given, a lane each buffer" } else { "not known: one lane" }.into());
+        if t.loops_total > 0 {
+            row("Forwarding loops", format!("for {}, such as {}", counted(t.loops_total, "destination"), t.loops[0].links.join(" ")));
+        }
+        if let Some(hole) = t.holes.first() {
+            row("Black holes", format!("{}, such as {} for {}", grouped(t.holes_total), hole.switch, hole.destination));
+        }
     }
     if r.unrouted > 0 {
         row("Unrouted", format!("{} without a path took no part", counted(r.unrouted, if c.flows.is_some() { "flow" } else { "pair" })));

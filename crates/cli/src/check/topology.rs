@@ -1,6 +1,7 @@
 //! The TOPOLOGY argument: a scenario, a file with nothing but a topology, or a fabric in short form.
 //!
 //! ```text
+//!   sonic:configs/               files of another program, see `xoff import`
 //!   fat-tree                     a builder with its defaults
 //!   leaf-spine:leaves=64,hosts=32,rate=100Gbps      keys may be shortened while they stay unique
 //! ```
@@ -16,6 +17,7 @@ use xoff_scenario::document::Document;
 use xoff_scenario::{Problem, Problems, Source};
 use xoff_topology::Topology;
 use xoff_topology::builders::{self, BUILDERS, Builder};
+use xoff_topology::routing::Tables;
 
 use super::flows::Given;
 
@@ -27,17 +29,23 @@ pub struct Network {
     pub routing: Option<(String, Rule)>,
     /// A scenario's flows; `None` also when they are drawn during the run.
     pub flows: Option<Given>,
+    /// Routes as they are installed, where the files have them.
+    pub tables: Option<Tables>,
 }
 
 impl From<Topology> for Network {
     fn from(topology: Topology) -> Network {
-        Network { topology, routing: None, flows: None }
+        Network { topology, routing: None, flows: None, tables: None }
     }
 }
 
 /// Reads a file of this name, else builds what the short form describes.
 pub fn load(text: &str) -> Result<Network, Problems> {
     let path = Path::new(text);
+    if let Some(imported) = crate::import::short(text).filter(|_| !path.is_file()) {
+        let imported = imported?;
+        return Ok(Network { tables: imported.tables.clone(), ..imported.graph()?.into() });
+    }
     let (name, keys) = text.split_once(':').unwrap_or((text, ""));
     let builder = builders::find(name).filter(|_| !path.is_file());
     if let Some(builder) = builder {
@@ -50,7 +58,12 @@ pub fn load(text: &str) -> Result<Network, Problems> {
     }
     let known: Vec<&str> = BUILDERS.iter().map(|b| b.name).collect();
     let near = nearest(name, &known).map(|n| format!("did you mean '{n}'? ")).unwrap_or_default();
-    let hint = format!("{near}fabrics: {}; with parameters as in fat-tree:k=4", known.join(", "));
+    let formats: Vec<&str> = xoff_import::FORMATS.iter().map(|f| f.name).collect();
+    let hint = format!(
+        "{near}fabrics: {}; with parameters as in fat-tree:k=4; formats, as in sonic:configs/: {}",
+        known.join(", "),
+        formats.join(", ")
+    );
     Err(Problem::new(format!("'{name}' is neither a file nor a fabric"), hint).into())
 }
 
@@ -71,7 +84,7 @@ fn scenario(source: &Source) -> Result<Network, Problems> {
     if flows.is_none() && !paths.is_empty() {
         crate::terminal::note("flows are drawn during the run, so all pairs count; explicit paths do not (name them with --flows)");
     }
-    Ok(Network { topology: s.topology, routing, flows })
+    Ok(Network { topology: s.topology, routing, flows, tables: None })
 }
 
 fn build(builder: &Builder, text: &str, start: usize, keys: &str) -> Result<Topology, Problems> {

@@ -292,6 +292,20 @@ impl<'d> Section<'d> {
         }
     }
 
+    /// Keeps an owner's refusal of the `i`th item of the list `key`, located at that item.
+    pub fn refuse_item(&self, key: &str, i: usize, what: impl Into<String>, hint: impl Into<String>) {
+        let item = match self.entry(key).map(|e| &e.item) {
+            Some(super::tree::Item::List(items)) => items.get(i).map(|item| item.place.clone()),
+            _ => None,
+        };
+        self.complain(Problem::new(format!("{key}: {}", what.into()), hint).at(item.unwrap_or_else(|| self.place(key))));
+    }
+
+    /// Keeps what is wrong with a file that a key names.
+    pub fn refuse_file(&self, problems: crate::Problems) {
+        problems.iter().for_each(|p| self.complain(p.clone()));
+    }
+
     /// Tells the user something about `key` that does not stop the run.
     pub fn warn(&self, e: &ParamError) {
         self.doc.push_warning(self.locate(e).warning());

@@ -1,7 +1,8 @@
 //! Which way frames go.
 //!
 //! [`Routes`] says which egress ports lead from a node towards a host; [`Choice`] picks one of them for a flow; the
-//! usual pairs of the two have names ([`Routing`]). [`ExplicitPaths`] fixes the whole path of a flow instead.
+//! usual pairs of the two have names ([`Routing`]). [`ExplicitPaths`] fixes the whole path of a flow instead. [`Tables`] are
+//! those of a real network.
 //! Nothing here changes while a run goes on: after a failure, build the routes anew.
 
 mod digits;
@@ -10,11 +11,13 @@ mod groups;
 mod hash;
 mod routes;
 mod search;
+mod tables;
 mod trace;
 
 pub use explicit::{ExplicitPaths, PathId};
 pub use hash::{Choice, EcmpHash, FlowKey, hpcc_ip, native_hash};
 pub use routes::{Order, Paths, Routes, Towards};
+pub use tables::{Destination, Lanes, Tables};
 pub use trace::trace_path;
 
 use xoff_params::{Kind, ParamError, ParamSpec};

@@ -1,0 +1,67 @@
+//! `xoff new`: commented scenarios to begin with.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use xoff_scenario::{Problem, Problems};
+
+use crate::answer::{Answer, Exit};
+use crate::{import, terminal};
+
+/// Write a commented scenario to begin with.
+///
+/// It runs as it is; every section says what its keys mean. Without --out it goes to standard output.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  xoff new ring --out ring.toml\n  xoff run ring.toml --out results\n  xoff new testbed --out lab.toml && sudo xoff testbed lab.toml --out results"
+)]
+pub struct Args {
+    /// What it is about
+    #[arg(value_enum)]
+    kind: Kind,
+    /// Scenario to write
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Replace a file that is there
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Kind {
+    /// One switch: incast of all hosts to one, no frame lost
+    Star,
+    /// Leaves and spines: random traffic under load
+    LeafSpine,
+    /// A fat-tree: random traffic under load
+    FatTree,
+    /// Three switches in a ring: the smallest deadlock
+    Ring,
+    /// Real frames on this machine, slow enough for any
+    Testbed,
+}
+
+#[derive(Serialize)]
+struct Json<'a> {
+    out: Option<String>,
+    scenario: &'a str,
+}
+
+/// Writes it.
+pub fn run(args: &Args) -> Result<Answer, Problems> {
+    let text = match args.kind {
+        Kind::Star => include_str!("new/star.toml"),
+        Kind::LeafSpine => include_str!("new/leaf-spine.toml"),
+        Kind::FatTree => include_str!("new/fat-tree.toml"),
+        Kind::Ring => include_str!("new/ring.toml"),
+        Kind::Testbed => include_str!("new/testbed.toml"),
+    };
+    let json = Json { out: args.out.as_ref().map(|o| o.display().to_string()), scenario: text };
+    let Some(out) = &args.out else { return Ok(Answer::new(text.into(), &json, Exit::Done)) };
+    import::free(out, args.force).map_err(Problem::from)?;
+    import::write(out, text)?;
+    let command = if matches!(args.kind, Kind::Testbed) { "testbed" } else { "run" };
+    let next =
+        format!("{}\n\nNext: xoff {command} {} --out results", terminal::good(&format!("{} is written.", out.display())), out.display());
+    Ok(Answer::new(next, &json, Exit::Done))
+}

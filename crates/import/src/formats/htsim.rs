@@ -1,0 +1,49 @@
+//! htsim: fat-tree descriptions (`.topo`) and connection matrices (`.cm`) of uet-htsim and csg-htsim.
+//!
+//! A matrix alone is wired as htsim does without `-topo`: a 3-tier fat-tree of its hosts, 100 Gb/s and 1 us a hop.
+
+mod matrix;
+mod tiers;
+
+use std::sync::Arc;
+
+use xoff_scenario::{Problem, Problems, Source};
+
+use crate::text::lines;
+use crate::{Network, Options};
+
+/// One line for help.
+pub const DOC: &str = "htsim's fat-tree (.topo), connection matrix (.cm), or both";
+
+/// Reads a topology, a matrix, or both.
+pub(super) fn read(sources: &[Arc<Source>], options: &Options) -> Result<Network, Problems> {
+    let (matrices, topologies): (Vec<_>, Vec<_>) = sources.iter().partition(|s| is_matrix(s));
+    for second in matrices.iter().skip(1).chain(topologies.iter().skip(1)) {
+        return Err(Problem::new("a second file of the same kind", DOC).at(second.place(0..0)).into());
+    }
+    let matrix = matrices.first().map(|s| matrix::read(s, options)).transpose()?;
+    let mut network = match (topologies.first(), &matrix) {
+        (Some(source), _) => tiers::read(source)?,
+        (None, Some(matrix)) => tiers::default_for(matrix.nodes, matrices[0])?,
+        (None, None) => Network::default(),
+    };
+    if let Some(matrix) = matrix {
+        let hosts = network.nodes.iter().filter(|n| n.name.starts_with("host")).count() as u64;
+        if matrix.nodes != hosts {
+            let what = format!("Nodes {}, but the topology has {hosts} hosts", matrix.nodes);
+            return Err(Problem::new(what, "a matrix and its topology have the same hosts").at(matrix.nodes_at).into());
+        }
+        network.flows = matrix.flows;
+        matrix.left_out.into_iter().for_each(|what| network.leave_out(what));
+        network.warnings.extend(matrix.warnings);
+    }
+    Ok(network)
+}
+
+/// A matrix has connections; a topology has tiers.
+fn is_matrix(source: &Arc<Source>) -> bool {
+    if source.name().ends_with(".topo") {
+        return false;
+    }
+    source.name().ends_with(".cm") || lines(source).any(|l| l.text.starts_with("Connections") || l.text.contains("->"))
+}

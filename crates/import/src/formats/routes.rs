@@ -1,0 +1,74 @@
+//! Follows installed tables from every switch that hosts send to: what is dropped and what goes round is refused where it stands.
+
+use std::collections::HashSet;
+
+use xoff_scenario::{Place, Problem, Problems};
+use xoff_topology::NodeKind;
+use xoff_topology::routing::Tables;
+
+use crate::Network;
+
+/// Refuses a table that drops what arrives for a destination, and one that leads into a loop; `place` says where an entry stands.
+pub(super) fn follow(network: &Network, tables: &Tables, place: impl Fn(u32, u32) -> Place) -> Result<(), Problems> {
+    // Peer of each port, in the order of the links; and the switches that hosts send to.
+    let mut peers: Vec<Vec<usize>> = vec![Vec::new(); network.nodes.len()];
+    let is_host = |n: usize| network.nodes[n].kind == NodeKind::Host;
+    let mut first = Vec::new();
+    for link in &network.links {
+        for (own, other) in [(link.a.node, link.b.node), (link.b.node, link.a.node)] {
+            peers[own].push(other);
+            if is_host(other) && !is_host(own) {
+                first.push(own);
+            }
+        }
+    }
+    first.sort_unstable();
+    first.dedup();
+    let mut problems = Problems::default();
+    let mut visited = vec![0u32; network.nodes.len()];
+    for (d, destination) in tables.destinations.iter().enumerate() {
+        let (d, round, to) = (d as u32, d as u32 + 1, destination.host as usize);
+        let name = format!("{} ({})", network.nodes[to].name, destination.address);
+        let mut done: HashSet<usize> = HashSet::new();
+        for &start in &first {
+            if visited[start] == round {
+                continue;
+            }
+            visited[start] = round;
+            // The switches on the way, each with the next port to be looked at.
+            let mut way = vec![(start, 0usize)];
+            while let Some((at, next)) = way.last_mut() {
+                let (at, ports) = (*at, tables.ports(*at as u32, d));
+                if *next == 0 && ports.is_empty() {
+                    let what = format!("switch '{}' has no port for {name}: a black hole", network.nodes[at].name);
+                    problems
+                        .push(Problem::new(what, "what arrives there for it is dropped; is the table complete?").at(place(at as u32, d)));
+                }
+                let Some(&port) = ports.get(*next) else {
+                    done.insert(at);
+                    way.pop();
+                    continue;
+                };
+                *next += 1;
+                let peer = peers[at].get(port as usize).copied().unwrap_or(to);
+                if is_host(peer) {
+                    if peer != to {
+                        let what =
+                            format!("switch '{}' gives what is for {name} to host '{}'", network.nodes[at].name, network.nodes[peer].name);
+                        problems.push(Problem::new(what, "a host does not forward").at(place(at as u32, d)));
+                    }
+                } else if visited[peer] != round {
+                    visited[peer] = round;
+                    way.push((peer, 0));
+                } else if !done.contains(&peer) {
+                    let from = way.iter().position(|(s, _)| *s == peer).unwrap_or(0);
+                    let mut names: Vec<&str> = way[from..].iter().map(|(s, _)| network.nodes[*s].name.as_str()).collect();
+                    names.push(&network.nodes[peer].name);
+                    let what = format!("a forwarding loop of what is for {name}: {}", names.join(" -> "));
+                    problems.push(Problem::new(what, "frames that never arrive fill the buffers on their way").at(place(at as u32, d)));
+                }
+            }
+        }
+    }
+    problems.or(())
+}

@@ -1,0 +1,286 @@
+//! Switches joined to a network, and what their settings come to, port by port.
+
+use std::collections::{BTreeMap, HashMap};
+
+use xoff_scenario::{Problem, Problems, suggest};
+use xoff_topology::NodeKind;
+use xoff_units::{Bytes, Length, Rate};
+
+use super::device::{Device, Port};
+use super::lookup::Lookup;
+use crate::network::{End, Names, Pool, PortSettings, Profile, Threshold};
+use crate::{Link, Network, Wire};
+
+/// Joins them.
+pub(super) fn join(devices: Vec<Device>, lookup: Option<Lookup>) -> Result<Network, Problems> {
+    let mut network = Network::default();
+    let mut names = Names::default();
+    let mut problems = Problems::default();
+    let mut of_name: HashMap<&str, usize> = HashMap::new();
+    for (i, device) in devices.iter().enumerate() {
+        network.add_node(&mut names, &device.name, NodeKind::Switch, device.place.clone())?;
+        of_name.insert(&device.name, i);
+    }
+    if let Err(p) = wire(&devices, &of_name, &mut network, &mut names) {
+        problems.push(p);
+    }
+    for (node, device) in devices.iter().enumerate() {
+        if let Err(p) = settings(node, device, lookup.as_ref(), &mut network) {
+            problems.push(p);
+        }
+        network.warnings.extend(device.warnings.clone());
+        device.skipped.iter().for_each(|(what, n)| network.leave_out(format!("{}: {n} {what}", device.name)));
+    }
+    problems.or(())?;
+    compare_ends(&mut network);
+    let tables: std::collections::BTreeSet<&str> = devices.iter().flat_map(|d| d.tables_left_out.iter().map(String::as_str)).collect();
+    if !tables.is_empty() {
+        network.leave_out(format!("tables {}", tables.into_iter().collect::<Vec<_>>().join(", ")));
+    }
+    Ok(network)
+}
+
+/// The place of an end of a link: which port of which device, or a neighbour without a file.
+type Seat = (String, String);
+
+/// Links from both ends' views, which must not differ.
+fn wire(devices: &[Device], of_name: &HashMap<&str, usize>, network: &mut Network, names: &mut Names) -> Result<(), Problem> {
+    let mut seen: HashMap<Seat, (Seat, xoff_scenario::Place)> = HashMap::new();
+    let mut hosts_ports: BTreeMap<String, u32> = BTreeMap::new();
+    for device in devices {
+        let mut unwired = 0;
+        for n in &device.neighbours {
+            let Some(port) = device.ports.iter().find(|p| p.name == n.port) else { continue };
+            if !port.up {
+                network.leave_out(format!("{}: links of ports that are down (admin_status)", device.name));
+                continue;
+            }
+            // The peer's port may be given by its alias.
+            let peer = of_name.get(n.peer.as_str()).map(|&i| &devices[i]);
+            let peer_port = match (&n.peer_port, peer) {
+                (Some(p), Some(peer)) => peer.aliases.get(p).cloned().unwrap_or_else(|| p.clone()),
+                (Some(p), None) => p.clone(),
+                (None, _) => {
+                    let count = hosts_ports.entry(n.peer.clone()).or_default();
+                    *count += 1;
+                    format!("port{count}")
+                }
+            };
+            if let Some(peer) = peer
+                && !peer.ports.is_empty()
+                && !peer.ports.iter().any(|p| p.name == peer_port)
+            {
+                let what =
+                    format!("{} {} leads to port '{}' of {}, which has none", device.name, n.port, suggest::clip(&peer_port), peer.name);
+                return Err(Problem::new(what, "expected a name or an alias in its PORT").at(n.place.clone()));
+            }
+            let (own, other) = ((device.name.clone(), n.port.clone()), (n.peer.clone(), peer_port));
+            let known = seen.contains_key(&own) && seen.contains_key(&other);
+            for (a, b) in [(&own, &other), (&other, &own)] {
+                if let Some((before, place)) = seen.get(a).filter(|(before, _)| before != b) {
+                    let what = format!("{} {} is wired to {} {} here, and to {} {} at {place}", a.0, a.1, b.0, b.1, before.0, before.1);
+                    return Err(Problem::new(what, "a port has one link").at(n.place.clone()));
+                }
+                seen.insert(a.clone(), (b.clone(), n.place.clone()));
+            }
+            if known {
+                continue;
+            }
+            link(device, port, n, peer, &other, network, names)?;
+        }
+        for port in &device.ports {
+            unwired += u32::from(port.up && !device.neighbours.iter().any(|n| n.port == port.name));
+        }
+        if unwired > 0 {
+            network.leave_out(format!("{}: {unwired} ports without a neighbour (DEVICE_NEIGHBOR)", device.name));
+        }
+        if device.neighbours.is_empty() {
+            let what = format!("'{}' has no DEVICE_NEIGHBOR: nothing says where its ports lead", device.name);
+            network.warnings.push(Problem::new(what, "links come from this table alone").at(device.place.clone()).warning());
+        }
+    }
+    Ok(())
+}
+
+fn link(
+    device: &Device,
+    port: &Port,
+    n: &super::device::Neighbour,
+    peer: Option<&Device>,
+    other: &Seat,
+    network: &mut Network,
+    names: &mut Names,
+) -> Result<(), Problem> {
+    let own = names.need(&device.name, "DEVICE_NEIGHBOR", &n.place)?;
+    let node = match names.get(&n.peer) {
+        Some(node) => node,
+        None => {
+            let kind = device.types.get(&n.peer);
+            if kind.is_some_and(|k| k != "Server") {
+                let what = format!("'{}' is a {} without a config_db.json here: taken as a host", n.peer, kind.map_or("", String::as_str));
+                network.warnings.push(Problem::new(what, "give its config_db.json too").at(n.place.clone()).warning());
+            }
+            network.add_node(names, &n.peer, NodeKind::Host, n.place.clone())?
+        }
+    };
+    if node == own {
+        return Err(Problem::new(format!("'{}' is its own neighbour", device.name), "a link has two different ends").at(n.place.clone()));
+    }
+    let back = peer.and_then(|p| p.ports.iter().find(|p| p.name == other.1));
+    if let Some(back) = back
+        && back.speed != port.speed
+    {
+        let what = format!("{} {} has {} Mb/s, {} {} has {}", device.name, port.name, port.speed, other.0, other.1, back.speed);
+        return Err(Problem::new(what, "both ends of a link have one speed").at(port.place.clone()));
+    }
+    let metres = |p: &Port| p.cable.as_ref().and_then(|(text, _)| text.trim_end_matches('m').parse::<u64>().ok()).filter(|m| *m > 0);
+    let (here, there) = (metres(port), back.and_then(metres));
+    if let (Some(a), Some(b), Some((_, place))) = (here, there, &port.cable)
+        && a != b
+    {
+        let what = format!("the cable of {} {} is {a} m long, at its other end {b} m; the longer one is taken", device.name, port.name);
+        network.warnings.push(Problem::new(what, "CABLE_LENGTH of both ends must agree").at(place.clone()).warning());
+    }
+    let length = here.max(there);
+    network.links.push(Link {
+        a: End { node: own, port: Some(port.name.clone()) },
+        b: End { node, port: Some(other.1.clone()) },
+        rate: Some(Rate(port.speed * 1_000_000)),
+        wire: length.map(|m| Wire::Length(Length::from_m(m))),
+        place: n.place.clone(),
+    });
+    Ok(())
+}
+
+/// The settings of a switch's ports.
+fn settings(node: usize, device: &Device, lookup: Option<&Lookup>, network: &mut Network) -> Result<(), Problem> {
+    let mut pool_of_lossless: Option<&str> = None;
+    for port in device.ports.iter().filter(|p| p.up) {
+        let mut set = PortSettings { pfc: port.pfc.clone(), profiles: BTreeMap::new() };
+        let cable = port.cable.as_ref().map_or("0m", |(text, _)| text.as_str());
+        let made = made(device, port, cable, lookup, network)?;
+        for (&group, (name, place)) in &port.groups {
+            let own_name = format!("pg_lossless_{}_{cable}_profile", port.speed);
+            let profile = match (device.profiles.get(name), &made) {
+                (Some(p), _) if p.headroom.is_none() => continue,
+                (Some(p), _) => {
+                    pool_of_lossless = Some(&p.pool);
+                    Profile {
+                        name: name.clone(),
+                        size: Bytes(p.size),
+                        headroom: Bytes(p.headroom.unwrap_or(0)),
+                        xon: Bytes(p.xon),
+                        xon_offset: p.xon_offset.map(Bytes),
+                        threshold: match (p.dynamic_th, p.static_th) {
+                            (Some(n), _) => Threshold::Dynamic(n),
+                            (None, Some(b)) => Threshold::Static(Bytes(b)),
+                            (None, None) => {
+                                let what = format!("profile '{name}' has neither dynamic_th nor static_th");
+                                return Err(Problem::new(what, "a lossless profile needs one of the two").at(place.clone()));
+                            }
+                        },
+                    }
+                }
+                (None, Some(p)) if *name == p.name => p.clone(),
+                (None, None) if *name == own_name && lookup.is_none() => {
+                    let what = format!("profile '{name}' is made at run time from pg_profile_lookup.ini");
+                    network.warnings.push(Problem::new(what, "give that file too").at(place.clone()).warning());
+                    continue;
+                }
+                (None, _) => {
+                    let what = format!("profile '{}' is not defined, and not made from the lookup table either", suggest::clip(name));
+                    let hint = suggest::hint(name, "profiles", &device.profiles.keys().map(String::as_str).collect::<Vec<_>>());
+                    return Err(Problem::new(what, hint).at(place.clone()));
+                }
+            };
+            if !port.pfc.contains(&group) {
+                let what = format!("{}: group {group} has the lossless profile '{name}', but PFC is not on for it", port.name);
+                return Err(Problem::new(what, "pfc_enable of PORT_QOS_MAP lists the priorities that are paused").at(place.clone()));
+            }
+            set.profiles.insert(group, profile);
+        }
+        if let Some(profile) = made {
+            for &priority in &port.pfc {
+                set.profiles.entry(priority).or_insert_with(|| profile.clone());
+            }
+        }
+        if let Some(p) = port.pfc.iter().find(|p| !set.profiles.contains_key(p)).filter(|_| !device.is_dynamic_model && lookup.is_some()) {
+            let what = format!("{} {}: PFC is on for priority {p}, but nothing makes its group lossless", device.name, port.name);
+            network.warnings.push(Problem::new(what, "a group needs a profile with xoff").at(port.place.clone()).warning());
+        }
+        if !set.pfc.is_empty() || !set.profiles.is_empty() {
+            network.buffering.ports.insert((node, port.name.clone()), set);
+        }
+    }
+    let pool = pool_of_lossless.unwrap_or("ingress_lossless_pool");
+    if let Some((pool, size)) = device.pools.get(pool).and_then(|p| Some((p, p.size?))) {
+        network.buffering.pools.insert(node, Pool { size: Bytes(size), shared_headroom: Bytes(pool.shared_headroom) });
+    } else if device.is_dynamic_model {
+        network.leave_out(format!("{}: sizes that its dynamic buffer model computes at run time", device.name));
+    }
+    Ok(())
+}
+
+/// The profile that the switch makes for a port from the lookup table.
+fn made(device: &Device, port: &Port, cable: &str, lookup: Option<&Lookup>, network: &mut Network) -> Result<Option<Profile>, Problem> {
+    let Some(lookup) = lookup.filter(|_| !port.pfc.is_empty() && !device.is_dynamic_model) else { return Ok(None) };
+    let name = format!("pg_lossless_{}_{cable}_profile", port.speed);
+    if cable == "0m" {
+        let what = format!("{} {}: PFC is on, but the cable is 0m or absent: SONiC makes no lossless profile", device.name, port.name);
+        network.warnings.push(Problem::new(what, "CABLE_LENGTH must give its length").at(port.place.clone()).warning());
+        return Ok(None);
+    }
+    let Some(row) = lookup.rows.get(&(port.speed, cable.to_owned())) else {
+        if device.profiles.contains_key(&name) {
+            return Ok(None);
+        }
+        let what = format!("{} {}: no row '{} {cable}' in {}", device.name, port.name, port.speed, lookup.source.name());
+        return Err(
+            Problem::new(what, "SONiC logs this and goes on without lossless traffic on the port; add the row").at(port.place.clone())
+        );
+    };
+    let is_dynamic = device.pools.get("ingress_lossless_pool").is_none_or(|p| p.is_dynamic);
+    let threshold = match (is_dynamic, i8::try_from(row.threshold), u64::try_from(row.threshold)) {
+        (true, Ok(n @ -8..=7), _) => Threshold::Dynamic(n),
+        (true, ..) => {
+            let what = format!("threshold {} for a dynamic pool", row.threshold);
+            return Err(Problem::new(what, "expected -8 to 7; bytes are for a pool of mode static").at(row.place.clone()));
+        }
+        (false, _, Ok(bytes)) => Threshold::Static(Bytes(bytes)),
+        (false, ..) => {
+            let what = format!("threshold {} for a static pool", row.threshold);
+            return Err(Problem::new(what, "expected bytes").at(row.place.clone()));
+        }
+    };
+    Ok(Some(Profile {
+        name,
+        size: Bytes(row.size),
+        headroom: Bytes(row.headroom),
+        xon: Bytes(row.xon),
+        xon_offset: row.xon_offset.map(Bytes),
+        threshold,
+    }))
+}
+
+/// Both ends of a link must pause the same priorities.
+fn compare_ends(network: &mut Network) {
+    let mut found = Vec::new();
+    for link in &network.links {
+        let set = |end: &End| network.buffering.ports.get(&(end.node, end.port.clone()?)).map(|s| &s.pfc);
+        let is_switch = |end: &End| network.nodes[end.node].kind == NodeKind::Switch;
+        if !is_switch(&link.a) || !is_switch(&link.b) {
+            continue;
+        }
+        let empty = Default::default();
+        let (a, b) = (set(&link.a).unwrap_or(&empty), set(&link.b).unwrap_or(&empty));
+        if a != b {
+            let name = |end: &End| format!("{} {}", network.nodes[end.node].name, end.port.as_deref().unwrap_or("?"));
+            let list = |s: &std::collections::BTreeSet<u8>| s.iter().map(u8::to_string).collect::<Vec<_>>().join(",");
+            let what = format!("{} pauses priorities [{}], {} [{}]", name(&link.a), list(a), name(&link.b), list(b));
+            let problem =
+                Problem::new(what, "pfc_enable of both ends must agree, or one end sends into the other's pause").at(link.place.clone());
+            found.push(problem.warning());
+        }
+    }
+    found.into_iter().for_each(|p| network.warnings.push(p));
+}

@@ -1,0 +1,24 @@
+//! Networks from the files of other programs.
+//!
+//! ```text
+//!   files --formats::<name>--> Network --+-- graph  --> Topology (for a check)
+//!                                |       +-- write  --> network.toml (for a run)
+//!                                +-- tables --> analysis (a check of the routes that are installed)
+//! ```
+//!
+//! A reader takes what it understands, refuses what contradicts itself with file and place, and names what it leaves out
+//! ([`Network::left_out`]). Units are never guessed: a format without rates or lengths needs [`Options`].
+
+pub mod formats;
+mod json;
+mod network;
+mod options;
+mod text;
+mod tree;
+mod write;
+mod yaml;
+
+pub use formats::{FORMATS, Format, find, read};
+pub use network::{Buffering, End, Flow, Link, Network, Node, Pool, PortSettings, Profile, Start, Threshold, Wire};
+pub use options::{Options, StartUnit};
+pub use write::{Written, scenario};

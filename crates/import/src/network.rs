@@ -1,0 +1,247 @@
+//! The form that every reader gives: a graph, what its ports are set to, the routes that are installed, and flows.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use xoff_params::ParamError;
+use xoff_scenario::{Place, Problem, Problems};
+use xoff_topology::builders::custom::{self, LinkSpec, NodeSpec};
+use xoff_topology::routing::Tables;
+use xoff_topology::{NodeKind, Topology};
+use xoff_units::{Bytes, Length, Rate, Span};
+
+/// Distance between the ends of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wire {
+    /// As a cable; a metre is 5 ns.
+    Length(Length),
+    /// As a propagation delay [ps].
+    Delay(Span),
+}
+
+impl Wire {
+    /// Propagation delay [ps].
+    pub fn delay(self) -> Span {
+        match self {
+            Wire::Length(length) => length.propagation(),
+            Wire::Delay(delay) => delay,
+        }
+    }
+}
+
+/// A host or a switch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// Unique name.
+    pub name: String,
+    /// Host or switch.
+    pub kind: NodeKind,
+    /// Level for up-down routing, where the file says it.
+    pub level: Option<u8>,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// One end of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct End {
+    /// Index of the node.
+    pub node: usize,
+    /// Name of the port, as the file has it.
+    pub port: Option<String>,
+}
+
+/// A full-duplex link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// First end.
+    pub a: End,
+    /// Second end.
+    pub b: End,
+    /// Rate of each direction [bit/s], where known.
+    pub rate: Option<Rate>,
+    /// Length or delay, where known.
+    pub wire: Option<Wire>,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// When a port pauses its peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Threshold {
+    /// At a share of the free pool: 2 to this power.
+    Dynamic(i8),
+    /// At so many bytes of the shared part; 0: no limit.
+    Static(Bytes),
+}
+
+/// Buffers of a lossless priority group.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Profile {
+    /// Its name.
+    pub name: String,
+    /// Reserved for the group [bytes].
+    pub size: Bytes,
+    /// Room for what arrives after the pause [bytes]. SONiC calls it `xoff`.
+    pub headroom: Bytes,
+    /// Occupancy at or below which the peer is resumed [bytes].
+    pub xon: Bytes,
+    /// Distance to the limit at which the peer is resumed [bytes].
+    pub xon_offset: Option<Bytes>,
+    /// When the peer is paused.
+    pub threshold: Threshold,
+}
+
+/// What one port is set to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PortSettings {
+    /// Priorities on which it pauses and obeys pauses.
+    pub pfc: BTreeSet<u8>,
+    /// Buffers of its lossless priority groups.
+    pub profiles: BTreeMap<u8, Profile>,
+}
+
+/// Memory of a switch that lossless traffic shares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pool {
+    /// All of it [bytes].
+    pub size: Bytes,
+    /// Headroom that all groups share [bytes]; 0: each has its own.
+    pub shared_headroom: Bytes,
+}
+
+/// What ports and switches are set to; what is absent, the files do not say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Buffering {
+    /// By node and name of the port.
+    pub ports: BTreeMap<(usize, String), PortSettings>,
+    /// By node.
+    pub pools: BTreeMap<usize, Pool>,
+}
+
+/// When a flow starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// At this moment of the run.
+    At(Span),
+}
+
+/// A flow between hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// Index of the source.
+    pub src: usize,
+    /// Index of the destination.
+    pub dst: usize,
+    /// Payload [bytes].
+    pub size: Bytes,
+    /// When it starts.
+    pub start: Start,
+}
+
+/// A network as read.
+#[derive(Clone, Debug, Default)]
+pub struct Network {
+    /// What the file calls it; may be empty.
+    pub title: String,
+    /// Hosts and switches.
+    pub nodes: Vec<Node>,
+    /// Links.
+    pub links: Vec<Link>,
+    /// Settings of switches and ports.
+    pub buffering: Buffering,
+    /// Routes as installed.
+    pub tables: Option<Tables>,
+    /// Flows.
+    pub flows: Vec<Flow>,
+    /// What was understood and left out, one clause each.
+    pub left_out: Vec<String>,
+    /// What contradicts itself without stopping the import.
+    pub warnings: Problems,
+}
+
+impl Network {
+    /// Adds a node and returns its index; refuses a name that is no name, or that is taken.
+    pub(crate) fn add_node(&mut self, names: &mut Names, name: &str, kind: NodeKind, place: Place) -> Result<usize, Problem> {
+        names.add(name, self.nodes.len(), &place)?;
+        self.nodes.push(Node { name: name.into(), kind, level: None, place });
+        Ok(self.nodes.len() - 1)
+    }
+
+    /// Says once what was left out.
+    pub(crate) fn leave_out(&mut self, what: impl Into<String>) {
+        let what = what.into();
+        if !self.left_out.contains(&what) {
+            self.left_out.push(what);
+        }
+    }
+
+    /// The graph, for a check: rates and delays decide nothing there, so that links without them are taken as they are.
+    ///
+    /// # Errors
+    /// What the graph contradicts, where it stands.
+    pub fn graph(&self) -> Result<Topology, Problem> {
+        self.build(|link| (link.rate.unwrap_or(Rate::from_gbps(1)), link.wire.map_or(Span::ZERO, Wire::delay)))
+    }
+
+    fn build(&self, wire: impl Fn(&Link) -> (Rate, Span)) -> Result<Topology, Problem> {
+        let nodes: Vec<_> = self.nodes.iter().map(|n| NodeSpec { name: n.name.clone(), kind: n.kind, level: n.level }).collect();
+        let name = |end: &End| self.nodes[end.node].name.clone();
+        let spec = |l: &Link| {
+            let (rate, delay) = wire(l);
+            LinkSpec { a: name(&l.a), b: name(&l.b), rate, delay }
+        };
+        let links: Vec<_> = self.links.iter().map(spec).collect();
+        let mut topology = custom::graph(&nodes, &links).map_err(|e| self.problem(&e))?;
+        for (i, link) in self.links.iter().enumerate() {
+            topology.label(i as u32, link.a.port.as_deref(), link.b.port.as_deref());
+        }
+        Ok(topology)
+    }
+
+    /// A refusal of the graph, where its cause stands.
+    fn problem(&self, e: &ParamError) -> Problem {
+        let index = |list: &str| e.key.strip_prefix(list)?.strip_prefix('[')?.split(']').next()?.parse::<usize>().ok();
+        let place = index("node").and_then(|i| self.nodes.get(i)).map(|n| n.place.clone());
+        let place = place.or_else(|| index("link").and_then(|i| self.links.get(i)).map(|l| l.place.clone()));
+        let problem = Problem::new(e.what.clone(), e.hint.clone());
+        match place {
+            Some(place) => problem.at(place),
+            None => problem,
+        }
+    }
+}
+
+/// Names in use, each with its node.
+#[derive(Default)]
+pub(crate) struct Names {
+    of: HashMap<String, (usize, Place)>,
+}
+
+impl Names {
+    /// Takes a name.
+    pub fn add(&mut self, name: &str, node: usize, place: &Place) -> Result<(), Problem> {
+        let shown = xoff_scenario::suggest::clip(name);
+        if name.is_empty() || name.contains(|c: char| c.is_whitespace() || c.is_control() || c == '"') {
+            return Err(Problem::new(format!("'{shown}' is not a name"), "expected a name without spaces, such as leaf1").at(place.clone()));
+        }
+        if let Some((_, first)) = self.of.get(name) {
+            return Err(Problem::new(format!("node '{shown}' stands twice"), format!("the first is at {first}")).at(place.clone()));
+        }
+        self.of.insert(name.into(), (node, place.clone()));
+        Ok(())
+    }
+
+    /// The node of a name.
+    pub fn get(&self, name: &str) -> Option<usize> {
+        self.of.get(name).map(|(node, _)| *node)
+    }
+
+    /// The node of a name that something at `place` refers to.
+    pub fn need(&self, name: &str, what: &str, place: &Place) -> Result<usize, Problem> {
+        self.get(name).ok_or_else(|| {
+            let near = xoff_scenario::suggest::nearest(name, self.of.keys().map(String::as_str));
+            let hint = near.map_or("every node is listed before a link names it".into(), |n| format!("did you mean '{n}'?"));
+            Problem::new(format!("{what}: there is no node '{}'", xoff_scenario::suggest::clip(name)), hint).at(place.clone())
+        })
+    }
+}

@@ -1,0 +1,193 @@
+//! Every format reads its samples as independent reference readers do, and refuses the broken ones with file and place.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use xoff_import::{Network, Options, Threshold, find, read, scenario};
+use xoff_scenario::Problems;
+use xoff_topology::NodeKind;
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+/// Samples of others, where they are.
+fn shared(name: &str) -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/formats").join(name);
+    path.exists().then_some(path)
+}
+
+fn try_read(format: &str, files: &[PathBuf]) -> Result<Network, Problems> {
+    let mut options = Options::default();
+    for (key, value) in [("rate", "100Gbps"), ("length", "5m")] {
+        options.set(key, value).unwrap();
+    }
+    read(find(format).unwrap(), files, &options)
+}
+
+fn good(format: &str, files: &[PathBuf]) -> Network {
+    try_read(format, files).unwrap_or_else(|p| panic!("{format} {files:?}: {p}"))
+}
+
+/// The scenario that is written has the same graph, names and rates.
+fn round_trip(network: &Network) {
+    let folder = tempfile::tempdir().unwrap();
+    let written = scenario(network, "Written by a test.", "links.csv").unwrap();
+    let path = folder.path().join("network.toml");
+    std::fs::write(&path, &written.scenario).unwrap();
+    if let Some(links) = &written.links {
+        std::fs::write(folder.path().join("links.csv"), links).unwrap();
+    }
+    let again = xoff_scenario::topology::load(&path, &[]).unwrap_or_else(|p| panic!("{p}\n{}", written.scenario));
+    let before = network.graph().unwrap();
+    let facts = |t: &xoff_topology::Topology| {
+        let mut links: Vec<_> = t.links.iter().map(|l| (t.name(l.a).to_owned(), t.name(l.b).to_owned(), l.rate, l.delay)).collect();
+        links.sort_unstable();
+        let kinds: BTreeMap<_, _> = t.nodes.iter().map(|n| (n.name.clone(), n.kind == NodeKind::Host)).collect();
+        (links, kinds, t.port_labels.len())
+    };
+    assert_eq!(facts(&again), facts(&before));
+}
+
+#[test]
+fn samples_are_read_as_the_reference_readers_do() {
+    let expected = std::fs::read_to_string(data("expected.txt")).unwrap();
+    let mut checked = 0;
+    for line in expected.lines().filter(|l| !l.starts_with('#')) {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [format, sample, nodes, links, rates @ ..] = words.as_slice() else { panic!("{line}") };
+        let path = if sample.contains("real-") { shared(sample) } else { Some(data(sample)) };
+        let Some(path) = path else {
+            eprintln!("skipped: {sample} is not here");
+            continue;
+        };
+        let network = good(format, &[path]);
+        // Hosts without a link take no part, and are named.
+        let idle =
+            network.left_out.iter().filter_map(|w| w.strip_prefix("hosts without a link: ")).map(|l| l.split(", ").count()).sum::<usize>();
+        assert_eq!((network.nodes.len() + idle, network.links.len()), (nodes.parse().unwrap(), links.parse().unwrap()), "{sample}");
+        let mut count: BTreeMap<String, u32> = BTreeMap::new();
+        network.links.iter().for_each(|l| *count.entry(l.rate.unwrap().to_string()).or_default() += 1);
+        if !rates.is_empty() {
+            let found: Vec<String> = count.iter().map(|(rate, n)| format!("{rate}x{n}")).collect();
+            assert_eq!(&found, rates, "{sample}");
+        }
+        round_trip(&network);
+        checked += 1;
+    }
+    assert!(checked >= 12, "{checked}");
+}
+
+#[test]
+fn broken_samples_are_refused_with_file_and_place() {
+    let fabric = [data("sonic/fabric/spine1.config_db.json"), data("sonic/fabric/pg_profile_lookup.ini")];
+    let minhop = |f: &str| data(&format!("ib/ring5-minhop/{f}"));
+    let ring: Vec<PathBuf> = ["R2", "R3"].iter().map(|r| data(&format!("routing/ring3/{r}.show-ip-route.json"))).collect();
+    let mut checked = 0;
+    for (folder, format) in [
+        ("sonic", "sonic"),
+        ("containerlab", "containerlab"),
+        ("graph", "networkx"),
+        ("htsim", "htsim"),
+        ("ib", "ibnetdiscover"),
+        ("routing", "frr"),
+    ] {
+        let mut files: Vec<PathBuf> = std::fs::read_dir(data(folder).join("broken")).unwrap().map(|e| e.unwrap().path()).collect();
+        files.sort();
+        for file in files {
+            let name = file.file_name().unwrap().to_string_lossy().into_owned();
+            let temp = tempfile::tempdir().unwrap();
+            let (format, list) = match format {
+                "networkx" if name.ends_with(".graphml") => ("graphml", vec![file]),
+                "sonic" => ("sonic", [vec![file], fabric.to_vec()].concat()),
+                "ibnetdiscover" if name.ends_with(".dump") => (format, vec![minhop("ibnetdiscover.topo"), file]),
+                "frr" => {
+                    // The router's name is that of the file.
+                    let own = temp.path().join("R1.show-ip-route.json");
+                    std::fs::copy(&file, &own).unwrap();
+                    (format, [ring.clone(), vec![own, data("routing/ring3/layer1_topology.json")]].concat())
+                }
+                other => (other, vec![file]),
+            };
+            if name == "b9-no-namespace.graphml" {
+                let network = good(format, &list);
+                assert!(network.warnings.iter().any(|w| w.message.contains("namespace")), "{name}");
+                continue;
+            }
+            let Err(problems) = try_read(format, &list) else { panic!("{folder}/broken/{name} was read") };
+            for p in problems.iter() {
+                assert!(p.place.is_some() && !p.hint.is_empty(), "{name}: {}", p.line());
+            }
+            eprintln!("{name}: {problems}");
+            checked += 1;
+        }
+    }
+    assert!(checked >= 38, "{checked}");
+}
+
+#[test]
+fn a_sonic_fabric_has_its_settings_by_port() {
+    let all = good("sonic", &[data("sonic/fabric")]);
+    let hosts = all.nodes.iter().filter(|n| n.kind == NodeKind::Host).count();
+    assert_eq!((hosts, all.buffering.ports.len(), all.buffering.pools.len()), (4, 8, 3));
+    let leaf = all.nodes.iter().position(|n| n.name == "leaf1").unwrap();
+    let port = &all.buffering.ports[&(leaf, "Ethernet8".to_owned())];
+    assert_eq!(port.pfc.iter().copied().collect::<Vec<_>>(), [3, 4]);
+    let profile = &port.profiles[&3];
+    assert_eq!((profile.headroom.0, profile.size.0, profile.xon.0, profile.threshold), (265_216, 284_672, 19_456, Threshold::Dynamic(0)));
+    assert!(all.warnings.is_empty(), "{}", all.warnings);
+    // The lookup table makes the profiles that a rendered file lacks.
+    let folder = tempfile::tempdir().unwrap();
+    let rendered = folder.path().join("leaf1.config_db.json");
+    let text = std::fs::read_to_string(data("sonic/fabric/leaf1.config_db.json")).unwrap();
+    let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let object = json.as_object_mut().unwrap();
+    object.remove("BUFFER_PG");
+    object["BUFFER_PROFILE"].as_object_mut().unwrap().retain(|name, _| !name.starts_with("pg_lossless"));
+    std::fs::write(&rendered, json.to_string()).unwrap();
+    let made = good("sonic", &[rendered.clone(), data("sonic/fabric/pg_profile_lookup.ini")]);
+    assert_eq!(made.buffering.ports[&(0, "Ethernet8".to_owned())].profiles[&3].headroom, profile.headroom);
+    let alone = good("sonic", &[rendered]);
+    assert!(alone.buffering.ports.values().all(|p| p.profiles.is_empty()));
+}
+
+#[test]
+fn a_matrix_gives_its_flows_and_names_those_that_wait() {
+    let m = good("htsim", &[data("htsim/barrier.cm")]);
+    assert_eq!((m.flows.len(), m.nodes.len()), (3, 16 + 20));
+    assert!(m.left_out.iter().any(|w| w.contains("2 connections that wait for a trigger")), "{:?}", m.left_out);
+    assert_eq!(m.flows[2].size.0, 4096);
+}
+
+#[test]
+fn what_a_format_does_not_say_is_not_guessed() {
+    let network = read(find("containerlab").unwrap(), &[data("containerlab/leafspine.clab.yml")], &Options::default()).unwrap();
+    let refusal = scenario(&network, "", "links.csv").unwrap_err().to_string();
+    assert!(refusal.contains("the link h2-leaf2 has no rate") && refusal.contains("--rate 100Gbps"), "{refusal}");
+    assert!(refusal.contains("no length or delay"), "{refusal}");
+}
+
+#[test]
+fn many_links_go_to_a_table_and_come_back() {
+    use std::fmt::Write;
+    let n = 200_000;
+    let mut text = String::from("{\"directed\": false, \"nodes\": [");
+    for s in 0..400 {
+        let _ = write!(text, "{{\"id\": \"s{s}\", \"kind\": \"switch\"}},");
+    }
+    for h in 0..n {
+        let _ = write!(text, "{}{{\"id\": \"h{h}\", \"kind\": \"host\"}}", if h > 0 { "," } else { "" });
+    }
+    text += "], \"edges\": [";
+    for h in 0..n {
+        let comma = if h > 0 { "," } else { "" };
+        let _ = write!(text, "{comma}{{\"source\": \"h{h}\", \"target\": \"s{}\", \"rate\": \"100Gbps\", \"length\": \"5m\"}}", h % 400);
+    }
+    text += "]}";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large.json");
+    std::fs::write(&path, text).unwrap();
+    let network = good("networkx", &[path]);
+    assert_eq!(network.links.len(), n);
+    round_trip(&network);
+}
