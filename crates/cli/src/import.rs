@@ -154,7 +154,9 @@ fn text(network: &Network, json: &Json<'_>, out: &Path) -> String {
     if !network.buffering.ports.is_empty() {
         t.add_row(["Settings", &format!("of {} with PFC", counted(network.buffering.ports.len() as u64, "port"))]);
     }
-    json.left_out.iter().for_each(|what| drop(t.add_row(["Not taken over", what]).row_count()));
+    for what in json.left_out {
+        t.add_row(["Not taken over", what]);
+    }
     t.add_row(["Next", &format!("xoff check {0}; xoff run {0} --out results", out.display())]);
     text += &terminal::draw(&t);
     text

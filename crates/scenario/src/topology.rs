@@ -41,7 +41,7 @@ const SHORT: &[ParamSpec] = &[
     ParamSpec::optional("links_file", Kind::Text, "CSV file of links, beside the scenario: a, b, rate, length, delay, a_port, b_port", ""),
 ];
 const fn texts(key: &'static str, doc: &'static str) -> ParamSpec {
-    ParamSpec { key, kind: Kind::Texts, default: None, optional: true, doc, source: "" }
+    ParamSpec::optional(key, Kind::Texts, doc, "")
 }
 const NODE: &[ParamSpec] = &[
     ParamSpec::required("name", Kind::Text, "unique name, without spaces"),
