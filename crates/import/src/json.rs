@@ -43,7 +43,7 @@ fn refused(source: &Arc<Source>, e: &serde_json::Error) -> Problem {
         "expected JSON, which begins with { or [; is this the text form? Ask the program for its JSON output".to_owned()
     } else if rest.starts_with("NaN") || rest.starts_with("Infinity") || rest.starts_with("-Infinity") {
         "NaN and Infinity are no numbers of JSON, though Python writes them".to_owned()
-    } else if what.contains("trailing comma") {
+    } else if rest.starts_with(['}', ']']) && text[..at].trim_end().ends_with(',') {
         "JSON has no comma before a closing bracket".to_owned()
     } else {
         "expected JSON".to_owned()
