@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +139,7 @@ def test_a_folder_gives_the_same_run(ring: Path, tmp_path: Path, pfc: xoff.Run) 
     assert written.result_hash == read.result_hash == pfc.result_hash
     assert read.manifest == written.manifest
     assert (read.deadlock, read.summary) == (pfc.deadlock, pfc.summary)
-    for table in ("flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes", "states", "marks", "notices"):
+    for table in ("flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes", "states", "marks", "cnms"):
         assert_frame_equal(read.frame(table), pfc.frame(table))
     peak = read.scan("queues").filter(pl.col("kind") == "ingress").select(pl.col("bytes").max()).collect().item()
     assert peak == pfc.queues.filter(pl.col("kind") == "ingress")["bytes"].max()
@@ -187,3 +188,23 @@ def test_a_scheduled_fabric_runs_as_a_network_does() -> None:
     assert run.windows["cold_bytes"].sum() > 0 and run.deadlock is None
     with pytest.raises(xoff.RunError, match="no table 'flows'"):
         _ = run.flows
+
+
+def test_old_names_of_tables_and_columns_work_with_a_warning(pfc: xoff.Run, tmp_path: Path) -> None:
+    with pytest.warns(DeprecationWarning, match="use table 'cnms' instead of 'notices'"):
+        assert pfc.notices.equals(pfc.cnms)
+    with pytest.warns(DeprecationWarning, match="use table 'cnms' instead of 'notices'"):
+        assert pfc.frame("notices").equals(pfc.cnms)
+    with pytest.warns(DeprecationWarning, match="use column 'cnms' instead of 'notices'"):
+        assert pfc.flows["notices"].equals(pfc.flows["cnms"])
+    with pytest.warns(DeprecationWarning, match="use column 'cnms_egress' instead of 'notices_egress'"):
+        assert pfc.ports.get_column("notices_egress").equals(pfc.ports["cnms_egress"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "notices" not in pfc.flows.columns and pfc.flows["cnms"].len() == pfc.flows.height
+
+
+def test_an_old_key_is_warned_of(ring: Path) -> None:
+    with pytest.warns(xoff.ScenarioWarning, match="write 'deadlock_interval' instead of 'watch'"):
+        run = xoff.run(ring, run={"duration": "1ms", "watch": "0us"})
+    assert run.verdict.deadlock == "not-watched"

@@ -23,6 +23,17 @@ if TYPE_CHECKING:
 TABLES = tuple(_core.tables())
 """The tables of a run: of a network, and of a scheduled fabric; docs/tables.md has their columns."""
 
+_RENAMED_TABLES = {"notices": "cnms"}
+_RENAMED_COLUMNS = {
+    "flows": {"notices": "cnms"},
+    "ports": {"notices_egress": "cnms_egress", "notices_ingress": "cnms_ingress"},
+}
+"""Earlier names, which go on working with a :class:`DeprecationWarning`."""
+
+
+def _renamed(what: str, old: str, new: str, stacklevel: int) -> None:
+    warnings.warn(f"use {what} '{new}' instead of '{old}', its old name", DeprecationWarning, stacklevel=stacklevel + 1)
+
 
 @dataclass(frozen=True)
 class Slowdown:
@@ -166,23 +177,38 @@ class Run:
         """
         import polars as pl
 
+        from ._frame import with_old_names
+
+        if table in _RENAMED_TABLES:
+            _renamed("table", table, _RENAMED_TABLES[table], 2)
+            table = _RENAMED_TABLES[table]
         if table not in TABLES:
             raise ValueError(f"there is no table '{table}' (expected one of {', '.join(TABLES)})")
         if self.folder is not None:
-            return self.scan(table).collect()
-        if table not in self._memory:
+            frame = self.scan(table).collect()
+        elif table not in self._memory:
             raise RunError(f"the run has no table '{table}' (it has {', '.join(self._memory)})")
-        return pl.DataFrame(self._memory[table])
+        else:
+            frame = pl.DataFrame(self._memory[table])
+        return with_old_names(frame, _RENAMED_COLUMNS[table]) if table in _RENAMED_COLUMNS else frame
 
     def scan(self, table: str) -> pl.LazyFrame:
         """A table by name, lazily: from a Parquet file only the rows and columns that a query needs are read."""
         import polars as pl
 
+        if table in _RENAMED_TABLES:
+            _renamed("table", table, _RENAMED_TABLES[table], 2)
+            table = _RENAMED_TABLES[table]
         if self.folder is None:
             return self.frame(table).lazy()
         path = self.folder / f"{table}.parquet"
+        for old in (old for old, new in _RENAMED_TABLES.items() if new == table):
+            # A folder that an earlier version wrote.
+            before = self.folder / f"{old}.parquet"
+            path = before if before.is_file() and not path.is_file() else path
         if path.is_file():
-            return pl.scan_parquet(path)
+            frame = pl.scan_parquet(path)
+            return frame.rename(_RENAMED_COLUMNS[table], strict=False) if table in _RENAMED_COLUMNS else frame
         if not any(self.folder.glob(f"{table}.*")):
             raise RunError(f"cannot read {path}: the run has no such table (expected one of {', '.join(TABLES)})")
         return pl.DataFrame(_core.read_table(self.folder, table)).lazy()
@@ -267,9 +293,15 @@ class Run:
         return self.frame("host_flows")
 
     @cached_property
+    def cnms(self) -> pl.DataFrame:
+        """Every CNM that buffers of the ports of probe ``cnms`` sent to a source (detection ``qcn``)."""
+        return self.frame("cnms")
+
+    @property
     def notices(self) -> pl.DataFrame:
-        """Every CNM that buffers of the ports of probe ``notices`` sent to a source (detection ``qcn``)."""
-        return self.frame("notices")
+        """The old name of :attr:`cnms`."""
+        _renamed("table", "notices", "cnms", 2)
+        return self.cnms
 
     @cached_property
     def parameters(self) -> pl.DataFrame:

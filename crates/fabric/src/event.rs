@@ -37,10 +37,10 @@ pub(crate) enum Kind {
     HostTimer,
     /// STOP or GO is at a host: port, whether STOP.
     Pause,
-    /// A congestion notification is at a host: port, flow and feedback.
-    Notification,
-    /// A congestion notification is at the port of the host: port, flow and feedback.
-    NotificationAtEdge,
+    /// A CNM is at a host: port, flow and feedback.
+    Cnm,
+    /// A CNM is at the port of the host: port, flow and feedback.
+    CnmAtEdge,
     /// The clock of a congestion point: port.
     PointClock,
     /// An acknowledgement of a frame is at its input: port.

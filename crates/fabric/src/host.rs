@@ -1,4 +1,4 @@
-//! Hosts in front of the ports, and what the ports tell them: PAUSE and congestion notifications.
+//! Hosts in front of the ports, and what the ports tell them: PAUSE and CNMs.
 //!
 //! ```text
 //!   Host: flows, a rate limiter each --line--> input buffer of the port: VOQs --> fabric --> output buffer --line--> Host
@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use rand_chacha::ChaCha8Rng;
 use xoff_mech::detection::af_qcn::{self, AfQcn};
 use xoff_mech::detection::culprit::Sampling;
-use xoff_mech::detection::qcn::{self, Notice, Placement, Qcn};
+use xoff_mech::detection::qcn::{self, Cnm, Placement, Qcn};
 use xoff_mech::rate_control::{RateControl as _, qcn as reaction};
 use xoff_units::{Bytes, Rate, Span, Time};
 
@@ -38,7 +38,7 @@ pub struct HostFlow {
 /// Which congestion points there are.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CongestionPoints {
-    /// Those of 802.1Qau; where they are and whom they notify is in the parameters.
+    /// Those of 802.1Qau; where they are and which flow they address is in the parameters.
     Qcn(qcn::Params),
     /// Those of AF-QCN.
     AfQcn(af_qcn::Params),
@@ -268,14 +268,14 @@ impl Point {
             Point::AfQcn(a) => a.qcn_mut(),
         }
     }
-    pub fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, rng: &mut ChaCha8Rng) -> Option<Notice> {
+    pub fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, rng: &mut ChaCha8Rng) -> Option<Cnm> {
         let draw = &mut || xoff_workload::random::uniform(rng);
         match self {
             Point::Qcn(q) => q.on_enqueue(now, flow, len, queue, draw),
             Point::AfQcn(a) => a.on_enqueue(now, flow, len, queue, draw),
         }
     }
-    pub fn on_clock(&mut self, now: Time, queue: Bytes, rng: &mut ChaCha8Rng) -> Option<Notice> {
+    pub fn on_clock(&mut self, now: Time, queue: Bytes, rng: &mut ChaCha8Rng) -> Option<Cnm> {
         let draw = &mut || xoff_workload::random::uniform(rng);
         match self {
             Point::Qcn(q) => q.on_clock(now, queue, draw),
@@ -334,8 +334,8 @@ pub struct HostWindow {
     pub arrived: Vec<u64>,
     /// Bytes of each flow that left its output, every copy counted, with the overhead on the line [bytes].
     pub delivered: Vec<u64>,
-    /// Notifications that reached each flow.
-    pub notified: Vec<u32>,
+    /// CNMs that reached each flow.
+    pub cnms: Vec<u32>,
     /// Rate of the limiter of each flow at the end, if it has one.
     pub limit: Vec<Option<Rate>>,
     /// Bytes of each flow in its input buffer at the end [bytes].
@@ -348,7 +348,7 @@ pub struct HostWindow {
 
 impl HostWindow {
     pub(crate) fn new(flows: usize) -> HostWindow {
-        HostWindow { arrived: vec![0; flows], delivered: vec![0; flows], notified: vec![0; flows], ..HostWindow::default() }
+        HostWindow { arrived: vec![0; flows], delivered: vec![0; flows], cnms: vec![0; flows], ..HostWindow::default() }
     }
 }
 
@@ -357,8 +357,8 @@ impl HostWindow {
 pub struct HostReport {
     /// Stretches; their ends are those of the fabric's windows.
     pub windows: Vec<HostWindow>,
-    /// Notifications that reached each flow.
-    pub notified: Vec<u64>,
+    /// CNMs that reached each flow.
+    pub cnms: Vec<u64>,
     /// Delays of the frames of each flow, as those of the fabric: from the input buffer to the first bit on the output line.
     pub delays: Vec<Delay>,
     /// Delays of the workload's packets.

@@ -88,7 +88,7 @@ fn occupancy_sampling_spares_the_victim() {
     for (sampling, most) in [(Sampling::Largest, 0.0), (Sampling::Random, 0.05)] {
         let h = fan_in(Some(points(Placement::Input, sampling)), true, 1);
         assert!((rate(&h, 5, 10, 300) / 7.0 - 1.0).abs() < 0.01, "{sampling:?}: {}", rate(&h, 5, 10, 300));
-        assert!(h.notified[5] as f64 <= most * h.notified[0] as f64, "{sampling:?}: {:?}", h.notified);
+        assert!(h.cnms[5] as f64 <= most * h.cnms[0] as f64, "{sampling:?}: {:?}", h.cnms);
     }
 }
 
@@ -109,7 +109,7 @@ fn settled(h: &HostReport) -> usize {
 }
 
 #[test]
-fn keep_alive_notifies_during_a_pause() {
+fn keep_alive_sends_cnms_during_a_pause() {
     let (without, with) = (drop_to_1g(Placement::Input, false, false), drop_to_1g(Placement::Input, true, false));
     assert!(settled(&with) < settled(&without) / 2, "{} {}", settled(&with), settled(&without));
     assert!(with.stops[0] * 3 < without.stops[0], "{:?} {:?}", with.stops, without.stops);
@@ -128,9 +128,9 @@ fn reliable_delivery_keeps_copies() {
 }
 
 /// Section III-A: a frame for three outputs is sampled once at its input, and once at each of them. Every frame is sampled,
-/// and notifications change no rate.
+/// and CNMs change no rate.
 #[test]
-fn multicast_is_notified_once_per_frame_at_inputs() {
+fn multicast_gets_one_cnm_per_frame_at_inputs() {
     let of = |placement| {
         let p = Params {
             sample_base: Bytes(1),
@@ -147,7 +147,7 @@ fn multicast_is_notified_once_per_frame_at_inputs() {
         let frames = |f: usize| h.windows.iter().map(|w| w.arrived[f]).sum::<u64>() / 1_542;
         assert_eq!((report.packets_in, report.packets_out), (3 * frames(0) + frames(1), 3 * frames(0) + frames(1)));
         assert!(frames(0) > 1_000);
-        [h.notified[0] as f64 / frames(0) as f64, h.notified[1] as f64 / frames(1) as f64]
+        [h.cnms[0] as f64 / frames(0) as f64, h.cnms[1] as f64 / frames(1) as f64]
     };
     assert_eq!((of(Placement::Input), of(Placement::Output)), ([1.0, 1.0], [3.0, 1.0]));
 }
@@ -222,7 +222,7 @@ fn random_gaps_keep_the_rate() {
 fn a_seed_gives_one_result() {
     let of = |seed| fan_in(Some(points(Placement::Both, Sampling::Random)), true, seed);
     assert_eq!(of(1), of(1));
-    assert_ne!(of(1).notified, of(2).notified);
+    assert_ne!(of(1).cnms, of(2).cnms);
 }
 
 /// A control frame that took the line once left a call of the line behind for ever; after a thousand of them each frame cost

@@ -47,8 +47,8 @@ pub enum Call {
         /// Class.
         class: u8,
     },
-    /// The notifier of this port and class wants to look at the clock.
-    Notifier {
+    /// The congestion point of this port and class wants to look at the clock.
+    CongestionPoint {
         /// Port.
         port: u16,
         /// Class.
@@ -161,7 +161,7 @@ pub enum NodeEvent {
         mark: Mark,
     },
     /// A source is told that a buffer is congested.
-    Notified {
+    CnmSent {
         /// Port of the buffer.
         port: u16,
         /// Class.
@@ -174,7 +174,7 @@ pub enum NodeEvent {
         congestion: Congestion,
     },
     /// The source of a flow was told so.
-    NotificationReceived {
+    CongestionNotificationReceived {
         /// Flow.
         flow: u32,
     },
@@ -281,5 +281,5 @@ pub trait Env {
 
 /// True for frames that carry no flow data and may be sent by hosts at any time.
 pub(crate) fn is_feedback(kind: FrameKind) -> bool {
-    matches!(kind, FrameKind::Ack | FrameKind::Nack | FrameKind::Notification)
+    matches!(kind, FrameKind::Ack | FrameKind::Nack | FrameKind::CongestionNotification)
 }

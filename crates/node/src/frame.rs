@@ -22,8 +22,8 @@ pub enum FrameKind {
     Ack,
     /// Acknowledgement that also reports a gap.
     Nack,
-    /// Congestion notification.
-    Notification,
+    /// Congestion notification: a CNM (802.1Qau) of a congestion point, or a CNP (RoCE), BECN (InfiniBand) of a receiver.
+    CongestionNotification,
     /// Link-local control frame of the flow control; never forwarded.
     Control,
 }
@@ -33,7 +33,7 @@ pub enum FrameKind {
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))] // so that none straddles two cache lines
 pub struct Frame {
-    /// Data: offset of the first payload byte. Acknowledgement: bytes received in order. Notification: its value.
+    /// Data: offset of the first payload byte. Acknowledgement: bytes received in order. CNM: its value.
     pub seq: u64,
     /// When its first bit left the source.
     pub sent_at: Time,
@@ -84,12 +84,12 @@ impl Frame {
         f
     }
 
-    /// A notification from a congestion point, with its value: 1 to 63.
-    pub fn notice(flow: u32, class: u8, len: u32, value: u8) -> Frame {
-        Frame { seq: value as u64, ..Frame::new(FrameKind::Notification, flow, class, len) }
+    /// A CNM of a congestion point, with its feedback value: 1 to 63.
+    pub fn cnm(flow: u32, class: u8, len: u32, value: u8) -> Frame {
+        Frame { seq: value as u64, ..Frame::new(FrameKind::CongestionNotification, flow, class, len) }
     }
 
-    /// The value of a notification from a congestion point; 0: it comes from a receiver and reports a mark.
+    /// The feedback value of a CNM; 0: a CNP or BECN, which reports a mark.
     pub fn value(&self) -> u8 {
         self.seq as u8
     }
@@ -103,7 +103,7 @@ impl Frame {
     #[inline]
     pub fn kind(&self) -> FrameKind {
         use FrameKind::*;
-        const BY_NUMBER: [FrameKind; 8] = [Data, Ack, Nack, Notification, Control, Control, Control, Control];
+        const BY_NUMBER: [FrameKind; 8] = [Data, Ack, Nack, CongestionNotification, Control, Control, Control, Control];
         BY_NUMBER[(self.bits & 7) as usize]
     }
     /// Is it part of a flow?
@@ -126,12 +126,12 @@ impl Frame {
     pub fn add_mark(&mut self, mark: Mark) {
         self.bits = self.bits & !(3 << MARK) | (self.mark().merge(mark) as u16) << MARK;
     }
-    /// Acknowledgement or notification: the mark that it reports.
+    /// Acknowledgement, CNP or BECN: the mark that it reports.
     #[inline]
     pub fn reported(&self) -> Mark {
         Mark::from_code_point(self.bits >> REPORTED)
     }
-    /// Lets an acknowledgement or notification report a mark.
+    /// Lets an acknowledgement, CNP or BECN report a mark.
     #[inline]
     pub fn set_reported(&mut self, mark: Mark) {
         self.bits = self.bits & !(3 << REPORTED) | (mark as u16) << REPORTED;

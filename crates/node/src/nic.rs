@@ -190,10 +190,10 @@ impl Nic {
             }
             FrameKind::Data => self.on_data(now, &frame, id, env),
             FrameKind::Ack | FrameKind::Nack => self.on_ack(now, &frame, id, env),
-            FrameKind::Notification => {
+            FrameKind::CongestionNotification => {
                 if let Some(&slot) = self.slots.get(&frame.flow) {
                     match frame.value() {
-                        0 => self.on_notice(now, slot, frame.reported(), env),
+                        0 => self.on_congestion_notification(now, slot, frame.reported(), env),
                         value => self.on_value(now, slot, value, env),
                     }
                 }

@@ -15,9 +15,9 @@ use crate::frame::{FrameId, FrameKind, FrameStore};
 use crate::port::{ClassConfig, Hold, Port};
 use crate::scheduler::{Scheduler, SchedulerKind};
 
-mod notices;
+mod congestion_points;
 
-use notices::Notices;
+use congestion_points::CongestionPoints;
 
 /// How a switch is built.
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ pub struct Switch {
     telemetry: bool,
     classes: usize,
     /// Buffers that tell sources of congestion; most switches have none.
-    notices: Option<Box<Notices>>,
+    congestion_points: Option<Box<CongestionPoints>>,
     ports: Vec<Port>,
     buffer: Buffer,
     queues: Discipline,
@@ -104,7 +104,7 @@ impl Switch {
         Switch {
             node,
             classes: c.classes,
-            notices: c.unpaused.and_then(|class| Notices::new(watched, c.classes, class)),
+            congestion_points: c.unpaused.and_then(|class| CongestionPoints::new(watched, c.classes, class)),
             ports: (0..n).map(port).collect(),
             buffer: Buffer::new(&c.buffer, n, c.compat.pool_wraps),
             queues: if c.flow_control.iter().any(FlowControl::per_flow) {
@@ -158,7 +158,7 @@ impl Switch {
             self.send_control(now, port, class, message, env);
         }
         env.frames()[id].pass_through(port, out_port);
-        if self.notices.is_some() {
+        if self.congestion_points.is_some() {
             self.watch_stored(now, (port, out_port), id, occupancy.bytes, env);
         }
         if self.passes(now, out_port, class, len, env) {
@@ -291,7 +291,7 @@ impl Switch {
         p.send_control(now, self.node, port, class, message, &self.control_delay, env);
         p.plan_receiver(self.node, port, class, env);
         self.plan_next(port, env);
-        if self.notices.is_some() {
+        if self.congestion_points.is_some() {
             self.watch_message(now, port, class, message, env);
         }
         if message.is_per_flow() {
@@ -419,7 +419,7 @@ impl Switch {
             env.frames()[id].add_mark(mark);
             env.emit(self.node, now, NodeEvent::Marked { port, class, flow, mark });
         }
-        if self.notices.is_some() {
+        if self.congestion_points.is_some() {
             self.watch_gone(now, (in_port, port), class, flow, bytes);
         }
         let class_state = self.ports[in_port as usize].class_state_mut(class);

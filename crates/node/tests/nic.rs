@@ -5,7 +5,7 @@ use std::sync::Arc;
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::{FlowControl, Message, pfc};
-use xoff_mech::rate_control::{Custom, Feedback, FlowFacts, Hop, Notification, RateControl, RateControlKind, Wakes, dcqcn, hpcc, qcn};
+use xoff_mech::rate_control::{CnpMode, Custom, Feedback, FlowFacts, Hop, RateControl, RateControlKind, Wakes, dcqcn, hpcc, qcn};
 use xoff_node::{
     Call, Compat, ControlDelay, Env, EventKey, FlowStart, Frame, FrameId, FrameKind, FrameStore, Nic, NicConfig, NodeEvent, Pacing,
     PausedWith, Transport,
@@ -61,7 +61,7 @@ impl Env for World {
         0.0
     }
     fn emit(&mut self, _node: u32, _now: Time, emit: NodeEvent) {
-        if let NodeEvent::NotificationReceived { flow } = emit {
+        if let NodeEvent::CongestionNotificationReceived { flow } = emit {
             self.told.push(flow);
         }
     }
@@ -225,7 +225,7 @@ fn with_tcd() -> RateControlKind {
 }
 
 #[test]
-fn a_notification_says_which_mark_it_reports() {
+fn a_cnp_carries_the_mark_it_reports() {
     let marked = |marks: &[Mark]| {
         let mut b = Bench::new(with_tcd());
         for (i, &mark) in marks.iter().enumerate() {
@@ -235,7 +235,7 @@ fn a_notification_says_which_mark_it_reports() {
             b.receives(f);
             b.until(100 * (i + 1) as u64);
         }
-        let notices = b.sent().into_iter().zip(&b.world.reports).filter(|(s, _)| s.1 == FrameKind::Notification);
+        let notices = b.sent().into_iter().zip(&b.world.reports).filter(|(s, _)| s.1 == FrameKind::CongestionNotification);
         notices.map(|(s, &mark)| (s.0, mark)).collect::<Vec<_>>()
     };
     // A notification waits for the acknowledgement before it on the wire: 60 B, 4 ns.
@@ -250,7 +250,7 @@ fn only_ce_lowers_the_rate() {
         let mut b = Bench::new(with_tcd());
         b.flow(0, 1_000_000, None, None);
         b.until(1000);
-        let mut notice = Frame::new(FrameKind::Notification, 0, 0, 64);
+        let mut notice = Frame::new(FrameKind::CongestionNotification, 0, 0, 64);
         notice.set_reported(mark);
         b.receives(notice);
         let mut rates = Vec::new();
@@ -274,13 +274,13 @@ fn a_value_reaches_the_rate_control() {
         b.nic.flow_rates(|flow, rate| rates.push((flow, rate)));
         rates
     };
-    let mut report = Frame::new(FrameKind::Notification, 3, 1, 64);
+    let mut report = Frame::new(FrameKind::CongestionNotification, 3, 1, 64);
     report.set_reported(Mark::Ce);
     b.receives(report);
-    b.receives(Frame::notice(4, 1, 64, 63));
+    b.receives(Frame::cnm(4, 1, 64, 63));
     assert_eq!((rates(&b), b.world.told.len()), (vec![(3, LINE)], 0));
-    let notice = Frame::notice(3, 1, 64, 63);
-    assert_eq!((notice.kind(), notice.value(), report.value(), notice.len()), (FrameKind::Notification, 63, 0, 64));
+    let notice = Frame::cnm(3, 1, 64, 63);
+    assert_eq!((notice.kind(), notice.value(), report.value(), notice.len()), (FrameKind::CongestionNotification, 63, 0, 64));
     b.receives(notice);
     assert_eq!((rates(&b), &b.world.told[..]), (vec![(3, LINE * 65 / 128)], &[3][..]));
 }
@@ -341,8 +341,8 @@ impl Custom for Tell {
     fn reaction_point(&self, _flow: &FlowFacts) -> Box<dyn RateControl + Send> {
         Box::new(Told(Rate::from_gbps(10)))
     }
-    fn notification(&self) -> Notification {
-        Notification::Never
+    fn cnp_mode(&self) -> CnpMode {
+        CnpMode::Never
     }
     fn wants_acks(&self) -> bool {
         true

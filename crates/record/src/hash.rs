@@ -4,7 +4,7 @@
 //! that does not depend on threads is the recorder's duty. Hash function: XXH3, 128 bits, seed 0.
 //!
 //! Every column enters. Columns that a table has not always had enter only where they say something (`Late`, `Known` and `Beside` in
-//! `xoff_rows`), so that a run to which they do not apply keeps the hash it had: in `flows` these are `notices` (not 0), `acked_ps` (not
+//! `xoff_rows`), so that a run to which they do not apply keeps the hash it had: in `flows` these are `cnms` (not 0), `acked_ps` (not
 //! null: hosts acknowledge) and `bytes_arrived` (not `bytes_delivered`: something arrived out of order).
 
 use std::fmt;

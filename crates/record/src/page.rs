@@ -19,9 +19,9 @@ pub fn page() -> String {
 const INTRO: &str = "\
 # Tables
 
-The tables that a run leaves behind, column by column: for whoever reads them with Polars, pandas, DuckDB or R.
+For those who read the results of a run with Polars, pandas, DuckDB or R: its tables, column by column.
 
-This page is generated from the declarations in `crates/rows/src`; `crates/record/tests/page.rs` says how.
+This page is generated from the declarations in `crates/rows/src`; `crates/record/tests/page.rs` compares it and renews it.
 
 - Times are picoseconds since the start of the run (`*_ps`), sizes bytes, rates bit/s.
 - A port is directed. `H1->S1` as an egress is H1's queue towards S1; as an ingress it is S1's buffer for what H1 sends.
@@ -41,7 +41,8 @@ fn section(p: &mut String, title: &str, about: &str, tables: &[&TableSpec]) {
 }
 
 fn table(p: &mut String, t: &TableSpec) {
-    let _ = write!(p, "\n### {}\n\n{}\n\n| column | type | unit | meaning |\n|---|---|---|---|\n", t.name, t.about.trim());
+    let before = t.renamed_from.map(|old| format!(" Its name was `{old}` before.")).unwrap_or_default();
+    let _ = write!(p, "\n### {}\n\n{}{before}\n\n| column | type | unit | meaning |\n|---|---|---|---|\n", t.name, t.about.trim());
     for c in t.columns {
         let _ = writeln!(p, "| `{}` | {} | {} | {} |", c.name, kind(c), c.unit, meaning(c));
     }

@@ -4,9 +4,7 @@ use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::SchemaRef;
 use xoff_output::Folder;
 
-use xoff_rows::{
-    CauseRow, ControlRow, DeadlockRow, FlowRow, MarkRow, NotificationRow, PauseRow, PortRow, QueueRow, RateRow, StateRow, TableRow,
-};
+use xoff_rows::{CauseRow, CnmRow, ControlRow, DeadlockRow, FlowRow, MarkRow, PauseRow, PortRow, QueueRow, RateRow, StateRow, TableRow};
 use xoff_rows::{FabricPortRow, HostFlowRow, WindowRow, fabric_tables, network_tables};
 
 use crate::column::{Dictionaries, Names};
@@ -100,7 +98,7 @@ macro_rules! tables {
 
             /// Hash of all rows so far and of the names.
             pub fn hash(&self) -> ResultHash {
-                let tables = [("names", false, &self.names) $(, (<$row>::SPEC.name, <$row>::SPEC.late, self.$field.hasher()))*];
+                let tables = [("names", false, &self.names) $(, (<$row>::SPEC.name_in_hash(), <$row>::SPEC.late, self.$field.hasher()))*];
                 let part = tables.into_iter().filter(|(_, late, table)| table.rows() > 0 || !late);
                 ResultHash::of(part.map(|(name, _, table)| (name, table)))
             }

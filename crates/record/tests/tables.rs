@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::{Array, RecordBatch};
 use xoff_record::{
-    Beside, CauseRow, Closed, ControlRow, DeadlockRow, Direction, FORMATS, FlowRow, Folder, Format, Known, Label, Late, Manifest, Mark,
-    MarkRow, Message, NETWORK, Names, Node, NotificationRow, Parameter, PauseRow, Port, PortRow, PortState, QueueRow, RateRow, RateSource,
-    ResultFile, RunInfo, SCHEMA_VERSION, Side, Sink, StateRow, StoppedBy, Tables, read,
+    Beside, CauseRow, Closed, CnmRow, ControlRow, DeadlockRow, Direction, FORMATS, FlowRow, Folder, Format, Known, Label, Late, Manifest,
+    Mark, MarkRow, Message, NETWORK, Names, Node, Parameter, PauseRow, Port, PortRow, PortState, QueueRow, RateRow, RateSource, ResultFile,
+    RunInfo, SCHEMA_VERSION, Side, Sink, StateRow, StoppedBy, Tables, read,
 };
 
 /// An empty folder of this test.
@@ -124,12 +124,11 @@ fn fill(t: &mut Tables, n: u64) {
 }
 
 /// Some rows in the table that came later.
-fn fill_notices(t: &mut Tables, n: u64) {
+fn fill_cnms(t: &mut Tables, n: u64) {
     for i in 0..n {
         let kind = if i % 2 == 0 { Side::Ingress } else { Side::Egress };
-        let row =
-            NotificationRow { time_ps: 7 * i, port: Port(1), kind, priority: 3, flow: i, feedback: 63, q_off: 5_000, q_delta: -(i as i64) };
-        t.notices.push(row).unwrap();
+        let row = CnmRow { time_ps: 7 * i, port: Port(1), kind, priority: 3, flow: i, feedback: 63, q_off: 5_000, q_delta: -(i as i64) };
+        t.cnms.push(row).unwrap();
     }
 }
 
@@ -148,11 +147,11 @@ fn every_table_reads_back_as_written() {
     let folder = claim(&dir);
     let mut t = Tables::with_chunks(&Sink::Files(folder.clone(), Default::default()), &info(), &names(), 4).unwrap();
     fill(&mut t, 10);
-    fill_notices(&mut t, 10);
+    fill_cnms(&mut t, 10);
     let closed = t.close();
     keep(&folder, &closed);
     assert_eq!(closed.error, None);
-    let all = ["flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes", "states", "marks", "notices"];
+    let all = ["flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes", "states", "marks", "cnms"];
     assert_eq!(closed.rows, all.map(|name| (name, 10)));
     let length = |name: &str| fs::metadata(dir.join(name)).unwrap().len();
     let file = |table: &str| format!("{table}.parquet");
@@ -179,7 +178,7 @@ fn every_table_reads_back_as_written() {
         "ideal_fct_ps",
         "slowdown",
         "label",
-        "notices",
+        "cnms",
         "acked_ps",
         "bytes_arrived",
     ];
@@ -251,7 +250,7 @@ fn every_table_reads_back_as_written() {
     assert_eq!((numbers(&b, "time_ps"), numbers(&b, "flow")), (some(|i| 5 * i), some(|i| i)));
     assert_eq!((texts(&b, "port")[0].as_str(), &texts(&b, "mark")[..2]), ("H1->S1", &["ue".to_owned(), "ce".to_owned()][..]));
 
-    let b = get("notices");
+    let b = get("cnms");
     assert_eq!((numbers(&b, "time_ps"), numbers(&b, "flow"), numbers(&b, "feedback")), (some(|i| 7 * i), some(|i| i), some(|_| 63)));
     assert_eq!((texts(&b, "port")[0].as_str(), &texts(&b, "kind")[..2]), ("S1->H2", &["ingress".to_owned(), "egress".to_owned()][..]));
 
@@ -497,12 +496,12 @@ fn what_came_later_counts_where_it_says_something() {
         let mut t = Tables::create(&Sink::Nothing, &info(), &names()).unwrap();
         fill(&mut t, 3);
         t.flows.push(row).unwrap();
-        fill_notices(&mut t, rows);
+        fill_cnms(&mut t, rows);
         t.close().hash
     };
     // As it was before these columns: nobody acknowledges, and what arrived did so in order.
     let plain = flow(3);
-    let hash = |notices: u64, rows: u64| of(FlowRow { notices: Late(notices), ..plain }, rows);
+    let hash = |cnms: u64, rows: u64| of(FlowRow { cnms: Late(cnms), ..plain }, rows);
     let acked = |ps: Option<u64>| of(FlowRow { acked_ps: Known(ps), ..plain }, 0);
     let arrived = |value: u64| of(FlowRow { bytes_arrived: Beside { usual: plain.bytes_delivered, value }, ..plain }, 0);
     assert_eq!((hash(0, 0), hash(0, 0)), (acked(None), arrived(plain.bytes_delivered)));
@@ -531,7 +530,7 @@ fn every_format_reads_back_what_parquet_does() {
         let folder = claim(&dir);
         let mut t = Tables::with_chunks(&Sink::Files(folder.clone(), format), &info(), &names(), 16).unwrap();
         fill(&mut t, 100);
-        fill_notices(&mut t, 100);
+        fill_cnms(&mut t, 100);
         let closed = t.close();
         assert!(closed.error.is_none());
         keep(&folder, &closed);

@@ -4,7 +4,7 @@ use crate::cell::Node;
 use crate::spec::{TableRow, TableSpec, table};
 use crate::words::words;
 
-/// What a workload asks of an output of a scheduled fabric.
+/// Load that a workload puts on an output of a scheduled fabric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Load {
     /// More than it can carry.
@@ -16,7 +16,7 @@ pub enum Load {
 
 words! {
     Load {
-        Hotspot = "hotspot", "the workload asks for more than the output can carry";
+        Hotspot = "hotspot", "the workload offers more than the output can carry";
         Normal = "normal", "it does not";
     }
 }

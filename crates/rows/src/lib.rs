@@ -18,9 +18,7 @@ mod words;
 
 pub use cell::{Beside, Cell, Known, Label, Late, Message, Node, Port, Value};
 pub use fabric::{FABRIC, FabricPortRow, HostFlowRow, Load, WindowRow};
-pub use network::{
-    CauseRow, ControlRow, DeadlockRow, FlowRow, MarkRow, NETWORK, NotificationRow, PauseRow, PortRow, QueueRow, RateRow, StateRow,
-};
+pub use network::{CauseRow, CnmRow, ControlRow, DeadlockRow, FlowRow, MarkRow, NETWORK, PauseRow, PortRow, QueueRow, RateRow, StateRow};
 pub use spec::{ColumnSpec, Kind, TableRow, TableSpec};
 pub use words::{Direction, RateSource, Word};
 pub use xoff_mech::detection::{Mark, PortState, Side};

@@ -43,8 +43,8 @@ table! {
         slowdown: Option<f64>,
         /// The workload it belongs to.
         label: Label,
-        /// Notices of congested buffers that arrived at its source.
-        notices: Late,
+        /// CNMs (802.1Qau) of congested buffers that arrived at its source while it transmitted; the name was `notices` before.
+        cnms: Late,
         /// The last acknowledgement arrived at the source; null: not yet, or hosts send none.
         acked_ps: Known ["ps"],
         /// Payload that arrived, in any order, repetitions included.
@@ -171,15 +171,15 @@ table! {
         hold_ps_total: u64 ["ps"],
         /// Smallest rate its far end allowed; null: no message set one.
         allowed_rate_min: Option<u64> ["bit/s"],
-        /// Notices that its egress queue sent to sources.
-        notices_egress: Late,
-        /// Notices that the ingress buffer at its far end sent to sources.
-        notices_ingress: Late,
+        /// CNMs that its egress queue sent to sources; the name was `notices_egress` before.
+        cnms_egress: Late,
+        /// CNMs that the ingress buffer at its far end sent to sources; the name was `notices_ingress` before.
+        cnms_ingress: Late,
     }
 }
 table! {
-    /// A notice of a congested buffer to the source of a flow.
-    NotificationRow in "notices" late {
+    /// A CNM: congestion notification message (802.1Qau) of a congested buffer to the source of a flow.
+    CnmRow in "cnms" late ("notices") {
         /// When it was made.
         time_ps: u64 ["ps"],
         /// Which port.
@@ -259,7 +259,7 @@ macro_rules! network_tables {
             causes: CauseRow,
             states: StateRow,
             marks: MarkRow,
-            notices: NotificationRow
+            cnms: CnmRow
         }
     };
 }

@@ -54,6 +54,8 @@ pub struct TableSpec {
     pub about: &'static str,
     /// It has not always been there: without rows it is no part of the result hash, so that results from before keep theirs.
     pub late: bool,
+    /// The name it had before, if it was renamed. The result hash goes on using it, so that results from before keep theirs.
+    pub renamed_from: Option<&'static str>,
     /// Its columns, in order.
     pub columns: &'static [ColumnSpec],
 }
@@ -68,9 +70,20 @@ pub trait TableRow: Copy {
     fn feed(&self, bytes: &mut Vec<u8>);
 }
 
-/// Declares a table. Table and columns without a text do not compile; a unit follows the type, in brackets.
+impl TableSpec {
+    /// The name under which the table enters the result hash.
+    pub const fn name_in_hash(&self) -> &'static str {
+        match self.renamed_from {
+            Some(old) => old,
+            None => self.name,
+        }
+    }
+}
+
+/// Declares a table. Table and columns without a text do not compile; a unit follows the type, in brackets; the name that a table had
+/// before follows its name, in parentheses.
 macro_rules! table {
-    ($(#[doc = $about:literal])+ $name:ident in $table:literal $($late:ident)? {
+    ($(#[doc = $about:literal])+ $name:ident in $table:literal $($late:ident)? $(($old:literal))? {
         $($(#[doc = $doc:literal])+ $field:ident: $t:ty $([$unit:literal])?),* $(,)?
     }) => {
         $(#[doc = $about])+
@@ -84,6 +97,7 @@ macro_rules! table {
                 name: $table,
                 about: concat!($($about),+),
                 late: $crate::spec::late!($($late)?),
+                renamed_from: $crate::spec::renamed_from!($($old)?),
                 columns: &[$($crate::spec::ColumnSpec {
                     name: stringify!($field),
                     kind: <$t as $crate::cell::Cell>::KIND,
@@ -115,3 +129,14 @@ macro_rules! late {
     };
 }
 pub(crate) use late;
+
+/// The name that a table had before.
+macro_rules! renamed_from {
+    () => {
+        None
+    };
+    ($old:literal) => {
+        Some($old)
+    };
+}
+pub(crate) use renamed_from;

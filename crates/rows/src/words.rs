@@ -52,7 +52,7 @@ pub enum RateSource {
     Measured,
     /// What flow control allows.
     FlowControl,
-    /// What rate control asks for.
+    /// What rate control sets.
     RateControl,
 }
 
@@ -84,7 +84,7 @@ words! {
 }
 words! {
     StoppedBy {
-        Pause = "pause", "a message of the far end, from the moment it took effect until another one lifted it or its time was over";
+        Pause = "pause", "a message of the far end, from the time it took effect until another one lifted it or its time was over";
         Credits = "credits", "a frame waited and the far end had given no credits for it";
         Flows = "flows", "frames waited, all of flows that the far end had paused";
     }

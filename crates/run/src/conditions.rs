@@ -73,20 +73,20 @@ pub(crate) fn warn_of_marks(
     }
 }
 
-/// Notices that no sender reacts to, a rate control that no switch sends anything.
-pub(crate) fn warn_of_notices(
+/// CNMs that no sender reacts to, a rate control that no switch sends anything.
+pub(crate) fn warn_of_cnms(
     (name, detection): (&str, &Detection),
     (rate_name, rate_control): (&str, &RateControlKind),
     warnings: &mut Problems,
 ) {
     let mut warn = |what: String, hint: String| warnings.push(Problem::new(what, hint).warning());
     let custom = matches!(rate_control, RateControlKind::Custom(_));
-    if detection.notifies() && !rate_control.wants_quantized() && !custom {
+    if detection.sends_cnms() && !rate_control.wants_quantized() && !custom {
         warn(
             format!("detection {name} sends CNMs with a value, which rate_control {rate_name} does not use"),
             "set rate_control.kind = \"qcn\"".into(),
         );
-    } else if !detection.notifies() && rate_control.wants_quantized() && !custom {
+    } else if !detection.sends_cnms() && rate_control.wants_quantized() && !custom {
         warn(
             format!("rate_control {rate_name} waits for values that detection {name} never sends: no rate will ever change"),
             "set detection.kind = \"qcn\"".into(),

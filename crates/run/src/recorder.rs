@@ -50,7 +50,7 @@ impl Recorder for TableRecorder {
             Row::Control(r) => t.control.push(r),
             Row::Cause(r) => t.causes.push(r),
             Row::Mark(r) => t.marks.push(r),
-            Row::Notice(r) => t.notices.push(r),
+            Row::Cnm(r) => t.cnms.push(r),
             Row::State(r) => t.states.push(r),
             Row::Pause(change) => self.pause(change).map_or(Ok(()), |r| self.tables.pauses.push(r)),
             Row::Hold(_) => Ok(()), // of use to explanations only; the table of pauses says when

@@ -161,7 +161,7 @@ pub(crate) const PROBES: &[ParamSpec] = &[
     ports("pauses", "every stretch in which these ports may not send: pauses, and frames that wait without credits"),
     ports("states", "on change: ternary state of these ports; of use with detection tcd"),
     ports("marks", "every congestion mark these ports put on a frame"),
-    ports("notices", "every CNM that buffers of these ports send to a source"),
+    ports("cnms", "every CNM that buffers of these ports send to a source").renamed_from(&["notices"]),
     ParamSpec::new("causes", Kind::Flag, "false", "who fills the buffer whenever a port is stopped or slowed down", ""),
 ];
 

@@ -32,9 +32,9 @@ impl Summary {
 
         sum.flow_control(s, o, total(|p| p.messages_received));
         sum.standstill(s, o);
-        let cnms = o.notices_total();
+        let cnms = o.cnms_total();
         let cnms = cnms.ingress + cnms.egress;
-        if s.model.detection.notifies() {
+        if s.model.detection.sends_cnms() {
             sum.cnms(s, o, cnms);
         } else if s.detection != "none" {
             if ue > 0 {
@@ -94,9 +94,8 @@ impl Summary {
                 .push(format!("{} sent no CNM: no ingress buffer grew beyond {ingress}, no egress queue beyond {egress}", s.detection));
             return;
         }
-        let (at_ingress, at_egress) =
-            (o.notices.values().filter(|n| n.ingress > 0).count(), o.notices.values().filter(|n| n.egress > 0).count());
-        let received: Vec<u64> = o.flows.iter().map(|f| f.notices).filter(|&n| n > 0).collect();
+        let (at_ingress, at_egress) = (o.cnms.values().filter(|n| n.ingress > 0).count(), o.cnms.values().filter(|n| n.egress > 0).count());
+        let received: Vec<u64> = o.flows.iter().map(|f| f.cnms).filter(|&n| n > 0).collect();
         self.took_effect.push(format!(
             "{} sent {cnms} CNMs, from {at_ingress} ingress buffers and {at_egress} egress queues; {} flows received any, at most {} each",
             s.detection,

@@ -28,7 +28,7 @@ fn sum(f: &Finished, of: fn(&PortTotals) -> u64) -> u64 {
 }
 
 fn heard(f: &Finished) -> Vec<u64> {
-    f.outcome.flows.iter().map(|f| f.notices).collect()
+    f.outcome.flows.iter().map(|f| f.cnms).collect()
 }
 
 /// Only counters are of interest.
@@ -65,8 +65,8 @@ fn at_inputs_a_fan_in_is_fair() {
         let rates: Vec<f64> = (0..flows).map(|flow| rate(&f, flow, from, to)).collect();
         assert!(rates.iter().all(|r| (r / fair - 1.0).abs() < 0.05), "{from} to {to} ms: {rates:?}");
     }
-    let sent = f.outcome.notices_total().ingress;
-    assert!(sent > 300 && f.outcome.notices_total().egress == 0);
+    let sent = f.outcome.cnms_total().ingress;
+    assert!(sent > 300 && f.outcome.cnms_total().egress == 0);
     assert!(heard(&f).iter().all(|&n| n > 20), "{:?}", heard(&f));
     let underway = sent - heard(&f).iter().sum::<u64>();
     assert!(underway <= 2, "{underway} came after the end of a flow, or were on their way at the end of the run");
@@ -182,7 +182,7 @@ fn a_victim_is_spared_by_occupancy_sampling() {
 /// Two tiers, acknowledgements in a class of their own: notices of leaves and spines reach their sources, one result for any number
 /// of threads.
 #[test]
-fn notifications_find_their_path_over_several_switches() {
+fn cnms_find_their_path_over_several_switches() {
     let text = "[run]\nduration = \"3ms\"\nwatch = \"100us\"\n[topology]\nkind = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4\n\
                 rate = \"10Gbps\"\ndelay = \"1us\"\n[host]\nacks = \"per-frame\"\nack_priority = 6\n[switch]\nbuffer = \"150KB\"\n\
                 [flow_control]\nkind = \"pfc\"\nxoff = \"110KB\"\nxon = \"44KB\"\n\
@@ -191,9 +191,9 @@ fn notifications_find_their_path_over_several_switches() {
     let s = from_text(text, &[]);
     let run = |threads| keeps_its_promises(s.start(Sink::Memory, Some(threads)).unwrap().run(|_| true).unwrap());
     let whole = run(1);
-    let (at_inputs, at_outputs) = (whole.outcome.notices_total().ingress, whole.outcome.notices_total().egress);
+    let (at_inputs, at_outputs) = (whole.outcome.cnms_total().ingress, whole.outcome.cnms_total().egress);
     assert!(at_inputs > 10 && at_outputs > 10, "{at_inputs} {at_outputs}");
-    let rows: u64 = whole.tables.rows.iter().filter(|(name, _)| *name == "notices").map(|(_, n)| n).sum();
+    let rows: u64 = whole.tables.rows.iter().filter(|(name, _)| *name == "cnms").map(|(_, n)| n).sum();
     assert_eq!(rows, at_inputs + at_outputs);
     let counts = heard(&whole);
     assert!(counts.iter().filter(|&&n| n > 0).count() > 10 && counts.iter().sum::<u64>() + 20 > rows, "{counts:?} of {rows}");
@@ -212,8 +212,8 @@ fn what_does_not_fit_together_is_said() {
         let w = warnings(given);
         assert!(w.len() == 1 && w[0].contains(part), "{part}: {w:?}");
     };
-    one(&["rate_control.kind=none"], "which rate_control none takes no notice of");
-    one(&["rate_control.kind=dcqcn"], "which rate_control dcqcn takes no notice of");
+    one(&["rate_control.kind=none"], "which rate_control none does not use");
+    one(&["rate_control.kind=dcqcn"], "which rate_control dcqcn does not use");
     one(&["detection.kind=none"], "detection none never sends");
     one(&["detection.setpoint=110KB"], "Q_eq < XOFF on 10Gbps links: 110KB >= 110KB");
     one(&["detection.sample_base=1KB"], "I_s >= MTU on 10Gbps links: 1KB < 1.522KB");
@@ -230,5 +230,5 @@ fn what_does_not_fit_together_is_said() {
 
     let eight: String = (0..8).map(|p| format!("[[flow]]\nsrc = \"H1\"\ndst = \"H5\"\nsize = \"1KB\"\npriority = {p}\n")).collect();
     let e = from_text(&(VICTIM.to_owned() + &eight), &[]).run(Sink::Nothing).err().expect("a refusal").to_string();
-    assert!(e.contains("notices to sources need a number of their own"), "{e}");
+    assert!(e.contains("CNMs to sources need a number of their own"), "{e}");
 }

@@ -17,7 +17,7 @@ use xoff_sim::{Ended, Engine, Outcome, Row, World};
 use xoff_topology::NodeKind;
 
 /// Every probe of ports.
-const PROBES: [&str; 9] = ["queues", "rates", "queue_changes", "rate_changes", "control", "pauses", "states", "marks", "notices"];
+const PROBES: [&str; 9] = ["queues", "rates", "queue_changes", "rate_changes", "control", "pauses", "states", "marks", "cnms"];
 
 fn topology(d: &mut Dice) -> String {
     let kind = match d.roll(5) {
@@ -197,7 +197,7 @@ fn said(o: &Outcome) -> String {
         o.deadlocks,
         o.flow_collisions,
         (&o.violations, o.violations_total),
-        o.notices,
+        o.cnms,
         o.ports,
         o.flows
     )

@@ -20,8 +20,8 @@ pub(crate) enum Kind {
     Apply,
     /// A receiver half looks at the clock; `arg` is the class.
     Receiver,
-    /// A notifier looks at the clock; `arg` is the class.
-    Notifier,
+    /// A congestion point looks at the clock; `arg` is the class.
+    CongestionPoint,
     /// The wire of a port is free.
     WireFree,
     /// An input buffer has been read to the end of a frame.
@@ -50,7 +50,7 @@ impl Kind {
             Emit,
             Apply,
             Receiver,
-            Notifier,
+            CongestionPoint,
             WireFree,
             InputRead,
             Arrive,

@@ -24,7 +24,7 @@ pub struct FlowRecord {
     /// Data frames of it that arrived marked.
     pub marked: MarkCounts,
     /// Notices of congested buffers that its source has had while it sent.
-    pub notices: u64,
+    pub cnms: u64,
     /// When its source had put its last byte on the wire.
     pub all_sent: Option<Time>,
     /// When its last byte had arrived in order.
@@ -42,7 +42,7 @@ impl FlowRecord {
             delivered: 0,
             out_of_order: 0,
             marked: MarkCounts::default(),
-            notices: 0,
+            cnms: 0,
             all_sent: None,
             received: None,
             end: None,
@@ -62,7 +62,7 @@ impl FlowRecord {
         self.delivered += o.delivered;
         self.out_of_order += o.out_of_order;
         self.marked.add(o.marked);
-        self.notices += o.notices;
+        self.cnms += o.cnms;
         self.all_sent = self.all_sent.or(o.all_sent);
         self.received = self.received.or(o.received);
         self.end = self.end.or(o.end);

@@ -54,10 +54,10 @@ pub use lone::{Lone, ideal_time};
 pub use lost::{FrameCount, LostFrames};
 pub use memory::{BYTES_PER_FRAME, BYTES_PER_IDLE_PORT, Memory};
 pub use model::{Model, NicModel, PathFacts, PathFactsOf};
-pub use outcome::{Ended, Outcome, PortNotifications, PortTotals};
+pub use outcome::{Ended, Outcome, PortCnms, PortTotals};
 pub use probe::{HoldChange, PauseChange, Probes, Recorder, Row, Selection};
 pub use queue::{EventQueue, Pending, QueueTrace, Replayed};
 pub use world::{Leaving, NO_PORT, PAYS_WINDOW, PortNow, UNKNOWN_SOURCE, World, classes_in_use};
 pub use xoff_node::EventKey;
 /// What the rows are made of.
-pub use xoff_rows::{CauseRow, ControlRow, Direction, MarkRow, NotificationRow, Port, QueueRow, RateRow, RateSource, Side, StateRow};
+pub use xoff_rows::{CauseRow, CnmRow, ControlRow, Direction, MarkRow, Port, QueueRow, RateRow, RateSource, Side, StateRow};

@@ -21,7 +21,7 @@ use crate::histogram::Histogram;
 use crate::layout::Layout;
 use crate::loops::Stage;
 use crate::lost::{Dropped, LostFrames};
-use crate::outcome::{PortNotifications, PortTotals};
+use crate::outcome::{PortCnms, PortTotals};
 use crate::rows::RowBuffer;
 use crate::stops::{Allowed, Stops};
 
@@ -72,7 +72,7 @@ pub(crate) struct Monitor {
     /// What the peers stop and hold.
     pub stops: Stops,
     /// By node and port, where there are any.
-    pub notices: BTreeMap<(u32, u16), PortNotifications>,
+    pub cnms: BTreeMap<(u32, u16), PortCnms>,
     pub checks: Checks,
     pub rows: RowBuffer,
     pub histogram: Option<Box<Histogram>>,
@@ -91,7 +91,7 @@ impl Monitor {
             link_failed: false,
             links_lose: false,
             stops: Stops::new(ports * layout.classes.len()),
-            notices: BTreeMap::new(),
+            cnms: BTreeMap::new(),
             checks,
             rows: RowBuffer::default(),
             histogram: None,
@@ -124,14 +124,14 @@ impl Monitor {
             NodeEvent::Marked { port, mark, .. } => {
                 self.ports[self.layout.port_index(node, port)].marked.count(mark);
             }
-            NodeEvent::Notified { port, side, .. } => {
-                let sent = self.notices.entry((node, port)).or_default();
+            NodeEvent::CnmSent { port, side, .. } => {
+                let sent = self.cnms.entry((node, port)).or_default();
                 match side {
                     Side::Ingress => sent.ingress += 1,
                     Side::Egress => sent.egress += 1,
                 }
             }
-            NodeEvent::NotificationReceived { flow } => self.flows.records[flow as usize].notices += 1,
+            NodeEvent::CongestionNotificationReceived { flow } => self.flows.records[flow as usize].cnms += 1,
             NodeEvent::State { .. } => {} // for rows only
             NodeEvent::Dropped { port, class, flow, len, kind, why } => {
                 let at = self.layout.port_index(node, port);

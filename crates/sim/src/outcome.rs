@@ -63,7 +63,7 @@ pub struct PortTotals {
 
 /// Notices to sources from the buffers of one port. Apart from the other counters: most ports of most runs send none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PortNotifications {
+pub struct PortCnms {
     /// From the buffer behind the port, as an ingress.
     pub ingress: u64,
     /// From its egress queue.
@@ -106,7 +106,7 @@ pub struct Outcome {
     /// Counters by node and port.
     pub ports: Vec<Vec<PortTotals>>,
     /// Notices to sources by node and port, where there were any.
-    pub notices: BTreeMap<(u32, u16), PortNotifications>,
+    pub cnms: BTreeMap<(u32, u16), PortCnms>,
     /// Frames that a flow control took for those of another flow, because it counts flows in a table of bounded size.
     pub flow_collisions: u64,
     /// Broken promises in words (the first hundred).
@@ -117,9 +117,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// Notices from the buffers of all ports.
-    pub fn notices_total(&self) -> PortNotifications {
-        self.notices
-            .values()
-            .fold(PortNotifications::default(), |a, n| PortNotifications { ingress: a.ingress + n.ingress, egress: a.egress + n.egress })
+    pub fn cnms_total(&self) -> PortCnms {
+        self.cnms.values().fold(PortCnms::default(), |a, n| PortCnms { ingress: a.ingress + n.ingress, egress: a.egress + n.egress })
     }
 }

@@ -252,7 +252,7 @@ impl Partition {
                 Kind::InputRead => s.on_input_read(now, port, core),
                 Kind::Wake => s.on_wake(now, port, core),
                 Kind::Receiver => s.on_receiver_wake(now, port, e.arg as u8, core),
-                Kind::Notifier => s.on_notifier_wake(now, port, e.arg as u8, core),
+                Kind::CongestionPoint => s.on_congestion_point_wake(now, port, e.arg as u8, core),
                 Kind::Apply => s.on_apply(now, port, core),
                 Kind::Emit => s.on_emit(now, port, core),
                 other => unreachable!("{other:?} is no event of a switch"),

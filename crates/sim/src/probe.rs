@@ -5,7 +5,7 @@
 use std::any::Any;
 
 use crate::histogram::Looks;
-use xoff_rows::{CauseRow, ControlRow, MarkRow, NotificationRow, Port, QueueRow, RateRow, StateRow, StoppedBy};
+use xoff_rows::{CauseRow, CnmRow, ControlRow, MarkRow, Port, QueueRow, RateRow, StateRow, StoppedBy};
 use xoff_units::Span;
 
 /// Which ports are recorded.
@@ -59,7 +59,7 @@ pub struct Probes {
     /// Every mark that these ports put on a frame.
     pub marks: Selection,
     /// Every notice that the buffers of these ports send to a source.
-    pub notices: Selection,
+    pub cnms: Selection,
     /// Histograms of the egress queues of switches.
     pub histogram: Option<Looks>,
     /// Whenever a port is held or slowed down: who fills the buffer it waits for; and every hold.
@@ -69,7 +69,7 @@ pub struct Probes {
 impl Probes {
     /// Is anything recorded when it happens, besides what is sampled?
     pub(crate) fn any_on_change(&self) -> bool {
-        let ports = [&self.queue_changes, &self.rate_changes, &self.control, &self.pauses, &self.states, &self.marks, &self.notices];
+        let ports = [&self.queue_changes, &self.rate_changes, &self.control, &self.pauses, &self.states, &self.marks, &self.cnms];
         self.flow_rates || self.causes || !ports.iter().all(|s| s.is_none())
     }
 }
@@ -88,7 +88,7 @@ pub enum Row {
     /// A marked frame.
     Mark(MarkRow),
     /// A notice of a congested buffer to a source.
-    Notice(NotificationRow),
+    Cnm(CnmRow),
     /// A detector finds another state of its port.
     State(StateRow),
     /// A stretch in which a port may not transmit begins or ends: two of them are a row of the table of pauses.

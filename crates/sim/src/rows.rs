@@ -11,8 +11,7 @@ use xoff_mech::flow_control::Message;
 use xoff_node::{EventKey, NodeEvent};
 use xoff_rows as rows;
 use xoff_rows::{
-    CauseRow, ControlRow, Direction, Mark, MarkRow, NotificationRow, Port, PortState, QueueRow, RateRow, RateSource, Side, StateRow,
-    StoppedBy,
+    CauseRow, CnmRow, ControlRow, Direction, Mark, MarkRow, Port, PortState, QueueRow, RateRow, RateSource, Side, StateRow, StoppedBy,
 };
 use xoff_units::{Rate, Time};
 
@@ -78,8 +77,8 @@ impl Monitor {
             }
             NodeEvent::FlowRate { flow, rate } => self.record_flow_rate(clock, (node, flow), rate),
             NodeEvent::Marked { port, class, flow, mark } => self.record_mark(clock, (node, port, class), flow, mark),
-            NodeEvent::Notified { port, class, side, flow, congestion } => {
-                self.record_notice(clock, (node, port, class), side, flow, congestion)
+            NodeEvent::CnmSent { port, class, side, flow, congestion } => {
+                self.record_cnm(clock, (node, port, class), side, flow, congestion)
             }
             NodeEvent::State { port, class, state } => self.record_state(clock, (node, port, class), state),
             _ => {}
@@ -98,12 +97,12 @@ impl Monitor {
         }
     }
 
-    fn record_notice(&mut self, clock: &Clock, (node, port, class): (u32, u16, u8), kind: Side, flow: u32, congestion: Congestion) {
-        if self.layout.probes.notices.has(node, port) {
+    fn record_cnm(&mut self, clock: &Clock, (node, port, class): (u32, u16, u8), kind: Side, flow: u32, congestion: Congestion) {
+        if self.layout.probes.cnms.has(node, port) {
             let (time_ps, port, priority, flow) = (clock.now.0, self.buffer(node, port, kind), self.priority(class), flow as u64);
             let Congestion { degree: feedback, above: q_off, growth: q_delta } = congestion;
-            let row = NotificationRow { time_ps, port, kind, priority, flow, feedback, q_off, q_delta };
-            self.rows.record(clock.place(), Row::Notice(row));
+            let row = CnmRow { time_ps, port, kind, priority, flow, feedback, q_off, q_delta };
+            self.rows.record(clock.place(), Row::Cnm(row));
         }
     }
 

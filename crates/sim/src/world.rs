@@ -383,7 +383,7 @@ impl World {
         let (mut counts, mut flows) = (seen.counts, seen.flows.records);
         for other in partitions {
             counts.add(&other.counts);
-            seen.notices.extend(other.notices);
+            seen.cnms.extend(other.cnms);
             flows.iter_mut().zip(&other.flows.records).for_each(|(f, o)| f.add(o));
             checks.push(other.checks);
         }
@@ -411,7 +411,7 @@ impl World {
             queue_counts: seen.histogram.map(|h| h.kept).unwrap_or_default(),
             deadlocks: self.deadlocks,
             ports,
-            notices: seen.notices,
+            cnms: seen.cnms,
             flow_collisions,
             violations,
             violations_total,

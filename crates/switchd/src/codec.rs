@@ -3,7 +3,7 @@
 //! ```text
 //!   Control  PFC              802.1Q frame, EtherType 0x8808
 //!            credit, stage, level, order for a flow      0x88B5, docs/wire-formats.md
-//!   Data, acknowledgements, notifications                0x88B5, test frame
+//!   Data, acknowledgements, CNPs                0x88B5, test frame
 //! ```
 //!
 //! A frame is as long on the wire as the scenario says, FCS included, where Ethernet allows it; what it counts for travels with it, and is
@@ -29,8 +29,8 @@ const PADDED: usize = 60;
 const COUNTED_MIN: usize = 40;
 /// Bytes of a frame around the payload of a test frame.
 const AROUND: u16 = ethernet::HEADER as u16 + FCS;
-/// Largest value of a notification.
-const NOTICE_MAX: u64 = 63;
+/// Largest feedback value of a CNM.
+const FEEDBACK_MAX: u64 = 63;
 
 /// Why a frame was not taken for one of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +98,7 @@ pub fn encode(f: &Frame, classes: &Classes, (to, from): (Mac, Mac), terms: &Term
         FrameKind::Data => test_frame::Kind::Data,
         FrameKind::Ack => test_frame::Kind::Ack,
         FrameKind::Nack => test_frame::Kind::Nack,
-        _ => test_frame::Kind::Notification,
+        _ => test_frame::Kind::CongestionNotification,
     };
     let counted = f.len() as u16;
     let repr = test_frame::Repr {
@@ -170,10 +170,10 @@ fn test(bytes: &[u8], classes: &Classes) -> Result<Decoded, Refused> {
         test_frame::Kind::Data => FrameKind::Data,
         test_frame::Kind::Ack => FrameKind::Ack,
         test_frame::Kind::Nack => FrameKind::Nack,
-        test_frame::Kind::Notification => FrameKind::Notification,
+        test_frame::Kind::CongestionNotification => FrameKind::CongestionNotification,
     };
     // Quantised feedback has six bits (802.1Q, clause 33).
-    if kind == FrameKind::Notification && t.sequence > NOTICE_MAX {
+    if kind == FrameKind::CongestionNotification && t.sequence > FEEDBACK_MAX {
         return Err(Refused::Malformed);
     }
     let class = classes.class(t.priority).ok_or(Refused::Priority)?;
@@ -238,10 +238,10 @@ mod tests {
 
     #[test]
     fn data_and_feedback_keep_what_nodes_look_at() {
-        for (kind, len) in [(FrameKind::Data, 1500), (FrameKind::Ack, 60), (FrameKind::Nack, 64), (FrameKind::Notification, 64)] {
+        for (kind, len) in [(FrameKind::Data, 1500), (FrameKind::Ack, 60), (FrameKind::Nack, 64), (FrameKind::CongestionNotification, 64)] {
             let mut f = Frame::new(kind, 41, 1, len);
-            // A notification carries six bits of feedback there.
-            let seq = if kind == FrameKind::Notification { NOTICE_MAX } else { 1 << 40 };
+            // A CNM carries six bits of feedback there.
+            let seq = if kind == FrameKind::CongestionNotification { FEEDBACK_MAX } else { 1 << 40 };
             (f.seq, f.sent_at) = (seq, Time(123));
             f.add_mark(Mark::Ue);
             f.set_reported(Mark::Ce);
@@ -328,10 +328,10 @@ mod tests {
             assert!(decoded(&bytes).unwrap().is_none(), "length {len}: data of a stranger, not one of our frames");
         }
         for (kind, sequence, good) in [
-            (test_frame::Kind::Notification, 0, true),
-            (test_frame::Kind::Notification, 63, true),
-            (test_frame::Kind::Notification, 64, false),
-            (test_frame::Kind::Notification, u64::MAX, false),
+            (test_frame::Kind::CongestionNotification, 0, true),
+            (test_frame::Kind::CongestionNotification, 63, true),
+            (test_frame::Kind::CongestionNotification, 64, false),
+            (test_frame::Kind::CongestionNotification, u64::MAX, false),
             (test_frame::Kind::Ack, u64::MAX, true),
         ] {
             let all = test_frame::Repr { kind, sequence, due_ps: u64::MAX, sent_ps: u64::MAX, last: true, ..honest };

@@ -7,7 +7,7 @@
 //!   ethernet - vlan -+- mac_control   PAUSE, PFC                       IEEE 802.3, 802.1Q
 //!                    +- cnm           QCN's message and tag            IEEE 802.1Q
 //!                    +- ipv4, ipv6 -- ecn   two bits, read and rewritten     RFC 3168, TCD Table 1
-//!                    |     +--------- cnp   RoCEv2's notification      IBA, annex 17
+//!                    |     +--------- cnp   RoCEv2's CNP               IBA, annex 17
 //!                    +- local -+- gfc, cbfc, pffc, test_frame          ours, EtherType 0x88B5
 //! ```
 //!

@@ -3,13 +3,13 @@
 //! ```text
 //!    0   4  header of 0x88B5, subtype 5          (local.rs)
 //!    4   1  bits 2-0 priority   bits 7-3 reserved
-//!    5   1  bit 0 last frame of its flow         bits 2-1 kind: 0 data, 1 acknowledgement, 2 with a gap, 3 notification
+//!    5   1  bit 0 last frame of its flow         bits 2-1 kind: 0 data, 1 acknowledgement, 2 with a gap, 3 CNP or CNM
 //!           bits 4-3 mark    bits 6-5 mark that it reports to the source    as in ECN, ecn.rs    bit 7 reserved
 //!    6   2  length [bytes]      of all this with its filler; what lies behind it is Ethernet's padding
 //!    8   4  flow
 //!   12   2  counted [bytes]     what it counts for on a link, at most what it has; 0: what it has
 //!   14   2  reserved
-//!   16   8  sequence            of its flow, from 0; an acknowledgement: what has come in order; a notification: its value
+//!   16   8  sequence            of its flow, from 0; an acknowledgement: what has come in order; a CNM: its value
 //!   24   8  due [ps]            when the generator's schedule wanted it to leave
 //!   32   8  sent [ps]           when it was given to the port
 //!   40      zeros up to the length
@@ -34,8 +34,8 @@ pub enum Kind {
     Ack = 1,
     /// Acknowledgement that also reports a gap.
     Nack = 2,
-    /// Congestion notification.
-    Notification = 3,
+    /// CNM, CNP or BECN.
+    CongestionNotification = 3,
 }
 
 /// Header of a test frame.
@@ -57,7 +57,7 @@ pub struct Repr {
     pub len: u16,
     /// Flow.
     pub flow: u32,
-    /// Number in its flow, from 0. Acknowledgement: bytes received in order. Notification: its value.
+    /// Number in its flow, from 0. Acknowledgement: bytes received in order. CNM: its value.
     pub sequence: u64,
     /// When it was to leave; an acknowledgement: when what it acknowledges was [ps].
     pub due_ps: u64,
@@ -77,7 +77,7 @@ impl Repr {
             return Err(Malformed::Value { field: "length of a test frame", found: len.into(), expected: "40 or more" });
         }
         take("test frame with its filler", bytes, len.into())?;
-        let kind = [Kind::Data, Kind::Ack, Kind::Nack, Kind::Notification][usize::from(b[5] >> 1 & 3)];
+        let kind = [Kind::Data, Kind::Ack, Kind::Nack, Kind::CongestionNotification][usize::from(b[5] >> 1 & 3)];
         Ok(Repr {
             kind,
             mark: Ecn::new(b[5] >> 3),

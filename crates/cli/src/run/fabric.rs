@@ -137,7 +137,7 @@ fn flows(c: &Config, f: &FabricFinished) -> String {
     }
     let windows = &seen.windows[seen.windows.len() - seen.windows.len().div_ceil(10)..];
     let lasted = Span(c.window.0 * windows.len() as u64);
-    let mut t = terminal::table(["Flow", "From", "To", "Rate at the end", "Limiter", "Notified", "Input buffer at the end"]);
+    let mut t = terminal::table(["Flow", "From", "To", "Rate at the end", "Limiter", "CNMs", "Input buffer at the end"]);
     for (i, flow) in hosts.flows.iter().enumerate() {
         let bytes: u64 = windows.iter().map(|w| w.arrived[i]).sum();
         let last = windows.last();
@@ -148,7 +148,7 @@ fn flows(c: &Config, f: &FabricFinished) -> String {
             to.join(", "),
             Rate::of(Bytes(bytes), lasted).to_string(),
             last.and_then(|w| w.limit[i]).map_or("-".into(), |r| r.to_string()),
-            grouped(seen.notified[i]),
+            grouped(seen.cnms[i]),
             last.map_or("-".into(), |w| Bytes(w.input[i]).to_string()),
         ]);
     }

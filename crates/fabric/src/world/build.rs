@@ -175,7 +175,7 @@ impl World {
         }
         let n = self.ports_n as usize;
         let report = HostReport {
-            notified: vec![0; config.flows.len()],
+            cnms: vec![0; config.flows.len()],
             delays: vec![Delay::default(); config.flows.len()],
             stops: vec![0; n],
             stopped_ps: vec![0; n],

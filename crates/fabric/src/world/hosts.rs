@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use xoff_mech::detection::qcn::Notice;
+use xoff_mech::detection::qcn::Cnm;
 use xoff_mech::rate_control::{Feedback, RateControl as _, Wakes};
 use xoff_units::{Bytes, Time};
 use xoff_workload::random;
@@ -108,13 +108,13 @@ impl World {
         side.report.overflows += u64::from(b.held + u64::from(frame.len) > side.config.input_buffer.0);
         b.held += u64::from(frame.len);
         b.held_max = b.held.max(b.held_max);
-        let mut notice = None;
+        let mut cnm = None;
         let mut destinations = vec![frame.destination];
         if let Some(flow) = frame.flow {
             side.held[flow as usize] += u64::from(frame.len);
             side.window.arrived[flow as usize] += u64::from(frame.len) + side.config.overhead.0;
             let (now, len, held) = (Time(self.now), Bytes(frame.len.into()), Bytes(b.held));
-            notice = b.input.as_mut().and_then(|p| p.on_enqueue(now, flow, len, held, &mut b.rng));
+            cnm = b.input.as_mut().and_then(|p| p.on_enqueue(now, flow, len, held, &mut b.rng));
             destinations.clone_from(&side.config.flows[flow as usize].destinations);
         }
         let copies = destinations.len() as u32;
@@ -122,8 +122,8 @@ impl World {
         if measuring {
             self.report.offered[frame.destination as usize] += u64::from(frame.len);
         }
-        if let Some(notice) = notice {
-            self.notify(port, notice);
+        if let Some(cnm) = cnm {
+            self.send_cnm(port, cnm);
         }
         self.check_pause(port);
         for destination in destinations {
@@ -169,9 +169,9 @@ impl World {
         }
         b.clock = u64::MAX;
         let (now, held) = (Time(self.now), Bytes(b.held));
-        let notice = b.input.as_mut().and_then(|p| p.on_clock(now, held, &mut b.rng));
-        if let Some(notice) = notice {
-            self.notify(port, notice);
+        let cnm = b.input.as_mut().and_then(|p| p.on_clock(now, held, &mut b.rng));
+        if let Some(cnm) = cnm {
+            self.send_cnm(port, cnm);
         }
         self.call_clock(port);
     }
@@ -187,24 +187,24 @@ impl World {
         p.line_busy_until + c.delay.0
     }
 
-    /// The congestion point of an input notifies a flow of its host.
-    fn notify(&mut self, port: usize, notice: Notice) {
+    /// The congestion point of an input sends a CNM to a flow of its host.
+    fn send_cnm(&mut self, port: usize, cnm: Cnm) {
         let at = self.control_frame(port);
-        self.agenda.add(at, Kind::Notification, port, notice.flow << 8 | u32::from(notice.congestion.degree));
+        self.agenda.add(at, Kind::Cnm, port, cnm.flow << 8 | u32::from(cnm.congestion.degree));
     }
 
-    /// A notification of an output has come through the fabric to the port of the flow's host.
-    pub(super) fn notification_at_edge(&mut self, port: usize, arg: u32) {
+    /// A CNM of an output has come through the fabric to the port of the flow's host.
+    pub(super) fn cnm_at_edge(&mut self, port: usize, arg: u32) {
         let at = self.control_frame(port);
-        self.agenda.add(at, Kind::Notification, port, arg);
+        self.agenda.add(at, Kind::Cnm, port, arg);
     }
 
-    /// A notification is at the host.
-    pub(super) fn notification(&mut self, port: usize, arg: u32) {
+    /// A CNM is at the host.
+    pub(super) fn cnm_arrives(&mut self, port: usize, arg: u32) {
         let Some(side) = &mut self.hosts else { return };
         let (flow, feedback) = ((arg >> 8) as usize, arg as u8);
-        side.report.notified[flow] += 1;
-        side.window.notified[flow] += 1;
+        side.report.cnms[flow] += 1;
+        side.window.cnms[flow] += 1;
         let place = side.place[flow] as usize;
         self.host_news(port, place, |rc, now, wakes| rc.on_feedback(now, Feedback::Quantized(feedback), wakes));
     }
@@ -266,11 +266,11 @@ impl World {
         let held = Bytes(self.ports[port].output_held);
         let Some(side) = &mut self.hosts else { return };
         let (now, b) = (Time(self.now), &mut side.buffers[port]);
-        let notice = b.output.as_mut().and_then(|p| p.on_enqueue(now, flow, Bytes(len.into()), held, &mut b.rng));
-        if let Some(notice) = notice {
-            let source = side.config.flows[notice.flow as usize].source as usize;
+        let cnm = b.output.as_mut().and_then(|p| p.on_enqueue(now, flow, Bytes(len.into()), held, &mut b.rng));
+        if let Some(cnm) = cnm {
+            let source = side.config.flows[cnm.flow as usize].source as usize;
             let at = self.now + side.config.edge_delay.0;
-            self.agenda.add(at, Kind::NotificationAtEdge, source, notice.flow << 8 | u32::from(notice.congestion.degree));
+            self.agenda.add(at, Kind::CnmAtEdge, source, cnm.flow << 8 | u32::from(cnm.congestion.degree));
         }
     }
 

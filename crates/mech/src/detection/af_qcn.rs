@@ -16,8 +16,8 @@ use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Time};
 
 use super::Place;
-use super::law::{Law, NotifierLaw, Surroundings};
-use super::notifier::{Notice, Notifier, Side};
+use super::congestion_point::{Cnm, CongestionPoint, Side};
+use super::law::{CongestionPointLaw, Law, Surroundings};
 use super::qcn::{self, FEEDBACK_MAX, Qcn};
 use crate::Unmet;
 
@@ -82,10 +82,10 @@ impl Law for Params {
     }
 }
 
-impl NotifierLaw for Params {
-    type Notifier = AfQcn;
+impl CongestionPointLaw for Params {
+    type CongestionPoint = AfQcn;
 
-    fn notifier(&self, place: &Place, side: Side) -> Option<AfQcn> {
+    fn congestion_point(&self, place: &Place, side: Side) -> Option<AfQcn> {
         self.qcn.placement.has(side).then(|| AfQcn::new(self, place.link.rate, place.link.buffer))
     }
 }
@@ -136,19 +136,19 @@ impl AfQcn {
     }
 
     /// A frame has been stored; `queue` includes it.
-    pub fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Notice> {
+    pub fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Cnm> {
         self.shares.entry(flow).or_default().fresh += len.0;
         if self.left > len.0 {
             self.left -= len.0;
         } else {
             self.end_window();
         }
-        self.qcn.on_enqueue(now, flow, len, queue, draw).and_then(|notice| self.weigh(notice))
+        self.qcn.on_enqueue(now, flow, len, queue, draw).and_then(|cnm| self.weigh(cnm))
     }
 
     /// As [`Qcn::on_clock`].
-    pub fn on_clock(&mut self, now: Time, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Notice> {
-        self.qcn.on_clock(now, queue, draw).and_then(|notice| self.weigh(notice))
+    pub fn on_clock(&mut self, now: Time, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Cnm> {
+        self.qcn.on_clock(now, queue, draw).and_then(|cnm| self.weigh(cnm))
     }
 
     fn end_window(&mut self) {
@@ -169,17 +169,17 @@ impl AfQcn {
         if own <= fair { 0 } else { (own - fair) * FEEDBACK_MAX as u64 / own }
     }
 
-    /// A notice with the feedback that its flow deserves; none if nothing of it is left.
-    fn weigh(&self, mut notice: Notice) -> Option<Notice> {
+    /// A CNM with the feedback that its flow deserves; none if nothing of it is left.
+    fn weigh(&self, mut cnm: Cnm) -> Option<Cnm> {
         let alpha = self.alpha_permille as u64;
-        let fb = (1_000 - alpha) * notice.congestion.degree as u64 + alpha * self.above_fair_share(notice.flow);
-        notice.congestion.degree = (fb / 1_000) as u8;
-        (notice.congestion.degree > 0).then_some(notice)
+        let fb = (1_000 - alpha) * cnm.congestion.degree as u64 + alpha * self.above_fair_share(cnm.flow);
+        cnm.congestion.degree = (fb / 1_000) as u8;
+        (cnm.congestion.degree > 0).then_some(cnm)
     }
 }
 
-impl Notifier for AfQcn {
-    fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Notice> {
+impl CongestionPoint for AfQcn {
+    fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Cnm> {
         AfQcn::on_enqueue(self, now, flow, len, queue, draw)
     }
     fn on_dequeue(&mut self, _now: Time, flow: u32, len: Bytes) {
@@ -194,7 +194,7 @@ impl Notifier for AfQcn {
     fn next_wake(&self) -> Option<Time> {
         self.qcn.next_clock()
     }
-    fn on_wake(&mut self, now: Time, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Notice> {
+    fn on_wake(&mut self, now: Time, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Cnm> {
         self.on_clock(now, queue, draw)
     }
 }

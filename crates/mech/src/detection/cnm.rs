@@ -1,11 +1,11 @@
-//! The congestion notification message of 802.1Q, clause 33: what it says, as values. No byte of it is simulated but its length.
+//! The congestion notification message of 802.1Q, clause 33: its fields, as values. No byte of it is simulated but its length.
 //!
 //! ```text
 //!   MAC addresses, VLAN tag, CN-TAG 0x22E9 | 0x22E7 | version 4 bits, reserved 6, feedback 6 | CPID 8 bytes
 //!     | cnmQOffset 2 | cnmQDelta 2 | encapsulated priority 2 | encapsulated destination 6 | MSDU length 2 | MSDU 0 to 64
 //! ```
 
-use super::notifier::Congestion;
+use super::congestion_point::Congestion;
 
 /// EtherType of a CNM (802.1Q, clause 33.3).
 pub const ETHERTYPE: u16 = 0x22E7;

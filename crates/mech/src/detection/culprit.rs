@@ -22,7 +22,7 @@ pub const ROW: usize = 16;
 /// Reads at random addresses before the array is searched row by row. RZ 3880 says "a number of searches"; ours.
 pub const TRIES: u32 = 64;
 
-/// How a congestion point picks the flow to notify.
+/// How a congestion point picks the flow whose source receives the CNM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sampling {
     /// That of the frame that has just arrived (802.1Q, clause 30.2.1).
@@ -267,7 +267,7 @@ impl Culprits {
             Culprits::Random(a) => a.remove(flow, len),
         }
     }
-    /// Whom to notify. `arrived` is the flow of the frame that has just come, already inserted; `None` where a clock asks, at
+    /// Which flow's source receives the CNM. `arrived` is the flow of the frame that has just come, already inserted; `None` where a clock asks, at
     /// which sampling by arrival knows nobody.
     pub fn pick(&self, arrived: Option<u32>, draw: &mut dyn FnMut() -> f64) -> Option<u32> {
         match self {

@@ -4,17 +4,17 @@
 //!   Red(red) "red": "...";
 //!    |   |     |     +- Entry::about
 //!    |   |     +- Entry::name
-//!    |   +- module; its Params implement Law, and DetectorLaw or NotifierLaw
-//!    +- Detection::Red, AnyDetector::Red or AnyNotifier::Red
+//!    |   +- module; its Params implement Law, and DetectorLaw or CongestionPointLaw
+//!    +- Detection::Red, AnyDetector::Red or AnyCongestionPoint::Red
 //! ```
 
 /// Makes the registry. `inline`: detectors that most runs have, on the path of every frame; `marks`: the other detectors;
-/// `notifies`: congestion points.
+/// `sends_cnms`: congestion points.
 macro_rules! detections {
     (
         inline {$($I:ident($i:ident) $i_name:literal: $i_about:literal;)+}
         marks {$($M:ident($m:ident) $m_name:literal: $m_about:literal;)+}
-        notifies {$($N:ident($n:ident) $n_name:literal: $n_about:literal;)+}
+        sends_cnms {$($N:ident($n:ident) $n_name:literal: $n_about:literal;)+}
     ) => {
         /// A configured detection.
         #[derive(Clone, Debug, Default, PartialEq)]
@@ -80,15 +80,15 @@ macro_rules! detections {
             }
 
             /// A congestion point for one buffer at the end of this link; `None`: that buffer is not watched.
-            pub fn notifier(&self, place: &Place, side: Side) -> Option<AnyNotifier> {
+            pub fn congestion_point(&self, place: &Place, side: Side) -> Option<AnyCongestionPoint> {
                 match self {
-                    $(Detection::$N(p) => p.notifier(place, side).map(AnyNotifier::$N),)+
+                    $(Detection::$N(p) => p.congestion_point(place, side).map(AnyCongestionPoint::$N),)+
                     _ => None,
                 }
             }
 
-            /// It notifies sources; otherwise it marks frames, or does nothing.
-            pub fn notifies(&self) -> bool {
+            /// It sends CNMs to sources; otherwise it marks frames, or does nothing.
+            pub fn sends_cnms(&self) -> bool {
                 matches!(self, $(Detection::$N(_))|+)
             }
 
@@ -162,39 +162,39 @@ macro_rules! detections {
 
         /// A congestion point of any kind.
         #[derive(Clone, Debug, PartialEq)]
-        pub enum AnyNotifier {
-            $(#[doc = concat!("Of [`super::", stringify!($n), "`].")] $N(<super::$n::Params as NotifierLaw>::Notifier),)+
+        pub enum AnyCongestionPoint {
+            $(#[doc = concat!("Of [`super::", stringify!($n), "`].")] $N(<super::$n::Params as CongestionPointLaw>::CongestionPoint),)+
         }
 
-        impl Notifier for AnyNotifier {
-            fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Notice> {
+        impl CongestionPoint for AnyCongestionPoint {
+            fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Cnm> {
                 match self {
-                    $(AnyNotifier::$N(n) => Notifier::on_enqueue(n, now, flow, len, queue, draw),)+
+                    $(AnyCongestionPoint::$N(n) => CongestionPoint::on_enqueue(n, now, flow, len, queue, draw),)+
                 }
             }
             fn on_dequeue(&mut self, now: Time, flow: u32, len: Bytes) {
                 match self {
-                    $(AnyNotifier::$N(n) => Notifier::on_dequeue(n, now, flow, len),)+
+                    $(AnyCongestionPoint::$N(n) => CongestionPoint::on_dequeue(n, now, flow, len),)+
                 }
             }
             fn on_stop(&mut self, now: Time) {
                 match self {
-                    $(AnyNotifier::$N(n) => Notifier::on_stop(n, now),)+
+                    $(AnyCongestionPoint::$N(n) => CongestionPoint::on_stop(n, now),)+
                 }
             }
             fn on_release(&mut self, now: Time) {
                 match self {
-                    $(AnyNotifier::$N(n) => Notifier::on_release(n, now),)+
+                    $(AnyCongestionPoint::$N(n) => CongestionPoint::on_release(n, now),)+
                 }
             }
             fn next_wake(&self) -> Option<Time> {
                 match self {
-                    $(AnyNotifier::$N(n) => Notifier::next_wake(n),)+
+                    $(AnyCongestionPoint::$N(n) => CongestionPoint::next_wake(n),)+
                 }
             }
-            fn on_wake(&mut self, now: Time, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Notice> {
+            fn on_wake(&mut self, now: Time, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Cnm> {
                 match self {
-                    $(AnyNotifier::$N(n) => Notifier::on_wake(n, now, queue, draw),)+
+                    $(AnyCongestionPoint::$N(n) => CongestionPoint::on_wake(n, now, queue, draw),)+
                 }
             }
         }

@@ -1,9 +1,9 @@
-//! What the registry asks of a detection: [`Law`] of its parameters, and [`DetectorLaw`] or [`NotifierLaw`].
+//! What the registry asks of a detection: [`Law`] of its parameters, and [`DetectorLaw`] or [`CongestionPointLaw`].
 
 use xoff_params::{ParamError, ParamSpec, Values};
 use xoff_units::Bytes;
 
-use super::{Detection, Notifier, Place, Side, red};
+use super::{CongestionPoint, Detection, Place, Side, red};
 use crate::flow_control::{FlowControl, Pauses};
 use crate::{LinkFacts, Unmet};
 
@@ -59,12 +59,12 @@ pub trait DetectorLaw: Law {
     fn detector(&self, place: &Place) -> Self::Detector;
 }
 
-/// A detection that notifies sources.
-pub trait NotifierLaw: Law {
+/// A detection that sends CNMs to sources.
+pub trait CongestionPointLaw: Law {
     /// Its congestion point.
-    type Notifier: Notifier;
+    type CongestionPoint: CongestionPoint;
     /// A congestion point for one buffer at the end of this link; `None`: that buffer is not watched.
-    fn notifier(&self, place: &Place, side: Side) -> Option<Self::Notifier>;
+    fn congestion_point(&self, place: &Place, side: Side) -> Option<Self::CongestionPoint>;
 }
 
 /// "kmin lies above what can ever wait": shared by the detectors with thresholds.

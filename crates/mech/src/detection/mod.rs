@@ -4,27 +4,27 @@
 //!   egress queue --head--> Gate(Sender) --- on_dequeue(queue, len) -> Mark ---> wire          Detector: marks what leaves
 //!                            shuts: on_off    opens: on_on(queue)
 //!
-//!   ingress buffer or egress queue --- on_enqueue(flow, len, queue) -> Notice ---> source     Notifier: tells a source
+//!   ingress buffer or egress queue --- on_enqueue(flow, len, queue) -> Cnm ---> source     CongestionPoint: sends CNMs
 //! ```
 //!
-//! One detector exists per egress port and priority; one notifier per port, priority and watched side.
+//! One detector exists per egress port and priority; one congestion point per port, priority and watched side.
 
 pub mod af_qcn;
 pub mod cnm;
+mod congestion_point;
 pub mod culprit;
 pub mod fecn;
 mod glue;
 mod law;
-mod notifier;
 pub mod np_ecn;
 pub mod qcn;
 pub mod red;
 mod registry;
 pub mod tcd;
 
-pub use law::{DetectorLaw, Entry, Law, NotifierLaw, Surroundings};
-pub use notifier::{Congestion, Notice, Notifier, Side};
-pub use registry::{AnyDetector, AnyNotifier, Detection, REGISTRY};
+pub use congestion_point::{Cnm, Congestion, CongestionPoint, Side};
+pub use law::{CongestionPointLaw, DetectorLaw, Entry, Law, Surroundings};
+pub use registry::{AnyCongestionPoint, AnyDetector, Detection, REGISTRY};
 
 use xoff_units::{Bytes, Time};
 

@@ -5,7 +5,7 @@
 //!   every I_s bytes that arrive:       Q_off   = Q - Q_eq             where the queue is
 //!                                      Q_delta = Q - Q_old            where it goes; Q_old = Q of the last sample
 //!                                      Fb      = Q_off + w Q_delta    clipped at (2w + 1) Q_eq, in 6 bits: 0 to 63
-//!   Fb > 0: notify the source of the culprit; the next sample comes sooner, after I_s/1 ... I_s/8 bytes
+//!   Fb > 0: a CNM to the source of the culprit; the next sample comes sooner, after I_s/1 ... I_s/8 bytes
 //!
 //!   keep-alive (RZ 3880, section IV)   arrivals ----|== PAUSE ==|---- arrivals
 //!                                      samples  | | | |   |   |   | | |       while the input has paused its peer, the line
@@ -18,10 +18,10 @@ use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Time};
 
 use super::Place;
+pub use super::congestion_point::{Cnm, Congestion};
+use super::congestion_point::{CongestionPoint, Side};
 use super::culprit::{Culprits, Sampling};
-use super::law::{Law, NotifierLaw, Surroundings};
-pub use super::notifier::{Congestion, Notice};
-use super::notifier::{Notifier, Side};
+use super::law::{CongestionPointLaw, Law, Surroundings};
 use crate::Unmet;
 use crate::flow_control::Pauses;
 
@@ -103,7 +103,7 @@ pub struct Params {
     pub shrinking: bool,
     /// Where congestion points are.
     pub placement: Placement,
-    /// Whom to notify.
+    /// Which flow's source receives the CNM.
     pub sampling: Sampling,
     /// A clock samples while the ingress has paused its peer.
     pub keep_alive: bool,
@@ -236,17 +236,17 @@ impl Law for Params {
     }
 }
 
-impl NotifierLaw for Params {
-    type Notifier = Qcn;
+impl CongestionPointLaw for Params {
+    type CongestionPoint = Qcn;
 
-    fn notifier(&self, place: &Place, side: Side) -> Option<Qcn> {
+    fn congestion_point(&self, place: &Place, side: Side) -> Option<Qcn> {
         self.placement.has(side).then(|| Qcn::new(self, place.link.rate, place.link.buffer))
     }
 }
 
-/// The congestion point of one buffer: when a sample is due, and what it says.
+/// Samples one buffer: when a sample is due, and its feedback value.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CongestionPoint {
+pub struct Sampler {
     p: Params,
     /// Rate at which the line counts during a pause [bit/s] -- constant.
     line: Rate,
@@ -258,10 +258,10 @@ pub struct CongestionPoint {
     clock: Time,
 }
 
-impl CongestionPoint {
+impl Sampler {
     /// An empty buffer behind a line of this rate. The first interval is I_s without jitter.
     pub fn new(p: &Params, line: Rate) -> Self {
-        CongestionPoint { left: p.sample_base.0, p: p.clone(), line, q_old: 0, clock: Time::NEVER }
+        Sampler { left: p.sample_base.0, p: p.clone(), line, q_old: 0, clock: Time::NEVER }
     }
 
     /// Parameters.
@@ -298,7 +298,7 @@ impl CongestionPoint {
         }
     }
 
-    /// When [`on_clock`](CongestionPoint::on_clock) is to be called.
+    /// When [`on_clock`](Sampler::on_clock) is to be called.
     pub fn next_clock(&self) -> Option<Time> {
         (self.clock != Time::NEVER).then_some(self.clock)
     }
@@ -338,27 +338,27 @@ pub fn quantise(fb: i64, range: Bytes) -> u8 {
 /// A congestion point with what it needs to pick a culprit: all that the owner of a buffer has to call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Qcn {
-    point: CongestionPoint,
+    point: Sampler,
     culprits: Culprits,
 }
 
 impl Qcn {
     /// An empty buffer of this size behind a line of this rate.
     pub fn new(p: &Params, line: Rate, buffer: Bytes) -> Self {
-        Qcn { point: CongestionPoint::new(p, line), culprits: Culprits::new(p.sampling, buffer) }
+        Qcn { point: Sampler::new(p, line), culprits: Culprits::new(p.sampling, buffer) }
     }
 
     /// The congestion point.
-    pub fn point(&self) -> &CongestionPoint {
+    pub fn point(&self) -> &Sampler {
         &self.point
     }
 
     /// A frame has been stored; `queue` includes it.
     #[inline]
-    pub fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Notice> {
+    pub fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Cnm> {
         self.culprits.insert(flow, len);
         let congestion = self.point.on_arrival(now, len, queue, draw)?;
-        Some(Notice { flow: self.culprits.pick(Some(flow), draw)?, congestion })
+        Some(Cnm { flow: self.culprits.pick(Some(flow), draw)?, congestion })
     }
 
     /// A frame has left the buffer.
@@ -367,31 +367,31 @@ impl Qcn {
         self.culprits.remove(flow, len);
     }
 
-    /// As [`CongestionPoint::on_pause`].
+    /// As [`Sampler::on_pause`].
     pub fn on_pause(&mut self, now: Time) {
         self.point.on_pause(now);
     }
 
-    /// As [`CongestionPoint::on_resume`].
+    /// As [`Sampler::on_resume`].
     pub fn on_resume(&mut self, now: Time) {
         self.point.on_resume(now);
     }
 
-    /// As [`CongestionPoint::next_clock`].
+    /// As [`Sampler::next_clock`].
     pub fn next_clock(&self) -> Option<Time> {
         self.point.next_clock()
     }
 
-    /// As [`CongestionPoint::on_clock`], with the culprit.
-    pub fn on_clock(&mut self, now: Time, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Notice> {
+    /// As [`Sampler::on_clock`], with the culprit.
+    pub fn on_clock(&mut self, now: Time, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Cnm> {
         let congestion = self.point.on_clock(now, queue, draw)?;
-        Some(Notice { flow: self.culprits.pick(None, draw)?, congestion })
+        Some(Cnm { flow: self.culprits.pick(None, draw)?, congestion })
     }
 }
 
-impl Notifier for Qcn {
+impl CongestionPoint for Qcn {
     #[inline]
-    fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Notice> {
+    fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Cnm> {
         Qcn::on_enqueue(self, now, flow, len, queue, draw)
     }
     #[inline]
@@ -407,7 +407,7 @@ impl Notifier for Qcn {
     fn next_wake(&self) -> Option<Time> {
         self.next_clock()
     }
-    fn on_wake(&mut self, now: Time, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Notice> {
+    fn on_wake(&mut self, now: Time, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Cnm> {
         self.on_clock(now, queue, draw)
     }
 }

@@ -4,8 +4,8 @@ use xoff_params::ParamError;
 use xoff_units::{Bytes, Time};
 
 use super::glue::detections;
-use super::law::{DetectorLaw, Entry, Law, NotifierLaw, Surroundings};
-use super::{Detector, Mark, Notice, Notifier, Place, PortState, Side};
+use super::law::{CongestionPointLaw, DetectorLaw, Entry, Law, Surroundings};
+use super::{Cnm, CongestionPoint, Detector, Mark, Place, PortState, Side};
 use crate::Unmet;
 
 detections! {
@@ -17,7 +17,7 @@ detections! {
         Fecn(fecn) "fecn": "FECN of InfiniBand congestion control: roots are marked, victims are not";
         NpEcn(np_ecn) "np-ecn": "Non-PAUSE ECN: packets that waited through a pause are not marked";
     }
-    notifies {
+    sends_cnms {
         Qcn(qcn) "qcn": "QCN congestion points at outputs or inputs, which send CNMs with a feedback value to the source of a flow";
         AfQcn(af_qcn) "af-qcn": "QCN congestion points whose feedback grows with what a flow takes above its fair share";
     }

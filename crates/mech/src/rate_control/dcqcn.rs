@@ -20,7 +20,7 @@
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use super::{Feedback, FlowFacts, Law, Notification, RateControl, Wakes};
+use super::{CnpMode, Feedback, FlowFacts, Law, RateControl, Wakes};
 use crate::Unmet;
 
 /// What the file calls them. Keys without a default take the value of the variant.
@@ -245,8 +245,8 @@ impl Law for Params {
         Dcqcn::new(self, flow.line)
     }
     #[inline]
-    fn notification(&self) -> Notification {
-        if self.cnp_interval.0 == 0 { Notification::InAck } else { Notification::Frame { interval: self.cnp_interval } }
+    fn cnp_mode(&self) -> CnpMode {
+        if self.cnp_interval.0 == 0 { CnpMode::InAck } else { CnpMode::Frame { interval: self.cnp_interval } }
     }
     #[inline]
     fn reports_undetermined(&self) -> bool {
@@ -618,7 +618,7 @@ mod tests {
     /// 60 us holds until 110 us, 30 us more: due at 135 us. Bytes sent before 110 us do not count. Then fast recovery goes half
     /// way: 28 Gb/s.
     #[test]
-    fn an_undetermined_notification_holds_the_rate() {
+    fn an_undetermined_cnp_holds_the_rate() {
         let mut d = Dcqcn::new(&Params { byte_counter: Bytes(3000), ..tcd(TcdCut::Alpha) }, C);
         let mut w = Wakes::default();
         d.on_feedback(Time::ZERO, Feedback::Undetermined, &mut w);

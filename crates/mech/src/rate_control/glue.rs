@@ -45,11 +45,11 @@ macro_rules! rate_controls {
 
             /// How marks come back.
             #[inline]
-            pub fn notification(&self) -> Notification {
-                of_kind!(self, Notification::Never, p => p.notification(); $($R)+ Custom)
+            pub fn cnp_mode(&self) -> CnpMode {
+                of_kind!(self, CnpMode::Never, p => p.cnp_mode(); $($R)+ Custom)
             }
 
-            /// Undetermined marks are notified too, as [`Feedback::Undetermined`].
+            /// Undetermined marks are reported too, as [`Feedback::Undetermined`].
             #[inline]
             pub fn reports_undetermined(&self) -> bool {
                 of_kind!(self, false, p => p.reports_undetermined(); $($R)+ Custom)

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use super::{Feedback, FlowFacts, Law, Notification, RateControl, Wakes};
+use super::{CnpMode, Feedback, FlowFacts, Law, RateControl, Wakes};
 
 /// What the file calls them.
 pub const PARAMS: &[ParamSpec] = &[
@@ -100,11 +100,11 @@ pub struct Params {
     pub min: u16,
     /// CCTI_Timer [ps].
     pub timer: Span,
-    /// Shortest time between two notification frames; `None`: notifications ride in acknowledgements [ps].
+    /// Shortest time between two BECN frames; `None`: BECNs ride in acknowledgements [ps].
     pub cnp_interval: Option<Span>,
     /// TCD's rules.
     pub tcd: bool,
-    /// A notification of UE postpones the fall of the index.
+    /// A BECN of UE postpones the fall of the index.
     pub tcd_hold: bool,
 }
 
@@ -205,8 +205,8 @@ impl Law for Params {
         IbCc::new(self, flow.line)
     }
     #[inline]
-    fn notification(&self) -> Notification {
-        self.cnp_interval.map_or(Notification::InAck, |interval| Notification::Frame { interval })
+    fn cnp_mode(&self) -> CnpMode {
+        self.cnp_interval.map_or(CnpMode::InAck, |interval| CnpMode::Frame { interval })
     }
     #[inline]
     fn reports_undetermined(&self) -> bool {
@@ -270,7 +270,7 @@ impl RateControl for IbCc {
         match feedback {
             Feedback::Congestion => {
                 self.set(self.index.saturating_add(self.p.increase).min(self.p.limit));
-                // It runs while there is something to give back, and a notification does not restart it.
+                // It runs while there is something to give back, and a BECN does not restart it.
                 if self.due == Time::NEVER && self.index > self.p.min {
                     self.held = false;
                     self.arm(now + self.p.timer, wakes);
@@ -314,10 +314,10 @@ mod tests {
         f.rate()
     }
 
-    /// A10 with entry i = i packet times: after n notifications the rate is C/(1 + n s). Step 1: C/2, C/3, C/4; TCD section
+    /// A10 with entry i = i packet times: after n BECNs the rate is C/(1 + n s). Step 1: C/2, C/3, C/4; TCD section
     /// 5.2.2, step 2: C/3, C/5, C/7.
     #[test]
-    fn notifications_lower_the_rate() {
+    fn becns_lower_the_rate() {
         let read = |tcd| Params::read(&mut Defaults::of(PARAMS).with("tcd", tcd)).unwrap();
         assert_eq!(read("false"), Params::default());
         for (tcd, parts) in [("false", [2, 3, 4]), ("true", [3, 5, 7])] {
@@ -327,7 +327,7 @@ mod tests {
         }
     }
 
-    /// Three notifications at 0: one index per 150 x 1.024 us, and the timer stops at CCTI_Min. A notification in between moves
+    /// Three BECNs at 0: one index per 150 x 1.024 us, and the timer stops at CCTI_Min. A BECN in between moves
     /// no expiry.
     #[test]
     fn the_timer_raises_the_rate() {
@@ -356,7 +356,7 @@ mod tests {
     /// TCD section 5.2.2 with step 2: C/3, C/5. UE in the first period (twice: once is enough) leaves the rate, and the expiry
     /// at its end too. The second period has none: index 3. Without the hold every expiry counts.
     #[test]
-    fn an_undetermined_notification_postpones_the_timer() {
+    fn an_undetermined_becn_postpones_the_timer() {
         let p = Params { tcd: true, increase: 2, ..Params::default() };
         for (hold, rates) in [(true, [C / 5, C / 4, C / 3]), (false, [C / 4, C / 3, C / 2])] {
             let mut f = IbCc::new(&Params { tcd_hold: hold, ..p.clone() }, C);

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use xoff_params::{ParamError, ParamSpec, Values};
 use xoff_units::{Rate, Span};
 
-use super::{Notification, RateControl, RateControlKind, RecordFormat};
+use super::{CnpMode, RateControl, RateControlKind, RecordFormat};
 use crate::Unmet;
 
 /// A name, its parameters and their reader.
@@ -40,10 +40,10 @@ pub trait Law {
     type ReactionPoint: RateControl;
     /// The reaction point of one new flow.
     fn reaction_point(&self, flow: &FlowFacts) -> Self::ReactionPoint;
-    /// See [`RateControlKind::notification`].
+    /// See [`RateControlKind::cnp_mode`].
     #[inline]
-    fn notification(&self) -> Notification {
-        Notification::Never
+    fn cnp_mode(&self) -> CnpMode {
+        CnpMode::Never
     }
     /// See [`RateControlKind::reports_undetermined`].
     #[inline]
@@ -87,8 +87,8 @@ pub trait Law {
 pub trait Custom: Debug + Send + Sync {
     /// The reaction point of one new flow.
     fn reaction_point(&self, flow: &FlowFacts) -> Box<dyn RateControl + Send>;
-    /// See [`RateControlKind::notification`].
-    fn notification(&self) -> Notification;
+    /// See [`RateControlKind::cnp_mode`].
+    fn cnp_mode(&self) -> CnpMode;
     /// See [`RateControlKind::reports_undetermined`].
     fn reports_undetermined(&self) -> bool {
         false

@@ -6,21 +6,21 @@
 //!                 window() bounds what is in flight
 //! ```
 //!
-//! Feedback is a notification (DCQCN, IB CC) or every acknowledgement (TIMELY, HPCC).
+//! Feedback is a CNP (DCQCN), a BECN (IB CC) or every acknowledgement (TIMELY, HPCC).
 
 pub mod dcqcn;
 mod glue;
 pub mod hpcc;
 pub mod ib_cc;
 mod law;
-mod notification;
+mod notification_point;
 pub mod qcn;
 mod registry;
 mod telemetry;
 pub mod timely;
 
 pub use law::{Custom, Entry, FlowFacts, Law};
-pub use notification::{Notification, NotificationPoint};
+pub use notification_point::{CnpMode, NotificationPoint};
 pub use registry::{AnyRateControl, REGISTRY, RateControlKind};
 pub use telemetry::{HOPS_MAX, Hop, RecordFormat};
 

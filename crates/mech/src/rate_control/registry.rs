@@ -6,7 +6,7 @@ use xoff_units::{Bytes, Rate, Time, prefetch_whole};
 
 use super::glue::{of_kind, rate_controls};
 use super::law::{Custom, Entry, FlowFacts, Law};
-use super::{Feedback, Notification, RateControl, RecordFormat, Wakes};
+use super::{Feedback, CnpMode, RateControl, RecordFormat, Wakes};
 use crate::Unmet;
 use crate::detection::Mark;
 
@@ -31,12 +31,12 @@ impl RateControlKind {
 
     /// It learns of congestion by marks.
     pub fn is_told_by_marks(&self) -> bool {
-        self.notification() != Notification::Never
+        self.cnp_mode() != CnpMode::Never
     }
 
     /// Without acknowledgements it would never change a rate.
     pub fn needs_acks(&self) -> bool {
-        self.wants_acks() || self.notification() == Notification::InAck
+        self.wants_acks() || self.cnp_mode() == CnpMode::InAck
     }
 }
 
@@ -46,7 +46,7 @@ mod tests {
 
     use super::*;
 
-    /// What the NIC is asked for, kind by kind: acknowledgements, telemetry, notifications, reports of UE.
+    /// What the NIC is asked for, kind by kind: acknowledgements, telemetry, CNPs, reports of UE.
     #[test]
     fn what_each_kind_needs() {
         let kind = |name: &str, given: &[(&str, &str)]| {
@@ -54,18 +54,17 @@ mod tests {
             let mut v = given.iter().fold(xoff_params::Defaults::of(entry.params), |v, (k, x)| v.with(k, x));
             (entry.read)(&mut v).unwrap()
         };
-        let needs =
-            |k: RateControlKind| (k.wants_acks(), k.needs_acks(), k.telemetry().is_some(), k.notification(), k.reports_undetermined());
-        let paced = |us| Notification::Frame { interval: Span::from_us(us) };
-        assert_eq!(needs(kind("none", &[])), (false, false, false, Notification::Never, false));
+        let needs = |k: RateControlKind| (k.wants_acks(), k.needs_acks(), k.telemetry().is_some(), k.cnp_mode(), k.reports_undetermined());
+        let paced = |us| CnpMode::Frame { interval: Span::from_us(us) };
+        assert_eq!(needs(kind("none", &[])), (false, false, false, CnpMode::Never, false));
         assert_eq!(needs(kind("dcqcn", &[])), (false, false, false, paced(50), false));
-        assert_eq!(needs(kind("dcqcn", &[("variant", "hpcc")])), (false, true, false, Notification::InAck, false));
+        assert_eq!(needs(kind("dcqcn", &[("variant", "hpcc")])), (false, true, false, CnpMode::InAck, false));
         assert_eq!(needs(kind("dcqcn", &[("tcd", "true")])), (false, false, false, paced(50), true));
-        assert_eq!(needs(kind("timely", &[("tcd", "true")])), (true, true, false, Notification::Never, false));
+        assert_eq!(needs(kind("timely", &[("tcd", "true")])), (true, true, false, CnpMode::Never, false));
         assert_eq!(needs(kind("ib-cc", &[])), (false, false, false, paced(0), false));
-        assert_eq!(needs(kind("ib-cc", &[("becn", "ack"), ("tcd", "true")])), (false, true, false, Notification::InAck, true));
-        assert_eq!(needs(kind("hpcc", &[])), (true, true, true, Notification::Never, false));
-        assert_eq!(needs(kind("qcn", &[])), (false, false, false, Notification::Never, false));
+        assert_eq!(needs(kind("ib-cc", &[("becn", "ack"), ("tcd", "true")])), (false, true, false, CnpMode::InAck, true));
+        assert_eq!(needs(kind("hpcc", &[])), (true, true, true, CnpMode::Never, false));
+        assert_eq!(needs(kind("qcn", &[])), (false, false, false, CnpMode::Never, false));
         let values = |k: RateControlKind| (k.wants_quantized(), k.draws());
         assert_eq!(values(kind("qcn", &[])), (true, true));
         assert_eq!(values(kind("qcn", &[("jitter", "false")])), (true, false));

@@ -19,7 +19,7 @@ pub enum Transport {
         class: Option<u8>,
         /// Whose pause holds acknowledgements back at their host (in switches it is that of their own class).
         paused_with: PausedWith,
-        /// Acknowledge from this many bytes on; 1: every frame. 0: every frame too, but sources take no notice of how far their
+        /// Acknowledge from this many bytes on; 1: every frame. 0: every frame too, but sources ignore how far their
         /// data have come, so that no flow ever ends.
         interval: u64,
         /// Chunk of go-back-0; also acknowledged at its multiples [bytes].

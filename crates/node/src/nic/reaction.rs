@@ -1,7 +1,7 @@
 //! What a NIC's flows make of news: acknowledgements, notices of congestion, the timers of their rate control.
 
 use xoff_mech::detection::Mark;
-use xoff_mech::rate_control::{Ack, Feedback, Notification, RateControl, Wakes};
+use xoff_mech::rate_control::{Ack, CnpMode, Feedback, RateControl, Wakes};
 use xoff_units::{Bytes, Rate, Time};
 
 use super::{Nic, Transport};
@@ -51,8 +51,8 @@ impl Nic {
             flow.next = flow.acked;
             self.round_robin.shorter(flow.start.class, flow.next_len(&self.c));
         }
-        if f.reported() != Mark::None && self.c.rate_control.notification() == Notification::InAck {
-            self.on_notice(now, slot, f.reported(), env);
+        if f.reported() != Mark::None && self.c.rate_control.cnp_mode() == CnpMode::InAck {
+            self.on_congestion_notification(now, slot, f.reported(), env);
         }
         if self.c.rate_control.wants_acks() {
             self.on_heard_ack(now, slot, f, id, env);
@@ -65,7 +65,7 @@ impl Nic {
     }
 
     /// The receiver reports a mark.
-    pub(super) fn on_notice(&mut self, now: Time, slot: u32, mark: Mark, env: &mut impl Env) {
+    pub(super) fn on_congestion_notification(&mut self, now: Time, slot: u32, mark: Mark, env: &mut impl Env) {
         if let Some(feedback) = self.c.rate_control.feedback_of(mark) {
             self.on_feedback(now, slot, feedback, env);
         }
@@ -74,7 +74,7 @@ impl Nic {
     /// A congestion point reports a value.
     #[cold]
     pub(super) fn on_value(&mut self, now: Time, slot: u32, value: u8, env: &mut impl Env) {
-        env.emit(self.node, now, NodeEvent::NotificationReceived { flow: self.flows[slot as usize].start.flow });
+        env.emit(self.node, now, NodeEvent::CongestionNotificationReceived { flow: self.flows[slot as usize].start.flow });
         self.on_feedback(now, slot, Feedback::Quantized(value), env);
     }
 

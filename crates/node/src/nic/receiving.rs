@@ -1,7 +1,7 @@
 //! The receiving side of a NIC: what came in order, what is missing, and what the source is told of it.
 
 use xoff_mech::detection::Mark;
-use xoff_mech::rate_control::{Notification, NotificationPoint};
+use xoff_mech::rate_control::{CnpMode, NotificationPoint};
 use xoff_units::Time;
 
 use super::{Nic, Transport};
@@ -52,7 +52,7 @@ impl Nic {
         let over = complete && self.c.transport == Transport::None; // no news of a flow whose source has forgotten it
         if f.mark() != Mark::None
             && !over
-            && let Notification::Frame { interval } = self.c.rate_control.notification()
+            && let CnpMode::Frame { interval } = self.c.rate_control.cnp_mode()
             && let Some(mark) = r.notification.on_frame(now, f.mark(), interval, self.c.rate_control.reports_undetermined())
         {
             let class = match self.c.transport {
@@ -60,9 +60,9 @@ impl Nic {
                 _ => f.class(),
             };
             // 64 B, the smallest Ethernet frame.
-            let mut notice = Frame::new(FrameKind::Notification, f.flow, class, 64);
-            notice.set_reported(mark);
-            answers[1] = Some(notice);
+            let mut cnp = Frame::new(FrameKind::CongestionNotification, f.flow, class, 64);
+            cnp.set_reported(mark);
+            answers[1] = Some(cnp);
         }
         if in_order {
             if over {
@@ -72,8 +72,8 @@ impl Nic {
         } else {
             env.emit(self.node, now, NodeEvent::OutOfOrder { flow: f.flow, expected, got: f.seq, payload });
         }
-        let [answer, notice] = answers;
-        if answer.is_none() && notice.is_none() {
+        let [answer, cnp] = answers;
+        if answer.is_none() && cnp.is_none() {
             return;
         }
         let records = if self.c.rate_control.telemetry().is_some() { env.frames().telemetry(id).copied() } else { None };
@@ -83,7 +83,7 @@ impl Nic {
                 *env.frames().telemetry_mut(id) = records;
             }
         }
-        if let Some(frame) = notice {
+        if let Some(frame) = cnp {
             self.queue_feedback(frame, env);
         }
         self.try_send(now, env);

@@ -51,7 +51,7 @@ impl Fabric {
 pub enum Detection {
     /// ECN, or FECN.
     Own,
-    /// Ternary congestion detection. A notification of UE holds the rate; cuts are those of section 3.1, because with the
+    /// Ternary congestion detection. A CNP or BECN of UE holds the rate; cuts are those of section 3.1, because with the
     /// deeper ones of section 5.2.1 P2 is never stopped here (entry alpha-1.2).
     Tcd,
 }
@@ -91,9 +91,10 @@ pub const PAPER_PERIOD: &str = "65.536us";
 /// Assumption behind the numbers with credits at full rate.
 pub const FULL_RATE: &str = "credits come every 46 us, the longest period at which the buffer of 280 KB lets a port send at full rate; with the 65.536 us of section 4.4 every busy port runs out of credits in every period";
 /// Assumption behind the reaction of InfiniBand's rate control.
-pub const BECN: &str = "a flow gets one notification per 50 us, as with DCQCN; with one per marked frame (IBA A10) F1 is at 0.3 Gb/s before any port is stopped";
+pub const BECN: &str =
+    "a flow gets one BECN per 50 us, as with DCQCN; with one per marked frame (IBA A10) F1 is at 0.3 Gb/s before any port is stopped";
 /// Assumption behind the length of the bursts.
-pub const ROUNDS: &str = "a round of 15 x 64 KB every 192 us, the time it needs at P3, for 3 ms; bursts take no notice of marks (the paper: 64 KB bursts that last for about 3 ms and cannot be controlled)";
+pub const ROUNDS: &str = "a round of 15 x 64 KB every 192 us, the time it needs at P3, for 3 ms; bursts ignore marks (the paper: 64 KB bursts that last for about 3 ms and cannot be controlled)";
 
 /// One run.
 #[derive(Clone, Debug)]

@@ -48,7 +48,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let spread = |k: usize| Mean::of(spreads(fair(k)));
     let rate =
         |k: usize| Mean::of(victim(k).iter().map(|r| (0..PHASES.len()).map(|p| settled(r, F6, p)).sum::<f64>() / PHASES.len() as f64));
-    let told = |runs: &[Run], f: usize| Mean::of(runs.iter().map(|r| r.notified(f, 0.0, 300.0) as f64)).mean;
+    let told = |runs: &[Run], f: usize| Mean::of(runs.iter().map(|r| r.cnms(f, 0.0, 300.0) as f64)).mean;
     let mut checks = soundness(&results);
     let factor = || Unit::Other("times".into());
     let check = |what: &str, unit: Unit, value: f64, low: f64, high: f64| Check::new(what, unit, value, low, high).assuming(SETTING);

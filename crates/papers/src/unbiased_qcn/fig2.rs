@@ -304,7 +304,7 @@ pub fn run_d(cx: &Context) -> Result<Findings, ReproduceError> {
     let mean = |runs: &[Run]| Mean::of(spreads(runs)).mean;
     checks.push(claimed("mean spread, above that with QCN at inputs alone by", ratio(), mean(runs) / mean(inputs), 1.1, f64::INFINITY));
     let measured = format!("{text} (outputs alone: {:.2}, inputs alone: {:.2}).", mean(outputs), mean(inputs));
-    let cnms = |runs: &[Run]| Mean::of(runs.iter().map(|r| (0..5).map(|f| r.notified(f, 0.0, 300.0)).sum::<u64>() as f64)).mean;
+    let cnms = |runs: &[Run]| Mean::of(runs.iter().map(|r| (0..5).map(|f| r.cnms(f, 0.0, 300.0)).sum::<u64>() as f64)).mean;
     let notes = vec![
         format!("{}.", unfair_by_phase(runs)),
         format!(

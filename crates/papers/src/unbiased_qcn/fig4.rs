@@ -44,8 +44,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         let runs = results.of(series[nth]);
         let sum = |of: &dyn Fn(&Run) -> f64| runs.iter().map(of).sum::<f64>();
         let arrivals = sum(&|r| r.rate(F2, FROM, TO)) / sum(&|r| r.rate(F2, FROM, TO) + r.rate(0, FROM, TO));
-        let cnms = sum(&|r| (r.notified(F2, FROM, TO) + r.notified(0, FROM, TO)) as f64);
-        let told = sum(&|r| r.notified(F2, FROM, TO) as f64) / cnms;
+        let cnms = sum(&|r| (r.cnms(F2, FROM, TO) + r.cnms(0, FROM, TO)) as f64);
+        let told = sum(&|r| r.cnms(F2, FROM, TO) as f64) / cnms;
         let held = |f: usize| runs.iter().map(|r| r.mean(&r.flows[f].held, FROM, TO)).sum::<f64>();
         let occupied = held(F2) / (held(F2) + held(0));
         let part = |what: &str, expected: f64| {

@@ -55,7 +55,7 @@ fn rows(names: &[&str], all: &[&[Run]]) -> Table {
         for (p, (from, to, _)) in PHASES.into_iter().enumerate() {
             let mean = |of: &dyn Fn(&Run) -> f64| Mean::of(runs.iter().map(of)).mean;
             let (f1, f6) = (mean(&|r| settled(r, F1, p)), mean(&|r| settled(r, F6, p)));
-            let cnm = |f: usize| format!("{:.1}", mean(&|r| r.notified(f, from + SETTLED, to) as f64));
+            let cnm = |f: usize| format!("{:.1}", mean(&|r| r.cnms(f, from + SETTLED, to) as f64));
             let stops = if p == 0 { format!("{:.0}", mean(&|r| r.flows[F1].stops as f64)) } else { String::new() };
             table.push([(*name).to_owned(), phase(p), lab::rate(f1), lab::rate(f6), format!("{:.2}", f6 / f1), cnm(F1), cnm(F6), stops]);
         }
@@ -108,13 +108,13 @@ fn variants(plan: &mut Plan, cx: &Context) -> Vec<Variant> {
     all
 }
 
-/// Notifications per frame of f6 over those of f1, once settled: 1 if they go by arrivals.
+/// CNMs per frame of f6 over those of f1, once settled: 1 if they go by arrivals.
 fn bias(runs: &[Run]) -> f64 {
     let mut sums = [[0.0; 2]; 2];
     for r in runs {
         for (from, to, _) in PHASES {
             for (sum, f) in sums.iter_mut().zip([F1, F6]) {
-                sum[0] += r.notified(f, from + SETTLED, to) as f64;
+                sum[0] += r.cnms(f, from + SETTLED, to) as f64;
                 sum[1] += r.rate(f, from + SETTLED, to) * (to - from - SETTLED);
             }
         }
@@ -269,7 +269,7 @@ pub fn run_c(cx: &Context) -> Result<Findings, ReproduceError> {
 /// Fig. 5(d).
 pub fn run_d(cx: &Context) -> Result<Findings, ReproduceError> {
     let (random, largest, mut checks) = occupancy(cx)?;
-    let sum = |runs: &[Run], f: usize| runs.iter().map(|r| r.notified(f, 0.0, 300.0)).sum::<u64>();
+    let sum = |runs: &[Run], f: usize| runs.iter().map(|r| r.cnms(f, 0.0, 300.0)).sum::<u64>();
     let limited = |runs: &[Run]| runs.iter().flat_map(|r| &r.flows[F6].limit).filter(|l| **l > 0).count() as u64;
     let frames = Unit::Other("CNMs".into());
     checks.push(

@@ -165,7 +165,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             format!("{:.2}", over(k)),
             format!("{:.0}", mean(&|r| r.flows[0].stops as f64)),
             format!("{:.1} ms", mean(&|r| r.stopped_ms(0))),
-            format!("{:.0}", mean(&|r| r.notified(0, 0.0, END) as f64)),
+            format!("{:.0}", mean(&|r| r.cnms(0, 0.0, END) as f64)),
         ]);
     }
     let measured = KINDS[..4].iter().map(|&k| format!("{} {}", k.name(), ms(time(k)))).collect::<Vec<_>>().join("; ") + ".";

@@ -120,7 +120,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             lab::bytes(held(runs, true)),
             lab::bytes(held(runs, false)),
             format!("{:.0}", Mean::of(runs.iter().map(|r| r.stops as f64)).mean),
-            format!("{:.1}", Mean::of(runs.iter().map(|r| r.notified(VICTIM, 0.0, END) as f64)).mean),
+            format!("{:.1}", Mean::of(runs.iter().map(|r| r.cnms(VICTIM, 0.0, END) as f64)).mean),
         ]);
     }
     let of = |k: usize| rate(runs(k), VICTIM).words(lab::rate);

@@ -63,8 +63,8 @@ fn draw(cx: &Context, sampling: Sampling, arrivals: &[f64], frames: &[u64]) -> V
         let flow = flow.unwrap_or(arrivals.len() - 1) as u32;
         // A frame of the same flow leaves for it before: the shares stay as they are.
         qcn.on_dequeue(flow, FRAME);
-        if let Some(notice) = qcn.on_enqueue(Time::ZERO, flow, FRAME, queue, &mut random) {
-            seen[notice.flow as usize] += 1;
+        if let Some(cnm) = qcn.on_enqueue(Time::ZERO, flow, FRAME, queue, &mut random) {
+            seen[cnm.flow as usize] += 1;
         }
     }
     seen

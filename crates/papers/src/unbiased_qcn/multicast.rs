@@ -41,7 +41,7 @@ fn scene(placement: Placement, fanout: u32, exact: bool, seed: u64) -> Config {
 /// CNMs per frame of a flow.
 fn per_frame(r: &Run, flow: usize) -> f64 {
     let frames = r.flows[flow].arrived.iter().sum::<u64>() / 1_542;
-    r.notified(flow, 0.0, END) as f64 / frames as f64
+    r.cnms(flow, 0.0, END) as f64 / frames as f64
 }
 
 /// The entry.

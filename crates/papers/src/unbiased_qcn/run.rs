@@ -1,7 +1,7 @@
 //! One run of a fabric with hosts, and what is kept of it.
 //!
 //! ```text
-//!   Job (name, configuration) --run--> Run { by flow: rates, limits, queues, notifications over time; totals }
+//!   Job (name, configuration) --run--> Run { by flow: rates, limits, queues, CNMs over time; totals }
 //!       '------ key ---------------> DIR/unbiased-qcn/done.jsonl, so that a stopped study goes on
 //! ```
 //!
@@ -67,9 +67,9 @@ pub struct FlowRun {
     /// Bytes that came to its input buffer, with the overhead on the line [bytes].
     #[serde(with = "packed")]
     pub arrived: Vec<u64>,
-    /// Notifications that reached it.
+    /// CNMs that reached it.
     #[serde(with = "packed")]
-    pub notified: Vec<u64>,
+    pub cnms: Vec<u64>,
     /// Its rate limit at the end of each window; 0: no limiter [bit/s].
     #[serde(with = "packed")]
     pub limit: Vec<u64>,
@@ -133,7 +133,7 @@ impl Run {
             FlowRun {
                 source: flow.source,
                 arrived: h.windows.iter().map(|w| w.arrived[f]).collect(),
-                notified: h.windows.iter().map(|w| w.notified[f].into()).collect(),
+                cnms: h.windows.iter().map(|w| w.cnms[f].into()).collect(),
                 limit: h.windows.iter().map(|w| w.limit[f].map_or(0, |r| r.0)).collect(),
                 held: h.windows.iter().map(|w| w.held[f]).collect(),
                 input: h.windows.iter().map(|w| w.input[f]).collect(),
@@ -175,9 +175,9 @@ impl Run {
         self.flows[flow].arrived[windows].iter().sum::<u64>() as f64 * 8e12 / span
     }
 
-    /// Notifications to a flow over a stretch of time [ms].
-    pub fn notified(&self, flow: usize, from: f64, to: f64) -> u64 {
-        self.flows[flow].notified[self.windows(from, to)].iter().sum()
+    /// CNMs to a flow over a stretch of time [ms].
+    pub fn cnms(&self, flow: usize, from: f64, to: f64) -> u64 {
+        self.flows[flow].cnms[self.windows(from, to)].iter().sum()
     }
 
     /// Mean of a series over a stretch of time [ms].

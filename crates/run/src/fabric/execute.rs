@@ -161,12 +161,12 @@ impl FabricScenario {
             said.push(format!("resequencing: {} segments came before an earlier one of their flow", r.out_of_order));
         }
         if let Some(h) = &r.hosts {
-            let (stops, notified): (u64, u64) = (h.stops.iter().sum(), h.notified.iter().sum());
+            let (stops, cnms): (u64, u64) = (h.stops.iter().sum(), h.cnms.iter().sum());
             if stops > 0 {
                 said.push(format!("PAUSE: {stops} times"));
             }
-            if notified > 0 {
-                said.push(format!("congestion notification: {notified} messages"));
+            if cnms > 0 {
+                said.push(format!("CNMs: {cnms}"));
             }
         }
         if let Some(stuck) = &r.stuck {
@@ -182,8 +182,8 @@ impl FabricScenario {
             if h.stops.iter().all(|&n| n == 0) {
                 said.push("PAUSE: no input buffer was ever that full".into());
             }
-            if hosts.qcn.is_some() && h.notified.iter().all(|&n| n == 0) {
-                said.push("congestion notification: no sample was congested".into());
+            if hosts.qcn.is_some() && h.cnms.iter().all(|&n| n == 0) {
+                said.push("CNMs: none; no sample was congested".into());
             }
         }
         if r.segments > 0 && r.out_of_order == 0 && !matches!(self.config.core, Core::Ideal { .. }) {

@@ -405,7 +405,7 @@ pub(super) fn read_probes(s: &mut Section<'_>, topology: &Topology) -> Result<Pr
         pauses: select("pauses")?,
         states: select("states")?,
         marks: select("marks")?,
-        notices: select("notices")?,
+        cnms: select("cnms")?,
         ..Probes::default()
     };
     p.interval = s.span("interval")?;

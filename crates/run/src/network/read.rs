@@ -171,8 +171,8 @@ impl<'d> Sections<'d> {
             self.doc.open(&sections::flow_control());
             return;
         };
-        let notices = self.detection.as_ref().is_some_and(|(_, d)| d.notifies());
-        let points = if notices { congestion_points(self.topology, self.classes) } else { 0 };
+        let cnms = self.detection.as_ref().is_some_and(|(_, d)| d.sends_cnms());
+        let points = if cnms { congestion_points(self.topology, self.classes) } else { 0 };
         let ahead = LinkFacts::messages_of_other_classes(self.classes) + points;
         self.flow_control = read_flow_control(self.doc, self.topology, (switch, &self.switch_section), host, delay, ahead);
     }
@@ -271,7 +271,7 @@ impl Complete {
         conditions::warn_of(detection.1.unmet(&at), &mut warnings);
         let slowest = flow_control.iter().map(|(link, _)| link.rate).min();
         conditions::warn_of(slowest.map(|rate| rate_control.1.unmet(rate)).unwrap_or_default(), &mut warnings);
-        conditions::warn_of_notices(detection, rate_control, &mut warnings);
+        conditions::warn_of_cnms(detection, rate_control, &mut warnings);
         let drains = Drains { topology, flows: &self.flows, routing: &self.routing, scheduler: &self.switch.scheduler, duration };
         standstill::warn(fc_name, &drains, flow_control, &mut warnings);
         warnings

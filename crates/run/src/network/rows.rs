@@ -44,7 +44,7 @@ pub(super) fn write_rows(
             ideal_fct_ps: ideal.map(|t| t.0),
             slowdown: fct.and_then(slowdown),
             label: Label(w.label),
-            notices: Late(f.notices),
+            cnms: Late(f.cnms),
             acked_ps: Known(f.acked().map(|t| t.0)),
             bytes_arrived: Beside { usual: f.delivered, value: f.arrived() },
         })?;
@@ -68,7 +68,7 @@ pub(super) fn write_rows(
         for (p, t) in node.iter().enumerate() {
             let peer = s.topology.nodes[n].ports[p];
             let far = &o.ports[peer.peer as usize][peer.peer_port as usize];
-            let notices = |node: u32, port: u16| o.notices.get(&(node, port)).copied().unwrap_or_default();
+            let cnms = |node: u32, port: u16| o.cnms.get(&(node, port)).copied().unwrap_or_default();
             tables.ports.push(PortRow {
                 port: Port(ports.of(n as u32, p as u16)),
                 tx_bytes: t.tx_bytes,
@@ -84,8 +84,8 @@ pub(super) fn write_rows(
                 holds: t.holds,
                 hold_ps_total: t.hold_ps_total,
                 allowed_rate_min: t.allowed_min.map(|r| r.0),
-                notices_egress: Late(notices(n as u32, p as u16).egress),
-                notices_ingress: Late(notices(peer.peer, peer.peer_port).ingress),
+                cnms_egress: Late(cnms(n as u32, p as u16).egress),
+                cnms_ingress: Late(cnms(peer.peer, peer.peer_port).ingress),
             })?;
         }
     }

@@ -99,7 +99,7 @@ impl Drawn {
             ("pauses", &p.pauses),
             ("states", &p.states),
             ("marks", &p.marks),
-            ("notices", &p.notices),
+            ("cnms", &p.cnms),
         ] {
             assert_eq!(*selection == Selection::All, self.probes.contains(&name), "{name}\n{}", self.text());
         }

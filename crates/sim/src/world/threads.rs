@@ -18,7 +18,7 @@ use crate::line::RemoteArrival;
 
 /// What a part publishes before a barrier; together they make a [`Standing`].
 #[derive(Default)]
-struct Notice {
+struct Posted {
     next: AtomicU64,
     events: AtomicU64,
     completions: AtomicU64,
@@ -78,7 +78,7 @@ impl Barrier {
 
 /// What all threads see.
 struct Shared {
-    notices: Vec<Notice>,
+    posted: Vec<Posted>,
     /// Frames on their way, by sending and receiving part.
     mail: Vec<Vec<Mutex<Vec<RemoteArrival>>>>,
     barrier: Barrier,
@@ -186,7 +186,7 @@ pub(super) fn exchange(partitions: &mut [Partition]) {
 pub(super) fn run(partitions: &mut [Partition], task: Task) -> Stretch {
     let n = partitions.len();
     let shared = Shared {
-        notices: (0..n).map(|_| Notice::default()).collect(),
+        posted: (0..n).map(|_| Posted::default()).collect(),
         mail: (0..n).map(|_| (0..n).map(|_| Mutex::default()).collect()).collect(),
         barrier: Barrier::new(n),
     };
@@ -210,18 +210,18 @@ pub(super) fn run(partitions: &mut [Partition], task: Task) -> Stretch {
 /// One part, window by window. All threads leave after the same window, with no frame on its way between parts.
 fn run_partition(partition: &mut Partition, me: usize, shared: &Shared, mut course: Course) -> Stretch {
     let _breaks = Breaks(&shared.barrier);
-    let notice = &shared.notices[me];
+    let posted = &shared.posted[me];
     loop {
         for from in &shared.mail {
             let arrived = std::mem::take(&mut *from[me].lock().expect("no thread panics while it holds mail"));
             arrived.into_iter().for_each(|c| _ = partition.core.enter(c));
         }
-        notice.next.store(next_before(partition, course.task.bound), Ordering::Relaxed);
-        notice.events.store(partition.core.events, Ordering::Relaxed);
-        notice.completions.store(partition.core.monitor.flows.completions.len() as u64, Ordering::Relaxed);
-        notice.full.store(partition.has_many_rows() as u64, Ordering::Relaxed);
+        posted.next.store(next_before(partition, course.task.bound), Ordering::Relaxed);
+        posted.events.store(partition.core.events, Ordering::Relaxed);
+        posted.completions.store(partition.core.monitor.flows.completions.len() as u64, Ordering::Relaxed);
+        posted.full.store(partition.has_many_rows() as u64, Ordering::Relaxed);
         shared.barrier.wait();
-        let all = |of: fn(&Notice) -> &AtomicU64| shared.notices.iter().map(move |n| of(n).load(Ordering::Relaxed));
+        let all = |of: fn(&Posted) -> &AtomicU64| shared.posted.iter().map(move |n| of(n).load(Ordering::Relaxed));
         let standing = Standing {
             next: all(|n| &n.next).min().unwrap_or(u64::MAX),
             events: all(|n| &n.events).sum(),

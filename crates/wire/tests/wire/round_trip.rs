@@ -49,7 +49,7 @@ fn messages_of_any_value() -> impl Strategy<Value = Message> {
     let test = (0..8u8, any::<[u8; 3]>(), any::<bool>(), 40..=1500u16, any::<u16>(), any::<u32>(), any::<[u64; 3]>()).prop_map(
         |(priority, [kind, mark, reported], last, len, counted, flow, [n, due, sent])| {
             use test_frame::Kind::*;
-            let kind = [Data, Ack, Nack, Notification][usize::from(kind & 3)];
+            let kind = [Data, Ack, Nack, CongestionNotification][usize::from(kind & 3)];
             let (mark, reported) = (Ecn::new(mark), Ecn::new(reported));
             test_frame::Repr { kind, mark, reported, counted, priority, last, len, flow, sequence: n, due_ps: due, sent_ps: sent }
         },

@@ -22,7 +22,7 @@ fn steady(given: &[(&str, &str)]) -> Params {
 }
 
 /// Frames of 1500 B until a sample is taken, at this queue: how many, and what it said.
-fn until_sample(cp: &mut CongestionPoint, queue: u64) -> (u64, Option<Congestion>) {
+fn until_sample(cp: &mut Sampler, queue: u64) -> (u64, Option<Congestion>) {
     for n in 1.. {
         let due = cp.left <= LEN.0;
         let said = cp.on_arrival(Time::ZERO, LEN, Bytes(queue), &mut no_draw);
@@ -50,7 +50,7 @@ fn feedback_is_quantised_to_six_bits() {
 /// nothing, but Q_old moves. 70 -> 90: Fb 30 + 40 = 70 KB = 14.
 #[test]
 fn position_and_velocity() {
-    let mut cp = CongestionPoint::new(&steady(&[("shrinking", "false")]), C);
+    let mut cp = Sampler::new(&steady(&[("shrinking", "false")]), C);
     let said = |feedback, q_off, q_delta| (100, Some(Congestion { degree: feedback, above: q_off, growth: q_delta }));
     assert_eq!(until_sample(&mut cp, 100_000), said(50, 40_000, 100_000));
     assert_eq!(until_sample(&mut cp, 100_000), said(8, 40_000, 0));
@@ -64,7 +64,7 @@ fn congestion_is_sampled_more_often() {
     let p = steady(&[]);
     let table: Vec<u64> = (0..8).map(|k| p.interval(8 * k + 7).0).collect();
     assert_eq!(table, [150_000, 75_000, 50_000, 37_500, 30_000, 25_000, 21_428, 18_750]);
-    let mut cp = CongestionPoint::new(&p, C);
+    let mut cp = Sampler::new(&p, C);
     assert_eq!(until_sample(&mut cp, 150_000).1.map(|c| c.degree), Some(63));
     assert_eq!(until_sample(&mut cp, 60_000), (13, None), "after 63; Fb = -180 KB");
     assert_eq!(until_sample(&mut cp, 60_000), (100, None), "after none");
@@ -75,11 +75,11 @@ fn congestion_is_sampled_more_often() {
 fn intervals_are_jittered() {
     let p = Params { jitter: true, ..steady(&[("shrinking", "false")]) };
     for (draw, frames) in [(0.0, 85), (0.5, 100), (0.999_999, 115)] {
-        let mut cp = CongestionPoint::new(&p, C);
+        let mut cp = Sampler::new(&p, C);
         (0..100).for_each(|_| _ = cp.on_arrival(Time::ZERO, LEN, Bytes::ZERO, &mut || draw));
         assert_eq!(until_sample_with(&mut cp, draw), frames);
     }
-    fn until_sample_with(cp: &mut CongestionPoint, draw: f64) -> u64 {
+    fn until_sample_with(cp: &mut Sampler, draw: f64) -> u64 {
         let mut drawn = 0;
         (1..)
             .find(|_| {
@@ -98,7 +98,7 @@ fn intervals_are_jittered() {
 #[test]
 fn keep_alive_samples_through_a_pause() {
     let p = Params { placement: Placement::Input, sampling: Sampling::Largest, keep_alive: true, ..steady(&[("shrinking", "false")]) };
-    let mut cp = CongestionPoint::new(&p, C);
+    let mut cp = Sampler::new(&p, C);
     let at = Time::from_us;
     (0..50).for_each(|_| assert_eq!(cp.on_arrival(at(0), LEN, Bytes(110_000), &mut no_draw), None));
     cp.on_pause(at(1_000));
@@ -114,7 +114,7 @@ fn keep_alive_samples_through_a_pause() {
     assert_eq!((cp.next_clock(), cp.left), (None, 120_000), "a fifth of the period has gone by");
     assert_eq!(cp.on_clock(at(2_000), Bytes(80_000), &mut no_draw), None, "spurious");
     assert_eq!(until_sample(&mut cp, 80_000).0, 80);
-    let mut off = CongestionPoint::new(&Params { keep_alive: false, ..p }, C);
+    let mut off = Sampler::new(&Params { keep_alive: false, ..p }, C);
     off.on_pause(at(0));
     assert_eq!(off.next_clock(), None);
 }

@@ -59,8 +59,8 @@ pub fn run_fig17a(cx: &Context) -> Result<Findings, ReproduceError> {
             without: IB_CC,
             with: IB_CC_TCD,
             variants: vec![
-                ("TCD, a notification per marked packet", IB_CC_TCD, vec!["rate_control.ib-cc.cnp_interval=0us".into()]),
-                ("IB CC, a notification per marked packet", IB_CC, vec!["rate_control.ib-cc.cnp_interval=0us".into()]),
+                ("TCD, a BECN per marked packet", IB_CC_TCD, vec!["rate_control.ib-cc.cnp_interval=0us".into()]),
+                ("IB CC, a BECN per marked packet", IB_CC, vec!["rate_control.ib-cc.cnp_interval=0us".into()]),
                 ("the index falls during UE", IB_CC_TCD, vec!["rate_control.ib-cc.tcd_hold=false".into()]),
                 ("TCD marks, IB CC cuts as ever", IB_CC_TCD, vec!["rate_control.ib-cc.increase=1".into()]),
             ],

@@ -11,10 +11,8 @@ use crate::{Check, Context, Findings, Mode, ReproduceError};
 const ASSUMING: &str = "60 % load of the I/O clients' links, MPI sizes halve in number with each doubling, credits every 40 us, at most one BECN per flow and 50 us, one flow per message";
 
 /// What else may have been the paper's network.
-const READINGS: [(&str, &str); 2] = [
-    ("130 % load of the I/O clients", "workload[0].load=1.3"),
-    ("a notification for every marked packet", "rate_control.ib-cc.cnp_interval=0us"),
-];
+const READINGS: [(&str, &str); 2] =
+    [("130 % load of the I/O clients", "workload[0].load=1.3"), ("a BECN for every marked packet", "rate_control.ib-cc.cnp_interval=0us")];
 
 /// Sizes: name, first size, first size that is too large.
 const BINS: [(&str, u64, u64); 6] = [

@@ -4,16 +4,16 @@ use xoff_units::{Span, Time};
 
 use crate::detection::Mark;
 
-/// How a receiver tells a sender that frames arrived marked.
+/// How a receiver reports to a sender that frames arrived marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Notification {
+pub enum CnpMode {
     /// Not at all.
     Never,
     /// A bit in the acknowledgement of every marked frame.
     InAck,
     /// A frame of its own, at once for the first mark and then at most one per interval.
     Frame {
-        /// Shortest distance between two notifications of a flow [ps].
+        /// Shortest distance between two CNPs of a flow [ps].
         interval: Span,
     },
 }
@@ -21,16 +21,16 @@ pub enum Notification {
 /// The receiver's side of one flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NotificationPoint {
-    /// Earliest time of the next notification, and [`NotificationPoint::UE`]: every flow of a NIC has one of these, so it stays
+    /// Earliest time of the next CNP, and [`NotificationPoint::UE`]: every flow of a NIC has one of these, so it stays
     /// a single word.
     next: Time,
 }
 
 impl NotificationPoint {
-    /// The last notification reported UE. The highest bit: a time reaches it after 106 days.
+    /// The last CNP reported UE. The highest bit: a time reaches it after 106 days.
     const UE: u64 = 1 << 63;
 
-    /// A frame marked CE arrived: is a notification frame due now? At most one per interval; one that reported UE does not
+    /// A frame marked CE arrived: is a CNP due now? At most one per interval; one that reported UE does not
     /// count, because CE takes precedence over it.
     pub fn on_mark(&mut self, now: Time, interval: Span) -> bool {
         let due = now >= self.next || self.next.0 & Self::UE != 0;
@@ -40,7 +40,7 @@ impl NotificationPoint {
         due
     }
 
-    /// A frame marked UE arrived: is a notification frame due now? At most one per interval, and none while one of any kind
+    /// A frame marked UE arrived: is a CNP due now? At most one per interval, and none while one of any kind
     /// is that recent.
     pub fn on_undetermined(&mut self, now: Time, interval: Span) -> bool {
         let due = now.0 >= self.next.0 & !Self::UE;
@@ -50,7 +50,7 @@ impl NotificationPoint {
         due
     }
 
-    /// A frame arrived: which notification is due now? `undetermined`: marks UE are reported too.
+    /// A frame arrived: which CNP is due now? `undetermined`: marks UE are reported too.
     #[inline]
     pub fn on_frame(&mut self, now: Time, mark: Mark, interval: Span, undetermined: bool) -> Option<Mark> {
         let due = match mark {
@@ -68,7 +68,7 @@ mod tests {
 
     /// SIGCOMM'15: the first mark is reported at once, then at most one CNP per N = 50 us.
     #[test]
-    fn notifications_are_paced() {
+    fn cnps_are_paced() {
         let mut np = NotificationPoint::default();
         let sent: Vec<u64> = (0..200).filter(|&us| np.on_mark(Time::from_us(us), Span::from_us(50))).collect();
         assert_eq!(sent, [0, 50, 100, 150]);

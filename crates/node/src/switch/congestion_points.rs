@@ -1,0 +1,136 @@
+//! Buffers that tell sources of congestion: what a switch does where its detection notifies.
+//!
+//! ```text
+//!   frame in -> ingress buffer: CongestionPoint --.                  CNM: a frame of 64 B with a value, from here back to the source
+//!            -> egress queue:   CongestionPoint --+--> CNM -----> of the flow that the congestion point names, on the way that feedback of
+//!   clock, while an ingress stops its peer-'                  the flow takes. It travels with the control frames.
+//! ```
+
+use xoff_mech::detection::{AnyCongestionPoint, Cnm, CongestionPoint, Detection, Place, Side};
+use xoff_mech::flow_control::Message;
+use xoff_units::{Bytes, Time};
+
+use super::Switch;
+use crate::env::{Call, Env, NodeEvent};
+use crate::frame::{Frame, FrameId};
+
+/// Length of a CNM on the wire: the smallest Ethernet frame [bytes].
+const LEN: u32 = 64;
+
+/// The two buffers of a port and class.
+struct Watched {
+    ingress: Option<AnyCongestionPoint>,
+    egress: Option<AnyCongestionPoint>,
+    /// The next look at the clock that was asked for; never: none.
+    wake: Time,
+}
+
+/// The congestion points of a switch.
+pub(super) struct CongestionPoints {
+    /// Number that notices carry in place of a class: that of the express priority.
+    class: u8,
+    classes: usize,
+    /// By port and class.
+    watched: Vec<Watched>,
+}
+
+impl CongestionPoints {
+    /// Of these ports; `None`: nothing is watched.
+    pub fn new<'a>(ports: impl Iterator<Item = (&'a Detection, Place<'a>)>, classes: usize, class: u8) -> Option<Box<CongestionPoints>> {
+        let of = |(d, place): (&Detection, Place)| {
+            let make = move || Watched {
+                ingress: d.congestion_point(&place, Side::Ingress),
+                egress: d.congestion_point(&place, Side::Egress),
+                wake: Time::NEVER,
+            };
+            (0..classes).map(|_| make()).collect::<Vec<_>>()
+        };
+        let watched: Vec<Watched> = ports.flat_map(of).collect();
+        let any = watched.iter().any(|w| w.ingress.is_some() || w.egress.is_some());
+        any.then(|| Box::new(CongestionPoints { class, classes, watched }))
+    }
+
+    fn at(&mut self, port: u16, class: u8) -> &mut Watched {
+        &mut self.watched[port as usize * self.classes + class as usize]
+    }
+}
+
+impl Switch {
+    /// A frame was admitted, and its ingress holds so much now; it is about to enter its queue.
+    #[cold]
+    pub(super) fn watch_stored(&mut self, now: Time, (port, out): (u16, u16), id: FrameId, held: Bytes, env: &mut impl Env) {
+        let f = &env.frames()[id];
+        let (class, flow, len) = (f.class(), f.flow, f.bytes());
+        let waiting = Bytes(self.waiting(out, class)) + len;
+        for (side, port, queue) in [(Side::Ingress, port, held), (Side::Egress, out, waiting)] {
+            let Some(n) = &mut self.congestion_points else { return };
+            let watched = n.at(port, class);
+            let point = if side == Side::Ingress { &mut watched.ingress } else { &mut watched.egress };
+            let Some(point) = point else { continue };
+            let cnm = point.on_enqueue(now, flow, len, queue, &mut || env.draw(self.node, port));
+            self.report(now, (port, class, side), cnm, env);
+        }
+    }
+
+    /// A frame has left both of its buffers.
+    #[cold]
+    pub(super) fn watch_gone(&mut self, now: Time, (port, out): (u16, u16), class: u8, flow: u32, len: Bytes) {
+        let Some(n) = &mut self.congestion_points else { return };
+        if let Some(point) = &mut n.at(port, class).ingress {
+            point.on_dequeue(now, flow, len);
+        }
+        if let Some(point) = &mut n.at(out, class).egress {
+            point.on_dequeue(now, flow, len);
+        }
+    }
+
+    /// The flow control of an ingress has spoken.
+    #[cold]
+    pub(super) fn watch_message(&mut self, now: Time, port: u16, class: u8, message: Message, env: &mut impl Env) {
+        let Some(n) = &mut self.congestion_points else { return };
+        let Some(point) = &mut n.at(port, class).ingress else { return };
+        match message.stops() {
+            Some(true) => point.on_stop(now),
+            Some(false) => point.on_release(now),
+            None => return,
+        }
+        self.schedule_congestion_point(port, class, env);
+    }
+
+    /// A congestion point looks at the clock.
+    pub fn on_congestion_point_wake(&mut self, now: Time, port: u16, class: u8, env: &mut impl Env) {
+        let queue = self.occupancy(port, class).bytes;
+        let Some(n) = &mut self.congestion_points else { return };
+        let watched = n.at(port, class);
+        if watched.wake <= now {
+            watched.wake = Time::NEVER;
+        }
+        let Some(point) = &mut watched.ingress else { return };
+        let cnm = point.on_wake(now, queue, &mut || env.draw(self.node, port));
+        self.report(now, (port, class, Side::Ingress), cnm, env);
+        self.schedule_congestion_point(port, class, env);
+    }
+
+    /// Asks for the next look at the clock, unless an earlier one is due.
+    fn schedule_congestion_point(&mut self, port: u16, class: u8, env: &mut impl Env) {
+        let Some(n) = &mut self.congestion_points else { return };
+        let watched = n.at(port, class);
+        let next = watched.ingress.as_ref().and_then(|n| n.next_wake());
+        if let Some(at) = next.filter(|&at| at < watched.wake) {
+            watched.wake = at;
+            env.call_at(self.node, at, Call::CongestionPoint { port, class });
+        }
+    }
+
+    /// Sends a CNM.
+    fn report(&mut self, now: Time, (port, class, side): (u16, u8, Side), cnm: Option<Cnm>, env: &mut impl Env) {
+        let (Some(n), Some(Cnm { flow, congestion })) = (&self.congestion_points, cnm) else { return };
+        let frame = Frame::cnm(flow, n.class, LEN, congestion.degree);
+        // After a failure there may be no route back; nothing depends on a CNM.
+        let Some(out) = env.route(self.node, &frame) else { return };
+        env.emit(self.node, now, NodeEvent::CnmSent { port, class, side, flow, congestion });
+        let id = env.frames().insert(frame);
+        self.ports[out as usize].send_unpaused(now, self.node, out, id, env);
+        self.plan_next(out, env);
+    }
+}
