@@ -44,6 +44,8 @@ struct Port<'s> {
     peer: &'s str,
     peer_port: u32,
     rate: Option<Rate>,
+    /// Its own GUID, by which some dumps name an adapter.
+    guid: Option<u64>,
     /// Own identifier and the number of its low bits that are free, of a channel adapter's port.
     lid: Option<(u32, u32)>,
 }
@@ -71,6 +73,9 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Fabric, Problem> {
             let name = if block.links.len() > 1 { format!("{}-p{}", names[i], p.number) } else { names[i].clone() };
             let node = fabric.network.add_node(&mut used, &name, NodeKind::Host, p.line.place())?;
             fabric.of_guid.entry(guid).or_default().push(node);
+            if let Some(own) = p.guid.filter(|own| *own != guid) {
+                fabric.of_guid.entry(own).or_default().push(node);
+            }
             node_of.insert((i, p.number), node);
             fabric.port_count.push(block.ports);
             let (lid, lmc) = p.lid.unwrap_or((0, 0));
@@ -216,6 +221,7 @@ fn port(line: Line<'_>) -> Result<Port<'_>, Problem> {
     let bracket = |text: &'_ str| text.trim_start().strip_prefix('[').and_then(|t| t.split_once(']')).map(|(n, _)| n.to_owned());
     let number =
         |text: String| text.parse::<u32>().map_err(|_| line.problem("", format!("port '{}' is not a number", suggest::clip(&text)), form));
+    let guid = own.split_once('(').and_then(|(_, g)| g.split_once(')')).and_then(|(g, _)| u64::from_str_radix(g, 16).ok());
     let own = number(bracket(own).ok_or_else(|| bad("there is no port in brackets"))?)?;
     // ibsim leaves the port of an adapter out.
     let peer_port = bracket(behind).map(number).transpose()?.unwrap_or(1);
@@ -226,7 +232,7 @@ fn port(line: Line<'_>) -> Result<Port<'_>, Problem> {
         let lid = t.split_whitespace().next()?.parse().ok()?;
         Some((lid, number_behind(t.split('"').next().unwrap_or(t), "lmc ").unwrap_or(0).min(7)))
     });
-    Ok(Port { line, number: own, peer, peer_port, rate, lid: lid.filter(|l| l.0 > 0) })
+    Ok(Port { line, number: own, peer, peer_port, rate, guid, lid: lid.filter(|l| l.0 > 0) })
 }
 
 /// `4xEDR`: width and speed of a lane.
