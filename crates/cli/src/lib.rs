@@ -16,6 +16,7 @@ mod live;
 mod new;
 mod out;
 mod plan;
+mod progress;
 mod replay;
 mod reproduce;
 mod run;

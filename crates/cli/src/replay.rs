@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use indicatif::{HumanCount, ProgressBar};
 use serde::Serialize;
 use xoff_record::verdict::Conclusion;
 use xoff_scenario::{Problem, Problems};
 use xoff_testbed::replay::{self, ReplayError};
 
 use crate::answer::Answer;
+use crate::progress::Bar;
 use crate::{interrupt, terminal};
 
 /// Prove from a capture that a real run was a simulation's, frame by frame.
@@ -40,15 +40,15 @@ struct Json {
 /// Runs it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     interrupt::ask_first();
-    let bar = ProgressBar::new_spinner().with_style(terminal::bar("{spinner} {msg}"));
+    let bar = Bar::spinner("{spinner} {msg}");
     let replayed = replay::replay(&args.capture, |frames| {
         if frames > 0 {
-            bar.set_message(format!("{} frames", HumanCount(frames)));
+            bar.message(format!("{} frames", terminal::grouped(frames)));
         }
         bar.tick();
         !interrupt::asked()
     });
-    bar.finish_and_clear();
+    drop(bar);
     let (facts, seen) = replayed.map_err(|e| match e {
         ReplayError::Scenario(problems) => problems,
         e => Problem::new(format!("{}: {e}", args.capture.display()), "make it with xoff testbed or xoff switch --capture").into(),

@@ -1,10 +1,7 @@
 //! `xoff reproduce`: a paper's figures and tables, run and judged.
 
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::time::Instant;
 
-use indicatif::ProgressBar;
 use xoff_lab::{Context, Entry, Judged, Mode, Progress, Report, ReproduceError, Verdict, check_docs, write_docs, write_json};
 use xoff_papers::{entries, reproduce, testbed_entries};
 use xoff_record::verdict::Conclusion;
@@ -13,6 +10,7 @@ use xoff_testbed::veth_network;
 
 use crate::answer::{Answer, Exit, refused};
 use crate::out::Force;
+use crate::progress::Bar;
 use crate::{interrupt, terminal};
 
 /// Run the figures and tables of a paper and judge them.
@@ -71,7 +69,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         check_docs(page, args.force.force).map_err(problems)?;
     }
     interrupt::ask_first();
-    let bar = Bar::new();
+    let bar = Bar::new("{bar:24} {prefix} {msg} {elapsed_precise:.dim} (entry left: {eta})");
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let cx = Context {
         mode: if args.full { Mode::Full } else { Mode::Quick },
@@ -84,7 +82,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         ..Context::new(Mode::Quick, &out)
     };
     let report = reproduce(&args.paper, &args.items, &cx);
-    bar.bar.finish_and_clear();
+    bar.clear();
     let report = report.map_err(problems)?;
     if let Some(page) = &args.page {
         write_docs(&report, &cx, page).map_err(problems)?;
@@ -166,44 +164,19 @@ fn text(report: &Report) -> String {
     out
 }
 
-/// A bar on stderr with the entry at hand; a line per entry when that is no terminal.
-struct Bar {
-    bar: ProgressBar,
-    started: Mutex<Instant>,
-}
-
-const STEPS: u64 = 1000;
-
-impl Bar {
-    fn new() -> Bar {
-        let bar = ProgressBar::new(STEPS);
-        bar.set_style(terminal::bar("{bar:24} {prefix} {msg} {elapsed_precise:.dim} (entry left: {eta})"));
-        Bar { bar, started: Mutex::new(Instant::now()) }
-    }
-}
-
+/// Shows the entry at hand, and leaves a line per entry.
 impl Progress for Bar {
     fn started(&self, entry: &Entry, nth: usize, total: usize) {
-        *self.started.lock().unwrap_or_else(|e| e.into_inner()) = Instant::now();
-        self.bar.set_position(0);
-        self.bar.reset_eta();
-        self.bar.set_prefix(format!("{} of {total}: {}", nth + 1, entry.id));
-        self.bar.set_message("");
+        self.restart(format!("{} of {total}: {}", nth + 1, entry.id));
     }
     fn fraction(&self, _entry: &str, part: f64) {
-        self.bar.set_position((part * STEPS as f64) as u64);
+        self.done(part);
     }
     fn note(&self, _entry: &str, text: &str) {
-        self.bar.set_message(text.to_owned());
+        self.message(text.to_owned());
     }
     fn finished(&self, e: &Judged, kept: bool) {
-        let seconds = self.started.lock().unwrap_or_else(|e| e.into_inner()).elapsed().as_secs_f64();
-        let how = if kept { "kept from an earlier run".to_owned() } else { format!("{seconds:.1} s") };
-        let line = format!("{:<18} {} ({how})", e.id, verdict(e));
-        if self.bar.is_hidden() {
-            terminal::note(&line);
-        } else {
-            self.bar.println(line);
-        }
+        let how = if kept { "kept from an earlier run".to_owned() } else { format!("{:.1} s", self.elapsed().as_secs_f64()) };
+        self.line(&format!("{:<18} {} ({how})", e.id, verdict(e)));
     }
 }

@@ -3,10 +3,8 @@
 mod fabric;
 
 use std::path::PathBuf;
-use std::time::Instant;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use indicatif::{HumanCount, HumanDuration, ProgressBar};
 use serde::Serialize;
 use xoff_record::verdict::Allow;
 use xoff_record::{FORMATS, Format, Sink, Verdict};
@@ -18,6 +16,7 @@ use xoff_units::{Bytes, Rate, Span};
 use crate::answer::{Allowed, Answer, open_ends, refused, unwritten};
 use crate::interrupt;
 use crate::out::Out;
+use crate::progress::Bar;
 use crate::terminal::{self, grouped};
 
 /// Run a scenario.
@@ -105,9 +104,9 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     if let Some(asked) = args.threads {
         tell_threads(asked as usize, running.threads(), running.unsplit());
     }
-    let bar = Bar::new();
+    let bar = bar();
     let finished = running.run(|p| {
-        bar.update(p);
+        show(&bar, p);
         !interrupt::asked()
     });
     drop(bar);
@@ -143,44 +142,24 @@ pub fn problem(e: RunError) -> Problems {
     }
 }
 
-/// A bar on stderr; nothing when that is no terminal.
-pub struct Bar {
-    bar: ProgressBar,
-    started: Instant,
+/// An empty bar for a run.
+pub fn bar() -> Bar {
+    Bar::new("{bar:24} {msg} {elapsed_precise:.dim}")
 }
 
-const STEPS: u64 = 10_000;
-
-impl Bar {
-    /// An empty bar.
-    pub fn new() -> Bar {
-        let bar = ProgressBar::new(STEPS);
-        bar.set_style(terminal::bar("{bar:24} {msg} {elapsed_precise:.dim}"));
-        Bar { bar, started: Instant::now() }
-    }
-
-    /// Looks at a run. The time left supposes that the work per simulated time stays what it was.
-    pub fn update(&self, p: &Progress) {
-        let part = p.now.as_secs_f64() / p.until.as_secs_f64().max(1e-12);
-        self.bar.set_position((part * STEPS as f64) as u64);
-        let elapsed = self.started.elapsed();
-        let left = elapsed.mul_f64(((1.0 - part) / part.max(1e-6)).clamp(0.0, 1e6));
-        let deadlock = if p.deadlocks > 0 { ", deadlock" } else { "" };
-        self.bar.set_message(format!(
-            "simulated {} of {}, {} events, {:.1} million/s, {} left{deadlock}",
-            p.now,
-            p.until,
-            HumanCount(p.events),
-            p.events as f64 / elapsed.as_secs_f64().max(1e-9) / 1e6,
-            HumanDuration(left),
-        ));
-    }
-}
-
-impl Drop for Bar {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
-    }
+/// Shows on a bar how far a run is. The time left supposes that the work per simulated time stays what it was.
+pub fn show(bar: &Bar, p: &Progress) {
+    let part = p.now.as_secs_f64() / p.until.as_secs_f64().max(1e-12);
+    bar.done(part);
+    let deadlock = if p.deadlocks > 0 { ", deadlock" } else { "" };
+    bar.message(format!(
+        "simulated {} of {}, {} events, {:.1} million/s, {} left{deadlock}",
+        p.now,
+        p.until,
+        grouped(p.events),
+        p.events as f64 / bar.elapsed().as_secs_f64().max(1e-9) / 1e6,
+        bar.left(part),
+    ));
 }
 
 #[derive(Serialize)]

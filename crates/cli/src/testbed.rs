@@ -18,7 +18,7 @@ use xoff_testbed::{Comparison, Drive, DriveError, Next, RealReport, Side, compar
 
 use crate::answer::{Allowed, Answer, refused, unwritten};
 use crate::out::{Out, refused as refused_out};
-use crate::run::{Bar, problem, settings, verdict};
+use crate::run::{bar, problem, settings, show, verdict};
 use crate::{interrupt, terminal};
 
 /// Run a scenario with real Ethernet frames on this machine.
@@ -101,11 +101,11 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         crate::live::capture(path, Some(&folder), args.out.force.force, |path| replay::create(path, &links, &facts, args.snap))
     };
     let mut capture = args.capture.as_ref().map(create).transpose()?;
-    let bar = Bar::new();
+    let bar = bar();
     let (began, mut unstarted) = (Instant::now(), None);
     let d = Drive { runner, real, tap: capture.as_mut().map(replay::tap) };
     let driven = drive(&scenario, here, links, ports, Sink::Files(folder.clone(), Default::default()), d, |look| {
-        bar.update(&Progress { now: look.time, until: look.until, events: 0, deadlocks: look.deadlocks });
+        show(&bar, &Progress { now: look.time, until: look.until, events: 0, deadlocks: look.deadlocks });
         look.log.iter().for_each(|l| terminal::note(l));
         if interrupt::asked() {
             return Next::Stop;

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::builder::RangedU64ValueParser;
-use indicatif::ProgressBar;
 use xoff_analysis::cbd::{self, FailureStudy, Report, Rule, Traffic, Verdict};
 use xoff_scenario::{Problem, Problems};
 use xoff_topology::failures::{fail_links, is_fabric_link};
@@ -16,6 +15,7 @@ use xoff_topology::routing::Tables;
 use xoff_topology::{LinkId, Topology};
 
 use crate::answer::{Answer, refused};
+use crate::progress::Bar;
 use crate::terminal::{counted, grouped};
 use crate::{interrupt, terminal};
 use topology::Network;
@@ -157,10 +157,8 @@ fn time_left(links: usize, n: usize, sets_max: u64, one: Duration) -> String {
 
 /// Shows that something is going on while `work` takes its time.
 fn working<T>(message: &str, work: impl FnOnce() -> T) -> T {
-    let spinner = ProgressBar::new_spinner().with_message(message.to_owned());
-    spinner.set_style(terminal::bar("{spinner} {msg} {elapsed:.dim}"));
-    spinner.enable_steady_tick(Duration::from_millis(100));
-    let done = work();
-    spinner.finish_and_clear();
-    done
+    let spinner = Bar::spinner("{spinner} {msg} {elapsed:.dim}");
+    spinner.message(message.to_owned());
+    spinner.turn();
+    work()
 }

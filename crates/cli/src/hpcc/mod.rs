@@ -1,7 +1,6 @@
 //! `xoff hpcc`: replay of an unmodified configuration of the HPCC simulator.
 
 mod files;
-mod progress;
 mod report;
 
 use std::path::PathBuf;
@@ -12,14 +11,15 @@ use xoff_hpcc::{Replay, fct_line, prepare, qlen_block};
 use xoff_record::{RecordError, ResultHash, Verdict};
 use xoff_scenario::Problems;
 use xoff_scenario::hpcc::HpccCase;
-use xoff_sim::{Ended, Outcome};
+use xoff_sim::{Ended, Outcome, World};
 use xoff_topology::PortNumbers;
 
 use crate::answer::{Allowed, Answer, refused, unwritten};
 use crate::out::Out;
+use crate::progress::Bar;
+use crate::terminal::grouped;
 use crate::{interrupt, terminal};
 use files::{Files, LineFile, PfcRecorder};
-use progress::Progress;
 
 /// Replay an unmodified configuration of the HPCC simulator.
 ///
@@ -104,11 +104,27 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
 /// Runs to the end, or until the user or the disk has had enough.
 fn drive(replay: &mut Replay, case: &HpccCase) -> Ended {
     interrupt::ask_first();
-    let progress = Progress::new(case);
+    let bar = Bar::new("{bar:12} {msg}");
     replay.world.drive(replay.until, |world| {
-        progress.update(world);
+        show(&bar, case, world);
         !interrupt::asked()
     })
+}
+
+/// Shows on a bar how far a replay is. Work goes with flows, not with simulated time: a stop time usually lies seconds after the last
+/// flow.
+fn show(bar: &Bar, case: &HpccCase, world: &World) {
+    let (done, flows) = (world.completed() as u64, case.flows.len() as u64);
+    let part = done as f64 / flows.max(1) as f64;
+    bar.done(part);
+    bar.message(format!(
+        "{} of {} flows, at {:.6} s, {:.1} million events/s, {} left",
+        grouped(done),
+        grouped(flows),
+        world.now().as_secs_f64(),
+        world.events() as f64 / bar.elapsed().as_secs_f64().max(1e-9) / 1e6,
+        bar.left(part)
+    ));
 }
 
 /// Warnings, and the keys that have no effect, by reason.

@@ -8,7 +8,7 @@ use xoff_run::{FabricFinished, FabricScenario};
 use xoff_scenario::Problems;
 use xoff_units::{Bytes, Rate, Span};
 
-use super::{Args, Bar, COMMAND, problem, verdict};
+use super::{Args, COMMAND, bar, problem, show, verdict};
 use crate::answer::{Answer, open_ends};
 use crate::interrupt;
 use crate::terminal::{self, grouped};
@@ -21,9 +21,9 @@ pub fn run(args: &Args, scenario: &FabricScenario) -> Result<Answer, Problems> {
         terminal::note("one thread: the events of a fabric are not split");
     }
     let folder = args.out.claim(COMMAND)?;
-    let bar = Bar::new();
+    let bar = bar();
     let finished = scenario.run(Sink::Files(folder, args.format), |p| {
-        bar.update(p);
+        show(&bar, p);
         !interrupt::asked()
     });
     drop(bar);

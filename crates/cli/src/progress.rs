@@ -1,0 +1,93 @@
+//! How far work has come: the one progress bar, on stderr; nothing where that is no terminal.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use indicatif::{HumanDuration, ProgressBar};
+
+use crate::terminal;
+
+/// Resolution of the bar.
+const STEPS: u64 = 10_000;
+
+/// A bar, or a spinner where the amount of work is unknown. It is removed from the terminal when it is dropped.
+pub struct Bar {
+    bar: ProgressBar,
+    started: Mutex<Instant>,
+}
+
+impl Bar {
+    /// An empty bar, drawn as a template of `indicatif` says.
+    pub fn new(template: &str) -> Bar {
+        Bar::of(ProgressBar::new(STEPS), template)
+    }
+
+    /// A spinner, drawn as a template of `indicatif` says.
+    pub fn spinner(template: &str) -> Bar {
+        Bar::of(ProgressBar::new_spinner(), template)
+    }
+
+    fn of(bar: ProgressBar, template: &str) -> Bar {
+        bar.set_style(terminal::bar(template));
+        Bar { bar, started: Mutex::new(Instant::now()) }
+    }
+
+    /// A spinner turns by itself from here on.
+    pub fn turn(&self) {
+        self.bar.enable_steady_tick(Duration::from_millis(100));
+    }
+
+    /// A spinner turns by one step.
+    pub fn tick(&self) {
+        self.bar.tick();
+    }
+
+    /// The next piece of work starts, named `prefix`: the bar is empty again.
+    pub fn restart(&self, prefix: String) {
+        *self.started.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        self.bar.set_position(0);
+        self.bar.reset_eta();
+        self.bar.set_prefix(prefix);
+        self.bar.set_message("");
+    }
+
+    /// Time since the work started.
+    pub fn elapsed(&self) -> Duration {
+        self.started.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+    }
+
+    /// Time left when `part` of 1 is done. It supposes that the rest takes as long, for its size, as what is done.
+    pub fn left(&self, part: f64) -> HumanDuration {
+        HumanDuration(self.elapsed().mul_f64(((1.0 - part) / part.max(1e-6)).clamp(0.0, 1e6)))
+    }
+
+    /// `part` of 1 is done.
+    pub fn done(&self, part: f64) {
+        self.bar.set_position((part * STEPS as f64) as u64);
+    }
+
+    /// The text beside the bar.
+    pub fn message(&self, text: String) {
+        self.bar.set_message(text);
+    }
+
+    /// A line that stays: above the bar, or alone where stderr is no terminal.
+    pub fn line(&self, text: &str) {
+        if self.bar.is_hidden() {
+            terminal::note(text);
+        } else {
+            self.bar.println(text);
+        }
+    }
+
+    /// Removes it from the terminal.
+    pub fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
