@@ -141,6 +141,7 @@ fn texts(batches: &[RecordBatch], column: &str) -> Vec<String> {
     batches.iter().flat_map(|b| read::texts(b, column)).map(|t| t.unwrap().to_owned()).collect()
 }
 
+/// Long, as it is a list: one table an item.
 #[test]
 fn every_table_reads_back_as_written() {
     let dir = folder("round-trip");

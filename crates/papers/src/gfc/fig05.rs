@@ -64,6 +64,12 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         lab::rate(rate)
     );
 
+    let figure = figure(&fluid, pfc, gfc, until);
+    Ok(Findings { measured, checks, figures: vec![figure], notes, ..Findings::default() })
+}
+
+/// Queues and allowed rates, packets beside the fluid model, up to `until` [ps].
+fn figure(fluid: &Fig5, pfc: &Observed, gfc: &Observed, until: f64) -> Figure {
     let curve = |points: &[Point], f: fn(&Point) -> f64| -> Points { points.iter().map(|p| (p.time.0 as f64, f(p))).collect() };
     let queue = |p: &Point| p.queue.0 as f64;
     let speed = |p: &Point| p.rate.as_f64();
@@ -98,7 +104,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         let fluid_line = if name == "PFC" { Mark::steps("fluid", curve(points, speed)) } else { Mark::line("fluid", curve(points, speed)) };
         figure = figure.panel(panel.mark(Mark::steps("packets", packets)).mark(fluid_line.dashed()));
     }
-    Ok(Findings { measured, checks, figures: vec![figure], notes, ..Findings::default() })
+    figure
 }
 
 /// When the port was stopped and let go: time, stopped.

@@ -65,12 +65,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     ]);
 
     let seen: Vec<Seen> = runs[3..].iter().map(h1::look).collect();
-    let mut table = Table::new(["Disturbance", "Highest queue", "Queue at rest", "Smallest rate of H1"])
-        .align([Align::Left, Align::Right, Align::Right, Align::Right])
-        .caption("What brings buffer-based GFC to the paper's 884 KB, then 840 KB, with a transient of 2.5 Gb/s? Round robin, 20 ms.");
-    for ((name, _), s) in disturbances.iter().zip(&seen) {
-        table.push([name.clone(), lab::bytes(s.peak), lab::bytes(s.rest), lab::rate(s.slowest)].map(Cell::from));
-    }
+    let table = table(&disturbances, &seen);
     let of = |name: &str| disturbances.iter().position(|(n, _)| n == name).map(|i| &seen[i]).expect("a disturbance");
     let long = of("all at once, tau 214 us");
     let shorter = of("H3 3 ms later, tau 85 us");
@@ -113,6 +108,17 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         lab::ms(10.0),
     );
     Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], why, ..Findings::default() })
+}
+
+/// A row a disturbance.
+fn table(disturbances: &[(String, Vec<String>)], seen: &[Seen]) -> Table {
+    let mut table = Table::new(["Disturbance", "Highest queue", "Queue at rest", "Smallest rate of H1"])
+        .align([Align::Left, Align::Right, Align::Right, Align::Right])
+        .caption("What brings buffer-based GFC to the paper's 884 KB, then 840 KB, with a transient of 2.5 Gb/s? Round robin, 20 ms.");
+    for ((name, _), s) in disturbances.iter().zip(seen) {
+        table.push([name.clone(), lab::bytes(s.peak), lab::bytes(s.rest), lab::rate(s.slowest)].map(Cell::from));
+    }
+    table
 }
 
 /// Checks of a permanent standstill.

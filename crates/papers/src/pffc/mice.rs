@@ -36,69 +36,97 @@ fn times(run: &Observed, size: Option<u64>) -> Vec<f64> {
     all
 }
 
-fn entry(cx: &Context, title: &str, elephants: &[(&str, &[&str])]) -> Result<Findings, ReproduceError> {
-    let seeds = cx.mode.pick(5, 20);
-    let schemes = [PFC, PFFC];
-    let jobs: Vec<(usize, Scheme, u64)> =
-        (0..elephants.len()).flat_map(|e| schemes.iter().flat_map(move |s| (0..seeds).map(move |n| (e, *s, n)))).collect();
-    let runs = cx.parallel(&jobs, |(e, scheme, n)| {
-        let seed = format!("run.seed={}", cx.seed + n);
-        let settings: Vec<&str> = elephants[*e].1.iter().copied().chain([seed.as_str()]).collect();
-        run(cx, SCENARIO, *scheme, &settings)
-    })?;
-    // A value of each seed.
-    let by_seed = |e: usize, scheme: Scheme, value: &dyn Fn(&Observed) -> f64| -> Vec<f64> {
-        jobs.iter().zip(&runs).filter(|(j, _)| (j.0, j.1) == (e, scheme)).map(|(_, r)| value(r)).collect()
-    };
-    let mean_of = |size: Option<u64>| move |r: &Observed| Mean::of(times(r, size)).mean;
-    let p99_of = |size: Option<u64>| move |r: &Observed| quantile(&times(r, size), 0.99);
-    let stops = |e: usize, scheme: Scheme| Mean::of(by_seed(e, scheme, &|r| r.totals("S1->S2").holds as f64)).mean;
-    let ratio = |e: usize, size: Option<u64>| Mean::ratio(&by_seed(e, PFC, &mean_of(size)), &by_seed(e, PFFC, &mean_of(size)));
-    let all = ratio(0, None);
-    let checks = vec![
-        Check::new("mean completion time, PFC over PFFC", Unit::None, all.mean, 1.5, 10.0).assuming(SHAPE),
-        Check::new("the same, lower end of the 95 % interval", Unit::None, all.low, 1.0, f64::INFINITY).claimed(),
-        Check::none("frames lost or out of order, all runs", "frames", runs.iter().map(broken).sum()),
-    ];
+/// Kinds of elephants, each with its settings.
+type Elephants<'a> = [(&'a str, &'a [&'a str])];
+
+const SCHEMES: [Scheme; 2] = [PFC, PFFC];
+/// Mice by size; the last is all of them.
+const KINDS: [(&str, Option<u64>); 3] = [("10 KB", Some(SIZES[0])), ("100 KB", Some(SIZES[1])), ("all", None)];
+
+fn mean_of(size: Option<u64>) -> impl Fn(&Observed) -> f64 {
+    move |r| Mean::of(times(r, size)).mean
+}
+
+fn p99_of(size: Option<u64>) -> impl Fn(&Observed) -> f64 {
+    move |r| quantile(&times(r, size), 0.99)
+}
+
+/// All runs of an entry.
+struct Mice {
+    /// Which elephants, scheme, number of the seed.
+    jobs: Vec<(usize, Scheme, u64)>,
+    runs: Vec<Observed>,
+}
+
+impl Mice {
+    fn run(cx: &Context, elephants: &Elephants, seeds: u64) -> Result<Mice, ReproduceError> {
+        let jobs: Vec<(usize, Scheme, u64)> =
+            (0..elephants.len()).flat_map(|e| SCHEMES.iter().flat_map(move |s| (0..seeds).map(move |n| (e, *s, n)))).collect();
+        let runs = cx.parallel(&jobs, |(e, scheme, n)| {
+            let seed = format!("run.seed={}", cx.seed + n);
+            let settings: Vec<&str> = elephants[*e].1.iter().copied().chain([seed.as_str()]).collect();
+            run(cx, SCENARIO, *scheme, &settings)
+        })?;
+        Ok(Mice { jobs, runs })
+    }
+
+    /// A value of each seed.
+    fn by_seed(&self, e: usize, scheme: Scheme, value: &dyn Fn(&Observed) -> f64) -> Vec<f64> {
+        self.jobs.iter().zip(&self.runs).filter(|(j, _)| (j.0, j.1) == (e, scheme)).map(|(_, r)| value(r)).collect()
+    }
+
+    fn stops(&self, e: usize, scheme: Scheme) -> f64 {
+        Mean::of(self.by_seed(e, scheme, &|r| r.totals("S1->S2").holds as f64)).mean
+    }
+
+    /// PFC over PFFC.
+    fn ratio(&self, e: usize, size: Option<u64>) -> Mean {
+        Mean::ratio(&self.by_seed(e, PFC, &mean_of(size)), &self.by_seed(e, PFFC, &mean_of(size)))
+    }
+}
+
+fn table(mice: &Mice, elephants: &Elephants, seeds: u64) -> Table {
     let mut table = Table::new(["Elephants", "Flow control", "Mice", "Mean", "99th percentile", "PFC over PFFC", "Stops of S1->S2"])
         .align([Align::Left, Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right]);
-    let kinds: [(&str, Option<u64>); 3] = [("10 KB", Some(SIZES[0])), ("100 KB", Some(SIZES[1])), ("all", None)];
     for (e, (name, _)) in elephants.iter().enumerate() {
-        for scheme in schemes {
-            for (kind, size) in kinds {
+        for scheme in SCHEMES {
+            for (kind, size) in KINDS {
                 let time = |v: Vec<f64>| Mean::of(v).words(lab::time);
-                let over = if scheme == PFFC { ratio(e, size).words(|v| format!("{v:.2}")) } else { String::new() };
+                let over = if scheme == PFFC { mice.ratio(e, size).words(|v| format!("{v:.2}")) } else { String::new() };
                 table.push([
                     (*name).to_owned(),
                     scheme.title.to_owned(),
                     kind.to_owned(),
-                    time(by_seed(e, scheme, &mean_of(size))),
-                    time(by_seed(e, scheme, &p99_of(size))),
+                    time(mice.by_seed(e, scheme, &mean_of(size))),
+                    time(mice.by_seed(e, scheme, &p99_of(size))),
                     over,
-                    format!("{:.0}", stops(e, scheme)),
+                    format!("{:.0}", mice.stops(e, scheme)),
                 ]);
             }
         }
     }
-    let table = table.caption(format!("Means over {seeds} seeds, with 95 % intervals. Mice that start after 2 ms."));
+    table.caption(format!("Means over {seeds} seeds, with 95 % intervals. Mice that start after 2 ms."))
+}
+
+fn figure(mice: &Mice, elephants: &Elephants, title: &str) -> Figure {
     // Of one kind of elephants every size, of several all mice beside each.
     let drawn: Vec<(String, usize, Option<u64>)> = match elephants {
-        [_] => kinds.iter().map(|(kind, size)| ((*kind).to_owned(), 0, *size)).collect(),
+        [_] => KINDS.iter().map(|(kind, size)| ((*kind).to_owned(), 0, *size)).collect(),
         all => all.iter().enumerate().map(|(e, (name, _))| ((*name).to_owned(), e, None)).collect(),
     };
     let bars = |scheme: Scheme| {
-        let of = drawn.iter().map(|(_, e, size)| Bar::new(Mean::of(by_seed(*e, scheme, &mean_of(*size))).mean));
+        let of = drawn.iter().map(|(_, e, size)| Bar::new(Mean::of(mice.by_seed(*e, scheme, &mean_of(*size))).mean));
         BarGroup::new(scheme.title, of).colour(scheme.colour)
     };
     let cdf = |scheme: Scheme| {
-        let all = jobs.iter().zip(&runs).filter(|(j, _)| (j.0, j.1) == (0, scheme)).flat_map(|(_, r)| times(r, None));
+        let all = mice.jobs.iter().zip(&mice.runs).filter(|(j, _)| (j.0, j.1) == (0, scheme)).flat_map(|(_, r)| times(r, None));
         Mark::cdf(scheme.title, all).colour(scheme.colour)
     };
-    let figure = Figure::new(title)
+    Figure::new(title)
         .caption("The slides: mice are done sooner under PFFC. Right: all mice of all seeds.")
         .panel(
             Panel::new("Mean completion time", Axis::new("", Unit::None), Axis::new("Completion time", Unit::Picoseconds))
-                .mark(Mark::bars(drawn.iter().map(|d| d.0.clone()), schemes.map(bars))),
+                .mark(Mark::bars(drawn.iter().map(|d| d.0.clone()), SCHEMES.map(bars))),
         )
         .panel(
             Panel::new(
@@ -106,18 +134,31 @@ fn entry(cx: &Context, title: &str, elephants: &[(&str, &[&str])]) -> Result<Fin
                 Axis::new("Time", Unit::Picoseconds).log(),
                 Axis::new("Share of mice", Unit::Fraction),
             )
-            .marks(schemes.map(cdf)),
+            .marks(SCHEMES.map(cdf)),
         )
-        .columns(2);
+        .columns(2)
+}
+
+fn entry(cx: &Context, title: &str, elephants: &Elephants) -> Result<Findings, ReproduceError> {
+    let seeds = cx.mode.pick(5, 20);
+    let mice = Mice::run(cx, elephants, seeds)?;
+    let all = mice.ratio(0, None);
+    let checks = vec![
+        Check::new("mean completion time, PFC over PFFC", Unit::None, all.mean, 1.5, 10.0).assuming(SHAPE),
+        Check::new("the same, lower end of the 95 % interval", Unit::None, all.low, 1.0, f64::INFINITY).claimed(),
+        Check::none("frames lost or out of order, all runs", "frames", mice.runs.iter().map(broken).sum()),
+    ];
+    let table = table(&mice, elephants, seeds);
+    let figure = figure(&mice, elephants, title);
     let notes = (1..elephants.len())
-        .filter(|&e| ratio(e, None).mean < 1.0)
+        .filter(|&e| mice.ratio(e, None).mean < 1.0)
         .map(|e| {
             format!(
                 "{}: elephants do not fill the buffers, so that PFC stops S1->S2 {:.0} times; PFFC stops every flow above Xoff_s all the same ({:.0} times), mice of 100 KB too, and what it resumes goes before the default queue, in which mice wait. Mice then take longer under PFFC: {} of the time under PFC.",
                 elephants[e].0,
-                stops(e, PFC),
-                stops(e, PFFC),
-                Unit::Fraction.format(1.0 / ratio(e, None).mean)
+                mice.stops(e, PFC),
+                mice.stops(e, PFFC),
+                Unit::Fraction.format(1.0 / mice.ratio(e, None).mean)
             )
         })
         .collect();
@@ -125,8 +166,8 @@ fn entry(cx: &Context, title: &str, elephants: &[(&str, &[&str])]) -> Result<Fin
         .iter()
         .enumerate()
         .map(|(e, (name, _))| {
-            let time = |scheme| lab::time(Mean::of(by_seed(e, scheme, &mean_of(None))).mean);
-            format!("{name}: PFC {}, PFFC {}, ratio {}", time(PFC), time(PFFC), ratio(e, None).words(|v| format!("{v:.2}")))
+            let time = |scheme| lab::time(Mean::of(mice.by_seed(e, scheme, &mean_of(None))).mean);
+            format!("{name}: PFC {}, PFFC {}, ratio {}", time(PFC), time(PFFC), mice.ratio(e, None).words(|v| format!("{v:.2}")))
         })
         .collect();
     Ok(Findings { measured: words.join(". ") + ".", checks, figures: vec![figure], tables: vec![table], notes, ..Findings::default() })

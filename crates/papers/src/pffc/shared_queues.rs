@@ -87,25 +87,7 @@ pub fn run_ring(cx: &Context) -> Result<Findings, ReproduceError> {
             lab::rate(fastest).into(),
         ]);
     }
-    let mut figure = Figure::new("Four flows around a ring of four, three links each")
-        .caption("The worst run of each. With one pause queue a flow waits for flows that its own way has nothing to do with.")
-        .columns(2);
-    let until = lab::ms(5.0);
-    for name in &names {
-        // The worst of its runs, the first of equals.
-        let worst = |r: &&Observed| r.rates_at_end(END).into_iter().fold(f64::INFINITY, f64::min);
-        let run = of(name).into_iter().min_by(|a, b| worst(a).total_cmp(&worst(b))).expect("there are runs");
-        let axis = Axis::new("Throughput", Unit::BitsPerSecond).range(0.0, 10.5e9);
-        let mut panel = Panel::new(name.clone(), Axis::new("Time", Unit::Picoseconds).range(0.0, until), axis);
-        for flow in 0..FLOWS {
-            let points = run.flow_rate(flow, RateSource::Measured).into_iter().filter(|p| p.0 <= until);
-            panel = panel.mark(Mark::line(format!("flow {}", flow + 1), points));
-        }
-        if let Some(d) = run.deadlock() {
-            panel = panel.mark(Mark::vline(lab::ps(d.closed), "deadlock"));
-        }
-        figure = figure.panel(panel);
-    }
+    let figure = figure(&names, of);
     let mut notes = vec!["A pause queue goes on with the last of its flows, and what stands in it waits for flows it has nothing to do with: with one queue that is enough for a cycle, as with PFC.".to_owned()];
     for i in (1..names.len()).filter(|&i| starved(i) > 0) {
         notes.push(format!(
@@ -127,4 +109,28 @@ pub fn run_ring(cx: &Context) -> Result<Findings, ReproduceError> {
         notes,
         ..Findings::default()
     })
+}
+
+/// The worst run of each name.
+fn figure<'a>(names: &[String], of: impl Fn(&str) -> Vec<&'a Observed>) -> Figure {
+    let mut figure = Figure::new("Four flows around a ring of four, three links each")
+        .caption("The worst run of each. With one pause queue a flow waits for flows that its own way has nothing to do with.")
+        .columns(2);
+    let until = lab::ms(5.0);
+    for name in names {
+        // The worst of its runs, the first of equals.
+        let worst = |r: &&Observed| r.rates_at_end(END).into_iter().fold(f64::INFINITY, f64::min);
+        let run = of(name).into_iter().min_by(|a, b| worst(a).total_cmp(&worst(b))).expect("there are runs");
+        let axis = Axis::new("Throughput", Unit::BitsPerSecond).range(0.0, 10.5e9);
+        let mut panel = Panel::new(name.clone(), Axis::new("Time", Unit::Picoseconds).range(0.0, until), axis);
+        for flow in 0..FLOWS {
+            let points = run.flow_rate(flow, RateSource::Measured).into_iter().filter(|p| p.0 <= until);
+            panel = panel.mark(Mark::line(format!("flow {}", flow + 1), points));
+        }
+        if let Some(d) = run.deadlock() {
+            panel = panel.mark(Mark::vline(lab::ps(d.closed), "deadlock"));
+        }
+        figure = figure.panel(panel);
+    }
+    figure
 }

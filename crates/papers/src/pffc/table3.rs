@@ -78,16 +78,7 @@ pub fn run_table(cx: &Context) -> Result<Findings, ReproduceError> {
     let cells = PAPER.map(|p| [p.1.to_string(), Unit::Fraction.format(p.2)]);
     table.push(["paper, 2 s".to_owned()].into_iter().chain(cells.into_iter().flatten()).chain([format!("{printed:.3}")]));
     let table = table.caption(format!("Control frames from S2 to S1 in {seconds} s; Xoff is {} in both.", lab::bytes(xoff as f64)));
-    let axis = Axis::new("Share of the link", Unit::Fraction);
-    let mut panel = Panel::new("", Axis::new("Distance of the thresholds", Unit::Bytes), axis);
-    for (n, (scheme, _, overhead, _)) in PAPER.iter().enumerate() {
-        panel = panel
-            .mark(Mark::line(scheme.title, GAPS.map(|g| (g as f64, part(n, g)))).colour(scheme.colour))
-            .mark(Mark::hline(*overhead, format!("paper, {}: {}", scheme.title, Unit::Fraction.format(*overhead))));
-    }
-    let figure = Figure::new("What control frames take of the link (Table 3)")
-        .caption("The paper names no thresholds. How far they are apart sets the share of both schemes, and hardly their ratio.")
-        .panel(panel);
+    let figure = figure(part);
     let measured = format!(
         "Paper's frames x 64 B over 2.0 s: {} and {}. Same thresholds: PFC {}, PFFC {}, ratio {:.2} (paper {printed:.2}).",
         Unit::Fraction.format(share(PAPER[0].1, LASTED)),
@@ -109,6 +100,20 @@ pub fn run_table(cx: &Context) -> Result<Findings, ReproduceError> {
         lab::bytes(closest(1) as f64)
     )];
     Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], why, ..Findings::default() })
+}
+
+/// Share of the link over the distance of the thresholds; `part` is that of a scheme and a distance.
+fn figure(part: impl Fn(usize, u64) -> f64) -> Figure {
+    let axis = Axis::new("Share of the link", Unit::Fraction);
+    let mut panel = Panel::new("", Axis::new("Distance of the thresholds", Unit::Bytes), axis);
+    for (n, (scheme, _, overhead, _)) in PAPER.iter().enumerate() {
+        panel = panel
+            .mark(Mark::line(scheme.title, GAPS.map(|g| (g as f64, part(n, g)))).colour(scheme.colour))
+            .mark(Mark::hline(*overhead, format!("paper, {}: {}", scheme.title, Unit::Fraction.format(*overhead))));
+    }
+    Figure::new("What control frames take of the link (Table 3)")
+        .caption("The paper names no thresholds. How far they are apart sets the share of both schemes, and hardly their ratio.")
+        .panel(panel)
 }
 
 /// The entry `table3-bytes`.

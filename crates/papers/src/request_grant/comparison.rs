@@ -273,7 +273,6 @@ fn entry(cx: &Context, w: &Workload, title: &str) -> Result<Findings, ReproduceE
     let fates: Vec<Fate> = fates.into_iter().collect::<Option<_>>().ok_or(ReproduceError::Interrupted)?;
     let of = |scheme: usize| &fates[scheme * seeds as usize..(scheme + 1) * seeds as usize];
     let mean = |scheme: usize, value: fn(&Fate) -> f64| Mean::of(of(scheme).iter().map(value)).mean;
-    let done = |f: &Fate| f.complete as f64 / f.victims as f64;
     let mut f = Findings::default();
     for (scheme, (name, _)) in SCHEMES.iter().enumerate().skip(RESERVED) {
         f.checks.push(Check::new(format!("{name}: throughput of the hot outputs"), Unit::Fraction, mean(scheme, |f| f.hot), 0.95, 1.01));
@@ -318,6 +317,21 @@ fn entry(cx: &Context, w: &Workload, title: &str) -> Result<Findings, ReproduceE
         "{until_us} us, {seeds} seeds. Reactive schemes need time to find their rates: what they do in the first milliseconds is part of these numbers. A victim that was not complete at the end counts with its age, so that a scheme under which they starve is better here than in truth."
     ));
     f.notes.push("Not the same in both simulators: the network stores and forwards frames of 1500 B on one path per destination (d-mod-k), the fabric sprays segments of at most 256 B and forwards them at once; the fabric's buffers are queues of elements (8 KiB and 60 KiB), the network's are 300 KB per ingress. Control of request-grant is what travels alone; what rides on segments, and the credits between elements, cost nothing here.".into());
+    f.tables.push(table(&mean));
+    if cx.mode == Mode::Quick {
+        f.notes.push("Quick: a tenth of the time and one seed.".into());
+    }
+    let points = |which: fn(&Fate) -> f64| -> Vec<(String, f64)> {
+        SCHEMES.iter().enumerate().map(|(i, (name, _))| ((*name).to_owned(), mean(i, which))).collect()
+    };
+    f.figures.push(figure(title, &points(|f| f.p99), &points(|f| f.hot)));
+    Ok(f)
+}
+
+/// A row a scheme; `mean` over the seeds of a scheme.
+fn table(mean: &dyn Fn(usize, fn(&Fate) -> f64) -> f64) -> Table {
+    let time = |v: f64| Unit::Picoseconds.format(v);
+    let done = |f: &Fate| f.complete as f64 / f.victims as f64;
     let columns =
         ["Scheme", "Hot throughput", "Jain", "Victims done", "Victims' mean", "99th percentile", "Control", "Largest buffer", "Stops"];
     let mut t = Table::new(columns).align([Align::Left].into_iter().chain([Align::Right; 8])).caption("Means over seeds.");
@@ -335,15 +349,7 @@ fn entry(cx: &Context, w: &Workload, title: &str) -> Result<Findings, ReproduceE
         ];
         t.push(row);
     }
-    f.tables.push(t);
-    if cx.mode == Mode::Quick {
-        f.notes.push("Quick: a tenth of the time and one seed.".into());
-    }
-    let points = |which: fn(&Fate) -> f64| -> Vec<(String, f64)> {
-        SCHEMES.iter().enumerate().map(|(i, (name, _))| ((*name).to_owned(), mean(i, which))).collect()
-    };
-    f.figures.push(figure(title, &points(|f| f.p99), &points(|f| f.hot)));
-    Ok(f)
+    t
 }
 
 fn figure(title: &str, p99: &[(String, f64)], hot: &[(String, f64)]) -> Figure {

@@ -138,35 +138,8 @@ pub fn run_fig12(cx: &Context) -> Result<Findings, ReproduceError> {
     let of_small = small.map(|[uniform, hot]| results.ratio(hot, uniform, |r| r.delay.mean).mean - 1.0);
     let mut checks = Vec::new();
     for (s, (name, ..)) in workloads.iter().enumerate() {
-        for load in [0.5, 0.7] {
-            checks.push(
-                Check::new(
-                    format!("{name}, load {load}: delay with 8 hotspots beyond that of uniform traffic"),
-                    Unit::Fraction,
-                    excess(s, load),
-                    -0.1,
-                    0.2,
-                )
-                .claimed(),
-            );
-        }
-        let beside = excess(s, 0.5) / of_small[0].min(of_small[1]);
-        checks.push(
-            Check::new(
-                format!("{name}, load 0.5: that over the same for packets of 40 B (Fig. 11), the smaller of smooth and bursty"),
-                Unit::None,
-                beside,
-                -1.0,
-                0.9,
-            )
-            .claimed(),
-        );
-        for curve in [UNIFORM, HOT] {
-            let low = sweeps[s].get(curve).carried_min(&results, 0.9);
-            checks.push(
-                Check::new(format!("{name}, {curve}: smallest share carried up to load 0.9"), Unit::Fraction, low, 0.95, 1.04).claimed(),
-            );
-        }
+        let low = |curve: &str| sweeps[s].get(curve).carried_min(&results, 0.9);
+        checks.extend(less_discernible(name, |load| excess(s, load), of_small[0].min(of_small[1]), low));
     }
     checks.push(soundness(&results));
     setups::assuming(&mut checks, setups::LOAD);
@@ -204,4 +177,38 @@ pub fn run_fig12(cx: &Context) -> Result<Findings, ReproduceError> {
         sweeps.iter().zip(&workloads).flat_map(|(s, w)| s.panels(w.0, &results)),
     ));
     Ok(f)
+}
+
+/// Judges the delay that hotspots add, `excess` by load, beside `small`, that of packets of 40 B; and the smallest share carried, by curve.
+fn less_discernible(name: &str, excess: impl Fn(f64) -> f64, small: f64, low: impl Fn(&str) -> f64) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for load in [0.5, 0.7] {
+        checks.push(
+            Check::new(
+                format!("{name}, load {load}: delay with 8 hotspots beyond that of uniform traffic"),
+                Unit::Fraction,
+                excess(load),
+                -0.1,
+                0.2,
+            )
+            .claimed(),
+        );
+    }
+    let beside = excess(0.5) / small;
+    checks.push(
+        Check::new(
+            format!("{name}, load 0.5: that over the same for packets of 40 B (Fig. 11), the smaller of smooth and bursty"),
+            Unit::None,
+            beside,
+            -1.0,
+            0.9,
+        )
+        .claimed(),
+    );
+    for curve in [UNIFORM, HOT] {
+        checks.push(
+            Check::new(format!("{name}, {curve}: smallest share carried up to load 0.9"), Unit::Fraction, low(curve), 0.95, 1.04).claimed(),
+        );
+    }
+    checks
 }

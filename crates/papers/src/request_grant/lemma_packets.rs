@@ -57,12 +57,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     for packet in packets {
         for (name, order) in orders {
             for &spread in spreads {
-                all.push((
-                    name,
-                    packet,
-                    spread,
-                    plan.series(cx, setups::seeds(cx), &setups::during(config(order, spread, packet), from, to)),
-                ));
+                let series = plan.series(cx, setups::seeds(cx), &setups::during(config(order, spread, packet), from, to));
+                all.push((name, packet, spread, series));
             }
         }
     }
@@ -120,21 +116,25 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         least("falling")
     );
     f.notes.push(format!("Segments are whole: what is beyond the bound is the segment on the line and the one behind it, {slack:.0} B at most. Closest to the bound: {closest:.2} times."));
-    let mut panel = Panel::new("", Axis::new("Difference of round trips", t_min()), Axis::new("Longest backlog", Unit::Bytes));
-    for packet in packets {
-        for (name, _) in orders {
-            let points: Vec<(f64, f64)> = all.iter().filter(|a| (a.0, a.1) == (name, packet)).map(|a| (a.2 as f64, backlog(a.3))).collect();
-            panel = panel.mark(Mark::line(format!("{name}, grants of {packet} B"), points));
-        }
-    }
-    let end = *spreads.last().expect("some") as f64;
-    panel = panel.mark(Mark::line("Lemma 1", [(0.0, 0.0), (end, end * 40.0)]).dashed());
-    f.figures.push(
-        Figure::new("Lemma 1 in packets")
-            .caption("Backlog of a fabric-output buffer under implicit rate regulation whose inputs have different round trips: never more than the difference (and a segment), and reached where the output grants in the order of falling round trips.")
-            .panel(panel),
-    );
+    let drawn = packets.into_iter().flat_map(|packet| orders.map(|(name, _)| (packet, name)));
+    let lines = drawn.map(|(packet, name)| {
+        let points = all.iter().filter(|a| (a.0, a.1) == (name, packet)).map(|a| (a.2 as f64, backlog(a.3))).collect();
+        (format!("{name}, grants of {packet} B"), points)
+    });
+    f.figures.push(figure(lines, *spreads.last().expect("some") as f64));
     f.tables.push(table);
     setups::quick_note(cx, &mut f.notes);
     Ok(f)
+}
+
+/// Longest backlog [bytes] over the difference of round trips [t_min], which goes to `end`.
+fn figure(lines: impl Iterator<Item = (String, Vec<(f64, f64)>)>, end: f64) -> Figure {
+    let mut panel = Panel::new("", Axis::new("Difference of round trips", t_min()), Axis::new("Longest backlog", Unit::Bytes));
+    for (name, points) in lines {
+        panel = panel.mark(Mark::line(name, points));
+    }
+    panel = panel.mark(Mark::line("Lemma 1", [(0.0, 0.0), (end, end * 40.0)]).dashed());
+    Figure::new("Lemma 1 in packets")
+        .caption("Backlog of a fabric-output buffer under implicit rate regulation whose inputs have different round trips: never more than the difference (and a segment), and reached where the output grants in the order of falling round trips.")
+        .panel(panel)
 }

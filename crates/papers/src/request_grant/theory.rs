@@ -93,6 +93,37 @@ fn level(r: &Report) -> f64 {
     (r.routing().level / r.b).to_f64()
 }
 
+/// What the trials of a network come to; levels are over b.
+struct Levels {
+    /// Trials with all premises.
+    kept: Vec<Report>,
+    /// Highest level under the script that fills a routing stage, by stage.
+    tight: Vec<f64>,
+    /// Highest level without (iv).
+    free: f64,
+    /// Highest level with a single route.
+    one: f64,
+}
+
+impl Levels {
+    fn of(clos: Clos, stages: usize, epochs: u64) -> Levels {
+        let random = |limit: Limit, epochs: u64| {
+            [(0, 1), (3, 2), (6, 3), (8, 4), (8, 5)].map(|(hot_eighths, seed)| {
+                let admission = Admission::Arbitrated(Arbitrated { limit, seed, hot_eighths, epoch: Q::ONE, epochs });
+                Trial { network: Network::of_the_theorem(clos), b: b(), buffer: b(), admission, stopped: Vec::new() }
+                    .run()
+                    .expect("even splits keep fractions short")
+            })
+        };
+        Levels {
+            kept: random(Limit::Outstanding(b()), epochs).into(),
+            tight: (1..=stages).filter_map(|s| examples::tight(clos, s, b())).map(|t| level(&t.run().expect("short fractions"))).collect(),
+            free: random(Limit::None, epochs.min(60)).iter().map(level).fold(0.0, f64::max),
+            one: level(&examples::single_route(clos, b()).run().expect("short fractions")),
+        }
+    }
+}
+
 /// Theorem 1 and Corollary 1.
 pub fn run_theorem_1(cx: &Context) -> Result<Findings, ReproduceError> {
     let networks: &[(usize, usize, u64)] = cx.mode.pick(
@@ -110,24 +141,12 @@ pub fn run_theorem_1(cx: &Context) -> Result<Findings, ReproduceError> {
     for &(m, stages, epochs) in networks {
         cx.go_on()?;
         let clos = Clos::new(m, stages).expect("a Clos network");
-        let random = |limit: Limit, epochs: u64| {
-            [(0, 1), (3, 2), (6, 3), (8, 4), (8, 5)].map(|(hot_eighths, seed)| {
-                let admission = Admission::Arbitrated(Arbitrated { limit, seed, hot_eighths, epoch: Q::ONE, epochs });
-                Trial { network: Network::of_the_theorem(clos), b: b(), buffer: b(), admission, stopped: Vec::new() }
-                    .run()
-                    .expect("even splits keep fractions short")
-            })
-        };
-        let kept = random(Limit::Outstanding(b()), epochs);
+        let Levels { kept, tight, free, one } = Levels::of(clos, stages, epochs);
         trials += kept.len() as u64;
         over += kept.iter().filter(|r| !r.routing_holds()).count() as u64;
         queued += kept.iter().filter(|r| !r.distribution_never_queues()).count() as u64;
         fired += kept.iter().filter(|r| r.first_full.is_some()).count() as u64;
-        let tight: Vec<f64> =
-            (1..=stages).filter_map(|s| examples::tight(clos, s, b())).map(|t| level(&t.run().expect("short fractions"))).collect();
         not_tight += tight.iter().filter(|l| **l != 1.0).count() as u64;
-        let free = random(Limit::None, epochs.min(60)).iter().map(level).fold(0.0, f64::max);
-        let one = level(&examples::single_route(clos, b()).run().expect("short fractions"));
         without_iv = free.min(without_iv);
         let highest = kept.iter().map(level).fold(0.0, f64::max);
         let distribution = kept.iter().filter_map(|r| r.distribution()).map(|p| p.level.to_f64()).fold(0.0, f64::max);
@@ -179,8 +198,13 @@ pub fn run_theorem_1(cx: &Context) -> Result<Findings, ReproduceError> {
         "(i) to (v) alone are not enough: routes must be alike too. With switches that serve in different orders {unlike:.3} b (five stages), with one link longer by b {unequal:.2} b. The outline's own form of (iv), T + b granted in any T, allows {envelope:.3} b: \"outstanding\" must mean granted and not yet departed from the fabric-output buffer."
     ));
     f.tables.push(table);
-    f.figures.push(
-        Figure::new("Theorem 1: highest level over b")
+    f.figures.push(theorem_1_figure(names, [held, flooded, single]));
+    Ok(f)
+}
+
+/// Highest level of each network: with all premises, without (iv), with a single route.
+fn theorem_1_figure(names: Vec<String>, [held, flooded, single]: [Vec<Bar>; 3]) -> Figure {
+    Figure::new("Theorem 1: highest level over b")
             .caption("The fullest buffer of the routing half. With all premises it is b; without the limit on outstanding grants or with a single route for everything it is not.")
             .panel(
                 Panel::new("", Axis::new("", Unit::None), Axis::new("Highest level / b", Unit::None)).mark(Mark::bars(names, [
@@ -188,7 +212,5 @@ pub fn run_theorem_1(cx: &Context) -> Result<Findings, ReproduceError> {
                     BarGroup::new("without (iv)", flooded),
                     BarGroup::new("a single route", single),
                 ])),
-            ),
-    );
-    Ok(f)
+            )
 }

@@ -3,7 +3,7 @@
 use xoff_fabric::{Config, Core, Pattern, Shape, Sizes, Spray, Traffic};
 use xoff_report::{Align, Axis, Cell, Figure, Mark, Panel, Table, Unit};
 
-use super::run::{Plan, Results, soundness};
+use super::run::{Plan, Results, Run, soundness};
 use super::setups::{self, BURST, MAX_P, MIN_P};
 use crate::study::Series;
 use crate::{Check, Context, Findings, Mode, ReproduceError};
@@ -238,15 +238,18 @@ pub fn run_worst(cx: &Context) -> Result<Findings, ReproduceError> {
         percent(results.of(long[1])[0].unsolicited as f64 / results.of(long[1])[0].segments as f64),
         waits(long[1])
     ));
-    let mut panel = Panel::new("", Axis::new("Time", setups::t_min()), Axis::new("Throughput", Unit::Fraction).range(0.5, 1.01));
-    for ((name, ..), s) in cases.iter().zip(long) {
-        panel = panel.mark(Mark::line(*name, results.of(s)[0].stretches.iter().map(|w| (w.end, w.cold)).collect::<Vec<_>>()));
-    }
-    f.figures.push(
-        Figure::new("Smooth packets of 40 B, w = 0.5, all inputs fully loaded")
-            .caption("Throughput over time. For N = 256 it stays near the paper's 90 % for a while; then the links of the adapters, full of small segments, ACKs and grants, fill the queues of the first stages.")
-            .panel(panel.mark(Mark::hline(0.9, "paper: about 90 %"))),
-    );
+    f.figures.push(over_time(cases.map(|c| c.0).into_iter().zip(long.map(|s| &results.of(s)[0]))));
     setups::quick_note(cx, &mut f.notes);
     Ok(f)
+}
+
+/// Throughput over time, a line a run.
+fn over_time<'a>(runs: impl Iterator<Item = (&'a str, &'a Run)>) -> Figure {
+    let mut panel = Panel::new("", Axis::new("Time", setups::t_min()), Axis::new("Throughput", Unit::Fraction).range(0.5, 1.01));
+    for (name, run) in runs {
+        panel = panel.mark(Mark::line(name, run.stretches.iter().map(|w| (w.end, w.cold)).collect::<Vec<_>>()));
+    }
+    Figure::new("Smooth packets of 40 B, w = 0.5, all inputs fully loaded")
+        .caption("Throughput over time. For N = 256 it stays near the paper's 90 % for a while; then the links of the adapters, full of small segments, ACKs and grants, fill the queues of the first stages.")
+        .panel(panel.mark(Mark::hline(0.9, "paper: about 90 %")))
 }

@@ -92,27 +92,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     }
     checks.push(fig2::some("CE on the culprit F1 before P2 emerges", at(flows.f1, Marking::Ce, 0.0, ce)));
 
-    let until = end;
-    let states = Mark::lanes(PORTS.map(|p| p.0), fig2::state_lanes(&run, &PORTS, until));
-    let marks = PORTS.iter().enumerate().flat_map(|(row, (_, p))| run.marks(p).into_iter().map(move |m| (row, m)));
-    let marked = Mark::lanes(PORTS.map(|p| p.0), fig2::mark_lanes(marks, until));
-    let by_flow = flows.named().into_iter().enumerate().flat_map(|(row, (_, flow))| {
-        let all = PORTS.iter().flat_map(|(_, p)| run.marks(p)).filter(|m| m.flow == flow).collect::<Vec<_>>();
-        all.into_iter().map(move |m| (row, m))
-    });
-    let carried = Mark::lanes(flows.named().map(|f| f.0), fig2::mark_lanes(by_flow, until));
-    let moments = |panel: Panel| panel.mark(Mark::vline(last_off, "P2 is let go")).mark(Mark::vline(ce, "P2 emerges"));
-    let lane = |title: &str, mark: Mark| moments(Panel::new(title, fig2::time(until), Axis::new("", Unit::None)).mark(mark));
-    let queues = Panel::new("Queues", fig2::time(until), Axis::new("Queue", Unit::Bytes))
-        .mark(Mark::line("P2", fig2::first(run.egress(P2), until)))
-        .mark(Mark::line("P3", fig2::first(run.egress(P3), until)))
-        .height(110);
-    let figure = Figure::new("One congestion tree covers another: states of the ports over time (paper: Fig. 5)")
-        .caption("Root and leaves of the two trees. While the bursts last P3 is the root, and P2, P1, P0 are leaves: undetermined. Then the covered root P2 emerges, with P0 and P1 as its leaves.")
-        .panel(lane("State of the port", states))
-        .panel(lane("What it marks", marked))
-        .panel(lane("What a flow is marked with, at any port", carried))
-        .panel(moments(queues));
+    let figure = lanes(&run, &flows, (last_off, ce), end);
     let tree = tree(&run, &flows, &[("tree of P3", first, covered), ("tree of P2", second, emerged)]);
     let words = |all: [(Role, f64); 4]| {
         PORTS
@@ -136,6 +116,30 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         "The isolated case of Fig. 5 is fig12: one tree, and its leaves end in non-congestion.".into(),
     ];
     Ok(Findings { measured, checks, figures: vec![figure, tree], notes, ..Findings::default() })
+}
+
+/// States of the ports and marks over time, with the times at which P2 is let go and emerges.
+fn lanes(run: &Observed, flows: &Flows, (last_off, ce): (f64, f64), until: f64) -> Figure {
+    let states = Mark::lanes(PORTS.map(|p| p.0), fig2::state_lanes(run, &PORTS, until));
+    let marks = PORTS.iter().enumerate().flat_map(|(row, (_, p))| run.marks(p).into_iter().map(move |m| (row, m)));
+    let marked = Mark::lanes(PORTS.map(|p| p.0), fig2::mark_lanes(marks, until));
+    let by_flow = flows.named().into_iter().enumerate().flat_map(|(row, (_, flow))| {
+        let all = PORTS.iter().flat_map(|(_, p)| run.marks(p)).filter(|m| m.flow == flow).collect::<Vec<_>>();
+        all.into_iter().map(move |m| (row, m))
+    });
+    let carried = Mark::lanes(flows.named().map(|f| f.0), fig2::mark_lanes(by_flow, until));
+    let moments = |panel: Panel| panel.mark(Mark::vline(last_off, "P2 is let go")).mark(Mark::vline(ce, "P2 emerges"));
+    let lane = |title: &str, mark: Mark| moments(Panel::new(title, fig2::time(until), Axis::new("", Unit::None)).mark(mark));
+    let queues = Panel::new("Queues", fig2::time(until), Axis::new("Queue", Unit::Bytes))
+        .mark(Mark::line("P2", fig2::first(run.egress(P2), until)))
+        .mark(Mark::line("P3", fig2::first(run.egress(P3), until)))
+        .height(110);
+    Figure::new("One congestion tree covers another: states of the ports over time (paper: Fig. 5)")
+        .caption("Root and leaves of the two trees. While the bursts last P3 is the root, and P2, P1, P0 are leaves: undetermined. Then the covered root P2 emerges, with P0 and P1 as its leaves.")
+        .panel(lane("State of the port", states))
+        .panel(lane("What it marks", marked))
+        .panel(lane("What a flow is marked with, at any port", carried))
+        .panel(moments(queues))
 }
 
 /// A tree: its name, when it stands, and what each port is in it for which share of that time.

@@ -154,20 +154,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         .claimed()
         .assuming(SETTING),
     );
-    let mut table = Table::new(["QCN at", "Throttled after", "over outputs", "STOPs", "Time stopped", "CNMs"])
-        .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right])
-        .caption(format!("Means over {n} seeds, 95 % intervals. Throttled: the limit is at 1.2 Gb/s for the first time."));
-    for k in KINDS {
-        let mean = |of: &dyn Fn(&Run) -> f64| Mean::of(runs(k).iter().map(of)).mean;
-        table.push([
-            k.name().to_owned(),
-            ms(time(k)),
-            format!("{:.2}", over(k)),
-            format!("{:.0}", mean(&|r| r.flows[0].stops as f64)),
-            format!("{:.1} ms", mean(&|r| r.stopped_ms(0))),
-            format!("{:.0}", mean(&|r| r.cnms(0, 0.0, END) as f64)),
-        ]);
-    }
+    let table = table(n, &runs);
     let measured = KINDS[..4].iter().map(|&k| format!("{} {}", k.name(), ms(time(k)))).collect::<Vec<_>>().join("; ") + ".";
     let mut open = Table::new(["What the paper leaves open", "Outputs", "Inputs", "Inputs over outputs"])
         .align([Align::Left, Align::Right, Align::Right, Align::Right])
@@ -190,6 +177,27 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         "Keep-alive notifies without a frame having arrived; it also keeps the limiter's timer from running out during a pause.".into(),
     ];
     Ok(Findings { measured, checks, figures: vec![figure(&runs)], tables: vec![table, open], why, notes })
+}
+
+/// A row a kind; `n` seeds.
+fn table<'a>(n: u64, runs: &impl Fn(Kind) -> &'a [Run]) -> Table {
+    let time = |k: Kind| times(runs(k));
+    let over = |k: Kind| time(k).mean / time(Kind::Outputs).mean;
+    let mut table = Table::new(["QCN at", "Throttled after", "over outputs", "STOPs", "Time stopped", "CNMs"])
+        .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right])
+        .caption(format!("Means over {n} seeds, 95 % intervals. Throttled: the limit is at 1.2 Gb/s for the first time."));
+    for k in KINDS {
+        let mean = |of: &dyn Fn(&Run) -> f64| Mean::of(runs(k).iter().map(of)).mean;
+        table.push([
+            k.name().to_owned(),
+            ms(time(k)),
+            format!("{:.2}", over(k)),
+            format!("{:.0}", mean(&|r| r.flows[0].stops as f64)),
+            format!("{:.1} ms", mean(&|r| r.stopped_ms(0))),
+            format!("{:.0}", mean(&|r| r.cnms(0, 0.0, END) as f64)),
+        ]);
+    }
+    table
 }
 
 fn figure<'a>(runs: &impl Fn(Kind) -> &'a [Run]) -> Figure {

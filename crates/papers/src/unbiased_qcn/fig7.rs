@@ -142,8 +142,13 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         ),
         "QCN at outputs leaves the victim its 50 Gb/s too: an output never samples it. What it lacks is fairness among f1 to f6.".into(),
     ];
-    let first = |k: usize| &runs(k)[0];
-    let figure = Figure::new("Input-generated hotspot at 100 Gb/s (paper: Fig. 7)")
+    let figure = figure(|k| &runs(k)[0]);
+    Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], notes, ..Findings::default() })
+}
+
+/// Draws the first run of each kind.
+fn figure<'a>(first: impl Fn(usize) -> &'a Run) -> Figure {
+    Figure::new("Input-generated hotspot at 100 Gb/s (paper: Fig. 7)")
         .caption("f2 to f6 come at 10 ms. PAUSE drags the victim f7 down to the share of f1; occupancy sampling leaves it alone.")
         .panel(throughput("(a) PAUSE only", first(PAUSE)))
         .panel(throughput("(a) Arrival sampling at inputs", first(ARRIVAL)))
@@ -157,6 +162,5 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             "(d) Congested output",
             &[("random at inputs, keep-alive", first(KEEP_ALIVE)), ("QCN at outputs", first(OUTPUT))],
             false,
-        ));
-    Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], notes, ..Findings::default() })
+        ))
 }

@@ -120,32 +120,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         1.0,
         f64::INFINITY,
     ));
-    let mut table = Table::new([
-        "Q_eq",
-        "Fig. 2c: off fair by at most",
-        "hosts stopped",
-        "Fig. 5c: victim",
-        "Fig. 6: outputs",
-        "inputs",
-        "ratio",
-        "Fig. 7: input",
-        "output",
-    ])
-    .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right])
-    .caption("The paper: precise, -, 7 Gb/s, 15 ms, 4 times as long, queues around Q_eq. Fig. 6 ends after 200 ms.");
-    for ((name, ..), o) in READINGS.iter().zip(&outcomes) {
-        table.push([
-            (*name).to_owned(),
-            Unit::Fraction.format(o.off),
-            Unit::Fraction.format(o.stopped),
-            lab::rate(o.victim),
-            format!("{:.1} ms", o.drop[0]),
-            format!("{:.1} ms", o.drop[1]),
-            format!("{:.1}", o.drop[1] / o.drop[0]),
-            lab::bytes(o.queues[0]),
-            lab::bytes(o.queues[1]),
-        ]);
-    }
+    let table = table(&outcomes);
     let bars = |n: usize| outcomes.iter().map(move |o| Bar::new(lab::ms(o.drop[n])));
     let panel = Panel::new("Fig. 6: until the flow is throttled", Axis::new("", Unit::None), Axis::new("Time", Unit::Picoseconds)).mark(
         Mark::bars(
@@ -171,4 +146,35 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     );
     let notes = vec!["Fairness and the victim's rate do not depend on the set point; the time in Fig. 6 does. Section IV needs a set point between Q_low and Q_high: below Q_low every sample during a swing finds congestion, unless the queue has just fallen.".into()];
     Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], notes, ..Findings::default() })
+}
+
+/// A row a reading.
+fn table(outcomes: &[Outcome]) -> Table {
+    let mut table = Table::new([
+        "Q_eq",
+        "Fig. 2c: off fair by at most",
+        "hosts stopped",
+        "Fig. 5c: victim",
+        "Fig. 6: outputs",
+        "inputs",
+        "ratio",
+        "Fig. 7: input",
+        "output",
+    ])
+    .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right])
+    .caption("The paper: precise, -, 7 Gb/s, 15 ms, 4 times as long, queues around Q_eq. Fig. 6 ends after 200 ms.");
+    for ((name, ..), o) in READINGS.iter().zip(outcomes) {
+        table.push([
+            (*name).to_owned(),
+            Unit::Fraction.format(o.off),
+            Unit::Fraction.format(o.stopped),
+            lab::rate(o.victim),
+            format!("{:.1} ms", o.drop[0]),
+            format!("{:.1} ms", o.drop[1]),
+            format!("{:.1}", o.drop[1] / o.drop[0]),
+            lab::bytes(o.queues[0]),
+            lab::bytes(o.queues[1]),
+        ]);
+    }
+    table
 }

@@ -49,21 +49,7 @@ pub(super) fn write_rows(
             bytes_arrived: Beside { usual: f.delivered, value: f.arrived() },
         })?;
     }
-    for (cycle, d) in o.deadlocks.iter().enumerate() {
-        for (position, p) in d.cycle.iter().enumerate() {
-            tables.deadlocks.push(DeadlockRow {
-                time_ps: d.seen.0,
-                closed_ps: d.closed.0,
-                cycle: cycle as u32,
-                position: position as u32,
-                port: Port(ports.of(p.node, p.port)),
-                priority: p.priority,
-                frames: p.frames as u64,
-                bytes: p.bytes.0,
-                blocked_since_ps: p.since.0,
-            })?;
-        }
-    }
+    write_deadlocks(o, ports, tables)?;
     for (n, node) in o.ports.iter().enumerate() {
         for (p, t) in node.iter().enumerate() {
             let peer = s.topology.nodes[n].ports[p];
@@ -90,4 +76,23 @@ pub(super) fn write_rows(
         }
     }
     Ok(Slowdown::of(&complete, &unfinished))
+}
+
+fn write_deadlocks(o: &Outcome, ports: &PortNumbers, tables: &mut Tables) -> Result<(), RecordError> {
+    for (cycle, d) in o.deadlocks.iter().enumerate() {
+        for (position, p) in d.cycle.iter().enumerate() {
+            tables.deadlocks.push(DeadlockRow {
+                time_ps: d.seen.0,
+                closed_ps: d.closed.0,
+                cycle: cycle as u32,
+                position: position as u32,
+                port: Port(ports.of(p.node, p.port)),
+                priority: p.priority,
+                frames: p.frames as u64,
+                bytes: p.bytes.0,
+                blocked_since_ps: p.since.0,
+            })?;
+        }
+    }
+    Ok(())
 }

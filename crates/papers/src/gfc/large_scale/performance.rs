@@ -164,22 +164,26 @@ pub fn throughput(study: &LargeScale) -> Findings {
             .into_iter()
             .filter_map(|(name, cases)| coincidence(name, cases)),
     );
+    let figure = throughput_figure(&free, &stuck, &in_turns);
+    f.figures.push(figure);
+    f.tables.push(table(&[("No cycle", &free), ("Deadlock cases", &stuck), ("Deadlock cases, round robin", &in_turns)]));
+    f
+}
+
+fn throughput_figure(free: &BySize, stuck: &BySize, in_turns: &BySize) -> Figure {
     let bar = |p: &Pooled| {
         let (mean, sd) = (p.throughput.mean(), p.throughput.deviation());
         Bar::with_interval(mean, (mean - sd).max(0.0), mean + sd)
     };
     let axis = || Axis::new("Throughput per server", Unit::BitsPerSecond);
-    let figure = Figure::new("Fig. 16: available bandwidth")
+    Figure::new("Fig. 16: available bandwidth")
         .caption(
             "Bytes delivered to each server per 100 us: mean and standard deviation over servers and windows. (b) and (c): the last 5 ms.",
         )
-        .panel(bars("(a) No cycle", &free, axis(), bar))
-        .panel(bars("(b) Deadlock cases", &stuck, axis(), |p| Bar::new(p.tail.mean())))
-        .panel(bars("(c) Like (b), round robin", &in_turns, axis(), |p| Bar::new(p.tail.mean())))
-        .columns(2);
-    f.figures.push(figure);
-    f.tables.push(table(&[("No cycle", &free), ("Deadlock cases", &stuck), ("Deadlock cases, round robin", &in_turns)]));
-    f
+        .panel(bars("(a) No cycle", free, axis(), bar))
+        .panel(bars("(b) Deadlock cases", stuck, axis(), |p| Bar::new(p.tail.mean())))
+        .panel(bars("(c) Like (b), round robin", in_turns, axis(), |p| Bar::new(p.tail.mean())))
+        .columns(2)
 }
 
 /// In how many of the runs that deadlock under PFC each kind of GFC stands still, and what it delivers at the end.
