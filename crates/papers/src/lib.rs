@@ -3,8 +3,6 @@
 //! How an entry is run, judged and shown is the `lab` crate's; here is what each one measures. Its text (what the paper says, the
 //! band, the assumptions) and its scenarios are in `scenarios/papers/<paper>`.
 
-#![expect(clippy::too_many_lines, reason = "some entries measure, judge and draw in one function")]
-
 use xoff_lab::observe as lab;
 use xoff_lab::{Check, Context, Findings, Item, Mode, ReproduceError, Source, stats, study};
 
