@@ -186,7 +186,7 @@ pub mod tests {
         assert!(svg.contains("CPU time per frame-hop") && svg.contains("Simulated time"));
         assert_eq!(sample().show_x(1e-3), "1 ms");
         // A line of the two points: from left to right, and down, as 125 ns are less than 130 ns.
-        let lines = svg.split("<path").filter(|p| p.contains(Colour::Blue.hex()) && p.contains("fill=\"none\""));
+        let lines = svg.split("<path").filter(|p| p.contains(Colour::Blue.hex()) && p.contains("fill=\"none\"") && p.contains('L'));
         let numbers = |p: &str| -> Vec<f64> {
             let d = p.split(" d=\"").nth(1).and_then(|d| d.split('"').next()).unwrap_or_default();
             d.split(|c: char| !c.is_ascii_digit() && c != '.').filter_map(|n| n.parse().ok()).collect()

@@ -30,7 +30,19 @@ const NOT_RUN: &[(&str, &str)] = &[
 ];
 
 /// Words after `xoff NAME` that make a mention, not an example.
-const MENTIONS: &[&str] = &["--tap", "DIR", "FILE", "--full", "--testbed"];
+const MENTIONS: &[&str] = &["--tap", "DIR", "FILE", "--full", "--testbed", "KIND", "FORMAT:FILES"];
+
+/// What a user's own files are called in an example, and what stands in for them.
+const STAND_INS: &[(&str, &str)] = &[
+    ("configs", "sonic/fabric"),
+    ("lab.clab.yml", "containerlab/leafspine.clab.yml"),
+    ("graph.json", "graph/leafspine.links.json"),
+    ("zoo.graphml", "graph/leafspine.graphml"),
+    ("fabric.topo", "ib/leafspine-updn/ibnetdiscover.topo"),
+    ("opensm-lfts.dump", "ib/leafspine-updn/opensm-lfts.dump"),
+    ("routes", "routing/ring3"),
+    ("flows.cm", "htsim/addon.cm"),
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -121,6 +133,11 @@ fn checkout(name: &str) -> PathBuf {
     let dir = folder(&format!("examples/{}", name.replace(|c: char| !c.is_ascii_alphanumeric(), "-")));
     for part in ["scenarios", "crates", "docs"] {
         std::os::unix::fs::symlink(root().join(part), dir.join(part)).unwrap();
+    }
+    for (name, sample) in STAND_INS {
+        let sample = root().join("crates/import/tests/data").join(sample);
+        assert!(sample.exists(), "{}", sample.display());
+        std::os::unix::fs::symlink(sample, dir.join(name)).unwrap();
     }
     dir
 }

@@ -29,7 +29,7 @@ This page is generated from the declarations in `crates/rows/src`; `crates/recor
 - Every table exists after a run; one of which nothing was recorded has no rows.
 - The metadata of each Parquet file names the table, the version of its columns, the version of xoff and the hash of the scenario.
 
-`xoff run --format` and `xoff.run(..., format=...)` choose the format of the files:
+The option `--format` of `xoff run` and `xoff.run(..., format=...)` choose the format of the files:
 
 | format | what it is |
 |---|---|
