@@ -346,7 +346,7 @@ fn push_to_sender(now: Time, class_state: &mut ClassState, id: FrameId, store: &
     egress.bytes += frame.len() as u64;
     egress.highest = egress.highest.max(egress.bytes);
     match class_state.tx.flows_mut() {
-        Some(flows) => flows.push(now, id, frame.flow),
+        Some(flows) => flows.push(now, id, frame.flow, frame.bytes()),
         None => egress.fifo.push(id, store),
     }
     true

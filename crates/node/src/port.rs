@@ -2,7 +2,7 @@
 
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{AnyDetector, Detector};
-use xoff_mech::flow_control::{FlowControl, FlowSender, Gate, Message, Occupancy, Rx, Sender, Tx};
+use xoff_mech::flow_control::{Answer, FlowControl, FlowSender, Gate, Message, Occupancy, Rx, Sender, Tx};
 use xoff_mech::rate_control::RecordFormat;
 use xoff_units::{Bytes, Rate, Span, Time, prefetch};
 
@@ -461,13 +461,21 @@ impl Port {
     /// What the receiver of a class says when a frame of a flow was admitted.
     #[inline(always)]
     pub fn on_arrival(&mut self, now: Time, class: u8, flow: u32, occupancy: &Occupancy, len: u32) -> Option<Message> {
-        self.class_state_if_any(class)?.rx.on_arrival(now, flow, occupancy, Bytes(len as u64))
+        let (rx, len) = (&mut self.class_state_if_any(class)?.rx, Bytes(len as u64));
+        match rx.on_arrival(now, occupancy, len) {
+            Answer::Message(message) => message,
+            Answer::OfFlow => rx.on_flow_arrival(now, flow, None, len),
+        }
     }
 
     /// What it says when a frame of a flow left.
     #[inline(always)]
     pub fn on_departure(&mut self, now: Time, class: u8, flow: u32, occupancy: &Occupancy, len: u32) -> Option<Message> {
-        self.class_state_if_any(class)?.rx.on_departure(now, || flow, occupancy, Bytes(len as u64))
+        let (rx, len) = (&mut self.class_state_if_any(class)?.rx, Bytes(len as u64));
+        match rx.on_departure(now, occupancy, len) {
+            Answer::Message(message) => message,
+            Answer::OfFlow => rx.on_flow_departure(now, flow, None, len),
+        }
     }
 
     /// What it says when the clock reaches `now`.

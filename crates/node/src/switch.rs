@@ -2,7 +2,7 @@
 
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{Detection, Detector, Mark, Place, PortState};
-use xoff_mech::flow_control::{FlowControl, Gate, Message, Occupancy};
+use xoff_mech::flow_control::{Answer, FlowControl, Gate, Message, Occupancy, QueueState};
 use xoff_mech::rate_control::RecordFormat;
 use xoff_units::{Bytes, Time, prefetch};
 
@@ -11,7 +11,7 @@ use crate::compat::Compat;
 use crate::control::ControlDelay;
 use crate::discipline::{Discipline, DisciplineKind};
 use crate::env::{Call, Drop, Env, NodeEvent};
-use crate::frame::{FrameId, FrameKind, FrameStore};
+use crate::frame::{Frame, FrameId, FrameKind, FrameStore};
 use crate::port::{ClassConfig, Hold, Port};
 use crate::scheduler::{Scheduler, SchedulerKind};
 
@@ -154,7 +154,11 @@ impl Switch {
             env.discard(id);
             return env.emit(self.node, now, drop(Drop::BufferFull));
         };
-        if let Some(message) = class_state.rx.on_arrival(now, frame.flow, &occupancy, frame.bytes()) {
+        let message = match class_state.rx.on_arrival(now, &occupancy, frame.bytes()) {
+            Answer::Message(message) => message,
+            Answer::OfFlow => self.on_flow_arrival(now, (port, out_port), class, &frame),
+        };
+        if let Some(message) = message {
             self.send_control(now, port, class, message, env);
         }
         env.frames()[id].pass_through(port, out_port);
@@ -274,7 +278,11 @@ impl Switch {
                 } else {
                     let class_state = self.ports[in_port as usize].class_state_mut(class);
                     let occupancy = self.buffer.release(&mut class_state.ingress, len);
-                    if let Some(message) = class_state.rx.on_departure(now, || frame.flow, &occupancy, frame.bytes()) {
+                    let message = match class_state.rx.on_departure(now, &occupancy, frame.bytes()) {
+                        Answer::Message(message) => message,
+                        Answer::OfFlow => self.on_flow_departure(now, (in_port, port), class, &frame),
+                    };
+                    if let Some(message) = message {
                         self.send_control(now, in_port, class, message, env);
                     }
                     self.note_queue(now, in_port, port, class, &occupancy, env);
@@ -284,6 +292,26 @@ impl Switch {
                 }
             }
         }
+    }
+
+    /// A receiver that looks at flows is given the queue that the frame joins.
+    #[cold] // out of line: runs without such receivers do not pay
+    #[inline(never)]
+    fn on_flow_arrival(&mut self, now: Time, (port, out): (u16, u16), class: u8, frame: &Frame) -> Option<Message> {
+        let queue = self.flow_queue(now, out, class, frame.flow);
+        self.ports[port as usize].class_state_mut(class).rx.on_flow_arrival(now, frame.flow, queue, frame.bytes())
+    }
+
+    /// It is given the queue that the frame has left.
+    #[cold]
+    #[inline(never)]
+    fn on_flow_departure(&mut self, now: Time, (port, out): (u16, u16), class: u8, frame: &Frame) -> Option<Message> {
+        let queue = self.flow_queue(now, out, class, frame.flow);
+        self.ports[port as usize].class_state_mut(class).rx.on_flow_departure(now, frame.flow, queue, frame.bytes())
+    }
+
+    fn flow_queue(&self, now: Time, out: u16, class: u8, flow: u32) -> Option<QueueState> {
+        self.ports[out as usize].flows(class)?.queue(now, flow)
     }
 
     fn send_control(&mut self, now: Time, port: u16, class: u8, message: Message, env: &mut impl Env) {
@@ -424,7 +452,13 @@ impl Switch {
         }
         let class_state = self.ports[in_port as usize].class_state_mut(class);
         let occupancy = self.buffer.release(&mut class_state.ingress, bytes.0 as u32);
-        let message = class_state.rx.on_departure(now, || env.frames()[id].flow, &occupancy, bytes);
+        let message = match class_state.rx.on_departure(now, &occupancy, bytes) {
+            Answer::Message(message) => message,
+            Answer::OfFlow => {
+                let frame = env.frames()[id];
+                self.on_flow_departure(now, (in_port, port), class, &frame)
+            }
+        };
         // The port counts as busy before its ingress speaks: in a routing loop both are the same port.
         let speaks_after = in_port == port && !self.hairpin_overlap;
         if let (Some(message), false) = (message, speaks_after) {

@@ -254,24 +254,38 @@ macro_rules! flow_controls {
 
         /// What a port asks of a receiver half; those that look at flows are given the flow of the frame.
         impl Rx {
-            /// A frame was admitted; see [`Receiver::on_arrival`] and [`FlowReceiver::on_arrival`].
+            /// A frame was admitted; see [`Receiver::on_arrival`].
             #[inline(always)]
-            pub fn on_arrival(&mut self, now: Time, flow: u32, occupancy: &Occupancy, len: Bytes) -> Option<Message> {
+            pub fn on_arrival(&mut self, now: Time, occupancy: &Occupancy, len: Bytes) -> Answer {
                 match self {
-                    Rx::None => None,
-                    $(Rx::$C(m) => m.on_arrival(now, occupancy, len),)+
-                    $(Rx::$F(m) => m.on_arrival(now, flow, len),)+
-                    Rx::Custom(m) => m.on_arrival(now, occupancy, len),
+                    Rx::None => Answer::Message(None),
+                    $(Rx::$C(m) => Answer::Message(m.on_arrival(now, occupancy, len)),)+
+                    $(Rx::$F(_) => Answer::OfFlow,)+
+                    Rx::Custom(m) => Answer::Message(m.on_arrival(now, occupancy, len)),
                 }
             }
-            /// A frame left the buffer; see [`Receiver::on_departure`] and [`FlowReceiver::on_departure`]. Its flow is looked up on demand.
+            /// A frame left the buffer; see [`Receiver::on_departure`].
             #[inline(always)]
-            pub fn on_departure(&mut self, now: Time, flow: impl FnOnce() -> u32, occupancy: &Occupancy, len: Bytes) -> Option<Message> {
+            pub fn on_departure(&mut self, now: Time, occupancy: &Occupancy, len: Bytes) -> Answer {
                 match self {
-                    Rx::None => None,
-                    $(Rx::$C(m) => m.on_departure(now, occupancy, len),)+
-                    $(Rx::$F(m) => m.on_departure(now, flow(), len),)+
-                    Rx::Custom(m) => m.on_departure(now, occupancy, len),
+                    Rx::None => Answer::Message(None),
+                    $(Rx::$C(m) => Answer::Message(m.on_departure(now, occupancy, len)),)+
+                    $(Rx::$F(_) => Answer::OfFlow,)+
+                    Rx::Custom(m) => Answer::Message(m.on_departure(now, occupancy, len)),
+                }
+            }
+            /// See [`FlowReceiver::on_arrival`].
+            pub fn on_flow_arrival(&mut self, now: Time, flow: u32, queue: Option<QueueState>, len: Bytes) -> Option<Message> {
+                match self {
+                    $(Rx::$F(m) => m.on_arrival(now, flow, queue, len),)+
+                    _ => None,
+                }
+            }
+            /// See [`FlowReceiver::on_departure`].
+            pub fn on_flow_departure(&mut self, now: Time, flow: u32, queue: Option<QueueState>, len: Bytes) -> Option<Message> {
+                match self {
+                    $(Rx::$F(m) => m.on_departure(now, flow, queue, len),)+
+                    _ => None,
                 }
             }
             /// See [`FlowReceiver::more`]; the others send one message at a time.

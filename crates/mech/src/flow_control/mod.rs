@@ -139,13 +139,30 @@ pub trait Sender {
     }
 }
 
+/// A queue of a sender that looks at flows, as the receiver of the ingress sees it from which a frame comes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueState {
+    /// What waits in it [bytes].
+    pub bytes: Bytes,
+    /// Queues of this egress and priority that have something to send and are not paused, this one included.
+    pub active: u32,
+}
+
+/// What a port gets from its receiver half about a frame.
+pub enum Answer {
+    /// It has looked at its ingress.
+    Message(Option<Message>),
+    /// It looks at flows and has not looked yet: [`Rx::on_flow_arrival`], [`Rx::on_flow_departure`]. Their queue is looked up for it only.
+    OfFlow,
+}
+
 /// The downstream half of a flow control that looks at single flows. A decision may take several messages: the hooks return
 /// the first, [`FlowReceiver::more`] the others.
 pub trait FlowReceiver {
-    /// A frame of this flow was admitted.
-    fn on_arrival(&mut self, now: Time, flow: u32, len: Bytes) -> Option<Message>;
-    /// A frame of this flow left the buffer.
-    fn on_departure(&mut self, now: Time, flow: u32, len: Bytes) -> Option<Message>;
+    /// A frame of this flow was admitted; `queue` is what it joins, without it. `None`: it waits for no such sender, as in a host.
+    fn on_arrival(&mut self, now: Time, flow: u32, queue: Option<QueueState>, len: Bytes) -> Option<Message>;
+    /// A frame of this flow left the buffer; `queue` is what it left, without it.
+    fn on_departure(&mut self, now: Time, flow: u32, queue: Option<QueueState>, len: Bytes) -> Option<Message>;
     /// The clock reached `now`; says something only if something is due.
     fn on_wake(&mut self, now: Time) -> Option<Message>;
     /// When the clock matters next; a pure question.
@@ -162,7 +179,11 @@ pub trait FlowReceiver {
 /// they may go. A source that keeps its flows apart stores nothing here and asks [`FlowSender::flow_gate`].
 pub trait FlowSender {
     /// A frame of this flow begins to wait.
-    fn push(&mut self, now: Time, handle: u32, flow: u32);
+    fn push(&mut self, now: Time, handle: u32, flow: u32, len: Bytes);
+    /// The queue that a frame of this flow joins if it comes now; `None`: no receiver of this flow control asks.
+    fn queue(&self, _now: Time, _flow: u32) -> Option<QueueState> {
+        None
+    }
     /// The frame that goes next, and whether it may go now. While nothing may, the one that has waited longest. `None`: nothing waits.
     fn head(&self, now: Time) -> Option<(u32, bool)>;
     /// May anything that waits go now? With nothing waiting, yes.

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use xoff_units::{Bytes, Rate, Time};
 
 use super::super::pfc::Pause;
-use super::super::{FlowReceiver, Message};
+use super::super::{FlowReceiver, Message, QueueState};
 use super::{Order, Params};
 
 /// Where a slot stands.
@@ -99,7 +99,7 @@ impl PffcReceiver {
 impl FlowReceiver for PffcReceiver {
     #[cold] // out of line: runs without it do not pay
     #[inline(never)]
-    fn on_arrival(&mut self, now: Time, flow: u32, len: Bytes) -> Option<Message> {
+    fn on_arrival(&mut self, now: Time, flow: u32, _queue: Option<QueueState>, len: Bytes) -> Option<Message> {
         if self.slots.is_empty() {
             self.slots = vec![Slot::default(); self.p.slots as usize];
         }
@@ -129,7 +129,7 @@ impl FlowReceiver for PffcReceiver {
 
     #[cold] // out of line: runs without it do not pay
     #[inline(never)]
-    fn on_departure(&mut self, _now: Time, flow: u32, len: Bytes) -> Option<Message> {
+    fn on_departure(&mut self, _now: Time, flow: u32, _queue: Option<QueueState>, len: Bytes) -> Option<Message> {
         let at = self.p.slot(flow);
         let queue = self.queue_of(at);
         let slot = &mut self.slots[at as usize];

@@ -16,7 +16,7 @@
 
 use std::collections::VecDeque;
 
-use xoff_units::{Rate, Time};
+use xoff_units::{Bytes, Rate, Time};
 
 use super::super::{FlowSender, Gate, Message};
 use super::{Order, Params};
@@ -164,7 +164,7 @@ impl PffcSender {
 impl FlowSender for PffcSender {
     #[cold] // out of line: runs without it do not pay
     #[inline(never)]
-    fn push(&mut self, now: Time, handle: u32, flow: u32) {
+    fn push(&mut self, now: Time, handle: u32, flow: u32, _len: Bytes) {
         let frame = Waiting { handle, nth: self.count };
         self.count += 1;
         match self.queue_of(now, flow) {

@@ -27,12 +27,12 @@ fn all(first: Option<Message>, r: &mut PffcReceiver) -> Vec<Order> {
 }
 
 fn arrive(r: &mut PffcReceiver, flow: u32, len: u64) -> Vec<Order> {
-    let m = r.on_arrival(Time::ZERO, flow, Bytes(len));
+    let m = r.on_arrival(Time::ZERO, flow, None, Bytes(len));
     all(m, r)
 }
 
 fn leave(r: &mut PffcReceiver, flow: u32, len: u64) -> Vec<Order> {
-    let m = r.on_departure(Time::ZERO, flow, Bytes(len));
+    let m = r.on_departure(Time::ZERO, flow, None, Bytes(len));
     all(m, r)
 }
 
@@ -108,22 +108,22 @@ fn a_paused_flow_waits_apart_and_goes_before_the_default_queue() {
     let p = params(3000, 1500, 6, 4096);
     let [a, b] = two(&p);
     let ((queue, slot), mut s) = (orders(&p, a), PffcSender::new(&p, C));
-    s.push(Time::ZERO, 10, a);
+    s.push(Time::ZERO, 10, a, Bytes(1500));
     say(&mut s, &[pause(queue)]);
-    s.push(Time::ZERO, 11, a); // between the two messages
+    s.push(Time::ZERO, 11, a, Bytes(1500)); // between the two messages
     say(&mut s, &[Order::Migrate(slot)]);
-    s.push(Time::ZERO, 12, a);
-    s.push(Time::ZERO, 20, b);
+    s.push(Time::ZERO, 12, a, Bytes(1500));
+    s.push(Time::ZERO, 20, b, Bytes(1500));
     assert_eq!([a, b].map(|f| s.flow_gate(Time::ZERO, f)), [Gate::Blocked, Gate::Open]);
     assert_eq!(drain(&mut s), [10, 11, 20], "MIGRATE leaves what waits already in the default queue");
     assert_eq!((s.head(Time::ZERO), s.gate(Time::ZERO)), (Some((12, false)), Gate::Blocked));
-    s.push(Time::ZERO, 21, b);
-    s.push(Time::ZERO, 13, a);
-    s.push(Time::ZERO, 22, b);
+    s.push(Time::ZERO, 21, b, Bytes(1500));
+    s.push(Time::ZERO, 13, a, Bytes(1500));
+    s.push(Time::ZERO, 22, b, Bytes(1500));
     say(&mut s, &[Order::Resume(queue), Order::MigrateBack(slot)]);
-    s.push(Time::ZERO, 23, b);
-    s.push(Time::ZERO, 14, a);
-    s.push(Time::ZERO, 24, b);
+    s.push(Time::ZERO, 23, b, Bytes(1500));
+    s.push(Time::ZERO, 14, a, Bytes(1500));
+    s.push(Time::ZERO, 24, b, Bytes(1500));
     assert_eq!(drain(&mut s), [12, 13, 21, 22, 23, 14, 24], "the pause queue first, later frames in their order");
     assert_eq!((s.head(Time::ZERO), s.queue_of(Time::ZERO, a)), (None, None));
 }
@@ -133,11 +133,11 @@ fn a_quick_resume_does_not_overtake_what_was_left_behind() {
     let p = params(3000, 1500, 6, 4096);
     let [a, b] = two(&p);
     let ((queue, slot), mut s) = (orders(&p, a), PffcSender::new(&p, C));
-    s.push(Time::ZERO, 20, b);
-    s.push(Time::ZERO, 10, a);
+    s.push(Time::ZERO, 20, b, Bytes(1500));
+    s.push(Time::ZERO, 10, a, Bytes(1500));
     say(&mut s, &[pause(queue), Order::Migrate(slot)]);
-    s.push(Time::ZERO, 21, b);
-    s.push(Time::ZERO, 11, a);
+    s.push(Time::ZERO, 21, b, Bytes(1500));
+    s.push(Time::ZERO, 11, a, Bytes(1500));
     say(&mut s, &[Order::Resume(queue)]);
     assert_eq!(drain(&mut s), [20, 10, 11, 21], "once 10 has left, the pause queue has the right of way");
 }
@@ -148,14 +148,14 @@ fn a_second_pause_while_it_drains_stops_the_flow_and_nobody_else() {
     let [a, b] = two(&p);
     let ((queue, slot), mut s) = (orders(&p, a), PffcSender::new(&p, C));
     say(&mut s, &[pause(queue), Order::Migrate(slot)]);
-    s.push(Time::ZERO, 10, a);
-    s.push(Time::ZERO, 11, a);
+    s.push(Time::ZERO, 10, a, Bytes(1500));
+    s.push(Time::ZERO, 11, a, Bytes(1500));
     say(&mut s, &[Order::Resume(queue), Order::MigrateBack(slot)]);
-    s.push(Time::ZERO, 12, a);
-    s.push(Time::ZERO, 20, b);
+    s.push(Time::ZERO, 12, a, Bytes(1500));
+    s.push(Time::ZERO, 20, b, Bytes(1500));
     assert_eq!(s.pop(Time::ZERO), Some(10));
     say(&mut s, &[pause(queue), Order::Migrate(slot)]);
-    s.push(Time::ZERO, 13, a);
+    s.push(Time::ZERO, 13, a, Bytes(1500));
     assert_eq!(drain(&mut s), [20]);
     say(&mut s, &[Order::Resume(queue), Order::MigrateBack(slot)]);
     assert_eq!(drain(&mut s), [11, 12, 13]);
@@ -194,17 +194,17 @@ fn a_lost_resume_costs_a_pause_time() {
     let (now, end) = (Time::from_us(1), Time::from_us(1) + LIFE);
     s.on_message(now, Message::Flow(Order::Pause(queue, Pause(100))));
     s.on_message(now, Message::Flow(Order::Migrate(slot)));
-    s.push(now, 10, a);
+    s.push(now, 10, a, Bytes(1500));
     assert_eq!((s.gate(now), s.flow_gate(now, a), s.flow_gate(now, b)), (Gate::Until(end), Gate::Until(end), Gate::Open));
-    s.push(now, 20, b);
-    s.push(now, 11, a);
+    s.push(now, 20, b, Bytes(1500));
+    s.push(now, 11, a, Bytes(1500));
     assert_eq!([s.pop(now), s.pop(now)], [Some(20), None]);
     // A repeat puts the end off.
     s.on_message(now + LIFE / 2, Message::Flow(Order::Pause(queue, Pause(100))));
     let end = end + LIFE / 2;
     assert_eq!((s.gate(Time(end.0 - 1)), s.gate(end)), (Gate::Until(end), Gate::Open));
-    s.push(end, 21, b);
-    s.push(end, 12, a);
+    s.push(end, 21, b, Bytes(1500));
+    s.push(end, 12, a, Bytes(1500));
     assert_eq!(s.queue_of(end, a), Some(queue), "its frames wait there");
     assert_eq!([s.pop(end), s.pop(end), s.pop(end), s.pop(end), s.pop(end)], [Some(10), Some(11), Some(21), Some(12), None]);
     assert_eq!(s.queue_of(end, a), None, "they are gone, and so is the detour");
@@ -219,7 +219,7 @@ fn a_lost_migrate_or_pause_is_made_up_for_at_half_life() {
         let said = arrive(&mut r, 7, 4500);
         say(&mut s, &[said[1 - lost]]);
         assert_eq!(s.flow_gate(Time::ZERO, 7), Gate::Open, "{:?} alone", said[1 - lost]);
-        s.push(Time::ZERO, 10, 7);
+        s.push(Time::ZERO, 10, 7, Bytes(1500));
         assert_eq!(s.pop(Time::ZERO), Some(10));
         let half = r.next_wake().unwrap();
         let again = r.on_wake(half);
@@ -328,7 +328,7 @@ proptest! {
                     let handle = flow_of.len() as u32;
                     came[flow as usize].push(handle);
                     flow_of.push(flow);
-                    s.push(now, handle, flow);
+                    s.push(now, handle, flow, Bytes(1500));
                 }
                 Step::Pop => {
                     let head = s.head(now);
@@ -394,7 +394,7 @@ fn two_hops(p: &Params, seed: u64, flows: &[u32]) -> [u64; 2] {
                 tell(&mut messages[hop], hop, arrive(&mut r[hop], flows[flow], LEN), draw(24));
                 most[hop] = most[hop].max(r[hop].held(flows[flow]).0);
                 if hop == 0 {
-                    s[1].push(Time::ZERO, handle, flows[flow]);
+                    s[1].push(Time::ZERO, handle, flows[flow], Bytes(1500));
                 } else {
                     assert_eq!(frames[handle as usize].1, seen[flow], "in order");
                     seen[flow] += 1;
