@@ -62,7 +62,8 @@ fn draw(case: u64) -> Drawn {
     let (fc, det) = (kind(fcs, case), kind(detection::REGISTRY.iter().map(|e| e.name).collect(), by_fc));
     let rc = kind(rate_control::REGISTRY.iter().map(|e| e.name).collect(), case);
     // A flow control that looks at flows has queues of its own.
-    let discipline = if fc == "pffc" { "fifo" } else { kind(vec!["fifo", "round-robin", "drr", "input-fifo"], case / 2) };
+    let per_flow = flow_control::REGISTRY.iter().any(|e| e.name == fc && e.per_flow);
+    let discipline = if per_flow { "fifo" } else { kind(vec!["fifo", "round-robin", "drr", "input-fifo"], case / 2) };
     let scheduler = kind(vec!["strict", "round-robin", "drr", "vl-arbitration"], by_fc);
     let shared = discipline != "input-fifo" && d.roll(4) == 0;
     let acks = if ["timely", "hpcc"].contains(&rc) { "per-frame" } else { d.pick(&["none", "per-frame"]) };

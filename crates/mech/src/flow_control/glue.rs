@@ -118,16 +118,18 @@ macro_rules! flow_controls {
 
         /// All flow controls.
         pub const REGISTRY: &[Entry] = &[
-            Entry { name: "none", about: "no flow control; a full buffer drops", params: &[], read: |_, _| Ok(FlowControl::None) },
+            Entry { name: "none", about: "no flow control; a full buffer drops", per_flow: false, params: &[], read: |_, _| Ok(FlowControl::None) },
             $(Entry {
                 name: $c_name,
                 about: $c_about,
+                per_flow: false,
                 params: super::$c::PARAMS,
                 read: |v, l| super::$c::Params::read(v, l).map(FlowControl::$C),
             },)+
             $(Entry {
                 name: $f_name,
                 about: $f_about,
+                per_flow: true,
                 params: super::$f::PARAMS,
                 read: |v, l| super::$f::Params::read(v, l).map(FlowControl::$F),
             },)+

@@ -19,6 +19,8 @@ pub struct Entry {
     pub name: &'static str,
     /// One line about it.
     pub about: &'static str,
+    /// It looks at single flows: its sender half is the egress queue, in an order of its own.
+    pub per_flow: bool,
     /// Declared parameters.
     pub params: &'static [ParamSpec],
     /// Reader.
