@@ -519,8 +519,9 @@ impl Port {
         if self.failed {
             return; // nobody hears it
         }
-        let id = env.frames().insert(Frame::control(message, class, self.message_len));
-        if self.message_len == 0 {
+        let len = if message.is_part() { 0 } else { self.message_len };
+        let id = env.frames().insert(Frame::control(message, class, len));
+        if len == 0 {
             env.hand_over(node, port, id);
         } else {
             self.control.push(id, env.frames());

@@ -94,6 +94,15 @@ macro_rules! flow_controls {
                 }
             }
 
+            /// Is it a part of the frame that the next message closes? It then takes no time on the wire: the closing one has the full length.
+            pub fn is_part(self) -> bool {
+                match self {
+                    $($(Message::$c_message(m) => Signal::is_part(m),)?)+
+                    $($(Message::$f_message(m) => Signal::is_part(m),)?)+
+                    Message::Custom(m) => Signal::is_part(m),
+                }
+            }
+
             /// Does it concern single flows? A decision may then take several messages: [`Rx::more`].
             #[inline]
             pub fn is_per_flow(&self) -> bool {

@@ -117,6 +117,10 @@ pub trait Signal: Copy {
     fn is_state(self) -> bool {
         false
     }
+    /// See [`Message::is_part`].
+    fn is_part(self) -> bool {
+        false
+    }
 }
 
 /// The message of a mechanism from outside this repository.

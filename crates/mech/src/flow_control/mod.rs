@@ -144,6 +144,8 @@ pub trait Sender {
 pub struct QueueState {
     /// What waits in it [bytes].
     pub bytes: Bytes,
+    /// Rate of its port [bit/s].
+    pub rate: Rate,
     /// Queues of this egress and priority that have something to send and are not paused, this one included.
     pub active: u32,
 }
