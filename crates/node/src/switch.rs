@@ -156,7 +156,7 @@ impl Switch {
         };
         let message = match class_state.rx.on_arrival(now, &occupancy, frame.bytes()) {
             Answer::Message(message) => message,
-            Answer::OfFlow => self.on_flow_arrival(now, (port, out_port), class, &frame),
+            Answer::OfFlow => self.on_flow_arrival(now, (port, out_port), class, &frame, env),
         };
         if let Some(message) = message {
             self.send_control(now, port, class, message, env);
@@ -297,9 +297,14 @@ impl Switch {
     /// A receiver that looks at flows is given the queue that the frame joins.
     #[cold] // out of line: runs without such receivers do not pay
     #[inline(never)]
-    fn on_flow_arrival(&mut self, now: Time, (port, out): (u16, u16), class: u8, frame: &Frame) -> Option<Message> {
+    fn on_flow_arrival(&mut self, now: Time, (port, out): (u16, u16), class: u8, frame: &Frame, env: &mut impl Env) -> Option<Message> {
         let queue = self.flow_queue(now, out, class, frame.flow);
-        self.ports[port as usize].class_state_mut(class).rx.on_flow_arrival(now, frame.flow, queue, frame.bytes())
+        let p = &mut self.ports[port as usize];
+        let message = p.class_state_mut(class).rx.on_flow_arrival(now, frame.flow, queue, frame.bytes());
+        if message.is_none() {
+            p.plan_receiver(self.node, port, class, env); // it may have decided something and send that at a time of its own
+        }
+        message
     }
 
     /// It is given the queue that the frame has left.
