@@ -9,6 +9,7 @@
 //! One receiver and one sender exist per link direction and priority. Those that look at single flows have traits of their own,
 //! [`FlowReceiver`] and [`FlowSender`]: their sender is the egress queue itself, because what may go depends on whose it is.
 
+pub mod bfc;
 pub mod cbfc;
 pub mod gfc_buffer;
 pub mod gfc_conceptual;

@@ -25,6 +25,7 @@ flow_controls! {
     }
     flows {
         Pffc(pffc) "pffc" sends 4 Flow(Order): "per-hop per-flow flow control, IEEE Access 2021";
+        Bfc(bfc) "bfc" sends 5 Filter(Part): "Backpressure Flow Control, NSDI 2022";
     }
 }
 
