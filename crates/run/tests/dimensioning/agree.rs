@@ -19,7 +19,7 @@ fn rows(fc: &FlowControl) -> Vec<(&'static str, &'static str, u64)> {
         FlowControl::GfcBuffer(p) => vec![("B_m", "bm", p.bm.0), ("B_1", "b1", p.b1.0)],
         FlowControl::GfcTime(p) => vec![("B_m", "bm", p.bm.0), ("B_0", "b0", p.b0.0), ("T", "period", p.credit.period.0)],
         FlowControl::Pffc(p) => vec![("Xoff_s", "xoff_s", p.xoff_s.0), ("Xon_s", "xon_s", p.xon_s.0)],
-        FlowControl::None | FlowControl::Custom(_) => panic!("nothing is derived"),
+        FlowControl::Bfc(_) | FlowControl::None | FlowControl::Custom(_) => panic!("no plan derives it"),
     }
 }
 
