@@ -12,9 +12,7 @@ use crate::{import, terminal};
 ///
 /// It runs as it is; every section says what its keys mean. Without --out it goes to standard output.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Examples:\n  xoff new ring --out ring.toml\n  xoff run ring.toml --out results\n  xoff new testbed --out lab.toml"
-)]
+#[command(after_help = "Examples:\n  xoff new ring --out ring.toml\n  xoff run ring.toml --out results\n  xoff new testbed --out lab.toml")]
 pub struct Args {
     /// What it is about
     #[arg(value_enum)]

@@ -6,7 +6,7 @@ use xoff_units::{Bytes, Rate, Time, prefetch_whole};
 
 use super::glue::{of_kind, rate_controls};
 use super::law::{Custom, Entry, FlowFacts, Law};
-use super::{Feedback, CnpMode, RateControl, RecordFormat, Wakes};
+use super::{CnpMode, Feedback, RateControl, RecordFormat, Wakes};
 use crate::Unmet;
 use crate::detection::Mark;
 
