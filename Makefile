@@ -74,7 +74,8 @@ no-skips-yet:
 
 test-rust: toolchain ## Only the Rust tests
 	@$(call step,Rust tests)
-	$(CARGO) test --release --workspace
+	# With a limit, so that a test that never ends fails and says so: they take 5 to 10 minutes.
+	timeout --verbose $(TEST_LIMIT) $(CARGO) test --release --workspace
 	$(call done,Rust tests)
 
 test-python: toolchain ## Only the Python tests, in .venv

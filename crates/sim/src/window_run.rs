@@ -42,6 +42,7 @@ impl Partition {
             let Some(first) = self.peek().filter(|first| *first < bound) else { break };
             let Some(end) = self.windows().map(|w| w.window_end(first)) else { break };
             self.feed_starts(end);
+            let handled = self.core.events;
             if let Some(w) = self.windows() {
                 w.open(bound);
             }
@@ -50,6 +51,7 @@ impl Partition {
                 self.prefetch_in_turn();
                 self.handle(e);
             }
+            assert!(self.core.events > handled, "a pass up to {bound:?} left the event at {first:?}: it would never end");
         }
         // Units have reached different times; what follows is after all of them.
         self.core.clock.reach(reached);

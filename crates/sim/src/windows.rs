@@ -254,8 +254,8 @@ impl Windows {
         self.turn += 1;
         (self.unit, self.fresh) = (unit, true);
         let mut events = std::mem::take(&mut self.ring[self.at].by_unit[unit as usize]);
-        if self.end.time.0 < self.start + self.width {
-            // Something concerns the whole network in the middle of this window: what comes later waits.
+        if self.start.checked_add(self.width).is_none_or(|end| self.end.time.0 < end) {
+            // Something concerns the whole network in the middle of this window, or time ends in it: what comes later waits.
             let (now, later): (Vec<Event>, Vec<Event>) = events.iter().partition(|e| e.event_key() < self.end);
             events = now;
             self.unit = NO_UNIT;
@@ -308,12 +308,17 @@ impl Windows {
     /// End of the window of the earliest event.
     pub fn window_end(&mut self, first: EventKey) -> Time {
         self.move_on(first);
-        Time(self.start + self.width)
+        self.end_of_window()
+    }
+
+    /// End of the present window; the end of time if that is earlier.
+    fn end_of_window(&self) -> Time {
+        Time(self.start.saturating_add(self.width))
     }
 
     /// Begins a pass over the units: what the window of the earliest event holds before `bound`.
     pub fn open(&mut self, bound: EventKey) {
-        self.end = bound.min(EventKey { time: Time(self.start + self.width), rank: 0 });
+        self.end = bound.min(EventKey { time: self.end_of_window(), rank: 0 });
         let window = &mut self.ring[self.at];
         self.pass.clear();
         std::mem::swap(&mut self.pass, &mut window.active);
