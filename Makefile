@@ -13,6 +13,8 @@ PYTHON ?= python3
 VENV := .venv
 XOFF := $(or $(CARGO_TARGET_DIR),target)/release/xoff
 BENCH := $(XOFF)-bench
+# How long the Rust tests may take before they are stopped.
+TEST_LIMIT ?= 45m
 # Oldest Rust that all dependencies accept.
 RUST_MIN := 1.88
 
