@@ -1,7 +1,10 @@
 //! The sections of a scenario file and their keys.
 
+use std::sync::LazyLock;
+
 use xoff_params::{Kind, ParamSpec};
 use xoff_scenario::document::{KindSpec, SectionSpec};
+use xoff_sim::PortProbe;
 use xoff_topology::routing::Routing;
 
 pub(crate) const RUN: &[ParamSpec] = &[
@@ -145,23 +148,17 @@ pub(crate) const CONTROL_DELAY: &[ParamSpec] = &[
     ParamSpec::new("processing_jitter", Kind::Span, "0us", "uniform addition to it, 0 to this", ""),
 ];
 
-const PORTS: &str = "ports by name, `H1->S1` or `H1:S1`, or [\"all\"]";
-const fn ports(key: &'static str, doc: &'static str) -> ParamSpec {
-    ParamSpec::optional(key, Kind::Texts, doc, PORTS)
-}
+const SAMPLES: &[ParamSpec] = &[ParamSpec::new("interval", Kind::Span, "0us", "distance between samples; 0us: none", "")];
 
-pub(crate) const PROBES: &[ParamSpec] = &[
-    ParamSpec::new("interval", Kind::Span, "0us", "distance between samples; 0us: none", ""),
-    ports("queues", "sampled: ingress and egress queues of these ports"),
-    ports("rates", "sampled: measured and allowed rates of these ports"),
+/// A key for each probe of ports.
+static PORT_PROBES: LazyLock<Vec<ParamSpec>> = LazyLock::new(|| {
+    let ports = "ports by name, `H1->S1` or `H1:S1`, or [\"all\"]";
+    let key = |p: &PortProbe| ParamSpec::optional(p.key, Kind::Texts, p.about, ports).renamed_from(p.renamed_from);
+    xoff_sim::PORT_PROBES.iter().map(key).collect()
+});
+
+const PROBES: &[ParamSpec] = &[
     ParamSpec::new("flow_rates", Kind::Flag, "false", "sampled: rate of every flow; on change: rate control's rate", ""),
-    ports("queue_changes", "on change: queues of these ports"),
-    ports("rate_changes", "on change: allowed rates of these ports"),
-    ports("control", "every control message at these ports"),
-    ports("pauses", "every stretch in which these ports may not send: pauses, and frames that wait without credits"),
-    ports("states", "on change: ternary state of these ports; of use with detection tcd"),
-    ports("marks", "every congestion mark these ports put on a frame"),
-    ports("cnms", "every CNM that buffers of these ports send to a source").renamed_from(&["notices"]),
     ParamSpec::new("causes", Kind::Flag, "false", "who fills the buffer whenever a port is stopped or slowed down", ""),
 ];
 
@@ -187,7 +184,7 @@ pub(crate) fn control_delay() -> SectionSpec {
     SectionSpec::once("control_delay", "Delays of flow control messages inside nodes.", vec![CONTROL_DELAY])
 }
 pub(crate) fn probes() -> SectionSpec {
-    SectionSpec::once("probes", "What is recorded besides flows, totals and deadlocks.", vec![PROBES])
+    SectionSpec::once("probes", "What is recorded besides flows, totals and deadlocks.", vec![SAMPLES, &PORT_PROBES, PROBES])
 }
 
 pub(crate) fn flow_control() -> SectionSpec {

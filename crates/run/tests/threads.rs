@@ -13,11 +13,8 @@ use draw::{Dice, Drawn};
 use xoff_mech::{detection, flow_control, rate_control};
 use xoff_record::Sink;
 use xoff_run::NetworkScenario;
-use xoff_sim::{Ended, Engine, Outcome, Row, World};
+use xoff_sim::{Ended, Engine, Outcome, PORT_PROBES, Row, World};
 use xoff_topology::NodeKind;
-
-/// Every probe of ports.
-const PROBES: [&str; 9] = ["queues", "rates", "queue_changes", "rate_changes", "control", "pauses", "states", "marks", "cnms"];
 
 fn topology(d: &mut Dice) -> String {
     let kind = match d.roll(5) {
@@ -129,7 +126,7 @@ fn draw(case: u64) -> Drawn {
         rate_control,
         workload,
         // A look at every change of a queue takes frames the long way through a switch: not always.
-        probes: PROBES.into_iter().filter(|&p| p != "queue_changes" || case.is_multiple_of(3)).collect(),
+        probes: PORT_PROBES.iter().map(|p| p.key).filter(|&p| p != "queue_changes" || case.is_multiple_of(3)).collect(),
         failures: Vec::new(),
     }
 }

@@ -35,42 +35,71 @@ impl Selection {
     }
 }
 
-/// What to record.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Probes {
-    /// Distance between samples; zero: no samples [ps].
-    pub interval: Span,
-    /// Sampled: queue lengths of these ports.
-    pub queues: Selection,
-    /// Sampled: measured and allowed rate of these ports.
-    pub rates: Selection,
-    /// Sampled: measured rate and rate control's rate of every flow.
-    pub flow_rates: bool,
-    /// On change: queue lengths of these ports.
-    pub queue_changes: Selection,
-    /// On change: allowed rate of these ports.
-    pub rate_changes: Selection,
-    /// On change: control messages sent and received at these ports.
-    pub control: Selection,
-    /// On change: pauses of these ports, want of credits included.
-    pub pauses: Selection,
-    /// On change: state of these ports, as their detectors see it.
-    pub states: Selection,
-    /// Every mark that these ports put on a frame.
-    pub marks: Selection,
-    /// Every notice that the buffers of these ports send to a source.
-    pub cnms: Selection,
-    /// Histograms of the egress queues of switches.
-    pub histogram: Option<Looks>,
-    /// Whenever a port is held or slowed down: who fills the buffer it waits for; and every hold.
-    pub causes: bool,
+/// A probe of ports: a key of `[probes]` whose value names ports.
+pub struct PortProbe {
+    /// Its key in a scenario.
+    pub key: &'static str,
+    /// What it records, for help and documentation.
+    pub about: &'static str,
+    /// Its key in earlier versions.
+    pub renamed_from: &'static [&'static str],
+    /// It is a sample; others record changes.
+    pub sampled: bool,
+    /// What it records belongs to the ingress too, at the far end of the link direction by which a port is named.
+    pub ingress_too: bool,
+    /// Its ports.
+    pub of: fn(&Probes) -> &Selection,
+    /// The same, to set them.
+    pub of_mut: fn(&mut Probes) -> &mut Selection,
+}
+
+/// Declares the probes of ports: fields of [`Probes`], and [`PORT_PROBES`] from which the keys of scenarios and their documentation are.
+macro_rules! port_probes {
+    ($($key:ident: $about:literal, sampled $sampled:literal, ingress too $ingress:literal, earlier $renamed_from:expr;)+) => {
+        /// What to record.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct Probes {
+            /// Distance between samples; zero: no samples [ps].
+            pub interval: Span,
+            $(#[doc = $about] pub $key: Selection,)+
+            /// Sampled: measured rate and rate control's rate of every flow.
+            pub flow_rates: bool,
+            /// Histograms of the egress queues of switches.
+            pub histogram: Option<Looks>,
+            /// Whenever a port is held or slowed down: who fills the buffer it waits for; and every hold.
+            pub causes: bool,
+        }
+
+        /// Every probe of ports.
+        pub const PORT_PROBES: &[PortProbe] = &[$(PortProbe {
+            key: stringify!($key),
+            about: $about,
+            renamed_from: $renamed_from,
+            sampled: $sampled,
+            ingress_too: $ingress,
+            of: |p| &p.$key,
+            of_mut: |p| &mut p.$key,
+        }),+];
+    };
+}
+
+port_probes! {
+    queues: "sampled: ingress and egress queues of these ports", sampled true, ingress too true, earlier &[];
+    rates: "sampled: measured and allowed rates of these ports", sampled true, ingress too false, earlier &[];
+    queue_changes: "on change: queues of these ports", sampled false, ingress too true, earlier &[];
+    rate_changes: "on change: allowed rates of these ports", sampled false, ingress too false, earlier &[];
+    control: "every control message at these ports", sampled false, ingress too true, earlier &[];
+    pauses: "every stretch in which these ports may not send: pauses, and frames that wait without credits",
+        sampled false, ingress too false, earlier &[];
+    states: "on change: ternary state of these ports; of use with detection tcd", sampled false, ingress too false, earlier &[];
+    marks: "every congestion mark these ports put on a frame", sampled false, ingress too false, earlier &[];
+    cnms: "every CNM that buffers of these ports send to a source", sampled false, ingress too false, earlier &["notices"];
 }
 
 impl Probes {
     /// Is anything recorded when it happens, besides what is sampled?
     pub(crate) fn any_on_change(&self) -> bool {
-        let ports = [&self.queue_changes, &self.rate_changes, &self.control, &self.pauses, &self.states, &self.marks, &self.cnms];
-        self.flow_rates || self.causes || !ports.iter().all(|s| s.is_none())
+        self.flow_rates || self.causes || PORT_PROBES.iter().any(|p| !p.sampled && !(p.of)(self).is_none())
     }
 }
 

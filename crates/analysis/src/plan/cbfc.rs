@@ -47,8 +47,7 @@ impl Keys {
 }
 
 /// CBFC in the registry of plans.
-pub(super) const PLAN: Entry =
-    Entry { name: "cbfc", keys: KEYS, check: |input| Keys::read(input).map(drop), plan, conditions: conditions, configured };
+pub(super) const PLAN: Entry = Entry { name: "cbfc", keys: KEYS, check: |input| Keys::read(input).map(drop), plan, conditions, configured };
 
 /// Size of a credit block -- IBA vol. 1, section 7.9.
 pub const BLOCK: Bytes = Bytes(64);

@@ -21,7 +21,7 @@ use super::registry::{self, Entry, NOTHING_TO_CHECK};
 use crate::theorems::message_rate;
 
 /// Buffer-based GFC in the registry of plans.
-pub(super) const PLAN: Entry = Entry { name: "gfc-buffer", keys: &[], check: NOTHING_TO_CHECK, plan, conditions: conditions, configured };
+pub(super) const PLAN: Entry = Entry { name: "gfc-buffer", keys: &[], check: NOTHING_TO_CHECK, plan, conditions, configured };
 
 /// One stage of the staircase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,8 +15,7 @@ use super::registry::{self, Entry, NOTHING_TO_CHECK};
 use crate::theorems::theorem_4_1::L_CRITICAL;
 
 /// Conceptual GFC in the registry of plans.
-pub(super) const PLAN: Entry =
-    Entry { name: "gfc-conceptual", keys: &[], check: NOTHING_TO_CHECK, plan, conditions: conditions, configured };
+pub(super) const PLAN: Entry = Entry { name: "gfc-conceptual", keys: &[], check: NOTHING_TO_CHECK, plan, conditions, configured };
 
 /// Sufficient B_m - B_0: 4 C tau, rounded up (Theorem 4.1), as [`xoff_mech::flow_control::gfc_conceptual::range`].
 pub fn range_sufficient(rate: Rate, tau: Span) -> Bytes {

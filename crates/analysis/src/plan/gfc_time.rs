@@ -15,7 +15,7 @@ use super::registry::{self, Entry, NOTHING_TO_CHECK};
 use crate::theorems::theorem_5_1;
 
 /// Time-based GFC in the registry of plans.
-pub(super) const PLAN: Entry = Entry { name: "gfc-time", keys: &[], check: NOTHING_TO_CHECK, plan, conditions: conditions, configured };
+pub(super) const PLAN: Entry = Entry { name: "gfc-time", keys: &[], check: NOTHING_TO_CHECK, plan, conditions, configured };
 
 /// B_m - B_0 that is safe for every tau and T, as [`xoff_mech::flow_control::gfc_time::range`].
 pub fn range(rate: Rate, tau: Span, period: Span) -> Bytes {

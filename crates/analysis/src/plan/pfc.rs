@@ -21,7 +21,7 @@ use super::registry::{self, Entry, NOTHING_TO_CHECK};
 pub use xoff_mech::flow_control::pfc::hysteresis;
 
 /// PFC in the registry of plans.
-pub(super) const PLAN: Entry = Entry { name: "pfc", keys: &[], check: NOTHING_TO_CHECK, plan, conditions: conditions, configured };
+pub(super) const PLAN: Entry = Entry { name: "pfc", keys: &[], check: NOTHING_TO_CHECK, plan, conditions, configured };
 
 /// Length of `quanta` pause quanta at `rate`, 512 bit times of the port each -- IEEE 802.3 Annex 31B.
 pub fn pause(rate: Rate, quanta: u16) -> Span {

@@ -59,8 +59,7 @@ impl Keys {
 }
 
 /// PFFC in the registry of plans.
-pub(super) const PLAN: Entry =
-    Entry { name: "pffc", keys: KEYS, check: |input| Keys::read(input).map(drop), plan, conditions: conditions, configured };
+pub(super) const PLAN: Entry = Entry { name: "pffc", keys: KEYS, check: |input| Keys::read(input).map(drop), plan, conditions, configured };
 
 /// Messages of one stop of a flow: PAUSE, MIGRATE, RESUME, MIGRATE-BACK.
 const MESSAGES: u64 = 4;

@@ -11,7 +11,7 @@ use xoff_node::{Classes, ControlDelay, DisciplineKind, LEN_MAX, Pacing, PausedWi
 use xoff_params::{ParamError, Values};
 use xoff_scenario::Problem;
 use xoff_scenario::document::{Document, Section};
-use xoff_sim::{Probes, Selection};
+use xoff_sim::{PORT_PROBES, Probes, Selection};
 use xoff_topology::{Topology, failures};
 use xoff_units::{Bytes, Span, Time};
 use xoff_workload::{Context, Flows, SizeCdf, generators};
@@ -396,27 +396,19 @@ pub(super) fn read_probes(s: &mut Section<'_>, topology: &Topology) -> Result<Pr
         }
         names.iter().map(|n| find_port(topology, key, n, What::Port)).collect::<Result<Vec<_>, _>>().map(Selection::Some)
     };
-    let mut p = Probes {
-        queues: select("queues")?,
-        rates: select("rates")?,
-        queue_changes: select("queue_changes")?,
-        rate_changes: select("rate_changes")?,
-        control: select("control")?,
-        pauses: select("pauses")?,
-        states: select("states")?,
-        marks: select("marks")?,
-        cnms: select("cnms")?,
-        ..Probes::default()
-    };
+    let mut p = Probes::default();
+    for probe in PORT_PROBES {
+        *(probe.of_mut)(&mut p) = select(probe.key)?;
+    }
     p.interval = s.span("interval")?;
     p.flow_rates = s.flag("flow_rates")?;
     p.causes = s.flag("causes")?;
-    if p.interval.0 == 0 && !(p.queues.is_none() && p.rates.is_none()) {
+    if p.interval.0 == 0 && PORT_PROBES.iter().any(|probe| probe.sampled && !(probe.of)(&p).is_none()) {
         return Err(ParamError::new("interval", "samples are asked for without an interval", "for example interval = \"10us\""));
     }
     // A port is named by the link direction; its queue as an ingress lies at the far end.
-    for selection in [&mut p.queues, &mut p.queue_changes, &mut p.control] {
-        if let Selection::Some(ports) = selection {
+    for probe in PORT_PROBES.iter().filter(|probe| probe.ingress_too) {
+        if let Selection::Some(ports) = (probe.of_mut)(&mut p) {
             let far: Vec<(u32, u16)> = ports
                 .iter()
                 .map(|&(n, port)| {

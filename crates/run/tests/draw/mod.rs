@@ -5,7 +5,7 @@ use std::path::Path;
 
 use xoff_node::{DisciplineKind, SchedulerKind};
 use xoff_run::NetworkScenario;
-use xoff_sim::Selection;
+use xoff_sim::{PORT_PROBES, Selection};
 
 /// SplitMix64: enough to choose settings by.
 pub struct Dice(pub u64);
@@ -90,17 +90,7 @@ impl Drawn {
         assert_eq!((discipline, scheduler), (self.discipline, self.scheduler), "{}", self.text());
         assert_eq!((m.cut_through.map(|b| b.0), m.faults.failures.len()), (self.cut_through, self.failures.len()), "{}", self.text());
         let p = &m.probes;
-        for (name, selection) in [
-            ("queues", &p.queues),
-            ("rates", &p.rates),
-            ("queue_changes", &p.queue_changes),
-            ("rate_changes", &p.rate_changes),
-            ("control", &p.control),
-            ("pauses", &p.pauses),
-            ("states", &p.states),
-            ("marks", &p.marks),
-            ("cnms", &p.cnms),
-        ] {
+        for (name, selection) in PORT_PROBES.iter().map(|probe| (probe.key, (probe.of)(p))) {
             assert_eq!(*selection == Selection::All, self.probes.contains(&name), "{name}\n{}", self.text());
         }
         drop(m);
