@@ -16,6 +16,7 @@ use crate::port::{ClassConfig, Hold, Port};
 use crate::scheduler::{Scheduler, SchedulerKind};
 
 mod congestion_points;
+mod inspect;
 
 use congestion_points::CongestionPoints;
 
@@ -479,84 +480,5 @@ impl Switch {
             self.send_control(now, in_port, class, message, env);
         }
         self.note_queue(now, in_port, port, class, &occupancy, env);
-    }
-
-    /// Number of ports.
-    pub fn port_count(&self) -> usize {
-        self.ports.len()
-    }
-
-    /// A port.
-    pub fn port(&self, port: u16) -> &Port {
-        &self.ports[port as usize]
-    }
-
-    /// What flow control sees of an ingress and class.
-    pub fn occupancy(&self, port: u16, class: u8) -> Occupancy {
-        self.buffer.occupancy(&self.ports[port as usize].class_state(class).ingress)
-    }
-
-    /// Bytes waiting for an egress and class.
-    pub fn waiting(&self, port: u16, class: u8) -> u64 {
-        self.ports[port as usize].class_state(class).egress.bytes()
-    }
-
-    /// What the detector of an egress and class thinks of it.
-    pub fn state(&self, now: Time, port: u16, class: u8) -> Option<PortState> {
-        self.ports[port as usize].class_state(class).detector.state(now)
-    }
-
-    /// The most that was ever held from an ingress, and the most that ever waited for the same port as an egress, of one
-    /// class [bytes].
-    pub fn highest(&self, port: u16, class: u8) -> (u64, u64) {
-        let class_state = self.ports[port as usize].class_state(class);
-        (class_state.ingress.highest(), class_state.egress.highest())
-    }
-
-    /// Frames that the receivers of all ports have taken for those of another flow.
-    pub fn collisions(&self) -> u64 {
-        self.ports.iter().flat_map(Port::class_states).map(|l| l.rx.collisions()).sum()
-    }
-
-    /// All bytes that wait for some egress; [`Switch::held`] counts the same bytes by ingress.
-    pub fn queued(&self) -> u64 {
-        self.ports.iter().flat_map(Port::class_states).map(|l| l.egress.bytes()).sum()
-    }
-
-    /// All bytes in the switch.
-    pub fn held(&self) -> Bytes {
-        self.buffer.held()
-    }
-
-    /// Does flow control keep the head of a queue from leaving now?
-    pub fn keeps_back(&mut self, now: Time, port: u16, class: u8, frames: &FrameStore) -> bool {
-        let p = &self.ports[port as usize];
-        let head = self.queues.head_of(now, p.class_state(class), port, class, frames);
-        head.is_some_and(|len| p.keeps_back(now, class, len))
-    }
-
-    /// A port, to change its state from outside.
-    pub fn port_mut(&mut self, port: u16) -> &mut Port {
-        &mut self.ports[port as usize]
-    }
-
-    /// The queue of a port and class if the peer's flow control holds it.
-    pub fn hold(&mut self, now: Time, port: u16, class: u8, frames: &FrameStore) -> Option<Hold> {
-        let p = &self.ports[port as usize];
-        let len = self.queues.head_of(now, p.class_state(class), port, class, frames)?;
-        p.hold(now, port, class, len)
-    }
-
-    /// Who occupies the buffer of each ingress and class, by egress and flow: `f(ingress, class, occupant)`. One call
-    /// per frame run; callers add up.
-    pub fn occupants(&self, frames: &FrameStore, mut f: impl FnMut(u16, u8, Occupant)) {
-        self.queues.for_each(self.ports.iter().flat_map(Port::class_states), frames, |frame| {
-            f(frame.in_port, frame.class(), Occupant { out_port: frame.out_port, flow: frame.flow, frames: 1, bytes: frame.len() as u64 });
-        });
-    }
-
-    /// With input queues: the egress that the head of an ingress waits for.
-    pub fn input_head(&self, ingress: u16, class: u8, frames: &FrameStore) -> Option<u16> {
-        self.queues.input_head(ingress, class, frames)
     }
 }

@@ -1,0 +1,149 @@
+//! What the sender halves of a port let go, and since when the peer's flow control holds a class.
+
+use super::*;
+
+impl Port {
+    /// May a frame of this class and length go, the first that waits? Remembers since when the peer holds it, and tells the
+    /// detector when the queue is kept back and when no longer.
+    #[inline(always)]
+    pub fn gate(&mut self, now: Time, class: u8, len: u32) -> Gate {
+        let Some(class_state) = self.class_state_if_any(class) else { return Gate::Open };
+        let gate = class_state.tx.gate(now, Bytes(len as u64));
+        if gate != Gate::Open || self.off != 0 {
+            self.note_gate(now, class, len, gate);
+        }
+        gate
+    }
+
+    /// Might a frame of this class and length go? Nothing is remembered of it.
+    pub fn would_open(&self, now: Time, class: u8, len: u32) -> Gate {
+        let class_state = if class == 0 { Some(&self.class_state) } else { self.more.get(class as usize - 1) };
+        class_state.map_or(Gate::Open, |l| l.tx.gate(now, Bytes(len as u64)))
+    }
+
+    /// The sender half of a class if it looks at flows.
+    pub fn flows(&self, class: u8) -> Option<&dyn FlowSender> {
+        let class_state = if class == 0 { &self.class_state } else { self.more.get(class as usize - 1)? };
+        class_state.tx.flows()
+    }
+
+    /// All flows of a class that have something to send are held, or no longer: where the peer holds single flows, their source says
+    /// what that means for the class.
+    pub fn note_flows(&mut self, now: Time, class: u8, held: bool) {
+        let bit = 1 << class;
+        if held != (self.held & bit != 0) {
+            self.held ^= bit;
+            self.hold_changes |= bit;
+            self.class_state_mut(class).held_since = now;
+        }
+    }
+
+    /// Since when a class is held, at most until now.
+    pub fn held_since(&self, now: Time, class: u8) -> Time {
+        if self.held & 1 << class != 0 { self.class_state(class).held_since } else { now }
+    }
+
+    fn note_gate(&mut self, now: Time, class: u8, len: u32, gate: Gate) {
+        let bit = 1 << class;
+        let (off, held) = (self.off & bit != 0, self.held & bit != 0);
+        let class_state = self.class_state_mut(class);
+        let closed = gate != Gate::Open;
+        let begins = closed && !held && class_state.tx.held(now, Bytes(len as u64));
+        if begins {
+            class_state.held_since = now;
+        }
+        if closed && !off {
+            class_state.detector.on_off(now);
+        } else if !closed && off {
+            class_state.detector.on_on(now, Bytes(class_state.egress.bytes()));
+        }
+        self.off = if closed { self.off | bit } else { self.off & !bit };
+        if begins || held && !closed {
+            self.held ^= bit;
+            self.hold_changes |= bit;
+        }
+    }
+
+    /// Tells which holds have begun or ended in the gates asked since the last time.
+    #[inline(always)]
+    pub fn report_holds(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
+        if self.hold_changes != 0 {
+            self.report_hold_changes(now, node, port, env);
+        }
+    }
+
+    fn report_hold_changes(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
+        let mut changes = std::mem::take(&mut self.hold_changes);
+        while changes != 0 {
+            let class = changes.trailing_zeros() as u8;
+            changes &= changes - 1;
+            let by = self.class_state(class).tx.stopped_by();
+            env.emit(node, now, NodeEvent::Hold { port, class, on: self.held & 1 << class != 0, by });
+        }
+    }
+
+    /// The hold on a class whose head frame has this length, if the peer holds it now.
+    pub fn hold(&self, now: Time, port: u16, class: u8, len: u32) -> Option<Hold> {
+        let class_state = if class == 0 { &self.class_state } else { self.more.get(class as usize - 1)? };
+        let since = self.held_since(now, class);
+        class_state.tx.held(now, Bytes(len as u64)).then_some(Hold { port, class, len, since })
+    }
+
+    /// Does flow control keep a frame of this class and length from leaving now? A question only: notes nothing.
+    pub fn keeps_back(&self, now: Time, class: u8, len: u32) -> bool {
+        self.class_state(class).tx.gate(now, Bytes(len as u64)) != Gate::Open
+    }
+
+    /// The sender half of a class.
+    pub fn tx(&self, class: u8) -> &Tx {
+        &self.class_state(class).tx
+    }
+
+    /// The flow control of the peer counts for a class no longer, or again ([`Tx::release`]). The port looks at what waits at `now`.
+    pub fn release(&mut self, now: Time, node: u32, port: u16, class: u8, on: bool, env: &mut impl Env) {
+        let line = self.rate;
+        self.class_state_mut(class).tx.release(now, line, on);
+        self.note_allowed(now, node, port, class, env);
+        self.wake_at(node, port, now, env);
+    }
+
+    /// The link of the port has been down: the sender halves forget what the peer said ([`Sender::restart`]).
+    pub fn restart(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
+        for class in 0..=self.more.len() as u8 {
+            self.class_state_mut(class).tx.restart(now);
+            self.note_allowed(now, node, port, class, env);
+        }
+    }
+
+    /// Notes the rate that the sender half of a class allows now, and when a stop ends by itself.
+    #[inline]
+    pub(super) fn note_allowed(&self, now: Time, node: u32, port: u16, class: u8, env: &mut impl Env) -> Rate {
+        let tx = &self.class_state(class).tx;
+        let (rate, by) = (tx.rate(now), tx.stopped_by());
+        let expires = if rate.0 == 0 { expiry(now, tx) } else { None };
+        env.emit(node, now, NodeEvent::AllowedRate { port, class, rate, by, expires });
+        rate
+    }
+
+    /// If `stuck` bytes of an ingress never leave, does its peer stay unable to send a frame of `len`?
+    pub fn would_hold(&self, class: u8, occupancy: &Occupancy, stuck: u64, len: u32) -> bool {
+        self.class_state(class).rx.holds(occupancy, Bytes(stuck), Bytes(len as u64))
+    }
+
+    /// Has a class ever sent more than its credits allowed?
+    pub fn overdrawn(&self, class: u8) -> bool {
+        self.class_state(class).tx.overdrawn()
+    }
+
+    /// The rate flow control allows a class now [bit/s].
+    pub fn allowed_rate(&self, now: Time, class: u8) -> Rate {
+        self.class_state(class).tx.rate(now)
+    }
+}
+
+/// When a stop ends without a message, and the rate from then on; `None`: only a message ends it.
+#[cold]
+fn expiry(now: Time, tx: &Tx) -> Option<(Time, Rate)> {
+    let Gate::Until(at) = tx.gate(now, Bytes(1)) else { return None };
+    Some((at, tx.rate(at)))
+}

@@ -1,0 +1,116 @@
+//! Flow control messages of a port: what its receiver halves send, and what its sender halves obey.
+
+use super::*;
+
+impl Port {
+    /// The peer of a class says how much it has sent in all ([`xoff_mech::flow_control::Receiver::on_peer_total`]).
+    pub fn on_peer_total(&mut self, class: u8, sent: u64) {
+        self.class_state_mut(class).rx.on_peer_total(sent);
+    }
+
+    /// What the receiver of a class says when a frame of a flow was admitted.
+    #[inline(always)]
+    pub fn on_arrival(&mut self, now: Time, class: u8, flow: u32, occupancy: &Occupancy, len: u32) -> Option<Message> {
+        let (rx, len) = (&mut self.class_state_if_any(class)?.rx, Bytes(len as u64));
+        match rx.on_arrival(now, occupancy, len) {
+            Answer::Message(message) => message,
+            Answer::OfFlow => rx.on_flow_arrival(now, flow, None, len),
+        }
+    }
+
+    /// What it says when a frame of a flow left.
+    #[inline(always)]
+    pub fn on_departure(&mut self, now: Time, class: u8, flow: u32, occupancy: &Occupancy, len: u32) -> Option<Message> {
+        let (rx, len) = (&mut self.class_state_if_any(class)?.rx, Bytes(len as u64));
+        match rx.on_departure(now, occupancy, len) {
+            Answer::Message(message) => message,
+            Answer::OfFlow => rx.on_flow_departure(now, flow, None, len),
+        }
+    }
+
+    /// What it says when the clock reaches `now`.
+    pub fn on_receiver_wake(&mut self, now: Time, class: u8, occupancy: &Occupancy) -> Option<Message> {
+        self.class_state_mut(class).rx_wake = Time::NEVER;
+        self.class_state_mut(class).rx.on_wake(now, occupancy)
+    }
+
+    /// Asks for the receiver's next look at the clock.
+    #[inline]
+    pub fn plan_receiver(&mut self, node: u32, port: u16, class: u8, env: &mut impl Env) {
+        if let Some(at) = self.class_state(class).rx.next_wake()
+            && at < self.class_state(class).rx_wake
+        {
+            self.class_state_mut(class).rx_wake = at;
+            env.call_at(node, at, Call::Receiver { port, class });
+        }
+    }
+
+    /// Sends a message to the peer: through the generation delay, then the control queue and the wire.
+    #[allow(clippy::too_many_arguments)] // all of them are the context of one message
+    pub fn send_control(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, delay: &ControlDelay, env: &mut impl Env) {
+        if delay.generation.is_zero() {
+            self.emit(now, node, port, class, message, env);
+        } else {
+            let due = self.delays.get_or_insert_default().outbox.push(now, &delay.generation, || env.draw(node, port), class, message);
+            env.call_at(node, due, Call::Emit { port });
+        }
+    }
+
+    /// Sends what has passed the generation delay.
+    pub fn emit_due(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
+        while let Some((class, message)) = self.delays.as_mut().and_then(|d| d.outbox.pop(now)) {
+            self.emit(now, node, port, class, message, env);
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)] // all of them are the context of one message
+    fn emit(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, env: &mut impl Env) {
+        env.emit(node, now, NodeEvent::MessageSent { port, class, message });
+        if self.failed {
+            return; // nobody hears it
+        }
+        let len = if message.is_part() { 0 } else { self.message_len };
+        let id = env.frames().insert(Frame::control(message, class, len));
+        if len == 0 {
+            env.hand_over(node, port, id);
+        } else {
+            self.control.push(id, env.frames());
+            self.start_control(now, node, port, env);
+        }
+    }
+
+    /// A control message arrived. Returns true if something may go now that could not before.
+    #[allow(clippy::too_many_arguments)] // all of them are the context of one message
+    pub fn on_control(
+        &mut self,
+        now: Time,
+        node: u32,
+        port: u16,
+        class: u8,
+        message: Message,
+        delay: &ControlDelay,
+        env: &mut impl Env,
+    ) -> bool {
+        env.emit(node, now, NodeEvent::MessageReceived { port, class, message });
+        if delay.processing.is_zero() {
+            return self.apply(now, node, port, class, message, env);
+        }
+        let due = self.delays.get_or_insert_default().inbox.push(now, &delay.processing, || env.draw(node, port), class, message);
+        env.call_at(node, due, Call::Apply { port });
+        false
+    }
+
+    /// Lets everything take effect whose processing time is over. Returns true if something may go now.
+    pub fn apply_due(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) -> bool {
+        let mut open = false;
+        while let Some((class, message)) = self.delays.as_mut().and_then(|d| d.inbox.pop(now)) {
+            open |= self.apply(now, node, port, class, message, env);
+        }
+        open
+    }
+
+    fn apply(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, env: &mut impl Env) -> bool {
+        self.class_state_mut(class).tx.on_message(now, message);
+        self.note_allowed(now, node, port, class, env).0 > 0
+    }
+}
