@@ -79,11 +79,14 @@ fn quantity(word: &str) -> Option<Quantity> {
 
 const COLUMNS: [&str; 7] = ["a", "b", "rate", "length", "delay", "a_port", "b_port"];
 
+/// Links of a table, each with where it stands.
+pub type Rows = Vec<(ShortLink, Range<usize>)>;
+
 /// Reads a table of links; each comes with the bytes of its record.
 ///
 /// # Errors
 /// Everything wrong with it, each with its place.
-pub fn table(source: &Arc<Source>) -> Result<Vec<(ShortLink, Range<usize>)>, Problems> {
+pub fn table(source: &Arc<Source>) -> Result<Rows, Problems> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(source.text().as_bytes());
     let bad = |e: &csv::Error| {
         let at = e.position().map_or(source.text().len(), |p| p.byte() as usize);
@@ -154,7 +157,7 @@ fn row<'r>(field: impl Fn(&str) -> Option<&'r str>) -> Result<ShortLink, Refusal
 ///
 /// # Errors
 /// It cannot be read, or what is wrong with it.
-pub fn file(path: &Path) -> Result<(Arc<Source>, Vec<(ShortLink, Range<usize>)>), Problems> {
+pub fn file(path: &Path) -> Result<(Arc<Source>, Rows), Problems> {
     let source = Source::read(path)?;
     let links = table(&source)?;
     Ok((source, links))

@@ -14,6 +14,7 @@ mod prefix;
 mod table;
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use xoff_scenario::{Place, Problem, Problems, Source};
@@ -64,10 +65,11 @@ pub(super) fn read(sources: &[Arc<Source>], _: &Options) -> Result<Network, Prob
             }
             Item::List(_) => {
                 let table = table::linux(&d)?;
-                if tables.contains_key(&router) {
-                    left_out.push(format!("ip -j route of {router}: the table of FRR is there too"));
-                } else {
-                    tables.insert(router, table);
+                match tables.entry(router) {
+                    Entry::Occupied(e) => left_out.push(format!("ip -j route of {}: the table of FRR is there too", e.key())),
+                    Entry::Vacant(e) => {
+                        e.insert(table);
+                    }
                 }
             }
             _ => return Err(d.problem(&d.root, "neither a table of routes nor links", DOC).into()),

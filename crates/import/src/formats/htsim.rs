@@ -18,7 +18,7 @@ pub const DOC: &str = "htsim's fat-tree (.topo), connection matrix (.cm), or bot
 /// Reads a topology, a matrix, or both.
 pub(super) fn read(sources: &[Arc<Source>], options: &Options) -> Result<Network, Problems> {
     let (matrices, topologies): (Vec<_>, Vec<_>) = sources.iter().partition(|s| is_matrix(s));
-    for second in matrices.iter().skip(1).chain(topologies.iter().skip(1)) {
+    if let Some(second) = matrices.get(1).or(topologies.get(1)) {
         return Err(Problem::new("a second file of the same kind", DOC).at(second.place(0..0)).into());
     }
     let matrix = matrices.first().map(|s| matrix::read(s, options)).transpose()?;

@@ -79,7 +79,7 @@ fn shown(id: &Tree) -> String {
 /// The name of a node: a text, a number, or the parts of a Python tuple joined by `-`.
 fn id_name(d: &Document, id: &Tree) -> Result<String, Problem> {
     match &id.item {
-        Item::Text(t) => Ok(t.trim().split_whitespace().collect::<Vec<_>>().join("_")),
+        Item::Text(t) => Ok(t.split_whitespace().collect::<Vec<_>>().join("_")),
         Item::Number(n) => Ok(n.clone()),
         Item::List(parts) => Ok(parts.iter().map(|p| id_name(d, p)).collect::<Result<Vec<_>, _>>()?.join("-")),
         _ => Err(d.problem(id, format!("id: found {}", id.describe()), "expected a text, a number, or a list of these")),

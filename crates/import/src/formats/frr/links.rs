@@ -112,10 +112,8 @@ impl Wiring {
     pub fn shared_subnets(&mut self) -> Result<(), Problem> {
         for (prefix, seats) in std::mem::take(&mut self.subnets) {
             match seats.as_slice() {
-                [(a, place), (b, _)] => {
-                    if !self.at.contains_key(a) && !self.at.contains_key(b) {
-                        self.add(a.clone(), b.clone(), place.clone())?;
-                    }
+                [(a, place), (b, _)] if !self.at.contains_key(a) && !self.at.contains_key(b) => {
+                    self.add(a.clone(), b.clone(), place.clone())?;
                 }
                 [_, _, (third, place), ..] => {
                     let what = format!("{} {} is the third interface in {prefix}", third.0, third.1);
