@@ -11,12 +11,6 @@ fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
 
-/// Samples of others, where they are.
-fn shared(name: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/formats").join(name);
-    path.exists().then_some(path)
-}
-
 fn try_read(format: &str, files: &[PathBuf]) -> Result<Network, Problems> {
     let mut options = Options::default();
     for (key, value) in [("rate", "100Gbps"), ("length", "5m")] {
@@ -56,11 +50,8 @@ fn samples_are_read_as_the_reference_readers_do() {
     for line in expected.lines().filter(|l| !l.starts_with('#')) {
         let words: Vec<&str> = line.split(' ').collect();
         let [format, sample, nodes, links, rates @ ..] = words.as_slice() else { panic!("{line}") };
-        let path = if sample.contains("real-") { shared(sample) } else { Some(data(sample)) };
-        let Some(path) = path else {
-            eprintln!("skipped: {sample} is not here");
-            continue;
-        };
+        let path = if sample.contains("real-") { xoff_testing::sample(sample) } else { Some(data(sample)) };
+        let Some(path) = path else { continue };
         let network = good(format, &[path]);
         // Hosts without a link take no part, and are named.
         let idle =

@@ -9,13 +9,14 @@
 //! | `XOFF_TEST_SKIPS=FILE` | each skip is appended to this file as a line (`make test` prints it at its end) |
 //! | `XOFF_TEST_BLESS=1` | goldens and published schemas are written instead of compared |
 //! | `XOFF_TEST_HPCC_CASES=FOLDER` | further reference cases of the HPCC simulator are compared |
+//! | `XOFF_TEST_SAMPLES=FOLDER` | where samples of other programs' files are; `../shared/data/formats` beside the project without it |
 //! | `XOFF_TEST_SWARM_CASE=N`, `XOFF_TEST_DIM_CASE=NAME:N` | one random case alone |
 //! | `XOFF_TEST_INSIDE=TEST` | set by [`again`] for its child process, by nothing else |
 
 use std::ffi::OsStr;
 use std::fmt::Display;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const INSIDE: &str = "XOFF_TEST_INSIDE";
@@ -78,6 +79,17 @@ pub fn golden(path: &Path, got: &str) {
     let want = std::fs::read_to_string(path).unwrap_or_default();
     let name = path.display();
     assert_eq!(want, got, "{name} differs; if the change is right, run this test with XOFF_TEST_BLESS=1 and read the difference");
+}
+
+/// A file or folder among the samples of other programs' files, which are no part of the project; where it is absent, a skip is recorded.
+pub fn sample(name: &str) -> Option<PathBuf> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/formats");
+    let path = std::env::var_os("XOFF_TEST_SAMPLES").map_or(beside, PathBuf::from).join(name);
+    let found = path.exists();
+    if !found {
+        skip("samples", format!("{name} is not here"));
+    }
+    found.then_some(path)
 }
 
 /// Is this process the child in which the test of this name runs again?
