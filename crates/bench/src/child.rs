@@ -84,7 +84,7 @@ impl Xoff {
 fn wait_for(mut command: Command, limit: Duration) -> Result<Run, Failed> {
     let program = command.get_program().to_string_lossy().into_owned();
     let failed = |e: std::io::Error| format!("cannot run {program}: {e}");
-    // Files instead of pipes: nobody needs to read while the clock runs.
+    // Files instead of pipes: nothing has to be read while the clock runs.
     let (mut out, mut err) = (tempfile::tempfile().map_err(failed)?, tempfile::tempfile().map_err(failed)?);
     command.stdin(Stdio::null()).stdout(out.try_clone().map_err(failed)?).stderr(err.try_clone().map_err(failed)?);
 

@@ -83,7 +83,7 @@ fn profile(page: &str) -> Result<&str, Failed> {
     match (page.find(BEGIN), page.find(END)) {
         (None, None) => Ok("\n"),
         (Some(from), Some(to)) if from + BEGIN.len() <= to => Ok(&page[from + BEGIN.len()..to]),
-        // Writing the page now would lose what somebody wrote.
+        // Writing the page now would lose what was written by hand.
         _ => Err(format!("the page has only one of the markers {BEGIN} and {END}, or in the wrong order")),
     }
 }

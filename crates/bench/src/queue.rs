@@ -1,4 +1,4 @@
-//! Share of the bare event queue: how fast a run is beside its event queue with nothing around it.
+//! Share of the event queue alone: how fast a run is beside its event queue with nothing around it.
 
 use std::path::Path;
 
@@ -18,9 +18,9 @@ const EVENTS: u64 = 2_000_000;
 const REPEATS: usize = 5;
 
 /// Speed of the 128-host run as a share of the speed of its event queue alone: a stretch of the run is noted operation by
-/// operation and done again by a bare queue, then the next stretch of the run is timed.
-pub fn bare_queue_share(bench: &Bench) -> Result<Stat, Failed> {
-    let what = "bare event queue";
+/// operation and done again by the queue alone, then the next stretch of the run is timed.
+pub fn queue_alone_share(bench: &Bench) -> Result<Stat, Failed> {
+    let what = "event queue alone";
     bench.tell(what);
     let file = bench.scenario("websearch.toml");
     let scenario = NetworkScenario::load(Path::new(&file), &[]).map_err(|e| e.to_string())?;
@@ -35,11 +35,11 @@ pub fn bare_queue_share(bench: &Bench) -> Result<Stat, Failed> {
         world.run(until, EVENTS);
         let trace = world.take_queue_trace().ok_or("nothing was noted")?;
         trace.replay(); // warms the caches, as the run has warmed its own
-        let bare = trace.replay();
+        let alone = trace.replay();
         let (before, cpu) = (world.events(), ThreadTime::now());
         world.run(until, EVENTS);
         let run = cpu.elapsed().as_secs_f64() / (world.events() - before).max(1) as f64;
-        shares.push(bare.cpu.as_secs_f64() / bare.events.max(1) as f64 / run);
+        shares.push(alone.cpu.as_secs_f64() / alone.events.max(1) as f64 / run);
     }
     let stat = Stat::of(shares).ok_or("no run")?;
     bench.done(what, &format!("{:.0} %", stat.median * 100.0));

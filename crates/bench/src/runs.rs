@@ -100,7 +100,7 @@ impl Bench {
     pub fn run(&self) -> Result<Report, Failed> {
         let hosts = growth::Hosts::measure(self);
         let growth: Vec<Curve> = [hosts.curve(), growth::frames(self), growth::time(self)].into();
-        // After the curves: the bare queue makes this process large, and a child's peak counts what it was forked from.
+        // After the curves: the queue alone makes this process large, and a child's peak counts what it was forked from.
         let rows = self.rows(&hosts);
         let hashes = threads::hashes(self);
         self.bar.finish_and_clear();
@@ -137,7 +137,7 @@ impl Bench {
             t::K64_MEMORY.row(figure(k64, |r| r.peak_bytes as f64)),
             t::K64_SPEED.row(figure(k64, Run::speed)),
             t::K64_SHARE.row(share),
-            t::QUEUE_SHARE.row(queue::bare_queue_share(self)),
+            t::QUEUE_SHARE.row(queue::queue_alone_share(self)),
             t::THREADS_RATIO.row(threads::ratio(self)),
             t::FRAME_MEMORY.row(known(memory::per_frame())),
             t::PORT_MEMORY.row(known(memory::per_idle_port())),

@@ -133,7 +133,7 @@ pub const K64_SHARE: Spec = spec("k64-share", K64, "speed over that of 128 hosts
 pub const QUEUE_SHARE: Spec = spec(
     "queue-share",
     "k = 8, WebSearch, stretches of 2 million events",
-    "speed as a share of its bare event queue",
+    "speed as a share of its event queue alone",
     Unit::Share,
     at_least(0.5),
 );

@@ -25,7 +25,7 @@ pub struct Args {
     run: PathBuf,
     /// Port that waited, as FROM:TO
     port: String,
-    /// Moment, such as 2.9ms
+    /// Time, such as 2.9ms
     time: String,
     /// Priority; the lowest one that waited if it is not given
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..8))]
@@ -36,7 +36,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     interrupt::end_at_once();
     in_order(&[args.run.as_os_str(), args.port.as_ref(), args.time.as_ref()], "explain")?;
-    let at = moment(&args.time)?;
+    let at = parse_time(&args.time)?;
     let scenario = load(&args.run)?;
     let e = explain(&scenario, &args.port, at, args.priority, |_| true).map_err(|e| refused(&e))?;
     Ok(Answer::new(e.to_string(), &json(&e), Exit::Done))
@@ -58,7 +58,7 @@ pub fn in_order(args: &[&OsStr], command: &str) -> Result<(), Problem> {
 }
 
 /// The argument TIME.
-pub fn moment(text: &str) -> Result<Time, Problem> {
+pub fn parse_time(text: &str) -> Result<Time, Problem> {
     text.parse()
         .map_err(|e: xoff_units::UnitError| Problem::new(e.what, format!("expected {}", e.expected)).at(terminal::option("TIME", text)))
 }

@@ -59,7 +59,7 @@ enum Command {
     Plan(plan::Args),
     /// Explain why a port stood still: who filled which buffer
     Explain(explain::Args),
-    /// Show the congestion tree at a moment: roots, leaves, culprits and victims
+    /// Show the congestion tree at a time: roots, leaves, culprits and victims
     Tree(tree::Args),
     /// Run the figures and tables of a paper and judge them
     Reproduce(reproduce::Args),
@@ -116,7 +116,7 @@ pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> u8 {
                 terminal::problems(&problem.into());
                 return answer::Exit::Bad as u8;
             }
-            // Help asked for goes to stdout, everything else to stderr; a closed one harms nobody.
+            // Help asked for goes to stdout, everything else to stderr; a closed one is no error.
             let _ = e.print();
             return e.exit_code() as u8;
         }

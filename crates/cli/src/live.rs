@@ -129,7 +129,7 @@ impl Options {
             |path: &PathBuf| capture(path, folder.as_ref(), self.force.force, |path| replay::create(path, &links, &facts, self.snap));
         let mut capture = self.capture.as_ref().map(create).transpose()?;
         let ready = self.ready.as_ref().map(|file| draft("--ready", file, Kind::Ready, self.force.force)).transpose()?;
-        // Everything is open; what comes from strangers is met without rights. Each thread has its own: before there are others.
+        // Everything is open; what comes from unknown sources is handled without rights. Each thread has its own: before there are others.
         privileges::drop_all().map_err(|e| {
             Problem::new(format!("privileges cannot be given up: {e}"), "start it as an ordinary user with the capabilities that it needs")
         })?;
@@ -211,7 +211,7 @@ pub fn capture<T>(
     create(path).map_err(failed)
 }
 
-/// Waits until somebody reads the FIFO at `path`, where it is one; keeps it open until the capture does.
+/// Waits until a process reads the FIFO at `path`, where it is one; keeps it open until the capture does.
 fn reader(path: &Path) -> Result<Option<std::fs::File>, OutputError> {
     let began = Instant::now();
     while std::fs::metadata(path).is_ok_and(|m| m.file_type().is_fifo()) {
@@ -337,7 +337,7 @@ impl LiveTable {
     }
 
     fn clear(&mut self) {
-        // A closed terminal harms nobody.
+        // A closed terminal is no error.
         let _ = self.term.clear_last_lines(self.lines);
         self.lines = 0;
     }

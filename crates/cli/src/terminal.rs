@@ -1,4 +1,4 @@
-//! What the terminal looks like, and what goes to stderr. A closed stderr harms nobody.
+//! What the terminal looks like, and what goes to stderr. A closed stderr is no error.
 
 use std::borrow::Cow;
 use std::io::Write;

@@ -12,7 +12,7 @@ use xoff_scenario::{Problem, Problems};
 use xoff_switchd::RunnerConfig;
 use xoff_testbed::hosts::{self, IpHosts, Run, RunReport};
 use xoff_testbed::replay::{self, Facts};
-use xoff_testbed::veth_network::BedError;
+use xoff_testbed::veth_network::NetworkError;
 use xoff_testbed::wiring::{self, Real};
 use xoff_testbed::{Comparison, Drive, DriveError, Next, RealReport, Side, compare, drive, shims, veth_network};
 
@@ -159,7 +159,7 @@ fn compared_text(c: &Comparison) -> String {
 }
 
 /// What the machine cannot do, or what could not be made.
-fn missing(e: BedError) -> Problem {
+fn missing(e: NetworkError) -> Problem {
     Problem::new(e.to_string(), e.remedy())
 }
 

@@ -1,4 +1,4 @@
-//! `xoff tree`: the congestion tree at a moment, with its root, leaves and victims.
+//! `xoff tree`: the congestion tree at a time, with its root, leaves and victims.
 
 use std::path::PathBuf;
 
@@ -11,10 +11,10 @@ use xoff_scenario::{Problem, Problems};
 use crate::answer::{Answer, Exit, refused};
 use crate::{explain, interrupt, out};
 
-/// Show the congestion tree at a moment: congested ports, undetermined ports behind them, culprits and victims.
+/// Show the congestion tree at a time: congested ports, undetermined ports behind them, culprits and victims.
 ///
 /// The states are those of ternary congestion detection, so the run needs detection 'tcd'. It is deterministic and is run
-/// again up to that moment; nothing in the run's folder changes.
+/// again up to that time; nothing in the run's folder changes.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  xoff run scenarios/mechanisms/tcd.toml --out out/tcd\n  xoff tree out/tcd 500us\n  xoff tree out/tcd 500us --svg tree.svg\n  xoff tree scenarios/mechanisms/tcd.toml 500us"
@@ -22,7 +22,7 @@ use crate::{explain, interrupt, out};
 pub struct Args {
     /// Folder of a run, or a scenario file
     run: PathBuf,
-    /// Moment, such as 1.2ms
+    /// Time, such as 1.2ms
     time: String,
     /// Also draw it into this file
     #[arg(long, value_name = "FILE.svg")]
@@ -36,7 +36,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     interrupt::end_at_once();
     explain::in_order(&[args.run.as_os_str(), args.time.as_ref()], "tree")?;
-    let at = explain::moment(&args.time)?;
+    let at = explain::parse_time(&args.time)?;
     let scenario = explain::load(&args.run)?;
     let svg = args.svg.as_ref().map(|file| Ok::<_, Problem>((file, out::draft("--svg", file, Kind::Svg, args.force)?))).transpose()?;
     let tree = congestion_tree(&scenario, at, |_| true).map_err(|e| refused(&e))?;

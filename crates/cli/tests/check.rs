@@ -15,7 +15,7 @@ fn exit_codes_tell_the_verdict() {
 }
 
 #[test]
-fn the_witness_names_links_flows_and_paths() {
+fn the_cycle_names_links_flows_and_paths() {
     let answer = xoff(&["check", "ring:switches=5", "--json"]).json();
     assert_eq!((&answer["verdict"], &answer["hosts"]), (&"cyclic".into(), &5.into()));
     let (links, closed) = (answer["cycle"]["links"].as_array().unwrap(), answer["cycle"]["closed_by"].as_array().unwrap());

@@ -1,4 +1,4 @@
-//! Every command that README, `--help` and the pages show runs as it is printed, in a folder of its own: what a stranger copies works.
+//! Every command that README, `--help` and the pages show runs as it is printed, in a folder of its own: what a reader copies works.
 //!
 //! The examples of one place (a help text, the table of README, a page) run in their order in one fresh folder, so that `explain` finds
 //! the run before it and no example overwrites what another one made.

@@ -270,7 +270,7 @@ fn topology_files_that_name_each_other() {
     assert_eq!(ended.code, Some(0), "{}", ended.err);
 }
 
-/// A pipe is a file like any other, read once and bounded; one that nobody writes to is given up.
+/// A pipe is a file like any other, read once and bounded; one without a writer is given up.
 #[test]
 fn pipes_are_served_and_bounded() {
     let dir = folder("hostile/pipes");

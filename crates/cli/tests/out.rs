@@ -55,7 +55,7 @@ fn complete(out: &Path) {
 /// A folder beside one's own scenario is refused and not touched; with --force what xoff did not write stays.
 #[test]
 fn a_folder_with_files_of_others_is_refused() {
-    let dir = folder("out-foreign");
+    let dir = folder("out-unknown");
     let own = std::fs::read_to_string(scenario("tutorial/ring.toml")).unwrap();
     std::fs::write(dir.join("scenario.toml"), &own).unwrap();
     let run = |more: &[&str]| {
@@ -158,7 +158,7 @@ fn of_many_processes_one_at_a_time_writes() {
     }
 }
 
-/// SIGKILL at any moment: either the results of before or none, never some of both; the next run cleans up.
+/// SIGKILL at any time: either the results of before or none, never some of both; the next run cleans up.
 #[test]
 fn a_killed_run_leaves_all_or_nothing() {
     let dir = folder("out-killed").join("run");

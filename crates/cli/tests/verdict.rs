@@ -1,4 +1,4 @@
-//! One rule for what is said: headline, JSON, manifest and exit code tell the same, and none of them tells good news that nobody looked at.
+//! One rule for what is said: headline, JSON, manifest and exit code tell the same, and none of them tells good news that was not checked.
 
 mod support;
 

@@ -105,17 +105,17 @@ impl Ord for Event {
 pub(crate) const PLACES_MAX: usize = 1 << 24;
 
 /// The pending events and how many there have been.
-pub(crate) struct Agenda {
+pub(crate) struct Events {
     queue: EventQueue<Event>,
     scheduled: u64,
     /// Events taken.
     pub done: u64,
 }
 
-impl Agenda {
-    /// An empty agenda for events about `typical_ps` apart from their causes.
-    pub fn new(typical_ps: u64) -> Agenda {
-        Agenda { queue: EventQueue::new(typical_ps / 8, 64 * typical_ps), scheduled: 0, done: 0 }
+impl Events {
+    /// No events yet: they are expected about `typical_ps` apart from their causes.
+    pub fn new(typical_ps: u64) -> Events {
+        Events { queue: EventQueue::new(typical_ps / 8, 64 * typical_ps), scheduled: 0, done: 0 }
     }
 
     #[inline]
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn equal_times_leave_in_the_order_of_scheduling() {
         assert_eq!(size_of::<Event>(), 24);
-        let mut a = Agenda::new(1_000);
+        let mut a = Events::new(1_000);
         a.add(500, Kind::Line, PLACES_MAX - 1, 1);
         a.add(500, Kind::Grant, 7, 2);
         a.add(400, Kind::Head, 9, 3);

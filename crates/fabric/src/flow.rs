@@ -86,7 +86,7 @@ impl Flow {
         self.packets.push_back(Packet { end: self.arrived, len, tag, arrived: now, missing: len, granted: 0, unsolicited: 0 });
     }
 
-    /// Whether bytes wait that nobody has asked for.
+    /// Whether bytes wait that are not requested.
     #[inline]
     pub fn waits(&self) -> bool {
         self.arrived > self.requested
@@ -151,7 +151,7 @@ impl Flow {
         self.take(len)
     }
 
-    /// A segment that nobody asked for; all that was requested is gone.
+    /// A segment without a request; all that was requested is gone.
     pub fn take_unsolicited(&mut self, segment_max: u32) -> Piece {
         debug_assert!(self.batches.is_empty() && self.sent == self.requested);
         let len = (self.arrived - self.sent).min(segment_max.into());

@@ -128,7 +128,7 @@ mod tests {
         assert_eq!((l.ready(0, 50), l.start(0, 50)), (Ready::Now, 50_000));
         assert_eq!(l.ready(10_000, 50), Ready::At(50_000), "busy");
         assert_eq!((l.ready(50_000, 50), l.start(50_000, 50)), (Ready::Now, 100_000));
-        assert_eq!(l.give_back(60_000, 20), None, "nobody waits yet");
+        assert_eq!(l.give_back(60_000, 20), None, "no segment waits yet");
         assert_eq!(l.ready(100_000, 50), Ready::Starved);
         assert_eq!(l.give_back(120_000, 30), Some(420_000));
         assert_eq!(l.ready(400_000, 50), Ready::At(420_000));
@@ -143,7 +143,7 @@ mod tests {
         let mut l = Link::new(Feeder::Edge(0), End::Port(0), Rate::from_gbps(8), 200_000, 300_000, Some(100));
         assert_eq!((l.start(0, 60), l.start(60_000, 40)), (60_000, 100_000));
         assert_eq!((l.give_back(500_000, 40), l.give_back(100_000, 40)), (None, None));
-        assert_eq!(l.ready(400_000, 60), Ready::At(800_000), "a moment that has come would be asked for again and again");
+        assert_eq!(l.ready(400_000, 60), Ready::At(800_000), "a time that has come would be asked for again and again");
         assert_eq!(l.ready(400_000, 40), Ready::Now);
     }
 

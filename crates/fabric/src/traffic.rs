@@ -4,7 +4,7 @@ use rand_chacha::ChaCha8Rng;
 use xoff_units::{Bytes, Rate, Time};
 use xoff_workload::random;
 
-/// Who sends to whom, and how much.
+/// Which port sends to which, and how much.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pattern {
     /// Every output alike.
@@ -123,7 +123,7 @@ impl Sizes {
 /// A workload: bursts of packets for one output, back to back at the rate of the line, with exponential gaps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traffic {
-    /// Who sends to whom.
+    /// Which port sends to which.
     pub pattern: Pattern,
     /// Load of an output that is no hotspot, as a share of the line. At 1 an input sends all the time.
     pub load: f64,

@@ -14,7 +14,7 @@ use xoff_units::Time;
 
 use crate::config::{Config, Core, Problem};
 use crate::element::{Element, Input, Output};
-use crate::event::{Agenda, Kind};
+use crate::event::{Events, Kind};
 use crate::flow::Flow;
 use crate::link::{Feeder, Link};
 use crate::measure::{Partial, Report, Stuck, Window};
@@ -27,7 +27,7 @@ pub struct World {
     config: Config,
     ports_n: u32,
     now: u64,
-    agenda: Agenda,
+    events: Events,
     segments: Segments,
     /// By input, then output.
     flows: Vec<Flow>,
@@ -70,7 +70,7 @@ impl World {
     /// Runs to the end, or until `progress` (simulated time, events) breaks off.
     pub fn run(mut self, mut progress: impl FnMut(Time, u64) -> ControlFlow<()>) -> Report {
         let until = self.config.until.0;
-        while let Some(e) = self.agenda.take(until) {
+        while let Some(e) = self.events.take(until) {
             self.now = e.time();
             match e.kind {
                 Kind::Source => self.packet(e.at()),
@@ -99,7 +99,7 @@ impl World {
                 Kind::LineRate => self.change_line(e.arg as usize),
                 Kind::Window => self.end_window(),
             }
-            if self.agenda.done.is_multiple_of(TELL_EVERY) && progress(Time(self.now), self.agenda.done).is_break() {
+            if self.events.done.is_multiple_of(TELL_EVERY) && progress(Time(self.now), self.events.done).is_break() {
                 break;
             }
         }
@@ -147,7 +147,7 @@ impl World {
         }
         self.report.windows.push(window);
         self.end_host_window();
-        self.agenda.add(self.now + self.config.window.0, Kind::Window, 0, 0);
+        self.events.add(self.now + self.config.window.0, Kind::Window, 0, 0);
     }
 
     /// An output whose buffer is held by packets that came in part, while nothing moves that could complete one of them.
@@ -196,7 +196,7 @@ impl World {
         self.report.balance.inside = self.segments.payload();
         self.report.balance.output = self.ports.iter().map(|p| p.output_held).sum();
         self.report.measured = self.now.max(self.config.until.0).saturating_sub(self.config.warm_up.0);
-        self.report.events = self.agenda.done;
+        self.report.events = self.events.done;
         self.report.now = Time(self.now);
         self.report.hosts = self.finish_hosts();
         self.report

@@ -3,7 +3,7 @@
 //! substreams", Operations Research 50(6), 2002).
 //!
 //! The HPCC simulator makes a new generator for every marking decision and for every PFC frame, each on the next
-//! stream, and takes its first number. With the right first stream its coin tosses come out exactly.
+//! stream, and takes its first number. With the right first stream its random draws come out exactly.
 
 use xoff_sim::RngSource;
 

@@ -121,7 +121,7 @@ pub struct Buffering {
 /// When a flow starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// At this moment of the run.
+    /// At this time of the run.
     At(Span),
 }
 

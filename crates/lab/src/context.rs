@@ -47,7 +47,7 @@ pub trait Progress: Sync {
     fn finished(&self, _judged: &Judged, _kept: bool) {}
 }
 
-/// Tells nobody.
+/// Reports nothing.
 pub struct Silent;
 impl Progress for Silent {}
 
@@ -77,7 +77,7 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// A context on one thread that tells nobody and is never interrupted.
+    /// A context on one thread that reports nothing and is never interrupted.
     pub fn new(mode: Mode, out: &'a Path) -> Self {
         Context {
             mode,

@@ -18,7 +18,7 @@ const CAPACITY: usize = 1024;
 /// What happens to the frames that a port sends. Each is a probability, 0 to 1; all of them together follow from the seed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Faults {
-    /// Seed of the coin tosses: the same seed and the same frames give the same faults.
+    /// Seed of the random draws: the same seed and the same frames give the same faults.
     pub seed: u64,
     /// A frame vanishes.
     pub lose: f64,
@@ -65,7 +65,7 @@ pub fn pair(a: &str, b: &str) -> (MemoryPort, MemoryPort) {
 }
 
 fn lock(wire: &Wire) -> MutexGuard<'_, VecDeque<Vec<u8>>> {
-    // A queue of frames is whole at any moment, also after a panic in another thread.
+    // A queue of frames is whole at any time, also after a panic in another thread.
     wire.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -76,7 +76,7 @@ impl MemoryPort {
         self.faults = faults;
     }
 
-    /// SplitMix64 (Steele, Lea, Flood 2014): enough for coin tosses in tests, and nobody else's stream.
+    /// SplitMix64 (Steele, Lea, Flood 2014): enough for random draws in tests, and a stream of its own.
     fn draw(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.random;
@@ -86,7 +86,7 @@ impl MemoryPort {
     }
 
     fn happens(&mut self, probability: f64) -> bool {
-        // Tossed even where nothing can happen: turning one knob leaves the other tosses as they were.
+        // Drawn even where nothing can happen: turning one knob leaves the other draws as they were.
         let draw = (self.draw() >> 11) as f64 / (1u64 << 53) as f64;
         draw < probability
     }

@@ -1,6 +1,6 @@
 //! Numbers for Prometheus: a text that the program sets, served over HTTP to whoever asks for /metrics.
 //!
-//! One thread and a bounded number of connections, each with a deadline; one too many ends the oldest, so that silent ones hold up nobody.
+//! One thread and a bounded number of connections, each with a deadline; one too many ends the oldest, so that silent ones delay no other.
 //! The small HTTP servers there are take a thread for each connection, without a bound; here only the request's head is parsed by a crate.
 
 use std::collections::VecDeque;
@@ -256,7 +256,7 @@ mod tests {
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("/metrics"), "{answer}");
     }
 
-    /// Clients that say nothing hold up nobody, many as they are; and the server ends when it is dropped. (One at a time, each of them
+    /// Clients that send nothing delay no other, many as they are; and the server ends when it is dropped. (One at a time, each of them
     /// cost the next one two seconds.)
     #[test]
     fn silent_clients_do_not_stop_it() {

@@ -62,7 +62,7 @@ pub struct PortCounters {
     pub sent: u64,
     /// Bytes of those [bytes].
     pub sent_bytes: u64,
-    /// Lost in the kernel's receive ring, because nobody emptied it in time. Not zero: "lossless" cannot be claimed.
+    /// Lost in the kernel's receive ring, because it was not emptied in time. Not zero: "lossless" cannot be claimed.
     pub kernel_drops: u64,
     /// Frames that could not be sent and were given up.
     pub send_errors: u64,

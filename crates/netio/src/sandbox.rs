@@ -197,7 +197,7 @@ pub fn veth_pair(a: &str, b: &str, mtu: u32) -> io::Result<()> {
 }
 
 /// No IPv6 address of its own accord, no questions for routers or for other holders of an address: on a test network every frame is
-/// somebody's. Called before the interface goes up.
+/// of another process. Called before the interface goes up.
 fn quiet(interface: &str) -> io::Result<()> {
     for (key, value) in
         [("addr_gen_mode", "1"), ("accept_ra", "0"), ("autoconf", "0"), ("router_solicitations", "0"), ("dad_transmits", "0")]

@@ -59,7 +59,7 @@ impl TapPort {
         self.mac
     }
 
-    /// Frames that the stack sent and nobody read in time.
+    /// Frames that the stack sent and were not read in time.
     fn dropped(&mut self) -> Option<u64> {
         let file = self.statistics.as_mut()?;
         let mut text = String::new();

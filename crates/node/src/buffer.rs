@@ -28,7 +28,7 @@ pub struct SharedPool {
     pub shift: Vec<u8>,
 }
 
-/// One ingress and class: what it holds and what bounds it. It lives in the lane of its port, beside the receiver half that
+/// One ingress and class: what it holds and what bounds it. It lives in the class state of its port, beside the receiver half that
 /// watches it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ingress {

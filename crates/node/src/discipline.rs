@@ -49,7 +49,7 @@ struct PerIngress {
     deficit: Vec<u32>,
 }
 
-/// One egress and class, whatever the discipline. It lives in the lane of its port, beside the sender half that guards it.
+/// One egress and class, whatever the discipline. It lives in the class state of its port, beside the sender half that guards it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Egress {
     /// Bytes that wait.
@@ -267,7 +267,7 @@ impl Discipline {
         Some((id, exposed))
     }
 
-    /// [`Discipline::push`] into the lane of an egress, which may keep frames in its sender half.
+    /// [`Discipline::push`] into the class state of an egress, which may keep frames in its sender half.
     #[inline(always)]
     pub(crate) fn push_in(&mut self, now: Time, class_state: &mut ClassState, id: FrameId, store: &mut FrameStore) -> bool {
         match self.queues {
@@ -276,7 +276,7 @@ impl Discipline {
         }
     }
 
-    /// [`Discipline::head`] of a lane. Of a sender half that keeps all that waits, it is the oldest frame.
+    /// [`Discipline::head`] of a class. Of a sender half that keeps all that waits, it is the oldest frame.
     #[inline(always)]
     pub(crate) fn head_of(&mut self, now: Time, class_state: &ClassState, out: u16, class: u8, store: &FrameStore) -> Option<u32> {
         match self.queues {
@@ -285,7 +285,7 @@ impl Discipline {
         }
     }
 
-    /// [`Discipline::pop`] of a lane.
+    /// [`Discipline::pop`] of a class.
     #[inline(always)]
     pub(crate) fn pop_of(&mut self, now: Time, class_state: &mut ClassState, out: u16, class: u8, store: &FrameStore) -> Option<FrameId> {
         match self.queues {

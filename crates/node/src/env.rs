@@ -27,7 +27,7 @@ pub enum Call {
     WireFree {
         /// Port.
         port: u16,
-        /// Rank of that moment.
+        /// Rank of that time.
         rank: u64,
     },
     /// The input buffer of this port has been read to the end of the frame that left it last.
@@ -178,7 +178,7 @@ pub enum NodeEvent {
         /// Flow.
         flow: u32,
     },
-    /// What the detector of a port thinks of it after a frame has left; only if somebody watches states.
+    /// What the detector of a port thinks of it after a frame has left; only if states are recorded.
     State {
         /// Port.
         port: u16,
@@ -248,13 +248,13 @@ pub trait Env {
     /// All frames.
     fn frames(&mut self) -> &mut FrameStore;
     /// The frame starts now on this port's wire and occupies it for `tx`; the peer gets it after `tx` and the propagation
-    /// delay. Returns the moment at which the wire is free. A node to which that matters asks to be called then
+    /// delay. Returns the time at which the wire is free. A node to which that matters asks to be called then
     /// ([`Call::WireFree`]); with nothing to send it need not, which saves an event for most frames of a quiet network.
     fn transmit(&mut self, node: u32, port: u16, frame: FrameId, tx: Span) -> EventKey;
     /// How long a frame of `len` bytes takes on a wire of this rate.
     fn wire_time(&mut self, rate: Rate, len: u32) -> Span;
-    /// Has this moment come?
-    fn has_come(&self, moment: EventKey) -> bool;
+    /// Has this time come?
+    fn has_come(&self, key: EventKey) -> bool;
     /// Does anybody look at the lengths of queues? If not, [`NodeEvent::Queue`] may be left out.
     fn watches_queues(&self) -> bool;
     /// Does anybody look at the states of ports? If not, [`NodeEvent::State`] may be left out.

@@ -73,7 +73,7 @@ impl Classes {
     pub fn priority(&self, class: usize) -> u8 {
         self.priorities.get(class).copied().or(self.unpaused).unwrap_or(0)
     }
-    /// The number that frames of the express priority carry instead of a class.
+    /// The number that frames of the unpaused control class carry instead of a class.
     pub fn unpaused(&self) -> Option<u8> {
         self.unpaused.map(|_| self.priorities.len() as u8)
     }

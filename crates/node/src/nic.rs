@@ -157,7 +157,7 @@ impl Nic {
     /// A flow begins.
     pub fn start_flow(&mut self, now: Time, start: FlowStart, env: &mut impl Env) {
         let slot = self.flows.len() as u32;
-        // As many bits as a coin has.
+        // As many bits as a random draw has.
         let seed = if self.c.rate_control.draws() { (env.draw(self.node, 0) * (1u64 << 53) as f64) as u64 } else { 0 };
         let facts = FlowFacts { line: self.line, window: start.window.or(self.c.window), base_rtt: start.base_rtt, seed };
         self.flows.push(Sending {

@@ -72,7 +72,7 @@ pub struct Port {
     free: EventKey,
     /// Control frames waiting; they go before everything else and cannot be paused.
     control: FrameList,
-    /// A call for the moment the wire is free is due.
+    /// A call for the time the wire is free is due.
     free_called: bool,
     /// The link has failed: nothing is sent any more.
     failed: bool,
@@ -144,7 +144,7 @@ impl Port {
         if class == 0 { &mut self.class_state } else { &mut self.more[class as usize - 1] }
     }
 
-    /// What belongs to a class; the express priority, which travels with the control frames, has nothing.
+    /// What belongs to a class; the unpaused control class, which travels with the control frames, has nothing.
     #[inline]
     fn class_state_if_any(&mut self, class: u8) -> Option<&mut ClassState> {
         if class == 0 { Some(&mut self.class_state) } else { self.more.get_mut(class as usize - 1) }

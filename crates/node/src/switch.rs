@@ -393,7 +393,7 @@ impl Switch {
     }
 
     /// May a frame that has just come in go at once, without entering its queue? It would be pushed, chosen and popped with
-    /// the same result. Where somebody watches the queues, or several classes take turns, it goes the long way.
+    /// the same result. Where the queues are recorded, or several classes take turns, it goes the long way.
     #[inline]
     fn passes(&mut self, now: Time, out: u16, class: u8, len: u32, env: &mut impl Env) -> bool {
         let p = &mut self.ports[out as usize];

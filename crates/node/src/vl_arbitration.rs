@@ -44,7 +44,7 @@ impl VlArbitration {
     /// A limit that limits nothing (IBA 7.6.9.2).
     pub const NO_LIMIT: u8 = 255;
 
-    /// Does a lane ever have a turn?
+    /// Does a virtual lane ever have a turn?
     pub fn serves(&self, vl: u8) -> bool {
         self.high.iter().chain(&self.low).any(|t| t.vl == vl && t.weight > 0)
     }
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(s, before);
     }
 
-    /// Saturated lanes share by weight: 1 : 2 : 4 with packets of 2048 B = 32 units.
+    /// Saturated virtual lanes share by weight: 1 : 2 : 4 with packets of 2048 B = 32 units.
     #[test]
     fn shares_go_by_weight() {
         let rule = tables(&[], &[(0, 32), (1, 64), (2, 128)], 0);

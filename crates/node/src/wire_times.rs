@@ -24,7 +24,7 @@ impl<const N: usize> WireTimes<N> {
     /// Transmission time of `len` bytes at `rate`.
     #[inline]
     pub fn of(&mut self, rate: Rate, len: u32) -> Span {
-        // Not a search: which of two lengths comes next is a toss for the processor. Fibonacci hashing of both.
+        // Not a search: which of two lengths comes next is unpredictable for the processor. Fibonacci hashing of both.
         let mixed = (rate.0 ^ (len as u64) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let at = ((mixed >> 32) as usize * N) >> 32;
         let (r, l, span) = self.known[at];

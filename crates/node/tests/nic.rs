@@ -15,7 +15,7 @@ use xoff_units::{Bytes, Rate, Span, Time, WireClock};
 const LINE: Rate = Rate::from_gbps(100);
 const ME: u32 = 0;
 
-/// A world that remembers what left and when somebody wants to be called.
+/// A world that remembers what left and when a call is wanted.
 #[derive(Default)]
 struct World {
     frames: FrameStore,
@@ -44,8 +44,8 @@ impl Env for World {
     fn wire_time(&mut self, rate: Rate, len: u32) -> Span {
         WireClock::Nanoseconds.time_for(rate, Bytes(len as u64))
     }
-    fn has_come(&self, moment: EventKey) -> bool {
-        moment.time <= self.now
+    fn has_come(&self, key: EventKey) -> bool {
+        key.time <= self.now
     }
     fn watches_queues(&self) -> bool {
         false
@@ -162,7 +162,7 @@ fn data_without_an_answer_is_no_occasion_to_send() {
     b.flow(0, 5000, None, Some(1000)); // window-bound after one frame
     b.flow(1, 5000, Some(Rate::from_gbps(10)), None); // paced: next frame 838 ns later
     b.until(1000);
-    assert_eq!(b.sent(), [(0, Data, 0, 0), (83, Data, 1, 0)], "nobody wakes the NIC");
+    assert_eq!(b.sent(), [(0, Data, 0, 0), (83, Data, 1, 0)], "nothing wakes the NIC");
     let mut late = Frame::new(Data, 7, 0, 1048);
     late.seq = 3000;
     b.receives(late); // a gap: reported
@@ -176,7 +176,7 @@ fn data_without_an_answer_is_no_occasion_to_send() {
     assert_eq!(b.sent(), [(2000, Data, 1, 2000)], "any acknowledgement is an occasion");
 }
 
-/// A sender that went back and then hears that all has arrived goes on sending what it went back for, at the rate it
+/// A sender that went back and then receives an acknowledgement of all goes on sending what it went back for, at the rate it
 /// has; a pause that finds it in this state ends it.
 #[test]
 fn a_finished_flow_sends_again_what_it_went_back_for() {
@@ -385,7 +385,7 @@ fn only_a_rate_that_is_set_replaces_a_wake_up() {
 
 /// `L2_ACK_INTERVAL 0` there: every frame is acknowledged, and its source does not care (`RdmaHw::ReceiveAck`).
 #[test]
-fn acknowledgements_that_nobody_cares_for() {
+fn acknowledgements_that_nothing_uses() {
     let ignore = |c: &mut NicConfig| {
         if let Transport::Acks { interval, .. } = &mut c.transport {
             *interval = 0;

@@ -33,8 +33,8 @@ impl Env for World {
     fn wire_time(&mut self, rate: Rate, len: u32) -> Span {
         rate.time_for(Bytes(len as u64))
     }
-    fn has_come(&self, moment: EventKey) -> bool {
-        moment.time <= self.now
+    fn has_come(&self, key: EventKey) -> bool {
+        key.time <= self.now
     }
     fn watches_queues(&self) -> bool {
         false

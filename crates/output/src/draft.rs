@@ -15,7 +15,7 @@ use crate::{Folder, OutputError};
 
 /// Links in a row that are followed, as the kernel does.
 const LINKS_MAX: usize = 40;
-/// A draft that nobody holds and that is older than this was left by a process that was killed.
+/// A draft that no process holds and that is older than this was left by a process that was killed.
 const ABANDONED: Duration = Duration::from_secs(10);
 
 /// A file being written. Dropped unfinished, it leaves nothing.
@@ -82,12 +82,12 @@ impl Draft {
         sweep(folder, &prefix);
         let draft = Builder::new().prefix(&prefix).suffix(".partial").permissions(Permissions::from_mode(mode)).tempfile_in(folder);
         let draft = draft.map_err(|e| failed(&e))?;
-        // Held as long as it is written, so that nobody takes it for abandoned. Without locks in a file system, age decides.
+        // Held as long as it is written, so that it is not taken for abandoned. Without locks in a file system, age decides.
         let _ = flock(draft.as_file(), FlockOperation::NonBlockingLockExclusive);
         Ok(Draft { path: path.to_owned(), to: To::File(draft, target), bytes: 0, held: None })
     }
 
-    /// A draft of the file `name` in the folder at `at`, named `name.partial`: for who holds the folder, so that nobody else has
+    /// A draft of the file `name` in the folder at `at`, named `name.partial`: for who holds the folder, so that no other process has
     /// that name. Messages show it at `path`.
     pub(crate) fn beside(at: &Path, path: &Path) -> Result<Draft, OutputError> {
         let name = format!("{}.partial", at.file_name().unwrap_or_default().to_string_lossy());
@@ -210,7 +210,7 @@ fn sweep(folder: &Path, prefix: &str) {
         let Ok(file) = open else { continue };
         let old = |m: fs::Metadata| m.modified().ok().and_then(|t| SystemTime::now().duration_since(t).ok()).is_some_and(|a| a > ABANDONED);
         if file.metadata().is_ok_and(|m| m.is_file() && old(m)) && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            // Best effort: it is in nobody's way.
+            // Best effort: it is harmless.
             let _ = fs::remove_file(entry.path());
         }
     }

@@ -73,9 +73,9 @@ impl Folder {
     /// of another command are replaced, files that xoff did not write are kept.
     pub fn claim(path: &Path, command: &str, force: bool) -> Result<Folder, OutputError> {
         let made = ready(path)?;
-        // Nothing is put into somebody's folder that is refused anyway.
+        // Nothing is put into a user's folder that is refused anyway.
         if !force && !path.join(RECORD).exists() {
-            refuse_foreign(path, command, &BTreeSet::new())?;
+            refuse_unknown(path, command, &BTreeSet::new())?;
         }
         let handle = File::open(path).map_err(|e| OutputError::io("read", path, &e))?;
         let at = name_of(&handle).unwrap_or_else(|| path.to_owned());
@@ -100,7 +100,7 @@ impl Folder {
                 let what = format!("{} holds results of 'xoff {}'", root.display(), before.command);
                 return Err(OutputError::new(root, what, "name another folder, or give --force to replace them"));
             }
-            refuse_foreign(root, command, &record.names.keys().cloned().collect())?;
+            refuse_unknown(root, command, &record.names.keys().cloned().collect())?;
             refuse_changed(root, &changed(record, at))?;
         }
         let failed = |e: io::Error| OutputError::io("write", &root.join(RECORD), &e);
@@ -295,7 +295,7 @@ impl Claim {
         self.still_there_with(&self.state().record)
     }
 
-    /// Refuses to go on when the folder of that name is another one by now, or somebody took the record, and with it the lock.
+    /// Refuses to go on when the folder of that name is another one by now, or the record was taken, and with it the lock.
     fn still_there_with(&self, record: &Record) -> Result<(), OutputError> {
         let same = |a: fs::Metadata, b: fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
         let here = self.handle.metadata().is_ok_and(|own| fs::metadata(&self.root).is_ok_and(|there| same(own, there)));
@@ -402,14 +402,14 @@ fn ready(path: &Path) -> Result<bool, OutputError> {
         Err(_) => {}
     }
     // With a slash at the end a link is followed before it is looked at.
-    let bare = PathBuf::from(path.to_string_lossy().trim_end_matches('/'));
-    if let Ok(to) = fs::read_link(&bare) {
+    let trimmed = PathBuf::from(path.to_string_lossy().trim_end_matches('/'));
+    if let Ok(to) = fs::read_link(&trimmed) {
         return refuse(format!("{text} is a symbolic link to {}, which does not exist or cannot be reached", to.display()));
     }
     match fs::create_dir_all(path) {
         Ok(()) => Ok(true),
-        Err(e) => match bare.ancestors().filter(|a| !a.as_os_str().is_empty()).find_map(|a| Some((a, fs::metadata(a).ok()?))) {
-            Some((a, m)) if !m.is_dir() && a == bare => refuse(format!("{text} is {}, not a folder", named(m.file_type()))),
+        Err(e) => match trimmed.ancestors().filter(|a| !a.as_os_str().is_empty()).find_map(|a| Some((a, fs::metadata(a).ok()?))) {
+            Some((a, m)) if !m.is_dir() && a == trimmed => refuse(format!("{text} is {}, not a folder", named(m.file_type()))),
             Some((a, m)) if !m.is_dir() => {
                 refuse(format!("cannot create the folder {text}: {} is {}, not a folder", a.display(), named(m.file_type())))
             }
@@ -419,19 +419,19 @@ fn ready(path: &Path) -> Result<bool, OutputError> {
 }
 
 /// Refuses a folder with anything but these names, their drafts, and the record.
-fn refuse_foreign(path: &Path, command: &str, names: &BTreeSet<String>) -> Result<(), OutputError> {
+fn refuse_unknown(path: &Path, command: &str, names: &BTreeSet<String>) -> Result<(), OutputError> {
     let entries = fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let entries = entries.map_err(|e| OutputError::io("read", path, &e))?;
     let tops: BTreeSet<&str> = names.iter().map(|n| n.split('/').next().unwrap_or_default()).collect();
     let ours = |name: &str| name == RECORD || tops.contains(name) || name.strip_suffix(".partial").is_some_and(|n| tops.contains(n));
     let name = |e: &fs::DirEntry| e.file_name().to_string_lossy().into_owned();
-    let mut foreign: Vec<String> = entries.iter().map(name).filter(|n| !ours(n)).collect();
-    if foreign.is_empty() {
+    let mut unknown: Vec<String> = entries.iter().map(name).filter(|n| !ours(n)).collect();
+    if unknown.is_empty() {
         return Ok(());
     }
-    foreign.sort();
-    let more = foreign.len().saturating_sub(NAMED_MAX);
-    let shown: Vec<String> = foreign.iter().take(NAMED_MAX).map(|n| format!("'{n}'")).collect();
+    unknown.sort();
+    let more = unknown.len().saturating_sub(NAMED_MAX);
+    let shown: Vec<String> = unknown.iter().take(NAMED_MAX).map(|n| format!("'{n}'")).collect();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let what = format!("{} holds what 'xoff {command}' did not write: {}{more}", path.display(), shown.join(", "));
     Err(OutputError::new(

@@ -1,7 +1,7 @@
 //! Where results go: folders that one command owns, and files that are complete or absent.
 //!
 //! ```text
-//!   Folder::claim(--out) -- refuses what is no folder, what another process holds, what holds files of somebody else
+//!   Folder::claim(--out) -- refuses what is no folder, what another process holds, what holds files of another origin
 //!      |   .xoff: who owns it, and every file that was written (the lock is on it; the kernel releases it)
 //!      +-- draft(name) -> name.partial --stage--+
 //!      +-- draft(name) -> name.partial --stage--+-- commit(manifest.json): old manifest away, new files in place,

@@ -47,7 +47,7 @@ pub struct Record {
     file: File,
     /// Where the next line goes [bytes].
     end: u64,
-    /// Who owned the folder before; `None`: nobody.
+    /// Who owned the folder before; `None`: it is new.
     pub before: Option<Owner>,
     /// Every name that was written here.
     pub names: BTreeMap<String, Entry>,
@@ -93,7 +93,7 @@ impl Record {
             }
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {}
-                // A reader looks for a moment only.
+                // Readers hold it only briefly.
                 Err(rustix::io::Errno::WOULDBLOCK) if tries < TRIES => {
                     tries += 1;
                     std::thread::sleep(BETWEEN);
@@ -189,7 +189,7 @@ fn stamped(name: &str, stamps: &[Stamp]) -> String {
     format!("{line:<width$}\n", width = length + line.chars().count() - line.len())
 }
 
-/// Somebody's own file of that name is not overwritten; a first line that was cut off is.
+/// A user's own file of that name is not overwritten; a first line that was cut off is.
 fn begins_like_ours(file: &File) -> io::Result<bool> {
     let mut first = [0; BEGINS.len()];
     let n = file.read_at(&mut first, 0)?;

@@ -1,4 +1,4 @@
-//! What a single file may take the place of: another output of its kind, never an input, a result in a folder, or a file of somebody.
+//! What a single file may take the place of: another output of its kind, never an input, a result in a folder, or a user's file.
 
 use std::fs::File;
 use std::io::Read;

@@ -39,7 +39,7 @@ fn links_are_followed_and_stay() {
     assert_eq!(listed(&dir.join("far")), ["file", "link"]);
 }
 
-/// A draft that is dropped leaves the old file; one that a killed process left goes when it is old and nobody holds it.
+/// A draft that is dropped leaves the old file; one that a killed process left goes when it is old and no process holds it.
 #[test]
 fn drafts_leave_nothing() {
     let dir = folder("drafts");
@@ -102,7 +102,7 @@ fn a_commit_replaces_the_whole() {
     assert_eq!(listed(&dir), [".xoff", "a", "last"]);
     assert_eq!(fs::read(dir.join("a")).unwrap(), b"2");
 
-    // Of another command with force: its files go, somebody's stay.
+    // Of another command with force: its files go, the user's stay.
     fs::write(dir.join("mine"), "mine").unwrap();
     assert!(Folder::claim(&dir, "hpcc", false).unwrap_err().what.contains("holds results of 'xoff run'"));
     let third = Folder::claim(&dir, "hpcc", true).unwrap();
@@ -112,7 +112,7 @@ fn a_commit_replaces_the_whole() {
     assert_eq!(listed(&dir), [".xoff", "end", "mine"]);
 }
 
-/// A name was noted and its file was not finished: whatever the moment, the next claim tells it from files of others.
+/// A name was noted and its file was not finished: whatever the time, the next claim tells it from files of others.
 #[test]
 fn what_a_killed_process_left_is_told_from_files_of_others() {
     let dir = folder("killed");
@@ -130,12 +130,12 @@ fn what_a_killed_process_left_is_told_from_files_of_others() {
     fs::write(second.own("other").unwrap(), "whole").unwrap();
     drop(second);
     drop(Folder::claim(&dir, "run", false).unwrap());
-    // What was not noted is somebody's.
+    // What was not noted is the user's.
     fs::write(dir.join("third.partial"), "").unwrap();
     assert!(Folder::claim(&dir, "run", false).unwrap_err().what.contains("did not write: 'third.partial'"));
 }
 
-/// Somebody's file of the record's name is left alone.
+/// A user's file of the record's name is left alone.
 #[test]
 fn a_record_that_is_not_ours_is_refused() {
     let dir = folder("record");

@@ -500,7 +500,7 @@ fn what_came_later_counts_where_it_says_something() {
         fill_cnms(&mut t, rows);
         t.close().hash
     };
-    // As it was before these columns: nobody acknowledges, and what arrived did so in order.
+    // As it was before these columns: nothing is acknowledged, and what arrived did so in order.
     let plain = flow(3);
     let hash = |cnms: u64, rows: u64| of(FlowRow { cnms: Late(cnms), ..plain }, rows);
     let acked = |ps: Option<u64>| of(FlowRow { acked_ps: Known(ps), ..plain }, 0);

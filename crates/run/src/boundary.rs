@@ -1,4 +1,4 @@
-//! A scenario among others: some of its nodes are somebody else's, and their frames are real.
+//! A scenario among others: some of its nodes are of another process, and their frames are real.
 
 use xoff_topology::LinkId;
 use xoff_units::Time;
@@ -16,7 +16,7 @@ pub struct Boundary {
 }
 
 impl NetworkScenario {
-    /// Takes flows out, whose traffic somebody else makes; returns how many. Their priorities stay in use.
+    /// Takes flows out, whose traffic another process makes; returns how many. Their priorities stay in use.
     pub fn leave_out(&mut self, which: impl Fn(&Flow) -> bool) -> usize {
         let before = self.flows.flows.len();
         let left = self.flows.flows.iter().filter(|f| which(f)).map(|f| f.priority);
@@ -27,7 +27,7 @@ impl NetworkScenario {
         before - self.flows.flows.len()
     }
 
-    /// The run lasts until then, whatever becomes of the flows: some of them end where nobody here can see it.
+    /// The run lasts until then, whatever becomes of the flows: some of them end where this process cannot see it.
     pub fn last_until(&mut self, until: Time) {
         self.until = until;
         self.model.stop_when_done = false;

@@ -47,7 +47,7 @@ pub(crate) fn warn_of_header((name, rate_control): (&str, &RateControlKind), hea
     }
 }
 
-/// Marks that nobody understands, and rules for marks that never come (TCD section 4.1, Table 1).
+/// Marks that no rate control reads, and rules for marks that never come (TCD section 4.1, Table 1).
 pub(crate) fn warn_of_marks(
     (detection_name, detection): (&str, &Detection),
     (name, rate_control): (&str, &RateControlKind),

@@ -1,4 +1,4 @@
-//! Values that nobody gave: derived from the link, or belonging to a variant. They stand in the manifest beside those that were given.
+//! Values that were not given: derived from the link, or belonging to a variant. They stand in the manifest beside those that were given.
 
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{Detection, Place};

@@ -1,6 +1,6 @@
 //! Why did this port stand still? The chain from a held port back to its root.
 //!
-//! A run is deterministic, so it needs no log: the explanation runs the scenario again up to the moment asked for,
+//! A run is deterministic, so it needs no log: the explanation runs the scenario again up to the instant asked for,
 //! with the probe that notes who fills the buffer whenever a port is held or slowed down, and follows
 //!
 //! ```text
@@ -46,7 +46,7 @@ pub struct Step {
     pub since: Time,
     /// How it was restrained.
     pub how: How,
-    /// What the buffer at its far end held of its frames at that moment.
+    /// What the buffer at its far end held of its frames at that instant.
     pub held: Bytes,
     /// Where that was waiting to go, most first: port and bytes.
     pub waiting_for: Vec<(String, Bytes)>,
@@ -77,7 +77,7 @@ pub enum Root {
 /// An explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
-    /// The moment asked about.
+    /// The instant asked about.
     pub at: Time,
     /// The chain, from the port asked about.
     pub steps: Vec<Step>,
@@ -195,9 +195,9 @@ fn follow(scenario: &NetworkScenario, log: &Log, flows: &[FlowRecord], start: Po
     let name = |p: PortId| t.port_name(p.0, p.1);
     let mut visited: Vec<PortId> = Vec::new();
     let mut steps = Vec::new();
-    let (mut port, mut moment) = (start, at);
+    let (mut port, mut instant) = (start, at);
     let root = loop {
-        let Some((since, how)) = log.state(port, priority, moment) else {
+        let Some((since, how)) = log.state(port, priority, instant) else {
             if steps.is_empty() {
                 break Root::NotHeld;
             }
@@ -232,7 +232,7 @@ fn follow(scenario: &NetworkScenario, log: &Log, flows: &[FlowRecord], start: Po
         });
         let Some(&(next, _)) = by_port.first() else { break Root::FarEnd };
         // In a deadlock every port waits since before the others noticed: ask about now as well.
-        moment = if log.state(next, priority, since).is_some() { since } else { at };
+        instant = if log.state(next, priority, since).is_some() { since } else { at };
         port = next;
     };
     Explanation { at, steps, root }

@@ -1,4 +1,4 @@
-//! The congestion tree at a moment: which ports are its roots, which its leaves, who causes it and who only suffers.
+//! The congestion tree at a time: which ports are its roots, which its leaves, who causes it and who only suffers.
 //!
 //! ```text
 //!   root: a congested port      <- leaf: an undetermined port whose frames wait for it  <- leaf  <- a host that is held
@@ -6,7 +6,7 @@
 //! ```
 //!
 //! After TCD (SIGCOMM'21), section 3.2 and Fig. 5. A run is deterministic, so it needs no log: it is run again up to the
-//! moment asked for. The states are those of its own detectors.
+//! time asked for. The states are those of its own detectors.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -64,10 +64,10 @@ pub struct Member {
     pub ue_frames: u64,
 }
 
-/// The congestion trees of a network at a moment.
+/// The congestion trees of a network at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
-    /// The moment.
+    /// The time.
     pub at: Time,
     /// The ports that are congested, undetermined or, at hosts, held.
     pub branches: Vec<Branch>,
@@ -158,7 +158,7 @@ impl Tree {
         (0..self.branches.len()).filter(|&i| self.parent(i).is_none()).collect()
     }
 
-    /// The branch that most of a branch's frames wait for. A root waits for nobody.
+    /// The branch that most of a branch's frames wait for. A root waits for none.
     pub fn parent(&self, i: usize) -> Option<usize> {
         let b = &self.branches[i];
         if b.role == Role::Root { None } else { b.waits_for.iter().map(|w| w.0).find(|&p| p != i) }

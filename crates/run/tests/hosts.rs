@@ -97,7 +97,7 @@ fn what_arrives_behind_a_gap_is_counted_beside_what_is_delivered() {
     assert_eq!((flow.delivered, flow.arrived(), flow.received), (67 * 1500, 1_000_000 - 8 * 1500, None));
 }
 
-/// Such a run never ended and did not hear a signal. Every time of a file is refused that lies so far out.
+/// Such a run never ended and ignored signals. Every time of a file is refused that lies so far out.
 #[test]
 fn the_end_of_time_is_refused() {
     let base = "[run]\nduration = \"1ms\"\n[topology]\nkind = \"star\"\nhosts = 2\n[flow_control]\nkind = \"pfc\"\n[[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"1MB\"\n";

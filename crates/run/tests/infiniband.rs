@@ -45,7 +45,7 @@ fn the_limit_of_high_priority_holds_in_a_run() {
     let (three, one, none) = (got(1), got(0), got(255));
     assert!(three[1].abs_diff(3 * three[0]) < 20 * 1500, "{three:?}");
     assert!(one[1].abs_diff(one[0]) < 20 * 1500, "{one:?}");
-    // Without a limit the low lane has what the high one leaves: nothing once both wait.
+    // Without a limit the low virtual lane has what the high one leaves: nothing once both wait.
     assert!(none[0] < 20 * 1500, "{none:?}");
 }
 
@@ -112,7 +112,7 @@ fn what_cannot_work_is_refused_with_place_and_hint() {
     }
     let many: Vec<String> = (0..65).map(|_| "\"2:1\"".into()).collect();
     assert!(said(&vl(&format!("vl_low = [{}]", many.join(", "))), "").contains("a table of 65 entries"));
-    // A lane without credits: 23 whole blocks, a frame takes 24. And an acknowledgement that is longer than data.
+    // A virtual lane without credits: 23 whole blocks, a frame takes 24. And an acknowledgement that is longer than data.
     let credits = "[flow_control]\nkind = \"cbfc\"";
     let words = said("buffer = \"1500B\"", credits);
     assert!(words.contains("ib.toml:5:10") && words.contains("holds 23 blocks of 64 B, a frame of 1.5KB takes 24"), "{words}");
@@ -122,7 +122,7 @@ fn what_cannot_work_is_refused_with_place_and_hint() {
     assert!(words.contains("ib.toml:5:10") && words.contains("holds no frame of 3KB"), "{words}");
 }
 
-/// Acknowledgements on a lane of their own need turns too.
+/// Acknowledgements on a virtual lane of their own need turns too.
 #[test]
 fn the_class_of_acknowledgements_counts_as_used() {
     let text = |tables: &str| {

@@ -27,7 +27,7 @@ fn sum(f: &Finished, of: fn(&PortTotals) -> u64) -> u64 {
     f.outcome.ports.iter().flatten().map(of).sum()
 }
 
-fn heard(f: &Finished) -> Vec<u64> {
+fn received(f: &Finished) -> Vec<u64> {
     f.outcome.flows.iter().map(|f| f.cnms).collect()
 }
 
@@ -67,8 +67,8 @@ fn at_inputs_a_fan_in_is_fair() {
     }
     let sent = f.outcome.cnms_total().ingress;
     assert!(sent > 300 && f.outcome.cnms_total().egress == 0);
-    assert!(heard(&f).iter().all(|&n| n > 20), "{:?}", heard(&f));
-    let underway = sent - heard(&f).iter().sum::<u64>();
+    assert!(received(&f).iter().all(|&n| n > 20), "{:?}", received(&f));
+    let underway = sent - received(&f).iter().sum::<u64>();
     assert!(underway <= 2, "{underway} came after the end of a flow, or were on their way at the end of the run");
     assert!(f.outcome.rate_changes > 1_000);
 }
@@ -170,7 +170,7 @@ fn from_text(text: &str, given: &[&str]) -> NetworkScenario {
 fn a_victim_is_spared_by_occupancy_sampling() {
     let told = |sampling: &str| {
         let f = keeps_its_promises(from_text(VICTIM, &[&format!("detection.sampling={sampling}")]).run(Sink::Nothing).unwrap());
-        (heard(&f), f.outcome.flows[1].delivered)
+        (received(&f), f.outcome.flows[1].delivered)
     };
     let (arrival, random, largest) = (told("arrival"), told("random"), told("largest"));
     assert!(arrival.0[1] > 2 * arrival.0[0], "{arrival:?}");
@@ -195,7 +195,7 @@ fn cnms_find_their_path_over_several_switches() {
     assert!(at_inputs > 10 && at_outputs > 10, "{at_inputs} {at_outputs}");
     let rows: u64 = whole.tables.rows.iter().filter(|(name, _)| *name == "cnms").map(|(_, n)| n).sum();
     assert_eq!(rows, at_inputs + at_outputs);
-    let counts = heard(&whole);
+    let counts = received(&whole);
     assert!(counts.iter().filter(|&&n| n > 0).count() > 10 && counts.iter().sum::<u64>() + 20 > rows, "{counts:?} of {rows}");
     for threads in [2, 3] {
         assert_eq!(run(threads).manifest.result_hash, whole.manifest.result_hash, "{threads} threads");

@@ -22,7 +22,7 @@ fn starving(duration: &str, bm: &str) -> String {
     format!("{STAR}[run]\nduration = \"{duration}\"\n[flow_control]\nkind = \"gfc-buffer\"\n{bm}{}{}", flow("H0", 7), flow("H1", 0))
 }
 
-/// Before: frames were lost without a warning, and nobody said why.
+/// Before: frames were lost without a warning, and without a reason.
 #[test]
 fn a_standstill_loses_what_was_predicted_and_the_advice_mends_it() {
     let text = starving("120ms", "");

@@ -158,7 +158,7 @@ fn the_congestion_tree_has_its_root_leaves_and_victims() {
     assert!(refused.hint.contains("tcd"), "{refused:?}");
 }
 
-/// Hosts that do not understand UE, rules for marks that never come, and a rate control that would never hear anything.
+/// Hosts that do not understand UE, rules for marks that never come, and a rate control that would never get feedback.
 #[test]
 fn parts_that_do_not_fit_together_are_told() {
     let warnings = |settings: &[&str]| {

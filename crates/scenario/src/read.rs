@@ -3,7 +3,7 @@
 //! ```text
 //!   regular file, pipe, socket --at most `max` bytes--> text
 //!   folder, disk, /dev/zero, a terminal              -> refused by name
-//!   pipe that nobody writes to                       -> refused after `WRITER_WAIT`
+//!   pipe without a writer                            -> refused after `WRITER_WAIT`
 //! ```
 
 use std::collections::BTreeSet;
@@ -86,7 +86,7 @@ fn unreadable(kind: FileType) -> Option<&'static str> {
     kind.is_dir().then_some("this is a folder; expected a file")
 }
 
-/// Opens a pipe. The system waits for a writer without an end, so another thread does the waiting; if nobody comes it is left behind,
+/// Opens a pipe. The system waits for a writer without an end, so another thread does the waiting; if none comes it is left behind,
 /// and the process ends with the refusal.
 fn opened_in_time(path: &Path) -> io::Result<File> {
     let (sender, opened) = mpsc::channel();

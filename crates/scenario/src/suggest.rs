@@ -1,6 +1,6 @@
 //! "Did you mean": the nearest known word.
 
-/// Words longer than this are not compared; nobody misspells at such length, and the comparison is quadratic.
+/// Words longer than this are not compared; misspellings are shorter, and the comparison is quadratic.
 const WORD_MAX: usize = 64;
 
 /// The known word nearest to `word`, if one is near enough to be a slip of the finger.
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slips_are_found_and_strangers_are_not() {
+    fn slips_are_found_and_unrelated_words_are_not() {
         let known = ["rate", "delay", "switches", "flow_control"];
         assert_eq!(nearest("rat", known), Some("rate"));
         assert_eq!(nearest("switchs", known), Some("switches"));

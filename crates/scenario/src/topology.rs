@@ -94,7 +94,7 @@ pub fn build_in(section: &mut Section<'_>, folder: &Path) -> Option<Topology> {
     build_below(section, folder, &[])
 }
 
-/// Files that may name each other, one below the other, before somebody has lost the way.
+/// Files that may name each other, one below the other, before the chain is refused.
 const DEPTH_MAX: usize = 8;
 
 /// As [`build_in`], where the files `above` led to this section.

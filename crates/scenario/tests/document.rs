@@ -4,8 +4,10 @@ use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_scenario::document::{Document, KindSpec, Override, SectionSpec, schema};
 use xoff_scenario::{Problems, Source};
 
-const TOP: &[ParamSpec] =
-    &[ParamSpec::new("seed", Kind::Count, "1", "seed of all tosses", ""), ParamSpec::optional("stop", Kind::Span, "end of the run", "")];
+const TOP: &[ParamSpec] = &[
+    ParamSpec::new("seed", Kind::Count, "1", "seed of all random draws", ""),
+    ParamSpec::optional("stop", Kind::Span, "end of the run", ""),
+];
 const LINKS: &[ParamSpec] = &[
     ParamSpec::new("rate", Kind::Rate, "10Gbps", "rate of every link", "section 6.1"),
     ParamSpec::optional("delay", Kind::Span, "propagation delay", "length of the cable"),

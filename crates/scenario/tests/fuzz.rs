@@ -20,7 +20,7 @@ fn drawn<T>(result: Result<T, Problems>) {
 }
 
 fn all_readers(bytes: &[u8]) {
-    let source = match Source::from_bytes("soup", bytes.to_vec()) {
+    let source = match Source::from_bytes("fuzz", bytes.to_vec()) {
         Ok(source) => source,
         Err(e) => return drawn::<()>(Err(e)),
     };
@@ -35,7 +35,7 @@ fn all_readers(bytes: &[u8]) {
         p.render(false);
     }
     let settings: Vec<_> = setting.into_iter().collect();
-    for doc in [Document::parse(source.clone(), &[]), Document::from_text("soup", "[t]\nkind = \"a\"\n", &settings)] {
+    for doc in [Document::parse(source.clone(), &[]), Document::from_text("fuzz", "[t]\nkind = \"a\"\n", &settings)] {
         drawn(doc.and_then(|doc| run(&doc)));
     }
 }

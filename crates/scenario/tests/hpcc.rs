@@ -304,7 +304,7 @@ fn the_files_must_fit_each_other() {
         e,
         "topology.txt:3:5: no entry for 25000000000 bit/s in KMIN_MAP, PMAX_MAP (every rate of a switch port needs one in the configuration)"
     );
-    // Without marking nobody looks the thresholds up.
+    // Without marking the thresholds are not read.
     let off = format!("{names}ENABLE_QCN 0 L2_ACK_INTERVAL 1\n");
     assert!(load("off", &off, topology, "0\n").is_ok());
     let e = load("down", &format!("{off}LINK_DOWN 5 0 1\n"), topology, "0\n").unwrap_err();

@@ -27,7 +27,7 @@ impl Clock {
     }
 
     /// The place of the present event among all events of the network in the order in which they happen: what rows are put in order by.
-    /// That is its moment, unless an event of the same instant and a higher rank asked for it.
+    /// That is its time, unless an event of the same instant and a higher rank asked for it.
     pub fn place(&self) -> EventKey {
         self.event_key().max(self.floor)
     }

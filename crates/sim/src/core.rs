@@ -170,7 +170,7 @@ impl Core {
         prefetch(&self.lines[port as usize]);
     }
 
-    /// The world has reached a time at which somebody outside does something.
+    /// The world has reached a time at which something outside acts.
     pub fn reach_time(&mut self, now: Time) {
         if now > self.clock.now {
             self.clock.reach(EventKey { time: now, rank: 0 });

@@ -66,7 +66,7 @@ mod tests {
         let head = |node, port| head_time(&t, node, port, Some(Bytes(40)), WireClock::Picoseconds);
         assert_eq!(head(a, 0), Span(8_000), "40 B at 40 Gb/s");
         assert_eq!(head(s, 1), NO_HEAD, "r could send on at 100 Gb/s");
-        assert_eq!(head(r, 0), Span(8_000), "s sends no faster than it hears");
+        assert_eq!(head(r, 0), Span(8_000), "s sends no faster than it receives");
         assert_eq!(head(r, 1), NO_HEAD, "a host waits for all of it");
         assert_eq!(head_time(&t, a, 0, None, WireClock::Picoseconds), NO_HEAD);
         assert_eq!(stored_and_forwarded(&t), (1, 4), "that from s to r");

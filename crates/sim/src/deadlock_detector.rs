@@ -10,7 +10,7 @@
 //! ```
 //!
 //! What cannot be struck out waits for ever: every port in it needs another one in it. Following each port to the
-//! egress that holds most of its bytes closes a cycle. A rate-based flow control holds nobody and never appears here,
+//! egress that holds most of its bytes closes a cycle. A rate-based flow control holds no port and never appears here,
 //! however slow it gets.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,7 +37,7 @@ pub struct StuckPort {
 /// A deadlock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deadlock {
-    /// The moment the cycle closed: when the last of its ports was stopped for good.
+    /// The time the cycle closed: when the last of its ports was stopped for good.
     pub closed: Time,
     /// When the watch saw it.
     pub seen: Time,

@@ -40,7 +40,7 @@ impl Layout {
 
     /// The index of a port and class in the columns by both.
     #[inline]
-    pub fn lane(&self, node: u32, port: u16, class: u8) -> usize {
+    pub fn class_index(&self, node: u32, port: u16, class: u8) -> usize {
         self.port_index(node, port) * self.classes.len() + class as usize
     }
 }

@@ -15,9 +15,9 @@ use crate::partition::{HOPS, Node, Partition, RECEIVES};
 pub(crate) enum Stage {
     /// Its last frame has left the source.
     Sent,
-    /// Its last frame has arrived, and nobody says so.
+    /// Its last frame has arrived, without a report.
     Delivered,
-    /// Its source has heard that all has arrived.
+    /// The news that all has arrived is at its source.
     Acknowledged,
 }
 
@@ -28,13 +28,13 @@ impl Partition {
             let Some(index) = self.loop_of(flow) else { continue };
             match (self.starts.loops[index].next_after(), stage) {
                 (NextAfter::Sent, Stage::Sent) | (NextAfter::Delivery, Stage::Acknowledged) => self.start_successor(index, flow),
-                (NextAfter::Delivery, Stage::Delivered) => self.plan_hearing(flow),
+                (NextAfter::Delivery, Stage::Delivered) => self.plan_news(flow),
                 _ => {}
             }
         }
     }
 
-    /// A source hears that its flow has been delivered.
+    /// The source learns that its flow has been delivered.
     pub fn receives(&mut self, flow: u32) {
         if let Some(index) = self.loop_of(flow) {
             self.start_successor(index, flow);
@@ -55,8 +55,8 @@ impl Partition {
         }
     }
 
-    /// The source hears of it as soon as news could be there, see [`xoff_workload::generators::closed_loop`].
-    fn plan_hearing(&mut self, flow: u32) {
+    /// The news is at the source as soon as news could be there, see [`xoff_workload::generators::closed_loop`].
+    fn plan_news(&mut self, flow: u32) {
         let time = self.core.clock.now + self.propagation(flow);
         let rank = self.core.ranks.of(Kind::FlowStart, flow, 1, 0);
         self.core.pending.push(Event::new(EventKey { time, rank }, Kind::FlowStart, 0, flow * HOPS + RECEIVES));

@@ -101,7 +101,7 @@ pub struct Model<'a> {
     pub probes: Probes,
     /// A priority that travels with the control frames in switches: first, never paused, neither counted nor marked.
     pub unpaused: Option<u8>,
-    /// Replaces our random streams where a detector tosses a coin.
+    /// Replaces our random streams where a detector draws at random.
     pub draws: Option<Box<dyn RngSource>>,
     /// What breaks during the run.
     pub faults: Faults,

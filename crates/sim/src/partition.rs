@@ -63,10 +63,10 @@ pub(crate) struct Partition {
 
 /// What the start of a flow is about, in the last part of its argument; see [`Partition::start_flows`].
 pub(crate) const HOPS: u32 = 4;
-/// A source hears that its flow has been delivered, and may start the next one.
+/// A source learns that its flow has been delivered, and may start the next one.
 pub(crate) const RECEIVES: u32 = 3;
 
-/// Rows kept before somebody must take them.
+/// Rows kept before they must be taken.
 const ROWS_MAX: usize = 1 << 16;
 
 impl Partition {
@@ -210,7 +210,7 @@ impl Partition {
         }
     }
 
-    /// Does it keep so many rows that somebody should take them?
+    /// Does it keep so many rows that they should be taken?
     pub fn has_many_rows(&self) -> bool {
         self.core.monitor.rows.rows.len() >= ROWS_MAX
     }

@@ -1,4 +1,4 @@
-//! What a run records, and to whom.
+//! What a run records, and where it goes.
 //!
 //! Rows go to a [`Recorder`] as they happen, in event order. Without a recorder a run keeps counters only.
 
@@ -112,7 +112,7 @@ pub enum Row {
     Rate(RateRow),
     /// A control message.
     Control(ControlRow),
-    /// A part of the buffer for which a port waits, at the moment it was stopped or slowed down.
+    /// A part of the buffer for which a port waits, at the time it was stopped or slowed down.
     Cause(CauseRow),
     /// A marked frame.
     Mark(MarkRow),
@@ -126,7 +126,7 @@ pub enum Row {
     Hold(HoldChange),
 }
 
-/// Flow control of the peer stops a port or lets it go: by a message, from the moment it takes effect; or a frame waits without credits,
+/// Flow control of the peer stops a port or lets it go: by a message, from the time it takes effect; or a frame waits without credits,
 /// or frames of paused flows only.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PauseChange {

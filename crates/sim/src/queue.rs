@@ -278,7 +278,7 @@ impl<E: Pending> EventQueue<E> {
     }
 
     /// Sorts the bucket whose turn comes next, so that [`EventQueue::ahead`] is right beyond the current one too: a small part
-    /// of events that nobody has asked ahead for is what a large network would wait for most. Few events come into it later.
+    /// of events that are not prefetched is what a large network would wait for most. Few events come into it later.
     pub(crate) fn sort_upcoming(&mut self) {
         self.following = self.next_occupied(self.at).map_or(0, |b| self.slot(b));
         let bucket = &mut self.buckets[self.following];

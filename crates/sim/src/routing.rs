@@ -32,7 +32,7 @@ impl Router {
     #[cold]
     pub fn find(&mut self, node: u32, f: &Frame, layout: &Layout, flows: &[FlowRecord], is_up: impl Fn(usize) -> bool) -> Option<u16> {
         if f.flow >= UNKNOWN_SOURCE {
-            // What a switch itself says about such a flow has nobody to go to.
+            // What a switch itself sends about such a flow has no destination.
             return (f.kind() == FrameKind::Data && f.out_port != NO_PORT).then_some(f.out_port);
         }
         let (flow, back) = (&flows[f.flow as usize].flow, is_back(f));

@@ -107,7 +107,7 @@ impl Monitor {
     }
 
     fn record_state(&mut self, clock: &Clock, (node, port, class): (u32, u16, u8), state: PortState) {
-        let at = self.layout.lane(node, port, class);
+        let at = self.layout.class_index(node, port, class);
         // Everything begins without congestion.
         let before = self.rows.states.insert(at, state).unwrap_or(PortState::NonCongestion);
         if state != before && self.layout.probes.states.has(node, port) {

@@ -1,4 +1,4 @@
-//! When the peers' flow control stops ports and lets them go: counters, and rows where somebody watches.
+//! When the peers' flow control stops ports and lets them go: counters, and rows where they are recorded.
 //!
 //! ```text
 //!   message takes effect: rate 0 ---- stopped ----+--> message with a rate above 0
@@ -43,44 +43,44 @@ pub(crate) struct Allowed {
 
 impl Stops {
     /// Nothing is stopped.
-    pub fn new(lanes: usize) -> Stops {
-        Stops { stopped_since: vec![Time::NEVER; lanes], expires: Vec::new(), next: Time::NEVER, held_since: BTreeMap::new() }
+    pub fn new(classes: usize) -> Stops {
+        Stops { stopped_since: vec![Time::NEVER; classes], expires: Vec::new(), next: Time::NEVER, held_since: BTreeMap::new() }
     }
 
     /// From now on a stop ends like this.
-    fn set_expiry(&mut self, lane: usize, at: Option<(Time, Rate)>) {
+    fn set_expiry(&mut self, class_at: usize, at: Option<(Time, Rate)>) {
         if at.is_none() && self.expires.is_empty() {
             return;
         }
         self.expires.resize(self.stopped_since.len(), (Time::NEVER, Rate::ZERO));
-        self.expires[lane] = at.unwrap_or((Time::NEVER, Rate::ZERO));
-        self.next = self.next.min(self.expires[lane].0);
+        self.expires[class_at] = at.unwrap_or((Time::NEVER, Rate::ZERO));
+        self.next = self.next.min(self.expires[class_at].0);
     }
 
-    /// Takes the expiry of a lane if it lies before a time.
-    fn take_expired(&mut self, lane: usize, before: Time) -> Option<(Time, Rate)> {
-        let e = self.expires.get_mut(lane).filter(|e| e.0 < before)?;
+    /// Takes the expiry of a class if it lies before a time.
+    fn take_expired(&mut self, class_at: usize, before: Time) -> Option<(Time, Rate)> {
+        let e = self.expires.get_mut(class_at).filter(|e| e.0 < before)?;
         Some(std::mem::replace(e, (Time::NEVER, Rate::ZERO)))
     }
 }
 
 /// The place of an expiry in the order of rows: after everything else of its time, then by port and class.
-fn event_key(at: Time, lane: usize) -> EventKey {
-    EventKey { time: at, rank: 0xf << 60 | lane as u64 }
+fn event_key(at: Time, class_at: usize) -> EventKey {
+    EventKey { time: at, rank: 0xf << 60 | class_at as u64 }
 }
 
 impl Monitor {
     /// The rate that flow control allows has changed: a message took effect.
     pub(crate) fn note_rate(&mut self, clock: &Clock, a: Allowed) {
-        let lane = self.layout.lane(a.node, a.port, a.class);
-        // Only what ended before this message: one that comes in the very moment goes on with the stop.
-        if let Some((at, rate)) = self.stops.take_expired(lane, clock.now) {
-            self.expire(lane, at, rate);
+        let class_at = self.layout.class_index(a.node, a.port, a.class);
+        // Only what ended before this message: one that comes at that very time goes on with the stop.
+        if let Some((at, rate)) = self.stops.take_expired(class_at, clock.now) {
+            self.expire(class_at, at, rate);
         }
         let t = &mut self.ports[self.layout.port_index(a.node, a.port)];
         t.allowed_min = Some(t.allowed_min.map_or(a.rate, |m| m.min(a.rate)));
         let stops = a.by == StoppedBy::Pause;
-        let since = &mut self.stops.stopped_since[lane];
+        let since = &mut self.stops.stopped_since[class_at];
         let change = match (a.rate.0 == 0 && stops, *since == Time::NEVER) {
             (true, true) => {
                 *since = clock.now;
@@ -94,34 +94,34 @@ impl Monitor {
             }
             _ => None,
         };
-        self.stops.set_expiry(lane, a.expires);
+        self.stops.set_expiry(class_at, a.expires);
         if !self.layout.detecting {
             return;
         }
         if self.layout.probes.causes {
             self.rows.ask_why.push((a.node, a.port, a.class));
         }
-        self.record_rate(clock.place(), lane, a.rate, change);
+        self.record_rate(clock.place(), class_at, a.rate, change);
     }
 
     /// A stop has ended by itself, at a time that has passed.
     #[cold]
-    fn expire(&mut self, lane: usize, at: Time, rate: Rate) {
-        let since = std::mem::replace(&mut self.stops.stopped_since[lane], Time::NEVER);
+    fn expire(&mut self, class_at: usize, at: Time, rate: Rate) {
+        let since = std::mem::replace(&mut self.stops.stopped_since[class_at], Time::NEVER);
         let ended = since != Time::NEVER;
         if ended {
-            self.ports[lane / self.layout.classes.len()].pause_ps_total += at.since(since).0;
+            self.ports[class_at / self.layout.classes.len()].pause_ps_total += at.since(since).0;
         }
         if self.layout.detecting {
             self.rows.out_of_order = true;
-            self.record_rate(event_key(at, lane), lane, rate, ended.then_some(false));
+            self.record_rate(event_key(at, class_at), class_at, rate, ended.then_some(false));
         }
     }
 
-    fn record_rate(&mut self, at: EventKey, lane: usize, rate: Rate, change: Option<bool>) {
+    fn record_rate(&mut self, at: EventKey, class_at: usize, rate: Rate, change: Option<bool>) {
         let classes = self.layout.classes.len();
-        let (node, port) = self.layout.ports.places()[lane / classes];
-        self.record_allowed_rate(at, (node, port, (lane % classes) as u8), rate, change);
+        let (node, port) = self.layout.ports.places()[class_at / classes];
+        self.record_allowed_rate(at, (node, port, (class_at % classes) as u8), rate, change);
     }
 
     /// May a stop expire before `bound`?
@@ -139,9 +139,9 @@ impl Monitor {
 
     #[cold]
     fn expire_all(&mut self, bound: Time) {
-        for lane in 0..self.stops.expires.len() {
-            if let Some((at, rate)) = self.stops.take_expired(lane, bound) {
-                self.expire(lane, at, rate);
+        for class_at in 0..self.stops.expires.len() {
+            if let Some((at, rate)) = self.stops.take_expired(class_at, bound) {
+                self.expire(class_at, at, rate);
             }
         }
         self.stops.next = self.stops.expires.iter().map(|e| e.0).min().unwrap_or(Time::NEVER);
@@ -164,11 +164,11 @@ impl Monitor {
 
     /// The peer began to hold a frame that waits, or let it go.
     pub(crate) fn note_hold(&mut self, clock: &Clock, (node, port, class): (u32, u16, u8), on: bool, by: StoppedBy) {
-        let (at, lane) = (self.layout.port_index(node, port), self.layout.lane(node, port, class));
+        let (at, class_at) = (self.layout.port_index(node, port), self.layout.class_index(node, port, class));
         if on {
             self.ports[at].holds += 1;
-            self.stops.held_since.insert(lane, clock.now);
-        } else if let Some(since) = self.stops.held_since.remove(&lane) {
+            self.stops.held_since.insert(class_at, clock.now);
+        } else if let Some(since) = self.stops.held_since.remove(&class_at) {
             self.ports[at].hold_ps_total += clock.now.since(since).0;
         }
         self.record_hold(clock, (node, port, class), on, by);

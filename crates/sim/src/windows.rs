@@ -131,7 +131,7 @@ pub(crate) struct Windows {
     /// Place of the present window in the ring.
     at: usize,
     far: EventQueue,
-    /// What the present pass handles: everything of the present window before this moment.
+    /// What the present pass handles: everything of the present window before this time.
     end: EventKey,
     /// Units of the present pass, and how many have had their turn.
     pass: Vec<u32>,

@@ -1,7 +1,7 @@
 //! The world: the parts of a network, built from a model, run event by event.
 //!
 //! ```text
-//!   agenda: link failures, samples, looks    each waits until every part has reached its moment
+//!   global events: link failures, samples, checks; each waits until every partition has reached its time
 //!      |
 //!      v bound
 //!   part 0 | part 1 | ...                    events before the bound, in their order
@@ -62,10 +62,10 @@ pub struct World {
     unsplit: Option<String>,
     /// Why events are handled in one global order; `None`: nodes act window by window.
     by_events: Option<String>,
-    /// What concerns the whole network, by moment.
+    /// What concerns the whole network, by time.
     global_events: BinaryHeap<Reverse<Event>>,
     now: Time,
-    /// Events of the agenda handled.
+    /// Global events handled.
     events: u64,
     recorder: Option<Box<dyn Recorder>>,
     /// Flows that are complete, in that order.
@@ -100,7 +100,7 @@ struct Samples {
 pub const PAYS_WINDOW: u64 = 500;
 const PAYS_START: u64 = 2_000;
 
-/// A run that is to stop when its flows are complete looks whether they are at whole microseconds: moments that every part
+/// A run that is to stop when its flows are complete looks whether they are at whole microseconds: times that every part
 /// of the network can reach without knowing what the others do.
 #[derive(Clone, Copy, Debug, Default)]
 struct DoneLooks {
@@ -116,7 +116,7 @@ impl DoneLooks {
         next >= self.at
     }
 
-    /// The moment of the next look, if the next event happens at `next`.
+    /// The time of the next look, if the next event happens at `next`.
     fn move_on(&mut self, next: Time) -> EventKey {
         if self.due(next) {
             self.at = Time((next.0 / Self::EVERY.0 + 1) * Self::EVERY.0);
@@ -301,7 +301,7 @@ impl World {
         next.into_iter().chain(planned).min()
     }
 
-    /// Handles what comes first in the agenda; every part has reached its moment.
+    /// Handles the first of the global events; every partition has reached its time.
     fn run_global_event(&mut self) {
         let Some(Reverse(e)) = self.global_events.pop() else { return };
         self.now = e.event_key().time;
@@ -309,7 +309,7 @@ impl World {
         self.partitions.iter_mut().for_each(|p| p.core.clock.reach(e.event_key()));
         self.expire_stops(self.now);
         if self.partitions.iter().any(|p| p.core.monitor.rows.out_of_order) {
-            self.put_in_order(); // before what this moment records
+            self.put_in_order(); // before what this time records
         }
         match e.kind() {
             Kind::LinkFails => self.fail_link(e.arg),
@@ -351,7 +351,7 @@ impl World {
                 Node::Nic(n) => n.on_link_failed(now, &mut partition.core),
                 Node::Remote => unreachable!("the layout knows its parts"),
             }
-            self.put_in_order(); // both ends act at the same moment: one end's rows after the other's
+            self.put_in_order(); // both ends act at the same time: one end's rows after the other's
         }
         for partition in &mut self.partitions {
             let Some(round_robin) = &mut partition.starts.round_robin else { continue };

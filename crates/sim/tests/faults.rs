@@ -83,7 +83,7 @@ fn after_a_failure_everything_takes_the_link_that_is_left() {
         assert_eq!(o.violations, []);
         assert_eq!((o.lost.link_failed.data, o.lost.on_failed_link.total()), (o.dropped_frames, o.lost_frames), "{:?}", o.lost);
         assert_eq!((o.lossless, o.lost.unexcused().total(), o.lost.excused()), (true, 0, o.lost.total()), "{:?}", o.lost);
-        assert_eq!(o.ended, Ended::Quiet, "{discipline:?}: nobody waits for ever");
+        assert_eq!(o.ended, Ended::Quiet, "{discipline:?}: none waits for ever");
     }
 }
 

@@ -108,7 +108,7 @@ fn frames_handed_back_when_they_are_due_make_the_same_run() {
     }
 }
 
-/// Strangers may have made what comes in: nothing of it may make a node panic.
+/// What comes in may be of an unknown source: nothing of it may make a node panic.
 #[test]
 fn what_no_node_could_be_given_is_refused() {
     let (t, _) = ring();
@@ -172,7 +172,7 @@ fn flows_of_others_pass_under_everything() {
                 fc.name,
                 detection.name
             );
-            // A ring has nobody who would send credits: what came first has left, and nothing is lost.
+            // A ring has no source of credits: what came first has left, and nothing is lost.
             assert!(!left.is_empty(), "{} {}", fc.name, detection.name);
             let (o, _) = w.finish(Ended::TimeUp);
             assert_eq!((o.dropped_frames, o.violations), (0, vec![]), "{} {}", fc.name, detection.name);

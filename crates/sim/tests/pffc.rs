@@ -89,7 +89,7 @@ fn a_neighbour_of_a_paused_flow_is_not_slowed() {
     let room = 11_000 + 5_500 + 1_500 + 256;
     let fullest = |node: usize| o.ports[node].iter().map(|p| p.ingress_bytes_max).max().unwrap();
     assert!(fullest(0) > 11_000 && fullest(0) <= room && fullest(1) <= 2 * room, "{} {}", fullest(0), fullest(1));
-    assert_eq!(o.ports[3].iter().map(|p| p.messages_received).sum::<u64>(), 0, "nobody tells the second source anything");
+    assert_eq!(o.ports[3].iter().map(|p| p.messages_received).sum::<u64>(), 0, "no message reaches the second source");
     assert_eq!(o.flow_collisions, 0);
 }
 

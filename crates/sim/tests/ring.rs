@@ -129,7 +129,7 @@ fn cbfc_deadlocks_under_fifo() {
 }
 
 #[test]
-fn nobody_deadlocks_under_round_robin_and_every_flow_gets_half() {
+fn none_deadlocks_under_round_robin_and_every_flow_gets_half() {
     for (fc, p) in [("pfc", PFC), ("gfc-buffer", GFC), ("gfc-time", GFC_TIME)] {
         let o = run(fc, p, DisciplineKind::RoundRobin, 40);
         assert_eq!(o.deadlocks, [], "{fc}");

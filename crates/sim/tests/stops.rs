@@ -45,7 +45,7 @@ impl Seen {
     }
 }
 
-/// A host alone, its switch played by the test: it hears these messages at these times [ps], and sends 3 frames from 0, one at 30 us
+/// A host alone, its switch played by the test: it receives these messages at these times [ps], and sends 3 frames from 0, one at 30 us
 /// and one after everything.
 fn host(kind: &str, params: &[(&'static str, &'static str)], buffer: u64, messages: &[(u64, Message)], until: u64) -> Seen {
     let mut t = Topology::default();
@@ -85,7 +85,7 @@ fn pfc(messages: &[(u64, Message)], until: u64) -> Seen {
 const END: u64 = 50 * US;
 const FRAME: u64 = 1_200_000;
 
-/// The first frame is on the wire when the pause comes at 0.5 us; the second goes when the pause is over, though nobody says so.
+/// The first frame is on the wire when the pause comes at 0.5 us; the second goes when the pause is over, though no message ends it.
 #[test]
 fn a_timed_pause_ends_with_its_time() {
     let s = pfc(&[(500_000, Q100)], END);

@@ -1,4 +1,4 @@
-//! What a switch needs to know of somebody's frame: its priority and its flow.
+//! What a switch needs to know of a frame of unknown origin: its priority and its flow.
 
 use xoff_node::Classes;
 use xoff_sim::UNKNOWN_SOURCE;
@@ -83,7 +83,7 @@ mod tests {
         let classes = Classes::new([0, 3, 5]);
         assert_eq!(classify(&udp(0, 1), &classes).0, 0);
         assert_eq!(classify(&udp(3 << 3 | 2, 1), &classes).0, 1, "AF32 is of class selector 3");
-        assert_eq!(classify(&udp(7 << 3, 1), &classes).0, 0, "nobody uses 7");
+        assert_eq!(classify(&udp(7 << 3, 1), &classes).0, 0, "7 is unused");
         let mut tagged = udp(3 << 3, 1);
         tagged.extend([0; 4]);
         vlan::push(&mut tagged, 64, vlan::Tag { tpid: vlan::C_TAG, pcp: 5, dei: false, vid: 0 }).unwrap();

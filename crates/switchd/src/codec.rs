@@ -50,7 +50,7 @@ pub enum Decoded {
     Control(Frame, Terms),
     /// A frame of a simulated node.
     Ours(Frame),
-    /// Somebody's frame, to be forwarded as it is.
+    /// A frame of unknown origin, to be forwarded as it is.
     UnknownSource,
 }
 
@@ -162,7 +162,7 @@ pub fn decode(
 fn test(bytes: &[u8], classes: &Classes) -> Result<Decoded, Refused> {
     let frame = ethernet::Frame::new(bytes).map_err(|_| Refused::Malformed)?;
     let Ok(local::Message::Test(t)) = local::Message::parse(frame.payload()) else { return Ok(Decoded::UnknownSource) };
-    // A test frame of somebody's, with a number that is none of ours, is somebody's frame.
+    // A test frame with a number that is none of ours is of unknown origin.
     if frame.ether_type() != ethernet::LOCAL || t.flow >= UNKNOWN_SOURCE {
         return Ok(Decoded::UnknownSource);
     }
@@ -220,7 +220,7 @@ mod tests {
                     assert!(had.validity == Span::ZERO || had.validity == terms.validity);
                     back.push(f);
                 }
-                Decoded::UnknownSource => panic!("foreign"),
+                Decoded::UnknownSource => panic!("unknown source"),
             },
         );
         assert_eq!(seen, Ok(()));
@@ -259,7 +259,7 @@ mod tests {
         (times[3], times[4], times[5]) = (Some(10), Some(11), Some(0));
         let mut out = [0; 64];
         let len = mac_control::Repr::Pfc(Pfc { times }).emit_frame(mac(1, 1), &mut out).unwrap();
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         let r = decode(
             &out[..len],
             &Classes::new([3, 5]),
@@ -267,12 +267,12 @@ mod tests {
             |_| true,
             |d| {
                 if let Decoded::Control(f, _) = d {
-                    heard.push((f.class(), f.message()));
+                    received.push((f.class(), f.message()));
                 }
             },
         );
-        assert_eq!((r, heard), (Ok(()), vec![(0, Message::Pfc(Pause(10))), (1, Message::Pfc(Pause(0)))]));
-        let r = decode(&out[..len], &Classes::new([1]), 64, |_| true, |_| panic!("nobody here uses them"));
+        assert_eq!((r, received), (Ok(()), vec![(0, Message::Pfc(Pause(10))), (1, Message::Pfc(Pause(0)))]));
+        let r = decode(&out[..len], &Classes::new([1]), 64, |_| true, |_| panic!("none is used here"));
         assert_eq!(r, Err(Refused::Priority));
         let r = decode(&out[..len], &Classes::new([3]), 64, |m| matches!(m, Message::Stage(_)), |_| panic!("not configured"));
         assert_eq!(r, Err(Refused::Unexpected));
@@ -320,12 +320,12 @@ mod tests {
             let n = frame.emit_frame(mac(1, 0), mac(2, 0), &mut long).unwrap();
             assert_eq!((n, decoded(&long[..n]).unwrap().unwrap().len()), (100, 104), "counted {counted}");
         }
-        // A length beyond the bytes is refused, as is a flow number of somebody else's for being one of ours.
+        // A length beyond the bytes is refused, as is a flow number of another sender for being one of ours.
         let n = local::Message::Test(honest).emit_frame(mac(1, 0), mac(2, 0), &mut out).unwrap();
         for len in [47u16, 0, 39, u16::MAX - 1, u16::MAX] {
             let mut bytes = out[..n].to_vec();
             bytes[20..22].copy_from_slice(&len.to_be_bytes());
-            assert!(decoded(&bytes).unwrap().is_none(), "length {len}: data of a stranger, not one of our frames");
+            assert!(decoded(&bytes).unwrap().is_none(), "length {len}: data of an unknown source, not one of our frames");
         }
         for (kind, sequence, good) in [
             (test_frame::Kind::CongestionNotification, 0, true),

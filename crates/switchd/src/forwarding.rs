@@ -1,4 +1,4 @@
-//! Where a switch sends somebody's frame: a table of addresses (802.1Q, clause 8.8), known beforehand or learned.
+//! Where a switch sends a frame of unknown origin: a table of addresses (802.1Q, clause 8.8), known beforehand or learned.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use xoff_wire::ethernet::Mac;
 
 /// After this time without a frame an address is forgotten: 802.1Q, clause 8.8.3, recommends 300 s.
 const AGEING: Span = Span(300 * 1_000_000_000_000);
-/// Addresses that are learned at most; strangers cannot fill the memory.
+/// Addresses that are learned at most; unknown sources cannot fill the memory.
 const LEARNED_MAX: usize = 8192;
 
 /// Where to.

@@ -17,11 +17,11 @@ mod clock;
 mod codec;
 mod formats;
 mod forwarding;
-mod hearing;
 mod machine;
 mod record;
 mod replay;
 mod runner;
+mod sequence;
 mod watchdog;
 
 pub use clock::{Clock, Gaps};

@@ -13,7 +13,7 @@ use crate::classify::classify;
 use crate::codec::{Decoded, Refused, decode, encode, mac, rewrite_mark};
 use crate::formats::{Terms, blocks};
 use crate::forwarding::{Forward, Forwarding};
-use crate::hearing::Hearing;
+use crate::sequence::Sequence;
 use crate::watchdog::{Action, Storm, WatchdogConfig};
 
 mod departures;
@@ -115,7 +115,7 @@ struct ClassState {
     left_blocks: u64,
     /// The last message that stands for a state, and when it was said.
     said: Option<(Frame, Time)>,
-    hearing: Hearing,
+    inbound: Sequence,
     storm: Storm,
     /// Since when what waits has been kept back, and how many frames had left then.
     kept_back: Option<(Time, u64)>,
@@ -218,7 +218,7 @@ impl Machine {
         now
     }
 
-    /// A frame came in by a link after the end: nobody gets it.
+    /// A frame came in by a link after the end: it is discarded.
     pub fn count(&mut self, link: usize, bytes: usize) {
         let c = &mut self.at[link].counters;
         c.received += 1;
@@ -237,12 +237,12 @@ impl Machine {
         let a = &mut self.at[link];
         let (node, port, class) = (a.link.node, a.link.port, f.class());
         a.counters.control_received += 1;
-        let hearing = &mut a.class_states[class as usize].hearing;
-        if !hearing.accepts(now, f.message(), terms) {
+        let inbound = &mut a.class_states[class as usize].inbound;
+        if !inbound.accepts(now, f.message(), terms) {
             a.counters.stale += 1;
             return;
         }
-        self.expires_at = self.expires_at.min(hearing.expires().unwrap_or(Time::NEVER));
+        self.expires_at = self.expires_at.min(inbound.expires().unwrap_or(Time::NEVER));
         a.counters.impossible += u64::from(!world.is_possible(node, port, &f));
         // All that came before it has been counted: only frames that were lost are missing.
         if let Some(sent) = terms.sent {
@@ -256,9 +256,9 @@ impl Machine {
         let mut next = Time::NEVER;
         for link in 0..self.at.len() {
             for class in 0..self.at[link].class_states.len() {
-                let hearing = &mut self.at[link].class_states[class].hearing;
-                let back = hearing.expired(now);
-                next = next.min(hearing.expires().unwrap_or(Time::NEVER));
+                let inbound = &mut self.at[link].class_states[class].inbound;
+                let back = inbound.expired(now);
+                next = next.min(inbound.expires().unwrap_or(Time::NEVER));
                 if let Some(message) = back {
                     self.take_in(world, now, link, Frame::control(message, class as u8, self.c.control_len));
                 }
@@ -354,7 +354,7 @@ impl Machine {
     }
 
     /// When the last frame came in.
-    pub fn heard_last(&self) -> Time {
+    pub fn received_last(&self) -> Time {
         self.last
     }
 

@@ -123,7 +123,7 @@ impl Replay<'_> {
             return;
         }
         self.seen.inbound += 1;
-        // A cut-off frame is as long as it was: nodes look at lengths, nobody at what lies behind the headers.
+        // A cut-off frame is as long as it was: nodes look at lengths, not at what lies behind the headers.
         let mut bytes = c.bytes;
         bytes.resize(c.len, 0);
         let at = if c.at < self.reached { self.reached } else { self.machine.receive(self.world, c.at, c.link, &bytes) };

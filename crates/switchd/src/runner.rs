@@ -134,10 +134,10 @@ impl<'a> Live<'a> {
             if self.looked.elapsed() >= LOOK {
                 self.look_at_ports(world, now);
             }
-            // At the end nothing is heard any more: the world ends there.
-            let (heard, trouble) = if now < self.c.until { self.listen(world, now)? } else { (0, false) };
+            // At the end nothing is received any more: the world ends there.
+            let (received, trouble) = if now < self.c.until { self.listen(world, now)? } else { (0, false) };
             // What came in is a little later than the look, frame by frame.
-            let now = now.max(self.machine.heard_last());
+            let now = now.max(self.machine.received_last());
             let ended = self.machine.run(world, now);
             let (spoken, trouble_sending) = self.speak(now)?;
             if trouble || trouble_sending {
@@ -155,7 +155,7 @@ impl<'a> Live<'a> {
                     break Ended::Asked;
                 }
             }
-            if heard == 0 && spoken == 0 {
+            if received == 0 && spoken == 0 {
                 self.rest(world, now);
             }
         };
@@ -182,7 +182,7 @@ impl<'a> Live<'a> {
     /// Asks every port whether its link is there, and tells the machine what has changed. Ports that do not know are left alone.
     fn look_at_ports(&mut self, world: &mut World, now: Time) {
         self.looked = Instant::now();
-        let now = now.max(self.machine.heard_last());
+        let now = now.max(self.machine.received_last());
         for link in 0..self.ports.len() {
             let carrier = self.ports[link].carrier();
             match (carrier, self.machine.is_down(link)) {
@@ -214,7 +214,7 @@ impl<'a> Live<'a> {
     fn trouble(&mut self, link: usize, e: io::Error) -> Result<bool, LiveError> {
         match self.ports[link].carrier() {
             Carrier::Unknown => Err(LiveError::Port(self.name(link), e)),
-            // It may have been down for a moment.
+            // It may have been down briefly.
             Carrier::Up | Carrier::Down(_) => Ok(true),
         }
     }
@@ -222,7 +222,7 @@ impl<'a> Live<'a> {
     /// Takes what has come in by every port. Control frames among it take effect before anything is sent. Returns how many frames came,
     /// and whether a port is in trouble.
     fn listen(&mut self, world: &mut World, now: Time) -> Result<(usize, bool), LiveError> {
-        let (mut heard, mut trouble) = (0, false);
+        let (mut received, mut trouble) = (0, false);
         for link in 0..self.ports.len() {
             if self.machine.is_down(link) {
                 continue;
@@ -240,11 +240,11 @@ impl<'a> Live<'a> {
                 }
             };
             match self.ports[link].receive(max, &mut each) {
-                Ok(n) => heard += n,
+                Ok(n) => received += n,
                 Err(e) => trouble |= self.trouble(link, e)?,
             }
         }
-        Ok((heard, trouble))
+        Ok((received, trouble))
     }
 
     /// Sends what is to be on the wire. Returns how many frames, and whether a port is in trouble.

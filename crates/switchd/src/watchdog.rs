@@ -16,7 +16,7 @@ use xoff_units::{Span, Time};
 pub enum Action {
     /// They are sent as if there were no pause.
     Forward,
-    /// They are thrown away, so that they hold up nobody behind them.
+    /// They are thrown away, so that they delay nothing behind them.
     Drop,
 }
 

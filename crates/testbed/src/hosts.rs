@@ -17,7 +17,7 @@ use xoff_switchd::{Link, mac};
 
 use crate::shims::{NETWORK, STACK, Shim};
 use crate::stack::{StackPort, tc};
-use crate::veth_network::{self, BedError};
+use crate::veth_network::{self, NetworkError};
 
 /// The interface of a stack, in a namespace where there is no other.
 const INTERFACE: &str = "eth0";
@@ -46,14 +46,14 @@ pub fn mtu(s: &NetworkScenario) -> Result<u32, ParamError> {
 }
 
 /// Readies a tap of this name for a shim in front of a stack of the calling thread's network: its address is that of the scenario's
-/// host, and it stays silent until somebody sends.
-pub fn tap(name: &str, host: u32, mtu: u32) -> Result<TapPort, BedError> {
-    let failed = |e| BedError::Host(name.to_owned(), e);
+/// host, and it stays silent until it is sent to.
+pub fn tap(name: &str, host: u32, mtu: u32) -> Result<TapPort, NetworkError> {
+    let failed = |e| NetworkError::Host(name.to_owned(), e);
     sandbox::check_name(name).map_err(failed)?;
     // Root of a namespace may make taps, if the device is open to everybody.
     let tun = File::options().read(true).write(true).open("/dev/net/tun");
-    tun.map_err(|error| BedError::Missing(Missing { capability: Capability::Tun, error }))?;
-    let tap = TapPort::create(name, mtu).map_err(BedError::Open)?;
+    tun.map_err(|error| NetworkError::Missing(Missing { capability: Capability::Tun, error }))?;
+    let tap = TapPort::create(name, mtu).map_err(NetworkError::Open)?;
     let quiet = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1");
     match quiet {
         // No IPv6 in this kernel.
@@ -72,8 +72,8 @@ pub struct IpHosts {
 
 impl IpHosts {
     /// Makes the hosts, and opens the ports of all links in order: of veth pairs, and of taps where a shim meets its stack.
-    pub fn new(s: &NetworkScenario, shims: &[Shim], links: &[Link]) -> Result<(IpHosts, Vec<Box<dyn Port>>), BedError> {
-        let mtu = mtu(s).map_err(|e| BedError::Host(e.key.clone(), io::Error::new(io::ErrorKind::InvalidInput, e.what)))?;
+    pub fn new(s: &NetworkScenario, shims: &[Shim], links: &[Link]) -> Result<(IpHosts, Vec<Box<dyn Port>>), NetworkError> {
+        let mtu = mtu(s).map_err(|e| NetworkError::Host(e.key.clone(), io::Error::new(io::ErrorKind::InvalidInput, e.what)))?;
         let wired: Vec<Link> = links.iter().filter(|l| !l.plain).cloned().collect();
         let mut wired = veth_network::ports(s, &wired)?.into_iter();
         let mut hosts: Vec<(Shim, Host)> = Vec::new();
@@ -99,8 +99,8 @@ impl IpHosts {
 }
 
 /// A namespace with a stack, and the port by which the shim meets it.
-fn stack(s: &NetworkScenario, shim: &Shim, all: &[Shim], mtu: u32) -> Result<(Host, StackPort), BedError> {
-    let failed = |e| BedError::Host(shim.name.clone(), e);
+fn stack(s: &NetworkScenario, shim: &Shim, all: &[Shim], mtu: u32) -> Result<(Host, StackPort), NetworkError> {
+    let failed = |e| NetworkError::Host(shim.name.clone(), e);
     let host = Host::new(&shim.name).map_err(failed)?;
     let number = shim.host;
     let tap = host.run(move || {

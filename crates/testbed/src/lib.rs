@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!   Scenario --wiring--> links, tables --+
-//!   bed: namespaces, veth pairs ---------+--> drive: World + ports in real time --> the tables of a simulation, RealReport
+//!   veth_network: namespaces, pairs -----+--> drive: World + ports in real time --> the tables of a simulation, RealReport
 //!   processes: a switch or host process for each node, on the same pairs; protocol: what these report
 //!   hosts: stacks behind shims ----------+                |
 //!   nodes: ports of a switch or a host --+                |
 //!                                                      capture --> replay: the same world in virtual time, frame by frame
 //!   a second run, simulated ---------------------> compare: one figure, the differences
-//!   bed + drive, rows in memory: observe <--- witness: tcpdump and tshark, who know nothing of all this
+//!   veth_network + drive, rows in memory: observe <--- packet_capture: tcpdump and tshark, independent of all this
 //! ```
 
 mod compare;

@@ -22,7 +22,7 @@ use xoff_wire::ethernet::Mac;
 use crate::hosts;
 use crate::shims::{self, NETWORK};
 use crate::stack::{StackPort, tc};
-use crate::veth_network::BedError;
+use crate::veth_network::NetworkError;
 use crate::wiring;
 
 /// Why a node has no ports.
@@ -35,7 +35,7 @@ pub enum NodeError {
     /// An interface does not fit the scenario or the others: what is wrong, and the command that helps.
     Interface(String, String),
     /// The tap or its address.
-    Tap(BedError),
+    Tap(NetworkError),
 }
 
 impl fmt::Display for NodeError {
@@ -160,7 +160,7 @@ pub fn open_shim(
     (tap, address): (&str, Option<&str>),
     fix_offloads: bool,
 ) -> Result<Vec<Box<dyn Port>>, NodeError> {
-    let failed = |e: io::Error| NodeError::Tap(BedError::Host(tap.to_owned(), e));
+    let failed = |e: io::Error| NodeError::Tap(NetworkError::Host(tap.to_owned(), e));
     let shim = shims::of(s).next().ok_or_else(|| NodeError::Asked(ParamError::new("--tap", "there is no shim", "")))?;
     let network = links.iter().filter(|l| l.port == NETWORK).map(|l| Given { link: l.clone(), interface: interface.to_owned() });
     let mut ports = open(s, &network.collect::<Vec<_>>(), fix_offloads)?;

@@ -12,7 +12,7 @@ use xoff_switchd::{Carrier, RunnerConfig, Tap, format_of};
 
 use crate::drive::{Drive, DriveError, Look, Next, RealReport, real_time};
 use crate::packet_capture::{By, PacketCapture, Seen};
-use crate::veth_network::{self, BedError};
+use crate::veth_network::{self, NetworkError};
 use crate::wiring::{self, Real};
 
 /// Why a run was not observed.
@@ -21,7 +21,7 @@ pub enum RealError {
     /// Real frames cannot follow the scenario.
     Refused(ParamError),
     /// Interfaces and ports.
-    VethNetwork(BedError),
+    VethNetwork(NetworkError),
     /// The run itself.
     Drive(DriveError),
     /// The independent packet capture.
@@ -40,8 +40,8 @@ impl fmt::Display for RealError {
 }
 impl std::error::Error for RealError {}
 
-impl From<BedError> for RealError {
-    fn from(e: BedError) -> Self {
+impl From<NetworkError> for RealError {
+    fn from(e: NetworkError) -> Self {
         RealError::VethNetwork(e)
     }
 }
@@ -54,7 +54,7 @@ impl From<DriveError> for RealError {
 /// What is wanted of a run.
 #[derive(Default)]
 pub struct Run<'a> {
-    /// The witness looks at the link behind this port, such as `S1->S2`, and keeps its captures in this folder.
+    /// The packet capture is of the link behind this port, such as `S1->S2`, and keeps its captures in this folder.
     pub watch: Option<(&'a str, &'a Path)>,
     /// Sees every frame.
     pub tap: Option<Tap<'a>>,
@@ -70,17 +70,17 @@ pub struct Observed {
     pub rows: Vec<Row>,
     /// What only real frames can tell.
     pub real: RealReport,
-    /// Who the witness was; `None`: nobody was asked.
+    /// The tool that captured; `None`: nothing was captured.
     pub by: Option<By>,
-    /// What the witness saw on its link in the last second.
+    /// What the capture saw on its link in the last second.
     pub seen: Option<Seen>,
     /// `seen` for the whole run.
     pub whole: Option<Seen>,
-    /// Frames that the witness missed, as it says itself.
+    /// Frames that the capture missed, by its own count.
     pub missed: u64,
 }
 
-/// The last second of a run, as the witness takes it.
+/// The last second of a run, as captured.
 const LAST: Duration = Duration::from_secs(1);
 
 /// Runs all nodes of a scenario on veth pairs made for it, which are gone afterwards. The process must be in namespaces of its own

@@ -96,7 +96,7 @@ fn dump(name: &str, args: &[String], file: &Path, ready: &str) -> io::Result<Opt
     Ok(Some(Dump { child, said }))
 }
 
-/// A witness at work.
+/// A packet capture that runs.
 pub struct PacketCapture {
     by: By,
     files: Vec<PathBuf>,
@@ -219,7 +219,7 @@ impl Own {
     }
 }
 
-/// What a witness has written down.
+/// What a packet capture has recorded.
 pub struct Captures {
     by: By,
     /// Frames that passed and were not captured, as the program says itself.

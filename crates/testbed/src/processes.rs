@@ -18,7 +18,7 @@ use xoff_units::Span;
 
 use crate::PortReport;
 use crate::protocol::{NodeAnswer, NodeReport, Ready};
-use crate::veth_network::{BedError, interface};
+use crate::veth_network::{NetworkError, interface};
 
 /// How the processes are started.
 pub struct Spawn<'a> {
@@ -108,7 +108,7 @@ pub fn judge(s: &NetworkScenario, nodes: &[NodeRun], interrupted: bool) -> Resul
 
 /// Frames of data that one process sent and the next one never received. Only on the way to switches: they outlast the hosts, so that what
 /// they have not received is lost; what a switch sends to a host that has ended is not. Control messages are left out: the switches do
-/// not end at the same moment, and whatever still runs goes on repeating its own.
+/// not end at the same time, and whatever still runs goes on repeating its own.
 fn lost_on_wires(s: &NetworkScenario, nodes: &[NodeRun]) -> u64 {
     let at = |(node, port): (u32, u16)| {
         let name = s.topology.port_name(node, port);
@@ -147,11 +147,11 @@ struct Process {
 ///
 /// # Errors
 /// A process cannot be started, or is of another version than this one.
-pub fn run(s: &NetworkScenario, links: &[Link], spawn: &Spawn, mut go_on: impl FnMut() -> bool) -> Result<Vec<NodeRun>, BedError> {
-    let folder = tempfile::tempdir().map_err(|e| BedError::Host("the folder for signs of readiness".into(), e))?;
+pub fn run(s: &NetworkScenario, links: &[Link], spawn: &Spawn, mut go_on: impl FnMut() -> bool) -> Result<Vec<NodeRun>, NetworkError> {
+    let folder = tempfile::tempdir().map_err(|e| NetworkError::Host("the folder for signs of readiness".into(), e))?;
     let mut all = Vec::new();
     for (n, node) in s.topology.nodes.iter().enumerate() {
-        let failed = |e: io::Error| BedError::Host(node.name.clone(), e);
+        let failed = |e: io::Error| NetworkError::Host(node.name.clone(), e);
         let own: Vec<&Link> = links.iter().filter(|l| l.node as usize == n).collect();
         let ready = folder.path().join(n.to_string());
         let mut command = command(s, node.kind, &node.name, &own, spawn);
@@ -188,14 +188,14 @@ fn collect(mut from: impl Read + Send + 'static) -> JoinHandle<String> {
 }
 
 /// Waits until the ports of all are open. `false`: one has ended before, takes too long, or the user wants no more.
-fn all_ready(all: &mut [Process], go_on: &mut impl FnMut() -> bool) -> Result<bool, BedError> {
+fn all_ready(all: &mut [Process], go_on: &mut impl FnMut() -> bool) -> Result<bool, NetworkError> {
     let began = Instant::now();
     let mut waiting: Vec<&mut Process> = all.iter_mut().collect();
     while !waiting.is_empty() {
         let mut still = Vec::new();
         for p in waiting {
             let ended = !matches!(p.child.try_wait(), Ok(None));
-            let ready = Ready::read(&p.ready).map_err(|e| BedError::Host(p.name.clone(), io::Error::other(e)))?;
+            let ready = Ready::read(&p.ready).map_err(|e| NetworkError::Host(p.name.clone(), io::Error::other(e)))?;
             match ready {
                 Some(_) => {}
                 None if ended => return Ok(false),
@@ -235,8 +235,8 @@ fn interrupt(child: &Child) {
     }
 }
 
-fn finish(mut p: Process) -> Result<NodeRun, BedError> {
-    let status = p.child.wait().map_err(|e| BedError::Host(p.name.clone(), e))?;
+fn finish(mut p: Process) -> Result<NodeRun, NetworkError> {
+    let status = p.child.wait().map_err(|e| NetworkError::Host(p.name.clone(), e))?;
     let text = |t: JoinHandle<String>| t.join().unwrap_or_default();
     let (out, mut said) = (text(p.out), text(p.err));
     let answer = NodeAnswer::parse(&out);

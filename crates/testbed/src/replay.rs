@@ -27,7 +27,7 @@ pub struct Facts {
     pub nodes: Vec<String>,
     /// Ports whose neighbour knows no flow control.
     pub plain: Vec<String>,
-    /// Somebody's frames went where their addresses had been seen.
+    /// Frames of unknown origin went where their addresses had been seen.
     pub learns: bool,
     /// Watchdog: detection and restoration [ps], and whether it drops.
     pub watchdog: Option<(u64, u64, bool)>,

@@ -6,7 +6,7 @@
 //!                    +---- fast or slow ----+      by how much waits here
 //! ```
 //!
-//! A tap throws away what nobody reads. A token bucket (tc-tbf(8)) before it does not: what waits in it is charged to its socket, and a
+//! A tap throws away what is not read. A token bucket (tc-tbf(8)) before it does not: what waits in it is charged to its socket, and a
 //! socket that has used up its memory blocks its program. So the bucket runs at the rate of the link while there is room behind
 //! it, and at a fiftieth while there is not. Full stops are not possible, and not needed: programs come to a stand long before the
 //! queue here is full.

@@ -12,7 +12,7 @@ use crate::wiring;
 
 /// Why there is no testbed.
 #[derive(Debug)]
-pub enum BedError {
+pub enum NetworkError {
     /// This machine cannot do it.
     Missing(Missing),
     /// Interfaces could not be made.
@@ -23,31 +23,31 @@ pub enum BedError {
     Host(String, io::Error),
 }
 
-impl fmt::Display for BedError {
+impl fmt::Display for NetworkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BedError::Missing(m) => fmt::Display::fmt(m, f),
-            BedError::Interfaces(e) => write!(f, "the testbed's interfaces could not be made: {e}"),
-            BedError::Open(e) => fmt::Display::fmt(e, f),
-            BedError::Host(name, e) => write!(f, "host {name}: {e}"),
+            NetworkError::Missing(m) => fmt::Display::fmt(m, f),
+            NetworkError::Interfaces(e) => write!(f, "the testbed's interfaces could not be made: {e}"),
+            NetworkError::Open(e) => fmt::Display::fmt(e, f),
+            NetworkError::Host(name, e) => write!(f, "host {name}: {e}"),
         }
     }
 }
-impl std::error::Error for BedError {}
+impl std::error::Error for NetworkError {}
 
-impl BedError {
+impl NetworkError {
     /// The command that would help; empty: the message has it, or there is none.
     pub fn remedy(&self) -> &'static str {
         match self {
-            BedError::Missing(m) => m.remedy(),
+            NetworkError::Missing(m) => m.remedy(),
             _ => "",
         }
     }
 }
 
 /// Puts this process into namespaces of its own, in which it may do everything. To be called before it has a second thread.
-pub fn isolate() -> Result<(), BedError> {
-    sandbox::enter().map_err(BedError::Missing)
+pub fn isolate() -> Result<(), NetworkError> {
+    sandbox::enter().map_err(NetworkError::Missing)
 }
 
 /// The name of a port's interface.
@@ -56,25 +56,25 @@ pub fn interface(link: &Link) -> String {
 }
 
 /// Makes a veth pair for every link of the scenario with both ends among these, and opens all ports, in order.
-pub fn ports(s: &NetworkScenario, links: &[Link]) -> Result<Vec<Box<dyn Port>>, BedError> {
+pub fn ports(s: &NetworkScenario, links: &[Link]) -> Result<Vec<Box<dyn Port>>, NetworkError> {
     cables(s, links)?;
     let open = |l: &Link| {
-        let port = PacketPort::open(&interface(l), &PacketOptions::default()).map_err(BedError::Open)?;
+        let port = PacketPort::open(&interface(l), &PacketOptions::default()).map_err(NetworkError::Open)?;
         Ok(Box::new(port) as Box<dyn Port>)
     };
     links.iter().map(open).collect()
 }
 
-/// Makes a veth pair for every link of the scenario with both ends among these, and leaves them to somebody else.
-pub fn cables(s: &NetworkScenario, links: &[Link]) -> Result<(), BedError> {
-    sandbox::veth_pairs(&pairs(s, links)).map_err(BedError::Interfaces)
+/// Makes a veth pair for every link of the scenario with both ends among these, and leaves them to another process.
+pub fn cables(s: &NetworkScenario, links: &[Link]) -> Result<(), NetworkError> {
+    sandbox::veth_pairs(&pairs(s, links)).map_err(NetworkError::Interfaces)
 }
 
 /// Takes away what [`ports`] made: another run in the same namespaces may then make its own.
-pub fn remove(s: &NetworkScenario, links: &[Link]) -> Result<(), BedError> {
+pub fn remove(s: &NetworkScenario, links: &[Link]) -> Result<(), NetworkError> {
     // With one end of a pair goes the other.
     let batch: String = pairs(s, links).iter().map(|p| format!("link del dev {}\n", p.a)).collect();
-    sandbox::ip(&batch).map_err(BedError::Interfaces)
+    sandbox::ip(&batch).map_err(NetworkError::Interfaces)
 }
 
 /// The veth pairs of the links with both ends among these.

@@ -20,7 +20,7 @@ const AROUND: u32 = 14 + 8 + 4;
 pub struct Real {
     /// Against neighbours that pause for ever.
     pub watchdog: Option<WatchdogConfig>,
-    /// Somebody's frames go where their addresses were seen, instead of where the topology has their hosts.
+    /// Frames of unknown origin go where their addresses were seen, instead of where the topology has their hosts.
     pub learns: bool,
     /// Messages that stand for a state are said again after so long, so that a lost one heals; zero: never [ps].
     pub repeat: Span,
@@ -133,7 +133,7 @@ pub fn machine(s: &NetworkScenario, links: Vec<Link>, real: &Real, world: &World
 }
 
 /// A stage or a queue length is said again after so long: a lost one would otherwise hold for ever. A third of the shortest pause
-/// that 802.1Q's timers can express at 100 Mb/s, and under one message per mille of such a link.
+/// that 802.1Q's timers can hold at 100 Mb/s, and under one message per mille of such a link.
 const REPEAT: Span = Span::from_ms(50);
 
 /// By node: the port that leads to each host, on the first of the shortest ways.

@@ -239,7 +239,7 @@ fn queue_lengths_and_occupancies_slow_down_at_most() {
     }
 }
 
-/// A pause lasts 512 bit times a quantum, and the next frame says how long from then on. Vectors of priorities nobody uses are refused.
+/// A pause lasts 512 bit times a quantum, and the next frame says how long from then on. Vectors of unused priorities are refused.
 #[test]
 fn pauses_end_when_they_say() {
     let s = scenario("pfc");
@@ -377,7 +377,7 @@ fn the_watchdog_acts_for_every_flow_control() {
     }
 }
 
-/// One node of three restarts in the middle of a run, whatever it had said, heard and granted: what was under way to it is lost, and
+/// One node of three restarts in the middle of a run, whatever it had sent, received and granted: what was under way to it is lost, and
 /// everything goes on within a second.
 #[test]
 fn a_neighbour_may_restart_under_every_flow_control() {
@@ -419,7 +419,7 @@ fn a_neighbour_may_restart_under_every_flow_control() {
 }
 
 #[test]
-fn a_port_that_goes_down_forgets_what_it_heard_and_holds_up_nobody() {
+fn a_port_that_goes_down_drops_its_state_and_delays_no_other() {
     for kind in KINDS {
         let s = scenario(kind);
         let mut n = switch(&s, None);

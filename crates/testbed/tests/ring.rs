@@ -26,7 +26,7 @@ fn in_namespaces(test: &str, body: fn()) {
     }
     let _one = ONE.lock().unwrap_or_else(|e| e.into_inner());
     let text = xoff_testing::again(&mut sandbox::command(std::env::current_exe().unwrap()), test);
-    text.lines().filter(|line| line.starts_with("witness")).for_each(|line| println!("{line}"));
+    text.lines().filter(|line| line.starts_with("capture")).for_each(|line| println!("{line}"));
 }
 
 fn scenario(name: &str) -> NetworkScenario {
@@ -42,14 +42,14 @@ impl Drop for Folder {
     }
 }
 
-/// Runs it with a witness at the link S1-S2.
+/// Runs it with a packet capture at the link S1-S2.
 fn run(s: &NetworkScenario) -> Observed {
     let folder = Folder(std::env::temp_dir().join(format!("xoff-testbed-ring-{}", std::process::id())));
     let o = observe(s, Run { watch: Some(("S1->S2", &folder.0)), ..Run::default() }).unwrap_or_else(|e| panic!("{e}"));
     let lost = o.outcome.dropped_frames + o.outcome.lost_frames + o.real.kernel_drops();
     assert_eq!((lost, o.real.lost_on_wire), (0, Some(0)), "nothing is lost anywhere");
     assert_eq!(o.outcome.violations_total, 0, "{:?}", o.outcome.violations);
-    println!("witness {:?}: {:?} in the last second, {:?} in all", o.by, o.seen, o.whole);
+    println!("capture {:?}: {:?} in the last second, {:?} in all", o.by, o.seen, o.whole);
     o
 }
 
@@ -60,10 +60,10 @@ fn pfc_in_order_of_arrival_stands_still_within_a_second() {
         let o = run(&s);
         let closed = o.outcome.deadlocks.first().map(|d| d.closed).expect("a deadlock");
         assert!(closed < Time::from_us(1_000_000), "{closed}");
-        let seen = o.seen.expect("a witness");
+        let seen = o.seen.expect("a capture");
         assert!(stood_still(&seen, &s.links()[0].1), "{seen:?}");
-        // Nothing was wrong with the witness: before, it saw data.
-        assert!(o.whole.expect("a witness").data > 100, "{:?}", o.whole);
+        // Nothing was wrong with the capture: before, it saw data.
+        assert!(o.whole.expect("a capture").data > 100, "{:?}", o.whole);
         if o.by == Some(By::Own) {
             xoff_testing::skip("tcpdump", "the independent packet capture: neither tcpdump nor dumpcap with tshark works here");
         }

@@ -21,7 +21,7 @@ fn scenario(settings: &[&str]) -> NetworkScenario {
     NetworkScenario::from_text("ring-gfc.toml", RING, &set, Path::new("")).unwrap_or_else(|e| panic!("{e:?}"))
 }
 
-/// What a wire does to a frame: the moments at which copies of it arrive, and their bytes.
+/// What a wire does to a frame: the times at which copies of it arrive, and their bytes.
 type Wire<'a> = dyn FnMut(Time, &[u8]) -> Vec<(Span, Vec<u8>)> + 'a;
 
 /// A scenario whose nodes exchange bytes in virtual time.
@@ -57,13 +57,13 @@ impl<'s> Bench<'s> {
             let arrival = self.under_way.keys().next().map(|k| k.0);
             let next = self.machine.next(self.running.world());
             let now = [arrival, next].into_iter().flatten().min().unwrap_or(until).min(until);
-            let mut heard = now;
+            let mut received = now;
             while let Some((&key, _)) = self.under_way.first_key_value().filter(|(k, _)| k.0 <= now) {
                 let (link, bytes) = self.under_way.remove(&key).unwrap();
-                heard = self.machine.receive(self.running.world(), now, link, &bytes);
-                self.log.push(Captured { at: heard, link, inbound: true, len: bytes.len(), bytes });
+                received = self.machine.receive(self.running.world(), now, link, &bytes);
+                self.log.push(Captured { at: received, link, inbound: true, len: bytes.len(), bytes });
             }
-            let now = now.max(heard);
+            let now = now.max(received);
             let ended = self.machine.run(self.running.world(), now);
             let (far, under_way, sent, log) = (&self.far, &mut self.under_way, &mut self.sent, &mut self.log);
             self.machine.depart(now, |at, link, bytes| {
@@ -192,7 +192,7 @@ fn a_lost_release_heals_by_repetition() {
             if at > Time::from_us(500_000) {
                 return whole(at, bytes);
             }
-            // Everybody hears of stage 4 once, and of nothing else.
+            // Every sender receives stage 4 once, and of nothing else.
             match stage {
                 0 => vec![],
                 _ => {
@@ -307,7 +307,7 @@ fn damaged_time_stamps_are_found_at_once() {
 }
 
 proptest! {
-    /// The switch parses frames from strangers: whatever they are, it goes on.
+    /// The switch parses frames of unknown sources: whatever they are, it goes on.
     #[test]
     fn no_bytes_make_a_switch_panic(
         frames in prop::collection::vec((0usize..12, prop::collection::vec(any::<u8>(), 0..200), any::<prop::sample::Index>(), any::<u8>()), 1..40)

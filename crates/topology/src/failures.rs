@@ -1,7 +1,7 @@
 //! Failed links: named ones, and random ones for studies of many networks.
 //!
 //! A link is named by its ends, `A1-C1`; among parallel links by the port number at the first end too, `S1-S2#3`.
-//! The toss of a link depends on the seed and on its name alone, so that adding, removing or renumbering other links
+//! The draw of a link depends on the seed and on its name alone, so that adding, removing or renumbering other links
 //! changes nothing.
 
 use rand_chacha::ChaCha8Rng;
@@ -11,7 +11,7 @@ use xoff_params::ParamError;
 use crate::graph::{LinkId, NodeId, NodeKind, Topology};
 use crate::names;
 
-/// The purpose of these tosses, part of the key of their streams.
+/// The purpose of these draws, part of the key of their streams.
 const PURPOSE_LINK_FAILURE: u64 = 1000;
 
 /// The name of a link, in the form that [`find_link`] reads.
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn connectivity_counts_hosts_only() {
         let mut t = fat_tree("4");
-        // A core switch without any link separates nobody.
+        // A core switch without any link separates no host.
         fail_links(&mut t, &["A1-C1", "A3-C1", "A5-C1", "A7-C1"]).unwrap();
         assert!(is_connected_hosts(&t));
         fail_links(&mut t, &["E1-A1", "E1-A2"]).unwrap();

@@ -5,7 +5,7 @@
 //! frame in 128 bits and rounds up, so a link is never faster than its rate. No other file rounds.
 //!
 //! Text form: a number directly followed by a unit, `10Gbps`, `1us`, `300KB`; K, M, G are powers of 1000 and
-//! Ki, Mi, Gi powers of 1024. A bare number is refused, because a number without a unit is a guess.
+//! Ki, Mi, Gi powers of 1024. A number alone is refused, because a number without a unit is a guess.
 
 mod parse;
 mod prefetch;

@@ -110,7 +110,7 @@ impl Repr {
     }
 }
 
-/// Writes the time of sending into a frame that waits, at the last moment: `bytes` as [`Repr::emit`] wrote them.
+/// Writes the time of sending into a frame that waits, at the last instant: `bytes` as [`Repr::emit`] wrote them.
 pub fn stamp(bytes: &mut [u8], sent_ps: u64) -> Result<(), Malformed> {
     Subtype::Test.expect("test frame", bytes, Repr::LEN)?;
     put(bytes, 32, sent_ps.to_be_bytes());

@@ -84,7 +84,7 @@ pub fn outer(frame: &[u8]) -> Option<Tag> {
 /// EtherType behind at most two tags, and where its payload begins [bytes].
 pub fn inner(frame: &[u8]) -> Result<(u16, usize), Malformed> {
     let (mut ether_type, mut at) = (Frame::new(frame)?.ether_type(), HEADER);
-    // Two: customer within service tag. More are nobody's, and are left to look like an unknown EtherType.
+    // Two: customer within service tag. More are not supported, and are left to look like an unknown EtherType.
     for _ in 0..2 {
         if is_tag(ether_type) {
             ether_type = u16_at(take("tagged frame", frame, at + Tag::LEN)?, at + 2);

@@ -85,7 +85,7 @@ impl End {
     /// The arrivals that count, process by process. With a number, the first ones of all processes together; at equal
     /// times the process listed first is the earlier one.
     pub fn cut(&self, mut processes: Vec<Poisson>) -> Vec<Vec<Span>> {
-        // Time has an end even where nobody gives one.
+        // Time has an end even where none is given.
         let end = self.duration.unwrap_or(Span(u64::MAX));
         let Some(count) = self.count else {
             return processes.into_iter().map(|p| p.take_while(|at| *at < end).collect()).collect();

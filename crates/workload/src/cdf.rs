@@ -115,7 +115,7 @@ impl SizeCdf {
         x0 + (x1 - x0) / (p1 - p0) * (percent.clamp(0.0, 100.0) - p0)
     }
 
-    /// A random size [bytes], cut off to whole bytes, at least one; one toss.
+    /// A random size [bytes], cut off to whole bytes, at least one; one draw.
     pub fn sample(&self, rng: &mut impl Rng) -> u64 {
         (self.quantile(uniform(rng) * 100.0) as u64).max(1)
     }
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(c.capped(100).points(), &[(0, 0.0), (100, 50.0), (100, 100.0)]);
         assert_eq!(c.capped(200), c);
         assert_eq!(SizeCdf::fixed(500).capped(20), SizeCdf::fixed(20));
-        // The same tosses give the same sizes below the cap.
+        // The same draws give the same sizes below the cap.
         let (mut a, mut b) = (stream(1, 0, 0), stream(1, 0, 0));
         assert!((0..1000).all(|_| c.sample(&mut a).min(150) == capped.sample(&mut b)));
     }

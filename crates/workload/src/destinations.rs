@@ -8,7 +8,7 @@ use xoff_topology::{NodeId, Topology};
 
 use crate::random::below;
 
-/// Whom each of a set of hosts may send to, with constant-time choice.
+/// Where each of a set of hosts may send, with constant-time choice.
 ///
 /// Hosts are kept in order of their group (rack, or the host alone), so those a host may not choose are one
 /// contiguous stretch to step over.
@@ -28,7 +28,7 @@ impl Destinations {
     }
 
     /// `receivers`, distinct, for each of `sources`; `other_rack` forbids destinations in the same rack. The error is a
-    /// source that may send to nobody.
+    /// source that may send to none.
     pub(crate) fn among(topo: &Topology, sources: &[NodeId], receivers: &[NodeId], other_rack: bool) -> Result<Destinations, NodeId> {
         let key = |h: NodeId| if other_rack { topo.nodes[h as usize].rack } else { h };
         let mut order = receivers.to_vec();
@@ -65,7 +65,7 @@ impl Destinations {
     }
 }
 
-/// The refusal when racks leave nobody to send to.
+/// The refusal when racks leave no host to send to.
 pub(crate) fn one_rack() -> ParamError {
     ParamError::new(
         "different_rack",

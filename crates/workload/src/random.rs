@@ -1,14 +1,14 @@
 //! Random streams that do not disturb each other.
 //!
-//! A toss belongs to an entity (a host, a flow, a port) and a purpose (arrivals, sizes, ...). Each pair has its own
-//! counter-based stream, so that adding a flow or a host, or asking for one more toss somewhere, changes no
-//! other toss. Results are the same on every machine: integers, then + - * / on IEEE doubles, and the logarithm
+//! A draw belongs to an entity (a host, a flow, a port) and a purpose (arrivals, sizes, ...). Each pair has its own
+//! counter-based stream, so that adding a flow or a host, or asking for one more draw somewhere, changes no
+//! other draw. Results are the same on every machine: integers, then + - * / on IEEE doubles, and the logarithm
 //! of the `libm` crate, which is compiled Rust and not the platform's.
 //!
 //! ```text
 //!   ChaCha8 key    = seed (8 bytes) | purpose (8) | "xoff-random-0001" (16), little-endian
 //!   ChaCha8 stream = entity
-//!   position       = the toss
+//!   position       = the draw
 //! ```
 
 use rand_chacha::ChaCha8Rng;
@@ -37,7 +37,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// This purpose within the workload of label `label`, so that two workloads of one kind toss apart.
+    /// This purpose within the workload of label `label`, so that two workloads of one kind draw apart.
     pub const fn of(self, label: u32) -> u64 {
         (label as u64) << 32 | self as u64
     }
@@ -53,24 +53,24 @@ pub fn stream(seed: u64, entity: u64, purpose: u64) -> ChaCha8Rng {
     rng
 }
 
-/// The `nth` block of 64 bytes (eight 64-bit tosses) of a stream: for tosses that are asked for out of order.
+/// The `nth` block of 64 bytes (eight 64-bit draws) of a stream: for draws that are asked for out of order.
 pub fn stream_at(seed: u64, entity: u64, purpose: u64, nth: u64) -> ChaCha8Rng {
     let mut rng = stream(seed, entity, purpose);
     rng.set_word_pos(nth as u128 * 16);
     rng
 }
 
-/// The entity of a name (FNV-1a, 64 bits): a host keeps its tosses when others are added or renumbered.
+/// The entity of a name (FNV-1a, 64 bits): a host keeps its draws when others are added or renumbered.
 pub fn entity(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ b as u64).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// A number in [0, 1): the upper 53 bits of one 64-bit toss, so that every value is exact and equally spaced.
+/// A number in [0, 1): the upper 53 bits of one 64-bit draw, so that every value is exact and equally spaced.
 pub fn uniform(rng: &mut impl Rng) -> f64 {
     (rng.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
-/// An exponentially distributed number of mean `mean`, by inversion: `-mean ln(1 - u)`; one toss, never infinite.
+/// An exponentially distributed number of mean `mean`, by inversion: `-mean ln(1 - u)`; one draw, never infinite.
 pub fn exponential(rng: &mut impl Rng, mean: f64) -> f64 {
     -mean * libm::log(1.0 - uniform(rng))
 }
@@ -135,13 +135,13 @@ mod tests {
 
     #[test]
     fn whole_numbers_are_equally_likely() {
-        // 7 values, 70,000 tosses, chi-squared with 6 degrees of freedom: 22.46 is exceeded once in 1,000 seeds.
+        // 7 values, 70,000 draws, chi-squared with 6 degrees of freedom: 22.46 is exceeded once in 1,000 seeds.
         let mut rng = stream(1, 0, 0);
         let mut seen = [0f64; 7];
         (0..70_000).for_each(|_| seen[below(&mut rng, 7) as usize] += 1.0);
         let chi2: f64 = seen.iter().map(|s| (s - 1e4) * (s - 1e4) / 1e4).sum();
         assert!(chi2 < 22.46, "{chi2} {seen:?}");
-        // A bound just above 2^63 rejects nearly half of the tosses and still ends below it.
+        // A bound just above 2^63 rejects nearly half of the draws and still ends below it.
         let bound = (1 << 63) + 1;
         assert!((0..1000).all(|_| below(&mut rng, bound) < bound));
         assert_eq!(below(&mut rng, 1), 0);

@@ -173,8 +173,8 @@ pub(crate) fn senders(
     Ok(hosts)
 }
 
-/// The refusal of a source that may send to nobody.
-pub(crate) fn nobody(key: &str, topo: &Topology, source: NodeId) -> ParamError {
+/// The refusal of a source that may send to none.
+pub(crate) fn no_destination(key: &str, topo: &Topology, source: NodeId) -> ParamError {
     ParamError::new(key, format!("'{}' would have no destination", topo.name(source)), "name another host, or leave the source out")
 }
 

@@ -226,7 +226,7 @@ fn adding_a_host_changes_no_others_draws() {
         f.into_iter().filter(|f| f.src < 8).map(|f| t.name(f.dst).to_owned()).collect::<Vec<_>>()
     };
     let moved = to(&small).iter().zip(to(&large)).filter(|(a, b)| *a != b).count() as f64 / to(&small).len() as f64;
-    assert!(moved > 0.3, "{moved}: each is drawn by the same toss, among more");
+    assert!(moved > 0.3, "{moved}: each comes of the same draw, among more");
     // Where the receivers are named, adding a host moves none of them.
     let receivers =
         [("load", "0.5"), ("duration", "50ms"), ("cdf", "websearch"), ("different_rack", "false"), ("destinations", "H1\nH2\nH3")];
@@ -279,7 +279,7 @@ fn closed_loop_is_a_pure_function() {
     let g = run("closed-loop", &t, 7, 0, &[("cdf", "websearch"), ("concurrency", "2"), ("stop", "1ms")]).unwrap();
     let c = g.closed_loop.unwrap();
     assert!(g.flows.is_empty() && c.has(3) && !c.has(4));
-    // From the independent ChaCha8: the destination is the second toss of the block, H2 or H3.
+    // From the independent ChaCha8: the destination is the second draw of the block, H2 or H3.
     let expected = [(0, (2, 60_355)), (1, (3, 10_683)), (2, (3, 23_498)), (1000, (3, 33_552))];
     for (nth, flow) in expected.into_iter().rev() {
         assert_eq!(c.next(0, nth), flow);

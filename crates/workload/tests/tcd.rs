@@ -10,7 +10,7 @@ use xoff_topology::builders::{fat_tree, tcd_fig2};
 use xoff_units::{Rate, Span, Time};
 use xoff_workload::{Flow, Flows};
 
-/// Whether a binomial count of `n` tosses of probability `p` lies within 4 standard deviations, as all but 1 in 16,000 do.
+/// Whether a binomial count of `n` draws of probability `p` lies within 4 standard deviations, as all but 1 in 16,000 do.
 #[track_caller]
 fn binomial(count: usize, n: usize, p: f64) {
     let (mean, deviation) = (n as f64 * p, (n as f64 * p * (1.0 - p)).sqrt());
@@ -55,15 +55,15 @@ fn exponential_rounds_are_common_and_sizes_are_not() {
     assert!((mean - 1.0).abs() < 4.0 / 4000f64.sqrt(), "{mean}");
     let long = starts.windows(2).filter(|w| w[1] - w[0] > Span::from_ms(1)).count();
     binomial(long, 3999, (-1f64).exp());
-    // Sizes are tossed sender by sender: two agree in a few short flows only.
+    // Sizes are drawn sender by sender: two agree in a few short flows only.
     let sizes = |f: &[Flow], src: u32| f.iter().filter(|flow| flow.src == src).map(|flow| flow.size).collect::<Vec<_>>();
     let same = sizes(&f, 0).iter().zip(sizes(&f, 1)).filter(|(a, b)| **a == *b).count();
     assert!(same < 10, "{same}");
-    // Another set of senders: those who stay keep sizes and moments.
+    // Another set of senders: those who stay keep sizes and times.
     let fewer = flows("bursts", &t, &given("H2\nH5"));
     assert_eq!(sizes(&fewer, 2), sizes(&f, 2));
     assert_eq!(fewer.iter().step_by(2).map(|flow| flow.start).collect::<Vec<_>>(), starts);
-    // Another workload of the run tosses apart.
+    // Another workload of the run draws apart.
     assert_ne!(run("bursts", &t, 1, 1, &given("H0\nH1\nH2")).unwrap().flows[0].start, f[0].start);
 }
 
@@ -127,7 +127,7 @@ fn poisson_may_go_to_a_list_of_hosts() {
     let t = network(2, 4);
     let base = [("load", "0.5"), ("cdf", "websearch"), ("duration", "100ms")];
     let with = |extra: &[(&'static str, &'static str)]| [&base[..], extra].concat();
-    // Moments and sizes are the host's own.
+    // Times and sizes are the host's own.
     let key = |f: &Flow| (f.src, f.start, f.size);
     let all: Vec<_> = flows("poisson", &t, &base).iter().filter(|f| f.src < 2).map(key).collect();
     let f = flows("poisson", &t, &with(&[("hosts", "H0\nH1"), ("destinations", "H6")]));
@@ -185,7 +185,7 @@ fn mpi_and_io_have_the_shares_of_the_paper() {
         binomial(count, mpi.len(), 16.0 / 31.0 / f64::from(1 << i));
         assert!(i > 0 || count * 2 > mpi.len());
     }
-    // The tosses are those of the seed; another seed chooses others.
+    // The draws are those of the seed; another seed chooses others.
     assert!(f == flows("mpi-io", &t, &given));
     let other: BTreeSet<u32> = run("mpi-io", &t, 2, 0, &given).unwrap().flows.iter().filter(|f| is_io(f)).map(|f| f.dst).collect();
     assert_ne!(other, servers);
@@ -280,7 +280,7 @@ fn bad_mpi_io_is_refused_at_its_key() {
     assert_eq!(notes, ["left out, without a working link: H1"]);
 }
 
-/// A run puts workloads together: the same moments stay together, and the rate of a sender holds.
+/// A run puts workloads together: the same times stay together, and the rate of a sender holds.
 #[test]
 fn bursts_in_a_run_keep_their_rounds() {
     let t = network(1, 4);

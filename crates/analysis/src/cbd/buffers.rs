@@ -1,4 +1,4 @@
-//! Buffers and who depends on whom, as bits: one per buffer and egress port of its switch.
+//! Buffers and which depends on which, as bits: one per buffer and egress port of its switch.
 
 use xoff_topology::failures::is_fabric_link;
 use xoff_topology::{LinkId, NodeId, Topology};

@@ -19,7 +19,7 @@ pub enum Limit {
     None,
 }
 
-/// Traffic with constant rates until a moment.
+/// Traffic with constant rates until a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phase {
     /// End of the phase; the first begins at zero [segment times].
@@ -149,7 +149,7 @@ impl<'a> Arbiters<'a> {
         clos.outputs_behind(clos.buffer_at(stage, position))
     }
 
-    /// A toss in [0, bound), good enough for choosing traffic.
+    /// A draw in [0, bound), good enough for choosing traffic.
     fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.rng.next_u64()) * u128::from(bound)) >> 64) as u64
     }

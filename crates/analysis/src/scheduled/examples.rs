@@ -1,6 +1,6 @@
 //! Admissions that fill a buffer exactly to b, and, with one premise taken away each, admissions that pass it.
 //!
-//! All are scripts, so that levels and moments have closed forms; `tests/request_grant.rs` asserts them with `==`. N is the
+//! All are scripts, so that levels and times have closed forms; `tests/request_grant.rs` asserts them with `==`. N is the
 //! number of ports, g of outputs behind a buffer.
 
 use super::admission::{Admission, Phase};

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Links have a delay only if [`Network::delays`] says so. There is no flow control (premise iii). With it, the network
-//! behaves the same up to the first moment at which a buffer is full and still filling; [`Fluid::advance_to`] shows the
-//! network at every event, so that this moment can be found.
+//! behaves the same up to the first time at which a buffer is full and still filling; [`Fluid::advance_to`] shows the
+//! network at every event, so that this time can be found.
 //!
 //! Units: time in segment times at link rate, volume in segments, rates in link rates (RG section 2.4).
 
@@ -214,7 +214,7 @@ impl Fluid {
                 if std::mem::take(changed) {
                     line.coming.push_back((self.now + line.delay, self.levels[level][p].output.clone()));
                 }
-                // Of several changes of one moment the last holds.
+                // Of several changes of one time the last holds.
                 while let Some((at, mix)) = line.coming.front()
                     && *at <= self.now
                 {

@@ -36,7 +36,7 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// A grant at the earliest moment, answered at once.
+    /// A grant at the earliest time, answered at once.
     pub fn now(input: usize, segments: u64) -> Grant {
         Grant { input, segments, wait: Span::ZERO, late: Span::ZERO }
     }
@@ -67,9 +67,9 @@ pub struct Run {
     pub issued: Vec<Time>,
     /// The backlog, in time order, from the first arrival to an empty buffer.
     pub corners: Vec<Corner>,
-    /// The first moment of the highest backlog.
+    /// The first time of the highest backlog.
     pub peak: Corner,
-    /// Highest backlog if a segment counts from the moment it is whole until it has left, in segments.
+    /// Highest backlog if a segment counts from the time it is whole until it has left, in segments.
     pub whole_segments_max: u64,
 }
 
@@ -89,7 +89,7 @@ impl Regulated {
         spread(grants.iter().filter(|g| g.segments > 0).map(|g| self.rtts[g.input] + g.late))
     }
 
-    /// The moments at which the grants are issued, the first one's wait after `start`.
+    /// The times at which the grants are issued, the first one's wait after `start`.
     pub fn issue(&self, start: Time, grants: &[Grant]) -> Vec<Time> {
         let mut free = start;
         let issue = |g: &Grant| {
@@ -172,10 +172,10 @@ fn spread(spans: impl Iterator<Item = Span> + Clone) -> Span {
 }
 
 /// Sets [`Grant::late`] for outputs that share their inputs: an input answers one grant at a time, at link rate, in the
-/// order in which the grants become due (of equal moments the lower output first). `outputs` pairs each output's first
-/// moment with its grants; all have the round trips and segments of `fabric`.
+/// order in which the grants become due (of equal times the lower output first). `outputs` pairs each output's first
+/// time with its grants; all have the round trips and segments of `fabric`.
 ///
-/// An input is equally far from all outputs here, so that moments at the buffers stand for moments at the input.
+/// An input is equally far from all outputs here, so that times at the buffers stand for times at the input.
 pub fn one_at_a_time(fabric: &Regulated, outputs: &mut [(Time, Vec<Grant>)]) {
     let mut due: Vec<(Time, usize, usize)> = Vec::new();
     for (o, (start, grants)) in outputs.iter().enumerate() {

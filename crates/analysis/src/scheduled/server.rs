@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   inflow a b -> [ a a b | a b b b | b ] -> capacity c
-//!                   layers: each a fixed mix, served first in, first out; one such lane per rank
+//!                   layers: each a fixed mix, served first in, first out; one such queue per rank
 //! ```
 //!
 //! Between two events (a rate changes, a layer is used up, a queue runs empty) everything moves in straight lines.
@@ -46,7 +46,7 @@ struct Layer {
 
 /// A first-in-first-out queue.
 #[derive(Clone, Debug)]
-struct Lane {
+struct Rank {
     inflow: Arc<Mix>,
     layers: VecDeque<Layer>,
     backlog: Q,
@@ -54,9 +54,9 @@ struct Lane {
     capacity: Q,
 }
 
-impl Lane {
-    fn new() -> Lane {
-        Lane { inflow: Arc::new(Mix::EMPTY), layers: VecDeque::new(), backlog: Q::ZERO, capacity: Q::ZERO }
+impl Rank {
+    fn new() -> Rank {
+        Rank { inflow: Arc::new(Mix::EMPTY), layers: VecDeque::new(), backlog: Q::ZERO, capacity: Q::ZERO }
     }
 
     /// The mix that is being served, and its rate.
@@ -111,10 +111,10 @@ impl Lane {
     }
 }
 
-/// A queue with one lane per rank and a common capacity.
+/// A queue with a part for each rank and a common capacity.
 #[derive(Clone, Debug)]
 pub(super) struct Server {
-    lanes: Vec<Lane>,
+    ranks: Vec<Rank>,
     /// Rate of service [link rates].
     pub(super) capacity: Q,
     /// What leaves now.
@@ -125,24 +125,24 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) fn new(ranks: usize, capacity: Q) -> Server {
-        Server { lanes: vec![Lane::new(); ranks], capacity, output: Arc::new(Mix::EMPTY), stale: false }
+        Server { ranks: vec![Rank::new(); ranks], capacity, output: Arc::new(Mix::EMPTY), stale: false }
     }
 
     /// Number of ranks.
     pub(super) fn ranks(&self) -> usize {
-        self.lanes.len()
+        self.ranks.len()
     }
 
     /// Everything that waits here.
     pub(super) fn backlog(&self) -> Q {
-        self.lanes.iter().map(|l| l.backlog).sum()
+        self.ranks.iter().map(|l| l.backlog).sum()
     }
 
     /// Sets what arrives, by rank.
     pub(super) fn set_inflow(&mut self, mixes: Vec<Mix>) {
-        for (lane, mix) in self.lanes.iter_mut().zip(mixes) {
-            if *lane.inflow != mix {
-                lane.inflow = Arc::new(mix);
+        for (rank, mix) in self.ranks.iter_mut().zip(mixes) {
+            if *rank.inflow != mix {
+                rank.inflow = Arc::new(mix);
                 self.stale = true;
             }
         }
@@ -155,9 +155,9 @@ impl Server {
         }
         let mut left = self.capacity;
         let mut parts = Vec::new();
-        for lane in &mut self.lanes {
-            lane.capacity = left;
-            let (mix, rate) = lane.served();
+        for rank in &mut self.ranks {
+            rank.capacity = left;
+            let (mix, rate) = rank.served();
             if !rate.is_zero() {
                 // Most mixes pass whole.
                 let scale = if rate == mix.total { Q::ONE } else { rate / mix.total };
@@ -175,19 +175,19 @@ impl Server {
 
     /// How long `output` stays as it is if the inflow does.
     pub(super) fn lasts(&self) -> Option<Q> {
-        self.lanes.iter().filter_map(Lane::lasts).min()
+        self.ranks.iter().filter_map(Rank::lasts).min()
     }
 
     /// Lets `dt` pass, at most [`Server::lasts`].
     pub(super) fn advance(&mut self, dt: Q) {
-        for lane in &mut self.lanes {
-            self.stale |= lane.advance(dt);
+        for rank in &mut self.ranks {
+            self.stale |= rank.advance(dt);
         }
     }
 
     /// Change of the backlog per unit of time.
     pub(super) fn slope(&self) -> Q {
-        self.lanes.iter().map(|l| l.inflow.total).sum::<Q>() - self.output.total
+        self.ranks.iter().map(|l| l.inflow.total).sum::<Q>() - self.output.total
     }
 }
 

@@ -8,7 +8,7 @@
 //! > Corollary 1: with flow control, it is never activated.
 //!
 //! Why it holds, if "outstanding" means granted and not yet departed from the fabric-output buffer: a buffer of the
-//! routing half that leads to g outputs is one of g that share their traffic. If all g are alike at every moment, it holds
+//! routing half that leads to g outputs is one of g that share their traffic. If all g are alike at every time, it holds
 //! 1/g of what is outstanding for each output, and so at most g b/g. This counts and does not use that anything
 //! drains: it holds with a stopped host. Three premises are implied:
 //!
@@ -78,7 +78,7 @@ pub struct Trial {
 pub struct Peak {
     /// Which buffer.
     pub buffer: BufferId,
-    /// First moment of that level [segment times].
+    /// First time of that level [segment times].
     pub time: Q,
     /// How much [segments].
     pub level: Q,
@@ -89,7 +89,7 @@ pub struct Peak {
 pub struct OutputPeak {
     /// Fabric output, from 0.
     pub output: usize,
-    /// First moment of that level [segment times].
+    /// First time of that level [segment times].
     pub time: Q,
     /// How much [segments].
     pub level: Q,

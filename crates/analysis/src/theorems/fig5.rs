@@ -101,7 +101,7 @@ impl Fig5 {
         points
     }
 
-    /// Conceptual GFC from an empty queue: about 512 points per tau from the moment B_0 is reached, up to `until`.
+    /// Conceptual GFC from an empty queue: about 512 points per tau from the time B_0 is reached, up to `until`.
     /// Queue and rate are rounded to whole bytes and bit/s.
     pub fn gfc(&self, until: Time) -> Vec<Point> {
         let ctau = self.rate.as_f64() * self.tau.as_secs_f64() / 8.0;

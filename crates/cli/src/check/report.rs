@@ -180,7 +180,7 @@ pub fn text(c: &Checked<'_>) -> String {
     if c.failures.is_some_and(|s| s.cyclic_total > 0) {
         out += "\nWithout a further failure there is no cycle.\n";
     }
-    r.cycle.iter().for_each(|cycle| out += &witness(cycle));
+    r.cycle.iter().for_each(|cycle| out += &closing_flows(cycle));
     c.failures.iter().for_each(|s| out += &failures(s));
     out
 }
@@ -190,7 +190,7 @@ fn plural(n: usize, one: &str, many: &str) -> String {
 }
 
 /// A shortest cycle and who closes it.
-fn witness(cycle: &Cycle) -> String {
+fn closing_flows(cycle: &Cycle) -> String {
     let mut t = terminal::table(["The buffer behind", "waits for", "because of", "on its way"]);
     for c in &cycle.closed_by {
         t.add_row([&c.from, &c.to, &c.flow, &c.path.join(" ")]);

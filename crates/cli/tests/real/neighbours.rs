@@ -69,15 +69,15 @@ fn a_port_that_flaps_leaves_the_others_alone() {
         wires(1500);
         let mut s1 = switch(&["--json", "--set", "flow_control=cbfc"]);
         let (mut b1, mut b2) = (port("b1"), port("b2"));
-        let mut foreign = vec![0; 200];
-        foreign[..6].copy_from_slice(&mac(2, 0).0);
-        foreign[6..14].copy_from_slice(&[2, 0, 0, 0, 0, 9, 0x12, 0x34]);
+        let mut unknown = vec![0; 200];
+        unknown[..6].copy_from_slice(&mac(2, 0).0);
+        unknown[6..14].copy_from_slice(&[2, 0, 0, 0, 0, 9, 0x12, 0x34]);
         sandbox::ip("link set dev a0 down\n").unwrap();
         let line = s1.says("port S1->H0 (a0) went down at");
         assert!(line.contains("set down"), "{line}");
         // To the port that is down, and past it.
         offer(&mut b1, 30);
-        (0..50).for_each(|_| send(&mut b1, &foreign));
+        (0..50).for_each(|_| send(&mut b1, &unknown));
         assert_eq!(hear(&mut b2, 3000, 50), 50, "the others go on");
         sandbox::ip("link set dev a0 up\n").unwrap();
         s1.says("port S1->H0 (a0) is up again at");

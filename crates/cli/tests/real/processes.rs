@@ -199,9 +199,9 @@ fn a_pause_where_there_is_no_pfc_is_refused() {
     in_namespaces("processes::a_pause_where_there_is_no_pfc_is_refused", || {
         wires(1500);
         let s1 = switch(&["--set", "flow_control=cbfc", "--json"]);
-        let mut stranger = PacketPort::open("b2", &PacketOptions::default()).unwrap();
-        (0..5).for_each(|_| send(&mut stranger, &pause()));
-        send(&mut stranger, &pause()[..30]);
+        let mut unknown = PacketPort::open("b2", &PacketOptions::default()).unwrap();
+        (0..5).for_each(|_| send(&mut unknown, &pause()));
+        send(&mut unknown, &pause()[..30]);
         std::thread::sleep(Duration::from_millis(300));
         let answer = s1.stop().json();
         let ports = answer["real"]["ports"].as_array().unwrap();
@@ -218,10 +218,10 @@ fn counters_are_served() {
         let mut s1 = Process::start_anyhow(&[&SWITCH[..], &["--metrics", "127.0.0.1:0", "--learn"]].concat());
         let line = s1.says("counters at http://");
         let address = line.split("http://").nth(1).unwrap().trim_end_matches("/metrics").to_owned();
-        let mut stranger = PacketPort::open("b2", &PacketOptions::default()).unwrap();
+        let mut unknown = PacketPort::open("b2", &PacketOptions::default()).unwrap();
         let mut frame = vec![0; 100];
         frame[..14].copy_from_slice(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 9, 0x12, 0x34]);
-        send(&mut stranger, &frame);
+        send(&mut unknown, &frame);
         // What a broadcast counts comes to be seen within a look or two.
         let end = Instant::now() + PATIENCE;
         let wanted =

@@ -11,7 +11,7 @@ use super::World;
 use super::hosts::HostSide;
 use crate::config::{Config, Core};
 use crate::element::{Arbitration, Element, Input, Output};
-use crate::event::{Agenda, Kind, PLACES_MAX};
+use crate::event::{Events, Kind, PLACES_MAX};
 use crate::flow::Flow;
 use crate::host::{Buffers, CongestionPoints, Host, HostReport, HostWindow, Point, Sender};
 use crate::link::{Feeder, Link};
@@ -58,7 +58,7 @@ pub(super) fn world(config: Config) -> World {
     let mut w = World {
         ports_n: n,
         now: 0,
-        agenda: Agenda::new(t_min * 16),
+        events: Events::new(t_min * 16),
         segments: Segments::default(),
         flows: vec![Flow::default(); (n * n) as usize],
         ports: Vec::new(),
@@ -124,9 +124,9 @@ pub(super) fn world(config: Config) -> World {
     w.add_hosts();
     (0..w.sources.len()).for_each(|source| w.announce(source));
     if let Some(blocked) = &w.config.blocked {
-        w.agenda.add(blocked.from.0, Kind::Block, 0, 0);
+        w.events.add(blocked.from.0, Kind::Block, 0, 0);
     }
-    w.agenda.add(w.config.window.0, Kind::Window, 0, 0);
+    w.events.add(w.config.window.0, Kind::Window, 0, 0);
     w
 }
 
@@ -153,7 +153,7 @@ impl World {
             let jitter = random::stream(seed, number as u64, LIMITER_JITTER).next_u64();
             let rate_control = config.qcn.as_ref().map(|(_, p)| reaction::Qcn::new(p, line, jitter));
             senders.push(Sender { number: number as u32, rate_control, base: flow.start.0, due: flow.start.0, stretch: 1_000 });
-            self.agenda.add(flow.start.0, Kind::HostLine, flow.source as usize, 0);
+            self.events.add(flow.start.0, Kind::HostLine, flow.source as usize, 0);
         }
         let point = |wanted: fn(&CongestionPoints) -> bool, buffer| {
             config.qcn.as_ref().filter(|(p, _)| wanted(p)).map(|(p, _)| Point::new(p, line, buffer))
@@ -171,7 +171,7 @@ impl World {
             })
             .collect();
         for (nth, &(at, ..)) in config.line_changes.iter().enumerate() {
-            self.agenda.add(at.0, Kind::LineRate, 0, nth as u32);
+            self.events.add(at.0, Kind::LineRate, 0, nth as u32);
         }
         let n = self.ports_n as usize;
         let report = HostReport {

@@ -93,7 +93,7 @@ impl World {
         let p = &mut self.ports[port];
         if at < p.line_call {
             p.line_call = at;
-            self.agenda.add(at, Kind::Line, port, 0);
+            self.events.add(at, Kind::Line, port, 0);
         }
     }
 
@@ -144,7 +144,7 @@ impl World {
                     let p = &mut self.ports[port];
                     if at.0 < p.grant_call {
                         p.grant_call = at.0;
-                        self.agenda.add(at.0, Kind::Grant, port, 0);
+                        self.events.add(at.0, Kind::Grant, port, 0);
                     }
                     return;
                 }

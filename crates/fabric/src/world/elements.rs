@@ -73,7 +73,7 @@ impl World {
         let o = &mut self.outputs[output];
         if at < o.wake {
             o.wake = at;
-            self.agenda.add(at, Kind::Crossbar, output, 0);
+            self.events.add(at, Kind::Crossbar, output, 0);
         }
     }
 
@@ -139,7 +139,7 @@ impl World {
             i.next = number + 1;
             if !i.wants.is_empty() && !i.called {
                 i.called = true;
-                self.agenda.add(i.busy_until, Kind::InputFree, place, input as u32);
+                self.events.add(i.busy_until, Kind::InputFree, place, input as u32);
             }
         }
     }

@@ -81,7 +81,7 @@ impl World {
                 }
                 s.pace(flow.rate, wire);
                 for (which, at) in wakes.iter() {
-                    self.agenda.add(at.0, Kind::HostTimer, port, (i as u32) << 8 | u32::from(which));
+                    self.events.add(at.0, Kind::HostTimer, port, (i as u32) << 8 | u32::from(which));
                 }
                 Some(HostFrame { flow: Some(s.number), destination: flow.destinations[0], len })
             });
@@ -89,13 +89,13 @@ impl World {
                 let wire = self.config.line.time_for(Bytes(frame.len.into()) + c.overhead).0;
                 h.busy_until = self.now + wire;
                 h.flying.push_back(frame);
-                self.agenda.add(h.busy_until + c.delay.0, Kind::HostFrame, port, 0);
+                self.events.add(h.busy_until + c.delay.0, Kind::HostFrame, port, 0);
                 call = h.busy_until;
             }
         }
         if call < h.call {
             h.call = call;
-            self.agenda.add(call, Kind::HostLine, port, 0);
+            self.events.add(call, Kind::HostLine, port, 0);
         }
     }
 
@@ -146,7 +146,7 @@ impl World {
             if stop { point.qcn().on_pause(now) } else { point.qcn().on_resume(now) }
         }
         let at = self.control_frame(port);
-        self.agenda.add(at, Kind::Pause, port, u32::from(stop));
+        self.events.add(at, Kind::Pause, port, u32::from(stop));
         self.call_clock(port);
     }
 
@@ -156,7 +156,7 @@ impl World {
         let Some(at) = b.input.as_mut().and_then(|p| p.qcn().next_clock()) else { return };
         if at.0 != b.clock {
             b.clock = at.0;
-            self.agenda.add(at.0, Kind::PointClock, port, 0);
+            self.events.add(at.0, Kind::PointClock, port, 0);
         }
     }
 
@@ -190,13 +190,13 @@ impl World {
     /// The congestion point of an input sends a CNM to a flow of its host.
     fn send_cnm(&mut self, port: usize, cnm: Cnm) {
         let at = self.control_frame(port);
-        self.agenda.add(at, Kind::Cnm, port, cnm.flow << 8 | u32::from(cnm.congestion.degree));
+        self.events.add(at, Kind::Cnm, port, cnm.flow << 8 | u32::from(cnm.congestion.degree));
     }
 
     /// A CNM of an output has come through the fabric to the port of the flow's host.
     pub(super) fn cnm_at_edge(&mut self, port: usize, arg: u32) {
         let at = self.control_frame(port);
-        self.agenda.add(at, Kind::Cnm, port, arg);
+        self.events.add(at, Kind::Cnm, port, arg);
     }
 
     /// A CNM is at the host.
@@ -221,7 +221,7 @@ impl World {
         let mut wakes = Wakes::default();
         tell(rc, Time(self.now), &mut wakes);
         for (which, at) in wakes.iter() {
-            self.agenda.add(at.0, Kind::HostTimer, port, (place as u32) << 8 | u32::from(which));
+            self.events.add(at.0, Kind::HostTimer, port, (place as u32) << 8 | u32::from(which));
         }
         let sender = &mut side.hosts[port].senders[place];
         let wire = side.config.frame + side.config.overhead;
@@ -229,7 +229,7 @@ impl World {
         self.host_line(port);
     }
 
-    /// A host hears STOP or GO.
+    /// A host receives STOP or GO.
     pub(super) fn pause(&mut self, port: usize, stop: bool) {
         let Some(side) = &mut self.hosts else { return };
         let h = &mut side.hosts[port];
@@ -270,7 +270,7 @@ impl World {
         if let Some(cnm) = cnm {
             let source = side.config.flows[cnm.flow as usize].source as usize;
             let at = self.now + side.config.edge_delay.0;
-            self.agenda.add(at, Kind::CnmAtEdge, source, cnm.flow << 8 | u32::from(cnm.congestion.degree));
+            self.events.add(at, Kind::CnmAtEdge, source, cnm.flow << 8 | u32::from(cnm.congestion.degree));
         }
     }
 
@@ -290,7 +290,7 @@ impl World {
         if side.config.reliable {
             let at = self.now + side.config.edge_delay.0;
             side.acknowledged[source as usize].push_back((len, tag));
-            self.agenda.add(at, Kind::Acknowledged, source as usize, 0);
+            self.events.add(at, Kind::Acknowledged, source as usize, 0);
         }
     }
 

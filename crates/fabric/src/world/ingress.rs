@@ -17,7 +17,7 @@ impl World {
         let next = self.sources[source].next(traffic, line, self.now);
         if let Some((at, destination, len)) = next.filter(|p| p.0 <= self.config.traffic_stop.0) {
             self.announced[source] = (destination, len);
-            self.agenda.add(at, Kind::Source, source, 0);
+            self.events.add(at, Kind::Source, source, 0);
         }
     }
 
@@ -67,7 +67,7 @@ impl World {
         let Control::OutOfBand { delay } = self.config.control else { return };
         self.report.control += 1;
         let id = self.segments.add(segment);
-        self.agenda.add(self.now + delay.0, Kind::Message, 0, id);
+        self.events.add(self.now + delay.0, Kind::Message, 0, id);
     }
 
     /// Whether port `port` has something for `destination`.
@@ -136,7 +136,7 @@ impl World {
     /// The next segment of an edge in turn.
     fn inject(&mut self, edge: usize, uplink: u32, link: u32) {
         let e = &mut self.edges[edge];
-        let local = e.eligible.next_from(e.next_port).expect("somebody is eligible");
+        let local = e.eligible.next_from(e.next_port).expect("one is eligible");
         e.next_port = local + 1;
         let port = e.first_port as usize + local;
         let p = &mut self.ports[port];
@@ -234,8 +234,8 @@ impl World {
         let l = &mut self.links[link as usize];
         let free = l.start(self.now, len);
         match l.end {
-            End::Element { .. } => self.agenda.add(self.now + l.head_delay, Kind::Head, link as usize, id),
-            End::Port(_) => self.agenda.add(free + l.head_delay, Kind::Tail, link as usize, id),
+            End::Element { .. } => self.events.add(self.now + l.head_delay, Kind::Head, link as usize, id),
+            End::Port(_) => self.events.add(free + l.head_delay, Kind::Tail, link as usize, id),
         }
     }
 
@@ -244,7 +244,7 @@ impl World {
         let l = &mut self.links[link as usize];
         if at < l.wake {
             l.wake = at;
-            self.agenda.add(at, Kind::Link, link as usize, 0);
+            self.events.add(at, Kind::Link, link as usize, 0);
         }
     }
 }

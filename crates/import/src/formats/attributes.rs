@@ -33,7 +33,7 @@ impl Attribute<'_> {
         }
     }
 
-    fn is_bare(&self) -> bool {
+    fn is_plain(&self) -> bool {
         self.text().is_ok_and(|t| t.parse::<f64>().is_ok())
     }
 
@@ -65,7 +65,7 @@ pub(super) fn link(attributes: &[Attribute<'_>], options: &Options) -> Result<Li
         match a.name {
             "rate_bps" | "LinkSpeedRaw" => set_rate(&mut facts, a, Rate(round(a, a.number()?, fits)?))?,
             "rate" | "speed" | "bandwidth" | "capacity" => {
-                let rate = match (a.is_bare(), options.unit) {
+                let rate = match (a.is_plain(), options.unit) {
                     (false, _) => a.quantity()?,
                     (true, Some(unit)) => Rate(round(a, a.number()? * unit.as_f64(), fits)?),
                     (true, None) => {
@@ -80,7 +80,7 @@ pub(super) fn link(attributes: &[Attribute<'_>], options: &Options) -> Result<Li
             "length_m" => set_wire(&mut facts, a, Wire::Length(Length(round(a, a.number()? * 1e3, fits)?)))?,
             "length" => set_wire(&mut facts, a, Wire::Length(a.quantity()?))?,
             // As topohub writes it, in kilometres.
-            "dist" if a.is_bare() => set_wire(&mut facts, a, Wire::Length(Length(round(a, a.number()? * 1e6, fits)?)))?,
+            "dist" if a.is_plain() => set_wire(&mut facts, a, Wire::Length(Length(round(a, a.number()? * 1e6, fits)?)))?,
             "dist" => set_wire(&mut facts, a, Wire::Length(a.quantity()?))?,
             "source_port" | "a_port" => facts.a_port = Some(port(a)?),
             "target_port" | "b_port" => facts.b_port = Some(port(a)?),

@@ -83,7 +83,7 @@ fn plain(text: &str) -> String {
     out
 }
 
-/// Refuses a page that could not be written, before the work begins; and one that would take the place of somebody's file, or a
+/// Refuses a page that could not be written, before the work begins; and one that would take the place of a file of another origin, or a
 /// drawing of it that would, unless `force`.
 pub fn check_docs(page_file: &Path, force: bool) -> Result<(), ReproduceError> {
     xoff_output::refuse_others(page_file, Kind::Page, force)?;

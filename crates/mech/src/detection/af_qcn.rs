@@ -17,7 +17,7 @@ use xoff_units::{Bytes, Rate, Time};
 
 use super::Place;
 use super::congestion_point::{Cnm, CongestionPoint, Side};
-use super::law::{CongestionPointLaw, Law, Surroundings};
+use super::law::{CongestionPointLaw, Law, NetworkFacts};
 use super::qcn::{self, FEEDBACK_MAX, Qcn};
 use crate::Unmet;
 
@@ -74,7 +74,7 @@ impl Params {
 }
 
 impl Law for Params {
-    fn unmet(&self, at: &Surroundings) -> Vec<Unmet> {
+    fn unmet(&self, at: &NetworkFacts) -> Vec<Unmet> {
         self.qcn.unmet(at)
     }
     fn validate(&self, place: &Place, memory: Bytes) -> Result<(), ParamError> {
@@ -219,7 +219,7 @@ mod tests {
     fn round(d: &mut AfQcn, parts: &[(u32, u64)], queue: u64) -> Vec<(u32, u8)> {
         let frames = parts.iter().rev().flat_map(|&(flow, n)| (0..n).map(move |_| flow));
         frames
-            .filter_map(|flow| d.on_enqueue(Time::ZERO, flow, LEN, Bytes(queue), &mut || panic!("no coin")))
+            .filter_map(|flow| d.on_enqueue(Time::ZERO, flow, LEN, Bytes(queue), &mut || panic!("no draw")))
             .map(|n| (n.flow, n.congestion.degree))
             .collect()
     }

@@ -268,7 +268,7 @@ impl Culprits {
         }
     }
     /// Which flow's source receives the CNM. `arrived` is the flow of the frame that has just come, already inserted; `None` where a clock asks, at
-    /// which sampling by arrival knows nobody.
+    /// which sampling by arrival has no flow to name.
     pub fn pick(&self, arrived: Option<u32>, draw: &mut dyn FnMut() -> f64) -> Option<u32> {
         match self {
             Culprits::Arrival => arrived,
@@ -314,7 +314,7 @@ mod tests {
         assert_eq!([1, 256, 257, 1_522].map(|len| CulpritArray::units(Bytes(len))), [1, 1, 2, 6]);
         let mut a = CulpritArray::new(BUFFER, 1, TRIES);
         assert_eq!((a.len(), a.occupied()), (37 * 16, 0));
-        assert_eq!(a.pick(&mut || panic!("no coin")), None);
+        assert_eq!(a.pick(&mut || panic!("no draw")), None);
         a.insert(7, LEN);
         a.insert(8, Bytes(64));
         assert_eq!(a.occupied(), 7);
@@ -355,7 +355,7 @@ mod tests {
         }
     }
 
-    /// RZ 3880, section III-B: P(n) = q_n/q in units, over 10^4 samples, for 40, 30, 20 and 10 frames. One lane is exact
+    /// RZ 3880, section III-B: P(n) = q_n/q in units, over 10^4 samples, for 40, 30, 20 and 10 frames. One class is exact
     /// wherever the units lie; here they lie flow by flow, with gaps, and flow 3 has its row for itself.
     #[test]
     fn random_picks_follow_the_occupancies() {
@@ -397,7 +397,7 @@ mod tests {
                 seen[found.flow as usize] += 1;
                 reads += found.reads;
             }
-            assert!(chi_square(&seen, &weights) < CHI_SQUARE_3, "{class_states} lanes: {seen:?}");
+            assert!(chi_square(&seen, &weights) < CHI_SQUARE_3, "{class_states} classes: {seen:?}");
             reads
         };
         // 240 of 592 units are occupied: 2.47 reads by the word, hardly more than one by the row.
@@ -410,11 +410,11 @@ mod tests {
     fn a_bounded_search_falls_back_to_the_rows() {
         let mut a = CulpritArray::new(Bytes(UNIT * 16 * 100), 1, 3);
         a.insert(5, Bytes(1));
-        // Unit 0 is the only one; the coins point at rows 50, 60 and 70: three reads, then rows 71 to 99, and row 0.
+        // Unit 0 is the only one; the draws point at rows 50, 60 and 70: three reads, then rows 71 to 99, and row 0.
         let mut draws = [0.505, 0.605, 0.705].into_iter();
         let found = a.pick(&mut || draws.next().expect("three tries")).unwrap();
         assert_eq!(found, Found { flow: 5, reads: 3 + 30, sequential: true });
-        let found = CulpritArray { tries: 0, ..a.clone() }.pick(&mut || panic!("no coin")).unwrap();
+        let found = CulpritArray { tries: 0, ..a.clone() }.pick(&mut || panic!("no draw")).unwrap();
         assert_eq!((found.flow, found.sequential), (5, true));
         assert_eq!(a.pick(&mut || 0.0), Some(Found { flow: 5, reads: 1, sequential: false }));
     }
@@ -422,7 +422,7 @@ mod tests {
     #[test]
     fn deterministic_picks_the_maximum() {
         let mut c = Culprits::new(Sampling::Largest, BUFFER);
-        let no_draw = &mut || panic!("no coin");
+        let no_draw = &mut || panic!("no draw");
         assert_eq!(c.pick(Some(3), no_draw), None);
         (0..3).for_each(|_| c.insert(1, LEN));
         (0..4).for_each(|_| c.insert(2, Bytes(1_000)));
@@ -443,9 +443,9 @@ mod tests {
         let (mut seen, mut draw) = ([0u64; 2], draws(3));
         for _ in 0..10_000 {
             let arrived = (draw() < 0.3) as u32;
-            seen[c.pick(Some(arrived), &mut || panic!("no coin")).unwrap() as usize] += 1;
+            seen[c.pick(Some(arrived), &mut || panic!("no draw")).unwrap() as usize] += 1;
         }
         assert!(chi_square(&seen, &[7, 3]) < 10.83, "1 degree of freedom, once in a thousand: {seen:?}");
-        assert_eq!(c.pick(None, &mut || panic!("no coin")), None, "a clock brings no frame");
+        assert_eq!(c.pick(None, &mut || panic!("no draw")), None, "a clock brings no frame");
     }
 }

@@ -223,7 +223,7 @@ impl Detector for Fecn {
     }
 
     fn on_on(&mut self, _now: Time, queue: Bytes) {
-        // Nobody waits at an empty queue.
+        // No frame waits at an empty queue.
         if std::mem::take(&mut self.off) {
             self.waited = queue > Bytes::ZERO;
         }
@@ -260,7 +260,7 @@ mod tests {
 
     /// A frame of 1000 B leaves with this much behind it.
     fn leaves(d: &mut Fecn, queue: u64) -> Mark {
-        d.on_dequeue(Time::ZERO, Bytes(queue), Bytes(1_000), &mut || panic!("no coin"))
+        d.on_dequeue(Time::ZERO, Bytes(queue), Bytes(1_000), &mut || panic!("no draw"))
     }
 
     /// TCD section 2.1 (a): over the threshold with credits is the root, and marks. At the threshold it is not over it.

@@ -50,7 +50,7 @@ macro_rules! detections {
             }
 
             /// Conditions that do not hold in such a network.
-            pub fn unmet(&self, at: &Surroundings) -> Vec<Unmet> {
+            pub fn unmet(&self, at: &NetworkFacts) -> Vec<Unmet> {
                 match self {
                     Detection::None => Vec::new(),
                     $(Detection::$I(p) => Law::unmet(p, at),)+

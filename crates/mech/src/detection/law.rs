@@ -21,7 +21,7 @@ pub struct Entry {
 
 /// What the queues of a network share.
 #[derive(Clone, Copy, Debug)]
-pub struct Surroundings<'a> {
+pub struct NetworkFacts<'a> {
     /// Its kinds of links, with the flow control on each.
     pub links: &'a [(LinkFacts, FlowControl)],
     /// The most that can ever wait for one egress queue [bytes].
@@ -38,7 +38,7 @@ pub trait Law {
         Ok(())
     }
     /// Conditions that do not hold in such a network.
-    fn unmet(&self, _at: &Surroundings) -> Vec<Unmet> {
+    fn unmet(&self, _at: &NetworkFacts) -> Vec<Unmet> {
         Vec::new()
     }
     /// Does it tell ports that are congested from those that only wait, and mark the frames of both apart?
@@ -81,7 +81,7 @@ pub(super) fn reachable(key: &str, threshold: Bytes, memory: Bytes) -> Result<()
 
 /// Marks that come after the pause: behind one ingress a queue grows no further than XOFF before the sources are stopped. `first` is the
 /// queue from which frames are marked, the value of `key`; `red` has the rest of a curve that begins there.
-pub(super) fn late_marks(key: &str, first: Bytes, red: Option<&red::Params>, at: &Surroundings) -> Vec<Unmet> {
+pub(super) fn late_marks(key: &str, first: Bytes, red: Option<&red::Params>, at: &NetworkFacts) -> Vec<Unmet> {
     let unmet = |what: String| Unmet::new(what, "lower thresholds, or a larger buffer; see `xoff plan`");
     if first >= at.memory {
         return vec![unmet(format!("{key} < all that can wait for an egress: {first} >= {}, no frame is ever marked", at.memory))];

@@ -23,7 +23,7 @@ mod registry;
 pub mod tcd;
 
 pub use congestion_point::{Cnm, Congestion, CongestionPoint, Side};
-pub use law::{CongestionPointLaw, DetectorLaw, Entry, Law, Surroundings};
+pub use law::{CongestionPointLaw, DetectorLaw, Entry, Law, NetworkFacts};
 pub use registry::{AnyCongestionPoint, AnyDetector, Detection, REGISTRY};
 
 use xoff_units::{Bytes, Time};

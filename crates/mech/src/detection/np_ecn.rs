@@ -11,7 +11,7 @@
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Time};
 
-use super::law::{DetectorLaw, Law, Surroundings, late_marks, reachable};
+use super::law::{DetectorLaw, Law, NetworkFacts, late_marks, reachable};
 use super::{Detector, Mark, Place};
 use crate::Unmet;
 
@@ -44,7 +44,7 @@ impl Params {
 }
 
 impl Law for Params {
-    fn unmet(&self, at: &Surroundings) -> Vec<Unmet> {
+    fn unmet(&self, at: &NetworkFacts) -> Vec<Unmet> {
         late_marks("threshold", self.threshold, None, at)
     }
     fn validate(&self, _place: &Place, memory: Bytes) -> Result<(), ParamError> {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     fn leaves(d: &mut NpEcn, queue: u64) -> Mark {
-        d.on_dequeue(Time::ZERO, Bytes(queue), Bytes(1_000), &mut || panic!("no coin"))
+        d.on_dequeue(Time::ZERO, Bytes(queue), Bytes(1_000), &mut || panic!("no draw"))
     }
 
     /// PCN (NSDI'20), in the words of TCD section 7: the switch counts the paused packets; only the others are eligible.

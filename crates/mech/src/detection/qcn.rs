@@ -21,7 +21,7 @@ use super::Place;
 pub use super::congestion_point::{Cnm, Congestion};
 use super::congestion_point::{CongestionPoint, Side};
 use super::culprit::{Culprits, Sampling};
-use super::law::{CongestionPointLaw, Law, Surroundings};
+use super::law::{CongestionPointLaw, Law, NetworkFacts};
 use crate::Unmet;
 use crate::flow_control::Pauses;
 
@@ -204,7 +204,7 @@ impl Params {
 
 impl Law for Params {
     /// Samples that are every frame, and set points that flow control keeps out of reach.
-    fn unmet(&self, at: &Surroundings) -> Vec<Unmet> {
+    fn unmet(&self, at: &NetworkFacts) -> Vec<Unmet> {
         let mut all = Vec::new();
         for (link, flow_control) in at.links {
             let on = format!("on {} links", link.rate);

@@ -7,7 +7,7 @@
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Time};
 
-use super::law::{DetectorLaw, Law, Surroundings, late_marks};
+use super::law::{DetectorLaw, Law, NetworkFacts, late_marks};
 use super::{Detector, Mark, Place};
 use crate::Unmet;
 
@@ -47,7 +47,7 @@ impl Red {
 }
 
 impl Law for Red {
-    fn unmet(&self, at: &Surroundings) -> Vec<Unmet> {
+    fn unmet(&self, at: &NetworkFacts) -> Vec<Unmet> {
         late_marks("kmin", self.kmin, Some(self), at)
     }
 }
@@ -97,7 +97,7 @@ mod tests {
     fn step_marking_draws_nothing() {
         let mut red = Red { kmin: Bytes(40_000), kmax: Bytes(40_000), pmax: 1.0 };
         for (queue, want) in [(40_000, Mark::None), (40_001, Mark::Ce)] {
-            assert_eq!(red.on_dequeue(Time::ZERO, Bytes(queue), Bytes(1), &mut || panic!("no coin")), want);
+            assert_eq!(red.on_dequeue(Time::ZERO, Bytes(queue), Bytes(1), &mut || panic!("no draw")), want);
         }
     }
 }

@@ -4,7 +4,7 @@ use xoff_params::ParamError;
 use xoff_units::{Bytes, Time};
 
 use super::glue::detections;
-use super::law::{CongestionPointLaw, DetectorLaw, Entry, Law, Surroundings};
+use super::law::{CongestionPointLaw, DetectorLaw, Entry, Law, NetworkFacts};
 use super::{Cnm, CongestionPoint, Detector, Mark, Place, PortState, Side};
 use crate::Unmet;
 

@@ -17,7 +17,7 @@
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Span, Time};
 
-use super::law::{DetectorLaw, Law, Surroundings, reachable};
+use super::law::{DetectorLaw, Law, NetworkFacts, reachable};
 use super::{Detector, Mark, Place, PortState, red};
 use crate::Unmet;
 
@@ -107,7 +107,7 @@ impl Law for Params {
     fn has_states(&self) -> bool {
         true
     }
-    fn unmet(&self, at: &Surroundings) -> Vec<Unmet> {
+    fn unmet(&self, at: &NetworkFacts) -> Vec<Unmet> {
         self.red.unmet(at)
     }
     fn validate(&self, place: &Place, memory: Bytes) -> Result<(), ParamError> {
@@ -206,7 +206,7 @@ impl Tcd {
         self.period_end = Time::NEVER;
     }
 
-    /// Where a released port goes. Periods are counted from the moment max(T_on) was reached; if several have passed
+    /// Where a released port goes. Periods are counted from the time max(T_on) was reached; if several have passed
     /// since the last departure, the queue of now is compared with that of then, once.
     fn judge(&mut self, now: Time, queue: Bytes) -> PortState {
         if queue <= self.low_threshold {
@@ -223,7 +223,7 @@ impl Tcd {
     }
 
     /// A port that nothing stops: the rule of lossy networks. A mark is the transition to congestion; the way back is a
-    /// queue at which the rule never marks. Between the two a state stays, so that single tosses do not move it.
+    /// queue at which the rule never marks. Between the two a state stays, so that single draws do not move it.
     fn lossy(&mut self, now: Time, queue: Bytes, len: Bytes, draw: &mut dyn FnMut() -> f64) -> Mark {
         let mark = self.red.on_dequeue(now, queue, len, draw);
         if mark == Mark::Ce {
@@ -321,9 +321,9 @@ mod tests {
         Time(ns * 1_000)
     }
 
-    /// A frame leaves at `ns` with `kb` behind it, and no coin may be tossed.
+    /// A frame leaves at `ns` with `kb` behind it, and nothing may be drawn.
     fn leaves(d: &mut Tcd, ns: u64, kb: u64) -> Mark {
-        d.on_dequeue(at(ns), Bytes::from_kb(kb), Bytes(1_000), &mut || panic!("no coin"))
+        d.on_dequeue(at(ns), Bytes::from_kb(kb), Bytes(1_000), &mut || panic!("no draw"))
     }
 
     fn off(d: &mut Tcd, from_ns: u64, to_ns: u64, kb: u64) {
@@ -609,7 +609,7 @@ mod tests {
         assert!(ce > 0);
     }
 
-    /// Fig. 9, right branch: a port that is never stopped is a RED port, mark for mark and coin for coin.
+    /// Fig. 9, right branch: a port that is never stopped is a RED port, mark for mark and draw for draw.
     #[test]
     fn without_an_off_it_is_red() {
         let mut seed = 1u64;

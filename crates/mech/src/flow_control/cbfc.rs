@@ -6,7 +6,7 @@
 //! A block is 64 bytes, a frame counts in whole blocks. The wire format has 12-bit counters, so a link can never
 //! have more than 2048 blocks = 131,072 bytes outstanding; the papers' buffers of 280 KB to 1 MB do not fit. The
 //! default therefore counts in 64 bits, and `counters = "12-bit"` is the conformance mode that refuses a buffer it
-//! cannot express.
+//! cannot hold.
 //!
 //! Links of a simulation lose nothing, so ABR is always right. On a real link the peer's FCTBS replaces ABR whenever it comes
 //! ([`Receiver::on_peer_total`]): a lost frame, or a neighbour that restarted, costs two periods of credits at most. Until then the
@@ -67,7 +67,7 @@ impl Params {
         Ok(p)
     }
 
-    /// Refuses a buffer that holds no frame or that the counters cannot express.
+    /// Refuses a buffer that holds no frame or that the counters cannot hold.
     pub fn validate(&self, link: &LinkFacts) -> Result<(), ParamError> {
         if self.conformance && self.buffer_blocks > BLOCKS_MAX_12_BIT {
             return Err(ParamError::new(
@@ -86,7 +86,7 @@ impl Params {
                     link.mtu,
                     blocks(link.mtu)
                 ),
-                "a lane without the credits for a frame never sends it",
+                "a virtual lane without the credits for a frame never sends it",
             ));
         }
         Ok(())

@@ -201,7 +201,7 @@ macro_rules! flow_controls {
                 matches!(self, $(FlowControl::$F(_))|+)
             }
 
-            /// Refuses a buffer behind which the longest frame of this link never gets through, as a lane without credits.
+            /// Refuses a buffer behind which the longest frame of this link never gets through, as a virtual lane without credits.
             ///
             /// # Errors
             /// The key of what is too small.

@@ -58,7 +58,7 @@ impl Gate {
 /// What stops a sender where something does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoppedBy {
-    /// The peer's message: from the moment it takes effect to the next one, or until it expires.
+    /// The peer's message: from the time it takes effect to the next one, or until it expires.
     #[default]
     Pause,
     /// Its own sending: the credits are used up.
@@ -110,7 +110,7 @@ pub trait Sender {
     fn held(&self, now: Time, len: Bytes) -> bool {
         self.gate(now, len) == Gate::Blocked
     }
-    /// The rate the flow control allows at this moment [bit/s]; 0 while held.
+    /// The rate the flow control allows at this time [bit/s]; 0 while held.
     fn rate(&self, now: Time) -> Rate;
     /// Can this message be true now? One that cannot is met with the safe side by [`Sender::on_message`]; whoever has a real link counts
     /// it.

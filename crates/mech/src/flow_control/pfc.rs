@@ -416,7 +416,7 @@ mod tests {
 
     /// The deadlock detector asks this: between XON and XOFF a peer that was not told to stop may send.
     #[test]
-    fn a_receiver_that_has_not_paused_holds_nobody() {
+    fn a_receiver_that_has_not_paused_holds_no_sender() {
         let mut r = PfcReceiver::new(&fixed(80_000, 77_000, None), C);
         let len = Bytes(1500);
         assert_eq!(r.on_arrival(Time(1), &occupancy(79_500), len), None);

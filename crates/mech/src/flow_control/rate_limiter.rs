@@ -53,7 +53,7 @@ impl RateLimiter {
         let new = Rate(rate.0.clamp(self.unit.0.min(self.line.0), self.line.0));
         let old = std::mem::replace(&mut self.rate, new);
         if now < self.last_end {
-            // The countdown is loaded when the frame is completely sent, with the rate of that moment.
+            // The countdown is loaded when the frame is completely sent, with the rate of that time.
             self.free_at = self.last_end + self.gap();
         } else if now < self.free_at {
             self.free_at = now + (self.free_at - now).scale_ceil(old.0, new.0);

@@ -75,7 +75,7 @@ impl Wakes {
         self.len += 1;
     }
     /// The rate was set, be it to what it was, and the earliest start of the next frame moves with it: by as much as the last
-    /// frame's time at the new rate is longer than at the old one. Who does not say so leaves a frame that waits its moment.
+    /// frame's time at the new rate is longer than at the old one. Who does not say so leaves a frame that waits its time.
     pub fn move_next_frame(&mut self) {
         self.moves_next_frame = true;
     }

@@ -84,7 +84,7 @@ mod tests {
         let (ue, ce) = (Some(Mark::Ue), Some(Mark::Ce));
         assert_eq!(marks.map(&mut of), [ue, ce, None, None, None, ce, ue]);
         let mut np = NotificationPoint::default();
-        assert_eq!(np.on_frame(Time::ZERO, Mark::Ue, Span::from_us(50), false), None, "without TCD nobody reports UE");
+        assert_eq!(np.on_frame(Time::ZERO, Mark::Ue, Span::from_us(50), false), None, "without TCD no point reports UE");
         assert_eq!(size_of::<NotificationPoint>(), 8);
     }
 }

@@ -25,7 +25,7 @@ use super::Bits;
 pub enum MaySend {
     /// A segment that was granted.
     Granted,
-    /// One segment that nobody asked for: bytes wait, and nothing of this flow is pending, granted or unacknowledged.
+    /// One segment without a request: bytes wait, and nothing of this flow is pending, granted or unacknowledged.
     Unsolicited,
     /// Nothing.
     No,
@@ -170,7 +170,7 @@ pub enum Decision {
         /// Size [segments].
         segments: u32,
     },
-    /// Not before this moment.
+    /// Not before this time.
     Wait(Time),
     /// Nothing to grant, or no space for it: a request or freed space will change that.
     Nothing,

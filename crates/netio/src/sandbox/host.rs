@@ -31,7 +31,7 @@ impl Host {
         let live = move || {
             let begun = sys::own_network_here().and_then(|()| super::loopback_up());
             let failed = begun.is_err();
-            // Nobody listens any more: then there are no jobs either.
+            // The receiver is gone: then there are no jobs either.
             let _ = ready.send(begun.map(|()| rustix::thread::gettid().as_raw_nonzero().get()));
             if !failed {
                 todo.into_iter().for_each(|job| job());

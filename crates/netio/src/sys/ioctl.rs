@@ -122,7 +122,7 @@ impl Request {
         let mut info = DriverInfo { command: ETHTOOL_GDRVINFO, driver: [0; 32], rest: [0; 160] };
         self.ethtool(name, &mut info)?;
         let end = info.driver.iter().position(|&b| b == 0).unwrap_or(info.driver.len());
-        // `rest` is the kernel's to fill and nobody's to read.
+        // `rest` is the kernel's to fill and never read.
         let _ = info.rest;
         Ok(String::from_utf8_lossy(&info.driver[..end]).into_owned())
     }

@@ -101,7 +101,7 @@ pub(crate) fn poll_readable(fds: &[RawFd], timeout: Duration) -> io::Result<bool
     // A wait of centuries is one of decades.
     let seconds = timeout.as_secs().min(1 << 30) as libc::time_t;
     let timeout = libc::timespec { tv_sec: seconds, tv_nsec: timeout.subsec_nanos() as _ };
-    // SAFETY: the pointer and length are those of a vector that nobody else touches, `timeout` outlives the call, and a null signal mask
+    // SAFETY: the pointer and length are those of a vector that nothing else touches, `timeout` outlives the call, and a null signal mask
     // leaves the mask as it is. A descriptor closed meanwhile is reported as invalid, not used.
     match checked(unsafe { libc::ppoll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, &timeout, std::ptr::null()) }) {
         // Interrupted: whoever waits asks its ports, and perhaps a flag that the signal set.

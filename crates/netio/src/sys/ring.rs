@@ -153,7 +153,7 @@ impl Ring {
         let from = usize::from(header.tp_mac).clamp(size_of::<tpacket2_hdr>() + TAG_ROOM, size) - TAG_ROOM;
         let captured = (header.tp_snaplen as usize).min(size - from - TAG_ROOM);
         // SAFETY: from + TAG_ROOM + captured <= size, so the bytes lie within the place, behind its header; until the status is written
-        // nobody else reads or writes them, and the borrow ends before that.
+        // nothing else reads or writes them, and the borrow ends before that.
         let bytes = unsafe { std::slice::from_raw_parts_mut(at.add(from).as_ptr(), TAG_ROOM + captured) };
         f(Arrived {
             bytes,

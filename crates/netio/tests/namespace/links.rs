@@ -186,13 +186,13 @@ fn waiting_for_a_port() {
 
 /// A fresh pair is silent: no router is asked for, no address is announced.
 #[test]
-fn nobody_talks_on_a_fresh_pair() {
-    in_namespaces("links::nobody_talks_on_a_fresh_pair", || {
+fn nothing_is_sent_on_a_fresh_pair() {
+    in_namespaces("links::nothing_is_sent_on_a_fresh_pair", || {
         let (_a, mut b) = two_ports(1500, &PacketOptions::default());
         // Longer than the random delay before the first question for a router or for a double (RFC 4862, section 5.4.2: 1 s).
         std::thread::sleep(Duration::from_millis(1500));
-        let mut heard = Vec::new();
-        b.receive(64, &mut |f| heard.push(f.to_vec())).unwrap();
-        assert!(heard.is_empty(), "{heard:02x?}");
+        let mut received = Vec::new();
+        b.receive(64, &mut |f| received.push(f.to_vec())).unwrap();
+        assert!(received.is_empty(), "{received:02x?}");
     });
 }

@@ -161,7 +161,7 @@ fn a_tap_echoes() {
         let (length, from) = socket.recv_from(&mut buffer).unwrap();
         assert_eq!((&buffer[..length], from.to_string()), (&b"there and back"[..], "10.0.0.2:7".to_owned()));
         assert_eq!(tap.counters().sent, 1);
-        // Nobody reads: the tap's queue overflows, and that is counted.
+        // Nothing reads: the tap's queue overflows, and that is counted.
         for _ in 0..2000 {
             socket.send_to(b"more", "10.0.0.2:7").unwrap();
         }

@@ -55,7 +55,7 @@ impl Nic {
             self.on_congestion_notification(now, slot, f.reported(), env);
         }
         if self.c.rate_control.wants_acks() {
-            self.on_heard_ack(now, slot, f, id, env);
+            self.on_wanted_ack(now, slot, f, id, env);
         }
         let flow = &mut self.flows[slot as usize];
         if flow.done && flow.next >= flow.start.size {
@@ -78,9 +78,9 @@ impl Nic {
         self.on_feedback(now, slot, Feedback::Quantized(value), env);
     }
 
-    /// An acknowledgement came that the rate control wants to hear of.
+    /// An acknowledgement came that the rate control wants.
     #[cold]
-    fn on_heard_ack(&mut self, now: Time, slot: u32, f: &Frame, id: FrameId, env: &mut impl Env) {
+    fn on_wanted_ack(&mut self, now: Time, slot: u32, f: &Frame, id: FrameId, env: &mut impl Env) {
         let flow = &self.flows[slot as usize];
         // Full frames, but for the last one.
         let payload = if f.seq == flow.start.size { (f.seq - 1) % self.c.payload_max as u64 + 1 } else { self.c.payload_max as u64 };

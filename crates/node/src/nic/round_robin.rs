@@ -108,7 +108,7 @@ impl Walk {
         ring.flows[self.at]
     }
 
-    /// Asks it and goes on. `None`: nobody else of this class may send.
+    /// Asks it and goes on. `None`: no other flow of this class may send.
     #[inline]
     fn step(&mut self, ring: &mut Ring, class: u8, slot: u32, flows: &mut impl Flows) -> Option<Answer> {
         let answer = flows.ask(slot);
@@ -120,7 +120,7 @@ impl Walk {
             Answer::Waits(len) => self.shortest = self.shortest.min(len),
             Answer::Held(len) => {
                 self.shortest = self.shortest.min(len);
-                // The last one speaks for nobody but itself.
+                // The last one stands for itself only.
                 if !self.mixed && self.left > 0 {
                     if flows.closed_from(class, ring.shortest) {
                         self.left = 0;
@@ -188,7 +188,7 @@ impl RoundRobin {
         }
     }
 
-    /// Is nobody there, not even a flow that is over?
+    /// Is it empty, without even a flow that is over?
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.first.flows.is_empty() && self.more.iter().all(|r| r.flows.is_empty())
@@ -311,7 +311,7 @@ mod tests {
         served
     }
 
-    /// Flow 0 counts as served when nobody has been. The order is that of one ring, whatever the classes.
+    /// Flow 0 counts as served when none has been. The order is that of one ring, whatever the classes.
     #[test]
     fn turns_go_round_in_order_of_start() {
         let one = [(0, 1500, 2), (0, 1500, 1), (0, 1500, 3), (0, 1500, 2)];
@@ -326,7 +326,7 @@ mod tests {
     /// Flow 0 is over when the peer holds the rest; the turn is flow 2's. By places in the ring, as it was kept before, it went to
     /// flow 3. Where most flows are over they leave at once, which does not move it either.
     #[test]
-    fn the_turn_stays_when_flows_end_while_nobody_can_send() {
+    fn the_turn_stays_when_flows_end_while_none_can_send() {
         for class in [0, 1] {
             let held_for_a_while = |flows: &[(u8, u32, u32)]| {
                 let (mut t, mut f) = start(flows);
@@ -361,7 +361,7 @@ mod tests {
         assert!(f.asked <= 4002, "{}", f.asked);
     }
 
-    /// Credits for 100 B: the flows with shorter frames go on, the others do not, and once no short frame is left nobody is asked in
+    /// Credits for 100 B: the flows with shorter frames go on, the others do not, and once no short frame is left no flow is asked in
     /// vain more than once.
     #[test]
     fn a_gate_may_be_open_for_short_frames_only() {

@@ -27,7 +27,7 @@ struct Watched {
 
 /// The congestion points of a switch.
 pub(super) struct CongestionPoints {
-    /// Number that notices carry in place of a class: that of the express priority.
+    /// Number that CNMs carry in place of a class: that of the unpaused control class.
     class: u8,
     classes: usize,
     /// By port and class.

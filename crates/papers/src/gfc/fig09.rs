@@ -99,7 +99,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     );
     let figure = h1::figure(
         "PFC and buffer-based GFC: queue and input rate of the port of H1 (paper: Fig. 9)",
-        "PFC with an egress in order of arrival, GFC in turn. The paper: under PFC the queue fills and the rate falls to zero; under GFC the queue climbs to 884 KB, H1 sends at 2.5 Gb/s for a moment, then 840 KB and 5 Gb/s.",
+        "PFC with an egress in order of arrival, GFC in turn. The paper: under PFC the queue fills and the rate falls to zero; under GFC the queue climbs to 884 KB, H1 sends at 2.5 Gb/s briefly, then 840 KB and 5 Gb/s.",
         &[
             ("PFC, order of arrival", PFC, pfc, &[]),
             ("GFC, H3 3 ms later", GFC_BUFFER, late, &[884e3, 840e3]),

@@ -307,7 +307,7 @@ fn one(cx: &Context, j: &Job) -> Result<Answer, ReproduceError> {
     Ok(Answer { deadlock, slowest, fastest: rates.iter().copied().fold(0.0, f64::max), lost: run.lost() })
 }
 
-/// Some runs of one setting. After a loss a rate says nothing: nobody sends the frame again.
+/// Some runs of one setting. After a loss a rate says nothing: the frame is not sent again.
 fn words(all: &[Answer]) -> String {
     let stuck = all.iter().filter(|r| r.deadlock).count();
     let lost = all.iter().any(|r| r.lost > 0);

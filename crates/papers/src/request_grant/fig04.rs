@@ -75,7 +75,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     };
     let mut f = Findings { measured: format!("no speed-up: {}; 1.2 times: {}", words(slow), words(fast)), checks, ..Findings::default() };
     f.notes.push(format!(
-        "With a speed-up of 1.2 an input still holds up to {:.0} grants for a moment, of several outputs at once; they do not accumulate.",
+        "With a speed-up of 1.2 an input still holds up to {:.0} grants briefly, of several outputs at once; they do not accumulate.",
         results.max(fast, grants_max)
     ));
     f.figures.push(draw(&results, series, until as f64));

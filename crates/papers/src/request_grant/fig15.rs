@@ -30,8 +30,8 @@ fn cases(in_band: bool, load: f64, until: u64) -> [Config; 2] {
     let [reserve, implicit] = if in_band {
         [setups::section_4(traffic(), 1.1), setups::implicit(setups::section_4(traffic(), 1.4))]
     } else {
-        let bare = || Config { unsolicited: false, ..setups::out_of_band(setups::section_4(traffic(), 1.0)) };
-        [bare(), setups::implicit(bare())]
+        let base = || Config { unsolicited: false, ..setups::out_of_band(setups::section_4(traffic(), 1.0)) };
+        [base(), setups::implicit(base())]
     };
     [blocked(reserve, until), blocked(implicit, until)]
 }
@@ -253,7 +253,7 @@ pub fn run_def(cx: &Context) -> Result<Findings, ReproduceError> {
         ..Findings::default()
     };
     f.why.push(format!(
-        "In band, reserving is not transparent for throughput ({:.2} times that before while blocked). Grants for the adapters of the hotspots are stuck behind their own data: in the second half of the blocking those eight inputs send {hot_inputs:.3} of a line, the other 56 {other_inputs:.3} ({expected:.3} offered to the others). And the outputs that granted them have reserved slots which nobody fills: eight requests of 36 segments are 288 slots of 240, so that an output which granted to six of them grants to nobody else until the end. The paper speaks of delays only; delays of what arrives are indeed unaffected.",
+        "In band, reserving is not transparent for throughput ({:.2} times that before while blocked). Grants for the adapters of the hotspots are stuck behind their own data: in the second half of the blocking those eight inputs send {hot_inputs:.3} of a line, the other 56 {other_inputs:.3} ({expected:.3} offered to the others). And the outputs that granted them have reserved slots which stay empty: eight requests of 36 segments are 288 slots of 240, so that an output which granted to six of them grants to no other until the end. The paper speaks of delays only; delays of what arrives are indeed unaffected.",
         seen.kept(0)
     ));
     f.why.push(format!(

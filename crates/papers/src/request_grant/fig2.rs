@@ -46,9 +46,9 @@ pub fn run_fig2(_: &Context) -> Result<Findings, ReproduceError> {
     let panel = |title: &str, s: &Seen| {
         let grants = s.grants.iter().filter(|g| g.1 == 1).map(|g| (g.2, g.0 as f64, (g.0 + u64::from(g.3)) as f64));
         let grants: Vec<_> = grants.collect();
-        let injected = |input: usize, output: usize, lane: usize| {
+        let injected = |input: usize, output: usize, row: usize| {
             let of = s.arrivals.iter().filter(move |a| a.1 == input && a.2 == output);
-            of.map(move |a| (lane, (a.0 - RTT) as f64, (a.0 - RTT + 1) as f64)).collect::<Vec<_>>()
+            of.map(move |a| (row, (a.0 - RTT) as f64, (a.0 - RTT + 1) as f64)).collect::<Vec<_>>()
         };
         let arriving = |input: usize| {
             let of = s.arrivals.iter().filter(move |a| a.1 == input && a.2 == 1);

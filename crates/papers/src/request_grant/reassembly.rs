@@ -188,7 +188,7 @@ pub fn run_fairness(cx: &Context) -> Result<Findings, ReproduceError> {
         BarGroup::new("a small requester", series.map(|s| bar(small(s)))),
     ];
     let figure = Figure::new("Who gets the output")
-        .caption("One input asks for up to 50 segments at a time, 23 for one, all for the same output. Without the rule that nobody is granted while fewer than G slots are free, the large requester never finds enough of them.")
+        .caption("One input asks for up to 50 segments at a time, 23 for one, all for the same output. Without the rule that no grant is issued while fewer than G slots are free, the large requester never finds enough of them.")
         .panel(
             Panel::new("", Axis::new("", Unit::None), Axis::new("Share of the line", Unit::Fraction))
                 .mark(Mark::bars(cases.map(|c| c.0), groups))
@@ -202,7 +202,7 @@ pub fn run_fairness(cx: &Context) -> Result<Findings, ReproduceError> {
         ratio(series[3])
     );
     let mut f = Findings { measured, checks, figures: vec![figure], tables: vec![table], ..Findings::default() };
-    f.notes.push("The small requesters ask for nearly all that the output carries. If they asked for less than it has left they would starve nobody; if for more, their VOQs would grow until they ask for as much as the large one does.".into());
+    f.notes.push("The small requesters ask for nearly all that the output carries. If they asked for less than it has left they would starve none; if for more, their VOQs would grow until they ask for as much as the large one does.".into());
     setups::quick_note(cx, &mut f.notes);
     Ok(f)
 }

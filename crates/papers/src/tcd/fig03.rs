@@ -129,7 +129,7 @@ pub(super) fn observe(cx: &Context, load: Load, paper: bool) -> Result<Seen, Rep
     let (by_reading, by_credit) = all.split_at(of_cee);
     let table = |first: &str, part: &[(&String, &Observed)]| part.iter().fold(heading(first), |t, p| t.row(row(*p)));
     let tables = vec![
-        table("CEE: egress, DCQCN", by_reading).caption("What the paper leaves open under PFC: the order of the ingresses at an egress, and which DCQCN. The paper: more than 500 KB, 1.6 ms. Rate and queue: from the moment the queue has drained after the last OFF, or from that OFF."),
+        table("CEE: egress, DCQCN", by_reading).caption("What the paper leaves open under PFC: the order of the ingresses at an egress, and which DCQCN. The paper: more than 500 KB, 1.6 ms. Rate and queue: from the time the queue has drained after the last OFF, or from that OFF."),
         table("InfiniBand: credit period, link, egress, BECNs", by_credit).caption("What it leaves open with credits: how often they come, the data rate, the order at an egress, how often a flow is notified. The paper: more than 500 KB, 4 ms, marks of P1 on F2."),
         fig2::marks_table(&[("CEE", &runs[0]), ("InfiniBand", &runs[1])]),
     ];

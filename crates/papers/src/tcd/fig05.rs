@@ -55,7 +55,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let run = fig2::observe(cx, &[Setup::new(Fabric::Cee, Detection::Tcd, Load::Multiple)])?.remove(0);
     let end = lab::ps(run.outcome.now);
     let (last_off, ce) = (fig2::last_off(&run, P2), first_ce(&run));
-    // The tree of P3 has grown to P0 and P1 after 0.5 ms and stands until P2 is let go; that of P2 from the moment it emerges.
+    // The tree of P3 has grown to P0 and P1 after 0.5 ms and stands until P2 is let go; that of P2 from the time it emerges.
     let first = (lab::ms(0.5), last_off);
     let second = (ce, end);
     let roles = |(from, to): (f64, f64)| PORTS.map(|(_, p)| Role::of(&run, p, from, to));
@@ -128,8 +128,8 @@ fn lanes(run: &Observed, flows: &Flows, (last_off, ce): (f64, f64), until: f64) 
         all.into_iter().map(move |m| (row, m))
     });
     let carried = Mark::lanes(flows.named().map(|f| f.0), fig2::mark_lanes(by_flow, until));
-    let moments = |panel: Panel| panel.mark(Mark::vline(last_off, "P2 is let go")).mark(Mark::vline(ce, "P2 emerges"));
-    let lane = |title: &str, mark: Mark| moments(Panel::new(title, fig2::time(until), Axis::new("", Unit::None)).mark(mark));
+    let with_events = |panel: Panel| panel.mark(Mark::vline(last_off, "P2 is let go")).mark(Mark::vline(ce, "P2 emerges"));
+    let lane = |title: &str, mark: Mark| with_events(Panel::new(title, fig2::time(until), Axis::new("", Unit::None)).mark(mark));
     let queues = Panel::new("Queues", fig2::time(until), Axis::new("Queue", Unit::Bytes))
         .mark(Mark::line("P2", fig2::first(run.egress(P2), until)))
         .mark(Mark::line("P3", fig2::first(run.egress(P3), until)))
@@ -139,13 +139,13 @@ fn lanes(run: &Observed, flows: &Flows, (last_off, ce): (f64, f64), until: f64) 
         .panel(lane("State of the port", states))
         .panel(lane("What it marks", marked))
         .panel(lane("What a flow is marked with, at any port", carried))
-        .panel(moments(queues))
+        .panel(with_events(queues))
 }
 
 /// A tree: its name, when it stands, and what each port is in it for which share of that time.
 type Tree<'a> = (&'a str, (f64, f64), [(Role, f64); 4]);
 
-/// The ports in the order in which frames meet them, one row a tree: what each is, and what it marks on whom.
+/// The ports in the order in which frames meet them, one row a tree: what each is, and what it marks on which flow.
 fn tree(run: &Observed, flows: &Flows, trees: &[Tree]) -> Figure {
     let mut rows = Vec::new();
     let mut cells = Vec::new();

@@ -145,7 +145,7 @@ impl Runs {
         shares.join("; ")
     ));
         f.notes.push(format!(
-        "HPCC reads queues and rates from the frames and no marks: with and without TCD every flow ends at the same moment. It needs TCD the least: victims take {} with it on PFC and {} with DCQCN and TCD, and ports are stopped {:.0} times in a run, {:.0} with DCQCN alone.",
+        "HPCC reads queues and rates from the frames and no marks: with and without TCD every flow ends at the same time. It needs TCD the least: victims take {} with it on PFC and {} with DCQCN and TCD, and ports are stopped {:.0} times in a run, {:.0} with DCQCN alone.",
         Unit::Picoseconds.format(self.results.mean(self.series[0][2][0], VICTIMS, |g| g.fct()).mean),
         Unit::Picoseconds.format(self.results.mean(self.series[0][0][1], VICTIMS, |g| g.fct()).mean),
         self.results.total(self.series[0][2][0], |t| t.pauses as f64).mean,

@@ -12,7 +12,7 @@ use crate::{Check, Context, Findings, ReproduceError};
 const SCENARIO: (&str, &str) = scenario!("gfc/testbed", "ring.toml");
 /// The port whose queue and input rate the figures show.
 const PORT: &str = "H1->S1";
-/// The link that the witness looks at.
+/// The link that is captured.
 const RING_LINK: &str = "S1->S2";
 /// B_m + 2 MTU.
 const SLACK_BUFFER: &str = "1003KB";
@@ -72,7 +72,7 @@ pub fn run_fig09(cx: &Context) -> Result<Findings, ReproduceError> {
             .assuming(LATER),
     ]);
     found.measured = format!(
-        "Stood still, by the witness: PFC in order of arrival {}; GFC in order of arrival {} and in turn {}. GFC in turn: {} per flow, queue at rest {}; with H3 later a peak of {}, then {}. GFC in order of arrival: {} per flow in the last 500 ms of 3 s.",
+        "Stood still, by the packet capture: PFC in order of arrival {}; GFC in order of arrival {} and in turn {}. GFC in turn: {} per flow, queue at rest {}; with H3 later a peak of {}, then {}. GFC in order of arrival: {} per flow in the last 500 ms of 3 s.",
         all[0].share(|r| r.still).words(),
         all[1].share(|r| r.still).words(),
         all[2].share(|r| r.still).words(),
@@ -88,7 +88,7 @@ pub fn run_fig09(cx: &Context) -> Result<Findings, ReproduceError> {
     ));
     found.figures.push(figure(
         "Real frames: PFC and buffer-based GFC, the port of H1 (paper: Fig. 9)",
-        "Solid: the first run that counts. Dashed: the simulation of the same scenario. The paper: under PFC the queue fills and the rate falls to zero; under GFC the queue climbs to 884 KB, H1 sends at a quarter of the line for a moment, then 840 KB and half the line.",
+        "Solid: the first run that counts. Dashed: the simulation of the same scenario. The paper: under PFC the queue fills and the rate falls to zero; under GFC the queue climbs to 884 KB, H1 sends at a quarter of the line briefly, then 840 KB and half the line.",
         &[(0, &[]), (3, &[884e3, 840e3]), (1, &[])],
         &jobs,
         &all,
@@ -114,7 +114,7 @@ pub fn run_fig10(cx: &Context) -> Result<Findings, ReproduceError> {
             .assuming(ROUND_ROBIN),
     );
     found.measured = format!(
-        "Stood still, by the witness: CBFC in order of arrival {}; GFC in order of arrival {} and in turn {}. GFC in turn: {} per flow, queue at rest {}. GFC in order of arrival: {} per flow in the last 500 ms of 3 s.",
+        "Stood still, by the packet capture: CBFC in order of arrival {}; GFC in order of arrival {} and in turn {}. GFC in turn: {} per flow, queue at rest {}. GFC in order of arrival: {} per flow in the last 500 ms of 3 s.",
         all[0].share(|r| r.still).words(),
         all[1].share(|r| r.still).words(),
         all[2].share(|r| r.still).words(),

@@ -75,7 +75,7 @@ pub fn run_ring(cx: &Context) -> Result<Findings, ReproduceError> {
     checks.extend(all.iter().map(Runs::enough));
     let rates = |i: usize| (0..3).map(|f| lab::rate(all[i].mean(rate_of(f)))).collect::<Vec<_>>().join(", ");
     let measured = format!(
-        "Stood still, by the witness: PFC {}, PFFC {}. Rates of the flows in the last 500 ms, mean of the runs: PFC {}; PFFC {}.",
+        "Stood still, by the packet capture: PFC {}, PFFC {}. Rates of the flows in the last 500 ms, mean of the runs: PFC {}; PFFC {}.",
         still(0).words(),
         still(1).words(),
         rates(0),
@@ -283,7 +283,7 @@ pub fn run_overhead(cx: &Context) -> Result<Findings, ReproduceError> {
     checks.push(lossless(&all));
     let mut table = Table::new(["Flow control", "Runs", "Control frames in 2 s", "Share of the link", "Paper"])
         .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right])
-        .caption("Control frames that the witness saw on the link S1-S2; means over the runs that count with their 95 % intervals.");
+        .caption("Control frames that the capture saw on the link S1-S2; means over the runs that count with their 95 % intervals.");
     for (runs, (_, paper)) in all.iter().zip(PAPER) {
         table.push([
             runs.name.clone(),

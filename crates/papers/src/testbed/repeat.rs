@@ -18,7 +18,7 @@ pub const LEFT_OUT: f64 = 0.3;
 const TRIES: usize = 3;
 /// Folder of the captures of runs that are not kept.
 const RUNNING: &str = ".running";
-/// Assumption where the witness is not there.
+/// Assumption where there is no packet capture.
 const OWN: &str = "tcpdump and dumpcap, or tshark, are missing: our own capture of the link is counted, by our own parsers";
 
 /// What is run several times.
@@ -29,12 +29,12 @@ pub struct Cell {
     pub scenario: (&'static str, &'static str),
     /// What is laid over it.
     pub settings: Vec<String>,
-    /// The witness looks at this link.
+    /// The packet capture is of this link.
     pub watch: Option<&'static str>,
 }
 
 impl Cell {
-    /// A cell without a witness.
+    /// A cell without a packet capture.
     pub fn new(name: impl Into<String>, scenario: (&'static str, &'static str), settings: &[&str]) -> Cell {
         Cell { name: name.into(), scenario, settings: settings.iter().map(|s| (*s).to_owned()).collect(), watch: None }
     }
@@ -63,15 +63,15 @@ pub struct Real {
     pub seen: Observed,
     /// What only real frames can tell.
     pub real: RealReport,
-    /// Who the witness was.
+    /// The tool that captured.
     pub by: Option<packet_capture::By>,
-    /// What the witness saw in the last second.
+    /// What the capture saw in the last second.
     pub last: Option<packet_capture::Seen>,
-    /// What the witness saw in the whole run.
+    /// What the capture saw in the whole run.
     pub whole: Option<packet_capture::Seen>,
-    /// Frames that the witness missed, as it says itself.
+    /// Frames that the capture missed, by its own count.
     pub missed: u64,
-    /// By the witness: the link stood still in the last second.
+    /// By the packet capture: the link stood still in the last second.
     pub still: bool,
 }
 
@@ -252,7 +252,7 @@ fn keep(file: &Path, evidence: &[Evidence]) -> Result<(), ReproduceError> {
     Ok(xoff_output::write(file, text.as_bytes())?)
 }
 
-/// A check that the witness decides: under an assumption if it is not an outside one.
+/// A check decided by the capture: under an assumption if it is not an outside one.
 pub fn captured(runs: &Runs, check: Check) -> Check {
     if runs.runs.iter().any(|r| r.by == Some(packet_capture::By::Own)) { check.assuming(OWN) } else { check }
 }
@@ -272,7 +272,7 @@ pub fn machine(all: &[Runs]) -> String {
     )
 }
 
-/// One line a run: what the witness saw.
+/// One line a run: what the capture saw.
 pub fn capture_table(all: &[Runs]) -> Table {
     use Align::{Centre, Left, Right};
     let mut table = Table::new([
@@ -284,7 +284,7 @@ pub fn capture_table(all: &[Runs]) -> Table {
         "Other control",
         "Anything else",
         "Data frames, whole run",
-        "Missed by the witness",
+        "Missed by the capture",
         "Frames lost",
         "Clock stood still",
     ])

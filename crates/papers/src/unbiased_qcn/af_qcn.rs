@@ -84,7 +84,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let names = || KINDS.map(|k| k.0);
     let interval = |m: Mean| Bar::with_interval(m.mean, m.low, m.high);
     let figure = Figure::new("AF-QCN in the scenes of Figs. 2 and 5")
-        .caption("Measured rates of flows make an output fairer; whom to notify at an input they do not tell.")
+        .caption("Measured rates of flows make an output fairer; which flow to notify at an input they leave open.")
         .panel(
             Panel::new("Fan-in: fastest over slowest flow", Axis::new("", Unit::None), Axis::new("Times", Unit::None).range(0.0, 2.5))
                 .mark(Mark::bars(names(), [BarGroup::new("spread", (0..KINDS.len()).map(|k| interval(spread(k))))])),

@@ -1,4 +1,4 @@
-//! Fig. 4: two flows of one input leave out of order; whom arrival and occupancy sampling notify.
+//! Fig. 4: two flows of one input leave out of order; which of them arrival and occupancy sampling notify.
 
 use xoff_mech::detection::culprit::Sampling;
 use xoff_mech::detection::qcn::Placement;

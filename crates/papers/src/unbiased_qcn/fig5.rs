@@ -165,7 +165,7 @@ pub fn run_a(cx: &Context) -> Result<Findings, ReproduceError> {
     let gaps = &variants[5];
     let why = vec![
         format!(
-            "f6 gets {:.2} times as many CNMs per byte as f1, although each is notified when a frame of its own fills the interval. Around Q_eq one frame decides whether a sample is positive: F_b moves by (1 + w) 1522 B = 4566 B with each, and a step of the feedback is 4762 B. An evenly paced frame of f1 meets the queue, which is f1's own, at its lowest; a frame of f6 comes at any moment. The bias is gone with short frames and smaller with random gaps: f6/f1 in the second phase, and in brackets the ratio of CNMs per byte: {}, {}: {:.2} ({:.2}).",
+            "f6 gets {:.2} times as many CNMs per byte as f1, although each is notified when a frame of its own fills the interval. Around Q_eq one frame decides whether a sample is positive: F_b moves by (1 + w) 1522 B = 4566 B with each, and a step of the feedback is 4762 B. An evenly paced frame of f1 meets the queue, which is f1's own, at its lowest; a frame of f6 comes at any time. The bias is gone with short frames and smaller with random gaps: f6/f1 in the second phase, and in brackets the ratio of CNMs per byte: {}, {}: {:.2} ({:.2}).",
             bias(runs),
             by_length.join(", "),
             gaps.name,
@@ -188,7 +188,7 @@ pub fn run_a(cx: &Context) -> Result<Findings, ReproduceError> {
         "What the paper says of principle holds: f6 loses more than half of its rate although its output is free, and PAUSE alone is better for it (fig5b). The paper shows one run; how evenly its adapters pace frames it does not say.".into(),
     ];
     let figure = Figure::new("A victim under arrival sampling at inputs (paper: Fig. 5a)")
-        .caption("f6 offers 7 Gb/s to an output that nobody else uses and is throttled with f1, with which it shares an input.")
+        .caption("f6 offers 7 Gb/s to an output that no other flow uses and is throttled with f1, with which it shares an input.")
         .panel(throughput("Throughputs, the first seed", &runs[0], 6, 2))
         .panel(throughput("Throughputs, the second seed", &runs[1], 6, 2))
         .panel(limits("Rate limits, the first seed", &runs[0]));

@@ -1,4 +1,4 @@
-//! The laws by themselves: whom a congestion point notifies, six bits of feedback, a rate limiter after a cut.
+//! The laws by themselves: which flow a congestion point notifies, six bits of feedback, a rate limiter after a cut.
 
 use xoff_mech::detection::culprit::Sampling;
 use xoff_mech::detection::qcn::{FEEDBACK_MAX, Params, Placement, Qcn, quantise};

@@ -132,6 +132,6 @@ fn figure(bars: Vec<Vec<Bar>>) -> Figure {
             .bar_reference("one per frame, or per copy"),
         );
     Figure::new("CNMs per multicast frame over those per unicast frame")
-        .caption("Section III-A of the paper. All flows send 4 Gb/s, three share each output, and nobody obeys. At outputs a multicast flow is notified for each copy.")
+        .caption("Section III-A of the paper. All flows send 4 Gb/s, three share each output, and no source obeys. At outputs a multicast flow is notified for each copy.")
         .panel(panel)
 }

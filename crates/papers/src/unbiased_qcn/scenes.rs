@@ -1,4 +1,4 @@
-//! The paper's scenes: who sends to whom, when, and what the ports do about it.
+//! The paper's scenes: which host sends to which, when, and what the ports do about it.
 
 use xoff_fabric::{Config, CongestionPoints, HostFlow, Hosts};
 use xoff_mech::detection::culprit::Sampling;

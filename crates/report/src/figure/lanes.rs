@@ -12,7 +12,7 @@ const NAME: f64 = 11.0;
 const THICK: f64 = 0.62;
 /// Nearer than this, two stretches are drawn as one [px].
 const GAP: f64 = 0.25;
-/// A stretch is at least this wide, or nobody would see it [px].
+/// A stretch is at least this wide, or it would be invisible [px].
 const THIN: f64 = 0.7;
 
 /// The lanes of a panel: the first such mark counts, since rows are one set per panel.
@@ -125,7 +125,7 @@ mod tests {
         };
         assert_eq!(path(&svg).matches('z').count(), 2);
         assert_eq!(path(&figure(vec![(0, 0.0, 2e8), (0, 2e8, 3e8)])).matches('z').count(), 1, "touching stretches are one");
-        assert_eq!(path(&figure(vec![(0, 5e8, 5e8)])).matches('z').count(), 1, "a moment is seen");
+        assert_eq!(path(&figure(vec![(0, 5e8, 5e8)])).matches('z').count(), 1, "a time is seen");
     }
 
     #[test]

@@ -163,7 +163,7 @@ pub enum Mark {
         /// Colour; none means dark grey.
         colour: Option<Colour>,
     },
-    /// A moment, e.g. when a deadlock closed.
+    /// A time, e.g. when a deadlock closed.
     VLine {
         /// Position, base unit.
         x: f64,
@@ -259,7 +259,7 @@ impl Mark {
         Mark::HLine { y, label: label.into(), colour: None }
     }
 
-    /// A moment.
+    /// A time.
     pub fn vline(x: f64, label: impl Into<String>) -> Self {
         Mark::VLine { x, label: label.into(), colour: None }
     }

@@ -49,7 +49,7 @@ impl Unit {
             return "n/a".to_owned();
         }
         let (size, name) = self.fit(value.abs());
-        // Zero has no magnitude of its own; the smallest prefix would claim a precision nobody meant.
+        // Zero has no magnitude of its own; the smallest prefix would claim a precision that was not meant.
         let (size, name) = if value == 0.0 { self.fit(self.steps().first().map_or(1.0, |s| s.0)) } else { (size, name) };
         let number = short(value / size);
         if name.is_empty() { number } else { format!("{number} {name}") }

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use xoff_mech::LinkFacts;
-use xoff_mech::detection::{Detection, Place, Surroundings};
+use xoff_mech::detection::{Detection, NetworkFacts, Place};
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
 use xoff_node::{ControlDelay, Delay, Transport};
@@ -267,7 +267,7 @@ impl Complete {
         }
         conditions::warn_of_header(rate_control, self.host.header, &mut warnings);
         conditions::warn_of_marks(detection, rate_control, &mut warnings);
-        let at = Surroundings { links: flow_control, memory: most_at_an_egress(topology, &self.switch) };
+        let at = NetworkFacts { links: flow_control, memory: most_at_an_egress(topology, &self.switch) };
         conditions::warn_of(detection.1.unmet(&at), &mut warnings);
         let slowest = flow_control.iter().map(|(link, _)| link.rate).min();
         conditions::warn_of(slowest.map(|rate| rate_control.1.unmet(rate)).unwrap_or_default(), &mut warnings);

@@ -24,7 +24,7 @@ struct Link {
     until: u64,
 }
 
-/// When frames begin on a wire that are ready at these moments and take `each`, with control frames before them that are due at `own`.
+/// When frames begin on a wire that are ready at these instants and take `each`, with control frames before them that are due at `own`.
 fn in_turn(ready: &[u64], each: u64, own: &[u64], own_each: u64) -> Vec<u64> {
     let (mut own, mut free) = (own.iter().peekable(), 0u64);
     let mut begin = |&ready: &u64| {
@@ -54,15 +54,15 @@ impl Link {
         in_turn(arrivals, self.drain.time_for(Bytes(self.mtu)).0, due, self.drain.time_for(Bytes(64)).0)
     }
 
-    /// Most frames in the buffer: counted whenever one has come in; what leaves at that moment has left, itself excepted.
+    /// Most frames in the buffer: counted whenever one has come in; what leaves at that instant has left, itself excepted.
     fn peak(&self, arrivals: &[u64], due: &[u64]) -> u64 {
         let gone = self.departures(arrivals, due);
         let seen = arrivals.iter().enumerate().take_while(|(_, a)| **a <= self.until);
         seen.map(|(k, &a)| (k + 1 - gone[..k].iter().filter(|d| **d <= a).count()) as u64).max().unwrap_or(0) * self.mtu
     }
 
-    /// When control frames that are due at these moments are in at H1 and have taken effect. They go before data, but not into a
-    /// frame on the wire; of a frame and a control frame that come up at one moment, `data_first` says which goes.
+    /// When control frames that are due at these instants are in at H1 and have taken effect. They go before data, but not into a
+    /// frame on the wire; of a frame and a control frame that come up at one instant, `data_first` says which goes.
     fn effects(&self, due: &[u64], crossing: &[u64], data_first: bool) -> Vec<u64> {
         let mut waiting = crossing.iter().copied().peekable();
         let mut free = 0;
@@ -77,7 +77,7 @@ impl Link {
         due.iter().map(&mut effect).collect()
     }
 
-    /// PFC up to its first resume: H1 sends until the pause is obeyed. A frame that would begin at that very moment does so only if
+    /// PFC up to its first resume: H1 sends until the pause is obeyed. A frame that would begin at that very time does so only if
     /// the pause takes effect as it comes in: what was processed is obeyed first.
     fn under_pfc(&self, xoff: u64) -> u64 {
         let endless: Vec<u64> = (0..4_000).map(|k| self.arrival(self.start + k * self.time(self.mtu))).collect();
@@ -90,7 +90,7 @@ impl Link {
         self.peak(&endless[..n], &[])
     }
 
-    /// Credits: every period the blocks received and free at that moment; H1 sends while they last.
+    /// Credits: every period the blocks received and free at that instant; H1 sends while they last.
     fn under_cbfc(&self, buffer: u64, period: u64) -> u64 {
         let (blocks, frame) = (buffer / 64, self.mtu.div_ceil(64));
         let due: Vec<u64> = (1..).map(|k| k * period).take_while(|t| *t <= self.until).collect();
@@ -101,16 +101,16 @@ impl Link {
         let crossing: Vec<u64> = begun.iter().map(|at| at + self.time(self.reverse) + self.delay).collect();
         // H1 has a buffer of its own and says so every period too, on the wire of its data.
         let mut own = due.clone().into_iter().peekable();
-        let mut send_until = |moment: u64, limit: u64, sent: &mut Vec<u64>, since: u64| {
+        let mut send_until = |instant: u64, limit: u64, sent: &mut Vec<u64>, since: u64| {
             loop {
                 let credit = (sent.len() as u64 + 1) * frame <= limit;
                 let data = if credit { free.max(since).max(self.start) } else { u64::MAX };
                 match own.peek().map(|&due| free.max(due)) {
-                    Some(message) if message.max(free) <= data && message < moment => {
+                    Some(message) if message.max(free) <= data && message < instant => {
                         own.next();
                         free = message + self.time(64);
                     }
-                    _ if data < moment => {
+                    _ if data < instant => {
                         sent.push(data);
                         free = data + self.time(self.mtu);
                     }
@@ -183,14 +183,14 @@ fn pfc_holds_exactly_what_the_model_says_in_every_phase() {
         let xoff = (2 + d.roll(4)) * link.mtu + d.roll(link.mtu);
         // XON 0: resumed when all of it has drained, and the run ends before that.
         let fc = format!("kind = \"pfc\"\nxoff = \"{xoff}B\"\nxon = \"0B\"\n");
-        // The frame in the way begins at 12 moments around the one at which XOFF is passed, two of them a picosecond beside it.
+        // The frame in the way begins at 12 instants around the one at which XOFF is passed, two of them a picosecond beside it.
         let passes = link.arrival(link.start + (xoff / link.mtu + 1) * frame);
-        let moments = (0..10).map(|k| passes + frame - k * (reverse + frame) / 8).chain([passes - 1, passes, passes + 1]);
-        for moment in moments.filter(|m| *m > reverse + link.delay) {
-            link.crossing = vec![moment];
+        let instants = (0..10).map(|k| passes + frame - k * (reverse + frame) / 8).chain([passes - 1, passes, passes + 1]);
+        for instant in instants.filter(|m| *m > reverse + link.delay) {
+            link.crossing = vec![instant];
             link.until = passes + 2 * link.delay + link.processing + 4 * frame + reverse;
             let (model, (simulated, lost)) = (link.under_pfc(xoff), link.simulated(10_000_000, &fc));
-            assert_eq!((model, 0), (simulated, lost), "case {case}, frame in the way at {moment} ps");
+            assert_eq!((model, 0), (simulated, lost), "case {case}, frame in the way at {instant} ps");
             peaks.push(model - xoff);
         }
     }

@@ -32,7 +32,7 @@ fn the_derived_xoff_loses_nothing_in_two_thousand_draws() {
 }
 
 /// A link whose worst case is met exactly: XOFF is a whole number of frames, and so is what is sent until the pause is obeyed. One
-/// frame in the reverse direction starts at the very moment at which XOFF is passed.
+/// frame in the reverse direction starts at the very time at which XOFF is passed.
 pub struct Tight {
     pub draw: Draw,
     /// Frames up to XOFF.
@@ -58,7 +58,7 @@ impl Tight {
         let rest = 2 * draw.delay + draw.control[0] + time(reverse) + time(64);
         let whole = rest.div_ceil(frame) + more;
         // A picosecond more, so that the last frame begins; and one more after a generation delay, because the message then leaves before
-        // what comes in at that moment, so that the frame in its way comes a picosecond earlier.
+        // what comes in at that time, so that the frame in its way comes a picosecond earlier.
         let early = (draw.control[0] > 0) as u64;
         draw.control = [draw.control[0], 0, whole * frame - rest + 1 + early, 0];
         // A frame long before them leaves at once and occupies the slow link. Frame k of the others reaches S2, by S1, so late:

@@ -244,8 +244,8 @@ impl HpccConfig {
         let all: Vec<Word<'_>> = words.lines().flat_map(|l| l.words).collect();
         let mut out = HpccConfig::default();
         let mut seen: Vec<(&'static Key, Range<usize>)> = Vec::new();
-        let nobody = Word { text: "", span: 0..0 };
-        let mut r = Reader { words: &mut words, rest: all.into_iter().peekable(), key: "", key_word: nobody };
+        let none = Word { text: "", span: 0..0 };
+        let mut r = Reader { words: &mut words, rest: all.into_iter().peekable(), key: "", key_word: none };
         while let Some(word) = r.rest.next() {
             let Some(key) = find(word.text) else {
                 unknown(&mut r, &word);

@@ -61,7 +61,7 @@ pub fn load(path: &Path) -> Result<HpccCase, Problems> {
     }
 
     if let Some(name) = &config.trace_file {
-        // Packet traces are not written; a missing list of traced nodes harms nobody.
+        // Packet traces are not written; a missing list of traced nodes is no error.
         match locate(path, name, &None) {
             Ok(found) => match Source::read(&found).and_then(|source| read_trace(&source, topology.is_switch.len())) {
                 Ok((_, w)) => warnings.extend(w),

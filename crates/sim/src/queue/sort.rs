@@ -29,7 +29,7 @@ fn range<E: Pending>(events: &[E], of: impl Fn(&E) -> u64) -> (u64, u64) {
     events.iter().map(of).fold((u64::MAX, 0), |(least, most), x| (least.min(x), most.max(x)))
 }
 
-/// Puts what lies in the upper half of a range before the rest, without a branch that nobody can guess. Returns how many that are.
+/// Puts what lies in the upper half of a range before the rest, without a branch that cannot be predicted. Returns how many that are.
 fn split<E: Pending>(events: &mut [E], (least, most): (u64, u64), of: impl Fn(&E) -> u64) -> usize {
     let middle = least + (most - least).div_ceil(2);
     let mut upper = 0;
@@ -41,7 +41,7 @@ fn split<E: Pending>(events: &mut [E], (least, most): (u64, u64), of: impl Fn(&E
     upper
 }
 
-/// Up to here comparing each with each is faster than anything that branches on the outcome, which nobody can guess.
+/// Up to here comparing each with each is faster than anything that branches on the outcome, which cannot be predicted.
 const SOME: usize = 32;
 /// Up to here splitting is faster than the sort of the standard library; at 65,536 hosts, where buckets are far larger, it is slower.
 const MANY: usize = 128;

@@ -1,4 +1,4 @@
-//! What a run does to its event queue, for asking how fast the bare queue is: the limit of any engine around it.
+//! What a run does to its event queue, for asking how fast the queue alone is: the limit of any engine around it.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub struct QueueTrace<E: Pending = Event> {
     operations_max: usize,
 }
 
-/// What a bare queue made of a trace.
+/// What the queue alone made of a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Replayed {
     /// Events taken.

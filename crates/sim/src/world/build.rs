@@ -217,7 +217,7 @@ fn classes(flows: &Flows, m: &Model) -> Result<(Classes, SchedulerKind, Transpor
     }
     in_classes(&mut transport, &classes);
     if let Some(p) = m.scheduler.passes_over(&classes) {
-        return Err(ParamError::new("scheduler", format!("priority {p} is in use and never has a turn"), "give its lane a weight"));
+        return Err(ParamError::new("scheduler", format!("priority {p} is in use and never has a turn"), "give its virtual lane a weight"));
     }
     let scheduler = m.scheduler.in_classes(&classes);
     Ok((classes, scheduler, transport))

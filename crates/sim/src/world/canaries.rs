@@ -121,7 +121,7 @@ fn kinds(of: &[(ViolationKind, String)]) -> Vec<ViolationKind> {
 }
 
 #[test]
-fn a_world_that_nobody_spoils_keeps_its_promises() {
+fn a_world_that_nothing_spoils_keeps_its_promises() {
     assert_eq!(broken(|_| {}), []);
 }
 

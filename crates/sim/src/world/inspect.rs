@@ -5,7 +5,7 @@ use xoff_node::Hold;
 
 use super::*;
 
-/// An egress port and priority at a moment.
+/// An egress port and priority at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortNow {
     /// Node.

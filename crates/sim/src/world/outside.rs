@@ -6,7 +6,7 @@
 //!   World   node <--arrival--- enter() <---+
 //! ```
 //!
-//! Whoever drives such a world tells it the time by [`World::run`] and keeps three promises: moments never go back, a frame
+//! Whoever drives such a world tells it the time by [`World::run`] and keeps three promises: times never go back, a frame
 //! enters no earlier than the world has reached, and what leaves is taken after every run. The world keeps one in return:
 //! what leaves, and when, depends on what entered, and when, and on nothing else.
 
@@ -19,10 +19,10 @@ use crate::line::RemoteArrival;
 /// The part of the network behind every link.
 pub(crate) const OUTSIDE: u16 = 1;
 
-/// Flows from this number on are unknown to the world. Their frames go where [`Frame::out_port`] says at the moment they enter.
+/// Flows from this number on are unknown to the world. Their frames go where [`Frame::out_port`] says at the time they enter.
 pub const UNKNOWN_SOURCE: u32 = 1 << 31;
 
-/// In [`Frame::out_port`] of a frame of a foreign flow: there is no way.
+/// In [`Frame::out_port`] of a frame of a flow of an unknown source: there is no route.
 pub const NO_PORT: u16 = u16::MAX;
 
 /// A frame that a node has put on the wire of a port.
@@ -55,7 +55,7 @@ impl World {
     }
 
     /// A frame arrives by a port at `at`, which this world has not reached yet; of two at one port the later one comes second.
-    /// Refuses, with the reason, what a node could not be given: strangers may have made it.
+    /// Refuses, with the reason, what a node could not be given: it may be of an unknown source.
     pub fn enter(&mut self, at: Time, node: u32, port: u16, frame: Frame) -> Result<FrameId, &'static str> {
         self.welcome(node, &frame)?;
         debug_assert!(at >= self.partitions[0].core.clock.now, "a frame enters the past");

@@ -34,7 +34,7 @@ impl World {
                     let rate = match state {
                         Node::Switch(s) => s.port(port).allowed_rate(now, class),
                         Node::Nic(n) => n.port().allowed_rate(now, class),
-                        // Of a world that leads outside: somebody else knows.
+                        // Of a world that leads outside: another process has them.
                         Node::Remote => continue,
                     };
                     let priority = Some(classes.priority(class as usize));

@@ -35,7 +35,7 @@ struct Barrier {
     broken: AtomicBool,
 }
 
-/// Breaks the barrier when its thread panics, so that nobody waits for it.
+/// Breaks the barrier when its thread panics, so that none waits for it.
 struct Breaks<'a>(&'a Barrier);
 
 impl Drop for Breaks<'_> {
@@ -87,7 +87,7 @@ struct Shared {
 /// What a stretch is to do.
 #[derive(Clone, Copy)]
 pub(super) struct Task {
-    /// Everything before this moment.
+    /// Everything before this time.
     pub bound: EventKey,
     /// About so many events altogether.
     pub events: u64,
@@ -118,7 +118,7 @@ struct Standing {
     next: u64,
     events: u64,
     completions: usize,
-    /// Some part keeps many rows, which somebody should take.
+    /// Some part keeps many rows, which should be taken.
     full: bool,
 }
 
@@ -128,7 +128,7 @@ impl Course {
         Course { stop: events.saturating_add(task.events), task, windows: 0 }
     }
 
-    /// The next window: the moment before which each part may run on its own. Or the stretch has ended.
+    /// The next window: the time before which each part may run on its own. Or the stretch has ended.
     fn go_on(&mut self, s: &Standing) -> Result<EventKey, Stretch> {
         let end = |c: &Course| Err(Stretch { windows: c.windows, looks: c.task.looks.map(|l| l.0) });
         if s.next == u64::MAX || s.events >= self.stop || s.full {
@@ -176,8 +176,8 @@ pub(super) fn run_in_turn(partitions: &mut [Partition], task: Task) -> Stretch {
 pub(super) fn exchange(partitions: &mut [Partition]) {
     for from in 0..partitions.len() {
         for to in 0..partitions.len() {
-            let crossing = std::mem::take(&mut partitions[from].core.outgoing[to]);
-            crossing.into_iter().for_each(|c| _ = partitions[to].core.enter(c));
+            let arrivals = std::mem::take(&mut partitions[from].core.outgoing[to]);
+            arrivals.into_iter().for_each(|c| _ = partitions[to].core.enter(c));
         }
     }
 }

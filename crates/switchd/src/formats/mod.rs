@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   pfc.rs:  FORMAT = Format { carrier, carries, encode, decode }        bytes of a message: xoff_wire
-//!   here:    FORMATS = [.., pfc::FORMAT, ..]  -->  codec, what a testbed refuses, what an outside witness counts
+//!   here:    FORMATS = [.., pfc::FORMAT, ..]  -->  codec, what a testbed refuses, what a packet capture counts
 //! ```
 //!
 //! A flow control has bytes if one of these formats carries a message that it accepts.

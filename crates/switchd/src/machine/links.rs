@@ -24,7 +24,7 @@ pub struct Outage {
 
 impl Machine {
     /// A port went down, `now` being a time that the world has reached: what its neighbour said counts no longer, and what leaves by it is
-    /// dropped, at line rate, so that it holds up nobody. `unsent`: frames that left before and never got onto the wire.
+    /// dropped, at line rate, so that it delays no other. `unsent`: frames that left before and never got onto the wire.
     pub fn link_down(&mut self, world: &mut World, now: Time, link: usize, unsent: u64) {
         let a = &mut self.at[link];
         if std::mem::replace(&mut a.down, true) {
@@ -37,7 +37,7 @@ impl Machine {
             a.outages.push(Outage { from: now, until: None });
         }
         for (class, class_state) in a.class_states.iter_mut().enumerate() {
-            (class_state.hearing, class_state.storm, class_state.kept_back) = Default::default();
+            (class_state.inbound, class_state.storm, class_state.kept_back) = Default::default();
             world.release(now, (a.link.node, a.link.port, class as u8), true);
         }
     }

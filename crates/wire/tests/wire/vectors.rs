@@ -59,7 +59,7 @@ fn what_is_control() {
         assert_eq!(control::parse(&frame), Ok((!test).then_some(Control::Local(message))));
         frame[..6].copy_from_slice(&HOST.0);
         assert_eq!(control::parse(&frame).is_ok(), test);
-        // Somebody else's use of the EtherType.
+        // Another use of the EtherType.
         frame[14] = 0;
         assert_eq!(control::parse(&frame), Ok(None));
     }
@@ -67,7 +67,7 @@ fn what_is_control() {
 
 /// Another magic, version or subtype is refused.
 #[test]
-fn strangers_are_refused() {
+fn unknown_frames_are_refused() {
     let good = hex("786F 01 03");
     assert_eq!(local::Subtype::parse(&good), Ok(local::Subtype::Credit64));
     for (at, wrong, field) in

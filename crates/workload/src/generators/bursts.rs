@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   A0  ##            ##       ##                    gaps: fixed, or exponential and common to all
-//!   A1  ####          #        ###                   sizes: one for all, or each sender's own tosses
+//!   A1  ####          #        ###                   sizes: one for all, or each sender's own draws
 //!   A2  #             ######   ##
 //!       start   gap   |  gap   |  gap ...
 //! ```
@@ -58,7 +58,7 @@ pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamErro
             let rounds = before.min(end.count.unwrap_or(u64::MAX)).min(u64::MAX / gap.0);
             (0..rounds).map(|r| gap * r).collect()
         }
-        // The moments belong to no host: all senders keep them when one is added.
+        // The times belong to no host: all senders keep them when one is added.
         "exponential" => end.cut(vec![Poisson::new(gap.0 as f64, stream(cx.seed, 0, Purpose::Arrival.of(cx.label)))]).remove(0),
         other => return Err(ParamError::new("gaps", format!("'{other}' is unknown"), "expected fixed or exponential")),
     };

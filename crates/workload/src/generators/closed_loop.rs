@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A host learns of a delivery from the last acknowledgement. Where hosts send none it learns of it after the propagation delay of the
-//! flow's links: the earliest moment at which news could be there, without a frame that would change what it reports. (And never
+//! flow's links: the earliest time at which news could be there, without a frame that would change what it reports. (And never
 //! sooner than a part of the network on another thread can be told, which takes one link.)
 //!
 //! When a flow ends is known only during the run, but what comes next is not left to it: the n-th flow of a host is
@@ -68,7 +68,7 @@ pub struct ClosedLoop {
     next_after: NextAfter,
     /// Participants with their first start, in index order.
     hosts: Vec<(NodeId, Time)>,
-    /// Entity of each node of the topology, by node index: what the host tosses by.
+    /// Entity of each node of the topology, by node index: what the host draws by.
     entities: Vec<u64>,
     dsts: Destinations,
     sizes: Arc<SizeCdf>,

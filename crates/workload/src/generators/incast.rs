@@ -76,7 +76,7 @@ fn senders(v: &mut dyn Values, cx: &Context, receiver: NodeId) -> Result<Vec<Nod
     match v.text("choice")?.as_str() {
         "first" => {}
         "random" => {
-            // The hosts with the lowest tosses: a host added elsewhere displaces at most one of them.
+            // The hosts with the lowest draws: a host added elsewhere displaces at most one of them.
             let draw = |h: NodeId| stream(cx.seed, entity(cx.topo.name(h)), Purpose::Order.of(cx.label)).next_u64();
             others.sort_by_cached_key(|&h| (draw(h), h));
             others.truncate(n as usize);

@@ -22,7 +22,7 @@ pub struct Context<'a> {
     pub topo: &'a Topology,
     /// Seed of the run.
     pub seed: u64,
-    /// Index of this workload in the label table; workloads toss apart by it.
+    /// Index of this workload in the label table; workloads draw apart by it.
     pub label: u32,
     /// Finds a size distribution by built-in name or file; errors name the key `cdf`.
     pub cdfs: &'a dyn Fn(&str) -> Result<SizeCdf, ParamError>,

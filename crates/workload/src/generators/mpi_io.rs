@@ -89,7 +89,7 @@ pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamErro
     let mut out = Generated::default();
     let [io, mpi] = classes(v, cx, &mut out.notes)?;
     let among = |class: &Class, key| {
-        Destinations::among(cx.topo, &class.clients, &class.servers, false).map_err(|alone| select::nobody(key, cx.topo, alone))
+        Destinations::among(cx.topo, &class.clients, &class.servers, false).map_err(|alone| select::no_destination(key, cx.topo, alone))
     };
     let io_dsts = (io.share > 0.0).then(|| among(&io, "io_servers")).transpose()?;
     let mpi_dsts = (mpi.share > 0.0).then(|| among(&mpi, "mpi_servers")).transpose()?;
@@ -113,11 +113,11 @@ pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamErro
     let who = |h| entity(cx.topo.name(h));
     let arrivals =
         |(&h, (a, b)): (&NodeId, &(f64, f64))| Poisson::new(1.0 / (rate * (a + b)), stream(cx.seed, who(h), Purpose::Arrival.of(cx.label)));
-    let moments = end.cut(hosts.iter().zip(&parts).map(arrivals).collect());
-    for ((&src, &(a, b)), moments) in hosts.iter().zip(&parts).zip(moments) {
+    let arrival_times = end.cut(hosts.iter().zip(&parts).map(arrivals).collect());
+    for ((&src, &(a, b)), arrival_times) in hosts.iter().zip(&parts).zip(arrival_times) {
         let of = |purpose: Purpose| stream(cx.seed, who(src), purpose.of(cx.label));
         let (mut kind, mut size, mut to) = (of(Purpose::Kind), of(Purpose::Size), of(Purpose::Destination));
-        for at in moments {
+        for at in arrival_times {
             let is_io = uniform(&mut kind) < a / (a + b);
             let (class, dsts) = if is_io { (&io, &io_dsts) } else { (&mpi, &mpi_dsts) };
             out.flows.push(Flow {
@@ -170,7 +170,7 @@ fn classes(v: &mut dyn Values, cx: &Context, notes: &mut Vec<String>) -> Result<
     };
     let (io_servers, io_clients) = (named("io_servers")?, named("io_clients")?);
     let (mpi_clients, mpi_servers) = (named("mpi_clients")?, named("mpi_servers")?);
-    // Two tosses a host, so that the choice of servers does not lean on that of clients.
+    // Two draws a host, so that the choice of servers does not lean on that of clients.
     let mut rest: Vec<(u64, u64, NodeId)> = select::participants(v, cx.topo, notes)?
         .into_iter()
         .map(|h| {
@@ -221,7 +221,7 @@ fn classes(v: &mut dyn Values, cx: &Context, notes: &mut Vec<String>) -> Result<
     Ok([io, mpi])
 }
 
-/// The I/O servers: in every rack the hosts with the lowest first tosses.
+/// The I/O servers: in every rack the hosts with the lowest first draws.
 fn per_rack(v: &mut dyn Values, cx: &Context, hosts: &mut [(u64, u64, NodeId)]) -> Result<Vec<NodeId>, ParamError> {
     let n = v.count("io_servers_per_rack")?;
     let key = "io_servers_per_rack";

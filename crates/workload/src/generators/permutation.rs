@@ -1,7 +1,7 @@
 //! Permutation: each host sends to one other host and receives from one other host.
 //!
 //! Hosts are laid out rack by rack in random order and each gets the one as many places further as the largest
-//! rack has hosts: nobody sends to itself, nor into its own rack. Random exchanges of two destinations that keep
+//! rack has hosts: no host sends to itself, nor into its own rack. Random exchanges of two destinations that keep
 //! this true then mix the assignment (it is random, but not every assignment is exactly equally likely).
 
 use std::collections::BTreeMap;
@@ -72,7 +72,7 @@ fn assign(cx: &Context, hosts: &[NodeId], other_rack: bool) -> Result<BTreeMap<N
             rack
         })
         .collect();
-    // A rack's place is that of its lowest toss.
+    // A rack's place is that of its lowest draw.
     racks.sort_unstable();
     let src: Vec<NodeId> = racks.into_iter().flatten().map(|(_, h)| h).collect();
     let n = src.len();

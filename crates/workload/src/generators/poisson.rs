@@ -55,7 +55,7 @@ pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamErro
         Some(named) => {
             let hosts = select::senders(v, "hosts", cx.topo, &named, &mut out.notes)?;
             let dsts = Destinations::among(cx.topo, &hosts, &named, v.flag("different_rack")?)
-                .map_err(|alone| select::nobody("destinations", cx.topo, alone))?;
+                .map_err(|alone| select::no_destination("destinations", cx.topo, alone))?;
             (hosts, dsts)
         }
     };

@@ -201,7 +201,7 @@ fn failures_of_a_fat_tree_are_sampled_when_many() {
 }
 
 #[test]
-fn the_witness_is_a_cycle_of_links_that_its_flows_use() {
+fn the_cycle_is_a_cycle_of_links_that_its_flows_use() {
     for seed in 0..200 {
         let mut t = fabric("fat-tree", &[]);
         fail_random(&mut t, 0.12, seed, false).unwrap();

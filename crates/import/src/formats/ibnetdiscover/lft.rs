@@ -30,7 +30,7 @@ pub(super) fn read(source: &Arc<Source>, fabric: &Fabric) -> Result<Tables, Prob
     let to = |(lid, node): (&u32, &usize)| Destination { host: *node as u32, address: format!("lid 0x{lid:x}") };
     let mut tables = Tables::new(lids.iter().map(to).collect());
     if lids.is_empty() {
-        let what = "the topology has no lids of adapters, so that nobody can tell where these tables lead";
+        let what = "the topology has no lids of adapters, so it is not known where these tables lead";
         return Err(Problem::new(what, "expected the output of ibnetdiscover, whose lines end in '# lid 12 lmc 0 ...'")
             .at(source.place(0..0))
             .into());

@@ -9,7 +9,7 @@ const LEN: Bytes = Bytes(1_500);
 const BUFFER: Bytes = Bytes(150_000);
 
 fn no_draw() -> f64 {
-    panic!("no coin")
+    panic!("no draw")
 }
 
 fn read(given: &[(&str, &str)]) -> Result<Params, ParamError> {
@@ -70,7 +70,7 @@ fn congestion_is_sampled_more_often() {
     assert_eq!(until_sample(&mut cp, 60_000), (100, None), "after none");
 }
 
-/// The interval is stretched by 0.85 to 1.15; one coin per sample.
+/// The interval is stretched by 0.85 to 1.15; one draw per sample.
 #[test]
 fn intervals_are_jittered() {
     let p = Params { jitter: true, ..steady(&[("shrinking", "false")]) };
@@ -119,7 +119,7 @@ fn keep_alive_samples_through_a_pause() {
     assert_eq!(off.next_clock(), None);
 }
 
-/// Whom each sampling tells, of a fast flow without a backlog and a slow one with it (RZ 3880, Fig. 4).
+/// Which sources each sampling notifies, of a fast flow without a backlog and a slow one with it (RZ 3880, Fig. 4).
 #[test]
 fn the_culprit_is_told() {
     for (sampling, want) in [("arrival", 6), ("largest", 1), ("random", 1)] {
@@ -136,9 +136,9 @@ fn the_culprit_is_told() {
     }
 }
 
-/// A clock that ticks at an empty or an uncongested buffer tells nobody.
+/// A clock that ticks at an empty or an uncongested buffer notifies no source.
 #[test]
-fn nobody_is_told_of_nothing() {
+fn no_source_is_notified_of_nothing() {
     let p = Params { placement: Placement::Input, sampling: Sampling::Random, keep_alive: true, ..steady(&[]) };
     let mut q = Qcn::new(&p, C, BUFFER);
     q.on_pause(Time::ZERO);

@@ -143,7 +143,7 @@ fn a_quick_resume_does_not_overtake_what_was_left_behind() {
 }
 
 #[test]
-fn a_second_pause_while_it_drains_stops_the_flow_and_nobody_else() {
+fn a_second_pause_while_it_drains_stops_the_flow_and_no_other() {
     let p = params(3000, 1500, 6, 4096);
     let [a, b] = two(&p);
     let ((queue, slot), mut s) = (orders(&p, a), PffcSender::new(&p, C));
@@ -210,7 +210,7 @@ fn a_lost_resume_costs_a_pause_time() {
     assert_eq!(s.queue_of(end, a), None, "they are gone, and so is the detour");
 }
 
-/// MIGRATE or PAUSE is lost: the repeat at half life makes up for it. Until then the flow goes on, and nobody is stopped for it.
+/// MIGRATE or PAUSE is lost: the repeat at half life makes up for it. Until then the flow goes on, and no flow is stopped for it.
 #[test]
 fn a_lost_migrate_or_pause_is_made_up_for_at_half_life() {
     let (queue, slot) = orders(&TIMED, 7);

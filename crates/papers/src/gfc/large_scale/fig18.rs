@@ -118,7 +118,7 @@ fn panel(title: &str, case: &Case) -> Panel {
 fn figure(case: &Case, in_turns: Option<&Case>, closed: f64) -> Figure {
     let figure = Figure::new("Fig. 18: throughput of a deadlock case")
         .caption(format!(
-            "Fat-tree k = {}, network {}, mean over the servers per 100 us, arrival order and round robin across ingresses. The line marks the moment the cycle closed under PFC.",
+            "Fat-tree k = {}, network {}, mean over the servers per 100 us, arrival order and round robin across ingresses. The line marks the time the cycle closed under PFC.",
             case.network.k, case.network.number
         ))
         .panel(panel("Arrival order", case).mark(Mark::vline(closed, "cycle closes (PFC)")));

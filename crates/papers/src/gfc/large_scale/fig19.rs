@@ -90,7 +90,7 @@ pub fn findings(study: &LargeScale) -> Findings {
         let (k, quiet) = (m.k, *m.histogram.first().unwrap_or(&0) as f64 / m.total().max(1) as f64);
         f.why.push(if m.hysteresis > 0 {
             format!(
-                "k = {k}: {} of the windows of all ports see no message at all, because a port whose downstream queue stays below 281 KB hears nothing. The mean over all ports is {}, over those that hear something {}.",
+                "k = {k}: {} of the windows of all ports see no message at all, because a port whose downstream queue stays below 281 KB receives none. The mean over all ports is {}, over those that receive one {}.",
                 percent(quiet),
                 percent(m.mean(false)),
                 percent(m.mean(true))

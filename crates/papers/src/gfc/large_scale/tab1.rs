@@ -231,7 +231,7 @@ fn explain(study: &LargeScale, f: &mut Findings) {
             stuck.iter().filter_map(|c| c.of(s)).filter(stands).count()
         });
         f.why.push(format!(
-            "GFC never deadlocks by construction: it holds nobody, so no cycle of ports waits for ever. Under arrival order that is not the same as progress: \
+            "GFC never deadlocks by construction: it holds no port, so no cycle of ports waits for ever. Under arrival order that is not the same as progress: \
              with the traffic that deadlocks PFC, buffer-based GFC brings ports to a standstill (less than one frame in 5 ms) in {} of {} networks, time-based GFC in {}. \
              The table counts this apart.",
             still[0],

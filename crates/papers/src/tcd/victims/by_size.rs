@@ -9,7 +9,7 @@ use crate::tcd::run::{Group, Plan, Results};
 use crate::tcd::schemes::{DCQCN, DCQCN_TCD, DCQCN_TCD_B, IB_CC, IB_CC_TCD, Scheme, TIMELY, TIMELY_TCD};
 use crate::{Check, Context, Findings, Mode, ReproduceError};
 
-/// Begin of the name of a variant in which nobody cuts deeper than without TCD.
+/// Begin of the name of a variant in which no source cuts deeper than without TCD.
 const ONLY_MARKS: &str = "TCD marks";
 
 /// One of the three figures.

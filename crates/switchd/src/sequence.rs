@@ -1,7 +1,7 @@
 //! Which control messages of a neighbour still count: numbers and validity.
 //!
 //! ```text
-//!   numbers heard    7   8   6   9   ...   0   1   2   3
+//!   numbers received 7   8   6   9   ...   0   1   2   3
 //!                        |   |             |   |   |
 //!                        |   stale         stale   a neighbour that has begun anew
 //!                        newest so far (RFC 1982: newer is up to half the circle ahead)
@@ -21,9 +21,9 @@ const SILENCE: Span = Span::from_ms(1000);
 /// A neighbour that begins anew is believed with this number.
 const BEGUN: u32 = 2;
 
-/// What was heard in one priority of a port.
+/// What was received in one priority of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Hearing {
+pub struct Sequence {
     /// The newest number, and when it came.
     newest: Option<(u32, Time)>,
     /// The number that a neighbour that begins anew would say next.
@@ -32,7 +32,7 @@ pub struct Hearing {
     expiry: Option<(Time, Message)>,
 }
 
-impl Hearing {
+impl Sequence {
     /// Does a message count that comes now?
     pub fn accepts(&mut self, now: Time, message: Message, terms: &Terms) -> bool {
         if terms.sequence.is_some_and(|n| !self.is_newer(now, n)) {
@@ -78,40 +78,40 @@ mod tests {
         Time(n * 1_000_000_000)
     }
 
-    fn heard(h: &mut Hearing, now: Time, n: u32) -> bool {
+    fn received(h: &mut Sequence, now: Time, n: u32) -> bool {
         h.accepts(now, Message::Stage(Stage(1)), &Terms { sequence: Some(n), ..Terms::default() })
     }
 
     #[test]
     fn older_numbers_are_stale_and_the_circle_closes() {
         for first in [0, 1, 7, 1 << 31, u32::MAX - 1, u32::MAX] {
-            let mut h = Hearing::default();
-            assert!(heard(&mut h, ms(0), first), "the first of all");
+            let mut h = Sequence::default();
+            assert!(received(&mut h, ms(0), first), "the first of all");
             for back in [0, 1, 2, 1000, (1 << 31) - 1, 1 << 31] {
-                assert!(!heard(&mut h, ms(1), first.wrapping_sub(back)), "{first} - {back}");
+                assert!(!received(&mut h, ms(1), first.wrapping_sub(back)), "{first} - {back}");
             }
             for ahead in [1u32, 2, 1000, (1 << 31) - 1] {
                 let mut h = h;
-                assert!(heard(&mut h, ms(1), first.wrapping_add(ahead)), "{first} + {ahead}");
+                assert!(received(&mut h, ms(1), first.wrapping_add(ahead)), "{first} + {ahead}");
             }
         }
     }
 
     #[test]
     fn a_neighbour_that_begins_anew_is_believed_with_its_third_message() {
-        let mut h = Hearing::default();
-        assert!(heard(&mut h, ms(0), 1000));
-        assert_eq!([5, 0, 6, 0, 2, 1, 0, 0, 1].map(|n| heard(&mut h, ms(1), n)), [false; 9], "none of these is 0, 1, 2 in a row");
-        assert!(heard(&mut h, ms(1), 2));
-        assert!(heard(&mut h, ms(1), 3) && !heard(&mut h, ms(1), 3));
+        let mut h = Sequence::default();
+        assert!(received(&mut h, ms(0), 1000));
+        assert_eq!([5, 0, 6, 0, 2, 1, 0, 0, 1].map(|n| received(&mut h, ms(1), n)), [false; 9], "none of these is 0, 1, 2 in a row");
+        assert!(received(&mut h, ms(1), 2));
+        assert!(received(&mut h, ms(1), 3) && !received(&mut h, ms(1), 3));
         // Or after silence, whatever it says.
-        assert!(!heard(&mut h, ms(1000), 1));
-        assert!(heard(&mut h, ms(1001), 1));
+        assert!(!received(&mut h, ms(1000), 1));
+        assert!(received(&mut h, ms(1001), 1));
     }
 
     #[test]
     fn a_message_is_taken_back_when_its_time_is_over() {
-        let mut h = Hearing::default();
+        let mut h = Sequence::default();
         let terms = |us: u64| Terms { validity: Span::from_us(us), ..Terms::default() };
         assert!(h.accepts(ms(0), Message::Stage(Stage(12)), &terms(1000)));
         assert_eq!((h.expires(), h.expired(Time(ms(1).0 - 1))), (Some(ms(1)), None));
