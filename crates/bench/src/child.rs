@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_run_tells_its_last_words() {
+    fn a_failed_run_reports_its_last_words() {
         let e = shell("echo first >&2; echo 'no such key' >&2; exit 2", Duration::from_secs(60)).unwrap_err();
         assert_eq!(e, "exit status: 2: no such key");
     }

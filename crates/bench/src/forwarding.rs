@@ -47,7 +47,7 @@ pub struct Forwarding {
 /// The rows, measured by another process of this program.
 pub fn rows(bench: &Bench) -> Vec<Row> {
     let what = "real frames through a switch";
-    bench.tell(what);
+    bench.report(what);
     let measured = in_child().inspect_err(|e| bench.done(what, e));
     let of = |len: u32, to: fn(u32, f64) -> f64| -> Result<Stat, Failed> {
         let all = measured.as_ref().map_err(Clone::clone)?;

@@ -106,7 +106,7 @@ pub fn accept(xoff: &Xoff, scenarios: &Path, accepted: &Path) -> Result<(), Fail
 /// The compiler, if it is the one of the accepted counts; else why nothing can be compared.
 fn comparable(rustc: Option<String>, before: &Counts) -> Result<String, String> {
     match rustc {
-        None => Err("there is no rustc to tell the version of".into()),
+        None => Err("there is no rustc , whose version is needed".into()),
         Some(now) if now != before.rustc => Err(format!("this is {now}, the accepted counts are of {}", before.rustc)),
         Some(now) => Ok(now),
     }
@@ -128,7 +128,7 @@ fn measure(xoff: &Xoff, scenarios: &Path) -> Result<Vec<Count>, Failed> {
             return Err(format!("{name} failed under valgrind:\n{stderr}"));
         }
         let answer: Answer = serde_json::from_slice(&out.stdout).map_err(|e| format!("{name}: the answer of xoff is unreadable: {e}"))?;
-        let instructions = collected(&stderr).ok_or_else(|| format!("{name}: callgrind tells no count:\n{stderr}"))?;
+        let instructions = collected(&stderr).ok_or_else(|| format!("{name}: callgrind printed no count:\n{stderr}"))?;
         Ok(Count { scenario: name.into(), instructions, frame_hops: answer.frame_hops })
     };
     SCENARIOS.iter().map(|name| count(name)).collect()
@@ -164,7 +164,7 @@ fn compare(before: &Counts, now: &Counts) -> (String, bool) {
     }
     let advice = match (worse, better) {
         (true, _) => {
-            "\nMore than 3 % above the accepted counts. If there is a reason for it: `make bench-accept`, and tell it in the commit."
+            "\nMore than 3 % above the accepted counts. If there is a reason for it: `make bench-accept`, and state it in the commit."
         }
         (false, true) => "\nMore than 3 % below the accepted counts: keep the gain with `make bench-accept`.",
         _ => "",

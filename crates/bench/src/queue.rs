@@ -21,7 +21,7 @@ const REPEATS: usize = 5;
 /// operation and done again by the queue alone, then the next stretch of the run is timed.
 pub fn queue_alone_share(bench: &Bench) -> Result<Stat, Failed> {
     let what = "event queue alone";
-    bench.tell(what);
+    bench.report(what);
     let file = bench.scenario("websearch.toml");
     let scenario = NetworkScenario::load(Path::new(&file), &[]).map_err(|e| e.to_string())?;
     let mut model = scenario.model();

@@ -70,7 +70,7 @@ impl Bench {
 
     /// The same several times; the first failure ends it.
     pub fn several(&self, what: &str, run: impl Fn() -> Result<Run, Failed>) -> Result<Vec<Run>, Failed> {
-        self.tell(what);
+        self.report(what);
         let mut runs = vec![run().inspect_err(|e| self.done(what, e))?];
         let wanted = match runs[0].process_seconds {
             s if s > VERY_LONG => 1,
@@ -87,7 +87,7 @@ impl Bench {
     }
 
     /// Says what is being measured.
-    pub fn tell(&self, what: &str) {
+    pub fn report(&self, what: &str) {
         self.bar.set_message(what.to_owned());
     }
 
@@ -155,7 +155,7 @@ impl Bench {
     /// From start to exit, on the clock.
     fn short_run(&self) -> Result<Stat, Failed> {
         let what = "ten flows, start to exit";
-        self.tell(what);
+        self.report(what);
         let times = (0..20).map(|_| Ok(self.once("ten-flows.toml", &[], 1)?.process_seconds)).collect::<Result<Vec<f64>, Failed>>()?;
         let stat = Stat::of(times).ok_or("no run")?;
         self.done(what, &format!("{:.1} ms", stat.median * 1e3));

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_that_differs_is_told() {
+    fn a_hash_that_differs_is_reported() {
         let mut r = sample(1e6);
         assert_eq!(hashes(&r), "the same result hash ab with 1, 2 threads");
         r.hashes.push(ThreadHash { threads: 3, hash: "cd".into() });

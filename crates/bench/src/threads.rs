@@ -11,7 +11,7 @@ const PAIRS: usize = 4;
 /// Time on the clock with one thread over that with two.
 pub fn ratio(bench: &Bench) -> Result<Stat, Failed> {
     let what = "k = 16, permutation, 2 threads against 1";
-    bench.tell(what);
+    bench.report(what);
     let wall = |threads| Ok::<f64, Failed>(bench.once("permutation.toml", &["topology.k=16"], threads)?.answer.wall_seconds);
     let pair = |i: usize| match i % 2 {
         0 => Ok::<_, Failed>((wall(1)?, wall(2)?)),
@@ -26,7 +26,7 @@ pub fn ratio(bench: &Bench) -> Result<Stat, Failed> {
 /// Result hashes with one to eight threads.
 pub fn hashes(bench: &Bench) -> Vec<ThreadHash> {
     let hash = |threads| {
-        bench.tell(&format!("result hash, {threads} threads"));
+        bench.report(&format!("result hash, {threads} threads"));
         let run = bench.once("permutation.toml", &["topology.k=16", "run.duration=30us"], threads);
         ThreadHash { threads, hash: run.map_or_else(|e| e, |r| r.answer.result_hash) }
     };

@@ -10,7 +10,7 @@ use xoff_scenario::{Problem, Problems};
 
 use crate::terminal;
 
-/// How it went, as far as scripts are told.
+/// How it went, for scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// Done.

@@ -183,7 +183,7 @@ fn options(args: &Args) -> Result<Options, Problems> {
     problems.or(options)
 }
 
-/// Reads files, and tells the warnings.
+/// Reads files, and prints the warnings.
 fn network(format: &Format, files: &[PathBuf], options: &Options) -> Result<Network, Problems> {
     let network = xoff_import::read(format, files, options)?;
     terminal::problems(&network.warnings);

@@ -91,7 +91,7 @@ violated, a cycle found (--allow deadlock,loss for who expects it); 2 bad input 
 missing capability; 130 interrupted, partial results closed.
 Progress and messages go to stderr; stdout carries the answer.";
 
-/// A negative number where no option begins with one: clap takes it for an option and tells how to pass one.
+/// A negative number where no option begins with one: clap takes it for an option and prints how to pass one.
 fn negative(e: &clap::Error, args: &[OsString]) -> Option<Problem> {
     let Some(ContextValue::String(found)) = e.get(ContextKind::InvalidArg) else { return None };
     if !found.strip_prefix('-')?.starts_with(|c: char| c.is_ascii_digit() || c == '.') {

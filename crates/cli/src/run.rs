@@ -102,7 +102,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let folder = args.out.claim(COMMAND)?;
     let running = scenario.start(Sink::Files(folder, args.format), args.threads.map(|n| n as usize)).map_err(problem)?;
     if let Some(asked) = args.threads {
-        tell_threads(asked as usize, running.threads(), running.unsplit());
+        report_threads(asked as usize, running.threads(), running.unsplit());
     }
     let bar = bar();
     let finished = running.run(|p| {
@@ -124,7 +124,7 @@ pub fn verdict(m: &xoff_record::Manifest) -> &Verdict {
 }
 
 /// Says what became of the threads that were asked for; the result is the same in any case.
-fn tell_threads(asked: usize, running: usize, unsplit: Option<&str>) {
+fn report_threads(asked: usize, running: usize, unsplit: Option<&str>) {
     let cores = xoff_run::cores();
     match unsplit {
         Some(why) => terminal::note(&format!("one thread instead of {asked}: {why}")),
@@ -172,12 +172,12 @@ struct Json<'a> {
     out: String,
 }
 
-/// What programs are told.
+/// What programs get.
 pub fn json<'a>(f: &'a Finished, allowed: &Allowed, out: &std::path::Path) -> impl Serialize + use<'a> {
     Json { manifest: &f.manifest, violations: f.outcome.violations_total, allowed: allowed.list(), out: out.display().to_string() }
 }
 
-/// What people are told below the headline.
+/// What people get below the headline.
 pub fn text(s: &NetworkScenario, f: &Finished, out: &std::path::Path) -> String {
     let m = &f.manifest;
     let mut t = terminal::pairs();

@@ -25,7 +25,7 @@ use crate::{interrupt, terminal};
 ///
 /// Every link becomes a pair of virtual interfaces in namespaces of the command's own, which need no privileges and vanish with it.
 /// The nodes are those of a simulation; they send and receive real frames, at the rates of the scenario, in real time. Results are the
-/// tables of a simulation and what only real frames can tell.
+/// tables of a simulation and what only real frames show.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  xoff testbed scenarios/testbed/ring-pfc.toml --out out/testbed-pfc\n  xoff testbed scenarios/testbed/ring-gfc.toml --out out/testbed-gfc --compare\n  xoff testbed scenarios/testbed/incast.toml --out out/testbed-iperf \\\n    --ip H0,H1 --run 'H0=iperf3 -s -1' --run 'H1=iperf3 -c 10.88.0.1 -t 3'"

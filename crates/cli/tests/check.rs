@@ -5,7 +5,7 @@ mod support;
 use support::{folder, path, xoff};
 
 #[test]
-fn exit_codes_tell_the_verdict() {
+fn exit_codes_give_the_verdict() {
     let free = xoff(&["check", "fat-tree:k=4"]);
     assert_eq!(free.code, 0, "{}", free.err);
     assert!(free.out.starts_with("No cycle: under these routes no deadlock can form."), "{}", free.out);

@@ -36,7 +36,7 @@ fn a_fabric_leaves_tables_a_manifest_and_an_answer() {
 }
 
 #[test]
-fn hosts_and_their_flows_are_told() {
+fn hosts_and_their_flows_are_reported() {
     let out = folder("fabric-qcn").display().to_string();
     let said = xoff(&["run", &scenario("qcn-at-inputs.toml"), "--out", &out, "--set", "run.duration=60ms"]);
     assert_eq!(said.code, 0, "{}", said.err);

@@ -127,7 +127,7 @@ fn a_folder_of_an_older_version_is_read() {
     assert!(files(&dir).contains(&"scenario.toml".to_owned()), "it may be the user's");
 }
 
-/// Two processes: the second is refused and told who holds the folder; the lock ends with the first.
+/// Two processes: the second is refused with the name of the process that holds the folder; the lock ends with the first.
 #[test]
 fn a_folder_is_written_by_one_process() {
     let dir = folder("out-two").join("run");

@@ -53,7 +53,7 @@ fn tables_can_be_csv() {
 }
 
 #[test]
-fn a_congestion_tree_is_told_and_drawn() {
+fn a_congestion_tree_is_printed_and_drawn() {
     let dir = folder("tree");
     std::fs::create_dir_all(&dir).unwrap();
     let scenario = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/mechanisms").join(name).display().to_string();
@@ -64,7 +64,7 @@ fn a_congestion_tree_is_told_and_drawn() {
     let root = json["branches"].as_array().unwrap().iter().find(|b| b["role"] == "congested").unwrap();
     assert_eq!(root["port"], "S2->H6");
     assert!(std::fs::read_to_string(&svg).unwrap().contains("S2-&gt;H6"));
-    assert_eq!(xoff(&["tree", &scenario("red.toml"), "500us"]).complains(&["'red' does not tell", "detection.kind"]).code, 2);
+    assert_eq!(xoff(&["tree", &scenario("red.toml"), "500us"]).complains(&["'red' does not distinguish", "detection.kind"]).code, 2);
     assert_eq!(xoff(&["tree", &scenario("tcd.toml"), "5"]).complains(&["has no unit"]).code, 2);
     assert_eq!(xoff(&["tree", &scenario("tcd.toml"), "5s"]).complains(&["after the end of the run"]).code, 2);
 }

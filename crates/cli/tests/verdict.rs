@@ -1,4 +1,4 @@
-//! One rule for what is said: headline, JSON, manifest and exit code tell the same, and none of them tells good news that was not checked.
+//! One rule for what is reported: headline, JSON, manifest and exit code agree, and none of them reports good news that was not checked.
 
 mod support;
 
@@ -38,18 +38,18 @@ at = "100us"
 "#;
 
 /// A run in text and in JSON, and its manifest.
-struct Told {
+struct Outcome {
     text: Said,
     json: serde_json::Value,
     manifest: serde_json::Value,
 }
 
-impl Told {
+impl Outcome {
     fn headline(&self) -> &str {
         self.text.out.lines().next().unwrap_or_default()
     }
 
-    /// The code, and that all four tell the same.
+    /// The code, and that all four agree.
     fn code(&self) -> i32 {
         let (v, m) = (&self.json["verdict"], &self.manifest);
         assert_eq!(v, &m["verdict"], "JSON and manifest");
@@ -63,7 +63,7 @@ impl Told {
     }
 }
 
-fn run(name: &str, file: &str, more: &[&str]) -> Told {
+fn run(name: &str, file: &str, more: &[&str]) -> Outcome {
     let out = folder(name).display().to_string();
     let args = [&["run", file, "--out", &out], more].concat();
     let text = xoff(&args);
@@ -71,7 +71,7 @@ fn run(name: &str, file: &str, more: &[&str]) -> Told {
     let json = xoff(&[&args[..], &["--json"]].concat());
     assert_eq!(json.code, text.code);
     let manifest = std::fs::read_to_string(format!("{out}/manifest.json")).unwrap();
-    Told { text, json: json.json(), manifest: serde_json::from_str(&manifest).unwrap() }
+    Outcome { text, json: json.json(), manifest: serde_json::from_str(&manifest).unwrap() }
 }
 
 fn file(name: &str, text: &str) -> String {
@@ -82,12 +82,12 @@ fn file(name: &str, text: &str) -> String {
 
 /// Before: "no deadlock, 0 frames lost", exit code 0, and no word of them in the manifest.
 #[test]
-fn frames_lost_on_a_failed_link_are_told_everywhere() {
+fn frames_lost_on_a_failed_link_are_reported_everywhere() {
     let file = file("lost", FAILURE);
-    let told = run("lost", &file, &[]);
-    assert_eq!((told.code(), &told.manifest["lost_frames"], &told.manifest["dropped_frames"]), (1, &21.into(), &0.into()));
-    assert_eq!(told.headline(), "Run: no deadlock, 21 frames lost (on links that failed), 1 of 1 flows incomplete");
-    assert_eq!(told.manifest["verdict"]["losses"]["by_cause"], serde_json::json!({"on-failed-link": 21}));
+    let outcome = run("lost", &file, &[]);
+    assert_eq!((outcome.code(), &outcome.manifest["lost_frames"], &outcome.manifest["dropped_frames"]), (1, &21.into(), &0.into()));
+    assert_eq!(outcome.headline(), "Run: no deadlock, 21 frames lost (on links that failed), 1 of 1 flows incomplete");
+    assert_eq!(outcome.manifest["verdict"]["losses"]["by_cause"], serde_json::json!({"on-failed-link": 21}));
     let allowed = run("lost-allowed", &file, &["--allow", "loss"]);
     assert_eq!(
         (allowed.code(), &allowed.json["allowed"], &allowed.json["verdict"]["answer"]),
@@ -101,7 +101,7 @@ fn frames_lost_on_a_failed_link_are_told_everywhere() {
 
 /// Frames dropped for want of memory, with the checks on and off. Before: exit code 0 without them.
 #[test]
-fn frames_dropped_by_a_switch_are_told_with_and_without_checks() {
+fn frames_dropped_by_a_switch_are_reported_with_and_without_checks() {
     let ring = scenario("tutorial/ring.toml");
     let late = ["--set", "flow_control.xoff=999KB", "--set", "flow_control.xon=990KB", "--set", "run.duration=3ms"];
     let checked = run("dropped", &ring, &late);
@@ -163,18 +163,18 @@ src = "H2"
 dst = "H1"
 size = "1GB"
 "#;
-    let told = run("unfinished", &file("unfinished", text), &[]);
-    assert_eq!(told.code(), 0, "not finished is no \"no\" by itself");
-    assert!(told.headline().ends_with("1 of 2 flows incomplete"), "{}", told.headline());
-    let line = told.text.out.lines().find(|l| l.trim_start().starts_with("Incomplete")).unwrap_or_default();
-    assert!(line.ends_with("1 of 2 flows") && !told.text.out.contains("not complete"), "{}", told.text.out);
-    let slowdown = &told.manifest["slowdown"];
+    let outcome = run("unfinished", &file("unfinished", text), &[]);
+    assert_eq!(outcome.code(), 0, "not finished is no \"no\" by itself");
+    assert!(outcome.headline().ends_with("1 of 2 flows incomplete"), "{}", outcome.headline());
+    let line = outcome.text.out.lines().find(|l| l.trim_start().starts_with("Incomplete")).unwrap_or_default();
+    assert!(line.ends_with("1 of 2 flows") && !outcome.text.out.contains("not complete"), "{}", outcome.text.out);
+    let slowdown = &outcome.manifest["slowdown"];
     assert_eq!((&slowdown["flows"], &slowdown["censored"]), (&2.into(), &1.into()));
-    assert!(told.text.out.contains("unfinished and counted"), "{}", told.text.out);
+    assert!(outcome.text.out.contains("unfinished and counted"), "{}", outcome.text.out);
 }
 
 #[test]
-fn a_fabric_tells_the_same() {
+fn a_fabric_reports_the_same() {
     let fabric = |name: &str| scenario(&format!("fabric/{name}"));
     let short = ["--set", "run.duration=64us", "--set", "run.warm_up=20us"];
     let well = run("fabric-well", &fabric("hotspots.toml"), &short);
@@ -188,7 +188,7 @@ fn a_fabric_tells_the_same() {
 
 /// 41 of 1000 frames in the mean are lost on the wire. Before: "1 of 1 flow completed, 0 frames dropped" in green and exit code 0.
 #[test]
-fn a_replay_tells_of_frames_lost_on_links() {
+fn a_replay_reports_frames_lost_on_links() {
     let dir = folder("hpcc-lost");
     let config = case(&dir, 3, "1 3 3 100 1000000 2\n", "ERROR_RATE_PER_LINK 0.02\n");
     let out = path(&dir, "out");

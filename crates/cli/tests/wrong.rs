@@ -179,7 +179,7 @@ fn wrong_command_lines() {
         ("explain nope H1:S1 1us", &["no folder or file 'nope'", "folder of a run"]),
         ("explain . H1:S1 1us", &["manifest.json", "the folder that a run was written to"]),
         ("tree 1us s.toml", &["arguments are swapped", "tree 's.toml' '1us'"]),
-        ("tree s.toml 1us", &["does not tell congested", "detection.kind = \"tcd\""]),
+        ("tree s.toml 1us", &["does not distinguish congested", "detection.kind = \"tcd\""]),
         ("reproduce gcf --out o", &["unknown paper 'gcf'", "known: gfc"]),
         ("reproduce gfc fig99 --out o", &["no entry 'fig99'", "known:"]),
         ("testbed s.toml --out o --ip H9 --run H9=ls", &["no host H9", "hosts are H1"]),

@@ -1,4 +1,4 @@
-//! Hosts in front of the ports, and what the ports tell them: PAUSE and CNMs.
+//! Hosts in front of the ports, and what the ports send them: PAUSE and CNMs.
 //!
 //! ```text
 //!   Host: flows, a rate limiter each --line--> input buffer of the port: VOQs --> fabric --> output buffer --line--> Host

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Each limit is an upper bound on the rate of one output. Where one lies below the load, the workload never gets through, and the
-//! user is told which, with the numbers.
+//! error names it, with the numbers.
 
 use xoff_mech::scheduled::request_grant::Admission;
 use xoff_units::{Bytes, Rate, Span};
@@ -144,7 +144,7 @@ impl Config {
         limits
     }
 
-    /// A link sends what the queue behind it has room for, and again when the room that it took has been told free. An ideal core has no
+    /// A link sends what the queue behind it has room for, and again when the room that it took has been reported free. An ideal core has no
     /// such queues.
     fn credits_of_a_link(&self, cut: &Cut, uplinks: f64) -> Option<Limit> {
         if matches!(self.core, Core::Ideal { .. }) {
@@ -255,7 +255,7 @@ mod tests {
         }
     }
 
-    /// Room of one segment, told free after 100 ns there, 82 ns of its own and 100 ns back; with packing as well.
+    /// Room of one segment, reported free after 100 ns there, 82 ns of its own and 100 ns back; with packing as well.
     #[test]
     fn room_behind_a_link_is_used_once_per_round_trip() {
         let c = fabric(true, 256, 0.8);

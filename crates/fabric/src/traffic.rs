@@ -303,7 +303,7 @@ mod tests {
         (bytes as f64 * 80.0 / now as f64, to, packets as f64 / bursts)
     }
 
-    /// Loads, bursts and destinations are those asked for, within what 200,000 packets can tell.
+    /// Loads, bursts and destinations are those asked for, within what 200,000 packets can resolve.
     #[test]
     fn loads_bursts_and_destinations_are_as_asked() {
         let base = Traffic { pattern: Pattern::Uniform, load: 0.5, sizes: Sizes::Fixed(Bytes(40)), burst_packets: 36.0 };

@@ -55,7 +55,7 @@ pub struct World {
 }
 
 /// How often a run says how far it is [events].
-const TELL_EVERY: u64 = 1 << 20;
+const PROGRESS_EVERY: u64 = 1 << 20;
 
 impl World {
     /// A fabric at rest.
@@ -99,7 +99,7 @@ impl World {
                 Kind::LineRate => self.change_line(e.arg as usize),
                 Kind::Window => self.end_window(),
             }
-            if self.events.done.is_multiple_of(TELL_EVERY) && progress(Time(self.now), self.events.done).is_break() {
+            if self.events.done.is_multiple_of(PROGRESS_EVERY) && progress(Time(self.now), self.events.done).is_break() {
                 break;
             }
         }

@@ -100,22 +100,22 @@ fn run(c: &Config) -> Report {
 
 /// What must hold whatever the settings.
 fn check(number: u64, c: &Config, r: &Report) {
-    let told = format!("case {number}: {c:?}\n{:?}", r.balance);
-    assert!(r.balance.holds(), "{told}");
-    assert!(r.stuck.is_none(), "{told} {:?}", r.stuck);
-    assert!(r.packets_out <= r.packets_in, "{told}");
-    assert!(r.queue_max.iter().all(|&q| u64::from(q) <= c.element.output.0), "{told} {:?}", r.queue_max);
+    let shown = format!("case {number}: {c:?}\n{:?}", r.balance);
+    assert!(r.balance.holds(), "{shown}");
+    assert!(r.stuck.is_none(), "{shown} {:?}", r.stuck);
+    assert!(r.packets_out <= r.packets_in, "{shown}");
+    assert!(r.queue_max.iter().all(|&q| u64::from(q) <= c.element.output.0), "{shown} {:?}", r.queue_max);
     // Granted segments fit the reassembly buffer; unsolicited ones have one place per input beside it.
     let beside = if c.unsolicited { u64::from(c.ports()) } else { 0 };
-    assert!(r.reassembly_max <= (u64::from(c.output_slots) + beside) * c.segment_max.0, "{told} {}", r.reassembly_max);
+    assert!(r.reassembly_max <= (u64::from(c.output_slots) + beside) * c.segment_max.0, "{shown} {}", r.reassembly_max);
     if let (Admission::ReserveFabricBuffers { slots }, Control::OutOfBand { .. }, false) = (c.admission, c.control, c.unsolicited)
         && let Some(&last) = r.queue_max.last()
     {
-        assert!(last <= slots * 256, "{told}");
+        assert!(last <= slots * 256, "{shown}");
     }
     // Everything goes on: something leaves towards the end, also after a blocking, if there is something to leave.
     let quiet = r.windows.iter().rev().take(4).all(|w| w.cold_bytes + w.hot_bytes == 0);
-    assert!(!quiet || r.balance.came == r.balance.left, "{told}");
+    assert!(!quiet || r.balance.came == r.balance.left, "{shown}");
 }
 
 #[test]
@@ -132,13 +132,13 @@ fn nothing_is_lost_made_or_stopped() {
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
-    let told = |r: &Report| format!("{:?} {:?} {:?} {:?} {} {}", r.delivered, r.windows, r.balance, r.waits, r.events, r.cold.mean());
+    let shown = |r: &Report| format!("{:?} {:?} {:?} {:?} {} {}", r.delivered, r.windows, r.balance, r.waits, r.events, r.cold.mean());
     let mut differ = 0;
     for number in 0..20 {
         let c = case(number);
-        let once = told(&run(&c));
-        assert_eq!(told(&run(&c)), once, "case {number}");
-        differ += u32::from(told(&run(&Config { seed: number + 1_000, ..c })) != once);
+        let once = shown(&run(&c));
+        assert_eq!(shown(&run(&c)), once, "case {number}");
+        differ += u32::from(shown(&run(&Config { seed: number + 1_000, ..c })) != once);
     }
     assert!(differ >= 18, "{differ}: another seed gives another run");
 }

@@ -1,4 +1,4 @@
-//! JSON with places: `serde_json` parses, and what it borrows tells where it stood.
+//! JSON with places: `serde_json` parses, and the place of what it borrows is its place in the text.
 
 use std::fmt;
 use std::ops::Range;

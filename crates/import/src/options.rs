@@ -1,4 +1,4 @@
-//! What a format does not say, and its reader is therefore told.
+//! What a format does not contain and options give.
 
 use xoff_units::{Length, Rate, Span};
 
@@ -38,16 +38,16 @@ impl Options {
     /// # Errors
     /// What is wrong with it, and what would be right.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), (String, String)> {
-        let told = |e: xoff_units::UnitError| (format!("{key}: {}", e.what), format!("expected {}", e.expected));
+        let problem = |e: xoff_units::UnitError| (format!("{key}: {}", e.what), format!("expected {}", e.expected));
         let refuse =
             |expected: &str| Err((format!("{key}: '{}' is out of range", xoff_scenario::suggest::clip(value)), expected.to_owned()));
         match key {
-            "rate" => match value.parse::<Rate>().map_err(told)? {
+            "rate" => match value.parse::<Rate>().map_err(problem)? {
                 Rate(0) => return refuse("expected a rate above 0"),
                 rate => self.rate = Some(rate),
             },
-            "delay" => self.wire = Some(Wire::Delay(value.parse::<Span>().map_err(told)?)),
-            "length" => self.wire = Some(Wire::Length(value.parse::<Length>().map_err(told)?)),
+            "delay" => self.wire = Some(Wire::Delay(value.parse::<Span>().map_err(problem)?)),
+            "length" => self.wire = Some(Wire::Length(value.parse::<Length>().map_err(problem)?)),
             "unit" => match format!("1{value}").parse::<Rate>() {
                 Ok(unit) => self.unit = Some(unit),
                 Err(_) => return refuse("expected bps, kbps, Mbps, Gbps or Tbps"),

@@ -35,7 +35,7 @@ impl Mode {
     }
 }
 
-/// Is told how far a reproduction is. Methods may be called from any thread.
+/// Receives the progress of a reproduction. Methods may be called from any thread.
 pub trait Progress: Sync {
     /// An entry begins: the `nth` of `total`, from 0.
     fn started(&self, _entry: &Entry, _nth: usize, _total: usize) {}
@@ -60,7 +60,7 @@ pub struct Context<'a> {
     pub out: &'a Path,
     /// Threads an entry may use; never changes a result.
     pub threads: usize,
-    /// Is told how far it is.
+    /// Receives its progress.
     pub progress: &'a dyn Progress,
     /// Whether the user asked to stop.
     pub interrupted: &'a (dyn Fn() -> bool + Sync),
@@ -106,7 +106,7 @@ impl<'a> Context<'a> {
         if (self.interrupted)() { Err(ReproduceError::Interrupted) } else { Ok(()) }
     }
 
-    /// Tells how much of the entry is done, 0 to 1.
+    /// Reports how much of the entry is done, 0 to 1.
     pub fn fraction(&self, part: f64) {
         self.progress.fraction(self.entry, part);
     }

@@ -28,7 +28,7 @@ impl Paper {
         self.id.strip_suffix(TESTBED_SUFFIX).map_or_else(|| format!("{}{TESTBED_SUFFIX}", self.id), str::to_owned)
     }
 
-    /// What `xoff reproduce` is told to get it.
+    /// What `xoff reproduce` needs to get it.
     pub fn command(&self) -> String {
         self.id.strip_suffix(TESTBED_SUFFIX).map_or_else(|| self.id.to_owned(), |paper| format!("{paper} --testbed"))
     }

@@ -14,7 +14,7 @@ const ASK_AGAIN: Duration = Duration::from_micros(50);
 
 /// Sleeps for this long, and hardly longer.
 ///
-/// The kernel may end a sleep up to the thread's "timer slack" late, 50 us unless told otherwise: the whole of a short nap. Here the
+/// The kernel may end a sleep up to the thread's "timer slack" late, 50 us by default: the whole of a short nap. Here the
 /// slack is 1 ns. What remains is the scheduler's: milliseconds, when another program has the core.
 pub fn nap(duration: Duration) {
     no_slack();

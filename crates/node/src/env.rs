@@ -160,7 +160,7 @@ pub enum NodeEvent {
         /// With what.
         mark: Mark,
     },
-    /// A source is told that a buffer is congested.
+    /// A source is notified that a buffer is congested.
     CnmSent {
         /// Port of the buffer.
         port: u16,
@@ -168,12 +168,12 @@ pub enum NodeEvent {
         class: u8,
         /// Which buffer of the port.
         side: Side,
-        /// Flow whose source is told.
+        /// Flow whose source is notified.
         flow: u32,
-        /// What it is told.
+        /// The feedback.
         congestion: Congestion,
     },
-    /// The source of a flow was told so.
+    /// The source of a flow was notified.
     CongestionNotificationReceived {
         /// Flow.
         flow: u32,

@@ -80,7 +80,7 @@ pub struct Port {
     off: u8,
     /// Those of them that the peer's word keeps back.
     held: u8,
-    /// Classes whose hold has begun or ended since it was last told, one bit each.
+    /// Classes whose hold has begun or ended since the last report, one bit each.
     hold_changes: u8,
     /// There is only one class.
     single: bool,
@@ -278,7 +278,7 @@ impl Port {
 
     #[inline(always)]
     fn transmit(&mut self, node: u32, port: u16, id: u32, tx: Span, env: &mut impl Env) {
-        // Two frames at once on a wire: a node that is told to overlap them is told when each of them has left.
+        // Two frames at once on a wire: a node that has to overlap them is called when each of them has left.
         let overlaps = self.busy(env);
         if overlaps {
             self.call_when_free(node, port, env);

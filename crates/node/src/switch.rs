@@ -74,7 +74,7 @@ pub struct Switch {
     hairpin_overlap: bool,
     telemetry: bool,
     classes: usize,
-    /// Buffers that tell sources of congestion; most switches have none.
+    /// Buffers that notify sources of congestion; most switches have none.
     congestion_points: Option<Box<CongestionPoints>>,
     ports: Vec<Port>,
     buffer: Buffer,

@@ -15,7 +15,7 @@ use crate::Classes;
 const WEIGHT_UNIT: u32 = 64;
 /// Unit of the limit of high priority [bytes].
 const LIMIT_UNIT: i64 = 4096;
-/// Classes that frames can tell apart.
+/// Classes that frames can distinguish.
 const CLASSES_MAX: usize = 8;
 
 /// An entry of a table.

@@ -26,8 +26,8 @@ struct World {
     /// The records that each frame sent carries.
     records: Vec<Vec<Hop>>,
     calls: Vec<(Time, Call)>,
-    /// Flows whose source was told a value.
-    told: Vec<u32>,
+    /// Flows whose source was notified a value.
+    notified: Vec<u32>,
 }
 
 impl Env for World {
@@ -62,7 +62,7 @@ impl Env for World {
     }
     fn emit(&mut self, _node: u32, _now: Time, emit: NodeEvent) {
         if let NodeEvent::CongestionNotificationReceived { flow } = emit {
-            self.told.push(flow);
+            self.notified.push(flow);
         }
     }
 }
@@ -278,11 +278,11 @@ fn a_value_reaches_the_rate_control() {
     report.set_reported(Mark::Ce);
     b.receives(report);
     b.receives(Frame::cnm(4, 1, 64, 63));
-    assert_eq!((rates(&b), b.world.told.len()), (vec![(3, LINE)], 0));
+    assert_eq!((rates(&b), b.world.notified.len()), (vec![(3, LINE)], 0));
     let notice = Frame::cnm(3, 1, 64, 63);
     assert_eq!((notice.kind(), notice.value(), report.value(), notice.len()), (FrameKind::CongestionNotification, 63, 0, 64));
     b.receives(notice);
-    assert_eq!((rates(&b), &b.world.told[..]), (vec![(3, LINE * 65 / 128)], &[3][..]));
+    assert_eq!((rates(&b), &b.world.notified[..]), (vec![(3, LINE * 65 / 128)], &[3][..]));
 }
 
 #[test]
@@ -315,9 +315,9 @@ fn the_acknowledgement_carries_the_records() {
 
 /// Sets the rate that the acknowledgement of so many kilobytes names in Gb/s, and says so; 0: sets nothing.
 #[derive(Debug)]
-struct Told(Rate);
+struct Notified(Rate);
 
-impl RateControl for Told {
+impl RateControl for Notified {
     fn rate(&self) -> Rate {
         self.0
     }
@@ -335,11 +335,11 @@ impl RateControl for Told {
 
 /// Flows that begin at 10 Gb/s.
 #[derive(Debug)]
-struct Tell;
+struct NotifiedKind;
 
-impl Custom for Tell {
+impl Custom for NotifiedKind {
     fn reaction_point(&self, _flow: &FlowFacts) -> Box<dyn RateControl + Send> {
-        Box::new(Told(Rate::from_gbps(10)))
+        Box::new(Notified(Rate::from_gbps(10)))
     }
     fn cnp_mode(&self) -> CnpMode {
         CnpMode::Never
@@ -353,7 +353,7 @@ impl Custom for Tell {
 /// was pending is cancelled: at its time it does nothing, although another one has been asked for that very time.
 #[test]
 fn a_rate_that_is_set_moves_the_frame_that_waits() {
-    let mut b = Bench::new(RateControlKind::Custom(Arc::new(Tell)));
+    let mut b = Bench::new(RateControlKind::Custom(Arc::new(NotifiedKind)));
     b.flow(0, 100_000, None, None);
     b.until(200);
     b.ack(Ack, 0, 20_000, false);
@@ -372,7 +372,7 @@ fn a_rate_that_is_set_moves_the_frame_that_waits() {
 /// frame one of a flow that is over (`QbbNetDevice::UpdateNextAvail`).
 #[test]
 fn only_a_rate_that_is_set_replaces_a_wake_up() {
-    let mut b = Bench::new(RateControlKind::Custom(Arc::new(Tell)));
+    let mut b = Bench::new(RateControlKind::Custom(Arc::new(NotifiedKind)));
     b.flow(0, 100_000, None, Some(1000)); // window-bound, so that the acknowledgement itself sends nothing
     b.flow(1, 100_000, None, None);
     b.until(300);

@@ -161,7 +161,7 @@ impl Folder {
     }
 
     /// Notes that this command writes `name` by itself, such as the output of a program; ends in `/` for a folder whose
-    /// content is not ours to tell.
+    /// content is not recorded.
     pub fn own(&self, name: &str) -> Result<PathBuf, OutputError> {
         self.free(name.trim_end_matches('/'), name.ends_with('/'))?;
         self.note(name, Record::add)?;
@@ -441,7 +441,7 @@ fn refuse_unknown(path: &Path, command: &str, names: &BTreeSet<String>) -> Resul
     ))
 }
 
-/// Results of a version without records, told by their manifest.
+/// Results of a version without records, recognised by their manifest.
 fn before_records(root: &Path) -> Vec<String> {
     let manifest = fs::read(root.join(BEFORE_RECORDS[0])).ok().and_then(|text| serde_json::from_slice::<serde_json::Value>(&text).ok());
     if !manifest.is_some_and(|m| m["xoff_version"].is_string() && m["result_hash"].is_string()) {

@@ -1,8 +1,8 @@
 //! `.xoff`, the ownership record of a folder: a line about the owner, then one line for each name that was ever written, with
-//! [stamps](Stamp) of what was written unless that is not ours to tell.
+//! [stamps](Stamp) of what was written unless that is not recorded.
 //!
 //! The lock is on this file, so it is never replaced. A name is in it before its file is made: whatever a killed process leaves
-//! can be told from files of others. The first line and those with stamps have a fixed length and are overwritten in place.
+//! can be distinguished from files of others. The first line and those with stamps have a fixed length and are overwritten in place.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -56,7 +56,7 @@ pub struct Record {
 /// What is known of a name.
 #[derive(Clone, Debug, Default)]
 pub struct Entry {
-    /// Its line with stamps begins there [bytes]; `None`: what it holds is not told.
+    /// Its line with stamps begins there [bytes]; `None`: what it holds is not recorded.
     line: Option<u64>,
     stamps: Vec<Stamp>,
 }
@@ -127,7 +127,7 @@ impl Record {
         Ok(())
     }
 
-    /// Notes a name whose content is not told.
+    /// Notes a name whose content is not recorded.
     pub fn add(&mut self, name: &str) -> io::Result<()> {
         if !self.names.contains_key(name) {
             let line = serde_json::to_string(name).expect("a text") + "\n";

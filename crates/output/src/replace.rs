@@ -8,7 +8,7 @@ use crate::OutputError;
 use crate::draft::parent;
 use crate::record::{self, RECORD};
 
-/// A file is told by so much of its beginning [bytes].
+/// A file is recognised by so much of its beginning [bytes].
 const HEAD: u64 = 4096;
 /// The first bytes of a pcapng file: the type of its first block.
 const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];

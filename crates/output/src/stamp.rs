@@ -1,4 +1,4 @@
-//! What tells a file that xoff wrote from one that was changed since: its length and a hash. A copy is as good as the original.
+//! What distinguishes a file that xoff wrote from one that was changed since: its length and a hash. A copy is as good as the original.
 
 use std::fs::{File, OpenOptions};
 use std::io;

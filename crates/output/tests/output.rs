@@ -112,9 +112,9 @@ fn a_commit_replaces_the_whole() {
     assert_eq!(listed(&dir), [".xoff", "end", "mine"]);
 }
 
-/// A name was noted and its file was not finished: whatever the time, the next claim tells it from files of others.
+/// A name was noted and its file was not finished: whatever the time, the next claim distinguishes it from files of others.
 #[test]
-fn what_a_killed_process_left_is_told_from_files_of_others() {
+fn what_a_killed_process_left_is_reported_from_files_of_others() {
     let dir = folder("killed");
     let first = Folder::claim(&dir, "run", false).unwrap();
     first.commit("last", b"1").unwrap();

@@ -6,7 +6,7 @@ use xoff_units::Bytes;
 
 use crate::ParamError;
 
-/// Memory that can still be had [bytes], where the system tells: what is free without paging, and no more than the limits of this
+/// Memory that can still be had [bytes], where the system reports it: what is free without paging, and no more than the limits of this
 /// process (`ulimit -v`) and of its control group leave.
 pub fn available() -> Option<Bytes> {
     let free = kib(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")?;

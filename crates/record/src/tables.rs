@@ -17,7 +17,7 @@ use crate::table::{Output, Table};
 /// Version of the tables' columns; grows when a column changes its name, type or meaning.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// Rows in a chunk unless told otherwise [rows].
+/// Rows in a chunk by default [rows].
 const CHUNK_ROWS: usize = 1 << 16;
 
 /// Where the tables go.

@@ -20,7 +20,7 @@ fn the_page_about_the_tables_is_what_the_declarations_say() {
     );
 }
 
-/// What compiles without a text, or with a unit that its name contradicts, is told here.
+/// What compiles without a text, or with a unit that its name contradicts, is found here.
 #[test]
 fn every_column_has_a_text_and_the_unit_of_its_name() {
     for t in tables() {

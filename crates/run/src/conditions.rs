@@ -58,14 +58,14 @@ pub(crate) fn warn_of_marks(
     match rate_control {
         RateControlKind::None | RateControlKind::Custom(_) => {}
         _ if ternary && !rate_control.knows_undetermined() => {
-            let what = format!("detection {detection_name} marks UE, which {name} does not tell from no mark");
+            let what = format!("detection {detection_name} marks UE, which {name} does not distinguish from no mark");
             warn(what, "its code point, 10, is ECT(0) of RFC 3168; rate_control.tcd = true follows TCD's rules, where there are any");
         }
         _ if !ternary && rate_control.knows_undetermined() => {
             let what = format!("{name} follows TCD's rules, but no port marks UE");
             warn(what, "its cuts are deeper and nothing is spared them; set detection.kind = \"tcd\"");
         }
-        _ if rate_control.is_told_by_marks() && matches!(detection, Detection::None) => {
+        _ if rate_control.reads_marks() && matches!(detection, Detection::None) => {
             let what = format!("rate_control {name} waits for marks, and without detection no port marks: no rate will ever change");
             warn(what, "set detection.kind = \"red\"");
         }

@@ -70,7 +70,7 @@ pub enum Root {
         /// How many ports feed it at this switch.
         ingresses: usize,
     },
-    /// The far end of the last step is a host, or held nothing: only its own flow control can tell why.
+    /// The far end of the last step is a host, or held nothing: only its own flow control shows why.
     FarEnd,
 }
 
@@ -124,7 +124,7 @@ impl Recorder for Collector {
             Row::Cause(CauseRow { time_ps, port, priority, flow, next_port, bytes }) => {
                 let parts = log.causes.entry((self.ports.place(port.0), priority, Time(time_ps))).or_default();
                 let (next, flow, bytes) = (self.ports.place(next_port.0), flow as u32, Bytes(bytes));
-                // A pause and the hold it leads to may fall on one instant: then the buffer is told twice.
+                // A pause and the hold it leads to may fall on one instant: then the buffer is reported twice.
                 match parts.iter_mut().find(|(n, f, _)| (*n, *f) == (next, flow)) {
                     Some(known) => known.2 = bytes,
                     None => parts.push((next, flow, bytes)),
@@ -150,7 +150,7 @@ impl Log {
         let first = changes[..until].iter().rev().take_while(|(_, h)| h.is_some() && stopped(*h) == stopped(Some(how))).last()?;
         let since = match how {
             How::Stopped => first.0,
-            How::Slowed(_) => changes[..until].last()?.0, // the latest stage tells best
+            How::Slowed(_) => changes[..until].last()?.0, // the latest stage is the best evidence
         };
         Some((since, how))
     }

@@ -51,7 +51,7 @@ impl Summary {
                 sum.took_effect.push(format!("{} changed rates of flows {} times", s.rate_control, o.rate_changes));
             } else {
                 let why = match () {
-                    _ if ce + ue == 0 && s.model.rate_control.is_told_by_marks() => ": no mark reached a receiver",
+                    _ if ce + ue == 0 && s.model.rate_control.reads_marks() => ": no mark reached a receiver",
                     _ if cnms == 0 && s.model.rate_control.wants_quantized() => ": no CNM was sent",
                     _ => "",
                 };

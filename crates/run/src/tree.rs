@@ -83,7 +83,7 @@ pub fn congestion_tree(scenario: &NetworkScenario, at: Time, mut look: impl FnMu
         return Err(ParamError::new("TIME", format!("{at} lies after the end of the run, {}", scenario.until), "choose an earlier time"));
     }
     if !scenario.model.detection.has_states() {
-        let what = format!("detection '{}' does not tell congested from undetermined ports", scenario.detection);
+        let what = format!("detection '{}' does not distinguish congested from undetermined ports", scenario.detection);
         return Err(ParamError::new("detection", what, "only tcd has states: set detection.kind = \"tcd\" and run again"));
     }
     let mut model = scenario.model();
@@ -118,7 +118,7 @@ fn grow(s: &NetworkScenario, at: Time, ports: &[PortNow], flows: &[FlowRecord]) 
         let mut waits_for: Vec<(usize, Bytes)> =
             p.behind.iter().filter_map(|&(out, bytes)| Some((*place.get(&(out, p.priority))?, bytes))).collect();
         if waits_for.is_empty() {
-            // Its far end has just let everything go: where its flows go on tells.
+            // Its far end has just let everything go: the next hops of its flows decide.
             let mut next: Vec<usize> = paths
                 .iter()
                 .filter(|(n, _)| flows[*n as usize].flow.priority == p.priority)

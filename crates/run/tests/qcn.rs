@@ -164,15 +164,15 @@ fn from_text(text: &str, given: &[&str]) -> NetworkScenario {
     NetworkScenario::from_text("qcn.toml", text, &settings(given), Path::new(".")).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// RZ 3880, Fig. 4 and 5(d): sampling by arrival tells the fast flow, which has no backlog; the largest occupancy never does; a random
+/// RZ 3880, Fig. 4 and 5(d): sampling by arrival notifies the fast flow, which has no backlog; the largest occupancy never does; a random
 /// unit does hardly ever, in less than 5 % of all notices.
 #[test]
 fn a_victim_is_spared_by_occupancy_sampling() {
-    let told = |sampling: &str| {
+    let notified = |sampling: &str| {
         let f = keeps_its_promises(from_text(VICTIM, &[&format!("detection.sampling={sampling}")]).run(Sink::Nothing).unwrap());
         (received(&f), f.outcome.flows[1].delivered)
     };
-    let (arrival, random, largest) = (told("arrival"), told("random"), told("largest"));
+    let (arrival, random, largest) = (notified("arrival"), notified("random"), notified("largest"));
     assert!(arrival.0[1] > 2 * arrival.0[0], "{arrival:?}");
     assert_eq!(largest.0[1], 0, "{largest:?}");
     assert!(20 * random.0[1] < random.0.iter().sum() && random.0[0] > 20, "{random:?}");

@@ -160,7 +160,7 @@ fn the_congestion_tree_has_its_root_leaves_and_victims() {
 
 /// Hosts that do not understand UE, rules for marks that never come, and a rate control that would never get feedback.
 #[test]
-fn parts_that_do_not_fit_together_are_told() {
+fn parts_that_do_not_fit_together_are_reported() {
     let warnings = |settings: &[&str]| {
         let s = load("single-congestion-point.toml", settings);
         s.warnings.iter().map(|p| p.line()).filter(|l| l.contains("tcd") || l.contains("TCD")).collect::<Vec<_>>()

@@ -141,10 +141,10 @@ pub fn table(source: &Arc<Source>) -> Result<Rows, Problems> {
 /// One record, given its fields by name.
 fn row<'r>(field: impl Fn(&str) -> Option<&'r str>) -> Result<ShortLink, Refusal> {
     let name = |key: &str| field(key).map(str::to_owned).ok_or_else(|| (format!("'{key}' is empty"), "expected the name of a node".into()));
-    let told = |key: &str, e: xoff_units::UnitError| (format!("{key}: {}", e.what), format!("expected {}", e.expected));
-    let rate = field("rate").map(|t| t.parse::<Rate>().map_err(|e| told("rate", e))).transpose()?;
-    let length = field("length").map(|t| t.parse::<Length>().map_err(|e| told("length", e))).transpose()?;
-    let delay = field("delay").map(|t| t.parse::<Span>().map_err(|e| told("delay", e))).transpose()?;
+    let problem = |key: &str, e: xoff_units::UnitError| (format!("{key}: {}", e.what), format!("expected {}", e.expected));
+    let rate = field("rate").map(|t| t.parse::<Rate>().map_err(|e| problem("rate", e))).transpose()?;
+    let length = field("length").map(|t| t.parse::<Length>().map_err(|e| problem("length", e))).transpose()?;
+    let delay = field("delay").map(|t| t.parse::<Span>().map_err(|e| problem("delay", e))).transpose()?;
     if length.is_some() && delay.is_some() {
         return Err(("both a length and a delay".into(), "keep one of the two; a metre is 5 ns".into()));
     }

@@ -154,7 +154,7 @@ impl fmt::Display for Place {
 pub enum Severity {
     /// It does.
     Error,
-    /// The run goes on; the user is told.
+    /// The run goes on; the user is warned.
     Warning,
 }
 

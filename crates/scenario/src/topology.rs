@@ -155,7 +155,7 @@ pub fn load(path: &Path, settings: &[Override]) -> Result<Topology, Problems> {
     read(Source::read(path)?, settings)
 }
 
-/// As [`load`], from a text. HPCC's format is told by its first character, a digit: no TOML file of ours starts so.
+/// As [`load`], from a text. HPCC's format is recognised by its first character, a digit: no TOML file of ours starts so.
 ///
 /// # Errors
 /// Everything wrong with it, each with its place.
@@ -268,7 +268,7 @@ impl Short {
     }
 }
 
-/// Reads `links` and `links_file`; everything wrong is told.
+/// Reads `links` and `links_file`; everything wrong is reported.
 fn short_links(top: &mut Section<'_>, folder: &Path) -> Option<Short> {
     let (lines, path) = top.take(|s| Ok((s.texts("links")?, s.text_opt("links_file")?)))?;
     let mut short = Short { items: Vec::new(), in_list: lines.len(), file: None };
@@ -313,7 +313,7 @@ fn node(s: &mut Section<'_>) -> Result<NodeSpec, ParamError> {
 }
 
 fn link(s: &mut Section<'_>, wire: Option<(Rate, Span)>) -> Result<LinkSpec, ParamError> {
-    // Without the topology's own, the refusal has been told; any value serves to find more of them.
+    // Without the topology's own, the refusal has been reported; any value serves to find more of them.
     let (rate, delay) = wire.unwrap_or((Rate::from_gbps(1), Span::ZERO));
     let (a, b) = (s.text("a")?, s.text("b")?);
     Ok(LinkSpec { a, b, rate: s.rate_opt("rate")?.unwrap_or(rate), delay: s.span_opt("delay")?.unwrap_or(delay) })

@@ -191,7 +191,7 @@ fn an_owners_refusal_is_located_at_the_value() {
 }
 
 #[test]
-fn all_errors_are_told_in_order_and_at_most_ten_shown() {
+fn all_errors_are_reported_in_order_and_at_most_ten_shown() {
     let text = "seed = \"x\"\n[topology]\nkind = \"ring\"\nswitches = 3\nrate = 1\nfoo = 2\n";
     let lines: Vec<String> = errors(text, &[]).iter().map(|l| l.split(' ').next().unwrap().to_owned()).collect();
     assert_eq!(lines, ["s.toml:1:8:", "s.toml:5:8:", "s.toml:6:1:"]);

@@ -21,7 +21,7 @@ use crate::outcome::PortTotals;
 use crate::queue::Pending;
 use crate::routing::Router;
 
-/// Timers of one flow that an event can tell apart: they share 32 bits with the place of the flow.
+/// Timers of one flow that an event can distinguish: they share 32 bits with the place of the flow.
 const FLOW_TIMERS: u32 = 8;
 
 /// The place of a flow in its NIC and one of its timers, as the argument of an event.

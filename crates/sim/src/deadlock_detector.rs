@@ -60,7 +60,7 @@ pub(crate) struct Waiting {
     pub blockers: BTreeMap<Egress, u64>,
 }
 
-/// Finds what waits for ever. `held(egress, stuck)` tells whether `egress` stays held when `stuck` bytes of the buffer
+/// Finds what waits for ever. `held(egress, stuck)` returns whether `egress` stays held when `stuck` bytes of the buffer
 /// it waits for never leave.
 pub(crate) fn stuck(waiting: &BTreeMap<Egress, Waiting>, held: impl Fn(Egress, u64) -> bool) -> BTreeSet<Egress> {
     let mut set: BTreeSet<Egress> = waiting.keys().copied().collect();

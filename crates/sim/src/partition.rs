@@ -135,7 +135,7 @@ impl Partition {
     }
 
     /// Asks for the frames of the next events, then for their ways. What is not an arrival asks for some frame in vain, which costs
-    /// less than telling it apart.
+    /// less than distinguishing it.
     #[inline(always)]
     fn prefetch_frames(&self) {
         let core = &self.core;

@@ -31,7 +31,7 @@ pub(crate) struct Stops {
     held_since: BTreeMap<usize, Time>,
 }
 
-/// What a node tells of the rate that its peer allows.
+/// What a node reports of the rate that its peer allows.
 pub(crate) struct Allowed {
     pub node: u32,
     pub port: u16,

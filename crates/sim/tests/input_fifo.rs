@@ -79,7 +79,7 @@ fn the_saturation_throughput_is_that_of_head_of_line_blocking() {
         let runs: Vec<f64> = (1..=6).map(|seed| saturation(n, seed, DisciplineKind::InputFifo)).collect();
         let mean = runs.iter().sum::<f64>() / runs.len() as f64;
         let error = (runs.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / (runs.len() * (runs.len() - 1)) as f64).sqrt();
-        // Four standard errors of the mean; and they are small enough to tell 8 from 16 inputs.
+        // Four standard errors of the mean; and they are small enough to distinguish 8 from 16 inputs.
         assert!((mean - expected).abs() < 4.0 * error && error < 0.002, "{n}: {mean} +- {error}, expected {expected}: {runs:?}");
     }
     // The same load in queues by output leaves no output idle for want of a frame.

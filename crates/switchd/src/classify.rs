@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_are_told_apart_by_their_ports() {
+    fn flows_are_distinguished_by_their_ports() {
         let classes = Classes::new([0]);
         let flow = |port| classify(&udp(0, port), &classes).1;
         assert!(flow(1) >= UNKNOWN_SOURCE && flow(1) == flow(1) && flow(1) != flow(2));

@@ -1,4 +1,4 @@
-//! What time a world on real ports is told.
+//! The time of a world on real ports.
 //!
 //! ```text
 //!   wall   ----.----.----.-----------------.----.----      looks of the loop; the scheduler took the processor away
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use xoff_units::Time;
 
-/// Longest gap that is told from longer ones [us].
+/// Longest gap that is distinguished from longer ones [us].
 const GAP_MAX_US: u64 = 10_000_000;
 
 /// How long the loop was away, between two looks at the clock.
@@ -24,7 +24,7 @@ pub struct Gaps {
     pub looks: u64,
     /// The longest.
     pub longest: Duration,
-    /// Time that the world was not told about.
+    /// Time that the world did not get.
     pub left_out: Duration,
     /// Looks by the length of the gap before them [us], to two digits.
     by_us: Histogram<u64>,
@@ -79,9 +79,9 @@ impl Clock {
 
     fn pass(&mut self, gap: Duration) {
         self.gaps.count(gap);
-        let told = gap.min(self.budget).max(Duration::from_nanos(1));
+        let passed = gap.min(self.budget).max(Duration::from_nanos(1));
         self.gaps.left_out += gap.saturating_sub(self.budget);
-        self.now = Time(self.now.0 + told.as_nanos() as u64 * 1000);
+        self.now = Time(self.now.0 + passed.as_nanos() as u64 * 1000);
     }
 
     /// How regularly it was looked at.
@@ -111,7 +111,7 @@ mod tests {
         (0..99).for_each(|_| g.count(Duration::from_micros(50)));
         g.count(Duration::from_micros(5000));
         assert_eq!([0.5, 0.99, 1.0].map(|q| g.quantile(q).as_micros()), [51, 51, 5000]);
-        // Below the last one, and above what is told apart.
+        // Below the last one, and above what is distinguished.
         g.count(Duration::from_micros(5000));
         g.count(Duration::from_secs(100));
         let at = g.quantile(0.985).as_micros();

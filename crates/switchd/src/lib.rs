@@ -5,10 +5,10 @@
 //!   wire --> bytes ---> codec / forwarding ---> enter(at) ---> switches and NICs, as in any simulation
 //!   wire <-- bytes <--- codec / departures <--- leaving() <--+
 //!                            ^
-//!                          Clock: what time the world is told
+//!                          Clock: the time of the world
 //! ```
 //!
-//! There is no second switch: a world whose links lead outside is told the time and handed frames. What it does then depends on
+//! There is no second switch: a world whose links lead outside is given the time and frames. What it does then depends on
 //! those alone, which [`replay`] proves: the frames of a capture, at the same times, make a world in virtual time send the same
 //! frames at the same times.
 

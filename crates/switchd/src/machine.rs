@@ -24,7 +24,7 @@ pub use links::Outage;
 
 /// Frame check sequence [bytes]: counts on a link, and is never seen.
 const FCS: usize = 4;
-/// Distance of two frames that came at once: what a capture can tell apart.
+/// Distance of two frames that came at once: what a capture can distinguish.
 const TICK: Span = Span::from_ns(1);
 
 /// A node's port and what is known of it.
@@ -186,7 +186,7 @@ impl Machine {
 
     /// A frame came in by a link at `now`. Returns the time under which it was taken: that, or just after the one before it.
     pub fn receive(&mut self, world: &mut World, now: Time, link: usize, bytes: &[u8]) -> Time {
-        // No two frames at the same time, by the finest step that a capture can tell: so their order is that of their times.
+        // No two frames at the same time, by the finest step that a capture can resolve: so their order is that of their times.
         let now = now.max(self.last + TICK);
         self.last = now;
         self.run(world, Time(now.0 - 1));

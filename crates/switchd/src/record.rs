@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_is_full_is_told_once_and_ends_the_round() {
+    fn a_disk_that_is_full_is_reported_once_and_ends_the_round() {
         let mut calls = 0;
         {
             let mut r = Recording::new(Box::new(|_, _, _, _: &[u8]| {

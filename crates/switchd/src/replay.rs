@@ -34,7 +34,7 @@ pub struct Replayed {
     pub difference: Option<String>,
 }
 
-/// Nanoseconds are the finest that a capture tells.
+/// Nanoseconds are the finest that a capture records.
 fn ns(t: Time) -> u64 {
     t.0 / 1000
 }

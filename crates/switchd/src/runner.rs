@@ -179,7 +179,7 @@ impl<'a> Live<'a> {
         Now { time, wall, world, ports, gaps, log }
     }
 
-    /// Asks every port whether its link is there, and tells the machine what has changed. Ports that do not know are left alone.
+    /// Asks every port whether its link is there, and reports what has changed to the machine. Ports that do not know are left alone.
     fn look_at_ports(&mut self, world: &mut World, now: Time) {
         self.looked = Instant::now();
         let now = now.max(self.machine.received_last());

@@ -85,7 +85,7 @@ mod tests {
         let mut s = Storm::default();
         assert_eq!(s.look(ms(150), Some(ms(0)), &c), None);
         assert_eq!(s.look(ms(200), Some(ms(0)), &c), Some(Change::Began(detect)));
-        assert_eq!(s.look(ms(201), Some(ms(0)), &c), None, "told once");
+        assert_eq!(s.look(ms(201), Some(ms(0)), &c), None, "reported once");
         s.hold(ms(400));
         assert_eq!(s.look(ms(699), None, &c), None);
         assert_eq!((s.look(ms(700), None, &c), s.is_active()), (Some(Change::Ended(Span::from_ms(500))), false));

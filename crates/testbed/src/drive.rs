@@ -1,4 +1,4 @@
-//! A scenario in real time on given ports: tables like a simulation's, and what only real frames can tell.
+//! A scenario in real time on given ports: tables like a simulation's, and what only real frames show.
 
 use std::fmt;
 use std::io;
@@ -90,7 +90,7 @@ pub struct OutageReport {
     pub until_seconds: Option<f64>,
 }
 
-/// What only real frames can tell.
+/// What only real frames show.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RealReport {
     /// Time on the wall [s].

@@ -68,7 +68,7 @@ pub struct Observed {
     pub outcome: Outcome,
     /// The rows of the probes, in the order of events.
     pub rows: Vec<Row>,
-    /// What only real frames can tell.
+    /// What only real frames show.
     pub real: RealReport,
     /// The tool that captured; `None`: nothing was captured.
     pub by: Option<By>,
@@ -138,7 +138,7 @@ pub fn observe(s: &NetworkScenario, run: Run) -> Result<Observed, RealError> {
         let captures = w.stop()?;
         Ok((captures.count(end - LAST, end)?, (captures.count(began, end)?, captures.missed)))
     });
-    // Interfaces go before any error is told: the next run makes them again.
+    // Interfaces go before any error is reported: the next run makes them again.
     veth_network::remove(s, &links)?;
     let (ended, real) = driven?;
     let (seen, whole) = seen.transpose().map_err(RealError::PacketCapture)?.unzip();

@@ -156,7 +156,7 @@ impl PacketCapture {
         self.by
     }
 
-    /// What has to be told about every frame where there is no independent packet capture; `ends`: the two links, by number.
+    /// What has to be recorded about every frame where there is no independent packet capture; `ends`: the two links, by number.
     pub fn own(&self, ends: [usize; 2]) -> Option<io::Result<Own>> {
         let file = self.files.first().filter(|_| self.by == By::Own)?;
         let options = CaptureOptions { snap_length: SNAP, ..CaptureOptions::default() };
@@ -268,7 +268,7 @@ fn ask_tshark(file: &Path, from: SystemTime, to: SystemTime, seen: &mut Seen) ->
     Ok(())
 }
 
-/// A frame as tshark tells it: EtherType, opcode of MAC control, payload that it has no dissector for.
+/// A frame as tshark prints it: EtherType, opcode of MAC control, payload that it has no dissector for.
 fn sort(line: &str, seen: &mut Seen) {
     let mut fields = line.split('\t');
     let mut number = || fields.next().and_then(|f| u64::from_str_radix(f.trim_start_matches("0x"), 16).ok());

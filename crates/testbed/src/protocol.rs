@@ -61,7 +61,7 @@ pub struct NodeReport {
     pub violations: u64,
     /// What the run came to.
     pub verdict: Verdict,
-    /// What only real frames can tell.
+    /// What only real frames show.
     pub real: RealReport,
     /// The flows that begin or end at it.
     pub flows: Vec<FlowReport>,

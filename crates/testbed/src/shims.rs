@@ -92,7 +92,7 @@ fn shim(s: &mut NetworkScenario, host: u32) {
     let t = &mut s.topology;
     let Port { peer, peer_port, link } = t.nodes[host as usize].ports[0];
     let (rate, delay, rack) = (t.links[link as usize].rate, t.links[link as usize].delay, t.nodes[host as usize].rack);
-    // Up-down routing tells up from down by levels: there has to be one between the host and whatever it was linked to.
+    // Up-down routing distinguishes up from down by levels: there has to be one between the host and whatever it was linked to.
     let level = t.nodes[host as usize].level + 1;
     if t.nodes[peer as usize].level <= level {
         t.nodes.iter_mut().filter(|n| n.kind == NodeKind::Switch && n.level >= level).for_each(|n| n.level += 1);

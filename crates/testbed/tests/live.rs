@@ -48,7 +48,7 @@ fn a_run_ends_although_a_neighbour_goes_on_sending() {
     assert!(took < Duration::from_secs(20), "{took:?}");
 }
 
-/// A headroom that suffices for hardware does not for a process: the user is told, with the numbers.
+/// A headroom that suffices for hardware does not for a process: the user is warned, with the numbers.
 #[test]
 fn a_headroom_for_hardware_is_warned_of() {
     let pfc =
@@ -56,6 +56,6 @@ fn a_headroom_for_hardware_is_warned_of() {
     let warned = |xoff: &str| wiring::warnings(&NetworkScenario::from_text("star.toml", &pfc(xoff), &[], Path::new("")).unwrap());
     // 3 ms at 100 Mb/s are 37.5 KB, and two frames of 1500 B.
     assert_eq!(warned("159KB"), Vec::<String>::new());
-    let [told] = &warned("160KB")[..] else { panic!("one warning") };
-    assert!(told.contains("200.5KB") && told.contains("XOFF 160KB"), "{told}");
+    let [text] = &warned("160KB")[..] else { panic!("one warning") };
+    assert!(text.contains("200.5KB") && text.contains("XOFF 160KB"), "{text}");
 }

@@ -234,7 +234,7 @@ fn corrupted_control_frames_are_refused_or_heal() {
     for (kind, discipline) in MOVING {
         let corrupt = |nth: u64, bytes: &[u8]| {
             let mut bytes = bytes.to_vec();
-            // Not the value that is told: a stage or a time that lies is what the sender would obey, until it is told again.
+            // Not the value: the sender would obey a wrong stage or time until the next message.
             let at = (nth as usize * 7) % 18;
             bytes[at] ^= 0x5A;
             vec![(Span::ZERO, bytes)]

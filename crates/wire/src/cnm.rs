@@ -1,4 +1,4 @@
-//! CNM: congestion notification message of QCN (IEEE 802.1Q, clause 33; 802.1Qau), and the tag that tells a source's flows apart.
+//! CNM: congestion notification message of QCN (IEEE 802.1Q, clause 33; 802.1Qau), and the tag that distinguishes a source's flows.
 //!
 //! ```text
 //!   behind the addresses and the VLAN tag of the sampled frame, returned to its sender

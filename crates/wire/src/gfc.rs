@@ -13,7 +13,7 @@
 //!
 //! Kind 1 is what buffer-based GFC sends (section 5.1), kind 2 what the conceptual form needs (section 4.1), kind 3 says outright what
 //! the peer would compute, for peers that do not share the mapping. The sequence is not in the paper: a stage that a newer one has
-//! overtaken would stay for ever, and a receiver can tell by it. Time-based GFC has the messages of cbfc.
+//! overtaken would stay for ever, and a receiver detects it by that. Time-based GFC has the messages of cbfc.
 //!
 //! **As published** (section 5.1, Fig. 7) the stage travels in `Time[n]` of a PFC frame, with bit n of the class-enable vector:
 //! [`as_published`]. A port that does not know GFC *pauses* on it, so it is for peers that are known to.

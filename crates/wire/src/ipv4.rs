@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_checksum_is_told_with_the_right_one() {
+    fn a_wrong_checksum_is_reported_with_the_right_one() {
         let mut bytes = packet();
         bytes[10] = 0;
         let error = Malformed::Checksum { field: "IPv4 header checksum", found: 0x61, expected: 0xB861 };

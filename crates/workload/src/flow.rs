@@ -34,7 +34,7 @@ pub struct Flow {
     pub rate: Option<Rate>,
     /// Whether the run's rate control applies to it.
     pub controlled: bool,
-    /// Source port: what tells the flows of a pair apart in an ECMP hash. From a generator, 0 means "the next free
+    /// Source port: what distinguishes the flows of a pair in an ECMP hash. From a generator, 0 means "the next free
     /// one of the pair", which [`Flows::new`] fills in.
     pub src_port: u16,
     /// Destination port.

@@ -45,7 +45,7 @@ impl<'a> Forwarding<'a> {
         matches!(&self.spread, Spread::Chosen(c) if !c.is_per_destination())
     }
 
-    /// Hosts that stand for all destinations: one per group where nothing tells its members apart, else each.
+    /// Hosts that stand for all destinations: one per group where its members cannot be distinguished, else each.
     pub fn destinations(&self) -> Vec<NodeId> {
         let each = self.routes.is_per_host() || matches!(self.spread, Spread::Chosen(Choice::PerDestination { .. } | Choice::Hashed(_)));
         (0..self.routes.groups()).flat_map(|g| self.routes.members(g).iter().copied().take(if each { usize::MAX } else { 1 })).collect()

@@ -103,7 +103,7 @@ struct Walk<'a> {
     t: &'a Topology,
     tables: &'a Tables,
     lanes: u32,
-    /// Entries that stand for all hosts: one for each switch, or each host where lanes tell them apart.
+    /// Entries that stand for all hosts: one for each switch, or each host where lanes distinguish them.
     entries: Vec<Entry>,
     /// Mark of each state and the walk it belongs to.
     marks: Vec<(u32, Mark)>,
@@ -253,7 +253,7 @@ impl<'a> Walk<'a> {
                             self.dependencies.entry((state, next)).or_insert(walk);
                         }
                         lost = self.enter(next, to, walk, &mut way, looped);
-                        // What was entered tells by itself at its end; what was not entered tells now.
+                        // What was entered reports by itself at its end; what was not entered reports now.
                         if way.last().is_some_and(|(top, _)| *top == next) {
                             lost = false;
                         }

@@ -24,7 +24,7 @@ pub struct Profile {
     pub xoff: Bytes,
 }
 
-/// A generation of the switch chip, as far as the formula tells them apart.
+/// A generation of the switch chip, as far as the formula distinguishes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asic {
     /// Name in `ASIC_TABLE`.

@@ -33,7 +33,7 @@ pub struct Args {
     /// Fail this link first; named by its ends, A1-C1
     #[arg(long, value_name = "LINK", value_delimiter = ',')]
     fail: Vec<String>,
-    /// Then fail every set of 1 to N links between switches, and tell which sets create a cycle
+    /// Then fail every set of 1 to N links between switches, and report which sets create a cycle
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     fail_any: Option<usize>,
     /// Which paths count; default: the scenario's rule, else all-paths, that is, any equal-cost shortest one
@@ -129,7 +129,7 @@ fn over_working_links(mut given: flows::Given, topology: &Topology) -> flows::Gi
     given
 }
 
-/// The study of further failures, where it can tell something.
+/// The study of further failures, where it has a result.
 fn study(args: &Args, topology: &Topology, rule: &Rule, traffic: Traffic<'_>, report: &Report) -> Option<FailureStudy> {
     let n = args.fail_any?;
     if report.verdict == Verdict::Cyclic {

@@ -106,7 +106,7 @@ impl<'a> Checked<'a> {
 }
 
 impl Checked<'_> {
-    /// What the exit code tells.
+    /// What the exit code stands for.
     pub fn conclusion(&self) -> Conclusion {
         self.answer
     }

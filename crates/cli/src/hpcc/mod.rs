@@ -56,7 +56,7 @@ struct Run {
 /// Replays it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     let case = xoff_scenario::hpcc::load(&args.config)?;
-    tell(&case);
+    print(&case);
     let (started, wall, cpu) = (SystemTime::now(), Instant::now(), ProcessTime::now());
     let mut replay = prepare(&case).map_err(|e| refused(&e))?;
     let folder = args.out.claim("hpcc")?;
@@ -128,7 +128,7 @@ fn show(bar: &Bar, case: &HpccCase, world: &World) {
 }
 
 /// Warnings, and the keys that have no effect, by reason.
-fn tell(case: &HpccCase) {
+fn print(case: &HpccCase) {
     terminal::problems(&case.warnings);
     report::ignored(case).iter().for_each(|line| terminal::note(line));
 }

@@ -135,16 +135,16 @@ pub fn manifest(run: &Run, config: &Path) -> Manifest {
     if late > 0 && !m.interrupted {
         m.never_triggered.push(format!("{} would start after the stop time", counted(late as u64, "flow")));
     }
-    let mut told = |happened: bool, yes: String, no: &str| match happened {
+    let mut item = |happened: bool, yes: String, no: &str| match happened {
         true => m.took_effect.push(yes),
         false => m.never_triggered.push(no.into()),
     };
-    told(run.pfc_lines > 0, format!("PFC: {} received", counted(run.pfc_lines, "frame")), "PFC: no frame was paused");
+    item(run.pfc_lines > 0, format!("PFC: {} received", counted(run.pfc_lines, "frame")), "PFC: no frame was paused");
     if c.link_down.is_some() || o.lost_frames > 0 {
-        told(o.lost_frames > 0, format!("Links: {} lost", counted(o.lost_frames, "frame")), "LINK_DOWN: no frame was lost on the link");
+        item(o.lost_frames > 0, format!("Links: {} lost", counted(o.lost_frames, "frame")), "LINK_DOWN: no frame was lost on the link");
     }
     if c.ecn {
-        told(marked > 0, format!("ECN: {} marked", counted(marked, "frame")), "ECN: no frame was marked");
+        item(marked > 0, format!("ECN: {} marked", counted(marked, "frame")), "ECN: no frame was marked");
     }
     m
 }
@@ -171,8 +171,8 @@ pub fn ignored(case: &HpccCase) -> Vec<String> {
         }
     }
     reasons.sort_by_key(|r| !r.0);
-    let told = |missed| if missed { "not delivered" } else { "no effect" };
-    reasons.iter().map(|(missed, why, keys)| format!("{}: {}: {why}", told(*missed), keys.join(", "))).collect()
+    let effect = |missed| if missed { "not delivered" } else { "no effect" };
+    reasons.iter().map(|(missed, why, keys)| format!("{}: {}: {why}", effect(*missed), keys.join(", "))).collect()
 }
 
 /// The values that a replay uses, with their origin: a key is in the file or the original's default holds.

@@ -215,11 +215,11 @@ impl World {
         self.host_news(port, (arg >> 8) as usize, |rc, now, wakes| rc.on_wake(now, which, wakes));
     }
 
-    fn host_news(&mut self, port: usize, place: usize, tell: impl FnOnce(&mut xoff_mech::rate_control::qcn::Qcn, Time, &mut Wakes)) {
+    fn host_news(&mut self, port: usize, place: usize, news: impl FnOnce(&mut xoff_mech::rate_control::qcn::Qcn, Time, &mut Wakes)) {
         let Some(side) = &mut self.hosts else { return };
         let Some(rc) = &mut side.hosts[port].senders[place].rate_control else { return };
         let mut wakes = Wakes::default();
-        tell(rc, Time(self.now), &mut wakes);
+        news(rc, Time(self.now), &mut wakes);
         for (which, at) in wakes.iter() {
             self.events.add(at.0, Kind::HostTimer, port, (place as u32) << 8 | u32::from(which));
         }

@@ -6,7 +6,7 @@
 //!   service levels          psl: SOURCE_GUID DLID SL; slvl: SWITCH_GUID IN OUT 0x01 ...; opensm-sl2vl.dump
 //! ```
 //!
-//! Each kind is told by what is in the file.
+//! Each kind is recognised by what is in the file.
 
 mod levels;
 mod lft;

@@ -54,7 +54,7 @@ pub fn find(name: &str) -> Option<&'static Format> {
 /// Reads the files of a network. A folder stands for its files whose names end as the format's do.
 ///
 /// # Errors
-/// Everything that can be told to be wrong, each with file and place.
+/// Everything that is wrong, each with file and place.
 pub fn read(format: &Format, files: &[PathBuf], options: &Options) -> Result<Network, Problems> {
     let mut problems = Problems::default();
     let mut sources = Vec::new();

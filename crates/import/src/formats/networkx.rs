@@ -86,7 +86,7 @@ fn id_name(d: &Document, id: &Tree) -> Result<String, Problem> {
     }
 }
 
-/// What tells ids apart.
+/// What distinguishes ids.
 fn id_key(id: &Tree) -> String {
     match &id.item {
         Item::Text(t) => format!("{t:?}"),

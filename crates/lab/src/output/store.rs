@@ -61,7 +61,7 @@ impl Store {
     }
 }
 
-/// What tells one build from another: size and time of the program's file.
+/// What distinguishes one build from another: size and time of the program's file.
 fn program() -> String {
     let of = || {
         let m = std::env::current_exe().ok()?.metadata().ok()?;

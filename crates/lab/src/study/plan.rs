@@ -7,7 +7,7 @@ use super::Pieces;
 use crate::stats::Mean;
 use crate::{Context, ReproduceError};
 
-/// One run of a study. What it serializes to is its key: it tells this run from every other and is kept beside the result.
+/// One run of a study. What it serializes to is its key: it is different for every run and is kept beside the result.
 pub trait Job: Serialize + Sync {
     /// Folder of the results in which finished runs are kept.
     const FOLDER: &'static str;

@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(round(&mut d, &parts, 100_000), [(1, 28)], "the fair share alone");
     }
 
-    /// A flow below its share is told half of what QCN would say, and nothing that rounds to zero; at its share alike.
+    /// A flow below its share gets half of the feedback that QCN would send, and nothing that rounds to zero; at its share alike.
     #[test]
     fn below_the_fair_share_is_cut_less() {
         let parts = [(2, 20), (1, 60), (3, 20)];

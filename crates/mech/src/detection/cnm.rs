@@ -9,7 +9,7 @@ use super::congestion_point::Congestion;
 
 /// EtherType of a CNM (802.1Q, clause 33.3).
 pub const ETHERTYPE: u16 = 0x22E7;
-/// EtherType of the tag by which a source tells its flows apart; two bytes of flow identifier follow.
+/// EtherType of the tag by which a source distinguishes its flows; two bytes of flow identifier follow.
 pub const CN_TAG: u16 = 0x22E9;
 /// Length of the PDU without the encapsulated MSDU [bytes].
 pub const PDU_LEN: usize = 24;

@@ -339,7 +339,7 @@ mod tests {
         assert_eq!(leaves(&mut port(false, &[("weight", "0")]), 1_000_000_000), Mark::None);
     }
 
-    /// Told twice, too early, or never: each frame is judged by what was told before it left.
+    /// Reported twice, too early, or never: each frame is judged by what was reported before it left.
     #[test]
     fn repeated_and_early_calls_are_tolerated() {
         let mut d = port(false, &[]);

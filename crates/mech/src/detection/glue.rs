@@ -59,7 +59,7 @@ macro_rules! detections {
                 }
             }
 
-            /// Does it tell ports that are congested from those that only wait, and mark the frames of both apart?
+            /// Does it distinguish ports that are congested from those that only wait, and mark the frames of both apart?
             pub fn has_states(&self) -> bool {
                 match self {
                     Detection::None => false,

@@ -41,7 +41,7 @@ pub trait Law {
     fn unmet(&self, _at: &NetworkFacts) -> Vec<Unmet> {
         Vec::new()
     }
-    /// Does it tell ports that are congested from those that only wait, and mark the frames of both apart?
+    /// Does it distinguish ports that are congested from those that only wait, and mark the frames of both apart?
     fn has_states(&self) -> bool {
         false
     }

@@ -119,7 +119,7 @@ pub struct Place<'a> {
 /// Watches one egress queue (port and priority).
 ///
 /// A call of `on_off` or `on_on` may be repeated, or come before the queue obeys: no detector breaks, and the marks are
-/// those of what it was told.
+/// those of what was reported to it.
 pub trait Detector {
     /// A frame of `len` leaves; `queue` is what remains behind it. `draw` gives a number in [0, 1), drawn only when it
     /// is needed, so that a deterministic setting draws none.

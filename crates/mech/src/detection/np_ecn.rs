@@ -66,7 +66,7 @@ pub struct NpEcn {
     threshold: Bytes,
     /// Bytes at the head of the queue that a pause has held up.
     paused: Bytes,
-    /// A pause has been told and its end has not.
+    /// A pause has been reported and its end has not.
     off: bool,
 }
 
@@ -155,14 +155,14 @@ mod tests {
         assert_eq!(Params { threshold: Bytes(2) }.validate(Bytes(1)).unwrap_err().key, "threshold");
     }
 
-    /// Told twice, too early, or never: a packet is excused only by a pause that has ended.
+    /// Reported twice, too early, or never: a packet is excused only by a pause that has ended.
     #[test]
     fn repeated_and_early_calls_are_tolerated() {
         let mut d = port("0B");
         d.on_on(Time::ZERO, Bytes(9_000));
         assert_eq!(leaves(&mut d, 1_000), Mark::Ce, "no pause, so none ends");
         (0..3).for_each(|_| d.on_off(Time::ZERO));
-        assert_eq!(leaves(&mut d, 1_000), Mark::Ce, "told too early");
+        assert_eq!(leaves(&mut d, 1_000), Mark::Ce, "reported too early");
         d.on_on(Time::ZERO, Bytes(1_000));
         d.on_on(Time::ZERO, Bytes(9_000));
         assert_eq!([leaves(&mut d, 1_000), leaves(&mut d, 1_000)], [Mark::None, Mark::Ce], "the first end counts");

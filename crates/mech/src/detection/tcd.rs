@@ -159,7 +159,7 @@ pub struct Tcd {
     release: Time,
     /// LAST_STATE.
     last: PortState,
-    /// An OFF has been told and its end has not.
+    /// An OFF has been reported and its end has not.
     off: bool,
     red: red::Red,
     low_threshold: Bytes,
@@ -239,8 +239,8 @@ impl Detector for Tcd {
     fn on_dequeue(&mut self, now: Time, queue: Bytes, len: Bytes, draw: &mut dyn FnMut() -> f64) -> Mark {
         if now < self.release {
             if self.release == Time::NEVER {
-                // A frame leaves during an OFF: its end was not told, or it was told too early. Either way the port is
-                // ON now; an end that is told later counts again.
+                // A frame leaves during an OFF: its end was not reported, or it was reported too early. Either way the port is
+                // ON now; an end that is reported later counts again.
                 self.on_period_begins(now);
             }
             self.last = PortState::Undetermined;
@@ -509,7 +509,7 @@ mod tests {
         assert_eq!((leaves(&mut d, 5_000_000, 299), d.state(at(5_000_000))), (Mark::None, Some(Undetermined)));
     }
 
-    /// ON and OFF are told twice, too early, or not at all.
+    /// ON and OFF are reported twice, too early, or not at all.
     #[test]
     fn repeated_and_early_calls_are_tolerated() {
         let (mut d, mut twice) = (port(&[]), port(&[]));
@@ -521,14 +521,14 @@ mod tests {
             (0..times).for_each(|i| d.on_on(at(9_000 + 2_000 * i), Bytes::from_kb(300)));
         }
         assert_eq!(d, twice, "from the first OFF to the first ON");
-        // Told at 200 us, but a frame leaves at 200.2 us: ON until it is really stopped, whose end is told at 230 us.
+        // Reported at 200 us, but a frame leaves at 200.2 us: ON until it is really stopped, whose end is reported at 230 us.
         d.on_off(at(200_000));
         assert_eq!(leaves(&mut d, 200_200, 300), Mark::Ue);
         assert_eq!(d.state(at(200_200 + MAX_TON)), Some(Undetermined), "not judged yet");
         d.on_on(at(230_000), Bytes::from_kb(300));
         assert_eq!(leaves(&mut d, 230_000 + MAX_TON - 1, 300), Mark::Ue);
         assert_eq!(leaves(&mut d, 230_000 + MAX_TON, 300), Mark::None);
-        // The end is never told: the frame that leaves shows it.
+        // The end is never reported: the frame that leaves shows it.
         let mut d = port(&[]);
         d.on_off(at(0));
         assert_eq!(leaves(&mut d, 500_000, 300), Mark::Ue);

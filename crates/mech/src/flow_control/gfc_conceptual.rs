@@ -3,7 +3,7 @@
 //!   R(q) = C                            q <= B_0
 //!   R(q) = C (B_m - q) / (B_m - B_0)    B_0 < q < B_m
 //!
-//! Every change of the queue is told to the sender. The messages occupy no bandwidth (the paper assumes them away
+//! Every change of the queue is reported to the sender. The messages occupy no bandwidth (the paper assumes them away
 //! too), so this is the ideal against which the two practical designs are measured.
 
 use xoff_params::{Kind, ParamError, ParamSpec, Values};

@@ -306,7 +306,7 @@ macro_rules! flow_controls {
                     _ => None,
                 }
             }
-            /// See [`FlowReceiver::collisions`]; the others tell no flows apart.
+            /// See [`FlowReceiver::collisions`]; the others do not distinguish flows.
             pub fn collisions(&self) -> u64 {
                 match self {
                     $(Rx::$F(m) => m.collisions(),)+

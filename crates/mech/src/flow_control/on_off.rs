@@ -7,7 +7,7 @@
 //!   port                       | ON | OFF | ON | ...
 //! ```
 //!
-//! T_on grows without bound as epsilon falls, so max(T_on) is that of the smallest epsilon that is to be told from a
+//! T_on grows without bound as epsilon falls, so max(T_on) is that of the smallest epsilon that is to be distinguished from a
 //! port that is never stopped. Formulas are computed in floating point and rounded to the nearest picosecond.
 
 use xoff_units::{Bytes, Rate, Span};

@@ -58,7 +58,7 @@ pub const PARAMS: &[ParamSpec] = &[
 pub enum Threshold {
     /// Pause above `xoff`, resume at or below `xon` [bytes].
     Static {
-        /// Occupancy above which the peer is told to stop.
+        /// Occupancy above which the peer is stopped.
         xoff: Bytes,
         /// Occupancy at or below which it may go on.
         xon: Bytes,
@@ -414,7 +414,7 @@ mod tests {
         assert_eq!(r.on_departure(Time(6), &occupancy(75_500), len), None);
     }
 
-    /// The deadlock detector asks this: between XON and XOFF a peer that was not told to stop may send.
+    /// The deadlock detector asks this: between XON and XOFF a peer that was not stopped may send.
     #[test]
     fn a_receiver_that_has_not_paused_holds_no_sender() {
         let mut r = PfcReceiver::new(&fixed(80_000, 77_000, None), C);

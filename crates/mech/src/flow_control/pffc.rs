@@ -195,7 +195,7 @@ pub fn slot(flow: u32, slots: u32) -> u16 {
     ((h ^ h >> 16) % slots) as u16
 }
 
-/// What a receiver tells its sender.
+/// What a receiver sends to its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// PAUSE: this pause queue sends nothing for so long, or until it is resumed.

@@ -293,7 +293,7 @@ impl Hpcc {
     }
 
     /// The records belong to another way than the last ones: another number of hops, another line rate, or counters that run
-    /// backwards. Packed records cannot tell, and their simulator does not ask.
+    /// backwards. Packed records do not contain it, and their simulator does not check.
     fn another_way(&self, hops: &[Hop]) -> bool {
         let last = &self.hops[..self.hops_len as usize];
         let differs = |(a, b): (&Hop, &Hop)| a.rate != b.rate || self.p.int.since(a, b).is_none();

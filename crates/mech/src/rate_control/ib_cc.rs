@@ -303,7 +303,7 @@ mod tests {
 
     const C: Rate = Rate::from_gbps(40);
 
-    fn tell(f: &mut IbCc, us: u64, feedback: Feedback<'_>) -> Rate {
+    fn feed(f: &mut IbCc, us: u64, feedback: Feedback<'_>) -> Rate {
         f.on_feedback(Time::from_us(us), feedback, &mut Wakes::default());
         f.rate()
     }
@@ -323,7 +323,7 @@ mod tests {
         for (tcd, parts) in [("false", [2, 3, 4]), ("true", [3, 5, 7])] {
             let mut f = IbCc::new(&read(tcd), C);
             assert_eq!(f.rate(), C);
-            assert_eq!(parts.map(|_| tell(&mut f, 0, Feedback::Congestion)), parts.map(|n| C / n));
+            assert_eq!(parts.map(|_| feed(&mut f, 0, Feedback::Congestion)), parts.map(|n| C / n));
         }
     }
 
@@ -338,7 +338,7 @@ mod tests {
         f.on_wake(Time(153_599_999), TIMER, &mut Wakes::default());
         assert_eq!(f.rate(), C / 4, "too early means nothing");
         assert_eq!(expire(&mut f, 1), C / 3);
-        assert_eq!(tell(&mut f, 200, Feedback::Congestion), C / 4);
+        assert_eq!(feed(&mut f, 200, Feedback::Congestion), C / 4);
         assert_eq!([2, 3, 4].map(|n| expire(&mut f, n)), [C / 3, C / 2, C]);
         assert_eq!(f.due, Time::NEVER);
         f.on_wake(Time(5 * 153_600_000), TIMER, &mut Wakes::default());
@@ -349,7 +349,7 @@ mod tests {
     fn the_limit_and_the_minimum_hold() {
         let mut f = IbCc::new(&Params { limit: 4, min: 1, increase: 3, ..Params::default() }, C);
         assert_eq!(f.rate(), C / 2);
-        assert_eq!([(); 2].map(|()| tell(&mut f, 0, Feedback::Congestion)), [C / 5, C / 5]);
+        assert_eq!([(); 2].map(|()| feed(&mut f, 0, Feedback::Congestion)), [C / 5, C / 5]);
         assert_eq!([1, 2, 3, 4].map(|n| expire(&mut f, n)), [C / 4, C / 3, C / 2, C / 2]);
     }
 
@@ -360,9 +360,9 @@ mod tests {
         let p = Params { tcd: true, increase: 2, ..Params::default() };
         for (hold, rates) in [(true, [C / 5, C / 4, C / 3]), (false, [C / 4, C / 3, C / 2])] {
             let mut f = IbCc::new(&Params { tcd_hold: hold, ..p.clone() }, C);
-            assert_eq!(tell(&mut f, 0, Feedback::Undetermined), C);
-            assert_eq!([(); 2].map(|()| tell(&mut f, 0, Feedback::Congestion)), [C / 3, C / 5]);
-            assert_eq!([50, 100].map(|us| tell(&mut f, us, Feedback::Undetermined)), [C / 5; 2]);
+            assert_eq!(feed(&mut f, 0, Feedback::Undetermined), C);
+            assert_eq!([(); 2].map(|()| feed(&mut f, 0, Feedback::Congestion)), [C / 3, C / 5]);
+            assert_eq!([50, 100].map(|us| feed(&mut f, us, Feedback::Undetermined)), [C / 5; 2]);
             assert_eq!([1, 2, 3].map(|n| expire(&mut f, n)), rates);
         }
     }
@@ -374,7 +374,7 @@ mod tests {
         let p = Params::read(&mut v).unwrap();
         assert_eq!(p.cct, Cct::of([(0, 0), (2, 3), (0, 1), (1, 3)]));
         let mut f = IbCc::new(&p, C);
-        assert_eq!([(); 3].map(|()| tell(&mut f, 0, Feedback::Congestion)), [Rate(22_857_142_857), C / 2, Rate::from_gbps(16)]);
+        assert_eq!([(); 3].map(|()| feed(&mut f, 0, Feedback::Congestion)), [Rate(22_857_142_857), C / 2, Rate::from_gbps(16)]);
     }
 
     #[test]

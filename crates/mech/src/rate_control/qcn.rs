@@ -177,7 +177,7 @@ pub struct Qcn {
 }
 
 impl Qcn {
-    /// A flow at line rate, without a limiter. `seed` tells its jitter from that of other flows.
+    /// A flow at line rate, without a limiter. `seed` makes its jitter different from that of other flows.
     pub fn new(p: &Params, line: Rate, seed: u64) -> Self {
         Qcn {
             p: p.clone(),

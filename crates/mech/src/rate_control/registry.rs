@@ -30,7 +30,7 @@ impl RateControlKind {
     }
 
     /// It learns of congestion by marks.
-    pub fn is_told_by_marks(&self) -> bool {
+    pub fn reads_marks(&self) -> bool {
         self.cnp_mode() != CnpMode::Never
     }
 

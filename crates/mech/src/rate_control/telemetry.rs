@@ -85,7 +85,7 @@ impl RecordFormat {
     }
 
     /// From one record of a port to a later one: ticks, and bytes sent. `None` where the later one lies before the earlier
-    /// one, which only exact records can tell: it is another port.
+    /// one, which only exact records can show: it is another port.
     pub fn since(self, earlier: &Hop, later: &Hop) -> Option<(u64, u64)> {
         match self {
             RecordFormat::Exact => Some((later.at.0.checked_sub(earlier.at.0)?, later.tx_bytes.checked_sub(earlier.tx_bytes)?)),

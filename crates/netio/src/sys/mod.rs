@@ -35,7 +35,7 @@ pub(crate) fn packet_socket() -> io::Result<OwnedFd> {
 /// Options of a packet socket that are no secret of the ring's.
 pub(crate) fn packet_options(socket: &OwnedFd, qdisc_bypass: bool) -> io::Result<()> {
     match set_option(socket, libc::PACKET_IGNORE_OUTGOING, 1i32) {
-        // Before Linux 4.20; the ring's reader tells outgoing frames by their packet type.
+        // Before Linux 4.20; the ring's reader recognises outgoing frames by their packet type.
         Err(e) if e.raw_os_error() == Some(libc::ENOPROTOOPT) => {}
         other => other?,
     }

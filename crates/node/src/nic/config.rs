@@ -1,4 +1,4 @@
-//! How a NIC is built, and what it is told of a flow.
+//! How a NIC is built, and what a flow gives it.
 
 use xoff_mech::rate_control::RateControlKind;
 use xoff_units::{Bytes, Rate, Span, WireClock};

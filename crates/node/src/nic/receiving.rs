@@ -1,4 +1,4 @@
-//! The receiving side of a NIC: what came in order, what is missing, and what the source is told of it.
+//! The receiving side of a NIC: what came in order, what is missing, and what is acknowledged to the source.
 
 use xoff_mech::detection::Mark;
 use xoff_mech::rate_control::{CnpMode, NotificationPoint};

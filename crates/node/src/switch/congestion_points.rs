@@ -1,4 +1,4 @@
-//! Buffers that tell sources of congestion: what a switch does where its detection notifies.
+//! Buffers that notify sources of congestion: what a switch does where its detection notifies.
 //!
 //! ```text
 //!   frame in -> ingress buffer: CongestionPoint --.                  CNM: a frame of 64 B with a value, from here back to the source

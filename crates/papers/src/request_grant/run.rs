@@ -152,7 +152,7 @@ impl Run {
     }
 }
 
-/// A run of a fabric, told from others by the text of its configuration, which names every setting.
+/// A run of a fabric, distinguished from others by the text of its configuration, which names every setting.
 pub struct Job(pub Config);
 
 impl Serialize for Job {

@@ -1,4 +1,4 @@
-//! Fig. 5: the covered congestion tree, as the states of its ports tell it.
+//! Fig. 5: the covered congestion tree, as the states of its ports show it.
 
 use xoff_mech::detection::{Mark as Marking, PortState};
 use xoff_report::{Axis, Figure, HeatCell, Mark, Panel, Tone, Unit};

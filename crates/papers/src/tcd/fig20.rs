@@ -10,7 +10,7 @@ use crate::lab::{self, Observed, Points};
 use crate::{Check, Context, Findings, ReproduceError};
 
 const SCENARIO: (&str, &str) = scenario!("tcd", "fairness.toml");
-/// Over which rates are compared: some ten periods of PFC, and enough frames to tell rates apart [ps].
+/// Over which rates are compared: some ten periods of PFC, and enough frames to distinguish rates [ps].
 const WINDOW: f64 = 5e8;
 /// What TIMELY needs besides.
 const TIMELY: [&str; 2] = ["rate_control=timely", "host.acks=per-frame"];

@@ -69,7 +69,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     }
     let until = lab::ms(6.0);
     let mut figure = Figure::new("P2's queue with one and with two congestion points (paper: Figs. 3 and 4)")
-        .caption("While P2 alternates the two curves lie together: the queue alone does not tell whether the port is congested. The band is the paper's window.");
+        .caption("While P2 alternates the two curves lie together: the queue alone does not show whether the port is congested. The band is the paper's window.");
     for (((fabric, _), pair), window) in FABRICS.into_iter().zip(runs.chunks(2)).zip(WINDOWS) {
         let panel = Panel::new(fabric.name(), fig2::time(until), Axis::new("Queue of P2", Unit::Bytes));
         figure = figure.panel(

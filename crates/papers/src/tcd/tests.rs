@@ -46,7 +46,7 @@ fn hpcc_is_the_same_beside_tcd() {
 
 /// Groups take what they say, and a job that differs in anything is another key.
 #[test]
-fn jobs_are_told_apart_by_all_that_matters() {
+fn jobs_are_distinguished_by_all_that_matters() {
     let a = Job::new("victims.toml", &DCQCN, &[], 1, &[Pick::all("S0")]);
     let others = [
         Job::new("victims-ib.toml", &DCQCN, &[], 1, &[Pick::all("S0")]),

@@ -61,7 +61,7 @@ impl Cell {
 pub struct Real {
     /// Rows and counters, as those of a simulation.
     pub seen: Observed,
-    /// What only real frames can tell.
+    /// What only real frames show.
     pub real: RealReport,
     /// The tool that captured.
     pub by: Option<packet_capture::By>,

@@ -10,11 +10,11 @@ use xoff_units::Bytes;
 use super::fig2::{self, spreads, throughput, unfair};
 use super::fig5::{self, settled};
 use super::run::{Plan, Run, soundness};
-use super::scenes::{self, F6, PHASES, SETTING, Scheme, Told};
+use super::scenes::{self, F6, PHASES, SETTING, Scheme, Signal};
 use crate::stats::Mean;
 use crate::{Check, Context, Findings, ReproduceError, lab};
 
-fn af(placement: Placement, sampling: Sampling) -> Told {
+fn af(placement: Placement, sampling: Sampling) -> Signal {
     scenes::at_10g(placement, sampling).map(|(points, reaction)| match points {
         CongestionPoints::Qcn(qcn) => {
             (CongestionPoints::AfQcn(af_qcn::Params { qcn, alpha_permille: 500, window: Bytes::from_kb(1_500) }), reaction)
@@ -23,7 +23,7 @@ fn af(placement: Placement, sampling: Sampling) -> Told {
     })
 }
 
-/// The schemes: name, and how congestion is told.
+/// The schemes: name, and how congestion is signalled.
 const KINDS: [Scheme; 6] = [
     ("QCN, outputs", || scenes::at_10g(Placement::Output, Sampling::Arrival)),
     ("AF-QCN, outputs", || af(Placement::Output, Sampling::Arrival)),
@@ -39,8 +39,11 @@ const AF_INPUTS: usize = 3;
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut all = Plan::default();
     let n = fig2::seeds(cx);
-    let series = KINDS.map(|(name, told)| {
-        (all.series(cx, n, &format!("fan-in, {name}"), |seed| scenes::fan_in(told(), false, seed)), fig5::plan(&mut all, cx, n, name, told))
+    let series = KINDS.map(|(name, signal)| {
+        (
+            all.series(cx, n, &format!("fan-in, {name}"), |seed| scenes::fan_in(signal(), false, seed)),
+            fig5::plan(&mut all, cx, n, name, signal),
+        )
     });
     let results = all.run(cx)?;
     let fair = |k: usize| results.of(series[k].0);
@@ -48,7 +51,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let spread = |k: usize| Mean::of(spreads(fair(k)));
     let rate =
         |k: usize| Mean::of(victim(k).iter().map(|r| (0..PHASES.len()).map(|p| settled(r, F6, p)).sum::<f64>() / PHASES.len() as f64));
-    let told = |runs: &[Run], f: usize| Mean::of(runs.iter().map(|r| r.cnms(f, 0.0, 300.0) as f64)).mean;
+    let notified = |runs: &[Run], f: usize| Mean::of(runs.iter().map(|r| r.cnms(f, 0.0, 300.0) as f64)).mean;
     let mut checks = soundness(&results);
     let factor = || Unit::Other("times".into());
     let check = |what: &str, unit: Unit, value: f64, low: f64, high: f64| Check::new(what, unit, value, low, high).assuming(SETTING);
@@ -77,8 +80,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             Unit::Fraction.format(unfair(fair(k))),
             format!("{:.0}", Mean::of(fair(k).iter().map(|r| r.stops as f64)).mean),
             rate(k).words(lab::rate),
-            format!("{:.0}", told(victim(k), 0)),
-            format!("{:.1}", told(victim(k), F6)),
+            format!("{:.0}", notified(victim(k), 0)),
+            format!("{:.1}", notified(victim(k), F6)),
         ]);
     }
     let names = || KINDS.map(|k| k.0);

@@ -5,7 +5,7 @@ use xoff_mech::detection::qcn::Placement;
 use xoff_report::{Align, Axis, Figure, Mark, Panel, Table, Unit};
 
 use super::run::{Plan, Results, Run, soundness};
-use super::scenes::{self, F5, PHASES, SETTING, SETTLED, Told};
+use super::scenes::{self, F5, PHASES, SETTING, SETTLED, Signal};
 use crate::stats::Mean;
 use crate::study::Series;
 use crate::{Check, Context, Findings, ReproduceError, lab};
@@ -23,7 +23,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub fn told(self) -> Told {
+    pub fn signal(self) -> Signal {
         let at = |placement| scenes::at_10g(placement, Sampling::Arrival);
         match self {
             Kind::Pause => None,
@@ -49,7 +49,7 @@ pub fn seeds(cx: &Context) -> u64 {
 
 /// The runs of a configuration.
 pub fn plan(plan: &mut Plan, cx: &Context, kind: Kind) -> Series {
-    plan.series(cx, seeds(cx), kind.name(), |seed| scenes::fan_in(kind.told(), false, seed))
+    plan.series(cx, seeds(cx), kind.name(), |seed| scenes::fan_in(kind.signal(), false, seed))
 }
 
 /// Rates of the flows that share the output in a phase, once it has settled [bit/s].

@@ -21,11 +21,11 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let kinds = [("arrival", Sampling::Arrival), ("random occupancy", Sampling::Random), ("largest occupancy", Sampling::Largest)];
     let series = kinds.map(|(name, sampling)| {
         all.series(cx, cx.mode.pick(3, 10), &format!("principle, {name}"), |seed| {
-            let mut told = scenes::at_10g(Placement::Input, sampling);
-            if let Some((_, r)) = &mut told {
+            let mut signal = scenes::at_10g(Placement::Input, sampling);
+            if let Some((_, r)) = &mut signal {
                 r.min_dec_fac = 100; // a cut leaves all of the rate
             }
-            let mut c = scenes::fan_in(told, true, seed);
+            let mut c = scenes::fan_in(signal, true, seed);
             let flows = c.hosts.as_mut().map(|h| &mut h.flows);
             if let Some(flows) = flows {
                 flows[F2].rate = Rate::from_gbps(6);
@@ -45,36 +45,37 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         let sum = |of: &dyn Fn(&Run) -> f64| runs.iter().map(of).sum::<f64>();
         let arrivals = sum(&|r| r.rate(F2, FROM, TO)) / sum(&|r| r.rate(F2, FROM, TO) + r.rate(0, FROM, TO));
         let cnms = sum(&|r| (r.cnms(F2, FROM, TO) + r.cnms(0, FROM, TO)) as f64);
-        let told = sum(&|r| r.cnms(F2, FROM, TO) as f64) / cnms;
+        let notified = sum(&|r| r.cnms(F2, FROM, TO) as f64) / cnms;
         let held = |f: usize| runs.iter().map(|r| r.mean(&r.flows[f].held, FROM, TO)).sum::<f64>();
         let occupied = held(F2) / (held(F2) + held(0));
         let part = |what: &str, expected: f64| {
-            Check::new(format!("{name}: f2's share of CNMs less {what}"), Unit::Fraction, told - expected, -0.05, 0.05)
+            Check::new(format!("{name}: f2's share of CNMs less {what}"), Unit::Fraction, notified - expected, -0.05, 0.05)
                 .claimed()
                 .assuming(scenes::SETTING)
         };
         match nth {
             0 => checks.push(part("its share of arrivals", arrivals)),
             1 => checks.push(part("its share of the buffer", occupied)),
-            _ => checks
-                .push(Check::exact(format!("{name}: f2's share of CNMs"), Unit::Fraction, told, 0.0).claimed().assuming(scenes::SETTING)),
+            _ => checks.push(
+                Check::exact(format!("{name}: f2's share of CNMs"), Unit::Fraction, notified, 0.0).claimed().assuming(scenes::SETTING),
+            ),
         }
         let percent = |v| Unit::Fraction.format(v);
-        table.push([(*name).to_owned(), percent(arrivals), percent(occupied), percent(told), format!("{cnms:.0}")]);
-        for (bar, value) in bars.iter_mut().zip([arrivals, occupied, told]) {
+        table.push([(*name).to_owned(), percent(arrivals), percent(occupied), percent(notified), format!("{cnms:.0}")]);
+        for (bar, value) in bars.iter_mut().zip([arrivals, occupied, notified]) {
             bar.push(Bar::new(value));
         }
         said.push(format!(
             "{name}: {} of CNMs to f2, which is {} of arrivals and {} of the buffer",
-            percent(told),
+            percent(notified),
             percent(arrivals),
             percent(occupied)
         ));
     }
-    let [arrivals, occupied, told] = bars;
+    let [arrivals, occupied, notified] = bars;
     let panel = Panel::new("", Axis::new("", Unit::None), Axis::new("f2's share", Unit::Fraction).range(0.0, 1.0)).mark(Mark::bars(
         kinds.map(|k| k.0),
-        [BarGroup::new("of arrivals", arrivals), BarGroup::new("of the buffer", occupied), BarGroup::new("of CNMs", told)],
+        [BarGroup::new("of arrivals", arrivals), BarGroup::new("of the buffer", occupied), BarGroup::new("of CNMs", notified)],
     ));
     let figure = Figure::new("A fast flow without a backlog beside a slow one with it (paper: Fig. 4)")
         .caption("Arrival sampling notifies who arrives most, occupancy sampling who is in the way.")

@@ -7,7 +7,7 @@ use xoff_units::{Bytes, Rate};
 
 use super::fig2::{fair, seeds, throughput, time};
 use super::run::{Plan, Run, soundness};
-use super::scenes::{self, F6, PHASES, SETTING, SETTLED, Told};
+use super::scenes::{self, F6, PHASES, SETTING, SETTLED, Signal};
 use crate::stats::Mean;
 use crate::study::Series;
 use crate::{Check, Context, Findings, ReproduceError, lab};
@@ -17,12 +17,12 @@ const F1: usize = 0;
 const OFFERED: f64 = 7e9;
 
 /// The runs of the scene with a victim.
-pub fn plan(plan: &mut Plan, cx: &Context, seeds: u64, name: &str, told: impl Fn() -> Told) -> Series {
-    plan.series(cx, seeds, &format!("victim, {name}"), |seed| scenes::fan_in(told(), true, seed))
+pub fn plan(plan: &mut Plan, cx: &Context, seeds: u64, name: &str, signal: impl Fn() -> Signal) -> Series {
+    plan.series(cx, seeds, &format!("victim, {name}"), |seed| scenes::fan_in(signal(), true, seed))
 }
 
 /// QCN at inputs.
-pub fn at_inputs(sampling: Sampling) -> Told {
+pub fn at_inputs(sampling: Sampling) -> Signal {
     scenes::at_10g(Placement::Input, sampling)
 }
 

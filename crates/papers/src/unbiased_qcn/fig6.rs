@@ -8,7 +8,7 @@ use xoff_report::{Align, Axis, Figure, Mark, Panel, Table, Unit};
 use xoff_units::{Bytes, Span};
 
 use super::run::{Plan, Run, soundness};
-use super::scenes::{self, DROP, SETTING, Told};
+use super::scenes::{self, DROP, SETTING, Signal};
 use crate::stats::Mean;
 use crate::study::Series;
 use crate::{Check, Context, Findings, ReproduceError, lab};
@@ -18,7 +18,7 @@ const THROTTLED: f64 = 1.2e9;
 /// End of a run [ms].
 pub const END: f64 = 210.0;
 
-/// Who tells the flow, and whether copies are kept.
+/// What notifies the flow, and whether copies are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Outputs,
@@ -47,7 +47,7 @@ impl Kind {
     fn reliable(self) -> bool {
         matches!(self, Kind::OutputsReliable | Kind::InputsReliable | Kind::KeepAliveReliable)
     }
-    fn told(self) -> Told {
+    fn signal(self) -> Signal {
         match self {
             Kind::Outputs | Kind::OutputsReliable => scenes::at_10g(Placement::Output, Sampling::Arrival),
             Kind::Inputs | Kind::InputsReliable => scenes::at_10g(Placement::Input, Sampling::Random),
@@ -86,7 +86,7 @@ const VARIANTS: [Variant; 9] = [
 /// The runs of a kind.
 pub fn plan(plan: &mut Plan, cx: &Context, seeds: u64, kind: Kind, (what, change): Variant) -> Series {
     plan.series(cx, seeds, &format!("drop, {}{what}", kind.name()), |seed| {
-        let mut c = scenes::drop_to_1g(kind.told(), kind.reliable(), END, seed);
+        let mut c = scenes::drop_to_1g(kind.signal(), kind.reliable(), END, seed);
         c.hosts.iter_mut().for_each(change);
         c
     })

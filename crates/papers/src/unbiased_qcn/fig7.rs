@@ -35,8 +35,8 @@ const LARGEST: usize = 4;
 const OUTPUT: usize = 5;
 
 fn plan(plan: &mut Plan, cx: &Context, kind: usize, hot: u32) -> Series {
-    let (name, told) = KINDS[kind];
-    plan.series(cx, cx.mode.pick(5, 20), &format!("hotspot of {hot}, {name}"), |seed| scenes::input_hotspot(told(), hot, END, seed))
+    let (name, signal) = KINDS[kind];
+    plan.series(cx, cx.mode.pick(5, 20), &format!("hotspot of {hot}, {name}"), |seed| scenes::input_hotspot(signal(), hot, END, seed))
 }
 
 /// Rate of a flow once settled, over all seeds [bit/s].

@@ -16,11 +16,11 @@ const STOP: f64 = 95.0;
 
 /// A flow to `fanout` outputs, and at each of them unicast flows from inputs of their own. Limiters obey no CNM.
 fn scene(placement: Placement, fanout: u32, exact: bool, seed: u64) -> Config {
-    let mut told = scenes::at_10g(placement, Sampling::Arrival);
-    if let Some((_, r)) = &mut told {
+    let mut signal = scenes::at_10g(placement, Sampling::Arrival);
+    if let Some((_, r)) = &mut signal {
         r.min_dec_fac = 100; // a cut leaves all of the rate
     }
-    told = scenes::with(told, |p| {
+    signal = scenes::with(signal, |p| {
         if exact {
             // Every frame is a sample, and every sample finds congestion.
             (p.sample_base, p.setpoint, p.weight, p.jitter) = (Bytes(1), Bytes(100), 0, false);
@@ -33,7 +33,7 @@ fn scene(placement: Placement, fanout: u32, exact: bool, seed: u64) -> Config {
         flows.extend((0..2).map(|k| scenes::flow(1 + 2 * n as u32 + k, output, rate, 0.0, STOP)));
     }
     scenes::stagger(&mut flows, seed, Span::from_us(10));
-    let mut c = Config::unbiased_qcn_ideal(16, G10, Hosts::unbiased_qcn(flows, told));
+    let mut c = Config::unbiased_qcn_ideal(16, G10, Hosts::unbiased_qcn(flows, signal));
     (c.window, c.until) = (Span::from_us(500), xoff_units::Time(Span::from_ms(END as u64).0));
     c
 }

@@ -7,7 +7,7 @@ use xoff_report::{Align, Axis, Figure, Mark, Panel, Table, Unit};
 use xoff_units::{Rate, Span, Time};
 
 use super::run::{Plan, Results, Run, soundness};
-use super::scenes::{self, G100, Scheme, Told};
+use super::scenes::{self, G100, Scheme, Signal};
 use crate::stats::Mean;
 use crate::study::Series;
 use crate::{Check, Context, Findings, ReproduceError, lab};
@@ -32,7 +32,7 @@ struct Size {
 const VICTIM: usize = 6;
 const FAN_IN: std::ops::Range<usize> = 7..11;
 
-/// How congestion is told; the last two in full only.
+/// How congestion is signalled; the last two in full only.
 const KINDS: [Scheme; 4] = [
     ("PAUSE only", || None),
     ("random at inputs", || scenes::at_100g(Placement::Input, Sampling::Random)),
@@ -43,7 +43,7 @@ const PAUSE: usize = 0;
 const RANDOM: usize = 1;
 
 /// Hosts are spread over the leaves; every flow crosses the spines.
-fn hosts(size: Size, told: Told, seed: u64) -> Hosts {
+fn hosts(size: Size, signal: Signal, seed: u64) -> Hosts {
     let ports = size.edges * LEAF;
     // The nth host of a leaf.
     let at = |leaf: u32, nth: u32| (leaf % size.edges) * LEAF + nth;
@@ -56,11 +56,11 @@ fn hosts(size: Size, told: Told, seed: u64) -> Hosts {
     // They share leaves, and so uplinks, with flows to the hotspot, but no host.
     flows.extend((0..4).map(|n| flow(at(n, (n + 2) % LEAF), second, G100, 0.0)));
     scenes::stagger(&mut flows, seed, Span::from_us(10));
-    Hosts::unbiased_qcn(flows, told)
+    Hosts::unbiased_qcn(flows, signal)
 }
 
-fn config(size: Size, rack: bool, told: Told, seed: u64) -> Config {
-    let hosts = hosts(size, told, seed);
+fn config(size: Size, rack: bool, signal: Signal, seed: u64) -> Config {
+    let hosts = hosts(size, signal, seed);
     let mut c =
         if rack { Config::unbiased_qcn_rack(size.edges, G100, hosts) } else { Config::unbiased_qcn_ideal(size.edges * LEAF, G100, hosts) };
     c.traffic.load = BACKGROUND;
@@ -193,18 +193,18 @@ impl Runs {
         let kinds = &KINDS[..cx.mode.pick(2, 4)];
         let mut all = Plan::default();
         let mut plan = |rack: bool| -> Vec<Series> {
-            let series = kinds.iter().map(|(name, told)| {
+            let series = kinds.iter().map(|(name, signal)| {
                 let what = format!("{} of {} edges, {name}", if rack { "rack" } else { "ideal" }, size.edges);
-                all.series(cx, 1, &what, |seed| config(size, rack, told(), seed))
+                all.series(cx, 1, &what, |seed| config(size, rack, signal(), seed))
             });
             series.collect()
         };
         let (rack, ideal) = (plan(true), plan(false));
         let seeds = cx.mode.pick(3, 10);
         let small = [true, false].map(|rack| {
-            let (name, told) = KINDS[RANDOM];
+            let (name, signal) = KINDS[RANDOM];
             let what = format!("{} of {} edges, {name}", if rack { "rack" } else { "ideal" }, SMALL.edges);
-            all.series(cx, seeds, &what, |seed| config(SMALL, rack, told(), seed))
+            all.series(cx, seeds, &what, |seed| config(SMALL, rack, signal(), seed))
         });
         let results = all.run(cx)?;
         let seen = |s: Series| Seen::of(size, &results.of(s)[0]);

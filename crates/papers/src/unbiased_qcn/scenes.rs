@@ -13,30 +13,30 @@ pub const SETTING: &str = "the fabric is one ideal VOQ switch with 150 KB at eac
 /// What is a random stream for; see `xoff_workload::random`.
 const START: u64 = 3_001;
 
-/// How congestion is told: `None` is PAUSE only.
-pub type Told = Option<(CongestionPoints, reaction::Params)>;
+/// How congestion is signalled: `None` is PAUSE only.
+pub type Signal = Option<(CongestionPoints, reaction::Params)>;
 
-/// A configuration that runs are made with: its name, and how congestion is told.
-pub type Scheme = (&'static str, fn() -> Told);
+/// A configuration that runs are made with: its name, and how congestion is signalled.
+pub type Scheme = (&'static str, fn() -> Signal);
 
 /// Congestion points with the paper's parameters at 10 Gb/s.
-pub fn at_10g(placement: Placement, sampling: Sampling) -> Told {
+pub fn at_10g(placement: Placement, sampling: Sampling) -> Signal {
     Some((CongestionPoints::Qcn(Params::unbiased_qcn(placement, sampling)), reaction::Params::unbiased_qcn_10g()))
 }
 
 /// At 100 Gb/s (section V).
-pub fn at_100g(placement: Placement, sampling: Sampling) -> Told {
+pub fn at_100g(placement: Placement, sampling: Sampling) -> Signal {
     Some((CongestionPoints::Qcn(Params::unbiased_qcn(placement, sampling)), reaction::Params::unbiased_qcn_100g()))
 }
 
 /// With other parameters of the congestion points.
-pub fn with(mut told: Told, change: impl FnOnce(&mut Params)) -> Told {
-    match told.as_mut().map(|t| &mut t.0) {
+pub fn with(mut signal: Signal, change: impl FnOnce(&mut Params)) -> Signal {
+    match signal.as_mut().map(|t| &mut t.0) {
         Some(CongestionPoints::Qcn(p)) => change(p),
         Some(CongestionPoints::AfQcn(p)) => change(&mut p.qcn),
         None => {}
     }
-    told
+    signal
 }
 
 /// A flow, from and until when [ms].
@@ -73,8 +73,8 @@ pub const F6: usize = 5;
 
 /// Figs. 2 and 5: f1 to f4 to one output, f5 from 100 to 200 ms. With a victim f1 is 3 Gb/s and shares its input with f6, 7 Gb/s
 /// to another output.
-pub fn fan_in(told: Told, victim: bool, seed: u64) -> Config {
-    on_ideal(fan_in_hosts(told, victim, seed))
+pub fn fan_in(signal: Signal, victim: bool, seed: u64) -> Config {
+    on_ideal(fan_in_hosts(signal, victim, seed))
 }
 
 /// The hosts of [`fan_in`] on one ideal switch.
@@ -85,7 +85,7 @@ pub fn on_ideal(hosts: Hosts) -> Config {
 }
 
 /// The hosts of [`fan_in`].
-pub fn fan_in_hosts(told: Told, victim: bool, seed: u64) -> Hosts {
+pub fn fan_in_hosts(signal: Signal, victim: bool, seed: u64) -> Hosts {
     let mut flows: Vec<HostFlow> = (0..4).map(|s| flow(s, HOT, G10, 0.0, 300.0)).collect();
     flows.push(flow(4, HOT, G10, 100.0, 200.0));
     if victim {
@@ -93,18 +93,18 @@ pub fn fan_in_hosts(told: Told, victim: bool, seed: u64) -> Hosts {
         flows.push(flow(0, COOL, Rate::from_gbps(7), 0.0, 300.0));
     }
     stagger(&mut flows, seed, Span::from_us(100));
-    Hosts::unbiased_qcn(flows, told)
+    Hosts::unbiased_qcn(flows, signal)
 }
 
 /// When the output of Fig. 6 slows down [ms].
 pub const DROP: f64 = 10.0;
 
 /// Fig. 6: one flow, whose output drops to 1 Gb/s.
-pub fn drop_to_1g(told: Told, reliable: bool, until: f64, seed: u64) -> Config {
+pub fn drop_to_1g(signal: Signal, reliable: bool, until: f64, seed: u64) -> Config {
     let mut flows = vec![flow(0, 1, G10, 0.0, until)];
     stagger(&mut flows, seed, Span::from_us(100));
     let line_changes = vec![(Time((DROP * 1e9) as u64), 1, Rate::from_gbps(1))];
-    let hosts = Hosts { line_changes, reliable, ..Hosts::unbiased_qcn(flows, told) };
+    let hosts = Hosts { line_changes, reliable, ..Hosts::unbiased_qcn(flows, signal) };
     let mut c = Config::unbiased_qcn_ideal(2, G10, hosts);
     (c.window, c.until) = (Span::from_us(50), Time((until * 1e9) as u64));
     c
@@ -112,13 +112,13 @@ pub fn drop_to_1g(told: Told, reliable: bool, until: f64, seed: u64) -> Config {
 
 /// Fig. 7: f1 and the victim share an input, 50 Gb/s each; at 10 ms the other flows come to the output of f1, 100 Gb/s each.
 /// `hot` flows altogether to that output; the victim is the last.
-pub fn input_hotspot(told: Told, hot: u32, until: f64, seed: u64) -> Config {
+pub fn input_hotspot(signal: Signal, hot: u32, until: f64, seed: u64) -> Config {
     let half = Rate::from_gbps(50);
     let mut flows = vec![flow(0, HOT, half, 0.0, until)];
     flows.extend((1..hot).map(|s| flow(s, HOT, G100, 10.0, until)));
     flows.push(flow(0, COOL, half, 0.0, until));
     stagger(&mut flows, seed, Span::from_us(10));
-    let mut c = Config::unbiased_qcn_ideal(16, G100, Hosts::unbiased_qcn(flows, told));
+    let mut c = Config::unbiased_qcn_ideal(16, G100, Hosts::unbiased_qcn(flows, signal));
     (c.window, c.until) = (Span::from_us(50), Time((until * 1e9) as u64));
     c
 }

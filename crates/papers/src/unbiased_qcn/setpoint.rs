@@ -10,7 +10,7 @@ use super::fig2::off_fair;
 use super::fig5::settled;
 use super::fig6;
 use super::run::{Plan, Results, Run, soundness};
-use super::scenes::{self, F6, PHASES, SETTING, Told};
+use super::scenes::{self, F6, PHASES, SETTING, Signal};
 use crate::stats::Mean;
 use crate::study::Series;
 use crate::{Check, Context, Findings, ReproduceError, lab};
@@ -47,8 +47,8 @@ struct Runs {
 
 fn plan(all: &mut Plan, cx: &Context, (name, bytes, shrinking): (&str, u64, bool)) -> Runs {
     let n = cx.mode.pick(3, 10);
-    let change = move |told: Told| {
-        scenes::with(told, |p: &mut Params| {
+    let change = move |signal: Signal| {
+        scenes::with(signal, |p: &mut Params| {
             p.setpoint = Bytes(bytes);
             p.shrinking = shrinking;
         })

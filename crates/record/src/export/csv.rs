@@ -59,7 +59,7 @@ fn texts(column: &ArrayRef) -> io::Result<Vec<String>> {
         .ok_or_else(|| io::Error::other(format!("a column of the type {} has no text", column.data_type())))
 }
 
-/// Types come from the declaration of the table: text alone does not tell them.
+/// Types come from the declaration of the table: text alone does not show them.
 fn read(file: File, table: &TableSpec) -> io::Result<Vec<RecordBatch>> {
     let mut reader = Reader::from_reader(file);
     let names = reader.headers()?;

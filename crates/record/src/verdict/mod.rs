@@ -100,7 +100,7 @@ impl Conclusion {
         }
     }
 
-    /// What scripts are told.
+    /// The conclusion for scripts.
     pub fn exit_code(self) -> u8 {
         match self {
             Conclusion::Yes => 0,

@@ -44,7 +44,7 @@ impl NetworkScenario {
     }
 
     /// Puts those nodes of the scenario in motion that are `here`, by number, with every link leading out of the world. Whoever drives
-    /// it tells it the time; see [`World::leaving`].
+    /// it sets its time; see [`World::leaving`].
     pub fn start_outside(&self, sink: Sink, here: Vec<bool>) -> Result<Running<'_>, RunError> {
         self.start_with(sink, 1, Some(here))
     }

@@ -369,7 +369,7 @@ pub(super) fn read_flows(doc: &Document, topology: &Topology, (seed, end): (u64,
         return None;
     }
     if parts.is_empty() {
-        // A section that is written wrongly has been told.
+        // A section that is written wrongly has been reported.
         if !doc.has(&sections::flow()) && !doc.has(&sections::workload()) {
             let place = doc.source().place(0..0);
             doc.push(Problem::new("the scenario has no flows", "add a [[flow]] or a [[workload]]").at(place));

@@ -119,7 +119,7 @@ impl Document {
         &self.source
     }
 
-    /// Says which sections exist at all, so that [`Document::finish`] can tell a section that is unknown from one
+    /// Says which sections exist at all, so that [`Document::finish`] can distinguish a section that is unknown from one
     /// that is known but has no effect here.
     pub fn declare(&self, sections: &[SectionSpec]) {
         self.log.borrow_mut().known.extend(sections.iter().map(|s| s.path.to_owned()));
@@ -309,7 +309,7 @@ impl Document {
 
     /// Keeps a problem that the caller found.
     pub fn push(&self, p: Problem) {
-        // A section may be opened twice; its problems are told once.
+        // A section may be opened twice; its problems are reported once.
         let mut log = self.log.borrow_mut();
         if !log.problems.iter().any(|known| *known == p) {
             log.problems.push(p);

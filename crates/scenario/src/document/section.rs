@@ -27,7 +27,7 @@ pub struct Section<'d> {
     kind: Option<&'static str>,
     /// Keys that were refused when the section was opened; owners cannot read them.
     refused: Vec<&'static str>,
-    /// Nothing is said about a section whose absence has been told.
+    /// Nothing is reported about a section whose absence has been reported.
     quiet: bool,
 }
 
@@ -286,7 +286,7 @@ impl<'d> Section<'d> {
 
     /// Keeps an owner's refusal, located at its key.
     pub fn refuse(&self, e: &ParamError) {
-        // What was refused at opening has been told already.
+        // What was refused at opening has been reported already.
         if !self.refused.contains(&e.key.as_str()) {
             self.complain(self.locate(e));
         }
@@ -306,7 +306,7 @@ impl<'d> Section<'d> {
         problems.iter().for_each(|p| self.complain(p.clone()));
     }
 
-    /// Tells the user something about `key` that does not stop the run.
+    /// Warns about `key`; the run goes on.
     pub fn warn(&self, e: &ParamError) {
         self.doc.push_warning(self.locate(e).warning());
     }

@@ -256,7 +256,7 @@ impl HpccConfig {
                 r.warn(&mut out, "given twice".into(), "the last one counts");
             }
             seen.push((key, r.key_word.span.clone()));
-            // A refused value is told already; reading goes on with the next word that is a key.
+            // A refused value is reported already; reading goes on with the next word that is a key.
             if (key.read)(&mut r, &mut out).is_none() {
                 while r.rest.next_if(|w| find(w.text).is_none()).is_some() {}
             }
@@ -265,7 +265,7 @@ impl HpccConfig {
         words.problems.or(out)
     }
 
-    /// What only the whole file can tell.
+    /// What only the whole file shows.
     fn check(&mut self, seen: &[(&'static Key, Range<usize>)], w: &mut Words<'_>) {
         let place = |key: &str| seen.iter().rev().find(|(k, _)| k.name == key).map(|(_, at)| at);
         for key in ["TOPOLOGY_FILE", "FLOW_FILE"] {

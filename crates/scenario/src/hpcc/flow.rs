@@ -128,7 +128,7 @@ fn flow_line(w: &mut Words<'_>, line: &Line<'_>, what: &str, is_switch: &[bool],
     Some(HpccFlow { src: ends.0?, dst: ends.1?, pg: pg? as u8, dport: dport? as u16, size: bytes?, start_ns: start_ns? })
 }
 
-/// Reads a trace file: a count and as many node ids. Ids beyond the last node are skipped there; here they are told.
+/// Reads a trace file: a count and as many node ids. Ids beyond the last node are skipped there; here they are reported.
 pub fn read_trace(source: &Arc<Source>, nodes: usize) -> Result<(Vec<u32>, Problems), Problems> {
     let mut w = Words::new(source);
     let mut warnings = Problems::default();

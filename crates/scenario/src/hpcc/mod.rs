@@ -97,9 +97,9 @@ fn check_maps(config: &HpccConfig, topology: &HpccTopology) -> Problems {
     if !config.ecn {
         return problems;
     }
-    let mut told = Vec::new();
+    let mut seen = Vec::new();
     for link in &topology.links {
-        if !topology.is_switch[link.a as usize] && !topology.is_switch[link.b as usize] || told.contains(&link.rate) {
+        if !topology.is_switch[link.a as usize] && !topology.is_switch[link.b as usize] || seen.contains(&link.rate) {
             continue;
         }
         let lacks = [
@@ -111,7 +111,7 @@ fn check_maps(config: &HpccConfig, topology: &HpccTopology) -> Problems {
         if !lacking.is_empty() {
             let what = format!("no entry for {} bit/s in {}", link.rate.0, lacking.join(", "));
             problems.push(Problem::new(what, "every rate of a switch port needs one in the configuration").at(link.rate_place.clone()));
-            told.push(link.rate);
+            seen.push(link.rate);
         }
     }
     problems
@@ -153,10 +153,10 @@ fn check_paths(config: &HpccConfig, topology: &HpccTopology, flows: &[HpccFlow],
 
 /// Records know five link rates; the original prints an error for every other and goes on.
 fn warn_of_rates(topology: &HpccTopology, warnings: &mut Problems) {
-    let mut told: Vec<u64> = [25, 50, 100, 200, 400].map(|gbps| gbps * 1_000_000_000).to_vec();
+    let mut seen: Vec<u64> = [25, 50, 100, 200, 400].map(|gbps| gbps * 1_000_000_000).to_vec();
     for link in topology.links.iter().filter(|l| topology.is_switch[l.a as usize] || topology.is_switch[l.b as usize]) {
-        if !told.contains(&link.rate.0) {
-            told.push(link.rate.0);
+        if !seen.contains(&link.rate.0) {
+            seen.push(link.rate.0);
             let what = format!("records of the way have no code for {} bit/s", link.rate.0);
             let hint = "CC_MODE 3 takes such a link for one of 25 Gb/s, as in the original";
             warnings.push(Problem::new(what, hint).at(link.rate_place.clone()).warning());

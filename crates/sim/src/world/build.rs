@@ -202,7 +202,7 @@ fn fits(flows: &Flows, m: &Model) -> Result<(), ParamError> {
     }
     let listed = flows.flows.len();
     if listed > FLOWS_MAX {
-        return Err(ParamError::new("flow", format!("{listed} flows"), format!("at most {FLOWS_MAX} flows can be told apart")));
+        return Err(ParamError::new("flow", format!("{listed} flows"), format!("at most {FLOWS_MAX} flows can be distinguished")));
     }
     Ok(())
 }

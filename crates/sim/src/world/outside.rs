@@ -6,7 +6,7 @@
 //!   World   node <--arrival--- enter() <---+
 //! ```
 //!
-//! Whoever drives such a world tells it the time by [`World::run`] and keeps three promises: times never go back, a frame
+//! Whoever drives such a world sets its time by [`World::run`] and keeps three promises: times never go back, a frame
 //! enters no earlier than the world has reached, and what leaves is taken after every run. The world keeps one in return:
 //! what leaves, and when, depends on what entered, and when, and on nothing else.
 

@@ -42,7 +42,7 @@ impl Machine {
         }
     }
 
-    /// It came back: its neighbour may be another one, or have forgotten what it was told.
+    /// It came back: its neighbour may be another one, or have lost its state.
     pub fn link_up(&mut self, world: &mut World, now: Time, link: usize) {
         let a = &mut self.at[link];
         if !std::mem::replace(&mut a.down, false) {

@@ -184,7 +184,7 @@ impl Routes {
         &self.arena[start + 1..start + 1 + self.arena[start] as usize]
     }
 
-    /// Number of destination groups: hosts with the same neighbours, which no other node can tell apart.
+    /// Number of destination groups: hosts with the same neighbours, which no other node can distinguish.
     pub fn groups(&self) -> usize {
         self.members.len()
     }

@@ -11,7 +11,7 @@ use xoff_wire::{Malformed, Unfit, cbfc, cnm, cnp, control, gfc, ipv4, ipv6, mac_
 use crate::frames::{cnp_v4, cnp_v6, frames, messages};
 
 /// A refusal says what and why.
-fn told(e: Malformed) {
+fn reported(e: Malformed) {
     assert!(e.to_string().len() > 10, "{e}");
 }
 
@@ -27,7 +27,7 @@ macro_rules! again {
                 assert_eq!(<$t>::$parse(&out[..rest]), Ok(repr));
                 assert!(matches!(repr.$emit(&mut out[..len - 1]), Err(Unfit::Room { .. })));
             }
-            Err(e) => told(e),
+            Err(e) => reported(e),
         }
     };
 }
@@ -49,7 +49,7 @@ fn all_parsers(bytes: &[u8]) {
     again!(cnp::Repr, parse, emit, bytes);
     again!(ipv4::Repr, parse, emit, bytes);
     again!(ipv6::Repr, parse, emit, bytes);
-    let _ = (Subtype::parse(bytes).map_err(told), control::parse(bytes).map_err(told), vlan::inner(bytes).map_err(told));
+    let _ = (Subtype::parse(bytes).map_err(reported), control::parse(bytes).map_err(reported), vlan::inner(bytes).map_err(reported));
     vlan::outer(bytes);
     changed_in_place(bytes);
 }
@@ -66,7 +66,7 @@ fn changed_in_place(bytes: &[u8]) {
             // A checksum of 0xFFFF comes back as 0x0000, the same number in ones' complement.
             assert!(buf == bytes || ipv4::Packet::new(&buf[at..]).is_ok_and(|p| p.check().is_ok() == right));
         }
-        (before, after) => assert_eq!(before.map_err(told), after.map_err(told)),
+        (before, after) => assert_eq!(before.map_err(reported), after.map_err(reported)),
     }
     let mut buf = bytes.to_vec();
     buf.extend([0; 8]);
@@ -78,7 +78,7 @@ fn changed_in_place(bytes: &[u8]) {
     if bytes.len() >= 12 {
         assert_eq!(vlan::outer(&buf).map(|t| (t.pcp, t.vid)), Some((3, 1)));
     }
-    let _ = test_frame::stamp(&mut buf, 1).map_err(told);
+    let _ = test_frame::stamp(&mut buf, 1).map_err(reported);
 }
 
 /// Bytes of every valid frame, from each place where one of its formats begins.

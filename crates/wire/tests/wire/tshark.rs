@@ -58,7 +58,7 @@ fn tshark_reads_every_frame() {
         let script = format!("lua_script:{}", script.display());
         Command::new("tshark").args(["-X", &script, "-r"]).arg(&capture).args(preferences).args(args).output().unwrap()
     };
-    // A protocol from one line of Lua tells a tshark without it, or one that refuses it to root, from a dissector that does not load.
+    // A protocol from one line of Lua distinguishes a tshark without it, or one that refuses it to root, from a dissector that does not load.
     let probe = folder.path().join("probe.lua");
     std::fs::write(&probe, "Proto('xoffprobe', 'probe')\n").unwrap();
     if !run(&probe, &["-Y", "xoffprobe"]).status.success() {

@@ -8,7 +8,7 @@
 //!
 //! A host learns of a delivery from the last acknowledgement. Where hosts send none it learns of it after the propagation delay of the
 //! flow's links: the earliest time at which news could be there, without a frame that would change what it reports. (And never
-//! sooner than a part of the network on another thread can be told, which takes one link.)
+//! sooner than a part of the network on another thread can get the news, which takes one link.)
 //!
 //! When a flow ends is known only during the run, but what comes next is not left to it: the n-th flow of a host is
 //! a pure function of (seed, host, n). The order in which other hosts finish cannot change it.

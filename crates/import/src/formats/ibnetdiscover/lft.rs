@@ -18,7 +18,7 @@ const NONE: u64 = 255;
 struct Table {
     node: usize,
     place: Place,
-    /// Whether a last line tells that it is complete, and whether it came.
+    /// Whether a last line marks the file as complete, and whether it came.
     counted: bool,
     complete: bool,
 }

@@ -121,7 +121,7 @@ fn keep_alive_samples_through_a_pause() {
 
 /// Which sources each sampling notifies, of a fast flow without a backlog and a slow one with it (RZ 3880, Fig. 4).
 #[test]
-fn the_culprit_is_told() {
+fn the_culprit_is_notified() {
     for (sampling, want) in [("arrival", 6), ("largest", 1), ("random", 1)] {
         let mut q = Qcn::new(&steady(&[("sampling", sampling)]), C, BUFFER);
         for n in 0..70 {

@@ -378,7 +378,7 @@ fn two_hops(p: &Params, seed: u64, flows: &[u32]) -> [u64; 2] {
     let mut stops = vec![false; flows.len()];
     for now in 0..60_000u64 {
         // Behind messages that wait and behind the rest of a frame on the way back.
-        let mut tell = |line: &mut VecDeque<(u64, Order)>, hop: usize, orders: Vec<Order>, wait: u64| {
+        let mut transmit = |line: &mut VecDeque<(u64, Order)>, hop: usize, orders: Vec<Order>, wait: u64| {
             for o in orders {
                 control[hop] = control[hop].max(now + wait) + 1;
                 line.push_back((control[hop] + DELAY, o));
@@ -391,7 +391,7 @@ fn two_hops(p: &Params, seed: u64, flows: &[u32]) -> [u64; 2] {
             while arrivals[hop].front().is_some_and(|(at, _)| *at <= now) {
                 let (_, handle): (u64, u32) = arrivals[hop].pop_front().unwrap();
                 let flow = frames[handle as usize].0 as usize;
-                tell(&mut messages[hop], hop, arrive(&mut r[hop], flows[flow], LEN), draw(24));
+                transmit(&mut messages[hop], hop, arrive(&mut r[hop], flows[flow], LEN), draw(24));
                 most[hop] = most[hop].max(r[hop].held(flows[flow]).0);
                 if hop == 0 {
                     s[1].push(Time::ZERO, handle, flows[flow], Bytes(1500));
@@ -419,14 +419,14 @@ fn two_hops(p: &Params, seed: u64, flows: &[u32]) -> [u64; 2] {
             wire[1] = now + if now / 5_000 % 2 == 0 { 96 } else { 24 };
             arrivals[1].push_back((now + 24 + DELAY, handle));
             let flow = flows[frames[handle as usize].0 as usize];
-            tell(&mut messages[0], 0, leave(&mut r[0], flow, LEN), draw(24));
+            transmit(&mut messages[0], 0, leave(&mut r[0], flow, LEN), draw(24));
         }
         for flow in 0..flows.len() {
             if draw(2_000) == 0 {
                 stops[flow] = !stops[flow];
             }
             if now % 30 == 0 && !stops[flow] && sink[flow].pop_front().is_some() {
-                tell(&mut messages[1], 1, leave(&mut r[1], flows[flow], LEN), draw(24));
+                transmit(&mut messages[1], 1, leave(&mut r[1], flows[flow], LEN), draw(24));
             }
         }
     }
