@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_takes_too_long_is_ended_and_says_so() {
+    fn a_run_that_takes_too_long_is_ended_with_a_message() {
         let started = Instant::now();
         let e = shell("exec sleep 60", Duration::from_millis(100)).unwrap_err();
         assert_eq!(e, "not finished in 0 s");

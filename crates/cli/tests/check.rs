@@ -41,16 +41,16 @@ fn failures_are_named_and_studied() {
 #[test]
 fn the_answer_is_to_the_question_that_was_asked() {
     let args = ["check", "leaf-spine", "--fail-any", "2"];
-    let (said, json) = (xoff(&args), xoff(&[&args[..], &["--json"]].concat()).json());
+    let (ran, json) = (xoff(&args), xoff(&[&args[..], &["--json"]].concat()).json());
     let failures = json["failures"]["cyclic_total"].as_u64().unwrap();
     assert!(failures > 1, "{json:#}");
-    let headline = said.out.lines().next().unwrap();
-    assert_eq!((said.code, headline), (1, &*format!("{failures} failures create a cycle: a deadlock can form after any of them.")));
+    let headline = ran.out.lines().next().unwrap();
+    assert_eq!((ran.code, headline), (1, &*format!("{failures} failures create a cycle: a deadlock can form after any of them.")));
     assert_eq!(
         (&json["verdict"], &json["answer"], &json["verdict_without_failures"]),
         (&"cyclic-after-failures".into(), &"no".into(), &"cycle-free".into())
     );
-    assert!(said.out.contains("Without a further failure there is no cycle."), "{}", said.out);
+    assert!(ran.out.contains("Without a further failure there is no cycle."), "{}", ran.out);
 
     let safe = xoff(&["check", "fat-tree:k=4", "--fail-any", "1"]);
     assert!(safe.code == 0 && safe.out.starts_with("No cycle, and none after these failures"), "{}", safe.out);
@@ -68,8 +68,8 @@ fn files_of_every_kind_are_read() {
     std::fs::write(dir.join("t.toml"), "node = [{name = \"H0\", kind = \"host\"}, {name = \"H1\", kind = \"host\"}, {name = \"S\", kind = \"switch\"}]\nlink = [{a = \"H0\", b = \"S\"}, {a = \"H1\", b = \"S\"}]\n").unwrap();
     std::fs::write(dir.join("s.toml"), "[topology]\nkind = \"star\"\n").unwrap();
     for name in ["t.txt", "t.toml", "s.toml"] {
-        let said = xoff(&["check", &path(&dir, name)]);
-        assert_eq!(said.code, 0, "{name}: {}", said.err);
+        let ran = xoff(&["check", &path(&dir, name)]);
+        assert_eq!(ran.code, 0, "{name}: {}", ran.err);
     }
 }
 
@@ -108,9 +108,9 @@ fn bad_input_is_refused_with_a_hint() {
         (&["ring", "--routing", "d-mod-k"], &["routing: the link S1-S2 joins levels 1 and 1", "fat-tree or leaf-spine"]),
         (&["fat-tree", "--flows", "absent.txt"], &["cannot read 'absent.txt'"]),
     ] {
-        let said = xoff(&[&["check"], args].concat());
-        assert_eq!((said.code, said.out.as_str()), (2, ""), "{args:?}");
-        said.complains(texts);
+        let ran = xoff(&[&["check"], args].concat());
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}");
+        ran.complains(texts);
     }
 }
 

@@ -14,12 +14,12 @@ fn scenario(name: &str) -> String {
 fn a_fabric_leaves_tables_a_manifest_and_an_answer() {
     let run = |name: &str| {
         let out = folder(name).display().to_string();
-        let said =
+        let ran =
             xoff(&["run", &scenario("hotspots.toml"), "--out", &out, "--set", "run.duration=64us", "--set", "run.warm_up=20us", "--json"]);
-        assert_eq!(said.code, 0, "{}", said.err);
+        assert_eq!(ran.code, 0, "{}", ran.err);
         let want = ["fabric_ports.parquet", "host_flows.parquet", "manifest.json", "resolved.toml", "windows.parquet"];
         assert_eq!(files(Path::new(&out)), want);
-        (said.json(), out)
+        (ran.json(), out)
     };
     let (json, out) = run("fabric-hotspots");
     has_every_number(&json);
@@ -30,20 +30,20 @@ fn a_fabric_leaves_tables_a_manifest_and_an_answer() {
     // The resolved scenario gives the same run.
     let again = format!("{out}/resolved.toml");
     let second = folder("fabric-again").display().to_string();
-    let said = xoff(&["run", &again, "--out", &second, "--json"]).json();
-    assert_eq!(said["delay_ps"], json["delay_ps"]);
-    assert_eq!(said["result_hash"], run("fabric-hotspots-2").0["result_hash"]);
+    let ran = xoff(&["run", &again, "--out", &second, "--json"]).json();
+    assert_eq!(ran["delay_ps"], json["delay_ps"]);
+    assert_eq!(ran["result_hash"], run("fabric-hotspots-2").0["result_hash"]);
 }
 
 #[test]
 fn hosts_and_their_flows_are_reported() {
     let out = folder("fabric-qcn").display().to_string();
-    let said = xoff(&["run", &scenario("qcn-at-inputs.toml"), "--out", &out, "--set", "run.duration=60ms"]);
-    assert_eq!(said.code, 0, "{}", said.err);
+    let ran = xoff(&["run", &scenario("qcn-at-inputs.toml"), "--out", &out, "--set", "run.duration=60ms"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
     // The victim, flow 5: 7 Gb/s beside four flows that share 10 Gb/s.
-    let victim = said.out.lines().find(|l| l.contains("P14")).unwrap_or_default();
+    let victim = ran.out.lines().find(|l| l.contains("P14")).unwrap_or_default();
     let rate: f64 = victim.split_whitespace().find_map(|w| w.strip_suffix("Gbps")).unwrap().parse().unwrap();
-    assert!((rate - 7.0).abs() < 0.05, "{}", said.out);
+    assert!((rate - 7.0).abs() < 0.05, "{}", ran.out);
     let pause_only =
         xoff(&["run", &scenario("qcn-at-inputs.toml"), "--out", &out, "--set", "run.duration=20ms", "--set", "congestion_points=none"]);
     assert!(pause_only.out.contains("PAUSE:") && !pause_only.out.contains("CNMs:"), "{}", pause_only.out);
@@ -93,6 +93,6 @@ fn settings_that_cannot_work_are_refused_with_the_inequality() {
     hosts(&["congestion_points.setpoint=200KB"], &["setpoint <= input_buffer"]);
     hosts(&["congestion_points.keep_alive=true", "congestion_points.placement=output"], &["keep_alive", "outputs pause no port"]);
     // Commands for networks say that this is none.
-    let said = xoff(&["check", &scenario("hotspots.toml")]);
-    assert_eq!(said.complains(&["fabric"]).code, 2);
+    let ran = xoff(&["check", &scenario("hotspots.toml")]);
+    assert_eq!(ran.complains(&["fabric"]).code, 2);
 }

@@ -18,12 +18,12 @@ fn help_and_version() {
     let commands: Vec<&str> = commands.filter_map(|l| l.split_whitespace().next()).filter(|c| *c != "help").collect();
     assert!(["run", "check", "schema"].iter().all(|c| commands.contains(c)), "{commands:?}");
     for sub in commands {
-        let said = xoff(&[sub, "--help"]);
-        assert_eq!(said.code, 0, "{sub}");
-        let usage = said.out.lines().find(|l| l.starts_with("Usage:")).unwrap_or_default();
+        let ran = xoff(&[sub, "--help"]);
+        assert_eq!(ran.code, 0, "{sub}");
+        let usage = ran.out.lines().find(|l| l.starts_with("Usage:")).unwrap_or_default();
         assert!(usage.starts_with(&format!("Usage: xoff {sub}")), "{sub}: {usage}");
         // An example that can be copied; each is run by tests/examples.rs.
-        assert!(said.out.lines().any(|l| l.trim().starts_with(&format!("xoff {sub}"))), "{sub}: no example in\n{}", said.out);
+        assert!(ran.out.lines().any(|l| l.trim().starts_with(&format!("xoff {sub}"))), "{sub}: no example in\n{}", ran.out);
     }
     assert_eq!(xoff(&[]).code, 2);
     let unknown = xoff(&["chek"]);
@@ -40,10 +40,10 @@ fn the_schema_is_json() {
 #[test]
 fn a_plan_has_formulas_and_sources() {
     let args = ["plan", "--flow-control", "pfc", "--rate", "100Gbps", "--length", "100m", "--mtu", "1500"];
-    let said = xoff(&args);
-    assert_eq!(said.code, 0, "{}", said.err);
+    let ran = xoff(&args);
+    assert_eq!(ran.code, 0, "{}", ran.err);
     for text in ["Formula", "Source", "Headroom", "tau"] {
-        assert!(said.out.to_lowercase().contains(&text.to_lowercase()), "'{text}' is not in:\n{}", said.out);
+        assert!(ran.out.to_lowercase().contains(&text.to_lowercase()), "'{text}' is not in:\n{}", ran.out);
     }
     let plan = xoff(&[&args[..], &["--json"]].concat()).json();
     assert_eq!(plan["flow_control"], "pfc");
@@ -67,14 +67,14 @@ fn a_plan_has_formulas_and_sources() {
 
 /// Every mechanism can be asked for; one without a plan is refused with what it is and with those that have one.
 #[test]
-fn a_mechanism_without_a_plan_says_so() {
+fn a_mechanism_without_a_plan_is_named() {
     let unplanned: Vec<_> = xoff_analysis::plan::unplanned().collect();
     assert!(unplanned.iter().any(|(name, _)| *name == "red"), "{unplanned:?}");
     for (name, _) in &unplanned {
-        let said = xoff(&["plan", name]);
+        let ran = xoff(&["plan", name]);
         // Long lines are wrapped behind a bar.
-        let text = said.err.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
-        assert_eq!(said.code, 2, "{name}: {text}");
+        let text = ran.err.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
+        assert_eq!(ran.code, 2, "{name}: {text}");
         for part in [name, "has no plan", "gfc-buffer"] {
             assert!(text.contains(part), "'{part}' is not in: {text}");
         }
@@ -87,10 +87,10 @@ fn a_mechanism_without_a_plan_says_so() {
 #[test]
 fn a_plan_begins_with_what_to_set() {
     let first_lines = |args: &str| {
-        let said = xoff(&[&["plan"], &args.split(' ').collect::<Vec<_>>()[..]].concat());
-        assert_eq!(said.code, 0, "{}", said.err);
-        let flat: Vec<String> = said.out.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
-        (flat.join(" "), said.out)
+        let ran = xoff(&[&["plan"], &args.split(' ').collect::<Vec<_>>()[..]].concat());
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        let flat: Vec<String> = ran.out.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        (flat.join(" "), ran.out)
     };
     for (args, set, why) in [
         (
@@ -129,10 +129,10 @@ fn a_plan_begins_with_what_to_set() {
 #[test]
 fn a_detection_is_planned_beside_a_flow_control() {
     let args = ["plan", "tcd", "--rate", "40Gbps", "--mtu", "1000", "--t-w", "1us", "--t-r", "0us"];
-    let said = xoff(&args);
-    assert_eq!(said.code, 0, "{}", said.err);
+    let ran = xoff(&args);
+    assert_eq!(ran.code, 0, "{}", ran.err);
     for text in ["tcd beside pfc", "max(T_on)", "34.4us", "epsilon 0.05"] {
-        assert!(said.out.contains(text), "'{text}' is not in:\n{}", said.out);
+        assert!(ran.out.contains(text), "'{text}' is not in:\n{}", ran.out);
     }
     let plan = xoff(&[&args[..], &["--flow-control", "cbfc", "--credit-period", "60us", "--json"]].concat()).json();
     let max_ton = plan["rows"].as_array().unwrap().iter().find(|r| r["symbol"] == "max(T_on)").unwrap();
@@ -143,10 +143,10 @@ fn a_detection_is_planned_beside_a_flow_control() {
 #[test]
 fn a_flow_control_is_planned_by_its_name() {
     let args = ["plan", "pffc", "--rate", "10Gbps", "--t-w", "1us", "--flows", "32", "--slots", "4096"];
-    let said = xoff(&args);
-    assert_eq!(said.code, 0, "{}", said.err);
+    let ran = xoff(&args);
+    assert_eq!(ran.code, 0, "{}", ran.err);
     for text in ["pffc: one direction", "Xoff_s", "18.5KB", "Table of collisions", "congested flows <= pause queues"] {
-        assert!(said.out.contains(text), "'{text}' is not in:\n{}", said.out);
+        assert!(ran.out.contains(text), "'{text}' is not in:\n{}", ran.out);
     }
     assert_eq!(xoff(&[&args[..], &["--json"]].concat()).json()["flow_control"], "pffc");
 }
@@ -166,9 +166,9 @@ fn an_impossible_plan_is_refused_at_its_option() {
         (&["pffc", "--flows", "0"], &["--flows 0", "1 to 65536"]),
         (&["tcd", "--xoff", "1KB", "--xon", "2KB"], &["--xon 2KB"]),
     ] {
-        let said = xoff(&[&["plan"], args].concat());
-        assert_eq!((said.code, said.out.as_str()), (2, ""), "{args:?}");
-        said.complains(texts);
+        let ran = xoff(&[&["plan"], args].concat());
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}");
+        ran.complains(texts);
     }
 }
 

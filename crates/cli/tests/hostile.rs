@@ -77,14 +77,14 @@ fn fabric(keys: &str, more: &str) -> String {
 
 /// Checks rows of (name, scenario, what the refusal says).
 fn refused(test: &str, rows: &[(&str, String, &[&str])]) {
-    for (name, text, says) in rows {
+    for (name, text, prints) in rows {
         let dir = folder(&format!("hostile/{test}"));
         std::fs::write(dir.join("s.toml"), text).unwrap();
         let ended = limited(&["run", "s.toml", "--out", "out"], &dir, None);
         assert_eq!(ended.code, Some(2), "{name}:\n{}", ended.err);
         let flat = ended.err.split_whitespace().filter(|w| *w != "│").collect::<Vec<_>>().join(" ");
         assert!(flat.contains("s.toml:") && flat.contains("help:"), "{name}: no place or no hint:\n{}", ended.err);
-        says.iter().for_each(|text| assert!(flat.contains(text), "{name}: '{text}' is not in:\n{}", ended.err));
+        prints.iter().for_each(|text| assert!(flat.contains(text), "{name}: '{text}' is not in:\n{}", ended.err));
     }
 }
 
@@ -235,7 +235,7 @@ fn files_that_never_end_or_lead_in_a_circle() {
         ("capture", &["replay", "f"], vec![0x0a; 1 << 20], &["f", "capture"]),
         ("manifest", &["explain", "m", "H1:S1", "1ms"], vec![], &["manifest.json"]),
     ];
-    for (name, args, bytes, says) in rows {
+    for (name, args, bytes, prints) in rows {
         let dir = folder("hostile/files");
         std::fs::write(dir.join("f"), bytes).unwrap();
         std::fs::create_dir(dir.join("m")).unwrap();
@@ -243,7 +243,7 @@ fn files_that_never_end_or_lead_in_a_circle() {
         let ended = limited(args, &dir, None);
         assert_eq!(ended.code, Some(2), "{name}:\n{}", ended.err);
         let flat = ended.err.split_whitespace().filter(|w| *w != "│").collect::<Vec<_>>().join(" ");
-        says.iter().for_each(|text| assert!(flat.contains(text), "{name}: '{text}' is not in:\n{}", ended.err));
+        prints.iter().for_each(|text| assert!(flat.contains(text), "{name}: '{text}' is not in:\n{}", ended.err));
     }
 }
 
@@ -256,10 +256,10 @@ fn topology_files_that_name_each_other() {
     file("a.toml", "b.toml");
     file("b.toml", "a.toml");
     (0..20).for_each(|i| file(&format!("{i}.toml"), &format!("{}.toml", i + 1)));
-    for (start, says) in [("a.toml", "names itself, through"), ("0.toml", "files name each other")] {
+    for (start, prints) in [("a.toml", "names itself, through"), ("0.toml", "files name each other")] {
         let ended = limited(&["check", start], &dir, None);
         let flat = ended.err.split_whitespace().filter(|w| *w != "│").collect::<Vec<_>>().join(" ");
-        assert!(ended.code == Some(2) && flat.contains(says), "{start}: {:?}\n{}", ended.code, ended.err);
+        assert!(ended.code == Some(2) && flat.contains(prints), "{start}: {:?}\n{}", ended.code, ended.err);
     }
     // One below the other is served, each looked up beside the file that names it.
     std::fs::create_dir(dir.join("below")).unwrap();

@@ -15,9 +15,9 @@ fn reference_cases_come_out_byte_for_byte() {
     let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hpcc/tests/cases");
     for name in files(&cases).into_iter().filter(|name| cases.join(name).is_dir()) {
         let (dir, out) = (cases.join(&name), folder(&format!("hpcc-{name}")));
-        let said = xoff(&["hpcc", &path(&dir, "config.txt"), "--out", &out.display().to_string(), "--json", "--allow", "loss"]);
-        assert_eq!(said.code, 0, "{name}: {}", said.err);
-        assert_eq!(said.json()["verdict"]["answer"] == "no", said.json()["lost_frames"] != 0, "{name}: {}", said.out);
+        let ran = xoff(&["hpcc", &path(&dir, "config.txt"), "--out", &out.display().to_string(), "--json", "--allow", "loss"]);
+        assert_eq!(ran.code, 0, "{name}: {}", ran.err);
+        assert_eq!(ran.json()["verdict"]["answer"] == "no", ran.json()["lost_frames"] != 0, "{name}: {}", ran.out);
         for (got, want) in [("fct.txt", "expected-fct.txt"), ("pfc.txt", "expected-pfc.txt")] {
             assert_eq!(std::fs::read(out.join(got)).unwrap(), std::fs::read(dir.join(want)).unwrap(), "{name} {got}");
         }
@@ -46,10 +46,10 @@ fn the_answer_has_every_key_and_repeats_itself() {
 fn ignored_keys_and_warnings_are_named() {
     let dir = folder("hpcc-ignored");
     let config = case(&dir, 3, TWO_TO_ONE, "U_TARGET 0.95\nQLEN_MON_FILE qlen.txt\nCC_MODE 0\n");
-    let said = xoff(&["hpcc", &config, "--out", &path(&dir, "out")]);
-    assert_eq!(said.code, 0);
-    said.complains(&["U_TARGET", "CC_MODE: given twice", "config.txt:10:1"]);
-    assert!(said.out.contains("2 of 2 flows completed: no deadlock, 0 frames lost"), "{}", said.out);
+    let ran = xoff(&["hpcc", &config, "--out", &path(&dir, "out")]);
+    assert_eq!(ran.code, 0);
+    ran.complains(&["U_TARGET", "CC_MODE: given twice", "config.txt:10:1"]);
+    assert!(ran.out.contains("2 of 2 flows completed: no deadlock, 0 frames lost"), "{}", ran.out);
 }
 
 #[test]
@@ -57,9 +57,9 @@ fn bad_input_names_file_line_and_column() {
     let dir = folder("hpcc-bad");
     let out = path(&dir, "out");
     let refused = |config: &str, texts: &[&str]| {
-        let said = xoff(&["hpcc", config, "--out", &out, "--json"]);
-        assert_eq!((said.code, said.out.as_str()), (2, ""));
-        said.complains(texts);
+        let ran = xoff(&["hpcc", config, "--out", &out, "--json"]);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+        ran.complains(texts);
     };
     refused(&case(&dir, 3, TWO_TO_ONE, "CC_MOD 1\n"), &["unknown key 'CC_MOD'", "did you mean 'CC_MODE'?", "config.txt:8:1"]);
     refused(&case(&dir, 3, TWO_TO_ONE, "CC_MODE 8\n"), &["CC_MODE", "config.txt:8:9"]);
@@ -76,9 +76,9 @@ fn bad_input_names_file_line_and_column() {
 fn a_folder_that_cannot_be_written_is_refused() {
     let dir = folder("hpcc-unwritable");
     let config = case(&dir, 3, TWO_TO_ONE, "");
-    let said = xoff(&["hpcc", &config, "--out", &path(&dir, "flow.txt/out")]);
-    assert_eq!((said.code, said.out.as_str()), (2, ""));
-    said.complains(&["cannot create", "flow.txt/out"]);
+    let ran = xoff(&["hpcc", &config, "--out", &path(&dir, "flow.txt/out")]);
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+    ran.complains(&["cannot create", "flow.txt/out"]);
 }
 
 #[cfg(target_os = "linux")]
@@ -88,9 +88,9 @@ fn a_full_disk_stops_the_run_and_leaves_no_half_file() {
     // Enough pauses to fill the writer's buffer; the record of the folder fits into 1 KiB.
     let config = case(&dir, 9, &"1 9 3 100 40000000 2\n2 9 3 100 40000000 2\n3 9 3 100 40000000 2\n".repeat(2), "");
     let out = dir.join("out");
-    let said = limited(2, &["hpcc", &config, "--out", &out.display().to_string()]);
-    assert_eq!((said.code, said.out.as_str()), (2, ""));
-    said.complains(&["cannot write", "pfc.txt", "File too large"]);
+    let ran = limited(2, &["hpcc", &config, "--out", &out.display().to_string()]);
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+    ran.complains(&["cannot write", "pfc.txt", "File too large"]);
     assert!(!out.exists());
 }
 

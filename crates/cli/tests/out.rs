@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use support::{Said, case, command, files, folder, limited, path, xoff};
+use support::{Ran, case, command, files, folder, limited, path, xoff};
 
 fn scenario(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(name).display().to_string()
@@ -22,14 +22,14 @@ fn ring(out: &str, duration: &str) -> Vec<String> {
     ["run", &scenario("tutorial/ring.toml"), "--out", out].iter().chain(&set).map(|s| (*s).to_owned()).collect()
 }
 
-fn said(c: &mut Command) -> Said {
+fn ran(c: &mut Command) -> Ran {
     let o = c.output().unwrap();
     let text = |b: Vec<u8>| String::from_utf8_lossy(&b).into_owned();
-    Said { code: o.status.code().unwrap_or(-1), out: text(o.stdout), err: text(o.stderr) }
+    Ran { code: o.status.code().unwrap_or(-1), out: text(o.stdout), err: text(o.stderr) }
 }
 
-fn short(out: &str) -> Said {
-    said(&mut command(ring(out, "1ms")))
+fn short(out: &str) -> Ran {
+    ran(&mut command(ring(out, "1ms")))
 }
 
 fn spawned(args: Vec<String>) -> Child {
@@ -59,7 +59,7 @@ fn a_folder_with_files_of_others_is_refused() {
     let own = std::fs::read_to_string(scenario("tutorial/ring.toml")).unwrap();
     std::fs::write(dir.join("scenario.toml"), &own).unwrap();
     let run = |more: &[&str]| {
-        said(command([&["run", "scenario.toml", "--out", ".", "--set", "run.duration=1ms"], more].concat()).current_dir(&dir))
+        ran(command([&["run", "scenario.toml", "--out", ".", "--set", "run.duration=1ms"], more].concat()).current_dir(&dir))
     };
     let refused = run(&[]);
     assert_eq!((refused.code, refused.out.as_str()), (2, ""));
@@ -76,7 +76,7 @@ fn a_folder_with_files_of_others_is_refused() {
     std::fs::write(dir.join("flows.parquet"), "mine").unwrap();
     let out = dir.display().to_string();
     assert_eq!(short(&out).complains(&["'flows.parquet'"]).code, 2);
-    let forced = said(command(ring(&out, "1ms")).arg("--force"));
+    let forced = ran(command(ring(&out, "1ms")).arg("--force"));
     assert_eq!(forced.complains(&["flows.parquet is in the way: xoff did not write it"]).code, 2);
     assert_eq!(std::fs::read_to_string(dir.join("flows.parquet")).unwrap(), "mine");
     assert_eq!(files(&dir), ["flows.parquet"]);
@@ -89,7 +89,7 @@ fn a_folder_has_one_owner() {
     let out = dir.display().to_string();
     assert_eq!(short(&out).code, 0);
     let first = std::fs::read_to_string(dir.join("manifest.json")).unwrap();
-    assert_eq!(said(&mut command(ring(&out, "2ms"))).code, 0);
+    assert_eq!(ran(&mut command(ring(&out, "2ms"))).code, 0);
     complete(&dir);
     assert_ne!(std::fs::read_to_string(dir.join("manifest.json")).unwrap(), first);
     // A fabric has other tables: those of the network go.
@@ -123,7 +123,7 @@ fn a_folder_of_an_older_version_is_read() {
     std::fs::write(dir.join("manifest.json"), manifest.to_string()).unwrap();
     assert_eq!(xoff(&["explain", &out, "H1->S1", "0.5ms"]).code, 0);
     assert_eq!(short(&out).complains(&["--force"]).code, 2);
-    assert_eq!(said(command(ring(&out, "1ms")).arg("--force")).code, 0);
+    assert_eq!(ran(command(ring(&out, "1ms")).arg("--force")).code, 0);
     assert!(files(&dir).contains(&"scenario.toml".to_owned()), "it may be the user's");
 }
 
@@ -164,7 +164,7 @@ fn a_killed_run_leaves_all_or_nothing() {
     let dir = folder("out-killed").join("run");
     let out = dir.display().to_string();
     let whole = Instant::now();
-    assert_eq!(said(&mut command(ring(&out, "30ms"))).code, 0);
+    assert_eq!(ran(&mut command(ring(&out, "30ms"))).code, 0);
     let lasts = whole.elapsed().as_micros() as u64;
     let mut random = 0x2545_f491_4f6c_dd1du64;
     let (mut kept, mut none) = (0, 0);
@@ -190,25 +190,25 @@ fn a_killed_run_leaves_all_or_nothing() {
     }
     println!("{kept} times the results of before or the new ones, {none} times none");
     assert!(kept > 0);
-    assert_eq!(said(&mut command(ring(&out, "30ms"))).code, 0);
+    assert_eq!(ran(&mut command(ring(&out, "30ms"))).code, 0);
     complete(&dir);
 }
 
 /// Results on a disk that is too small by a little or by a lot: complete, or nothing but an error.
-fn too_small(dir: &Path, run: impl Fn(u64, &str) -> Said) {
+fn too_small(dir: &Path, run: impl Fn(u64, &str) -> Ran) {
     let (mut full, mut fits) = (0, 0);
     for size in 0..40 {
         let out = dir.join(format!("run-{size}"));
-        let said = run(size, &out.display().to_string());
-        match said.code {
+        let ran = run(size, &out.display().to_string());
+        match ran.code {
             0 => {
                 fits += 1;
                 complete(&out);
             }
             _ => {
                 full += 1;
-                assert_eq!((said.code, said.out.as_str()), (2, ""), "{}", said.err);
-                said.complains(&["cannot "]);
+                assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{}", ran.err);
+                ran.complains(&["cannot "]);
                 assert!(!out.exists() || std::fs::read_dir(&out).unwrap().count() == 0, "{size}: {:?}", files(&out));
             }
         }
@@ -228,7 +228,7 @@ fn a_full_disk_leaves_nothing() {
     let dir = folder("out-full");
     let inside = |size: u64, script: &str, args: &[String]| {
         let mount = format!("mount -t tmpfs -o size={}k none \"$1\" && shift && {script}", 4 * size);
-        said(Command::new("unshare").args(["-rm", "sh", "-c", &mount, "sh"]).arg(&dir).args(args).stdin(Stdio::null()))
+        ran(Command::new("unshare").args(["-rm", "sh", "-c", &mount, "sh"]).arg(&dir).args(args).stdin(Stdio::null()))
     };
     let probe = std::panic::catch_unwind(|| inside(1, "true", &[]).code);
     if probe.ok() != Some(0) {
@@ -244,16 +244,16 @@ fn a_full_disk_leaves_nothing() {
             "\"$@\" >&2; code=$?; ls -A {0} 2>/dev/null; test $code -ne 0 || {exe} explain {0} 'H1->S1' 0.5ms >&2 || code=9; exit $code",
             out.display()
         );
-        let said = inside(pages, &left, &args);
-        match said.code {
+        let ran = inside(pages, &left, &args);
+        match ran.code {
             0 => {
                 fits += 1;
-                assert!(said.out.contains("manifest.json") && !said.out.contains(".partial"), "{}", said.out);
+                assert!(ran.out.contains("manifest.json") && !ran.out.contains(".partial"), "{}", ran.out);
             }
             _ => {
                 full += 1;
-                assert_eq!((said.code, said.out.as_str()), (2, ""), "{pages} pages: {}", said.err);
-                said.complains(&["No space left on device"]);
+                assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{pages} pages: {}", ran.err);
+                ran.complains(&["No space left on device"]);
             }
         }
     }
@@ -285,7 +285,7 @@ fn what_is_no_folder_is_refused_at_once() {
         ("/proc/nowhere".into(), "cannot create the folder /proc/nowhere"),
     ] {
         for args in [ring(&out, "1000000s"), ["reproduce", "gfc", "--full", "--out", &out].map(str::to_owned).to_vec()] {
-            let refused = said(&mut command(args));
+            let refused = ran(&mut command(args));
             assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{out}: {}", refused.err);
             refused.complains(&[text]);
         }
@@ -316,12 +316,12 @@ fn a_drawing_replaces_no_link_and_no_device() {
     symlink("far/new.svg", at("dangling.svg")).unwrap();
     symlink("/proc/self/fd/2", at("stderr")).unwrap();
     for name in ["plain.svg", "link.svg", "dangling.svg", "plain.svg"] {
-        let drawing = said(&mut tree(&at(name)));
+        let drawing = ran(&mut tree(&at(name)));
         assert_eq!(drawing.code, 0, "{name}: {}", drawing.err);
     }
     assert!(dir.join("link.svg").is_symlink() && dir.join("dangling.svg").is_symlink());
     assert!(["plain.svg", "far/real.svg", "far/new.svg"].iter().all(|f| drawn(&dir.join(f))));
-    let through = said(&mut tree(&at("stderr")));
+    let through = ran(&mut tree(&at("stderr")));
     assert!(through.code == 0 && through.err.contains("</svg>") && dir.join("stderr").is_symlink(), "{}", through.err);
 
     assert!(Command::new("mkfifo").arg(at("fifo")).status().unwrap().success());
@@ -337,7 +337,7 @@ fn a_drawing_replaces_no_link_and_no_device() {
         (at("plain.svg/a.svg"), "not a folder"),
         (scenario("mechanisms/tcd.toml"), "this command reads it"),
     ] {
-        let refused = said(&mut tree(&svg));
+        let refused = ran(&mut tree(&svg));
         assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{svg}");
         refused.complains(&[expected, "--svg"]);
     }
@@ -390,7 +390,7 @@ fn a_file_that_was_changed_is_not_replaced() {
     std::fs::write(&notes, "NOTES").unwrap();
     assert_eq!(short(&out).complains(&["holds what is not as xoff left it: 'queues.parquet'", "--force"]).code, 2);
     assert_eq!(std::fs::read(&notes).unwrap(), b"NOTES");
-    let forced = said(command(ring(&out, "1ms")).arg("--force"));
+    let forced = ran(command(ring(&out, "1ms")).arg("--force"));
     assert_eq!(forced.code, 0, "{}", forced.err);
     assert!(forced.err.contains("queues.parquet is not as xoff left it"), "{}", forced.err);
     complete(Path::new(&out));
@@ -419,11 +419,11 @@ fn an_input_is_not_replaced() {
 
     std::fs::write(dir.join("notes.svg"), "PRECIOUS").unwrap();
     for (svg, expected) in [("notes.svg", "not a drawing of xoff"), ("a/flows.parquet", "a folder of results")] {
-        let refused = said(&mut tree(&path(&dir, svg)));
+        let refused = ran(&mut tree(&path(&dir, svg)));
         assert_eq!(refused.complains(&[expected, "--svg"]).code, 2, "{svg}");
     }
     assert_eq!(std::fs::read(dir.join("notes.svg")).unwrap(), b"PRECIOUS");
-    let forced = said(tree(&path(&dir, "notes.svg")).arg("--force"));
+    let forced = ran(tree(&path(&dir, "notes.svg")).arg("--force"));
     assert!(forced.code == 0 && std::fs::read(dir.join("notes.svg")).unwrap().starts_with(b"<svg"), "{}", forced.err);
 }
 
@@ -464,6 +464,6 @@ fn a_folder_that_is_moved_is_noticed() {
 fn a_draft_of_the_users_is_in_the_way() {
     let dir = folder("out-draft");
     std::fs::write(dir.join("flows.parquet.partial"), "mine").unwrap();
-    let forced = said(command(ring(&dir.display().to_string(), "1ms")).arg("--force"));
+    let forced = ran(command(ring(&dir.display().to_string(), "1ms")).arg("--force"));
     assert_eq!(forced.complains(&["flows.parquet.partial is in the way: xoff did not write it"]).code, 2);
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use support::{Said, command, files, folder, has_every_number, path, xoff};
+use support::{Ran, command, files, folder, has_every_number, path, xoff};
 use xoff_record::rows::NETWORK;
 
 fn ring() -> String {
@@ -16,9 +16,9 @@ fn ring() -> String {
 #[test]
 fn a_run_leaves_tables_a_manifest_and_an_answer() {
     let out = folder("run-ring").display().to_string();
-    let said = xoff(&["run", &ring(), "--out", &out, "--json"]);
-    assert_eq!(said.code, 1, "a deadlock: {}", said.err);
-    let json = said.json();
+    let ran = xoff(&["run", &ring(), "--out", &out, "--json"]);
+    assert_eq!(ran.code, 1, "a deadlock: {}", ran.err);
+    let json = ran.json();
     has_every_number(&json);
     assert_eq!(json["deadlock"].as_array().unwrap().len(), 3);
     let mut want: Vec<String> = NETWORK.iter().map(|t| format!("{}.parquet", t.name)).collect();
@@ -41,7 +41,7 @@ fn tables_can_be_csv() {
         let settings = ["--set", "run.duration=1ms", "--format", format, "--json"];
         xoff(&[["run", &ring(), "--out", &out.display().to_string()].as_slice(), &settings].concat())
     };
-    let hash = |said: &Said| said.json()["result_hash"].as_str().unwrap().to_owned();
+    let hash = |ran: &Ran| ran.json()["result_hash"].as_str().unwrap().to_owned();
     let csv = run("csv");
     assert_eq!(csv.code, 0, "{}", csv.err);
     let flows = std::fs::read_to_string(out.join("flows.csv")).unwrap();
@@ -58,9 +58,9 @@ fn a_congestion_tree_is_printed_and_drawn() {
     std::fs::create_dir_all(&dir).unwrap();
     let scenario = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/mechanisms").join(name).display().to_string();
     let svg = dir.join("tree.svg").display().to_string();
-    let said = xoff(&["tree", &scenario("tcd.toml"), "500us", "--svg", &svg, "--json"]);
-    assert_eq!(said.code, 0, "{}", said.err);
-    let json = said.json();
+    let ran = xoff(&["tree", &scenario("tcd.toml"), "500us", "--svg", &svg, "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let json = ran.json();
     let root = json["branches"].as_array().unwrap().iter().find(|b| b["role"] == "congested").unwrap();
     assert_eq!(root["port"], "S2->H6");
     assert!(std::fs::read_to_string(&svg).unwrap().contains("S2-&gt;H6"));
@@ -109,9 +109,9 @@ fn mistakes_are_refused_with_their_place() {
             &["s.toml:6:7", "nowhere.txt"],
         ),
     ] {
-        let said = xoff(&["run", &write(&text), "--out", &out]);
-        assert_eq!(said.code, 2, "{text}\n{}", said.err);
-        said.complains(expected);
+        let ran = xoff(&["run", &write(&text), "--out", &out]);
+        assert_eq!(ran.code, 2, "{text}\n{}", ran.err);
+        ran.complains(expected);
     }
     assert_eq!(xoff(&["run", "no/such.toml", "--out", &out]).complains(&["no/such.toml"]).code, 2);
     assert_eq!(xoff(&["run", &ring(), "--out", "/proc/nowhere"]).complains(&["/proc/nowhere"]).code, 2);
@@ -122,9 +122,9 @@ fn mistakes_are_refused_with_their_place() {
 fn a_violated_condition_is_named() {
     let out = folder("run-condition").display().to_string();
     let set = ["flow_control=gfc-conceptual", "flow_control.b0=900KB", "run.duration=1ms"].map(|s| ["--set", s]).concat();
-    let said = xoff(&[&["run", &ring(), "--out", &out], set.as_slice()].concat());
-    assert_eq!(said.code, 0, "{}", said.err);
-    said.complains(&["B_0 <= B_m - 4 C tau", "Theorem 4.1"]);
+    let ran = xoff(&[&["run", &ring(), "--out", &out], set.as_slice()].concat());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    ran.complains(&["B_0 <= B_m - 4 C tau", "Theorem 4.1"]);
 }
 
 /// Ctrl-C: exit code 130, complete tables of what was computed, no partial file.
@@ -169,23 +169,23 @@ fn interrupt(name: &str, more: &[&str]) {
 #[test]
 fn threads_that_gain_nothing_are_named() {
     let out = folder("run-threads-named").display().to_string();
-    let said = |set: &[&str], threads: &str| {
+    let ran = |set: &[&str], threads: &str| {
         let set: Vec<&str> = set.iter().flat_map(|s| ["--set", s]).collect();
-        let said = xoff(&[&["run", &ring(), "--out", &out, "--threads", threads, "--set", "run.duration=1ms"], set.as_slice()].concat());
-        assert_eq!(said.code, 0, "{}", said.err);
-        said
+        let ran = xoff(&[&["run", &ring(), "--out", &out, "--threads", threads, "--set", "run.duration=1ms"], set.as_slice()].concat());
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        ran
     };
-    said(&["topology.delay=0us"], "2").complains(&["one thread instead of 2", "0ps long"]);
-    said(&[], "8").complains(&["3 threads instead of 8"]);
+    ran(&["topology.delay=0us"], "2").complains(&["one thread instead of 2", "0ps long"]);
+    ran(&[], "8").complains(&["3 threads instead of 8"]);
 }
 
 /// A network whose frames would not fit into any memory is refused before it is built, with the estimate.
 #[test]
 fn a_run_that_does_not_fit_into_memory_is_refused() {
     let out = folder("run-memory").display().to_string();
-    let said = xoff(&["run", &ring(), "--out", &out, "--set", "topology.delay=10000s"]);
-    assert_eq!(said.code, 2);
-    said.complains(&["the run needs at least", "are available", "shorter links"]);
+    let ran = xoff(&["run", &ring(), "--out", &out, "--set", "topology.delay=10000s"]);
+    assert_eq!(ran.code, 2);
+    ran.complains(&["the run needs at least", "are available", "shorter links"]);
 }
 
 /// The published schema is the one of this version.

@@ -4,7 +4,7 @@ mod support;
 
 use std::path::Path;
 
-use support::{Said, case, folder, path, xoff};
+use support::{Ran, case, folder, path, xoff};
 
 fn scenario(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(name).display().to_string()
@@ -39,7 +39,7 @@ at = "100us"
 
 /// A run in text and in JSON, and its manifest.
 struct Outcome {
-    text: Said,
+    text: Ran,
     json: serde_json::Value,
     manifest: serde_json::Value,
 }
@@ -56,9 +56,9 @@ impl Outcome {
         assert_eq!((&self.json["lost_frames"], &v["lost_frames"]), (&m["lost_frames"], &m["lost_frames"]), "{v:#}");
         let by_cause = v["losses"]["by_cause"].as_object().unwrap();
         assert_eq!(by_cause.values().map(|n| n.as_u64().unwrap()).sum::<u64>(), m["lost_frames"].as_u64().unwrap(), "{v:#}");
-        let said = v["headline"].as_str().unwrap();
-        assert!(self.headline().contains(said), "'{said}' is not in '{}'", self.headline());
-        assert_eq!(said.contains(", 0 frames lost"), m["lost_frames"] == 0 && v["nothing_ran"].is_null(), "{said}");
+        let ran = v["headline"].as_str().unwrap();
+        assert!(self.headline().contains(ran), "'{ran}' is not in '{}'", self.headline());
+        assert_eq!(ran.contains(", 0 frames lost"), m["lost_frames"] == 0 && v["nothing_ran"].is_null(), "{ran}");
         self.text.code
     }
 }
@@ -192,9 +192,9 @@ fn a_replay_reports_frames_lost_on_links() {
     let dir = folder("hpcc-lost");
     let config = case(&dir, 3, "1 3 3 100 1000000 2\n", "ERROR_RATE_PER_LINK 0.02\n");
     let out = path(&dir, "out");
-    let said = xoff(&["hpcc", &config, "--out", &out]);
-    assert_eq!(said.code, 1, "{}\n{}", said.out, said.err);
-    assert!(said.out.contains("frames lost") && said.out.contains("to errors on links"), "{}", said.out);
+    let ran = xoff(&["hpcc", &config, "--out", &out]);
+    assert_eq!(ran.code, 1, "{}\n{}", ran.out, ran.err);
+    assert!(ran.out.contains("frames lost") && ran.out.contains("to errors on links"), "{}", ran.out);
     let allowed = xoff(&["hpcc", &config, "--out", &out, "--allow", "loss", "--json"]);
     let json = allowed.json();
     let manifest = std::fs::read_to_string(path(&dir, "out/manifest.json")).unwrap();

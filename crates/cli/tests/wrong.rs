@@ -117,13 +117,13 @@ fn wrong_scenarios() {
     ];
     let dir = folder("wrong/scenarios");
     std::fs::write(dir.join("commas"), "0,0\n1000,100\n").unwrap();
-    for (name, text, place, says) in &rows {
+    for (name, text, place, prints) in &rows {
         std::fs::write(dir.join("s.toml"), text).unwrap();
-        let said = refusal(name, &["run", "s.toml", "--out", "out"], &dir);
-        assert!(said.contains(place), "{name}: {place} is not in:\n{said}");
+        let ran = refusal(name, &["run", "s.toml", "--out", "out"], &dir);
+        assert!(ran.contains(place), "{name}: {place} is not in:\n{ran}");
         // A drawn problem has a line of help; one on a line too long to be drawn has it in brackets.
-        assert!(said.contains("help: ") || said.contains(" ("), "{name}: no hint:\n{said}");
-        says.iter().for_each(|text| assert!(said.contains(text), "{name}: '{text}' is not in:\n{said}"));
+        assert!(ran.contains("help: ") || ran.contains(" ("), "{name}: no hint:\n{ran}");
+        prints.iter().for_each(|text| assert!(ran.contains(text), "{name}: '{text}' is not in:\n{ran}"));
         assert!(!dir.join("out").exists(), "{name}: a folder was made");
     }
     assert!(rows.len() >= 40);
@@ -189,10 +189,10 @@ fn wrong_command_lines() {
         ("host s.toml --node S1 --port lo", &["no host S1", "it has H1"]),
         ("host s.toml --node H1 --port lo --watchdog x", &["--watchdog", "200ms"]),
     ];
-    for (line, says) in rows {
+    for (line, prints) in rows {
         let args: Vec<&str> = line.split(' ').collect();
-        let said = refusal(line, &args, &dir);
-        says.iter().for_each(|text| assert!(said.contains(text), "{line}: '{text}' is not in:\n{said}"));
+        let ran = refusal(line, &args, &dir);
+        prints.iter().for_each(|text| assert!(ran.contains(text), "{line}: '{text}' is not in:\n{ran}"));
     }
 }
 
@@ -203,12 +203,12 @@ fn a_plain_locale_gets_plain_signs() {
     std::fs::write(dir.join("s.toml"), format!("{RING}{FLOW}[switch]\nbufer = 1\n")).unwrap();
     let lines: [&[&str]; 3] = [&["run", "s.toml", "--out", "o"], &["plan", "--flow-control", "pfc"], &["check", "ring", "--fail-any", "1"]];
     for args in lines {
-        let said = |locale: &str| {
+        let ran = |locale: &str| {
             let o = command(args).current_dir(&dir).env_remove("LC_ALL").env_remove("LC_CTYPE").env("LANG", locale).output().unwrap();
             [o.stdout, o.stderr].concat()
         };
-        assert!(said("C").is_ascii(), "{args:?}:\n{}", String::from_utf8_lossy(&said("C")));
-        assert!(said("").is_ascii(), "{args:?}");
+        assert!(ran("C").is_ascii(), "{args:?}:\n{}", String::from_utf8_lossy(&ran("C")));
+        assert!(ran("").is_ascii(), "{args:?}");
     }
     let o = command(["plan", "--flow-control", "pfc"]).env("LC_ALL", "de_DE.utf8").output().unwrap();
     assert!(String::from_utf8_lossy(&o.stdout).contains('─'), "a canary: with UTF-8 there are lines");

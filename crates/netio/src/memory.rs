@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fault_does_what_it_says_and_follows_the_seed() {
+    fn each_fault_does_what_it_promises_and_follows_the_seed() {
         let none = Faults { seed: 1, ..Default::default() };
         let (lost, _) = through(Faults { lose: 0.5, ..none }, 1000);
         assert!((400..600).contains(&lost.len()) && lost.is_sorted(), "{}", lost.len());

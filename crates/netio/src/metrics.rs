@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_root_says_where_the_counters_are() {
+    fn the_root_shows_where_the_counters_are() {
         let server = MetricsServer::bind("127.0.0.1:0").unwrap();
         let answer = ask(&server, "GET / HTTP/1.1\r\n\r\n");
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("/metrics"), "{answer}");

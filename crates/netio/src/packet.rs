@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_opened_says_so() {
+    fn what_cannot_be_opened_is_reported() {
         let open = |name| PacketPort::open(name, &PacketOptions::default()).map(drop);
         assert!(matches!(open("xoff-none"), Err(OpenError::NoSuchInterface { .. })));
         assert!(matches!(open("lo"), Err(OpenError::NotEthernet { .. })));

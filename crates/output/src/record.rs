@@ -197,10 +197,10 @@ fn begins_like_ours(file: &File) -> io::Result<bool> {
 }
 
 /// What a record says: the owner, every name, and the end of the last whole line.
-type Said = (Option<Owner>, BTreeMap<String, Entry>, u64);
+type Stated = (Option<Owner>, BTreeMap<String, Entry>, u64);
 
 /// Reads it. A line that was cut off is overwritten by the next one.
-fn read(file: &mut File) -> io::Result<Said> {
+fn read(file: &mut File) -> io::Result<Stated> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     let owner = bytes.get(..FIRST).and_then(|first| serde_json::from_slice(first).ok());
@@ -230,14 +230,14 @@ fn opened(folder: &Path) -> Option<File> {
 
 /// The record of `folder` lists this name, or its draft.
 pub fn lists(folder: &Path, name: &str) -> bool {
-    let names = opened(folder).and_then(|mut f| read(&mut f).ok()).map(|said| said.1);
+    let names = opened(folder).and_then(|mut f| read(&mut f).ok()).map(|stated| stated.1);
     names.is_some_and(|n| n.contains_key(name.strip_suffix(".partial").unwrap_or(name)))
 }
 
 /// Names of files in `folder` that are not what was written there.
 pub fn changed(folder: &Path) -> Vec<String> {
-    let said = opened(folder).and_then(|mut f| Some((read(&mut f).ok()?, f)));
-    let Some(((before, names, end), file)) = said else { return Vec::new() };
+    let stated = opened(folder).and_then(|mut f| Some((read(&mut f).ok()?, f)));
+    let Some(((before, names, end), file)) = stated else { return Vec::new() };
     let record = Record { file, end, before, names };
     record.names.keys().filter(|n| record.changed(n, &folder.join(n))).cloned().collect()
 }

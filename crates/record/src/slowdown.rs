@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unfinished_flows_are_counted_and_said() {
+    fn unfinished_flows_are_counted_and_reported() {
         assert_eq!(Slowdown::of(&[], &[]), None);
         let complete: Vec<f64> = (1..=86).map(f64::from).collect();
         let exact = Slowdown::of(&complete, &[]).unwrap();

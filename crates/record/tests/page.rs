@@ -5,7 +5,7 @@ use std::path::Path;
 use xoff_record::rows::{Kind, tables};
 
 #[test]
-fn the_page_about_the_tables_is_what_the_declarations_say() {
+fn the_page_about_the_tables_is_what_the_declarations_contain() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tables.md");
     let page = xoff_record::page::page();
     if xoff_testing::bless() {

@@ -492,7 +492,7 @@ fn the_manifest_reads_back() {
 
 /// A table and columns that came later change no hash until they say something: results of before keep theirs.
 #[test]
-fn what_came_later_counts_where_it_says_something() {
+fn what_came_later_counts_where_it_has_a_value() {
     let of = |row: FlowRow, rows: u64| {
         let mut t = Tables::create(&Sink::Nothing, &info(), &names()).unwrap();
         fill(&mut t, 3);

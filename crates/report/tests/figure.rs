@@ -61,7 +61,7 @@ fn text_is_escaped_and_unprintable_text_replaced() {
 }
 
 #[test]
-fn an_empty_series_says_so() {
+fn an_empty_series_is_labelled() {
     let svg = figure(Mark::line("S1", [])).to_svg();
     let texts = texts(&svg);
     assert!(texts.contains(&"S1 (no data)".to_owned()) && texts.contains(&"no data".to_owned()));
@@ -153,7 +153,7 @@ fn bars_show_values_intervals_and_references() {
 }
 
 #[test]
-fn a_heatmap_says_every_cell_in_words() {
+fn a_heatmap_prints_every_cell_in_words() {
     let cells = vec![
         vec![HeatCell::new(Tone::Bad, "deadlock").detail("at 2.9 ms"), HeatCell::with_level(0.5, "50 %")],
         vec![HeatCell::new(Tone::Good, "5 Gb/s")],

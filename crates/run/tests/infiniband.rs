@@ -66,22 +66,22 @@ fn a_flow_over_a_cut_through_switch_takes_its_ideal_time() {
 /// Where cut-through changes nothing, that is said.
 #[test]
 fn cut_through_without_effect_is_a_warning() {
-    let said = |head: &str, host: &str| {
+    let stated = |head: &str, host: &str| {
         let text = format!(
             "[topology]\nkind = \"tcd-fig2\"\nsender_rate = \"{host}\"\n[switch]\ncut_through = \"{head}\"\n[[flow]]\nsrc = \"S0\"\ndst = \"R0\"\n"
         );
         load(&text).unwrap_or_else(|e| panic!("{e}")).warnings.to_string()
     };
-    let slow = said("64B", "20Gbps");
+    let slow = stated("64B", "20Gbps");
     assert!(slow.contains("ib.toml:5:15") && slow.contains("2 of 26 link directions into switches"), "{slow}");
-    assert!(said("1500B", "40Gbps").contains("no frame is longer than 1.5KB"));
-    assert!(!said("64B", "40Gbps").contains("cut_through"));
+    assert!(stated("1500B", "40Gbps").contains("no frame is longer than 1.5KB"));
+    assert!(!stated("64B", "40Gbps").contains("cut_through"));
 }
 
 /// The keys of a switch that are refused, where, with which words.
 #[test]
 fn what_cannot_work_is_refused_with_place_and_hint() {
-    let said = |switch: &str, rest: &str| {
+    let stated = |switch: &str, rest: &str| {
         let text = format!(
             "[topology]\nkind = \"star\"\nhosts = 3\n[switch]\n{switch}\n{rest}\n[[flow]]\nsrc = \"H0\"\ndst = \"H1\"\npriority = 2\n"
         );
@@ -107,18 +107,18 @@ fn what_cannot_work_is_refused_with_place_and_hint() {
         ("buffer = \"0B\"".into(), "ib.toml:5:10", ["buffer: 0 bytes", "above zero"]),
         ("buffer = \"1499B\"".into(), "ib.toml:5:10", ["holds no frame of 1.5KB", "no frame could ever be accepted"]),
     ] {
-        let said = said(&switch, "");
-        assert!(said.contains(place) && words.iter().all(|w| said.contains(w)), "{switch}:\n{said}");
+        let stated = stated(&switch, "");
+        assert!(stated.contains(place) && words.iter().all(|w| stated.contains(w)), "{switch}:\n{stated}");
     }
     let many: Vec<String> = (0..65).map(|_| "\"2:1\"".into()).collect();
-    assert!(said(&vl(&format!("vl_low = [{}]", many.join(", "))), "").contains("a table of 65 entries"));
+    assert!(stated(&vl(&format!("vl_low = [{}]", many.join(", "))), "").contains("a table of 65 entries"));
     // A virtual lane without credits: 23 whole blocks, a frame takes 24. And an acknowledgement that is longer than data.
     let credits = "[flow_control]\nkind = \"cbfc\"";
-    let words = said("buffer = \"1500B\"", credits);
+    let words = stated("buffer = \"1500B\"", credits);
     assert!(words.contains("ib.toml:5:10") && words.contains("holds 23 blocks of 64 B, a frame of 1.5KB takes 24"), "{words}");
-    let words = said("buffer = \"2KB\"", &format!("[host]\nacks = \"per-frame\"\nack_len = \"1999B\"\n{credits}"));
+    let words = stated("buffer = \"2KB\"", &format!("[host]\nacks = \"per-frame\"\nack_len = \"1999B\"\n{credits}"));
     assert!(words.contains("ib.toml:5:10") && words.contains("a frame of 1.999KB takes 32"), "{words}");
-    let words = said("buffer = \"2KB\"", &format!("[host]\nacks = \"per-frame\"\nack_len = \"3KB\"\n{credits}"));
+    let words = stated("buffer = \"2KB\"", &format!("[host]\nacks = \"per-frame\"\nack_len = \"3KB\"\n{credits}"));
     assert!(words.contains("ib.toml:5:10") && words.contains("holds no frame of 3KB"), "{words}");
 }
 

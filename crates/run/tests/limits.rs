@@ -22,14 +22,14 @@ fn what_does_not_fit_is_refused() {
             "4294967296 stages",
         ),
     ] {
-        let said = refusal(NetworkScenario::from_text("limits.toml", &format!("{TWO}{lines}"), &[], Path::new(".")));
-        assert!(said.contains(words), "{said}");
+        let stated = refusal(NetworkScenario::from_text("limits.toml", &format!("{TWO}{lines}"), &[], Path::new(".")));
+        assert!(stated.contains(words), "{stated}");
     }
     // Port 65535 stands for none, and a 65536th would have the number of the first.
     let star = TWO.replace("hosts = 3", "hosts = 65536");
     assert_ne!(star, TWO);
-    let said = refusal(NetworkScenario::from_text("limits.toml", &star, &[], Path::new(".")));
-    assert!(said.contains("expected 1 to 65534"), "{said}");
+    let stated = refusal(NetworkScenario::from_text("limits.toml", &star, &[], Path::new(".")));
+    assert!(stated.contains("expected 1 to 65534"), "{stated}");
 }
 
 #[test]
@@ -41,13 +41,13 @@ fn numbers_of_a_fabric_that_do_not_fit_are_refused() {
     };
     let uniform = "kind = \"uniform\"\n";
     let clos = "kind = \"clos\"\nradix = 4\nstages = 3\n";
-    let said = |text: String| FabricScenario::from_text("limits.toml", &text, &[]).err().map(|p| p.to_string()).unwrap_or_default();
-    assert_eq!(said(text(uniform, clos)), "");
+    let stated = |text: String| FabricScenario::from_text("limits.toml", &text, &[]).err().map(|p| p.to_string()).unwrap_or_default();
+    assert_eq!(stated(text(uniform, clos)), "");
     // 2^32 was port 0.
-    let incast = said(text("kind = \"incast\"\ninputs = [\"1\", \"2\"]\noutput = 4294967296\n", clos));
+    let incast = stated(text("kind = \"incast\"\ninputs = [\"1\", \"2\"]\noutput = 4294967296\n", clos));
     assert!(incast.contains("4294967296 is out of range"), "{incast}");
     // 4096^3 paths were none.
-    let fan = said(text(uniform, "kind = \"clos\"\nradix = 2\nstages = 7\nabove = 4096\n"));
+    let fan = stated(text(uniform, "kind = \"clos\"\nradix = 2\nstages = 7\nabove = 4096\n"));
     assert!(fan.contains("more than 1048576 links between two stages"), "{fan}");
 }
 

@@ -205,7 +205,7 @@ fn cnms_find_their_path_over_several_switches() {
 /// Set points out of reach are refused; halves without each other, samples at every frame and pauses before congestion are warned of,
 /// with the inequality that fails.
 #[test]
-fn what_does_not_fit_together_is_said() {
+fn what_does_not_fit_together_is_reported() {
     let warnings = |given: &[&str]| from_text(VICTIM, given).warnings.iter().map(|w| w.line()).collect::<Vec<_>>();
     assert_eq!(warnings(&[]), [""; 0]);
     let one = |given: &[&str], part: &str| {

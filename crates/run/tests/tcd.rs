@@ -79,14 +79,14 @@ fn every_scenario_of_the_folder_runs() {
 fn routing_by_digits_is_refused_with_place_and_hint_where_there_are_no_levels() {
     let text = "[topology]\nkind = \"ring\"\n\n[routing]\nkind = \"d-mod-k\"\n\n[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\nsize = \"1KB\"\n";
     let Err(e) = NetworkScenario::from_text("ring.toml", text, &[], Path::new(".")) else { panic!("a ring has no levels") };
-    let said = e.to_string();
-    assert!(said.contains("ring.toml:5:8") && said.contains("the link S1-S2 joins levels 1 and 1"), "{said}");
-    assert!(said.contains("fat-tree or leaf-spine"), "{said}");
+    let stated = e.to_string();
+    assert!(stated.contains("ring.toml:5:8") && stated.contains("the link S1-S2 joins levels 1 and 1"), "{stated}");
+    assert!(stated.contains("fat-tree or leaf-spine"), "{stated}");
 }
 
 #[test]
 fn workloads_are_refused_with_place_and_hint() {
-    let said = |workload: &str| {
+    let stated = |workload: &str| {
         let text = format!("[topology]\nkind = \"tcd-fig2\"\n\n[[workload]]\n{workload}");
         match NetworkScenario::from_text("w.toml", &text, &[], Path::new(".")) {
             Ok(_) => panic!("{workload}"),
@@ -109,8 +109,8 @@ fn workloads_are_refused_with_place_and_hint() {
         ("kind = \"mpi-io\"\nload = 0.5\nmessages = 10\n", "w.toml:4:1", ["the rack of 'S0' has 2 hosts", "name io_servers"]),
         ("kind = \"mpi-io\"\nload = 0.5\nmessages = 10\nio_size = [\"1MB\"]\n", "w.toml:8:1", ["unknown key 'io_size'", "io_sizes"]),
     ] {
-        let said = said(workload);
-        assert!(said.contains(place) && texts.iter().all(|t| said.contains(t)), "{said}");
+        let stated = stated(workload);
+        assert!(stated.contains(place) && texts.iter().all(|t| stated.contains(t)), "{stated}");
     }
 }
 

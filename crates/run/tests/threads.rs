@@ -181,7 +181,7 @@ fn run(s: &NetworkScenario, engine: Engine, threads: usize) -> Seen {
 }
 
 /// Everything that a run says, but the rows: as text, to be compared.
-fn said(o: &Outcome) -> String {
+fn stated(o: &Outcome) -> String {
     format!(
         "{:?} {:?} {} {:?} {:?} {} {} {} {} {:?} {:?} {} {:?} {:?} {:?} {:?}",
         o.ended,
@@ -260,7 +260,7 @@ fn same(case: u64, met: &mut Met) -> bool {
             panic!("case {case}, {engine:?}, {threads} threads, row {at}: {a:?} in one global order, {b:?} here\n{}", drawn.text());
         }
         assert_eq!(whole.rows.len(), parts.rows.len(), "case {case}, {engine:?}, {threads} threads\n{}", drawn.text());
-        let differs = first_difference(&said(&whole.outcome), &said(&parts.outcome));
+        let differs = first_difference(&stated(&whole.outcome), &stated(&parts.outcome));
         assert_eq!(
             differs,
             None,

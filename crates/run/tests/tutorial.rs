@@ -13,7 +13,7 @@ fn ring(settings: &[&str]) -> NetworkScenario {
 }
 
 #[test]
-fn pfc_deadlocks_and_says_so() {
+fn pfc_deadlocks_and_reports_it() {
     let f = ring(&[]).run(Sink::Memory).unwrap();
     assert_eq!(f.outcome.dropped_frames, 0);
     assert_eq!(f.manifest.deadlock.as_ref().unwrap().len(), 3);

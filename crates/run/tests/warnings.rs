@@ -98,13 +98,13 @@ fn a_fabric_that_measures_nothing_is_warned_of() {
         let settings: Vec<Override> = settings.iter().map(|s| Override::set(s).unwrap()).collect();
         FabricScenario::load(&file, &settings).unwrap_or_else(|e| panic!("{e}")).warnings.iter().map(|p| p.line()).collect()
     };
-    let said = |settings: &[&str], words: &str| {
+    let stated = |settings: &[&str], words: &str| {
         let all = warned(settings);
         assert!(all.iter().any(|w| w.contains(words)), "'{words}' is not among {all:?}");
     };
-    said(&["run.duration=0us"], "nothing is simulated");
-    said(&["run.duration=10us", "run.warm_up=10us"], "10us is not over before the run ends at 10us: nothing is measured");
-    said(&["run.duration=10us", "run.warm_up=1us", "run.window=20us"], "no window ends");
+    stated(&["run.duration=0us"], "nothing is simulated");
+    stated(&["run.duration=10us", "run.warm_up=10us"], "10us is not over before the run ends at 10us: nothing is measured");
+    stated(&["run.duration=10us", "run.warm_up=1us", "run.window=20us"], "no window ends");
     let short = &["run.duration=40us", "run.warm_up=10us", "run.window=1us"];
     assert!(warned(short).iter().all(|w| !w.contains("nothing") && !w.contains("window")), "{:?}", warned(short));
 }

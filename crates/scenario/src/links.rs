@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_says_which_record_is_wrong() {
+    fn a_table_names_which_record_is_wrong() {
         let read = |text: &str| table(&Source::file("l.csv", text));
         let links = read("rate,a,b,length\n# a comment\n400Gbps,leaf1,spine1,40m\n,h1,leaf1,\n").unwrap();
         assert_eq!(links[0].0.delay, Some(Span::from_ns(200)));

@@ -320,7 +320,7 @@ fn warnings_do_not_stop() {
 }
 
 #[test]
-fn the_schema_says_what_the_reader_accepts() {
+fn the_schema_states_what_the_reader_accepts() {
     let s = schema(&sections());
     assert_eq!(s["required"], serde_json::json!(["topology"]));
     let ring = &s["properties"]["topology"]["oneOf"][0];

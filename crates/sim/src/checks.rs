@@ -133,7 +133,7 @@ impl Layout {
     }
 
     /// A dropped frame: where, what and why.
-    pub fn say_dropped(&self, d: &Dropped) -> String {
+    pub fn describe_dropped(&self, d: &Dropped) -> String {
         let &Dropped { at, from, class, flow, len, why, .. } = d;
         let (node, from) = (self.name(self.ports.place(at as u32).0), self.name(self.ports.place(from).0));
         let why = match why {
@@ -145,13 +145,13 @@ impl Layout {
     }
 
     /// A port that sent more than its credits.
-    pub fn say_overdrawn(&self, (node, to): (u32, u32), class: u8) -> String {
+    pub fn describe_overdrawn(&self, (node, to): (u32, u32), class: u8) -> String {
         let priority = self.classes.priority(class as usize);
         format!("{} sent more to {}, priority {priority}, than its credits allowed", self.name(node), self.name(to))
     }
 
     /// A frame out of order.
-    pub fn say_out_of_order(&self, flow: u32, f: &Flow, (expected, got): (u64, u64)) -> String {
+    pub fn describe_out_of_order(&self, flow: u32, f: &Flow, (expected, got): (u64, u64)) -> String {
         let (src, dst) = (self.name(f.src), self.name(f.dst));
         format!("{dst} expected byte {expected} of flow {flow} from {src}, and byte {got} came: frames are out of order")
     }

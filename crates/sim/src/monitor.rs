@@ -177,7 +177,7 @@ impl Monitor {
         record.out_of_order += payload as u64;
         if self.layout.lossless && !self.link_failed && !self.links_lose {
             let (layout, flow_of) = (&self.layout, &record.flow);
-            let describe = || layout.say_out_of_order(flow, flow_of, (expected, got));
+            let describe = || layout.describe_out_of_order(flow, flow_of, (expected, got));
             self.checks.out_of_order(clock.place(), flow, (expected, got), describe);
         }
     }

@@ -114,7 +114,7 @@ struct ClassState {
     left: u64,
     left_blocks: u64,
     /// The last message that stands for a state, and when it was said.
-    said: Option<(Frame, Time)>,
+    last_sent: Option<(Frame, Time)>,
     inbound: Sequence,
     storm: Storm,
     /// Since when what waits has been kept back, and how many frames had left then.
@@ -339,7 +339,7 @@ impl Machine {
                 self.watch(world, stop);
                 self.watch_at = stop + Self::WATCH;
             }
-            self.say_again(world, stop);
+            self.repeat_stops(world, stop);
             if stop == now {
                 break;
             }

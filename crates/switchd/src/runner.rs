@@ -192,12 +192,12 @@ impl<'a> Live<'a> {
                     let unsent = self.ports[link].clear() + waiting.len() as u64;
                     self.machine.link_down(world, now, link, unsent);
                     let text = format!("port {} went down at {now}: {why}; frames to it are dropped", self.name(link));
-                    self.machine.say(text);
+                    self.machine.log_line(text);
                 }
                 (Carrier::Up, true) => {
                     self.machine.run(world, now);
                     self.machine.link_up(world, now, link);
-                    self.machine.say(format!("port {} is up again at {now}", self.name(link)));
+                    self.machine.log_line(format!("port {} is up again at {now}", self.name(link)));
                 }
                 _ => {}
             }

@@ -93,14 +93,14 @@ pub fn compare(s: &NetworkScenario, real: Side, report: &RealReport, simulated: 
     c.table = table(s, &c);
     let figure = figure(s, [read_all(real.folder)?, read_all(simulated.folder)?]);
     out.write("compare.svg", figure.to_svg().as_bytes()).map_err(CompareError::Files)?;
-    let said = machine(report);
+    let stated = machine(report);
     let page = Report::new(title(s))
-        .lead(said.clone())
+        .lead(stated.clone())
         .section(Section::new("Differences").table(c.table.clone()))
         .section(Section::new("Over time").figure(&figure))
         .provenance("xoff", xoff_run::VERSION);
     out.write("compare.html", page.to_html().as_bytes()).map_err(CompareError::Files)?;
-    let text = format!("# {}\n\n{said}\n\n{}\n![{}](compare.svg)\n\n{}\n", title(s), c.table.to_markdown(), figure.title, figure.caption);
+    let text = format!("# {}\n\n{stated}\n\n{}\n![{}](compare.svg)\n\n{}\n", title(s), c.table.to_markdown(), figure.title, figure.caption);
     out.write("compare.md", text.as_bytes()).map_err(CompareError::Files)?;
     Ok(c)
 }

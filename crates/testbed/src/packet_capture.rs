@@ -72,7 +72,7 @@ fn program(name: &str) -> Option<PathBuf> {
 struct Dump {
     child: Child,
     /// Kept open: a program that cannot say its last words would not write its last frames either.
-    said: Option<BufReader<ChildStderr>>,
+    stderr: Option<BufReader<ChildStderr>>,
 }
 
 /// Starts a program that captures to a file, and waits until it says `ready`; `None`: it does not.
@@ -81,9 +81,9 @@ fn dump(name: &str, args: &[String], file: &Path, ready: &str) -> io::Result<Opt
     // To stdout, so that the program needs no right to make files.
     let started = Command::new(program).args(args).stdin(Stdio::null()).stdout(File::create(file)?).stderr(Stdio::piped()).spawn();
     let Ok(mut child) = started else { return Ok(None) };
-    let mut said = child.stderr.take().map(BufReader::new);
+    let mut stderr = child.stderr.take().map(BufReader::new);
     let mut line = String::new();
-    while let Some(reader) = &mut said {
+    while let Some(reader) = &mut stderr {
         line.clear();
         if reader.read_line(&mut line)? == 0 {
             child.wait()?;
@@ -93,7 +93,7 @@ fn dump(name: &str, args: &[String], file: &Path, ready: &str) -> io::Result<Opt
             break;
         }
     }
-    Ok(Some(Dump { child, said }))
+    Ok(Some(Dump { child, stderr }))
 }
 
 /// A packet capture that runs.
@@ -169,13 +169,13 @@ impl PacketCapture {
             std::thread::sleep(SETTLE);
         }
         let mut missed = 0;
-        for Dump { child, said } in &mut self.dumps {
+        for Dump { child, stderr } in &mut self.dumps {
             // Asked to end, it writes what it has.
             let pid = rustix::process::Pid::from_child(child);
             rustix::process::kill_process(pid, rustix::process::Signal::INT)?;
             let mut last = String::new();
-            if let Some(said) = said {
-                said.read_to_string(&mut last)?;
+            if let Some(stderr) = stderr {
+                stderr.read_to_string(&mut last)?;
             }
             child.wait()?;
             missed += last.lines().filter_map(dropped).sum::<u64>();

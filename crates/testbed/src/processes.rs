@@ -39,10 +39,10 @@ pub struct NodeRun {
     pub node: String,
     /// Exit code; `None`: ended by a signal.
     pub exit_code: Option<i32>,
-    /// What it answered; null: nothing that could be read, and `said` ends with the reason.
+    /// What it answered; null: nothing that could be read, and `stderr` ends with the reason.
     pub answer: Option<NodeAnswer>,
     /// What it wrote to standard error.
-    pub said: String,
+    pub stderr: String,
 }
 
 impl NodeRun {
@@ -72,7 +72,7 @@ pub fn judge(s: &NetworkScenario, nodes: &[NodeRun], interrupted: bool) -> Resul
     let (mut total, mut complete, mut incomplete) = (0, 0, 0);
     let mut failures = Vec::new();
     for n in nodes {
-        let report = n.report().ok_or_else(|| format!("{} gave no answer: {}", n.node, n.said.trim()))?;
+        let report = n.report().ok_or_else(|| format!("{} gave no answer: {}", n.node, n.stderr.trim()))?;
         let parts = report.verdict.parts();
         losses.merge(&parts.losses);
         if let Promises::Violated { violations: v, of_loss: l, first: f } = &parts.promises {
@@ -238,10 +238,10 @@ fn interrupt(child: &Child) {
 fn finish(mut p: Process) -> Result<NodeRun, NetworkError> {
     let status = p.child.wait().map_err(|e| NetworkError::Host(p.name.clone(), e))?;
     let text = |t: JoinHandle<String>| t.join().unwrap_or_default();
-    let (out, mut said) = (text(p.out), text(p.err));
+    let (out, mut stderr) = (text(p.out), text(p.err));
     let answer = NodeAnswer::parse(&out);
     if let Err(e) = &answer {
-        said += &format!("its answer cannot be read: {e}\n");
+        stderr += &format!("its answer cannot be read: {e}\n");
     }
-    Ok(NodeRun { node: p.name, exit_code: status.code(), answer: answer.ok(), said })
+    Ok(NodeRun { node: p.name, exit_code: status.code(), answer: answer.ok(), stderr })
 }

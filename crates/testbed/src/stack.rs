@@ -55,12 +55,12 @@ impl StackPort {
     /// Takes a tap and a running [`tc`] of the network namespace that it lies in. The stack sends at `rate` at most.
     pub fn new(tap: TapPort, tc: Child, rate: Rate) -> io::Result<StackPort> {
         let mut port = StackPort { tap, tc, rate, queue: VecDeque::new(), spare: Vec::new(), slow: false };
-        port.say("add", rate)?;
+        port.set_rate("add", rate)?;
         Ok(port)
     }
 
     /// The burst is two full frames; the limit is never reached, for sockets reach theirs before.
-    fn say(&mut self, verb: &str, rate: Rate) -> io::Result<()> {
+    fn set_rate(&mut self, verb: &str, rate: Rate) -> io::Result<()> {
         let line = format!("qdisc {verb} dev {} root tbf rate {}bit burst 4kb limit 1gb\n", self.tap.name(), rate.0.max(8000));
         let Some(stdin) = &mut self.tc.stdin else { return Ok(()) };
         stdin.write_all(line.as_bytes()).map_err(|e| io::Error::new(e.kind(), format!("tc has ended: {e}")))
@@ -70,7 +70,7 @@ impl StackPort {
         let slow = self.queue.len() >= if self.slow { FAST_FROM } else { SLOW_FROM };
         if slow != self.slow {
             self.slow = slow;
-            self.say("change", if slow { Rate(self.rate.0 / SLOWER) } else { self.rate })?;
+            self.set_rate("change", if slow { Rate(self.rate.0 / SLOWER) } else { self.rate })?;
         }
         Ok(())
     }

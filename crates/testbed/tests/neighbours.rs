@@ -241,7 +241,7 @@ fn queue_lengths_and_occupancies_slow_down_at_most() {
 
 /// A pause lasts 512 bit times a quantum, and the next frame says how long from then on. Vectors of unused priorities are refused.
 #[test]
-fn pauses_end_when_they_say() {
+fn pauses_end_after_their_quanta() {
     let s = scenario("pfc");
     for (vector, quanta, until_ms, refused) in [
         (0, 65_535, 0, 1),

@@ -72,10 +72,10 @@ fn the_text_for_people_is_not_read() {
     assert!(began.elapsed() < Duration::from_secs(30), "it waited for {:?} for something that was never written", began.elapsed());
     assert_eq!(nodes.len(), s.topology.nodes.len());
     for n in &nodes {
-        assert_eq!(n.exit_code, Some(0), "{}: {}", n.node, n.said);
+        assert_eq!(n.exit_code, Some(0), "{}: {}", n.node, n.stderr);
         let json = serde_json::to_value(n).unwrap();
-        assert_eq!(json["answer"]["node"], n.node.as_str(), "{}", n.said);
+        assert_eq!(json["answer"]["node"], n.node.as_str(), "{}", n.stderr);
         assert_eq!(json["answer"]["real"]["ports"][0]["received"], 7);
-        assert!(n.said.starts_with("Los geht's"), "{}", n.said);
+        assert!(n.stderr.starts_with("Los geht's"), "{}", n.stderr);
     }
 }

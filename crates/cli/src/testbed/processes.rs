@@ -46,7 +46,7 @@ pub fn run(s: &NetworkScenario, args: &Args, folder: &Folder) -> Result<Answer, 
     let spawn = Spawn { program, scenario: &args.scenario, settings, out: &out };
     let nodes = processes::run(s, &links, &spawn, || !interrupt::asked()).map_err(missing)?;
     if let Some(n) = nodes.iter().find(|n| n.answer.is_none()) {
-        return Err(Problem::new(format!("{} did not run", n.node), n.said.trim()).into());
+        return Err(Problem::new(format!("{} did not run", n.node), n.stderr.trim()).into());
     }
     folder.settle().map_err(|e| Problem::new(e.what, e.hint))?;
     let verdict = processes::judge(s, &nodes, interrupt::asked()).map_err(|e| Problem::new(e, ""))?;

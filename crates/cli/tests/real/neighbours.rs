@@ -73,35 +73,35 @@ fn a_port_that_flaps_leaves_the_others_alone() {
         unknown[..6].copy_from_slice(&mac(2, 0).0);
         unknown[6..14].copy_from_slice(&[2, 0, 0, 0, 0, 9, 0x12, 0x34]);
         sandbox::ip("link set dev a0 down\n").unwrap();
-        let line = s1.says("port S1->H0 (a0) went down at");
+        let line = s1.prints("port S1->H0 (a0) went down at");
         assert!(line.contains("set down"), "{line}");
         // To the port that is down, and past it.
         offer(&mut b1, 30);
         (0..50).for_each(|_| send(&mut b1, &unknown));
         assert_eq!(hear(&mut b2, 3000, 50), 50, "the others go on");
         sandbox::ip("link set dev a0 up\n").unwrap();
-        s1.says("port S1->H0 (a0) is up again at");
+        s1.prints("port S1->H0 (a0) is up again at");
         // Its far end goes down, then the interface goes and is made again: the port comes back each time.
         sandbox::ip("link set dev b0 down\n").unwrap();
-        assert!(s1.says("port S1->H0 (a0) went down at").contains("no carrier"));
+        assert!(s1.prints("port S1->H0 (a0) went down at").contains("no carrier"));
         sandbox::ip("link set dev b0 up\n").unwrap();
-        s1.says("port S1->H0 (a0) is up again at");
+        s1.prints("port S1->H0 (a0) is up again at");
         sandbox::ip("link del dev a0\n").unwrap();
         // The kernel takes an interface down before it takes it away: a look between the two sees it set down.
-        let line = s1.says("port S1->H0 (a0) went down at");
+        let line = s1.prints("port S1->H0 (a0) went down at");
         assert!(["gone", "set down", "no carrier"].iter().any(|why| line.contains(why)), "{line}");
         sandbox::veth_pair("a0", "b0", 1500).unwrap();
-        s1.says("port S1->H0 (a0) is up again at");
+        s1.prints("port S1->H0 (a0) is up again at");
         let mut b0 = port("b0");
         // Credits begin anew: none until the neighbour grants some.
         let granted = cbfc::Wide { op: cbfc::Op::Normal, vl: 0, fctbs: 0, fccl: 30 * 24 + 6250, occupied: 0 };
         send(&mut b0, &local(Message::Credit64(granted), Mac::FLOW_CONTROL));
         offer(&mut b1, 30);
         assert_eq!(hear(&mut b0, 3000, 30), 30);
-        let said = s1.stop();
-        let answer = said.json();
+        let ran = s1.stop();
+        let answer = ran.json();
         let p = &answer["real"]["ports"][0];
-        assert_eq!((p["downs"].as_u64(), said.code), (Some(3), 130), "{p:#}");
+        assert_eq!((p["downs"].as_u64(), ran.code), (Some(3), 130), "{p:#}");
         // The 30 frames of data, and what the port had been given before it was seen to be down: a few messages of credits.
         assert!((30..=40).contains(&p["port_down"].as_u64().unwrap()), "{p:#}");
         let outages = p["outages"].as_array().unwrap();
@@ -147,10 +147,10 @@ fn a_storm_is_contained_under_every_flow_control() {
             offer(&mut b1, 20);
             let early = hear(&mut b0, 30, 20);
             assert!(early <= 1, "{kind}: {early} frames, held");
-            s1.says("S1->H0 priority 0 was held for");
+            s1.prints("S1->H0 priority 0 was held for");
             assert_eq!(early + hear(&mut b0, 2000, 20 - early), 20, "{kind}: freed");
             send(&mut b0, &local(go(kind, 2, 20), Mac::FLOW_CONTROL));
-            s1.says("S1->H0 priority 0 is restored after");
+            s1.prints("S1->H0 priority 0 is restored after");
             let answer = s1.stop().json();
             assert_eq!((answer["real"]["ports"][0]["storms"].as_u64(), answer["dropped_frames"].as_u64()), (Some(1), Some(0)), "{kind}");
         }

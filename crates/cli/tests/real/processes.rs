@@ -9,7 +9,7 @@ use xoff_netio::{PacketOptions, PacketPort, Port, sandbox};
 use xoff_switchd::mac;
 use xoff_wire::mac_control::{Pfc, Repr};
 
-use crate::support::{Said, command, folder, path};
+use crate::support::{Ran, command, folder, path};
 use crate::{INCAST, in_namespaces};
 
 /// Far longer than anything here takes.
@@ -19,14 +19,14 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub struct Process {
     pub child: Child,
     lines: Receiver<String>,
-    said: Vec<String>,
+    ran: Vec<String>,
 }
 
 impl Process {
     /// Starts it and waits until its ports are open.
     pub fn start(args: &[&str]) -> Process {
         let mut p = Process::start_anyhow(args);
-        p.says(" runs on ");
+        p.prints(" runs on ");
         p
     }
 
@@ -35,21 +35,21 @@ impl Process {
         let stderr = child.stderr.take().unwrap();
         let (send, lines) = channel();
         std::thread::spawn(move || BufReader::new(stderr).lines().map_while(Result::ok).try_for_each(|l| send.send(l)));
-        Process { child, lines, said: Vec::new() }
+        Process { child, lines, ran: Vec::new() }
     }
 
     /// Waits for a line with this text.
-    pub fn says(&mut self, text: &str) -> String {
+    pub fn prints(&mut self, text: &str) -> String {
         let end = Instant::now() + PATIENCE;
         loop {
             match self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
                 Ok(line) => {
-                    self.said.push(line.clone());
+                    self.ran.push(line.clone());
                     if line.contains(text) {
                         return line;
                     }
                 }
-                Err(_) => panic!("it never said '{text}':\n{}", self.said.join("\n")),
+                Err(_) => panic!("it never said '{text}':\n{}", self.ran.join("\n")),
             }
         }
     }
@@ -61,15 +61,15 @@ impl Process {
     }
 
     /// Waits for its end.
-    pub fn end(mut self) -> Said {
+    pub fn end(mut self) -> Ran {
         let mut out = String::new();
         self.child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
         let code = self.child.wait().unwrap().code().unwrap_or(-1);
-        self.said.extend(self.lines.iter());
-        Said { code, out, err: self.said.join("\n") }
+        self.ran.extend(self.lines.iter());
+        Ran { code, out, err: self.ran.join("\n") }
     }
 
-    pub fn stop(self) -> Said {
+    pub fn stop(self) -> Ran {
         self.interrupt();
         self.end()
     }
@@ -176,10 +176,10 @@ fn a_storm_is_contained_while_others_go_on() {
             }
         };
         storm(&mut broken, 1200);
-        let began = s1.says("S1->H1 priority 0 was held for");
+        let began = s1.prints("S1->H1 priority 0 was held for");
         assert!(began.contains("ignores its flow control and drops what waits"), "{began}");
-        let ended = s1.says("S1->H1 priority 0 is restored after");
-        assert!(s1.said.iter().filter(|l| l.contains("was held for")).all(|l| l.contains("S1->H1")), "{:?}", s1.said);
+        let ended = s1.prints("S1->H1 priority 0 is restored after");
+        assert!(s1.ran.iter().filter(|l| l.contains("was held for")).all(|l| l.contains("S1->H1")), "{:?}", s1.ran);
         let (s1, h0, h2, h3) = (s1.stop(), h0.stop(), h2.stop(), h3.stop());
         let answer = s1.json();
         let port = &answer["real"]["ports"][1];
@@ -216,7 +216,7 @@ fn counters_are_served() {
         sandbox::loopback_up().unwrap();
         wires(1500);
         let mut s1 = Process::start_anyhow(&[&SWITCH[..], &["--metrics", "127.0.0.1:0", "--learn"]].concat());
-        let line = s1.says("counters at http://");
+        let line = s1.prints("counters at http://");
         let address = line.split("http://").nth(1).unwrap().trim_end_matches("/metrics").to_owned();
         let mut unknown = PacketPort::open("b2", &PacketOptions::default()).unwrap();
         let mut frame = vec![0; 100];
@@ -283,9 +283,9 @@ fn interfaces_that_do_not_fit_are_refused() {
         wires(1500);
         let refused = |change: &str, wanted: &[&str]| {
             sandbox::ip(change).unwrap();
-            let said = Process::start_anyhow(&SWITCH).end();
-            assert_eq!(said.code, 2, "{change}: {}", said.err);
-            said.complains(wanted);
+            let ran = Process::start_anyhow(&SWITCH).end();
+            assert_eq!(ran.code, 2, "{change}: {}", ran.err);
+            ran.complains(wanted);
         };
         refused("link set dev a2 mtu 1400\n", &["interface a2: its MTU is 1400", "need 1500", "ip link set dev a2 mtu 1500"]);
         refused("link set dev a2 mtu 4000\n", &["interfaces a0 and a2 differ in their MTU", "ip link set dev a2 mtu 1500"]);

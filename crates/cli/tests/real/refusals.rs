@@ -5,14 +5,14 @@ use crate::support::{folder, path, xoff};
 
 /// Exit code 2, and every one of these texts.
 fn refused(args: &[&str], texts: &[&str]) {
-    let said = xoff(args);
-    assert_eq!((said.code, said.out.as_str()), (2, ""), "{args:?}: {}", said.err);
+    let ran = xoff(args);
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}: {}", ran.err);
     // Messages are broken into lines.
-    let flat = said.err.split(|c: char| c.is_whitespace() || c == '│').filter(|w| !w.is_empty()).collect::<Vec<_>>().join(" ");
+    let flat = ran.err.split(|c: char| c.is_whitespace() || c == '│').filter(|w| !w.is_empty()).collect::<Vec<_>>().join(" ");
     for text in texts {
-        assert!(flat.contains(text), "{args:?}: '{text}' is not in:\n{}", said.err);
+        assert!(flat.contains(text), "{args:?}: '{text}' is not in:\n{}", ran.err);
     }
-    assert!(!flat.contains("panicked"), "{}", said.err);
+    assert!(!flat.contains("panicked"), "{}", ran.err);
 }
 
 #[test]

@@ -25,9 +25,9 @@ fn incast(flow_control: &str) {
     }
     let out = folder(&format!("incast-{flow_control}"));
     let kind = format!("flow_control={flow_control}");
-    let said = xoff(&["testbed", INCAST, "--out", &path(&out, ""), "--set", &kind, "--set", "run.duration=2s", "--json"]);
-    assert_eq!(said.code, 0, "{}\n{}", said.out, said.err);
-    let answer = said.json();
+    let ran = xoff(&["testbed", INCAST, "--out", &path(&out, ""), "--set", &kind, "--set", "run.duration=2s", "--json"]);
+    assert_eq!(ran.code, 0, "{}\n{}", ran.out, ran.err);
+    let answer = ran.json();
     lost_nothing(&answer);
     // A link of 100 Mb/s carries 16 556 frames of 1500 B and their preambles in two seconds.
     let arrived = port(&answer, "S1->H0")["sent"].as_u64().unwrap();
@@ -64,7 +64,7 @@ fn iperf(flow_control: &str) {
     let out = folder(&format!("iperf-{flow_control}"));
     let kind = format!("flow_control={flow_control}");
     // Offered 160 Mb/s in UDP, where 100 fit; the servers end with their clients.
-    let said = xoff(&[
+    let ran = xoff(&[
         "testbed",
         INCAST,
         "--out",
@@ -83,9 +83,9 @@ fn iperf(flow_control: &str) {
         "H2=iperf3 -c 10.88.0.1 -p 5202 -u -b 80M -t 2 -J",
         "--json",
     ]);
-    assert_eq!(said.code, 0, "{}\n{}", said.out, said.err);
-    said.complains(&["flows that begin or end at H0, H1, H2 are left out"]);
-    let answer = said.json();
+    assert_eq!(ran.code, 0, "{}\n{}", ran.out, ran.err);
+    ran.complains(&["flows that begin or end at H0, H1, H2 are left out"]);
+    let answer = ran.json();
     lost_nothing(&answer);
     // What a server does not read in time its own socket throws away: that is no loss of the network's.
     let table = std::fs::read_to_string(out.join("H0.txt")).unwrap();
@@ -94,9 +94,9 @@ fn iperf(flow_control: &str) {
     let mut lost = 0;
     for host in ["H1", "H2"] {
         let text = std::fs::read_to_string(out.join(format!("{host}.txt"))).unwrap();
-        let said: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
-        lost += said["end"]["sum"]["lost_packets"].as_u64().unwrap();
-        assert!(said["end"]["sum"]["packets"].as_u64().unwrap() > 1000, "{text}");
+        let ran: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
+        lost += ran["end"]["sum"]["lost_packets"].as_u64().unwrap();
+        assert!(ran["end"]["sum"]["packets"].as_u64().unwrap() > 1000, "{text}");
     }
     assert!(lost <= late, "{lost} datagrams lost, {late} of them by the receiver's socket");
     let commands = answer["commands"].as_array().unwrap();
@@ -119,7 +119,7 @@ fn ping_and_tcp_through_a_switch() {
         return;
     }
     let out = folder("ping");
-    let said = xoff(&[
+    let ran = xoff(&[
         "testbed",
         INCAST,
         "--out",
@@ -138,8 +138,8 @@ fn ping_and_tcp_through_a_switch() {
         "H1=ping -i 0.2 -c 10 10.88.0.1",
         "--json",
     ]);
-    assert_eq!(said.code, 0, "{}\n{}", said.out, said.err);
-    lost_nothing(&said.json());
+    assert_eq!(ran.code, 0, "{}\n{}", ran.out, ran.err);
+    lost_nothing(&ran.json());
     // Whoever reads the capture sees time go forward.
     let all: Vec<_> = xoff_netio::CaptureReader::open(out.join("all.pcapng")).unwrap().map(|f| f.unwrap().time_ns).collect();
     assert!(all.len() > 1000 && all.is_sorted(), "{} frames, not in the order of time", all.len());
@@ -159,9 +159,9 @@ fn commands_fail_and_are_stopped() {
     }
     let out = folder("commands");
     let args = ["testbed", INCAST, "--ip", "H1", "--run", "H1=sleep 60", "--run", "H1=echo said; exit 3", "--json", "--out"];
-    let said = xoff(&[&args[..], &[&path(&out, "")]].concat());
-    assert_eq!(said.code, 1, "{}\n{}", said.out, said.err);
-    let answer = said.json();
+    let ran = xoff(&[&args[..], &[&path(&out, "")]].concat());
+    assert_eq!(ran.code, 1, "{}\n{}", ran.out, ran.err);
+    let answer = ran.json();
     assert_eq!(answer["commands"][1]["exit_code"], 3, "{answer:#}");
     assert_eq!(answer["commands"][0]["ended"], "stopped at the end of the run", "{answer:#}");
     assert_eq!(std::fs::read_to_string(out.join("H1-2.txt")).unwrap(), "said\n");
@@ -180,9 +180,9 @@ fn a_ring_of_processes_drains_under_gfc() {
     let dir = path(&out, "");
     let mut args = vec!["testbed", ring, "--processes", "--json", "--out", &dir];
     set.iter().for_each(|s| args.extend(["--set", s]));
-    let said = xoff(&args);
-    assert_eq!(said.code, 0, "{}\n{}", said.out, said.err);
-    let answer = said.json();
+    let ran = xoff(&args);
+    assert_eq!(ran.code, 0, "{}\n{}", ran.out, ran.err);
+    let answer = ran.json();
     assert_eq!((answer["dropped_frames"].as_u64(), answer["kernel_drops"].as_u64()), (Some(0), Some(0)), "{answer:#}");
     let nodes = answer["nodes"].as_array().unwrap();
     assert_eq!(nodes.len(), 6);

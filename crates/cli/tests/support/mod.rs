@@ -5,19 +5,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// What a command came to.
-pub struct Said {
+pub struct Ran {
     pub code: i32,
     pub out: String,
     pub err: String,
 }
 
-impl Said {
+impl Ran {
     /// The answer as JSON.
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {}\n{}", self.out, self.err))
     }
     /// Fails unless stderr holds every one of these texts.
-    pub fn complains(&self, texts: &[&str]) -> &Said {
+    pub fn complains(&self, texts: &[&str]) -> &Ran {
         // Messages are wrapped, with a bar before each further line.
         let flat: Vec<&str> = self.err.lines().map(|l| l.trim().trim_start_matches('│').trim()).collect();
         let flat = flat.join(" ");
@@ -35,20 +35,20 @@ pub fn command<S: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = S>) -> 
     c
 }
 
-pub fn xoff(args: &[&str]) -> Said {
+pub fn xoff(args: &[&str]) -> Ran {
     let o = command(args).output().unwrap();
     let text = |b: Vec<u8>| String::from_utf8(b).unwrap();
-    Said { code: o.status.code().unwrap_or(-1), out: text(o.stdout), err: text(o.stderr) }
+    Ran { code: o.status.code().unwrap_or(-1), out: text(o.stdout), err: text(o.stderr) }
 }
 
 /// The command where no file may grow beyond so many blocks of 512 or 1024 bytes: as on a full disk, with another word for it.
-pub fn limited<S: AsRef<std::ffi::OsStr>>(blocks: u64, args: &[S]) -> Said {
+pub fn limited<S: AsRef<std::ffi::OsStr>>(blocks: u64, args: &[S]) -> Ran {
     let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
     let mut c = Command::new("sh");
     c.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_xoff")]).args(args).stdin(Stdio::null());
     let o = c.output().unwrap();
     let text = |b: Vec<u8>| String::from_utf8_lossy(&b).into_owned();
-    Said { code: o.status.code().unwrap_or(-1), out: text(o.stdout), err: text(o.stderr) }
+    Ran { code: o.status.code().unwrap_or(-1), out: text(o.stdout), err: text(o.stderr) }
 }
 
 /// An empty folder of this test's own.

@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn conformance_refuses_what_twelve_bits_cannot_say() {
+    fn conformance_refuses_what_twelve_bits_cannot_hold() {
         let link = LinkFacts::plain(C, Span::from_us(1), Bytes(1500), Bytes::from_kb(300));
         assert_eq!(params(link.buffer.0 / BLOCK, true).validate(&link).unwrap_err().key, "counters");
         assert!(params(link.buffer.0 / BLOCK, false).validate(&link).is_ok());

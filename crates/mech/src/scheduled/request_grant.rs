@@ -443,7 +443,7 @@ mod tests {
 
     /// Section 3.2: granted segments first; one unsolicited segment only while nothing is granted, pending or unacknowledged.
     #[test]
-    fn a_voq_is_eligible_as_the_paper_says() {
+    fn a_voq_is_eligible_as_the_paper_defines() {
         let mut v = Requester::default();
         assert_eq!(
             (v.may_send(false, true), v.may_send(true, true), v.may_send(true, false)),

@@ -83,8 +83,8 @@ fn ten_thousand_frames_arrive_in_order() {
 
 /// A queue of 64 frames: the port says that there is no room, and after a flush there is.
 #[test]
-fn a_full_queue_says_so() {
-    in_namespaces("links::a_full_queue_says_so", || {
+fn a_full_queue_is_reported() {
+    in_namespaces("links::a_full_queue_is_reported", || {
         let (mut a, mut b) = two_ports(1500, &PacketOptions::default());
         let mut sent = 0;
         while a.send(&numbered(sent, 60)).unwrap() {

@@ -32,7 +32,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let runs = Runs::measure(cx)?;
     let mut f = Findings { checks: runs.checks(), tables: vec![runs.table()], ..Findings::default() };
     setups::assuming(&mut f.checks, setups::LOAD);
-    runs.say(&mut f);
+    runs.write_findings(&mut f);
     setups::quick_note(cx, &mut f.notes);
     f.figures.push(figure(
         "How much speed-up implicit rate regulation needs (section 4)",
@@ -151,13 +151,13 @@ impl Runs {
         workloads().iter().zip(&self.all).map(panel).collect()
     }
 
-    fn say(&self, f: &mut Findings) {
-        let said = workloads().into_iter().enumerate().map(|(w, (name, ..))| {
+    fn write_findings(&self, f: &mut Findings) {
+        let sentences = workloads().into_iter().enumerate().map(|(w, (name, ..))| {
             let words: Vec<String> =
                 SPEEDUPS.iter().enumerate().map(|(i, s)| format!("{} at {s}", self.ratio(w, i).words(|v| format!("{v:.2}")))).collect();
             format!("{name}: delay of implicit over that of reserve at 1.1: {}", words.join(", "))
         });
-        f.measured = said.collect::<Vec<_>>().join(". ") + ".";
+        f.measured = sentences.collect::<Vec<_>>().join(". ") + ".";
         let full = self.fullest();
         let [(_, small_reserve), (_, large_reserve)] = [&self.all[0], &self.all[1]];
         let middle = |s: Series| Unit::Bytes.format(self.results.max(s, |r| f64::from(r.queue_max[1])));

@@ -105,15 +105,15 @@ impl Seen {
 
     fn findings(&self, cx: &Context, title: &str) -> Findings {
         let mut f = Findings { figures: vec![self.figure(title)], tables: vec![self.table()], ..Findings::default() };
-        let mut said = Vec::new();
+        let mut sentences = Vec::new();
         for (i, (name, ..)) in workloads().iter().enumerate() {
             let (low, at) = self.lowest(i);
-            said.push(format!("{name} {low:.3} (at w = {at})"));
+            sentences.push(format!("{name} {low:.3} (at w = {at})"));
             f.checks.push(Check::new(format!("{name}: lowest throughput for any w"), Unit::Fraction, low, 0.89, 1.01).paper(0.9));
         }
         f.checks.push(soundness(&self.results));
         setups::assuming(&mut f.checks, setups::CROSSBAR);
-        f.measured = format!("N = {}, lowest throughput: {}", self.ports, said.join(", "));
+        f.measured = format!("N = {}, lowest throughput: {}", self.ports, sentences.join(", "));
         setups::quick_note(cx, &mut f.notes);
         f
     }

@@ -42,7 +42,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut runs = fig2::observe(cx, &all)?;
     let others = runs.split_off(main);
     let groups = || LOADS.iter().zip(runs.chunks(NAMES.len()));
-    let said: Vec<String> = groups()
+    let sentences: Vec<String> = groups()
         .map(|((scenario, _), group)| {
             format!(
                 "{scenario}: P2 stopped {} (ECN), {} (TCD, DCQCN as it is), {} (A), {} (B)",
@@ -64,7 +64,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         stopped(&runs[1])
     )];
     Ok(Findings {
-        measured: said.join("; "),
+        measured: sentences.join("; "),
         checks: groups().flat_map(|((scenario, load), group)| checks(scenario, *load, group)).collect(),
         figures: vec![figure(&runs)],
         tables: vec![table(&runs), readings(&runs, &others)],

@@ -20,7 +20,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut runs = fig2::observe(cx, &setups)?;
     let sweep = runs.split_off(2);
     let mut checks = Vec::new();
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     for ((fabric, _), run) in FABRICS.into_iter().zip(&runs) {
         let (late, period) = (late(run), max_ton(fabric));
         let name = fabric.name();
@@ -28,7 +28,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             Check::new(format!("{name}: first CE of P2 after its last OFF"), Unit::Picoseconds, late, 2.0 * period, 3.0 * period)
                 .assuming(assumption(fabric)),
         );
-        said.push(format!("{name}: {} with T = max(T_on) = {}, {:.1} periods", lab::time(late), lab::time(period), late / period));
+        sentences.push(format!("{name}: {} with T = max(T_on) = {}, {:.1} periods", lab::time(late), lab::time(period), late / period));
     }
     let cee = &runs[0];
     let (off, release) = (fig2::last_off(cee, P2), fig2::last_off(cee, P2) + max_ton(Fabric::Cee));
@@ -88,7 +88,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
                 .mark(Mark::points("measured", PERIODS.iter().zip(&delays).map(|(t, d)| (lab::us(*t as f64), *d))))
                 .mark(Mark::line("max(T_on) + 2 T", PERIODS.iter().map(|t| (lab::us(*t as f64), max_ton(Fabric::Cee) + lab::us(2.0 * *t as f64))))),
         );
-    Ok(Findings { measured: said.join("; "), checks, figures: vec![figure], tables: vec![table], why, ..Findings::default() })
+    Ok(Findings { measured: sentences.join("; "), checks, figures: vec![figure], tables: vec![table], why, ..Findings::default() })
 }
 
 /// From the last OFF before it to the first CE of P2 [ps].

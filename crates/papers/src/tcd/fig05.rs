@@ -153,7 +153,7 @@ fn tree(run: &Observed, flows: &Flows, trees: &[Tree]) -> Figure {
         rows.push((*name).to_owned());
         let cell = |at: usize| {
             let (role, part) = roles[at];
-            let mut said = Vec::new();
+            let mut sentences = Vec::new();
             for (mark, name) in [(Marking::Ce, "CE"), (Marking::Ue, "UE")] {
                 let marks = run.marks(PORTS[at].1);
                 let on: Vec<&str> = flows
@@ -163,10 +163,10 @@ fn tree(run: &Observed, flows: &Flows, trees: &[Tree]) -> Figure {
                     .map(|(n, _)| n)
                     .collect();
                 if !on.is_empty() {
-                    said.push(format!("{name} on {}", on.join(", ")));
+                    sentences.push(format!("{name} on {}", on.join(", ")));
                 }
             }
-            HeatCell::new(role.tone(), format!("{} {}", role.name(), Unit::Fraction.format(part))).detail(said.join("; "))
+            HeatCell::new(role.tone(), format!("{} {}", role.name(), Unit::Fraction.format(part))).detail(sentences.join("; "))
         };
         cells.push([0, 1, 2, 3].map(cell).to_vec());
     }

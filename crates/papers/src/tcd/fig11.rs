@@ -33,7 +33,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         lab::run(cx, SCENARIO.0, SCENARIO.1, &settings)
     })?;
     let mut checks = Vec::new();
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     let mut table = Table::new(["Flow control", "Interval", "F0 UE", "F0 CE", "F1 UE", "F1 CE"])
         .align([Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right])
         .caption("Share of the frames that arrive in each 100 ms with a mark. A0 sends from 300 ms on.");
@@ -67,7 +67,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             check("share of A0's time in which P0 is undetermined", share(run, P0, PortState::Undetermined, from, to), 0.95, 1.0),
             Check::none(format!("{name}: frames lost"), "frames", run.lost()),
         ]);
-        said.push(format!(
+        sentences.push(format!(
             "{name}: A0 sends from {} to {}; F0 UE at least {} in it, at most {} outside; F1 CE at least {} in it.",
             lab::time(from),
             lab::time(to),
@@ -99,7 +99,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         );
     }
     let notes = vec!["The 100 ms after A0's end are neither inside nor outside: F1's backlog leaves in them, and P0 is released.".into()];
-    Ok(Findings { measured: said.join(" "), checks, figures: vec![figure], tables: vec![table], notes, ..Findings::default() })
+    Ok(Findings { measured: sentences.join(" "), checks, figures: vec![figure], tables: vec![table], notes, ..Findings::default() })
 }
 
 /// Share of the frames of a flow that arrive in each interval with this mark of this port: end of the interval, share.

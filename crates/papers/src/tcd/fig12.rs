@@ -17,7 +17,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let runs = fig2::observe(cx, &setups)?;
     let (runs, starved) = (&runs[..2], &runs[2]);
     let mut checks = Vec::new();
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     for ((fabric, _), run) in FABRICS.into_iter().zip(runs) {
         let name = fabric.name();
         for (port, at) in [("P0", P0), ("P1", P1), ("P2", P2)] {
@@ -36,7 +36,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         checks.extend(root(fabric, run));
         checks.push(Check::none(format!("{name}: frames lost"), "frames", run.lost()));
         let free = released(run, P2);
-        said.push(format!(
+        sentences.push(format!(
             "{name}: no CE of P0/P1/P2: {}/{}/{}; UE {}/{}/{}; P2 stopped until {}, undetermined until {}, {} waiting at the end of UE, decided at {}.",
             run.totals(P0).marked.of(CodePoint::Ce),
             run.totals(P1).marked.of(CodePoint::Ce),
@@ -62,7 +62,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         fig2::count(starved, P3, Flows::of(starved).f1, Marking::Ue),
         fig2::count(starved, P3, Flows::of(starved).f1, Marking::Ce)
     )];
-    Ok(Findings { measured: said.join(" "), checks, figures: vec![figure], tables, why, ..Findings::default() })
+    Ok(Findings { measured: sentences.join(" "), checks, figures: vec![figure], tables, why, ..Findings::default() })
 }
 
 /// What the states hang on.

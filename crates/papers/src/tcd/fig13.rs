@@ -14,7 +14,7 @@ use crate::{Check, Context, Findings, ReproduceError};
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let runs = fig2::observe(cx, &FABRICS.map(|(f, _)| Setup::new(f, Detection::Tcd, Load::Multiple)))?;
     let mut checks = Vec::new();
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     for ((fabric, _), run) in FABRICS.into_iter().zip(&runs) {
         let name = fabric.name();
         let (last_off, first_ce) = (fig2::last_off(run, P2), first_ce(run));
@@ -59,7 +59,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         ]);
         checks.extend(fig12::root(fabric, run));
         checks.push(Check::none(format!("{name}: frames lost"), "frames", run.lost()));
-        said.push(format!(
+        sentences.push(format!(
             "{name}: P2 stopped until {}, first CE {} later, {} CE and {} UE in all; P1 {} CE and {} UE.",
             lab::time(last_off),
             lab::time(first_ce - last_off),
@@ -75,7 +75,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         &runs,
     );
     let tables = vec![fig2::marks_table(&[("CEE", &runs[0]), ("InfiniBand", &runs[1])])];
-    Ok(Findings { measured: said.join(" "), checks, figures: vec![figure], tables, ..Findings::default() })
+    Ok(Findings { measured: sentences.join(" "), checks, figures: vec![figure], tables, ..Findings::default() })
 }
 
 /// The first CE of P2 [ps].

@@ -37,7 +37,7 @@ fn percent(v: f64) -> String {
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let runs = Runs::measure(cx)?;
     let mut f = Findings { checks: runs.checks(), tables: vec![runs.table()], ..Findings::default() };
-    runs.say(&mut f);
+    runs.write_findings(&mut f);
     if cx.mode == Mode::Quick {
         f.notes.push(format!("Quick: {} seeds of 10.", runs.seeds));
     }
@@ -120,7 +120,7 @@ impl Runs {
         checks
     }
 
-    fn say(&self, f: &mut Findings) {
+    fn write_findings(&self, f: &mut Findings) {
         let words = |rc: usize| -> String {
             let all: Vec<String> =
                 FLOW_CONTROLS.iter().enumerate().map(|(fc, n)| format!("{} {}", n.1, self.gain(fc, rc, VICTIMS).words(times))).collect();

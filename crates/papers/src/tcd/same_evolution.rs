@@ -22,7 +22,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let runs = fig2::observe(cx, &setups)?;
     let mut checks = Vec::new();
     let mut why = Vec::new();
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     let mut table = Table::new(["Fabric", "Window", "Mean queue, one point", "Mean queue, two points", "Correlation", "Mean difference"])
         .align([Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right])
         .caption("P2's queue with one and with two congestion points, sampled every 10 µs. Difference: mean of the distance, over the mean of both.");
@@ -53,7 +53,11 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
                         .claimed()
                         .assuming(assume)
                 });
-                said.push(format!("{what}: correlation {:.3}, mean difference {}", c.correlation, Unit::Fraction.format(c.difference)));
+                sentences.push(format!(
+                    "{what}: correlation {:.3}, mean difference {}",
+                    c.correlation,
+                    Unit::Fraction.format(c.difference)
+                ));
             } else {
                 why.push(format!(
                     "{name}: with one congestion point P2 alternates here until {}, with two until {}. In the last third of what they have in common, {} to {}, the correlation is {:.3} and the mean difference {}.",
@@ -79,7 +83,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
                 .mark(Mark::line("two congestion points", fig2::first(pair[1].egress(P2), until))),
         );
     }
-    Ok(Findings { measured: said.join("; "), checks, figures: vec![figure], tables: vec![table], why, ..Findings::default() })
+    Ok(Findings { measured: sentences.join("; "), checks, figures: vec![figure], tables: vec![table], why, ..Findings::default() })
 }
 
 struct Compared {

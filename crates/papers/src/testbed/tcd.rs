@@ -71,7 +71,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     })?;
     let made = made.borrow();
     let mut found = Findings::default();
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     let mut figure = Figure::new("Real frames: how F0 and F1 are marked per 500 ms (paper: Fig. 11)")
         .caption("At the receivers, first run that counts. The paper shows F0: UE while A0 sends, nothing before and after. F1 is inverse: CE while A0 sends.")
         .columns(2);
@@ -81,7 +81,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     for (which, runs) in all.iter().enumerate() {
         let tries: Vec<&Filling> = made.iter().filter(|m| m.0 == which).map(|m| &m.1).collect();
         let counts: Vec<Counts> = runs.tries_that_count.iter().map(|&t| tries[t].borrow().clone()).collect();
-        judge(runs, &counts, &mut found, &mut said);
+        judge(runs, &counts, &mut found, &mut sentences);
         if let (Some(r), Some(c)) = (runs.runs.first(), counts.first()) {
             let (from, to) = sends(r);
             let series = |flow: usize, mark: usize| -> Vec<f64> { c.iter().map(|n| share(n[flow], mark)).collect() };
@@ -101,7 +101,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             }
         }
     }
-    found.measured = said.join(" ");
+    found.measured = sentences.join(" ");
     found.figures.push(figure);
     found.tables.push(table);
     found.notes.push(machine(&all));
@@ -121,7 +121,7 @@ fn sends(r: &super::repeat::Real) -> (f64, f64) {
 }
 
 /// The checks of a flow control, over all of its runs.
-fn judge(runs: &Runs, counts: &[Counts], found: &mut Findings, said: &mut Vec<String>) {
+fn judge(runs: &Runs, counts: &[Counts], found: &mut Findings, sentences: &mut Vec<String>) {
     let name = &runs.name;
     // Means over the runs of the least or the most in a run.
     let over = |flow: usize, mark: usize, inside: Option<bool>, least: bool| {
@@ -158,7 +158,7 @@ fn judge(runs: &Runs, counts: &[Counts], found: &mut Findings, said: &mut Vec<St
         Check::none(format!("{name}: frames lost in all runs"), "frames", runs.lost()),
         runs.enough(),
     ]);
-    said.push(format!(
+    sentences.push(format!(
         "{name}, {} runs: F0 UE at least {} while A0 sends, at most {} outside; F1 CE at least {} in it.",
         runs.runs.len(),
         Unit::Fraction.format(ue),

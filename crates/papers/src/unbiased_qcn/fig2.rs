@@ -155,7 +155,7 @@ pub fn run_a(cx: &Context) -> Result<Findings, ReproduceError> {
     let (results, series) = observe(cx, &[Kind::Pause])?;
     let runs = results.of(series[0]);
     let mut checks = soundness(&results);
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     for (p, (from, to, flows)) in PHASES.into_iter().enumerate() {
         let all: Vec<f64> = runs.iter().flat_map(|r| shares(r, p)).collect();
         let worst =
@@ -181,10 +181,10 @@ pub fn run_a(cx: &Context) -> Result<Findings, ReproduceError> {
         let least = runs.iter().flat_map(|r| (0..flows).map(move |f| vary(r, f))).fold(f64::MAX, f64::min);
         checks.push(claimed(format!("{from} to {to} ms: least variation of a flow in 0.5 ms"), Unit::Fraction, least, 0.1, f64::INFINITY));
         let mean = Mean::of(all);
-        said.push(format!("{} +- {} in 0.5 ms", lab::rate(mean.mean), Unit::Fraction.format(least)));
+        sentences.push(format!("{} +- {} in 0.5 ms", lab::rate(mean.mean), Unit::Fraction.format(least)));
     }
     let stops = Mean::of(runs.iter().map(|r| r.stops as f64));
-    let measured = format!("Mean rates {}; {:.0} STOPs in 300 ms.", said.join(", "), stops.mean);
+    let measured = format!("Mean rates {}; {:.0} STOPs in 300 ms.", sentences.join(", "), stops.mean);
     let caption = "Rates in stretches of 1 ms, those of f1 below it in stretches of 0.5 ms. PAUSE makes pulses of them around 2.5 Gb/s, and 2 Gb/s while f5 is there.";
     let fine = Panel::new("f1, 0.5 ms", time(), Axis::new("Throughput", Unit::BitsPerSecond).range(0.0, 10.5e9))
         .mark(Mark::line("f1", runs[0].rates(0, 1)));

@@ -39,7 +39,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right])
         .caption("f2 arrives twice as fast as f1; what is in the buffer is f1's, but for f2's frames on their way.");
     let mut bars: [Vec<Bar>; 3] = Default::default();
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     for (nth, (name, _)) in kinds.iter().enumerate() {
         let runs = results.of(series[nth]);
         let sum = |of: &dyn Fn(&Run) -> f64| runs.iter().map(of).sum::<f64>();
@@ -65,7 +65,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         for (bar, value) in bars.iter_mut().zip([arrivals, occupied, notified]) {
             bar.push(Bar::new(value));
         }
-        said.push(format!(
+        sentences.push(format!(
             "{name}: {} of CNMs to f2, which is {} of arrivals and {} of the buffer",
             percent(notified),
             percent(arrivals),
@@ -80,5 +80,11 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let figure = Figure::new("A fast flow without a backlog beside a slow one with it (paper: Fig. 4)")
         .caption("Arrival sampling notifies who arrives most, occupancy sampling who is in the way.")
         .panel(panel);
-    Ok(Findings { measured: format!("{}.", said.join("; ")), checks, figures: vec![figure], tables: vec![table], ..Findings::default() })
+    Ok(Findings {
+        measured: format!("{}.", sentences.join("; ")),
+        checks,
+        figures: vec![figure],
+        tables: vec![table],
+        ..Findings::default()
+    })
 }

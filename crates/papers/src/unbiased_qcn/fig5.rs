@@ -131,7 +131,7 @@ pub fn run_a(cx: &Context) -> Result<Findings, ReproduceError> {
     let runs = results.of(series);
     let mut checks = soundness(&results);
     let ratio = |runs: &[Run], p: usize| Mean::of(runs.iter().map(|r| settled(r, F6, p) / settled(r, F1, p)));
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     for p in 0..PHASES.len() {
         let most = runs.iter().map(|r| settled(r, F6, p)).fold(0.0, f64::max);
         checks.push(claimed(format!("{}: f6, largest of all seeds", phase(p)), Unit::BitsPerSecond, most, 0.0, OFFERED / 2.0));
@@ -144,10 +144,10 @@ pub fn run_a(cx: &Context) -> Result<Findings, ReproduceError> {
                 .assuming(SETTING),
         );
         let of = |f| lab::rate(Mean::of(runs.iter().map(|r| settled(r, f, p))).mean);
-        said.push(format!("f1 {}, f6 {} ({})", of(F1), of(F6), ratio.words(|v| format!("{v:.2}"))));
+        sentences.push(format!("f1 {}, f6 {} ({})", of(F1), of(F6), ratio.words(|v| format!("{v:.2}"))));
     }
     let measured =
-        format!("{}: {}; in brackets the ratio with its 95 % interval over {} seeds.", "Phase by phase", said.join("; "), runs.len());
+        format!("{}: {}; in brackets the ratio with its 95 % interval over {} seeds.", "Phase by phase", sentences.join("; "), runs.len());
     let mut table = Table::new(["Variant", "f6/f1, first phase", "second", "third", "CNMs per byte of f6 over those of f1"])
         .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right])
         .caption("What f6's rate depends on: means over seeds with 95 % intervals.");
@@ -238,7 +238,7 @@ fn occupancy(cx: &Context) -> Result<Occupancy, ReproduceError> {
 /// Fig. 5(c).
 pub fn run_c(cx: &Context) -> Result<Findings, ReproduceError> {
     let (random, largest, mut checks) = occupancy(cx)?;
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     for (name, runs) in [("random", &random), ("deterministic", &largest)] {
         let (victim, _) = farthest(runs, F6, |_| OFFERED);
         checks.push(
@@ -255,9 +255,9 @@ pub fn run_c(cx: &Context) -> Result<Findings, ReproduceError> {
             1.05,
         ));
         let of = |f, p| lab::rate(Mean::of(runs.iter().map(|r| settled(r, f, p))).mean);
-        said.push(format!("{name}: f6 {}, {}, {}, f1 {}, {}, {}", of(F6, 0), of(F6, 1), of(F6, 2), of(F1, 0), of(F1, 1), of(F1, 2)));
+        sentences.push(format!("{name}: f6 {}, {}, {}, f1 {}, {}, {}", of(F6, 0), of(F6, 1), of(F6, 2), of(F1, 0), of(F1, 1), of(F1, 2)));
     }
-    let measured = format!("{} ({} seeds each).", said.join("; "), random.len());
+    let measured = format!("{} ({} seeds each).", sentences.join("; "), random.len());
     let figure = Figure::new("A victim under occupancy sampling at inputs (paper: Fig. 5c)")
         .caption("f6 keeps its 7 Gb/s; f1 to f5 have their fair shares.")
         .panel(throughput("Random", &random[0], 6, 2))

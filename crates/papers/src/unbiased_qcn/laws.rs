@@ -80,13 +80,13 @@ pub fn sampling(cx: &Context) -> Result<Findings, ReproduceError> {
         .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right])
         .caption(format!("{DRAWS} samples of a buffer of 100 frames, with the arrivals the other way round."));
     let mut groups = Vec::new();
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     for (name, sampling, weights) in [("arrival", Sampling::Arrival, &arrivals[..]), ("random", Sampling::Random, &by_frames)] {
         let seen = draw(cx, sampling, &arrivals, &frames);
         let chi = chi_square(&seen, weights);
         checks.push(Check::new(format!("{name}: chi-square of four flows"), none.clone(), chi, 0.0, ONCE_IN_A_THOUSAND[3]).claimed());
         checks.push(Check::exact(format!("{name}: samples"), Unit::Other("CNMs".into()), seen.iter().sum::<u64>() as f64, DRAWS as f64));
-        said.push(format!("{name} {chi:.2}"));
+        sentences.push(format!("{name} {chi:.2}"));
         let share = |n: u64| n as f64 / DRAWS as f64;
         for (f, &n) in seen.iter().enumerate() {
             let percent = |v: f64| Unit::Fraction.format(v);
@@ -122,7 +122,7 @@ pub fn sampling(cx: &Context) -> Result<Findings, ReproduceError> {
     checks.push(Check::exact("largest: CNMs to the flow with most", Unit::Other("CNMs".into()), largest[0] as f64, DRAWS as f64).claimed());
     let measured = format!(
         "Chi-square, three degrees of freedom: {}; limit {}. Largest: {} of {DRAWS} to the flow with most.",
-        said.join(", "),
+        sentences.join(", "),
         ONCE_IN_A_THOUSAND[3],
         largest[0]
     );

@@ -69,7 +69,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         Align::Right,
     ]);
     let mut bars = vec![Vec::new(); 2];
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     for (fanout, placement, name, exact, series) in cases {
         let runs = results.of(series);
         let unicast = 1..=(2 * fanout as usize);
@@ -97,7 +97,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
                 .assuming(SETTING),
             );
             bars[usize::from(placement == Placement::Output)].push(Bar::new(ratio).reference(expected));
-            said.push(format!("fan-out {fanout}, {name} {ratio:.2}"));
+            sentences.push(format!("fan-out {fanout}, {name} {ratio:.2}"));
         }
         let samples = if exact { "every frame" } else { "every 150 KB and less" };
         table.push([
@@ -112,7 +112,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let figure = figure(bars);
     let measured = format!(
         "Every frame sampled: 1 CNM per frame at inputs, 2 and 3 at outputs. With I_s = 150 KB, over unicast: {}.",
-        said.join(", ")
+        sentences.join(", ")
     );
     Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], ..Findings::default() })
 }

@@ -251,31 +251,31 @@ impl Parts {
     }
 
     fn headline(&self) -> String {
-        let mut said = Vec::new();
+        let mut stated = Vec::new();
         if self.interrupted {
-            said.push("interrupted, what was computed is kept".to_owned());
+            stated.push("interrupted, what was computed is kept".to_owned());
         }
         if let Promises::Violated { violations, .. } = &self.promises {
-            said.push(format!("{} check{} violated", grouped(*violations), if *violations == 1 { "" } else { "s" }));
+            stated.push(format!("{} check{} violated", grouped(*violations), if *violations == 1 { "" } else { "s" }));
         }
-        said.extend(self.failures.iter().cloned());
+        stated.extend(self.failures.iter().cloned());
         if let Some(why) = &self.nothing_ran {
-            said.push(format!("nothing ran: {why}"));
+            stated.push(format!("nothing ran: {why}"));
             if self.losses.total() == 0 && !matches!(self.deadlock, Deadlock::Found { .. }) {
-                return said.join(", ");
+                return stated.join(", ");
             }
         }
-        said.push(match &self.deadlock {
+        stated.push(match &self.deadlock {
             Deadlock::None => "no deadlock".into(),
             Deadlock::Found { what, .. } => what.clone(),
             Deadlock::NotWatched { .. } => "deadlock not checked".into(),
         });
-        said.push(self.losses.words());
+        stated.push(self.losses.words());
         if let Promises::NotChecked { .. } = self.promises {
-            said.push("promises not checked".into());
+            stated.push("promises not checked".into());
         }
-        said.extend(self.work.incomplete_words().map(|words| format!("{words} incomplete")));
-        said.join(", ")
+        stated.extend(self.work.incomplete_words().map(|words| format!("{words} incomplete")));
+        stated.join(", ")
     }
 }
 

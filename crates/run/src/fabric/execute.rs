@@ -147,9 +147,9 @@ impl FabricScenario {
 
     /// What took effect, one sentence each.
     fn took_effect(&self, r: &Report) -> Vec<String> {
-        let mut said = Vec::new();
+        let mut stated = Vec::new();
         if r.segments > 0 {
-            said.push(format!(
+            stated.push(format!(
                 "request-grant: {} segments, {} of them unsolicited; {} control messages alone ({:.2} % of the bytes)",
                 r.segments,
                 r.unsolicited,
@@ -158,38 +158,38 @@ impl FabricScenario {
             ));
         }
         if r.out_of_order > 0 {
-            said.push(format!("resequencing: {} segments came before an earlier one of their flow", r.out_of_order));
+            stated.push(format!("resequencing: {} segments came before an earlier one of their flow", r.out_of_order));
         }
         if let Some(h) = &r.hosts {
             let (stops, cnms): (u64, u64) = (h.stops.iter().sum(), h.cnms.iter().sum());
             if stops > 0 {
-                said.push(format!("PAUSE: {stops} times"));
+                stated.push(format!("PAUSE: {stops} times"));
             }
             if cnms > 0 {
-                said.push(format!("CNMs: {cnms}"));
+                stated.push(format!("CNMs: {cnms}"));
             }
         }
         if let Some(stuck) = &r.stuck {
-            said.push(stuck.to_string());
+            stated.push(stuck.to_string());
         }
-        said
+        stated
     }
 
     /// What was configured and never triggered.
     fn never_triggered(&self, r: &Report) -> Vec<String> {
-        let mut said = Vec::new();
+        let mut stated = Vec::new();
         if let (Some(hosts), Some(h)) = (&self.config.hosts, &r.hosts) {
             if h.stops.iter().all(|&n| n == 0) {
-                said.push("PAUSE: no input buffer was ever that full".into());
+                stated.push("PAUSE: no input buffer was ever that full".into());
             }
             if hosts.qcn.is_some() && h.cnms.iter().all(|&n| n == 0) {
-                said.push("CNMs: none; no sample was congested".into());
+                stated.push("CNMs: none; no sample was congested".into());
             }
         }
         if r.segments > 0 && r.out_of_order == 0 && !matches!(self.config.core, Core::Ideal { .. }) {
-            said.push("resequencing: all segments came in order".into());
+            stated.push("resequencing: all segments came in order".into());
         }
-        said
+        stated
     }
 }
 

@@ -174,7 +174,7 @@ fn drawn(d: &mut Dice, crossings: u64) -> Link {
 }
 
 #[test]
-fn pfc_holds_exactly_what_the_model_says_in_every_phase() {
+fn pfc_holds_exactly_what_the_model_holds_in_every_phase() {
     let mut peaks = Vec::new();
     for case in 0..24 {
         let mut d = Dice::new(case);
@@ -199,7 +199,7 @@ fn pfc_holds_exactly_what_the_model_says_in_every_phase() {
 }
 
 #[test]
-fn credits_hold_exactly_what_the_model_says_in_every_phase() {
+fn credits_hold_exactly_what_the_model_holds_in_every_phase() {
     let (mut tested, mut full) = (0, 0);
     for case in 0..200 {
         let mut d = Dice::new(case);

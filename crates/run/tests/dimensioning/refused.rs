@@ -46,8 +46,8 @@ fn what_cannot_work_is_refused_with_both_numbers() {
         ("", "kind = \"gfc-time\"\nperiod = \"0us\"", &["period"]),
         ("buffer = \"2KB\"", "kind = \"gfc-buffer\"", &["b1"]),
     ] {
-        let said = refusal(switch, fc);
-        says.iter().for_each(|s| assert!(said.contains(s), "{switch} {fc}: {said}"));
+        let stated = refusal(switch, fc);
+        says.iter().for_each(|s| assert!(stated.contains(s), "{switch} {fc}: {stated}"));
     }
 }
 
@@ -73,12 +73,12 @@ fn what_may_lose_frames_is_warned_of_with_what_to_do() {
         ),
         ("", "kind = \"gfc-buffer\"\nbm = \"300KB\"", &["B_m + 2 MTU <= buffer", "set B_m to 297KB or less"]),
     ] {
-        let said = warned(switch, fc);
-        says.iter().for_each(|s| assert!(said.contains(s), "{switch} {fc}: {said}"));
+        let stated = warned(switch, fc);
+        says.iter().for_each(|s| assert!(stated.contains(s), "{switch} {fc}: {stated}"));
     }
     for fc in ["pfc", "cbfc", "gfc-conceptual", "gfc-buffer", "gfc-time", "pffc"] {
-        let said = warned("", &format!("kind = \"{fc}\""));
-        assert!(!said.contains("may be lost"), "{fc}: {said}");
+        let stated = warned("", &format!("kind = \"{fc}\""));
+        assert!(!stated.contains("may be lost"), "{fc}: {stated}");
     }
 }
 
@@ -88,8 +88,8 @@ fn the_quanta_of_the_warning_are_enough() {
     let with = |quanta: &str| run(&text("buffer = \"14KB\"", &format!("kind = \"pfc\"\nquanta = {quanta}")));
     let (lost, warnings) = with("10");
     assert!(lost > 0);
-    let said = warnings.iter().find(|w| w.contains("set quanta to")).unwrap();
-    let number = said.split("set quanta to ").nth(1).unwrap().split(' ').next().unwrap();
+    let stated = warnings.iter().find(|w| w.contains("set quanta to")).unwrap();
+    let number = stated.split("set quanta to ").nth(1).unwrap().split(' ').next().unwrap();
     let (lost, warnings) = with(number);
     assert_eq!((lost, warnings.iter().filter(|w| w.contains("quanta")).count()), (0, 0), "quanta = {number}");
 }

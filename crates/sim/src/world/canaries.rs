@@ -66,8 +66,8 @@ fn ports_that_overdraw_their_credits_are_seen() {
     let ended = w.run(Time::from_us(10_000), u64::MAX).unwrap();
     let (o, _) = w.finish(ended);
     let words: Vec<&str> = o.violations.iter().map(|v| v.what.as_str()).collect();
-    let said = |from: &str, to: &str| format!("{from} sent more to {to}, priority 3, than its credits allowed");
-    assert_eq!(words, [said("H1", "S1"), said("H2", "S1"), said("S1", "H3")]);
+    let stated = |from: &str, to: &str| format!("{from} sent more to {to}, priority 3, than its credits allowed");
+    assert_eq!(words, [stated("H1", "S1"), stated("H2", "S1"), stated("S1", "H3")]);
     assert!(o.violations.iter().all(|v| v.kind == ViolationKind::Credit) && o.violations_total == 3);
 }
 

@@ -193,7 +193,7 @@ impl World {
             let to = home.core.peer(node, port).0;
             for class in over {
                 if self.overdrawn.insert((node, port, class)) {
-                    self.checks.broken(self.now, u64::MAX, ViolationKind::Credit, || layout.say_overdrawn((node, to), class));
+                    self.checks.broken(self.now, u64::MAX, ViolationKind::Credit, || layout.describe_overdrawn((node, to), class));
                 }
             }
         }

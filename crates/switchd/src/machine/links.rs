@@ -55,7 +55,7 @@ impl Machine {
         for class in 0..self.at[link].class_states.len() {
             let a = &self.at[link];
             world.release(now, (a.link.node, a.link.port, class as u8), false);
-            if let Some((f, _)) = a.class_states[class].said {
+            if let Some((f, _)) = a.class_states[class].last_sent {
                 self.leave(world, link, now, &f, 0);
             }
         }
@@ -67,7 +67,7 @@ impl Machine {
     }
 
     /// Says something in the log.
-    pub fn say(&mut self, line: String) {
+    pub fn log_line(&mut self, line: String) {
         self.log.push(line);
     }
 }

@@ -207,9 +207,9 @@ impl Items {
     fn finish(self, source: &Arc<Source>, flows: Vec<Flow>, options: &Options) -> Result<Matrix, Problem> {
         let counted = [("Connections", self.connections), ("Triggers", self.triggers.len() as u64), ("Failures", self.failures)];
         for (key, found) in counted {
-            let (said, place) = self.head.get(key).cloned().unwrap_or((0, None));
-            if said != found {
-                let what = format!("{key} {said}, but {found} are listed");
+            let (stated, place) = self.head.get(key).cloned().unwrap_or((0, None));
+            if stated != found {
+                let what = format!("{key} {stated}, but {found} are listed");
                 let place = place.unwrap_or_else(|| end(source));
                 return Err(Problem::new(what, "the head counts the items below it; htsim refuses another number").at(place));
             }

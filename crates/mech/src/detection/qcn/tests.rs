@@ -25,11 +25,11 @@ fn steady(given: &[(&str, &str)]) -> Params {
 fn until_sample(cp: &mut Sampler, queue: u64) -> (u64, Option<Congestion>) {
     for n in 1.. {
         let due = cp.left <= LEN.0;
-        let said = cp.on_arrival(Time::ZERO, LEN, Bytes(queue), &mut no_draw);
+        let stated = cp.on_arrival(Time::ZERO, LEN, Bytes(queue), &mut no_draw);
         if due {
-            return (n, said);
+            return (n, stated);
         }
-        assert_eq!(said, None, "no sample, no news");
+        assert_eq!(stated, None, "no sample, no news");
     }
     unreachable!()
 }
@@ -51,11 +51,11 @@ fn feedback_is_quantised_to_six_bits() {
 #[test]
 fn position_and_velocity() {
     let mut cp = Sampler::new(&steady(&[("shrinking", "false")]), C);
-    let said = |feedback, q_off, q_delta| (100, Some(Congestion { degree: feedback, above: q_off, growth: q_delta }));
-    assert_eq!(until_sample(&mut cp, 100_000), said(50, 40_000, 100_000));
-    assert_eq!(until_sample(&mut cp, 100_000), said(8, 40_000, 0));
+    let stated = |feedback, q_off, q_delta| (100, Some(Congestion { degree: feedback, above: q_off, growth: q_delta }));
+    assert_eq!(until_sample(&mut cp, 100_000), stated(50, 40_000, 100_000));
+    assert_eq!(until_sample(&mut cp, 100_000), stated(8, 40_000, 0));
     assert_eq!(until_sample(&mut cp, 70_000), (100, None));
-    assert_eq!(until_sample(&mut cp, 90_000), said(14, 30_000, 20_000));
+    assert_eq!(until_sample(&mut cp, 90_000), stated(14, 30_000, 20_000));
 }
 
 /// QCN pseudo-code: the next interval is I_s/(1 + feedback/8). 13 frames of 1500 B are the first to reach 18.75 KB.
@@ -125,12 +125,12 @@ fn the_culprit_is_notified() {
     for (sampling, want) in [("arrival", 6), ("largest", 1), ("random", 1)] {
         let mut q = Qcn::new(&steady(&[("sampling", sampling)]), C, BUFFER);
         for n in 0..70 {
-            let said = q.on_enqueue(Time::ZERO, 1, LEN, Bytes(LEN.0 * (n + 1)), &mut no_draw);
-            assert_eq!(said, None);
+            let stated = q.on_enqueue(Time::ZERO, 1, LEN, Bytes(LEN.0 * (n + 1)), &mut no_draw);
+            assert_eq!(stated, None);
         }
         for n in 1..=30 {
-            let said = q.on_enqueue(Time::ZERO, 6, LEN, Bytes(106_500), &mut || 0.0);
-            assert_eq!(said.map(|s| s.flow), (n == 30).then_some(want), "{sampling}, frame {n}");
+            let stated = q.on_enqueue(Time::ZERO, 6, LEN, Bytes(106_500), &mut || 0.0);
+            assert_eq!(stated.map(|s| s.flow), (n == 30).then_some(want), "{sampling}, frame {n}");
             q.on_dequeue(6, LEN);
         }
     }

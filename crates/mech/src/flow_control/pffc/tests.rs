@@ -36,7 +36,7 @@ fn leave(r: &mut PffcReceiver, flow: u32, len: u64) -> Vec<Order> {
     all(m, r)
 }
 
-fn say(s: &mut PffcSender, orders: &[Order]) {
+fn obey(s: &mut PffcSender, orders: &[Order]) {
     orders.iter().for_each(|&o| s.on_message(Time::ZERO, Message::Flow(o)));
 }
 
@@ -85,7 +85,7 @@ fn flows_in_one_slot_share_their_fate_and_are_counted() {
     assert_eq!((arrive(&mut r, 1, 600), r.collisions()), (vec![], 0));
     assert_eq!((arrive(&mut r, 2, 600), r.collisions()), (vec![pause(0), Order::Migrate(0)], 1));
     let mut s = PffcSender::new(&p, C);
-    say(&mut s, &[pause(0), Order::Migrate(0)]);
+    obey(&mut s, &[pause(0), Order::Migrate(0)]);
     assert_eq!([1, 2, 3].map(|f| s.flow_gate(Time::ZERO, f)), [Gate::Blocked; 3]);
     leave(&mut r, 1, 600);
     leave(&mut r, 2, 600);
@@ -109,9 +109,9 @@ fn a_paused_flow_waits_apart_and_goes_before_the_default_queue() {
     let [a, b] = two(&p);
     let ((queue, slot), mut s) = (orders(&p, a), PffcSender::new(&p, C));
     s.push(Time::ZERO, 10, a, Bytes(1500));
-    say(&mut s, &[pause(queue)]);
+    obey(&mut s, &[pause(queue)]);
     s.push(Time::ZERO, 11, a, Bytes(1500)); // between the two messages
-    say(&mut s, &[Order::Migrate(slot)]);
+    obey(&mut s, &[Order::Migrate(slot)]);
     s.push(Time::ZERO, 12, a, Bytes(1500));
     s.push(Time::ZERO, 20, b, Bytes(1500));
     assert_eq!([a, b].map(|f| s.flow_gate(Time::ZERO, f)), [Gate::Blocked, Gate::Open]);
@@ -120,7 +120,7 @@ fn a_paused_flow_waits_apart_and_goes_before_the_default_queue() {
     s.push(Time::ZERO, 21, b, Bytes(1500));
     s.push(Time::ZERO, 13, a, Bytes(1500));
     s.push(Time::ZERO, 22, b, Bytes(1500));
-    say(&mut s, &[Order::Resume(queue), Order::MigrateBack(slot)]);
+    obey(&mut s, &[Order::Resume(queue), Order::MigrateBack(slot)]);
     s.push(Time::ZERO, 23, b, Bytes(1500));
     s.push(Time::ZERO, 14, a, Bytes(1500));
     s.push(Time::ZERO, 24, b, Bytes(1500));
@@ -135,10 +135,10 @@ fn a_quick_resume_does_not_overtake_what_was_left_behind() {
     let ((queue, slot), mut s) = (orders(&p, a), PffcSender::new(&p, C));
     s.push(Time::ZERO, 20, b, Bytes(1500));
     s.push(Time::ZERO, 10, a, Bytes(1500));
-    say(&mut s, &[pause(queue), Order::Migrate(slot)]);
+    obey(&mut s, &[pause(queue), Order::Migrate(slot)]);
     s.push(Time::ZERO, 21, b, Bytes(1500));
     s.push(Time::ZERO, 11, a, Bytes(1500));
-    say(&mut s, &[Order::Resume(queue)]);
+    obey(&mut s, &[Order::Resume(queue)]);
     assert_eq!(drain(&mut s), [20, 10, 11, 21], "once 10 has left, the pause queue has the right of way");
 }
 
@@ -147,17 +147,17 @@ fn a_second_pause_while_it_drains_stops_the_flow_and_no_other() {
     let p = params(3000, 1500, 6, 4096);
     let [a, b] = two(&p);
     let ((queue, slot), mut s) = (orders(&p, a), PffcSender::new(&p, C));
-    say(&mut s, &[pause(queue), Order::Migrate(slot)]);
+    obey(&mut s, &[pause(queue), Order::Migrate(slot)]);
     s.push(Time::ZERO, 10, a, Bytes(1500));
     s.push(Time::ZERO, 11, a, Bytes(1500));
-    say(&mut s, &[Order::Resume(queue), Order::MigrateBack(slot)]);
+    obey(&mut s, &[Order::Resume(queue), Order::MigrateBack(slot)]);
     s.push(Time::ZERO, 12, a, Bytes(1500));
     s.push(Time::ZERO, 20, b, Bytes(1500));
     assert_eq!(s.pop(Time::ZERO), Some(10));
-    say(&mut s, &[pause(queue), Order::Migrate(slot)]);
+    obey(&mut s, &[pause(queue), Order::Migrate(slot)]);
     s.push(Time::ZERO, 13, a, Bytes(1500));
     assert_eq!(drain(&mut s), [20]);
-    say(&mut s, &[Order::Resume(queue), Order::MigrateBack(slot)]);
+    obey(&mut s, &[Order::Resume(queue), Order::MigrateBack(slot)]);
     assert_eq!(drain(&mut s), [11, 12, 13]);
 }
 
@@ -216,9 +216,9 @@ fn a_lost_migrate_or_pause_is_made_up_for_at_half_life() {
     let (queue, slot) = orders(&TIMED, 7);
     for lost in 0..2 {
         let (mut r, mut s) = (PffcReceiver::new(&TIMED, C), PffcSender::new(&TIMED, C));
-        let said = arrive(&mut r, 7, 4500);
-        say(&mut s, &[said[1 - lost]]);
-        assert_eq!(s.flow_gate(Time::ZERO, 7), Gate::Open, "{:?} alone", said[1 - lost]);
+        let stated = arrive(&mut r, 7, 4500);
+        obey(&mut s, &[stated[1 - lost]]);
+        assert_eq!(s.flow_gate(Time::ZERO, 7), Gate::Open, "{:?} alone", stated[1 - lost]);
         s.push(Time::ZERO, 10, 7, Bytes(1500));
         assert_eq!(s.pop(Time::ZERO), Some(10));
         let half = r.next_wake().unwrap();
@@ -231,7 +231,7 @@ fn a_lost_migrate_or_pause_is_made_up_for_at_half_life() {
     // MIGRATE-BACK is lost: the detour ends with the queue, and a pause for another flow of the queue does not stop this one.
     let mut s = PffcSender::new(&TIMED, C);
     let other = (0..).find(|&f| f != 7 && TIMED.slot(f) % 6 == queue && TIMED.slot(f) != slot).unwrap();
-    say(&mut s, &[pause(queue), Order::Migrate(slot), Order::Resume(queue), pause(queue), Order::Migrate(TIMED.slot(other))]);
+    obey(&mut s, &[pause(queue), Order::Migrate(slot), Order::Resume(queue), pause(queue), Order::Migrate(TIMED.slot(other))]);
     assert_eq!([7, other].map(|f| s.flow_gate(Time::ZERO, f)), [Gate::Open, Gate::Blocked]);
 }
 
@@ -386,7 +386,7 @@ fn two_hops(p: &Params, seed: u64, flows: &[u32]) -> [u64; 2] {
         };
         for hop in 0..2 {
             while messages[hop].front().is_some_and(|(at, _)| *at <= now) {
-                say(&mut s[hop], &[messages[hop].pop_front().unwrap().1]);
+                obey(&mut s[hop], &[messages[hop].pop_front().unwrap().1]);
             }
             while arrivals[hop].front().is_some_and(|(at, _)| *at <= now) {
                 let (_, handle): (u64, u32) = arrivals[hop].pop_front().unwrap();

@@ -63,7 +63,7 @@ fn neither_threads_nor_an_interruption_change_a_result() {
 }
 
 #[test]
-fn a_limit_of_no_time_does_nothing_and_says_so() {
+fn a_limit_of_no_time_does_nothing_and_is_reported() {
     let out = folder("late");
     let cx = Context::new(Mode::Quick, &out);
     let late = LargeScale::run(&cx, Sizes { limit: Some(std::time::Duration::ZERO), ..small() }, Parts::ALL).unwrap();

@@ -45,7 +45,7 @@ fn percent(v: f64) -> String {
 fn study(cx: &Context, title: &str, without: &Scheme, with: &Scheme) -> Result<Findings, ReproduceError> {
     let runs = Runs::measure(cx, without, with)?;
     let mut f = Findings { checks: runs.checks(), figures: vec![runs.figure(title)], tables: vec![runs.table()], ..Findings::default() };
-    runs.say(&mut f);
+    runs.write_findings(&mut f);
     if cx.mode == Mode::Quick {
         f.notes.push(format!("Quick: {} sizes and {} seeds.", runs.sizes.len(), runs.seeds));
     }
@@ -109,7 +109,7 @@ impl<'a> Runs<'a> {
         checks
     }
 
-    fn say(&self, f: &mut Findings) {
+    fn write_findings(&self, f: &mut Findings) {
         let Runs { seeds, .. } = self;
         let (last, (best, _)) = (self.sizes.len() - 1, self.best());
         f.measured = format!(

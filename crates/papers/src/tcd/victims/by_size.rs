@@ -114,7 +114,7 @@ fn times(v: f64) -> String {
 fn study(cx: &Context, s: &Study) -> Result<Findings, ReproduceError> {
     let runs = Runs::measure(cx, s)?;
     let mut f = Findings { checks: runs.checks(), figures: vec![runs.figure()], tables: vec![runs.table()], ..Findings::default() };
-    runs.say(&mut f);
+    runs.write_findings(&mut f);
     if cx.mode == Mode::Quick {
         f.notes.push(format!("Quick: {} seeds of 10.", runs.seeds));
     }
@@ -168,7 +168,7 @@ impl<'a> Runs<'a> {
         checks
     }
 
-    fn say(&self, f: &mut Findings) {
+    fn write_findings(&self, f: &mut Findings) {
         let Runs { s, seeds, .. } = self;
         let words: Vec<String> =
             s.bins.iter().enumerate().map(|(b, bin)| format!("{} {}", bin.0, self.gain(BIN + b).words(times))).collect();

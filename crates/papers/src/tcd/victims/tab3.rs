@@ -71,7 +71,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         tables: vec![table(&runs.results, &runs.series, runs.senders, runs.bursts)],
         ..Findings::default()
     };
-    runs.say(&mut f);
+    runs.write_findings(&mut f);
     if cx.mode == Mode::Quick {
         f.notes.push("Quick: three loads of the bursts and one of the senders, two seeds each.".into());
     }
@@ -121,7 +121,7 @@ impl Runs {
         checks
     }
 
-    fn say(&self, f: &mut Findings) {
+    fn write_findings(&self, f: &mut Findings) {
         let words: Vec<String> =
             ROWS.iter().enumerate().map(|(r, row)| format!("{} {}", row.name, self.share_there(r).words(percent))).collect();
         f.measured = format!(

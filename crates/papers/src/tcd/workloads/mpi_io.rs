@@ -48,7 +48,7 @@ fn times(v: f64) -> String {
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let runs = Runs::measure(cx)?;
     let mut f = Findings { checks: runs.checks(), figures: vec![runs.figure()], tables: vec![runs.table()], ..Findings::default() };
-    runs.say(&mut f);
+    runs.write_findings(&mut f);
     if cx.mode == Mode::Quick {
         f.notes.push(format!("Quick: k = {} and {} messages; the paper has k = 16, 1024 hosts and 80 thousand.", runs.k, runs.messages));
     }
@@ -109,7 +109,7 @@ impl Runs {
         checks
     }
 
-    fn say(&self, f: &mut Findings) {
+    fn write_findings(&self, f: &mut Findings) {
         let Runs { k, messages, seeds, .. } = self;
         let words: Vec<String> = BINS.iter().enumerate().map(|(b, bin)| format!("{} {}", bin.0, self.gain(b).words(times))).collect();
         f.measured = format!(
