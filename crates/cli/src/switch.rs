@@ -10,7 +10,7 @@ use crate::live::{Node, Options, node_problem};
 /// Run one switch of a scenario on real interfaces.
 ///
 /// Its buffers, flow control, detection and scheduler are those of the scenario; so are the rates of its ports. Frames of `xoff host`
-/// go the ways of the scenario, all others to the hosts with their addresses. Interfaces that are not given are not touched, and
+/// take the paths of the scenario, all others to the hosts with their addresses. Interfaces that are not given are not touched, and
 /// all privileges are given up once they are open.
 #[derive(clap::Args)]
 #[command(

@@ -41,6 +41,6 @@ pub struct LinkFacts {
     pub processing: Span,
     /// The part of it that varies from message to message [ps].
     pub jitter: Span,
-    /// Control frames that may be sent before a message: those of other classes, and notices of congestion.
+    /// Control frames that may be sent before a message: those of other classes, and CNMs.
     pub control_ahead: u64,
 }

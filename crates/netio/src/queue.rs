@@ -56,14 +56,14 @@ impl SendQueue {
         n
     }
 
-    /// Forgets the oldest `n` frames.
+    /// Drops the oldest `n` frames.
     pub(crate) fn pop(&mut self, n: usize) {
         debug_assert!(n <= self.count);
         self.first = (self.first + n) % PLACES;
         self.count -= n;
     }
 
-    /// Forgets all; returns how many frames.
+    /// Drops all; returns how many frames.
     pub(crate) fn clear(&mut self) -> u64 {
         let frames = self.count as u64;
         self.pop(self.count);

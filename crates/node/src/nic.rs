@@ -4,7 +4,7 @@
 //! ```text
 //!   sending.rs    flows, when a frame may go      <- round_robin.rs, round_robin_by_place.rs   whose turn it is
 //!   receiving.rs  what came in order, what is answered
-//!   reaction.rs   acknowledgements, notices, timers of rate control
+//!   reaction.rs   acknowledgements, CNMs and CNPs, timers of rate control
 //!   per_flow.rs   where the peer holds single flows
 //! ```
 
@@ -103,7 +103,7 @@ pub struct Nic {
     round_robin: Order,
     slots: FxHashMap<u32, u32>,
     receiving: FxHashMap<u32, Receiving>,
-    /// Acknowledgements and notifications that wait.
+    /// Acknowledgements, CNMs and CNPs that wait.
     feedback: FrameList,
     port: Port,
     /// Wake-ups that are still to come and no longer count; only where they stay ([`Compat::wakes_stay`](crate::Compat)).

@@ -164,7 +164,7 @@ impl Switch {
         }
         env.frames()[id].pass_through(port, out_port);
         if self.congestion_points.is_some() {
-            self.watch_stored(now, (port, out_port), id, occupancy.bytes, env);
+            self.sample_stored(now, (port, out_port), id, occupancy.bytes, env);
         }
         if self.passes(now, out_port, class, len, env) {
             return self.depart(now, out_port, class, id, env);
@@ -273,7 +273,7 @@ impl Switch {
                 let (in_port, len) = (frame.in_port, frame.len());
                 let (flow, kind) = (frame.flow, frame.kind());
                 env.emit(self.node, now, NodeEvent::Dropped { port: in_port, class, flow, len, kind, why: Drop::LinkFailed });
-                self.watch_gone(now, (in_port, port), class, frame.flow, frame.bytes());
+                self.sample_gone(now, (in_port, port), class, frame.flow, frame.bytes());
                 if self.failed_port_keeps_memory {
                     self.buffer.lose(len);
                 } else {
@@ -326,7 +326,7 @@ impl Switch {
         p.plan_receiver(self.node, port, class, env);
         self.plan_next(port, env);
         if self.congestion_points.is_some() {
-            self.watch_message(now, port, class, message, env);
+            self.sample_message(now, port, class, message, env);
         }
         if message.is_per_flow() {
             self.send_more_control(now, port, class, env);
@@ -454,7 +454,7 @@ impl Switch {
             env.emit(self.node, now, NodeEvent::Marked { port, class, flow, mark });
         }
         if self.congestion_points.is_some() {
-            self.watch_gone(now, (in_port, port), class, flow, bytes);
+            self.sample_gone(now, (in_port, port), class, flow, bytes);
         }
         let class_state = self.ports[in_port as usize].class_state_mut(class);
         let occupancy = self.buffer.release(&mut class_state.ingress, bytes.0 as u32);

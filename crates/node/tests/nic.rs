@@ -235,10 +235,10 @@ fn a_cnp_carries_the_mark_it_reports() {
             b.receives(f);
             b.until(100 * (i + 1) as u64);
         }
-        let notices = b.sent().into_iter().zip(&b.world.reports).filter(|(s, _)| s.1 == FrameKind::CongestionNotification);
-        notices.map(|(s, &mark)| (s.0, mark)).collect::<Vec<_>>()
+        let cnms = b.sent().into_iter().zip(&b.world.reports).filter(|(s, _)| s.1 == FrameKind::CongestionNotification);
+        cnms.map(|(s, &mark)| (s.0, mark)).collect::<Vec<_>>()
     };
-    // A notification waits for the acknowledgement before it on the wire: 60 B, 4 ns.
+    // A CNP waits for the acknowledgement before it on the wire: 60 B, 4 ns.
     assert_eq!(marked(&[Mark::None, Mark::Ue, Mark::Ue]), [(104, Mark::Ue)], "one per interval");
     assert_eq!(marked(&[Mark::Ue, Mark::Ce, Mark::Ue]), [(4, Mark::Ue), (104, Mark::Ce)], "CE does not wait for the interval of UE");
 }
@@ -250,9 +250,9 @@ fn only_ce_lowers_the_rate() {
         let mut b = Bench::new(with_tcd());
         b.flow(0, 1_000_000, None, None);
         b.until(1000);
-        let mut notice = Frame::new(FrameKind::CongestionNotification, 0, 0, 64);
-        notice.set_reported(mark);
-        b.receives(notice);
+        let mut cnp = Frame::new(FrameKind::CongestionNotification, 0, 0, 64);
+        cnp.set_reported(mark);
+        b.receives(cnp);
         let mut rates = Vec::new();
         b.nic.flow_rates(|_, rate| rates.push(rate));
         rates
@@ -262,8 +262,8 @@ fn only_ce_lowers_the_rate() {
 }
 
 /// A frame's mark rises and never falls: "UE can only be marked when the current code point is not CE" (section 4.1).
-/// A notice with value 63 cuts to 65/128 at once, here without a reaction time; a notification of a receiver, whose value is 0, and a
-/// notice of a flow that is not there do nothing.
+/// A CNM with value 63 cuts to 65/128 at once, here without a reaction time; a CNP of a receiver, whose value is 0, and a
+/// CNM of a flow that is not there do nothing.
 #[test]
 fn a_value_reaches_the_rate_control() {
     let p = qcn::Params { reaction: Span::ZERO, jitter: false, ..qcn::Params::standard() };
@@ -279,9 +279,9 @@ fn a_value_reaches_the_rate_control() {
     b.receives(report);
     b.receives(Frame::cnm(4, 1, 64, 63));
     assert_eq!((rates(&b), b.world.notified.len()), (vec![(3, LINE)], 0));
-    let notice = Frame::cnm(3, 1, 64, 63);
-    assert_eq!((notice.kind(), notice.value(), report.value(), notice.len()), (FrameKind::CongestionNotification, 63, 0, 64));
-    b.receives(notice);
+    let cnm = Frame::cnm(3, 1, 64, 63);
+    assert_eq!((cnm.kind(), cnm.value(), report.value(), cnm.len()), (FrameKind::CongestionNotification, 63, 0, 64));
+    b.receives(cnm);
     assert_eq!((rates(&b), &b.world.notified[..]), (vec![(3, LINE * 65 / 128)], &[3][..]));
 }
 

@@ -1,4 +1,4 @@
-//! Ideal completion times: those of lone flows, on the ways that the flows of a run took.
+//! Ideal completion times: those of lone flows, on the paths that the flows of a run took.
 
 use xoff_sim::{FlowRecord, Lone, ideal_time};
 use xoff_topology::routing::Routes;

@@ -1,4 +1,4 @@
-//! QCN in whole networks: notices arrive, rates converge, and what "Unbiased QCN" (IBM RZ 3880) says of fairness holds.
+//! QCN in whole networks: CNMs arrive, rates converge, and what "Unbiased QCN" (IBM RZ 3880) says of fairness holds.
 
 use std::path::{Path, PathBuf};
 
@@ -57,7 +57,7 @@ fn rate(f: &Finished, flow: u64, from_ms: u64, to_ms: u64) -> f64 {
 }
 
 /// RZ 3880, Fig. 2(c): four flows get 2.5 Gb/s each, and 2 Gb/s while there is a fifth one, within 5 %, from 30 ms after each
-/// change on. Every notice comes from an input, and reaches the source of a flow that still sends.
+/// change on. Every CNM comes from an input, and reaches the source of a flow that still sends.
 #[test]
 fn at_inputs_a_fan_in_is_fair() {
     let f = fan_in(&[]);
@@ -165,7 +165,7 @@ fn from_text(text: &str, given: &[&str]) -> NetworkScenario {
 }
 
 /// RZ 3880, Fig. 4 and 5(d): sampling by arrival notifies the fast flow, which has no backlog; the largest occupancy never does; a random
-/// unit does hardly ever, in less than 5 % of all notices.
+/// unit does hardly ever, in less than 5 % of all CNMs.
 #[test]
 fn a_victim_is_spared_by_occupancy_sampling() {
     let notified = |sampling: &str| {
@@ -179,7 +179,7 @@ fn a_victim_is_spared_by_occupancy_sampling() {
     assert!(random.1 > arrival.1 && largest.1 > arrival.1, "the victim is faster: {} {} {}", arrival.1, random.1, largest.1);
 }
 
-/// Two tiers, acknowledgements in a class of their own: notices of leaves and spines reach their sources, one result for any number
+/// Two tiers, acknowledgements in a class of their own: CNMs of leaves and spines reach their sources, one result for any number
 /// of threads.
 #[test]
 fn cnms_find_their_path_over_several_switches() {

@@ -294,7 +294,7 @@ fn swarm(cases: std::ops::Range<u64>) -> Met {
             assert!(met.pairs.contains(&(discipline, scheduler)), "{discipline} never met {scheduler}");
         }
     }
-    // Queues, rates, messages, marks, notices, states, pauses; causes and holds keep a run whole.
+    // Queues, rates, messages, marks, CNMs, states, pauses; causes and holds keep a run whole.
     assert_eq!(met.rows.len(), 7, "kinds of rows");
     assert_eq!(met.parts_most, 8, "some network was split in eight");
     assert!(met.failed_links > 5 && met.losses > 5 && met.cut_through > 5, "{} {} {}", met.failed_links, met.losses, met.cut_through);

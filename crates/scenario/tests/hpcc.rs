@@ -320,14 +320,14 @@ fn the_files_must_fit_each_other() {
 
 /// A row of switches with a host at each end, and `more` links. Records have room for five switches.
 #[test]
-fn ways_too_long_for_their_records() {
+fn paths_too_long_for_their_records() {
     let row = |switches: u32, mode: u32, more: &str, down: &str| {
         let links: String = (0..=switches).map(|i| format!("{i} {} 40Gbps 1us 0\n", i + 1)).collect();
         let ids: Vec<String> = (1..=switches).map(|i| i.to_string()).collect();
         let count = switches + 1 + more.lines().count() as u32;
         let topology = format!("{} {switches} {count}\n{}\n{links}{more}", switches + 2, ids.join(" "));
         let config = format!("TOPOLOGY_FILE topology.txt\nFLOW_FILE flow.txt\nENABLE_QCN 0 L2_ACK_INTERVAL 1\nCC_MODE {mode}\n{down}");
-        load("ways", &config, &topology, &format!("1\n0 {} 3 100 1000 2\n", switches + 1))
+        load("paths", &config, &topology, &format!("1\n0 {} 3 100 1000 2\n", switches + 1))
     };
     let warnings = row(5, 3, "", "").unwrap().warnings.to_string();
     let rate = "topology.txt:3:5: warning: records of the way have no code for 40000000000 bit/s \

@@ -39,7 +39,7 @@ pub struct StuckPort {
 pub struct Deadlock {
     /// The time the cycle closed: when the last of its ports was stopped for good.
     pub closed: Time,
-    /// When the watch saw it.
+    /// When the detector found it.
     pub seen: Time,
     /// The cycle; each port waits for the next, the last for the first.
     pub cycle: Vec<StuckPort>,

@@ -23,7 +23,7 @@ pub struct FlowRecord {
     pub out_of_order: u64,
     /// Data frames of it that arrived marked.
     pub marked: MarkCounts,
-    /// Notices of congested buffers that its source has had while it sent.
+    /// CNMs of congested buffers that its source has had while it sent.
     pub cnms: u64,
     /// When its source had put its last byte on the wire.
     pub all_sent: Option<Time>,
@@ -92,7 +92,7 @@ pub(crate) struct FlowTable {
     pub records: Vec<FlowRecord>,
     /// Flows of which their source may make something: another one, in a closed loop.
     pub ended: Vec<(u32, Stage)>,
-    /// Flows that are acknowledged: the receiver may forget them.
+    /// Flows that are acknowledged: the receiver may drop them.
     pub acknowledged: Vec<u32>,
     /// Flows that are complete, in that order.
     pub completions: Vec<(EventKey, u32)>,

@@ -24,7 +24,7 @@ pub(crate) struct Layout {
     pub probes: Probes,
     /// Any on-change probe is set: notes are looked at for rows.
     pub detecting: bool,
-    /// The receiver forgets a flow when its source knows that all has arrived, whatever may still come.
+    /// The receiver drops a flow when its source knows that all has arrived, whatever may still come.
     pub frees_receiver_state: bool,
     /// Flows that end may have successors.
     pub loops: bool,

@@ -3,7 +3,7 @@
 //! ```text
 //!   Model + Topology + Flows -- World::build --> World -- run --> Outcome
 //!                                                  |
-//!                                   Recorder (rows), Watch (deadlocks), Checks (promises kept)
+//!                                   Recorder (rows), deadlock_detector, Checks (promises kept)
 //! ```
 //!
 //! The nodes are the sans-IO switch and NIC of the node crate; [`World`] is their environment with virtual time.

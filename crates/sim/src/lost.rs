@@ -11,7 +11,7 @@ use crate::monitor::Monitor;
 pub struct FrameCount {
     /// Data frames.
     pub data: u64,
-    /// Acknowledgements, notifications and messages of the flow control.
+    /// Acknowledgements, CNMs, CNPs and messages of the flow control.
     pub control: u64,
 }
 

@@ -19,7 +19,7 @@ pub struct Memory {
     pub network: Bytes,
     /// Routing tables while they are built.
     pub routes: Bytes,
-    /// Flows and their ways.
+    /// Flows and their paths.
     pub flows: Bytes,
     /// Frames on all links at once, in both directions. Queues come on top and are not known before.
     pub frames: Bytes,

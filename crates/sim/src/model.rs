@@ -119,7 +119,7 @@ pub struct Model<'a> {
 
 impl<'a> Model<'a> {
     /// A plain model: per-ingress buffers, arrival-order queues, strict priority, frames of 1500 B without
-    /// acknowledgements, checks on, the watch looking every 100 us. Change what differs.
+    /// acknowledgements, checks on, the deadlock detector at work every 100 us. Change what differs.
     pub fn plain(ingress_buffer: Bytes, flow_control: impl Fn(&LinkFacts) -> Result<FlowControl, ParamError> + 'a) -> Self {
         Model {
             flow_control: Box::new(flow_control),

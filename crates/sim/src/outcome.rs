@@ -61,7 +61,7 @@ pub struct PortTotals {
     pub allowed_min: Option<Rate>,
 }
 
-/// Notices to sources from the buffers of one port. Apart from the other counters: most ports of most runs send none.
+/// CNMs to sources from the buffers of one port. Apart from the other counters: most ports of most runs send none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortCnms {
     /// From the buffer behind the port, as an ingress.
@@ -105,7 +105,7 @@ pub struct Outcome {
     pub deadlocks: Vec<Deadlock>,
     /// Counters by node and port.
     pub ports: Vec<Vec<PortTotals>>,
-    /// Notices to sources by node and port, where there were any.
+    /// CNMs to sources by node and port, where there were any.
     pub cnms: BTreeMap<(u32, u16), PortCnms>,
     /// Frames that a flow control took for those of another flow, because it counts flows in a table of bounded size.
     pub flow_collisions: u64,
@@ -116,7 +116,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Notices from the buffers of all ports.
+    /// CNMs from the buffers of all ports.
     pub fn cnms_total(&self) -> PortCnms {
         self.cnms.values().fold(PortCnms::default(), |a, n| PortCnms { ingress: a.ingress + n.ingress, egress: a.egress + n.egress })
     }

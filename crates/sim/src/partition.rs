@@ -134,7 +134,7 @@ impl Partition {
         }
     }
 
-    /// Asks for the frames of the next events, then for their ways. What is not an arrival asks for some frame in vain, which costs
+    /// Asks for the frames of the next events, then for their routes. What is not an arrival asks for some frame in vain, which costs
     /// less than distinguishing it.
     #[inline(always)]
     fn prefetch_frames(&self) {
@@ -291,7 +291,7 @@ impl Partition {
             }
             let dst = self.core.monitor.flows.records[flow as usize].flow.dst;
             if let Node::Nic(n) = &mut self.nodes[dst as usize] {
-                n.forget(flow);
+                n.drop_flow(flow);
             }
         }
         self.follow_loops();

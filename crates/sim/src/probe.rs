@@ -116,7 +116,7 @@ pub enum Row {
     Cause(CauseRow),
     /// A marked frame.
     Mark(MarkRow),
-    /// A notice of a congested buffer to a source.
+    /// A CNM of a congested buffer to a source.
     Cnm(CnmRow),
     /// A detector finds another state of its port.
     State(StateRow),

@@ -1,4 +1,4 @@
-//! The ways of flows, remembered.
+//! The routes of flows, cached.
 //!
 //! A flow takes the same port at the same node as long as the routes stand. Finding it takes a hash over its addresses and
 //! four dependent look-ups in the routing table; remembering it takes one cache line per flow and direction.
@@ -68,7 +68,7 @@ impl RouteCache {
     }
 
     /// Routes have changed.
-    pub fn forget(&mut self) {
+    pub fn clear(&mut self) {
         self.route_cache.clear();
     }
 }
@@ -90,7 +90,7 @@ mod tests {
             (None, Some(11), Some(11), Some(18))
         );
         assert_eq!((w.get(3, true, 1, 1), w.get(2, false, 1, 1)), (Some(99), None));
-        w.forget();
+        w.clear();
         assert_eq!(w.get(3, true, 1, 1), None);
     }
 }

@@ -64,7 +64,7 @@ impl Router {
     /// The routes have changed.
     pub fn replace(&mut self, routes: Arc<Routes>) {
         self.routes = routes;
-        self.cache.forget();
+        self.cache.clear();
     }
 }
 

@@ -333,7 +333,7 @@ impl World {
         }
     }
 
-    /// A link fails: its ends throw away what waits for it, everybody finds new ways.
+    /// A link fails: its ends throw away what waits for it, new routes are found.
     fn fail_link(&mut self, link: LinkId) {
         let now = self.now;
         let Some((topology, routing)) = self.rerouting.as_deref_mut() else { return };

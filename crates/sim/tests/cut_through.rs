@@ -1,4 +1,4 @@
-//! Virtual cut-through: exact times on ways through an empty network, and where it falls back to store and forward.
+//! Virtual cut-through: exact times on paths through an empty network, and where it falls back to store and forward.
 
 use xoff_mech::flow_control::FlowControl;
 use xoff_sim::{Model, Outcome, World};

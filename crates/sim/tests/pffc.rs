@@ -117,7 +117,7 @@ fn the_ring_that_stands_still_with_pfc_does_not() {
     }
 }
 
-/// With one slot for all flows it is PFC again, with all its buffer dependencies, and the watch sees the deadlock.
+/// With one slot for all flows it is PFC again, with all its buffer dependencies, and the detector finds the deadlock.
 #[test]
 fn flows_that_share_their_fate_deadlock_in_the_ring() {
     let o = run(ring(), "pffc", &[("slots", "1"), ("xoff_s", "150KB")], LOOP, 40);

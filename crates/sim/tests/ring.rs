@@ -112,7 +112,7 @@ fn pfc_deadlocks_under_fifo() {
 }
 
 /// Two hosts on each switch, so that an input queue from the ring gets a third of the link that it needs. Part of what it holds is on its
-/// way to a host and would drain, if it did not wait behind a frame for the next switch: the watch has to know of the head.
+/// way to a host and would drain, if it did not wait behind a frame for the next switch: the detector needs the head.
 #[test]
 fn pfc_deadlocks_with_input_queues() {
     let run = |until_ms| run_ring(2, "pfc", PFC, DisciplineKind::InputFifo, until_ms, |_| {});

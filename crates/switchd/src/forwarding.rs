@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use xoff_units::{Span, Time};
 use xoff_wire::ethernet::Mac;
 
-/// After this time without a frame an address is forgotten: 802.1Q, clause 8.8.3, recommends 300 s.
+/// After this time without a frame an address is dropped: 802.1Q, clause 8.8.3, recommends 300 s.
 const AGEING: Span = Span(300 * 1_000_000_000_000);
 /// Addresses that are learned at most; unknown sources cannot fill the memory.
 const LEARNED_MAX: usize = 8192;
@@ -78,7 +78,7 @@ mod tests {
     const B: Mac = Mac([2, 0, 0, 0, 0, 2]);
 
     #[test]
-    fn a_bridge_learns_and_forgets() {
+    fn a_bridge_learns_and_ages() {
         let mut f = Forwarding::learning([]);
         assert_eq!(f.forward(Time(0), 0, A, B), Forward::Everywhere);
         assert_eq!(f.forward(Time(1), 1, B, A), Forward::Port(0));

@@ -18,7 +18,7 @@ use crate::watchdog::{Action, Storm, WatchdogConfig};
 
 mod departures;
 mod links;
-mod watch;
+mod watchdog_round;
 
 pub use links::Outage;
 
@@ -136,7 +136,7 @@ pub struct Machine {
     /// When the last frame came in: the next one comes later.
     last: Time,
     /// Next look of the watchdog; never: there is none.
-    watch_at: Time,
+    watchdog_at: Time,
     /// When the next message is taken back because its time is over; never: none has one.
     expires_at: Time,
     /// The ports have said that they begin.
@@ -166,7 +166,7 @@ impl Machine {
             outages: Vec::new(),
             down: false,
         };
-        let watch_at = if c.watchdog.is_some() { Time::ZERO } else { Time::NEVER };
+        let watchdog_at = if c.watchdog.is_some() { Time::ZERO } else { Time::NEVER };
         Machine {
             at: c.links.iter().map(at).collect(),
             c,
@@ -176,7 +176,7 @@ impl Machine {
             departures: BinaryHeap::new(),
             departed: 0,
             last: Time::ZERO,
-            watch_at,
+            watchdog_at,
             expires_at: Time::NEVER,
             opened: false,
             ended: None,
@@ -320,7 +320,7 @@ impl Machine {
             self.open(world);
         }
         while self.ended.is_none() {
-            let stop = now.min(self.watch_at).min(self.repeat_at()).min(self.expires_at);
+            let stop = now.min(self.watchdog_at).min(self.repeat_at()).min(self.expires_at);
             self.ended = loop {
                 match world.run(stop, u64::MAX) {
                     None => {}
@@ -335,9 +335,9 @@ impl Machine {
             if stop == self.expires_at {
                 self.expire(world, stop);
             }
-            if stop == self.watch_at {
-                self.watch(world, stop);
-                self.watch_at = stop + Self::WATCH;
+            if stop == self.watchdog_at {
+                self.run_watchdog(world, stop);
+                self.watchdog_at = stop + Self::WATCHDOG_ROUND;
             }
             self.repeat_stops(world, stop);
             if stop == now {

@@ -55,7 +55,7 @@ impl From<DriveError> for RealError {
 #[derive(Default)]
 pub struct Run<'a> {
     /// The packet capture is of the link behind this port, such as `S1->S2`, and keeps its captures in this folder.
-    pub watch: Option<(&'a str, &'a Path)>,
+    pub capture: Option<(&'a str, &'a Path)>,
     /// Sees every frame.
     pub tap: Option<Tap<'a>>,
     /// Whether to stop.
@@ -97,7 +97,7 @@ pub fn observe(s: &NetworkScenario, run: Run) -> Result<Observed, RealError> {
         let other = links.iter().position(|l| (l.node, l.port) == (far.peer, far.peer_port))?;
         Some([at, other])
     };
-    let watched = run.watch.map(|(port, folder)| (both(port).unwrap_or_else(|| panic!("no port '{port}'")), folder));
+    let watched = run.capture.map(|(port, folder)| (both(port).unwrap_or_else(|| panic!("no port '{port}'")), folder));
     let packet_capture = watched
         .map(|(ends, folder)| PacketCapture::start(&ends.map(|i| names[i].clone()), folder).map(|w| (w, ends)))
         .transpose()

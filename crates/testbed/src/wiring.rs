@@ -136,7 +136,7 @@ pub fn machine(s: &NetworkScenario, links: Vec<Link>, real: &Real, world: &World
 /// that 802.1Q's timers can hold at 100 Mb/s, and under one message per mille of such a link.
 const REPEAT: Span = Span::from_ms(50);
 
-/// By node: the port that leads to each host, on the first of the shortest ways.
+/// By node: the port that leads to each host, on the first of the shortest paths.
 fn forwarding(s: &NetworkScenario, real: &Real) -> Vec<Forwarding> {
     let t = &s.topology;
     let routes = s.routing().routes(t);

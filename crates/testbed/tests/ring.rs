@@ -45,7 +45,7 @@ impl Drop for Folder {
 /// Runs it with a packet capture at the link S1-S2.
 fn run(s: &NetworkScenario) -> Observed {
     let folder = Folder(std::env::temp_dir().join(format!("xoff-testbed-ring-{}", std::process::id())));
-    let o = observe(s, Run { watch: Some(("S1->S2", &folder.0)), ..Run::default() }).unwrap_or_else(|e| panic!("{e}"));
+    let o = observe(s, Run { capture: Some(("S1->S2", &folder.0)), ..Run::default() }).unwrap_or_else(|e| panic!("{e}"));
     let lost = o.outcome.dropped_frames + o.outcome.lost_frames + o.real.kernel_drops();
     assert_eq!((lost, o.real.lost_on_wire), (0, Some(0)), "nothing is lost anywhere");
     assert_eq!(o.outcome.violations_total, 0, "{:?}", o.outcome.violations);

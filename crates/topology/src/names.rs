@@ -75,7 +75,7 @@ pub fn find_port(t: &Topology, key: &str, name: &str, what: What) -> Result<(Nod
     }
 }
 
-/// All ways to read `ends` as two names.
+/// All readings of `ends` as two names.
 fn splits(ends: &str) -> impl Iterator<Item = (&str, &str)> {
     BETWEEN.iter().flat_map(move |between| ends.match_indices(between).map(move |(at, _)| (&ends[..at], &ends[at + between.len()..])))
 }

@@ -1,4 +1,4 @@
-//! D-mod-k (Gomez et al., IPDPS'07) in closed form: who goes where, how many share a link, where ways meet.
+//! D-mod-k (Gomez et al., IPDPS'07) in closed form: who goes where, how many share a link, where paths meet.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -120,7 +120,7 @@ fn contains_one(known: &[Vec<LinkId>], set: &[LinkId]) -> bool {
     known.iter().any(|k| k.iter().all(|l| set.contains(l)))
 }
 
-/// Number of ways to choose `k` of `n`.
+/// Number of choices of `k` of `n`.
 fn choose(n: usize, k: usize) -> u128 {
     (0..k as u128).fold(1, |c, i| c * (n as u128 - i) / (i + 1))
 }

@@ -229,7 +229,7 @@ impl<'a> Walk<'a> {
         self.loops_total += u64::from(looped);
     }
 
-    /// Follows all ways from where a frame enters; false if one of them does not arrive.
+    /// Follows all paths from where a frame enters; false if one of them does not arrive.
     fn from(&mut self, at: (NodeId, u16), walk: (u32, u8, NodeId), looped: &mut bool) -> bool {
         let (destination, level, _) = walk;
         let to = self.tables.destinations[destination as usize].host;

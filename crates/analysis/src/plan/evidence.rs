@@ -70,7 +70,7 @@ fn exact(link: &Link) -> Rule {
         "worst-case",
         ("headroom, worst case", "H worst", "C tau + MTU", source),
         pfc::headroom(&link.control_loop(Bytes::ZERO)),
-        "the frame that passes XOFF, a frame and other control frames before the PAUSE, the PAUSE, cable both ways, t_r, a frame just begun",
+        "the frame that passes XOFF, a frame and other control frames before the PAUSE, the PAUSE, cable in both directions, t_r, a frame just begun",
         "response and interfaces beyond t_r; preamble and gap of frames",
     )
 }
@@ -88,7 +88,7 @@ fn standard(annex: &AnnexN) -> Rule {
         "802.1q",
         ("headroom, sum of components", "H 802.1q", formula, source),
         annex.bytes(),
-        "a frame before the PAUSE, the PAUSE, cable both ways, two interfaces, the longest response allowed, a frame just begun",
+        "a frame before the PAUSE, the PAUSE, cable in both directions, two interfaces, the longest response allowed, a frame just begun",
         leaves_out,
     )
 }
@@ -110,7 +110,7 @@ fn sonic_formulas(link: &Link, other: Bytes) -> impl Iterator<Item = Rule> {
             asic.choice,
             ("headroom, SONiC dynamic model", asic.symbol, formula, "sonic-swss, buffer_headroom_mellanox.lua with asic_table.j2"),
             sonic::dynamic(asic, &port).xoff,
-            "two frames, cable both ways at 198,000 km/s, response time of 802.3, all of it in cells that frames of 64 B leave half empty",
+            "two frames, cable in both directions at 198,000 km/s, response time of 802.3, all of it in cells that frames of 64 B leave half empty",
             "the frame that passes the trigger; interfaces are 819 B at every rate",
         )
     })
@@ -143,7 +143,7 @@ fn closed_forms(link: &Link, other: Bytes) -> [Rule; 4] {
             "cisco",
             ("headroom, shorthand", "H cisco", "MTU_other + MTU + 3840 B + 130 B per 100 m and Gb/s", "Cisco white paper c11-542809"),
             headroom::cisco(rate, other, mtu, length),
-            "two frames, 60 quanta of response, cable both ways",
+            "two frames, 60 quanta of response, cable in both directions",
             "interfaces, the PAUSE, the frame that passes XOFF; above 10 Gb/s 60 quanta are less than peers take",
         ),
         rule(

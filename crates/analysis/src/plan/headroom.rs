@@ -64,7 +64,7 @@ pub struct AnnexN {
     pub frame_receiver: u64,
     /// The PFC frame itself, 64 + 20 B.
     pub pause: u64,
-    /// The cable, both ways.
+    /// The cable, in both directions.
     pub cable: u64,
     /// Interface (PCS, PMA, PHY) delays, both ends.
     pub interfaces: u64,

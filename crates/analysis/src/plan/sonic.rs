@@ -71,7 +71,7 @@ const QUANTA: [(u64, u64); 10] = [
     (800_000, 905),
 ];
 
-/// All fractions of the sum have this denominator: 792,000 of the cable (198,000 km/s, both ways, in mm), 5 of the times in tenths of
+/// All fractions of the sum have this denominator: 792,000 of the cable (198,000 km/s, in both directions, in mm), 5 of the times in tenths of
 /// a microsecond, 200 of the tiles.
 const DENOMINATOR: u128 = 792_000;
 

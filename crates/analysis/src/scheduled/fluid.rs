@@ -165,9 +165,9 @@ impl Fluid {
         self.levels.last().map_or(Q::ZERO, |l| l[output].output.total)
     }
 
-    /// Lets time pass until `end`; `watch` sees the network at every event and at the end. In between everything moves in
+    /// Lets time pass until `end`; `observe` gets the network at every event and at the end. In between everything moves in
     /// straight lines, so highest and lowest levels are among those seen.
-    pub fn advance_to(&mut self, end: Q, watch: &mut dyn FnMut(&Fluid)) -> Result<(), TooFine> {
+    pub fn advance_to(&mut self, end: Q, observe: &mut dyn FnMut(&Fluid)) -> Result<(), TooFine> {
         while self.now < end {
             let mut dt = end - self.now;
             for lasts in self.levels.iter().flatten().filter_map(Server::lasts) {
@@ -190,7 +190,7 @@ impl Fluid {
                 return Err(TooFine { time: self.now });
             }
             self.settle();
-            watch(self);
+            observe(self);
         }
         Ok(())
     }

@@ -255,9 +255,9 @@ mod tests {
         assert_eq!(d.above_fair_share(99), 0, "a flow that was never seen");
     }
 
-    /// M halves with every window without the flow, and the flow is forgotten: 90 KB are below 64 B after 11 windows.
+    /// M halves with every window without the flow, and the flow is dropped: 90 KB are below 64 B after 11 windows.
     #[test]
-    fn a_flow_that_stops_is_forgotten() {
+    fn a_flow_that_stops_is_dropped() {
         let mut d = point("0.5");
         round(&mut d, &[(1, 60), (2, 40)], 0);
         assert_eq!((d.shares[&1].average, d.shares[&2].average, d.total), (90_000, 60_000, 150_000));

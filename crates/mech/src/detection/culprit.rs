@@ -1,4 +1,4 @@
-//! Which source a congestion point sends its CNM to: three ways to pick a flow out of a buffer (RZ 3880, "Unbiased QCN", sections III and VI).
+//! Which source a congestion point sends its CNM to: three rules that pick a flow out of a buffer (RZ 3880, "Unbiased QCN", sections III and VI).
 //!
 //! ```text
 //!   arrival        the flow of the frame that has just come                     P(n) = lambda_n / lambda

@@ -479,7 +479,7 @@ mod tests {
 
     /// An OFF while the port is being judged starts all over, with no memory of the old period.
     #[test]
-    fn a_new_off_forgets_the_period() {
+    fn a_new_off_restarts_the_period() {
         let mut d = port(&[("max_ton", "50us"), ("period", "20us")]);
         off(&mut d, 0, 0, 300);
         assert_eq!(leaves(&mut d, 50_000, 220), Mark::None);

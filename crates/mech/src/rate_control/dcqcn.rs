@@ -90,7 +90,7 @@ pub enum Variant {
     Hpcc,
 }
 
-/// How a cut is deeper with TCD: "the rate reduction factor alpha from default 0.5 to 1.2" can be read in two ways.
+/// How a cut is deeper with TCD: "the rate reduction factor alpha from default 0.5 to 1.2" can be read as two rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcdCut {
     /// The state alpha begins at 1.2 instead of 0.5, which is ns3-rdma's default: the first cut leaves 0.4 of the rate, and

@@ -284,7 +284,7 @@ impl Hpcc {
         if hops.len() > max && self.p.int == RecordFormat::Exact {
             return;
         }
-        // Packed records: those that find no room lie over the first ones. Ways are shorter, but for a frame that a failed link
+        // Packed records: those that find no room lie over the first ones. Paths are shorter, but for a frame that a failed link
         // makes turn back.
         for (i, hop) in hops.iter().enumerate() {
             self.hops[i % max] = *hop;

@@ -49,7 +49,7 @@ impl Nic {
             });
         }
         let complete = in_order && f.ends_flow();
-        let over = complete && self.c.transport == Transport::None; // no news of a flow whose source has forgotten it
+        let over = complete && self.c.transport == Transport::None; // no news of a flow whose source has dropped it
         if f.mark() != Mark::None
             && !over
             && let CnpMode::Frame { interval } = self.c.rate_control.cnp_mode()
@@ -97,7 +97,7 @@ impl Nic {
     }
 
     /// The receiving side of a flow is no longer needed (its source knows that all has arrived).
-    pub fn forget(&mut self, flow: u32) {
+    pub fn drop_flow(&mut self, flow: u32) {
         self.receiving.remove(&flow);
     }
 }

@@ -58,7 +58,7 @@ impl CongestionPoints {
 impl Switch {
     /// A frame was admitted, and its ingress holds so much now; it is about to enter its queue.
     #[cold]
-    pub(super) fn watch_stored(&mut self, now: Time, (port, out): (u16, u16), id: FrameId, held: Bytes, env: &mut impl Env) {
+    pub(super) fn sample_stored(&mut self, now: Time, (port, out): (u16, u16), id: FrameId, held: Bytes, env: &mut impl Env) {
         let f = &env.frames()[id];
         let (class, flow, len) = (f.class(), f.flow, f.bytes());
         let waiting = Bytes(self.waiting(out, class)) + len;
@@ -74,7 +74,7 @@ impl Switch {
 
     /// A frame has left both of its buffers.
     #[cold]
-    pub(super) fn watch_gone(&mut self, now: Time, (port, out): (u16, u16), class: u8, flow: u32, len: Bytes) {
+    pub(super) fn sample_gone(&mut self, now: Time, (port, out): (u16, u16), class: u8, flow: u32, len: Bytes) {
         let Some(n) = &mut self.congestion_points else { return };
         if let Some(point) = &mut n.at(port, class).ingress {
             point.on_dequeue(now, flow, len);
@@ -86,7 +86,7 @@ impl Switch {
 
     /// The flow control of an ingress has spoken.
     #[cold]
-    pub(super) fn watch_message(&mut self, now: Time, port: u16, class: u8, message: Message, env: &mut impl Env) {
+    pub(super) fn sample_message(&mut self, now: Time, port: u16, class: u8, message: Message, env: &mut impl Env) {
         let Some(n) = &mut self.congestion_points else { return };
         let Some(point) = &mut n.at(port, class).ingress else { return };
         match message.stops() {

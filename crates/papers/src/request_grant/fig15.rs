@@ -175,7 +175,7 @@ pub fn run_abc(cx: &Context) -> Result<Findings, ReproduceError> {
         checks,
         figures: vec![seen.draw(
             "Eight hosts stop: control out of band, no speed-up (paper: Fig. 15a-c)",
-            "Nothing leaves the fabric-output buffers of the hotspots from 30,000 to 50,000 t_min. With reserved buffers the others take no notice; with implicit rate regulation everything stops, and delays stay long. Where the line of delays has a gap, no packet left at all.",
+            "Nothing leaves the fabric-output buffers of the hotspots from 30,000 to 50,000 t_min. With reserved buffers the others are not affected; with implicit rate regulation everything stops, and delays stay long. Where the line of delays has a gap, no packet left at all.",
             ["a", "b", "c"],
         )],
         tables: vec![seen.table("The others at load 0.7."), peak.table("The others at load 0.78, the peak possible.")],

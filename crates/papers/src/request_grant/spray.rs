@@ -9,7 +9,7 @@ use crate::stats::Mean;
 use crate::study::Series;
 use crate::{Check, Context, Findings, ReproduceError};
 
-/// Ways to choose a path.
+/// Rules that choose a path.
 const PATH_CHOICES: [(&str, Spray); 3] =
     [("in turn", Spray::RoundRobin), ("at random", Spray::Random), ("one path a flow", Spray::PerFlow)];
 

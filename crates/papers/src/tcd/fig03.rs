@@ -49,7 +49,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     why.insert(
         0,
         format!(
-            "CEE: {} instead of 1.6 ms is the time that P3 needs for what F1 has sent before it is slowed down: {} at F1's share of 2.5 Gb/s. One notification (50 us) more or less at F1's rate of then, 20 to 40 Gb/s, moves it by 0.4 to 0.8 ms.",
+            "CEE: {} instead of 1.6 ms is the time that P3 needs for what F1 has sent before it is slowed down: {} at F1's share of 2.5 Gb/s. One CNP (50 us) more or less at F1's rate of then, 20 to 40 Gb/s, moves it by 0.4 to 0.8 ms.",
             lab::time(off),
             lab::bytes(off / 1e12 * 2.5e9 / 8.0)
         ),

@@ -39,7 +39,7 @@ fn job(scheme: Scheme, fifo: bool, what: &'static str, duration: &str, more: &[&
     let mut cell = Cell::new(format!("{}, {what}", scheme.title), SCENARIO, more);
     cell.settings.extend(scheme.settings(discipline, SLACK_BUFFER));
     cell.settings.push(format!("run.duration={duration}"));
-    cell.watch = Some(RING_LINK);
+    cell.captured = Some(RING_LINK);
     Job { scheme, fifo, what, cell }
 }
 
@@ -154,7 +154,11 @@ fn common(jobs: &[Job], all: &[Runs]) -> Findings {
                 // One of ten may have been disturbed.
                 checks.push(captured(runs, Check::new(what, Unit::Fraction, share.value(), 0.9, 1.0).claimed().assuming(FIFO)));
                 let disagree = runs.runs.iter().filter(|r| r.still == r.seen.outcome.deadlocks.is_empty()).count() as u64;
-                checks.push(Check::none(format!("{}: runs in which the nodes' own watch says otherwise", runs.name), "runs", disagree));
+                checks.push(Check::none(
+                    format!("{}: runs in which the nodes' own deadlock detector disagrees", runs.name),
+                    "runs",
+                    disagree,
+                ));
             }
             (true, fifo) => {
                 let assumption = if fifo { FIFO } else { ROUND_ROBIN };
@@ -194,7 +198,7 @@ fn table(all: &[Runs]) -> Table {
     use Align::{Left, Right};
     let mut table = Table::new(["Cell", "Stood still", "Closed at", "Mean rate of a flow", "Queue at rest", "Highest queue", "Control frames"])
         .align([Left, Left, Right, Right, Right, Right, Right])
-        .caption("Means over the runs that count. Rates and the queue at rest are those of the last 500 ms; when a cycle closed is what the nodes' own watch says.");
+        .caption("Means over the runs that count. Rates and the queue at rest are those of the last 500 ms; when a cycle closed is what the nodes' own deadlock detector reports.");
     for runs in all {
         let closed = runs.runs.iter().filter_map(|r| r.seen.deadlock()).map(|d| lab::ps(d.closed)).collect::<Vec<_>>();
         let closed = if closed.is_empty() { String::new() } else { lab::time(closed.iter().sum::<f64>() / closed.len() as f64) };

@@ -59,7 +59,7 @@ fn lossless(all: &[Runs]) -> Check {
 /// The entry `deadlock`.
 pub fn run_ring(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut cells = [PFC, PFFC].map(|s| cell(RING, s, "", &[]));
-    cells.iter_mut().for_each(|c| c.watch = Some("S1->S2"));
+    cells.iter_mut().for_each(|c| c.captured = Some("S1->S2"));
     let all = run(cx, &cells)?;
     let still = |i: usize| all[i].share(|r| r.still);
     let what = |i: usize| format!("{}: runs that stood still", all[i].name);
@@ -263,7 +263,7 @@ pub fn run_overhead(cx: &Context) -> Result<Findings, ReproduceError> {
     // Twice the product of rate and delay of a hop, and half of that.
     let both = |n: [&str; 2]| [format!("flow_control.{}=18500B", n[0]), format!("flow_control.{}=9250B", n[1])];
     let mut cells = [cell(OVERHEAD, PFC, "", &both(names[0])), cell(OVERHEAD, PFFC, "", &both(names[1]))];
-    cells.iter_mut().for_each(|c| c.watch = Some("S1->S2"));
+    cells.iter_mut().for_each(|c| c.captured = Some("S1->S2"));
     let all = run(cx, &cells)?;
     let frames = |r: &Real| r.whole.map_or(f64::NAN, |w| (w.pfc + w.ours) as f64);
     let seconds = |r: &Real| lab::ps(r.seen.outcome.now) / 1e12;

@@ -30,13 +30,13 @@ pub struct Cell {
     /// What is laid over it.
     pub settings: Vec<String>,
     /// The packet capture is of this link.
-    pub watch: Option<&'static str>,
+    pub captured: Option<&'static str>,
 }
 
 impl Cell {
     /// A cell without a packet capture.
     pub fn new(name: impl Into<String>, scenario: (&'static str, &'static str), settings: &[&str]) -> Cell {
-        Cell { name: name.into(), scenario, settings: settings.iter().map(|s| (*s).to_owned()).collect(), watch: None }
+        Cell { name: name.into(), scenario, settings: settings.iter().map(|s| (*s).to_owned()).collect(), captured: None }
     }
 
     /// Its scenario.
@@ -197,7 +197,7 @@ fn clear(folder: &Path) {
 }
 
 fn once(cx: &Context, cell: &Cell, s: &NetworkScenario, folder: &Path, tap: Option<Tap<'static>>) -> Result<Real, ReproduceError> {
-    let run = Run { watch: cell.watch.map(|port| (port, folder)), tap, stop: Some(cx.interrupted) };
+    let run = Run { capture: cell.captured.map(|port| (port, folder)), tap, stop: Some(cx.interrupted) };
     let o = observe(s, run).map_err(|e| ReproduceError::Testbed(e.to_string()))?;
     cx.go_on()?;
     let kind = s.links().first().map(|(_, fc)| fc.clone());

@@ -30,7 +30,7 @@ type Counts = Vec<[[u32; 3]; 2]>;
 type Filling = Rc<RefCell<Counts>>;
 
 /// Reads what passes the ports of the two receivers: frames as they are on the wire, at the time when they come in.
-fn watch(links: &[usize; 2], into: Filling) -> Tap<'static> {
+fn meter(links: &[usize; 2], into: Filling) -> Tap<'static> {
     let links = *links;
     Box::new(move |at: Time, link, inbound, bytes| {
         if !inbound || !links.contains(&link) {
@@ -67,7 +67,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let all = all_with(cx, &[&cells[0], &cells[1]], &mut |cell| {
         let counts = Filling::default();
         made.borrow_mut().push((cell, counts.clone()));
-        Some(watch(&receivers, counts))
+        Some(meter(&receivers, counts))
     })?;
     let made = made.borrow();
     let mut found = Findings::default();

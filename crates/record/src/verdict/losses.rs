@@ -128,7 +128,7 @@ impl Loss {
 pub struct Losses {
     /// By cause; those that lost none are absent.
     by_cause: BTreeMap<Loss, u64>,
-    /// Acknowledgements, notifications and control frames among them, as far as that is known.
+    /// Acknowledgements, CNMs, CNPs and control frames among them, as far as that is known.
     control_frames: u64,
 }
 
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(all.total(), u64::MAX, "a sum that does not fit is no small one");
     }
 
-    /// A kind that `ALL` forgets would never be walked.
+    /// A kind missing in `ALL` would never be walked.
     #[test]
     fn every_kind_is_listed_once() {
         let mut all = Loss::ALL.to_vec();

@@ -149,7 +149,7 @@ impl NetworkScenario {
         }
     }
 
-    /// What flows know of their ways: the window of the file, and for who reckons with it the round trip of a full frame
+    /// What flows know of their paths: the window of the file, and for who reckons with it the round trip of a full frame
     /// and its acknowledgement in the empty network.
     fn path_facts(&self) -> Option<PathFactsOf<'_>> {
         let m = &self.model;

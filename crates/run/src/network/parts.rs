@@ -266,7 +266,7 @@ pub(super) fn every_class_has_turns(switch: &SwitchParts, classes: &Classes) -> 
     }
 }
 
-/// Notices that congestion points may send through one port at once: one of every queue of the largest switch, at both of its ends.
+/// CNMs that congestion points may send through one port at once: one of every queue of the largest switch, at both of its ends.
 pub(super) fn congestion_points(topology: &Topology, classes: u64) -> u64 {
     2 * classes * topology.switches().map(|s| topology.nodes[s as usize].ports.len() as u64).max().unwrap_or(0)
 }

@@ -56,7 +56,7 @@ pub struct HpccConfig {
     pub payload: u32,
     /// Go-back-N chunk, with `l2_back_to_zero` [bytes].
     pub l2_chunk: u32,
-    /// Bytes from which on packets are acknowledged; 1: every packet; 0: every packet, and senders take no notice.
+    /// Bytes from which on packets are acknowledged; 1: every packet; 0: every packet, and senders ignore them.
     pub l2_ack_interval: u32,
     /// Go back to the start of a chunk (the original's documentation says the opposite of its code).
     pub l2_back_to_zero: bool,

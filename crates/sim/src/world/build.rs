@@ -148,7 +148,7 @@ fn node(
         return Err(ParamError::new("flow_control", format!("control frames of {len}"), format!("a frame has at most {LEN_MAX} B")));
     }
     let detection: Vec<Detection> = links.iter().map(|l| (m.detection)(l)).collect();
-    // Notices travel as an express priority does, if need be with a number that no priority has.
+    // CNMs travel as an unpaused class does, if need be with a number that no priority has.
     let unpaused = classes.unpaused().or(detection.iter().any(Detection::sends_cnms).then_some(classes.len() as u8));
     if unpaused.is_some_and(|number| number > CLASS_MAX) {
         return Err(ParamError::new(

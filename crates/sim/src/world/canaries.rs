@@ -59,7 +59,7 @@ impl Sender for Spent {
     }
 }
 
-/// Both hosts send 300 KB; S1 sends them on. Each port is named once, however often the watch looks.
+/// Both hosts send 300 KB; S1 sends them on. Each port is named once, however often the detector runs.
 #[test]
 fn ports_that_overdraw_their_credits_are_seen() {
     let mut w = world_with(FlowControl::Custom(Arc::new(Spendthrift)), Bytes::from_kb(700));

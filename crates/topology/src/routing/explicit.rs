@@ -14,7 +14,7 @@ struct Path {
     nodes: Vec<NodeId>,
     /// (node, egress port) towards the destination, in path order.
     forward: Vec<(NodeId, u16)>,
-    /// (node, egress port) towards the source, for ACKs and notifications, from the destination on. Empty for a loop.
+    /// (node, egress port) towards the source, for ACKs, CNMs and CNPs, from the destination on. Empty for a loop.
     reverse: Vec<(NodeId, u16)>,
     is_loop: bool,
 }

@@ -4,7 +4,7 @@
 //!
 //! *Up-down*: switches are ranked by level, and among equals the lower number is the upper one (as in Autonet's
 //! up*/down*; without it switches of one level could not talk to each other). A node from which the destination can be
-//! reached by going down alone uses the shortest such ways and nothing else; every other node goes up, towards the
+//! reached by going down alone uses the shortest such paths and nothing else; every other node goes up, towards the
 //! nearest such node. Node and destination suffice to keep the rule, the ingress port is not needed: a frame goes
 //! down for the first time at a node with a way down, its next node then has one too, and so on, so it never turns up
 //! again. Every buffer dependency therefore leads up-up, up-down or down-down along a strict order, and no set of flows

@@ -23,7 +23,7 @@ struct Table {
     complete: bool,
 }
 
-/// Reads the tables and follows every one of their ways.
+/// Reads the tables and follows every one of their paths.
 pub(super) fn read(source: &Arc<Source>, fabric: &Fabric) -> Result<Tables, Problems> {
     let lids: BTreeMap<u32, usize> = fabric.lids.iter().map(|(lid, node)| (*lid, *node)).collect();
     let index: HashMap<u32, u32> = lids.keys().enumerate().map(|(i, lid)| (*lid, i as u32)).collect();

@@ -1,4 +1,4 @@
-//! The looks of the watchdog: of every flow control it asks the same, whether it lets go what waits.
+//! The rounds of the watchdog, the same for every flow control: does a priority that waits make progress?
 
 use xoff_sim::World;
 use xoff_units::{Span, Time};
@@ -7,24 +7,24 @@ use super::Machine;
 use crate::watchdog::{Action, Change, WatchdogConfig};
 
 impl Machine {
-    /// How often the watchdog looks.
-    pub(super) const WATCH: Span = Span::from_us(500);
+    /// Time between two rounds.
+    pub(super) const WATCHDOG_ROUND: Span = Span::from_us(500);
 
-    pub(super) fn watch(&mut self, world: &mut World, now: Time) {
+    pub(super) fn run_watchdog(&mut self, world: &mut World, now: Time) {
         let Some(w) = self.c.watchdog else { return };
         for link in 0..self.at.len() {
             if self.at[link].down {
                 continue;
             }
             for class in 0..self.at[link].class_states.len() {
-                if let Some(change) = self.look(world, now, link, class, &w) {
+                if let Some(change) = self.inspect(world, now, link, class, &w) {
                     self.act(world, now, link, class, change, w.action);
                 }
             }
         }
     }
 
-    fn look(&mut self, world: &mut World, now: Time, link: usize, class: usize, w: &WatchdogConfig) -> Option<Change> {
+    fn inspect(&mut self, world: &mut World, now: Time, link: usize, class: usize, w: &WatchdogConfig) -> Option<Change> {
         let a = &mut self.at[link];
         let (at, class_state) = ((a.link.node, a.link.port, class as u8), &mut a.class_states[class]);
         if class_state.storm.is_active() {
