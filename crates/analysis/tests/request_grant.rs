@@ -130,7 +130,7 @@ fn theorem_1_is_tight_in_every_routing_stage() {
 
 #[test]
 fn theorem_1_does_not_need_hosts_that_listen() {
-    // RG section 4.1: adapters that take nothing for a while, here forever and in turns. Counting, not draining.
+    // RG section 4.1: adapters that take nothing for a while, here forever and by rotation. Counting, not draining.
     for (clos, epochs) in networks() {
         let admission =
             Admission::Arbitrated(Arbitrated { limit: Limit::Outstanding(b()), seed: 9, hot_eighths: 6, epoch: Q::ONE, epochs });

@@ -91,8 +91,8 @@ impl Config {
         let queue = if self.element.arbitration == Arbitration::Islip { size_of::<VecDeque<u32>>() as u64 } else { 0 };
         for k in self.kinds() {
             let own = k.inputs * (size_of::<Input>() + size_of::<Link>()) as u64 + k.outputs * size_of::<Output>() as u64;
-            let crossing = k.inputs.saturating_mul(k.outputs).saturating_mul(queue + 1) / 4 * if queue > 0 { 4 } else { 1 };
-            sum = sum.saturating_add(k.count.saturating_mul(own.saturating_add(crossing)));
+            let crossbar = k.inputs.saturating_mul(k.outputs).saturating_mul(queue + 1) / 4 * if queue > 0 { 4 } else { 1 };
+            sum = sum.saturating_add(k.count.saturating_mul(own.saturating_add(crossbar)));
         }
         Bytes(sum)
     }

@@ -58,14 +58,14 @@ fn links(c: &Config) -> u64 {
 }
 
 /// On the wires: every link, and the last bit of a segment of `len` bytes.
-fn crossing(c: &Config, len: u64) -> u64 {
+fn one_way(c: &Config, len: u64) -> u64 {
     links(c) * c.link_delay.0 + c.fabric.time_for(Bytes(len)).0
 }
 
 /// The same for what only asks, grants or acknowledges.
 fn control(c: &Config) -> u64 {
     match c.control {
-        Control::InBand { alone } => crossing(c, alone.0),
+        Control::InBand { alone } => one_way(c, alone.0),
         Control::OutOfBand { delay } => delay.0,
     }
 }
@@ -96,7 +96,7 @@ fn a_small_packet_takes_its_links_its_transfer_and_the_adapter() {
         for size in [1, 39, 40, 41, 255, 256] {
             let sizes = Sizes::Fixed(Bytes(size));
             let c = Config { traffic: Traffic { sizes, ..base.traffic.clone() }, ..base.clone() };
-            let unasked = crossing(&c, size.max(40)) + c.adapter_delay.0;
+            let unasked = one_way(&c, size.max(40)) + c.adapter_delay.0;
             assert_eq!(delay_of(c.clone()), unasked, "{size} B, {:?}", c.core);
             let asked = Config { unsolicited: false, ..c.clone() };
             assert_eq!(delay_of(asked), unasked + 2 * control(&c), "{size} B asked for, {:?}", c.core);
@@ -117,7 +117,7 @@ fn a_large_packet_waits_for_one_grant() {
             let wire = |len: u64| c.fabric.time_for(Bytes(len)).0;
             // Out of band the request leaves with the first segment and overtakes it.
             let request = match c.control {
-                Control::InBand { .. } => crossing(&c, 256),
+                Control::InBand { .. } => one_way(&c, 256),
                 Control::OutOfBand { delay } => delay.0,
             };
             let granted = request + control(&c);

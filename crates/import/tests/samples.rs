@@ -151,7 +151,7 @@ fn a_matrix_gives_its_flows_and_names_those_that_wait() {
 }
 
 #[test]
-fn what_a_format_does_not_say_is_not_guessed() {
+fn what_a_format_does_not_contain_is_not_guessed() {
     let network = read(find("containerlab").unwrap(), &[data("containerlab/leafspine.clab.yml")], &Options::default()).unwrap();
     let refusal = scenario(&network, "", "links.csv").unwrap_err().to_string();
     assert!(refusal.contains("the link h2-leaf2 has no rate") && refusal.contains("--rate 100Gbps"), "{refusal}");

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn few_runs_say_little() {
+    fn few_runs_give_wide_intervals() {
         let (low, high) = Share { of: 3, n: 3 }.interval();
         assert!((low - 0.4385).abs() < 1e-3 && high == 1.0);
         let (low, high) = Share { of: 0, n: 10 }.interval();

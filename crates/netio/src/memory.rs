@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn without_faults_everything_arrives_in_order_both_ways() {
+    fn without_faults_everything_arrives_in_order_in_both_directions() {
         assert_eq!(through(Faults::default(), 3000), ((0..3000).collect(), 0));
         let (mut a, mut b) = pair("left", "right");
         assert_eq!((a.name(), b.name(), a.fd()), ("left", "right", None));

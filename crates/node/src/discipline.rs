@@ -12,7 +12,7 @@
 //! An input that is being read has no candidate until the frame has been read at the rate of its port: [`Discipline::set_reading`].
 //! An egress passes over it and takes the next in turn.
 //!
-//! A flow control that looks at flows brings its own queues, and its sender half says which of them goes next.
+//! A per-flow flow control brings its own queues, and its sender half chooses which of them goes next.
 
 use std::collections::VecDeque;
 
@@ -43,7 +43,7 @@ pub enum DisciplineKind {
 struct PerIngress {
     /// Indexed by ingress port; empty until the first frame.
     lists: Vec<FrameList>,
-    /// Ingresses with frames, in the order of their turns.
+    /// Ingresses with frames, in round-robin order.
     order: VecDeque<u16>,
     /// Bytes an ingress may still send in its turn; only under deficit round robin.
     deficit: Vec<u32>,
@@ -433,10 +433,10 @@ mod tests {
             let id = store.insert(f);
             d.push(&mut egress, id, &mut store);
         }
-        let Queues::RoundRobin { queues, .. } = &mut d.queues else { panic!("turns") };
+        let Queues::RoundRobin { queues, .. } = &mut d.queues else { panic!("round robin") };
         queues[1].deficit[0] = 500;
         assert_eq!(d.head(&egress, 1, 0, &store), Some(1000));
-        let Queues::RoundRobin { queues, .. } = &mut d.queues else { panic!("turns") };
+        let Queues::RoundRobin { queues, .. } = &mut d.queues else { panic!("round robin") };
         assert_eq!(queues[1].deficit[0], u32::MAX);
     }
 

@@ -255,9 +255,9 @@ pub trait Env {
     fn wire_time(&mut self, rate: Rate, len: u32) -> Span;
     /// Has this time come?
     fn has_come(&self, key: EventKey) -> bool;
-    /// Does anybody look at the lengths of queues? If not, [`NodeEvent::Queue`] may be left out.
+    /// Are the lengths of queues recorded? If not, [`NodeEvent::Queue`] may be left out.
     fn watches_queues(&self) -> bool;
-    /// Does anybody look at the states of ports? If not, [`NodeEvent::State`] may be left out.
+    /// Are the states of ports recorded? If not, [`NodeEvent::State`] may be left out.
     fn watches_states(&self) -> bool {
         false
     }

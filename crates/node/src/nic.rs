@@ -293,7 +293,7 @@ impl Nic {
         env.emit(self.node, now, dropped);
     }
 
-    /// Deals the turns anew, where it goes by place: exactly these flows, in this order, each with a try to send before the
+    /// Replaces the round-robin order, where it goes by place: exactly these flows, in this order, each with a try to send before the
     /// next one comes.
     pub fn replace_round_robin_order(&mut self, now: Time, flows: &[u32], env: &mut impl Env) {
         if let Order::ByPlace(round_robin) = &mut self.round_robin {

@@ -34,7 +34,7 @@ pub struct Hold {
 pub(crate) struct ClassState {
     /// What waits to leave.
     pub egress: Egress,
-    /// Obeys the peer. One that looks at flows is the queue itself; the egress then only counts.
+    /// Obeys the peer. A per-flow one is the queue itself; the egress then only counts.
     pub tx: Tx,
     /// Marks what leaves.
     pub detector: AnyDetector,

@@ -33,7 +33,7 @@ pub struct SwitchConfig {
     pub detection: Vec<Detection>,
     /// Memory.
     pub buffer: BufferPolicy,
-    /// Order across ingresses; arrival order where the flow control looks at flows, whose queues are its own.
+    /// Order across ingresses; arrival order where the flow control is per-flow, whose queues are its own.
     pub discipline: DisciplineKind,
     /// Order across classes.
     pub scheduler: SchedulerKind,
@@ -295,7 +295,7 @@ impl Switch {
         }
     }
 
-    /// A receiver that looks at flows is given the queue that the frame joins.
+    /// A per-flow receiver is given the queue that the frame joins.
     #[cold] // out of line: runs without such receivers do not pay
     #[inline(never)]
     fn on_flow_arrival(&mut self, now: Time, (port, out): (u16, u16), class: u8, frame: &Frame, env: &mut impl Env) -> Option<Message> {
@@ -393,7 +393,7 @@ impl Switch {
     }
 
     /// May a frame that has just come in go at once, without entering its queue? It would be pushed, chosen and popped with
-    /// the same result. Where the queues are recorded, or several classes take turns, it goes the long way.
+    /// the same result. Where the queues are recorded, or several classes take turns, it takes the long path.
     #[inline]
     fn passes(&mut self, now: Time, out: u16, class: u8, len: u32, env: &mut impl Env) -> bool {
         let p = &mut self.ports[out as usize];

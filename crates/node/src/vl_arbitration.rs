@@ -30,9 +30,9 @@ pub struct VlEntry {
 /// The tables of all ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VlArbitration {
-    /// Turns of high priority.
+    /// Round robin of high priority.
     pub high: Vec<VlEntry>,
-    /// Turns of low priority.
+    /// Round robin of low priority.
     pub low: Vec<VlEntry>,
     /// What the high table may send before the low one gets an opportunity [4096 bytes]; 0: one packet, 255: no limit.
     pub high_limit: u8,

@@ -88,14 +88,14 @@ pub struct Explanation {
 /// A change of a port's state: when, and how it is restrained from then on (`None`: free).
 type Change = (Time, Option<How>);
 /// A part of a buffer: the port it waits for, its flow, its size.
-type Part = (PortId, u32, Bytes);
+type Share = (PortId, u32, Bytes);
 
 #[derive(Default)]
 struct Log {
     /// Changes by port and priority, in order of time.
     states: BTreeMap<(PortId, u8), Vec<Change>>,
     /// What filled the buffer waited for, by port, priority and time.
-    causes: BTreeMap<(PortId, u8, Time), Vec<Part>>,
+    causes: BTreeMap<(PortId, u8, Time), Vec<Share>>,
 }
 
 struct Collector {
@@ -155,7 +155,7 @@ impl Log {
         Some((since, how))
     }
 
-    fn cause(&self, port: PortId, priority: u8, since: Time) -> &[Part] {
+    fn cause(&self, port: PortId, priority: u8, since: Time) -> &[Share] {
         self.causes.get(&(port, priority, since)).map_or(&[], Vec::as_slice)
     }
 }

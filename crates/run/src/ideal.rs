@@ -8,7 +8,7 @@ use xoff_workload::{Flow, UNLIMITED};
 use crate::network::NetworkScenario;
 
 impl NetworkScenario {
-    /// The completion time of a flow that is alone, on its way by these routes; `None`: it has no way or no end. No completion time is
+    /// The completion time of a flow that is alone, on these routes; `None`: it has no route or no end. No completion time is
     /// shorter.
     pub fn ideal_time(&self, routes: &Routes, flow: &Flow) -> Option<Span> {
         if flow.size == UNLIMITED {

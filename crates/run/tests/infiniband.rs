@@ -16,20 +16,20 @@ fn run(text: &str) -> (NetworkScenario, Finished) {
     (s, f)
 }
 
-/// Three hosts send without end to a fourth, each on a virtual lane of its own; what each lane delivered [bytes].
-fn lanes(switch: &str, lanes: u64) -> Vec<u64> {
+/// Three hosts send without end to a fourth, each on a virtual lane of its own; what each delivered [bytes].
+fn delivered(switch: &str, count: u64) -> Vec<u64> {
     let mut text = format!(
         "[run]\nduration = \"10ms\"\n[topology]\nkind = \"star\"\nhosts = 4\nrate = \"10Gbps\"\ndelay = \"1us\"\n\
          [flow_control]\nkind = \"cbfc\"\n[switch]\nbuffer = \"300KB\"\nscheduler = \"vl-arbitration\"\n{switch}\n"
     );
-    (0..lanes).for_each(|vl| text.push_str(&format!("[[flow]]\nsrc = \"H{vl}\"\ndst = \"H3\"\npriority = {vl}\n")));
+    (0..count).for_each(|vl| text.push_str(&format!("[[flow]]\nsrc = \"H{vl}\"\ndst = \"H3\"\npriority = {vl}\n")));
     run(&text).1.outcome.flows.iter().map(|f| f.delivered).collect()
 }
 
 /// 1500 B are 24 units of 64 B, so weights of 24, 48 and 72 are 1, 2 and 3 frames a turn.
 #[test]
 fn virtual_lanes_share_by_weight() {
-    let got = lanes("vl_low = [\"0:24\", \"1:48\", \"2:72\"]", 3);
+    let got = delivered("vl_low = [\"0:24\", \"1:48\", \"2:72\"]", 3);
     let all: u64 = got.iter().sum();
     assert!(all > 12_400_000, "the wire is busy: {got:?}");
     for (vl, part) in got.iter().enumerate() {
@@ -40,7 +40,7 @@ fn virtual_lanes_share_by_weight() {
 
 #[test]
 fn the_limit_of_high_priority_holds_in_a_run() {
-    let got = |limit: u64| lanes(&format!("vl_high = [\"1:255\"]\nvl_low = [\"0:255\"]\nvl_high_limit = {limit}"), 2);
+    let got = |limit: u64| delivered(&format!("vl_high = [\"1:255\"]\nvl_low = [\"0:255\"]\nvl_high_limit = {limit}"), 2);
     // 4096 B: three frames of 1500 B, then one of low priority. 0: one each.
     let (three, one, none) = (got(1), got(0), got(255));
     assert!(three[1].abs_diff(3 * three[0]) < 20 * 1500, "{three:?}");

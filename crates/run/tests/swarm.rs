@@ -137,7 +137,7 @@ fn infiniband(case: u64) -> Drawn {
     drawn
 }
 
-/// The same with a flow control that looks at flows, few slots and few queues, so that flows share both. What one flow may hold grows
+/// The same with a per-flow flow control, few slots and few queues, so that flows share both. What one flow may hold grows
 /// with the length of its way and many flows share a link, so that the buffer is larger.
 fn by_flow(case: u64) -> Drawn {
     let mut d = Dice(case ^ 0x5eed);
@@ -199,8 +199,8 @@ fn a_thousand_random_scenarios_keep_every_promise() {
 
 #[test]
 fn three_hundred_random_scenarios_with_cut_through_keep_every_promise() {
-    let lanes = (2000..2300).filter(|&case| infiniband(case).scheduler == "vl-arbitration").count();
-    assert!((60..140).contains(&lanes), "{lanes} of 300 with virtual lanes");
+    let with_arbitration = (2000..2300).filter(|&case| infiniband(case).scheduler == "vl-arbitration").count();
+    assert!((60..140).contains(&with_arbitration), "{with_arbitration} of 300 with virtual lanes");
     all_keep(2000..2300, |case| check(case, &infiniband(case)));
 }
 

@@ -60,7 +60,7 @@ fn draw(case: u64) -> Drawn {
     // Not by the case itself: the numbers of flow controls and of rate controls may have a common factor.
     let by_det = by_fc / detection::REGISTRY.len() as u64;
     let rc = kind(rate_control::REGISTRY.iter().map(|e| e.name).collect(), by_fc + by_det);
-    // A flow control that looks at flows has queues of its own.
+    // A per-flow flow control has queues of its own.
     let per_flow = flow_control::REGISTRY.iter().any(|e| e.name == fc && e.per_flow);
     let discipline = if per_flow { "fifo" } else { kind(vec!["fifo", "round-robin", "drr", "input-fifo"], case / 2 + by_fc / 4) };
     let scheduler = kind(vec!["strict", "round-robin", "drr", "vl-arbitration"], by_fc);

@@ -41,14 +41,14 @@ fn the_resolved_scenario_gives_the_same_run() {
 #[test]
 fn a_detection_is_refused_where_it_cannot_work() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tutorial/ring.toml");
-    for (setting, says) in [
+    for (setting, words) in [
         ("detection.kmax=3001KB", "all that can wait for an egress, 3MB"), // three ports with 1 MB each
         ("detection.max_ton=1us", "a frame of 1.5KB"),
         ("detection.epsilon=0", "congestion degree"),
     ] {
         let settings = ["detection.kind=tcd", setting].map(|s| Override::set(s).unwrap());
         let refused = NetworkScenario::load(&path, &settings).err().unwrap().to_string();
-        assert!(refused.contains(says), "{refused}");
+        assert!(refused.contains(words), "{refused}");
     }
     ring(&["detection.kind=tcd", "detection.kmax=3MB", "detection.max_ton=2us"]);
 }

@@ -97,7 +97,7 @@ fn a_host_that_is_cut_off_sends_nothing_more() {
 }
 
 /// Both hosts behind E2 answer frame by frame, so that an acknowledgement may wait for the wire when a link fails: it is counted, apart
-/// from data. So is what finds no way any more.
+/// from data. So is what has no route any more.
 #[test]
 fn acknowledgements_lost_with_a_link_are_counted_apart() {
     let mut seen = LostFrames::default();

@@ -30,7 +30,7 @@ pub struct Forwarding {
 }
 
 impl Forwarding {
-    /// Only these addresses; a frame to another one has no way.
+    /// Only these addresses; a frame to another one has no route.
     pub fn fixed(known: impl IntoIterator<Item = (Mac, u16)>) -> Forwarding {
         Forwarding { known: known.into_iter().collect(), ..Forwarding::default() }
     }

@@ -83,7 +83,7 @@ pub struct Counters {
     pub impossible: u64,
     /// Frames refused: no node could be given them.
     pub strange: u64,
-    /// Frames that the table has no way for.
+    /// Frames that the table has no port for.
     pub no_route: u64,
     /// Storms that the watchdog found.
     pub storms: u64,

@@ -50,7 +50,7 @@ pub fn mtu(s: &NetworkScenario) -> Result<u32, ParamError> {
 pub fn tap(name: &str, host: u32, mtu: u32) -> Result<TapPort, NetworkError> {
     let failed = |e| NetworkError::Host(name.to_owned(), e);
     sandbox::check_name(name).map_err(failed)?;
-    // Root of a namespace may make taps, if the device is open to everybody.
+    // Root of a namespace may make taps, if the device is open to all.
     let tun = File::options().read(true).write(true).open("/dev/net/tun");
     tun.map_err(|error| NetworkError::Missing(Missing { capability: Capability::Tun, error }))?;
     let tap = TapPort::create(name, mtu).map_err(NetworkError::Open)?;

@@ -315,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_say_what_they_missed() {
+    fn programs_count_what_they_missed() {
         let dumpcap = "Packets received/dropped on interface 'a0': 7/2 (pcap:0/dumpcap:2/flushed:0/ps_ifdrop:0) (77.8%)";
         assert_eq!([dumpcap, "23 packets dropped by kernel", "File: -"].map(dropped), [Some(2), Some(23), None]);
     }

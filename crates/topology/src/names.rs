@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_what_to_write() {
+    fn refusals_name_what_to_write() {
         for (name, what, hint) in [
             ("S1:S2", "names 2 parallel links", "S1:S2#1"),
             ("S1:S2#0", "port 0 of 'S1' does not lead to 'S2'", "linked to H1"),

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_are_decimal_unless_they_say_binary() {
+    fn units_are_decimal_unless_marked_binary() {
         assert_eq!("300KB".parse(), Ok(Bytes(300_000)));
         assert_eq!("300KiB".parse(), Ok(Bytes(307_200)));
         assert_eq!("5GiB".parse(), Ok(Bytes(5 << 30)));

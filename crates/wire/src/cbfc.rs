@@ -20,7 +20,7 @@
 //!                                  32
 //! ```
 //!
-//! A block has 64 bytes; a packet counts in whole blocks. With 12 bits at most 2048 blocks can be granted, 131,072 bytes per lane;
+//! A block has 64 bytes; a packet counts in whole blocks. With 12 bits at most 2048 blocks can be granted, 131,072 bytes per virtual lane;
 //! that is why there is a wide variant. The counters are absolute, so a lost message is repaired by the next one, and lost frames by
 //! FCTBS, which replaces the receiver's own count.
 //!
@@ -61,11 +61,11 @@ impl Op {
 pub struct LinkPacket {
     /// Normal or initialising.
     pub op: Op,
-    /// Blocks that its sender has sent on this lane, mod 4096 [64 bytes].
+    /// Blocks that its sender has sent on this virtual lane, mod 4096 [64 bytes].
     pub fctbs: u16,
     /// Virtual lane, 0 to 15; 15, management, has no credits.
     pub vl: u8,
-    /// Blocks that its receiver may have sent on this lane, mod 4096 [64 bytes].
+    /// Blocks that its receiver may have sent on this virtual lane, mod 4096 [64 bytes].
     pub fccl: u16,
 }
 

@@ -34,7 +34,7 @@ impl Forwarding<'_> {
         found
     }
 
-    /// One path per pair of hosts: there is no way round walking them all.
+    /// One path per pair of hosts: all of them have to be walked.
     fn add_pairs(&self, found: &mut Dependencies<'_>) {
         let Spread::Chosen(choice) = &self.spread else { return };
         for dst in self.t.hosts() {

@@ -6,7 +6,7 @@
 //!                                                           +-- a state that is reached again: a forwarding loop
 //! ```
 //!
-//! A state is a directed link with a lane. Where a frame goes next depends on the state, the destination and the service level, not
+//! A state is a directed link with a virtual lane. Where a frame goes next depends on the state, the destination and the service level, not
 //! on its source, so that each state is visited once for each destination and level.
 
 use std::collections::{BTreeMap, HashMap};
@@ -45,8 +45,8 @@ pub struct Installed {
     /// As for a rule; `unrouted` counts pairs of a source and a destination's address.
     #[serde(flatten)]
     pub report: Report,
-    /// Whether service levels separated the lanes; else all traffic is taken to share one.
-    pub lanes: bool,
+    /// Whether service levels separated the virtual lanes; else all traffic is taken to share one.
+    pub virtual_lanes: bool,
     /// Tables without an entry that is used, the first of them.
     pub holes: Vec<Hole>,
     /// How many there are.
@@ -77,10 +77,10 @@ pub fn check_installed(t: &Topology, tables: &Tables) -> Installed {
         cycle: found,
     };
     let (holes, holes_total, loops, loops_total) = (walk.holes, walk.holes_total, walk.loops, walk.loops_total);
-    Installed { report, lanes: tables.lanes.is_some(), holes, holes_total, loops, loops_total }
+    Installed { report, virtual_lanes: tables.lanes.is_some(), holes, holes_total, loops, loops_total }
 }
 
-/// A directed link with a lane.
+/// A directed link with a virtual lane.
 type State = u32;
 
 /// Where frames of a level enter the network, and how many hosts send there.
@@ -103,7 +103,7 @@ struct Walk<'a> {
     t: &'a Topology,
     tables: &'a Tables,
     lanes: u32,
-    /// Entries that stand for all hosts: one for each switch, or each host where lanes distinguish them.
+    /// Entries that stand for all hosts: one for each switch, or each host where virtual lanes distinguish them.
     entries: Vec<Entry>,
     /// Mark of each state and the walk it belongs to.
     marks: Vec<(u32, Mark)>,
@@ -219,7 +219,7 @@ impl<'a> Walk<'a> {
                 if (self.lanes > 1 && host == to) || self.level(host, destination) != level {
                     continue;
                 }
-                // Where lanes do not matter, the destination itself is among those that enter at its switch.
+                // Where virtual lanes do not matter, the destination itself is among those that enter at its switch.
                 let senders = if self.lanes == 1 && own { hosts - 1 } else { hosts };
                 if senders > 0 && !self.from((switch, ingress), (destination, level, host), &mut looped) {
                     self.unrouted += senders;
@@ -430,14 +430,14 @@ mod tests {
     }
 
     #[test]
-    fn a_clockwise_ring_is_cyclic_and_two_lanes_break_it() {
+    fn a_clockwise_ring_is_cyclic_and_two_virtual_lanes_break_it() {
         let (t, mut tables) = clockwise();
         let found = check_installed(&t, &tables);
         assert_eq!((found.report.verdict, found.report.unrouted, found.loops_total), (Verdict::Cyclic, 0, 0));
         let cycle = found.report.cycle.unwrap();
         assert_eq!(cycle.links.len(), 3);
         assert_eq!(cycle.closed_by[0].path.len(), 5, "host, three switches, host: {:?}", cycle.closed_by);
-        // What crosses from the last switch to the first goes on lane 1.
+        // What crosses from the last switch to the first goes on virtual lane 1.
         let (hosts, switches): (Vec<_>, Vec<_>) = (t.hosts().collect(), t.switches().collect());
         let mut lanes = Lanes::default();
         for (i, &host) in hosts.iter().enumerate() {
@@ -448,7 +448,7 @@ mod tests {
         assert_eq!(switches.len(), 3);
         tables.lanes = Some(lanes);
         let found = check_installed(&t, &tables);
-        assert_eq!((found.report.verdict, found.lanes, found.report.unrouted), (Verdict::CycleFree, true, 0));
+        assert_eq!((found.report.verdict, found.virtual_lanes, found.report.unrouted), (Verdict::CycleFree, true, 0));
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub struct Checked<'a> {
 /// What installed tables have and a rule has not.
 #[derive(Serialize)]
 struct OfTables<'a> {
-    /// Whether service levels separated the lanes.
+    /// Whether service levels separated the virtual lanes.
     service_levels: bool,
     holes: &'a [Hole],
     holes_total: u64,
@@ -99,8 +99,8 @@ impl<'a> Checked<'a> {
 
     /// The same about installed tables.
     pub fn of_tables(mut self, found: &'a Installed) -> Self {
-        let Installed { lanes, ref holes, holes_total, ref loops, loops_total, .. } = *found;
-        self.tables = Some(OfTables { service_levels: lanes, holes, holes_total, loops, loops_total });
+        let Installed { virtual_lanes, ref holes, holes_total, ref loops, loops_total, .. } = *found;
+        self.tables = Some(OfTables { service_levels: virtual_lanes, holes, holes_total, loops, loops_total });
         self
     }
 }
@@ -114,8 +114,8 @@ impl Checked<'_> {
     /// The answer to the question that was asked, in a line.
     fn headline(&self) -> String {
         if let Some(cycle) = &self.report.cycle {
-            let lanes = self.tables.as_ref().is_some_and(|t| !t.service_levels);
-            let note = if lanes { " if all traffic uses one lane" } else { "" };
+            let shared = self.tables.as_ref().is_some_and(|t| !t.service_levels);
+            let note = if shared { " if all traffic uses one virtual lane" } else { "" };
             return terminal::bad(&format!("A cycle of {} buffers: a deadlock can form{note}.", cycle.links.len()));
         }
         let routed = self.flows.map_or(self.hosts * self.hosts.saturating_sub(1), |n| n) as u64 > self.report.unrouted;
@@ -165,7 +165,7 @@ pub fn text(c: &Checked<'_>) -> String {
         row("In cycles", format!("{} in {sets} that all depend on each other", counted(r.cyclic_buffers as u64, "buffer")));
     }
     if let Some(t) = &c.tables {
-        row("Service levels", if t.service_levels { "as given, a lane each buffer" } else { "not known: one lane" }.into());
+        row("Service levels", if t.service_levels { "as given, a virtual lane each buffer" } else { "not known: one virtual lane" }.into());
         if t.loops_total > 0 {
             row("Forwarding loops", format!("for {}, such as {}", counted(t.loops_total, "destination"), t.loops[0].links.join(" ")));
         }

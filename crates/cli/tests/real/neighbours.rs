@@ -21,13 +21,13 @@ fn port(interface: &str) -> PacketPort {
 }
 
 /// Frames but control frames that come within a time.
-fn hear(port: &mut PacketPort, lasting: u64, enough: usize) -> usize {
-    let (end, mut heard) = (Instant::now() + Duration::from_millis(lasting), 0);
-    while Instant::now() < end && heard < enough {
-        port.receive(1000, &mut |f| heard += usize::from(f[..6] != Mac::FLOW_CONTROL.0)).unwrap();
+fn receive(port: &mut PacketPort, lasting: u64, enough: usize) -> usize {
+    let (end, mut received) = (Instant::now() + Duration::from_millis(lasting), 0);
+    while Instant::now() < end && received < enough {
+        port.receive(1000, &mut |f| received += usize::from(f[..6] != Mac::FLOW_CONTROL.0)).unwrap();
         sleep(Duration::from_millis(1));
     }
-    heard
+    received
 }
 
 fn local(m: Message, to: Mac) -> Vec<u8> {
@@ -78,7 +78,7 @@ fn a_port_that_flaps_leaves_the_others_alone() {
         // To the port that is down, and past it.
         offer(&mut b1, 30);
         (0..50).for_each(|_| send(&mut b1, &unknown));
-        assert_eq!(hear(&mut b2, 3000, 50), 50, "the others go on");
+        assert_eq!(receive(&mut b2, 3000, 50), 50, "the others go on");
         sandbox::ip("link set dev a0 up\n").unwrap();
         s1.prints("port S1->H0 (a0) is up again at");
         // Its far end goes down, then the interface goes and is made again: the port comes back each time.
@@ -97,7 +97,7 @@ fn a_port_that_flaps_leaves_the_others_alone() {
         let granted = cbfc::Wide { op: cbfc::Op::Normal, vl: 0, fctbs: 0, fccl: 30 * 24 + 6250, occupied: 0 };
         send(&mut b0, &local(Message::Credit64(granted), Mac::FLOW_CONTROL));
         offer(&mut b1, 30);
-        assert_eq!(hear(&mut b0, 3000, 30), 30);
+        assert_eq!(receive(&mut b0, 3000, 30), 30);
         let ran = s1.stop();
         let answer = ran.json();
         let p = &answer["real"]["ports"][0];
@@ -145,10 +145,10 @@ fn a_storm_is_contained_under_every_flow_control() {
             send(&mut b0, &local(stop(kind, 1), Mac::FLOW_CONTROL));
             sleep(Duration::from_millis(20));
             offer(&mut b1, 20);
-            let early = hear(&mut b0, 30, 20);
+            let early = receive(&mut b0, 30, 20);
             assert!(early <= 1, "{kind}: {early} frames, held");
             s1.prints("S1->H0 priority 0 was held for");
-            assert_eq!(early + hear(&mut b0, 2000, 20 - early), 20, "{kind}: freed");
+            assert_eq!(early + receive(&mut b0, 2000, 20 - early), 20, "{kind}: freed");
             send(&mut b0, &local(go(kind, 2, 20), Mac::FLOW_CONTROL));
             s1.prints("S1->H0 priority 0 is restored after");
             let answer = s1.stop().json();
@@ -167,7 +167,7 @@ fn a_storm_is_contained_under_every_flow_control() {
             send(&mut b0, &local(Message::Pffc(repr), Mac::FLOW_CONTROL));
         }
         offer(&mut b1, 20);
-        assert_eq!(hear(&mut b0, 3000, 20), 20, "a pause ends after 335 ms");
+        assert_eq!(receive(&mut b0, 3000, 20), 20, "a pause ends after 335 ms");
         s1.stop();
     });
 }
@@ -187,11 +187,11 @@ fn lies_change_nothing() {
         sleep(Duration::from_millis(20));
         let began = Instant::now();
         (0..200).for_each(|nth| send(&mut b1, &data(nth, u16::MAX, 46)));
-        assert_eq!(hear(&mut b0, 5000, 200), 200);
+        assert_eq!(receive(&mut b0, 5000, 200), 200);
         // As they claim to be they would need a second, and more memory than there is.
         assert!(began.elapsed() < Duration::from_millis(800), "{:?}", began.elapsed());
         offer(&mut b1, 100);
-        assert_eq!(hear(&mut b0, 5000, 100), 100);
+        assert_eq!(receive(&mut b0, 5000, 100), 100);
         let answer = s1.stop().json();
         let p = &answer["real"]["ports"][0];
         assert_eq!((p["stale"].as_u64(), p["refused"].as_u64(), answer["dropped_frames"].as_u64()), (Some(1), Some(0), Some(0)), "{p:#}");

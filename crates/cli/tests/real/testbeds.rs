@@ -33,7 +33,7 @@ fn incast(flow_control: &str) {
     let arrived = port(&answer, "S1->H0")["sent"].as_u64().unwrap();
     assert!(arrived > 12_000, "only {arrived} frames through the bottleneck: {answer:#}");
     let spoken: u64 = (1..=3).map(|h| port(&answer, &format!("S1->H{h}"))["control_sent"].as_u64().unwrap()).sum();
-    assert!(spoken > 0, "nobody was held back: {answer:#}");
+    assert!(spoken > 0, "no sender was held back: {answer:#}");
 }
 
 #[test]

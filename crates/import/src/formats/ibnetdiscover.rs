@@ -70,13 +70,14 @@ pub(super) fn read(sources: &[Arc<Source>], _: &Options) -> Result<Network, Prob
         match (psl, slvl) {
             ([], []) => fabric.network.warnings.push(
                 Problem::new(
-                    "no service levels: all traffic is taken to use one lane",
+                    "no service levels: all traffic is taken to use one virtual lane",
                     "engines such as LASH and DFSSSP separate traffic by service level: give psl and slvl files too",
                 )
                 .warning(),
             ),
             ([], [one, ..]) => {
-                let what = "lanes of service levels, but no service level of any path: all traffic is taken to use one lane";
+                let what =
+                    "virtual lanes of service levels, but no service level of any path: all traffic is taken to use one virtual lane";
                 fabric
                     .network
                     .warnings

@@ -146,39 +146,39 @@ impl Law for Params {
 
 /// A word of a filter that is not zero, or the end of its frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum FilterPart {
     /// The word at this place of the filter with this number.
     Word(u32, u8, u64),
     /// The filter with this number is complete: it has so many paused flows.
     End(u32, u32),
 }
 
-impl Signal for Part {
+impl Signal for FilterPart {
     const PER_FLOW: bool = true;
 
     #[cold]
     fn to_words(self) -> (u64, u64) {
         match self {
-            Part::Word(number, at, word) => (word, u64::from(number) << 8 | u64::from(at)),
-            Part::End(number, flows) => (u64::from(flows), u64::from(number) << 8 | 0xff),
+            FilterPart::Word(number, at, word) => (word, u64::from(number) << 8 | u64::from(at)),
+            FilterPart::End(number, flows) => (u64::from(flows), u64::from(number) << 8 | 0xff),
         }
     }
     #[cold]
-    fn from_words(a: u64, b: u64) -> Part {
+    fn from_words(a: u64, b: u64) -> FilterPart {
         let number = (b >> 8) as u32;
         match b as u8 {
-            0xff => Part::End(number, a as u32),
-            at => Part::Word(number, at, a),
+            0xff => FilterPart::End(number, a as u32),
+            at => FilterPart::Word(number, at, a),
         }
     }
     fn describe(self) -> (&'static str, u64) {
         match self {
-            Part::Word(_, at, _) => ("word", u64::from(at)),
-            Part::End(_, flows) => ("paused", u64::from(flows)),
+            FilterPart::Word(_, at, _) => ("word", u64::from(at)),
+            FilterPart::End(_, flows) => ("paused", u64::from(flows)),
         }
     }
     fn is_part(self) -> bool {
-        matches!(self, Part::Word(..))
+        matches!(self, FilterPart::Word(..))
     }
 }
 
@@ -207,7 +207,7 @@ pub struct BfcReceiver {
     due: Time,
     /// Filters sent.
     number: u32,
-    parts: VecDeque<Part>,
+    parts: VecDeque<FilterPart>,
     collisions: u64,
 }
 
@@ -287,8 +287,8 @@ impl FlowReceiver for BfcReceiver {
         self.paused.iter().for_each(|&vfid| filter.insert(vfid));
         self.number = self.number.wrapping_add(1);
         let words = filter.0.iter().enumerate().filter(|(_, w)| **w != 0);
-        self.parts = words.map(|(at, &w)| Part::Word(self.number, at as u8, w)).collect();
-        self.parts.push_back(Part::End(self.number, self.paused.len() as u32));
+        self.parts = words.map(|(at, &w)| FilterPart::Word(self.number, at as u8, w)).collect();
+        self.parts.push_back(FilterPart::End(self.number, self.paused.len() as u32));
         self.due = if self.paused.is_empty() { Time::NEVER } else { self.after(now) };
         self.more()
     }
@@ -448,22 +448,22 @@ impl FlowSender for BfcSender {
     }
     fn on_message(&mut self, _now: Time, message: Message) {
         let Message::Filter(part) = message else { return };
-        let (Part::Word(number, ..) | Part::End(number, _)) = part;
+        let (FilterPart::Word(number, ..) | FilterPart::End(number, _)) = part;
         if self.coming.0 != number {
             self.coming = (number, Filter::default());
         }
         match part {
-            Part::Word(_, at, word) => {
+            FilterPart::Word(_, at, word) => {
                 if let Some(w) = self.coming.1.0.get_mut(at as usize) {
                     *w = word;
                 }
             }
-            Part::End(..) => self.filter = self.coming.1,
+            FilterPart::End(..) => self.filter = self.coming.1,
         }
     }
     fn is_possible(&self, message: Message) -> bool {
         match message {
-            Message::Filter(Part::Word(_, at, _)) => (at as usize) < WORDS,
+            Message::Filter(FilterPart::Word(_, at, _)) => (at as usize) < WORDS,
             _ => true,
         }
     }
@@ -523,7 +523,7 @@ mod tests {
         r.on_departure(at(3), 7, state(6646, 1), MTU);
         assert!(!r.holds(Bytes::ZERO));
         let last = filter_of(&mut r, at(4));
-        assert_eq!((&last[..], r.next_wake()), (&[Message::Filter(Part::End(2, 0))][..], None));
+        assert_eq!((&last[..], r.next_wake()), (&[Message::Filter(FilterPart::End(2, 0))][..], None));
         last.into_iter().for_each(|m| s.on_message(at(5), m));
         assert_eq!(s.flow_gate(at(5), 7), Gate::Open);
     }
@@ -535,7 +535,7 @@ mod tests {
         (0..5).for_each(|f| _ = r.on_arrival(at(1), f, state(9000, 1), MTU));
         (0..5).for_each(|f| _ = r.on_departure(at(1), f, state(0, 1), MTU));
         let paused = [2, 4, 6].map(|t| filter_of(&mut r, at(t)).pop());
-        assert_eq!(paused, [(1, 3), (2, 1), (3, 0)].map(|(n, left)| Some(Message::Filter(Part::End(n, left)))));
+        assert_eq!(paused, [(1, 3), (2, 1), (3, 0)].map(|(n, left)| Some(Message::Filter(FilterPart::End(n, left)))));
     }
 
     #[test]
@@ -594,10 +594,10 @@ mod tests {
 
     #[test]
     fn parts_survive_their_packing() {
-        for part in [Part::Word(u32::MAX, 15, u64::MAX), Part::Word(0, 0, 1), Part::End(3, 16_384)] {
+        for part in [FilterPart::Word(u32::MAX, 15, u64::MAX), FilterPart::Word(0, 0, 1), FilterPart::End(3, 16_384)] {
             let (a, b) = part.to_words();
-            assert_eq!(Part::from_words(a, b), part);
+            assert_eq!(FilterPart::from_words(a, b), part);
         }
-        assert!(Part::Word(1, 1, 1).is_part() && !Part::End(1, 0).is_part());
+        assert!(FilterPart::Word(1, 1, 1).is_part() && !FilterPart::End(1, 0).is_part());
     }
 }

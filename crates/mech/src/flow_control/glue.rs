@@ -448,7 +448,7 @@ macro_rules! flow_controls {
         }
 
         impl Tx {
-            /// The queue of a sender that looks at flows; `None`: frames wait elsewhere, in arrival order or another.
+            /// The queue of a per-flow sender; `None`: frames wait elsewhere, in arrival order or another.
             #[inline]
             pub fn flows(&self) -> Option<&dyn FlowSender> {
                 match self {

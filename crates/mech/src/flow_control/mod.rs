@@ -140,7 +140,7 @@ pub trait Sender {
     }
 }
 
-/// A queue of a sender that looks at flows, as the receiver of the ingress sees it from which a frame comes.
+/// A queue of a per-flow sender, as far as it concerns the receiver of the ingress from which a frame comes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueState {
     /// What waits in it [bytes].
@@ -155,7 +155,7 @@ pub struct QueueState {
 pub enum Answer {
     /// It has looked at its ingress.
     Message(Option<Message>),
-    /// It looks at flows and has not looked yet: [`Rx::on_flow_arrival`], [`Rx::on_flow_departure`]. Their queue is looked up for it only.
+    /// It is per-flow and needs the queue: [`Rx::on_flow_arrival`], [`Rx::on_flow_departure`]. Their queue is looked up for it only.
     OfFlow,
 }
 

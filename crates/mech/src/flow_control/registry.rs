@@ -25,12 +25,12 @@ flow_controls! {
     }
     flows {
         Pffc(pffc) "pffc" sends 4 Flow(Order): "per-hop per-flow flow control, IEEE Access 2021";
-        Bfc(bfc) "bfc" sends 5 Filter(Part): "Backpressure Flow Control, NSDI 2022";
+        Bfc(bfc) "bfc" sends 5 Filter(FilterPart): "Backpressure Flow Control, NSDI 2022";
     }
 }
 
 impl FlowControl {
-    /// Can a watchdog free a whole priority of it? One that looks at flows holds flows, and each for a time that ends.
+    /// Can a watchdog free a whole priority of it? A per-flow one holds flows, and each for a time that ends.
     pub fn holds_priorities(&self) -> bool {
         !self.per_flow()
     }
@@ -66,7 +66,7 @@ impl Released {
 
 impl Tx {
     /// Lets everything go at line rate, whatever the peer says, until it is released no longer. The half goes on obeying and counting,
-    /// so that it knows then what the peer wants. One that looks at flows is the queue itself: its pauses end instead.
+    /// so that it has the state of the peer then. A per-flow one is the queue itself: its pauses end instead.
     pub fn release(&mut self, now: Time, line: Rate, on: bool) {
         if let Some(flows) = self.flows_mut() {
             return flows.restart(now);

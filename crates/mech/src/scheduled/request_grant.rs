@@ -364,7 +364,7 @@ mod tests {
         assert_eq!(g.fabric_free(), None);
     }
 
-    /// Section 2.4: a slot in the fabric is taken by each granted segment until it has arrived; section 3.3: nobody is
+    /// Section 2.4: a slot in the fabric is taken by each granted segment until it has arrived; section 3.3: no port is
     /// granted while fewer than G slots are free.
     #[test]
     fn reserved_slots_bound_what_is_on_its_way() {

@@ -12,7 +12,7 @@ use crate::frame::{Frame, FrameId, FrameKind};
 #[derive(Clone, Copy, Default)]
 pub(super) struct Receiving {
     expected: u64,
-    notification: NotificationPoint,
+    np: NotificationPoint,
     nack_after: Time,
     nacked: u64,
 }
@@ -53,7 +53,7 @@ impl Nic {
         if f.mark() != Mark::None
             && !over
             && let CnpMode::Frame { interval } = self.c.rate_control.cnp_mode()
-            && let Some(mark) = r.notification.on_frame(now, f.mark(), interval, self.c.rate_control.reports_undetermined())
+            && let Some(mark) = r.np.on_frame(now, f.mark(), interval, self.c.rate_control.reports_undetermined())
         {
             let class = match self.c.transport {
                 Transport::Acks { class: Some(class), .. } => class,

@@ -27,7 +27,7 @@ pub(super) const NOTHING: u32 = u32::MAX;
 /// Classes that a frame can have.
 const CLASSES_MAX: usize = 8;
 
-/// The flows behind the turns.
+/// The flows in round-robin order.
 pub(super) trait Flows {
     /// May this one send?
     fn ask(&mut self, slot: u32) -> Answer;
@@ -313,7 +313,7 @@ mod tests {
 
     /// Flow 0 counts as served when none has been. The order is that of one ring, whatever the classes.
     #[test]
-    fn turns_go_round_in_order_of_start() {
+    fn the_round_robin_goes_by_order_of_start() {
         let one = [(0, 1500, 2), (0, 1500, 1), (0, 1500, 3), (0, 1500, 2)];
         let order = [1, 2, 3, 0, 2, 3, 0, 2];
         let (mut t, mut f) = start(&one);

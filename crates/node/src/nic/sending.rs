@@ -206,7 +206,7 @@ impl Nic {
         }
     }
 
-    /// A frame may have gone on the wire: asks to be called when it has left, if there is anybody to ask then. Flows that
+    /// A frame may have gone on the wire: asks to be called when it has left, if there is a flow to ask then. Flows that
     /// are over count: they leave the ring when they are asked.
     #[inline]
     pub(super) fn plan_next(&mut self, env: &mut impl Env) {

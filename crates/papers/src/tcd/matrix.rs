@@ -5,7 +5,7 @@ use xoff_report::{Align, Axis, Cell, Figure, HeatCell, Mark, Panel, Table, Tone,
 
 use super::run::{Group, Plan, Results};
 use super::schemes::{DCQCN, DCQCN_TCD, HPCC, HPCC_TCD, Scheme, TIMELY, TIMELY_TCD};
-use super::victims::{BIN, CONGESTED, ETHERNET, EVERYBODY, FLOW_BINS, LOAD, VICTIMS, picks};
+use super::victims::{ALL_FLOWS, BIN, CONGESTED, ETHERNET, FLOW_BINS, LOAD, VICTIMS, picks};
 use crate::stats::Mean;
 use crate::study::Series;
 use crate::{Check, Context, Findings, Mode, ReproduceError};
@@ -110,7 +110,7 @@ impl Runs {
                 Check::exact(
                     format!("HPCC on {name}: mean completion time of all flows without TCD over that with it"),
                     Unit::None,
-                    self.gain(fc, 2, EVERYBODY).mean,
+                    self.gain(fc, 2, ALL_FLOWS).mean,
                     1.0,
                 )
                 .assuming(LOAD),

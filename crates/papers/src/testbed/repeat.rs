@@ -307,6 +307,6 @@ pub fn capture_table(all: &[Runs]) -> Table {
             ]);
         }
     }
-    let by = all.iter().flat_map(|r| &r.runs).find_map(|r| r.by).map_or("nobody", |by| by.name());
+    let by = all.iter().flat_map(|r| &r.runs).find_map(|r| r.by).map_or("none", |by| by.name());
     table.caption(format!("What was on the ring link S1-S2 in the last second of each run, both directions, by {by}."))
 }

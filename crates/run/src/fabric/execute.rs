@@ -73,7 +73,7 @@ impl FabricScenario {
         Ok(FabricFinished { report, tables: closed, manifest, interrupted })
     }
 
-    /// Adapters and elements have no way to drop: what leaves a VOQ has its room granted, and the bytes in the end have to add up. An
+    /// Adapters and elements cannot drop: what leaves a VOQ has its room granted, and the bytes in the end have to add up. An
     /// input buffer of hosts that overflows takes the frame all the same; a real one would have lost it. Packets under way at the end
     /// are not incomplete: the workload has no end.
     fn judge(&self, r: &Report, interrupted: bool) -> Parts {

@@ -171,7 +171,7 @@ impl NetworkScenario {
         }))
     }
 
-    /// The egress ports that a flow goes through, its host's first; `None`: there is no way, or it leads in a circle.
+    /// The egress ports that a flow goes through, its host's first; `None`: there is no route, or it leads in a circle.
     pub fn path(&self, routes: &Routes, w: &Flow) -> Option<Vec<(u32, u16)>> {
         match w.path {
             Some(p) if self.flows.paths.is_loop(p) => None,

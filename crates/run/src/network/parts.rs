@@ -255,7 +255,7 @@ pub(super) fn warn_of_cut_through(section: &Section<'_>, topology: &Topology, sw
 }
 
 /// A class that never has a turn would wait for ever.
-pub(super) fn every_class_has_turns(switch: &SwitchParts, classes: &Classes) -> Result<(), ParamError> {
+pub(super) fn every_class_is_served(switch: &SwitchParts, classes: &Classes) -> Result<(), ParamError> {
     match switch.scheduler.passes_over(classes) {
         None => Ok(()),
         Some(vl) => Err(ParamError::new(

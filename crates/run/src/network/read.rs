@@ -21,7 +21,7 @@ use xoff_units::{Span, Time};
 use xoff_workload::Flows;
 
 use super::parts::{
-    Host, SwitchParts, congestion_points, every_class_has_turns, most_at_an_egress, read_flow_control, read_flows, read_host, read_probes,
+    Host, SwitchParts, congestion_points, every_class_is_served, most_at_an_egress, read_flow_control, read_flows, read_host, read_probes,
     read_switch, read_topology, warn_of_cut_through,
 };
 use super::{ModelParts, NetworkScenario, pool};
@@ -134,7 +134,7 @@ impl<'d> Sections<'d> {
         let flows = read_flows(doc, topology, (run.seed, Time(run.duration.0)), folder);
         let classes = host.as_ref().zip(flows.as_ref()).map(|(host, flows)| classes_in_use(flows, &host.transport, None));
         if let (Some(switch), Some(classes)) = (&switch, &classes) {
-            switch_section.take(|_| every_class_has_turns(switch, classes));
+            switch_section.take(|_| every_class_is_served(switch, classes));
         }
         let mut probes_section = doc.open(&sections::probes());
         let probes = probes_section.take(|s| read_probes(s, topology));

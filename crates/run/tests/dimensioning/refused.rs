@@ -31,7 +31,7 @@ fn refusal(switch: &str, flow_control: &str) -> String {
 #[test]
 fn what_cannot_work_is_refused_with_both_numbers() {
     let pool = "memory = \"shared\"\n";
-    for (switch, fc, says) in [
+    for (switch, fc, words) in [
         (
             &*format!("{pool}shared_buffer = \"1B\""),
             "kind = \"pfc\"",
@@ -47,14 +47,14 @@ fn what_cannot_work_is_refused_with_both_numbers() {
         ("buffer = \"2KB\"", "kind = \"gfc-buffer\"", &["b1"]),
     ] {
         let stated = refusal(switch, fc);
-        says.iter().for_each(|s| assert!(stated.contains(s), "{switch} {fc}: {stated}"));
+        words.iter().for_each(|s| assert!(stated.contains(s), "{switch} {fc}: {stated}"));
     }
 }
 
 #[test]
 fn what_may_lose_frames_is_warned_of_with_what_to_do() {
     let warned = |switch: &str, fc: &str| run(&text(switch, fc)).1.join("\n");
-    for (switch, fc, says) in [
+    for (switch, fc, words) in [
         ("", "kind = \"pfc\"\nquanta = 1", &["half of a pause >= wait of its repeat", "set quanta to"][..]),
         ("", "kind = \"pffc\"\nquanta = 1", &["half of a pause >= wait of its repeat", "set quanta to"]),
         ("buffer = \"20KB\"", "kind = \"pfc\"\nxoff = \"15KB\"", &["XOFF + headroom <= buffer", "set XOFF to", "20KB"]),
@@ -74,7 +74,7 @@ fn what_may_lose_frames_is_warned_of_with_what_to_do() {
         ("", "kind = \"gfc-buffer\"\nbm = \"300KB\"", &["B_m + 2 MTU <= buffer", "set B_m to 297KB or less"]),
     ] {
         let stated = warned(switch, fc);
-        says.iter().for_each(|s| assert!(stated.contains(s), "{switch} {fc}: {stated}"));
+        words.iter().for_each(|s| assert!(stated.contains(s), "{switch} {fc}: {stated}"));
     }
     for fc in ["pfc", "cbfc", "gfc-conceptual", "gfc-buffer", "gfc-time", "pffc"] {
         let stated = warned("", &format!("kind = \"{fc}\""));

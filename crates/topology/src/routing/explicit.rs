@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_which_step_is_wrong() {
+    fn refusals_name_which_step_is_wrong() {
         let mut t = ring3();
         let mut paths = ExplicitPaths::default();
         let mut what = |t: &Topology, names: &[&str]| paths.add(t, names).unwrap_err().what;

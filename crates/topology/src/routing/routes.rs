@@ -64,7 +64,7 @@ pub enum Order {
 /// What leads from a node towards a destination group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Towards<'a> {
-    /// These ports, for every host of the group; empty when there is no way. Under [`Paths::DModK`] each host of the
+    /// These ports, for every host of the group; empty when there is no route. Under [`Paths::DModK`] each host of the
     /// group has one of them, ask [`Routes::candidates`].
     Ports(&'a [u16]),
     /// The node is next to the group: the port depends on the host, ask [`Routes::candidates`].
@@ -153,7 +153,7 @@ impl Routes {
         (rows * (groups.neighbours.len() + 1) * size_of::<u32>()) as u64
     }
 
-    /// The candidate ports at `node` towards `dst`, which must be a host other than `node`; empty when there is no way.
+    /// The candidate ports at `node` towards `dst`, which must be a host other than `node`; empty when there is no route.
     #[inline]
     pub fn candidates(&self, node: NodeId, dst: NodeId) -> &[u16] {
         let entry = self.table[self.rows[node as usize] as usize * self.width + self.columns[dst as usize] as usize];

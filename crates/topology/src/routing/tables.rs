@@ -15,12 +15,12 @@ pub struct Destination {
     pub address: String,
 }
 
-/// Service levels and what switches make of them. Without them all traffic is on lane 0.
+/// Service levels and what switches make of them. Without them all traffic is on virtual lane 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lanes {
     /// Service level of the paths from a host to a destination (its index); 0 where absent.
     pub level: HashMap<(NodeId, u32), u8>,
-    /// Virtual lane of each service level by node, ingress port ([`Lanes::LOCAL`] at the source) and egress port; absent: the lane of
+    /// Virtual lane of each service level by node, ingress port ([`Lanes::LOCAL`] at the source) and egress port; absent: the virtual lane of
     /// the same number.
     pub lane: HashMap<(NodeId, u16, u16), [u8; 16]>,
 }
@@ -29,7 +29,7 @@ impl Lanes {
     /// The ingress port of frames that begin at a node.
     pub const LOCAL: u16 = u16::MAX;
 
-    /// The lane that a frame of a level takes.
+    /// The virtual lane that a frame of a level takes.
     pub fn of(&self, node: NodeId, ingress: u16, egress: u16, level: u8) -> u8 {
         self.lane.get(&(node, ingress, egress)).map_or(level, |lanes| lanes[usize::from(level & 15)])
     }

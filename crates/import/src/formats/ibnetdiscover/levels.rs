@@ -1,4 +1,4 @@
-//! Service levels of paths, and the lanes that ports make of them.
+//! Service levels of paths, and the virtual lanes that ports make of them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -76,7 +76,7 @@ fn ports(fabric: &Fabric, nodes: &[usize], ingress: u32, egress: u32) -> Option<
     Some((node as u32, ingress, egress))
 }
 
-/// `0x0000000000200000 0 1 0x01 0x23 0x45 ...`: eight bytes of two lanes each.
+/// `0x0000000000200000 0 1 0x01 0x23 0x45 ...`: eight bytes of two virtual lanes each.
 fn row(line: &Line<'_>, fabric: &Fabric, lanes: &mut Lanes) -> Result<(), Problem> {
     let words: Vec<&str> = line.text.split_whitespace().collect();
     if words.len() != 11 {
@@ -87,7 +87,7 @@ fn row(line: &Line<'_>, fabric: &Fabric, lanes: &mut Lanes) -> Result<(), Proble
     let mut of = [0u8; 16];
     for (i, word) in words[3..].iter().enumerate() {
         let byte = word.strip_prefix("0x").and_then(|d| u8::from_str_radix(d, 16).ok());
-        let byte = byte.ok_or_else(|| line.problem(word, "not a byte of two lanes", "expected a form such as 0x01"))?;
+        let byte = byte.ok_or_else(|| line.problem(word, "not a byte of two virtual lanes", "expected a form such as 0x01"))?;
         (of[2 * i], of[2 * i + 1]) = (byte >> 4, byte & 15);
     }
     if let Some(key) = ports(fabric, nodes, ingress, egress) {
@@ -96,7 +96,7 @@ fn row(line: &Line<'_>, fabric: &Fabric, lanes: &mut Lanes) -> Result<(), Proble
     Ok(())
 }
 
-/// `opensm-sl2vl.dump`: a block for each node, rows `in out : 16 lanes`.
+/// `opensm-sl2vl.dump`: a block for each node, rows `in out : 16 virtual lanes`.
 fn dump(source: &Arc<Source>, fabric: &Fabric, lanes: &mut Lanes) -> Result<(), Problem> {
     let mut at: Option<&[usize]> = None;
     for line in lines(source).filter(is_content) {
@@ -112,11 +112,11 @@ fn dump(source: &Arc<Source>, fabric: &Fabric, lanes: &mut Lanes) -> Result<(), 
         };
         let words: Vec<&str> = line.text.split_whitespace().filter(|w| *w != ":").collect();
         if words.len() != 18 {
-            return Err(line.problem("", format!("{} numbers", words.len()), "expected in, out and 16 lanes"));
+            return Err(line.problem("", format!("{} numbers", words.len()), "expected in, out and 16 virtual lanes"));
         }
         let mut of = [0u8; 16];
         for (i, word) in words[2..].iter().enumerate() {
-            of[i] = line.count(word, "lane", 15)? as u8;
+            of[i] = line.count(word, "virtual lane", 15)? as u8;
         }
         let (ingress, egress) = (line.count(words[0], "port", 255)? as u32, line.count(words[1], "port", 255)? as u32);
         if let Some(key) = ports(fabric, nodes, ingress, egress) {

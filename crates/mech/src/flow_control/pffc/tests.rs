@@ -298,7 +298,7 @@ fn flows_meet_by_chance_only() {
 enum Step {
     Push(u32),
     Pop,
-    Say(Order),
+    Order(Order),
     Wait(u64),
 }
 
@@ -307,7 +307,7 @@ fn step() -> impl Strategy<Value = Step> {
     let order = (0..4u64, 0..5u64, prop_oneof![1..5u64, Just(u32::MAX as u64)]);
     let order = order.prop_map(|(kind, value, quanta)| Order::from_words(quanta << 32 | kind << 16 | value, 0));
     let wait = (0..102_400u64).prop_map(Step::Wait);
-    prop_oneof![3 => (0..6u32).prop_map(Step::Push), 3 => Just(Step::Pop), 2 => order.prop_map(Step::Say), 2 => wait]
+    prop_oneof![3 => (0..6u32).prop_map(Step::Push), 3 => Just(Step::Pop), 2 => order.prop_map(Step::Order), 2 => wait]
 }
 
 proptest! {
@@ -340,7 +340,7 @@ proptest! {
                     prop_assert_eq!(popped, head.filter(|(_, open)| *open).map(|(handle, _)| handle));
                     popped.into_iter().for_each(|h| take(h, &flow_of));
                 }
-                Step::Say(order) => s.on_message(now, Message::Flow(order)),
+                Step::Order(order) => s.on_message(now, Message::Flow(order)),
                 Step::Wait(ps) => now += Span(ps),
             }
         }

@@ -12,7 +12,7 @@ use crate::{Check, Context, Findings, ReproduceError, lab};
 
 /// The entry.
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
-    let parts = Parts { headline: true, stuck: true, in_turns: true, ..Parts::default() };
+    let parts = Parts { headline: true, stuck: true, round_robin: true, ..Parts::default() };
     Ok(findings(&LargeScale::run(cx, Sizes::of(cx.mode), parts)?))
 }
 
@@ -104,8 +104,8 @@ pub fn findings(study: &LargeScale) -> Findings {
             gentle.measured.standstill_us.unwrap_or(0) / 1000
         ));
     }
-    let in_turns = study.stuck_in_turns.iter().find(|c| c.network == case.network);
-    f.figures.push(figure(case, in_turns, closed));
+    let round_robin = study.stuck_round_robin.iter().find(|c| c.network == case.network);
+    f.figures.push(figure(case, round_robin, closed));
     f
 }
 
@@ -115,12 +115,12 @@ fn panel(title: &str, case: &Case) -> Panel {
     runs.fold(panel, |p, (s, run)| p.mark(Mark::steps(s.title(), series(run)).colour(SCHEMES[s as usize].colour)))
 }
 
-fn figure(case: &Case, in_turns: Option<&Case>, closed: f64) -> Figure {
+fn figure(case: &Case, round_robin: Option<&Case>, closed: f64) -> Figure {
     let figure = Figure::new("Fig. 18: throughput of a deadlock case")
         .caption(format!(
             "Fat-tree k = {}, network {}, mean over the servers per 100 us, arrival order and round robin across ingresses. The line marks the time the cycle closed under PFC.",
             case.network.k, case.network.number
         ))
         .panel(panel("Arrival order", case).mark(Mark::vline(closed, "cycle closes (PFC)")));
-    in_turns.into_iter().fold(figure, |f, case| f.panel(panel("Round robin", case)))
+    round_robin.into_iter().fold(figure, |f, case| f.panel(panel("Round robin", case)))
 }

@@ -53,7 +53,7 @@ impl Scheme {
 pub enum Egress {
     /// By arrival.
     Fifo,
-    /// In turns.
+    /// Under round robin.
     RoundRobin,
 }
 

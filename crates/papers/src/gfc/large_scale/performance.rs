@@ -81,7 +81,7 @@ fn spread(values: [f64; 4]) -> f64 {
 }
 
 fn study(cx: &Context) -> Result<LargeScale, ReproduceError> {
-    let parts = Parts { headline: true, free: true, stuck: true, in_turns: true, ..Parts::default() };
+    let parts = Parts { headline: true, free: true, stuck: true, round_robin: true, ..Parts::default() };
     LargeScale::run(cx, Sizes::of(cx.mode), parts)
 }
 
@@ -148,9 +148,9 @@ pub fn throughput(study: &LargeScale) -> Findings {
             }
         }
     }
-    let in_turns = by_size(&study.stuck_in_turns);
+    let round_robin = by_size(&study.stuck_round_robin);
     f.measured =
-        [("No cycle", &free), ("Deadlock cases, arrival order", &stuck), ("The same networks and traffic, round robin", &in_turns)]
+        [("No cycle", &free), ("Deadlock cases, arrival order", &stuck), ("The same networks and traffic, round robin", &round_robin)]
             .iter()
             .flat_map(|(name, sizes)| {
                 sizes.iter().map(move |(k, p)| format!("{name}, k = {k}: {}", p.each_ref().map(|p| rate(p.throughput.mean())).join(", ")))
@@ -158,19 +158,19 @@ pub fn throughput(study: &LargeScale) -> Findings {
             .collect::<Vec<_>>()
             .join(". ")
             + " (mean per server; PFC, CBFC, buffer-based GFC, time-based GFC).";
-    explain_throughput(&stuck, &in_turns, &mut f);
+    explain_throughput(&stuck, &round_robin, &mut f);
     f.why.extend(
-        [("arrival order", &study.stuck), ("round robin", &study.stuck_in_turns)]
+        [("arrival order", &study.stuck), ("round robin", &study.stuck_round_robin)]
             .into_iter()
             .filter_map(|(name, cases)| coincidence(name, cases)),
     );
-    let figure = throughput_figure(&free, &stuck, &in_turns);
+    let figure = throughput_figure(&free, &stuck, &round_robin);
     f.figures.push(figure);
-    f.tables.push(table(&[("No cycle", &free), ("Deadlock cases", &stuck), ("Deadlock cases, round robin", &in_turns)]));
+    f.tables.push(table(&[("No cycle", &free), ("Deadlock cases", &stuck), ("Deadlock cases, round robin", &round_robin)]));
     f
 }
 
-fn throughput_figure(free: &BySize, stuck: &BySize, in_turns: &BySize) -> Figure {
+fn throughput_figure(free: &BySize, stuck: &BySize, round_robin: &BySize) -> Figure {
     let bar = |p: &Pooled| {
         let (mean, sd) = (p.throughput.mean(), p.throughput.deviation());
         Bar::with_interval(mean, (mean - sd).max(0.0), mean + sd)
@@ -182,7 +182,7 @@ fn throughput_figure(free: &BySize, stuck: &BySize, in_turns: &BySize) -> Figure
         )
         .panel(bars("(a) No cycle", free, axis(), bar))
         .panel(bars("(b) Deadlock cases", stuck, axis(), |p| Bar::new(p.tail.mean())))
-        .panel(bars("(c) Like (b), round robin", in_turns, axis(), |p| Bar::new(p.tail.mean())))
+        .panel(bars("(c) Like (b), round robin", round_robin, axis(), |p| Bar::new(p.tail.mean())))
         .columns(2)
 }
 
@@ -203,11 +203,11 @@ fn coincidence(name: &str, cases: &[Case]) -> Option<String> {
     })
 }
 
-fn explain_throughput(stuck: &[(u32, [Pooled; 4])], in_turns: &[(u32, [Pooled; 4])], f: &mut Findings) {
+fn explain_throughput(stuck: &[(u32, [Pooled; 4])], round_robin: &[(u32, [Pooled; 4])], f: &mut Findings) {
     for (k, p) in stuck {
         let of = |s: Scheme| (&p[s as usize].standstill, rate(p[s as usize].tail.mean()));
         let ((b, b_rate), (t, t_rate)) = (of(Scheme::GfcBuffer), of(Scheme::GfcTime));
-        let turns = in_turns.iter().find(|(size, _)| size == k).map_or(String::new(), |(_, r)| {
+        let round_robin_text = round_robin.iter().find(|(size, _)| size == k).map_or(String::new(), |(_, r)| {
             let of = |s: Scheme| (r[s as usize].standstill, rate(r[s as usize].tail.mean()));
             let ((b, b_rate), (t, t_rate)) = (of(Scheme::GfcBuffer), of(Scheme::GfcTime));
             let pfc = &r[Scheme::Pfc as usize];
@@ -219,7 +219,7 @@ fn explain_throughput(stuck: &[(u32, [Pooled; 4])], in_turns: &[(u32, [Pooled; 4
         });
         f.why.push(format!(
             "k = {k}: under arrival order GFC does not deadlock, and yet in {b} (buffer-based) and {t} (time-based) of {} networks ports slow down to a \
-             standstill, and the servers end at {b_rate} and {t_rate}.{turns}",
+             standstill, and the servers end at {b_rate} and {t_rate}.{round_robin_text}",
             p[0].runs
         ));
     }

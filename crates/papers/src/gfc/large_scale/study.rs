@@ -69,7 +69,7 @@ pub struct LargeScale {
     /// Performance where PFC deadlocks, with the repetition in which it does.
     pub stuck: Vec<Case>,
     /// The same networks and traffic with round robin at every egress.
-    pub stuck_in_turns: Vec<Case>,
+    pub stuck_round_robin: Vec<Case>,
     /// Messages.
     pub messages: Vec<Messages>,
 }
@@ -93,14 +93,14 @@ pub struct Parts {
     /// Performance in the deadlock cases.
     pub stuck: bool,
     /// The same with round robin.
-    pub in_turns: bool,
+    pub round_robin: bool,
     /// Messages.
     pub messages: bool,
 }
 
 impl Parts {
     /// Everything.
-    pub const ALL: Parts = Parts { headline: true, further: true, free: true, stuck: true, in_turns: true, messages: true };
+    pub const ALL: Parts = Parts { headline: true, further: true, free: true, stuck: true, round_robin: true, messages: true };
 }
 
 impl LargeScale {
@@ -111,7 +111,7 @@ impl LargeScale {
         let phases = sizes.scales.len()
             + needs(parts.headline, sizes.headline.len())
             + needs(parts.further, sizes.further.len())
-            + [parts.free, parts.stuck, parts.in_turns, parts.messages].iter().filter(|p| **p).count();
+            + [parts.free, parts.stuck, parts.round_robin, parts.messages].iter().filter(|p| **p).count();
         let mut pieces = Pieces::new(cx, &file, &basis(), sizes.limit, phases)?;
         let mut filtered = Vec::new();
         for &(k, networks) in &sizes.scales {
@@ -132,8 +132,8 @@ impl LargeScale {
         if parts.messages {
             all.messages = messages(&mut pieces, &all.filtered, &sizes)?;
         }
-        if parts.in_turns {
-            all.stuck_in_turns = stuck(&mut pieces, &cases, Egress::RoundRobin)?;
+        if parts.round_robin {
+            all.stuck_round_robin = stuck(&mut pieces, &cases, Egress::RoundRobin)?;
         }
         for effort in sizes.further.iter().filter(|_| parts.further) {
             all.further.push(search(&mut pieces, cx, &all.filtered, *effort)?);

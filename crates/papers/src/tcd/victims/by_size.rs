@@ -2,7 +2,7 @@
 
 use xoff_report::{Align, Axis, Bar, BarGroup, Cell, Figure, Mark, Panel, Table, Unit};
 
-use super::{BIN, Bins, CONGESTED, ETHERNET, EVERYBODY, FLOW_BINS, INFINIBAND, LOAD, MESSAGE_BINS, VICTIMS, picks};
+use super::{ALL_FLOWS, BIN, Bins, CONGESTED, ETHERNET, FLOW_BINS, INFINIBAND, LOAD, MESSAGE_BINS, VICTIMS, picks};
 use crate::stats::Mean;
 use crate::study::Series;
 use crate::tcd::run::{Group, Plan, Results};
@@ -201,7 +201,7 @@ impl<'a> Runs<'a> {
         f.notes.push(format!(
             "The flows that are congested pay or gain as well: S1's {}, all flows of the network {}.",
             self.gain(CONGESTED).words(times),
-            self.gain(EVERYBODY).words(times)
+            self.gain(ALL_FLOWS).words(times)
         ));
     }
 

@@ -56,6 +56,6 @@ pub const VICTIMS: usize = 0;
 /// Place of S1's flows.
 pub const CONGESTED: usize = 1;
 /// Place of all flows together, behind the bursts.
-pub const EVERYBODY: usize = 3;
+pub const ALL_FLOWS: usize = 3;
 /// Place of the first bin.
 pub const BIN: usize = 4;
