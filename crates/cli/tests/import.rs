@@ -5,7 +5,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use support::{Said, folder, path, xoff};
+use support::{Ran, folder, path, xoff};
 
 /// A sample of the project's own.
 fn data(name: &str) -> PathBuf {
@@ -19,7 +19,7 @@ fn text(path: &Path) -> String {
 /// What is missing in most formats.
 const WIRES: [&str; 4] = ["--rate", "100Gbps", "--length", "5m"];
 
-fn import(format: &str, files: &[PathBuf], out: &str) -> Said {
+fn import(format: &str, files: &[PathBuf], out: &str) -> Ran {
     let files: Vec<String> = files.iter().map(|f| text(f)).collect();
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
     xoff(&[&["import", format], &files[..], &WIRES, &["--out", out]].concat())
@@ -31,8 +31,8 @@ fn every_new_scenario_checks_and_runs() {
     let dir = folder("new");
     for kind in ["star", "leaf-spine", "fat-tree", "ring", "testbed"] {
         let file = path(&dir, &format!("{kind}.toml"));
-        let said = xoff(&["new", kind, "--out", &file]);
-        assert_eq!(said.code, 0, "{kind}: {}", said.err);
+        let ran = xoff(&["new", kind, "--out", &file]);
+        assert_eq!(ran.code, 0, "{kind}: {}", ran.err);
         assert_eq!(xoff(&["new", kind]).out.trim_end(), std::fs::read_to_string(&file).unwrap().trim_end(), "{kind}");
         xoff(&["new", kind, "--out", &file]).complains(&["is there already", "--force"]);
         let expected = i32::from(kind == "ring");
@@ -85,21 +85,21 @@ fn refuses(root: &Path, name: &str) -> u32 {
                 import(format, &list, &path(&dir, "b9.toml")).complains(&["namespace"]);
                 continue;
             }
-            let said = import(format, &list, &out);
-            assert_eq!((said.code, said.out.as_str()), (2, ""), "{name}: {}", said.err);
+            let ran = import(format, &list, &out);
+            assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{name}: {}", ran.err);
             assert!(!Path::new(&out).exists(), "{name}");
             let short: Vec<String> = list.iter().map(|f| text(f)).collect();
             let checked = xoff(&["check", &format!("{format}:{}", short.join(","))]);
             assert_eq!(checked.code, 2, "{name}: {}", checked.out);
-            for said in [said, checked] {
+            for ran in [ran, checked] {
                 // Long names are wrapped; the place is a name with line and column.
-                let flat: String = said.err.split(|c: char| c.is_whitespace() || c == '│').collect();
+                let flat: String = ran.err.split(|c: char| c.is_whitespace() || c == '│').collect();
                 let places = list.iter().filter_map(|f| f.file_name()).any(|f| {
                     let file = format!("{}:", f.to_string_lossy());
                     flat.match_indices(&file).any(|(at, _)| flat[at + file.len()..].starts_with(|c: char| c.is_ascii_digit()))
                 });
-                assert!(places, "{name}: no place in\n{}", said.err);
-                said.complains(&[]);
+                assert!(places, "{name}: no place in\n{}", ran.err);
+                ran.complains(&[]);
             }
             refused += 1;
         }
@@ -143,8 +143,8 @@ fn real_files_are_read() {
     ] {
         let Some(file) = xoff_testing::sample(name) else { continue };
         let out = path(&dir, &format!("{read}.toml"));
-        let said = import(format, &[file], &out);
-        assert_eq!(said.code, 0, "{name}: {}", said.err);
+        let ran = import(format, &[file], &out);
+        assert_eq!(ran.code, 0, "{name}: {}", ran.err);
         let checked = xoff(&["check", &out]);
         assert!(checked.code < 2, "{name}: {}", checked.err);
         read += 1;
@@ -152,9 +152,9 @@ fn real_files_are_read() {
     for lookup in ["sonic/real-msn2700.pg_profile_lookup.ini", "sonic/real-accton-static-th.pg_profile_lookup.ini"] {
         let Some(file) = xoff_testing::sample(lookup) else { continue };
         // A table alone is no network, and says so; its rows were read.
-        let said = import("sonic", &[file], &path(&dir, "never.toml"));
-        assert_eq!(said.code, 2, "{lookup}: {}", said.out);
-        said.complains(&["a lookup table of", "no config_db.json"]);
+        let ran = import("sonic", &[file], &path(&dir, "never.toml"));
+        assert_eq!(ran.code, 2, "{lookup}: {}", ran.out);
+        ran.complains(&["a lookup table of", "no config_db.json"]);
     }
 }
 
@@ -166,8 +166,8 @@ fn a_sonic_fabric_comes_to_a_verdict_and_runs() {
     let checked = xoff(&["check", &format!("sonic:{fabric}"), "--json"]);
     assert_eq!((checked.code, &checked.json()["hosts"]), (0, &4.into()), "{}", checked.err);
     let out = path(&dir, "network.toml");
-    let said = xoff(&["import", "sonic", &fabric, "--out", &out]);
-    assert_eq!(said.code, 0, "{}", said.err);
+    let ran = xoff(&["import", "sonic", &fabric, "--out", &out]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
     let incast = "[[workload]]\nkind = \"incast\"\nreceiver = \"server0\"\nsize = \"100KB\"\n";
     let scenario = std::fs::read_to_string(&out).unwrap();
     let receiver = scenario.lines().find_map(|l| l.trim().strip_prefix("hosts = [\"")?.split('"').next()).expect("hosts");

@@ -3,7 +3,7 @@
 use super::*;
 
 impl Port {
-    /// May a frame of this class and length go, the first that waits? Remembers since when the peer holds it, and tells the
+    /// May a frame of this class and length go, the first that waits? Remembers since when the peer holds it, and reports the
     /// detector when the queue is kept back and when no longer.
     #[inline(always)]
     pub fn gate(&mut self, now: Time, class: u8, len: u32) -> Gate {
@@ -21,7 +21,7 @@ impl Port {
         class_state.map_or(Gate::Open, |l| l.tx.gate(now, Bytes(len as u64)))
     }
 
-    /// The sender half of a class if it looks at flows.
+    /// The sender half of a class if it is per-flow.
     pub fn flows(&self, class: u8) -> Option<&dyn FlowSender> {
         let class_state = if class == 0 { &self.class_state } else { self.more.get(class as usize - 1)? };
         class_state.tx.flows()
@@ -64,7 +64,7 @@ impl Port {
         }
     }
 
-    /// Tells which holds have begun or ended in the gates asked since the last time.
+    /// Reports which holds have begun or ended in the gates asked since the last time.
     #[inline(always)]
     pub fn report_holds(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
         if self.hold_changes != 0 {
@@ -107,7 +107,7 @@ impl Port {
         self.wake_at(node, port, now, env);
     }
 
-    /// The link of the port has been down: the sender halves forget what the peer said ([`Sender::restart`]).
+    /// The link of the port has been down: the sender halves drop what the peer sent ([`Sender::restart`]).
     pub fn restart(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
         for class in 0..=self.more.len() as u8 {
             self.class_state_mut(class).tx.restart(now);

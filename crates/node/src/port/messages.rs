@@ -67,7 +67,7 @@ impl Port {
     fn emit(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, env: &mut impl Env) {
         env.emit(node, now, NodeEvent::MessageSent { port, class, message });
         if self.failed {
-            return; // nobody hears it
+            return; // there is no receiver
         }
         let len = if message.is_part() { 0 } else { self.message_len };
         let id = env.frames().insert(Frame::control(message, class, len));

@@ -34,8 +34,8 @@ impl Machine {
         if self.c.repeat.0 == 0 {
             return Time::NEVER;
         }
-        let said = self.at.iter().flat_map(|a| &a.class_states).filter_map(|l| l.said.as_ref());
-        let repeated = said.filter(|(f, _)| f.message().is_state());
+        let last_sent = self.at.iter().flat_map(|a| &a.class_states).filter_map(|l| l.last_sent.as_ref());
+        let repeated = last_sent.filter(|(f, _)| f.message().is_state());
         repeated.map(|(_, at)| *at + self.c.repeat).min().unwrap_or(Time::NEVER)
     }
 
@@ -90,7 +90,7 @@ impl Machine {
             if let Some(class_state) = a.class_states.get_mut(class) {
                 class_state.sequence = class_state.sequence.wrapping_add(1);
                 if f.message().release().is_some() {
-                    class_state.said = Some((*f, at));
+                    class_state.last_sent = Some((*f, at));
                 }
             }
         }
@@ -99,15 +99,15 @@ impl Machine {
     }
 
     /// Messages that stand for a state, said again: a lost one would otherwise hold for ever.
-    pub(super) fn say_again(&mut self, world: &World, now: Time) {
+    pub(super) fn repeat_stops(&mut self, world: &World, now: Time) {
         if self.c.repeat.0 == 0 {
             return;
         }
         for link in 0..self.at.len() {
             for class in 0..self.at[link].class_states.len() {
-                if let Some((f, said)) = self.at[link].class_states[class].said
+                if let Some((f, last_sent)) = self.at[link].class_states[class].last_sent
                     && f.message().is_state()
-                    && now >= said + self.c.repeat
+                    && now >= last_sent + self.c.repeat
                 {
                     self.leave(world, link, now, &f, 0);
                 }
