@@ -13,7 +13,7 @@ from conftest import interrupt_soon
 @pytest.mark.parametrize(
     ("overrides", "text"),
     [
-        ({"flow_control": "gfc"}, "unknown kind 'gfc' (did you mean 'pfc'? known: none, pfc, cbfc, "),
+        ({"flow_control": "gfc"}, "unknown kind 'gfc' (did you mean 'gfc-buffer'? known: none, pfc, cbfc, "),
         ({"switch__buffr": "1MB"}, "keyword switch.buffr=1MB: unknown key 'buffr' in [switch] (did you mean 'buffer'?)"),
         ({"switch__buffer": 5}, "keyword switch.buffer=5: buffer: '5' has no unit (expected a size with a unit, "),
         ({"probes__queues": ["S1->S9"]}, "queues: there is no node 'S9' (in port 'S1->S9') (a port is named by its two ends, such as S1:S2 or \"S1->S2\")"),

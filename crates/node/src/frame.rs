@@ -22,7 +22,7 @@ pub enum FrameKind {
     Ack,
     /// Acknowledgement that also reports a gap.
     Nack,
-    /// Congestion notification: a CNM (802.1Qau) of a congestion point, or a CNP (RoCE), BECN (InfiniBand) of a receiver.
+    /// Congestion notification: a CNM (802.1Qau) of a congestion point, or what a receiver sends to a source (a CNP of RoCE, a BECN of IBTA).
     CongestionNotification,
     /// Link-local control frame of the flow control; never forwarded.
     Control,

@@ -6,6 +6,7 @@
 //! command line or a Python call implements; a mechanism does not depend on where its numbers come from.
 
 pub mod memory;
+pub mod suggest;
 
 use std::fmt;
 

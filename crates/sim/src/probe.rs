@@ -91,7 +91,7 @@ port_probes! {
     control: "every control message at these ports", sampled false, ingress too true, earlier &[];
     pauses: "every stretch in which these ports may not send: pauses, and frames that wait without credits",
         sampled false, ingress too false, earlier &[];
-    states: "on change: ternary state of these ports; of use with detection tcd", sampled false, ingress too false, earlier &[];
+    states: "on change: state of these ports, where their detection has states", sampled false, ingress too false, earlier &[];
     marks: "every congestion mark these ports put on a frame", sampled false, ingress too false, earlier &[];
     cnms: "every CNM that buffers of these ports send to a source", sampled false, ingress too false, earlier &["notices"];
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use xoff_params::suggest::nearest;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_topology::{NodeId, NodeKind, Topology};
 use xoff_units::{Rate, Time};
@@ -42,17 +43,6 @@ pub(crate) const SIZE_MAX: ParamSpec = ParamSpec::optional(
     "Larger flows shrink to this size; the mean, hence the load, counts them so. Absent: no cap.",
     "",
 );
-
-/// The name nearest to `name`, if it is near enough to be what was meant.
-pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let lower = name.to_lowercase();
-    let far = 1 + name.chars().count() / 3;
-    known
-        .map(|k| (strsim::damerau_levenshtein(&lower, &k.to_lowercase()), k))
-        .filter(|&(d, _)| d <= far)
-        .min_by_key(|&(d, _)| d)
-        .map(|(_, k)| k)
-}
 
 fn unknown<'a>(key: &str, what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> ParamError {
     let hint = match nearest(name, known) {

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use xoff_analysis::cbd::Rule;
+use xoff_params::suggest::nearest;
 use xoff_params::{ParamError, ParamSpec, Values};
 use xoff_run::NetworkScenario;
 use xoff_scenario::document::Document;
@@ -57,7 +58,7 @@ pub fn load(text: &str) -> Result<Network, Problems> {
         return if is_scenario(&source) { scenario(&source) } else { xoff_scenario::topology::read(source, &[]).map(Network::from) };
     }
     let known: Vec<&str> = BUILDERS.iter().map(|b| b.name).collect();
-    let near = nearest(name, &known).map(|n| format!("did you mean '{n}'? ")).unwrap_or_default();
+    let near = nearest(name, known.iter().copied()).map(|n| format!("did you mean '{n}'? ")).unwrap_or_default();
     let formats: Vec<&str> = xoff_import::FORMATS.iter().map(|f| f.name).collect();
     let hint = format!(
         "{near}fabrics: {}; with parameters as in fat-tree:k=4; formats, as in sonic:configs/: {}",
@@ -130,7 +131,7 @@ impl Short {
             (Some(k), _) => k,
             (None, [k]) => *k,
             (None, []) => {
-                let near = nearest(&key, &known).map(|n| format!("did you mean '{n}'? ")).unwrap_or_default();
+                let near = nearest(&key, known.iter().copied()).map(|n| format!("did you mean '{n}'? ")).unwrap_or_default();
                 return refuse(format!("unknown key '{key}'"), format!("{near}keys: {}", known.join(", ")));
             }
             (None, several) => {
@@ -151,10 +152,4 @@ impl Values for Short {
         let default = || self.specs.iter().find(|s| s.key == key)?.default.map(str::to_owned);
         Ok(given.or_else(default))
     }
-}
-
-/// The known word nearest to `word`, if it may be a slip of the finger.
-fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
-    let slips = |k: &&&str| strsim::damerau_levenshtein(&word.to_ascii_lowercase(), k);
-    known.iter().min_by_key(slips).filter(|k| slips(k) <= 2.max(k.len() / 3)).copied()
 }

@@ -1,9 +1,9 @@
 //! The generators by name. A new one is a file here and a line in [`GENERATORS`].
 
+use xoff_params::suggest::nearest;
 use xoff_params::{ParamError, ParamSpec, Values};
 use xoff_topology::Topology;
 
-use crate::select::nearest;
 use crate::{Generated, SizeCdf};
 
 pub mod bursts;

@@ -13,10 +13,14 @@ pub fn nearest<'w>(word: &str, known: impl IntoIterator<Item = &'w str>) -> Opti
     let near = |k: &str| {
         let k = plain(k);
         let slips = strsim::damerau_levenshtein(&word, &k);
-        // A third of the letters may be wrong; or the word starts right and the rest is left out.
+        // A third of the letters may be wrong; or the word starts right and the rest is left out. A whole word of several comes first.
         let close = slips <= (word.chars().count().max(k.chars().count()) / 3).max(1);
-        let short = word.len() >= 3 && k.starts_with(&word);
-        (close || short).then_some(if close { slips } else { WORD_MAX })
+        let rest = k.strip_prefix(&word).filter(|_| word.len() >= 3);
+        match rest {
+            Some(rest) if rest.starts_with('_') => Some(0),
+            _ if close => Some(slips),
+            rest => rest.map(|_| WORD_MAX),
+        }
     };
     known.into_iter().filter_map(|k| near(k).map(|d| (d, k))).min().map(|(_, k)| k)
 }
@@ -49,6 +53,7 @@ mod tests {
         assert_eq!(nearest("switchs", known), Some("switches"));
         assert_eq!(nearest("flow-control", known), Some("flow_control"));
         assert_eq!(nearest("swi", known), Some("switches"));
+        assert_eq!(nearest("gfc", ["pfc", "bfc", "gfc-buffer"]), Some("gfc-buffer"), "not a word of which a letter is wrong");
         assert_eq!(nearest("banana", known), None);
         assert_eq!(nearest(&"x".repeat(1_000_000), known), None);
     }
