@@ -90,6 +90,15 @@ def test_every_spelling_of_an_override_means_the_same(ring: Path) -> None:
     assert len(hashes) == 1
 
 
+def test_either_engine_gives_the_same_result(ring: Path) -> None:
+    windows, events = xoff.run(ring, run__duration="1ms"), xoff.run(ring, run__duration="1ms", engine="events")
+    assert windows.manifest["engine"] == "windows"
+    assert (events.manifest["engine"], windows.manifest["engine_because"]) == ("events", None)
+    assert windows.result_hash == events.result_hash
+    with pytest.raises(ValueError, match="there is no 'windows'"):
+        xoff.run(ring, engine="windows")  # type: ignore[arg-type]
+
+
 def test_numbers_flags_and_lists_are_pythons_own(ring: Path) -> None:
     run = xoff.run(ring, topology__switches=3, run={"duration": "1ms", "checks": False}, probes__queues=["S1->S2"])
     assert parameters(run)["run.checks"] == "false"

@@ -26,6 +26,7 @@ def run(
     format: str,
     keep: bool,
     threads: int | None,
+    engine: str,
     progress: Callable[[int, int, int, int], object] | None,
 ) -> Finished: ...
 

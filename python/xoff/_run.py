@@ -395,6 +395,7 @@ def run(
     format: str = "parquet",
     seed: int | None = None,
     threads: int | None = None,
+    engine: Literal["auto", "events"] = "auto",
     progress: bool | Callback = True,
     **overrides: Any,
 ) -> Run:
@@ -409,14 +410,16 @@ def run(
     an earlier run, which are replaced when the new ones are complete. What holds anything else is refused, unless ``force`` is
     given; files that xoff did not write are never replaced.
     ``seed``: of every random stream. ``threads``: by default as many as the machine has and the network keeps busy; they
-    never change a result.
+    never change a result. ``engine``: ``"auto"``, node after node and window by window where that is possible (the manifest's ``engine``
+    and ``engine_because`` say what was done, and why not), or ``"events"``, the reference: all events in one order. The result is the same.
     ``progress``: a line on stderr if that is a terminal; or a function that is called with :class:`xoff.Progress`.
 
     Raises :class:`xoff.ScenarioError` if something is wrong with the scenario, :class:`xoff.RunError` if tables cannot be
     written. An interrupt (Ctrl-C), or any exception of a progress function, stops the run cleanly; what was computed
     until then is in the exception's attribute ``partial``, a :class:`xoff.Run`.
     """
-    return start(scenario, settings(settings_ or {}, overrides), out=out, force=force, format=format, seed=seed, threads=threads, progress=progress)
+    given = settings(settings_ or {}, overrides)
+    return start(scenario, given, out=out, force=force, format=format, seed=seed, threads=threads, engine=engine, progress=progress)
 
 
 def start(
@@ -429,6 +432,7 @@ def start(
     keep: bool = True,
     seed: int | None = None,
     threads: int | None = None,
+    engine: Literal["auto", "events"] = "auto",
     progress: bool | Callback = True,
     stacklevel: int = 3,
 ) -> Run:
@@ -443,7 +447,9 @@ def start(
         callback = line.run(Path(scenario).name)
     report = None if callback is None else lambda *numbers: callback(Progress(*numbers))
     try:
-        finished = _core.run(fspath(scenario), given, out=out, force=force, format=format, keep=keep, threads=threads, progress=report)
+        finished = _core.run(
+            fspath(scenario), given, out=out, force=force, format=format, keep=keep, threads=threads, engine=engine, progress=report
+        )
     finally:
         line.clear()
     result = Run(json.loads(finished.manifest), dict(finished.tables()), None if out is None else Path(out))

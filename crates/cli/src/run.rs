@@ -199,6 +199,11 @@ pub fn text(s: &NetworkScenario, f: &Finished, out: &std::path::Path) -> String 
             m.frame_hops as f64 / m.cpu_seconds.max(1e-9) / 1e6
         ),
     );
+    let engine = match &m.engine_because {
+        Some(why) => format!("{}: {why}", m.engine),
+        None => m.engine.clone(),
+    };
+    row("Engine", engine);
     row("Time taken", format!("{:.3} seconds, on the CPU {:.3} seconds", m.wall_seconds, m.cpu_seconds));
     row("Result hash", m.result_hash.clone());
     row("Tables", format!("{} ({})", out.display(), f.tables.rows.iter().filter(|r| r.1 > 0).map(|r| r.0).collect::<Vec<_>>().join(", ")));

@@ -179,6 +179,23 @@ fn threads_that_gain_nothing_are_named() {
     ran(&[], "8").complains(&["3 threads instead of 8"]);
 }
 
+/// Either engine gives the same result, and a run says which one it used, and why not the other.
+#[test]
+fn a_run_says_how_its_events_were_handled() {
+    let out = folder("run-engine").display().to_string();
+    let run = |more: &[&str]| {
+        let args = ["run", &ring(), "--out", &out, "--json", "--set", "run.duration=3ms"];
+        xoff(&[&args, more].concat()).json()
+    };
+    let (windows, events) = (run(&[]), run(&["--engine", "events"]));
+    assert_eq!((&windows["engine"], &windows["engine_because"]), (&"windows".into(), &serde_json::Value::Null));
+    assert_eq!((&events["engine"], &events["engine_because"]), (&"events".into(), &"that was asked for".into()));
+    assert_eq!(windows["result_hash"], events["result_hash"]);
+    let joined = run(&["--set", "topology.delay=0us"]);
+    assert_eq!(joined["engine"], "events");
+    assert!(joined["engine_because"].as_str().unwrap().contains("cables of 0ps"), "{joined:#}");
+}
+
 /// A network whose frames would not fit into any memory is refused before it is built, with the estimate.
 #[test]
 fn a_run_that_does_not_fit_into_memory_is_refused() {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use xoff_record::{FORMATS, Folder, Format, MemoryTable, Sink, read};
-use xoff_run::{Progress, RunError, Scenario};
+use xoff_run::{Engine, Progress, RunError, Scenario};
 use xoff_scenario::Problems;
 use xoff_scenario::document::Override;
 
@@ -40,7 +40,7 @@ impl Finished {
 /// Runs the scenario at `path`. `out`: folder for files of the format; else tables stay in memory, or are not kept at all.
 /// `force`: use a folder that holds something else.
 #[pyfunction]
-#[pyo3(signature = (path, settings, *, out, force, format, keep, threads, progress))]
+#[pyo3(signature = (path, settings, *, out, force, format, keep, threads, engine, progress))]
 pub fn run(
     py: Python<'_>,
     path: PathBuf,
@@ -50,6 +50,7 @@ pub fn run(
     format: &str,
     keep: bool,
     threads: Option<usize>,
+    engine: &str,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Finished> {
     if threads == Some(0) {
@@ -59,6 +60,11 @@ pub fn run(
         let names: Vec<String> = FORMATS.iter().map(|f| format!("'{}'", f.name)).collect();
         return Err(PyValueError::new_err(format!("format: there is no '{format}' (expected one of {})", names.join(", "))));
     };
+    let engine = match engine {
+        "auto" => Engine::Auto,
+        "events" => Engine::Events,
+        other => return Err(PyValueError::new_err(format!("engine: there is no '{other}' (expected 'auto' or 'events')"))),
+    };
     let sink = || match (out, keep) {
         (Some(dir), _) => Folder::claim(&dir, "run", force).map(|folder| Sink::Files(folder, format)).map_err(Failure::from),
         (None, true) => Ok(Sink::Memory),
@@ -66,7 +72,8 @@ pub fn run(
     };
     let mut looker = Looker { progress, last: Instant::now(), stopped_by: None };
     let (manifest, tables) = py.detach(|| match load(path, &settings)? {
-        Scenario::Network(scenario) => {
+        Scenario::Network(mut scenario) => {
+            scenario.engine = engine;
             let finished = scenario.start(sink()?, threads).and_then(|running| running.run(|p| looker.look(p))).map_err(Failure::Run)?;
             Ok((finished.manifest, finished.tables))
         }

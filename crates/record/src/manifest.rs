@@ -54,6 +54,13 @@ pub struct Manifest {
     pub seed: u64,
     /// Threads used; never changes a result.
     pub threads: u32,
+    /// How events were handled: `windows` (node after node, window by window) or `events` (in one order over all nodes); never changes a
+    /// result. Empty: a version that did not say, or a scheduled fabric.
+    #[serde(default)]
+    pub engine: String,
+    /// Why not window by window.
+    #[serde(default)]
+    pub engine_because: Option<String>,
     /// Hash of the results, 32 hexadecimal digits; no clock enters it.
     pub result_hash: String,
     /// When the run was started, as text for people.

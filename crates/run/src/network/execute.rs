@@ -114,7 +114,7 @@ impl<'s> Running<'s> {
     /// Ends the run; `seen` adds to the verdict what only the caller has seen, such as frames lost on real wires.
     pub fn finish_judged(self, ended: Ended, seen: impl FnOnce(&mut Parts)) -> Result<Finished, RunError> {
         let Running { scenario, world, sink, ports, here, clocks } = self;
-        let threads = world.threads() as u32;
+        let (threads, by_events) = (world.threads() as u32, world.by_events().map(str::to_owned));
         let (outcome, recorder) = world.finish(ended);
         let recorder = recorder.expect("the world was given a recorder").into_any();
         let mut recorder = *recorder.downcast::<TableRecorder>().expect("the world returns the recorder it was given");
@@ -135,6 +135,8 @@ impl<'s> Running<'s> {
         let manifest = Manifest {
             scenario_folder: scenario.folder.display().to_string(),
             threads,
+            engine: if by_events.is_some() { "events" } else { "windows" }.into(),
+            engine_because: by_events,
             simulated_seconds: outcome.now.as_secs_f64(),
             events: outcome.events,
             frame_hops: outcome.frame_hops,
