@@ -1,0 +1,139 @@
+//! The receiver half of BFC: which flows are paused, and when the next filter leaves.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use xoff_units::{Bytes, Span, Time};
+
+use super::super::{FlowReceiver, Message, QueueState};
+use super::filter::{Filter, FilterPart};
+use super::{Params, hrtt, threshold};
+use crate::LinkFacts;
+
+/// What an ingress holds of a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Held {
+    bytes: u64,
+    /// The flow that found it empty.
+    owner: u32,
+    paused: bool,
+    /// It waits for its turn to be resumed.
+    leaving: bool,
+}
+
+/// The receiver half, for one ingress and priority.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BfcReceiver {
+    p: Params,
+    /// HRTT + tau.
+    horizon: Span,
+    held: BTreeMap<u32, Held>,
+    paused: BTreeSet<u32>,
+    /// Flows to be resumed, in the order in which their queues have drained.
+    leaving: VecDeque<u32>,
+    /// The next filter is due; never: nothing is paused, and the neighbour has been sent that.
+    due: Time,
+    /// Filters sent.
+    number: u32,
+    parts: VecDeque<FilterPart>,
+    collisions: u64,
+}
+
+impl BfcReceiver {
+    /// A receiver that holds nothing.
+    pub fn new(p: &Params, link: &LinkFacts) -> Self {
+        BfcReceiver {
+            p: p.clone(),
+            horizon: hrtt(link) + p.period,
+            held: BTreeMap::new(),
+            paused: BTreeSet::new(),
+            leaving: VecDeque::new(),
+            due: Time::NEVER,
+            number: 0,
+            parts: VecDeque::new(),
+            collisions: 0,
+        }
+    }
+
+    /// Filters leave at multiples of tau.
+    fn after(&self, now: Time) -> Time {
+        Time((now.0 / self.p.period.0 + 1) * self.p.period.0)
+    }
+}
+
+impl FlowReceiver for BfcReceiver {
+    fn on_arrival(&mut self, now: Time, flow: u32, queue: Option<QueueState>, len: Bytes) -> Option<Message> {
+        let queue = queue?; // a host takes in everything
+        let vfid = self.p.vfid(flow);
+        let held = self.held.entry(vfid).or_insert(Held { owner: flow, ..Held::default() });
+        self.collisions += u64::from(held.owner != flow);
+        held.bytes += len.0;
+        if queue.bytes + len > threshold(self.horizon, &queue) {
+            held.leaving = false;
+            if !held.paused {
+                held.paused = true;
+                self.paused.insert(vfid);
+                self.due = self.due.min(self.after(now));
+            }
+        }
+        None
+    }
+
+    fn on_departure(&mut self, _now: Time, flow: u32, queue: Option<QueueState>, len: Bytes) -> Option<Message> {
+        let queue = queue?;
+        let vfid = self.p.vfid(flow);
+        let held = self.held.get_mut(&vfid)?;
+        held.bytes -= len.0;
+        let drained = held.bytes == 0 || queue.bytes <= threshold(self.horizon, &queue);
+        if held.paused && !held.leaving && drained {
+            held.leaving = true;
+            self.leaving.push_back(vfid);
+        }
+        if held.bytes == 0 && !held.paused {
+            self.held.remove(&vfid);
+        }
+        None
+    }
+
+    fn on_wake(&mut self, now: Time) -> Option<Message> {
+        if now < self.due {
+            return None;
+        }
+        let mut left = self.p.resumes;
+        while left > 0
+            && let Some(vfid) = self.leaving.pop_front()
+        {
+            let Some(held) = self.held.get_mut(&vfid).filter(|h| h.leaving) else { continue };
+            (held.leaving, held.paused) = (false, false);
+            if held.bytes == 0 {
+                self.held.remove(&vfid);
+            }
+            self.paused.remove(&vfid);
+            left -= 1;
+        }
+        let mut filter = Filter::default();
+        self.paused.iter().for_each(|&vfid| filter.insert(vfid));
+        self.number = self.number.wrapping_add(1);
+        let words = filter.0.iter().enumerate().filter(|(_, w)| **w != 0);
+        self.parts = words.map(|(at, &w)| FilterPart::Word(self.number, at as u8, w)).collect();
+        self.parts.push_back(FilterPart::End(self.number, self.paused.len() as u32));
+        self.due = if self.paused.is_empty() { Time::NEVER } else { self.after(now) };
+        self.more()
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        (self.due != Time::NEVER).then_some(self.due)
+    }
+
+    fn more(&mut self) -> Option<Message> {
+        self.parts.pop_front().map(Message::Filter)
+    }
+
+    fn holds(&self, gone: Bytes) -> bool {
+        // Any frame of a paused flow that leaves may resume it, and whose leave is not said.
+        gone.0 == 0 && self.leaving.is_empty() && !self.paused.is_empty()
+    }
+
+    fn collisions(&self) -> u64 {
+        self.collisions
+    }
+}

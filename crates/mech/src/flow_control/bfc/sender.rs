@@ -1,0 +1,177 @@
+//! The sender half of BFC: the queues of an egress, which flow waits in which, and which goes next.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use xoff_units::{Bytes, Rate, Span, Time};
+
+use super::super::{FlowSender, Gate, Message, QueueState};
+use super::filter::{Filter, FilterPart, WORDS, hash};
+use super::{Params, hrtt};
+use crate::LinkFacts;
+
+/// A frame that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Waiting {
+    handle: u32,
+    vfid: u32,
+    len: u64,
+    /// Its number in the order of arrival.
+    nth: u64,
+}
+
+/// A queue of an egress.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Queue {
+    frames: VecDeque<Waiting>,
+    bytes: u64,
+    /// Its last flow may come back to it until then.
+    kept_until: Time,
+}
+
+/// Where a flow waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    queue: usize,
+    frames: u32,
+    kept_until: Time,
+}
+
+/// The sender half, for one egress and priority.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BfcSender {
+    p: Params,
+    line: Rate,
+    /// 2 HRTT: a flow that has nothing waiting keeps its queue for so long.
+    sticky: Span,
+    queues: Vec<Queue>,
+    places: BTreeMap<u32, Place>,
+    /// In effect.
+    filter: Filter,
+    /// The one that comes in, and its number.
+    coming: (u32, Filter),
+    /// The queue that sent last.
+    last: usize,
+    count: u64,
+}
+
+impl BfcSender {
+    /// A sender with empty queues.
+    pub fn new(p: &Params, link: &LinkFacts) -> Self {
+        BfcSender {
+            p: p.clone(),
+            line: link.rate,
+            sticky: hrtt(link) + hrtt(link),
+            queues: vec![Queue::default(); p.queues as usize],
+            places: BTreeMap::new(),
+            filter: Filter::default(),
+            coming: (0, Filter::default()),
+            last: 0,
+            count: 0,
+        }
+    }
+
+    /// The queue that a frame of this flow joins now: its own, else the first empty one, else one by its number.
+    pub fn queue_of(&self, now: Time, flow: u32) -> usize {
+        let vfid = self.p.vfid(flow);
+        if let Some(place) = self.places.get(&vfid).filter(|p| p.frames > 0 || now < p.kept_until) {
+            return place.queue;
+        }
+        let empty = self.queues.iter().position(|q| q.frames.is_empty() && now >= q.kept_until);
+        empty.unwrap_or(hash(!vfid) as usize % self.queues.len())
+    }
+
+    fn sends(&self, queue: usize) -> bool {
+        self.queues[queue].frames.front().is_some_and(|f| !self.filter.contains(f.vfid))
+    }
+
+    /// Round robin.
+    fn next(&self) -> Option<usize> {
+        let n = self.queues.len();
+        (1..=n).map(|k| (self.last + k) % n).find(|&q| self.sends(q))
+    }
+
+    fn take(&mut self, now: Option<Time>, at: usize) -> Option<u32> {
+        let q = &mut self.queues[at];
+        let frame = q.frames.pop_front()?;
+        q.bytes -= frame.len;
+        let place = self.places.get_mut(&frame.vfid).expect("a flow that waits has a queue");
+        place.frames -= 1;
+        if place.frames == 0 {
+            match now {
+                Some(now) => {
+                    place.kept_until = now + self.sticky;
+                    q.kept_until = place.kept_until;
+                }
+                None => _ = self.places.remove(&frame.vfid),
+            }
+        }
+        Some(frame.handle)
+    }
+}
+
+impl FlowSender for BfcSender {
+    fn push(&mut self, now: Time, handle: u32, flow: u32, len: Bytes) {
+        let (queue, vfid) = (self.queue_of(now, flow), self.p.vfid(flow));
+        let place = self.places.entry(vfid).or_insert(Place { queue, frames: 0, kept_until: Time::ZERO });
+        place.queue = queue;
+        place.frames += 1;
+        self.queues[queue].frames.push_back(Waiting { handle, vfid, len: len.0, nth: self.count });
+        self.queues[queue].bytes += len.0;
+        self.count += 1;
+    }
+    fn queue(&self, now: Time, flow: u32) -> Option<QueueState> {
+        let at = self.queue_of(now, flow);
+        let active = (0..self.queues.len()).filter(|&q| q == at || self.sends(q)).count() as u32;
+        Some(QueueState { bytes: Bytes(self.queues[at].bytes), rate: self.line, active })
+    }
+    fn head(&self, _now: Time) -> Option<(u32, bool)> {
+        match self.next() {
+            Some(q) => self.queues[q].frames.front().map(|f| (f.handle, true)),
+            None => self.queues.iter().filter_map(|q| q.frames.front()).min_by_key(|f| f.nth).map(|f| (f.handle, false)),
+        }
+    }
+    fn gate(&self, _now: Time) -> Gate {
+        let waits = self.queues.iter().any(|q| !q.frames.is_empty());
+        if waits && self.next().is_none() { Gate::Blocked } else { Gate::Open }
+    }
+    fn pop(&mut self, now: Time) -> Option<u32> {
+        self.last = self.next()?;
+        self.take(Some(now), self.last)
+    }
+    fn discard(&mut self) -> Option<u32> {
+        (0..self.queues.len()).find_map(|at| self.take(None, at))
+    }
+    fn flow_gate(&self, _now: Time, flow: u32) -> Gate {
+        if self.filter.contains(self.p.vfid(flow)) { Gate::Blocked } else { Gate::Open }
+    }
+    fn on_message(&mut self, _now: Time, message: Message) {
+        let Message::Filter(part) = message else { return };
+        let (FilterPart::Word(number, ..) | FilterPart::End(number, _)) = part;
+        if self.coming.0 != number {
+            self.coming = (number, Filter::default());
+        }
+        match part {
+            FilterPart::Word(_, at, word) => {
+                if let Some(w) = self.coming.1.0.get_mut(at as usize) {
+                    *w = word;
+                }
+            }
+            FilterPart::End(..) => self.filter = self.coming.1,
+        }
+    }
+    fn is_possible(&self, message: Message) -> bool {
+        match message {
+            Message::Filter(FilterPart::Word(_, at, _)) => (at as usize) < WORDS,
+            _ => true,
+        }
+    }
+    fn restart(&mut self, _now: Time) {
+        self.filter = Filter::default();
+    }
+    fn rate(&self) -> Rate {
+        self.line
+    }
+    fn for_each(&self, f: &mut dyn FnMut(u32)) {
+        self.queues.iter().flat_map(|q| &q.frames).for_each(|w| f(w.handle));
+    }
+}
