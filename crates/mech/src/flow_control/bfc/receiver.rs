@@ -65,10 +65,15 @@ impl FlowReceiver for BfcReceiver {
         let queue = queue?; // a host takes in everything
         let vfid = self.p.vfid(flow);
         let held = self.held.entry(vfid).or_insert(Held { owner: flow, ..Held::default() });
+        if held.bytes == 0 {
+            held.owner = flow; // what it paused has left; its pause is only not over yet
+        }
         self.collisions += u64::from(held.owner != flow);
         held.bytes += len.0;
         if queue.bytes + len > threshold(self.horizon, &queue) {
-            held.leaving = false;
+            if std::mem::take(&mut held.leaving) {
+                self.leaving.retain(|&v| v != vfid); // it begins again behind the others
+            }
             if !held.paused {
                 held.paused = true;
                 self.paused.insert(vfid);
@@ -102,7 +107,7 @@ impl FlowReceiver for BfcReceiver {
         while left > 0
             && let Some(vfid) = self.leaving.pop_front()
         {
-            let Some(held) = self.held.get_mut(&vfid).filter(|h| h.leaving) else { continue };
+            let held = self.held.get_mut(&vfid).expect("a paused flow is known");
             (held.leaving, held.paused) = (false, false);
             if held.bytes == 0 {
                 self.held.remove(&vfid);

@@ -47,8 +47,8 @@ pub struct BfcSender {
     places: BTreeMap<u32, Place>,
     /// In effect.
     filter: Filter,
-    /// The one that comes in, and its number.
-    coming: (u32, Filter),
+    /// Those that come in, with their numbers. A closing message waits for the frame on the wire, while words of later filters come.
+    coming: VecDeque<(u32, Filter)>,
     /// The queue that sent last.
     last: usize,
     count: u64,
@@ -64,7 +64,7 @@ impl BfcSender {
             queues: vec![Queue::default(); p.queues as usize],
             places: BTreeMap::new(),
             filter: Filter::default(),
-            coming: (0, Filter::default()),
+            coming: VecDeque::new(),
             last: 0,
             count: 0,
         }
@@ -146,17 +146,21 @@ impl FlowSender for BfcSender {
     }
     fn on_message(&mut self, _now: Time, message: Message) {
         let Message::Filter(part) = message else { return };
-        let (FilterPart::Word(number, ..) | FilterPart::End(number, _)) = part;
-        if self.coming.0 != number {
-            self.coming = (number, Filter::default());
-        }
         match part {
-            FilterPart::Word(_, at, word) => {
-                if let Some(w) = self.coming.1.0.get_mut(at as usize) {
+            FilterPart::Word(number, at, word) => {
+                if self.coming.back().is_none_or(|c| c.0 != number) {
+                    self.coming.push_back((number, Filter::default()));
+                }
+                let filter = &mut self.coming.back_mut().expect("just found or added").1;
+                if let Some(w) = filter.0.get_mut(at as usize) {
                     *w = word;
                 }
             }
-            FilterPart::End(..) => self.filter = self.coming.1,
+            FilterPart::End(number, flows) => match self.coming.iter().position(|c| c.0 == number) {
+                Some(at) => self.filter = self.coming.drain(..=at).next_back().expect("it is there").1,
+                None if flows == 0 => self.filter = Filter::default(),
+                None => {} // its words were lost
+            },
         }
     }
     fn is_possible(&self, message: Message) -> bool {
@@ -167,6 +171,7 @@ impl FlowSender for BfcSender {
     }
     fn restart(&mut self, _now: Time) {
         self.filter = Filter::default();
+        self.coming.clear();
     }
     fn rate(&self) -> Rate {
         self.line

@@ -126,3 +126,36 @@ fn parts_survive_their_packing() {
     }
     assert!(FilterPart::Word(1, 1, 1).is_part() && !FilterPart::End(1, 0).is_part());
 }
+
+/// The words of the second filter come while the closing message of the first still waits for the wire.
+#[test]
+fn a_filter_that_overtakes_another_ends_neither() {
+    let (p, at) = (params(8), Time::from_us);
+    let (mut r, mut s) = (BfcReceiver::new(&p, &LINK), BfcSender::new(&p, &LINK));
+    r.on_arrival(at(1), 7, state(9000, 1), MTU);
+    let mut first = filter_of(&mut r, at(2));
+    r.on_arrival(at(3), 8, state(9000, 1), MTU);
+    let mut second = filter_of(&mut r, at(4));
+    let ends = [first.pop().unwrap(), second.pop().unwrap()];
+    first.into_iter().chain(second).for_each(|m| s.on_message(at(4), m));
+    let mut after = |m| {
+        s.on_message(at(5), m);
+        [7, 8].map(|f| s.flow_gate(at(5), f))
+    };
+    assert_eq!(ends.map(&mut after), [[Gate::Blocked, Gate::Open], [Gate::Blocked, Gate::Blocked]]);
+}
+
+/// Drained before flow 1, congested again, drained after it: flow 1 is resumed first.
+#[test]
+fn a_flow_that_is_congested_again_waits_behind_those_that_have_drained() {
+    let (p, at) = (Params { resumes: 1, ..params(8) }, Time::from_us);
+    let mut r = BfcReceiver::new(&p, &LINK);
+    (0..2).for_each(|f| _ = (0..2).map(|_| r.on_arrival(at(1), f, state(9000, 1), MTU)).count());
+    r.on_departure(at(1), 0, state(0, 1), MTU);
+    r.on_departure(at(1), 1, state(0, 1), MTU);
+    r.on_arrival(at(1), 0, state(9000, 1), MTU);
+    r.on_departure(at(1), 0, state(0, 1), MTU);
+    let mut s = BfcSender::new(&p, &LINK);
+    filter_of(&mut r, at(2)).into_iter().for_each(|m| s.on_message(at(2), m));
+    assert_eq!([0, 1].map(|f| s.flow_gate(at(2), f)), [Gate::Blocked, Gate::Open]);
+}
