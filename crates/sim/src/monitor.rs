@@ -110,11 +110,11 @@ impl Monitor {
                     h.set(self.layout.port_index(node, out_port), class, egress);
                 }
             }
-            NodeEvent::MessageSent { port, .. } => {
-                self.ports[self.layout.port_index(node, port)].messages_sent += 1;
+            NodeEvent::MessageSent { port, message, .. } => {
+                self.ports[self.layout.port_index(node, port)].messages_sent += u64::from(!message.is_part());
             }
-            NodeEvent::MessageReceived { port, .. } => {
-                self.ports[self.layout.port_index(node, port)].messages_received += 1;
+            NodeEvent::MessageReceived { port, message, .. } => {
+                self.ports[self.layout.port_index(node, port)].messages_received += u64::from(!message.is_part());
             }
             NodeEvent::AllowedRate { port, class, rate, by, expires } => {
                 self.note_rate(clock, Allowed { node, port, class, rate, by, expires })

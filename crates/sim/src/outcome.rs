@@ -35,9 +35,9 @@ pub struct PortTotals {
     pub tx_bytes: u64,
     /// Frames put on the wire, control frames not counted.
     pub tx_frames: u64,
-    /// Control messages sent.
+    /// Control messages sent; those that are parts of another one count with it.
     pub messages_sent: u64,
-    /// Control messages received.
+    /// Control messages received, counted in the same way.
     pub messages_received: u64,
     /// Frames marked when leaving.
     pub marked: MarkCounts,
