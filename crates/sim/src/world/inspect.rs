@@ -1,6 +1,7 @@
 //! Looks at everything: deadlocks, promises.
 
 use xoff_mech::detection::PortState;
+use xoff_mech::flow_control::QueueState;
 use xoff_node::Hold;
 
 use super::*;
@@ -138,6 +139,13 @@ impl World {
             }
         }
         all
+    }
+
+    /// The queue at an egress of a switch (node, port, priority) that a frame of this flow joins, if it comes now; `None` where flow control
+    /// keeps no queues by flow.
+    pub fn flow_queue(&self, (node, port, priority): (u32, u16, u8), flow: u32) -> Option<QueueState> {
+        let Node::Switch(s) = &self.home(node).nodes[node as usize] else { return None };
+        s.port(port).flows(self.layout.classes.class(priority)?)?.queue(self.now, flow)
     }
 
     /// The flows as they stand now, in order of their number; those that have not begun are there too, unless closed loops
