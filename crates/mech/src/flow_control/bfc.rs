@@ -32,21 +32,22 @@ use crate::LinkFacts;
 
 /// What the file calls them.
 pub const PARAMS: &[ParamSpec] = &[
-    ParamSpec::new("queues", Kind::Count, "32", "queues of an egress port and priority", "BFC section 5: 32 queues a port"),
-    ParamSpec::new("vfids", Kind::Count, "16384", "virtual flow numbers, by a hash of the flow", "BFC section 5: 16 K"),
-    ParamSpec::optional(
-        "period",
-        Kind::Span,
-        "tau, between two filters; default: half of HRTT",
-        "BFC section 3.3: half a hop's round trip",
+    ParamSpec::new(
+        "queues",
+        Kind::Count,
+        "32",
+        "queues of an egress port and priority",
+        "our choice; the authors' simulator has 31 for flows",
     ),
     ParamSpec::new(
-        "resumes",
+        "vfids",
         Kind::Count,
-        "2",
-        "flows of an ingress that are resumed in one period, at most",
-        "BFC section 3.3: 2 per queue",
+        "16384",
+        "virtual flow numbers, by a hash of the flow",
+        "our choice; the authors' simulator has 7200 for each egress",
     ),
+    ParamSpec::optional("period", Kind::Span, "tau, between two filters; default: half of HRTT", "BFC: half of a hop's round trip"),
+    ParamSpec::new("resumes", Kind::Count, "2", "flows of an ingress that are resumed in one period, at most", "BFC: 2 for each queue"),
 ];
 
 /// Parameters.
