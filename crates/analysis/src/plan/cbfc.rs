@@ -7,6 +7,7 @@
 
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::flow_control::cbfc::buffer_for_full_rate;
+use xoff_mech::flow_control::on_off::Stop;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Length, Rate, Span};
 
@@ -14,7 +15,7 @@ use super::conditions::{Configured, Parameters, shared};
 use super::input::{PlanInput, choice, within};
 use super::link::{Link, bytes_ceil};
 use super::output::{Answer, Plan, PlanRow, Warning};
-use super::registry::{self, Entry};
+use super::registry::{self, Derived, Entry, OnOff};
 
 const COUNTERS: &[&str] = &["64-bit", "12-bit"];
 
@@ -47,7 +48,42 @@ impl Keys {
 }
 
 /// CBFC in the registry of plans.
-pub(super) const PLAN: Entry = Entry { name: "cbfc", keys: KEYS, check: |input| Keys::read(input).map(drop), plan, conditions, configured };
+pub(super) const PLAN: Entry = Entry {
+    name: "cbfc",
+    keys: KEYS,
+    check: |input| Keys::read(input).map(drop),
+    plan,
+    conditions,
+    configured,
+    derived,
+    on_off: Some(OnOff { formula: of_period, warnings: beside_a_detector }),
+};
+
+/// T_c of TCD.
+pub(super) fn of_period(input: &PlanInput) -> (&'static str, &'static str) {
+    let formula = if input.credit_period.is_some() { "given" } else { "65535 B / C" };
+    (formula, "GFC section 5.4; TCD section 4.4")
+}
+
+/// The conditions of its buffer, where that is given.
+fn beside_a_detector(input: &PlanInput, link: &Link, stop: Stop) -> Result<Vec<Warning>, ParamError> {
+    let (Stop::Credits(period), Some(buffer)) = (stop, input.buffer) else { return Ok(Vec::new()) };
+    let p = Parameters {
+        rate: link.rate,
+        tau: link.tau,
+        mtu: link.mtu,
+        buffer,
+        period: Some(period),
+        twelve_bit: Keys::read(input)?.twelve_bit,
+        ..Parameters::default()
+    };
+    Ok(registry::conditions_of(conditions, &p))
+}
+
+fn derived(fc: &FlowControl) -> Vec<Derived> {
+    let FlowControl::Cbfc(p) = fc else { return Vec::new() };
+    vec![("T", "period", p.period.0)]
+}
 
 /// Size of a credit block -- IBA vol. 1, section 7.9.
 pub const BLOCK: Bytes = Bytes(64);

@@ -17,11 +17,24 @@ use super::gfc_conceptual::{buffer_and_b_m, buffer_rows, standing, threshold};
 use super::input::PlanInput;
 use super::link::Link;
 use super::output::{Answer, Column, Plan, PlanRow, Table, Warning};
-use super::registry::{self, Entry, NOTHING_TO_CHECK};
+use super::registry::{self, Derived, Entry, OnOff};
 use crate::theorems::message_rate;
 
 /// Buffer-based GFC in the registry of plans.
-pub(super) const PLAN: Entry = Entry { name: "gfc-buffer", keys: &[], check: NOTHING_TO_CHECK, plan, conditions, configured };
+pub(super) const PLAN: Entry = Entry {
+    name: "gfc-buffer",
+    plan,
+    conditions,
+    configured,
+    derived,
+    on_off: Some(OnOff { formula: |_| ("2 MTU, the hysteresis below B_1", "not in the paper"), warnings: |_, _, _| Ok(Vec::new()) }),
+    ..Entry::PLAIN
+};
+
+fn derived(fc: &FlowControl) -> Vec<Derived> {
+    let FlowControl::GfcBuffer(p) = fc else { return Vec::new() };
+    vec![("B_m", "bm", p.bm.0), ("B_1", "b1", p.b1.0)]
+}
 
 /// One stage of the staircase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,11 +11,24 @@ use super::conditions::{Configured, Parameters, packets, shared, start_at_most};
 use super::input::PlanInput;
 use super::link::Link;
 use super::output::{Answer, Plan, PlanRow, Warning};
-use super::registry::{self, Entry, NOTHING_TO_CHECK};
+use super::registry::{self, Derived, Entry, OnOff};
 use crate::theorems::theorem_4_1::L_CRITICAL;
 
 /// Conceptual GFC in the registry of plans.
-pub(super) const PLAN: Entry = Entry { name: "gfc-conceptual", keys: &[], check: NOTHING_TO_CHECK, plan, conditions, configured };
+pub(super) const PLAN: Entry = Entry {
+    name: "gfc-conceptual",
+    plan,
+    conditions,
+    configured,
+    derived,
+    on_off: Some(OnOff { formula: |_| ("both are B_0", "not in the paper"), warnings: |_, _, _| Ok(Vec::new()) }),
+    ..Entry::PLAIN
+};
+
+fn derived(fc: &FlowControl) -> Vec<Derived> {
+    let FlowControl::GfcConceptual(p) = fc else { return Vec::new() };
+    vec![("B_m", "bm", p.bm.0), ("B_0", "b0", p.b0.0)]
+}
 
 /// Sufficient B_m - B_0: 4 C tau, rounded up (Theorem 4.1), as [`xoff_mech::flow_control::gfc_conceptual::range`].
 pub fn range_sufficient(rate: Rate, tau: Span) -> Bytes {

@@ -5,17 +5,30 @@ use xoff_mech::flow_control::FlowControl;
 use xoff_params::ParamError;
 use xoff_units::{Bytes, Rate, Span};
 
-use super::cbfc::period_bytes;
+use super::cbfc::{of_period, period_bytes};
 use super::conditions::{Configured, Parameters, packets, shared, start_at_most};
 use super::gfc_conceptual::{buffer_and_b_m, buffer_rows, threshold};
 use super::input::PlanInput;
 use super::link::{Link, bytes_ceil};
 use super::output::{Answer, Plan, PlanRow, Warning};
-use super::registry::{self, Entry, NOTHING_TO_CHECK};
+use super::registry::{self, Derived, Entry, OnOff};
 use crate::theorems::theorem_5_1;
 
 /// Time-based GFC in the registry of plans.
-pub(super) const PLAN: Entry = Entry { name: "gfc-time", keys: &[], check: NOTHING_TO_CHECK, plan, conditions, configured };
+pub(super) const PLAN: Entry = Entry {
+    name: "gfc-time",
+    plan,
+    conditions,
+    configured,
+    derived,
+    on_off: Some(OnOff { formula: of_period, warnings: |_, _, _| Ok(Vec::new()) }),
+    ..Entry::PLAIN
+};
+
+fn derived(fc: &FlowControl) -> Vec<Derived> {
+    let FlowControl::GfcTime(p) = fc else { return Vec::new() };
+    vec![("B_m", "bm", p.bm.0), ("B_0", "b0", p.b0.0), ("T", "period", p.credit.period.0)]
+}
 
 /// B_m - B_0 that is safe for every tau and T, as [`xoff_mech::flow_control::gfc_time::range`].
 pub fn range(rate: Rate, tau: Span, period: Span) -> Bytes {

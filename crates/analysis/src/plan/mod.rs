@@ -30,7 +30,9 @@ pub mod tcd;
 pub use conditions::{Configured, Parameters, Pool, conditions, configured};
 pub use input::{HEADROOMS, PlanInput};
 pub use output::{Answer, Column, Evidence, Exact, Plan, PlanRow, Table, Warning};
-pub use registry::{DETECTION_PLANS, DETECTIONS, Entry, FLOW_CONTROL_PLANS, FLOW_CONTROLS, PARAMS, unplanned};
+pub use registry::{
+    DETECTION_PLANS, DETECTIONS, Entry, FLOW_CONTROL_PLANS, FLOW_CONTROLS, OnOff, PARAMS, derived, that_stop_ports, unplanned,
+};
 
 use xoff_params::ParamError;
 

@@ -16,12 +16,32 @@ use super::headroom::Basis;
 use super::input::PlanInput;
 use super::link::{Link, bytes_ceil};
 use super::output::{Answer, Plan, PlanRow, Warning};
-use super::registry::{self, Entry, NOTHING_TO_CHECK};
+use super::registry::{self, Derived, Entry, OnOff};
 
 pub use xoff_mech::flow_control::pfc::hysteresis;
 
 /// PFC in the registry of plans.
-pub(super) const PLAN: Entry = Entry { name: "pfc", keys: &[], check: NOTHING_TO_CHECK, plan, conditions, configured };
+pub(super) const PLAN: Entry = Entry {
+    name: "pfc",
+    plan,
+    conditions,
+    configured,
+    derived,
+    on_off: Some(OnOff { formula: of_range, warnings: |_, _, _| Ok(Vec::new()) }),
+    ..Entry::PLAIN
+};
+
+/// B_1 - B_0 of TCD.
+fn of_range(input: &PlanInput) -> (&'static str, &'static str) {
+    let given = input.xoff.and(input.xon).is_some();
+    (if given { "XOFF - XON" } else { "2 MTU" }, "TCD section 4.3")
+}
+
+fn derived(fc: &FlowControl) -> Vec<Derived> {
+    let FlowControl::Pfc(p) = fc else { return Vec::new() };
+    let pfc::Threshold::Static { xoff, xon } = p.threshold else { return Vec::new() };
+    vec![("XOFF", "xoff", xoff.0), ("XON", "xon", xon.0)]
+}
 
 /// Length of `quanta` pause quanta at `rate`, 512 bit times of the port each -- IEEE 802.3 Annex 31B.
 pub fn pause(rate: Rate, quanta: u16) -> Span {

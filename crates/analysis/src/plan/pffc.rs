@@ -16,7 +16,7 @@ use super::conditions::{Configured, Parameters, pause_lasts, shared};
 use super::input::{PlanInput, SIZE_MAX, within};
 use super::link::Link;
 use super::output::{Answer, Column, Plan, PlanRow, Table, Warning};
-use super::registry::{self, Entry};
+use super::registry::{self, Derived, Entry};
 
 /// Keys of a plan that only PFFC has.
 const KEYS: &[ParamSpec] = &[
@@ -59,7 +59,21 @@ impl Keys {
 }
 
 /// PFFC in the registry of plans.
-pub(super) const PLAN: Entry = Entry { name: "pffc", keys: KEYS, check: |input| Keys::read(input).map(drop), plan, conditions, configured };
+pub(super) const PLAN: Entry = Entry {
+    name: "pffc",
+    keys: KEYS,
+    check: |input| Keys::read(input).map(drop),
+    plan,
+    conditions,
+    configured,
+    derived,
+    on_off: None,
+};
+
+fn derived(fc: &FlowControl) -> Vec<Derived> {
+    let FlowControl::Pffc(p) = fc else { return Vec::new() };
+    vec![("Xoff_s", "xoff_s", p.xoff_s.0), ("Xon_s", "xon_s", p.xon_s.0)]
+}
 
 /// Messages of one stop of a flow: PAUSE, MIGRATE, RESUME, MIGRATE-BACK.
 const MESSAGES: u64 = 4;

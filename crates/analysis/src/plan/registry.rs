@@ -1,18 +1,20 @@
 //! Which mechanisms have a plan: one line for each; its file declares the rest.
 //!
 //! ```text
-//!   pfc.rs:  PLAN = Entry { name, keys, check, plan, conditions, configured }
+//!   pfc.rs:  PLAN = Entry { name, keys, check, plan, conditions, configured, derived, on_off }
 //!   here:    REGISTRY = [.., pfc::PLAN, ..]  -->  names and keys of `xoff plan`, its entry points, the warnings of a scenario
 //! ```
 //!
 //! A mechanism without a line here runs all the same: `xoff plan` refuses it with the reason, and a scenario gets no warnings of this kind.
 
 use xoff_mech::flow_control::FlowControl;
+use xoff_mech::flow_control::on_off::Stop;
 use xoff_mech::{detection, flow_control, rate_control};
 use xoff_params::{ParamError, ParamSpec};
 
 use super::conditions::{Configured, Parameters};
 use super::input::PlanInput;
+use super::link::Link;
 use super::output::{Plan, Warning};
 use super::{cbfc, gfc_buffer, gfc_conceptual, gfc_time, pfc, pffc, tcd};
 
@@ -30,10 +32,36 @@ pub struct Entry {
     pub conditions: fn(&Parameters, &mut Vec<Warning>),
     /// The conditions that a configured flow control does not satisfy where it is used.
     pub configured: fn(&FlowControl, &Configured, &mut Vec<Warning>),
+    /// What a plan and a scenario both derive of a configured flow control.
+    pub derived: fn(&FlowControl) -> Vec<Derived>,
+    /// How it stops a port as a whole; `None`: it does not, and a detector of ON and OFF periods has no plan on such a link.
+    pub on_off: Option<OnOff>,
 }
 
-/// For a mechanism without keys of its own.
-pub(super) const NOTHING_TO_CHECK: fn(&PlanInput) -> Result<(), ParamError> = |_| Ok(());
+impl Entry {
+    /// What an entry has that declares nothing but its name, its keys and its plan.
+    pub(super) const PLAIN: Entry = Entry {
+        name: "",
+        keys: &[],
+        check: |_| Ok(()),
+        plan: |input| Err(ParamError::new("flow_control", format!("'{}' has no plan", input.flow_control), "name another one")),
+        conditions: |_, _| {},
+        configured: |_, _, _| {},
+        derived: |_| Vec::new(),
+        on_off: None,
+    };
+}
+
+/// A value that follows from the link: its symbol in a plan, its key in a scenario, and the value there [bytes or ps].
+pub type Derived = (&'static str, &'static str, u64);
+
+/// What the plan of a detector says of the flow control that switches its port on and off.
+pub struct OnOff {
+    /// Formula and source of what stops the port.
+    pub formula: fn(&PlanInput) -> (&'static str, &'static str),
+    /// Conditions of the flow control that matter to the detector as well.
+    pub warnings: fn(&PlanInput, &Link, Stop) -> Result<Vec<Warning>, ParamError>,
+}
 
 /// Flow controls with a plan.
 pub const FLOW_CONTROL_PLANS: [Entry; 6] = [pfc::PLAN, cbfc::PLAN, gfc_conceptual::PLAN, gfc_buffer::PLAN, gfc_time::PLAN, pffc::PLAN];
@@ -114,6 +142,16 @@ pub(super) fn conditions_of(conditions: fn(&Parameters, &mut Vec<Warning>), p: &
     let mut w = Vec::new();
     conditions(p, &mut w);
     w
+}
+
+/// What a plan and a scenario both derive of it: `xoff plan` and a run agree in these.
+pub fn derived(name: &str, fc: &FlowControl) -> Vec<Derived> {
+    find(name).map_or(Vec::new(), |e| (e.derived)(fc))
+}
+
+/// The flow controls that stop a port as a whole, so that a detector of ON and OFF periods has a plan there.
+pub fn that_stop_ports() -> impl Iterator<Item = &'static str> {
+    FLOW_CONTROL_PLANS.iter().filter(|e| e.on_off.is_some()).map(|e| e.name)
 }
 
 /// All entries.

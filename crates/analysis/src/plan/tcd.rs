@@ -14,21 +14,18 @@ use xoff_mech::flow_control::on_off::{Stop, max_ton_by_queue};
 use xoff_params::{Defaults, Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span};
 
-use super::cbfc::Keys;
-use super::conditions::{Parameters, conditions};
 use super::input::{PlanInput, within};
 use super::link::{Link, tau};
 use super::output::{Answer, Column, Plan, PlanRow, Table, Warning};
 use super::pfc::hysteresis;
-use super::registry::{Entry, FLOW_CONTROLS, refused};
+use super::registry::{self, Entry, FLOW_CONTROLS, OnOff, refused};
 
 /// Keys of a plan that only TCD has.
 const KEYS: &[ParamSpec] =
     &[ParamSpec::new("epsilon", Kind::Float, "0.05", "congestion degree (R_i - R_d)/C that TCD covers", "TCD section 4.2")];
 
 /// TCD in the registry of plans.
-pub(super) const PLAN: Entry =
-    Entry { name: "tcd", keys: KEYS, check: |input| epsilon(input).map(drop), plan, conditions: |_, _| {}, configured: |_, _, _| {} };
+pub(super) const PLAN: Entry = Entry { name: "tcd", keys: KEYS, check: |input| epsilon(input).map(drop), plan, ..Entry::PLAIN };
 
 /// Smallest congestion degree that is covered.
 fn epsilon(input: &PlanInput) -> Result<f64, ParamError> {
@@ -47,16 +44,11 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     let link = Link::of(input);
     let mut rows = link.rows();
     rows.push(PlanRow::ratio("congestion degree covered", "epsilon", epsilon, "given; 0.05 is recommended", "TCD section 4.2"));
-    let stop = stop(input, &link)?;
+    let (stop, on_off) = stop(input, &link)?;
+    let (formula, source) = (on_off.formula)(input);
     rows.push(match stop {
-        Stop::Credits(period) => {
-            let formula = if input.credit_period.is_some() { "given" } else { "65535 B / C" };
-            PlanRow::span("credit period", "T_c", period, formula, "GFC section 5.4; TCD section 4.4")
-        }
-        Stop::Queue(range) => {
-            let (formula, source) = of_range(input);
-            PlanRow::bytes("queue that triggers OFF above the one that triggers ON", "B_1 - B_0", range, formula, source)
-        }
+        Stop::Credits(period) => PlanRow::span("credit period", "T_c", period, formula, source),
+        Stop::Queue(range) => PlanRow::bytes("queue that triggers OFF above the one that triggers ON", "B_1 - B_0", range, formula, source),
     });
     let max_ton = stop.max_ton(link.rate, link.tau, epsilon);
     let (formula, source) = match stop {
@@ -80,7 +72,8 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
             paper("the paper's simulations, t_p = 4 us", "100.4 us", Span::from_us(4), "TCD section 3.1.1"),
         ]);
     }
-    let warnings = warnings((input, epsilon), &link, stop, max_ton)?;
+    let mut warnings = warnings(epsilon, &link, stop, max_ton);
+    warnings.extend((on_off.warnings)(input, &link, stop)?);
     Ok(Plan {
         flow_control: input.flow_control.clone(),
         detection: Some("tcd".to_owned()),
@@ -101,8 +94,8 @@ pub fn of_the_paper(t_p: Span) -> Span {
 /// A buffer in which any derived threshold fits: what stops a port does not depend on it.
 const AMPLE: Bytes = Bytes(1_000_000_000_000_000);
 
-/// What stops the port, from the flow control itself: as a run reads it, with what is given here.
-fn stop(input: &PlanInput, link: &Link) -> Result<Stop, ParamError> {
+/// What stops the port, from the flow control itself: as a run reads it, with what is given here. And what its plan says of that.
+fn stop(input: &PlanInput, link: &Link) -> Result<(Stop, &'static OnOff), ParamError> {
     let Some(entry) = REGISTRY.iter().find(|e| e.name == input.flow_control && FLOW_CONTROLS.contains(&e.name)) else {
         return Err(refused("flow_control", &input.flow_control, FLOW_CONTROLS));
     };
@@ -118,20 +111,12 @@ fn stop(input: &PlanInput, link: &Link) -> Result<Stop, ParamError> {
     for (key, value) in given {
         v = value.iter().fold(v, |v, value| v.with(key, value));
     }
-    (entry.read)(&mut v, &LinkFacts::plain(link.rate, link.t_w, link.mtu, AMPLE))?.stop().ok_or_else(|| {
+    let stop = (entry.read)(&mut v, &LinkFacts::plain(link.rate, link.t_w, link.mtu, AMPLE))?.stop();
+    stop.zip(registry::find(entry.name).and_then(|e| e.on_off.as_ref())).ok_or_else(|| {
         let what = format!("{} stops flows, not ports: no port has a longest ON period", input.flow_control);
-        ParamError::new("flow_control", what, "choose pfc, cbfc or gfc")
+        let others: Vec<&str> = registry::that_stop_ports().collect();
+        ParamError::new("flow_control", what, format!("choose one of {}", others.join(", ")))
     })
-}
-
-/// Formula and source of B_1 - B_0.
-fn of_range(input: &PlanInput) -> (&'static str, &'static str) {
-    match input.flow_control.as_str() {
-        "gfc-conceptual" => ("both are B_0", "not in the paper"),
-        "gfc-buffer" => ("2 MTU, the hysteresis below B_1", "not in the paper"),
-        _ if input.xoff.and(input.xon).is_some() => ("XOFF - XON", "TCD section 4.3"),
-        _ => ("2 MTU", "TCD section 4.3"),
-    }
 }
 
 /// Fig. 8: T_on over epsilon and R_d.
@@ -155,7 +140,7 @@ fn surface(link: &Link, stop: Stop) -> Table {
     }
 }
 
-fn warnings((input, epsilon): (&PlanInput, f64), link: &Link, stop: Stop, max_ton: Span) -> Result<Vec<Warning>, ParamError> {
+fn warnings(epsilon: f64, link: &Link, stop: Stop, max_ton: Span) -> Vec<Warning> {
     let mut w = Vec::new();
     let paper = Span::from_us(1);
     if let (Stop::Queue(_), true) = (stop, link.t_w != paper) {
@@ -186,19 +171,7 @@ fn warnings((input, epsilon): (&PlanInput, f64), link: &Link, stop: Stop, max_to
             source: "a frame leaves as a whole",
         });
     }
-    if let (Stop::Credits(period), "cbfc", Some(buffer)) = (stop, input.flow_control.as_str(), input.buffer) {
-        let p = Parameters {
-            rate: link.rate,
-            tau: link.tau,
-            mtu: link.mtu,
-            buffer,
-            period: Some(period),
-            twelve_bit: Keys::read(input)?.twelve_bit,
-            ..Parameters::default()
-        };
-        w.extend(conditions("cbfc", &p));
-    }
-    Ok(w)
+    w
 }
 
 #[cfg(test)]
