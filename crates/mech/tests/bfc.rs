@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use xoff_mech::LinkFacts;
-use xoff_mech::flow_control::bfc::{BfcReceiver, BfcSender, Params, FilterPart, hrtt};
+use xoff_mech::flow_control::bfc::{BfcReceiver, BfcSender, FilterPart, Params, hrtt};
 use xoff_mech::flow_control::{FlowReceiver, FlowSender, Gate, Message, QueueState};
 use xoff_units::{Bytes, Rate, Span, Time};
 

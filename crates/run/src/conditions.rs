@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use xoff_analysis::plan::{Configured, Pool, configured};
-use xoff_mech::detection::Detection;
+use xoff_mech::detection::{self, Detection};
 use xoff_mech::flow_control::FlowControl;
-use xoff_mech::rate_control::{RateControlKind, RecordFormat};
+use xoff_mech::rate_control::{self, RateControlKind, RecordFormat};
 use xoff_mech::{LinkFacts, Unmet};
+use xoff_params::Defaults;
 use xoff_scenario::{Problem, Problems};
 use xoff_workload::{Flows, UNLIMITED};
 
@@ -17,6 +18,23 @@ pub(crate) fn endless_flows(flows: &Flows) -> u64 {
         *by_source.entry((f.src, f.priority)).or_default() += 1;
     }
     by_source.into_values().max().unwrap_or(0)
+}
+
+/// Detections that are such, for a hint: `set detection.kind = "red" or "tcd"`.
+pub(crate) fn detections(which: impl Fn(&Detection) -> bool) -> String {
+    let of = |e: &&detection::Entry| (e.read)(&mut Defaults::of(e.params)).is_ok_and(|d| which(&d));
+    choice("detection.kind", detection::REGISTRY.iter().filter(of).map(|e| e.name))
+}
+
+/// Rate controls that are such.
+fn rate_controls(which: impl Fn(&RateControlKind) -> bool) -> String {
+    let of = |e: &&rate_control::Entry| (e.read)(&mut Defaults::of(e.params)).is_ok_and(|r| which(&r));
+    choice("rate_control.kind", rate_control::REGISTRY.iter().filter(of).map(|e| e.name))
+}
+
+fn choice<'a>(key: &str, names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<String> = names.map(|n| format!("\"{n}\"")).collect();
+    format!("set {key} = {}", names.join(" or "))
 }
 
 /// Conditions of a flow control on a link of a host that sends so many flows at once.
@@ -54,20 +72,21 @@ pub(crate) fn warn_of_marks(
     warnings: &mut Problems,
 ) {
     let ternary = detection.has_states();
-    let mut warn = |what: String, hint: &str| warnings.push(Problem::new(what, hint).warning());
+    let mut warn = |what: String, hint: String| warnings.push(Problem::new(what, hint).warning());
     match rate_control {
         RateControlKind::None | RateControlKind::Custom(_) => {}
         _ if ternary && !rate_control.knows_undetermined() => {
             let what = format!("detection {detection_name} marks UE, which {name} does not distinguish from no mark");
-            warn(what, "its code point, 10, is ECT(0) of RFC 3168; rate_control.tcd = true follows TCD's rules, where there are any");
+            let hint = "its code point, 10, is ECT(0) of RFC 3168; rate_control.tcd = true follows TCD's rules, where there are any";
+            warn(what, hint.into());
         }
         _ if !ternary && rate_control.knows_undetermined() => {
             let what = format!("{name} follows TCD's rules, but no port marks UE");
-            warn(what, "its cuts are deeper and nothing is spared them; set detection.kind = \"tcd\"");
+            warn(what, format!("its cuts are deeper and nothing is spared them; {}", detections(Detection::has_states)));
         }
         _ if rate_control.reads_marks() && matches!(detection, Detection::None) => {
             let what = format!("rate_control {name} waits for marks, and without detection no port marks: no rate will ever change");
-            warn(what, "set detection.kind = \"red\"");
+            warn(what, detections(|d| !matches!(d, Detection::None) && !d.sends_cnms() && !d.has_states()));
         }
         _ => {}
     }
@@ -84,12 +103,12 @@ pub(crate) fn warn_of_cnms(
     if detection.sends_cnms() && !rate_control.wants_quantized() && !custom {
         warn(
             format!("detection {name} sends CNMs with a value, which rate_control {rate_name} does not use"),
-            "set rate_control.kind = \"qcn\"".into(),
+            rate_controls(RateControlKind::wants_quantized),
         );
     } else if !detection.sends_cnms() && rate_control.wants_quantized() && !custom {
         warn(
             format!("rate_control {rate_name} waits for values that detection {name} never sends: no rate will ever change"),
-            "set detection.kind = \"qcn\"".into(),
+            detections(Detection::sends_cnms),
         );
     }
 }

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use xoff_mech::detection::{Mark, PortState};
+use xoff_mech::detection::{Detection, Mark, PortState};
 use xoff_params::ParamError;
 use xoff_sim::{Ended, FlowRecord, PortNow, World};
 use xoff_units::{Bytes, Time};
@@ -84,7 +84,8 @@ pub fn congestion_tree(scenario: &NetworkScenario, at: Time, mut look: impl FnMu
     }
     if !scenario.model.detection.has_states() {
         let what = format!("detection '{}' does not distinguish congested from undetermined ports", scenario.detection);
-        return Err(ParamError::new("detection", what, "only tcd has states: set detection.kind = \"tcd\" and run again"));
+        let hint = format!("{} and run again", crate::conditions::detections(Detection::has_states));
+        return Err(ParamError::new("detection", what, hint));
     }
     let mut model = scenario.model();
     model.probes = Default::default();

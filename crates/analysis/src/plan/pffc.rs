@@ -59,16 +59,8 @@ impl Keys {
 }
 
 /// PFFC in the registry of plans.
-pub(super) const PLAN: Entry = Entry {
-    name: "pffc",
-    keys: KEYS,
-    check: |input| Keys::read(input).map(drop),
-    plan,
-    conditions,
-    configured,
-    derived,
-    on_off: None,
-};
+pub(super) const PLAN: Entry =
+    Entry { name: "pffc", keys: KEYS, check: |input| Keys::read(input).map(drop), plan, conditions, configured, derived, on_off: None };
 
 fn derived(fc: &FlowControl) -> Vec<Derived> {
     let FlowControl::Pffc(p) = fc else { return Vec::new() };

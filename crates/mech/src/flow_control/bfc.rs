@@ -19,7 +19,7 @@ mod filter;
 mod receiver;
 mod sender;
 
-pub use filter::{FILTER_BITS, FRAME_LEN, HASHES, FilterPart};
+pub use filter::{FILTER_BITS, FRAME_LEN, FilterPart, HASHES};
 pub use receiver::BfcReceiver;
 pub use sender::BfcSender;
 
