@@ -7,6 +7,7 @@ use rand_core::{Rng, SeedableRng};
 use serde::Serialize;
 use xoff_topology::failures::{is_connected_hosts, is_fabric_link};
 
+use super::incremental::{Effect, Incremental};
 use super::{Cycle, LinkId, Rule, Topology, Traffic, check, is_cyclic, link_name};
 
 /// A set of failed links that creates a cycle.
@@ -20,11 +21,26 @@ pub struct FailureSet {
     pub cycle: Cycle,
 }
 
+/// Sets of one size.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OfSize {
+    /// Links that fail at once.
+    pub failures: usize,
+    /// Sets of that size.
+    pub sets_total: u128,
+    /// Those that were examined.
+    pub sets_checked: u64,
+    /// Those after which a deadlock can form.
+    pub cyclic: u64,
+}
+
 /// The result of [`fail_any`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FailureStudy {
     /// Links between switches that could fail.
     pub links: usize,
+    /// The answer by number of failures.
+    pub by_size: Vec<OfSize>,
     /// Sets of 1 to N of them.
     pub sets_total: u128,
     /// Sets looked at.
@@ -42,7 +58,8 @@ pub struct FailureStudy {
 }
 
 /// Fails every set of 1 to `n` working links between switches, routes anew, and looks for cycles. Ask [`check`] first:
-/// where the network has a cycle already, nearly every set has one. At most `sets_max` sets of each size are looked at: all, or as many drawn with `seed`.
+/// where the network has a cycle already, nearly every set has one. Every single failure is examined; of
+/// each larger size at most `sets_max` sets: all, or as many drawn with `seed`.
 /// Given flows keep their explicit paths only while the links of these are up; a flow that loses its path is routed.
 pub fn fail_any(
     topology: &Topology,
@@ -57,6 +74,7 @@ pub fn fail_any(
         (0..topology.links.len() as LinkId).filter(|&l| topology.links[l as usize].up && is_fabric_link(topology, l)).collect();
     let mut study = FailureStudy {
         links: links.len(),
+        by_size: Vec::new(),
         sets_total: 0,
         sets_checked: 0,
         sampled: false,
@@ -67,21 +85,28 @@ pub fn fail_any(
     };
     let (mut cyclic, mut disconnecting): (Vec<Vec<LinkId>>, Vec<Vec<LinkId>>) = Default::default();
     let mut t = topology.clone();
+    let incremental = Incremental::new(topology, rule, traffic);
     for size in 1..=n.min(links.len()) {
         let total = choose(links.len(), size);
         study.sets_total += total;
-        let sets: Box<dyn Iterator<Item = Vec<LinkId>>> = if total <= sets_max as u128 {
+        let sets: Box<dyn Iterator<Item = Vec<LinkId>>> = if size == 1 || total <= sets_max as u128 {
             Box::new(Combinations::new(&links, size))
         } else {
             study.sampled = true;
             Box::new(sample(&links, size, sets_max, seed))
         };
+        study.by_size.push(OfSize { failures: size, sets_total: total, sets_checked: 0, cyclic: 0 });
         for set in sets {
             if !go_on() {
                 study.interrupted = true;
                 return study;
             }
             study.sets_checked += 1;
+            study.by_size[size - 1].sets_checked += 1;
+            let effect = incremental.as_ref().map(|i| i.examine(&set));
+            if effect == Some(Effect::Safe { disconnects: false }) {
+                continue;
+            }
             set.iter().for_each(|&l| t.links[l as usize].up = false);
             let kept = still_valid(&t, traffic);
             let traffic = match (&kept, traffic) {
@@ -89,13 +114,14 @@ pub fn fail_any(
                 _ => traffic,
             };
             let names = || -> Vec<String> { set.iter().map(|&l| link_name(topology, l)).collect() };
-            let disconnects = !is_connected_hosts(&t);
+            let disconnects = matches!(effect, Some(Effect::Safe { .. })) || !is_connected_hosts(&t);
             if disconnects && !contains_one(&disconnecting, &set) {
                 study.disconnecting.push(names());
                 disconnecting.push(set.clone());
             }
-            if is_cyclic(&t, rule, traffic) {
+            if !matches!(effect, Some(Effect::Safe { .. })) && is_cyclic(&t, rule, traffic) {
                 study.cyclic_total += 1;
+                study.by_size[size - 1].cyclic += 1;
                 if !contains_one(&cyclic, &set) {
                     let cycle = check(&t, rule, traffic).cycle.expect("the same question has the same answer");
                     study.cyclic.push(FailureSet { links: names(), disconnects, cycle });

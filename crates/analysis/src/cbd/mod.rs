@@ -16,6 +16,7 @@ mod dependencies;
 mod failures;
 mod forwarding;
 pub mod gfc_fig11;
+mod incremental;
 mod installed;
 #[cfg(test)]
 mod tests;
@@ -27,7 +28,8 @@ use xoff_topology::{Choice, EcmpHash, ExplicitPaths, FlowKey, LinkId, Order, Pat
 
 use forwarding::Forwarding;
 
-pub use failures::{FailureSet, FailureStudy, fail_any};
+pub use failures::{FailureSet, FailureStudy, OfSize, fail_any};
+pub use incremental::is_incremental;
 pub use installed::{Hole, Installed, Loop, check_installed};
 
 /// Which of the equal candidates the flows of a pair of hosts may take.
