@@ -75,6 +75,8 @@ struct Json<'a> {
     /// Destinations of installed tables.
     destinations: Option<usize>,
     left_out: &'a [String],
+    /// Black holes and forwarding loops of the tables.
+    findings: Vec<String>,
     warnings: Vec<String>,
 }
 
@@ -82,6 +84,7 @@ struct Json<'a> {
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     let format = xoff_import::find(&args.format).ok_or_else(|| Problem::new("unknown format", xoff_import::formats::hint(&args.format)))?;
     let network = network(format, &args.files, &options(args)?)?;
+    terminal::problems(&network.findings);
     let links_file = args.out.as_ref().map(|out| out.with_extension("links.csv"));
     let links_name = links_file.as_ref().and_then(|f| f.file_name()).map_or("links.csv".into(), |n| n.to_string_lossy().into_owned());
     let files: Vec<String> = args.files.iter().map(|f| f.display().to_string()).collect();
@@ -99,6 +102,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         flows: network.flows.len(),
         destinations: network.tables.as_ref().map(|t| t.destinations.len()),
         left_out: &network.left_out,
+        findings: network.findings.iter().map(Problem::line).collect(),
         warnings: network.warnings.iter().map(Problem::line).collect(),
     };
     let Some(out) = &args.out else {

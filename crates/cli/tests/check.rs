@@ -45,7 +45,10 @@ fn the_answer_is_to_the_question_that_was_asked() {
     let failures = json["failures"]["cyclic_total"].as_u64().unwrap();
     assert!(failures > 1, "{json:#}");
     let headline = ran.out.lines().next().unwrap();
-    assert_eq!((ran.code, headline), (1, &*format!("{failures} failures create a cycle: a deadlock can form after any of them.")));
+    assert_eq!((ran.code, headline), (1, &*format!("Single failures: 0 of 8. Pairs: {failures} of 28 can deadlock.")));
+    assert_eq!(json["headline"], headline);
+    assert!(json["remedies"].as_array().unwrap().iter().any(|r| r["kind"] == "second-class" && r["classes"] == 2), "{json:#}");
+    assert!(ran.out.lines().nth(2).unwrap().contains("Remedy"), "{}", ran.out);
     assert_eq!(
         (&json["verdict"], &json["answer"], &json["verdict_without_failures"]),
         (&"cyclic-after-failures".into(), &"no".into(), &"cycle-free".into())
@@ -53,9 +56,9 @@ fn the_answer_is_to_the_question_that_was_asked() {
     assert!(ran.out.contains("Without a further failure there is no cycle."), "{}", ran.out);
 
     let safe = xoff(&["check", "fat-tree:k=4", "--fail-any", "1"]);
-    assert!(safe.code == 0 && safe.out.starts_with("No cycle, and none after these failures"), "{}", safe.out);
+    assert!(safe.code == 0 && safe.out.starts_with("Single failures: 0 of 32 can deadlock."), "{}", safe.out);
     let sampled = xoff(&["check", "fat-tree:k=4", "--fail-any", "2", "--routing", "up-down", "--sets-max", "10"]);
-    assert!(sampled.code == 0 && sampled.out.contains("not all sets were"), "{}", sampled.out);
+    assert!(sampled.code == 0 && sampled.out.contains("Pairs: 0 of 10 drawn of 496 can deadlock. Not all sets were"), "{}", sampled.out);
     assert_eq!(xoff(&["check", "fat-tree:k=4", "--fail-any", "0"]).complains(&["--fail-any"]).code, 2);
     let cut = xoff(&["check", "leaf-spine:leaves=2,spines=1,hosts=1", "--fail", "L1-S1"]);
     assert!(cut.out.starts_with("Nothing checked"), "{}", cut.out);
@@ -147,4 +150,64 @@ fn an_interrupted_study_answers_with_what_it_looked_at() {
     let answer: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
     assert_eq!((&answer["failures"]["interrupted"], &answer["answer"]), (&true.into(), &"interrupted".into()), "{answer:#}");
     assert!(answer["failures"]["sets_checked"].as_u64() < answer["failures"]["sets_total"].as_u64(), "{answer:#}");
+}
+
+#[test]
+fn a_node_fails_with_all_its_links() {
+    let node = xoff(&["check", "leaf-spine:leaves=3,spines=2,hosts=1", "--fail", "S1", "--fail", "L1-S2", "--json"]).json();
+    let links = xoff(&["check", "leaf-spine:leaves=3,spines=2,hosts=1", "--fail", "L1-S1,L2-S1,L3-S1,L1-S2", "--json"]).json();
+    assert_eq!((&node["failed_links"], node["failed_links"].as_array().unwrap().len()), (&links["failed_links"], 4));
+    xoff(&["check", "leaf-spine", "--fail", "S9"]).complains(&["S9", "--fail S9"]);
+}
+
+/// A table that drops or loops is an answer about the fabric, with the line of the file; one that lists too little is refused.
+#[test]
+fn a_broken_fabric_is_a_finding_with_its_place() {
+    let dir = folder("check-broken");
+    let sample = |name: &str| format!("{}/../import/tests/data/ib/ring5-minhop/{name}", env!("CARGO_MANIFEST_DIR"));
+    let (net, tables) = (sample("ibnetdiscover.topo"), std::fs::read_to_string(sample("opensm-lfts.dump")).unwrap());
+    let check = |name: &str, text: &str| {
+        std::fs::write(dir.join(name), text).unwrap();
+        xoff(&["check", &format!("ibnetdiscover:{net},{}", path(&dir, name)), "--json"])
+    };
+    let entry = tables.lines().position(|l| l.starts_with("0x000b 0")).unwrap();
+    let with = |new: Option<&str>| {
+        let lines = tables
+            .lines()
+            .enumerate()
+            .filter_map(|(i, l)| if i == entry { new.map(|n| format!("{n}{}", &l[10..])) } else { Some(l.into()) });
+        lines.collect::<Vec<String>>().join("\n") + "\n"
+    };
+    let hole = check("hole.dump", &with(Some("0x000b 255")));
+    assert_eq!(hole.code, 1, "{}", hole.err);
+    let answer = hole.json();
+    assert!(answer["headline"].as_str().unwrap().starts_with("Broken tables: 1 black hole. "), "{answer:#}");
+    let finding = answer["tables"]["findings"][0].as_str().unwrap();
+    assert!(finding.contains(&format!("hole.dump:{}:", entry + 1)) && finding.contains("a black hole"), "{finding}");
+    // A switch gives it back to where it comes from.
+    let entries: Vec<usize> = tables.lines().enumerate().filter(|(_, l)| l.starts_with("0x000b 0")).map(|(i, _)| i).collect();
+    let with_port = |(entry, port): (usize, u8)| {
+        let change = |(i, l): (usize, &str)| if i == entry { format!("0x000b 00{port}{}", &l[10..]) } else { l.to_owned() };
+        tables.lines().enumerate().map(change).collect::<Vec<_>>().join("\n") + "\n"
+    };
+    let all = entries.iter().flat_map(|&e| [1, 2, 7, 8].map(|port| (e, port)));
+    let mut answers = all.map(|at| check("loop.dump", &with_port(at))).filter(|said| said.code == 1).map(|said| said.json());
+    let found = answers.find(|a| a["tables"]["loops_total"].as_u64() > Some(0));
+    let answer = found.expect("a port that leads back");
+    assert!(answer["headline"].as_str().unwrap().contains("forwarding loop"), "{answer:#}");
+    assert!(answer["tables"]["findings"][0].as_str().unwrap().contains("a forwarding loop"), "{answer:#}");
+    let absent = check("absent.dump", &with(None));
+    assert_eq!(absent.code, 2);
+    absent.complains(&["absent.dump", "has no entry for"]);
+}
+
+#[test]
+fn the_remedy_stands_before_the_evidence() {
+    let ring = xoff(&["check", "ring:switches=5"]);
+    let (remedy, witness) = (ring.out.find("Remedy").unwrap(), ring.out.find("A shortest cycle").unwrap());
+    assert!(remedy < witness, "{}", ring.out);
+    let sample = |name: &str| format!("{}/../import/tests/data/ib/ring5-minhop/{name}", env!("CARGO_MANIFEST_DIR"));
+    let tables = format!("ibnetdiscover:{},{}", sample("ibnetdiscover.topo"), sample("opensm-lfts.dump"));
+    let json = xoff(&["check", &tables, "--json"]).json();
+    assert!(json["remedies"].as_array().unwrap().iter().any(|r| r["kind"] == "second-class" && r["classes"] == 2), "{json:#}");
 }

@@ -155,6 +155,8 @@ pub struct Network {
     pub flows: Vec<Flow>,
     /// What was understood and left out, one clause each.
     pub left_out: Vec<String>,
+    /// Black holes and forwarding loops of the tables, each at its entry.
+    pub findings: Problems,
     /// What contradicts itself without stopping the import.
     pub warnings: Problems,
 }

@@ -135,7 +135,7 @@ pub fn fail_any(
 }
 
 /// The given flows, with explicit paths over failed links dropped.
-fn still_valid(t: &Topology, traffic: Traffic<'_>) -> Option<Vec<super::Flow>> {
+pub(super) fn still_valid(t: &Topology, traffic: Traffic<'_>) -> Option<Vec<super::Flow>> {
     let Traffic::Flows { flows, paths } = traffic else { return None };
     let works = |path| paths.hops(path).iter().all(|&(node, port)| t.link_at(node, port).up);
     Some(flows.iter().map(|f| super::Flow { key: f.key, path: f.path.filter(|&p| works(p)) }).collect())

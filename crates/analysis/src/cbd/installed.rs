@@ -9,14 +9,15 @@
 //! A state is a directed link with a virtual lane. Where a frame goes next depends on the state, the destination and the service level, not
 //! on its source, so that each state is visited once for each destination and level.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 use xoff_topology::routing::{Lanes, Tables};
 use xoff_topology::{NodeId, NodeKind, Topology};
 
 use super::cycle::{self, Graph};
-use super::{Closing, Cycle, Report, Verdict};
+use super::remedy::{Remedy, turns, up_down};
+use super::{Closing, Cycle, Report, Traffic, Verdict};
 
 /// Holes and loops that are named; the rest is counted.
 const NAMED_MAX: usize = 20;
@@ -55,6 +56,9 @@ pub struct Installed {
     pub loops: Vec<Loop>,
     /// Destinations with one.
     pub loops_total: u64,
+    /// What would take a cycle away.
+    #[serde(skip)]
+    pub remedies: Vec<Remedy>,
 }
 
 /// Looks for cyclic buffer dependencies among the routes that the tables give from every host to every destination.
@@ -76,8 +80,13 @@ pub fn check_installed(t: &Topology, tables: &Tables) -> Installed {
         unrouted: walk.unrouted,
         cycle: found,
     };
+    let mut remedies = Vec::new();
+    if report.verdict == Verdict::Cyclic {
+        remedies.extend(up_down(t, Traffic::AllPairs, 0));
+        remedies.extend(walk.second_class(&graph));
+    }
     let (holes, holes_total, loops, loops_total) = (walk.holes, walk.holes_total, walk.loops, walk.loops_total);
-    Installed { report, virtual_lanes: tables.lanes.is_some(), holes, holes_total, loops, loops_total }
+    Installed { report, virtual_lanes: tables.lanes.is_some(), holes, holes_total, loops, loops_total, remedies }
 }
 
 /// A directed link with a virtual lane.
@@ -341,6 +350,43 @@ impl<'a> Walk<'a> {
         }
         graph.first.resize(self.marks.len() + 1, graph.next.len() as u32);
         graph
+    }
+
+    /// A higher priority from a turn on, where all traffic shares a lane and nothing goes round.
+    fn second_class(&self, graph: &Graph) -> Option<Remedy> {
+        if self.lanes > 1 || self.loops_total > 0 {
+            return None;
+        }
+        let cut = turns(self.t, graph)?;
+        let mut most = 0;
+        for destination in 0..self.tables.destinations.len() as u32 {
+            let mut known = HashMap::new();
+            for entry in &self.entries {
+                for state in self.next((entry.switch, entry.ingress), destination, 0).unwrap_or_default() {
+                    most = most.max(self.turns_onward(state, destination, &cut, &mut known));
+                }
+            }
+        }
+        let mut list: Vec<(State, State)> = cut.into_iter().collect();
+        list.sort_unstable();
+        let names: Vec<[String; 2]> = list.iter().map(|&(a, b)| [self.link_name(a), self.link_name(b)]).collect();
+        Some(Remedy::second_class(names, most))
+    }
+
+    /// The most turns on a way that goes on from a state.
+    fn turns_onward(&self, at: State, destination: u32, cut: &HashSet<(State, State)>, known: &mut HashMap<State, u32>) -> u32 {
+        if let Some(&n) = known.get(&at) {
+            return n;
+        }
+        let end = self.ingress(at);
+        let mut most = 0;
+        if self.is_switch(end.0) {
+            for next in self.next(end, destination, 0).unwrap_or_default() {
+                most = most.max(u32::from(cut.contains(&(at, next))) + self.turns_onward(next, destination, cut, known));
+            }
+        }
+        known.insert(at, most);
+        most
     }
 
     fn link_name(&self, state: State) -> String {

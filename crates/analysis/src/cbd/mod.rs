@@ -18,6 +18,7 @@ mod forwarding;
 pub mod gfc_fig11;
 mod incremental;
 mod installed;
+mod remedy;
 #[cfg(test)]
 mod tests;
 
@@ -31,6 +32,7 @@ use forwarding::Forwarding;
 pub use failures::{FailureSet, FailureStudy, OfSize, fail_any};
 pub use incremental::is_incremental;
 pub use installed::{Hole, Installed, Loop, check_installed};
+pub use remedy::{Remedy, remedies, remedies_after};
 
 /// Which of the equal candidates the flows of a pair of hosts may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

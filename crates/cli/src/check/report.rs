@@ -1,8 +1,9 @@
 //! The answer of `check`.
 
 use serde::Serialize;
-use xoff_analysis::cbd::{Cycle, FailureStudy, Hole, Installed, Loop, Report, Verdict};
-use xoff_record::verdict::Conclusion;
+use xoff_analysis::cbd::{Cycle, FailureStudy, Hole, Installed, Loop, OfSize, Remedy, Report, Verdict};
+use xoff_record::verdict::{Conclusion, Tone};
+use xoff_scenario::{Problem, Problems};
 use xoff_topology::Topology;
 use xoff_topology::failures::link_name;
 
@@ -14,6 +15,12 @@ const ROWS_MAX: usize = 20;
 /// The JSON answer.
 #[derive(Serialize)]
 pub struct Checked<'a> {
+    /// The answer in a line, as people read it.
+    headline: String,
+    #[serde(skip)]
+    tone: Tone,
+    /// What would take the cycles away, each proved; the one that changes least first.
+    remedies: Vec<Remedy>,
     topology: &'a str,
     hosts: usize,
     switches: usize,
@@ -44,6 +51,8 @@ pub struct Checked<'a> {
 struct OfTables<'a> {
     /// Whether service levels separated the virtual lanes.
     service_levels: bool,
+    /// Black holes and forwarding loops in the files, each with the place of its entry.
+    findings: Vec<String>,
     holes: &'a [Hole],
     holes_total: u64,
     loops: &'a [Loop],
@@ -79,7 +88,10 @@ impl<'a> Checked<'a> {
             (Verdict::CycleFree, true) => "cyclic-after-failures",
             (Verdict::CycleFree, false) => "cycle-free",
         };
-        Checked {
+        let mut checked = Checked {
+            headline: String::new(),
+            tone: Tone::Caution,
+            remedies: Vec::new(),
             answer: Conclusion::of(failures.is_some_and(|s| s.interrupted), verdict == "cycle-free"),
             verdict,
             verdict_without_failures: now,
@@ -94,15 +106,53 @@ impl<'a> Checked<'a> {
             report,
             failures,
             tables: None,
-        }
+        };
+        (checked.tone, checked.headline) = checked.line();
+        checked
+    }
+
+    /// With what would help.
+    pub fn with(mut self, remedies: Vec<Remedy>) -> Self {
+        self.remedies = remedies;
+        self
     }
 
     /// The same about installed tables.
-    pub fn of_tables(mut self, found: &'a Installed) -> Self {
-        let Installed { virtual_lanes, ref holes, holes_total, ref loops, loops_total, .. } = *found;
-        self.tables = Some(OfTables { service_levels: virtual_lanes, holes, holes_total, loops, loops_total });
+    pub fn of_tables(mut self, found: &'a Installed, findings: &Problems) -> Self {
+        let Installed { virtual_lanes, ref holes, holes_total, ref loops, loops_total, ref remedies, .. } = *found;
+        let findings: Vec<String> = findings.iter().map(Problem::line).collect();
+        let broken = holes_total + loops_total > 0 || !findings.is_empty();
+        if broken {
+            self.answer = Conclusion::of(false, false);
+        }
+        self.tables = Some(OfTables { service_levels: virtual_lanes, findings, holes, holes_total, loops, loops_total });
+        self.remedies.clone_from(remedies);
+        (self.tone, self.headline) = self.line();
+        if broken {
+            let count = |n: u64, what| (n > 0).then(|| counted(n, what));
+            let parts: Vec<String> =
+                [count(holes_total, "black hole"), count(loops_total, "forwarding loop")].into_iter().flatten().collect();
+            let what = if parts.is_empty() { "frames go to the wrong host".to_owned() } else { parts.join(", ") };
+            (self.tone, self.headline) = (Tone::Bad, format!("Broken tables: {what}. {}", self.headline));
+        }
         self
     }
+}
+
+/// `Single failures: 0 of 8. Pairs: 12 of 28 can deadlock.`
+fn by_size(sizes: &[OfSize]) -> String {
+    let one = |s: &OfSize| {
+        let name = match s.failures {
+            1 => "Single failures".to_owned(),
+            2 => "Pairs".to_owned(),
+            3 => "Triples".to_owned(),
+            n => format!("Sets of {n}"),
+        };
+        let of = grouped(s.sets_checked);
+        let drawn = if u128::from(s.sets_checked) < s.sets_total { format!(" drawn of {}", s.sets_total) } else { String::new() };
+        format!("{name}: {} of {of}{drawn}", grouped(s.cyclic))
+    };
+    format!("{} can deadlock.", sizes.iter().map(one).collect::<Vec<_>>().join(". "))
 }
 
 impl Checked<'_> {
@@ -112,33 +162,23 @@ impl Checked<'_> {
     }
 
     /// The answer to the question that was asked, in a line.
-    fn headline(&self) -> String {
+    fn line(&self) -> (Tone, String) {
         if let Some(cycle) = &self.report.cycle {
             let shared = self.tables.as_ref().is_some_and(|t| !t.service_levels);
             let note = if shared { " if all traffic uses one virtual lane" } else { "" };
-            return terminal::bad(&format!("A cycle of {} buffers: a deadlock can form{note}.", cycle.links.len()));
+            return (Tone::Bad, format!("A cycle of {} buffers: a deadlock can form{note}.", cycle.links.len()));
         }
         let routed = self.flows.map_or(self.hosts * self.hosts.saturating_sub(1), |n| n) as u64 > self.report.unrouted;
         match self.failures {
-            _ if !routed => terminal::caution("Nothing checked: no pair of hosts and no flow has a route."),
-            None => terminal::good("No cycle: under these routes no deadlock can form."),
-            Some(s) if s.cyclic_total > 0 => {
-                let what =
-                    if s.cyclic_total == 1 { "1 failure creates".into() } else { format!("{} failures create", grouped(s.cyclic_total)) };
-                terminal::bad(&format!(
-                    "{what} a cycle: a deadlock can form after {}.",
-                    if s.cyclic_total == 1 { "it" } else { "any of them" }
-                ))
-            }
-            Some(s) if s.interrupted => terminal::caution(&format!(
-                "Interrupted: no cycle, and none after the {} of {} sets of failures that were examined.",
-                grouped(s.sets_checked),
-                s.sets_total
-            )),
-            Some(s) if s.sampled => {
-                terminal::caution("No cycle, and none after the failures that were examined; not all sets were (see --sets-max).")
-            }
-            Some(_) => terminal::good("No cycle, and none after these failures: under these routes no deadlock can form."),
+            _ if !routed => (Tone::Caution, "Nothing checked: no pair of hosts and no flow has a route.".into()),
+            None => (Tone::Good, "No cycle: under these routes no deadlock can form.".into()),
+            Some(s) if s.interrupted => (
+                Tone::Caution,
+                format!("Interrupted after {} of {} sets of failures. {}", grouped(s.sets_checked), s.sets_total, by_size(&s.by_size)),
+            ),
+            Some(s) if s.cyclic_total > 0 => (Tone::Bad, by_size(&s.by_size)),
+            Some(s) if s.sampled => (Tone::Caution, format!("{} Not all sets were examined (see --sets-max).", by_size(&s.by_size))),
+            Some(s) => (Tone::Good, by_size(&s.by_size)),
         }
     }
 }
@@ -146,8 +186,13 @@ impl Checked<'_> {
 /// The answer for people.
 pub fn text(c: &Checked<'_>) -> String {
     let r = c.report;
-    let mut out = c.headline();
+    let mut out = match c.tone {
+        Tone::Good => terminal::good(&c.headline),
+        Tone::Caution => terminal::caution(&c.headline),
+        Tone::Bad => terminal::bad(&c.headline),
+    };
     out += "\n\n";
+    out += &remedies(&c.remedies);
     let mut t = terminal::pairs();
     let mut row = |name: &str, value: String| {
         t.add_row([name, &value]);
@@ -166,6 +211,9 @@ pub fn text(c: &Checked<'_>) -> String {
     }
     if let Some(t) = &c.tables {
         row("Service levels", if t.service_levels { "as given, a virtual lane each buffer" } else { "not known: one virtual lane" }.into());
+        for (i, finding) in t.findings.iter().take(ROWS_MAX).enumerate() {
+            row(if i == 0 { "Findings" } else { "" }, finding.clone());
+        }
         if t.loops_total > 0 {
             row("Forwarding loops", format!("for {}, such as {}", counted(t.loops_total, "destination"), t.loops[0].links.join(" ")));
         }
@@ -187,6 +235,19 @@ pub fn text(c: &Checked<'_>) -> String {
 
 fn plural(n: usize, one: &str, many: &str) -> String {
     format!("{} {}", grouped(n as u64), if n == 1 { one } else { many })
+}
+
+/// What would help, smallest change first.
+fn remedies(all: &[Remedy]) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut t = terminal::pairs();
+    for (i, r) in all.iter().enumerate() {
+        t.add_row([if i == 0 { "Remedy" } else { "Or" }, &r.change]);
+        t.add_row(["  proved", &r.proof]);
+    }
+    format!("{}\n", terminal::draw(&t))
 }
 
 /// A shortest cycle and who closes it.

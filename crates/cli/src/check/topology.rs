@@ -32,11 +32,13 @@ pub struct Network {
     pub flows: Option<Given>,
     /// Routes as they are installed, where the files have them.
     pub tables: Option<Tables>,
+    /// Black holes and forwarding loops in the files, each at its entry.
+    pub findings: Problems,
 }
 
 impl From<Topology> for Network {
     fn from(topology: Topology) -> Network {
-        Network { topology, routing: None, flows: None, tables: None }
+        Network { topology, routing: None, flows: None, tables: None, findings: Problems::default() }
     }
 }
 
@@ -45,7 +47,8 @@ pub fn load(text: &str) -> Result<Network, Problems> {
     let path = Path::new(text);
     if let Some(imported) = crate::import::short(text).filter(|_| !path.is_file()) {
         let imported = imported?;
-        return Ok(Network { tables: imported.tables.clone(), ..imported.graph()?.into() });
+        let graph = imported.graph()?;
+        return Ok(Network { tables: imported.tables, findings: imported.findings, ..graph.into() });
     }
     let (name, keys) = text.split_once(':').unwrap_or((text, ""));
     let builder = builders::find(name).filter(|_| !path.is_file());
@@ -85,7 +88,7 @@ fn scenario(source: &Source) -> Result<Network, Problems> {
     if flows.is_none() && !paths.is_empty() {
         crate::terminal::note("flows are drawn during the run, so all pairs count; explicit paths do not (name them with --flows)");
     }
-    Ok(Network { topology: s.topology, routing, flows, tables: None })
+    Ok(Network { topology: s.topology, routing, flows, tables: None, findings: Problems::default() })
 }
 
 fn build(builder: &Builder, text: &str, start: usize, keys: &str) -> Result<Topology, Problems> {

@@ -157,8 +157,8 @@ fn build(wiring: Wiring, tables: &BTreeMap<String, Table>) -> Result<Network, Pr
         let problem = Problem::new(what, "a connected prefix of /29 or shorter is taken as a host");
         return Err(place.map_or(problem.clone(), |p| problem.at(p)).into());
     }
-    let installed = install(&b, &hosts)?;
-    b.network.tables = Some(installed);
+    let (installed, findings) = install(&b, &hosts)?;
+    (b.network.tables, b.network.findings) = (Some(installed), findings);
     Ok(b.network)
 }
 
@@ -207,10 +207,10 @@ fn peer_of(network: &Network, node: usize, port: u16) -> Option<usize> {
 }
 
 /// The tables by destination, with every way of them followed.
-fn install(b: &Builder<'_>, hosts: &[Host]) -> Result<Tables, Problems> {
+fn install(b: &Builder<'_>, hosts: &[Host]) -> Result<(Tables, Problems), Problems> {
     let to = |h: &Host| Destination { host: h.node as u32, address: h.prefix.to_string() };
     let mut tables = Tables::new(hosts.iter().map(to).collect());
-    let mut places: BTreeMap<(u32, u32), Place> = BTreeMap::new();
+    let mut places: BTreeMap<(u32, u32), routes::Entry> = BTreeMap::new();
     for (name, table) in b.tables {
         let router = b.names.need(name, "table", &table.place)?;
         for (i, host) in hosts.iter().enumerate() {
@@ -225,12 +225,12 @@ fn install(b: &Builder<'_>, hosts: &[Host]) -> Result<Tables, Problems> {
                 };
                 ports.push(port);
             }
-            places.insert(key, best.map_or(&table.place, |r| &r.place).clone());
+            places.insert(key, best.map(|r| r.place.clone()).ok_or_else(|| table.place.clone()));
             tables.set(key.0, key.1, ports);
         }
     }
-    routes::follow(&b.network, &tables, |s, d| places[&(s, d)].clone())?;
-    Ok(tables)
+    let findings = routes::follow(&b.network, &tables, |s, d| places[&(s, d)].clone())?;
+    Ok((tables, findings))
 }
 
 /// The first problem of a document that is none of what is expected.

@@ -62,7 +62,10 @@ pub(super) fn read(sources: &[Arc<Source>], _: &Options) -> Result<Network, Prob
     let mut read = None;
     match tables {
         [] => {}
-        [one] => read = Some(lft::read(one, &fabric)?),
+        [one] => {
+            let (installed, findings) = lft::read(one, &fabric)?;
+            (read, fabric.network.findings) = (Some(installed), findings);
+        }
         [_, second, ..] => return Err(Problem::new("a second file of forwarding tables", "expected one").at(second.place(0..0)).into()),
     }
     let (psl, slvl) = (take(Kind::PathLevels), take(Kind::Lanes));

@@ -1,4 +1,5 @@
-//! Follows installed tables from every switch that hosts send to: what is dropped and what goes round is refused where it stands.
+//! Follows installed tables from every switch that hosts send to. A destination that a table does not list is refused: the file is not
+//! complete. What a table drops by an entry of its own, and what goes round, is a finding about the fabric, with its place.
 
 use std::collections::HashSet;
 
@@ -8,8 +9,13 @@ use xoff_topology::routing::Tables;
 
 use crate::Network;
 
-/// Refuses a table that drops what arrives for a destination, and one that leads into a loop; `place` says where an entry stands.
-pub(super) fn follow(network: &Network, tables: &Tables, place: impl Fn(u32, u32) -> Place) -> Result<(), Problems> {
+/// Where the entry of a switch for a destination stands; `Err`: the table does not list it, and stands there.
+pub(super) type Entry = Result<Place, Place>;
+
+/// What tables drop and what they send round; refuses one that does not list a destination for which frames arrive.
+pub(super) fn follow(network: &Network, tables: &Tables, entry: impl Fn(u32, u32) -> Entry) -> Result<Problems, Problems> {
+    let place = |s: usize, d: u32| entry(s as u32, d).unwrap_or_else(|table| table);
+    let mut findings = Problems::default();
     // Peer of each port, in the order of the links; and the switches that hosts send to.
     let mut peers: Vec<Vec<usize>> = vec![Vec::new(); network.nodes.len()];
     let is_host = |n: usize| network.nodes[n].kind == NodeKind::Host;
@@ -40,9 +46,16 @@ pub(super) fn follow(network: &Network, tables: &Tables, place: impl Fn(u32, u32
             while let Some((at, next)) = way.last_mut() {
                 let (at, ports) = (*at, tables.ports(*at as u32, d));
                 if *next == 0 && ports.is_empty() {
-                    let what = format!("switch '{}' has no port for {name}: a black hole", network.nodes[at].name);
-                    problems
-                        .push(Problem::new(what, "what arrives there for it is dropped; is the table complete?").at(place(at as u32, d)));
+                    match entry(at as u32, d) {
+                        Err(table) => {
+                            let what = format!("switch '{}' has no entry for {name}", network.nodes[at].name);
+                            problems.push(Problem::new(what, "frames for it arrive there; is the table complete?").at(table));
+                        }
+                        Ok(entry) => {
+                            let what = format!("switch '{}' drops what arrives for {name}: a black hole", network.nodes[at].name);
+                            findings.push(Problem::new(what, "its table has an entry without a port").at(entry).warning());
+                        }
+                    }
                 }
                 let Some(&port) = ports.get(*next) else {
                     done.insert(at);
@@ -55,7 +68,7 @@ pub(super) fn follow(network: &Network, tables: &Tables, place: impl Fn(u32, u32
                     if peer != to {
                         let what =
                             format!("switch '{}' gives what is for {name} to host '{}'", network.nodes[at].name, network.nodes[peer].name);
-                        problems.push(Problem::new(what, "a host does not forward").at(place(at as u32, d)));
+                        findings.push(Problem::new(what, "a host does not forward").at(place(at, d)).warning());
                     }
                 } else if visited[peer] != round {
                     visited[peer] = round;
@@ -65,10 +78,10 @@ pub(super) fn follow(network: &Network, tables: &Tables, place: impl Fn(u32, u32
                     let mut names: Vec<&str> = way[from..].iter().map(|(s, _)| network.nodes[*s].name.as_str()).collect();
                     names.push(&network.nodes[peer].name);
                     let what = format!("a forwarding loop of what is for {name}: {}", names.join(" -> "));
-                    problems.push(Problem::new(what, "frames that never arrive fill the buffers on their way").at(place(at as u32, d)));
+                    findings.push(Problem::new(what, "frames that never arrive fill the buffers on their way").at(place(at, d)).warning());
                 }
             }
         }
     }
-    problems.or(())
+    problems.or(findings)
 }

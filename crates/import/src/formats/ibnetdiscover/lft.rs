@@ -24,7 +24,7 @@ struct Table {
 }
 
 /// Reads the tables and follows every one of their paths.
-pub(super) fn read(source: &Arc<Source>, fabric: &Fabric) -> Result<Tables, Problems> {
+pub(super) fn read(source: &Arc<Source>, fabric: &Fabric) -> Result<(Tables, Problems), Problems> {
     let lids: BTreeMap<u32, usize> = fabric.lids.iter().map(|(lid, node)| (*lid, *node)).collect();
     let index: HashMap<u32, u32> = lids.keys().enumerate().map(|(i, lid)| (*lid, i as u32)).collect();
     let to = |(lid, node): (&u32, &usize)| Destination { host: *node as u32, address: format!("lid 0x{lid:x}") };
@@ -88,11 +88,11 @@ pub(super) fn read(source: &Arc<Source>, fabric: &Fabric) -> Result<Tables, Prob
         }
     }
     let place = |switch: u32, destination: u32| match entries.get(&(switch, destination)) {
-        Some(&number) => all[number as usize].place(),
-        None => heads.get(&switch).cloned().unwrap_or_else(|| source.place(0..0)),
+        Some(&number) => Ok(all[number as usize].place()),
+        None => Err(heads.get(&switch).cloned().unwrap_or_else(|| source.place(0..0))),
     };
-    routes::follow(&fabric.network, &tables, place)?;
-    Ok(tables)
+    let findings = routes::follow(&fabric.network, &tables, place)?;
+    Ok((tables, findings))
 }
 
 /// Refuses a table that was cut off.
