@@ -181,7 +181,7 @@ fn threads_that_gain_nothing_are_named() {
 
 /// Either engine gives the same result, and a run says which one it used, and why not the other.
 #[test]
-fn a_run_says_how_its_events_were_handled() {
+fn the_engine_of_a_run_is_named() {
     let out = folder("run-engine").display().to_string();
     let run = |more: &[&str]| {
         let args = ["run", &ring(), "--out", &out, "--json", "--set", "run.duration=3ms"];
