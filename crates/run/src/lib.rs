@@ -9,34 +9,24 @@
 //! Stages are types: a scenario with a mistake never becomes a world, and tables cannot be read before they are
 //! closed. The command line, Python and the paper reproductions all go through here.
 
-mod boundary;
-mod conditions;
-mod derived;
-mod explain;
 mod fabric;
-mod ideal;
 mod idle;
 mod manifest;
 mod network;
-mod recorder;
-mod resources;
 mod scenario;
 mod sections;
-mod standstill;
-mod summary;
-mod tree;
-pub mod verdict;
 
-pub use boundary::Boundary;
-pub use explain::{Explanation, How, Root, Step, explain};
 pub use fabric::{FabricFinished, FabricScenario};
 pub use manifest::{Progress, RESOLVED, RunError};
+pub use network::boundary::Boundary;
+pub use network::explain::{Explanation, How, Root, Step, explain};
+pub use network::resources::cores;
+pub use network::summary::Summary;
+pub use network::tree::{Branch, Member, Role, Tree, congestion_tree};
+pub use network::verdict;
 pub use network::{Finished, NetworkScenario, Running};
-pub use resources::cores;
 pub use scenario::Scenario;
 pub use sections::{fabric_sections, sections};
-pub use summary::Summary;
-pub use tree::{Branch, Member, Role, Tree, congestion_tree};
 pub use xoff_sim::Engine;
 
 /// Version of this program, as in manifests and tables.

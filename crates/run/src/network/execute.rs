@@ -8,9 +8,9 @@ use xoff_topology::PortNumbers;
 use super::NetworkScenario;
 use super::rows::write_rows;
 use crate::manifest::{Clocks, Progress, RunError, Source, manifest, run_info, write_last};
-use crate::recorder::TableRecorder;
-use crate::summary::Summary;
-use crate::verdict::judge;
+use crate::network::recorder::TableRecorder;
+use crate::network::summary::Summary;
+use crate::network::verdict::judge;
 
 /// A world with open tables.
 pub struct Running<'s> {

@@ -16,14 +16,24 @@ use xoff_topology::routing::{FlowKey, Routes, Routing, trace_path};
 use xoff_units::{Bytes, Span, Time, WireClock};
 use xoff_workload::{Flow, Flows};
 
-use crate::boundary::Boundary;
-
+pub(crate) mod boundary;
+mod conditions;
+mod derived;
 mod execute;
+pub(crate) mod explain;
+mod ideal;
 mod parts;
 mod pool;
 mod read;
+mod recorder;
+pub(crate) mod resources;
 mod rows;
+mod standstill;
+pub(crate) mod summary;
+pub(crate) mod tree;
+pub mod verdict;
 
+use boundary::Boundary;
 pub use execute::{Finished, Running};
 use parts::{Host, Memory, SwitchParts};
 pub(crate) use read::read;

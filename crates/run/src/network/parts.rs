@@ -45,7 +45,7 @@ pub(super) fn read_topology(doc: &Document, run_seed: u64, folder: &Path) -> Opt
     let mut section = doc.open(&spec);
     let mut topology = xoff_scenario::topology::build_in(&mut section, folder)?;
     // Before routes and flows are laid over it.
-    section.take(|_| crate::resources::network_fits(&topology))?;
+    section.take(|_| crate::network::resources::network_fits(&topology))?;
     doc.open(&sections::failures()).take(|s| {
         let names = s.texts("links")?;
         let names: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -27,10 +27,11 @@ use super::parts::{
 use super::{ModelParts, NetworkScenario, pool};
 use xoff_sim::Engine;
 
-use crate::boundary::Boundary;
 use crate::manifest::parameters;
-use crate::standstill::{self, Drains};
-use crate::{conditions, derived, idle, sections};
+use crate::network::boundary::Boundary;
+use crate::network::standstill::{self, Drains};
+use crate::network::{conditions, derived};
+use crate::{idle, sections};
 
 /// `[run]`.
 struct RunSettings {

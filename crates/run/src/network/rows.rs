@@ -7,7 +7,7 @@ use xoff_topology::PortNumbers;
 use xoff_units::Span;
 
 use super::NetworkScenario;
-use crate::ideal::Ideals;
+use crate::network::ideal::Ideals;
 
 /// Flows, deadlocks and port counters: known only at the end.
 pub(super) fn write_rows(

@@ -84,7 +84,7 @@ pub fn congestion_tree(scenario: &NetworkScenario, at: Time, mut look: impl FnMu
     }
     if !scenario.model.detection.has_states() {
         let what = format!("detection '{}' does not distinguish congested from undetermined ports", scenario.detection);
-        let hint = format!("{} and run again", crate::conditions::detections(Detection::has_states));
+        let hint = format!("{} and run again", crate::network::conditions::detections(Detection::has_states));
         return Err(ParamError::new("detection", what, hint));
     }
     let mut model = scenario.model();
