@@ -42,7 +42,7 @@ def test_ports_can_be_chosen(pfc: xoff.Run) -> None:
         pfc.plot(ports=["S1->S9"])
 
 
-def test_a_run_without_probes_says_so(ring: Path) -> None:
+def test_a_run_without_probes_is_reported(ring: Path) -> None:
     nothing = {"interval": "0us", "queues": [], "rates": [], "flow_rates": False}
     run = xoff.run(ring, probes=nothing, run__duration="1ms")
     shown = texts(run.plot())

@@ -37,7 +37,7 @@ def test_the_ring_deadlocks_under_pfc(pfc: xoff.Run) -> None:
     assert "deadlock S1->S2 S2->S3 S3->S1" in repr(pfc)
 
 
-def test_a_verdict_says_what_was_looked_at(ring: Path, pfc: xoff.Run) -> None:
+def test_a_verdict_states_what_was_checked(ring: Path, pfc: xoff.Run) -> None:
     v = pfc.verdict
     assert (v.answer, v.deadlock, v.promises, v.lost_frames, v.losses, v.why) == ("no", "found", "kept", 0, {}, [])
     assert not v and v.headline.endswith(", 0 frames lost")
@@ -68,7 +68,7 @@ def test_unfinished_flows_count_in_the_slowdown(tmp_path: Path) -> None:
     assert run.flows["slowdown"].null_count() == 1
 
 
-def test_keywords_replace_what_the_file_says(ring: Path) -> None:
+def test_keywords_replace_the_files_values(ring: Path) -> None:
     run = xoff.run(ring, flow_control="gfc-buffer", seed=2, out=None, **DOTTED)
     assert run.deadlock is None
     p = parameters(run)

@@ -197,7 +197,7 @@ fn the_reported_link_gets_the_standards_headroom() {
     }
 }
 
-/// A standard without published delays for a rate is said to be interpolated, or to have no row.
+/// A standard without published delays for a rate is marked as interpolated, or to have no row.
 #[test]
 fn where_the_standards_row_comes_from() {
     let plan = |rate: &str| of("pfc", &[("rate", rate.to_owned())]);
@@ -222,7 +222,7 @@ fn every_plan_has_an_answer() {
     assert_eq!(p.answer.set.iter().map(|r| r.symbol).collect::<Vec<_>>(), ["max(T_on)", "T"]);
 }
 
-/// A given threshold replaces the bound: the plan follows it, and says what it violates.
+/// A given threshold replaces the bound: the plan follows it, and names what it violates.
 #[test]
 fn given_thresholds() {
     let plan = |fc: &str, extra: &[(&str, &str)]| plan::plan(&input(fc, extra)).unwrap();

@@ -1,4 +1,4 @@
-//! One run of `xoff` in a process of its own: its answer, and what the system says it cost.
+//! One run of `xoff` in a process of its own: its answer, and what the system measured of its cost.
 
 use std::fs::File;
 use std::io::{Read, Seek};

@@ -81,10 +81,10 @@ fn in_child() -> Result<Forwarding, Failed> {
     if !out.status.success() {
         return Err(String::from_utf8_lossy(&out.stderr).trim().to_owned());
     }
-    serde_json::from_slice(&out.stdout).map_err(|e| format!("the measuring process said nothing: {e}"))
+    serde_json::from_slice(&out.stdout).map_err(|e| format!("the measuring process printed nothing: {e}"))
 }
 
-/// What the child does: everything, then says it as JSON.
+/// What the child does: everything, then prints it as JSON.
 pub fn child() -> Result<(), Failed> {
     xoff_testbed::veth_network::isolate().map_err(|e| e.to_string())?;
     let mut rates = Vec::new();
@@ -138,7 +138,7 @@ fn forward(len: u32, nth: usize) -> Result<f64, Failed> {
         let frame = test_frame(len, sink, source)?;
         std::thread::spawn(move || {
             while !stop.load(Ordering::Relaxed) {
-                // A full socket is the kernel's way of saying that the switch does not keep up.
+                // A full socket is how the kernel reports that the switch does not keep up.
                 if !matches!(generator.send(&frame), Ok(true)) {
                     let _ = generator.flush();
                 }

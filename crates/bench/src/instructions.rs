@@ -23,7 +23,7 @@ const SCENARIOS: [&str; 3] = ["gate-websearch", "gate-gfc", "gate-cbfc"];
 /// Counts that were accepted, or today's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Counts {
-    /// The compiler: another one gives another binary, and its counts say nothing about a change.
+    /// The compiler: another one gives another binary, and its counts cannot be compared.
     rustc: String,
     /// One per scenario.
     scenarios: Vec<Count>,

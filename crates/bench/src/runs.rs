@@ -86,12 +86,12 @@ impl Bench {
         Ok(runs)
     }
 
-    /// Says what is being measured.
+    /// Prints what is being measured.
     pub fn report(&self, what: &str) {
         self.bar.set_message(what.to_owned());
     }
 
-    /// Says what came out.
+    /// Prints the result.
     pub fn done(&self, what: &str, result: &str) {
         self.bar.suspend(|| eprintln!("{what}: {result}"));
     }

@@ -84,7 +84,7 @@ pub fn open_ends(v: &Verdict) -> Vec<(&'static str, String)> {
     rows
 }
 
-/// What a subcommand has to say.
+/// The answer of a subcommand.
 pub struct Answer {
     text: String,
     json: String,

@@ -12,8 +12,8 @@ use crate::terminal::{self, counted, grouped};
 
 /// Make a scenario of the files of a real network.
 ///
-/// What a format does not say is not guessed: links without a rate or a length need --rate, --length or --delay. What was understood and
-/// left out is named in the answer and at the head of the scenario.
+/// What a format does not contain is not guessed: links without a rate or a length need --rate, --length or --delay. What was
+/// understood and left out is named in the answer and at the head of the scenario.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -108,7 +108,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let Some(out) = &args.out else {
         if written.links.is_some() {
             let what = format!("{} links need a file beside the scenario", grouped(network.links.len() as u64));
-            return Err(Problem::new(what, "say where the scenario goes: --out network.toml").into());
+            return Err(Problem::new(what, "name a file for the scenario: --out network.toml").into());
         }
         return Ok(Answer::new(written.scenario, &json, Exit::Done));
     };

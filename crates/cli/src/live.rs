@@ -119,7 +119,7 @@ impl Options {
         Ok(Real { watchdog, ..Real::default() })
     }
 
-    /// Runs the node until it ends, and says how it went.
+    /// Runs the node until it ends, and prints how it went.
     pub fn run(&self, s: &NetworkScenario, node: Node, real: Real) -> Result<Answer, Problems> {
         let Node { command, name, here, links, interfaces, ports } = node;
         let folder = self.out.as_ref().map(|out| claim(out, command, &self.force)).transpose()?;
@@ -319,7 +319,7 @@ fn flows_text(flows: &[FlowReport]) -> String {
     format!("\n{}", terminal::draw(&t))
 }
 
-/// Counters on a terminal, drawn again every half second; nothing elsewhere, but for what the watchdog says.
+/// Counters on a terminal, drawn again every half second; nothing elsewhere, but for the lines of the watchdog.
 struct LiveTable {
     term: Term,
     interfaces: Vec<String>,

@@ -123,7 +123,7 @@ pub fn verdict(m: &xoff_record::Manifest) -> &Verdict {
     m.verdict.as_ref().expect("every run is judged")
 }
 
-/// Says what became of the threads that were asked for; the result is the same in any case.
+/// Reports what became of the threads that were asked for; the result is the same in any case.
 fn report_threads(asked: usize, running: usize, unsplit: Option<&str>) {
     let cores = xoff_run::cores();
     match unsplit {

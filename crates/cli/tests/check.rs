@@ -137,7 +137,7 @@ fn a_scenario_brings_its_routing_failures_and_flows() {
     wrong.complains(&["s.toml:6:8"]);
 }
 
-/// Ctrl-C during a long study: what was looked at until then is the answer, as one JSON object.
+/// Ctrl-C during a long study: what was checked until then is the answer, as one JSON object.
 #[test]
 #[cfg(unix)]
 fn an_interrupted_study_answers_with_what_it_looked_at() {

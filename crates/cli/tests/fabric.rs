@@ -92,7 +92,7 @@ fn settings_that_cannot_work_are_refused_with_the_inequality() {
     hosts(&["congestion_points.sample_base=0B"], &["sample_base"]);
     hosts(&["congestion_points.setpoint=200KB"], &["setpoint <= input_buffer"]);
     hosts(&["congestion_points.keep_alive=true", "congestion_points.placement=output"], &["keep_alive", "outputs pause no port"]);
-    // Commands for networks say that this is none.
+    // Commands for networks report that this is none.
     let ran = xoff(&["check", &scenario("hotspots.toml")]);
     assert_eq!(ran.complains(&["fabric"]).code, 2);
 }

@@ -51,7 +51,7 @@ fn a_plan_has_formulas_and_sources() {
         plan[list].as_array().unwrap().iter().find(|r| r["symbol"] == symbol).unwrap_or_else(|| panic!("{symbol} in {list}")).clone()
     };
     assert_eq!(row("rows", "MTU")["value_exact"], 1500);
-    // Symbols of rows that scripts know stay, and what other rules say has its distance beside it.
+    // Symbols of rows that scripts know stay, and the value of other rules has its distance beside it.
     for symbol in ["H gfc", "H 802.1q", "H cisco", "H mlx5e", "H hpcc", "H", "B_min", "B_full", "B", "XOFF", "XON", "H port", "H switch"] {
         assert_eq!(row("rows", symbol)["unit"], "bytes", "{symbol}");
     }

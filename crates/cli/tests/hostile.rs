@@ -1,5 +1,5 @@
 //! What an input's numbers and sizes may ask of the machine: every row is refused with exit code 2, or served, within a bound of memory
-//! and time. A number that sizes something says what it would need.
+//! and time. A number that sizes something is refused with the memory it would need.
 
 mod support;
 
@@ -16,7 +16,7 @@ const MEMORY: u64 = 3 << 30;
 /// Time of a row. Most take milliseconds; the machine may be busy.
 const TIME: Duration = Duration::from_secs(60);
 
-/// How a child ended: its exit code (`None`: by a signal, or by this test when its time was up), and what it said.
+/// How a child ended: its exit code (`None`: by a signal, or by this test when its time was up), and its output.
 struct Ended {
     code: Option<i32>,
     err: String,
@@ -75,7 +75,7 @@ fn fabric(keys: &str, more: &str) -> String {
     format!("[run]\nduration = \"10us\"\n[fabric]\n{keys}\n[traffic]\nkind = \"uniform\"\nload = 0.5\n{more}\n")
 }
 
-/// Checks rows of (name, scenario, what the refusal says).
+/// Checks rows of (name, scenario, words of the refusal).
 fn refused(test: &str, rows: &[(&str, String, &[&str])]) {
     for (name, text, prints) in rows {
         let dir = folder(&format!("hostile/{test}"));
@@ -183,7 +183,7 @@ fn long_times_are_served_in_bounded_memory() {
     }
 }
 
-/// (name, arguments, file, what is said).
+/// (name, arguments, file, words of the answer).
 type Reader<'a> = (&'a str, &'a [&'a str], Vec<u8>, &'a [&'a str]);
 
 #[test]

@@ -151,7 +151,7 @@ fn real_files_are_read() {
     }
     for lookup in ["sonic/real-msn2700.pg_profile_lookup.ini", "sonic/real-accton-static-th.pg_profile_lookup.ini"] {
         let Some(file) = xoff_testing::sample(lookup) else { continue };
-        // A table alone is no network, and says so; its rows were read.
+        // A table alone is no network, and is refused as such; its rows were read.
         let ran = import("sonic", &[file], &path(&dir, "never.toml"));
         assert_eq!(ran.code, 2, "{lookup}: {}", ran.out);
         ran.complains(&["a lookup table of", "no config_db.json"]);

@@ -304,7 +304,7 @@ fn tree(svg: &str) -> Command {
     command(["tree", &scenario("mechanisms/tcd.toml"), "500us", "--svg", svg, "--json"])
 }
 
-/// A link stays and its target is written; what is no regular file is written through; what cannot be written is said at once.
+/// A link stays and its target is written; what is no regular file is written through; what cannot be written is reported at once.
 #[test]
 fn a_drawing_replaces_no_link_and_no_device() {
     let dir = folder("out-svg");
@@ -374,7 +374,7 @@ fn a_reproduction_goes_on_in_its_own_folder() {
     assert!(dir.join("figures/mine.txt").is_file());
 }
 
-/// What the user put into the place of a result is refused, and with --force said; a copy of a folder is as good as the folder.
+/// What the user put into the place of a result is refused, and with --force reported; a copy of a folder is as good as the folder.
 #[test]
 fn a_file_that_was_changed_is_not_replaced() {
     let dir = folder("out-changed");
@@ -427,7 +427,7 @@ fn an_input_is_not_replaced() {
     assert!(forced.code == 0 && std::fs::read(dir.join("notes.svg")).unwrap().starts_with(b"<svg"), "{}", forced.err);
 }
 
-/// A folder that is moved away while a run writes into it: whatever takes its name is not touched, and the run says so.
+/// A folder that is moved away while a run writes into it: whatever takes its name is not touched, and the run reports it.
 #[test]
 fn a_folder_that_is_moved_is_noticed() {
     let dir = folder("out-moved");
@@ -459,7 +459,7 @@ fn a_folder_that_is_moved_is_noticed() {
     }
 }
 
-/// With --force as without: a draft's name that is taken is said in words.
+/// With --force as without: a draft's name that is taken is reported in words.
 #[test]
 fn a_draft_of_the_users_is_in_the_way() {
     let dir = folder("out-draft");

@@ -116,7 +116,7 @@ fn frames_dropped_by_a_switch_are_reported_with_and_without_checks() {
     assert!(unchecked.text.out.contains("Not checked"), "{}", unchecked.text.out);
 }
 
-/// Before: exit code 0 for a deadlock, and a green "no deadlock" where nothing had looked for one.
+/// Before: exit code 0 for a deadlock, and a green "no deadlock" where nothing had searched for one.
 #[test]
 fn a_deadlock_is_a_no_and_is_denied_only_where_something_looked() {
     let ring = scenario("tutorial/ring.toml");

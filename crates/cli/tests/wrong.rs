@@ -7,7 +7,7 @@ use support::{command, folder};
 const RING: &str = "[topology]\nkind = \"ring\"\n";
 const FLOW: &str = "[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\nsize = \"1KB\"\n";
 
-/// Runs in `dir`; what stderr says, in one line.
+/// Runs in `dir`; stderr, in one line.
 fn refusal(name: &str, args: &[&str], dir: &std::path::Path) -> String {
     let o = command(args).current_dir(dir).env("LC_ALL", "C.UTF-8").env("COLUMNS", "110").output().unwrap();
     let err = String::from_utf8_lossy(&o.stderr);

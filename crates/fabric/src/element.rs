@@ -4,7 +4,7 @@
 //!   link -> input queue (b_in) --crossbar, L_S = 2 L_F--> output queue (b) -> link, by local credits
 //! ```
 //!
-//! It forwards and knows nothing of requests. A segment may be forwarded as soon as its head is there, but the crossbar holds
+//! It forwards; requests pass it like data. A segment may be forwarded as soon as its head is there, but the crossbar holds
 //! its input and its output until the last bit has come in.
 
 use std::collections::VecDeque;

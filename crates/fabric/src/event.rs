@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use xoff_sim::{EventQueue, Pending};
 use xoff_units::Time;
 
-/// What an event is about; `at` and `arg` of an event say where and with what.
+/// What an event is about; `at` and `arg` of an event are where and with what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {

@@ -62,7 +62,7 @@ pub(crate) struct Flow {
     pub transit_acks: u32,
     /// Path of the next segment.
     pub next_path: u32,
-    /// Packets that have not departed, by place in the stream. Both ends look at it: what the header of a segment would say.
+    /// Packets that have not departed, by place in the stream. Both ends look at it: what the header of a segment would contain.
     packets: VecDeque<Packet>,
     /// Packets of those that are wholly requested or sent unsolicited.
     asked: usize,

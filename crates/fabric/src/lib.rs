@@ -1,4 +1,4 @@
-//! Scheduled switching fabrics: adapters that ask before they inject, and elements that only forward.
+//! Scheduled switching fabrics: request-grant adapters, and elements that only forward.
 //!
 //! ```text
 //!   packets -> Port: VOQs, Requester --uplink--> Element -- ... --> Element --> Port: reassembly, Granter -> line
@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The unit inside is a segment of a flow's byte stream, which may carry parts of several packets. A world is built from a
-//! [`Config`] and run; what it saw is a [`Report`]. Events are those of the packet simulator's queue; the order of equal times
+//! [`Config`] and run; the result is a [`Report`]. Events are those of the packet simulator's queue; the order of equal times
 //! is the order in which they were scheduled, on one thread.
 //!
 //! Source: Chrysos et al., "End-to-End Congestion Management for Non-Blocking, Multi-Stage Switching Fabrics using Commodity

@@ -190,7 +190,7 @@ pub struct Report {
     pub packets_out: u64,
     /// A deadlock.
     pub stuck: Option<Stuck>,
-    /// What hosts saw, if there are any.
+    /// Results of the hosts, if there are any.
     pub hosts: Option<HostReport>,
 }
 

@@ -54,7 +54,7 @@ pub struct World {
     window: Window,
 }
 
-/// How often a run says how far it is [events].
+/// How often a run reports its progress [events].
 const PROGRESS_EVERY: u64 = 1 << 20;
 
 impl World {

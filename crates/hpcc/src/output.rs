@@ -49,7 +49,7 @@ pub struct Pfc {
 }
 
 impl Pfc {
-    /// What a row says, if it is that of a message that arrived.
+    /// The content of a row, if it is that of a message that arrived.
     pub fn of(row: &Row, ports: &PortNumbers, is_switch: impl Fn(u32) -> bool) -> Option<Pfc> {
         let Row::Control(c) = row else { return None };
         let (node, port) = ports.place(c.port.0);

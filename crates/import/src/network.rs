@@ -169,7 +169,7 @@ impl Network {
         Ok(self.nodes.len() - 1)
     }
 
-    /// Says once what was left out.
+    /// Reports once what was left out.
     pub(crate) fn leave_out(&mut self, what: impl Into<String>) {
         let what = what.into();
         if !self.left_out.contains(&what) {

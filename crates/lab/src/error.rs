@@ -32,7 +32,7 @@ pub enum ReproduceError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// What the operating system reported.
         source: io::Error,
     },
 }

@@ -25,7 +25,7 @@ use pcap_file::{DataLink, Endianness, PcapError};
 
 /// if_tsresol: a power of ten, 10^-9 s.
 const NANOSECONDS: u8 = 9;
-/// if_tsresol where an interface does not say: microseconds (section 4.2).
+/// if_tsresol where an interface has none: microseconds (section 4.2).
 const TSRESOL_DEFAULT: u8 = 6;
 /// Bits 0 and 1 of epb_flags (section 4.3.1).
 const DIRECTION: u32 = 0b11;
@@ -59,7 +59,8 @@ impl Default for CaptureOptions {
 /// A capture being written.
 ///
 /// What waits in its buffer is written when it is finished or dropped, so also when a program that catches Ctrl-C leaves its loop. Only
-/// [`Capture::finish`] says whether that succeeded. After an error, a full disk for one, nothing more is written, and every call says so.
+/// [`Capture::finish`] returns whether that succeeded. After an error, such as a full disk, nothing more is written and
+/// every call reports it.
 pub struct Capture<W: Write = File> {
     writer: Option<PcapNgWriter<BufWriter<W>>>,
     ports: usize,
@@ -155,7 +156,7 @@ pub struct Captured {
     pub time_ns: u64,
     /// Number of the interface in the file; [`CaptureReader::ports`] has their names.
     pub port: usize,
-    /// Which way; `None` where the file does not say.
+    /// Which way; `None` where the file has no direction.
     pub direction: Option<Direction>,
     /// Length on the wire [bytes].
     pub original_len: u32,

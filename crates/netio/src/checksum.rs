@@ -3,7 +3,7 @@
 //! Between veth ends no hardware exists, and a frame travels with only the pseudo-header's sum in its checksum field. A switch in user
 //! space would pass it on like that, and every receiver behind a real wire would drop it.
 //!
-//! TCP and UDP over IPv4 and IPv6. In a tunnel only the outer header is looked at.
+//! TCP and UDP over IPv4 and IPv6. In a tunnel only the outer header is examined.
 
 use xoff_wire::{ethernet, internet, vlan};
 

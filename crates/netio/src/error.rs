@@ -42,7 +42,7 @@ pub enum OpenError {
         interface: String,
         /// Capability that is missing, in the spelling of `setcap`.
         capability: &'static str,
-        /// What the kernel said.
+        /// What the kernel reported.
         source: io::Error,
     },
     /// Some other call failed.
@@ -51,7 +51,7 @@ pub enum OpenError {
         interface: String,
         /// What was being done.
         action: &'static str,
-        /// What the kernel said.
+        /// What the kernel reported.
         source: io::Error,
     },
 }

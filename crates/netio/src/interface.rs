@@ -9,7 +9,7 @@
 //! | `tx`, `tso`, `gso` | of a veth pair: made with defaults, so on at the peer too: unfinished checksums, frames of 64 KiB |
 //! | `rxvlan`, `txvlan` | nothing: tags come beside the frame and are put back |
 //!
-//! The peer of a veth end is not looked at: it may be in another namespace, and an interface that was not given is not touched. What it
+//! The peer of a veth end is not examined: it may be in another namespace, and an interface that was not given is not touched. What it
 //! does shows in [`crate::PortCounters`].
 
 use std::io;
@@ -34,7 +34,7 @@ const MERGING: [&str; 2] = ["gro", "lro"];
 /// Leave what is sent unfinished: wrong where the wire is memory.
 const UNFINISHED: [&str; 3] = ["tx", "tso", "gso"];
 
-/// What the kernel says of an interface.
+/// What the kernel reports of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
     /// Its name.
@@ -51,7 +51,7 @@ pub struct Interface {
     pub up: bool,
     /// Is there a carrier: a cable, or a peer that is up?
     pub carrier: bool,
-    /// Its driver; "veth" for one, empty if the kernel does not say.
+    /// Its driver; "veth" for one, empty if the kernel does not report it.
     pub driver: String,
     /// Offloads that are on, as `ethtool -K` names them.
     pub offloads: Vec<&'static str>,

@@ -1,4 +1,4 @@
-//! Real Ethernet ports and what surrounds them. Linux only; knows nothing of switches.
+//! Real Ethernet ports and what surrounds them. Linux only; independent of switches.
 //!
 //! ```text
 //!   interface (exists, up, MTU, offloads) --checks--> PacketPort --+

@@ -4,7 +4,7 @@
 //!   a.send -> taken -flush-> [lose, duplicate, corrupt, reorder, by a seed] -> b.receive        and the same from b to a
 //! ```
 //!
-//! Without [`Faults`] nothing is ever lost: when the other side does not receive, `send` says that there is no room.
+//! Without [`Faults`] nothing is ever lost: when the other side does not receive, `send` reports that there is no room.
 
 use std::collections::VecDeque;
 use std::io;

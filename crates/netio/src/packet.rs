@@ -90,7 +90,7 @@ impl PacketPort {
         Ok(PacketPort { interface: looked, request, options, ring, socket, queue, counters, empty: 0, claim })
     }
 
-    /// What the kernel says of the interface now; in words, why it cannot be used.
+    /// What the kernel reports of the interface now; in words, why it cannot be used.
     fn look_again(&mut self) -> Result<(), String> {
         let name = &self.interface.name;
         let unknown = |e: io::Error| match e.raw_os_error() {
@@ -181,7 +181,7 @@ impl Port for PacketPort {
                     return;
                 }
                 let length = arrived.length + if arrived.tagged() { 4 } else { 0 };
-                // Every place has room for the longest frame, so that one cut off is one too long; a kernel that disagrees is not believed.
+                // Every place has room for the longest frame, so that one cut off is one too long; a kernel that disagrees is ignored.
                 if length > longest || arrived.captured() < arrived.length {
                     counters.too_long += 1;
                     return;

@@ -42,7 +42,7 @@ pub trait Port: Send {
     }
 }
 
-/// What a port knows of its link.
+/// What a port has about its link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Carrier {
     /// Nothing: an error is an error.
@@ -73,7 +73,7 @@ pub struct PortCounters {
 }
 
 impl PortCounters {
-    /// What the counts say of the peer's offloads, and the commands that end it; `None`: nothing is wrong.
+    /// What the counts show of the peer's offloads, and the commands that end it; `None`: nothing is wrong.
     pub fn advice(&self, interface: &str) -> Option<String> {
         let mut text = Vec::new();
         if self.too_long > 0 {

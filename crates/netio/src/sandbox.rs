@@ -67,12 +67,12 @@ impl Capability {
     }
 }
 
-/// A capability that is missing, with what the kernel said and the command that would grant it.
+/// A capability that is missing, with what the kernel reported and the command that would grant it.
 #[derive(Debug)]
 pub struct Missing {
     /// What is missing.
     pub capability: Capability,
-    /// What the kernel said, with its number.
+    /// What the kernel reported, with its number.
     pub error: io::Error,
 }
 
@@ -267,7 +267,7 @@ fn run_batch(mut ip: Command, batch: &str) -> io::Result<()> {
     let mut child = ip.args(["-batch", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
         match stdin.write_all(batch.as_bytes()) {
-            // It stopped at a bad line; what it says about that counts.
+            // It stopped at a bad line; its message counts.
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {}
             other => other?,
         }

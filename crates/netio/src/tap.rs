@@ -23,7 +23,7 @@ pub struct TapPort {
     name: String,
     mac: Mac,
     file: File,
-    /// Counts of the interfaces of the tap's network namespace: the kernel says nowhere else what it dropped before us.
+    /// Counts of the interfaces of the tap's network namespace: the kernel reports nowhere else what it dropped before us.
     statistics: Option<File>,
     queue: SendQueue,
     frame: Vec<u8>,

@@ -21,7 +21,7 @@ pub struct Compat {
     /// Buffer: the free part of a shared pool is computed in unsigned 32 bits, which wrap where the pool is over-committed. Off: it stops
     /// at zero.
     pub pool_wraps: bool,
-    /// NIC: flows take turns in one ring for all classes, and the place in it that was served last is remembered instead of the flow, so
+    /// NIC: flows take turns in one ring for all classes, and the place in it that was served last is kept instead of the flow, so
     /// that the turn is lost when flows end while none can send. Off: by start of the flow, class by class.
     pub round_robin_by_place: bool,
     /// NIC: a pending wake-up is never replaced by an earlier one, but where a rate control moves a frame; and the next one is planned for

@@ -95,7 +95,7 @@ enum Queues {
     RoundRobin { queues: Vec<PerIngress>, quantum: u32 },
     /// Lists by ingress and class; ingresses whose heads wait for it by egress and class, in turn.
     Input { lists: Vec<FrameList>, order: Vec<VecDeque<u16>>, reading: Vec<bool> },
-    /// In the sender halves that look at flows; where there is none, in the egress.
+    /// In the sender halves of per-flow flow controls; where there is none, in the egress.
     OfSenders,
 }
 

@@ -1,4 +1,4 @@
-//! What a node asks of the world around it.
+//! What a node needs from the world around it.
 
 use xoff_mech::detection::{Congestion, Mark, PortState, Side};
 use xoff_mech::flow_control::{Message, StoppedBy};
@@ -23,7 +23,7 @@ impl EventKey {
 /// A call that a node wants at a later time. Early, late or repeated calls do no harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// The wire of this port is free, as [`Env::transmit`] said.
+    /// The wire of this port is free, as [`Env::transmit`] returned.
     WireFree {
         /// Port.
         port: u16,
@@ -40,14 +40,14 @@ pub enum Call {
         /// Port.
         port: u16,
     },
-    /// The receiver half of this port and class wants to look at the clock.
+    /// The timer of the receiver half of this port and class.
     Receiver {
         /// Port.
         port: u16,
         /// Class.
         class: u8,
     },
-    /// The congestion point of this port and class wants to look at the clock.
+    /// The timer of the congestion point of this port and class.
     CongestionPoint {
         /// Port.
         port: u16,
@@ -178,7 +178,7 @@ pub enum NodeEvent {
         /// Flow.
         flow: u32,
     },
-    /// What the detector of a port thinks of it after a frame has left; only if states are recorded.
+    /// State of a port by its detector after a frame has left; only if states are recorded.
     State {
         /// Port.
         port: u16,
@@ -236,7 +236,7 @@ pub enum NodeEvent {
         /// Payload [bytes].
         payload: u32,
     },
-    /// The source knows that everything has arrived (last acknowledgement).
+    /// Everything is acknowledged at the source (last acknowledgement).
     Acknowledged {
         /// Flow.
         flow: u32,
@@ -248,7 +248,7 @@ pub trait Env {
     /// All frames.
     fn frames(&mut self) -> &mut FrameStore;
     /// The frame starts now on this port's wire and occupies it for `tx`; the peer gets it after `tx` and the propagation
-    /// delay. Returns the time at which the wire is free. A node to which that matters asks to be called then
+    /// delay. Returns the time at which the wire is free. A node to which that matters requests a call then
     /// ([`Call::WireFree`]); with nothing to send it need not, which saves an event for most frames of a quiet network.
     fn transmit(&mut self, node: u32, port: u16, frame: FrameId, tx: Span) -> EventKey;
     /// How long a frame of `len` bytes takes on a wire of this rate.

@@ -141,12 +141,12 @@ impl Frame {
     pub fn ends_flow(&self) -> bool {
         self.bits & ENDS_FLOW != 0
     }
-    /// Says whether the flow ends with this frame.
+    /// Sets whether the flow ends with this frame.
     #[inline]
     pub fn set_ends_flow(&mut self, on: bool) {
         self.bits = self.bits & !ENDS_FLOW | if on { ENDS_FLOW } else { 0 };
     }
-    /// Switches it has been through, counted to seven and then from zero again: a hint to where its way is remembered.
+    /// Switches it has been through, counted to seven and then from zero again: a hint to where its route is cached.
     #[inline]
     pub fn hops(&self) -> usize {
         (self.bits >> HOPS & 7) as usize

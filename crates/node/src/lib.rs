@@ -5,7 +5,7 @@
 //!                  +- control frame to the upstream peer
 //! ```
 //!
-//! A node takes `(now, input)` and asks an [`Env`] for everything it cannot do itself: put a frame on a wire, be
+//! A node takes `(now, input)` and uses an [`Env`] for everything it cannot do itself: put a frame on a wire, be
 //! called again later, look up a route, draw a random number. It owns no clock, no socket and no file, and it names no
 //! mechanism: laws come as the traits of the mechanism crate.
 

@@ -266,7 +266,7 @@ impl Nic {
         }
     }
 
-    /// The receiver half looks at the clock.
+    /// A timer of the receiver half expires.
     pub fn on_receiver_wake(&mut self, now: Time, class: u8, env: &mut impl Env) {
         if let Some(message) = self.port.on_receiver_wake(now, class, &Occupancy { limit: self.memory, ..Occupancy::default() }) {
             self.send_control(now, class, message, env);

@@ -42,9 +42,9 @@ pub(crate) struct ClassState {
     pub ingress: Ingress,
     /// Watches the ingress.
     pub rx: Rx,
-    /// Pending look at the clock of the receiver.
+    /// Pending timer of the receiver.
     rx_wake: Time,
-    /// Since when the peer holds the class; means nothing unless the port says that it does.
+    /// Since when the peer holds the class; means nothing unless the port is marked as held.
     held_since: Time,
 }
 
@@ -162,7 +162,7 @@ impl Port {
         self.class_state.egress.bytes() > 0 || !self.single && self.more.iter().any(|l| l.egress.bytes() > 0)
     }
 
-    /// Asks for the first wake-ups of the receivers.
+    /// Requests the first wake-ups of the receivers.
     pub fn start(&mut self, node: u32, port: u16, env: &mut impl Env) {
         for class in 0..=self.more.len() as u8 {
             self.plan_receiver(node, port, class, env);
@@ -199,7 +199,7 @@ impl Port {
         let id = self.control.pop(env.frames())?;
         Some(env.discard(id))
     }
-    /// Something waits for the wire: asks for a call when it is free.
+    /// Something waits for the wire; requests a call when it is free.
     #[inline]
     pub fn call_when_free(&mut self, node: u32, port: u16, env: &mut impl Env) {
         if !self.free_called {
@@ -249,7 +249,7 @@ impl Port {
         self.control.front().is_some()
     }
 
-    /// Asks for a wake-up unless an earlier one is due.
+    /// Requests a wake-up unless an earlier one is due.
     #[inline]
     pub fn wake_at(&mut self, node: u32, port: u16, at: Time, env: &mut impl Env) {
         if at < self.wake_at {
@@ -258,7 +258,7 @@ impl Port {
         }
     }
 
-    /// Asks for a wake-up in the place of the one that is pending, which will come all the same.
+    /// Requests a wake-up in the place of the one that is pending, which will come all the same.
     pub fn put_wake_at(&mut self, node: u32, port: u16, at: Time, env: &mut impl Env) {
         self.wake_at = at;
         env.call_at(node, at, Call::Wake { port });

@@ -40,7 +40,7 @@ pub struct Scheduler {
     account: Account,
 }
 
-/// What some rules remember of each turn; made at the first pick.
+/// State of some rules for each turn; made at the first pick.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Account {
     /// Bytes a class may still send in its turn; only under deficit round robin, otherwise empty.

@@ -41,7 +41,7 @@ pub struct SwitchConfig {
     pub control_delay: ControlDelay,
     /// Number of classes.
     pub classes: usize,
-    /// Length of control frames [bytes]; `None`: what the flow control says.
+    /// Length of control frames [bytes]; `None`: that of the flow control.
     pub message_len: Option<Bytes>,
     /// A class that travels with the control frames: first, never paused, neither counted nor marked. A detection that notifies
     /// sources needs one.
@@ -231,7 +231,7 @@ impl Switch {
         }
     }
 
-    /// A receiver looks at the clock.
+    /// A timer of a receiver expires.
     pub fn on_receiver_wake(&mut self, now: Time, port: u16, class: u8, env: &mut impl Env) {
         let occupancy = self.occupancy(port, class);
         if let Some(message) = self.ports[port as usize].on_receiver_wake(now, class, &occupancy) {
@@ -341,7 +341,7 @@ impl Switch {
         }
     }
 
-    /// A frame may have gone on the wire of a port: asks to be called when it has left, if another one waits.
+    /// A frame may have gone on the wire of a port: requests a call when it has left, if another one waits.
     #[inline]
     fn plan_next(&mut self, port: u16, env: &mut impl Env) {
         let p = &mut self.ports[port as usize];

@@ -2,7 +2,7 @@
 
 use xoff_units::{Bytes, Rate, Span, WireClock};
 
-/// Remembers `N` transmission times, each in a place that its rate and length determine: a network or a flow sends the same
+/// Caches `N` transmission times, each in a place that its rate and length determine: a network or a flow sends the same
 /// few lengths at the same rate for long, and the division (through floating point for the clock of ns-3) costs more than
 /// everything around it.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +15,7 @@ pub struct WireTimes<const N: usize> {
 pub(crate) type FlowTimes = WireTimes<1>;
 
 impl<const N: usize> WireTimes<N> {
-    /// Nothing remembered.
+    /// Empty.
     pub fn new(clock: WireClock) -> Self {
         // A rate of zero takes for ever; no length at a rate above zero does.
         WireTimes { known: [(Rate::ZERO, 0, Span(u64::MAX)); N], clock }

@@ -15,7 +15,7 @@ use xoff_units::{Bytes, Rate, Span, Time, WireClock};
 const LINE: Rate = Rate::from_gbps(100);
 const ME: u32 = 0;
 
-/// A world that remembers what left and when a call is wanted.
+/// A world that records what left and when a call is wanted.
 #[derive(Default)]
 struct World {
     frames: FrameStore,
@@ -170,7 +170,7 @@ fn data_without_an_answer_is_no_occasion_to_send() {
     b.until(1004);
     assert_eq!(b.sent(), [(1004, Data, 1, 1000)]);
     b.until(2000);
-    b.receives(late); // the same gap: nothing to say, so nothing happens
+    b.receives(late); // the same gap: nothing to report, so nothing happens
     assert_eq!(b.sent(), []);
     b.ack(Ack, 0, 0, false);
     assert_eq!(b.sent(), [(2000, Data, 1, 2000)], "any acknowledgement is an occasion");
@@ -219,7 +219,7 @@ fn the_acknowledgement_reports_the_mark() {
     assert_eq!(b.world.reports, [Mark::Ce, Mark::None], "the first frame was marked, the second was not");
 }
 
-/// DCQCN with TCD's rule (section 5.2.1): a CNP says whether it reports UE or CE.
+/// DCQCN with TCD's rule (section 5.2.1): a CNP carries whether it reports UE or CE.
 fn with_tcd() -> RateControlKind {
     RateControlKind::Dcqcn(dcqcn::Params { tcd: Some(dcqcn::TcdCut::Alpha), ..dcqcn::Params::of(dcqcn::Variant::Ns3Rdma) })
 }
@@ -313,7 +313,7 @@ fn the_acknowledgement_carries_the_records() {
     assert_eq!(b.world.records, [vec![hop(10), hop(20)], vec![]]);
 }
 
-/// Sets the rate that the acknowledgement of so many kilobytes names in Gb/s, and says so; 0: sets nothing.
+/// Sets the rate that the acknowledgement of so many kilobytes names in Gb/s, and reports that; 0: sets nothing.
 #[derive(Debug)]
 struct Notified(Rate);
 
@@ -368,7 +368,7 @@ fn a_rate_that_is_set_moves_the_frame_that_waits() {
     assert_eq!((woken(&mut b), woken(&mut b)), (vec![], vec![(838, Data, 0, 2000)]));
 }
 
-/// An acknowledgement that sets no rate leaves the wake-up alone. One that makes a frame overdue asks for a wake-up at once, be the
+/// An acknowledgement that sets no rate leaves the wake-up alone. One that makes a frame overdue requests a wake-up at once, be the
 /// frame one of a flow that is over (`QbbNetDevice::UpdateNextAvail`).
 #[test]
 fn only_a_rate_that_is_set_replaces_a_wake_up() {

@@ -11,7 +11,7 @@ use xoff_units::{Bytes, Rate, Span, Time};
 
 const LINE: Rate = Rate::from_gbps(10);
 
-/// A world that sends every frame back to where it came from, and remembers what left.
+/// A world that sends every frame back to where it came from, and records what left.
 #[derive(Default)]
 struct World {
     frames: FrameStore,

@@ -113,7 +113,7 @@ impl Draft {
         self.bytes
     }
 
-    /// Gives the file its name. The system has it on disk, or says why not.
+    /// Gives the file its name. The system has it on disk, or the error is returned.
     pub fn finish(self) -> Result<(), OutputError> {
         let Draft { path, to, held: _held, .. } = self;
         let done = match to {

@@ -401,7 +401,7 @@ fn ready(path: &Path) -> Result<bool, OutputError> {
         Ok(m) => return refuse(format!("{text} is {}, not a folder", named(m.file_type()))),
         Err(_) => {}
     }
-    // With a slash at the end a link is followed before it is looked at.
+    // With a slash at the end a link is followed before it is examined.
     let trimmed = PathBuf::from(path.to_string_lossy().trim_end_matches('/'));
     if let Ok(to) = fs::read_link(&trimmed) {
         return refuse(format!("{text} is a symbolic link to {}, which does not exist or cannot be reached", to.display()));

@@ -29,7 +29,7 @@ pub enum Kind {
     Page,
     /// Frames.
     Capture,
-    /// A line which says that the ports of a node are open.
+    /// A line which reports that the ports of a node are open.
     Ready,
 }
 

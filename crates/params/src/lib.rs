@@ -48,7 +48,7 @@ pub struct ParamSpec {
     pub kind: Kind,
     /// Default in the text form of the file (`"10Gbps"`, `"2"`, `"true"`); `None`: must be given, unless `optional`.
     pub default: Option<&'static str>,
-    /// May be left out without a default; the owner then derives it (and says so in `doc`).
+    /// May be left out without a default; the owner then derives it (and states it in `doc`).
     pub optional: bool,
     /// Meaning, one sentence, with the unit's role.
     pub doc: &'static str,

@@ -1,6 +1,6 @@
 //! What an input may ask of the machine's memory.
 //!
-//! A number in a file sizes things: hosts, links, flows. Whoever reads it says what it would need before anything is allocated.
+//! A number in a file sizes things: hosts, links, flows. Whoever reads it checks what it would need before anything is allocated.
 
 use xoff_units::Bytes;
 

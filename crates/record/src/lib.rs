@@ -7,7 +7,7 @@
 //!   Verdict -> Manifest, with the name, rows and length of each file --------------------- Folder::commit -> files, manifest.json
 //! ```
 //!
-//! The crate knows nothing of the simulator: rows and their columns are those that the crate `rows` declares, plain integers
+//! The crate is independent of the simulator: rows and their columns are those that the crate `rows` declares, plain integers
 //! [ps, bytes, bit/s] and indices into the names given at the start. A folder with a manifest is complete: [`Manifest::write`] puts all files in
 //! place and the manifest last. A run that is interrupted calls [`Tables::close`] and keeps what there is.
 

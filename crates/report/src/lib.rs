@@ -8,7 +8,7 @@
 //!   Table { columns, rows of Cell } ----------------------------------+--to_markdown--> docs pages
 //! ```
 //!
-//! The crate knows nothing of the simulator: numbers come in base units (ps, bytes, bit/s, see [`Unit`]) and are scaled
+//! The crate is independent of the simulator: numbers come in base units (ps, bytes, bit/s, see [`Unit`]) and are scaled
 //! when they are drawn. The same data give the same bytes on every machine: nothing is hashed, nothing is measured with
 //! a system font, and logarithms are computed in Rust.
 //!

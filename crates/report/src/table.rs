@@ -1,4 +1,4 @@
-//! A table that knows nothing of where it is shown.
+//! A table, independent of where it is shown.
 
 use crate::Tone;
 
@@ -47,7 +47,7 @@ impl Cell {
         Cell::Code(text.into())
     }
 
-    /// What it says, without its looks.
+    /// Its text, without its looks.
     pub fn text(&self) -> &str {
         match self {
             Cell::Text(t) | Cell::Code(t) | Cell::Badge(_, t) | Cell::Link { text: t, .. } => t,

@@ -1,6 +1,6 @@
 //! The meaning of a colour, shared by badges, cards and heatmap cells.
 
-/// What a badge, card or cell wants to say. The text always says it too: colour alone carries nothing.
+/// What a badge, card or cell expresses. The text always states it too: colour alone carries nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Tone {
     /// As expected: reproduced, no deadlock.

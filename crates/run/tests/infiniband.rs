@@ -63,7 +63,7 @@ fn a_flow_over_a_cut_through_switch_takes_its_ideal_time() {
     assert_eq!(fct("cut_through = \"1500B\""), fct(""));
 }
 
-/// Where cut-through changes nothing, that is said.
+/// Where cut-through changes nothing, there is a warning.
 #[test]
 fn cut_through_without_effect_is_a_warning() {
     let stated = |head: &str, host: &str| {
@@ -158,7 +158,7 @@ fn off_periods_for_want_of_credits_are_rows_of_pauses() {
     assert!(causes.iter().all(|c| *c == Some("credits")), "{causes:?}");
 }
 
-/// Frames of 65 B take two blocks: credits for a buffer that would do for larger frames carry half the rate, which is said.
+/// Frames of 65 B take two blocks: credits for a buffer that would do for larger frames carry half the rate, with a warning.
 #[test]
 fn credits_in_blocks_that_small_frames_leave_half_empty_are_warned_of() {
     let warned = |mtu: &str, buffer: &str| {

@@ -180,7 +180,7 @@ fn run(s: &NetworkScenario, engine: Engine, threads: usize) -> Seen {
     Seen { parts, by_window, rows, outcome }
 }
 
-/// Everything that a run says, but the rows: as text, to be compared.
+/// Everything that a run reports, but the rows: as text, to be compared.
 fn stated(o: &Outcome) -> String {
     format!(
         "{:?} {:?} {} {:?} {:?} {} {} {} {} {:?} {:?} {} {:?} {:?} {:?} {:?}",
@@ -335,7 +335,7 @@ fn ideal_messages_arrive_in_the_same_order_on_any_number_of_threads() {
     }
 }
 
-/// Who fills a buffer is looked up in the next switch at once: such a run stays whole and says so.
+/// Who fills a buffer is looked up in the next switch at once: such a run stays whole and reports that.
 #[test]
 fn a_run_with_causes_stays_whole() {
     let pauses = |case: &u64| run(&load(*case).0, Engine::Auto, 1).rows.iter().any(|r| matches!(r, Row::Pause { .. }));

@@ -1,4 +1,4 @@
-//! What will not happen is said before the run, with its place; and what was derived stands in the manifest.
+//! What will not happen is reported before the run, with its place; and what was derived stands in the manifest.
 
 use std::path::Path;
 

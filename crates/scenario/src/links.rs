@@ -163,7 +163,7 @@ pub fn file(path: &Path) -> Result<(Arc<Source>, Rows), Problems> {
     Ok((source, links))
 }
 
-/// What short links say about nodes and ports, collected.
+/// What short links contain about nodes and ports, collected.
 pub struct Ends<'n> {
     known: HashSet<&'n str>,
     /// Nodes that no list names, in the order in which links name them: switches.

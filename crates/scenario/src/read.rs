@@ -41,7 +41,7 @@ pub fn bytes(path: &Path, max: Bytes) -> Result<Vec<u8>, Problem> {
     }
     let file = if meta.is_file() { File::open(path) } else { opened_in_time(path) }.map_err(|e| refuse(why(&e)))?;
     let mut bytes = Vec::new();
-    // One byte more shows that there is more: files grow, and pipes do not say how much they hold.
+    // One byte more shows that there is more: files grow, and pipes do not show how much they hold.
     file.take(max.0 + 1).read_to_end(&mut bytes).map_err(|e| refuse(why(&e)))?;
     if bytes.len() as u64 > max.0 { Err(too_large("more".into())) } else { Ok(bytes) }
 }

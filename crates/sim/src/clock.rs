@@ -44,7 +44,7 @@ impl Clock {
         self.floor = EventKey::START;
     }
 
-    /// The present event asks for another one of its own instant.
+    /// The present event requests another one of its own instant.
     pub fn stay(&mut self) {
         self.floor = self.place();
     }

@@ -18,9 +18,9 @@ pub(crate) enum Kind {
     Emit,
     /// Control messages take effect.
     Apply,
-    /// A receiver half looks at the clock; `arg` is the class.
+    /// A timer of a receiver half expires; `arg` is the class.
     Receiver,
-    /// A congestion point looks at the clock; `arg` is the class.
+    /// The timer of a congestion point expires; `arg` is the class.
     CongestionPoint,
     /// The wire of a port is free.
     WireFree,
@@ -36,7 +36,7 @@ pub(crate) enum Kind {
     Look,
     /// A sample is taken.
     Sample,
-    /// The deadlock detector looks.
+    /// A round of the deadlock detector.
     DeadlockDetector,
 }
 

@@ -68,7 +68,7 @@ impl FlowRecord {
         self.end = self.end.or(o.end);
     }
 
-    /// When its source knew that all had arrived: its last acknowledgement. None without acknowledgements, where the flow is complete
+    /// When all was acknowledged at its source: its last acknowledgement. None without acknowledgements, where the flow is complete
     /// with its delivery; an acknowledgement takes time, so it is always later than that.
     pub fn acked(&self) -> Option<Time> {
         self.end.filter(|_| self.end != self.received)

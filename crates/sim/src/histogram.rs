@@ -1,4 +1,4 @@
-//! How often each egress queue had which length, looked at at fixed times.
+//! How often each egress queue had which length, sampled at fixed times.
 //!
 //! A look costs nothing per port: a queue is charged for the looks since its last change when it changes again.
 

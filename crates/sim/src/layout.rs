@@ -1,4 +1,4 @@
-//! The network as all its parts know it.
+//! The network, shared by its partitions.
 
 use xoff_node::Classes;
 use xoff_topology::PortNumbers;
@@ -22,9 +22,9 @@ pub(crate) struct Layout {
     pub acks: bool,
     pub lossless: bool,
     pub probes: Probes,
-    /// Any on-change probe is set: notes are looked at for rows.
+    /// Any on-change probe is set: notes are examined for rows.
     pub detecting: bool,
-    /// The receiver drops a flow when its source knows that all has arrived, whatever may still come.
+    /// The receiver drops a flow when all is acknowledged at its source, whatever may still come.
     pub frees_receiver_state: bool,
     /// Flows that end may have successors.
     pub loops: bool,

@@ -22,7 +22,7 @@ pub(crate) enum Stage {
 }
 
 impl Partition {
-    /// Flows of closed loops have come further: starts their successors or, where the source cannot know yet, plans it.
+    /// Flows of closed loops have come further: starts their successors or, where the source has no news yet, plans it.
     pub fn follow_loops(&mut self) {
         while let Some((flow, stage)) = self.core.monitor.flows.ended.pop() {
             let Some(index) = self.loop_of(flow) else { continue };

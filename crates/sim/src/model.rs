@@ -19,7 +19,7 @@ use crate::probe::Probes;
 /// Memory of a switch with these links.
 pub type BufferOf<'a> = Box<dyn Fn(&[LinkFacts]) -> BufferPolicy + 'a>;
 
-/// What a flow knows of its way before it starts.
+/// Path facts of a flow before it starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathFacts {
     /// Bytes in flight; `None`: as many as it likes.
@@ -28,7 +28,7 @@ pub struct PathFacts {
     pub base_rtt: Option<Span>,
 }
 
-/// What each flow knows of its way, by (source, destination).
+/// Path facts of each flow, by (source, destination).
 pub type PathFactsOf<'a> = Box<dyn Fn(u32, u32) -> PathFacts + 'a>;
 
 /// Makes a flow control for a link.
@@ -71,7 +71,7 @@ pub struct Model<'a> {
     pub cut_through: Option<Bytes>,
     /// Delays of control messages.
     pub control_delay: ControlDelay,
-    /// Length of control frames; `None`: what the flow control says.
+    /// Length of control frames; `None`: that of the flow control.
     pub message_len: Option<Bytes>,
     /// Rounding of transmission times.
     pub clock: WireClock,
@@ -89,7 +89,7 @@ pub struct Model<'a> {
     pub engine: Engine,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Distance between two looks of the deadlock detector; zero: none [ps].
+    /// Distance between two rounds of the deadlock detector; zero: none [ps].
     pub deadlock_interval: Span,
     /// Stop when a deadlock is found.
     pub stop_on_deadlock: bool,
@@ -108,12 +108,12 @@ pub struct Model<'a> {
     /// Nodes to be built, by number, with every link leading out of this world, see [`World::leaving`](crate::World::leaving); `None`:
     /// a network of its own.
     pub outside: Option<Vec<bool>>,
-    /// Links to neighbours that know no flow control and of which whoever drives the world takes no more than there is room for: none is
+    /// Links to neighbours without flow control and of which whoever drives the world takes no more than there is room for: none is
     /// spoken on them, and the network is lossless all the same.
     pub links_without_flow_control: Vec<LinkId>,
     /// Priorities in use besides those of the flows: frames from outside may have them.
     pub priorities: Vec<u8>,
-    /// What each flow knows of its way; `None`: nothing.
+    /// Path facts of each flow; `None`: nothing.
     pub path_facts: Option<PathFactsOf<'a>>,
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct Starts {
     pub own: Vec<u32>,
     /// Index in `own` of the next one to start.
     pub next: usize,
-    /// What each flow knows of its way; empty: nothing.
+    /// Path facts of each flow; empty: nothing.
     pub path_facts: Arc<Vec<PathFacts>>,
     pub loops: Vec<ClosedLoop>,
     /// Flows each host has started per closed loop: by (loop, host).
@@ -55,7 +55,7 @@ pub(crate) struct Partition {
     pub nodes: Vec<Node>,
     pub core: Core,
     pub starts: Starts,
-    /// Events ask for the memory of their ports and nodes ahead.
+    /// Events prefetch the memory of their ports and nodes.
     large: bool,
     /// Buckets of events whose frames have been asked for.
     asked: u64,
@@ -105,7 +105,7 @@ impl Partition {
         }
     }
 
-    /// Asks for the frames of the bucket whose turn comes next, and for the events of the bucket after it.
+    /// Prefetches the frames of the bucket whose turn comes next, and the events of the bucket after it.
     fn prefetch_upcoming(&mut self) {
         let Calendar::Global(queue) = &mut self.core.pending else { return };
         self.asked = queue.round_robin();
@@ -121,7 +121,7 @@ impl Partition {
         queue.prefetch_after_next();
     }
 
-    /// Asks for memory ahead, where that saves more than it costs.
+    /// Prefetches memory, where that saves more than it costs.
     #[inline(always)]
     fn prefetch(&mut self) {
         if self.large {
@@ -134,7 +134,7 @@ impl Partition {
         }
     }
 
-    /// Asks for the frames of the next events, then for their routes. What is not an arrival asks for some frame in vain, which costs
+    /// Prefetches the frames of the next events, then their routes. For what is not an arrival it fetches some frame in vain, which costs
     /// less than distinguishing it.
     #[inline(always)]
     fn prefetch_frames(&self) {
@@ -148,7 +148,7 @@ impl Partition {
         }
     }
 
-    /// Asks for the memory of the next events, a step further along the chain of pointers the nearer an event is: in a large
+    /// Prefetches the memory of the next events, a step further along the chain of pointers the nearer an event is: in a large
     /// network every step waits for memory, and so they wait side by side instead of one after the other.
     fn prefetch_next(&self) {
         let core = &self.core;

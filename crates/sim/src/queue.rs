@@ -56,7 +56,7 @@ const CROWDED: u64 = 64;
 const LONELY: u64 = 3;
 /// Largest memory of an empty bucket that is passed on [events]; what a burst needed would lie idle in the next one.
 const SPARE_MAX: usize = 1 << 10;
-/// Buckets, or events, after which the width is looked at again.
+/// Buckets, or events, after which the width is checked again.
 const REVIEW_BUCKETS: u64 = 1 << 12;
 const REVIEW_EVENTS: u64 = 1 << 16;
 /// Every so many buckets the times in one are counted.
@@ -64,7 +64,7 @@ const COUNT_EVERY: u64 = 16;
 /// Widest bucket, as a power of two [ps]: 1 ms.
 const SHIFT_MAX: u32 = 30;
 
-/// What happened since the width was last looked at.
+/// What happened since the width was last checked.
 #[derive(Clone, Copy, Debug, Default)]
 struct Review {
     /// Buckets whose turn came.
@@ -289,7 +289,7 @@ impl<E: Pending> EventQueue<E> {
         std::mem::swap(bucket, &mut self.scratch);
     }
 
-    /// Asks for the memory of the events of the bucket after the next one.
+    /// Prefetches the memory of the events of the bucket after the next one.
     pub(crate) fn prefetch_after_next(&self) {
         if let Some(after) = self.next_occupied(self.at).and_then(|next| self.next_occupied(next)) {
             prefetch_all(&self.buckets[self.slot(after)]);
@@ -366,7 +366,7 @@ impl<E: Pending> EventQueue<E> {
         self.occupied = vec![0; buckets / 64];
         events.into_iter().for_each(|e| self.place(e));
         self.review = Review::default();
-        // There may be fewer buckets now than the place that was remembered, and what follows may lie elsewhere.
+        // There may be fewer buckets now than the place that was kept, and what follows may lie elsewhere.
         self.following = self.next_occupied(self.at).map_or(0, |b| self.slot(b));
         self.sorted_ahead = 0;
     }
@@ -375,7 +375,7 @@ impl<E: Pending> EventQueue<E> {
     fn next_occupied(&self, after: u64) -> Option<u64> {
         let start = self.slot(after + 1);
         let words = self.occupied.len();
-        // One word more than there are: the first word is looked at in two halves.
+        // One word more than there are: the first word is examined in two halves.
         for i in 0..=words {
             let w = (start / 64 + i) & (words - 1);
             let mut bits = self.occupied[w];

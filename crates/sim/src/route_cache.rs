@@ -6,7 +6,7 @@
 use xoff_node::NIL;
 use xoff_units::prefetch;
 
-/// Nodes remembered per flow and direction: a path through three tiers has five switches. On a longer path the oldest
+/// Nodes cached per flow and direction: a path through three tiers has five switches. On a longer path the oldest
 /// entry makes room, and is found anew when it is needed.
 const REMEMBERED: usize = 8;
 
@@ -40,7 +40,7 @@ impl RouteCache {
     #[inline]
     pub fn get(&self, flow: u32, back: bool, node: u32, hops: usize) -> Option<u16> {
         let route = self.route_cache.get(Self::at(flow, back))?;
-        // Nodes are remembered in the order of the first frame; only after a failure is it another one.
+        // Nodes are cached in the order of the first frame; only after a failure is it another one.
         if route.nodes[hops] == node {
             return Some(route.ports[hops]);
         }
@@ -55,7 +55,7 @@ impl RouteCache {
         }
     }
 
-    /// Remembers a port.
+    /// Caches a port.
     pub fn put(&mut self, flow: u32, back: bool, node: u32, port: u16) {
         let at = Self::at(flow, back);
         if self.route_cache.len() <= at {

@@ -57,7 +57,7 @@ impl Partition {
         self.core.clock.reach(reached);
     }
 
-    /// Asks for the frames of the next events of the present turn, then for their routes.
+    /// Prefetches the frames of the next events of the present turn, then their routes.
     #[inline(always)]
     fn prefetch_in_turn(&self) {
         let core = &self.core;

@@ -137,7 +137,7 @@ fn what_no_node_could_be_given_is_refused() {
     assert_eq!(w.leaving().count(), 1, "the first frame of H1");
 }
 
-/// Frames of flows that the world does not know pass it under every flow control and detection; nothing is kept, looked up or said by
+/// Frames of flows that the world does not know pass it under every flow control and detection; nothing is kept, looked up or sent by
 /// their numbers.
 #[test]
 fn flows_of_others_pass_under_everything() {

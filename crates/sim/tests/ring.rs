@@ -149,7 +149,7 @@ fn gfc_never_stands_still() {
 
 const LATE: &[(&str, &str)] = &[("xoff", "1MB"), ("xon", "997KB")];
 
-/// A canary that must fail: with XOFF at the very buffer there is no headroom, frames are lost, and the check says so in the names of
+/// A canary that must fail: with XOFF at the very buffer there is no headroom, frames are lost, and the check reports it in the names of
 /// the scenario. What is lost is counted with and without checks.
 #[test]
 fn the_checks_can_fail() {

@@ -84,7 +84,7 @@ impl Clock {
         self.now = Time(self.now.0 + passed.as_nanos() as u64 * 1000);
     }
 
-    /// How regularly it was looked at.
+    /// How regularly it was checked.
     pub fn gaps(&self) -> &Gaps {
         &self.gaps
     }

@@ -86,7 +86,7 @@ pub(crate) fn rewrite_mark(bytes: &mut [u8], mark: Mark) {
     }
 }
 
-/// Writes a frame that leaves at `now`; returns its length. `None`: no bytes are defined for what it says.
+/// Writes a frame that leaves at `now`; returns its length. `None`: no bytes are defined for its content.
 ///
 /// `terms` are those of a control message.
 pub fn encode(f: &Frame, classes: &Classes, (to, from): (Mac, Mac), terms: &Terms, now: Time, out: &mut [u8]) -> Option<usize> {
@@ -177,7 +177,7 @@ fn test(bytes: &[u8], classes: &Classes) -> Result<Decoded, Refused> {
         return Err(Refused::Malformed);
     }
     let class = classes.class(t.priority).ok_or(Refused::Priority)?;
-    // What it says that it counts for is believed as far as there are bytes: 60 B that claimed 65,535 held most of a link.
+    // The length that it claims is believed as far as there are bytes: 60 B that claimed 65,535 held most of a link.
     let claimed = if t.counted > 0 { t.counted.into() } else { usize::from(t.len) + usize::from(AROUND) };
     let there = bytes.len() + usize::from(FCS);
     // Below its bytes only where Ethernet pads, and there no further than to the shortest frames that traffic has: 60 B that claimed one
@@ -252,7 +252,7 @@ mod tests {
         }
     }
 
-    /// 802.1Qbb: a frame with several classes in its vector says something to each of them.
+    /// 802.1Qbb: a frame with several classes in its vector has a value for each of them.
     #[test]
     fn one_pfc_frame_pauses_several_priorities() {
         let mut times = [None; 8];
@@ -287,7 +287,7 @@ mod tests {
         decode(bytes, &Classes::new([3, 5]), 64, |_| true, each).map(|()| ours)
     }
 
-    /// Every length and every other field of a test frame at its ends: a frame never counts for more than its bytes, whatever it says.
+    /// Every length and every other field of a test frame at its ends: a frame never counts for more than its bytes, whatever it claims.
     #[test]
     fn a_test_frame_counts_for_its_bytes() {
         let honest = test_frame::Repr {

@@ -36,7 +36,7 @@ pub struct Link {
     pub port: u16,
     /// Its name in messages and captures.
     pub name: String,
-    /// The neighbour is an ordinary host that knows no flow control of ours: none is said to it or believed from it.
+    /// The neighbour is an ordinary host without our flow control: none is sent to it or accepted from it.
     pub plain: bool,
 }
 
@@ -50,9 +50,9 @@ pub struct MachineConfig {
     pub control_len: u32,
     /// Tables of addresses, by node.
     pub forwarding: Vec<Forwarding>,
-    /// Messages that stand for a state are said again after this time, so that a lost one heals; zero: never [ps].
+    /// Messages that stand for a state are repeated after this time, so that a lost one heals; zero: never [ps].
     pub repeat: Span,
-    /// What a port says when it begins, to a neighbour that may remember one before it.
+    /// What a port sends when it begins, to a neighbour that may have state of a run before it.
     pub opening: Vec<Message>,
     /// Against neighbours that hold a priority for ever.
     pub watchdog: Option<WatchdogConfig>,
@@ -65,7 +65,7 @@ pub struct MachineConfig {
 pub struct Counters {
     /// Frames in.
     pub received: u64,
-    /// Frames given to the port to be sent; which of them the kernel took is the port's to say.
+    /// Frames given to the port to be sent; which of them the kernel took the port reports.
     pub departed: u64,
     /// Bytes in, without FCS.
     pub received_bytes: u64,
@@ -113,7 +113,7 @@ struct ClassState {
     /// Data frames that have left, and how much they count for [blocks].
     left: u64,
     left_blocks: u64,
-    /// The last message that stands for a state, and when it was said.
+    /// The last message that stands for a state, and when it was sent.
     last_sent: Option<(Frame, Time)>,
     inbound: Sequence,
     storm: Storm,
@@ -139,11 +139,11 @@ pub struct Machine {
     watchdog_at: Time,
     /// When the next message is taken back because its time is over; never: none has one.
     expires_at: Time,
-    /// The ports have said that they begin.
+    /// The ports have sent their first messages.
     opened: bool,
     /// The world has ended its run.
     ended: Option<Ended>,
-    /// What it has said.
+    /// Its log.
     log: Vec<String>,
 }
 
@@ -207,7 +207,7 @@ impl Machine {
             Err(Refused::Priority | Refused::Unexpected) => a.counters.unexpected += 1,
         }
         for (nth, d) in in_it.into_iter().flatten().enumerate() {
-            // What one frame says to several priorities it says one after the other.
+            // The values of one frame for several priorities take effect one after the other.
             self.last = now + TICK * nth as u64;
             match d {
                 Decoded::Control(f, terms) => self.obey(world, self.last, link, f, &terms),
@@ -251,7 +251,7 @@ impl Machine {
         self.take_in(world, now, link, f);
     }
 
-    /// Takes back what has been said to a port for a time that is over.
+    /// Takes back what was sent to a port for a time that is over.
     fn expire(&mut self, world: &mut World, now: Time) {
         let mut next = Time::NEVER;
         for link in 0..self.at.len() {
@@ -374,7 +374,7 @@ impl Machine {
         self.at.iter().map(|a| (&a.link, &a.counters, &a.outages[..]))
     }
 
-    /// What the watchdog and the ports have said since the last time.
+    /// What the watchdog and the ports have logged since the last time.
     pub fn take_log(&mut self) -> Vec<String> {
         std::mem::take(&mut self.log)
     }

@@ -1,5 +1,5 @@
-//! The proof that the real switch is the simulated one: what a capture says came in makes a world in virtual time send what the
-//! capture says went out.
+//! The proof that the real switch is the simulated one: the inbound frames of a capture makes a world in virtual time send what the
+//! outbound frames of the capture.
 
 use std::collections::VecDeque;
 

@@ -74,7 +74,7 @@ pub enum Ended {
     World(xoff_sim::Ended),
 }
 
-/// A port with what the kernel says of it.
+/// A port with the kernel's report on it.
 pub struct Attached {
     /// Which port of which node.
     pub link: Link,
@@ -98,7 +98,7 @@ pub struct Now<'a> {
     pub ports: Vec<Attached>,
     /// How regularly the loop looked at the clock.
     pub gaps: &'a Gaps,
-    /// What the watchdog has said since the last report.
+    /// What the watchdog has logged since the last report.
     pub log: Vec<String>,
 }
 
@@ -124,7 +124,7 @@ impl<'a> Live<'a> {
         Live { machine, ports, c, tap: tap.map(Recording::new), looked: Instant::now(), unsent }
     }
 
-    /// Runs until the time is up, the world has ended, or `report` says so.
+    /// Runs until the time is up, the world has ended, or `report` stops it.
     pub fn run(&mut self, world: &mut World, mut report: impl FnMut(Now) -> bool) -> Result<(Ended, Gaps), LiveError> {
         let started = Instant::now();
         let mut clock = Clock::start(self.c.budget);
@@ -313,7 +313,7 @@ impl<'a> Live<'a> {
     fn rest(&mut self, world: &mut World, now: Time) {
         let next = self.machine.next(world).map_or(Span(u64::MAX), |t| Span(t.0.saturating_sub(now.0)));
         let nap = Duration::from_nanos(next.0 / 1000).min(self.c.nap);
-        // A shorter one takes longer than it says.
+        // A shorter one takes longer than announced.
         if nap < Duration::from_micros(5) {
             std::hint::spin_loop();
             return;

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A message that came later than a newer one is stale: it is counted and not obeyed. A neighbour that restarts counts from 0 again and
-//! says its state again and again, so that 0, 1, 2 in a row begin a new count; so does any number after a second without a newer one.
+//! sends its state again and again, so that 0, 1, 2 in a row begin a new count; so does any number after a second without a newer one.
 //! A message with a validity that is not followed by another in time is taken back: what holds then is what held before any message.
 
 use xoff_mech::flow_control::Message;
@@ -26,7 +26,7 @@ const BEGUN: u32 = 2;
 pub struct Sequence {
     /// The newest number, and when it came.
     newest: Option<(u32, Time)>,
-    /// The number that a neighbour that begins anew would say next.
+    /// The number that a neighbour that begins anew would send next.
     anew: u32,
     /// When the last message is taken back, and by which.
     expiry: Option<(Time, Message)>,
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!([5, 0, 6, 0, 2, 1, 0, 0, 1].map(|n| received(&mut h, ms(1), n)), [false; 9], "none of these is 0, 1, 2 in a row");
         assert!(received(&mut h, ms(1), 2));
         assert!(received(&mut h, ms(1), 3) && !received(&mut h, ms(1), 3));
-        // Or after silence, whatever it says.
+        // Or after silence, whatever it has.
         assert!(!received(&mut h, ms(1000), 1));
         assert!(received(&mut h, ms(1001), 1));
     }

@@ -105,7 +105,7 @@ pub struct RealReport {
     pub lost_on_wire: Option<i64>,
     /// Ports in order.
     pub ports: Vec<PortReport>,
-    /// What the watchdog said.
+    /// Lines of the watchdog.
     pub log: Vec<String>,
 }
 
@@ -129,7 +129,7 @@ impl RealReport {
         self.ports.iter().map(|p| p.kernel_drops).sum()
     }
 
-    /// What the counts say of the neighbours' offloads and of the rings, with the commands that help.
+    /// What the counts show of the neighbours' offloads and of the rings, with the commands that help.
     pub fn advice(&self, interfaces: &[String]) -> Vec<String> {
         let of = |(p, interface): (&PortReport, &String)| {
             let (kernel_drops, checksums_completed, too_long) = (p.kernel_drops, p.checksums_completed, p.too_long);
@@ -261,7 +261,7 @@ pub struct Look<'a> {
     pub ports: &'a [Attached],
     /// How regularly the loop looked at the clock.
     pub gaps: &'a Gaps,
-    /// What the watchdog has just said.
+    /// What the watchdog has just logged.
     pub log: &'a [String],
     /// By port: what waits in a switch to leave by it [bytes].
     pub queues: Vec<u64>,
@@ -288,7 +288,7 @@ impl From<bool> for Next {
 }
 
 /// Runs those nodes of a scenario that are `here` on real ports, one for each of [`wiring::links`], until its duration is over or
-/// `look` says so. Tables and manifest go into `sink` as those of a simulation do.
+/// `look` stops it. Tables and manifest go into `sink` as those of a simulation do.
 pub fn drive<N: Into<Next>>(
     s: &NetworkScenario,
     here: Vec<bool>,

@@ -162,7 +162,7 @@ pub struct RunReport {
     pub ended: String,
     /// How long it ran [s].
     pub seconds: f64,
-    /// File with what it said.
+    /// File with its output.
     pub output: PathBuf,
 }
 
@@ -207,13 +207,13 @@ impl Commands {
         Ok(Started { child: at.spawn(shell)?, since: Instant::now(), output, ended: None })
     }
 
-    /// Ends what still runs, and says how everything went.
+    /// Ends what still runs, and reports how everything went.
     pub fn finish(mut self) -> Vec<RunReport> {
         self.runs.iter().enumerate().map(|(nth, run)| report(run, self.started.get_mut(nth))).collect()
     }
 }
 
-/// Name of the file for what the `nth` command says.
+/// Name of the file for the output of the `nth` command.
 fn output_name(runs: &[Run], nth: usize) -> String {
     let host = &runs[nth].host;
     match runs[..nth].iter().filter(|r| r.host == *host).count() {

@@ -51,7 +51,7 @@ impl fmt::Display for NodeError {
 impl std::error::Error for NodeError {}
 
 impl NodeError {
-    /// What would help; empty: the message says it.
+    /// What would help; empty: the message suffices.
     pub fn hint(&self) -> &str {
         match self {
             NodeError::Asked(e) => &e.hint,

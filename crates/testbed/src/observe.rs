@@ -72,7 +72,7 @@ pub struct Observed {
     pub real: RealReport,
     /// The tool that captured; `None`: nothing was captured.
     pub by: Option<By>,
-    /// What the capture saw on its link in the last second.
+    /// What the capture has of its link in the last second.
     pub seen: Option<Seen>,
     /// `seen` for the whole run.
     pub whole: Option<Seen>,
@@ -148,7 +148,7 @@ pub fn observe(s: &NetworkScenario, run: Run) -> Result<Observed, RealError> {
     Ok(Observed { outcome, rows, real, by, seen, whole, missed: missed.unwrap_or(0) })
 }
 
-/// Did a link stand still: no data frame in the time that was looked at, while flow control went on speaking?
+/// Did a link stand still: no data frame in the time that was checked, while flow control went on speaking?
 pub fn stood_still(seen: &Seen, kind: &FlowControl) -> bool {
     let speaks = match format_of(kind).map(|f| f.carrier) {
         None => true,

@@ -68,14 +68,14 @@ fn program(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|p| p.join(name)).find(|p| p.is_file())
 }
 
-/// A program at work, and what it says.
+/// A program at work, and its output.
 struct Dump {
     child: Child,
-    /// Kept open: a program that cannot say its last words would not write its last frames either.
+    /// Kept open: a program that cannot print its last line would not write its last frames either.
     stderr: Option<BufReader<ChildStderr>>,
 }
 
-/// Starts a program that captures to a file, and waits until it says `ready`; `None`: it does not.
+/// Starts a program that captures to a file, and waits until it prints `ready`; `None`: it does not.
 fn dump(name: &str, args: &[String], file: &Path, ready: &str) -> io::Result<Option<Dump>> {
     let Some(program) = program(name) else { return Ok(None) };
     // To stdout, so that the program needs no right to make files.
@@ -222,7 +222,7 @@ impl Own {
 /// What a packet capture has recorded.
 pub struct Captures {
     by: By,
-    /// Frames that passed and were not captured, as the program says itself.
+    /// Frames that passed and were not captured, by the program's own count.
     pub missed: u64,
     /// The files.
     pub files: Vec<PathBuf>,
@@ -242,7 +242,7 @@ impl Captures {
     }
 }
 
-/// Frames that a program says it dropped: `23 packets dropped by kernel`, `... on interface 'a0': 7/2 (pcap:0/...`.
+/// Frames that a program reports as dropped: `23 packets dropped by kernel`, `... on interface 'a0': 7/2 (pcap:0/...`.
 fn dropped(line: &str) -> Option<u64> {
     let tcpdump = line.strip_suffix(" packets dropped by kernel").or(line.strip_suffix(" packet dropped by kernel"));
     let dumpcap = || line.strip_prefix("Packets received/dropped")?.split_once("': ")?.1.split_once('/')?.1.split_once(' ').map(|v| v.0);

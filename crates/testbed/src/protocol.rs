@@ -124,7 +124,7 @@ struct Head {
     schema: String,
 }
 
-/// Reads a message of this schema. The schema is looked at first, so that another version is named as such.
+/// Reads a message of this schema. The schema is examined first, so that another version is named as such.
 fn parse<T: DeserializeOwned>(text: &str, expected: &'static str) -> Result<T, Unread> {
     let Head { schema } = serde_json::from_str(text).map_err(Unread::Form)?;
     if schema != expected {

@@ -6,7 +6,7 @@
 //!            stack   a node here              H1 is an ordinary stack, and no node of the world any more
 //! ```
 //!
-//! Nothing is said to the stack: the shim reads from it only as long as it holds little from it
+//! The stack gets no message: the shim reads from it only as long as it holds little from it
 //! ([`RunnerConfig::plain_backlog`](xoff_switchd::RunnerConfig::plain_backlog)), and what is not read waits in the stack.
 
 use std::net::Ipv4Addr;
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(t.nodes[switch.peer as usize].ports[switch.peer_port as usize].peer, shims[0].node);
         assert_eq!(t.port_name(shims[0].node, STACK), "H1.shim->H1");
         assert_eq!(t.nodes[h1 as usize].ports, [Port { peer: shims[0].node, peer_port: STACK, link: old.links.len() as u32 }]);
-        // Every link still ends where its ports say.
+        // Every link still ends where its ports have them.
         for (i, l) in t.links.iter().enumerate() {
             for (node, port, peer, peer_port) in [(l.a, l.a_port, l.b, l.b_port), (l.b, l.b_port, l.a, l.a_port)] {
                 assert_eq!(t.nodes[node as usize].ports[port as usize], Port { peer, peer_port, link: i as u32 });

@@ -22,7 +22,7 @@ pub struct Real {
     pub watchdog: Option<WatchdogConfig>,
     /// Frames of unknown origin go where their addresses were seen, instead of where the topology has their hosts.
     pub learns: bool,
-    /// Messages that stand for a state are said again after so long, so that a lost one heals; zero: never [ps].
+    /// Messages that stand for a state are repeated after so long, so that a lost one heals; zero: never [ps].
     pub repeat: Span,
     /// Addresses of hosts besides those that the scenario's own have ([`mac`]): (host, address).
     pub macs: Vec<(u32, Mac)>,
@@ -132,7 +132,7 @@ pub fn machine(s: &NetworkScenario, links: Vec<Link>, real: &Real, world: &World
     )
 }
 
-/// A stage or a queue length is said again after so long: a lost one would otherwise hold for ever. A third of the shortest pause
+/// A stage or a queue length is repeated after so long: a lost one would otherwise hold for ever. A third of the shortest pause
 /// that 802.1Q's timers can hold at 100 Mb/s, and under one message per mille of such a link.
 const REPEAT: Span = Span::from_ms(50);
 

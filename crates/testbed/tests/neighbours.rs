@@ -189,7 +189,7 @@ fn rates_are_those_of_the_newest_message_while_it_is_valid() {
     // Messages (number, validity [us], what), whether 100 frames leave at once, how many messages were stale and refused.
     type Case<'a> = (&'a str, Vec<(u32, u32, gfc::Feedback)>, bool, (u64, u64));
     let cases: Vec<Case> = vec![
-        ("nothing said", vec![], true, (0, 0)),
+        ("nothing sent", vec![], true, (0, 0)),
         ("stage 12", vec![(1, 0, Stage(12))], false, (0, 0)),
         ("any stage", vec![(1, 0, Stage(u16::MAX))], false, (0, 0)),
         ("older", vec![(1000, 0, Stage(0)), (5, 1000, Stage(12))], true, (1, 0)),
@@ -239,7 +239,7 @@ fn queue_lengths_and_occupancies_slow_down_at_most() {
     }
 }
 
-/// A pause lasts 512 bit times a quantum, and the next frame says how long from then on. Vectors of unused priorities are refused.
+/// A pause lasts 512 bit times a quantum, and the next frame sets how long from then on. Vectors of unused priorities are refused.
 #[test]
 fn pauses_end_after_their_quanta() {
     let s = scenario("pfc");
@@ -444,7 +444,7 @@ fn a_port_that_goes_down_drops_its_state_and_delays_no_other() {
             "{kind}: what waited and what came is dropped and counted"
         );
         assert!(n.machine.is_down(0));
-        // Up again: nothing that was said before holds; credits are granted by the neighbour.
+        // Up again: no message received before holds; credits are granted by the neighbour.
         let now = Time(now.0 + ms(40).0);
         n.machine.link_up(n.running.world(), now, 0);
         if kind == "cbfc" {

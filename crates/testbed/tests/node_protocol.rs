@@ -10,7 +10,7 @@ use xoff_run::NetworkScenario;
 use xoff_testbed::processes::{self, Spawn};
 use xoff_testbed::wiring;
 
-/// A node in a few lines. It keeps to the protocol, and says to people what no node of ours ever said.
+/// A node in a few lines. It keeps to the protocol, and prints for people what no node of ours prints.
 const NODE: &str = r#"#!/bin/sh
 while [ $# -gt 0 ]; do
     case "$1" in

@@ -1,4 +1,4 @@
-//! The first question at an ingress: is this frame a control frame, and what does it say?
+//! The first question at an ingress: is this frame a control frame, and what is its content?
 
 use crate::ethernet::{Frame, LOCAL, MAC_CONTROL, Mac};
 use crate::{Malformed, local, mac_control};
@@ -12,7 +12,7 @@ pub enum Control {
     Local(local::Message),
 }
 
-/// What a whole frame says to the port that received it. `None`: nothing, it is data.
+/// The message of a whole frame for the port that received it. `None`: nothing, it is data.
 ///
 /// Control is what goes to 01-80-C2-00-00-01 with EtherType 0x8808, or with 0x88B5 if it is no test frame. Control frames carry no VLAN
 /// tag. A malformed one is an error, so that it is neither obeyed nor forwarded; so is one that goes elsewhere, because

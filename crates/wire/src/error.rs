@@ -14,11 +14,11 @@ pub enum Malformed {
         /// Bytes there are.
         got: usize,
     },
-    /// A field says something that this crate does not take: another version, an unknown operation, an impossible length.
+    /// A field has a value that this crate does not take: another version, an unknown operation, an impossible length.
     Value {
         /// Field, with its format.
         field: &'static str,
-        /// What it says.
+        /// Its value.
         found: u64,
         /// What would be right.
         expected: &'static str,
@@ -27,7 +27,7 @@ pub enum Malformed {
     Checksum {
         /// Field, with its format.
         field: &'static str,
-        /// What it says.
+        /// Its value.
         found: u32,
         /// What the bytes give.
         expected: u32,

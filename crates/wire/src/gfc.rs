@@ -6,12 +6,12 @@
 //!    5   1  bits 2-0 priority   bits 7-3 reserved
 //!    6   2  reserved
 //!    8   4  sequence            of this port and priority, from 0, wraps (RFC 1982); an older one is stale
-//!   12   4  validity [us]       how long it stands without a refresh, then: as if nothing had been said; 0: until replaced
+//!   12   4  validity [us]       how long it stands without a refresh, then: as if there had been no message; 0: until replaced
 //!   16   8  value               kind 1: number of the stage, 16 bits; kind 2: queue [bytes]; kind 3: rate [bit/s]
 //!   24
 //! ```
 //!
-//! Kind 1 is what buffer-based GFC sends (section 5.1), kind 2 what the conceptual form needs (section 4.1), kind 3 says outright what
+//! Kind 1 is what buffer-based GFC sends (section 5.1), kind 2 what the conceptual form needs (section 4.1), kind 3 carries what
 //! the peer would compute, for peers that do not share the mapping. The sequence is not in the paper: a stage that a newer one has
 //! overtaken would stay for ever, and a receiver detects it by that. Time-based GFC has the messages of cbfc.
 //!
@@ -23,7 +23,7 @@ use crate::local::Subtype;
 use crate::mac_control::Pfc;
 use crate::{Malformed, Unfit};
 
-/// What the receiver says.
+/// The receiver's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feedback {
     /// Number of the stage that the ingress queue is in.
@@ -43,7 +43,7 @@ pub struct Repr {
     pub sequence: u32,
     /// How long it stands without a refresh [us]; 0: until it is replaced.
     pub validity_us: u32,
-    /// What it says.
+    /// Its value.
     pub feedback: Feedback,
 }
 
@@ -91,7 +91,7 @@ pub fn as_published(priority: u8, stage: u16) -> Option<Pfc> {
     Pfc::one(priority, stage)
 }
 
-/// Stages per priority in a PFC frame whose sender is known to send stages; `None`: not said.
+/// Stages per priority in a PFC frame whose sender is known to send stages; `None`: not given.
 pub fn from_published(pfc: &Pfc) -> [Option<u16>; 8] {
     pfc.times
 }

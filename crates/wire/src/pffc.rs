@@ -140,7 +140,7 @@ impl Repr {
     /// Bytes before the key.
     const FIXED: usize = 16;
 
-    /// Length of this message without padding [bytes]; without a key, the byte that says so is the last.
+    /// Length of this message without padding [bytes]; without a key, the byte with that value is the last.
     pub fn len(&self) -> usize {
         Repr::FIXED + self.key.map_or(1, |k| k.len())
     }

@@ -49,7 +49,7 @@ pub struct Repr {
     pub reported: Ecn,
     /// What it counts for on a link, where that is less than its own length; else 0 [bytes]. No receiver believes more.
     pub counted: u16,
-    /// Priority in which it is sent, 0 to 7; a VLAN tag may say the same to switches.
+    /// Priority in which it is sent, 0 to 7; a VLAN tag may carry the same for switches.
     pub priority: u8,
     /// It is the last of its flow.
     pub last: bool,

@@ -121,8 +121,8 @@ pub fn pop(buf: &mut [u8], len: usize) -> Result<(Tag, usize), Malformed> {
 
 /// Puts back the tag that a packet socket handed over beside the frame; returns the new length of the frame [bytes].
 ///
-/// `tpid` is `None` where the kernel did not say (`TP_STATUS_VLAN_TPID_VALID` unset, kernels before 3.14): a customer tag then.
-/// Call it only if the socket said that there was a tag (`TP_STATUS_VLAN_VALID`): a TCI of 0 is a tag too.
+/// `tpid` is `None` where the kernel did not report it (`TP_STATUS_VLAN_TPID_VALID` unset, kernels before 3.14): a customer tag then.
+/// Call it only if the socket reported a tag (`TP_STATUS_VLAN_VALID`): a TCI of 0 is a tag too.
 pub fn restore(buf: &mut [u8], len: usize, tci: u16, tpid: Option<u16>) -> Result<usize, Unfit> {
     push(buf, len, Tag::from_words(tpid.unwrap_or(C_TAG), tci))
 }

@@ -116,7 +116,7 @@ pub(crate) fn participants(v: &mut dyn Values, topo: &Topology, notes: &mut Vec<
     Ok(hosts)
 }
 
-/// The hosts of `key`, or every host with a working link; says in `notes` which were left out. A host named
+/// The hosts of `key`, or every host with a working link; reports in `notes` which were left out. A host named
 /// without a working link is an error, because it was asked for.
 fn participants_of(v: &mut dyn Values, key: &str, topo: &Topology, notes: &mut Vec<String>) -> Result<Vec<NodeId>, ParamError> {
     Ok(match named_hosts(v, key, topo)? {

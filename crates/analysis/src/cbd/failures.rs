@@ -43,13 +43,13 @@ pub struct FailureStudy {
     pub by_size: Vec<OfSize>,
     /// Sets of 1 to N of them.
     pub sets_total: u128,
-    /// Sets looked at.
+    /// Sets examined.
     pub sets_checked: u64,
-    /// Whether the sets of some size were sampled instead of looked at one and all.
+    /// Whether the sets of some size were sampled instead of all being examined.
     pub sampled: bool,
-    /// The caller stopped it before all of these sets were looked at.
+    /// The caller stopped it before all of these sets were examined.
     pub interrupted: bool,
-    /// Sets with a cycle among those looked at.
+    /// Sets with a cycle among those examined.
     pub cyclic_total: u64,
     /// Those of them that contain no smaller one.
     pub cyclic: Vec<FailureSet>,

@@ -61,7 +61,7 @@ pub struct Installed {
     pub remedies: Vec<Remedy>,
 }
 
-/// Looks for cyclic buffer dependencies among the routes that the tables give from every host to every destination.
+/// Searches for cyclic buffer dependencies among the routes that the tables give from every host to every destination.
 pub fn check_installed(t: &Topology, tables: &Tables) -> Installed {
     let mut walk = Walk::new(t, tables);
     for destination in 0..tables.destinations.len() as u32 {

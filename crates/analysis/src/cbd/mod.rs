@@ -167,7 +167,7 @@ pub struct Closing {
     pub path: Vec<String>,
 }
 
-/// Looks for cyclic buffer dependencies among the routes that `rule` gives to `traffic` over the links that are up.
+/// Searches for cyclic buffer dependencies among the routes that `rule` gives to `traffic` over the links that are up.
 pub fn check(topology: &Topology, rule: &Rule, traffic: Traffic<'_>) -> Report {
     let forwarding = Forwarding::new(topology, rule, traffic);
     let dependencies = forwarding.dependencies();

@@ -116,7 +116,7 @@ impl Answer {
     }
 }
 
-/// What another rule says of the quantity that the answer sets.
+/// The value of another rule for the quantity that the answer sets.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evidence {
     /// The rule and its value; one of the rows of the plan as well.
@@ -144,7 +144,7 @@ pub struct Plan {
     pub detection: Option<String>,
     /// What to set, why, and what to check.
     pub answer: Answer,
-    /// What other rules say.
+    /// The values of other rules.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Evidence>,
     /// The planned quantities, inputs first.

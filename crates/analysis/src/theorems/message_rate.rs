@@ -49,7 +49,7 @@ pub fn limit_cycle(message: Bytes, tau: Span, upper: Rate, lower: Rate, drain: R
     limit_cycle_period(tau, upper, lower, drain).map_or(Rate::ZERO, |p| Rate::of(message * 2, p))
 }
 
-/// What the fluid simulation of the limit cycle saw.
+/// Result of the fluid simulation of the limit cycle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LimitCycle {
     /// Rate of messages over the whole cycles of the run [bit/s]; zero if no cycle was completed.

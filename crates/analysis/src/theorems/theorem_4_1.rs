@@ -105,7 +105,7 @@ pub fn overshoot(l: f64, drain: f64) -> f64 {
 }
 
 /// The l below which the queue reaches B_m when the drain stops (R_d = 0), found by bisection on the solved
-/// equation; theory says [`L_CRITICAL`].
+/// equation; theory has [`L_CRITICAL`].
 pub fn onset() -> f64 {
     let (mut reaches, mut safe) = (1.0, L_SUFFICIENT);
     while safe - reaches > 1e-4 {

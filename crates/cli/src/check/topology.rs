@@ -71,7 +71,7 @@ pub fn load(text: &str) -> Result<Network, Problems> {
     Err(Problem::new(format!("'{name}' is neither a file nor a fabric"), hint).into())
 }
 
-/// Whether more than `[topology]` has a say in the routes.
+/// Whether more than `[topology]` affects the routes.
 fn is_scenario(source: &Arc<Source>) -> bool {
     let Ok(doc) = Document::parse(source.clone(), &[]) else { return false };
     xoff_run::sections().iter().any(|s| ["routing", "failures", "flow", "workload"].contains(&s.path) && doc.has(s))

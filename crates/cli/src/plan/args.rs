@@ -58,7 +58,7 @@ fn arg(p: &ParamSpec) -> Arg {
         Kind::Bytes => "SIZE",
         Kind::Span => "TIME",
         Kind::Length => "LENGTH",
-        // A mechanism without a plan is refused by the plan itself, which says why.
+        // A mechanism without a plan is refused by the plan itself, which gives the reason.
         Kind::Choice(words) if ["detection", "flow_control"].contains(&p.key) => {
             let others = unplanned().map(|(name, _)| PossibleValue::new(name).hide(true));
             let all: Vec<_> = words.iter().copied().map(PossibleValue::new).chain(others).collect();

@@ -64,7 +64,7 @@ fn settable(row: &PlanRow) -> String {
     }
 }
 
-/// What other rules say, with the distance to what is set, and what each of them counts.
+/// Values of other rules, with the distance to what is set, and what each of them counts.
 fn evidence(plan: &Plan) -> String {
     if plan.evidence.is_empty() {
         return String::new();

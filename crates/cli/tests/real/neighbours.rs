@@ -198,7 +198,7 @@ fn lies_change_nothing() {
     });
 }
 
-/// A receiver that restarts knows nothing of what it granted or said before: within a second it is sent frames again.
+/// A receiver that restarts knows nothing of what it granted or sent before: within a second it is sent frames again.
 #[test]
 fn a_neighbour_restarts() {
     in_namespaces("neighbours::a_neighbour_restarts", || {

@@ -49,7 +49,7 @@ impl Process {
                         return line;
                     }
                 }
-                Err(_) => panic!("it never said '{text}':\n{}", self.ran.join("\n")),
+                Err(_) => panic!("it never printed '{text}':\n{}", self.ran.join("\n")),
             }
         }
     }
@@ -143,7 +143,7 @@ fn a_flow_through_three_processes_arrives() {
     });
 }
 
-/// A frame that pauses priority 0 for as long as can be said.
+/// A frame that pauses priority 0 for as long as the field can hold.
 fn pause() -> Vec<u8> {
     let mut bytes = [0; 64];
     let len = Repr::Pfc(Pfc::one(0, u16::MAX).unwrap()).emit_frame(mac(1, 0), &mut bytes).unwrap();

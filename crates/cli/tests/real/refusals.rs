@@ -1,4 +1,4 @@
-//! What cannot be done is said, with what would help, and exit code 2.
+//! What cannot be done is reported, with what would help, and exit code 2.
 
 use crate::INCAST;
 use crate::support::{folder, path, xoff};

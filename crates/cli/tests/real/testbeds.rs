@@ -56,7 +56,7 @@ fn incast_under_pffc() {
     incast("pffc");
 }
 
-/// Ordinary programs on ordinary stacks, held back by flow control that they know nothing of.
+/// Ordinary programs on ordinary stacks, held back by flow control that is outside them.
 fn iperf(flow_control: &str) {
     if !possible(&["iperf3", "tc"]) || !taps() {
         return;

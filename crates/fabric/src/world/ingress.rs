@@ -11,7 +11,7 @@ use crate::segment::Segment;
 use crate::shape::End;
 
 impl World {
-    /// Asks a source for its next packet.
+    /// Takes the next packet of a source.
     pub(super) fn announce(&mut self, source: usize) {
         let (traffic, line) = (&self.config.traffic, self.config.line);
         let next = self.sources[source].next(traffic, line, self.now);

@@ -57,7 +57,7 @@ pub(super) struct LinkFacts {
 /// Attributes of a link that are known to say nothing about rate or length.
 const SILENT: &[&str] = &["key", "id", "label", "name", "LinkLabel", "LinkType", "LinkNote"];
 
-/// Reads a link's attributes; two that say the same thing must agree.
+/// Reads a link's attributes; two with the same meaning must agree.
 pub(super) fn link(attributes: &[Attribute<'_>], options: &Options) -> Result<LinkFacts, Problem> {
     let mut facts = LinkFacts::default();
     for a in attributes {

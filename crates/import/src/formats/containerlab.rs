@@ -226,7 +226,7 @@ impl<'d> Lab<'d> {
         Ok(Some(End { node: id, port: Some(interface.into()) }))
     }
 
-    /// Says which nodes are hosts.
+    /// Decides which nodes are hosts.
     fn settle_kinds(&mut self) {
         let mut links = vec![0usize; self.kinds.len()];
         for link in &self.network.links {

@@ -94,7 +94,7 @@ pub(super) fn read(sources: &[Arc<Source>], _: &Options) -> Result<Network, Prob
     Ok(fabric.network)
 }
 
-/// What a file is, by its first line that says something.
+/// What a file is, by its first line with content.
 fn kind(source: &Arc<Source>) -> Result<Kind, Problem> {
     for line in lines(source) {
         let text = line.text.trim_start();

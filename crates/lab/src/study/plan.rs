@@ -14,7 +14,7 @@ pub trait Job: Serialize + Sync {
     /// What is kept of it.
     type Run: Serialize + DeserializeOwned + Send;
 
-    /// Runs it; `None` when `stop` said so.
+    /// Runs it; `None` when `stop` returned true.
     ///
     /// # Errors
     /// What refuses the scenario or the model.

@@ -38,7 +38,7 @@ pub struct Cnm {
 }
 
 impl Cnm {
-    /// What a sample says about a frame.
+    /// The result of a sample for a frame.
     pub fn new(cpid: u64, congestion: Congestion, priority: u8, destination: [u8; 6]) -> Cnm {
         let units = |bytes: i64| (bytes / QUEUE_UNIT).clamp(i16::MIN as i64, i16::MAX as i64) as i16;
         Cnm {

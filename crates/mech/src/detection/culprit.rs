@@ -229,7 +229,7 @@ impl Occupancy {
     }
 }
 
-/// What a congestion point remembers of its buffer to pick a culprit.
+/// State of a congestion point about its buffer to pick a culprit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Culprits {
     /// [`Sampling::Arrival`]: nothing.

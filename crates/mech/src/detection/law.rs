@@ -1,4 +1,4 @@
-//! What the registry asks of a detection: [`Law`] of its parameters, and [`DetectorLaw`] or [`CongestionPointLaw`].
+//! What the registry needs from a detection: [`Law`] of its parameters, and [`DetectorLaw`] or [`CongestionPointLaw`].
 
 use xoff_params::{ParamError, ParamSpec, Values};
 use xoff_units::Bytes;

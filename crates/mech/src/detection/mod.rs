@@ -101,7 +101,7 @@ pub enum PortState {
     NonCongestion,
     /// 1: sends all the time, and a queue builds up that no OFF has caused.
     Congestion,
-    /// Flow control switches it off and on: where its queue comes from cannot be said.
+    /// Flow control switches it off and on: where its queue comes from cannot be known.
     Undetermined,
 }
 

@@ -94,7 +94,7 @@ impl Detector for NpEcn {
     }
 
     fn on_on(&mut self, _now: Time, queue: Bytes) {
-        // A resume that ends no pause says nothing about who was paused.
+        // A resume that ends no pause does not show who was paused.
         if std::mem::take(&mut self.off) {
             self.paused = queue;
         }

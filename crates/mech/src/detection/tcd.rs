@@ -11,7 +11,7 @@
 //! ```
 //!
 //! T_on is the time since the last OFF ended. A port that flow control regulates never gets beyond max(T_on); one that
-//! does has been released. Its queue still holds what the stops have left, so the length of it says nothing: whether it
+//! does has been released. Its queue still holds what the stops have left, so the length of it shows nothing: whether it
 //! shrinks or grows does, and that is asked once per period T until the answer is clear.
 
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
@@ -115,7 +115,7 @@ impl Law for Params {
         if let (None, None, crate::flow_control::FlowControl::Custom(_)) = (self.max_ton, law, place.flow_control) {
             return Err(ParamError::new(
                 "max_ton",
-                "this flow control does not say how long a port sends between two stops",
+                "this flow control does not bound how long a port sends between two stops",
                 "give max_ton a time",
             ));
         }

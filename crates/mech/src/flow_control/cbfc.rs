@@ -347,7 +347,7 @@ mod tests {
         Params { period: Span(52_428_000), buffer_blocks: blocks, conformance }
     }
 
-    /// What the check of credits asks: a port that sends although its gate is closed is found out, also after new credits have come.
+    /// Used by the check of credits: a port that sends although its gate is closed is found out, also after new credits have come.
     #[test]
     fn sending_without_credit_is_remembered() {
         for conformance in [false, true] {

@@ -11,7 +11,7 @@
 //!     +- FlowControl::Pfc, Rx::Pfc, Tx::Pfc
 //! ```
 
-/// Makes the registry. `classes`: mechanisms that regulate a priority as a whole; `flows`: those that look at single flows.
+/// Makes the registry. `classes`: mechanisms that regulate a priority as a whole; `flows`: per-flow ones.
 macro_rules! flow_controls {
     (
         classes {$(
@@ -196,7 +196,7 @@ macro_rules! flow_controls {
                 of_law!(self, Vec::new(), p => p.opening(); $($C)+ $($F)+)
             }
 
-            /// Does it look at single flows, so that its sender half is the egress queue?
+            /// Is it per-flow, so that its sender half is the egress queue?
             pub fn per_flow(&self) -> bool {
                 matches!(self, $(FlowControl::$F(_))|+)
             }
@@ -223,7 +223,7 @@ macro_rules! flow_controls {
                 of_law!(self, link.control_loop(self.message_len()), p => p.control_loop(link); $($C)+ $($F)+)
             }
 
-            /// What stops a port that it regulates; `None`: it stops no port as a whole, or does not say.
+            /// What stops a port that it regulates; `None`: it stops no port as a whole, or it is unknown.
             pub fn stop(&self) -> Option<Stop> {
                 of_law!(self, None, p => p.stop(); $($C)+ $($F)+)
             }
@@ -263,7 +263,7 @@ macro_rules! flow_controls {
             Custom(Box<dyn Receiver + Send>),
         }
 
-        /// What a port asks of a receiver half; those that look at flows are given the flow of the frame.
+        /// What a port asks of a receiver half; per-flow ones are given the flow of the frame.
         impl Rx {
             /// A frame was admitted; see [`Receiver::on_arrival`].
             #[inline(always)]

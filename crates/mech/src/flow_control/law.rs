@@ -1,4 +1,4 @@
-//! What the registry asks of a flow control: [`Law`] of its parameters, [`Signal`] of its messages.
+//! What the registry needs from a flow control: [`Law`] of its parameters, [`Signal`] of its messages.
 //!
 //! Nodes, the simulator, a real port and the dimensioning ask these through [`FlowControl`] and [`Message`], so that none of them
 //! matches on a mechanism.
@@ -19,7 +19,7 @@ pub struct Entry {
     pub name: &'static str,
     /// One line about it.
     pub about: &'static str,
-    /// It looks at single flows: its sender half is the egress queue, in an order of its own.
+    /// It is per-flow: its sender half is the egress queue, in an order of its own.
     pub per_flow: bool,
     /// Declared parameters.
     pub params: &'static [ParamSpec],

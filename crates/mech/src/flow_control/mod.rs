@@ -6,7 +6,7 @@
 //!                   Sender.on_message <------- Message --------------+
 //! ```
 //!
-//! One receiver and one sender exist per link direction and priority. Those that look at single flows have traits of their own,
+//! One receiver and one sender exist per link direction and priority. Per-flow ones have traits of their own,
 //! [`FlowReceiver`] and [`FlowSender`]: their sender is the egress queue itself, because what may go depends on whose it is.
 
 pub mod bfc;
@@ -39,7 +39,7 @@ pub enum Gate {
     Open,
     /// Not before this time; no message is needed for it to open.
     Until(Time),
-    /// Not until the peer says so.
+    /// Not until a message of the peer.
     Blocked,
 }
 
@@ -86,12 +86,12 @@ pub trait Receiver {
     fn on_arrival(&mut self, now: Time, occupancy: &Occupancy, len: Bytes) -> Option<Message>;
     /// A frame of `len` left the buffer; `occupancy` is the state after it.
     fn on_departure(&mut self, now: Time, occupancy: &Occupancy, len: Bytes) -> Option<Message>;
-    /// The clock reached `now`; says something only if something is due.
+    /// The clock reached `now`; sends only if something is due.
     fn on_wake(&mut self, now: Time, occupancy: &Occupancy) -> Option<Message>;
     /// When the clock matters next; a pure question.
     fn next_wake(&self) -> Option<Time>;
     /// Of what `occupancy` shows now, `stuck` bytes never leave and the rest does: does the upstream port then stay unable
-    /// to send a frame of `len` for ever? The deadlock detector asks this; mechanisms that never stop a peer answer no.
+    /// to send a frame of `len` for ever? Used by the deadlock detector; mechanisms that never stop a peer answer no.
     fn holds(&self, occupancy: &Occupancy, stuck: Bytes, len: Bytes) -> bool;
     /// The peer reports how much it has sent in all, in the unit in which this half counts. On a real link frames get lost and peers
     /// restart; a half that counts what arrives takes the peer's figure (IBA 7.9.4).
@@ -117,10 +117,10 @@ pub trait Sender {
     fn is_possible(&self, _message: Message) -> bool {
         true
     }
-    /// The link has been down: what the peer said before counts no longer. A pause or a rate ends; credits are zero until the peer
+    /// The link has been down: messages received before no longer count. A pause or a rate ends; credits are zero until the peer
     /// grants new ones.
     fn restart(&mut self, now: Time);
-    /// Has it ever sent more than its credits allowed? The check of credits asks this; without credits there is nothing to overdraw.
+    /// Has it ever sent more than its credits allowed? Used by the check of credits; without credits there is nothing to overdraw.
     fn overdrawn(&self) -> bool {
         false
     }
@@ -159,14 +159,14 @@ pub enum Answer {
     OfFlow,
 }
 
-/// The downstream half of a flow control that looks at single flows. A decision may take several messages: the hooks return
+/// The downstream half of a per-flow flow control. A decision may take several messages: the hooks return
 /// the first, [`FlowReceiver::more`] the others.
 pub trait FlowReceiver {
     /// A frame of this flow was admitted; `queue` is what it joins, without it. `None`: it waits for no such sender, as in a host.
     fn on_arrival(&mut self, now: Time, flow: u32, queue: Option<QueueState>, len: Bytes) -> Option<Message>;
     /// A frame of this flow left the buffer; `queue` is what it left, without it.
     fn on_departure(&mut self, now: Time, flow: u32, queue: Option<QueueState>, len: Bytes) -> Option<Message>;
-    /// The clock reached `now`; says something only if something is due.
+    /// The clock reached `now`; sends only if something is due.
     fn on_wake(&mut self, now: Time) -> Option<Message>;
     /// When the clock matters next; a pure question.
     fn next_wake(&self) -> Option<Time>;
@@ -178,7 +178,7 @@ pub trait FlowReceiver {
     fn collisions(&self) -> u64;
 }
 
-/// The upstream half of a flow control that looks at single flows: the frames that wait, as handles, in the order in which
+/// The upstream half of a per-flow flow control: the frames that wait, as handles, in the order in which
 /// they may go. A source that keeps its flows apart stores nothing here and asks [`FlowSender::flow_gate`].
 pub trait FlowSender {
     /// A frame of this flow begins to wait.

@@ -189,7 +189,7 @@ pub fn thresholds(l: &ControlLoop, headroom: Bytes, xoff: Option<Bytes>, xon: Op
 pub struct Pause(pub u32);
 
 impl Pause {
-    /// Longer than the 16-bit field can say.
+    /// Longer than the 16-bit field can hold.
     pub const STICKY: Pause = Pause(u32::MAX);
     /// Resume at once.
     pub const RESUME: Pause = Pause(0);
@@ -414,7 +414,7 @@ mod tests {
         assert_eq!(r.on_departure(Time(6), &occupancy(75_500), len), None);
     }
 
-    /// The deadlock detector asks this: between XON and XOFF a peer that was not stopped may send.
+    /// Used by the deadlock detector: between XON and XOFF a peer that was not stopped may send.
     #[test]
     fn a_receiver_that_has_not_paused_holds_no_sender() {
         let mut r = PfcReceiver::new(&fixed(80_000, 77_000, None), C);

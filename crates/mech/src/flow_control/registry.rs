@@ -65,7 +65,7 @@ impl Released {
 }
 
 impl Tx {
-    /// Lets everything go at line rate, whatever the peer says, until it is released no longer. The half goes on obeying and counting,
+    /// Lets everything go at line rate, whatever the peer sends, until it is released no longer. The half goes on obeying and counting,
     /// so that it has the state of the peer then. A per-flow one is the queue itself: its pauses end instead.
     pub fn release(&mut self, now: Time, line: Rate, on: bool) {
         if let Some(flows) = self.flows_mut() {
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(names.len(), REGISTRY.len());
     }
 
-    /// What carries messages asks these four things of them, and nothing else.
+    /// What carries messages needs these four things of them, and nothing else.
     #[test]
     fn what_each_message_is() {
         let of = |m: Message| (m.stops(), m.release().is_some(), m.is_state(), m.is_per_flow());

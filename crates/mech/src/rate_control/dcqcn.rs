@@ -364,7 +364,7 @@ impl Dcqcn {
         if self.idle_until == Time::NEVER {
             return; // at line rate, nothing to hold
         }
-        // Where a CNP rides in every acknowledgement, the interval is that at which they are looked at.
+        // Where a CNP rides in every acknowledgement, the interval is that at which they are examined.
         let interval = if self.p.cnp_interval.0 == 0 { self.p.decrease_interval } else { self.p.cnp_interval };
         let until = now + interval;
         let longer = until - self.idle_until.max(now);

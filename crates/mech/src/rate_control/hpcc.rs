@@ -547,7 +547,7 @@ mod tests {
         assert_eq!(b.flow.hops[0].at, Time::from_us(2));
     }
 
-    /// Section 4.1: the records of another way cannot be compared with. They are remembered, and the next ones count.
+    /// Section 4.1: the records of another way cannot be compared with. They are stored, and the next ones count.
     #[test]
     fn another_way_begins_anew() {
         let mut b = Bench::new(Params::default(), 1);

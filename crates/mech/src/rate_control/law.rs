@@ -1,4 +1,4 @@
-//! What the registry asks of a rate control: [`Law`] of its parameters.
+//! What the registry needs from a rate control: [`Law`] of its parameters.
 
 use std::fmt::Debug;
 

@@ -44,7 +44,7 @@ pub enum Feedback<'a> {
 /// An acknowledgement as a rate control sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack<'a> {
-    /// Payload received in order, as this acknowledgement says [bytes].
+    /// Payload received in order, by this acknowledgement [bytes].
     pub acked: u64,
     /// First byte that the flow has not sent yet, when the acknowledgement is handled; after going back less than before
     /// [bytes].
@@ -69,7 +69,7 @@ pub struct Wakes {
 }
 
 impl Wakes {
-    /// Asks for timer `which` at `at`. Order of asking is kept: among equal times the first asked fires first.
+    /// Requests timer `which` at `at`. Order of asking is kept: among equal times the first asked fires first.
     pub fn arm(&mut self, which: u8, at: Time) {
         self.armed[self.len] = Some((which, at));
         self.len += 1;
@@ -79,7 +79,7 @@ impl Wakes {
     pub fn move_next_frame(&mut self) {
         self.moves_next_frame = true;
     }
-    /// Whether that was said.
+    /// Whether that was sent.
     #[inline]
     pub fn moves_next_frame(&self) -> bool {
         self.moves_next_frame

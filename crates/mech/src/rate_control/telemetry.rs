@@ -11,7 +11,7 @@
 
 use xoff_units::{Bytes, Rate, Span, Time};
 
-/// Records of one way that are looked at: more than any fat tree or dragonfly has on a shortest path.
+/// Records of one way that are examined: more than any fat tree or dragonfly has on a shortest path.
 pub const HOPS_MAX: usize = 8;
 
 /// One egress port as a frame found it when its first bit left.
@@ -98,7 +98,7 @@ impl RecordFormat {
         }
     }
 
-    /// Records that are looked at; a way with more is not reacted to.
+    /// Records that are examined; a way with more is not reacted to.
     pub const fn hops_max(self) -> usize {
         match self {
             RecordFormat::Exact => HOPS_MAX,

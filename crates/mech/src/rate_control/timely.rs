@@ -521,7 +521,7 @@ mod tests {
         assert_eq!(rates, [1_100, 1_200, 1_300, 1_400, 1_500, 2_000, 2_500]);
     }
 
-    /// After going back a flow may have sent less than it had: what was remembered stays.
+    /// After going back a flow may have sent less than it had: what was stored stays.
     #[test]
     fn hpcc_keeps_its_round_after_going_back() {
         let mut t = start(Variant::Hpcc, 5_000);

@@ -40,7 +40,7 @@ pub struct Requester {
 }
 
 impl Requester {
-    /// What may go, if `waiting` says whether the VOQ holds bytes that were not requested. Unsolicited segments may be
+    /// What may go, where `waiting` is whether the VOQ holds bytes that were not requested. Unsolicited segments may be
     /// forbidden.
     #[inline]
     pub fn may_send(&self, waiting: bool, unsolicited_allowed: bool) -> MaySend {

@@ -13,7 +13,7 @@ type Job = Box<dyn FnOnce() + Send>;
 
 /// A network namespace without a name, held by a thread that lives in it.
 ///
-/// Everything said to the host is done by that thread. When the host is dropped, or the process ends in whatever way, the thread ends,
+/// Every request to the host is done by that thread. When the host is dropped, or the process ends in whatever way, the thread ends,
 /// its commands are killed, and the namespace goes with its interfaces.
 pub struct Host {
     name: String,

@@ -91,7 +91,7 @@ impl<'a> Arrived<'a> {
         if self.status & libc::TP_STATUS_VLAN_VALID == 0 || self.bytes.len() < TAG_ROOM + 12 {
             return &mut self.bytes[TAG_ROOM..];
         }
-        // Kernels before 3.14 did not say which tag it was; then it was a customer's.
+        // Kernels before 3.14 did not report which tag it was; then it was a customer's.
         let tpid = if self.status & libc::TP_STATUS_VLAN_TPID_VALID != 0 { self.tpid } else { xoff_wire::vlan::C_TAG };
         self.bytes.copy_within(TAG_ROOM..TAG_ROOM + 12, 0);
         self.bytes[12..14].copy_from_slice(&tpid.to_be_bytes());

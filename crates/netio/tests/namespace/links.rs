@@ -81,7 +81,7 @@ fn ten_thousand_frames_arrive_in_order() {
     });
 }
 
-/// A queue of 64 frames: the port says that there is no room, and after a flush there is.
+/// A queue of 64 frames: the port reports that there is no room, and after a flush there is.
 #[test]
 fn a_full_queue_is_reported() {
     in_namespaces("links::a_full_queue_is_reported", || {

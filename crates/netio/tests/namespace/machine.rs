@@ -63,7 +63,7 @@ fn a_pair_of_the_sandbox_needs_no_mending() {
     });
 }
 
-/// A host with segmentation left to hardware sends frames of up to 64 KiB: refused, counted, and the counters say what to do.
+/// A host with segmentation left to hardware sends frames of up to 64 KiB: refused, counted, and the counters' text advises what to do.
 #[test]
 fn segments_left_to_hardware_are_refused() {
     in_namespaces("machine::segments_left_to_hardware_are_refused", || {

@@ -49,7 +49,7 @@ pub struct NicConfig {
     pub classes: usize,
     /// Rounding of the times by which flows are paced.
     pub clock: WireClock,
-    /// Length of control frames [bytes]; `None`: what the flow control says.
+    /// Length of control frames [bytes]; `None`: that of the flow control.
     pub message_len: Option<Bytes>,
     /// Largest payload of a frame [bytes].
     pub payload_max: u32,

@@ -31,7 +31,7 @@ impl Nic {
         waiting.all(|(flow, _)| flows.flow_gate(now, flow) != Gate::Open).then_some(Hold { port: 0, class, len, since })
     }
 
-    /// Remembers which classes are held, after it was tried to send.
+    /// Records which classes are held, after it was tried to send.
     #[cold]
     #[inline(never)]
     pub(super) fn note_flows(&mut self, now: Time, frames: &FrameStore) {

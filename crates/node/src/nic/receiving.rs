@@ -96,7 +96,7 @@ impl Nic {
         id
     }
 
-    /// The receiving side of a flow is no longer needed (its source knows that all has arrived).
+    /// The receiving side of a flow is no longer needed (all is acknowledged at its source).
     pub fn drop_flow(&mut self, flow: u32) {
         self.receiving.remove(&flow);
     }

@@ -8,7 +8,7 @@
 //! What a pick costs does not grow with the flows that the peer holds: the first of a class that finds its gate shut for the shortest
 //! frame of the class speaks for all of them.
 
-/// What a flow says when it is asked.
+/// The answer of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     /// Its next frame may go.

@@ -129,7 +129,7 @@ impl Flows for Asked<'_> {
             Gate::Blocked if finished => return Answer::Over,
             Gate::Blocked => {}
         }
-        // Where the peer holds single flows, one says nothing of the others.
+        // Where the peer holds single flows, one held flow proves nothing of the others.
         if gate == Gate::Open || self.per_flow { Answer::Waits(len) } else { Answer::Held(len) }
     }
 
@@ -206,7 +206,7 @@ impl Nic {
         }
     }
 
-    /// A frame may have gone on the wire: asks to be called when it has left, if there is a flow to ask then. Flows that
+    /// A frame may have gone on the wire: requests a call when it has left, if there is a flow to ask then. Flows that
     /// are over count: they leave the ring when they are asked.
     #[inline]
     pub(super) fn plan_next(&mut self, env: &mut impl Env) {

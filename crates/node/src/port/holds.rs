@@ -3,7 +3,7 @@
 use super::*;
 
 impl Port {
-    /// May a frame of this class and length go, the first that waits? Remembers since when the peer holds it, and reports the
+    /// May a frame of this class and length go, the first that waits? Records since when the peer holds it, and reports the
     /// detector when the queue is kept back and when no longer.
     #[inline(always)]
     pub fn gate(&mut self, now: Time, class: u8, len: u32) -> Gate {
@@ -15,7 +15,7 @@ impl Port {
         gate
     }
 
-    /// Might a frame of this class and length go? Nothing is remembered of it.
+    /// Might a frame of this class and length go? Nothing is recorded.
     pub fn would_open(&self, now: Time, class: u8, len: u32) -> Gate {
         let class_state = if class == 0 { Some(&self.class_state) } else { self.more.get(class as usize - 1) };
         class_state.map_or(Gate::Open, |l| l.tx.gate(now, Bytes(len as u64)))
@@ -27,7 +27,7 @@ impl Port {
         class_state.tx.flows()
     }
 
-    /// All flows of a class that have something to send are held, or no longer: where the peer holds single flows, their source says
+    /// All flows of a class that have something to send are held, or no longer: where the peer holds single flows, their source decides
     /// what that means for the class.
     pub fn note_flows(&mut self, now: Time, class: u8, held: bool) {
         let bit = 1 << class;

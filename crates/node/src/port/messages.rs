@@ -3,12 +3,12 @@
 use super::*;
 
 impl Port {
-    /// The peer of a class says how much it has sent in all ([`xoff_mech::flow_control::Receiver::on_peer_total`]).
+    /// The peer of a class reports how much it has sent in all ([`xoff_mech::flow_control::Receiver::on_peer_total`]).
     pub fn on_peer_total(&mut self, class: u8, sent: u64) {
         self.class_state_mut(class).rx.on_peer_total(sent);
     }
 
-    /// What the receiver of a class says when a frame of a flow was admitted.
+    /// What the receiver of a class sends when a frame of a flow was admitted.
     #[inline(always)]
     pub fn on_arrival(&mut self, now: Time, class: u8, flow: u32, occupancy: &Occupancy, len: u32) -> Option<Message> {
         let (rx, len) = (&mut self.class_state_if_any(class)?.rx, Bytes(len as u64));
@@ -18,7 +18,7 @@ impl Port {
         }
     }
 
-    /// What it says when a frame of a flow left.
+    /// What it sends when a frame of a flow left.
     #[inline(always)]
     pub fn on_departure(&mut self, now: Time, class: u8, flow: u32, occupancy: &Occupancy, len: u32) -> Option<Message> {
         let (rx, len) = (&mut self.class_state_if_any(class)?.rx, Bytes(len as u64));
@@ -28,13 +28,13 @@ impl Port {
         }
     }
 
-    /// What it says when the clock reaches `now`.
+    /// What it sends when the clock reaches `now`.
     pub fn on_receiver_wake(&mut self, now: Time, class: u8, occupancy: &Occupancy) -> Option<Message> {
         self.class_state_mut(class).rx_wake = Time::NEVER;
         self.class_state_mut(class).rx.on_wake(now, occupancy)
     }
 
-    /// Asks for the receiver's next look at the clock.
+    /// Requests the receiver's next timer.
     #[inline]
     pub fn plan_receiver(&mut self, node: u32, port: u16, class: u8, env: &mut impl Env) {
         if let Some(at) = self.class_state(class).rx.next_wake()

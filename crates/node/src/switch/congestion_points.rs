@@ -21,7 +21,7 @@ const LEN: u32 = 64;
 struct Watched {
     ingress: Option<AnyCongestionPoint>,
     egress: Option<AnyCongestionPoint>,
-    /// The next look at the clock that was asked for; never: none.
+    /// The next timer that was requested; never: none.
     wake: Time,
 }
 
@@ -97,7 +97,7 @@ impl Switch {
         self.schedule_congestion_point(port, class, env);
     }
 
-    /// A congestion point looks at the clock.
+    /// The timer of a congestion point expires.
     pub fn on_congestion_point_wake(&mut self, now: Time, port: u16, class: u8, env: &mut impl Env) {
         let queue = self.occupancy(port, class).bytes;
         let Some(n) = &mut self.congestion_points else { return };
@@ -111,7 +111,7 @@ impl Switch {
         self.schedule_congestion_point(port, class, env);
     }
 
-    /// Asks for the next look at the clock, unless an earlier one is due.
+    /// Requests the next timer, unless an earlier one is due.
     fn schedule_congestion_point(&mut self, port: u16, class: u8, env: &mut impl Env) {
         let Some(n) = &mut self.congestion_points else { return };
         let watched = n.at(port, class);

@@ -23,7 +23,7 @@ impl Switch {
         self.ports[port as usize].class_state(class).egress.bytes()
     }
 
-    /// What the detector of an egress and class thinks of it.
+    /// State of an egress and class by its detector.
     pub fn state(&self, now: Time, port: u16, class: u8) -> Option<PortState> {
         self.ports[port as usize].class_state(class).detector.state(now)
     }

@@ -91,7 +91,7 @@ pub fn run_table(cx: &Context) -> Result<Findings, ReproduceError> {
     let stops = |n: usize, per: f64| lab::time(1e12 * LASTED * per / PAPER[n].1 as f64);
     let all = || GAPS.into_iter().map(ratio);
     let why = vec![format!(
-        "PFC says PAUSE and RESUME, PFFC says MIGRATE and MIGRATE-BACK besides: with the same thresholds both stop as often, and the ratio is {:.2} to {:.2} over all distances. The paper's {printed:.2} takes a PFFC that stops less often than the PFC beside it: once in {}, not in {}. Here PFC comes closest to its share with thresholds {} apart, and PFFC with {}; frames are whole, so that the share goes in steps. The paper's ratio is one of thresholds that differ, or of flows that share a pause queue.",
+        "PFC sends PAUSE and RESUME, PFFC sends MIGRATE and MIGRATE-BACK besides: with the same thresholds both stop as often, and the ratio is {:.2} to {:.2} over all distances. The paper's {printed:.2} takes a PFFC that stops less often than the PFC beside it: once in {}, not in {}. Here PFC comes closest to its share with thresholds {} apart, and PFFC with {}; frames are whole, so that the share goes in steps. The paper's ratio is one of thresholds that differ, or of flows that share a pause queue.",
         all().fold(f64::INFINITY, f64::min),
         all().fold(0.0, f64::max),
         stops(1, 4.0),

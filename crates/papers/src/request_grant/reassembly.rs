@@ -98,7 +98,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     }
     f.tables.push(table);
     if let Some(text) = partial.iter().flat_map(|s| results.of(s.2)).find_map(|r| r.stuck.clone()) {
-        f.notes.push(format!("What the run says of a deadlock: {text}."));
+        f.notes.push(format!("The run's report of a deadlock: {text}."));
     }
     let held = paper.iter().map(|(_, s)| results.max(*s, |r| r.reassembly_max as f64)).fold(0.0, f64::max);
     f.measured = format!(

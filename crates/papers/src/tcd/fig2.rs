@@ -269,7 +269,7 @@ pub fn state_lanes(run: &Observed, ports: &[(&str, &str)], until: f64) -> Vec<La
         .collect()
 }
 
-/// Marks as lanes: each a frame long, one row per port or flow as `row` says.
+/// Marks as lanes: each a frame long, one row per port or flow as chosen by `row`.
 pub fn mark_lanes(marks: impl IntoIterator<Item = (usize, Marked)>, until: f64) -> Vec<LaneGroup> {
     // 1000 B at 40 Gb/s.
     let frame = lab::us(0.2);

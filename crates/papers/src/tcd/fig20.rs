@@ -59,7 +59,7 @@ pub fn run_timely(cx: &Context) -> Result<Findings, ReproduceError> {
     let (mut found, seen) = entry(cx, "TIMELY", &jobs, START)?;
     found.why = vec![
         format!(
-            "TCD keeps TIMELY's rate only where T_low < RTT < T_high and the gradient is above zero. While P2 is stopped, 320 KB of each flow wait in L0 and leave at 2 to 3 Gb/s: that is an RTT of about 1 ms, above T_high = 500 us, where TIMELY cuts whatever the mark says. So B0 to B3 change their rates {} times before P2 is released, down to {}; with T_high = 5 ms {} times; without TCD's rule {} times, down to {}.",
+            "TCD keeps TIMELY's rate only where T_low < RTT < T_high and the gradient is above zero. While P2 is stopped, 320 KB of each flow wait in L0 and leave at 2 to 3 Gb/s: that is an RTT of about 1 ms, above T_high = 500 us, where TIMELY cuts whatever the mark. So B0 to B3 change their rates {} times before P2 is released, down to {}; with T_high = 5 ms {} times; without TCD's rule {} times, down to {}.",
             seen[0].changes,
             lab::rate(seen[0].lowest),
             seen[2].changes,

@@ -28,7 +28,7 @@ const FILES: [File; 5] = [
     scenario!("tcd", "mpi-io.toml"),
 ];
 
-/// Flows that are looked at together.
+/// Flows that are examined together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pick {
     /// First letters of the sender's name; empty: every sender.
@@ -62,7 +62,7 @@ pub struct Job {
     pub text: String,
     /// What is laid over it.
     pub settings: Vec<String>,
-    /// What is looked at.
+    /// What is examined.
     pub groups: Vec<Pick>,
 }
 

@@ -175,7 +175,7 @@ fn common(jobs: &[Job], all: &[Runs]) -> Findings {
                     checks.push(Check::new(what, Unit::BitsPerSecond, slowest, 1.0, HALF).claimed().assuming(FIFO));
                 }
             }
-            // Said in a note.
+            // Stated in a note.
             (false, false) => continue,
         }
         checks.push(runs.enough());

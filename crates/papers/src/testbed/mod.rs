@@ -1,7 +1,7 @@
 //! The papers' experiments with real Ethernet frames, in namespaces of this process's own.
 //!
 //! ```text
-//!   Cell (scenario, settings) --repeat--> Runs: Observed as of a simulation, RealReport, what tcpdump and tshark saw
+//!   Cell (scenario, settings) --repeat--> Runs: Observed as of a simulation, RealReport, what tcpdump and tshark captured
 //!                                           |
 //!                       gfc, tcd, pffc -----+--> Findings, as any entry's: shares of runs with their intervals
 //! ```

@@ -283,7 +283,7 @@ pub fn run_overhead(cx: &Context) -> Result<Findings, ReproduceError> {
     checks.push(lossless(&all));
     let mut table = Table::new(["Flow control", "Runs", "Control frames in 2 s", "Share of the link", "Paper"])
         .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right])
-        .caption("Control frames that the capture saw on the link S1-S2; means over the runs that count with their 95 % intervals.");
+        .caption("Control frames that the capture has of the link S1-S2; means over the runs that count with their 95 % intervals.");
     for (runs, (_, paper)) in all.iter().zip(PAPER) {
         table.push([
             runs.name.clone(),

@@ -12,7 +12,7 @@ use crate::lab::{self, Observed};
 use crate::stats::Share;
 use crate::{Check, Context, ReproduceError};
 
-/// A run in which the processor was elsewhere for more than this share of the time says nothing.
+/// A run in which the processor was elsewhere for more than this share of the time proves nothing.
 pub const LEFT_OUT: f64 = 0.3;
 /// How often a run is tried until the processor was there.
 const TRIES: usize = 3;
@@ -46,7 +46,7 @@ impl Cell {
         lab::load(self.scenario.0, self.scenario.1, &settings)
     }
 
-    /// What the simulator says to it.
+    /// What the simulator predicts.
     pub fn simulate(&self, cx: &Context) -> Result<Observed, ReproduceError> {
         lab::observe(cx, &self.load(cx)?)
     }
@@ -65,9 +65,9 @@ pub struct Real {
     pub real: RealReport,
     /// The tool that captured.
     pub by: Option<packet_capture::By>,
-    /// What the capture saw in the last second.
+    /// Frames of the capture in the last second.
     pub last: Option<packet_capture::Seen>,
-    /// What the capture saw in the whole run.
+    /// Frames of the capture in the whole run.
     pub whole: Option<packet_capture::Seen>,
     /// Frames that the capture missed, by its own count.
     pub missed: u64,
@@ -97,7 +97,7 @@ pub struct Runs {
     pub name: String,
     /// The runs that count.
     pub runs: Vec<Real>,
-    /// Runs that say nothing, although they were tried again: what they left out.
+    /// Runs that prove nothing, although they were tried again: what they left out.
     pub inconclusive: Vec<f64>,
     /// Tries, all runs.
     pub tries: usize,
@@ -121,7 +121,7 @@ impl Runs {
         self.runs.iter().map(Real::lost).sum()
     }
 
-    /// Enough runs say something: two of three.
+    /// Enough runs prove something: two of three.
     pub fn enough(&self) -> Check {
         let n = self.runs.len() + self.inconclusive.len();
         let what = format!("{}: runs that count, of {n}", self.name);
@@ -272,7 +272,7 @@ pub fn machine(all: &[Runs]) -> String {
     )
 }
 
-/// One line a run: what the capture saw.
+/// One line a run: the frames of the capture.
 pub fn capture_table(all: &[Runs]) -> Table {
     use Align::{Centre, Left, Right};
     let mut table = Table::new([

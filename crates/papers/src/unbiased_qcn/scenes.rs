@@ -64,7 +64,7 @@ const COOL: u32 = 14;
 
 /// The phases of Figs. 2 and 5 [ms] and the flows that share the output in them.
 pub const PHASES: [(f64, f64, usize); 3] = [(0.0, 100.0, 4), (100.0, 200.0, 5), (200.0, 300.0, 4)];
-/// After a change the shares are looked at from here on [ms].
+/// After a change the shares are examined from here on [ms].
 pub const SETTLED: f64 = 30.0;
 /// Index of the flow f5, and of f6 in the scene with a victim.
 pub const F5: usize = 4;

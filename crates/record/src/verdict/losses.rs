@@ -1,6 +1,6 @@
 //! Frames that did not arrive, by cause.
 //!
-//! The one place that says how many frames were lost: [`Losses::words`] takes all counters, so that no headline can say "0 frames lost"
+//! The one place that states how many frames were lost: [`Losses::words`] takes all counters, so that no headline can state "0 frames lost"
 //! while one of them is not zero.
 
 use std::collections::BTreeMap;
@@ -215,7 +215,7 @@ pub fn grouped(n: u64) -> String {
 mod tests {
     use super::*;
 
-    /// "0 frames lost" is said of no loss at all, and of nothing else: every counter in turn.
+    /// "0 frames lost" is printed only where no counter at all has a loss: every counter in turn.
     #[test]
     fn zero_frames_lost_means_that_every_counter_is_zero() {
         assert_eq!(Losses::default().words(), "0 frames lost");

@@ -4,7 +4,7 @@
 //!   Deadlock, Losses, Promises, Work, interrupted, failures -> Verdict -> headline, answer (yes, no, interrupted), exit code
 //! ```
 //!
-//! Every part is stated by whoever makes a [`Verdict`]: what was not looked at is said, and never passes for what was looked at and
+//! Every part is stated by whoever makes a [`Verdict`]: what was not checked is stated, and never passes for what was checked and
 //! found well.
 
 mod losses;
@@ -18,7 +18,7 @@ pub use losses::{Fate, Loss, Losses};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Deadlock {
-    /// It looked and found none.
+    /// It searched and found none.
     None,
     /// There is one.
     Found {
@@ -27,7 +27,7 @@ pub enum Deadlock {
         /// Its ports, each waiting for the next.
         ports: Vec<String>,
     },
-    /// Nothing looked for one.
+    /// Nothing searched for one.
     NotWatched {
         /// The reason.
         why: String,
@@ -91,7 +91,7 @@ pub enum Conclusion {
 }
 
 impl Conclusion {
-    /// Of a command that asks one question. An interruption goes before everything: what was not looked at decides nothing.
+    /// Of a command that asks one question. An interruption goes before everything: what was not checked decides nothing.
     pub fn of(interrupted: bool, yes: bool) -> Conclusion {
         match (interrupted, yes) {
             (true, _) => Conclusion::Interrupted,
@@ -133,9 +133,9 @@ impl Allow {
 /// How a headline is to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// All was looked at, and all is well.
+    /// All was checked, and all is well.
     Good,
-    /// Something was not looked at, not finished or only allowed.
+    /// Something was not checked, not finished or only allowed.
     Caution,
     /// The answer is "no", or there is none.
     Bad,
@@ -207,7 +207,7 @@ impl Verdict {
         }
     }
 
-    /// What was not looked at, as pairs of a heading and a reason.
+    /// What was not checked, as pairs of a heading and a reason.
     pub fn not_known(&self) -> Vec<(&'static str, String)> {
         let mut all = Vec::new();
         if let Deadlock::NotWatched { why } = &self.parts.deadlock {

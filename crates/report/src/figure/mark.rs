@@ -86,7 +86,7 @@ impl LaneGroup {
 /// One cell of a heatmap.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct HeatCell {
-    /// What the cell says.
+    /// Text of the cell.
     pub text: String,
     /// A second, smaller line.
     pub detail: String,
@@ -245,7 +245,7 @@ impl Mark {
         Mark::Bars { labels, groups, reference: String::new() }
     }
 
-    /// Says in the legend what the bars' reference values are.
+    /// States in the legend what the bars' reference values are.
     #[must_use]
     pub fn bar_reference(mut self, label: impl Into<String>) -> Self {
         if let Mark::Bars { reference, .. } = &mut self {
@@ -326,7 +326,7 @@ impl Mark {
         self
     }
 
-    /// Says what a heatmap's tones mean.
+    /// States what a heatmap's tones mean.
     #[must_use]
     pub fn legend<L: Into<String>>(mut self, entries: impl IntoIterator<Item = (Tone, L)>) -> Self {
         if let Mark::Heatmap { legend, .. } = &mut self {

@@ -9,7 +9,7 @@ use crate::network::NetworkScenario;
 /// What surrounds a scenario's nodes where its frames are real. Nothing, in a simulation.
 #[derive(Clone, Debug, Default)]
 pub struct Boundary {
-    /// Links to neighbours that know no flow control, see [`xoff_sim::Model::links_without_flow_control`].
+    /// Links to neighbours without flow control, see [`xoff_sim::Model::links_without_flow_control`].
     pub links_without_flow_control: Vec<LinkId>,
     /// Priorities that frames from outside may have, besides those of the flows.
     pub priorities: Vec<u8>,

@@ -159,7 +159,7 @@ impl NetworkScenario {
         }
     }
 
-    /// What flows know of their paths: the window of the file, and for who reckons with it the round trip of a full frame
+    /// Path facts of flows: the window of the file, and for who reckons with it the round trip of a full frame
     /// and its acknowledgement in the empty network.
     fn path_facts(&self) -> Option<PathFactsOf<'_>> {
         let m = &self.model;

@@ -239,7 +239,7 @@ fn read_turn(key: &str, text: &str) -> Result<VlEntry, ParamError> {
     }
 }
 
-/// Says where cut-through changes nothing.
+/// Warns where cut-through changes nothing.
 pub(super) fn warn_of_cut_through(section: &Section<'_>, topology: &Topology, switch: &SwitchParts, host: &Host) {
     let Some(head) = switch.cut_through else { return };
     let (whole, all) = xoff_sim::stored_and_forwarded(topology);

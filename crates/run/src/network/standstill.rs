@@ -12,7 +12,7 @@ use xoff_topology::{NodeKind, Topology};
 use xoff_units::{Rate, Span};
 use xoff_workload::Flows;
 
-/// Flows and links up to which the routes are looked at for a cycle before the run.
+/// Flows and links up to which the routes are examined for a cycle before the run.
 const SMALL: usize = 2_000;
 
 /// What of a scenario decides whether a drain can stop.

@@ -1,4 +1,4 @@
-//! From what a world counted to what is said of it.
+//! From what a world counted to what is reported of it.
 
 use xoff_record::verdict::{Deadlock, Loss, Losses, Parts, Promises, Work};
 use xoff_sim::{Ended, LostFrames, Outcome};
@@ -24,7 +24,7 @@ pub fn losses(o: &Outcome) -> Losses {
     all
 }
 
-/// The first deadlock; `unwatched`: why nothing looked for one.
+/// The first deadlock; `unwatched`: why nothing searched for one.
 pub fn deadlock(topology: &Topology, o: &Outcome, unwatched: Option<String>) -> Deadlock {
     match (o.deadlocks.first(), unwatched) {
         (Some(d), _) => Deadlock::Found {

@@ -62,7 +62,7 @@ impl Link {
     }
 
     /// When control frames that are due at these instants are in at H1 and have taken effect. They go before data, but not into a
-    /// frame on the wire; of a frame and a control frame that come up at one instant, `data_first` says which goes.
+    /// frame on the wire; of a frame and a control frame that come up at one instant, `data_first` decides which goes.
     fn effects(&self, due: &[u64], crossing: &[u64], data_first: bool) -> Vec<u64> {
         let mut waiting = crossing.iter().copied().peekable();
         let mut free = 0;
@@ -99,7 +99,7 @@ impl Link {
         let ready: Vec<u64> = self.crossing.iter().map(|at| at - self.time(self.reverse) - self.delay).collect();
         let begun = in_turn(&ready, self.time(self.reverse), &due, self.time(64));
         let crossing: Vec<u64> = begun.iter().map(|at| at + self.time(self.reverse) + self.delay).collect();
-        // H1 has a buffer of its own and says so every period too, on the wire of its data.
+        // H1 has a buffer of its own and reports it every period too, on the wire of its data.
         let mut own = due.clone().into_iter().peekable();
         let mut send_until = |instant: u64, limit: u64, sent: &mut Vec<u64>, since: u64| {
             loop {

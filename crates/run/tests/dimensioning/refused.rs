@@ -82,7 +82,7 @@ fn what_may_lose_frames_is_warned_of_with_what_to_do() {
     }
 }
 
-/// The number in the warning of quanta works: with it nothing is lost and nothing is said, with 10 frames are lost.
+/// The number in the warning of quanta works: with it nothing is lost and nothing is reported, with 10 frames are lost.
 #[test]
 fn the_quanta_of_the_warning_are_enough() {
     let with = |quanta: &str| run(&text("buffer = \"14KB\"", &format!("kind = \"pfc\"\nquanta = {quanta}")));

@@ -119,7 +119,7 @@ impl Document {
         &self.source
     }
 
-    /// Says which sections exist at all, so that [`Document::finish`] can distinguish a section that is unknown from one
+    /// Declares which sections exist at all, so that [`Document::finish`] can distinguish a section that is unknown from one
     /// that is known but has no effect here.
     pub fn declare(&self, sections: &[SectionSpec]) {
         self.log.borrow_mut().known.extend(sections.iter().map(|s| s.path.to_owned()));
@@ -140,7 +140,7 @@ impl Document {
         let Some((path, entry)) = found.first() else {
             if spec.required {
                 self.push(Problem::new(format!("missing section {}", spec.header()), spec.doc).at(self.start()));
-                // Nothing more is said about a section that is not there.
+                // Nothing more is reported about a section that is not there.
                 self.suppress(spec.path);
             }
             return Section::open(self, spec, spec.path.to_owned(), None, None);

@@ -325,7 +325,7 @@ impl<'d> Section<'d> {
         Problem::new(format!("{name}{note}: {}", e.what), e.hint.clone()).at(self.place(&e.key))
     }
 
-    /// Records a value that the owner computed; `rule` says from what.
+    /// Records a value that the owner computed; `rule` names from what.
     pub fn derived(&self, key: &str, value: impl ToString, rule: &str) {
         let kind = self.specs.iter().find(|s| s.key == key).map_or(xoff_params::Kind::Text, |s| s.kind);
         self.record(key, kind, value.to_string(), Origin::Derived, rule);

@@ -103,7 +103,7 @@ fn world_with(fc: FlowControl, buffer: Bytes) -> World {
     World::build(&t, flows, &mut m).unwrap()
 }
 
-/// What the checks say of a run that is spoilt after 100 us: kinds and words.
+/// What the checks report of a run that is spoilt after 100 us: kinds and words.
 fn broken(spoil: impl FnOnce(&mut Partition)) -> Vec<(ViolationKind, String)> {
     let mut w = world();
     w.run(Time::from_us(100), u64::MAX);

@@ -19,7 +19,7 @@ use crate::line::RemoteArrival;
 /// The part of the network behind every link.
 pub(crate) const OUTSIDE: u16 = 1;
 
-/// Flows from this number on are unknown to the world. Their frames go where [`Frame::out_port`] says at the time they enter.
+/// Flows from this number on are unknown to the world. Their frames go where [`Frame::out_port`] points at the time they enter.
 pub const UNKNOWN_SOURCE: u32 = 1 << 31;
 
 /// In [`Frame::out_port`] of a frame of a flow of an unknown source: there is no route.
@@ -152,7 +152,7 @@ impl World {
         });
     }
 
-    /// The link of a port has been down: what its far end said before counts no longer.
+    /// The link of a port has been down: messages of its far end received before no longer count.
     pub fn restart(&mut self, now: Time, node: u32, port: u16) {
         self.with_port(node, port, |p, core| {
             core.reach_time(now);
@@ -160,7 +160,7 @@ impl World {
         });
     }
 
-    /// The far end of a port says how much it has sent in all, in a class.
+    /// The far end of a port reports how much it has sent in all, in a class.
     pub fn on_peer_total(&mut self, node: u32, port: u16, class: u8, sent: u64) {
         self.with_port(node, port, |p, _| p.on_peer_total(class, sent));
     }

@@ -29,7 +29,7 @@ impl Ord for Departure {
 }
 
 impl Machine {
-    /// When a message is to be said again.
+    /// When a message is to be repeated.
     pub(super) fn repeat_at(&self) -> Time {
         if self.c.repeat.0 == 0 {
             return Time::NEVER;
@@ -39,7 +39,7 @@ impl Machine {
         repeated.map(|(_, at)| *at + self.c.repeat).min().unwrap_or(Time::NEVER)
     }
 
-    /// What the ports say when they begin.
+    /// What the ports send when they begin.
     pub(super) fn open(&mut self, world: &World) {
         let messages = std::mem::take(&mut self.c.opening);
         for link in 0..self.at.len() {
@@ -98,7 +98,7 @@ impl Machine {
         self.departures.push(Reverse(Departure { at, nth: self.departed, link, control, bytes }));
     }
 
-    /// Messages that stand for a state, said again: a lost one would otherwise hold for ever.
+    /// Messages that stand for a state, repeated: a lost one would otherwise hold for ever.
     pub(super) fn repeat_stops(&mut self, world: &World, now: Time) {
         if self.c.repeat.0 == 0 {
             return;

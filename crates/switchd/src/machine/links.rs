@@ -1,8 +1,8 @@
 //! Ports that go down and come back.
 //!
 //! ```text
-//!   up --down--> nothing said counts any more; what leaves by it is dropped and counted; the others go on
-//!     <---up---- sender halves begin anew, and what this port said last is said again
+//!   up --down--> no message received counts any more; what leaves by it is dropped and counted; the others go on
+//!     <---up---- sender halves begin anew, and what this port sent last is repeated
 //! ```
 
 use xoff_sim::World;
@@ -23,7 +23,7 @@ pub struct Outage {
 }
 
 impl Machine {
-    /// A port went down, `now` being a time that the world has reached: what its neighbour said counts no longer, and what leaves by it is
+    /// A port went down, `now` being a time that the world has reached: messages of its neighbour no longer count, and what leaves by it is
     /// dropped, at line rate, so that it delays no other. `unsent`: frames that left before and never got onto the wire.
     pub fn link_down(&mut self, world: &mut World, now: Time, link: usize, unsent: u64) {
         let a = &mut self.at[link];
@@ -66,7 +66,7 @@ impl Machine {
         self.at[link].down
     }
 
-    /// Says something in the log.
+    /// Adds a line to the log.
     pub fn log_line(&mut self, line: String) {
         self.log.push(line);
     }

@@ -1,6 +1,6 @@
 //! Which way frames go.
 //!
-//! [`Routes`] says which egress ports lead from a node towards a host; [`Choice`] picks one of them for a flow; the
+//! [`Routes`] has which egress ports lead from a node towards a host; [`Choice`] picks one of them for a flow; the
 //! usual pairs of the two have names ([`Routing`]). [`ExplicitPaths`] fixes the whole path of a flow instead. [`Tables`] are
 //! those of a real network.
 //! Nothing here changes while a run goes on: after a failure, build the routes anew.

@@ -138,7 +138,7 @@ pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamErro
     Ok(out)
 }
 
-/// Says where links are asked for more than they carry. `time` is what so many bytes take on a host's link [ps].
+/// Warns where links are asked for more than they carry. `time` is what so many bytes take on a host's link [ps].
 fn notes(load: f64, rate: f64, classes: &[&Class], time: &dyn Fn(NodeId, f64) -> f64, notes: &mut Vec<String>) {
     if load > 1.0 {
         notes.push(format!("load {load} is more than the clients' links carry; messages pile up in the hosts"));

@@ -14,7 +14,7 @@
 //!   disconnected       213      194                4        2             0
 //! ```
 //!
-//! The counts do not say how "one next hop per destination" was chosen. We tried nine rules and three orders of
+//! The counts do not show how "one next hop per destination" was chosen. We tried nine rules and three orders of
 //! candidates, and identify it with `per-edge` because that agrees; it is an inference. At k = 4 a choice that is the
 //! same at every switch and for all hosts of an edge switch gave 307 to 399 (index modulo n, or a hash: 339, 325), a hash
 //! that also takes in the switch about 500, one that goes by host 717, by both (`per-destination`) 852: the more

@@ -14,7 +14,7 @@ use crate::tree::{Document, Tree};
 /// Router and interface.
 pub(super) type Interface = (String, String);
 
-/// What the files say about links.
+/// What the files contain about links.
 #[derive(Default)]
 pub(super) struct Wiring {
     pub edges: Vec<(Interface, Interface, Place)>,

@@ -40,7 +40,7 @@ pub(super) fn frr(d: &Document) -> Result<Table, Problem> {
         let prefix = prefix(d, place.clone(), &key.name)?;
         let list = d.list(list, &key.name)?;
         let Some(route) = list.iter().find(|r| r.get("selected").is_some_and(Tree::is_true)) else {
-            // Known, and not installed: as good as absent, and said where it is missed.
+            // Known, and not installed: as good as absent, and reported where it is missed.
             continue;
         };
         if let Some(length) = route.get("prefixLen")

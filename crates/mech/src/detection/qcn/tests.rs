@@ -21,7 +21,7 @@ fn steady(given: &[(&str, &str)]) -> Params {
     read(&[&[("setpoint", "60KB"), ("jitter", "false")], given].concat()).unwrap()
 }
 
-/// Frames of 1500 B until a sample is taken, at this queue: how many, and what it said.
+/// Frames of 1500 B until a sample is taken, at this queue: how many, and its feedback.
 fn until_sample(cp: &mut Sampler, queue: u64) -> (u64, Option<Congestion>) {
     for n in 1.. {
         let due = cp.left <= LEN.0;

@@ -5,7 +5,7 @@
 //!   sends ----------------> holds it ------------------> waits for ---------------------------------------> sends
 //!           PAUSE, MIGRATE     ^                         the others         RESUME, MIGRATE-BACK
 //!                              +------------------------------+
-//!                                above Xoff_s again: it is still paused, nothing to say
+//!                                above Xoff_s again: it is still paused, nothing to send
 //! ```
 //!
 //! As long as a pause queue is held, its PAUSE and the MIGRATE of every flow led into it are repeated at half the pause time.
@@ -39,7 +39,7 @@ struct Slot {
     state: State,
 }
 
-/// What the receiver knows of a pause queue of its sender.
+/// State of the receiver about a pause queue of its sender.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Queue {
     /// Slots that hold it; 0: it is not paused.
@@ -58,7 +58,7 @@ pub struct PffcReceiver {
     /// Empty until the first frame: most ports of a large network never see one.
     slots: Vec<Slot>,
     queues: Vec<Queue>,
-    /// Decided and not yet said.
+    /// Decided and not yet sent.
     due: VecDeque<Order>,
     /// Frames that were counted in the slot of another flow.
     collisions: u64,
@@ -168,7 +168,7 @@ impl FlowReceiver for PffcReceiver {
 
     #[inline(never)]
     fn holds(&self, gone: Bytes) -> bool {
-        // Of which flows the bytes are that leave is not said. They let a queue go if they can take all its holders to Xon_s.
+        // Of which flows the bytes are that leave is not in the message. They let a queue go if they can take all its holders to Xon_s.
         let excess = |q: &Queue| -> u64 {
             let holders = q.guests.iter().map(|&s| &self.slots[s as usize]).filter(|s| s.state == State::Holds);
             holders.map(|s| s.bytes - self.p.xon_s.0).sum()

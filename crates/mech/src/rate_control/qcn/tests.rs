@@ -39,7 +39,7 @@ fn defaults_are_those_of_the_standard() {
     assert_eq!(read(&[]), Ok(Params::standard()));
 }
 
-/// 63/128 = 49.2 % is the most that a CNM takes; 64 cannot be said. With a larger gain the floor of 50 % holds.
+/// 63/128 = 49.2 % is the most that a CNM takes; 64 does not fit the field. With a larger gain the floor of 50 % holds.
 #[test]
 fn a_cut_follows_the_feedback() {
     for (feedback, left) in [(1, 9_921_875_000), (32, 7_500_000_000), (63, 5_078_125_000)] {

@@ -155,7 +155,7 @@ impl Runs {
 }
 
 impl Job {
-    /// Runs it; `None` when `stop` said so.
+    /// Runs it; `None` when `stop` returned true.
     pub fn run(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Runs>, ReproduceError> {
         let mut runs = Runs::default();
         for repetition in self.first..self.first + self.repetitions {

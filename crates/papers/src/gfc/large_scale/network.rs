@@ -101,7 +101,7 @@ fn is_valley_free(t: &Topology, k: u32) -> bool {
 /// What the filter found in a block of networks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filtered {
-    /// Networks looked at.
+    /// Networks examined.
     pub networks: u32,
     /// Networks in which some hosts cannot reach each other; they are left out.
     pub disconnected: u32,

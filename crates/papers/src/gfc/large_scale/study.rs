@@ -163,7 +163,7 @@ fn filter(pieces: &mut Pieces, k: u32, networks: u32) -> Result<Filtered, Reprod
         (0..networks).step_by(BLOCK as usize).map(|first| Block { filter: k, first, past: (first + BLOCK).min(networks) }).collect();
     let found = pieces.phase(&format!("filter k = {k}"), &blocks, |b, _| Ok(Some(Filtered::scan(b.filter, b.first, b.past)?)))?;
     let mut all = Filtered::default();
-    // A block that is missing ends the range of networks looked at.
+    // A block that is missing ends the range of networks examined.
     found.iter().map_while(|f| f.as_ref()).for_each(|f| all.append(f));
     Ok(all)
 }

@@ -27,7 +27,7 @@ const FABRICS: [Reading; 3] = [
 /// What else may have been the paper's TIMELY.
 const ROUND_TRIPS: [Reading; 1] = [("D_minRTT 48 us", &["rate_control.timely.min_rtt=48us"])];
 
-/// A distribution of sizes with the sizes that are looked at.
+/// A distribution of sizes with the sizes that are examined.
 pub struct Workload {
     /// As in a scenario.
     pub cdf: &'static str,
