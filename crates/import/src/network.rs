@@ -221,6 +221,9 @@ pub(crate) struct Names {
 
 impl Names {
     /// Takes a name.
+    ///
+    /// # Errors
+    /// A name that is none, and one that another node has.
     pub fn add(&mut self, name: &str, node: usize, place: &Place) -> Result<(), Problem> {
         let shown = xoff_scenario::suggest::clip(name);
         if name.is_empty() || name.contains(|c: char| c.is_whitespace() || c.is_control() || c == '"') {
@@ -239,6 +242,9 @@ impl Names {
     }
 
     /// The node of a name that something at `place` refers to.
+    ///
+    /// # Errors
+    /// A name that no node has; the hint has the nearest one.
     pub fn need(&self, name: &str, what: &str, place: &Place) -> Result<usize, Problem> {
         self.get(name).ok_or_else(|| {
             let near = xoff_scenario::suggest::nearest(name, self.of.keys().map(String::as_str));

@@ -37,6 +37,9 @@ impl<'s> Line<'s> {
     }
 
     /// A whole number of at most `max` in decimal digits.
+    ///
+    /// # Errors
+    /// Anything else, with its place.
     pub fn count(&self, part: &str, what: &str, max: u64) -> Result<u64, Problem> {
         match part.parse::<u64>() {
             Ok(n) if n <= max && !part.starts_with('+') => Ok(n),

@@ -62,6 +62,9 @@ impl Document {
     }
 
     /// The entries of an object.
+    ///
+    /// # Errors
+    /// Anything else, with its place.
     pub fn object<'t>(&self, at: &'t Tree, what: &str) -> Result<&'t [(Key, Tree)], Problem> {
         match &at.item {
             Item::Object(entries) => Ok(entries),
@@ -70,6 +73,9 @@ impl Document {
     }
 
     /// The items of a list.
+    ///
+    /// # Errors
+    /// Anything else, with its place.
     pub fn list<'t>(&self, at: &'t Tree, what: &str) -> Result<&'t [Tree], Problem> {
         match &at.item {
             Item::List(items) => Ok(items),
@@ -78,6 +84,9 @@ impl Document {
     }
 
     /// A text.
+    ///
+    /// # Errors
+    /// Anything else, with its place.
     pub fn text<'t>(&self, at: &'t Tree, what: &str) -> Result<&'t str, Problem> {
         match &at.item {
             Item::Text(text) => Ok(text),
@@ -86,6 +95,9 @@ impl Document {
     }
 
     /// A text or a number, as text.
+    ///
+    /// # Errors
+    /// Anything else, with its place.
     pub fn word<'t>(&self, at: &'t Tree, what: &str) -> Result<&'t str, Problem> {
         match &at.item {
             Item::Text(text) | Item::Number(text) => Ok(text),
@@ -94,6 +106,9 @@ impl Document {
     }
 
     /// A whole number from 0 to `max`, which may stand in quotes.
+    ///
+    /// # Errors
+    /// Anything else, with its place.
     pub fn count(&self, at: &Tree, what: &str, max: u64) -> Result<u64, Problem> {
         let text = self.word(at, what)?;
         match text.parse::<u64>() {
@@ -106,6 +121,9 @@ impl Document {
     }
 
     /// The value of a key that must be there.
+    ///
+    /// # Errors
+    /// An object without this key, with its place.
     pub fn need<'t>(&self, at: &'t Tree, key: &str, what: &str) -> Result<&'t Tree, Problem> {
         self.object(at, what)?;
         at.get(key).ok_or_else(|| self.problem(at, format!("{what}: there is no \"{key}\""), "the format asks for this key"))

@@ -36,7 +36,7 @@ pub fn observe(cx: &Context, s: &NetworkScenario) -> Result<Observed, ReproduceE
     observe_with(cx, s, |_| ())
 }
 
-/// A run whose model `change` alters first, for what no scenario can express.
+/// A run whose model `change` alters first, for what no scenario can describe.
 pub fn observe_with(cx: &Context, s: &NetworkScenario, change: impl FnOnce(&mut Model)) -> Result<Observed, ReproduceError> {
     let mut model = s.model();
     change(&mut model);

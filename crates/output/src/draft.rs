@@ -40,6 +40,9 @@ enum To {
 impl Draft {
     /// A draft of the file at `path`: a link is followed to its target, and what is no regular file is written through.
     /// What cannot be written is refused here, not when the work is done.
+    ///
+    /// # Errors
+    /// A file that cannot be made, and the reason of the operating system.
     pub fn to(path: &Path) -> Result<Draft, OutputError> {
         let failed = |e: &io::Error| OutputError::io("write", path, e);
         let refused = |what: String, hint: &str| OutputError::new(path, format!("cannot write {}: {what}", path.display()), hint);
@@ -114,6 +117,9 @@ impl Draft {
     }
 
     /// Gives the file its name. The system has it on disk, or the error is returned.
+    ///
+    /// # Errors
+    /// A disk that is full, and any other reason of the operating system.
     pub fn finish(self) -> Result<(), OutputError> {
         let Draft { path, to, held: _held, .. } = self;
         let done = match to {
@@ -126,6 +132,9 @@ impl Draft {
     }
 
     /// Writes this and finishes.
+    ///
+    /// # Errors
+    /// A disk that is full, and any other reason of the operating system.
     pub fn finish_with(mut self, bytes: &[u8]) -> Result<(), OutputError> {
         self.write_all(bytes).map_err(|e| OutputError::io("write", &self.path, &e))?;
         self.finish()
@@ -158,11 +167,17 @@ impl Write for Draft {
 }
 
 /// Writes a whole file, or leaves what was there.
+///
+/// # Errors
+/// A file that cannot be written, and the reason of the operating system.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
     Draft::to(path)?.finish_with(bytes)
 }
 
 /// Refuses an output that is one of the inputs, by whatever name.
+///
+/// # Errors
+/// The output is one of the inputs.
 pub fn refuse_inputs<'p>(output: &Path, inputs: impl IntoIterator<Item = &'p Path>) -> Result<(), OutputError> {
     let Ok(real) = output.canonicalize() else { return Ok(()) };
     match inputs.into_iter().find(|i| i.canonicalize().is_ok_and(|i| i == real && i.is_file())) {

@@ -71,6 +71,9 @@ impl Folder {
     /// Claims the folder at `path` for `command`; makes it if it does not exist. Refused: what is no folder, what another
     /// process is writing, what holds files that the same command did not write. With `force` the last is accepted: results
     /// of another command are replaced, files that xoff did not write are kept.
+    ///
+    /// # Errors
+    /// A folder that is refused, and why; what would help is in the hint.
     pub fn claim(path: &Path, command: &str, force: bool) -> Result<Folder, OutputError> {
         let made = ready(path)?;
         // Nothing is put into a user's folder that is refused anyway.
@@ -128,6 +131,9 @@ impl Folder {
     }
 
     /// Refuses inputs that are results in this folder, by whatever name: they would be replaced.
+    ///
+    /// # Errors
+    /// An input is a result in this folder.
     pub fn refuse_inputs<'p>(&self, inputs: impl IntoIterator<Item = &'p Path>) -> Result<(), OutputError> {
         let same = |a: &fs::Metadata, b: &fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
         let state = self.claim.state();
@@ -151,6 +157,9 @@ impl Folder {
     }
 
     /// A folder below this one, under the same claim.
+    ///
+    /// # Errors
+    /// A folder that cannot be made.
     pub fn sub(&self, name: &str) -> Result<Folder, OutputError> {
         let sub = Folder { claim: self.claim.clone(), prefix: format!("{}{name}/", self.prefix) };
         let path = sub.path();
@@ -162,6 +171,9 @@ impl Folder {
 
     /// Notes that this command writes `name` by itself, such as the output of a program; ends in `/` for a folder whose
     /// content is not recorded.
+    ///
+    /// # Errors
+    /// A record that cannot be written.
     pub fn own(&self, name: &str) -> Result<PathBuf, OutputError> {
         self.free(name.trim_end_matches('/'), name.ends_with('/'))?;
         self.note(name, Record::add)?;
@@ -175,6 +187,9 @@ impl Folder {
     }
 
     /// Notes a file that is in this folder by any of its names; others are none of its business.
+    ///
+    /// # Errors
+    /// A record that cannot be written.
     pub fn own_if_inside(&self, file: &Path) -> Result<(), OutputError> {
         match file.file_name().and_then(|n| n.to_str()).filter(|_| self.is_parent_of(file)) {
             Some(name) => self.own(name).map(drop),
@@ -183,6 +198,9 @@ impl Folder {
     }
 
     /// A file of this folder, to be written, staged and committed.
+    ///
+    /// # Errors
+    /// A file that cannot be made, and the reason of the operating system.
     pub fn draft(&self, name: &str) -> Result<Draft, OutputError> {
         let path = self.path().join(name);
         self.claim.still_there()?;
@@ -195,6 +213,9 @@ impl Folder {
     }
 
     /// Keeps a draft that is complete until the commit.
+    ///
+    /// # Errors
+    /// A disk that is full, and any other reason of the operating system.
     pub fn stage(&self, mut draft: Draft) -> Result<Staged, OutputError> {
         draft.flush().map_err(|e| OutputError::io("write", draft.path(), &e))?;
         let (path, bytes) = (draft.path().to_owned(), draft.bytes());
@@ -205,6 +226,9 @@ impl Folder {
     }
 
     /// Stages a whole file.
+    ///
+    /// # Errors
+    /// A disk that is full, and any other reason of the operating system.
     pub fn stage_bytes(&self, name: &str, bytes: &[u8]) -> Result<Staged, OutputError> {
         let mut draft = self.draft(name)?;
         draft.write_all(bytes).map_err(|e| OutputError::io("write", draft.path(), &e))?;
@@ -213,6 +237,9 @@ impl Folder {
 
     /// Puts everything in place that was staged here, takes files of earlier runs away that were not written again, and
     /// writes `last`, whose presence says that all the others are complete: it is the first to go and the last to come.
+    ///
+    /// # Errors
+    /// A file that cannot be put in its place: the results of before are then gone or still there, never mixed with these.
     pub fn commit(&self, last: &str, bytes: &[u8]) -> Result<PathBuf, OutputError> {
         let (path, at) = (self.path().join(last), self.at().join(last));
         self.stage_bytes(last, bytes)?;
@@ -232,11 +259,17 @@ impl Folder {
     }
 
     /// Takes files of earlier runs away that were not written again, where no file says that all is there.
+    ///
+    /// # Errors
+    /// A file that cannot be removed.
     pub fn settle(&self) -> Result<(), OutputError> {
         self.take_stale(&mut self.claim.state())
     }
 
     /// Writes a whole file at once.
+    ///
+    /// # Errors
+    /// A file that cannot be written, and the reason of the operating system.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, OutputError> {
         let staged = self.stage_bytes(name, bytes)?;
         let name = format!("{}{name}", self.prefix);

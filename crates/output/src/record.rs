@@ -78,6 +78,9 @@ pub enum Locked {
 
 impl Record {
     /// Opens the record of a folder or makes one, and locks it; messages show the folder under the second name.
+    ///
+    /// # Errors
+    /// A record that cannot be read or written, or that another process holds.
     pub fn open(folder: &Path, shown: &Path) -> Result<Locked, OutputError> {
         let (at, path) = (folder.join(RECORD), shown.join(RECORD));
         let failed = |e: io::Error| OutputError::io("write", &path, &e);
@@ -115,6 +118,9 @@ impl Record {
     }
 
     /// Notes the owner.
+    ///
+    /// # Errors
+    /// A record that cannot be written.
     pub fn own(&mut self, owner: &Owner) -> io::Result<()> {
         let mut line = serde_json::to_string(owner).expect("plain values");
         if line.len() >= FIRST {
@@ -128,6 +134,9 @@ impl Record {
     }
 
     /// Notes a name whose content is not recorded.
+    ///
+    /// # Errors
+    /// A record that cannot be written.
     pub fn add(&mut self, name: &str) -> io::Result<()> {
         if !self.names.contains_key(name) {
             let line = serde_json::to_string(name).expect("a text") + "\n";
@@ -138,6 +147,9 @@ impl Record {
     }
 
     /// Notes a name that a file with a stamp is going to have.
+    ///
+    /// # Errors
+    /// A record that cannot be written.
     pub fn expect(&mut self, name: &str) -> io::Result<()> {
         if !self.names.contains_key(name) {
             let line = self.append(&stamped(name, &[]))?;
@@ -147,6 +159,9 @@ impl Record {
     }
 
     /// Notes what a name is going to hold, before it does.
+    ///
+    /// # Errors
+    /// A record that cannot be written.
     pub fn stamp(&mut self, name: &str, stamp: Stamp) -> io::Result<()> {
         let mut entry = self.names.get(name).cloned().unwrap_or_default();
         entry.stamps.push(stamp);

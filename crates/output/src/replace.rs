@@ -55,6 +55,9 @@ impl Kind {
 }
 
 /// Refuses to replace a result in a folder, and what [`refuse_unlike`] does.
+///
+/// # Errors
+/// A file that is refused, and why; what would help is in the hint.
 pub fn refuse_others(path: &Path, kind: Kind, force: bool) -> Result<(), OutputError> {
     if let Some(real) = regular(path) {
         let name = real.file_name().unwrap_or_default().to_string_lossy();
@@ -66,6 +69,9 @@ pub fn refuse_others(path: &Path, kind: Kind, force: bool) -> Result<(), OutputE
 }
 
 /// Refuses to replace a file that is neither empty nor of this kind, unless `force`.
+///
+/// # Errors
+/// A file that is refused, and why; what would help is in the hint.
 pub fn refuse_unlike(path: &Path, kind: Kind, force: bool) -> Result<(), OutputError> {
     let Some(real) = regular(path).filter(|_| !force) else { return Ok(()) };
     let mut head = Vec::new();

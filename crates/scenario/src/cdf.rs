@@ -31,6 +31,9 @@ pub fn built_in(name: &str) -> Option<Points> {
 }
 
 /// A distribution by built-in name, else the file of this path; `folder` is where relative paths start.
+///
+/// # Errors
+/// No such name or file, or a file that is no distribution: each with its place.
 pub fn find(name: &str, folder: &Path) -> Result<Points, Problems> {
     if let Some(points) = built_in(name) {
         return Ok(points);
@@ -45,6 +48,9 @@ pub fn find(name: &str, folder: &Path) -> Result<Points, Problems> {
 }
 
 /// Reads a distribution.
+///
+/// # Errors
+/// Every line that is no point of a distribution, with its place.
 pub fn read(source: &Arc<Source>) -> Result<Points, Problems> {
     let mut w = Words::new(source);
     let mut points: Points = Vec::new();

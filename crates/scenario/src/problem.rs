@@ -310,6 +310,9 @@ impl Problems {
         self.list.iter()
     }
     /// `value` if there is no problem.
+    ///
+    /// # Errors
+    /// These problems, if there are any.
     pub fn or<T>(self, value: T) -> Result<T, Problems> {
         if self.is_empty() { Ok(value) } else { Err(self) }
     }

@@ -151,6 +151,9 @@ fn build_listed(section: &mut Section<'_>, folder: &Path) -> Option<Topology> {
 }
 
 /// Reads a topology for its own sake: a scenario (only its `[topology]`), a topology file, or a file in HPCC's format.
+///
+/// # Errors
+/// A file that cannot be read, and all problems of its topology, each with its place.
 pub fn load(path: &Path, settings: &[Override]) -> Result<Topology, Problems> {
     read(Source::read(path)?, settings)
 }

@@ -38,6 +38,9 @@ pub fn find_link(t: &Topology, name: &str) -> Result<LinkId, ParamError> {
 }
 
 /// Fails the named links and returns their numbers.
+///
+/// # Errors
+/// A name that no link has; the key is that of the name.
 pub fn fail_links<S: AsRef<str>>(t: &mut Topology, names: &[S]) -> Result<Vec<LinkId>, ParamError> {
     let links = names.iter().map(|n| find_link(t, n.as_ref())).collect::<Result<Vec<_>, _>>()?;
     for &link in &links {
@@ -47,6 +50,9 @@ pub fn fail_links<S: AsRef<str>>(t: &mut Topology, names: &[S]) -> Result<Vec<Li
 }
 
 /// Fails each link between switches (with `host_links`, each link) with probability `p`; returns those that failed.
+///
+/// # Errors
+/// A probability outside 0 to 1.
 pub fn fail_random(t: &mut Topology, p: f64, seed: u64, host_links: bool) -> Result<Vec<LinkId>, ParamError> {
     if !(0.0..=1.0).contains(&p) {
         return Err(ParamError::new("failure_probability", format!("{p} is not a probability"), "expected 0 to 1"));

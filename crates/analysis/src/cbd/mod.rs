@@ -61,6 +61,9 @@ impl Rule {
     /// The rule of this name: all equal-cost shortest paths; one per host pair by hash; the next hop of the lowest
     /// number; one next hop per node and destination host; one tree per destination edge switch; all up-down paths; one path per
     /// destination host by the digits of its number. `seed` enters the hashes.
+    ///
+    /// # Errors
+    /// An unknown name; the hint lists the known ones.
     pub fn named(name: &str, seed: u64) -> Result<Rule, ParamError> {
         let chosen = Spread::Chosen;
         let (paths, order, spread) = match name {
@@ -83,6 +86,9 @@ impl Rule {
     }
 
     /// Refuses a network for which this rule is not made; the error's key is `routing`.
+    ///
+    /// # Errors
+    /// A network without the levels or the shape that the rule needs.
     pub fn fits(&self, topology: &Topology) -> Result<(), ParamError> {
         self.paths.fits(topology)
     }

@@ -39,6 +39,10 @@ pub(super) struct Keys {
 }
 
 impl Keys {
+    /// Reads the keys that only this plan has.
+    ///
+    /// # Errors
+    /// A value that is refused: the key and what is expected.
     pub fn read(input: &PlanInput) -> Result<Keys, ParamError> {
         let mut v = input.own();
         let keys = Keys { twelve_bit: choice(&mut v, "counters", COUNTERS)? == "12-bit", lanes: v.count("lanes")? };

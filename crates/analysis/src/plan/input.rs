@@ -145,6 +145,9 @@ pub struct PlanInput {
 
 impl PlanInput {
     /// Reads every key of [`PARAMS`].
+    ///
+    /// # Errors
+    /// A value that is refused: the key and what is expected.
     pub fn read(v: &mut dyn Values) -> Result<Self, ParamError> {
         let (detection, flow_control) = what(v)?;
         let input = PlanInput {
@@ -176,6 +179,9 @@ impl PlanInput {
     }
 
     /// Refuses what no link has, so that the arithmetic behind cannot overflow.
+    ///
+    /// # Errors
+    /// The first value that is refused: the key and what is expected.
     pub fn validate(&self) -> Result<(), ParamError> {
         within("rate", self.rate, Rate(1_000_000), Rate(100_000_000_000_000))?;
         within("mtu", self.mtu, Bytes(64), Bytes(65_536))?;

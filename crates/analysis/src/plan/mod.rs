@@ -38,6 +38,9 @@ use xoff_params::ParamError;
 
 /// Plans one link direction and priority. An input for which no plan exists (a buffer below the minimum, XON above
 /// XOFF) is an error that names the key and the value needed.
+///
+/// # Errors
+/// An input for which no plan exists: the key, and the value that is needed.
 pub fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     input.validate()?;
     let (key, name, planned) = match &input.detection {

@@ -167,6 +167,9 @@ impl Fluid {
 
     /// Lets time pass until `end`; `observe` gets the network at every event and at the end. In between everything moves in
     /// straight lines, so highest and lowest levels are among those seen.
+    ///
+    /// # Errors
+    /// A level no longer fits into a fraction of 128 bits, and when.
     pub fn advance_to(&mut self, end: Q, observe: &mut dyn FnMut(&Fluid)) -> Result<(), TooFine> {
         while self.now < end {
             let mut dt = end - self.now;

@@ -153,6 +153,9 @@ fn fullest(peaks: &[Peak]) -> Peak {
 
 impl Trial {
     /// Plays the admission to its end.
+    ///
+    /// # Errors
+    /// A level no longer fits into a fraction of 128 bits, and when.
     pub fn run(&self) -> Result<Report, TooFine> {
         let clos = self.network.clos;
         let mut fluid = Fluid::new(self.network.clone());

@@ -121,6 +121,10 @@ impl Graph {
         Graph { network, names, directed, any_kind: false, kinds, one_way: HashMap::new(), unknown: BTreeSet::new() }
     }
 
+    /// Adds a node and returns its number.
+    ///
+    /// # Errors
+    /// A name that is none or occurs twice, and an attribute that is refused.
     pub fn node(&mut self, name: &str, list: &[Attribute<'_>], place: Place) -> Result<usize, Problem> {
         let facts = attributes::node(list)?;
         let at = self.network.add_node(&mut self.names, name, facts.kind.unwrap_or(NodeKind::Switch), place)?;
@@ -131,6 +135,10 @@ impl Graph {
         Ok(at)
     }
 
+    /// Adds an edge; in a directed graph the second of two directions adds nothing.
+    ///
+    /// # Errors
+    /// An edge from a node to itself, and two directions that differ in rate or length.
     pub fn edge(&mut self, a: usize, b: usize, facts: LinkFacts, place: Place) -> Result<(), Problem> {
         if a == b {
             let what = format!("'{}' is linked to itself", self.network.nodes[a].name);
@@ -160,6 +168,9 @@ impl Graph {
     }
 
     /// Settles what nodes are, adds the hosts that were asked for, and names what was left out.
+    ///
+    /// # Errors
+    /// A directed edge without the one back, a kind that some nodes have and others lack, and hosts that cannot be added.
     pub fn finish(mut self, options: &Options) -> Result<Network, Problem> {
         if let Some((&(a, b), &i)) = self.one_way.iter().min_by_key(|(_, i)| **i) {
             let name = |n: usize| &self.network.nodes[n].name;

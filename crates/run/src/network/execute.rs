@@ -38,6 +38,9 @@ pub struct Finished {
 impl NetworkScenario {
     /// Puts the scenario in motion on so many threads, if it can be split; `None`: as many as seem worth it. Never changes a
     /// result.
+    ///
+    /// # Errors
+    /// [`RunError::Build`]: the network cannot be built. [`RunError::Record`]: a table or the manifest cannot be written.
     pub fn start(&self, sink: Sink, threads: Option<usize>) -> Result<Running<'_>, RunError> {
         let threads = threads.unwrap_or_else(|| self.threads_worth());
         self.start_with(sink, threads, None)
@@ -45,6 +48,9 @@ impl NetworkScenario {
 
     /// Puts those nodes of the scenario in motion that are `here`, by number, with every link leading out of the world. Whoever drives
     /// it sets its time; see [`World::leaving`].
+    ///
+    /// # Errors
+    /// [`RunError::Build`]: the network cannot be built. [`RunError::Record`]: a table or the manifest cannot be written.
     pub fn start_outside(&self, sink: Sink, here: Vec<bool>) -> Result<Running<'_>, RunError> {
         self.start_with(sink, 1, Some(here))
     }
@@ -72,6 +78,9 @@ impl NetworkScenario {
     }
 
     /// Runs from start to end without a caller to report to.
+    ///
+    /// # Errors
+    /// [`RunError::Build`]: the network cannot be built. [`RunError::Record`]: a table or the manifest cannot be written.
     pub fn run(&self, sink: Sink) -> Result<Finished, RunError> {
         self.start(sink, Some(1))?.run(|_| true)
     }
@@ -94,6 +103,9 @@ impl<'s> Running<'s> {
     }
 
     /// Runs to the end. `look` is called now and then; when it returns false, the run stops and closes properly.
+    ///
+    /// # Errors
+    /// [`RunError::Record`]: a table or the manifest cannot be written.
     pub fn run(mut self, mut look: impl FnMut(&Progress) -> bool) -> Result<Finished, RunError> {
         let until = self.scenario.until;
         let ended =
@@ -107,11 +119,17 @@ impl<'s> Running<'s> {
     }
 
     /// Ends the run: closes tables, writes the manifest.
+    ///
+    /// # Errors
+    /// [`RunError::Record`]: a table or the manifest cannot be written.
     pub fn finish(self, ended: Ended) -> Result<Finished, RunError> {
         self.finish_judged(ended, |_| ())
     }
 
     /// Ends the run; `seen` adds to the verdict what only the caller has seen, such as frames lost on real wires.
+    ///
+    /// # Errors
+    /// [`RunError::Record`]: a table or the manifest cannot be written.
     pub fn finish_judged(self, ended: Ended, seen: impl FnOnce(&mut Parts)) -> Result<Finished, RunError> {
         let Running { scenario, world, sink, ports, here, clocks } = self;
         let (threads, by_events) = (world.threads() as u32, world.by_events().map(str::to_owned));

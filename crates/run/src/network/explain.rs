@@ -161,6 +161,9 @@ impl Log {
 }
 
 /// Explains why `port` (`S1->S2`) waited at `at`; `priority`: that of the port's first restraint found, if not given.
+///
+/// # Errors
+/// An unknown port, a time after the end, and a network that cannot be built: the argument or key, and what to give instead.
 pub fn explain(
     scenario: &NetworkScenario,
     port: &str,

@@ -97,12 +97,18 @@ impl ModelParts {
 
 impl NetworkScenario {
     /// Reads a file; `settings` replace or add values.
+    ///
+    /// # Errors
+    /// A file that cannot be read, and all problems of the scenario, each with its place and what is expected.
     pub fn load(path: &Path, settings: &[Override]) -> Result<NetworkScenario, Problems> {
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         read(Document::load(path, settings)?, &folder)
     }
 
     /// From a text; `name` stands in messages, files are looked up in `folder`.
+    ///
+    /// # Errors
+    /// All problems of the scenario, each with its place and what is expected.
     pub fn from_text(name: &str, text: &str, settings: &[Override], folder: &Path) -> Result<NetworkScenario, Problems> {
         read(Document::from_text(name, text, settings)?, folder)
     }

@@ -78,6 +78,9 @@ pub struct Tree {
 }
 
 /// Finds the congestion trees at `at`.
+///
+/// # Errors
+/// A detection without states of ports, a time after the end of the run, and a network that cannot be built.
 pub fn congestion_tree(scenario: &NetworkScenario, at: Time, mut look: impl FnMut(Time) -> bool) -> Result<Tree, ParamError> {
     if at > scenario.until {
         return Err(ParamError::new("TIME", format!("{at} lies after the end of the run, {}", scenario.until), "choose an earlier time"));

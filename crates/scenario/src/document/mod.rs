@@ -70,21 +70,33 @@ const SCENARIO: &str = "a scenario has at least [topology] and a [[flow]] or [[w
 
 impl Document {
     /// Reads a file and lays `settings` over it.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is no TOML, and settings that do not fit it.
     pub fn load(path: &Path, settings: &[Override]) -> Result<Document, Problems> {
         Document::parse(Source::read_document(path)?, settings)
     }
 
     /// From a text; `name` stands in messages.
+    ///
+    /// # Errors
+    /// A text that is no TOML, and settings that do not fit it.
     pub fn from_text(name: &str, text: &str, settings: &[Override]) -> Result<Document, Problems> {
         Document::parse(Source::file(name, text), settings)
     }
 
     /// From a source.
+    ///
+    /// # Errors
+    /// A source that is no TOML, and settings that do not fit it.
     pub fn parse(source: Arc<Source>, settings: &[Override]) -> Result<Document, Problems> {
         Document::parse_as(source, settings, SCENARIO)
     }
 
     /// From a source of another kind than a scenario; `least` says what such a file has at least.
+    ///
+    /// # Errors
+    /// A source that is no TOML, and settings that do not fit it.
     pub fn parse_as(source: Arc<Source>, settings: &[Override], least: &str) -> Result<Document, Problems> {
         let mut root = tree::parse(&source)?;
         if root.entries.is_empty() && settings.is_empty() {
@@ -224,6 +236,9 @@ impl Document {
     }
 
     /// The errors so far, as a failure: a stage that needs a sound document ends with this.
+    ///
+    /// # Errors
+    /// All problems that were found until now, each with its place.
     pub fn check(&self) -> Result<(), Problems> {
         let mut problems = self.log.borrow().problems.clone();
         problems.sort();
@@ -231,6 +246,9 @@ impl Document {
     }
 
     /// Checks that nothing in the document was left unread, then everything else as [`Document::check`] does.
+    ///
+    /// # Errors
+    /// All problems, and every section and key that was not read, each with its place.
     pub fn finish(&self) -> Result<(), Problems> {
         let sound = self.log.borrow().problems.is_empty();
         self.check_unopened(&self.root, "", "", sound);

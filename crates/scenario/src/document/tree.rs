@@ -181,11 +181,17 @@ pub struct Override {
 impl Override {
     /// From `path=value`, as in `--set topology.rate=40Gbps` or `--set flow[0].size=1MB`. The value is TOML, or plain
     /// text if it is not TOML.
+    ///
+    /// # Errors
+    /// A text without `=`, or without a path before it.
     pub fn set(text: &str) -> Result<Override, Problem> {
         Override::named("--set", text)
     }
 
     /// From a keyword argument: `path` and `value` in text form.
+    ///
+    /// # Errors
+    /// An empty path.
     pub fn keyword(path: &str, value: &str) -> Result<Override, Problem> {
         Override::named("keyword", &format!("{path}={value}"))
     }

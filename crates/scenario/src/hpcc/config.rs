@@ -239,6 +239,9 @@ fn find(word: &str) -> Option<&'static Key> {
 
 impl HpccConfig {
     /// Reads a configuration file.
+    ///
+    /// # Errors
+    /// Every unknown key and every value that is refused, each with its place.
     pub fn read(source: &Arc<Source>) -> Result<HpccConfig, Problems> {
         let mut words = Words::new(source);
         let all: Vec<Word<'_>> = words.lines().flat_map(|l| l.words).collect();

@@ -39,6 +39,9 @@ pub struct HpccFlows {
 
 impl HpccFlows {
     /// Reads a flow file; `is_switch` comes from the topology.
+    ///
+    /// # Errors
+    /// Every line that is no flow between two hosts, with its place.
     pub fn read(source: &Arc<Source>, is_switch: &[bool]) -> Result<HpccFlows, Problems> {
         let mut w = Words::new(source);
         let mut flows = HpccFlows::default();
@@ -129,6 +132,9 @@ fn flow_line(w: &mut Words<'_>, line: &Line<'_>, what: &str, is_switch: &[bool],
 }
 
 /// Reads a trace file: a count and as many node ids. Ids beyond the last node are skipped there; here they are reported.
+///
+/// # Errors
+/// A file that is not a count with as many numbers. Ids beyond the last node are no failure: they are returned as problems.
 pub fn read_trace(source: &Arc<Source>, nodes: usize) -> Result<(Vec<u32>, Problems), Problems> {
     let mut w = Words::new(source);
     let mut warnings = Problems::default();

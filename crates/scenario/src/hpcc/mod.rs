@@ -38,6 +38,9 @@ pub struct HpccCase {
 
 /// Reads a configuration and the files it names. Names are looked up beside the configuration, in the working folder,
 /// and beside the configuration's folder: the original's are relative to wherever it was started.
+///
+/// # Errors
+/// A file that is missing or cannot be read, and what is refused in one, with its place.
 pub fn load(path: &Path) -> Result<HpccCase, Problems> {
     let mut config = HpccConfig::read(&Source::read(path)?)?;
     let mut warnings = std::mem::take(&mut config.warnings);

@@ -54,6 +54,9 @@ const RATES: &[(&str, f64)] = &[
 const RATE_HINT: &str = "expected a rate with a unit, such as 100Gbps (bps, kbps, Mbps, Gbps, or b/s, kb/s, Mb/s, Gb/s)";
 
 /// A rate such as `100Gbps` [bit/s].
+///
+/// # Errors
+/// A text that is no number with a unit of ns-3, and a rate of 10^16 bit/s or more.
 pub fn rate(text: &str) -> Result<u64, Refusal> {
     let (number, unit) = split(text, RATE_HINT)?;
     let Some(&(_, factor)) = RATES.iter().find(|(name, _)| *name == unit) else {
@@ -84,6 +87,9 @@ const TIMES: &[(&str, Scale)] = &[
 const TIME_HINT: &str = "expected a time with a unit, such as 1000ns or 0.001ms (s, ms, us, ns)";
 
 /// A time such as `0.001ms`, cut off to whole nanoseconds.
+///
+/// # Errors
+/// A text that is no number with a unit of ns-3, and a time that does not fit.
 pub fn time(text: &str) -> Result<u64, Refusal> {
     let (number, unit) = split(text, TIME_HINT)?;
     let Some((_, scale)) = TIMES.iter().find(|(name, _)| *name == unit) else {

@@ -49,6 +49,9 @@ pub struct HpccTopology {
 
 impl HpccTopology {
     /// Reads a topology file.
+    ///
+    /// # Errors
+    /// Every line that is refused, with its place.
     pub fn read(source: &Arc<Source>) -> Result<HpccTopology, Problems> {
         let mut w = Words::new(source);
         let topology = parse(&mut w);
@@ -57,6 +60,9 @@ impl HpccTopology {
 
     /// As a graph: node `i` is `H<i>` or `S<i>`, and ports are numbered from 0 in the order of the file. Levels are
     /// not in the file; they are derived from the distance to the nearest host.
+    ///
+    /// # Errors
+    /// A network that no [`Topology`] can hold; see [`xoff_topology::builders::custom::graph`].
     pub fn graph(&self) -> Result<Topology, ParamError> {
         let name = |id: u32| if self.is_switch[id as usize] { format!("S{id}") } else { format!("H{id}") };
         let kind = |&is_switch: &bool| if is_switch { NodeKind::Switch } else { NodeKind::Host };

@@ -43,6 +43,9 @@ pub struct LinkSpec {
 }
 
 /// Builds the graph. An error's key is `node[i].name`, `link[i].a` and so on, with `i` the place in the list from 0.
+///
+/// # Errors
+/// Too many nodes or links at one node, a name that is none or given twice, a link to itself or to an unknown node, a rate of 0.
 pub fn graph(nodes: &[NodeSpec], links: &[LinkSpec]) -> Result<Topology, ParamError> {
     if nodes.len() as u64 > 2 * HOSTS_MAX {
         return Err(ParamError::new("node", format!("{} nodes", nodes.len()), format!("a graph may have {} nodes", 2 * HOSTS_MAX)));

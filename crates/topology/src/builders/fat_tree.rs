@@ -26,6 +26,9 @@ pub const PARAMS: &[ParamSpec] = &[
 
 /// Builds it. Nodes are numbered hosts, edge, aggregation, core. Ports 0..k/2 lead down and k/2..k up, both from
 /// left to right; port `p` of a core switch leads to pod `p`.
+///
+/// # Errors
+/// A value that is refused: the key and what is expected.
 pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
     let k = count(v, "k", 2, 128)?;
     if k % 2 == 1 {

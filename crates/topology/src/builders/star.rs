@@ -18,6 +18,9 @@ pub const DOC: &str = "one switch S1 with hosts H0, H1, ...";
 pub const PARAMS: &[ParamSpec] = &[ParamSpec::new("hosts", Kind::Count, "3", "number of hosts", ""), RATE, DELAY];
 
 /// Builds it.
+///
+/// # Errors
+/// A value that is refused: the key and what is expected.
 pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
     let hosts = count(v, "hosts", 1, PORTS_MAX)?;
     let wire = Wire::read(v)?;

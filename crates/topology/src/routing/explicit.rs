@@ -28,6 +28,9 @@ pub struct ExplicitPaths {
 impl ExplicitPaths {
     /// Adds a path from host to host. Consecutive nodes must be joined by a link that is up (of parallel links the one
     /// of the lowest port is taken), no node may occur twice, and hosts occur only at the ends. The error's key is `path`.
+    ///
+    /// # Errors
+    /// A path that breaks one of these rules: the step, and what is wrong with it.
     pub fn add<S: AsRef<str>>(&mut self, t: &Topology, names: &[S]) -> Result<PathId, ParamError> {
         let nodes = resolve(t, names)?;
         for (i, &node) in nodes.iter().enumerate() {
@@ -54,6 +57,9 @@ impl ExplicitPaths {
 
     /// Adds a routing loop (GFC section 7): a path from a host whose last node is a switch it has visited before. A frame
     /// on it circles for ever, and nothing ever comes back.
+    ///
+    /// # Errors
+    /// A path that is no such loop: the step, and what is wrong with it.
     pub fn add_loop<S: AsRef<str>>(&mut self, t: &Topology, names: &[S]) -> Result<PathId, ParamError> {
         let nodes = resolve(t, names)?;
         let (last, before) = nodes.split_last().expect("resolve gives two nodes or more");

@@ -50,6 +50,9 @@ impl Routing {
     );
 
     /// The rule of this name; `seed` enters the hashes.
+    ///
+    /// # Errors
+    /// An unknown name; the hint lists the known ones.
     pub fn named(name: &str, seed: u64) -> Result<Routing, ParamError> {
         let hashed = Choice::Hashed(EcmpHash::Native { seed });
         let (paths, order, choice) = match name {
@@ -71,6 +74,9 @@ impl Routing {
     }
 
     /// Refuses a network for which this rule is not made; the error's key is `routing`.
+    ///
+    /// # Errors
+    /// A network without the levels or the shape that the rule needs.
     pub fn fits(&self, topology: &crate::Topology) -> Result<(), ParamError> {
         self.paths.fits(topology)
     }

@@ -40,6 +40,9 @@ pub enum Paths {
 
 impl Paths {
     /// Refuses a network on which these paths mean nothing; the error's key is `routing`.
+    ///
+    /// # Errors
+    /// A network without the levels or the shape that the rule needs.
     pub fn fits(self, t: &Topology) -> Result<(), ParamError> {
         match self {
             Paths::DModK => digits::check(t),

@@ -43,6 +43,9 @@ impl Wiring {
     }
 
     /// Batfish's `layer1_topology.json`.
+    ///
+    /// # Errors
+    /// A text that has another shape, and an interface with two links.
     pub fn layer1(&mut self, d: &Document) -> Result<(), Problem> {
         for edge in d.list(d.need(&d.root, "edges", "layer1_topology.json")?, "edges")? {
             let end = |key: &str| -> Result<Interface, Problem> {
@@ -56,6 +59,9 @@ impl Wiring {
     }
 
     /// A lab of containerlab.
+    ///
+    /// # Errors
+    /// All problems of the lab, each with its place.
     pub fn containerlab(&mut self, source: &Arc<Source>) -> Result<(), Problems> {
         let lab = containerlab::read(std::slice::from_ref(source), &Options::default())?;
         for link in lab.links {
@@ -68,6 +74,9 @@ impl Wiring {
     }
 
     /// Batfish's `runtime_data.json`.
+    ///
+    /// # Errors
+    /// A text that has another shape, and a speed of 0.
     pub fn rates(&mut self, d: &Document) -> Result<(), Problem> {
         for (router, data) in d.object(d.need(&d.root, "runtimeData", "runtime_data.json")?, "runtimeData")? {
             let Some(interfaces) = data.get("interfaces") else { continue };
@@ -85,6 +94,9 @@ impl Wiring {
     }
 
     /// `show interface brief json`.
+    ///
+    /// # Errors
+    /// A text that has another shape, and an address that is none.
     pub fn addresses(&mut self, router: &str, d: &Document) -> Result<(), Problem> {
         for (interface, facts) in d.object(&d.root, "show interface brief json")? {
             let Some(addresses) = facts.given("addresses") else { continue };
@@ -109,6 +121,9 @@ impl Wiring {
     }
 
     /// Two interfaces of one small subnet are a link, where no file says more.
+    ///
+    /// # Errors
+    /// A subnet with a third interface.
     pub fn shared_subnets(&mut self) -> Result<(), Problem> {
         for (prefix, seats) in std::mem::take(&mut self.subnets) {
             match seats.as_slice() {

@@ -96,6 +96,9 @@ const LEFT_OUT: [&str; 9] = [
 
 impl Device {
     /// Reads a file.
+    ///
+    /// # Errors
+    /// A table that has another shape, and a value that is refused, with its place.
     pub fn read(d: &Document) -> Result<Device, Problem> {
         let tables = d.object(&d.root, "config_db.json")?;
         if !tables.iter().any(|(key, _)| READ.contains(&key.name.as_str()) || LEFT_OUT.contains(&key.name.as_str())) {

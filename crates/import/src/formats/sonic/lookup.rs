@@ -30,6 +30,9 @@ pub(super) struct Lookup {
 
 impl Lookup {
     /// Reads a table.
+    ///
+    /// # Errors
+    /// Every line that is refused, with its place.
     pub fn read(source: &Arc<Source>) -> Result<Lookup, Problems> {
         let (mut rows, mut problems) = (HashMap::<(u64, String), Row>::new(), Problems::default());
         for line in lines(source) {
