@@ -16,7 +16,7 @@ pub struct Report {
     pub measured: String,
     /// Version of xoff.
     pub xoff_version: String,
-    /// Where.
+    /// The machine that was measured.
     pub machine: Machine,
     /// The table, in its order.
     pub rows: Vec<Row>,

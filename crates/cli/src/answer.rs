@@ -13,7 +13,7 @@ use crate::terminal;
 /// How it went, for scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// Done.
+    /// The answer is not a "no".
     Done = 0,
     /// Done, and the answer is "no".
     No = 1,
@@ -36,7 +36,7 @@ impl From<Conclusion> for Exit {
 /// What the user expects although the answer to it is "no".
 #[derive(clap::Args)]
 pub struct Allowed {
-    /// Exit with 0 although there is this: `deadlock`, `loss` (frames dropped, lost or refused), or both with a comma
+    /// Exit with 0 although this happened: `deadlock`, `loss` (frames dropped, lost or refused), or both, separated by a comma
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     allow: Vec<Expected>,
 }

@@ -27,7 +27,7 @@ pub struct Args {
     port: String,
     /// Time, such as 2.9ms
     time: String,
-    /// Priority; the lowest one that waited if it is not given
+    /// Priority; default: the lowest one that waited
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..8))]
     priority: Option<u8>,
 }

@@ -10,7 +10,7 @@ use xoff_topology::NodeKind;
 use crate::answer::{Answer, Exit};
 use crate::terminal::{self, counted, grouped};
 
-/// Make a scenario of the files of a real network.
+/// Import a scenario from the files of a real network.
 ///
 /// What a format does not contain is not guessed: links without a rate or a length need --rate, --length or --delay. What was
 /// understood and left out is named in the answer and at the head of the scenario.
@@ -58,7 +58,7 @@ Examples:
   xoff check ibnetdiscover:fabric.topo,opensm-lfts.dump
   xoff check sonic:configs/
 
-A network of any of these formats may stand in place of a topology, as FORMAT:FILE,FILE,...,key=value. docs/imports.md says what is
+A network of any of these formats may stand in place of a topology, as FORMAT:FILE,FILE,...,key=value. docs/imports.md lists what is
 read of each format.
 
 Exit codes: 0 done; 2 bad input, with file and place.";
@@ -80,7 +80,7 @@ struct Json<'a> {
     warnings: Vec<String>,
 }
 
-/// Imports.
+/// Reads the files and writes the scenario.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     let format = xoff_import::find(&args.format).ok_or_else(|| Problem::new("unknown format", xoff_import::formats::hint(&args.format)))?;
     let network = network(format, &args.files, &options(args)?)?;

@@ -51,13 +51,13 @@ enum Command {
     Hpcc(hpcc::Args),
     /// Write a commented scenario to begin with
     New(new::Args),
-    /// Make a scenario of the files of a real network: SONiC, containerlab, InfiniBand, FRR, graphs, htsim
+    /// Import a scenario from the files of a real network: SONiC, containerlab, InfiniBand, FRR, graphs, htsim
     Import(import::Args),
-    /// Look for cyclic buffer dependencies: can these routes deadlock?
+    /// Search for cyclic buffer dependencies: can these routes deadlock?
     Check(check::Args),
     /// Dimension a lossless link: headroom, thresholds, stages, periods
     Plan(plan::Args),
-    /// Explain why a port stood still: who filled which buffer
+    /// Explain why a port was blocked: which flows filled which buffer
     Explain(explain::Args),
     /// Show the congestion tree at a time: roots, leaves, culprits and victims
     Tree(tree::Args),
@@ -69,7 +69,7 @@ enum Command {
     Switch(switch::Args),
     /// Run one host of a scenario on a real interface
     Host(host::Args),
-    /// Prove from a capture that a real run was a simulation's, frame by frame
+    /// Prove from a capture that a real run matches the simulation, frame by frame
     Replay(replay::Args),
     Schema(schema::Args),
 }
@@ -87,9 +87,9 @@ Examples:
   xoff reproduce gfc --quick --out out/paper-gfc  # its figures, judged
 
 Exit codes: 0 done; 1 done, and the answer is \"no\": a deadlock, frames lost, a check
-violated, a cycle found (--allow deadlock,loss for who expects it); 2 bad input or a
+violated, a cycle found (--allow deadlock,loss if they are expected); 2 bad input or a
 missing capability; 130 interrupted, partial results closed.
-Progress and messages go to stderr; stdout carries the answer.";
+The answer goes to stdout, progress and messages go to stderr.";
 
 /// A negative number where no option begins with one: clap takes it for an option and prints how to pass one.
 fn negative(e: &clap::Error, args: &[OsString]) -> Option<Problem> {
@@ -102,7 +102,7 @@ fn negative(e: &clap::Error, args: &[OsString]) -> Option<Problem> {
     let at = text.iter().position(|a| a.starts_with(found.as_str()))?;
     let option = text.get(at.checked_sub(1)?).filter(|before| before.starts_with("--"));
     let name = option.map_or(String::new(), |name| format!("{name}: "));
-    let problem = Problem::new(format!("{name}'{}' is negative", text[at]), "expected 0 or more, as --help says");
+    let problem = Problem::new(format!("{name}'{}' is negative", text[at]), "expected 0 or more; see --help");
     Some(option.map_or(problem.clone(), |name| problem.at(terminal::option(name, text[at]))))
 }
 

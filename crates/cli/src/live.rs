@@ -29,31 +29,31 @@ use crate::{interrupt, terminal};
 pub struct Options {
     /// Scenario file
     scenario: PathBuf,
-    /// End after this time; otherwise Ctrl-C does
+    /// End after this time; default: at Ctrl-C
     #[arg(long = "for", value_name = "TIME")]
     lasting: Option<String>,
-    /// A priority that a neighbour's flow control holds for DETECT is freed until it would have let frames go for RESTORE; what waited is
-    /// dropped or forwarded, such as 200ms,300ms,drop
+    /// Pause-storm watchdog, such as 200ms,300ms,drop: after DETECT of a hold by the neighbour's flow control a priority is freed, and
+    /// its waiting frames are dropped or forwarded (ACTION: drop or forward); flow control acts again after RESTORE without a hold
     #[arg(long, value_name = "DETECT,RESTORE,ACTION")]
     watchdog: Option<String>,
     /// Serve counters for Prometheus at http://ADDRESS/metrics, such as 127.0.0.1:9464
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<String>,
-    /// Write every frame into this file (pcapng); `xoff replay` proves from it that the run was a simulation's
+    /// Write every frame into this file (pcapng); `xoff replay` proves from it that the run matches the simulation
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
     /// Keep so many bytes of each frame in the capture; 0: all
     #[arg(long, value_name = "BYTES", default_value_t = 0, requires = "capture")]
     snap: u32,
-    /// Turn offloads of the interfaces off that would break frames, instead of refusing the interface
+    /// Turn off the offloads that would break frames, instead of refusing the interface
     #[arg(long)]
     pub fix_offloads: bool,
-    /// Folder for tables like those of a simulation
+    /// Folder for the results: tables as a simulation writes them
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
     force: Force,
-    /// Open the ports, and begin when a line or the end comes on standard input: so that several begin together
+    /// Open the ports, then wait for a line or the end of standard input, so that several nodes begin together
     #[arg(long)]
     wait: bool,
     /// Write this file when the ports are open: one line of JSON with the node, its interfaces and the address of --metrics

@@ -14,7 +14,7 @@ use crate::{import, terminal};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  xoff new ring --out ring.toml\n  xoff run ring.toml --out results\n  xoff new testbed --out lab.toml")]
 pub struct Args {
-    /// What it is about
+    /// Kind of network
     #[arg(value_enum)]
     kind: Kind,
     /// Scenario to write
@@ -35,7 +35,7 @@ enum Kind {
     FatTree,
     /// Three switches in a ring: the smallest deadlock
     Ring,
-    /// Real frames on this machine, slow enough for any
+    /// Real frames on this machine, at rates that any machine can pace
     Testbed,
 }
 

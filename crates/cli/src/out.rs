@@ -10,7 +10,7 @@ use crate::terminal;
 /// A folder for results.
 #[derive(clap::Args)]
 pub struct Out {
-    /// Folder for the results; made if it does not exist. The same subcommand may replace its own results, nothing else
+    /// Folder for the results; created if missing. Only results of the same subcommand are replaced
     #[arg(long = "out", value_name = "DIR")]
     pub folder: PathBuf,
     #[command(flatten)]

@@ -11,7 +11,7 @@ use crate::answer::Answer;
 use crate::progress::Bar;
 use crate::{interrupt, terminal};
 
-/// Prove from a capture that a real run was a simulation's, frame by frame.
+/// Prove from a capture that a real run matches the simulation, frame by frame.
 ///
 /// The capture says what was run. What came in goes, at the times at which it came, into the same nodes in virtual time; what they send
 /// is compared with what was sent: time, port, length and bytes. Exit code 1: there is a difference.

@@ -27,13 +27,13 @@ pub struct Args {
     paper: String,
     /// Entries to run; all of them if none is given
     items: Vec<String>,
-    /// A sample that ends within two minutes on two cores (the default)
+    /// Short runs, two minutes on two cores; the default
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// What the tables of the documentation are made from; hours for the large networks
+    /// Full runs, from which the pages of the documentation are made; hours for the large networks
     #[arg(long)]
     full: bool,
-    /// Folder for the report, figures and results; made if it does not exist
+    /// Folder for the report, figures and results; created if missing
     #[arg(long, value_name = "DIR", required_unless_present = "list")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -47,7 +47,7 @@ pub struct Args {
     /// Also write a page of the documentation: this Markdown file, and its figures in a folder beside it
     #[arg(long, value_name = "FILE.md")]
     page: Option<PathBuf>,
-    /// Only the entries with real Ethernet frames, in namespaces of the command's own; takes as long as the networks run
+    /// Only the entries with real Ethernet frames, in network namespaces; in real time
     #[arg(long)]
     testbed: bool,
     /// List the entries and end

@@ -46,8 +46,8 @@ pub struct Args {
     /// Threads; by default as many as the machine has and the network keeps busy. Never changes a result
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
-    /// How events are handled: window by window where that is possible (auto), or in one global order, the reference (events). Never
-    /// changes a result
+    /// Order in which events are handled: window by window where that is possible (auto), or one global order, the reference
+    /// (events). Never changes a result
     #[arg(long, value_enum, default_value_t, value_name = "ENGINE")]
     engine: EngineName,
     #[command(flatten)]

@@ -25,7 +25,7 @@ pub struct Args {
     /// The interface of the port to a neighbour; every port of the switch needs one
     #[arg(long, value_name = "PEER=INTERFACE", required = true)]
     port: Vec<String>,
-    /// Be a learning bridge: frames go where their addresses were seen, to unknown ones everywhere. Not for networks with a circle
+    /// Act as a learning bridge: forward to the port where the address was seen, flood unknown addresses. Not for networks with a cycle
     #[arg(long)]
     learn: bool,
     /// Address of a host of the scenario; may be repeated

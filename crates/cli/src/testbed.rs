@@ -49,7 +49,7 @@ pub struct Args {
     /// last one; may be repeated
     #[arg(long, value_name = "HOST=COMMAND", requires = "ip")]
     run: Vec<String>,
-    /// Write every frame into this file (pcapng); `xoff replay` proves from it that the run was a simulation's
+    /// Write every frame into this file (pcapng); `xoff replay` proves from it that the run matches the simulation
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
     /// Keep so many bytes of each frame in the capture; 0: all

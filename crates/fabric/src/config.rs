@@ -76,7 +76,7 @@ pub enum Spray {
 /// Outputs whose receiver takes nothing for a while (section 4.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocked {
-    /// Outputs.
+    /// Numbers of the outputs.
     pub outputs: Vec<u32>,
     /// From when.
     pub from: Time,
@@ -107,7 +107,7 @@ pub struct Config {
     pub element: ElementConfig,
     /// Smallest and largest segment, min_s and max_s [bytes].
     pub segment_min: Bytes,
-    /// Largest.
+    /// Size of the largest segment [bytes].
     pub segment_max: Bytes,
     /// Way of control messages.
     pub control: Control,
@@ -115,7 +115,7 @@ pub struct Config {
     pub unsolicited: bool,
     /// Choice of paths.
     pub spray: Spray,
-    /// Admission.
+    /// How segments are admitted.
     pub admission: Admission,
     /// Peak rate of grants, L_G [bit/s].
     pub grant_rate: Rate,

@@ -64,7 +64,7 @@ impl CongestionPoints {
 /// Hosts with PAUSE and, if asked for, QCN.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hosts {
-    /// Flows.
+    /// Flows of the hosts.
     pub flows: Vec<HostFlow>,
     /// Length of a frame, and of PAUSE and CNM frames [bytes].
     pub frame: Bytes,

@@ -24,7 +24,7 @@ impl Delay {
         self.sum += u128::from(ps);
         self.histogram.record(ps).expect("it grows as needed");
     }
-    /// Packets.
+    /// Number of packets.
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
@@ -72,7 +72,7 @@ pub struct Window {
 /// Packets that wait for each other in a reassembly buffer for ever.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stuck {
-    /// Output.
+    /// Number of the output.
     pub output: u32,
     /// Free slots of its buffer [segments].
     pub free: u32,
@@ -83,7 +83,7 @@ pub struct Stuck {
 /// Packets of one input that have come in part and hold slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partial {
-    /// Input.
+    /// Number of the input.
     pub input: u32,
     /// Granted segments that have come: slots of the buffer [segments].
     pub granted: u32,
@@ -182,7 +182,7 @@ pub struct Report {
     pub data_link_hops: u64,
     /// Where the bytes of packets were in the end.
     pub balance: Balance,
-    /// Events.
+    /// Number of events handled.
     pub events: u64,
     /// Packets in and out, over the whole run.
     pub packets_in: u64,

@@ -42,9 +42,9 @@ pub enum Pattern {
     },
     /// All inputs in the list send to one output, the others nothing.
     Incast {
-        /// Inputs.
+        /// Numbers of the inputs.
         inputs: Vec<u32>,
-        /// Output.
+        /// Number of the output.
         output: u32,
     },
 }
@@ -54,9 +54,9 @@ pub enum Pattern {
 pub struct Arrival {
     /// When its last bit is there.
     pub at: Time,
-    /// Input.
+    /// Number of the input.
     pub input: u32,
-    /// Output.
+    /// Number of the output.
     pub output: u32,
     /// Size of the packet.
     pub size: Bytes,
@@ -65,9 +65,9 @@ pub struct Arrival {
 /// What one input sends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stream {
-    /// Input.
+    /// Number of the input.
     pub input: u32,
-    /// Output.
+    /// Number of the output.
     pub output: u32,
     /// Load, as a share of the line.
     pub load: f64,
@@ -82,9 +82,9 @@ pub enum Sizes {
     Fixed(Bytes),
     /// Small ones and large ones.
     Bimodal {
-        /// Small.
+        /// Size of a small packet [bytes].
         small: Bytes,
-        /// Large.
+        /// Size of a large packet [bytes].
         large: Bytes,
         /// Share of packets that are small.
         small_share: f64,
@@ -92,14 +92,14 @@ pub enum Sizes {
 }
 
 impl Sizes {
-    /// Mean [bytes].
+    /// Mean size of a packet [bytes].
     pub fn mean(&self) -> f64 {
         match *self {
             Sizes::Fixed(b) => b.0 as f64,
             Sizes::Bimodal { small, large, small_share } => small_share * small.0 as f64 + (1.0 - small_share) * large.0 as f64,
         }
     }
-    /// Largest.
+    /// Size of the largest packet [bytes].
     pub fn max(&self) -> Bytes {
         match *self {
             Sizes::Fixed(b) => b,

@@ -36,9 +36,9 @@ pub fn fct_line(f: &FlowRecord, pairs: &PairTable, payload: u32) -> Option<Strin
 /// A PFC frame that a device received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pfc {
-    /// When [ns].
+    /// Simulated time [ns].
     pub time_ns: u64,
-    /// Node.
+    /// Number of the node.
     pub node: u32,
     /// Is the node a switch?
     pub is_switch: bool,

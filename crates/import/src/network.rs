@@ -145,13 +145,13 @@ pub struct Network {
     pub title: String,
     /// Hosts and switches.
     pub nodes: Vec<Node>,
-    /// Links.
+    /// Links between the nodes.
     pub links: Vec<Link>,
     /// Settings of switches and ports.
     pub buffering: Buffering,
     /// Routes as installed.
     pub tables: Option<Tables>,
-    /// Flows.
+    /// Flows that the files list.
     pub flows: Vec<Flow>,
     /// What was understood and left out, one clause each.
     pub left_out: Vec<String>,

@@ -135,7 +135,7 @@ pub struct Findings {
     pub checks: Vec<Check>,
     /// Figures, the main one first.
     pub figures: Vec<Figure>,
-    /// Tables.
+    /// Tables beside the figures.
     pub tables: Vec<Table>,
     /// What the reader should know besides.
     pub notes: Vec<String>,

@@ -77,7 +77,7 @@ pub struct Judged {
     pub why: Vec<String>,
     /// What the reader should know besides.
     pub notes: Vec<String>,
-    /// Tables.
+    /// Tables beside the figures.
     #[serde(with = "tables")]
     pub tables: Vec<Table>,
 }

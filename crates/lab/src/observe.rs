@@ -88,7 +88,7 @@ pub type Points = Vec<(f64, f64)>;
 /// A mark that a port put on a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Marked {
-    /// When [ps].
+    /// Simulated time [ps].
     pub time: f64,
     /// Flow of the frame.
     pub flow: u32,

@@ -38,7 +38,7 @@ pub enum OpenError {
     },
     /// The right to open packet sockets, or to create taps, is missing.
     NotPermitted {
-        /// Interface.
+        /// Name of the interface.
         interface: String,
         /// Capability that is missing, in the spelling of `setcap`.
         capability: &'static str,
@@ -47,7 +47,7 @@ pub enum OpenError {
     },
     /// Some other call failed.
     System {
-        /// Interface.
+        /// Name of the interface.
         interface: String,
         /// What was being done.
         action: &'static str,

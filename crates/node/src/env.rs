@@ -9,7 +9,7 @@ use crate::frame::{Frame, FrameId, FrameKind, FrameStore};
 /// A place in the order of events: a time and, among equal times, a rank that only the environment understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EventKey {
-    /// When.
+    /// Simulated time.
     pub time: Time,
     /// Which of equal times; a world without an order of its own leaves it zero.
     pub rank: u64,
@@ -25,43 +25,43 @@ impl EventKey {
 pub enum Call {
     /// The wire of this port is free, as [`Env::transmit`] returned.
     WireFree {
-        /// Port.
+        /// Number of the port at its node, from 0.
         port: u16,
         /// Rank of that time.
         rank: u64,
     },
     /// The input buffer of this port has been read to the end of the frame that left it last.
     InputRead {
-        /// Port.
+        /// Number of the port at its node, from 0.
         port: u16,
     },
     /// Try to send again from this port.
     Wake {
-        /// Port.
+        /// Number of the port at its node, from 0.
         port: u16,
     },
     /// The timer of the receiver half of this port and class.
     Receiver {
-        /// Port.
+        /// Number of the port at its node, from 0.
         port: u16,
-        /// Class.
+        /// Number of the class, from 0.
         class: u8,
     },
     /// The timer of the congestion point of this port and class.
     CongestionPoint {
-        /// Port.
+        /// Number of the port at its node, from 0.
         port: u16,
-        /// Class.
+        /// Number of the class, from 0.
         class: u8,
     },
     /// A received control message takes effect.
     Apply {
-        /// Port.
+        /// Number of the port at its node, from 0.
         port: u16,
     },
     /// A control message leaves its generator.
     Emit {
-        /// Port.
+        /// Number of the port at its node, from 0.
         port: u16,
     },
     /// A timer of a flow's rate control.
@@ -93,7 +93,7 @@ pub enum NodeEvent {
         in_port: u16,
         /// Egress port.
         out_port: u16,
-        /// Class.
+        /// Number of the class, from 0.
         class: u8,
         /// Held from this ingress and class [bytes].
         ingress: u64,
@@ -102,27 +102,27 @@ pub enum NodeEvent {
     },
     /// A flow control message was put on the wire or handed over.
     MessageSent {
-        /// Port.
+        /// Number of the port at its node, from 0.
         port: u16,
-        /// Class.
+        /// Number of the class, from 0.
         class: u8,
-        /// Content.
+        /// The message.
         message: Message,
     },
     /// A flow control message arrived.
     MessageReceived {
-        /// Port.
+        /// Number of the port at its node, from 0.
         port: u16,
-        /// Class.
+        /// Number of the class, from 0.
         class: u8,
-        /// Content.
+        /// The message.
         message: Message,
     },
     /// The rate that flow control allows changed [bit/s].
     AllowedRate {
-        /// Port.
+        /// Number of the port at its node, from 0.
         port: u16,
-        /// Class.
+        /// Number of the class, from 0.
         class: u8,
         /// Rate; 0 while stopped.
         rate: Rate,
@@ -133,9 +133,9 @@ pub enum NodeEvent {
     },
     /// The peer's flow control began to hold a class in which a frame waits, or let it go.
     Hold {
-        /// Port.
+        /// Number of the port at its node, from 0.
         port: u16,
-        /// Class.
+        /// Number of the class, from 0.
         class: u8,
         /// It began.
         on: bool,
@@ -144,16 +144,16 @@ pub enum NodeEvent {
     },
     /// A flow's own rate changed [bit/s].
     FlowRate {
-        /// Flow.
+        /// Number of the flow.
         flow: u32,
-        /// Rate.
+        /// Rate that the rate control allows [bit/s].
         rate: Rate,
     },
     /// A frame was marked at an egress port.
     Marked {
-        /// Port.
+        /// Number of the port at its node, from 0.
         port: u16,
-        /// Class.
+        /// Number of the class, from 0.
         class: u8,
         /// Flow of the frame.
         flow: u32,
@@ -164,7 +164,7 @@ pub enum NodeEvent {
     CnmSent {
         /// Port of the buffer.
         port: u16,
-        /// Class.
+        /// Number of the class, from 0.
         class: u8,
         /// Which buffer of the port.
         side: Side,
@@ -175,14 +175,14 @@ pub enum NodeEvent {
     },
     /// The source of a flow was notified.
     CongestionNotificationReceived {
-        /// Flow.
+        /// Number of the flow.
         flow: u32,
     },
     /// State of a port by its detector after a frame has left; only if states are recorded.
     State {
-        /// Port.
+        /// Number of the port at its node, from 0.
         port: u16,
-        /// Class.
+        /// Number of the class, from 0.
         class: u8,
         /// Its state.
         state: PortState,
@@ -191,32 +191,32 @@ pub enum NodeEvent {
     Dropped {
         /// Ingress port.
         port: u16,
-        /// Class.
+        /// Number of the class, from 0.
         class: u8,
-        /// Flow.
+        /// Number of the flow.
         flow: u32,
         /// Length [bytes].
         len: u32,
         /// What it was for. The flow of a control frame means nothing.
         kind: FrameKind,
-        /// Why.
+        /// Cause of the drop.
         why: Drop,
     },
     /// Payload of a flow left its source for the first time or again.
     Sent {
-        /// Flow.
+        /// Number of the flow.
         flow: u32,
         /// Payload [bytes].
         payload: u32,
     },
     /// The last payload byte of a flow was put on the wire.
     AllSent {
-        /// Flow.
+        /// Number of the flow.
         flow: u32,
     },
     /// Payload arrived in order at its destination.
     Delivered {
-        /// Flow.
+        /// Number of the flow.
         flow: u32,
         /// Payload [bytes].
         payload: u32,
@@ -227,7 +227,7 @@ pub enum NodeEvent {
     },
     /// A frame arrived at its destination out of order.
     OutOfOrder {
-        /// Flow.
+        /// Number of the flow.
         flow: u32,
         /// Bytes expected next.
         expected: u64,
@@ -238,7 +238,7 @@ pub enum NodeEvent {
     },
     /// Everything is acknowledged at the source (last acknowledgement).
     Acknowledged {
-        /// Flow.
+        /// Number of the flow.
         flow: u32,
     },
 }

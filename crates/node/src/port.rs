@@ -18,9 +18,9 @@ mod messages;
 /// An egress queue that the peer's flow control holds back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hold {
-    /// Port.
+    /// Number of the port at its node, from 0.
     pub port: u16,
-    /// Class.
+    /// Number of the class, from 0.
     pub class: u8,
     /// Length of the frame that waits at the head [bytes].
     pub len: u32,

@@ -31,7 +31,7 @@ pub struct SwitchConfig {
     pub to_host: Vec<bool>,
     /// Detection at each egress port.
     pub detection: Vec<Detection>,
-    /// Memory.
+    /// How its memory is shared.
     pub buffer: BufferPolicy,
     /// Order across ingresses; arrival order where the flow control is per-flow, whose queues are its own.
     pub discipline: DisciplineKind,
@@ -57,11 +57,11 @@ pub struct SwitchConfig {
 pub struct Occupant {
     /// Egress port.
     pub out_port: u16,
-    /// Flow.
+    /// Number of the flow.
     pub flow: u32,
-    /// Frames.
+    /// Number of frames.
     pub frames: u32,
-    /// Bytes.
+    /// Their bytes.
     pub bytes: u64,
 }
 

@@ -15,7 +15,7 @@ pub struct WireTimes<const N: usize> {
 pub(crate) type FlowTimes = WireTimes<1>;
 
 impl<const N: usize> WireTimes<N> {
-    /// Empty.
+    /// An empty cache.
     pub fn new(clock: WireClock) -> Self {
         // A rate of zero takes for ever; no length at a rate above zero does.
         WireTimes { known: [(Rate::ZERO, 0, Span(u64::MAX)); N], clock }

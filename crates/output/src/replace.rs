@@ -27,7 +27,7 @@ pub enum Kind {
     Svg,
     /// A page of the documentation.
     Page,
-    /// Frames.
+    /// A capture of frames.
     Capture,
     /// A line which reports that the ports of a node are open.
     Ready,

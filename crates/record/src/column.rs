@@ -15,7 +15,7 @@ pub struct Names {
     pub nodes: Vec<String>,
     /// Directed ports: `H1->S1` is what H1 sends through, and what S1 receives at its other end.
     pub ports: Vec<String>,
-    /// Workloads.
+    /// Names of the workloads.
     pub labels: Vec<String>,
 }
 

@@ -11,9 +11,9 @@ pub struct Slowdown {
     pub flows: u64,
     /// Unfinished flows among them. Above 0: all values are lower bounds.
     pub censored: u64,
-    /// Mean.
+    /// Mean of the slowdowns.
     pub mean: f64,
-    /// Median.
+    /// Median of the slowdowns.
     pub median: f64,
     /// 99th percentile: the smallest value that 99 of 100 flows do not exceed.
     pub p99: f64,

@@ -15,9 +15,9 @@ use crate::hash::TableHasher;
 pub(crate) enum Output {
     /// Nowhere: only the hash is wanted.
     Nothing,
-    /// Kept.
+    /// Rows are kept in memory.
     Memory(Vec<RecordBatch>),
-    /// Written.
+    /// Rows are written to a file.
     File(TableFile),
     /// A write failed: the error is repeated for every further row.
     Failed(RecordError),

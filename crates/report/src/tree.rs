@@ -16,7 +16,7 @@ pub struct TreeBox {
     pub title: String,
     /// Second, smaller line.
     pub detail: String,
-    /// Fill.
+    /// Meaning of its colour.
     pub tone: Tone,
     /// The box it hangs on; none: a root.
     pub parent: Option<usize>,

@@ -54,7 +54,7 @@ table! {
 table! {
     /// Occupancy of a buffer at a time.
     QueueRow in "queues" {
-        /// When.
+        /// Simulated time.
         time_ps: u64 ["ps"],
         /// Which port.
         port: Port,
@@ -62,14 +62,14 @@ table! {
         kind: Side,
         /// Priority, 0 to 7.
         priority: u8,
-        /// Occupancy.
+        /// Bytes in the buffer.
         bytes: u64 ["bytes"],
     }
 }
 table! {
     /// A rate from a time on, or over the interval that ends then.
     RateRow in "rates" {
-        /// When.
+        /// Simulated time.
         time_ps: u64 ["ps"],
         /// Which port.
         port: Port,
@@ -86,7 +86,7 @@ table! {
 table! {
     /// A flow-control message.
     ControlRow in "control" {
-        /// When.
+        /// Simulated time.
         time_ps: u64 ["ps"],
         /// The port whose sending it governs.
         port: Port,
@@ -103,7 +103,7 @@ table! {
 table! {
     /// One port of a deadlock's cycle.
     DeadlockRow in "deadlocks" {
-        /// Found.
+        /// Time at which the cycle was found.
         time_ps: u64 ["ps"],
         /// The cycle closed, that is, its last port blocked for good.
         closed_ps: u64 ["ps"],
@@ -132,7 +132,7 @@ table! {
         port: Port,
         /// Priority, 0 to 7.
         priority: u8,
-        /// From.
+        /// Time at which it begins.
         from_ps: u64 ["ps"],
         /// To; null: still when the run ended.
         to_ps: Option<u64> ["ps"],
@@ -216,7 +216,7 @@ table! {
 table! {
     /// The state of a port from a time on.
     StateRow in "states" {
-        /// From.
+        /// Time from which on the port has the state.
         time_ps: u64 ["ps"],
         /// Which port, as an egress.
         port: Port,

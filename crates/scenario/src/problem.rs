@@ -182,7 +182,7 @@ pub struct Problem {
     pub message: String,
     /// What would be right, one clause; may be empty.
     pub hint: String,
-    /// Where.
+    /// Place in the input; `None`: the problem has none.
     pub place: Option<Place>,
     /// Whether it stops the run.
     pub severity: Severity,

@@ -330,12 +330,12 @@ fn paths_too_long_for_their_records() {
         load("paths", &config, &topology, &format!("1\n0 {} 3 100 1000 2\n", switches + 1))
     };
     let warnings = row(5, 3, "", "").unwrap().warnings.to_string();
-    let rate = "topology.txt:3:5: warning: records of the way have no code for 40000000000 bit/s \
+    let rate = "topology.txt:3:5: warning: records of the path have no code for 40000000000 bit/s \
                 (CC_MODE 3 takes such a link for one of 25 Gb/s, as in the original)";
     assert!(warnings.ends_with(rate), "{warnings}");
     let long = |to: u32| {
         format!(
-            "config.txt:4:9: flow 1: its way from 0 to {to} passes 6 switches \
+            "config.txt:4:9: flow 1: its path from 0 to {to} passes 6 switches \
              (expected at most 5 with CC_MODE 3: there is no room for more records in a frame of the original)"
         )
     };

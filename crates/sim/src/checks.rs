@@ -28,7 +28,7 @@ pub enum ViolationKind {
 /// One broken promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// When.
+    /// Simulated time.
     pub time: Time,
     /// Rank among equal times, for putting those of several parts in order.
     pub(crate) rank: u64,

@@ -20,7 +20,7 @@ use xoff_units::{Bytes, Time};
 /// A port of a deadlock cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StuckPort {
-    /// Node.
+    /// Number of the node.
     pub node: u32,
     /// Port that cannot send.
     pub port: u16,

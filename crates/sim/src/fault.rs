@@ -15,7 +15,7 @@ use xoff_workload::Flow;
 /// A link that fails for the rest of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkFailure {
-    /// When.
+    /// Simulated time.
     pub at: Time,
     /// Which link, both directions.
     pub link: LinkId,

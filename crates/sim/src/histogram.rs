@@ -22,7 +22,7 @@ pub struct Looks {
 /// The counts of all ports at one time, from the first look on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueCounts {
-    /// When.
+    /// Simulated time.
     pub time: Time,
     /// By node, port and bin; ports of hosts stay at length 0.
     pub counts: Vec<Vec<Vec<u32>>>,

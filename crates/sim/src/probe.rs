@@ -11,10 +11,10 @@ use xoff_units::Span;
 /// Which ports are recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Selection {
-    /// None.
+    /// No port.
     #[default]
     None,
-    /// All.
+    /// Every port.
     All,
     /// These (node, port).
     Some(Vec<(u32, u16)>),
@@ -130,11 +130,11 @@ pub enum Row {
 /// or frames of paused flows only.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PauseChange {
-    /// When [ps].
+    /// Simulated time [ps].
     pub time_ps: u64,
     /// Which port.
     pub port: Port,
-    /// Priority.
+    /// Priority, 0 to 7.
     pub priority: u8,
     /// True when it stops, false when it ends.
     pub stopped: bool,
@@ -145,11 +145,11 @@ pub struct PauseChange {
 /// Flow control of the peer begins to hold a class in which a frame waits, or lets it go.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HoldChange {
-    /// When [ps].
+    /// Simulated time [ps].
     pub time_ps: u64,
     /// Which port.
     pub port: Port,
-    /// Priority.
+    /// Priority, 0 to 7.
     pub priority: u8,
     /// It began.
     pub on: bool,

@@ -31,7 +31,7 @@ pub use trace::{QueueTrace, Replayed};
 pub trait Pending: Copy + Ord {
     /// No event, for filling arrays.
     const NONE: Self;
-    /// When [ps].
+    /// Time of the event [ps].
     fn time(&self) -> u64;
     /// Its place among equal times.
     fn rank(&self) -> u64;

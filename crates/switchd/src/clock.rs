@@ -17,10 +17,10 @@ use xoff_units::Time;
 /// Longest gap that is distinguished from longer ones [us].
 const GAP_MAX_US: u64 = 10_000_000;
 
-/// How long the loop was away, between two looks at the clock.
+/// How long the loop was away, between two readings of the clock.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gaps {
-    /// Looks.
+    /// Number of rounds of the loop.
     pub looks: u64,
     /// The longest.
     pub longest: Duration,

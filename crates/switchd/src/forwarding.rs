@@ -17,7 +17,7 @@ pub enum Forward {
     Port(u16),
     /// By every port but the one it came in by.
     Everywhere,
-    /// Nowhere.
+    /// The frame is dropped.
     Nowhere,
 }
 

@@ -30,9 +30,9 @@ const TICK: Span = Span::from_ns(1);
 /// A node's port and what is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Node.
+    /// Number of the node.
     pub node: u32,
-    /// Port.
+    /// Number of the port at its node, from 0.
     pub port: u16,
     /// Its name in messages and captures.
     pub name: String,

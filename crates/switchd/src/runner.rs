@@ -92,7 +92,7 @@ pub struct Now<'a> {
     pub time: Time,
     /// Time on the wall since the start.
     pub wall: Duration,
-    /// Nodes.
+    /// The nodes.
     pub world: &'a mut World,
     /// Ports, in order.
     pub ports: Vec<Attached>,

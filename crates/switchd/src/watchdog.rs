@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Source: the PFC watchdog of SONiC ("PFC Watchdog", detection and restoration time, actions drop and forward). Deviation: where
-//! SONiC looks at counters of the chip, this one knows since when nothing of a queue has left; and it acts for every flow control.
+//! SONiC polls counters of the chip, this one has the time of the last departure of a queue; and it acts for every flow control.
 
 use xoff_units::{Span, Time};
 
@@ -20,7 +20,7 @@ pub enum Action {
     Drop,
 }
 
-/// Parameters.
+/// Times and action of the watchdog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WatchdogConfig {
     /// A hold of this length is a storm [ps].

@@ -123,7 +123,7 @@ fn stack(s: &NetworkScenario, shim: &Shim, all: &[Shim], mtu: u32) -> Result<(Ho
 /// A command for a host, as given: `H1=iperf3 -s -1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Host.
+    /// Name of the host.
     pub host: String,
     /// Command, for the shell.
     pub command: String,

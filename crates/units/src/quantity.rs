@@ -92,7 +92,7 @@ impl Span {
 }
 
 impl Bytes {
-    /// Nothing.
+    /// No bytes.
     pub const ZERO: Bytes = Bytes(0);
     /// Thousands of bytes (KB).
     pub const fn from_kb(kb: u64) -> Bytes {
@@ -106,7 +106,7 @@ impl Bytes {
 }
 
 impl Rate {
-    /// Stopped.
+    /// A rate of 0: nothing is sent.
     pub const ZERO: Rate = Rate(0);
 
     /// Whole gigabits per second.

@@ -59,7 +59,7 @@ impl<'a> Packet<'a> {
         self.0[1] >> 2
     }
 
-    /// ECN.
+    /// The two bits of ECN.
     pub fn ecn(&self) -> Ecn {
         Ecn::new(self.0[1])
     }
@@ -106,9 +106,9 @@ impl<'a> Packet<'a> {
 pub struct Repr {
     /// Differentiated services code point, 0 to 63.
     pub dscp: u8,
-    /// ECN.
+    /// The two bits of ECN.
     pub ecn: Ecn,
-    /// Identification.
+    /// Number that the fragments of a packet share.
     pub identification: u16,
     /// Routers may not cut it into fragments.
     pub dont_fragment: bool,

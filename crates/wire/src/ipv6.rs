@@ -37,7 +37,7 @@ impl<'a> Packet<'a> {
         (u16_at(self.0, 0) >> 6 & 0x3F) as u8
     }
 
-    /// ECN.
+    /// The two bits of ECN.
     pub fn ecn(&self) -> Ecn {
         Ecn::new(self.0[1] >> 4)
     }
@@ -73,7 +73,7 @@ impl<'a> Packet<'a> {
 pub struct Repr {
     /// Differentiated services code point, 0 to 63.
     pub dscp: u8,
-    /// ECN.
+    /// The two bits of ECN.
     pub ecn: Ecn,
     /// Flow label, 20 bits.
     pub flow_label: u32,

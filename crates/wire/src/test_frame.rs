@@ -55,7 +55,7 @@ pub struct Repr {
     pub last: bool,
     /// Length with filler, without Ethernet header [bytes]; at least [`Repr::LEN`].
     pub len: u16,
-    /// Flow.
+    /// Number of the flow.
     pub flow: u32,
     /// Number in its flow, from 0. Acknowledgement: bytes received in order. CNM: its value.
     pub sequence: u64,

@@ -54,7 +54,7 @@ pub struct Regulated {
 /// A corner of the backlog, which moves in straight lines between corners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Corner {
-    /// When.
+    /// Simulated time.
     pub time: Time,
     /// Backlog as the time the link needs to drain it.
     pub backlog: Span,

@@ -88,7 +88,7 @@ impl Discipline {
 /// A network of the fluid model.
 #[derive(Clone, Debug)]
 pub struct Network {
-    /// Shape.
+    /// Shape of the network.
     pub clos: Clos,
     /// Premise (v).
     pub split: Split,

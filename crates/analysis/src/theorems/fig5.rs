@@ -49,7 +49,7 @@ impl Default for Fig5 {
 /// One point of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// When.
+    /// Simulated time.
     pub time: Time,
     /// Ingress queue [bytes].
     pub queue: Bytes,

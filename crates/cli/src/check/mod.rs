@@ -20,7 +20,7 @@ use crate::terminal::{counted, grouped};
 use crate::{interrupt, terminal};
 use topology::Network;
 
-/// Look for cyclic buffer dependencies: can these routes deadlock?
+/// Search for cyclic buffer dependencies: can these routes deadlock?
 ///
 /// A cycle of buffers that wait for each other is necessary for a deadlock under any backpressure. Without one, none
 /// can form; with one, it takes the right flows at the right time.
@@ -45,7 +45,7 @@ pub struct Args {
     /// Any host may send to any other; default unless a scenario lists its flows
     #[arg(long, conflicts_with = "flows")]
     all_pairs: bool,
-    /// Enters the hashes of the routing and the drawing of sets
+    /// Seed of the hashes of the routing and of the random sets
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// With --fail-any: examine no more sets of each size from two on, drawn at random if there are more

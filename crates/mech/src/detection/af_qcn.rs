@@ -47,7 +47,7 @@ pub const PARAMS: &[ParamSpec] = &[
     ),
 ];
 
-/// Parameters.
+/// Values of [`PARAMS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Params {
     /// Those of the congestion point.

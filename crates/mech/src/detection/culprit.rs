@@ -102,7 +102,7 @@ impl CulpritArray {
         len.0.div_ceil(UNIT).max(1)
     }
 
-    /// Words.
+    /// Number of words.
     pub fn len(&self) -> usize {
         self.len
     }

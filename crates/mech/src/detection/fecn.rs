@@ -89,7 +89,7 @@ pub enum VictimMask {
     All,
 }
 
-/// Parameters.
+/// Values of [`PARAMS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Params {
     /// Queue above which a port is a root or a victim.

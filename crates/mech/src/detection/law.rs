@@ -15,7 +15,7 @@ pub struct Entry {
     pub about: &'static str,
     /// Declared parameters.
     pub params: &'static [ParamSpec],
-    /// Reader.
+    /// Reads the parameters.
     pub read: fn(&mut dyn Values) -> Result<Detection, ParamError>,
 }
 

@@ -36,7 +36,7 @@ use crate::flow_control::FlowControl;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Mark {
-    /// Untouched.
+    /// Without a mark.
     #[default]
     None = 0b01,
     /// Undetermined encountered: it passed a port that flow control stops again and again.

@@ -24,7 +24,7 @@ pub const PARAMS: &[ParamSpec] = &[ParamSpec::new(
     "PCN, NSDI'20: non-empty",
 )];
 
-/// Parameters.
+/// Values of [`PARAMS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Params {
     /// Queue above which a packet that was not paused is marked [bytes].

@@ -88,7 +88,7 @@ impl Placement {
     }
 }
 
-/// Parameters.
+/// Values of [`PARAMS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Params {
     /// Q_eq [bytes].

@@ -53,7 +53,7 @@ pub const PARAMS: &[ParamSpec] = &[
     red::PARAMS[2],
 ];
 
-/// Parameters.
+/// Values of [`PARAMS`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
     /// Smallest congestion degree that max(T_on) covers, above 0 up to 1.

@@ -47,7 +47,7 @@ pub fn blocks(len: Bytes) -> u64 {
     len.0.div_ceil(BLOCK)
 }
 
-/// Parameters.
+/// Values of [`PARAMS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Params {
     /// Time between credit messages [ps].

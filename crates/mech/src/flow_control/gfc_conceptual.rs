@@ -27,7 +27,7 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::new("rate_unit", Kind::Rate, "8kbps", "smallest rate the limiter can hold", "GFC section 7"),
 ];
 
-/// Parameters.
+/// Values of [`PARAMS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Params {
     /// B_m [bytes].

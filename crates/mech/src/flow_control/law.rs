@@ -23,7 +23,7 @@ pub struct Entry {
     pub per_flow: bool,
     /// Declared parameters.
     pub params: &'static [ParamSpec],
-    /// Reader.
+    /// Reads the parameters.
     pub read: fn(&mut dyn Values, &LinkFacts) -> Result<FlowControl, ParamError>,
 }
 

@@ -35,7 +35,7 @@ pub const MESSAGE_LEN: Bytes = Bytes(64);
 /// The answer to "may this frame go now?". Gates compose: the stricter wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {
-    /// Yes.
+    /// The frame may go.
     Open,
     /// Not before this time; no message is needed for it to open.
     Until(Time),

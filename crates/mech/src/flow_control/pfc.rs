@@ -71,10 +71,10 @@ pub enum Threshold {
     },
 }
 
-/// Parameters.
+/// Values of [`PARAMS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// Thresholds.
+    /// Fixed or dynamic thresholds for pause and resume.
     pub threshold: Threshold,
     /// Pause time in quanta; `None`: until resumed.
     pub quanta: Option<u16>,

@@ -69,7 +69,7 @@ pub const SLOTS_MAX: u64 = 1 << 16;
 /// Messages of a flow that may stand before those of another one: two that pause and two that resume.
 pub const MESSAGES_OF_A_FLOW: u64 = 4;
 
-/// Parameters.
+/// Values of [`PARAMS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Params {
     /// Bytes held of a flow above which it is paused.

@@ -101,7 +101,7 @@ pub enum TcdCut {
     Factor,
 }
 
-/// Parameters.
+/// Values of [`PARAMS`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
     /// Order of steps.
@@ -122,13 +122,13 @@ pub struct Params {
     pub increase_timer: Span,
     /// B [bytes].
     pub byte_counter: Bytes,
-    /// F.
+    /// F: number of steps of fast recovery.
     pub fast_recovery: u32,
     /// R_AI [bit/s].
     pub rate_ai: Rate,
     /// R_HAI [bit/s].
     pub rate_hai: Rate,
-    /// Floor [bit/s].
+    /// Lowest rate of a flow [bit/s].
     pub min_rate: Rate,
     /// The target follows every cut.
     pub clamp_target: bool,

@@ -68,7 +68,7 @@ pub const PARAMS: &[ParamSpec] = &[
 /// T where nothing else is known: the paper's simulation, whose longest round trip is 12 us.
 const BASE_RTT: Span = Span::from_us(13);
 
-/// Parameters.
+/// Values of [`PARAMS`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
     /// Utilisation aimed at.
@@ -83,7 +83,7 @@ pub struct Params {
     pub window: Option<Bytes>,
     /// The window shrinks with the rate; off only in replays (`VAR_WIN 0`).
     pub window_follows_rate: bool,
-    /// Floor [bit/s].
+    /// Lowest rate of a flow [bit/s].
     pub min_rate: Rate,
     /// Every acknowledgement changes the rate.
     pub fast_react: bool,

@@ -87,7 +87,7 @@ impl Cct {
     }
 }
 
-/// Parameters.
+/// Values of [`PARAMS`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
     /// Table of delays.
@@ -228,7 +228,7 @@ pub struct IbCc {
     line: Rate,
     /// Rate at the present index [bit/s].
     rate: Rate,
-    /// CCTI.
+    /// Index into the table of injection delays, CCTI.
     index: u16,
     /// UE was reported since the timer last expired.
     held: bool,

@@ -16,7 +16,7 @@ pub struct Entry {
     pub about: &'static str,
     /// Declared parameters.
     pub params: &'static [ParamSpec],
-    /// Reader.
+    /// Reads the parameters.
     pub read: fn(&mut dyn Values) -> Result<RateControlKind, ParamError>,
 }
 

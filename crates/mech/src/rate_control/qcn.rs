@@ -50,7 +50,7 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::new("reaction", Kind::Span, "2.4us", "from the arrival of a CNM to the new rate", "RZ 3880 Table I"),
 ];
 
-/// Parameters.
+/// Values of [`PARAMS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Params {
     /// T [ps].
@@ -67,7 +67,7 @@ pub struct Params {
     pub gd: u32,
     /// Least that a cut leaves [percent].
     pub min_dec_fac: u32,
-    /// Floor [bit/s].
+    /// Lowest rate of a flow [bit/s].
     pub min_rate: Rate,
     /// Cycles are stretched by 0.85 to 1.15.
     pub jitter: bool,

@@ -67,7 +67,7 @@ pub enum Variant {
     Hpcc,
 }
 
-/// Parameters.
+/// Values of [`PARAMS`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
     /// When and by which rule.
@@ -88,7 +88,7 @@ pub struct Params {
     pub min_rtt: Span,
     /// Segment [bytes of payload].
     pub segment: Bytes,
-    /// Floor [bit/s].
+    /// Lowest rate of a flow [bit/s].
     pub min_rate: Rate,
     /// Rate of a new flow; `None`: line rate [bit/s].
     pub initial_rate: Option<Rate>,

@@ -27,7 +27,7 @@ pub enum MaySend {
     Granted,
     /// One segment without a request: bytes wait, and nothing of this flow is pending, granted or unacknowledged.
     Unsolicited,
-    /// Nothing.
+    /// Nothing may go.
     No,
 }
 
@@ -165,7 +165,7 @@ pub struct GranterParams {
 pub enum Decision {
     /// Grant so much to this input.
     Grant {
-        /// Input.
+        /// Number of the input.
         input: u32,
         /// Size [segments].
         segments: u32,

@@ -55,7 +55,7 @@ pub struct NicConfig {
     pub payload_max: u32,
     /// Bytes on the wire around the payload.
     pub header: u32,
-    /// Acknowledgements.
+    /// How data are acknowledged.
     pub transport: Transport,
     /// Rate control of every flow.
     pub rate_control: RateControlKind,

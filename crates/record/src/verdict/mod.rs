@@ -40,7 +40,7 @@ pub enum Deadlock {
 pub enum Promises {
     /// Checked and kept.
     Kept,
-    /// Broken.
+    /// At least one check was violated.
     Violated {
         /// How often.
         violations: u64,
@@ -160,7 +160,7 @@ pub struct Verdict {
 pub struct Parts {
     /// The user stopped it.
     pub interrupted: bool,
-    /// Deadlock.
+    /// Whether there was a deadlock, and whether it was checked.
     pub deadlock: Deadlock,
     /// Frames that did not arrive.
     pub losses: Losses,

@@ -75,7 +75,7 @@ pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<NetworkScenario, 
     sections.agree();
     doc.finish()?;
     // Without problems every part was read.
-    let incomplete = || Problem::new("the scenario is incomplete", "see what is said about its sections above");
+    let incomplete = || Problem::new("the scenario is incomplete", "see the messages about its sections above");
     let parts = sections.complete().ok_or_else(incomplete)?;
     let warnings = parts.warnings(doc, &topology, run.duration);
     Ok(parts.scenario(doc, topology, run, warnings, folder))

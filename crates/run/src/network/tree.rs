@@ -37,7 +37,7 @@ pub enum Role {
 pub struct Branch {
     /// `S1->S2`.
     pub port: String,
-    /// Priority.
+    /// Priority, 0 to 7.
     pub priority: u8,
     /// What it is.
     pub role: Role,

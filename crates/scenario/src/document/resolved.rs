@@ -35,7 +35,7 @@ impl fmt::Display for Origin {
 pub struct Row {
     /// Section with indices, such as `topology` or `flow[0]`; empty at the top.
     pub section: String,
-    /// Key.
+    /// Name of the key.
     pub key: String,
     /// The value in text form, as used.
     pub value: String,

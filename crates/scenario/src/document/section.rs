@@ -348,7 +348,7 @@ impl Values for Section<'_> {
             return Err(ParamError::new(key, "read but not declared", "the owner's list of keys lacks it"));
         };
         if self.refused.contains(&spec.key) {
-            return Err(ParamError::new(key, "refused", "see what is said about it above"));
+            return Err(ParamError::new(key, "refused", "see the messages about it above"));
         }
         let (value, origin, source) = match (self.entry(key), spec.default) {
             (Some(entry), _) => {

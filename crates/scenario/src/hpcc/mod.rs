@@ -142,7 +142,7 @@ fn check_paths(config: &HpccConfig, topology: &HpccTopology, flows: &[HpccFlow],
         let to = paths.entry(flow.dst).or_insert_with(|| networks.iter().map(|&without| topology.distances(flow.dst, without)).collect());
         let switches = to.iter().map(|links| links[flow.src as usize]).filter(|&d| d != u32::MAX).max().unwrap_or(1) - 1;
         if switches > HOPS_MAX {
-            let what = format!("flow {nth}: its way from {} to {} passes {switches} switches", flow.src, flow.dst);
+            let what = format!("flow {nth}: its path from {} to {} passes {switches} switches", flow.src, flow.dst);
             let hint = format!("expected at most {HOPS_MAX} with CC_MODE 3: there is no room for more records in a frame of the original");
             let problem = Problem::new(what, hint);
             problems.push(match &config.cc_mode_place {
@@ -160,7 +160,7 @@ fn warn_of_rates(topology: &HpccTopology, warnings: &mut Problems) {
     for link in topology.links.iter().filter(|l| topology.is_switch[l.a as usize] || topology.is_switch[l.b as usize]) {
         if !seen.contains(&link.rate.0) {
             seen.push(link.rate.0);
-            let what = format!("records of the way have no code for {} bit/s", link.rate.0);
+            let what = format!("records of the path have no code for {} bit/s", link.rate.0);
             let hint = "CC_MODE 3 takes such a link for one of 25 Gb/s, as in the original";
             warnings.push(Problem::new(what, hint).at(link.rate_place.clone()).warning());
         }

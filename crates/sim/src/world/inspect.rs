@@ -9,11 +9,11 @@ use super::*;
 /// An egress port and priority at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortNow {
-    /// Node.
+    /// Number of the node.
     pub node: u32,
-    /// Port.
+    /// Number of the port at its node, from 0.
     pub port: u16,
-    /// Priority.
+    /// Priority, 0 to 7.
     pub priority: u8,
     /// What its detector thinks of it; `None`: a host, or a detector without states.
     pub state: Option<PortState>,

@@ -34,7 +34,7 @@ pub struct Leaving {
     pub node: u32,
     /// Port it leaves by.
     pub port: u16,
-    /// Content.
+    /// The frame.
     pub frame: Frame,
     /// The handle that it had, as [`World::enter`] returned it for frames that came from outside. Free again by now.
     pub id: FrameId,

@@ -14,7 +14,7 @@ use crate::graph::{NodeId, NodeKind, Topology};
 /// What it is.
 pub const DOC: &str = "switches S1, S2, ... in a row, hosts H1, H2, ... numbered along it";
 
-/// Parameters.
+/// Declared keys, with defaults and sources.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::new("switches", Kind::Count, "3", "number of switches", ""),
     ParamSpec::new("hosts_per_switch", Kind::Count, "1", "hosts on each switch", ""),

@@ -14,7 +14,7 @@ use crate::graph::{NodeKind, Topology};
 /// What it is.
 pub const DOC: &str = "senders H0.. on switch S1, receivers numbered after them on S2, one link S1-S2";
 
-/// Parameters.
+/// Declared keys, with defaults and sources.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::new("senders", Kind::Count, "2", "hosts on S1", ""),
     ParamSpec::new("receivers", Kind::Count, "1", "hosts on S2", ""),

@@ -15,7 +15,7 @@ use crate::graph::{NodeId, NodeKind, Topology};
 /// What it is.
 pub const DOC: &str = "three-level fat-tree of k-port switches: hosts H0.., edge E1.., aggregation A1.., core C1.. (GFC Fig. 11)";
 
-/// Parameters.
+/// Declared keys, with defaults and sources.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::new("k", Kind::Count, "4", "ports per switch, even; k^3/4 hosts, 5k^2/4 switches", "GFC section 6.2.2"),
     RATE,

@@ -15,7 +15,7 @@ use crate::graph::{NodeKind, Topology};
 /// What it is.
 pub const DOC: &str = "leaves L1.. with hosts H0.., each leaf joined to every spine S1..";
 
-/// Parameters.
+/// Declared keys, with defaults and sources.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::new("leaves", Kind::Count, "4", "number of leaf switches", ""),
     ParamSpec::new("spines", Kind::Count, "2", "number of spine switches", ""),

@@ -16,7 +16,7 @@ use crate::graph::Topology;
 /// What it is.
 pub const DOC: &str = "switches S1, S2, ... in a circle, hosts H1, H2, ... numbered along it (GFC Fig. 1)";
 
-/// Parameters.
+/// Declared keys, with defaults and sources.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::new("switches", Kind::Count, "3", "number of switches, 3 or more", "GFC Fig. 1(a)"),
     ParamSpec::new("hosts_per_switch", Kind::Count, "1", "hosts on each switch", "GFC Fig. 1(a)"),

@@ -14,7 +14,7 @@ use crate::graph::{NodeKind, Topology};
 /// What it is.
 pub const DOC: &str = "one switch S1 with hosts H0, H1, ...";
 
-/// Parameters.
+/// Declared keys, with defaults and sources.
 pub const PARAMS: &[ParamSpec] = &[ParamSpec::new("hosts", Kind::Count, "3", "number of hosts", ""), RATE, DELAY];
 
 /// Builds it.

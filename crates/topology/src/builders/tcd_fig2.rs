@@ -21,7 +21,7 @@ pub const DOC: &str = "senders S0, S1 on T0 and S2 on T1, receivers R0, R1 and b
 
 const SOURCE: &str = "TCD section 3.1.1";
 
-/// Parameters.
+/// Declared keys, with defaults and sources.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::new("burst_hosts", Kind::Count, "15", "hosts A0.. on T2", SOURCE),
     ParamSpec::optional("leaf_hosts", Kind::Count, "hosts B0.. on L0; none when absent", "TCD section 5.2.4: 4"),

@@ -18,7 +18,7 @@ use crate::flow::DST_PORT;
 use crate::random::{Purpose, entity, stream};
 use crate::{Context, Flow, Generated, select};
 
-/// Parameters.
+/// Declared keys, with defaults and sources.
 pub const PARAMS: &[ParamSpec] = &[
     select::SOURCES,
     select::DESTINATIONS,

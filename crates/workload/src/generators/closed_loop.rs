@@ -25,7 +25,7 @@ use crate::flow::{DST_PORT, src_port};
 use crate::random::{Purpose, entity, stream_at};
 use crate::{Context, Flow, Generated, SizeCdf, select};
 
-/// Parameters.
+/// Declared keys, with defaults and sources.
 pub const PARAMS: &[ParamSpec] = &[
     select::CDF,
     select::FIXED_SIZE,

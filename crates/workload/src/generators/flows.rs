@@ -7,7 +7,7 @@ use xoff_topology::{NodeId, Topology};
 use crate::flow::{DST_PORT, GivenPath};
 use crate::{Context, Flow, Generated, select};
 
-/// Parameters.
+/// Declared keys, with defaults and sources.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::required("src", Kind::Text, "Sending host."),
     ParamSpec::required("dst", Kind::Text, "Receiving host."),

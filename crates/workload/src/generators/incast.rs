@@ -10,7 +10,7 @@ use crate::flow::DST_PORT;
 use crate::random::{Purpose, entity, stream};
 use crate::{Context, Flow, Generated, select};
 
-/// Parameters.
+/// Declared keys, with defaults and sources.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::required("receiver", Kind::Text, "Receiving host."),
     ParamSpec::optional("senders", Kind::Texts, "Sending hosts; absent: `fan_in` hosts, or every other host.", ""),

@@ -30,7 +30,7 @@ use rand_core::Rng;
 
 const SOURCE: &str = "TCD section 5.2.2";
 
-/// Parameters.
+/// Declared keys, with defaults and sources.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::required("load", Kind::Float, "Load of the busiest client's link, payload over link rate; 0.5 is 50 %."),
     ParamSpec::optional("duration", Kind::Span, "Messages start from `start` until this much later. Give this, `messages`, or both.", ""),

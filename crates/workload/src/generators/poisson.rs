@@ -12,7 +12,7 @@ use crate::flow::DST_PORT;
 use crate::random::{Purpose, entity, stream};
 use crate::{Context, Flow, Generated, select};
 
-/// Parameters.
+/// Declared keys, with defaults and sources.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::required("load", Kind::Float, "Load of each source's link, payload over link rate; 0.5 is 50 %."),
     ParamSpec::optional("duration", Kind::Span, "Flows start from `start` until this much later. Give this, `flows`, or both.", ""),

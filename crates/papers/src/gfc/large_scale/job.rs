@@ -84,7 +84,7 @@ pub enum Aim {
 pub struct Job {
     /// What for.
     pub aim: Aim,
-    /// Where.
+    /// The network.
     pub network: Network,
     /// How frames find their way.
     pub rule: RoutingRule,
