@@ -191,7 +191,7 @@ fn a_broken_fabric_is_a_finding_with_its_place() {
         tables.lines().enumerate().map(change).collect::<Vec<_>>().join("\n") + "\n"
     };
     let all = entries.iter().flat_map(|&e| [1, 2, 7, 8].map(|port| (e, port)));
-    let mut answers = all.map(|at| check("loop.dump", &with_port(at))).filter(|said| said.code == 1).map(|said| said.json());
+    let mut answers = all.map(|at| check("loop.dump", &with_port(at))).filter(|ran| ran.code == 1).map(|ran| ran.json());
     let found = answers.find(|a| a["tables"]["loops_total"].as_u64() > Some(0));
     let answer = found.expect("a port that leads back");
     assert!(answer["headline"].as_str().unwrap().contains("forwarding loop"), "{answer:#}");
@@ -204,8 +204,8 @@ fn a_broken_fabric_is_a_finding_with_its_place() {
 #[test]
 fn the_remedy_stands_before_the_evidence() {
     let ring = xoff(&["check", "ring:switches=5"]);
-    let (remedy, witness) = (ring.out.find("Remedy").unwrap(), ring.out.find("A shortest cycle").unwrap());
-    assert!(remedy < witness, "{}", ring.out);
+    let (remedy, cycle) = (ring.out.find("Remedy").unwrap(), ring.out.find("A shortest cycle").unwrap());
+    assert!(remedy < cycle, "{}", ring.out);
     let sample = |name: &str| format!("{}/../import/tests/data/ib/ring5-minhop/{name}", env!("CARGO_MANIFEST_DIR"));
     let tables = format!("ibnetdiscover:{},{}", sample("ibnetdiscover.topo"), sample("opensm-lfts.dump"));
     let json = xoff(&["check", &tables, "--json"]).json();

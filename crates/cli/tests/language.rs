@@ -82,6 +82,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("crates/analysis/tests/gfc_arithmetic.rs", "lane", "the electrical lanes of a link: InfiniBand's 4X"),
     ("docs/mechanisms/cbfc.md", "lane", "the electrical lanes of a link: InfiniBand's 4X"),
     ("crates/import/tests/data/sonic/", "lanes", "the electrical lanes of a port: a key of SONiC"),
+    ("crates/analysis/src/cbd/remedy.rs", "the turns", "hops at which a route goes up again, as in the turn model of routing"),
     ("crates/report/src/", "lane", "a kind of figure: rows side by side, with coloured stretches"),
     ("crates/report/src/", "lanes", "a kind of figure: rows side by side, with coloured stretches"),
     ("crates/papers/src/", "lane", "that kind of figure"),

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A switch that is not affected never takes an affected one as its next hop: a neighbour on a shortest path is one hop nearer, and an
-//! affected switch has only moved away. So new dependencies lie on ways that begin at hosts whose distance grew. A new dependency that
+//! affected switch has only moved away. So new dependencies lie on paths that begin at hosts whose distance grew. A new dependency that
 //! leads forward in a topological order of the old ones closes no cycle; where one leads back, the whole network is checked.
 //!
 //! This holds for all pairs of hosts over any of the shortest paths. Other rules are checked set by set.
