@@ -10,6 +10,7 @@ use xoff_scenario::{Problem, Problems};
 use xoff_units::Time;
 
 use crate::answer::{Answer, Exit, refused, unwritten};
+use crate::run::bar;
 use crate::{interrupt, terminal};
 
 /// Explain why a port could not send: who filled which buffer.
@@ -38,8 +39,19 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     in_order(&[args.run.as_os_str(), args.port.as_ref(), args.time.as_ref()], "explain")?;
     let at = parse_time(&args.time)?;
     let scenario = load(&args.run)?;
-    let e = explain(&scenario, &args.port, at, args.priority, |_| true).map_err(|e| refused(&e))?;
+    let e = explain(&scenario, &args.port, at, args.priority, repeats(at)).map_err(|e| refused(&e))?;
     Ok(Answer::new(e.to_string(), &json(&e), Exit::Done))
+}
+
+/// Shows on a bar how far a run is that is repeated up to `until`; it goes on whatever happens, as Ctrl-C ends the process.
+pub fn repeats(until: Time) -> impl FnMut(Time) -> bool {
+    let bar = bar();
+    move |now| {
+        let part = now.as_secs_f64() / until.as_secs_f64().max(1e-12);
+        bar.done(part);
+        bar.message(format!("repeated {now} of {until}, {} left", bar.left(part)));
+        true
+    }
 }
 
 /// Refuses arguments that were given in another order than RUN [PORT] TIME: the one that is a file or folder comes first, the one that

@@ -39,7 +39,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let at = explain::parse_time(&args.time)?;
     let scenario = explain::load(&args.run)?;
     let svg = args.svg.as_ref().map(|file| Ok::<_, Problem>((file, out::draft("--svg", file, Kind::Svg, args.force)?))).transpose()?;
-    let tree = congestion_tree(&scenario, at, |_| true).map_err(|e| refused(&e))?;
+    let tree = congestion_tree(&scenario, at, explain::repeats(at)).map_err(|e| refused(&e))?;
     if let Some((file, draft)) = svg {
         let title = format!("Congestion tree at {at}: {}", scenario.title);
         draft.finish_with(draw(&tree, title).to_svg().as_bytes()).map_err(|e| out::refused("--svg", file, e))?;
