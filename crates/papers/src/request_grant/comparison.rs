@@ -2,7 +2,7 @@
 //! will compare these proactive schemes with reactive congestion management techniques" (section 5, future work).
 //!
 //! ```text
-//!   scenario --flows--> network simulator: PFC, CBFC, GFC, PFFC, rate controls --+
+//!   scenario --flows--> network simulator: PFC, CBFC, GFC, PFFC, BFC, rate controls -----+
 //!                '----> fabric simulator, folded Clos of the same links: request-grant --+--> Outcome of each scheme
 //! ```
 
@@ -24,8 +24,8 @@ use crate::{Check, Context, Findings, Mode, ReproduceError, lab};
 const MESSAGE: u64 = 1_500;
 /// When the hot flows begin, and from when on is measured [ps].
 const BEGIN: Time = Time::from_us(50);
-/// Control frames and feedback of networks on the wire [bytes].
-const CONTROL: u64 = 64;
+/// Feedback of networks on the wire [bytes].
+const FEEDBACK: u64 = 64;
 
 /// How congestion is managed.
 enum Means {
@@ -36,11 +36,12 @@ enum Means {
 }
 
 const PFC: &str = "flow_control.kind=pfc";
-const SCHEMES: [(&str, Means); 11] = [
+const SCHEMES: [(&str, Means); 12] = [
     ("PFC", Means::Network(&[PFC])),
     ("CBFC", Means::Network(&["flow_control.kind=cbfc"])),
     ("Buffer-based GFC", Means::Network(&["flow_control.kind=gfc-buffer"])),
     ("PFFC", Means::Network(&["flow_control.kind=pffc"])),
+    ("BFC", Means::Network(&["flow_control.kind=bfc"])),
     ("PFC, DCQCN", Means::Network(&[PFC, "detection.kind=red", "rate_control.kind=dcqcn"])),
     ("PFC, TCD + DCQCN", Means::Network(&[PFC, "detection.kind=tcd", "rate_control.kind=dcqcn", "rate_control.dcqcn.tcd=true"])),
     ("PFC, QCN at outputs", Means::Network(&[PFC, "detection.kind=qcn", "rate_control.kind=qcn", QCN[0], QCN[1], QCN[2], QCN[3]])),
@@ -67,7 +68,7 @@ const SCHEMES: [(&str, Means); 11] = [
 const QCN: [&str; 4] =
     ["detection.setpoint=60KB", "rate_control.timer=2ms", "rate_control.rate_ai=15Mbps", "rate_control.rate_hai=250Mbps"];
 /// The first scheme of request-grant with reserved buffers; that of PFC alone is 0.
-const RESERVED: usize = 9;
+const RESERVED: usize = SCHEMES.len() - 2;
 
 /// What came of a workload under a scheme.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -180,8 +181,9 @@ fn in_network(w: &Workload, s: &NetworkScenario, stop: &(dyn Fn() -> bool + Sync
     let senders: Vec<f64> = by_sender.iter().filter(|&&b| b > 0).map(|&b| b as f64).collect();
     let ports = || o.ports.iter().flatten();
     let wire: u64 = ports().map(|p| p.tx_bytes).sum();
-    let messages: u64 = ports().map(|p| p.messages_sent).sum::<u64>() * CONTROL;
-    let feedback = (o.frame_hops - o.data_frame_hops) * CONTROL;
+    let message = s.links().first().map_or(0, |(_, fc)| fc.message_len().0);
+    let messages: u64 = ports().map(|p| p.messages_sent).sum::<u64>() * message;
+    let feedback = (o.frame_hops - o.data_frame_hops) * FEEDBACK;
     Ok(Some(Fate {
         hot: share(w, s, by_sender.iter().sum()),
         fairness: jain(&senders),
