@@ -96,6 +96,8 @@ pub struct Profile {
 pub struct PortSettings {
     /// Priorities on which it pauses and obeys pauses.
     pub pfc: BTreeSet<u8>,
+    /// Largest frame [bytes], where the files say it.
+    pub mtu: Option<Bytes>,
     /// Buffers of its lossless priority groups.
     pub profiles: BTreeMap<u8, Profile>,
 }

@@ -19,17 +19,32 @@ Examples:
   xoff plan tcd --flow-control cbfc --rate 40Gbps --credit-period 52.4us
   xoff plan pffc --rate 10Gbps --length 100m --flows 32 \\
     --queues 6 --slots 4096
+  xoff plan --network sonic:configs/  # a whole fabric, port by port
+  xoff plan --rate 400Gbps --length 40m --mtu 9100 --format sonic
 
 A size without a unit is in bytes; everything else needs its unit.";
 
 /// What was given, by key.
 pub struct Args {
     given: Vec<(&'static str, String)>,
+    /// A network of another program's files.
+    pub network: Option<String>,
+    sonic: bool,
 }
 
 impl clap::Args for Args {
     fn augment_args(cmd: Command) -> Command {
-        cmd.after_help(EXAMPLES).args(PARAMS.iter().map(arg))
+        let network =
+            Arg::new("network").long("network").value_name("FORMAT:FILES").conflicts_with_all(["rate", "length", "t_w", "detection"]);
+        let network =
+            network.help("plan every lossless port of this network against its settings, such as sonic:configs/ (see xoff import)");
+        let formats = PossibleValuesParser::new([
+            PossibleValue::new("text").help("for reading"),
+            PossibleValue::new("sonic").help("rows of pg_profile_lookup.ini; with --json tables of config_db.json too"),
+        ]);
+        let format =
+            Arg::new("format").long("format").value_name("FORMAT").value_parser(formats).help("form of the answer [default: text]");
+        cmd.after_help(EXAMPLES).args(PARAMS.iter().map(arg)).arg(network).arg(format)
     }
     fn augment_args_for_update(cmd: Command) -> Command {
         Self::augment_args(cmd)
@@ -39,7 +54,8 @@ impl clap::Args for Args {
 impl FromArgMatches for Args {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let given = PARAMS.iter().filter_map(|p| Some((p.key, matches.get_one::<String>(p.key)?.clone())));
-        Ok(Args { given: given.collect() })
+        let text = |id| matches.get_one::<String>(id).cloned();
+        Ok(Args { given: given.collect(), network: text("network"), sonic: text("format").is_some_and(|f| f == "sonic") })
     }
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         *self = Args::from_arg_matches(matches)?;
@@ -76,6 +92,16 @@ fn option(key: &str) -> String {
 }
 
 impl Args {
+    /// Whether the answer is to be in SONiC's form.
+    pub fn is_sonic(&self) -> bool {
+        self.sonic
+    }
+
+    /// Whether this key was given.
+    pub fn gives(&self, key: &str) -> bool {
+        self.given.iter().any(|(k, _)| *k == key)
+    }
+
     /// A refusal, at the option if it was given.
     pub fn refused(&self, e: &ParamError) -> Problem {
         match self.given.iter().find(|(key, _)| *key == e.key) {

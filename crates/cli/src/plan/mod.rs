@@ -1,10 +1,12 @@
 //! `xoff plan`: what a lossless link needs, with formula and source.
 
 mod args;
+mod fabric;
+mod sonic;
 
 use xoff_analysis::plan::{Column, Evidence, Exact, Plan, PlanInput, PlanRow, Table, plan};
 use xoff_params::ParamError;
-use xoff_scenario::Problems;
+use xoff_scenario::{Problem, Problems};
 use xoff_units::{Bytes, Rate, Span};
 
 pub use args::Args;
@@ -14,8 +16,22 @@ use crate::terminal;
 
 /// Plans it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
-    let planned = PlanInput::read(&mut &*args).and_then(|input| plan(&input));
-    let plan = planned.map_err(|e: ParamError| args.refused(&e))?;
+    let input = PlanInput::read(&mut &*args).map_err(|e| args.refused(&e))?;
+    if args.is_sonic() && (input.flow_control != "pfc" || input.detection.is_some()) {
+        let problem = Problem::new("SONiC's profiles are for PFC", "leave --format out, or plan --flow-control pfc");
+        return Err(problem.at(terminal::option("--format", "sonic")).into());
+    }
+    if let Some(network) = &args.network {
+        if input.flow_control != "pfc" {
+            let problem = Problem::new("a network is planned for PFC alone", "leave --flow-control out");
+            return Err(problem.at(terminal::option("--network", network)).into());
+        }
+        return fabric::run(args, network);
+    }
+    let plan = plan(&input).map_err(|e: ParamError| args.refused(&e))?;
+    if args.is_sonic() {
+        return Ok(Answer::new(sonic::row(&plan, input.rate, input.length), &plan, Exit::Done));
+    }
     Ok(Answer::new(text(&plan), &plan, Exit::Done))
 }
 

@@ -12,6 +12,8 @@ pub(super) struct Port {
     /// [Mb/s]
     pub speed: u64,
     pub up: bool,
+    /// [bytes]
+    pub mtu: Option<u64>,
     pub place: Place,
     /// As written, `40m`.
     pub cable: Option<(String, Place)>,
@@ -159,6 +161,7 @@ impl Device {
             if mbps == 0 {
                 return Err(d.problem(speed, format!("{what}: speed 0"), "expected Mb/s, such as 100000"));
             }
+            let mtu = port.get("mtu").map(|m| d.count(m, &format!("{what}: mtu"), 65_536)).transpose()?;
             let up = match port.get("admin_status") {
                 None => false,
                 Some(status) => match d.text(status, "admin_status")? {
@@ -173,6 +176,7 @@ impl Device {
                 name: key.name.clone(),
                 speed: mbps,
                 up,
+                mtu,
                 place: d.source.place(key.span.clone()),
                 cable: cables.get(&key.name).cloned(),
                 pfc: BTreeSet::new(),

@@ -156,7 +156,7 @@ fn link(
 fn settings(node: usize, device: &Device, lookup: Option<&Lookup>, network: &mut Network) -> Result<(), Problem> {
     let mut pool_of_lossless: Option<&str> = None;
     for port in device.ports.iter().filter(|p| p.up) {
-        let mut set = PortSettings { pfc: port.pfc.clone(), profiles: BTreeMap::new() };
+        let mut set = PortSettings { pfc: port.pfc.clone(), mtu: port.mtu.map(Bytes), profiles: BTreeMap::new() };
         let cable = port.cable.as_ref().map_or("0m", |(text, _)| text.as_str());
         let made = made(device, port, cable, lookup, network)?;
         for (&group, (name, place)) in &port.groups {

@@ -1,0 +1,278 @@
+//! `xoff plan --network`: every lossless port of a fabric against what it is set to today.
+//!
+//! ```text
+//!   port: rate, cable, MTU, priorities --plan()--> headroom H and thresholds --+-- below the exact rule: loses frames
+//!   port: profile as configured ---------------------------------------------- +-- below H: below a standard's row
+//!                                                                              +-- else: kept
+//! ```
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::{Serialize, Serializer};
+use xoff_analysis::plan::{Plan, PlanInput, plan};
+use xoff_import::{Network, Wire};
+use xoff_scenario::{Problem, Problems};
+use xoff_topology::NodeKind;
+use xoff_units::{Bytes, Rate, Span};
+
+use super::Args;
+use crate::answer::{Answer, Exit};
+use crate::terminal::{self, counted};
+
+/// SONiC's largest frame of a port, which a pause may have to wait for.
+const MTU: Bytes = Bytes(9_100);
+
+/// One lossless port.
+#[derive(Serialize)]
+pub struct Row {
+    /// Its switch.
+    pub switch: String,
+    /// Its name; the peer's where the format has none.
+    pub port: String,
+    /// The node behind it.
+    pub peer: String,
+    #[serde(rename = "rate_bps", serialize_with = "rate")]
+    pub rate: Rate,
+    /// As written, or the delay.
+    pub cable: String,
+    pub priorities: Vec<u8>,
+    #[serde(rename = "mtu_bytes", serialize_with = "bytes")]
+    pub mtu: Bytes,
+    /// What the plan sets: the safe headroom of one priority.
+    #[serde(rename = "headroom_bytes", serialize_with = "bytes")]
+    pub headroom: Bytes,
+    /// The exact rule: below it frames are lost in the worst case.
+    #[serde(rename = "lossless_bytes", serialize_with = "bytes")]
+    pub least: Bytes,
+    /// The least of today's profiles; `None`: the files have none.
+    #[serde(rename = "headroom_today_bytes")]
+    pub today: Option<u64>,
+    /// Arrivals in a feedback latency: below it the link may idle before a resume takes effect.
+    #[serde(rename = "xon_bytes", serialize_with = "bytes")]
+    pub xon: Bytes,
+    pub verdict: Verdict,
+}
+
+fn rate<S: Serializer>(rate: &Rate, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_u64(rate.0)
+}
+
+fn bytes<S: Serializer>(bytes: &Bytes, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_u64(bytes.0)
+}
+
+/// What today's setting comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    Enough,
+    BelowStandard,
+    LosesFrames,
+    NotSet,
+    Unknown,
+}
+
+impl Verdict {
+    fn words(self) -> &'static str {
+        match self {
+            Verdict::Enough => "enough",
+            Verdict::BelowStandard => "below the plan",
+            Verdict::LosesFrames => "loses frames in the worst case",
+            Verdict::NotSet => "PFC without a lossless profile: loses frames",
+            Verdict::Unknown => "no settings in the files",
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Json<'a> {
+    headline: &'a str,
+    answer: &'static str,
+    set: &'a str,
+    why: &'a str,
+    check: &'a [String],
+    warnings: &'a [String],
+    ports: &'a [Row],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sonic: Option<BTreeMap<String, serde_json::Value>>,
+}
+
+/// Plans a fabric.
+pub fn run(args: &Args, text: &str) -> Result<Answer, Problems> {
+    let Some(network) = crate::import::short(text) else {
+        let formats: Vec<&str> = xoff_import::FORMATS.iter().map(|f| f.name).collect();
+        let problem = Problem::new(format!("'{text}' is no network"), format!("expected FORMAT:FILES; formats: {}", formats.join(", ")));
+        return Err(problem.at(terminal::option("--network", text)).into());
+    };
+    let network = network?;
+    let (rows, first) = rows(args, &network)?;
+    let Some(plan) = first else {
+        return Err(Problem::new("no switch has a lossless port", "PFC is on for no priority (PORT_QOS_MAP, pfc_enable)").into());
+    };
+    let mut warnings = warnings(&rows);
+    warnings.extend(pools(&network, &rows));
+    let loses = rows.iter().filter(|r| matches!(r.verdict, Verdict::LosesFrames | Verdict::NotSet)).count() as u64;
+    let below = rows.iter().filter(|r| r.verdict == Verdict::BelowStandard).count() as u64;
+    let known = rows.iter().any(|r| r.verdict != Verdict::Unknown);
+    let of = counted(rows.len() as u64, "lossless port");
+    let headline = match (loses, below) {
+        _ if !known => format!("{of}: the files have no buffer settings to compare with."),
+        (0, 0) => format!("{of}: today's headroom is enough on all of them."),
+        (0, n) => format!("{of}: no frame is lost if peers react within t_r, but {n} are below the plan."),
+        (n, 0) => format!("{of}: today's configuration loses frames on {n} of them in the worst case."),
+        (n, b) => format!("{of}: today's configuration loses frames on {n} of them in the worst case, {b} more are below the plan."),
+    };
+    let set = "the headroom of the table, for each lossless priority; SONiC calls it xoff (xoff is headroom there, not the threshold). What is larger today stays.";
+    let why = plan.answer.why.first().cloned().unwrap_or_default();
+    let sonic = args.is_sonic().then(|| super::sonic::profiles(&rows));
+    let bad = loses > 0 || !warnings.is_empty();
+    let json = Json {
+        headline: &headline,
+        answer: if bad { "no" } else { "yes" },
+        set,
+        why: &why,
+        check: &plan.answer.check,
+        warnings: &warnings,
+        ports: &rows,
+        sonic,
+    };
+    let text = match args.is_sonic() {
+        true => super::sonic::lookup(&rows),
+        false => words(&headline, bad, (set, &why, &plan.answer.check), &warnings, &rows),
+    };
+    Ok(Answer::new(text, &json, if loses > 0 { Exit::No } else { Exit::Done }))
+}
+
+/// Every lossless port with its plan, and the plan that needs most.
+fn rows(args: &Args, network: &Network) -> Result<(Vec<Row>, Option<Plan>), Problems> {
+    let mut plans: HashMap<(Rate, Span, Bytes, u64), Plan> = HashMap::new();
+    let (mut rows, mut most, mut problems) = (Vec::new(), None::<(u64, Plan)>, Problems::default());
+    let settings = &network.buffering.ports;
+    for link in &network.links {
+        for (own, other) in [(&link.a, &link.b), (&link.b, &link.a)] {
+            if network.nodes[own.node].kind != NodeKind::Switch {
+                continue;
+            }
+            let set = own.port.as_ref().and_then(|p| settings.get(&(own.node, p.clone())));
+            // Where some ports have settings, those without pause nothing.
+            if set.map_or(!settings.is_empty(), |s| s.pfc.is_empty()) {
+                continue;
+            }
+            let name = format!("{}-{}", network.nodes[own.node].name, network.nodes[other.node].name);
+            let (Some(rate), Some(wire)) = (link.rate, link.wire) else {
+                let what = format!("the link {name} has no {}", if link.rate.is_none() { "rate" } else { "length or delay" });
+                problems.push(Problem::new(what, "give it: rate=100Gbps, length=5m behind the files").at(link.place.clone()));
+                continue;
+            };
+            let priorities: Vec<u8> = set.map(|s| s.pfc.iter().copied().collect()).unwrap_or_default();
+            let mtu = set.and_then(|s| s.mtu).unwrap_or(MTU);
+            let key = (rate, wire.delay(), mtu, priorities.len().max(1) as u64);
+            let plan = match plans.get(&key) {
+                Some(plan) => plan.clone(),
+                None => {
+                    let own = planned(args, key).map_err(|e| args.refused(&e))?;
+                    plans.insert(key, own.clone());
+                    own
+                }
+            };
+            let number = |symbol| plan.integer(symbol).map(Bytes).unwrap_or_default();
+            let (headroom, least) = (number("H"), number("H worst"));
+            let today = set.and_then(|s| s.pfc.iter().map(|p| s.profiles.get(p).map_or(Bytes::ZERO, |f| f.headroom)).min());
+            let verdict = match today {
+                None => Verdict::Unknown,
+                Some(Bytes::ZERO) => Verdict::NotSet,
+                Some(today) if today < least => Verdict::LosesFrames,
+                Some(today) if today < headroom => Verdict::BelowStandard,
+                Some(_) => Verdict::Enough,
+            };
+            let cable = match wire {
+                Wire::Length(length) => length.to_string(),
+                Wire::Delay(delay) => delay.to_string(),
+            };
+            if most.as_ref().is_none_or(|(h, _)| headroom.0 > *h) {
+                most = Some((headroom.0, plan.clone()));
+            }
+            rows.push(Row {
+                switch: network.nodes[own.node].name.clone(),
+                port: own.port.clone().unwrap_or_else(|| format!("to {}", network.nodes[other.node].name)),
+                peer: network.nodes[other.node].name.clone(),
+                rate,
+                cable,
+                priorities,
+                mtu,
+                headroom,
+                least,
+                today: today.map(|t| t.0).filter(|t| *t > 0),
+                xon: number("C tau"),
+                verdict,
+            });
+        }
+    }
+    problems.or(())?;
+    Ok((rows, most.map(|(_, plan)| plan)))
+}
+
+/// The plan of a port; what was given on the command line goes before what the files say of frames.
+fn planned(args: &Args, (rate, delay, mtu, priorities): (Rate, Span, Bytes, u64)) -> Result<Plan, xoff_params::ParamError> {
+    let mut input = PlanInput::read(&mut &*args)?;
+    (input.rate, input.t_w, input.priorities, input.buffer) = (rate, Some(delay), priorities, None);
+    if !args.gives("mtu") {
+        input.mtu = mtu;
+    }
+    input.mtu_other = Some(input.mtu_other.unwrap_or(mtu));
+    plan(&input)
+}
+
+fn warnings(rows: &[Row]) -> Vec<String> {
+    let one = |r: &Row| match (r.verdict, r.today) {
+        (Verdict::LosesFrames, Some(today)) => Some(format!(
+            "{} {}: set the headroom to {} B; with {} B frames are lost in the worst case, which needs {} B",
+            r.switch, r.port, r.headroom.0, today, r.least.0
+        )),
+        (Verdict::NotSet, _) => {
+            Some(format!("{} {}: PFC is on for {:?}, but no profile gives headroom: frames are lost", r.switch, r.port, r.priorities))
+        }
+        _ => None,
+    };
+    rows.iter().filter_map(one).collect()
+}
+
+/// Headrooms of all ports against the memory that they share.
+fn pools(network: &Network, rows: &[Row]) -> Vec<String> {
+    let mut found = Vec::new();
+    for (&node, pool) in &network.buffering.pools {
+        let name = &network.nodes[node].name;
+        let of = rows.iter().filter(|r| r.switch == *name);
+        let total: u64 = of.map(|r| r.headroom.0.max(r.today.unwrap_or(0)) * r.priorities.len() as u64).sum();
+        let (limit, what) = match pool.shared_headroom {
+            Bytes::ZERO => (pool.size, "the pool"),
+            shared => (shared, "the shared headroom"),
+        };
+        if total > limit.0 {
+            found.push(format!("{name}: the headrooms of all its ports are {total} B, and {what} has {} B", limit.0));
+        }
+    }
+    found
+}
+
+fn words(headline: &str, bad: bool, (set, why, check): (&str, &str, &[String]), warnings: &[String], rows: &[Row]) -> String {
+    let mut out = if bad { terminal::bad(headline) } else { terminal::good(headline) };
+    let mut lines = terminal::pairs();
+    lines.add_row(["Set", set]);
+    lines.add_row(["Why", why]);
+    for (i, line) in check.iter().enumerate() {
+        lines.add_row([if i == 0 { "Check" } else { "" }, line.as_str()]);
+    }
+    out += &format!("\n\n{}", terminal::draw(&lines));
+    for w in warnings {
+        out += &format!("\n{}{}", terminal::bad("Warning"), terminal::wrapped(w));
+    }
+    let mut t = terminal::table(["Switch", "Port", "Peer", "Rate", "Cable", "Headroom needed", "Today", "Today's is"]);
+    for r in rows {
+        let today = r.today.map_or("-".to_owned(), |b| format!("{b} B"));
+        let needed = format!("{} B", r.headroom.0);
+        t.add_row([&r.switch, &r.port, &r.peer, &r.rate.to_string(), &r.cable, &needed, &today, r.verdict.words()]);
+    }
+    out += &format!("\n{}", terminal::draw(&t));
+    out
+}

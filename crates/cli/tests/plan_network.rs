@@ -1,0 +1,95 @@
+//! `xoff plan` of a whole fabric, and in SONiC's form.
+
+mod support;
+
+use support::{folder, xoff};
+
+fn sample(name: &str) -> String {
+    format!("{}/../import/tests/data/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The number of a row in the answer of `xoff plan`, of which a fabric's is nothing but the same for many links.
+fn of_link(rate: &str, length: &str, symbol: &str) -> u64 {
+    let args = ["plan", "--rate", rate, "--length", length, "--mtu", "9100", "--priorities", "2", "--json"];
+    let plan = xoff(&args).json();
+    let row = plan["rows"].as_array().unwrap().iter().find(|r| r["symbol"] == symbol).unwrap();
+    row["value_exact"].as_u64().unwrap()
+}
+
+#[test]
+fn a_fabric_is_planned_port_by_port() {
+    let fabric = format!("sonic:{}", sample("sonic/fabric"));
+    let ran = xoff(&["plan", "--network", &fabric, "--json"]);
+    assert!(ran.code < 2, "{}", ran.err);
+    let answer = ran.json();
+    let ports = answer["ports"].as_array().unwrap();
+    assert_eq!(ports.len(), 8, "{answer:#}");
+    for port in ports {
+        let rate = format!("{}bps", port["rate_bps"]);
+        let least = of_link(&rate, port["cable"].as_str().unwrap(), "H worst");
+        assert_eq!(
+            (port["headroom_bytes"].as_u64(), port["mtu_bytes"].as_u64()),
+            (Some(of_link(&rate, port["cable"].as_str().unwrap(), "H")), Some(9_100))
+        );
+        assert_eq!(port["verdict"] == "loses-frames", port["headroom_today_bytes"].as_u64().unwrap() < least, "{port:#}");
+    }
+    let text = xoff(&["plan", "--network", &fabric]).out;
+    let starts: Vec<&str> = text.lines().filter_map(|l| l.split_whitespace().next()).take(40).collect();
+    let at = |word: &str| starts.iter().position(|s| *s == word).unwrap_or_else(|| panic!("{word}: {text}"));
+    assert!(
+        text.starts_with("8 lossless ports: ") && at("Set") < at("Why") && at("Why") < at("Check") && at("Check") < at("Switch"),
+        "{text}"
+    );
+    xoff(&["plan", "--network", "moon"]).complains(&["'moon' is no network", "sonic"]);
+    xoff(&["plan", "--network", &format!("networkx:{}", sample("graph/integer-ids.json"))]).complains(&["has no"]);
+}
+
+/// A headroom that is too small is named with its port; the answer is "no".
+#[test]
+fn what_loses_frames_today_is_named() {
+    let dir = folder("plan-loses");
+    for file in ["leaf1.config_db.json", "leaf2.config_db.json", "spine1.config_db.json"] {
+        let text = std::fs::read_to_string(sample(&format!("sonic/fabric/{file}"))).unwrap();
+        let text = if file.starts_with("leaf1") { text.replace("\"265216\"", "\"50000\"") } else { text };
+        std::fs::write(dir.join(file), text).unwrap();
+    }
+    let ran = xoff(&["plan", "--network", &format!("sonic:{}", dir.display()), "--json"]);
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    let answer = ran.json();
+    let warning = answer["warnings"][0].as_str().unwrap();
+    assert!(warning.starts_with("leaf1 Ethernet8: set the headroom to ") && warning.contains("50000 B"), "{answer:#}");
+}
+
+/// What is written in SONiC's form is read again as what was planned.
+#[test]
+fn sonics_form_loads() {
+    let dir = folder("plan-sonic");
+    let fabric = format!("sonic:{}", sample("sonic/fabric"));
+    let lookup = xoff(&["plan", "--network", &fabric, "--format", "sonic"]);
+    assert!(lookup.code < 2 && lookup.out.contains("xoff is HEADROOM"), "{}{}", lookup.out, lookup.err);
+    std::fs::write(dir.join("pg_profile_lookup.ini"), &lookup.out).unwrap();
+    let tables = xoff(&["plan", "--network", &fabric, "--format", "sonic", "--json"]).json();
+    for switch in ["leaf1", "leaf2", "spine1"] {
+        let text = std::fs::read_to_string(sample(&format!("sonic/fabric/{switch}.config_db.json"))).unwrap();
+        let mut config: serde_json::Value = serde_json::from_str(&text).unwrap();
+        for table in ["BUFFER_PROFILE", "BUFFER_PG"] {
+            for (key, value) in tables["sonic"][switch][table].as_object().unwrap() {
+                config[table][key] = value.clone();
+            }
+        }
+        std::fs::write(dir.join(format!("{switch}.config_db.json")), config.to_string()).unwrap();
+    }
+    let again = xoff(&["plan", "--network", &format!("sonic:{}", dir.display()), "--json"]);
+    assert_eq!(again.code, 0, "{}{}", again.out, again.err);
+    for port in again.json()["ports"].as_array().unwrap() {
+        assert_eq!(port["verdict"], "enough", "{port:#}");
+        assert!(port["headroom_today_bytes"].as_u64() >= port["headroom_bytes"].as_u64(), "{port:#}");
+    }
+    let row = xoff(&["plan", "--rate", "400Gbps", "--length", "40m", "--mtu", "9100", "--format", "sonic"]);
+    let words: Vec<u64> = row.out.lines().last().unwrap().split_whitespace().filter_map(|w| w.trim_end_matches('m').parse().ok()).collect();
+    let plan = xoff(&["plan", "--rate", "400Gbps", "--length", "40m", "--mtu", "9100", "--json"]).json();
+    let h = plan["answer"]["set"].as_array().unwrap().iter().find(|r| r["symbol"] == "H").unwrap()["value_exact"].as_u64().unwrap();
+    assert_eq!((words[0], words[1], words[4]), (400_000, 40, h.div_ceil(1024) * 1024), "{}", row.out);
+    assert_eq!(words[2], words[3] + words[4]);
+    xoff(&["plan", "cbfc", "--format", "sonic"]).complains(&["SONiC's profiles are for PFC"]);
+}
