@@ -108,7 +108,7 @@ impl Partition {
     /// Prefetches the frames of the bucket whose turn comes next, and the events of the bucket after it.
     fn prefetch_upcoming(&mut self) {
         let Calendar::Global(queue) = &mut self.core.pending else { return };
-        self.asked = queue.round_robin();
+        self.asked = queue.buckets_begun();
         queue.sort_upcoming();
         let core = &self.core;
         let Calendar::Global(queue) = &core.pending else { return };
@@ -125,7 +125,7 @@ impl Partition {
     #[inline(always)]
     fn prefetch(&mut self) {
         if self.large {
-            if matches!(&self.core.pending, Calendar::Global(queue) if self.asked != queue.round_robin()) {
+            if matches!(&self.core.pending, Calendar::Global(queue) if self.asked != queue.buckets_begun()) {
                 self.prefetch_upcoming();
             }
             self.prefetch_next();

@@ -92,7 +92,7 @@ pub struct EventQueue<E: Pending = Event> {
     /// Place of the bucket after the current one, as it was when the turn of the current one came.
     following: usize,
     /// Buckets whose turn has come.
-    round_robin: u64,
+    buckets_begun: u64,
     /// Memory of buckets that are empty again. Only some buckets hold anything at a time; passing their memory round keeps
     /// it in the cache.
     spare: Vec<Vec<E>>,
@@ -125,7 +125,7 @@ impl<E: Pending> EventQueue<E> {
             added: BinaryHeap::new(),
             buckets: vec![Vec::new(); buckets],
             following: 0,
-            round_robin: 0,
+            buckets_begun: 0,
             spare: Vec::new(),
             scratch: Vec::new(),
             sorted_ahead: 0,
@@ -266,8 +266,8 @@ impl<E: Pending> EventQueue<E> {
 
     /// Buckets whose turn has come.
     #[inline]
-    pub(crate) fn round_robin(&self) -> u64 {
-        self.round_robin
+    pub(crate) fn buckets_begun(&self) -> u64 {
+        self.buckets_begun
     }
 
     /// The events of the bucket whose turn comes next, as far as they were known when the turn of the current one came, in no
@@ -332,7 +332,7 @@ impl<E: Pending> EventQueue<E> {
         if bucket.capacity() <= SPARE_MAX {
             self.spare.push(bucket);
         }
-        self.round_robin += 1;
+        self.buckets_begun += 1;
         self.review.buckets += 1;
         self.review.events += self.current.len() as u64;
         if self.review.buckets.is_multiple_of(COUNT_EVERY) {
