@@ -104,7 +104,7 @@ fn workloads_are_refused_with_place_and_hint() {
         (
             "kind = \"poisson\"\nload = 0.5\nsize = \"1KB\"\nflows = 3\ndestinations = [\"R2\"]\n",
             "w.toml:9:16",
-            ["there is no host 'R2'", "did you mean 'S2'"],
+            ["there is no host 'R2'", "did you mean 'A2'"],
         ),
         ("kind = \"mpi-io\"\nload = 0.5\nmessages = 10\n", "w.toml:4:1", ["the rack of 'S0' has 2 hosts", "name io_servers"]),
         ("kind = \"mpi-io\"\nload = 0.5\nmessages = 10\nio_size = [\"1MB\"]\n", "w.toml:8:1", ["unknown key 'io_size'", "io_sizes"]),
