@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use xoff_scenario::{Problem, Problems};
+use xoff_scenario::Problems;
 
 use crate::answer::{Answer, Exit};
 use crate::{import, terminal};
@@ -56,7 +56,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     };
     let json = Json { out: args.out.as_ref().map(|o| o.display().to_string()), scenario: text };
     let Some(out) = &args.out else { return Ok(Answer::new(text.into(), &json, Exit::Done)) };
-    import::free(out, args.force).map_err(Problem::from)?;
+    import::free(out, args.force)?;
     import::write(out, text)?;
     let command = if matches!(args.kind, Kind::Testbed) { "testbed" } else { "run" };
     let next =

@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn a_warning_comes_where_the_load_is_not_carried() {
         let reserve = |c: Config, slots| Config { admission: Admission::ReserveFabricBuffers { slots }, ..c };
-        let with_input = |c: Config, input| Config { element: crate::ElementConfig { input: Bytes(input), ..c.element.clone() }, ..c };
+        let with_input = |c: Config, input| Config { element: crate::ElementConfig { input: Bytes(input), ..c.element }, ..c };
         let cases = [
             (fabric(false, 256, 0.8), Some(("segment_max", 0.01))),
             (fabric(false, 256, 0.2), None),
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn room_behind_a_link_is_used_once_per_round_trip() {
         let c = fabric(true, 256, 0.8);
-        let c = Config { element: crate::ElementConfig { input: Bytes(256), ..c.element.clone() }, ..c };
+        let c = Config { element: crate::ElementConfig { input: Bytes(256), ..c.element }, ..c };
         for pack in [false, true] {
             let w = Config { pack, ..c.clone() }.warnings();
             let w = w.iter().find(|w| w.key == "input").expect("a warning");
@@ -267,7 +267,7 @@ mod tests {
                        = 6.4 * 256 B / 281.92ns";
             assert!(w.what.starts_with(how), "{}", w.what);
         }
-        assert!(Config { element: crate::ElementConfig { input: Bytes(512), ..c.element.clone() }, ..c }.warnings().is_empty());
+        assert!(Config { element: crate::ElementConfig { input: Bytes(512), ..c.element }, ..c }.warnings().is_empty());
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub enum Engine {
 }
 
 /// The pending events.
+#[expect(clippy::large_enum_variant, reason = "there is one for each part of the network, and the reference has no indirection to pay for")]
 pub(crate) enum Calendar {
     /// In one global order.
     Global(EventQueue),

@@ -330,14 +330,15 @@ fn a_host_is_given_what_its_flows_can_have() {
 /// The watchdog frees a port of whatever holds it, for as long as it would be held, and only then.
 #[test]
 fn the_watchdog_acts_for_every_flow_control() {
-    let stop: [(&str, fn(u32) -> Vec<u8>); 5] = [
+    type Message = fn(u32) -> Vec<u8>;
+    let stop: [(&str, Message); 5] = [
         ("pfc", |_| pause(1, u16::MAX)),
         ("cbfc", |_| credit(0, 6240, 0)),
         ("gfc-buffer", |n| feedback(n, 0, gfc::Feedback::Stage(20))),
         ("gfc-conceptual", |n| feedback(n, 0, gfc::Feedback::Queue(u64::MAX))),
         ("gfc-time", |_| credit(0, 0, 8_000_000)),
     ];
-    let go: [fn(u32) -> Vec<u8>; 5] = [
+    let go: [Message; 5] = [
         |_| pause(1, 0),
         |_| unreachable!("what was sent decides"),
         |n| feedback(n, 0, gfc::Feedback::Stage(0)),

@@ -173,10 +173,10 @@ impl<'a> Incremental<'a> {
     }
 
     /// The switches whose distance to a group grows, with their new one.
-    fn affected(&self, set: &[LinkId], group: usize, alone: &[(usize, NodeId)]) -> HashMap<NodeId, u16> {
+    fn affected(&self, set: &[LinkId], group: usize, alone: &[(usize, NodeId)]) -> BTreeMap<NodeId, u16> {
         let mut levels: BTreeMap<u16, Vec<NodeId>> = BTreeMap::new();
         alone.iter().for_each(|&(_, n)| levels.entry(self.distance(n, group)).or_default().push(n));
-        let mut moved: HashMap<NodeId, u16> = HashMap::new();
+        let mut moved: BTreeMap<NodeId, u16> = BTreeMap::new();
         while let Some((level, nodes)) = levels.pop_first() {
             for node in nodes {
                 let keeps = |&&(peer, _, link): &&(NodeId, u16, LinkId)| {
@@ -212,7 +212,7 @@ impl<'a> Incremental<'a> {
     }
 
     /// Walks from the hosts whose distance grew, over the new routes.
-    fn walk(&self, set: &[LinkId], group: usize, moved: &HashMap<NodeId, u16>) -> Effect {
+    fn walk(&self, set: &[LinkId], group: usize, moved: &BTreeMap<NodeId, u16>) -> Effect {
         let now = |node: NodeId| moved.get(&node).copied().unwrap_or_else(|| self.distance(node, group));
         let mut sources: Vec<u32> = moved.keys().flat_map(|&n| self.groups_at[n as usize].iter().copied()).collect();
         sources.sort_unstable();

@@ -317,7 +317,7 @@ mod tests {
             for more in [longer, larger] {
                 assert!(dynamic(a, &more).xoff >= base.xoff, "{a:?} {p:?} {more:?}");
             }
-            assert!(base.xoff >= p.lossless_mtu + p.mtu && base.xoff.0 % 1_024 == 0, "{p:?}");
+            assert!(base.xoff >= p.lossless_mtu + p.mtu && base.xoff.0.is_multiple_of(1_024), "{p:?}");
             assert!(if p.shared_headroom { base.size == base.xon } else { base.size >= base.xon + base.xoff }, "{p:?}");
         }
     }

@@ -140,15 +140,15 @@ impl Runs {
     }
 
     fn panels(&self) -> Vec<Panel> {
-        let panel = |((name, ..), (implicit, reserve)): (&(&'static str, Sizes, f64, u64), &(Vec<Series>, Series))| {
+        let panel = |(name, (implicit, reserve)): (&'static str, &(Vec<Series>, Series))| {
             let line = |what: &str, value: fn(&super::run::Run) -> f64| {
                 Mark::line(what, SPEEDUPS.iter().zip(implicit).map(|(x, s)| (*x, self.results.mean(*s, value).mean)).collect::<Vec<_>>())
             };
-            Panel::new(*name, Axis::new("L_F / L", Unit::None).range(0.98, 1.42), Axis::new("Mean delay", t_min()).log())
+            Panel::new(name, Axis::new("L_F / L", Unit::None).range(0.98, 1.42), Axis::new("Mean delay", t_min()).log())
                 .mark(line("implicit", |r| r.delay.mean))
                 .mark(Mark::points("reserve", [(1.1, self.results.mean(*reserve, |r| r.delay.mean).mean)]))
         };
-        workloads().iter().zip(&self.all).map(panel).collect()
+        workloads().iter().map(|w| w.0).zip(&self.all).map(panel).collect()
     }
 
     fn write_findings(&self, f: &mut Findings) {

@@ -30,7 +30,7 @@ pub(super) const FORMAT: Format = Format {
 
 impl Exporter for Writer<Draft> {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
-        let columns: Vec<Vec<String>> = batch.columns().iter().map(|c| texts(c)).collect::<io::Result<_>>()?;
+        let columns: Vec<Vec<String>> = batch.columns().iter().map(texts).collect::<io::Result<_>>()?;
         for row in 0..batch.num_rows() {
             self.write_record(columns.iter().map(|c| &c[row]))?;
         }

@@ -53,7 +53,7 @@ fn a_headroom_of_one_byte_less_loses_a_frame() {
             let fc = "kind = \"pfc\"\nthreshold = \"dynamic\"\n";
             // Of the pool no ingress gets as much as a frame: beyond its reserve there is only headroom.
             let ports = headroom + t.xoff();
-            let shift = (0..).find(|s| 2 * ports >> s < t.draw.mtu).unwrap();
+            let shift = (0..).find(|s| (2 * ports) >> s < t.draw.mtu).unwrap();
             shared(&t.draw, 4 * ports + (1 << shift), t.xoff(), shift, &format!("headroom = \"{headroom}B\"\n"), fc).1
         };
         let (enough, less) = (with(rule), with(rule - 2));

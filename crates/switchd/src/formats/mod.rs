@@ -40,6 +40,9 @@ pub enum Carrier {
     Local,
 }
 
+/// Takes a frame apart, see [`Format::decode`].
+pub type Decode = fn(&Control, &mut dyn FnMut(Message, u8, Terms)) -> Option<Result<(), Refused>>;
+
 /// A wire format.
 pub struct Format {
     /// The frame.
@@ -49,7 +52,7 @@ pub struct Format {
     /// The message for a priority as what a frame holds; `None`: it is of another kind, or too large for its field.
     pub encode: fn(Message, u8, &Terms) -> Option<Control>,
     /// Calls back with each message of a frame and its priority, in the order of priorities; `None`: the frame is of another format.
-    pub decode: fn(&Control, &mut dyn FnMut(Message, u8, Terms)) -> Option<Result<(), Refused>>,
+    pub decode: Decode,
 }
 
 /// All wire formats.

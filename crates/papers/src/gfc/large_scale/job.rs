@@ -252,7 +252,7 @@ impl Job {
             slowdown,
             fct_ps,
             flows: outcome.flows.len() as u64,
-            dropped: xoff_run::verdict::losses(&outcome).total(),
+            dropped: xoff_run::verdict::losses(outcome).total(),
             violations: outcome.violations_total,
             frame_hops: outcome.data_frame_hops,
             measured: Measured::default(),
