@@ -41,6 +41,7 @@ impl Finished {
 /// `force`: use a folder that holds something else.
 #[pyfunction]
 #[pyo3(signature = (path, settings, *, out, force, format, keep, threads, engine, progress))]
+#[allow(clippy::too_many_arguments)] // the keywords of Python's `run`
 pub fn run(
     py: Python<'_>,
     path: PathBuf,

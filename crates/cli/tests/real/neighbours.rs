@@ -217,7 +217,8 @@ fn a_neighbour_restarts() {
             assert!(received(&first) > 1000, "{kind}: {first:#}");
             // 8,333 a second at most; a stalled one gets what was granted before, 260 at most.
             assert!(received(&second.json()) > 4000, "{kind}: {}", second.out);
-            (h1.stop(), s1.stop());
+            h1.stop();
+            s1.stop();
         }
     });
 }
