@@ -395,7 +395,7 @@ def run(
     format: str = "parquet",
     seed: int | None = None,
     threads: int | None = None,
-    engine: Literal["auto", "events"] = "auto",
+    engine: Literal["auto", "windows", "events"] = "auto",
     progress: bool | Callback = True,
     **overrides: Any,
 ) -> Run:
@@ -410,8 +410,9 @@ def run(
     an earlier run, which are replaced when the new ones are complete. What holds anything else is refused, unless ``force`` is
     given; files that xoff did not write are never replaced.
     ``seed``: of every random stream. ``threads``: by default as many as the machine has and the network keeps busy; they
-    never change a result. ``engine``: ``"auto"``, node after node and window by window where that is possible (the manifest's ``engine``
-    and ``engine_because`` say what was done, and why not), or ``"events"``, the reference: all events in one order. The result is the same.
+    never change a result. ``engine``: ``"auto"``, node after node and window by window where that is possible and pays (the manifest's
+    ``engine`` and ``engine_because`` say what was done, and why not); ``"windows"``, wherever it is possible; or ``"events"``, the
+    reference: all events in one order. The result is the same.
     ``progress``: a line on stderr if that is a terminal; or a function that is called with :class:`xoff.Progress`.
 
     Raises :class:`xoff.ScenarioError` if something is wrong with the scenario, :class:`xoff.RunError` if tables cannot be
@@ -432,7 +433,7 @@ def start(
     keep: bool = True,
     seed: int | None = None,
     threads: int | None = None,
-    engine: Literal["auto", "events"] = "auto",
+    engine: Literal["auto", "windows", "events"] = "auto",
     progress: bool | Callback = True,
     stacklevel: int = 3,
 ) -> Run:

@@ -46,8 +46,8 @@ pub struct Args {
     /// Threads; by default as many as the machine has and the network keeps busy. Never changes a result
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
-    /// Order in which events are handled: window by window where that is possible (auto), or one global order, the reference
-    /// (events). Never changes a result
+    /// Order in which events are handled: window by window where that is possible (windows) and pays (auto), or one global order, the
+    /// reference (events). Never changes a result
     #[arg(long, value_enum, default_value_t, value_name = "ENGINE")]
     engine: EngineName,
     #[command(flatten)]
@@ -59,6 +59,7 @@ pub struct Args {
 enum EngineName {
     #[default]
     Auto,
+    Windows,
     Events,
 }
 
@@ -66,6 +67,7 @@ impl From<EngineName> for xoff_run::Engine {
     fn from(name: EngineName) -> Self {
         match name {
             EngineName::Auto => xoff_run::Engine::Auto,
+            EngineName::Windows => xoff_run::Engine::Windows,
             EngineName::Events => xoff_run::Engine::Events,
         }
     }

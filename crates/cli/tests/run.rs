@@ -187,13 +187,18 @@ fn the_engine_of_a_run_is_named() {
         let args = ["run", &ring(), "--out", &out, "--json", "--set", "run.duration=3ms"];
         xoff(&[&args, more].concat()).json()
     };
-    let (windows, events) = (run(&[]), run(&["--engine", "events"]));
+    let (windows, events) = (run(&["--engine", "windows"]), run(&["--engine", "events"]));
     assert_eq!((&windows["engine"], &windows["engine_because"]), (&"windows".into(), &serde_json::Value::Null));
     assert_eq!((&events["engine"], &events["engine_because"]), (&"events".into(), &"that was asked for".into()));
     assert_eq!(windows["result_hash"], events["result_hash"]);
-    let joined = run(&["--set", "topology.delay=0us"]);
-    assert_eq!(joined["engine"], "events");
-    assert!(joined["engine_because"].as_str().unwrap().contains("cables of 0ps"), "{joined:#}");
+    for (set, why) in
+        [("topology.delay=0us", "cables of 0ps to 0ps"), ("topology.rate=1Gbps", "in a window of 1us an average node passes 0.")]
+    {
+        let refused = run(&["--set", set]);
+        assert_eq!(refused["engine"], "events");
+        assert!(refused["engine_because"].as_str().unwrap().contains(why), "{refused:#}");
+    }
+    assert_eq!(run(&["--set", "topology.rate=400Gbps"])["engine"], "windows");
 }
 
 /// A network whose frames would not fit into any memory is refused before it is built, with the estimate.

@@ -63,8 +63,9 @@ pub fn run(
     };
     let engine = match engine {
         "auto" => Engine::Auto,
+        "windows" => Engine::Windows,
         "events" => Engine::Events,
-        other => return Err(PyValueError::new_err(format!("engine: there is no '{other}' (expected 'auto' or 'events')"))),
+        other => return Err(PyValueError::new_err(format!("engine: there is no '{other}' (expected 'auto', 'windows' or 'events')"))),
     };
     let sink = || match (out, keep) {
         (Some(dir), _) => Folder::claim(&dir, "run", force).map(|folder| Sink::Files(folder, format)).map_err(Failure::from),

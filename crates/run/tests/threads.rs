@@ -246,9 +246,9 @@ fn same(case: u64, met: &mut Met) -> bool {
     let whole = run(&s, Engine::Events, 1);
     assert_eq!((whole.parts, whole.by_window), (1, false));
     let mut split = false;
-    for (engine, threads) in [1, 2, 3, 4, 8].map(|t| (Engine::Auto, t)).into_iter().chain([(Engine::Events, 3)]) {
+    for (engine, threads) in [1, 2, 3, 4, 8].map(|t| (Engine::Windows, t)).into_iter().chain([(Engine::Events, 3)]) {
         let parts = run(&s, engine, threads);
-        assert_eq!(parts.by_window, engine == Engine::Auto, "case {case}");
+        assert_eq!(parts.by_window, engine == Engine::Windows, "case {case}");
         if parts.parts == 1 && threads > 1 {
             break;
         }
@@ -330,7 +330,7 @@ fn ideal_messages_arrive_in_the_same_order_on_any_number_of_threads() {
     let messages = whole.rows.iter().filter(|r| matches!(r, Row::Control { .. })).count();
     assert!(messages > 10_000, "{messages}");
     for threads in [1, 2, 3, 4] {
-        let parts = run(&s, Engine::Auto, threads);
+        let parts = run(&s, Engine::Windows, threads);
         assert_eq!((parts.parts, parts.rows == whole.rows), (threads, true), "{threads} threads");
     }
 }
@@ -338,14 +338,14 @@ fn ideal_messages_arrive_in_the_same_order_on_any_number_of_threads() {
 /// Who fills a buffer is looked up in the next switch at once: such a run stays whole and reports that.
 #[test]
 fn a_run_with_causes_stays_whole() {
-    let pauses = |case: &u64| run(&load(*case).0, Engine::Auto, 1).rows.iter().any(|r| matches!(r, Row::Pause { .. }));
+    let pauses = |case: &u64| run(&load(*case).0, Engine::Windows, 1).rows.iter().any(|r| matches!(r, Row::Pause { .. }));
     let case = (0..100).filter(|case| case % 3 > 0).find(pauses).expect("a port is paused");
     let (s, drawn) = load(case);
-    assert_eq!(run(&s, Engine::Auto, 2).parts, 2);
+    assert_eq!(run(&s, Engine::Windows, 2).parts, 2);
     let text = drawn.text() + "causes = true\n";
     let s = NetworkScenario::from_text("causes.toml", &text, &[], std::path::Path::new(".")).unwrap();
     let running = s.start(Sink::Nothing, Some(2)).unwrap();
     assert_eq!(running.threads(), 1);
     assert!(running.unsplit().unwrap().contains("the cause of a pause"), "{:?}", running.unsplit());
-    assert!(run(&s, Engine::Auto, 2).rows.iter().any(|r| matches!(r, Row::Hold { .. } | Row::Cause { .. })));
+    assert!(run(&s, Engine::Windows, 2).rows.iter().any(|r| matches!(r, Row::Hold { .. } | Row::Cause { .. })));
 }

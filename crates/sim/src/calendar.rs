@@ -9,9 +9,11 @@ use crate::windows::Windows;
 /// How events are handled. The result, hash included, is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
-    /// Window by window where that is possible.
+    /// Window by window where that is possible and pays.
     #[default]
     Auto,
+    /// Window by window where that is possible.
+    Windows,
     /// All of them in one global order: the reference.
     Events,
 }

@@ -21,7 +21,7 @@ use std::collections::BinaryHeap;
 
 use xoff_node::EventKey;
 use xoff_topology::Topology;
-use xoff_units::{Span, Time};
+use xoff_units::{Bytes, Span, Time};
 
 use crate::event::Event;
 use crate::queue::{self, EventQueue, Pending};
@@ -33,6 +33,8 @@ const WINDOWS: usize = 4;
 const WIDTH_MAX: Span = Span::from_us(2);
 /// The shortest window that is worth a turn of every unit.
 const WIDTH_MIN: Span = Span::from_ns(100);
+/// Full frames that the links of an average unit carry in a window, below which a window costs more than it saves.
+const FRAMES_MIN: f64 = 4.0;
 /// A unit of several nodes holds at most one port in so many: within a unit events are in one order again.
 const SHARE: usize = 4;
 /// Up to here an event is put in its place among those of the present turn; further away it goes to a heap.
@@ -74,6 +76,21 @@ impl Units {
         candidates.find_map(|&d| of(d)).ok_or_else(|| {
             format!("cables of {shortest} to {longest}: windows of at least {WIDTH_MIN} would join most of the network into one unit")
         })
+    }
+
+    /// Why windows would cost more than they save where frames have this length: too few of them pass a unit in one.
+    pub fn too_sparse(&self, t: &Topology, frame: Bytes) -> Option<String> {
+        let window = self.window();
+        // As floats: it decides about speed only, and is the same on every machine all the same.
+        let bytes: f64 = t.links.iter().map(|l| 2.0 * l.rate.bytes_in(window).0 as f64).sum();
+        let frames = bytes / frame.0.max(1) as f64 / self.count.max(1) as f64;
+        (frames < FRAMES_MIN)
+            .then(|| format!("in a window of {window} an average node passes {frames:.1} frames; below {FRAMES_MIN} windows gain nothing"))
+    }
+
+    /// Length of a window.
+    fn window(&self) -> Span {
+        self.lookahead.min(WIDTH_MAX)
     }
 
     /// Nodes that shorter cables than `lookahead` join are one unit.
@@ -131,6 +148,8 @@ pub(crate) struct Windows {
     /// Place of the present window in the ring.
     at: usize,
     far: EventQueue,
+    /// Nothing in it is earlier [ps].
+    far_from: u64,
     /// What the present pass handles: everything of the present window before this time.
     end: EventKey,
     /// Units of the present pass, and how many have had their turn.
@@ -152,12 +171,13 @@ impl Windows {
     pub fn new(units: &Units, places: &[(u32, u16)], far: EventQueue) -> Windows {
         let window = || Window { by_unit: vec![Vec::new(); units.count], active: Vec::new(), first: NEVER };
         Windows {
-            width: units.lookahead.0.min(WIDTH_MAX.0),
+            width: units.window().0,
             unit_of: places.iter().map(|p| units.of_node[p.0 as usize]).collect(),
             start: 0,
             ring: std::array::from_fn(|_| window()),
             at: 0,
             far,
+            far_from: u64::MAX,
             end: EventKey::START,
             pass: Vec::new(),
             turn: 0,
@@ -180,6 +200,7 @@ impl Windows {
         let w = self.width;
         let window = (ahead >= w) as usize + (ahead >= 2 * w) as usize + (ahead >= 3 * w) as usize;
         if ahead >= 4 * w {
+            self.far_from = self.far_from.min(e.time());
             return self.far.push(e);
         }
         debug_assert!(window > 0 || self.unit == NO_UNIT || unit == self.unit, "an event for another unit within the lookahead");
@@ -286,8 +307,9 @@ impl Windows {
 
     /// The earliest event; between two passes.
     pub fn peek(&mut self) -> Option<EventKey> {
+        // What is far away is later than every window of the ring.
         let near = self.ring.iter().map(|w| w.first).min().filter(|k| *k != NEVER);
-        near.into_iter().chain(self.far.peek()).min()
+        near.or_else(|| self.far.peek())
     }
 
     /// Moves on to the window of the earliest event; between two passes.
@@ -295,13 +317,14 @@ impl Windows {
         let ahead = first.time.0.saturating_sub(self.start) / self.width;
         self.start += ahead * self.width;
         self.at = (self.at + ahead as usize) % WINDOWS;
-        if ahead > 0 {
-            let reach = EventKey { time: Time(self.start.saturating_add(WINDOWS as u64 * self.width)), rank: 0 };
+        let reach = EventKey { time: Time(self.start.saturating_add(WINDOWS as u64 * self.width)), rank: 0 };
+        if self.far_from < reach.time.0 {
             while let Some(e) = self.far.pop_before(reach) {
                 let unit = self.unit_of[e.port() as usize];
                 let window = (e.time() - self.start) / self.width;
                 self.put(window as usize, unit, e);
             }
+            self.far_from = self.far.peek().map_or(u64::MAX, |first| first.time.0);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The ideal completion time is that of a lone flow: equal to what the simulation measures, to the picosecond.
 
 use xoff_mech::flow_control::FlowControl;
-use xoff_sim::{Lone, Model, World, ideal_time};
+use xoff_sim::{Engine, Lone, Model, World, ideal_time};
 use xoff_topology::{NodeKind, Topology};
 use xoff_units::{Bytes, Rate, Span, Time};
 use xoff_workload::{Flow, Flows};
@@ -104,8 +104,11 @@ fn a_run_to_the_end_of_time_ends() {
         label: 0,
     };
     let flows = Flows { flows: vec![flow], labels: vec!["test".into()], ..Flows::default() };
-    let mut m = Model::plain(Bytes(100_000), |_| Ok(FlowControl::None));
-    m.deadlock_interval = Span::ZERO;
-    let mut w = World::build(&t, flows, &mut m).unwrap();
-    assert!(w.run(Time(u64::MAX), 1000).is_some());
+    for engine in [Engine::Windows, Engine::Events] {
+        let mut m = Model::plain(Bytes(100_000), |_| Ok(FlowControl::None));
+        (m.engine, m.deadlock_interval) = (engine, Span::ZERO);
+        let mut w = World::build(&t, flows.clone(), &mut m).unwrap();
+        assert_eq!(w.by_events().is_none(), engine == Engine::Windows);
+        assert!(w.run(Time(u64::MAX), 1000).is_some(), "{engine:?}");
+    }
 }

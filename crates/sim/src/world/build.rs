@@ -60,7 +60,15 @@ fn units(topology: &Topology, flows: &Flows, m: &Model) -> Result<Units, String>
     if m.engine == Engine::Events {
         return Err("that was asked for".into());
     }
-    obstacle(m, flows).map_or_else(|| Units::new(topology), |why| Err(why.into()))
+    if let Some(why) = obstacle(m, flows) {
+        return Err(why.into());
+    }
+    let units = Units::new(topology)?;
+    let frame = Bytes((m.nic.payload_max + m.nic.header) as u64);
+    match units.too_sparse(topology, frame).filter(|_| m.engine == Engine::Auto) {
+        Some(why) => Err(why),
+        None => Ok(units),
+    }
 }
 
 /// The priorities in use: those of the flows, and that of acknowledgements if they have one of their own; but for the one that
