@@ -2,7 +2,7 @@
 
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{AnyDetector, Detector};
-use xoff_mech::flow_control::{Answer, FlowControl, FlowSender, Gate, Message, Occupancy, Rx, Sender, Tx};
+use xoff_mech::flow_control::{FlowControl, FlowSender, Gate, Message, Occupancy, Rx, Sender, Tx};
 use xoff_mech::rate_control::RecordFormat;
 use xoff_units::{Bytes, Rate, Span, Time, prefetch};
 

@@ -2,7 +2,7 @@
 
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{Detection, Detector, Mark, Place, PortState};
-use xoff_mech::flow_control::{Answer, FlowControl, Gate, Message, Occupancy, QueueState};
+use xoff_mech::flow_control::{FlowControl, Gate, Message, Occupancy, QueueState};
 use xoff_mech::rate_control::RecordFormat;
 use xoff_units::{Bytes, Time, prefetch};
 
@@ -73,6 +73,8 @@ pub struct Switch {
     failed_port_keeps_memory: bool,
     hairpin_overlap: bool,
     telemetry: bool,
+    /// Some port has per-flow flow control: runs without it look no further.
+    per_flow: bool,
     classes: usize,
     /// Buffers that notify sources of congestion; most switches have none.
     congestion_points: Option<Box<CongestionPoints>>,
@@ -120,6 +122,7 @@ impl Switch {
             failed_port_keeps_memory: c.compat.failed_port_keeps_memory,
             hairpin_overlap: c.compat.hairpin_overlap,
             telemetry: c.telemetry.is_some(),
+            per_flow: c.flow_control.iter().any(FlowControl::per_flow),
         }
     }
 
@@ -155,9 +158,10 @@ impl Switch {
             env.discard(id);
             return env.emit(self.node, now, drop(Drop::BufferFull));
         };
-        let message = match class_state.rx.on_arrival(now, &occupancy, frame.bytes()) {
-            Answer::Message(message) => message,
-            Answer::OfFlow => self.on_flow_arrival(now, (port, out_port), class, &frame, env),
+        let message = if self.per_flow && class_state.rx.per_flow() {
+            self.on_flow_arrival(now, (port, out_port), class, &frame, env)
+        } else {
+            class_state.rx.on_arrival(now, &occupancy, frame.bytes())
         };
         if let Some(message) = message {
             self.send_control(now, port, class, message, env);
@@ -279,9 +283,10 @@ impl Switch {
                 } else {
                     let class_state = self.ports[in_port as usize].class_state_mut(class);
                     let occupancy = self.buffer.release(&mut class_state.ingress, len);
-                    let message = match class_state.rx.on_departure(now, &occupancy, frame.bytes()) {
-                        Answer::Message(message) => message,
-                        Answer::OfFlow => self.on_flow_departure(now, (in_port, port), class, &frame),
+                    let message = if class_state.rx.per_flow() {
+                        self.on_flow_departure(now, (in_port, port), class, &frame)
+                    } else {
+                        class_state.rx.on_departure(now, &occupancy, frame.bytes())
                     };
                     if let Some(message) = message {
                         self.send_control(now, in_port, class, message, env);
@@ -458,12 +463,11 @@ impl Switch {
         }
         let class_state = self.ports[in_port as usize].class_state_mut(class);
         let occupancy = self.buffer.release(&mut class_state.ingress, bytes.0 as u32);
-        let message = match class_state.rx.on_departure(now, &occupancy, bytes) {
-            Answer::Message(message) => message,
-            Answer::OfFlow => {
-                let frame = env.frames()[id];
-                self.on_flow_departure(now, (in_port, port), class, &frame)
-            }
+        let message = if self.per_flow && class_state.rx.per_flow() {
+            let frame = env.frames()[id];
+            self.on_flow_departure(now, (in_port, port), class, &frame)
+        } else {
+            class_state.rx.on_departure(now, &occupancy, bytes)
         };
         // The port counts as busy before its ingress speaks: in a routing loop both are the same port.
         let speaks_after = in_port == port && !self.hairpin_overlap;

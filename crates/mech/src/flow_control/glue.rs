@@ -265,24 +265,29 @@ macro_rules! flow_controls {
 
         /// What a port asks of a receiver half; per-flow ones are given the flow of the frame.
         impl Rx {
-            /// A frame was admitted; see [`Receiver::on_arrival`].
+            /// Is it per-flow? Frames concern [`Rx::on_flow_arrival`] and [`Rx::on_flow_departure`] then.
+            #[inline]
+            pub fn per_flow(&self) -> bool {
+                matches!(self, $(Rx::$F(_))|+)
+            }
+            /// A frame was admitted; see [`Receiver::on_arrival`]. Nothing of a per-flow half.
             #[inline(always)]
-            pub fn on_arrival(&mut self, now: Time, occupancy: &Occupancy, len: Bytes) -> Answer {
+            pub fn on_arrival(&mut self, now: Time, occupancy: &Occupancy, len: Bytes) -> Option<Message> {
                 match self {
-                    Rx::None => Answer::Message(None),
-                    $(Rx::$C(m) => Answer::Message(m.on_arrival(now, occupancy, len)),)+
-                    $(Rx::$F(_) => Answer::OfFlow,)+
-                    Rx::Custom(m) => Answer::Message(m.on_arrival(now, occupancy, len)),
+                    Rx::None => None,
+                    $(Rx::$C(m) => m.on_arrival(now, occupancy, len),)+
+                    $(Rx::$F(_) => None,)+
+                    Rx::Custom(m) => m.on_arrival(now, occupancy, len),
                 }
             }
-            /// A frame left the buffer; see [`Receiver::on_departure`].
+            /// A frame left the buffer; see [`Receiver::on_departure`]. Nothing of a per-flow half.
             #[inline(always)]
-            pub fn on_departure(&mut self, now: Time, occupancy: &Occupancy, len: Bytes) -> Answer {
+            pub fn on_departure(&mut self, now: Time, occupancy: &Occupancy, len: Bytes) -> Option<Message> {
                 match self {
-                    Rx::None => Answer::Message(None),
-                    $(Rx::$C(m) => Answer::Message(m.on_departure(now, occupancy, len)),)+
-                    $(Rx::$F(_) => Answer::OfFlow,)+
-                    Rx::Custom(m) => Answer::Message(m.on_departure(now, occupancy, len)),
+                    Rx::None => None,
+                    $(Rx::$C(m) => m.on_departure(now, occupancy, len),)+
+                    $(Rx::$F(_) => None,)+
+                    Rx::Custom(m) => m.on_departure(now, occupancy, len),
                 }
             }
             /// See [`FlowReceiver::on_arrival`].

@@ -151,14 +151,6 @@ pub struct QueueState {
     pub active: u32,
 }
 
-/// What a port gets from its receiver half about a frame.
-pub enum Answer {
-    /// It has looked at its ingress.
-    Message(Option<Message>),
-    /// It is per-flow and needs the queue: [`Rx::on_flow_arrival`], [`Rx::on_flow_departure`]. Their queue is looked up for it only.
-    OfFlow,
-}
-
 /// The downstream half of a per-flow flow control. A decision may take several messages: the hooks return
 /// the first, [`FlowReceiver::more`] the others.
 pub trait FlowReceiver {

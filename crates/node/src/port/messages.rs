@@ -12,20 +12,14 @@ impl Port {
     #[inline(always)]
     pub fn on_arrival(&mut self, now: Time, class: u8, flow: u32, occupancy: &Occupancy, len: u32) -> Option<Message> {
         let (rx, len) = (&mut self.class_state_if_any(class)?.rx, Bytes(len as u64));
-        match rx.on_arrival(now, occupancy, len) {
-            Answer::Message(message) => message,
-            Answer::OfFlow => rx.on_flow_arrival(now, flow, None, len),
-        }
+        if rx.per_flow() { rx.on_flow_arrival(now, flow, None, len) } else { rx.on_arrival(now, occupancy, len) }
     }
 
     /// What it sends when a frame of a flow left.
     #[inline(always)]
     pub fn on_departure(&mut self, now: Time, class: u8, flow: u32, occupancy: &Occupancy, len: u32) -> Option<Message> {
         let (rx, len) = (&mut self.class_state_if_any(class)?.rx, Bytes(len as u64));
-        match rx.on_departure(now, occupancy, len) {
-            Answer::Message(message) => message,
-            Answer::OfFlow => rx.on_flow_departure(now, flow, None, len),
-        }
+        if rx.per_flow() { rx.on_flow_departure(now, flow, None, len) } else { rx.on_departure(now, occupancy, len) }
     }
 
     /// What it sends when the clock reaches `now`.
