@@ -25,6 +25,22 @@ const ALLOWED: &[(&str, &str, &str)] = &[
 /// Papers, simulators and messages that are no name of a registry or of a module.
 const MORE: &[&str] = &["gfc", "infiniband", "iba", "ue", "rz3880", "unbiased"];
 
+/// Names written out, which are no description of a registry: those count up to their first comma or colon.
+const WRITTEN_OUT: &[&str] = &[
+    "backpressure flow control",
+    "gentle flow control",
+    "non-PAUSE ECN",
+    "quantized congestion notification",
+    "random early detection",
+    "ternary congestion detection",
+];
+
+/// Names that are also within English words, and therefore count as whole words only.
+const WHOLE: &[&str] = &["red", "ue", "iba"];
+
+/// Variants of `Message` that every node may name.
+const OF_EVERY_NODE: &[&str] = &["Custom"];
+
 /// Registered, and no mechanism.
 const GENERAL: &[&str] = &["none"];
 
@@ -47,48 +63,114 @@ fn plain(word: &str) -> String {
     word.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase()
 }
 
-/// Names of mechanisms: those of the registries, and of the public types in their files.
-fn names() -> BTreeSet<String> {
-    let registered = (flow_control::REGISTRY.iter().map(|e| e.name))
-        .chain(detection::REGISTRY.iter().map(|e| e.name))
-        .chain(rate_control::REGISTRY.iter().map(|e| e.name));
-    let registered: Vec<&str> = registered.filter(|n| !GENERAL.contains(n)).collect();
-    let mut all: BTreeSet<String> = registered.iter().chain(MORE).map(|n| plain(n)).collect();
+/// Names of mechanisms, in one word and written out.
+struct Names {
+    words: BTreeSet<String>,
+    phrases: Vec<Vec<String>>,
+}
+
+/// Those of the registries, and of the public types in their files and folders.
+fn names() -> Names {
+    let registered = (flow_control::REGISTRY.iter().map(|e| (e.name, e.about)))
+        .chain(detection::REGISTRY.iter().map(|e| (e.name, e.about)))
+        .chain(rate_control::REGISTRY.iter().map(|e| (e.name, e.about)));
+    let registered: Vec<(&str, &str)> = registered.filter(|(n, _)| !GENERAL.contains(n)).collect();
+    let mut words: BTreeSet<String> = registered.iter().map(|r| r.0).chain(MORE.iter().copied()).map(plain).collect();
     for family in ["flow_control", "detection", "rate_control"] {
-        for name in &registered {
-            let file = crates().join(format!("mech/src/{family}/{}.rs", name.replace('-', "_")));
-            let Ok(text) = fs::read_to_string(file) else { continue };
-            let types = text.lines().filter_map(|l| l.strip_prefix("pub struct ").or(l.strip_prefix("pub enum ")));
-            let types = types.map(|t| t.split(|c: char| !c.is_alphanumeric()).next().unwrap());
-            // Of one word are `Order`, `Stage`, `Pause`: English.
-            all.extend(types.filter(|t| t.chars().filter(|c| c.is_uppercase()).count() > 1).map(plain));
+        for (name, _) in &registered {
+            let module = crates().join("mech/src").join(family).join(name.replace('-', "_"));
+            let mut paths = Vec::from_iter(Some(module.with_extension("rs")).filter(|p| p.exists()));
+            if module.is_dir() {
+                files(&module, &mut paths);
+            }
+            for text in paths.iter().map(|p| fs::read_to_string(p).unwrap()) {
+                let kinds = ["pub struct ", "pub enum ", "pub trait ", "pub type ", "pub union "];
+                let types = text.lines().filter_map(|l| kinds.iter().find_map(|k| l.strip_prefix(k)));
+                let types = types.map(|t| t.split(|c: char| !c.is_alphanumeric()).next().unwrap());
+                // Of one word are `Order`, `Stage`, `Pause`: English.
+                words.extend(types.filter(|t| t.chars().filter(|c| c.is_uppercase()).count() > 1).map(plain));
+            }
         }
+    }
+    let described = registered.iter().map(|r| r.1.split([',', ':']).next().unwrap());
+    let phrases = described.chain(WRITTEN_OUT.iter().copied()).map(|p| separate(p).map(plain).collect::<Vec<_>>());
+    Names { words, phrases: phrases.filter(|p| p.len() > 1).collect() }
+}
+
+fn separate(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty())
+}
+
+/// The words of a name, with acronyms: `IfREDOn` has `If`, `RED`, `On`; and, for a plural, without: `IfREDs` has `If`, `REDs`.
+fn humps(name: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    for acronyms in [true, false] {
+        let mut hump = String::new();
+        let mut chars = name.chars().peekable();
+        while let Some(c) = chars.next() {
+            let ends = |before: char| !before.is_uppercase() || (acronyms && chars.peek().is_some_and(|c| c.is_lowercase()));
+            if c.is_uppercase() && hump.chars().last().is_some_and(ends) {
+                all.push(std::mem::take(&mut hump));
+            }
+            hump.push(c);
+        }
+        all.push(hump);
     }
     all
 }
 
-/// Words of a line: `PfcReceiver` is `pfcreceiver` and also `pfc`, `receiver`; `ue_frames` is also `ue`; `gfc-buffer` also `gfc`.
-fn words(line: &str) -> BTreeSet<String> {
-    let mut all = BTreeSet::new();
-    for joined in line.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-')) {
-        all.insert(plain(joined));
-        for part in joined.split(['_', '-']) {
-            all.insert(plain(part));
-            let mut hump = String::new();
-            for c in part.chars() {
-                if c.is_uppercase() && !hump.chars().last().is_none_or(char::is_uppercase) {
-                    all.insert(plain(&std::mem::take(&mut hump)));
-                }
-                hump.push(c);
+impl Names {
+    /// Names in single words: anywhere in them (`PfcReceiver`, `pfcs`, `XPFC`, `pfc2`, `gfc_buffer`), or as a whole ([`WHOLE`]).
+    fn in_words(&self, line: &str) -> BTreeSet<String> {
+        let mut all = BTreeSet::new();
+        for joined in line.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-')) {
+            let whole = plain(joined);
+            for part in joined.split(['_', '-']) {
+                let lower = plain(part);
+                let humps: Vec<String> = humps(part).iter().map(|h| plain(h.trim_end_matches(|c: char| c.is_ascii_digit()))).collect();
+                let equal = |n: &str| humps.iter().any(|h| h == n || h.strip_suffix('s') == Some(n));
+                let within = |n: &str| match WHOLE.contains(&n) {
+                    true => equal(n),
+                    // Where two words meet (`top_fcs`) may be an acronym of three letters, but no longer name.
+                    false => lower.contains(n) || whole == n || (n.len() > 3 && whole.contains(n)),
+                };
+                all.extend(self.words.iter().filter(|n| within(n)).cloned());
             }
-            all.insert(plain(&hump));
         }
+        all
     }
-    all
+
+    /// (line, name) of names in words, of those written out, also over several lines, and of variants of `Message`.
+    fn find(&self, path: &str, text: &str) -> Vec<(usize, String)> {
+        // The file's path counts as its line 0.
+        let lines = || std::iter::once(path).chain(text.lines()).enumerate();
+        let mut all: Vec<_> = lines().flat_map(|(n, line)| self.in_words(line).into_iter().map(move |w| (n, w))).collect();
+        let words: Vec<(usize, String)> = lines().flat_map(|(n, line)| separate(line).map(move |w| (n, plain(w)))).collect();
+        for phrase in &self.phrases {
+            let at = words.windows(phrase.len()).filter(|at| at.iter().map(|w| &w.1).eq(phrase));
+            all.extend(at.map(|at| (at[0].0, phrase.join(" "))));
+        }
+        // What is brought in or renamed cannot be followed: `use Message::*`, `Message as M`.
+        for (at, _) in text.match_indices("Message") {
+            let line = 1 + text[..at].matches('\n').count();
+            let rest = text[at + "Message".len()..].trim_start();
+            let Some(variants) = rest.strip_prefix("::").map(str::trim_start) else {
+                all.extend(rest.starts_with("as ").then(|| (line, "Message as".to_owned())));
+                continue;
+            };
+            let end = if variants.starts_with('{') { '}' } else { ' ' };
+            let list = variants.split(|c: char| c == end || (end == ' ' && !(c.is_alphanumeric() || c == '*'))).next().unwrap();
+            for variant in list.split(|c: char| !(c.is_alphanumeric() || c == '*')) {
+                let named = variant.starts_with(|c: char| c == '*' || c.is_uppercase()) && !OF_EVERY_NODE.contains(&variant);
+                all.extend(named.then(|| (line, format!("Message::{variant}"))));
+            }
+        }
+        all
+    }
 }
 
 /// (file below `crates`, line, word) of every name in these crates.
-fn found(of: &[&str]) -> Vec<(String, usize, String)> {
+fn found_in(of: &[&str]) -> Vec<(String, usize, String)> {
     let names = names();
     let mut paths = Vec::new();
     of.iter().for_each(|c| files(&crates().join(c).join("src"), &mut paths));
@@ -97,17 +179,15 @@ fn found(of: &[&str]) -> Vec<(String, usize, String)> {
     for path in paths {
         let text = fs::read_to_string(&path).unwrap();
         let name = path.strip_prefix(crates()).unwrap().to_str().unwrap().replace('\\', "/");
-        // The file's own name counts as its line 0.
-        for (n, line) in std::iter::once(name.rsplit('/').next().unwrap()).chain(text.lines()).enumerate() {
-            all.extend(words(line).intersection(&names).map(|w| (name.clone(), n, w.clone())));
-        }
+        let below = name.split_once("/src/").unwrap().1;
+        all.extend(names.find(below, &text).into_iter().map(|(n, w)| (name.clone(), n, w)));
     }
     all
 }
 
 #[test]
 fn a_node_and_the_simulator_name_no_mechanism() {
-    let all = found(&["node", "sim"]);
+    let all = found_in(&["node", "sim"]);
     let allowed = |file: &str, word: &str| ALLOWED.iter().any(|(f, w, _)| (*f, *w) == (file, word));
     let wrong: Vec<String> = all.iter().filter(|(f, _, w)| !allowed(f, w)).map(|(f, n, w)| format!("crates/{f}:{n}: {w}")).collect();
     assert!(wrong.is_empty(), "ask it of a trait of `mech`, or use the general term:\n{}", wrong.join("\n"));
@@ -116,17 +196,54 @@ fn a_node_and_the_simulator_name_no_mechanism() {
     assert!(unused.is_empty(), "allowed and not needed: {unused:?}");
 }
 
-/// The search finds what it looks for: in names of types, in comments, and in the crate of the mechanisms.
+/// The search finds what it looks for: in names of types, in comments, written out, in paths, and in the crate of the mechanisms.
 #[test]
 fn the_search_finds_a_name() {
     let names = names();
-    let hits = |line: &str| words(line).intersection(&names).cloned().collect::<Vec<_>>();
+    let hits = |line: &str| Vec::from_iter(names.in_words(line));
     assert_eq!(hits("    tx: PfcSender, // obeys"), ["pfc", "pfcsender"]);
     assert_eq!(hits("/// As TCD has it."), ["tcd"]);
     assert_eq!(hits("let marked_ue = 1;"), ["ue"]);
     assert_eq!(hits("as_hpcc_simulator gfc-buffer Mark::Ue"), ["gfc", "gfcbuffer", "hpcc", "ue"]);
     assert_eq!(hits("the redirected value continues, as ever"), Vec::<String>::new());
-    let all = found(&["mech"]);
+    for (smuggled, name) in [
+        ("PFCs", "pfc"),
+        ("pfcs", "pfc"),
+        ("CBFCs", "cbfc"),
+        ("HPCCs", "hpcc"),
+        ("DCQCNs", "dcqcn"),
+        ("pfc2", "pfc"),
+        ("QCNv2", "qcn"),
+        ("IfPFCOn", "pfc"),
+        ("XPFC", "pfc"),
+        ("REDs", "red"),
+        ("red2", "red"),
+        ("IfREDOn", "red"),
+        ("IfREDs", "red"),
+        ("UEs", "ue"),
+        ("FilterPart", "filterpart"),
+        ("filter_part", "filterpart"),
+        ("MyFilterParts", "filterpart"),
+    ] {
+        assert!(hits(smuggled).contains(&name.to_owned()), "{smuggled}: {:?}", hits(smuggled));
+    }
+    for path in ["pfc/mod.rs", "pfc.rs", "switch/as_pfc/a.rs"] {
+        assert_eq!(names.find(path, ""), [(0, "pfc".to_owned())], "{path}");
+    }
+    let found = |text: &str| names.find("a.rs", text);
+    for written in
+        WRITTEN_OUT.iter().chain(&["Priority-based flow control", "Backpressure Flow Control", "Random Early\n    /// Detection"])
+    {
+        assert!(found(&format!("/// As in {written}.")).iter().any(|(n, w)| *n == 1 && w.contains(' ')), "{written}");
+    }
+    for variant in ["Stage", "Filter", "Credit", "Flow", "Level", "Pfc"] {
+        let hit = (1, format!("Message::{variant}"));
+        assert!(found(&format!("Message::{variant}(x) => 1,")).contains(&hit), "{variant}");
+        assert!(found(&format!("use xoff_mech::Message::{{Custom, {variant}}};")).contains(&hit), "{variant}");
+    }
+    assert_eq!(found("use Message::*;\nuse a::Message as M;"), [(1, "Message::*".to_owned()), (2, "Message as".to_owned())]);
+    assert_eq!(found("Message::Custom(1), Message::from_words(0, 0, 0), m: Message, has a flow"), []);
+    let all = found_in(&["mech"]);
     for entry in flow_control::REGISTRY.iter().filter(|e| e.name != "none") {
         assert!(all.iter().any(|(f, _, w)| *w == plain(entry.name) && f.starts_with("mech/")), "{}", entry.name);
     }
