@@ -76,7 +76,7 @@ impl Allowed {
     }
 }
 
-/// What speaks against a run, as rows of a table: not watched, not checked, lost, incomplete.
+/// What keeps a run from being a success, as rows of a table: deadlock not checked, promises not checked, lost, incomplete.
 pub fn open_ends(v: &Verdict) -> Vec<(&'static str, String)> {
     let mut rows = v.not_known();
     rows.extend((v.losses().total() > 0).then(|| ("Lost", v.losses().words())));

@@ -429,7 +429,7 @@ fn an_input_is_not_replaced() {
 
 /// A folder that is moved away while a run writes into it: whatever takes its name is not touched, and the run reports it.
 #[test]
-fn a_folder_that_is_moved_is_noticed() {
+fn a_folder_that_is_moved_is_reported() {
     let dir = folder("out-moved");
     let out = path(&dir, "o");
     for by_user in [true, false] {

@@ -125,12 +125,12 @@ fn a_deadlock_is_a_no_and_is_denied_only_where_something_looked() {
     assert!(found.headline().contains("deadlock closed at ") && found.headline().contains(", 0 frames lost"), "{}", found.headline());
     assert_eq!(run("deadlock-allowed", &ring, &["--allow", "deadlock"]).code(), 0);
 
-    let unwatched = run("unwatched", &ring, &["--set", "run.deadlock_interval=0us"]);
-    assert_eq!((unwatched.code(), &unwatched.json["deadlock"]), (0, &serde_json::Value::Null));
-    assert!(unwatched.headline().ends_with(": deadlock not checked, 0 frames lost"), "{}", unwatched.headline());
-    assert!(!unwatched.text.out.contains("no deadlock"), "{}", unwatched.text.out);
-    assert!(unwatched.text.out.contains("run.deadlock_interval is 0us"), "{}", unwatched.text.out);
-    assert_eq!(unwatched.json["verdict"]["deadlock"]["state"], "not-watched");
+    let unchecked = run("unchecked", &ring, &["--set", "run.deadlock_interval=0us"]);
+    assert_eq!((unchecked.code(), &unchecked.json["deadlock"]), (0, &serde_json::Value::Null));
+    assert!(unchecked.headline().ends_with(": deadlock not checked, 0 frames lost"), "{}", unchecked.headline());
+    assert!(!unchecked.text.out.contains("no deadlock"), "{}", unchecked.text.out);
+    assert!(unchecked.text.out.contains("run.deadlock_interval is 0us"), "{}", unchecked.text.out);
+    assert_eq!(unchecked.json["verdict"]["deadlock"]["state"], "not-watched");
 
     // A run that ends before the first look has its look at the end.
     let late = run("late", &ring, &["--set", "run.deadlock_interval=1s"]);

@@ -5,7 +5,7 @@
 //! lets the same file run under a simulator's virtual time and in a switch with a real clock.
 //!
 //! ```text
-//!  flow_control/    Receiver (watches one ingress buffer, speaks upstream) and Sender (obeys, answers `gate`)
+//!  flow_control/    Receiver (measures one ingress buffer, sends upstream) and Sender (obeys, answers `gate`)
 //!  detection/       Detector (decides at an egress queue whether a frame is marked)
 //!  rate_control/    RateControl (an end system's rate per flow) and its notification point
 //! ```

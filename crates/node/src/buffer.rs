@@ -1,6 +1,6 @@
 //! Ingress accounting of a switch: who may still come in, and how full is each ingress.
 //!
-//! Memory is shared between egress queues; what flow control watches is, per ingress port and class, how much of
+//! Memory is shared between egress queues; what flow control measures is, per ingress port and class, how much of
 //! it this ingress has brought in and not yet sent on.
 
 use xoff_mech::flow_control::Occupancy;
@@ -29,7 +29,7 @@ pub struct SharedPool {
 }
 
 /// One ingress and class: what it holds and what bounds it. It lives in the class state of its port, beside the receiver half that
-/// watches it.
+/// measures it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ingress {
     /// In reserve or pool [bytes].

@@ -256,9 +256,9 @@ pub trait Env {
     /// Has this time come?
     fn has_come(&self, key: EventKey) -> bool;
     /// Are the lengths of queues recorded? If not, [`NodeEvent::Queue`] may be left out.
-    fn watches_queues(&self) -> bool;
+    fn records_queues(&self) -> bool;
     /// Are the states of ports recorded? If not, [`NodeEvent::State`] may be left out.
-    fn watches_states(&self) -> bool {
+    fn records_states(&self) -> bool {
         false
     }
     /// Hands an ideal control message to the peer after the propagation delay, without using the wire.

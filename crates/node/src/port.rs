@@ -40,7 +40,7 @@ pub(crate) struct ClassState {
     pub detector: AnyDetector,
     /// What has come in and not left the switch.
     pub ingress: Ingress,
-    /// Watches the ingress.
+    /// Of the ingress: the downstream half.
     pub rx: Rx,
     /// Pending timer of the receiver.
     rx_wake: Time,
@@ -78,7 +78,7 @@ pub struct Port {
     failed: bool,
     /// Classes whose head frame its sender half keeps back, one bit each: OFF, in the words of a detector.
     off: u8,
-    /// Those of them that the peer's word keeps back.
+    /// Those of them that the peer's messages keep back.
     held: u8,
     /// Classes whose hold has begun or ended since the last report, one bit each.
     hold_changes: u8,

@@ -23,7 +23,7 @@ impl SchedulerKind {
         (0..classes.len()).map(|c| classes.priority(c)).find(|&p| !rule.serves(p))
     }
 
-    /// The same rule where it speaks of classes instead of priorities.
+    /// The same rule where it names classes instead of priorities.
     pub fn in_classes(&self, classes: &Classes) -> SchedulerKind {
         match self {
             SchedulerKind::VlArbitration(rule) => SchedulerKind::VlArbitration(Box::new(rule.in_classes(classes))),

@@ -103,11 +103,11 @@ impl Switch {
             port
         };
         let place = |p: usize| Place { link: &c.links[p], flow_control: &c.flow_control[p], to_host: c.to_host[p] };
-        let watched = c.detection.iter().enumerate().map(|(p, d)| (d, place(p)));
+        let places = c.detection.iter().enumerate().map(|(p, d)| (d, place(p)));
         Switch {
             node,
             classes: c.classes,
-            congestion_points: c.unpaused.and_then(|class| CongestionPoints::new(watched, c.classes, class)),
+            congestion_points: c.unpaused.and_then(|class| CongestionPoints::new(places, c.classes, class)),
             ports: (0..n).map(port).collect(),
             buffer: Buffer::new(&c.buffer, n, c.compat.pool_wraps),
             queues: if c.flow_control.iter().any(FlowControl::per_flow) {
@@ -357,7 +357,7 @@ impl Switch {
 
     #[inline]
     fn note_queue(&self, now: Time, in_port: u16, out_port: u16, class: u8, occupancy: &Occupancy, env: &mut impl Env) {
-        if !env.watches_queues() {
+        if !env.records_queues() {
             return;
         }
         let egress = self.waiting(out_port, class);
@@ -402,7 +402,7 @@ impl Switch {
     #[inline]
     fn passes(&mut self, now: Time, out: u16, class: u8, len: u32, env: &mut impl Env) -> bool {
         let p = &mut self.ports[out as usize];
-        if self.classes > 1 || env.watches_queues() || !self.queues.is_idle_fifo(&p.class_state(class).egress) {
+        if self.classes > 1 || env.records_queues() || !self.queues.is_idle_fifo(&p.class_state(class).egress) {
             return false;
         }
         let free = !p.failed() && !p.busy(env) && !p.control_waits();
@@ -449,7 +449,7 @@ impl Switch {
         let class_state = self.ports[port as usize].class_state_mut(class);
         let waiting = Bytes(class_state.egress.bytes());
         let mark = class_state.detector.on_dequeue(now, waiting, bytes, &mut || env.draw(self.node, port));
-        if env.watches_states()
+        if env.records_states()
             && let Some(state) = class_state.detector.state(now)
         {
             env.emit(self.node, now, NodeEvent::State { port, class, state });
@@ -469,7 +469,7 @@ impl Switch {
         } else {
             class_state.rx.on_departure(now, &occupancy, bytes)
         };
-        // The port counts as busy before its ingress speaks: in a routing loop both are the same port.
+        // The port counts as busy before its ingress sends a message: in a routing loop both are the same port.
         let speaks_after = in_port == port && !self.hairpin_overlap;
         if let (Some(message), false) = (message, speaks_after) {
             self.send_control(now, in_port, class, message, env);

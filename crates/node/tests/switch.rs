@@ -36,7 +36,7 @@ impl Env for World {
     fn has_come(&self, key: EventKey) -> bool {
         key.time <= self.now
     }
-    fn watches_queues(&self) -> bool {
+    fn records_queues(&self) -> bool {
         false
     }
     fn hand_over(&mut self, _node: u32, _port: u16, _frame: FrameId) {}

@@ -77,7 +77,7 @@ fn explanations_find_the_root() {
     assert!(matches!(&e.root, xoff_run::Root::Bottleneck { port, .. } if *port == format!("{switch}->H4")), "{e}");
 }
 
-/// Classes are numbered densely inside; tables speak of priorities.
+/// Classes are numbered densely inside; tables have priorities.
 #[test]
 fn the_deadlock_table_names_the_priority() {
     let s = ring(&["flow[0].priority=3", "flow[1].priority=3", "flow[2].priority=3"]);

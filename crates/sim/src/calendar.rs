@@ -1,4 +1,4 @@
-//! The pending events of a part of the network: in one global order, or by window and unit.
+//! The pending events of a partition of the network: in one global order, or by window and unit.
 
 use xoff_node::EventKey;
 
@@ -19,7 +19,10 @@ pub enum Engine {
 }
 
 /// The pending events.
-#[expect(clippy::large_enum_variant, reason = "there is one for each part of the network, and the reference has no indirection to pay for")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one for each partition of the network, and the reference has no indirection to pay for"
+)]
 pub(crate) enum Calendar {
     /// In one global order.
     Global(EventQueue),

@@ -30,7 +30,7 @@ pub enum ViolationKind {
 pub struct Violation {
     /// Simulated time.
     pub time: Time,
-    /// Rank among equal times, for putting those of several parts in order.
+    /// Rank among equal times, for putting those of several partitions in order.
     pub(crate) rank: u64,
     /// Which promise.
     pub kind: ViolationKind,
@@ -106,14 +106,14 @@ impl Checks {
         }
     }
 
-    /// The broken promises of all parts of a network, those kept in words in order of time, and their number.
+    /// The broken promises of all partitions of a network, those kept in words in order of time, and their number.
     pub fn merged(partitions: impl IntoIterator<Item = Checks>) -> (Vec<Violation>, u64) {
         let mut all = Checks::default();
         for partition in partitions {
             all.count += partition.count;
             all.broken.extend(partition.broken);
             all.bereft.extend(partition.bereft);
-            all.gaps.extend(partition.gaps); // a flow arrives in one part
+            all.gaps.extend(partition.gaps); // a flow arrives in one partition
         }
         for (_, gaps) in all.gaps.into_iter().filter(|(flow, _)| !all.bereft.contains(flow)) {
             all.count += gaps.count;
@@ -173,7 +173,7 @@ mod tests {
         c.out_of_order(at(100), 1, (9000, 12_000), || unreachable!());
         c.out_of_order(at(101), 1, (9000, 3000), || unreachable!());
         c.out_of_order(at(102), 1, (10_500, 3000), || unreachable!());
-        // Flow 2 misses a frame that was dropped in another part of the network.
+        // Flow 2 misses a frame that was dropped in another partition of the network.
         c.out_of_order(at(50), 2, (0, 1500), || "second".into());
         // A frame that comes twice without anything missing.
         c.out_of_order(at(70), 3, (3000, 1500), || "third".into());

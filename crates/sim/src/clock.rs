@@ -1,4 +1,4 @@
-//! The virtual clock of a part of the network: the present event and its place in the order of the network.
+//! The virtual clock of a partition of the network: the present event and its place in the order of the network.
 
 use xoff_node::EventKey;
 use xoff_units::Time;

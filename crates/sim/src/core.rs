@@ -34,9 +34,9 @@ pub(crate) fn of_flow_timer(arg: u32) -> (u32, u8) {
     (arg / FLOW_TIMERS, (arg % FLOW_TIMERS) as u8)
 }
 
-/// The environment of the nodes of one part of the network (of all of them, if the run is not split).
+/// The environment of the nodes of one partition of the network (of all of them, if the run is not split).
 pub(crate) struct Core {
-    /// Which part.
+    /// Which partition.
     partition: u16,
     pub clock: Clock,
     pub pending: Calendar,
@@ -46,11 +46,11 @@ pub(crate) struct Core {
     pub frames: FrameStore,
     pub layout: Arc<Layout>,
     wire_times: WireTimes<32>,
-    /// By port, as all columns here; ports of other parts stay as they are.
+    /// By port, as all columns here; ports of other partitions stay as they are.
     pub lines: Vec<Line>,
     router: Router,
     pub monitor: Monitor,
-    /// Frames for other parts, by part.
+    /// Frames for other partitions, by partition.
     pub outgoing: Vec<Vec<RemoteArrival>>,
     losses: Option<Box<dyn Losses>>,
     pub draws: Draws,
@@ -59,7 +59,7 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// Part `partition`, from which frames leave for so many `destinations`: all parts, and what lies outside.
+    /// Partition `partition`, from which frames leave for so many `destinations`: all partitions, and what lies outside.
     pub fn new(
         partition: u16,
         destinations: usize,
@@ -177,7 +177,7 @@ impl Core {
         }
     }
 
-    /// Takes a frame in from another part.
+    /// Takes a frame in from another partition.
     pub fn enter(&mut self, c: RemoteArrival) -> FrameId {
         let id = self.frames.insert(c.frame);
         if let Some(t) = c.telemetry {
@@ -273,13 +273,13 @@ impl Env for Core {
     }
 
     #[inline]
-    fn watches_queues(&self) -> bool {
-        self.monitor.watches_queues
+    fn records_queues(&self) -> bool {
+        self.monitor.records_queues
     }
 
     #[inline]
-    fn watches_states(&self) -> bool {
-        self.monitor.watches_states
+    fn records_states(&self) -> bool {
+        self.monitor.records_states
     }
 
     fn hand_over(&mut self, node: u32, port: u16, frame: FrameId) {

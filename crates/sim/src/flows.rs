@@ -55,7 +55,7 @@ impl FlowRecord {
         prefetch(&self.sent);
     }
 
-    /// Adds what another part of the network saw of the same flow.
+    /// Adds what another partition of the network saw of the same flow.
     pub(crate) fn add(&mut self, o: &FlowRecord) {
         self.nth += o.nth;
         self.sent += o.sent;
@@ -85,7 +85,7 @@ impl FlowRecord {
     }
 }
 
-/// The flows of one part of the network.
+/// The flows of one partition of the network.
 #[derive(Default)]
 pub(crate) struct FlowTable {
     /// By number.

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Messages of one port and instant arrive together. They are numbered by port, from one: in the order in which they were made, and
-//! behind a frame of the same port that happens to arrive then. A count over several ports would depend on which ports share a part of
+//! behind a frame of the same port that happens to arrive then. A count over several ports would depend on which ports share a partition of
 //! a split network (decision 0001).
 
 use xoff_units::Time;

@@ -7,11 +7,11 @@ use xoff_units::WireClock;
 
 use crate::probe::Probes;
 
-/// What is the same for all parts of a network and does not change during a run.
+/// What is the same for all partitions of a network and does not change during a run.
 pub(crate) struct Layout {
     /// Where each port stands in the columns by port.
     pub ports: PortNumbers,
-    /// Part of each node.
+    /// Partition of each node.
     pub partition_of: Vec<u16>,
     pub classes: Classes,
     /// Rounding of transmission times.

@@ -1,4 +1,4 @@
-//! The lines of ports, and the frames on those that lead to another part of the network.
+//! The lines of ports, and the frames on those that lead to another partition of the network.
 
 use xoff_node::{EventKey, Frame, FrameId, Telemetry};
 use xoff_topology::LinkId;
@@ -18,7 +18,7 @@ pub(crate) struct Line {
     pub tx_bytes: u64,
     /// Frames put on the wire, control frames not counted.
     pub tx_frames: u64,
-    /// Part of the network in which the far end lives.
+    /// Partition of the network in which the far end lives.
     partition: u16,
     /// False once the link has failed.
     pub up: bool,
@@ -28,14 +28,14 @@ impl Line {
     pub fn new(to: u32, link: LinkId, delay: Span, head: Span, partition: u16, up: bool) -> Line {
         Line { to, link, delay, head, tx_bytes: 0, tx_frames: 0, partition, up }
     }
-    /// The far end: its port and its part.
+    /// The far end: its port and its partition.
     #[inline]
     pub fn far(&self) -> (u32, u16) {
         (self.to, self.partition)
     }
 }
 
-/// A frame on its way to another part of the network, or out of it.
+/// A frame on its way to another partition of the network, or out of it.
 pub(crate) struct RemoteArrival {
     pub at: EventKey,
     /// The port at the far end.

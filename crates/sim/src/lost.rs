@@ -77,7 +77,7 @@ impl LostFrames {
         self.cut_off + self.link_failed + self.on_links()
     }
 
-    /// Adds those of another part of the network.
+    /// Adds those of another partition of the network.
     pub(crate) fn add(&mut self, o: &LostFrames) {
         self.buffer_full = self.buffer_full + o.buffer_full;
         self.no_route = self.no_route + o.no_route;

@@ -109,7 +109,7 @@ pub struct Model<'a> {
     /// a network of its own.
     pub outside: Option<Vec<bool>>,
     /// Links to neighbours without flow control and of which whoever drives the world takes no more than there is room for: none is
-    /// spoken on them, and the network is lossless all the same.
+    /// used on them, and the network is lossless all the same.
     pub links_without_flow_control: Vec<LinkId>,
     /// Priorities in use besides those of the flows: frames from outside may have them.
     pub priorities: Vec<u8>,

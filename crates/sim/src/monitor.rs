@@ -1,4 +1,4 @@
-//! What is observed of a part of the network: counters of ports, flows, broken promises, rows.
+//! What is observed of a partition of the network: counters of ports, flows, broken promises, rows.
 //!
 //! ```text
 //!   switches, NICs -- NodeEvent --> Env::emit --> Monitor::note --+-- ports, counts, flows, stops --> Outcome
@@ -25,7 +25,7 @@ use crate::outcome::{PortCnms, PortTotals};
 use crate::rows::RowBuffer;
 use crate::stops::{Allowed, Stops};
 
-/// Sums over a part of the network.
+/// Sums over a partition of the network.
 #[derive(Default)]
 pub(crate) struct Counts {
     /// Links passed by frames, control frames not counted.
@@ -43,7 +43,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Adds those of another part of the network.
+    /// Adds those of another partition of the network.
     pub fn add(&mut self, o: &Counts) {
         self.frame_hops += o.frame_hops;
         self.data_frame_hops += o.data_frame_hops;
@@ -62,9 +62,9 @@ pub(crate) struct Monitor {
     /// By port; what a transmission counts is with its [`Line`](crate::line::Line).
     pub ports: Vec<PortTotals>,
     /// Queue lengths are recorded or counted.
-    pub watches_queues: bool,
+    pub records_queues: bool,
     /// States of ports are recorded.
-    pub watches_states: bool,
+    pub records_states: bool,
     /// A link has failed: frames may find no route, or arrive out of order over a new one.
     pub link_failed: bool,
     /// Links lose frames to errors.
@@ -86,8 +86,8 @@ impl Monitor {
             counts: Counts::default(),
             flows: FlowTable::default(),
             ports: vec![PortTotals::default(); ports],
-            watches_queues: !layout.probes.queue_changes.is_none(),
-            watches_states: !layout.probes.states.is_none(),
+            records_queues: !layout.probes.queue_changes.is_none(),
+            records_states: !layout.probes.states.is_none(),
             link_failed: false,
             links_lose: false,
             stops: Stops::new(ports * layout.classes.len()),

@@ -53,7 +53,7 @@ pub struct PortTotals {
     pub pauses: u64,
     /// Time during which the peer stopped this port, any class, runs still open included [ps].
     pub pause_ps_total: u64,
-    /// How often a frame at the head of a queue had to wait for the peer's word: a pause, or a lack of credits.
+    /// How often a frame at the head of a queue had to wait for a message of the peer: it was paused, or lacked credits.
     pub holds: u64,
     /// Time during which such a frame waited, any class, holds still open included [ps].
     pub hold_ps_total: u64,

@@ -1,6 +1,6 @@
-//! A part of the network: some nodes, their environment, and the flows that begin there.
+//! A partition of the network: some nodes, their environment, and the flows that begin there.
 //!
-//! A run that is not split has one part. Parts share nothing that changes; a frame between them goes through
+//! A run that is not split has one partition. Partitions share nothing that changes; a frame between them goes through
 //! [`Core::outgoing`].
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use crate::model::PathFacts;
 pub(crate) enum Node {
     Switch(Box<Switch>),
     Nic(Box<Nic>),
-    /// In another part.
+    /// In another partition.
     Remote,
 }
 
@@ -29,7 +29,7 @@ pub(crate) enum Node {
 pub(crate) struct Starts {
     /// All flows of the run, by start.
     pub flows: Arc<Vec<Flow>>,
-    /// Those whose source is in this part.
+    /// Those whose source is in this partition.
     pub own: Vec<u32>,
     /// Index in `own` of the next one to start.
     pub next: usize,
@@ -51,7 +51,7 @@ impl Starts {
 
 /// Some nodes with their environment.
 pub(crate) struct Partition {
-    /// By node; nodes of other parts are elsewhere.
+    /// By node; nodes of other partitions are elsewhere.
     pub nodes: Vec<Node>,
     pub core: Core,
     pub starts: Starts,
@@ -238,7 +238,7 @@ impl Partition {
                 n.on_frame(now, e.arg, core);
                 self.after_flows();
             }
-            Node::Remote => unreachable!("a frame for another part"),
+            Node::Remote => unreachable!("a frame for another partition"),
         }
     }
 
@@ -272,7 +272,7 @@ impl Partition {
                 }
                 self.after_flows();
             }
-            Node::Remote => unreachable!("an event of another part"),
+            Node::Remote => unreachable!("an event of another partition"),
         }
     }
 

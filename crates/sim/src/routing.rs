@@ -10,7 +10,7 @@ use crate::layout::Layout;
 use crate::route_cache::RouteCache;
 use crate::world::{NO_PORT, UNKNOWN_SOURCE};
 
-/// The routes of a part of the network.
+/// The routes of a partition of the network.
 pub(crate) struct Router {
     routes: Arc<Routes>,
     cache: RouteCache,

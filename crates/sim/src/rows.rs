@@ -19,7 +19,7 @@ use crate::clock::Clock;
 use crate::monitor::Monitor;
 use crate::probe::{HoldChange, PauseChange, Row};
 
-/// Rows of one part of the network, until those of all parts are put in order.
+/// Rows of one partition of the network, until those of all partitions are put in order.
 #[derive(Default)]
 pub(crate) struct RowBuffer {
     /// There is a recorder; without one no row is kept.

@@ -1,27 +1,27 @@
-//! Splits a network into parts that run on threads of their own.
+//! Splits a network into partitions that run on threads of their own.
 //!
-//! Nodes speak through links with a delay, so what one part does now reaches another part no sooner than the shortest
+//! Nodes send through links with a delay, so what one partition does now reaches another partition no sooner than the shortest
 //! delay between them: the lookahead. Hosts stay with their switch; a switch goes where most of its neighbours below it
-//! went, as long as that part has not had its share of the ports.
+//! went, as long as that partition has not had its share of the ports.
 
 use xoff_topology::{NodeKind, Topology};
 use xoff_units::Span;
 
-/// A network in parts.
+/// A network in partitions.
 pub(crate) struct Split {
-    /// Part of each node.
+    /// Partition of each node.
     pub partition_of: Vec<u16>,
-    /// Shortest delay of a link between two parts.
+    /// Shortest delay of a link between two partitions.
     pub lookahead: Span,
 }
 
 impl Split {
-    /// Everything in one part.
+    /// Everything in one partition.
     pub fn whole(t: &Topology) -> Split {
         Split { partition_of: vec![0; t.nodes.len()], lookahead: Span(u64::MAX) }
     }
 
-    /// At most `partitions` parts of about equally many ports; fewer if there are fewer switches. The same network always
+    /// At most `partitions` partitions of about equally many ports; fewer if there are fewer switches. The same network always
     /// splits alike.
     pub fn new(t: &Topology, partitions: usize) -> Split {
         const NOWHERE: u16 = u16::MAX;
@@ -58,14 +58,14 @@ impl Split {
                 hosts_of(s).for_each(|h| partition_of[h as usize] = partition as u16);
             }
         }
-        // A host without a switch: wherever its peer is, or the first part.
+        // A host without a switch: wherever its peer is, or the first partition.
         partition_of.iter_mut().filter(|p| **p == NOWHERE).for_each(|p| *p = 0);
         let cut = t.links.iter().filter(|l| partition_of[l.a as usize] != partition_of[l.b as usize]);
         let lookahead = cut.map(|l| l.delay).min().unwrap_or(Span(u64::MAX));
         Split { partition_of, lookahead }
     }
 
-    /// Number of parts.
+    /// Number of partitions.
     pub fn partitions(&self) -> usize {
         self.partition_of.iter().max().map_or(1, |&p| p as usize + 1)
     }
@@ -94,7 +94,7 @@ mod tests {
             let mut load = vec![0; partitions];
             t.nodes.iter().zip(&s.partition_of).for_each(|(n, &p)| load[p as usize] += n.ports.len());
             let (least, most) = (load.iter().min().unwrap(), load.iter().max().unwrap());
-            assert!(most * 10 <= least * 14, "{partitions} parts: {load:?}");
+            assert!(most * 10 <= least * 14, "{partitions} partitions: {load:?}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! A part of the network, window by window and unit by unit (see [`Windows`]).
+//! A partition of the network, window by window and unit by unit (see [`Windows`]).
 //!
 //! ```text
 //!   peek: first event at t     window_end: the window that holds t     feed_starts: flows that begin in it

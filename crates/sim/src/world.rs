@@ -1,11 +1,11 @@
-//! The world: the parts of a network, built from a model, run event by event.
+//! The world: the partitions of a network, built from a model, run event by event.
 //!
 //! ```text
 //!   global events: link failures, samples, checks; each waits until every partition has reached its time
 //!      |
 //!      v bound
-//!   part 0 | part 1 | ...                    events before the bound, in their order
-//!      +- rows and completions, put in order across the parts -> recorder
+//!   partition 0 | partition 1 | ...          events before the bound, in their order
+//!      +- rows and completions, put in order across the partitions -> recorder
 //! ```
 
 use std::cmp::Reverse;
@@ -54,7 +54,7 @@ pub use outside::{Leaving, NO_PORT, UNKNOWN_SOURCE};
 pub struct World {
     partitions: Vec<Partition>,
     layout: Arc<Layout>,
-    /// Shortest delay of a link between two parts.
+    /// Shortest delay of a link between two partitions.
     lookahead: Span,
     /// The last stretch had enough work in each window for all threads. Never changes a result.
     threads_pay: bool,
@@ -95,12 +95,12 @@ struct Samples {
     flow_bytes: Vec<u64>,
 }
 
-/// Events per part from which on threads of their own gain more than they cost: for two meetings per window some 50 us of
+/// Events per partition from which on threads of their own gain more than they cost: for two meetings per window some 50 us of
 /// work, and for starting them.
 pub const PAYS_WINDOW: u64 = 500;
 const PAYS_START: u64 = 2_000;
 
-/// A run that is to stop when its flows are complete looks whether they are at whole microseconds: times that every part
+/// A run that is to stop when its flows are complete looks whether they are at whole microseconds: times that every partition
 /// of the network can reach without knowing what the others do.
 #[derive(Clone, Copy, Debug, Default)]
 struct DoneLooks {
@@ -154,7 +154,7 @@ impl World {
     pub fn deadlocks(&self) -> &[Deadlock] {
         &self.deadlocks
     }
-    /// Parts of the network that run on threads of their own; never changes a result.
+    /// Partitions of the network that run on threads of their own; never changes a result.
     pub fn threads(&self) -> usize {
         self.partitions.len()
     }
@@ -233,7 +233,7 @@ impl World {
         }
     }
 
-    /// Lets all parts handle what happens before a bound, beginning with an event at `next`, or some of it.
+    /// Lets all partitions handle what happens before a bound, beginning with an event at `next`, or some of it.
     fn advance(&mut self, next: Time, task: threads::Task) {
         match &mut self.partitions[..] {
             [only] => {
@@ -258,7 +258,7 @@ impl World {
         self.partitions.iter_mut().for_each(|p| p.core.monitor.expire_stops(bound));
     }
 
-    /// Rows and completions of the parts since the last time, in the order of the network.
+    /// Rows and completions of the partitions since the last time, in the order of the network.
     fn put_in_order(&mut self) {
         let reached = Time(self.now.0.saturating_add(1));
         if self.partitions.iter().any(|p| p.core.monitor.stop_expires_before(reached)) {
@@ -329,7 +329,7 @@ impl World {
         match core.monitor.histogram.as_mut().and_then(|h| h.look(now, until, layout.ports.first())) {
             Some(next) => self.plan_at(next, Kind::Look, 0, 0),
             // That was the last look: lengths count no longer.
-            None => core.monitor.watches_queues = !layout.probes.queue_changes.is_none(),
+            None => core.monitor.records_queues = !layout.probes.queue_changes.is_none(),
         }
     }
 
@@ -349,7 +349,7 @@ impl World {
             match &mut partition.nodes[node as usize] {
                 Node::Switch(s) => s.on_link_failed(now, port, &mut partition.core),
                 Node::Nic(n) => n.on_link_failed(now, &mut partition.core),
-                Node::Remote => unreachable!("the layout knows its parts"),
+                Node::Remote => unreachable!("the layout knows its partitions"),
             }
             self.put_in_order(); // both ends act at the same time: one end's rows after the other's
         }
@@ -378,7 +378,7 @@ impl World {
         let switches = self.partitions.iter().flat_map(|p| &p.nodes).filter_map(|n| if let Node::Switch(s) = n { Some(s) } else { None });
         let flow_collisions = switches.map(|s| s.collisions()).sum();
         let mut partitions = self.partitions.into_iter().map(|p| p.core.monitor);
-        let mut seen = partitions.next().expect("a world has a part");
+        let mut seen = partitions.next().expect("a world has a partition");
         let mut checks = vec![self.checks, std::mem::take(&mut seen.checks)];
         let (mut counts, mut flows) = (seen.counts, seen.flows.records);
         for other in partitions {

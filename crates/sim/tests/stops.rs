@@ -228,7 +228,7 @@ fn pauses_that_expire_are_the_same_on_any_number_of_threads() {
     }
     for threads in [2, 3, 4] {
         let (partitions, other, n) = incast(threads);
-        assert!(n > 1, "one part for {threads} threads");
+        assert!(n > 1, "one partition for {threads} threads");
         assert_eq!(partitions.ports, whole.ports, "{threads} threads");
         assert_eq!(other, rows, "{threads} threads");
     }

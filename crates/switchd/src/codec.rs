@@ -37,7 +37,7 @@ const FEEDBACK_MAX: u64 = 63;
 pub enum Refused {
     /// It is a control frame, and its bytes make no sense.
     Malformed,
-    /// It speaks of a priority that is not in use here.
+    /// It names a priority that is not in use here.
     Priority,
     /// It is a control frame of a kind that the flow control of this port does not have.
     Unexpected,

@@ -139,7 +139,7 @@ impl<'a> Live<'a> {
             // What came in is a little later than the look, frame by frame.
             let now = now.max(self.machine.received_last());
             let ended = self.machine.run(world, now);
-            let (spoken, trouble_sending) = self.speak(now)?;
+            let (transmitted, trouble_sending) = self.transmit(now)?;
             if trouble || trouble_sending {
                 self.look_at_ports(world, now);
             }
@@ -155,7 +155,7 @@ impl<'a> Live<'a> {
                     break Ended::Asked;
                 }
             }
-            if received == 0 && spoken == 0 {
+            if received == 0 && transmitted == 0 {
                 self.rest(world, now);
             }
         };
@@ -248,12 +248,12 @@ impl<'a> Live<'a> {
     }
 
     /// Sends what is to be on the wire. Returns how many frames, and whether a port is in trouble.
-    fn speak(&mut self, now: Time) -> Result<(usize, bool), LiveError> {
+    fn transmit(&mut self, now: Time) -> Result<(usize, bool), LiveError> {
         let (ports, tap, unsent) = (&mut self.ports, &mut self.tap, &mut self.unsent);
         let mut failed = Vec::new();
-        let mut spoken = 0;
+        let mut transmitted = 0;
         self.machine.depart(now, |at, link, bytes| {
-            spoken += 1;
+            transmitted += 1;
             if let Some(tap) = tap {
                 tap.goes_out(at, link, bytes);
             }
@@ -284,7 +284,7 @@ impl<'a> Live<'a> {
         for (link, e) in failed {
             trouble |= self.trouble(link, e)?;
         }
-        Ok((spoken, trouble))
+        Ok((transmitted, trouble))
     }
 
     /// What was on its way when the run ended still comes in, and is only counted: what is missing then is lost.

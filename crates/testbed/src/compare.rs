@@ -58,7 +58,7 @@ pub struct Comparison {
     /// When the first deadlock closed, with real frames and in the simulation [ps].
     pub deadlock_ps: [Option<u64>; 2],
     /// Whether anything looked for one.
-    pub deadlock_watched: [bool; 2],
+    pub deadlock_checked: [bool; 2],
     /// Control frames sent, with real frames and in the simulation.
     pub control_frames: [u64; 2],
     /// Fullest ingress buffer, with real frames and in the simulation [bytes].
@@ -72,9 +72,9 @@ pub struct Comparison {
 /// A value over time.
 type Series = Vec<(f64, f64)>;
 
-fn watched(side: &Side) -> bool {
+fn checked(side: &Side) -> bool {
     let verdict = side.finished.manifest.verdict.as_ref();
-    verdict.is_some_and(|v| !matches!(v.parts().deadlock, xoff_record::verdict::Deadlock::NotWatched { .. }))
+    verdict.is_some_and(|v| !matches!(v.parts().deadlock, xoff_record::verdict::Deadlock::NotChecked { .. }))
 }
 
 /// Compares two runs of a scenario and writes figure, page and Markdown into `out`.
@@ -84,7 +84,7 @@ pub fn compare(s: &NetworkScenario, real: Side, report: &RealReport, simulated: 
         table: Table::default(),
         delivered_bytes: flows(sides),
         deadlock_ps: sides.map(|x| x.finished.outcome.deadlocks.first().map(|d| d.closed.0)),
-        deadlock_watched: sides.map(watched),
+        deadlock_checked: sides.map(checked),
         control_frames: sides.map(|x| x.finished.outcome.ports.iter().flatten().map(|p| p.messages_sent).sum()),
         highest_queue_bytes: sides.map(|x| x.finished.outcome.ports.iter().flatten().map(|p| p.ingress_bytes_max).max().unwrap_or(0)),
         lost_frames: sides.map(|x| x.finished.manifest.lost_frames),
@@ -140,7 +140,7 @@ fn table(s: &NetworkScenario, c: &Comparison) -> Table {
         let name = format!("Delivered, flow {}, {} to {}", i, s.topology.name(f.src), s.topology.name(f.dst));
         t.push([name, bytes(v[0]), bytes(v[1]), difference(*v)]);
     }
-    let closed = [0, 1].map(|side| match (c.deadlock_ps[side], c.deadlock_watched[side]) {
+    let closed = [0, 1].map(|side| match (c.deadlock_ps[side], c.deadlock_checked[side]) {
         (Some(ps), _) => Unit::Picoseconds.format(ps as f64),
         (None, true) => "none".to_owned(),
         (None, false) => "not checked".to_owned(),

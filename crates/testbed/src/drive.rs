@@ -265,7 +265,7 @@ pub struct Look<'a> {
     pub log: &'a [String],
     /// By port: what waits in a switch to leave by it [bytes].
     pub queues: Vec<u64>,
-    /// By port: frames that a node dropped when they came in by it, for want of memory or of a way.
+    /// By port: frames that a node dropped when they came in by it, for want of memory or of a route.
     pub drops: Vec<u64>,
 }
 

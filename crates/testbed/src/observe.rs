@@ -97,8 +97,8 @@ pub fn observe(s: &NetworkScenario, run: Run) -> Result<Observed, RealError> {
         let other = links.iter().position(|l| (l.node, l.port) == (far.peer, far.peer_port))?;
         Some([at, other])
     };
-    let watched = run.capture.map(|(port, folder)| (both(port).unwrap_or_else(|| panic!("no port '{port}'")), folder));
-    let packet_capture = watched
+    let captured = run.capture.map(|(port, folder)| (both(port).unwrap_or_else(|| panic!("no port '{port}'")), folder));
+    let packet_capture = captured
         .map(|(ends, folder)| PacketCapture::start(&ends.map(|i| names[i].clone()), folder).map(|w| (w, ends)))
         .transpose()
         .map_err(RealError::PacketCapture)?;
@@ -148,12 +148,12 @@ pub fn observe(s: &NetworkScenario, run: Run) -> Result<Observed, RealError> {
     Ok(Observed { outcome, rows, real, by, seen, whole, missed: missed.unwrap_or(0) })
 }
 
-/// Did a link stand still: no data frame in the time that was checked, while flow control went on speaking?
+/// Did a link stand still: no data frame in the time that was checked, while flow control went on sending?
 pub fn stood_still(seen: &Seen, kind: &FlowControl) -> bool {
-    let speaks = match format_of(kind).map(|f| f.carrier) {
+    let sends = match format_of(kind).map(|f| f.carrier) {
         None => true,
         Some(Carrier::MacControl) => seen.pfc > 0 && seen.ours == 0,
         Some(Carrier::Local) => seen.ours > 0 && seen.pfc == 0,
     };
-    seen.data == 0 && seen.other == 0 && speaks
+    seen.data == 0 && seen.other == 0 && sends
 }

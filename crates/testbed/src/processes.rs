@@ -96,7 +96,7 @@ pub fn judge(s: &NetworkScenario, nodes: &[NodeRun], interrupted: bool) -> Resul
     };
     let parts = Parts {
         interrupted,
-        deadlock: Deadlock::NotWatched { why: "each process sees its own node only".into() },
+        deadlock: Deadlock::NotChecked { why: "each process sees its own node only".into() },
         losses,
         promises,
         work: Work { unit: "flows".into(), total, complete, incomplete },

@@ -31,7 +31,7 @@ pub struct Hole {
     pub destination: String,
 }
 
-/// A way that frames for a destination go round for ever.
+/// A cycle of links that frames for a destination go round for ever.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Loop {
     /// The destination.

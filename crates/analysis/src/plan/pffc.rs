@@ -1,7 +1,7 @@
 //! PFFC: thresholds and headroom of a flow, pause queues and slots for the flows that are congested at once (IEEE Access 2021).
 //!
 //! ```text
-//!   0 ------- Xon_s -------- Xoff_s ---- headroom ----      what the first switch of a way holds of a flow
+//!   0 ------- Xon_s -------- Xoff_s ---- headroom ----      what the first switch of a path holds of a flow
 //!   each further switch may get as much again: MIGRATE leaves behind what waits in the default queue upstream
 //! ```
 //!

@@ -23,7 +23,7 @@ use super::server::{Mix, Server};
 /// A value no longer fits into 128 bits: the run is too long or its rates too odd to be solved exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooFine {
-    /// When it was noticed; may itself be [`Q::LOST`].
+    /// When it was detected; may itself be [`Q::LOST`].
     pub time: Q,
 }
 

@@ -100,7 +100,7 @@ impl Regulated {
         grants.iter().map(issue).collect()
     }
 
-    /// Plays the grants in their order and watches the buffer. Exact.
+    /// Plays the grants in their order and records the buffer. Exact.
     pub fn run(&self, grants: &[Grant]) -> Run {
         let issued = self.issue(Time::ZERO, grants);
         let arrivals: Vec<(Time, u64)> =

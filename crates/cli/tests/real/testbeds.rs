@@ -32,8 +32,8 @@ fn incast(flow_control: &str) {
     // A link of 100 Mb/s carries 16 556 frames of 1500 B and their preambles in two seconds.
     let arrived = port(&answer, "S1->H0")["sent"].as_u64().unwrap();
     assert!(arrived > 12_000, "only {arrived} frames through the bottleneck: {answer:#}");
-    let spoken: u64 = (1..=3).map(|h| port(&answer, &format!("S1->H{h}"))["control_sent"].as_u64().unwrap()).sum();
-    assert!(spoken > 0, "no sender was held back: {answer:#}");
+    let control_sent: u64 = (1..=3).map(|h| port(&answer, &format!("S1->H{h}"))["control_sent"].as_u64().unwrap()).sum();
+    assert!(control_sent > 0, "no sender was held back: {answer:#}");
 }
 
 #[test]

@@ -79,7 +79,7 @@ macro_rules! detections {
                 }
             }
 
-            /// A congestion point for one buffer at the end of this link; `None`: that buffer is not watched.
+            /// A congestion point for one buffer at the end of this link; `None`: that buffer has none.
             pub fn congestion_point(&self, place: &Place, side: Side) -> Option<AnyCongestionPoint> {
                 match self {
                     $(Detection::$N(p) => p.congestion_point(place, side).map(AnyCongestionPoint::$N),)+

@@ -63,7 +63,7 @@ pub trait DetectorLaw: Law {
 pub trait CongestionPointLaw: Law {
     /// Its congestion point.
     type CongestionPoint: CongestionPoint;
-    /// A congestion point for one buffer at the end of this link; `None`: that buffer is not watched.
+    /// A congestion point for one buffer at the end of this link; `None`: that buffer has none.
     fn congestion_point(&self, place: &Place, side: Side) -> Option<Self::CongestionPoint>;
 }
 

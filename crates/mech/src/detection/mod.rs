@@ -7,7 +7,7 @@
 //!   ingress buffer or egress queue --- on_enqueue(flow, len, queue) -> Cnm ---> source     CongestionPoint: sends CNMs
 //! ```
 //!
-//! One detector exists per egress port and priority; one congestion point per port, priority and watched side.
+//! One detector exists per egress port and priority; one congestion point per sampled buffer: port, priority and side.
 
 pub mod af_qcn;
 pub mod cnm;
@@ -116,7 +116,7 @@ pub struct Place<'a> {
     pub to_host: bool,
 }
 
-/// Watches one egress queue (port and priority).
+/// The state of one egress queue (port and priority).
 ///
 /// A call of `on_off` or `on_on` may be repeated, or come before the queue obeys: no detector breaks, and the marks are
 /// those of what was reported to it.

@@ -175,7 +175,7 @@ impl Params {
         Ok(p)
     }
 
-    /// Refuses a set point that a watched buffer never reaches: `ingress` and `egress` are the most that an ingress and an
+    /// Refuses a set point that a sampled buffer never reaches: `ingress` and `egress` are the most that an ingress and an
     /// egress queue can hold.
     pub fn validate(&self, ingress: Bytes, egress: Bytes) -> Result<(), ParamError> {
         for (side, most, name) in [(Side::Ingress, ingress, "ingress buffer"), (Side::Egress, egress, "egress queue")] {

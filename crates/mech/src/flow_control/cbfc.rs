@@ -490,7 +490,7 @@ mod tests {
                 r.on_arrival(now, &f, len);
                 s.on_message(now, period(&mut r));
                 assert_eq!(s.credits(), 24, "{sent}, {received}: in step");
-                // After a link that was down, nothing until the peer speaks.
+                // After a link that was down, nothing until the peer sends.
                 s.restart(now);
                 assert_eq!(s.credits(), 0);
                 s.on_message(now, period(&mut r));

@@ -80,7 +80,7 @@ pub struct Occupancy {
     pub limit: Bytes,
 }
 
-/// The downstream half: watches one ingress buffer and speaks to the upstream port.
+/// The downstream half: measures one ingress buffer and sends messages to the upstream port.
 pub trait Receiver {
     /// A frame of `len` was admitted; `occupancy` is the state after it.
     fn on_arrival(&mut self, now: Time, occupancy: &Occupancy, len: Bytes) -> Option<Message>;
@@ -106,7 +106,7 @@ pub trait Sender {
     fn on_sent(&mut self, now: Time, len: Bytes, tx: Span);
     /// A message from the peer takes effect.
     fn on_message(&mut self, now: Time, message: Message);
-    /// Is the queue held by the peer's word (a pause, a lack of credits), whatever timer may run?
+    /// Is the queue held by the peer's messages (a pause, a lack of credits), whatever timer may run?
     fn held(&self, now: Time, len: Bytes) -> bool {
         self.gate(now, len) == Gate::Blocked
     }

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! What a pick costs does not grow with the flows that the peer holds: the first of a class that finds its gate shut for the shortest
-//! frame of the class speaks for all of them.
+//! frame of the class stands for all of them.
 
 /// The answer of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,8 +17,8 @@ use crate::frame::{Frame, FrameId};
 /// Length of a CNM on the wire: the smallest Ethernet frame [bytes].
 const LEN: u32 = 64;
 
-/// The two buffers of a port and class.
-struct Watched {
+/// The congestion points of the two buffers of a port and class.
+struct Sides {
     ingress: Option<AnyCongestionPoint>,
     egress: Option<AnyCongestionPoint>,
     /// The next timer that was requested; never: none.
@@ -31,27 +31,27 @@ pub(super) struct CongestionPoints {
     class: u8,
     classes: usize,
     /// By port and class.
-    watched: Vec<Watched>,
+    sides: Vec<Sides>,
 }
 
 impl CongestionPoints {
-    /// Of these ports; `None`: nothing is watched.
+    /// Of these ports; `None`: no buffer has one.
     pub fn new<'a>(ports: impl Iterator<Item = (&'a Detection, Place<'a>)>, classes: usize, class: u8) -> Option<Box<CongestionPoints>> {
         let of = |(d, place): (&Detection, Place)| {
-            let make = move || Watched {
+            let make = move || Sides {
                 ingress: d.congestion_point(&place, Side::Ingress),
                 egress: d.congestion_point(&place, Side::Egress),
                 wake: Time::NEVER,
             };
             (0..classes).map(|_| make()).collect::<Vec<_>>()
         };
-        let watched: Vec<Watched> = ports.flat_map(of).collect();
-        let any = watched.iter().any(|w| w.ingress.is_some() || w.egress.is_some());
-        any.then(|| Box::new(CongestionPoints { class, classes, watched }))
+        let sides: Vec<Sides> = ports.flat_map(of).collect();
+        let any = sides.iter().any(|w| w.ingress.is_some() || w.egress.is_some());
+        any.then(|| Box::new(CongestionPoints { class, classes, sides }))
     }
 
-    fn at(&mut self, port: u16, class: u8) -> &mut Watched {
-        &mut self.watched[port as usize * self.classes + class as usize]
+    fn at(&mut self, port: u16, class: u8) -> &mut Sides {
+        &mut self.sides[port as usize * self.classes + class as usize]
     }
 }
 
@@ -64,8 +64,8 @@ impl Switch {
         let waiting = Bytes(self.waiting(out, class)) + len;
         for (side, port, queue) in [(Side::Ingress, port, held), (Side::Egress, out, waiting)] {
             let Some(n) = &mut self.congestion_points else { return };
-            let watched = n.at(port, class);
-            let point = if side == Side::Ingress { &mut watched.ingress } else { &mut watched.egress };
+            let sides = n.at(port, class);
+            let point = if side == Side::Ingress { &mut sides.ingress } else { &mut sides.egress };
             let Some(point) = point else { continue };
             let cnm = point.on_enqueue(now, flow, len, queue, &mut || env.draw(self.node, port));
             self.report(now, (port, class, side), cnm, env);
@@ -84,7 +84,7 @@ impl Switch {
         }
     }
 
-    /// The flow control of an ingress has spoken.
+    /// The flow control of an ingress has sent a message.
     #[cold]
     pub(super) fn sample_message(&mut self, now: Time, port: u16, class: u8, message: Message, env: &mut impl Env) {
         let Some(n) = &mut self.congestion_points else { return };
@@ -101,11 +101,11 @@ impl Switch {
     pub fn on_congestion_point_wake(&mut self, now: Time, port: u16, class: u8, env: &mut impl Env) {
         let queue = self.occupancy(port, class).bytes;
         let Some(n) = &mut self.congestion_points else { return };
-        let watched = n.at(port, class);
-        if watched.wake <= now {
-            watched.wake = Time::NEVER;
+        let sides = n.at(port, class);
+        if sides.wake <= now {
+            sides.wake = Time::NEVER;
         }
-        let Some(point) = &mut watched.ingress else { return };
+        let Some(point) = &mut sides.ingress else { return };
         let cnm = point.on_wake(now, queue, &mut || env.draw(self.node, port));
         self.report(now, (port, class, Side::Ingress), cnm, env);
         self.schedule_congestion_point(port, class, env);
@@ -114,10 +114,10 @@ impl Switch {
     /// Requests the next timer, unless an earlier one is due.
     fn schedule_congestion_point(&mut self, port: u16, class: u8, env: &mut impl Env) {
         let Some(n) = &mut self.congestion_points else { return };
-        let watched = n.at(port, class);
-        let next = watched.ingress.as_ref().and_then(|n| n.next_wake());
-        if let Some(at) = next.filter(|&at| at < watched.wake) {
-            watched.wake = at;
+        let sides = n.at(port, class);
+        let next = sides.ingress.as_ref().and_then(|n| n.next_wake());
+        if let Some(at) = next.filter(|&at| at < sides.wake) {
+            sides.wake = at;
             env.call_at(self.node, at, Call::CongestionPoint { port, class });
         }
     }

@@ -135,7 +135,7 @@ pub fn repetitions(cx: &Context) -> usize {
 }
 
 /// Sees frames of one run.
-pub type Watcher<'a> = &'a mut dyn FnMut(usize) -> Option<Tap<'static>>;
+pub type Tapping<'a> = &'a mut dyn FnMut(usize) -> Option<Tap<'static>>;
 
 /// Runs the cells, each so many times.
 pub fn all(cx: &Context, cells: &[&Cell]) -> Result<Vec<Runs>, ReproduceError> {
@@ -143,7 +143,7 @@ pub fn all(cx: &Context, cells: &[&Cell]) -> Result<Vec<Runs>, ReproduceError> {
 }
 
 /// [`all`]; `tap` makes what sees the frames of a run of a cell, by its number. It is made again for every try.
-pub fn all_with(cx: &Context, cells: &[&Cell], tap: Watcher) -> Result<Vec<Runs>, ReproduceError> {
+pub fn all_with(cx: &Context, cells: &[&Cell], tap: Tapping) -> Result<Vec<Runs>, ReproduceError> {
     let folder = cx.below("evidence")?.join(cx.entry);
     std::fs::create_dir_all(&folder).map_err(|e| ReproduceError::file(&folder, e))?;
     for at in cells.iter().map(|c| folder.join(c.file())).chain([folder.join(RUNNING)]) {

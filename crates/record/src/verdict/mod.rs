@@ -28,7 +28,8 @@ pub enum Deadlock {
         ports: Vec<String>,
     },
     /// Nothing searched for one.
-    NotWatched {
+    #[serde(rename = "not-watched")]
+    NotChecked {
         /// The reason.
         why: String,
     },
@@ -82,7 +83,7 @@ impl Work {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Conclusion {
-    /// Done, and nothing speaks against it.
+    /// Done, and nothing is against it.
     Yes,
     /// Done, and the answer is "no".
     No,
@@ -210,7 +211,7 @@ impl Verdict {
     /// What was not checked, as pairs of a heading and a reason.
     pub fn not_known(&self) -> Vec<(&'static str, String)> {
         let mut all = Vec::new();
-        if let Deadlock::NotWatched { why } = &self.parts.deadlock {
+        if let Deadlock::NotChecked { why } = &self.parts.deadlock {
             all.push(("Not checked", format!("deadlock: {why}")));
         }
         if let Promises::NotChecked { why } = &self.parts.promises {
@@ -268,7 +269,7 @@ impl Parts {
         stated.push(match &self.deadlock {
             Deadlock::None => "no deadlock".into(),
             Deadlock::Found { what, .. } => what.clone(),
-            Deadlock::NotWatched { .. } => "deadlock not checked".into(),
+            Deadlock::NotChecked { .. } => "deadlock not checked".into(),
         });
         stated.push(self.losses.words());
         if let Promises::NotChecked { .. } = self.promises {

@@ -36,7 +36,7 @@ fn what_was_not_looked_at_is_no_good_news() {
     let why = || String::from("run.deadlock_interval is 0us");
     for (change, headline, code, tone) in [
         (
-            &(|p: &mut Parts| p.deadlock = Deadlock::NotWatched { why: why() }) as &dyn Fn(&mut Parts),
+            &(|p: &mut Parts| p.deadlock = Deadlock::NotChecked { why: why() }) as &dyn Fn(&mut Parts),
             "deadlock not checked, 0 frames lost",
             0,
             Tone::Caution,

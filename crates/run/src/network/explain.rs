@@ -234,7 +234,7 @@ fn follow(scenario: &NetworkScenario, log: &Log, flows: &[FlowRecord], start: Po
             flows: by_flow.into_iter().map(flow_names).collect(),
         });
         let Some(&(next, _)) = by_port.first() else { break Root::FarEnd };
-        // In a deadlock every port waits since before the others noticed: ask about now as well.
+        // In a deadlock every port waits since before the others did: ask about now as well.
         instant = if log.state(next, priority, since).is_some() { since } else { at };
         port = next;
     };

@@ -24,14 +24,14 @@ pub fn losses(o: &Outcome) -> Losses {
     all
 }
 
-/// The first deadlock; `unwatched`: why nothing searched for one.
-pub fn deadlock(topology: &Topology, o: &Outcome, unwatched: Option<String>) -> Deadlock {
-    match (o.deadlocks.first(), unwatched) {
+/// The first deadlock; `unchecked`: why nothing searched for one.
+pub fn deadlock(topology: &Topology, o: &Outcome, unchecked: Option<String>) -> Deadlock {
+    match (o.deadlocks.first(), unchecked) {
         (Some(d), _) => Deadlock::Found {
             what: format!("deadlock closed at {}", d.closed),
             ports: d.cycle.iter().map(|p| topology.port_name(p.node, p.port)).collect(),
         },
-        (None, Some(why)) => Deadlock::NotWatched { why },
+        (None, Some(why)) => Deadlock::NotChecked { why },
         (None, None) => Deadlock::None,
     }
 }
@@ -40,7 +40,7 @@ pub fn deadlock(topology: &Topology, o: &Outcome, unwatched: Option<String>) -> 
 pub(crate) fn judge(s: &NetworkScenario, o: &Outcome, here: Option<&[bool]>) -> Parts {
     let is_here = |node: u32| here.is_none_or(|h| h[node as usize]);
     let elsewhere = (0..s.topology.nodes.len() as u32).any(|n| s.topology.nodes[n as usize].kind == NodeKind::Switch && !is_here(n));
-    let unwatched = match () {
+    let unchecked = match () {
         _ if s.model.deadlock_interval.0 == 0 => Some("run.deadlock_interval is 0us".to_owned()),
         _ if elsewhere => Some("other switches run elsewhere".to_owned()),
         _ => None,
@@ -50,7 +50,7 @@ pub(crate) fn judge(s: &NetworkScenario, o: &Outcome, here: Option<&[bool]>) -> 
     let incomplete = mine().filter(|f| f.received.is_none() && f.flow.size != UNLIMITED).count() as u64;
     Parts {
         interrupted: o.ended == Ended::Interrupted,
-        deadlock: deadlock(&s.topology, o, unwatched),
+        deadlock: deadlock(&s.topology, o, unchecked),
         losses: losses(o),
         promises: promises(s, o),
         work: Work { unit: "flows".into(), total: mine().count() as u64, complete, incomplete },

@@ -35,7 +35,7 @@ fn obstacle(m: &Model, flows: &Flows) -> Option<&'static str> {
     })
 }
 
-/// The parts of a network, or why it stays whole.
+/// The partitions of a network, or why it stays whole.
 fn split(topology: &Topology, flows: &Flows, m: &Model) -> (Split, Option<String>) {
     if m.threads <= 1 {
         return (Split::whole(topology), None);
@@ -48,7 +48,7 @@ fn split(topology: &Topology, flows: &Flows, m: &Model) -> (Split, Option<String
     match split.partitions() {
         1 => whole("one switch does all the work".into()),
         _ if split.lookahead < WORTH_A_WINDOW => whole(format!(
-            "the shortest link between two parts is {} long; below {WORTH_A_WINDOW} threads meet too often to gain anything",
+            "the shortest link between two partitions is {} long; below {WORTH_A_WINDOW} threads meet too often to gain anything",
             split.lookahead
         )),
         _ => (split, None),
@@ -82,7 +82,7 @@ pub fn classes_in_use(flows: &Flows, transport: &Transport, unpaused: Option<u8>
     Classes::with_unpaused_class(listed.chain(flows.loops.iter().flat_map(|l| l.initial().map(|f| f.priority))).chain(own), unpaused)
 }
 
-/// The model speaks of priorities, nodes of classes.
+/// The model has priorities, nodes of classes.
 fn in_classes(transport: &mut Transport, classes: &Classes) {
     if let Transport::Acks { class, paused_with, .. } = transport {
         if let Some(p) = *class {
@@ -141,10 +141,10 @@ fn node(
     };
     let links: Vec<LinkFacts> = (0..node.ports.len()).map(facts).collect();
     let links_without_flow_control: Vec<bool> = node.ports.iter().map(|p| m.links_without_flow_control.contains(&p.link)).collect();
-    let spoken = |(l, &links_without_flow_control): (&LinkFacts, &bool)| {
+    let in_use = |(l, &links_without_flow_control): (&LinkFacts, &bool)| {
         if links_without_flow_control { Ok(FlowControl::None) } else { (m.flow_control)(l) }
     };
-    let flow_control = links.iter().zip(&links_without_flow_control).map(spoken).collect::<Result<Vec<_>, _>>()?;
+    let flow_control = links.iter().zip(&links_without_flow_control).map(in_use).collect::<Result<Vec<_>, _>>()?;
     if m.discipline != DisciplineKind::Fifo && flow_control.iter().any(FlowControl::per_flow) {
         return Err(ParamError::new(
             "discipline",
@@ -255,7 +255,7 @@ fn is_here(m: &Model, n: u32) -> bool {
     m.outside.as_ref().is_none_or(|here| here[n as usize])
 }
 
-/// The nodes by part, each where it belongs, and whether all links are lossless.
+/// The nodes by partition, each where it belongs, and whether all links are lossless.
 fn nodes(
     topology: &Topology,
     m: &Model,
@@ -401,7 +401,7 @@ impl World {
         if let Some(looks) = self.layout.probes.histogram {
             let (ports, classes) = (self.layout.ports.len(), self.layout.classes.len());
             self.partitions[0].core.monitor.histogram = Some(Box::new(Histogram::new(looks, ports, classes)));
-            self.partitions[0].core.monitor.watches_queues = true;
+            self.partitions[0].core.monitor.records_queues = true;
             self.plan_at(looks.first, Kind::Look, 0, 0);
         }
         if self.deadlock_interval.0 > 0 {
@@ -415,7 +415,7 @@ impl World {
     }
 }
 
-/// A queue for one of so many parts. Its buckets reach over one link, which is as far as most events look ahead, and hold
+/// A queue for one of so many partitions. Its buckets reach over one link, which is as far as most events look ahead, and hold
 /// some dozens of events when the network is busy: a frame makes about ten on its way.
 fn event_queue(topology: &Topology, m: &Model, partitions: usize) -> EventQueue {
     const EVENTS_PER_BUCKET: u64 = 32;

@@ -177,8 +177,8 @@ impl Env for Liar<'_> {
     fn has_come(&self, event_key: EventKey) -> bool {
         self.core.has_come(event_key)
     }
-    fn watches_queues(&self) -> bool {
-        Env::watches_queues(self.core)
+    fn records_queues(&self) -> bool {
+        Env::records_queues(self.core)
     }
     fn hand_over(&mut self, node: u32, port: u16, frame: FrameId) {
         self.core.hand_over(node, port, frame);

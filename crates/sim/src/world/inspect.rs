@@ -32,7 +32,7 @@ type Kept = (u16, u8, u16);
 type Inside = BTreeMap<(u16, u8), BTreeMap<u16, (u64, u32)>>;
 
 impl World {
-    /// The part in which a node lives.
+    /// The partition in which a node lives.
     fn home(&self, node: u32) -> &Partition {
         &self.partitions[self.layout.partition_of[node as usize] as usize]
     }

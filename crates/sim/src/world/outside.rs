@@ -16,7 +16,7 @@ use xoff_node::{Frame, FrameId, FrameKind, Port};
 use super::*;
 use crate::line::RemoteArrival;
 
-/// The part of the network behind every link.
+/// The partition of the network behind every link.
 pub(crate) const OUTSIDE: u16 = 1;
 
 /// Flows from this number on are unknown to the world. Their frames go where [`Frame::out_port`] points at the time they enter.

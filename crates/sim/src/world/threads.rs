@@ -1,12 +1,12 @@
-//! Parts of a network on threads of their own, in step.
+//! Partitions of a network on threads of their own, in step.
 //!
 //! ```text
-//!   part 0   take in | next ------|==| run to T + lookahead | hand over --|==|  ...
-//!   part 1   take in | next ------|==| run to T + lookahead | hand over --|==|  ...
-//!                             barrier   T: earliest next        barrier
+//!   partition 0   take in | next ------|==| run to T + lookahead | hand over --|==|  ...
+//!   partition 1   take in | next ------|==| run to T + lookahead | hand over --|==|  ...
+//!                                  barrier   T: earliest next        barrier
 //! ```
 //!
-//! Conservative synchronisation (Chandy, Misra, Bryant): what a part does from time T on reaches another one no sooner
+//! Conservative synchronisation (Chandy, Misra, Bryant): what a partition does from time T on reaches another one no sooner
 //! than T + lookahead, so up to there each may run on its own. Every thread draws the same conclusions from the same
 //! published figures; which thread runs when has no influence on anything.
 
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use super::*;
 use crate::line::RemoteArrival;
 
-/// What a part publishes before a barrier; together they make a [`Standing`].
+/// What a partition publishes before a barrier; together they make a [`Standing`].
 #[derive(Default)]
 struct Posted {
     next: AtomicU64,
@@ -79,7 +79,7 @@ impl Barrier {
 /// What all threads see.
 struct Shared {
     posted: Vec<Posted>,
-    /// Frames on their way, by sending and receiving part.
+    /// Frames on their way, by sending and receiving partition.
     mail: Vec<Vec<Mutex<Vec<RemoteArrival>>>>,
     barrier: Barrier,
 }
@@ -91,7 +91,7 @@ pub(super) struct Task {
     pub bound: EventKey,
     /// About so many events altogether.
     pub events: u64,
-    /// Shortest delay between two parts.
+    /// Shortest delay between two partitions.
     pub lookahead: Span,
     /// Looks whether the flows are complete, if the run is to stop then, and how many are still to be completed.
     pub looks: Option<(DoneLooks, usize)>,
@@ -118,7 +118,7 @@ struct Standing {
     next: u64,
     events: u64,
     completions: usize,
-    /// Some part keeps many rows, which should be taken.
+    /// Some partition keeps many rows, which should be taken.
     full: bool,
 }
 
@@ -128,7 +128,7 @@ impl Course {
         Course { stop: events.saturating_add(task.events), task, windows: 0 }
     }
 
-    /// The next window: the time before which each part may run on its own. Or the stretch has ended.
+    /// The next window: the time before which each partition may run on its own. Or the stretch has ended.
     fn go_on(&mut self, s: &Standing) -> Result<EventKey, Stretch> {
         let end = |c: &Course| Err(Stretch { windows: c.windows, looks: c.task.looks.map(|l| l.0) });
         if s.next == u64::MAX || s.events >= self.stop || s.full {
@@ -151,7 +151,7 @@ fn next_before(partition: &mut Partition, bound: EventKey) -> u64 {
     partition.peek().filter(|m| *m < bound).map_or(u64::MAX, |m| m.time.0)
 }
 
-/// Does a task window by window, one part after the other on this thread: for stretches in which a window holds too little
+/// Does a task window by window, one partition after the other on this thread: for stretches in which a window holds too little
 /// work to pay for two meetings.
 pub(super) fn run_in_turn(partitions: &mut [Partition], task: Task) -> Stretch {
     let mut course = Course::new(partitions, task);
@@ -171,7 +171,7 @@ pub(super) fn run_in_turn(partitions: &mut [Partition], task: Task) -> Stretch {
     }
 }
 
-/// Hands frames over that are on their way between parts. Whoever lets nodes act outside of a window has to call it, or the
+/// Hands frames over that are on their way between partitions. Whoever lets nodes act outside of a window has to call it, or the
 /// next window would begin without knowing of them.
 pub(super) fn exchange(partitions: &mut [Partition]) {
     for from in 0..partitions.len() {
@@ -182,7 +182,7 @@ pub(super) fn exchange(partitions: &mut [Partition]) {
     }
 }
 
-/// Does a task with every part on its own thread.
+/// Does a task with every partition on its own thread.
 pub(super) fn run(partitions: &mut [Partition], task: Task) -> Stretch {
     let n = partitions.len();
     let shared = Shared {
@@ -203,11 +203,11 @@ pub(super) fn run(partitions: &mut [Partition], task: Task) -> Stretch {
                 std::panic::resume_unwind(panic);
             }
         }
-        stretch.expect("a world has a part")
+        stretch.expect("a world has a partition")
     })
 }
 
-/// One part, window by window. All threads leave after the same window, with no frame on its way between parts.
+/// One partition, window by window. All threads leave after the same window, with no frame on its way between partitions.
 fn run_partition(partition: &mut Partition, me: usize, shared: &Shared, mut course: Course) -> Stretch {
     let _breaks = Breaks(&shared.barrier);
     let posted = &shared.posted[me];
