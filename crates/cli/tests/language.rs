@@ -3,7 +3,7 @@
 //! [`GLOSSARY`] has the words and what to write instead, [`TERMS`] the field's own terms that contain one, [`ALLOWED`] the files in which
 //! one may stand, each with its reason. What is allowed and not needed fails too.
 //!
-//! CHANGELOG is not searched: it says what a key was called before.
+//! Every file of the project is searched, but [`SKIPPED`].
 
 use std::collections::HashMap;
 use std::fs;
@@ -46,9 +46,9 @@ const GLOSSARY: &[(Form, &str)] = &[
     (Word(&["surroundings"]), "Boundary, NetworkFacts"),
     (Word(&["the turns", "in turns"]), "round-robin order"),
     (Word(&["turning back overlaps"]), "hairpin_overlap"),
-    (Word(&["notice", "notices", "notification", "notifications"]), "CNM (802.1Qau), CNP (RoCE), BECN (InfiniBand)"),
+    (Word(&["notice", "notices", "noticed", "noticing", "notification", "notifications"]), "CNM (802.1Qau), CNP (RoCE), BECN (InfiniBand)"),
     (Word(&["notifier", "notifiers"]), "congestion point"),
-    (Word(&["watch"]), "deadlock detector; sample, capture, observe"),
+    (Word(&["watch", "watches", "watched", "watching", "watcher", "watchers", "unwatched"]), "deadlock detector; sample, capture, observe"),
     (Word(&["soup"]), "fuzz"),
     (Word(&["witness", "witnesses"]), "packet capture; of a cycle: closing flows"),
     (Word(&["bed", "beds"]), "veth network"),
@@ -87,6 +87,11 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("crates/report/src/", "lanes", "a kind of figure: rows side by side, with coloured stretches"),
     ("crates/papers/src/", "lane", "that kind of figure"),
     ("crates/papers/src/", "lanes", "that kind of figure"),
+    ("Cargo.toml", "bare", "a check of rustdoc: bare_urls"),
+    ("crates/mech/", "FilterPart", "a part of the filter that travels in a message"),
+    ("crates/record/src/verdict/mod.rs", "watched", "`not-watched`, a published value of the verdict"),
+    ("crates/cli/tests/verdict.rs", "watched", "its test"),
+    ("python/", "watched", "the same value, and its tests"),
     ("crates/sim/src/queue/sort.rs", "lanes", "the elements of a SIMD register"),
     ("crates/workload/src/random.rs", "moments", "mean and variance"),
     ("crates/sim/tests/names.rs", "rz3880", "the number of the report that has Unbiased QCN, as that search normalizes it"),
@@ -102,11 +107,18 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("python/tests/test_run.py", "watch", "a test of the old key"),
 ];
 
-/// Files and folders that are searched, from the root of the project.
-const SEARCHED: &[&str] = &["crates", "docs", "python", "scenarios", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
-
-/// Not searched: figures, which are drawn from texts in `crates`, and what is built.
-const SKIPPED: &[&str] = &["svg", "pyc", "so", "dump"];
+/// Not searched below the root, beside what `.gitignore` names: what is no text of this project, or has to have the words.
+const SKIPPED: &[(&str, &str)] = &[
+    (".git", "the versions"),
+    ("LICENSE-APACHE", "the words of others"),
+    ("LICENSE-MIT", "the words of others"),
+    (".cargo", "settings of one machine"),
+    (".idea", "settings of one machine"),
+    (".vscode", "settings of one machine"),
+    ("Cargo.lock", "names of other projects"),
+    ("CHANGELOG.md", "what a key was called before"),
+    ("crates/cli/tests/language.rs", "the glossary itself"),
+];
 
 /// At least so many files are searched: fewer are a sign of a search that has gone wrong.
 const FILES_MIN: usize = 1_200;
@@ -115,80 +127,147 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Files below `path`, which is relative to the root.
-fn files(path: &str, found: &mut Vec<String>) {
-    let full = root().join(path);
-    if !full.is_dir() {
-        return found.push(path.to_owned());
-    }
-    for entry in fs::read_dir(full).unwrap() {
+/// Files below the root of the project, from there, without what is skipped and what is built.
+fn files() -> Vec<String> {
+    let built = fs::read_to_string(root().join(".gitignore")).unwrap();
+    let mut found = Vec::new();
+    below("", &built.lines().collect::<Vec<_>>(), &mut found);
+    found.sort();
+    found
+}
+
+fn below(folder: &str, built: &[&str], found: &mut Vec<String>) {
+    for entry in fs::read_dir(root().join(folder)).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
-        let skipped = SKIPPED.iter().any(|x| name.rsplit_once('.').is_some_and(|(_, e)| e == *x));
-        if !skipped && !name.starts_with('.') && name != "__pycache__" && name != "language.rs" {
-            files(&format!("{path}/{name}"), found);
+        let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
+        let is_built = built.iter().any(|pattern| match pattern.strip_prefix('/') {
+            Some(from_root) => from_root == path,
+            None => pattern.strip_prefix('*').map_or(pattern.trim_end_matches('/') == name, |end| name.ends_with(end)),
+        });
+        if is_built || SKIPPED.iter().any(|(skipped, _)| *skipped == path) {
+            continue;
+        }
+        match root().join(&path).is_dir() {
+            true => below(&path, built, found),
+            false => found.push(path),
         }
     }
 }
 
-/// Words of a line in lower case: `CoinToss`, `coin_toss` and `coin toss` have two.
-fn words(line: &str) -> Vec<String> {
-    let mut all = Vec::new();
-    for joined in line.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty()) {
-        let mut word = String::new();
-        let mut chars = joined.chars().peekable();
-        let mut before = ' ';
-        while let Some(c) = chars.next() {
-            let hump = c.is_ascii_uppercase() && (!before.is_ascii_uppercase() || chars.peek().is_some_and(char::is_ascii_lowercase));
-            if hump && !word.is_empty() {
-                all.push(std::mem::take(&mut word));
-            }
-            word.push(c.to_ascii_lowercase());
-            before = c;
+/// Words of a name as they are written: `CoinToss` has `Coin` and `Toss`, `RNGSource` has `RNG` and `Source`.
+fn humps(name: &str) -> Vec<&str> {
+    let (mut all, mut from) = (Vec::new(), 0);
+    let bytes = name.as_bytes();
+    for at in 1..bytes.len() {
+        let next_is_lower = bytes.get(at + 1).is_some_and(u8::is_ascii_lowercase);
+        if bytes[at].is_ascii_uppercase() && (!bytes[at - 1].is_ascii_uppercase() || next_is_lower) {
+            all.push(&name[from..at]);
+            from = at;
         }
-        all.push(word);
     }
+    all.push(&name[from..]);
     all
 }
 
-/// Rust without its comments and texts, whose characters become spaces; the lines stay.
-fn code(text: &str) -> String {
+/// Words of a text in lower case: `CoinToss`, `coin_toss` and `coin toss` have two.
+fn words(text: &str) -> Vec<String> {
+    let joined = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty());
+    joined.flat_map(humps).map(str::to_ascii_lowercase).collect()
+}
+
+/// What follows is a comment or a text.
+enum Prose {
+    Comment(usize),
+    Text(usize),
+}
+
+/// Bytes up to the end of a text that begins with one quote; a backslash keeps a quote in it.
+fn quoted(text: &str, quote: char) -> usize {
+    let mut escaped = false;
+    let end = text[1..].find(|c| {
+        let ends = c == quote && !escaped;
+        escaped = c == '\\' && !escaped;
+        ends
+    });
+    end.map_or(text.len(), |at| at + 2)
+}
+
+/// A comment or text of Rust at the beginning of `rest`; `named`: what stands before goes on with it.
+fn rust_prose(rest: &str, named: bool) -> Option<Prose> {
+    if rest.starts_with("//") {
+        return Some(Prose::Comment(rest.find('\n').unwrap_or(rest.len())));
+    }
+    if rest.starts_with("/*") {
+        let (mut depth, mut at) = (1, 2);
+        while depth > 0 && at < rest.len() {
+            let (step, by) = match &rest.as_bytes()[at..] {
+                [b'/', b'*', ..] => (2, 1),
+                [b'*', b'/', ..] => (2, -1),
+                _ => (1, 0),
+            };
+            (at, depth) = (at + step, depth + by);
+        }
+        return Some(Prose::Comment(at));
+    }
+    if let Some(raw) = ["r", "br", "cr"].iter().find_map(|p| rest.strip_prefix(p)).filter(|_| !named) {
+        let quote = raw.trim_start_matches('#');
+        let end = format!("\"{}", "#".repeat(raw.len() - quote.len()));
+        if let Some(text) = quote.strip_prefix('"') {
+            return Some(Prose::Text(text.find(&end).map_or(rest.len(), |at| rest.len() - text.len() + at + end.len())));
+        }
+    }
+    match rest {
+        _ if rest.starts_with('"') => Some(Prose::Text(quoted(rest, '"'))),
+        _ if rest.starts_with("'\"'") => Some(Prose::Text(3)),
+        _ if rest.starts_with("'\\\"'") => Some(Prose::Text(4)),
+        _ => None,
+    }
+}
+
+/// The same of Python.
+fn python_prose(rest: &str) -> Option<Prose> {
+    let first = rest.chars().next().filter(|c| "#'\"".contains(*c))?;
+    if first == '#' {
+        return Some(Prose::Comment(rest.find('\n').unwrap_or(rest.len())));
+    }
+    let triple = first.to_string().repeat(3);
+    Some(Prose::Text(match rest.strip_prefix(&triple) {
+        Some(text) => text.find(&triple).map_or(rest.len(), |at| at + 6),
+        None => quoted(rest, first),
+    }))
+}
+
+/// Rust or Python without its comments and texts, whose characters become spaces; the lines stay, and links of comments to items.
+fn code(text: &str, python: bool) -> String {
     let mut out = String::with_capacity(text.len());
     let blank = |s: &str, out: &mut String| out.extend(s.chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
-        let raw = rest.trim_start_matches('r').trim_start_matches('#');
-        let hashes = rest.len() - raw.len();
         let named = out.chars().last().is_some_and(|c| c.is_alphanumeric() || c == '_');
-        let len = if rest.starts_with("//") {
-            rest.find('\n').unwrap_or(rest.len())
-        } else if c == 'r' && !named && raw.starts_with('"') {
-            let end = format!("\"{}", "#".repeat(hashes - 1));
-            raw[1..].find(&end).map_or(rest.len(), |at| hashes + 1 + at + end.len())
-        } else if c == '"' {
-            let mut escaped = false;
-            let end = rest[1..].find(|c| {
-                let ends = c == '"' && !escaped;
-                escaped = c == '\\' && !escaped;
-                ends
-            });
-            end.map_or(rest.len(), |at| at + 2)
-        } else if rest.starts_with("'\"'") {
-            3
-        } else if rest.starts_with("'\\\"'") {
-            4
-        } else {
-            out.push(c);
-            rest = &rest[c.len_utf8()..];
-            continue;
+        let (len, mut prose) = match if python { python_prose(rest) } else { rust_prose(rest, named) } {
+            Some(Prose::Text(len)) => (len, ""),
+            Some(Prose::Comment(len)) => (len, &rest[..len]),
+            None => {
+                out.push(c);
+                rest = &rest[c.len_utf8()..];
+                continue;
+            }
         };
-        blank(&rest[..len], &mut out);
+        let comment = prose.len();
+        while let Some((before, (link, after))) = prose.split_once("[`").and_then(|(b, l)| Some((b, l.split_once("`]")?))) {
+            blank(before, &mut out);
+            out.extend(["  ", link, "  "]);
+            prose = after;
+        }
+        blank(&rest[comment - prose.len()..len], &mut out);
         rest = &rest[len..];
     }
     out
 }
 
-/// What is searched: phrases by their first word, names by part, types.
+/// What is searched.
 struct Search {
+    /// By their first word.
     phrases: HashMap<&'static str, Vec<Vec<&'static str>>>,
     terms: Vec<Vec<&'static str>>,
     names: Vec<&'static str>,
@@ -225,17 +304,19 @@ impl Search {
     /// All of a file; line 0 is its name.
     fn file(&self, name: &str, text: &str) -> Vec<Hit> {
         let mut hits = Vec::new();
-        for (n, line) in std::iter::once(name).chain(text.lines()).enumerate() {
-            self.line(n, &words(line), &mut hits);
+        self.phrases(&words(name).into_iter().map(|w| (0, w)).collect::<Vec<_>>(), &mut hits);
+        if name.ends_with(".svg") {
+            self.phrases(&numbered(&without_tags(text)), &mut hits);
         }
-        if !name.ends_with(".rs") {
+        // In one piece, for a phrase may be broken over two lines.
+        self.phrases(&numbered(text), &mut hits);
+        let python = name.ends_with(".py") || name.ends_with(".pyi");
+        if !python && !name.ends_with(".rs") {
             return hits;
         }
-        for (n, line) in code(text).lines().enumerate() {
+        for (n, line) in code(text, python).lines().enumerate() {
             for found in line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).filter(|w| !w.is_empty()) {
-                let is_type = self.types.contains(&found);
-                let part = || found.split('_').any(|p| self.names.contains(&p.to_ascii_lowercase().as_str()));
-                if is_type || part() {
+                if has_type(found, &self.types) || has_name(found, &self.names) {
                     hits.push(Hit { line: n + 1, word: found.to_owned(), term: None });
                 }
             }
@@ -243,36 +324,61 @@ impl Search {
         hits
     }
 
-    fn line(&self, line: usize, words: &[String], hits: &mut Vec<Hit>) {
-        let at = |i: usize, phrase: &[&str]| words[i..].len() >= phrase.len() && phrase.iter().zip(&words[i..]).all(|(p, w)| p == w);
-        for (i, word) in words.iter().enumerate() {
+    /// Of words with their lines.
+    fn phrases(&self, words: &[(usize, String)], hits: &mut Vec<Hit>) {
+        let at = |i: usize, phrase: &[&str]| words[i..].len() >= phrase.len() && phrase.iter().zip(&words[i..]).all(|(p, w)| *p == w.1);
+        for (i, (line, word)) in words.iter().enumerate() {
             let Some(phrases) = self.phrases.get(word.as_str()) else { continue };
             for phrase in phrases.iter().filter(|p| at(i, p)) {
                 let around = |term: &Vec<&str>| (i.saturating_sub(term.len() - 1)..=i).any(|from| at(from, term));
-                hits.push(Hit { line, word: phrase.join(" "), term: self.terms.iter().position(around) });
+                hits.push(Hit { line: *line, word: phrase.join(" "), term: self.terms.iter().position(around) });
             }
         }
     }
 }
 
+/// Words with their lines, from 1.
+fn numbered(text: &str) -> Vec<(usize, String)> {
+    text.lines().zip(1..).flat_map(|(line, n)| words(line).into_iter().map(move |w| (n, w))).collect()
+}
+
+/// The texts of a figure: a phrase may be broken over two of its elements.
+fn without_tags(text: &str) -> String {
+    let mut within = false;
+    let outside = text.chars().map(|c| {
+        within = c == '<' || (within && c != '>');
+        if c == '\n' || !(within || c == '>') { c } else { ' ' }
+    });
+    outside.collect()
+}
+
+/// A type is also found where it is a word of another one: `Part` in `PartOf`.
+fn has_type(name: &str, types: &[&str]) -> bool {
+    name.split('_').flat_map(humps).any(|h| types.contains(&h))
+}
+
+/// A name is also found in a name of several words: `say` in `say_once` and `SayOnce`.
+fn has_name(name: &str, names: &[&str]) -> bool {
+    name.split('_').flat_map(humps).any(|h| names.contains(&h.to_ascii_lowercase().as_str()))
+}
+
 fn right(word: &str) -> &'static str {
     let of = |form: &Form| match form {
-        Word(all) | Type(all) => all.contains(&word),
-        Name(all) => word.split('_').any(|p| all.contains(&p.to_ascii_lowercase().as_str())),
+        Word(all) => all.contains(&word),
+        Type(all) => has_type(word, all),
+        Name(all) => has_name(word, all),
     };
     GLOSSARY.iter().find(|(form, _)| of(form)).map_or("", |g| g.1)
 }
 
 #[test]
 fn words_that_are_not_the_fields_stand_nowhere() {
-    let mut all = Vec::new();
-    SEARCHED.iter().for_each(|path| files(path, &mut all));
-    all.sort();
+    let all = files();
     assert!(all.len() >= FILES_MIN, "{} files were searched", all.len());
     let search = Search::new();
     let (mut wrong, mut used, mut terms) = (Vec::new(), vec![false; ALLOWED.len()], vec![false; TERMS.len()]);
     for file in &all {
-        let Ok(text) = fs::read_to_string(root().join(file)) else { continue };
+        let text = fs::read_to_string(root().join(file)).unwrap_or_else(|e| panic!("{file} cannot be searched: {e}"));
         for hit in search.file(file, &text) {
             let allowed = ALLOWED.iter().position(|(path, word, _)| file.starts_with(path) && hit.word == *word);
             match (hit.term, allowed) {
@@ -318,4 +424,31 @@ fn the_search_finds_what_it_is_for() {
     assert_eq!(hits("a notification of a lane"), ["notification", "lane"]);
     let text = "let a = r#\"said \"Fill\" \"#; let b = '\"'; let said = \"\\\" Part\"; // Fill\nlet c: Fill;";
     assert_eq!(found("a.rs", text), [(1, "said".to_owned()), (2, "Fill".to_owned())]);
+    // Phrases over two lines, types within names and in links, block comments with a quote, bytes.
+    assert_eq!(found("a.rs", "// There is no\n    // way.\n"), [(1, "no way".to_owned())]);
+    assert_eq!(found("a.svg", "<text>There is no</text>\n<text>way</text>"), [(1, "no way".to_owned())]);
+    assert_eq!(hits("PartOf NoteKind CrossingTable Parts Notes Filled partition"), ["PartOf", "NoteKind", "CrossingTable"]);
+    assert_eq!(hits("/// See [`Part`], [`a::Note::b`] and `Part`, a Part"), ["Part", "Note"]);
+    assert_eq!(hits("/* \" /* Part */ Fill */ let a: Note = SayOnce;"), ["Note", "SayOnce"]);
+    assert_eq!(hits("let a = br#\"\\\" Fill\"#; let b: Part;"), ["Part"]);
+    assert_eq!(hits("it noticed, watched, watches, watching, a Watcher").len(), 5);
+    let python = "class PartOf:  # Part, says\n    \"\"\"Fill '\n    says\"\"\"\n    said = 'Part' + \"Note\"\n";
+    for name in ["a.py", "a.pyi"] {
+        assert_eq!(found(name, python), [(1, "PartOf".to_owned()), (4, "said".to_owned())]);
+    }
+}
+
+/// Files of every kind are searched, wherever they lie; of the files of this name only this one is not.
+#[test]
+fn every_file_is_searched() {
+    let all = files();
+    let paths =
+        ["Makefile", "SECURITY.md", "CITATION.cff", ".ci/run", ".github/workflows/ci.yml", ".editorconfig", "crates/cli/Cargo.toml"];
+    for path in paths {
+        assert!(all.iter().any(|p| p == path), "{path}");
+    }
+    for end in [".rs", ".py", ".pyi", ".svg", ".md", ".toml", ".json", ".txt", ".yml", ".sh", ".dump"] {
+        assert!(all.iter().any(|p| p.ends_with(end)), "{end}");
+    }
+    assert!(!all.iter().any(|p| p.starts_with("target/") || p.ends_with(".pyc")));
 }
