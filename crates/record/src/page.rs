@@ -8,7 +8,7 @@ use xoff_rows::{ColumnSpec, FABRIC, Kind, NETWORK, TableSpec, Word};
 /// The whole page, as it has to stand in `docs/tables.md`.
 pub fn page() -> String {
     let mut p = String::from(INTRO);
-    for f in &FORMATS {
+    for f in FORMATS {
         let _ = writeln!(p, "| `{}` | {} |", f.name, f.about);
     }
     section(&mut p, "A network", "A scenario with `[topology]`.", NETWORK);

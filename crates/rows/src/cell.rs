@@ -88,7 +88,9 @@ impl<T: Cell> Cell for Option<T> {
 }
 
 /// A value in a column that its table has not always had: what every row had in effect before (zero, for a counter) adds nothing to
-/// the hash, so that results from before keep theirs.
+/// the hash, so that results from before keep theirs. No tag precedes it: two `Late` columns of one row of which only one is set have the same
+/// bytes whichever it is. The first ones stay so, for the hashes of before; a row that has one takes no other, but a type with a tag of its
+/// own ([`ADDED`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Late<T = u64>(pub T);
 

@@ -7,9 +7,16 @@
 mod draw;
 
 use draw::{Dice, Drawn};
+use xoff_mech::flow_control;
 use xoff_record::Sink;
 use xoff_run::NetworkScenario;
 use xoff_sim::LostFrames;
+
+/// The flow controls of the registry that hold single flows, or whole priorities.
+fn registered(per_flow: bool) -> Vec<&'static str> {
+    let some = flow_control::REGISTRY.iter().filter(|e| e.name != "none" && e.per_flow == per_flow);
+    some.map(|e| e.name).collect()
+}
 
 fn scenario(case: u64) -> Drawn {
     let mut d = Dice(case);
@@ -23,7 +30,7 @@ fn scenario(case: u64) -> Drawn {
     };
     let rate = d.pick(&["10Gbps", "40Gbps", "100Gbps"]);
     let delay = d.pick(&["100ns", "1us", "5us"]);
-    let flow_control = d.pick(&["pfc", "cbfc", "gfc-conceptual", "gfc-buffer", "gfc-time"]);
+    let flow_control = d.pick(&registered(false));
     let (constant, jitter) = (d.roll(3), d.roll(4));
     let discipline = d.pick(&["fifo", "round-robin", "drr", "input-fifo"]);
     let scheduler = d.pick(&["strict", "round-robin", "drr"]);
@@ -140,13 +147,21 @@ fn infiniband(case: u64) -> Drawn {
 /// The same with a per-flow flow control, few slots and few queues, so that flows share both. What one flow may hold grows
 /// with the length of its way and many flows share a link, so that the buffer is larger.
 fn by_flow(case: u64) -> Drawn {
+    let kinds = registered(true);
+    let kind = kinds[case as usize % kinds.len()];
     let mut d = Dice(case ^ 0x5eed);
     let xoff = 10 + d.roll(200);
     let (xon, queues, slots) = (d.roll(xoff + 1), 1 + d.roll(8), d.pick(&["1", "3", "16", "4096"]));
     Drawn {
         switch: "buffer = \"100MB\"\n".into(),
         discipline: "fifo",
-        flow_control: ("pffc", format!("xoff_s = \"{xoff}KB\"\nxon_s = \"{xon}KB\"\nqueues = {queues}\nslots = {slots}\n")),
+        flow_control: (
+            kind,
+            match kind {
+                "pffc" => format!("xoff_s = \"{xoff}KB\"\nxon_s = \"{xon}KB\"\nqueues = {queues}\nslots = {slots}\n"),
+                _ => String::new(),
+            },
+        ),
         ..scenario(case)
     }
 }

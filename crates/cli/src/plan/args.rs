@@ -63,12 +63,15 @@ impl FromArgMatches for Args {
     }
 }
 
+/// The key whose value stands without an option.
+const POSITIONAL: &str = "detection";
+
 fn arg(p: &ParamSpec) -> Arg {
     let default = p.default.map(|d| format!(" [default: {d}]")).unwrap_or_default();
     let source = if p.source.is_empty() { String::new() } else { format!(" ({})", p.source) };
     let arg = Arg::new(p.key).help(format!("{}{source}{default}", p.doc));
     // What is planned stands alone: `xoff plan tcd`.
-    let (arg, choice) = if p.key == "detection" { (arg, "MECHANISM") } else { (arg.long(option(p.key)), "NAME") };
+    let (arg, choice) = if p.key == POSITIONAL { (arg, "MECHANISM") } else { (arg.long(option(p.key)), "NAME") };
     let value = match p.kind {
         Kind::Rate => "RATE",
         Kind::Bytes => "SIZE",
@@ -105,7 +108,10 @@ impl Args {
     /// A refusal, at the option if it was given.
     pub fn refused(&self, e: &ParamError) -> Problem {
         match self.given.iter().find(|(key, _)| *key == e.key) {
+            // As it was written: an argument by its place.
+            Some((POSITIONAL, value)) => Problem::new(e.what.clone(), e.hint.clone()).at(terminal::option("plan", value)),
             Some((key, value)) => Problem::new(e.what.clone(), e.hint.clone()).at(terminal::option(&format!("--{}", option(key)), value)),
+            None if e.key == POSITIONAL => Problem::new(format!("MECHANISM: {}", e.what), e.hint.clone()),
             None => Problem::new(format!("--{}: {}", option(&e.key), e.what), e.hint.clone()),
         }
     }

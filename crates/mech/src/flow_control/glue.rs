@@ -4,7 +4,7 @@
 //!   Pfc(pfc) "pfc" sends 0 Pfc(Pause): "...";
 //!     |   |    |         |  |    |            +- Entry::about
 //!     |   |    |         |  |    +- what it carries, a Signal of that module
-//!     |   |    |         |  +- Message::Pfc                      or instead of `sends`:  like Cbfc, whose messages it has
+//!     |   |    |         |  +- Message::Pfc                      or instead of `sends`:  like Credit, whose messages it has
 //!     |   |    |         +- number of that message in a frame
 //!     |   |    +- Entry::name
 //!     |   +- module; its Params implement Law
@@ -43,6 +43,15 @@ macro_rules! flow_controls {
 
             /// The inverse of [`Message::to_words`].
             pub fn from_words(tag: u8, a: u64, b: u64) -> Message {
+                /// Numbers of messages are distinct.
+                #[deny(unreachable_patterns)]
+                const fn _distinct(tag: u8) {
+                    match tag {
+                        $($($c_tag => (),)?)+
+                        $($($f_tag => (),)?)+
+                        _ => (),
+                    }
+                }
                 match tag {
                     $($($c_tag => Message::$c_message(Signal::from_words(a, b)),)?)+
                     _ => Message::rare(tag, a, b),

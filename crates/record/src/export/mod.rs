@@ -1,6 +1,6 @@
 //! Formats in which tables are written: what one is, and a table on its way to a file.
 //!
-//! A format is one file here and one line in [`FORMATS`]; the command line, Python and `docs/tables.md` follow.
+//! A format is one file here, its `mod` line and its place in [`FORMATS`]; the command line, Python and `docs/tables.md` follow.
 
 mod csv;
 mod parquet;
@@ -52,7 +52,7 @@ pub struct Format {
 }
 
 /// Every format. The first is the one used unless another is asked for.
-pub static FORMATS: [Format; 2] = [parquet::FORMAT, csv::FORMAT];
+pub static FORMATS: &[Format] = &[parquet::FORMAT, csv::FORMAT];
 
 impl Format {
     /// The one of this name.
