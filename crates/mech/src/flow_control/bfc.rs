@@ -28,7 +28,7 @@ use xoff_units::{Bytes, Span};
 
 use super::QueueState;
 use super::law::Law;
-use crate::LinkFacts;
+use crate::{LinkFacts, Unmet};
 
 /// What the file calls them.
 pub const PARAMS: &[ParamSpec] = &[
@@ -69,9 +69,15 @@ impl Params {
     /// # Errors
     /// The key that is out of its range.
     pub fn read(v: &mut dyn Values, link: &LinkFacts) -> Result<Params, ParamError> {
-        let period = v.span_opt("period")?.unwrap_or(Span(hrtt(link).0 / 2));
-        if period.0 == 0 {
-            return Err(ParamError::new("period", "period is 0", "filters would leave without end; choose at least 1ns"));
+        let shortest = filters(link);
+        let period = v.span_opt("period")?.unwrap_or(Span(hrtt(link).0 / 2).max(shortest));
+        if period < shortest {
+            let what = format!("period is {period}, and the filters of a link of {} take {shortest} on the wire", link.rate);
+            return Err(ParamError::new(
+                "period",
+                what,
+                format!("filters would wait for each other without end; choose at least {shortest}"),
+            ));
         }
         let mut count = |key: &'static str, most: u64| match v.count(key)? {
             n if (1..=most).contains(&n) => Ok(n),
@@ -91,10 +97,15 @@ impl Params {
     }
 }
 
-/// Round trip of one hop: twice the delay, the times inside the nodes, and a frame that is on the wire when a filter comes and when it
-/// leaves [ps].
+/// Round trip of one hop: twice the delay, the times inside the nodes, a frame that is on the wire when a filter is to leave, and the filter
+/// with those of other priorities before it [ps].
 pub fn hrtt(link: &LinkFacts) -> Span {
-    link.delay + link.delay + link.processing + link.rate.time_for(link.mtu) + link.rate.time_for(FRAME_LEN)
+    link.delay + link.delay + link.processing + link.rate.time_for(link.mtu) + filters(link)
+}
+
+/// Filters of all priorities on the wire [ps].
+fn filters(link: &LinkFacts) -> Span {
+    link.rate.time_for(FRAME_LEN * (1 + link.control_ahead))
 }
 
 fn threshold(horizon: Span, queue: &QueueState) -> Bytes {
@@ -113,6 +124,21 @@ impl Law for Params {
     }
     fn message_len(&self) -> Bytes {
         FRAME_LEN
+    }
+    /// What one flow may hold behind the link, should its egress be as fast: Th, what comes until its pause takes effect, and two frames.
+    fn unmet(&self, link: &LinkFacts) -> Vec<Unmet> {
+        let on_the_way = link.rate.bytes_in(hrtt(link) + self.period);
+        let need = on_the_way + on_the_way + link.mtu + link.mtu;
+        if link.buffer >= need {
+            return Vec::new();
+        }
+        vec![Unmet::new(
+            format!(
+                "B >= 2 C (HRTT + tau) + 2 MTU on {} links: {} is less than {need}, and frames of one flow may be lost",
+                link.rate, link.buffer
+            ),
+            "Th of a queue, and what comes until its pause takes effect: a larger buffer, a shorter period or cable",
+        )]
     }
 }
 

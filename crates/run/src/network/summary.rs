@@ -72,7 +72,7 @@ impl Summary {
         }
         if o.flow_collisions > 0 {
             sum.took_effect
-                .push(format!("{} took {} frames for those of another flow: they share a slot", s.flow_control, o.flow_collisions));
+                .push(format!("{} took {} frames for those of another flow: they share a number", s.flow_control, o.flow_collisions));
         }
         if o.violations_total > 0 {
             sum.took_effect.push(format!(

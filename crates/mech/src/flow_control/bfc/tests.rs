@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use xoff_params::Defaults;
 use xoff_units::{Rate, Time};
 
 use super::super::law::Signal;
@@ -158,4 +159,33 @@ fn a_flow_that_is_congested_again_waits_behind_those_that_have_drained() {
     let mut s = BfcSender::new(&p, &LINK);
     filter_of(&mut r, at(2)).into_iter().for_each(|m| s.on_message(at(2), m));
     assert_eq!([0, 1].map(|f| s.flow_gate(at(2), f)), [Gate::Blocked, Gate::Open]);
+}
+
+/// Filters of all priorities fit into a period; where half of HRTT is shorter than they are, they are the period.
+#[test]
+fn a_period_is_at_least_as_long_as_its_filters() {
+    let read = |period: Option<&'static str>, link: &LinkFacts| {
+        let given = Defaults::of(PARAMS);
+        let mut values = if let Some(p) = period { given.with("period", p) } else { given };
+        Params::read(&mut values, link)
+    };
+    // 146 B at 100 Gb/s are 11.68 ns.
+    let fast = LinkFacts { rate: Rate::from_gbps(100), delay: Span::ZERO, mtu: Bytes(64), ..LINK };
+    let eight = LinkFacts { control_ahead: 7, ..fast };
+    assert_eq!(read(None, &fast).unwrap().period, Span(11_680));
+    assert_eq!(read(None, &eight).unwrap().period, Span(8 * 11_680));
+    assert_eq!(read(Some("11680ps"), &fast).unwrap().period, Span(11_680));
+    for (period, link) in [("11679ps", &fast), ("93ns", &eight), ("0us", &fast)] {
+        assert_eq!(read(Some(period), link).unwrap_err().key, "period", "{period}");
+    }
+}
+
+/// 2 C (HRTT + tau) + 2 MTU, to the byte.
+#[test]
+fn a_buffer_below_what_one_flow_needs_is_named() {
+    let p = params(8);
+    let need = C.bytes_in(hrtt(&LINK) + p.period) * 2 + MTU + MTU;
+    assert!(p.unmet(&LinkFacts { buffer: need, ..LINK }).is_empty());
+    let unmet = p.unmet(&LinkFacts { buffer: need - Bytes(1), ..LINK });
+    assert!(unmet[0].what.contains(&format!("is less than {need}")), "{unmet:?}");
 }
