@@ -1,4 +1,4 @@
-//! A table in memory, for every library that speaks Arrow's PyCapsule interface.
+//! A table in memory, for every library that implements Arrow's PyCapsule interface.
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use pyo3::prelude::*;

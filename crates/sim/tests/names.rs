@@ -94,7 +94,7 @@ fn names() -> Names {
     }
     let described = registered.iter().map(|r| r.1.split([',', ':']).next().unwrap());
     let phrases = described.chain(WRITTEN_OUT.iter().copied()).map(|p| separate(p).map(plain).collect::<Vec<_>>());
-    Names { words, phrases: phrases.filter(|p| p.len() > 1).collect() }
+    Names { words, phrases: phrases.filter(|p| p.len() > 1).collect::<BTreeSet<_>>().into_iter().collect() }
 }
 
 fn separate(text: &str) -> impl Iterator<Item = &str> {

@@ -10,7 +10,7 @@
 //!   IPv4: bits 1-0 of byte 1 (bits 7-2: DSCP), covered by the header checksum    IPv6: bits 5-4 of byte 1, no checksum
 //! ```
 //!
-//! The readings collide: most hosts send ECT(0), which a TCD port would take for UE. A network speaks one of the two.
+//! The readings collide: most hosts send ECT(0), which a TCD port would take for UE. A network uses one of the two.
 
 use crate::ethernet::{IPV4, IPV6};
 use crate::{Malformed, ipv4, ipv6, vlan};

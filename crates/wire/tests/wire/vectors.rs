@@ -14,7 +14,7 @@ fn hex(text: &str) -> Vec<u8> {
     digits.chunks(2).map(|d| d[0] << 4 | d[1]).collect()
 }
 
-/// 802.1Q, clause 36: priority 3 stops for 65535 quanta, priority 4 goes on; the others are not spoken of.
+/// 802.1Q, clause 36: priority 3 stops for 65535 quanta, priority 4 goes on; the others are not named.
 #[test]
 fn pfc() {
     let mut bytes = hex("0180C2000001 020000000001 8808 0101 0018  0000 0000 0000 FFFF 0000 0000 0000 0000");
