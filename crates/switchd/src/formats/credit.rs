@@ -9,7 +9,7 @@ use xoff_wire::local;
 
 use super::{Carrier, Format, Terms};
 
-/// Blocks that a frame counts for in [`Terms::sent`].
+/// Blocks that a frame counts for in `Terms::sent`.
 pub use xoff_mech::flow_control::cbfc::blocks;
 
 pub(super) const FORMAT: Format = Format {
