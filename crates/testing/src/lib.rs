@@ -87,7 +87,7 @@ pub fn sample(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("XOFF_TEST_SAMPLES").map_or(beside, PathBuf::from).join(name);
     let found = path.exists();
     if !found {
-        skip("samples", format!("{name} is not here"));
+        skip("samples", format!("there is no {}", path.display()));
     }
     found.then_some(path)
 }
