@@ -117,7 +117,7 @@ pub(super) fn up_down(t: &Topology, traffic: Traffic<'_>, unrouted: u64) -> Opti
     let report = check(t, &rule, traffic);
     (report.verdict == Verdict::CycleFree && report.unrouted <= unrouted).then(|| {
         let change = "route up-down: never up again after going down (--routing up-down; OpenSM: -R updn)";
-        let proof = "no cycle under these routes nor after any failure, and every pair keeps a route".to_owned();
+        let proof = "no cycle under these routes, and every pair keeps a route; after a failure no route turns up again either".to_owned();
         Remedy::of("up-down", change.into(), proof)
     })
 }
