@@ -60,6 +60,22 @@ fn what_loses_frames_today_is_named() {
     assert!(warning.starts_with("leaf1 Ethernet8: set the headroom to ") && warning.contains("50000 B"), "{answer:#}");
 }
 
+/// Headroom that no memory backs loses frames too: the headline has it, and the answer is "no" whichever way it is given.
+#[test]
+fn a_pool_that_does_not_hold_the_headrooms_is_in_the_headline() {
+    let dir = folder("plan-pool");
+    for file in ["leaf1.config_db.json", "leaf2.config_db.json", "spine1.config_db.json"] {
+        let text = std::fs::read_to_string(sample(&format!("sonic/fabric/{file}"))).unwrap();
+        let text = if file.starts_with("spine1") { text.replace("\"52723712\"", "\"1000000\"") } else { text };
+        std::fs::write(dir.join(file), text).unwrap();
+    }
+    let ran = xoff(&["plan", "--network", &format!("sonic:{}", dir.display()), "--json"]);
+    let answer = ran.json();
+    assert_eq!((ran.code, &answer["answer"]), (1, &"no".into()), "{answer:#}");
+    let headline = answer["headline"].as_str().unwrap();
+    assert!(headline.ends_with("The memory of 1 switch does not hold the headroom of all ports at once."), "{headline}");
+}
+
 /// What is written in SONiC's form is read again as what was planned.
 #[test]
 fn sonics_form_loads() {

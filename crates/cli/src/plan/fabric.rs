@@ -110,18 +110,23 @@ pub fn run(args: &Args, text: &str) -> Result<Answer, Problems> {
         return Err(Problem::new("no switch has a lossless port", "PFC is on for no priority (PORT_QOS_MAP, pfc_enable)").into());
     };
     let mut warnings = warnings(&rows);
-    warnings.extend(pools(&network, &rows));
+    let full = pools(&network, &rows);
     let loses = rows.iter().filter(|r| matches!(r.verdict, Verdict::LosesFrames | Verdict::NotSet)).count() as u64;
     let below = rows.iter().filter(|r| r.verdict == Verdict::BelowStandard).count() as u64;
     let known = rows.iter().any(|r| r.verdict != Verdict::Unknown);
     let of = counted(rows.len() as u64, "lossless port");
-    let headline = match (loses, below) {
+    let mut headline = match (loses, below) {
         _ if !known => format!("{of}: the files have no buffer settings to compare with."),
         (0, 0) => format!("{of}: today's headroom is enough on all of them."),
         (0, n) => format!("{of}: no frame is lost if peers react within t_r, but {n} are below the plan."),
         (n, 0) => format!("{of}: today's configuration loses frames on {n} of them in the worst case."),
         (n, b) => format!("{of}: today's configuration loses frames on {n} of them in the worst case, {b} more are below the plan."),
     };
+    if !full.is_empty() {
+        let plural = if full.len() == 1 { "switch" } else { "switches" };
+        headline += &format!(" The memory of {} {plural} does not hold the headroom of all ports at once.", full.len());
+    }
+    warnings.extend(full);
     let set = "the headroom of the table, for each lossless priority; SONiC calls it xoff (xoff is headroom there, not the threshold). What is larger today stays.";
     let why = plan.answer.why.first().cloned().unwrap_or_default();
     let sonic = args.is_sonic().then(|| super::sonic::profiles(&rows));
@@ -140,7 +145,7 @@ pub fn run(args: &Args, text: &str) -> Result<Answer, Problems> {
         true => super::sonic::lookup(&rows),
         false => words(&headline, bad, (set, &why, &plan.answer.check), &warnings, &rows),
     };
-    Ok(Answer::new(text, &json, if loses > 0 { Exit::No } else { Exit::Done }))
+    Ok(Answer::new(text, &json, if bad { Exit::No } else { Exit::Done }))
 }
 
 /// Every lossless port with its plan, and the plan that needs most.
