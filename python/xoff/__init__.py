@@ -11,23 +11,52 @@ Units are in the names: times are picoseconds (``*_ps``), sizes bytes, rates bit
 """
 
 from ._core import VERSION as __version__
-from ._errors import RunError, ScenarioError, ScenarioNotFoundError, ScenarioWarning
-from ._progress import Progress
+from ._answers import (
+    Answer,
+    Check,
+    CongestionTree,
+    Entry,
+    Explanation,
+    Imported,
+    NetworkPlan,
+    Plan,
+    Reproduction,
+)
+from ._commands import check, explain, import_network, plan, reproduce, tree
+from ._errors import Problem, RunError, ScenarioError, ScenarioNotFoundError, ScenarioWarning
+from ._progress import Progress, Step
 from ._run import Run, Slowdown, Summary, Verdict, open, run
 from ._sweep import sweep
 
 __all__ = [
+    "Answer",
+    "Check",
+    "CongestionTree",
+    "Entry",
+    "Explanation",
+    "Imported",
+    "NetworkPlan",
+    "Plan",
+    "Problem",
     "Progress",
+    "Reproduction",
     "Run",
     "RunError",
     "ScenarioError",
     "ScenarioNotFoundError",
     "ScenarioWarning",
     "Slowdown",
+    "Step",
     "Summary",
     "Verdict",
     "__version__",
+    "check",
+    "explain",
+    "import_network",
     "open",
+    "plan",
+    "reproduce",
     "run",
     "sweep",
+    "tree",
 ]

@@ -28,7 +28,7 @@ class _Frame(pl.DataFrame):
 
     def __getitem__(self, key: Any) -> Any:
         """As in Polars."""
-        return super().__getitem__(self._now(key))
+        return super().__getitem__(self._now(key))  # type: ignore[call-overload, unused-ignore]
 
     def get_column(self, name: str, **more: Any) -> Any:
         """As in Polars."""

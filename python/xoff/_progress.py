@@ -26,7 +26,17 @@ class Progress(NamedTuple):
         return self.now_ps / self.until_ps if self.until_ps else 1.0
 
 
+class Step(NamedTuple):
+    """What a progress callback of :func:`xoff.check`, :func:`xoff.explain`, :func:`xoff.tree` and :func:`xoff.reproduce` receives."""
+
+    done: float
+    """Part of the work that is over, 0 to 1; 0 where the amount is unknown."""
+    what: str
+    """What is being done."""
+
+
 Callback = Callable[[Progress], object]
+StepCallback = Callable[[Step], object]
 
 
 class Line:
@@ -49,6 +59,10 @@ class Line:
             self.dirty = False
             self.stream.write("\r\x1b[K")
             self.stream.flush()
+
+    def step(self, title: str) -> StepCallback:
+        """A callback that shows one piece of work."""
+        return lambda s: self.write(f"{title} [{('#' * round(20 * s.done)).ljust(20)}] {s.what}"[:110])
 
     def run(self, title: str) -> Callback:
         """A callback that shows one run."""

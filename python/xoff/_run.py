@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from . import _core
 from ._errors import RunError, ScenarioWarning
-from ._progress import Callback, Line, Progress
+from ._progress import Callback, Line, Progress, StepCallback
 from ._settings import settings
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
+
+    from ._answers import CongestionTree, Explanation
 
 TABLES = tuple(_core.tables())
 """The tables of a run: of a network, and of a scheduled fabric; docs/tables.md has their columns."""
@@ -363,6 +365,30 @@ class Run:
         work = m["verdict"]["work"]
         incomplete = f"{work['incomplete']} of {work['total']} {work['unit']}" if work["incomplete"] else None
         return Summary(*texts, m["verdict"]["headline"], incomplete, self.slowdown)
+
+    def explain(
+        self, port: str, at: str | int, *, priority: int | None = None, progress: bool | StepCallback = True
+    ) -> Explanation:
+        """Why did this port not transmit? :func:`xoff.explain` of this run."""
+        from ._commands import explain
+
+        return explain(self, port, at, priority=priority, progress=progress, stacklevel=4)
+
+    def tree(
+        self,
+        at: str | int,
+        *,
+        svg: str | PathLike[str] | None = None,
+        force: bool = False,
+        progress: bool | StepCallback = True,
+    ) -> CongestionTree:
+        """The congestion tree at a time: :func:`xoff.tree` of this run."""
+        from ._commands import tree
+
+        return tree(self, at, svg=svg, force=force, progress=progress, stacklevel=4)
+
+    def _refuse_outside(self, verb: str) -> None:
+        """A run with a law written in Python cannot be repeated from its scenario alone."""
 
     def plot(self, ports: str | Sequence[str] | None = None) -> Figure:
         """Queues and rates over time, with the time of a deadlock.

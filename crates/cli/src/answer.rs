@@ -100,6 +100,22 @@ impl Answer {
     }
 }
 
+/// An answer for a caller in the same process.
+pub struct Given {
+    /// As a terminal shows it, without colours.
+    pub text: String,
+    /// As `--json` prints it.
+    pub json: String,
+    /// The exit code that stands for it: 0, 1 or 130.
+    pub exit: u8,
+}
+
+impl From<Answer> for Given {
+    fn from(a: Answer) -> Given {
+        Given { text: console::strip_ansi_codes(&a.text).into_owned(), json: a.json, exit: a.exit as u8 }
+    }
+}
+
 /// Writes the answer, or what went wrong; returns the exit code.
 pub fn deliver(answer: Result<Answer, Problems>, json: bool) -> u8 {
     let written = match answer {

@@ -10,6 +10,7 @@ use xoff_scenario::{Problem, Problems};
 use xoff_units::Time;
 
 use crate::answer::{Answer, Exit, refused, unwritten};
+use crate::caller::{self, Caller};
 use crate::run::bar;
 use crate::{interrupt, terminal};
 
@@ -43,14 +44,14 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     Ok(Answer::new(e.to_string(), &json(&e), Exit::Done))
 }
 
-/// Shows on a bar how far a run is that is repeated up to `until`; it goes on whatever happens, as Ctrl-C ends the process.
+/// Shows on a bar how far a run is that is repeated up to `until`; it ends when a caller asks for it. Ctrl-C ends the process.
 pub fn repeats(until: Time) -> impl FnMut(Time) -> bool {
-    let bar = bar();
+    let (bar, asked) = (bar(), interrupt::asker());
     move |now| {
         let part = now.as_secs_f64() / until.as_secs_f64().max(1e-12);
         bar.done(part);
         bar.message(format!("repeated {now} of {until}, {} left", bar.left(part)));
-        true
+        !asked()
     }
 }
 
@@ -77,6 +78,9 @@ pub fn parse_time(text: &str) -> Result<Time, Problem> {
 
 /// The scenario of a run's folder, or a scenario file.
 pub fn load(path: &Path) -> Result<NetworkScenario, Problems> {
+    if let Some((text, folder)) = caller::present().as_deref().and_then(Caller::scenario) {
+        return NetworkScenario::from_text(xoff_run::RESOLVED, text, &[], folder);
+    }
     if !path.exists() {
         let what = format!("there is no folder or file '{}'", path.display());
         return Err(Problem::new(what, "expected the folder of a run (--out of xoff run), or a scenario file").into());

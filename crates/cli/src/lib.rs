@@ -6,6 +6,7 @@
 //! ```
 
 mod answer;
+mod caller;
 mod check;
 mod explain;
 mod host;
@@ -27,10 +28,14 @@ mod testbed;
 mod tree;
 
 use std::ffi::OsString;
+use std::sync::Arc;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
-use xoff_scenario::Problem;
+use xoff_scenario::{Problem, Problems};
+
+pub use answer::Given;
+pub use caller::{Caller, Step};
 
 /// A laboratory for lossless networks: simulate, check for deadlocks, dimension.
 #[derive(Parser)]
@@ -121,21 +126,48 @@ pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> u8 {
             return e.exit_code() as u8;
         }
     };
-    let answer = match &cli.command {
-        Command::Run(args) => run::run(args),
-        Command::Hpcc(args) => hpcc::run(args),
-        Command::New(args) => new::run(args),
-        Command::Import(args) => import::run(args),
-        Command::Check(args) => check::run(args),
-        Command::Plan(args) => plan::run(args),
-        Command::Explain(args) => explain::run(args),
-        Command::Tree(args) => tree::run(args),
-        Command::Reproduce(args) => reproduce::run(args),
-        Command::Testbed(args) => testbed::run(args),
-        Command::Switch(args) => switch::run(args),
-        Command::Host(args) => host::run(args),
-        Command::Replay(args) => replay::run(args),
-        Command::Schema(args) => schema::run(args),
-    };
-    answer::deliver(answer, cli.json)
+    answer::deliver(cli.answer(), cli.json)
+}
+
+/// The answer of a subcommand with these arguments, the program's name first, for a caller in the same process. It runs on this thread.
+///
+/// # Errors
+/// What the command would print to stderr before exit code 2.
+pub fn ask(args: impl IntoIterator<Item = OsString>, caller: &Arc<Caller>) -> Result<Given, Problems> {
+    let cli = Cli::try_parse_from(args).map_err(|e| unparsed(&e))?;
+    caller::serve(caller, || cli.answer()).map(Given::from)
+}
+
+/// A refusal of the arguments, with what would be right as its hint.
+fn unparsed(e: &clap::Error) -> Problem {
+    let text = e.render().to_string();
+    let mut lines = text
+        .lines()
+        .take_while(|l| !l.starts_with("Usage") && !l.starts_with("For more information"))
+        .map(str::trim)
+        .filter(|l| !l.is_empty());
+    let what = lines.next().unwrap_or_default();
+    let hint: Vec<&str> = lines.map(|l| l.trim_start_matches('[').trim_end_matches(']')).collect();
+    Problem::new(what.strip_prefix("error: ").unwrap_or(what), hint.join("; "))
+}
+
+impl Cli {
+    fn answer(&self) -> Result<answer::Answer, Problems> {
+        match &self.command {
+            Command::Run(args) => run::run(args),
+            Command::Hpcc(args) => hpcc::run(args),
+            Command::New(args) => new::run(args),
+            Command::Import(args) => import::run(args),
+            Command::Check(args) => check::run(args),
+            Command::Plan(args) => plan::run(args),
+            Command::Explain(args) => explain::run(args),
+            Command::Tree(args) => tree::run(args),
+            Command::Reproduce(args) => reproduce::run(args),
+            Command::Testbed(args) => testbed::run(args),
+            Command::Switch(args) => switch::run(args),
+            Command::Host(args) => host::run(args),
+            Command::Replay(args) => replay::run(args),
+            Command::Schema(args) => schema::run(args),
+        }
+    }
 }

@@ -1,10 +1,11 @@
 //! How far work has come: the one progress bar, on stderr; nothing where that is no terminal.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar};
 
+use crate::caller::{self, Caller};
 use crate::terminal;
 
 /// Resolution of the bar.
@@ -14,6 +15,8 @@ const STEPS: u64 = 10_000;
 pub struct Bar {
     bar: ProgressBar,
     started: Mutex<Instant>,
+    /// Who watches instead of a terminal.
+    caller: Option<Arc<Caller>>,
 }
 
 impl Bar {
@@ -28,8 +31,10 @@ impl Bar {
     }
 
     fn of(bar: ProgressBar, template: &str) -> Bar {
+        let caller = caller::present();
+        let bar = if caller.is_some() { ProgressBar::hidden() } else { bar };
         bar.set_style(terminal::bar(template));
-        Bar { bar, started: Mutex::new(Instant::now()) }
+        Bar { bar, started: Mutex::new(Instant::now()), caller }
     }
 
     /// A spinner turns by itself from here on.
@@ -47,6 +52,7 @@ impl Bar {
         *self.started.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         self.bar.set_position(0);
         self.bar.reset_eta();
+        self.step(|s| (s.done, s.what) = (0.0, prefix.clone()));
         self.bar.set_prefix(prefix);
         self.bar.set_message("");
     }
@@ -63,20 +69,30 @@ impl Bar {
 
     /// `part` of 1 is done.
     pub fn done(&self, part: f64) {
+        self.step(|s| s.done = part);
         self.bar.set_position((part * STEPS as f64) as u64);
     }
 
     /// The text beside the bar.
     pub fn message(&self, text: String) {
+        self.step(|s| s.what.clone_from(&text));
         self.bar.set_message(text);
     }
 
     /// A line that stays: above the bar, or alone where stderr is no terminal.
     pub fn line(&self, text: &str) {
-        if self.bar.is_hidden() {
+        if self.caller.is_some() {
+            self.step(|s| text.clone_into(&mut s.what));
+        } else if self.bar.is_hidden() {
             terminal::note(text);
         } else {
             self.bar.println(text);
+        }
+    }
+
+    fn step(&self, change: impl FnOnce(&mut caller::Step)) {
+        if let Some(caller) = &self.caller {
+            caller.at(change);
         }
     }
 

@@ -69,13 +69,14 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         check_docs(page, args.force.force).map_err(problems)?;
     }
     interrupt::ask_first();
+    let asked = interrupt::asker();
     let bar = Bar::new("{bar:24} {prefix} {msg} {elapsed_precise:.dim} (entry left: {eta})");
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let cx = Context {
         mode: if args.full { Mode::Full } else { Mode::Quick },
         threads: args.threads.map_or(cores, |t| t as usize),
         progress: &bar,
-        interrupted: &interrupt::asked,
+        interrupted: &asked,
         seed: args.seed,
         testbed: args.testbed,
         force: args.force.force,

@@ -6,18 +6,26 @@ use std::io::Write;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, TableComponent, Width, presets};
 use console::Term;
 use indicatif::ProgressStyle;
-use xoff_scenario::{Canvas, Place, Problems, Source};
+use xoff_scenario::{Canvas, Place, Problem, Problems, Source};
+
+use crate::caller;
 
 /// Columns of a table when the output is no terminal.
 const COLUMNS: u16 = 120;
 
 /// A message for people.
 pub fn note(text: &str) {
+    if let Some(caller) = caller::present() {
+        return caller.warn(Problem::new(text, "").warning());
+    }
     let _ = writeln!(std::io::stderr().lock(), "{}", shown(text));
 }
 
 /// Errors or warnings, drawn.
 pub fn problems(problems: &Problems) {
+    if let Some(caller) = caller::present() {
+        return problems.iter().for_each(|p| caller.warn(p.clone()));
+    }
     if !problems.is_empty() {
         let canvas = Canvas { color: console::colors_enabled_stderr(), unicode: unicode(), columns: columns().min(110).into() };
         note(problems.render_on(canvas).trim_end());

@@ -6,6 +6,7 @@
 //!                       +-----------------------------------------------------> Table --__arrow_c_stream__--> Polars
 //! ```
 
+mod ask;
 mod errors;
 mod run;
 mod table;
@@ -23,6 +24,8 @@ fn command(py: Python<'_>, args: Vec<OsString>) -> u8 {
 /// The module.
 #[pymodule(name = "_core")]
 mod core_module {
+    #[pymodule_export]
+    use crate::ask::{Caller, ask};
     #[pymodule_export]
     use crate::command;
     #[pymodule_export]

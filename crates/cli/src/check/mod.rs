@@ -163,7 +163,8 @@ fn study(args: &Args, topology: &Topology, rule: &Rule, traffic: Traffic<'_>, re
             format!("{message}, {}", time_left(links, n, args.sets_max, started.elapsed()))
         }
     };
-    Some(working(&message, || cbd::fail_any(topology, rule, traffic, n, args.sets_max, args.seed, &|| !interrupt::asked())))
+    let asked = interrupt::asker();
+    Some(working(&message, || cbd::fail_any(topology, rule, traffic, n, args.sets_max, args.seed, &|| !asked())))
 }
 
 /// A guess: every set takes as long as `one` look at the network without failures.

@@ -1,0 +1,92 @@
+//! A caller in the same process, such as the Python package, in the place of a terminal and its Ctrl-C.
+//!
+//! ```text
+//!   ask(args, caller) -> Given (text, JSON, exit code) | Problems
+//!        +-- warnings ----------> caller.warnings()     instead of stderr
+//!        +-- how far work is ---> caller.step()         instead of a bar
+//!        <-- caller.stop() ------                       instead of Ctrl-C
+//! ```
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use xoff_scenario::Problem;
+
+thread_local! {
+    /// Who called the subcommand that runs on this thread; `None`: a terminal.
+    static PRESENT: RefCell<Option<Arc<Caller>>> = const { RefCell::new(None) };
+}
+
+/// How far work is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Step {
+    /// Part of it that is done, 0 to 1; 0 where the amount is unknown.
+    pub done: f64,
+    /// What is being done.
+    pub what: String,
+}
+
+/// Who called a subcommand, and waits for it on another thread.
+#[derive(Debug, Default)]
+pub struct Caller {
+    stop: AtomicBool,
+    warnings: Mutex<Vec<Problem>>,
+    step: Mutex<Step>,
+    scenario: Option<(String, PathBuf)>,
+}
+
+impl Caller {
+    /// `scenario`: of a run that has no folder, as text with the folder of the files that it names; it stands for the argument RUN.
+    pub fn new(scenario: Option<(String, PathBuf)>) -> Arc<Caller> {
+        Arc::new(Caller { scenario, ..Caller::default() })
+    }
+    /// The work is to stop.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+    /// Whether the work is to stop.
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+    /// The warnings since the last call.
+    pub fn warnings(&self) -> Vec<Problem> {
+        std::mem::take(&mut held(&self.warnings))
+    }
+    /// How far the work is.
+    pub fn step(&self) -> Step {
+        held(&self.step).clone()
+    }
+    pub(crate) fn scenario(&self) -> Option<&(String, PathBuf)> {
+        self.scenario.as_ref()
+    }
+    pub(crate) fn warn(&self, problem: Problem) {
+        held(&self.warnings).push(problem);
+    }
+    pub(crate) fn at(&self, change: impl FnOnce(&mut Step)) {
+        change(&mut held(&self.step));
+    }
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Who called the subcommand that runs on this thread; `None`: a terminal.
+pub(crate) fn present() -> Option<Arc<Caller>> {
+    PRESENT.with_borrow(Clone::clone)
+}
+
+/// Runs `work` for a caller.
+pub(crate) fn serve<T>(caller: &Arc<Caller>, work: impl FnOnce() -> T) -> T {
+    /// Also where the work panics.
+    struct Leave(Option<Arc<Caller>>);
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            PRESENT.set(self.0.take());
+        }
+    }
+    let _leave = Leave(PRESENT.replace(Some(caller.clone())));
+    work()
+}

@@ -1,0 +1,303 @@
+"""The other subcommands: the same numbers as the command's JSON, as objects."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xoff
+from conftest import ROOT, interrupt_soon
+
+SAMPLES = ROOT / "crates" / "import" / "tests" / "data"
+
+
+def command(*args: object) -> tuple[dict[str, Any], str, int]:
+    """JSON, text and exit code of the command ``xoff``, as installed."""
+    def done(*more: str) -> subprocess.CompletedProcess[str]:
+        environ = {**os.environ, "COLUMNS": "120"}
+        return subprocess.run([sys.executable, "-m", "xoff", *map(str, args), *more], capture_output=True, text=True, env=environ)
+
+    answer, text = done("--json"), done()
+    assert answer.returncode in (0, 1), answer.stderr
+    return json.loads(answer.stdout), text.stdout, answer.returncode
+
+
+def as_json(value: object) -> Any:
+    """An object as the JSON that it is from; fields without a value are left out."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        shown = {f.name.rstrip("_"): as_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {k: v for k, v in shown.items() if v is not None}
+    if isinstance(value, (list, tuple)):
+        return [as_json(v) for v in value]
+    if isinstance(value, dict):
+        return {k: as_json(v) for k, v in value.items() if v is not None}
+    return value
+
+
+def flat(value: Any) -> Any:
+    """JSON as the objects have it: without nulls."""
+    if isinstance(value, dict):
+        return {k: flat(v) for k, v in value.items() if v is not None}
+    return [flat(v) for v in value] if isinstance(value, list) else value
+
+
+RING5 = f"ibnetdiscover:{SAMPLES}/ib/ring5-minhop/ibnetdiscover.topo,{SAMPLES}/ib/ring5-minhop/opensm.fdbs"
+
+CASES: list[tuple[Any, list[object]]] = [
+    (lambda: xoff.check("fat-tree:k=4", fail_any=1), ["check", "fat-tree:k=4", "--fail-any", 1]),
+    (lambda: xoff.check("fat-tree:k=4", fail=["A1-C1", "E2-A2"], routing="up-down"), ["check", "fat-tree:k=4", "--fail", "A1-C1,E2-A2", "--routing", "up-down"]),
+    (lambda: xoff.check("fat-tree:k=4", fail_any=2, sets_max=50), ["check", "fat-tree:k=4", "--fail-any", 2, "--sets-max", 50]),
+    (lambda: xoff.check(ROOT / "scenarios/tutorial/ring.toml"), ["check", ROOT / "scenarios/tutorial/ring.toml"]),
+    (
+        lambda: xoff.check(RING5, all_pairs=True),
+        ["check", RING5, "--all-pairs"],
+    ),
+]
+
+
+@pytest.mark.parametrize("case", range(len(CASES)))
+@pytest.mark.filterwarnings("ignore::xoff.ScenarioWarning")
+def test_a_check_is_the_commands(case: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    ask, args = CASES[case]
+    answer = ask()
+    expected, text, code = command(*args)
+    assert answer.json == expected
+    assert str(answer) == text.rstrip()
+    assert bool(answer) == (code == 0) and (answer.answer == "yes") == (code == 0)
+    got = as_json(answer)
+    del got["json"], got["text"]
+    for key, value in flat(expected).items():
+        have = got[key]
+        if key == "remedies":  # fields that JSON leaves out are empty
+            have = [{k: v for k, v in r.items() if v or k in ("kind", "classes")} for r in have]
+        assert have == value, key
+    assert set(flat(expected)) >= set(got), "every field is from the JSON"
+
+
+def test_a_cycle_has_its_flows_and_remedies(ring: Path) -> None:
+    answer = xoff.check(ring)
+    assert (answer.answer, answer.verdict, bool(answer)) == ("no", "cyclic", False)
+    assert answer.headline.startswith("A cycle of 3 buffers")
+    assert answer.cycle is not None and len(answer.cycle.links) == 3
+    assert {c.from_ for c in answer.cycle.closed_by} == set(answer.cycle.links)
+    assert answer.remedies and all(r.proof for r in answer.remedies)
+    html = answer._repr_html_()
+    assert "A cycle of 3 buffers" in html and "A shortest cycle" in html and answer.remedies[0].change.split()[0] in html
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "inputs", "args"),
+    [
+        (None, {"rate": "100Gbps", "length": "300m", "mtu": 9216}, ["--rate", "100Gbps", "--length", "300m", "--mtu", 9216]),
+        (None, {"flow_control": "gfc-buffer", "rate": "10Gbps", "buffer": "300KB"}, ["--flow-control", "gfc-buffer", "--rate", "10Gbps", "--buffer", "300KB"]),
+        (
+            "tcd",
+            {"rate": "40Gbps", "mtu": 1000, "t_w": "4us", "t_r": "0us", "xoff": "320KB", "xon": "318KB"},
+            ["--rate", "40Gbps", "--mtu", 1000, "--t-w", "4us", "--t-r", "0us", "--xoff", "320KB", "--xon", "318KB"],
+        ),
+    ],
+)
+def test_a_plan_is_the_commands(mechanism: str | None, inputs: dict[str, Any], args: list[object]) -> None:
+    plan = xoff.plan(mechanism, **inputs)
+    expected, _, _ = command("plan", *([] if mechanism is None else [mechanism]), *args)
+    assert plan.json == expected
+    for name in ("rows", "tables", "warnings", "evidence"):
+        assert as_json(getattr(plan, name)) == flat(expected.get(name, [])), name
+    for name in ("set", "why", "check"):
+        assert as_json(getattr(plan, name)) == flat(expected["answer"][name]), name
+    for row in expected["rows"]:
+        assert any(q.symbol == row["symbol"] and q.value_exact == row["value_exact"] for q in plan.rows)
+    assert plan.frame.height == len(expected["rows"])
+    assert plan.set[0].symbol in plan._repr_html_()
+
+
+def test_a_plan_answers_by_symbol() -> None:
+    plan = xoff.plan(rate="100Gbps", length="300m", mtu=9216)
+    assert (plan["XOFF"], plan["H"], plan["C"]) == (111_928, 111_992, 100_000_000_000)
+    assert plan.headline == "pfc: set XOFF = 111.928KB, XON = 93.496KB, H = 111.992KB, B = 223.92KB"
+    with pytest.raises(KeyError, match="no quantity has the symbol 'XOF'"):
+        plan["XOF"]
+
+
+def test_a_plan_of_a_fabric_is_the_commands() -> None:
+    network = f"sonic:{SAMPLES}/sonic/fabric,length=40m"
+    plan = xoff.plan(network=network, sonic=True)
+    expected, text, code = command("plan", "--network", network, "--format", "sonic")
+    assert plan.json == expected and plan.text.rstrip() == text.rstrip()
+    assert (bool(plan), plan.headline, plan.answer) == (code == 0, expected["headline"], expected["answer"])
+    assert [as_json(p) for p in plan.ports] == flat(expected["ports"])
+    assert plan.frame.height == len(expected["ports"]) and plan.sonic == expected["sonic"]
+    assert plan.ports[0].switch in plan._repr_html_()
+
+
+def test_an_explanation_is_the_commands(ring: Path, pfc: xoff.Run, tmp_path: Path) -> None:
+    expected, _, _ = command("explain", ring, "S1:S2", "2.9ms")
+    written = xoff.run(ring, out=tmp_path / "run")
+    for answer in (
+        xoff.explain(ring, "S1:S2", "2.9ms"),
+        pfc.explain("S1->S2", 2_900_000_000),
+        written.explain("S1:S2", "2900us"),
+        xoff.explain(tmp_path / "run", "S1:S2", "2.9ms", priority=0),
+    ):
+        assert answer.json == expected
+        assert (answer.root, len(answer.steps), answer.cycle_from_step) == (expected["root"], len(expected["steps"]), expected["cycle_from_step"])
+    assert [f.bytes for s in answer.steps for f in s.flows] == [f[3] for s in expected["steps"] for f in s["flows"]]
+    assert answer.headline == "deadlock: S1->S2 waits for S2->S3 waits for S3->S1"
+    assert "S2-&gt;S3" in answer._repr_html_()
+    # A run in memory explains itself, overrides included.
+    late = xoff.run(ring, flow_control="gfc-buffer", run__duration="5ms")
+    assert late.explain("H1->S1", "4ms").steps[0].restraint == "slowed"
+
+
+def test_a_tree_is_the_commands(tmp_path: Path) -> None:
+    tcd = ROOT / "scenarios" / "mechanisms" / "tcd.toml"
+    expected, text, _ = command("tree", tcd, "500us")
+    tree = xoff.tree(tcd, "500us", svg=tmp_path / "tree.svg")
+    assert tree.json == expected and str(tree) == text.rstrip()
+    assert [as_json(m) for m in tree.culprits + tree.victims] == expected["culprits"] + expected["victims"]
+    assert [b.port for b in tree.branches] == [b["port"] for b in expected["branches"]]
+    assert (tmp_path / "tree.svg").read_text().startswith("<svg")
+    assert xoff.run(tcd).tree(500_000_000).json == expected
+    assert "victim" in tree._repr_html_()
+
+
+def test_a_network_is_imported_as_by_the_command(tmp_path: Path) -> None:
+    files = SAMPLES / "graph" / "leafspine.graphml"
+    options = ["--rate", "100Gbps", "--length", "5m"]
+    expected, _, _ = command("import", "graphml", files, "--out", tmp_path / "a.toml", "--force", *options)
+    with pytest.MonkeyPatch.context() as m:
+        m.chdir(tmp_path)
+        imported = xoff.import_network("graphml", files, out=tmp_path / "b.toml", rate="100Gbps", length="5m")
+    same = {k: v for k, v in expected.items() if k != "out"}
+    assert {k: v for k, v in imported.json.items() if k != "out"} == same
+    assert (imported.hosts, imported.switches, imported.links) == (expected["hosts"], expected["switches"], expected["links"])
+    assert (tmp_path / "a.toml").read_text() == (tmp_path / "b.toml").read_text()
+    assert imported.headline in imported._repr_html_()
+    with pytest.raises(xoff.ScenarioError, match="force"):
+        xoff.import_network("graphml", files, out=tmp_path / "b.toml", rate="100Gbps", length="5m")
+
+
+@pytest.mark.filterwarnings("ignore::xoff.ScenarioWarning")
+def test_broken_samples_have_file_line_and_column(tmp_path: Path) -> None:
+    broken = sorted(p for folder in SAMPLES.rglob("broken") for p in folder.iterdir() if p.suffix in (".json", ".yml", ".yaml", ".graphml", ".topo", ".cm"))
+    assert len(broken) > 10
+    formats = {"sonic": "sonic", "containerlab": "containerlab", "htsim": "htsim", "ib": "ibnetdiscover", "routing": "frr"}
+    placed = 0
+    for file in broken:
+        form = formats.get(file.parents[1].name) or ("graphml" if file.suffix == ".graphml" else "networkx")
+        try:
+            xoff.import_network(form, file, out=tmp_path / "x.toml", rate="100Gbps", length="5m", force=True)
+        except xoff.ScenarioError as e:
+            placed += e.file == str(file) and (e.line or 0) >= 1 and (e.column or 0) >= 1 and bool(e.message)
+            assert str(e.problems[0]) == str(e).splitlines()[0]
+    assert placed > len(broken) // 2
+
+
+def test_entries_of_a_paper_are_listed_and_judged(tmp_path: Path) -> None:
+    entries = xoff.reproduce("gfc")
+    assert entries[0].id == "ring" and len(entries) > 20 and not entries[0].verdict
+    out = tmp_path / "gfc"
+    seen: list[xoff.Step] = []
+    result = xoff.reproduce("gfc", "thm4.1", out=out, progress=seen.append)
+    expected, _, code = command("reproduce", "gfc", "thm4.1", "--out", out)
+    assert result.json == expected and bool(result) == (code == 0)
+    assert [as_json(c) for c in result.entries[0].checks] == flat(expected["entries"][0]["checks"])
+    assert result.headline == "gfc: 1 reproduced, 0 reproduced under assumption, 0 not reproduced"
+    assert "thm4.1" in result._repr_html_() and (out / "index.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("ask", "text"),
+    [
+        (lambda: xoff.check("fat-tre:k=4"), "did you mean 'fat-tree'"),
+        (lambda: xoff.check("fat-tree:k=5"), "k"),
+        (lambda: xoff.check("fat-tree", routing="best"), "possible values: all-paths"),
+        (lambda: xoff.check("fat-tree", fail="A1-C99"), "A1-C99"),
+        (lambda: xoff.check("fat-tree", fail_any=0), "0 is not in"),
+        (lambda: xoff.check("--help"), "neither a file nor a fabric"),
+        (lambda: xoff.plan(rate="100"), "'100' has no unit (expected a rate"),
+        (lambda: xoff.plan(rate="100Gbps", lenght="5m"), "a similar argument exists: '--length'"),
+        (lambda: xoff.plan("red"), "red"),
+        (lambda: xoff.explain(ROOT / "scenarios/tutorial/ring.toml", "S1:S9", "1ms"), "S9"),
+        (lambda: xoff.explain(ROOT / "scenarios/tutorial/ring.toml", "S1:S2", "1"), "has no unit"),
+        (lambda: xoff.explain("nowhere", "S1:S2", "1ms"), "there is no folder or file 'nowhere'"),
+        (lambda: xoff.tree(ROOT / "scenarios/tutorial/ring.toml", "1ms"), "tcd"),
+        (lambda: xoff.import_network("sonik", "x", out="y"), "a similar value exists: 'sonic'"),
+        (lambda: xoff.reproduce("gcf"), "gfc"),
+    ],
+)
+def test_bad_input_is_refused_with_a_hint(ask: Any, text: str) -> None:
+    with pytest.raises(xoff.ScenarioError) as e:
+        ask()
+    assert text in str(e.value)
+    assert e.value.problems and e.value.problems[0].message in str(e.value)
+
+
+def test_a_mistake_in_a_file_has_line_column_and_hint(tmp_path: Path) -> None:
+    file = tmp_path / "bad.toml"
+    file.write_text('[topology]\nkind = "ring"\nrate = "10 parsec"\n[switch]\nbufer = "1MB"\n')
+    for ask in (lambda: xoff.run(file), lambda: xoff.check(file), lambda: xoff.explain(file, "S1:S2", "1ms")):
+        with pytest.raises(xoff.ScenarioError) as e:
+            ask()
+        assert (e.value.file, e.value.line, e.value.column) == (str(file), 3, 8)
+        assert "parsec" in e.value.message
+    file.write_text('[topology]\nkind = "ring"\n[host]\nmtuu = "3KB"\n[switch]\nbufer = "1MB"\n')
+    with pytest.raises(xoff.ScenarioError) as e:
+        xoff.run(file)
+    assert [(p.line, p.column) for p in e.value.problems] == [(4, 1), (6, 1)]
+    assert e.value.problems[1].hint == "did you mean 'buffer'?"
+    # Across processes, as executors send it.
+    again = pickle.loads(pickle.dumps(e.value))
+    assert (again.line, again.problems, str(again)) == (4, e.value.problems, str(e.value))
+    with pytest.raises(xoff.ScenarioError) as s:
+        xoff.run(ROOT / "scenarios/tutorial/ring.toml", switch__buffer=5)
+    assert (s.value.file, s.value.problems[0].setting) == (None, "keyword switch.buffer=5")
+
+
+def test_a_warning_of_the_command_is_a_warning_here(ring: Path) -> None:
+    with pytest.warns(xoff.ScenarioWarning, match="fail-any is skipped") as caught:
+        xoff.check(ring, fail_any=1)
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("what", ["check", "explain", "reproduce"])
+def test_an_interrupt_stops_an_answer(what: str, ring: Path, tmp_path: Path) -> None:
+    started = time.monotonic()
+    interrupt_soon()
+    with pytest.raises(KeyboardInterrupt):
+        if what == "check":
+            xoff.check("fat-tree:k=16", fail_any=3, sets_max=10**9, routing="per-edge")
+        elif what == "explain":
+            long = tmp_path / "long.toml"
+            long.write_text(ring.read_text().replace('duration = "20ms"', 'duration = "1000s"').replace('kind = "pfc"', 'kind = "none"', 1))
+            xoff.explain(long, "S1:S2", "999s")
+        else:
+            xoff.reproduce("gfc", ["ring"], full=True, out=tmp_path / "gfc")
+    assert time.monotonic() - started < 20
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler, "the interpreter's handler stays"
+
+
+def test_answers_beside_each_other() -> None:
+    """Two at a time, one of which is stopped: the other is not."""
+    done: list[xoff.Check] = []
+    beside = threading.Thread(target=lambda: done.append(xoff.check("fat-tree:k=8", fail_any=1)))
+    beside.start()
+
+    def enough(_: xoff.Step) -> None:
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        xoff.check("fat-tree:k=16", fail_any=3, sets_max=10**9, routing="per-edge", progress=enough)
+    beside.join()
+    assert done[0].answer == "yes" and done[0].failures is not None and not done[0].failures.interrupted

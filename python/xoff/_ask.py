@@ -1,0 +1,98 @@
+"""Work on a thread of its own, so that Ctrl-C reaches it whatever it does; the answers of the subcommands."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable
+from os import PathLike, fspath
+from typing import TypeVar
+
+from . import _core
+from ._errors import Problem, ScenarioWarning
+from ._progress import Line, Step, StepCallback
+
+T = TypeVar("T")
+
+LOOK = 0.05
+"""Between two looks at signals and progress [s]."""
+
+
+def aside(work: Callable[[], T], stop: Callable[[], object], look: Callable[[], object] | None = None) -> T:
+    """Does ``work`` on another thread. An exception here, such as :class:`KeyboardInterrupt`, stops the work, waits for it, and goes on."""
+    results: list[T] = []
+    failures: list[BaseException] = []
+
+    def target() -> None:
+        try:
+            results.append(work())
+        except BaseException as e:  # noqa: BLE001 - raised again below
+            failures.append(e)
+
+    # A daemon, so that a second Ctrl-C ends the process whatever the work does.
+    thread = threading.Thread(target=target, name="xoff", daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(LOOK)
+            if look is not None:
+                look()
+    except BaseException:
+        stop()
+        thread.join()
+        raise
+    if failures:
+        raise failures[0]
+    return results[0]
+
+
+def ask(
+    args: list[str],
+    *,
+    progress: bool | StepCallback,
+    scenario: tuple[str, str] | None = None,
+    stacklevel: int = 3,
+) -> tuple[str, str]:
+    """Text and JSON of a subcommand's answer. Its warnings become :class:`xoff.ScenarioWarning`."""
+    caller = _core.Caller(scenario)
+    line = Line()
+    given = progress if callable(progress) else line.step(args[0]) if progress and line.shown else None
+    seen: list[Step] = []
+
+    def look() -> None:
+        step = Step(*caller.step())
+        if given is not None and seen != [step]:
+            seen[:] = [step]
+            given(step)
+
+    try:
+        text, json, _ = aside(lambda: _core.ask(["xoff", *args], caller), caller.stop, look)
+    finally:
+        line.clear()
+    for fields in caller.warnings():
+        warnings.warn(str(Problem(*fields)), ScenarioWarning, stacklevel=stacklevel)
+    return text, json
+
+
+def option(name: str, value: object) -> list[str]:
+    """``--name=value``; nothing for ``None`` and ``False``."""
+    if value is None or value is False:
+        return []
+    flag = f"--{name.replace('_', '-')}"
+    return [flag] if value is True else [f"{flag}={written(value)}"]
+
+
+def written(value: object) -> str:
+    """A value as the command line takes it."""
+    if isinstance(value, PathLike):
+        return str(fspath(value))
+    return str(value)
+
+
+def moment(at: str | int) -> str:
+    """A time: a text with a unit, or a number of picoseconds."""
+    if isinstance(at, str):
+        return at
+    if isinstance(at, bool) or not hasattr(at, "__index__"):
+        raise TypeError(f"a time is a text such as '2.9ms' or a whole number of picoseconds, not {type(at).__name__}")
+    return f"{int(at)}ps"

@@ -1,0 +1,204 @@
+"""The subcommands beside ``run``, as functions."""
+
+from __future__ import annotations
+
+import json as _json
+from collections.abc import Sequence
+from os import PathLike, fspath
+from typing import Any, Literal, overload
+
+from ._answers import Check, CongestionTree, Entry, Explanation, Imported, NetworkPlan, Plan, Reproduction, _built
+from ._ask import ask, moment, option
+from ._progress import StepCallback
+from ._run import Run
+
+Names = str | Sequence[str]
+
+
+def _list(names: Names | None) -> list[str]:
+    return [] if names is None else [names] if isinstance(names, str) else [str(n) for n in names]
+
+
+def check(
+    topology: str | PathLike[str],
+    *,
+    fail: Names | None = None,
+    fail_any: int | None = None,
+    routing: str | None = None,
+    flows: str | PathLike[str] | None = None,
+    all_pairs: bool = False,
+    seed: int | None = None,
+    sets_max: int | None = None,
+    progress: bool | StepCallback = True,
+) -> Check:
+    """Can these routes deadlock?
+
+    ``topology``: a scenario or topology file, a fabric such as ``"fat-tree:k=4"``, or files of another program such as
+    ``"sonic:configs/"`` or ``"ibnetdiscover:fabric.topo,lfts.dump"``.
+    ``fail``: nodes and links (``"A1-C1"``) that fail first. ``fail_any=2``: then every set of 1 and 2 links between switches, at most
+    ``sets_max`` of a size (default: 100,000). ``routing``: the rule; default: the scenario's, else ``"all-paths"``. ``flows``: a file of
+    the flows that count; ``all_pairs``: any host may send to any other, also where a scenario lists its flows. ``seed``: of hashes and
+    of drawn sets (default: 1). ``progress``: a line on stderr if that is a terminal; or a function that is called with :class:`xoff.Step`.
+
+    Raises :class:`xoff.ScenarioError` with file, line, column and hint. Ctrl-C stops the search.
+    """
+    args = ["check"]
+    args += [o for name in _list(fail) for o in option("fail", name)]
+    args += option("fail_any", fail_any) + option("routing", routing) + option("flows", flows) + option("all_pairs", all_pairs)
+    args += option("seed", seed) + option("sets_max", sets_max)
+    return Check._of(*ask([*args, "--", str(fspath(topology))], progress=progress))
+
+
+@overload
+def plan(mechanism: str | None = None, /, *, network: None = None, sonic: bool = False, **inputs: object) -> Plan: ...
+@overload
+def plan(mechanism: str | None = None, /, *, network: str, sonic: bool = False, **inputs: object) -> NetworkPlan: ...
+
+
+def plan(mechanism: str | None = None, /, *, network: str | None = None, sonic: bool = False, **inputs: object) -> Plan | NetworkPlan:
+    """What to set on a lossless link, why, and what to check.
+
+        xoff.plan(rate="100Gbps", length="300m", mtu=9216)["XOFF"]     # bytes
+        xoff.plan("tcd", rate="40Gbps", mtu=1000, t_w="4us", t_r="0us", xoff="320KB", xon="318KB")
+        xoff.plan(network="sonic:configs/")                            # a whole fabric, port by port
+
+    ``inputs`` are the options of ``xoff plan --help`` with ``_`` for ``-``: texts with their unit; sizes may be whole numbers of bytes.
+    ``sonic``: rows of ``pg_profile_lookup.ini`` in :attr:`~xoff.Plan.text`, and with ``network`` the tables of ``config_db.json`` in
+    :attr:`~xoff.NetworkPlan.sonic`.
+
+    Raises :class:`xoff.ScenarioError` if an input is wrong, or does not work with the others.
+    """
+    args = ["plan", *option("network", network), *option("format", "sonic" if sonic else None)]
+    args += [o for name, value in inputs.items() for o in option(name, value)]
+    text, json = ask([*args, *([] if mechanism is None else ["--", mechanism])], progress=False)
+    return Plan._of(text, json) if network is None else NetworkPlan._of(text, json)
+
+
+def _of(run: Run | str | PathLike[str]) -> tuple[str, tuple[str, str] | None]:
+    """The argument RUN, and the scenario that stands for it where a run is in memory."""
+    if not isinstance(run, Run):
+        return str(fspath(run)), None
+    run._refuse_outside("repeat")
+    if run.folder is not None:
+        return str(run.folder), None
+    return "a run in memory", (str(run.manifest["scenario"]), str(run.manifest["scenario_folder"]))
+
+
+def explain(
+    run: Run | str | PathLike[str],
+    port: str,
+    at: str | int,
+    *,
+    priority: int | None = None,
+    progress: bool | StepCallback = True,
+    **_stack: Any,
+) -> Explanation:
+    """Why did this port not transmit? From the pause back to its root.
+
+    ``run``: a run, its folder, or a scenario file; it is repeated up to ``at``. ``port``: ``"S1->S2"`` or ``"S1:S2"``. ``at``: a time such as
+    ``"2.9ms"``, or whole picoseconds. ``priority``: 0 to 7; default: the lowest one that waited.
+    """
+    where, scenario = _of(run)
+    args = ["explain", *option("priority", priority), "--", where, port, moment(at)]
+    return Explanation._of(*ask(args, progress=progress, scenario=scenario, **_stack))
+
+
+def tree(
+    run: Run | str | PathLike[str],
+    at: str | int,
+    *,
+    svg: str | PathLike[str] | None = None,
+    force: bool = False,
+    progress: bool | StepCallback = True,
+    **_stack: Any,
+) -> CongestionTree:
+    """The congestion tree at a time: congested ports, ports that wait for them, flows that cause it and flows that suffer.
+
+    Its states are those of ternary congestion detection: the run needs ``detection="tcd"``. ``run`` and ``at`` are those of
+    :func:`explain`. ``svg``: also draw it into this file; ``force``: even if xoff did not draw the file that is there.
+    """
+    where, scenario = _of(run)
+    args = ["tree", *option("svg", svg), *option("force", force), "--", where, moment(at)]
+    return CongestionTree._of(*ask(args, progress=progress, scenario=scenario, **_stack))
+
+
+def import_network(
+    format: str,
+    files: str | PathLike[str] | Sequence[str | PathLike[str]],
+    /,
+    *,
+    out: str | PathLike[str],
+    force: bool = False,
+    rate: str | None = None,
+    length: str | None = None,
+    delay: str | None = None,
+    unit: str | None = None,
+    hosts_per_node: int | None = None,
+    start_unit: Literal["us", "ps"] | None = None,
+) -> Imported:
+    """Writes a scenario from the files of a real network.
+
+        xoff.import_network("sonic", "configs/", out="network.toml")
+        xoff.run("network.toml", run__duration="1ms")
+
+    ``format``: ``sonic``, ``containerlab``, ``networkx``, ``graphml``, ``ibnetdiscover``, ``frr``, ``htsim`` and what docs/imports.md lists.
+    ``files``: one, several, or a folder. ``out``: the scenario; a table of many links goes beside it. ``force``: replace it.
+    ``rate`` (``"100Gbps"``), ``length`` (``"5m"``; a metre is 5 ns) or ``delay`` (``"100ns"``): of links without one. networkx and
+    GraphML: ``unit`` of rates written without one, ``hosts_per_node``. htsim: ``start_unit`` (default: us).
+
+    Raises :class:`xoff.ScenarioError` with file, line and column; nothing is guessed.
+    """
+    paths = [files] if isinstance(files, (str, PathLike)) else list(files)
+    options: dict[str, object] = {"rate": rate, "length": length, "delay": delay, "unit": unit, "hosts_per_node": hosts_per_node, "start_unit": start_unit}
+    args = ["import", *option("out", out), *option("force", force)]
+    args += [o for name, value in options.items() for o in option(name, value)]
+    return Imported._of(*ask([*args, "--", format, *(str(fspath(p)) for p in paths)], progress=False))
+
+
+@overload
+def reproduce(
+    paper: str,
+    items: Names | None = None,
+    /,
+    *,
+    out: str | PathLike[str],
+    full: bool = False,
+    seed: int = 1,
+    threads: int | None = None,
+    force: bool = False,
+    progress: bool | StepCallback = True,
+) -> Reproduction: ...
+@overload
+def reproduce(paper: str, items: None = None, /, *, out: None = None) -> list[Entry]: ...
+
+
+def reproduce(
+    paper: str,
+    items: Names | None = None,
+    /,
+    *,
+    out: str | PathLike[str] | None = None,
+    full: bool = False,
+    seed: int = 1,
+    threads: int | None = None,
+    force: bool = False,
+    progress: bool | StepCallback = True,
+) -> Reproduction | list[Entry]:
+    """Runs the figures and tables of a paper and judges them.
+
+        xoff.reproduce("gfc")                                  # what there is, as a list
+        xoff.reproduce("gfc", ["ring", "fig05"], out="out/gfc")
+
+    ``paper``: ``gfc``, ``tcd``, ``request-grant``, ``unbiased-qcn``, ``pffc``. ``items``: entries; default: all. ``out``: folder for the report,
+    figures and results; entries that an earlier call judged there are kept. Without it the entries are listed and nothing runs.
+    ``full``: full runs, hours for the large networks. ``seed``: of every random stream. ``threads``: never change a result (default: the number of
+    cores). Real frames (``--testbed``) need a process of their own: the command has them.
+
+    Ctrl-C stops it; what was judged is kept in the folder.
+    """
+    if out is None:
+        _, json = ask(["reproduce", "--list", "--", paper], progress=False)
+        entries: list[Entry] = _built(list[Entry], _json.loads(json))
+        return entries
+    args = ["reproduce", *option("out", out), *option("full", full), *option("seed", seed), *option("threads", threads), *option("force", force)]
+    return Reproduction._of(*ask([*args, "--", paper, *_list(items)], progress=progress))
