@@ -22,6 +22,7 @@ mod replay;
 mod reproduce;
 mod run;
 mod schema;
+mod sweep;
 mod switch;
 mod terminal;
 mod testbed;
@@ -68,6 +69,8 @@ enum Command {
     Tree(tree::Args),
     /// Run the figures and tables of a paper and judge them
     Reproduce(reproduce::Args),
+    /// Run many combinations of values and seeds: one table, intervals, a report
+    Sweep(sweep::Args),
     /// Run a scenario with real Ethernet frames on this machine
     Testbed(testbed::Args),
     /// Run one switch of a scenario on real interfaces
@@ -90,6 +93,7 @@ Examples:
   xoff import sonic configs/ --out network.toml  # your own network
   xoff plan --flow-control pfc --rate 100Gbps --length 100m --mtu 1500
   xoff reproduce gfc --quick --out out/paper-gfc  # its figures, judged
+  xoff sweep scenarios/sweeps/ring.toml --out out/sweep  # many runs
 
 Exit codes: 0 done; 1 done, and the answer is \"no\": a deadlock, frames lost, a check
 violated, a cycle found (--allow deadlock,loss if they are expected); 2 bad input or a
@@ -163,6 +167,7 @@ impl Cli {
             Command::Explain(args) => explain::run(args),
             Command::Tree(args) => tree::run(args),
             Command::Reproduce(args) => reproduce::run(args),
+            Command::Sweep(args) => sweep::run(args),
             Command::Testbed(args) => testbed::run(args),
             Command::Switch(args) => switch::run(args),
             Command::Host(args) => host::run(args),

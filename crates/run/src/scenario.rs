@@ -22,10 +22,21 @@ impl Scenario {
     /// # Errors
     /// Everything wrong with it, each with its place.
     pub fn load(path: &Path, settings: &[Override]) -> Result<Scenario, Problems> {
-        let doc = Document::load(path, settings)?;
+        Scenario::of(Document::load(path, settings)?, path.parent().unwrap_or(Path::new("")))
+    }
+
+    /// From a text; `name` stands in messages, files are looked up in `folder`.
+    ///
+    /// # Errors
+    /// Everything wrong with it, each with its place.
+    pub fn from_text(name: &str, text: &str, settings: &[Override], folder: &Path) -> Result<Scenario, Problems> {
+        Scenario::of(Document::from_text(name, text, settings)?, folder)
+    }
+
+    fn of(doc: Document, folder: &Path) -> Result<Scenario, Problems> {
         if doc.has(&fabric::sections::fabric()) {
             return fabric::read(doc).map(|s| Scenario::Fabric(Box::new(s)));
         }
-        network::read(doc, path.parent().unwrap_or(Path::new(""))).map(|s| Scenario::Network(Box::new(s)))
+        network::read(doc, folder).map(|s| Scenario::Network(Box::new(s)))
     }
 }

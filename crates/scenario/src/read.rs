@@ -6,6 +6,7 @@
 //!   pipe without a writer                            -> refused after `WRITER_WAIT`
 //! ```
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs::{File, FileType, Metadata};
 use std::io::{self, Read};
@@ -49,7 +50,20 @@ pub fn bytes(path: &Path, max: Bytes) -> Result<Vec<u8>, Problem> {
 /// Files that this process has read. An output must not take the place of one, whoever named it: the command line, or the scenario.
 static READ: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
+thread_local! {
+    /// Files that this thread reads while [`recorded`] asks.
+    static RECORDED: RefCell<Option<BTreeSet<PathBuf>>> = const { RefCell::new(None) };
+}
+
+/// Does `work` and returns with its result every file that it read on this thread.
+pub fn recorded<T>(work: impl FnOnce() -> T) -> (T, BTreeSet<PathBuf>) {
+    let before = RECORDED.replace(Some(BTreeSet::new()));
+    let result = work();
+    (result, RECORDED.replace(before).unwrap_or_default())
+}
+
 fn note(path: &Path) {
+    RECORDED.with_borrow_mut(|r| r.as_mut().map(|files| files.insert(path.to_owned())));
     READ.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned());
 }
 

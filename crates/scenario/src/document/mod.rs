@@ -36,10 +36,9 @@ pub use resolved::{Origin, Resolved, Row};
 pub use schema::schema;
 pub use section::Section;
 pub use spec::{KindSpec, Kinds, SectionSpec};
-pub use tree::Override;
+pub use tree::{Entry, Item, Override, Table, parse};
 
 use crate::{Place, Problem, Problems, Source, suggest};
-use tree::{Entry, Item, Table};
 
 /// A parsed document with its settings. Sections are opened from it; it collects what is wrong and what was read.
 #[derive(Debug)]

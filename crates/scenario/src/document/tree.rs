@@ -14,24 +14,31 @@ use crate::{Place, Problem, Problems, Source};
 
 /// A value.
 #[derive(Clone, Debug)]
-pub(super) enum Item {
+pub enum Item {
+    /// A text.
     Text(String),
     /// Decimal digits, whatever the base in the file.
     Integer(String),
+    /// A number with a point or an exponent, as written.
     Float(String),
+    /// `true` or `false`.
     Flag(bool),
+    /// A date or a time.
     Date,
+    /// A list.
     List(Vec<Entry>),
+    /// A section, or an inline table.
     Table(Table),
 }
 
 /// A value with its places.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub struct Entry {
     /// Where the key stands; in a list, where the item stands.
     pub key: Place,
     /// Where the value stands.
     pub place: Place,
+    /// The value.
     pub item: Item,
     /// The text as written, if it comes from a setting: a shell eats quotes, so `--set name=5` may mean a text.
     pub setting: Option<String>,
@@ -41,11 +48,13 @@ pub(super) struct Entry {
 
 /// Keys and values in the order of the file.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Table {
+pub struct Table {
+    /// Each key with what stands there.
     pub entries: Vec<(String, Entry)>,
 }
 
 impl Table {
+    /// What stands at this key.
     pub fn get(&self, key: &str) -> Option<&Entry> {
         self.entries.iter().find(|(k, _)| k == key).map(|(_, e)| e)
     }
@@ -79,8 +88,11 @@ impl Entry {
     }
 }
 
-/// Parses a whole file.
-pub(super) fn parse(source: &Arc<Source>) -> Result<Table, Problems> {
+/// Parses a whole file whose keys its reader judges itself.
+///
+/// # Errors
+/// Whatever is no TOML, each with its place.
+pub fn parse(source: &Arc<Source>) -> Result<Table, Problems> {
     let (size, max) = (Bytes(source.text().len() as u64), crate::read::DOCUMENT_MAX);
     if size > max {
         let hint = format!("expected at most {max}; describe what repeats by a pattern ([[workload]], a builder)");

@@ -1,0 +1,249 @@
+//! `xoff sweep`: many combinations of values and seeds, on this machine or cell by cell for a scheduler.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::json;
+use xoff_record::verdict::Conclusion;
+use xoff_scenario::{Problem, Problems};
+use xoff_sweep::{Collected, Ended, Plan, Status, Store, SweepError, run_local};
+
+use crate::answer::{Answer, Exit};
+use crate::interrupt;
+use crate::out::{Force, refused};
+use crate::progress::Bar;
+use crate::terminal;
+
+/// Run many combinations of values and seeds: one table, intervals, a report.
+///
+/// The plan names a scenario, the values of its keys, and seeds; docs/sweeps.md describes it. Every finished cell is kept at once: the
+/// same command goes on where a killed one stopped. On a cluster each process of a job array takes one cell by its number (--index) into
+/// a folder that all of them share, and --collect makes the results of what is there. runs.parquet has the same bytes in every case.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  xoff sweep scenarios/sweeps/ring.toml --out out/sweep\n  xoff sweep plan.toml --list  # how many cells?\n  sbatch --array=0-89 --wrap \\\n    'xoff sweep plan.toml --out shared/sweep --index $SLURM_ARRAY_TASK_ID'\n  xoff sweep plan.toml --out shared/sweep --collect"
+)]
+pub struct Args {
+    /// Plan of the sweep
+    plan: PathBuf,
+    /// Folder for the results; created if missing. Finished cells of an earlier sweep there are kept, those of another plan too
+    #[arg(long, value_name = "DIR", required_unless_present = "list")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    force: Force,
+    /// Run only these cells, numbered from 0: 7, 0-99 or 3,17,20-24. Others may run at the same time; write no results
+    #[arg(long, value_name = "CELLS", value_parser = cells, conflicts_with_all = ["collect", "list"])]
+    index: Option<Cells>,
+    /// Run nothing: write the results of what is finished
+    #[arg(long, conflicts_with = "list")]
+    collect: bool,
+    /// Run nothing: list the cells, with --out those that are not finished
+    #[arg(long)]
+    list: bool,
+    /// Cells that run at the same time; never changes a result [default: the number of cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    threads: Option<u32>,
+}
+
+/// Numbers of cells, as ranges with both ends.
+#[derive(Clone, Debug)]
+struct Cells(Vec<(usize, usize)>);
+
+fn cells(text: &str) -> Result<Cells, String> {
+    let number =
+        |t: &str| t.trim().parse::<usize>().map_err(|_| format!("'{t}' is not the number of a cell: expected 7, 0-99 or 3,17,20-24"));
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last { Err(format!("{first}-{last}: the first is above the last")) } else { Ok((first, last)) }
+    };
+    text.split(',').map(range).collect::<Result<_, _>>().map(Cells)
+}
+
+/// The shortest text of numbers in order: `3,17,20-24`, as `sbatch --array` takes it.
+fn ranges(numbers: &[usize]) -> String {
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for &n in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == n => *last = n,
+            _ => ranges.push((n, n)),
+        }
+    }
+    let one = |&(first, last): &(usize, usize)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    ranges.iter().map(one).collect::<Vec<_>>().join(",")
+}
+
+fn bad(e: SweepError, out: Option<&Path>) -> Problems {
+    match (e, out) {
+        (SweepError::Output(e), Some(out)) => refused("--out", out, e).into(),
+        (e, _) => e.problems(),
+    }
+}
+
+/// Sweeps.
+pub fn run(args: &Args) -> Result<Answer, Problems> {
+    let plan = Plan::load(&args.plan, &[])?;
+    let out = args.out.as_deref();
+    if args.list {
+        return list(&plan, out);
+    }
+    let out = out.unwrap_or(Path::new(""));
+    terminal::problems(&plan.work().warnings());
+    interrupt::ask_first();
+    if let Some(cells) = &args.index {
+        return index(args, &plan, cells, out);
+    }
+    let store = Store::claim(out, args.force.force).map_err(|e| bad(e, Some(out)))?;
+    if !args.collect {
+        let unfinished = store.unfinished(&plan);
+        if let Some(interrupted) = work(args, &plan, &store, &unfinished)? {
+            return Ok(interrupted);
+        }
+    }
+    let collected = store.collect(&plan).map_err(|e| bad(e, None))?;
+    Ok(answer(args, &collected, out))
+}
+
+/// Runs cells on the cores of this machine; an answer only if the user stopped it.
+fn work(args: &Args, plan: &Plan, store: &Store, cells: &[usize]) -> Result<Option<Answer>, Problems> {
+    let bar = Bar::new("{bar:24} {msg} {elapsed_precise:.dim}");
+    let threads = args.threads.map_or_else(xoff_run::cores, |n| n as usize);
+    let ended = run_local(plan, store, cells, threads, &interrupt::asked, &|p| {
+        bar.done(p.part());
+        let left = p.left.map_or(String::new(), |left| format!(", {} left", indicatif::HumanDuration(left)));
+        bar.message(format!("{}{left}", p.words()));
+    });
+    bar.clear();
+    match ended {
+        Ok(Ended::Tried) => Ok(None),
+        Ok(Ended::Stopped) => {
+            let done = plan.len() - store.unfinished(plan).len();
+            let text = format!("interrupted: {done} of {} cells are done and kept; the same command goes on", plan.len());
+            let json = json!({"answer": Conclusion::Interrupted, "headline": text, "cells": {"total": plan.len(), "done": done}});
+            Ok(Some(Answer::new(terminal::bad(&text), &json, Exit::Interrupted)))
+        }
+        Err(e) => {
+            let done = plan.len() - store.unfinished(plan).len();
+            let mut problems = bad(e, None);
+            problems.push(Problem::new(
+                format!("the sweep ended: {done} of {} cells are done and kept", plan.len()),
+                "free space, then run the same command again",
+            ));
+            Err(problems)
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct One {
+    cell: usize,
+    values: String,
+    status: Status,
+    error: Option<String>,
+}
+
+/// Runs the cells of one process of a job array.
+fn index(args: &Args, plan: &Plan, cells: &Cells, out: &Path) -> Result<Answer, Problems> {
+    if let Some((_, last)) = cells.0.iter().find(|(_, last)| *last >= plan.len()) {
+        let hint = format!("the plan has {} cells, numbered 0 to {}", plan.len(), plan.len() - 1);
+        return Err(Problem::new(format!("--index: there is no cell {last}"), hint).into());
+    }
+    let mut own: Vec<usize> = cells.0.iter().flat_map(|&(first, last)| first..=last).collect();
+    own.sort_unstable();
+    own.dedup();
+    let store = Store::join(out, args.force.force).map_err(|e| bad(e, Some(out)))?;
+    let done = |i: &usize| store.get(&plan.cell(*i)).is_some_and(|s| s.status == Status::Done);
+    let missing: Vec<usize> = own.iter().copied().filter(|i| !done(i)).collect();
+    if let Some(interrupted) = work(args, plan, &store, &missing)? {
+        return Ok(interrupted);
+    }
+    let ended = own.iter().filter_map(|&i| Some((i, store.get(&plan.cell(i))?)));
+    let list: Vec<One> = ended.map(|(cell, s)| One { cell, values: s.cell, status: s.status, error: s.error }).collect();
+    let failed = list.iter().filter(|one| one.status == Status::Failed).count();
+    let conclusion = Conclusion::of(false, failed == 0);
+    let mut text: String = list
+        .iter()
+        .map(|one| match &one.error {
+            None => format!("cell {}: done ({})\n", one.cell, one.values),
+            Some(error) => format!("{}\n", terminal::bad(&format!("cell {}: failed ({}): {error}", one.cell, one.values))),
+        })
+        .collect();
+    text += &format!("{} of {} cells ran before. --collect makes the results when all are done.\n", own.len() - missing.len(), own.len());
+    Ok(Answer::new(text, &json!({"answer": conclusion, "cells": list, "out": out.display().to_string()}), conclusion.into()))
+}
+
+/// The cells of the plan.
+fn list(plan: &Plan, out: Option<&Path>) -> Result<Answer, Problems> {
+    let seeds = terminal::counted(plan.seeds.len() as u64, "seed");
+    let head = format!(
+        "{}: {} x {seeds}",
+        terminal::counted(plan.len() as u64, "cell"),
+        terminal::counted(plan.combinations() as u64, "combination")
+    );
+    let unfinished = match out {
+        None => (0..plan.len()).collect(),
+        Some(out) => Store::read(out).unfinished(plan),
+    };
+    let what = if out.is_some() { "Not finished" } else { "Cells" };
+    let mut t = terminal::table(["Cell", "Values"]);
+    unfinished.iter().take(100).for_each(|&i| {
+        t.add_row([i.to_string(), plan.cell(i).words()]);
+    });
+    let rest = if unfinished.len() > 100 { format!("... and {} more\n", unfinished.len() - 100) } else { String::new() };
+    let range = if unfinished.is_empty() { "none".into() } else { ranges(&unfinished) };
+    let text = format!("{head}\n{what}: {range}\n\n{}{rest}", terminal::draw(&t));
+    let json = json!({
+        "cells": plan.len(), "combinations": plan.combinations(), "seeds": plan.seeds, "unfinished": unfinished, "index": ranges(&unfinished),
+    });
+    Ok(Answer::new(text, &json, Exit::Done))
+}
+
+fn answer(args: &Args, c: &Collected, out: &Path) -> Answer {
+    let counts = c.manifest.cells;
+    let conclusion = Conclusion::of(false, counts.is_complete());
+    let title = if c.manifest.title.is_empty() { args.plan.display().to_string() } else { c.manifest.title.clone() };
+    let headline = format!("{title}: {}", counts.headline());
+    let mut text = if counts.is_complete() { terminal::good(&headline) } else { terminal::bad(&headline) };
+    text.push('\n');
+    for (cell, values, error) in c.failed.iter().take(3) {
+        text += &format!("cell {cell} ({values}): {}\n", error.lines().next().unwrap_or_default());
+    }
+    if c.failed.len() > 3 {
+        text += &format!("... and {} more that failed; all are in the report\n", c.failed.len() - 3);
+    }
+    if !c.missing.is_empty() {
+        text += &format!("Missing: --index {}\n", ranges(&c.missing));
+    }
+    text.push('\n');
+    let mut t = terminal::table(c.table.columns.iter().map(|c| c.name.as_str()));
+    c.table.rows.iter().take(100).for_each(|row| {
+        t.add_row(row.iter().map(|c| c.text().to_owned()));
+    });
+    text += &terminal::draw(&t);
+    if c.table.rows.len() > 100 {
+        text += &format!("... and {} more rows, in table.csv\n", c.table.rows.len() - 100);
+    }
+    text += &terminal::wrapped(&c.manifest.intervals);
+    text += &format!("\nRuns: {}\nReport: {}\n", out.join("runs.parquet").display(), out.join("index.html").display());
+    let failed: Vec<_> = c.failed.iter().map(|(cell, values, error)| json!({"cell": cell, "values": values, "error": error})).collect();
+    let mut json = serde_json::to_value(&c.manifest).unwrap_or_default();
+    json["answer"] = json!(conclusion);
+    json["failed"] = json!(failed);
+    json["missing"] = json!(c.missing);
+    json["out"] = json!(out.display().to_string());
+    Answer::new(text, &json, conclusion.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_cells_are_read_and_written_as_ranges() {
+        assert_eq!(cells("3, 17,20-24").unwrap().0, [(3, 3), (17, 17), (20, 24)]);
+        assert_eq!(ranges(&[3, 17, 20, 21, 22]), "3,17,20-22");
+        for wrong in ["", "a", "5-3", "1-", "-1", "1..2"] {
+            assert!(cells(wrong).is_err(), "{wrong}");
+        }
+    }
+}

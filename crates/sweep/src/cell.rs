@@ -1,0 +1,127 @@
+//! One run of a sweep, and what is kept of it.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::plan::Plan;
+use crate::work::{Done, Measured};
+use crate::{Setting, Value};
+
+/// One run: a combination of values, and a seed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// Its number in the plan, from 0.
+    pub index: usize,
+    /// Its values by parameter, in the order of the plan's parameters; `None`: a listed point does not name the parameter.
+    pub settings: Vec<(String, Option<Setting>)>,
+    /// The values that hold for every cell.
+    pub set: Arc<[(String, Setting)]>,
+    /// Its seed.
+    pub seed: u64,
+    /// Hash of all that decides its result, 32 hexadecimal digits.
+    pub key: String,
+}
+
+impl Cell {
+    /// The cell, with its key.
+    pub(crate) fn of(plan: &Plan, index: usize, settings: Vec<(String, Option<Setting>)>, seed: u64) -> Cell {
+        let set = plan.set.clone();
+        let fixed: Vec<(&str, &str)> = set.iter().map(|(name, s)| (name.as_str(), s.toml.as_str())).collect();
+        let own: Vec<(&str, &str)> = settings.iter().filter_map(|(n, s)| Some((n.as_str(), s.as_ref()?.toml.as_str()))).collect();
+        // A number of the form: it changes when what is kept changes.
+        let all = (1, xoff_run::VERSION, plan.basis(), fixed, own, seed);
+        let text = serde_json::to_string(&all).expect("texts and numbers");
+        let key = format!("{:032x}", xxh3_128(text.as_bytes()));
+        Cell { index, settings, set, seed, key }
+    }
+
+    /// The value of a parameter, or of what holds for every cell.
+    pub fn value(&self, parameter: &str) -> &Value {
+        self.all().find(|(name, _)| *name == parameter).map_or(&Value::Null, |(_, s)| &s.value)
+    }
+
+    /// All that it sets, what holds for every cell first.
+    pub fn all(&self) -> impl Iterator<Item = (&str, &Setting)> {
+        let own = self.settings.iter().filter_map(|(name, s)| Some((name.as_str(), s.as_ref()?)));
+        self.set.iter().map(|(name, s)| (name.as_str(), s)).chain(own)
+    }
+
+    /// Its values in words: `flow_control=pfc, seed=3`.
+    pub fn words(&self) -> String {
+        let named = self.settings.iter().filter_map(|(n, s)| Some(format!("{n}={}", s.as_ref()?.value)));
+        named.chain([format!("seed={}", self.seed)]).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// How a cell ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// It has a result.
+    Done,
+    /// It failed.
+    Failed,
+}
+
+/// What is kept of a cell: a file of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Shard {
+    /// The key of the cell.
+    pub key: String,
+    /// The version that ran it.
+    pub xoff_version: String,
+    /// The cell in words, for people.
+    pub cell: String,
+    /// How it ended.
+    pub status: Status,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Time that it took [s]. It is in no table.
+    pub wall_seconds: f64,
+    /// What was measured.
+    #[serde(flatten)]
+    pub measured: Measured,
+}
+
+impl Shard {
+    /// The value of a column.
+    pub fn value(&self, column: &str) -> &Value {
+        self.measured.values.iter().find(|(name, _)| name == column).map_or(&Value::Null, |(_, v)| v)
+    }
+
+    /// As the text of its file.
+    pub fn text(&self) -> String {
+        serde_json::to_string(self).expect("a shard is plain data") + "\n"
+    }
+}
+
+impl Plan {
+    /// Runs a cell: what is to be kept of it, and its tables. `None`: it was stopped.
+    pub fn run(&self, cell: &Cell, stop: &(dyn Fn() -> bool + Sync)) -> Option<(Shard, Vec<(String, Vec<u8>)>)> {
+        let begun = std::time::Instant::now();
+        // A mistake of ours in one cell does not take the others with it.
+        let work = std::panic::AssertUnwindSafe(|| self.work().run(cell, stop));
+        let done = std::panic::catch_unwind(work).unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+            Done::Failed(format!("a mistake in xoff: {}", text.unwrap_or("it panicked")))
+        });
+        let (status, error, measured, tables) = match done {
+            Done::Measured(measured, tables) => (Status::Done, None, measured, tables),
+            Done::Failed(why) => (Status::Failed, Some(why), Measured::default(), Vec::new()),
+            Done::Stopped => return None,
+        };
+        let shard = Shard {
+            key: cell.key.clone(),
+            xoff_version: xoff_run::VERSION.into(),
+            cell: cell.words(),
+            status,
+            error,
+            wall_seconds: begun.elapsed().as_secs_f64(),
+            measured,
+        };
+        Some((shard, tables))
+    }
+}

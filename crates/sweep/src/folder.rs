@@ -1,0 +1,118 @@
+//! The folder of a sweep: who may write it, and where a finished cell is kept.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use xoff_output::{Folder, OutputError, holder};
+
+use crate::cell::{Cell, Shard, Status};
+use crate::{Plan, SweepError};
+
+/// Owner of the folders of sweeps.
+pub const COMMAND: &str = "sweep";
+/// Where finished cells are.
+const CELLS: &str = "cells";
+/// How long a process of a job array waits for another one that makes the folder.
+const WAIT: Duration = Duration::from_secs(30);
+
+/// A folder of a sweep.
+pub struct Store {
+    root: PathBuf,
+    /// The claim; a process of a job array has none: many of them write at a time, each its own files.
+    claim: Option<Folder>,
+}
+
+impl Store {
+    /// Claims the folder: no other sweep may use it as long.
+    ///
+    /// # Errors
+    /// A folder that another process writes, or that holds what no sweep wrote.
+    pub fn claim(path: &Path, force: bool) -> Result<Store, SweepError> {
+        let begun = Instant::now();
+        let folder = loop {
+            match Folder::claim(path, COMMAND, force) {
+                // A process of a job array holds it for an instant.
+                Err(_) if is_sweep(path) && begun.elapsed() < Duration::from_secs(1) => std::thread::sleep(Duration::from_millis(50)),
+                claimed => break claimed?,
+            }
+        };
+        make_cells(&folder)?;
+        Ok(Store { root: path.to_owned(), claim: Some(folder) })
+    }
+
+    /// Joins others that write into the folder; makes it if there is none.
+    ///
+    /// # Errors
+    /// A folder that holds what no sweep wrote.
+    pub fn join(path: &Path, force: bool) -> Result<Store, SweepError> {
+        let begun = Instant::now();
+        while !(is_sweep(path) && path.join(CELLS).is_dir()) {
+            match Folder::claim(path, COMMAND, force) {
+                Ok(folder) => make_cells(&folder)?,
+                Err(e) if begun.elapsed() > WAIT || !is_sweep(path) => return Err(e.into()),
+                Err(_) => std::thread::sleep(Duration::from_millis(50)),
+            }
+        }
+        Ok(Store { root: path.to_owned(), claim: None })
+    }
+
+    /// The folder as it is, for who only reads it.
+    pub fn read(path: &Path) -> Store {
+        Store { root: path.to_owned(), claim: None }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.root
+    }
+
+    /// The claim.
+    pub(crate) fn claimed(&self) -> Option<&Folder> {
+        self.claim.as_ref()
+    }
+
+    fn file(&self, cell: &Cell, suffix: &str) -> PathBuf {
+        self.root.join(CELLS).join(&cell.key[..2]).join(format!("{}.{suffix}", cell.key))
+    }
+
+    /// What is kept of a cell. What cannot be read is not kept: the cell runs again.
+    pub fn get(&self, cell: &Cell) -> Option<Shard> {
+        let text = fs::read(self.file(cell, "json")).ok()?;
+        serde_json::from_slice::<Shard>(&text).ok().filter(|s| s.key == cell.key)
+    }
+
+    /// A table of a finished cell.
+    pub(crate) fn table(&self, cell: &Cell, name: &str) -> Option<Vec<u8>> {
+        fs::read(self.file(cell, &format!("{name}.parquet"))).ok()
+    }
+
+    /// Cells without a result, in order: those that never ran, and those that failed.
+    pub fn unfinished(&self, plan: &Plan) -> Vec<usize> {
+        plan.cells().filter(|cell| !self.get(cell).is_some_and(|s| s.status == Status::Done)).map(|cell| cell.index).collect()
+    }
+
+    /// Keeps a cell: its tables first, so that a cell that is there is there with all of them.
+    ///
+    /// # Errors
+    /// A disk that is full, and any other reason of the operating system.
+    pub fn put(&self, cell: &Cell, shard: &Shard, tables: &[(String, Vec<u8>)]) -> Result<(), SweepError> {
+        let file = self.file(cell, "json");
+        let folder = file.parent().unwrap_or(&self.root);
+        fs::create_dir_all(folder).map_err(|e| SweepError::file("make", folder, &e))?;
+        for (name, bytes) in tables {
+            xoff_output::write(&self.file(cell, &format!("{name}.parquet")), bytes)?;
+        }
+        Ok(xoff_output::write(&file, shard.text().as_bytes())?)
+    }
+}
+
+fn make_cells(folder: &Folder) -> Result<(), OutputError> {
+    let cells = folder.own(&format!("{CELLS}/"))?;
+    fs::create_dir_all(&cells).map_err(|e| OutputError::new(&cells, format!("cannot make {}: {e}", cells.display()), ""))
+}
+
+/// Whether the folder is one of a sweep.
+fn is_sweep(path: &Path) -> bool {
+    holder(path).is_some_and(|who| who.contains(&format!("'xoff {COMMAND}'")))
+}

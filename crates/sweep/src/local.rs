@@ -1,0 +1,107 @@
+//! All cores of this machine.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::cell::Status;
+use crate::{Plan, Store, SweepError};
+
+/// How far a sweep is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Cells of the plan.
+    pub total: usize,
+    /// Those that were finished before.
+    pub kept: usize,
+    /// Those that were finished since.
+    pub done: usize,
+    /// Those that failed since.
+    pub failed: usize,
+    /// Time left, if what is left takes as long as what was done.
+    pub left: Option<Duration>,
+}
+
+impl Progress {
+    /// Part that is done, 0 to 1.
+    pub fn part(&self) -> f64 {
+        (self.kept + self.done + self.failed) as f64 / self.total.max(1) as f64
+    }
+
+    /// `37 of 90 cells, 2 failed, 12 kept from before`.
+    pub fn words(&self) -> String {
+        let count = |n: usize, word: &str| if n > 0 { format!(", {n} {word}") } else { String::new() };
+        format!(
+            "{} of {} cells{}{}",
+            self.kept + self.done + self.failed,
+            self.total,
+            count(self.failed, "failed"),
+            count(self.kept, "kept from before")
+        )
+    }
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Every cell was tried.
+    Tried,
+    /// It was stopped.
+    Stopped,
+}
+
+/// Runs these cells, so many at a time; each is kept as soon as it is finished. `stop` is asked now and then, `look` is called after
+/// every cell.
+///
+/// # Errors
+/// A cell that cannot be kept: the disk is full. What was finished before is kept.
+pub fn run_local(
+    plan: &Plan,
+    store: &Store,
+    cells: &[usize],
+    threads: usize,
+    stop: &(dyn Fn() -> bool + Sync),
+    look: &(dyn Fn(Progress) + Sync),
+) -> Result<Ended, SweepError> {
+    let (next, broken) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let begun = Instant::now();
+    let state = Mutex::new((Progress { total: plan.len(), kept: plan.len() - cells.len(), ..Progress::default() }, None));
+    let lock = || state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    look(lock().0);
+    let ending = || broken.load(Ordering::Relaxed) || stop();
+    let worker = || {
+        while !ending() {
+            let Some(&index) = cells.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
+            let cell = plan.cell(index);
+            let Some((shard, tables)) = plan.run(&cell, &ending) else { return };
+            let kept = store.put(&cell, &shard, &tables);
+            let mut state = lock();
+            match kept {
+                Ok(()) => {
+                    let p = &mut state.0;
+                    *(if shard.status == Status::Done { &mut p.done } else { &mut p.failed }) += 1;
+                    let tried = p.done + p.failed;
+                    p.left = Some(begun.elapsed().mul_f64((cells.len() - tried) as f64 / tried as f64));
+                    look(*p);
+                }
+                Err(e) => {
+                    broken.store(true, Ordering::Relaxed);
+                    state.1.get_or_insert(e);
+                    return;
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.clamp(1, cells.len().max(1)) {
+            scope.spawn(worker);
+        }
+        worker();
+    });
+    let (p, error) = state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    match error {
+        Some(e) => Err(e),
+        None if p.done + p.failed == cells.len() => Ok(Ended::Tried),
+        None => Ok(Ended::Stopped),
+    }
+}

@@ -1,0 +1,515 @@
+//! The plan of a sweep, and its cells.
+//!
+//! ```text
+//!   scenario = "ring.toml"      seeds = 10      [set] run.duration = "5ms"
+//!   [[point]] ...  x  [grid] flow_control = [...], switch.discipline = [...]  x  seeds --> cells 0, 1, 2, ...; the seed changes fastest
+//! ```
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use xoff_params::suggest;
+use xoff_scenario::document::{Entry, Item, Table, parse};
+use xoff_scenario::{Place, Problem, Problems, Source};
+
+use crate::scenario::ScenarioWork;
+use crate::work::Input;
+use crate::{Cell, Setting, Study, Value, Work};
+
+/// Most cells of a plan: each is a file.
+const CELLS_MAX: usize = 1_000_000;
+/// Columns that every sweep has.
+pub(crate) const OWN_COLUMNS: [&str; 4] = ["cell", "seed", "status", "error"];
+/// What a plan has at least.
+const LEAST: &str = "a plan has at least scenario = \"FILE\" and [grid] or seeds; scenarios/sweeps/ring.toml is a small one";
+/// Keys of a plan.
+const KEYS: [&str; 9] = ["title", "scenario", "study", "seeds", "show", "tables", "set", "grid", "point"];
+
+/// A parameter or a fixed value of a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    /// Path in the scenario, such as `switch.discipline`.
+    pub name: String,
+    /// Where it stands in the plan.
+    pub place: Place,
+}
+
+/// A plan that was read.
+pub struct Plan {
+    /// The text of the plan.
+    pub source: Arc<Source>,
+    /// One line about it.
+    pub title: String,
+    /// What differs between cells, but for the seed.
+    pub parameters: Vec<Parameter>,
+    /// The seeds: each combination has all of them.
+    pub seeds: Vec<u64>,
+    /// Columns to show; empty: those that the work shows.
+    pub show: Vec<String>,
+    /// Values that hold for every cell.
+    pub(crate) set: Arc<[(String, Setting)]>,
+    /// Listed points: a value, or none, for each of the first parameters.
+    points: Vec<Vec<Option<Setting>>>,
+    /// The values of the parameters that follow.
+    grid: Vec<Vec<Setting>>,
+    work: Arc<dyn Work>,
+    basis: String,
+}
+
+impl Plan {
+    /// Reads a plan file. `studies` are those that `study = "..."` may name.
+    ///
+    /// # Errors
+    /// Everything wrong with the plan or with the scenario under any of its values, each with its place.
+    pub fn load(path: &Path, studies: &[Arc<dyn Study>]) -> Result<Plan, Problems> {
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        Plan::read(Source::read_document(path)?, &folder, studies, None)
+    }
+
+    /// From a text; the scenario is looked up in `folder`.
+    ///
+    /// # Errors
+    /// As [`Plan::load`].
+    pub fn from_text(name: &str, text: &str, folder: &Path, studies: &[Arc<dyn Study>]) -> Result<Plan, Problems> {
+        Plan::read(Source::file(name, text), folder, studies, None)
+    }
+
+    /// `given`: the scenario with its folder and inputs, as another process has read and checked them.
+    pub(crate) fn read(
+        source: Arc<Source>,
+        folder: &Path,
+        studies: &[Arc<dyn Study>],
+        given: Option<(Arc<Source>, PathBuf, Vec<Input>)>,
+    ) -> Result<Plan, Problems> {
+        let root = parse(&source)?;
+        if root.entries.is_empty() {
+            return Err(Problem::new("the plan is empty", LEAST).at(source.place(0..0)).into());
+        }
+        let mut reader = Reader { problems: Problems::default() };
+        let mut read = reader.read(&root, &source);
+        if !reader.problems.is_empty() {
+            reader.problems.sort();
+            return Err(reader.problems);
+        }
+        let (work, basis): (Arc<dyn Work>, String) = match (&read.scenario, &read.study) {
+            (Some((file, place)), None) => {
+                let tables = std::mem::take(&mut read.tables);
+                let places = read.places();
+                let work = match given {
+                    Some((source, folder, inputs)) => ScenarioWork::given(source, folder, inputs, places, tables),
+                    None => ScenarioWork::load(&folder.join(file), place, places, tables, &read.samples())?,
+                };
+                let basis = work.basis();
+                (Arc::new(work), basis)
+            }
+            (None, Some((name, place))) => {
+                let study = find(name, place, studies)?;
+                read.fits(study.as_ref())?;
+                let basis = study.basis();
+                (study, basis)
+            }
+            (Some((_, place)), Some(_)) => {
+                return Err(Problem::new("a plan has a scenario or a study, not both", "remove one of the two").at(place.clone()).into());
+            }
+            (None, None) => return Err(Problem::new("missing key 'scenario'", LEAST).at(source.place(0..0)).into()),
+        };
+        let columns: Vec<&str> = work.columns().iter().map(|c| c.name).collect();
+        let mut problems = Problems::default();
+        for p in read.parameters.iter().filter(|p| columns.contains(&p.name.as_str()) || OWN_COLUMNS.contains(&p.name.as_str())) {
+            problems.push(
+                Problem::new(format!("'{}' is the name of a column of the results", p.name), "no parameter has it").at(p.place.clone()),
+            );
+        }
+        for (name, place) in read.show.iter().filter(|(name, _)| !columns.contains(&name.as_str())) {
+            problems.push(
+                Problem::new(format!("show: there is no column '{}'", suggest::clip(name)), suggest::hint(name, "columns", &columns))
+                    .at(place.clone()),
+            );
+        }
+        problems.or(())?;
+        let Read { title, parameters, seeds, set, points, grid, show, .. } = read;
+        let show = show.into_iter().map(|(name, _)| name).collect();
+        let set = set.into_iter().map(|(p, s)| (p.name, s)).collect();
+        Ok(Plan { source, title, parameters, seeds, show, set, points, grid, work, basis })
+    }
+
+    /// What its cells do.
+    pub fn work(&self) -> &dyn Work {
+        self.work.as_ref()
+    }
+
+    /// Adds to what decides the results, such as a measure of the caller.
+    pub fn add_basis(&mut self, more: &str) {
+        self.basis.push('\n');
+        self.basis.push_str(more);
+    }
+
+    pub(crate) fn basis(&self) -> &str {
+        &self.basis
+    }
+
+    /// Combinations of values.
+    pub fn combinations(&self) -> usize {
+        self.points.len() * self.grid.iter().map(Vec::len).product::<usize>()
+    }
+
+    /// Number of cells.
+    pub fn len(&self) -> usize {
+        self.combinations() * self.seeds.len()
+    }
+
+    /// Whether it has none; no plan that was read has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A cell; its number is below [`Plan::len`].
+    pub fn cell(&self, index: usize) -> Cell {
+        let (mut rest, seed) = (index / self.seeds.len(), self.seeds[index % self.seeds.len()]);
+        let mut own: Vec<Option<Setting>> = Vec::new();
+        for values in self.grid.iter().rev() {
+            own.push(Some(values[rest % values.len()].clone()));
+            rest /= values.len();
+        }
+        let settings = self.points[rest].iter().cloned().chain(own.into_iter().rev());
+        Cell::of(self, index, self.parameters.iter().map(|p| p.name.clone()).zip(settings).collect(), seed)
+    }
+
+    /// Every value of a parameter, in the order of the plan.
+    pub fn values(&self, parameter: &str) -> Vec<Value> {
+        let Some(at) = self.parameters.iter().position(|p| p.name == parameter) else { return Vec::new() };
+        let listed = self.points[0].len();
+        let mut values: Vec<Value> = Vec::new();
+        let mut add = |s: &Setting| {
+            if !values.contains(&s.value) {
+                values.push(s.value.clone());
+            }
+        };
+        match at.checked_sub(listed) {
+            Some(at) => self.grid[at].iter().for_each(&mut add),
+            None => self.points.iter().filter_map(|p| p[at].as_ref()).for_each(&mut add),
+        }
+        values
+    }
+
+    /// All cells in order.
+    pub fn cells(&self) -> impl Iterator<Item = Cell> + '_ {
+        (0..self.len()).map(|i| self.cell(i))
+    }
+}
+
+/// The study of a name.
+fn find(name: &str, place: &Place, studies: &[Arc<dyn Study>]) -> Result<Arc<dyn Study>, Problem> {
+    let known: Vec<&str> = studies.iter().map(|s| s.name()).collect();
+    let found = studies.iter().find(|s| s.name() == name).cloned();
+    found.ok_or_else(|| {
+        Problem::new(format!("there is no study '{}'", suggest::clip(name)), suggest::hint(name, "studies", &known)).at(place.clone())
+    })
+}
+
+/// What stands in a plan.
+#[derive(Default)]
+struct Read {
+    title: String,
+    scenario: Option<(String, Place)>,
+    study: Option<(String, Place)>,
+    parameters: Vec<Parameter>,
+    seeds: Vec<u64>,
+    set: Vec<(Parameter, Setting)>,
+    points: Vec<Vec<Option<Setting>>>,
+    grid: Vec<Vec<Setting>>,
+    show: Vec<(String, Place)>,
+    tables: Vec<(String, Place)>,
+    /// Where each value stands.
+    stands: Vec<Stands>,
+}
+
+/// Where a value stands.
+struct Stands {
+    name: String,
+    setting: Setting,
+    key: Place,
+    value: Place,
+}
+
+impl Read {
+    /// Where each setting stands, by its text.
+    fn places(&self) -> Vec<(String, Place, Place)> {
+        self.stands.iter().map(|s| (format!("{}={}", s.name, s.setting.toml), s.key.clone(), s.value.clone())).collect()
+    }
+
+    /// Settings that together have every value of a parameter: the first cell, and for every further value the first cell with it.
+    /// Of long lists of numbers the first and the last.
+    fn samples(&self) -> Vec<Vec<(String, Setting)>> {
+        let fixed = || self.set.iter().map(|(p, s)| (p.name.clone(), s.clone()));
+        let named = |at: usize, s: &Setting| (self.parameters[at].name.clone(), s.clone());
+        let listed = self.points.first().map_or(0, Vec::len);
+        let point = |p: &[Option<Setting>]| p.iter().enumerate().filter_map(|(i, s)| Some(named(i, s.as_ref()?))).collect::<Vec<_>>();
+        let firsts = || self.grid.iter().enumerate().map(|(i, values)| named(listed + i, &values[0]));
+        let first = &self.points[0];
+        let mut all = vec![fixed().chain(point(first)).chain(firsts()).collect::<Vec<_>>()];
+        for other in self.points.iter().skip(1).take(100) {
+            all.push(fixed().chain(point(other)).chain(firsts()).collect());
+        }
+        for (i, values) in self.grid.iter().enumerate() {
+            let words = values.iter().all(|v| matches!(v.value, Value::Text(_))) && values.len() <= 100;
+            let others: Vec<&Setting> = if words { values[1..].iter().collect() } else { values[1..].last().into_iter().collect() };
+            for other in others {
+                let mut one = all[0].clone();
+                let at = one.len() - self.grid.len() + i;
+                one[at].1 = other.clone();
+                all.push(one);
+            }
+        }
+        all
+    }
+
+    /// Refuses what a study does not take.
+    fn fits(&self, study: &dyn Study) -> Result<(), Problems> {
+        let mut problems = Problems::default();
+        for (name, place) in self.tables.iter().take(1) {
+            problems.push(Problem::new(format!("tables: a study has no table '{name}'"), "remove the key").at(place.clone()));
+        }
+        let known = study.parameters();
+        for Stands { name, setting, key, value } in &self.stands {
+            if !known.contains(&name.as_str()) {
+                let what = format!("the study '{}' has no parameter '{}'", study.name(), suggest::clip(name));
+                problems.push(Problem::new(what, suggest::hint(name, "parameters", known)).at(key.clone()));
+            } else if let Err(e) = study.check(name, &setting.value) {
+                problems.push(Problem::new(format!("{}: {}", e.key, e.what), e.hint).at(value.clone()));
+            }
+        }
+        for name in known.iter().filter(|k| !self.stands.iter().any(|s| s.name == **k)) {
+            let place = self.study.as_ref().map(|(_, p)| p.clone());
+            let p = Problem::new(
+                format!("missing parameter '{name}'"),
+                format!("the study has {}; give it in [grid] or [set]", known.join(", ")),
+            );
+            problems.push(place.map_or(p.clone(), |place| p.at(place)));
+        }
+        problems.or(())
+    }
+}
+
+struct Reader {
+    problems: Problems,
+}
+
+impl Reader {
+    fn refuse(&mut self, what: impl Into<String>, hint: impl Into<String>, place: &Place) {
+        self.problems.push(Problem::new(what, hint).at(place.clone()));
+    }
+
+    fn read(&mut self, root: &Table, source: &Arc<Source>) -> Read {
+        let mut read = Read::default();
+        for (key, e) in root.entries.iter().filter(|(key, _)| !KEYS.contains(&key.as_str())) {
+            self.refuse(format!("unknown key '{}' in the plan", suggest::clip(key)), suggest::hint(key, "known keys", &KEYS), &e.key);
+        }
+        read.title = self.text(root, "title").map(|t| t.0).unwrap_or_default();
+        read.scenario = self.text(root, "scenario");
+        read.study = self.text(root, "study");
+        read.show = self.texts(root, "show");
+        read.tables = self.texts(root, "tables");
+        read.seeds = root.get("seeds").map_or_else(|| vec![1], |e| self.seeds(e));
+        for (name, e) in self.section(root, "set") {
+            if let Some(setting) = self.setting(&name, e) {
+                read.stands.push(Stands { name: name.clone(), setting: setting.clone(), key: e.key.clone(), value: e.place.clone() });
+                read.set.push((Parameter { name, place: e.key.clone() }, setting));
+            }
+        }
+        self.points(root, &mut read);
+        self.grid(root, &mut read);
+        let mut seen: Vec<&Parameter> = Vec::new();
+        for p in &read.parameters {
+            self.own_seed(p);
+            if seen.iter().any(|s| s.name == p.name) {
+                self.refuse(format!("'{}' is in [grid] and in [[point]]", p.name), "keep it in one of the two", &p.place);
+            }
+            if read.set.iter().any(|(s, _)| s.name == p.name) {
+                self.refuse(format!("'{}' is also in [set]", p.name), "a parameter differs between cells; remove it there", &p.place);
+            }
+            seen.push(p);
+        }
+        read.set.iter().for_each(|(p, _)| self.own_seed(p));
+        let cells = read.grid.iter().map(Vec::len).chain([read.points.len(), read.seeds.len()]).try_fold(1usize, usize::checked_mul);
+        if cells.is_none_or(|n| n > CELLS_MAX) {
+            let what = cells.map_or("more cells than a number can count".into(), |n| format!("{n} cells"));
+            self.refuse(what, format!("expected at most {CELLS_MAX}; split the plan"), &source.place(0..0));
+        }
+        read
+    }
+
+    fn own_seed(&mut self, p: &Parameter) {
+        if matches!(p.name.as_str(), "seed" | "run.seed" | "seeds") {
+            self.refuse(
+                format!("'{}' is no parameter: every combination has the same seeds", p.name),
+                "write seeds = 10 or seeds = [1, 2, 3] at the top",
+                &p.place,
+            );
+        }
+    }
+
+    fn text(&mut self, root: &Table, key: &str) -> Option<(String, Place)> {
+        let e = root.get(key)?;
+        match &e.item {
+            Item::Text(text) if !text.is_empty() => return Some((text.clone(), e.place.clone())),
+            Item::Text(_) => self.refuse(format!("{key} is empty"), "expected a text in quotes", &e.place),
+            _ => self.refuse(format!("{key}: found {}", e.describe()), "expected a text in quotes", &e.place),
+        }
+        None
+    }
+
+    fn texts(&mut self, root: &Table, key: &str) -> Vec<(String, Place)> {
+        let Some(e) = root.get(key) else { return Vec::new() };
+        let Item::List(items) = &e.item else {
+            self.refuse(format!("{key}: found {}", e.describe()), "expected a list of texts, such as [\"a\", \"b\"]", &e.place);
+            return Vec::new();
+        };
+        let mut all = Vec::new();
+        for item in items {
+            match &item.item {
+                Item::Text(text) => all.push((text.clone(), item.place.clone())),
+                _ => self.refuse(format!("{key}: found {}", item.describe()), "expected a text in quotes", &item.place),
+            }
+        }
+        all
+    }
+
+    /// `10` stands for the seeds 1 to 10.
+    fn seeds(&mut self, e: &Entry) -> Vec<u64> {
+        const EXPECTED: &str = "expected their number, such as 10 for the seeds 1 to 10, or a list, such as [1, 2, 3]";
+        let whole = |e: &Entry| if let Item::Integer(n) = &e.item { n.parse::<u64>().ok() } else { None };
+        let seeds = match &e.item {
+            Item::List(items) => {
+                let mut seeds = Vec::new();
+                for item in items {
+                    match whole(item) {
+                        Some(seed) if seeds.contains(&seed) => {
+                            self.refuse(format!("the seed {seed} stands twice"), "remove one", &item.place)
+                        }
+                        Some(seed) => seeds.push(seed),
+                        None => self.refuse(format!("seeds: found {}", item.describe()), "expected a whole number, 0 or more", &item.place),
+                    }
+                }
+                seeds
+            }
+            _ => match whole(e) {
+                Some(n) if n <= CELLS_MAX as u64 => (1..=n).collect(),
+                Some(n) => {
+                    self.refuse(format!("seeds: {n} of them"), format!("expected at most {CELLS_MAX}"), &e.place);
+                    return vec![1];
+                }
+                None => {
+                    self.refuse(format!("seeds: found {}", e.describe()), EXPECTED, &e.place);
+                    return vec![1];
+                }
+            },
+        };
+        if seeds.is_empty() {
+            self.refuse("there are no seeds", EXPECTED, &e.place);
+        }
+        seeds
+    }
+
+    /// The keys of a section, those of sections in it by their path.
+    fn section<'t>(&mut self, root: &'t Table, name: &str) -> Vec<(String, &'t Entry)> {
+        match root.get(name) {
+            None => Vec::new(),
+            Some(e) => match &e.item {
+                Item::Table(t) => flat(t, ""),
+                _ => {
+                    self.refuse(format!("'{name}' is {}", e.describe()), format!("expected one section, written [{name}]"), &e.key);
+                    Vec::new()
+                }
+            },
+        }
+    }
+
+    fn setting(&mut self, name: &str, e: &Entry) -> Option<Setting> {
+        let setting = Setting::of(e);
+        if setting.is_none() {
+            self.refuse(format!("{name}: found {}", e.describe()), "expected a text, a number, true, false, or a list of these", &e.place);
+        }
+        setting
+    }
+
+    fn points(&mut self, root: &Table, read: &mut Read) {
+        let Some(e) = root.get("point") else {
+            read.points = vec![Vec::new()];
+            return;
+        };
+        let Item::List(items) = &e.item else {
+            self.refuse(format!("'point' is {}", e.describe()), "expected [[point]] in double brackets, once for each point", &e.key);
+            return;
+        };
+        let mut points = Vec::new();
+        for item in items {
+            let Item::Table(t) = &item.item else {
+                self.refuse(
+                    format!("point: found {}", item.describe()),
+                    "expected [[point]] in double brackets, once for each point",
+                    &item.place,
+                );
+                continue;
+            };
+            let mut point = Vec::new();
+            for (name, e) in flat(t, "") {
+                let Some(setting) = self.setting(&name, e) else { continue };
+                if !read.parameters.iter().any(|p| p.name == name) {
+                    read.parameters.push(Parameter { name: name.clone(), place: e.key.clone() });
+                }
+                read.stands.push(Stands { name: name.clone(), setting: setting.clone(), key: e.key.clone(), value: e.place.clone() });
+                point.push((name, setting));
+            }
+            if points.contains(&point) {
+                self.refuse("this point stands twice", "remove one of the two", &item.place);
+            }
+            points.push(point);
+        }
+        if points.is_empty() {
+            self.refuse("there are no points", "write [[point]], or remove the key", &e.place);
+        }
+        let named = |point: &Vec<(String, Setting)>, name: &str| point.iter().find(|(n, _)| n == name).map(|(_, s)| s.clone());
+        read.points = points.iter().map(|point| read.parameters.iter().map(|p| named(point, &p.name)).collect()).collect();
+    }
+
+    fn grid(&mut self, root: &Table, read: &mut Read) {
+        for (name, e) in self.section(root, "grid") {
+            let Item::List(items) = &e.item else {
+                self.refuse(
+                    format!("{name}: found {}", e.describe()),
+                    "expected a list of values, such as [\"pfc\", \"cbfc\"]; one value for all cells belongs into [set]",
+                    &e.place,
+                );
+                continue;
+            };
+            let mut values: Vec<Setting> = Vec::new();
+            for item in items {
+                let Some(setting) = self.setting(&name, item) else { continue };
+                if values.contains(&setting) {
+                    self.refuse(format!("{name}: {} stands twice", suggest::clip(&setting.toml)), "remove one of the two", &item.place);
+                }
+                read.stands.push(Stands { name: name.clone(), setting: setting.clone(), key: e.key.clone(), value: item.place.clone() });
+                values.push(setting);
+            }
+            if items.is_empty() {
+                self.refuse(format!("{name} has no values"), "give one or more, or remove the key", &e.place);
+            }
+            read.parameters.push(Parameter { name, place: e.key.clone() });
+            read.grid.push(values);
+        }
+    }
+}
+
+/// Keys by path: `[grid] switch.discipline = [...]` and `[grid.switch] discipline = [...]` are the same.
+fn flat<'t>(table: &'t Table, before: &str) -> Vec<(String, &'t Entry)> {
+    let mut all = Vec::new();
+    for (key, e) in &table.entries {
+        let path = if before.is_empty() { key.clone() } else { format!("{before}.{key}") };
+        match &e.item {
+            Item::Table(t) => all.extend(flat(t, &path)),
+            _ => all.push((path, e)),
+        }
+    }
+    all
+}

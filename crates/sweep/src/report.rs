@@ -1,0 +1,164 @@
+//! The report: one figure, one table, what failed.
+
+use xoff_report::{Align, Axis, Bar, BarGroup, Card, Cell as Shown, Figure, Mark, Panel, Report, Section, Table, Tone, Unit};
+
+use crate::collect::Counts;
+use crate::summary::{Averaged, Interval, METHOD, Summary};
+use crate::{Plan, Value};
+
+/// Categories beside each other in a panel; more become points.
+const BARS_MAX: usize = 60;
+/// Panels of the figure.
+const PANELS_MAX: usize = 6;
+/// Failed cells that are listed.
+const LISTED_MAX: usize = 100;
+
+/// The columns to show: those of the plan, else those of the work that have a value which is not zero everywhere.
+pub(crate) fn shown<'s>(plan: &Plan, summary: &'s Summary) -> Vec<(usize, &'s Averaged)> {
+    let has_value = |i: usize| summary.combinations.iter().any(|c| c.intervals[i].is_some());
+    let differs = |i: usize| summary.combinations.iter().any(|c| c.intervals[i].is_some_and(|v| v.value != 0.0));
+    let asked: Vec<&str> = plan.show.iter().map(String::as_str).collect();
+    let known = plan.work().shown();
+    // What a caller measures itself is shown too.
+    let own = plan.work().columns();
+    let more = summary.columns.iter().map(|c| c.name.as_str()).filter(|name| !own.iter().any(|o| o.name == *name));
+    let names: Vec<&str> = if asked.is_empty() { more.chain(known).collect() } else { asked.clone() };
+    let found = names.iter().filter_map(|name| summary.column(name)).filter(|&i| has_value(i) && (!asked.is_empty() || differs(i)));
+    found.take(PANELS_MAX).map(|i| (i, &summary.columns[i])).collect()
+}
+
+fn words(v: &[Value]) -> String {
+    let words: Vec<String> = v.iter().filter(|v| **v != Value::Null).map(Value::to_string).collect();
+    if words.is_empty() { "all".into() } else { words.join(", ") }
+}
+
+fn bar(at: Option<Interval>) -> Bar {
+    match at {
+        None => Bar::new(f64::NAN),
+        Some(i) if i.low == i.value && i.high == i.value => Bar::new(i.value),
+        // Bars begin at zero, and so does what they measure.
+        Some(i) => Bar::with_interval(i.value, i.low.max(0.0), i.high),
+    }
+}
+
+/// A panel for each column: the first parameter in colours, the others along the axis.
+pub(crate) fn figure(plan: &Plan, summary: &Summary) -> Figure {
+    let mut figure = Figure::new(&plan.title).caption(format!("{} seeds for each combination. {METHOD}", plan.seeds.len()));
+    let columns = shown(plan, summary);
+    let (mut groups, mut labels): (Vec<Value>, Vec<Vec<Value>>) = (Vec::new(), Vec::new());
+    for c in &summary.combinations {
+        let (group, label) = split(&c.values);
+        if !groups.contains(&group) {
+            groups.push(group);
+        }
+        if !labels.contains(&label) {
+            labels.push(label);
+        }
+    }
+    let of = |group: &Value, label: &[Value]| summary.combinations.iter().find(|c| split(&c.values) == (group.clone(), label.to_vec()));
+    let along = match summary.parameters.len() {
+        0 | 1 => summary.parameters.join(""),
+        _ => summary.parameters[1..].join(", "),
+    };
+    for (i, column) in columns {
+        let axis = Axis::new(&column.name, column.unit.clone());
+        let panel = Panel::new("", Axis::new(&along, Unit::None), axis);
+        let name = |group: &Value| if *group == Value::Null { column.name.clone() } else { group.to_string() };
+        figure = figure.panel(if labels.len() * groups.len() <= BARS_MAX {
+            let bars = groups.iter().map(|g| {
+                let own = labels.iter().map(|l| bar(of(g, l).and_then(|c| c.intervals[i])));
+                BarGroup::new(name(g), own)
+            });
+            panel.mark(Mark::bars(labels.iter().map(|l| words(l)), bars.collect::<Vec<_>>()))
+        } else {
+            panel.marks(groups.iter().map(|g| {
+                let own = summary.combinations.iter().enumerate().filter(|(_, c)| split(&c.values).0 == *g);
+                Mark::points(name(g), own.filter_map(|(n, c)| Some((n as f64, c.intervals[i]?.value))))
+            }))
+        });
+    }
+    figure
+}
+
+/// What is a colour, and what is a place on the axis.
+fn split(values: &[Value]) -> (Value, Vec<Value>) {
+    match values {
+        [] => (Value::Null, Vec::new()),
+        [one] => (Value::Null, vec![one.clone()]),
+        [first, others @ ..] => (first.clone(), others.to_vec()),
+    }
+}
+
+/// A value with its interval in words.
+pub(crate) fn in_words(column: &Averaged, at: Option<Interval>) -> String {
+    let one = |v: f64| column.unit.format(v);
+    match at {
+        None => "-".into(),
+        Some(i) if i.n < 2 || (i.low == i.value && i.high == i.value) => one(i.value),
+        Some(i) => format!("{} ({} to {})", one(i.value), one(i.low), one(i.high)),
+    }
+}
+
+/// The table of the columns to show.
+pub(crate) fn table(plan: &Plan, summary: &Summary) -> Table {
+    let columns = shown(plan, summary);
+    let names = summary.parameters.iter().cloned().chain(["runs".into()]).chain(columns.iter().map(|(_, c)| c.name.clone()));
+    let align = summary.parameters.iter().map(|_| Align::Left).chain(std::iter::repeat_n(Align::Right, columns.len() + 1));
+    let mut table = Table::new(names).align(align).caption(METHOD);
+    for c in &summary.combinations {
+        let values = c.values.iter().map(Value::to_string).chain([c.done.to_string()]);
+        table.push(values.chain(columns.iter().map(|&(i, column)| in_words(column, c.intervals[i]))));
+    }
+    table
+}
+
+fn differences(plan: &Plan, summary: &Summary) -> Table {
+    let columns = shown(plan, summary);
+    let names = summary.parameters.iter().cloned().chain(columns.iter().map(|(_, c)| c.name.clone()));
+    let mut table =
+        Table::new(names).align(summary.parameters.iter().map(|_| Align::Left).chain(std::iter::repeat_n(Align::Right, columns.len())));
+    for c in summary.combinations.iter().skip(1) {
+        table.push(c.values.iter().map(Value::to_string).chain(columns.iter().map(|&(i, column)| in_words(column, c.differences[i]))));
+    }
+    table
+}
+
+/// The page.
+pub(crate) fn page(
+    plan: &Plan,
+    summary: &Summary,
+    counts: &Counts,
+    failed: &[(usize, String, String)],
+    more: Vec<Section>,
+    hash: &str,
+) -> Report {
+    let tone = |bad: usize| if bad > 0 { Tone::Bad } else { Tone::Good };
+    let title = if plan.title.is_empty() { "Sweep" } else { &plan.title };
+    let figure = figure(plan, summary);
+    let mut report = Report::new(title).lead(counts.headline()).cards([
+        Card::new("Cells done", counts.done.to_string()).note(format!("of {}", counts.total)).tone(tone(counts.total - counts.done)),
+        Card::new("Combinations", plan.combinations().to_string()),
+        Card::new("Seeds each", plan.seeds.len().to_string()),
+    ]);
+    for section in more {
+        report = report.section(section);
+    }
+    let mut results = Section::new("Results");
+    if !figure.panels.is_empty() {
+        results = results.figure(&figure);
+    }
+    report = report.section(results.table(table(plan, summary)));
+    if summary.combinations.len() > 1 && plan.seeds.len() > 1 {
+        let first = words(&summary.combinations[0].values);
+        report = report.section(Section::new("Differences").text(format!("To {first}, seed by seed.")).table(differences(plan, summary)));
+    }
+    if !failed.is_empty() {
+        let mut t = Table::new(["Cell", "Values", "Error"]);
+        failed.iter().take(LISTED_MAX).for_each(|(i, values, error)| t.push([i.to_string(), values.clone(), error.clone()]));
+        let rest = failed.len().saturating_sub(LISTED_MAX);
+        let text = if rest > 0 { format!("And {rest} more; all are in runs.parquet.") } else { String::new() };
+        report = report.section(Section::new("Failed cells").badge(Tone::Bad, failed.len().to_string()).table(t).text(text));
+    }
+    let plan_text = Table::new(["Plan"]).row([Shown::code(plan.source.text())]);
+    report.details("The plan", plan_text).provenance("xoff", xoff_run::VERSION).provenance("runs.parquet", hash)
+}
