@@ -108,7 +108,8 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
 fn work(args: &Args, plan: &Plan, store: &Store, cells: &[usize]) -> Result<Option<Answer>, Problems> {
     let bar = Bar::new("{bar:24} {msg} {elapsed_precise:.dim}");
     let threads = args.threads.map_or_else(xoff_run::cores, |n| n as usize);
-    let ended = run_local(plan, store, cells, threads, &interrupt::asked, &|p| {
+    let stop = interrupt::asker();
+    let ended = run_local(plan, store, cells, threads, &stop, &|p| {
         bar.done(p.part());
         let left = p.left.map_or(String::new(), |left| format!(", {} left", indicatif::HumanDuration(left)));
         bar.message(format!("{}{left}", p.words()));
