@@ -255,11 +255,11 @@ def test_a_mistake_in_a_file_has_line_column_and_hint(tmp_path: Path) -> None:
     file.write_text('[topology]\nkind = "ring"\n[host]\nmtuu = "3KB"\n[switch]\nbufer = "1MB"\n')
     with pytest.raises(xoff.ScenarioError) as e:
         xoff.run(file)
-    assert [(p.line, p.column) for p in e.value.problems] == [(4, 1), (6, 1)]
-    assert e.value.problems[1].hint == "did you mean 'buffer'?"
+    assert [(p.line, p.column) for p in e.value.problems] == [(1, 1), (4, 1), (6, 1)]
+    assert e.value.problems[2].hint == "did you mean 'buffer'?"
     # Across processes, as executors send it.
     again = pickle.loads(pickle.dumps(e.value))
-    assert (again.line, again.problems, str(again)) == (4, e.value.problems, str(e.value))
+    assert (again.line, again.problems, str(again)) == (1, e.value.problems, str(e.value))
     with pytest.raises(xoff.ScenarioError) as s:
         xoff.run(ROOT / "scenarios/tutorial/ring.toml", switch__buffer=5)
     assert (s.value.file, s.value.problems[0].setting) == (None, "keyword switch.buffer=5")
