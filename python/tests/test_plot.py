@@ -45,7 +45,7 @@ def test_ports_can_be_chosen(pfc: xoff.Run) -> None:
 def test_a_run_without_probes_is_reported(ring: Path) -> None:
     nothing = {"interval": "0us", "queues": [], "rates": [], "flow_rates": False}
     run = xoff.run(ring, probes=nothing, run__duration="1ms")
-    shown = texts(run.plot())
+    shown = texts(run.plot(kind="time"))
     assert "no queues were recorded: probes.interval" in shown
     assert "no rates were recorded: probes.interval" in shown
 

@@ -61,8 +61,9 @@ def test_unfinished_flows_count_in_the_slowdown(tmp_path: Path) -> None:
     flow = '[[flow]]\nsrc = "{}"\ndst = "H1"\nsize = "{}"\n'
     file.write_text('[topology]\nkind = "star"\nhosts = 3\n[run]\nduration = "100us"\n' + flow.format("H0", "1500B") + flow.format("H2", "1GB"))
     run = xoff.run(file)
-    assert run.slowdown is not None and (run.slowdown.flows, run.slowdown.censored) == (2, 1)
-    assert str(run.slowdown).startswith("at least: mean ")
+    together = run.summary.slowdown
+    assert together is not None and (together.flows, together.censored) == (2, 1)
+    assert str(together).startswith("at least: mean ")
     assert (run.verdict.incomplete, run.summary.incomplete) == (1, "1 of 2 flows")
     assert "Incomplete: 1 of 2 flows." in str(run.summary)
     assert run.flows["slowdown"].null_count() == 1

@@ -22,6 +22,7 @@ from ._answers import (
     Plan,
     Reproduction,
 )
+from ._compare import Comparison, compare
 from ._commands import check, explain, import_network, plan, reproduce, tree
 from ._errors import Problem, RunError, ScenarioError, ScenarioNotFoundError, ScenarioWarning
 from ._progress import Progress, Step
@@ -31,6 +32,7 @@ from ._sweep import sweep
 __all__ = [
     "Answer",
     "Check",
+    "Comparison",
     "CongestionTree",
     "Entry",
     "Explanation",
@@ -51,6 +53,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "check",
+    "compare",
     "explain",
     "import_network",
     "open",

@@ -34,11 +34,34 @@ class RunFigure(Figure):
         return buffer.getvalue()
 
 
-def plot(run: Run, ports: str | Sequence[str] | None) -> Figure:
+def plot(run: Run, ports: str | Sequence[str] | None, kind: str | None) -> Figure:
+    """The figure of a kind; the one that has most to show where none is named."""
+    from . import _figures
+
+    kind = _kind(run, ports) if kind is None else kind
+    fabric = "flows" not in run.tables
+    kinds = {"windows": _figures.windows} if fabric else {"time": lambda r: over_time(r, ports), "slowdown": _figures.slowdown, "throughput": _figures.throughput}
+    if kind not in kinds:
+        what = "a run of a scheduled fabric" if fabric else "a run of a network"
+        raise ValueError(f"{what} has no figure '{kind}' (expected one of {', '.join(kinds)})")
+    if ports is not None and kind != "time":
+        raise ValueError(f"ports: the figure '{kind}' has none to choose (kind='time' has)")
+    return kinds[kind](run)
+
+
+def _kind(run: Run, ports: object) -> str:
+    if "flows" not in run.tables:
+        return "windows"
+    if ports is not None or not run.queues.is_empty() or not run.rates.is_empty():
+        return "time"
+    return "slowdown" if not run.slowdown().is_empty() else "throughput"
+
+
+def over_time(run: Run, ports: str | Sequence[str] | None) -> Figure:
     """Queues above, rates below, over the same time."""
     chosen = _chosen(run, ports)
     end_ps = run.manifest["simulated_seconds"] * 1e12
-    unit, scale = _time_unit(end_ps)
+    unit, scale = time_unit(end_ps)
     figure = RunFigure(figsize=(8, 5.4), layout="constrained")
     queues, rates = figure.subplots(2, 1, sharex=True)
     _panel(queues, _queues(run, chosen), scale, 1e3, "Ingress queue [KB]", _no_queues(run))
@@ -47,7 +70,7 @@ def plot(run: Run, ports: str | Sequence[str] | None) -> Figure:
     if end_ps > 0:
         rates.set_xlim(0, end_ps / scale)
     rates.set_xlabel(f"Time [{unit}]")
-    queues.set_title(_title(run), fontsize=10, loc="left")
+    queues.set_title(title(run), fontsize=10, loc="left")
     _deadlocks(run, (queues, rates), scale, unit)
     return figure
 
@@ -146,14 +169,14 @@ def _no_rates(run: Run) -> str:
     return "these rates were not recorded"
 
 
-def _time_unit(end_ps: float) -> tuple[str, float]:
+def time_unit(end_ps: float) -> tuple[str, float]:
     for unit, scale in (("s", 1e12), ("ms", 1e9), ("us", 1e6)):
         if end_ps >= scale:
             return unit, scale
     return "ns", 1e3
 
 
-def _title(run: Run) -> str:
+def title(run: Run) -> str:
     values = dict(zip(run.parameters["path"], run.parameters["value"], strict=True))
     parts = [values.get("run.title"), values.get("flow_control.kind"), values.get("switch.discipline")]
     return ", ".join(p for p in parts if p)

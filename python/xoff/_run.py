@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ._answers import CongestionTree, Explanation
+    from ._compare import Comparison, Side
+    from ._slowdown import Bins
 
 TABLES = tuple(_core.tables())
 """The tables of a run: of a network, and of a scheduled fabric; docs/tables.md has their columns."""
@@ -226,7 +228,7 @@ class Run:
         ``bytes_delivered`` is what arrived in order, without a gap from the first byte on; ``bytes_arrived`` is what arrived in
         any order, repetitions included. They differ where frames were lost.
 
-        Unfinished flows have no end, completion time and slowdown: percentiles over the column leave them out. :attr:`slowdown` counts them.
+        Unfinished flows have no end, completion time and slowdown: percentiles over the column leave them out. :meth:`slowdown` counts them apart.
         """
         return self.frame("flows")
 
@@ -344,11 +346,34 @@ class Run:
         """Frames dropped by nodes; among :attr:`lost_frames`."""
         return cast(int, self.manifest["dropped_frames"])
 
+    def slowdown(self, bins: Bins | None = None) -> pl.DataFrame:
+        """Slowdown by size of flow: completion time over the shortest possible one, 1 at best.
+
+        A row for each bin that has flows: ``size`` (``"10 KB to 100 KB"``), ``from_bytes``, ``to_bytes`` (null: no end), ``flows``,
+        ``unfinished`` among them, and of the finished ones ``mean``, ``p50``, ``p95``, ``p99`` (the smallest value that 99 of 100 do
+        not exceed) and ``max``. Unfinished flows have no completion time: ``unfinished_p50`` is the median of their age over the ideal time,
+        which their slowdown will exceed. Where ``unfinished`` is above 0 the percentiles are those of the lucky ones.
+
+        ``bins``: sizes in bytes at which bins begin (default: 0, 10 KB, 100 KB, 1 MB, 10 MB, 100 MB); or a number of bins with as many flows each.
+        :attr:`summary` has the slowdown of all flows together, unfinished ones counted with their age.
+        """
+        from ._slowdown import by_size, edges, sized
+
+        flows = sized(self)
+        return by_size(flows, edges(flows["size_bytes"], bins))
+
+    def compare(self, *others: Side, names: Sequence[str] | None = None, bins: Bins | None = None) -> Comparison:
+        """This run beside others: :func:`xoff.compare`."""
+        from ._compare import compare
+
+        return compare(self, *others, names=names, bins=bins)
+
     @property
-    def slowdown(self) -> Slowdown | None:
-        """Slowdown of the flows, unfinished ones counted; ``None``: no flow has a size and a route."""
-        s = self.manifest.get("slowdown")
-        return None if s is None else Slowdown(**s)
+    def tables(self) -> list[str]:
+        """The tables that it has, by name."""
+        if self.folder is None:
+            return [t for t in TABLES if t in self._memory]
+        return [t for t in TABLES if any(self.folder.glob(f"{t}.*"))]
 
     @property
     def interrupted(self) -> bool:
@@ -364,7 +389,8 @@ class Run:
             return Summary(*texts)
         work = m["verdict"]["work"]
         incomplete = f"{work['incomplete']} of {work['total']} {work['unit']}" if work["incomplete"] else None
-        return Summary(*texts, m["verdict"]["headline"], incomplete, self.slowdown)
+        slowdown = None if m.get("slowdown") is None else Slowdown(**m["slowdown"])
+        return Summary(*texts, m["verdict"]["headline"], incomplete, slowdown)
 
     def explain(
         self, port: str, at: str | int, *, priority: int | None = None, progress: bool | StepCallback = True
@@ -390,15 +416,30 @@ class Run:
     def _refuse_outside(self, verb: str) -> None:
         """A run with a law written in Python cannot be repeated from its scenario alone."""
 
-    def plot(self, ports: str | Sequence[str] | None = None) -> Figure:
-        """Queues and rates over time, with the time of a deadlock.
+    def plot(
+        self,
+        ports: str | Sequence[str] | None = None,
+        *,
+        kind: Literal["time", "slowdown", "throughput", "windows"] | None = None,
+    ) -> Figure:
+        """What the run has to show, as a figure.
+
+        ``kind="time"``: queues and rates over time, with the time of a deadlock; it needs probes (``probes.interval = "10us"``).
+        ``kind="slowdown"``: slowdown over size, every flow and percentiles. ``kind="throughput"``: of every flow, and the fullest
+        buffers. ``kind="windows"``: a scheduled fabric's throughput and queues. Default: over time where there were probes or ``ports`` are given,
+        else slowdown where flows have sizes, else throughput.
 
         ``ports``: names such as ``"S1->S2"``; else those with the fullest ingress buffers, and the rates of the flows.
         Returns a figure and shows nothing: ``run.plot().savefig("ring.pdf")``.
         """
         from ._plot import plot
 
-        return plot(self, ports)
+        return plot(self, ports, kind)
+
+    def _repr_html_(self) -> str:
+        from ._page import page
+
+        return page(self)
 
     def __repr__(self) -> str:
         m = self.manifest
