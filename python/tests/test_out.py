@@ -44,9 +44,8 @@ def test_tables_of_another_run_are_refused(ring: Path, tmp_path: Path) -> None:
         xoff.open(tmp_path)
 
 
-def test_a_sweep_replaces_a_sweep(ring: Path, tmp_path: Path) -> None:
-    xoff.sweep(ring, {"seed": range(3)}, run__duration="1ms", out=tmp_path)
-    xoff.sweep(ring, {"seed": range(2)}, run__duration="1ms", out=tmp_path)
-    assert names(tmp_path) == {".xoff", "0000", "0001"}
+def test_a_folder_of_a_sweep_is_no_folder_of_a_run(ring: Path, tmp_path: Path) -> None:
+    xoff.sweep({"scenario": str(ring), "seeds": 1, "set": SHORT}, out=tmp_path)
+    assert names(tmp_path) >= {".xoff", "cells", "index.html", "manifest.json", "runs.parquet", "table.csv"}
     with pytest.raises(xoff.RunError, match="holds results of 'xoff sweep'"):
         xoff.run(ring, SHORT, out=tmp_path)

@@ -1,52 +1,203 @@
-"""Sweeps: one row for each run."""
+"""Sweeps: a plan, any executor, one table with the same bytes."""
 
+from __future__ import annotations
+
+import concurrent.futures
+import hashlib
+import multiprocessing
+import os
+import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 import xoff
 from conftest import interrupt_soon
-from polars.testing import assert_frame_equal
 
 pytestmark = pytest.mark.filterwarnings("ignore::xoff.ScenarioWarning")
 
 
-def test_one_row_for_each_combination(ring: Path, pfc: xoff.Run) -> None:
-    frame = xoff.sweep(ring, {"flow_control": ["pfc", "gfc-buffer"], "seed": range(2)})
-    assert frame.select("flow_control", "seed").rows() == [("pfc", 0), ("pfc", 1), ("gfc-buffer", 0), ("gfc-buffer", 1)]
-    assert frame["dropped_frames"].to_list() == frame["lost_frames"].to_list() == [0] * 4
-    assert frame["answer"].to_list() == ["no", "no", "yes", "yes"]
-    assert frame.schema["deadlock"] == pl.List(pl.String)
-    assert frame["deadlock"][1].to_list() == pfc.deadlock
-    assert frame["deadlock"].is_null().to_list()[2:] == [True, True]
-    assert frame["result_hash"][1] == pfc.result_hash
+def plan(ring: Path, seeds: int = 2, **more: Any) -> dict[str, Any]:
+    grid = {"flow_control": ["pfc", "gfc-buffer"], "switch.discipline": ["fifo", "round-robin"]}
+    fixed = {"run.duration": "4ms", "control_delay.processing_jitter": "5us"}
+    return {"title": "Ring", "scenario": str(ring), "seeds": seeds, "set": fixed, "grid": grid} | more
 
 
-def test_workers_change_no_result_and_measures_are_columns(ring: Path, tmp_path: Path) -> None:
-    grid = {"switch.discipline": ["fifo", "round-robin"], "flow_control": ["pfc", "cbfc"]}
-
-    def peak(run: xoff.Run) -> dict[str, object]:
-        return {"queue_bytes_max": run.ports["ingress_bytes_max"].max()}
-
-    one = xoff.sweep(ring, grid, measure=peak, run__duration="2ms")
-    two = xoff.sweep(ring, grid, measure=peak, run__duration="2ms", workers=2, out=tmp_path)
-    assert_frame_equal(one.drop("wall_seconds"), two.drop("wall_seconds"))
-    assert one["queue_bytes_max"].min() > 0  # type: ignore[operator]
-    assert xoff.open(tmp_path / "0003").result_hash == one["result_hash"][3]
+def queue(run: xoff.Run) -> dict[str, object]:
+    """A measure that other processes can import."""
+    return {"queue_bytes_max": run.ports["ingress_bytes_max"].max()}
 
 
-def test_a_wrong_value_names_its_run(ring: Path) -> None:
+def digest(folder: Path) -> str:
+    return hashlib.sha256((folder / "runs.parquet").read_bytes()).hexdigest()
+
+
+def test_one_row_for_each_cell(ring: Path) -> None:
+    sweep = xoff.sweep(plan(ring))
+    assert sweep.complete and sweep.headline == "8 of 8 cells done" and sweep.folder is None
+    rows = sweep.runs.select("cell", "flow_control", "switch.discipline", "seed").rows()
+    assert rows[:3] == [(0, "pfc", "fifo", 1), (1, "pfc", "fifo", 2), (2, "pfc", "round-robin", 1)] and len(rows) == 8
+    run = xoff.run(ring, plan(ring)["set"], seed=2, flow_control="pfc", switch__discipline="fifo")
+    assert sweep.runs["result_hash"][1] == run.result_hash
+    assert sweep.runs["deadlock"].to_list() == [True, True] + [False] * 6
+    assert sweep.runs["deadlock_ports"][1] == " ".join(run.deadlock or [])
+    assert sweep.runs["ingress_bytes_max"][1] == run.ports["ingress_bytes_max"].max()
+    assert sweep.runs["delivered_bytes"][1] == run.flows["bytes_delivered"].sum()
+    assert sweep.runs["pause_seconds"][1] == pytest.approx(run.ports["pause_ps_total"].sum() / 1e12)
+    assert "deadlock" in sweep._repr_html_() and "<svg" in sweep.page
+    assert len(sweep.plot("deadlock", "throughput_bps").axes) == 2
+    with pytest.raises(ValueError, match="there is no column 'x'"):
+        sweep.plot("x")
+
+
+def test_intervals_are_those_of_the_formulas(ring: Path) -> None:
+    sweep = xoff.sweep(plan(ring, seeds=5, grid={"switch.discipline": ["fifo", "input-fifo"]}))
+    runs = sweep.runs.filter(pl.col("switch.discipline") == "fifo")["pause_seconds"]
+    row = sweep.table.filter((pl.col("column") == "pause_seconds") & (pl.col("switch.discipline") == "fifo"))
+    # Student's t, 4 degrees of freedom, 97.5 %.
+    half = 2.776 * (runs.std() or 0.0) / 5**0.5  # type: ignore[operator]
+    assert row["value"][0] == pytest.approx(runs.mean()) and row["high"][0] - row["value"][0] == pytest.approx(half)
+    share = sweep.table.filter((pl.col("column") == "deadlock") & (pl.col("switch.discipline") == "fifo"))
+    # Wilson: 5 of 5 are at least 1 / (1 + z^2 / n).
+    assert share["value"][0] == 1.0 and share["low"][0] == pytest.approx(1 / (1 + 1.96**2 / 5))
+    other = sweep.runs.filter(pl.col("switch.discipline") == "input-fifo")["pause_seconds"]
+    paired = sweep.table.filter((pl.col("column") == "pause_seconds") & (pl.col("switch.discipline") == "input-fifo"))
+    assert paired["difference"][0] == pytest.approx((other - runs).mean())
+
+
+def test_every_executor_gives_the_same_bytes(ring: Path, tmp_path: Path) -> None:
+    xoff.sweep(plan(ring), out=tmp_path / "local")
+    with concurrent.futures.ThreadPoolExecutor(2) as threads:
+        xoff.sweep(plan(ring), threads, out=tmp_path / "threads")
+    with concurrent.futures.ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as processes:
+        xoff.sweep(plan(ring), processes, out=tmp_path / "processes")
+    assert len({digest(tmp_path / name) for name in ("local", "threads", "processes")}) == 1
+    # A Hive dataset: the parameters are names of folders.
+    dataset = pl.scan_parquet(tmp_path / "local" / "runs" / "**" / "*.parquet", hive_partitioning=True).collect().sort("cell")
+    whole = pl.read_parquet(tmp_path / "local" / "runs.parquet")
+    assert dataset.select(whole.columns).equals(whole)
+
+
+def test_an_executor_that_is_none_of_the_standard_library(ring: Path, tmp_path: Path) -> None:
+    class Job:
+        """As submitit's: no concurrent.futures.Future."""
+
+        def __init__(self, work: Any) -> None:
+            self.work = work
+
+        def done(self) -> bool:
+            return True
+
+        def result(self) -> Any:
+            return self.work()
+
+    class Submit:
+        def submit(self, fn: Any, /, *args: Any) -> Job:
+            return Job(lambda: fn(*args))
+
+    xoff.sweep(plan(ring), out=tmp_path / "a")
+    assert xoff.sweep(plan(ring), Submit(), out=tmp_path / "b").complete
+    assert digest(tmp_path / "a") == digest(tmp_path / "b")
+
+
+def test_measures_are_columns(ring: Path, tmp_path: Path) -> None:
+    here = xoff.sweep(plan(ring), measure=queue)
+    assert here.runs["queue_bytes_max"].to_list() == here.runs["ingress_bytes_max"].to_list()
+    assert "queue_bytes_max" in here.table["column"].to_list() and here.manifest["shown"][0] == "queue_bytes_max"
+
+    def wrong(run: xoff.Run) -> dict[str, object]:
+        raise KeyError(run.result_hash)
+
+    failed = xoff.sweep(plan(ring), measure=wrong, out=tmp_path)
+    assert len(failed.failed) == 8 and "measure: KeyError" in failed.failed[0]["error"]
+    # Another measure: the cells run again.
+    assert xoff.sweep(plan(ring), measure=queue, out=tmp_path).complete
+
+
+def test_a_failing_cell_is_a_row(ring: Path, tmp_path: Path) -> None:
+    # Alone both are right; together the buffer is smaller than the threshold needs.
+    grid = {"switch.buffer": ["1MB", "100KB"], "flow_control": ["none", "pfc"]}
+    with pytest.warns(xoff.ScenarioWarning, match="1 of 4 cells failed"):
+        sweep = xoff.sweep({"scenario": str(ring), "grid": grid, "set": {"run.duration": "1ms"}, "seeds": 1}, out=tmp_path)
+    assert sweep.runs["status"].to_list() == ["done", "done", "done", "failed"]
+    assert "xoff" in sweep.failed[0]["error"] and not sweep.complete
+    assert sweep.failed[0]["error"].split("\n")[0] in (tmp_path / "index.html").read_text().replace("&quot;", '"').replace("&gt;", ">")
+
+
+def test_wrong_plans_have_a_place(ring: Path, tmp_path: Path) -> None:
     with pytest.raises(xoff.ScenarioError, match="unknown kind 'pfcc'") as e:
-        xoff.sweep(ring, {"flow_control": ["pfc", "pfcc"], "seed": [1]}, run__duration="100us")
-    assert e.value.__notes__ == ["in the run with flow_control='pfcc', seed=1"]
-    with pytest.raises(TypeError, match=r"expected a list of values, such as \['pfc'\]"):
-        xoff.sweep(ring, {"flow_control": "pfc"})
+        xoff.sweep(plan(ring, grid={"flow_control": ["pfc", "pfcc"]}))
+    assert (e.value.file, e.value.line) == ("plan", 10) and "did you mean 'pfc'" in e.value.hint
+    with pytest.raises(xoff.ScenarioError, match="unknown key 'gird'"):
+        xoff.sweep({"scenario": str(ring), "gird": {}})
+    with pytest.raises(TypeError, match=r"flow_control: expected a list of values, such as \['pfc'\]"):
+        xoff.sweep(plan(ring, grid={"flow_control": "pfc"}))
+    with pytest.raises(xoff.ScenarioNotFoundError):
+        xoff.sweep(tmp_path / "none.toml")
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(xoff.RunError, match="did not write: 'mine.txt'"):
+        xoff.sweep(plan(ring), out=tmp_path)
 
 
-def test_an_interrupt_ends_the_sweep(ring: Path) -> None:
+def test_an_interrupt_keeps_what_is_finished(ring: Path, tmp_path: Path) -> None:
+    long = plan(ring, seeds=400, set={"run.duration": "20ms", "control_delay.processing_jitter": "5us"})
     started = time.monotonic()
     interrupt_soon()
     with pytest.raises(KeyboardInterrupt):
-        xoff.sweep(ring, {"seed": range(100)}, flow_control="none", run__duration="1000s", probes__interval="1ms", workers=2)
+        xoff.sweep(long, out=tmp_path)
     assert time.monotonic() - started < 20
+    kept = len(list(tmp_path.glob("cells/*/*.json")))
+    assert 0 < kept < 1600
+    # The folder is free, and a smaller plan of the same cells keeps what it has.
+    small = xoff.sweep(long | {"seeds": 3}, out=tmp_path)
+    assert small.complete and len(list(tmp_path.glob("cells/*/*.json"))) < kept + 12
+
+
+def test_a_plan_that_grows_keeps_its_cells(ring: Path, tmp_path: Path) -> None:
+    xoff.sweep(plan(ring, seeds=1), out=tmp_path / "a")
+    before = {f.name: f.stat().st_mtime_ns for f in (tmp_path / "a").glob("cells/*/*.json")}
+    xoff.sweep(plan(ring, seeds=2), out=tmp_path / "a")
+    after = {f.name: f.stat().st_mtime_ns for f in (tmp_path / "a").glob("cells/*/*.json")}
+    assert len(before) == 4 and len(after) == 8 and before.items() <= after.items()
+    xoff.sweep(plan(ring, seeds=2), out=tmp_path / "b")
+    assert digest(tmp_path / "a") == digest(tmp_path / "b")
+
+
+def die_once(flag: str) -> None:
+    """Ends the process the first time."""
+    try:
+        os.close(os.open(flag, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_dead_workers_lose_nothing(ring: Path, tmp_path: Path) -> None:
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as processes:
+        with pytest.raises(concurrent.futures.process.BrokenProcessPool):
+            processes.submit(die_once, str(tmp_path / "flag")).result()
+        with pytest.raises(xoff.RunError, match="8 of 8 cells did not come back.*the same call goes on") as e:
+            xoff.sweep(plan(ring), processes, out=tmp_path / "a")
+    assert e.value.partial.missing == list(range(8))  # type: ignore[attr-defined]
+    assert xoff.sweep(plan(ring), out=tmp_path / "a").complete
+
+
+def test_dask_with_a_worker_that_is_killed(ring: Path, tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    xoff.sweep(plan(ring, seeds=8), out=tmp_path / "local")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+    ) as cluster, distributed.Client(cluster) as client:
+        pids = list(client.run(os.getpid).values())
+        steps: list[xoff.Step] = []
+
+        def report(step: xoff.Step) -> None:
+            if len(steps) == 1:
+                os.kill(pids[0], signal.SIGKILL)
+            steps.append(step)
+
+        sweep = xoff.sweep(plan(ring, seeds=8), client, out=tmp_path / "dask", progress=report)
+        assert sweep.complete and steps[-1].done == 1.0
+    assert digest(tmp_path / "local") == digest(tmp_path / "dask")

@@ -27,7 +27,7 @@ from ._commands import check, explain, import_network, plan, reproduce, tree
 from ._errors import Problem, RunError, ScenarioError, ScenarioNotFoundError, ScenarioWarning
 from ._progress import Progress, Step
 from ._run import Run, Slowdown, Summary, Verdict, open, run
-from ._sweep import sweep
+from ._sweep import Sweep, sweep
 
 __all__ = [
     "Answer",
@@ -50,6 +50,7 @@ __all__ = [
     "Slowdown",
     "Step",
     "Summary",
+    "Sweep",
     "Verdict",
     "__version__",
     "check",

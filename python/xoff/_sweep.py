@@ -1,131 +1,348 @@
-"""Many runs of one scenario, one row each."""
+"""Many runs of one scenario: a plan, any executor, one table."""
 
 from __future__ import annotations
 
-import itertools
-import threading
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from os import PathLike
+import hashlib
+import json
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from . import _core
-from ._progress import Line, Progress
-from ._run import Run, start
-from ._settings import settings, text
+from . import _core, _html
+from ._ask import aside
+from ._errors import Problem, RunError, ScenarioWarning
+from ._progress import Line, Step, StepCallback
+from ._run import Run
+from ._settings import text
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.figure import Figure
+
+Measure = Callable[[Run], Mapping[str, Any]]
+Returned = tuple[str, list[tuple[str, bytes]]]
+
+LOOK = 0.2
+"""Between two looks at what executors have finished [s]."""
+TRIES = 3
+"""How often a cell is submitted whose worker died."""
 
 
-class _Stop(Exception):
-    """Another run failed, or the user has seen enough."""
+class Executor(Protocol):
+    """What :func:`sweep` needs of an executor: ``submit``, and futures with ``done`` and ``result``."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a sweep came to."""
+
+    runs: pl.DataFrame
+    """A row for each cell that ended: ``cell``, the parameters, ``seed``, ``status``, what was measured, ``error``."""
+    table: pl.DataFrame
+    """A row for each combination and column: mean or share over the seeds with its 95 % interval, and the difference to the first
+    combination, seed by seed."""
+    manifest: dict[str, Any]
+    """All about it: ``cells`` (``total``, ``done``, ``failed``, ``missing``), ``parameters``, ``seeds``, ``runs_hash``, ..."""
+    folder: Path | None
+    """Where the results are; ``None``: only here."""
+    page: str
+    """The report as HTML; the file ``index.html`` of the folder."""
+
+    @property
+    def headline(self) -> str:
+        """How many cells are done, in words."""
+        return cast(str, self.manifest["headline"])
+
+    @property
+    def complete(self) -> bool:
+        """Whether every cell has a result."""
+        cells = self.manifest["cells"]
+        return cast(bool, cells["done"] == cells["total"])
+
+    @property
+    def failed(self) -> list[dict[str, Any]]:
+        """The cells that failed: ``cell``, ``values``, ``error``."""
+        return cast("list[dict[str, Any]]", self.manifest["failed"])
+
+    @property
+    def missing(self) -> list[int]:
+        """Numbers of the cells that did not run."""
+        return cast("list[int]", self.manifest["missing"])
+
+    @property
+    def report(self) -> Path | None:
+        """The report, to be opened in a browser."""
+        return None if self.folder is None else self.folder / "index.html"
+
+    def plot(self, *columns: str) -> Figure:
+        """A panel for each column (default: those of the report), with 95 % intervals.
+
+        The first parameter gives the colours, the others the places. Returns a figure and shows nothing:
+        ``sweep.plot("throughput_bps").savefig("sweep.pdf")``.
+        """
+        from ._plot_sweep import plot
+
+        return plot(self, columns)
+
+    def __repr__(self) -> str:
+        title = self.manifest["title"]
+        return f"<xoff.Sweep {title + ': ' if title else ''}{self.headline}, {self.manifest['combinations']} combinations>"
+
+    def _repr_html_(self) -> str:
+        shown = self.table.filter(self.table["column"].is_in(self.manifest["shown"]))
+        heads = [*self.manifest["parameters"], "column", "n", "value", "low", "high"]
+        rows = shown.select(heads).rows()
+        return _html.headline(self.headline, "yes" if self.complete else "no") + _html.table(heads, rows, self.manifest["intervals"])
 
 
 def sweep(
-    scenario: str | PathLike[str],
-    grid: Mapping[str, Iterable[Any]],
-    /,
+    plan: str | PathLike[str] | Mapping[str, Any],
+    executor: Executor | None = None,
     *,
-    measure: Callable[[Run], Mapping[str, Any]] | None = None,
     out: str | PathLike[str] | None = None,
+    measure: Measure | None = None,
+    workers: int | None = None,
     force: bool = False,
-    workers: int = 1,
-    progress: bool = True,
-    **overrides: Any,
-) -> pl.DataFrame:
-    """Runs a scenario with every combination of ``grid`` and returns a Polars frame, one row each, in the grid's order.
+    progress: bool | StepCallback = True,
+) -> Sweep:
+    """Runs a scenario with every combination of values and every seed.
 
-        xoff.sweep("ring.toml", {"flow_control": ["pfc", "gfc-buffer"], "seed": range(3)})
+        xoff.sweep({
+            "scenario": "ring.toml",
+            "grid": {"flow_control": ["pfc", "gfc-buffer"], "switch.discipline": ["fifo", "round-robin"]},
+            "seeds": 10,
+        }).plot()
 
-    Names are those of :func:`xoff.run`'s overrides, and ``seed``; the last one changes fastest. The columns: one for each
-    name of the grid, then ``result_hash``, ``deadlock`` (ports of the cycle, or null), ``simulated_seconds``, ``events``,
-    ``frame_hops``, ``dropped_frames``, ``lost_frames``, ``flows_completed``, ``flows_total``, ``ended_because``,
-    ``wall_seconds``, ``answer`` and ``headline`` (of :class:`xoff.Verdict`); then what
-    ``measure`` makes of each run: ``measure=lambda run: {"queue_bytes_max": run.ports["ingress_bytes_max"].max()}``.
+    ``plan``: a plan file, as for ``xoff sweep``, or a mapping with the same keys: ``scenario`` (or ``study``), ``seeds`` (their number,
+    or a list), ``grid``, ``point`` (a list of mappings), ``set``, ``show``, ``tables``, ``title``. Every combination has the same seeds.
 
-    ``out``: folder for the runs, ``0000``, ``0001``, ...; without it and without ``measure`` no tables are kept. It is refused
-    and, with ``force``, used as by :func:`xoff.run`.
-    ``workers``: runs at a time; it changes no result. ``overrides`` hold for every run.
+    ``executor``: any ``concurrent.futures.Executor``, Dask's client, MPI's ``MPIPoolExecutor``, submitit's ``AutoExecutor``; by default
+    all cores of this machine, ``workers`` at a time. A worker needs xoff of the same version and no folder: it receives plan and
+    scenario, and returns its row; only files that the scenario names itself must be there too. A cell whose worker died is submitted
+    again, twice at most.
 
-    A run that fails ends the sweep; its combination is noted on the exception.
+    ``out``: folder of the results, as that of ``xoff sweep``. Every finished cell is kept there at once, and the same call goes on where
+    a killed one stopped. Without it the results are only in what is returned. ``force``: use a folder that holds something else.
+
+    ``measure``: further columns, ``measure=lambda run: {"queue": run.queues["bytes"].mean()}``; where other processes run the cells it
+    must be a function that they can import.
+
+    ``progress``: a line on stderr if that is a terminal; or a function that is called with :class:`xoff.Step`.
+
+    A cell that fails is a row with its error, and a warning. Raises :class:`xoff.ScenarioError` if the plan is wrong, with file, line,
+    column and hint; :class:`xoff.RunError` if results cannot be kept, or cells did not come back: what did is in its attribute
+    ``partial``, and kept.
     """
+    core = _core.Sweep(*_given(plan), _basis(measure))
+    for fields in core.warnings():
+        warnings.warn(str(Problem(*fields)), ScenarioWarning, stacklevel=2)
+    if out is not None:
+        return _sweep(core, executor, Path(out), True, measure, workers, force, progress)
+    with tempfile.TemporaryDirectory(prefix="xoff-sweep-") as folder:
+        return _sweep(core, executor, Path(folder), False, measure, workers, force, progress)
+
+
+def _sweep(
+    core: _core.Sweep,
+    executor: Executor | None,
+    folder: Path,
+    stays: bool,
+    measure: Measure | None,
+    workers: int | None,
+    force: bool,
+    progress: bool | StepCallback,
+) -> Sweep:
+    core.claim(folder, force)
+    line = Line()
+    report = progress if callable(progress) else line.step("sweep") if progress and line.shown else None
+    lost: dict[int, BaseException] = {}
+    try:
+        if executor is None and measure is None:
+            aside(lambda: core.run(workers), core.stop, None if report is None else lambda: report(_step(core)))
+        elif executor is None:
+            # A measure is Python; the runs beside it are not, and hold no lock.
+            with ThreadPoolExecutor(workers or _cores()) as threads:
+                try:
+                    lost = _drive(core, threads, measure, report)
+                except BaseException:
+                    threads.shutdown(wait=False, cancel_futures=True)
+                    raise
+        else:
+            # Dask's client is no executor itself.
+            lost = _drive(core, executor.get_executor() if hasattr(executor, "get_executor") else executor, measure, report)
+        line.clear()
+        result = _collected(core, folder, stays)
+    finally:
+        line.clear()
+        core.release()
+    if lost:
+        index, why = next(iter(lost.items()))
+        error = RunError(
+            f"{len(lost)} of {len(core)} cells did not come back; cell {index} ({core.words(index)}): {type(why).__name__}: {why}"
+            + (f" (what did is kept in {folder}; the same call goes on)" if stays else "")
+        )
+        error.partial = result  # type: ignore[attr-defined]
+        raise error from why
+    if result.failed:
+        first = result.failed[0]
+        what = f"{len(result.failed)} of {len(core)} cells failed; cell {first['cell']} ({first['values']}): {first['error']}"
+        warnings.warn(what, ScenarioWarning, stacklevel=3)
+    return result
+
+
+def _step(core: _core.Sweep) -> Step:
+    done, what, left = core.step()
+    return Step(done, what if left is None else f"{what}, {left:.0f} s left")
+
+
+def cell(plan: str, index: int, measure: Measure | None) -> Returned:
+    """What a worker does: one cell of a frozen plan."""
+    kept, tables, ended = _core.sweep_cell(plan, index, measure is not None)
+    if measure is None or ended is None:
+        return kept, tables
+    shard = json.loads(kept)
+    try:
+        measured = dict(measure(Run(json.loads(ended.manifest), dict(ended.tables()), None)))
+        shard["values"] += [[str(name), _plain(name, value)] for name, value in measured.items()]
+    except Exception as e:  # noqa: BLE001 - it is the cell's
+        shard |= {"status": "failed", "error": f"measure: {type(e).__name__}: {e}", "values": []}
+    return json.dumps(shard) + "\n", tables
+
+
+def _drive(core: _core.Sweep, executor: Executor, measure: Measure | None, report: StepCallback | None) -> dict[int, BaseException]:
+    """Has an executor run the cells without a result; returns those that did not come back, and why."""
+    plan, todo = core.freeze(), core.unfinished()
+    kept, ended, failed, begun = len(core) - len(todo), 0, 0, time.monotonic()
+    tries: dict[int, int] = dict.fromkeys(todo, 1)
+    lost: dict[int, BaseException] = {}
+    pending: dict[Any, int] = {}
+
+    def submit(index: int) -> None:
+        try:
+            pending[executor.submit(cell, plan, index, measure)] = index
+        except Exception as e:  # noqa: BLE001 - an executor that is shut down, or broken
+            lost[index] = e
+
+    try:
+        for index in todo:
+            submit(index)
+        while pending:
+            for future in _ended(list(pending)):
+                index = pending.pop(future)
+                try:
+                    shard, tables = future.result()
+                except Exception as e:  # noqa: BLE001 - whatever became of a worker
+                    if tries[index] < TRIES and not isinstance(e, BrokenExecutor):
+                        tries[index] += 1
+                        submit(index)
+                    else:
+                        lost[index] = e
+                    continue
+                failed += not core.put(index, shard, tables)
+                ended += 1
+            if report is not None:
+                left = (time.monotonic() - begun) * (len(todo) - ended) / ended if ended else 0.0
+                what = f"{kept + ended} of {len(core)} cells{f', {failed} failed' if failed else ''}, {left:.0f} s left"
+                report(Step((kept + ended) / len(core), what))
+    except BaseException:
+        for future in pending:
+            if hasattr(future, "cancel"):
+                future.cancel()
+        raise
+    return lost
+
+
+def _ended(futures: Sequence[Any]) -> list[Any]:
+    """Those that have ended; waits for a short time if there are none. Not for ever: a waiting thread may receive no Ctrl-C."""
+    if all(isinstance(f, Future) for f in futures):
+        return list(wait(futures, timeout=LOOK, return_when="FIRST_COMPLETED").done)
+    done = [f for f in futures if f.done()]
+    if not done:
+        time.sleep(LOOK)
+    return done
+
+
+def _collected(core: _core.Sweep, folder: Path, stays: bool) -> Sweep:
     import polars as pl
 
-    values = {name: list(of) for name, of in grid.items()}
-    for name, of in grid.items():
-        if isinstance(of, str):
-            raise TypeError(f"{name}: expected a list of values, such as [{of!r}]")
-    combinations = [dict(zip(values, c, strict=True)) for c in itertools.product(*values.values())]
-    line, stop = Line(), threading.Event()
-    output = None if out is None else _core.Output(out, "sweep", force)
-
-    def check(_: Progress) -> None:
-        if stop.is_set():
-            raise _Stop
-
-    def one(index: int, combination: dict[str, Any]) -> dict[str, Any]:
-        if stop.is_set():
-            raise _Stop
-        folder = None if output is None else output.own(f"{index:04}")
-        named = {"run.seed" if name == "seed" else name: value for name, value in combination.items()}
-        try:
-            keep = measure is not None
-            threads = None if workers == 1 else 1  # the cores are busy with other runs
-            run = start(scenario, settings(overrides, named), out=folder, force=force, keep=keep, threads=threads, progress=check, stacklevel=5)
-            measured = {} if measure is None else dict(measure(run))
-        except _Stop:
-            raise
-        except Exception as e:
-            e.add_note(f"in the run with {_words(combination)}")
-            raise
-        return {**{name: _cell(v) for name, v in combination.items()}, **_row(run), **measured}
-
-    rows: dict[int, dict[str, Any]] = {}
-    with ThreadPoolExecutor(max_workers=workers) as pool:
-        try:
-            futures: dict[Future[dict[str, Any]], int] = {
-                pool.submit(one, i, c): i for i, c in enumerate(combinations)
-            }
-            waiting = set(futures)
-            while waiting:
-                if progress:
-                    line.write(f"{Path(scenario).name}: {len(rows)} of {len(combinations)} runs")
-                # Not for ever: on some systems a waiting thread receives no Ctrl-C.
-                done, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
-                for future in done:
-                    rows[futures[future]] = future.result()
-        finally:
-            # After an interrupt runs under way end at their next progress callback, and the others do not start.
-            stop.set()
-            line.clear()
-    if output is not None:
-        output.settle()
-    return pl.DataFrame([rows[i] for i in range(len(rows))], infer_schema_length=None, schema_overrides={"deadlock": pl.List(pl.String)})
+    manifest, runs = core.collect()
+    given = json.loads(manifest)
+    # Parameters are texts here, whatever they look like in the file.
+    table = pl.read_csv(folder / "table.csv", schema_overrides=dict.fromkeys(given["parameters"], pl.String))
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    return Sweep(pl.DataFrame(runs), table, given, folder if stays else None, page)
 
 
-def _row(run: Run) -> dict[str, Any]:
-    columns = (
-        "result_hash",
-        "deadlock",
-        "simulated_seconds",
-        "events",
-        "frame_hops",
-        "dropped_frames",
-        "lost_frames",
-        "flows_completed",
-        "flows_total",
-        "ended_because",
-        "wall_seconds",
-    )
-    verdict = {"answer": run.verdict.answer, "headline": run.verdict.headline}
-    return {name: run.manifest[name] for name in columns} | verdict
+def _cores() -> int:
+    import os
+
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _cell(value: Any) -> Any:
-    return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value) if isinstance(value, Mapping) else text(value)
+def _basis(measure: Measure | None) -> str:
+    """What names a measure: cells measured by another one run again."""
+    if measure is None:
+        return ""
+    code = getattr(measure, "__code__", None)
+    body = "" if code is None else hashlib.sha256(code.co_code + repr([c for c in code.co_consts if not hasattr(c, "co_code")]).encode()).hexdigest()
+    return f"measure {getattr(measure, '__module__', '')}.{getattr(measure, '__qualname__', type(measure).__qualname__)} {body}"
 
 
-def _words(combination: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in combination.items())
+def _plain(name: object, value: Any) -> bool | int | float | str | None:
+    """A value of a column."""
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if hasattr(value, "__index__"):
+        return int(value)
+    if hasattr(value, "__float__"):
+        number = float(value)
+        return number if number - number == 0 else None
+    raise TypeError(f"{name}: a measure is a number, a text, a bool or None, not {type(value).__name__}")
+
+
+def _given(plan: str | PathLike[str] | Mapping[str, Any]) -> tuple[str, str | None]:
+    """A file; or the folder in which its scenario is looked up, and the text of a plan."""
+    if not isinstance(plan, Mapping):
+        return fspath(plan), None
+    top, sections = [], []
+    for key, value in plan.items():
+        if key == "point":
+            sections += ["[[point]]\n" + _pairs(point) for point in value]
+        elif isinstance(value, Mapping):
+            sections.append(f"[{_key(key)}]\n" + _pairs({k: _values(key, k, v) for k, v in value.items()}))
+        else:
+            top.append(f"{_key(key)} = {_toml(value)}\n")
+    return "", "".join(top) + "\n" + "\n".join(sections)
+
+
+def _values(section: str, name: str, value: Any) -> Any:
+    if section == "grid":
+        if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
+            raise TypeError(f"{name}: expected a list of values, such as [{value!r}]")
+        return list(value)
+    return value
+
+
+def _pairs(values: Mapping[str, Any]) -> str:
+    return "".join(f"{_key(name.replace('__', '.'))} = {_toml(value)}\n" for name, value in values.items())
+
+
+def _key(name: str) -> str:
+    return json.dumps(name)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, (str, PathLike)):
+        # TOML's strings escape like JSON's.
+        return json.dumps(str(value), ensure_ascii=False)
+    if isinstance(value, (list, tuple, range)):
+        return "[" + ", ".join(_toml(v) for v in value) + "]"
+    return text(value)

@@ -37,6 +37,7 @@ use xoff_scenario::{Problem, Problems};
 
 pub use answer::Given;
 pub use caller::{Caller, Step};
+pub use sweep::studies;
 
 /// A laboratory for lossless networks: simulate, check for deadlocks, dimension.
 #[derive(Parser)]

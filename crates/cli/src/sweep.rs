@@ -1,12 +1,13 @@
 //! `xoff sweep`: many combinations of values and seeds, on this machine or cell by cell for a scheduler.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::json;
 use xoff_record::verdict::Conclusion;
 use xoff_scenario::{Problem, Problems};
-use xoff_sweep::{Collected, Ended, Plan, Status, Store, SweepError, run_local};
+use xoff_sweep::{Collected, Ended, Plan, Status, Store, Study, SweepError, run_local};
 
 use crate::answer::{Answer, Exit};
 use crate::interrupt;
@@ -80,9 +81,14 @@ fn bad(e: SweepError, out: Option<&Path>) -> Problems {
     }
 }
 
+/// The studies that a plan may name.
+pub fn studies() -> Vec<Arc<dyn Study>> {
+    Vec::new()
+}
+
 /// Sweeps.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
-    let plan = Plan::load(&args.plan, &[])?;
+    let plan = Plan::load(&args.plan, &studies())?;
     let out = args.out.as_deref();
     if args.list {
         return list(&plan, out);
@@ -226,13 +232,7 @@ fn answer(args: &Args, c: &Collected, out: &Path) -> Answer {
     }
     text += &terminal::wrapped(&c.manifest.intervals);
     text += &format!("\nRuns: {}\nReport: {}\n", out.join("runs.parquet").display(), out.join("index.html").display());
-    let failed: Vec<_> = c.failed.iter().map(|(cell, values, error)| json!({"cell": cell, "values": values, "error": error})).collect();
-    let mut json = serde_json::to_value(&c.manifest).unwrap_or_default();
-    json["answer"] = json!(conclusion);
-    json["failed"] = json!(failed);
-    json["missing"] = json!(c.missing);
-    json["out"] = json!(out.display().to_string());
-    Answer::new(text, &json, conclusion.into())
+    Answer::new(text, &c.json(out), conclusion.into())
 }
 
 #[cfg(test)]

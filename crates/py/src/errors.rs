@@ -5,6 +5,7 @@ use xoff_params::ParamError;
 use xoff_record::OutputError;
 use xoff_run::RunError;
 use xoff_scenario::{Problem, Problems};
+use xoff_sweep::SweepError;
 
 mod python {
     pyo3::import_exception!(xoff._errors, ScenarioError);
@@ -20,6 +21,17 @@ pub enum Failure {
     Input(Problems),
     /// It cannot be built or recorded.
     Run(RunError),
+    /// A folder that is refused, a file that cannot be written.
+    Output(OutputError),
+}
+
+impl From<SweepError> for Failure {
+    fn from(e: SweepError) -> Failure {
+        match e {
+            SweepError::Plan(problems) => Failure::Input(problems),
+            SweepError::Output(e) => Failure::Output(e),
+        }
+    }
 }
 
 impl From<OutputError> for Failure {
@@ -63,6 +75,8 @@ impl From<Failure> for PyErr {
             Failure::Input(p) => with_problems(python::ScenarioError::new_err(p.to_string()), &p),
             // The document was right; its values do not go together.
             Failure::Run(RunError::Build(e)) => with_problems(python::ScenarioError::new_err(e.to_string()), &refused(&e)),
+            Failure::Output(e) if e.hint.is_empty() => python::RunError::new_err(e.what),
+            Failure::Output(e) => python::RunError::new_err(format!("{} ({})", e.what, e.hint)),
             Failure::Run(RunError::Record(e)) if !e.hint.is_empty() => python::RunError::new_err(format!("{e} ({})", e.hint)),
             Failure::Run(e @ RunError::Record(_)) => python::RunError::new_err(e.to_string()),
         }

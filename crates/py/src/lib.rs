@@ -9,6 +9,7 @@
 mod ask;
 mod errors;
 mod run;
+mod sweep;
 mod table;
 
 use std::ffi::OsString;
@@ -34,7 +35,9 @@ mod core_module {
     #[pymodule_export]
     use crate::ask::{Caller, ask};
     #[pymodule_export]
-    use crate::run::{Finished, Output, manifest, read_table, run, tables};
+    use crate::run::{Finished, manifest, read_table, run, tables};
+    #[pymodule_export]
+    use crate::sweep::{Sweep, sweep_cell};
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]

@@ -29,6 +29,13 @@ pub struct Finished {
     tables: Vec<MemoryTable>,
 }
 
+impl Finished {
+    /// A run that ended by itself.
+    pub(crate) fn ended(manifest: String, tables: Vec<MemoryTable>) -> Finished {
+        Finished { manifest, stopped_by: None, tables }
+    }
+}
+
 #[pymethods]
 impl Finished {
     /// The tables that were kept in memory, by name.
@@ -110,28 +117,6 @@ pub fn read_table(folder: PathBuf, name: &str) -> PyResult<Table> {
     };
     let batches = read::batches(&folder, name).map_err(unread)?;
     Ok(Table(MemoryTable { name: spec.name, schema: read::schema(spec), batches }))
-}
-
-/// The claim on a folder of runs; it ends with the object.
-#[pyclass(frozen)]
-pub struct Output(Folder);
-
-#[pymethods]
-impl Output {
-    #[new]
-    fn new(folder: PathBuf, command: &str, force: bool) -> PyResult<Output> {
-        Ok(Output(Folder::claim(&folder, command, force).map_err(Failure::from)?))
-    }
-
-    /// Notes that a folder of a run is below it.
-    fn own(&self, name: &str) -> PyResult<PathBuf> {
-        Ok(self.0.own(&format!("{name}/")).map_err(Failure::from)?)
-    }
-
-    /// Takes the runs of an earlier claim away that were not noted again.
-    fn settle(&self) -> PyResult<()> {
-        Ok(self.0.settle().map_err(Failure::from)?)
-    }
 }
 
 fn load(path: PathBuf, settings: &[(String, String)]) -> Result<Scenario, Failure> {

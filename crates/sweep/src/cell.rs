@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::plan::Plan;
-use crate::work::{Done, Measured};
+use crate::work::{Done, Measured, Ran};
 use crate::{Setting, Value};
 
 /// One run: a combination of values, and a seed.
@@ -100,10 +100,15 @@ impl Shard {
 
 impl Plan {
     /// Runs a cell: what is to be kept of it, and its tables. `None`: it was stopped.
-    pub fn run(&self, cell: &Cell, stop: &(dyn Fn() -> bool + Sync)) -> Option<(Shard, Vec<(String, Vec<u8>)>)> {
+    pub fn run(
+        &self,
+        cell: &Cell,
+        stop: &(dyn Fn() -> bool + Sync),
+        run: Option<&mut Option<Ran>>,
+    ) -> Option<(Shard, Vec<(String, Vec<u8>)>)> {
         let begun = std::time::Instant::now();
         // A mistake of ours in one cell does not take the others with it.
-        let work = std::panic::AssertUnwindSafe(|| self.work().run(cell, stop));
+        let work = std::panic::AssertUnwindSafe(|| self.work().run(cell, stop, run));
         let done = std::panic::catch_unwind(work).unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
             Done::Failed(format!("a mistake in xoff: {}", text.unwrap_or("it panicked")))

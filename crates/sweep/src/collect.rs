@@ -1,10 +1,13 @@
 //! From finished cells to the results: one table, a dataset in folders, intervals, a report.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use arrow_array::RecordBatch;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use xoff_output::Folder;
+use xoff_record::verdict::Conclusion;
 use xoff_report::Table;
 
 use crate::cell::{Cell, Shard, Status};
@@ -86,6 +89,19 @@ pub struct Collected {
     pub failed: Vec<(usize, String, String)>,
     /// Numbers of the cells that did not run.
     pub missing: Vec<usize>,
+}
+
+impl Collected {
+    /// What programs get: the manifest, with what failed and what did not run.
+    pub fn json(&self, out: &Path) -> serde_json::Value {
+        let failed = self.failed.iter().map(|(cell, values, error)| json!({"cell": cell, "values": values, "error": error}));
+        let mut json = json!(self.manifest);
+        json["answer"] = json!(Conclusion::of(false, self.manifest.cells.is_complete()));
+        json["failed"] = failed.collect();
+        json["missing"] = json!(self.missing);
+        json["out"] = json!(out.display().to_string());
+        json
+    }
 }
 
 impl Store {

@@ -27,7 +27,7 @@ impl Plan {
     pub fn freeze(&self, more: &str) -> String {
         let scenario = self.work().scenario();
         // A worker has another present folder.
-        let absolute = |p: &Path| std::path::absolute(p).unwrap_or_else(|_| p.to_owned());
+        let absolute = |p: &Path| std::path::absolute(Path::new(".").join(p)).unwrap_or_else(|_| p.to_owned());
         let frozen = Frozen {
             version: xoff_run::VERSION.into(),
             plan: (self.source.name().into(), self.source.text().into()),

@@ -37,4 +37,4 @@ pub use local::{Ended, Progress, run_local};
 pub use plan::{Parameter, Plan};
 pub use summary::{Combination, Interval, Summary};
 pub use value::{Setting, Value};
-pub use work::{Column, Done, Input, Kind, Measured, Sent, Study, Work};
+pub use work::{Column, Done, Input, Kind, Measured, Ran, Sent, Study, Work};

@@ -73,7 +73,7 @@ pub fn run_local(
         while !ending() {
             let Some(&index) = cells.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
             let cell = plan.cell(index);
-            let Some((shard, tables)) = plan.run(&cell, &ending) else { return };
+            let Some((shard, tables)) = plan.run(&cell, &ending, None) else { return };
             let kept = store.put(&cell, &shard, &tables);
             let mut state = lock();
             match kept {

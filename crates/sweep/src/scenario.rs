@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::cell::Cell;
 use crate::table::parquet_bytes;
-use crate::work::{Column, Done, Input, Kind, Measured, Sent, Work};
+use crate::work::{Column, Done, Input, Kind, Measured, Ran, Sent, Work};
 use crate::{Setting, Value};
 
 /// The columns of a run of a scenario.
@@ -205,7 +205,7 @@ impl Work for ScenarioWork {
         vec!["deadlock", "throughput_bps", "ingress_bytes_max", "pause_seconds", "slowdown_p99"]
     }
 
-    fn run(&self, cell: &Cell, stop: &(dyn Fn() -> bool + Sync)) -> Done {
+    fn run(&self, cell: &Cell, stop: &(dyn Fn() -> bool + Sync), wanted: Option<&mut Option<Ran>>) -> Done {
         for input in &self.inputs {
             match std::fs::read(&input.path) {
                 Ok(bytes) if hash(&bytes) == input.hash => {}
@@ -227,7 +227,7 @@ impl Work for ScenarioWork {
             Ok(scenario) => scenario,
             Err(problems) => return Done::Failed(problems.to_string()),
         };
-        let sink = || if self.tables.is_empty() { Sink::Nothing } else { Sink::Memory };
+        let sink = || if self.tables.is_empty() && wanted.is_none() { Sink::Nothing } else { Sink::Memory };
         let ran = match &scenario {
             Scenario::Network(s) => s.start(sink(), Some(1)).and_then(|running| running.run(|_| !stop())).map(|f| {
                 let mut values = of_manifest(&f.manifest);
@@ -243,8 +243,13 @@ impl Work for ScenarioWork {
         };
         match ran {
             Ok((manifest, ..)) if manifest.interrupted => Done::Stopped,
-            Ok((_, values, tables)) => match self.kept(&tables) {
-                Ok(tables) => Done::Measured(Measured { values, ..Measured::default() }, tables),
+            Ok((manifest, values, tables)) => match self.kept(&tables) {
+                Ok(kept) => {
+                    if let Some(run) = wanted {
+                        *run = Some(Ran { manifest, tables });
+                    }
+                    Done::Measured(Measured { values, ..Measured::default() }, kept)
+                }
                 Err(e) => Done::Failed(e),
             },
             Err(RunError::Build(e)) => Done::Failed(e.to_string()),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use xoff_params::ParamError;
+use xoff_record::{Manifest, MemoryTable};
 use xoff_report::{Section, Unit};
 use xoff_scenario::Problems;
 
@@ -57,6 +58,14 @@ pub enum Done {
     Stopped,
 }
 
+/// A run of a scenario, for a measure of the caller.
+pub struct Ran {
+    /// Its manifest.
+    pub manifest: Manifest,
+    /// Its tables.
+    pub tables: Vec<MemoryTable>,
+}
+
 /// A file that results depend on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input {
@@ -84,8 +93,8 @@ pub trait Work: Send + Sync {
     fn basis(&self) -> String;
     /// The columns that a figure shows where the plan names none; those without a value are left out.
     fn shown(&self) -> Vec<&'static str>;
-    /// Does the work. `stop` is asked now and then.
-    fn run(&self, cell: &Cell, stop: &(dyn Fn() -> bool + Sync)) -> Done;
+    /// Does the work. `stop` is asked now and then; `run` receives the run, where the caller wants it and there is one.
+    fn run(&self, cell: &Cell, stop: &(dyn Fn() -> bool + Sync), run: Option<&mut Option<Ran>>) -> Done;
     /// What the user should know of the first cell; each with its place.
     fn warnings(&self) -> Problems {
         Problems::default()
