@@ -46,7 +46,7 @@ def test_one_row_for_each_cell(ring: Path) -> None:
     assert sweep.runs["deadlock_ports"][1] == " ".join(run.deadlock or [])
     assert sweep.runs["ingress_bytes_max"][1] == run.ports["ingress_bytes_max"].max()
     assert sweep.runs["delivered_bytes"][1] == run.flows["bytes_delivered"].sum()
-    assert sweep.runs["pause_seconds"][1] == pytest.approx(run.ports["pause_ps_total"].sum() / 1e12)
+    assert sweep.runs["pause_seconds"][1] == pytest.approx(float(run.ports["pause_ps_total"].sum()) / 1e12)
     assert "deadlock" in sweep._repr_html_() and "<svg" in sweep.page
     assert len(sweep.plot("deadlock", "throughput_bps").axes) == 2
     with pytest.raises(ValueError, match="there is no column 'x'"):

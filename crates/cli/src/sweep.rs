@@ -83,7 +83,7 @@ fn bad(e: SweepError, out: Option<&Path>) -> Problems {
 
 /// The studies that a plan may name.
 pub fn studies() -> Vec<Arc<dyn Study>> {
-    Vec::new()
+    xoff_papers::studies()
 }
 
 /// Sweeps.

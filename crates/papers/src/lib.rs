@@ -32,4 +32,4 @@ pub mod tcd;
 pub mod testbed;
 pub mod unbiased_qcn;
 
-pub use registry::{PAPERS, TESTBEDS, entries, reproduce, testbed_entries};
+pub use registry::{PAPERS, TESTBEDS, entries, reproduce, studies, testbed_entries};

@@ -1,6 +1,9 @@
 //! Which papers there are, and what is run when one is asked for.
 
+use std::sync::Arc;
+
 use xoff_lab::{Context, Entry, Paper, Report, ReproduceError, TESTBED_SUFFIX, run_entries};
+use xoff_sweep::Study;
 
 use crate::{gfc, pffc, request_grant, tcd, testbed, unbiased_qcn};
 
@@ -57,6 +60,11 @@ pub fn entries(paper: &str) -> Result<Vec<Entry>, ReproduceError> {
 /// The entries of a paper with real frames, in its order.
 pub fn testbed_entries(paper: &str) -> Result<Vec<Entry>, ReproduceError> {
     find(paper, true)?.items.iter().map(|i| Ok(i.entry()?)).collect()
+}
+
+/// The studies that a sweep can run cell by cell, on as many machines as there are.
+pub fn studies() -> Vec<Arc<dyn Study>> {
+    vec![Arc::new(gfc::large_scale::sweep::Table1)]
 }
 
 /// Runs the entries `items` of a paper (none: all) and writes the results to `cx.out`. Entries that an earlier run of

@@ -20,6 +20,7 @@ pub mod performance;
 mod sizes;
 pub mod stats;
 mod study;
+pub mod sweep;
 pub mod tab1;
 #[cfg(test)]
 mod tests;

@@ -153,7 +153,7 @@ impl LargeScale {
 }
 
 /// What results depend on besides the job: the program and the scenario (FNV-1a).
-fn basis() -> String {
+pub(super) fn basis() -> String {
     let hash = SCENARIO.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ b as u64).wrapping_mul(0x0100_0000_01b3));
     format!("{} {hash:016x}", xoff_run::VERSION)
 }
