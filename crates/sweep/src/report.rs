@@ -43,7 +43,8 @@ fn bar(at: Option<Interval>) -> Bar {
 
 /// A panel for each column: the first parameter in colours, the others along the axis.
 pub(crate) fn figure(plan: &Plan, summary: &Summary) -> Figure {
-    let mut figure = Figure::new(&plan.title).caption(format!("{} seeds for each combination. {METHOD}", plan.seeds.len()));
+    let mut figure =
+        Figure::new(&plan.title).caption(format!("Seeds for each combination: {}. Error bars are 95 % intervals.", plan.seeds.len()));
     let columns = shown(plan, summary);
     let (mut groups, mut labels): (Vec<Value>, Vec<Vec<Value>>) = (Vec::new(), Vec::new());
     for c in &summary.combinations {

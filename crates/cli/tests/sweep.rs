@@ -1,0 +1,272 @@
+//! Sweeps as a user runs them: killed and resumed, cell by cell, two at a time, on a full disk, with wrong plans.
+#![cfg(unix)]
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use support::{command, files, folder, limited, path, xoff};
+
+fn ring() -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tutorial/ring.toml").display().to_string()
+}
+
+/// A plan of 4 combinations with so many seeds, each run so long.
+fn plan(dir: &Path, seeds: usize, duration: &str) -> String {
+    let text = format!(
+        "title = \"Ring\"\nscenario = \"{}\"\nseeds = {seeds}\n[set]\nrun.duration = \"{duration}\"\ncontrol_delay.processing_jitter = \"5us\"\n\
+         [grid]\nflow_control = [\"pfc\", \"gfc-buffer\"]\nswitch.discipline = [\"fifo\", \"round-robin\"]\n",
+        ring()
+    );
+    let file = dir.join("plan.toml");
+    std::fs::write(&file, text).unwrap();
+    file.display().to_string()
+}
+
+fn cells(out: &Path) -> Vec<PathBuf> {
+    let below = |dir: &Path| std::fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path()).collect::<Vec<_>>();
+    let all = below(&out.join("cells")).iter().flat_map(|dir| below(dir)).collect::<Vec<_>>();
+    all.into_iter().filter(|f| f.extension().is_some_and(|x| x == "json")).collect()
+}
+
+fn begin(args: &[&str]) -> Child {
+    command(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// Kills it when so many cells are kept.
+fn kill_at(mut child: Child, out: &Path, kept: usize) {
+    let begun = Instant::now();
+    while cells(out).len() < kept {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{} cells", cells(out).len());
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was killed");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+fn runs(out: &Path) -> Vec<u8> {
+    std::fs::read(out.join("runs.parquet")).unwrap()
+}
+
+/// A thousand cells, whoever runs them and however often they are killed: the same bytes.
+#[test]
+fn a_thousand_cells_give_the_same_bytes() {
+    let dir = folder("sweep-thousand");
+    let plan = plan(&dir, 250, "200us");
+    let out = |name: &str| (dir.join(name), path(&dir, name));
+    let (whole, name) = out("whole");
+    let done = xoff(&["sweep", &plan, "--out", &name]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(done.out.starts_with("Ring: 1000 of 1000 cells done\n"), "{}", done.out);
+    let expected = ["cells", "figure.svg", "index.html", "manifest.json", "runs", "runs.parquet", "table.csv"];
+    assert_eq!(files(&whole), expected);
+
+    let (killed, name) = out("killed");
+    kill_at(begin(&["sweep", &plan, "--out", &name]), &killed, 200);
+    kill_at(begin(&["sweep", &plan, "--out", &name]), &killed, 500);
+    let kept = cells(&killed).len();
+    assert!((500..1000).contains(&kept) && !killed.join("runs.parquet").exists(), "{kept}");
+    let list = xoff(&["sweep", &plan, "--out", &name, "--list", "--json"]).json();
+    assert_eq!(list["unfinished"].as_array().unwrap().len(), 1000 - kept);
+    assert_eq!(xoff(&["sweep", &plan, "--out", &name]).code, 0);
+    assert_eq!(runs(&whole), runs(&killed));
+    assert_eq!(files(&killed), expected);
+
+    // A job array: processes side by side in one folder, one of which dies.
+    let (array, name) = out("array");
+    let part = |cells: &str| begin(&["sweep", &plan, "--out", &name, "--index", cells]);
+    let others = [part("250-499"), part("500-749"), part("750-999")];
+    kill_at(part("0-249"), &array, 10);
+    others.into_iter().for_each(|mut child| assert!(child.wait().unwrap().success()));
+    let early = xoff(&["sweep", &plan, "--out", &name, "--collect", "--json"]);
+    let missing = early.json()["missing"].as_array().unwrap().len();
+    assert_eq!((early.code, cells(&array).len()), (1, 1000 - missing));
+    assert!(missing > 0 && early.json()["answer"] == "no", "{missing}");
+    assert!(part("0-249").wait().unwrap().success());
+    assert_eq!(xoff(&["sweep", &plan, "--out", &name, "--collect"]).code, 0);
+    assert_eq!(runs(&whole), runs(&array));
+}
+
+#[test]
+fn one_sweep_at_a_time_uses_a_folder() {
+    let dir = folder("sweep-two");
+    let plan = plan(&dir, 500, "20ms");
+    let (out, name) = (dir.join("out"), path(&dir, "out"));
+    let first = begin(&["sweep", &plan, "--out", &name]);
+    let begun = Instant::now();
+    while cells(&out).is_empty() && begun.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let second = xoff(&["sweep", &plan, "--out", &name]);
+    let holder = format!("is in use by process {} ('xoff sweep')", first.id());
+    assert_eq!(second.complains(&[&holder, "wait until it has ended", "--out"]).code, 2);
+    // A cell of a job array may run all the same: it writes its own file.
+    assert_eq!(xoff(&["sweep", &plan, "--out", &name, "--index", "1999"]).code, 0);
+    kill_at(first, &out, 1);
+
+    let other = xoff(&["run", &ring(), "--out", &name]);
+    assert_eq!(other.complains(&["holds results of 'xoff sweep'"]).code, 2);
+    std::fs::write(dir.join("mine"), "mine").unwrap();
+    let refused = xoff(&["sweep", &plan, "--out", &dir.display().to_string(), "--index", "0"]);
+    assert_eq!(refused.complains(&["did not write: ", "'mine'"]).code, 2);
+}
+
+#[test]
+fn an_interrupt_keeps_what_is_finished() {
+    let dir = folder("sweep-interrupt");
+    let plan = plan(&dir, 500, "20ms");
+    let (out, name) = (dir.join("out"), path(&dir, "out"));
+    let child = command(["sweep", &plan, "--out", &name, "--json"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    while cells(&out).len() < 3 {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let interrupt = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(interrupt.success());
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130));
+    let json: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+    assert_eq!((json["answer"].as_str(), json["cells"]["done"].as_u64()), (Some("interrupted"), Some(cells(&out).len() as u64)));
+    assert!(!out.join("runs.parquet").exists());
+}
+
+/// No file may grow: the first cell cannot be kept, then the table cannot be written. What was finished is kept.
+#[test]
+fn a_full_disk_loses_nothing() {
+    let dir = folder("sweep-full");
+    let plan = plan(&dir, 5, "200us");
+    let (out, name) = (dir.join("out"), path(&dir, "out"));
+    let full = limited(0, &["sweep", &plan, "--out", &name]);
+    assert_eq!(full.complains(&["cannot write"]).code, 2);
+    let full = limited(4, &["sweep", &plan, "--out", &name]);
+    assert_eq!(full.complains(&["cannot write"]).code, 2);
+    assert_eq!(cells(&out).len(), 20);
+    assert!(!out.join("runs.parquet").exists() && !out.join("manifest.json").exists(), "{:?}", files(&out));
+    let done = xoff(&["sweep", &plan, "--out", &name]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    let before = runs(&out);
+    // Results that cannot be written again are the old ones or none, never half of both.
+    assert_eq!(limited(4, &["sweep", &plan, "--out", &name, "--collect"]).code, 2);
+    assert_eq!(runs(&out), before);
+    assert!(out.join("manifest.json").exists());
+}
+
+#[test]
+fn a_cell_that_fails_is_named_and_the_others_are_done() {
+    let dir = folder("sweep-failing");
+    // Alone both are right.
+    let text = format!(
+        "scenario = \"{}\"\n[set]\nrun.duration = \"200us\"\n[grid]\nswitch.buffer = [\"1MB\", \"100KB\"]\nflow_control = [\"none\", \"pfc\"]\n",
+        ring()
+    );
+    std::fs::write(dir.join("plan.toml"), text).unwrap();
+    let (plan, out) = (path(&dir, "plan.toml"), path(&dir, "out"));
+    let ran = xoff(&["sweep", &plan, "--out", &out]);
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    assert!(ran.out.contains("3 of 4 cells done, 1 failed\ncell 3 (switch.buffer=100KB, flow_control=pfc, seed=1): "), "{}", ran.out);
+    let json = xoff(&["sweep", &plan, "--out", &out, "--collect", "--json"]).json();
+    assert_eq!((json["answer"].as_str(), json["failed"][0]["cell"].as_u64()), (Some("no"), Some(3)));
+    let page = std::fs::read_to_string(dir.join("out/index.html")).unwrap();
+    assert!(page.contains("Failed cells") && !page.contains("<script") && !page.contains("src=") && !page.contains("href=\"http"));
+    let one = xoff(&["sweep", &plan, "--out", &out, "--index", "2-3"]);
+    assert_eq!(one.code, 1);
+    assert!(one.out.contains("cell 2: done") && one.out.contains("cell 3: failed"), "{}", one.out);
+}
+
+/// A plan may change in a folder: cells that it still has are kept, and so are the others, out of the results.
+#[test]
+fn a_changed_plan_runs_what_is_new() {
+    let dir = folder("sweep-changed");
+    let (out, name) = (dir.join("out"), path(&dir, "out"));
+    let small = plan(&dir, 2, "200us");
+    assert_eq!(xoff(&["sweep", &small, "--out", &name]).code, 0);
+    let first = runs(&out);
+    assert_eq!(cells(&out).len(), 8);
+    let large = plan(&dir, 3, "200us");
+    assert_eq!(xoff(&["sweep", &large, "--out", &name]).code, 0);
+    assert_eq!(cells(&out).len(), 12);
+    // Another value for every cell: all run, none is taken for the old one.
+    let other = plan(&dir, 2, "300us");
+    assert_eq!(xoff(&["sweep", &other, "--out", &name]).code, 0);
+    assert_eq!(cells(&out).len(), 20);
+    let again = plan(&dir, 2, "200us");
+    assert_eq!(xoff(&["sweep", &again, "--out", &name]).code, 0);
+    assert_eq!((cells(&out).len(), runs(&out) == first), (20, true));
+    // A cell whose file is damaged runs again.
+    std::fs::write(&cells(&out)[0], "{\"key\": ").unwrap();
+    assert_eq!(xoff(&["sweep", &again, "--out", &name]).code, 0);
+    assert!(runs(&out) == first);
+    // Tables of the cells, as a dataset in folders; a result that is gone from the plan leaves none behind.
+    let text = std::fs::read_to_string(&again).unwrap().replace("seeds = 2", "seeds = [7]\ntables = [\"flows\"]");
+    std::fs::write(&again, text).unwrap();
+    assert_eq!(xoff(&["sweep", &again, "--out", &name]).code, 0);
+    assert!(out.join("flows/flow_control=pfc/switch.discipline=fifo/seed=7/flows.parquet").is_file());
+    plan(&dir, 2, "200us");
+    assert_eq!(xoff(&["sweep", &again, "--out", &name]).code, 0);
+    assert!(!out.join("flows").exists() && runs(&out) == first, "{:?}", files(&out));
+}
+
+#[test]
+fn wrong_plans_are_refused_at_their_place() {
+    let dir = folder("sweep-wrong");
+    let file = dir.join("plan.toml");
+    let name = file.display().to_string();
+    let head = format!("scenario = \"{}\"\n", ring());
+    let cases: &[(&str, &[&str])] = &[
+        ("", &["a plan has at least scenario"]),
+        ("# nothing\n", &["the plan is empty"]),
+        ("seeds = 3\n", &["missing key 'scenario'"]),
+        ("scenaro = \"a\"\n", &["unknown key 'scenaro'", "did you mean 'scenario'", ":1:1"]),
+        ("scenario = 3\n", &["scenario: found number 3", ":1:12"]),
+        ("scenario = \"none.toml\"\n", &["cannot read", "none.toml", ":1:12", "no such file"]),
+        ("scenario = \"a\"\nscenario = \"b\"\n", &["key 'scenario' stands twice"]),
+        ("study = \"gfc-table2\"\n", &["there is no study 'gfc-table2'", "did you mean 'gfc-table1'"]),
+        ("study = \"gfc-table1\"\nscenario = \"a\"\n", &["a scenario or a study, not both"]),
+        ("+seeds = 0\n", &["there are no seeds", ":2:9"]),
+        ("+seeds = -1\n", &["seeds: found number -1"]),
+        ("+seeds = [1, 2, 1]\n", &["the seed 1 stands twice", ":2:16"]),
+        ("+seeds = \"3\"\n", &["seeds: found text \"3\"", "such as 10"]),
+        ("+seeds = 99999999999\n", &["at most 1000000"]),
+        ("+seeds = 600000\n[grid]\nswitch.buffer = [\"1MB\", \"2MB\"]\n", &["1200000 cells", "at most 1000000"]),
+        ("+grid = 3\n", &["'grid' is number 3", "[grid]"]),
+        ("+[grid]\nflow_control = \"pfc\"\n", &["flow_control: found text \"pfc\"", ":3:16", "belongs into [set]"]),
+        ("+[grid]\nflow_control = []\n", &["flow_control has no values"]),
+        ("+[grid]\nflow_control = [\"pfc\", \"pfc\"]\n", &["\"pfc\" stands twice", ":3:24"]),
+        ("+[grid]\nflow_control = [\"pfc\", \"pfcc\"]\n", &["unknown kind 'pfcc'", "did you mean 'pfc'", ":3:24"]),
+        ("+[grid]\nswitch.bufer = [\"1MB\"]\n", &["unknown key 'bufer'", "did you mean 'buffer'", ":3:"]),
+        ("+[grid]\nswitch.buffer = [1000]\n", &["has no unit", "KB", ":3:18"]),
+        ("+[grid]\nrun.seed = [1]\n", &["every combination has the same seeds", "seeds = 10"]),
+        ("+[grid]\nswitch.buffer = [\"1MB\"]\n[set]\nswitch.buffer = \"1MB\"\n", &["is also in [set]"]),
+        ("+[[point]]\nswitch.buffer = \"1MB\"\n[grid]\nswitch.buffer = [\"1MB\"]\n", &["in [grid] and in [[point]]"]),
+        ("+[[point]]\nx = 1\n[[point]]\nx = 1\n", &["this point stands twice"]),
+        ("+point = 3\n", &["[[point]] in double brackets"]),
+        ("+[set]\nrun.duration = 2026-01-01\n", &["run.duration: found a date"]),
+        ("+show = [\"deadlok\"]\n", &["there is no column 'deadlok'", "did you mean 'deadlock'"]),
+        ("+tables = [\"flow\"]\n", &["there is no table 'flow'", "did you mean 'flows'"]),
+        ("+[grid]\nflow[0].size = [1]\n", &["TOML"]),
+    ];
+    for (text, expected) in cases {
+        let text = text.strip_prefix('+').map_or((*text).to_owned(), |rest| format!("{head}{rest}"));
+        std::fs::write(&file, &text).unwrap();
+        let refused = xoff(&["sweep", &name, "--out", &path(&dir, "out")]);
+        assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{text}\n{}", refused.err);
+        refused.complains(expected);
+        assert!(!dir.join("out").exists(), "{text}");
+    }
+    std::fs::write(&file, &head).unwrap();
+    for (args, expected) in [
+        (&["--index", "1"][..], "there is no cell 1"),
+        (&["--index", "x"], "'x' is not the number of a cell"),
+        (&["--index", "3-1"], "the first is above the last"),
+        (&["--index", "0", "--collect"], "cannot be used with"),
+    ] {
+        let out = path(&dir, "out");
+        let all = [&["sweep", &name, "--out", &out], args].concat();
+        assert_eq!(xoff(&all).complains(&[expected]).code, 2);
+    }
+    assert_eq!(xoff(&["sweep", &name]).complains(&["--out"]).code, 2);
+    let list = xoff(&["sweep", &name, "--list"]);
+    assert!(list.code == 0 && list.out.starts_with("1 cell: 1 combination x 1 seed\nCells: 0\n"), "{}", list.out);
+}
