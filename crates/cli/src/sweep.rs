@@ -22,7 +22,7 @@ use crate::terminal;
 /// a folder that all of them share, and --collect makes the results of what is there. runs.parquet has the same bytes in every case.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff sweep scenarios/sweeps/ring.toml --out out/sweep\n  xoff sweep plan.toml --list  # how many cells?\n  sbatch --array=0-89 --wrap \\\n    'xoff sweep plan.toml --out shared/sweep --index $SLURM_ARRAY_TASK_ID'\n  xoff sweep plan.toml --out shared/sweep --collect"
+    after_help = "Examples:\n  xoff sweep scenarios/sweeps/ring.toml --out out/sweep\n  xoff sweep scenarios/sweeps/ring.toml --list  # how many cells?\n  xoff sweep scenarios/sweeps/ring.toml --out out/array --index 0-9\n  xoff sweep scenarios/sweeps/ring.toml --out out/sweep --collect\n\nIn a job array of SLURM: --index $SLURM_ARRAY_TASK_ID"
 )]
 pub struct Args {
     /// Plan of the sweep
