@@ -191,7 +191,7 @@ def test_a_run_without_probes_has_a_figure(ring: Path, websearch: list[xoff.Run]
     with pytest.raises(ValueError, match="ports: the figure 'slowdown' has none to choose"):
         websearch[0].plot("H0->E0", kind="slowdown")
     for kind in ("time", "throughput", "slowdown"):
-        assert isinstance(run.plot(kind=kind), Figure)  # type: ignore[arg-type]
+        assert isinstance(run.plot(kind=kind), Figure)
 
 
 def test_notebooks_show_runs(pfc: xoff.Run, websearch: list[xoff.Run]) -> None:
