@@ -25,32 +25,44 @@ from ._answers import (
 from ._compare import Comparison, compare
 from ._commands import check, explain, import_network, plan, reproduce, tree
 from ._errors import Problem, RunError, ScenarioError, ScenarioNotFoundError, ScenarioWarning
+from ._laws import Ack, FlowControl, FlowFacts, Link, Message, Occupancy, Pause, RateControl, Receiver, Sender, Timers
 from ._progress import Progress, Step
 from ._run import Run, Slowdown, Summary, Verdict, open, run
 from ._sweep import Sweep, sweep
 
 __all__ = [
+    "Ack",
     "Answer",
     "Check",
     "Comparison",
     "CongestionTree",
     "Entry",
     "Explanation",
+    "FlowControl",
+    "FlowFacts",
     "Imported",
+    "Link",
+    "Message",
     "NetworkPlan",
+    "Occupancy",
+    "Pause",
     "Plan",
     "Problem",
     "Progress",
+    "RateControl",
+    "Receiver",
     "Reproduction",
     "Run",
     "RunError",
     "ScenarioError",
     "ScenarioNotFoundError",
     "ScenarioWarning",
+    "Sender",
     "Slowdown",
     "Step",
     "Summary",
     "Sweep",
+    "Timers",
     "Verdict",
     "__version__",
     "check",

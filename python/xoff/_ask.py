@@ -18,28 +18,31 @@ LOOK = 0.05
 """Between two looks at signals and progress [s]."""
 
 
-def aside(work: Callable[[], T], stop: Callable[[], object], look: Callable[[], object] | None = None) -> T:
-    """Does ``work`` on another thread. An exception here, such as :class:`KeyboardInterrupt`, stops the work, waits for it, and goes on."""
-    results: list[T] = []
+def aside(work: Callable[[], T], stop: Callable[[], object], look: Callable[[], object] | None = None, results: list[T] | None = None) -> T:
+    """Does ``work`` on another thread. An exception here, such as :class:`KeyboardInterrupt`, stops the work, waits for it, and goes on;
+    what the work then returned is in ``results``."""
+    results = [] if results is None else results
     failures: list[BaseException] = []
+    # Not Thread.join: an interrupt in it makes a running thread pass for one that has ended (Python 3.11).
+    over = threading.Event()
 
     def target() -> None:
         try:
             results.append(work())
         except BaseException as e:  # noqa: BLE001 - raised again below
             failures.append(e)
+        finally:
+            over.set()
 
     # A daemon, so that a second Ctrl-C ends the process whatever the work does.
-    thread = threading.Thread(target=target, name="xoff", daemon=True)
-    thread.start()
+    threading.Thread(target=target, name="xoff", daemon=True).start()
     try:
-        while thread.is_alive():
-            thread.join(LOOK)
+        while not over.wait(LOOK):
             if look is not None:
                 look()
     except BaseException:
         stop()
-        thread.join()
+        over.wait()
         raise
     if failures:
         raise failures[0]

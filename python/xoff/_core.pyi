@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from os import PathLike
 from types import CapsuleType  # type: ignore[attr-defined, unused-ignore]
+from typing import Literal
 
 VERSION: str
 
@@ -17,6 +18,103 @@ class Finished:
     def stopped_by(self) -> BaseException | None: ...
     def tables(self) -> list[tuple[str, Table]]: ...
 
+class Link:
+    """Facts of one direction of a link."""
+
+    @property
+    def rate_bps(self) -> int:
+        """Line rate [bit/s]."""
+    @property
+    def delay_ps(self) -> int:
+        """One-way propagation delay [ps]."""
+    @property
+    def mtu_bytes(self) -> int:
+        """Longest frame that flow control holds back [bytes]."""
+    @property
+    def mtu_other_bytes(self) -> int:
+        """Longest frame of any class [bytes]."""
+    @property
+    def buffer_bytes(self) -> int:
+        """Buffer behind the link, for one ingress and one priority [bytes]."""
+    @property
+    def processing_ps(self) -> int:
+        """Longest time that a control message spends inside the two nodes [ps]."""
+    @property
+    def jitter_ps(self) -> int:
+        """The part of it that varies [ps]."""
+    @property
+    def control_ahead(self) -> int:
+        """Control frames that may be sent before a message."""
+    def time_for(self, bytes: int) -> int:
+        """Time that so many bytes take on the wire [ps], rounded up."""
+
+class Occupancy:
+    """An ingress buffer, for one ingress port and one priority."""
+
+    @property
+    def bytes(self) -> int:
+        """Everything held [bytes]."""
+    @property
+    def shared_bytes(self) -> int:
+        """The part that counts against a shared pool [bytes]."""
+    @property
+    def headroom_bytes(self) -> int:
+        """The part in headroom [bytes]."""
+    @property
+    def limit_bytes(self) -> int:
+        """Current limit of the shared part [bytes]."""
+
+class Pause:
+    """A PAUSE of 802.1Q: a time in quanta of 512 bit times, 0 to 65535; 0 resumes, ``None`` holds until resumed."""
+
+    def __init__(self, quanta: int | None) -> None: ...
+    @property
+    def quanta(self) -> int | None: ...
+    def __hash__(self) -> int: ...
+
+class FlowFacts:
+    """What is known of a flow when it begins."""
+
+    @property
+    def line_bps(self) -> int:
+        """Line rate of its host [bit/s]."""
+    @property
+    def window_bytes(self) -> int | None:
+        """``host.window`` [bytes]."""
+    @property
+    def base_rtt_ps(self) -> int | None:
+        """Round trip in the empty network, where it is known [ps]."""
+    @property
+    def seed(self) -> int:
+        """A random number of its own: ``random.Random(flow.seed)``."""
+
+class Ack:
+    """An acknowledgement."""
+
+    @property
+    def acked_bytes(self) -> int:
+        """Payload received in order [bytes]."""
+    @property
+    def sent_bytes(self) -> int:
+        """First byte not sent yet [bytes]."""
+    @property
+    def rtt_ps(self) -> int:
+        """From the first bit of the acknowledged frame to this acknowledgement [ps]."""
+    @property
+    def frame_bytes(self) -> int:
+        """Length of that frame on the wire; 0: unknown [bytes]."""
+    @property
+    def mark(self) -> Literal["none", "ce", "ue"]:
+        """Its mark."""
+
+class Timers:
+    """The timers of a flow, within one hook."""
+
+    def arm(self, timer: int, at_ps: int) -> None:
+        """Asks for ``on_wake`` with this number, 0 to 255, at a time [ps]; four times in one hook at most."""
+    def move_next_frame(self) -> None:
+        """The frame that waits goes when it would have gone at the new rate."""
+
 def run(
     path: str | PathLike[str],
     settings: list[tuple[str, str]],
@@ -28,6 +126,8 @@ def run(
     threads: int | None,
     engine: str,
     progress: Callable[[int, int, int, int], object] | None,
+    flow_control: tuple[str, object] | None = None,
+    rate_control: tuple[str, object] | None = None,
 ) -> Finished: ...
 
 Fields = tuple[str, str, str | None, int | None, int | None, str | None]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike, fspath
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from . import _core
+from ._ask import aside
 from ._errors import RunError, ScenarioWarning
 from ._progress import Callback, Line, Progress, StepCallback
 from ._settings import settings
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
     from ._answers import CongestionTree, Explanation
     from ._compare import Comparison, Side
+    from ._laws import FlowControl, FlowFacts, RateControl
     from ._slowdown import Bins
 
 TABLES = tuple(_core.tables())
@@ -415,6 +419,10 @@ class Run:
 
     def _refuse_outside(self, verb: str) -> None:
         """A run with a law written in Python cannot be repeated from its scenario alone."""
+        values = self.parameters.filter(self.parameters["path"].is_in(["flow_control.kind", "rate_control.kind"]))["value"]
+        outside = [v for v in values if v.startswith("python:")]
+        if outside:
+            raise ValueError(f"cannot {verb} this run: {', '.join(outside)} is written in Python and not part of its scenario (probes.causes = true notes who filled what)")
 
     def plot(
         self,
@@ -464,6 +472,8 @@ def run(
     threads: int | None = None,
     engine: Literal["auto", "windows", "events"] = "auto",
     progress: bool | Callback = True,
+    flow_control: str | Mapping[str, Any] | FlowControl | type[FlowControl] | None = None,
+    rate_control: str | Mapping[str, Any] | Callable[[FlowFacts], RateControl] | None = None,
     **overrides: Any,
 ) -> Run:
     """Runs a scenario file.
@@ -481,13 +491,30 @@ def run(
     ``engine`` and ``engine_because`` say what was done, and why not); ``"windows"``, wherever it is possible; or ``"events"``, the
     reference: all events in one order. The result is the same.
     ``progress``: a line on stderr if that is a terminal; or a function that is called with :class:`xoff.Progress`.
+    ``flow_control``, ``rate_control``: the name of a built-in mechanism, a mapping with ``kind`` and its keys, or a class written in Python
+    (:class:`xoff.FlowControl`, :class:`xoff.RateControl`), which takes the place of what the file has. Such a run has one thread and is slow; an exception of a
+    hook ends it and is raised here, with its traceback and the simulated time, and there is no result.
 
     Raises :class:`xoff.ScenarioError` if something is wrong with the scenario, :class:`xoff.RunError` if tables cannot be
     written. An interrupt (Ctrl-C), or any exception of a progress function, stops the run cleanly; what was computed
     until then is in the exception's attribute ``partial``, a :class:`xoff.Run`.
     """
-    given = settings(settings_ or {}, overrides)
-    return start(scenario, given, out=out, force=force, format=format, seed=seed, threads=threads, engine=engine, progress=progress)
+    laws = {name: law for name, law in (("flow_control", flow_control), ("rate_control", rate_control)) if _is_law(law)}
+    mechanisms = {"flow_control": flow_control, "rate_control": rate_control}
+    given = settings(settings_ or {}, overrides, {n: v for n, v in mechanisms.items() if n not in laws})
+    return start(scenario, given, out=out, force=force, format=format, seed=seed, threads=threads, engine=engine, progress=progress, laws=laws)
+
+
+def _is_law(value: object) -> bool:
+    """Written in Python, not the name of a built-in one or its keys."""
+    return value is not None and not isinstance(value, (str, Mapping))
+
+
+def _law(section: str, law: Any) -> tuple[str, object]:
+    """Its name in manifest and summary, and the object."""
+    named = law.func if isinstance(law, functools.partial) else law
+    name = f"python:{named.__name__ if hasattr(named, '__name__') else type(named).__name__}"
+    return name, law() if section == "flow_control" and isinstance(law, type) else law
 
 
 def start(
@@ -503,8 +530,9 @@ def start(
     engine: Literal["auto", "windows", "events"] = "auto",
     progress: bool | Callback = True,
     stacklevel: int = 3,
+    laws: Mapping[str, object] | None = None,
 ) -> Run:
-    """Runs it, with settings as texts. ``keep``: tables in memory are wanted."""
+    """Runs it, with settings as texts. ``keep``: tables in memory are wanted. ``laws``: those written in Python, by section."""
     if seed is not None:
         given = [*given, ("run.seed", repr(int(seed)))]
     line = Line()
@@ -514,20 +542,67 @@ def start(
     elif progress and line.shown:
         callback = line.run(Path(scenario).name)
     report = None if callback is None else lambda *numbers: callback(Progress(*numbers))
-    try:
-        finished = _core.run(
-            fspath(scenario), given, out=out, force=force, format=format, keep=keep, threads=threads, engine=engine, progress=report
+    written = {section: _law(section, law) for section, law in (laws or {}).items()}
+    if written and threads is not None and threads > 1:
+        names = " and ".join(name for name, _ in written.values())
+        text = f"one thread instead of {threads}: {names} runs in Python's interpreter, which does one thing at a time, and its objects may share state"
+        warnings.warn(text, ScenarioWarning, stacklevel=stacklevel)
+
+    def work(report: Callable[[int, int, int, int], object] | None) -> _core.Finished:
+        return _core.run(
+            fspath(scenario),
+            given,
+            out=out,
+            force=force,
+            format=format,
+            keep=keep,
+            threads=1 if written else threads,
+            engine=engine,
+            progress=report,
+            flow_control=written.get("flow_control"),
+            rate_control=written.get("rate_control"),
         )
+
+    try:
+        # A hook that Ctrl-C interrupts would leave its object half changed: hooks run on a thread that gets no signals.
+        if written:
+            finished, stopped = _aside(work, report)
+        else:
+            finished = work(report)
+            stopped = finished.stopped_by
     finally:
         line.clear()
     result = Run(json.loads(finished.manifest), dict(finished.tables()), None if out is None else Path(out))
-    if finished.stopped_by is not None:
-        stopped = finished.stopped_by
+    if stopped is not None:
         stopped.partial = result  # type: ignore[attr-defined]
         raise stopped
     for warning in result.manifest["warnings"]:
         warnings.warn(warning, ScenarioWarning, stacklevel=stacklevel)
     return result
+
+
+class _Stop(Exception):
+    """Ends the run on the other thread."""
+
+
+def _aside(work: Callable[[Callable[[int, int, int, int], object]], _core.Finished], report: Callable[[int, int, int, int], object] | None) -> tuple[_core.Finished, BaseException | None]:
+    """The run on another thread, and what stopped it: Ctrl-C is raised here, not there."""
+    stop = threading.Event()
+    done: list[_core.Finished] = []
+
+    def look(*numbers: int) -> None:
+        if stop.is_set():
+            raise _Stop
+        if report is not None:
+            report(*numbers)
+
+    try:
+        finished = aside(lambda: work(look), stop.set, results=done)
+        return finished, finished.stopped_by
+    except KeyboardInterrupt as interrupt:
+        if not done:
+            raise
+        return done[0], interrupt
 
 
 def open(path: str | PathLike[str]) -> Run:

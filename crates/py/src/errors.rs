@@ -23,6 +23,8 @@ pub enum Failure {
     Run(RunError),
     /// A folder that is refused, a file that cannot be written.
     Output(OutputError),
+    /// A law written in Python raised this.
+    Raised(PyErr),
 }
 
 impl From<SweepError> for Failure {
@@ -71,6 +73,7 @@ fn refused(e: &ParamError) -> Problems {
 impl From<Failure> for PyErr {
     fn from(f: Failure) -> PyErr {
         match f {
+            Failure::Raised(e) => e,
             Failure::NotFound(p) => with_problems(python::ScenarioNotFoundError::new_err(p.to_string()), &p),
             Failure::Input(p) => with_problems(python::ScenarioError::new_err(p.to_string()), &p),
             // The document was right; its values do not go together.

@@ -8,6 +8,7 @@
 
 mod ask;
 mod errors;
+mod laws;
 mod run;
 mod sweep;
 mod table;
@@ -34,6 +35,8 @@ fn mean(values: Vec<f64>) -> (f64, f64, f64, usize) {
 mod core_module {
     #[pymodule_export]
     use crate::ask::{Caller, ask};
+    #[pymodule_export]
+    use crate::laws::{Ack, FlowFacts, Link, Occupancy, Pause, Timers};
     #[pymodule_export]
     use crate::run::{Finished, manifest, read_table, run, tables};
     #[pymodule_export]

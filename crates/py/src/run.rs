@@ -8,10 +8,11 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use xoff_record::{FORMATS, Folder, Format, MemoryTable, Sink, read};
 use xoff_run::{Engine, Progress, RunError, Scenario};
-use xoff_scenario::Problems;
 use xoff_scenario::document::Override;
+use xoff_scenario::{Problem, Problems};
 
 use crate::errors::Failure;
+use crate::laws::Laws;
 use crate::table::Table;
 
 /// Between two looks at signals and progress: short for a finger on Ctrl-C, long for the run.
@@ -47,7 +48,7 @@ impl Finished {
 /// Runs the scenario at `path`. `out`: folder for files of the format; else tables stay in memory, or are not kept at all.
 /// `force`: use a folder that holds something else.
 #[pyfunction]
-#[pyo3(signature = (path, settings, *, out, force, format, keep, threads, engine, progress))]
+#[pyo3(signature = (path, settings, *, out, force, format, keep, threads, engine, progress, flow_control = None, rate_control = None))]
 #[allow(clippy::too_many_arguments)] // the keywords of Python's `run`
 pub fn run(
     py: Python<'_>,
@@ -60,7 +61,10 @@ pub fn run(
     threads: Option<usize>,
     engine: &str,
     progress: Option<Py<PyAny>>,
+    flow_control: Option<(String, Py<PyAny>)>,
+    rate_control: Option<(String, Py<PyAny>)>,
 ) -> PyResult<Finished> {
+    let laws = Laws { flow_control, rate_control, ..Laws::default() };
     if threads == Some(0) {
         return Err(PyValueError::new_err("threads: expected 1 or more"));
     }
@@ -80,10 +84,28 @@ pub fn run(
         (None, false) => Ok(Sink::Nothing),
     };
     let mut looker = Looker { progress, last: Instant::now(), stopped_by: None };
-    let (manifest, tables) = py.detach(|| match load(path, &settings)? {
+    let (manifest, tables) = py.detach(|| match load_for(path, settings, &laws)? {
         Scenario::Network(mut scenario) => {
             scenario.engine = engine;
-            let finished = scenario.start(sink()?, threads).and_then(|running| running.run(|p| looker.look(p))).map_err(Failure::Run)?;
+            if !laws.is_empty() {
+                let entered = Python::attach(|py| laws.enter(py, &mut scenario)).map_err(Failure::Raised)?;
+                entered.map_err(|e| Failure::Run(RunError::Build(e)))?;
+            }
+            let mut running = scenario.start(sink()?, threads).map_err(Failure::Run)?;
+            let until = scenario.until;
+            let ended = running.world().drive(until, |w| {
+                let at = Progress { now: w.now(), until, events: w.events(), deadlocks: w.deadlocks().len() };
+                !laws.fault.failed() && looker.look(&at)
+            });
+            // A law that raised leaves no result: what came after it is not what it would have done.
+            if let Some(e) = laws.fault.take() {
+                return Err(Failure::Raised(e));
+            }
+            let finished = running.finish(ended).map_err(Failure::Run)?;
+            // Its last hooks were called while the rows of the end were made.
+            if let Some(e) = laws.fault.take() {
+                return Err(Failure::Raised(e));
+            }
             Ok((finished.manifest, finished.tables))
         }
         Scenario::Fabric(scenario) => {
@@ -117,6 +139,21 @@ pub fn read_table(folder: PathBuf, name: &str) -> PyResult<Table> {
     };
     let batches = read::batches(&folder, name).map_err(unread)?;
     Ok(Table(MemoryTable { name: spec.name, schema: read::schema(spec), batches }))
+}
+
+/// As [`load`], with the kinds that the laws replace left out.
+fn load_for(path: PathBuf, mut settings: Vec<(String, String)>, laws: &Laws) -> Result<Scenario, Failure> {
+    let without = settings.len();
+    settings.extend(laws.sections().map(|section| (section.to_owned(), "none".to_owned())));
+    let failed = match load(path.clone(), &settings) {
+        Err(failed) if !laws.is_empty() => failed,
+        loaded => return loaded,
+    };
+    if let Ok(Scenario::Fabric(_)) = load(path, &settings[..without]) {
+        let what = "a scheduled fabric has no flow control and no rate control of its own";
+        return Err(Failure::Input(Problem::new(what, "a law written in Python needs a network: [topology] instead of [fabric]").into()));
+    }
+    Err(failed)
 }
 
 fn load(path: PathBuf, settings: &[(String, String)]) -> Result<Scenario, Failure> {

@@ -21,6 +21,7 @@ mod conditions;
 mod derived;
 mod execute;
 pub(crate) mod explain;
+mod from_outside;
 mod ideal;
 mod parts;
 mod pool;

@@ -1,0 +1,140 @@
+//! Laws written in Python: flow control and rate control through the seam for mechanisms from outside.
+//!
+//! ```text
+//!   switch, NIC -> Receiver, Sender, RateControl (Rust) -- hook --> the object's method, if its class has one of its own
+//!                                                             +--- exception --> Fault: no hook is called any more, the run stops
+//! ```
+
+mod flow_control;
+mod rate_control;
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use xoff_params::ParamError;
+use xoff_run::NetworkScenario;
+use xoff_units::{Span, Time};
+
+pub use flow_control::{Link, Occupancy, Pause};
+pub use rate_control::{Ack, FlowFacts, Timers};
+
+/// The laws of a run, and the first exception of any.
+#[derive(Default)]
+pub struct Laws {
+    pub flow_control: Option<(String, Py<PyAny>)>,
+    pub rate_control: Option<(String, Py<PyAny>)>,
+    pub fault: Arc<Fault>,
+}
+
+impl Laws {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.flow_control.is_none() && self.rate_control.is_none()
+    }
+
+    /// The sections of the scenario that they replace.
+    pub fn sections(&self) -> impl Iterator<Item = &'static str> {
+        let given = [("flow_control", self.flow_control.is_some()), ("rate_control", self.rate_control.is_some())];
+        given.into_iter().filter(|(_, given)| *given).map(|(section, _)| section)
+    }
+
+    /// Puts them in the place of those of the scenario.
+    pub fn enter(&self, py: Python<'_>, scenario: &mut NetworkScenario) -> PyResult<Result<(), ParamError>> {
+        if let Some((name, law)) = &self.flow_control {
+            let law = flow_control::Law::new(py, name, law, &self.fault)?;
+            scenario.use_flow_control(kept(name), Arc::new(law));
+        }
+        match &self.rate_control {
+            Some((name, law)) => {
+                let law = rate_control::Law::new(py, name, law, &self.fault)?;
+                Ok(scenario.use_rate_control(kept(name), Arc::new(law)))
+            }
+            None => Ok(Ok(())),
+        }
+    }
+}
+
+/// Names of laws live as long as the process, each once: those of the registries are constants.
+fn kept(name: &str) -> &'static str {
+    static NAMES: OnceLock<Mutex<BTreeSet<&'static str>>> = OnceLock::new();
+    let mut names = NAMES.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(name) = names.get(name) {
+        return name;
+    }
+    let name: &'static str = Box::leak(name.to_owned().into_boxed_str());
+    names.insert(name);
+    name
+}
+
+/// The first exception of a law. After it no hook is called, and the run is over at the next look.
+#[derive(Debug, Default)]
+pub struct Fault {
+    failed: AtomicBool,
+    error: Mutex<Option<PyErr>>,
+}
+
+impl Fault {
+    /// Whether there was one.
+    pub fn failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    /// The exception.
+    pub fn take(&self) -> Option<PyErr> {
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// What `work` returns; `otherwise` from the first exception on. `of` and `now` are noted on it.
+    fn call<T>(&self, of: &str, now: Option<Time>, otherwise: T, work: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
+        if self.failed() {
+            return otherwise;
+        }
+        Python::attach(|py| {
+            work(py).unwrap_or_else(|e| {
+                let at = now.map_or_else(String::new, |now| format!(", at {now} of simulated time"));
+                // Without a note the exception is still the right one.
+                let _ = e.value(py).call_method1("add_note", (format!("in {of}{at}"),));
+                self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);
+                self.failed.store(true, Ordering::Relaxed);
+                otherwise
+            })
+        })
+    }
+}
+
+/// A method of an object; `None`: its class has the one of the protocol `base`, which does what is done without a call.
+fn hook(object: &Bound<'_, PyAny>, base: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Py<PyAny>>> {
+    let of_class = object.get_type().getattr_opt(name)?;
+    let of_base = base.getattr(name)?;
+    match of_class {
+        Some(own) if own.is(&of_base) => Ok(None),
+        _ => Ok(object.getattr_opt(name)?.map(Bound::unbind)),
+    }
+}
+
+/// A class of the package that documents a protocol.
+fn protocol<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    py.import("xoff._laws")?.getattr(name)
+}
+
+/// A time that a law gives, not before `now`.
+fn time(what: &str, value: &Bound<'_, PyAny>, now: Time) -> PyResult<Time> {
+    let at = Time(value.extract::<u64>().map_err(|_| wrong(what, value, "a time in whole picoseconds"))?);
+    if at < now {
+        return Err(PyValueError::new_err(format!("{what}: {} ps lies before now, {} ps", at.0, now.0)));
+    }
+    Ok(at)
+}
+
+/// A value of the wrong type or range.
+fn wrong(what: &str, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
+    let shown = value.repr().map_or_else(|_| "?".to_owned(), |r| r.to_string());
+    PyValueError::new_err(format!("{what}: {shown} is not {expected}"))
+}
+
+fn ps(span: Span) -> u64 {
+    span.0
+}

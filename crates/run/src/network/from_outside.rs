@@ -1,0 +1,55 @@
+//! Laws from outside the repository, in the place of those that the scenario names.
+//!
+//! The text of such a scenario gives no run: its `kind` names what no registry has, so that whoever reads it is told and does not repeat
+//! another run.
+
+use std::sync::Arc;
+
+use xoff_mech::{flow_control, rate_control};
+use xoff_node::Transport;
+use xoff_params::ParamError;
+
+use super::NetworkScenario;
+
+impl NetworkScenario {
+    /// Every link gets this flow control; `name` stands in the summary and in the parameters.
+    pub fn use_flow_control(&mut self, name: &'static str, law: Arc<dyn flow_control::Custom>) {
+        self.flow_control = name;
+        for (_, of_link) in &mut self.model.flow_control {
+            *of_link = flow_control::FlowControl::Custom(law.clone());
+        }
+        self.rename("flow_control", name);
+    }
+
+    /// Every flow that the run's rate control regulates gets this one.
+    ///
+    /// # Errors
+    /// It needs acknowledgements, and hosts send none.
+    pub fn use_rate_control(&mut self, name: &'static str, law: Arc<dyn rate_control::Custom>) -> Result<(), ParamError> {
+        let kind = rate_control::RateControlKind::Custom(law);
+        if kind.needs_acks() && matches!(self.model.host.transport, Transport::None) {
+            let what = format!("{name} learns from acknowledgements, and hosts send none");
+            return Err(ParamError::new("rate_control", what, "set host.acks = \"per-frame\""));
+        }
+        self.rate_control = name;
+        self.model.rate_control = kind;
+        self.rename("rate_control", name);
+        Ok(())
+    }
+
+    /// Puts the name of a law in the place of the kind, in the parameters and in the resolved text.
+    fn rename(&mut self, section: &str, name: &str) {
+        let path = format!("{section}.kind");
+        for p in self.parameters.iter_mut().filter(|p| p.path == path) {
+            name.clone_into(&mut p.value);
+            "from outside".clone_into(&mut p.origin);
+        }
+        let header = format!("[{section}]");
+        let mut inside = false;
+        let line = |line: &str| {
+            inside = if line.starts_with('[') { line == header } else { inside };
+            if inside && line.starts_with("kind = ") { format!("kind = {name:?}  # from outside\n") } else { format!("{line}\n") }
+        };
+        self.resolved = self.resolved.lines().map(line).collect();
+    }
+}

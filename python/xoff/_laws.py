@@ -1,0 +1,146 @@
+"""Flow control and rate control written in Python: for a first idea, a hundred times slower than the built-in ones.
+
+::
+
+      upstream port                              downstream port
+      egress queue -> Sender.gate --- data --->  ingress buffer -> Receiver
+                      Sender.on_message <------- message --------------+
+
+      source: RateControl.rate, window <--- acknowledgements, CNPs, CNMs --- destination, switches
+
+Times are whole picoseconds since the start (``now_ps``), sizes bytes, rates bit/s. A hook that a class does not define costs nothing: its default is
+what its documentation says, and is not called. Hooks get no clock, no random source and no file: draw from ``random.Random(flow.seed)``, and the same
+scenario gives the same result.
+
+The protocols may be used as base classes, or only be followed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from ._core import Ack, FlowFacts, Link, Occupancy, Pause, Timers
+
+__all__ = ["Ack", "FlowControl", "FlowFacts", "Link", "Message", "Occupancy", "Pause", "RateControl", "Receiver", "Sender", "Timers"]
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+Message = int | Pause
+"""What travels from a receiver to its sender: a number below 2**64 whose meaning is the mechanism's, or a PAUSE of 802.1Q."""
+
+
+class Receiver(Protocol):
+    """The downstream half, one for each direction of a link and priority: measures an ingress buffer and sends messages upstream."""
+
+    def on_arrival(self, now_ps: int, occupancy: Occupancy, frame_bytes: int) -> Message | None:
+        """A frame was admitted; ``occupancy`` is the state after it. Returns a message to send. Default: none."""
+        return None
+
+    def on_departure(self, now_ps: int, occupancy: Occupancy, frame_bytes: int) -> Message | None:
+        """A frame left the buffer; ``occupancy`` is the state after it. Returns a message to send. Default: none."""
+        return None
+
+    def on_wake(self, now_ps: int, occupancy: Occupancy) -> Message | None:
+        """The clock reached :meth:`next_wake`; it may be called early, late and again. Returns a message to send. Default: none."""
+        return None
+
+    def next_wake(self) -> int | None:
+        """When the clock matters next [ps]; ``None``: not. Asked at the start, after a message was sent and after :meth:`on_wake`. Default: never."""
+        return None
+
+    def holds(self, occupancy: Occupancy, stuck_bytes: int, frame_bytes: int) -> bool:
+        """Of what ``occupancy`` has now, ``stuck_bytes`` never leave and the rest does: does the upstream port then stay unable to send a frame
+        of ``frame_bytes`` for ever? The deadlock detector asks. Default: ``False``: no deadlock is ever found."""
+        return False
+
+
+class Sender(Protocol):
+    """The upstream half: obeys messages and answers for one egress queue."""
+
+    credits: bool = False
+    """What stops it are credits that it has used up, not messages: table ``pauses`` then has cause ``credits``."""
+
+    def gate(self, now_ps: int, frame_bytes: int) -> bool | int:
+        """May this frame start now? ``True``; ``False``: not until a message; or a time after now [ps]: not before it. Default: ``True``."""
+        return True
+
+    def on_sent(self, now_ps: int, frame_bytes: int, duration_ps: int) -> None:
+        """A frame starts now and occupies the wire for ``duration_ps``. Default: nothing."""
+        return None
+
+    def on_message(self, now_ps: int, message: Message) -> None:
+        """A message of the peer takes effect. Default: nothing."""
+        return None
+
+    def held(self, now_ps: int, frame_bytes: int) -> bool:
+        """Do the peer's messages hold the queue, whatever timer may run? Default: ``gate(...) is False``."""
+        return self.gate(now_ps, frame_bytes) is False
+
+    def rate(self, now_ps: int) -> float:
+        """The rate that it allows now [bit/s]; 0 while held. It is recorded; :meth:`gate` enforces it. Default: 0 while held, else the link's."""
+        return 0.0
+
+    def restart(self, now_ps: int) -> None:
+        """The link has been down: messages of before no longer count. Default: nothing."""
+        return None
+
+
+class FlowControl(Protocol):
+    """A hop-by-hop flow control: ``xoff.run(scenario, flow_control=MyFlowControl)``, a class without arguments or an object.
+
+    An attribute ``message_bytes`` is the size of a message on the wire [bytes] (default: 64); 0: it takes no time there.
+    """
+
+    def receiver(self, link: Link) -> Receiver:
+        """The downstream half for one direction of a link and one priority."""
+        ...
+
+    def sender(self, link: Link) -> Sender:
+        """The upstream half."""
+        ...
+
+
+class RateControl(Protocol):
+    """An end-to-end rate control: ``xoff.run(scenario, rate_control=MyRateControl)``. An object of the class is made for each flow.
+
+    Which hooks the class defines decides what its hosts are sent: :meth:`on_ack` or :meth:`window` needs ``host.acks = "per-frame"``, :meth:`on_cnp` a
+    detection that marks, :meth:`on_cnm` one that sends CNMs (``qcn``).
+    """
+
+    cnp_interval_ps: int = 50_000_000
+    """Shortest distance between two CNPs of a flow [ps]; those of DCQCN: 50 us."""
+    undetermined: bool = False
+    """CNPs report frames marked UE too (detection ``tcd``)."""
+
+    def __init__(self, flow: FlowFacts) -> None:
+        """A new flow."""
+        return None
+
+    def rate(self) -> float:
+        """The rate at which the flow may send now [bit/s], 1 or more; fractions are cut off."""
+        ...
+
+    def window(self) -> float | None:
+        """Bytes that may be sent and not acknowledged, 1 or more; ``None``: no limit. Default: none."""
+        return None
+
+    def on_sent(self, now_ps: int, frame_bytes: int, timers: Timers) -> None:
+        """A frame of the flow was sent. Default: nothing."""
+        return None
+
+    def on_ack(self, now_ps: int, ack: Ack, timers: Timers) -> None:
+        """An acknowledgement. Default: nothing."""
+        return None
+
+    def on_cnp(self, now_ps: int, mark: Literal["ce", "ue"], timers: Timers) -> None:
+        """A CNP: frames arrived marked so. Default: nothing."""
+        return None
+
+    def on_cnm(self, now_ps: int, degree: int, timers: Timers) -> None:
+        """A CNM of a congested switch, degree 1 to 63. Default: nothing."""
+        return None
+
+    def on_wake(self, now_ps: int, timer: int, timers: Timers) -> None:
+        """Timer ``timer`` may be due; one for a time that no longer counts is to be ignored. Default: nothing."""
+        return None
