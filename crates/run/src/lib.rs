@@ -24,10 +24,10 @@ pub use network::resources::cores;
 pub use network::summary::Summary;
 pub use network::tree::{Branch, Member, Role, Tree, congestion_tree};
 pub use network::verdict;
-pub use network::{Finished, NetworkScenario, Running};
+pub use network::{Finished, FrameTap, NetworkScenario, Running};
 pub use scenario::Scenario;
 pub use sections::{fabric_sections, sections};
-pub use xoff_sim::Engine;
+pub use xoff_sim::{Engine, OnWire, Selection};
 
 /// Version of this program, as in manifests and tables.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -15,9 +15,10 @@ use crate::event::{Event, EventOrder, Kind, Ranks};
 use crate::fault::Losses;
 use crate::ideal::HandedOver;
 use crate::layout::Layout;
-use crate::line::{Line, RemoteArrival};
+use crate::line::{Line, RemoteArrival, TAPPED};
 use crate::monitor::Monitor;
 use crate::outcome::PortTotals;
+use crate::probe::OnWire;
 use crate::queue::Pending;
 use crate::routing::Router;
 
@@ -187,9 +188,23 @@ impl Core {
         id
     }
 
+    /// A frame is on the line of port `at`, whose frames are recorded.
+    #[cold]
+    fn record_frame(&mut self, at: usize, arrives: Time, frame: FrameId) {
+        let (node, port) = self.layout.ports.place(at as u32);
+        let frame = self.frames[frame];
+        let flow = self.monitor.flows.records.get(frame.flow as usize).filter(|_| frame.kind() != FrameKind::Control);
+        let ends = flow.map(|r| (r.flow.src, r.flow.dst));
+        self.monitor.rows.record_frame(OnWire::Sent { at: self.clock.now, arrives, node, port, frame, ends });
+    }
+
     /// A frame arrives at the far end of the line of port `at`.
     #[inline(always)]
-    fn arrive(&mut self, at: usize, (to, partition): (u32, u16), time: Time, frame: FrameId, nth: u32) {
+    fn arrive(&mut self, at: usize, (to, mut partition): (u32, u16), time: Time, frame: FrameId, nth: u32) {
+        if partition != self.partition && partition & TAPPED != 0 {
+            self.record_frame(at, time, frame);
+            partition &= !TAPPED;
+        }
         let event_key = EventKey { time, rank: self.ranks.of(Kind::Arrive, at as u32, 0, nth) };
         if partition == self.partition {
             self.pending.push(Event::new(event_key, Kind::Arrive, to, frame));
@@ -213,6 +228,10 @@ impl Core {
         let lost = !up || self.losses.as_mut().is_some_and(|l| l.lost(link));
         if lost {
             let kind = self.frames.remove(frame).kind();
+            if self.lines[at].is_tapped() {
+                let (node, port) = self.layout.ports.place(at as u32);
+                self.monitor.rows.record_frame(OnWire::Lost { at: self.clock.now, node, port });
+            }
             self.monitor.note_lost(at, kind, up);
         }
         lost

@@ -55,7 +55,7 @@ pub use lost::{FrameCount, LostFrames};
 pub use memory::{BYTES_PER_FRAME, BYTES_PER_IDLE_PORT, Memory};
 pub use model::{Model, NicModel, PathFacts, PathFactsOf};
 pub use outcome::{Ended, Outcome, PortCnms, PortTotals};
-pub use probe::{HoldChange, PORT_PROBES, PauseChange, PortProbe, Probes, Recorder, Row, Selection};
+pub use probe::{HoldChange, OnWire, PORT_PROBES, PauseChange, PortProbe, Probes, Recorder, Row, Selection};
 pub use queue::{EventQueue, Pending, QueueTrace, Replayed};
 pub use world::{Leaving, NO_PORT, PAYS_WINDOW, PortNow, UNKNOWN_SOURCE, World, classes_in_use};
 pub use xoff_node::EventKey;

@@ -18,13 +18,24 @@ pub(crate) struct Line {
     pub tx_bytes: u64,
     /// Frames put on the wire, control frames not counted.
     pub tx_frames: u64,
-    /// Partition of the network in which the far end lives.
+    /// Partition of the network in which the far end lives; with [`TAPPED`], what it transmits is recorded.
     partition: u16,
     /// False once the link has failed.
     pub up: bool,
 }
 
+/// In the partition of a line's far end: its frames are recorded. So a line that is not recorded pays nothing.
+pub(crate) const TAPPED: u16 = 1 << 15;
+
 impl Line {
+    /// What it transmits is recorded from now on.
+    pub fn tap(&mut self) {
+        self.partition |= TAPPED;
+    }
+    /// Is what it transmits recorded?
+    pub fn is_tapped(&self) -> bool {
+        self.partition & TAPPED != 0
+    }
     pub fn new(to: u32, link: LinkId, delay: Span, head: Span, partition: u16, up: bool) -> Line {
         Line { to, link, delay, head, tx_bytes: 0, tx_frames: 0, partition, up }
     }

@@ -212,7 +212,7 @@ impl Partition {
 
     /// Does it keep so many rows that they should be taken?
     pub fn has_many_rows(&self) -> bool {
-        self.core.monitor.rows.rows.len() >= ROWS_MAX
+        self.core.monitor.rows.rows.len() + self.core.monitor.rows.frames.len() >= ROWS_MAX
     }
 
     #[inline(always)]

@@ -5,8 +5,9 @@
 use std::any::Any;
 
 use crate::histogram::Looks;
+use xoff_node::Frame;
 use xoff_rows::{CauseRow, CnmRow, ControlRow, MarkRow, Port, QueueRow, RateRow, StateRow, StoppedBy};
-use xoff_units::Span;
+use xoff_units::{Span, Time};
 
 /// Which ports are recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,6 +67,8 @@ macro_rules! port_probes {
             pub flow_rates: bool,
             /// Histograms of the egress queues of switches.
             pub histogram: Option<Looks>,
+            /// Every frame on the wires that begin at these ports: goes to [`Recorder::frame`], no table has it.
+            pub frames: Selection,
             /// Whenever a port is held or slowed down: who fills the buffer it waits for; and every hold.
             pub causes: bool,
         }
@@ -155,10 +158,50 @@ pub struct HoldChange {
     pub on: bool,
 }
 
+/// A frame on the wire of a recorded port.
+#[derive(Clone, Copy, Debug)]
+pub enum OnWire {
+    /// A node transmits it.
+    Sent {
+        /// Time at which its first bit leaves.
+        at: Time,
+        /// Time at which the far end has it: its last bit, or its head where switches cut through.
+        arrives: Time,
+        /// Node that transmits.
+        node: u32,
+        /// Port of that node.
+        port: u16,
+        /// The frame.
+        frame: Frame,
+        /// Source and destination of its flow; `None`: a control frame.
+        ends: Option<(u32, u32)>,
+    },
+    /// The frame that was to arrive at this time is lost on its link.
+    Lost {
+        /// Time at which it would have arrived.
+        at: Time,
+        /// Node at which it would have arrived.
+        node: u32,
+        /// Port of that node.
+        port: u16,
+    },
+}
+
+impl OnWire {
+    /// Time and port, by which frames are put in order.
+    pub fn order(&self) -> (Time, u32, u16) {
+        match *self {
+            OnWire::Sent { at, node, port, .. } | OnWire::Lost { at, node, port } => (at, node, port),
+        }
+    }
+}
+
 /// Takes rows.
 pub trait Recorder: Send {
     /// A row happened. Errors are kept by the recorder and reported when it is closed.
     fn row(&mut self, row: &Row);
+    /// A frame is on the wire of a port of [`Probes::frames`], or is lost; in the order of time.
+    fn frame(&mut self, _frame: &OnWire) {}
     /// Something is wrong with the recorder (a full disk): the run stops.
     fn failed(&self) -> bool {
         false

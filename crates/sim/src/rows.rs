@@ -17,7 +17,7 @@ use xoff_units::{Rate, Time};
 
 use crate::clock::Clock;
 use crate::monitor::Monitor;
-use crate::probe::{HoldChange, PauseChange, Row};
+use crate::probe::{HoldChange, OnWire, PauseChange, Row};
 
 /// Rows of one partition of the network, until those of all partitions are put in order.
 #[derive(Default)]
@@ -26,6 +26,8 @@ pub(crate) struct RowBuffer {
     pub recording: bool,
     /// Each row with its place in the order of events.
     pub rows: Vec<(EventKey, Row)>,
+    /// What was on the wires of recorded ports.
+    pub frames: Vec<OnWire>,
     /// A row was recorded after its time.
     pub out_of_order: bool,
     /// Ports that were just held or slowed down and whose reason is to be recorded: node, port, class.
@@ -39,6 +41,13 @@ impl RowBuffer {
     fn record(&mut self, at: EventKey, row: Row) {
         if self.recording {
             self.rows.push((at, row));
+        }
+    }
+
+    /// Keeps what was on a wire.
+    pub fn record_frame(&mut self, frame: OnWire) {
+        if self.recording {
+            self.frames.push(frame);
         }
     }
 }

@@ -32,7 +32,7 @@ use crate::layout::Layout;
 use crate::model::{Model, PathFacts};
 use crate::outcome::{Ended, Outcome, PortTotals};
 use crate::partition::{Node, Partition, Starts};
-use crate::probe::{Recorder, Row};
+use crate::probe::{OnWire, Recorder, Row};
 use crate::queue::{Pending, QueueTrace};
 
 mod build;
@@ -279,8 +279,12 @@ impl World {
             rows.sort_by_key(|r| r.0);
         }
         self.completions.extend(completions.iter().map(|c| c.1));
+        let mut frames: Vec<_> = partitions.iter_mut().flat_map(|p| p.core.monitor.rows.frames.drain(..)).collect();
+        // Stable: frames of one port and instant stay in their order.
+        frames.sort_by_key(OnWire::order);
         if let Some(r) = &mut self.recorder {
             rows.iter().for_each(|(_, row)| r.row(row));
+            frames.iter().for_each(|f| r.frame(f));
         }
     }
 

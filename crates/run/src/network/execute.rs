@@ -2,13 +2,13 @@
 
 use xoff_record::verdict::Parts;
 use xoff_record::{Closed, Manifest, Names, Sink, Tables, Verdict};
-use xoff_sim::{Ended, Outcome, World};
+use xoff_sim::{Ended, Outcome, Selection, World};
 use xoff_topology::PortNumbers;
 
 use super::NetworkScenario;
 use super::rows::write_rows;
 use crate::manifest::{Clocks, Progress, RunError, Source, manifest, run_info, write_last};
-use crate::network::recorder::TableRecorder;
+use crate::network::recorder::{FrameTap, TableRecorder};
 use crate::network::summary::Summary;
 use crate::network::verdict::judge;
 
@@ -43,7 +43,15 @@ impl NetworkScenario {
     /// [`RunError::Build`]: the network cannot be built. [`RunError::Record`]: a table or the manifest cannot be written.
     pub fn start(&self, sink: Sink, threads: Option<usize>) -> Result<Running<'_>, RunError> {
         let threads = threads.unwrap_or_else(|| self.threads_worth());
-        self.start_with(sink, threads, None)
+        self.start_with(sink, threads, None, None)
+    }
+
+    /// [`Self::start`] on one thread, with every frame on the wires that begin at `ports` handed to `tap`. Never changes a result.
+    ///
+    /// # Errors
+    /// [`RunError::Build`]: the network cannot be built. [`RunError::Record`]: a table or the manifest cannot be written.
+    pub fn start_tapped(&self, sink: Sink, ports: Selection, tap: FrameTap) -> Result<Running<'_>, RunError> {
+        self.start_with(sink, 1, None, Some((ports, tap)))
     }
 
     /// Puts those nodes of the scenario in motion that are `here`, by number, with every link leading out of the world. Whoever drives
@@ -52,10 +60,16 @@ impl NetworkScenario {
     /// # Errors
     /// [`RunError::Build`]: the network cannot be built. [`RunError::Record`]: a table or the manifest cannot be written.
     pub fn start_outside(&self, sink: Sink, here: Vec<bool>) -> Result<Running<'_>, RunError> {
-        self.start_with(sink, 1, Some(here))
+        self.start_with(sink, 1, Some(here), None)
     }
 
-    fn start_with(&self, sink: Sink, threads: usize, outside: Option<Vec<bool>>) -> Result<Running<'_>, RunError> {
+    fn start_with(
+        &self,
+        sink: Sink,
+        threads: usize,
+        outside: Option<Vec<bool>>,
+        tapped: Option<(Selection, FrameTap)>,
+    ) -> Result<Running<'_>, RunError> {
         self.fits(threads).map_err(RunError::Build)?;
         let ports = PortNumbers::new(&self.topology);
         let t = &self.topology;
@@ -70,10 +84,12 @@ impl NetworkScenario {
         model.outside.clone_from(&outside);
         model.links_without_flow_control.clone_from(&self.boundary.links_without_flow_control);
         model.priorities.clone_from(&self.boundary.priorities);
+        let (frames, tap) = tapped.unzip();
+        model.probes.frames = frames.unwrap_or_default();
         let mut world = World::build(t, self.flows.clone(), &mut model).map_err(RunError::Build)?;
         drop(model);
         let tables = Tables::create(&sink, &run_info(&self.resolved), &names).map_err(RunError::Record)?;
-        world.record_to(Box::new(TableRecorder::new(tables, ports.len())));
+        world.record_to(Box::new(TableRecorder::new(tables, ports.len()).with_tap(tap)));
         Ok(Running { scenario: self, world, sink, ports, here: outside, clocks: Clocks::start() })
     }
 

@@ -38,6 +38,7 @@ use boundary::Boundary;
 pub use execute::{Finished, Running};
 use parts::{Host, Memory, SwitchParts};
 pub(crate) use read::read;
+pub use recorder::FrameTap;
 
 /// A network of switches and hosts that can run.
 pub struct NetworkScenario {

@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use xoff_record::{Late, PauseRow, Port, StoppedBy, Tables};
-use xoff_sim::{PauseChange, Recorder, Row};
+use xoff_sim::{OnWire, PauseChange, Recorder, Row};
 
 /// Writes rows to tables. The first error stops the run.
 pub(crate) struct TableRecorder {
@@ -11,12 +11,22 @@ pub(crate) struct TableRecorder {
     /// Start of the pause that runs at each port and priority, and its cause.
     open: Vec<Option<(u64, Late<StoppedBy>)>>,
     failed: bool,
+    /// Takes the frames of recorded ports; false: it failed, and the run stops.
+    tap: Option<FrameTap>,
 }
+
+/// Takes frames of a run as they are transmitted, in the order of time; returns false when the run should stop.
+pub type FrameTap = Box<dyn FnMut(&OnWire) -> bool + Send>;
 
 impl TableRecorder {
     /// For a network of so many ports.
     pub fn new(tables: Tables, ports: usize) -> Self {
-        TableRecorder { tables, open: vec![None; ports * 8], failed: false }
+        TableRecorder { tables, open: vec![None; ports * 8], failed: false, tap: None }
+    }
+
+    /// Frames go to `tap`.
+    pub fn with_tap(self, tap: Option<FrameTap>) -> Self {
+        TableRecorder { tap, ..self }
     }
 
     /// Pauses that never ended, in port order.
@@ -56,6 +66,12 @@ impl Recorder for TableRecorder {
             Row::Hold(_) => Ok(()), // of use to explanations only; the table of pauses says when
         };
         self.failed |= pushed.is_err();
+    }
+
+    fn frame(&mut self, frame: &OnWire) {
+        if let Some(tap) = self.tap.as_mut().filter(|_| !self.failed) {
+            self.failed = !tap(frame);
+        }
     }
 
     fn failed(&self) -> bool {

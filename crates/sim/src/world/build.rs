@@ -117,7 +117,11 @@ impl Ports {
                 let to = all.numbers.of(p.peer, p.peer_port);
                 let head = head_time(t, n as u32, at as u16, m.cut_through, m.clock);
                 let partition = if m.outside.is_some() { OUTSIDE } else { partition_of[p.peer as usize] };
-                all.lines.push(Line::new(to, p.link, l.delay, head, partition, l.up));
+                let mut line = Line::new(to, p.link, l.delay, head, partition, l.up);
+                if m.probes.frames.has(n as u32, at as u16) {
+                    line.tap();
+                }
+                all.lines.push(line);
             }
         }
         Ok(all)
