@@ -19,6 +19,14 @@ use crate::export;
 /// # Errors
 /// There is no table of that name, it has no file in `dir`, or the file is damaged.
 pub fn batches(dir: &Path, name: &str) -> Result<Vec<RecordBatch>, RecordError> {
+    stream(dir, name)?.collect()
+}
+
+/// The rows of table `name` of the run in `dir`, in whichever format it is there, some at a time: a table need not fit into memory.
+///
+/// # Errors
+/// There is no table of that name, it has no file in `dir`, or the file is damaged.
+pub fn stream(dir: &Path, name: &str) -> Result<impl Iterator<Item = Result<RecordBatch, RecordError>> + use<>, RecordError> {
     let Some(table) = xoff_rows::tables().find(|t| t.name == name) else {
         return Err(RecordError::new("read", &dir.join(name), "there is no such table"));
     };

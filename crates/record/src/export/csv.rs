@@ -13,7 +13,7 @@ use csv::{Reader, StringRecord, Writer};
 use xoff_output::Draft;
 use xoff_rows::{Kind, TableSpec};
 
-use super::{Exporter, Format};
+use super::{Batches, Exporter, Format};
 use crate::column;
 
 pub(super) const FORMAT: Format = Format {
@@ -59,16 +59,29 @@ fn texts(column: &ArrayRef) -> io::Result<Vec<String>> {
         .ok_or_else(|| io::Error::other(format!("a column of the type {} has no text", column.data_type())))
 }
 
-/// Types come from the declaration of the table: text alone does not show them.
-fn read(file: File, table: &TableSpec) -> io::Result<Vec<RecordBatch>> {
+/// Rows per batch when a file is read [rows].
+const BATCH_ROWS: usize = 1 << 16;
+
+fn read(file: File, table: &'static TableSpec) -> io::Result<Batches> {
     let mut reader = Reader::from_reader(file);
     let names = reader.headers()?;
     if !names.iter().eq(table.columns.iter().map(|c| c.name)) {
         return Err(io::Error::other("its columns are not those of this version"));
     }
-    let rows: Vec<StringRecord> = reader.records().collect::<Result<_, _>>()?;
+    let (mut records, mut row) = (reader.into_records(), 0);
+    let mut next = move || -> io::Result<Option<RecordBatch>> {
+        let rows: Vec<StringRecord> = records.by_ref().take(BATCH_ROWS).collect::<Result<_, _>>()?;
+        let first = row;
+        row += rows.len();
+        if rows.is_empty() { Ok(None) } else { batch(&rows, first, table).map(Some) }
+    };
+    Ok(Box::new(std::iter::from_fn(move || next().transpose())))
+}
+
+/// Rows as columns. Types come from the declaration of the table: text alone does not show them.
+fn batch(rows: &[StringRecord], first: usize, table: &TableSpec) -> io::Result<RecordBatch> {
     let columns = table.columns.iter().enumerate().map(|(at, c)| {
-        let cells = rows.iter().enumerate().map(|(row, r)| (row, &r[at]));
+        let cells = rows.iter().enumerate().map(|(row, r)| (first + row, &r[at]));
         match c.kind {
             Kind::U8 => parsed::<UInt8Type>(c.name, cells),
             Kind::U16 => parsed::<UInt16Type>(c.name, cells),
@@ -83,8 +96,7 @@ fn read(file: File, table: &TableSpec) -> io::Result<Vec<RecordBatch>> {
             }
         }
     });
-    let batch = RecordBatch::try_new(column::schema(table, &[]), columns.collect::<io::Result<_>>()?);
-    Ok(vec![batch.map_err(io::Error::other)?])
+    RecordBatch::try_new(column::schema(table, &[]), columns.collect::<io::Result<_>>()?).map_err(io::Error::other)
 }
 
 fn parsed<'c, T>(name: &str, cells: impl Iterator<Item = (usize, &'c str)>) -> io::Result<ArrayRef>

@@ -47,9 +47,12 @@ pub struct Format {
     pub about: &'static str,
     /// Begins a file.
     pub create: fn(Draft, &Header<'_>) -> io::Result<Box<dyn Exporter>>,
-    /// Reads a file back, with the types of the table.
-    pub read: fn(File, &TableSpec) -> io::Result<Vec<RecordBatch>>,
+    /// Reads a file back, with the types of the table, some rows at a time.
+    pub read: fn(File, &'static TableSpec) -> io::Result<Batches>,
 }
+
+/// Rows of a table as they are read.
+pub type Batches = Box<dyn Iterator<Item = io::Result<RecordBatch>>>;
 
 /// Every format. The first is the one used unless another is asked for.
 pub static FORMATS: &[Format] = &[parquet::FORMAT, csv::FORMAT];
@@ -115,10 +118,14 @@ impl TableFile {
     }
 }
 
-/// All rows of a table of the run in `dir`, in whichever format it is there.
-pub(crate) fn read(dir: &Path, table: &TableSpec) -> Result<Vec<RecordBatch>, RecordError> {
+/// The rows of a table of the run in `dir`, in whichever format it is there, some at a time.
+pub(crate) fn read(
+    dir: &Path,
+    table: &'static TableSpec,
+) -> Result<impl Iterator<Item = Result<RecordBatch, RecordError>> + use<>, RecordError> {
     let format = FORMATS.iter().find(|f| dir.join(f.file(table.name)).is_file()).unwrap_or_default();
     let path = dir.join(format.file(table.name));
-    let failed = |e: io::Error| RecordError::new("read", &path, e);
-    (format.read)(File::open(&path).map_err(failed)?, table).map_err(failed)
+    let failed = move |e: io::Error| RecordError::new("read", &path, e);
+    let batches = File::open(dir.join(format.file(table.name))).and_then(|file| (format.read)(file, table)).map_err(&failed)?;
+    Ok(batches.map(move |b| b.map_err(&failed)))
 }

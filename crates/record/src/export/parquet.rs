@@ -15,7 +15,7 @@ use parquet::schema::types::ColumnPath;
 use xoff_output::Draft;
 use xoff_rows::TableSpec;
 
-use super::{Exporter, Format, Header};
+use super::{Batches, Exporter, Format, Header};
 
 /// Rows per row group: what is held in memory, encoded, until it is written [rows].
 const GROUP_ROWS: usize = 1 << 18;
@@ -43,9 +43,9 @@ impl Exporter for ArrowWriter<Draft> {
     }
 }
 
-fn read(file: File, _: &TableSpec) -> io::Result<Vec<RecordBatch>> {
+fn read(file: File, _: &'static TableSpec) -> io::Result<Batches> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).and_then(|b| b.with_batch_size(BATCH_ROWS).build()).map_err(cause)?;
-    reader.collect::<Result<_, _>>().map_err(io::Error::other)
+    Ok(Box::new(reader.map(|batch| batch.map_err(io::Error::other))))
 }
 
 /// The system's error where Parquet's wraps one.
