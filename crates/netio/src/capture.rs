@@ -25,6 +25,8 @@ use pcap_file::{DataLink, Endianness, PcapError};
 
 /// if_tsresol: a power of ten, 10^-9 s.
 const NANOSECONDS: u8 = 9;
+/// if_tsresol: 10^-12 s.
+const PICOSECONDS: u8 = 12;
 /// if_tsresol where an interface has none: microseconds (section 4.2).
 const TSRESOL_DEFAULT: u8 = 6;
 /// Bits 0 and 1 of epb_flags (section 4.3.1).
@@ -48,11 +50,15 @@ pub struct CaptureOptions {
     pub snap_length: u32,
     /// Bytes that may wait to be written. Default 1 MiB.
     pub buffer_bytes: usize,
+    /// Times are picoseconds instead of nanoseconds: for simulated links, whose time begins with the run. Default: nanoseconds.
+    pub picoseconds: bool,
+    /// Rates of the ports [bit/s], in their order; ports without one have none in the file. Default: none.
+    pub speeds: Vec<u64>,
 }
 
 impl Default for CaptureOptions {
     fn default() -> CaptureOptions {
-        CaptureOptions { comment: None, snap_length: 0, buffer_bytes: 1 << 20 }
+        CaptureOptions { comment: None, snap_length: 0, buffer_bytes: 1 << 20, picoseconds: false, speeds: Vec::new() }
     }
 }
 
@@ -83,11 +89,12 @@ impl<W: Write> Capture<W> {
         let section = SectionHeaderBlock { endianness: Endianness::Little, options: about, ..Default::default() };
         let buffered = BufWriter::with_capacity(options.buffer_bytes, to);
         let mut writer = PcapNgWriter::with_section_header(buffered, section).map_err(plain)?;
-        for port in ports {
-            let options_of = vec![
+        for (at, port) in ports.iter().enumerate() {
+            let mut options_of = vec![
                 InterfaceDescriptionOption::IfName(Cow::Owned((*port).to_owned())),
-                InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
+                InterfaceDescriptionOption::IfTsResol(if options.picoseconds { PICOSECONDS } else { NANOSECONDS }),
             ];
+            options_of.extend(options.speeds.get(at).map(|speed| InterfaceDescriptionOption::IfSpeed(*speed)));
             let interface = InterfaceDescriptionBlock { linktype: DataLink::ETHERNET, snaplen: options.snap_length, options: options_of };
             writer.write_pcapng_block(interface).map_err(plain)?;
         }
@@ -95,8 +102,8 @@ impl<W: Write> Capture<W> {
         Ok(Capture { writer: Some(writer), ports: ports.len(), snap_length, failed: None })
     }
 
-    /// Writes a frame that passed a port at a time [ns since 1970]. Frames are best written in the order of time, but need not be.
-    pub fn write(&mut self, time_ns: u64, port: usize, direction: Direction, frame: &[u8]) -> io::Result<()> {
+    /// Writes a frame that passed a port at a time [ns since 1970; ps with [`CaptureOptions::picoseconds`]]. Frames are best written in the order of time, but need not be.
+    pub fn write(&mut self, time: u64, port: usize, direction: Direction, frame: &[u8]) -> io::Result<()> {
         if port >= self.ports {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("capture: port {port} of {}", self.ports)));
         }
@@ -106,7 +113,7 @@ impl<W: Write> Capture<W> {
         };
         let packet = EnhancedPacketBlock {
             interface_id: port as u32,
-            timestamp: Duration::from_nanos(time_ns),
+            timestamp: Duration::from_nanos(time), // the crate takes units for nanoseconds
             original_len: frame.len() as u32,
             data: Cow::Borrowed(&frame[..frame.len().min(self.snap_length)]),
             options: vec![EnhancedPacketOption::Flags(flags)],

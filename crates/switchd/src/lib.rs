@@ -26,7 +26,7 @@ mod watchdog;
 
 pub use clock::{Clock, Gaps};
 pub use codec::{Decoded, Refused, decode, encode, mac};
-pub use formats::{Carrier, FORMATS, Format, Terms, format_of};
+pub use formats::{Carrier, FORMATS, Format, Terms, blocks, format_of};
 pub use forwarding::Forwarding;
 pub use machine::{Counters, Link, Machine, MachineConfig, Outage};
 pub use replay::{Captured, Replayed, replay};
