@@ -122,13 +122,16 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     Ok(Answer::new(text(&network, &json, out), &json, Exit::Done))
 }
 
+/// What helps where a file is in the way.
+pub const REPLACE: &str = "choose another name, or replace it with --force";
+
 /// The scenario of an import is a file of the user's as soon as it is written: it is replaced only when asked.
 pub fn free(file: &Path, force: bool) -> Result<(), Problem> {
     let at = |p: Problem| p.at(terminal::option("--out", &file.display().to_string()));
     let inputs = read::files();
     xoff_output::refuse_inputs(file, inputs.iter().map(PathBuf::as_path)).map_err(|e| at(Problem::new(e.what, e.hint)))?;
     if !force && file.is_file() {
-        return Err(at(Problem::new(format!("'{}' is there already", file.display()), "choose another name, or replace it with --force")));
+        return Err(at(Problem::new(format!("'{}' is there already", file.display()), REPLACE)));
     }
     Ok(())
 }

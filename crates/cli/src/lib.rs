@@ -9,6 +9,7 @@ mod answer;
 mod caller;
 mod check;
 mod explain;
+mod export;
 mod host;
 mod hpcc;
 mod import;
@@ -68,6 +69,8 @@ enum Command {
     Explain(explain::Args),
     /// Show the congestion tree at a time: roots, leaves, culprits and victims
     Tree(tree::Args),
+    /// Export a run for Perfetto, Wireshark or spreadsheets
+    Export(export::Args),
     /// Run the figures and tables of a paper and judge them
     Reproduce(reproduce::Args),
     /// Run many combinations of values and seeds: one table, intervals, a report
@@ -167,6 +170,7 @@ impl Cli {
             Command::Plan(args) => plan::run(args),
             Command::Explain(args) => explain::run(args),
             Command::Tree(args) => tree::run(args),
+            Command::Export(args) => export::run(args),
             Command::Reproduce(args) => reproduce::run(args),
             Command::Sweep(args) => sweep::run(args),
             Command::Testbed(args) => testbed::run(args),
