@@ -218,7 +218,7 @@ fn tables_of(args: &Args) -> Result<Vec<&'static TableSpec>, Problems> {
 }
 
 /// Shows which table is at which row; false once the user asked to stop.
-fn watch(bar: &Bar) -> impl FnMut(&'static str, u64) -> bool {
+fn progress(bar: &Bar) -> impl FnMut(&'static str, u64) -> bool {
     move |table, rows| {
         bar.message(format!("{table}: {} rows", grouped(rows)));
         bar.tick();
@@ -229,7 +229,7 @@ fn watch(bar: &Bar) -> impl FnMut(&'static str, u64) -> bool {
 fn write_trace(args: &Args, manifest: &Manifest, file: &Path, draft: Draft) -> Result<JsonTrace, Failed> {
     let bar = Bar::spinner("{spinner} {msg} {elapsed_precise:.dim}");
     let window = perfetto::Window { from: args.from.unwrap_or(Time::ZERO), until: args.until.unwrap_or(Time::NEVER) };
-    let (draft, s) = perfetto::write(&args.run, manifest, window, draft, &mut watch(&bar)).map_err(failed("--perfetto", file))?;
+    let (draft, s) = perfetto::write(&args.run, manifest, window, draft, &mut progress(&bar)).map_err(failed("--perfetto", file))?;
     drop(bar);
     let bytes = draft.bytes();
     draft.finish().map_err(|e| out::refused("--perfetto", file, e))?;
@@ -252,7 +252,7 @@ fn write_trace(args: &Args, manifest: &Manifest, file: &Path, draft: Draft) -> R
 
 fn write_tables(args: &Args, chosen: &[&'static TableSpec], folder: &xoff_output::Folder, to: &Path) -> Result<JsonTables, Failed> {
     let bar = Bar::spinner("{spinner} {msg} {elapsed_precise:.dim}");
-    let s = csv::write(&args.run, chosen, folder, &mut watch(&bar)).map_err(failed("--csv", to))?;
+    let s = csv::write(&args.run, chosen, folder, &mut progress(&bar)).map_err(failed("--csv", to))?;
     Ok(JsonTables { folder: to.display().to_string(), rows: s.rows, large: s.large })
 }
 

@@ -13,8 +13,8 @@ use std::path::Path;
 
 use xoff_record::read;
 
-use super::Summary;
 use super::tracks::{PortId, Tracks};
+use super::{PS_PER_NS, Summary};
 use crate::error::ExportError;
 
 /// Pauses that are kept for arrows; with more a trace has none [rows].
@@ -30,6 +30,9 @@ type Pause = (PortId, u8, u64);
 pub struct Arrows {
     /// By pause: arrows that begin there, arrows that end there.
     at: HashMap<Pause, (Vec<u64>, Vec<u64>)>,
+    /// Arrows between pauses that begin in one ns, and the pause at which they end: ports that stop each other. A reader takes an arrow
+    /// only where its begin comes first, so they end at an instant of their own that is written behind all pauses.
+    pub tied: Vec<(Pause, u64)>,
     /// How many.
     pub count: u64,
 }
@@ -74,7 +77,10 @@ impl Arrows {
                 *id += 1;
                 arrows.count += 1;
                 arrows.at.entry(from).or_default().0.push(*id);
-                arrows.at.entry(to).or_default().1.push(*id);
+                match from.2 / PS_PER_NS < to.2 / PS_PER_NS {
+                    true => arrows.at.entry(to).or_default().1.push(*id),
+                    false => arrows.tied.push((to, *id)),
+                }
             }
         }
         Ok(arrows)

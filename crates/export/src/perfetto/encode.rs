@@ -67,7 +67,7 @@ pub enum EventKind {
 
 /// A value beside an event.
 #[derive(Clone, Copy, Debug)]
-pub enum Note<'a> {
+pub enum Annotation<'a> {
     /// A whole number.
     Number(u64),
     /// Any number.
@@ -94,7 +94,7 @@ pub struct Event<'a> {
     /// Arrows that end here.
     pub ends: &'a [u64],
     /// What is shown when it is selected.
-    pub notes: &'a [(&'a str, Note<'a>)],
+    pub annotations: &'a [(&'a str, Annotation<'a>)],
 }
 
 /// Writes packets.
@@ -165,13 +165,13 @@ impl<W: Write> Packets<W> {
         }
         e.begins.iter().for_each(|id| fixed(m, 47, *id));
         e.ends.iter().for_each(|id| fixed(m, 48, *id));
-        for (name, value) in e.notes {
+        for (name, value) in e.annotations {
             self.nested.clear();
             bytes(&mut self.nested, 10, name.as_bytes());
             match value {
-                Note::Number(n) => number(&mut self.nested, 3, *n),
-                Note::Float(x) => fixed(&mut self.nested, 5, x.to_bits()),
-                Note::Text(text) => bytes(&mut self.nested, 6, text.as_bytes()),
+                Annotation::Number(n) => number(&mut self.nested, 3, *n),
+                Annotation::Float(x) => fixed(&mut self.nested, 5, x.to_bits()),
+                Annotation::Text(text) => bytes(&mut self.nested, 6, text.as_bytes()),
             }
             bytes(m, 4, &self.nested);
         }

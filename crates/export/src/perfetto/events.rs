@@ -6,12 +6,12 @@ use std::path::Path;
 
 use xoff_record::{RecordBatch, read};
 
-use super::encode::{Event, Note, TrackKind, Unit};
+use super::encode::{Annotation, Event, TrackKind, Unit};
 use super::tracks::Leaf;
 use super::{Trace, on};
 use crate::error::ExportError;
 
-/// Messages of a port that wait for their arrival; more are forgotten, because their arrivals are not recorded.
+/// Messages of a port that wait for their arrival; more are not kept, because their arrivals are not recorded.
 const IN_FLIGHT_MAX: usize = 4096;
 
 type Done = Result<(), ExportError>;
@@ -37,13 +37,14 @@ pub fn all<W: Write>(t: &mut Trace<'_, W>, dir: &Path) -> Done {
     t.table(dir, "queues", queues)?;
     t.table(dir, "rates", rates)?;
     t.table(dir, "pauses", pauses)?;
+    tied(t)?;
     let mut under_way = HashMap::new();
     t.table(dir, "control", |t, b| control(t, b, &mut under_way))?;
     t.table(dir, "causes", |_, _| Ok(()))?; // they are arrows
     let mut states = HashMap::new();
     t.table(dir, "states", |t, b| states_of(t, b, &mut states))?;
     for (track, state, from) in open_states(states) {
-        t.slice(from, None, on(track, &state, "detection", &[("from_ps", Note::Number(from))]))?;
+        t.slice(from, None, on(track, &state, "detection", &[("from_ps", Annotation::Number(from))]))?;
     }
     t.table(dir, "marks", marks)?;
     t.table(dir, "cnms", cnms)?;
@@ -63,15 +64,18 @@ fn flows<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch) -> Done {
         if !t.window.holds(start, end[i].unwrap_or(u64::MAX)) {
             continue;
         }
-        let lane = t.tracks.lane(&mut t.out, src, start / super::PS_PER_NS, end[i].map_or(u64::MAX, |e| e / super::PS_PER_NS))?;
-        let mut notes = vec![("start_ps", Note::Number(start)), ("flow", Note::Number(flow)), ("to", Note::Text(dst))];
-        notes.extend(end[i].map(|end| ("end_ps", Note::Number(end))));
-        notes.extend(priority[i].map(|p| ("priority", Note::Number(p))));
-        notes.extend(size[i].map(|n| if n == u64::MAX { ("size", Note::Text("unlimited")) } else { ("size_bytes", Note::Number(n)) }));
-        notes.extend(delivered[i].map(|n| ("bytes_delivered", Note::Number(n))));
-        notes.extend(slowdown[i].map(|x| ("slowdown", Note::Float(x))));
-        notes.extend(label[i].filter(|l| !l.is_empty()).map(|l| ("label", Note::Text(l))));
-        t.slice(start, end[i], on(lane, &format!("flow {flow} to {dst}"), "flow", &notes))?;
+        let track = t.tracks.flow_track(&mut t.out, src, start / super::PS_PER_NS, end[i].map_or(u64::MAX, |e| e / super::PS_PER_NS))?;
+        let mut annotations =
+            vec![("start_ps", Annotation::Number(start)), ("flow", Annotation::Number(flow)), ("to", Annotation::Text(dst))];
+        annotations.extend(end[i].map(|end| ("end_ps", Annotation::Number(end))));
+        annotations.extend(priority[i].map(|p| ("priority", Annotation::Number(p))));
+        annotations.extend(
+            size[i].map(|n| if n == u64::MAX { ("size", Annotation::Text("unlimited")) } else { ("size_bytes", Annotation::Number(n)) }),
+        );
+        annotations.extend(delivered[i].map(|n| ("bytes_delivered", Annotation::Number(n))));
+        annotations.extend(slowdown[i].map(|x| ("slowdown", Annotation::Float(x))));
+        annotations.extend(label[i].filter(|l| !l.is_empty()).map(|l| ("label", Annotation::Text(l))));
+        t.slice(start, end[i], on(track, &format!("flow {flow} to {dst}"), "flow", &annotations))?;
     }
     Ok(())
 }
@@ -125,17 +129,27 @@ fn pauses<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch) -> Done {
         };
         let port = t.tracks.port(port);
         let track = t.leaf(port, Leaf::Paused(p as u8))?;
-        let mut notes = vec![("from_ps", Note::Number(from))];
+        let mut annotations = vec![("from_ps", Annotation::Number(from))];
         match to[i] {
-            Some(to) => notes.extend([("to_ps", Note::Number(to)), ("duration_ps", Note::Number(to - from))]),
-            None => notes.push(("to", Note::Text("still when the run ended"))),
+            Some(to) => annotations.extend([("to_ps", Annotation::Number(to)), ("duration_ps", Annotation::Number(to - from))]),
+            None => annotations.push(("to", Annotation::Text("still when the run ended"))),
         }
         // Taken out for the time of the call, which needs the rest of the trace.
         let arrows = std::mem::take(&mut t.arrows);
         let (begins, ends) = arrows.of(port, p as u8, from);
-        let done = t.slice(from, to[i], Event { begins, ends, ..on(track, name, "flow control", &notes) });
+        let done = t.slice(from, to[i], Event { begins, ends, ..on(track, name, "flow control", &annotations) });
         t.arrows = arrows;
         done?;
+    }
+    Ok(())
+}
+
+/// Ends of arrows whose two pauses begin in one ns.
+fn tied<W: Write>(t: &mut Trace<'_, W>) -> Done {
+    for ((port, p, from), id) in std::mem::take(&mut t.arrows.tied) {
+        let track = t.leaf(port, Leaf::Paused(p))?;
+        let annotations = [("time_ps", Annotation::Number(from))];
+        t.instant(from, Event { ends: &[id], ..on(track, "held up", "flow control", &annotations) })?;
     }
     Ok(())
 }
@@ -150,7 +164,7 @@ fn control<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch, under_way: &mut Unde
     for i in c.rows() {
         let (Some(time), Some(port), Some(p), Some(message)) = (time[i], port[i], priority[i], message[i]) else { continue };
         let (port, p, value) = (t.tracks.port(port), p as u8, value[i].unwrap_or(0));
-        let notes = [("time_ps", Note::Number(time)), ("value", Note::Number(value))];
+        let annotations = [("time_ps", Annotation::Number(time)), ("value", Annotation::Number(value))];
         let waiting = under_way.entry((port, p)).or_default();
         if direction[i] == Some("sent") {
             t.arrow += 1;
@@ -160,14 +174,14 @@ fn control<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch, under_way: &mut Unde
             }
             let arrow = [t.arrow];
             let track = t.leaf(port, Leaf::Sent(p))?;
-            t.instant(time, Event { begins: &arrow, ..on(track, &format!("{message} sent"), "flow control", &notes) })?;
+            t.instant(time, Event { begins: &arrow, ..on(track, &format!("{message} sent"), "flow control", &annotations) })?;
         } else {
             // Messages of one port arrive in the order in which they were sent; those before the one that arrives were lost.
             let at = waiting.iter().position(|(_, m, v)| m == message && *v == value);
             let arrow: Vec<u64> = at.and_then(|at| waiting.drain(..=at).next_back()).map(|(id, ..)| id).into_iter().collect();
             t.summary.arrows += arrow.len() as u64;
             let track = t.leaf(port, Leaf::Paused(p))?;
-            t.instant(time, Event { ends: &arrow, ..on(track, &format!("{message} received"), "flow control", &notes) })?;
+            t.instant(time, Event { ends: &arrow, ..on(track, &format!("{message} received"), "flow control", &annotations) })?;
         }
     }
     Ok(())
@@ -184,8 +198,8 @@ fn states_of<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch, states: &mut State
         let port = t.tracks.port(port);
         let track = t.leaf(port, Leaf::State(p as u8))?;
         if let Some((before, from)) = states.insert(track, (state.to_owned(), time)) {
-            let notes = [("from_ps", Note::Number(from)), ("to_ps", Note::Number(time))];
-            t.slice(from, Some(time), on(track, &before, "detection", &notes))?;
+            let annotations = [("from_ps", Annotation::Number(from)), ("to_ps", Annotation::Number(time))];
+            t.slice(from, Some(time), on(track, &before, "detection", &annotations))?;
         }
     }
     Ok(())
@@ -206,8 +220,8 @@ fn marks<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch) -> Done {
         let (Some(time), Some(port), Some(p), Some(flow)) = (time[i], port[i], priority[i], flow[i]) else { continue };
         let port = t.tracks.port(port);
         let track = t.leaf(port, Leaf::Marks(p as u8))?;
-        let notes = [("time_ps", Note::Number(time)), ("flow", Note::Number(flow))];
-        t.instant(time, on(track, if mark[i] == Some("ue") { "UE" } else { "CE" }, "detection", &notes))?;
+        let annotations = [("time_ps", Annotation::Number(time)), ("flow", Annotation::Number(flow))];
+        t.instant(time, on(track, if mark[i] == Some("ue") { "UE" } else { "CE" }, "detection", &annotations))?;
     }
     Ok(())
 }
@@ -220,9 +234,10 @@ fn cnms<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch) -> Done {
         let (Some(time), Some(port), Some(p), Some(flow)) = (time[i], port[i], priority[i], flow[i]) else { continue };
         let port = t.tracks.port(port);
         let track = t.leaf(port, Leaf::Cnms(p as u8))?;
-        let (kind, feedback) = (Note::Text(kind[i].unwrap_or("")), Note::Number(feedback[i].unwrap_or(0)));
-        let notes = [("time_ps", Note::Number(time)), ("flow", Note::Number(flow)), ("buffer", kind), ("feedback", feedback)];
-        t.instant(time, on(track, "CNM", "detection", &notes))?;
+        let (kind, feedback) = (Annotation::Text(kind[i].unwrap_or("")), Annotation::Number(feedback[i].unwrap_or(0)));
+        let annotations =
+            [("time_ps", Annotation::Number(time)), ("flow", Annotation::Number(flow)), ("buffer", kind), ("feedback", feedback)];
+        t.instant(time, on(track, "CNM", "detection", &annotations))?;
     }
     Ok(())
 }
@@ -244,8 +259,8 @@ fn deadlocks<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch) -> Done {
             ("position", position[i]),
             ("bytes", bytes[i]),
         ];
-        let notes: Vec<_> = numbers.into_iter().filter_map(|(name, n)| Some((name, Note::Number(n?)))).collect();
-        t.instant(time, on(track, "deadlock found", "deadlock", &notes))?;
+        let annotations: Vec<_> = numbers.into_iter().filter_map(|(name, n)| Some((name, Annotation::Number(n?)))).collect();
+        t.instant(time, on(track, "deadlock found", "deadlock", &annotations))?;
     }
     Ok(())
 }

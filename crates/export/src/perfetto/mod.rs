@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   ports          -> tracks, in their order
-//!   flows          -> slices on lanes of their source           queues, rates  -> counters
+//!   flows          -> slices on flow_tracks of their source           queues, rates  -> counters
 //!   pauses, states -> slices                                    control        -> instants, an arrow from each sending to its arrival
 //!   causes         -> arrows from pause to pause                deadlocks, marks, cnms -> instants
 //! ```
@@ -24,7 +24,7 @@ use xoff_units::Time;
 
 use crate::error::ExportError;
 use arrows::Arrows;
-use encode::{Event, EventKind, Note, Packets};
+use encode::{Annotation, Event, EventKind, Packets};
 use tracks::{PortId, Tracks};
 
 /// Picoseconds in a nanosecond.
@@ -123,16 +123,16 @@ impl<W: Write> Trace<'_, W> {
     fn about(&mut self, m: &Manifest) -> Result<(), ExportError> {
         let track = self.tracks.below(&mut self.out, "run", "run", encode::TrackKind::Slices)?;
         let headline = m.verdict.as_ref().map_or(String::new(), |v| v.headline().to_string());
-        let end_ns = (m.simulated_seconds * 1e9) as u64;
-        let notes = [
-            ("headline", Note::Text(&headline)),
-            ("result_hash", Note::Text(&m.result_hash)),
-            ("xoff_version", Note::Text(&m.xoff_version)),
-            ("ended_because", Note::Text(&m.ended_because)),
-            ("times", Note::Text("ns; ps are cut off, exact times stand beside each event as *_ps")),
+        let end_ns = (m.simulated_seconds * 1e12).round() as u64 / PS_PER_NS;
+        let annotations = [
+            ("headline", Annotation::Text(&headline)),
+            ("result_hash", Annotation::Text(&m.result_hash)),
+            ("xoff_version", Annotation::Text(&m.xoff_version)),
+            ("ended_because", Annotation::Text(&m.ended_because)),
+            ("times", Annotation::Text("ns; ps are cut off, exact times stand beside each event as *_ps")),
         ];
-        let slice = |ns, kind, notes| Event { ns, track, kind, name: "run", category: "run", begins: &[], ends: &[], notes };
-        self.out.event(&slice(0, EventKind::Begin, &notes))?;
+        let slice = |ns, kind, annotations| Event { ns, track, kind, name: "run", category: "run", begins: &[], ends: &[], annotations };
+        self.out.event(&slice(0, EventKind::Begin, &annotations))?;
         self.out.event(&slice(end_ns, EventKind::End, &[]))?;
         self.summary.slices += 1;
         Ok(())
@@ -222,7 +222,7 @@ impl<W: Write> Trace<'_, W> {
         self.summary.slices += 1;
         self.out.event(&Event { ns: from_ps / PS_PER_NS, kind: EventKind::Begin, ..event })?;
         if let Some(to) = to_ps {
-            let end = Event { ns: to / PS_PER_NS, kind: EventKind::End, name: "", begins: &[], ends: &[], notes: &[], ..event };
+            let end = Event { ns: to / PS_PER_NS, kind: EventKind::End, name: "", begins: &[], ends: &[], annotations: &[], ..event };
             self.out.event(&end)?;
         }
         Ok(())
@@ -238,27 +238,24 @@ impl<W: Write> Trace<'_, W> {
         if has(&["windows", "fabric_ports", "host_flows"]) || m.scenario.is_empty() {
             return;
         }
+        // A probe that was set and met nothing has no rows either.
+        let set = |probe: &str| m.parameters.iter().any(|p| p.path.strip_prefix("probes.") == Some(probe) && p.value != "false");
         let mut wanted = Vec::new();
-        if !has(&["queues"]) {
+        if !has(&["queues"]) && !set("queues") && !set("queue_changes") {
             wanted.push("queue_changes (or queues)");
         }
-        if !has(&["pauses"]) {
-            wanted.push("pauses");
-        }
-        if !has(&["control"]) {
-            wanted.push("control");
-        }
-        if has(&["pauses"]) && !has(&["causes"]) {
-            wanted.push("causes, for how pauses spread");
+        wanted.extend(["pauses", "control"].into_iter().filter(|probe| !has(&[probe]) && !set(probe)));
+        if has(&["pauses"]) && !has(&["causes"]) && !set("causes") {
+            wanted.push("causes (how pauses spread)");
         }
         if !wanted.is_empty() {
-            let text = format!("the run has no rows of: {}; set them in [probes] and run again to see them", wanted.join(", "));
+            let text = format!("[probes] would show more in another run: {}", wanted.join(", "));
             self.summary.notes.push(text);
         }
     }
 }
 
 /// An event on a track, for the fields that matter.
-fn on<'a>(track: u64, name: &'a str, category: &'a str, notes: &'a [(&'a str, Note<'a>)]) -> Event<'a> {
-    Event { ns: 0, track, kind: EventKind::Instant, name, category, begins: &[], ends: &[], notes }
+fn on<'a>(track: u64, name: &'a str, category: &'a str, annotations: &'a [(&'a str, Annotation<'a>)]) -> Event<'a> {
+    Event { ns: 0, track, kind: EventKind::Instant, name, category, begins: &[], ends: &[], annotations }
 }

@@ -89,7 +89,7 @@ struct Port {
 }
 
 /// The tracks of one host's flows: until when each is taken [ns], and its number.
-type Lanes = BinaryHeap<Reverse<(u64, u64)>>;
+type FlowTracks = BinaryHeap<Reverse<(u64, u64)>>;
 
 /// All tracks described so far.
 #[derive(Default)]
@@ -100,8 +100,8 @@ pub struct Tracks {
     ports: Vec<Port>,
     leaves: HashMap<(PortId, Leaf), u64>,
     named: HashMap<(u64, String), u64>,
-    /// Per host: where its flows go, and until when each lane is taken [ns].
-    lanes: HashMap<String, (u64, Lanes)>,
+    /// Per host: where its flows go, and until when each track is taken [ns].
+    flow_tracks: HashMap<String, (u64, FlowTracks)>,
 }
 
 impl Tracks {
@@ -169,7 +169,7 @@ impl Tracks {
         let name = name.clone();
         let (near_end, far_end) = ends(&name);
         let (node, shown) = if far { (far_end, format!("from {name}")) } else { (near_end, name.clone()) };
-        // Both directions of a link stand together, where the name tells which these are.
+        // Both directions of a link stand together, where the names show which these are.
         let forth = self.numbers.get(&format!("{far_end}->{near_end}")).filter(|_| far).copied();
         let rank = u64::from(forth.unwrap_or(port)) * 2 + u64::from(far);
         let parent = self.node(out, node)?;
@@ -179,29 +179,29 @@ impl Tracks {
     }
 
     /// A track of `host` for a flow from `start` to `end` [ns] on which no other one is under way: slices of one track never cross.
-    pub fn lane<W: Write>(&mut self, out: &mut Packets<W>, host: &str, start: u64, end: u64) -> io::Result<u64> {
-        let group = match self.lanes.get(host) {
+    pub fn flow_track<W: Write>(&mut self, out: &mut Packets<W>, host: &str, start: u64, end: u64) -> io::Result<u64> {
+        let group = match self.flow_tracks.get(host) {
             Some((group, _)) => *group,
             None => {
                 let parent = self.node(out, host)?;
                 let group = self.describe(out, parent, u64::MAX >> 34, "flows", TrackKind::Group)?;
-                self.lanes.insert(host.to_owned(), (group, Lanes::new()));
+                self.flow_tracks.insert(host.to_owned(), (group, FlowTracks::new()));
                 group
             }
         };
-        let lanes = &mut self.lanes.get_mut(host).expect("it is there").1;
+        let flow_tracks = &mut self.flow_tracks.get_mut(host).expect("it is there").1;
         // The one that is free first: if it is taken, all are.
-        let uuid = match lanes.peek() {
-            Some(&Reverse((taken, lane))) if taken <= start => {
-                lanes.pop();
-                lane
+        let uuid = match flow_tracks.peek() {
+            Some(&Reverse((taken, track))) if taken <= start => {
+                flow_tracks.pop();
+                track
             }
             _ => {
-                let rank = lanes.len() as u64;
-                self.describe(out, group, rank, &format!("flows, lane {}", rank + 1), TrackKind::Slices)?
+                let rank = flow_tracks.len() as u64;
+                self.describe(out, group, rank, &format!("flows, row {}", rank + 1), TrackKind::Slices)?
             }
         };
-        self.lanes.get_mut(host).expect("it is there").1.push(Reverse((end, uuid)));
+        self.flow_tracks.get_mut(host).expect("it is there").1.push(Reverse((end, uuid)));
         Ok(uuid)
     }
 }
