@@ -243,7 +243,7 @@ fn wrong_plans_are_refused_at_their_place() {
         ("+[[point]]\nx = 1\n[[point]]\nx = 1\n", &["this point stands twice"]),
         ("+point = 3\n", &["[[point]] in double brackets"]),
         ("+[set]\nrun.duration = 2026-01-01\n", &["run.duration: found a date"]),
-        ("+show = [\"deadlok\"]\n", &["there is no column 'deadlok'", "did you mean 'deadlock'"]),
+        ("+show = [\"deadlok\"]\n", &["there is no column 'deadlok' of numbers or flags", "did you mean 'deadlock'"]),
         ("+tables = [\"flow\"]\n", &["there is no table 'flow'", "did you mean 'flows'"]),
         ("+[grid]\nflow[0].size = [1]\n", &["TOML"]),
     ];

@@ -5,6 +5,7 @@
 //!   [[point]] ...  x  [grid] flow_control = [...], switch.discipline = [...]  x  seeds --> cells 0, 1, 2, ...; the seed changes fastest
 //! ```
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,9 +13,9 @@ use xoff_params::suggest;
 use xoff_scenario::document::{Entry, Item, Table, parse};
 use xoff_scenario::{Place, Problem, Problems, Source};
 
-use crate::scenario::ScenarioWork;
+use crate::scenario::{ScenarioWork, hash};
 use crate::work::Input;
-use crate::{Cell, Setting, Study, Value, Work};
+use crate::{Cell, Kind, Setting, Study, Value, Work};
 
 /// Most cells of a plan: each is a file.
 const CELLS_MAX: usize = 1_000_000;
@@ -114,22 +115,28 @@ impl Plan {
             (None, None) => return Err(Problem::new("missing key 'scenario'", LEAST).at(source.place(0..0)).into()),
         };
         let columns: Vec<&str> = work.columns().iter().map(|c| c.name).collect();
+        let averaged: Vec<&str> = work.columns().iter().filter(|c| c.kind != Kind::Text).map(|c| c.name).collect();
         let mut problems = Problems::default();
         for p in read.parameters.iter().filter(|p| columns.contains(&p.name.as_str()) || OWN_COLUMNS.contains(&p.name.as_str())) {
             problems.push(
                 Problem::new(format!("'{}' is the name of a column of the results", p.name), "no parameter has it").at(p.place.clone()),
             );
         }
-        for (name, place) in read.show.iter().filter(|(name, _)| !columns.contains(&name.as_str())) {
+        for (name, place) in read.show.iter().filter(|(name, _)| !averaged.contains(&name.as_str())) {
             problems.push(
-                Problem::new(format!("show: there is no column '{}'", suggest::clip(name)), suggest::hint(name, "columns", &columns))
-                    .at(place.clone()),
+                Problem::new(
+                    format!("show: there is no column '{}' of numbers or flags", suggest::clip(name)),
+                    suggest::hint(name, "columns", &averaged),
+                )
+                .at(place.clone()),
             );
         }
         problems.or(())?;
         let Read { title, parameters, seeds, set, points, grid, show, .. } = read;
         let show = show.into_iter().map(|(name, _)| name).collect();
         let set = set.into_iter().map(|(p, s)| (p.name, s)).collect();
+        // Every cell hashes it again; a scenario may be long.
+        let basis = hash(basis.as_bytes());
         Ok(Plan { source, title, parameters, seeds, show, set, points, grid, work, basis })
     }
 
@@ -175,21 +182,13 @@ impl Plan {
         Cell::of(self, index, self.parameters.iter().map(|p| p.name.clone()).zip(settings).collect(), seed)
     }
 
-    /// Every value of a parameter, in the order of the plan.
-    pub fn values(&self, parameter: &str) -> Vec<Value> {
+    /// The values of a parameter, in the order of the plan.
+    pub fn values(&self, parameter: &str) -> Vec<&Value> {
         let Some(at) = self.parameters.iter().position(|p| p.name == parameter) else { return Vec::new() };
-        let listed = self.points[0].len();
-        let mut values: Vec<Value> = Vec::new();
-        let mut add = |s: &Setting| {
-            if !values.contains(&s.value) {
-                values.push(s.value.clone());
-            }
-        };
-        match at.checked_sub(listed) {
-            Some(at) => self.grid[at].iter().for_each(&mut add),
-            None => self.points.iter().filter_map(|p| p[at].as_ref()).for_each(&mut add),
+        match at.checked_sub(self.points[0].len()) {
+            Some(at) => self.grid[at].iter().map(|s| &s.value).collect(),
+            None => self.points.iter().filter_map(|p| Some(&p[at].as_ref()?.value)).collect(),
         }
-        values
     }
 
     /// All cells in order.
@@ -238,27 +237,27 @@ impl Read {
         self.stands.iter().map(|s| (format!("{}={}", s.name, s.setting.toml), s.key.clone(), s.value.clone())).collect()
     }
 
-    /// Settings that together have every value of a parameter: the first cell, and for every further value the first cell with it.
-    /// Of long lists of numbers the first and the last.
-    fn samples(&self) -> Vec<Vec<(String, Setting)>> {
-        let fixed = || self.set.iter().map(|(p, s)| (p.name.clone(), s.clone()));
-        let named = |at: usize, s: &Setting| (self.parameters[at].name.clone(), s.clone());
+    /// Settings that together have every value of a parameter, each twice: with the first and with the last values of the others. What
+    /// fails in one of them only is a matter of the combination. Of long lists of numbers the first and the last.
+    fn samples(&self) -> Vec<[Vec<(String, Setting)>; 2]> {
         let listed = self.points.first().map_or(0, Vec::len);
-        let point = |p: &[Option<Setting>]| p.iter().enumerate().filter_map(|(i, s)| Some(named(i, s.as_ref()?))).collect::<Vec<_>>();
-        let firsts = || self.grid.iter().enumerate().map(|(i, values)| named(listed + i, &values[0]));
-        let first = &self.points[0];
-        let mut all = vec![fixed().chain(point(first)).chain(firsts()).collect::<Vec<_>>()];
-        for other in self.points.iter().skip(1).take(100) {
-            all.push(fixed().chain(point(other)).chain(firsts()).collect());
-        }
-        for (i, values) in self.grid.iter().enumerate() {
+        let with = |point: &[Option<Setting>], grid: &dyn Fn(usize) -> Setting| -> Vec<(String, Setting)> {
+            let fixed = self.set.iter().map(|(p, s)| (p.name.clone(), s.clone()));
+            let point = point.iter().enumerate().filter_map(|(i, s)| Some((self.parameters[i].name.clone(), s.clone()?)));
+            let grid = (0..self.grid.len()).map(|i| (self.parameters[listed + i].name.clone(), grid(i)));
+            fixed.chain(point).chain(grid).collect()
+        };
+        let first = |i: usize| self.grid[i][0].clone();
+        let last = |i: usize| self.grid[i][self.grid[i].len() - 1].clone();
+        let mut all: Vec<[Vec<(String, Setting)>; 2]> = self.points.iter().take(100).map(|p| [with(p, &first), with(p, &last)]).collect();
+        let ends = [&self.points[0], &self.points[self.points.len() - 1]];
+        for (at, values) in self.grid.iter().enumerate() {
             let words = values.iter().all(|v| matches!(v.value, Value::Text(_))) && values.len() <= 100;
-            let others: Vec<&Setting> = if words { values[1..].iter().collect() } else { values[1..].last().into_iter().collect() };
-            for other in others {
-                let mut one = all[0].clone();
-                let at = one.len() - self.grid.len() + i;
-                one[at].1 = other.clone();
-                all.push(one);
+            let tried: Vec<&Setting> =
+                if words { values.iter().collect() } else { values.first().into_iter().chain(values.last()).collect() };
+            for value in tried {
+                let own = |others: &dyn Fn(usize) -> Setting, i: usize| if i == at { value.clone() } else { others(i) };
+                all.push([with(ends[0], &|i| own(&first, i)), with(ends[1], &|i| own(&last, i))]);
             }
         }
         all
@@ -381,12 +380,10 @@ impl Reader {
         let whole = |e: &Entry| if let Item::Integer(n) = &e.item { n.parse::<u64>().ok() } else { None };
         let seeds = match &e.item {
             Item::List(items) => {
-                let mut seeds = Vec::new();
+                let (mut seeds, mut seen): (Vec<u64>, HashSet<u64>) = Default::default();
                 for item in items {
                     match whole(item) {
-                        Some(seed) if seeds.contains(&seed) => {
-                            self.refuse(format!("the seed {seed} stands twice"), "remove one", &item.place)
-                        }
+                        Some(seed) if !seen.insert(seed) => self.refuse(format!("the seed {seed} stands twice"), "remove one", &item.place),
                         Some(seed) => seeds.push(seed),
                         None => self.refuse(format!("seeds: found {}", item.describe()), "expected a whole number, 0 or more", &item.place),
                     }
@@ -442,7 +439,7 @@ impl Reader {
             self.refuse(format!("'point' is {}", e.describe()), "expected [[point]] in double brackets, once for each point", &e.key);
             return;
         };
-        let mut points = Vec::new();
+        let (mut points, mut seen): (Vec<Vec<(String, Setting)>>, HashSet<String>) = Default::default();
         for item in items {
             let Item::Table(t) = &item.item else {
                 self.refuse(
@@ -461,7 +458,9 @@ impl Reader {
                 read.stands.push(Stands { name: name.clone(), setting: setting.clone(), key: e.key.clone(), value: e.place.clone() });
                 point.push((name, setting));
             }
-            if points.contains(&point) {
+            let mut words: Vec<String> = point.iter().map(|(name, s)| format!("{name}={}", s.toml)).collect();
+            words.sort();
+            if !seen.insert(words.join("\n")) {
                 self.refuse("this point stands twice", "remove one of the two", &item.place);
             }
             points.push(point);
@@ -483,10 +482,10 @@ impl Reader {
                 );
                 continue;
             };
-            let mut values: Vec<Setting> = Vec::new();
+            let (mut values, mut seen): (Vec<Setting>, HashSet<String>) = Default::default();
             for item in items {
                 let Some(setting) = self.setting(&name, item) else { continue };
-                if values.contains(&setting) {
+                if !seen.insert(setting.toml.clone()) {
                     self.refuse(format!("{name}: {} stands twice", suggest::clip(&setting.toml)), "remove one of the two", &item.place);
                 }
                 read.stands.push(Stands { name: name.clone(), setting: setting.clone(), key: e.key.clone(), value: item.place.clone() });

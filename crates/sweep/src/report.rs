@@ -10,6 +10,10 @@ use crate::{Plan, Value};
 const BARS_MAX: usize = 60;
 /// Panels of the figure.
 const PANELS_MAX: usize = 6;
+/// Colours; more become one.
+const GROUPS_MAX: usize = 8;
+/// Combinations in a table of the report.
+const ROWS_MAX: usize = 1000;
 /// Failed cells that are listed.
 const LISTED_MAX: usize = 100;
 
@@ -46,16 +50,10 @@ pub(crate) fn figure(plan: &Plan, summary: &Summary) -> Figure {
     let mut figure =
         Figure::new(&plan.title).caption(format!("Seeds for each combination: {}. Error bars are 95 % intervals.", plan.seeds.len()));
     let columns = shown(plan, summary);
-    let (mut groups, mut labels): (Vec<Value>, Vec<Vec<Value>>) = (Vec::new(), Vec::new());
-    for c in &summary.combinations {
-        let (group, label) = split(&c.values);
-        if !groups.contains(&group) {
-            groups.push(group);
-        }
-        if !labels.contains(&label) {
-            labels.push(label);
-        }
-    }
+    let many = summary.combinations.len() > BARS_MAX;
+    let groups = unique(summary.combinations.iter().map(|c| split(&c.values).0));
+    let labels = if many { Vec::new() } else { unique(summary.combinations.iter().map(|c| split(&c.values).1)) };
+    let groups = if groups.len() > GROUPS_MAX { vec![Value::Null] } else { groups };
     let of = |group: &Value, label: &[Value]| summary.combinations.iter().find(|c| split(&c.values) == (group.clone(), label.to_vec()));
     let along = match summary.parameters.len() {
         0 | 1 => summary.parameters.join(""),
@@ -63,9 +61,10 @@ pub(crate) fn figure(plan: &Plan, summary: &Summary) -> Figure {
     };
     for (i, column) in columns {
         let axis = Axis::new(&column.name, column.unit.clone());
-        let panel = Panel::new("", Axis::new(&along, Unit::None), axis);
+        let along = if many { "combination" } else { along.as_str() };
+        let panel = Panel::new("", Axis::new(along, Unit::None), axis);
         let name = |group: &Value| if *group == Value::Null { column.name.clone() } else { group.to_string() };
-        figure = figure.panel(if labels.len() * groups.len() <= BARS_MAX {
+        figure = figure.panel(if !many {
             let bars = groups.iter().map(|g| {
                 let own = labels.iter().map(|l| bar(of(g, l).and_then(|c| c.intervals[i])));
                 BarGroup::new(name(g), own)
@@ -73,12 +72,18 @@ pub(crate) fn figure(plan: &Plan, summary: &Summary) -> Figure {
             panel.mark(Mark::bars(labels.iter().map(|l| words(l)), bars.collect::<Vec<_>>()))
         } else {
             panel.marks(groups.iter().map(|g| {
-                let own = summary.combinations.iter().enumerate().filter(|(_, c)| split(&c.values).0 == *g);
+                let own = summary.combinations.iter().enumerate().filter(|(_, c)| *g == Value::Null || split(&c.values).0 == *g);
                 Mark::points(name(g), own.filter_map(|(n, c)| Some((n as f64, c.intervals[i]?.value))))
             }))
         });
     }
     figure
+}
+
+/// Those that differ, in the order in which they come.
+fn unique<T: Clone + std::fmt::Debug>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = std::collections::HashSet::new();
+    values.filter(|v| seen.insert(format!("{v:?}"))).collect()
 }
 
 /// What is a colour, and what is a place on the axis.
@@ -124,6 +129,11 @@ fn differences(plan: &Plan, summary: &Summary) -> Table {
     table
 }
 
+fn shortened(mut table: Table) -> Table {
+    table.rows.truncate(ROWS_MAX);
+    table
+}
+
 /// The page.
 pub(crate) fn page(
     plan: &Plan,
@@ -148,10 +158,15 @@ pub(crate) fn page(
     if !figure.panels.is_empty() {
         results = results.figure(&figure);
     }
-    report = report.section(results.table(table(plan, summary)));
+    let rest = summary.combinations.len().saturating_sub(ROWS_MAX);
+    if rest > 0 {
+        results = results.text(format!("The first {ROWS_MAX} combinations; {rest} more are in `table.csv`."));
+    }
+    report = report.section(results.table(shortened(table(plan, summary))));
     if summary.combinations.len() > 1 && plan.seeds.len() > 1 {
         let first = words(&summary.combinations[0].values);
-        report = report.section(Section::new("Differences").text(format!("To {first}, seed by seed.")).table(differences(plan, summary)));
+        report = report
+            .section(Section::new("Differences").text(format!("To {first}, seed by seed.")).table(shortened(differences(plan, summary))));
     }
     if !failed.is_empty() {
         let mut t = Table::new(["Cell", "Values", "Error"]);

@@ -80,7 +80,7 @@ pub(crate) fn batch(plan: &Plan, all: &[(Cell, Shard)], rows: &[&(Cell, Shard)],
     add("cell", Kind::Whole, Arc::new(rows.iter().map(|(c, _)| Some(c.index as i64)).collect::<Int64Array>()));
     for p in plan.parameters.iter().filter(|_| parameters) {
         // The type follows from the plan, not from what is finished.
-        let kind = kind_of(plan.values(&p.name).iter()).unwrap_or(Kind::Text);
+        let kind = kind_of(plan.values(&p.name).into_iter()).unwrap_or(Kind::Text);
         add(&p.name, kind, array(kind, rows.iter().map(|(c, _)| c.value(&p.name))));
     }
     let seeds: ArrayRef = Arc::new(rows.iter().map(|(c, _)| Some(c.seed)).collect::<UInt64Array>());
