@@ -12,7 +12,7 @@ use xoff_report::Table;
 
 use crate::cell::{Cell, Shard, Status};
 use crate::scenario::hash;
-use crate::table::{batch, parquet_bytes};
+use crate::table::{Columns, parquet_bytes};
 use crate::{Plan, Store, Summary, SweepError, hive, report};
 
 /// How many cells.
@@ -123,14 +123,15 @@ impl Store {
 
         let all: Vec<&(Cell, Shard)> = rows.iter().collect();
         let impossible = |e: &dyn std::fmt::Display| SweepError::file("write", &self.path().join("runs.parquet"), e);
-        let runs = batch(plan, &rows, &all, true).map_err(|e| impossible(&e))?;
+        let columns = Columns::of(plan, &rows);
+        let runs = columns.batch(&all, true).map_err(|e| impossible(&e))?;
         let metadata =
             vec![("xoff_version".to_owned(), xoff_run::VERSION.to_owned()), ("xoff_plan".to_owned(), plan.source.text().to_owned())];
         let bytes = parquet_bytes(&runs.schema(), &[&runs], &metadata).map_err(|e| impossible(&e))?;
         folder.stage_bytes("runs.parquet", &bytes)?;
         let runs_hash = hash(&bytes);
         drop(bytes);
-        dataset(plan, folder, &rows).map_err(|e| e.unwrap_or_else(|| impossible(&"a column does not fit")))?;
+        dataset(plan, folder, &columns, &rows).map_err(|e| e.unwrap_or_else(|| impossible(&"a column does not fit")))?;
         self.tables(plan, folder, &rows)?;
 
         let summary = Summary::of(plan, &cells, &rows);
@@ -181,13 +182,13 @@ fn below(folder: &Folder, names: impl IntoIterator<Item = String>) -> Result<Fol
 }
 
 /// The rows in folders, a file for each combination: `runs/flow_control=pfc/switch.discipline=fifo/runs.parquet`.
-fn dataset(plan: &Plan, folder: &Folder, rows: &[(Cell, Shard)]) -> Result<(), Option<SweepError>> {
+fn dataset(plan: &Plan, folder: &Folder, columns: &Columns, rows: &[(Cell, Shard)]) -> Result<(), Option<SweepError>> {
     let mut groups: BTreeMap<Vec<String>, Vec<&(Cell, Shard)>> = BTreeMap::new();
     for row in rows {
         groups.entry(hive::folders(plan, &row.0)).or_default().push(row);
     }
     for (names, own) in groups {
-        let batch = batch(plan, rows, &own, false).map_err(|_| None)?;
+        let batch = columns.batch(&own, false).map_err(|_| None)?;
         let bytes = parquet_bytes(&batch.schema(), &[&batch], &[]).map_err(|_| None)?;
         let at = below(folder, ["runs".to_owned()].into_iter().chain(names)).map_err(Some)?;
         at.stage_bytes("runs.parquet", &bytes).map_err(|e| Some(e.into()))?;

@@ -108,9 +108,12 @@ impl ScenarioWork {
             for [first, other] in samples {
                 match work.under(first, 1) {
                     Ok(scenario) => {
-                        warnings.get_or_insert_with(|| match scenario {
-                            Scenario::Network(s) => s.warnings,
-                            Scenario::Fabric(s) => s.warnings,
+                        warnings.get_or_insert_with(|| {
+                            let found = match scenario {
+                                Scenario::Network(s) => s.warnings,
+                                Scenario::Fabric(s) => s.warnings,
+                            };
+                            self::placed(&found, |p| work.placed(p))
                         });
                     }
                     // Another combination has a result: this one is a cell that fails.
@@ -156,11 +159,7 @@ impl ScenarioWork {
             settings.iter().map(one).chain([Override::keyword("run.seed", &seed.to_string())]).collect();
         let loaded =
             overrides.map_err(Problems::from).and_then(|o| Scenario::from_text(self.source.name(), self.source.text(), &o, &self.folder));
-        loaded.map_err(|found| {
-            let mut problems = Problems::default();
-            found.iter().for_each(|p| problems.push(self.placed(p)));
-            problems
-        })
+        loaded.map_err(|found| placed(&found, |p| self.placed(p)))
     }
 
     fn placed(&self, p: &Problem) -> Problem {
@@ -174,6 +173,12 @@ impl ScenarioWork {
     fn settings(cell: &Cell) -> Vec<(String, Setting)> {
         cell.all().map(|(name, s)| (name.to_owned(), s.clone())).collect()
     }
+}
+
+fn placed(found: &Problems, place: impl Fn(&Problem) -> Problem) -> Problems {
+    let mut problems = Problems::default();
+    found.iter().for_each(|p| problems.push(place(p)));
+    problems
 }
 
 /// Hash of bytes as text.

@@ -1,5 +1,6 @@
 //! `runs.parquet`: a row for each cell, in the order of the plan, with nothing in it that a clock made.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array};
@@ -63,40 +64,56 @@ fn data_type(kind: Kind) -> DataType {
 
 /// Names of the columns that a measure of the caller adds, in the order of their first row.
 pub(crate) fn more_columns(plan: &Plan, rows: &[(Cell, Shard)]) -> Vec<String> {
-    let known: Vec<&str> = plan.work().columns().iter().map(|c| c.name).collect();
+    let mut seen: HashSet<String> = plan.work().columns().iter().map(|c| c.name.to_owned()).collect();
     let mut more: Vec<String> = Vec::new();
     for (name, _) in rows.iter().flat_map(|(_, s)| &s.measured.values) {
-        if !known.contains(&name.as_str()) && !more.contains(name) {
+        if !seen.contains(name) {
+            seen.insert(name.clone());
             more.push(name.clone());
         }
     }
     more
 }
 
-/// The rows of finished cells. `parameters`: with their columns.
-pub(crate) fn batch(plan: &Plan, all: &[(Cell, Shard)], rows: &[&(Cell, Shard)], parameters: bool) -> Result<RecordBatch, ArrowError> {
-    let mut fields: Vec<(String, DataType, ArrayRef)> = Vec::new();
-    let mut add = |name: &str, kind: Kind, array: ArrayRef| fields.push((name.to_owned(), data_type(kind), array));
-    add("cell", Kind::Whole, Arc::new(rows.iter().map(|(c, _)| Some(c.index as i64)).collect::<Int64Array>()));
-    for p in plan.parameters.iter().filter(|_| parameters) {
-        // The type follows from the plan, not from what is finished.
-        let kind = kind_of(plan.values(&p.name).into_iter()).unwrap_or(Kind::Text);
-        add(&p.name, kind, array(kind, rows.iter().map(|(c, _)| c.value(&p.name))));
+/// The columns of a table, known once for all of its parts.
+pub(crate) struct Columns {
+    /// A parameter's type follows from the plan, not from what is finished.
+    parameters: Vec<(String, Kind)>,
+    own: Vec<(String, Kind)>,
+}
+
+impl Columns {
+    pub fn of(plan: &Plan, rows: &[(Cell, Shard)]) -> Columns {
+        let parameter = |name: &str| kind_of(plan.values(name).into_iter()).unwrap_or(Kind::Text);
+        let more = more_columns(plan, rows).into_iter().map(|name| {
+            let kind = kind_of(rows.iter().map(|(_, s)| s.value(&name))).unwrap_or(Kind::Text);
+            (name, kind)
+        });
+        Columns {
+            parameters: plan.parameters.iter().map(|p| (p.name.clone(), parameter(&p.name))).collect(),
+            own: plan.work().columns().iter().map(|c| (c.name.to_owned(), c.kind)).chain(more).collect(),
+        }
     }
-    let seeds: ArrayRef = Arc::new(rows.iter().map(|(c, _)| Some(c.seed)).collect::<UInt64Array>());
-    fields.push(("seed".into(), DataType::UInt64, seeds));
-    let mut add = |name: &str, kind: Kind, array: ArrayRef| fields.push((name.to_owned(), data_type(kind), array));
-    let status: Vec<Value> = rows.iter().map(|(_, s)| if s.status == Status::Done { "done" } else { "failed" }.into()).collect();
-    add("status", Kind::Text, array(Kind::Text, status.iter()));
-    for c in plan.work().columns() {
-        add(c.name, c.kind, array(c.kind, rows.iter().map(|(_, s)| s.value(c.name))));
+
+    /// The rows of finished cells. `parameters`: with their columns.
+    pub fn batch(&self, rows: &[&(Cell, Shard)], parameters: bool) -> Result<RecordBatch, ArrowError> {
+        let mut all: Vec<(String, DataType, ArrayRef)> = Vec::new();
+        let mut add = |name: &str, kind: Kind, array: ArrayRef| all.push((name.to_owned(), data_type(kind), array));
+        add("cell", Kind::Whole, Arc::new(rows.iter().map(|(c, _)| Some(c.index as i64)).collect::<Int64Array>()));
+        for (name, kind) in self.parameters.iter().filter(|_| parameters) {
+            add(name, *kind, array(*kind, rows.iter().map(|(c, _)| c.value(name))));
+        }
+        let seeds: ArrayRef = Arc::new(rows.iter().map(|(c, _)| Some(c.seed)).collect::<UInt64Array>());
+        all.push(("seed".into(), DataType::UInt64, seeds));
+        let mut add = |name: &str, kind: Kind, array: ArrayRef| all.push((name.to_owned(), data_type(kind), array));
+        let status: Vec<Value> = rows.iter().map(|(_, s)| if s.status == Status::Done { "done" } else { "failed" }.into()).collect();
+        add("status", Kind::Text, array(Kind::Text, status.iter()));
+        for (name, kind) in &self.own {
+            add(name, *kind, array(*kind, rows.iter().map(|(_, s)| s.value(name))));
+        }
+        let errors: Vec<Value> = rows.iter().map(|(_, s)| s.error.clone().into()).collect();
+        add("error", Kind::Text, array(Kind::Text, errors.iter()));
+        let schema = Schema::new(all.iter().map(|(name, t, _)| Field::new(name, t.clone(), true)).collect::<Vec<_>>());
+        RecordBatch::try_new(Arc::new(schema), all.into_iter().map(|(.., array)| array).collect())
     }
-    for name in more_columns(plan, all) {
-        let kind = kind_of(all.iter().map(|(_, s)| s.value(&name))).unwrap_or(Kind::Text);
-        add(&name, kind, array(kind, rows.iter().map(|(_, s)| s.value(&name))));
-    }
-    let errors: Vec<Value> = rows.iter().map(|(_, s)| s.error.clone().into()).collect();
-    add("error", Kind::Text, array(Kind::Text, errors.iter()));
-    let schema = Schema::new(fields.iter().map(|(name, t, _)| Field::new(name, t.clone(), true)).collect::<Vec<_>>());
-    RecordBatch::try_new(Arc::new(schema), fields.into_iter().map(|(.., array)| array).collect())
 }
