@@ -184,7 +184,7 @@ def test_a_network_is_imported_as_by_the_command(tmp_path: Path) -> None:
     assert (imported.hosts, imported.switches, imported.links) == (expected["hosts"], expected["switches"], expected["links"])
     assert (tmp_path / "a.toml").read_text() == (tmp_path / "b.toml").read_text()
     assert imported.headline in imported._repr_html_()
-    with pytest.raises(xoff.ScenarioError, match="force"):
+    with pytest.raises(xoff.RunError, match="is there already.*force"):
         xoff.import_network("graphml", files, out=tmp_path / "b.toml", rate="100Gbps", length="5m")
 
 
@@ -263,6 +263,33 @@ def test_a_mistake_in_a_file_has_line_column_and_hint(tmp_path: Path) -> None:
     with pytest.raises(xoff.ScenarioError) as s:
         xoff.run(ROOT / "scenarios/tutorial/ring.toml", switch__buffer=5)
     assert (s.value.file, s.value.problems[0].setting) == (None, "keyword switch.buffer=5")
+
+
+def test_results_that_cannot_be_written_are_an_error_of_their_own(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.svg"
+    mine.write_text("mine")
+    tcd = ROOT / "scenarios" / "mechanisms" / "tcd.toml"
+    with pytest.raises(xoff.RunError, match="mine.svg"):
+        xoff.tree(tcd, "100us", svg=mine)
+    assert mine.read_text() == "mine"
+    with pytest.raises(xoff.RunError, match="did not write: 'mine.svg'"):
+        xoff.reproduce("gfc", "thm4.1", out=tmp_path)
+    with pytest.raises(xoff.RunError, match="expected the folder that a run was written to|no manifest|did not finish"):
+        xoff.explain(tmp_path, "S1:S2", "1ms")
+    with pytest.raises(xoff.RunError, match="y.toml"):
+        xoff.import_network("graphml", SAMPLES / "graph/leafspine.graphml", out=mine / "y.toml")
+    # While another process writes it.
+    busy = subprocess.Popen([sys.executable, "-m", "xoff", "reproduce", "gfc", "matrix", "--full", "--out", tmp_path / "busy"], stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(200):
+            if (tmp_path / "busy" / ".xoff").exists():
+                break
+            time.sleep(0.05)
+        with pytest.raises(xoff.RunError, match="is in use by process"):
+            xoff.reproduce("gfc", "thm4.1", out=tmp_path / "busy")
+    finally:
+        busy.kill()
+        busy.wait()
 
 
 def test_a_warning_of_the_command_is_a_warning_here(ring: Path) -> None:

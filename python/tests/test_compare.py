@@ -84,6 +84,8 @@ def test_bins_may_be_chosen(websearch: list[xoff.Run]) -> None:
     assert run.slowdown([50_000])["from_bytes"].to_list() == [0, 50_000]
     assert run.slowdown(3)["flows"].to_list() == [11, 11, 11]
     assert int(run.slowdown(1000)["flows"].sum()) == run.flows.height
+    with pytest.raises(TypeError, match="expected sizes in whole bytes"):
+        run.slowdown("10KB")  # type: ignore[arg-type]
     for wrong in ([5, 3], [], [-1], 0, [1, 1]):
         with pytest.raises(ValueError, match="bins: expected"):
             run.slowdown(wrong)

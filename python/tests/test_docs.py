@@ -146,7 +146,7 @@ def test_a_users_program_passes_mypy_strict(tmp_path: Path) -> None:
 
     def mypy(file: Path) -> subprocess.CompletedProcess[str]:
         environ = {**os.environ, "MYPYPATH": str(ROOT / "python")}
-        args = [sys.executable, "-m", "mypy", "--config-file", str(tmp_path / "mypy.ini"), str(file)]
+        args = [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path / "cache"), "--config-file", str(tmp_path / "mypy.ini"), str(file)]
         return subprocess.run(args, capture_output=True, text=True, env=environ, cwd=ROOT)
 
     done = mypy(good)

@@ -89,7 +89,7 @@ def test_what_is_written_in_python_is_named(ring: Path, tmp_path: Path) -> None:
     assert xoff.compare(run, xoff.run(ring, run__duration="1ms")).names == ["python:Pfc", "pfc"]
 
 
-def test_it_has_one_thread_and_says_why(ring: Path) -> None:
+def test_it_has_one_thread_and_warns_of_more(ring: Path) -> None:
     with pytest.warns(xoff.ScenarioWarning, match="one thread instead of 4: python:Pfc runs in Python's interpreter") as caught:
         run = xoff.run(ring, flow_control=laws.Pfc, run__duration="1ms", threads=4)
     assert run.manifest["threads"] == 1 and caught[0].filename == __file__

@@ -92,7 +92,7 @@ def written(value: object) -> str:
     return str(value)
 
 
-def moment(at: str | int) -> str:
+def instant(at: str | int) -> str:
     """A time: a text with a unit, or a number of picoseconds."""
     if isinstance(at, str):
         return at

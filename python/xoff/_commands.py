@@ -8,7 +8,7 @@ from os import PathLike, fspath
 from typing import Any, Literal, overload
 
 from ._answers import Check, CongestionTree, Entry, Explanation, Imported, NetworkPlan, Plan, Reproduction, _built
-from ._ask import ask, moment, option
+from ._ask import ask, instant, option
 from ._progress import StepCallback
 from ._run import Run
 
@@ -99,7 +99,7 @@ def explain(
     ``"2.9ms"``, or whole picoseconds. ``priority``: 0 to 7; default: the lowest one that waited.
     """
     where, scenario = _of(run)
-    args = ["explain", *option("priority", priority), "--", where, port, moment(at)]
+    args = ["explain", *option("priority", priority), "--", where, port, instant(at)]
     return Explanation._of(*ask(args, progress=progress, scenario=scenario, **_stack))
 
 
@@ -118,7 +118,7 @@ def tree(
     :func:`explain`. ``svg``: also draw it into this file; ``force``: even if xoff did not draw the file that is there.
     """
     where, scenario = _of(run)
-    args = ["tree", *option("svg", svg), *option("force", force), "--", where, moment(at)]
+    args = ["tree", *option("svg", svg), *option("force", force), "--", where, instant(at)]
     return CongestionTree._of(*ask(args, progress=progress, scenario=scenario, **_stack))
 
 

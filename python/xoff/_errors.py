@@ -71,7 +71,7 @@ class ScenarioNotFoundError(ScenarioError, FileNotFoundError):
 
 
 class RunError(RuntimeError):
-    """A run's tables cannot be written, or a folder holds no run."""
+    """Results cannot be written or read: a full disk, a folder that another process writes or that holds something else, a folder without a run."""
 
 
 class ScenarioWarning(UserWarning):

@@ -48,6 +48,8 @@ def edges(sizes: pl.Series, bins: Bins | None) -> list[int]:
     """Sizes at which bins begin."""
     if bins is None:
         return list(EDGES)
+    if isinstance(bins, str):
+        raise TypeError(f"bins: expected sizes in whole bytes, such as [0, 10_000, 1_000_000], not {bins!r}")
     if not isinstance(bins, int):
         given = [int(b) for b in bins]
         if not given or given != sorted(set(given)) or given[0] < 0:

@@ -147,5 +147,5 @@ pub fn refused(e: &ParamError) -> Problem {
 
 /// A file or folder that could not be written.
 pub fn unwritten(e: &RecordError) -> Problem {
-    Problem::new(e.to_string(), e.hint.clone())
+    crate::caller::of_output(Problem::new(e.to_string(), e.hint.clone()))
 }

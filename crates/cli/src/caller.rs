@@ -35,6 +35,7 @@ pub struct Caller {
     warnings: Mutex<Vec<Problem>>,
     step: Mutex<Step>,
     scenario: Option<(String, PathBuf)>,
+    output: AtomicBool,
 }
 
 impl Caller {
@@ -58,6 +59,10 @@ impl Caller {
     pub fn step(&self) -> Step {
         held(&self.step).clone()
     }
+    /// Whether it was refused because results could not be written or read, not for what was asked.
+    pub fn output_failed(&self) -> bool {
+        self.output.load(Ordering::Relaxed)
+    }
     pub(crate) fn scenario(&self) -> Option<&(String, PathBuf)> {
         self.scenario.as_ref()
     }
@@ -76,6 +81,14 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Who called the subcommand that runs on this thread; `None`: a terminal.
 pub(crate) fn present() -> Option<Arc<Caller>> {
     PRESENT.with_borrow(Clone::clone)
+}
+
+/// A problem of files and folders of results: a caller is to raise it as such.
+pub(crate) fn of_output(problem: Problem) -> Problem {
+    if let Some(caller) = present() {
+        caller.output.store(true, Ordering::Relaxed);
+    }
+    problem
 }
 
 /// Runs `work` for a caller.

@@ -63,5 +63,5 @@ pub fn free(file: &Path, kind: Kind, force: bool) -> Result<(), OutputError> {
 
 /// A problem at an option.
 pub fn refused(option: &str, value: &Path, e: OutputError) -> Problem {
-    Problem::new(e.what, e.hint).at(terminal::option(option, &value.display().to_string()))
+    crate::caller::of_output(Problem::new(e.what, e.hint)).at(terminal::option(option, &value.display().to_string()))
 }

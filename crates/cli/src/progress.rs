@@ -15,7 +15,7 @@ const STEPS: u64 = 10_000;
 pub struct Bar {
     bar: ProgressBar,
     started: Mutex<Instant>,
-    /// Who watches instead of a terminal.
+    /// The caller that is shown it instead of a terminal.
     caller: Option<Arc<Caller>>,
 }
 

@@ -9,6 +9,7 @@ use xoff_scenario::{Problem, Problems};
 use xoff_testbed::veth_network;
 
 use crate::answer::{Answer, Exit, refused};
+use crate::caller;
 use crate::out::Force;
 use crate::progress::Bar;
 use crate::{interrupt, terminal};
@@ -98,7 +99,7 @@ fn problems(e: ReproduceError) -> Problems {
     match e {
         ReproduceError::Scenario(p) => p,
         ReproduceError::Build(e) => refused(&e).into(),
-        ReproduceError::Output(e) => Problem::new(e.what, e.hint).into(),
+        ReproduceError::Output(e) => caller::of_output(Problem::new(e.what, e.hint)).into(),
         ReproduceError::Unknown { what, hint } => Problem::new(what, hint).into(),
         e => Problem::new(e.to_string(), "").into(),
     }

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 
 use crate::errors::{Failure, Fields, fields};
 
-/// A caller of a subcommand, which another thread may watch and stop.
+/// A caller of a subcommand, which another thread may ask and stop.
 #[pyclass(frozen)]
 pub struct Caller(Arc<xoff::Caller>);
 
@@ -43,6 +43,7 @@ impl Caller {
 /// The answer of a subcommand: text, JSON and exit code. It runs on this thread, without the GIL.
 #[pyfunction]
 pub fn ask(py: Python<'_>, args: Vec<OsString>, caller: &Caller) -> PyResult<(String, String, u8)> {
-    let given = py.detach(|| xoff::ask(args, &caller.0)).map_err(Failure::Input)?;
+    let failed = |p| if caller.0.output_failed() { Failure::Results(p) } else { Failure::Input(p) };
+    let given = py.detach(|| xoff::ask(args, &caller.0)).map_err(failed)?;
     Ok((given.text, given.json, given.exit))
 }

@@ -19,6 +19,8 @@ pub enum Failure {
     NotFound(Problems),
     /// The scenario or a setting is wrong.
     Input(Problems),
+    /// Files or folders of results cannot be written or read.
+    Results(Problems),
     /// It cannot be built or recorded.
     Run(RunError),
     /// A folder that is refused, a file that cannot be written.
@@ -74,6 +76,7 @@ impl From<Failure> for PyErr {
     fn from(f: Failure) -> PyErr {
         match f {
             Failure::Raised(e) => e,
+            Failure::Results(p) => python::RunError::new_err(p.to_string()),
             Failure::NotFound(p) => with_problems(python::ScenarioNotFoundError::new_err(p.to_string()), &p),
             Failure::Input(p) => with_problems(python::ScenarioError::new_err(p.to_string()), &p),
             // The document was right; its values do not go together.
