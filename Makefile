@@ -124,6 +124,7 @@ test-overflow: toolchain ## The Rust tests with overflow checks, in a target fol
 test-full: test ## All tests and the slow ones
 	@$(call step,Slow tests)
 	$(CARGO) test --release --workspace -- --include-ignored
+	$(VENV)/bin/python -m pytest -q --full
 	$(call done,slow tests)
 
 lint: toolchain ## Formatting and clippy (needs the rustfmt and clippy components)

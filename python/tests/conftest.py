@@ -10,6 +10,15 @@ import xoff
 ROOT = Path(__file__).parents[2]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--full", action="store_true", help="the large variants of tests that have one")
+
+
+@pytest.fixture(scope="session")
+def full(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--full"))
+
+
 @pytest.fixture(scope="session")
 def ring() -> Path:
     return ROOT / "scenarios" / "tutorial" / "ring.toml"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import concurrent.futures
 import hashlib
+import json
 import multiprocessing
 import os
 import signal
 import statistics
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -186,20 +189,62 @@ def test_dead_workers_lose_nothing(ring: Path, tmp_path: Path) -> None:
     assert xoff.sweep(plan(ring), out=tmp_path / "a").complete
 
 
-def test_dask_with_a_worker_that_is_killed(ring: Path, tmp_path: Path) -> None:
-    distributed = pytest.importorskip("distributed")
-    xoff.sweep(plan(ring, seeds=8), out=tmp_path / "local")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
-    ) as cluster, distributed.Client(cluster) as client:
-        pids = list(client.run(os.getpid).values())
-        steps: list[xoff.Step] = []
+CLIENT = """
+import sys, xoff
+from distributed import Client
 
-        def report(step: xoff.Step) -> None:
-            if len(steps) == 1:
-                os.kill(pids[0], signal.SIGKILL)
-            steps.append(step)
+if __name__ == "__main__":
+    with Client(sys.argv[1]) as client:
+        print(xoff.sweep(sys.argv[2], client, out=sys.argv[3], progress=False).headline)
+"""
 
-        sweep = xoff.sweep(plan(ring, seeds=8), client, out=tmp_path / "dask", progress=report)
-        assert sweep.complete and steps[-1].done == 1.0
+
+def test_dask_killed_twice_and_a_worker_in_the_middle(ring: Path, tmp_path: Path, full: bool) -> None:
+    """200 cells, or a thousand with --full, by a scheduler and two workers, processes on the loopback address. The client is killed
+    twice, a worker once."""
+    pytest.importorskip("distributed")
+    seeds = 250 if full else 50
+    file = tmp_path / "plan.toml"
+    grid = 'flow_control = ["pfc", "gfc-buffer"]\nswitch.discipline = ["fifo", "round-robin"]'
+    jitter = 'control_delay.processing_jitter = "5us"'
+    file.write_text(f'scenario = "{ring}"\nseeds = {seeds}\n[set]\nrun.duration = "200us"\n{jitter}\n[grid]\n{grid}\n')
+    xoff.sweep(file, out=tmp_path / "local")
+    (tmp_path / "client.py").write_text(CLIENT)
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*args: str) -> subprocess.Popen[str]:
+        quiet: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True, "cwd": tmp_path}
+        started.append(subprocess.Popen([sys.executable, *args], **quiet))
+        return started[-1]
+
+    def kept() -> int:
+        return len(list(tmp_path.glob("dask/cells/*/*.json")))
+
+    def kill_at(process: subprocess.Popen[str], cells: int) -> None:
+        until = time.monotonic() + 90
+        while kept() < cells and process.poll() is None and time.monotonic() < until:
+            time.sleep(0.01)
+        assert process.poll() is None and kept() >= cells
+        process.kill()
+        process.wait()
+
+    try:
+        described = tmp_path / "scheduler.json"
+        scheduler = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(described)]
+        start("-m", "distributed.cli.dask_scheduler", *scheduler)
+        while not described.exists() or not described.read_text():
+            time.sleep(0.05)
+        address = json.loads(described.read_text())["address"]
+        worker = ["-m", "distributed.cli.dask_worker", address, "--no-nanny", "--nthreads", "1", "--host", "127.0.0.1", "--no-dashboard"]
+        workers = [start(*worker), start(*worker)]
+        sweep = ["client.py", address, str(file), str(tmp_path / "dask")]
+        kill_at(start(*sweep), seeds // 2)
+        kill_at(start(*sweep), seeds)
+        last = start(*sweep)
+        kill_at(workers[0], 2 * seeds)
+        assert last.communicate(timeout=120)[0] == f"{4 * seeds} of {4 * seeds} cells done\n"
+    finally:
+        for process in started:
+            process.kill()
+            process.communicate()
     assert digest(tmp_path / "local") == digest(tmp_path / "dask")
