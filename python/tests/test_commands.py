@@ -315,6 +315,18 @@ def test_an_interrupt_stops_an_answer(what: str, ring: Path, tmp_path: Path) -> 
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler, "the interpreter's handler stays"
 
 
+def test_a_second_interrupt_does_not_wait() -> None:
+    """Of work that looks for none, such as the search for a remedy."""
+    from xoff._ask import aside
+
+    interrupt_soon()
+    threading.Timer(0.8, lambda: signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)).start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        aside(lambda: time.sleep(30), lambda: None)
+    assert 0.5 < time.monotonic() - started < 15
+
+
 def test_answers_beside_each_other() -> None:
     """Two at a time, one of which is stopped: the other is not."""
     done: list[xoff.Check] = []
