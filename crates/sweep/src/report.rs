@@ -95,13 +95,17 @@ fn split(values: &[Value]) -> (Value, Vec<Value>) {
     }
 }
 
-/// A value with its interval in words.
+/// A value with its interval in words: `5.06 (5.031 to 5.088) Gb/s`.
 pub(crate) fn in_words(column: &Averaged, at: Option<Interval>) -> String {
-    let one = |v: f64| column.unit.format(v);
-    match at {
-        None => "-".into(),
-        Some(i) if i.n < 2 || (i.low == i.value && i.high == i.value) => one(i.value),
-        Some(i) => format!("{} ({} to {})", one(i.value), one(i.low), one(i.high)),
+    let Some(i) = at else { return "-".into() };
+    let [value, low, high] = [i.value, i.low, i.high].map(|v| column.unit.format(v));
+    if i.n < 2 || (low == value && high == value) {
+        return value;
+    }
+    let parts = [&value, &low, &high].map(|text| text.split_once(' '));
+    match parts {
+        [Some((v, unit)), Some((l, a)), Some((h, b))] if a == unit && b == unit => format!("{v} ({l} to {h}) {unit}"),
+        _ => format!("{value} ({low} to {high})"),
     }
 }
 
@@ -177,4 +181,21 @@ pub(crate) fn page(
     }
     let plan_text = Table::new(["Plan"]).row([Shown::code(plan.source.text())]);
     report.details("The plan", plan_text).provenance("xoff", xoff_run::VERSION).provenance("runs.parquet", hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_has_its_unit_once() {
+        let column = |unit| Averaged { name: "x".into(), is_share: false, unit };
+        let words = |unit, value, low, high| in_words(&column(unit), Some(Interval { value, low, high, n: 3 }));
+        assert_eq!(words(Unit::BitsPerSecond, 5.06e9, 5.031e9, 5.088e9), "5.06 (5.031 to 5.088) Gb/s");
+        assert_eq!(words(Unit::BitsPerSecond, 1.1e9, 0.9e9, 1.3e9), "1.1 Gb/s (900 Mb/s to 1.3 Gb/s)");
+        assert_eq!(words(Unit::Fraction, 1.0, 0.7225, 1.0), "100 (72.25 to 100) %");
+        assert_eq!(words(Unit::None, 2.0, 1.0, 3.0), "2 (1 to 3)");
+        assert_eq!(words(Unit::BitsPerSecond, 1.6012e9, 1.60121e9, 1.60119e9), "1.601 Gb/s");
+        assert_eq!(in_words(&column(Unit::None), None), "-");
+    }
 }
