@@ -101,6 +101,9 @@ fn sonics_form_loads() {
         assert_eq!(port["verdict"], "enough", "{port:#}");
         assert!(port["headroom_today_bytes"].as_u64() >= port["headroom_bytes"].as_u64(), "{port:#}");
     }
+    // Today's profile is enough, and so it is what is written: xon and size too.
+    let of_today = &tables["sonic"]["leaf1"]["BUFFER_PROFILE"]["pg_lossless_400000_40m_profile"];
+    assert_eq!((&of_today["size"], &of_today["xon"], &of_today["xoff"]), (&"284672".into(), &"19456".into(), &"265216".into()));
     let row = xoff(&["plan", "--rate", "400Gbps", "--length", "40m", "--mtu", "9100", "--format", "sonic"]);
     let words: Vec<u64> = row.out.lines().last().unwrap().split_whitespace().filter_map(|w| w.trim_end_matches('m').parse().ok()).collect();
     let plan = xoff(&["plan", "--rate", "400Gbps", "--length", "40m", "--mtu", "9100", "--json"]).json();

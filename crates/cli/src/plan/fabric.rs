@@ -47,7 +47,7 @@ pub struct Row {
     /// The least of today's profiles; `None`: the files have none.
     #[serde(rename = "headroom_today_bytes")]
     pub today: Option<u64>,
-    /// Arrivals in a feedback latency: below it the link may idle before a resume takes effect.
+    /// Occupancy at or below which the peer is resumed: today's, or the distance of XON to XOFF if that is more.
     #[serde(rename = "xon_bytes", serialize_with = "bytes")]
     pub xon: Bytes,
     pub verdict: Verdict,
@@ -183,6 +183,7 @@ fn rows(args: &Args, network: &Network) -> Result<(Vec<Row>, Option<Plan>), Prob
             let number = |symbol| plan.integer(symbol).map(Bytes).unwrap_or_default();
             let (headroom, least) = (number("H"), number("H worst"));
             let today = set.and_then(|s| s.pfc.iter().map(|p| s.profiles.get(p).map_or(Bytes::ZERO, |f| f.headroom)).min());
+            let xon_today = set.and_then(|s| s.profiles.values().map(|f| f.xon).max()).unwrap_or_default();
             let verdict = match today {
                 None => Verdict::Unknown,
                 Some(Bytes::ZERO) => Verdict::NotSet,
@@ -208,7 +209,7 @@ fn rows(args: &Args, network: &Network) -> Result<(Vec<Row>, Option<Plan>), Prob
                 headroom,
                 least,
                 today: today.map(|t| t.0).filter(|t| *t > 0),
-                xon: number("C tau"),
+                xon: (number("XOFF") - number("XON")).max(xon_today),
                 verdict,
             });
         }

@@ -45,7 +45,7 @@ fn kib(bytes: u64) -> u64 {
 pub fn row(plan: &Plan, rate: Rate, length: Length) -> String {
     let number = |symbol| plan.integer(symbol).map(Bytes).unwrap_or_default();
     let metres = length.0.div_ceil(1_000);
-    format!("{HEAD}{}", Profile::of(number("C tau"), number("H")).line(rate.0 / 1_000_000, &format!("{metres}m")))
+    format!("{HEAD}{}", Profile::of(number("XOFF") - number("XON"), number("H")).line(rate.0 / 1_000_000, &format!("{metres}m")))
 }
 
 /// Speed [Mb/s], cable and profile of every kind of port: what is larger today stays.
