@@ -201,6 +201,28 @@ fn a_broken_fabric_is_a_finding_with_its_place() {
     absent.complains(&["absent.dump", "has no entry for"]);
 }
 
+/// Installed tables stay as they are: what a failure takes away is counted, by pairs, with the switch that drops.
+#[test]
+fn failures_make_black_holes_of_installed_tables() {
+    let data = |name: &str| format!("{}/../import/tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
+    // Each spine has one port to each leaf: whichever link fails, half of the ways to a leaf end there.
+    let fabric = format!("frr:{}", data("routing/clos"));
+    let one = xoff(&["check", &fabric, "--fail-any", "1", "--json"]);
+    assert_eq!(one.code, 1, "{}", one.err);
+    let study = &one.json()["table_failures"];
+    assert_eq!((&study["by_size"][0]["holes"], &study["by_size"][0]["unrouted_max"]), (&4.into(), &1.into()), "{study:#}");
+    assert!(study["sets"].as_array().unwrap().iter().all(|s| s["first"]["switch"].as_str().unwrap().starts_with("spine")), "{study:#}");
+    // Both links of one spine are another matter: the leaves leave it out.
+    // The same by hand.
+    let by_hand = xoff(&["check", &fabric, "--fail", study["sets"][0]["links"][0].as_str().unwrap(), "--json"]).json();
+    assert_eq!((&by_hand["unrouted"], &by_hand["tables"]["holes"][0]), (&1.into(), &study["sets"][0]["first"]), "{by_hand:#}");
+    let text = xoff(&["check", &fabric, "--fail-any", "2"]).out;
+    assert!(text.contains("Single failures: 4 of 4. Pairs: 4 of 6 make black holes, up to 2 pairs each."), "{text}");
+    let ib = format!("ibnetdiscover:{},{}", data("ib/ring5-minhop/ibnetdiscover.topo"), data("ib/ring5-minhop/opensm-lfts.dump"));
+    let ring = xoff(&["check", &ib, "--fail-any", "1", "--json"]).json();
+    assert_eq!((&ring["table_failures"]["by_size"][0]["sets_checked"], &ring["verdict"]), (&5.into(), &"cyclic".into()), "{ring:#}");
+}
+
 #[test]
 fn the_remedy_stands_before_the_evidence() {
     let ring = xoff(&["check", "ring:switches=5"]);

@@ -87,14 +87,9 @@ pub fn fail_any(
     let mut t = topology.clone();
     let incremental = Incremental::new(topology, rule, traffic);
     for size in 1..=n.min(links.len()) {
-        let total = choose(links.len(), size);
+        let Sets { total, sampled, each: sets } = sets(&links, size, sets_max, seed);
         study.sets_total += total;
-        let sets: Box<dyn Iterator<Item = Vec<LinkId>>> = if size == 1 || total <= sets_max as u128 {
-            Box::new(Combinations::new(&links, size))
-        } else {
-            study.sampled = true;
-            Box::new(sample(&links, size, sets_max, seed))
-        };
+        study.sampled |= sampled;
         study.by_size.push(OfSize { failures: size, sets_total: total, sets_checked: 0, cyclic: 0 });
         for set in sets {
             if !go_on() {
@@ -144,6 +139,26 @@ pub(super) fn still_valid(t: &Topology, traffic: Traffic<'_>) -> Option<Vec<supe
 /// Whether one of the known sets is part of this one; both ascending.
 fn contains_one(known: &[Vec<LinkId>], set: &[LinkId]) -> bool {
     known.iter().any(|k| k.iter().all(|l| set.contains(l)))
+}
+
+/// The sets of one size that are examined.
+pub(super) struct Sets<'a> {
+    /// How many there are.
+    pub total: u128,
+    /// Only some of them are drawn.
+    pub sampled: bool,
+    pub each: Box<dyn Iterator<Item = Vec<LinkId>> + 'a>,
+}
+
+/// All sets of a size; from two on at most `sets_max`, drawn with `seed`.
+pub(super) fn sets(links: &[LinkId], size: usize, sets_max: u64, seed: u64) -> Sets<'_> {
+    let total = choose(links.len(), size);
+    let sampled = size > 1 && total > sets_max as u128;
+    let each: Box<dyn Iterator<Item = Vec<LinkId>>> = match sampled {
+        true => Box::new(sample(links, size, sets_max, seed)),
+        false => Box::new(Combinations::new(links, size)),
+    };
+    Sets { total, sampled, each }
 }
 
 /// Number of choices of `k` of `n`.

@@ -6,18 +6,22 @@
 //!                                                           +-- a state that is reached again: a forwarding loop
 //! ```
 //!
-//! A state is a directed link with a virtual lane. Where a frame goes next depends on the state, the destination and the service level, not
-//! on its source, so that each state is visited once for each destination and level.
+//! The walk is in `walk.rs`; here is what it comes to. `failures.rs` asks it again for every set of failed links.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+mod failures;
+mod walk;
+
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 use xoff_topology::routing::{Lanes, Tables};
-use xoff_topology::{NodeId, NodeKind, Topology};
+use xoff_topology::{NodeId, Topology};
 
 use super::cycle::{self, Graph};
 use super::remedy::{Remedy, turns, up_down};
 use super::{Closing, Cycle, Report, Traffic, Verdict};
+pub use failures::{HoleSet, HoleStudy, HolesOfSize, fail_any_installed};
+use walk::{State, Walk};
 
 /// Holes and loops that are named; the rest is counted.
 const NAMED_MAX: usize = 20;
@@ -89,254 +93,7 @@ pub fn check_installed(t: &Topology, tables: &Tables) -> Installed {
     Installed { report, virtual_lanes: tables.lanes.is_some(), holes, holes_total, loops, loops_total, remedies }
 }
 
-/// A directed link with a virtual lane.
-type State = u32;
-
-/// Where frames of a level enter the network, and how many hosts send there.
-struct Entry {
-    host: NodeId,
-    switch: NodeId,
-    ingress: u16,
-    hosts: u64,
-}
-
-/// How a state looks during a walk.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Mark {
-    Open,
-    Arrives,
-    Lost,
-}
-
-struct Walk<'a> {
-    t: &'a Topology,
-    tables: &'a Tables,
-    lanes: u32,
-    /// Entries that stand for all hosts: one for each switch, or each host where virtual lanes distinguish them.
-    entries: Vec<Entry>,
-    /// Mark of each state and the walk it belongs to.
-    marks: Vec<(u32, Mark)>,
-    round: u32,
-    /// For each dependency the walk and the host that showed it first.
-    dependencies: BTreeMap<(State, State), (u32, u8, NodeId)>,
-    unrouted: u64,
-    holes: Vec<Hole>,
-    holes_total: u64,
-    hole_at: HashMap<NodeId, u32>,
-    loops: Vec<Loop>,
-    loops_total: u64,
-}
-
-impl<'a> Walk<'a> {
-    fn new(t: &'a Topology, tables: &'a Tables) -> Walk<'a> {
-        let lanes = if tables.lanes.is_some() { 16 } else { 1 };
-        let mut entries: Vec<Entry> = Vec::new();
-        let mut of_switch: HashMap<NodeId, usize> = HashMap::new();
-        for host in t.hosts() {
-            for port in &t.nodes[host as usize].ports {
-                let up = t.links[port.link as usize].up && t.nodes[port.peer as usize].kind == NodeKind::Switch;
-                match of_switch.get(&port.peer) {
-                    _ if !up => {}
-                    Some(&i) if lanes == 1 => entries[i].hosts += 1,
-                    _ => {
-                        of_switch.insert(port.peer, entries.len());
-                        entries.push(Entry { host, switch: port.peer, ingress: port.peer_port, hosts: 1 });
-                    }
-                }
-            }
-        }
-        let marks = vec![(0, Mark::Open); t.links.len() * 2 * lanes as usize];
-        let (dependencies, hole_at) = (BTreeMap::new(), HashMap::new());
-        let (holes, loops) = (Vec::new(), Vec::new());
-        let totals = (0, 0, 0);
-        Walk {
-            t,
-            tables,
-            lanes,
-            entries,
-            marks,
-            round: 0,
-            dependencies,
-            unrouted: totals.0,
-            holes,
-            holes_total: totals.1,
-            hole_at,
-            loops,
-            loops_total: totals.2,
-        }
-    }
-
-    fn is_switch(&self, node: NodeId) -> bool {
-        self.t.nodes[node as usize].kind == NodeKind::Switch
-    }
-
-    fn level(&self, host: NodeId, destination: u32) -> u8 {
-        self.tables.lanes.as_ref().and_then(|l| l.level.get(&(host, destination)).copied()).unwrap_or(0)
-    }
-
-    /// The state of a frame that leaves a node by a port.
-    fn state(&self, node: NodeId, ingress: u16, egress: u16, level: u8) -> State {
-        let port = self.t.nodes[node as usize].ports[egress as usize];
-        let link = &self.t.links[port.link as usize];
-        let lane = self.tables.lanes.as_ref().map_or(0, |l| u32::from(l.of(node, ingress, egress, level) & 15));
-        (port.link * 2 + u32::from((link.a, link.a_port) != (node, egress))) * self.lanes + lane
-    }
-
-    /// The port by which a state leaves.
-    fn egress(&self, state: State) -> (NodeId, u16) {
-        let (link, lane) = (&self.t.links[(state / self.lanes / 2) as usize], state / self.lanes % 2);
-        if lane == 0 { (link.a, link.a_port) } else { (link.b, link.b_port) }
-    }
-
-    /// The port at which a state arrives.
-    fn ingress(&self, state: State) -> (NodeId, u16) {
-        let (node, port) = self.egress(state);
-        let port = self.t.nodes[node as usize].ports[port as usize];
-        (port.peer, port.peer_port)
-    }
-
-    /// Whether a state fills a buffer between switches.
-    fn is_between(&self, state: State) -> bool {
-        self.is_switch(self.egress(state).0) && self.is_switch(self.ingress(state).0)
-    }
-
-    /// The states that follow one that arrives at a switch; `None`: they are dropped.
-    fn next(&self, (switch, ingress): (NodeId, u16), destination: u32, level: u8) -> Option<Vec<State>> {
-        let ports = self.tables.ports(switch, destination);
-        let up = |&&p: &&u16| self.t.link_at(switch, p).up;
-        let states: Vec<State> = ports.iter().filter(up).map(|&p| self.state(switch, ingress, p, level)).collect();
-        (!states.is_empty()).then_some(states)
-    }
-
-    fn name(&self, destination: u32) -> String {
-        let d = &self.tables.destinations[destination as usize];
-        format!("{} ({})", self.t.name(d.host), d.address)
-    }
-
-    /// Walks from every source to one destination.
-    fn destination(&mut self, destination: u32) {
-        let to = self.tables.destinations[destination as usize].host;
-        let mut levels: Vec<u8> = self.entries.iter().map(|e| self.level(e.host, destination)).collect();
-        levels.sort_unstable();
-        levels.dedup();
-        let mut looped = false;
-        for level in levels {
-            self.round += 1;
-            for i in 0..self.entries.len() {
-                let Entry { host, switch, ingress, hosts } = self.entries[i];
-                let own = self.t.nodes[to as usize].ports.iter().any(|p| p.peer == switch);
-                if (self.lanes > 1 && host == to) || self.level(host, destination) != level {
-                    continue;
-                }
-                // Where virtual lanes do not matter, the destination itself is among those that enter at its switch.
-                let senders = if self.lanes == 1 && own { hosts - 1 } else { hosts };
-                if senders > 0 && !self.from((switch, ingress), (destination, level, host), &mut looped) {
-                    self.unrouted += senders;
-                }
-            }
-        }
-        self.loops_total += u64::from(looped);
-    }
-
-    /// Follows all paths from where a frame enters; false if one of them does not arrive.
-    fn from(&mut self, at: (NodeId, u16), walk: (u32, u8, NodeId), looped: &mut bool) -> bool {
-        let (destination, level, _) = walk;
-        let to = self.tables.destinations[destination as usize].host;
-        let Some(first) = self.next(at, destination, level) else {
-            self.hole(at.0, destination);
-            return false;
-        };
-        let mut arrives = true;
-        for start in first {
-            // The states on the way, each with those that follow it and are still to be visited.
-            let mut way: Vec<(State, Vec<State>)> = Vec::new();
-            let mut lost = self.enter(start, to, walk, &mut way, looped);
-            while let Some((state, following)) = way.last_mut() {
-                let state = *state;
-                if lost {
-                    self.marks[state as usize].1 = Mark::Lost;
-                }
-                match following.pop() {
-                    Some(next) => {
-                        if self.is_between(state) && self.is_between(next) {
-                            self.dependencies.entry((state, next)).or_insert(walk);
-                        }
-                        lost = self.enter(next, to, walk, &mut way, looped);
-                        // What was entered reports by itself at its end; what was not entered reports now.
-                        if way.last().is_some_and(|(top, _)| *top == next) {
-                            lost = false;
-                        }
-                    }
-                    None => {
-                        way.pop();
-                        let mark = &mut self.marks[state as usize].1;
-                        if *mark == Mark::Open {
-                            *mark = Mark::Arrives;
-                        }
-                        lost = *mark == Mark::Lost;
-                    }
-                }
-            }
-            arrives &= !lost && self.marks[start as usize].1 != Mark::Lost;
-        }
-        arrives
-    }
-
-    /// Goes into a state, unless it is known; true if what goes there is lost.
-    fn enter(
-        &mut self,
-        state: State,
-        to: NodeId,
-        (destination, level, _): (u32, u8, NodeId),
-        way: &mut Vec<(State, Vec<State>)>,
-        looped: &mut bool,
-    ) -> bool {
-        if self.marks[state as usize].0 == self.round {
-            return match self.marks[state as usize].1 {
-                Mark::Arrives => false,
-                Mark::Lost if !way.iter().any(|(s, _)| *s == state) => true,
-                _ => {
-                    if !*looped && self.loops.len() < NAMED_MAX {
-                        let start = way.iter().position(|(s, _)| *s == state).unwrap_or(0);
-                        let links = way[start..].iter().map(|(s, _)| self.link_name(*s)).collect();
-                        self.loops.push(Loop { destination: self.name(destination), links });
-                    }
-                    *looped = true;
-                    true
-                }
-            };
-        }
-        self.marks[state as usize] = (self.round, Mark::Open);
-        let at = self.ingress(state);
-        if at.0 == to {
-            self.marks[state as usize].1 = Mark::Arrives;
-            return false;
-        }
-        let following = if self.is_switch(at.0) { self.next(at, destination, level) } else { None };
-        match following {
-            Some(following) => {
-                way.push((state, following));
-                false
-            }
-            None => {
-                self.hole(at.0, destination);
-                self.marks[state as usize].1 = Mark::Lost;
-                true
-            }
-        }
-    }
-
-    /// Notes a table without an entry, once for each destination.
-    fn hole(&mut self, switch: NodeId, destination: u32) {
-        if self.hole_at.insert(switch, destination) == Some(destination) {
-            return;
-        }
-        self.holes_total += 1;
-        if self.holes.len() < NAMED_MAX {
-            self.holes.push(Hole { switch: self.t.name(switch).into(), destination: self.name(destination) });
-        }
-    }
-
+impl Walk<'_> {
     /// The dependencies in rows.
     fn graph(&self) -> Graph {
         let mut graph = Graph { first: vec![0], next: Vec::new() };
@@ -387,12 +144,6 @@ impl<'a> Walk<'a> {
         }
         known.insert(at, most);
         most
-    }
-
-    fn link_name(&self, state: State) -> String {
-        let (node, port) = self.egress(state);
-        let name = self.t.port_name(node, port);
-        if self.lanes > 1 { format!("{name} VL{}", state % self.lanes) } else { name }
     }
 
     /// A cycle in words.
@@ -511,5 +262,30 @@ mod tests {
         tables.set(third, last, onward);
         let found = check_installed(&t, &tables);
         assert_eq!((found.loops_total, found.loops[0].links.len(), found.report.unrouted), (1, 3, 2), "{:?}", found.loops);
+    }
+
+    /// In a clockwise ring every link carries something that has no other way; with a second port in a table, that switch has one.
+    #[test]
+    fn failures_make_black_holes_where_a_table_has_no_other_port() {
+        let (t, mut tables) = clockwise();
+        let study = fail_any_installed(&t, &tables, 2, 100, 1, &|| true);
+        assert_eq!(study.by_size.iter().map(|s| (s.sets_checked, s.holes)).collect::<Vec<_>>(), [(3, 3), (3, 3)], "{study:?}");
+        // Each ring link lies on the way of its own switch to both others, and of the one before to the one behind.
+        assert!(study.sets[..3].iter().all(|s| s.unrouted == 3 && s.first.is_some()), "{study:?}");
+        let asked = std::cell::Cell::new(0);
+        let stopped = fail_any_installed(&t, &tables, 1, 100, 1, &|| asked.replace(asked.get() + 1) < 1);
+        assert_eq!((stopped.interrupted, stopped.by_size[0].sets_checked), (true, 1));
+        // Both ways round from the first switch: the way straight to the last one is there when the other fails.
+        let switches: Vec<NodeId> = t.switches().collect();
+        let port = |from: NodeId, to: NodeId| t.nodes[from as usize].ports.iter().position(|p| p.peer == to).unwrap() as u16;
+        for d in 1..3 {
+            tables.set(switches[0], d, vec![port(switches[0], switches[1]), port(switches[0], switches[2])]);
+        }
+        tables.set(switches[2], 1, vec![port(switches[2], switches[1])]);
+        let study = fail_any_installed(&t, &tables, 1, 100, 1, &|| true);
+        let lost: Vec<u64> = study.sets.iter().map(|s| s.unrouted).collect();
+        assert_eq!((study.by_size[0].holes, lost.len()), (study.holes_total, study.sets.len()));
+        let first = study.sets.iter().find(|s| s.links[0].contains("S1") && s.links[0].contains("S2"));
+        assert!(first.is_none_or(|s| s.unrouted < 3), "{study:?}");
     }
 }

@@ -31,7 +31,7 @@ use forwarding::Forwarding;
 
 pub use failures::{FailureSet, FailureStudy, OfSize, fail_any};
 pub use incremental::is_incremental;
-pub use installed::{Hole, Installed, Loop, check_installed};
+pub use installed::{Hole, HoleSet, HoleStudy, HolesOfSize, Installed, Loop, check_installed, fail_any_installed};
 pub use remedy::{Remedy, remedies, remedies_after};
 
 /// Which of the equal candidates the flows of a pair of hosts may take.

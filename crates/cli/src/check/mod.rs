@@ -33,7 +33,8 @@ pub struct Args {
     /// Fail this node or link first; a link is named by its ends, A1-C1. May be repeated
     #[arg(long, value_name = "NODE|LINK", value_delimiter = ',')]
     fail: Vec<String>,
-    /// Then fail every set of 1 to N links between switches, and report which sets create a cycle
+    /// Then fail every set of 1 to N links between switches, and report which sets create a cycle; of installed tables, which stay as they are,
+    /// which sets make black holes
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     fail_any: Option<usize>,
     /// Which paths count; default: the scenario's rule, else all-paths, that is, any equal-cost shortest one
@@ -106,13 +107,16 @@ fn installed(args: &Args, topology: &Topology, tables: &Tables, findings: &Probl
             Problem::new("--flows is for a rule, but the routes are installed tables", "leave it out, or name a rule: --routing all-paths");
         return Err(problem.into());
     }
-    if args.fail_any.is_some() {
-        terminal::note(
-            "--fail-any is skipped: tables stay as they are installed, so a failure takes routes away and adds no cycle; name a rule to route anew (--routing all-paths)",
-        );
-    }
     let found = working("following the tables", || cbd::check_installed(topology, tables));
-    let all = report::Checked::new(&args.topology, topology, "installed tables", None, &found.report, None).of_tables(&found, findings);
+    // Tables stay as they are: a failure takes routes away and adds no cycle, so black holes are counted.
+    let study = args.fail_any.map(|n| {
+        let asked = interrupt::asker();
+        let message = "failing links and following the tables";
+        working(message, || cbd::fail_any_installed(topology, tables, n, args.sets_max, args.seed, &|| !asked()))
+    });
+    let all = report::Checked::new(&args.topology, topology, "installed tables", None, &found.report, None)
+        .of_tables(&found, findings)
+        .after_failures(study.as_ref());
     Ok(Answer::new(report::text(&all), &all, all.conclusion().into()))
 }
 

@@ -1,7 +1,7 @@
 //! The answer of `check`.
 
 use serde::Serialize;
-use xoff_analysis::cbd::{Cycle, FailureStudy, Hole, Installed, Loop, OfSize, Remedy, Report, Verdict};
+use xoff_analysis::cbd::{Cycle, FailureStudy, Hole, HoleStudy, HolesOfSize, Installed, Loop, OfSize, Remedy, Report, Verdict};
 use xoff_record::verdict::{Conclusion, Tone};
 use xoff_scenario::{Problem, Problems};
 use xoff_topology::Topology;
@@ -44,6 +44,9 @@ pub struct Checked<'a> {
     /// What is known besides where the routes are installed tables.
     #[serde(skip_serializing_if = "Option::is_none")]
     tables: Option<OfTables<'a>>,
+    /// Black holes that failures make of installed tables; `None`: not asked, or routes are found by a rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    table_failures: Option<&'a HoleStudy>,
 }
 
 /// What installed tables have and a rule has not.
@@ -106,6 +109,7 @@ impl<'a> Checked<'a> {
             report,
             failures,
             tables: None,
+            table_failures: None,
         };
         (checked.tone, checked.headline) = checked.line();
         checked
@@ -137,22 +141,50 @@ impl<'a> Checked<'a> {
         }
         self
     }
+
+    /// With what failures make of the tables.
+    pub fn after_failures(mut self, study: Option<&'a HoleStudy>) -> Self {
+        let Some(s) = study else { return self };
+        self.table_failures = Some(s);
+        if s.interrupted {
+            self.answer = Conclusion::Interrupted;
+        } else if s.holes_total > 0 {
+            self.answer = Conclusion::of(false, false);
+        }
+        self.headline = format!("{} {}", self.headline, holes_by_size(s));
+        if self.tone == Tone::Good && (s.holes_total > 0 || s.sampled || s.interrupted) {
+            self.tone = Tone::Caution;
+        }
+        self
+    }
 }
 
 /// `Single failures: 0 of 8. Pairs: 12 of 28 can deadlock.`
 fn by_size(sizes: &[OfSize]) -> String {
-    let one = |s: &OfSize| {
-        let name = match s.failures {
-            1 => "Single failures".to_owned(),
-            2 => "Pairs".to_owned(),
-            3 => "Triples".to_owned(),
-            n => format!("Sets of {n}"),
-        };
-        let of = grouped(s.sets_checked);
-        let drawn = if u128::from(s.sets_checked) < s.sets_total { format!(" drawn of {}", s.sets_total) } else { String::new() };
-        format!("{name}: {} of {of}{drawn}", grouped(s.cyclic))
-    };
+    let one = |s: &OfSize| of_size(s.failures, s.cyclic, s.sets_checked, s.sets_total);
     format!("{} can deadlock.", sizes.iter().map(one).collect::<Vec<_>>().join(". "))
+}
+
+/// `Pairs: 12 of 28`
+fn of_size(failures: usize, found: u64, checked: u64, total: u128) -> String {
+    let name = match failures {
+        1 => "Single failures".to_owned(),
+        2 => "Pairs".to_owned(),
+        3 => "Triples".to_owned(),
+        n => format!("Sets of {n}"),
+    };
+    let of = grouped(checked);
+    let drawn = if u128::from(checked) < total { format!(" drawn of {total}") } else { String::new() };
+    format!("{name}: {} of {of}{drawn}", grouped(found))
+}
+
+/// `Single failures: 8 of 8 make black holes, up to 12 pairs each.`
+fn holes_by_size(s: &HoleStudy) -> String {
+    let one = |s: &HolesOfSize| of_size(s.failures, s.holes, s.sets_checked, s.sets_total);
+    let most = s.by_size.iter().map(|s| s.unrouted_max).max().unwrap_or(0);
+    let most = if most > 0 { format!(", up to {} each", counted(most, "pair")) } else { String::new() };
+    let stopped = if s.interrupted { " Interrupted." } else { "" };
+    format!("{} make black holes{most}.{stopped}", s.by_size.iter().map(one).collect::<Vec<_>>().join(". "))
 }
 
 impl Checked<'_> {
@@ -230,6 +262,7 @@ pub fn text(c: &Checked<'_>) -> String {
     }
     r.cycle.iter().for_each(|cycle| out += &closing_flows(cycle));
     c.failures.iter().for_each(|s| out += &failures(s));
+    c.table_failures.iter().for_each(|s| out += &holes(s));
     out
 }
 
@@ -281,6 +314,21 @@ fn failures(s: &FailureStudy) -> String {
     let kept = if s.cyclic_total == s.cyclic.len() as u64 { "" } else { "\nThose that contain no smaller one:" };
     let heading = format!("Failures that create a cycle: {} (examined {looked}).", grouped(s.cyclic_total));
     format!("\n{heading}{kept}\n\n{}{more}{}", terminal::draw(&t), separations(s))
+}
+
+/// Which failures make black holes.
+fn holes(s: &HoleStudy) -> String {
+    if s.sets.is_empty() {
+        return String::new();
+    }
+    let mut t = terminal::table(["When these fail", "lose their way", "such as"]);
+    for set in s.sets.iter().take(ROWS_MAX) {
+        let such = set.first.as_ref().map_or(String::new(), |h| format!("at {} for {}", h.switch, h.destination));
+        t.add_row([set.links.join(" + "), counted(set.unrouted, "pair"), such]);
+    }
+    let more = (s.holes_total as usize).saturating_sub(ROWS_MAX);
+    let more = if more > 0 { format!("... and {more} more; --json lists the first 1,000\n") } else { String::new() };
+    format!("\nThe tables stay as they are installed: what has no other port is dropped.\n\n{}{more}", terminal::draw(&t))
 }
 
 /// Which failures cut the network.
