@@ -44,6 +44,69 @@ fn a_fabric_is_planned_port_by_port() {
     xoff(&["plan", "--network", &format!("networkx:{}", sample("graph/integer-ids.json"))]).complains(&["has no"]);
 }
 
+/// A network stands where a mechanism does.
+#[test]
+fn a_network_needs_no_option() {
+    let fabric = format!("sonic:{}", sample("sonic/fabric"));
+    let ran = xoff(&["plan", &fabric]);
+    assert_eq!((ran.code, &ran.out), (0, &xoff(&["plan", "--network", &fabric]).out), "{}", ran.err);
+    xoff(&["plan", &fabric, "--rate", "100Gbps"]).complains(&["cannot be used with '--rate'"]);
+    xoff(&["plan", &fabric, "--network", &fabric]).complains(&["cannot be used with '--network"]);
+    xoff(&["plan", "moon:x"]).complains(&["'moon:x' is no network", "sonic"]);
+    xoff(&["plan", "moon"]).complains(&["'moon'", "pfc"]);
+}
+
+/// Pools with static thresholds keep them, and where `size` is the reserve alone it stays: as on Broadcom. What is written is read again.
+#[test]
+fn static_thresholds_and_reserves_stay() {
+    let dir = folder("plan-static");
+    for file in ["leaf1.config_db.json", "leaf2.config_db.json", "spine1.config_db.json"] {
+        let mut config: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(sample(&format!("sonic/fabric/{file}"))).unwrap()).unwrap();
+        config["BUFFER_POOL"]["ingress_lossless_pool"]["mode"] = "static".into();
+        for (name, profile) in config["BUFFER_PROFILE"].as_object_mut().unwrap() {
+            if name.starts_with("pg_lossless") {
+                let p = profile.as_object_mut().unwrap();
+                p.remove("dynamic_th");
+                for (key, value) in [("static_th", "1000000"), ("size", "1248"), ("xon", "0"), ("xon_offset", "2288"), ("xoff", "20000")] {
+                    p.insert(key.into(), value.into());
+                }
+            }
+        }
+        std::fs::write(dir.join(file), config.to_string()).unwrap();
+    }
+    let fabric = format!("sonic:{}", dir.display());
+    let plan = xoff(&["plan", &fabric, "--format", "sonic", "--json"]);
+    assert_eq!(plan.code, 1, "20000 B lose frames: {}", plan.err);
+    let tables = plan.json()["sonic"].clone();
+    let profile = &tables["leaf1"]["BUFFER_PROFILE"]["pg_lossless_400000_40m_profile"];
+    let given = ["static_th", "size", "xon", "xon_offset"].map(|k| profile[k].as_str().unwrap_or("none").to_owned());
+    assert_eq!(given, ["1000000", "1248", "0", "2288"], "{profile:#}");
+    assert!(profile.get("dynamic_th").is_none() && profile["xoff"].as_str().unwrap().parse::<u64>().unwrap() > 200_000, "{profile:#}");
+    let lookup = xoff(&["plan", &fabric, "--format", "sonic"]).out;
+    let row: Vec<&str> = lookup.lines().last().unwrap().split_whitespace().collect();
+    assert_eq!((row.len(), row[2], row[3], row[5], row[6]), (7, "1248", "0", "1000000", "2288"), "{lookup}");
+    // A fabric of both kinds: a table for each switch, as one cannot hold both.
+    let both = folder("plan-static-and-dynamic");
+    for file in ["leaf1.config_db.json", "spine1.config_db.json"] {
+        std::fs::copy(dir.join(file), both.join(file)).unwrap();
+    }
+    std::fs::copy(sample("sonic/fabric/leaf2.config_db.json"), both.join("leaf2.config_db.json")).unwrap();
+    let mixed = xoff(&["plan", &format!("sonic:{}", both.display()), "--format", "sonic"]);
+    assert!(["leaf1", "leaf2", "spine1"].iter().all(|s| mixed.out.contains(&format!("of {s} alone"))), "{}{}", mixed.out, mixed.err);
+    // The switch makes these profiles of the table, bytes for a static pool; and the plan is content.
+    for file in ["leaf1.config_db.json", "leaf2.config_db.json", "spine1.config_db.json"] {
+        let mut config: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(dir.join(file)).unwrap()).unwrap();
+        config["BUFFER_PROFILE"].as_object_mut().unwrap().retain(|name, _| !name.starts_with("pg_lossless"));
+        config.as_object_mut().unwrap().remove("BUFFER_PG");
+        std::fs::write(dir.join(file), config.to_string()).unwrap();
+    }
+    std::fs::write(dir.join("pg_profile_lookup.ini"), &lookup).unwrap();
+    let again = xoff(&["plan", &fabric, "--json"]);
+    assert_eq!(again.code, 0, "{}{}", again.out, again.err);
+    assert!(again.json()["ports"].as_array().unwrap().iter().all(|p| p["verdict"] == "enough"), "{}", again.out);
+}
+
 /// A headroom that is too small is named with its port; the answer is "no".
 #[test]
 fn what_loses_frames_today_is_named() {

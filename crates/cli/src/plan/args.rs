@@ -1,6 +1,8 @@
 //! The options of `plan`, from the table of its parameters.
 
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use std::ffi::OsStr;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
 use xoff_analysis::plan::{PARAMS, unplanned};
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
@@ -19,7 +21,7 @@ Examples:
   xoff plan tcd --flow-control cbfc --rate 40Gbps --credit-period 52.4us
   xoff plan pffc --rate 10Gbps --length 100m --flows 32 \\
     --queues 6 --slots 4096
-  xoff plan --network sonic:configs/  # a whole fabric, port by port
+  xoff plan sonic:configs/  # a whole fabric, port by port
   xoff plan --rate 400Gbps --length 40m --mtu 9100 --format sonic
 
 A size without a unit is in bytes; everything else needs its unit.";
@@ -37,7 +39,7 @@ impl clap::Args for Args {
         let network =
             Arg::new("network").long("network").value_name("FORMAT:FILES").conflicts_with_all(["rate", "length", "t_w", "detection"]);
         let network =
-            network.help("plan every lossless port of this network against its settings, such as sonic:configs/ (see xoff import)");
+            network.help("plan every lossless port of this network against its settings, such as sonic:configs/ (see xoff import); xoff plan sonic:configs/ is the same");
         let formats = PossibleValuesParser::new([
             PossibleValue::new("text").help("for reading"),
             PossibleValue::new("sonic").help("rows of pg_profile_lookup.ini; with --json tables of config_db.json too"),
@@ -53,13 +55,50 @@ impl clap::Args for Args {
 
 impl FromArgMatches for Args {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let given = PARAMS.iter().filter_map(|p| Some((p.key, matches.get_one::<String>(p.key)?.clone())));
-        let text = |id| matches.get_one::<String>(id).cloned();
-        Ok(Args { given: given.collect(), network: text("network"), sonic: text("format").is_some_and(|f| f == "sonic") })
+        let text = |id: &str| matches.get_one::<String>(id).cloned();
+        let mut given: Vec<(&'static str, String)> = PARAMS.iter().filter_map(|p| Some((p.key, text(p.key)?))).collect();
+        // `xoff plan sonic:configs/`: a network stands where a mechanism does.
+        let stands_alone = given.iter().position(|(key, value)| *key == POSITIONAL && is_network(value)).map(|at| given.remove(at).1);
+        if let Some((network, option)) = stands_alone.as_ref().and_then(|n| Some((n, conflict(&given, text("network").is_some())?))) {
+            let what = format!("the network '{network}' cannot be used with '{option}': it has links of its own");
+            return Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, what + "\n"));
+        }
+        Ok(Args { given, network: stands_alone.or(text("network")), sonic: text("format").is_some_and(|f| f == "sonic") })
     }
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         *self = Args::from_arg_matches(matches)?;
         Ok(())
+    }
+}
+
+/// What a network has of its own.
+const OF_LINKS: [&str; 3] = ["rate", "length", "t_w"];
+
+/// The option that says what a network says already.
+fn conflict(given: &[(&'static str, String)], network: bool) -> Option<String> {
+    let of_link = given.iter().find(|(key, _)| OF_LINKS.contains(key)).map(|(key, _)| format!("--{}", option(key)));
+    of_link.or(network.then(|| "--network".into()))
+}
+
+/// Whether an argument is FORMAT:FILES.
+fn is_network(text: &str) -> bool {
+    text.contains(':')
+}
+
+/// Names of mechanisms, and FORMAT:FILES.
+#[derive(Clone)]
+struct Planned(PossibleValuesParser);
+
+impl TypedValueParser for Planned {
+    type Value = String;
+    fn parse_ref(&self, cmd: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<String, clap::Error> {
+        match value.to_str() {
+            Some(text) if is_network(text) => Ok(text.to_owned()),
+            _ => self.0.parse_ref(cmd, arg, value),
+        }
+    }
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        self.0.possible_values()
     }
 }
 
@@ -71,7 +110,7 @@ fn arg(p: &ParamSpec) -> Arg {
     let source = if p.source.is_empty() { String::new() } else { format!(" ({})", p.source) };
     let arg = Arg::new(p.key).help(format!("{}{source}{default}", p.doc));
     // What is planned stands alone: `xoff plan tcd`.
-    let (arg, choice) = if p.key == POSITIONAL { (arg, "MECHANISM") } else { (arg.long(option(p.key)), "NAME") };
+    let (arg, choice) = if p.key == POSITIONAL { (arg, "MECHANISM|FORMAT:FILES") } else { (arg.long(option(p.key)), "NAME") };
     let value = match p.kind {
         Kind::Rate => "RATE",
         Kind::Bytes => "SIZE",
@@ -81,7 +120,9 @@ fn arg(p: &ParamSpec) -> Arg {
         Kind::Choice(words) if ["detection", "flow_control"].contains(&p.key) => {
             let others = unplanned().map(|(name, _)| PossibleValue::new(name).hide(true));
             let all: Vec<_> = words.iter().copied().map(PossibleValue::new).chain(others).collect();
-            return arg.value_name(choice).value_parser(PossibleValuesParser::new(all));
+            let words = PossibleValuesParser::new(all);
+            let arg = arg.value_name(choice);
+            return if p.key == POSITIONAL { arg.value_parser(Planned(words)) } else { arg.value_parser(words) };
         }
         Kind::Choice(words) => return arg.value_name(choice).value_parser(PossibleValuesParser::new(words)),
         _ => "N",

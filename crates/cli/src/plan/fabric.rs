@@ -1,4 +1,4 @@
-//! `xoff plan --network`: every lossless port of a fabric against what it is set to today.
+//! `xoff plan sonic:configs/`: every lossless port of a fabric against what it is set to today.
 //!
 //! ```text
 //!   port: rate, cable, MTU, priorities --plan()--> headroom H and thresholds --+-- below the exact rule: loses frames
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Serialize, Serializer};
 use xoff_analysis::plan::{Plan, PlanInput, plan};
-use xoff_import::{Network, Wire};
+use xoff_import::{Network, Profile, Wire};
 use xoff_scenario::{Problem, Problems};
 use xoff_topology::NodeKind;
 use xoff_units::{Bytes, Rate, Span};
@@ -51,6 +51,9 @@ pub struct Row {
     #[serde(rename = "xon_bytes", serialize_with = "bytes")]
     pub xon: Bytes,
     pub verdict: Verdict,
+    /// The profile of today with the least headroom, whose kind of threshold and of `size` a new one keeps.
+    #[serde(skip)]
+    pub profile: Option<Profile>,
 }
 
 fn rate<S: Serializer>(rate: &Rate, s: S) -> Result<S::Ok, S::Error> {
@@ -129,7 +132,7 @@ pub fn run(args: &Args, text: &str) -> Result<Answer, Problems> {
     warnings.extend(full);
     let set = "the headroom of the table, for each lossless priority; SONiC calls it xoff (xoff is headroom there, not the threshold). What is larger today stays.";
     let why = plan.answer.why.first().cloned().unwrap_or_default();
-    let sonic = args.is_sonic().then(|| super::sonic::profiles(&rows));
+    let sonic = args.is_sonic().then(|| super::sonic::profiles(&rows)).transpose()?;
     let bad = loses > 0 || !warnings.is_empty();
     let json = Json {
         headline: &headline,
@@ -142,7 +145,7 @@ pub fn run(args: &Args, text: &str) -> Result<Answer, Problems> {
         sonic,
     };
     let text = match args.is_sonic() {
-        true => super::sonic::lookup(&rows),
+        true => super::sonic::lookup(&rows)?,
         false => words(&headline, bad, (set, &why, &plan.answer.check), &warnings, &rows),
     };
     Ok(Answer::new(text, &json, if bad { Exit::No } else { Exit::Done }))
@@ -183,6 +186,7 @@ fn rows(args: &Args, network: &Network) -> Result<(Vec<Row>, Option<Plan>), Prob
             let number = |symbol| plan.integer(symbol).map(Bytes).unwrap_or_default();
             let (headroom, least) = (number("H"), number("H worst"));
             let today = set.and_then(|s| s.pfc.iter().map(|p| s.profiles.get(p).map_or(Bytes::ZERO, |f| f.headroom)).min());
+            let profile = set.and_then(|s| s.profiles.values().min_by_key(|f| f.headroom)).cloned();
             let xon_today = set.and_then(|s| s.profiles.values().map(|f| f.xon).max()).unwrap_or_default();
             let verdict = match today {
                 None => Verdict::Unknown,
@@ -211,6 +215,7 @@ fn rows(args: &Args, network: &Network) -> Result<(Vec<Row>, Option<Plan>), Prob
                 today: today.map(|t| t.0).filter(|t| *t > 0),
                 xon: (number("XOFF") - number("XON")).max(xon_today),
                 verdict,
+                profile,
             });
         }
     }
@@ -248,14 +253,20 @@ fn pools(network: &Network, rows: &[Row]) -> Vec<String> {
     let mut found = Vec::new();
     for (&node, pool) in &network.buffering.pools {
         let name = &network.nodes[node].name;
-        let of = rows.iter().filter(|r| r.switch == *name);
-        let total: u64 = of.map(|r| r.headroom.0.max(r.today.unwrap_or(0)) * r.priorities.len() as u64).sum();
-        let (limit, what) = match pool.shared_headroom {
-            Bytes::ZERO => (pool.size, "the pool"),
-            shared => (shared, "the shared headroom"),
+        let of_each = |bytes: &dyn Fn(&Row) -> u64| -> u64 {
+            rows.iter().filter(|r| r.switch == *name).map(|r| bytes(r) * r.priorities.len() as u64).sum()
         };
-        if total > limit.0 {
-            found.push(format!("{name}: the headrooms of all its ports are {total} B, and {what} has {} B", limit.0));
+        let headrooms = of_each(&|r| r.headroom.0.max(r.today.unwrap_or(0)));
+        let reserves = of_each(&|r| r.profile.as_ref().map_or(0, |p| p.reserve().0));
+        let (shared, size) = (pool.shared_headroom.0, pool.size.0);
+        if shared > 0 && headrooms > shared {
+            found.push(format!("{name}: the headrooms of all its ports are {headrooms} B, and the shared headroom has {shared} B"));
+        }
+        // Shared headroom is a part of the pool (saibuffer.h).
+        let held = if shared > 0 { shared } else { headrooms };
+        if held + reserves > size {
+            let and = if reserves > 0 { format!(" and reserves {reserves} B") } else { String::new() };
+            found.push(format!("{name}: the headrooms of all its ports are {held} B{and}, and the pool has {size} B"));
         }
     }
     found
