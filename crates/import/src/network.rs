@@ -79,7 +79,9 @@ pub enum Threshold {
 pub struct Profile {
     /// Its name.
     pub name: String,
-    /// Reserved for the group [bytes].
+    /// The pool that it draws on.
+    pub pool: String,
+    /// Reserved for the group [bytes]: with the headroom in it or without, as the chip takes it.
     pub size: Bytes,
     /// Room for what arrives after the pause [bytes]. SONiC calls it `xoff`.
     pub headroom: Bytes,
@@ -89,6 +91,18 @@ pub struct Profile {
     pub xon_offset: Option<Bytes>,
     /// When the peer is paused.
     pub threshold: Threshold,
+}
+
+impl Profile {
+    /// Whether [`Self::size`] contains the headroom, as on Spectrum; on other chips, and where headroom is shared, it is the reserve alone.
+    pub fn contains_headroom(&self) -> bool {
+        self.size >= self.headroom
+    }
+
+    /// What the group has for itself besides headroom [bytes].
+    pub fn reserve(&self) -> Bytes {
+        if self.contains_headroom() { self.size - self.headroom } else { self.size }
+    }
 }
 
 /// What one port is set to.
@@ -151,6 +165,8 @@ pub struct Network {
     pub links: Vec<Link>,
     /// Settings of switches and ports.
     pub buffering: Buffering,
+    /// Links have credits, as those of InfiniBand.
+    pub has_credits: bool,
     /// Routes as installed.
     pub tables: Option<Tables>,
     /// Flows that the files list.

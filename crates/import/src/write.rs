@@ -149,7 +149,8 @@ fn switch(network: &Network, out: &mut String) {
     let b = &network.buffering;
     let profiles: std::collections::BTreeSet<_> = b.ports.values().flat_map(|p| p.profiles.values()).collect();
     if profiles.is_empty() {
-        out.push_str("[flow_control]\nkind = \"pfc\"\n\n");
+        let kind = if network.has_credits { "cbfc" } else { "pfc" };
+        let _ = write!(out, "[flow_control]\nkind = \"{kind}\"\n\n");
         return;
     }
     out.push_str("# Lossless priority groups as they are set, by port:\n#\n#   switch port              PFC   profile, size, headroom (SONiC: xoff), xon, threshold\n");

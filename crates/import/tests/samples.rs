@@ -116,6 +116,50 @@ fn broken_samples_are_refused_with_file_and_place() {
     assert!(checked >= 38, "{checked}");
 }
 
+/// yEd draws lines and writes arrows; what people read is the label, not the id.
+#[test]
+fn a_graph_of_yed_has_the_names_that_it_shows() {
+    let network = good("graphml", &[data("graph/drawn-by-yed.graphml")]);
+    let names: Vec<&str> = network.nodes.iter().map(|n| n.name.as_str()).collect();
+    assert_eq!((names, network.links[0].rate), (vec!["leaf1", "leaf2", "spine1"], Some(xoff_units::Rate::from_gbps(100))));
+    assert!(network.warnings.to_string().contains("yEd writes all graphs as directed"), "{}", network.warnings);
+    // Two nodes of one label: ids again.
+    let text = std::fs::read_to_string(data("graph/drawn-by-yed.graphml")).unwrap().replace(">leaf2<", ">leaf1<");
+    let file = tempfile::Builder::new().suffix(".graphml").tempfile().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    assert_eq!(good("graphml", &[file.path().to_owned()]).nodes[2].name, "n2");
+}
+
+/// InfiniBand has credits, and so has the scenario of its files.
+#[test]
+fn infiniband_runs_with_credits() {
+    let network = good("ibnetdiscover", &[data("ib/several-vendors.topo")]);
+    let written = scenario(&network, "Written by a test.", "links.csv").unwrap();
+    assert!(written.scenario.contains("kind = \"cbfc\""), "{}", written.scenario);
+}
+
+/// A port that is down may have no speed; one that is up needs it, in Mb/s.
+#[test]
+fn a_sonic_port_needs_a_speed_when_it_is_up() {
+    let text = std::fs::read_to_string(data("sonic/fabric/leaf1.config_db.json")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let read = |change: &dyn Fn(&str) -> String| {
+        let file = folder.path().join("leaf1.config_db.json");
+        std::fs::write(&file, change(&text)).unwrap();
+        try_read("sonic", &[file])
+    };
+    let speed = text.lines().find(|l| l.contains("\"speed\"")).unwrap().to_owned() + "\n";
+    let refused = |change: &dyn Fn(&str) -> String| read(change).unwrap_err().to_string();
+    let absent = refused(&|t| t.replacen(&speed, "", 1));
+    assert!(absent.contains("there is no speed") && absent.contains("Mb/s") && absent.contains("leaf1.config_db.json:"), "{absent}");
+    let named = refused(&|t| t.replacen(&speed, "\"speed\": \"400G\",\n", 1));
+    assert!(named.contains("speed '400G'") && named.contains("expected Mb/s, such as 100000"), "{named}");
+    let zero = refused(&|t| t.replacen(&speed, "\"speed\": \"0\",\n", 1));
+    assert!(zero.contains("speed '0'"), "{zero}");
+    let down = read(&|t| t.replacen("\"PORT\": {", "\"PORT\": {\n\"Ethernet252\": {\"lanes\": \"1\"},", 1)).unwrap();
+    assert!(down.left_out.iter().any(|w| w.contains("ports that are down and have no speed")), "{:?}", down.left_out);
+}
+
 #[test]
 fn a_sonic_fabric_has_its_settings_by_port() {
     let all = good("sonic", &[data("sonic/fabric")]);

@@ -37,6 +37,17 @@ impl Attribute<'_> {
         self.text().is_ok_and(|t| t.parse::<f64>().is_ok())
     }
 
+    /// A rate; `100G`, as ports are called, is 100 Gb/s.
+    pub fn rate(&self) -> Result<Rate, Problem> {
+        let text = self.text()?;
+        let short = text.strip_suffix(['K', 'M', 'G', 'T']).is_some_and(|n| n.trim().parse::<f64>().is_ok());
+        if short { self.with(format!("{text}bps")).quantity() } else { self.quantity() }
+    }
+
+    fn with(&self, text: String) -> Attribute<'_> {
+        Attribute { name: self.name, item: Item::Text(text), place: self.place.clone() }
+    }
+
     /// A quantity with a unit.
     fn quantity<T: std::str::FromStr<Err = xoff_units::UnitError>>(&self) -> Result<T, Problem> {
         self.text()?.parse::<T>().map_err(|e| self.problem(e.what, format!("expected {}", e.expected)))
@@ -66,7 +77,7 @@ pub(super) fn link(attributes: &[Attribute<'_>], options: &Options) -> Result<Li
             "rate_bps" | "LinkSpeedRaw" => set_rate(&mut facts, a, Rate(round(a, a.number()?, fits)?))?,
             "rate" | "speed" | "bandwidth" | "capacity" => {
                 let rate = match (a.is_plain(), options.unit) {
-                    (false, _) => a.quantity()?,
+                    (false, _) => a.rate()?,
                     (true, Some(unit)) => Rate(round(a, a.number()? * unit.as_f64(), fits)?),
                     (true, None) => {
                         let hint = "write it with its unit, such as \"100Gbps\", or say it for all: --unit Gbps";
@@ -134,6 +145,8 @@ fn set_wire(facts: &mut LinkFacts, a: &Attribute<'_>, wire: Wire) -> Result<(), 
 #[derive(Default)]
 pub(super) struct NodeFacts {
     pub kind: Option<NodeKind>,
+    /// What other attributes say it is, `type` or `role`: worth something where all nodes have them and none has a kind.
+    pub kind_by_type: Option<NodeKind>,
     pub level: Option<u8>,
     pub unknown: Vec<String>,
 }
@@ -150,6 +163,7 @@ pub(super) fn node(attributes: &[Attribute<'_>]) -> Result<NodeFacts, Problem> {
                     other => return Err(a.problem(format!("unknown kind '{}'", suggest::clip(other)), "expected host or switch")),
                 });
             }
+            "type" | "role" | "node_type" if a.text().is_ok_and(|t| by_type(t).is_some()) => facts.kind_by_type = by_type(a.text()?),
             "level" => {
                 let level = a.text()?.parse::<u8>();
                 facts.level = Some(level.map_err(|_| a.problem("not a level", "expected a whole number from 0 to 255"))?);
@@ -159,4 +173,13 @@ pub(super) fn node(attributes: &[Attribute<'_>]) -> Result<NodeFacts, Problem> {
         }
     }
     Ok(facts)
+}
+
+/// What a word says a node is.
+fn by_type(word: &str) -> Option<NodeKind> {
+    match word.to_ascii_lowercase().as_str() {
+        "host" | "server" => Some(NodeKind::Host),
+        "switch" | "router" => Some(NodeKind::Switch),
+        _ => None,
+    }
 }

@@ -1,6 +1,6 @@
 //! GraphML, as networkx, Gephi, yEd and the Topology Zoo write it. Attributes are found by `attr.name`, never by the id of their key.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use roxmltree::{Document, Node, ParsingOptions};
@@ -28,6 +28,8 @@ struct Key<'x> {
     is_text: bool,
     default: Option<&'x str>,
     of: &'x str,
+    /// What yEd draws: `nodegraphics`, `edgegraphics`, ...; no attribute.
+    drawn: Option<&'x str>,
     place: Place,
 }
 
@@ -63,14 +65,21 @@ fn graph(source: &Arc<Source>, options: &Options) -> Result<Network, Problem> {
             return Err(Problem::new(what, "expected directed or undirected").at(place(g)));
         }
     };
-    let mut out = Graph::new(directed);
+    // yEd writes every graph as directed, and what it draws is a line.
+    let is_drawn = reader.keys.values().any(|k| k.drawn.is_some());
+    let mut out = Graph::new(directed && !is_drawn);
+    if directed && is_drawn {
+        let warning = Problem::new("yEd writes all graphs as directed", "each edge is taken as a link that carries both directions");
+        out.network.warnings.push(warning.at(place(g)).warning());
+    }
+    let labels = reader.labels(g);
     let mut ids: HashMap<&str, usize> = HashMap::new();
     for n in g.children().filter(Node::is_element) {
         match n.tag_name().name() {
             "node" => {
                 reader.no_parts(n)?;
                 let id = reader.need(n, "id")?;
-                let name = id.split_whitespace().collect::<Vec<_>>().join("_");
+                let name = labels.get(id).map_or(id, String::as_str).split_whitespace().collect::<Vec<_>>().join("_");
                 ids.insert(id, out.node(&name, &reader.data(n, "node")?, place(n))?);
             }
             "edge" | "data" | "desc" => {}
@@ -93,7 +102,9 @@ fn graph(source: &Arc<Source>, options: &Options) -> Result<Network, Problem> {
             return Err(Problem::new("an edge of another direction than the graph's", "expected all edges alike").at(place(n)));
         }
         reader.no_parts(n)?;
-        out.edge(a, b, attributes::link(&reader.data(n, "edge")?, options)?, place(n))?;
+        let mut list = reader.data(n, "edge")?;
+        list.extend(reader.drawn_rate(n));
+        out.edge(a, b, attributes::link(&list, options)?, place(n))?;
     }
     if root.tag_name().namespace() != Some(NAMESPACE) {
         let warning =
@@ -151,6 +162,7 @@ impl<'x> Reader<'x> {
             is_text: kind == "string",
             default,
             of: n.attribute("for").unwrap_or("all"),
+            drawn: n.attribute("yfiles.type"),
             place: self.place(n),
         };
         if self.keys.insert(id, key).is_some() {
@@ -169,6 +181,29 @@ impl<'x> Reader<'x> {
                 Err(Problem::new(what, "ports and nested graphs are not read").at(self.place(c)))
             }
         }
+    }
+
+    /// What yEd writes at an element: the text of its label.
+    fn label(&self, n: Node<'x, '_>, label: &str) -> Option<Node<'x, '_>> {
+        let drawn = |d: &Node<'x, '_>| d.attribute("key").and_then(|key| self.keys.get(key)).is_some_and(|k| k.drawn.is_some());
+        let mut data = n.children().filter(|c| c.tag_name().name() == "data").filter(drawn);
+        data.find_map(|d| d.descendants().find(|c| c.tag_name().name() == label && c.text().is_some_and(|t| !t.trim().is_empty())))
+    }
+
+    /// The labels that yEd shows, by id, where they distinguish all nodes.
+    fn labels(&self, g: Node<'x, '_>) -> HashMap<String, String> {
+        let nodes: Vec<Node<'x, '_>> = g.children().filter(|n| n.tag_name().name() == "node").collect();
+        let label = |n: &Node<'x, '_>| Some((n.attribute("id")?.to_owned(), self.label(*n, "NodeLabel")?.text()?.trim().to_owned()));
+        let found: HashMap<String, String> = nodes.iter().filter_map(label).collect();
+        let distinct: HashSet<&String> = found.values().collect();
+        if found.len() == nodes.len() && distinct.len() == nodes.len() { found } else { HashMap::new() }
+    }
+
+    /// A rate that yEd writes at an edge; other labels say nothing here.
+    fn drawn_rate(&self, n: Node<'x, '_>) -> Option<Attribute<'x>> {
+        let label = self.label(n, "EdgeLabel")?;
+        let rate = Attribute { name: "rate", item: Item::Text(label.text()?.trim().into()), place: self.place(label) };
+        rate.rate().is_ok().then_some(rate)
     }
 
     /// The attributes of an element, defaults included.
@@ -192,7 +227,7 @@ impl<'x> Reader<'x> {
                 let fits = key.of == kind || key.of == "all";
                 key.default.filter(|_| fits).map(|text| (text.trim(), key.place.clone()))
             });
-            if let Some((text, place)) = value {
+            if let Some((text, place)) = value.filter(|_| key.drawn.is_none()) {
                 let item = if key.is_text { Item::Text(text.into()) } else { Item::Number(text.into()) };
                 out.push(Attribute { name: key.name, item, place });
             }

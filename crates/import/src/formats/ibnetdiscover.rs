@@ -90,6 +90,7 @@ pub(super) fn read(sources: &[Arc<Source>], _: &Options) -> Result<Network, Prob
         }
     }
     fabric.network.tables = read;
+    fabric.network.has_credits = true;
     fabric.network.leave_out("cable lengths, which ibnetdiscover does not know");
     Ok(fabric.network)
 }

@@ -110,6 +110,7 @@ pub(super) struct Graph {
     /// Whether any node says what it is.
     any_kind: bool,
     kinds: Vec<Option<NodeKind>>,
+    kinds_by_type: Vec<Option<NodeKind>>,
     /// Directed: links that wait for their other direction, by their ends.
     one_way: HashMap<(usize, usize), usize>,
     unknown: BTreeSet<String>,
@@ -118,7 +119,16 @@ pub(super) struct Graph {
 impl Graph {
     pub fn new(directed: bool) -> Graph {
         let (network, names, kinds) = (Network::default(), Names::default(), Vec::new());
-        Graph { network, names, directed, any_kind: false, kinds, one_way: HashMap::new(), unknown: BTreeSet::new() }
+        Graph {
+            network,
+            names,
+            directed,
+            any_kind: false,
+            kinds,
+            kinds_by_type: Vec::new(),
+            one_way: HashMap::new(),
+            unknown: BTreeSet::new(),
+        }
     }
 
     /// Adds a node and returns its number.
@@ -131,6 +141,7 @@ impl Graph {
         self.network.nodes[at].level = facts.level;
         self.any_kind |= facts.kind.is_some();
         self.kinds.push(facts.kind);
+        self.kinds_by_type.push(facts.kind_by_type);
         self.unknown.extend(facts.unknown.into_iter().map(|name| format!("node {name}")));
         Ok(at)
     }
@@ -177,6 +188,14 @@ impl Graph {
             let what = format!("directed, and there is no edge back from '{}' to '{}'", name(b), name(a));
             return Err(Problem::new(what, "a link carries both directions; list both, or say \"directed\": false")
                 .at(self.network.links[i].place.clone()));
+        }
+        if !self.any_kind && self.kinds_by_type.iter().all(Option::is_some) {
+            let nodes = self.network.nodes.iter_mut().zip(&self.kinds_by_type);
+            nodes.for_each(|(node, kind)| node.kind = kind.unwrap_or(NodeKind::Switch));
+            self.any_kind = true;
+            self.kinds.clone_from(&self.kinds_by_type);
+        } else if self.kinds_by_type.iter().any(Option::is_some) {
+            self.unknown.insert("node type".into());
         }
         if self.any_kind {
             if let Some(i) = self.kinds.iter().position(Option::is_none) {

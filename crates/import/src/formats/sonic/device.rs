@@ -156,11 +156,6 @@ impl Device {
                 continue;
             }
             let what = format!("PORT|{}", key.name);
-            let speed = d.need(port, "speed", &what)?;
-            let mbps = d.count(speed, &format!("{what}: speed"), 100_000_000)?;
-            if mbps == 0 {
-                return Err(d.problem(speed, format!("{what}: speed 0"), "expected Mb/s, such as 100000"));
-            }
             let mtu = port.get("mtu").map(|m| d.count(m, &format!("{what}: mtu"), 65_536)).transpose()?;
             let up = match port.get("admin_status") {
                 None => false,
@@ -172,6 +167,19 @@ impl Device {
                     }
                 },
             };
+            let expected = "expected Mb/s, such as 100000";
+            let Some(speed) = port.get("speed") else {
+                if up {
+                    return Err(Problem::new(format!("{what}: there is no speed"), expected).at(d.source.place(key.span.clone())));
+                }
+                *self.skipped.entry("ports that are down and have no speed").or_default() += 1;
+                continue;
+            };
+            let mbps = d.count(speed, &format!("{what}: speed"), 100_000_000).ok().filter(|mbps| *mbps > 0);
+            let mbps = mbps.ok_or_else(|| {
+                let found = speed.as_text().map_or("no number".to_owned(), |t| format!("'{}'", suggest::clip(t)));
+                d.problem(speed, format!("{what}: speed {found}"), expected)
+            })?;
             self.ports.push(Port {
                 name: key.name.clone(),
                 speed: mbps,

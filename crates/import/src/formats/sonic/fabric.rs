@@ -11,6 +11,9 @@ use super::lookup::Lookup;
 use crate::network::{End, Names, Pool, PortSettings, Profile, Threshold};
 use crate::{Link, Network, Wire};
 
+/// The pool of the profiles that the switch makes from the lookup table (buffermgr.cpp).
+const LOSSLESS_POOL: &str = "ingress_lossless_pool";
+
 /// Joins them.
 pub(super) fn join(devices: Vec<Device>, lookup: Option<Lookup>) -> Result<Network, Problems> {
     let mut network = Network::default();
@@ -167,6 +170,7 @@ fn settings(node: usize, device: &Device, lookup: Option<&Lookup>, network: &mut
                     pool_of_lossless = Some(&p.pool);
                     Profile {
                         name: name.clone(),
+                        pool: p.pool.clone(),
                         size: Bytes(p.size),
                         headroom: Bytes(p.headroom.unwrap_or(0)),
                         xon: Bytes(p.xon),
@@ -212,7 +216,7 @@ fn settings(node: usize, device: &Device, lookup: Option<&Lookup>, network: &mut
             network.buffering.ports.insert((node, port.name.clone()), set);
         }
     }
-    let pool = pool_of_lossless.unwrap_or("ingress_lossless_pool");
+    let pool = pool_of_lossless.unwrap_or(LOSSLESS_POOL);
     if let Some((pool, size)) = device.pools.get(pool).and_then(|p| Some((p, p.size?))) {
         network.buffering.pools.insert(node, Pool { size: Bytes(size), shared_headroom: Bytes(pool.shared_headroom) });
     } else if device.is_dynamic_model {
@@ -239,7 +243,7 @@ fn made(device: &Device, port: &Port, cable: &str, lookup: Option<&Lookup>, netw
             Problem::new(what, "SONiC logs this and goes on without lossless traffic on the port; add the row").at(port.place.clone())
         );
     };
-    let is_dynamic = device.pools.get("ingress_lossless_pool").is_none_or(|p| p.is_dynamic);
+    let is_dynamic = device.pools.get(LOSSLESS_POOL).is_none_or(|p| p.is_dynamic);
     let threshold = match (is_dynamic, i8::try_from(row.threshold), u64::try_from(row.threshold)) {
         (true, Ok(n @ -8..=7), _) => Threshold::Dynamic(n),
         (true, ..) => {
@@ -254,6 +258,7 @@ fn made(device: &Device, port: &Port, cable: &str, lookup: Option<&Lookup>, netw
     };
     Ok(Some(Profile {
         name,
+        pool: LOSSLESS_POOL.into(),
         size: Bytes(row.size),
         headroom: Bytes(row.headroom),
         xon: Bytes(row.xon),
