@@ -205,7 +205,7 @@ fn a_broken_fabric_is_a_finding_with_its_place() {
 #[test]
 fn failures_make_black_holes_of_installed_tables() {
     let data = |name: &str| format!("{}/../import/tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
-    // Each spine has one port to each leaf: whichever link fails, half of the ways to a leaf end there.
+    // Each spine has one port to each leaf: whichever link fails, half of the paths to a leaf end there.
     let fabric = format!("frr:{}", data("routing/clos"));
     let one = xoff(&["check", &fabric, "--fail-any", "1", "--json"]);
     assert_eq!(one.code, 1, "{}", one.err);

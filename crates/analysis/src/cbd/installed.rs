@@ -275,7 +275,7 @@ mod tests {
         let asked = std::cell::Cell::new(0);
         let stopped = fail_any_installed(&t, &tables, 1, 100, 1, &|| asked.replace(asked.get() + 1) < 1);
         assert_eq!((stopped.interrupted, stopped.by_size[0].sets_checked), (true, 1));
-        // Both ways round from the first switch: the way straight to the last one is there when the other fails.
+        // Two ports at the first switch: the one straight to the last switch is there when the other fails.
         let switches: Vec<NodeId> = t.switches().collect();
         let port = |from: NodeId, to: NodeId| t.nodes[from as usize].ports.iter().position(|p| p.peer == to).unwrap() as u16;
         for d in 1..3 {

@@ -321,7 +321,7 @@ fn holes(s: &HoleStudy) -> String {
     if s.sets.is_empty() {
         return String::new();
     }
-    let mut t = terminal::table(["When these fail", "lose their way", "such as"]);
+    let mut t = terminal::table(["When these fail", "lose their path", "such as"]);
     for set in s.sets.iter().take(ROWS_MAX) {
         let such = set.first.as_ref().map_or(String::new(), |h| format!("at {} for {}", h.switch, h.destination));
         t.add_row([set.links.join(" + "), counted(set.unrouted, "pair"), such]);

@@ -1,8 +1,8 @@
 //! Which failed links make black holes of installed tables.
 //!
 //! ```text
-//!   walk without failures --> by link: destinations whose ways lead over it
-//!   set of links --> these destinations, walked again without the links --> pairs that had a way and lose it
+//!   walk without failures --> by link: destinations whose paths lead over it
+//!   set of links --> these destinations, walked again without the links --> pairs that had a path and lose it
 //! ```
 //!
 //! Tables stay what they are: a switch leaves out a port whose link is down, and drops what has no other port. So a failure adds no cycle.
@@ -25,7 +25,7 @@ const SETS_MAX: usize = 1_000;
 pub struct HoleSet {
     /// Names of the links.
     pub links: Vec<String>,
-    /// Pairs of a source and a destination's address that lose their way.
+    /// Pairs of a source and a destination's address that lose their path.
     pub unrouted: u64,
     /// Switches and destinations without a port, the first of them.
     pub first: Option<Hole>,

@@ -1,4 +1,4 @@
-//! All ways that tables give to a destination, followed from every host at once.
+//! All paths that tables give to a destination, followed from every host at once.
 //!
 //! A state is a directed link with a virtual lane. Where a frame goes next depends on the state, the destination and the service level, not
 //! on its source, so that each state is visited once for each destination and level.
@@ -29,7 +29,7 @@ pub(super) enum Mark {
     Lost,
 }
 
-/// The ways found so far.
+/// The paths found so far.
 pub(super) struct Walk<'a> {
     pub t: &'a Topology,
     pub tables: &'a Tables,
@@ -49,7 +49,7 @@ pub(super) struct Walk<'a> {
     pub loops_total: u64,
     /// Links that fail besides those that are down.
     pub failed: Vec<LinkId>,
-    /// By link, the destinations whose ways lead over it; kept only where it is asked for.
+    /// By link, the destinations whose paths lead over it; kept only where it is asked for.
     pub uses: Option<Vec<Vec<u32>>>,
 }
 
