@@ -1,230 +1,39 @@
-//! The plan of a sweep, and its cells.
-//!
-//! ```text
-//!   scenario = "ring.toml"      seeds = 10      [set] run.duration = "5ms"
-//!   [[point]] ...  x  [grid] flow_control = [...], switch.discipline = [...]  x  seeds --> cells 0, 1, 2, ...; the seed changes fastest
-//! ```
+//! What stands in a plan file: keys, values and where each stands.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use xoff_params::suggest;
-use xoff_scenario::document::{Entry, Item, Table, parse};
+use xoff_scenario::document::{Entry, Item, Table};
 use xoff_scenario::{Place, Problem, Problems, Source};
 
-use crate::scenario::{ScenarioWork, hash};
-use crate::work::Input;
-use crate::{Cell, Kind, Setting, Study, Value, Work};
+use super::Parameter;
+use crate::{Setting, Study, Value};
 
 /// Most cells of a plan: each is a file.
 const CELLS_MAX: usize = 1_000_000;
-/// Columns that every sweep has.
-pub(crate) const OWN_COLUMNS: [&str; 4] = ["cell", "seed", "status", "error"];
-/// What a plan has at least.
-const LEAST: &str = "a plan has at least scenario = \"FILE\" and [grid] or seeds; scenarios/sweeps/ring.toml is a small one";
 /// Keys of a plan.
 const KEYS: [&str; 9] = ["title", "scenario", "study", "seeds", "show", "tables", "set", "grid", "point"];
 
-/// A parameter or a fixed value of a plan.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Parameter {
-    /// Path in the scenario, such as `switch.discipline`.
-    pub name: String,
-    /// Where it stands in the plan.
-    pub place: Place,
-}
-
-/// A plan that was read.
-pub struct Plan {
-    /// The text of the plan.
-    pub source: Arc<Source>,
-    /// One line about it.
-    pub title: String,
-    /// What differs between cells, but for the seed.
-    pub parameters: Vec<Parameter>,
-    /// The seeds: each combination has all of them.
-    pub seeds: Vec<u64>,
-    /// Columns to show; empty: those that the work shows.
-    pub show: Vec<String>,
-    /// Values that hold for every cell.
-    pub(crate) set: Arc<[(String, Setting)]>,
-    /// Listed points: a value, or none, for each of the first parameters.
-    points: Vec<Vec<Option<Setting>>>,
-    /// The values of the parameters that follow.
-    grid: Vec<Vec<Setting>>,
-    work: Arc<dyn Work>,
-    basis: String,
-}
-
-impl Plan {
-    /// Reads a plan file. `studies` are those that `study = "..."` may name.
-    ///
-    /// # Errors
-    /// Everything wrong with the plan or with the scenario under any of its values, each with its place.
-    pub fn load(path: &Path, studies: &[Arc<dyn Study>]) -> Result<Plan, Problems> {
-        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        Plan::read(Source::read_document(path)?, &folder, studies, None)
-    }
-
-    /// From a text; the scenario is looked up in `folder`.
-    ///
-    /// # Errors
-    /// As [`Plan::load`].
-    pub fn from_text(name: &str, text: &str, folder: &Path, studies: &[Arc<dyn Study>]) -> Result<Plan, Problems> {
-        Plan::read(Source::file(name, text), folder, studies, None)
-    }
-
-    /// `given`: the scenario with its folder and inputs, as another process has read and checked them.
-    pub(crate) fn read(
-        source: Arc<Source>,
-        folder: &Path,
-        studies: &[Arc<dyn Study>],
-        given: Option<(Arc<Source>, PathBuf, Vec<Input>)>,
-    ) -> Result<Plan, Problems> {
-        let root = parse(&source)?;
-        if root.entries.is_empty() {
-            return Err(Problem::new("the plan is empty", LEAST).at(source.place(0..0)).into());
-        }
-        let mut reader = Reader { problems: Problems::default() };
-        let mut read = reader.read(&root, &source);
-        if !reader.problems.is_empty() {
-            reader.problems.sort();
-            return Err(reader.problems);
-        }
-        let (work, basis): (Arc<dyn Work>, String) = match (&read.scenario, &read.study) {
-            (Some((file, place)), None) => {
-                let tables = std::mem::take(&mut read.tables);
-                let places = read.places();
-                let work = match given {
-                    Some((source, folder, inputs)) => ScenarioWork::given(source, folder, inputs, places, tables),
-                    None => ScenarioWork::load(&folder.join(file), place, places, tables, &read.samples())?,
-                };
-                let basis = work.basis();
-                (Arc::new(work), basis)
-            }
-            (None, Some((name, place))) => {
-                let study = find(name, place, studies)?;
-                read.fits(study.as_ref())?;
-                let basis = study.basis();
-                (study, basis)
-            }
-            (Some((_, place)), Some(_)) => {
-                return Err(Problem::new("a plan has a scenario or a study, not both", "remove one of the two").at(place.clone()).into());
-            }
-            (None, None) => return Err(Problem::new("missing key 'scenario'", LEAST).at(source.place(0..0)).into()),
-        };
-        let columns: Vec<&str> = work.columns().iter().map(|c| c.name).collect();
-        let averaged: Vec<&str> = work.columns().iter().filter(|c| c.kind != Kind::Text).map(|c| c.name).collect();
-        let mut problems = Problems::default();
-        for p in read.parameters.iter().filter(|p| columns.contains(&p.name.as_str()) || OWN_COLUMNS.contains(&p.name.as_str())) {
-            problems.push(
-                Problem::new(format!("'{}' is the name of a column of the results", p.name), "no parameter has it").at(p.place.clone()),
-            );
-        }
-        for (name, place) in read.show.iter().filter(|(name, _)| !averaged.contains(&name.as_str())) {
-            problems.push(
-                Problem::new(
-                    format!("show: there is no column '{}' of numbers or flags", suggest::clip(name)),
-                    suggest::hint(name, "columns", &averaged),
-                )
-                .at(place.clone()),
-            );
-        }
-        problems.or(())?;
-        let Read { title, parameters, seeds, set, points, grid, show, .. } = read;
-        let show = show.into_iter().map(|(name, _)| name).collect();
-        let set = set.into_iter().map(|(p, s)| (p.name, s)).collect();
-        // Every cell hashes it again; a scenario may be long.
-        let basis = hash(basis.as_bytes());
-        Ok(Plan { source, title, parameters, seeds, show, set, points, grid, work, basis })
-    }
-
-    /// What its cells do.
-    pub fn work(&self) -> &dyn Work {
-        self.work.as_ref()
-    }
-
-    /// Adds to what decides the results, such as a measure of the caller.
-    pub fn add_basis(&mut self, more: &str) {
-        self.basis.push('\n');
-        self.basis.push_str(more);
-    }
-
-    pub(crate) fn basis(&self) -> &str {
-        &self.basis
-    }
-
-    /// Combinations of values.
-    pub fn combinations(&self) -> usize {
-        self.points.len() * self.grid.iter().map(Vec::len).product::<usize>()
-    }
-
-    /// Number of cells.
-    pub fn len(&self) -> usize {
-        self.combinations() * self.seeds.len()
-    }
-
-    /// Whether it has none; no plan that was read has none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// A cell; its number is below [`Plan::len`].
-    pub fn cell(&self, index: usize) -> Cell {
-        let (mut rest, seed) = (index / self.seeds.len(), self.seeds[index % self.seeds.len()]);
-        let mut own: Vec<Option<Setting>> = Vec::new();
-        for values in self.grid.iter().rev() {
-            own.push(Some(values[rest % values.len()].clone()));
-            rest /= values.len();
-        }
-        let settings = self.points[rest].iter().cloned().chain(own.into_iter().rev());
-        Cell::of(self, index, self.parameters.iter().map(|p| p.name.clone()).zip(settings).collect(), seed)
-    }
-
-    /// The values of a parameter, in the order of the plan.
-    pub fn values(&self, parameter: &str) -> Vec<&Value> {
-        let Some(at) = self.parameters.iter().position(|p| p.name == parameter) else { return Vec::new() };
-        match at.checked_sub(self.points[0].len()) {
-            Some(at) => self.grid[at].iter().map(|s| &s.value).collect(),
-            None => self.points.iter().filter_map(|p| Some(&p[at].as_ref()?.value)).collect(),
-        }
-    }
-
-    /// All cells in order.
-    pub fn cells(&self) -> impl Iterator<Item = Cell> + '_ {
-        (0..self.len()).map(|i| self.cell(i))
-    }
-}
-
-/// The study of a name.
-fn find(name: &str, place: &Place, studies: &[Arc<dyn Study>]) -> Result<Arc<dyn Study>, Problem> {
-    let known: Vec<&str> = studies.iter().map(|s| s.name()).collect();
-    let found = studies.iter().find(|s| s.name() == name).cloned();
-    found.ok_or_else(|| {
-        Problem::new(format!("there is no study '{}'", suggest::clip(name)), suggest::hint(name, "studies", &known)).at(place.clone())
-    })
-}
-
 /// What stands in a plan.
 #[derive(Default)]
-struct Read {
-    title: String,
-    scenario: Option<(String, Place)>,
-    study: Option<(String, Place)>,
-    parameters: Vec<Parameter>,
-    seeds: Vec<u64>,
-    set: Vec<(Parameter, Setting)>,
-    points: Vec<Vec<Option<Setting>>>,
-    grid: Vec<Vec<Setting>>,
-    show: Vec<(String, Place)>,
-    tables: Vec<(String, Place)>,
+pub(super) struct Read {
+    pub title: String,
+    pub scenario: Option<(String, Place)>,
+    pub study: Option<(String, Place)>,
+    pub parameters: Vec<Parameter>,
+    pub seeds: Vec<u64>,
+    pub set: Vec<(Parameter, Setting)>,
+    pub points: Vec<Vec<Option<Setting>>>,
+    pub grid: Vec<Vec<Setting>>,
+    pub show: Vec<(String, Place)>,
+    pub tables: Vec<(String, Place)>,
     /// Where each value stands.
-    stands: Vec<Stands>,
+    pub stands: Vec<Stands>,
 }
 
 /// Where a value stands.
-struct Stands {
+pub(super) struct Stands {
     name: String,
     setting: Setting,
     key: Place,
@@ -232,14 +41,22 @@ struct Stands {
 }
 
 impl Read {
+    /// Reads the document.
+    pub fn of(root: &Table, source: &Arc<Source>) -> Result<Read, Problems> {
+        let mut reader = Reader { problems: Problems::default() };
+        let read = reader.read(root, source);
+        reader.problems.sort();
+        reader.problems.or(read)
+    }
+
     /// Where each setting stands, by its text.
-    fn places(&self) -> Vec<(String, Place, Place)> {
+    pub fn places(&self) -> Vec<(String, Place, Place)> {
         self.stands.iter().map(|s| (format!("{}={}", s.name, s.setting.toml), s.key.clone(), s.value.clone())).collect()
     }
 
     /// Settings that together have every value of a parameter, each twice: with the first and with the last values of the others. What
     /// fails in one of them only is a matter of the combination. Of long lists of numbers the first and the last.
-    fn samples(&self) -> Vec<[Vec<(String, Setting)>; 2]> {
+    pub fn samples(&self) -> Vec<[Vec<(String, Setting)>; 2]> {
         let listed = self.points.first().map_or(0, Vec::len);
         let with = |point: &[Option<Setting>], grid: &dyn Fn(usize) -> Setting| -> Vec<(String, Setting)> {
             let fixed = self.set.iter().map(|(p, s)| (p.name.clone(), s.clone()));
@@ -264,7 +81,7 @@ impl Read {
     }
 
     /// Refuses what a study does not take.
-    fn fits(&self, study: &dyn Study) -> Result<(), Problems> {
+    pub fn fits(&self, study: &dyn Study) -> Result<(), Problems> {
         let mut problems = Problems::default();
         for (name, place) in self.tables.iter().take(1) {
             problems.push(Problem::new(format!("tables: a study has no table '{name}'"), "remove the key").at(place.clone()));
