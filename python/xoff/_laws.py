@@ -1,4 +1,4 @@
-"""Flow control and rate control written in Python: for a first idea, a hundred times slower than the built-in ones.
+"""Flow control and rate control written in Python: for a first idea, about ten times slower than the built-in ones.
 
 ::
 
