@@ -196,7 +196,7 @@ impl<'n> Ends<'n> {
     fn end(&mut self, end: String, port: Option<String>) -> Result<(String, Option<String>), Refusal> {
         let (node, port) = match (end.split_once(':'), port) {
             // A node's own name may hold a colon.
-            _ if self.known.contains(end.as_str()) => (end.clone(), None),
+            (_, port) if self.known.contains(end.as_str()) => (end.clone(), port),
             (None, port) => (end.clone(), port),
             (Some((node, port)), None) => (node.to_owned(), Some(port.to_owned())),
             (Some(_), Some(_)) => return Err((format!("'{}' names its port twice", clip(&end)), "keep one of the two".into())),
