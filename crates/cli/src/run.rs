@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use xoff_record::verdict::Allow;
-use xoff_record::{FORMATS, Format, Sink, Verdict};
+use xoff_record::{FORMATS, Format, Manifest, Sink, Verdict};
 use xoff_run::{Finished, NetworkScenario, Progress, RunError, Scenario};
 use xoff_scenario::document::Override;
 use xoff_scenario::{Problem, Problems};
@@ -206,10 +206,27 @@ pub fn text(s: &NetworkScenario, f: &Finished, out: &std::path::Path) -> String 
         None => m.engine.clone(),
     };
     row("Engine", engine);
+    row("Fast-forward", fast_forward(m));
     row("Time taken", format!("{:.3} seconds, on the CPU {:.3} seconds", m.wall_seconds, m.cpu_seconds));
     row("Result hash", m.result_hash.clone());
     row("Tables", format!("{} ({})", out.display(), f.tables.rows.iter().filter(|r| r.1 > 0).map(|r| r.0).collect::<Vec<_>>().join(", ")));
     format!("{}{}", terminal::draw(&t), flows(s, f))
+}
+
+/// What fast-forward has skipped, or why nothing.
+fn fast_forward(m: &Manifest) -> String {
+    let f = &m.fast_forward;
+    match &f.because {
+        Some(why) => format!("nothing skipped: {why}"),
+        None => format!(
+            "{} of {} simulated and {} of {} events skipped; the state recurred after {}",
+            Span(f.skipped_ps),
+            Span::from_secs_f64(m.simulated_seconds),
+            grouped(f.events_skipped),
+            grouped(m.events),
+            Span(f.longest_ps)
+        ),
+    }
 }
 
 /// The flows, when there are few enough to read.

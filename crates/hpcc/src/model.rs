@@ -159,6 +159,7 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
         deadlock_interval: Span::from_ms(86_400_000),
         stop_on_deadlock: false,
         stop_when_done: false,
+        fast_forward: false,
         checks: false,
         probes: Probes { control: Selection::All, histogram: c.qlen_mon_file.is_some().then(|| looks(c)), ..Probes::default() },
         unpaused: Some(0),

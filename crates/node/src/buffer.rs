@@ -3,6 +3,7 @@
 //! Memory is shared between egress queues; what flow control measures is, per ingress port and class, how much of
 //! it this ingress has brought in and not yet sent on.
 
+use serde::Serialize;
 use xoff_mech::flow_control::Occupancy;
 use xoff_units::Bytes;
 
@@ -30,13 +31,14 @@ pub struct SharedPool {
 
 /// One ingress and class: what it holds and what bounds it. It lives in the class state of its port, beside the receiver half that
 /// measures it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Ingress {
     /// In reserve or pool [bytes].
     bytes: u64,
     /// In headroom [bytes].
     headroom: u64,
     /// Most that it has held at any time [bytes].
+    #[serde(skip)] // a result
     highest: u64,
     /// Room in its headroom [bytes] -- constant; a larger one is as good as this.
     headroom_size: u32,
@@ -61,8 +63,9 @@ enum Rule {
 }
 
 /// The accounting of a switch. What differs from ingress to ingress is in [`Ingress`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Buffer {
+    #[serde(skip)] // constant
     rule: Rule,
     /// Pool in use [bytes].
     shared_used: u64,

@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
+use serde::Serialize;
 use xoff_mech::flow_control::Message;
-use xoff_units::{Span, Time};
+use xoff_units::{Span, Time, state};
 
 /// A delay, constant or with a uniform jitter on top.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,9 +40,10 @@ impl ControlDelay {
 
 /// Messages on their way through one delay, always in order: a stage or credit message that overtakes another
 /// would leave the sender at a wrong state for ever.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct DelayLine {
     waiting: VecDeque<(Time, u8, Message)>,
+    #[serde(serialize_with = "state::deadline")]
     last: Time,
 }
 

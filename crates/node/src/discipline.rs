@@ -16,6 +16,7 @@
 
 use std::collections::VecDeque;
 
+use serde::Serialize;
 use xoff_units::Time;
 
 use crate::frame::{Frame, FrameId, FrameList, FrameStore};
@@ -39,7 +40,7 @@ pub enum DisciplineKind {
 }
 
 /// Queues of one egress and class, apart per ingress.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 struct PerIngress {
     /// Indexed by ingress port; empty until the first frame.
     lists: Vec<FrameList>,
@@ -50,13 +51,14 @@ struct PerIngress {
 }
 
 /// One egress and class, whatever the discipline. It lives in the class state of its port, beside the sender half that guards it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Egress {
     /// Bytes that wait.
     bytes: u64,
     /// The frames, in arrival order across ingresses; stays empty under the other disciplines.
     fifo: FrameList,
     /// The most that ever waited [bytes].
+    #[serde(skip)] // a result
     highest: u64,
 }
 
@@ -87,7 +89,7 @@ impl Egress {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 enum Queues {
     /// In the egresses themselves.
     Fifo,
@@ -100,7 +102,7 @@ enum Queues {
 }
 
 /// The order of the egress queues of a switch. What each egress and class needs under any discipline is in its [`Egress`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Discipline {
     queues: Queues,
     ports: usize,

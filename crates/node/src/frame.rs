@@ -1,9 +1,10 @@
 //! Frames, the slab they live in, and queues threaded through it.
 
+use serde::{Serialize, Serializer};
 use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::Message;
 use xoff_mech::rate_control::{HOPS_MAX, Hop};
-use xoff_units::{Bytes, Time, prefetch};
+use xoff_units::{Bytes, Time, prefetch, state};
 
 /// Handle of a frame in a [`FrameStore`].
 pub type FrameId = u32;
@@ -259,6 +260,10 @@ impl FrameStore {
     pub fn get(&self, id: FrameId) -> Option<&Frame> {
         self.frames.get(id as usize)
     }
+    /// The frames of a list that begins with this one, from oldest to newest.
+    pub fn list(&self, first: FrameId) -> impl Iterator<Item = &Frame> {
+        FrameList { head: first, tail: NIL }.iter(self)
+    }
     /// Data frames that exist now.
     pub fn live_data(&self) -> u64 {
         self.live[1]
@@ -287,13 +292,50 @@ pub struct FrameList {
     tail: FrameId,
 }
 
+impl Serialize for FrameList {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_newtype_struct(FrameList::NAME, &self.head)
+    }
+}
+
 impl Default for FrameList {
     fn default() -> Self {
         FrameList { head: NIL, tail: NIL }
     }
 }
 
+impl Serialize for Frame {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        let Frame { seq, sent_at, next: _, flow, len, in_port, out_port, bits } = *self;
+        match self.kind() {
+            FrameKind::Control => (self.class(), len, self.message()).serialize(s),
+            // Its offset is a value, and nothing depends on when it was made.
+            FrameKind::CongestionNotification => (flow, seq, len, in_port, out_port, bits).serialize(s),
+            FrameKind::Data | FrameKind::Ack | FrameKind::Nack => {
+                InFlight { flow, seq, sent_at, len, in_port, out_port, bits }.serialize(s)
+            }
+        }
+    }
+}
+
+/// What a frame of a flow is, apart from where it waits.
+#[derive(Serialize)]
+struct InFlight {
+    #[serde(serialize_with = "state::flow")]
+    flow: u32,
+    #[serde(serialize_with = "state::sequence")]
+    seq: u64,
+    sent_at: Time,
+    len: u16,
+    in_port: u16,
+    out_port: u16,
+    bits: u16,
+}
+
 impl FrameList {
+    /// Name under which a serializer is handed the first handle of a list, or [`NIL`].
+    pub const NAME: &str = "FrameList";
+
     /// The oldest frame.
     #[inline]
     pub fn front(&self) -> Option<FrameId> {

@@ -11,6 +11,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use serde::Serialize;
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::AnyDetector;
 use xoff_mech::flow_control::{FlowControl, Message, Occupancy};
@@ -30,14 +31,17 @@ mod receiving;
 mod round_robin;
 mod round_robin_by_place;
 mod sending;
+mod state;
 
 pub use config::{FlowStart, NicConfig, Pacing, PausedWith, Transport};
 use receiving::Receiving;
 use round_robin::RoundRobin;
 use round_robin_by_place::RoundRobinByPlace;
 use sending::{Production, Sending};
+pub use state::Left;
 
 /// Whose turn it is, by one of two rules.
+#[derive(Serialize)]
 enum Order {
     ByStart(RoundRobin),
     /// See [`Compat::round_robin_by_place`](crate::Compat).

@@ -1,10 +1,11 @@
 //! One port of a node: the wire, the control queue, and the flow control halves of each class.
 
+use serde::{Serialize, Serializer};
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{AnyDetector, Detector};
 use xoff_mech::flow_control::{FlowControl, FlowSender, Gate, Message, Occupancy, Rx, Sender, Tx};
 use xoff_mech::rate_control::RecordFormat;
-use xoff_units::{Bytes, Rate, Span, Time, prefetch};
+use xoff_units::{Bytes, Rate, Span, Time, prefetch, state};
 
 use crate::buffer::Ingress;
 use crate::control::{ControlDelay, DelayLine};
@@ -30,6 +31,7 @@ pub struct Hold {
 
 /// One class at one port: all that a frame needs when it leaves through it, then all that it needs when it comes in by it.
 /// Side by side, because a large network waits for memory, and because one place is found once.
+#[derive(Serialize)]
 #[repr(C)]
 pub(crate) struct ClassState {
     /// What waits to leave.
@@ -41,11 +43,18 @@ pub(crate) struct ClassState {
     /// What has come in and not left the switch.
     pub ingress: Ingress,
     /// Of the ingress: the downstream half.
+    #[serde(serialize_with = "state::feeder")]
     pub rx: Rx,
     /// Pending timer of the receiver.
+    #[serde(skip)] // a timer: when it has to act is in the state of the half
     rx_wake: Time,
-    /// Since when the peer holds the class; means nothing unless the port is marked as held.
+    /// Since when the peer holds the class; never: it does not.
     held_since: Time,
+}
+
+/// When the wire is free means nothing once that has passed, and the rank follows from the port.
+fn free_time<S: Serializer>(free: &EventKey, s: S) -> Result<S::Ok, S::Error> {
+    state::deadline(&free.time, s)
 }
 
 /// What a port has by class besides its flow control.
@@ -55,22 +64,26 @@ pub(crate) struct ClassConfig {
 }
 
 /// Control messages inside the node. Most ports have no such delays.
-#[derive(Default)]
+#[derive(Default, Serialize)]
 struct Delays {
     /// Received messages that have not taken effect.
     inbox: DelayLine,
     /// Messages that have not reached the control queue.
+    #[serde(serialize_with = "state::feeder")]
     outbox: DelayLine,
 }
 
 /// A port. Owned by a switch or a NIC, which decides what to send.
 ///
 /// Fields stand in the order of use: a departure needs the first cache lines, an arrival those after them.
+#[derive(Serialize)]
 #[repr(C, align(64))]
 pub struct Port {
     /// When the wire is free, or was.
+    #[serde(serialize_with = "free_time")]
     free: EventKey,
     /// Control frames waiting; they go before everything else and cannot be paused.
+    #[serde(serialize_with = "state::feeder")]
     control: FrameList,
     /// A call for the time the wire is free is due.
     free_called: bool,
@@ -91,6 +104,7 @@ pub struct Port {
     /// The first class; most runs have no other.
     class_state: ClassState,
     /// When the next `Wake` is due; never: none is.
+    #[serde(skip)] // a timer: when the port may send is in the state of its halves and flows
     wake_at: Time,
     /// The other classes.
     more: Box<[ClassState]>,
@@ -100,6 +114,7 @@ pub struct Port {
     /// Bytes of all frames that were put on the wire, if they are counted.
     sent: u64,
     /// How records are kept.
+    #[serde(skip)] // constant
     telemetry: RecordFormat,
 }
 

@@ -2,6 +2,7 @@
 
 use crate::Classes;
 use crate::vl_arbitration::{VlArbitration, VlState};
+use serde::Serialize;
 
 /// The rule between classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +34,7 @@ impl SchedulerKind {
 }
 
 /// State of the rule at one port; the rule itself is the same for the whole switch.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Scheduler {
     /// Class served last.
     last: usize,
@@ -41,7 +42,7 @@ pub struct Scheduler {
 }
 
 /// State of some rules for each turn; made at the first pick.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 enum Account {
     /// Bytes a class may still send in its turn; only under deficit round robin, otherwise empty.
     Deficit(Vec<u64>),

@@ -1,5 +1,6 @@
 //! The switch: shared memory, output queues, accounting per ingress.
 
+use serde::Serialize;
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{Detection, Detector, Mark, Place, PortState};
 use xoff_mech::flow_control::{FlowControl, Gate, Message, Occupancy, QueueState};
@@ -66,6 +67,7 @@ pub struct Occupant {
 }
 
 /// A switch. What every frame needs stands first, in two cache lines.
+#[derive(Serialize)]
 #[repr(C, align(64))]
 pub struct Switch {
     node: u32,
@@ -81,9 +83,11 @@ pub struct Switch {
     ports: Vec<Port>,
     buffer: Buffer,
     queues: Discipline,
+    #[serde(skip)] // constant
     scheduler: SchedulerKind,
     /// By port.
     schedulers: Vec<Scheduler>,
+    #[serde(skip)] // constant
     control_delay: ControlDelay,
 }
 

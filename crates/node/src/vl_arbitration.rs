@@ -10,6 +10,7 @@
 //! weight is left; the last packet of a turn may overdraw the weight. Weights count 64 bytes, packets in whole units.
 
 use crate::Classes;
+use serde::Serialize;
 
 /// Unit of a weight [bytes].
 const WEIGHT_UNIT: u32 = 64;
@@ -68,7 +69,7 @@ impl VlArbitration {
 }
 
 /// Where a port stands in one table.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 struct Place {
     /// Entry that has its turn.
     at: usize,
@@ -96,7 +97,7 @@ impl Place {
 }
 
 /// Where a port stands. It changes only when a packet goes: a question too many changes nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct VlState {
     high: Place,
     low: Place,

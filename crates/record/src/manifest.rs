@@ -38,6 +38,21 @@ pub struct ResultFile {
     pub bytes: u64,
 }
 
+/// What fast-forward has done: whole periods of a network whose state recurs were skipped. Never changes a result.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FastForward {
+    /// Periods that were found.
+    pub periods: u64,
+    /// The longest of them [ps].
+    pub longest_ps: u64,
+    /// Simulated time that was skipped [ps].
+    pub skipped_ps: u64,
+    /// Events that the skipped time would have taken; they are among the events of the run.
+    pub events_skipped: u64,
+    /// Why nothing was skipped; absent: something was.
+    pub because: Option<String>,
+}
+
 /// All about a run but its tables.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
@@ -61,6 +76,9 @@ pub struct Manifest {
     /// Why not window by window.
     #[serde(default)]
     pub engine_because: Option<String>,
+    /// What fast-forward has done.
+    #[serde(default)]
+    pub fast_forward: FastForward,
     /// Hash of the results, 32 hexadecimal digits; no clock enters it.
     pub result_hash: String,
     /// When the run was started, as text for people.

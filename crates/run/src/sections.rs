@@ -16,6 +16,13 @@ pub(crate) const RUN: &[ParamSpec] = &[
     ParamSpec::new("checks", Kind::Flag, "true", "hold the run to its promises: no loss, order, conservation", ""),
     ParamSpec::new("deadlock_interval", Kind::Span, "100us", "time between two runs of the deadlock detector; 0us: off", "")
         .renamed_from(&["watch"]),
+    ParamSpec::new(
+        "fast_forward",
+        Kind::Choice(&["auto", "off"]),
+        "auto",
+        "a network whose state recurs is advanced by whole periods; never changes a result",
+        "",
+    ),
 ];
 
 pub(crate) const ROUTING: &[ParamSpec] = &[ParamSpec { key: "kind", ..Routing::PARAM }];

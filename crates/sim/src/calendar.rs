@@ -40,6 +40,14 @@ impl Calendar {
         }
     }
 
+    /// All that is pending, in no particular order; by window, only between two passes.
+    pub fn events(&self) -> Box<dyn Iterator<Item = &Event> + '_> {
+        match self {
+            Calendar::Global(q) => Box::new(q.pending()),
+            Calendar::ByWindow(w) => Box::new(w.events()),
+        }
+    }
+
     /// When the next event happens; by window, only between two passes.
     pub fn peek(&mut self) -> Option<EventKey> {
         match self {

@@ -67,6 +67,11 @@ impl Checks {
         Checks { on, ..Checks::default() }
     }
 
+    /// Broken promises so far, gaps included.
+    pub fn count(&self) -> u64 {
+        self.count + self.gaps.values().map(|g| g.count).sum::<u64>()
+    }
+
     pub fn broken(&mut self, time: Time, rank: u64, kind: ViolationKind, what: impl FnOnce() -> String) {
         if !self.on {
             return;

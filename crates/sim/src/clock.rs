@@ -1,7 +1,7 @@
 //! The virtual clock of a partition of the network: the present event and its place in the order of the network.
 
 use xoff_node::EventKey;
-use xoff_units::Time;
+use xoff_units::{Span, Time};
 
 /// The present event.
 #[derive(Clone, Copy, Debug)]
@@ -12,18 +12,25 @@ pub(crate) struct Clock {
     rank: u64,
     /// The latest event that has asked for one of its own instant and a lower rank, which then came after it all the same.
     floor: EventKey,
+    /// What fast-forward has skipped: the time of the run is that much later than the one that nodes see.
+    pub skipped: Span,
 }
 
 impl Clock {
     /// Before the first event.
     pub fn new() -> Clock {
-        Clock { now: Time::ZERO, rank: 0, floor: EventKey::START }
+        Clock { now: Time::ZERO, rank: 0, floor: EventKey::START, skipped: Span::ZERO }
     }
 
     /// The present event.
     #[inline]
     pub fn event_key(&self) -> EventKey {
         EventKey { time: self.now, rank: self.rank }
+    }
+
+    /// The time of the run.
+    pub fn of_run(&self) -> Time {
+        self.now + self.skipped
     }
 
     /// The place of the present event among all events of the network in the order in which they happen: what rows are put in order by.

@@ -19,6 +19,8 @@ pub(crate) struct Draws {
     seed: u64,
     /// By port, made at its first draw.
     streams: Vec<Option<Box<ChaCha8Rng>>>,
+    /// Numbers drawn.
+    pub drawn: u64,
     /// Replaces the streams.
     pub source: Option<Box<dyn RngSource>>,
 }
@@ -26,11 +28,12 @@ pub(crate) struct Draws {
 impl Draws {
     /// Streams of so many ports.
     pub fn new(seed: u64, ports: usize) -> Draws {
-        Draws { seed, streams: (0..ports).map(|_| None).collect(), source: None }
+        Draws { seed, streams: (0..ports).map(|_| None).collect(), drawn: 0, source: None }
     }
 
     /// A number in [0, 1) for a port.
     pub fn draw(&mut self, port: usize) -> f64 {
+        self.drawn += 1;
         if let Some(source) = &mut self.source {
             return source.draw();
         }

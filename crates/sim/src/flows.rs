@@ -100,7 +100,7 @@ pub(crate) struct FlowTable {
 
 impl FlowTable {
     pub fn complete(&mut self, clock: &Clock, flow: u32) {
-        self.records[flow as usize].end = Some(clock.now);
+        self.records[flow as usize].end = Some(clock.of_run());
         self.completions.push((clock.place(), flow));
     }
 }

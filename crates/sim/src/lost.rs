@@ -119,7 +119,7 @@ impl Monitor {
                 self.checks.loses(d.flow);
             }
             let layout = &self.layout;
-            self.checks.broken(clock.now, clock.place().rank, ViolationKind::Loss, || layout.describe_dropped(d));
+            self.checks.broken(clock.of_run(), clock.place().rank, ViolationKind::Loss, || layout.describe_dropped(d));
         }
     }
 

@@ -87,6 +87,8 @@ pub struct Model<'a> {
     pub threads: usize,
     /// How events are handled; never changes a result.
     pub engine: Engine,
+    /// A network whose state recurs is advanced by whole periods; never changes a result.
+    pub fast_forward: bool,
     /// Seed of all random streams.
     pub seed: u64,
     /// Distance between two rounds of the deadlock detector; zero: none [ps].
@@ -146,6 +148,7 @@ impl<'a> Model<'a> {
             order: EventOrder::Entity,
             threads: 1,
             engine: Engine::default(),
+            fast_forward: true,
             seed: 1,
             deadlock_interval: Span::from_us(100),
             stop_on_deadlock: false,

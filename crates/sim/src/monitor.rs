@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use xoff_mech::detection::Side;
-use xoff_node::NodeEvent;
+use xoff_node::{EventKey, NodeEvent};
 
 use crate::checks::Checks;
 use crate::clock::Clock;
@@ -143,7 +143,7 @@ impl Monitor {
             }
             NodeEvent::AllSent { flow } => {
                 // Again, if it went back: only the first time counts.
-                if self.flows.records[flow as usize].all_sent.replace(clock.now).is_none() {
+                if self.flows.records[flow as usize].all_sent.replace(clock.of_run()).is_none() {
                     self.comes_to(flow, Stage::Sent);
                 }
             }
@@ -153,7 +153,7 @@ impl Monitor {
                 f.delivered += payload as u64;
                 f.marked.count(mark);
                 if complete {
-                    f.received = Some(clock.now);
+                    f.received = Some(clock.of_run());
                 }
                 if complete && !self.layout.acks {
                     self.flows.complete(clock, flow);
@@ -178,7 +178,8 @@ impl Monitor {
         if self.layout.lossless && !self.link_failed && !self.links_lose {
             let (layout, flow_of) = (&self.layout, &record.flow);
             let describe = || layout.describe_out_of_order(flow, flow_of, (expected, got));
-            self.checks.out_of_order(clock.place(), flow, (expected, got), describe);
+            let at = EventKey { time: clock.of_run(), rank: clock.place().rank };
+            self.checks.out_of_order(at, flow, (expected, got), describe);
         }
     }
 

@@ -7,6 +7,7 @@ use xoff_units::{Rate, Time};
 
 use crate::checks::Violation;
 use crate::deadlock_detector::Deadlock;
+use crate::fast_forward::FastForwarded;
 use crate::flows::FlowRecord;
 use crate::histogram::QueueCounts;
 use crate::lost::LostFrames;
@@ -77,8 +78,10 @@ pub struct Outcome {
     pub ended: Ended,
     /// Simulated time reached.
     pub now: Time,
-    /// Events handled.
+    /// Events, those that fast-forward has skipped included.
     pub events: u64,
+    /// What fast-forward has done, or why it could do nothing.
+    pub fast_forwarded: FastForwarded,
     /// Link traversals of data and feedback frames.
     pub frame_hops: u64,
     /// Link traversals of data frames.

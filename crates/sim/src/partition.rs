@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use xoff_node::{EventKey, FlowStart, Nic, Switch};
-use xoff_units::{Time, prefetch};
+use xoff_units::{Span, Time, prefetch};
 use xoff_workload::Flow;
 use xoff_workload::generators::closed_loop::ClosedLoop;
 
@@ -41,11 +41,23 @@ pub(crate) struct Starts {
     pub round_robin: Option<Box<dyn StartOrder>>,
     /// Flows that have begun.
     pub begun: usize,
+    /// What fast-forward has skipped: flows begin that much sooner for the nodes.
+    pub skipped: Span,
 }
 
 impl Starts {
     pub fn new(flows: Arc<Vec<Flow>>, own: Vec<u32>, path_facts: Arc<Vec<PathFacts>>) -> Starts {
-        Starts { flows, own, next: 0, path_facts, loops: Vec::new(), started: BTreeMap::new(), round_robin: None, begun: 0 }
+        Starts {
+            flows,
+            own,
+            next: 0,
+            path_facts,
+            loops: Vec::new(),
+            started: BTreeMap::new(),
+            round_robin: None,
+            begun: 0,
+            skipped: Span::ZERO,
+        }
     }
 }
 
@@ -299,7 +311,7 @@ impl Partition {
 
     pub(crate) fn next_start(&self) -> Option<(u32, Time)> {
         let &flow = self.starts.own.get(self.starts.next)?;
-        Some((flow, self.starts.flows[flow as usize].start))
+        Some((flow, Time(self.starts.flows[flow as usize].start.0 - self.starts.skipped.0)))
     }
 
     fn plan(&mut self, time: Time, entity: u32, arg: u32) {
@@ -313,6 +325,14 @@ impl Partition {
         }
         if let Some((flow, start)) = self.next_start() {
             self.plan(start, flow, 0);
+        }
+    }
+
+    /// The next flow of the list begins sooner than was planned.
+    pub fn replan_flow_start(&mut self) {
+        if let Calendar::Global(queue) = &mut self.core.pending {
+            queue.retain(|e| e.kind() != Kind::FlowStart || e.arg % HOPS != 0);
+            self.plan_flow_start();
         }
     }
 

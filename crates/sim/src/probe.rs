@@ -129,6 +129,24 @@ pub enum Row {
     Hold(HoldChange),
 }
 
+impl Row {
+    /// The same row at another time [ps].
+    pub(crate) fn at(mut self, ps: u64) -> Row {
+        *match &mut self {
+            Row::Queue(r) => &mut r.time_ps,
+            Row::Rate(r) => &mut r.time_ps,
+            Row::Control(r) => &mut r.time_ps,
+            Row::Cause(r) => &mut r.time_ps,
+            Row::Mark(r) => &mut r.time_ps,
+            Row::Cnm(r) => &mut r.time_ps,
+            Row::State(r) => &mut r.time_ps,
+            Row::Pause(r) => &mut r.time_ps,
+            Row::Hold(r) => &mut r.time_ps,
+        } = ps;
+        self
+    }
+}
+
 /// Flow control of the peer stops a port or lets it go: by a message, from the time it takes effect; or a frame waits without credits,
 /// or frames of paused flows only.
 #[derive(Clone, Copy, Debug, PartialEq)]

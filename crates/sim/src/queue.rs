@@ -147,9 +147,32 @@ impl<E: Pending> EventQueue<E> {
     }
 
     /// All that is pending, in no particular order.
-    fn pending(&self) -> impl Iterator<Item = &E> {
+    pub(crate) fn pending(&self) -> impl Iterator<Item = &E> {
         let heaps = self.added.iter().chain(&self.far).map(|Reverse(e)| e);
-        self.current.iter().chain(self.buckets.iter().flatten()).chain(heaps)
+        self.current.iter().chain(self.occupied().flat_map(|slot| &self.buckets[slot])).chain(heaps)
+    }
+
+    /// The places of buckets that hold something.
+    fn occupied(&self) -> impl Iterator<Item = usize> {
+        let words = self.occupied.iter().enumerate().filter(|w| *w.1 != 0);
+        words.flat_map(|(at, &word)| (0..64).filter(move |bit| word >> bit & 1 != 0).map(move |bit| at * 64 + bit))
+    }
+
+    /// Keeps only some of what is pending.
+    pub(crate) fn retain(&mut self, keeps: impl Fn(&E) -> bool) {
+        self.sorted_ahead = 0; // what was sorted may be shorter now
+        self.current.retain(&keeps);
+        self.added.retain(|Reverse(e)| keeps(e));
+        self.far.retain(|Reverse(e)| keeps(e));
+        for slot in 0..self.buckets.len() {
+            let events = &mut self.buckets[slot];
+            if !events.is_empty() {
+                events.retain(&keeps);
+                if events.is_empty() {
+                    self.occupied[slot / 64] &= !(1 << (slot % 64));
+                }
+            }
+        }
     }
 
     /// Adds an event.

@@ -293,6 +293,12 @@ impl Windows {
         true
     }
 
+    /// All that is pending, in no particular order; between two passes.
+    pub fn events(&self) -> impl Iterator<Item = &Event> {
+        let near = self.ring.iter().flat_map(|w| w.active.iter().flat_map(|&unit| &w.by_unit[unit as usize]));
+        near.chain(self.far.pending())
+    }
+
     /// Has the present turn just begun? Answers yes once.
     #[inline(always)]
     pub fn takes_another_turn(&mut self) -> bool {

@@ -27,6 +27,7 @@ use crate::checks::{Checks, ViolationKind};
 use crate::core::Core;
 use crate::deadlock_detector::{self, Deadlock, Egress, StuckPort, Waiting};
 use crate::event::{Event, EventOrder, FLOWS_MAX, Kind, PORTS_MAX};
+use crate::fast_forward::{FastForward, FastForwarded};
 use crate::flows::FlowRecord;
 use crate::layout::Layout;
 use crate::model::{Model, PathFacts};
@@ -52,8 +53,8 @@ pub use outside::{Leaving, NO_PORT, UNKNOWN_SOURCE};
 
 /// A network in motion.
 pub struct World {
-    partitions: Vec<Partition>,
-    layout: Arc<Layout>,
+    pub(crate) partitions: Vec<Partition>,
+    pub(crate) layout: Arc<Layout>,
     /// Shortest delay of a link between two partitions.
     lookahead: Span,
     /// The last stretch had enough work in each window for all threads. Never changes a result.
@@ -63,11 +64,18 @@ pub struct World {
     /// Why events are handled in one global order; `None`: nodes act window by window.
     by_events: Option<String>,
     /// What concerns the whole network, by time.
-    global_events: BinaryHeap<Reverse<Event>>,
-    now: Time,
+    pub(crate) global_events: BinaryHeap<Reverse<Event>>,
+    /// As the nodes see it: what was skipped is not in it.
+    pub(crate) now: Time,
     /// Global events handled.
     events: u64,
-    recorder: Option<Box<dyn Recorder>>,
+    /// What fast-forward has skipped, in time and in events.
+    pub(crate) skipped: Span,
+    pub(crate) events_skipped: u64,
+    pub(crate) forward: Option<FastForward>,
+    /// Links that have failed.
+    pub(crate) failures: u64,
+    pub(crate) recorder: Option<Box<dyn Recorder>>,
     /// Flows that are complete, in that order.
     completions: Vec<u32>,
     /// Flows of the list; closed loops have no end.
@@ -77,7 +85,7 @@ pub struct World {
     deadlocks: Vec<Deadlock>,
     samples: Samples,
     /// Only if the run is to stop when its flows are complete.
-    looks: Option<DoneLooks>,
+    pub(crate) looks: Option<DoneLooks>,
     checks: Checks,
     /// Ports that have overdrawn their credits, as the checks know already.
     overdrawn: BTreeSet<Egress>,
@@ -103,9 +111,11 @@ const PAYS_START: u64 = 2_000;
 /// A run that is to stop when its flows are complete looks whether they are at whole microseconds: times that every partition
 /// of the network can reach without knowing what the others do.
 #[derive(Clone, Copy, Debug, Default)]
-struct DoneLooks {
+pub(crate) struct DoneLooks {
     /// The next look.
     at: Time,
+    /// What fast-forward has skipped: the microseconds are those of the run.
+    skipped: Span,
 }
 
 impl DoneLooks {
@@ -119,9 +129,16 @@ impl DoneLooks {
     /// The time of the next look, if the next event happens at `next`.
     fn move_on(&mut self, next: Time) -> EventKey {
         if self.due(next) {
-            self.at = Time((next.0 / Self::EVERY.0 + 1) * Self::EVERY.0);
+            let of_run = (next.0 + self.skipped.0) / Self::EVERY.0 + 1;
+            self.at = Time(of_run * Self::EVERY.0 - self.skipped.0);
         }
         EventKey { time: self.at, rank: 0 }
+    }
+
+    /// Simulated time was skipped: the next look is found anew.
+    pub fn skip(&mut self, by: Span) {
+        self.skipped += by;
+        self.at = Time::ZERO;
     }
 }
 
@@ -140,11 +157,19 @@ impl World {
 
     /// Simulated time reached.
     pub fn now(&self) -> Time {
-        self.now
+        self.now + self.skipped
+    }
+    /// Events of the run so far, those that fast-forward has skipped included.
+    pub fn events(&self) -> u64 {
+        self.events_handled() + self.events_skipped
     }
     /// Events handled.
-    pub fn events(&self) -> u64 {
+    pub fn events_handled(&self) -> u64 {
         self.events + self.partitions.iter().map(|p| p.core.events).sum::<u64>()
+    }
+    /// What fast-forward has done so far.
+    pub fn fast_forwarded(&self) -> FastForwarded {
+        self.forward.as_ref().map_or_else(FastForwarded::default, |f| f.done.clone())
     }
     /// Flows that are complete.
     pub fn completed(&self) -> usize {
@@ -194,8 +219,11 @@ impl World {
     /// Runs until `until` (events at that very time included) or for about `events` events. `None`: there is more to
     /// do, call again.
     pub fn run(&mut self, until: Time, events: u64) -> Option<Ended> {
-        let stop = self.events().saturating_add(events);
+        let stop = self.events_handled().saturating_add(events);
+        let until_of_run = until;
         loop {
+            let pause = self.fast_forward(Time(until_of_run.0.saturating_sub(self.skipped.0)));
+            let until = Time(until_of_run.0.saturating_sub(self.skipped.0));
             let next = self.next_time();
             let left = self.listed.saturating_sub(self.completions.len());
             if left == 0 && self.looks.is_some_and(|l| l.due(next.unwrap_or(Time::NEVER))) {
@@ -207,7 +235,7 @@ impl World {
                 self.now = until;
                 return Some(Ended::TimeUp);
             }
-            let events = stop.saturating_sub(self.events());
+            let events = stop.saturating_sub(self.events_handled());
             if events == 0 {
                 return None;
             }
@@ -221,9 +249,16 @@ impl World {
                 }
                 planned => {
                     let end = EventKey { time: Time(until.0.saturating_add(1)), rank: 0 };
-                    let bound = planned.map_or(end, |p| p.min(end));
+                    let mut bound = planned.map_or(end, |p| p.min(end));
+                    let mut events = events.min(SLICE);
+                    if let Some((place, at_most)) = pause {
+                        (bound, events) = (bound.min(place), events.min(at_most));
+                        if first.is_none_or(|f| f >= bound) {
+                            continue;
+                        }
+                    }
                     let looks = self.looks.map(|l| (l, left));
-                    self.advance(next, threads::Task { bound, events: events.min(SLICE), lookahead: self.lookahead, looks });
+                    self.advance(next, threads::Task { bound, events, lookahead: self.lookahead, looks });
                 }
             }
             self.put_in_order();
@@ -254,7 +289,7 @@ impl World {
     }
 
     /// Notes the stops that expire before a time up to which everything has happened.
-    fn expire_stops(&mut self, bound: Time) {
+    pub(crate) fn expire_stops(&mut self, bound: Time) {
         self.partitions.iter_mut().for_each(|p| p.core.monitor.expire_stops(bound));
     }
 
@@ -282,10 +317,31 @@ impl World {
         let mut frames: Vec<_> = partitions.iter_mut().flat_map(|p| p.core.monitor.rows.frames.drain(..)).collect();
         // Stable: frames of one port and instant stay in their order.
         frames.sort_by_key(OnWire::order);
+        if let Some(f) = &mut self.forward {
+            f.note_rows(&rows);
+        }
         if let Some(r) = &mut self.recorder {
-            rows.iter().for_each(|(_, row)| r.row(row));
+            match self.skipped {
+                Span::ZERO => rows.iter().for_each(|(_, row)| r.row(row)),
+                skipped => rows.iter().for_each(|(key, row)| r.row(&row.at(key.time.0 + skipped.0))),
+            }
             frames.iter().for_each(|f| r.frame(f));
         }
+    }
+
+    /// The next event of the whole network.
+    pub(crate) fn next_global(&self) -> Option<EventKey> {
+        self.global_events.peek().map(|Reverse(e)| e.event_key())
+    }
+
+    /// A node, where it lives.
+    pub(crate) fn node(&self, node: u32) -> &Node {
+        &self.partitions[self.layout.partition_of[node as usize] as usize].nodes[node as usize]
+    }
+
+    /// A node, to change its state.
+    pub(crate) fn node_mut(&mut self, node: u32) -> &mut Node {
+        &mut self.partitions[self.layout.partition_of[node as usize] as usize].nodes[node as usize]
     }
 
     fn record(&mut self, row: Row) {
@@ -326,12 +382,13 @@ impl World {
     }
 
     fn look_at_queues(&mut self) {
-        let (now, layout) = (self.now, self.layout.clone());
+        let (now, layout, skipped) = (self.now + self.skipped, self.layout.clone(), self.skipped);
         let core = &mut self.partitions[0].core;
         let until = core.pending.peek().map_or(Time::NEVER, |m| m.time);
         let until = self.global_events.peek().map_or(until, |Reverse(e)| until.min(e.event_key().time));
+        let until = Time(until.0.saturating_add(skipped.0));
         match core.monitor.histogram.as_mut().and_then(|h| h.look(now, until, layout.ports.first())) {
-            Some(next) => self.plan_at(next, Kind::Look, 0, 0),
+            Some(next) => self.plan_at(Time(next.0 - skipped.0), Kind::Look, 0, 0),
             // That was the last look: lengths count no longer.
             None => core.monitor.records_queues = !layout.probes.queue_changes.is_none(),
         }
@@ -345,6 +402,7 @@ impl World {
         if !std::mem::replace(&mut l.up, false) {
             return;
         }
+        self.failures += 1;
         let ends = [(l.a, l.a_port), (l.b, l.b_port)];
         let routes = Arc::new(routing.routes(topology));
         self.partitions.iter_mut().for_each(|p| p.core.reroute(routes.clone(), ends));
@@ -369,7 +427,8 @@ impl World {
 
     /// Ends the run: final look, counters, flows.
     pub fn finish(mut self, ended: Ended) -> (Outcome, Option<Box<dyn Recorder>>) {
-        let now = self.now;
+        let (now, of_run) = (self.now, self.now());
+        let fast_forwarded = self.fast_forwarded();
         self.partitions.iter_mut().for_each(|p| p.core.clock.reach(EventKey { time: now, rank: u64::MAX }));
         if self.deadlock_interval.0 > 0 && self.deadlocks.is_empty() {
             self.look_for_deadlocks();
@@ -393,15 +452,16 @@ impl World {
         }
         if self.outside {
             // A flow may have begun elsewhere, by another clock.
-            let known = |f: &FlowRecord| f.flow.start <= now || f.delivered > 0;
+            let known = |f: &FlowRecord| f.flow.start <= of_run || f.delivered > 0;
             begun = flows.iter().rposition(known).map_or(0, |last| last + 1);
         }
         flows.truncate(begun);
         let (violations, violations_total) = Checks::merged(checks);
         let outcome = Outcome {
             ended,
-            now,
+            now: of_run,
             events,
+            fast_forwarded,
             frame_hops: counts.frame_hops,
             data_frame_hops: counts.data_frame_hops,
             dropped_frames: counts.lost.dropped().total(),

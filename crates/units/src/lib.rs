@@ -10,6 +10,7 @@
 mod parse;
 mod prefetch;
 mod quantity;
+pub mod state;
 
 pub use parse::UnitError;
 pub use quantity::{Bytes, Length, Rate, Span, Time};

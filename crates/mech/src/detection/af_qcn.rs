@@ -12,6 +12,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Time};
 
@@ -91,7 +92,7 @@ impl CongestionPointLaw for Params {
 }
 
 /// What is known of a flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 struct Share {
     /// Arrived in this window [bytes].
     fresh: u64,
@@ -100,7 +101,7 @@ struct Share {
 }
 
 /// The congestion point of one buffer.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AfQcn {
     qcn: Qcn,
     alpha_permille: u32,

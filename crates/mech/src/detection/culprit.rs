@@ -13,7 +13,8 @@
 //! took, without a search. Frames of a flow leave in order, so those are its own; and all of them name the same flow.
 
 use rustc_hash::FxHashMap;
-use xoff_units::Bytes;
+use serde::Serialize;
+use xoff_units::{Bytes, state};
 
 /// Payload of a buffer unit, and so what a word stands for [bytes] (RZ 3880, section VI).
 pub const UNIT: u64 = 256;
@@ -41,7 +42,7 @@ const WORDS_MAX: u64 = 1 << 18;
 /// No word.
 const NIL: u32 = u32::MAX;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 struct Word {
     /// Whose unit it is; only where `valid`.
     flow: u32,
@@ -51,13 +52,14 @@ struct Word {
 }
 
 /// One word per unit of a buffer: the flow whose frame lies there.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CulpritArray {
     /// Those that have been used; the others are free, and are taken before any that was freed.
     words: Vec<Word>,
     /// Words, those that have never been used included.
     len: usize,
     /// By flow: the first and the last of its words. Looked up, never iterated.
+    #[serde(serialize_with = "state::unwritten")]
     chains: FxHashMap<u32, (u32, u32)>,
     /// Free words are reused in the order in which they became free: occupied ones spread over the rows.
     free_first: u32,
@@ -200,7 +202,7 @@ impl CulpritArray {
 }
 
 /// Bytes of each flow in a buffer.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Occupancy {
     /// Flow and bytes, in no order. A list: a buffer holds few flows at a time, and it is walked at samples only.
     flows: Vec<(u32, u64)>,
@@ -230,7 +232,7 @@ impl Occupancy {
 }
 
 /// State of a congestion point about its buffer to pick a culprit.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub enum Culprits {
     /// [`Sampling::Arrival`]: nothing.
     Arrival,

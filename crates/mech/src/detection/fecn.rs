@@ -14,6 +14,7 @@
 //! are merely stopped marking all the same: credits come in portions, and what reaches the head while a portion lasts
 //! has not waited for any. A reading by port ("it lacked credits lately") would not show that; this one does.
 
+use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Time};
 
@@ -169,7 +170,7 @@ impl DetectorLaw for Params {
 }
 
 /// The registers of one queue, with their parameters.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fecn {
     /// [bytes]; the largest number: off.
     threshold: Bytes,

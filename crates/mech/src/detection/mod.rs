@@ -26,6 +26,7 @@ pub use congestion_point::{Cnm, Congestion, CongestionPoint, Side};
 pub use law::{CongestionPointLaw, DetectorLaw, Entry, Law, NetworkFacts};
 pub use registry::{AnyCongestionPoint, AnyDetector, Detection, REGISTRY};
 
+use serde::Serialize;
 use xoff_units::{Bytes, Time};
 
 use crate::LinkFacts;
@@ -33,7 +34,7 @@ use crate::flow_control::FlowControl;
 
 /// The two ECN bits of a frame as far as a detector changes them, in the order of precedence. The numbers are the code
 /// points of TCD Table 1; its fourth one, 00, is a transport that takes no part, and none is simulated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[repr(u8)]
 pub enum Mark {
     /// Without a mark.
@@ -86,6 +87,11 @@ impl MarkCounts {
     pub fn congestion(&self) -> u64 {
         self.of(Mark::Ce)
     }
+    /// Hands out each count.
+    pub fn each(&mut self, f: &mut impl FnMut(&mut u64)) {
+        let MarkCounts { ce, ue } = self;
+        [ce, ue].into_iter().for_each(f);
+    }
     /// Adds those of another count.
     pub fn add(&mut self, other: MarkCounts) {
         self.ce += other.ce;
@@ -94,7 +100,7 @@ impl MarkCounts {
 }
 
 /// The states of an egress port in a lossless network (TCD section 3.2.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum PortState {
     /// 0: sends whenever it has something, and nothing builds up.
     #[default]

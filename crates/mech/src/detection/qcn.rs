@@ -14,6 +14,7 @@
 //!
 //! Whether the buffer is an output queue or an input buffer is its owner's affair: the law is the same.
 
+use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Time};
 
@@ -245,8 +246,9 @@ impl CongestionPointLaw for Params {
 }
 
 /// Samples one buffer: when a sample is due, and its feedback value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sampler {
+    #[serde(skip)] // constant
     p: Params,
     /// Rate at which the line counts during a pause [bit/s] -- constant.
     line: Rate,
@@ -336,7 +338,7 @@ pub fn quantise(fb: i64, range: Bytes) -> u8 {
 }
 
 /// A congestion point with what it needs to pick a culprit: all that the owner of a buffer has to call.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Qcn {
     point: Sampler,
     culprits: Culprits,

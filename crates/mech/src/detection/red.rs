@@ -4,6 +4,7 @@
 //!     |      / Pmax         Kmin = Kmax is step marking and draws no random number
 //!     +--Kmin--Kmax--> queue behind the departing frame
 
+use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Time};
 
@@ -22,7 +23,7 @@ pub const PARAMS: &[ParamSpec] = &[
 pub type Params = Red;
 
 /// Parameters, and all the state there is.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Red {
     /// No marks at or below [bytes].
     pub kmin: Bytes,

@@ -14,6 +14,7 @@
 //! does has been released. Its queue still holds what the stops have left, so the length of it shows nothing: whether it
 //! shrinks or grows does, and that is asked once per period T until the answer is clear.
 
+use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Span, Time};
 
@@ -152,7 +153,7 @@ impl DetectorLaw for Params {
 }
 
 /// The registers of one queue, with their parameters beside them.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tcd {
     /// When T_on reaches max(T_on): the end of the last OFF plus max(T_on). Zero before the first OFF, for then T_on is
     /// infinite; never during an OFF.

@@ -12,8 +12,9 @@
 //! ([`Receiver::on_peer_total`]): a lost frame, or a neighbour that restarted, costs two periods of credits at most. Until then the
 //! sender is on the safe side: an FCCL that lies below FCTBS, or that grants more than the whole buffer, is no credit at all.
 
+use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, Rate, Span, Time, state};
 
 use super::law::{Law, Signal};
 use super::on_off::Stop;
@@ -148,9 +149,10 @@ pub fn buffer_for_full_rate(l: &ControlLoop, period: Span) -> Bytes {
 }
 
 /// FCCL, in blocks since link initialisation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct CreditLimit {
     /// Flow control credit limit [blocks].
+    #[serde(serialize_with = "state::counter")]
     pub fccl: u64,
     /// Bytes held when the message was made [bytes]. Not on the wire of a real link; one reading of time-based GFC needs it.
     pub occupied: Bytes,
@@ -169,7 +171,7 @@ impl Signal for CreditLimit {
 }
 
 /// The receiver half; time-based GFC uses it unchanged (GFC section 5.2).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CreditReceiver {
     period: Span,
     buffer_blocks: u64,
@@ -177,6 +179,7 @@ pub struct CreditReceiver {
     mask: u64,
     conformance: bool,
     /// Adjusted blocks received.
+    #[serde(serialize_with = "state::counter")]
     abr: u64,
     /// Blocks now in the buffer.
     held: u64,
@@ -249,12 +252,14 @@ impl Receiver for CreditReceiver {
 }
 
 /// The sender half.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CbfcSender {
     line: Rate,
     /// Total blocks sent.
+    #[serde(serialize_with = "state::counter")]
     fctbs: u64,
     /// Latest credit limit.
+    #[serde(serialize_with = "state::counter")]
     fccl: u64,
     /// Buffer behind the link, in 32 bits to stay small; a larger one than they hold, 256 GiB, is not distinguished [blocks].
     buffer_blocks: u32,

@@ -10,6 +10,7 @@
 //! messages by ten to twenty; a falling crossing is therefore reported `hysteresis` bytes late (default 2 MTU, 0 for
 //! literal runs). A rising crossing is never delayed: Eq. (1) needs it in time. Messages must arrive in order.
 
+use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
@@ -109,7 +110,7 @@ impl Law for Params {
 }
 
 /// The number of a stage; 0: line rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Stage(pub u16);
 
 impl Signal for Stage {
@@ -178,8 +179,9 @@ impl StageTable {
 }
 
 /// The receiver half: the Message Generator.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StageReceiver {
+    #[serde(skip)] // constant
     table: StageTable,
     hysteresis: Bytes,
     stage: u16,
@@ -222,8 +224,9 @@ impl Receiver for StageReceiver {
 }
 
 /// The sender half: the Rate Adjuster with its limiter.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StageSender {
+    #[serde(skip)] // constant
     table: StageTable,
     limiter: RateLimiter,
 }

@@ -6,6 +6,7 @@
 //! Every change of the queue is reported to the sender. The messages occupy no bandwidth (the paper assumes them away
 //! too), so this is the ideal against which the two practical designs are measured.
 
+use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
@@ -77,7 +78,7 @@ impl Law for Params {
 }
 
 /// The occupancy of the buffer, as the receiver reports it [bytes].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Level(pub Bytes);
 
 impl Signal for Level {
@@ -139,7 +140,7 @@ pub(super) fn mapped_rate(q: Bytes, b0: Bytes, bm: Bytes, line: Rate) -> Rate {
 }
 
 /// The receiver half: reports every change above B_0.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LevelReceiver {
     b0: Bytes,
     /// Was the last report above B_0? Below it nothing depends on the exact value.
@@ -178,8 +179,9 @@ impl Receiver for LevelReceiver {
 }
 
 /// The sender half.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LevelSender {
+    #[serde(skip)] // constant
     p: Params,
     line: Rate,
     limiter: RateLimiter,

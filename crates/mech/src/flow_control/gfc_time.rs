@@ -7,8 +7,9 @@
 //! occupied: at rate R the queue settles R x feedback delay below (B_m + B_0)/2. The paper's measured 745 KB needs
 //! the occupancy at the time of the message, or a very short loop. Both are offered.
 
+use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, Rate, Span, Time, state};
 
 use super::cbfc::{self, BLOCK, CreditReceiver, blocks};
 use super::gfc_conceptual::{b_m, mapped_rate, mapping_is_possible};
@@ -122,11 +123,13 @@ impl Law for Params {
 }
 
 /// The sender half. The receiver half is [`cbfc::CreditReceiver`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RemainingSender {
+    #[serde(skip)] // constant
     p: Params,
     line: Rate,
     /// Total blocks sent.
+    #[serde(serialize_with = "state::counter")]
     fctbs: u64,
     limiter: RateLimiter,
 }

@@ -22,7 +22,7 @@ macro_rules! flow_controls {
         )+}
     ) => {
         /// What travels from a receiver to its sender.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
         pub enum Message {
             $($(#[doc = concat!("Of [`super::", stringify!($c), "`].")] $c_message(super::$c::$c_signal),)?)+
             $($(#[doc = concat!("Of [`super::", stringify!($f), "`].")] $f_message(super::$f::$f_signal),)?)+
@@ -262,6 +262,7 @@ macro_rules! flow_controls {
         }
 
         /// A receiver half of any kind.
+        #[derive(Serialize)]
         #[repr(C)] // the beginning of a half stands at the beginning of this, as its order of fields expects
         pub enum Rx {
             /// Sends nothing.
@@ -269,6 +270,7 @@ macro_rules! flow_controls {
             $(#[doc = concat!("Of [`super::", stringify!($c), "`].")] $C(<super::$c::Params as Law>::Receiver),)+
             $(#[doc = concat!("Of [`super::", stringify!($f), "`].")] $F(<super::$f::Params as Law>::Receiver),)+
             /// From outside.
+            #[serde(serialize_with = "xoff_units::state::unwritten")]
             Custom(Box<dyn Receiver + Send>),
         }
 
@@ -366,12 +368,14 @@ macro_rules! flow_controls {
         }
 
         /// A sender half of any kind.
+        #[derive(Serialize)]
         pub enum Tx {
             /// Always open, at this line rate.
             None(Rate),
             $(#[doc = concat!("Of [`super::", stringify!($c), "`].")] $C(<super::$c::Params as Law>::Sender),)+
             $(#[doc = concat!("Of [`super::", stringify!($f), "`].")] $F(<super::$f::Params as Law>::Sender),)+
             /// From outside.
+            #[serde(serialize_with = "xoff_units::state::unwritten")]
             Custom(Box<dyn Sender + Send>),
             /// One that goes on obeying and counting, while its answer counts for nothing: [`Tx::release`].
             Released(Box<Released>),

@@ -7,8 +7,9 @@
 //! at half life, so a standstill lasts. `sticky` replaces the timer by "until resumed", which is what several
 //! simulators do. Thresholds are fixed bytes or a dynamic share of the free pool (alpha = 2^n).
 
+use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, Rate, Span, Time, state};
 
 use super::law::{Law, Pauses, Signal};
 use super::on_off::Stop;
@@ -54,7 +55,7 @@ pub const PARAMS: &[ParamSpec] = &[
 ];
 
 /// When to pause and when to resume.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Threshold {
     /// Pause above `xoff`, resume at or below `xon` [bytes].
     Static {
@@ -185,7 +186,7 @@ pub fn thresholds(l: &ControlLoop, headroom: Bytes, xoff: Option<Bytes>, xon: Op
 }
 
 /// A pause in quanta; 0 resumes, [`Pause::STICKY`] holds until resumed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Pause(pub u32);
 
 impl Pause {
@@ -258,7 +259,7 @@ pub(super) fn read_quanta(v: &mut dyn Values) -> Result<Option<u16>, ParamError>
 }
 
 /// The receiver half. What every frame asks stands first, so that it shares a cache line with the accounting before it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[repr(C)]
 pub struct PfcReceiver {
     /// True from a pause to its resume.
@@ -337,10 +338,11 @@ impl Receiver for PfcReceiver {
 }
 
 /// The sender half.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PfcSender {
     line: Rate,
     /// End of the running pause; zero: none, never: until resumed.
+    #[serde(serialize_with = "state::deadline")]
     paused_until: Time,
 }
 

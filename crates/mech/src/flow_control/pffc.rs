@@ -22,6 +22,7 @@ mod sender;
 pub use receiver::PffcReceiver;
 pub use sender::PffcSender;
 
+use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::Bytes;
 
@@ -196,7 +197,7 @@ pub fn slot(flow: u32, slots: u32) -> u16 {
 }
 
 /// What a receiver sends to its sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Order {
     /// PAUSE: this pause queue sends nothing for so long, or until it is resumed.
     Pause(u16, Pause),

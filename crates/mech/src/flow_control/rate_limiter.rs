@@ -3,12 +3,13 @@
 //! The paper names three registers: R_l, the transmission time of the last frame; R_r, the assigned rate; R_c, a
 //! countdown. Here R_c is the instant `free_at` at which it reaches zero.
 
-use xoff_units::{Rate, Span, Time};
+use serde::Serialize;
+use xoff_units::{Rate, Span, Time, state};
 
 use super::Gate;
 
 /// Enforces an assigned rate between frames of one queue.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RateLimiter {
     /// Line rate C [bit/s] -- constant.
     line: Rate,
@@ -19,8 +20,10 @@ pub struct RateLimiter {
     /// Transmission time R_l of the last frame [ps].
     last_tx: Span,
     /// When the last frame left the port.
+    #[serde(serialize_with = "state::deadline")]
     last_end: Time,
     /// When the next frame may start.
+    #[serde(serialize_with = "state::deadline")]
     free_at: Time,
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
 use xoff_params::ParamError;
 use xoff_units::{Bytes, Rate, Span, Time};
 
@@ -47,7 +48,9 @@ impl FlowControl {
 }
 
 /// What [`Tx::Released`] holds.
+#[derive(Serialize)]
 pub struct Released {
+    #[serde(skip)] // constant
     line: Rate,
     tx: Tx,
 }

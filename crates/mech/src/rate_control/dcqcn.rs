@@ -17,6 +17,7 @@
 //!
 //! Rates are whole bit/s, cut off after every multiplication, as in both simulators.
 
+use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
@@ -291,8 +292,9 @@ const DECREASE: u8 = 1;
 const INCREASE: u8 = 2;
 
 /// The reaction point of one flow.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Dcqcn {
+    #[serde(skip)] // constant
     p: Params,
     /// Line rate of the NIC [bit/s] -- constant.
     line: Rate,

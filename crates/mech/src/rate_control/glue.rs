@@ -98,9 +98,11 @@ macro_rules! rate_controls {
         }
 
         /// A rate control of any kind.
+        #[derive(Serialize)]
         pub enum AnyRateControl {
             $(#[doc = concat!("Of [`super::", stringify!($r), "`].")] $R(Box<<super::$r::Params as Law>::ReactionPoint>),)+
             /// From outside.
+            #[serde(serialize_with = "xoff_units::state::unwritten")]
             Custom(Box<dyn RateControl + Send>),
         }
 

@@ -12,8 +12,9 @@
 //! move is acknowledged. The paper keeps W and computes R = W/T, the simulator keeps R and computes W: the same but for rounding.
 //! Here the simulator's order is kept to the last bit, so that a replay is exact.
 
+use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, Rate, Span, Time, state};
 
 use super::{Ack, Feedback, FlowFacts, HOPS_MAX, Hop, Law, RateControl, RecordFormat, Wakes};
 
@@ -186,7 +187,7 @@ impl Law for Params {
 }
 
 /// What is followed on the way as a whole, or at each hop of it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 struct Track {
     /// U: utilisation, averaged over T.
     utilisation: f64,
@@ -222,8 +223,9 @@ impl Track {
 }
 
 /// The reaction point of one flow.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Hpcc {
+    #[serde(skip)] // constant
     p: Params,
     /// Line rate of the NIC [bit/s] -- constant.
     line: Rate,
@@ -238,10 +240,12 @@ pub struct Hpcc {
     /// With a reference per hop.
     per_hop: Option<Box<[Track; HOPS_MAX]>>,
     /// What was sent when R_c last moved; 0: before the first round trip [bytes].
+    #[serde(serialize_with = "state::sequence")]
     round_ends: u64,
     /// Hops of the records below.
     hops_len: u8,
     /// Records of the last acknowledgement.
+    #[serde(serialize_with = "state::unwritten")]
     hops: [Hop; HOPS_MAX],
 }
 

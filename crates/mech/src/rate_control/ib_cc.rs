@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
@@ -221,8 +222,9 @@ impl Law for Params {
 const TIMER: u8 = 0;
 
 /// The channel adapter's state of one flow.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct IbCc {
+    #[serde(skip)] // constant
     p: Params,
     /// Line rate of the NIC [bit/s] -- constant.
     line: Rate,

@@ -1,6 +1,7 @@
 //! How marks come back to the source of a flow: the notification point of its receiver.
 
-use xoff_units::{Span, Time};
+use serde::{Serialize, Serializer};
+use xoff_units::{Span, Time, state};
 
 use crate::detection::Mark;
 
@@ -24,6 +25,18 @@ pub struct NotificationPoint {
     /// Earliest time of the next CNP, and [`NotificationPoint::UE`]: every flow of a NIC has one of these, so it stays
     /// a single word.
     next: Time,
+}
+
+impl Serialize for NotificationPoint {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Parts {
+            #[serde(serialize_with = "state::deadline")]
+            next: Time,
+            undetermined: bool,
+        }
+        Parts { next: Time(self.next.0 & !Self::UE), undetermined: self.next.0 & Self::UE != 0 }.serialize(s)
+    }
 }
 
 impl NotificationPoint {

@@ -18,6 +18,7 @@
 
 use std::collections::VecDeque;
 
+use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
@@ -151,8 +152,9 @@ const TIMER: u8 = 0;
 const REACTION: u8 = 1;
 
 /// The rate limiter of one flow.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Qcn {
+    #[serde(skip)] // constant
     p: Params,
     /// Line rate of the NIC [bit/s] -- constant.
     line: Rate,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
 use xoff_units::{Bytes, Rate, Time, prefetch_whole};
 
 use super::glue::{of_kind, rate_controls};

@@ -20,8 +20,9 @@
 //! With TCD (SIGCOMM'21, section 5.2.3) a completion whose frames carry UE and not CE changes nothing where it would lower the
 //! rate by its gradient.
 
+use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, Rate, Span, Time, state};
 
 use super::{Ack, Feedback, FlowFacts, Law, RateControl, Wakes};
 use crate::detection::Mark;
@@ -224,8 +225,9 @@ enum Step {
 }
 
 /// The reaction point of one flow.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Timely {
+    #[serde(skip)] // constant
     p: Params,
     /// Line rate of the NIC [bit/s] -- constant.
     line: Rate,
@@ -237,6 +239,7 @@ pub struct Timely {
     /// Completions in a row that count towards HAI.
     run: u32,
     /// What must be acknowledged for the next completion: as much (segments), or more (HPCC simulator) [bytes].
+    #[serde(serialize_with = "state::sequence")]
     next: u64,
     /// Strongest mark since the last completion.
     mark: Mark,

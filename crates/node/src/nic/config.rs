@@ -1,7 +1,8 @@
 //! How a NIC is built, and what a flow gives it.
 
+use serde::Serialize;
 use xoff_mech::rate_control::RateControlKind;
-use xoff_units::{Bytes, Rate, Span, WireClock};
+use xoff_units::{Bytes, Rate, Span, WireClock, state};
 
 use crate::compat::Compat;
 use crate::control::ControlDelay;
@@ -84,13 +85,15 @@ pub enum Pacing {
 }
 
 /// A flow that begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct FlowStart {
     /// Number of the flow.
+    #[serde(serialize_with = "state::flow")]
     pub flow: u32,
     /// Priority class.
     pub class: u8,
     /// Payload [bytes]; `u64::MAX`: endless.
+    #[serde(skip)] // what is left of it bounds how often a state may recur
     pub size: u64,
     /// Rate at which the application produces it [bit/s]; `None`: as fast as it goes.
     pub app_rate: Option<Rate>,

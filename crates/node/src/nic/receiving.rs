@@ -11,10 +11,10 @@ use crate::frame::{Frame, FrameId, FrameKind};
 /// The receiving side of a flow.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Receiving {
-    expected: u64,
-    np: NotificationPoint,
-    nack_after: Time,
-    nacked: u64,
+    pub expected: u64,
+    pub np: NotificationPoint,
+    pub nack_after: Time,
+    pub nacked: u64,
 }
 
 impl Nic {

@@ -8,6 +8,8 @@
 //! What a pick costs does not grow with the flows that the peer holds: the first of a class that finds its gate shut for the shortest
 //! frame of the class stands for all of them.
 
+use serde::Serialize;
+
 /// The answer of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
@@ -40,7 +42,7 @@ pub(super) trait Flows {
 }
 
 /// The flows of one class.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 struct Ring {
     /// By start, that is, by number.
     flows: Vec<u32>,
@@ -139,7 +141,7 @@ impl Walk {
 }
 
 /// All rings of a NIC.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(super) struct RoundRobin {
     first: Ring,
     /// Of class 1 and so on; as many as have been needed.

@@ -1,8 +1,9 @@
 //! The sending side of a NIC: its flows, whose turn it is, and when a frame may go.
 
+use serde::Serialize;
 use xoff_mech::flow_control::Gate;
 use xoff_mech::rate_control::{AnyRateControl, RateControl, Wakes};
-use xoff_units::{Bytes, Rate, Time};
+use xoff_units::{Bytes, Rate, Time, state};
 
 use super::per_flow::flow_gate;
 use super::round_robin::{Answer, Flows, NOTHING};
@@ -13,15 +14,20 @@ use crate::port::{Hold, Port};
 use crate::wire_times::FlowTimes;
 
 /// The sending side of a flow.
+#[derive(Serialize)]
 pub(super) struct Sending {
     pub start: FlowStart,
     /// Next byte to send.
+    #[serde(serialize_with = "state::sequence")]
     pub next: u64,
     /// First byte not acknowledged.
+    #[serde(skip)] // means nothing without acknowledgements
     pub acked: u64,
     /// Not before this time.
+    #[serde(serialize_with = "state::deadline")]
     pub available: Time,
     /// What its frames take at its rate.
+    #[serde(skip)] // a cache
     pub times: FlowTimes,
     pub rate_control: Option<AnyRateControl>,
     pub window: Option<u64>,
@@ -36,10 +42,12 @@ pub(super) struct Sending {
 }
 
 /// An application that produces bytes at a constant rate.
+#[derive(Serialize)]
 pub(super) struct Production {
     rate: Rate,
     /// When its next frame has been produced.
     pub due: Time,
+    #[serde(skip)] // a cache
     gaps: FlowTimes,
 }
 
@@ -86,7 +94,7 @@ impl Sending {
     }
 
     #[inline]
-    fn finished(&self, c: &NicConfig) -> bool {
+    pub fn finished(&self, c: &NicConfig) -> bool {
         match c.transport {
             Transport::None => self.next >= self.start.size,
             Transport::Acks { .. } => self.done,

@@ -34,7 +34,7 @@ impl Port {
         if held != (self.held & bit != 0) {
             self.held ^= bit;
             self.hold_changes |= bit;
-            self.class_state_mut(class).held_since = now;
+            self.class_state_mut(class).held_since = if held { now } else { Time::NEVER };
         }
     }
 
@@ -59,6 +59,9 @@ impl Port {
         }
         self.off = if closed { self.off | bit } else { self.off & !bit };
         if begins || held && !closed {
+            if !begins {
+                self.class_state_mut(class).held_since = Time::NEVER;
+            }
             self.held ^= bit;
             self.hold_changes |= bit;
         }

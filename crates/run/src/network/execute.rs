@@ -1,7 +1,7 @@
 //! Runs a scenario: world, tables, progress, interruption, manifest.
 
 use xoff_record::verdict::Parts;
-use xoff_record::{Closed, Manifest, Names, Sink, Tables, Verdict};
+use xoff_record::{Closed, FastForward, Manifest, Names, Sink, Tables, Verdict};
 use xoff_sim::{Ended, Outcome, Selection, World};
 use xoff_topology::PortNumbers;
 
@@ -171,6 +171,7 @@ impl<'s> Running<'s> {
             threads,
             engine: if by_events.is_some() { "events" } else { "windows" }.into(),
             engine_because: by_events,
+            fast_forward: fast_forward(&outcome),
             simulated_seconds: outcome.now.as_secs_f64(),
             events: outcome.events,
             frame_hops: outcome.frame_hops,
@@ -188,5 +189,17 @@ impl<'s> Running<'s> {
             write_last(folder, &scenario.resolved, &mut manifest).map_err(RunError::Record)?;
         }
         Ok(Finished { outcome, tables: closed, manifest, summary })
+    }
+}
+
+/// What the manifest holds of fast-forward.
+fn fast_forward(outcome: &Outcome) -> FastForward {
+    let f = &outcome.fast_forwarded;
+    FastForward {
+        periods: f.periods,
+        longest_ps: f.longest.0,
+        skipped_ps: f.skipped.0,
+        events_skipped: f.events_skipped,
+        because: f.because.clone(),
     }
 }

@@ -180,6 +180,7 @@ pub fn explain(
     model.probes = Default::default();
     model.probes.rate_changes = Selection::All;
     model.probes.causes = true;
+    model.fast_forward = false; // the state is read at a time of its own
     let mut world = World::build(topology, scenario.flows.clone(), &mut model)?;
     drop(model);
     let log = Arc::new(Mutex::new(Log::default()));

@@ -42,6 +42,7 @@ struct RunSettings {
     stop_on_deadlock: bool,
     checks: bool,
     deadlock_interval: Span,
+    fast_forward: bool,
 }
 
 fn read_run(s: &mut Section<'_>) -> Result<RunSettings, ParamError> {
@@ -53,6 +54,7 @@ fn read_run(s: &mut Section<'_>) -> Result<RunSettings, ParamError> {
         stop_on_deadlock: s.flag("stop_on_deadlock")?,
         checks: s.flag("checks")?,
         deadlock_interval: s.span("deadlock_interval")?,
+        fast_forward: s.text("fast_forward")? == "auto",
     })
 }
 
@@ -308,6 +310,7 @@ impl Complete {
                 deadlock_interval: run.deadlock_interval,
                 stop_on_deadlock: run.stop_on_deadlock,
                 stop_when_done: run.stop_when_done,
+                fast_forward: run.fast_forward,
                 checks: run.checks,
                 probes: self.probes,
                 failures: self.failures,

@@ -92,6 +92,7 @@ pub fn congestion_tree(scenario: &NetworkScenario, at: Time, mut look: impl FnMu
     }
     let mut model = scenario.model();
     model.probes = Default::default();
+    model.fast_forward = false; // the state is read at a time of its own
     let mut world = World::build(&scenario.topology, scenario.flows.clone(), &mut model)?;
     world.drive(at, |w| look(w.now()));
     let (ports, flows) = (world.congested_ports(), world.flows_now());

@@ -352,6 +352,7 @@ impl World {
         };
         let partitions = nodes.into_iter().enumerate().map(partition).collect();
 
+        let flows_loops = !flows.loops.is_empty();
         let mut world = World {
             partitions,
             layout,
@@ -362,6 +363,10 @@ impl World {
             global_events: BinaryHeap::new(),
             now: Time::ZERO,
             events: 0,
+            skipped: Span::ZERO,
+            events_skipped: 0,
+            forward: Some(FastForward::new(no_fast_forward(flows_loops, m))),
+            failures: 0,
             recorder: None,
             completions: Vec::new(),
             listed: listed.len(),
@@ -418,6 +423,19 @@ impl World {
         }
         Ok(())
     }
+}
+
+/// Why a state is not even searched that recurs.
+fn no_fast_forward(loops: bool, m: &Model) -> Option<String> {
+    let reasons = [
+        (!m.fast_forward, "it was not asked for"),
+        (m.order == EventOrder::Insertion, "equal times go by order of insertion, which never comes again"),
+        (m.draws.is_some() || m.faults.losses.is_some(), "random numbers decide about every frame"),
+        (m.faults.round_robin.is_some(), "the order of flows at a NIC is given from outside"),
+        (m.outside.is_some(), "other nodes act in real time"),
+        (loops, "closed loops start flows that are not known before"),
+    ];
+    reasons.into_iter().find(|r| r.0).map(|r| r.1.to_owned())
 }
 
 /// A queue for one of so many partitions. Its buckets reach over one link, which is as far as most events look ahead, and hold

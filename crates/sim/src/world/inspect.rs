@@ -177,11 +177,18 @@ impl World {
                 .iter()
                 .map(|e| {
                     let w = &waiting[e];
-                    StuckPort { node: e.0, port: e.1, priority: priority(e.2), frames: w.frames, bytes: Bytes(w.bytes), since: w.since }
+                    StuckPort {
+                        node: e.0,
+                        port: e.1,
+                        priority: priority(e.2),
+                        frames: w.frames,
+                        bytes: Bytes(w.bytes),
+                        since: w.since + self.skipped,
+                    }
                 })
                 .collect();
-            let closed = cycle.iter().map(|p| p.since).max().unwrap_or(self.now);
-            self.deadlocks.push(Deadlock { closed, seen: self.now, cycle, stuck_ports: stuck.len() });
+            let closed = cycle.iter().map(|p| p.since).max().unwrap_or(self.now());
+            self.deadlocks.push(Deadlock { closed, seen: self.now(), cycle, stuck_ports: stuck.len() });
         }
         self.audit();
         self.plan(self.deadlock_interval, Kind::DeadlockDetector);
@@ -201,7 +208,8 @@ impl World {
             let to = home.core.peer(node, port).0;
             for class in over {
                 if self.overdrawn.insert((node, port, class)) {
-                    self.checks.broken(self.now, u64::MAX, ViolationKind::Credit, || layout.describe_overdrawn((node, to), class));
+                    self.checks
+                        .broken(self.now + self.skipped, u64::MAX, ViolationKind::Credit, || layout.describe_overdrawn((node, to), class));
                 }
             }
         }
@@ -212,7 +220,7 @@ impl World {
         if !self.checks.on {
             return;
         }
-        let now = self.now;
+        let now = self.now();
         for partition in &self.partitions {
             for (n, node) in partition.nodes.iter().enumerate() {
                 let Node::Switch(s) = node else { continue };

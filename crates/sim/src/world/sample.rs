@@ -7,7 +7,8 @@ use crate::rows::{flow_rate, port_rate, queues};
 
 impl World {
     pub(super) fn sample(&mut self) {
-        let now = self.now;
+        // Rows have the time of the run, ports are asked about that of the nodes.
+        let (now, of_nodes) = (self.now(), self.now);
         let span = now.since(self.samples.at);
         let layout = self.layout.clone();
         let (probes, classes) = (&layout.probes, &layout.classes);
@@ -32,8 +33,8 @@ impl World {
                 rows.push(port_rate(now, number, None, rate, RateSource::Measured));
                 for class in 0..classes.len() as u8 {
                     let rate = match state {
-                        Node::Switch(s) => s.port(port).allowed_rate(now, class),
-                        Node::Nic(n) => n.port().allowed_rate(now, class),
+                        Node::Switch(s) => s.port(port).allowed_rate(of_nodes, class),
+                        Node::Nic(n) => n.port().allowed_rate(of_nodes, class),
                         // Of a world that leads outside: another process has them.
                         Node::Remote => continue,
                     };

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use xoff_units::{Bytes, Span, Time};
+use serde::Serialize;
+use xoff_units::{Bytes, Span, Time, state};
 
 use super::super::{FlowReceiver, Message, QueueState};
 use super::filter::{Filter, FilterPart};
@@ -10,7 +11,7 @@ use super::{Params, hrtt, threshold};
 use crate::LinkFacts;
 
 /// What an ingress holds of a flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 struct Held {
     bytes: u64,
     /// The flow that found it empty.
@@ -21,8 +22,9 @@ struct Held {
 }
 
 /// The receiver half, for one ingress and priority.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BfcReceiver {
+    #[serde(skip)] // constant
     p: Params,
     /// HRTT + tau.
     horizon: Span,
@@ -33,8 +35,10 @@ pub struct BfcReceiver {
     /// The next filter is due; never: nothing is paused, and the neighbour has been sent that.
     due: Time,
     /// Filters sent.
+    #[serde(serialize_with = "state::number")]
     number: u32,
     parts: VecDeque<FilterPart>,
+    #[serde(skip)] // a result
     collisions: u64,
 }
 

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use xoff_units::{Bytes, Rate, Span, Time};
+use serde::Serialize;
+use xoff_units::{Bytes, Rate, Span, Time, state};
 
 use super::super::{FlowSender, Gate, Message, QueueState};
 use super::filter::{Filter, FilterPart, WORDS, hash};
@@ -10,35 +11,40 @@ use super::{Params, hrtt};
 use crate::LinkFacts;
 
 /// A frame that waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 struct Waiting {
+    #[serde(serialize_with = "state::frame")]
     handle: u32,
     vfid: u32,
     len: u64,
     /// Its number in the order of arrival.
+    #[serde(serialize_with = "state::counter")]
     nth: u64,
 }
 
 /// A queue of an egress.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 struct Queue {
     frames: VecDeque<Waiting>,
     bytes: u64,
     /// Its last flow may come back to it until then.
+    #[serde(serialize_with = "state::deadline")]
     kept_until: Time,
 }
 
 /// Where a flow waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 struct Place {
     queue: usize,
     frames: u32,
+    #[serde(serialize_with = "state::deadline")]
     kept_until: Time,
 }
 
 /// The sender half, for one egress and priority.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BfcSender {
+    #[serde(skip)] // constant
     p: Params,
     line: Rate,
     /// 2 HRTT: a flow that has nothing waiting keeps its queue for so long.
@@ -51,6 +57,7 @@ pub struct BfcSender {
     coming: VecDeque<(u32, Filter)>,
     /// The queue that sent last.
     last: usize,
+    #[serde(serialize_with = "state::counter")]
     count: u64,
 }
 

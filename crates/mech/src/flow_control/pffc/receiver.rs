@@ -12,6 +12,7 @@
 
 use std::collections::VecDeque;
 
+use serde::Serialize;
 use xoff_units::{Bytes, Rate, Time};
 
 use super::super::pfc::Pause;
@@ -19,7 +20,7 @@ use super::super::{FlowReceiver, Message, QueueState};
 use super::{Order, Params};
 
 /// Where a slot stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 enum State {
     #[default]
     Sends,
@@ -30,7 +31,7 @@ enum State {
 }
 
 /// The flows of one slot.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 struct Slot {
     /// Held of them [bytes].
     bytes: u64,
@@ -40,7 +41,7 @@ struct Slot {
 }
 
 /// State of the receiver about a pause queue of its sender.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 struct Queue {
     /// Slots that hold it; 0: it is not paused.
     holders: u32,
@@ -51,8 +52,9 @@ struct Queue {
 }
 
 /// The receiver half, for one ingress and priority.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PffcReceiver {
+    #[serde(skip)] // constant
     p: Params,
     line: Rate,
     /// Empty until the first frame: most ports of a large network never see one.
@@ -61,6 +63,7 @@ pub struct PffcReceiver {
     /// Decided and not yet sent.
     due: VecDeque<Order>,
     /// Frames that were counted in the slot of another flow.
+    #[serde(skip)] // a result
     collisions: u64,
 }
 

@@ -16,13 +16,14 @@
 
 use std::collections::VecDeque;
 
-use xoff_units::{Bytes, Rate, Time};
+use serde::Serialize;
+use xoff_units::{Bytes, Rate, Time, state};
 
 use super::super::{FlowSender, Gate, Message};
 use super::{Order, Params};
 
 /// Where the frames of a slot go.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 enum Place {
     #[default]
     Default,
@@ -31,22 +32,27 @@ enum Place {
 }
 
 /// A frame that waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 struct Waiting {
+    #[serde(serialize_with = "state::frame")]
     handle: u32,
     /// Its number in the order of arrival.
+    #[serde(serialize_with = "state::counter")]
     nth: u64,
 }
 
 /// A pause queue.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 struct Queue {
     frames: VecDeque<Waiting>,
     /// End of its pause; zero: none, never: until resumed.
+    #[serde(serialize_with = "state::deadline")]
     paused_until: Time,
     /// Default frames with smaller numbers may be those that a guest has left behind.
+    #[serde(serialize_with = "state::counter")]
     behind: u64,
     /// Frames with smaller numbers have the right of way since the last RESUME.
+    #[serde(serialize_with = "state::counter")]
     first: u64,
     /// How often its detours have ended: it became empty, or was paused while it was empty.
     emptied: u32,
@@ -60,8 +66,9 @@ impl Queue {
 }
 
 /// The sender half, for one egress and priority.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PffcSender {
+    #[serde(skip)] // constant
     p: Params,
     line: Rate,
     /// By slot; empty until the first message.
@@ -71,6 +78,7 @@ pub struct PffcSender {
     /// Pause queues in which frames wait, one bit each.
     filled: u64,
     /// Frames that have come.
+    #[serde(serialize_with = "state::counter")]
     count: u64,
 }
 

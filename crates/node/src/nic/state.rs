@@ -1,0 +1,101 @@
+//! The state of a NIC in writing ([`xoff_units::state`]).
+
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+use xoff_units::{Time, state};
+
+use super::receiving::Receiving;
+use super::sending::Sending;
+use super::{Nic, Transport};
+
+/// The receiving side of a flow as far as anything depends on it.
+#[derive(serde::Serialize)]
+struct Received {
+    #[serde(serialize_with = "state::flow")]
+    flow: u32,
+    #[serde(serialize_with = "state::sequence")]
+    expected: u64,
+    np: xoff_mech::rate_control::NotificationPoint,
+    #[serde(serialize_with = "state::deadline")]
+    nack_after: Time,
+    /// The gap that is known begins here.
+    nacked: bool,
+    /// Where in its chunk the next byte lies, if acknowledgements go by that.
+    in_chunk: Option<u64>,
+}
+
+/// The sending side of a flow.
+#[derive(serde::Serialize)]
+struct Live<'n> {
+    flow: &'n Sending,
+    /// First byte not acknowledged, where there are acknowledgements.
+    acked: Option<Offset>,
+}
+
+/// A byte offset of the flow before it.
+#[derive(serde::Serialize)]
+struct Offset(#[serde(serialize_with = "state::sequence")] u64);
+
+impl Received {
+    fn of(flow: u32, r: &Receiving, transport: &Transport) -> Received {
+        let Receiving { expected, np, nack_after, nacked } = *r;
+        let in_chunk = match *transport {
+            Transport::Acks { interval, chunk, back_to_zero, .. } => (back_to_zero || expected < interval).then_some(expected % chunk),
+            Transport::None => None,
+        };
+        Received { flow, expected, np, nack_after, nacked: nacked == expected, in_chunk }
+    }
+}
+
+impl Serialize for Nic {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        // The configuration does not change, and slots are where flows are.
+        let Nic { c, node: _, per_flow: _, line: _, memory: _, flows, round_robin, slots: _, receiving, feedback, port, cancelled_wakes } =
+            self;
+        let acks = c.transport != Transport::None;
+        let live = flows.iter().filter(|f| !f.finished(c) || f.left() > 0);
+        let live: Vec<Live> =
+            live.map(|flow| Live { flow, acked: (acks || flow.window.is_some()).then_some(Offset(flow.acked)) }).collect();
+        let mut received: Vec<Received> = receiving.iter().map(|(&flow, r)| Received::of(flow, r, &c.transport)).collect();
+        received.sort_unstable_by_key(|r| r.flow);
+        let mut out = s.serialize_struct("Nic", 6)?;
+        out.serialize_field("port", port)?;
+        out.serialize_field("round_robin", round_robin)?;
+        out.serialize_field("feedback", feedback)?;
+        out.serialize_field("cancelled_wakes", cancelled_wakes)?;
+        out.serialize_field("live", &live)?;
+        out.serialize_field("received", &received)?;
+        out.end()
+    }
+}
+
+/// A flow that a NIC sends, and how much of it is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Number of the flow.
+    pub flow: u32,
+    /// Payload that has not been sent [bytes].
+    pub bytes: u64,
+}
+
+impl Nic {
+    /// The flows that have something left to send.
+    pub fn left(&self) -> impl Iterator<Item = Left> {
+        self.flows.iter().map(|f| Left { flow: f.start.flow, bytes: f.left() }).filter(|l| l.bytes > 0)
+    }
+
+    /// Takes bytes from what is left of a flow, as if they had been sent and delivered.
+    pub fn shorten(&mut self, flow: u32, bytes: u64) {
+        if let Some(&slot) = self.slots.get(&flow) {
+            let start = &mut self.flows[slot as usize].start;
+            // An endless one stays endless.
+            if start.size != u64::MAX {
+                start.size -= bytes;
+            }
+        }
+    }
+
+    /// Largest payload of a frame [bytes].
+    pub fn payload_max(&self) -> u32 {
+        self.c.payload_max
+    }
+}

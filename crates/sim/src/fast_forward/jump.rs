@@ -1,0 +1,103 @@
+//! The jump: what a number of periods would have done, without doing it.
+
+use std::cmp::Reverse;
+
+use xoff_node::EventKey;
+use xoff_units::{Span, Time};
+
+use super::{FastForwarded, Period};
+use crate::event::Event;
+use crate::partition::Node;
+use crate::queue::Pending;
+use crate::world::World;
+
+/// Full frames that a flow keeps: the one that it sends next, and one more.
+const FRAMES_KEPT: u64 = 2;
+
+impl World {
+    /// Skips as many periods as fit before something comes from outside. Returns whether the period still holds after that.
+    pub(super) fn jump(&mut self, period: &Period, until: Time, done: &mut FastForwarded) -> bool {
+        let Some(at) = self.boundary() else { return false };
+        let starts = self.partitions.iter().filter_map(|p| p.next_start()).map(|(_, time)| time).min();
+        let planned = self.next_global().map(|k| k.time);
+        let limit = starts.into_iter().chain(planned).fold(until, Time::min);
+        let fit = (limit.since(at.time).0.saturating_sub(1)) / period.length.0;
+        if fit == 0 {
+            return true; // later, perhaps
+        }
+        let times = fit.min(self.periods_left(period));
+        if times == 0 {
+            return false;
+        }
+        let skipped = Span(period.length.0 * times);
+        self.repeat_rows(period, at, times);
+        self.add_to_totals(&period.counts, times);
+        for &(flow, advance) in &period.advances {
+            let src = self.flow_source(flow);
+            if let Node::Nic(n) = self.node_mut(src) {
+                n.shorten(flow, advance * times);
+            }
+        }
+        self.skip(skipped);
+        done.skipped += skipped;
+        done.events_skipped = self.events_skipped;
+        done.because = None;
+        times == fit
+    }
+
+    /// How many periods pass before a flow has no full frames left.
+    fn periods_left(&self, period: &Period) -> u64 {
+        let left = |&(flow, advance): &(u32, u64)| {
+            let Node::Nic(n) = self.node(self.flow_source(flow)) else { return 0 };
+            let bytes = n.left().find(|l| l.flow == flow).map_or(0, |l| l.bytes);
+            bytes.saturating_sub(FRAMES_KEPT * n.payload_max() as u64) / advance
+        };
+        period.advances.iter().map(left).min().unwrap_or(u64::MAX)
+    }
+
+    fn flow_source(&self, flow: u32) -> u32 {
+        self.partitions[0].core.monitor.flows.records[flow as usize].flow.src
+    }
+
+    /// Records the rows of a period so many times, from the place in it at which the network stands.
+    fn repeat_rows(&mut self, period: &Period, at: EventKey, times: u64) {
+        let Some(recorder) = &mut self.recorder else { return };
+        let length = period.length.0;
+        let phase = at.time.since(period.start.time).0 % length;
+        let place = |key: &EventKey| (key.time.since(period.start.time).0, key.rank);
+        let (later, earlier): (Vec<_>, Vec<_>) = period.rows.iter().partition(|(key, _)| place(key) >= (phase, at.rank));
+        let from = at.time.0 + self.skipped.0;
+        for nth in 0..times {
+            let base = from + nth * length;
+            for (rows, behind) in [(&later, 0), (&earlier, length)] {
+                for (key, row) in rows {
+                    // Of a row only its time is its own; what it holds recurs.
+                    recorder.row(&row.at(base + behind + place(key).0 - phase));
+                }
+            }
+        }
+    }
+
+    /// Moves simulated time on: the nodes stay where they are, and what comes from outside comes so much sooner for them.
+    fn skip(&mut self, by: Span) {
+        self.skipped += by;
+        let planned = std::mem::take(&mut self.global_events);
+        self.global_events = planned.into_iter().map(|Reverse(e)| Reverse(e.sooner(by))).collect();
+        if let Some(looks) = &mut self.looks {
+            looks.skip(by);
+        }
+        for p in &mut self.partitions {
+            p.core.clock.skipped += by;
+            p.starts.skipped += by;
+            p.replan_flow_start();
+        }
+    }
+}
+
+impl Event {
+    /// The same event, so much sooner.
+    fn sooner(&self, by: Span) -> Event {
+        let key = self.event_key();
+        Event::new(EventKey { time: Time(key.time.0 - by.0), rank: key.rank }, self.kind(), self.port(), self.arg)
+    }
+}

@@ -1,0 +1,121 @@
+//! Exact fast-forward: a network whose state recurs is advanced by whole periods.
+//!
+//! ```text
+//!   anchors   a data frame of one flow arrives at its end:  t0 ----- t1 ----- t2 ----- t3 ...     (search.rs)
+//!   compare   the whole state at t1 with that at t0, word by word                                (words.rs)
+//!   jump      what one period counts and records is added m times                               (jump.rs, totals.rs)
+//! ```
+//!
+//! A network is a deterministic map on its state. If two states are equal but for the times, byte offsets and counters that have grown
+//! together, and nothing random was drawn between them, everything that follows repeats, until something comes from outside: the start
+//! of a flow, a link that fails, a flow that runs out of full frames.
+//!
+//! A jump leaves the state where it is. Simulated time is the *local* time of the nodes plus what was skipped: what leaves the world - rows,
+//! completion times, deadlocks - is shifted outwards, what enters it - starts, failures, samples, the end of the run - inwards, and the flows
+//! that moved are that much shorter. So only comparing needs to know every field, and the compiler counts them.
+
+mod jump;
+mod search;
+mod totals;
+mod words;
+
+use xoff_node::EventKey;
+use xoff_units::Span;
+
+use crate::probe::Row;
+use search::Search;
+
+/// What fast-forward has done for a run, or why it could do nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FastForwarded {
+    /// Periods that were found.
+    pub periods: u64,
+    /// The longest of them [ps].
+    pub longest: Span,
+    /// Simulated time that was skipped [ps].
+    pub skipped: Span,
+    /// Events that the skipped periods would have taken.
+    pub events_skipped: u64,
+    /// Why nothing was skipped; `None`: something was.
+    pub because: Option<String>,
+}
+
+/// A period that was found.
+struct Period {
+    length: Span,
+    /// Where it began, in local time.
+    start: EventKey,
+    /// What each flow sends in it [bytes].
+    advances: Vec<(u32, u64)>,
+    /// What it counts.
+    counts: Vec<u64>,
+    /// What it records, with local times.
+    rows: Vec<(EventKey, Row)>,
+}
+
+/// What a period depends on besides the state: if any of it changes, the period ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Surroundings {
+    begun: usize,
+    completed: usize,
+    drawn: u64,
+    broken: u64,
+    failures: u64,
+}
+
+/// How far a run is with it.
+enum Progress {
+    /// Nothing is searched before so many events have been handled.
+    Waits {
+        until: u64,
+    },
+    Searches(Box<Search>),
+    Knows(Box<Period>),
+    /// Not in this run.
+    Off,
+}
+
+/// Fast-forward of a run.
+pub(crate) struct FastForward {
+    progress: Progress,
+    surroundings: Surroundings,
+    /// Events handled when the surroundings last changed.
+    quiet_from: u64,
+    /// Searches that have found nothing since then. Each makes the wait for the next one longer in proportion.
+    failed: u64,
+    /// Rows that the present search or period may have to repeat.
+    rows: Vec<(EventKey, Row)>,
+    pub done: FastForwarded,
+}
+
+impl FastForward {
+    /// Nothing is known yet; `off`: why nothing will be searched.
+    pub fn new(off: Option<String>) -> FastForward {
+        let progress = if off.is_some() { Progress::Off } else { Progress::Waits { until: search::QUIET } };
+        let because = Some(off.unwrap_or_else(|| "flows started, ended or drew at random too often for a state to recur".into()));
+        FastForward {
+            progress,
+            surroundings: Surroundings::default(),
+            quiet_from: 0,
+            failed: 0,
+            rows: Vec::new(),
+            done: FastForwarded { because, ..FastForwarded::default() },
+        }
+    }
+
+    /// Rows were recorded: they are kept while a period is searched.
+    pub fn note_rows(&mut self, rows: &[(EventKey, Row)]) {
+        if matches!(self.progress, Progress::Searches(_)) {
+            self.rows.extend_from_slice(rows);
+        }
+    }
+
+    /// Nothing is searched any more.
+    fn give_up(&mut self, because: &str) {
+        if self.done.periods == 0 {
+            self.done.because = Some(because.into());
+        }
+        self.progress = Progress::Off;
+        self.rows = Vec::new();
+    }
+}

@@ -1,0 +1,305 @@
+//! The search for a state that recurs: anchors, and Brent's algorithm over them.
+
+use xoff_node::{EventKey, FrameKind};
+use xoff_units::{Span, Time};
+
+use super::words::{Group, Growth, Out, Stop, Words, Writer};
+use super::{FastForward, Period, Progress, Surroundings, totals};
+use crate::event::{Event, Kind};
+use crate::partition::{HOPS, Node};
+use crate::queue::Pending;
+use crate::world::World;
+
+/// Events without a start or an end of a flow or a random draw, after which a search begins.
+pub(super) const QUIET: u64 = 4096;
+/// Events that a search may take at least: periods of paused trees have some thousand.
+const SEARCH_MIN: u64 = 1 << 14;
+/// Of what is pending, so many are passed over for each event between two anchors.
+const SPACING: u64 = 8;
+/// A state is compared with for at least this part of the search before it.
+const KEPT: u64 = 4;
+/// And for so many events for each of its words: writing it takes longer the larger it is.
+const WORDS_EACH: u64 = 4;
+/// Words of the largest state that is compared.
+const WORDS_MAX: usize = 1 << 24;
+/// Rows of a period that are kept to be repeated.
+const ROWS_MAX: usize = 1 << 20;
+
+/// A search.
+pub(super) struct Search {
+    /// An arrival of this flow at this port, counted over the whole network, is an anchor.
+    port: u32,
+    flow: u32,
+    /// Delay of the line that leads there.
+    delay: Span,
+    /// The next anchor, or the time up to which there is none.
+    pub next: EventKey,
+    next_is_anchor: bool,
+    /// No anchor before so many events have been handled: looking for one goes through all that is pending.
+    not_before: u64,
+    /// Events handled when it began, and from which number on the state that is compared with is replaced.
+    began: u64,
+    replace_at: u64,
+    /// It has just been replaced.
+    replaced: bool,
+    /// The earlier state: its place, its words, its counters.
+    base: Option<(EventKey, Words, Vec<u64>)>,
+    /// Events handled at which it ends without success.
+    ends: u64,
+}
+
+impl World {
+    /// The place before which everything has happened and from which on nothing has; `None`: nothing will.
+    pub(super) fn boundary(&mut self) -> Option<EventKey> {
+        let first = self.partitions.iter_mut().filter_map(|p| p.peek()).min();
+        first.into_iter().chain(self.next_global()).min()
+    }
+
+    fn surroundings(&self) -> Surroundings {
+        let sum = |of: fn(&crate::partition::Partition) -> u64| self.partitions.iter().map(of).sum::<u64>();
+        Surroundings {
+            begun: self.partitions.iter().map(|p| p.starts.begun).sum(),
+            completed: self.completed(),
+            drawn: sum(|p| p.core.draws.drawn),
+            broken: sum(|p| p.core.monitor.checks.count()) + sum(|p| p.core.monitor.counts.lost.total().total()),
+            failures: self.failures,
+        }
+    }
+
+    /// Between two stretches of events, `until` being the end of the run in local time: jumps if a period is known, otherwise goes on with
+    /// the search for one. Returns the place where the next stretch has to end, and after how many events.
+    pub(crate) fn fast_forward(&mut self, until: Time) -> Option<(EventKey, u64)> {
+        let Some(mut f) = self.forward.take() else { return None };
+        let pause = self.go_on_forward(&mut f, until);
+        self.forward = Some(f);
+        pause
+    }
+
+    fn go_on_forward(&mut self, f: &mut FastForward, until: Time) -> Option<(EventKey, u64)> {
+        const NO_END: EventKey = EventKey { time: Time::NEVER, rank: u64::MAX };
+        if matches!(f.progress, Progress::Off) {
+            return None;
+        }
+        let (handled, surroundings) = (self.events_handled(), self.surroundings());
+        if surroundings != f.surroundings {
+            (f.surroundings, f.quiet_from, f.failed) = (surroundings, handled, 0);
+            f.progress = Progress::Waits { until: handled + QUIET };
+            f.rows.clear();
+        }
+        if let Progress::Waits { until: waits } = f.progress {
+            if handled < waits {
+                return Some((NO_END, waits - handled));
+            }
+            f.progress = match self.begin_search(handled, f.quiet_from) {
+                Some(search) => Progress::Searches(Box::new(search)),
+                None => Progress::Waits { until: handled + QUIET },
+            };
+        }
+        if let Progress::Searches(search) = &mut f.progress {
+            let over = handled > search.ends || f.rows.len() > ROWS_MAX;
+            match self.search(search) {
+                Ok(Some((base, counts, growth, at))) => {
+                    let rows = std::mem::take(&mut f.rows);
+                    match self.period(base, (counts, &growth), at, rows) {
+                        Ok(period) => {
+                            f.done.periods += 1;
+                            f.done.longest = f.done.longest.max(period.length);
+                            f.progress = Progress::Knows(Box::new(period));
+                        }
+                        Err(because) => f.give_up(because),
+                    }
+                }
+                Ok(None) if over => {
+                    f.rows = Vec::new();
+                    f.failed += 1;
+                    f.progress = Progress::Waits { until: handled + (handled - f.quiet_from) * f.failed };
+                    if f.done.periods == 0 {
+                        f.done.because = Some("no state came again".into());
+                    }
+                }
+                Ok(None) => {}
+                Err(Stop::Unwritten(what)) => f.give_up(&format!("no run returns to a state of {what}")),
+                Err(Stop::Differs) => unreachable!("a search goes on after a state that differs"),
+            }
+        }
+        if let Progress::Searches(search) = &mut f.progress {
+            if std::mem::take(&mut search.replaced) {
+                f.rows.clear();
+            }
+            return match search.not_before.saturating_sub(handled) {
+                0 => Some((search.next, u64::MAX)),
+                rest => Some((NO_END, rest)),
+            };
+        }
+        if let Progress::Knows(period) = &f.progress
+            && !self.jump(period, until, &mut f.done)
+        {
+            // A flow is about to run out of full frames.
+            f.progress = Progress::Waits { until: self.events_handled() + QUIET };
+        }
+        None
+    }
+
+    /// Begins a search at an arrival that is on its way; `None`: there is none now.
+    fn begin_search(&mut self, handled: u64, quiet_from: u64) -> Option<Search> {
+        let at = self.boundary()?;
+        let mut first: Option<(EventKey, u32, u32)> = None;
+        for p in &self.partitions {
+            for e in p.core.pending.events().filter(|e| e.kind() == Kind::Arrive && e.event_key() >= at) {
+                let frame = &p.core.frames[e.arg];
+                let node = self.layout.ports.places()[e.port() as usize].0;
+                let ends = frame.kind() == FrameKind::Data && matches!(p.nodes[node as usize], Node::Nic(_));
+                if ends && first.is_none_or(|f| e.event_key() < f.0) {
+                    first = Some((e.event_key(), e.port(), frame.flow));
+                }
+            }
+        }
+        let (_, port, flow) = first?;
+        let feeder = self.layout.ports.peer(port) as usize;
+        let node = self.layout.ports.places()[feeder].0;
+        let delay = self.partitions[self.layout.partition_of[node as usize] as usize].core.lines[feeder].delay;
+        let ends = handled + (handled - quiet_from).max(SEARCH_MIN);
+        let mut search = Search {
+            port,
+            flow,
+            delay,
+            next: at,
+            next_is_anchor: false,
+            not_before: 0,
+            began: handled,
+            replace_at: 0,
+            replaced: false,
+            base: None,
+            ends,
+        };
+        self.find_next(&mut search, at, at.time + Span(1));
+        Some(search)
+    }
+
+    /// The next anchor from a time on, where the network stands at `at`.
+    fn find_next(&mut self, s: &mut Search, at: EventKey, from: Time) {
+        let frames = |p: &crate::partition::Partition, e: &&Event| {
+            e.kind() == Kind::Arrive && e.port() == s.port && p.core.frames[e.arg].flow == s.flow
+        };
+        let arrivals = self.partitions.iter().flat_map(|p| p.core.pending.events().filter(move |e| frames(p, e)));
+        let first = arrivals.map(|e| Time(e.time())).filter(|t| *t >= from).min();
+        s.next_is_anchor = first.is_some();
+        // What is not on its way yet takes longer than the cable.
+        s.next = EventKey { time: first.unwrap_or(at.time + s.delay.max(Span(1))), rank: 0 };
+    }
+
+    /// Goes on with a search if its next place has been reached. Returns the earlier state if it has come again, and the growth since.
+    #[expect(clippy::type_complexity, reason = "what a period is made of, once")]
+    fn search(&mut self, s: &mut Search) -> Result<Option<(EventKey, Vec<u64>, Growth, EventKey)>, Stop> {
+        let handled = self.events_handled();
+        if handled < s.not_before {
+            return Ok(None);
+        }
+        let Some(reached) = self.boundary() else { return Ok(None) };
+        if s.not_before > 0 {
+            s.not_before = 0;
+            self.find_next(s, reached, reached.time + Span(1));
+        }
+        if reached < s.next {
+            return Ok(None);
+        }
+        let at = s.next;
+        if s.next_is_anchor {
+            if let Some((base, words, counts)) = &s.base {
+                let period = at.time.since(base.time);
+                let mut growth = Growth::default();
+                growth.insert(Group::Time, period.0);
+                match self.write(at.time, Out::Compare { with: words, at: 0, growth }) {
+                    Ok(Out::Compare { growth, .. }) => return Ok(Some((*base, counts.clone(), growth, at))),
+                    Ok(Out::Keep(_)) | Err(Stop::Differs) => {}
+                    Err(e) => return Err(e),
+                }
+            }
+            if handled >= s.replace_at {
+                let mut words = Words::new();
+                match self.write(at.time, Out::Keep(&mut words)) {
+                    Ok(_) => {
+                        // A state that is kept longer the later it is: a period is found soon after what precedes it has passed.
+                        s.replace_at = handled + ((handled - s.began) / KEPT).max(WORDS_EACH * words.len() as u64);
+                        self.expire_stops(at.time);
+                        s.base = Some((at, words, self.totals()));
+                        s.replaced = true;
+                    }
+                    // Something in it belongs to no state that could recur, such as a flow that is about to begin.
+                    Err(Stop::Differs) => s.base = None,
+                    Err(e) => return Err(e),
+                }
+            }
+        }
+        if s.next_is_anchor {
+            s.not_before = handled + self.partitions.iter().map(|p| p.core.pending.events().count() as u64).sum::<u64>() / SPACING;
+        } else {
+            self.find_next(s, reached, at.time);
+        }
+        Ok(None)
+    }
+
+    /// The period that has been found.
+    fn period(
+        &mut self,
+        start: EventKey,
+        (before, growth): (Vec<u64>, &Growth),
+        at: EventKey,
+        mut rows: Vec<(EventKey, crate::probe::Row)>,
+    ) -> Result<Period, &'static str> {
+        self.expire_stops(at.time);
+        let counts = totals::per_period(&before, &self.totals()).ok_or("frames of different flows are taken for each other's")?;
+        let counters = growth.iter().any(|(g, &by)| matches!(g, Group::Counter(..) | Group::Number(..)) && by > 0);
+        if counters && !self.layout.probes.control.is_none() {
+            return Err("the control messages that are recorded hold counters");
+        }
+        let advances = growth.iter().filter_map(|(g, &by)| if let Group::Flow(flow) = g { Some((*flow, by)) } else { None });
+        rows.retain(|(key, _)| *key >= start);
+        Ok(Period { length: at.time.since(start.time), start, advances: advances.filter(|a| a.1 > 0).collect(), counts, rows })
+    }
+
+    /// Writes the whole state at a time before which everything has happened.
+    fn write<'w>(&'w self, at: Time, out: Out<'w>) -> Result<Out<'w>, Stop> {
+        let mut w = Writer::new(out, &self.partitions[0].core.frames, &self.layout, at);
+        w.put(Group::Plain, self.partitions.iter().map(|p| p.core.frames.live_data()).sum())?;
+        for (n, &home) in self.layout.partition_of.iter().enumerate() {
+            let partition = &self.partitions[home as usize];
+            w.frames = &partition.core.frames;
+            match &partition.nodes[n] {
+                Node::Switch(s) => w.node(n as u32, &**s)?,
+                Node::Nic(nic) => w.node(n as u32, &**nic)?,
+                Node::Remote => {}
+            }
+        }
+        for partition in &self.partitions {
+            w.frames = &partition.core.frames;
+            let mut events: Vec<&Event> = partition.core.pending.events().collect();
+            events.sort_unstable();
+            for e in events {
+                match e.kind() {
+                    Kind::FlowStart if e.arg % HOPS == 0 => continue, // the next of the list, which ends a period
+                    Kind::FlowStart => return Err(Stop::Differs),
+                    // Timers: nodes know from their state whether anything is due, and a call that finds nothing due does nothing. So only
+                    // that state counts, not when the next call comes.
+                    Kind::Wake | Kind::Receiver | Kind::CongestionPoint | Kind::FlowTimer => continue,
+                    _ => {}
+                }
+                w.put(Group::Plain, e.kind() as u64)?;
+                w.put(Group::Plain, e.port() as u64)?;
+                w.put(Group::Time, e.time())?;
+                w.put(Group::Plain, e.rank())?;
+                match e.kind() {
+                    Kind::Arrive => w.arriving(e.port(), e.arg)?,
+                    _ => w.put(Group::Plain, e.arg as u64)?,
+                }
+            }
+        }
+        if w.count > WORDS_MAX {
+            return Err(Stop::Unwritten(format!("more than {WORDS_MAX} words")));
+        }
+        match w.out {
+            Out::Compare { with, at, .. } if at < with.len() => Err(Stop::Differs),
+            out => Ok(out),
+        }
+    }
+}

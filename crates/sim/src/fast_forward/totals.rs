@@ -1,0 +1,130 @@
+//! What a run counts and its state does not depend on: results that a skipped period adds to.
+
+use crate::flows::FlowRecord;
+use crate::line::Line;
+use crate::lost::{FrameCount, LostFrames};
+use crate::monitor::{Counts, Monitor};
+use crate::outcome::{PortCnms, PortTotals};
+use crate::partition::{Node, Partition};
+use crate::world::World;
+
+/// Something that counts. `f` is handed each counter, always in the same order.
+trait Counting {
+    fn each(&mut self, f: &mut impl FnMut(&mut u64));
+}
+
+// Structures are taken apart field by field, so that a new one is not forgotten here.
+
+impl Counting for FrameCount {
+    fn each(&mut self, f: &mut impl FnMut(&mut u64)) {
+        let FrameCount { data, control } = self;
+        [data, control].into_iter().for_each(f);
+    }
+}
+
+impl Counting for LostFrames {
+    fn each(&mut self, f: &mut impl FnMut(&mut u64)) {
+        let LostFrames { buffer_full, no_route, cut_off, link_failed, on_failed_link, on_faulty_link } = self;
+        [buffer_full, no_route, cut_off, link_failed, on_failed_link, on_faulty_link].into_iter().for_each(|c| c.each(f));
+    }
+}
+
+impl Counting for Counts {
+    fn each(&mut self, f: &mut impl FnMut(&mut u64)) {
+        let Counts { frame_hops, data_frame_hops, injected, delivered, rate_changes, lost } = self;
+        [frame_hops, data_frame_hops, injected, delivered, rate_changes].into_iter().for_each(&mut *f);
+        lost.each(f);
+    }
+}
+
+impl Counting for FlowRecord {
+    fn each(&mut self, f: &mut impl FnMut(&mut u64)) {
+        // The times come with its end, which no skipped period holds.
+        let FlowRecord { flow: _, nth: _, sent, delivered, out_of_order, marked, cnms, all_sent: _, received: _, end: _ } = self;
+        [sent, delivered, out_of_order, cnms].into_iter().for_each(&mut *f);
+        marked.each(f);
+    }
+}
+
+impl Counting for PortTotals {
+    fn each(&mut self, f: &mut impl FnMut(&mut u64)) {
+        let PortTotals {
+            tx_bytes: _,  // of its line
+            tx_frames: _, // of its line
+            messages_sent,
+            messages_received,
+            marked,
+            dropped,
+            lost,
+            ingress_bytes_max: _, // what was reached in one period is reached in all
+            egress_bytes_max: _,
+            pauses,
+            pause_ps_total,
+            holds,
+            hold_ps_total,
+            allowed_min: _,
+        } = self;
+        [messages_sent, messages_received, dropped, lost, pauses, pause_ps_total, holds, hold_ps_total].into_iter().for_each(&mut *f);
+        marked.each(f);
+    }
+}
+
+impl Counting for PortCnms {
+    fn each(&mut self, f: &mut impl FnMut(&mut u64)) {
+        let PortCnms { ingress, egress } = self;
+        [ingress, egress].into_iter().for_each(f);
+    }
+}
+
+impl Counting for Line {
+    fn each(&mut self, f: &mut impl FnMut(&mut u64)) {
+        [&mut self.tx_bytes, &mut self.tx_frames].into_iter().for_each(f);
+    }
+}
+
+impl Counting for Partition {
+    fn each(&mut self, f: &mut impl FnMut(&mut u64)) {
+        let Monitor { counts, flows, ports, cnms, .. } = &mut self.core.monitor;
+        counts.each(f);
+        flows.records.iter_mut().for_each(|r| r.each(f));
+        ports.iter_mut().for_each(|p| p.each(f));
+        cnms.values_mut().for_each(|p| p.each(f));
+        self.core.lines.iter_mut().for_each(|l| l.each(f));
+    }
+}
+
+impl World {
+    fn each_counter(&mut self, mut f: impl FnMut(&mut u64)) {
+        self.partitions.iter_mut().for_each(|p| p.each(&mut f));
+        f(&mut self.events_skipped);
+    }
+
+    /// All counters. What is still open - a pause, a hold - is counted up to now.
+    pub(super) fn totals(&mut self) -> Vec<u64> {
+        let now = self.now;
+        self.partitions.iter_mut().for_each(|p| p.core.monitor.close_pauses(now));
+        let handled = self.events();
+        let mut all = Vec::new();
+        self.each_counter(|c| all.push(*c));
+        // The last one stands for the events of a period.
+        if let Some(events) = all.last_mut() {
+            *events = handled;
+        }
+        // Not a counter that can be added to, but it may not change.
+        let switches = self.partitions.iter().flat_map(|p| &p.nodes).filter_map(|n| if let Node::Switch(s) = n { Some(s) } else { None });
+        all.push(switches.map(|s| s.collisions()).sum());
+        all
+    }
+
+    /// Adds what `times` periods count.
+    pub(super) fn add_to_totals(&mut self, per_period: &[u64], times: u64) {
+        let mut by = per_period.iter();
+        self.each_counter(|c| *c += by.next().map_or(0, |d| d * times));
+    }
+}
+
+/// What a period counts, from the counters at its beginning and at its end; `None`: it is not one that can be added up.
+pub(super) fn per_period(before: &[u64], after: &[u64]) -> Option<Vec<u64>> {
+    let same_collisions = before.last() == after.last();
+    (before.len() == after.len() && same_collisions).then(|| after.iter().zip(before).map(|(a, b)| a - b).collect())
+}

@@ -1,0 +1,99 @@
+//! States in writing: what a type has to mark so that an engine can tell whether the state of a network recurs.
+//!
+//! States derive [`serde::Serialize`], so that the compiler counts their fields. A network moves on while it recurs: times grow, and so do
+//! byte offsets and credit counters. A serializer that compares two states knows such numbers by the name of their newtype:
+//!
+//! ```text
+//!   Time        a point in time: two states recur if all of them are later by one period
+//!   DEADLINE    a time that means nothing once it has passed
+//!   SEQUENCE    a byte offset of the flow at hand: all of them are further by the same number of bytes
+//!   COUNTER     a counter that the two ends of a link keep: all of them are higher by the same amount
+//!   NUMBER      a second one of the same link
+//!   FRAME       a handle of a frame: the frame counts, not the handle
+//! ```
+//!
+//! Everything else has to be equal. A field that is left out (`serde(skip)`) gives its reason: a constant, a cache, or a result that the state
+//! does not depend on.
+
+use serde::ser::{Error, Serializer};
+
+use crate::Time;
+
+/// Name of a time that means nothing once it has passed.
+pub const DEADLINE: &str = "Deadline";
+/// Name of a byte offset of the flow at hand.
+pub const SEQUENCE: &str = "Sequence";
+/// Name of a counter that both ends of a link keep.
+pub const COUNTER: &str = "Counter";
+/// Name of a second such counter.
+pub const NUMBER: &str = "Number";
+/// Name of a handle of a frame.
+pub const FRAME: &str = "Frame";
+/// Name of the number of a flow, whose byte offsets follow.
+pub const FLOW: &str = "Flow";
+/// Name of what belongs to the link in the other direction: the receiver half of a port, and the messages that it sends.
+pub const FEEDER: &str = "Feeder";
+
+/// A time that means nothing once it has passed.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn deadline<S: Serializer>(t: &Time, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_newtype_struct(DEADLINE, &t.0)
+}
+
+/// A byte offset of the flow at hand.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn sequence<S: Serializer>(offset: &u64, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_newtype_struct(SEQUENCE, offset)
+}
+
+/// A counter that both ends of a link keep.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn counter<S: Serializer>(count: &u64, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_newtype_struct(COUNTER, count)
+}
+
+/// A second counter that both ends of a link keep.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn number<S: Serializer>(count: &u32, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_newtype_struct(NUMBER, count)
+}
+
+/// A handle of a frame.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn frame<S: Serializer>(handle: &u32, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_newtype_struct(FRAME, handle)
+}
+
+/// The number of a flow, whose byte offsets follow.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn flow<S: Serializer>(flow: &u32, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_newtype_struct(FLOW, flow)
+}
+
+/// What belongs to the link in the other direction.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn feeder<T: serde::Serialize, S: Serializer>(state: &T, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_newtype_struct(FEEDER, state)
+}
+
+/// A state that cannot be written, or that no run returns to: an engine does not look for one there.
+///
+/// # Errors
+/// Always.
+pub fn unwritten<T: ?Sized, S: Serializer>(_: &T, _: S) -> Result<S::Ok, S::Error> {
+    Err(S::Error::custom(std::any::type_name::<T>()))
+}
