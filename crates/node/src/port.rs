@@ -237,6 +237,10 @@ impl Port {
         }
         due
     }
+    /// Does no control frame wait, and no receiver half have anything due?
+    pub(crate) fn rests(&self) -> bool {
+        self.control.front().is_none() && self.class_states().all(|c| c.rx.next_wake().is_none())
+    }
     /// Data frames record this port from now on.
     pub fn keep_telemetry(&mut self, format: Option<RecordFormat>) {
         self.records = format.is_some();

@@ -41,6 +41,11 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// Is it a call for a time at which something was due once? Often nothing is any more.
+    pub fn is_timer(self) -> bool {
+        matches!(self, Kind::Wake | Kind::Receiver | Kind::CongestionPoint | Kind::FlowTimer)
+    }
+
     /// By number, as far as four bits reach; what is beyond the last one is the last one.
     const BY_NUMBER: [Kind; 16] = {
         use Kind::*;

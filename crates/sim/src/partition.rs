@@ -69,6 +69,8 @@ pub(crate) struct Partition {
     pub starts: Starts,
     /// Events prefetch the memory of their ports and nodes.
     large: bool,
+    /// When something last happened, apart from calls that find nothing due.
+    pub acted: Time,
     /// Buckets of events whose frames have been asked for.
     asked: u64,
 }
@@ -87,7 +89,7 @@ impl Partition {
         // network asking ahead costs more than it saves.
         const LARGE: usize = 4096;
         let large = core.layout.ports.len() > LARGE;
-        Partition { nodes, core, starts, large, asked: 0 }
+        Partition { nodes, core, starts, large, acted: Time::ZERO, asked: 0 }
     }
 
     /// Handles events before `bound`, at most `events` of them.
@@ -222,6 +224,18 @@ impl Partition {
         }
     }
 
+    /// Is nothing left but calls that find nothing due?
+    pub fn rests(&self) -> bool {
+        self.next_start().is_none()
+            && self.core.frames.live_data() == 0
+            && self.core.pending.events().all(|e| e.kind().is_timer())
+            && self.nodes.iter().all(|n| match n {
+                Node::Switch(s) => s.rests(),
+                Node::Nic(n) => n.rests(),
+                Node::Remote => true,
+            })
+    }
+
     /// Does it keep so many rows that they should be taken?
     pub fn has_many_rows(&self) -> bool {
         self.core.monitor.rows.rows.len() + self.core.monitor.rows.frames.len() >= ROWS_MAX
@@ -240,6 +254,7 @@ impl Partition {
     #[inline(always)]
     fn arrive(&mut self, e: Event) {
         let (now, core) = (self.core.clock.now, &mut self.core);
+        self.acted = self.acted.max(now);
         if core.loses(e.port(), e.arg) {
             return;
         }
@@ -257,6 +272,9 @@ impl Partition {
     /// A node is called because it asked for it.
     fn call(&mut self, e: Event) {
         let (now, core) = (self.core.clock.now, &mut self.core);
+        if !e.kind().is_timer() {
+            self.acted = self.acted.max(now);
+        }
         let (node, port) = core.layout.ports.places()[e.port() as usize];
         match &mut self.nodes[node as usize] {
             Node::Switch(s) => match e.kind() {
@@ -340,6 +358,7 @@ impl Partition {
     /// itself, each in an event of its own at the same time: `arg` is the flow and how many are still to come.
     fn start_flows(&mut self, arg: u32) {
         let now = self.core.clock.now;
+        self.acted = self.acted.max(now);
         match arg % HOPS {
             0 if self.core.ranks.order == EventOrder::Insertion => {
                 while let Some((flow, _)) = self.next_start().filter(|&(_, start)| start <= now) {

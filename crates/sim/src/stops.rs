@@ -147,18 +147,16 @@ impl Monitor {
         self.stops.next = self.stops.expires.iter().map(|e| e.0).min().unwrap_or(Time::NEVER);
     }
 
-    /// Time a port has been stopped or held so far, what is still open included.
-    pub fn close_pauses(&mut self, now: Time) {
+    /// Adds the time that a port has been stopped or held so far where that has not ended.
+    pub fn count_open(&mut self, now: Time) {
         let classes = self.layout.classes.len();
-        for (i, since) in self.stops.stopped_since.iter_mut().enumerate() {
+        for (i, since) in self.stops.stopped_since.iter().enumerate() {
             if *since != Time::NEVER {
                 self.ports[i / classes].pause_ps_total += now.since(*since).0;
-                *since = now;
             }
         }
-        for (i, since) in &mut self.stops.held_since {
+        for (i, since) in &self.stops.held_since {
             self.ports[i / classes].hold_ps_total += now.since(*since).0;
-            *since = now;
         }
     }
 

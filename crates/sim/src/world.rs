@@ -69,6 +69,10 @@ pub struct World {
     pub(crate) now: Time,
     /// Global events handled.
     events: u64,
+    /// When the detector last looked, in local time, and found no deadlock that was not known.
+    pub(crate) looked: Option<Time>,
+    /// When the last global event was handled.
+    handled_global: Time,
     /// What fast-forward has skipped, in time and in events.
     pub(crate) skipped: Span,
     pub(crate) events_skipped: u64,
@@ -80,7 +84,7 @@ pub struct World {
     completions: Vec<u32>,
     /// Flows of the list; closed loops have no end.
     listed: usize,
-    deadlock_interval: Span,
+    pub(crate) deadlock_interval: Span,
     stop_on_deadlock: bool,
     deadlocks: Vec<Deadlock>,
     samples: Samples,
@@ -227,9 +231,9 @@ impl World {
             let next = self.next_time();
             let left = self.listed.saturating_sub(self.completions.len());
             if left == 0 && self.looks.is_some_and(|l| l.due(next.unwrap_or(Time::NEVER))) {
-                return Some(Ended::FlowsDone);
+                return self.ended(Ended::FlowsDone);
             }
-            let Some(next) = next else { return Some(Ended::Quiet) };
+            let Some(next) = next else { return self.ended(Ended::Quiet) };
             // What was planned beyond the end of time never comes.
             if next > until || next == Time::NEVER {
                 self.now = until;
@@ -266,6 +270,14 @@ impl World {
                 return Some(Ended::RecorderFailed);
             }
         }
+    }
+
+    /// It has ended when something last happened.
+    fn ended(&mut self, why: Ended) -> Option<Ended> {
+        if !self.outside {
+            self.now = self.partitions.iter().map(|p| p.acted).fold(self.handled_global, Time::max);
+        }
+        Some(why)
     }
 
     /// Lets all partitions handle what happens before a bound, beginning with an event at `next`, or some of it.
@@ -352,7 +364,9 @@ impl World {
 
     /// When something happens next; `None` when nothing but our own looks would.
     fn next_time(&mut self) -> Option<Time> {
-        let next = self.partitions.iter_mut().filter_map(|p| p.peek()).map(|m| m.time).min();
+        // Calls that will find nothing due are no reason to go on. What is under way outside is not known here.
+        let rests = !self.outside && self.partitions.iter().all(Partition::rests);
+        let next = if rests { None } else { self.partitions.iter_mut().filter_map(|p| p.peek()).map(|m| m.time).min() };
         let planned = self.global_events.peek().map(|Reverse(e)| e.event_key().time);
         let other = self.global_events.iter().any(|Reverse(e)| !matches!(e.kind(), Kind::Sample | Kind::DeadlockDetector));
         if next.is_none() && !other {
@@ -365,6 +379,7 @@ impl World {
     fn run_global_event(&mut self) {
         let Some(Reverse(e)) = self.global_events.pop() else { return };
         self.now = e.event_key().time;
+        self.handled_global = self.now;
         self.events += 1;
         self.partitions.iter_mut().for_each(|p| p.core.clock.reach(e.event_key()));
         self.expire_stops(self.now);
@@ -375,7 +390,11 @@ impl World {
             Kind::LinkFails => self.fail_link(e.arg),
             Kind::Look => self.look_at_queues(),
             Kind::Sample => self.sample(),
-            Kind::DeadlockDetector => self.look_for_deadlocks(),
+            Kind::DeadlockDetector => {
+                let known = self.deadlocks.len();
+                self.look_for_deadlocks();
+                self.looked = (self.deadlocks.len() == known).then_some(self.now);
+            }
             _ => unreachable!("not an event of the whole network"),
         }
         threads::exchange(&mut self.partitions);
@@ -488,7 +507,7 @@ impl World {
         let classes = self.layout.classes.len() as u8;
         let mut all: Vec<Vec<PortTotals>> = Vec::with_capacity(self.layout.ports.first().len());
         let now = self.now;
-        self.partitions.iter_mut().for_each(|p| p.core.monitor.close_pauses(now));
+        self.partitions.iter_mut().for_each(|p| p.core.monitor.count_open(now));
         for (at, &(node, port)) in self.layout.ports.places().iter().enumerate() {
             let partition = &self.partitions[self.layout.partition_of[node as usize] as usize];
             let mut totals = partition.core.totals_of(at);

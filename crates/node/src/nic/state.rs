@@ -52,7 +52,7 @@ impl Serialize for Nic {
         let Nic { c, node: _, per_flow: _, line: _, memory: _, flows, round_robin, slots: _, receiving, feedback, port, cancelled_wakes } =
             self;
         let acks = c.transport != Transport::None;
-        let live = flows.iter().filter(|f| !f.finished(c) || f.left() > 0);
+        let live = flows.iter().filter(|f| !f.rests(c));
         let live: Vec<Live> =
             live.map(|flow| Live { flow, acked: (acks || flow.window.is_some()).then_some(Offset(flow.acked)) }).collect();
         let mut received: Vec<Received> = receiving.iter().map(|(&flow, r)| Received::of(flow, r, &c.transport)).collect();
@@ -92,6 +92,11 @@ impl Nic {
                 start.size -= bytes;
             }
         }
+    }
+
+    /// Does it neither hold nor expect anything, so that only calls are left which find nothing due?
+    pub fn rests(&self) -> bool {
+        self.flows.iter().all(|f| f.rests(&self.c)) && self.feedback.front().is_none() && self.port.rests()
     }
 
     /// Largest payload of a frame [bytes].

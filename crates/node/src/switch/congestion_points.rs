@@ -54,6 +54,12 @@ impl CongestionPoints {
         any.then(|| Box::new(CongestionPoints { class, classes, sides }))
     }
 
+    /// Does none of them have anything due?
+    pub fn rest(&self) -> bool {
+        let due = |point: &Option<AnyCongestionPoint>| point.as_ref().is_some_and(|p| p.next_wake().is_some());
+        !self.sides.iter().any(|s| due(&s.ingress) || due(&s.egress))
+    }
+
     fn at(&mut self, port: u16, class: u8) -> &mut Sides {
         &mut self.sides[port as usize * self.classes + class as usize]
     }

@@ -6,7 +6,7 @@ use xoff_node::EventKey;
 use xoff_units::{Span, Time};
 
 use super::{FastForwarded, Period};
-use crate::event::Event;
+use crate::event::{Event, Kind};
 use crate::partition::Node;
 use crate::queue::Pending;
 use crate::world::World;
@@ -18,12 +18,25 @@ impl World {
     /// Skips as many periods as fit before something comes from outside. Returns whether the period still holds after that.
     pub(super) fn jump(&mut self, period: &Period, until: Time, done: &mut FastForwarded) -> bool {
         let Some(at) = self.boundary() else { return false };
-        let starts = self.partitions.iter().filter_map(|p| p.next_start()).map(|(_, time)| time).min();
-        let planned = self.next_global().map(|k| k.time);
-        let limit = starts.into_iter().chain(planned).fold(until, Time::min);
-        let fit = (limit.since(at.time).0.saturating_sub(1)) / period.length.0;
-        if fit == 0 {
+        let listed = self.partitions.iter().filter_map(|p| p.next_start()).map(|(_, time)| time);
+        // A deadlock is for ever: a look that found none in this state would find none in any that follows from it.
+        let looked = self.looked.is_some_and(|look| look >= period.start.time);
+        let sees_nothing = |e: &Event| looked && e.kind() == Kind::DeadlockDetector;
+        let planned = self.global_events.iter().map(|Reverse(e)| e).filter(|e| !sees_nothing(e)).map(|e| Time(e.time()));
+        let limit = listed.chain(planned).fold(until, Time::min);
+        let fit = |limit: Time| (limit.since(at.time).0.saturating_sub(1)) / period.length.0;
+        if fit(limit) == 0 {
+            if done.skipped == Span::ZERO {
+                done.because = Some(format!("the state comes again after {}, and something from outside sooner", period.length));
+            }
             return true; // later, perhaps
+        }
+        // Flows that begin in the present window are events already.
+        let pending = self.partitions.iter().flat_map(|p| p.core.pending.events());
+        let begins = pending.filter(|e| e.kind() == Kind::FlowStart).map(|e| Time(e.time())).min();
+        let fit = fit(begins.map_or(limit, |b| b.min(limit)));
+        if fit == 0 {
+            return true;
         }
         let times = fit.min(self.periods_left(period));
         if times == 0 {
@@ -38,7 +51,7 @@ impl World {
                 n.shorten(flow, advance * times);
             }
         }
-        self.skip(skipped);
+        self.skip(skipped, at);
         done.skipped += skipped;
         done.events_skipped = self.events_skipped;
         done.because = None;
@@ -79,10 +92,24 @@ impl World {
     }
 
     /// Moves simulated time on: the nodes stay where they are, and what comes from outside comes so much sooner for them.
-    fn skip(&mut self, by: Span) {
+    fn skip(&mut self, by: Span, at: EventKey) {
         self.skipped += by;
+        let every = self.deadlock_interval;
         let planned = std::mem::take(&mut self.global_events);
-        self.global_events = planned.into_iter().map(|Reverse(e)| Reverse(e.sooner(by))).collect();
+        let sooner = |Reverse(e): Reverse<Event>| {
+            let key = e.event_key();
+            // Looks that were skipped are those of the detector.
+            let missed = match e.kind() {
+                Kind::DeadlockDetector => (at.time.0 + by.0).saturating_sub(key.time.0).div_ceil(every.0),
+                _ => 0,
+            };
+            let mut time = Time(key.time.0 + missed * every.0 - by.0);
+            if e.kind() == Kind::DeadlockDetector && (EventKey { time, ..key }) < at {
+                time += every;
+            }
+            Reverse(Event::new(EventKey { time, ..key }, e.kind(), e.port(), e.arg))
+        };
+        self.global_events = planned.into_iter().map(sooner).collect();
         if let Some(looks) = &mut self.looks {
             looks.skip(by);
         }
@@ -91,13 +118,5 @@ impl World {
             p.starts.skipped += by;
             p.replan_flow_start();
         }
-    }
-}
-
-impl Event {
-    /// The same event, so much sooner.
-    fn sooner(&self, by: Span) -> Event {
-        let key = self.event_key();
-        Event::new(EventKey { time: Time(key.time.0 - by.0), rank: key.rank }, self.kind(), self.port(), self.arg)
     }
 }

@@ -61,6 +61,7 @@ struct Surroundings {
     drawn: u64,
     broken: u64,
     failures: u64,
+    deadlocks: usize,
 }
 
 /// How far a run is with it.

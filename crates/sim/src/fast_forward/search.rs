@@ -1,5 +1,7 @@
 //! The search for a state that recurs: anchors, and Brent's algorithm over them.
 
+use std::sync::Arc;
+
 use xoff_node::{EventKey, FrameKind};
 use xoff_units::{Span, Time};
 
@@ -7,23 +9,45 @@ use super::words::{Group, Growth, Out, Stop, Words, Writer};
 use super::{FastForward, Period, Progress, Surroundings, totals};
 use crate::event::{Event, Kind};
 use crate::partition::{HOPS, Node};
+use crate::probe::Row;
 use crate::queue::Pending;
 use crate::world::World;
 
-/// Events without a start or an end of a flow or a random draw, after which a search begins.
-pub(super) const QUIET: u64 = 4096;
+/// Events without a start or an end of a flow or a random draw, after which a search begins at the earliest.
+pub(super) const QUIET: u64 = 1024;
+/// And for each word that the state is likely to have: writing it may be in vain.
+const QUIET_EACH: u64 = 2;
 /// Events that a search may take at least: periods of paused trees have some thousand.
 const SEARCH_MIN: u64 = 1 << 14;
 /// Of what is pending, so many are passed over for each event between two anchors.
 const SPACING: u64 = 8;
-/// A state is compared with for at least this part of the search before it.
-const KEPT: u64 = 4;
-/// And for so many events for each of its words: writing it takes longer the larger it is.
+/// A state is compared with for at least so many events for each of its words: writing it takes longer the larger it is.
 const WORDS_EACH: u64 = 4;
 /// Words of the largest state that is compared.
 const WORDS_MAX: usize = 1 << 24;
+/// States that are compared with at a time: a period of any length.
+const LEVELS_MAX: usize = 40;
+/// Rows from which on those are dropped that no state can need.
+const ROWS_KEPT: usize = 1 << 16;
 /// Rows of a period that are kept to be repeated.
 const ROWS_MAX: usize = 1 << 20;
+
+/// A state that may come again.
+#[derive(Clone)]
+struct Earlier {
+    at: EventKey,
+    /// Events handled before it.
+    handled: u64,
+    words: Arc<Words>,
+    counts: Arc<Vec<u64>>,
+}
+
+/// A state that has come again.
+struct Again {
+    from: Earlier,
+    to: EventKey,
+    growth: Growth,
+}
 
 /// A search.
 pub(super) struct Search {
@@ -37,13 +61,9 @@ pub(super) struct Search {
     next_is_anchor: bool,
     /// No anchor before so many events have been handled: looking for one goes through all that is pending.
     not_before: u64,
-    /// Events handled when it began, and from which number on the state that is compared with is replaced.
-    began: u64,
-    replace_at: u64,
-    /// It has just been replaced.
-    replaced: bool,
-    /// The earlier state: its place, its words, its counters.
-    base: Option<(EventKey, Words, Vec<u64>)>,
+    /// Earlier states to compare with, each twice as long as the one before it: a period of any length is found soon after what precedes
+    /// it has passed.
+    earlier: Vec<Earlier>,
     /// Events handled at which it ends without success.
     ends: u64,
 }
@@ -63,6 +83,7 @@ impl World {
             drawn: sum(|p| p.core.draws.drawn),
             broken: sum(|p| p.core.monitor.checks.count()) + sum(|p| p.core.monitor.counts.lost.total().total()),
             failures: self.failures,
+            deadlocks: self.deadlocks().len(),
         }
     }
 
@@ -90,6 +111,11 @@ impl World {
             if handled < waits {
                 return Some((NO_END, waits - handled));
             }
+            let quiet = QUIET_EACH * self.words_likely();
+            if handled - f.quiet_from < quiet {
+                f.progress = Progress::Waits { until: f.quiet_from + quiet };
+                return None;
+            }
             f.progress = match self.begin_search(handled, f.quiet_from) {
                 Some(search) => Progress::Searches(Box::new(search)),
                 None => Progress::Waits { until: handled + QUIET },
@@ -98,9 +124,9 @@ impl World {
         if let Progress::Searches(search) = &mut f.progress {
             let over = handled > search.ends || f.rows.len() > ROWS_MAX;
             match self.search(search) {
-                Ok(Some((base, counts, growth, at))) => {
+                Ok(Some(again)) => {
                     let rows = std::mem::take(&mut f.rows);
-                    match self.period(base, (counts, &growth), at, rows) {
+                    match self.period(&again, rows) {
                         Ok(period) => {
                             f.done.periods += 1;
                             f.done.longest = f.done.longest.max(period.length);
@@ -123,8 +149,10 @@ impl World {
             }
         }
         if let Progress::Searches(search) = &mut f.progress {
-            if std::mem::take(&mut search.replaced) {
-                f.rows.clear();
+            if f.rows.len() > ROWS_KEPT
+                && let Some(first) = search.earlier.iter().map(|e| e.at).min()
+            {
+                f.rows.retain(|(key, _)| *key >= first);
             }
             return match search.not_before.saturating_sub(handled) {
                 0 => Some((search.next, u64::MAX)),
@@ -138,6 +166,12 @@ impl World {
             f.progress = Progress::Waits { until: self.events_handled() + QUIET };
         }
         None
+    }
+
+    /// About how many words the state has.
+    fn words_likely(&self) -> u64 {
+        let frames = self.partitions.iter().map(|p| p.core.frames.live_data()).sum::<u64>();
+        32 * self.layout.ports.len() as u64 + 8 * frames
     }
 
     /// Begins a search at an arrival that is on its way; `None`: there is none now.
@@ -166,10 +200,7 @@ impl World {
             next: at,
             next_is_anchor: false,
             not_before: 0,
-            began: handled,
-            replace_at: 0,
-            replaced: false,
-            base: None,
+            earlier: Vec::new(),
             ends,
         };
         self.find_next(&mut search, at, at.time + Span(1));
@@ -188,9 +219,8 @@ impl World {
         s.next = EventKey { time: first.unwrap_or(at.time + s.delay.max(Span(1))), rank: 0 };
     }
 
-    /// Goes on with a search if its next place has been reached. Returns the earlier state if it has come again, and the growth since.
-    #[expect(clippy::type_complexity, reason = "what a period is made of, once")]
-    fn search(&mut self, s: &mut Search) -> Result<Option<(EventKey, Vec<u64>, Growth, EventKey)>, Stop> {
+    /// Goes on with a search if its next place has been reached.
+    fn search(&mut self, s: &mut Search) -> Result<Option<Again>, Stop> {
         let handled = self.events_handled();
         if handled < s.not_before {
             return Ok(None);
@@ -203,59 +233,64 @@ impl World {
         if reached < s.next {
             return Ok(None);
         }
-        let at = s.next;
-        if s.next_is_anchor {
-            if let Some((base, words, counts)) = &s.base {
-                let period = at.time.since(base.time);
-                let mut growth = Growth::default();
-                growth.insert(Group::Time, period.0);
-                match self.write(at.time, Out::Compare { with: words, at: 0, growth }) {
-                    Ok(Out::Compare { growth, .. }) => return Ok(Some((*base, counts.clone(), growth, at))),
-                    Ok(Out::Keep(_)) | Err(Stop::Differs) => {}
-                    Err(e) => return Err(e),
-                }
-            }
-            if handled >= s.replace_at {
-                let mut words = Words::new();
-                match self.write(at.time, Out::Keep(&mut words)) {
-                    Ok(_) => {
-                        // A state that is kept longer the later it is: a period is found soon after what precedes it has passed.
-                        s.replace_at = handled + ((handled - s.began) / KEPT).max(WORDS_EACH * words.len() as u64);
-                        self.expire_stops(at.time);
-                        s.base = Some((at, words, self.totals()));
-                        s.replaced = true;
-                    }
-                    // Something in it belongs to no state that could recur, such as a flow that is about to begin.
-                    Err(Stop::Differs) => s.base = None,
-                    Err(e) => return Err(e),
-                }
+        let to = s.next;
+        if !s.next_is_anchor {
+            self.find_next(s, reached, to.time);
+            return Ok(None);
+        }
+        for from in &s.earlier {
+            let growth = Growth::from_iter([(Group::Time, to.time.since(from.at.time).0)]);
+            match self.write(to.time, Out::Compare { with: &from.words, at: 0, growth }) {
+                Ok(Out::Compare { growth, .. }) => return Ok(Some(Again { from: from.clone(), to, growth })),
+                Ok(Out::Keep(_)) | Err(Stop::Differs) => {}
+                Err(e) => return Err(e),
             }
         }
-        if s.next_is_anchor {
-            s.not_before = handled + self.partitions.iter().map(|p| p.core.pending.events().count() as u64).sum::<u64>() / SPACING;
-        } else {
-            self.find_next(s, reached, at.time);
-        }
+        self.keep(s, to, handled)?;
+        let pending: u64 = self.partitions.iter().map(|p| p.core.pending.events().count() as u64).sum();
+        s.not_before = handled + pending / SPACING;
         Ok(None)
     }
 
-    /// The period that has been found.
-    fn period(
-        &mut self,
-        start: EventKey,
-        (before, growth): (Vec<u64>, &Growth),
-        at: EventKey,
-        mut rows: Vec<(EventKey, crate::probe::Row)>,
-    ) -> Result<Period, &'static str> {
+    /// Keeps the state at an anchor in the place of those that have been compared with for long enough.
+    fn keep(&mut self, s: &mut Search, at: EventKey, handled: u64) -> Result<(), Stop> {
+        let unit = s.earlier.first().map_or(0, |e| WORDS_EACH * e.words.len() as u64);
+        let old = |(level, e): (usize, &Earlier)| handled - e.handled >= unit << level;
+        // The first is the youngest. Another level begins when the oldest has been kept for long enough.
+        let levels = s.earlier.iter().enumerate().take_while(|e| old(*e)).count();
+        if levels == 0 && !s.earlier.is_empty() {
+            return Ok(());
+        }
+        let mut words = Words::new();
+        match self.write(at.time, Out::Keep(&mut words)) {
+            Ok(_) => {}
+            // Something in it belongs to no state that could recur, such as a flow that is about to begin.
+            Err(Stop::Differs) => return Ok(()),
+            Err(e) => return Err(e),
+        }
         self.expire_stops(at.time);
-        let counts = totals::per_period(&before, &self.totals()).ok_or("frames of different flows are taken for each other's")?;
+        let new = Earlier { at, handled, words: Arc::new(words), counts: Arc::new(self.totals()) };
+        let all_old = levels == s.earlier.len();
+        s.earlier[..levels].fill(new.clone());
+        if all_old && s.earlier.len() < LEVELS_MAX {
+            s.earlier.push(new);
+        }
+        Ok(())
+    }
+
+    /// The period that has been found.
+    fn period(&mut self, again: &Again, mut rows: Vec<(EventKey, Row)>) -> Result<Period, &'static str> {
+        let Again { from, to, growth } = again;
+        self.expire_stops(to.time);
+        let counts = totals::per_period(&from.counts, &self.totals()).ok_or("frames of different flows are taken for each other's")?;
         let counters = growth.iter().any(|(g, &by)| matches!(g, Group::Counter(..) | Group::Number(..)) && by > 0);
         if counters && !self.layout.probes.control.is_none() {
             return Err("the control messages that are recorded hold counters");
         }
         let advances = growth.iter().filter_map(|(g, &by)| if let Group::Flow(flow) = g { Some((*flow, by)) } else { None });
-        rows.retain(|(key, _)| *key >= start);
-        Ok(Period { length: at.time.since(start.time), start, advances: advances.filter(|a| a.1 > 0).collect(), counts, rows })
+        rows.retain(|(key, _)| *key >= from.at);
+        let (length, advances) = (to.time.since(from.at.time), advances.filter(|a| a.1 > 0).collect());
+        Ok(Period { length, start: from.at, advances, counts, rows })
     }
 
     /// Writes the whole state at a time before which everything has happened.
@@ -281,7 +316,7 @@ impl World {
                     Kind::FlowStart => return Err(Stop::Differs),
                     // Timers: nodes know from their state whether anything is due, and a call that finds nothing due does nothing. So only
                     // that state counts, not when the next call comes.
-                    Kind::Wake | Kind::Receiver | Kind::CongestionPoint | Kind::FlowTimer => continue,
+                    kind if kind.is_timer() => continue,
                     _ => {}
                 }
                 w.put(Group::Plain, e.kind() as u64)?;

@@ -101,11 +101,12 @@ impl World {
 
     /// All counters. What is still open - a pause, a hold - is counted up to now.
     pub(super) fn totals(&mut self) -> Vec<u64> {
-        let now = self.now;
-        self.partitions.iter_mut().for_each(|p| p.core.monitor.close_pauses(now));
-        let handled = self.events();
+        let (now, handled) = (self.now, self.events());
+        let closed: Vec<_> = self.partitions.iter().map(|p| p.core.monitor.ports.clone()).collect();
+        self.partitions.iter_mut().for_each(|p| p.core.monitor.count_open(now));
         let mut all = Vec::new();
         self.each_counter(|c| all.push(*c));
+        self.partitions.iter_mut().zip(closed).for_each(|(p, ports)| p.core.monitor.ports = ports);
         // The last one stands for the events of a period.
         if let Some(events) = all.last_mut() {
             *events = handled;
@@ -119,12 +120,12 @@ impl World {
     /// Adds what `times` periods count.
     pub(super) fn add_to_totals(&mut self, per_period: &[u64], times: u64) {
         let mut by = per_period.iter();
-        self.each_counter(|c| *c += by.next().map_or(0, |d| d * times));
+        self.each_counter(|c| *c = c.wrapping_add(by.next().map_or(0, |d| d.wrapping_mul(times))));
     }
 }
 
 /// What a period counts, from the counters at its beginning and at its end; `None`: it is not one that can be added up.
 pub(super) fn per_period(before: &[u64], after: &[u64]) -> Option<Vec<u64>> {
     let same_collisions = before.last() == after.last();
-    (before.len() == after.len() && same_collisions).then(|| after.iter().zip(before).map(|(a, b)| a - b).collect())
+    (before.len() == after.len() && same_collisions).then(|| after.iter().zip(before).map(|(a, b)| a.wrapping_sub(*b)).collect())
 }

@@ -1,6 +1,7 @@
 //! From a model to a world at rest.
 
 use xoff_mech::flow_control::FlowControl;
+use xoff_mech::rate_control::RateControlKind;
 use xoff_node::DisciplineKind;
 use xoff_topology::routing::Routes;
 
@@ -363,6 +364,8 @@ impl World {
             global_events: BinaryHeap::new(),
             now: Time::ZERO,
             events: 0,
+            looked: None,
+            handled_global: Time::ZERO,
             skipped: Span::ZERO,
             events_skipped: 0,
             forward: Some(FastForward::new(no_fast_forward(flows_loops, m))),
@@ -433,6 +436,7 @@ fn no_fast_forward(loops: bool, m: &Model) -> Option<String> {
         (m.draws.is_some() || m.faults.losses.is_some(), "random numbers decide about every frame"),
         (m.faults.round_robin.is_some(), "the order of flows at a NIC is given from outside"),
         (m.outside.is_some(), "other nodes act in real time"),
+        (m.nic.transport == Transport::None && !matches!(m.nic.rate_control, RateControlKind::None), "rate controls of flows without acknowledgements never end"),
         (loops, "closed loops start flows that are not known before"),
     ];
     reasons.into_iter().find(|r| r.0).map(|r| r.1.to_owned())

@@ -16,14 +16,14 @@
 
 use std::collections::VecDeque;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use xoff_units::{Bytes, Rate, Time, state};
 
 use super::super::{FlowSender, Gate, Message};
 use super::{Order, Params};
 
 /// Where the frames of a slot go.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
     #[default]
     Default,
@@ -42,17 +42,14 @@ struct Waiting {
 }
 
 /// A pause queue.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Queue {
     frames: VecDeque<Waiting>,
     /// End of its pause; zero: none, never: until resumed.
-    #[serde(serialize_with = "state::deadline")]
     paused_until: Time,
     /// Default frames with smaller numbers may be those that a guest has left behind.
-    #[serde(serialize_with = "state::counter")]
     behind: u64,
     /// Frames with smaller numbers have the right of way since the last RESUME.
-    #[serde(serialize_with = "state::counter")]
     first: u64,
     /// How often its detours have ended: it became empty, or was paused while it was empty.
     emptied: u32,
@@ -66,9 +63,8 @@ impl Queue {
 }
 
 /// The sender half, for one egress and priority.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PffcSender {
-    #[serde(skip)] // constant
     p: Params,
     line: Rate,
     /// By slot; empty until the first message.
@@ -78,7 +74,6 @@ pub struct PffcSender {
     /// Pause queues in which frames wait, one bit each.
     filled: u64,
     /// Frames that have come.
-    #[serde(serialize_with = "state::counter")]
     count: u64,
 }
 
@@ -166,6 +161,38 @@ impl PffcSender {
         } else if !away && queue.frames.is_empty() {
             *place = Place::Default;
         }
+    }
+}
+
+/// A pause queue as far as anything depends on it.
+#[derive(Serialize)]
+struct Written<'q> {
+    frames: &'q VecDeque<Waiting>,
+    #[serde(serialize_with = "state::deadline")]
+    paused_until: Time,
+    /// RESUME has an effect.
+    paused: bool,
+    behind: Option<Nth>,
+    first: Option<Nth>,
+}
+
+/// A number in the order of arrival.
+#[derive(Serialize)]
+struct Nth(#[serde(serialize_with = "state::counter")] u64);
+
+/// Numbers below those of all frames that wait, or come, mean nothing, and neither do detours that have ended.
+impl Serialize for PffcSender {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        let PffcSender { p, line: _, places, default, queues, filled: _, count } = self;
+        let limit = |limit: u64, head: Option<&Waiting>| head.filter(|h| h.nth < limit).map(|_| Nth(limit));
+        let queues = queues.iter().map(|q| {
+            let Queue { frames, paused_until, behind, first, emptied: _ } = q;
+            let (behind, first) = (limit(*behind, default.front()), limit(*first, frames.front()));
+            Written { frames, paused_until: *paused_until, paused: *paused_until != Time::ZERO, behind, first }
+        });
+        let away = |(slot, place): (usize, &Place)| *place == Place::Away(self.queues[slot % p.queues as usize].emptied);
+        let away: Vec<bool> = places.iter().enumerate().map(away).collect();
+        (away, default, queues.collect::<Vec<_>>(), Nth(*count)).serialize(s)
     }
 }
 

@@ -1,0 +1,227 @@
+//! Fast-forward never changes a result: random scenarios with long flows, whose states recur, give the same rows in the same order, and the
+//! same counters, with it and without it.
+//!
+//! `XOFF_TEST_SWARM_CASE=123 cargo test --release --workspace --test fast_forward -- --nocapture` runs one case.
+
+mod draw;
+
+use std::collections::BTreeMap;
+
+use draw::{Dice, Drawn};
+use xoff_mech::flow_control;
+use xoff_run::NetworkScenario;
+use xoff_sim::{Engine, FastForwarded, Outcome, PORT_PROBES, Row, World};
+
+fn topology(d: &mut Dice) -> String {
+    let kind = match d.roll(6) {
+        0 => format!("kind = \"ring\"\nswitches = {}\nhosts_per_switch = {}", 3 + d.roll(3), 1 + d.roll(2)),
+        1 => format!("kind = \"chain\"\nswitches = {}\nhosts_per_switch = {}", 2 + d.roll(3), 1 + d.roll(2)),
+        2 => format!("kind = \"leaf-spine\"\nleaves = {}\nspines = {}\nhosts_per_leaf = {}", 2 + d.roll(2), 1 + d.roll(2), 1 + d.roll(2)),
+        _ => format!("kind = \"star\"\nhosts = {}", 3 + d.roll(6)),
+    };
+    format!("{kind}\nrate = \"{}\"\ndelay = \"{}\"\n", d.pick(&["40Gbps", "100Gbps"]), d.pick(&["100ns", "600ns", "1us", "1300ns"]))
+}
+
+/// Parameters under which a mechanism acts, without drawing at random.
+fn parameters(kind: &str, d: &mut Dice) -> String {
+    match kind {
+        "pfc" => format!("xoff = \"{}KB\"\nquanta = {}\n", 30 + d.roll(60), d.pick(&["400", "2000", "65535"])),
+        "cbfc" => "period = \"4us\"\n".into(),
+        "gfc-time" => "period = \"4us\"\nb0 = \"60KB\"\n".into(),
+        "gfc-conceptual" => format!("b0 = \"{}KB\"\n", 20 + d.roll(60)),
+        "gfc-buffer" => "b1 = \"80KB\"\nhysteresis = \"2KB\"\n".into(),
+        "pffc" => "xoff_s = \"30KB\"\nxon_s = \"20KB\"\n".into(),
+        _ => String::new(),
+    }
+}
+
+/// A flow from host to host, by their places in the list of hosts.
+fn flow(hosts: &[String], (src, dst): (u64, u64), size: &str, start: &str, more: &str) -> String {
+    let n = hosts.len() as u64;
+    let (src, dst) = (src % n, dst % n);
+    let dst = if src == dst { (dst + 1) % n } else { dst };
+    format!("[[flow]]\nsrc = \"{}\"\ndst = \"{}\"\nsize = \"{size}\"\nstart = \"{start}\"\n{more}", hosts[src as usize], hosts[dst as usize])
+}
+
+fn workload(d: &mut Dice, hosts: &[String], periodic: bool) -> String {
+    let n = hosts.len() as u64;
+    if periodic {
+        // Their messages come by the clock, and delay data by their time on the wire: it takes half a millisecond until both meet again.
+        return (0..n - 1).step_by(3).map(|k| flow(hosts, (k, k + 1), "20MB", "0ns", "")).collect();
+    }
+    let size = d.pick(&["4MB", "3MB", "4234567B"]);
+    let mut text = String::new();
+    let start = |d: &mut Dice| format!("{}ns", d.pick(&["0", "0", "0", "733"]));
+    match d.roll(4) {
+        0 => (0..n).for_each(|k| text += &flow(hosts, (k, k + 1), size, &start(d), "")),
+        1 => (1..n.min(2 + d.roll(4))).for_each(|k| text += &flow(hosts, (k, 0), size, &start(d), "")),
+        2 => {
+            let priority = |k: u64| if k.is_multiple_of(2) { "" } else { "priority = 1\n" };
+            (0..n).for_each(|k| text += &flow(hosts, (k, (k * 3 + 1) % n), size, &start(d), priority(k)));
+        }
+        _ => (0..1 + d.roll(4)).for_each(|_| text += &flow(hosts, (d.roll(n), d.roll(n)), size, &start(d), "")),
+    }
+    match d.roll(4) {
+        // One that comes in the middle, and one with a rate of its own.
+        0 => text += &flow(hosts, (d.roll(n), d.roll(n)), "30KB", "60us", ""),
+        1 => text += &flow(hosts, (d.roll(n), d.roll(n)), "300KB", "5us", "rate = \"10Gbps\"\n"),
+        _ => {}
+    }
+    text
+}
+
+fn load(case: u64) -> (NetworkScenario, Drawn) {
+    let mut d = Dice(case ^ 0x00ff_f0a2);
+    let fcs: Vec<&str> = flow_control::REGISTRY.iter().map(|e| e.name).collect();
+    let fc = fcs[case as usize % fcs.len()];
+    let per_flow = flow_control::REGISTRY.iter().any(|e| e.name == fc && e.per_flow);
+    let discipline = if per_flow { "fifo" } else { d.pick(&["fifo", "fifo", "round-robin", "drr", "input-fifo"]) };
+    let scheduler = d.pick(&["strict", "round-robin", "drr", "vl-arbitration"]);
+    let acks = d.pick(&["none", "per-frame"]);
+    let rate_control = d.pick(&["none", "none", "dcqcn", "timely"]);
+    let by_clock = ["cbfc", "gfc-time"].contains(&fc);
+    let (acks, rate_control) = match rate_control {
+        _ if by_clock => ("none", "none"),
+        "timely" => ("per-frame", "timely"),
+        other => (acks, other),
+    };
+    let head = format!(
+        "[run]\nduration = \"{}\"\nseed = {case}\ndeadlock_interval = \"{}\"\nstop_when_done = {}\n[topology]\n{}[routing]\nkind = \"{}\"\n\
+         [host]\nmtu = \"{}\"\nheader = \"48B\"\nacks = \"{acks}\"\n[control_delay]\nprocessing = \"{}\"\n",
+        if by_clock { "2ms" } else { d.pick(&["400us", "1ms", "2ms"]) },
+        d.pick(&["0us", "20us", "100us"]),
+        d.roll(2) == 0,
+        topology(&mut d),
+        d.pick(&["ecmp", "lowest-id"]),
+        if by_clock { "952B" } else { d.pick(&["952B", "1000B", "1452B"]) },
+        d.pick(&["0us", "200ns"]),
+    );
+    let mut switch = format!("buffer = \"200KB\"\nquantum = \"{}B\"\n", 1000 + d.roll(5000));
+    if scheduler == "vl-arbitration" {
+        switch += "vl_high = [\"2:20\"]\nvl_low = [\"0:30\", \"1:40\"]\nvl_high_limit = 9\n";
+    }
+    let detection = d.pick(&["none", "none", "red", "tcd", "np-ecn"]);
+    let mut drawn = Drawn {
+        head,
+        switch,
+        discipline,
+        scheduler,
+        cut_through: [None, None, Some(64)][d.roll(3) as usize],
+        flow_control: (fc, parameters(fc, &mut d)),
+        // Marks are not drawn at random below Kmin.
+        detection: (detection, if ["red", "tcd"].contains(&detection) { "kmin = \"190KB\"\nkmax = \"195KB\"\n".into() } else { String::new() }),
+        rate_control: (rate_control, if rate_control == "dcqcn" && acks == "none" { "cnp_interval = \"20us\"\n".into() } else { String::new() }),
+        // Hosts have the names of their network: it is built once without the flows.
+        workload: "[[workload]]\nkind = \"permutation\"\nsize = \"1KB\"\n".into(),
+        probes: match d.roll(3) {
+            0 => PORT_PROBES.iter().map(|p| p.key).collect(),
+            1 => vec!["pauses"],
+            _ => Vec::new(),
+        },
+        failures: Vec::new(),
+    };
+    let bare = drawn.load().unwrap_or_else(|e| panic!("case {case}: {e}\n{}", drawn.text()));
+    let hosts: Vec<String> = bare.topology.hosts().map(|h| bare.topology.name(h).to_owned()).collect();
+    drawn.workload = workload(&mut d, &hosts, by_clock);
+    if case.is_multiple_of(5) {
+        let l = &bare.topology.links[d.roll(bare.topology.links.len() as u64) as usize];
+        drawn.failures.push((format!("{}-{}", bare.topology.name(l.a), bare.topology.name(l.b)), "70us".into()));
+    }
+    (drawn.load().unwrap_or_else(|e| panic!("case {case}: {e}\n{}", drawn.text())), drawn)
+}
+
+struct Seen {
+    rows: Vec<Row>,
+    outcome: Outcome,
+}
+
+fn run(s: &NetworkScenario, engine: Engine, threads: usize, fast_forward: bool) -> Seen {
+    let mut m = s.model();
+    (m.engine, m.threads, m.fast_forward) = (engine, threads, fast_forward);
+    let mut w = World::build(&s.topology, s.flows.clone(), &mut m).expect("it was built before");
+    w.record_to(Box::new(Vec::<Row>::new()));
+    let ended = w.drive(s.until, |_| true);
+    let (outcome, recorder) = w.finish(ended);
+    let rows = *recorder.expect("it was given").into_any().downcast::<Vec<Row>>().expect("rows");
+    Seen { rows, outcome }
+}
+
+/// Everything that a run reports but its rows. Events are left out: timers that find nothing due come at other times.
+fn stated(o: &Outcome) -> String {
+    let ports: Vec<_> = o.ports.iter().collect();
+    format!(
+        "{:?} {:?} {:?} {:?} {} {} {} {} {:?} {:?} {} {:?} {:?} {ports:?} {:?}",
+        o.ended,
+        o.now,
+        o.lost,
+        o.lossless,
+        o.frame_hops,
+        o.data_frame_hops,
+        o.delivered_frames,
+        o.rate_changes,
+        o.completions,
+        o.deadlocks,
+        o.flow_collisions,
+        (&o.violations, o.violations_total),
+        o.cnms,
+        o.flows
+    )
+}
+
+fn first_difference(a: &str, b: &str) -> Option<String> {
+    let at = a.bytes().zip(b.bytes()).position(|(a, b)| a != b).or((a.len() != b.len()).then_some(a.len().min(b.len())))?;
+    let around = |s: &str| s[at.saturating_sub(200)..(at + 100).min(s.len())].to_owned();
+    Some(format!("{} <> {}", around(a), around(b)))
+}
+
+/// One case, with fast-forward and without. Returns what it did.
+fn same(case: u64) -> (Drawn, FastForwarded) {
+    let (s, drawn) = load(case);
+    let all = run(&s, Engine::Events, 1, false);
+    let mut done = FastForwarded::default();
+    for (engine, threads) in [(Engine::Events, 1), (Engine::Windows, 1), (Engine::Auto, 3)] {
+        let seen = run(&s, engine, threads, true);
+        let place = format!("case {case}, {engine:?}, {threads} threads, {:?}", seen.outcome.fast_forwarded);
+        if let Some(at) = all.rows.iter().zip(&seen.rows).position(|(a, b)| a != b) {
+            panic!("{place}, row {at}: {:?} without, {:?} with fast-forward\n{}", all.rows[at], seen.rows[at], drawn.text());
+        }
+        assert_eq!(all.rows.len(), seen.rows.len(), "{place}\n{}", drawn.text());
+        assert_eq!(first_difference(&stated(&all.outcome), &stated(&seen.outcome)), None, "{place}\n{}", drawn.text());
+        if seen.outcome.fast_forwarded.skipped > done.skipped {
+            done = seen.outcome.fast_forwarded;
+        }
+    }
+    (drawn, done)
+}
+
+fn swarm(cases: std::ops::Range<u64>) {
+    let mut by_flow_control: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
+    for case in cases {
+        let (drawn, done) = same(case);
+        let (of, met) = by_flow_control.entry(drawn.flow_control.0).or_default();
+        *met += 1;
+        *of += (done.events_skipped > 0) as u32;
+    }
+    // A swarm in which nothing is skipped proves nothing.
+    println!("skipped something, of: {by_flow_control:?}");
+    for (name, (skipped, _)) in by_flow_control {
+        // Without flow control frames are lost, which no state recovers from.
+        assert!(skipped > 0 || name == "none", "{name} never skipped anything");
+    }
+}
+
+#[test]
+fn random_scenarios_are_the_same_with_fast_forward_and_without() {
+    if let Some(case) = std::env::var("XOFF_TEST_SWARM_CASE").ok().and_then(|c| c.parse().ok()) {
+        println!("{}", load(case).1.text());
+        println!("{:?}", same(case).1);
+        return;
+    }
+    swarm(0..96);
+}
+
+#[test]
+#[ignore = "two thousand scenarios with fast-forward and without take minutes"]
+fn thousands_of_random_scenarios_are_the_same_with_fast_forward_and_without() {
+    swarm(10_000..12_000);
+}
