@@ -40,7 +40,10 @@ fn flow(hosts: &[String], (src, dst): (u64, u64), size: &str, start: &str, more:
     let n = hosts.len() as u64;
     let (src, dst) = (src % n, dst % n);
     let dst = if src == dst { (dst + 1) % n } else { dst };
-    format!("[[flow]]\nsrc = \"{}\"\ndst = \"{}\"\nsize = \"{size}\"\nstart = \"{start}\"\n{more}", hosts[src as usize], hosts[dst as usize])
+    format!(
+        "[[flow]]\nsrc = \"{}\"\ndst = \"{}\"\nsize = \"{size}\"\nstart = \"{start}\"\n{more}",
+        hosts[src as usize], hosts[dst as usize]
+    )
 }
 
 fn workload(d: &mut Dice, hosts: &[String], periodic: bool) -> String {
@@ -109,8 +112,14 @@ fn load(case: u64) -> (NetworkScenario, Drawn) {
         cut_through: [None, None, Some(64)][d.roll(3) as usize],
         flow_control: (fc, parameters(fc, &mut d)),
         // Marks are not drawn at random below Kmin.
-        detection: (detection, if ["red", "tcd"].contains(&detection) { "kmin = \"190KB\"\nkmax = \"195KB\"\n".into() } else { String::new() }),
-        rate_control: (rate_control, if rate_control == "dcqcn" && acks == "none" { "cnp_interval = \"20us\"\n".into() } else { String::new() }),
+        detection: (
+            detection,
+            if ["red", "tcd"].contains(&detection) { "kmin = \"190KB\"\nkmax = \"195KB\"\n".into() } else { String::new() },
+        ),
+        rate_control: (
+            rate_control,
+            if rate_control == "dcqcn" && acks == "none" { "cnp_interval = \"20us\"\n".into() } else { String::new() },
+        ),
         // Hosts have the names of their network: it is built once without the flows.
         workload: "[[workload]]\nkind = \"permutation\"\nsize = \"1KB\"\n".into(),
         probes: match d.roll(3) {

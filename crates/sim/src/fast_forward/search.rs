@@ -193,16 +193,7 @@ impl World {
         let node = self.layout.ports.places()[feeder].0;
         let delay = self.partitions[self.layout.partition_of[node as usize] as usize].core.lines[feeder].delay;
         let ends = handled + (handled - quiet_from).max(SEARCH_MIN);
-        let mut search = Search {
-            port,
-            flow,
-            delay,
-            next: at,
-            next_is_anchor: false,
-            not_before: 0,
-            earlier: Vec::new(),
-            ends,
-        };
+        let mut search = Search { port, flow, delay, next: at, next_is_anchor: false, not_before: 0, earlier: Vec::new(), ends };
         self.find_next(&mut search, at, at.time + Span(1));
         Some(search)
     }
@@ -269,7 +260,7 @@ impl World {
             Err(e) => return Err(e),
         }
         self.expire_stops(at.time);
-        let new = Earlier { at, handled, words: Arc::new(words), counts: Arc::new(self.totals()) };
+        let new = Earlier { at, handled, words: Arc::new(words), counts: Arc::new(self.totals(at.time)) };
         let all_old = levels == s.earlier.len();
         s.earlier[..levels].fill(new.clone());
         if all_old && s.earlier.len() < LEVELS_MAX {
@@ -282,7 +273,8 @@ impl World {
     fn period(&mut self, again: &Again, mut rows: Vec<(EventKey, Row)>) -> Result<Period, &'static str> {
         let Again { from, to, growth } = again;
         self.expire_stops(to.time);
-        let counts = totals::per_period(&from.counts, &self.totals()).ok_or("frames of different flows are taken for each other's")?;
+        let counts =
+            totals::per_period(&from.counts, &self.totals(to.time)).ok_or("frames of different flows are taken for each other's")?;
         let counters = growth.iter().any(|(g, &by)| matches!(g, Group::Counter(..) | Group::Number(..)) && by > 0);
         if counters && !self.layout.probes.control.is_none() {
             return Err("the control messages that are recorded hold counters");

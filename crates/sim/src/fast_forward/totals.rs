@@ -1,5 +1,7 @@
 //! What a run counts and its state does not depend on: results that a skipped period adds to.
 
+use xoff_units::Time;
+
 use crate::flows::FlowRecord;
 use crate::line::Line;
 use crate::lost::{FrameCount, LostFrames};
@@ -99,11 +101,12 @@ impl World {
         f(&mut self.events_skipped);
     }
 
-    /// All counters. What is still open - a pause, a hold - is counted up to now.
-    pub(super) fn totals(&mut self) -> Vec<u64> {
-        let (now, handled) = (self.now, self.events());
+    /// All counters at a time before which everything has happened. What is still open - a pause, a hold - is counted up to then: not up to
+    /// the last event, which may be a call that finds nothing due.
+    pub(super) fn totals(&mut self, at: Time) -> Vec<u64> {
+        let handled = self.events();
         let closed: Vec<_> = self.partitions.iter().map(|p| p.core.monitor.ports.clone()).collect();
-        self.partitions.iter_mut().for_each(|p| p.core.monitor.count_open(now));
+        self.partitions.iter_mut().for_each(|p| p.core.monitor.count_open(at));
         let mut all = Vec::new();
         self.each_counter(|c| all.push(*c));
         self.partitions.iter_mut().zip(closed).for_each(|(p, ports)| p.core.monitor.ports = ports);

@@ -435,8 +435,12 @@ fn no_fast_forward(loops: bool, m: &Model) -> Option<String> {
         (m.order == EventOrder::Insertion, "equal times go by order of insertion, which never comes again"),
         (m.draws.is_some() || m.faults.losses.is_some(), "random numbers decide about every frame"),
         (m.faults.round_robin.is_some(), "the order of flows at a NIC is given from outside"),
+        (!m.probes.frames.is_none(), "frames on wires are recorded one by one"),
         (m.outside.is_some(), "other nodes act in real time"),
-        (m.nic.transport == Transport::None && !matches!(m.nic.rate_control, RateControlKind::None), "rate controls of flows without acknowledgements never end"),
+        (
+            m.nic.transport == Transport::None && !matches!(m.nic.rate_control, RateControlKind::None),
+            "rate controls of flows without acknowledgements never end",
+        ),
         (loops, "closed loops start flows that are not known before"),
     ];
     reasons.into_iter().find(|r| r.0).map(|r| r.1.to_owned())
