@@ -129,12 +129,12 @@ fn load(case: u64) -> (NetworkScenario, Drawn) {
         },
         failures: Vec::new(),
     };
-    let bare = drawn.load().unwrap_or_else(|e| panic!("case {case}: {e}\n{}", drawn.text()));
-    let hosts: Vec<String> = bare.topology.hosts().map(|h| bare.topology.name(h).to_owned()).collect();
+    let plain = drawn.load().unwrap_or_else(|e| panic!("case {case}: {e}\n{}", drawn.text()));
+    let hosts: Vec<String> = plain.topology.hosts().map(|h| plain.topology.name(h).to_owned()).collect();
     drawn.workload = workload(&mut d, &hosts, by_clock);
     if case.is_multiple_of(5) {
-        let l = &bare.topology.links[d.roll(bare.topology.links.len() as u64) as usize];
-        drawn.failures.push((format!("{}-{}", bare.topology.name(l.a), bare.topology.name(l.b)), "70us".into()));
+        let l = &plain.topology.links[d.roll(plain.topology.links.len() as u64) as usize];
+        drawn.failures.push((format!("{}-{}", plain.topology.name(l.a), plain.topology.name(l.b)), "70us".into()));
     }
     (drawn.load().unwrap_or_else(|e| panic!("case {case}: {e}\n{}", drawn.text())), drawn)
 }

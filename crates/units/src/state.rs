@@ -1,4 +1,4 @@
-//! States in writing: what a type has to mark so that an engine can tell whether the state of a network recurs.
+//! States in writing: what a type has to mark so that an engine can find out whether the state of a network recurs.
 //!
 //! States derive [`serde::Serialize`], so that the compiler counts their fields. A network moves on while it recurs: times grow, and so do
 //! byte offsets and credit counters. A serializer that compares two states knows such numbers by the name of their newtype:

@@ -55,7 +55,7 @@ struct Period {
 
 /// What a period depends on besides the state: if any of it changes, the period ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Surroundings {
+struct Inputs {
     begun: usize,
     completed: usize,
     drawn: u64,
@@ -79,8 +79,8 @@ enum Progress {
 /// Fast-forward of a run.
 pub(crate) struct FastForward {
     progress: Progress,
-    surroundings: Surroundings,
-    /// Events handled when the surroundings last changed.
+    inputs: Inputs,
+    /// Events handled when the inputs last changed.
     quiet_from: u64,
     /// Searches that have found nothing since then. Each makes the wait for the next one longer in proportion.
     failed: u64,
@@ -96,7 +96,7 @@ impl FastForward {
         let because = Some(off.unwrap_or_else(|| "flows started, ended or drew at random too often for a state to recur".into()));
         FastForward {
             progress,
-            surroundings: Surroundings::default(),
+            inputs: Inputs::default(),
             quiet_from: 0,
             failed: 0,
             rows: Vec::new(),

@@ -6,7 +6,7 @@ use xoff_node::{EventKey, FrameKind};
 use xoff_units::{Span, Time};
 
 use super::words::{Group, Growth, Out, Stop, Words, Writer};
-use super::{FastForward, Period, Progress, Surroundings, totals};
+use super::{FastForward, Inputs, Period, Progress, totals};
 use crate::event::{Event, Kind};
 use crate::partition::{HOPS, Node};
 use crate::probe::Row;
@@ -43,7 +43,7 @@ struct Earlier {
 }
 
 /// A state that has come again.
-struct Again {
+struct Recurrence {
     from: Earlier,
     to: EventKey,
     growth: Growth,
@@ -75,9 +75,9 @@ impl World {
         first.into_iter().chain(self.next_global()).min()
     }
 
-    fn surroundings(&self) -> Surroundings {
+    fn inputs(&self) -> Inputs {
         let sum = |of: fn(&crate::partition::Partition) -> u64| self.partitions.iter().map(of).sum::<u64>();
-        Surroundings {
+        Inputs {
             begun: self.partitions.iter().map(|p| p.starts.begun).sum(),
             completed: self.completed(),
             drawn: sum(|p| p.core.draws.drawn),
@@ -101,9 +101,9 @@ impl World {
         if matches!(f.progress, Progress::Off) {
             return None;
         }
-        let (handled, surroundings) = (self.events_handled(), self.surroundings());
-        if surroundings != f.surroundings {
-            (f.surroundings, f.quiet_from, f.failed) = (surroundings, handled, 0);
+        let (handled, inputs) = (self.events_handled(), self.inputs());
+        if inputs != f.inputs {
+            (f.inputs, f.quiet_from, f.failed) = (inputs, handled, 0);
             f.progress = Progress::Waits { until: handled + QUIET };
             f.rows.clear();
         }
@@ -124,9 +124,9 @@ impl World {
         if let Progress::Searches(search) = &mut f.progress {
             let over = handled > search.ends || f.rows.len() > ROWS_MAX;
             match self.search(search) {
-                Ok(Some(again)) => {
+                Ok(Some(recurrence)) => {
                     let rows = std::mem::take(&mut f.rows);
-                    match self.period(&again, rows) {
+                    match self.period(&recurrence, rows) {
                         Ok(period) => {
                             f.done.periods += 1;
                             f.done.longest = f.done.longest.max(period.length);
@@ -211,7 +211,7 @@ impl World {
     }
 
     /// Goes on with a search if its next place has been reached.
-    fn search(&mut self, s: &mut Search) -> Result<Option<Again>, Stop> {
+    fn search(&mut self, s: &mut Search) -> Result<Option<Recurrence>, Stop> {
         let handled = self.events_handled();
         if handled < s.not_before {
             return Ok(None);
@@ -232,7 +232,7 @@ impl World {
         for from in &s.earlier {
             let growth = Growth::from_iter([(Group::Time, to.time.since(from.at.time).0)]);
             match self.write(to.time, Out::Compare { with: &from.words, at: 0, growth }) {
-                Ok(Out::Compare { growth, .. }) => return Ok(Some(Again { from: from.clone(), to, growth })),
+                Ok(Out::Compare { growth, .. }) => return Ok(Some(Recurrence { from: from.clone(), to, growth })),
                 Ok(Out::Keep(_)) | Err(Stop::Differs) => {}
                 Err(e) => return Err(e),
             }
@@ -270,8 +270,8 @@ impl World {
     }
 
     /// The period that has been found.
-    fn period(&mut self, again: &Again, mut rows: Vec<(EventKey, Row)>) -> Result<Period, &'static str> {
-        let Again { from, to, growth } = again;
+    fn period(&mut self, recurrence: &Recurrence, mut rows: Vec<(EventKey, Row)>) -> Result<Period, &'static str> {
+        let Recurrence { from, to, growth } = recurrence;
         self.expire_stops(to.time);
         let counts =
             totals::per_period(&from.counts, &self.totals(to.time)).ok_or("frames of different flows are taken for each other's")?;

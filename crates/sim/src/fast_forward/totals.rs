@@ -15,7 +15,7 @@ trait Counting {
     fn each(&mut self, f: &mut impl FnMut(&mut u64));
 }
 
-// Structures are taken apart field by field, so that a new one is not forgotten here.
+// Structures are taken apart field by field, so that a new one is not left out here.
 
 impl Counting for FrameCount {
     fn each(&mut self, f: &mut impl FnMut(&mut u64)) {

@@ -1,4 +1,4 @@
-//! The state of a network in words, for telling whether it recurs (see [`xoff_units::state`]).
+//! The state of a network in words, to find out whether it recurs (see [`xoff_units::state`]).
 //!
 //! A word is a number with the group that it belongs to. Two states recur if their words are equal in number and group, those of no group in
 //! value, and all words of a group have grown by the same amount: times by the period, byte offsets of a flow by what it sent meanwhile,
