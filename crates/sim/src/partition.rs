@@ -226,8 +226,8 @@ impl Partition {
 
     /// Is nothing left but calls that find nothing due?
     pub fn rests(&self) -> bool {
-        self.next_start().is_none()
-            && self.core.frames.live_data() == 0
+        self.core.frames.live_data() == 0
+            && self.next_start().is_none()
             && self.core.pending.events().all(|e| e.kind().is_timer())
             && self.nodes.iter().all(|n| match n {
                 Node::Switch(s) => s.rests(),
@@ -272,19 +272,26 @@ impl Partition {
     /// A node is called because it asked for it.
     fn call(&mut self, e: Event) {
         let (now, core) = (self.core.clock.now, &mut self.core);
-        if !e.kind().is_timer() {
-            self.acted = self.acted.max(now);
-        }
         let (node, port) = core.layout.ports.places()[e.port() as usize];
         match &mut self.nodes[node as usize] {
             Node::Switch(s) => match e.kind() {
+                // The frame that was on the wire arrives no sooner: that is when something happens last.
                 Kind::WireFree => s.on_wire_free(now, port, core),
-                Kind::InputRead => s.on_input_read(now, port, core),
+                Kind::InputRead => {
+                    self.acted = self.acted.max(now);
+                    s.on_input_read(now, port, core)
+                }
                 Kind::Wake => s.on_wake(now, port, core),
                 Kind::Receiver => s.on_receiver_wake(now, port, e.arg as u8, core),
                 Kind::CongestionPoint => s.on_congestion_point_wake(now, port, e.arg as u8, core),
-                Kind::Apply => s.on_apply(now, port, core),
-                Kind::Emit => s.on_emit(now, port, core),
+                Kind::Apply => {
+                    self.acted = self.acted.max(now);
+                    s.on_apply(now, port, core)
+                }
+                Kind::Emit => {
+                    self.acted = self.acted.max(now);
+                    s.on_emit(now, port, core)
+                }
                 other => unreachable!("{other:?} is no event of a switch"),
             },
             Node::Nic(n) => {
@@ -292,8 +299,14 @@ impl Partition {
                     Kind::WireFree => n.on_wire_free(now, core),
                     Kind::Wake => n.on_wake(now, core),
                     Kind::Receiver => n.on_receiver_wake(now, e.arg as u8, core),
-                    Kind::Apply => n.on_apply(now, core),
-                    Kind::Emit => n.on_emit(now, core),
+                    Kind::Apply => {
+                        self.acted = self.acted.max(now);
+                        n.on_apply(now, core)
+                    }
+                    Kind::Emit => {
+                        self.acted = self.acted.max(now);
+                        n.on_emit(now, core)
+                    }
                     Kind::FlowTimer => {
                         let (slot, which) = of_flow_timer(e.arg);
                         n.on_flow_timer(now, slot, which, core);

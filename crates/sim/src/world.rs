@@ -76,7 +76,7 @@ pub struct World {
     /// What fast-forward has skipped, in time and in events.
     pub(crate) skipped: Span,
     pub(crate) events_skipped: u64,
-    pub(crate) forward: Option<FastForward>,
+    pub(crate) forward: Option<Box<FastForward>>,
     /// Links that have failed.
     pub(crate) failures: u64,
     pub(crate) recorder: Option<Box<dyn Recorder>>,
@@ -326,9 +326,6 @@ impl World {
             rows.sort_by_key(|r| r.0);
         }
         self.completions.extend(completions.iter().map(|c| c.1));
-        let mut frames: Vec<_> = partitions.iter_mut().flat_map(|p| p.core.monitor.rows.frames.drain(..)).collect();
-        // Stable: frames of one port and instant stay in their order.
-        frames.sort_by_key(OnWire::order);
         if let Some(f) = &mut self.forward {
             f.note_rows(&rows);
         }
@@ -337,6 +334,18 @@ impl World {
                 Span::ZERO => rows.iter().for_each(|(_, row)| r.row(row)),
                 skipped => rows.iter().for_each(|(key, row)| r.row(&row.at(key.time.0 + skipped.0))),
             }
+        }
+        if !self.layout.probes.frames.is_none() {
+            self.put_frames_in_order();
+        }
+    }
+
+    /// Frames on recorded wires since the last time.
+    fn put_frames_in_order(&mut self) {
+        let mut frames: Vec<_> = self.partitions.iter_mut().flat_map(|p| p.core.monitor.rows.frames.drain(..)).collect();
+        // Stable: frames of one port and instant stay in their order.
+        frames.sort_by_key(OnWire::order);
+        if let Some(r) = &mut self.recorder {
             frames.iter().for_each(|f| r.frame(f));
         }
     }

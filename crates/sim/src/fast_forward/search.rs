@@ -16,7 +16,7 @@ use crate::world::World;
 /// Events without a start or an end of a flow or a random draw, after which a search begins at the earliest.
 pub(super) const QUIET: u64 = 1024;
 /// And for each word that the state is likely to have: writing it may be in vain.
-const QUIET_EACH: u64 = 2;
+const QUIET_EACH: u64 = 6;
 /// Events that a search may take at least: periods of paused trees have some thousand.
 const SEARCH_MIN: u64 = 1 << 14;
 /// Of what is pending, so many are passed over for each event between two anchors.
@@ -90,7 +90,10 @@ impl World {
     /// Between two stretches of events, `until` being the end of the run in local time: jumps if a period is known, otherwise goes on with
     /// the search for one. Returns the place where the next stretch has to end, and after how many events.
     pub(crate) fn fast_forward(&mut self, until: Time) -> Option<(EventKey, u64)> {
-        let Some(mut f) = self.forward.take() else { return None };
+        if self.forward.as_ref().is_none_or(|f| matches!(f.progress, Progress::Off)) {
+            return None;
+        }
+        let mut f = self.forward.take()?;
         let pause = self.go_on_forward(&mut f, until);
         self.forward = Some(f);
         pause
@@ -98,9 +101,6 @@ impl World {
 
     fn go_on_forward(&mut self, f: &mut FastForward, until: Time) -> Option<(EventKey, u64)> {
         const NO_END: EventKey = EventKey { time: Time::NEVER, rank: u64::MAX };
-        if matches!(f.progress, Progress::Off) {
-            return None;
-        }
         let (handled, inputs) = (self.events_handled(), self.inputs());
         if inputs != f.inputs {
             (f.inputs, f.quiet_from, f.failed) = (inputs, handled, 0);

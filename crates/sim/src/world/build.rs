@@ -368,7 +368,7 @@ impl World {
             handled_global: Time::ZERO,
             skipped: Span::ZERO,
             events_skipped: 0,
-            forward: Some(FastForward::new(no_fast_forward(flows_loops, m))),
+            forward: Some(Box::new(FastForward::new(no_fast_forward(flows_loops, m)))),
             failures: 0,
             recorder: None,
             completions: Vec::new(),
