@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import functools
 import hashlib
 import json
 import multiprocessing
@@ -19,8 +20,13 @@ import polars as pl
 import pytest
 import xoff
 from conftest import interrupt_soon
+from xoff._identity import identity
 
 pytestmark = pytest.mark.filterwarnings("ignore::xoff.ScenarioWarning")
+
+
+FACTOR = 1
+"""That a measure reads."""
 
 
 def plan(ring: Path, seeds: int = 2, **more: Any) -> dict[str, Any]:
@@ -119,6 +125,66 @@ def test_measures_are_columns(ring: Path, tmp_path: Path) -> None:
     assert len(failed.failed) == 8 and "measure: KeyError" in failed.failed[0]["error"]
     # Another measure: the cells run again.
     assert xoff.sweep(plan(ring), measure=queue, out=tmp_path).complete
+
+
+def test_a_measure_that_changes_measures_again(ring: Path, tmp_path: Path) -> None:
+    """In whatever way it differs: the columns are those of the measure that was given."""
+
+    class Bound:
+        def __init__(self, n: int) -> None:
+            self.n = n
+
+        def __call__(self, run: xoff.Run) -> dict[str, object]:
+            return {"x": self.n}
+
+    def of(n: object, run: xoff.Run) -> dict[str, object]:
+        return {"x": n}
+
+    def closure(n: int) -> Any:
+        return lambda run: {"x": n}
+
+    def changing(run: xoff.Run) -> dict[str, object]:
+        return {"x": FACTOR * run.flows.height}
+
+    pairs: dict[str, tuple[Any, Any]] = {
+        "attribute": (lambda run: {"x": run.flows.height}, lambda run: {"x": run.ports.height}),
+        "default": (lambda run, n=1: {"x": n}, lambda run, n=2: {"x": n}),
+        "closure": (closure(1), closure(2)),
+        "inner function": (lambda run: {"x": (lambda: 1)()}, lambda run: {"x": (lambda: 2)()}),
+        "partial": (functools.partial(of, 1), functools.partial(of, 2)),
+        "object": (Bound(1), Bound(2)),
+        "method": (Bound(1).__call__, Bound(2).__call__),
+    }
+    small = plan(ring, seeds=1, grid={}, set={"run.duration": "100us"})
+    for name, both in pairs.items():
+        first, second = (xoff.sweep(small, measure=f, out=tmp_path / name).runs["x"][0] for f in both)
+        assert first != second, name
+    assert identity(pairs["partial"][0]) == identity(functools.partial(of, 1)) != identity(pairs["partial"][1])
+
+    global FACTOR
+    before = identity(changing)
+    FACTOR = 2
+    assert identity(changing) != before
+    # What cannot be examined is measured again.
+    with open(ring) as file:
+        assert identity(functools.partial(of, file)) != identity(functools.partial(of, file))
+
+
+def test_a_measure_is_the_same_in_another_process(tmp_path: Path) -> None:
+    """Whatever order its sets have there, and whether its module was compiled before or just now."""
+    (tmp_path / "mine.py").write_text(
+        "import statistics\nimport polars as pl\nimport numpy as np\nWORDS = {'a', 'b', 'c', 'dd'}\n"
+        "class Help:\n    def of(self, x):\n        return statistics.mean(x), np.mean(x), WORDS\n"
+        "def again(n):\n    return again(n - 1) if n else Help()\n"
+        "def measure(run, by=pl.col('bytes'), table=np.arange(3)):\n"
+        "    return {'x': again(2).of([1]), 'y': 'a' in {'a', 'b', 'ccc'}, 'z': [by for _ in table]}\n"
+    )
+    script = "from xoff._identity import identity; import mine; print(identity(mine.measure))"
+    names = set()
+    for seed in "123":
+        env = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+        names.add(subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True, check=True).stdout)
+    assert len(names) == 1
 
 
 def test_a_failing_cell_is_a_row(ring: Path, tmp_path: Path) -> None:

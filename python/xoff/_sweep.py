@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import tempfile
 import time
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from . import _core, _html
 from ._ask import aside
 from ._errors import Problem, RunError, ScenarioWarning
+from ._identity import identity
 from ._progress import Line, Step, StepCallback
 from ._run import Run
 from ._settings import text
@@ -141,7 +141,7 @@ def sweep(
     column and hint; :class:`xoff.RunError` if results cannot be kept, or cells did not come back: what did is in its attribute
     ``partial``, and kept.
     """
-    core = _core.Sweep(*_given(plan), _basis(measure))
+    core = _core.Sweep(*_given(plan), "" if measure is None else f"measure {identity(measure)}")
     for fields in core.warnings():
         warnings.warn(str(Problem(*fields)), ScenarioWarning, stacklevel=2)
     if out is not None:
@@ -285,15 +285,6 @@ def _cores() -> int:
     import os
 
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _basis(measure: Measure | None) -> str:
-    """What names a measure: cells measured by another one run again."""
-    if measure is None:
-        return ""
-    code = getattr(measure, "__code__", None)
-    body = "" if code is None else hashlib.sha256(code.co_code + repr([c for c in code.co_consts if not hasattr(c, "co_code")]).encode()).hexdigest()
-    return f"measure {getattr(measure, '__module__', '')}.{getattr(measure, '__qualname__', type(measure).__qualname__)} {body}"
 
 
 def _plain(name: object, value: Any) -> bool | int | float | str | None:
