@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::plan::Plan;
+use crate::scenario::hash;
 use crate::work::{Done, Measured, Ran};
 use crate::{Setting, Value};
 
@@ -81,10 +82,16 @@ pub struct Shard {
     pub error: Option<String>,
     /// Time that it took [s]. It is in no table.
     pub wall_seconds: f64,
+    /// Its tables that are kept: name, and hash of the bytes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<(String, String)>,
     /// What was measured.
     #[serde(flatten)]
     pub measured: Measured,
 }
+
+/// Between the text of a kept cell and its hash.
+const HASH: &str = ",\"hash\":\"";
 
 impl Shard {
     /// The value of a column.
@@ -92,9 +99,23 @@ impl Shard {
         self.measured.values.iter().find(|(name, _)| name == column).map_or(&Value::Null, |(_, v)| v)
     }
 
-    /// As the text of its file.
+    /// As text.
     pub fn text(&self) -> String {
         serde_json::to_string(self).expect("a shard is plain data") + "\n"
+    }
+
+    /// As the text of its file, which ends with a hash of all before.
+    pub(crate) fn file(&self) -> String {
+        let text = self.text();
+        let open = text.trim_end().strip_suffix('}').expect("a shard is an object");
+        format!("{open}{HASH}{}\"}}\n", hash(open.as_bytes()))
+    }
+
+    /// From the bytes of its file; `None`: they are not as they were written.
+    pub(crate) fn read(file: &[u8]) -> Option<Shard> {
+        let text = std::str::from_utf8(file).ok()?;
+        let (open, sum) = text.rsplit_once(HASH)?;
+        (sum.strip_suffix("\"}\n")? == hash(open.as_bytes())).then(|| serde_json::from_str(text).ok())?
     }
 }
 
@@ -125,6 +146,7 @@ impl Plan {
             status,
             error,
             wall_seconds: begun.elapsed().as_secs_f64(),
+            tables: Vec::new(),
             measured,
         };
         Some((shard, tables))

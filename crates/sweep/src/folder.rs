@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use xoff_output::{Folder, OutputError, holder};
 
 use crate::cell::{Cell, Shard, Status};
+use crate::scenario::hash;
 use crate::{Plan, SweepError};
 
 /// Owner of the folders of sweeps.
@@ -76,10 +77,11 @@ impl Store {
         self.root.join(CELLS).join(&cell.key[..2]).join(format!("{}.{suffix}", cell.key))
     }
 
-    /// What is kept of a cell. What cannot be read is not kept: the cell runs again.
+    /// What is kept of a cell. What is damaged is not kept, be it the file or one of the tables: the cell runs again.
     pub fn get(&self, cell: &Cell) -> Option<Shard> {
-        let text = fs::read(self.file(cell, "json")).ok()?;
-        serde_json::from_slice::<Shard>(&text).ok().filter(|s| s.key == cell.key)
+        let shard = Shard::read(&fs::read(self.file(cell, "json")).ok()?).filter(|s| s.key == cell.key)?;
+        let whole = |(name, sum): &(String, String)| self.table(cell, name).is_some_and(|bytes| hash(&bytes) == *sum);
+        shard.tables.iter().all(whole).then_some(shard)
     }
 
     /// A table of a finished cell.
@@ -103,7 +105,8 @@ impl Store {
         for (name, bytes) in tables {
             xoff_output::write(&self.file(cell, &format!("{name}.parquet")), bytes)?;
         }
-        Ok(xoff_output::write(&file, shard.text().as_bytes())?)
+        let tables = tables.iter().map(|(name, bytes)| (name.clone(), hash(bytes))).collect();
+        Ok(xoff_output::write(&file, Shard { tables, ..shard.clone() }.file().as_bytes())?)
     }
 }
 
