@@ -1,6 +1,10 @@
 """Runs, their overrides and their tables."""
 
+import concurrent.futures
+import copy
 import json
+import multiprocessing
+import pickle
 import subprocess
 import sys
 import warnings
@@ -219,3 +223,15 @@ def test_an_old_key_is_warned_of(ring: Path) -> None:
     with pytest.warns(xoff.ScenarioWarning, match="write 'deadlock_interval' instead of 'watch'"):
         run = xoff.run(ring, run={"duration": "1ms", "watch": "0us"})
     assert run.verdict.deadlock == "not-watched"
+
+
+def test_a_run_goes_to_other_processes(ring: Path) -> None:
+    run = xoff.run(ring, run__duration="3ms")
+    assert run.flows.height == 3
+    for other in (pickle.loads(pickle.dumps(run)), copy.deepcopy(run)):
+        assert other.verdict.headline == run.verdict.headline and other.tables == run.tables and other.deadlock == run.deadlock
+        for name in run.tables:
+            assert other.frame(name).equals(run.frame(name)), name
+        assert other.explain("S1->S2", "2.9ms").headline == run.explain("S1->S2", "2.9ms").headline
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as processes:
+        assert processes.submit(xoff.run, ring, run__duration="3ms").result().result_hash == run.result_hash

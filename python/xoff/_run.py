@@ -166,11 +166,17 @@ class Run:
     folder: Path | None
     """Where its files are; ``None``: it is in memory only."""
 
-    def __init__(self, manifest: dict[str, Any], memory: Mapping[str, _core.Table], folder: Path | None) -> None:
+    def __init__(self, manifest: dict[str, Any], memory: Mapping[str, _core.Table | pl.DataFrame], folder: Path | None) -> None:
         """Made by :func:`xoff.run` and :func:`xoff.open`."""
         self.manifest = manifest
         self.folder = folder
         self._memory = memory
+
+    def __reduce__(self) -> tuple[type[Self], tuple[dict[str, Any], dict[str, pl.DataFrame], Path | None]]:
+        import polars as pl
+
+        # For pickle and copy: to another process, or into a file.
+        return type(self), (self.manifest, {name: pl.DataFrame(table) for name, table in self._memory.items()}, self.folder)
 
     @classmethod
     def _read(cls, path: str | PathLike[str]) -> Self:
