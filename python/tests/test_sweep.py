@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import dataclasses
 import functools
 import hashlib
 import json
@@ -185,6 +186,65 @@ def test_a_measure_is_the_same_in_another_process(tmp_path: Path) -> None:
         env = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
         names.add(subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True, check=True).stdout)
     assert len(names) == 1
+
+
+def test_a_measure_has_columns_of_its_own(ring: Path) -> None:
+    for name in ("seed", "cell", "status", "deadlock", "flow_control"):
+        sweep = xoff.sweep(plan(ring, seeds=1, set={"run.duration": "100us"}), measure=lambda run, name=name: {name: 3})  # type: ignore[misc]
+        assert len(sweep.failed) == 4 and f"'{name}' is a column of the results already" in sweep.failed[0]["error"]
+
+
+def test_a_plan_is_any_mapping(ring: Path) -> None:
+    """Sections nest, None leaves what the file says, arrays are lists, and every character of a text or a key is kept."""
+    np = pytest.importorskip("numpy")
+    flat = plan(ring, set={"run.duration": "100us", "run.title": "x", "flow_control.pfc.xoff": "700KB", "flow_control.pfc.xon": "600KB"})
+    nested = plan(
+        ring,
+        set={"run": {"duration": np.str_("100us"), "title": "x"}, "flow_control__pfc": {"xoff": "700KB", "xon": "600KB"}, "host.mtu": None},
+        grid={"flow_control": np.array(["pfc", "gfc-buffer"]), "switch": {"discipline": ("fifo", "round-robin")}},
+        seeds=np.array([1, 2]),
+        title=None,
+        point=None,
+    )
+    assert xoff.sweep(nested).runs.equals(xoff.sweep(flat).runs)
+    points = xoff.sweep(plan(ring, grid={}, set={}, point=[{"run": {"duration": "100us"}}, {"run.duration": "200us", "host.mtu": None}]))
+    assert points.runs["run.duration"].to_list() == ["100us", "100us", "200us", "200us"]
+    title = "\U0001f980 \x7f\t\n \"quoted\" 'single' \\ / = 100 %"
+    assert xoff.sweep(plan(ring, seeds=1, title=title, grid={}, set={"run.duration": "100us"})).manifest["title"] == title
+    whats: list[dict[str, Any]] = [{"grid": {"\U0001f980": ["a"]}}, {"set": {"probes.queues": ["\U0001f980"]}}]
+    for what in whats:
+        with pytest.raises(xoff.ScenarioError, match="\U0001f980"):
+            xoff.sweep(plan(ring, **what))
+    with pytest.raises(xoff.ScenarioError, match="\U0001f980"):
+        xoff.run(ring, {"probes.queues": ["\U0001f980"]})
+    for wrong, words in (({"grid": {1: ["a"]}}, "a key is a text"), ({"point": {"a": 1}}, "a list of mappings"), ({"point": ["a"]}, "a mapping")):
+        with pytest.raises(TypeError, match=words):
+            xoff.sweep(plan(ring, **wrong))
+
+
+def test_executors_that_are_none(ring: Path, tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="has a method submit; int has none"):
+        xoff.sweep(plan(ring), 3)  # type: ignore[arg-type]
+
+    class Returns:
+        """What another version may return for some cells."""
+
+        def submit(self, fn: Any, plan: str, index: int, measure: Any) -> concurrent.futures.Future[Any]:
+            future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+            future.set_result({3: None, 4: ("x", []), 5: ("{}", []), 6: 3}.get(index) if index in (3, 4, 5, 6) else fn(plan, index, measure))
+            return future
+
+    with pytest.raises(xoff.RunError, match="4 of 8 cells did not come back; cell 3 ") as e:
+        xoff.sweep(plan(ring), Returns(), out=tmp_path)
+    assert e.value.partial.missing == [3, 4, 5, 6]  # type: ignore[attr-defined]
+    assert xoff.sweep(plan(ring), out=tmp_path).complete
+
+
+def test_one_seed_has_no_interval(ring: Path) -> None:
+    sweep = xoff.sweep(plan(ring, seeds=1))
+    assert sweep.table.schema["low"] == sweep.table.schema["difference_high"] == pl.Float64
+    none = sweep.table.with_columns(low=pl.lit(None, pl.Float64), high=pl.lit(None, pl.Float64))
+    assert len(dataclasses.replace(sweep, table=none).plot("throughput_bps").axes) == 1
 
 
 def test_a_failing_cell_is_a_row(ring: Path, tmp_path: Path) -> None:

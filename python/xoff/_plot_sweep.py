@@ -57,8 +57,8 @@ def _panel(axes: Axes, sweep: Sweep, name: str) -> None:
                 continue
             xs.append(places.index(own[1:] if len(parameters) > 1 else own) + (i - (len(groups) - 1) / 2) * width)
             values.append(row["value"] / scale)
-            errors[0].append(max(row["value"] - row["low"], 0.0) / scale)
-            errors[1].append(max(row["high"] - row["value"], 0.0) / scale)
+            for ends, end in zip(errors, ("low", "high"), strict=True):
+                ends.append(0.0 if row[end] is None else abs(row["value"] - row[end]) / scale)
         label = str(group[0]) if group else name
         axes.bar(xs, values, width * 0.92, yerr=errors, capsize=2, color=COLORS[i % len(COLORS)], label=label, error_kw={"lw": 1})
     axes.set_ylabel(f"{name.replace('_bps', '').replace('_bytes', '').replace('_seconds', '')}" + (f" [{unit}]" if unit else ""), fontsize=9)

@@ -37,11 +37,18 @@ def text(value: Any) -> str:
     if isinstance(value, PathLike):
         return str(fspath(value))
     if isinstance(value, (list, tuple, range)):
-        # TOML's strings escape like JSON's.
-        return "[" + ", ".join(json.dumps(v) if isinstance(v, str) else text(v) for v in value) + "]"
+        return "[" + ", ".join(quoted(v) if isinstance(v, str) else text(v) for v in value) + "]"
+    # An array of another library.
+    if hasattr(value, "tolist") and getattr(value, "ndim", 0) > 0:
+        return text(value.tolist())
     # Whole numbers of any library, then floats; both write the shortest form that reads back the same.
     if hasattr(value, "__index__"):
         return repr(int(value))
     if hasattr(value, "__float__"):
         return repr(float(value))
     raise TypeError(f"a setting is a text, a number, a bool, a list or a mapping, not {type(value).__name__}")
+
+
+def quoted(value: str) -> str:
+    """A text in TOML: its strings escape like JSON's, but surrogate pairs are no characters there, and DEL is a control character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

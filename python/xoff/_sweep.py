@@ -6,7 +6,7 @@ import json
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from os import PathLike, fspath
@@ -19,7 +19,7 @@ from ._errors import Problem, RunError, ScenarioWarning
 from ._identity import identity
 from ._progress import Line, Step, StepCallback
 from ._run import Run
-from ._settings import text
+from ._settings import quoted, text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -141,6 +141,8 @@ def sweep(
     column and hint; :class:`xoff.RunError` if results cannot be kept, or cells did not come back: what did is in its attribute
     ``partial``, and kept.
     """
+    if executor is not None and not hasattr(executor, "submit"):
+        raise TypeError(f"an executor has a method submit; {type(executor).__name__} has none")
     core = _core.Sweep(*_given(plan), "" if measure is None else f"measure {identity(measure)}")
     for fields in core.warnings():
         warnings.warn(str(Problem(*fields)), ScenarioWarning, stacklevel=2)
@@ -184,7 +186,7 @@ def _sweep(
         line.clear()
         core.release()
     if lost:
-        index, why = next(iter(lost.items()))
+        index, why = min(lost.items(), key=lambda item: item[0])
         error = RunError(
             f"{len(lost)} of {len(core)} cells did not come back; cell {index} ({core.words(index)}): {type(why).__name__}: {why}"
             + (f" (what did is kept in {folder}; the same call goes on)" if stays else "")
@@ -209,9 +211,15 @@ def cell(plan: str, index: int, measure: Measure | None) -> Returned:
     if measure is None or ended is None:
         return kept, tables
     shard = json.loads(kept)
+    # Its words are the parameters: ``flow_control=pfc, seed=3``.
+    taken = {"cell", "status", "error"} | {name for name, _ in shard["values"]} | {w.partition("=")[0] for w in shard["cell"].split(", ")}
     try:
         measured = dict(measure(Run(json.loads(ended.manifest), dict(ended.tables()), None)))
-        shard["values"] += [[str(name), _plain(name, value)] for name, value in measured.items()]
+        values = [[str(name), _plain(name, value)] for name, value in measured.items()]
+        for name, _ in values:
+            if name in taken:
+                raise ValueError(f"'{name}' is a column of the results already; choose another name")
+        shard["values"] += values
     except Exception as e:  # noqa: BLE001 - it is the cell's
         shard |= {"status": "failed", "error": f"measure: {type(e).__name__}: {e}", "values": []}
     return json.dumps(shard) + "\n", tables
@@ -246,8 +254,11 @@ def _drive(core: _core.Sweep, executor: Executor, measure: Measure | None, repor
                     else:
                         lost[index] = e
                     continue
-                failed += not core.put(index, shard, tables)
-                ended += 1
+                try:
+                    failed += not core.put(index, shard, tables)
+                    ended += 1
+                except (TypeError, ValueError) as e:  # no row of this cell: another version, another function
+                    lost[index] = e
             if report is not None:
                 left = (time.monotonic() - begun) * (len(todo) - ended) / ended if ended else 0.0
                 what = f"{kept + ended} of {len(core)} cells{f', {failed} failed' if failed else ''}, {left:.0f} s left"
@@ -275,10 +286,14 @@ def _collected(core: _core.Sweep, folder: Path, stays: bool) -> Sweep:
 
     manifest, runs = core.collect()
     given = json.loads(manifest)
-    # Parameters are texts here, whatever they look like in the file.
-    table = pl.read_csv(folder / "table.csv", schema_overrides=dict.fromkeys(given["parameters"], pl.String))
+    # Parameters are texts here, whatever they look like in the file, and ends of intervals numbers where there are none.
+    types = dict.fromkeys(given["parameters"], pl.String) | dict.fromkeys(_ENDS, pl.Float64)
+    table = pl.read_csv(folder / "table.csv", schema_overrides=types)
     page = (folder / "index.html").read_text(encoding="utf-8")
     return Sweep(pl.DataFrame(runs), table, given, folder if stays else None, page)
+
+
+_ENDS = ("low", "high", "difference_low", "difference_high")
 
 
 def _cores() -> int:
@@ -305,35 +320,47 @@ def _given(plan: str | PathLike[str] | Mapping[str, Any]) -> tuple[str, str | No
         return fspath(plan), None
     top, sections = [], []
     for key, value in plan.items():
+        if value is None:
+            continue
         if key == "point":
-            sections += ["[[point]]\n" + _pairs(point) for point in value]
+            if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
+                raise TypeError(f"point: expected a list of mappings, not {type(value).__name__}")
+            sections += ["[[point]]\n" + _pairs("point", point) for point in value]
         elif isinstance(value, Mapping):
-            sections.append(f"[{_key(key)}]\n" + _pairs({k: _values(key, k, v) for k, v in value.items()}))
+            sections.append(f"[{_key(key)}]\n" + _pairs(key, value))
         else:
             top.append(f"{_key(key)} = {_toml(value)}\n")
     return "", "".join(top) + "\n" + "\n".join(sections)
 
 
-def _values(section: str, name: str, value: Any) -> Any:
-    if section == "grid":
-        if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
-            raise TypeError(f"{name}: expected a list of values, such as [{value!r}]")
-        return list(value)
-    return value
+def _pairs(section: str, values: object) -> str:
+    if not isinstance(values, Mapping):
+        raise TypeError(f"{section}: expected a mapping from keys to values, not {type(values).__name__}")
+    return "".join(f"{_key(path)} = {_toml(value)}\n" for name, inner in values.items() for path, value in _flat(section, name, inner))
 
 
-def _pairs(values: Mapping[str, Any]) -> str:
-    return "".join(f"{_key(name.replace('__', '.'))} = {_toml(value)}\n" for name, value in values.items())
+def _flat(section: str, path: object, value: Any) -> Iterator[tuple[object, Any]]:
+    """The keys below a name that stands for a section; ``None`` leaves what the file says."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _flat(section, f"{path}.{name}", inner)
+    elif section != "grid":
+        yield from () if value is None else [(path, value)]
+    elif isinstance(value, str) or not isinstance(value, Iterable):
+        raise TypeError(f"{path}: expected a list of values, such as [{value!r}]")
+    else:
+        yield path, list(value)
 
 
-def _key(name: str) -> str:
-    return json.dumps(name)
+def _key(name: object) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"{name!r}: a key is a text, not {type(name).__name__}")
+    return quoted(name.replace("__", "."))
 
 
 def _toml(value: Any) -> str:
     if isinstance(value, (str, PathLike)):
-        # TOML's strings escape like JSON's.
-        return json.dumps(str(value), ensure_ascii=False)
+        return quoted(str(value))
     if isinstance(value, (list, tuple, range)):
         return "[" + ", ".join(_toml(v) for v in value) + "]"
     return text(value)
