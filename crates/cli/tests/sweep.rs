@@ -175,6 +175,19 @@ fn a_cell_that_fails_is_named_and_the_others_are_done() {
     assert!(one.out.contains("cell 2: done") && one.out.contains("cell 3: failed"), "{}", one.out);
 }
 
+/// One run is no interval of width zero.
+#[test]
+fn one_seed_has_no_interval() {
+    let dir = folder("sweep-one-seed");
+    let (plan, out, name) = (plan(&dir, 1, "100us"), dir.join("out"), path(&dir, "out"));
+    assert_eq!(xoff(&["sweep", &plan, "--out", &name]).code, 0);
+    let table = std::fs::read_to_string(out.join("table.csv")).unwrap();
+    let line = table.lines().find(|l| l.starts_with("gfc-buffer,fifo,throughput_bps,")).unwrap();
+    let fields: Vec<&str> = line.split(',').collect();
+    assert_eq!((fields[3], fields[6], fields[7], fields[9], fields[10]), ("1", "", "", "", ""), "{line}");
+    assert!(!fields[5].is_empty() && !fields[8].is_empty(), "{line}");
+}
+
 /// What is damaged in the folder is not believed: a flipped digit, a cut or missing table, an empty file. These cells run again.
 #[test]
 fn damaged_cells_run_again() {

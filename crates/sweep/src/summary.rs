@@ -120,9 +120,12 @@ impl Summary {
                 let d = c.differences[i];
                 let number = |x: Option<f64>| x.map(|x| x.to_string()).unwrap_or_default();
                 let kind = if column.is_share { "share" } else { "mean" };
-                let own =
-                    [column.name.clone(), at.n.to_string(), kind.into(), at.value.to_string(), at.low.to_string(), at.high.to_string()];
-                let differences = [number(d.map(|d| d.value)), number(d.map(|d| d.low)), number(d.map(|d| d.high))];
+                // One run has a mean, and no interval around it.
+                let known = |of: Option<Interval>, is_share: bool| of.filter(|i| is_share || i.n > 1);
+                let (own, other) = (known(Some(at), column.is_share), known(d, false));
+                let [low, high] = [number(own.map(|i| i.low)), number(own.map(|i| i.high))];
+                let own = [column.name.clone(), at.n.to_string(), kind.into(), at.value.to_string(), low, high];
+                let differences = [number(d.map(|d| d.value)), number(other.map(|d| d.low)), number(other.map(|d| d.high))];
                 writer.write_record(c.values.iter().map(Value::to_string).chain(own).chain(differences)).expect("memory takes it");
             }
         }
