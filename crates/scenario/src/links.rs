@@ -89,7 +89,7 @@ pub type Rows = Vec<(ShortLink, Range<usize>)>;
 pub fn table(source: &Arc<Source>) -> Result<Rows, Problems> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(source.text().as_bytes());
     let bad = |e: &csv::Error| {
-        let at = e.position().map_or(source.text().len(), |p| p.byte() as usize);
+        let at = e.position().map_or(source.text().len(), |p| record_start(source.text(), p));
         let what = match e.kind() {
             csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
                 format!("{len} fields, but the first line names {expected_len} columns")
@@ -99,11 +99,12 @@ pub fn table(source: &Arc<Source>) -> Result<Rows, Problems> {
         Problem::new(what, format!("expected comma-separated columns, of these: {}", COLUMNS.join(", "))).at(source.place(at..at + 1))
     };
     let headers = reader.headers().map_err(|e| bad(&e))?.clone();
-    let header_end = source.text().find('\n').unwrap_or(source.text().len());
+    let header = headers.position().map_or(0, |p| record_start(source.text(), p));
+    let header = header..line_end(source.text(), header);
     let mut problems = Problems::default();
     let mut columns: HashMap<&str, usize> = HashMap::new();
     for (i, name) in headers.iter().enumerate() {
-        let at = source.place(0..header_end);
+        let at = source.place(header.clone());
         if !COLUMNS.contains(&name) {
             problems.push(Problem::new(format!("unknown column '{}'", clip(name)), suggest::hint(name, "columns", &COLUMNS)).at(at));
         } else if columns.insert(COLUMNS[COLUMNS.iter().position(|c| *c == name).unwrap_or(0)], i).is_some() {
@@ -113,7 +114,7 @@ pub fn table(source: &Arc<Source>) -> Result<Rows, Problems> {
     for name in ["a", "b"] {
         if !columns.contains_key(name) {
             let hint = "the first line names the columns, such as a,b,rate,length";
-            problems.push(Problem::new(format!("there is no column '{name}'"), hint).at(source.place(0..header_end)));
+            problems.push(Problem::new(format!("there is no column '{name}'"), hint).at(source.place(header.clone())));
         }
     }
     if !problems.is_empty() {
@@ -128,14 +129,30 @@ pub fn table(source: &Arc<Source>) -> Result<Rows, Problems> {
                 continue;
             }
         };
-        let start = record.position().map_or(0, |p| p.byte() as usize);
-        let end = source.text()[start..].find(['\n', '\r']).map_or(source.text().len(), |n| start + n);
+        let start = record.position().map_or(0, |p| record_start(source.text(), p));
+        let end = line_end(source.text(), start);
         match row(|name| columns.get(name).and_then(|&i| record.get(i)).filter(|text| !text.is_empty())) {
             Ok(link) => links.push((link, start..end)),
             Err((what, hint)) => problems.push(Problem::new(what, hint).at(source.place(start..end))),
         }
     }
     problems.or(links)
+}
+
+/// Where the record begins that was read from `position`: the reader counts the line feed of the line before, empty lines and comments to it.
+fn record_start(text: &str, position: &csv::Position) -> usize {
+    let mut at = (position.byte() as usize).min(text.len());
+    loop {
+        at += text[at..].len() - text[at..].trim_start_matches(['\n', '\r']).len();
+        if !text[at..].starts_with('#') {
+            return at;
+        }
+        at = text[at..].find('\n').map_or(text.len(), |n| at + n);
+    }
+}
+
+fn line_end(text: &str, at: usize) -> usize {
+    text[at..].find(['\n', '\r']).map_or(text.len(), |n| at + n)
 }
 
 /// One record, given its fields by name.
@@ -254,5 +271,27 @@ mod tests {
         assert!(refusal("a,b,rate\nx,y,10Gbps\nx,y\n").starts_with("l.csv:3:1: 2 fields, but the first line names 3 columns"));
         assert!(refusal("a,b,rate\nx,y,fast\n").starts_with("l.csv:2:1: rate: 'fast' has no number"));
         assert!(refusal("a,b,length,delay\nx,y,1m,1us\n").contains("both a length and a delay"));
+        // Line ends of Windows, empty lines and comments stand before the record, not in it.
+        for before in ["", "\n", "\n# comment, with commas\n", "\n\n#\n# \n\n"] {
+            for end in ["\n", "\r\n"] {
+                let read = |row: &str| {
+                    let text = format!("# links\na,b,rate\nx,y,10Gbps\n{before}{row}\n").replace('\n', end);
+                    let line = text.lines().position(|l| l == row).unwrap() + 1;
+                    let at = text.find(row).unwrap();
+                    (table(&Source::file("l.csv", &text)), line, at)
+                };
+                for (row, what) in [("x,y,fast", "rate: 'fast' has no number"), ("x,y", "2 fields"), ("x,,1Gbps", "'b' is empty")] {
+                    let (links, line, _) = read(row);
+                    let refusal = links.unwrap_err().to_string();
+                    assert!(
+                        refusal.starts_with(&format!("l.csv:{line}:")) && refusal.contains(what),
+                        "{refusal}, line {line}, {before:?}, {end:?}"
+                    );
+                }
+                let (links, _, at) = read("x,z,1Gbps");
+                assert_eq!(links.unwrap()[1].1, at..at + 9, "{before:?}, {end:?}");
+            }
+        }
+        assert!(refusal("# links\n\na,b,speed\r\n").starts_with("l.csv:3:1: unknown column 'speed'"));
     }
 }
