@@ -15,6 +15,8 @@ use miette::{Diagnostic, LabeledSpan, MietteError, MietteSpanContents, SourceCod
 pub const SHOWN_MAX: usize = 10;
 /// Problems of one input that are kept; a file of garbage must not fill the memory.
 const KEPT_MAX: usize = 1_000;
+/// Longest line that is drawn [bytes].
+const LINE_MAX: usize = 400;
 
 /// A text with its name: a file, or one setting from the command line.
 #[derive(Debug)]
@@ -105,10 +107,14 @@ impl Source {
         Place { source: self.clone(), span: span.start.min(end)..end }
     }
 
+    fn line_starts(&self) -> &[usize] {
+        self.line_starts.get_or_init(|| line_starts(self.text.as_bytes()))
+    }
+
     /// Line and column of a byte offset, both from 1; columns count characters. LF, CR LF and CR end a line.
     pub fn position(&self, offset: usize) -> (usize, usize) {
         let offset = offset.min(self.text.len());
-        let starts = self.line_starts.get_or_init(|| line_starts(self.text.as_bytes()));
+        let starts = self.line_starts();
         let line = starts.partition_point(|&start| start <= offset);
         // Continuation bytes do not start a character.
         let before = &self.text.as_bytes()[starts[line - 1]..offset];
@@ -230,20 +236,20 @@ impl Problem {
         }
         let handler = GraphicalReportHandler::new_themed(theme).with_width(canvas.columns).with_break_words(false).with_links(false);
         let mut text = String::new();
-        match handler.render_report(&mut text, self) {
-            Ok(()) if !self.on_endless_line() => text,
-            _ => format!("{}\n", self.line()),
+        // Tested first: the handler panics at a column beyond 65,535.
+        if self.on_endless_line() || handler.render_report(&mut text, self).is_err() {
+            return format!("{}\n", self.line());
         }
+        text
     }
 
-    /// Whether the line concerned is too long to be drawn.
+    /// Whether a line that would be drawn is too long for it: the lines concerned, and those before and after them.
     fn on_endless_line(&self) -> bool {
         let Some(place) = &self.place else { return false };
-        let text = place.source.text.as_bytes();
-        let is_break = |b: &u8| matches!(b, b'\n' | b'\r');
-        let before = text[..place.span.start].iter().rev().take_while(|b| !is_break(b)).count();
-        let after = text[place.span.start..].iter().take_while(|b| !is_break(b)).count();
-        before + after > 400
+        let (first, last) = (place.source.position(place.span.start).0, place.source.position(place.span.end).0);
+        let starts = place.source.line_starts();
+        let start = |line: usize| starts.get(line - 1).copied().unwrap_or(place.source.text.len());
+        (first.saturating_sub(1).max(1)..=last + 1).any(|line| start(line + 1) - start(line) > LINE_MAX)
     }
 }
 
@@ -373,5 +379,23 @@ mod tests {
         let at: Vec<_> = [0, 1, 4, 6, 8, 9, 10, 99].map(|i| s.position(i)).into();
         assert_eq!(at, [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (3, 2), (4, 1), (4, 1)]);
         assert_eq!(Source::file("f", "").position(0), (1, 1));
+    }
+
+    #[test]
+    fn what_stands_on_or_beside_a_long_line_is_named_in_one_line() {
+        let long = "[".repeat(200_000);
+        for (text, at, place) in [
+            (long.clone(), 0..1, "f:1:1"),
+            (long.clone(), 150_000..150_001, "f:1:150001"),
+            (long.clone(), 0..200_000, "f:1:1"),
+            (long.clone(), 200_000..200_000, "f:1:200001"),
+            (format!("{long}\nx\n"), 200_001..200_002, "f:2:1"),
+            (format!("x\r\n{long}"), 0..1, "f:1:1"),
+        ] {
+            let shown = Problem::new("wrong", "right").at(Source::file("f", text).place(at)).render(false);
+            assert_eq!(shown, format!("{place}: wrong (right)\n"));
+        }
+        let drawn = |text: &str| Problem::new("wrong", "right").at(Source::file("f", text).place(0..1)).render(false);
+        assert!(drawn(&format!("x\ny\nz\n{long}")).contains("here") && drawn("").contains("wrong"));
     }
 }
