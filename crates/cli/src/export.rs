@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use xoff_export::{ExportError, capture, csv, perfetto};
-use xoff_output::{Draft, Kind};
+use xoff_output::{Draft, Folder, Kind};
 use xoff_params::suggest;
 use xoff_record::rows::{TableSpec, tables};
 use xoff_record::{Manifest, read};
@@ -27,12 +27,13 @@ use crate::{explain, import, interrupt, out, run};
 #[command(
     after_help = "Examples:\n  xoff export out/ring --perfetto ring.pftrace  # open it at ui.perfetto.dev\n  xoff export out/ring --csv ring-csv\n  xoff export out/ring --pcapng s1.pcapng --link S1:S2\n  tshark -X lua_script:docs/wire/xoff.lua -r s1.pcapng\n\nA trace shows what the run has recorded: [probes] with queue_changes, pauses, control and causes show most."
 )]
+#[command(group = clap::ArgGroup::new("to").args(["perfetto", "csv", "pcapng"]).required(true).multiple(true))]
 #[group(skip)]
 pub struct Args {
     /// Folder of a run
     run: PathBuf,
     /// Write a Perfetto trace: queues and rates as counters, pauses and flows as slices, how pauses spread as arrows
-    #[arg(long, value_name = "FILE.pftrace", required_unless_present_any = ["csv", "pcapng"])]
+    #[arg(long, value_name = "FILE.pftrace")]
     perfetto: Option<PathBuf>,
     /// Write the tables as CSV into this folder, with columns.csv, which says what they hold
     #[arg(long, value_name = "DIR")]
@@ -137,7 +138,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let trace = args.perfetto.as_ref().map(|file| Ok::<_, Problem>((file, draft("--perfetto", file, args)?))).transpose()?;
     let taken = args.pcapng.as_ref().map(|file| Tapped::new(args, file)).transpose()?;
     interrupt::ask_first();
-    let folder = args.csv.as_ref().map(|f| out::claim(f, COMMAND, &out::Force { force: args.force })).transpose()?;
+    let folder = args.csv.as_ref().map(|f| folder(f, args)).transpose()?;
     let mut text = String::new();
     let mut json = Json { schema: "xoff-export/1", result_hash: manifest.result_hash.clone(), perfetto: None, csv: None, pcapng: None };
     let done = (|| {
@@ -198,6 +199,15 @@ fn draft(option: &str, file: &Path, args: &Args) -> Result<Draft, Problem> {
     out::draft(option, file, Kind::Capture, true)
 }
 
+/// The folder of --csv: never that of the run, whose tables would make room for those of the export.
+fn folder(to: &Path, args: &Args) -> Result<Folder, Problems> {
+    if to.canonicalize().is_ok_and(|to| args.run.canonicalize().is_ok_and(|run| run == to)) {
+        let problem = Problem::new(format!("cannot write {}: this command reads it", to.display()), "name another folder");
+        return Err(problem.at(terminal::option("--csv", &to.display().to_string())).into());
+    }
+    out::claim("--csv", to, COMMAND, &out::Force { force: args.force })
+}
+
 /// The tables of --csv.
 fn tables_of(args: &Args) -> Result<Vec<&'static TableSpec>, Problems> {
     let held: Vec<&TableSpec> = tables().filter(|t| read::exists(&args.run, t.name)).collect();
@@ -250,7 +260,7 @@ fn write_trace(args: &Args, manifest: &Manifest, file: &Path, draft: Draft) -> R
     })
 }
 
-fn write_tables(args: &Args, chosen: &[&'static TableSpec], folder: &xoff_output::Folder, to: &Path) -> Result<JsonTables, Failed> {
+fn write_tables(args: &Args, chosen: &[&'static TableSpec], folder: &Folder, to: &Path) -> Result<JsonTables, Failed> {
     let bar = Bar::spinner("{spinner} {msg} {elapsed_precise:.dim}");
     let s = csv::write(&args.run, chosen, folder, &mut progress(&bar)).map_err(failed("--csv", to))?;
     Ok(JsonTables { folder: to.display().to_string(), rows: s.rows, large: s.large })

@@ -122,7 +122,7 @@ impl Options {
     /// Runs the node until it ends, and prints how it went.
     pub fn run(&self, s: &NetworkScenario, node: Node, real: Real) -> Result<Answer, Problems> {
         let Node { command, name, here, links, interfaces, ports } = node;
-        let folder = self.out.as_ref().map(|out| claim(out, command, &self.force)).transpose()?;
+        let folder = self.out.as_ref().map(|out| claim("--out", out, command, &self.force)).transpose()?;
         let written = |e: std::io::Error| Problem::new(format!("--capture: {e}"), "name a file in a folder with free space");
         let facts = Facts::of(s, &here, &links, &real);
         let create =

@@ -28,7 +28,7 @@ pub struct Force {
 impl Out {
     /// Claims it, before the work begins.
     pub fn claim(&self, command: &str) -> Result<Folder, Problems> {
-        claim(&self.folder, command, &self.force)
+        claim("--out", &self.folder, command, &self.force)
     }
 
     /// Its name.
@@ -37,9 +37,9 @@ impl Out {
     }
 }
 
-/// Claims the folder of `--out`.
-pub fn claim(folder: &Path, command: &str, force: &Force) -> Result<Folder, Problems> {
-    let at_option = |e| Problems::from(refused("--out", folder, e));
+/// Claims the folder of `option`.
+pub fn claim(option: &str, folder: &Path, command: &str, force: &Force) -> Result<Folder, Problems> {
+    let at_option = |e| Problems::from(refused(option, folder, e));
     let claimed = Folder::claim(folder, command, force.force).map_err(at_option)?;
     claimed.refuse_inputs(read::files().iter().map(PathBuf::as_path)).map_err(at_option)?;
     for name in claimed.changed() {

@@ -427,7 +427,7 @@ fn what_cannot_be_exported_is_refused_with_a_reason() {
     refused(&[&to("nowhere"), "--csv", &to("c")], &["does not exist", "folder of a run"]);
     refused(&[&to("chain.toml"), "--csv", &to("c")], &["is a file", "xoff run"]);
     refused(&[&path(&dir, ""), "--csv", &to("c")], &["there is no run in this folder"]);
-    refused(&[&run], &["--perfetto"]);
+    refused(&[&run], &["--perfetto", "--csv", "--pcapng"]);
     refused(&[&run, "--pcapng", &to("x.pcapng")], &["--link"]);
     refused(&[&run, "--csv", &to("c"), "--tables", "qeues"], &["no table 'qeues'", "did you mean 'queues'?"]);
     refused(&[&run, "--csv", &to("c"), "--tables", "windows"], &["the run has no table 'windows'", "flows"]);
@@ -436,7 +436,13 @@ fn what_cannot_be_exported_is_refused_with_a_reason() {
     refused(&[&run, "--perfetto", &to("x.pftrace"), "--from", "2us", "--until", "1us"], &["--from lies after --until"]);
     refused(&[&run, "--perfetto", &to("x.pftrace"), "--from", "2"], &["--from", "expected"]);
     refused(&[&run, "--perfetto", &to("no/x.pftrace")], &["the folder", "does not exist"]);
-    refused(&[&run, "--csv", &run], &["results of 'xoff run'"]);
+    // Its own run is never replaced, by whatever name.
+    std::os::unix::fs::symlink(&run, to("link")).unwrap();
+    for folder in [&run, &format!("{run}/"), &to("link")] {
+        refused(&[&run, "--csv", folder], &["--csv", "this command reads it"]);
+        refused(&[&run, "--csv", folder, "--force"], &["--csv", "this command reads it"]);
+    }
+    refused(&[&run, "--csv", "/dev/full"], &["--csv /dev/full", "is a device, not a folder"]);
     refused(&[&run, "--perfetto", &path(Path::new(&run), "flows.parquet"), "--force"], &["folder of results"]);
     // What is there stays without --force, and is replaced with it.
     std::fs::write(to("mine"), "mine").unwrap();
