@@ -276,6 +276,7 @@ fn wrong_plans_are_refused_at_their_place() {
         ("+[grid]\nflow_control = [\"pfc\", \"pfcc\"]\n", &["unknown kind 'pfcc'", "did you mean 'pfc'", ":3:24"]),
         ("+[grid]\nswitch.bufer = [\"1MB\"]\n", &["unknown key 'bufer'", "did you mean 'buffer'", ":3:"]),
         ("+[grid]\nswitch.buffer = [1000]\n", &["has no unit", "KB", ":3:18"]),
+        ("+[grid]\ntopology.delay = [\"1us\", 2, \"3us\"]\n", &["'2' has no unit", ":3:26"]),
         ("+[grid]\nrun.seed = [1]\n", &["every combination has the same seeds", "seeds = 10"]),
         ("+[grid]\nswitch.buffer = [\"1MB\"]\n[set]\nswitch.buffer = \"1MB\"\n", &["is also in [set]"]),
         ("+[[point]]\nswitch.buffer = \"1MB\"\n[grid]\nswitch.buffer = [\"1MB\"]\n", &["in [grid] and in [[point]]"]),

@@ -69,9 +69,10 @@ impl Read {
         let mut all: Vec<[Vec<(String, Setting)>; 2]> = self.points.iter().take(100).map(|p| [with(p, &first), with(p, &last)]).collect();
         let ends = [&self.points[0], &self.points[self.points.len() - 1]];
         for (at, values) in self.grid.iter().enumerate() {
-            let words = values.iter().all(|v| matches!(v.value, Value::Text(_))) && values.len() <= 100;
+            let numbers = values.iter().all(|v| matches!(v.value, Value::Whole(_) | Value::Number(_)));
+            let ends_do = numbers || values.len() > 100;
             let tried: Vec<&Setting> =
-                if words { values.iter().collect() } else { values.first().into_iter().chain(values.last()).collect() };
+                if ends_do { values.first().into_iter().chain(values.last()).collect() } else { values.iter().collect() };
             for value in tried {
                 let own = |others: &dyn Fn(usize) -> Setting, i: usize| if i == at { value.clone() } else { others(i) };
                 all.push([with(ends[0], &|i| own(&first, i)), with(ends[1], &|i| own(&last, i))]);
