@@ -160,6 +160,34 @@ fn a_sonic_port_needs_a_speed_when_it_is_up() {
     assert!(down.left_out.iter().any(|w| w.contains("ports that are down and have no speed")), "{:?}", down.left_out);
 }
 
+/// A link of which one end is down is down: no route takes it, whichever end says so.
+#[test]
+fn a_sonic_link_is_down_when_one_of_its_ends_is() {
+    for (device, port) in [("spine1", "Ethernet0"), ("leaf1", "Ethernet8")] {
+        for gone in ["\"admin_status\"", "\"speed\""] {
+            let folder = tempfile::tempdir().unwrap();
+            for name in ["leaf1", "leaf2", "spine1"] {
+                let file = format!("{name}.config_db.json");
+                let mut text = std::fs::read_to_string(data(&format!("sonic/fabric/{file}"))).unwrap();
+                if name == device {
+                    let start = text.find(&format!("\"{port}\": {{\n   \"lanes\"")).unwrap();
+                    let own = text[start..start + text[start..].find('}').unwrap()].to_owned();
+                    let down = own.replace("\"up\"", "\"down\"");
+                    let down: String =
+                        down.lines().filter(|l| gone != "\"speed\"" || !l.contains(gone)).map(|l| l.to_owned() + "\n").collect();
+                    text = text.replacen(&own, &down, 1);
+                }
+                std::fs::write(folder.path().join(file), text).unwrap();
+            }
+            let network = good("sonic", &[folder.path().to_owned()]);
+            let names = |l: &xoff_import::Link| [l.a.node, l.b.node].map(|n| network.nodes[n].name.clone());
+            assert_eq!(network.links.len(), 5, "{device} {gone}");
+            assert!(!network.links.iter().map(names).any(|ends| ends.contains(&"leaf1".into()) && ends.contains(&"spine1".into())));
+            assert!(network.left_out.iter().any(|w| w.contains(device) && w.contains("are down")), "{:?}", network.left_out);
+        }
+    }
+}
+
 #[test]
 fn a_sonic_fabric_has_its_settings_by_port() {
     let all = good("sonic", &[data("sonic/fabric")]);

@@ -59,6 +59,8 @@ pub(super) struct Device {
     /// Type by name of a neighbour.
     pub types: HashMap<String, String>,
     pub aliases: HashMap<String, String>,
+    /// Ports that are down, with a speed or without.
+    pub down: BTreeSet<String>,
     pub pools: BTreeMap<String, Pool>,
     pub profiles: BTreeMap<String, Profile>,
     pub is_dynamic_model: bool,
@@ -121,6 +123,7 @@ impl Device {
             neighbours: Vec::new(),
             types: HashMap::new(),
             aliases: HashMap::new(),
+            down: BTreeSet::new(),
             pools: BTreeMap::new(),
             profiles: BTreeMap::new(),
             is_dynamic_model,
@@ -167,6 +170,9 @@ impl Device {
                     }
                 },
             };
+            if !up {
+                self.down.insert(key.name.clone());
+            }
             let expected = "expected Mb/s, such as 100000";
             let Some(speed) = port.get("speed") else {
                 if up {

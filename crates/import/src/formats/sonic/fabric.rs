@@ -53,11 +53,11 @@ fn wire(devices: &[Device], of_name: &HashMap<&str, usize>, network: &mut Networ
     for device in devices {
         let mut unwired = 0;
         for n in &device.neighbours {
-            let Some(port) = device.ports.iter().find(|p| p.name == n.port) else { continue };
-            if !port.up {
+            if device.down.contains(&n.port) {
                 network.leave_out(format!("{}: links of ports that are down (admin_status)", device.name));
                 continue;
             }
+            let Some(port) = device.ports.iter().find(|p| p.name == n.port) else { continue };
             // The peer's port may be given by its alias.
             let peer = of_name.get(n.peer.as_str()).map(|&i| &devices[i]);
             let peer_port = match (&n.peer_port, peer) {
@@ -69,6 +69,10 @@ fn wire(devices: &[Device], of_name: &HashMap<&str, usize>, network: &mut Networ
                     format!("port{count}")
                 }
             };
+            if let Some(peer) = peer.filter(|p| p.down.contains(&peer_port)) {
+                network.leave_out(format!("{}: links of ports that are down (admin_status)", peer.name));
+                continue;
+            }
             if let Some(peer) = peer
                 && !peer.ports.is_empty()
                 && !peer.ports.iter().any(|p| p.name == peer_port)
