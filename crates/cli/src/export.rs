@@ -289,6 +289,10 @@ impl<'a> Tapped<'a> {
 
     fn write(self, args: &Args, manifest: &Manifest) -> Result<JsonCapture, Failed> {
         let Tapped { file, scenario, ports, draft } = self;
+        if manifest.interrupted {
+            let what = format!("{} was interrupted, and a capture runs its scenario again, to the end", args.run.display());
+            return Err(Problem::new(what, "run it to its end; --perfetto and --csv take what there is").into());
+        }
         let options = capture::Options {
             snap_length: args.snap_length,
             from: args.from.unwrap_or(Time::ZERO),
@@ -338,9 +342,7 @@ fn comment(s: &NetworkScenario, m: &Manifest) -> String {
 /// The run repeated is not the run that is exported.
 fn another_result(args: &Args, m: &Manifest, got: &str) -> Problem {
     let what = format!("{} run again has the result hash {got}, and its manifest {}", args.run.display(), m.result_hash);
-    let hint = if m.interrupted {
-        "the run was interrupted: run it to its end"
-    } else if m.xoff_version != xoff_run::VERSION {
+    let hint = if m.xoff_version != xoff_run::VERSION {
         "it was made by another version of xoff: run it again with this one"
     } else {
         "it is no simulation (real frames are captured with --capture), or its scenario names files that were changed: run it again"

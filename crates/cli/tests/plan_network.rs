@@ -123,6 +123,23 @@ fn what_loses_frames_today_is_named() {
     assert!(warning.starts_with("leaf1 Ethernet8: set the headroom to ") && warning.contains("50000 B"), "{answer:#}");
 }
 
+/// What comes is as long as the other end sends it: a port whose own MTU is smaller needs headroom for that all the same.
+#[test]
+fn a_port_is_planned_for_the_frames_of_its_peer() {
+    let dir = folder("plan-mtu");
+    for file in ["leaf1.config_db.json", "leaf2.config_db.json", "spine1.config_db.json"] {
+        let text = std::fs::read_to_string(sample(&format!("sonic/fabric/{file}"))).unwrap();
+        let text = if file.starts_with("spine1") { text.replace("\"9100\"", "\"9216\"") } else { text };
+        std::fs::write(dir.join(file), text).unwrap();
+    }
+    let ports = |fabric: &str| xoff(&["plan", fabric, "--json"]).json()["ports"].as_array().unwrap().clone();
+    let (before, after) = (ports(&format!("sonic:{}", sample("sonic/fabric"))), ports(&format!("sonic:{}", dir.display())));
+    let to_spine = |p: &&serde_json::Value| p["switch"] == "leaf1" && p["peer"] == "spine1";
+    let (before, after) = (before.iter().find(to_spine).unwrap(), after.iter().find(to_spine).unwrap());
+    assert_eq!((before["mtu_bytes"].as_u64(), after["mtu_bytes"].as_u64()), (Some(9100), Some(9216)));
+    assert!(after["headroom_bytes"].as_u64() > before["headroom_bytes"].as_u64(), "{before} {after}");
+}
+
 /// Headroom that no memory backs loses frames too: the headline has it, and the answer is "no" whichever way it is given.
 #[test]
 fn a_pool_that_does_not_hold_the_headrooms_is_in_the_headline() {

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Serialize, Serializer};
 use xoff_analysis::plan::{Plan, PlanInput, plan};
-use xoff_import::{Network, Profile, Wire};
+use xoff_import::{End, Network, Profile, Wire};
 use xoff_scenario::{Problem, Problems};
 use xoff_topology::NodeKind;
 use xoff_units::{Bytes, Rate, Span};
@@ -36,6 +36,7 @@ pub struct Row {
     /// As written, or the delay.
     pub cable: String,
     pub priorities: Vec<u8>,
+    /// Largest frame of both ends.
     #[serde(rename = "mtu_bytes", serialize_with = "bytes")]
     pub mtu: Bytes,
     /// What the plan sets: the safe headroom of one priority.
@@ -173,7 +174,10 @@ fn rows(args: &Args, network: &Network) -> Result<(Vec<Row>, Option<Plan>), Prob
                 continue;
             };
             let priorities: Vec<u8> = set.map(|s| s.pfc.iter().copied().collect()).unwrap_or_default();
-            let mtu = set.and_then(|s| s.mtu).unwrap_or(MTU);
+            // Frames come as long as the other end sends them, and one of this end may be on the wire first.
+            let of = |end: &End| end.port.as_ref().and_then(|p| settings.get(&(end.node, p.clone()))).and_then(|s| s.mtu);
+            let ends = [of(own), of(other)];
+            let mtu = ends.into_iter().flatten().max().unwrap_or(MTU);
             let key = (rate, wire.delay(), mtu, priorities.len().max(1) as u64);
             let plan = match plans.get(&key) {
                 Some(plan) => plan.clone(),
