@@ -25,7 +25,7 @@ use crate::{explain, import, interrupt, out, run};
 /// the links, and the file appears only if the result hash is that of the run.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff export out/ring --perfetto ring.pftrace  # open it at ui.perfetto.dev\n  xoff export out/ring --csv ring-csv\n  xoff export out/ring --pcapng s1.pcapng --link S1:S2\n  tshark -X lua_script:docs/wire/xoff.lua -r s1.pcapng\n\nA trace shows what the run has recorded: [probes] with queue_changes, pauses, control and causes show most."
+    after_help = "Examples:\n  xoff run scenarios/tutorial/ring.toml --out out/ring\n  xoff export out/ring --perfetto ring.pftrace  # open it at ui.perfetto.dev\n  xoff export out/ring --csv ring-csv\n  xoff export out/ring --pcapng s1.pcapng --link S1:S2\n  tshark -X lua_script:docs/wire/xoff.lua -r s1.pcapng\n\nA trace shows what the run has recorded: [probes] with queue_changes, pauses, control and causes show most."
 )]
 #[command(group = clap::ArgGroup::new("to").args(["perfetto", "csv", "pcapng"]).required(true).multiple(true))]
 #[group(skip)]
