@@ -99,11 +99,15 @@ fn frames_handed_back_when_they_are_due_make_the_same_run() {
         };
         let (outside, rows_outside) = finish(w, ended);
         // Events may differ by a look at a world that is quiet because its last frame is outside.
-        assert_eq!((outside.ended, outside.now), (inside.ended, inside.now), "{kind}");
+        // A network of its own ends when something last happened. A world that leads outside cannot know that nothing comes any more: it
+        // goes on, with its samples, until the last timer has found nothing due.
+        assert!(outside.ended == inside.ended && outside.now >= inside.now, "{kind}: {} {}", outside.now, inside.now);
         assert_eq!((outside.frame_hops, &outside.deadlocks), (inside.frame_hops, &inside.deadlocks), "{kind}");
         let ends = |o: &Outcome| o.flows.iter().map(|f| (f.end, f.delivered)).collect::<Vec<_>>();
         assert_eq!(ends(&outside), ends(&inside), "{kind}");
-        assert_eq!(rows_outside, rows_inside, "{kind}");
+        let (same, more) = rows_outside.split_at(rows_inside.len());
+        assert_eq!(same, rows_inside, "{kind}");
+        assert!(more.is_empty() || inside.ended == Ended::Quiet && outside.now > inside.now, "{kind}");
         assert!(inside.frame_hops > 1000, "{kind}: {}", inside.frame_hops);
     }
 }
