@@ -119,14 +119,12 @@ impl Shard {
     }
 }
 
+/// Tables by name, as the bytes of their files.
+pub type Tables = Vec<(String, Vec<u8>)>;
+
 impl Plan {
     /// Runs a cell: what is to be kept of it, and its tables. `None`: it was stopped.
-    pub fn run(
-        &self,
-        cell: &Cell,
-        stop: &(dyn Fn() -> bool + Sync),
-        run: Option<&mut Option<Ran>>,
-    ) -> Option<(Shard, Vec<(String, Vec<u8>)>)> {
+    pub fn run(&self, cell: &Cell, stop: &(dyn Fn() -> bool + Sync), run: Option<&mut Option<Ran>>) -> Option<(Shard, Tables)> {
         let begun = std::time::Instant::now();
         // A mistake of ours in one cell does not take the others with it.
         let work = std::panic::AssertUnwindSafe(|| self.work().run(cell, stop, run));

@@ -296,7 +296,7 @@ fn routed(topology: &Topology, routes: &Routes, flows: &Flows) -> Result<(), Par
 
 impl World {
     /// Builds a network at rest with its flows waiting to start.
-    // Its length is that of the list of a world's fields: each has its line, in the order of their declaration.
+    #[expect(clippy::too_many_lines, reason = "each of a world's fields has its line, in the order of their declaration")]
     pub fn build(topology: &Topology, mut flows: Flows, m: &mut Model) -> Result<World, ParamError> {
         fits(&flows, m)?;
         let (classes, scheduler, transport) = classes(&flows, m)?;

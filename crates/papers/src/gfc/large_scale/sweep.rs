@@ -172,7 +172,8 @@ impl Work for Table1 {
 /// The study that the cells are parts of. Blocks count as far as they are there without a gap.
 fn study(cells: &[(Cell, Option<Shard>)]) -> LargeScale {
     let kept = cells.iter().filter_map(|(_, s)| serde_json::from_value::<Kept>(s.as_ref()?.measured.more.clone()).ok());
-    let (mut blocks, mut runs): (BTreeMap<(u32, u32), Filtered>, BTreeMap<Network, [Option<Runs>; 4]>) = Default::default();
+    let mut blocks: BTreeMap<(u32, u32), Filtered> = BTreeMap::new();
+    let mut runs: BTreeMap<Network, [Option<Runs>; 4]> = BTreeMap::new();
     for kept in kept {
         for (number, done) in kept.runs {
             runs.entry(Network { k: kept.k, number }).or_default()[kept.scheme as usize] = Some(done);
