@@ -4,10 +4,12 @@
 //! `XOFF_TEST_SWARM_CASE=123 cargo test --release --workspace --test fast_forward -- --nocapture` runs one case.
 
 mod draw;
+mod outcome;
 
 use std::collections::BTreeMap;
 
 use draw::{Dice, Drawn};
+use outcome::{first_difference, stated};
 use xoff_mech::flow_control;
 use xoff_run::NetworkScenario;
 use xoff_sim::{Engine, FastForwarded, Outcome, PORT_PROBES, Row, World};
@@ -155,34 +157,6 @@ fn run(s: &NetworkScenario, engine: Engine, threads: usize, fast_forward: bool) 
     Seen { rows, outcome }
 }
 
-/// Everything that a run reports but its rows. Events are left out: timers that find nothing due come at other times.
-fn stated(o: &Outcome) -> String {
-    let ports: Vec<_> = o.ports.iter().collect();
-    format!(
-        "{:?} {:?} {:?} {:?} {} {} {} {} {:?} {:?} {} {:?} {:?} {ports:?} {:?}",
-        o.ended,
-        o.now,
-        o.lost,
-        o.lossless,
-        o.frame_hops,
-        o.data_frame_hops,
-        o.delivered_frames,
-        o.rate_changes,
-        o.completions,
-        o.deadlocks,
-        o.flow_collisions,
-        (&o.violations, o.violations_total),
-        o.cnms,
-        o.flows
-    )
-}
-
-fn first_difference(a: &str, b: &str) -> Option<String> {
-    let at = a.bytes().zip(b.bytes()).position(|(a, b)| a != b).or((a.len() != b.len()).then_some(a.len().min(b.len())))?;
-    let around = |s: &str| s[at.saturating_sub(200)..(at + 100).min(s.len())].to_owned();
-    Some(format!("{} <> {}", around(a), around(b)))
-}
-
 /// One case, with fast-forward and without. Returns what it did.
 fn same(case: u64) -> (Drawn, FastForwarded) {
     let (s, drawn) = load(case);
@@ -195,6 +169,7 @@ fn same(case: u64) -> (Drawn, FastForwarded) {
             panic!("{place}, row {at}: {:?} without, {:?} with fast-forward\n{}", all.rows[at], seen.rows[at], drawn.text());
         }
         assert_eq!(all.rows.len(), seen.rows.len(), "{place}\n{}", drawn.text());
+        // Events are left out: timers that find nothing due come at other times.
         assert_eq!(first_difference(&stated(&all.outcome), &stated(&seen.outcome)), None, "{place}\n{}", drawn.text());
         if seen.outcome.fast_forwarded.skipped > done.skipped {
             done = seen.outcome.fast_forwarded;

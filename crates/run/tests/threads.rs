@@ -5,11 +5,13 @@
 //! change here. `XOFF_TEST_SWARM_CASE=123 cargo test --release --workspace --test threads -- --include-ignored --nocapture` runs one case.
 
 mod draw;
+mod outcome;
 
 use std::collections::BTreeSet;
 use std::mem::discriminant;
 
 use draw::{Dice, Drawn};
+use outcome::{first_difference, stated};
 use xoff_mech::{detection, flow_control, rate_control};
 use xoff_record::Sink;
 use xoff_run::NetworkScenario;
@@ -167,6 +169,7 @@ struct Seen {
 fn run(s: &NetworkScenario, engine: Engine, threads: usize) -> Seen {
     let mut m = s.model();
     (m.engine, m.threads) = (engine, threads);
+    m.fast_forward = false; // every event is compared; with it: `fast_forward.rs`
     let mut w = World::build(&s.topology, s.flows.clone(), &mut m).expect("it was built before");
     w.record_to(Box::new(Vec::<Row>::new()));
     let ended = loop {
@@ -178,36 +181,6 @@ fn run(s: &NetworkScenario, engine: Engine, threads: usize) -> Seen {
     let (outcome, recorder) = w.finish(ended);
     let rows = *recorder.expect("it was given").into_any().downcast::<Vec<Row>>().expect("rows");
     Seen { parts, by_window, rows, outcome }
-}
-
-/// Everything that a run reports, but the rows: as text, to be compared.
-fn stated(o: &Outcome) -> String {
-    format!(
-        "{:?} {:?} {} {:?} {:?} {} {} {} {} {:?} {:?} {} {:?} {:?} {:?} {:?}",
-        o.ended,
-        o.now,
-        o.events,
-        o.lost,
-        o.lossless,
-        o.frame_hops,
-        o.data_frame_hops,
-        o.delivered_frames,
-        o.rate_changes,
-        o.completions,
-        o.deadlocks,
-        o.flow_collisions,
-        (&o.violations, o.violations_total),
-        o.cnms,
-        o.ports,
-        o.flows
-    )
-}
-
-/// Where two texts begin to differ, with what surrounds it.
-fn first_difference(a: &str, b: &str) -> Option<String> {
-    let at = a.bytes().zip(b.bytes()).position(|(a, b)| a != b).or((a.len() != b.len()).then_some(a.len().min(b.len())))?;
-    let around = |s: &str| s[at.saturating_sub(200)..(at + 100).min(s.len())].to_owned();
-    Some(format!("{} <> {}", around(a), around(b)))
 }
 
 /// What the cases so far have met: a swarm that meets nothing proves nothing.
@@ -260,6 +233,7 @@ fn same(case: u64, met: &mut Met) -> bool {
             panic!("case {case}, {engine:?}, {threads} threads, row {at}: {a:?} in one global order, {b:?} here\n{}", drawn.text());
         }
         assert_eq!(whole.rows.len(), parts.rows.len(), "case {case}, {engine:?}, {threads} threads\n{}", drawn.text());
+        assert_eq!(whole.outcome.events, parts.outcome.events, "case {case}, {engine:?}, {threads} threads\n{}", drawn.text());
         let differs = first_difference(&stated(&whole.outcome), &stated(&parts.outcome));
         assert_eq!(
             differs,
