@@ -189,8 +189,8 @@ fn swarm(cases: std::ops::Range<u64>) {
     // A swarm in which nothing is skipped proves nothing.
     println!("skipped something, of: {by_flow_control:?}");
     for (name, (skipped, _)) in by_flow_control {
-        // Without flow control frames are lost, which no state recovers from.
-        assert!(skipped > 0 || name == "none", "{name} never skipped anything");
+        // Without flow control frames are lost, which no state recovers from. BFC's clock ticks from the start of the run: few periods fit it.
+        assert!(skipped > 0 || ["none", "bfc"].contains(&name), "{name} never skipped anything");
     }
 }
 
@@ -202,6 +202,8 @@ fn random_scenarios_are_the_same_with_fast_forward_and_without() {
         return;
     }
     swarm(0..96);
+    // Filters of BFC leave at multiples of a time since the start, which no period has to be a multiple of.
+    same(10_775);
 }
 
 #[test]

@@ -17,7 +17,7 @@
 
 use serde::ser::{Error, Serializer};
 
-use crate::Time;
+use crate::{Span, Time};
 
 /// Name of a time that means nothing once it has passed.
 pub const DEADLINE: &str = "Deadline";
@@ -27,6 +27,8 @@ pub const SEQUENCE: &str = "Sequence";
 pub const COUNTER: &str = "Counter";
 /// Name of a second such counter.
 pub const NUMBER: &str = "Number";
+/// Name of the interval of a clock whose ticks are multiples of it since the start of the run: where in it the time stands has to be equal.
+pub const TICKS: &str = "Ticks";
 /// Name of a handle of a frame.
 pub const FRAME: &str = "Frame";
 /// Name of the number of a flow, whose byte offsets follow.
@@ -64,6 +66,14 @@ pub fn counter<S: Serializer>(count: &u64, s: S) -> Result<S::Ok, S::Error> {
 /// Those of the serializer.
 pub fn number<S: Serializer>(count: &u32, s: S) -> Result<S::Ok, S::Error> {
     s.serialize_newtype_struct(NUMBER, count)
+}
+
+/// The interval of a clock whose ticks are multiples of it since the start of the run.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn ticks<S: Serializer>(every: Span, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_newtype_struct(TICKS, &every.0)
 }
 
 /// A handle of a frame.

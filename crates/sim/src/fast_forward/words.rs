@@ -72,6 +72,7 @@ enum Meaning {
     Sequence,
     Counter,
     Number,
+    Ticks,
     Flow,
     Frame,
     List,
@@ -155,6 +156,7 @@ impl<'w> Writer<'w> {
             Meaning::Sequence => self.put(Group::Flow(self.flow), value),
             Meaning::Counter => self.put(Group::Counter(self.link(), self.class), value),
             Meaning::Number => self.put(Group::Number(self.link(), self.class), value),
+            Meaning::Ticks => self.put(Group::Plain, self.at.0 % value.max(1)),
             Meaning::Flow => {
                 self.flow = value as u32;
                 self.put(Group::Plain, value)
@@ -241,6 +243,7 @@ impl<'a, 'w> ser::Serializer for &'a mut Writer<'w> {
             state::SEQUENCE => Meaning::Sequence,
             state::COUNTER => Meaning::Counter,
             state::NUMBER => Meaning::Number,
+            state::TICKS => Meaning::Ticks,
             state::FLOW => Meaning::Flow,
             state::FRAME => Meaning::Frame,
             FrameList::NAME => Meaning::List,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use xoff_units::{Bytes, Span, Time, state};
 
 use super::super::{FlowReceiver, Message, QueueState};
@@ -24,7 +24,7 @@ struct Held {
 /// The receiver half, for one ingress and priority.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BfcReceiver {
-    #[serde(skip)] // constant
+    #[serde(serialize_with = "ticks")] // constant, but filters are sent at multiples of the period
     p: Params,
     /// HRTT + tau.
     horizon: Span,
@@ -40,6 +40,10 @@ pub struct BfcReceiver {
     parts: VecDeque<FilterPart>,
     #[serde(skip)] // a result
     collisions: u64,
+}
+
+fn ticks<S: Serializer>(p: &Params, s: S) -> Result<S::Ok, S::Error> {
+    state::ticks(p.period, s)
 }
 
 impl BfcReceiver {
