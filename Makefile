@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test no-skips-yet test-overflow test-rust test-python test-docs test-instructions test-full lint bench bench-page bench-accept msrv deny clean toolchain
+.PHONY: help build demo docs venv test no-skips-yet test-overflow test-rust test-python test-docs test-instructions test-full lint bench bench-page bench-accept msrv deny clean toolchain
 
 # rustup puts cargo here; a shell opened before the installation does not know it yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -61,6 +61,28 @@ demo: build ## Build, run the three-switch ring under four flow controls, print 
 	echo "Report: $$(realpath "$(DEMO_REPORT)")"
 	$(call done,demo)
 
+docs: venv ## Build the documentation as a site, out/docs/index.html; a link that leads to nothing is an error
+	@$(call step,Documentation as a site)
+	$(VENV)/bin/python -m pip install --quiet -r docs/site/requirements.txt
+	$(VENV)/bin/python docs/site/stage.py out
+	$(VENV)/bin/zensical build --strict --clean -f out/docs.yml
+	$(VENV)/bin/python docs/site/finish.py out/docs
+	echo "Site: $$(realpath out/docs/index.html)"
+	$(call done,site)
+
+venv:
+	@# Debian splits venv off into a package of its own.
+	if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then
+	  sudo=; [ "$$(id -u)" = 0 ] || sudo="sudo -n"
+	  echo "Python's venv is missing: installing the package python3-venv"
+	  if ! { $$sudo apt-get update -q && $$sudo apt-get install -q -y --no-install-recommends python3-venv; }; then
+	    echo "make: this needs venv. Install it (Debian, Ubuntu: apt-get install python3-venv) and run make again." >&2
+	    exit 1
+	  fi
+	fi
+	# Made anew if it is missing or half made; a finished one is kept.
+	$(VENV)/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+
 test: no-skips-yet test-rust test-python test-docs test-instructions ## Install what the tests need and run all of them (what CI runs)
 	@if [ -s "$$XOFF_TEST_SKIPS" ]; then
 	  printf '\n-- %d tests skipped, because this machine lacks what they need (XOFF_TEST_NO_SKIPS=1 makes that a failure):\n' \
@@ -80,28 +102,17 @@ test-rust: toolchain ## Only the Rust tests
 	timeout --verbose $(TEST_LIMIT) $(CARGO) test --release --workspace
 	$(call done,Rust tests)
 
-test-python: toolchain ## Only the Python tests, in .venv
+test-python: toolchain venv ## Only the Python tests, in .venv
 	@if [ ! -f pyproject.toml ]; then
 	  echo "-- Python tests: skipped, there is no pyproject.toml"
 	  exit 0
 	fi
 	$(call step,Python tests)
-	# Debian splits venv off into a package of its own.
-	if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then
-	  sudo=; [ "$$(id -u)" = 0 ] || sudo="sudo -n"
-	  echo "Python's venv is missing: installing the package python3-venv"
-	  if ! { $$sudo apt-get update -q && $$sudo apt-get install -q -y --no-install-recommends python3-venv; }; then
-	    echo "make: Python tests need venv. Install it (Debian, Ubuntu: apt-get install python3-venv) and run make again." >&2
-	    exit 1
-	  fi
-	fi
-	# Made anew if it is missing or half made; a finished one is kept.
-	$(VENV)/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	$(VENV)/bin/python -m pip install --quiet '.[test]'
 	$(VENV)/bin/python -m pytest -q
 	$(call done,Python tests)
 
-test-docs: toolchain ## Only the checks of the documentation
+test-docs: toolchain docs ## Only the checks of the documentation
 	@$(call step,Documentation)
 	bash docs/check-links.sh
 	$(CARGO) doc --quiet --release --workspace --no-deps

@@ -1,0 +1,155 @@
+"""Makes the source of the site out of pages that are also read in the repository: `stage.py OUT`.
+
+```text
+  docs/**                    as it is                                       OUT/docs-source/...
+  README.md, ...             OUT/docs-source/project/*.md
+  a file that a page names   OUT/docs-source/source/<path>.md, with its text       crates/wire/src/cbfc.rs, scenarios/tutorial/ring.toml
+  a folder that a page names <folder>/index.md, a list of what is in it
+  docs/site/mkdocs.yml       OUT/docs.yml, its `*` replaced by the pages of the folder
+```
+
+A link is written for the repository; on the site it leads to the same thing. One that leads to nothing stays as it is: the build finds it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
+LINK = re.compile(r"(?<=\]\()(?P<target>[^)\s#]+)(?P<anchor>#[^)\s]*)?(?=\))")
+FENCE = re.compile(r"^ *(```|~~~)")
+LANGUAGES = {".rs": "rust", ".toml": "toml", ".py": "python", ".json": "json", ".lua": "lua", ".yml": "yaml"}
+
+
+def main(out: Path) -> None:
+    docs = out / "docs-source"
+    shutil.rmtree(docs, ignore_errors=True)
+    shutil.copytree(ROOT / "docs", docs, ignore=shutil.ignore_patterns("*.sh", "*.py", "*.txt", "mkdocs.yml", "__pycache__"))
+    pages = {str(p.relative_to(ROOT)): p.read_text() for p in sorted((ROOT / "docs").rglob("*.md"))}
+    pages |= {name: (ROOT / name).read_text() for name in PROJECT}
+    folders = {posixpath.dirname(p) for p in pages if p.count("/") > 1}
+    named = {path for page, text in pages.items() for path in _named(page, text)}
+    for path in sorted(named | folders):
+        if (ROOT / path).is_dir() and f"{path}/index.md" not in pages:
+            _write(docs / _place(path), _listing(path))
+        elif (ROOT / path).is_file() and path not in pages and not path.startswith("docs/"):
+            _write(docs / _place(path), _source(path))
+    for page, text in pages.items():
+        _write(docs / _place(page), _moved(page, text))
+    config = yaml.safe_load((ROOT / "docs/site/mkdocs.yml").read_text())
+    config["nav"] = _expanded(config["nav"])
+    _write(out / "docs.yml", yaml.safe_dump(config, sort_keys=False))
+    missing = sorted(set(_in_site(pages)) - set(_in_nav(config["nav"])))
+    if missing:
+        sys.exit(f"docs/site/mkdocs.yml: the navigation does not lead to {', '.join(missing)}")
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def _expanded(item: object) -> object:
+    """The navigation with the pages of a folder in the place of its `*`."""
+    if isinstance(item, list):
+        return [_expanded(i) for i in item]
+    if isinstance(item, dict):
+        return {name: _expanded(i) for name, i in item.items()}
+    folder, star, _ = str(item).partition("/*")
+    if not star:
+        return item
+    names = sorted(p.name for p in (ROOT / "docs" / folder).glob("*.md"))
+    return [f"{folder}/index.md", *(f"{folder}/{n}" for n in names if n != "index.md")]
+
+
+def _in_nav(item: object) -> list[str]:
+    if isinstance(item, list):
+        return [page for i in item for page in _in_nav(i)]
+    if isinstance(item, dict):
+        return [page for i in item.values() for page in _in_nav(i)]
+    return [str(item)]
+
+
+def _in_site(pages: dict[str, str]) -> list[str]:
+    return [_place(page) for page in pages]
+
+
+def _lines(markdown: str) -> list[tuple[str, bool]]:
+    """Lines with their ends, and whether each is code."""
+    lines, fenced = [], False
+    for line in markdown.splitlines(keepends=True):
+        fence = bool(FENCE.match(line))
+        lines.append((line, fenced or fence))
+        fenced ^= fence
+    return lines
+
+
+def _moved(page: str, text: str) -> str:
+    """A page with its links as the site needs them."""
+    here = posixpath.dirname(_place(page)) or "."
+
+    def link(match: re.Match[str]) -> str:
+        path = _resolved(page, match["target"])
+        if path is None or not (ROOT / path).exists():
+            return match[0]
+        return posixpath.relpath(_place(path), here) + (match["anchor"] or "")
+
+    return "".join(line if code else LINK.sub(link, line) for line, code in _lines(text))
+
+
+def _named(page: str, text: str) -> set[str]:
+    """Files and folders of the repository to which a page leads."""
+    targets = [m["target"] for line, code in _lines(text) if not code for m in LINK.finditer(line)]
+    return {path for t in targets if (path := _resolved(page, t)) is not None and (ROOT / path).exists()}
+
+
+def _resolved(page: str, target: str) -> str | None:
+    """Path in the repository of what a page names."""
+    if "://" in target or target.startswith(("mailto:", "/")):
+        return None
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(page), target))
+    return None if path.startswith("..") else path
+
+
+def _place(path: str) -> str:
+    """Where on the site a file or folder of the repository is."""
+    inside = path.removeprefix("docs/")
+    if (ROOT / path).is_dir():
+        return f"{inside}/index.md" if inside != path else f"source/{path}/index.md"
+    if path in PROJECT:
+        return f"project/{path}"
+    return inside if inside != path else f"source/{path}.md"
+
+
+def _title(path: Path) -> str:
+    """The first heading of a page."""
+    found = re.search(r"^# (.+)$", path.read_text(), re.MULTILINE)
+    return found[1] if found else path.stem
+
+
+def _listing(path: str) -> str:
+    folder = ROOT / path
+    children = sorted(p for p in folder.iterdir() if not p.name.startswith("."))
+    if path.startswith("docs/"):
+        rows = [f"- [{_title(p)}]({p.name})" for p in children if p.suffix == ".md"]
+        name = folder.name.capitalize()
+    else:
+        rows = [f"- `{p.name}`" for p in children]
+        name = f"`{path}`"
+    return f"# {name}\n\n" + "\n".join(rows) + "\n"
+
+
+def _source(path: str) -> str:
+    text = (ROOT / path).read_text(errors="replace")
+    return f"---\nsearch: {{ exclude: true }}\n---\n# `{path}`\n\n`````{LANGUAGES.get(Path(path).suffix, 'text')}\n{text}\n`````\n"
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
