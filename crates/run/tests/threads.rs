@@ -309,6 +309,27 @@ fn ideal_messages_arrive_in_the_same_order_on_any_number_of_threads() {
     }
 }
 
+/// A partition once stopped in the middle of a window when it kept many rows, while the others went on to the end of it: later rows came
+/// before earlier ones.
+#[test]
+fn many_rows_stay_in_order_on_any_number_of_threads() {
+    let text = "[run]\nduration = \"400us\"\nstop_when_done = false\ndeadlock_interval = \"0us\"\n[topology]\nkind = \"leaf-spine\"\nleaves = 4\nspines = 4\nhosts_per_leaf = 12\n\
+                rate = \"100Gbps\"\ndelay = \"50us\"\n[switch]\nbuffer = \"4MB\"\n[host]\nmtu = \"128B\"\n\
+                [flow_control]\nkind = \"none\"\n[[workload]]\nkind = \"permutation\"\nsize = \"605KB\"\n[probes]\n\
+                queue_changes = [PORTS]\n";
+    // Most rows are made in one partition.
+    let ports: Vec<String> = (0..12).map(|h| format!("\"L1:H{h}\"")).chain(["\"L4:H40\"".into()]).collect();
+    let text = text.replace("PORTS", &ports.join(", "));
+    let s = NetworkScenario::from_text("rows.toml", &text, &[], std::path::Path::new(".")).unwrap();
+    let whole = run(&s, Engine::Events, 1);
+    assert!(whole.rows.len() > 1 << 17, "{} rows: more than are kept before they are taken", whole.rows.len());
+    for threads in [1, 2, 4] {
+        let parts = run(&s, Engine::Windows, threads);
+        let differs = whole.rows.iter().zip(&parts.rows).position(|(a, b)| a != b);
+        assert_eq!((parts.parts, differs, parts.rows.len()), (threads, None, whole.rows.len()), "{threads} threads");
+    }
+}
+
 /// Who fills a buffer is looked up in the next switch at once: such a run stays whole and reports that.
 #[test]
 fn a_run_with_causes_stays_whole() {

@@ -95,7 +95,7 @@ impl Partition {
     /// Handles events before `bound`, at most `events` of them.
     pub fn run(&mut self, bound: EventKey, events: u64) {
         if self.windows().is_some() {
-            return self.run_windows(bound, events);
+            return self.run_windows(bound, events, ROWS_MAX);
         }
         let stop = self.core.events.saturating_add(events);
         while self.core.events < stop && !self.has_many_rows() {
@@ -108,10 +108,10 @@ impl Partition {
         }
     }
 
-    /// Handles all events before `bound`.
+    /// Handles all events before `bound`, however many rows they make: the other partitions come as far.
     pub fn run_window(&mut self, bound: EventKey) {
         if self.windows().is_some() {
-            return self.run_windows(bound, u64::MAX);
+            return self.run_windows(bound, u64::MAX, usize::MAX);
         }
         while let Some(e) = self.core.next(bound) {
             self.prefetch();
@@ -236,9 +236,14 @@ impl Partition {
             })
     }
 
+    /// Rows that have not been taken.
+    pub(crate) fn rows_kept(&self) -> usize {
+        self.core.monitor.rows.rows.len() + self.core.monitor.rows.frames.len()
+    }
+
     /// Does it keep so many rows that they should be taken?
     pub fn has_many_rows(&self) -> bool {
-        self.core.monitor.rows.rows.len() + self.core.monitor.rows.frames.len() >= ROWS_MAX
+        self.rows_kept() >= ROWS_MAX
     }
 
     #[inline(always)]

@@ -34,11 +34,11 @@ impl Partition {
         self.core.pending.peek().into_iter().chain(start).min()
     }
 
-    /// Handles the events before `bound`, or about `events` of them; never a part of a pass.
-    pub(crate) fn run_windows(&mut self, bound: EventKey, events: u64) {
+    /// Handles the events before `bound`, or about `events` of them, or until about so many rows are kept; never a part of a pass.
+    pub(crate) fn run_windows(&mut self, bound: EventKey, events: u64, rows_max: usize) {
         let stop = self.core.events.saturating_add(events);
         let mut reached = self.core.clock.event_key();
-        while self.core.events < stop && !self.has_many_rows() {
+        while self.core.events < stop && self.rows_kept() < rows_max {
             let Some(first) = self.peek().filter(|first| *first < bound) else { break };
             let Some(end) = self.windows().map(|w| w.window_end(first)) else { break };
             self.feed_starts(end);
