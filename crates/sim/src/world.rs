@@ -41,6 +41,7 @@ mod build;
 mod canaries;
 mod drive;
 mod inspect;
+mod meeting;
 mod outside;
 mod sample;
 mod threads;
@@ -48,6 +49,7 @@ mod threads;
 pub use build::classes_in_use;
 use drive::SLICE;
 pub use inspect::PortNow;
+use meeting::Task;
 use outside::OUTSIDE;
 pub use outside::{Leaving, NO_PORT, UNKNOWN_SOURCE};
 
@@ -107,7 +109,7 @@ struct Samples {
     flow_bytes: Vec<u64>,
 }
 
-/// Events per partition from which on threads of their own gain more than they cost: for two meetings per window some 50 us of
+/// Events per partition from which on threads of their own gain more than they cost: for a meeting after each window some 50 us of
 /// work, and for starting them.
 pub const PAYS_WINDOW: u64 = 500;
 const PAYS_START: u64 = 2_000;
@@ -262,7 +264,7 @@ impl World {
                         }
                     }
                     let looks = self.looks.map(|l| (l, left));
-                    self.advance(next, threads::Task { bound, events, lookahead: self.lookahead, looks });
+                    self.advance(next, Task { bound, events, lookahead: self.lookahead, looks });
                 }
             }
             self.put_in_order();
@@ -281,7 +283,7 @@ impl World {
     }
 
     /// Lets all partitions handle what happens before a bound, beginning with an event at `next`, or some of it.
-    fn advance(&mut self, next: Time, task: threads::Task) {
+    fn advance(&mut self, next: Time, task: Task) {
         match &mut self.partitions[..] {
             [only] => {
                 let look = self.looks.as_mut().map(|l| l.move_on(next));
@@ -290,9 +292,9 @@ impl World {
             partitions => {
                 let before = partitions.iter().map(|p| p.core.events).sum::<u64>();
                 let n = partitions.len() as u64;
-                let run = if self.threads_pay { threads::run } else { threads::run_in_turn };
-                let stretch = run(partitions, threads::Task { events: task.events.saturating_mul(n), ..task });
-                let handled = partitions.iter().map(|p| p.core.events).sum::<u64>() - before;
+                let run = if self.threads_pay { threads::run } else { meeting::run_in_turn };
+                let stretch = run(partitions, Task { events: task.events.saturating_mul(n), ..task });
+                let handled = stretch.standing.events - before;
                 self.threads_pay = handled >= n * (stretch.windows * PAYS_WINDOW + PAYS_START);
                 self.looks = stretch.looks;
             }
@@ -406,7 +408,7 @@ impl World {
             }
             _ => unreachable!("not an event of the whole network"),
         }
-        threads::exchange(&mut self.partitions);
+        meeting::exchange(&mut self.partitions);
     }
 
     fn look_at_queues(&mut self) {

@@ -404,7 +404,7 @@ impl World {
             }
             partition.plan_flow_start();
         }
-        threads::exchange(&mut self.partitions);
+        meeting::exchange(&mut self.partitions);
         for (nth, f) in m.faults.failures.iter().enumerate() {
             if f.link as usize >= topology.links.len() {
                 return Err(ParamError::new("link_failure", format!("there is no link {}", f.link), "links are counted from 0"));

@@ -1,0 +1,160 @@
+//! Partitions of a network that go from window to window in step.
+//!
+//! ```text
+//!   partition 0   run to T + lookahead ----|==| run to T + lookahead ----|==|  ...
+//!   partition 1   run to T + lookahead ----|==| run to T + lookahead ----|==|  ...
+//!                                        meeting: where all stand, T: earliest next; frames change hands
+//! ```
+//!
+//! Conservative synchronisation (Chandy, Misra, Bryant): what a partition does from time T on reaches another one no sooner
+//! than T + lookahead, so up to there each may run on its own. Every partition draws the same conclusions from the same
+//! published figures; which one runs when has no influence on anything.
+//!
+//! How partitions meet is a [`Meeting`]: one after the other on this thread ([`run_in_turn`]), each on a thread of its own
+//! ([`threads`](super::threads)).
+
+use super::*;
+
+/// Where a partition stands after a window. Joined, they are where all stand.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Standing {
+    /// Time of the next event before the bound, frames that are on their way to other partitions included; [`u64::MAX`]: none [ps].
+    pub next: u64,
+    /// Events handled.
+    pub events: u64,
+    /// Flows that are complete and that the world does not know of yet.
+    pub completions: u64,
+    /// Many rows are kept, which should be taken.
+    pub full: bool,
+    /// The time of the latest event.
+    pub reached: Time,
+}
+
+impl Standing {
+    /// That of no partition.
+    pub const NOWHERE: Standing = Standing { next: u64::MAX, events: 0, completions: 0, full: false, reached: Time::ZERO };
+
+    fn of(partition: &mut Partition, bound: EventKey) -> Standing {
+        let own = partition.peek().filter(|m| *m < bound).map_or(u64::MAX, |m| m.time.0);
+        let core = &partition.core;
+        let under_way = core.outgoing.iter().flatten().map(|f| f.at).filter(|at| *at < bound).map(|at| at.time.0).min();
+        Standing {
+            next: own.min(under_way.unwrap_or(u64::MAX)),
+            events: core.events,
+            completions: core.monitor.flows.completions.len() as u64,
+            full: partition.has_many_rows(),
+            reached: core.clock.now,
+        }
+    }
+
+    /// Both together.
+    pub fn and(self, o: Standing) -> Standing {
+        Standing {
+            next: self.next.min(o.next),
+            events: self.events + o.events,
+            completions: self.completions + o.completions,
+            full: self.full | o.full,
+            reached: self.reached.max(o.reached),
+        }
+    }
+}
+
+/// How one partition meets the others.
+pub(super) trait Meeting {
+    /// Publishes where this partition stands and hands over its outgoing frames; takes in those that are for it, and returns where all
+    /// stand. No frame is on its way between partitions once all have met.
+    fn meet(&mut self, mine: Standing, core: &mut Core) -> Standing;
+}
+
+/// What a stretch is to do.
+#[derive(Clone, Copy)]
+pub(super) struct Task {
+    /// Everything before this time.
+    pub bound: EventKey,
+    /// About so many events altogether.
+    pub events: u64,
+    /// Shortest delay between two partitions.
+    pub lookahead: Span,
+    /// Looks whether the flows are complete, if the run is to stop then, and how many are still to be completed.
+    pub looks: Option<(DoneLooks, usize)>,
+}
+
+/// How a stretch went.
+pub(super) struct Stretch {
+    /// Windows it took.
+    pub windows: u64,
+    pub looks: Option<DoneLooks>,
+    /// Where all stand at its end.
+    pub standing: Standing,
+}
+
+/// The course of one stretch; every partition goes through the same one.
+struct Course {
+    task: Task,
+    /// Events handled at which it ends; not known before the first meeting.
+    stop: Option<u64>,
+    windows: u64,
+}
+
+impl Course {
+    fn new(task: Task) -> Course {
+        Course { task, stop: None, windows: 0 }
+    }
+
+    /// The next window: the time before which each partition may run on its own. Or the stretch has ended.
+    fn go_on(&mut self, s: &Standing) -> Result<EventKey, Stretch> {
+        let end = |c: &Course| Err(Stretch { windows: c.windows, looks: c.task.looks.map(|l| l.0), standing: *s });
+        let stop = *self.stop.get_or_insert(s.events.saturating_add(self.task.events));
+        if s.next == u64::MAX || s.events >= stop || s.full {
+            return end(self);
+        }
+        let reach = Time(s.next.saturating_add(self.task.lookahead.0));
+        let mut window = self.task.bound.min(EventKey { time: reach, rank: 0 });
+        if let Some((looks, left)) = &mut self.task.looks {
+            if looks.due(Time(s.next)) && s.completions >= *left as u64 {
+                return end(self);
+            }
+            window = window.min(looks.move_on(Time(s.next)));
+        }
+        self.windows += 1;
+        Ok(window)
+    }
+}
+
+/// Does a task with one partition, which meets the others after each window. All of them leave after the same one.
+pub(super) fn run(partition: &mut Partition, meeting: &mut impl Meeting, task: Task) -> Stretch {
+    let mut course = Course::new(task);
+    loop {
+        let mine = Standing::of(partition, task.bound);
+        let all = meeting.meet(mine, &mut partition.core);
+        match course.go_on(&all) {
+            Ok(end) => partition.run_window(end),
+            Err(stretch) => return stretch,
+        }
+    }
+}
+
+/// Does a task one partition after the other on this thread: for stretches in which a window holds too little work to pay for a meeting
+/// of threads.
+pub(super) fn run_in_turn(partitions: &mut [Partition], task: Task) -> Stretch {
+    let mut course = Course::new(task);
+    loop {
+        let all = partitions.iter_mut().map(|p| Standing::of(p, task.bound)).fold(Standing::NOWHERE, Standing::and);
+        exchange(partitions);
+        match course.go_on(&all) {
+            Ok(end) => partitions.iter_mut().for_each(|p| p.run_window(end)),
+            Err(stretch) => return stretch,
+        }
+    }
+}
+
+/// Hands frames over that are on their way between partitions. Whoever lets nodes act outside of a window has to call it, or the
+/// next window would begin without knowing of them.
+pub(super) fn exchange(partitions: &mut [Partition]) {
+    for from in 0..partitions.len() {
+        for to in 0..partitions.len() {
+            let arrivals = std::mem::take(&mut partitions[from].core.outgoing[to]);
+            arrivals.into_iter().for_each(|c| _ = partitions[to].core.enter(c));
+        }
+    }
+}
