@@ -217,6 +217,9 @@ impl FrameStore {
     pub fn insert(&mut self, frame: Frame) -> FrameId {
         self.live[frame.is_data() as usize] += 1;
         if self.free == NIL {
+            if self.frames.len() == self.frames.capacity() {
+                self.grow();
+            }
             self.frames.push(frame);
             (self.frames.len() - 1) as FrameId
         } else {
@@ -226,6 +229,21 @@ impl FrameStore {
             id
         }
     }
+    /// Makes room for more frames. A large store is given far more than it has: memory that nothing has touched is only a promise, and moving
+    /// the frames to a larger place would need both places at once.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let frames = self.frames.len();
+        let ahead = if frames < FrameStore::LARGE { &[][..] } else { &FrameStore::AHEAD };
+        if !ahead.iter().any(|&times| self.frames.try_reserve_exact(frames * times).is_ok()) {
+            self.frames.reserve(1);
+        }
+    }
+    /// Frames of a large store: 32 MiB.
+    const LARGE: usize = 1 << 20;
+    /// A large store gets room for so many times as many frames again: the most that the system promises.
+    const AHEAD: [usize; 3] = [31, 7, 3];
     /// Removes a frame and returns its content.
     #[inline]
     pub fn remove(&mut self, id: FrameId) -> Frame {
@@ -403,6 +421,17 @@ mod tests {
         let ack = store.insert(Frame::new(FrameKind::Ack, 9, 0, 1));
         assert_eq!((store.live_data(), store.remove(ack).kind(), store.live_data()), (3, FrameKind::Ack, 3));
         assert_eq!([q.pop(&store), q.pop(&store), q.pop(&store)], [Some(ids[1]), Some(ids[2]), None]);
+    }
+
+    /// Where doubling would move 32 MiB, and twice as much the next time.
+    #[test]
+    fn a_large_store_is_moved_once() {
+        let mut store = FrameStore::new();
+        let frame = Frame::new(FrameKind::Data, 1, 0, 100);
+        (0..FrameStore::LARGE).for_each(|_| _ = store.insert(frame));
+        let id = store.insert(frame);
+        assert!(store.frames.capacity() >= 4 * FrameStore::LARGE, "{} frames", store.frames.capacity());
+        assert_eq!((id as usize, store.remove(id).flow, store.live_data()), (FrameStore::LARGE, 1, FrameStore::LARGE as u64));
     }
 
     #[test]

@@ -39,8 +39,6 @@ const FRAMES_MIN: f64 = 4.0;
 const SHARE: usize = 4;
 /// Up to here an event is put in its place among those of the present turn; further away it goes to a heap.
 const NEAR: usize = 24;
-/// Largest memory of an empty list that is passed on [events].
-const SPARE_MAX: usize = 1 << 10;
 const NO_UNIT: u32 = u32::MAX;
 const NEVER: EventKey = EventKey { time: Time::NEVER, rank: u64::MAX };
 
@@ -89,7 +87,7 @@ impl Units {
     }
 
     /// Length of a window.
-    fn window(&self) -> Span {
+    pub fn window(&self) -> Span {
         self.lookahead.min(WIDTH_MAX)
     }
 
@@ -135,6 +133,42 @@ struct Window {
     first: EventKey,
 }
 
+/// Memory of lists that are empty again, by size: a host, which has some dozens of events in a window, is not to keep a list in which a
+/// switch had thousands.
+struct Spare {
+    /// Lists for two to the power of their place in it.
+    by_size: Vec<Vec<Vec<Event>>>,
+    /// By unit, the size of its next list as such a power: that of its last one, and after a larger one less in steps.
+    sizes: Vec<u8>,
+}
+
+impl Spare {
+    fn new(units: usize) -> Spare {
+        Spare { by_size: Vec::new(), sizes: vec![2; units] }
+    }
+
+    /// A list that is about as large as a unit needs.
+    #[inline]
+    fn take(&mut self, unit: u32) -> Vec<Event> {
+        let size = self.sizes[unit as usize] as usize;
+        self.by_size.get_mut(size).and_then(Vec::pop).unwrap_or_else(|| Vec::with_capacity(1 << size))
+    }
+
+    /// A unit is through with a list.
+    #[inline]
+    fn give(&mut self, unit: u32, mut events: Vec<Event>) {
+        let needed = events.len().max(4).next_power_of_two().ilog2() as u8;
+        let size = &mut self.sizes[unit as usize];
+        *size = needed.max(*size - (*size > needed) as u8);
+        events.clear();
+        let held = events.capacity().max(1).ilog2() as usize;
+        if self.by_size.len() <= held {
+            self.by_size.resize_with(held + 1, Vec::new);
+        }
+        self.by_size[held].push(events);
+    }
+}
+
 /// The pending events.
 pub(crate) struct Windows {
     /// Length of a window [ps].
@@ -161,7 +195,7 @@ pub(crate) struct Windows {
     current: Vec<Event>,
     /// Events that were added to them far from their beginning.
     added: BinaryHeap<Reverse<Event>>,
-    spare: Vec<Vec<Event>>,
+    spare: Spare,
     /// The present turn has just begun.
     fresh: bool,
 }
@@ -184,7 +218,7 @@ impl Windows {
             unit: NO_UNIT,
             current: Vec::new(),
             added: BinaryHeap::new(),
-            spare: Vec::new(),
+            spare: Spare::new(units.count),
             fresh: false,
         }
     }
@@ -213,9 +247,7 @@ impl Windows {
         let events = &mut window.by_unit[unit as usize];
         if events.is_empty() {
             window.active.push(unit);
-            if let Some(spare) = self.spare.pop() {
-                *events = spare;
-            }
+            *events = self.spare.take(unit);
         }
         events.push(e);
         window.first = window.first.min(e.event_key());
@@ -277,19 +309,15 @@ impl Windows {
         let mut events = std::mem::take(&mut self.ring[self.at].by_unit[unit as usize]);
         if self.start.checked_add(self.width).is_none_or(|end| self.end.time.0 < end) {
             // Something concerns the whole network in the middle of this window, or time ends in it: what comes later waits.
-            let (now, later): (Vec<Event>, Vec<Event>) = events.iter().partition(|e| e.event_key() < self.end);
-            events = now;
-            self.unit = NO_UNIT;
-            later.into_iter().for_each(|e| self.put(0, unit, e));
-            self.unit = unit;
+            let end = self.end;
+            for e in events.extract_if(.., |e| e.event_key() >= end) {
+                self.put(0, unit, e);
+            }
         }
         self.current.clear();
         self.current.resize(events.len(), Event::NONE);
         queue::sort(&mut events, &mut self.current);
-        events.clear();
-        if events.capacity() <= SPARE_MAX {
-            self.spare.push(events);
-        }
+        self.spare.give(unit, events);
         true
     }
 
@@ -353,5 +381,29 @@ impl Windows {
         std::mem::swap(&mut self.pass, &mut window.active);
         window.first = NEVER;
         self.turn = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a switch needed is not kept by the hosts that have their turn after it.
+    #[test]
+    fn a_unit_gets_a_list_of_its_own_size() {
+        let mut spare = Spare::new(2);
+        let (switch, host) = (0, 1);
+        let mut turn = |unit, events: usize| {
+            let mut list = spare.take(unit);
+            let had = list.capacity();
+            (0..events).for_each(|_| list.push(Event::NONE));
+            spare.give(unit, list);
+            had
+        };
+        turn(switch, 1000);
+        assert_eq!((turn(host, 3), turn(switch, 1000)), (4, 1024));
+        // After a burst a unit asks for less again, step by step.
+        let after_burst: Vec<usize> = (0..10).map(|_| turn(switch, 3)).collect();
+        assert_eq!(after_burst, [1024, 512, 256, 128, 64, 32, 16, 8, 4, 4]);
     }
 }

@@ -49,7 +49,7 @@ mod threads;
 pub use build::classes_in_use;
 use drive::SLICE;
 pub use inspect::PortNow;
-use meeting::Task;
+use meeting::{Lookahead, Task};
 use outside::OUTSIDE;
 pub use outside::{Leaving, NO_PORT, UNKNOWN_SOURCE};
 
@@ -57,8 +57,8 @@ pub use outside::{Leaving, NO_PORT, UNKNOWN_SOURCE};
 pub struct World {
     pub(crate) partitions: Vec<Partition>,
     pub(crate) layout: Arc<Layout>,
-    /// Shortest delay of a link between two partitions.
-    lookahead: Span,
+    /// How far partitions may go on their own.
+    lookahead: Lookahead,
     /// The last stretch had enough work in each window for all threads. Never changes a result.
     threads_pay: bool,
     /// Why the run is not split although that was asked for.

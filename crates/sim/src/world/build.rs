@@ -357,7 +357,7 @@ impl World {
         let mut world = World {
             partitions,
             layout,
-            lookahead: split.lookahead,
+            lookahead: Lookahead { delay: split.lookahead, window: engine.as_ref().ok().map(Units::window) },
             threads_pay: true,
             unsplit,
             by_events: engine.as_ref().err().cloned(),

@@ -66,6 +66,25 @@ pub(super) trait Meeting {
     fn meet(&mut self, mine: Standing, core: &mut Core) -> Standing;
 }
 
+/// How far partitions may go on their own.
+#[derive(Clone, Copy)]
+pub(crate) struct Lookahead {
+    /// Shortest delay between two of them.
+    pub delay: Span,
+    /// Length of the windows in which their units have their turns; `None`: events are handled in one order.
+    pub window: Option<Span>,
+}
+
+impl Lookahead {
+    /// The time before which each may run on its own if the next event of all is at `next`. Windows of units are not cut: each half would
+    /// be a pass over all of them.
+    fn from(self, next: u64) -> Time {
+        let reach = next.saturating_add(self.delay.0);
+        let whole = self.window.map(|w| reach - reach % w.0.max(1)).filter(|&whole| whole > next && reach < u64::MAX);
+        Time(whole.unwrap_or(reach))
+    }
+}
+
 /// What a stretch is to do.
 #[derive(Clone, Copy)]
 pub(super) struct Task {
@@ -73,8 +92,7 @@ pub(super) struct Task {
     pub bound: EventKey,
     /// About so many events altogether.
     pub events: u64,
-    /// Shortest delay between two partitions.
-    pub lookahead: Span,
+    pub lookahead: Lookahead,
     /// Looks whether the flows are complete, if the run is to stop then, and how many are still to be completed.
     pub looks: Option<(DoneLooks, usize)>,
 }
@@ -108,8 +126,7 @@ impl Course {
         if s.next == u64::MAX || s.events >= stop || s.full {
             return end(self);
         }
-        let reach = Time(s.next.saturating_add(self.task.lookahead.0));
-        let mut window = self.task.bound.min(EventKey { time: reach, rank: 0 });
+        let mut window = self.task.bound.min(EventKey { time: self.task.lookahead.from(s.next), rank: 0 });
         if let Some((looks, left)) = &mut self.task.looks {
             if looks.due(Time(s.next)) && s.completions >= *left as u64 {
                 return end(self);
@@ -156,5 +173,21 @@ pub(super) fn exchange(partitions: &mut [Partition]) {
             let arrivals = std::mem::take(&mut partitions[from].core.outgoing[to]);
             arrivals.into_iter().for_each(|c| _ = partitions[to].core.enter(c));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn partitions_meet_where_windows_end() {
+        let reach = |delay, window: Option<u64>, next| Lookahead { delay: Span(delay), window: window.map(Span) }.from(next).0;
+        assert_eq!([reach(1000, Some(1000), 0), reach(1000, Some(1000), 999), reach(1000, Some(1000), 1000)], [1000, 1000, 2000]);
+        // Longer cables between partitions than between units: several windows at once.
+        assert_eq!(reach(5000, Some(1000), 1200), 6000);
+        // Shorter ones, or none at all: the present window cannot be reached in one go, and the end of time is no end of a window.
+        assert_eq!([reach(300, Some(1000), 1200), reach(300, None, 1200)], [1500, 1500]);
+        assert_eq!(reach(u64::MAX, Some(1000), 7), u64::MAX);
     }
 }
