@@ -17,17 +17,17 @@ mod scenario;
 mod sections;
 
 pub use fabric::{FabricFinished, FabricScenario};
-pub use manifest::{Progress, RESOLVED, RunError};
+pub use manifest::{ExtraFile, Progress, RESOLVED, RunError};
 pub use network::boundary::Boundary;
 pub use network::explain::{Explanation, How, Root, Step, explain};
 pub use network::resources::cores;
 pub use network::summary::Summary;
 pub use network::tree::{Branch, Member, Role, Tree, congestion_tree};
 pub use network::verdict;
-pub use network::{Finished, FrameTap, NetworkScenario, Running};
+pub use network::{Course, Finished, FrameTap, NetworkScenario, PortLook, Running};
 pub use scenario::Scenario;
 pub use sections::{fabric_sections, sections};
-pub use xoff_sim::{Engine, OnWire, Selection};
+pub use xoff_sim::{Engine, OnWire, PortSample, Selection, Waiter};
 
 /// Version of this program, as in manifests and tables.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

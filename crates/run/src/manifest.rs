@@ -103,6 +103,23 @@ pub(crate) fn run_info(resolved: &str) -> RunInfo {
     RunInfo { xoff_version: crate::VERSION.into(), scenario_hash: ResultHash::of([("scenario", &hasher)]).to_string() }
 }
 
+/// A further file beside the tables of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExtraFile {
+    /// Its name.
+    pub name: &'static str,
+    /// What it holds.
+    pub bytes: Vec<u8>,
+}
+
+/// Puts a further file among those of a run, which the manifest lists.
+pub(crate) fn add_file(folder: &Folder, file: &ExtraFile, manifest: &mut Manifest) -> Result<(), RecordError> {
+    let staged = folder.stage_bytes(file.name, &file.bytes)?;
+    let lines = file.bytes.iter().filter(|b| **b == b'\n').count() as u64;
+    manifest.files.push(ResultFile { name: staged.name, rows: lines, bytes: staged.bytes });
+    Ok(())
+}
+
 /// Writes the resolved scenario and the manifest, and puts the tables in place.
 pub(crate) fn write_last(folder: &Folder, resolved: &str, manifest: &mut Manifest) -> Result<(), RecordError> {
     let staged = folder.stage_bytes(RESOLVED, resolved.as_bytes())?;

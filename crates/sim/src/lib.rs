@@ -59,7 +59,7 @@ pub use model::{Model, NicModel, PathFacts, PathFactsOf};
 pub use outcome::{Ended, Outcome, PortCnms, PortTotals};
 pub use probe::{HoldChange, OnWire, PORT_PROBES, PauseChange, PortProbe, Probes, Recorder, Row, Selection};
 pub use queue::{EventQueue, Pending, QueueTrace, Replayed};
-pub use world::{Leaving, NO_PORT, PAYS_WINDOW, PortNow, UNKNOWN_SOURCE, World, classes_in_use};
+pub use world::{Leaving, NO_PORT, PAYS_WINDOW, PortNow, PortSample, SLICE, UNKNOWN_SOURCE, Waiter, World, classes_in_use};
 pub use xoff_node::EventKey;
 /// What the rows are made of.
 pub use xoff_rows::{CauseRow, CnmRow, ControlRow, Direction, MarkRow, Port, QueueRow, RateRow, RateSource, Side, StateRow};

@@ -147,6 +147,19 @@ impl Monitor {
         self.stops.next = self.stops.expires.iter().map(|e| e.0).min().unwrap_or(Time::NEVER);
     }
 
+    /// Time for which a class has been stopped, and held, so far, where that has not ended [ps].
+    pub fn open_stops(&self, class_at: usize, now: Time) -> (u64, u64) {
+        let since = |t: Time| if t == Time::NEVER { 0 } else { now.since(t).0 };
+        let held = self.stops.held_since.get(&class_at).copied().unwrap_or(Time::NEVER);
+        (since(self.stops.stopped_since[class_at]), since(held))
+    }
+
+    /// Since when a class is stopped by a message, or held while a frame waits.
+    pub fn stopped_since(&self, class_at: usize) -> Option<Time> {
+        let stopped = Some(self.stops.stopped_since[class_at]).filter(|t| *t != Time::NEVER);
+        stopped.into_iter().chain(self.stops.held_since.get(&class_at).copied()).min()
+    }
+
     /// Adds the time that a port has been stopped or held so far where that has not ended.
     pub fn count_open(&mut self, now: Time) {
         let classes = self.layout.classes.len();

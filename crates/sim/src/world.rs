@@ -39,6 +39,7 @@ use crate::queue::{Pending, QueueTrace};
 mod build;
 #[cfg(test)]
 mod canaries;
+mod course;
 mod drive;
 mod inspect;
 mod meeting;
@@ -47,7 +48,8 @@ mod sample;
 mod threads;
 
 pub use build::classes_in_use;
-use drive::SLICE;
+pub use course::{PortSample, Waiter};
+pub use drive::SLICE;
 pub use inspect::PortNow;
 use meeting::{Lookahead, Task};
 use outside::OUTSIDE;

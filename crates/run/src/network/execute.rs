@@ -2,12 +2,14 @@
 
 use xoff_record::verdict::Parts;
 use xoff_record::{Closed, FastForward, Manifest, Names, Sink, Tables, Verdict};
-use xoff_sim::{Ended, Outcome, Selection, World};
+use xoff_sim::{Ended, Outcome, SLICE, Selection, World};
 use xoff_topology::PortNumbers;
+use xoff_units::Span;
 
 use super::NetworkScenario;
+use super::course::Course;
 use super::rows::write_rows;
-use crate::manifest::{Clocks, Progress, RunError, Source, manifest, run_info, write_last};
+use crate::manifest::{Clocks, ExtraFile, Progress, RunError, Source, add_file, manifest, run_info, write_last};
 use crate::network::recorder::{FrameTap, TableRecorder};
 use crate::network::summary::Summary;
 use crate::network::verdict::judge;
@@ -21,7 +23,13 @@ pub struct Running<'s> {
     /// Nodes that run here, where others run elsewhere.
     here: Option<Vec<bool>>,
     clocks: Clocks,
+    /// Draws the page that goes beside the tables.
+    page: Option<Page<'s>>,
+    course: Option<Course>,
 }
+
+/// Makes a further file of a run from all that is known of it.
+type Page<'s> = Box<dyn FnOnce(&Finished) -> Option<ExtraFile> + 's>;
 
 /// A run that has ended.
 pub struct Finished {
@@ -33,6 +41,10 @@ pub struct Finished {
     pub manifest: Manifest,
     /// What took effect and what did not, in words.
     pub summary: Summary,
+    /// By flow: its completion time alone in the network; `None`: it has no end or no route, or its route changed.
+    pub ideals: Vec<Option<Span>>,
+    /// What each port did in the course of time; only of a run that ends with a page.
+    pub course: Option<Course>,
 }
 
 impl NetworkScenario {
@@ -90,7 +102,7 @@ impl NetworkScenario {
         drop(model);
         let tables = Tables::create(&sink, &run_info(&self.resolved), &names).map_err(RunError::Record)?;
         world.record_to(Box::new(TableRecorder::new(tables, ports.len()).with_tap(tap)));
-        Ok(Running { scenario: self, world, sink, ports, here: outside, clocks: Clocks::start() })
+        Ok(Running { scenario: self, world, sink, ports, here: outside, clocks: Clocks::start(), page: None, course: None })
     }
 
     /// Runs from start to end without a caller to report to.
@@ -118,14 +130,38 @@ impl<'s> Running<'s> {
         self.world.unsplit()
     }
 
+    /// Notes the course of every port, and puts the file that `page` makes of all beside the tables. Never changes a result.
+    pub fn with_page(mut self, page: impl FnOnce(&Finished) -> Option<ExtraFile> + 's) -> Self {
+        self.page = Some(Box::new(page));
+        self.course = Some(Course::new(&self.world, self.ports.len()));
+        self
+    }
+
     /// Runs to the end. `look` is called now and then; when it returns false, the run stops and closes properly.
     ///
     /// # Errors
     /// [`RunError::Record`]: a table or the manifest cannot be written.
     pub fn run(mut self, mut look: impl FnMut(&Progress) -> bool) -> Result<Finished, RunError> {
         let until = self.scenario.until;
-        let ended =
-            self.world.drive(until, |w| look(&Progress { now: w.now(), until, events: w.events(), deadlocks: w.deadlocks().len() }));
+        let mut look = |w: &World| look(&Progress { now: w.now(), until, events: w.events(), deadlocks: w.deadlocks().len() });
+        let ended = match &mut self.course {
+            None => self.world.drive(until, look),
+            Some(course) => {
+                let mut shown = 0;
+                self.world.drive_by(until, course.step(), |w| {
+                    course.note(w);
+                    let events = w.events_handled();
+                    if events >= shown + SLICE {
+                        shown = events;
+                        return look(w).then(|| course.step());
+                    }
+                    Some(course.step())
+                })
+            }
+        };
+        if let Some(course) = &mut self.course {
+            course.note(&self.world);
+        }
         self.finish(ended)
     }
 
@@ -147,7 +183,7 @@ impl<'s> Running<'s> {
     /// # Errors
     /// [`RunError::Record`]: a table or the manifest cannot be written.
     pub fn finish_judged(self, ended: Ended, seen: impl FnOnce(&mut Parts)) -> Result<Finished, RunError> {
-        let Running { scenario, world, sink, ports, here, clocks } = self;
+        let Running { scenario, world, sink, ports, here, clocks, page, course } = self;
         let (threads, by_events) = (world.threads() as u32, world.by_events().map(str::to_owned));
         let (outcome, recorder) = world.finish(ended);
         let recorder = recorder.expect("the world was given a recorder").into_any();
@@ -155,7 +191,7 @@ impl<'s> Running<'s> {
         recorder.close_pauses();
         let mut tables = recorder.tables;
         // An error here is kept by its table and reported when it is closed.
-        let slowdown = write_rows(scenario, &outcome, &ports, &mut tables).unwrap_or_default();
+        let (slowdown, ideals) = write_rows(scenario, &outcome, &ports, &mut tables).unwrap_or_default();
         let closed = tables.close();
         if let Some(e) = closed.error {
             return Err(RunError::Record(e));
@@ -184,11 +220,14 @@ impl<'s> Running<'s> {
             slowdown,
             ..manifest(&source, &clocks, &closed)
         };
-        let mut manifest = manifest.judged(verdict);
+        let mut finished = Finished { outcome, tables: closed, manifest: manifest.judged(verdict), summary, ideals, course };
         if let Sink::Files(folder, _) = &sink {
-            write_last(folder, &scenario.resolved, &mut manifest).map_err(RunError::Record)?;
+            if let Some(file) = page.and_then(|page| page(&finished)) {
+                add_file(folder, &file, &mut finished.manifest).map_err(RunError::Record)?;
+            }
+            write_last(folder, &scenario.resolved, &mut finished.manifest).map_err(RunError::Record)?;
         }
-        Ok(Finished { outcome, tables: closed, manifest, summary })
+        Ok(finished)
     }
 }
 

@@ -18,6 +18,7 @@ use xoff_workload::{Flow, Flows};
 
 pub(crate) mod boundary;
 mod conditions;
+mod course;
 mod derived;
 mod execute;
 pub(crate) mod explain;
@@ -35,6 +36,7 @@ pub(crate) mod tree;
 pub mod verdict;
 
 use boundary::Boundary;
+pub use course::{Course, PortLook};
 pub use execute::{Finished, Running};
 use parts::{Host, Memory, SwitchParts};
 pub(crate) use read::read;

@@ -9,19 +9,20 @@ use xoff_units::Span;
 use super::NetworkScenario;
 use crate::network::ideal::Ideals;
 
-/// Flows, deadlocks and port counters: known only at the end.
+/// Flows, deadlocks and port counters: known only at the end. Returns the slowdown of the flows, and the ideal time of each.
 pub(super) fn write_rows(
     s: &NetworkScenario,
     o: &Outcome,
     ports: &PortNumbers,
     tables: &mut Tables,
-) -> Result<Option<Slowdown>, RecordError> {
-    let (mut complete, mut unfinished) = (Vec::new(), Vec::new());
+) -> Result<(Option<Slowdown>, Vec<Option<Span>>), RecordError> {
+    let (mut complete, mut unfinished, mut all) = (Vec::new(), Vec::new(), Vec::with_capacity(o.flows.len()));
     let ideals = Ideals::new(s, o.now);
     for (i, f) in o.flows.iter().enumerate() {
         let w = &f.flow;
         let fct = f.fct();
         let ideal = ideals.of(f);
+        all.push(ideal);
         let slowdown = |time: Span| ideal.filter(|i| i.0 > 0).map(|i| time.0 as f64 / i.0 as f64);
         match fct {
             Some(fct) => complete.extend(slowdown(fct)),
@@ -75,7 +76,7 @@ pub(super) fn write_rows(
             })?;
         }
     }
-    Ok(Slowdown::of(&complete, &unfinished))
+    Ok((Slowdown::of(&complete, &unfinished), all))
 }
 
 fn write_deadlocks(o: &Outcome, ports: &PortNumbers, tables: &mut Tables) -> Result<(), RecordError> {

@@ -1,0 +1,118 @@
+//! The course of a run: what every port did between any two of a few hundred times, for the page that a run ends with.
+//!
+//! ```text
+//!   stretches of events        |----|----|----|----|          each as long as a look at all ports pays for
+//!   as many looks as there may be: every other one goes, and the stretches become twice as long
+//!                              |---------|---------|  ...
+//! ```
+//!
+//! The looks read counters and buffers, between stretches of events that the loop around a run has anyway. So nothing that a run records
+//! depends on them, and what passed between two of them - bytes, time stopped, marks - is exact, however far they lie apart.
+
+use xoff_sim::{PortSample, SLICE, Waiter, World};
+use xoff_units::Time;
+
+/// Ports times looks that are kept at most: some 32 MB.
+const CELLS_MAX: usize = 1_000_000;
+/// Looks that are kept at most.
+const LOOKS_MAX: usize = 600;
+/// Networks in which fewer looks would fit have no course.
+const LOOKS_MIN: usize = 16;
+/// Events between two looks, for each port: an event costs about as much as a look at a port, so looks cost below 2 %.
+const EVENTS_EACH: u64 = 64;
+/// Frames that looks at waiting ports may visit altogether: so many, and one for every other event. A frame costs a few nanoseconds.
+const FRAMES_FREE: u64 = 500_000;
+/// Parts of buffers that all these looks may keep together.
+const SHARES_MAX: usize = 200_000;
+
+/// A look at all ports.
+#[derive(Clone, Debug)]
+pub struct PortLook {
+    /// Time of the run.
+    pub at: Time,
+    /// By number of the port.
+    pub ports: Vec<PortSample>,
+    /// The ports that wait, and for what; `None`: left out, because it would have cost too much.
+    pub waiters: Option<Vec<Waiter>>,
+}
+
+/// The course of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Course {
+    /// In order of time, from the start of the run on.
+    pub looks: Vec<PortLook>,
+    /// Ports of the network.
+    ports: usize,
+    /// Events between two looks.
+    step: u64,
+    /// Frames that looks at waiting ports have visited.
+    visited: u64,
+    /// Parts of buffers in all looks.
+    shares: usize,
+}
+
+impl Course {
+    /// Of a world that is about to begin.
+    pub(super) fn new(world: &World, ports: usize) -> Course {
+        let each = EVENTS_EACH * ports as u64;
+        // Threads are worth their start in long stretches only.
+        let step = if world.threads() > 1 { each.max(SLICE * world.threads() as u64) } else { each.max(256) };
+        let mut course = Course { ports, step, ..Course::default() };
+        course.note(world);
+        course
+    }
+
+    /// Looks that fit.
+    fn looks_max(&self) -> usize {
+        match CELLS_MAX / self.ports.max(1) {
+            few if few < LOOKS_MIN => 0,
+            many => many.min(LOOKS_MAX) & !1,
+        }
+    }
+
+    /// Why there is none; `None`: there is.
+    pub fn absent_because(&self) -> Option<String> {
+        (self.looks_max() == 0)
+            .then(|| format!("{} ports are too many for a course of all: the page has totals, and what [probes] recorded", self.ports))
+    }
+
+    /// Events until the next look.
+    pub(super) fn step(&self) -> u64 {
+        if self.looks_max() == 0 { SLICE } else { self.step }
+    }
+
+    /// Looks at every port now.
+    pub(super) fn note(&mut self, world: &World) {
+        let max = self.looks_max();
+        let now = world.now();
+        if max == 0 || self.looks.last().is_some_and(|l| l.at == now) {
+            return;
+        }
+        if self.looks.len() >= max {
+            self.thin_out();
+        }
+        let frames = world.frames_under_way();
+        let fits = self.shares < SHARES_MAX && self.visited + frames <= FRAMES_FREE + world.events_handled() / 2;
+        let waiters = fits.then(|| {
+            self.visited += frames;
+            world.waiters()
+        });
+        self.shares += shares(&waiters);
+        self.looks.push(PortLook { at: now, ports: world.sample_ports(), waiters });
+    }
+
+    /// Every other look goes; the first stays, where counters are zero.
+    fn thin_out(&mut self) {
+        let mut nth = 0;
+        self.looks.retain(|_| {
+            nth += 1;
+            nth % 2 == 1
+        });
+        self.step *= 2;
+        self.shares = self.looks.iter().map(|l| shares(&l.waiters)).sum();
+    }
+}
+
+fn shares(waiters: &Option<Vec<Waiter>>) -> usize {
+    waiters.iter().flatten().map(|w| w.behind.len()).sum()
+}

@@ -1,0 +1,132 @@
+//! A look at every port between two stretches of events, for those who draw the course of a run. It reads and changes nothing: no event, no
+//! row, no result depends on it.
+
+use xoff_mech::detection::Mark;
+use xoff_rows::Port;
+
+use super::*;
+
+/// A port at a time: counters since the start of the run, and what stands in its buffers. All priorities together.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PortSample {
+    /// Bytes put on the wire, control frames not counted.
+    pub tx_bytes: u64,
+    /// Time during which flow control kept it from sending, counted like the columns `pause_ps_total` and `hold_ps_total` of the table of
+    /// ports: the larger of both [ps].
+    pub stopped_ps: u64,
+    /// Waits in the node to leave through it; 0 at a host, whose queue has no bound [bytes].
+    pub egress_bytes: u32,
+    /// What the buffer at its far end holds of its frames [bytes].
+    pub ingress_bytes: u32,
+    /// Frames marked CE or UE when leaving.
+    pub marked: u32,
+    /// The rate that flow control allows now, as a part of the link's; that of the priority that may send least.
+    pub allowed: f32,
+}
+
+/// A port that flow control keeps from sending at full rate while its far end holds frames of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Waiter {
+    /// Its number.
+    pub port: Port,
+    /// The priority that waits.
+    pub priority: u8,
+    /// Since when it is stopped; `None`: it is not stopped, but slowed down [time of the run].
+    pub since: Option<Time>,
+    /// What the buffer at the far end holds of its frames: the egress they wait for, their flow, bytes; most first.
+    pub behind: Vec<(Port, u32, u64)>,
+}
+
+/// The half of a port that transmits; `None`: another process has the node.
+fn transmitter(node: &Node, port: u16) -> Option<&xoff_node::Port> {
+    match node {
+        Node::Switch(s) => Some(s.port(port)),
+        Node::Nic(n) => Some(n.port()),
+        Node::Remote => None,
+    }
+}
+
+impl World {
+    /// Every port, in the order of their numbers.
+    pub fn sample_ports(&self) -> Vec<PortSample> {
+        let (layout, classes) = (&self.layout, self.layout.classes.len() as u8);
+        let mut all = vec![PortSample::default(); layout.ports.len()];
+        for (at, &(node, port)) in layout.ports.places().iter().enumerate() {
+            let home = &self.partitions[layout.partition_of[node as usize] as usize];
+            let (line, monitor) = (&home.core.lines[at], &home.core.monitor);
+            let totals = &monitor.ports[at];
+            let (mut paused, mut held) = (totals.pause_ps_total, totals.hold_ps_total);
+            for class in 0..classes as usize {
+                let (pause, hold) = monitor.open_stops(at * classes as usize + class, self.now);
+                (paused, held) = (paused + pause, held + hold);
+            }
+            let state = &home.nodes[node as usize];
+            if let Node::Switch(s) = state {
+                let (mut egress, mut ingress) = (0, 0);
+                for class in 0..classes {
+                    egress += s.waiting(port, class);
+                    ingress += s.occupancy(port, class).bytes.0;
+                }
+                all[at].egress_bytes = u32::try_from(egress).unwrap_or(u32::MAX);
+                all[layout.ports.peer(at as u32) as usize].ingress_bytes = u32::try_from(ingress).unwrap_or(u32::MAX);
+            }
+            let part = |out: &xoff_node::Port, class| out.allowed_rate(self.now, class).0 as f64 / out.rate.0.max(1) as f64;
+            let sample = &mut all[at];
+            if let Some(out) = transmitter(state, port) {
+                sample.allowed = (0..classes).map(|class| part(out, class)).fold(1.0, f64::min) as f32;
+            }
+            (sample.tx_bytes, sample.stopped_ps) = (line.tx_bytes, paused.max(held));
+            sample.marked = u32::try_from(totals.marked.of(Mark::Ce) + totals.marked.of(Mark::Ue)).unwrap_or(u32::MAX);
+        }
+        all
+    }
+
+    /// The ports that flow control stops or slows down while the far end holds frames of theirs, and for what these wait.
+    pub fn waiters(&self) -> Vec<Waiter> {
+        let (layout, classes) = (&self.layout, self.layout.classes.len());
+        let mut all = Vec::new();
+        // By switch: the ingress and class of those who wait, and their place in the list.
+        let mut asked: BTreeMap<u32, BTreeMap<(u16, u8), usize>> = BTreeMap::new();
+        for (at, &(node, port)) in layout.ports.places().iter().enumerate() {
+            let home = &self.partitions[layout.partition_of[node as usize] as usize];
+            for class in 0..classes as u8 {
+                let stopped = home.core.monitor.stopped_since(at * classes + class as usize);
+                let out = transmitter(&home.nodes[node as usize], port);
+                let slowed = || out.is_some_and(|out| out.allowed_rate(self.now, class) < out.rate);
+                if stopped.is_some() || slowed() {
+                    let (far, far_port) = layout.ports.place(layout.ports.peer(at as u32));
+                    asked.entry(far).or_default().insert((far_port, class), all.len());
+                    let since = stopped.map(|t| t + self.skipped);
+                    all.push(Waiter {
+                        port: Port(at as u32),
+                        priority: layout.classes.priority(class as usize),
+                        since,
+                        behind: Vec::new(),
+                    });
+                }
+            }
+        }
+        for (node, wanted) in asked {
+            let home = &self.partitions[layout.partition_of[node as usize] as usize];
+            let Node::Switch(s) = &home.nodes[node as usize] else { continue };
+            let mut behind: BTreeMap<(usize, u16, u32), u64> = BTreeMap::new();
+            s.occupants(&home.core.frames, |ingress, class, o| {
+                let Some(&waiter) = wanted.get(&(ingress, class)) else { return };
+                // Behind the head of an input queue everything waits for the head's egress.
+                let out = s.input_head(ingress, class, &home.core.frames).unwrap_or(o.out_port);
+                *behind.entry((waiter, out, o.flow)).or_default() += o.bytes;
+            });
+            for ((waiter, out, flow), bytes) in behind {
+                all[waiter].behind.push((Port(layout.ports.of(node, out)), flow, bytes));
+            }
+        }
+        all.iter_mut().for_each(|w| w.behind.sort_by_key(|&(port, flow, bytes)| (Reverse(bytes), port.0, flow)));
+        all.retain(|w| !w.behind.is_empty());
+        all
+    }
+
+    /// Data frames under way, in buffers and on wires.
+    pub fn frames_under_way(&self) -> u64 {
+        self.partitions.iter().map(|p| p.core.frames.live_data()).sum()
+    }
+}
