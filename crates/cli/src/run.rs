@@ -21,8 +21,8 @@ use crate::terminal::{self, grouped};
 
 /// Run a scenario.
 ///
-/// Writes tables (flows, queues, rates, control, deadlocks, pauses, ports, causes), manifest.json and the
-/// resolved scenario (resolved.toml) into the folder. What is recorded besides flows, ports and deadlocks is set in [probes].
+/// Writes tables (flows, queues, rates, control, deadlocks, pauses, ports, causes), manifest.json, the
+/// resolved scenario (resolved.toml) and report.html, a page for any browser, into the folder. What is recorded besides flows, ports and deadlocks is set in [probes].
 /// A scenario with [fabric] instead of [topology] is that of a scheduled fabric; its tables are windows, fabric_ports and
 /// host_flows.
 #[derive(clap::Args)]
@@ -50,6 +50,9 @@ pub struct Args {
     /// reference (events). Never changes a result
     #[arg(long, value_enum, default_value_t, value_name = "ENGINE")]
     engine: EngineName,
+    /// Write no report.html: tables, manifest and scenario only
+    #[arg(long)]
+    no_report: bool,
     #[command(flatten)]
     pub allowed: Allowed,
 }
@@ -103,6 +106,8 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     interrupt::ask_first();
     let folder = args.out.claim(COMMAND)?;
     let running = scenario.start(Sink::Files(folder, args.format), args.threads.map(|n| n as usize)).map_err(problem)?;
+    let name = args.out.display().to_string();
+    let running = if args.no_report { running } else { running.with_page(|f| Some(xoff_view::of_network(&scenario, f, &name))) };
     if let Some(asked) = args.threads {
         report_threads(asked as usize, running.threads(), running.unsplit());
     }
@@ -209,6 +214,9 @@ pub fn text(s: &NetworkScenario, f: &Finished, out: &std::path::Path) -> String 
     row("Fast-forward", fast_forward(m));
     row("Time taken", format!("{:.3} seconds, on the CPU {:.3} seconds", m.wall_seconds, m.cpu_seconds));
     row("Result hash", m.result_hash.clone());
+    if let Some(page) = m.files.iter().find(|f| f.name == xoff_view::REPORT) {
+        row("Report", format!("{} (open it in a browser)", out.join(&page.name).display()));
+    }
     row("Tables", format!("{} ({})", out.display(), f.tables.rows.iter().filter(|r| r.1 > 0).map(|r| r.0).collect::<Vec<_>>().join(", ")));
     format!("{}{}", terminal::draw(&t), flows(s, f))
 }

@@ -46,8 +46,12 @@ fn until(what: &str, ready: impl Fn() -> bool) {
 
 /// Results that can be read: what a run leaves when it is complete.
 fn complete(out: &Path) {
+    complete_with(out, 14);
+}
+
+fn complete_with(out: &Path, number: usize) {
     let names = files(out);
-    assert!(names.len() == 13 && !names.iter().any(|n| n.ends_with(".partial")), "{names:?}");
+    assert!(names.len() == number && !names.iter().any(|n| n.ends_with(".partial")), "{names:?}");
     let explained = xoff(&["explain", &out.display().to_string(), "H1->S1", "0.5ms"]);
     assert_eq!(explained.code, 0, "{}", explained.err);
 }
@@ -115,7 +119,7 @@ fn a_folder_has_one_owner() {
 fn a_folder_of_an_older_version_is_read() {
     let dir = folder("out-older");
     let out = dir.display().to_string();
-    assert_eq!(short(&out).code, 0);
+    assert_eq!(ran(command(ring(&out, "1ms")).arg("--no-report")).code, 0);
     std::fs::remove_file(dir.join(".xoff")).unwrap();
     std::fs::rename(dir.join("resolved.toml"), dir.join("scenario.toml")).unwrap();
     let mut manifest: serde_json::Value = serde_json::from_slice(&std::fs::read(dir.join("manifest.json")).unwrap()).unwrap();
@@ -203,7 +207,7 @@ fn too_small(dir: &Path, run: impl Fn(u64, &str) -> Ran) {
         match ran.code {
             0 => {
                 fits += 1;
-                complete(&out);
+                complete_with(&out, 13);
             }
             _ => {
                 full += 1;
@@ -219,7 +223,14 @@ fn too_small(dir: &Path, run: impl Fn(u64, &str) -> Ran) {
 /// By a limit on the length of files.
 #[test]
 fn a_file_that_cannot_grow_leaves_nothing() {
-    too_small(&folder("out-limited"), |size, out| limited(size + 1, &ring(out, "1ms")));
+    let dir = folder("out-limited");
+    let tables = |out: &str| [ring(out, "1ms"), vec!["--no-report".into()]].concat();
+    too_small(&dir, |size, out| limited(size + 1, &tables(out)));
+    // All but the page would fit.
+    let out = dir.join("page");
+    let ran = limited(500, &ring(&out.display().to_string(), "1ms"));
+    assert_eq!(ran.complains(&["cannot ", "report.html"]).code, 2);
+    assert!(!out.exists() || std::fs::read_dir(&out).unwrap().count() == 0, "{:?}", files(&out));
 }
 
 /// With a small file system in a namespace of the test's own.
@@ -239,7 +250,8 @@ fn a_full_disk_leaves_nothing() {
     // A page more each time: every file is the one that does not fit.
     for pages in 1..=40 {
         let out = dir.join("run");
-        let args: Vec<String> = [exe.clone()].into_iter().chain(ring(&out.display().to_string(), "1ms")).collect();
+        let args: Vec<String> =
+            [exe.clone()].into_iter().chain(ring(&out.display().to_string(), "1ms")).chain(["--no-report".into()]).collect();
         let left = format!(
             "\"$@\" >&2; code=$?; ls -A {0} 2>/dev/null; test $code -ne 0 || {exe} explain {0} 'H1->S1' 0.5ms >&2 || code=9; exit $code",
             out.display()

@@ -22,7 +22,7 @@ fn a_run_leaves_tables_a_manifest_and_an_answer() {
     has_every_number(&json);
     assert_eq!(json["deadlock"].as_array().unwrap().len(), 3);
     let mut want: Vec<String> = NETWORK.iter().map(|t| format!("{}.parquet", t.name)).collect();
-    want.extend(["manifest.json".into(), "resolved.toml".into()]);
+    want.extend(["manifest.json".into(), "report.html".into(), "resolved.toml".into()]);
     want.sort();
     assert_eq!(files(Path::new(&out)), want);
 

@@ -1,0 +1,126 @@
+// What every page of xoff shares: units, elements, colours of the theme, the page's data, downloads. Defines the one global name, `xoff`.
+"use strict";
+const xoff = (() => {
+  // ---- numbers with their units -------------------------------------------------------------------------------------------------
+  const scaled = (value, steps, digits = 3) => {
+    if (value === null || value === undefined || Number.isNaN(value)) return "-";
+    const [factor, unit] = steps.find(([f]) => Math.abs(value) >= f) || steps[steps.length - 1];
+    const shown = value / factor;
+    const text = Number.isInteger(shown) && Math.abs(shown) < 1e6 ? String(shown) : String(Number(shown.toPrecision(digits)));
+    return value === 0 ? `0 ${unit}` : `${text} ${unit}`;
+  };
+  const TIME = [[1e12, "s"], [1e9, "ms"], [1e6, "us"], [1e3, "ns"], [1, "ps"]];
+  const BYTES = [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "KB"], [1, "B"]];
+  const RATE = [[1e12, "Tb/s"], [1e9, "Gb/s"], [1e6, "Mb/s"], [1e3, "kb/s"], [1, "b/s"]];
+  const time = (ps, digits) => (ps === 0 ? "0 s" : scaled(ps, TIME, digits));
+  const bytes = (b) => scaled(b, BYTES);
+  const rate = (r) => scaled(r, RATE);
+  const percent = (part) => (part === null ? "-" : `${Number((100 * part).toPrecision(3))} %`);
+  const count = (n) => String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, " ");
+
+  // ---- elements -----------------------------------------------------------------------------------------------------------------
+  // el("p.note", {title: "x"}, "text", other): text is always text, never markup.
+  const make = (namespace) => (name, attributes = {}, ...children) => {
+    const [tag, ...classes] = name.split(".");
+    const e = namespace ? document.createElementNS(namespace, tag) : document.createElement(tag);
+    if (classes.length) e.setAttribute("class", classes.join(" "));
+    for (const [key, value] of Object.entries(attributes)) {
+      if (key.startsWith("on")) e.addEventListener(key.slice(2), value);
+      else if (value !== undefined && value !== false) e.setAttribute(key, value === true ? "" : value);
+    }
+    e.append(...children.flat().filter((c) => c !== null && c !== undefined && c !== false));
+    return e;
+  };
+  const el = make(null);
+  const svg = make("http://www.w3.org/2000/svg");
+  const byId = (id) => document.getElementById(id);
+
+  // ---- theme --------------------------------------------------------------------------------------------------------------------
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+  const mix = (from, to, part) => {
+    const [a, b] = [rgb(from), rgb(to)];
+    return `rgb(${a.map((v, i) => Math.round(v + (b[i] - v) * part)).join(",")})`;
+  };
+  const themed = [];
+  // Calls `draw` now, and again when the theme changes.
+  const onTheme = (draw) => {
+    themed.push(draw);
+    draw();
+  };
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => themed.forEach((draw) => draw()));
+
+  // ---- the page's data ----------------------------------------------------------------------------------------------------------
+  const inflate = async (id) => {
+    const packed = Uint8Array.from(atob(byId(id).textContent.trim()), (c) => c.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return new Response(stream).arrayBuffer();
+  };
+  const ARRAYS = { u16: Uint16Array, u32: Uint32Array, f64: Float64Array };
+  // Puts typed arrays where the data name columns of the packed part: {c: kind, o: offset, n: length}.
+  const unpack = (value, buffer) => {
+    if (Array.isArray(value)) return value.map((v) => unpack(v, buffer));
+    if (value === null || typeof value !== "object") return value;
+    if (value.c in ARRAYS && "o" in value) return new ARRAYS[value.c](buffer, value.o, value.n);
+    return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, unpack(v, buffer)]));
+  };
+  const data = async () => unpack(JSON.parse(byId("data").textContent), byId("packed") ? await inflate("packed") : null);
+
+  // ---- downloads ----------------------------------------------------------------------------------------------------------------
+  const save = (name, type, content) => {
+    const url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
+    const link = el("a", { href: url, download: name });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(url), 1000);
+  };
+  const csv = (names, rows) => {
+    const cell = (v) => {
+      const text = v === null || v === undefined || Number.isNaN(v) ? "" : String(v);
+      return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+    };
+    return [names, ...rows].map((row) => row.map(cell).join(",") + "\n").join("");
+  };
+  // A row of small buttons: [["SVG", what it does], ...].
+  const tools = (entries) =>
+    el("div.tools", {}, entries.map(([name, act, title]) => el("button", { type: "button", onclick: act, title: title || `Download as ${name}` }, name)));
+
+  // ---- tables that sort, and filter ---------------------------------------------------------------------------------------------
+  // columns: {name, value: row => number or text, show: row => text or element, right: true}; `pick`: a click on a row.
+  const table = (columns, rows, { name, sort = 0, down = true, shown = 20, pick, mark } = {}) => {
+    let [by, falling, limit, wanted] = [sort, down, shown, ""];
+    const box = el("div.table");
+    const draw = () => {
+      const key = columns[by].value;
+      const order = (a, b) => {
+        const [x, y] = [key(a), key(b)].map((v) => (v === null || v === undefined ? -Infinity : v));
+        return (x < y ? -1 : x > y ? 1 : 0) * (falling ? -1 : 1);
+      };
+      const found = rows().filter((r) => !wanted || columns.some((c) => String(c.value(r)).toLowerCase().includes(wanted)));
+      const sorted = found.sort(order);
+      const heads = columns.map((c, i) =>
+        el("th", { scope: "col", class: c.right ? "right" : undefined, "aria-sort": i === by ? (falling ? "descending" : "ascending") : undefined },
+          el("button", { type: "button", onclick: () => ([by, falling] = i === by ? [by, !falling] : [i, !!c.right], draw()) }, c.name)));
+      const cells = (r) => columns.map((c) => el("td", { class: c.right ? "right" : undefined }, c.show ? c.show(r) : String(c.value(r))));
+      const line = (r) => {
+        const open = pick && (() => pick(r));
+        const row = el("tr", { class: mark && mark(r) ? "marked" : undefined, tabindex: pick ? 0 : undefined }, cells(r));
+        if (pick) {
+          row.addEventListener("click", open);
+          row.addEventListener("keydown", (e) => e.key === "Enter" && open());
+        }
+        return row;
+      };
+      const more = sorted.length > limit && el("button.more", { type: "button", onclick: () => ((limit *= 5), draw()) }, `${count(sorted.length - limit)} more`);
+      box.replaceChildren(
+        el("div.scroll", {}, el("table", {}, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, sorted.slice(0, limit).map(line)))),
+        more || "",
+      );
+    };
+    const search = el("input", { type: "search", placeholder: "filter", "aria-label": "Filter rows", oninput: (e) => ((wanted = e.target.value.trim().toLowerCase()), draw()) });
+    const download = () => save(`${name}.csv`, "text/csv", csv(columns.map((c) => c.name), rows().map((r) => columns.map((c) => c.value(r)))));
+    draw();
+    return { element: el("div", {}, el("div.bar", {}, rows().length > shown ? search : "", tools([["CSV", download]])), box), draw };
+  };
+
+  return { time, bytes, rate, percent, count, el, svg, byId, colour, mix, onTheme, inflate, data, save, csv, tools, table };
+})();

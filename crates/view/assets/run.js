@@ -1,0 +1,424 @@
+// The page of a run of a network: the network over time, the port that was clicked, flows, ports, pause trees.
+"use strict";
+xoff.run = async () => {
+  const { el, svg, byId, time, bytes, rate, percent, count, colour, onTheme, save, csv, tools, table } = xoff;
+  const data = await xoff.data();
+  const { ports, nodes, totals } = data;
+  const n = ports.node.length;
+  const state = { look: 0, metric: "stopped", port: -1 };
+  const names = Array.from({ length: n }, (_, p) => `${nodes.name[ports.node[p]]}->${nodes.name[ports.node[ports.peer[p]]]}${ports.suffix[p] || ""}`);
+  const typed = (p) => (names[p].includes("#") ? `'${names[p]}'` : names[p].replace("->", ":"));
+
+  // ---- the course of time -------------------------------------------------------------------------------------------------------
+  // Columns lie port by port: value of port p at look i is column[p * looks + i].
+  const course = data.course;
+  const looks = course ? course.times.length : 0;
+  const [unitPs, unitName] = data.end_ps >= 2e12 ? [1e12, "s"] : data.end_ps >= 2e9 ? [1e9, "ms"] : data.end_ps >= 2e6 ? [1e6, "us"] : [1e3, "ns"];
+  const xsTime = course ? Array.from(course.times, (t) => t / unitPs) : [];
+  const timeAxis = { title: `Time [${unitName}]`, time: true, csv: `time_${unitName}` };
+  const of = (column, p, i) => column[p * looks + i];
+  const seriesOf = (column, p, f) => Array.from({ length: looks }, (_, i) => f(of(column, p, i), i));
+  const queueMax = Math.max(1, ...Array.from(totals.egress_max), ...Array.from(totals.ingress_max));
+  const share = (part, whole) => (whole > 0 ? part / whole : 0);
+  const metrics = {
+    stopped: {
+      label: "Flow control",
+      value: (p) => (course ? Math.max(of(course.stopped, p, state.look), 10000 - of(course.limit, p, state.look)) / 1e4
+        : share(Math.max(totals.pause_ps[p], totals.hold_ps[p]), data.end_ps)),
+      legend: ["free to send", course ? "stopped all the time, or slowed down to nothing" : "stopped all the time, whole run"],
+    },
+    rate: {
+      label: "Utilisation",
+      value: (p) => (course ? of(course.rate, p, state.look) / 1e4 : share(totals.tx[p] * 8e12, data.end_ps * ports.rate[p])),
+      legend: ["idle", "line rate"],
+    },
+    queue: {
+      label: "Queue",
+      value: (p) => (course ? Math.max(of(course.egress, p, state.look), of(course.ingress, p, state.look)) : Math.max(totals.egress_max[p], totals.ingress_max[p])) / queueMax,
+      legend: ["empty", `${bytes(queueMax)}, the largest of the run`],
+    },
+  };
+  const words = (p) => {
+    if (!course) return `${names[p]}: ${bytes(totals.tx[p])} sent, stopped for ${time(Math.max(totals.pause_ps[p], totals.hold_ps[p]), 3)}`;
+    const i = state.look;
+    const parts = [`${names[p]}: ${rate((of(course.rate, p, i) / 1e4) * ports.rate[p])} of ${rate(ports.rate[p])}`];
+    if (of(course.stopped, p, i)) parts.push(`stopped ${percent(of(course.stopped, p, i) / 1e4)} of the interval`);
+    if (of(course.limit, p, i) < 10000 && of(course.limit, p, i) > 0) parts.push(`slowed down to ${rate((of(course.limit, p, i) / 1e4) * ports.rate[p])}`);
+    parts.push(`${bytes(of(course.egress, p, i))} wait to leave, ${bytes(of(course.ingress, p, i))} in the buffer at its far end`);
+    return parts.join("; ");
+  };
+
+  // ---- the network, the slider --------------------------------------------------------------------------------------------------
+  const value = (p) => metrics[state.metric].value(p);
+  const inCycle = () => {
+    const now = course ? course.times[state.look] : data.end_ps;
+    return data.deadlocks.filter((d) => d.closed_ps <= now).flatMap((d) => d.ports.map((p) => p.port));
+  };
+  const hosts = nodes.host.reduce((a, h) => a + h, 0);
+  const net = xoff.network({ nodes, ports, tiers: data.tiers, hosts, count: nodes.name.length }, {
+    value, tooltip: words, pick: (p) => choose(p), cycles: inCycle, name: "network",
+  });
+  const changed = [];
+  const now = el("output", { id: "now" });
+  const slider = el("input", { type: "range", id: "time", min: 0, max: 1000, value: 0, "aria-label": "Time in the run", disabled: looks < 2 });
+  const lookAt = (ps) => {
+    let [low, high] = [0, looks - 1];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (course.times[middle] < ps) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  };
+  const interval = () => (state.look > 0 ? `mean of ${time(course.times[state.look] - course.times[state.look - 1], 3)}` : "start");
+  const go = (look, fromSlider) => {
+    if (!course) return;
+    state.look = Math.max(0, Math.min(looks - 1, look));
+    const at = course.times[state.look];
+    if (!fromSlider) slider.value = Math.round((1000 * at) / (course.times[looks - 1] || 1));
+    now.textContent = `${time(at, 4)} · ${interval()}`;
+    slider.setAttribute("aria-valuetext", time(at, 4));
+    net.draw();
+    changed.forEach((f) => f());
+  };
+  slider.addEventListener("input", () => go(lookAt((slider.value / 1000) * course.times[looks - 1]), true));
+  let playing = 0;
+  const play = el("button.play", { type: "button", id: "play", title: "Play", disabled: looks < 2 }, "▶");
+  play.addEventListener("click", () => {
+    if (playing) {
+      cancelAnimationFrame(playing);
+      playing = 0;
+    } else {
+      let [from, start] = [state.look >= looks - 1 ? 0 : state.look, performance.now()];
+      const seconds = Math.min(20, Math.max(5, looks / 20));
+      const step = (t) => {
+        const look = from + Math.floor(((t - start) / 1000 / seconds) * looks);
+        go(look);
+        playing = look < looks - 1 ? requestAnimationFrame(step) : 0;
+        if (!playing) play.textContent = "▶";
+      };
+      playing = requestAnimationFrame(step);
+    }
+    play.textContent = playing ? "❚❚" : "▶";
+  });
+  const legend = el("div.legend");
+  const drawLegend = () => {
+    const [low, high] = metrics[state.metric].legend;
+    legend.replaceChildren(el("span", {}, low), el("i", { style: `background:linear-gradient(90deg, ${net.scheme().join(",")})` }), el("span", {}, high),
+      data.deadlocks.length ? el("span.cycle", {}, "deadlock") : "");
+  };
+  const choices = el("div.choices", { role: "radiogroup", "aria-label": "Colour of the links" },
+    Object.entries(metrics).map(([key, m]) => {
+      const button = el("button", { type: "button", role: "radio", "data-metric": key, "aria-checked": String(key === state.metric) }, m.label);
+      button.addEventListener("click", () => {
+        state.metric = key;
+        for (const b of choices.children) b.setAttribute("aria-checked", String(b === button));
+        drawLegend();
+        net.draw();
+      });
+      return button;
+    }));
+  onTheme(() => queueMicrotask(drawLegend));
+  byId("network").append(
+    el("div.bar", {}, choices, net.tools), net.element, legend,
+    el("div.time", {}, play, slider, now),
+    el("p.note", {}, course ? "Each direction of a link is a line, to the right of its way. Click one, or a node. Shift and wheel, or two fingers: zoom." : data.left_out.join(" ")),
+  );
+
+  // ---- a port -------------------------------------------------------------------------------------------------------------------
+  const cursor = () => (course ? [{ type: "line", xref: "x", yref: "paper", x0: xsTime[state.look], x1: xsTime[state.look], y0: 0, y1: 1, line: { width: 1.2, dash: "dot" }, colour: "accent" }] : []);
+  const portName = (p) => el("button.port", { type: "button", onclick: () => choose(p) }, names[p]);
+  const facts = (p) => {
+    const rows = [
+      ["Line", rate(ports.rate[p])],
+      ["Sent", `${bytes(totals.tx[p])}, ${percent(share(totals.tx[p] * 8e12, data.end_ps * ports.rate[p]))} of the line`],
+      ["Stopped", totals.pauses[p] ? `${count(totals.pauses[p])} times, ${time(totals.pause_ps[p], 3)} in all` : "never by a message"],
+      ["Head frames held", totals.holds[p] ? `${count(totals.holds[p])} times, ${time(totals.hold_ps[p], 3)} in all` : "never"],
+      ["Largest queue", `${bytes(totals.egress_max[p])} to leave, ${bytes(totals.ingress_max[p])} at its far end (one priority)`],
+      ["Marked", totals.marked[p] ? `${count(totals.marked[p])} frames` : "none"],
+      ["Dropped at its far end", totals.dropped[p] ? `${count(totals.dropped[p])} frames` : "none"],
+    ];
+    return el("dl.facts", {}, rows.map(([k, v]) => el("div", {}, el("dt", {}, k), el("dd", {}, v))));
+  };
+  const portChart = xoff.charts.chart({
+    name: "port", title: "In the course of time", x: timeAxis, y: [{ title: "Rate [b/s]" }, { title: "Buffers [B]" }, { title: "Stopped [%]", range: [0, 105] }], height: 470,
+    click: (point) => go(lookAt(point.x * unitPs)),
+  });
+  const chain = el("div.chain", { id: "chain" });
+  const panel = el("div", { id: "panel", hidden: true });
+  const title = el("h3", { id: "port-name" });
+  const detail = el("div");
+  panel.append(title, detail, portChart.element, el("h3", {}, "Why it waits"), chain);
+  const hint = el("p.note", { id: "no-port" }, "No port is chosen: click a link in the network, or a row in the table of ports.");
+  byId("port").append(hint, panel);
+
+  const choose = (p) => {
+    state.port = p;
+    net.select(p);
+    hint.hidden = true;
+    panel.hidden = false;
+    title.textContent = names[p];
+    detail.replaceChildren(facts(p));
+    if (course) {
+      const hostSide = nodes.host[ports.node[p]];
+      const marks = seriesOf(course.marked, p, (m) => m);
+      const series = [
+        { name: "sent", x: xsTime, y: seriesOf(course.rate, p, (r) => (r / 1e4) * ports.rate[p]), shape: "vh", hover: "%{y:.3s}b/s" },
+        { name: "allowed by flow control", x: xsTime, y: seriesOf(course.limit, p, (l) => (l / 1e4) * ports.rate[p]), shape: "hv", colour: "vermilion", dash: "dash", hover: "%{y:.3s}b/s" },
+        ...(hostSide ? [] : [{ name: "waits to leave", axis: 1, x: xsTime, y: seriesOf(course.egress, p, (b) => b), colour: "green", hover: "%{y:.3s}B" }]),
+        { name: "buffer at its far end", axis: 1, x: xsTime, y: seriesOf(course.ingress, p, (b) => b), colour: "purple", dash: "dash", hover: "%{y:.3s}B" },
+        { name: "stopped", axis: 2, x: xsTime, y: seriesOf(course.stopped, p, (s) => s / 100), shape: "vh", colour: "orange", fill: true, hover: "%{y:.3r} %" },
+      ];
+      portChart.set({ series, shapes: cursor(), title: `${names[p]} in the course of time`,
+        note: `Rates and stops are means between two looks, buffers are as they stood. ${marks.some((m) => m) ? `Marked frames: ${count(marks.reduce((a, b) => a + b, 0))}.` : ""}` });
+    } else portChart.element.hidden = true;
+    explain();
+    portTable.draw();
+    changed.forEach((f) => f("port"));
+  };
+
+  // ---- pause trees -------------------------------------------------------------------------------------------------------
+  // The last look at or before the present one that knows who waits.
+  const waitersNow = () => {
+    for (let i = state.look; course && i >= 0; i--) if (course.waiters[i]) return { at: course.times[i], list: course.waiters[i] };
+    return { at: 0, list: [] };
+  };
+  const flowName = (f) => (data.flows.ends[f] ? `flow ${f} (${nodes.name[data.flows.ends[f][0]]} to ${nodes.name[data.flows.ends[f][1]]})` : `flow ${f}`);
+  const sums = (behind, which) => {
+    const by = new Map();
+    for (const share of behind) by.set(share[which], (by.get(share[which]) || 0) + share[2]);
+    return [...by].sort((a, b) => b[1] - a[1]);
+  };
+  const command = (p, at) => el("code.command", {}, `xoff explain ${data.folder} ${typed(p)} ${time(at, 9).replace(" ", "")}`);
+  const explain = () => {
+    const p = state.port;
+    if (p < 0) return;
+    const { at, list } = waitersNow();
+    const steps = [];
+    const seen = [];
+    let [here, priority] = [p, null];
+    for (;;) {
+      const w = list.find((x) => x[0] === here && (priority === null || x[1] === priority));
+      if (!w || seen.includes(here)) break;
+      seen.push(here);
+      priority = w[1];
+      const [outs, flows] = [sums(w[3], 0), sums(w[3], 1)];
+      const far = nodes.name[ports.node[ports.peer[here]]];
+      const held = w[3].reduce((a, s) => a + s[2], 0);
+      steps.push(el("li", {}, portName(here), w[2] === null ? ` is slowed down (priority ${w[1]}). ` : ` has been stopped since ${time(w[2], 4)} (priority ${w[1]}). `,
+        `${far} holds ${bytes(held)} of what it sent, waiting for `, outs.slice(0, 3).flatMap(([o, b], i) => [i ? ", " : "", portName(o), ` (${bytes(b)})`]), outs.length > 3 ? ` and ${outs.length - 3} more` : "",
+        el("div.note", {}, `from ${flows.slice(0, 3).map(([f, b]) => `${flowName(f)}: ${bytes(b)}`).join(", ")}${flows.length > 3 ? ` and ${flows.length - 3} more` : ""}`)));
+      here = outs[0][0];
+    }
+    const rest = el("p.note", {}, "The whole chain, from the run repeated: ", command(p, course ? course.times[state.look] : data.end_ps));
+    const answer = el("div", { id: "explained" });
+    if (data.served) rest.append(" ", el("button", { type: "button", onclick: () => fetchExplanation(p, answer) }, "run it here"));
+    if (!steps.length) {
+      chain.replaceChildren(el("p", {}, !course ? "Waiting ports were not noted in the course of this run." : `At ${time(at, 4)} flow control neither stops it nor slows it down while its far end holds frames of it.`), rest, answer);
+      return;
+    }
+    const root = seen.includes(here)
+      ? el("p.root.bad", {}, "Root: these ports wait for each other in a circle, beginning with ", portName(here), ".")
+      : el("p.root", {}, "Root: ", portName(here), " was free to send; it is asked for more than it can carry.");
+    chain.replaceChildren(el("p.note", {}, `As it stood at ${time(at, 4)}.`), el("ol", {}, steps), root, rest, answer);
+  };
+  const fetchExplanation = async (p, into) => {
+    into.replaceChildren(el("p.note", {}, "The run is repeated up to then ..."));
+    const answer = await fetch(`api/explain?port=${encodeURIComponent(names[p])}&at_ps=${course ? course.times[state.look] : data.end_ps}`);
+    into.replaceChildren(el("pre", {}, await answer.text()));
+  };
+  const tree = el("div.tree", { id: "tree" });
+  const drawTree = () => {
+    const { at, list } = waitersNow();
+    if (!list.length) {
+      tree.replaceChildren(el("p", {}, course ? `At ${time(course.times[state.look], 4)} flow control stops or slows down no port whose far end holds frames of it.` : "Waiting ports were not noted in the course of this run."));
+      return;
+    }
+    const parent = new Map(list.map((w) => [w[0], sums(w[3], 0)[0][0]]));
+    const children = new Map();
+    for (const [child, p] of parent) children.set(p, [...(children.get(p) || []), child]);
+    const total = (p, seen = new Set()) => (seen.has(p) ? 0 : (seen.add(p), (children.get(p) || []).reduce((a, c) => a + total(c, seen), 1)));
+    const shown = new Set();
+    const LINES = 60;
+    const draw = (p, depth) => {
+      shown.add(p);
+      const w = list.find((x) => x[0] === p);
+      const held = w ? w[3].reduce((a, s) => a + s[2], 0) : 0;
+      const what = w ? (w[2] === null ? `slowed down, ${bytes(held)} wait beyond it` : `stopped since ${time(w[2], 4)}, ${bytes(held)} wait beyond it`) : "free to send";
+      const below = (children.get(p) || []).filter((c) => !shown.has(c));
+      const room = Math.max(0, LINES - shown.size);
+      return el("li", {}, portName(p), " ", el("span.note", {}, what),
+        below.length ? el("ul", {}, below.slice(0, room).map((c) => draw(c, depth + 1)), below.length > room ? el("li.note", {}, `and ${below.length - room} more`) : "") : "");
+    };
+    const roots = [...new Set([...parent.values()].filter((p) => !parent.has(p)))].sort((a, b) => total(b) - total(a));
+    const trees = roots.slice(0, 8).map((r) => el("ul.top", {}, draw(r, 0)));
+    const rest = [...parent.keys()].filter((p) => !shown.has(p));
+    const circles = [];
+    for (const p of rest) {
+      if (shown.has(p) || circles.length > 4) continue;
+      let at = p;
+      const way = [];
+      while (at !== undefined && !way.includes(at)) (way.push(at), (at = parent.get(at)));
+      if (at !== undefined && !shown.has(at)) circles.push(el("ul.top", {}, el("li.note", {}, "in a circle:"), draw(at, 0)));
+    }
+    tree.replaceChildren(el("p.note", {}, `As it stood at ${time(at, 4)}: below each port those whose frames wait for it.`), ...trees, ...circles, roots.length > 8 ? el("p.note", {}, `and ${roots.length - 8} smaller trees`) : "");
+  };
+  byId("waits").append(tree);
+
+  // ---- deadlocks ----------------------------------------------------------------------------------------------------------------
+  const drawDeadlocks = () => {
+    const box = byId("deadlocks");
+    if (!box) return;
+    box.querySelectorAll("figure").forEach((f) => f.remove());
+    data.deadlocks.slice(0, 4).forEach((d, k) => {
+      const m = d.ports.length;
+      const [w, h, r] = m <= 8 ? [460, 300, 108] : [620, 620, 250];
+      const spot = (i) => [w / 2 + r * 1.25 * Math.sin((2 * Math.PI * i) / m) * (m <= 8 ? 1.15 : 0.85), h / 2 - r * Math.cos((2 * Math.PI * i) / m)];
+      const ink = colour("bad-line");
+      const id = `tip${k}`;
+      const shown = Math.min(m, 40);
+      const edges = Array.from({ length: shown }, (_, i) => {
+        const [[ax, ay], [bx, by]] = [spot(i), spot((i + 1) % m)];
+        const [dx, dy] = [bx - ax, by - ay];
+        const cut = (x, y) => Math.min(52 / Math.abs(x || 1e-9), 18 / Math.abs(y || 1e-9));
+        const c = m > 1 ? Math.min(0.42, cut(dx, dy)) : 0;
+        return svg("line", { x1: ax + dx * c, y1: ay + dy * c, x2: bx - dx * c, y2: by - dy * c, stroke: ink, "stroke-width": 2.2, "marker-end": `url(#${id})` });
+      });
+      const boxes = d.ports.slice(0, shown).map((p, i) => {
+        const [x, y] = spot(i);
+        const g = svg("g", { cursor: "pointer", onclick: () => choose(p.port) },
+          svg("rect", { x: x - 48, y: y - 14, width: 96, height: 28, rx: 5, fill: colour("soft"), stroke: ink }),
+          svg("text", { x, y: y + 4, "text-anchor": "middle", "font-size": 12, fill: colour("fg"), "font-family": "system-ui, sans-serif" }, names[p.port]),
+          svg("title", {}, `${names[p.port]}: ${bytes(p.bytes)} wait since ${time(p.since_ps, 6)}, priority ${p.priority}`));
+        return g;
+      });
+      const heights = d.ports.map((_, i) => spot(i)[1]);
+      const [top, bottom] = [Math.min(...heights) - 24, Math.max(...heights) + 24];
+      const drawing = svg("svg", { viewBox: `0 ${top} ${w} ${bottom - top}`, width: w, xmlns: "http://www.w3.org/2000/svg", role: "img", "aria-label": "The cycle of the deadlock" },
+        svg("defs", {}, svg("marker", { id, viewBox: "0 0 10 10", refX: 9, refY: 5, markerWidth: 7, markerHeight: 7, orient: "auto" }, svg("path", { d: "M0 0L10 5L0 10z", fill: ink }))), edges, boxes);
+      const rows = d.ports.map((p, i) => [i, names[p.port], p.priority, p.frames, p.bytes, p.since_ps]);
+      const get = [["SVG", () => save("deadlock.svg", "image/svg+xml", new XMLSerializer().serializeToString(drawing))],
+        ["CSV", () => save("deadlock.csv", "text/csv", csv(["position", "port", "priority", "frames", "bytes", "blocked_since_ps"], rows))]];
+      const heading = el("h3", {}, `Cycle of ${m} ports, closed at ${time(d.closed_ps, 6)}`);
+      box.append(el("figure.cycle", {}, el("div.bar", {}, heading, tools(get)), drawing,
+        el("figcaption.note", {}, `Each port waits for the next one. Found at ${time(d.seen_ps, 6)}; ${count(d.stuck)} ports can never send again.${m > shown ? ` ${m - shown} more ports are in the CSV.` : ""}`)));
+    });
+  };
+  onTheme(drawDeadlocks);
+
+  // ---- the whole network in the course of time ----------------------------------------------------------------------------------
+  let overview = null;
+  if (course) {
+    const total = (f) => Array.from({ length: looks }, (_, i) => {
+      let sum = 0;
+      for (let p = 0; p < n; p++) sum += f(p, i);
+      return sum;
+    });
+    const fromHost = Array.from({ length: n }, (_, p) => nodes.host[ports.node[p]]);
+    const toHost = Array.from({ length: n }, (_, p) => nodes.host[ports.node[ports.peer[p]]]);
+    const sent = (which) => total((p, i) => (which[p] ? (of(course.rate, p, i) / 1e4) * ports.rate[p] : 0));
+    overview = xoff.charts.chart({
+      name: "network-time", title: "The network in the course of time", x: timeAxis, height: 430, click: (point) => go(lookAt(point.x * unitPs)),
+      y: [{ title: "Rate [b/s]" }, { title: "Stopped ports" }, { title: "Ingress buffers [B]" }],
+      note: "Drag over it to zoom, double-click to see all; the axis of the chosen port follows. Click to move the slider.",
+      series: [
+        { name: "sent by hosts", x: xsTime, y: sent(fromHost), shape: "vh", hover: "%{y:.4s}b/s" },
+        { name: "sent to hosts", x: xsTime, y: sent(toHost), shape: "vh", dash: "dash", hover: "%{y:.4s}b/s" },
+        { name: "stopped for part of the interval", axis: 1, x: xsTime, y: total((p, i) => of(course.stopped, p, i) > 0), shape: "vh", colour: "orange", fill: true, hover: "%{y}" },
+        { name: "in all ingress buffers", axis: 2, x: xsTime, y: total((p, i) => of(course.ingress, p, i)), colour: "purple", hover: "%{y:.4s}B" },
+      ],
+    });
+    overview.shapes = cursor();
+    byId("overview").append(overview.element);
+  }
+  changed.push((what) => {
+    if (what !== "port") {
+      overview?.mark(cursor());
+      if (state.port >= 0) portChart.mark(cursor());
+      explain();
+    }
+    drawTree();
+  });
+
+  // ---- flows --------------------------------------------------------------------------------------------------------------------
+  const flows = data.flows;
+  const cdfs = [];
+  if (flows.fct.x.length) {
+    const ended = flows.unfinished ? ` The curve ends below 1: ${count(flows.unfinished)} of ${count(flows.sized)} flows are not finished.` : "";
+    cdfs.push(xoff.charts.chart({ name: "fct-cdf", title: "Flow completion times", x: { title: "Completion time [s]", log: flows.fct.x[flows.fct.x.length - 1] > 20 * flows.fct.x[0], csv: "seconds" }, hovermode: "closest",
+      y: [{ title: "Share of flows", range: [0, 1.02] }], height: 300, note: `Share of the flows with a size that are complete within a time.${ended}`,
+      series: [{ name: "flows", x: Array.from(flows.fct.x, (t) => t / 1e12), y: flows.fct.y, shape: "hv", hover: "%{y:.1%} within %{x:.3s}s" }] }));
+  }
+  if (flows.slowdown.x.length && flows.sizes.length === 1) {
+    cdfs.push(xoff.charts.chart({ name: "slowdown-cdf", title: "Slowdown", x: { title: "Slowdown", csv: "slowdown" }, hovermode: "closest",
+      y: [{ title: "Share of flows", range: [0, 1.02] }], height: 300, note: "Completion time over that of the same flow alone in the network.",
+      series: [{ name: "flows", x: flows.slowdown.x, y: flows.slowdown.y, shape: "hv", colour: "green", hover: "%{y:.1%} at most %{x:.3r}" }] }));
+  } else if (flows.sizes.length) {
+    const x = flows.sizes.map((s) => s.mean);
+    const line = (key, name, symbol) => ({ name, x, y: flows.sizes.map((s) => s[key]), mode: "lines+markers", symbol, hover: `${name} %{y:.3r}` });
+    const open = flows.sizes.reduce((a, s) => a + s.unfinished, 0);
+    cdfs.push(xoff.charts.chart({ name: "slowdown", title: "Slowdown by size of flow", x: { title: "Size of flow [B]", log: true, csv: "bytes" },
+      y: [{ title: "Slowdown", log: true }], height: 300,
+      note: `Completion time over that of the same flow alone.${open ? ` ${count(open)} unfinished flows count with their age, which makes the values lower bounds.` : ""}`,
+      series: [line("p50", "median", "circle"), line("p95", "95th percentile", "square"), line("p99", "99th percentile", "diamond")] }));
+  }
+  const share100 = (s) => el("span", { title: "lower bound: unfinished flows count with their age" }, s);
+  const size = (b) => (b === null ? "unlimited" : bytes(b));
+  if (flows.sizes.length) {
+    const rows = flows.sizes.map((s) => el("tr", {}, [s.from === s.to ? bytes(s.from) : `${bytes(s.from)} to ${bytes(s.to)}`, count(s.flows), count(s.unfinished), ...["p50", "p95", "p99"].map((k) => (s.unfinished ? share100(`≥ ${s[k].toPrecision(3)}`) : s[k].toPrecision(3)))]
+      .map((v, i) => el("td", { class: i ? "right" : undefined }, v))));
+    byId("sizes").append(el("div.scroll", {}, el("table", {}, el("thead", {}, el("tr", {}, ["Size", "Flows", "Unfinished", "Median", "p95", "p99"].map((h, i) => el("th", { scope: "col", class: i ? "right" : undefined }, h)))), el("tbody", {}, rows))));
+  }
+  cdfs.forEach((c) => byId("cdfs").append(c.element));
+  const flowTable = table([
+    { name: "Flow", value: (f) => f[0], right: true },
+    { name: "From", value: (f) => nodes.name[f[1]] }, { name: "To", value: (f) => nodes.name[f[2]] },
+    { name: "Size", value: (f) => f[3], show: (f) => size(f[3]), right: true },
+    { name: "Delivered", value: (f) => f[4], show: (f) => bytes(f[4]), right: true },
+    { name: "Start", value: (f) => f[5], show: (f) => time(f[5], 4), right: true },
+    { name: "Completion time", value: (f) => f[6], show: (f) => (f[6] === null ? el("span.badge.caution", {}, f[3] === null ? "no end" : "unfinished") : time(f[6], 4)), right: true },
+    { name: "Slowdown", value: (f) => f[7], show: (f) => (f[7] === null ? "-" : f[7].toPrecision(3)), right: true },
+  ], () => flows.list, { name: "flows", sort: 7, shown: 10 });
+  byId("flows").append(flowTable.element);
+
+  // ---- ports --------------------------------------------------------------------------------------------------------------------
+  const all = Array.from({ length: n }, (_, p) => p);
+  const stopped = (p) => Math.max(totals.pause_ps[p], totals.hold_ps[p]);
+  const portTable = table([
+    { name: "Port", value: (p) => names[p], show: (p) => portName(p) },
+    { name: "Utilisation", value: (p) => share(totals.tx[p] * 8e12, data.end_ps * ports.rate[p]), show: (p) => percent(share(totals.tx[p] * 8e12, data.end_ps * ports.rate[p])), right: true },
+    { name: "Sent", value: (p) => totals.tx[p], show: (p) => bytes(totals.tx[p]), right: true },
+    { name: "Pauses", value: (p) => totals.pauses[p], show: (p) => count(totals.pauses[p]), right: true },
+    { name: "Stopped", value: (p) => share(stopped(p), data.end_ps), show: (p) => percent(share(stopped(p), data.end_ps)), right: true },
+    { name: "Largest queue", value: (p) => totals.egress_max[p], show: (p) => bytes(totals.egress_max[p]), right: true },
+    { name: "Largest buffer at far end", value: (p) => totals.ingress_max[p], show: (p) => bytes(totals.ingress_max[p]), right: true },
+    { name: "Marked", value: (p) => totals.marked[p], show: (p) => count(totals.marked[p]), right: true },
+  ], () => all, { name: "ports", sort: all.some((p) => stopped(p)) ? 4 : 1, shown: 12, pick: (p) => choose(p), mark: (p) => p === state.port });
+  byId("ports").append(portTable.element);
+
+  // ---- first paint, then the charts ---------------------------------------------------------------------------------------------
+  if (course) {
+    const deadlock = data.deadlocks[0];
+    const most = () => {
+      let [best, where] = [-1, looks - 1];
+      for (let i = 0; i < looks; i++) {
+        let sum = 0;
+        for (let p = 0; p < n; p++) sum += of(course.stopped, p, i) + (10000 - of(course.limit, p, i));
+        if (sum > best) [best, where] = [sum, i];
+      }
+      return where;
+    };
+    go(deadlock ? lookAt(deadlock.closed_ps) : most());
+  } else drawTree();
+  // What a reader would look at first: a port of the deadlock, the one that was stopped longest, or the busiest.
+  const worst = (of) => all.reduce((a, b) => (of(b) > of(a) ? b : a), 0);
+  if (n) choose(data.deadlocks.length ? data.deadlocks[0].ports[0].port : all.some(stopped) ? worst(stopped) : worst((p) => totals.tx[p] / ports.rate[p]));
+  document.documentElement.dataset.painted = String(Math.round(performance.now()));
+  const start = async () => {
+    await Promise.all([overview?.draw(), ...cdfs.map((c) => c.draw())]);
+    document.documentElement.dataset.ready = String(Math.round(performance.now()));
+  };
+  requestAnimationFrame(() => setTimeout(start, 0));
+  // For tests, and for a console.
+  return { data, state, names, choose, go, net, lookAt };
+};

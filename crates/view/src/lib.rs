@@ -1,0 +1,20 @@
+//! The interactive page of a run: one HTML file that opens anywhere and asks nothing of any network.
+//!
+//! ```text
+//!   NetworkScenario, Finished (with its Course) --> RunView (JSON, columns) --+
+//!                                                   layout: where nodes stand +--> Page --> report.html
+//!   assets/*.js, view.css, plotly.js packed by build.rs ---------------------+
+//! ```
+//!
+//! [`page`] is what other pages of the project are built with: skeleton, data, charts, tables, downloads. The scripts in `assets` are the
+//! project's own and are read as they are; plotly.js comes from the crate `plotly` while the program is built, and is not in the repository.
+
+mod flows;
+mod layout;
+mod network;
+pub mod page;
+mod report;
+
+pub use layout::{Layout, layout};
+pub use page::{Blob, Column, Page};
+pub use report::{REPORT, of_network};

@@ -1,0 +1,305 @@
+//! The data of the page of a network's run: topology, totals, the course of time, waiting ports.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use xoff_record::Manifest;
+use xoff_record::verdict::Tone;
+use xoff_run::{Course, Finished, NetworkScenario, PortLook};
+use xoff_sim::{Deadlock, PortTotals};
+use xoff_topology::{NodeKind, PortNumbers};
+use xoff_units::Span;
+
+use crate::flows::{FlowsView, LISTED_MAX};
+use crate::layout::layout;
+use crate::page::{Blob, Column};
+
+/// A part of one as the page gets it: ten thousand are all.
+const WHOLE: f64 = 10_000.0;
+/// Deadlocks that are listed.
+const DEADLOCKS_MAX: usize = 16;
+
+/// A number at the top of the page.
+#[derive(Clone, Debug, Serialize)]
+pub struct Fact {
+    /// What it is.
+    pub label: &'static str,
+    /// With its unit.
+    pub value: String,
+    /// A few words under it.
+    pub note: String,
+    /// Class of its colour.
+    pub tone: &'static str,
+}
+
+/// Nodes, by number.
+#[derive(Serialize)]
+struct Nodes {
+    name: Vec<String>,
+    x: Vec<f64>,
+    y: Vec<f64>,
+    host: Vec<u8>,
+}
+
+/// Directed ports, by number.
+#[derive(Serialize)]
+struct Ports {
+    node: Column,
+    peer: Column,
+    rate: Column,
+    /// What the name of a port has besides its ends, where there are parallel links.
+    suffix: BTreeMap<u32, String>,
+}
+
+/// Counters over the whole run, by port.
+#[derive(Serialize)]
+struct Totals {
+    tx: Column,
+    pauses: Column,
+    pause_ps: Column,
+    holds: Column,
+    hold_ps: Column,
+    marked: Column,
+    dropped: Column,
+    egress_max: Column,
+    ingress_max: Column,
+}
+
+/// Who waits: port, priority, since (none: slowed down), and what the far end holds: port waited for, flow, bytes.
+type Waits = Vec<(u32, u8, Option<u64>, Vec<(u32, u32, u64)>)>;
+
+/// The course of time: by port, then by look.
+#[derive(Serialize)]
+struct CourseView {
+    times: Vec<u64>,
+    /// Bytes sent since the look before, as a part of what the line carries.
+    rate: Column,
+    /// Time stopped since the look before.
+    stopped: Column,
+    /// Rate that flow control allows, as a part of the line's.
+    limit: Column,
+    /// What waits to leave [bytes].
+    egress: Column,
+    /// What the far end's buffer holds of it [bytes].
+    ingress: Column,
+    /// Frames marked since the look before.
+    marked: Column,
+    waiters: Vec<Option<Waits>>,
+}
+
+#[derive(Serialize)]
+struct StuckView {
+    port: u32,
+    priority: u8,
+    frames: u32,
+    bytes: u64,
+    since_ps: u64,
+}
+
+#[derive(Serialize)]
+struct DeadlockView {
+    closed_ps: u64,
+    seen_ps: u64,
+    stuck: usize,
+    ports: Vec<StuckView>,
+}
+
+/// All of it.
+#[derive(Serialize)]
+pub struct RunView {
+    title: String,
+    end_ps: u64,
+    tiers: bool,
+    nodes: Nodes,
+    ports: Ports,
+    totals: Totals,
+    course: Option<CourseView>,
+    flows: FlowsView,
+    deadlocks: Vec<DeadlockView>,
+    /// The run's folder, as commands name it.
+    folder: String,
+    /// What the page leaves out, one sentence each.
+    pub left_out: Vec<String>,
+    served: bool,
+}
+
+impl RunView {
+    /// Of a finished run in this folder; columns go into `blob`.
+    pub fn new(s: &NetworkScenario, f: &Finished, folder: &str, blob: &mut Blob) -> RunView {
+        let t = &s.topology;
+        let numbers = PortNumbers::new(t);
+        let places = numbers.places();
+        let rates: Vec<f64> = places.iter().map(|&(n, p)| t.link_at(n, p).rate.0 as f64).collect();
+        let base = |n: u32, p: u16| format!("{}->{}", t.name(n), t.name(t.nodes[n as usize].ports[p as usize].peer));
+        let suffix = |(i, &(n, p)): (usize, &(u32, u16))| {
+            let rest = t.port_name(n, p).strip_prefix(&base(n, p))?.to_owned();
+            (!rest.is_empty()).then_some((i as u32, rest))
+        };
+        let place = layout(t);
+        let course = f.course.as_ref().filter(|c| c.looks.len() > 1);
+        RunView {
+            title: title(s).into(),
+            end_ps: f.outcome.now.0,
+            tiers: place.tiers,
+            nodes: Nodes {
+                name: t.nodes.iter().map(|n| n.name.clone()).collect(),
+                x: place.x,
+                y: place.y,
+                host: t.nodes.iter().map(|n| u8::from(n.kind == NodeKind::Host)).collect(),
+            },
+            ports: Ports {
+                node: blob.u32(places.iter().map(|p| p.0)),
+                peer: blob.u32((0..numbers.len() as u32).map(|i| numbers.peer(i))),
+                rate: blob.f64(rates.iter().copied()),
+                suffix: places.iter().enumerate().filter_map(suffix).collect(),
+            },
+            totals: totals(f, &numbers, blob),
+            course: course.map(|c| of_course(c, &rates, blob)),
+            flows: FlowsView::new(f),
+            deadlocks: f.outcome.deadlocks.iter().take(DEADLOCKS_MAX).map(|d| deadlock(d, &numbers)).collect(),
+            folder: folder.into(),
+            left_out: left_out(f),
+            served: false,
+        }
+    }
+}
+
+/// How a run is called.
+pub fn title(s: &NetworkScenario) -> &str {
+    if s.title.is_empty() { "Run" } else { &s.title }
+}
+
+fn totals(f: &Finished, numbers: &PortNumbers, blob: &mut Blob) -> Totals {
+    let own = |of: fn(&PortTotals) -> u64| -> Vec<f64> {
+        numbers.places().iter().map(|&(n, p)| of(&f.outcome.ports[n as usize][p as usize]) as f64).collect()
+    };
+    // What happens at the far end of a link belongs to the port that sends.
+    let far = |of: fn(&PortTotals) -> u64| -> Vec<f64> {
+        let at = own(of);
+        (0..numbers.len() as u32).map(|i| at[numbers.peer(i) as usize]).collect()
+    };
+    use xoff_record::Mark;
+    Totals {
+        tx: blob.f64(own(|t| t.tx_bytes)),
+        pauses: blob.f64(own(|t| t.pauses)),
+        pause_ps: blob.f64(own(|t| t.pause_ps_total)),
+        holds: blob.f64(own(|t| t.holds)),
+        hold_ps: blob.f64(own(|t| t.hold_ps_total)),
+        marked: blob.f64(own(|t| t.marked.of(Mark::Ce) + t.marked.of(Mark::Ue))),
+        dropped: blob.f64(far(|t| t.dropped)),
+        egress_max: blob.f64(own(|t| t.egress_bytes_max)),
+        ingress_max: blob.f64(far(|t| t.ingress_bytes_max)),
+    }
+}
+
+fn of_course(c: &Course, rates: &[f64], blob: &mut Blob) -> CourseView {
+    let looks = &c.looks;
+    // The span before each look; the first has none.
+    let spans: Vec<f64> = (0..looks.len()).map(|i| if i == 0 { 0.0 } else { looks[i].at.since(looks[i - 1].at).0 as f64 }).collect();
+    let part = |value: f64| (value * WHOLE).round().clamp(0.0, WHOLE) as u16;
+    let grown = |i: usize, of: &dyn Fn(&PortLook) -> u64| if i == 0 { 0.0 } else { (of(&looks[i]) - of(&looks[i - 1])) as f64 };
+    let share = |grown: f64, whole: f64| if whole > 0.0 { part(grown / whole) } else { 0 };
+    let cells = || (0..rates.len()).flat_map(|p| (0..looks.len()).map(move |i| (p, i)));
+    CourseView {
+        times: looks.iter().map(|l| l.at.0).collect(),
+        rate: blob.u16(cells().map(|(p, i)| share(grown(i, &|l| l.ports[p].tx_bytes) * 8e12, spans[i] * rates[p]))),
+        stopped: blob.u16(cells().map(|(p, i)| share(grown(i, &|l| l.ports[p].stopped_ps), spans[i]))),
+        limit: blob.u16(cells().map(|(p, i)| part(f64::from(looks[i].ports[p].allowed)))),
+        egress: blob.u32(cells().map(|(p, i)| looks[i].ports[p].egress_bytes)),
+        ingress: blob.u32(cells().map(|(p, i)| looks[i].ports[p].ingress_bytes)),
+        marked: blob.u32(cells().map(|(p, i)| grown(i, &|l| u64::from(l.ports[p].marked)) as u32)),
+        waiters: looks.iter().map(|l| l.waiters.as_ref().map(|w| w.iter().map(waits).collect())).collect(),
+    }
+}
+
+fn waits(w: &xoff_run::Waiter) -> (u32, u8, Option<u64>, Vec<(u32, u32, u64)>) {
+    (w.port.0, w.priority, w.since.map(|t| t.0), w.behind.iter().map(|&(p, flow, bytes)| (p.0, flow, bytes)).collect())
+}
+
+fn deadlock(d: &Deadlock, numbers: &PortNumbers) -> DeadlockView {
+    let stuck = |p: &xoff_sim::StuckPort| StuckView {
+        port: numbers.of(p.node, p.port),
+        priority: p.priority,
+        frames: p.frames,
+        bytes: p.bytes.0,
+        since_ps: p.since.0,
+    };
+    DeadlockView { closed_ps: d.closed.0, seen_ps: d.seen.0, stuck: d.stuck_ports, ports: d.cycle.iter().map(stuck).collect() }
+}
+
+/// What is not on the page, and where it is.
+fn left_out(f: &Finished) -> Vec<String> {
+    let mut out = Vec::new();
+    let flows = f.outcome.flows.len();
+    match &f.course {
+        None => out.push("The course of time was not noted; totals and flows are complete.".into()),
+        Some(c) => match c.absent_because() {
+            Some(why) => out.push(format!("No course of time: {why}.")),
+            None => {
+                let longest = c.looks.windows(2).map(|w| w[1].at.since(w[0].at).0).max().unwrap_or(0);
+                let text = format!(
+                    "Time in {} steps, the longest {}: bytes, stops and marks of a step are exact, buffers are as they stood at its end.",
+                    c.looks.len().saturating_sub(1),
+                    Span(longest)
+                );
+                out.push(text);
+            }
+        },
+    }
+    let forward = &f.outcome.fast_forwarded;
+    if forward.skipped.0 > 0 {
+        out.push(format!("The state recurred after {}: {} of the run repeat it, and are one step here.", forward.longest, forward.skipped));
+    }
+    if flows > LISTED_MAX {
+        out.push(format!("{LISTED_MAX} of {flows} flows are listed, unfinished and slow ones first; curves and percentiles count all."));
+    }
+    if f.outcome.deadlocks.len() > DEADLOCKS_MAX {
+        out.push(format!("{DEADLOCKS_MAX} of {} deadlocks are shown.", f.outcome.deadlocks.len()));
+    }
+    out.push("All rows are in the tables beside this page.".into());
+    out
+}
+
+/// Class of a tone.
+pub fn class(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Good => "good",
+        Tone::Caution => "caution",
+        Tone::Bad => "bad",
+    }
+}
+
+/// The numbers at the top.
+pub fn facts(f: &Finished) -> Vec<Fact> {
+    let (m, o): (&Manifest, _) = (&f.manifest, &f.outcome);
+    let plain = |label, value: String, note: String| Fact { label, value, note, tone: "neutral" };
+    let mut facts = vec![plain("Simulated time", Span(o.now.0).to_string(), m.ended_because.clone())];
+    let unfinished = o.flows.iter().filter(|r| r.received.is_none() && r.flow.size != xoff_workload::UNLIMITED).count();
+    facts.push(Fact {
+        label: "Flows complete",
+        value: format!("{} of {}", m.flows_completed, m.flows_total),
+        note: if unfinished > 0 { format!("{unfinished} with a size are unfinished") } else { String::new() },
+        tone: if unfinished > 0 { "caution" } else { "neutral" },
+    });
+    if let Some(s) = &m.slowdown {
+        let at_least = if s.censored > 0 { "≥ " } else { "" };
+        facts.push(plain("Slowdown, 99th percentile", format!("{at_least}{:.2}", s.p99), format!("median {at_least}{:.2}", s.median)));
+    }
+    let sum = |of: fn(&PortTotals) -> u64| o.ports.iter().flatten().map(of).sum::<u64>();
+    let stopped = o.ports.iter().flatten().filter(|t| t.pauses + t.holds > 0).count();
+    facts.push(plain("Pauses", sum(|t| t.pauses).to_string(), format!("{stopped} ports stopped or held at least once")));
+    let lost = m.lost_frames;
+    let tone = if lost > 0 { "bad" } else { "good" };
+    facts.push(Fact { label: "Frames lost", value: lost.to_string(), note: String::new(), tone });
+    use xoff_record::verdict::Deadlock as D;
+    let (value, note, tone) = match m.verdict.as_ref().map(|v| &v.parts().deadlock) {
+        Some(D::None) => ("none".to_owned(), "looked for all the time".to_owned(), "good"),
+        Some(D::Found { ports, .. }) => {
+            (o.deadlocks.first().map_or("yes".into(), |d| format!("at {}", d.closed)), format!("{} ports in the cycle", ports.len()), "bad")
+        }
+        Some(D::NotChecked { why }) => ("not looked for".to_owned(), why.clone(), "caution"),
+        None => ("unknown".to_owned(), String::new(), "caution"),
+    };
+    facts.push(Fact { label: "Deadlock", value, note, tone });
+    facts
+}
