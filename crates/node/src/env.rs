@@ -18,6 +18,8 @@ pub struct EventKey {
 impl EventKey {
     /// Before everything.
     pub const START: EventKey = EventKey { time: Time::ZERO, rank: 0 };
+    /// After everything.
+    pub const NEVER: EventKey = EventKey { time: Time::NEVER, rank: u64::MAX };
 }
 
 /// A call that a node wants at a later time. Early, late or repeated calls do no harm.

@@ -196,13 +196,14 @@ impl Telemetry {
     }
 }
 
-/// All frames that exist, in one slab with a free list.
+/// All frames that exist, in one slab.
 #[derive(Default)]
 pub struct FrameStore {
     frames: Vec<Frame>,
     /// Records of frames, by handle; only as far as frames have any. Beside the frames, so that those stay small.
     telemetry: Vec<Telemetry>,
-    free: FrameId,
+    /// Handles of places that are empty. Beside the frames: a list through them would have to read each place before the next is known.
+    free: Vec<FrameId>,
     /// Frames that exist: all others, data.
     live: [u64; 2],
 }
@@ -210,24 +211,21 @@ pub struct FrameStore {
 impl FrameStore {
     /// An empty store.
     pub fn new() -> Self {
-        FrameStore { frames: Vec::new(), telemetry: Vec::new(), free: NIL, live: [0; 2] }
+        FrameStore { frames: Vec::new(), telemetry: Vec::new(), free: Vec::new(), live: [0; 2] }
     }
     /// Stores a frame.
     #[inline]
     pub fn insert(&mut self, frame: Frame) -> FrameId {
         self.live[frame.is_data() as usize] += 1;
-        if self.free == NIL {
+        let Some(id) = self.free.pop() else {
             if self.frames.len() == self.frames.capacity() {
                 self.grow();
             }
             self.frames.push(frame);
-            (self.frames.len() - 1) as FrameId
-        } else {
-            let id = self.free;
-            self.free = self.frames[id as usize].next;
-            self.frames[id as usize] = frame;
-            id
-        }
+            return (self.frames.len() - 1) as FrameId;
+        };
+        self.frames[id as usize] = frame;
+        id
     }
     /// Makes room for more frames. A large store is given far more than it has: memory that nothing has touched is only a promise, and moving
     /// the frames to a larger place would need both places at once.
@@ -243,14 +241,13 @@ impl FrameStore {
     /// Frames of a large store: 32 MiB.
     const LARGE: usize = 1 << 20;
     /// A large store gets room for so many times as many frames again: the most that the system promises.
-    const AHEAD: [usize; 3] = [31, 7, 3];
+    const AHEAD: [usize; 4] = [255, 63, 15, 3];
     /// Removes a frame and returns its content.
     #[inline]
     pub fn remove(&mut self, id: FrameId) -> Frame {
         let frame = self.frames[id as usize];
         self.live[frame.is_data() as usize] -= 1;
-        self.frames[id as usize].next = self.free;
-        self.free = id;
+        self.free.push(id);
         frame
     }
     /// The records of a frame, also just after it was removed; `None`: it never had any.

@@ -53,6 +53,8 @@ pub(crate) struct Core {
     pub monitor: Monitor,
     /// Frames for other partitions, by partition.
     pub outgoing: Vec<Vec<RemoteArrival>>,
+    /// When the first of them arrives; without a look at all of them.
+    pub first_outgoing: EventKey,
     losses: Option<Box<dyn Losses>>,
     pub draws: Draws,
     /// Keeps the ideal messages of one port in order.
@@ -81,6 +83,7 @@ impl Core {
             wire_times: WireTimes::new(layout.clock),
             router: Router::new(routes),
             outgoing: (0..destinations).map(|_| Vec::new()).collect(),
+            first_outgoing: EventKey::NEVER,
             losses: None,
             draws: Draws::new(layout.seed, lines.len()),
             handed_over: HandedOver::default(),
@@ -211,6 +214,7 @@ impl Core {
         } else {
             let telemetry = self.frames.telemetry(frame).copied().map(Box::new);
             let f = self.frames.remove(frame);
+            self.first_outgoing = self.first_outgoing.min(event_key);
             self.outgoing[partition as usize].push(RemoteArrival { at: event_key, to, frame: f, id: frame, telemetry });
         }
     }

@@ -423,8 +423,6 @@ mod tests {
     use crate::event::Kind;
     use std::collections::BTreeSet;
 
-    const NEVER: EventKey = EventKey { time: Time::NEVER, rank: u64::MAX };
-
     pub(super) fn event(time: u64, rank: u64) -> Event {
         Event::new(EventKey { time: Time(time), rank }, Kind::Wake, 0, 0)
     }
@@ -460,7 +458,7 @@ mod tests {
                     reference.insert(event(now + distance, rank).key());
                 }
                 let want = reference.pop_first().unwrap();
-                let e = q.pop_before(NEVER).unwrap();
+                let e = q.pop_before(EventKey::NEVER).unwrap();
                 assert_eq!(e.key(), want);
                 now = e.time();
                 // A guess about what comes next may be wrong after a change of width, but there is one.
@@ -473,8 +471,8 @@ mod tests {
             let at = q.peek().unwrap();
             assert_eq!((at.time.0 as u128) << 64 | at.rank as u128, want);
             assert!(q.pop_before(at).is_none(), "not before itself");
-            assert_eq!(q.pop_before(NEVER).unwrap().key(), want);
+            assert_eq!(q.pop_before(EventKey::NEVER).unwrap().key(), want);
         }
-        assert!(q.pop_before(NEVER).is_none() && q.peek().is_none());
+        assert!(q.pop_before(EventKey::NEVER).is_none() && q.peek().is_none());
     }
 }

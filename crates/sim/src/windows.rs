@@ -40,7 +40,6 @@ const SHARE: usize = 4;
 /// Up to here an event is put in its place among those of the present turn; further away it goes to a heap.
 const NEAR: usize = 24;
 const NO_UNIT: u32 = u32::MAX;
-const NEVER: EventKey = EventKey { time: Time::NEVER, rank: u64::MAX };
 
 /// Which nodes act together, and for how long on their own.
 pub(crate) struct Units {
@@ -203,7 +202,7 @@ pub(crate) struct Windows {
 impl Windows {
     /// Nothing pending; `far` takes what lies beyond the windows.
     pub fn new(units: &Units, places: &[(u32, u16)], far: EventQueue) -> Windows {
-        let window = || Window { by_unit: vec![Vec::new(); units.count], active: Vec::new(), first: NEVER };
+        let window = || Window { by_unit: vec![Vec::new(); units.count], active: Vec::new(), first: EventKey::NEVER };
         Windows {
             width: units.window().0,
             unit_of: places.iter().map(|p| units.of_node[p.0 as usize]).collect(),
@@ -342,7 +341,7 @@ impl Windows {
     /// The earliest event; between two passes.
     pub fn peek(&mut self) -> Option<EventKey> {
         // What is far away is later than every window of the ring.
-        let near = self.ring.iter().map(|w| w.first).min().filter(|k| *k != NEVER);
+        let near = self.ring.iter().map(|w| w.first).min().filter(|k| *k != EventKey::NEVER);
         near.or_else(|| self.far.peek())
     }
 
@@ -379,7 +378,7 @@ impl Windows {
         let window = &mut self.ring[self.at];
         self.pass.clear();
         std::mem::swap(&mut self.pass, &mut window.active);
-        window.first = NEVER;
+        window.first = EventKey::NEVER;
         self.turn = 0;
     }
 }

@@ -258,7 +258,7 @@ impl World {
                 planned => {
                     let end = EventKey { time: Time(until.0.saturating_add(1)), rank: 0 };
                     let mut bound = planned.map_or(end, |p| p.min(end));
-                    let mut events = events.min(SLICE);
+                    let mut events = events.min(self.slice());
                     if let Some((place, at_most)) = pause {
                         (bound, events) = (bound.min(place), events.min(at_most));
                         if first.is_none_or(|f| f >= bound) {

@@ -56,7 +56,7 @@ impl Course {
     pub(super) fn new(world: &World, ports: usize) -> Course {
         let each = EVENTS_EACH * ports as u64;
         // Threads are worth their start in long stretches only.
-        let step = if world.threads() > 1 { each.max(SLICE * world.threads() as u64) } else { each.max(256) };
+        let step = if world.threads() > 1 { each.max(world.slice()) } else { each.max(256) };
         let mut course = Course { ports, step, ..Course::default() };
         course.note(world);
         course

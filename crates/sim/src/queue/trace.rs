@@ -56,7 +56,6 @@ impl<E: Pending> QueueTrace<E> {
 
     /// Does the same to a queue with nothing around it.
     pub fn replay(&self) -> Replayed {
-        const NEVER: EventKey = EventKey { time: xoff_units::Time::NEVER, rank: u64::MAX };
         let mut queue = EventQueue::sized(self.shift, self.buckets);
         self.before.iter().for_each(|e| queue.push(*e));
         let cpu = cpu_time::ThreadTime::now();
@@ -64,7 +63,7 @@ impl<E: Pending> QueueTrace<E> {
         for operation in &self.operations {
             match operation {
                 Some(e) => queue.push(*e),
-                None => events += queue.pop_before(NEVER).is_some() as u64,
+                None => events += queue.pop_before(EventKey::NEVER).is_some() as u64,
             }
         }
         Replayed { events, cpu: cpu.elapsed() }

@@ -36,10 +36,11 @@ impl Standing {
 
     fn of(partition: &mut Partition, bound: EventKey) -> Standing {
         let own = partition.peek().filter(|m| *m < bound).map_or(u64::MAX, |m| m.time.0);
+        // What is under way changes hands now.
+        let under_way = Some(std::mem::replace(&mut partition.core.first_outgoing, EventKey::NEVER)).filter(|at| *at < bound);
         let core = &partition.core;
-        let under_way = core.outgoing.iter().flatten().map(|f| f.at).filter(|at| *at < bound).map(|at| at.time.0).min();
         Standing {
-            next: own.min(under_way.unwrap_or(u64::MAX)),
+            next: own.min(under_way.map_or(u64::MAX, |at| at.time.0)),
             events: core.events,
             completions: core.monitor.flows.completions.len() as u64,
             full: partition.has_many_rows(),
@@ -173,6 +174,7 @@ pub(super) fn exchange(partitions: &mut [Partition]) {
             let arrivals = std::mem::take(&mut partitions[from].core.outgoing[to]);
             arrivals.into_iter().for_each(|c| _ = partitions[to].core.enter(c));
         }
+        partitions[from].core.first_outgoing = EventKey::NEVER;
     }
 }
 
