@@ -140,7 +140,12 @@ class Caller:
 
 def ask(args: list[str], caller: Caller) -> tuple[str, str, int]: ...
 
-def mean(values: list[float]) -> tuple[float, float, float, int]: ...
+Flow = tuple[int, str, str, int, int, int | None, float | None, int, int, int]
+Port = tuple[str, int, int, int, int, int]
+
+def compare(
+    sides: list[list[str | tuple[str, tuple[list[Flow], list[Port]] | None]]], names: list[str] | None, bins: int | list[int] | None
+) -> str: ...
 
 class Sweep:
     def __init__(self, path: str | PathLike[str], text: str | None, more: str) -> None: ...

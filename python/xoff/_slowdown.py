@@ -44,10 +44,10 @@ def sized(run: Run) -> pl.DataFrame:
     )
 
 
-def edges(sizes: pl.Series, bins: Bins | None) -> list[int]:
-    """Sizes at which bins begin."""
+def checked(bins: Bins | None) -> int | list[int] | None:
+    """A number of bins, or sizes at which they begin; ``None``: the usual ones."""
     if bins is None:
-        return list(EDGES)
+        return None
     if isinstance(bins, str):
         raise TypeError(f"bins: expected sizes in whole bytes, such as [0, 10_000, 1_000_000], not {bins!r}")
     if not isinstance(bins, int):
@@ -57,8 +57,18 @@ def edges(sizes: pl.Series, bins: Bins | None) -> list[int]:
         return given if given[0] == 0 else [0, *given]
     if bins < 1:
         raise ValueError(f"bins: expected 1 or more, not {bins}")
+    return bins
+
+
+def edges(sizes: pl.Series, bins: Bins | None) -> list[int]:
+    """Sizes at which bins begin."""
+    given = checked(bins)
+    if given is None:
+        return list(EDGES)
+    if not isinstance(given, int):
+        return given
     ordered = sizes.sort().to_list()
-    return sorted({0, *(ordered[len(ordered) * i // bins] for i in range(1, bins))}) if ordered else [0]
+    return sorted({0, *(ordered[len(ordered) * i // given] for i in range(1, given))}) if ordered else [0]
 
 
 def percentile(ordered: list[float], percent: float) -> float | None:

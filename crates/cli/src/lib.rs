@@ -8,6 +8,7 @@
 mod answer;
 mod caller;
 mod check;
+mod compare;
 mod explain;
 mod export;
 mod host;
@@ -69,6 +70,8 @@ enum Command {
     Explain(explain::Args),
     /// Show the congestion tree at a time: roots, leaves, culprits and victims
     Tree(tree::Args),
+    /// Compare runs: parameters, slowdown by size, victims, pauses
+    Compare(compare::Args),
     /// Export a run for Perfetto, Wireshark or spreadsheets
     Export(export::Args),
     /// Run the figures and tables of a paper and judge them
@@ -170,6 +173,7 @@ impl Cli {
             Command::Plan(args) => plan::run(args),
             Command::Explain(args) => explain::run(args),
             Command::Tree(args) => tree::run(args),
+            Command::Compare(args) => compare::run(args),
             Command::Export(args) => export::run(args),
             Command::Reproduce(args) => reproduce::run(args),
             Command::Sweep(args) => sweep::run(args),

@@ -378,6 +378,11 @@ pub fn changed_in(folder: &Path) -> Vec<String> {
     record::changed(folder)
 }
 
+/// The command that owns a folder; `None`: there is no record.
+pub fn owner(folder: &Path) -> Option<String> {
+    Some(record::look(folder)?.0?.command)
+}
+
 /// What stands in the way of reading a folder's results, if a record says something; `None`: there is no record.
 pub fn holder(folder: &Path) -> Option<String> {
     let (owner, held) = record::look(folder)?;

@@ -14,6 +14,8 @@ const HEAD: u64 = 4096;
 const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 /// The fonts of every drawing of xoff.
 pub const FONTS: &str = "Inter, Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif";
+/// What a page for a browser says of its origin.
+pub const GENERATOR: &str = "name=\"generator\" content=\"xoff\"";
 /// The first words of a generated page.
 pub const PAGE_BEGINS: &str = "Written by `xoff reproduce ";
 
@@ -27,6 +29,8 @@ pub enum Kind {
     Svg,
     /// A page of the documentation.
     Page,
+    /// A page for a browser.
+    Html,
     /// A capture of frames.
     Capture,
     /// A line which reports that the ports of a node are open.
@@ -38,6 +42,7 @@ impl Kind {
         let has = |text: &str| String::from_utf8_lossy(head).contains(text);
         match self {
             Kind::Svg => head.starts_with(b"<svg ") && has(FONTS),
+            Kind::Html => head.starts_with(b"<!DOCTYPE html>") && has(GENERATOR),
             Kind::Page => head.starts_with(b"# ") && has(PAGE_BEGINS),
             Kind::Capture => head.starts_with(&PCAPNG),
             Kind::Ready => head.starts_with(b"{") && has(&format!("\"schema\":\"{READY_SCHEMA}")),
@@ -47,7 +52,7 @@ impl Kind {
     fn name(self) -> &'static str {
         match self {
             Kind::Svg => "a drawing of xoff",
-            Kind::Page => "a page of xoff",
+            Kind::Page | Kind::Html => "a page of xoff",
             Kind::Capture => "a capture",
             Kind::Ready => "a file of --ready",
         }

@@ -7,6 +7,7 @@
 //! ```
 
 mod ask;
+mod compare;
 mod errors;
 mod laws;
 mod run;
@@ -23,18 +24,15 @@ fn command(py: Python<'_>, args: Vec<OsString>) -> u8 {
     py.detach(|| xoff::main_with_args(args))
 }
 
-/// Mean of values, the ends of its 95 % interval over independent runs, and how many there are.
-#[pyfunction]
-fn mean(values: Vec<f64>) -> (f64, f64, f64, usize) {
-    let m = xoff_lab::stats::Mean::of(values);
-    (m.mean, m.low, m.high, m.n)
-}
-
 /// The module.
 #[pymodule(name = "_core")]
 mod core_module {
     #[pymodule_export]
     use crate::ask::{Caller, ask};
+    #[pymodule_export]
+    use crate::command;
+    #[pymodule_export]
+    use crate::compare::compare;
     #[pymodule_export]
     use crate::laws::{Ack, FlowFacts, Link, Occupancy, Pause, Timers};
     #[pymodule_export]
@@ -43,8 +41,6 @@ mod core_module {
     use crate::sweep::{Sweep, sweep_cell};
     #[pymodule_export]
     use crate::table::Table;
-    #[pymodule_export]
-    use crate::{command, mean};
     #[pymodule_export]
     const VERSION: &str = xoff_run::VERSION;
 }

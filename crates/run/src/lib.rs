@@ -11,6 +11,7 @@
 
 mod fabric;
 mod idle;
+pub mod keys;
 mod manifest;
 mod network;
 mod scenario;

@@ -82,3 +82,72 @@ pub fn text(node: &str, interfaces: &[String], look: &Look) -> String {
     one("clock_seconds", "counter", "Time by the node's clock.", look.time.as_secs_f64());
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::path::Path;
+
+    use xoff_switchd::{Gaps, Link};
+    use xoff_units::Time;
+
+    use super::*;
+
+    /// Names of the families with the values of their label beyond node, port and interface, as a node with a port has them.
+    fn families() -> BTreeMap<String, BTreeSet<String>> {
+        let link = Link { node: 0, port: 0, name: "S1->H1".into(), plain: false };
+        let ports = [Attached { link, counters: Default::default(), outages: Vec::new(), kernel: Default::default() }];
+        let gaps = Gaps::default();
+        let look =
+            Look { time: Time(0), until: Time(0), deadlocks: 0, ports: &ports, gaps: &gaps, log: &[], queues: vec![0], drops: vec![0] };
+        let text = text("S1", &["eth0".into()], &look);
+        let mut found = BTreeMap::<String, BTreeSet<String>>::new();
+        for line in text.lines().filter(|l| !l.starts_with('#')) {
+            let (name, labels) = line.split_once('{').unwrap();
+            let values = found.entry(name.into()).or_default();
+            for label in ["direction=\"", "reason=\""] {
+                values.extend(labels.split_once(label).map(|(_, rest)| rest.split('"').next().unwrap().to_owned()));
+            }
+        }
+        found
+    }
+
+    /// Every text below a key of the dashboard.
+    fn texts<'v>(v: &'v serde_json::Value, key: &str, found: &mut Vec<&'v str>) {
+        match v {
+            serde_json::Value::Object(fields) => {
+                found.extend(fields.get(key).and_then(serde_json::Value::as_str));
+                fields.values().for_each(|v| texts(v, key, found));
+            }
+            serde_json::Value::Array(items) => items.iter().for_each(|v| texts(v, key, found)),
+            _ => {}
+        }
+    }
+
+    /// Grafana shows an empty panel for a name that does not exist, and says nothing.
+    #[test]
+    fn the_dashboard_asks_for_what_a_node_reports_and_for_all_of_it() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/grafana/xoff-switch.json");
+        let dashboard: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let (families, mut asked) = (families(), BTreeSet::new());
+        let mut queries = Vec::new();
+        texts(&dashboard, "expr", &mut queries);
+        assert!(queries.len() >= 15, "{queries:?}");
+        texts(&dashboard, "definition", &mut queries);
+        for query in queries {
+            for name in query.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|w| w.starts_with("xoff_")) {
+                let values = families.get(name).unwrap_or_else(|| panic!("{query}: no node reports {name}"));
+                let direction = query.split_once("direction=\"").map(|(_, rest)| rest.split('"').next().unwrap());
+                assert!(direction.is_none_or(|d| values.contains(d)), "{query}");
+                asked.insert(name);
+            }
+            assert_eq!(query.matches('(').count(), query.matches(')').count(), "{query}");
+            assert_eq!(query.matches('{').count(), query.matches('}').count(), "{query}");
+        }
+        let unseen: Vec<&String> = families.keys().filter(|name| !asked.contains(name.as_str())).collect();
+        assert!(unseen.is_empty(), "no panel shows {unseen:?}");
+        let mut titles = Vec::new();
+        texts(&dashboard, "description", &mut titles);
+        assert!(titles.iter().all(|t| t.ends_with('.')), "what a panel shows, as a sentence: {titles:?}");
+    }
+}

@@ -15,6 +15,7 @@ pub(super) fn draw(report: &Report) -> Markup {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
+                meta name="generator" content="xoff";
                 title { (report.title) }
                 style { (PreEscaped(include_str!("style.css"))) }
             }

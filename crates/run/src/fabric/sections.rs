@@ -55,7 +55,7 @@ const RACK: &[ParamSpec] = &[
     ParamSpec::new("edge_ports", Kind::Count, "5", "ports of an edge switch", "RZ 3880 section II-A"),
     ParamSpec::new("spines", Kind::Count, "32", "spines: links of an edge switch", "RZ 3880 section II-A"),
 ];
-const IDEAL: &[ParamSpec] = &[ParamSpec::new("ports", Kind::Count, "16", "ports", "")];
+const IDEAL: &[ParamSpec] = &[ParamSpec::new("ports", Kind::Count, "16", "ports of the switch", "")];
 
 const ELEMENT: &[ParamSpec] = &[
     ParamSpec::new("input", Kind::Bytes, "8KiB", "queue of an input, b_in", "request-grant section 4"),
@@ -195,7 +195,7 @@ const FLOW: &[ParamSpec] = &[
 ];
 const LINE_CHANGE: &[ParamSpec] = &[
     ParamSpec::required("at", Kind::Span, "when"),
-    ParamSpec::required("port", Kind::Count, "port"),
+    ParamSpec::required("port", Kind::Count, "number of the port"),
     ParamSpec::required("rate", Kind::Rate, "rate of its output line from then on"),
 ];
 

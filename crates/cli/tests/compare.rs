@@ -1,0 +1,143 @@
+//! `xoff compare` as a user runs it: what it shows, and folders that cannot be compared.
+
+mod support;
+
+use std::path::Path;
+
+use support::{files, folder, path, xoff};
+
+fn scenario(name: &str) -> String {
+    format!("{}/../../scenarios/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A run of the ring into a folder of its own; it may deadlock.
+fn ring(dir: &Path, name: &str, set: &[&str]) -> String {
+    let out = path(dir, name);
+    let file = scenario("tutorial/ring.toml");
+    let mut args = vec!["run", &file, "--out", &out];
+    set.iter().for_each(|s| args.extend(["--set", s]));
+    let ran = xoff(&args);
+    assert!(matches!(ran.code, 0 | 1), "{}", ran.err);
+    out
+}
+
+#[test]
+fn two_runs_are_shown_side_by_side() {
+    let dir = folder("compare-two");
+    let (pfc, gfc) = (ring(&dir, "pfc", &[]), ring(&dir, "gfc", &["flow_control=gfc-buffer"]));
+    let before = files(&dir.join("pfc"));
+    let page = path(&dir, "page.html");
+    let ran = xoff(&["compare", &pfc, &gfc, "--html", &page]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    for part in [
+        "pfc -> gfc-buffer: deadlock in 1 of 1 (pfc), 0 of 1 (gfc-buffer); time paused 104,300 us -> 0 us",
+        "flow_control.kind",
+        "Pauses by port",
+        "S1->S2",
+    ] {
+        assert!(ran.out.contains(part), "{part}:\n{}", ran.out);
+    }
+    assert!(!ran.out.contains("Slowdown by size"), "no flow has a size");
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(html.starts_with("<!DOCTYPE html>") && html.contains("pfc against gfc-buffer") && html.contains("Pauses by port"));
+    assert!(!html.contains("<script") && !html.contains("src=\"http"), "no script, no request");
+    assert_eq!(files(&dir.join("pfc")), before, "a comparison only reads");
+    // A page of xoff's is replaced, a user's file is not.
+    assert_eq!(xoff(&["compare", &pfc, &gfc, "--html", &page]).code, 0);
+    std::fs::write(&page, "mine").unwrap();
+    let refused = xoff(&["compare", &pfc, &gfc, "--html", &page]);
+    assert_eq!(refused.code, 2);
+    assert_eq!(std::fs::read_to_string(&page).unwrap(), "mine");
+    assert_eq!(xoff(&["compare", &pfc, &gfc, "--html", &page, "--force"]).code, 0);
+
+    let same = xoff(&["compare", &pfc, &pfc, "--names", "a,b"]);
+    assert!(same.out.contains("Note: a and b have the same result hash"), "{}", same.out);
+}
+
+#[test]
+fn seeds_give_intervals_and_the_same_flow_is_compared() {
+    let dir = folder("compare-seeds");
+    let web = scenario("bench/gate-websearch.toml");
+    for (side, set) in [("dcqcn", "rate_control=dcqcn"), ("none", "rate_control=none")] {
+        for seed in ["1", "2", "3"] {
+            let out = path(&dir, &format!("{side}/{seed}"));
+            assert_eq!(xoff(&["run", &web, "--out", &out, "--seed", seed, "--set", set]).code, 0);
+        }
+    }
+    let of = |side: &str| path(&dir, side);
+    let answer = xoff(&["--json", "compare", &of("dcqcn"), &of("none")]).json();
+    assert_eq!(answer["sides"][0]["seeds"], serde_json::json!([1, 2, 3]));
+    assert_eq!(answer["sides"][1]["name"], "none");
+    let of_measure = |name: &str| -> Vec<serde_json::Value> {
+        answer["measures"].as_array().unwrap().iter().filter(|m| m["measure"] == name).cloned().collect()
+    };
+    let p99 = of_measure("slowdown, 99th percentile");
+    assert_eq!((p99.len(), &p99[0]["runs"]), (2, &serde_json::json!(3)));
+    let number = |v: &serde_json::Value| v.as_f64().unwrap();
+    assert!(number(&p99[0]["low"]) < number(&p99[0]["mean"]) && number(&p99[0]["mean"]) < number(&p99[0]["high"]));
+    assert!(p99[0]["difference"].is_null());
+    let gap = number(&p99[1]["mean"]) - number(&p99[0]["mean"]);
+    assert!((number(&p99[1]["difference"]["mean"]) - gap).abs() < 1e-9, "paired differences have the mean of the differences");
+    let victim = &answer["victims"][0];
+    let slowdowns = victim["slowdowns"].as_array().unwrap();
+    assert_eq!(number(&victim["factor"]), number(&slowdowns[1]) / number(&slowdowns[0]));
+    assert_eq!(answer["victims_total"].as_u64().unwrap() as usize, answer["victims"].as_array().unwrap().len());
+    // The same by a list of folders.
+    let listed = ["1", "2", "3"].map(|seed| path(&dir, &format!("dcqcn/{seed}"))).join(",");
+    assert_eq!(xoff(&["--json", "compare", &listed, &of("none")]).json()["measures"], answer["measures"]);
+    let text = xoff(&["compare", &of("dcqcn"), &of("none"), "--bins", "10KB,1MB"]).out;
+    assert!(text.contains("10 KB to 1 MB") && text.contains("Student's t") && text.contains(" to "), "{text}");
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_with_a_hint() {
+    let dir = folder("compare-wrong");
+    let pfc = ring(&dir, "pfc", &["run.duration=1ms"]);
+    let refused = |args: &[&str], parts: &[&str]| {
+        let ran = xoff(&[&["compare"], args].concat());
+        assert_eq!(ran.code, 2, "{args:?}: {}", ran.out);
+        ran.complains(parts);
+    };
+    refused(&[&pfc], &["2 values required"]);
+    refused(&[&pfc, "nothing-here"], &["there is no folder 'nothing-here'", "--out of xoff run"]);
+    refused(&[&pfc, &scenario("tutorial/ring.toml")], &["is a file, not the folder of a run"]);
+    let twice = format!("{pfc},{pfc}");
+    refused(&[&twice, &pfc], &["runs of one side need different seeds, not 1, 1", "--seed"]);
+    refused(&[&pfc, &pfc, "--names", "a"], &["expected 2 different names"]);
+    refused(&[&pfc, &pfc, "--bins", "1MB,10KB"], &["sizes in bytes that grow"]);
+    refused(&[&pfc, &pfc, "--bins", "10 cows"], &["--bins"]);
+
+    let fabric = path(&dir, "fabric");
+    let args = ["run", &scenario("fabric/hotspots.toml"), "--out", &fabric, "--set", "run.duration=20us", "--set", "run.warm_up=10us"];
+    assert_eq!(xoff(&args).code, 0);
+    refused(&[&pfc, &fabric], &["a run of a scheduled fabric has no flows and ports", "windows and fabric_ports"]);
+
+    let sweep = path(&dir, "sweep");
+    let plan = path(&dir, "plan.toml");
+    let text = format!(
+        "scenario = \"{}\"\nseeds = 1\n[set]\nrun.duration = \"1ms\"\n[grid]\nflow_control = [\"pfc\"]\n",
+        scenario("tutorial/ring.toml")
+    );
+    std::fs::write(&plan, text).unwrap();
+    assert_eq!(xoff(&["sweep", &plan, "--out", &sweep]).code, 0);
+    refused(&[&pfc, &sweep], &["it belongs to xoff sweep", "index.html"]);
+
+    std::fs::write(Path::new(&pfc).join("resolved.toml"), "changed").unwrap();
+    refused(&[&pfc, &fabric], &["resolved.toml"]);
+}
+
+/// A run that was stopped has numbers up to then; the comparison says so.
+#[test]
+fn an_interrupted_run_is_compared_with_a_note() {
+    let dir = folder("compare-interrupted");
+    let (a, b) = (ring(&dir, "a", &["run.duration=1ms"]), ring(&dir, "b", &["run.duration=2ms"]));
+    let manifest = Path::new(&b).join("manifest.json");
+    // As `run` writes it after Ctrl-C; the record of the folder is taken away, since it knows what was written.
+    let text = std::fs::read_to_string(&manifest).unwrap().replace("\"interrupted\": false", "\"interrupted\": true");
+    std::fs::remove_file(Path::new(&b).join(".xoff")).unwrap();
+    std::fs::write(&manifest, text).unwrap();
+    let ran = xoff(&["compare", &a, &b]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains("was interrupted at 2.0000 ms"), "{}", ran.out);
+    assert!(ran.out.contains("duration 1ms -> duration 2ms"), "{}", ran.out);
+}

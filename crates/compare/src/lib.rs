@@ -1,0 +1,175 @@
+//! Runs side by side: what differs in their parameters, and what came of it. The command and Python have their numbers from here.
+//!
+//! ```text
+//!   folders, or runs in memory --> Side { runs: [Run { manifest, flows, ports }] } --compare--> Comparison --> text, JSON, HTML, Python
+//!                                  several runs: seeds of one scenario, for intervals
+//! ```
+
+mod error;
+mod measures;
+mod names;
+mod pauses;
+mod report;
+mod run;
+mod size;
+mod slowdown;
+mod victims;
+mod words;
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+pub use error::CompareError;
+pub use measures::Measure;
+pub use names::{Difference, Sides};
+pub use pauses::PortPauses;
+pub use report::{INTERVALS, in_words};
+pub use run::{FlowFacts, PortFacts, Run};
+pub use size::Bins;
+pub use slowdown::SizeBin;
+pub use victims::Victim;
+
+/// A mean over the runs of a side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The mean; null: no run has a value.
+    pub mean: Option<f64>,
+    /// Lower end of its 95 % interval (Student's t over the runs); null: fewer than two runs have a value.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
+
+impl Estimate {
+    /// Of the values of some runs.
+    pub fn of(values: &[f64]) -> Estimate {
+        if values.is_empty() {
+            return Estimate::default();
+        }
+        let m = xoff_lab::stats::Mean::of(values.iter().copied());
+        let interval = m.n > 1;
+        Estimate { mean: Some(m.mean), low: interval.then_some(m.low), high: interval.then_some(m.high) }
+    }
+
+    /// The interval lies on one side of zero.
+    pub fn is_beyond_chance(&self) -> Option<bool> {
+        Some(self.low? > 0.0 || self.high? < 0.0)
+    }
+}
+
+/// One side of a comparison.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SideFacts {
+    /// Its name.
+    pub name: String,
+    /// The folders of its runs; of a run in memory: empty.
+    pub folders: Vec<String>,
+    /// The seeds of its runs.
+    pub seeds: Vec<u64>,
+    /// The hashes of their results.
+    pub result_hashes: Vec<String>,
+    /// The headlines of their verdicts.
+    pub verdicts: Vec<String>,
+    /// Those of its runs that deadlocked.
+    pub deadlocks: u64,
+}
+
+/// Runs side by side.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// What changed, in a line.
+    pub headline: String,
+    /// What has to be known before the numbers are read: an interrupted run, another version of xoff, equal results.
+    pub notes: Vec<String>,
+    /// The sides, in their order.
+    pub sides: Vec<SideFacts>,
+    /// Parameters that differ. Seeds and titles are left out.
+    pub parameters: Vec<Difference>,
+    /// What came of it, by measure and side.
+    pub measures: Vec<Measure>,
+    /// Slowdown by size of flow and side.
+    pub slowdown: Vec<SizeBin>,
+    /// Flows that every side has (same seed, number, ends and size), those that the last side slows down most first.
+    pub victims: Vec<Victim>,
+    /// Flows that every side has; above the length of `victims` where these are cut off.
+    pub victims_total: u64,
+    /// Ports that flow control stopped or held, the largest change from the first side to the last first.
+    pub pauses: Vec<PortPauses>,
+    /// Sizes at which the bins of `slowdown` begin [bytes].
+    pub bins: Vec<u64>,
+}
+
+/// Compares sides, each of one run or of several with different seeds.
+///
+/// # Errors
+/// Fewer than two sides, one without a run or with a seed twice, a run of a scheduled fabric, names or bins that cannot be used.
+pub fn compare(sides: &Sides, bins: &Bins) -> Result<Comparison, CompareError> {
+    for side in &sides.runs {
+        run::check(side)?;
+    }
+    if sides.runs.len() < 2 {
+        return Err(CompareError::new(format!("expected two runs or more, not {}", sides.runs.len()), "name another folder"));
+    }
+    let parameters: Vec<_> = sides.runs.iter().map(|side| names::parameters(side)).collect();
+    let names = names::choose(sides.names.as_deref(), &parameters)?;
+    let starts = bins.starts(sides.runs.iter().flatten())?;
+    let facts: Vec<SideFacts> = names.iter().zip(&sides.runs).map(|(name, runs)| side_facts(name, runs)).collect();
+    let measures = measures::all(&names, &sides.runs);
+    let victims = victims::all(&sides.runs);
+    Ok(Comparison {
+        headline: words::headline(&facts, &measures),
+        notes: notes(&facts, &sides.runs),
+        parameters: names::differing(&parameters),
+        slowdown: slowdown::by_size(&names, &sides.runs, &starts),
+        pauses: pauses::all(&sides.runs),
+        victims_total: victims.len() as u64,
+        sides: facts,
+        measures,
+        victims,
+        bins: starts,
+    })
+}
+
+impl Comparison {
+    /// The same with no more than so many victims and ports.
+    #[must_use]
+    pub fn cut(mut self, rows_max: usize) -> Comparison {
+        self.victims.truncate(rows_max);
+        self.pauses.truncate(rows_max);
+        self
+    }
+}
+
+fn side_facts(name: &str, runs: &[Run]) -> SideFacts {
+    let of = |one: fn(&Run) -> String| runs.iter().map(one).collect();
+    SideFacts {
+        name: name.into(),
+        folders: runs.iter().filter(|r| !r.folder.is_empty()).map(|r| r.folder.clone()).collect(),
+        seeds: runs.iter().map(|r| r.manifest.seed).collect(),
+        result_hashes: of(|r| r.manifest.result_hash.clone()),
+        verdicts: of(|r| r.manifest.verdict.as_ref().map_or(String::new(), |v| v.headline().to_owned())),
+        deadlocks: runs.iter().filter(|r| r.manifest.deadlock.is_some()).count() as u64,
+    }
+}
+
+fn notes(facts: &[SideFacts], sides: &[Vec<Run>]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (side, runs) in facts.iter().zip(sides) {
+        for run in runs.iter().filter(|r| r.manifest.interrupted) {
+            let seconds = run.manifest.simulated_seconds * 1e3;
+            notes.push(format!("{}: the run with seed {} was interrupted at {seconds:.4} ms", side.name, run.manifest.seed));
+        }
+    }
+    let versions: BTreeSet<&str> = sides.iter().flatten().map(|r| r.manifest.xoff_version.as_str()).collect();
+    if versions.len() > 1 {
+        let list: Vec<&str> = versions.into_iter().collect();
+        notes.push(format!("the runs were made by different versions of xoff: {}", list.join(", ")));
+    }
+    for (i, side) in facts.iter().enumerate().skip(1) {
+        if side.result_hashes == facts[0].result_hashes && sides[i].len() == sides[0].len() {
+            notes.push(format!("{} and {} have the same result hash: the same results to the last row", facts[0].name, side.name));
+        }
+    }
+    notes
+}

@@ -1,0 +1,92 @@
+//! What came of the runs, measure by measure.
+
+use serde::Serialize;
+use xoff_lab::stats::quantile;
+
+use crate::{Estimate, Run};
+
+/// A measure of a side.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Measure {
+    /// What is measured: `slowdown, 99th percentile`.
+    pub measure: String,
+    /// Its unit; empty: a number.
+    pub unit: String,
+    /// Name of the side.
+    pub side: String,
+    /// Over the runs of the side.
+    #[serde(flatten)]
+    pub value: Estimate,
+    /// Runs that have a value.
+    pub runs: u64,
+    /// This side less the first: run by run where both have the same seeds, else of the means and without an interval; null: the first side itself.
+    pub difference: Option<Estimate>,
+}
+
+/// Measures that are shown although all sides have zero: no news is news.
+const ALWAYS: [&str; 2] = ["deadlocks", "lost frames"];
+
+/// Name and unit of a measure, and its value in a run.
+type Measured = (&'static str, &'static str, Option<f64>);
+
+fn measured(run: &Run) -> [Measured; 13] {
+    let m = &run.manifest;
+    let done = run.slowdowns();
+    let of_done = |value: f64| (!done.is_empty()).then_some(value);
+    let sum = |one: fn(&crate::PortFacts) -> u64| Some(run.ports.iter().map(one).sum::<u64>() as f64);
+    let delivered: u64 = run.flows.iter().map(|f| f.bytes_delivered).sum();
+    let unfinished = m.verdict.as_ref().map_or(0, |v| v.parts().work.incomplete);
+    let undetermined = run.flows.iter().filter(|f| f.ue_frames > 0 && f.ce_frames == 0).count();
+    [
+        ("deadlocks", "share of runs", Some(f64::from(u8::from(m.deadlock.is_some())))),
+        ("lost frames", "frames", Some(m.lost_frames as f64)),
+        ("flows unfinished", "flows", Some(unfinished as f64)),
+        ("slowdown, mean", "", of_done(done.iter().sum::<f64>() / done.len() as f64)),
+        ("slowdown, median", "", of_done(quantile(&done, 0.5))),
+        ("slowdown, 99th percentile", "", of_done(quantile(&done, 0.99))),
+        ("goodput of all flows", "bit/s", (m.simulated_seconds > 0.0).then(|| delivered as f64 * 8.0 / m.simulated_seconds)),
+        ("pauses", "", sum(|p| p.pauses)),
+        ("time paused, all ports", "us", sum(|p| p.pause_ps_total).map(|ps| ps / 1e6)),
+        ("time held, all ports", "us", sum(|p| p.hold_ps_total).map(|ps| ps / 1e6)),
+        ("fullest ingress", "bytes", Some(run.ports.iter().map(|p| p.ingress_bytes_max).max().unwrap_or(0) as f64)),
+        ("marked frames", "frames", sum(|p| p.marked)),
+        ("flows marked UE alone", "flows", Some(undetermined as f64)),
+    ]
+}
+
+/// All measures that are not zero on every side.
+pub(crate) fn all(names: &[String], sides: &[Vec<Run>]) -> Vec<Measure> {
+    let of: Vec<Vec<(u64, [Measured; 13])>> =
+        sides.iter().map(|runs| runs.iter().map(|r| (r.manifest.seed, measured(r))).collect()).collect();
+    let mut rows = Vec::new();
+    for (i, &(measure, unit, _)) in of[0][0].1.iter().enumerate() {
+        let values: Vec<Vec<(u64, Option<f64>)>> = of.iter().map(|runs| runs.iter().map(|(seed, m)| (*seed, m[i].2)).collect()).collect();
+        if values.iter().flatten().all(|(_, v)| v.is_none_or(|v| v == 0.0)) && !ALWAYS.contains(&measure) {
+            continue;
+        }
+        for (s, (name, here)) in names.iter().zip(&values).enumerate() {
+            let known: Vec<f64> = here.iter().filter_map(|(_, v)| *v).collect();
+            rows.push(Measure {
+                measure: measure.into(),
+                unit: unit.into(),
+                side: name.clone(),
+                value: Estimate::of(&known),
+                runs: known.len() as u64,
+                difference: (s > 0).then(|| difference(&values[0], here)),
+            });
+        }
+    }
+    rows
+}
+
+/// The second less the first: seed by seed where both have the same ones.
+fn difference(first: &[(u64, Option<f64>)], other: &[(u64, Option<f64>)]) -> Estimate {
+    let of = |side: &[(u64, Option<f64>)], seed: u64| side.iter().find(|(s, _)| *s == seed).map(|(_, v)| *v);
+    let paired = first.len() == other.len() && first.iter().all(|(seed, _)| of(other, *seed).is_some());
+    if paired {
+        let pairs: Vec<f64> = first.iter().filter_map(|&(seed, a)| Some(of(other, seed)?? - a?)).collect();
+        return Estimate::of(&pairs);
+    }
+    let mean = |side: &[(u64, Option<f64>)]| Estimate::of(&side.iter().filter_map(|(_, v)| *v).collect::<Vec<_>>()).mean;
+    Estimate { mean: mean(other).zip(mean(first)).map(|(b, a)| b - a), ..Estimate::default() }
+}

@@ -1,0 +1,54 @@
+//! What flow control did, port by port.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::Run;
+
+/// A port that flow control stopped or held on some side. Means over the runs, one value a side, in their order.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PortPauses {
+    /// Its name.
+    pub port: String,
+    /// How often it was stopped.
+    pub pauses: Vec<f64>,
+    /// Time it was stopped [ps].
+    pub pause_ps: Vec<f64>,
+    /// Time that frames were held at the head of its queue, for lack of credits too [ps].
+    pub hold_ps: Vec<f64>,
+}
+
+impl PortPauses {
+    /// How much changes from the first side to the last [ps].
+    fn change(&self) -> f64 {
+        let of = |v: &[f64]| (v[v.len() - 1] - v[0]).abs();
+        of(&self.hold_ps) + of(&self.pause_ps)
+    }
+}
+
+/// Ports with any of it, the largest change first.
+pub(crate) fn all(sides: &[Vec<Run>]) -> Vec<PortPauses> {
+    let none = || vec![0.0; sides.len()];
+    let mut ports: BTreeMap<&str, PortPauses> = BTreeMap::new();
+    for (s, runs) in sides.iter().enumerate() {
+        // Whole numbers are summed before they are divided: no order of the runs changes the last bit.
+        let mut sums: BTreeMap<&str, [u64; 3]> = BTreeMap::new();
+        for p in runs.iter().flat_map(|r| &r.ports) {
+            let sum = sums.entry(&p.port).or_default();
+            for (sum, value) in sum.iter_mut().zip([p.pauses, p.pause_ps_total, p.hold_ps_total]) {
+                *sum += value;
+            }
+        }
+        for (port, sum) in sums {
+            let row =
+                ports.entry(port).or_insert_with(|| PortPauses { port: port.into(), pauses: none(), pause_ps: none(), hold_ps: none() });
+            let [pauses, pause_ps, hold_ps] = sum.map(|v| v as f64 / runs.len() as f64);
+            (row.pauses[s], row.pause_ps[s], row.hold_ps[s]) = (pauses, pause_ps, hold_ps);
+        }
+    }
+    let any = |p: &PortPauses| [&p.pauses, &p.pause_ps, &p.hold_ps].into_iter().flatten().any(|v| *v > 0.0);
+    let mut rows: Vec<PortPauses> = ports.into_values().filter(any).collect();
+    rows.sort_by(|a, b| b.change().total_cmp(&a.change()).then_with(|| a.port.cmp(&b.port)));
+    rows
+}

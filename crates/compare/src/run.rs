@@ -1,0 +1,164 @@
+//! What a comparison takes from a run.
+
+use std::path::Path;
+
+use xoff_record::{Manifest, read};
+
+use crate::CompareError;
+
+/// Size of a flow without an end.
+const UNLIMITED: u64 = u64::MAX;
+
+/// A flow of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FlowFacts {
+    /// Its number.
+    pub flow: u64,
+    /// Sending host.
+    pub src: String,
+    /// Receiving host.
+    pub dst: String,
+    /// Payload [bytes]; 2^64 - 1: unlimited.
+    pub size_bytes: u64,
+    /// When it started [ps].
+    pub start_ps: u64,
+    /// Completion time of the same flow alone; `None`: it has no end or no route.
+    pub ideal_fct_ps: Option<u64>,
+    /// Completion time over the ideal one; `None`: unfinished.
+    pub slowdown: Option<f64>,
+    /// Payload delivered [bytes].
+    pub bytes_delivered: u64,
+    /// Frames that arrived marked CE.
+    pub ce_frames: u64,
+    /// Frames that arrived marked UE.
+    pub ue_frames: u64,
+}
+
+impl FlowFacts {
+    /// It has a size and a route, so that a slowdown means something.
+    pub(crate) fn is_sized(&self) -> bool {
+        self.size_bytes != UNLIMITED && self.ideal_fct_ps.is_some_and(|ps| ps > 0)
+    }
+}
+
+/// Counters of a port of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PortFacts {
+    /// Its name.
+    pub port: String,
+    /// How often it was stopped.
+    pub pauses: u64,
+    /// Time it was stopped [ps].
+    pub pause_ps_total: u64,
+    /// Time that frames were held at the head of its queue [ps].
+    pub hold_ps_total: u64,
+    /// Fullest ingress buffer at its far end [bytes].
+    pub ingress_bytes_max: u64,
+    /// Frames marked when leaving through it.
+    pub marked: u64,
+}
+
+/// A run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Its folder; empty: it is in memory only.
+    pub folder: String,
+    /// Its manifest.
+    pub manifest: Manifest,
+    /// Its flows.
+    pub flows: Vec<FlowFacts>,
+    /// Its ports.
+    pub ports: Vec<PortFacts>,
+    /// It has the tables of a network; false: those of a scheduled fabric.
+    pub is_network: bool,
+}
+
+impl Run {
+    /// The run in a folder.
+    ///
+    /// # Errors
+    /// The folder is none of a run, or was changed since.
+    pub fn read(folder: &Path) -> Result<Run, CompareError> {
+        let unread = |e: xoff_record::RecordError| CompareError::of_files(e.to_string(), e.hint.clone());
+        if let Some(command) = xoff_output::owner(folder).filter(|c| c.starts_with("sweep") || c.starts_with("reproduce")) {
+            let what = format!("{} is not the folder of a run: it belongs to xoff {command}", folder.display());
+            return Err(CompareError::of_files(what, "its index.html compares what it holds; give the folders of single runs"));
+        }
+        let manifest = Manifest::read(folder).map_err(unread)?;
+        if let Some(name) = xoff_output::changed_in(folder).first() {
+            let what = format!("{} is not as the run left it", folder.join(name).display());
+            return Err(CompareError::of_files(what, "the folder was changed after the run: run it again"));
+        }
+        let is_network = read::exists(folder, "flows") && read::exists(folder, "ports");
+        let mut run = Run { folder: folder.display().to_string(), manifest, flows: Vec::new(), ports: Vec::new(), is_network };
+        if !is_network {
+            return Ok(run);
+        }
+        for batch in read::stream(folder, "flows").map_err(unread)? {
+            let batch = batch.map_err(unread)?;
+            let number = |name| read::numbers(&batch, name);
+            let (src, dst) = (read::texts(&batch, "src"), read::texts(&batch, "dst"));
+            let slowdown = read::floats(&batch, "slowdown");
+            let columns = ["flow", "size_bytes", "start_ps", "ideal_fct_ps", "bytes_delivered", "ce_frames", "ue_frames"].map(number);
+            run.flows.extend((0..batch.num_rows()).map(|i| FlowFacts {
+                flow: columns[0][i].unwrap_or(0),
+                src: src[i].unwrap_or_default().into(),
+                dst: dst[i].unwrap_or_default().into(),
+                size_bytes: columns[1][i].unwrap_or(UNLIMITED),
+                start_ps: columns[2][i].unwrap_or(0),
+                ideal_fct_ps: columns[3][i],
+                slowdown: slowdown[i],
+                bytes_delivered: columns[4][i].unwrap_or(0),
+                ce_frames: columns[5][i].unwrap_or(0),
+                ue_frames: columns[6][i].unwrap_or(0),
+            }));
+        }
+        for batch in read::stream(folder, "ports").map_err(unread)? {
+            let batch = batch.map_err(unread)?;
+            let port = read::texts(&batch, "port");
+            let names = ["pauses", "pause_ps_total", "hold_ps_total", "ingress_bytes_max", "marked"];
+            let columns = names.map(|name| read::numbers(&batch, name));
+            let value = |c: usize, i: usize| columns[c][i].unwrap_or(0);
+            run.ports.extend((0..batch.num_rows()).map(|i| PortFacts {
+                port: port[i].unwrap_or_default().into(),
+                pauses: value(0, i),
+                pause_ps_total: value(1, i),
+                hold_ps_total: value(2, i),
+                ingress_bytes_max: value(3, i),
+                marked: value(4, i),
+            }));
+        }
+        Ok(run)
+    }
+
+    /// Slowdowns of the finished flows that have a size and a route, smallest first.
+    pub(crate) fn slowdowns(&self) -> Vec<f64> {
+        let mut all: Vec<f64> = self.flows.iter().filter(|f| f.is_sized()).filter_map(|f| f.slowdown).collect();
+        all.sort_by(f64::total_cmp);
+        all
+    }
+
+    /// What it is called in a message.
+    fn name(&self) -> String {
+        if self.folder.is_empty() { format!("the run with seed {}", self.manifest.seed) } else { self.folder.clone() }
+    }
+}
+
+/// Refuses a side that cannot be compared.
+pub(crate) fn check(side: &[Run]) -> Result<(), CompareError> {
+    if side.is_empty() {
+        return Err(CompareError::new("a side has no runs", "name a run, its folder, or several of them"));
+    }
+    if let Some(run) = side.iter().find(|r| !r.is_network) {
+        let what = format!("{}: a run of a scheduled fabric has no flows and ports of a network", run.name());
+        return Err(CompareError::new(what, "compare its tables windows and fabric_ports in Python, with xoff.open"));
+    }
+    let mut seeds: Vec<u64> = side.iter().map(|r| r.manifest.seed).collect();
+    seeds.sort_unstable();
+    if seeds.windows(2).any(|w| w[0] == w[1]) {
+        let list: Vec<String> = side.iter().map(|r| r.manifest.seed.to_string()).collect();
+        let what = format!("runs of one side need different seeds, not {}: the same one gives the same run again", list.join(", "));
+        return Err(CompareError::new(what, "run it with --seed, or make each of them a side of its own"));
+    }
+    Ok(())
+}

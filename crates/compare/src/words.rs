@@ -1,0 +1,120 @@
+//! What changed, in a line.
+
+use crate::size::size;
+use crate::{Measure, SideFacts};
+
+/// Measures of the headline, and what they are called in it.
+const HEADLINE: [(&str, &str); 4] = [
+    ("lost frames", "frames lost"),
+    ("slowdown, 99th percentile", "99th percentile of slowdown"),
+    ("time paused, all ports", "time paused"),
+    ("fullest ingress", "fullest ingress"),
+];
+
+/// `pfc -> gfc-buffer: deadlock in 1 of 1 (pfc), 0 of 1 (gfc-buffer); time paused 1.043e+05 us -> 0 us`.
+pub(crate) fn headline(sides: &[SideFacts], measures: &[Measure]) -> String {
+    let mut parts = Vec::new();
+    if sides.iter().any(|s| s.deadlocks > 0) {
+        let of: Vec<String> = sides.iter().map(|s| format!("{} of {} ({})", s.deadlocks, s.seeds.len(), s.name)).collect();
+        parts.push(format!("deadlock in {}", of.join(", ")));
+    }
+    for (measure, name) in HEADLINE {
+        let rows: Vec<&Measure> = measures.iter().filter(|m| m.measure == measure).collect();
+        let values: Option<Vec<f64>> = rows.iter().map(|m| m.value.mean).collect();
+        let Some(values) = values.filter(|v| v.len() == sides.len() && v.iter().any(|x| *x != v[0])) else { continue };
+        let last = rows[rows.len() - 1];
+        let sure = match last.difference.as_ref().and_then(crate::Estimate::is_beyond_chance) {
+            None => "",
+            Some(true) => " (beyond chance at 95 %)",
+            Some(false) => " (within chance at 95 %)",
+        };
+        let shown: Vec<String> = values.iter().map(|v| words(*v, &last.unit)).collect();
+        parts.push(format!("{name} {}{sure}", shown.join(" -> ")));
+    }
+    let head: Vec<&str> = sides.iter().map(|s| s.name.as_str()).collect();
+    let what = if parts.is_empty() { "no difference in deadlocks, losses, slowdown, pauses and queues".into() } else { parts.join("; ") };
+    format!("{}: {what}", head.join(" -> "))
+}
+
+/// A value with its unit.
+pub(crate) fn words(value: f64, unit: &str) -> String {
+    match unit {
+        "bytes" => size(value),
+        "bit/s" => rate(value),
+        // The name of the measure has it.
+        "" | "frames" | "flows" | "share of runs" => significant(value),
+        unit => format!("{} {unit}", significant(value)),
+    }
+}
+
+/// A rate with the prefix that makes its number short.
+fn rate(value: f64) -> String {
+    let (unit, scale) =
+        [("Tb/s", 1e12), ("Gb/s", 1e9), ("Mb/s", 1e6)].into_iter().find(|(_, s)| value.abs() >= *s).unwrap_or(("bit/s", 1.0));
+    format!("{} {unit}", significant(value / scale))
+}
+
+/// Four significant digits, thousands apart: `7.5`, `1,234`, `104,300`, `5.043e9`.
+pub(crate) fn significant(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    let exponent = libm::floor(libm::log10(value.abs()));
+    if !(-4.0..7.0).contains(&exponent) {
+        return trimmed(format!("{value:.3e}"));
+    }
+    let rounded = if exponent > 3.0 {
+        let scale = libm::pow(10.0, exponent - 3.0);
+        libm::round(value / scale) * scale
+    } else {
+        value
+    };
+    let decimals = (3.0 - exponent).max(0.0) as usize;
+    let text = format!("{rounded:.decimals$}");
+    let text = if decimals > 0 { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text };
+    grouped(&text)
+}
+
+/// Without the zeros in front of the exponent.
+fn trimmed(text: String) -> String {
+    match text.split_once('e') {
+        Some((digits, exponent)) if digits.contains('.') => {
+            format!("{}e{exponent}", digits.trim_end_matches('0').trim_end_matches('.'))
+        }
+        _ => text,
+    }
+}
+
+fn grouped(text: &str) -> String {
+    let (whole, rest) = text.split_once('.').map_or((text, String::new()), |(w, r)| (w, format!(".{r}")));
+    let (sign, digits) = whole.strip_prefix('-').map_or(("", whole), |d| ("-", d));
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    format!("{sign}{out}{rest}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::significant;
+
+    #[test]
+    fn four_digits_are_shown() {
+        let cases = [
+            (0.0, "0"),
+            (7.5, "7.5"),
+            (1234.5, "1,234"),
+            (104_283.0, "104,300"),
+            (0.01234567, "0.01235"),
+            (5.0431e9, "5.043e9"),
+            (-12.0, "-12"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(significant(value), text);
+        }
+    }
+}

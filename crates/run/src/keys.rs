@@ -1,0 +1,169 @@
+//! The pages about the keys of scenarios, `docs/scenario-keys.md` and `docs/fabric-keys.md`, from their declarations.
+
+use std::fmt::Write;
+
+use xoff_params::{Kind, ParamSpec};
+use xoff_scenario::document::{KindSpec, SectionSpec};
+
+/// The page about the scenarios of networks, as it has to stand in `docs/scenario-keys.md`.
+pub fn network() -> String {
+    let about = "\
+# Scenario keys
+
+For those who write scenarios: every section and every key of a file with `[topology]`, with its default, its unit and where the default comes
+from. The keys of scheduled fabrics have [a page of their own](fabric-keys.md); editors take the same from
+[scenario.schema.json](scenario.schema.json).
+";
+    page(about, &crate::sections())
+}
+
+/// The page about the scenarios of scheduled fabrics, as it has to stand in `docs/fabric-keys.md`.
+pub fn fabric() -> String {
+    let about = "\
+# Keys of scheduled fabrics
+
+For those who write scenarios of request-grant fabrics: every section and every key of a file with `[fabric]`, with its default, its unit and where
+the default comes from. [request-grant](mechanisms/request-grant.md) and [rack-fabric](mechanisms/rack-fabric.md) describe what they do. The keys of
+networks have [a page of their own](scenario-keys.md); editors take the same from [fabric.schema.json](fabric.schema.json).
+";
+    page(about, &crate::fabric_sections())
+}
+
+const RULES: &str = "
+This page is generated from the declared parameters; `crates/run/tests/page.rs` compares it and renews it.
+
+- A key that is not listed is refused, with the nearest one that is.
+- **required**: a file without it is refused. optional: without it holds what the meaning says.
+- A section with kinds takes the keys of one kind. The keys of a kind may also stand in a section of its name (`[flow_control.pfc]`), so that one
+  file holds several; `kind`, or `--set flow_control=gfc-buffer`, chooses.
+- On the command line `--set switch.buffer=1MB`, in Python `switch__buffer=\"1MB\"`, replaces a key.
+
+| a key takes | written as | units |
+|---|---|---|
+| rate | `\"10Gbps\"` | `bps`, `kbps`, `Mbps`, `Gbps`, `Tbps`; `b/s` for `bps` |
+| bytes | `\"300KB\"` | `B`, `KB` (1000 B), `MB`, `GB`, `TB`, `KiB` (1024 B), `MiB`, `GiB`, `TiB` |
+| time | `\"1us\"` | `ps`, `ns`, `us`, `ms`, `s` |
+| length | `\"100m\"` | `mm`, `cm`, `m`, `km` |
+| count | `8` | a whole number, 0 or more |
+| number | `0.5` | a decimal number |
+| text | `\"H1\"` | |
+| list | `[\"H1->S1\"]` | texts |
+";
+
+fn page(about: &str, sections: &[SectionSpec]) -> String {
+    let mut p = format!("{about}{RULES}\n| section | what it describes |\n|---|---|\n");
+    for s in sections {
+        let _ = writeln!(p, "| [`{}`](#{}) | {} |", s.header(), anchor(&heading(s)), text(s.doc));
+    }
+    sections.iter().for_each(|s| section(&mut p, s));
+    p
+}
+
+fn heading(s: &SectionSpec) -> String {
+    if s.path.is_empty() { "At the top".into() } else { format!("`{}`", s.header()) }
+}
+
+/// What a heading is called in a link.
+fn anchor(heading: &str) -> String {
+    let kept = heading.to_lowercase().chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, ' ' | '-' | '_')).collect::<String>();
+    kept.trim().replace(' ', "-")
+}
+
+fn section(p: &mut String, s: &SectionSpec) {
+    let times = if s.repeat { " Any number of times." } else { "" };
+    let needed = if s.required { " Required." } else { "" };
+    let _ = write!(p, "\n## {}\n\n{}{times}{needed}\n", heading(s), text(s.doc));
+    keys(p, &s.specs);
+    let Some(kinds) = &s.kinds else { return };
+    let default = kinds.default.map_or("required".to_owned(), |d| format!("`{d}` by default"));
+    let names: Vec<String> = kinds.list.iter().map(|k| format!("[`{}`](#{})", k.name, anchor(&kind_heading(s, k)))).collect();
+    let _ = write!(p, "\n`{}` chooses one of these ({default}): {}.\n", kinds.key, names.join(", "));
+    for kind in &kinds.list {
+        let _ = write!(p, "\n### {}\n\n{}", kind_heading(s, kind), sentence(kind.doc));
+        if let Some(name) = mechanism(s, kind) {
+            let _ = write!(p, " [How it works, state and deviations](mechanisms/{name}.md).");
+        }
+        p.push('\n');
+        keys(p, &kind.specs);
+    }
+}
+
+fn kind_heading(s: &SectionSpec, kind: &KindSpec) -> String {
+    format!("{} {}", s.path, kind.name)
+}
+
+/// The page of a kind that is a mechanism.
+fn mechanism<'k>(s: &SectionSpec, kind: &'k KindSpec) -> Option<&'k str> {
+    (matches!(s.path, "flow_control" | "detection" | "rate_control") && kind.name != "none").then_some(kind.name)
+}
+
+fn keys(p: &mut String, tables: &[&'static [ParamSpec]]) {
+    if tables.iter().all(|t| t.is_empty()) {
+        return;
+    }
+    p.push_str("\n| key | takes | default | meaning | source |\n|---|---|---|---|---|\n");
+    for spec in tables.iter().flat_map(|t| t.iter()) {
+        let before: Vec<String> = spec.renamed_from.iter().map(|old| format!("`{old}`")).collect();
+        let before = if before.is_empty() { String::new() } else { format!(" Its name was {} before.", before.join(", ")) };
+        let _ = writeln!(
+            p,
+            "| `{}` | {} | {} | {}{before} | {} |",
+            spec.key,
+            takes(spec.kind),
+            default(spec),
+            sentence(spec.doc),
+            text(spec.source)
+        );
+    }
+}
+
+fn takes(kind: Kind) -> String {
+    match kind {
+        Kind::Rate => "rate".into(),
+        Kind::Bytes => "bytes".into(),
+        Kind::Span => "time".into(),
+        Kind::Length => "length".into(),
+        Kind::Count => "count".into(),
+        Kind::Integer => "whole number".into(),
+        Kind::Float => "number".into(),
+        Kind::Flag => "`true`, `false`".into(),
+        Kind::Choice(words) => words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", "),
+        Kind::Text => "text".into(),
+        Kind::Texts => "list".into(),
+    }
+}
+
+fn default(spec: &ParamSpec) -> String {
+    match spec.default {
+        Some("") => "empty".into(),
+        Some(text) => format!("`{}`", text.replace('\n', ", ")),
+        None if spec.optional => "optional".into(),
+        None => "**required**".into(),
+    }
+}
+
+/// As a sentence of its own.
+fn sentence(doc: &str) -> String {
+    let mut letters = doc.trim().trim_end_matches('.').chars();
+    let first = letters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+    let rest = letters.as_str();
+    // A symbol or a value that opens the sentence stays as it is.
+    let word: String = doc.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+    let plain = (word.len() > 1 || word == "a") && word.chars().all(|c| c.is_ascii_lowercase());
+    text(&format!("{}{rest}.", if plain { first } else { doc.trim().chars().take(1).collect() }))
+}
+
+/// In a cell: a bar would end it, an angle bracket would open a tag.
+fn text(doc: &str) -> String {
+    let mut code = false;
+    let escaped = doc.trim().chars().map(|c| {
+        code ^= c == '`';
+        match c {
+            '|' => "\\|".to_owned(),
+            '<' if !code => "&lt;".to_owned(),
+            '*' | '_' if !code => format!("\\{c}"),
+            c => c.to_string(),
+        }
+    });
+    escaped.collect()
+}
