@@ -14,6 +14,7 @@ mod export;
 mod host;
 mod hpcc;
 mod import;
+mod installed;
 mod interrupt;
 mod live;
 mod new;
@@ -41,9 +42,12 @@ pub use answer::Given;
 pub use caller::{Caller, Step};
 pub use sweep::studies;
 
+/// Version, and the commit that it was built from where that is known: `0.1.0 (292ebc0f1a2b 2026-11-23)`.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("XOFF_BUILD"));
+
 /// A laboratory for lossless networks: simulate, check for deadlocks, dimension.
 #[derive(Parser)]
-#[command(name = "xoff", version, max_term_width = 110, after_help = HELP, subcommand_required = true, arg_required_else_help = true)]
+#[command(name = "xoff", version = VERSION, max_term_width = 110, after_help = HELP, subcommand_required = true, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -87,6 +91,8 @@ enum Command {
     /// Prove from a capture that a real run matches the simulation, frame by frame
     Replay(replay::Args),
     Schema(schema::Args),
+    Completions(installed::Completions),
+    Man(installed::Manual),
 }
 
 const HELP: &str = "\
@@ -182,6 +188,8 @@ impl Cli {
             Command::Host(args) => host::run(args),
             Command::Replay(args) => replay::run(args),
             Command::Schema(args) => schema::run(args),
+            Command::Completions(args) => installed::completions(args),
+            Command::Man(args) => installed::manual(args),
         }
     }
 }

@@ -18,7 +18,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("xoff reproduce pffc --quick", "takes minutes"),
     ("xoff reproduce tcd ", "takes minutes"),
     ("xoff reproduce gfc --testbed", "takes minutes"),
-    ("xoff reproduce gfc ring fig05", "takes a minute"),
+    ("xoff reproduce gfc ring", "takes a minute"),
     ("xoff switch ", "needs real interfaces; crates/cli/tests/real has it on veth pairs"),
     ("xoff host ", "needs real interfaces; crates/cli/tests/real has it on veth pairs"),
     (
@@ -180,6 +180,20 @@ fn every_example_runs_as_printed() {
     for (start, _) in NOT_RUN {
         assert!(pages.iter().any(|p| p.commands.iter().any(|c| c.starts_with(start))), "no example begins with '{start}' any more");
     }
+}
+
+/// The congestion tree of the page about concepts is the one that the command draws.
+#[test]
+fn the_tree_of_the_concepts_is_that_of_the_command() {
+    let dir = folder("examples-tree");
+    let drawn = support::path(&dir, "tree.svg");
+    let scenario = root().join("scenarios/mechanisms/tcd.toml").display().to_string();
+    assert_eq!(xoff(&["tree", &scenario, "500us", "--svg", &drawn]).code, 0);
+    let published = root().join("docs/concepts/tree.svg");
+    if xoff_testing::bless() {
+        std::fs::copy(&drawn, &published).unwrap();
+    }
+    assert!(std::fs::read(&drawn).unwrap() == std::fs::read(&published).unwrap(), "stale: run this test with XOFF_TEST_BLESS=1");
 }
 
 /// On a terminal of 80 columns the lines of examples are not broken: a copy would be half a command.

@@ -1,0 +1,90 @@
+//! `xoff completions` and `xoff man`: what a shell and `man` read, from the definitions that the command itself uses.
+
+use std::path::PathBuf;
+
+use clap::CommandFactory;
+use clap_complete::{Shell, generate};
+use clap_mangen::Man;
+use serde::Serialize;
+use xoff_scenario::{Problem, Problems};
+
+use crate::Cli;
+use crate::answer::{Answer, Exit};
+use crate::terminal;
+
+/// Print the completions for a shell
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  xoff completions bash > xoff.bash\n\nWhere it belongs: bash ~/.local/share/bash-completion/completions/xoff; zsh a folder of $fpath, as _xoff;\nfish ~/.config/fish/completions/xoff.fish. `make install` and the wheel put them in place."
+)]
+pub struct Completions {
+    /// Shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+/// Write the manual pages
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  xoff man --out man1\n\n`make install` and the wheel put them where `man xoff` finds them.")]
+pub struct Manual {
+    /// Folder for the pages, created if missing; default: the page of xoff itself goes to standard output
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct JsonCompletions {
+    shell: String,
+    script: String,
+}
+
+#[derive(Serialize)]
+struct JsonManual {
+    out: Option<String>,
+    pages: Vec<String>,
+}
+
+/// Prints them.
+pub fn completions(args: &Completions) -> Result<Answer, Problems> {
+    let mut script = Vec::new();
+    generate(args.shell, &mut Cli::command(), "xoff", &mut script);
+    let script = String::from_utf8_lossy(&script).into_owned();
+    Ok(Answer::new(script.clone(), &JsonCompletions { shell: args.shell.to_string(), script }, Exit::Done))
+}
+
+/// The pages by their names: `xoff.1`, `xoff-run.1`, ...
+fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
+    let mut root = Cli::command();
+    root.build();
+    let mut all = vec![(String::from("xoff"), root.clone())];
+    let subcommands = root.get_subcommands().filter(|c| c.get_name() != "help" && !c.is_hide_set());
+    all.extend(subcommands.map(|c| (format!("xoff-{}", c.get_name()), c.clone())));
+    let page = |(name, command): (String, clap::Command)| {
+        let mut text = Vec::new();
+        Man::new(command.name(name.clone())).render(&mut text)?;
+        Ok((format!("{name}.1"), text))
+    };
+    all.into_iter().map(page).collect()
+}
+
+/// Writes them.
+pub fn manual(args: &Manual) -> Result<Answer, Problems> {
+    let unwritten = |e: std::io::Error| Problem::new(format!("cannot write the manual pages: {e}"), "name a folder that you may write");
+    let pages = pages().map_err(unwritten)?;
+    let names: Vec<String> = pages.iter().map(|(name, _)| name.clone()).collect();
+    let Some(out) = &args.out else {
+        let text = String::from_utf8_lossy(&pages[0].1).into_owned();
+        return Ok(Answer::new(text, &JsonManual { out: None, pages: names }, Exit::Done));
+    };
+    let at = |e| unwritten(e).at(terminal::option("--out", &out.display().to_string()));
+    std::fs::create_dir_all(out).map_err(at)?;
+    for (name, text) in &pages {
+        // A page of another program is not ours to replace.
+        if std::fs::read_to_string(out.join(name)).is_ok_and(|there| !there.contains(".TH xoff")) {
+            return Err(Problem::new(format!("{} is no manual page of xoff", out.join(name).display()), "name another folder").into());
+        }
+        std::fs::write(out.join(name), text).map_err(at)?;
+    }
+    let text = format!("{}: {}", out.display(), terminal::counted(names.len() as u64, "page"));
+    Ok(Answer::new(text, &JsonManual { out: Some(out.display().to_string()), pages: names }, Exit::Done))
+}
