@@ -3,11 +3,13 @@
 //!
 //! `XOFF_TEST_SWARM_CASE=123 cargo test --release --workspace --test fast_forward -- --nocapture` runs one case.
 
+mod cores;
 mod draw;
 mod outcome;
 
 use std::collections::BTreeMap;
 
+use cores::on_all_cores;
 use draw::{Dice, Drawn};
 use outcome::{first_difference, stated};
 use xoff_mech::flow_control;
@@ -162,8 +164,16 @@ fn same(case: u64) -> (Drawn, FastForwarded) {
     let (s, drawn) = load(case);
     let all = run(&s, Engine::Events, 1, false);
     let mut done = FastForwarded::default();
-    for (engine, threads) in [(Engine::Events, 1), (Engine::Windows, 1), (Engine::Auto, 3)] {
-        let seen = run(&s, engine, threads, true);
+    let without = [(Engine::Windows, 2, false), (Engine::Auto, 4, false)];
+    let with = [
+        (Engine::Events, 1, true),
+        (Engine::Windows, 1, true),
+        (Engine::Windows, 2, true),
+        (Engine::Auto, 3, true),
+        (Engine::Windows, 8, true),
+    ];
+    for (engine, threads, fast_forward) in with.into_iter().chain(without) {
+        let seen = run(&s, engine, threads, fast_forward);
         let place = format!("case {case}, {engine:?}, {threads} threads, {:?}", seen.outcome.fast_forwarded);
         if let Some(at) = all.rows.iter().zip(&seen.rows).position(|(a, b)| a != b) {
             panic!("{place}, row {at}: {:?} without, {:?} with fast-forward\n{}", all.rows[at], seen.rows[at], drawn.text());
@@ -179,12 +189,15 @@ fn same(case: u64) -> (Drawn, FastForwarded) {
 }
 
 fn swarm(cases: std::ops::Range<u64>) {
+    let work = |cases: &mut dyn Iterator<Item = u64>| {
+        cases.map(same).map(|(drawn, done)| (drawn.flow_control.0, done.events_skipped > 0)).collect()
+    };
+    let all: Vec<Vec<(&str, bool)>> = on_all_cores(cases, work);
     let mut by_flow_control: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
-    for case in cases {
-        let (drawn, done) = same(case);
-        let (of, met) = by_flow_control.entry(drawn.flow_control.0).or_default();
+    for (name, skipped) in all.into_iter().flatten() {
+        let (of, met) = by_flow_control.entry(name).or_default();
         *met += 1;
-        *of += (done.events_skipped > 0) as u32;
+        *of += skipped as u32;
     }
     // A swarm in which nothing is skipped proves nothing.
     println!("skipped something, of: {by_flow_control:?}");
@@ -201,13 +214,13 @@ fn random_scenarios_are_the_same_with_fast_forward_and_without() {
         println!("{:?}", same(case).1);
         return;
     }
-    swarm(0..96);
+    swarm(0..100);
     // Filters of BFC leave at multiples of a time since the start, which no period has to be a multiple of.
     same(10_775);
 }
 
 #[test]
-#[ignore = "two thousand scenarios with fast-forward and without take minutes"]
+#[ignore = "five thousand scenarios with fast-forward and without take minutes"]
 fn thousands_of_random_scenarios_are_the_same_with_fast_forward_and_without() {
-    swarm(10_000..12_000);
+    swarm(10_000..15_000);
 }

@@ -1,15 +1,19 @@
 //! Promise 2 for engines and threads: random scenarios give the same rows in the same order, and the same counters, whether events are
 //! handled in one global order or window by window, and however the network is split.
 //!
+//! With fast-forward too; scenarios whose states recur are in `fast_forward.rs`.
+//!
 //! Every flow control is met by every detection and every rate control, taken from the registries, so that a new one is tested without a
 //! change here. `XOFF_TEST_SWARM_CASE=123 cargo test --release --workspace --test threads -- --include-ignored --nocapture` runs one case.
 
+mod cores;
 mod draw;
 mod outcome;
 
 use std::collections::BTreeSet;
 use std::mem::discriminant;
 
+use cores::on_all_cores;
 use draw::{Dice, Drawn};
 use outcome::{first_difference, stated};
 use xoff_mech::{detection, flow_control, rate_control};
@@ -167,9 +171,12 @@ struct Seen {
 }
 
 fn run(s: &NetworkScenario, engine: Engine, threads: usize) -> Seen {
+    run_with(s, engine, threads, false) // every event is compared
+}
+
+fn run_with(s: &NetworkScenario, engine: Engine, threads: usize, fast_forward: bool) -> Seen {
     let mut m = s.model();
-    (m.engine, m.threads) = (engine, threads);
-    m.fast_forward = false; // every event is compared; with it: `fast_forward.rs`
+    (m.engine, m.threads, m.fast_forward) = (engine, threads, fast_forward);
     let mut w = World::build(&s.topology, s.flows.clone(), &mut m).expect("it was built before");
     w.record_to(Box::new(Vec::<Row>::new()));
     let ended = loop {
@@ -193,9 +200,25 @@ struct Met {
     losses: usize,
     ended: Vec<Ended>,
     cut_through: usize,
+    /// Cases that were split.
+    split: u64,
 }
 
 impl Met {
+    fn and(mut self, o: Met) -> Met {
+        self.pairs.extend(o.pairs);
+        let new: Vec<_> = o.rows.into_iter().filter(|r| !self.rows.contains(r)).collect();
+        self.rows.extend(new);
+        let new: Vec<_> = o.ended.into_iter().filter(|e| !self.ended.contains(e)).collect();
+        self.ended.extend(new);
+        self.parts_most = self.parts_most.max(o.parts_most);
+        self.failed_links += o.failed_links;
+        self.losses += o.losses;
+        self.cut_through += o.cut_through;
+        self.split += o.split;
+        self
+    }
+
     fn note(&mut self, drawn: &Drawn, seen: &Seen) {
         let (fc, det, rc) = (drawn.flow_control.0, drawn.detection.0, drawn.rate_control.0);
         self.pairs.extend([(fc, det), (fc, rc), (fc, drawn.discipline), (drawn.discipline, drawn.scheduler)]);
@@ -213,8 +236,19 @@ impl Met {
     }
 }
 
-/// One case on one thread and on several. Returns false if it cannot be split.
-fn same(case: u64, met: &mut Met) -> bool {
+/// Compares a run with that of the reference.
+fn compare(whole: &Seen, other: &Seen, forwarded: bool, what: impl Fn() -> String) {
+    if let Some(at) = whole.rows.iter().zip(&other.rows).position(|(a, b)| a != b) {
+        panic!("{}, row {at}: {:?} in one global order, {:?} here", what(), whole.rows[at], other.rows[at]);
+    }
+    assert_eq!(whole.rows.len(), other.rows.len(), "{}", what());
+    // Timers that find nothing due come at other times where time was skipped.
+    assert!(forwarded || whole.outcome.events == other.outcome.events, "{}", what());
+    assert_eq!(first_difference(&stated(&whole.outcome), &stated(&other.outcome)), None, "{}", what());
+}
+
+/// One case on one thread and on several, with both engines, and with fast-forward.
+fn same(case: u64, met: &mut Met) {
     let (s, drawn) = load(case);
     let whole = run(&s, Engine::Events, 1);
     assert_eq!((whole.parts, whole.by_window), (1, false));
@@ -227,23 +261,14 @@ fn same(case: u64, met: &mut Met) -> bool {
         }
         split |= threads > 1;
         met.parts_most = met.parts_most.max(parts.parts);
-        let differs = whole.rows.iter().zip(&parts.rows).position(|(a, b)| a != b);
-        if let Some(at) = differs {
-            let (a, b) = (&whole.rows[at], &parts.rows[at]);
-            panic!("case {case}, {engine:?}, {threads} threads, row {at}: {a:?} in one global order, {b:?} here\n{}", drawn.text());
-        }
-        assert_eq!(whole.rows.len(), parts.rows.len(), "case {case}, {engine:?}, {threads} threads\n{}", drawn.text());
-        assert_eq!(whole.outcome.events, parts.outcome.events, "case {case}, {engine:?}, {threads} threads\n{}", drawn.text());
-        let differs = first_difference(&stated(&whole.outcome), &stated(&parts.outcome));
-        assert_eq!(
-            differs,
-            None,
-            "case {case}, {engine:?}, {threads} threads
-{}",
-            drawn.text()
-        );
+        compare(&whole, &parts, false, || format!("case {case}, {engine:?}, {threads} threads\n{}", drawn.text()));
+    }
+    for (engine, threads) in [(Engine::Events, 1), (Engine::Windows, 2)] {
+        let forwarded = run_with(&s, engine, threads, true);
+        compare(&whole, &forwarded, true, || format!("case {case}, {engine:?}, {threads} threads, fast-forward\n{}", drawn.text()));
     }
     if split {
+        met.split += 1;
         met.note(&drawn, &whole);
     }
     if split && case.is_multiple_of(10) {
@@ -251,14 +276,17 @@ fn same(case: u64, met: &mut Met) -> bool {
         let hash = |threads| s.start(Sink::Nothing, Some(threads)).unwrap().run(|_| true).unwrap().manifest.result_hash;
         assert_eq!(hash(1), hash(2), "case {case}\n{}", drawn.text());
     }
-    split
 }
 
 fn swarm(cases: std::ops::Range<u64>) -> Met {
-    let mut met = Met::default();
     let wanted = cases.end - cases.start;
-    let split = cases.filter(|&case| same(case, &mut met)).count() as u64;
-    assert_eq!(split, wanted, "every network here can be split");
+    let work = |cases: &mut dyn Iterator<Item = u64>| {
+        let mut met = Met::default();
+        cases.for_each(|case| same(case, &mut met));
+        met
+    };
+    let met = on_all_cores(cases, work).into_iter().fold(Met::default(), Met::and);
+    assert_eq!(met.split, wanted, "every network here can be split");
     for fc in flow_control::REGISTRY {
         let others = detection::REGISTRY.iter().map(|e| e.name).chain(rate_control::REGISTRY.iter().map(|e| e.name));
         others.for_each(|other| assert!(met.pairs.contains(&(fc.name, other)), "{} never met {other}", fc.name));
@@ -276,19 +304,19 @@ fn swarm(cases: std::ops::Range<u64>) -> Met {
 }
 
 #[test]
-fn a_hundred_random_scenarios_are_the_same_on_any_number_of_threads() {
+fn two_hundred_random_scenarios_are_the_same_on_any_number_of_threads() {
     if let Some(case) = std::env::var("XOFF_TEST_SWARM_CASE").ok().and_then(|c| c.parse().ok()) {
         println!("{}", load(case).1.text());
         same(case, &mut Met::default());
         return;
     }
-    swarm(0..100);
+    swarm(0..200);
 }
 
 #[test]
-#[ignore = "a thousand runs on 1, 2, 3, 4 and 8 threads take minutes"]
-fn a_thousand_random_scenarios_are_the_same_on_any_number_of_threads() {
-    swarm(1000..2000);
+#[ignore = "five thousand scenarios with both engines, on 1, 2, 3, 4 and 8 threads, take minutes"]
+fn thousands_of_random_scenarios_are_the_same_on_any_number_of_threads() {
+    swarm(1000..6000);
 }
 
 /// Ideal messages were once counted over all ports of a part: the rows of their arrivals depended on the number of threads.
