@@ -1,5 +1,7 @@
 //! Ideal completion times: those of lone flows, on the paths that the flows of a run took.
 
+use std::cell::OnceCell;
+
 use xoff_sim::{FlowRecord, Lone, ideal_time};
 use xoff_topology::routing::Routes;
 use xoff_units::{Span, Time};
@@ -23,35 +25,45 @@ impl NetworkScenario {
 /// The routes of a run, each with the time from which on they hold: links may fail.
 pub(crate) struct Ideals<'s> {
     scenario: &'s NetworkScenario,
-    routes: Vec<(Time, Routes)>,
+    /// Found when a flow first needs them: in a large network that takes seconds, and flows without an end have no ideal.
+    routes: OnceCell<Vec<(Time, Routes)>>,
     /// When the run ended.
     end: Time,
 }
 
 impl<'s> Ideals<'s> {
     pub fn new(scenario: &'s NetworkScenario, end: Time) -> Ideals<'s> {
+        Ideals { scenario, routes: OnceCell::new(), end }
+    }
+
+    fn routes(&self) -> Vec<(Time, Routes)> {
+        let scenario = self.scenario;
         let (rule, mut topology) = (scenario.routing(), scenario.topology.clone());
         let mut routes = vec![(Time::ZERO, rule.routes(&topology))];
         let mut failures = scenario.model.failures.clone();
         failures.sort_by_key(|f| f.at);
-        for f in failures.iter().filter(|f| f.at <= end) {
+        for f in failures.iter().filter(|f| f.at <= self.end) {
             topology.links[f.link as usize].up = false;
             routes.push((f.at, rule.routes(&topology)));
         }
-        Ideals { scenario, routes, end }
+        routes
     }
 
     /// That of a flow; `None` also if its way changed while it lasted: then it took no one way.
     pub fn of(&self, f: &FlowRecord) -> Option<Span> {
         let (flow, s) = (&f.flow, self.scenario);
+        if flow.size == UNLIMITED {
+            return None;
+        }
+        let all = self.routes.get_or_init(|| self.routes());
         let until = f.received.unwrap_or(self.end);
-        let first = self.routes.partition_point(|r| r.0 <= flow.start).saturating_sub(1);
-        let past = self.routes.partition_point(|r| r.0 <= until).max(first + 1);
-        let (_, routes) = &self.routes[first];
+        let first = all.partition_point(|r| r.0 <= flow.start).saturating_sub(1);
+        let past = all.partition_point(|r| r.0 <= until).max(first + 1);
+        let (_, routes) = &all[first];
         let ideal = s.ideal_time(routes, flow)?;
         let stays = past == first + 1 || {
             let path = s.path(routes, flow);
-            self.routes[first + 1..past].iter().all(|(_, r)| s.path(r, flow) == path)
+            all[first + 1..past].iter().all(|(_, r)| s.path(r, flow) == path)
         };
         stays.then_some(ideal)
     }
