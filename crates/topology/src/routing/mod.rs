@@ -13,6 +13,7 @@ mod routes;
 mod search;
 mod tables;
 mod trace;
+mod twins;
 
 pub use explicit::{ExplicitPaths, PathId};
 pub use hash::{Choice, EcmpHash, FlowKey, hpcc_ip, native_hash};

@@ -16,6 +16,7 @@ use super::digits::{self, Digits};
 use super::groups::{Groups, up_ports};
 use super::hash::index_towards;
 use super::search::{Search, sort_neighbours};
+use super::twins::Twins;
 use crate::graph::{NodeId, Topology};
 use xoff_params::ParamError;
 
@@ -103,6 +104,10 @@ pub struct Routes {
 impl Routes {
     /// The routes over the links that are up.
     pub fn build(t: &Topology, paths: Paths, order: Order) -> Routes {
+        Routes::build_by(t, paths, order, Twins::new)
+    }
+
+    fn build_by(t: &Topology, paths: Paths, order: Order, twins: impl FnOnce(&Groups, &Search, Paths) -> Twins) -> Routes {
         let groups = Groups::new(t);
         let n = t.nodes.len();
         let width = groups.neighbours.len() + 1;
@@ -117,7 +122,9 @@ impl Routes {
         let mut latest = vec![0u32; switches.len() + groups.sources.len()];
         let mut search = Search::new(t, paths, order);
         let (mut ports, mut scratch) = (Vec::new(), Vec::new());
-        for (column, neighbours) in groups.neighbours.iter().enumerate() {
+        let twins = twins(&groups, &search, paths);
+        for (column, others) in &twins.columns {
+            let (column, neighbours) = (*column, &groups.neighbours[*column]);
             search.run(t, neighbours);
             for &switch in &search.queue {
                 let row = rows[switch as usize] as usize;
@@ -139,6 +146,25 @@ impl Routes {
             }
             for &host in neighbours.iter().filter(|&&node| groups.source_of[node as usize] != u32::MAX) {
                 full[rows[host as usize] as usize * width + column] = LOCAL;
+            }
+            if others.is_empty() {
+                continue;
+            }
+            full.chunks_exact_mut(width).for_each(|row| others.iter().for_each(|&other| row[other] = row[column]));
+            let first = neighbours[0];
+            for &other in others {
+                let twin = groups.neighbours[other][0];
+                let mut set = |row: usize, entry: u32| full[row * width + other] = entry;
+                set(rows[twin as usize] as usize, LOCAL);
+                // From one twin to the other: through all that is next to both.
+                set(rows[first as usize] as usize, sets.intern(&search.ports(first)));
+                for between in search.peers(twin) {
+                    set(rows[between as usize] as usize, sets.intern(&search.ports_to(between, twin)));
+                }
+                for &class in twins.classes_at(first).iter().chain(twins.classes_at(twin)) {
+                    search.source_candidates_of_twin(&groups.sources[class as usize], (first, twin), &mut ports);
+                    set(switches.len() + class as usize, sets.intern(&ports));
+                }
             }
         }
         let (local_first, local) = last_hops(t, order, &mut sets);
@@ -296,5 +322,49 @@ impl Sets {
             return guess;
         }
         self.intern(ports)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builders;
+    use crate::failures::fail_random;
+    use xoff_params::Defaults;
+
+    /// One search for all twins finds what a search for each finds, in the same order, with failed links too.
+    #[test]
+    fn twins_have_the_routes_of_a_search_for_each() {
+        let builder = builders::find("fat-tree").unwrap();
+        let mut searches = (0, 0);
+        for seed in 0..30 {
+            let mut t = (builder.build)(&mut Defaults::of(builder.params).with("k", "6")).unwrap();
+            // A second link beside the first one.
+            let (a, b, rate, delay) = (t.links[60].a, t.links[60].b, t.links[60].rate, t.links[60].delay);
+            t.add_link(a, b, rate, delay);
+            fail_random(&mut t, 0.01 * (seed % 5) as f64, seed, true).unwrap();
+            for paths in [Paths::Shortest, Paths::DModK] {
+                for order in [Order::AscendingPort, Order::AscendingPeerId, Order::DescendingPeerId] {
+                    let one = Routes::build(&t, paths, order);
+                    let each = Routes::build_by(&t, paths, order, |groups, search, paths| {
+                        let twins = Twins::new(groups, search, paths);
+                        searches = (searches.0 + twins.columns.len(), searches.1 + groups.neighbours.len());
+                        twins.apart()
+                    });
+                    for dst in t.hosts() {
+                        for n in (0..t.nodes.len() as NodeId).filter(|&n| n != dst) {
+                            assert_eq!(
+                                one.candidates(n, dst),
+                                each.candidates(n, dst),
+                                "{paths:?} {order:?} {} -> {}",
+                                t.name(n),
+                                t.name(dst)
+                            );
+                        }
+                    }
+                }
+            }
+        }
+        assert!(searches.0 * 3 < searches.1 * 2, "{searches:?}: too few twins to prove anything");
     }
 }

@@ -166,13 +166,44 @@ impl Search {
         }
     }
 
+    /// The switches next to a switch, ascending.
+    pub fn peers(&self, node: NodeId) -> Vec<NodeId> {
+        let mut peers: Vec<NodeId> = self.neighbours(node).map(|(peer, _)| peer).collect();
+        peers.sort_unstable();
+        peers.dedup();
+        peers
+    }
+
+    /// The ports of a switch that lead to other switches, as candidates are ordered that all are equally near.
+    pub fn ports(&self, node: NodeId) -> Vec<u16> {
+        self.neighbours(node).map(|(_, port)| port).collect()
+    }
+
+    /// Those of them that lead to one switch.
+    pub fn ports_to(&self, node: NodeId, peer: NodeId) -> Vec<u16> {
+        self.neighbours(node).filter(|e| e.0 == peer).map(|(_, port)| port).collect()
+    }
+
     /// Puts the candidate ports of a host with these ports into `ports`: those to its nearest switches.
     pub fn source_candidates(&self, own: &[(u16, NodeId)], ports: &mut Vec<u16>) {
+        self.nearest(own, |p| self.distance[p as usize], ports);
+    }
+
+    /// The same towards a twin of the switch that was searched from: all other switches are as far from either.
+    pub fn source_candidates_of_twin(&self, own: &[(u16, NodeId)], (searched, twin): (NodeId, NodeId), ports: &mut Vec<u16>) {
+        let swapped = |p| match p {
+            p if p == searched => twin,
+            p if p == twin => searched,
+            p => p,
+        };
+        self.nearest(own, |p| self.distance[swapped(p) as usize], ports);
+    }
+
+    fn nearest(&self, own: &[(u16, NodeId)], distance: impl Fn(NodeId) -> u32, ports: &mut Vec<u16>) {
         ports.clear();
-        let nearest = own.iter().map(|&(_, p)| self.distance[p as usize]).min().unwrap_or(FAR);
+        let nearest = own.iter().map(|&(_, p)| distance(p)).min().unwrap_or(FAR);
         if nearest != FAR {
-            let mut at: Vec<(NodeId, u16)> =
-                own.iter().filter(|&&(_, p)| self.distance[p as usize] == nearest).map(|&(port, p)| (p, port)).collect();
+            let mut at: Vec<(NodeId, u16)> = own.iter().filter(|&&(_, p)| distance(p) == nearest).map(|&(port, p)| (p, port)).collect();
             sort_neighbours(&mut at, self.order);
             ports.extend(at.iter().map(|&(_, port)| port));
         }
