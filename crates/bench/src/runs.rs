@@ -56,14 +56,24 @@ impl Bench {
 
     /// One run of a scenario with settings (`path=value`) and threads.
     pub fn once(&self, scenario: &str, settings: &[&str], threads: u32) -> Result<Run, Failed> {
-        let mut args = vec!["run".into(), self.scenario(scenario), "--threads".into(), threads.to_string()];
-        settings.iter().for_each(|s| args.extend(["--set".into(), (*s).into()]));
-        self.start(args)
+        self.beside(scenario, settings, threads, "run")
     }
 
-    fn start(&self, mut args: Vec<String>) -> Result<Run, Failed> {
+    /// The same with a folder of its own for its results: it may run beside another one.
+    pub fn beside(&self, scenario: &str, settings: &[&str], threads: u32, folder: &str) -> Result<Run, Failed> {
+        let mut args = vec!["run".into(), self.scenario(scenario), "--threads".into(), threads.to_string()];
+        settings.iter().for_each(|s| args.extend(["--set".into(), (*s).into()]));
+        self.start_in(args, folder)
+    }
+
+    fn start(&self, args: Vec<String>) -> Result<Run, Failed> {
         // A folder belongs to one subcommand.
-        let folder = self.out.join(format!("results-{}", args[0]));
+        let folder = args[0].clone();
+        self.start_in(args, &folder)
+    }
+
+    fn start_in(&self, mut args: Vec<String>, folder: &str) -> Result<Run, Failed> {
+        let folder = self.out.join(format!("results-{folder}"));
         args.extend(["--out".into(), folder.display().to_string()]);
         self.xoff.run(&args, self.limit)
     }
@@ -122,6 +132,7 @@ impl Bench {
         let scenario = self.several("scenario, k = 8, WebSearch", || self.once("websearch.toml", &[], 1));
         let short_web = ["topology.k=16", "workload[0].duration=300us"];
         let k16_web = self.several("k = 16, WebSearch", || self.once("websearch.toml", &short_web, 1));
+        let k102 = self.largest();
         let (k8, k16, k64) = (hosts.runs(8), hosts.runs(16), hosts.runs(64));
         let share = figure(k8, Run::speed).and_then(|k8| Ok(figure(k64, Run::speed)?.map(|v| v / k8.median)));
         let known = |size: Option<Stat>| size.ok_or_else(|| "no size".to_owned());
@@ -137,8 +148,12 @@ impl Bench {
             t::K64_MEMORY.row(figure(k64, |r| r.peak_bytes as f64)),
             t::K64_SPEED.row(figure(k64, Run::speed)),
             t::K64_SHARE.row(share),
+            t::K102_CLOCK.row(figure(&k102, |r| r.process_seconds)),
+            t::K102_MEMORY.row(figure(&k102, |r| r.peak_bytes as f64)),
+            t::K102_SPEED.row(figure(&k102, Run::speed)),
             t::QUEUE_SHARE.row(queue::queue_alone_share(self)),
             t::THREADS_RATIO.row(threads::ratio(self)),
+            t::THREADS_CEILING.row(threads::ceiling(self)),
             t::FRAME_MEMORY.row(known(memory::per_frame())),
             t::PORT_MEMORY.row(known(memory::per_idle_port())),
             t::SHORT_RUN.row(self.short_run()),
@@ -150,6 +165,14 @@ impl Bench {
     fn hpcc(&self) -> Result<Vec<Run>, Failed> {
         let config = hpcc_case::write(&self.out.join("hpcc"), 8, "5ms")?;
         self.several("HPCC format, k = 8, WebSearch", || self.start(vec!["hpcc".into(), config.display().to_string()]))
+    }
+
+    /// The largest network; minutes.
+    fn largest(&self) -> Result<Vec<Run>, Failed> {
+        if self.quick {
+            return Err("left out by --quick".into());
+        }
+        self.several("k = 102, permutation", || self.once("permutation.toml", &["topology.k=102", "run.duration=20us"], 1))
     }
 
     /// From start to exit, on the clock.

@@ -23,6 +23,28 @@ pub fn ratio(bench: &Bench) -> Result<Stat, Failed> {
     Ok(stat)
 }
 
+/// Speed of two processes at once over that of one alone: what two threads could come to at most where they share caches and memory.
+pub fn ceiling(bench: &Bench) -> Result<Stat, Failed> {
+    let what = "k = 16, permutation, two processes at once against one";
+    bench.report(what);
+    let wall = |folder: &str| Ok::<f64, Failed>(bench.beside("permutation.toml", &["topology.k=16"], 1, folder)?.answer.wall_seconds);
+    let both = || {
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| wall("beside"));
+            let (here, there) = (wall("run")?, other.join().map_err(|_| "a measurement failed")??);
+            Ok::<f64, Failed>(here.max(there))
+        })
+    };
+    let pair = |i: usize| match i % 2 {
+        0 => Ok::<_, Failed>((wall("run")?, both()?)),
+        _ => both().and_then(|two| Ok((wall("run")?, two))),
+    };
+    let ratios = (0..PAIRS).map(|i| pair(i).map(|(one, two)| 2.0 * one / two.max(1e-9))).collect::<Result<Vec<f64>, Failed>>();
+    let stat = ratios.and_then(|r| Stat::of(r).ok_or("no run".into())).inspect_err(|e| bench.done(what, e))?;
+    bench.done(what, &format!("{:.2}x", stat.median));
+    Ok(stat)
+}
+
 /// Result hashes with one to eight threads.
 pub fn hashes(bench: &Bench) -> Vec<ThreadHash> {
     let hash = |threads| {
