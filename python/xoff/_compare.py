@@ -127,7 +127,7 @@ def _given(run: Run) -> str | tuple[str, tuple[list[_core.Flow], list[_core.Port
         "flow", pl.col("src", "dst").cast(pl.String), "size_bytes", "start_ps", "ideal_fct_ps", "slowdown", "bytes_delivered", "ce_frames", "ue_frames"
     )
     ports = run.ports.select(pl.col("port").cast(pl.String), "pauses", "pause_ps_total", "hold_ps_total", "ingress_bytes_max", "marked")
-    return json.dumps(run.manifest), (flows.rows(), ports.rows())  # type: ignore[return-value]
+    return json.dumps(run.manifest), (flows.rows(), ports.rows())
 
 
 def _parameters(names: list[str], rows: list[dict[str, Any]]) -> pl.DataFrame:
