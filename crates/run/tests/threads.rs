@@ -243,7 +243,8 @@ fn compare(whole: &Seen, other: &Seen, forwarded: bool, what: impl Fn() -> Strin
     }
     assert_eq!(whole.rows.len(), other.rows.len(), "{}", what());
     // Timers that find nothing due come at other times where time was skipped.
-    assert!(forwarded || whole.outcome.events == other.outcome.events, "{}", what());
+    let events = (whole.outcome.events, other.outcome.events);
+    assert!(forwarded || events.0 == events.1, "events {events:?}: {}", what());
     assert_eq!(first_difference(&stated(&whole.outcome), &stated(&other.outcome)), None, "{}", what());
 }
 
@@ -311,6 +312,8 @@ fn two_hundred_random_scenarios_are_the_same_on_any_number_of_threads() {
         return;
     }
     swarm(0..200);
+    // A link that fails leaves a flow that never completes: on threads the run handled two timers more before it ended as quiet.
+    same(5553, &mut Met::default());
 }
 
 #[test]

@@ -295,7 +295,12 @@ impl World {
                 let before = partitions.iter().map(|p| p.core.events).sum::<u64>();
                 let n = partitions.len() as u64;
                 let run = if self.threads_pay { threads::run } else { meeting::run_in_turn };
-                let stretch = run(partitions, Task { events: task.events.saturating_mul(n), ..task });
+                // As one partition does: the network may rest until something concerns all of it.
+                let looks = task.looks.map(|(mut look, left)| {
+                    look.move_on(next);
+                    (look, left)
+                });
+                let stretch = run(partitions, Task { events: task.events.saturating_mul(n), looks, ..task });
                 let handled = stretch.standing.events - before;
                 self.threads_pay = handled >= n * (stretch.windows * PAYS_WINDOW + PAYS_START);
                 self.looks = stretch.looks;

@@ -26,24 +26,30 @@ pub(super) struct Standing {
     pub completions: u64,
     /// Many rows are kept, which should be taken.
     pub full: bool,
+    /// More is to come than calls that find nothing due, as far as the run looks for its end; see [`Partition::rests`].
+    pub busy: bool,
     /// The time of the latest event.
     pub reached: Time,
 }
 
 impl Standing {
     /// That of no partition.
-    pub const NOWHERE: Standing = Standing { next: u64::MAX, events: 0, completions: 0, full: false, reached: Time::ZERO };
+    pub const NOWHERE: Standing = Standing { next: u64::MAX, events: 0, completions: 0, full: false, busy: false, reached: Time::ZERO };
 
-    fn of(partition: &mut Partition, bound: EventKey) -> Standing {
+    fn of(partition: &mut Partition, task: &Task) -> Standing {
+        let bound = task.bound;
         let own = partition.peek().filter(|m| *m < bound).map_or(u64::MAX, |m| m.time.0);
         // What is under way changes hands now.
-        let under_way = Some(std::mem::replace(&mut partition.core.first_outgoing, EventKey::NEVER)).filter(|at| *at < bound);
+        let first_outgoing = std::mem::replace(&mut partition.core.first_outgoing, EventKey::NEVER);
+        let under_way = Some(first_outgoing).filter(|at| *at < bound);
+        let busy = task.looks.is_some() && (first_outgoing < EventKey::NEVER || !partition.rests());
         let core = &partition.core;
         Standing {
             next: own.min(under_way.map_or(u64::MAX, |at| at.time.0)),
             events: core.events,
             completions: core.monitor.flows.completions.len() as u64,
             full: partition.has_many_rows(),
+            busy,
             reached: core.clock.now,
         }
     }
@@ -55,6 +61,7 @@ impl Standing {
             events: self.events + o.events,
             completions: self.completions + o.completions,
             full: self.full | o.full,
+            busy: self.busy | o.busy,
             reached: self.reached.max(o.reached),
         }
     }
@@ -129,7 +136,7 @@ impl Course {
         }
         let mut window = self.task.bound.min(EventKey { time: self.task.lookahead.from(s.next), rank: 0 });
         if let Some((looks, left)) = &mut self.task.looks {
-            if looks.due(Time(s.next)) && s.completions >= *left as u64 {
+            if looks.due(Time(s.next)) && (s.completions >= *left as u64 || !s.busy) {
                 return end(self);
             }
             window = window.min(looks.move_on(Time(s.next)));
@@ -143,7 +150,7 @@ impl Course {
 pub(super) fn run(partition: &mut Partition, meeting: &mut impl Meeting, task: Task) -> Stretch {
     let mut course = Course::new(task);
     loop {
-        let mine = Standing::of(partition, task.bound);
+        let mine = Standing::of(partition, &task);
         let all = meeting.meet(mine, &mut partition.core);
         match course.go_on(&all) {
             Ok(end) => partition.run_window(end),
@@ -157,7 +164,7 @@ pub(super) fn run(partition: &mut Partition, meeting: &mut impl Meeting, task: T
 pub(super) fn run_in_turn(partitions: &mut [Partition], task: Task) -> Stretch {
     let mut course = Course::new(task);
     loop {
-        let all = partitions.iter_mut().map(|p| Standing::of(p, task.bound)).fold(Standing::NOWHERE, Standing::and);
+        let all = partitions.iter_mut().map(|p| Standing::of(p, &task)).fold(Standing::NOWHERE, Standing::and);
         exchange(partitions);
         match course.go_on(&all) {
             Ok(end) => partitions.iter_mut().for_each(|p| p.run_window(end)),

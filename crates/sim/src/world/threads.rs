@@ -24,6 +24,7 @@ struct Posted {
     events: AtomicU64,
     completions: AtomicU64,
     full: AtomicBool,
+    busy: AtomicBool,
     reached: AtomicU64,
 }
 
@@ -33,6 +34,7 @@ impl Posted {
         self.events.store(s.events, Ordering::Relaxed);
         self.completions.store(s.completions, Ordering::Relaxed);
         self.full.store(s.full, Ordering::Relaxed);
+        self.busy.store(s.busy, Ordering::Relaxed);
         self.reached.store(s.reached.0, Ordering::Relaxed);
     }
 
@@ -42,6 +44,7 @@ impl Posted {
             events: self.events.load(Ordering::Relaxed),
             completions: self.completions.load(Ordering::Relaxed),
             full: self.full.load(Ordering::Relaxed),
+            busy: self.busy.load(Ordering::Relaxed),
             reached: Time(self.reached.load(Ordering::Relaxed)),
         }
     }
