@@ -17,6 +17,7 @@
 mod capture;
 mod checksum;
 mod error;
+mod http;
 pub mod interface;
 mod memory;
 mod metrics;
@@ -32,6 +33,7 @@ mod wait;
 
 pub use capture::{Capture, CaptureOptions, CaptureReader, Captured, Direction};
 pub use error::OpenError;
+pub use http::{HttpAnswer, HttpRequest, HttpServer};
 pub use memory::{Faults, MemoryPort, pair};
 pub use metrics::MetricsServer;
 pub use packet::{PacketOptions, PacketPort};
