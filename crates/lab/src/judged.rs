@@ -10,6 +10,9 @@ use crate::{Check, Entry, Findings, Source, Verdict};
 pub struct Picture {
     /// File below the folder of the results.
     pub file: String,
+    /// The same for a phone.
+    #[serde(default)]
+    pub narrow: String,
     /// Its heading.
     pub title: String,
     /// What the reader should see in it.

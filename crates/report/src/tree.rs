@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use xoff_output::OutputError;
 
 use crate::Tone;
-use crate::figure::palette::{INK, MUTED};
+use crate::figure::palette::{INK, MUTED, theme};
 use crate::figure::text::{FONTS, Px, fit, wrap};
 
 /// A box of the tree.
@@ -121,9 +121,10 @@ impl TreeFigure {
         };
         html! {
             svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (Px(width)) " " (Px(height)) } width=(Px(width)) height=(Px(height))
-                font-family=(FONTS) role="img" {
+                font-family=(FONTS) role="img" class="xoff-figure" {
                 title { (self.title) }
-                rect width=(Px(width)) height=(Px(height)) fill="#ffffff" {}
+                (theme())
+                rect class="paper" width=(Px(width)) height=(Px(height)) fill="#ffffff" {}
                 text x=(Px(PAD)) y=(Px(PAD + 14.0)) font-size="15" font-weight="600" fill=(INK) { (self.title) }
                 @for (k, (tone, words)) in self.legend.iter().enumerate() {
                     @let x = PAD + k as f64 * 150.0;
@@ -135,11 +136,11 @@ impl TreeFigure {
                     @for &t in &b.ties { (edge(i, t, true)) }
                 }
                 @for (i, b) in self.boxes.iter().enumerate() {
-                    @if let Some((x, y)) = corner(i) {
+                    @if let Some((x, y)) = corner(i) { g class="cell" {
                         rect x=(Px(x)) y=(Px(y)) width=(Px(BOX.0)) height=(Px(BOX.1)) rx="5" fill=(b.tone.fill()) stroke=(MUTED) stroke-width="0.8" {}
                         text x=(Px(x + 10.0)) y=(Px(y + 17.0)) font-size="12.5" font-weight="600" fill=(INK) { (fit(&b.title, 12.5, BOX.0 - 20.0)) }
                         text x=(Px(x + 10.0)) y=(Px(y + 32.0)) font-size="10.5" fill=(MUTED) { (fit(&b.detail, 10.5, BOX.0 - 20.0)) }
-                    }
+                    } }
                 }
                 @for (k, line) in notes.iter().enumerate() {
                     text x=(Px(PAD)) y=(Px(below + LINE * (k as f64 + 0.8))) font-size="11" fill=(INK) { (line) }

@@ -91,7 +91,7 @@ pub fn compare(s: &NetworkScenario, real: Side, report: &RealReport, simulated: 
         page: out.path().join("compare.html"),
     };
     c.table = table(s, &c);
-    let figure = figure(s, [read_all(real.folder)?, read_all(simulated.folder)?]);
+    let figure = figure(s, [read_all(real.folder)?, read_all(simulated.folder)?], c.deadlock_ps);
     out.write("compare.svg", figure.to_svg().as_bytes()).map_err(CompareError::Files)?;
     let stated = machine(report);
     let page = Report::new(title(s))
@@ -193,7 +193,9 @@ fn read_all(folder: &Path) -> Result<Curves, CompareError> {
 }
 
 /// Rates of flows, then the fullest queues; solid: real frames, dashed: simulation.
-fn figure(s: &NetworkScenario, [real, simulated]: [Curves; 2]) -> Figure {
+///
+/// A deadlock is an instant in a run of seconds: the time shown is that around it.
+fn figure(s: &NetworkScenario, [real, simulated]: [Curves; 2], deadlock_ps: [Option<u64>; 2]) -> Figure {
     let mut figure = Figure::new(title(s))
         .caption("Payload that arrives of each flow, and the fullest ingress buffers. Solid: real frames. Dashed: simulation of the same scenario.")
         .columns(3);
@@ -205,10 +207,20 @@ fn figure(s: &NetworkScenario, [real, simulated]: [Curves; 2]) -> Figure {
     let rates: Vec<&Series> = real.rates.values().chain(simulated.rates.values()).collect();
     let queues: Vec<&Series> = real.queues.values().chain(simulated.queues.values()).collect();
     let last = rates.iter().chain(&queues).filter_map(|p| p.last()).map(|p| p.0).fold(1.0, f64::max);
-    let time = || Axis::new("Time", Unit::Picoseconds).range(0.0, last);
+    let (from, to) = around(deadlock_ps, last);
+    if to < last {
+        let (to, last) = (Unit::Picoseconds.format(to), Unit::Picoseconds.format(last));
+        figure = figure
+            .note(format!("The time around the deadlock, up to {to}; the runs went on to {last}, with what is seen at the end here."));
+    }
+    let time = || Axis::new("Time", Unit::Picoseconds).range(from, to);
     let both = |panel: Panel, real: Option<&Series>, simulated: Option<&Series>| {
         let curve = |name: &str, points: Option<&Series>| Mark::line(name, points.cloned().unwrap_or_default());
-        panel.mark(curve("real frames", real).colour(Colour::Blue)).mark(curve("simulation", simulated).colour(Colour::Vermilion).dashed())
+        let panel = panel
+            .mark(curve("real frames", real).colour(Colour::Blue))
+            .mark(curve("simulation", simulated).colour(Colour::Vermilion).dashed());
+        let labels = ["deadlock with real frames", "deadlock in the simulation"];
+        panel.marks(deadlock_ps.into_iter().zip(labels).filter_map(|(at, label)| Some(Mark::vline(at? as f64, label))))
     };
     for (&flow, points) in simulated.rates.iter().take(SHOWN) {
         let panel = Panel::new(format!("Flow {flow}"), time(), from_zero("Delivered", Unit::BitsPerSecond, &rates));
@@ -227,9 +239,29 @@ fn figure(s: &NetworkScenario, [real, simulated]: [Curves; 2]) -> Figure {
     figure
 }
 
+/// The stretch of time [ps] that a figure of a run up to `last` shows: around the deadlocks, or all of it.
+fn around(deadlock_ps: [Option<u64>; 2], last: f64) -> (f64, f64) {
+    // As much before the first as the figure needs to show what led to it, as much after the last to show that nothing follows.
+    const PART: f64 = 0.6;
+    let at = || deadlock_ps.into_iter().flatten().map(|ps| ps as f64);
+    let Some(first) = at().reduce(f64::min) else { return (0.0, last) };
+    let latest = at().fold(first, f64::max);
+    let to = latest + PART * latest;
+    // Where that is most of the run, all of it.
+    if to > 0.7 * last { (0.0, last) } else { ((1.0 - PART) * first, to) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_figure_shows_the_time_around_the_deadlock() {
+        assert_eq!(around([None, None], 2e12), (0.0, 2e12));
+        assert_eq!(around([Some(100), Some(200)], 1e6), (40.0, 320.0));
+        assert_eq!(around([None, Some(100)], 1e6), (40.0, 160.0));
+        assert_eq!(around([Some(100), None], 200.0), (0.0, 200.0), "most of the run: all of it");
+    }
 
     #[test]
     fn differences_are_those_of_the_real_run() {

@@ -55,9 +55,11 @@ fn section(e: &Judged, cx: &Context) -> Result<Section, ReproduceError> {
         s = s.text(format!("Why: {why}"));
     }
     for picture in &e.figures {
-        let path = cx.out.join(&picture.file);
-        let svg = std::fs::read_to_string(&path).map_err(|source| ReproduceError::file(&path, source))?;
-        s = s.drawn(svg, &picture.caption);
+        let read = |file: &str| {
+            let path = cx.out.join(file);
+            std::fs::read_to_string(&path).map_err(|source| ReproduceError::file(&path, source))
+        };
+        s = s.drawn(read(&picture.file)?, read(&picture.narrow)?, &picture.caption);
     }
     for table in &e.tables {
         s = s.table(table.clone());

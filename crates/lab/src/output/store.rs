@@ -42,7 +42,8 @@ impl Store {
     pub fn load(&self, entry: &Entry) -> Option<Judged> {
         let out = self.folder.path();
         let kept: Kept = serde_json::from_str(&std::fs::read_to_string(out.join(Store::file(entry.id))).ok()?).ok()?;
-        let whole = kept.stamp == self.stamp && kept.judged.figures.iter().all(|f| out.join(&f.file).is_file());
+        let whole = kept.stamp == self.stamp
+            && kept.judged.figures.iter().all(|f| [&f.file, &f.narrow].iter().all(|file| out.join(file).is_file()));
         whole.then_some(kept.judged)
     }
 
@@ -52,7 +53,9 @@ impl Store {
         for (nth, figure) in found.figures.iter().enumerate() {
             let file = if nth == 0 { format!("{FIGURES}/{}.svg", entry.id) } else { format!("{FIGURES}/{}-{}.svg", entry.id, nth + 1) };
             self.folder.write(&file, figure.to_svg().as_bytes())?;
-            pictures.push(Picture { file, title: figure.title.clone(), caption: figure.caption.clone() });
+            let narrow = format!("{ENTRIES}/{}-{}.narrow.svg", entry.id, nth + 1);
+            self.folder.write(&narrow, figure.to_narrow_svg().as_bytes())?;
+            pictures.push(Picture { file, narrow, title: figure.title.clone(), caption: figure.caption.clone() });
         }
         let judged = Judged::new(entry, found, pictures);
         let kept = Kept { stamp: self.stamp.clone(), judged };

@@ -94,11 +94,11 @@ fn draw_cell(heat: Heat, cell: &HeatCell, at: Rect, plot: f64) -> Markup {
     let (fill, ink) = cell.level.map_or_else(|| (cell.tone.fill().to_owned(), INK), palette::level);
     let lines = heat.lines(cell, plot);
     let first = at.y + at.h / 2.0 - (lines.len() as f64 - 1.0) * LINE / 2.0 + 4.0;
-    html! {
+    html! { g class="cell" {
         rect x=(Px(at.x + 1.0)) y=(Px(at.y + 1.0)) width=(Px(at.w - 2.0)) height=(Px(at.h - 2.0)) rx="3" fill=(fill) {}
         @for (i, (line, detail)) in lines.iter().enumerate() {
             text x=(Px(at.x + at.w / 2.0)) y=(Px(first + i as f64 * LINE)) text-anchor="middle" fill=(ink)
                 font-size=(if *detail { DETAIL } else { TEXT }) { (text::fit(line, if *detail { DETAIL } else { TEXT }, at.w - 4.0)) }
         }
-    }
+    } }
 }

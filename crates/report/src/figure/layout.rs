@@ -13,15 +13,17 @@
 
 use super::axes::{self, Rulers};
 use super::legend::{self, Entry};
-use super::palette::{Colours, INK, MUTED};
+use super::palette::{Colours, INK, MUTED, theme};
 use super::scale::Extent;
 use super::text::{self, FONTS, Px};
 use super::{Axis, Figure, Mark, Panel};
 use super::{bars, heatmap, lanes, panel, series};
 use maud::{Markup, html};
 
-/// Width of every figure [px]; it scales with the page.
-const WIDTH: f64 = 720.0;
+/// Width of a figure [px]; it scales with the page.
+pub(super) const WIDTH: f64 = 720.0;
+/// Width of a figure for a phone [px].
+pub(super) const NARROW: f64 = 400.0;
 const PAD: f64 = 14.0;
 const GUTTER: f64 = 18.0;
 const TITLE: f64 = 15.0;
@@ -67,10 +69,10 @@ struct Measured<'a> {
 }
 
 /// The whole drawing.
-pub(super) fn draw(figure: &Figure) -> Markup {
+pub(super) fn draw(figure: &Figure, width: f64) -> Markup {
     let mut colours = colours(figure);
     let columns = figure.columns.clamp(1, figure.panels.len().max(1));
-    let cell = (WIDTH - 2.0 * PAD - GUTTER * (columns - 1) as f64) / columns as f64;
+    let cell = (width - 2.0 * PAD - GUTTER * (columns - 1) as f64) / columns as f64;
     let extents = shared_extents(figure);
     let mut measured: Vec<Measured> = Vec::new();
     for (i, panel) in figure.panels.iter().enumerate() {
@@ -84,7 +86,7 @@ pub(super) fn draw(figure: &Figure) -> Markup {
     level_columns(&mut measured, columns);
 
     let budget = series::budget(figure);
-    let title = text::wrap(&figure.title, TITLE * 1.06, WIDTH - 2.0 * PAD);
+    let title = text::wrap(&figure.title, TITLE * 1.06, width - 2.0 * PAD);
     let mut y = PAD + title.len() as f64 * (TITLE + 4.0);
     let mut body = Vec::new();
     for (r, row) in measured.chunks(columns).enumerate() {
@@ -105,14 +107,16 @@ pub(super) fn draw(figure: &Figure) -> Markup {
         }
         y += header + row.iter().map(|m| m.height + m.margins.bottom).fold(0.0, f64::max);
     }
-    let note = figure.note.as_deref().map(|note| text::wrap(note, NOTE, WIDTH - 2.0 * PAD)).unwrap_or_default();
+    let note = figure.note.as_deref().map(|note| text::wrap(note, NOTE, width - 2.0 * PAD)).unwrap_or_default();
     let note_top = y + 8.0;
     let height = (if note.is_empty() { y } else { note_top + note.len() as f64 * (NOTE + 3.0) }) + PAD;
     html! {
-        svg xmlns="http://www.w3.org/2000/svg" width=(Px(WIDTH)) height=(Px(height)) viewBox={ "0 0 " (Px(WIDTH)) " " (Px(height)) }
+        svg xmlns="http://www.w3.org/2000/svg" width=(Px(width)) height=(Px(height)) viewBox={ "0 0 " (Px(width)) " " (Px(height)) }
+            class="xoff-figure"
             role="img" aria-label=(figure.title) font-family=(FONTS) fill=(INK) {
             @if !figure.caption.is_empty() { desc { (figure.caption) } }
-            rect width="100%" height="100%" rx="6" fill="#ffffff" {}
+            (theme())
+            rect class="paper" width="100%" height="100%" rx="6" fill="#ffffff" {}
             @for (i, line) in title.iter().enumerate() {
                 text x=(Px(PAD)) y=(Px(PAD + TITLE + i as f64 * (TITLE + 4.0) - 2.0)) font-size=(TITLE) font-weight="600" { (line) }
             }

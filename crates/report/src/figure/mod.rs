@@ -168,7 +168,12 @@ impl Figure {
 
     /// The drawing as SVG text. Same data, same bytes.
     pub fn to_svg(&self) -> String {
-        crate::printable(layout::draw(self).into_string())
+        crate::printable(layout::draw(self, layout::WIDTH).into_string())
+    }
+
+    /// The same for a screen as narrow as a phone's: one panel a row, letters that can be read there.
+    pub fn to_narrow_svg(&self) -> String {
+        crate::printable(layout::draw(&self.clone().columns(1), layout::NARROW).into_string())
     }
 
     /// Writes the SVG to a file: whole or not at all.

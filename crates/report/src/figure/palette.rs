@@ -1,5 +1,7 @@
 //! Colours that remain apart for colour-blind readers (after Okabe and Ito, without yellow, which vanishes on white).
 
+use maud::{Markup, PreEscaped, html};
+
 /// A colour of the palette. Give a scheme the same colour in every figure of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Colour {
@@ -44,6 +46,34 @@ pub(crate) const MUTED: &str = "#52606d";
 pub(super) const GRID: &str = "#e4e7eb";
 pub(super) const MINOR_GRID: &str = "#f2f4f6";
 pub(super) const FRAME: &str = "#9aa5b1";
+
+/// The colours of a dark page, by those of a light one. What stands on a cell or box of a light colour of its own keeps its ink.
+const DARK: &[(&str, &str)] = &[
+    (INK, "#e4e9ee"),
+    (MUTED, "#a3b0bc"),
+    (GRID, "#2a323a"),
+    (MINOR_GRID, "#20272e"),
+    (FRAME, "#55626e"),
+    ("#0072b2", "#4fb0ea"),
+    ("#d55e00", "#ff8a4a"),
+    ("#009e73", "#35c79b"),
+    ("#b5609a", "#d88cc2"),
+    ("#e69f00", "#f0b429"),
+    ("#56b4e9", "#8accf5"),
+    ("#6b7280", "#9aa5b1"),
+];
+
+/// A style sheet inside a drawing: dark where its reader's screen is, light on paper and in programs without style sheets.
+pub(crate) fn theme() -> Markup {
+    let mut rules = format!("svg.xoff-figure{{fill:{}}}.xoff-figure .paper{{fill:#161b21}}", DARK[0].1);
+    for (light, dark) in DARK {
+        rules.push_str(&format!(".xoff-figure [fill=\"{light}\"]{{fill:{dark}}}.xoff-figure [stroke=\"{light}\"]{{stroke:{dark}}}"));
+    }
+    for ink in [INK, MUTED] {
+        rules.push_str(&format!(".xoff-figure .cell [fill=\"{ink}\"]{{fill:{ink}}}"));
+    }
+    html! { style { (PreEscaped(format!("@media screen and (prefers-color-scheme:dark){{{rules}}}"))) } }
+}
 
 /// Names seen so far in a figure and the look each has, in order of appearance.
 #[derive(Default)]

@@ -74,7 +74,7 @@ pub(super) fn draw(panel: &Panel, rulers: &Rulers, plot: Rect, quiet_x: bool, co
             (axes::draw(panel, rulers, &scales, plot, quiet_x, names))
             svg x=(Px(left)) y=(Px(top)) width=(Px(wide)) height=(Px(high))
                 viewBox={ (Px(left)) " " (Px(top)) " " (Px(wide)) " " (Px(high)) } overflow="hidden" {
-                @for mark in &panel.marks { (series::draw(mark, &scales, plot, colours, budget)) }
+                @for (mark, width) in panel.marks.iter().zip(series::widths(&panel.marks)) { (series::draw(mark, &scales, plot, colours, (budget, width))) }
                 @if let Some((labels, groups)) = bars { (bars::draw(labels, groups, panel, &scales, colours)) }
                 @if let Some((names, groups)) = lanes::of(panel) { (lanes::draw(names, groups, &scales, plot, colours)) }
                 (references(panel, &scales, plot, colours))

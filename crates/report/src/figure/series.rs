@@ -4,7 +4,7 @@ use super::axes::Scales;
 use super::decimate::{self, Point};
 use super::layout::Rect;
 use super::palette::Colours;
-use super::text;
+use super::text::{self, Px};
 use super::{Colour, Figure, Mark};
 use maud::{Markup, html};
 
@@ -29,8 +29,17 @@ pub(super) fn has_data(mark: &Mark) -> bool {
     }
 }
 
+/// Widths of the lines of a panel [px]: each is wider than those that are drawn over it, so that lines of equal values show all of them.
+pub(super) fn widths(marks: &[Mark]) -> Vec<f64> {
+    const LINE: f64 = 1.8;
+    const MORE: f64 = 0.9;
+    const STEPS: usize = 3;
+    let is_line = |mark: &&Mark| matches!(mark, Mark::Line { .. } | Mark::Cdf { .. });
+    (0..marks.len()).map(|i| LINE + MORE * marks[i + 1..].iter().filter(is_line).count().min(STEPS) as f64).collect()
+}
+
 /// The mark's elements; nothing for marks drawn elsewhere.
-pub(super) fn draw(mark: &Mark, scales: &Scales, plot: Rect, colours: &mut Colours, budget: usize) -> Markup {
+pub(super) fn draw(mark: &Mark, scales: &Scales, plot: Rect, colours: &mut Colours, (budget, width): (usize, f64)) -> Markup {
     let window = (plot.x, plot.right());
     match mark {
         Mark::Line { name, points, dashed, step, second, colour } => {
@@ -39,7 +48,7 @@ pub(super) fn draw(mark: &Mark, scales: &Scales, plot: Rect, colours: &mut Colou
             let pixels = points.iter().map(|(px, py)| scales.x.at(*px).zip(y.at(*py)));
             let automatic = colours.of(name);
             let dash = colours.dash(name, *dashed);
-            curve(&decimate::line(pixels, window, budget), colour.unwrap_or(automatic), dash, *step)
+            curve(&decimate::line(pixels, window, budget), colour.unwrap_or(automatic), dash, (width, *step))
         }
         Mark::Points { name, points, second, colour } => {
             let y = if *second { scales.second.as_ref() } else { Some(&scales.y) };
@@ -67,20 +76,20 @@ pub(super) fn draw(mark: &Mark, scales: &Scales, plot: Rect, colours: &mut Colou
             });
             let automatic = colours.of(name);
             let dash = colours.dash(name, *dashed);
-            curve(&decimate::line(pixels, window, budget), colour.unwrap_or(automatic), dash, true)
+            curve(&decimate::line(pixels, window, budget), colour.unwrap_or(automatic), dash, (width, true))
         }
         _ => Markup::default(),
     }
 }
 
-fn curve(drawn: &decimate::Drawn, colour: Colour, dash: Option<&str>, step: bool) -> Markup {
+fn curve(drawn: &decimate::Drawn, colour: Colour, dash: Option<&str>, (width, step): (f64, bool)) -> Markup {
     let mut d = String::new();
     for piece in &drawn.pieces {
         path(&mut d, piece, step);
     }
     html! {
         @if !d.is_empty() {
-            path d=(d) fill="none" stroke=(colour.hex()) stroke-width="1.8" stroke-linejoin="round"
+            path d=(d) fill="none" stroke=(colour.hex()) stroke-width=(Px(width)) stroke-linejoin="round"
                 stroke-linecap=(if dash.is_some() { "butt" } else { "round" }) stroke-dasharray=[dash] {}
         }
         (dots(&drawn.dots, colour, "5"))

@@ -50,6 +50,8 @@ enum Block {
     /// Drawn once, when it is added.
     Figure {
         svg: String,
+        /// The same for a phone.
+        narrow: String,
         caption: String,
     },
     Details {
@@ -103,14 +105,14 @@ impl Section {
     /// A figure with its caption.
     #[must_use]
     pub fn figure(mut self, figure: &Figure) -> Self {
-        self.blocks.push(Block::Figure { svg: figure.to_svg(), caption: figure.caption.clone() });
+        self.blocks.push(Block::Figure { svg: figure.to_svg(), narrow: figure.to_narrow_svg(), caption: figure.caption.clone() });
         self
     }
 
-    /// A figure that was drawn before, as [`Figure::to_svg`] gave it, with its caption.
+    /// A figure that was drawn before, as [`Figure::to_svg`] and [`Figure::to_narrow_svg`] gave it, with its caption.
     #[must_use]
-    pub fn drawn(mut self, svg: impl Into<String>, caption: impl Into<String>) -> Self {
-        self.blocks.push(Block::Figure { svg: svg.into(), caption: caption.into() });
+    pub fn drawn(mut self, svg: impl Into<String>, narrow: impl Into<String>, caption: impl Into<String>) -> Self {
+        self.blocks.push(Block::Figure { svg: svg.into(), narrow: narrow.into(), caption: caption.into() });
         self
     }
 

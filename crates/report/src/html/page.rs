@@ -4,6 +4,8 @@ use super::{Block, Card, Report, Section, safe_href};
 use crate::{Align, Cell, Table};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+/// A table of so many columns may be wider than the text.
+const MANY: usize = 7;
 /// A table of contents helps from this many sections on.
 const CONTENTS_FROM: usize = 4;
 
@@ -65,9 +67,10 @@ fn draw_section(number: usize, section: &Section) -> Markup {
                     // A line break right after the tag is swallowed by HTML; one that is not meant to be stays.
                     Block::Pre(text) => pre { "\n" (text) },
                     Block::Table(table) => (draw_table(table)),
-                    Block::Figure { svg, caption } => figure {
-                        // Our own drawing, escaped where it was made.
-                        (PreEscaped(svg))
+                    Block::Figure { svg, narrow, caption } => figure {
+                        // Our own drawings, escaped where they were made.
+                        div.drawing { (PreEscaped(svg)) }
+                        div.narrow { (PreEscaped(narrow)) }
                         @if !caption.is_empty() { figcaption { (inline(caption)) } }
                     },
                     Block::Details { summary, table } => (draw_details(summary, table)),
@@ -83,20 +86,29 @@ fn draw_details(summary: &str, table: &Table) -> Markup {
 
 fn draw_table(table: &Table) -> Markup {
     html! {
-        div.scroll {
-            table {
+        div.scroll.many[table.columns.len() >= MANY] {
+            table.prose[is_prose(table)] {
                 @if let Some(caption) = &table.caption { caption { (inline(caption)) } }
                 thead { tr { @for column in &table.columns { th scope="col" class=[class(column.align)] { (column.name) } } } }
                 tbody {
                     @for row in &table.rows {
                         tr { @for (i, column) in table.columns.iter().enumerate() {
-                            td class=[class(column.align)] { @if let Some(cell) = row.get(i) { (draw_cell(cell)) } }
+                            td class=[class(column.align)] data-label=(column.name) { @if let Some(cell) = row.get(i) { (draw_cell(cell)) } }
                         } }
                     }
                 }
             }
         }
     }
+}
+
+/// Has it sentences in its cells? On a phone each of its rows then becomes a block, for sentences in columns would be a word wide there.
+fn is_prose(table: &Table) -> bool {
+    const SENTENCE: usize = 36;
+    if table.columns.len() < 3 {
+        return false;
+    }
+    table.rows.iter().flatten().any(|cell| matches!(cell, Cell::Text(text) if text.chars().count() > SENTENCE))
 }
 
 fn class(align: Align) -> Option<&'static str> {
@@ -122,11 +134,23 @@ fn draw_cell(cell: &Cell) -> Markup {
 fn inline(text: &str) -> Markup {
     let parts: Vec<&str> = text.split('`').collect();
     if parts.len().is_multiple_of(2) {
-        return html! { (text) };
+        return words(text);
     }
     html! {
         @for (i, part) in parts.iter().enumerate() {
-            @if i % 2 == 1 { code { (part) } } @else { (part) }
+            @if i % 2 == 1 { code { (part) } } @else { (words(part)) }
+        }
+    }
+}
+
+/// Text whose names of ports and files stay on one line: a browser would break `S1->S2` after its hyphen.
+fn words(text: &str) -> Markup {
+    const LONG: usize = 40;
+    let is_name = |word: &str| (word.contains("->") || word.contains('_')) && word.len() < LONG;
+    html! {
+        @for (i, word) in text.split(' ').enumerate() {
+            @if i > 0 { " " }
+            @if is_name(word) { span.name { (word) } } @else { (word) }
         }
     }
 }
