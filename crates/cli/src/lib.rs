@@ -17,6 +17,7 @@ mod import;
 mod installed;
 mod interrupt;
 mod live;
+mod live_page;
 mod new;
 mod out;
 mod plan;
@@ -30,6 +31,7 @@ mod switch;
 mod terminal;
 mod testbed;
 mod tree;
+mod view;
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -70,6 +72,8 @@ enum Command {
     Check(check::Args),
     /// Dimension a lossless link: headroom, thresholds, stages, periods
     Plan(plan::Args),
+    /// Show the page of a run in a browser
+    View(view::Args),
     /// Explain why a port was blocked: which flows filled which buffer
     Explain(explain::Args),
     /// Show the congestion tree at a time: roots, leaves, culprits and victims
@@ -98,6 +102,7 @@ enum Command {
 const HELP: &str = "\
 Examples:
   xoff run scenarios/tutorial/ring.toml --out out/ring
+  xoff view out/ring  # its page in a browser
   xoff explain out/ring H1:S1 15ms  # why did this port stand still?
   xoff tree scenarios/mechanisms/tcd.toml 500us  # which ports are congested?
   xoff hpcc crates/hpcc/tests/cases/m4_star_2to1_dcqcnstep/config.txt \\
@@ -177,6 +182,7 @@ impl Cli {
             Command::Import(args) => import::run(args),
             Command::Check(args) => check::run(args),
             Command::Plan(args) => plan::run(args),
+            Command::View(args) => view::run(args),
             Command::Explain(args) => explain::run(args),
             Command::Tree(args) => tree::run(args),
             Command::Compare(args) => compare::run(args),

@@ -20,6 +20,7 @@ use xoff_testbed::{Drive, DriveError, Look, Next, OutageReport, PortReport, Real
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use crate::answer::{Allowed, Answer, open_ends, refused};
+use crate::live_page::Waiting;
 use crate::out::{Force, claim, draft, refused as refused_out};
 use crate::run::{problem, settings, verdict};
 use crate::{interrupt, terminal};
@@ -39,6 +40,9 @@ pub struct Options {
     /// Serve counters for Prometheus at http://ADDRESS/metrics, such as 127.0.0.1:9464
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<String>,
+    /// Show the page of the node in a browser while it runs, on this port of 127.0.0.1 (--live=8080) or on any that is free
+    #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
+    live: Option<u16>,
     /// Write every frame into this file (pcapng); `xoff replay` proves from it that the run matches the simulation
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
@@ -136,6 +140,8 @@ impl Options {
         let unserved =
             |e: std::io::Error| Problem::new(format!("--metrics: {e}"), "name an address and a free port, such as 127.0.0.1:9464");
         let server = self.metrics.as_deref().map(MetricsServer::bind).transpose().map_err(unserved)?;
+        let out = self.out.as_ref().map_or("DIR".into(), |out| out.display().to_string());
+        let mut page = self.live.map(|port| Waiting::bind(port)?.serve(s, &out)).transpose()?;
         interrupt::ask_first();
         terminal::note(&format!("{name} runs on {}{}", interfaces.join(", "), served(server.as_ref())));
         if let (Some(draft), Some(file)) = (ready, &self.ready) {
@@ -147,6 +153,9 @@ impl Options {
             // The end of the input is as good as a line, and so is an input that cannot be read.
             let _ = std::io::stdin().read_line(&mut String::new());
         }
+        if let Some(page) = &page {
+            page.announce();
+        }
         let runner = RunnerConfig { until: s.until, report: Duration::from_millis(100), ..RunnerConfig::default() };
         let sink = folder.map_or(Sink::Nothing, |f| Sink::Files(f, Default::default()));
         let mut table = LiveTable::new(interfaces.clone());
@@ -156,6 +165,9 @@ impl Options {
             lasted = look.time;
             if let Some(server) = &server {
                 server.set(metrics::text(&name, &interfaces, look));
+            }
+            if let Some(page) = &mut page {
+                page.look(look.world, s);
             }
             table.draw(look);
             Next::from(!interrupt::asked())

@@ -17,6 +17,7 @@ use xoff_testbed::wiring::{self, Real};
 use xoff_testbed::{Comparison, Drive, DriveError, Next, RealReport, Side, compare, drive, shims, veth_network};
 
 use crate::answer::{Allowed, Answer, refused, unwritten};
+use crate::live_page::Waiting;
 use crate::out::{Out, refused as refused_out};
 use crate::run::{bar, problem, settings, show, verdict};
 use crate::{interrupt, terminal};
@@ -61,6 +62,9 @@ pub struct Args {
     /// Run every node as a process of its own, with a clock of its own, instead of all in one; the tables of each are in DIR/NODE
     #[arg(long, conflicts_with_all = ["ip", "compare", "capture"])]
     processes: bool,
+    /// Show the page of the run in a browser while it goes on, on this port of 127.0.0.1 (--live=8080) or on any that is free
+    #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "0", conflicts_with = "processes")]
+    live: Option<u16>,
     #[command(flatten)]
     allowed: Allowed,
 }
@@ -81,6 +85,8 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
             terminal::counted(left_out as u64, "flow")
         ));
     }
+    // A socket of this machine: the namespaces have an address 127.0.0.1 of their own.
+    let waiting = args.live.map(Waiting::bind).transpose()?;
     // Before anything has a thread.
     veth_network::isolate().map_err(missing)?;
     interrupt::ask_first();
@@ -101,12 +107,19 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         crate::live::capture(path, Some(&folder), args.out.force.force, |path| replay::create(path, &links, &facts, args.snap))
     };
     let mut capture = args.capture.as_ref().map(create).transpose()?;
+    let mut page = waiting.map(|w| w.serve(&scenario, &args.out.display().to_string())).transpose()?;
+    if let Some(page) = &page {
+        page.announce();
+    }
     let bar = bar();
     let (began, mut unstarted) = (Instant::now(), None);
     let d = Drive { runner, real, tap: capture.as_mut().map(replay::tap) };
     let driven = drive(&scenario, here, links, ports, Sink::Files(folder.clone(), Default::default()), d, |look| {
         show(&bar, &Progress { now: look.time, until: look.until, events: 0, deadlocks: look.deadlocks });
         look.log.iter().for_each(|l| terminal::note(l));
+        if let Some(page) = &mut page {
+            page.look(look.world, &scenario);
+        }
         if interrupt::asked() {
             return Next::Stop;
         }

@@ -99,7 +99,10 @@ fn a_folder_has_one_owner() {
     // A fabric has other tables: those of the network go.
     let fabric = ["run", &scenario("fabric/hotspots.toml"), "--out", &out, "--set", "run.duration=30us", "--set", "run.warm_up=10us"];
     assert_eq!(xoff(&fabric).code, 0);
-    assert_eq!(files(&dir), ["fabric_ports.parquet", "host_flows.parquet", "manifest.json", "resolved.toml", "windows.parquet"]);
+    assert_eq!(
+        files(&dir),
+        ["fabric_ports.parquet", "host_flows.parquet", "manifest.json", "report.html", "resolved.toml", "windows.parquet"]
+    );
 
     let hpcc = folder("out-owner-hpcc");
     let config = case(&hpcc, 3, "1 3 3 100 1000 2\n", "");
@@ -109,7 +112,7 @@ fn a_folder_has_one_owner() {
         assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{args:?}");
         refused.complains(&["holds results of 'xoff run'", "--force"]);
     }
-    assert_eq!(files(&dir).len(), 5);
+    assert_eq!(files(&dir).len(), 6);
     assert_eq!(xoff(&["hpcc", &config, "--out", &out, "--force"]).code, 0);
     assert_eq!(files(&dir), ["fct.txt", "manifest.json", "pfc.txt"]);
 }

@@ -520,15 +520,17 @@ impl World {
         (outcome, self.recorder)
     }
 
-    /// Counters by node and port; each port is counted where its node is.
-    fn port_totals(&mut self) -> Vec<Vec<PortTotals>> {
+    /// Counters by node and port up to now; each port is counted where its node is.
+    pub fn port_totals(&self) -> Vec<Vec<PortTotals>> {
         let classes = self.layout.classes.len() as u8;
         let mut all: Vec<Vec<PortTotals>> = Vec::with_capacity(self.layout.ports.first().len());
-        let now = self.now;
-        self.partitions.iter_mut().for_each(|p| p.core.monitor.count_open(now));
         for (at, &(node, port)) in self.layout.ports.places().iter().enumerate() {
             let partition = &self.partitions[self.layout.partition_of[node as usize] as usize];
             let mut totals = partition.core.totals_of(at);
+            for class in 0..classes as usize {
+                let (paused, held) = partition.core.monitor.open_stops(at * classes as usize + class, self.now);
+                (totals.pause_ps_total, totals.hold_ps_total) = (totals.pause_ps_total + paused, totals.hold_ps_total + held);
+            }
             if let Node::Switch(s) = &partition.nodes[node as usize] {
                 for class in 0..classes {
                     let (ingress, egress) = s.highest(port, class);

@@ -37,6 +37,7 @@ const xoff = (() => {
 
   // ---- theme --------------------------------------------------------------------------------------------------------------------
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  const rem = () => parseFloat(getComputedStyle(document.documentElement).fontSize);
   const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
   const mix = (from, to, part) => {
     const [a, b] = [rgb(from), rgb(to)];
@@ -51,11 +52,12 @@ const xoff = (() => {
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => themed.forEach((draw) => draw()));
 
   // ---- the page's data ----------------------------------------------------------------------------------------------------------
-  const inflate = async (id) => {
-    const packed = Uint8Array.from(atob(byId(id).textContent.trim()), (c) => c.charCodeAt(0));
+  const inflateText = async (text) => {
+    const packed = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
     return new Response(stream).arrayBuffer();
   };
+  const inflate = (id) => inflateText(byId(id).textContent.trim());
   const ARRAYS = { u16: Uint16Array, u32: Uint32Array, f64: Float64Array };
   // Puts typed arrays where the data name columns of the packed part: {c: kind, o: offset, n: length}.
   const unpack = (value, buffer) => {
@@ -84,13 +86,17 @@ const xoff = (() => {
   const tools = (entries) =>
     el("div.tools", {}, entries.map(([name, act, title]) => el("button", { type: "button", onclick: act, title: title || `Download as ${name}` }, name)));
 
+  // The numbers at the top, anew.
+  const cards = (box, facts) =>
+    box.replaceChildren(...facts.map((f) => el(`div.card.${f.tone}`, {}, el("div.label", {}, f.label), el("div.value", {}, f.value), f.note ? el("div.note", {}, f.note) : null)));
+
   // ---- tables that sort, and filter ---------------------------------------------------------------------------------------------
   // columns: {name, value: row => number or text, show: row => text or element, right: true}; `pick`: a click on a row.
   const table = (columns, rows, { name, sort = 0, down = true, shown = 20, pick, mark } = {}) => {
     let [by, falling, limit, wanted] = [sort, down, shown, ""];
     const box = el("div.table");
     const draw = () => {
-      const key = columns[by].value;
+      const key = columns[by].order || columns[by].value;
       const order = (a, b) => {
         const [x, y] = [key(a), key(b)].map((v) => (v === null || v === undefined ? -Infinity : v));
         return (x < y ? -1 : x > y ? 1 : 0) * (falling ? -1 : 1);
@@ -122,5 +128,5 @@ const xoff = (() => {
     return { element: el("div", {}, el("div.bar", {}, rows().length > shown ? search : "", tools([["CSV", download]])), box), draw };
   };
 
-  return { time, bytes, rate, percent, count, el, svg, byId, colour, mix, onTheme, inflate, data, save, csv, tools, table };
+  return { time, bytes, rate, percent, count, el, svg, byId, colour, rem, mix, onTheme, inflate, inflateText, unpack, data, save, csv, tools, cards, table };
 })();

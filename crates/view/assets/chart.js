@@ -20,7 +20,7 @@ xoff.charts = (() => {
   const axis = (a) => ({
     gridcolor: colour("line"), linecolor: colour("edge"), zerolinecolor: colour("line"), tickcolor: colour("edge"),
     ticks: "outside", ticklen: 4, automargin: true, hoverformat: ".4~s", exponentformat: "SI", fixedrange: false, ...a,
-    title: { text: a.title, font: { size: 12 }, standoff: 8 },
+    title: { text: a.title, font: { size: xoff.rem() * 0.75 }, standoff: 8 },
   });
 
   // All charts whose x is time: zooming one zooms all.
@@ -30,7 +30,12 @@ xoff.charts = (() => {
     if (linking) return;
     linking = true;
     const to = range ? { "xaxis.range": range, "xaxis.autorange": false } : { "xaxis.autorange": true };
-    Promise.all(linked.filter((c) => c.plot !== from).map((c) => window.Plotly.relayout(c.plot, to))).finally(() => (linking = false));
+    const others = linked.filter((c) => c.plot !== from);
+    others.forEach((c) => {
+      c.range = range || null;
+      c.zoomed?.();
+    });
+    Promise.all(others.map((c) => window.Plotly.relayout(c.plot, to))).finally(() => (linking = false));
   };
 
   // A chart: {name, title, note, x: {title, time, log}, y: [{title, log, rangemode}, ...] one above the other, height, series: [{name, x, y,
@@ -62,6 +67,10 @@ xoff.charts = (() => {
         showlegend: s.legend !== false, customdata: s.text, hovertemplate: s.hover || "%{y:.4~s}", connectgaps: false,
       }));
     const layout = () => {
+      // Letters follow those of the page; on a phone the legend has a line for each series.
+      const letter = xoff.rem() * 0.75;
+      const named = self.series.filter((s) => s.legend !== false).length;
+      const room = plot.clientWidth < 560 ? 18 * Math.max(0, named - 1) + 40 : 0;
       const n = spec.y.length;
       const gap = n > 1 ? 0.07 : 0;
       const part = (1 - gap * (n - 1)) / n;
@@ -72,10 +81,10 @@ xoff.charts = (() => {
       return {
         ...axes,
         xaxis: axis({ title: spec.x.title, type: spec.x.log ? "log" : "linear", anchor: n > 1 ? `y${n}` : "y", ticksuffix: spec.x.suffix || "", range: self.range || spec.x.range }),
-        height: spec.height || 300, margin: { l: 62, r: 14, t: 8, b: 44 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-        font: { family: "system-ui, sans-serif", size: 12, color: colour("fg") }, hovermode: spec.hovermode || "x unified",
+        height: Math.round(((spec.height || 300) * xoff.rem()) / 16) + room, margin: { l: 62, r: 14, t: 8, b: 44 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+        font: { family: "system-ui, sans-serif", size: letter, color: colour("fg") }, hovermode: spec.hovermode || "x unified",
         hoverlabel: { bgcolor: colour("soft"), bordercolor: colour("edge"), font: { color: colour("fg") } },
-        legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 12 } }, showlegend: self.series.filter((s) => s.legend !== false).length > 1,
+        legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: letter } }, showlegend: named > 1,
         shapes: self.shapes.map((s) => ({ ...s, line: { ...s.line, color: colour(s.colour || "fg") } })), dragmode: "zoom", uirevision: "stay",
       };
     };
@@ -92,6 +101,7 @@ xoff.charts = (() => {
           const range = e["xaxis.range[0]"] !== undefined ? [e["xaxis.range[0]"], e["xaxis.range[1]"]] : e["xaxis.range"];
           if (range || e["xaxis.autorange"]) {
             self.range = range || null;
+            self.zoomed?.();
             follow(plot, range);
           }
         });

@@ -1,7 +1,7 @@
 // The network as a drawing on a canvas: each direction of a link is a line of its own, coloured by what is chosen. Zoom, pan, hover, click.
 "use strict";
 xoff.network = (net, { value, tooltip, pick, cycles, name }) => {
-  const { el, svg, colour, mix, onTheme, save, tools } = xoff;
+  const { el, svg, colour, rem, mix, onTheme, save, tools } = xoff;
   const { nodes, ports } = net;
   const n = ports.node.length;
   const LEVELS = 24;
@@ -111,7 +111,8 @@ xoff.network = (net, { value, tooltip, pick, cycles, name }) => {
     for (const p of cycles()) strong(p, colour("bad-line"), width + 2.5);
     if (hovered >= 0) strong(hovered, colour("fg"), width + 1);
     if (selected >= 0) strong(selected, colour("accent"), width + 2);
-    c.font = "12px system-ui, sans-serif";
+    const letter = Math.max(12, rem() * 0.75);
+    c.font = `${letter}px system-ui, sans-serif`;
     c.textAlign = "center";
     c.textBaseline = "middle";
     const r = hostSize();
@@ -119,7 +120,7 @@ xoff.network = (net, { value, tooltip, pick, cycles, name }) => {
       const [x, y] = at(i);
       if (x < -80 || y < -40 || x > size.width + 80 || y > size.height + 40) continue;
       const text = nodes.name[i];
-      const wide = text.length * 7 + 12;
+      const wide = text.length * letter * 0.6 + letter;
       const named = wide < room[i] * unit[0] * view.scale || (room[i] === Infinity && net.count < 400);
       c.lineWidth = 1;
       if (nodes.host[i]) {
@@ -130,10 +131,10 @@ xoff.network = (net, { value, tooltip, pick, cycles, name }) => {
         if (named) {
           c.fillStyle = colour("fg");
           const below = net.tiers || y >= size.height / 2;
-          c.fillText(text, x, y + (below ? r + 9 : -r - 9));
+          c.fillText(text, x, y + (below ? r + letter * 0.75 : -r - letter * 0.75));
         }
       } else {
-        const [w, h] = named ? [wide, 20] : [Math.max(4, Math.min(wide, room[i] * unit[0] * view.scale * 0.7, 12)), 7];
+        const [w, h] = named ? [wide, letter * 1.6] : [Math.max(4, Math.min(wide, room[i] * unit[0] * view.scale * 0.7, 12)), 7];
         c.fillStyle = colour("switch");
         c.strokeStyle = colour("edge");
         c.beginPath();

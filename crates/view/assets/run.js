@@ -2,8 +2,9 @@
 "use strict";
 xoff.run = async () => {
   const { el, svg, byId, time, bytes, rate, percent, count, colour, onTheme, save, csv, tools, table } = xoff;
-  const data = await xoff.data();
-  const { ports, nodes, totals } = data;
+  let data = await xoff.data();
+  const { ports, nodes } = data;
+  let totals = data.totals;
   const n = ports.node.length;
   const state = { look: 0, metric: "stopped", port: -1 };
   const names = Array.from({ length: n }, (_, p) => `${nodes.name[ports.node[p]]}->${nodes.name[ports.node[ports.peer[p]]]}${ports.suffix[p] || ""}`);
@@ -11,37 +12,40 @@ xoff.run = async () => {
 
   // ---- the course of time -------------------------------------------------------------------------------------------------------
   // Columns lie port by port: value of port p at look i is column[p * looks + i].
-  const course = data.course;
-  const looks = course ? course.times.length : 0;
-  const [unitPs, unitName] = data.end_ps >= 2e12 ? [1e12, "s"] : data.end_ps >= 2e9 ? [1e9, "ms"] : data.end_ps >= 2e6 ? [1e6, "us"] : [1e3, "ns"];
-  const xsTime = course ? Array.from(course.times, (t) => t / unitPs) : [];
+  let course = data.course;
+  let looks = course ? course.times.length : 0;
+  const [unitPs, unitName] = data.live || data.end_ps >= 2e12 ? [1e12, "s"] : data.end_ps >= 2e9 ? [1e9, "ms"] : data.end_ps >= 2e6 ? [1e6, "us"] : [1e3, "ns"];
+  let xsTime = course ? Array.from(course.times, (t) => t / unitPs) : [];
   const timeAxis = { title: `Time [${unitName}]`, time: true, csv: `time_${unitName}` };
   const of = (column, p, i) => column[p * looks + i];
   const seriesOf = (column, p, f) => Array.from({ length: looks }, (_, i) => f(of(column, p, i), i));
-  const queueMax = Math.max(1, ...Array.from(totals.egress_max), ...Array.from(totals.ingress_max));
+  let queueMax = Math.max(1, ...Array.from(totals.egress_max), ...Array.from(totals.ingress_max));
+  // Rate at which a port sent from the look before to this one, and the part of its line that this is.
+  const rateAt = (p, i) => (i > 0 ? (of(course.sent, p, i) * 8e12) / (course.times[i] - course.times[i - 1]) : 0);
+  const used = (p, i) => Math.min(1, rateAt(p, i) / ports.rate[p]);
   const share = (part, whole) => (whole > 0 ? part / whole : 0);
   const metrics = {
     stopped: {
       label: "Flow control",
       value: (p) => (course ? Math.max(of(course.stopped, p, state.look), 10000 - of(course.limit, p, state.look)) / 1e4
         : share(Math.max(totals.pause_ps[p], totals.hold_ps[p]), data.end_ps)),
-      legend: ["free to send", course ? "stopped all the time, or slowed down to nothing" : "stopped all the time, whole run"],
+      legend: () => ["free to send", course ? "stopped all the time, or slowed down to nothing" : "stopped all the time, whole run"],
     },
     rate: {
       label: "Utilisation",
-      value: (p) => (course ? of(course.rate, p, state.look) / 1e4 : share(totals.tx[p] * 8e12, data.end_ps * ports.rate[p])),
-      legend: ["idle", "line rate"],
+      value: (p) => (course ? used(p, state.look) : share(totals.tx[p] * 8e12, data.end_ps * ports.rate[p])),
+      legend: () => ["idle", "line rate"],
     },
     queue: {
       label: "Queue",
       value: (p) => (course ? Math.max(of(course.egress, p, state.look), of(course.ingress, p, state.look)) : Math.max(totals.egress_max[p], totals.ingress_max[p])) / queueMax,
-      legend: ["empty", `${bytes(queueMax)}, the largest of the run`],
+      legend: () => ["empty", `${bytes(queueMax)}, the largest of the run`],
     },
   };
   const words = (p) => {
     if (!course) return `${names[p]}: ${bytes(totals.tx[p])} sent, stopped for ${time(Math.max(totals.pause_ps[p], totals.hold_ps[p]), 3)}`;
     const i = state.look;
-    const parts = [`${names[p]}: ${rate((of(course.rate, p, i) / 1e4) * ports.rate[p])} of ${rate(ports.rate[p])}`];
+    const parts = [`${names[p]}: ${rate(rateAt(p, i))} of ${rate(ports.rate[p])}`];
     if (of(course.stopped, p, i)) parts.push(`stopped ${percent(of(course.stopped, p, i) / 1e4)} of the interval`);
     if (of(course.limit, p, i) < 10000 && of(course.limit, p, i) > 0) parts.push(`slowed down to ${rate((of(course.limit, p, i) / 1e4) * ports.rate[p])}`);
     parts.push(`${bytes(of(course.egress, p, i))} wait to leave, ${bytes(of(course.ingress, p, i))} in the buffer at its far end`);
@@ -60,7 +64,7 @@ xoff.run = async () => {
   });
   const changed = [];
   const now = el("output", { id: "now" });
-  const slider = el("input", { type: "range", id: "time", min: 0, max: 1000, value: 0, "aria-label": "Time in the run", disabled: looks < 2 });
+  const slider = el("input", { type: "range", id: "time", min: 0, max: 1000, value: 0, "aria-label": "Time in the run", disabled: looks < 2 && !data.live });
   const lookAt = (ps) => {
     let [low, high] = [0, looks - 1];
     while (low < high) {
@@ -83,7 +87,7 @@ xoff.run = async () => {
   };
   slider.addEventListener("input", () => go(lookAt((slider.value / 1000) * course.times[looks - 1]), true));
   let playing = 0;
-  const play = el("button.play", { type: "button", id: "play", title: "Play", disabled: looks < 2 }, "▶");
+  const play = el("button.play", { type: "button", id: "play", title: "Play", disabled: looks < 2 && !data.live }, "▶");
   play.addEventListener("click", () => {
     if (playing) {
       cancelAnimationFrame(playing);
@@ -103,7 +107,7 @@ xoff.run = async () => {
   });
   const legend = el("div.legend");
   const drawLegend = () => {
-    const [low, high] = metrics[state.metric].legend;
+    const [low, high] = metrics[state.metric].legend();
     legend.replaceChildren(el("span", {}, low), el("i", { style: `background:linear-gradient(90deg, ${net.scheme().join(",")})` }), el("span", {}, high),
       data.deadlocks.length ? el("span.cycle", {}, "deadlock") : "");
   };
@@ -122,7 +126,7 @@ xoff.run = async () => {
   byId("network").append(
     el("div.bar", {}, choices, net.tools), net.element, legend,
     el("div.time", {}, play, slider, now),
-    el("p.note", {}, course ? "Each direction of a link is a line, to the right of its way. Click one, or a node. Shift and wheel, or two fingers: zoom." : data.left_out.join(" ")),
+    el("p.note", {}, course || data.live ? "Each direction of a link is a line, to the right of its way. Click one, or a node. Shift and wheel, or two fingers: zoom." : data.left_out.join(" ")),
   );
 
   // ---- a port -------------------------------------------------------------------------------------------------------------------
@@ -163,19 +167,40 @@ xoff.run = async () => {
       const hostSide = nodes.host[ports.node[p]];
       const marks = seriesOf(course.marked, p, (m) => m);
       const series = [
-        { name: "sent", x: xsTime, y: seriesOf(course.rate, p, (r) => (r / 1e4) * ports.rate[p]), shape: "vh", hover: "%{y:.3s}b/s" },
+        { name: "sent", x: xsTime, y: Array.from({ length: looks }, (_, i) => rateAt(p, i)), shape: "vh", hover: "%{y:.3s}b/s" },
         { name: "allowed by flow control", x: xsTime, y: seriesOf(course.limit, p, (l) => (l / 1e4) * ports.rate[p]), shape: "hv", colour: "vermilion", dash: "dash", hover: "%{y:.3s}b/s" },
         ...(hostSide ? [] : [{ name: "waits to leave", axis: 1, x: xsTime, y: seriesOf(course.egress, p, (b) => b), colour: "green", hover: "%{y:.3s}B" }]),
         { name: "buffer at its far end", axis: 1, x: xsTime, y: seriesOf(course.ingress, p, (b) => b), colour: "purple", dash: "dash", hover: "%{y:.3s}B" },
         { name: "stopped", axis: 2, x: xsTime, y: seriesOf(course.stopped, p, (s) => s / 100), shape: "vh", colour: "orange", fill: true, hover: "%{y:.3r} %" },
       ];
       portChart.set({ series, shapes: cursor(), title: `${names[p]} in the course of time`,
-        note: `Rates and stops are means between two looks, buffers are as they stood. ${marks.some((m) => m) ? `Marked frames: ${count(marks.reduce((a, b) => a + b, 0))}.` : ""}` });
-    } else portChart.element.hidden = true;
+        range: portChart.range, note: `Rates and stops are means between two looks, buffers are as they stood. ${marks.some((m) => m) ? `Marked frames: ${count(marks.reduce((a, b) => a + b, 0))}.` : ""}` });
+    }
+    portChart.element.hidden = !course;
     explain();
     portTable.draw();
     changed.forEach((f) => f("port"));
+    asked = "";
+    fetchRecorded();
   };
+
+  // What the probes recorded of the port, asked for when it is chosen and when its time axis changes.
+  let asked = "";
+  const fetchRecorded = async () => {
+    if (!data.served || state.port < 0) return;
+    const [from, to] = (portChart.range || [0, data.end_ps / unitPs]).map((t) => Math.max(0, Math.round(t * unitPs)));
+    const question = `api/series?port=${encodeURIComponent(names[state.port])}&from_ps=${from}&to_ps=${to}`;
+    if (question === asked) return;
+    asked = question;
+    const answer = await fetch(question);
+    if (!answer.ok || question !== asked) return;
+    const own = portChart.series.filter((s) => !s.recorded);
+    const lines = (await answer.json()).map((l) => ({
+      name: `recorded: ${l.name}`, recorded: true, axis: l.kind === "rate" ? 0 : 1, x: l.t.map((t) => t / unitPs), y: l.v, width: 1, hover: l.kind === "rate" ? "%{y:.4s}b/s" : "%{y:.4s}B",
+    }));
+    portChart.set({ series: [...own, ...lines] });
+  };
+  portChart.zoomed = fetchRecorded;
 
   // ---- pause trees -------------------------------------------------------------------------------------------------------
   // The last look at or before the present one that knows who waits.
@@ -210,7 +235,8 @@ xoff.run = async () => {
         el("div.note", {}, `from ${flows.slice(0, 3).map(([f, b]) => `${flowName(f)}: ${bytes(b)}`).join(", ")}${flows.length > 3 ? ` and ${flows.length - 3} more` : ""}`)));
       here = outs[0][0];
     }
-    const rest = el("p.note", {}, "The whole chain, from the run repeated: ", command(p, course ? course.times[state.look] : data.end_ps));
+    // Real frames do not come again.
+    const rest = data.live ? "" : el("p.note", {}, "The whole chain, from the run repeated: ", command(p, course ? course.times[state.look] : data.end_ps));
     const answer = el("div", { id: "explained" });
     if (data.served) rest.append(" ", el("button", { type: "button", onclick: () => fetchExplanation(p, answer) }, "run it here"));
     if (!steps.length) {
@@ -239,7 +265,7 @@ xoff.run = async () => {
     for (const [child, p] of parent) children.set(p, [...(children.get(p) || []), child]);
     const total = (p, seen = new Set()) => (seen.has(p) ? 0 : (seen.add(p), (children.get(p) || []).reduce((a, c) => a + total(c, seen), 1)));
     const shown = new Set();
-    const LINES = 60;
+    const LINES = 32;
     const draw = (p, depth) => {
       shown.add(p);
       const w = list.find((x) => x[0] === p);
@@ -308,7 +334,7 @@ xoff.run = async () => {
 
   // ---- the whole network in the course of time ----------------------------------------------------------------------------------
   let overview = null;
-  if (course) {
+  const wholeNetwork = () => {
     const total = (f) => Array.from({ length: looks }, (_, i) => {
       let sum = 0;
       for (let p = 0; p < n; p++) sum += f(p, i);
@@ -316,17 +342,20 @@ xoff.run = async () => {
     });
     const fromHost = Array.from({ length: n }, (_, p) => nodes.host[ports.node[p]]);
     const toHost = Array.from({ length: n }, (_, p) => nodes.host[ports.node[ports.peer[p]]]);
-    const sent = (which) => total((p, i) => (which[p] ? (of(course.rate, p, i) / 1e4) * ports.rate[p] : 0));
-    overview = xoff.charts.chart({
-      name: "network-time", title: "The network in the course of time", x: timeAxis, height: 430, click: (point) => go(lookAt(point.x * unitPs)),
-      y: [{ title: "Rate [b/s]" }, { title: "Stopped ports" }, { title: "Ingress buffers [B]" }],
-      note: "Drag over it to zoom, double-click to see all; the axis of the chosen port follows. Click to move the slider.",
-      series: [
+    const sent = (which) => total((p, i) => (which[p] ? rateAt(p, i) : 0));
+    return [
         { name: "sent by hosts", x: xsTime, y: sent(fromHost), shape: "vh", hover: "%{y:.4s}b/s" },
         { name: "sent to hosts", x: xsTime, y: sent(toHost), shape: "vh", dash: "dash", hover: "%{y:.4s}b/s" },
         { name: "stopped for part of the interval", axis: 1, x: xsTime, y: total((p, i) => of(course.stopped, p, i) > 0), shape: "vh", colour: "orange", fill: true, hover: "%{y}" },
         { name: "in all ingress buffers", axis: 2, x: xsTime, y: total((p, i) => of(course.ingress, p, i)), colour: "purple", hover: "%{y:.4s}B" },
-      ],
+    ];
+  };
+  if (course || data.live) {
+    overview = xoff.charts.chart({
+      name: "network-time", title: "The network in the course of time", x: timeAxis, height: 430, click: (point) => go(lookAt(point.x * unitPs)),
+      y: [{ title: "Rate [b/s]" }, { title: "Stopped ports" }, { title: "Ingress buffers [B]" }],
+      note: "Drag over it to zoom, double-click to see all; the axis of the chosen port follows. Click to move the slider.",
+      series: course ? wholeNetwork() : [],
     });
     overview.shapes = cursor();
     byId("overview").append(overview.element);
@@ -341,7 +370,7 @@ xoff.run = async () => {
   });
 
   // ---- flows --------------------------------------------------------------------------------------------------------------------
-  const flows = data.flows;
+  let flows = data.flows;
   const cdfs = [];
   if (flows.fct.x.length) {
     const ended = flows.unfinished ? ` The curve ends below 1: ${count(flows.unfinished)} of ${count(flows.sized)} flows are not finished.` : "";
@@ -376,8 +405,8 @@ xoff.run = async () => {
     { name: "Size", value: (f) => f[3], show: (f) => size(f[3]), right: true },
     { name: "Delivered", value: (f) => f[4], show: (f) => bytes(f[4]), right: true },
     { name: "Start", value: (f) => f[5], show: (f) => time(f[5], 4), right: true },
-    { name: "Completion time", value: (f) => f[6], show: (f) => (f[6] === null ? el("span.badge.caution", {}, f[3] === null ? "no end" : "unfinished") : time(f[6], 4)), right: true },
-    { name: "Slowdown", value: (f) => f[7], show: (f) => (f[7] === null ? "-" : f[7].toPrecision(3)), right: true },
+    { name: "Completion time", value: (f) => f[6], order: (f) => (f[6] === null && f[3] !== null ? Infinity : f[6]), show: (f) => (f[6] === null ? el("span.badge.caution", {}, f[3] === null ? "no end" : "unfinished") : time(f[6], 4)), right: true },
+    { name: "Slowdown", value: (f) => f[7], order: (f) => (f[6] === null && f[3] !== null ? Infinity : f[7]), show: (f) => (f[7] === null ? "-" : f[7].toPrecision(3)), right: true },
   ], () => flows.list, { name: "flows", sort: 7, shown: 10 });
   byId("flows").append(flowTable.element);
 
@@ -419,6 +448,40 @@ xoff.run = async () => {
     document.documentElement.dataset.ready = String(Math.round(performance.now()));
   };
   requestAnimationFrame(() => setTimeout(start, 0));
+  // ---- a run that goes on -------------------------------------------------------------------------------------------------------
+  const ended = (why) => {
+    const badge = document.querySelector(".headline .badge");
+    badge.textContent = why;
+    badge.className = "badge neutral";
+  };
+  const refresh = async () => {
+    let answer;
+    try {
+      answer = await fetch("api/data");
+    } catch {
+      return ended("the run has ended; this is what there was last");
+    }
+    setTimeout(refresh, 1000);
+    if (!answer.ok) return;
+    const sent = await answer.json();
+    const follows = state.look >= looks - 1;
+    data = xoff.unpack(sent.data, await xoff.inflateText(sent.packed));
+    [totals, course, flows] = [data.totals, data.course, data.flows];
+    looks = course ? course.times.length : 0;
+    xsTime = course ? Array.from(course.times, (t) => t / unitPs) : [];
+    queueMax = Math.max(1, ...Array.from(totals.egress_max), ...Array.from(totals.ingress_max));
+    xoff.cards(document.querySelector(".cards"), data.facts);
+    if (course) {
+      overview.set({ series: wholeNetwork() });
+      go(follows ? looks - 1 : lookAt((slider.value / 1000) * course.times[looks - 1]));
+      if (state.port >= 0) choose(state.port);
+    }
+    drawLegend();
+    drawDeadlocks();
+    portTable.draw();
+    flowTable.draw();
+  };
+  if (data.live) refresh();
   // For tests, and for a console.
   return { data, state, names, choose, go, net, lookAt };
 };

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use xoff_run::{Finished, Waiter};
+use xoff_run::Waiter;
 use xoff_sim::FlowRecord;
 use xoff_units::Span;
 use xoff_workload::UNLIMITED;
+
+use crate::network::Seen;
 
 /// Points of a curve at most.
 const POINTS_MAX: usize = 600;
@@ -70,9 +72,9 @@ pub struct FlowsView {
 }
 
 impl FlowsView {
-    /// Of a finished run.
-    pub fn new(f: &Finished) -> FlowsView {
-        let flows = &f.outcome.flows;
+    /// Of what was seen of a run.
+    pub fn new(f: &Seen) -> FlowsView {
+        let flows = f.flows;
         let sized = flows.iter().filter(|r| r.flow.size != UNLIMITED).count();
         let mut times: Vec<f64> = flows.iter().filter(|r| r.flow.size != UNLIMITED).filter_map(|r| Some(r.fct()?.0 as f64)).collect();
         times.sort_by(f64::total_cmp);
@@ -102,8 +104,8 @@ fn curve(sorted: &[f64], all: usize) -> Curve {
 }
 
 /// Size and slowdown of every flow that has both; with `true` where it is a lower bound.
-fn slowdowns(f: &Finished) -> Vec<(u64, f64, bool)> {
-    let end = f.outcome.now;
+fn slowdowns(f: &Seen) -> Vec<(u64, f64, bool)> {
+    let end = f.now;
     let of = |(r, ideal): (&FlowRecord, &Option<Span>)| {
         let ideal = ideal.filter(|i| i.0 > 0)?;
         let over = |time: Span| time.0 as f64 / ideal.0 as f64;
@@ -112,7 +114,7 @@ fn slowdowns(f: &Finished) -> Vec<(u64, f64, bool)> {
             None => (r.flow.size, over(end.since(r.flow.start)).max(1.0), true),
         })
     };
-    f.outcome.flows.iter().zip(&f.ideals).filter_map(of).collect()
+    f.flows.iter().zip(f.ideals).filter_map(of).collect()
 }
 
 fn sizes(mut all: Vec<(u64, f64, bool)>) -> Vec<SizeGroup> {
@@ -140,14 +142,14 @@ fn group(of: &[(u64, f64, bool)]) -> SizeGroup {
     }
 }
 
-fn list(f: &Finished) -> Vec<Listed> {
+fn list(f: &Seen) -> Vec<Listed> {
     let row = |(n, (r, ideal)): (usize, (&FlowRecord, &Option<Span>))| {
         let w = &r.flow;
         let slowdown = r.fct().zip(ideal.filter(|i| i.0 > 0)).map(|(t, i)| t.0 as f64 / i.0 as f64);
         let size = (w.size != UNLIMITED).then_some(w.size);
         (n, w.src, w.dst, size, r.delivered, w.start.0, r.fct().map(|t| t.0), slowdown)
     };
-    let mut all: Vec<Listed> = f.outcome.flows.iter().zip(&f.ideals).enumerate().map(row).collect();
+    let mut all: Vec<Listed> = f.flows.iter().zip(f.ideals).enumerate().map(row).collect();
     if all.len() > LISTED_MAX {
         let rank = |r: &Listed| (r.3.is_some() && r.6.is_none(), r.7.unwrap_or(0.0));
         all.sort_by(|a, b| rank(b).partial_cmp(&rank(a)).unwrap_or(std::cmp::Ordering::Equal).then(a.0.cmp(&b.0)));
@@ -156,10 +158,10 @@ fn list(f: &Finished) -> Vec<Listed> {
     all
 }
 
-fn ends(f: &Finished) -> BTreeMap<u32, (u32, u32)> {
+fn ends(f: &Seen) -> BTreeMap<u32, (u32, u32)> {
     let waiters = f.course.iter().flat_map(|c| &c.looks).filter_map(|l| l.waiters.as_ref()).flatten();
     let named = |w: &Waiter| w.behind.iter().map(|b| b.1).collect::<Vec<_>>();
-    waiters.flat_map(named).filter_map(|n| f.outcome.flows.get(n as usize).map(|r| (n, (r.flow.src, r.flow.dst)))).collect()
+    waiters.flat_map(named).filter_map(|n| f.flows.get(n as usize).map(|r| (n, (r.flow.src, r.flow.dst)))).collect()
 }
 
 #[cfg(test)]

@@ -9,12 +9,18 @@
 //! [`page`] is what other pages of the project are built with: skeleton, data, charts, tables, downloads. The scripts in `assets` are the
 //! project's own and are read as they are; plotly.js comes from the crate `plotly` while the program is built, and is not in the repository.
 
+mod fabric;
 mod flows;
 mod layout;
 mod network;
 pub mod page;
 mod report;
+mod series;
 
+pub use fabric::of_fabric;
 pub use layout::{Layout, layout};
+pub use network::{Drawn, Seen};
+pub use page::opened;
 pub use page::{Blob, Column, Page};
-pub use report::{REPORT, of_network};
+pub use report::{REPORT, live_data, live_page, of_network};
+pub use series::series;

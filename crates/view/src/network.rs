@@ -6,9 +6,9 @@ use serde::Serialize;
 use xoff_record::Manifest;
 use xoff_record::verdict::Tone;
 use xoff_run::{Course, Finished, NetworkScenario, PortLook};
-use xoff_sim::{Deadlock, PortTotals};
-use xoff_topology::{NodeKind, PortNumbers};
-use xoff_units::Span;
+use xoff_sim::{Deadlock, FlowRecord, PortTotals};
+use xoff_topology::{NodeKind, PortNumbers, Topology};
+use xoff_units::{Span, Time};
 
 use crate::flows::{FlowsView, LISTED_MAX};
 use crate::layout::layout;
@@ -18,6 +18,45 @@ use crate::page::{Blob, Column};
 const WHOLE: f64 = 10_000.0;
 /// Deadlocks that are listed.
 const DEADLOCKS_MAX: usize = 16;
+
+/// What a page draws of a scenario.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    title: String,
+    topology: Topology,
+}
+
+impl Drawn {
+    /// Of this scenario.
+    pub fn of(s: &NetworkScenario) -> Drawn {
+        Drawn { title: title(s).into(), topology: s.topology.clone() }
+    }
+}
+
+/// What was seen of a run, finished or not.
+#[derive(Clone, Copy)]
+pub struct Seen<'a> {
+    /// Up to this time.
+    pub now: Time,
+    /// Counters by node and port.
+    pub ports: &'a [Vec<PortTotals>],
+    /// Flows that have begun.
+    pub flows: &'a [FlowRecord],
+    /// By flow: its completion time alone in the network, where that is known.
+    pub ideals: &'a [Option<Span>],
+    /// Deadlocks found.
+    pub deadlocks: &'a [Deadlock],
+    /// The course of time.
+    pub course: Option<&'a Course>,
+}
+
+impl<'a> Seen<'a> {
+    /// Of a finished run.
+    pub fn of(f: &'a Finished) -> Seen<'a> {
+        let o = &f.outcome;
+        Seen { now: o.now, ports: &o.ports, flows: &o.flows, ideals: &f.ideals, deadlocks: &o.deadlocks, course: f.course.as_ref() }
+    }
+}
 
 /// A number at the top of the page.
 #[derive(Clone, Debug, Serialize)]
@@ -72,8 +111,8 @@ type Waits = Vec<(u32, u8, Option<u64>, Vec<(u32, u32, u64)>)>;
 #[derive(Serialize)]
 struct CourseView {
     times: Vec<u64>,
-    /// Bytes sent since the look before, as a part of what the line carries.
-    rate: Column,
+    /// Bytes sent since the look before.
+    sent: Column,
     /// Time stopped since the look before.
     stopped: Column,
     /// Rate that flow control allows, as a part of the line's.
@@ -120,12 +159,23 @@ pub struct RunView {
     folder: String,
     /// What the page leaves out, one sentence each.
     pub left_out: Vec<String>,
+    /// The numbers at the top.
+    pub facts: Vec<Fact>,
+    /// The run goes on: the page asks for more.
+    pub live: bool,
+    /// Its server answers questions.
     served: bool,
 }
 
 impl RunView {
     /// Of a finished run in this folder; columns go into `blob`.
     pub fn new(s: &NetworkScenario, f: &Finished, folder: &str, blob: &mut Blob) -> RunView {
+        let view = RunView::seen(&Drawn::of(s), &Seen::of(f), folder, blob);
+        RunView { left_out: left_out(f), facts: facts(f), ..view }
+    }
+
+    /// Of what was seen of a run so far.
+    pub fn seen(s: &Drawn, f: &Seen, folder: &str, blob: &mut Blob) -> RunView {
         let t = &s.topology;
         let numbers = PortNumbers::new(t);
         let places = numbers.places();
@@ -136,10 +186,10 @@ impl RunView {
             (!rest.is_empty()).then_some((i as u32, rest))
         };
         let place = layout(t);
-        let course = f.course.as_ref().filter(|c| c.looks.len() > 1);
+        let course = f.course.filter(|c| c.looks.len() > 1);
         RunView {
-            title: title(s).into(),
-            end_ps: f.outcome.now.0,
+            title: s.title.clone(),
+            end_ps: f.now.0,
             tiers: place.tiers,
             nodes: Nodes {
                 name: t.nodes.iter().map(|n| n.name.clone()).collect(),
@@ -154,11 +204,13 @@ impl RunView {
                 suffix: places.iter().enumerate().filter_map(suffix).collect(),
             },
             totals: totals(f, &numbers, blob),
-            course: course.map(|c| of_course(c, &rates, blob)),
+            course: course.map(|c| of_course(c, numbers.len(), blob)),
             flows: FlowsView::new(f),
-            deadlocks: f.outcome.deadlocks.iter().take(DEADLOCKS_MAX).map(|d| deadlock(d, &numbers)).collect(),
+            deadlocks: f.deadlocks.iter().take(DEADLOCKS_MAX).map(|d| deadlock(d, &numbers)).collect(),
             folder: folder.into(),
-            left_out: left_out(f),
+            left_out: Vec::new(),
+            facts: Vec::new(),
+            live: false,
             served: false,
         }
     }
@@ -169,40 +221,39 @@ pub fn title(s: &NetworkScenario) -> &str {
     if s.title.is_empty() { "Run" } else { &s.title }
 }
 
-fn totals(f: &Finished, numbers: &PortNumbers, blob: &mut Blob) -> Totals {
+fn totals(f: &Seen, numbers: &PortNumbers, blob: &mut Blob) -> Totals {
     let own = |of: fn(&PortTotals) -> u64| -> Vec<f64> {
-        numbers.places().iter().map(|&(n, p)| of(&f.outcome.ports[n as usize][p as usize]) as f64).collect()
+        numbers.places().iter().map(|&(n, p)| of(&f.ports[n as usize][p as usize]) as f64).collect()
     };
     // What happens at the far end of a link belongs to the port that sends.
     let far = |of: fn(&PortTotals) -> u64| -> Vec<f64> {
         let at = own(of);
         (0..numbers.len() as u32).map(|i| at[numbers.peer(i) as usize]).collect()
     };
-    use xoff_record::Mark;
     Totals {
         tx: blob.f64(own(|t| t.tx_bytes)),
         pauses: blob.f64(own(|t| t.pauses)),
         pause_ps: blob.f64(own(|t| t.pause_ps_total)),
         holds: blob.f64(own(|t| t.holds)),
         hold_ps: blob.f64(own(|t| t.hold_ps_total)),
-        marked: blob.f64(own(|t| t.marked.of(Mark::Ce) + t.marked.of(Mark::Ue))),
+        marked: blob.f64(own(|t| t.marked.total())),
         dropped: blob.f64(far(|t| t.dropped)),
         egress_max: blob.f64(own(|t| t.egress_bytes_max)),
         ingress_max: blob.f64(far(|t| t.ingress_bytes_max)),
     }
 }
 
-fn of_course(c: &Course, rates: &[f64], blob: &mut Blob) -> CourseView {
+fn of_course(c: &Course, ports: usize, blob: &mut Blob) -> CourseView {
     let looks = &c.looks;
     // The span before each look; the first has none.
     let spans: Vec<f64> = (0..looks.len()).map(|i| if i == 0 { 0.0 } else { looks[i].at.since(looks[i - 1].at).0 as f64 }).collect();
     let part = |value: f64| (value * WHOLE).round().clamp(0.0, WHOLE) as u16;
     let grown = |i: usize, of: &dyn Fn(&PortLook) -> u64| if i == 0 { 0.0 } else { (of(&looks[i]) - of(&looks[i - 1])) as f64 };
     let share = |grown: f64, whole: f64| if whole > 0.0 { part(grown / whole) } else { 0 };
-    let cells = || (0..rates.len()).flat_map(|p| (0..looks.len()).map(move |i| (p, i)));
+    let cells = || (0..ports).flat_map(|p| (0..looks.len()).map(move |i| (p, i)));
     CourseView {
         times: looks.iter().map(|l| l.at.0).collect(),
-        rate: blob.u16(cells().map(|(p, i)| share(grown(i, &|l| l.ports[p].tx_bytes) * 8e12, spans[i] * rates[p]))),
+        sent: blob.u32(cells().map(|(p, i)| grown(i, &|l| l.ports[p].tx_bytes) as u32)),
         stopped: blob.u16(cells().map(|(p, i)| share(grown(i, &|l| l.ports[p].stopped_ps), spans[i]))),
         limit: blob.u16(cells().map(|(p, i)| part(f64::from(looks[i].ports[p].allowed)))),
         egress: blob.u32(cells().map(|(p, i)| looks[i].ports[p].egress_bytes)),
@@ -256,7 +307,7 @@ fn left_out(f: &Finished) -> Vec<String> {
     if f.outcome.deadlocks.len() > DEADLOCKS_MAX {
         out.push(format!("{DEADLOCKS_MAX} of {} deadlocks are shown.", f.outcome.deadlocks.len()));
     }
-    out.push("All rows are in the tables beside this page.".into());
+    out.push("Values of a port are those of all its priorities together. All rows are in the tables beside this page.".into());
     out
 }
 
@@ -302,4 +353,20 @@ pub fn facts(f: &Finished) -> Vec<Fact> {
     };
     facts.push(Fact { label: "Deadlock", value, note, tone });
     facts
+}
+
+/// The numbers at the top of the page of a run that goes on.
+pub fn live_facts(f: &Seen) -> Vec<Fact> {
+    let plain = |label, value: String, tone| Fact { label, value, note: String::new(), tone };
+    let sum = |of: fn(&PortTotals) -> u64| f.ports.iter().flatten().map(of).sum::<u64>();
+    let done = f.flows.iter().filter(|r| r.received.is_some()).count();
+    let dropped = sum(|t| t.dropped);
+    let deadlock = f.deadlocks.first().map_or("none so far".into(), |d| format!("at {}", d.closed));
+    vec![
+        plain("Time", Span(f.now.0 / 1_000_000_000 * 1_000_000_000).to_string(), "info"),
+        plain("Flows complete", format!("{done} of {}", f.flows.len()), "neutral"),
+        plain("Pauses", sum(|t| t.pauses).to_string(), "neutral"),
+        plain("Frames dropped", dropped.to_string(), if dropped > 0 { "bad" } else { "good" }),
+        plain("Deadlock", deadlock, if f.deadlocks.is_empty() { "good" } else { "bad" }),
+    ]
 }

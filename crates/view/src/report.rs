@@ -1,10 +1,11 @@
 //! The page that a run ends with.
 
 use maud::{Markup, html};
+use serde::Serialize;
 use xoff_record::Manifest;
 use xoff_run::{ExtraFile, Finished, NetworkScenario};
 
-use crate::network::{Fact, RunView, class, facts, title};
+use crate::network::{Drawn, Fact, RunView, Seen, class, live_facts, title};
 use crate::page::{Blob, PLOTLY_VERSION, Page};
 
 /// Name of the page in a run's folder.
@@ -20,26 +21,60 @@ pub fn of_network(s: &NetworkScenario, f: &Finished, folder: &str) -> ExtraFile 
     let verdict = f.manifest.verdict.as_ref();
     let headline = verdict.map_or(("", "neutral"), |v| (v.headline(), class(v.tone(&[]))));
     let body = html! {
-        (head(title(s), headline, &facts(f)))
-        main {
-            section #network { h2 { "Network" } }
-            section #port { h2 { "Port" } }
-            section.wide #overview-section { div #overview {} }
-            @if !f.outcome.deadlocks.is_empty() { section #deadlocks { h2 { "Deadlock" } } }
-            section.wide[f.outcome.deadlocks.is_empty()] #waits { h2 { "Pause trees" } }
-            section.wide #flow-section {
-                h2 { "Flows" }
-                div.two #cdfs {}
-                div #sizes {}
-                div #flows {}
-            }
-            section.wide #ports { h2 { "Ports" } }
-            (about(&f.manifest, &view.left_out))
-        }
+        (head(title(s), headline, &view.facts))
+        main { (sections(!f.outcome.deadlocks.is_empty())) (about(&f.manifest, &view.left_out)) }
         (foot(&f.manifest))
     };
     let page = Page::new(title(s)).body(body).data(&view, Some(blob.packed())).charts().script(NETWORK).script(RUN).script(START);
     ExtraFile { name: REPORT, bytes: page.to_html().into_bytes() }
+}
+
+/// The page of a run that goes on: its script asks the server for what there is, see [`live_data`].
+pub fn live_page(s: &NetworkScenario, folder: &str) -> String {
+    let mut blob = Blob::default();
+    let none: Vec<Vec<xoff_sim::PortTotals>> = s.topology.nodes.iter().map(|n| vec![Default::default(); n.ports.len()]).collect();
+    let nothing = Seen { now: xoff_units::Time::ZERO, ports: &none, flows: &[], ideals: &[], deadlocks: &[], course: None };
+    let mut view = RunView::seen(&Drawn::of(s), &nothing, folder, &mut blob);
+    view.live = true;
+    let body = html! {
+        (head(title(s), ("running", "info"), &[]))
+        main { (sections(true)) }
+    };
+    let page = Page::new(title(s)).body(body).data(&view, Some(blob.packed())).charts().served();
+    page.script(NETWORK).script(RUN).script(START).to_html()
+}
+
+/// What a page that goes on asks for: the data of [`live_page`] as they stand now, and the columns that they name.
+#[derive(Serialize)]
+struct Live {
+    data: RunView,
+    packed: String,
+}
+
+/// What there is of a run that goes on.
+pub fn live_data(s: &Drawn, seen: &Seen, folder: &str, running: bool) -> String {
+    let mut blob = Blob::default();
+    let mut data = RunView::seen(s, seen, folder, &mut blob);
+    (data.live, data.facts) = (running, live_facts(seen));
+    serde_json::to_string(&Live { data, packed: blob.packed() }).unwrap_or_default()
+}
+
+/// The sections that the script fills.
+fn sections(deadlocks: bool) -> Markup {
+    html! {
+        section #network { h2 { "Network" } }
+        section #port { h2 { "Port" } }
+        section.wide { div #overview {} }
+        @if deadlocks { section #deadlocks { h2 { "Deadlock" } } }
+        section.wide[!deadlocks] #waits { h2 { "Pause trees" } }
+        section.wide {
+            h2 { "Flows" }
+            div.two #cdfs {}
+            div #sizes {}
+            div #flows {}
+        }
+        section.wide #ports { h2 { "Ports" } }
+    }
 }
 
 /// Title, headline, numbers.

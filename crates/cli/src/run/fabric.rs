@@ -22,10 +22,12 @@ pub fn run(args: &Args, scenario: &FabricScenario) -> Result<Answer, Problems> {
     }
     let folder = args.out.claim(COMMAND)?;
     let bar = bar();
-    let finished = scenario.run(Sink::Files(folder, args.format), |p| {
+    let look = |p: &xoff_run::Progress| {
         show(&bar, p);
         !interrupt::asked()
-    });
+    };
+    let page = |f: &FabricFinished| (!args.no_report).then(|| xoff_view::of_fabric(scenario, f));
+    let finished = scenario.run_with_page(Sink::Files(folder, args.format), look, page);
     drop(bar);
     let finished = finished.map_err(problem)?;
     let exit = args.allowed.exit(verdict(&finished.manifest));
@@ -124,6 +126,9 @@ fn text(s: &FabricScenario, f: &FabricFinished, args: &Args) -> String {
     row("Speed", format!("{} events, {:.1} million per CPU second", grouped(m.events), m.events as f64 / m.cpu_seconds.max(1e-9) / 1e6));
     row("Time taken", format!("{:.3} seconds, on the CPU {:.3} seconds", m.wall_seconds, m.cpu_seconds));
     row("Result hash", m.result_hash.clone());
+    if m.files.iter().any(|f| f.name == xoff_view::REPORT) {
+        row("Report", format!("{} (open it in a browser)", args.out.folder.join(xoff_view::REPORT).display()));
+    }
     let tables: Vec<_> = f.tables.rows.iter().filter(|r| r.1 > 0).map(|r| r.0).collect();
     row("Tables", format!("{} ({})", args.out.display(), tables.join(", ")));
     format!("{headline}\n\n{}{}", terminal::draw(&t), flows(c, f))

@@ -87,6 +87,10 @@ impl MarkCounts {
     pub fn congestion(&self) -> u64 {
         self.of(Mark::Ce)
     }
+    /// Frames with any mark.
+    pub fn total(&self) -> u64 {
+        self.ce + self.ue
+    }
     /// Hands out each count.
     pub fn each(&mut self, f: &mut impl FnMut(&mut u64)) {
         let MarkCounts { ce, ue } = self;

@@ -8,7 +8,7 @@ use xoff_record::{Closed, FabricPortRow, FabricTables, HostFlowRow, Load, Manife
 use xoff_units::{Rate, Time};
 
 use super::FabricScenario;
-use crate::manifest::{Clocks, Progress, RunError, Source, manifest, run_info, write_last};
+use crate::manifest::{Clocks, ExtraFile, Progress, RunError, Source, add_file, manifest, run_info, write_last};
 
 /// A run of a fabric that has ended.
 pub struct FabricFinished {
@@ -27,7 +27,20 @@ impl FabricScenario {
     ///
     /// # Errors
     /// The memory will not suffice; tables or manifest cannot be written.
-    pub fn run(&self, sink: Sink, mut look: impl FnMut(&Progress) -> bool) -> Result<FabricFinished, RunError> {
+    pub fn run(&self, sink: Sink, look: impl FnMut(&Progress) -> bool) -> Result<FabricFinished, RunError> {
+        self.run_with_page(sink, look, |_| None)
+    }
+
+    /// [`Self::run`], with the file that `page` makes of all beside the tables. Never changes a result.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn run_with_page(
+        &self,
+        sink: Sink,
+        mut look: impl FnMut(&Progress) -> bool,
+        page: impl FnOnce(&FabricFinished) -> Option<ExtraFile>,
+    ) -> Result<FabricFinished, RunError> {
         let clocks = Clocks::start();
         self.fits().map_err(RunError::Build)?;
         let names = Names { nodes: (0..self.config.ports()).map(|p| format!("P{p}")).collect(), ..Names::default() };
@@ -66,11 +79,15 @@ impl FabricScenario {
             never_triggered: self.never_triggered(&report),
             ..manifest(&source, &clocks, &closed)
         };
-        let mut manifest = manifest.judged(self.judge(&report, interrupted).into());
+        let manifest = manifest.judged(self.judge(&report, interrupted).into());
+        let mut finished = FabricFinished { report, tables: closed, manifest, interrupted };
         if let Sink::Files(folder, _) = &sink {
-            write_last(folder, &self.resolved, &mut manifest).map_err(RunError::Record)?;
+            if let Some(file) = page(&finished) {
+                add_file(folder, &file, &mut finished.manifest).map_err(RunError::Record)?;
+            }
+            write_last(folder, &self.resolved, &mut finished.manifest).map_err(RunError::Record)?;
         }
-        Ok(FabricFinished { report, tables: closed, manifest, interrupted })
+        Ok(finished)
     }
 
     /// Adapters and elements cannot drop: what leaves a VOQ has its room granted, and the bytes in the end have to add up. An

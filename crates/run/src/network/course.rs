@@ -10,18 +10,27 @@
 //! depends on them, and what passed between two of them - bytes, time stopped, marks - is exact, however far they lie apart.
 
 use xoff_sim::{PortSample, SLICE, Waiter, World};
-use xoff_units::Time;
+use xoff_units::{Span, Time};
 
 /// Ports times looks that are kept at most: some 32 MB.
 const CELLS_MAX: usize = 1_000_000;
 /// Looks that are kept at most.
 const LOOKS_MAX: usize = 600;
+/// Steps into which a run is divided at most: shorter ones would show single frames.
+const STEPS_MAX: u64 = 1200;
 /// Networks in which fewer looks would fit have no course.
 const LOOKS_MIN: usize = 16;
-/// Events between two looks, for each port: an event costs about as much as a look at a port, so looks cost below 2 %.
-const EVENTS_EACH: u64 = 64;
+/// Events between two looks, for each port. In a network whose state a cache does not hold, a look at a port costs some 400 ns, four
+/// times an event: looks then cost about 3 % of a run, and where the step has doubled less.
+const EVENTS_EACH: u64 = 96;
+/// The same as long as looks have visited few ports, so that a short run has a course too.
+const EVENTS_EACH_FIRST: u64 = 4;
+/// Ports that may be visited so: 20 to 100 ms.
+const VISITS_FREE: usize = 250_000;
+/// Up to so many ports the whole run goes on like this: a look costs little, and each doubling of the step halves that.
+const PORTS_FEW: usize = 2000;
 /// Frames that looks at waiting ports may visit altogether: so many, and one for every other event. A frame costs a few nanoseconds.
-const FRAMES_FREE: u64 = 500_000;
+const FRAMES_FREE: u64 = 2_000_000;
 /// Parts of buffers that all these looks may keep together.
 const SHARES_MAX: usize = 200_000;
 
@@ -43,21 +52,28 @@ pub struct Course {
     pub looks: Vec<PortLook>,
     /// Ports of the network.
     ports: usize,
+    /// Ports that looks have visited.
+    visits: usize,
     /// Events between two looks.
     step: u64,
+    /// The least time between two looks.
+    apart: Span,
     /// Frames that looks at waiting ports have visited.
     visited: u64,
     /// Parts of buffers in all looks.
     shares: usize,
+    /// This is the last look.
+    ends: bool,
 }
 
 impl Course {
-    /// Of a world that is about to begin.
-    pub(super) fn new(world: &World, ports: usize) -> Course {
-        let each = EVENTS_EACH * ports as u64;
-        // Threads are worth their start in long stretches only.
-        let step = if world.threads() > 1 { each.max(world.slice()) } else { each.max(256) };
-        let mut course = Course { ports, step, ..Course::default() };
+    /// Of a world that is about to begin and ends at `until` at the latest.
+    pub fn new(world: &World, ports: usize, until: Time) -> Course {
+        let step = (EVENTS_EACH_FIRST * ports as u64).max(64);
+        // Threads are worth their start in long stretches only; a short run has no time for these.
+        let step = if world.threads() > 1 { step.max(SLICE / 16) } else { step };
+        let apart = if until == Time::NEVER { Span::ZERO } else { Span(until.0 / STEPS_MAX) };
+        let mut course = Course { ports, step, apart, ..Course::default() };
         course.note(world);
         course
     }
@@ -77,15 +93,21 @@ impl Course {
     }
 
     /// Events until the next look.
-    pub(super) fn step(&self) -> u64 {
-        if self.looks_max() == 0 { SLICE } else { self.step }
+    pub(super) fn step(&self, world: &World) -> u64 {
+        if self.looks_max() == 0 { world.slice() } else { self.step }
     }
 
-    /// Looks at every port now.
-    pub(super) fn note(&mut self, world: &World) {
+    /// Looks at every port at the end of the run, so that all that was counted is in the last step.
+    pub fn end(&mut self, world: &World) {
+        (self.apart, self.ends) = (Span::ZERO, true);
+        self.note(world);
+    }
+
+    /// Looks at every port now, if the last look is long enough ago.
+    pub fn note(&mut self, world: &World) {
         let max = self.looks_max();
         let now = world.now();
-        if max == 0 || self.looks.last().is_some_and(|l| l.at == now) {
+        if max == 0 || self.looks.last().is_some_and(|l| now <= l.at || now.since(l.at) < self.apart) {
             return;
         }
         if self.looks.len() >= max {
@@ -93,11 +115,19 @@ impl Course {
         }
         let frames = world.frames_under_way();
         let fits = self.shares < SHARES_MAX && self.visited + frames <= FRAMES_FREE + world.events_handled() / 2;
-        let waiters = fits.then(|| {
+        let waiters = (fits || self.ends).then(|| world.waiters());
+        // Where no port waits, no frame is visited.
+        if waiters.as_ref().is_some_and(|w| !w.is_empty()) {
             self.visited += frames;
-            world.waiters()
-        });
+        }
         self.shares += shares(&waiters);
+        self.visits += self.ports;
+        if self.ports > PORTS_FEW && self.visits > VISITS_FREE {
+            self.step = self.step.max(EVENTS_EACH * self.ports as u64);
+        }
+        if world.threads() > 1 && self.visits > VISITS_FREE / 4 {
+            self.step = self.step.max(world.slice());
+        }
         self.looks.push(PortLook { at: now, ports: world.sample_ports(), waiters });
     }
 

@@ -133,7 +133,7 @@ impl<'s> Running<'s> {
     /// Notes the course of every port, and puts the file that `page` makes of all beside the tables. Never changes a result.
     pub fn with_page(mut self, page: impl FnOnce(&Finished) -> Option<ExtraFile> + 's) -> Self {
         self.page = Some(Box::new(page));
-        self.course = Some(Course::new(&self.world, self.ports.len()));
+        self.course = Some(Course::new(&self.world, self.ports.len(), self.scenario.until));
         self
     }
 
@@ -148,19 +148,20 @@ impl<'s> Running<'s> {
             None => self.world.drive(until, look),
             Some(course) => {
                 let mut shown = 0;
-                self.world.drive_by(until, course.step(), |w| {
+                let first = course.step(&self.world);
+                self.world.drive_by(until, first, |w| {
                     course.note(w);
                     let events = w.events_handled();
                     if events >= shown + SLICE {
                         shown = events;
-                        return look(w).then(|| course.step());
+                        return look(w).then(|| course.step(w));
                     }
-                    Some(course.step())
+                    Some(course.step(w))
                 })
             }
         };
         if let Some(course) = &mut self.course {
-            course.note(&self.world);
+            course.end(&self.world);
         }
         self.finish(ended)
     }

@@ -1,7 +1,6 @@
 //! A look at every port between two stretches of events, for those who draw the course of a run. It reads and changes nothing: no event, no
 //! row, no result depends on it.
 
-use xoff_mech::detection::Mark;
 use xoff_rows::Port;
 
 use super::*;
@@ -18,7 +17,7 @@ pub struct PortSample {
     pub egress_bytes: u32,
     /// What the buffer at its far end holds of its frames [bytes].
     pub ingress_bytes: u32,
-    /// Frames marked CE or UE when leaving.
+    /// Frames marked when leaving.
     pub marked: u32,
     /// The rate that flow control allows now, as a part of the link's; that of the priority that may send least.
     pub allowed: f32,
@@ -76,7 +75,7 @@ impl World {
                 sample.allowed = (0..classes).map(|class| part(out, class)).fold(1.0, f64::min) as f32;
             }
             (sample.tx_bytes, sample.stopped_ps) = (line.tx_bytes, paused.max(held));
-            sample.marked = u32::try_from(totals.marked.of(Mark::Ce) + totals.marked.of(Mark::Ue)).unwrap_or(u32::MAX);
+            sample.marked = u32::try_from(totals.marked.total()).unwrap_or(u32::MAX);
         }
         all
     }

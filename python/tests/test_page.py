@@ -1,0 +1,325 @@
+"""The page of a run in a real browser: Debian's chromium, headless, driven by Playwright."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+READY = "html[data-ready]"
+
+
+def missing(what: str, why: str) -> NoReturn:
+    """Skips, counted as the Rust tests count theirs; a failure where no skip is allowed."""
+    line = f"skipped: {os.environ.get('PYTEST_CURRENT_TEST', '').split(' ')[0]}: {what}: {why}\n"
+    allowed = os.environ.get("XOFF_TEST_MAY_SKIP", "").split(",")
+    if os.environ.get("XOFF_TEST_NO_SKIPS", "0") not in ("", "0") and what not in (a.strip() for a in allowed):
+        pytest.fail(f"XOFF_TEST_NO_SKIPS is set, and something is missing: {line}")
+    if skips := os.environ.get("XOFF_TEST_SKIPS"):
+        with open(skips, "a", encoding="utf-8") as file:
+            file.write(line)
+    pytest.skip(why)
+
+
+def xoff(*args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "xoff", *args], capture_output=True, text=True, cwd=ROOT, check=False)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None:
+        missing("chromium", "no chromium is installed (Debian: apt-get install chromium)")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as p:
+        # In a container the browser's own sandbox has no namespaces to make.
+        browser = p.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def ring_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("page") / "ring"
+    ran = xoff("run", "scenarios/tutorial/ring.toml", "--out", str(out))
+    assert ran.returncode == 1, ran.stderr
+    return out / "report.html"
+
+
+@pytest.fixture(scope="module")
+def pods_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """128 hosts with flows of many sizes, some of them unfinished."""
+    folder = tmp_path_factory.mktemp("pods")
+    scenario = folder / "pods.toml"
+    scenario.write_text(PODS)
+    out = folder / "out"
+    ran = xoff("run", str(scenario), "--out", str(out))
+    assert ran.returncode == 0, ran.stderr
+    return out / "report.html"
+
+
+PODS = """
+[run]
+title = "128 hosts"
+duration = "300us"
+[topology]
+kind = "fat-tree"
+k = 8
+rate = "100Gbps"
+[flow_control]
+kind = "pfc"
+[flow_control.pfc]
+xoff = "60KB"
+xon = "50KB"
+[[workload]]
+kind = "poisson"
+load = 0.6
+cdf = "websearch"
+duration = "300us"
+[[workload]]
+kind = "incast"
+receiver = "H0"
+fan_in = 40
+size = "500KB"
+"""
+
+
+class Opened:
+    """A page with what went wrong on it and what it asked for."""
+
+    def __init__(self, browser: Any, url: str, width: int = 1400, scheme: str = "light") -> None:
+        self.context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, accept_downloads=True)
+        self.page = self.context.new_page()
+        self.requests: list[str] = []
+        self.errors: list[str] = []
+        self.page.on("request", lambda r: self.requests.append(r.url))
+        self.page.on("pageerror", lambda e: self.errors.append(str(e)))
+        self.page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
+        self.page.goto(url)
+        self.page.wait_for_selector(READY, timeout=60_000)
+
+    def __enter__(self) -> "Opened":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.context.close()
+        assert self.errors == []
+
+    def download(self, selector: str) -> tuple[str, bytes]:
+        with self.page.expect_download() as download:
+            self.page.click(selector)
+        path = download.value.path()
+        return download.value.suggested_filename, Path(path).read_bytes()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1400, 2560])
+def test_it_fits_and_asks_for_nothing(browser: Any, ring_page: Path, pods_page: Path, width: int, scheme: str) -> None:
+    for page in (ring_page, pods_page):
+        with Opened(browser, page.as_uri(), width, scheme) as o:
+            # The file itself, and no other.
+            assert o.requests == [page.as_uri()]
+            assert o.page.evaluate("document.documentElement.scrollWidth") <= width
+            clipped = "[...document.querySelectorAll('h1, h2, h3, .card .value, .note')].filter((e) => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).display !== 'inline').map((e) => e.textContent)"
+            assert o.page.evaluate(clipped) == []
+            drawn = o.page.evaluate("[...document.querySelectorAll('.plot')].map((p) => p.dataset.drawn)")
+            assert len(drawn) >= 2 and set(drawn) == {"yes"}
+            dark = o.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 22, 27)"
+            assert dark == (scheme == "dark")
+
+
+def test_the_slider_moves_the_whole_page(browser: Any, ring_page: Path) -> None:
+    with Opened(browser, ring_page.as_uri()) as o:
+        page = o.page
+        page.evaluate("page.go(0)")
+        assert "neither stops it nor slows it down" in page.inner_text("#chain")
+        assert page.evaluate("page.net.scheme().length") > 8
+        before = page.evaluate(PIXELS)
+        page.evaluate("document.getElementById('time').value = 1000; document.getElementById('time').dispatchEvent(new Event('input'))")
+        page.wait_for_timeout(300)
+        assert page.evaluate("page.state.look") == page.evaluate("page.data.course.times.length - 1")
+        assert page.inner_text("#now").startswith("20 ms")
+        assert page.evaluate(PIXELS) != before
+        # All six ports that take part are stopped; three of them wait in a circle.
+        assert "in a circle" in page.inner_text("#tree")
+        assert "Root: these ports wait for each other in a circle" in page.inner_text("#chain")
+
+
+PIXELS = "(() => { const c = document.querySelector('.canvas canvas'); return [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data].reduce((a, v, i) => (a * 31 + v * (i % 251)) % 1000000007, 7); })()"
+
+
+def test_a_click_on_a_link_shows_its_port(browser: Any, ring_page: Path) -> None:
+    with Opened(browser, ring_page.as_uri()) as o:
+        page = o.page
+        port = page.evaluate("page.names.indexOf('H2->S2')")
+        box = page.locator(".canvas canvas").bounding_box()
+        x, y = page.evaluate(f"page.net.middle({port})")
+        page.mouse.move(box["x"] + x, box["y"] + y)
+        assert page.inner_text(".tip").startswith("H2->S2: ")
+        page.mouse.click(box["x"] + x, box["y"] + y)
+        assert page.inner_text("#port-name") == "H2->S2"
+        assert "xoff explain" in page.inner_text("#chain") and "H2:S2" in page.inner_text("#chain")
+        # The same numbers as the table of ports of the run.
+        import polars
+
+        row = polars.read_parquet(ring_page.parent / "ports.parquet").filter(polars.col("port") == "H2->S2").row(0, named=True)
+        total = page.evaluate(f"[page.data.totals.tx[{port}], page.data.totals.pauses[{port}], page.data.totals.pause_ps[{port}], page.data.totals.ingress_max[{port}]]")
+        assert total == [row["tx_bytes"], row["pauses"], row["pause_ps_total"], row["ingress_bytes_max"]]
+        # What its course sums up to is what the table counts.
+        sent = page.evaluate(f"(() => {{ const c = page.data.course; const n = c.times.length; return c.sent.slice({port} * n, {port} * n + n).reduce((a, b) => a + b, 0); }})()")
+        assert sent == row["tx_bytes"]
+
+
+def test_zooming_one_time_axis_zooms_all(browser: Any, ring_page: Path) -> None:
+    with Opened(browser, ring_page.as_uri()) as o:
+        page = o.page
+        page.wait_for_selector("[data-chart=port] .plot[data-drawn]")
+        page.evaluate("Plotly.relayout(document.querySelector('[data-chart=network-time] .plot'), {'xaxis.range': [1, 3]})")
+        page.wait_for_timeout(500)
+        ranges = page.evaluate("['network-time', 'port'].map((c) => document.querySelector(`[data-chart=${c}] .plot`).layout.xaxis.range)")
+        assert ranges == [[1, 3], [1, 3]]
+
+
+def test_the_network_zooms(browser: Any, pods_page: Path) -> None:
+    with Opened(browser, pods_page.as_uri()) as o:
+        page = o.page
+        before = page.evaluate(PIXELS)
+        page.click("#network .tools button[title='Zoom in']")
+        page.wait_for_timeout(200)
+        assert page.evaluate("page.net.view.scale") == pytest.approx(1.6)
+        assert page.evaluate(PIXELS) != before
+        page.click("#network .tools button:has-text('Fit')")
+        page.wait_for_timeout(200)
+        assert page.evaluate(PIXELS) == before
+
+
+def test_downloads(browser: Any, ring_page: Path) -> None:
+    with Opened(browser, ring_page.as_uri()) as o:
+        name, svg = o.download("[data-chart=network-time] button:has-text('SVG')")
+        assert name == "network-time.svg" and b"<svg" in svg[:300]
+        name, png = o.download("[data-chart=network-time] button:has-text('PNG')")
+        assert name == "network-time.png" and png.startswith(b"\x89PNG")
+        name, text = o.download("[data-chart=network-time] button:has-text('CSV')")
+        lines = text.decode().splitlines()
+        assert lines[0].startswith("series,time_ms") and len(lines) > 50
+        name, svg = o.download("#network button:has-text('SVG')")
+        assert name == "network.svg" and svg.count(b"<line") == 12
+        name, text = o.download("#ports button:has-text('CSV')")
+        assert name == "ports.csv" and len(text.decode().splitlines()) == 13
+
+
+def test_a_deadlock_is_drawn(browser: Any, ring_page: Path) -> None:
+    with Opened(browser, ring_page.as_uri()) as o:
+        labels = o.page.evaluate("[...document.querySelectorAll('#deadlocks svg g text')].map((t) => t.textContent)")
+        manifest = json.loads((ring_page.parent / "manifest.json").read_text())
+        assert labels == manifest["deadlock"]
+        assert o.page.locator("#deadlocks svg line").count() == 3
+
+
+def test_flows_are_counted_and_unfinished_ones_named(browser: Any, pods_page: Path) -> None:
+    import polars
+
+    flows = polars.read_parquet(pods_page.parent / "flows.parquet")
+    unfinished = flows.filter(polars.col("fct_ps").is_null()).height
+    assert unfinished > 0, "the scenario of this test is meant to leave some"
+    with Opened(browser, pods_page.as_uri()) as o:
+        view = o.page.evaluate("({ total: page.data.flows.total, unfinished: page.data.flows.unfinished, last: page.data.flows.fct.y.at(-1), sizes: page.data.flows.sizes })")
+        assert (view["total"], view["unfinished"]) == (flows.height, unfinished)
+        assert view["last"] == pytest.approx(1 - unfinished / flows.height)
+        assert sum(s["flows"] for s in view["sizes"]) == flows.filter(polars.col("ideal_fct_ps").is_not_null()).height
+        assert "The curve ends below 1" in o.page.inner_text("[data-chart=fct-cdf]")
+        assert "unfinished" in o.page.inner_text("#flows")
+        assert "≥" in o.page.inner_text("#sizes")
+
+
+def test_the_page_of_a_scheduled_fabric(browser: Any, tmp_path: Path) -> None:
+    out = tmp_path / "fabric"
+    ran = xoff("run", "scenarios/fabric/hotspots.toml", "--out", str(out), "--set", "run.duration=60us", "--set", "run.warm_up=10us")
+    assert ran.returncode == 0, ran.stderr
+    with Opened(browser, (out / "report.html").as_uri(), 400) as o:
+        assert o.requests == [(out / "report.html").as_uri()]
+        assert o.page.locator(".plot[data-drawn]").count() >= 3
+        assert o.page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_view_serves_a_run_piece_by_piece(browser: Any, ring_page: Path) -> None:
+    command = [sys.executable, "-m", "xoff", "view", str(ring_page.parent), "--no-browser"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as view:
+        try:
+            assert view.stderr is not None
+            line = view.stderr.readline()
+            address = line.split(" is at ")[1].split(" ")[0]
+            assert address.startswith("http://127.0.0.1:")
+            with Opened(browser, address) as o:
+                o.page.evaluate("page.choose(page.names.indexOf('S1->S2'))")
+                o.page.wait_for_function("() => [...document.querySelectorAll('[data-chart=port] .legendtext')].some((t) => t.textContent.startsWith('recorded'))")
+                o.page.click("#chain button:has-text('run it here')")
+                o.page.wait_for_selector("#explained pre")
+                assert "Root: a deadlock" in o.page.inner_text("#explained")
+                assert all(r.startswith(address) for r in o.requests)
+                assert o.context.request.get(address + "manifest.json").status == 404
+                # A name of another site that leads here is refused.
+                assert o.context.request.get(address, headers={"Host": "example.org"}).status == 403
+        finally:
+            view.terminate()
+
+
+def test_a_thousand_hosts_stay_fluid(browser: Any, tmp_path: Path) -> None:
+    """Moving the slider over 1,024 hosts costs a fraction of a second a picture, even where no graphics card helps."""
+    scenario = tmp_path / "large.toml"
+    scenario.write_text(PODS.replace("k = 8", "k = 16").replace("300us", "100us"))
+    out = tmp_path / "out"
+    assert xoff("run", str(scenario), "--out", str(out)).returncode == 0
+    report = out / "report.html"
+    assert report.stat().st_size < 8_000_000
+    with Opened(browser, report.as_uri()) as o:
+        assert o.page.evaluate("page.data.nodes.host.reduce((a, b) => a + b, 0)") == 1024
+        assert o.page.evaluate("page.data.course.times.length") >= 8
+        median = o.page.evaluate(FRAMES)
+        assert median < 500, f"{median} ms a picture"
+
+
+FRAMES = """async () => {
+  const times = [];
+  for (let i = 0; i < 8; i++) {
+    const start = performance.now();
+    page.go(i);
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    times.push(performance.now() - start);
+  }
+  return times.sort((a, b) => a - b)[4];
+}"""
+
+
+def test_the_page_of_a_run_that_goes_on(browser: Any, tmp_path: Path) -> None:
+    """Real frames through a ring that deadlocks, seen while it runs."""
+    out = str(tmp_path / "live")
+    command = [sys.executable, "-m", "xoff", "testbed", "scenarios/testbed/ring-pfc.toml", "--out", out, "--set", "run.duration=60s", "--live"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, cwd=ROOT) as testbed:
+        try:
+            assert testbed.stderr is not None
+            lines: list[str] = []
+            while not lines or " is at http://" not in lines[-1]:
+                line = testbed.stderr.readline()
+                lines.append(line)
+                if not line:
+                    missing("namespaces", "".join(lines))
+            address = lines[-1].split(" is at ")[1].strip()
+            assert address.startswith("http://127.0.0.1:")
+            with Opened(browser, address) as o:
+                o.page.wait_for_selector("#deadlocks figure", timeout=30_000)
+                labels = o.page.evaluate("[...document.querySelectorAll('#deadlocks svg g text')].map((t) => t.textContent)")
+                assert sorted(labels) == ["S1->S2", "S2->S3", "S3->S1"]
+                first = o.page.inner_text("#now")
+                o.page.wait_for_timeout(2500)
+                assert o.page.inner_text("#now") != first, "the slider follows the run"
+                assert all(r.startswith(address) for r in o.requests)
+        finally:
+            testbed.terminate()
