@@ -166,8 +166,8 @@ impl Options {
             if let Some(server) = &server {
                 server.set(metrics::text(&name, &interfaces, look));
             }
-            if let Some(page) = &mut page {
-                page.look(look.world, s);
+            if let (Some(page), Some(world)) = (&mut page, look.world) {
+                page.look(world, s);
             }
             table.draw(look);
             Next::from(!interrupt::asked())

@@ -117,8 +117,8 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let driven = drive(&scenario, here, links, ports, Sink::Files(folder.clone(), Default::default()), d, |look| {
         show(&bar, &Progress { now: look.time, until: look.until, events: 0, deadlocks: look.deadlocks });
         look.log.iter().for_each(|l| terminal::note(l));
-        if let Some(page) = &mut page {
-            page.look(look.world, &scenario);
+        if let (Some(page), Some(world)) = (&mut page, look.world) {
+            page.look(world, &scenario);
         }
         if interrupt::asked() {
             return Next::Stop;

@@ -98,8 +98,17 @@ mod tests {
         let link = Link { node: 0, port: 0, name: "S1->H1".into(), plain: false };
         let ports = [Attached { link, counters: Default::default(), outages: Vec::new(), kernel: Default::default() }];
         let gaps = Gaps::default();
-        let look =
-            Look { time: Time(0), until: Time(0), deadlocks: 0, ports: &ports, gaps: &gaps, log: &[], queues: vec![0], drops: vec![0] };
+        let look = Look {
+            time: Time(0),
+            until: Time(0),
+            deadlocks: 0,
+            ports: &ports,
+            gaps: &gaps,
+            log: &[],
+            world: None,
+            queues: vec![0],
+            drops: vec![0],
+        };
         let text = text("S1", &["eth0".into()], &look);
         let mut found = BTreeMap::<String, BTreeSet<String>>::new();
         for line in text.lines().filter(|l| !l.starts_with('#')) {
