@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import statistics
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -202,3 +205,18 @@ def test_notebooks_show_runs(pfc: xoff.Run, websearch: list[xoff.Run]) -> None:
     assert "Slowdown" in well_formed(websearch[0]._repr_html_())
     blunt = xoff.run(ROOT / "scenarios/tutorial/ring.toml", run={"duration": "1ms", "title": "<b>&"})
     assert "&lt;b&gt;&amp;" in blunt._repr_html_()
+
+
+def test_the_command_gives_the_same_numbers(websearch: list[xoff.Run], without: list[xoff.Run], tmp_path: Path) -> None:
+    """Rows in memory and tables in folders go two ways into one implementation."""
+    for name, runs in (("dcqcn", websearch), ("none", without)):
+        for run in runs:
+            xoff.run(WEBSEARCH, seed=run.manifest["seed"], out=tmp_path / name / str(run.manifest["seed"]), rate_control=name)
+    done = subprocess.run([sys.executable, "-m", "xoff", "--json", "compare", "dcqcn", "none"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    answer, c = json.loads(done.stdout), xoff.compare(websearch, without)
+    assert (answer["headline"], answer["notes"]) == (c.headline, c.notes)
+    assert [(m["measure"], m["side"], m["mean"], m["low"], m["high"]) for m in answer["measures"]] == c.measures.select("measure", "side", "mean", "low", "high").rows()
+    assert [(b["size"], b["side"], b["p99"]["mean"], b["p99"]["low"]) for b in answer["slowdown"]] == c.slowdown.select("size", "side", "p99", "p99_low").rows()
+    assert [(v["seed"], v["flow"], v["factor"]) for v in answer["victims"]] == c.victims.select("seed", "flow", "factor").rows()
+    assert [(p["port"], *p["pauses"]) for p in answer["pauses"]] == c.pauses.select("port", "pauses, dcqcn", "pauses, none").rows()
