@@ -85,12 +85,12 @@ fn tiers(t: &Topology) -> Layout {
         }
     }
     // Switches stand above what they connect, where there is room for that.
-    for r in 1..count {
+    for (r, row) in rows.iter().enumerate().skip(1) {
         let wanted = |p: usize| tier[p] < r;
-        let at: Vec<f64> = rows[r].iter().map(|&n| mean(n, &wanted, &x)).collect();
-        let gap = 0.6 / rows[r].len().max(1) as f64;
+        let at: Vec<f64> = row.iter().map(|&n| mean(n, &wanted, &x)).collect();
+        let gap = 0.6 / row.len().max(1) as f64;
         if at.windows(2).all(|w| w[1] - w[0] >= gap) {
-            rows[r].iter().zip(&at).for_each(|(&n, &v)| x[n] = v);
+            row.iter().zip(&at).for_each(|(&n, &v)| x[n] = v);
         }
     }
     let y = tier.iter().map(|&r| (count - 1 - r) as f64 / (count.max(2) - 1) as f64).collect();

@@ -105,7 +105,7 @@ struct Totals {
 }
 
 /// Who waits: port, priority, since (none: slowed down), and what the far end holds: port waited for, flow, bytes.
-type Waits = Vec<(u32, u8, Option<u64>, Vec<(u32, u32, u64)>)>;
+type Wait = (u32, u8, Option<u64>, Vec<(u32, u32, u64)>);
 
 /// The course of time: by port, then by look.
 #[derive(Serialize)]
@@ -123,7 +123,7 @@ struct CourseView {
     ingress: Column,
     /// Frames marked since the look before.
     marked: Column,
-    waiters: Vec<Option<Waits>>,
+    waiters: Vec<Option<Vec<Wait>>>,
 }
 
 #[derive(Serialize)]
@@ -263,7 +263,7 @@ fn of_course(c: &Course, ports: usize, blob: &mut Blob) -> CourseView {
     }
 }
 
-fn waits(w: &xoff_run::Waiter) -> (u32, u8, Option<u64>, Vec<(u32, u32, u64)>) {
+fn waits(w: &xoff_run::Waiter) -> Wait {
     (w.port.0, w.priority, w.since.map(|t| t.0), w.behind.iter().map(|&(p, flow, bytes)| (p.0, flow, bytes)).collect())
 }
 
