@@ -226,14 +226,18 @@ fn fast_forward(m: &Manifest) -> String {
     let f = &m.fast_forward;
     match &f.because {
         Some(why) => format!("nothing skipped: {why}"),
-        None => format!(
-            "{} of {} simulated and {} of {} events skipped; the state recurred after {}",
-            Span(f.skipped_ps),
-            Span::from_secs_f64(m.simulated_seconds),
-            grouped(f.events_skipped),
-            grouped(m.events),
-            Span(f.longest_ps)
-        ),
+        None => {
+            let recurred = (f.periods > 0).then(|| format!("the state recurred after {}", Span(f.longest_ps)));
+            let repeated = (f.repeated > 0).then(|| format!("{} times the same flows began in a state that was known", grouped(f.repeated)));
+            format!(
+                "{} of {} simulated and {} of {} events skipped; {}",
+                Span(f.skipped_ps),
+                Span::from_secs_f64(m.simulated_seconds),
+                grouped(f.events_skipped),
+                grouped(m.events),
+                recurred.into_iter().chain(repeated).collect::<Vec<_>>().join("; ")
+            )
+        }
     }
 }
 

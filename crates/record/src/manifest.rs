@@ -45,6 +45,9 @@ pub struct FastForward {
     pub periods: u64,
     /// The longest of them [ps].
     pub longest_ps: u64,
+    /// How often a stretch that is remembered was repeated, from a network at rest to the next time that it is.
+    #[serde(default)]
+    pub repeated: u64,
     /// Simulated time that was skipped [ps].
     pub skipped_ps: u64,
     /// Events that the skipped time would have taken; they are among the events of the run.

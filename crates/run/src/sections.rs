@@ -212,12 +212,12 @@ pub(crate) const FLOWS: &str = "flows";
 
 pub(crate) fn flow() -> SectionSpec {
     let g = xoff_workload::generators::find(FLOWS).expect("the generator of single flows");
-    SectionSpec::many("flow", "One flow.", vec![g.params])
+    SectionSpec::many("flow", "One flow.", vec![g.params, xoff_workload::repeat::PARAMS])
 }
 pub(crate) fn workload() -> SectionSpec {
     let kinds =
         xoff_workload::GENERATORS.iter().filter(|g| g.name != FLOWS).map(|g| KindSpec { name: g.name, doc: g.doc, specs: vec![g.params] });
-    SectionSpec::many("workload", "A pattern of flows.", vec![]).kinds("kind", None, kinds.collect())
+    SectionSpec::many("workload", "A pattern of flows.", vec![xoff_workload::repeat::PARAMS]).kinds("kind", None, kinds.collect())
 }
 
 /// Every section of the scenario of a scheduled fabric.

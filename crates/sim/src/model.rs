@@ -20,7 +20,7 @@ use crate::probe::Probes;
 pub type BufferOf<'a> = Box<dyn Fn(&[LinkFacts]) -> BufferPolicy + 'a>;
 
 /// Path facts of a flow before it starts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PathFacts {
     /// Bytes in flight; `None`: as many as it likes.
     pub window: Option<u64>,

@@ -46,6 +46,15 @@ pub(crate) struct Starts {
 }
 
 impl Starts {
+    /// The next flow begins and ends without being simulated. Returns how many its source had started before.
+    pub fn pass_over(&mut self, src: u32) -> u64 {
+        self.next += 1;
+        self.begun += 1;
+        let started = self.started.entry((u32::MAX, src)).or_insert(0);
+        *started += 1;
+        *started - 1
+    }
+
     pub fn new(flows: Arc<Vec<Flow>>, own: Vec<u32>, path_facts: Arc<Vec<PathFacts>>) -> Starts {
         Starts {
             flows,
@@ -226,9 +235,13 @@ impl Partition {
 
     /// Is nothing left but calls that find nothing due?
     pub fn rests(&self) -> bool {
+        self.next_start().is_none() && self.has_nothing_due()
+    }
+
+    /// The same, flows aside that have not begun.
+    pub fn has_nothing_due(&self) -> bool {
         self.core.frames.live_data() == 0
-            && self.next_start().is_none()
-            && self.core.pending.events().all(|e| e.kind().is_timer())
+            && self.core.pending.events().all(|e| e.kind().is_timer() || e.kind() == Kind::FlowStart)
             && self.nodes.iter().all(|n| match n {
                 Node::Switch(s) => s.rests(),
                 Node::Nic(n) => n.rests(),

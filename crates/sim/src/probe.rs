@@ -130,9 +130,19 @@ pub enum Row {
 }
 
 impl Row {
+    /// Its time [ps].
+    pub(crate) fn time(mut self) -> u64 {
+        *self.time_mut()
+    }
+
     /// The same row at another time [ps].
     pub(crate) fn at(mut self, ps: u64) -> Row {
-        *match &mut self {
+        *self.time_mut() = ps;
+        self
+    }
+
+    fn time_mut(&mut self) -> &mut u64 {
+        match self {
             Row::Queue(r) => &mut r.time_ps,
             Row::Rate(r) => &mut r.time_ps,
             Row::Control(r) => &mut r.time_ps,
@@ -142,8 +152,7 @@ impl Row {
             Row::State(r) => &mut r.time_ps,
             Row::Pause(r) => &mut r.time_ps,
             Row::Hold(r) => &mut r.time_ps,
-        } = ps;
-        self
+        }
     }
 }
 

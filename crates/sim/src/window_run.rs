@@ -41,7 +41,7 @@ impl Partition {
         while self.core.events < stop && self.rows_kept() < rows_max {
             let Some(first) = self.peek().filter(|first| *first < bound) else { break };
             let Some(end) = self.windows().map(|w| w.window_end(first)) else { break };
-            self.feed_starts(end);
+            self.feed_starts(end, bound);
             let handled = self.core.events;
             if let Some(w) = self.windows() {
                 w.open(bound);
@@ -70,12 +70,15 @@ impl Partition {
         }
     }
 
-    /// The flows that begin before `end` become events of their sources: one that begins another's would reach into another unit.
-    fn feed_starts(&mut self, end: Time) {
+    /// The flows that begin before `end` and `bound` become events of their sources: one that begins another's would reach into another unit.
+    fn feed_starts(&mut self, end: Time, bound: EventKey) {
         while let Some((flow, time)) = self.next_start().filter(|s| s.1 < end) {
+            let rank = self.core.ranks.of(Kind::FlowStart, flow, 0, 0);
+            if (EventKey { time, rank }) >= bound {
+                break;
+            }
             self.starts.next += 1;
             let src = self.starts.flows[flow as usize].src;
-            let rank = self.core.ranks.of(Kind::FlowStart, flow, 0, 0);
             let port = self.core.layout.port_index(src, 0) as u32;
             self.core.pending.push(Event::new(EventKey { time, rank }, Kind::FlowStart, port, flow * HOPS + 1));
         }

@@ -27,7 +27,7 @@ use crate::checks::{Checks, ViolationKind};
 use crate::core::Core;
 use crate::deadlock_detector::{self, Deadlock, Egress, StuckPort, Waiting};
 use crate::event::{Event, EventOrder, FLOWS_MAX, Kind, PORTS_MAX};
-use crate::fast_forward::{FastForward, FastForwarded};
+use crate::fast_forward::{FastForward, FastForwarded, Plan, Ways};
 use crate::flows::FlowRecord;
 use crate::layout::Layout;
 use crate::model::{Model, PathFacts};
@@ -75,8 +75,12 @@ pub struct World {
     events: u64,
     /// When the detector last looked, in local time, and found no deadlock that was not known.
     pub(crate) looked: Option<Time>,
-    /// When the last global event was handled.
-    handled_global: Time,
+    /// When something last concerned the whole network.
+    acted: Time,
+    /// How often that was.
+    pub(crate) disturbed: u64,
+    /// Rows since an episode began that may be remembered.
+    pub(crate) noted: Option<Vec<Row>>,
     /// What fast-forward has skipped, in time and in events.
     pub(crate) skipped: Span,
     pub(crate) events_skipped: u64,
@@ -230,7 +234,7 @@ impl World {
         let stop = self.events_handled().saturating_add(events);
         let until_of_run = until;
         loop {
-            let pause = self.fast_forward(Time(until_of_run.0.saturating_sub(self.skipped.0)));
+            let pause = self.fast_forward(until_of_run);
             let until = Time(until_of_run.0.saturating_sub(self.skipped.0));
             let next = self.next_time();
             let left = self.listed.saturating_sub(self.completions.len());
@@ -279,7 +283,7 @@ impl World {
     /// It has ended when something last happened.
     fn ended(&mut self, why: Ended) -> Option<Ended> {
         if !self.outside {
-            self.now = self.partitions.iter().map(|p| p.acted).fold(self.handled_global, Time::max);
+            self.now = self.partitions.iter().map(|p| p.acted).fold(self.acted, Time::max);
         }
         Some(why)
     }
@@ -315,7 +319,7 @@ impl World {
     }
 
     /// Rows and completions of the partitions since the last time, in the order of the network.
-    fn put_in_order(&mut self) {
+    pub(crate) fn put_in_order(&mut self) {
         let reached = Time(self.now.0.saturating_add(1));
         if self.partitions.iter().any(|p| p.core.monitor.stop_expires_before(reached)) {
             // What comes next may still concern a stop that ends at its very time.
@@ -338,11 +342,9 @@ impl World {
         if let Some(f) = &mut self.forward {
             f.note_rows(&rows);
         }
-        if let Some(r) = &mut self.recorder {
-            match self.skipped {
-                Span::ZERO => rows.iter().for_each(|(_, row)| r.row(row)),
-                skipped => rows.iter().for_each(|(key, row)| r.row(&row.at(key.time.0 + skipped.0))),
-            }
+        let skipped = self.skipped;
+        for (key, row) in rows {
+            self.record(if skipped == Span::ZERO { row } else { row.at(key.time.0 + skipped.0) });
         }
         if !self.layout.probes.frames.is_none() {
             self.put_frames_in_order();
@@ -374,10 +376,23 @@ impl World {
         &mut self.partitions[self.layout.partition_of[node as usize] as usize].nodes[node as usize]
     }
 
-    fn record(&mut self, row: Row) {
+    pub(crate) fn record(&mut self, row: Row) {
         if let Some(r) = &mut self.recorder {
             r.row(&row);
+            if let Some(noted) = &mut self.noted {
+                noted.push(row);
+            }
         }
+    }
+
+    /// These flows are complete too, in this order.
+    pub(crate) fn add_completions(&mut self, flows: impl Iterator<Item = u32>) {
+        self.completions.extend(flows);
+    }
+
+    /// The flows that were completed, from the `n`-th one on.
+    pub(crate) fn completions_from(&self, n: usize) -> &[u32] {
+        &self.completions[n..]
     }
 
     /// When something happens next; `None` when nothing but our own looks would.
@@ -397,7 +412,6 @@ impl World {
     fn run_global_event(&mut self) {
         let Some(Reverse(e)) = self.global_events.pop() else { return };
         self.now = e.event_key().time;
-        self.handled_global = self.now;
         self.events += 1;
         self.partitions.iter_mut().for_each(|p| p.core.clock.reach(e.event_key()));
         self.expire_stops(self.now);
@@ -409,11 +423,16 @@ impl World {
             Kind::Look => self.look_at_queues(),
             Kind::Sample => self.sample(),
             Kind::DeadlockDetector => {
+                // A look that finds nothing is not something that happens.
                 let known = self.deadlocks.len();
                 self.look_for_deadlocks();
                 self.looked = (self.deadlocks.len() == known).then_some(self.now);
             }
             _ => unreachable!("not an event of the whole network"),
+        }
+        if e.kind() != Kind::DeadlockDetector || self.looked.is_none() {
+            self.acted = self.now;
+            self.disturbed += 1;
         }
         meeting::exchange(&mut self.partitions);
     }

@@ -7,6 +7,7 @@ use xoff_topology::routing::ExplicitPaths;
 use xoff_topology::{NodeId, Topology};
 use xoff_units::{Rate, Time};
 
+use crate::Repeat;
 use crate::generators::closed_loop::ClosedLoop;
 
 /// Size of a flow that never ends [bytes].
@@ -71,6 +72,8 @@ pub struct Generated {
     pub paths: Vec<GivenPath>,
     /// A source that is asked for flows during the run.
     pub closed_loop: Option<ClosedLoop>,
+    /// All flows come so often; `None`: once.
+    pub repeat: Option<Repeat>,
     /// What the user should know: one sentence each.
     pub notes: Vec<String>,
 }
@@ -106,7 +109,7 @@ impl Flows {
             all.loops.extend(part.closed_loop);
             let name = all.labels.get(i).map_or("", |s| s.as_str());
             all.notes.extend(part.notes.into_iter().map(|n| format!("{name}: {n}")));
-            all.flows.extend(part.flows.into_iter().map(|mut f| {
+            let once = part.flows.into_iter().map(|mut f| {
                 f.path = f.path.map(|p| p + first_path);
                 if f.src_port == 0 {
                     let next = used.entry((f.src, f.dst)).or_insert(0);
@@ -114,7 +117,11 @@ impl Flows {
                     *next = (*next + 1) % SRC_PORTS;
                 }
                 f
-            }));
+            });
+            match part.repeat {
+                Some(repeat) => all.flows.extend(repeat.of(once.collect())),
+                None => all.flows.extend(once),
+            }
         }
         all.flows.sort_by_key(|f| f.start);
         Ok(all)

@@ -16,9 +16,11 @@ mod destinations;
 pub mod flow;
 pub mod generators;
 pub mod random;
+pub mod repeat;
 mod select;
 
 pub use cdf::{CdfError, SizeCdf};
 pub use flow::{Flow, Flows, Generated, GivenPath, UNLIMITED};
 pub use generators::closed_loop::ClosedLoop;
 pub use generators::{Context, GENERATORS, Generator};
+pub use repeat::Repeat;

@@ -59,7 +59,8 @@ impl Serialize for Nic {
         received.sort_unstable_by_key(|r| r.flow);
         let mut out = s.serialize_struct("Nic", 6)?;
         out.serialize_field("port", port)?;
-        out.serialize_field("round_robin", round_robin)?;
+        // Without a flow there is no turn: the next one is the first, whatever came before.
+        out.serialize_field("round_robin", &(!live.is_empty()).then_some(round_robin))?;
         out.serialize_field("feedback", feedback)?;
         out.serialize_field("cancelled_wakes", cancelled_wakes)?;
         out.serialize_field("live", &live)?;
@@ -97,6 +98,16 @@ impl Nic {
     /// Does it neither hold nor expect anything, so that only calls are left which find nothing due?
     pub fn rests(&self) -> bool {
         self.flows.iter().all(|f| f.rests(&self.c)) && self.feedback.front().is_none() && self.port.rests()
+    }
+
+    /// Every flow that it has received is complete, as its source knows: what is kept for a repetition goes.
+    pub fn drop_complete_flows(&mut self) {
+        self.receiving.clear();
+    }
+
+    /// Does the peer's flow control hold single flows?
+    pub fn is_held_by_flow(&self) -> bool {
+        self.per_flow
     }
 
     /// Largest payload of a frame [bytes].

@@ -238,6 +238,7 @@ fn fast_forward(outcome: &Outcome) -> FastForward {
     FastForward {
         periods: f.periods,
         longest_ps: f.longest.0,
+        repeated: f.repeated,
         skipped_ps: f.skipped.0,
         events_skipped: f.events_skipped,
         because: f.because.clone(),

@@ -14,7 +14,7 @@ use xoff_scenario::document::{Document, Section};
 use xoff_sim::{PORT_PROBES, Probes, Selection};
 use xoff_topology::{Topology, failures};
 use xoff_units::{Bytes, Span, Time};
-use xoff_workload::{Context, Flows, SizeCdf, generators};
+use xoff_workload::{Context, Flows, Repeat, SizeCdf, generators};
 
 use crate::{idle, sections};
 
@@ -347,7 +347,12 @@ pub(super) fn read_flows(doc: &Document, topology: &Topology, (seed, end): (u64,
     let mut generate = |section: &mut Section<'_>, name: &str, label: String| {
         let g = generators::find(name).expect("a known generator");
         let cx = Context { topo: topology, seed, label: parts.len() as u32, cdfs: &cdfs };
-        match section.take(|s| (g.generate)(s, &cx)) {
+        let made = section.take(|s| {
+            let mut part = (g.generate)(s, &cx)?;
+            part.repeat = Repeat::read(s, &part)?;
+            Ok(part)
+        });
+        match made {
             Some(part) => {
                 idle::warn_of_flows(section, &part, end);
                 labels.push(label);

@@ -68,13 +68,12 @@ impl World {
         period.advances.iter().map(left).min().unwrap_or(u64::MAX)
     }
 
-    fn flow_source(&self, flow: u32) -> u32 {
+    pub(super) fn flow_source(&self, flow: u32) -> u32 {
         self.partitions[0].core.monitor.flows.records[flow as usize].flow.src
     }
 
     /// Records the rows of a period so many times, from the place in it at which the network stands.
     fn repeat_rows(&mut self, period: &Period, at: EventKey, times: u64) {
-        let Some(recorder) = &mut self.recorder else { return };
         let length = period.length.0;
         let phase = at.time.since(period.start.time).0 % length;
         let place = |key: &EventKey| (key.time.since(period.start.time).0, key.rank);
@@ -85,14 +84,14 @@ impl World {
             for (rows, behind) in [(&later, 0), (&earlier, length)] {
                 for (key, row) in rows {
                     // Of a row only its time is its own; what it holds recurs.
-                    recorder.row(&row.at(base + behind + place(key).0 - phase));
+                    self.record(row.at(base + behind + place(key).0 - phase));
                 }
             }
         }
     }
 
     /// Moves simulated time on: the nodes stay where they are, and what comes from outside comes so much sooner for them.
-    fn skip(&mut self, by: Span, at: EventKey) {
+    pub(super) fn skip(&mut self, by: Span, at: EventKey) {
         self.skipped += by;
         let every = self.deadlock_interval;
         let planned = std::mem::take(&mut self.global_events);

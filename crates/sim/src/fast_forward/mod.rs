@@ -6,6 +6,9 @@
 //!   jump      what one period counts and records is added m times                               (jump.rs, totals.rs)
 //! ```
 //!
+//! What begins and ends with a network at rest is remembered as a whole: where the same flows begin in the same state again, nothing of
+//! it is simulated a second time (plan.rs, memory.rs, recall.rs).
+//!
 //! A network is a deterministic map on its state. If two states are equal but for the times, byte offsets and counters that have grown
 //! together, and nothing random was drawn between them, everything that follows repeats, until something comes from outside: the start
 //! of a flow, a link that fails, a flow that runs out of full frames.
@@ -15,6 +18,9 @@
 //! that moved are that much shorter. So only comparing needs to know every field, and the compiler counts them.
 
 mod jump;
+mod memory;
+mod plan;
+mod recall;
 mod search;
 mod totals;
 mod words;
@@ -23,6 +29,8 @@ use xoff_node::EventKey;
 use xoff_units::Span;
 
 use crate::probe::Row;
+use memory::Memory;
+pub(crate) use plan::{Plan, Ways};
 use search::Search;
 
 /// What fast-forward has done for a run, or why it could do nothing.
@@ -32,6 +40,8 @@ pub struct FastForwarded {
     pub periods: u64,
     /// The longest of them [ps].
     pub longest: Span,
+    /// How often what was remembered was repeated: stretches from a network at rest to the next time that it is.
+    pub repeated: u64,
     /// Simulated time that was skipped [ps].
     pub skipped: Span,
     /// Events that the skipped periods would have taken.
@@ -86,12 +96,14 @@ pub(crate) struct FastForward {
     failed: u64,
     /// Rows that the present search or period may have to repeat.
     rows: Vec<(EventKey, Row)>,
+    memory: Memory,
     pub done: FastForwarded,
 }
 
 impl FastForward {
-    /// Nothing is known yet; `off`: why nothing will be searched.
-    pub fn new(off: Option<String>) -> FastForward {
+    /// Nothing is known yet; `off`: why nothing will be searched. `plan`: what the run asks of its network.
+    pub fn new(off: Option<String>, plan: Plan) -> FastForward {
+        let memory = Memory::new(if off.is_some() { Plan::default() } else { plan });
         let progress = if off.is_some() { Progress::Off } else { Progress::Waits { until: search::QUIET } };
         let because = Some(off.unwrap_or_else(|| "flows started, ended or drew at random too often for a state to recur".into()));
         FastForward {
@@ -100,6 +112,7 @@ impl FastForward {
             quiet_from: 0,
             failed: 0,
             rows: Vec::new(),
+            memory,
             done: FastForwarded { because, ..FastForwarded::default() },
         }
     }
@@ -117,6 +130,7 @@ impl FastForward {
             self.done.because = Some(because.into());
         }
         self.progress = Progress::Off;
+        self.memory.give_up();
         self.rows = Vec::new();
     }
 }

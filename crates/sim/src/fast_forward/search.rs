@@ -32,6 +32,8 @@ const ROWS_KEPT: usize = 1 << 16;
 /// Rows of a period that are kept to be repeated.
 const ROWS_MAX: usize = 1 << 20;
 
+const NO_END: EventKey = EventKey { time: Time::NEVER, rank: u64::MAX };
+
 /// A state that may come again.
 #[derive(Clone)]
 struct Earlier {
@@ -75,7 +77,7 @@ impl World {
         first.into_iter().chain(self.next_global()).min()
     }
 
-    fn inputs(&self) -> Inputs {
+    pub(super) fn inputs(&self) -> Inputs {
         let sum = |of: fn(&crate::partition::Partition) -> u64| self.partitions.iter().map(of).sum::<u64>();
         Inputs {
             begun: self.partitions.iter().map(|p| p.starts.begun).sum(),
@@ -87,20 +89,22 @@ impl World {
         }
     }
 
-    /// Between two stretches of events, `until` being the end of the run in local time: jumps if a period is known, otherwise goes on with
-    /// the search for one. Returns the place where the next stretch has to end, and after how many events.
+    /// Between two stretches of events, `until` being the end of the run: skips what is remembered, jumps if a period is known, otherwise goes
+    /// on with the search for one. Returns the place where the next stretch has to end, and after how many events.
     pub(crate) fn fast_forward(&mut self, until: Time) -> Option<(EventKey, u64)> {
         if self.forward.as_ref().is_none_or(|f| matches!(f.progress, Progress::Off)) {
             return None;
         }
         let mut f = self.forward.take()?;
-        let pause = self.go_on_forward(&mut f, until);
+        let place = self.recall(&mut f, until);
+        let local = Time(until.0.saturating_sub(self.skipped.0));
+        let pause = self.go_on_forward(&mut f, local);
         self.forward = Some(f);
-        pause
+        let (at, events) = pause.unwrap_or((NO_END, u64::MAX));
+        (place.is_some() || pause.is_some()).then(|| (place.map_or(at, |p| p.min(at)), events))
     }
 
     fn go_on_forward(&mut self, f: &mut FastForward, until: Time) -> Option<(EventKey, u64)> {
-        const NO_END: EventKey = EventKey { time: Time::NEVER, rank: u64::MAX };
         let (handled, inputs) = (self.events_handled(), self.inputs());
         if inputs != f.inputs {
             (f.inputs, f.quiet_from, f.failed) = (inputs, handled, 0);
@@ -169,7 +173,7 @@ impl World {
     }
 
     /// About how many words the state has.
-    fn words_likely(&self) -> u64 {
+    pub(super) fn words_likely(&self) -> u64 {
         let frames = self.partitions.iter().map(|p| p.core.frames.live_data()).sum::<u64>();
         32 * self.layout.ports.len() as u64 + 8 * frames
     }
@@ -286,7 +290,7 @@ impl World {
     }
 
     /// Writes the whole state at a time before which everything has happened.
-    fn write<'w>(&'w self, at: Time, out: Out<'w>) -> Result<Out<'w>, Stop> {
+    pub(super) fn write<'w>(&'w self, at: Time, out: Out<'w>) -> Result<Out<'w>, Stop> {
         let mut w = Writer::new(out, &self.partitions[0].core.frames, &self.layout, at);
         w.put(Group::Plain, self.partitions.iter().map(|p| p.core.frames.live_data()).sum())?;
         for (n, &home) in self.layout.partition_of.iter().enumerate() {

@@ -86,9 +86,8 @@ impl Counting for Line {
 
 impl Counting for Partition {
     fn each(&mut self, f: &mut impl FnMut(&mut u64)) {
-        let Monitor { counts, flows, ports, cnms, .. } = &mut self.core.monitor;
+        let Monitor { counts, ports, cnms, .. } = &mut self.core.monitor;
         counts.each(f);
-        flows.records.iter_mut().for_each(|r| r.each(f));
         ports.iter_mut().for_each(|p| p.each(f));
         cnms.values_mut().for_each(|p| p.each(f));
         self.core.lines.iter_mut().for_each(|l| l.each(f));
@@ -96,19 +95,34 @@ impl Counting for Partition {
 }
 
 impl World {
-    fn each_counter(&mut self, mut f: impl FnMut(&mut u64)) {
-        self.partitions.iter_mut().for_each(|p| p.each(&mut f));
+    /// The counters, those of flows only where they are wanted.
+    fn each_counter(&mut self, flows: bool, mut f: impl FnMut(&mut u64)) {
+        for p in &mut self.partitions {
+            p.each(&mut f);
+            if flows {
+                p.core.monitor.flows.records.iter_mut().for_each(|r| r.each(&mut f));
+            }
+        }
         f(&mut self.events_skipped);
     }
 
     /// All counters at a time before which everything has happened. What is still open - a pause, a hold - is counted up to then: not up to
     /// the last event, which may be a call that finds nothing due.
     pub(super) fn totals(&mut self, at: Time) -> Vec<u64> {
+        self.counters(at, true)
+    }
+
+    /// The same without those of flows.
+    pub(super) fn totals_but_flows(&mut self, at: Time) -> Vec<u64> {
+        self.counters(at, false)
+    }
+
+    fn counters(&mut self, at: Time, flows: bool) -> Vec<u64> {
         let handled = self.events();
         let closed: Vec<_> = self.partitions.iter().map(|p| p.core.monitor.ports.clone()).collect();
         self.partitions.iter_mut().for_each(|p| p.core.monitor.count_open(at));
         let mut all = Vec::new();
-        self.each_counter(|c| all.push(*c));
+        self.each_counter(flows, |c| all.push(*c));
         self.partitions.iter_mut().zip(closed).for_each(|(p, ports)| p.core.monitor.ports = ports);
         // The last one stands for the events of a period.
         if let Some(events) = all.last_mut() {
@@ -123,7 +137,13 @@ impl World {
     /// Adds what `times` periods count.
     pub(super) fn add_to_totals(&mut self, per_period: &[u64], times: u64) {
         let mut by = per_period.iter();
-        self.each_counter(|c| *c = c.wrapping_add(by.next().map_or(0, |d| d.wrapping_mul(times))));
+        self.each_counter(true, |c| *c = c.wrapping_add(by.next().map_or(0, |d| d.wrapping_mul(times))));
+    }
+
+    /// Adds what an episode counts, but for its flows.
+    pub(super) fn add_to_totals_but_flows(&mut self, counts: &[u64]) {
+        let mut by = counts.iter();
+        self.each_counter(false, |c| *c = c.wrapping_add(by.next().copied().unwrap_or(0)));
     }
 }
 

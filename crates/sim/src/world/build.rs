@@ -331,6 +331,11 @@ impl World {
             loops: !flows.loops.is_empty(),
             names: topology.nodes.iter().map(|n| n.name.as_str().into()).collect(),
         });
+        let off = no_fast_forward(!flows.loops.is_empty(), m);
+        let by_flow = nodes.iter().flatten().any(|n| matches!(n, Node::Nic(n) if n.is_held_by_flow()));
+        let ways = Ways { topology, routes: &routes, choice: m.routing.choice };
+        // Flow control by flow goes by the numbers of flows, which are others the next time.
+        let plan = if off.is_some() || by_flow { Plan::default() } else { Plan::new(&flows.flows, &path_facts, &ways) };
         let outside = m.outside.is_some();
         let (listed, path_facts) = (Arc::new(flows.flows), Arc::new(path_facts));
         let checks = Checks::new(m.checks);
@@ -353,7 +358,6 @@ impl World {
         };
         let partitions = nodes.into_iter().enumerate().map(partition).collect();
 
-        let flows_loops = !flows.loops.is_empty();
         let mut world = World {
             partitions,
             layout,
@@ -365,10 +369,12 @@ impl World {
             now: Time::ZERO,
             events: 0,
             looked: None,
-            handled_global: Time::ZERO,
+            acted: Time::ZERO,
+            disturbed: 0,
+            noted: None,
             skipped: Span::ZERO,
             events_skipped: 0,
-            forward: Some(Box::new(FastForward::new(no_fast_forward(flows_loops, m)))),
+            forward: Some(Box::new(FastForward::new(off, plan))),
             failures: 0,
             recorder: None,
             completions: Vec::new(),

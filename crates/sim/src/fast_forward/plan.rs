@@ -1,0 +1,139 @@
+//! What a run will ask of its network, as far as it is known before: groups of flows, and which of them ask for the same.
+//!
+//! ```text
+//!   flows by start   a b c d | e f g h | i j | k l m n | ...       |: by then all flows before could be complete
+//!   kinds                0   |    0    |  -  |    0    |           groups of one kind: the same flows at the same distances on the same paths
+//! ```
+
+use std::collections::{HashMap, HashSet};
+
+use xoff_topology::Topology;
+use xoff_topology::routing::{Choice, FlowKey, Routes, trace_path};
+use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_workload::Flow;
+
+use crate::model::PathFacts;
+
+/// Flows that nothing precedes: all flows before them are over, if the network was quick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Group {
+    /// Number of its first flow.
+    pub first: u32,
+    /// Groups of one kind ask for the same; `None`: no other group does.
+    pub kind: Option<u32>,
+}
+
+/// The groups of a run.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub groups: Vec<Group>,
+    /// Number of flows.
+    pub flows: u32,
+}
+
+/// What the network sees of a flow.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Start {
+    /// After the first flow of its group.
+    after: Span,
+    src: u32,
+    dst: u32,
+    priority: u8,
+    size: u64,
+    rate: Option<Rate>,
+    controlled: bool,
+    facts: PathFacts,
+    /// There and back.
+    paths: [u32; 2],
+}
+
+/// Where flows go.
+pub(crate) struct Ways<'t> {
+    pub topology: &'t Topology,
+    pub routes: &'t Routes,
+    pub choice: Choice,
+}
+
+impl Plan {
+    /// The groups of flows that are sorted by start, or none where no group comes twice.
+    pub fn new(flows: &[Flow], facts: &[PathFacts], ways: &Ways) -> Plan {
+        let firsts = firsts(flows, ways.topology);
+        let ends = |g: usize| firsts.get(g + 1).map_or(flows.len(), |&f| f as usize);
+        // A look at the sizes first: random ones never come twice, and paths take time.
+        let mut alike: HashMap<Vec<u64>, u32> = HashMap::new();
+        let sizes = |g: usize| -> Vec<u64> {
+            let group = &flows[firsts[g] as usize..ends(g)];
+            group.iter().flat_map(|f| [(f.src as u64) << 32 | f.dst as u64, f.size, f.start.since(group[0].start).0]).collect()
+        };
+        if firsts.len() < 2 {
+            return Plan::default();
+        }
+        (0..firsts.len()).for_each(|g| *alike.entry(sizes(g)).or_default() += 1);
+        let mut paths: HashMap<Vec<(u32, u16)>, u32> = HashMap::new();
+        let mut kinds: HashMap<Vec<Start>, (u32, u32)> = HashMap::new();
+        let mut number = Vec::new();
+        for g in 0..firsts.len() {
+            if alike[&sizes(g)] < 2 {
+                number.push(None);
+                continue;
+            }
+            let group = firsts[g] as usize..ends(g);
+            let first = flows[group.start].start;
+            let starts = group.map(|f| Start::of(&flows[f], facts.get(f), first, ways, &mut paths)).collect();
+            let next = kinds.len() as u32;
+            let (kind, times) = kinds.entry(starts).or_insert((next, 0));
+            *times += 1;
+            number.push(Some(*kind));
+        }
+        let often: HashSet<u32> = kinds.values().filter(|k| k.1 > 1).map(|k| k.0).collect();
+        if often.is_empty() {
+            return Plan::default();
+        }
+        let kind = |k: Option<u32>| k.filter(|k| often.contains(k));
+        let groups = firsts.iter().zip(number).map(|(&first, k)| Group { first, kind: kind(k) }).collect();
+        Plan { groups, flows: flows.len() as u32 }
+    }
+}
+
+impl Start {
+    fn of(f: &Flow, facts: Option<&PathFacts>, first: Time, ways: &Ways, paths: &mut HashMap<Vec<(u32, u16)>, u32>) -> Start {
+        let key = FlowKey { src: f.src, dst: f.dst, src_port: f.src_port, dst_port: f.dst_port };
+        let mut number = |path: Vec<(u32, u16)>| {
+            let next = paths.len() as u32;
+            *paths.entry(path).or_insert(next)
+        };
+        let mut way = |key: &FlowKey| match f.path {
+            // As a path of no network: given by its number.
+            Some(given) => number(vec![(u32::MAX, 0), (given, 0)]),
+            None => number(trace_path(ways.topology, ways.routes, &ways.choice, key).unwrap_or_default()),
+        };
+        Start {
+            after: f.start.since(first),
+            src: f.src,
+            dst: f.dst,
+            priority: f.priority,
+            size: f.size,
+            rate: f.rate,
+            controlled: f.controlled,
+            facts: facts.copied().unwrap_or_default(),
+            paths: [way(&key), way(&key.reversed())],
+        }
+    }
+}
+
+/// The flows at whose start all flows before them could be complete: each at the full rate of the fastest link, one beside the other.
+fn firsts(flows: &[Flow], topology: &Topology) -> Vec<u32> {
+    let fastest = topology.links.iter().map(|l| l.rate).max().unwrap_or(Rate(1));
+    let mut firsts = Vec::new();
+    let mut over = Time::ZERO;
+    let mut last = None;
+    for (i, f) in flows.iter().enumerate() {
+        if f.start >= over && last != Some(f.start) {
+            firsts.push(i as u32);
+        }
+        last = Some(f.start);
+        let least = Time(f.start.0.saturating_add(fastest.time_for(Bytes(f.size)).0));
+        over = over.max(least);
+    }
+    firsts
+}
