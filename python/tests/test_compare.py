@@ -208,7 +208,7 @@ def test_notebooks_show_runs(pfc: xoff.Run, websearch: list[xoff.Run]) -> None:
 
 
 def test_the_command_gives_the_same_numbers(websearch: list[xoff.Run], without: list[xoff.Run], tmp_path: Path) -> None:
-    """Rows in memory and tables in folders go two ways into one implementation."""
+    """Rows in memory and tables in folders are compared by one implementation."""
     for name, runs in (("dcqcn", websearch), ("none", without)):
         for run in runs:
             xoff.run(WEBSEARCH, seed=run.manifest["seed"], out=tmp_path / name / str(run.manifest["seed"]), rate_control=name)

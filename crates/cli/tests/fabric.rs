@@ -17,7 +17,7 @@ fn a_fabric_leaves_tables_a_manifest_and_an_answer() {
         let ran =
             xoff(&["run", &scenario("hotspots.toml"), "--out", &out, "--set", "run.duration=64us", "--set", "run.warm_up=20us", "--json"]);
         assert_eq!(ran.code, 0, "{}", ran.err);
-        let want = ["fabric_ports.parquet", "host_flows.parquet", "manifest.json", "resolved.toml", "windows.parquet"];
+        let want = ["fabric_ports.parquet", "host_flows.parquet", "manifest.json", "report.html", "resolved.toml", "windows.parquet"];
         assert_eq!(files(Path::new(&out)), want);
         (ran.json(), out)
     };
