@@ -228,7 +228,8 @@ fn fast_forward(m: &Manifest) -> String {
         Some(why) => format!("nothing skipped: {why}"),
         None => {
             let recurred = (f.periods > 0).then(|| format!("the state recurred after {}", Span(f.longest_ps)));
-            let repeated = (f.repeated > 0).then(|| format!("{} times the same flows began in a state that was known", grouped(f.repeated)));
+            let repeated =
+                (f.repeated > 0).then(|| format!("{} times the same flows began in a state that was known", grouped(f.repeated)));
             format!(
                 "{} of {} simulated and {} of {} events skipped; {}",
                 Span(f.skipped_ps),

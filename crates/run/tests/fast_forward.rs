@@ -8,6 +8,7 @@ mod draw;
 mod outcome;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use cores::on_all_cores;
 use draw::{Dice, Drawn};
@@ -273,6 +274,22 @@ fn random_scenarios_are_the_same_with_fast_forward_and_without() {
 #[test]
 fn random_iterations_are_the_same_with_fast_forward_and_without() {
     all_skipped(swarm(0..96, Flows::Repeated), &NO_MEMORY);
+}
+
+#[test]
+fn a_hundred_iterations_of_128_hosts_take_the_events_of_two() {
+    let text = "[run]\nduration = \"20ms\"\nstop_when_done = true\n[topology]\nkind = \"fat-tree\"\nk = 8\nrate = \"100Gbps\"\ndelay = \"1us\"\n\
+        [host]\nmtu = \"1048B\"\nheader = \"48B\"\nacks = \"per-frame\"\nack_len = \"60B\"\n[flow_control]\nkind = \"pfc\"\n[switch]\nbuffer = \"100KB\"\n\
+        [[workload]]\nkind = \"permutation\"\nsize = \"40KB\"\nstart = \"1us\"\nrepeat = 100\nevery = \"100us\"\n[probes]\npauses = [\"all\"]\n";
+    let s = NetworkScenario::from_text("iterations.toml", text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
+    let without = run(&s, Engine::Windows, 1, false);
+    let with = run(&s, Engine::Windows, 1, true);
+    assert_eq!(without.rows, with.rows);
+    assert!(!with.rows.is_empty(), "nothing was paused");
+    assert_eq!(first_difference(&stated(&without.outcome), &stated(&with.outcome)), None);
+    let done = &with.outcome.fast_forwarded;
+    let handled = with.outcome.events - done.events_skipped;
+    assert!(handled * 50 <= with.outcome.events, "{handled} of {} handled: {done:?}", with.outcome.events);
 }
 
 #[test]

@@ -27,7 +27,7 @@ use crate::checks::{Checks, ViolationKind};
 use crate::core::Core;
 use crate::deadlock_detector::{self, Deadlock, Egress, StuckPort, Waiting};
 use crate::event::{Event, EventOrder, FLOWS_MAX, Kind, PORTS_MAX};
-use crate::fast_forward::{FastForward, FastForwarded, Plan, Ways};
+use crate::fast_forward::{FastForward, FastForwarded, Plan, Routed};
 use crate::flows::FlowRecord;
 use crate::layout::Layout;
 use crate::model::{Model, PathFacts};

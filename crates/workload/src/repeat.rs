@@ -33,7 +33,9 @@ impl Repeat {
         let (times, every) = (v.count_opt("repeat")?, v.span_opt("every")?);
         let (times, every) = match (times, every) {
             (None, None) => return Ok(None),
-            (Some(_), None) => return Err(ParamError::new("repeat", "when it comes again is not said", "add every, for example \"500us\"")),
+            (Some(_), None) => {
+                return Err(ParamError::new("repeat", "when it comes again is not said", "add every, for example \"500us\""));
+            }
             (None, Some(_)) => return Err(ParamError::new("every", "how often it comes is not said", "add repeat, for example 100")),
             (Some(times), Some(every)) => (times, every),
         };
@@ -59,5 +61,53 @@ impl Repeat {
             all.extend(flows.iter().filter_map(again));
         }
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Context, Flows, generators};
+    use xoff_params::Defaults;
+    use xoff_topology::{Topology, builders};
+
+    fn star() -> Topology {
+        let star = builders::find("star").unwrap();
+        (star.build)(&mut Defaults::of(star.params).with("hosts", "4").with("rate", "100Gbps").with("delay", "1us")).unwrap()
+    }
+
+    fn made(topo: &Topology) -> Generated {
+        let g = generators::find("permutation").unwrap();
+        let cdfs = |_: &str| unreachable!();
+        let cx = Context { topo, seed: 1, label: 0, cdfs: &cdfs };
+        (g.generate)(&mut Defaults::of(g.params).with("size", "10KB").with("start", "3us"), &cx).unwrap()
+    }
+
+    #[test]
+    fn each_time_is_the_first_one_later_with_the_same_ports() {
+        let topo = star();
+        let mut part = made(&topo);
+        part.repeat = Repeat::read(&mut Defaults::of(PARAMS).with("repeat", "3").with("every", "50us"), &part).unwrap();
+        let flows = Flows::new(&topo, vec!["jobs".into()], vec![part]).unwrap().flows;
+        assert_eq!(flows.len(), 12);
+        for (nth, again) in flows.chunks(4).enumerate() {
+            for (first, f) in flows.iter().zip(again) {
+                assert_eq!(*f, Flow { start: first.start + Span::from_us(50 * nth as u64), ..first.clone() });
+            }
+        }
+    }
+
+    #[test]
+    fn one_key_alone_nothing_and_too_much_are_refused() {
+        let part = made(&star());
+        let refused = |keys: &[(&'static str, &str)]| {
+            let mut v = keys.iter().fold(Defaults::of(PARAMS), |v, (key, value)| v.with(key, value));
+            Repeat::read(&mut v, &part).unwrap_err().key
+        };
+        assert_eq!(refused(&[("repeat", "3")]), "repeat");
+        assert_eq!(refused(&[("every", "3us")]), "every");
+        assert_eq!(refused(&[("repeat", "0"), ("every", "3us")]), "repeat");
+        assert_eq!(refused(&[("repeat", "3"), ("every", "0us")]), "every");
+        assert_eq!(refused(&[("repeat", "1000000000"), ("every", "1us")]), "repeat");
     }
 }

@@ -30,7 +30,7 @@ use xoff_units::Span;
 
 use crate::probe::Row;
 use memory::Memory;
-pub(crate) use plan::{Plan, Ways};
+pub(crate) use plan::{Plan, Routed};
 use search::Search;
 
 /// What fast-forward has done for a run, or why it could do nothing.

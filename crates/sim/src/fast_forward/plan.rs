@@ -48,7 +48,7 @@ struct Start {
 }
 
 /// Where flows go.
-pub(crate) struct Ways<'t> {
+pub(crate) struct Routed<'t> {
     pub topology: &'t Topology,
     pub routes: &'t Routes,
     pub choice: Choice,
@@ -56,8 +56,8 @@ pub(crate) struct Ways<'t> {
 
 impl Plan {
     /// The groups of flows that are sorted by start, or none where no group comes twice.
-    pub fn new(flows: &[Flow], facts: &[PathFacts], ways: &Ways) -> Plan {
-        let firsts = firsts(flows, ways.topology);
+    pub fn new(flows: &[Flow], facts: &[PathFacts], routed: &Routed) -> Plan {
+        let firsts = firsts(flows, routed.topology);
         let ends = |g: usize| firsts.get(g + 1).map_or(flows.len(), |&f| f as usize);
         // A look at the sizes first: random ones never come twice, and paths take time.
         let mut alike: HashMap<Vec<u64>, u32> = HashMap::new();
@@ -79,7 +79,7 @@ impl Plan {
             }
             let group = firsts[g] as usize..ends(g);
             let first = flows[group.start].start;
-            let starts = group.map(|f| Start::of(&flows[f], facts.get(f), first, ways, &mut paths)).collect();
+            let starts = group.map(|f| Start::of(&flows[f], facts.get(f), first, routed, &mut paths)).collect();
             let next = kinds.len() as u32;
             let (kind, times) = kinds.entry(starts).or_insert((next, 0));
             *times += 1;
@@ -96,16 +96,16 @@ impl Plan {
 }
 
 impl Start {
-    fn of(f: &Flow, facts: Option<&PathFacts>, first: Time, ways: &Ways, paths: &mut HashMap<Vec<(u32, u16)>, u32>) -> Start {
+    fn of(f: &Flow, facts: Option<&PathFacts>, first: Time, routed: &Routed, paths: &mut HashMap<Vec<(u32, u16)>, u32>) -> Start {
         let key = FlowKey { src: f.src, dst: f.dst, src_port: f.src_port, dst_port: f.dst_port };
         let mut number = |path: Vec<(u32, u16)>| {
             let next = paths.len() as u32;
             *paths.entry(path).or_insert(next)
         };
-        let mut way = |key: &FlowKey| match f.path {
+        let mut path = |key: &FlowKey| match f.path {
             // As a path of no network: given by its number.
             Some(given) => number(vec![(u32::MAX, 0), (given, 0)]),
-            None => number(trace_path(ways.topology, ways.routes, &ways.choice, key).unwrap_or_default()),
+            None => number(trace_path(routed.topology, routed.routes, &routed.choice, key).unwrap_or_default()),
         };
         Start {
             after: f.start.since(first),
@@ -116,7 +116,7 @@ impl Start {
             rate: f.rate,
             controlled: f.controlled,
             facts: facts.copied().unwrap_or_default(),
-            paths: [way(&key), way(&key.reversed())],
+            paths: [path(&key), path(&key.reversed())],
         }
     }
 }

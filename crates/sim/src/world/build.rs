@@ -333,9 +333,9 @@ impl World {
         });
         let off = no_fast_forward(!flows.loops.is_empty(), m);
         let by_flow = nodes.iter().flatten().any(|n| matches!(n, Node::Nic(n) if n.is_held_by_flow()));
-        let ways = Ways { topology, routes: &routes, choice: m.routing.choice };
+        let routed = Routed { topology, routes: &routes, choice: m.routing.choice };
         // Flow control by flow goes by the numbers of flows, which are others the next time.
-        let plan = if off.is_some() || by_flow { Plan::default() } else { Plan::new(&flows.flows, &path_facts, &ways) };
+        let plan = if off.is_some() || by_flow { Plan::default() } else { Plan::new(&flows.flows, &path_facts, &routed) };
         let outside = m.outside.is_some();
         let (listed, path_facts) = (Arc::new(flows.flows), Arc::new(path_facts));
         let checks = Checks::new(m.checks);
