@@ -279,7 +279,7 @@ fn random_iterations_are_the_same_with_fast_forward_and_without() {
 #[test]
 fn a_hundred_iterations_of_128_hosts_take_the_events_of_two() {
     let text = "[run]\nduration = \"20ms\"\nstop_when_done = true\n[topology]\nkind = \"fat-tree\"\nk = 8\nrate = \"100Gbps\"\ndelay = \"1us\"\n\
-        [host]\nmtu = \"1048B\"\nheader = \"48B\"\nacks = \"per-frame\"\nack_len = \"60B\"\n[flow_control]\nkind = \"pfc\"\n[switch]\nbuffer = \"100KB\"\n\
+        [host]\nmtu = \"1048B\"\nheader = \"48B\"\nacks = \"per-frame\"\nack_len = \"60B\"\n[flow_control]\nkind = \"pfc\"\nxoff = \"20KB\"\n[switch]\nbuffer = \"100KB\"\n\
         [[workload]]\nkind = \"permutation\"\nsize = \"40KB\"\nstart = \"1us\"\nrepeat = 100\nevery = \"100us\"\n[probes]\npauses = [\"all\"]\n";
     let s = NetworkScenario::from_text("iterations.toml", text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
     let without = run(&s, Engine::Windows, 1, false);
