@@ -10,25 +10,58 @@
 Units are in the names: times are picoseconds (``*_ps``), sizes bytes, rates bit/s.
 """
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from ._core import VERSION as __version__
-from ._answers import (
-    Answer,
-    Check,
-    CongestionTree,
-    Entry,
-    Explanation,
-    Imported,
-    NetworkPlan,
-    Plan,
-    Reproduction,
-)
-from ._compare import Comparison, compare
-from ._commands import check, explain, import_network, plan, reproduce, tree
-from ._errors import Problem, RunError, ScenarioError, ScenarioNotFoundError, ScenarioWarning
-from ._laws import Ack, FlowControl, FlowFacts, Link, Message, Occupancy, Pause, RateControl, Receiver, Sender, Timers
-from ._progress import Progress, Step
-from ._run import Run, Slowdown, Summary, Verdict, open, run
-from ._sweep import Sweep, sweep
+
+if TYPE_CHECKING:
+    from ._answers import (
+        Answer,
+        Check,
+        CongestionTree,
+        Entry,
+        Explanation,
+        Imported,
+        NetworkPlan,
+        Plan,
+        Reproduction,
+    )
+    from ._compare import Comparison, compare
+    from ._commands import check, explain, import_network, plan, reproduce, tree
+    from ._errors import Problem, RunError, ScenarioError, ScenarioNotFoundError, ScenarioWarning
+    from ._laws import Ack, FlowControl, FlowFacts, Link, Message, Occupancy, Pause, RateControl, Receiver, Sender, Timers
+    from ._progress import Progress, Step
+    from ._run import Run, Slowdown, Summary, Verdict, open, run
+    from ._sweep import Sweep, sweep
+
+# Loaded when they are asked for: Polars starts threads, and a command that enters namespaces of its own has to do so before there are any.
+_PLACES = {
+    "_answers": ("Answer", "Check", "CongestionTree", "Entry", "Explanation", "Imported", "NetworkPlan", "Plan", "Reproduction"),
+    "_compare": ("Comparison", "compare"),
+    "_commands": ("check", "explain", "import_network", "plan", "reproduce", "tree"),
+    "_errors": ("Problem", "RunError", "ScenarioError", "ScenarioNotFoundError", "ScenarioWarning"),
+    "_laws": ("Ack", "FlowControl", "FlowFacts", "Link", "Message", "Occupancy", "Pause", "RateControl", "Receiver", "Sender", "Timers"),
+    "_progress": ("Progress", "Step"),
+    "_run": ("Run", "Slowdown", "Summary", "Verdict", "open", "run"),
+    "_sweep": ("Sweep", "sweep"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for place, names in _PLACES.items():
+        if name in names:
+            value = getattr(importlib.import_module(f".{place}", __name__), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 __all__ = [
     "Ack",

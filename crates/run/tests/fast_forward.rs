@@ -254,7 +254,7 @@ fn all_skipped(seen: BTreeMap<&str, (u32, u32)>, but: &[&str]) {
 
 /// Without flow control frames are lost, which no state recovers from. BFC's clock ticks from the start of the run: few periods fit it.
 const NO_PERIOD: [&str; 2] = ["none", "bfc"];
-/// These tell flows by their numbers, which are others the next time.
+/// These distinguish flows by their numbers, which are others the next time.
 const NO_MEMORY: [&str; 2] = ["bfc", "pffc"];
 
 #[test]

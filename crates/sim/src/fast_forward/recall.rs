@@ -1,4 +1,4 @@
-//! Remembers what happens between two moments at rest, and repeats it where the same flows begin in the same state.
+//! Remembers what happens between two times at rest, and repeats it where the same flows begin in the same state.
 //!
 //! ```text
 //!   at rest before the flows of group g      state known, and an episode that begins in it with the kinds of g, g+1, ...?
