@@ -61,7 +61,7 @@ impl Bench {
 
     /// The same with a folder of its own for its results: it may run beside another one.
     pub fn beside(&self, scenario: &str, settings: &[&str], threads: u32, folder: &str) -> Result<Run, Failed> {
-        let mut args = vec!["run".into(), self.scenario(scenario), "--threads".into(), threads.to_string()];
+        let mut args = vec!["run".into(), self.scenario(scenario), "--no-report".into(), "--threads".into(), threads.to_string()];
         settings.iter().for_each(|s| args.extend(["--set".into(), (*s).into()]));
         self.start_in(args, folder)
     }
