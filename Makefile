@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo docs venv install uninstall wheel test no-skips-yet test-overflow test-rust test-python test-docs test-instructions test-full lint bench bench-page bench-accept msrv deny clean toolchain
+.PHONY: help build mpi demo docs venv install uninstall wheel test no-skips-yet test-overflow test-rust test-python test-docs test-instructions test-full lint bench bench-page bench-accept msrv deny clean toolchain
 
 # rustup puts cargo here; a shell opened before the installation does not know it yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -49,6 +49,25 @@ build: toolchain ## Build target/release/xoff
 	@$(call step,Building $(XOFF))
 	$(CARGO) build --release
 	$(call done,build)
+
+# What `xoff-mpi` needs besides Rust: the name of each, and the command that finds it. Bindings to MPI are made by libclang.
+MPI_PACKAGES := openmpi-bin libopenmpi-dev libclang-dev
+lacks_mpi = for have in 'mpirun --version' 'mpicc --showme:version' 'compgen -G "$${LIBCLANG_PATH:-/usr/lib/llvm-*/lib}/libclang.so*"'; do \
+  eval "$$have" >/dev/null 2>&1 || echo "$${have%% *}"; done | sed 's/compgen/libclang/' | paste -sd, -
+MPI_FEATURE := xoff-mpi/open-mpi
+# That feature for a whole workspace, where this machine can build it.
+mpi_feature = [ -n "$$($(lacks_mpi))" ] || echo --features $(MPI_FEATURE)
+
+mpi: toolchain ## Build target/release/xoff-mpi, one run in several processes (needs Open MPI and libclang)
+	@lacks=$$($(lacks_mpi))
+	if [ -n "$$lacks" ]; then
+	  echo "make: xoff-mpi needs $$lacks (Debian, Ubuntu: apt-get install $(MPI_PACKAGES))" >&2
+	  exit 1
+	fi
+	$(call step,xoff-mpi)
+	# With the workspace, so that the features of shared dependencies are those of the tests and nothing is built twice.
+	$(CARGO) build --release --workspace --features $(MPI_FEATURE) --bin xoff-mpi
+	$(call done,$(dir $(XOFF))xoff-mpi)
 
 demo: build ## Build, run the three-switch ring under four flow controls, print the report's path
 	@$(call step,$(DEMO))
@@ -135,9 +154,21 @@ no-skips-yet:
 	rm -f "$$XOFF_TEST_SKIPS"
 
 test-rust: toolchain ## Only the Rust tests
-	@$(call step,Rust tests)
+	@lacks=$$($(lacks_mpi))
+	if [ -n "$$lacks" ]; then
+	  # Recorded as the tests in Rust record theirs (crates/testing).
+	  line="skipped: mpirun: open-mpi: no $$lacks; install $(MPI_PACKAGES)"
+	  case ",$${XOFF_TEST_MAY_SKIP:-}," in *,open-mpi,*) may=1 ;; *) may=0 ;; esac
+	  if [ "$${XOFF_TEST_NO_SKIPS:-0}" != 0 ] && [ "$$may" = 0 ]; then
+	    echo "make: XOFF_TEST_NO_SKIPS is set, and something is missing: $$line" >&2
+	    exit 1
+	  fi
+	  mkdir -p "$$(dirname "$$XOFF_TEST_SKIPS")"
+	  echo "$$line" | tee -a "$$XOFF_TEST_SKIPS"
+	fi
+	$(call step,Rust tests)
 	# With a limit, so that a test that never ends fails and says so: they take 5 to 10 minutes.
-	timeout --verbose $(TEST_LIMIT) $(CARGO) test --release --workspace
+	timeout --verbose $(TEST_LIMIT) $(CARGO) test --release --workspace $$($(mpi_feature))
 	$(call done,Rust tests)
 
 test-python: toolchain venv ## Only the Python tests, in .venv
@@ -159,7 +190,7 @@ test-docs: toolchain docs ## Only the checks of the documentation
 test-instructions: toolchain ## Only the gate on instructions per frame-hop (needs valgrind, skipped without)
 	@$(call step,Instructions)
 	# The features of the tests, so that nothing is built twice.
-	$(CARGO) build --release --workspace --bins
+	$(CARGO) build --release --workspace --bins $$($(mpi_feature))
 	$(BENCH) instructions
 	$(call done,instructions)
 
@@ -172,7 +203,7 @@ test-overflow: toolchain ## The Rust tests with overflow checks, in a target fol
 
 test-full: test ## All tests and the slow ones
 	@$(call step,Slow tests)
-	$(CARGO) test --release --workspace -- --include-ignored
+	$(CARGO) test --release --workspace $$($(mpi_feature)) -- --include-ignored
 	$(VENV)/bin/python -m pytest -q --full
 	$(call done,slow tests)
 

@@ -18,35 +18,35 @@ from typing import TYPE_CHECKING, Any
 from ._core import VERSION as __version__
 
 if TYPE_CHECKING:
-    from ._answers import (
-        Answer,
-        Check,
-        CongestionTree,
-        Entry,
-        Explanation,
-        Imported,
-        NetworkPlan,
-        Plan,
-        Reproduction,
-    )
-    from ._compare import Comparison, compare
+    from ._answer import Answer
+    from ._check import Check
     from ._commands import check, explain, import_network, plan, reproduce, tree
+    from ._compare import Comparison, compare
     from ._errors import Problem, RunError, ScenarioError, ScenarioNotFoundError, ScenarioWarning
+    from ._imported import Imported
     from ._laws import Ack, FlowControl, FlowFacts, Link, Message, Occupancy, Pause, RateControl, Receiver, Sender, Timers
+    from ._plan import NetworkPlan, Plan
     from ._progress import Progress, Step
+    from ._reproduction import Entry, Reproduction
     from ._run import Run, Slowdown, Summary, Verdict, open, run
     from ._sweep import Sweep, sweep
+    from ._waiting import CongestionTree, Explanation
 
 # Loaded when they are asked for: Polars starts threads, and a command that enters namespaces of its own has to do so before there are any.
 _PLACES = {
-    "_answers": ("Answer", "Check", "CongestionTree", "Entry", "Explanation", "Imported", "NetworkPlan", "Plan", "Reproduction"),
-    "_compare": ("Comparison", "compare"),
+    "_answer": ("Answer",),
+    "_check": ("Check",),
     "_commands": ("check", "explain", "import_network", "plan", "reproduce", "tree"),
+    "_compare": ("Comparison", "compare"),
     "_errors": ("Problem", "RunError", "ScenarioError", "ScenarioNotFoundError", "ScenarioWarning"),
+    "_imported": ("Imported",),
     "_laws": ("Ack", "FlowControl", "FlowFacts", "Link", "Message", "Occupancy", "Pause", "RateControl", "Receiver", "Sender", "Timers"),
+    "_plan": ("NetworkPlan", "Plan"),
     "_progress": ("Progress", "Step"),
+    "_reproduction": ("Entry", "Reproduction"),
     "_run": ("Run", "Slowdown", "Summary", "Verdict", "open", "run"),
     "_sweep": ("Sweep", "sweep"),
+    "_waiting": ("CongestionTree", "Explanation"),
 }
 
 

@@ -9,4 +9,4 @@ def main() -> int:
     """Runs it with the arguments of this process; returns the exit code."""
     from . import _core
 
-    return _core.command(["xoff", *sys.argv[1:]])
+    return _core.command(["xoff", *sys.argv[1:]], [sys.executable, "-m", "xoff"])

@@ -7,10 +7,15 @@ from collections.abc import Sequence
 from os import PathLike, fspath
 from typing import Any, Literal, overload
 
-from ._answers import Check, CongestionTree, Entry, Explanation, Imported, NetworkPlan, Plan, Reproduction, _built
+from ._answer import built
 from ._ask import ask, instant, option
+from ._check import Check
+from ._imported import Imported
+from ._plan import NetworkPlan, Plan
 from ._progress import StepCallback
+from ._reproduction import Entry, Reproduction
 from ._run import Run
+from ._waiting import CongestionTree, Explanation
 
 Names = str | Sequence[str]
 
@@ -198,7 +203,7 @@ def reproduce(
     """
     if out is None:
         _, json = ask(["reproduce", "--list", "--", paper], progress=False)
-        entries: list[Entry] = _built(list[Entry], _json.loads(json))
+        entries: list[Entry] = built(list[Entry], _json.loads(json))
         return entries
     args = ["reproduce", *option("out", out), *option("full", full), *option("seed", seed), *option("threads", threads), *option("force", force)]
     return Reproduction._of(*ask([*args, "--", paper, *_list(items)], progress=progress))

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-    from ._answers import CongestionTree, Explanation
     from ._compare import Comparison, Side
     from ._laws import FlowControl, FlowFacts, RateControl
     from ._slowdown import Bins
+    from ._waiting import CongestionTree, Explanation
 
 TABLES = tuple(_core.tables())
 """The tables of a run: of a network, and of a scheduled fabric; docs/tables.md has their columns."""
@@ -310,6 +310,11 @@ class Run:
     def cnms(self) -> pl.DataFrame:
         """Every CNM that buffers of the ports of probe ``cnms`` sent to a source (detection ``qcn``)."""
         return self.frame("cnms")
+
+    @cached_property
+    def storms(self) -> pl.DataFrame:
+        """Every queue that the watchdog of a switch freed, or stated, because its far end held it for too long."""
+        return self.frame("storms")
 
     @property
     def notices(self) -> pl.DataFrame:

@@ -31,6 +31,19 @@ pub struct Answer {
     pub wall_seconds: f64,
     /// Hash of the results.
     pub result_hash: String,
+    /// Events of the run, those of skipped periods among them.
+    #[serde(default)]
+    pub events: u64,
+    /// What fast-forward has done.
+    #[serde(default)]
+    pub fast_forward: FastForward,
+}
+
+/// What fast-forward has done.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct FastForward {
+    /// Events that were not handled.
+    pub events_skipped: u64,
 }
 
 /// A run that has ended well.
@@ -53,6 +66,12 @@ impl Run {
     /// CPU time of a frame-hop [s].
     pub fn per_hop(&self) -> f64 {
         self.answer.cpu_seconds / self.answer.frame_hops.max(1) as f64
+    }
+
+    /// Events of the run for each one that was handled: what fast-forward saves.
+    pub fn saved(&self) -> f64 {
+        let handled = self.answer.events.saturating_sub(self.answer.fast_forward.events_skipped);
+        self.answer.events as f64 / handled.max(1) as f64
     }
 
     /// What the process took besides the simulation itself: reading, building, routing, and leaving [s].
@@ -133,12 +152,13 @@ mod tests {
         wait_for(command, limit)
     }
 
-    const ANSWER: &str = r#"echo '{"frame_hops": 100, "cpu_seconds": 0.5, "wall_seconds": 0.0, "result_hash": "ab", "more": 1}'"#;
+    const ANSWER: &str = r#"echo '{"frame_hops": 100, "cpu_seconds": 0.5, "wall_seconds": 0.0, "result_hash": "ab", "events": 300,
+        "fast_forward": {"events_skipped": 200}, "more": 1}'"#;
 
     #[test]
     fn an_answer_is_read_with_its_cost() {
         let run = shell(ANSWER, Duration::from_secs(60)).unwrap();
-        assert_eq!((run.answer.frame_hops, run.speed(), run.per_hop()), (100, 200.0, 0.005));
+        assert_eq!((run.answer.frame_hops, run.speed(), run.per_hop(), run.saved()), (100, 200.0, 0.005, 3.0));
         assert_eq!(run.setup_seconds(), run.process_seconds);
         assert!(run.peak_bytes > 100_000, "a shell has more than 100 KB, not {}", run.peak_bytes);
     }

@@ -1,4 +1,4 @@
-//! CPU time per frame-hop as the work grows: against hosts, frames in flight and simulated time.
+//! CPU time per frame-hop as the work grows: against hosts, frames in flight, length of cables, simulated time and threads.
 //!
 //! A flat curve is the aim: cost grows with the work, not faster.
 
@@ -10,7 +10,7 @@ use xoff_report::{Axis, Colour, Figure, Mark, Panel, Unit};
 use crate::Failed;
 use crate::child::Run;
 use crate::results::Stat;
-use crate::runs::{Bench, stat};
+use crate::runs::{Bench, stat, stat_of};
 
 /// One curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,14 +62,26 @@ impl Curve {
 
     /// The x value of a point, for people.
     pub fn show_x(&self, x: f64) -> String {
-        if self.id == TIME { Unit::Seconds.format(x) } else { xoff_report::figure::grouped(&format!("{x:.0}")) }
+        if self.is_over_time() { Unit::Seconds.format(x) } else { xoff_report::figure::grouped(&format!("{x:.0}")) }
+    }
+
+    fn is_over_time(&self) -> bool {
+        matches!(&*self.id, TIME | CABLES)
+    }
+
+    /// The median at the last point over that at the first.
+    pub fn growth(&self) -> Result<Stat, Failed> {
+        match (&self.points[..], &self.missing[..]) {
+            ([first, .., last], []) => stat_of([last.per_hop.median / first.per_hop.median]),
+            (_, missing) => Err(missing.first().cloned().unwrap_or_else(|| "no two points".into())),
+        }
     }
 
     /// Draws it.
     pub fn write_svg(&self, folder: &Path) -> Result<(), Failed> {
         let points = || self.points.iter().map(|p| (p.x, p.per_hop.median));
         let top = points().map(|p| p.1).fold(0.0, f64::max) * 1.1;
-        let x = Axis::new(self.grows.clone(), if self.id == TIME { Unit::Seconds } else { Unit::None }).log();
+        let x = Axis::new(self.grows.clone(), if self.is_over_time() { Unit::Seconds } else { Unit::None }).log();
         let y = Axis::new("CPU time per frame-hop", Unit::Seconds).range(0.0, top.max(1e-9));
         let figure = Figure::new(format!("CPU time per frame-hop against {}", self.grows.to_lowercase())).caption(self.held.clone()).panel(
             Panel::new("", x, y).mark(Mark::line("", points()).colour(Colour::Blue)).mark(Mark::points("", points()).colour(Colour::Blue)),
@@ -80,7 +92,9 @@ impl Curve {
 
 const HOSTS: &str = "hosts";
 const FRAMES: &str = "frames";
+const CABLES: &str = "cables";
 const TIME: &str = "time";
+const THREADS: &str = "threads";
 
 /// The permutation on fat-trees of every size; rows of the table use it too.
 pub struct Hosts(Vec<(u32, Result<Vec<Run>, Failed>)>);
@@ -136,6 +150,29 @@ pub fn frames(bench: &Bench) -> Curve {
     Curve::of(FRAMES, "Frames in flight", held, points)
 }
 
+/// Against the delay of all cables: nodes act for one window at a time, and a window is no longer than a cable.
+pub fn cables(bench: &Bench) -> Curve {
+    let held = "Fat-tree k = 8, 128 hosts, permutation, 300 us, PFC, DCQCN, ACKs; windows are as long as the cables, 2 us at most. Cables of 50 ns \
+        are too short for windows, so all events stand in one order there.";
+    let points = [50u32, 100, 200, 500, 1000, 2000, 5000].map(|ns| {
+        let (what, delay) = (format!("cables of {ns} ns"), format!("topology.delay={ns}ns"));
+        let runs = bench.several(&what, || bench.once("permutation.toml", &[&delay, "run.duration=300us"], 1));
+        (f64::from(ns) * 1e-9, what, runs)
+    });
+    Curve::of(CABLES, "Delay of the cables", held, points)
+}
+
+/// Against threads: what all of them take together.
+pub fn threads(bench: &Bench) -> Curve {
+    let held = "Fat-tree k = 16, 1024 hosts, permutation, 100 us, PFC, DCQCN, ACKs; CPU time of all threads together, so a flat curve is a perfect one.";
+    let points = [1u32, 2, 4, 8].map(|threads| {
+        let what = format!("{threads} threads");
+        let runs = bench.several(&what, || bench.once("permutation.toml", &["topology.k=16"], threads));
+        (f64::from(threads), what, runs)
+    });
+    Curve::of(THREADS, "Threads", held, points)
+}
+
 /// Against simulated time.
 pub fn time(bench: &Bench) -> Curve {
     let held = "Fat-tree k = 8, 128 hosts, permutation, PFC, DCQCN, ACKs.";
@@ -176,6 +213,14 @@ pub mod tests {
         assert_eq!((c.points.len(), c.points[0].per_hop.median, c.points[0].peak_bytes), (1, 0.5, 7));
         assert_eq!(c.missing, ["128 hosts: late"]);
         assert_eq!(c.show_x(65536.0), "65,536");
+    }
+
+    #[test]
+    fn growth_is_the_last_point_over_the_first_and_needs_all_of_them() {
+        let whole = Curve { missing: vec![], ..sample() };
+        assert_eq!(whole.growth().unwrap().median, whole.points[1].per_hop.median / whole.points[0].per_hop.median);
+        assert_eq!(sample().growth().unwrap_err(), "10000 us simulated: left out by --quick");
+        assert!(Curve { points: vec![], ..whole }.growth().is_err());
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! Timings never fail anything. Every run is a process of its own, so that its peak memory and its start count too.
 
 mod child;
+mod engines;
 mod forwarding;
 mod growth;
 mod hpcc_case;

@@ -196,7 +196,7 @@ mod tests {
     fn the_page_holds_targets_growth_threads_and_peers() {
         let page = render(&report(), "\n", "performance");
         for part in [
-            "| at least 8.00 M/s | 8.40 M/s |",
+            "| at least 16.00 M/s | 8.40 M/s |",
             "![CPU time per frame-hop against simulated time](performance/time.svg)",
             "| 1 ms | 125 ns | 1.0 M | 50 MiB |",
             "Not measured: 10000 us simulated: left out by --quick.",

@@ -10,7 +10,7 @@ use crate::growth::{self, Curve};
 use crate::machine::Machine;
 use crate::results::{Report, Row, Stat};
 use crate::targets::{self as t, HPCC_SIMULATOR};
-use crate::{Failed, forwarding, hpcc_case, memory, queue, threads};
+use crate::{Failed, engines, forwarding, hpcc_case, memory, queue, threads};
 
 /// Runs of a figure, unless they take long.
 const RUNS: usize = 5;
@@ -59,11 +59,21 @@ impl Bench {
         self.beside(scenario, settings, threads, "run")
     }
 
+    /// The same on one thread with an engine: `windows` or `events`.
+    pub fn with_engine(&self, scenario: &str, settings: &[&str], engine: &str) -> Result<Run, Failed> {
+        let mut args = self.args(scenario, settings, 1);
+        args.extend(["--engine".into(), engine.into()]);
+        self.start(args)
+    }
+
     /// The same with a folder of its own for its results: it may run beside another one.
     pub fn beside(&self, scenario: &str, settings: &[&str], threads: u32, folder: &str) -> Result<Run, Failed> {
-        let mut args = vec!["run".into(), self.scenario(scenario), "--no-report".into(), "--threads".into(), threads.to_string()];
-        settings.iter().for_each(|s| args.extend(["--set".into(), (*s).into()]));
-        self.start_in(args, folder)
+        self.start_in(self.args(scenario, settings, threads), folder)
+    }
+
+    fn args(&self, scenario: &str, settings: &[&str], threads: u32) -> Vec<String> {
+        let args = ["run".into(), self.scenario(scenario), "--no-report".into(), "--threads".into(), threads.to_string()];
+        args.into_iter().chain(settings.iter().flat_map(|s| ["--set".into(), (*s).into()])).collect()
     }
 
     fn start(&self, args: Vec<String>) -> Result<Run, Failed> {
@@ -109,9 +119,11 @@ impl Bench {
     /// Measures everything.
     pub fn run(&self) -> Result<Report, Failed> {
         let hosts = growth::Hosts::measure(self);
-        let growth: Vec<Curve> = [hosts.curve(), growth::frames(self), growth::time(self)].into();
+        let frames = growth::frames(self);
+        let others = [growth::cables(self), growth::time(self), growth::threads(self)];
         // After the curves: the queue alone makes this process large, and a child's peak counts what it was forked from.
-        let rows = self.rows(&hosts);
+        let rows = self.rows(&hosts, &frames);
+        let growth: Vec<Curve> = [hosts.curve(), frames].into_iter().chain(others).collect();
         let hashes = threads::hashes(self);
         self.bar.finish_and_clear();
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
@@ -127,7 +139,7 @@ impl Bench {
         Report { measured: now, xoff_version: env!("CARGO_PKG_VERSION").into(), machine: Machine::this(), rows, growth, hashes }
     }
 
-    fn rows(&self, hosts: &growth::Hosts) -> Vec<Row> {
+    fn rows(&self, hosts: &growth::Hosts, frames: &Curve) -> Vec<Row> {
         let hpcc = self.hpcc();
         let scenario = self.several("scenario, k = 8, WebSearch", || self.once("websearch.toml", &[], 1));
         let short_web = ["topology.k=16", "workload[0].duration=300us"];
@@ -152,6 +164,13 @@ impl Bench {
             t::K102_MEMORY.row(figure(&k102, |r| r.peak_bytes as f64)),
             t::K102_SPEED.row(figure(&k102, Run::speed)),
             t::QUEUE_SHARE.row(queue::queue_alone_share(self)),
+            t::FRAMES_GROWTH.row(frames.growth()),
+            t::ENGINES_WEBSEARCH.row(engines::ratio(self, "websearch.toml", &["workload[0].duration=1ms"])),
+            t::ENGINES_PERMUTATION.row(engines::ratio(self, "permutation.toml", &["topology.k=16"])),
+            t::ENGINES_LARGE.row(engines::ratio(self, "permutation.toml", &["topology.k=32", "run.duration=30us"])),
+            t::RING_SAVED.row(self.saved("ring.toml")),
+            t::INCAST_SAVED.row(self.saved("incast.toml")),
+            t::ITERATIONS_SAVED.row(self.saved("iterations.toml")),
             t::THREADS_RATIO.row(threads::ratio(self)),
             t::THREADS_CEILING.row(threads::ceiling(self)),
             t::FRAME_MEMORY.row(known(memory::per_frame())),
@@ -175,6 +194,14 @@ impl Bench {
         self.several("k = 102, permutation", || self.once("permutation.toml", &["topology.k=102", "run.duration=20us"], 1))
     }
 
+    /// What fast-forward saves; a count, so one run is enough.
+    fn saved(&self, scenario: &str) -> Result<Stat, Failed> {
+        self.report(scenario);
+        let saved = self.once(scenario, &[], 1)?.saved();
+        self.done(scenario, &format!("{saved:.1} events for each one handled"));
+        stat_of([saved])
+    }
+
     /// From start to exit, on the clock.
     fn short_run(&self) -> Result<Stat, Failed> {
         let what = "ten flows, start to exit";
@@ -188,7 +215,12 @@ impl Bench {
 
 /// A figure of each run.
 pub fn stat(runs: &[Run], of: impl Fn(&Run) -> f64) -> Result<Stat, Failed> {
-    Stat::of(runs.iter().map(of)).ok_or_else(|| "no run".into())
+    stat_of(runs.iter().map(of))
+}
+
+/// Of these values.
+pub fn stat_of(values: impl IntoIterator<Item = f64>) -> Result<Stat, Failed> {
+    Stat::of(values).ok_or_else(|| "no run".into())
 }
 
 /// A figure of each run, if they ended well.

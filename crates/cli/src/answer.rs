@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_params::ParamError;
 use xoff_record::verdict::{Allow, Conclusion, Tone};
@@ -93,7 +94,7 @@ pub struct Answer {
 
 impl Answer {
     /// The same answer for people and for programs.
-    pub fn new(text: String, json: &impl Serialize, exit: Exit) -> Answer {
+    pub fn new(text: String, json: &(impl Serialize + JsonSchema), exit: Exit) -> Answer {
         // Only a map with keys that are no texts could fail; no answer has one.
         let json = serde_json::to_string_pretty(json).unwrap_or_default();
         Answer { text, json, exit }

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_record::Manifest;
 use xoff_run::{Explanation, How, NetworkScenario, Root, explain};
@@ -94,6 +95,11 @@ pub fn load(path: &Path) -> Result<NetworkScenario, Problems> {
         let what = format!("{} is not as the run left it", path.join(name).display());
         return Err(Problem::new(what, "the folder was changed after the run: run it again").into());
     }
+    let owner = xoff_output::owner(path).unwrap_or_default();
+    if let Some(real @ ("testbed" | "switch" | "host")) = owner.split_whitespace().next() {
+        let what = format!("{} belongs to xoff {real}: its frames were real and do not come again", path.display());
+        return Err(Problem::new(what, "give the scenario file, which is simulated").into());
+    }
     if m.xoff_version != xoff_run::VERSION {
         let (then, now) = (&m.xoff_version, xoff_run::VERSION);
         let text = format!("{} was made by xoff {then}, the run is repeated by xoff {now}: what it did then may differ", path.display());
@@ -103,28 +109,45 @@ pub fn load(path: &Path) -> Result<NetworkScenario, Problems> {
     NetworkScenario::from_text(&name, &m.scenario, &[], Path::new(&m.scenario_folder))
 }
 
-#[derive(Serialize)]
+/// A port that waits.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ExplainStep")]
 struct JsonStep {
+    /// Its name.
     port: String,
+    /// Its priority that waits.
     priority: u8,
+    /// Since when it is held back [ps].
     since_ps: u64,
+    /// `stopped` or `slowed`.
     restraint: &'static str,
+    /// Rate that flow control allows [bit/s]; 0: it is stopped.
     allowed_bits_per_second: u64,
+    /// Bytes in the buffer behind it, because of which it is held back [bytes].
     held_bytes: u64,
+    /// Egress ports of that switch through which these bytes are to leave, with their bytes.
     waiting_for: Vec<(String, u64)>,
+    /// Flows of these bytes: number, sending host, receiving host, bytes.
     flows: Vec<(u32, String, String, u64)>,
 }
 
-#[derive(Serialize)]
-struct Json {
+/// Why a port waited, from port to port.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Explain")]
+pub struct Json {
+    /// The time that was asked about [ps].
     at_ps: u64,
+    /// The port that was asked about, then the port for which each waits.
     steps: Vec<JsonStep>,
+    /// Where it ends: `bottleneck`, `deadlock`, `far end` (a host that does not take frames), `not held` (the port did not wait).
     root: &'static str,
+    /// The port that is the bottleneck; null: it ends elsewhere.
     root_port: Option<String>,
+    /// Number of the step, from 0, to which the last one leads back; null: no deadlock.
     cycle_from_step: Option<usize>,
 }
 
-fn json(e: &Explanation) -> impl Serialize + use<> {
+fn json(e: &Explanation) -> Json {
     let (root, root_port, cycle_from_step) = match &e.root {
         Root::NotHeld => ("not held", None, None),
         Root::Cycle(i) => ("deadlock", None, Some(*i)),

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_export::{ExportError, capture, csv, perfetto};
 use xoff_output::{Draft, Folder, Kind};
@@ -72,50 +73,84 @@ fn time(text: &str) -> Result<Time, String> {
 }
 
 /// What was written.
-#[derive(Serialize)]
-struct Json {
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Export")]
+pub struct Json {
+    /// Form and version of this answer.
     schema: &'static str,
+    /// Hash of the results of the run.
     result_hash: String,
+    /// The trace; null: not asked for.
     perfetto: Option<JsonTrace>,
+    /// The tables; null: not asked for.
     csv: Option<JsonTables>,
+    /// The capture; null: not asked for.
     pcapng: Option<JsonCapture>,
 }
 
-#[derive(Serialize)]
+/// A Perfetto trace.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ExportTrace")]
 struct JsonTrace {
+    /// Its file.
     file: String,
+    /// Its length [bytes].
     bytes: u64,
+    /// Tracks.
     tracks: u64,
+    /// Values of counters.
     counter_values: u64,
+    /// Slices.
     slices: u64,
+    /// Instants.
     instants: u64,
+    /// Arrows.
     arrows: u64,
+    /// Tables that it was made of, with the rows that were read.
     rows: Vec<(&'static str, u64)>,
+    /// What it does not show, one sentence each.
     notes: Vec<String>,
 }
 
-#[derive(Serialize)]
+/// Tables as CSV.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ExportTables")]
 struct JsonTables {
+    /// Their folder.
     folder: String,
+    /// Tables with their rows.
     rows: Vec<(&'static str, u64)>,
-    /// Columns with numbers of more than 15 digits.
+    /// Columns with numbers of more than 15 digits: table and column.
     large: Vec<(&'static str, &'static str)>,
 }
 
-#[derive(Serialize)]
+/// An interface of a capture.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ExportInterface")]
 struct JsonInterface {
+    /// The port at which it was captured.
     port: String,
+    /// Frames that left it.
     outbound_frames: u64,
+    /// Frames that reached it.
     inbound_frames: u64,
 }
 
-#[derive(Serialize)]
+/// A capture.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ExportCapture")]
 struct JsonCapture {
+    /// Its file.
     file: String,
+    /// Its length [bytes].
     bytes: u64,
+    /// Its interfaces.
     interfaces: Vec<JsonInterface>,
+    /// Control frames among all.
     control_frames: u64,
+    /// Frames lost on their link: they went out and did not come in.
     lost_frames: u64,
+    /// Control frames that are left out, because they have no format on a wire.
     without_bytes: u64,
 }
 

@@ -37,8 +37,8 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     let mut s = args.options.load()?;
     let host = nodes::find(&s, &args.node, NodeKind::Host).map_err(|e| refused(&e))?;
-    let mut real = args.options.real(&s)?;
     let Some(tap) = &args.tap else {
+        args.options.refuse_watchdog()?;
         let links = wiring::links(&s, &nodes::only(&s, host), |_, _| false);
         let given: Vec<_> = links.iter().map(|l| nodes::Given { link: l.clone(), interface: args.port.clone() }).collect();
         let ports = nodes::open(&s, &given, args.options.fix_offloads).map_err(node_problem)?;
@@ -50,14 +50,14 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
             interfaces: vec![args.port.clone()],
             ports,
         };
-        return args.options.run(&s, node, real);
+        return args.options.run(&s, node, wiring::Real::default());
     };
     if let Some(address) = &args.address {
         nodes::address(address).map_err(|e| refused(&e))?;
     }
     let (shims, _) = shims::insert(&mut s, std::slice::from_ref(&args.node)).map_err(|e| refused(&e))?;
     // Between two ports there is nothing to know: what comes in by one leaves by the other, broadcasts too.
-    real.learns = true;
+    let real = wiring::Real { learns: true, ..wiring::Real::default() };
     let here = nodes::only(&s, shims[0].node);
     let links = wiring::links(&s, &here, |node, port| shims::is_plain(&s, node, port));
     let stack = (tap.as_str(), args.address.as_deref());

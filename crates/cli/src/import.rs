@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_import::{FORMATS, Format, Network, Options};
 use xoff_scenario::{Problem, Problems, Source, read};
@@ -63,20 +64,31 @@ read of each format.
 
 Exit codes: 0 done; 2 bad input, with file and place.";
 
-#[derive(Serialize)]
-struct Json<'a> {
+/// What was imported.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Import")]
+pub struct Json<'a> {
+    /// Format of the files.
     format: &'a str,
+    /// The scenario that was written; null: it went to standard output, where this answer stands instead.
     out: Option<String>,
+    /// File with the links, beside the scenario; null: they are in it.
     links_file: Option<String>,
+    /// Hosts.
     hosts: usize,
+    /// Switches.
     switches: usize,
+    /// Links.
     links: usize,
+    /// Flows.
     flows: usize,
-    /// Destinations of installed tables.
+    /// Destinations of installed tables; null: there are no tables.
     destinations: Option<usize>,
+    /// What the files hold and a scenario does not, one sentence each.
     left_out: &'a [String],
-    /// Black holes and forwarding loops of the tables.
+    /// Black holes and forwarding loops of the tables, with their places.
     findings: Vec<String>,
+    /// What is doubtful in the files, with its place.
     warnings: Vec<String>,
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::CommandFactory;
 use clap_complete::{Shell, generate};
 use clap_mangen::Man;
+use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_scenario::{Problem, Problems};
 
@@ -32,15 +33,23 @@ pub struct Manual {
     out: Option<PathBuf>,
 }
 
-#[derive(Serialize)]
-struct JsonCompletions {
+/// Completions for a shell.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Completions")]
+pub struct JsonCompletions {
+    /// The shell.
     shell: String,
+    /// Its script.
     script: String,
 }
 
-#[derive(Serialize)]
-struct JsonManual {
+/// Manual pages.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Manual")]
+pub struct JsonManual {
+    /// The folder into which they were written; null: none was written.
     out: Option<String>,
+    /// Names of the pages.
     pages: Vec<String>,
 }
 

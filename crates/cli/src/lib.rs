@@ -6,6 +6,7 @@
 //! ```
 
 mod answer;
+mod answers;
 mod caller;
 mod check;
 mod compare;
@@ -21,6 +22,7 @@ mod live_page;
 mod new;
 mod out;
 mod plan;
+mod processes;
 mod progress;
 mod replay;
 mod reproduce;
@@ -34,14 +36,16 @@ mod tree;
 mod view;
 
 use std::ffi::OsString;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
 use xoff_scenario::{Problem, Problems};
 
 pub use answer::Given;
+pub use answers::page as answers_page;
 pub use caller::{Caller, Step};
+pub use processes::main_among;
 pub use sweep::studies;
 
 /// Version, and the commit that it was built from where that is known: `0.1.0 (292ebc0f1a2b 2026-11-23)`.
@@ -131,6 +135,15 @@ fn negative(e: &clap::Error, args: &[OsString]) -> Option<Problem> {
     let name = option.map_or(String::new(), |name| format!("{name}: "));
     let problem = Problem::new(format!("{name}'{}' is negative", text[at]), "expected 0 or more; see --help");
     Some(option.map_or(problem.clone(), |name| problem.at(terminal::option(name, text[at]))))
+}
+
+/// How a further process of this command is started, where the program of this one is another: what stands before the arguments.
+static STARTED_BY: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// Sets how a further process of this command is started: its program, and what stands before the arguments. For a caller whose process is
+/// not that of the program `xoff`, such as an interpreter; the first call counts.
+pub fn started_by(words: Vec<OsString>) {
+    let _ = STARTED_BY.set(words);
 }
 
 /// The command with these arguments, the program's name first; returns its exit code.

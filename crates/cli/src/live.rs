@@ -9,6 +9,7 @@ use xoff_netio::{MetricsServer, Port, privileges};
 use xoff_output::{Kind, OutputError};
 use xoff_record::{FORMATS, Folder, Sink};
 use xoff_run::{Finished, NetworkScenario};
+use xoff_scenario::document::Override;
 use xoff_scenario::{Problem, Problems, read};
 use xoff_sim::Ended;
 use xoff_switchd::{Link, RunnerConfig};
@@ -34,7 +35,8 @@ pub struct Options {
     #[arg(long = "for", value_name = "TIME")]
     lasting: Option<String>,
     /// Pause-storm watchdog, such as 200ms,300ms,drop: after DETECT of a hold by the neighbour's flow control a priority is freed, and
-    /// its waiting frames are dropped or forwarded (ACTION: drop or forward); flow control acts again after RESTORE without a hold
+    /// its waiting frames are dropped or forwarded (ACTION: drop, forward or alert); flow control acts again after RESTORE without a hold; for
+    /// switches; stands for [watchdog] of the scenario
     #[arg(long, value_name = "DETECT,RESTORE,ACTION")]
     watchdog: Option<String>,
     /// Serve counters for Prometheus at http://ADDRESS/metrics, such as 127.0.0.1:9464
@@ -97,7 +99,7 @@ pub fn node_problem(e: NodeError) -> Problem {
 impl Options {
     /// The scenario, if real frames can follow it.
     pub fn load(&self) -> Result<NetworkScenario, Problems> {
-        let mut scenario = NetworkScenario::load(&self.scenario, &settings(&self.set, self.seed)?)?;
+        let mut scenario = NetworkScenario::load(&self.scenario, &self.settings()?)?;
         wiring::refuse(&scenario).map_err(|e| refused(&e))?;
         terminal::problems(&scenario.warnings);
         wiring::warnings(&scenario).iter().for_each(|w| terminal::note(w));
@@ -114,13 +116,23 @@ impl Options {
         Ok(scenario)
     }
 
-    /// Watchdog and addresses.
-    pub fn real(&self, s: &NetworkScenario) -> Result<Real, Problems> {
-        let watchdog = self.watchdog.as_deref().map(nodes::watchdog).transpose().map_err(|e| refused(&e))?;
-        if watchdog.is_some() {
-            wiring::refuse_watchdog(s).map_err(|e| refused(&e))?;
+    /// A watchdog is part of a switch.
+    pub fn refuse_watchdog(&self) -> Result<(), Problems> {
+        let Some(text) = &self.watchdog else { return Ok(()) };
+        let p = Problem::new("a host's NIC has no watchdog", "give it to xoff switch, or to a host behind a shim (--tap)");
+        Err(p.at(terminal::option("--watchdog", text)).into())
+    }
+
+    /// Keys of the scenario that options replace.
+    fn settings(&self) -> Result<Vec<Override>, Problems> {
+        let mut all = settings(&self.set, self.seed)?;
+        if let Some(text) = &self.watchdog {
+            let keys = nodes::watchdog(text).map_err(|e| refused(&e))?;
+            for (key, value) in keys {
+                all.push(Override::option("--watchdog", key, &value)?);
+            }
         }
-        Ok(Real { watchdog, ..Real::default() })
+        Ok(all)
     }
 
     /// Runs the node until it ends, and prints how it went.
@@ -159,7 +171,10 @@ impl Options {
         let runner = RunnerConfig { until: s.until, report: Duration::from_millis(100), ..RunnerConfig::default() };
         let sink = folder.map_or(Sink::Nothing, |f| Sink::Files(f, Default::default()));
         let mut table = LiveTable::new(interfaces.clone());
-        let d = Drive { runner, real, tap: capture.as_mut().map(replay::tap) };
+        // What was shown while it ran stays beside its tables.
+        let draw = |f: &Finished| Some(xoff_view::of_real_frames(s, f, &out));
+        let kept: Option<xoff_run::Page> = if self.live.is_some() { Some(Box::new(draw)) } else { None };
+        let d = Drive { runner, real, tap: capture.as_mut().map(replay::tap), page: kept };
         let mut lasted = Time::ZERO;
         let driven = drive(s, here, links, ports, sink, d, |look| {
             lasted = look.time;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_scenario::Problems;
 
@@ -39,9 +40,13 @@ enum Kind {
     Testbed,
 }
 
-#[derive(Serialize)]
-struct Json<'a> {
+/// A scenario to begin with.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "New")]
+pub struct Json<'a> {
+    /// The file that was written; null: none.
     out: Option<String>,
+    /// Text of the scenario.
     scenario: &'a str,
 }
 

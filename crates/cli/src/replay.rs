@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_record::verdict::Conclusion;
 use xoff_scenario::{Problem, Problems};
@@ -24,14 +25,23 @@ pub struct Args {
     capture: PathBuf,
 }
 
-#[derive(Serialize)]
-struct Json {
+/// A capture beside its simulation.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Replay")]
+pub struct Json {
+    /// File of the capture.
     capture: String,
+    /// Nodes whose frames it holds.
     nodes: Vec<String>,
+    /// Frames that came in.
     frames_in: u64,
+    /// Frames that went out.
     frames_out: u64,
+    /// No difference was found, as far as was compared.
     identical: bool,
+    /// The first difference, in words; null: there is none.
     difference: Option<String>,
+    /// `yes`: identical to the end.
     answer: Conclusion,
     /// It compared something, and to the end.
     complete: bool,

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use xoff_lab::{Context, Entry, Judged, Mode, Progress, Report, ReproduceError, Verdict, check_docs, write_docs, write_json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use xoff_lab::{Context, Entry, Judged, Mode, Progress, Report, ReproduceError, Reproduced, Verdict, check_docs, write_docs};
 use xoff_papers::{entries, reproduce, testbed_entries};
 use xoff_record::verdict::Conclusion;
 use xoff_scenario::{Problem, Problems};
@@ -56,6 +58,30 @@ pub struct Args {
     list: bool,
 }
 
+/// Verdicts of the entries.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Reproduce")]
+pub struct Json<'a> {
+    #[serde(flatten)]
+    entries: Reproduced<'a>,
+    /// `yes`: every entry was reproduced.
+    answer: Conclusion,
+}
+
+/// An entry that can be run.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ListedEntry")]
+pub struct Listed<'a> {
+    /// Short name, which chooses it.
+    id: &'a str,
+    /// What it shows.
+    title: &'a str,
+    /// What the paper says.
+    paper: &'a str,
+    /// What is expected here.
+    band: &'a str,
+}
+
 /// Reproduces it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     if args.list {
@@ -90,8 +116,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         write_docs(&report, &cx, page).map_err(problems)?;
     }
     let conclusion = Conclusion::of(report.interrupted, report.is_reproduced());
-    let mut json: serde_json::Value = serde_json::from_str(&write_json(&report, &cx)).unwrap_or_default();
-    json["answer"] = serde_json::json!(conclusion);
+    let json = Json { entries: Reproduced::of(&report, &cx), answer: conclusion };
     Ok(Answer::new(text(&report), &json, conclusion.into()))
 }
 
@@ -111,8 +136,7 @@ fn list(paper: &str, testbed: bool) -> Result<Answer, Problems> {
     entries.iter().for_each(|e| {
         t.add_row([e.id, &e.title]);
     });
-    let json: Vec<_> =
-        entries.iter().map(|e| serde_json::json!({"id": e.id, "title": e.title, "paper": e.paper, "band": e.band})).collect();
+    let json: Vec<_> = entries.iter().map(|e| Listed { id: e.id, title: &e.title, paper: &e.paper, band: &e.band }).collect();
     Ok(Answer::new(terminal::draw(&t), &json, Exit::Done))
 }
 

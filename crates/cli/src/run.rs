@@ -1,14 +1,15 @@
 //! `xoff run`: any scenario. That of a scheduled fabric goes on in [`fabric`].
 
-mod fabric;
+pub mod fabric;
 
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_record::verdict::Allow;
 use xoff_record::{FORMATS, Format, Manifest, Sink, Verdict};
-use xoff_run::{Finished, NetworkScenario, Progress, RunError, Scenario};
+use xoff_run::{Finished, NetworkScenario, Progress, RunError, Running, Scenario};
 use xoff_scenario::document::Override;
 use xoff_scenario::{Problem, Problems};
 use xoff_units::{Bytes, Rate, Span};
@@ -31,25 +32,25 @@ use crate::terminal::{self, grouped};
 )]
 pub struct Args {
     /// Scenario file
-    scenario: PathBuf,
+    pub scenario: PathBuf,
     #[command(flatten)]
-    out: Out,
+    pub out: Out,
     /// Seed of every random stream; replaces run.seed
     #[arg(long)]
-    seed: Option<u64>,
+    pub seed: Option<u64>,
     /// Replace or add a value, such as flow_control=gfc-buffer or run.duration=5ms; may be repeated
     #[arg(long, value_name = "PATH=VALUE")]
-    set: Vec<String>,
+    pub set: Vec<String>,
     /// Format of the tables
     #[arg(long, value_name = "FORMAT", default_value = FORMATS[0].name, value_parser = format())]
-    format: &'static Format,
+    pub format: &'static Format,
     /// Threads; by default as many as the machine has and the network keeps busy. Never changes a result
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
-    threads: Option<u32>,
+    pub threads: Option<u32>,
     /// Order in which events are handled: window by window where that is possible (windows) and pays (auto), or one global order, the
     /// reference (events). Never changes a result
     #[arg(long, value_enum, default_value_t, value_name = "ENGINE")]
-    engine: EngineName,
+    pub engine: EngineName,
     /// Write no report.html: tables, manifest and scenario only
     #[arg(long)]
     no_report: bool,
@@ -59,7 +60,7 @@ pub struct Args {
 
 /// How events are handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum EngineName {
+pub enum EngineName {
     #[default]
     Auto,
     Windows,
@@ -77,7 +78,7 @@ impl From<EngineName> for xoff_run::Engine {
 }
 
 /// Owner of the folders of results.
-const COMMAND: &str = "run";
+pub const COMMAND: &str = "run";
 
 /// Reads the name of a format.
 fn format() -> impl TypedValueParser<Value = &'static Format> {
@@ -106,11 +107,16 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     interrupt::ask_first();
     let folder = args.out.claim(COMMAND)?;
     let running = scenario.start(Sink::Files(folder, args.format), args.threads.map(|n| n as usize)).map_err(problem)?;
-    let name = args.out.display().to_string();
-    let running = if args.no_report { running } else { running.with_page(|f| Some(xoff_view::of_network(&scenario, f, &name))) };
     if let Some(asked) = args.threads {
         report_threads(asked as usize, running.threads(), running.unsplit());
     }
+    to_the_end(args, &scenario, running)
+}
+
+/// Runs what has been started, with its page, and answers.
+pub fn to_the_end<'s>(args: &Args, scenario: &'s NetworkScenario, running: Running<'s>) -> Result<Answer, Problems> {
+    let name = args.out.display().to_string();
+    let running = if args.no_report { running } else { running.with_page(|f| Some(xoff_view::of_network(scenario, f, &name))) };
     let bar = bar();
     let finished = running.run(|p| {
         show(&bar, p);
@@ -121,7 +127,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let verdict = verdict(&finished.manifest);
     let exit = args.allowed.exit(verdict);
     let headline = args.allowed.headline(&scenario.title, verdict);
-    let text = format!("{headline}\n\n{}", text(&scenario, &finished, &args.out.folder));
+    let text = format!("{headline}\n\n{}", text(scenario, &finished, &args.out.folder));
     Ok(Answer::new(text, &json(&finished, &args.allowed, &args.out.folder), exit))
 }
 
@@ -169,18 +175,22 @@ pub fn show(bar: &Bar, p: &Progress) {
     ));
 }
 
-#[derive(Serialize)]
-struct Json<'a> {
+/// What a run of a network came to.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Run")]
+pub struct Json<'a> {
     #[serde(flatten)]
     manifest: &'a xoff_record::Manifest,
+    /// Checks that were violated: loss, order, conservation, accounting.
     violations: u64,
     /// What --allow names.
     allowed: Vec<Allow>,
+    /// Folder of the results.
     out: String,
 }
 
 /// What programs get.
-pub fn json<'a>(f: &'a Finished, allowed: &Allowed, out: &std::path::Path) -> impl Serialize + use<'a> {
+pub fn json<'a>(f: &'a Finished, allowed: &Allowed, out: &std::path::Path) -> Json<'a> {
     Json { manifest: &f.manifest, violations: f.outcome.violations_total, allowed: allowed.list(), out: out.display().to_string() }
 }
 
@@ -211,6 +221,9 @@ pub fn text(s: &NetworkScenario, f: &Finished, out: &std::path::Path) -> String 
         None => m.engine.clone(),
     };
     row("Engine", engine);
+    if m.processes > 1 {
+        row("Processes", m.processes.to_string());
+    }
     row("Fast-forward", fast_forward(m));
     row("Time taken", format!("{:.3} seconds, on the CPU {:.3} seconds", m.wall_seconds, m.cpu_seconds));
     row("Result hash", m.result_hash.clone());

@@ -1,14 +1,17 @@
-//! `xoff schema`: the JSON Schema of scenario files, for editors.
+//! `xoff schema`: the JSON Schema of scenario files, for editors, and of the JSON answers, for programs.
 
 use xoff_scenario::{Problems, document};
 
 use crate::answer::{Answer, Exit};
+use crate::answers;
 
-/// Print the JSON Schema of scenario files
+/// Print the JSON Schema of scenario files, or of the JSON answers
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  xoff schema > scenario.schema.json\n  xoff schema fabric > fabric.schema.json")]
+#[command(
+    after_help = "Examples:\n  xoff schema > scenario.schema.json\n  xoff schema fabric > fabric.schema.json\n  xoff schema answers > answers.schema.json"
+)]
 pub struct Args {
-    /// Which scenarios: those of a network ([topology]), or those of a scheduled fabric ([fabric])
+    /// Of what: scenarios of a network ([topology]), those of a scheduled fabric ([fabric]), or what --json prints
     #[arg(value_enum, default_value_t)]
     of: Of,
 }
@@ -18,14 +21,15 @@ enum Of {
     #[default]
     Network,
     Fabric,
+    Answers,
 }
 
 /// Prints it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
-    let sections = match args.of {
-        Of::Network => xoff_run::sections(),
-        Of::Fabric => xoff_run::fabric_sections(),
+    let schema = match args.of {
+        Of::Network => document::schema(&xoff_run::sections()),
+        Of::Fabric => document::schema(&xoff_run::fabric_sections()),
+        Of::Answers => answers::schema(),
     };
-    let schema = document::schema(&sections);
     Ok(Answer::new(format!("{schema:#}"), &schema, Exit::Done))
 }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::json;
 use xoff_record::verdict::Conclusion;
 use xoff_scenario::{Problem, Problems};
 use xoff_sweep::{Collected, Ended, Plan, Status, Store, Study, SweepError, run_local};
@@ -126,7 +126,7 @@ fn work(args: &Args, plan: &Plan, store: &Store, cells: &[usize]) -> Result<Opti
         Ok(Ended::Stopped) => {
             let done = plan.len() - store.unfinished(plan).len();
             let text = format!("interrupted: {done} of {} cells are done and kept; the same command goes on", plan.len());
-            let json = json!({"answer": Conclusion::Interrupted, "headline": text, "cells": {"total": plan.len(), "done": done}});
+            let json = Stopped { answer: Conclusion::Interrupted, headline: &text, cells: CellsDone { total: plan.len(), done } };
             Ok(Some(Answer::new(terminal::bad(&text), &json, Exit::Interrupted)))
         }
         Err(e) => {
@@ -141,12 +141,67 @@ fn work(args: &Args, plan: &Plan, store: &Store, cells: &[usize]) -> Result<Opti
     }
 }
 
-#[derive(Serialize)]
+/// A sweep that the user stopped.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "SweepStopped")]
+pub struct Stopped<'a> {
+    /// `interrupted`.
+    answer: Conclusion,
+    /// How far it is, in a line.
+    headline: &'a str,
+    /// The same in numbers.
+    cells: CellsDone,
+}
+
+/// Cells that are done, among all.
+#[derive(JsonSchema, Serialize)]
+struct CellsDone {
+    /// Cells of the plan.
+    total: usize,
+    /// Those with a result.
+    done: usize,
+}
+
+/// What one process of a job array ran.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "SweepIndex")]
+pub struct Ran {
+    /// `no`: at least one of these cells failed.
+    answer: Conclusion,
+    /// The cells of --index.
+    cells: Vec<One>,
+    /// Folder of the results.
+    out: String,
+}
+
+/// A cell that ran.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "RanCell")]
 struct One {
+    /// Its number in the plan, from 0.
     cell: usize,
+    /// Its values, as text.
     values: String,
+    /// How it ended.
     status: Status,
+    /// Why it failed; null: it did not.
     error: Option<String>,
+}
+
+/// The cells of a plan.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "SweepList")]
+pub struct Listed<'a> {
+    /// Cells of the plan.
+    cells: usize,
+    /// Combinations of values.
+    combinations: usize,
+    /// The seeds of each combination.
+    seeds: &'a [u64],
+    /// Numbers of the cells that are not finished; without --out all.
+    unfinished: Vec<usize>,
+    /// The same as ranges, for --index or a job array.
+    index: String,
 }
 
 /// Runs the cells of one process of a job array.
@@ -176,7 +231,7 @@ fn index(args: &Args, plan: &Plan, cells: &Cells, out: &Path) -> Result<Answer, 
         })
         .collect();
     text += &format!("{} of {} cells ran before. --collect makes the results when all are done.\n", own.len() - missing.len(), own.len());
-    Ok(Answer::new(text, &json!({"answer": conclusion, "cells": list, "out": out.display().to_string()}), conclusion.into()))
+    Ok(Answer::new(text, &Ran { answer: conclusion, cells: list, out: out.display().to_string() }, conclusion.into()))
 }
 
 /// The cells of the plan.
@@ -199,9 +254,8 @@ fn list(plan: &Plan, out: Option<&Path>) -> Result<Answer, Problems> {
     let rest = if unfinished.len() > 100 { format!("... and {} more\n", unfinished.len() - 100) } else { String::new() };
     let range = if unfinished.is_empty() { "none".into() } else { ranges(&unfinished) };
     let text = format!("{head}\n{what}: {range}\n\n{}{rest}", terminal::draw(&t));
-    let json = json!({
-        "cells": plan.len(), "combinations": plan.combinations(), "seeds": plan.seeds, "unfinished": unfinished, "index": ranges(&unfinished),
-    });
+    let index = ranges(&unfinished);
+    let json = Listed { cells: plan.len(), combinations: plan.combinations(), seeds: &plan.seeds, unfinished, index };
     Ok(Answer::new(text, &json, Exit::Done))
 }
 

@@ -2,6 +2,7 @@
 
 use xoff_scenario::Problems;
 use xoff_testbed::nodes;
+use xoff_testbed::wiring::Real;
 use xoff_topology::NodeKind;
 
 use crate::answer::{Answer, refused};
@@ -38,9 +39,8 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let s = args.options.load()?;
     let node = nodes::find(&s, &args.node, NodeKind::Switch).map_err(|e| refused(&e))?;
     let given = nodes::assign(&s, node, &args.port).map_err(|e| refused(&e))?;
-    let mut real = args.options.real(&s)?;
-    real.learns = args.learn;
-    real.macs = args.mac.iter().map(|m| nodes::host_mac(&s, m)).collect::<Result<_, _>>().map_err(|e| refused(&e))?;
+    let macs = args.mac.iter().map(|m| nodes::host_mac(&s, m)).collect::<Result<_, _>>().map_err(|e| refused(&e))?;
+    let real = Real { learns: args.learn, macs, ..Real::default() };
     let ports = nodes::open(&s, &given, args.options.fix_offloads).map_err(node_problem)?;
     let interfaces = given.iter().map(|g| g.interface.clone()).collect();
     let links = given.into_iter().map(|g| g.link).collect();

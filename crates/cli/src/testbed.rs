@@ -1,10 +1,11 @@
 //! `xoff testbed`: a scenario with real Ethernet frames, on this machine.
 
-mod processes;
+pub mod processes;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_record::{Folder, Sink};
 use xoff_run::{Finished, NetworkScenario, Progress};
@@ -113,7 +114,9 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     }
     let bar = bar();
     let (began, mut unstarted) = (Instant::now(), None);
-    let d = Drive { runner, real, tap: capture.as_mut().map(replay::tap) };
+    let name = args.out.display().to_string();
+    let draw = Box::new(|f: &Finished| Some(xoff_view::of_real_frames(&scenario, f, &name)));
+    let d = Drive { runner, real, tap: capture.as_mut().map(replay::tap), page: Some(draw) };
     let driven = drive(&scenario, here, links, ports, Sink::Files(folder.clone(), Default::default()), d, |look| {
         show(&bar, &Progress { now: look.time, until: look.until, events: 0, deadlocks: look.deadlocks });
         look.log.iter().for_each(|l| terminal::note(l));
@@ -194,24 +197,23 @@ fn failed(e: DriveError) -> Problems {
     }
 }
 
-#[derive(Serialize)]
-struct Json<'a> {
+/// What a run with real frames came to.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Testbed")]
+pub struct Json<'a> {
     #[serde(flatten)]
-    run: serde_json::Value,
+    run: crate::run::Json<'a>,
+    /// What only real frames show.
     real: &'a RealReport,
+    /// The commands of --run.
     commands: Vec<RunReport>,
+    /// Beside the simulation; absent without --compare.
     #[serde(skip_serializing_if = "Option::is_none")]
     compared: Option<&'a Comparison>,
 }
 
-fn json<'a>(
-    f: &Finished,
-    real: &'a RealReport,
-    commands: Vec<RunReport>,
-    compared: Option<&'a Comparison>,
-    args: &Args,
-) -> impl Serialize + use<'a> {
-    Json { run: serde_json::to_value(crate::run::json(f, &args.allowed, &args.out.folder)).unwrap_or_default(), real, commands, compared }
+fn json<'a>(f: &'a Finished, real: &'a RealReport, commands: Vec<RunReport>, compared: Option<&'a Comparison>, args: &Args) -> Json<'a> {
+    Json { run: crate::run::json(f, &args.allowed, &args.out.folder), real, commands, compared }
 }
 
 fn commands_text(commands: &[RunReport]) -> String {

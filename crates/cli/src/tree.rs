@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_output::Kind;
 use xoff_report::{Tone, TreeBox, TreeFigure};
@@ -81,35 +82,57 @@ fn draw(tree: &Tree, title: String) -> TreeFigure {
     }
 }
 
-#[derive(Serialize)]
+/// A port of the tree.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Branch")]
 struct JsonBranch {
+    /// Its name.
     port: String,
+    /// Its priority.
     priority: u8,
+    /// `congested`, `undetermined` or `held host`.
     role: &'static str,
+    /// What waits there [bytes].
     queue_bytes: u64,
+    /// Flow control holds it back.
     held: bool,
+    /// Number, from 0, of the branch for which most of its frames wait; null: none.
     parent: Option<usize>,
+    /// Numbers of the branches for which its bytes wait, with the bytes.
     waits_for: Vec<(usize, u64)>,
 }
 
-#[derive(Serialize)]
+/// A flow of the tree.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "TreeFlow")]
 struct JsonMember {
+    /// Its number.
     flow: u32,
+    /// Sending host.
     src: String,
+    /// Receiving host.
     dst: String,
+    /// Its frames that were marked as congestion encountered.
     ce_frames: u64,
+    /// Its frames that were marked as undetermined.
     ue_frames: u64,
 }
 
-#[derive(Serialize)]
-struct Json {
+/// A congestion tree.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Tree")]
+pub struct Json {
+    /// The time that was asked about [ps].
     at_ps: u64,
+    /// Its ports.
     branches: Vec<JsonBranch>,
+    /// Flows through a congested port.
     culprits: Vec<JsonMember>,
+    /// Flows through undetermined ports only.
     victims: Vec<JsonMember>,
 }
 
-fn json(t: &Tree) -> impl Serialize + use<> {
+fn json(t: &Tree) -> Json {
     let members = |m: &[Member]| {
         let one = |m: &Member| JsonMember {
             flow: m.flow,

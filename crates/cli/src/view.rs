@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_netio::{HttpAnswer, HttpRequest, HttpServer};
 use xoff_record::{Manifest, Sink};
@@ -33,17 +34,21 @@ pub struct Args {
     no_browser: bool,
 }
 
-#[derive(Serialize)]
-struct Json {
+/// A page that was served.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "View")]
+pub struct Json {
+    /// Its address.
     address: String,
 }
 
 /// Serves it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     let folder = &args.run;
+    let owner = is_of_a_run(folder)?;
     let scenario = crate::explain::load(folder);
     let manifest = Manifest::read(folder).map_err(|e| unwritten(&e))?;
-    let html = page(folder, &manifest, scenario.as_ref().ok())?;
+    let html = page(folder, &manifest, scenario.as_ref().ok(), &owner)?;
     let listener = listen(args.port)?;
     interrupt::ask_first();
     let html = xoff_view::opened(&html);
@@ -77,12 +82,38 @@ pub fn open(address: &str) {
     let _ = std::process::Command::new("xdg-open").arg(address).stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn();
 }
 
+/// Refuses what holds no run with a page; the subcommand whose run it is, empty if it is not known.
+fn is_of_a_run(folder: &Path) -> Result<String, Problem> {
+    let name = folder.display().to_string();
+    let refuse = |what: String, hint: &str| Err(Problem::new(what, hint).at(terminal::option("RUN", &name)));
+    if folder.is_file() {
+        let hint = "expected the folder of a run; report.html opens in a browser by itself";
+        return refuse(format!("'{name}' is a file, not the folder of a run"), hint);
+    }
+    let owner = xoff_output::owner(folder).unwrap_or_default();
+    match owner.split_whitespace().next().unwrap_or_default() {
+        command @ ("sweep" | "reproduce") => {
+            refuse(format!("'{name}' is not the folder of a run: it belongs to xoff {command}"), "its index.html is its page")
+        }
+        "hpcc" => refuse(
+            format!("'{name}' holds a replay of the HPCC simulator, which has no page"),
+            "its results have that simulator's form; xoff run makes a page of a scenario",
+        ),
+        _ => Ok(owner),
+    }
+}
+
 /// The page of the run, from its folder or from the run repeated.
-fn page(folder: &Path, manifest: &Manifest, scenario: Option<&NetworkScenario>) -> Result<String, Problems> {
+fn page(folder: &Path, manifest: &Manifest, scenario: Option<&NetworkScenario>, owner: &str) -> Result<String, Problems> {
     let file = folder.join(xoff_view::REPORT);
     if manifest.files.iter().any(|f| f.name == xoff_view::REPORT) {
         return std::fs::read_to_string(&file)
             .map_err(|e| Problem::new(format!("cannot read {}: {e}", file.display()), "run it again").into());
+    }
+    if ["testbed", "switch", "host"].iter().any(|real| owner.starts_with(real)) {
+        let what = format!("{} has no {}, and real frames do not come again", folder.display(), xoff_view::REPORT);
+        let hint = "xoff testbed leaves one, xoff switch and xoff host do with --live and --out";
+        return Err(Problem::new(what, hint).into());
     }
     let Some(s) = scenario else {
         // The scheduled fabric, whose runs are short; or what explain::load has refused, with its reason.

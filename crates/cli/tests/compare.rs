@@ -52,6 +52,27 @@ fn two_runs_are_shown_side_by_side() {
 
     let same = xoff(&["compare", &pfc, &pfc, "--names", "a,b"]);
     assert!(same.out.contains("Note: a and b have the same result hash"), "{}", same.out);
+    assert!(!same.out.contains("Pauses by port"), "none has changed:\n{}", same.out);
+}
+
+#[test]
+fn unlike_runs_come_with_notes() {
+    let dir = folder("compare-unlike");
+    let file = path(&dir, "late.toml");
+    let flow = |src: &str, size: &str| format!("[[flow]]\nsrc = \"{src}\"\ndst = \"H1\"\nsize = \"{size}\"\n");
+    let text = "[run]\nduration = \"100us\"\n[topology]\nkind = \"star\"\nhosts = 3\n".to_owned();
+    std::fs::write(&file, text + &flow("H0", "1500B") + &flow("H2", "1GB")).unwrap();
+    let of = |seed: &str| {
+        let out = path(&dir, seed);
+        assert_eq!(xoff(&["run", &file, "--out", &out, "--seed", seed]).code, 0);
+        out
+    };
+    let (one, two) = (of("1"), of("2"));
+    let notes = xoff(&["--json", "compare", &one, &two]).json()["notes"].to_string();
+    assert!(notes.contains("different seeds, 1 (A), 2 (B): part of every difference is chance"), "{notes}");
+    assert!(notes.contains("slowdowns are those of finished flows; flows left out because they did not finish: 1 (A), 1 (B)"), "{notes}");
+    let same = xoff(&["compare", &one, &one]);
+    assert!(!same.out.contains("different seeds") && !same.out.contains("slows down most"), "nothing has changed:\n{}", same.out);
 }
 
 #[test]

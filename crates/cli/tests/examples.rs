@@ -31,7 +31,7 @@ const NOT_RUN: &[(&str, &str)] = &[
 ];
 
 /// Words after `xoff NAME` that make a mention, not an example.
-const MENTIONS: &[&str] = &["--tap", "DIR", "FILE", "--full", "--testbed", "KIND", "FORMAT:FILES"];
+const MENTIONS: &[&str] = &["--tap", "DIR", "FILE", "--full", "--testbed", "KIND", "FORMAT:FILES", "TOPOLOGY", "PAPER", "SHELL"];
 
 /// What a user's own files are called in an example, and what stands in for them.
 const STAND_INS: &[(&str, &str)] = &[

@@ -92,6 +92,8 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("crates/mech/", "FilterPart", "a part of the filter that travels in a message"),
     ("crates/record/src/verdict/mod.rs", "watched", "`not-watched`, a published value of the verdict"),
     ("crates/cli/tests/verdict.rs", "watched", "its test"),
+    ("docs/answers.schema.json", "watched", "the same value, in its schema"),
+    ("docs/json-answers.md", "watched", "the same value, on its page"),
     ("python/", "watched", "the same value, and its tests"),
     ("crates/sim/src/queue/sort.rs", "lanes", "the elements of a SIMD register"),
     ("crates/workload/src/random.rs", "moments", "mean and variance"),

@@ -18,6 +18,7 @@ mod words;
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use error::CompareError;
@@ -31,7 +32,7 @@ pub use slowdown::SizeBin;
 pub use victims::Victim;
 
 /// A mean over the runs of a side.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, JsonSchema, Serialize)]
 pub struct Estimate {
     /// The mean; null: no run has a value.
     pub mean: Option<f64>,
@@ -59,7 +60,7 @@ impl Estimate {
 }
 
 /// One side of a comparison.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct SideFacts {
     /// Its name.
     pub name: String,
@@ -76,7 +77,7 @@ pub struct SideFacts {
 }
 
 /// Runs side by side.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Comparison {
     /// What changed, in a line.
     pub headline: String,
@@ -165,6 +166,17 @@ fn notes(facts: &[SideFacts], sides: &[Vec<Run>]) -> Vec<String> {
     if versions.len() > 1 {
         let list: Vec<&str> = versions.into_iter().collect();
         notes.push(format!("the runs were made by different versions of xoff: {}", list.join(", ")));
+    }
+    let one_each = sides.iter().all(|runs| runs.len() == 1);
+    if one_each && facts.iter().any(|f| f.seeds != facts[0].seeds) {
+        let list: Vec<String> = facts.iter().map(|f| format!("{} ({})", f.seeds[0], f.name)).collect();
+        notes.push(format!("the runs have different seeds, {}: part of every difference is chance", list.join(", ")));
+    }
+    let unfinished = |runs: &[Run]| runs.iter().flat_map(|r| &r.flows).filter(|f| f.is_sized() && f.slowdown.is_none()).count();
+    let late: Vec<usize> = sides.iter().map(|runs| unfinished(runs)).collect();
+    if late.iter().any(|n| *n > 0) {
+        let list: Vec<String> = facts.iter().zip(&late).map(|(f, n)| format!("{n} ({})", f.name)).collect();
+        notes.push(format!("slowdowns are those of finished flows; flows left out because they did not finish: {}", list.join(", ")));
     }
     for (i, side) in facts.iter().enumerate().skip(1) {
         if side.result_hashes == facts[0].result_hashes && sides[i].len() == sides[0].len() {

@@ -1,12 +1,13 @@
 //! What came of the runs, measure by measure.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_lab::stats::quantile;
 
 use crate::{Estimate, Run};
 
 /// A measure of a side.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Measure {
     /// What is measured: `slowdown, 99th percentile`.
     pub measure: String,

@@ -1,5 +1,6 @@
 //! Sides, what they are called, and the parameters in which they differ.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{CompareError, Run};
@@ -17,7 +18,7 @@ pub struct Sides {
 }
 
 /// A parameter that differs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Difference {
     /// Its path: `flow_control.kind`.
     pub path: String,

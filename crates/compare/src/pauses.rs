@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Run;
 
 /// A port that flow control stopped or held on some side. Means over the runs, one value a side, in their order.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize)]
 pub struct PortPauses {
     /// Its name.
     pub port: String,
@@ -20,6 +21,11 @@ pub struct PortPauses {
 }
 
 impl PortPauses {
+    /// Some side has another value than the first.
+    pub(crate) fn is_changed(&self) -> bool {
+        [&self.pauses, &self.pause_ps, &self.hold_ps].into_iter().any(|v| v.iter().any(|x| *x != v[0]))
+    }
+
     /// How much changes from the first side to the last [ps].
     fn change(&self) -> f64 {
         let of = |v: &[f64]| (v[v.len() - 1] - v[0]).abs();

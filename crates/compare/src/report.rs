@@ -69,7 +69,7 @@ impl Comparison {
         let left = 3 + usize::from(seeds);
         let align = std::iter::repeat_n(Align::Left, left).chain(std::iter::repeat_n(Align::Right, self.sides.len() + 2));
         let mut t = Table::new(head).align(align);
-        for v in self.victims.iter().take(rows_max) {
+        for v in self.victims.iter().filter(|v| v.is_changed()).take(rows_max) {
             let seed = seeds.then(|| v.seed.to_string());
             let who = [v.flow.to_string(), v.src.clone(), v.dst.clone(), words(v.size_bytes as f64, "bytes")];
             let slowdowns = v.slowdowns.iter().map(|s| s.map_or("unfinished".into(), significant));
@@ -84,7 +84,7 @@ impl Comparison {
         let head = ["port".to_owned()].into_iter().chain(of("pauses")).chain(of("paused")).chain(of("held"));
         let mut t = Table::new(head).align(std::iter::once(Align::Left).chain(std::iter::repeat_n(Align::Right, 3 * self.sides.len())));
         let time = |ps: &f64| if *ps == 0.0 { "0".into() } else { format!("{} us", significant(ps / 1e6)) };
-        for p in self.pauses.iter().take(rows_max) {
+        for p in self.pauses.iter().filter(|p| p.is_changed()).take(rows_max) {
             let counts = p.pauses.iter().map(|n| significant(*n));
             t.push([p.port.clone()].into_iter().chain(counts).chain(p.pause_ps.iter().map(time)).chain(p.hold_ps.iter().map(time)));
         }

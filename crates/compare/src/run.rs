@@ -150,6 +150,15 @@ pub(crate) fn check(side: &[Run]) -> Result<(), CompareError> {
         return Err(CompareError::new("a side has no runs", "name a run, its folder, or several of them"));
     }
     if let Some(run) = side.iter().find(|r| !r.is_network) {
+        let folder = Path::new(&run.folder);
+        if xoff_output::owner(folder).is_some_and(|c| c.starts_with("hpcc")) {
+            let what = format!("{}: a replay of the HPCC simulator has no tables of flows and ports", run.name());
+            return Err(CompareError::new(what, "compare its files with that simulator's tools, or run a scenario with xoff run"));
+        }
+        if folder.exists() && !read::exists(folder, "windows") {
+            let what = format!("{}: it has no tables of flows and ports", run.name());
+            return Err(CompareError::new(what, "name the folder of a run (--out of xoff run)"));
+        }
         let what = format!("{}: a run of a scheduled fabric has no flows and ports of a network", run.name());
         return Err(CompareError::new(what, "compare its tables windows and fabric_ports in Python, with xoff.open"));
     }

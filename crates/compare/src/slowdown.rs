@@ -1,5 +1,6 @@
 //! Slowdown by size of flow.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_lab::stats::quantile;
 
@@ -7,7 +8,7 @@ use crate::size::label;
 use crate::{Estimate, FlowFacts, Run};
 
 /// Flows of a side whose sizes lie in a bin.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct SizeBin {
     /// The bin in words: `10 KB to 100 KB`.
     pub size: String,

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Run;
 
 /// A flow that every side has.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Victim {
     /// Seed of its runs.
     pub seed: u64,
@@ -26,6 +27,11 @@ pub struct Victim {
 }
 
 impl Victim {
+    /// Some side has another slowdown than the first.
+    pub(crate) fn is_changed(&self) -> bool {
+        self.slowdowns.iter().any(|s| *s != self.slowdowns[0])
+    }
+
     /// How much worse the last side is: unfinished there only is worst of all.
     fn harm(&self) -> f64 {
         match (self.slowdowns.first().copied().flatten(), self.slowdowns.last().copied().flatten()) {

@@ -123,6 +123,7 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
         discipline: DisciplineKind::Fifo,
         scheduler: SchedulerKind::RoundRobin,
         cut_through: None,
+        watchdog: None,
         control_delay: ControlDelay::default(),
         message_len: Some(Bytes(PFC_FRAME)),
         clock: WireClock::Nanoseconds,
@@ -153,6 +154,7 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
         compat: Compat::HPCC_SIMULATOR,
         order: EventOrder::Insertion,
         threads: 1,
+        share: None,
         engine: Default::default(),
         seed: 1,
         // One look when the run ends: a deadlock among sticky pauses leaves nothing to happen.
@@ -194,6 +196,7 @@ fn faults(case: &HpccCase, t: &Topology) -> Faults {
         failures: failure.into_iter().collect(),
         losses: LinkErrors::new(case).map(|l| -> Box<dyn Losses> { Box::new(l) }),
         round_robin: failure.map(|_| -> Box<dyn StartOrder> { Box::<RoundRobin>::default() }),
+        ..Faults::default()
     }
 }
 

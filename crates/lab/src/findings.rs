@@ -1,5 +1,6 @@
 //! What an entry found, and the verdict that follows from it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_report::{Figure, Table, Unit};
 
@@ -102,7 +103,8 @@ impl Check {
 }
 
 /// The answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[schemars(rename = "Reproduced")]
 pub enum Verdict {
     /// All checks hold.
     #[serde(rename = "reproduced")]

@@ -1,5 +1,6 @@
 //! An entry with its answer, as it is kept in files.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_report::{Align, Cell, Column, Table, Tone};
 
@@ -20,7 +21,7 @@ pub struct Picture {
 }
 
 /// A check with its answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct JudgedCheck {
     /// What was measured.
     pub what: String,

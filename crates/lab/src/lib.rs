@@ -26,5 +26,5 @@ pub use entry::{Entry, Item};
 pub use error::ReproduceError;
 pub use findings::{Check, Findings, Source, Verdict};
 pub use judged::{Judged, JudgedCheck, Picture};
-pub use output::{check_docs, write_docs, write_json};
+pub use output::{JudgedEntry, Reproduced, check_docs, write_docs};
 pub use runner::{Paper, Report, TESTBED_SUFFIX, run_entries};

@@ -8,6 +8,7 @@
 //!  flow_control/    Receiver (measures one ingress buffer, sends upstream) and Sender (obeys, answers `gate`)
 //!  detection/       Detector (decides at an egress queue whether a frame is marked)
 //!  rate_control/    RateControl (an end system's rate per flow) and its notification point
+//!  watchdog         frees an egress queue that its peer holds for too long
 //! ```
 //!
 //! No file of the node crate and of the simulator names a mechanism (`sim/tests/names.rs`): a switch and a NIC use traits only.
@@ -18,6 +19,7 @@ pub mod flow_control;
 pub mod rate_control;
 pub mod scheduled;
 mod unmet;
+pub mod watchdog;
 
 pub use control_loop::{ControlLoop, bytes_ceil};
 pub use unmet::Unmet;

@@ -2,6 +2,7 @@
 
 use xoff_mech::detection::{Congestion, Mark, PortState, Side};
 use xoff_mech::flow_control::{Message, StoppedBy};
+use xoff_mech::watchdog::Change;
 use xoff_units::{Rate, Span, Time};
 
 use crate::frame::{Frame, FrameId, FrameKind, FrameStore};
@@ -66,6 +67,11 @@ pub enum Call {
         /// Number of the port at its node, from 0.
         port: u16,
     },
+    /// A clock of the node itself.
+    Clock {
+        /// Which one.
+        which: u8,
+    },
     /// A timer of a flow's rate control.
     FlowTimer {
         /// The flow's place in its NIC.
@@ -84,6 +90,8 @@ pub enum Drop {
     NoRoute,
     /// It waited for a link that failed.
     LinkFailed,
+    /// It was for the queue of this port, or came in by it, and the watchdog had found a storm there.
+    Stormed(u16),
 }
 
 /// What happened inside a node, for probes, checkers and flow accounting.
@@ -188,6 +196,15 @@ pub enum NodeEvent {
         class: u8,
         /// Its state.
         state: PortState,
+    },
+    /// The watchdog has found that a class of a port is stormed, or that this is over.
+    Watchdog {
+        /// Number of the port at its node, from 0.
+        port: u16,
+        /// Number of the class, from 0.
+        class: u8,
+        /// What it has found.
+        change: Change,
     },
     /// A frame was dropped.
     Dropped {

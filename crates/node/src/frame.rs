@@ -173,6 +173,26 @@ impl Frame {
     pub fn bytes(&self) -> Bytes {
         Bytes(self.len as u64)
     }
+
+    /// All of it but its place in a queue, for another process.
+    pub fn to_words(&self) -> [u64; 4] {
+        let Frame { seq, sent_at, next: _, flow, len, in_port, out_port, bits } = *self;
+        [seq, sent_at.0, (flow as u64) << 32 | (len as u64) << 16 | bits as u64, (in_port as u64) << 16 | out_port as u64]
+    }
+
+    /// The inverse of [`Frame::to_words`]; it is in no queue.
+    pub fn from_words([seq, sent_at, what, ports]: [u64; 4]) -> Frame {
+        Frame {
+            seq,
+            sent_at: Time(sent_at),
+            next: NIL,
+            flow: (what >> 32) as u32,
+            len: (what >> 16) as u16,
+            in_port: (ports >> 16) as u16,
+            out_port: ports as u16,
+            bits: what as u16,
+        }
+    }
 }
 
 /// The records that a frame has collected on its way.
@@ -403,6 +423,19 @@ mod tests {
     #[test]
     fn a_frame_stays_small() {
         assert_eq!(size_of::<Frame>(), 32);
+    }
+
+    #[test]
+    fn a_frame_is_the_same_in_another_process() {
+        let mut f = Frame::new(FrameKind::Data, u32::MAX - 1, 7, LEN_MAX);
+        (f.seq, f.sent_at) = (u64::MAX - 1, Time(u64::MAX - 2));
+        f.add_mark(Mark::Ce);
+        f.set_reported(Mark::from_code_point(0b10));
+        f.set_ends_flow(true);
+        (0..7).for_each(|_| f.pass_through(u16::MAX - 1, u16::MAX - 2));
+        assert_eq!(format!("{f:?}"), format!("{:?}", Frame::from_words(f.to_words())));
+        let control = Frame::control(Message::Custom(77), 3, 64);
+        assert_eq!(Frame::from_words(control.to_words()).message(), Message::Custom(77));
     }
 
     #[test]

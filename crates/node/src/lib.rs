@@ -28,7 +28,7 @@ pub use control::{ControlDelay, Delay};
 pub use discipline::DisciplineKind;
 pub use env::{Call, Drop, Env, EventKey, NodeEvent};
 pub use frame::{Frame, FrameId, FrameKind, FrameList, FrameStore, LEN_MAX, NIL, Telemetry};
-pub use nic::{FlowStart, Left, Nic, NicConfig, Pacing, PausedWith, Transport};
+pub use nic::{DrainConfig, FlowStart, Left, Nic, NicConfig, Pacing, PausedWith, StormConfig, Transport};
 pub use port::{Hold, Port};
 pub use scheduler::{Scheduler, SchedulerKind};
 pub use switch::{Occupant, Switch, SwitchConfig};

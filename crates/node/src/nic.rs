@@ -25,6 +25,7 @@ use crate::port::{ClassConfig, Port};
 use crate::wire_times::FlowTimes;
 
 mod config;
+mod drain;
 mod per_flow;
 mod reaction;
 mod receiving;
@@ -32,13 +33,18 @@ mod round_robin;
 mod round_robin_by_place;
 mod sending;
 mod state;
+mod storm;
 
 pub use config::{FlowStart, NicConfig, Pacing, PausedWith, Transport};
+use drain::Drain;
+pub use drain::DrainConfig;
 use receiving::Receiving;
 use round_robin::RoundRobin;
 use round_robin_by_place::RoundRobinByPlace;
 use sending::{Production, Sending};
 pub use state::Left;
+use storm::Storm;
+pub use storm::StormConfig;
 
 /// Whose turn it is, by one of two rules.
 #[derive(Serialize)]
@@ -110,6 +116,10 @@ pub struct Nic {
     /// Acknowledgements, CNMs and CNPs that wait.
     feedback: FrameList,
     port: Port,
+    /// Its own memory, where it drains slowly; most do not.
+    drain: Option<Box<Drain>>,
+    /// What it does where it is broken; most are not.
+    storms: Vec<Storm>,
     /// Wake-ups that are still to come and no longer count; only where they stay ([`Compat::wakes_stay`](crate::Compat)).
     cancelled_wakes: Vec<Time>,
 }
@@ -134,6 +144,8 @@ impl Nic {
             slots: FxHashMap::default(),
             receiving: FxHashMap::default(),
             feedback: FrameList::default(),
+            drain: None,
+            storms: Vec::new(),
             cancelled_wakes: Vec::new(),
         }
     }
@@ -141,6 +153,7 @@ impl Nic {
     /// Arms the first timers.
     pub fn start(&mut self, env: &mut impl Env) {
         self.port.start(self.node, 0, env);
+        self.plan_storm(env);
     }
 
     /// Bytes of a data frame around its payload.
@@ -184,6 +197,9 @@ impl Nic {
 
     /// A frame arrived.
     pub fn on_frame(&mut self, now: Time, id: FrameId, env: &mut impl Env) {
+        if self.drain.is_some() && env.frames()[id].kind() == FrameKind::Data {
+            return self.take_in(now, id, env);
+        }
         let frame = env.discard(id); // its records stay in their place until another frame takes it
         match frame.kind() {
             FrameKind::Control => {
@@ -206,9 +222,10 @@ impl Nic {
         // A host's memory is not modelled: the frame enters and leaves its buffer in one instant. The receiver half
         // still has to count it, or credits would run out.
         let (class, len) = (frame.class(), frame.len());
-        let full = Occupancy { bytes: frame.bytes(), shared: frame.bytes(), headroom: Bytes::ZERO, limit: self.memory };
-        let on_arrival = self.port.on_arrival(now, class, frame.flow, &full, len);
-        let on_departure = self.port.on_departure(now, class, frame.flow, &Occupancy { limit: full.limit, ..Occupancy::default() }, len);
+        let without = self.occupancy(class);
+        let bytes = without.bytes + frame.bytes();
+        let on_arrival = self.port.on_arrival(now, class, frame.flow, &Occupancy { bytes, shared: bytes, ..without }, len);
+        let on_departure = self.port.on_departure(now, class, frame.flow, &without, len);
         if on_arrival.is_some() || on_departure.is_some() {
             for message in [on_arrival, on_departure].into_iter().flatten() {
                 self.send_control(now, class, message, env);
@@ -272,7 +289,8 @@ impl Nic {
 
     /// A timer of the receiver half expires.
     pub fn on_receiver_wake(&mut self, now: Time, class: u8, env: &mut impl Env) {
-        if let Some(message) = self.port.on_receiver_wake(now, class, &Occupancy { limit: self.memory, ..Occupancy::default() }) {
+        let occupancy = self.occupancy(class);
+        if let Some(message) = self.port.on_receiver_wake(now, class, &occupancy) {
             self.send_control(now, class, message, env);
             if self.per_flow {
                 self.send_more_control(now, class, env);
@@ -315,7 +333,7 @@ impl Nic {
 
     /// Received messages take effect.
     pub fn on_apply(&mut self, now: Time, env: &mut impl Env) {
-        if self.port.apply_due(now, self.node, 0, env) {
+        if self.port.apply_due(now, self.node, 0, env).0 {
             self.try_send(now, env);
         }
     }
@@ -327,6 +345,9 @@ impl Nic {
     }
 
     fn send_control(&mut self, now: Time, class: u8, message: Message, env: &mut impl Env) {
+        if !self.storms.is_empty() && self.withholds(now, class, message) {
+            return;
+        }
         self.port.send_control(now, self.node, 0, class, message, &self.c.control_delay, env);
         self.plan_next(env);
     }

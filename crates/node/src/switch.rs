@@ -5,6 +5,7 @@ use xoff_mech::LinkFacts;
 use xoff_mech::detection::{Detection, Detector, Mark, Place, PortState};
 use xoff_mech::flow_control::{FlowControl, Gate, Message, Occupancy, QueueState};
 use xoff_mech::rate_control::RecordFormat;
+use xoff_mech::watchdog::Config as WatchdogConfig;
 use xoff_units::{Bytes, Time, prefetch};
 
 use crate::buffer::{Buffer, BufferPolicy};
@@ -18,8 +19,10 @@ use crate::scheduler::{Scheduler, SchedulerKind};
 
 mod congestion_points;
 mod inspect;
+mod watchdog;
 
 use congestion_points::CongestionPoints;
+use watchdog::Watchdog;
 
 /// How a switch is built.
 #[derive(Clone, Debug)]
@@ -49,6 +52,8 @@ pub struct SwitchConfig {
     pub unpaused: Option<u8>,
     /// Data frames collect records of their way, kept like this.
     pub telemetry: Option<RecordFormat>,
+    /// Frees queues that their peers hold for too long.
+    pub watchdog: Option<WatchdogConfig>,
     /// Rules of a simulator that is replayed; default: none.
     pub compat: Compat,
 }
@@ -80,6 +85,8 @@ pub struct Switch {
     classes: usize,
     /// Buffers that notify sources of congestion; most switches have none.
     congestion_points: Option<Box<CongestionPoints>>,
+    /// The watchdog; most switches have none.
+    watchdog: Option<Box<Watchdog>>,
     ports: Vec<Port>,
     buffer: Buffer,
     queues: Discipline,
@@ -108,6 +115,7 @@ impl Switch {
         };
         let place = |p: usize| Place { link: &c.links[p], flow_control: &c.flow_control[p], to_host: c.to_host[p] };
         let places = c.detection.iter().enumerate().map(|(p, d)| (d, place(p)));
+        let frame = c.links.iter().map(|l| l.mtu).max().unwrap_or_default();
         Switch {
             node,
             classes: c.classes,
@@ -126,6 +134,7 @@ impl Switch {
             failed_port_keeps_memory: c.compat.failed_port_keeps_memory,
             hairpin_overlap: c.compat.hairpin_overlap,
             telemetry: c.telemetry.is_some(),
+            watchdog: c.watchdog.map(|w| Watchdog::new(w, frame, n * c.classes)),
             per_flow: c.flow_control.iter().any(FlowControl::per_flow),
         }
     }
@@ -135,6 +144,7 @@ impl Switch {
         for p in 0..self.ports.len() {
             self.ports[p].start(self.node, p as u16, env);
         }
+        self.start_watchdog(env);
     }
 
     /// A frame arrived at `port`.
@@ -142,7 +152,11 @@ impl Switch {
         let frame = env.frames()[id];
         if frame.kind() == FrameKind::Control {
             env.discard(id);
-            if self.ports[port as usize].on_control(now, self.node, port, frame.class(), frame.message(), &self.control_delay, env) {
+            let open = self.ports[port as usize].on_control(now, self.node, port, frame.class(), frame.message(), &self.control_delay, env);
+            if self.watchdog.is_some() && self.control_delay.processing.is_zero() {
+                self.note_message(now, port, frame.class());
+            }
+            if open {
                 self.try_send(now, port, env);
             }
             return;
@@ -156,6 +170,12 @@ impl Switch {
         if self.unpaused == Some(class) {
             self.ports[out_port as usize].send_unpaused(now, self.node, out_port, id, env);
             return self.plan_next(out_port, env);
+        }
+        if self.watchdog.is_some()
+            && let Some(why) = self.discarded(port, out_port, class)
+        {
+            env.discard(id);
+            return env.emit(self.node, now, drop(why));
         }
         let class_state = self.ports[port as usize].class_state_mut(class);
         let Some(occupancy) = self.buffer.admit(&mut class_state.ingress, len) else {
@@ -251,7 +271,11 @@ impl Switch {
 
     /// Received messages take effect.
     pub fn on_apply(&mut self, now: Time, port: u16, env: &mut impl Env) {
-        if self.ports[port as usize].apply_due(now, self.node, port, env) {
+        let (open, classes) = self.ports[port as usize].apply_due(now, self.node, port, env);
+        if self.watchdog.is_some() {
+            (0..self.classes as u8).filter(|class| classes & 1 << class != 0).for_each(|class| self.note_message(now, port, class));
+        }
+        if open {
             self.try_send(now, port, env);
         }
     }
@@ -268,38 +292,41 @@ impl Switch {
             let dropped = NodeEvent::Dropped { port, class: f.class(), flow: f.flow, len: f.len(), kind: f.kind(), why: Drop::LinkFailed };
             env.emit(self.node, now, dropped);
         }
-        self.throw_away(now, port, env);
+        self.throw_all_away(now, port, env);
     }
 
     /// Frees every frame that waits for a failed port.
-    fn throw_away(&mut self, now: Time, port: u16, env: &mut impl Env) {
-        for class in 0..self.classes as u8 {
-            loop {
-                let class_state = self.ports[port as usize].class_state_mut(class);
-                let Some((id, exposed)) = self.queues.discard(class_state, port, class, env.frames()) else { break };
-                let frame = env.discard(id);
-                let (in_port, len) = (frame.in_port, frame.len());
-                let (flow, kind) = (frame.flow, frame.kind());
-                env.emit(self.node, now, NodeEvent::Dropped { port: in_port, class, flow, len, kind, why: Drop::LinkFailed });
-                self.sample_gone(now, (in_port, port), class, frame.flow, frame.bytes());
-                if self.failed_port_keeps_memory {
-                    self.buffer.lose(len);
+    fn throw_all_away(&mut self, now: Time, port: u16, env: &mut impl Env) {
+        (0..self.classes as u8).for_each(|class| self.throw_away(now, port, class, Drop::LinkFailed, env));
+    }
+
+    /// Frees every frame of a class that waits for a port.
+    fn throw_away(&mut self, now: Time, port: u16, class: u8, why: Drop, env: &mut impl Env) {
+        loop {
+            let class_state = self.ports[port as usize].class_state_mut(class);
+            let Some((id, exposed)) = self.queues.discard(class_state, port, class, env.frames()) else { break };
+            let frame = env.discard(id);
+            let (in_port, len) = (frame.in_port, frame.len());
+            let (flow, kind) = (frame.flow, frame.kind());
+            env.emit(self.node, now, NodeEvent::Dropped { port: in_port, class, flow, len, kind, why });
+            self.sample_gone(now, (in_port, port), class, frame.flow, frame.bytes());
+            if self.failed_port_keeps_memory {
+                self.buffer.lose(len);
+            } else {
+                let class_state = self.ports[in_port as usize].class_state_mut(class);
+                let occupancy = self.buffer.release(&mut class_state.ingress, len);
+                let message = if class_state.rx.per_flow() {
+                    self.on_flow_departure(now, (in_port, port), class, &frame)
                 } else {
-                    let class_state = self.ports[in_port as usize].class_state_mut(class);
-                    let occupancy = self.buffer.release(&mut class_state.ingress, len);
-                    let message = if class_state.rx.per_flow() {
-                        self.on_flow_departure(now, (in_port, port), class, &frame)
-                    } else {
-                        class_state.rx.on_departure(now, &occupancy, frame.bytes())
-                    };
-                    if let Some(message) = message {
-                        self.send_control(now, in_port, class, message, env);
-                    }
-                    self.note_queue(now, in_port, port, class, &occupancy, env);
+                    class_state.rx.on_departure(now, &occupancy, frame.bytes())
+                };
+                if let Some(message) = message {
+                    self.send_control(now, in_port, class, message, env);
                 }
-                if let Some(other) = exposed {
-                    self.try_send(now, other, env);
-                }
+                self.note_queue(now, in_port, port, class, &occupancy, env);
+            }
+            if let Some(other) = exposed {
+                self.try_send(now, other, env);
             }
         }
     }
@@ -373,7 +400,7 @@ impl Switch {
         let p = &mut self.ports[port as usize];
         if p.failed() {
             // Only with input queues: a frame for it came to the head.
-            return self.throw_away(now, port, env);
+            return self.throw_all_away(now, port, env);
         }
         if p.busy(env) {
             return p.call_when_free(self.node, port, env);
@@ -419,6 +446,10 @@ impl Switch {
     }
 
     fn send(&mut self, now: Time, port: u16, class: u8, env: &mut impl Env) {
+        if self.queues.reads_inputs() && self.discards(port, class) {
+            // It waited behind a frame for another port when the storm was found.
+            return self.throw_away(now, port, class, Drop::Stormed(port), env);
+        }
         let class_state = self.ports[port as usize].class_state_mut(class);
         let Some(id) = self.queues.pop_of(now, class_state, port, class, env.frames()) else { return };
         if self.queues.reads_inputs() {
@@ -483,6 +514,9 @@ impl Switch {
             p.add_record(now, id, env.frames());
         }
         p.start_frame(now, self.node, port, id, env);
+        if self.watchdog.is_some() {
+            self.note_sent(now, port, class);
+        }
         self.plan_next(port, env);
         if let (Some(message), true) = (message, speaks_after) {
             self.send_control(now, in_port, class, message, env);

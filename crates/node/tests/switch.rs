@@ -76,6 +76,7 @@ fn switch(hairpin_overlap: bool) -> Switch {
             message_len: None,
             unpaused: None,
             telemetry: None,
+            watchdog: None,
             compat: Compat { hairpin_overlap, ..Compat::default() },
         },
     )

@@ -18,9 +18,10 @@ use std::ffi::OsString;
 
 use pyo3::prelude::*;
 
-/// The command `xoff` with these arguments, the program's name first; returns its exit code.
+/// The command `xoff` with these arguments, the program's name first; returns its exit code. `started_by` starts a further process of it.
 #[pyfunction]
-fn command(py: Python<'_>, args: Vec<OsString>) -> u8 {
+fn command(py: Python<'_>, args: Vec<OsString>, started_by: Vec<OsString>) -> u8 {
+    xoff::started_by(started_by);
     py.detach(|| xoff::main_with_args(args))
 }
 

@@ -140,7 +140,7 @@ impl Sweep {
     fn collect(&self, py: Python<'_>) -> PyResult<(String, Table)> {
         let store = self.store()?;
         let collected: Collected = py.detach(|| store.collect(&self.plan)).map_err(Failure::from)?;
-        let json = collected.json(store.path()).to_string();
+        let json = serde_json::to_string(&collected.json(store.path())).expect("plain data");
         Ok((json, Table(MemoryTable { name: "runs", schema: collected.runs.schema(), batches: vec![collected.runs] })))
     }
 }

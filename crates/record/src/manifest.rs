@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_output::{Folder, holder};
 
@@ -15,7 +16,7 @@ use crate::verdict::{Deadlock, Fate, Verdict};
 pub const MANIFEST: &str = "manifest.json";
 
 /// One resolved parameter.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Parameter {
     /// Where it belongs: `flow_control.xoff`.
     pub path: String,
@@ -28,7 +29,7 @@ pub struct Parameter {
 }
 
 /// A file of the results.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct ResultFile {
     /// Its name in the folder.
     pub name: String,
@@ -39,7 +40,7 @@ pub struct ResultFile {
 }
 
 /// What fast-forward has done: whole periods of a network whose state recurs were skipped. Never changes a result.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct FastForward {
     /// Periods that were found.
     pub periods: u64,
@@ -52,12 +53,17 @@ pub struct FastForward {
     pub skipped_ps: u64,
     /// Events that the skipped time would have taken; they are among the events of the run.
     pub events_skipped: u64,
-    /// Why nothing was skipped; absent: something was.
+    /// Why nothing was skipped; null: something was.
     pub because: Option<String>,
 }
 
+/// Processes of versions that did not say.
+fn one() -> u32 {
+    1
+}
+
 /// All about a run but its tables.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Manifest {
     /// Version of xoff.
     pub xoff_version: String,
@@ -70,13 +76,16 @@ pub struct Manifest {
     pub parameters: Vec<Parameter>,
     /// Seed of the run.
     pub seed: u64,
-    /// Threads used; never changes a result.
+    /// Threads used, in each process; never changes a result.
     pub threads: u32,
+    /// Processes that shared the network; never changes a result.
+    #[serde(default = "one")]
+    pub processes: u32,
     /// How events were handled: `windows` (node after node, window by window) or `events` (in one order over all nodes); never changes a
     /// result. Empty: a version that did not say, or a scheduled fabric.
     #[serde(default)]
     pub engine: String,
-    /// Why not window by window.
+    /// Why not window by window; null: it was, or nothing said so.
     #[serde(default)]
     pub engine_because: Option<String>,
     /// What fast-forward has done.
@@ -107,7 +116,7 @@ pub struct Manifest {
     pub flows_completed: u64,
     /// Flows that started.
     pub flows_total: u64,
-    /// Ports of the first deadlock's cycle, each waiting for the next; `None`: no deadlock.
+    /// Ports of the first deadlock's cycle, each waiting for the next; null: no deadlock.
     pub deadlock: Option<Vec<String>>,
     /// Why the run ended.
     pub ended_because: String,
@@ -119,10 +128,10 @@ pub struct Manifest {
     pub warnings: Vec<String>,
     /// The user stopped the run; tables hold what was computed until then.
     pub interrupted: bool,
-    /// Slowdown of the flows, unfinished ones counted; `None`: no flow has a size and a route.
+    /// Slowdown of the flows, unfinished ones counted; null: no flow has a size and a route.
     #[serde(default)]
     pub slowdown: Option<Slowdown>,
-    /// What the run came to; `None` only in manifests of earlier versions.
+    /// What the run came to; null only in manifests of earlier versions.
     #[serde(default)]
     pub verdict: Option<Verdict>,
     /// The files of the results beside it; empty: a version that did not list them, or a run without files.

@@ -4,7 +4,9 @@ use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::SchemaRef;
 use xoff_output::Folder;
 
-use xoff_rows::{CauseRow, CnmRow, ControlRow, DeadlockRow, FlowRow, MarkRow, PauseRow, PortRow, QueueRow, RateRow, StateRow, TableRow};
+use xoff_rows::{
+    CauseRow, CnmRow, ControlRow, DeadlockRow, FlowRow, MarkRow, PauseRow, PortRow, QueueRow, RateRow, StateRow, StormRow, TableRow,
+};
 use xoff_rows::{FabricPortRow, HostFlowRow, WindowRow, fabric_tables, network_tables};
 
 use crate::column::{Dictionaries, Names};

@@ -1,23 +1,10 @@
 //! `docs/tables.md` says what the declarations of the tables say.
 
-use std::path::Path;
-
 use xoff_record::rows::{Kind, tables};
 
 #[test]
 fn the_page_about_the_tables_is_what_the_declarations_contain() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tables.md");
-    let page = xoff_record::page::page();
-    if xoff_testing::bless() {
-        std::fs::write(&path, &page).unwrap();
-    }
-    let found = std::fs::read_to_string(&path).unwrap_or_default();
-    let differs = found.lines().zip(page.lines()).position(|(a, b)| a != b).unwrap_or(found.lines().count().min(page.lines().count()));
-    assert!(
-        found == page,
-        "docs/tables.md is stale from line {} on: run XOFF_TEST_BLESS=1 cargo test --release --workspace --test page",
-        differs + 1
-    );
+    xoff_testing::published("tables.md", &xoff_record::page::page());
 }
 
 /// What compiles without a text, or with a unit that its name contradicts, is found here.

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::{Array, RecordBatch};
 use xoff_record::{
-    Beside, CauseRow, Closed, CnmRow, ControlRow, DeadlockRow, Direction, FORMATS, FlowRow, Folder, Format, Known, Label, Late, Manifest,
-    Mark, MarkRow, Message, NETWORK, Names, Node, Parameter, PauseRow, Port, PortRow, PortState, QueueRow, RateRow, RateSource, ResultFile,
-    RunInfo, SCHEMA_VERSION, Side, Sink, StateRow, StoppedBy, Tables, read,
+    Action, Beside, CauseRow, Closed, CnmRow, ControlRow, DeadlockRow, Direction, FORMATS, FlowRow, Folder, Format, Known, Label, Late,
+    Manifest, Mark, MarkRow, Message, NETWORK, Names, Node, Parameter, PauseRow, Port, PortRow, PortState, QueueRow, RateRow, RateSource,
+    ResultFile, RunInfo, SCHEMA_VERSION, Side, Sink, StateRow, StoppedBy, StormRow, Tables, read,
 };
 
 /// An empty folder of this test.
@@ -123,6 +123,18 @@ fn fill(t: &mut Tables, n: u64) {
     }
 }
 
+/// Some rows in another one.
+fn fill_storms(t: &mut Tables, n: u64) {
+    for i in 0..n {
+        let action = [Action::Drop, Action::Forward, Action::Alert][i as usize % 3];
+        let restored_ps = (i % 2 == 1).then_some(5 * i);
+        let (discarded_data, discarded_control) = (8 * i, i);
+        let row =
+            StormRow { port: Port(1), priority: 4, since_ps: i, found_ps: 3 * i, restored_ps, action, discarded_data, discarded_control };
+        t.storms.push(row).unwrap();
+    }
+}
+
 /// Some rows in the table that came later.
 fn fill_cnms(t: &mut Tables, n: u64) {
     for i in 0..n {
@@ -149,10 +161,11 @@ fn every_table_reads_back_as_written() {
     let mut t = Tables::with_chunks(&Sink::Files(folder.clone(), Default::default()), &info(), &names(), 4).unwrap();
     fill(&mut t, 10);
     fill_cnms(&mut t, 10);
+    fill_storms(&mut t, 10);
     let closed = t.close();
     keep(&folder, &closed);
     assert_eq!(closed.error, None);
-    let all = ["flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes", "states", "marks", "cnms"];
+    let all = ["flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes", "states", "marks", "cnms", "storms"];
     assert_eq!(closed.rows, all.map(|name| (name, 10)));
     let length = |name: &str| fs::metadata(dir.join(name)).unwrap().len();
     let file = |table: &str| format!("{table}.parquet");
@@ -255,6 +268,14 @@ fn every_table_reads_back_as_written() {
     assert_eq!((numbers(&b, "time_ps"), numbers(&b, "flow"), numbers(&b, "feedback")), (some(|i| 7 * i), some(|i| i), some(|_| 63)));
     assert_eq!((texts(&b, "port")[0].as_str(), &texts(&b, "kind")[..2]), ("S1->H2", &["ingress".to_owned(), "egress".to_owned()][..]));
 
+    let b = get("storms");
+    assert_eq!(
+        (numbers(&b, "since_ps"), numbers(&b, "found_ps"), numbers(&b, "discarded_data")),
+        (some(|i| i), some(|i| 3 * i), some(|i| 8 * i))
+    );
+    assert_eq!(numbers(&b, "restored_ps"), (0..10).map(|i| (i % 2 == 1).then_some(5 * i)).collect::<Vec<_>>());
+    assert_eq!(texts(&b, "action")[..3], ["drop", "forward", "alert"].map(str::to_owned));
+
     let metadata = read::metadata(&dir, "pauses").unwrap();
     let version = SCHEMA_VERSION.to_string();
     for pair in [("xoff.table", "pauses"), ("xoff.schema_version", &*version), ("xoff.version", "0.1.0"), ("xoff.scenario_hash", "abc")] {
@@ -316,7 +337,7 @@ fn the_same_rows_give_the_same_files() {
         assert_eq!(closed.error, None);
         keep(&folder, &closed);
     }
-    assert_eq!(listed(&a).len(), 12);
+    assert_eq!(listed(&a).len(), 13);
     for name in listed(&a) {
         assert_eq!(fs::read(a.join(&name)).unwrap(), fs::read(b.join(&name)).unwrap(), "{name:?}");
     }
@@ -328,7 +349,7 @@ fn empty_tables_are_complete_files() {
     let folder = claim(&dir);
     let closed = Tables::create(&Sink::Files(folder.clone(), Default::default()), &info(), &names()).unwrap().close();
     keep(&folder, &closed);
-    assert_eq!((closed.error, closed.files.len()), (None, 11));
+    assert_eq!((closed.error, closed.files.len()), (None, 12));
     for (name, _) in closed.rows {
         assert_eq!(read::batches(&dir, name).unwrap().iter().map(|b| b.num_rows()).sum::<usize>(), 0);
     }
@@ -396,10 +417,10 @@ fn a_full_disk_leaves_the_results_of_before() {
     let row = QueueRow { time_ps: 0, port: Port(0), kind: Side::Egress, priority: 0, bytes: 0 };
     assert_eq!(t.queues.push(row).as_ref(), Err(&e));
     let closed = t.close();
-    assert_eq!((closed.error, closed.files.len()), (Some(e), 10));
+    assert_eq!((closed.error, closed.files.len()), (Some(e), 11));
     drop(again);
     assert!(listed(&dir).iter().all(|n| !n.ends_with(".partial")), "{:?}", listed(&dir));
-    assert_eq!(Manifest::read(&dir).unwrap().files.len(), 11);
+    assert_eq!(Manifest::read(&dir).unwrap().files.len(), 12);
     let rows: usize = read::batches(&dir, "queues").unwrap().iter().map(|b| b.num_rows()).sum();
     assert_eq!(rows, 10);
 }
@@ -412,7 +433,7 @@ fn an_index_without_a_name_is_an_error_and_leaves_nothing() {
     let row = PauseRow { port: Port(2), priority: 0, from_ps: 0, to_ps: None, cause: Late::default() };
     assert!(t.pauses.push(row).is_err());
     let closed = t.close();
-    assert!(closed.error.is_some() && closed.files.len() == 10);
+    assert!(closed.error.is_some() && closed.files.len() == 11);
     drop(folder);
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
 }
@@ -429,7 +450,7 @@ fn a_run_that_dies_leaves_the_run_before() {
     fill(&mut t, 10);
     assert!(dir.join("flows.parquet.partial").exists() && dir.join("flows.parquet").exists());
     drop((t, second));
-    assert_eq!(listed(&dir).len(), 12);
+    assert_eq!(listed(&dir).len(), 13);
     assert_eq!(Manifest::read(&dir).unwrap().files[0].rows, 0);
 }
 
@@ -532,10 +553,11 @@ fn every_format_reads_back_what_parquet_does() {
         let mut t = Tables::with_chunks(&Sink::Files(folder.clone(), format), &info(), &names(), 16).unwrap();
         fill(&mut t, 100);
         fill_cnms(&mut t, 100);
+        fill_storms(&mut t, 100);
         let closed = t.close();
         assert!(closed.error.is_none());
         keep(&folder, &closed);
-        assert_eq!(listed(&dir).iter().filter(|n| n.ends_with(&format!(".{}", format.name))).count(), 11);
+        assert_eq!(listed(&dir).iter().filter(|n| n.ends_with(&format!(".{}", format.name))).count(), 12);
         (dir, closed.hash)
     };
     let (parquet, hash) = written(&FORMATS[0]);

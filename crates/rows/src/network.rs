@@ -2,6 +2,7 @@
 
 use xoff_mech::detection::{Mark, PortState, Side};
 use xoff_mech::flow_control::StoppedBy;
+use xoff_mech::watchdog::Action;
 
 use crate::cell::{Beside, Known, Label, Late, Message, Node, Port};
 use crate::spec::{TableRow, TableSpec, table};
@@ -244,6 +245,28 @@ table! {
     }
 }
 
+table! {
+    /// A storm that the watchdog of a switch found: a queue that its far end held for too long.
+    StormRow in "storms" late {
+        /// The port that was held.
+        port: Port,
+        /// Priority, 0 to 7.
+        priority: u8,
+        /// Held since.
+        since_ps: u64 ["ps"],
+        /// When the watchdog found it.
+        found_ps: u64 ["ps"],
+        /// When its far end had let go for the restoration time; null: not before the run ended.
+        restored_ps: Option<u64> ["ps"],
+        /// What became of the queue.
+        action: Action,
+        /// Data frames that were discarded for it.
+        discarded_data: u64,
+        /// Acknowledgements, CNMs and CNPs that were.
+        discarded_control: u64,
+    }
+}
+
 /// Calls a macro with the tables of a run of a network. Their order is part of the result hash.
 #[macro_export]
 macro_rules! network_tables {
@@ -259,7 +282,8 @@ macro_rules! network_tables {
             causes: CauseRow,
             states: StateRow,
             marks: MarkRow,
-            cnms: CnmRow
+            cnms: CnmRow,
+            storms: StormRow
         }
     };
 }

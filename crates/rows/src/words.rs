@@ -2,6 +2,7 @@
 
 use xoff_mech::detection::{Mark, PortState, Side};
 use xoff_mech::flow_control::StoppedBy;
+use xoff_mech::watchdog::Action;
 
 /// A word of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +88,13 @@ words! {
         Pause = "pause", "a message of the far end, from the time it took effect until another one lifted it or its time was over";
         Credits = "credits", "a frame waited and the far end had given no credits for it";
         Flows = "flows", "frames waited, all of flows that the far end had paused";
+    }
+}
+words! {
+    Action {
+        Drop = "drop", "what waited, what came for it and what came in by its port in its priority was discarded";
+        Forward = "forward", "it was sent all the same";
+        Alert = "alert", "nothing changed";
     }
 }
 words! {

@@ -75,6 +75,7 @@ pub(crate) fn manifest(of: &Source<'_>, clocks: &Clocks, tables: &Closed) -> Man
         parameters: of.parameters.to_vec(),
         seed: of.seed,
         threads: 1,
+        processes: 1,
         result_hash: tables.hash.to_string(),
         started: humantime::format_rfc3339_seconds(clocks.begun).to_string(),
         wall_seconds: clocks.started.elapsed().as_secs_f64(),

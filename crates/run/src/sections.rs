@@ -39,6 +39,32 @@ pub(crate) const FAILURE: &[ParamSpec] = &[
     ParamSpec::required("at", Kind::Span, "when it fails, both directions, for the rest of the run; routes are found anew at once"),
 ];
 
+pub(crate) const PAUSE_STORM: &[ParamSpec] = &[
+    ParamSpec::required("host", Kind::Text, "the host whose NIC goes on stopping its switch, whatever it receives"),
+    ParamSpec::new("priority", Kind::Count, "0", "the priority that it stops, 0 to 7", ""),
+    ParamSpec::new("from", Kind::Span, "0us", "its first message: the one that holds its peer longest, whatever the flow control", ""),
+    ParamSpec::optional("until", Kind::Span, "it lets go; default: not before the run ends", ""),
+    ParamSpec::new("interval", Kind::Span, "100us", "time between two messages", "802.3 Annex 31D: a pause ends after 65,535 quanta"),
+];
+
+pub(crate) const SLOW_RECEIVER: &[ParamSpec] = &[
+    ParamSpec::required("host", Kind::Text, "the host that takes frames in slowly"),
+    ParamSpec::required("rate", Kind::Rate, "at which its NIC hands frames over: PCIe, misses in tables; at most that of its link"),
+    ParamSpec::optional(
+        "buffer",
+        Kind::Bytes,
+        "memory of the NIC for each priority; default: switch.buffer, with which flow control plans",
+        "",
+    ),
+    ParamSpec::optional("stalls", Kind::Texts, "when it hands over nothing, `FROM+FOR`, such as `100us+20us`", ""),
+    ParamSpec::optional(
+        "message_rate",
+        Kind::Count,
+        "messages, that is flows, that it completes in a second at most; default: any number",
+        "",
+    ),
+];
+
 const fn vl_table(key: &'static str, doc: &'static str) -> ParamSpec {
     ParamSpec::optional(key, Kind::Texts, doc, "IBA 7.6.9: at most 64 entries")
 }
@@ -181,6 +207,12 @@ pub(crate) fn failures() -> SectionSpec {
 pub(crate) fn failure() -> SectionSpec {
     SectionSpec::many("failure", "A link that fails during the run.", vec![FAILURE])
 }
+pub(crate) fn pause_storm() -> SectionSpec {
+    SectionSpec::many("pause_storm", "A host with a broken NIC.", vec![PAUSE_STORM])
+}
+pub(crate) fn slow_receiver() -> SectionSpec {
+    SectionSpec::many("slow_receiver", "A host that takes frames in more slowly than they can come.", vec![SLOW_RECEIVER])
+}
 pub(crate) fn switch() -> SectionSpec {
     SectionSpec::once("switch", "All switches.", vec![SWITCH])
 }
@@ -205,6 +237,14 @@ pub(crate) fn detection() -> SectionSpec {
 pub(crate) fn rate_control() -> SectionSpec {
     let kinds = xoff_mech::rate_control::REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: vec![e.params] });
     SectionSpec::once("rate_control", "End-to-end rate control of every flow.", vec![]).kinds("kind", Some("none"), kinds.collect())
+}
+pub(crate) fn watchdog() -> SectionSpec {
+    let kinds = xoff_mech::watchdog::REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: e.params.to_vec() });
+    SectionSpec::once("watchdog", "Frees egress queues of switches that their far end holds for too long.", vec![]).kinds(
+        "kind",
+        Some("none"),
+        kinds.collect(),
+    )
 }
 
 /// Name of the generator behind `[[flow]]`.
@@ -232,6 +272,8 @@ pub fn sections() -> Vec<SectionSpec> {
     all.extend([
         failures(),
         failure(),
+        pause_storm(),
+        slow_receiver(),
         routing(),
         switch(),
         host(),
@@ -239,6 +281,7 @@ pub fn sections() -> Vec<SectionSpec> {
         control_delay(),
         detection(),
         rate_control(),
+        watchdog(),
         flow(),
         workload(),
         probes(),

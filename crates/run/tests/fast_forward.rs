@@ -5,6 +5,7 @@
 
 mod cores;
 mod draw;
+mod operation;
 mod outcome;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use std::path::Path;
 
 use cores::on_all_cores;
 use draw::{Dice, Drawn};
+use operation::operation;
 use outcome::{first_difference, stated};
 use xoff_mech::flow_control;
 use xoff_run::NetworkScenario;
@@ -168,6 +170,7 @@ fn load(case: u64, flows: Flows) -> (NetworkScenario, Drawn) {
             1 => vec!["pauses"],
             _ => Vec::new(),
         },
+        operation: String::new(),
         failures: Vec::new(),
     };
     let plain = drawn.load().unwrap_or_else(|e| panic!("case {case}: {e}\n{}", drawn.text()));
@@ -176,6 +179,9 @@ fn load(case: u64, flows: Flows) -> (NetworkScenario, Drawn) {
         Flows::Long => workload(&mut d, &hosts, by_clock),
         Flows::Repeated => iterations(&mut d, &hosts),
     };
+    if case % 11 == 3 {
+        drawn.operation = operation(case, fc, hosts.last().expect("a host"), true);
+    }
     if case.is_multiple_of(5) {
         let l = &plain.topology.links[d.roll(plain.topology.links.len() as u64) as usize];
         drawn.failures.push((format!("{}-{}", plain.topology.name(l.a), plain.topology.name(l.b)), "70us".into()));

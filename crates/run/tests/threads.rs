@@ -8,160 +8,21 @@
 
 mod cores;
 mod draw;
+mod networks;
+mod operation;
 mod outcome;
 
 use std::collections::BTreeSet;
 use std::mem::discriminant;
 
 use cores::on_all_cores;
-use draw::{Dice, Drawn};
+use draw::Drawn;
+use networks::load;
 use outcome::{first_difference, stated};
 use xoff_mech::{detection, flow_control, rate_control};
 use xoff_record::Sink;
 use xoff_run::NetworkScenario;
-use xoff_sim::{Ended, Engine, Outcome, PORT_PROBES, Row, World};
-use xoff_topology::NodeKind;
-
-fn topology(d: &mut Dice) -> String {
-    let kind = match d.roll(5) {
-        0 => format!("kind = \"ring\"\nswitches = {}\nhosts_per_switch = {}", 3 + d.roll(6), 1 + d.roll(2)),
-        1 => format!("kind = \"chain\"\nswitches = {}\nhosts_per_switch = {}", 2 + d.roll(7), 1 + d.roll(2)),
-        2 => format!("kind = \"dumbbell\"\nsenders = {}\nreceivers = {}", 2 + d.roll(5), 1 + d.roll(4)),
-        3 => format!("kind = \"leaf-spine\"\nleaves = {}\nspines = {}\nhosts_per_leaf = {}", 2 + d.roll(4), 1 + d.roll(4), 1 + d.roll(3)),
-        _ => "kind = \"fat-tree\"\nk = 4".to_owned(),
-    };
-    let host_rate = d.pick(&["", "", "", "host_rate = \"40Gbps\"\n"]);
-    let host_rate = if kind.contains("dumbbell") { "" } else { host_rate };
-    format!("{kind}\n{host_rate}rate = \"{}\"\ndelay = \"{}\"\n", d.pick(&["40Gbps", "100Gbps"]), d.pick(&["100ns", "600ns", "1us", "5us"]))
-}
-
-/// Parameters that make a mechanism act within some hundred microseconds; what is not named here has its defaults.
-fn parameters(kind: &str, shared: bool, d: &mut Dice) -> String {
-    match kind {
-        "pfc" if shared => "threshold = \"dynamic\"\n".into(),
-        "pfc" => format!("xoff = \"{}KB\"\nquanta = {}\n", 30 + d.roll(100), 60 + d.roll(1000)),
-        "cbfc" => "period = \"4us\"\n".into(),
-        "gfc-time" => "period = \"4us\"\nb0 = \"60KB\"\n".into(),
-        "gfc-conceptual" => format!("b0 = \"{}KB\"\n", 20 + d.roll(100)),
-        "gfc-buffer" => "b1 = \"80KB\"\nhysteresis = \"2KB\"\n".into(),
-        "pffc" => format!("xoff_s = \"30KB\"\nxon_s = \"20KB\"\nslots = {}\n", d.pick(&["2", "4096"])),
-        "red" | "tcd" => "kmin = \"20KB\"\nkmax = \"80KB\"\npmax = 0.3\n".into(),
-        "fecn" => "threshold = \"30KB\"\n".into(),
-        "np-ecn" => "threshold = \"30KB\"\n".into(),
-        "qcn" | "af-qcn" => {
-            let placement = d.pick(&["output", "input", "both"]);
-            format!("setpoint = \"20KB\"\nsample_base = \"20KB\"\nplacement = \"{placement}\"\n")
-        }
-        _ => String::new(),
-    }
-}
-
-/// What a case draws; pairs of mechanisms by its number, so that a hundred cases in a row meet all of them.
-fn draw(case: u64) -> Drawn {
-    let mut d = Dice(case ^ 0x7412_ead5);
-    let kind = |names: Vec<&'static str>, at: u64| names[(at % names.len() as u64) as usize];
-    let fcs: Vec<&str> = flow_control::REGISTRY.iter().map(|e| e.name).collect();
-    let by_fc = case / fcs.len() as u64;
-    let (fc, det) = (kind(fcs, case), kind(detection::REGISTRY.iter().map(|e| e.name).collect(), by_fc));
-    // Not by the case itself: the numbers of flow controls and of rate controls may have a common factor.
-    let by_det = by_fc / detection::REGISTRY.len() as u64;
-    let rc = kind(rate_control::REGISTRY.iter().map(|e| e.name).collect(), by_fc + by_det);
-    // A per-flow flow control has queues of its own.
-    let per_flow = flow_control::REGISTRY.iter().any(|e| e.name == fc && e.per_flow);
-    let discipline = if per_flow { "fifo" } else { kind(vec!["fifo", "round-robin", "drr", "input-fifo"], case / 2 + by_fc / 4) };
-    let scheduler = kind(vec!["strict", "round-robin", "drr", "vl-arbitration"], by_fc);
-    let shared = discipline != "input-fifo" && d.roll(4) == 0;
-    let acks = if ["timely", "hpcc"].contains(&rc) { "per-frame" } else { d.pick(&["none", "per-frame"]) };
-    let mtu = d.pick(&["1000B", "1500B", "4096B"]);
-    let head = format!(
-        "[run]\nduration = \"150us\"\nseed = {case}\nwatch = \"{}\"\nstop_when_done = {}\n[topology]\n{}[routing]\nkind = \"{}\"\n\
-         [host]\nmtu = \"{mtu}\"\nheader = \"{}B\"\nacks = \"{acks}\"\n\
-         [control_delay]\nprocessing = \"{}\"\nprocessing_jitter = \"{}ns\"\ngeneration_jitter = \"{}ns\"\n",
-        d.pick(&["0us", "20us"]),
-        d.roll(2) == 0,
-        topology(&mut d),
-        d.pick(&["ecmp", "lowest-id", "per-destination"]),
-        if rc == "hpcc" { 42 } else { d.roll(2) * 48 },
-        d.pick(&["0us", "200ns", "1us"]),
-        d.roll(3) * 300,
-        d.roll(3) * 100,
-    );
-    let mut switch = format!("buffer = \"200KB\"\nquantum = \"{}B\"\n", 1000 + d.roll(5000));
-    if shared {
-        switch += "memory = \"shared\"\nshared_buffer = \"3MB\"\n";
-    }
-    if scheduler == "vl-arbitration" {
-        let weights = [1 + d.roll(255), 1 + d.roll(255), 1 + d.roll(255)];
-        switch += &format!("vl_high = [\"2:{}\"]\nvl_low = [\"0:{}\", \"1:{}\"]\nvl_high_limit = 9\n", weights[0], weights[1], weights[2]);
-    }
-    let mut rate_control = (rc, parameters(if rc == "qcn" { "" } else { rc }, shared, &mut d));
-    if rc == "dcqcn" && acks == "none" {
-        rate_control.1 += "cnp_interval = \"20us\"\n";
-    }
-    let mut workload = format!(
-        "[[workload]]\nkind = \"permutation\"\nsize = \"{}KB\"\npriority = {}\njitter = \"{}us\"\n",
-        50 + d.roll(1000),
-        d.roll(3),
-        d.roll(3) * 10
-    );
-    match d.roll(3) {
-        0 => {
-            workload += &format!(
-                "[[workload]]\nkind = \"poisson\"\ncdf = \"websearch\"\nload = 0.{}\nduration = \"100us\"\nsize_max = \"500KB\"\npriority = {}\n",
-                3 + d.roll(6),
-                d.roll(3)
-            )
-        }
-        1 => {
-            workload += &format!(
-                "[[workload]]\nkind = \"incast\"\nreceiver = \"RECEIVER\"\nsize = \"{}KB\"\npriority = {}\n",
-                20 + d.roll(200),
-                d.roll(3)
-            )
-        }
-        _ => {}
-    }
-    Drawn {
-        head,
-        switch,
-        discipline,
-        scheduler,
-        cut_through: [None, None, Some(1), Some(64), Some(500)][case as usize % 5],
-        flow_control: (fc, parameters(fc, shared, &mut d)),
-        detection: (det, parameters(det, shared, &mut d)),
-        rate_control,
-        workload,
-        // A look at every change of a queue takes frames the long way through a switch: not always.
-        probes: PORT_PROBES.iter().map(|p| p.key).filter(|&p| p != "queue_changes" || case.is_multiple_of(3)).collect(),
-        failures: Vec::new(),
-    }
-}
-
-/// The scenario of a case. In every third one a link between switches fails under way.
-fn load(case: u64) -> (NetworkScenario, Drawn) {
-    let mut drawn = draw(case);
-    let incast = drawn.workload.contains("RECEIVER");
-    let named = |drawn: &mut Drawn, s: &NetworkScenario| {
-        let last = s.topology.hosts().last().expect("a host");
-        drawn.workload = drawn.workload.replace("RECEIVER", s.topology.name(last));
-    };
-    if incast {
-        // Hosts have the names of their network: it is built once without the incast.
-        let mut plain = drawn.clone();
-        plain.workload.truncate(plain.workload.rfind("[[workload]]").expect("the incast"));
-        let s = plain.load().unwrap_or_else(|e| panic!("case {case}: {e}\n{}", plain.text()));
-        named(&mut drawn, &s);
-    }
-    let mut s = drawn.load().unwrap_or_else(|e| panic!("case {case}: {e}\n{}", drawn.text()));
-    if case.is_multiple_of(3) {
-        let t = &s.topology;
-        let between = |l: &&xoff_topology::Link| [l.a, l.b].iter().all(|&n| t.nodes[n as usize].kind == NodeKind::Switch);
-        let l = t.links.iter().filter(between).nth(case as usize % 2).or(t.links.iter().find(between)).expect("switches");
-        drawn.failures.push((format!("{}-{}", t.name(l.a), t.name(l.b)), format!("{}us", 20 + case % 60)));
-        s = drawn.load().unwrap_or_else(|e| panic!("case {case}: {e}\n{}", drawn.text()));
-    }
-    (s, drawn)
-}
+use xoff_sim::{Ended, Engine, Outcome, Row, World};
 
 struct Seen {
     parts: usize,
@@ -198,6 +59,8 @@ struct Met {
     parts_most: usize,
     failed_links: usize,
     losses: usize,
+    storms: usize,
+    discarded: usize,
     ended: Vec<Ended>,
     cut_through: usize,
     /// Cases that were split.
@@ -214,6 +77,8 @@ impl Met {
         self.parts_most = self.parts_most.max(o.parts_most);
         self.failed_links += o.failed_links;
         self.losses += o.losses;
+        self.storms += o.storms;
+        self.discarded += o.discarded;
         self.cut_through += o.cut_through;
         self.split += o.split;
         self
@@ -227,7 +92,10 @@ impl Met {
                 self.rows.push(discriminant(r));
             }
         }
-        self.failed_links += (seen.outcome.lost.excused().total() > 0) as usize;
+        let lost = &seen.outcome.lost;
+        self.failed_links += (lost.excused().total() > lost.by_watchdog.total()) as usize;
+        self.storms += seen.outcome.storms.len();
+        self.discarded += (lost.by_watchdog.total() > 0) as usize;
         self.losses += (seen.outcome.lost.buffer_full.total() > 0) as usize;
         self.cut_through += drawn.cut_through.is_some() as usize;
         if !self.ended.contains(&seen.outcome.ended) {
@@ -301,6 +169,7 @@ fn swarm(cases: std::ops::Range<u64>) -> Met {
     assert_eq!(met.rows.len(), 7, "kinds of rows");
     assert_eq!(met.parts_most, 8, "some network was split in eight");
     assert!(met.failed_links > 5 && met.losses > 5 && met.cut_through > 5, "{} {} {}", met.failed_links, met.losses, met.cut_through);
+    assert!(met.storms > 5 && met.discarded > 1, "{} storms, frames discarded in {} cases", met.storms, met.discarded);
     met
 }
 

@@ -9,6 +9,7 @@ use xoff_workload::Flow;
 
 use crate::layout::Layout;
 use crate::lost::Dropped;
+use crate::pack::{Pack, packed, words};
 
 /// Which promise was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +61,33 @@ struct Gaps {
     expected: u64,
     count: u64,
     first: Violation,
+}
+
+words! { ViolationKind { Loss, Order, Conservation, Accounting, Credit } }
+packed! {
+    Violation { time, rank, kind, what }
+    Gaps { expected, count, first }
+}
+
+/// Sets and maps go as lists.
+impl Pack for Checks {
+    fn pack(&self, to: &mut Vec<u8>) {
+        let Checks { on, broken, count, bereft, gaps } = self;
+        (*on, *count).pack(to);
+        broken.pack(to);
+        bereft.iter().copied().collect::<Vec<u32>>().pack(to);
+        (gaps.len() as u64).pack(to);
+        for (flow, gaps) in gaps {
+            flow.pack(to);
+            gaps.pack(to);
+        }
+    }
+    fn unpack(from: &mut &[u8]) -> Self {
+        let ((on, count), broken, bereft) = Pack::unpack(from);
+        let bereft: Vec<u32> = bereft;
+        let gaps = (0..u64::unpack(from)).map(|_| Pack::unpack(from)).collect();
+        Checks { on, broken, count, bereft: bereft.into_iter().collect(), gaps }
+    }
 }
 
 impl Checks {
@@ -145,6 +173,7 @@ impl Layout {
             Drop::BufferFull => "the ingress buffer had no room",
             Drop::NoRoute => "there is no route to its destination",
             Drop::LinkFailed => "its link failed",
+            Drop::Stormed(_) => "the watchdog had found a storm",
         };
         format!("{node} dropped a frame from {from}, priority {}, flow {flow}, {len} B: {why}", self.classes.priority(class as usize))
     }

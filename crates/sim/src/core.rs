@@ -333,6 +333,7 @@ impl Env for Core {
             Call::CongestionPoint { port: p, class } => (Kind::CongestionPoint, port(p), class as u32, class, 0),
             Call::Apply { port: p } => (Kind::Apply, port(p), 0, 0, 0),
             Call::Emit { port: p } => (Kind::Emit, port(p), 0, 0, 0),
+            Call::Clock { which } => (Kind::Clock, port(0), which as u32, which, 0),
             Call::FlowTimer { slot, which } => (Kind::FlowTimer, port(0), flow_timer(slot, which), which, slot),
         };
         let rank = self.ranks.of(kind, port, sub, nth);

@@ -61,18 +61,19 @@ pub(crate) struct Waiting {
 }
 
 /// Finds what waits for ever. `held(egress, stuck)` returns whether `egress` stays held when `stuck` bytes of the buffer
-/// it waits for never leave.
-pub(crate) fn stuck(waiting: &BTreeMap<Egress, Waiting>, held: impl Fn(Egress, u64) -> bool) -> BTreeSet<Egress> {
+/// it waits for never leave; `all` joins what is free as others find, who have some of the buffers.
+pub(crate) fn stuck(
+    waiting: &BTreeMap<Egress, Waiting>,
+    held: impl Fn(Egress, u64) -> bool,
+    mut all: impl FnMut(Vec<Egress>) -> Vec<Egress>,
+) -> BTreeSet<Egress> {
     let mut set: BTreeSet<Egress> = waiting.keys().copied().collect();
     loop {
-        let free: Vec<Egress> = set
-            .iter()
-            .copied()
-            .filter(|e| {
-                let stuck = waiting[e].blockers.iter().filter(|(b, _)| set.contains(*b)).map(|(_, bytes)| bytes).sum();
-                stuck == 0 || !held(*e, stuck)
-            })
-            .collect();
+        let free = set.iter().copied().filter(|e| {
+            let stuck = waiting[e].blockers.iter().filter(|(b, _)| set.contains(*b)).map(|(_, bytes)| bytes).sum();
+            stuck == 0 || !held(*e, stuck)
+        });
+        let free = all(free.collect());
         if free.is_empty() {
             return set;
         }
@@ -118,6 +119,10 @@ mod tests {
         Waiting { since: Time::ZERO, frames: 1, bytes: 1, blockers: blockers.iter().copied().collect() }
     }
 
+    fn alone(free: Vec<Egress>) -> Vec<Egress> {
+        free
+    }
+
     const A: Egress = (1, 0, 0);
     const B: Egress = (2, 0, 0);
     const C: Egress = (3, 0, 0);
@@ -126,7 +131,7 @@ mod tests {
     #[test]
     fn a_ring_of_three_is_stuck_and_so_is_who_waits_for_it() {
         let w = BTreeMap::from([(A, waits(&[(B, 10)])), (B, waits(&[(C, 10)])), (C, waits(&[(A, 10)])), (HOST, waits(&[(A, 5)]))]);
-        let s = stuck(&w, |_, stuck| stuck >= 5);
+        let s = stuck(&w, |_, stuck| stuck >= 5, alone);
         assert_eq!(s.len(), 4);
         assert_eq!(cycles(&w, &s), [vec![A, B, C]]);
     }
@@ -135,15 +140,15 @@ mod tests {
     fn slow_progress_is_no_deadlock() {
         // B's buffer drains through a port that is not held: everything behind it gets free in turn.
         let w = BTreeMap::from([(A, waits(&[(B, 10)])), (B, waits(&[((7, 1, 0), 10)]))]);
-        assert!(stuck(&w, |_, stuck| stuck >= 5).is_empty());
+        assert!(stuck(&w, |_, stuck| stuck >= 5, alone).is_empty());
     }
 
     #[test]
     fn a_cycle_that_drains_enough_opens() {
         // 6 of 10 bytes leave through a free port; the rest is below what holds.
         let w = BTreeMap::from([(A, waits(&[(B, 4), ((7, 1, 0), 6)])), (B, waits(&[(A, 10)]))]);
-        assert!(stuck(&w, |_, stuck| stuck >= 5).is_empty());
-        let s = stuck(&w, |_, stuck| stuck >= 4);
+        assert!(stuck(&w, |_, stuck| stuck >= 5, alone).is_empty());
+        let s = stuck(&w, |_, stuck| stuck >= 4, alone);
         assert_eq!(cycles(&w, &s), [vec![A, B]]);
     }
 }

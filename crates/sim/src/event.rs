@@ -32,6 +32,8 @@ pub(crate) enum Kind {
     Wake,
     /// A timer of a flow; `arg` is its place in the NIC and the timer.
     FlowTimer,
+    /// A clock of a node itself; `arg` is which one.
+    Clock,
     /// A look at the length of every queue.
     Look,
     /// A sample is taken.
@@ -43,7 +45,7 @@ pub(crate) enum Kind {
 impl Kind {
     /// Is it a call for a time at which something was due once? Often nothing is any more.
     pub fn is_timer(self) -> bool {
-        matches!(self, Kind::Wake | Kind::Receiver | Kind::CongestionPoint | Kind::FlowTimer)
+        matches!(self, Kind::Wake | Kind::Receiver | Kind::CongestionPoint | Kind::FlowTimer | Kind::Clock)
     }
 
     /// By number, as far as four bits reach; what is beyond the last one is the last one.
@@ -61,9 +63,9 @@ impl Kind {
             Arrive,
             Wake,
             FlowTimer,
+            Clock,
             Look,
             Sample,
-            DeadlockDetector,
             DeadlockDetector,
             DeadlockDetector,
         ]
@@ -180,7 +182,7 @@ mod tests {
     #[test]
     fn an_event_is_small_and_keeps_what_it_is_about() {
         assert_eq!(size_of::<Event>(), 24);
-        for (number, kind) in Kind::BY_NUMBER.into_iter().enumerate().take(14) {
+        for (number, kind) in Kind::BY_NUMBER.into_iter().enumerate().take(15) {
             assert_eq!(kind as usize, number);
             let e = Event::new(EventKey { time: Time(5), rank: 6 }, kind, PORTS_MAX as u32 - 1, 7);
             assert_eq!((e.kind(), e.port(), e.arg, e.key()), (kind, PORTS_MAX as u32 - 1, 7, 5 << 64 | 6));

@@ -1,4 +1,4 @@
-//! What breaks during a run: links that fail, frames lost on the wire.
+//! What breaks during a run: links that fail, NICs that stop their peers, hosts that drain slowly, frames lost on the wire.
 //!
 //! ```text
 //!   LinkFailure at t:   both ends stop sending, what waits for them is thrown away
@@ -8,8 +8,9 @@
 //!
 //! A loss on a wire breaks no promise of a lossless fabric: the promise is about its memory.
 
+use xoff_node::DrainConfig;
 use xoff_topology::LinkId;
-use xoff_units::Time;
+use xoff_units::{Span, Time};
 use xoff_workload::Flow;
 
 /// A link that fails for the rest of the run.
@@ -19,6 +20,30 @@ pub struct LinkFailure {
     pub at: Time,
     /// Which link, both directions.
     pub link: LinkId,
+}
+
+/// A host whose NIC goes on stopping its peer, whatever it receives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PauseStorm {
+    /// Number of the host.
+    pub host: u32,
+    /// Priority that it stops, 0 to 7.
+    pub priority: u8,
+    /// Its first message.
+    pub from: Time,
+    /// It lets go.
+    pub until: Time,
+    /// Time between two messages [ps].
+    pub interval: Span,
+}
+
+/// A host that takes frames in more slowly than its link brings them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlowReceiver {
+    /// Number of the host.
+    pub host: u32,
+    /// How its NIC drains.
+    pub drain: DrainConfig,
 }
 
 /// Frames lost on links.
@@ -43,6 +68,10 @@ pub trait StartOrder: Send {
 pub struct Faults {
     /// Links that fail.
     pub failures: Vec<LinkFailure>,
+    /// NICs that go on stopping their peers.
+    pub storms: Vec<PauseStorm>,
+    /// Hosts that take frames in slowly.
+    pub slow_receivers: Vec<SlowReceiver>,
     /// Frames lost.
     pub losses: Option<Box<dyn Losses>>,
     /// Turns after a failure.

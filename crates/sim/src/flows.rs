@@ -7,6 +7,7 @@ use xoff_workload::Flow;
 
 use crate::clock::Clock;
 use crate::loops::Stage;
+use crate::pack::packed;
 
 /// A flow and its fate.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,6 +83,38 @@ impl FlowRecord {
     /// Completion time: from the start to the last byte at the destination.
     pub fn fct(&self) -> Option<Span> {
         self.received.map(|t| t.since(self.flow.start))
+    }
+}
+
+/// What a process has seen of a flow: its record without the flow, which all processes know.
+#[derive(Default, PartialEq)]
+pub(crate) struct Seen {
+    nth: u64,
+    sent: u64,
+    delivered: u64,
+    out_of_order: u64,
+    marked: MarkCounts,
+    cnms: u64,
+    all_sent: Option<Time>,
+    received: Option<Time>,
+    end: Option<Time>,
+}
+packed! { Seen { nth, sent, delivered, out_of_order, marked, cnms, all_sent, received, end } }
+
+impl Seen {
+    /// Of a flow with this record.
+    pub fn of(record: &FlowRecord) -> Seen {
+        let &FlowRecord { flow: _, nth, sent, delivered, out_of_order, marked, cnms, all_sent, received, end } = record;
+        Seen { nth, sent, delivered, out_of_order, marked, cnms, all_sent, received, end }
+    }
+    /// Has anything of it been seen?
+    pub fn is_nothing(&self) -> bool {
+        *self == Seen::default()
+    }
+    /// The record of this flow.
+    pub fn record(self, flow: Flow) -> FlowRecord {
+        let Seen { nth, sent, delivered, out_of_order, marked, cnms, all_sent, received, end } = self;
+        FlowRecord { flow, nth, sent, delivered, out_of_order, marked, cnms, all_sent, received, end }
     }
 }
 

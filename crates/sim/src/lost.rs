@@ -21,7 +21,7 @@ impl FrameCount {
         self.data + self.control
     }
 
-    fn count(&mut self, kind: FrameKind) {
+    pub(crate) fn count(&mut self, kind: FrameKind) {
         match kind {
             FrameKind::Data => self.data += 1,
             _ => self.control += 1,
@@ -48,6 +48,8 @@ pub struct LostFrames {
     pub cut_off: FrameCount,
     /// Dropped by a node: they waited for a link that failed.
     pub link_failed: FrameCount,
+    /// Dropped by a switch: its watchdog had found a storm.
+    pub by_watchdog: FrameCount,
     /// Lost on the wire of a link that failed.
     pub on_failed_link: FrameCount,
     /// Lost on the wire to an error ([`Losses`](crate::Losses)).
@@ -57,7 +59,7 @@ pub struct LostFrames {
 impl LostFrames {
     /// Dropped by nodes.
     pub fn dropped(&self) -> FrameCount {
-        self.buffer_full + self.no_route + self.cut_off + self.link_failed
+        self.buffer_full + self.no_route + self.cut_off + self.link_failed + self.by_watchdog
     }
     /// Lost on links.
     pub fn on_links(&self) -> FrameCount {
@@ -72,9 +74,9 @@ impl LostFrames {
     pub fn unexcused(&self) -> FrameCount {
         self.buffer_full + self.no_route
     }
-    /// Those that a failed or faulty link explains.
+    /// Those that a failed or faulty link, or the watchdog, explains.
     pub fn excused(&self) -> FrameCount {
-        self.cut_off + self.link_failed + self.on_links()
+        self.cut_off + self.link_failed + self.by_watchdog + self.on_links()
     }
 
     /// Adds those of another partition of the network.
@@ -83,6 +85,7 @@ impl LostFrames {
         self.no_route = self.no_route + o.no_route;
         self.cut_off = self.cut_off + o.cut_off;
         self.link_failed = self.link_failed + o.link_failed;
+        self.by_watchdog = self.by_watchdog + o.by_watchdog;
         self.on_failed_link = self.on_failed_link + o.on_failed_link;
         self.on_faulty_link = self.on_faulty_link + o.on_faulty_link;
     }
@@ -112,8 +115,12 @@ impl Monitor {
             Drop::NoRoute if self.link_failed => (&mut lost.cut_off, true),
             Drop::NoRoute => (&mut lost.no_route, false),
             Drop::LinkFailed => (&mut lost.link_failed, true),
+            Drop::Stormed(_) => (&mut lost.by_watchdog, true),
         };
         count.count(d.kind);
+        if let Drop::Stormed(port) = d.why {
+            self.note_discarded(d, port);
+        }
         if self.layout.lossless && !excused {
             if d.kind == FrameKind::Data {
                 self.checks.loses(d.flow);

@@ -4,6 +4,7 @@ use xoff_mech::LinkFacts;
 use xoff_mech::detection::Detection;
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
+use xoff_mech::watchdog;
 use xoff_node::{BufferPolicy, Compat, ControlDelay, DisciplineKind, Pacing, SchedulerKind, Transport};
 use xoff_params::ParamError;
 use xoff_topology::LinkId;
@@ -15,6 +16,7 @@ use crate::draws::RngSource;
 use crate::event::EventOrder;
 use crate::fault::Faults;
 use crate::probe::Probes;
+use crate::processes::Share;
 
 /// Memory of a switch with these links.
 pub type BufferOf<'a> = Box<dyn Fn(&[LinkFacts]) -> BufferPolicy + 'a>;
@@ -69,6 +71,8 @@ pub struct Model<'a> {
     pub scheduler: SchedulerKind,
     /// Switches go on with a frame once so many bytes of it are in (virtual cut-through); `None`: store and forward [bytes].
     pub cut_through: Option<Bytes>,
+    /// Frees queues of switches that their peers hold for too long.
+    pub watchdog: Option<watchdog::Config>,
     /// Delays of control messages.
     pub control_delay: ControlDelay,
     /// Length of control frames; `None`: that of the flow control.
@@ -85,6 +89,9 @@ pub struct Model<'a> {
     pub order: EventOrder,
     /// Threads to run on, if the network can be split; never changes a result.
     pub threads: usize,
+    /// The share of the network that this process simulates, if others have the rest, see [`World::join`](crate::World::join); `None`: all
+    /// of it. Never changes a result.
+    pub share: Option<Share>,
     /// How events are handled; never changes a result.
     pub engine: Engine,
     /// A network whose state recurs is advanced by whole periods; never changes a result.
@@ -131,6 +138,7 @@ impl<'a> Model<'a> {
             discipline: DisciplineKind::Fifo,
             scheduler: SchedulerKind::Strict,
             cut_through: None,
+            watchdog: None,
             control_delay: ControlDelay::default(),
             message_len: None,
             clock: WireClock::Picoseconds,
@@ -147,6 +155,7 @@ impl<'a> Model<'a> {
             compat: Compat::default(),
             order: EventOrder::Entity,
             threads: 1,
+            share: None,
             engine: Engine::default(),
             fast_forward: true,
             seed: 1,

@@ -24,6 +24,7 @@ use crate::lost::{Dropped, LostFrames};
 use crate::outcome::{PortCnms, PortTotals};
 use crate::rows::RowBuffer;
 use crate::stops::{Allowed, Stops};
+use crate::storms::Storms;
 
 /// Sums over a partition of the network.
 #[derive(Default)]
@@ -71,6 +72,8 @@ pub(crate) struct Monitor {
     pub links_lose: bool,
     /// What the peers stop and hold.
     pub stops: Stops,
+    /// What watchdogs have found.
+    pub storms: Storms,
     /// By node and port, where there are any.
     pub cnms: BTreeMap<(u32, u16), PortCnms>,
     pub checks: Checks,
@@ -91,6 +94,7 @@ impl Monitor {
             link_failed: false,
             links_lose: false,
             stops: Stops::new(ports * layout.classes.len()),
+            storms: Storms::default(),
             cnms: BTreeMap::new(),
             checks,
             rows: RowBuffer::default(),
@@ -133,6 +137,7 @@ impl Monitor {
             }
             NodeEvent::CongestionNotificationReceived { flow } => self.flows.records[flow as usize].cnms += 1,
             NodeEvent::State { .. } => {} // for rows only
+            NodeEvent::Watchdog { port, class, change } => self.note_watchdog(clock, (node, port, class), change),
             NodeEvent::Dropped { port, class, flow, len, kind, why } => {
                 let at = self.layout.port_index(node, port);
                 self.note_dropped(clock, &Dropped { at, from: self.layout.ports.peer(at as u32), class, flow, len, kind, why });

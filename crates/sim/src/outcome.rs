@@ -11,6 +11,7 @@ use crate::fast_forward::FastForwarded;
 use crate::flows::FlowRecord;
 use crate::histogram::QueueCounts;
 use crate::lost::LostFrames;
+use crate::storms::Storm;
 
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +107,8 @@ pub struct Outcome {
     pub queue_counts: Vec<QueueCounts>,
     /// Deadlocks found, in order of time.
     pub deadlocks: Vec<Deadlock>,
+    /// What watchdogs found, in order of time.
+    pub storms: Vec<Storm>,
     /// Counters by node and port.
     pub ports: Vec<Vec<PortTotals>>,
     /// CNMs to sources by node and port, where there were any.

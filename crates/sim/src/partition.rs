@@ -310,6 +310,11 @@ impl Partition {
                     self.acted = self.acted.max(now);
                     s.on_emit(now, port, core)
                 }
+                Kind::Clock => {
+                    if s.on_clock(now, e.arg as u8, core) {
+                        self.acted = self.acted.max(now);
+                    }
+                }
                 other => unreachable!("{other:?} is no event of a switch"),
             },
             Node::Nic(n) => {
@@ -324,6 +329,11 @@ impl Partition {
                     Kind::Emit => {
                         self.acted = self.acted.max(now);
                         n.on_emit(now, core)
+                    }
+                    Kind::Clock => {
+                        if n.on_clock(now, e.arg as u8, core) {
+                            self.acted = self.acted.max(now);
+                        }
                     }
                     Kind::FlowTimer => {
                         let (slot, which) = of_flow_timer(e.arg);

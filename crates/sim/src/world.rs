@@ -34,7 +34,9 @@ use crate::model::{Model, PathFacts};
 use crate::outcome::{Ended, Outcome, PortTotals};
 use crate::partition::{Node, Partition, Starts};
 use crate::probe::{OnWire, Recorder, Row};
+use crate::processes::{Others, Share};
 use crate::queue::{Pending, QueueTrace};
+use crate::storms::Storm;
 
 mod build;
 #[cfg(test)]
@@ -43,6 +45,7 @@ mod course;
 mod drive;
 mod inspect;
 mod meeting;
+mod on_processes;
 mod outside;
 mod sample;
 mod threads;
@@ -52,6 +55,7 @@ pub use course::{PortSample, Waiter};
 pub use drive::SLICE;
 pub use inspect::PortNow;
 use meeting::{Lookahead, Task};
+use on_processes::{MEETINGS, Sums};
 use outside::OUTSIDE;
 pub use outside::{Leaving, NO_PORT, UNKNOWN_SOURCE};
 
@@ -61,6 +65,14 @@ pub struct World {
     pub(crate) layout: Arc<Layout>,
     /// How far partitions may go on their own.
     lookahead: Lookahead,
+    /// The other processes, where each has a share of the network, and what they have handled [events].
+    others: Others,
+    elsewhere: u64,
+    share: Option<Share>,
+    /// Meetings with them since this run last returned to who drives it.
+    met: u64,
+    /// Partitions of the network, those of other processes included.
+    busy: usize,
     /// The last stretch had enough work in each window for all threads. Never changes a result.
     threads_pay: bool,
     /// Why the run is not split although that was asked for.
@@ -120,6 +132,11 @@ struct Samples {
 pub const PAYS_WINDOW: u64 = 500;
 const PAYS_START: u64 = 2_000;
 
+/// The earlier of two times, of which either may not come.
+fn earlier<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+    a.into_iter().chain(b).min()
+}
+
 /// A run that is to stop when its flows are complete looks whether they are at whole microseconds: times that every partition
 /// of the network can reach without knowing what the others do.
 #[derive(Clone, Copy, Debug, Default)]
@@ -177,7 +194,7 @@ impl World {
     }
     /// Events handled.
     pub fn events_handled(&self) -> u64 {
-        self.events + self.partitions.iter().map(|p| p.core.events).sum::<u64>()
+        self.events + self.elsewhere + self.partitions.iter().map(|p| p.core.events).sum::<u64>()
     }
     /// What fast-forward has done so far.
     pub fn fast_forwarded(&self) -> FastForwarded {
@@ -190,6 +207,10 @@ impl World {
     /// Deadlocks found so far.
     pub fn deadlocks(&self) -> &[Deadlock] {
         &self.deadlocks
+    }
+    /// What watchdogs have found so far, in the order of each partition.
+    pub fn storms(&self) -> impl Iterator<Item = &Storm> {
+        self.partitions.iter().flat_map(|p| p.core.monitor.storms.all())
     }
     /// Partitions of the network that run on threads of their own; never changes a result.
     pub fn threads(&self) -> usize {
@@ -231,6 +252,7 @@ impl World {
     /// Runs until `until` (events at that very time included) or for about `events` events. `None`: there is more to
     /// do, call again.
     pub fn run(&mut self, until: Time, events: u64) -> Option<Ended> {
+        assert!(self.share.is_none() || self.others.exist(), "a share of a network runs with the others");
         let stop = self.events_handled().saturating_add(events);
         let until_of_run = until;
         loop {
@@ -252,6 +274,7 @@ impl World {
                 return None;
             }
             let first = self.partitions.iter_mut().filter_map(|p| p.peek()).min();
+            let first = self.others.joined(first, earlier);
             match self.global_events.peek().map(|Reverse(e)| e.event_key()) {
                 Some(planned) if first.is_none_or(|f| planned <= f) => {
                     self.run_global_event();
@@ -270,12 +293,17 @@ impl World {
                         }
                     }
                     let looks = self.looks.map(|l| (l, left));
-                    self.advance(next, Task { bound, events, lookahead: self.lookahead, looks });
+                    self.advance(next, Task { bound, events, windows: u64::MAX, lookahead: self.lookahead, looks });
                 }
             }
             self.put_in_order();
-            if self.recorder.as_ref().is_some_and(|r| r.failed()) {
+            let failed = self.recorder.as_ref().is_some_and(|r| r.failed());
+            if self.others.joined(failed, |a, b| a | b) {
                 return Some(Ended::RecorderFailed);
+            }
+            if self.met >= MEETINGS {
+                self.met = 0;
+                return None;
             }
         }
     }
@@ -283,7 +311,8 @@ impl World {
     /// It has ended when something last happened.
     fn ended(&mut self, why: Ended) -> Option<Ended> {
         if !self.outside {
-            self.now = self.partitions.iter().map(|p| p.acted).fold(self.acted, Time::max);
+            let acted = self.partitions.iter().map(|p| p.acted).fold(self.acted, Time::max);
+            self.now = self.others.joined(acted, Time::max);
         }
         Some(why)
     }
@@ -291,6 +320,7 @@ impl World {
     /// Lets all partitions handle what happens before a bound, beginning with an event at `next`, or some of it.
     fn advance(&mut self, next: Time, task: Task) {
         match &mut self.partitions[..] {
+            [_] if self.others.exist() => self.advance_together(next, task),
             [only] => {
                 let look = self.looks.as_mut().map(|l| l.move_on(next));
                 only.run(look.map_or(task.bound, |l| l.min(task.bound)), task.events);
@@ -313,6 +343,14 @@ impl World {
         self.now = self.partitions.iter().map(|p| p.core.clock.now).fold(self.now, Time::max);
     }
 
+    /// Hands over the frames that are on their way between partitions.
+    fn exchange(&mut self) {
+        match self.others.exist() {
+            true => self.exchange_with_others(),
+            false => meeting::exchange(&mut self.partitions),
+        }
+    }
+
     /// Notes the stops that expire before a time up to which everything has happened.
     pub(crate) fn expire_stops(&mut self, bound: Time) {
         self.partitions.iter_mut().for_each(|p| p.core.monitor.expire_stops(bound));
@@ -321,21 +359,28 @@ impl World {
     /// Rows and completions of the partitions since the last time, in the order of the network.
     pub(crate) fn put_in_order(&mut self) {
         let reached = Time(self.now.0.saturating_add(1));
-        if self.partitions.iter().any(|p| p.core.monitor.stop_expires_before(reached)) {
+        let expires = self.partitions.iter().any(|p| p.core.monitor.stop_expires_before(reached));
+        if self.others.joined(expires, |a, b| a | b) {
             // What comes next may still concern a stop that ends at its very time.
             let next = self.partitions.iter_mut().filter_map(|p| p.peek()).map(|m| m.time).min().unwrap_or(Time::NEVER);
+            let next = self.others.joined(next, Time::min);
             self.expire_stops(next.min(reached));
         }
-        let windows = self.by_events.is_none();
+        let (windows, together) = (self.by_events.is_none(), self.others.exist());
         let partitions = &mut self.partitions;
         let mut completions: Vec<_> = partitions.iter_mut().flat_map(|p| p.core.monitor.flows.completions.drain(..)).collect();
         let mut rows: Vec<_> = partitions.iter_mut().flat_map(|p| p.core.monitor.rows.rows.drain(..)).collect();
         let late = partitions.iter_mut().fold(false, |late, p| late | std::mem::take(&mut p.core.monitor.rows.out_of_order));
+        if together {
+            completions = self.others.gathered(completions);
+            rows = self.others.at_first(rows);
+        }
+        let several = partitions.len() > 1 || windows || together;
         // Stable: what happened in one event stays in its order.
-        if partitions.len() > 1 || windows {
+        if several {
             completions.sort_by_key(|c| c.0);
         }
-        if partitions.len() > 1 || late || windows {
+        if several || late {
             rows.sort_by_key(|r| r.0);
         }
         self.completions.extend(completions.iter().map(|c| c.1));
@@ -399,7 +444,9 @@ impl World {
     fn next_time(&mut self) -> Option<Time> {
         // Calls that will find nothing due are no reason to go on. What is under way outside is not known here.
         let rests = !self.outside && self.partitions.iter().all(Partition::rests);
+        let rests = self.others.joined(rests, |a, b| a & b);
         let next = if rests { None } else { self.partitions.iter_mut().filter_map(|p| p.peek()).map(|m| m.time).min() };
+        let next = self.others.joined(next, earlier);
         let planned = self.global_events.peek().map(|Reverse(e)| e.event_key().time);
         let other = self.global_events.iter().any(|Reverse(e)| !matches!(e.kind(), Kind::Sample | Kind::DeadlockDetector));
         if next.is_none() && !other {
@@ -415,7 +462,8 @@ impl World {
         self.events += 1;
         self.partitions.iter_mut().for_each(|p| p.core.clock.reach(e.event_key()));
         self.expire_stops(self.now);
-        if self.partitions.iter().any(|p| p.core.monitor.rows.out_of_order) {
+        let late = self.partitions.iter().any(|p| p.core.monitor.rows.out_of_order);
+        if self.others.joined(late, |a, b| a | b) {
             self.put_in_order(); // before what this time records
         }
         match e.kind() {
@@ -434,7 +482,7 @@ impl World {
             self.acted = self.now;
             self.disturbed += 1;
         }
-        meeting::exchange(&mut self.partitions);
+        self.exchange();
     }
 
     fn look_at_queues(&mut self) {
@@ -467,7 +515,7 @@ impl World {
             match &mut partition.nodes[node as usize] {
                 Node::Switch(s) => s.on_link_failed(now, port, &mut partition.core),
                 Node::Nic(n) => n.on_link_failed(now, &mut partition.core),
-                Node::Remote => unreachable!("the layout knows its partitions"),
+                Node::Remote => {} // another process has it
             }
             self.put_in_order(); // both ends act at the same time: one end's rows after the other's
         }
@@ -491,20 +539,36 @@ impl World {
         }
         self.audit();
         self.put_in_order(); // stops that have expired since the last event
-        let ports = self.port_totals();
+        let mut ports = self.port_totals();
         let mut begun = self.partitions.iter().map(|p| p.starts.begun).sum();
         let events = self.events();
         let switches = self.partitions.iter().flat_map(|p| &p.nodes).filter_map(|n| if let Node::Switch(s) = n { Some(s) } else { None });
-        let flow_collisions = switches.map(|s| s.collisions()).sum();
+        let mut flow_collisions = switches.map(|s| s.collisions()).sum();
         let mut partitions = self.partitions.into_iter().map(|p| p.core.monitor);
         let mut seen = partitions.next().expect("a world has a partition");
         let mut checks = vec![self.checks, std::mem::take(&mut seen.checks)];
+        let mut storms = seen.storms.take();
         let (mut counts, mut flows) = (seen.counts, seen.flows.records);
-        for other in partitions {
+        for mut other in partitions {
             counts.add(&other.counts);
             seen.cnms.extend(other.cnms);
             flows.iter_mut().zip(&other.flows.records).for_each(|(f, o)| f.add(o));
             checks.push(other.checks);
+            storms.extend(other.storms.take());
+        }
+        if self.others.exist() {
+            let cnms = &mut seen.cnms;
+            let all = Sums {
+                ports: &mut ports,
+                begun: &mut begun,
+                flow_collisions: &mut flow_collisions,
+                counts: &mut counts,
+                flows: &mut flows,
+                cnms,
+            };
+            all.join(&mut self.others);
+            checks = self.others.at_first(checks);
+            storms = self.others.at_first(storms);
         }
         if self.outside {
             // A flow may have begun elsewhere, by another clock.
@@ -512,6 +576,7 @@ impl World {
             begun = flows.iter().rposition(known).map_or(0, |last| last + 1);
         }
         flows.truncate(begun);
+        storms.sort_by_key(Storm::order);
         let (violations, violations_total) = Checks::merged(checks);
         let outcome = Outcome {
             ended,
@@ -530,6 +595,7 @@ impl World {
             completions: self.completions,
             queue_counts: seen.histogram.map(|h| h.kept).unwrap_or_default(),
             deadlocks: self.deadlocks,
+            storms,
             ports,
             cnms: seen.cnms,
             flow_collisions,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use arrow_array::RecordBatch;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use xoff_output::Folder;
 use xoff_record::verdict::Conclusion;
 use xoff_report::Table;
@@ -16,7 +16,8 @@ use crate::table::{Columns, parquet_bytes};
 use crate::{Plan, Store, Summary, SweepError, hive, report};
 
 /// How many cells.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[schemars(rename = "CellCounts")]
 pub struct Counts {
     /// Cells of the plan.
     pub total: usize,
@@ -47,7 +48,8 @@ impl Counts {
 }
 
 /// `manifest.json` of a sweep.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[schemars(rename = "SweepManifest")]
 pub struct Manifest {
     /// Version of xoff.
     pub xoff_version: String,
@@ -91,16 +93,43 @@ pub struct Collected {
     pub missing: Vec<usize>,
 }
 
+/// Results of a sweep.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Sweep")]
+pub struct Swept<'a> {
+    #[serde(flatten)]
+    manifest: &'a Manifest,
+    /// `yes`: every cell has a result.
+    answer: Conclusion,
+    /// Cells that failed.
+    failed: Vec<FailedCell<'a>>,
+    /// Numbers of the cells that did not run.
+    missing: &'a [usize],
+    /// Folder of the results.
+    out: String,
+}
+
+/// A cell that failed.
+#[derive(JsonSchema, Serialize)]
+struct FailedCell<'a> {
+    /// Its number in the plan, from 0.
+    cell: usize,
+    /// Its values, as text.
+    values: &'a str,
+    /// Why it failed.
+    error: &'a str,
+}
+
 impl Collected {
     /// What programs get: the manifest, with what failed and what did not run.
-    pub fn json(&self, out: &Path) -> serde_json::Value {
-        let failed = self.failed.iter().map(|(cell, values, error)| json!({"cell": cell, "values": values, "error": error}));
-        let mut json = json!(self.manifest);
-        json["answer"] = json!(Conclusion::of(false, self.manifest.cells.is_complete()));
-        json["failed"] = failed.collect();
-        json["missing"] = json!(self.missing);
-        json["out"] = json!(out.display().to_string());
-        json
+    pub fn json(&self, out: &Path) -> Swept<'_> {
+        Swept {
+            manifest: &self.manifest,
+            answer: Conclusion::of(false, self.manifest.cells.is_complete()),
+            failed: self.failed.iter().map(|(cell, values, error)| FailedCell { cell: *cell, values, error }).collect(),
+            missing: &self.missing,
+            out: out.display().to_string(),
+        }
     }
 }
 

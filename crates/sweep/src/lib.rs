@@ -29,7 +29,7 @@ mod value;
 mod work;
 
 pub use cell::{Cell, Shard, Status};
-pub use collect::{Collected, Counts, Manifest};
+pub use collect::{Collected, Counts, Manifest, Swept};
 pub use error::SweepError;
 pub use folder::{COMMAND, Store};
 pub use frozen::Frozen;

@@ -22,7 +22,6 @@ mod record;
 mod replay;
 mod runner;
 mod sequence;
-mod watchdog;
 
 pub use clock::{Clock, Gaps};
 pub use codec::{Decoded, Refused, decode, encode, mac};
@@ -31,4 +30,3 @@ pub use forwarding::Forwarding;
 pub use machine::{Counters, Link, Machine, MachineConfig, Outage};
 pub use replay::{Captured, Replayed, replay};
 pub use runner::{Attached, Ended, Live, LiveError, Now, RunnerConfig, Tap};
-pub use watchdog::{Action, WatchdogConfig};

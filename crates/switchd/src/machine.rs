@@ -4,9 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use xoff_mech::flow_control::Message;
+use xoff_mech::watchdog::Action;
 use xoff_node::{Frame, FrameKind};
 use xoff_sim::{Ended, NO_PORT, UNKNOWN_SOURCE, World};
-use xoff_units::{Bytes, Span, Time};
+use xoff_units::{Span, Time};
 use xoff_wire::ethernet;
 
 use crate::classify::classify;
@@ -14,11 +15,10 @@ use crate::codec::{Decoded, Refused, decode, encode, mac, rewrite_mark};
 use crate::formats::{Terms, blocks};
 use crate::forwarding::{Forward, Forwarding};
 use crate::sequence::Sequence;
-use crate::watchdog::{Action, Storm, WatchdogConfig};
 
 mod departures;
 mod links;
-mod watchdog_round;
+mod storms;
 
 pub use links::Outage;
 
@@ -54,10 +54,8 @@ pub struct MachineConfig {
     pub repeat: Span,
     /// What a port sends when it begins, to a neighbour that may have state of a run before it.
     pub opening: Vec<Message>,
-    /// Against neighbours that hold a priority for ever.
-    pub watchdog: Option<WatchdogConfig>,
-    /// The longest data frame [bytes].
-    pub frame_len: Bytes,
+    /// What the watchdog of the nodes does to a stormed queue; `None`: they have none.
+    pub watchdog: Option<Action>,
 }
 
 /// What a port counts beyond what the world does.
@@ -116,9 +114,6 @@ struct ClassState {
     /// The last message that stands for a state, and when it was sent.
     last_sent: Option<(Frame, Time)>,
     inbound: Sequence,
-    storm: Storm,
-    /// Since when what waits has been kept back, and how many frames had left then.
-    kept_back: Option<(Time, u64)>,
 }
 
 /// Nodes with real frames.
@@ -135,8 +130,8 @@ pub struct Machine {
     departed: u64,
     /// When the last frame came in: the next one comes later.
     last: Time,
-    /// Next look of the watchdog; never: there is none.
-    watchdog_at: Time,
+    /// The storms that the watchdog has found.
+    storms: Vec<storms::Stated>,
     /// When the next message is taken back because its time is over; never: none has one.
     expires_at: Time,
     /// The ports have sent their first messages.
@@ -166,7 +161,6 @@ impl Machine {
             outages: Vec::new(),
             down: false,
         };
-        let watchdog_at = if c.watchdog.is_some() { Time::ZERO } else { Time::NEVER };
         Machine {
             at: c.links.iter().map(at).collect(),
             c,
@@ -176,7 +170,7 @@ impl Machine {
             departures: BinaryHeap::new(),
             departed: 0,
             last: Time::ZERO,
-            watchdog_at,
+            storms: Vec::new(),
             expires_at: Time::NEVER,
             opened: false,
             ended: None,
@@ -313,14 +307,14 @@ impl Machine {
 
     /// Lets the nodes act up to and at `now`. `Some`: the run is over.
     ///
-    /// Looks and repetitions happen at times of their own, whenever this is called: what a machine does must depend on what came in
+    /// Repetitions happen at times of their own, whenever this is called: what a machine does must depend on what came in
     /// and when, and on nothing else.
     pub fn run(&mut self, world: &mut World, now: Time) -> Option<Ended> {
         if !std::mem::replace(&mut self.opened, true) {
             self.open(world);
         }
         while self.ended.is_none() {
-            let stop = now.min(self.watchdog_at).min(self.repeat_at()).min(self.expires_at);
+            let stop = now.min(self.repeat_at()).min(self.expires_at);
             self.ended = loop {
                 match world.run(stop, u64::MAX) {
                     None => {}
@@ -335,10 +329,7 @@ impl Machine {
             if stop == self.expires_at {
                 self.expire(world, stop);
             }
-            if stop == self.watchdog_at {
-                self.run_watchdog(world, stop);
-                self.watchdog_at = stop + Self::WATCHDOG_ROUND;
-            }
+            self.note_storms(world);
             self.repeat_stops(world, stop);
             if stop == now {
                 break;

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_output::{Folder, OutputError};
 use xoff_record::{RecordError, read};
@@ -48,7 +49,8 @@ pub struct Side<'a> {
 }
 
 /// What both came to.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+#[schemars(rename = "TestbedComparison")]
 pub struct Comparison {
     /// Differences, one line each.
     #[serde(skip)]

@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_netio::{Port, PortCounters};
 use xoff_record::Sink;
 use xoff_record::verdict::{Loss, Losses};
-use xoff_run::{Finished, NetworkScenario, RunError, Running};
+use xoff_run::{Finished, NetworkScenario, Page, RunError, Running};
 use xoff_sim::World;
 use xoff_switchd::{Attached, Ended, Gaps, Link, Live, LiveError, Outage, RunnerConfig};
 use xoff_units::Time;
@@ -35,7 +36,7 @@ impl fmt::Display for DriveError {
 impl std::error::Error for DriveError {}
 
 /// A port after a run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
 pub struct PortReport {
     /// Its name.
     pub port: String,
@@ -82,7 +83,7 @@ pub struct PortReport {
 }
 
 /// A time in which a port was down, by the node's clock.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct OutageReport {
     /// From then on [s].
     pub from_seconds: f64,
@@ -91,7 +92,7 @@ pub struct OutageReport {
 }
 
 /// What only real frames show.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
 pub struct RealReport {
     /// Time on the wall [s].
     pub wall_seconds: f64,
@@ -101,7 +102,7 @@ pub struct RealReport {
     pub gap_longest_us: f64,
     /// The time that 99 of 100 gaps stayed below [us].
     pub gap_p99_us: f64,
-    /// Frames sent that the other end never saw; `None`: the other ends are not here.
+    /// Frames sent that the other end never saw; null: the other ends are not here.
     pub lost_on_wire: Option<i64>,
     /// Ports in order.
     pub ports: Vec<PortReport>,
@@ -169,7 +170,7 @@ impl PortReport {
             checksums_completed: _,
             too_long,
             storms: _,
-            thrown_away,
+            thrown_away: _, // the world has counted them
             stale,
             impossible,
             port_down,
@@ -180,7 +181,6 @@ impl PortReport {
             (Loss::KernelRing, kernel_drops),
             (Loss::KernelRefused, send_errors),
             (Loss::Unsent, unsent),
-            (Loss::Watchdog, thrown_away),
             (Loss::TooLong, too_long),
             (Loss::Malformed, malformed),
             (Loss::Unexpected, unexpected),
@@ -243,11 +243,16 @@ fn lost(s: &NetworkScenario, ports: &[Attached]) -> Option<i64> {
 pub struct Drive<'a> {
     /// Clock, naps, reports.
     pub runner: RunnerConfig,
-    /// Watchdog and forwarding.
+    /// Forwarding and repetition.
     pub real: Real,
     /// Sees every frame.
     pub tap: Option<xoff_switchd::Tap<'a>>,
+    /// Draws the page that goes beside the tables.
+    pub page: Option<Page<'a>>,
 }
+
+/// Time between two looks that a page shows; doubled whenever every other look goes.
+const LOOKS_APART: Duration = Duration::from_millis(250);
 
 /// How far a run is.
 pub struct Look<'a> {
@@ -291,17 +296,36 @@ impl From<bool> for Next {
 
 /// Runs those nodes of a scenario that are `here` on real ports, one for each of [`wiring::links`], until its duration is over or
 /// `look` stops it. Tables and manifest go into `sink` as those of a simulation do.
-pub fn drive<N: Into<Next>>(
-    s: &NetworkScenario,
+pub fn drive<'s, N: Into<Next>>(
+    s: &'s NetworkScenario,
     here: Vec<bool>,
     links: Vec<Link>,
     ports: Vec<Box<dyn Port>>,
     sink: Sink,
-    d: Drive,
+    mut d: Drive<'s>,
     mut look: impl FnMut(&Look) -> N,
 ) -> Result<(Finished, RealReport), DriveError> {
     let mut running: Running = s.start_outside(sink, here).map_err(DriveError::Run)?;
-    let (ended, real) = real_time(s, running.world(), links, ports, d, &mut |l| look(l).into())?;
+    if let Some(page) = d.page.take() {
+        running = running.with_page(page);
+    }
+    let (world, mut course) = running.world_and_course();
+    let (mut looked, mut apart) = (Instant::now(), LOOKS_APART);
+    let mut noted = |l: &Look| {
+        if let (Some(course), Some(world)) = (&mut course, l.world)
+            && looked.elapsed() >= apart
+        {
+            looked = Instant::now();
+            let before = course.looks.len();
+            course.note(world);
+            apart *= 1 + u32::from(course.looks.len() < before);
+        }
+        look(l).into()
+    };
+    let (ended, real) = real_time(s, world, links, ports, d, &mut noted)?;
+    if let (world, Some(course)) = running.world_and_course() {
+        course.end(world);
+    }
     let finished = running.finish_judged(ended, |parts| {
         parts.losses.merge(&real.losses());
         if !real.moved_any() {
@@ -391,7 +415,6 @@ mod tests {
             (report(None, C { unexpected: 1, ..c }, k), Loss::Unexpected),
             (report(None, C { strange: 1, ..c }, k), Loss::UnknownFlow),
             (report(None, C { no_route: 1, ..c }, k), Loss::UnknownAddress),
-            (report(None, C { thrown_away: 1, ..c }, k), Loss::Watchdog),
             (report(None, C { stale: 1, ..c }, k), Loss::Stale),
             (report(None, C { impossible: 1, ..c }, k), Loss::Impossible),
             (report(None, C { port_down: 1, ..c }, k), Loss::FailedPort),

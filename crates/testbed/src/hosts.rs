@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_netio::sandbox::{self, Capability, Host, Missing};
 use xoff_netio::{Port, TapPort};
@@ -150,13 +151,13 @@ struct Started {
 }
 
 /// How a command went.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct RunReport {
     /// Its host.
     pub host: String,
     /// What was run.
     pub command: String,
-    /// Exit code; `None`: it was never started, or a signal ended it.
+    /// Exit code; null: it was never started, or a signal ended it.
     pub exit_code: Option<i32>,
     /// In words.
     pub ended: String,

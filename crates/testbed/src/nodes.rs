@@ -10,11 +10,12 @@ use std::fmt;
 use std::io;
 use std::net::IpAddr;
 
+use xoff_mech::watchdog::Action;
 use xoff_netio::interface::Interface;
 use xoff_netio::{OpenError, PacketOptions, PacketPort, Port, sandbox};
 use xoff_params::ParamError;
 use xoff_run::NetworkScenario;
-use xoff_switchd::{Action, Link, WatchdogConfig};
+use xoff_switchd::Link;
 use xoff_topology::NodeKind;
 use xoff_units::Span;
 use xoff_wire::ethernet::Mac;
@@ -188,9 +189,14 @@ pub fn address(text: &str) -> Result<(), ParamError> {
     if good { Ok(()) } else { bad("--address", format!("'{text}' is no address with a prefix"), "such as 10.0.0.1/24") }
 }
 
-/// Reads `200ms,300ms,drop`: detection, restoration, and what becomes of what waits.
-pub fn watchdog(text: &str) -> Result<WatchdogConfig, ParamError> {
-    let hint = "such as 200ms,300ms,drop or 200ms,300ms,forward: detection, restoration, action";
+/// The shortest time between two looks of the watchdog at real queues.
+const POLL_MIN: Span = Span::from_us(500);
+/// Looks in a detection time.
+const LOOKS: u64 = 20;
+
+/// Reads `200ms,300ms,drop`: detection, restoration, and what becomes of what waits. As keys of the scenario and their values.
+pub fn watchdog(text: &str) -> Result<[(&'static str, String); 5], ParamError> {
+    let hint = "such as 200ms,300ms,drop or 200ms,300ms,forward: detection, restoration, action (drop, forward, alert)";
     let [detect, restore, action] = text.split(',').map(str::trim).collect::<Vec<_>>()[..] else {
         return bad("--watchdog", format!("'{text}' has not three parts"), hint);
     };
@@ -199,12 +205,16 @@ pub fn watchdog(text: &str) -> Result<WatchdogConfig, ParamError> {
         Ok(span) => Ok(span),
         Err(e) => bad("--watchdog", e.to_string(), hint),
     };
-    let action = match action {
-        "drop" => Action::Drop,
-        "forward" => Action::Forward,
-        other => return bad("--watchdog", format!("there is no action '{other}'"), hint),
-    };
-    Ok(WatchdogConfig { detect: span(detect)?, restore: span(restore)?, action })
+    let Some(action) = Action::named(action) else { return bad("--watchdog", format!("there is no action '{action}'"), hint) };
+    let (detect, restore) = (span(detect)?, span(restore)?);
+    let poll = (detect / LOOKS).max(POLL_MIN).min(detect);
+    Ok([
+        ("watchdog.kind", "duration".into()),
+        ("watchdog.detect", detect.to_string()),
+        ("watchdog.restore", restore.to_string()),
+        ("watchdog.poll", poll.to_string()),
+        ("watchdog.action", action.word().into()),
+    ])
 }
 
 /// Reads `H1=02:00:00:00:00:01`.
@@ -251,7 +261,7 @@ mod tests {
     #[test]
     fn options_are_read_or_explained() {
         let w = watchdog("200ms,300ms,drop").unwrap();
-        assert_eq!((w.detect, w.restore, w.action), (Span::from_ms(200), Span::from_ms(300), Action::Drop));
+        assert_eq!(w.map(|(_, value)| value), ["duration", "200ms", "300ms", "10ms", "drop"]);
         for wrong in ["200ms", "0ms,1ms,drop", "1ms,2,drop", "1ms,2ms,explode"] {
             assert!(watchdog(wrong).unwrap_err().hint.contains("200ms,300ms,drop"), "{wrong}");
         }

@@ -122,7 +122,7 @@ pub fn observe(s: &NetworkScenario, run: Run) -> Result<Observed, RealError> {
             users.as_mut().map_or(Ok(()), |tap| tap(at, link, inbound, bytes))
         })),
     };
-    let d = Drive { runner, real: Real::default(), tap };
+    let d = Drive { runner, real: Real::default(), tap, page: None };
     let began = SystemTime::now();
     // The last look is when the last frame has come in; closing the ports takes a while longer.
     let mut end = began;

@@ -1,5 +1,6 @@
 //! One process per node: `xoff switch` and `xoff host` on the veth pairs of a testbed, each with a clock of its own.
 
+use std::ffi::OsString;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -7,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_netio::sandbox;
 use xoff_record::Verdict;
@@ -22,8 +24,8 @@ use crate::veth_network::{NetworkError, interface};
 
 /// How the processes are started.
 pub struct Spawn<'a> {
-    /// The program `xoff`.
-    pub program: PathBuf,
+    /// The program `xoff`, and what stands before its arguments.
+    pub program: Vec<OsString>,
     /// The scenario file.
     pub scenario: &'a Path,
     /// Settings that all of them get, as arguments (`--set` and `--seed`).
@@ -33,11 +35,11 @@ pub struct Spawn<'a> {
 }
 
 /// A node that ran as a process.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct NodeRun {
     /// Its name.
     pub node: String,
-    /// Exit code; `None`: ended by a signal.
+    /// Exit code; null: ended by a signal.
     pub exit_code: Option<i32>,
     /// What it answered; null: nothing that could be read, and `stderr` ends with the reason.
     pub answer: Option<NodeAnswer>,
@@ -216,7 +218,8 @@ fn command(s: &NetworkScenario, kind: NodeKind, name: &str, own: &[&Link], spawn
         NodeKind::Host => Span(s.until.0),
         NodeKind::Switch => Span(s.until.0) + LONGER,
     };
-    let mut c = Command::new(&spawn.program);
+    let mut c = Command::new(&spawn.program[0]);
+    c.args(&spawn.program[1..]);
     c.arg(if kind == NodeKind::Host { "host" } else { "switch" }).arg(spawn.scenario).args(["--node", name, "--json", "--wait"]);
     c.args(["--for", &format!("{}us", lasts.0 / 1_000_000)]).args(&spawn.settings).arg("--out").arg(spawn.out.join(name));
     for l in own {

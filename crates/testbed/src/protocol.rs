@@ -14,6 +14,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use xoff_record::Verdict;
@@ -21,7 +22,7 @@ use xoff_record::Verdict;
 use crate::RealReport;
 
 /// The ports of a node are open: from now on a frame that is sent to it is received.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Ready {
     schema: String,
     /// Name of the node.
@@ -34,8 +35,9 @@ pub struct Ready {
 }
 
 /// How the run of a node went: the answer of `xoff switch` and `xoff host` with `--json`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
 pub struct NodeAnswer {
+    /// Form and version of this answer.
     schema: String,
     /// The report itself.
     #[serde(flatten)]
@@ -43,7 +45,7 @@ pub struct NodeAnswer {
 }
 
 /// A node after its run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
 pub struct NodeReport {
     /// Its name.
     pub node: String,
@@ -68,7 +70,7 @@ pub struct NodeReport {
 }
 
 /// A flow, as one of its ends counted it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct FlowReport {
     /// Its number in the scenario.
     pub flow: usize,
@@ -76,7 +78,7 @@ pub struct FlowReport {
     pub src: String,
     /// The host that receives.
     pub dst: String,
-    /// Its size [bytes]; `None`: it never ends.
+    /// Its size [bytes]; null: it never ends.
     pub size: Option<u64>,
     /// Sent by this node [bytes].
     pub sent: u64,

@@ -9,7 +9,7 @@ use xoff_netio::{Capture, CaptureOptions, CaptureReader, Direction};
 use xoff_record::Sink;
 use xoff_run::{NetworkScenario, RunError};
 use xoff_scenario::Problems;
-use xoff_switchd::{Action, Captured, Link, Replayed, Tap, WatchdogConfig};
+use xoff_switchd::{Captured, Link, Replayed, Tap};
 use xoff_units::{Span, Time};
 use xoff_wire::ethernet::Mac;
 
@@ -29,8 +29,6 @@ pub struct Facts {
     pub plain: Vec<String>,
     /// Frames of unknown origin went where their addresses had been seen.
     pub learns: bool,
-    /// Watchdog: detection and restoration [ps], and whether it drops.
-    pub watchdog: Option<(u64, u64, bool)>,
     /// Hosts with a shim, in the order in which they got it.
     #[serde(default)]
     pub shims: Vec<String>,
@@ -41,13 +39,8 @@ pub struct Facts {
 
 impl Facts {
     fn real(&self) -> Real {
-        let watchdog = self.watchdog.map(|(detect, restore, drops)| WatchdogConfig {
-            detect: Span(detect),
-            restore: Span(restore),
-            action: if drops { Action::Drop } else { Action::Forward },
-        });
         let known = |(host, address): &(u32, [u8; 6])| (*host, Mac(*address));
-        Real { watchdog, learns: self.learns, macs: self.macs.iter().map(known).collect(), ..Real::default() }
+        Real { learns: self.learns, macs: self.macs.iter().map(known).collect(), ..Real::default() }
     }
 
     /// Those of a run.
@@ -58,7 +51,6 @@ impl Facts {
             nodes: s.topology.nodes.iter().zip(here).filter(|(_, here)| **here).map(|(n, _)| n.name.clone()).collect(),
             plain: links.iter().filter(|l| l.plain).map(|l| l.name.clone()).collect(),
             learns: real.learns,
-            watchdog: real.watchdog.map(|w| (w.detect.0, w.restore.0, w.action == Action::Drop)),
             shims: shims::of(s).map(|s| s.name).collect(),
             macs: real.macs.iter().map(|(host, address)| (*host, address.0)).collect(),
         }

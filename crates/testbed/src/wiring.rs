@@ -4,7 +4,7 @@ use xoff_mech::flow_control::{FlowControl, Pauses};
 use xoff_params::ParamError;
 use xoff_run::NetworkScenario;
 use xoff_sim::World;
-use xoff_switchd::{Forwarding, Link, Machine, MachineConfig, WatchdogConfig, format_of, mac};
+use xoff_switchd::{Forwarding, Link, Machine, MachineConfig, format_of, mac};
 use xoff_topology::NodeKind;
 use xoff_units::{Bytes, Rate, Span};
 use xoff_wire::ethernet::Mac;
@@ -18,8 +18,6 @@ const AROUND: u32 = 14 + 8 + 4;
 /// What differs from the scenario where frames are real.
 #[derive(Clone, Debug)]
 pub struct Real {
-    /// Against neighbours that pause for ever.
-    pub watchdog: Option<WatchdogConfig>,
     /// Frames of unknown origin go where their addresses were seen, instead of where the topology has their hosts.
     pub learns: bool,
     /// Messages that stand for a state are repeated after so long, so that a lost one heals; zero: never [ps].
@@ -30,7 +28,7 @@ pub struct Real {
 
 impl Default for Real {
     fn default() -> Real {
-        Real { watchdog: None, learns: false, repeat: REPEAT, macs: Vec::new() }
+        Real { learns: false, repeat: REPEAT, macs: Vec::new() }
     }
 }
 
@@ -53,18 +51,6 @@ pub fn refuse(s: &NetworkScenario) -> Result<(), ParamError> {
         }
     }
     Ok(())
-}
-
-/// A watchdog that could do nothing is refused, with the reason.
-pub fn refuse_watchdog(s: &NetworkScenario) -> Result<(), ParamError> {
-    if s.links().iter().all(|(_, fc)| fc.holds_priorities()) {
-        return Ok(());
-    }
-    Err(ParamError::new(
-        "--watchdog",
-        "this flow control pauses single flows, and a watchdog frees whole priorities",
-        "leave it out: other flows go on, and a pause ends after 65,535 quanta at most unless it is repeated",
-    ))
 }
 
 /// What a user should know before real frames follow a scenario.
@@ -115,7 +101,6 @@ pub fn links(s: &NetworkScenario, here: &[bool], plain: impl Fn(u32, u16) -> boo
 pub fn machine(s: &NetworkScenario, links: Vec<Link>, real: &Real, world: &World) -> Machine {
     let kinds: Vec<FlowControl> = s.links().iter().map(|(_, fc)| fc.clone()).collect();
     let opening = kinds.first().map(FlowControl::opening).unwrap_or_default();
-    let (payload, header) = s.frame();
     let control_len = kinds.iter().map(FlowControl::message_len).max().unwrap_or(Bytes(64));
     Machine::new(
         MachineConfig {
@@ -125,8 +110,7 @@ pub fn machine(s: &NetworkScenario, links: Vec<Link>, real: &Real, world: &World
             forwarding: forwarding(s, real),
             repeat: real.repeat,
             opening,
-            watchdog: real.watchdog,
-            frame_len: Bytes((payload + header).into()),
+            watchdog: s.watchdog().map(|w| w.action),
         },
         world,
     )

@@ -3,9 +3,10 @@
 
 use std::path::Path;
 
+use xoff_mech::watchdog::{self, Action, Detector};
 use xoff_record::Sink;
 use xoff_run::{NetworkScenario, Running};
-use xoff_switchd::{Action, Counters, Machine, WatchdogConfig, mac};
+use xoff_switchd::{Counters, Machine, mac};
 use xoff_testbed::wiring::{self, Real};
 use xoff_units::{Span, Time};
 use xoff_wire::control;
@@ -85,9 +86,8 @@ impl<'s> Node<'s> {
 }
 
 /// The switch alone; its neighbours are this test. H0 is at link 0, H1 at link 1.
-fn switch<'s>(s: &'s NetworkScenario, watchdog: Option<Action>) -> Node<'s> {
-    let config = |action| WatchdogConfig { detect: Span::from_ms(200), restore: Span::from_ms(300), action };
-    let n = Node::new(s, "S1", Time::ZERO, &Real { watchdog: watchdog.map(config), ..Real::default() });
+fn switch(s: &NetworkScenario) -> Node<'_> {
+    let n = Node::new(s, "S1", Time::ZERO, &Real::default());
     assert_eq!((n.link(s, "H0"), n.link(s, "H1")), (0, 1));
     n
 }
@@ -169,7 +169,7 @@ fn no_credit_message_opens_the_gate_but_a_true_one() {
     ];
     for (fccl, more, impossible) in limits {
         for rest in [0, 1, u64::MAX - 1, u64::MAX] {
-            let mut n = switch(&s, None);
+            let mut n = switch(&s);
             let end = send(&mut n, ms(1), 300);
             n.run(end);
             assert_eq!(n.data(0), 260, "the credit of the beginning");
@@ -205,7 +205,7 @@ fn rates_are_those_of_the_newest_message_while_it_is_valid() {
         ("another form", vec![(1, 0, Queue(u64::MAX)), (2, 0, Rate(0)), (3, 0, Rate(u64::MAX))], true, (0, 3)),
     ];
     for (name, messages, fast, (stale, refused)) in cases {
-        let mut n = switch(&s, None);
+        let mut n = switch(&s);
         let mut now = ms(1);
         for (sequence, validity, what) in messages {
             n.receive(now, 0, &feedback(sequence, validity, what));
@@ -224,7 +224,7 @@ fn queue_lengths_and_occupancies_slow_down_at_most() {
     for kind in ["gfc-conceptual", "gfc-time"] {
         let s = scenario(kind);
         for value in [0, 1, 400_000, 8_000_000, 8_000_001, 1 << 63, u64::MAX - 1, u64::MAX] {
-            let mut n = switch(&s, None);
+            let mut n = switch(&s);
             let message = if kind == "gfc-time" { credit(value, value, value) } else { feedback(1, 0, gfc::Feedback::Queue(value)) };
             n.receive(ms(1), 0, &message);
             let end = send(&mut n, ms(1), 100);
@@ -252,7 +252,7 @@ fn pauses_end_after_their_quanta() {
         (1, 65_535, 335, 0),
         (0xff, 65_535, 335, 0),
     ] {
-        let mut n = switch(&s, None);
+        let mut n = switch(&s);
         n.receive(ms(1), 0, &pause(vector, quanta));
         let end = send(&mut n, ms(2), 10);
         n.run(end);
@@ -268,7 +268,7 @@ fn orders_about_flows_touch_flows_that_exist() {
     use pffc::Kind::{Migrate, MigrateBack, Pause, Resume};
     let s = scenario("pffc");
     for hash in [0, 1, 5, 6, 4095, 4096, 65_535, 65_536, u32::MAX] {
-        let mut n = switch(&s, None);
+        let mut n = switch(&s);
         let kinds = [Pause(1), Pause(65_535), Migrate, Pause(0), Migrate, Pause(65_535), MigrateBack, Resume, Migrate];
         for (nth, kind) in kinds.into_iter().enumerate() {
             n.receive(ms(1), 0, &order(nth as u32, kind, hash));
@@ -301,7 +301,7 @@ fn a_test_frame_is_as_long_as_its_bytes() {
         test_frame::Repr { flow: 1 << 31, ..t },
         test_frame::Repr { flow: u32::MAX, ..t },
     ] {
-        let mut n = switch(&s, None);
+        let mut n = switch(&s);
         let bytes = data(lie);
         n.receive(ms(1), 1, &bytes);
         n.run(ms(10));
@@ -347,8 +347,11 @@ fn the_watchdog_acts_for_every_flow_control() {
     ];
     for ((kind, stop), go) in stop.into_iter().zip(go) {
         for action in [Action::Forward, Action::Drop] {
-            let s = scenario(kind);
-            let mut n = switch(&s, Some(action));
+            let mut s = scenario(kind);
+            let (detect, restore, poll) = (Span::from_ms(200), Span::from_ms(300), Span::from_ms(10));
+            s.set_watchdog(watchdog::Config { detector: Detector::Duration { empty_queues: false }, detect, restore, poll, action })
+                .unwrap();
+            let mut n = switch(&s);
             let mut k = 0;
             for step in 0..300 {
                 let number = step as u32 + 1;
@@ -357,7 +360,9 @@ fn the_watchdog_acts_for_every_flow_control() {
                 if step < 200 {
                     n.receive(now, 0, &stop(number));
                 } else if kind == "cbfc" {
-                    n.receive(now, 0, &credit(0, 24 * k + 1000, 0));
+                    // Credits for what has come, and more.
+                    let come = n.data(0);
+                    n.receive(now, 0, &credit(0, 24 * come + 1000, 0));
                 } else {
                     n.receive(now, 0, &go(number));
                 }
@@ -423,7 +428,7 @@ fn a_neighbour_may_restart_under_every_flow_control() {
 fn a_port_that_goes_down_drops_its_state_and_delays_no_other() {
     for kind in KINDS {
         let s = scenario(kind);
-        let mut n = switch(&s, None);
+        let mut n = switch(&s);
         let hold = match kind {
             "pfc" => pause(1, u16::MAX),
             "pffc" => order(1, pffc::Kind::Pause(u16::MAX), 0),

@@ -66,7 +66,7 @@ fn the_text_for_people_is_not_read() {
     std::fs::write(&program, NODE.replace("ANSWER", &ANSWER.replace("VERDICT", &verdict))).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let links = wiring::links(&s, &vec![true; s.topology.nodes.len()], |_, _| false);
-    let spawn = Spawn { program, scenario: Path::new(incast), settings: Vec::new(), out: dir.path() };
+    let spawn = Spawn { program: vec![program.into()], scenario: Path::new(incast), settings: Vec::new(), out: dir.path() };
     let began = Instant::now();
     let nodes = processes::run(&s, &links, &spawn, || true).unwrap();
     assert!(began.elapsed() < Duration::from_secs(30), "it waited for {:?} for something that was never written", began.elapsed());

@@ -81,6 +81,22 @@ pub fn golden(path: &Path, got: &str) {
     assert_eq!(want, got, "{name} differs; if the change is right, run this test with XOFF_TEST_BLESS=1 and read the difference");
 }
 
+/// Compares what is generated with the file below `docs` that holds it; with `XOFF_TEST_BLESS` writes the file. Names the first line that
+/// differs, not both documents.
+///
+/// # Panics
+/// The file is stale.
+#[track_caller]
+pub fn published(file: &str, now: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(file);
+    if bless() {
+        std::fs::write(&path, now).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    let line = found.lines().zip(now.lines()).take_while(|(a, b)| a == b).count() + 1;
+    assert!(found == now, "docs/{file} is stale from line {line} on; run this test with XOFF_TEST_BLESS=1");
+}
+
 /// A file or folder among the samples of other programs' files, which are no part of the project; where it is absent, a skip is recorded.
 pub fn sample(name: &str) -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/formats");

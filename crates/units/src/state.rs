@@ -1,7 +1,8 @@
 //! States in writing: what a type has to mark so that an engine can find out whether the state of a network recurs.
 //!
 //! States derive [`serde::Serialize`], so that the compiler counts their fields. A network moves on while it recurs: times grow, and so do
-//! byte offsets and credit counters. A serializer that compares two states knows such numbers by the name of their newtype:
+//! byte offsets and credit counters. Who compares two states is handed
+//! each number with what it means ([`Visitor`]), which is the name of its newtype:
 //!
 //! ```text
 //!   Time        a point in time: two states recur if all of them are later by one period
@@ -18,6 +19,10 @@
 use serde::ser::{Error, Serializer};
 
 use crate::{Span, Time};
+
+mod walk;
+
+pub use walk::{Meaning, Visitor};
 
 /// Name of a time that means nothing once it has passed.
 pub const DEADLINE: &str = "Deadline";

@@ -18,6 +18,16 @@ const xoff = (() => {
   const percent = (part) => (part === null ? "-" : `${Number((100 * part).toPrecision(3))} %`);
   const count = (n) => String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, " ");
 
+  // The largest of many: as arguments of Math.max a few hundred thousand are more than a stack holds.
+  const largest = (values, least = -Infinity) => {
+    let most = least;
+    for (const v of values) if (v > most) most = v;
+    return most;
+  };
+  const smallest = (values) => -largest(Array.from(values, (v) => -v));
+  // As one word of a shell.
+  const quoted = (text) => (/^[\w.,:/@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+
   // ---- elements -----------------------------------------------------------------------------------------------------------------
   // el("p.note", {title: "x"}, "text", other): text is always text, never markup.
   const make = (namespace) => (name, attributes = {}, ...children) => {
@@ -128,5 +138,5 @@ const xoff = (() => {
     return { element: el("div", {}, el("div.bar", {}, rows().length > shown ? search : "", tools([["CSV", download]])), box), draw };
   };
 
-  return { time, bytes, rate, percent, count, el, svg, byId, colour, rem, mix, onTheme, inflate, inflateText, unpack, data, save, csv, tools, cards, table };
+  return { time, bytes, rate, percent, count, largest, smallest, quoted, el, svg, byId, colour, rem, mix, onTheme, inflate, inflateText, unpack, data, save, csv, tools, cards, table };
 })();

@@ -81,14 +81,14 @@ xoff.charts = (() => {
       return {
         ...axes,
         xaxis: axis({ title: spec.x.title, type: spec.x.log ? "log" : "linear", anchor: n > 1 ? `y${n}` : "y", ticksuffix: spec.x.suffix || "", range: self.range || spec.x.range }),
-        height: Math.round(((spec.height || 300) * xoff.rem()) / 16) + room, margin: { l: 62, r: 14, t: 8, b: 44 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+        width: plot.clientWidth || undefined, height: Math.round(((spec.height || 300) * xoff.rem()) / 16) + room, margin: { l: 62, r: 14, t: 8, b: 44 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
         font: { family: "system-ui, sans-serif", size: letter, color: colour("fg") }, hovermode: spec.hovermode || "x unified",
         hoverlabel: { bgcolor: colour("soft"), bordercolor: colour("edge"), font: { color: colour("fg") } },
         legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: letter } }, showlegend: named > 1,
         shapes: self.shapes.map((s) => ({ ...s, line: { ...s.line, color: colour(s.colour || "fg") } })), dragmode: "zoom", uirevision: "stay",
       };
     };
-    const config = { displayModeBar: false, responsive: true, doubleClick: "reset", scrollZoom: false };
+    const config = { displayModeBar: false, responsive: false, doubleClick: "reset", scrollZoom: false };
     self.draw = async () => {
       const Plotly = await ready();
       await Plotly.react(plot, traces(), layout(), config);
@@ -126,6 +126,13 @@ xoff.charts = (() => {
         requestAnimationFrame(() => ((self.marking = false), window.Plotly.relayout(plot, { shapes: layout().shapes })));
       }
     };
+    // Not left to the library: what it makes of another width loses the height that the panels and the legend need.
+    let width = 0;
+    new ResizeObserver(() => {
+      if (!self.wired || !plot.clientWidth || plot.clientWidth === width) return;
+      width = plot.clientWidth;
+      self.set({});
+    }).observe(plot);
     onTheme(() => self.wired && self.draw());
     return self;
   };

@@ -1,7 +1,7 @@
 // The network as a drawing on a canvas: each direction of a link is a line of its own, coloured by what is chosen. Zoom, pan, hover, click.
 "use strict";
 xoff.network = (net, { value, tooltip, pick, cycles, name }) => {
-  const { el, svg, colour, rem, mix, onTheme, save, tools } = xoff;
+  const { el, svg, colour, rem, mix, onTheme, save, tools, largest, smallest } = xoff;
   const { nodes, ports } = net;
   const n = ports.node.length;
   const LEVELS = 24;
@@ -17,13 +17,14 @@ xoff.network = (net, { value, tooltip, pick, cycles, name }) => {
 
   // ---- where things are ---------------------------------------------------------------------------------------------------------
   const [xs, ys] = [nodes.x, nodes.y];
-  const bounds = { x0: Math.min(...xs), x1: Math.max(...xs), y0: Math.min(...ys), y1: Math.max(...ys) };
+  const bounds = { x0: smallest(xs), x1: largest(xs), y0: smallest(ys), y1: largest(ys) };
   // The room to the next node of the same height decides which names fit.
   const room = new Float64Array(xs.length).fill(Infinity);
   const rows = new Map();
   for (let i = 0; i < xs.length; i++) {
     const key = Math.round(ys[i] * 50);
-    rows.set(key, [...(rows.get(key) || []), i]);
+    if (!rows.has(key)) rows.set(key, []);
+    rows.get(key).push(i);
   }
   for (const row of rows.values()) {
     row.sort((a, b) => xs[a] - xs[b]);

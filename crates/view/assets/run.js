@@ -1,14 +1,14 @@
 // The page of a run of a network: the network over time, the port that was clicked, flows, ports, pause trees.
 "use strict";
 xoff.run = async () => {
-  const { el, svg, byId, time, bytes, rate, percent, count, colour, onTheme, save, csv, tools, table } = xoff;
+  const { el, svg, byId, time, bytes, rate, percent, count, largest, smallest, quoted, colour, onTheme, save, csv, tools, table } = xoff;
   let data = await xoff.data();
   const { ports, nodes } = data;
   let totals = data.totals;
   const n = ports.node.length;
   const state = { look: 0, metric: "stopped", port: -1 };
   const names = Array.from({ length: n }, (_, p) => `${nodes.name[ports.node[p]]}->${nodes.name[ports.node[ports.peer[p]]]}${ports.suffix[p] || ""}`);
-  const typed = (p) => (names[p].includes("#") ? `'${names[p]}'` : names[p].replace("->", ":"));
+  const typed = (p) => quoted(names[p].includes("#") ? names[p] : names[p].replace("->", ":"));
 
   // ---- the course of time -------------------------------------------------------------------------------------------------------
   // Columns lie port by port: value of port p at look i is column[p * looks + i].
@@ -19,11 +19,14 @@ xoff.run = async () => {
   const timeAxis = { title: `Time [${unitName}]`, time: true, csv: `time_${unitName}` };
   const of = (column, p, i) => column[p * looks + i];
   const seriesOf = (column, p, f) => Array.from({ length: looks }, (_, i) => f(of(column, p, i), i));
-  let queueMax = Math.max(1, ...Array.from(totals.egress_max), ...Array.from(totals.ingress_max));
+  const largestQueue = () => largest(totals.ingress_max, largest(totals.egress_max, 1));
+  let queueMax = largestQueue();
   // Rate at which a port sent from the look before to this one, and the part of its line that this is.
   const rateAt = (p, i) => (i > 0 ? (of(course.sent, p, i) * 8e12) / (course.times[i] - course.times[i - 1]) : 0);
   const used = (p, i) => Math.min(1, rateAt(p, i) / ports.rate[p]);
   const share = (part, whole) => (whole > 0 ? part / whole : 0);
+  // Over the whole run. A frame counts when it begins: in a short run the last one would make it more than all.
+  const usedOfAll = (p) => Math.min(1, share(totals.tx[p] * 8e12, data.end_ps * ports.rate[p]));
   const metrics = {
     stopped: {
       label: "Flow control",
@@ -33,7 +36,7 @@ xoff.run = async () => {
     },
     rate: {
       label: "Utilisation",
-      value: (p) => (course ? used(p, state.look) : share(totals.tx[p] * 8e12, data.end_ps * ports.rate[p])),
+      value: (p) => (course ? used(p, state.look) : usedOfAll(p)),
       legend: () => ["idle", "line rate"],
     },
     queue: {
@@ -135,7 +138,7 @@ xoff.run = async () => {
   const facts = (p) => {
     const rows = [
       ["Line", rate(ports.rate[p])],
-      ["Sent", `${bytes(totals.tx[p])}, ${percent(share(totals.tx[p] * 8e12, data.end_ps * ports.rate[p]))} of the line`],
+      ["Sent", `${bytes(totals.tx[p])}, ${percent(usedOfAll(p))} of the line`],
       ["Stopped", totals.pauses[p] ? `${count(totals.pauses[p])} times, ${time(totals.pause_ps[p], 3)} in all` : "never by a message"],
       ["Head frames held", totals.holds[p] ? `${count(totals.holds[p])} times, ${time(totals.hold_ps[p], 3)} in all` : "never"],
       ["Largest queue", `${bytes(totals.egress_max[p])} to leave, ${bytes(totals.ingress_max[p])} at its far end (one priority)`],
@@ -169,8 +172,8 @@ xoff.run = async () => {
       const series = [
         { name: "sent", x: xsTime, y: Array.from({ length: looks }, (_, i) => rateAt(p, i)), shape: "vh", hover: "%{y:.3s}b/s" },
         { name: "allowed by flow control", x: xsTime, y: seriesOf(course.limit, p, (l) => (l / 1e4) * ports.rate[p]), shape: "hv", colour: "vermilion", dash: "dash", hover: "%{y:.3s}b/s" },
-        ...(hostSide ? [] : [{ name: "waits to leave", axis: 1, x: xsTime, y: seriesOf(course.egress, p, (b) => b), colour: "green", hover: "%{y:.3s}B" }]),
-        { name: "buffer at its far end", axis: 1, x: xsTime, y: seriesOf(course.ingress, p, (b) => b), colour: "purple", dash: "dash", hover: "%{y:.3s}B" },
+        ...(hostSide ? [] : [{ name: "waits to leave", axis: 1, x: xsTime, y: seriesOf(course.egress, p, (b) => b), shape: "vh", colour: "green", hover: "%{y:.3s}B" }]),
+        { name: "buffer at its far end", axis: 1, x: xsTime, y: seriesOf(course.ingress, p, (b) => b), shape: "vh", colour: "purple", dash: "dash", hover: "%{y:.3s}B" },
         { name: "stopped", axis: 2, x: xsTime, y: seriesOf(course.stopped, p, (s) => s / 100), shape: "vh", colour: "orange", fill: true, hover: "%{y:.3r} %" },
       ];
       portChart.set({ series, shapes: cursor(), title: `${names[p]} in the course of time`,
@@ -214,7 +217,7 @@ xoff.run = async () => {
     for (const share of behind) by.set(share[which], (by.get(share[which]) || 0) + share[2]);
     return [...by].sort((a, b) => b[1] - a[1]);
   };
-  const command = (p, at) => el("code.command", {}, `xoff explain ${data.folder} ${typed(p)} ${time(at, 9).replace(" ", "")}`);
+  const command = (p, at) => el("code.command", {}, `xoff explain ${quoted(data.folder)} ${typed(p)} ${time(at, 9).replace(" ", "")}`);
   const explain = () => {
     const p = state.port;
     if (p < 0) return;
@@ -236,9 +239,9 @@ xoff.run = async () => {
       here = outs[0][0];
     }
     // Real frames do not come again.
-    const rest = data.live ? "" : el("p.note", {}, "The whole chain, from the run repeated: ", command(p, course ? course.times[state.look] : data.end_ps));
+    const rest = data.real ? "" : el("p.note", {}, "The whole chain, from the run repeated: ", command(p, course ? course.times[state.look] : data.end_ps));
     const answer = el("div", { id: "explained" });
-    if (data.served) rest.append(" ", el("button", { type: "button", onclick: () => fetchExplanation(p, answer) }, "run it here"));
+    if (data.served && !data.real) rest.append(" ", el("button", { type: "button", onclick: () => fetchExplanation(p, answer) }, "run it here"));
     if (!steps.length) {
       chain.replaceChildren(el("p", {}, !course ? "Waiting ports were not noted in the course of this run." : `At ${time(at, 4)} flow control neither stops it nor slows it down while its far end holds frames of it.`), rest, answer);
       return;
@@ -300,26 +303,29 @@ xoff.run = async () => {
       const m = d.ports.length;
       const [w, h, r] = m <= 8 ? [460, 300, 108] : [620, 620, 250];
       const spot = (i) => [w / 2 + r * 1.25 * Math.sin((2 * Math.PI * i) / m) * (m <= 8 ? 1.15 : 0.85), h / 2 - r * Math.cos((2 * Math.PI * i) / m)];
+      // A box holds some 24 letters; the whole name stands in its title.
+      const shortened = (text) => (text.length > 24 ? `${text.slice(0, 11)}…${text.slice(-12)}` : text);
+      const half = Math.max(48, 4 + 3.4 * largest(d.ports.map((p) => shortened(names[p.port]).length)));
       const ink = colour("bad-line");
       const id = `tip${k}`;
       const shown = Math.min(m, 40);
       const edges = Array.from({ length: shown }, (_, i) => {
         const [[ax, ay], [bx, by]] = [spot(i), spot((i + 1) % m)];
         const [dx, dy] = [bx - ax, by - ay];
-        const cut = (x, y) => Math.min(52 / Math.abs(x || 1e-9), 18 / Math.abs(y || 1e-9));
+        const cut = (x, y) => Math.min((half + 4) / Math.abs(x || 1e-9), 18 / Math.abs(y || 1e-9));
         const c = m > 1 ? Math.min(0.42, cut(dx, dy)) : 0;
         return svg("line", { x1: ax + dx * c, y1: ay + dy * c, x2: bx - dx * c, y2: by - dy * c, stroke: ink, "stroke-width": 2.2, "marker-end": `url(#${id})` });
       });
       const boxes = d.ports.slice(0, shown).map((p, i) => {
         const [x, y] = spot(i);
         const g = svg("g", { cursor: "pointer", onclick: () => choose(p.port) },
-          svg("rect", { x: x - 48, y: y - 14, width: 96, height: 28, rx: 5, fill: colour("soft"), stroke: ink }),
-          svg("text", { x, y: y + 4, "text-anchor": "middle", "font-size": 12, fill: colour("fg"), "font-family": "system-ui, sans-serif" }, names[p.port]),
+          svg("rect", { x: x - half, y: y - 14, width: 2 * half, height: 28, rx: 5, fill: colour("soft"), stroke: ink }),
+          svg("text", { x, y: y + 4, "text-anchor": "middle", "font-size": 12, fill: colour("fg"), "font-family": "system-ui, sans-serif" }, shortened(names[p.port])),
           svg("title", {}, `${names[p.port]}: ${bytes(p.bytes)} wait since ${time(p.since_ps, 6)}, priority ${p.priority}`));
         return g;
       });
       const heights = d.ports.map((_, i) => spot(i)[1]);
-      const [top, bottom] = [Math.min(...heights) - 24, Math.max(...heights) + 24];
+      const [top, bottom] = [smallest(heights) - 24, largest(heights) + 24];
       const drawing = svg("svg", { viewBox: `0 ${top} ${w} ${bottom - top}`, width: w, xmlns: "http://www.w3.org/2000/svg", role: "img", "aria-label": "The cycle of the deadlock" },
         svg("defs", {}, svg("marker", { id, viewBox: "0 0 10 10", refX: 9, refY: 5, markerWidth: 7, markerHeight: 7, orient: "auto" }, svg("path", { d: "M0 0L10 5L0 10z", fill: ink }))), edges, boxes);
       const rows = d.ports.map((p, i) => [i, names[p.port], p.priority, p.frames, p.bytes, p.since_ps]);
@@ -347,7 +353,7 @@ xoff.run = async () => {
         { name: "sent by hosts", x: xsTime, y: sent(fromHost), shape: "vh", hover: "%{y:.4s}b/s" },
         { name: "sent to hosts", x: xsTime, y: sent(toHost), shape: "vh", dash: "dash", hover: "%{y:.4s}b/s" },
         { name: "stopped for part of the interval", axis: 1, x: xsTime, y: total((p, i) => of(course.stopped, p, i) > 0), shape: "vh", colour: "orange", fill: true, hover: "%{y}" },
-        { name: "in all ingress buffers", axis: 2, x: xsTime, y: total((p, i) => of(course.ingress, p, i)), colour: "purple", hover: "%{y:.4s}B" },
+        { name: "in all ingress buffers", axis: 2, x: xsTime, y: total((p, i) => of(course.ingress, p, i)), shape: "vh", colour: "purple", hover: "%{y:.4s}B" },
     ];
   };
   if (course || data.live) {
@@ -359,7 +365,7 @@ xoff.run = async () => {
     });
     overview.shapes = cursor();
     byId("overview").append(overview.element);
-  }
+  } else byId("overview").closest("section").remove();
   changed.push((what) => {
     if (what !== "port") {
       overview?.mark(cursor());
@@ -415,7 +421,7 @@ xoff.run = async () => {
   const stopped = (p) => Math.max(totals.pause_ps[p], totals.hold_ps[p]);
   const portTable = table([
     { name: "Port", value: (p) => names[p], show: (p) => portName(p) },
-    { name: "Utilisation", value: (p) => share(totals.tx[p] * 8e12, data.end_ps * ports.rate[p]), show: (p) => percent(share(totals.tx[p] * 8e12, data.end_ps * ports.rate[p])), right: true },
+    { name: "Utilisation", value: (p) => usedOfAll(p), show: (p) => percent(usedOfAll(p)), right: true },
     { name: "Sent", value: (p) => totals.tx[p], show: (p) => bytes(totals.tx[p]), right: true },
     { name: "Pauses", value: (p) => totals.pauses[p], show: (p) => count(totals.pauses[p]), right: true },
     { name: "Stopped", value: (p) => share(stopped(p), data.end_ps), show: (p) => percent(share(stopped(p), data.end_ps)), right: true },
@@ -469,7 +475,7 @@ xoff.run = async () => {
     [totals, course, flows] = [data.totals, data.course, data.flows];
     looks = course ? course.times.length : 0;
     xsTime = course ? Array.from(course.times, (t) => t / unitPs) : [];
-    queueMax = Math.max(1, ...Array.from(totals.egress_max), ...Array.from(totals.ingress_max));
+    queueMax = largestQueue();
     xoff.cards(document.querySelector(".cards"), data.facts);
     if (course) {
       overview.set({ series: wholeNetwork() });

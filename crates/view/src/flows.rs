@@ -14,8 +14,8 @@ use crate::network::Seen;
 const POINTS_MAX: usize = 600;
 /// Flows in the list at most: unfinished ones, then those with the largest slowdown.
 pub const LISTED_MAX: usize = 500;
-/// Groups of sizes at most; as many flows in each.
-const GROUPS_MAX: usize = 10;
+/// Groups of sizes if there are more sizes than that; about as many flows in each, more where they have the same size.
+const GROUPS: usize = 10;
 
 /// A distribution function: `y` of all flows have a value of at most `x`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -119,11 +119,22 @@ fn slowdowns(f: &Seen) -> Vec<(u64, f64, bool)> {
 
 fn sizes(mut all: Vec<(u64, f64, bool)>) -> Vec<SizeGroup> {
     all.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-    let mut groups: Vec<&[(u64, f64, bool)]> = all.chunk_by(|a, b| a.0 == b.0).collect();
-    if groups.len() > GROUPS_MAX {
-        groups = all.chunks(all.len().div_ceil(GROUPS_MAX)).collect();
+    let sizes: Vec<usize> = all.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).collect();
+    let wanted = if sizes.len() > GROUPS { all.len().div_ceil(GROUPS) } else { 1 };
+    // Flows of one size stay together: parts of them would be the fast ones and the slow ones.
+    let (mut groups, mut rest, mut flows) = (Vec::new(), &all[..], 0);
+    for size in sizes {
+        if flows > 0 && (flows + size).abs_diff(wanted) > flows.abs_diff(wanted) {
+            let (whole, others) = rest.split_at(flows);
+            groups.push(group(whole));
+            (rest, flows) = (others, 0);
+        }
+        flows += size;
     }
-    groups.into_iter().map(group).collect()
+    if flows > 0 {
+        groups.push(group(rest));
+    }
+    groups
 }
 
 fn group(of: &[(u64, f64, bool)]) -> SizeGroup {
@@ -189,5 +200,19 @@ mod tests {
         let many: Vec<(u64, f64, bool)> = (0..1000).map(|i| (i, 1.0, false)).collect();
         let g = sizes(many);
         assert_eq!((g.len(), g[0].flows, g[9].to), (10, 100, 999));
+        assert!(sizes(Vec::new()).is_empty());
+        assert_eq!(sizes((0..10).map(|i| (i, 1.0, false)).collect()).len(), 10);
+    }
+
+    #[test]
+    fn flows_of_one_size_are_one_group() {
+        // 20 sizes once each, and between them 30 flows of one size with rising slowdowns.
+        let few = (0..20).map(|i| (if i < 10 { i + 1 } else { 10_000 + i }, 1.0, false));
+        let all: Vec<(u64, f64, bool)> = few.chain((1..=30).map(|i| (500, f64::from(i), false))).collect();
+        let g = sizes(all);
+        let of: Vec<&SizeGroup> = g.iter().filter(|g| g.from <= 500 && g.to >= 500).collect();
+        assert_eq!((of.len(), of[0].flows, of[0].p50, of[0].p99), (1, 30, 15.0, 30.0));
+        assert_eq!(g.iter().map(|g| g.flows).sum::<usize>(), 50);
+        assert!(g.windows(2).all(|w| w[0].to < w[1].from));
     }
 }

@@ -22,5 +22,5 @@ pub use layout::{Layout, layout};
 pub use network::{Drawn, Seen};
 pub use page::opened;
 pub use page::{Blob, Column, Page};
-pub use report::{REPORT, live_data, live_page, of_network};
+pub use report::{REPORT, live_data, live_page, of_network, of_real_frames};
 pub use series::series;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use xoff_record::Manifest;
-use xoff_record::verdict::Tone;
+use xoff_record::verdict::{Tone, grouped};
 use xoff_run::{Course, Finished, NetworkScenario, PortLook};
 use xoff_sim::{Deadlock, FlowRecord, PortTotals};
 use xoff_topology::{NodeKind, PortNumbers, Topology};
@@ -163,6 +163,8 @@ pub struct RunView {
     pub facts: Vec<Fact>,
     /// The run goes on: the page asks for more.
     pub live: bool,
+    /// Its frames were real: it does not come again.
+    pub real: bool,
     /// Its server answers questions.
     served: bool,
 }
@@ -211,6 +213,7 @@ impl RunView {
             left_out: Vec::new(),
             facts: Vec::new(),
             live: false,
+            real: false,
             served: false,
         }
     }
@@ -248,17 +251,17 @@ fn of_course(c: &Course, ports: usize, blob: &mut Blob) -> CourseView {
     // The span before each look; the first has none.
     let spans: Vec<f64> = (0..looks.len()).map(|i| if i == 0 { 0.0 } else { looks[i].at.since(looks[i - 1].at).0 as f64 }).collect();
     let part = |value: f64| (value * WHOLE).round().clamp(0.0, WHOLE) as u16;
-    let grown = |i: usize, of: &dyn Fn(&PortLook) -> u64| if i == 0 { 0.0 } else { (of(&looks[i]) - of(&looks[i - 1])) as f64 };
+    let grown = |i: usize, of: &dyn Fn(&PortLook) -> u64| if i == 0 { 0 } else { of(&looks[i]) - of(&looks[i - 1]) };
     let share = |grown: f64, whole: f64| if whole > 0.0 { part(grown / whole) } else { 0 };
     let cells = || (0..ports).flat_map(|p| (0..looks.len()).map(move |i| (p, i)));
     CourseView {
         times: looks.iter().map(|l| l.at.0).collect(),
-        sent: blob.u32(cells().map(|(p, i)| grown(i, &|l| l.ports[p].tx_bytes) as u32)),
-        stopped: blob.u16(cells().map(|(p, i)| share(grown(i, &|l| l.ports[p].stopped_ps), spans[i]))),
+        sent: blob.whole(cells().map(|(p, i)| grown(i, &|l| l.ports[p].tx_bytes))),
+        stopped: blob.u16(cells().map(|(p, i)| share(grown(i, &|l| l.ports[p].stopped_ps) as f64, spans[i]))),
         limit: blob.u16(cells().map(|(p, i)| part(f64::from(looks[i].ports[p].allowed)))),
         egress: blob.u32(cells().map(|(p, i)| looks[i].ports[p].egress_bytes)),
         ingress: blob.u32(cells().map(|(p, i)| looks[i].ports[p].ingress_bytes)),
-        marked: blob.u32(cells().map(|(p, i)| grown(i, &|l| u64::from(l.ports[p].marked)) as u32)),
+        marked: blob.whole(cells().map(|(p, i)| grown(i, &|l| u64::from(l.ports[p].marked)))),
         waiters: looks.iter().map(|l| l.waiters.as_ref().map(|w| w.iter().map(waits).collect())).collect(),
     }
 }
@@ -328,8 +331,8 @@ pub fn facts(f: &Finished) -> Vec<Fact> {
     let unfinished = o.flows.iter().filter(|r| r.received.is_none() && r.flow.size != xoff_workload::UNLIMITED).count();
     facts.push(Fact {
         label: "Flows complete",
-        value: format!("{} of {}", m.flows_completed, m.flows_total),
-        note: if unfinished > 0 { format!("{unfinished} with a size are unfinished") } else { String::new() },
+        value: format!("{} of {}", grouped(m.flows_completed), grouped(m.flows_total)),
+        note: if unfinished > 0 { format!("{} with a size are unfinished", grouped(unfinished as u64)) } else { String::new() },
         tone: if unfinished > 0 { "caution" } else { "neutral" },
     });
     if let Some(s) = &m.slowdown {
@@ -338,10 +341,10 @@ pub fn facts(f: &Finished) -> Vec<Fact> {
     }
     let sum = |of: fn(&PortTotals) -> u64| o.ports.iter().flatten().map(of).sum::<u64>();
     let stopped = o.ports.iter().flatten().filter(|t| t.pauses + t.holds > 0).count();
-    facts.push(plain("Pauses", sum(|t| t.pauses).to_string(), format!("{stopped} ports stopped or held at least once")));
+    facts.push(plain("Pauses", grouped(sum(|t| t.pauses)), format!("{} ports stopped or held at least once", grouped(stopped as u64))));
     let lost = m.lost_frames;
     let tone = if lost > 0 { "bad" } else { "good" };
-    facts.push(Fact { label: "Frames lost", value: lost.to_string(), note: String::new(), tone });
+    facts.push(Fact { label: "Frames lost", value: grouped(lost), note: String::new(), tone });
     use xoff_record::verdict::Deadlock as D;
     let (value, note, tone) = match m.verdict.as_ref().map(|v| &v.parts().deadlock) {
         Some(D::None) => ("none".to_owned(), "looked for all the time".to_owned(), "good"),
@@ -364,9 +367,9 @@ pub fn live_facts(f: &Seen) -> Vec<Fact> {
     let deadlock = f.deadlocks.first().map_or("none so far".into(), |d| format!("at {}", d.closed));
     vec![
         plain("Time", Span(f.now.0 / 1_000_000_000 * 1_000_000_000).to_string(), "info"),
-        plain("Flows complete", format!("{done} of {}", f.flows.len()), "neutral"),
-        plain("Pauses", sum(|t| t.pauses).to_string(), "neutral"),
-        plain("Frames dropped", dropped.to_string(), if dropped > 0 { "bad" } else { "good" }),
+        plain("Flows complete", format!("{} of {}", grouped(done as u64), grouped(f.flows.len() as u64)), "neutral"),
+        plain("Pauses", grouped(sum(|t| t.pauses)), "neutral"),
+        plain("Frames dropped", grouped(dropped), if dropped > 0 { "bad" } else { "good" }),
         plain("Deadlock", deadlock, if f.deadlocks.is_empty() { "good" } else { "bad" }),
     ]
 }

@@ -71,6 +71,14 @@ impl Blob {
     pub fn u32(&mut self, values: impl IntoIterator<Item = u32>) -> Column {
         self.column("u32", values.into_iter().map(u32::to_le_bytes))
     }
+    /// Whole numbers, of 32 bits if all of them fit: a step that fast-forward skipped may hold more.
+    pub fn whole(&mut self, values: impl Iterator<Item = u64> + Clone) -> Column {
+        if values.clone().all(|v| u32::try_from(v).is_ok()) {
+            self.u32(values.map(|v| v as u32))
+        } else {
+            self.f64(values.map(|v| v as f64))
+        }
+    }
     /// Numbers of 64 bits; whole ones are exact up to 2^53.
     pub fn f64(&mut self, values: impl IntoIterator<Item = f64>) -> Column {
         self.column("f64", values.into_iter().map(f64::to_le_bytes))
@@ -190,3 +198,16 @@ pub fn opened(html: &str) -> String {
 
 /// Version of the chart library.
 pub const PLOTLY_VERSION: &str = env!("PLOTLY_VERSION");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_any_size_stay_exact() {
+        let mut blob = Blob::default();
+        let (small, large) = (blob.whole([1, u64::from(u32::MAX)].into_iter()), blob.whole([0, 125_000_068_500].into_iter()));
+        assert_eq!((small.c, small.n, large.c, large.n), ("u32", 2, "f64", 2));
+        assert_eq!(blob.0[large.o + 8..], 125_000_068_500_f64.to_le_bytes());
+    }
+}

@@ -16,8 +16,18 @@ const START: &str = "xoff.run().then((page) => { window.page = page; });";
 
 /// The page of a run of a network; `folder` is the run's, as commands would name it.
 pub fn of_network(s: &NetworkScenario, f: &Finished, folder: &str) -> ExtraFile {
+    of_run(s, f, folder, false)
+}
+
+/// The same of a run with real frames, which does not come again: no port of it can be explained from the run repeated.
+pub fn of_real_frames(s: &NetworkScenario, f: &Finished, folder: &str) -> ExtraFile {
+    of_run(s, f, folder, true)
+}
+
+fn of_run(s: &NetworkScenario, f: &Finished, folder: &str, real: bool) -> ExtraFile {
     let mut blob = Blob::default();
-    let view = RunView::new(s, f, folder, &mut blob);
+    let mut view = RunView::new(s, f, folder, &mut blob);
+    view.real = real;
     let verdict = f.manifest.verdict.as_ref();
     let headline = verdict.map_or(("", "neutral"), |v| (v.headline(), class(v.tone(&[]))));
     let body = html! {
@@ -35,7 +45,7 @@ pub fn live_page(s: &NetworkScenario, folder: &str) -> String {
     let none: Vec<Vec<xoff_sim::PortTotals>> = s.topology.nodes.iter().map(|n| vec![Default::default(); n.ports.len()]).collect();
     let nothing = Seen { now: xoff_units::Time::ZERO, ports: &none, flows: &[], ideals: &[], deadlocks: &[], course: None };
     let mut view = RunView::seen(&Drawn::of(s), &nothing, folder, &mut blob);
-    view.live = true;
+    (view.live, view.real) = (true, true);
     let body = html! {
         (head(title(s), ("running", "info"), &[]))
         main { (sections(true)) }
@@ -55,7 +65,7 @@ struct Live {
 pub fn live_data(s: &Drawn, seen: &Seen, folder: &str, running: bool) -> String {
     let mut blob = Blob::default();
     let mut data = RunView::seen(s, seen, folder, &mut blob);
-    (data.live, data.facts) = (running, live_facts(seen));
+    (data.live, data.real, data.facts) = (running, true, live_facts(seen));
     serde_json::to_string(&Live { data, packed: blob.packed() }).unwrap_or_default()
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
+use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_topology::failures::{is_connected_hosts, is_fabric_link};
 
@@ -11,7 +12,7 @@ use super::incremental::{Effect, Incremental};
 use super::{Cycle, LinkId, Rule, Topology, Traffic, check, is_cyclic, link_name};
 
 /// A set of failed links that creates a cycle.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct FailureSet {
     /// Names of the links.
     pub links: Vec<String>,
@@ -22,7 +23,7 @@ pub struct FailureSet {
 }
 
 /// Sets of one size.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct OfSize {
     /// Links that fail at once.
     pub failures: usize,
@@ -35,7 +36,7 @@ pub struct OfSize {
 }
 
 /// The result of [`fail_any`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct FailureStudy {
     /// Links between switches that could fail.
     pub links: usize,

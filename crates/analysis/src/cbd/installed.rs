@@ -13,6 +13,7 @@ mod walk;
 
 use std::collections::{HashMap, HashSet};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_topology::routing::{Lanes, Tables};
 use xoff_topology::{NodeId, Topology};
@@ -27,7 +28,7 @@ use walk::{State, Walk};
 const NAMED_MAX: usize = 20;
 
 /// A switch that drops what goes to a destination, though frames for it arrive.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Hole {
     /// The switch.
     pub switch: String,
@@ -36,7 +37,7 @@ pub struct Hole {
 }
 
 /// A cycle of links that frames for a destination go round for ever.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Loop {
     /// The destination.
     pub destination: String,
@@ -45,7 +46,7 @@ pub struct Loop {
 }
 
 /// The answer about installed tables.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Installed {
     /// As for a rule; `unrouted` counts pairs of a source and a destination's address.
     #[serde(flatten)]

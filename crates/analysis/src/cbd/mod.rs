@@ -22,6 +22,7 @@ mod remedy;
 #[cfg(test)]
 mod tests;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_params::ParamError;
 use xoff_topology::failures::link_name;
@@ -123,8 +124,9 @@ pub enum Traffic<'a> {
 }
 
 /// The answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(rename = "Cyclic")]
 pub enum Verdict {
     /// No cycle: under these routes no deadlock can form.
     CycleFree,
@@ -133,7 +135,7 @@ pub enum Verdict {
 }
 
 /// The result of [`check`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Report {
     /// The answer.
     pub verdict: Verdict,
@@ -152,7 +154,7 @@ pub struct Report {
 }
 
 /// A cycle of buffers with the flows that close it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Cycle {
     /// The links that fill the buffers, `C1->A3`, in order; the last depends on the first.
     pub links: Vec<String>,
@@ -161,7 +163,7 @@ pub struct Cycle {
 }
 
 /// One dependency of a cycle, explained.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Closing {
     /// The link that fills the waiting buffer.
     pub from: String,

@@ -13,6 +13,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_topology::failures::{fail_links, is_connected_hosts, link_name};
 use xoff_topology::{LinkId, NodeKind, Topology};
@@ -31,7 +32,7 @@ const PRUNED_MAX: usize = 256;
 const SETS_MAX: usize = 200;
 
 /// A proved change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Remedy {
     /// `up-down`, `forbid-links` or `second-class`.
     pub kind: &'static str,

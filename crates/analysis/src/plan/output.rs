@@ -1,10 +1,11 @@
 //! What a plan consists of: rows for reading, exact numbers for programs.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_units::{Bytes, Rate, Span};
 
 /// A number in the base unit of its row.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 #[serde(untagged)]
 pub enum Exact {
     /// A whole number: picoseconds, bytes, bit/s or a count.
@@ -14,7 +15,7 @@ pub enum Exact {
 }
 
 /// One planned quantity.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct PlanRow {
     /// What it is, in words.
     pub name: &'static str,
@@ -63,7 +64,7 @@ impl PlanRow {
 }
 
 /// A column of a [`Table`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Column {
     /// Heading, the symbol in the source.
     pub name: &'static str,
@@ -72,7 +73,7 @@ pub struct Column {
 }
 
 /// A table of numbers, such as the stages of buffer-based GFC.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Table {
     /// What it lists.
     pub name: &'static str,
@@ -87,7 +88,7 @@ pub struct Table {
 }
 
 /// A condition that does not hold. The parameters are accepted all the same; what the source proves is lost.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Warning {
     /// The condition that is violated, as a formula: stable, so that scripts can match it.
     pub condition: &'static str,
@@ -98,7 +99,7 @@ pub struct Warning {
 }
 
 /// What to do: it comes before all that it follows from.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize)]
 pub struct Answer {
     /// What to set, for one lossless priority of one port: rows of the plan.
     pub set: Vec<PlanRow>,
@@ -117,7 +118,7 @@ impl Answer {
 }
 
 /// The value of another rule for the quantity that the answer sets.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Evidence {
     /// The rule and its value; one of the rows of the plan as well.
     #[serde(flatten)]
@@ -134,8 +135,8 @@ pub struct Evidence {
     pub leaves_out: &'static str,
 }
 
-/// The answer to a [`PlanInput`](super::PlanInput).
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// What to set on one direction of a link for one priority, and why.
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Plan {
     /// The flow control planned for.
     pub flow_control: String,

@@ -329,7 +329,7 @@ mod tests {
         assert_eq!(of(100, 5), [30_720, 75_776, 83_968, 160_000]);
         assert_eq!(of(100, 41), [104_448, 75_776, 83_968, 160_000]);
         assert_eq!(of(800, 301), [1_153_024]);
-        assert_eq!(of(100, 2_001), []);
+        assert!(of(100, 2_001).is_empty());
         for pair in ROWS.windows(2).filter(|p| p[0].platform == p[1].platform && p[0].gbps == p[1].gbps) {
             assert!(pair[0].metres < pair[1].metres && pair[0].profile.xoff <= pair[1].profile.xoff, "{pair:?}");
         }

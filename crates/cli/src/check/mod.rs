@@ -1,7 +1,7 @@
 //! `xoff check`: can these routes deadlock?
 
 mod flows;
-mod report;
+pub mod report;
 mod topology;
 
 use std::path::PathBuf;

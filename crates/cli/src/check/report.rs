@@ -1,5 +1,6 @@
 //! The answer of `check`.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_analysis::cbd::{Cycle, FailureStudy, Hole, HoleStudy, HolesOfSize, Installed, Loop, OfSize, Remedy, Report, Verdict};
 use xoff_record::verdict::{Conclusion, Tone};
@@ -12,8 +13,9 @@ use crate::terminal::{self, counted, grouped};
 /// Sets of failures in the table; JSON has all.
 const ROWS_MAX: usize = 20;
 
-/// The JSON answer.
-#[derive(Serialize)]
+/// Whether these routes can deadlock.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Check")]
 pub struct Checked<'a> {
     /// The answer in a line, as people read it.
     headline: String,
@@ -21,17 +23,23 @@ pub struct Checked<'a> {
     tone: Tone,
     /// What would take the cycles away, each proved; the one that changes least first.
     remedies: Vec<Remedy>,
+    /// The topology, as it was named.
     topology: &'a str,
+    /// Hosts.
     hosts: usize,
+    /// Switches.
     switches: usize,
+    /// Links.
     links: usize,
+    /// Links that are down from the beginning.
     failed_links: Vec<String>,
+    /// Which paths count.
     routing: &'a str,
-    /// `None`: all pairs of hosts.
+    /// Flows that count; null: all pairs of hosts.
     flows: Option<usize>,
     /// To the question that was asked, failures included.
     answer: Conclusion,
-    /// To the same question, in words for programs.
+    /// To the same question, in words for programs: `cycle-free`, `cyclic` or `cyclic-after-failures`.
     verdict: &'static str,
     /// Before any further failure.
     verdict_without_failures: Verdict,
@@ -39,37 +47,47 @@ pub struct Checked<'a> {
     parts: ReportParts<'a>,
     #[serde(skip)]
     report: &'a Report,
-    /// `None`: not asked, or there is a cycle already.
+    /// Which further failures create a cycle; null: not asked, or there is a cycle already.
     failures: Option<&'a FailureStudy>,
-    /// What is known besides where the routes are installed tables.
+    /// What is known besides where the routes are installed tables; absent: they are found by a rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     tables: Option<OfTables<'a>>,
-    /// Black holes that failures make of installed tables; `None`: not asked, or routes are found by a rule.
+    /// Black holes that failures make of installed tables; absent: not asked, or routes are found by a rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     table_failures: Option<&'a HoleStudy>,
 }
 
 /// What installed tables have and a rule has not.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 struct OfTables<'a> {
     /// Whether service levels separated the virtual lanes.
     service_levels: bool,
     /// Black holes and forwarding loops in the files, each with the place of its entry.
     findings: Vec<String>,
+    /// Switches that drop what goes to a destination, the first of them.
     holes: &'a [Hole],
+    /// How many there are.
     holes_total: u64,
+    /// Forwarding loops, the first of them.
     loops: &'a [Loop],
+    /// Destinations with one.
     loops_total: u64,
 }
 
 /// A report but for its verdict, which is about the network as it is.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 struct ReportParts<'a> {
+    /// Ingress buffers of switches behind working links from switches.
     buffers: usize,
+    /// Dependencies among them.
     dependencies: usize,
+    /// Sets of buffers that all depend on each other.
     cyclic_components: usize,
+    /// Buffers in those sets.
     cyclic_buffers: usize,
+    /// Pairs of hosts, or flows, without a route; they take no part.
     unrouted: u64,
+    /// A shortest cycle; null: there is none.
     cycle: &'a Option<Cycle>,
 }
 

@@ -1,7 +1,7 @@
 //! `xoff hpcc`: replay of an unmodified configuration of the HPCC simulator.
 
 mod files;
-mod report;
+pub mod report;
 
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime};

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_record::verdict::{Allow, Parts, Promises, Work};
 use xoff_record::{Manifest, Parameter, Verdict};
@@ -14,32 +15,53 @@ use super::Run;
 use crate::answer::{Allowed, open_ends};
 use crate::terminal::{self, counted, grouped};
 
-/// The JSON answer.
-#[derive(Serialize)]
-struct Json<'a> {
+/// What a replay of the HPCC simulator came to.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Hpcc")]
+pub struct Json<'a> {
+    /// Hash of the results, 32 hexadecimal digits.
     result_hash: &'a str,
+    /// Frames that crossed a link, counted per link.
     frame_hops: u64,
+    /// Data frames among them.
     data_frame_hops: u64,
+    /// Events handled.
     events: u64,
+    /// Time it took on the processors [s].
     cpu_seconds: f64,
+    /// Time it took on the clock [s].
     wall_seconds: f64,
+    /// Simulated time reached [s].
     simulated_seconds: f64,
+    /// Frames dropped by nodes; among `lost_frames`.
     dropped_frames: u64,
+    /// All frames that did not arrive.
     lost_frames: u64,
+    /// Flows that are complete.
     flows_completed: u64,
+    /// Flows of the case.
     flows_total: u64,
+    /// Ports of the first deadlock's cycle, each waiting for the next; null: no deadlock.
     deadlock: &'a Option<Vec<String>>,
+    /// Lines of the file with PFC frames.
     pfc_frames: u64,
+    /// Why the run ended.
     ended_because: &'a str,
+    /// The user stopped it.
     interrupted: bool,
+    /// What it came to.
     verdict: &'a Option<Verdict>,
+    /// What --allow names.
     allowed: Vec<Allow>,
+    /// File with completion times, in the simulator's form.
     fct_file: String,
+    /// File with PFC frames, in the simulator's form.
     pfc_file: String,
+    /// The manifest.
     manifest: String,
 }
 
-pub fn json<'a>(run: &Run, m: &'a Manifest, path: &Path, allowed: &Allowed) -> impl Serialize + use<'a> {
+pub(super) fn json<'a>(run: &Run, m: &'a Manifest, path: &Path, allowed: &Allowed) -> Json<'a> {
     Json {
         result_hash: &m.result_hash,
         frame_hops: m.frame_hops,
@@ -65,7 +87,7 @@ pub fn json<'a>(run: &Run, m: &'a Manifest, path: &Path, allowed: &Allowed) -> i
 }
 
 /// What the replay came to. It promises to equal another simulator, not to lose nothing.
-pub fn judge(case: &HpccCase, topology: &Topology, o: &Outcome) -> Verdict {
+pub(super) fn judge(case: &HpccCase, topology: &Topology, o: &Outcome) -> Verdict {
     let (total, complete) = (case.flows.len() as u64, o.completions.len() as u64);
     let parts = Parts {
         interrupted: o.ended == Ended::Interrupted,
@@ -80,7 +102,7 @@ pub fn judge(case: &HpccCase, topology: &Topology, o: &Outcome) -> Verdict {
 }
 
 /// The answer for people.
-pub fn text(run: &Run, m: &Manifest, path: &Path, allowed: &Allowed) -> String {
+pub(super) fn text(run: &Run, m: &Manifest, path: &Path, allowed: &Allowed) -> String {
     let title = format!("{} of {} completed", grouped(m.flows_completed), counted(m.flows_total, "flow"));
     let headline = allowed.headline(&title, &run.verdict);
     let mut t = terminal::pairs();
@@ -105,7 +127,7 @@ pub fn text(run: &Run, m: &Manifest, path: &Path, allowed: &Allowed) -> String {
 }
 
 /// The manifest.
-pub fn manifest(run: &Run, config: &Path) -> Manifest {
+pub(super) fn manifest(run: &Run, config: &Path) -> Manifest {
     let (o, c) = (&run.outcome, &run.case.config);
     let sum = |of: fn(&PortTotals) -> u64| o.ports.iter().flatten().map(of).sum::<u64>();
     let marked = sum(|p| p.marked.congestion());
@@ -116,6 +138,7 @@ pub fn manifest(run: &Run, config: &Path) -> Manifest {
         parameters: parameters(&run.case),
         seed: 1,
         threads: 1,
+        processes: 1,
         result_hash: run.hash.to_string(),
         started: humantime::format_rfc3339_seconds(run.started).to_string(),
         wall_seconds: run.wall_seconds,

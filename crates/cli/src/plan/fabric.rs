@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use xoff_analysis::plan::{Plan, PlanInput, plan};
 use xoff_import::{End, Network, Profile, Wire};
@@ -23,7 +24,8 @@ use crate::terminal::{self, counted};
 const MTU: Bytes = Bytes(9_100);
 
 /// One lossless port.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "PlannedPort")]
 pub struct Row {
     /// Its switch.
     pub switch: String,
@@ -31,26 +33,34 @@ pub struct Row {
     pub port: String,
     /// The node behind it.
     pub peer: String,
+    /// Rate of the link [bit/s].
     #[serde(rename = "rate_bps", serialize_with = "rate")]
+    #[schemars(with = "u64")]
     pub rate: Rate,
     /// As written, or the delay.
     pub cable: String,
+    /// Lossless priorities.
     pub priorities: Vec<u8>,
-    /// Largest frame of both ends.
+    /// Largest frame of both ends [bytes].
     #[serde(rename = "mtu_bytes", serialize_with = "bytes")]
+    #[schemars(with = "u64")]
     pub mtu: Bytes,
-    /// What the plan sets: the safe headroom of one priority.
+    /// What the plan sets: the safe headroom of one priority [bytes].
     #[serde(rename = "headroom_bytes", serialize_with = "bytes")]
+    #[schemars(with = "u64")]
     pub headroom: Bytes,
-    /// The exact rule: below it frames are lost in the worst case.
+    /// The exact rule: below it frames are lost in the worst case [bytes].
     #[serde(rename = "lossless_bytes", serialize_with = "bytes")]
+    #[schemars(with = "u64")]
     pub least: Bytes,
-    /// The least of today's profiles; `None`: the files have none.
+    /// The least of today's profiles [bytes]; null: the files have none.
     #[serde(rename = "headroom_today_bytes")]
     pub today: Option<u64>,
-    /// Occupancy at or below which the peer is resumed: today's, or the distance of XON to XOFF if that is more.
+    /// Occupancy at or below which the peer is resumed: today's, or the distance of XON to XOFF if that is more [bytes].
     #[serde(rename = "xon_bytes", serialize_with = "bytes")]
+    #[schemars(with = "u64")]
     pub xon: Bytes,
+    /// What today's setting comes to.
     pub verdict: Verdict,
     /// The profile of today with the least headroom, whose kind of threshold and of `size` a new one keeps.
     #[serde(skip)]
@@ -66,13 +76,19 @@ fn bytes<S: Serializer>(bytes: &Bytes, s: S) -> Result<S::Ok, S::Error> {
 }
 
 /// What today's setting comes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(rename = "PlannedVerdict")]
 pub enum Verdict {
+    /// At least what the plan sets.
     Enough,
+    /// No frame is lost if peers react in time; less than the plan sets.
     BelowStandard,
+    /// Frames are lost in the worst case.
     LosesFrames,
+    /// PFC without a lossless profile: frames are lost.
     NotSet,
+    /// The files have no settings.
     Unknown,
 }
 
@@ -88,15 +104,25 @@ impl Verdict {
     }
 }
 
-#[derive(Serialize)]
-struct Json<'a> {
+/// Lossless ports of a fabric, against what they are set to today.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "PlanFabric")]
+pub struct Json<'a> {
+    /// The answer in a line.
     headline: &'a str,
+    /// `yes`: today's settings lose no frames, and there is no warning.
     answer: &'static str,
+    /// What to set.
     set: &'a str,
+    /// Why these numbers.
     why: &'a str,
+    /// What has to be true for them to hold, and is not known here.
     check: &'a [String],
+    /// What is doubtful in the settings, one sentence each.
     warnings: &'a [String],
+    /// The lossless ports.
     ports: &'a [Row],
+    /// Tables of `config_db.json` for each switch, in SONiC's form; absent without --format sonic.
     #[serde(skip_serializing_if = "Option::is_none")]
     sonic: Option<BTreeMap<String, serde_json::Value>>,
 }

@@ -1,7 +1,7 @@
 //! `xoff plan`: what a lossless link needs, with formula and source.
 
 mod args;
-mod fabric;
+pub mod fabric;
 mod sonic;
 
 use xoff_analysis::plan::{Column, Evidence, Exact, Plan, PlanInput, PlanRow, Table, plan};

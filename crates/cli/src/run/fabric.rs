@@ -1,5 +1,6 @@
 //! `xoff run` of a scheduled fabric.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_fabric::{Config, Delay};
 use xoff_record::Sink;
@@ -34,28 +35,45 @@ pub fn run(args: &Args, scenario: &FabricScenario) -> Result<Answer, Problems> {
     Ok(Answer::new(text(scenario, &finished, args), &json(&scenario.config, &finished, args), exit))
 }
 
-#[derive(Serialize)]
-struct Json<'a> {
+/// What a run of a scheduled fabric came to.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "RunFabric")]
+pub struct Json<'a> {
     #[serde(flatten)]
     manifest: &'a xoff_record::Manifest,
-    /// Mean throughput of outputs that are no hotspots, and of hotspots, as a share of their lines.
+    /// Mean throughput of outputs that are no hotspots, as a share of their lines.
     throughput: f64,
+    /// Mean throughput of hotspots, as a share of their lines; null: there are none.
     hotspot_throughput: Option<f64>,
+    /// Delay of packets to outputs that are no hotspots; null: none was delivered.
     delay_ps: Option<Quantiles>,
+    /// Delay of packets to hotspots; null: none was delivered.
     hotspot_delay_ps: Option<Quantiles>,
+    /// The longest queue of each stage [bytes].
     queue_bytes_max: &'a [u32],
+    /// The most that one output held to put together [bytes].
     reassembly_bytes_max: u64,
+    /// Share of control messages in all bytes between ports and elements.
     control_share: f64,
+    /// What --allow names.
     allowed: Vec<Allow>,
+    /// Folder of the results.
     out: String,
 }
 
-#[derive(Serialize)]
+/// Delay of packets from their arrival to their last byte on the output's line.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Delay")]
 struct Quantiles {
+    /// Packets that were delivered.
     packets: u64,
+    /// Mean [ps].
     mean: f64,
+    /// Median [ps].
     median: u64,
+    /// 99th percentile [ps].
     p99: u64,
+    /// The longest [ps].
     max: u64,
 }
 
@@ -74,7 +92,7 @@ fn control_share(f: &FabricFinished) -> f64 {
     r.control_bytes as f64 / (r.control_bytes + r.segment_bytes).max(1) as f64
 }
 
-fn json<'a>(c: &Config, f: &'a FabricFinished, args: &Args) -> impl Serialize + use<'a> {
+fn json<'a>(c: &Config, f: &'a FabricFinished, args: &Args) -> Json<'a> {
     let r = &f.report;
     Json {
         manifest: &f.manifest,

@@ -1,5 +1,6 @@
 //! `xoff testbed --processes`: every node a process of its own.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_record::verdict::{Allow, Fate, Loss};
 use xoff_record::{Folder, Verdict};
@@ -14,18 +15,31 @@ use super::{Args, missing};
 use crate::answer::{Answer, open_ends};
 use crate::{interrupt, terminal};
 
-#[derive(Serialize)]
-struct Json<'a> {
+/// What a run with real frames and a process for each node came to.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "TestbedProcesses")]
+pub struct Json<'a> {
+    /// Folder of the results.
     out: String,
+    /// Frames dropped by nodes; among `lost_frames`.
     dropped_frames: u64,
+    /// All frames that did not arrive.
     lost_frames: u64,
+    /// Checks that were violated: loss, order, conservation, accounting.
     violations: u64,
+    /// Frames lost in the kernel's receive rings.
     kernel_drops: u64,
+    /// Frames that the kernel refused to send.
     send_errors: u64,
+    /// Frames that one end of a wire sent and the other never received.
     lost_on_wires: u64,
+    /// What it came to.
     verdict: &'a Verdict,
+    /// What --allow names.
     allowed: Vec<Allow>,
+    /// Frames dropped at ports whose link was down.
     port_down: u64,
+    /// The processes.
     nodes: &'a [NodeRun],
 }
 
@@ -34,7 +48,10 @@ pub fn run(s: &NetworkScenario, args: &Args, folder: &Folder) -> Result<Answer, 
     let here = vec![true; s.topology.nodes.len()];
     let links = wiring::links(s, &here, |_, _| false);
     veth_network::cables(s, &links).map_err(missing)?;
-    let program = std::env::current_exe().map_err(|e| Problem::new(format!("this program cannot be found: {e}"), ""))?;
+    let program = match crate::STARTED_BY.get() {
+        Some(words) => words.clone(),
+        None => vec![std::env::current_exe().map_err(|e| Problem::new(format!("this program cannot be found: {e}"), ""))?.into()],
+    };
     let seed = args.seed.map(|seed| ["--seed".to_owned(), seed.to_string()]);
     let set = args.set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]);
     let settings = set.chain(seed.into_iter().flatten()).collect();

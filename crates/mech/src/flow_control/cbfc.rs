@@ -249,6 +249,11 @@ impl Receiver for CreditReceiver {
     fn on_peer_total(&mut self, sent: u64) {
         self.abr = sent & self.mask;
     }
+
+    /// No credit beyond what has come in: a full buffer.
+    fn hold(&self) -> Option<Message> {
+        Some(Message::Credit(CreditLimit { fccl: self.abr, occupied: Bytes(self.buffer_blocks * BLOCK) }))
+    }
 }
 
 /// The sender half.

@@ -218,6 +218,10 @@ impl Receiver for StageReceiver {
     fn next_wake(&self) -> Option<Time> {
         None
     }
+    /// The last stage.
+    fn hold(&self) -> Option<Message> {
+        Some(Message::Stage(Stage(self.table.len() as u16)))
+    }
     fn holds(&self, _occupancy: &Occupancy, _stuck: Bytes, _len: Bytes) -> bool {
         false // every stage has a positive rate
     }

@@ -173,6 +173,10 @@ impl Receiver for LevelReceiver {
     fn next_wake(&self) -> Option<Time> {
         None
     }
+    /// A queue beyond any B_m.
+    fn hold(&self) -> Option<Message> {
+        Some(Message::Level(Level(Bytes(u64::MAX))))
+    }
     fn holds(&self, _occupancy: &Occupancy, _stuck: Bytes, _len: Bytes) -> bool {
         false
     }

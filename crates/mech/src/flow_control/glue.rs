@@ -271,11 +271,20 @@ macro_rules! flow_controls {
             $(#[doc = concat!("Of [`super::", stringify!($f), "`].")] $F(<super::$f::Params as Law>::Receiver),)+
             /// From outside.
             #[serde(serialize_with = "xoff_units::state::unwritten")]
-            Custom(Box<dyn Receiver + Send>),
+            Custom(Box<dyn Receiver + Send + Sync>),
         }
 
         /// What a port asks of a receiver half; per-flow ones are given the flow of the frame.
         impl Rx {
+            /// A copy, to try several continuations of one state; `None`: a half from outside.
+            pub fn copy(&self) -> Option<Rx> {
+                match self {
+                    Rx::None => Some(Rx::None),
+                    $(Rx::$C(m) => Some(Rx::$C(m.clone())),)+
+                    $(Rx::$F(m) => Some(Rx::$F(m.clone())),)+
+                    Rx::Custom(_) => None,
+                }
+            }
             /// Is it per-flow? Frames concern [`Rx::on_flow_arrival`] and [`Rx::on_flow_departure`] then.
             #[inline]
             pub fn per_flow(&self) -> bool {
@@ -357,6 +366,14 @@ macro_rules! flow_controls {
                     Rx::Custom(m) => m.holds(occupancy, stuck, len),
                 }
             }
+            /// See [`Receiver::hold`]; a per-flow half holds no peer as a whole.
+            pub fn hold(&self) -> Option<Message> {
+                match self {
+                    $(Rx::$C(m) => m.hold(),)+
+                    Rx::Custom(m) => m.hold(),
+                    _ => None,
+                }
+            }
             /// See [`Receiver::on_peer_total`].
             pub fn on_peer_total(&mut self, sent: u64) {
                 match self {
@@ -376,7 +393,7 @@ macro_rules! flow_controls {
             $(#[doc = concat!("Of [`super::", stringify!($f), "`].")] $F(<super::$f::Params as Law>::Sender),)+
             /// From outside.
             #[serde(serialize_with = "xoff_units::state::unwritten")]
-            Custom(Box<dyn Sender + Send>),
+            Custom(Box<dyn Sender + Send + Sync>),
             /// One that goes on obeying and counting, while its answer counts for nothing: [`Tx::release`].
             Released(Box<Released>),
         }
@@ -480,6 +497,15 @@ macro_rules! flow_controls {
                 match self {
                     $(Tx::$F(m) => Some(&mut **m),)+
                     _ => None,
+                }
+            }
+            /// A copy, to try several continuations of one state; `None`: a half from outside, or one that is released.
+            pub fn copy(&self) -> Option<Tx> {
+                match self {
+                    Tx::None(line) => Some(Tx::None(*line)),
+                    $(Tx::$C(m) => Some(Tx::$C(m.clone())),)+
+                    $(Tx::$F(m) => Some(Tx::$F(m.clone())),)+
+                    Tx::Custom(_) | Tx::Released(_) => None,
                 }
             }
         }

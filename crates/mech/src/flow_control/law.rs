@@ -139,7 +139,7 @@ impl Signal for u64 {
 /// What a mechanism from outside this repository implements besides its two halves.
 pub trait Custom: Debug + Send + Sync {
     /// Both halves for one link direction and priority.
-    fn halves(&self, link: &LinkFacts) -> (Box<dyn Receiver + Send>, Box<dyn Sender + Send>);
+    fn halves(&self, link: &LinkFacts) -> (Box<dyn Receiver + Send + Sync>, Box<dyn Sender + Send + Sync>);
     /// Size of its messages on the wire [bytes]; 0: they take no bandwidth.
     fn message_len(&self) -> Bytes;
     /// See [`FlowControl::max_ton`]; `None`: unknown.

@@ -96,6 +96,10 @@ pub trait Receiver {
     /// The peer reports how much it has sent in all, in the unit in which this half counts. On a real link frames get lost and peers
     /// restart; a half that counts what arrives takes the peer's figure (IBA 7.9.4).
     fn on_peer_total(&mut self, _sent: u64) {}
+    /// The message that holds the peer as long as one can, as of a receiver whose buffer is full or that is broken; `None`: there is none.
+    fn hold(&self) -> Option<Message> {
+        None
+    }
 }
 
 /// The upstream half: obeys messages and answers for one egress queue.

@@ -328,6 +328,11 @@ impl Receiver for PfcReceiver {
         (self.refresh_at != Time::NEVER).then_some(self.refresh_at)
     }
 
+    /// The longest pause that a frame can carry.
+    fn hold(&self) -> Option<Message> {
+        Some(Message::Pfc(Pause(u16::MAX.into())))
+    }
+
     fn holds(&self, occupancy: &Occupancy, stuck: Bytes, _len: Bytes) -> bool {
         // Headroom is freed before anything else.
         let gone = occupancy.bytes.saturating_sub(stuck);

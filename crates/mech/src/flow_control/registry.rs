@@ -85,9 +85,17 @@ impl Tx {
     fn beneath(&self) -> &Tx {
         if let Tx::Released(r) = self { &r.tx } else { self }
     }
-    /// See [`Sender::lets_go`]; of a released half, what it would do if it counted.
-    pub fn would_let_go(&self, now: Time, len: Bytes, within: Span) -> bool {
-        self.beneath().lets_go(now, len, within)
+    /// Until when it keeps a frame of `len` for longer than `within`, never being for ever; `None`: it does not ([`Sender::lets_go`]). Of a
+    /// released half, what it would do if it counted.
+    pub fn stopped_until(&self, now: Time, len: Bytes, within: Span) -> Option<Time> {
+        let half = self.beneath();
+        if half.lets_go(now, len, within) {
+            return None;
+        }
+        match half.gate(now, len) {
+            Gate::Until(t) if half.held(now, len) => Some(t),
+            _ => Some(Time::NEVER),
+        }
     }
 }
 

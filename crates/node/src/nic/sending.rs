@@ -325,11 +325,6 @@ impl Nic {
         })
     }
 
-    /// Does flow control keep what waits from leaving now?
-    pub fn keeps_back(&self, now: Time, class: u8, frames: &FrameStore) -> bool {
-        self.waits(class, frames).is_some_and(|len| self.port.keeps_back(now, class, len))
-    }
-
     /// The rate control's rate of every flow that is not over: `f(flow, rate)`.
     pub fn flow_rates(&self, mut f: impl FnMut(u32, Rate)) {
         for s in &self.flows {

@@ -49,19 +49,35 @@ impl Received {
 impl Serialize for Nic {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         // The configuration does not change, and slots are where flows are.
-        let Nic { c, node: _, per_flow: _, line: _, memory: _, flows, round_robin, slots: _, receiving, feedback, port, cancelled_wakes } =
-            self;
+        let Nic {
+            c,
+            node: _,
+            per_flow: _,
+            line: _,
+            memory: _,
+            flows,
+            round_robin,
+            slots: _,
+            receiving,
+            feedback,
+            port,
+            drain,
+            storms,
+            cancelled_wakes,
+        } = self;
         let acks = c.transport != Transport::None;
         let live = flows.iter().filter(|f| !f.rests(c));
         let live: Vec<Live> =
             live.map(|flow| Live { flow, acked: (acks || flow.window.is_some()).then_some(Offset(flow.acked)) }).collect();
         let mut received: Vec<Received> = receiving.iter().map(|(&flow, r)| Received::of(flow, r, &c.transport)).collect();
         received.sort_unstable_by_key(|r| r.flow);
-        let mut out = s.serialize_struct("Nic", 6)?;
+        let mut out = s.serialize_struct("Nic", 8)?;
         out.serialize_field("port", port)?;
         // Without a flow there is no turn: the next one is the first, whatever came before.
         out.serialize_field("round_robin", &(!live.is_empty()).then_some(round_robin))?;
         out.serialize_field("feedback", feedback)?;
+        out.serialize_field("drain", drain)?;
+        out.serialize_field("storms", storms)?;
         out.serialize_field("cancelled_wakes", cancelled_wakes)?;
         out.serialize_field("live", &live)?;
         out.serialize_field("received", &received)?;
@@ -97,7 +113,11 @@ impl Nic {
 
     /// Does it neither hold nor expect anything, so that only calls are left which find nothing due?
     pub fn rests(&self) -> bool {
-        self.flows.iter().all(|f| f.rests(&self.c)) && self.feedback.front().is_none() && self.port.rests()
+        self.flows.iter().all(|f| f.rests(&self.c))
+            && self.feedback.front().is_none()
+            && self.is_calm()
+            && self.drain.as_ref().is_none_or(|d| d.is_empty())
+            && self.port.rests()
     }
 
     /// Every flow that it has received is complete, as its source knows: what is kept for a repetition goes.

@@ -92,11 +92,6 @@ impl Port {
         class_state.tx.held(now, Bytes(len as u64)).then_some(Hold { port, class, len, since })
     }
 
-    /// Does flow control keep a frame of this class and length from leaving now? A question only: notes nothing.
-    pub fn keeps_back(&self, now: Time, class: u8, len: u32) -> bool {
-        self.class_state(class).tx.gate(now, Bytes(len as u64)) != Gate::Open
-    }
-
     /// The sender half of a class.
     pub fn tx(&self, class: u8) -> &Tx {
         &self.class_state(class).tx

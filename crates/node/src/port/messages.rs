@@ -39,6 +39,11 @@ impl Port {
         }
     }
 
+    /// What would hold the peer of a class for as long as a message can ([`xoff_mech::flow_control::Receiver::hold`]).
+    pub fn hold_message(&self, class: u8) -> Option<Message> {
+        self.class_state(class).rx.hold()
+    }
+
     /// Sends a message to the peer: through the generation delay, then the control queue and the wire.
     #[allow(clippy::too_many_arguments)] // all of them are the context of one message
     pub fn send_control(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, delay: &ControlDelay, env: &mut impl Env) {
@@ -94,13 +99,14 @@ impl Port {
         false
     }
 
-    /// Lets everything take effect whose processing time is over. Returns true if something may go now.
-    pub fn apply_due(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) -> bool {
-        let mut open = false;
+    /// Lets everything take effect whose processing time is over. Returns whether something may go now, and the classes, one bit each.
+    pub fn apply_due(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) -> (bool, u8) {
+        let (mut open, mut classes) = (false, 0);
         while let Some((class, message)) = self.delays.as_mut().and_then(|d| d.inbox.pop(now)) {
             open |= self.apply(now, node, port, class, message, env);
+            classes |= 1 << class;
         }
-        open
+        (open, classes)
     }
 
     fn apply(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, env: &mut impl Env) -> bool {

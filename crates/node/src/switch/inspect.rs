@@ -52,14 +52,10 @@ impl Switch {
 
     /// Does it neither hold nor expect anything, so that only calls are left which find nothing due?
     pub fn rests(&self) -> bool {
-        self.held().0 == 0 && self.congestion_points.as_ref().is_none_or(|c| c.rest()) && self.ports.iter().all(Port::rests)
-    }
-
-    /// Does flow control keep the head of a queue from leaving now?
-    pub fn keeps_back(&mut self, now: Time, port: u16, class: u8, frames: &FrameStore) -> bool {
-        let p = &self.ports[port as usize];
-        let head = self.queues.head_of(now, p.class_state(class), port, class, frames);
-        head.is_some_and(|len| p.keeps_back(now, class, len))
+        self.held().0 == 0
+            && self.congestion_points.as_ref().is_none_or(|c| c.rest())
+            && self.watchdog.as_ref().is_none_or(|w| w.rest())
+            && self.ports.iter().all(Port::rests)
     }
 
     /// A port, to change its state from outside.

@@ -78,7 +78,7 @@ impl Receiver for CoarseReceiver {
 }
 
 impl Custom for Coarse {
-    fn halves(&self, link: &LinkFacts) -> (Box<dyn Receiver + Send>, Box<dyn Sender + Send>) {
+    fn halves(&self, link: &LinkFacts) -> (Box<dyn Receiver + Send + Sync>, Box<dyn Sender + Send + Sync>) {
         let (p, c) = (&self.0, link.rate);
         let table = || StageTable::new(p.bm, p.b1, c);
         let receiver = CoarseReceiver(StageReceiver::new(p, c), table(), p.rate_unit);

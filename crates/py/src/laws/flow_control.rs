@@ -153,7 +153,7 @@ impl Law {
 }
 
 impl Custom for Law {
-    fn halves(&self, link: &LinkFacts) -> (Box<dyn Receiver + Send>, Box<dyn Sender + Send>) {
+    fn halves(&self, link: &LinkFacts) -> (Box<dyn Receiver + Send + Sync>, Box<dyn Sender + Send + Sync>) {
         let fault = &self.fault;
         let dead = (Downstream::default(), Upstream { line: link.rate, ..Upstream::default() });
         let (rx, tx) = fault.call(&self.name, None, dead, |py| {

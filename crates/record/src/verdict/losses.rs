@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Why a frame did not arrive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Loss {
     /// A switch had no room for it.
@@ -31,7 +32,7 @@ pub enum Loss {
     KernelRefused,
     /// Real frames: the kernel had not taken it when the run ended.
     Unsent,
-    /// Real frames: the watchdog against pause storms dropped it.
+    /// The watchdog against storms dropped it.
     Watchdog,
     /// Real frames: it was longer than the MTU.
     TooLong,
@@ -124,7 +125,7 @@ impl Loss {
 }
 
 /// Frames that did not arrive.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Losses {
     /// By cause; those that lost none are absent.
     by_cause: BTreeMap<Loss, u64>,

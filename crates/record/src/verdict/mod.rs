@@ -9,13 +9,14 @@
 
 mod losses;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use losses::grouped;
+pub use losses::grouped;
 pub use losses::{Fate, Loss, Losses};
 
 /// What the deadlock detector found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Deadlock {
     /// It searched and found none.
@@ -36,7 +37,7 @@ pub enum Deadlock {
 }
 
 /// Loss, order, conservation and accounting, as the checks saw them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Promises {
     /// Checked and kept.
@@ -60,7 +61,7 @@ pub enum Promises {
 }
 
 /// What was to be transferred, and how much of it was. A flow without a size has no end to reach.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Work {
     /// What is counted: `flows`, or `packets`.
     pub unit: String,
@@ -80,7 +81,7 @@ impl Work {
 }
 
 /// The answer of any command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Conclusion {
     /// Done, and nothing is against it.
@@ -112,7 +113,7 @@ impl Conclusion {
 }
 
 /// A "no" that the user expects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Allow {
     /// A deadlock.
@@ -143,7 +144,7 @@ pub enum Tone {
 }
 
 /// What a run came to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Verdict {
     /// `yes`, `no` or `interrupted`, nothing being allowed.
     answer: Conclusion,
@@ -157,7 +158,7 @@ pub struct Verdict {
 }
 
 /// The parts of a verdict; each has to be stated.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Parts {
     /// The user stopped it.
     pub interrupted: bool,
@@ -169,7 +170,7 @@ pub struct Parts {
     pub promises: Promises,
     /// The flows.
     pub work: Work,
-    /// Why nothing was simulated or sent, if that is so.
+    /// Why nothing was simulated or sent; null: something was.
     pub nothing_ran: Option<String>,
     /// Whatever else makes the answer "no": a command that failed.
     pub failures: Vec<String>,

@@ -18,6 +18,8 @@ const CELLS_MAX: usize = 1_000_000;
 const LOOKS_MAX: usize = 600;
 /// Steps into which a run is divided at most: shorter ones would show single frames.
 const STEPS_MAX: u64 = 1200;
+/// How often the time up to which looks are planned doubles, until it is that of the whole run.
+const HORIZONS: u32 = 20;
 /// Networks in which fewer looks would fit have no course.
 const LOOKS_MIN: usize = 16;
 /// Events between two looks, for each port. In a network whose state a cache does not hold, a look at a port costs some 400 ns, four
@@ -58,6 +60,10 @@ pub struct Course {
     step: u64,
     /// The least time between two looks.
     apart: Span,
+    /// When the run ends at the latest.
+    until: Time,
+    /// The least time between two looks is that of a run that ends here: a run that is stopped early has a course too.
+    horizon: Time,
     /// Frames that looks at waiting ports have visited.
     visited: u64,
     /// Parts of buffers in all looks.
@@ -69,11 +75,12 @@ pub struct Course {
 impl Course {
     /// Of a world that is about to begin and ends at `until` at the latest.
     pub fn new(world: &World, ports: usize, until: Time) -> Course {
-        let step = (EVENTS_EACH_FIRST * ports as u64).max(64);
+        let step = share(EVENTS_EACH_FIRST, ports, world).max(64);
         // Threads are worth their start in long stretches only; a short run has no time for these.
         let step = if world.threads() > 1 { step.max(SLICE / 16) } else { step };
-        let apart = if until == Time::NEVER { Span::ZERO } else { Span(until.0 / STEPS_MAX) };
-        let mut course = Course { ports, step, apart, ..Course::default() };
+        let horizon = if until == Time::NEVER { until } else { Time(until.0 >> HORIZONS) };
+        let mut course = Course { ports, step, until, horizon, ..Course::default() };
+        course.set_apart();
         course.note(world);
         course
     }
@@ -99,7 +106,8 @@ impl Course {
 
     /// Looks at every port at the end of the run, so that all that was counted is in the last step.
     pub fn end(&mut self, world: &World) {
-        (self.apart, self.ends) = (Span::ZERO, true);
+        // No horizon, and any time since the look before is long enough.
+        (self.horizon, self.apart, self.ends) = (Time::NEVER, Span::ZERO, true);
         self.note(world);
     }
 
@@ -107,6 +115,9 @@ impl Course {
     pub fn note(&mut self, world: &World) {
         let max = self.looks_max();
         let now = world.now();
+        while max > 0 && now > self.horizon {
+            self.widen();
+        }
         if max == 0 || self.looks.last().is_some_and(|l| now <= l.at || now.since(l.at) < self.apart) {
             return;
         }
@@ -123,12 +134,33 @@ impl Course {
         self.shares += shares(&waiters);
         self.visits += self.ports;
         if self.ports > PORTS_FEW && self.visits > VISITS_FREE {
-            self.step = self.step.max(EVENTS_EACH * self.ports as u64);
+            self.step = self.step.max(share(EVENTS_EACH, self.ports, world));
         }
-        if world.threads() > 1 && self.visits > VISITS_FREE / 4 {
+        // So many looks a run has at least, if it is long enough: each stretch starts the threads once.
+        if world.threads() > 1 && self.visits > VISITS_FREE / 4 && self.looks.len() >= 2 * LOOKS_MIN {
             self.step = self.step.max(world.slice());
         }
         self.looks.push(PortLook { at: now, ports: world.sample_ports(), waiters });
+    }
+
+    /// The least time between two looks: up to the horizon half as many as fit, and never more than that of the whole run.
+    fn set_apart(&mut self) {
+        let half = self.looks_max() as u64 / 2;
+        let apart = (self.horizon.0 / half.max(1)).min(self.until.0 / STEPS_MAX);
+        self.apart = if self.until == Time::NEVER { Span::ZERO } else { Span(apart) };
+    }
+
+    /// The horizon lies twice as far away; looks that are now too near to each other go.
+    fn widen(&mut self) {
+        self.horizon = if self.horizon < self.until { Time((self.horizon.0 * 2).clamp(1, self.until.0)) } else { Time::NEVER };
+        self.set_apart();
+        let (mut last, apart) = (None, self.apart);
+        self.looks.retain(|l| {
+            let kept = last.is_none_or(|at: Time| l.at.since(at) >= apart);
+            last = if kept { Some(l.at) } else { last };
+            kept
+        });
+        self.shares = self.looks.iter().map(|l| shares(&l.waiters)).sum();
     }
 
     /// Every other look goes; the first stays, where counters are zero.
@@ -141,6 +173,11 @@ impl Course {
         self.step *= 2;
         self.shares = self.looks.iter().map(|l| shares(&l.waiters)).sum();
     }
+}
+
+/// Events of a stretch in which all ports together have so many each, for each thread: as many looks on one as on several.
+fn share(each: u64, ports: usize, world: &World) -> u64 {
+    each * ports as u64 / world.threads() as u64
 }
 
 fn shares(waiters: &Option<Vec<Waiter>>) -> usize {

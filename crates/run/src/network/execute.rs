@@ -2,7 +2,7 @@
 
 use xoff_record::verdict::Parts;
 use xoff_record::{Closed, FastForward, Manifest, Names, Sink, Tables, Verdict};
-use xoff_sim::{Ended, Outcome, SLICE, Selection, World};
+use xoff_sim::{Ended, Outcome, SLICE, Selection, Share, World};
 use xoff_topology::PortNumbers;
 use xoff_units::Span;
 
@@ -17,7 +17,7 @@ use crate::network::verdict::judge;
 /// A world with open tables.
 pub struct Running<'s> {
     scenario: &'s NetworkScenario,
-    world: World,
+    pub(super) world: World,
     sink: Sink,
     ports: PortNumbers,
     /// Nodes that run here, where others run elsewhere.
@@ -28,8 +28,21 @@ pub struct Running<'s> {
     course: Option<Course>,
 }
 
+/// Where a run's nodes are simulated.
+pub(super) struct Whereabouts {
+    /// Threads of this process.
+    pub threads: usize,
+    /// The nodes that are here, where others run elsewhere in real time.
+    pub outside: Option<Vec<bool>>,
+    /// The share of this process, where several share the network.
+    pub share: Option<Share>,
+}
+
+/// All in this process, on one thread.
+pub(super) const ALONE: Whereabouts = Whereabouts { threads: 1, outside: None, share: None };
+
 /// Makes a further file of a run from all that is known of it.
-type Page<'s> = Box<dyn FnOnce(&Finished) -> Option<ExtraFile> + 's>;
+pub type Page<'s> = Box<dyn FnOnce(&Finished) -> Option<ExtraFile> + 's>;
 
 /// A run that has ended.
 pub struct Finished {
@@ -55,7 +68,7 @@ impl NetworkScenario {
     /// [`RunError::Build`]: the network cannot be built. [`RunError::Record`]: a table or the manifest cannot be written.
     pub fn start(&self, sink: Sink, threads: Option<usize>) -> Result<Running<'_>, RunError> {
         let threads = threads.unwrap_or_else(|| self.threads_worth());
-        self.start_with(sink, threads, None, None)
+        self.start_with(sink, Whereabouts { threads, ..ALONE }, None)
     }
 
     /// [`Self::start`] on one thread, with every frame on the wires that begin at `ports` handed to `tap`. Never changes a result.
@@ -63,7 +76,7 @@ impl NetworkScenario {
     /// # Errors
     /// [`RunError::Build`]: the network cannot be built. [`RunError::Record`]: a table or the manifest cannot be written.
     pub fn start_tapped(&self, sink: Sink, ports: Selection, tap: FrameTap) -> Result<Running<'_>, RunError> {
-        self.start_with(sink, 1, None, Some((ports, tap)))
+        self.start_with(sink, ALONE, Some((ports, tap)))
     }
 
     /// Puts those nodes of the scenario in motion that are `here`, by number, with every link leading out of the world. Whoever drives
@@ -72,17 +85,29 @@ impl NetworkScenario {
     /// # Errors
     /// [`RunError::Build`]: the network cannot be built. [`RunError::Record`]: a table or the manifest cannot be written.
     pub fn start_outside(&self, sink: Sink, here: Vec<bool>) -> Result<Running<'_>, RunError> {
-        self.start_with(sink, 1, Some(here), None)
+        self.start_with(sink, Whereabouts { outside: Some(here), ..ALONE }, None)
     }
 
-    fn start_with(
-        &self,
-        sink: Sink,
-        threads: usize,
-        outside: Option<Vec<bool>>,
-        tapped: Option<(Selection, FrameTap)>,
-    ) -> Result<Running<'_>, RunError> {
-        self.fits(threads).map_err(RunError::Build)?;
+    /// Builds the world.
+    pub(super) fn build(&self, of: &Whereabouts, frames: Selection) -> Result<World, RunError> {
+        match of.share {
+            Some(share) => self.share_fits(share.count),
+            None => self.fits(of.threads),
+        }
+        .map_err(RunError::Build)?;
+        let mut model = self.model();
+        model.threads = of.threads;
+        model.share = of.share;
+        model.outside.clone_from(&of.outside);
+        model.links_without_flow_control.clone_from(&self.boundary.links_without_flow_control);
+        model.priorities.clone_from(&self.boundary.priorities);
+        model.probes.frames = frames;
+        World::build(&self.topology, self.flows.clone(), &mut model).map_err(RunError::Build)
+    }
+
+    pub(super) fn start_with(&self, sink: Sink, of: Whereabouts, tapped: Option<(Selection, FrameTap)>) -> Result<Running<'_>, RunError> {
+        let (frames, tap) = tapped.unzip();
+        let mut world = self.build(&of, frames.unwrap_or_default())?;
         let ports = PortNumbers::new(&self.topology);
         let t = &self.topology;
         let port_name = |n: usize| (0..t.nodes[n].ports.len() as u16).map(move |p| t.port_name(n as u32, p));
@@ -91,18 +116,9 @@ impl NetworkScenario {
             ports: (0..t.nodes.len()).flat_map(port_name).collect(),
             labels: self.flows.labels.clone(),
         };
-        let mut model = self.model();
-        model.threads = threads;
-        model.outside.clone_from(&outside);
-        model.links_without_flow_control.clone_from(&self.boundary.links_without_flow_control);
-        model.priorities.clone_from(&self.boundary.priorities);
-        let (frames, tap) = tapped.unzip();
-        model.probes.frames = frames.unwrap_or_default();
-        let mut world = World::build(t, self.flows.clone(), &mut model).map_err(RunError::Build)?;
-        drop(model);
         let tables = Tables::create(&sink, &run_info(&self.resolved), &names).map_err(RunError::Record)?;
         world.record_to(Box::new(TableRecorder::new(tables, ports.len()).with_tap(tap)));
-        Ok(Running { scenario: self, world, sink, ports, here: outside, clocks: Clocks::start(), page: None, course: None })
+        Ok(Running { scenario: self, world, sink, ports, here: of.outside, clocks: Clocks::start(), page: None, course: None })
     }
 
     /// Runs from start to end without a caller to report to.
@@ -115,6 +131,11 @@ impl NetworkScenario {
 }
 
 impl<'s> Running<'s> {
+    /// Processes that share its network, and how many of them have something to do: there may be more than switches.
+    pub fn processes(&self) -> (usize, usize) {
+        (self.world.processes(), self.world.busy_processes())
+    }
+
     /// Threads it runs on.
     pub fn threads(&self) -> usize {
         self.world.threads()
@@ -130,10 +151,13 @@ impl<'s> Running<'s> {
         self.world.unsplit()
     }
 
-    /// Notes the course of every port, and puts the file that `page` makes of all beside the tables. Never changes a result.
+    /// Notes the course of every port, where all are in this process, and puts the file that `page` makes of all beside the tables. Never
+    /// changes a result.
     pub fn with_page(mut self, page: impl FnOnce(&Finished) -> Option<ExtraFile> + 's) -> Self {
         self.page = Some(Box::new(page));
-        self.course = Some(Course::new(&self.world, self.ports.len(), self.scenario.until));
+        // The ports of other processes are not seen while the run goes on.
+        let alone = self.world.processes() == 1;
+        self.course = alone.then(|| Course::new(&self.world, self.ports.len(), self.scenario.until));
         self
     }
 
@@ -171,6 +195,11 @@ impl<'s> Running<'s> {
         &mut self.world
     }
 
+    /// The world, and the course that its driver notes; `None`: it ends without a page.
+    pub fn world_and_course(&mut self) -> (&mut World, Option<&mut Course>) {
+        (&mut self.world, self.course.as_mut())
+    }
+
     /// Ends the run: closes tables, writes the manifest.
     ///
     /// # Errors
@@ -184,8 +213,9 @@ impl<'s> Running<'s> {
     /// # Errors
     /// [`RunError::Record`]: a table or the manifest cannot be written.
     pub fn finish_judged(self, ended: Ended, seen: impl FnOnce(&mut Parts)) -> Result<Finished, RunError> {
-        let Running { scenario, world, sink, ports, here, clocks, page, course } = self;
+        let Running { scenario, mut world, sink, ports, here, clocks, page, course } = self;
         let (threads, by_events) = (world.threads() as u32, world.by_events().map(str::to_owned));
+        let (processes, cpu_elsewhere) = (world.processes() as u32, world.sum_over_processes(0));
         let (outcome, recorder) = world.finish(ended);
         let recorder = recorder.expect("the world was given a recorder").into_any();
         let mut recorder = *recorder.downcast::<TableRecorder>().expect("the world returns the recorder it was given");
@@ -203,9 +233,12 @@ impl<'s> Running<'s> {
         let summary = Summary::of(scenario, &outcome, &verdict);
         let NetworkScenario { resolved, parameters, warnings, seed, .. } = scenario;
         let source = Source { resolved, parameters, warnings, seed: *seed };
+        let of_all = manifest(&source, &clocks, &closed);
         let manifest = Manifest {
             scenario_folder: scenario.folder.display().to_string(),
             threads,
+            processes,
+            cpu_seconds: of_all.cpu_seconds + if processes > 1 { cpu_elsewhere as f64 / 1e9 } else { 0.0 },
             engine: if by_events.is_some() { "events" } else { "windows" }.into(),
             engine_because: by_events,
             fast_forward: fast_forward(&outcome),
@@ -219,7 +252,7 @@ impl<'s> Running<'s> {
             took_effect: summary.took_effect.clone(),
             never_triggered: summary.never_triggered.clone(),
             slowdown,
-            ..manifest(&source, &clocks, &closed)
+            ..of_all
         };
         let mut finished = Finished { outcome, tables: closed, manifest: manifest.judged(verdict), summary, ideals, course };
         if let Sink::Files(folder, _) = &sink {

@@ -6,11 +6,12 @@ use xoff_mech::LinkFacts;
 use xoff_mech::detection::Detection;
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
+use xoff_mech::watchdog;
 use xoff_node::{BufferPolicy, Compat, ControlDelay, SharedPool, Transport};
 use xoff_params::ParamError;
 use xoff_scenario::Problems;
 use xoff_scenario::document::{Document, Override};
-use xoff_sim::{Engine, Faults, LinkFailure, Lone, Model, NicModel, PathFacts, PathFactsOf, Probes, ideal_time};
+use xoff_sim::{Engine, Faults, LinkFailure, Lone, Model, NicModel, PathFacts, PathFactsOf, PauseStorm, Probes, SlowReceiver, ideal_time};
 use xoff_topology::Topology;
 use xoff_topology::routing::{FlowKey, Routes, Routing, trace_path};
 use xoff_units::{Bytes, Span, Time, WireClock};
@@ -24,8 +25,10 @@ mod execute;
 pub(crate) mod explain;
 mod from_outside;
 mod ideal;
+mod operation;
 mod parts;
 mod pool;
+mod processes;
 mod read;
 mod recorder;
 pub(crate) mod resources;
@@ -37,7 +40,7 @@ pub mod verdict;
 
 use boundary::Boundary;
 pub use course::{Course, PortLook};
-pub use execute::{Finished, Running};
+pub use execute::{Finished, Page, Running};
 use parts::{Host, Memory, SwitchParts};
 pub(crate) use read::read;
 pub use recorder::FrameTap;
@@ -81,6 +84,7 @@ pub(crate) struct ModelParts {
     pub detection: Detection,
     pub rate_control: RateControlKind,
     pub switch: SwitchParts,
+    pub watchdog: Option<watchdog::Config>,
     pub control_delay: ControlDelay,
     pub routing: Routing,
     pub host: Host,
@@ -91,6 +95,8 @@ pub(crate) struct ModelParts {
     pub checks: bool,
     pub probes: Probes,
     pub failures: Vec<LinkFailure>,
+    pub storms: Vec<PauseStorm>,
+    pub slow_receivers: Vec<SlowReceiver>,
 }
 
 impl ModelParts {
@@ -141,6 +147,7 @@ impl NetworkScenario {
             discipline: m.switch.discipline,
             scheduler: m.switch.scheduler.clone(),
             cut_through: m.switch.cut_through,
+            watchdog: m.watchdog,
             control_delay: m.control_delay,
             message_len: None,
             clock: WireClock::Picoseconds,
@@ -165,7 +172,12 @@ impl NetworkScenario {
             fast_forward: m.fast_forward,
             checks: m.checks,
             probes: m.probes.clone(),
-            faults: Faults { failures: m.failures.clone(), ..Faults::default() },
+            faults: Faults {
+                failures: m.failures.clone(),
+                storms: m.storms.clone(),
+                slow_receivers: m.slow_receivers.clone(),
+                ..Faults::default()
+            },
             path_facts: self.path_facts(),
             ..Model::plain(buffer, |_| Ok(FlowControl::None))
         }

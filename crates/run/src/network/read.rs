@@ -10,16 +10,18 @@ use xoff_mech::LinkFacts;
 use xoff_mech::detection::{Detection, NetworkFacts, Place};
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
-use xoff_node::{ControlDelay, Delay, Transport};
+use xoff_mech::watchdog;
+use xoff_node::{Classes, ControlDelay, Delay, Transport};
 use xoff_params::{ParamError, Values};
 use xoff_scenario::document::{Document, Section};
 use xoff_scenario::{Problem, Problems};
-use xoff_sim::{LinkFailure, Probes, classes_in_use};
+use xoff_sim::{LinkFailure, PauseStorm, Probes, SlowReceiver, classes_in_use};
 use xoff_topology::routing::Routing;
 use xoff_topology::{Topology, failures};
 use xoff_units::{Span, Time};
 use xoff_workload::Flows;
 
+use super::operation::{read_slow_receiver, read_storm, read_watchdog, slow_receiver_fits, storm_fits, watchdog_fits};
 use super::parts::{
     Host, SwitchParts, congestion_points, every_class_is_served, most_at_an_egress, read_flow_control, read_flows, read_host, read_probes,
     read_switch, read_topology, warn_of_cut_through,
@@ -93,17 +95,23 @@ struct Sections<'d> {
     switch_section: Section<'d>,
     detection_section: Section<'d>,
     rate_section: Section<'d>,
+    watchdog_section: Section<'d>,
     routing: Option<Routing>,
     host: Option<Host>,
     control_delay: Option<ControlDelay>,
     switch: Option<SwitchParts>,
     detection: Option<Named<Detection>>,
     rate_control: Option<Named<RateControlKind>>,
+    watchdog: Option<Option<watchdog::Config>>,
     flows: Option<Flows>,
     /// Priorities in use.
-    classes: u64,
+    classes: Option<Classes>,
     probes: Option<Probes>,
     failures: Vec<Option<LinkFailure>>,
+    storm_sections: Vec<Section<'d>>,
+    storms: Vec<Option<PauseStorm>>,
+    slow_sections: Vec<Section<'d>>,
+    slow_receivers: Vec<Option<SlowReceiver>>,
     flow_control: Option<Named<Vec<(LinkFacts, FlowControl)>>>,
     pool: Option<xoff_analysis::plan::Pool>,
 }
@@ -134,6 +142,8 @@ impl<'d> Sections<'d> {
             let entry = xoff_mech::rate_control::REGISTRY.iter().find(|e| e.name == kind).expect("a kind of the registry");
             Ok((entry.name, (entry.read)(s)?))
         });
+        let mut watchdog_section = doc.open(&sections::watchdog());
+        let watchdog = watchdog_section.take(|s| read_watchdog(s, run.duration));
         let flows = read_flows(doc, topology, (run.seed, Time(run.duration.0)), folder);
         let classes = host.as_ref().zip(flows.as_ref()).map(|(host, flows)| classes_in_use(flows, &host.transport, None));
         if let (Some(switch), Some(classes)) = (&switch, &classes) {
@@ -144,6 +154,15 @@ impl<'d> Sections<'d> {
         let mut failure_sections = doc.open_all(&sections::failure());
         let failures: Vec<_> = failure_sections.iter_mut().map(|s| s.take(|s| read_failure(s, topology, run.duration))).collect();
 
+        let mut storm_sections = doc.open_all(&sections::pause_storm());
+        let storms = storm_sections.iter_mut().map(|s| s.take(|s| read_storm(s, topology, run.duration))).collect();
+
+        let mut slow_sections = doc.open_all(&sections::slow_receiver());
+        let buffer = switch.as_ref().map(|s| s.ingress_buffer);
+        let mut slow_receivers: Vec<_> =
+            slow_sections.iter_mut().map(|s| buffer.and_then(|b| s.take(|s| read_slow_receiver(s, topology, b)))).collect();
+        refuse_twice(&mut slow_sections, &mut slow_receivers);
+
         let fails = failure_sections.iter().zip(&failures).filter_map(|(s, f)| Some((s, f.as_ref()?.at)));
         let interval = probes.as_ref().map_or(Span::ZERO, |p| p.interval);
         idle::warn_of_times(run_section, run.duration, (&probes_section, interval), &fails.collect::<Vec<_>>());
@@ -153,19 +172,29 @@ impl<'d> Sections<'d> {
             switch_section,
             detection_section,
             rate_section,
+            watchdog_section,
             routing,
             host,
             control_delay,
             switch,
             detection,
             rate_control,
+            watchdog,
             flows,
-            classes: classes.map_or(1, |c| c.len() as u64),
+            classes,
             probes,
             failures,
+            storm_sections,
+            storms,
+            slow_sections,
+            slow_receivers,
             flow_control: None,
             pool: None,
         }
+    }
+
+    fn class_count(&self) -> u64 {
+        self.classes.as_ref().map_or(1, |c| c.len() as u64)
     }
 
     /// Flow control comes last: it plans with the links, the frames, the buffer and the delays.
@@ -175,15 +204,17 @@ impl<'d> Sections<'d> {
             return;
         };
         let cnms = self.detection.as_ref().is_some_and(|(_, d)| d.sends_cnms());
-        let points = if cnms { congestion_points(self.topology, self.classes) } else { 0 };
-        let ahead = LinkFacts::messages_of_other_classes(self.classes) + points;
+        let classes = self.class_count();
+        let points = if cnms { congestion_points(self.topology, classes) } else { 0 };
+        let ahead = LinkFacts::messages_of_other_classes(classes) + points;
         self.flow_control = read_flow_control(self.doc, self.topology, (switch, &self.switch_section), host, delay, ahead);
     }
 
     /// What parts have to agree on: memory with headrooms, detection with flow control, rate control with acknowledgements.
     fn agree(&mut self) {
         if let (Some(switch), Some((_, links))) = (&self.switch, &self.flow_control) {
-            let smallest = || pool::smallest(self.topology, &switch.memory, links, self.classes);
+            let (topology, classes) = (self.topology, self.class_count());
+            let smallest = || pool::smallest(topology, &switch.memory, links, classes);
             self.pool = self.switch_section.take(|_| smallest()).flatten();
             if let Some((_, detection)) = &self.detection {
                 let memory = most_at_an_egress(self.topology, switch);
@@ -192,6 +223,18 @@ impl<'d> Sections<'d> {
                         .iter()
                         .try_for_each(|(link, flow_control)| detection.validate(&Place { link, flow_control, to_host: false }, memory))
                 });
+            }
+        }
+        if let (Some(Some(_)), Some((name, links))) = (&self.watchdog, &self.flow_control) {
+            self.watchdog_section.take(|_| watchdog_fits(name, links));
+        }
+        if let Some((name, links)) = &self.flow_control {
+            self.slow_sections.iter_mut().for_each(|s| _ = s.take(|_| slow_receiver_fits((name, links))));
+        }
+        if let (Some((name, links)), Some(classes)) = (&self.flow_control, &self.classes) {
+            for (section, storm) in self.storm_sections.iter_mut().zip(&self.storms) {
+                let Some(storm) = storm else { continue };
+                section.take(|s| storm_fits(s, storm, (name, links), (self.topology, classes)));
             }
         }
         if let (Some((name, rate_control)), Some(host)) = (&self.rate_control, &self.host)
@@ -212,12 +255,25 @@ impl<'d> Sections<'d> {
             switch: self.switch?,
             detection: self.detection?,
             rate_control: self.rate_control?,
+            watchdog: self.watchdog?,
             flows: self.flows?,
             probes: self.probes?,
             failures: self.failures.into_iter().flatten().collect(),
+            storms: self.storms.into_iter().flatten().collect(),
+            slow_receivers: self.slow_receivers.into_iter().flatten().collect(),
             flow_control: self.flow_control?,
             pool: self.pool,
         })
+    }
+}
+
+/// A host drains in one manner.
+fn refuse_twice(sections: &mut [Section<'_>], slow: &mut [Option<SlowReceiver>]) {
+    for n in 1..slow.len() {
+        let host = slow[n].as_ref().map(|s| s.host);
+        if host.is_some() && slow[..n].iter().any(|s| s.as_ref().map(|s| s.host) == host) {
+            slow[n] = sections[n].take(|_| Err(ParamError::new("host", "the host has a [[slow_receiver]] already", "one of each host")));
+        }
     }
 }
 
@@ -246,9 +302,12 @@ struct Complete {
     switch: SwitchParts,
     detection: Named<Detection>,
     rate_control: Named<RateControlKind>,
+    watchdog: Option<watchdog::Config>,
     flows: Flows,
     probes: Probes,
     failures: Vec<LinkFailure>,
+    storms: Vec<PauseStorm>,
+    slow_receivers: Vec<SlowReceiver>,
     flow_control: Named<Vec<(LinkFacts, FlowControl)>>,
     pool: Option<xoff_analysis::plan::Pool>,
 }
@@ -304,6 +363,7 @@ impl Complete {
                 detection,
                 rate_control,
                 switch: self.switch,
+                watchdog: self.watchdog,
                 control_delay: self.control_delay,
                 routing: self.routing,
                 host: self.host,
@@ -314,6 +374,8 @@ impl Complete {
                 checks: run.checks,
                 probes: self.probes,
                 failures: self.failures,
+                storms: self.storms,
+                slow_receivers: self.slow_receivers,
             },
             topology,
             flows: self.flows,

@@ -43,6 +43,15 @@ impl NetworkScenario {
     pub(crate) fn fits(&self, threads: usize) -> Result<(), ParamError> {
         memory::available().map_or(Ok(()), |available| suffices(&self.memory(threads), available))
     }
+
+    /// Refuses a share of a run for which the memory will not suffice: every process knows the whole network and all flows, but has nodes and
+    /// frames of its own only.
+    pub(crate) fn share_fits(&self, processes: usize) -> Result<(), ParamError> {
+        let Memory { network, routes, flows, frames } = self.memory(1);
+        let part = |all: Bytes| Bytes(all.0 / processes.max(1) as u64);
+        let needed = Memory { network: part(network), routes, flows, frames: part(frames) };
+        memory::available().map_or(Ok(()), |available| suffices(&needed, available))
+    }
 }
 
 /// Refuses a network whose nodes and routes alone will not fit into memory.

@@ -1,7 +1,7 @@
 //! Rows that are known only at the end: flows, deadlocks and the counters of ports.
 
 use xoff_mech::detection::Mark;
-use xoff_record::{Beside, DeadlockRow, FlowRow, Known, Label, Late, Node, Port, PortRow, RecordError, Slowdown, Tables};
+use xoff_record::{Beside, DeadlockRow, FlowRow, Known, Label, Late, Node, Port, PortRow, RecordError, Slowdown, StormRow, Tables};
 use xoff_sim::Outcome;
 use xoff_topology::PortNumbers;
 use xoff_units::Span;
@@ -51,6 +51,7 @@ pub(super) fn write_rows(
         })?;
     }
     write_deadlocks(o, ports, tables)?;
+    write_storms(s, o, ports, tables)?;
     for (n, node) in o.ports.iter().enumerate() {
         for (p, t) in node.iter().enumerate() {
             let peer = s.topology.nodes[n].ports[p];
@@ -77,6 +78,22 @@ pub(super) fn write_rows(
         }
     }
     Ok((Slowdown::of(&complete, &unfinished), all))
+}
+
+fn write_storms(s: &NetworkScenario, o: &Outcome, ports: &PortNumbers, tables: &mut Tables) -> Result<(), RecordError> {
+    let action = s.watchdog().map(|w| w.action).unwrap_or_default();
+    o.storms.iter().try_for_each(|storm| {
+        tables.storms.push(StormRow {
+            port: Port(ports.of(storm.node, storm.port)),
+            priority: storm.priority,
+            since_ps: storm.since.0,
+            found_ps: storm.found.0,
+            restored_ps: storm.over.map(|t| t.0),
+            action,
+            discarded_data: storm.discarded.data,
+            discarded_control: storm.discarded.control,
+        })
+    })
 }
 
 fn write_deadlocks(o: &Outcome, ports: &PortNumbers, tables: &mut Tables) -> Result<(), RecordError> {

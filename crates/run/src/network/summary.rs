@@ -58,6 +58,7 @@ impl Summary {
                 sum.never_triggered.push(format!("{} changed no rate{why}", s.rate_control));
             }
         }
+        sum.watchdog(s, o);
         for d in &o.deadlocks {
             let names: Vec<String> = d.cycle.iter().map(|p| s.topology.port_name(p.node, p.port)).collect();
             sum.took_effect.push(format!(
@@ -82,6 +83,34 @@ impl Summary {
             ));
         }
         sum
+    }
+
+    /// What the watchdog found, the first few storms by name.
+    fn watchdog(&mut self, s: &NetworkScenario, o: &Outcome) {
+        const NAMED: usize = 4;
+        let Some(c) = s.watchdog() else { return };
+        if o.storms.is_empty() {
+            self.never_triggered.push(format!("the watchdog found no storm: no queue was held for {} at looks {} apart", c.detect, c.poll));
+            return;
+        }
+        for storm in o.storms.iter().take(NAMED) {
+            let port = s.topology.port_name(storm.node, storm.port);
+            let over = storm.over.map_or("still stormed at the end".to_owned(), |t| format!("restored at {t}"));
+            let discarded = match storm.discarded.total() {
+                0 => String::new(),
+                n => format!(", {n} frames discarded"),
+            };
+            self.took_effect.push(format!(
+                "watchdog ({}): {port}, priority {}, held since {}, found at {}, {over}{discarded}",
+                c.action.word(),
+                storm.priority,
+                storm.since,
+                storm.found
+            ));
+        }
+        if o.storms.len() > NAMED {
+            self.took_effect.push(format!("watchdog: {} more storms, in the table storms", o.storms.len() - NAMED));
+        }
     }
 
     fn cnms(&mut self, s: &NetworkScenario, o: &Outcome, cnms: u64) {

@@ -9,13 +9,14 @@ use crate::network::NetworkScenario;
 
 /// All frames that did not arrive. A counter that is new in the simulator does not compile before it has its place here.
 pub fn losses(o: &Outcome) -> Losses {
-    let LostFrames { buffer_full, no_route, cut_off, link_failed, on_failed_link, on_faulty_link } = o.lost;
+    let LostFrames { buffer_full, no_route, cut_off, link_failed, by_watchdog, on_failed_link, on_faulty_link } = o.lost;
     let mut all = Losses::default();
     for (why, frames) in [
         (Loss::BufferFull, buffer_full),
         (Loss::NoRoute, no_route),
         (Loss::CutOff, cut_off),
         (Loss::FailedPort, link_failed),
+        (Loss::Watchdog, by_watchdog),
         (Loss::OnFailedLink, on_failed_link),
         (Loss::OnFaultyLink, on_faulty_link),
     ] {

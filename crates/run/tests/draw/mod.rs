@@ -41,6 +41,8 @@ pub struct Drawn {
     pub workload: String,
     /// Whether every port is probed, by probe.
     pub probes: Vec<&'static str>,
+    /// Sections about a network in operation.
+    pub operation: String,
     /// Link and time of failures.
     pub failures: Vec<(String, String)>,
 }
@@ -57,6 +59,7 @@ impl Drawn {
             t += &format!("[{section}]\nkind = \"{kind}\"\n{parameters}");
         }
         t += workload;
+        t += &self.operation;
         if !self.probes.is_empty() {
             t += "[probes]\ninterval = \"20us\"\nflow_rates = true\n";
             self.probes.iter().for_each(|p| t += &format!("{p} = [\"all\"]\n"));

@@ -5,7 +5,7 @@ use xoff_sim::Outcome;
 /// Everything that a run reports but its rows and its number of events: as text, to be compared.
 pub fn stated(o: &Outcome) -> String {
     format!(
-        "{:?} {:?} {:?} {:?} {} {} {} {} {:?} {:?} {} {:?} {:?} {:?} {:?}",
+        "{:?} {:?} {:?} {:?} {} {} {} {} {:?} {:?} {:?} {} {:?} {:?} {:?} {:?}",
         o.ended,
         o.now,
         o.lost,
@@ -16,6 +16,7 @@ pub fn stated(o: &Outcome) -> String {
         o.rate_changes,
         o.completions,
         o.deadlocks,
+        o.storms,
         o.flow_collisions,
         (&o.violations, o.violations_total),
         o.cnms,

@@ -208,6 +208,14 @@ impl Override {
         Override::named("keyword", &format!("{path}={value}"))
     }
 
+    /// From an option of the command line that stands for a key: `path` and `value` in text form.
+    ///
+    /// # Errors
+    /// An empty path.
+    pub fn option(option: &str, path: &str, value: &str) -> Result<Override, Problem> {
+        Override::named(option, &format!("{path}={value}"))
+    }
+
     fn named(name: &str, text: &str) -> Result<Override, Problem> {
         let source = Source::setting(name, text);
         let refuse = |what: &str, span| Err(Problem::new(what, "expected path=value, such as topology.rate=40Gbps").at(source.place(span)));

@@ -26,8 +26,8 @@ impl Counting for FrameCount {
 
 impl Counting for LostFrames {
     fn each(&mut self, f: &mut impl FnMut(&mut u64)) {
-        let LostFrames { buffer_full, no_route, cut_off, link_failed, on_failed_link, on_faulty_link } = self;
-        [buffer_full, no_route, cut_off, link_failed, on_failed_link, on_faulty_link].into_iter().for_each(|c| c.each(f));
+        let LostFrames { buffer_full, no_route, cut_off, link_failed, by_watchdog, on_failed_link, on_faulty_link } = self;
+        [buffer_full, no_route, cut_off, link_failed, by_watchdog, on_failed_link, on_faulty_link].into_iter().for_each(|c| c.each(f));
     }
 }
 

@@ -9,7 +9,8 @@ use std::fmt;
 use rustc_hash::FxHashMap;
 use serde::ser::{self, Serialize};
 use xoff_node::{Frame, FrameList, FrameStore};
-use xoff_units::{Time, state};
+use xoff_units::Time;
+use xoff_units::state::{Meaning, Visitor};
 
 use crate::layout::Layout;
 
@@ -63,21 +64,6 @@ pub(super) enum Out<'w> {
     Compare { with: &'w [(Group, u64)], at: usize, growth: Growth },
 }
 
-/// What the next number is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Meaning {
-    Plain,
-    Time,
-    Deadline,
-    Sequence,
-    Counter,
-    Number,
-    Ticks,
-    Flow,
-    Frame,
-    List,
-}
-
 /// Writes states as words.
 pub(super) struct Writer<'w> {
     pub out: Out<'w>,
@@ -85,7 +71,6 @@ pub(super) struct Writer<'w> {
     layout: &'w Layout,
     /// Everything before this time has happened.
     at: Time,
-    meaning: Meaning,
     flow: u32,
     /// The port at hand, counted over the whole network, and whether the link that leads to it is meant instead of its own.
     port: u32,
@@ -100,14 +85,13 @@ pub(super) struct Writer<'w> {
 
 impl<'w> Writer<'w> {
     pub fn new(out: Out<'w>, frames: &'w FrameStore, layout: &'w Layout, at: Time) -> Writer<'w> {
-        let meaning = Meaning::Plain;
-        Writer { out, frames, layout, at, meaning, flow: 0, port: 0, of_feeder: false, class: 0, next_port: 0, next_class: 0, count: 0 }
+        Writer { out, frames, layout, at, flow: 0, port: 0, of_feeder: false, class: 0, next_port: 0, next_class: 0, count: 0 }
     }
 
     /// A node, by its number.
     pub fn node(&mut self, node: u32, state: &impl Serialize) -> Result<(), Stop> {
         self.next_port = self.layout.ports.of(node, 0);
-        state.serialize(&mut *self)
+        self.walk(state)
     }
 
     /// A frame that arrives at a port.
@@ -137,7 +121,7 @@ impl<'w> Writer<'w> {
     fn frame(&mut self, frame: &Frame) -> Result<(), Stop> {
         let (flow, class) = (self.flow, self.class);
         self.class = frame.class();
-        frame.serialize(&mut *self)?;
+        self.walk(frame)?;
         (self.flow, self.class) = (flow, class);
         Ok(())
     }
@@ -146,10 +130,14 @@ impl<'w> Writer<'w> {
     fn link(&self) -> u32 {
         if self.of_feeder { self.layout.ports.peer(self.port) } else { self.port }
     }
+}
 
-    fn number(&mut self, value: u64) -> Result<(), Stop> {
+impl Visitor for Writer<'_> {
+    type Error = Stop;
+
+    fn number(&mut self, meaning: Meaning, value: u64) -> Result<(), Stop> {
         let never = value == Time::NEVER.0;
-        match std::mem::replace(&mut self.meaning, Meaning::Plain) {
+        match meaning {
             Meaning::Time if !never => self.put(Group::Time, value),
             Meaning::Deadline if value < self.at.0 => self.put(Group::Plain, 0),
             Meaning::Deadline if !never => self.put(Group::Time, value),
@@ -162,7 +150,7 @@ impl<'w> Writer<'w> {
                 self.put(Group::Plain, value)
             }
             Meaning::Frame => self.frame(&self.frames[value as u32]),
-            Meaning::List => {
+            Meaning::Named(FrameList::NAME) => {
                 let frames = self.frames;
                 for frame in frames.list(value as u32) {
                     self.put(Group::Plain, 1)?;
@@ -170,115 +158,11 @@ impl<'w> Writer<'w> {
                 }
                 self.put(Group::Plain, 0)
             }
-            Meaning::Plain | Meaning::Time | Meaning::Deadline => self.put(Group::Plain, value),
+            Meaning::Plain | Meaning::Time | Meaning::Deadline | Meaning::Named(_) => self.put(Group::Plain, value),
         }
     }
-}
 
-/// A structure, whose fields follow.
-type Fields<'a, 'w> = &'a mut Writer<'w>;
-
-macro_rules! numbers {
-    ($($name:ident: $t:ty),+) => {
-        $(fn $name(self, v: $t) -> Result<(), Stop> {
-            self.number(v as u64)
-        })+
-    };
-}
-
-impl<'a, 'w> ser::Serializer for &'a mut Writer<'w> {
-    type Ok = ();
-    type Error = Stop;
-    type SerializeSeq = Fields<'a, 'w>;
-    type SerializeTuple = Fields<'a, 'w>;
-    type SerializeTupleStruct = Fields<'a, 'w>;
-    type SerializeTupleVariant = Fields<'a, 'w>;
-    type SerializeMap = Fields<'a, 'w>;
-    type SerializeStruct = Fields<'a, 'w>;
-    type SerializeStructVariant = Fields<'a, 'w>;
-
-    numbers!(
-        serialize_bool: bool, serialize_i8: i8, serialize_i16: i16, serialize_i32: i32, serialize_i64: i64,
-        serialize_u8: u8, serialize_u16: u16, serialize_u32: u32, serialize_u64: u64, serialize_char: char
-    );
-    fn serialize_f32(self, v: f32) -> Result<(), Stop> {
-        self.number(v.to_bits() as u64)
-    }
-    fn serialize_f64(self, v: f64) -> Result<(), Stop> {
-        self.number(v.to_bits())
-    }
-    fn serialize_str(self, v: &str) -> Result<(), Stop> {
-        self.serialize_bytes(v.as_bytes())
-    }
-    fn serialize_bytes(self, v: &[u8]) -> Result<(), Stop> {
-        self.put(Group::Plain, v.len() as u64)?;
-        v.iter().try_for_each(|&b| self.put(Group::Plain, b as u64))
-    }
-    fn serialize_none(self) -> Result<(), Stop> {
-        self.put(Group::Plain, 0)
-    }
-    fn serialize_some<T: ?Sized + Serialize>(self, value: &T) -> Result<(), Stop> {
-        self.put(Group::Plain, 1)?;
-        value.serialize(self)
-    }
-    fn serialize_unit(self) -> Result<(), Stop> {
-        Ok(())
-    }
-    fn serialize_unit_struct(self, _: &'static str) -> Result<(), Stop> {
-        Ok(())
-    }
-    fn serialize_unit_variant(self, _: &'static str, variant: u32, _: &'static str) -> Result<(), Stop> {
-        self.put(Group::Plain, variant as u64)
-    }
-    fn serialize_newtype_struct<T: ?Sized + Serialize>(self, name: &'static str, value: &T) -> Result<(), Stop> {
-        if name == state::FEEDER {
-            let before = std::mem::replace(&mut self.of_feeder, true);
-            value.serialize(&mut *self)?;
-            self.of_feeder = before;
-            return Ok(());
-        }
-        self.meaning = match name {
-            "Time" => Meaning::Time,
-            state::DEADLINE => Meaning::Deadline,
-            state::SEQUENCE => Meaning::Sequence,
-            state::COUNTER => Meaning::Counter,
-            state::NUMBER => Meaning::Number,
-            state::TICKS => Meaning::Ticks,
-            state::FLOW => Meaning::Flow,
-            state::FRAME => Meaning::Frame,
-            FrameList::NAME => Meaning::List,
-            _ => Meaning::Plain,
-        };
-        value.serialize(self)
-    }
-    fn serialize_newtype_variant<T: ?Sized + Serialize>(
-        self,
-        _: &'static str,
-        variant: u32,
-        _: &'static str,
-        value: &T,
-    ) -> Result<(), Stop> {
-        self.put(Group::Plain, variant as u64)?;
-        value.serialize(self)
-    }
-    fn serialize_seq(self, len: Option<usize>) -> Result<Fields<'a, 'w>, Stop> {
-        self.put(Group::Plain, len.map_or(u64::MAX, |n| n as u64))?;
-        Ok(self)
-    }
-    fn serialize_tuple(self, _: usize) -> Result<Fields<'a, 'w>, Stop> {
-        Ok(self)
-    }
-    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Fields<'a, 'w>, Stop> {
-        Ok(self)
-    }
-    fn serialize_tuple_variant(self, _: &'static str, variant: u32, _: &'static str, _: usize) -> Result<Fields<'a, 'w>, Stop> {
-        self.put(Group::Plain, variant as u64)?;
-        Ok(self)
-    }
-    fn serialize_map(self, len: Option<usize>) -> Result<Fields<'a, 'w>, Stop> {
-        self.serialize_seq(len)
-    }
-    fn serialize_struct(self, name: &'static str, _: usize) -> Result<Fields<'a, 'w>, Stop> {
+    fn structure(&mut self, name: &'static str) {
         match name {
             "Port" => {
                 (self.port, self.next_class) = (self.next_port, 0);
@@ -290,34 +174,9 @@ impl<'a, 'w> ser::Serializer for &'a mut Writer<'w> {
             }
             _ => {}
         }
-        Ok(self)
     }
-    fn serialize_struct_variant(self, _: &'static str, variant: u32, _: &'static str, _: usize) -> Result<Fields<'a, 'w>, Stop> {
-        self.put(Group::Plain, variant as u64)?;
-        Ok(self)
-    }
-}
 
-macro_rules! fields {
-    ($($trait:ident: $($method:ident($($name:ident: $t:ty),*))+;)+) => {
-        $(impl ser::$trait for Fields<'_, '_> {
-            type Ok = ();
-            type Error = Stop;
-            $(fn $method<T: ?Sized + Serialize>(&mut self, $($name: $t,)* value: &T) -> Result<(), Stop> {
-                value.serialize(&mut **self)
-            })+
-            fn end(self) -> Result<(), Stop> {
-                Ok(())
-            }
-        })+
-    };
-}
-fields! {
-    SerializeSeq: serialize_element();
-    SerializeTuple: serialize_element();
-    SerializeTupleStruct: serialize_field();
-    SerializeTupleVariant: serialize_field();
-    SerializeMap: serialize_key() serialize_value();
-    SerializeStruct: serialize_field(_key: &'static str);
-    SerializeStructVariant: serialize_field(_key: &'static str);
+    fn feeder(&mut self, on: bool) -> bool {
+        std::mem::replace(&mut self.of_feeder, on)
+    }
 }

@@ -2,13 +2,14 @@
 
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
-use xoff_node::DisciplineKind;
+use xoff_node::{DisciplineKind, StormConfig};
 use xoff_topology::routing::Routes;
 
 use crate::windows::{Units, Windows};
 
 use super::*;
 use crate::cut_through::head_time;
+use crate::fault::PauseStorm;
 use crate::histogram::Histogram;
 use crate::line::Line;
 use crate::monitor::Monitor;
@@ -34,6 +35,25 @@ fn obstacle(m: &Model, flows: &Flows) -> Option<&'static str> {
         }
         _ => return None,
     })
+}
+
+/// The shares of several processes. It is a refusal where threads would stay one: a process cannot do the work of the others.
+fn shares(topology: &Topology, flows: &Flows, m: &Model, share: Share) -> Result<Split, ParamError> {
+    let refused = |why: &str| {
+        let what = format!("this run cannot be spread over {} processes: {why}", share.count);
+        Err(ParamError::new("processes", what, "run it in one process, with xoff run"))
+    };
+    if let Some(why) = obstacle(m, flows) {
+        return refused(why);
+    }
+    if !m.probes.frames.is_none() {
+        return refused("frames on wires are recorded one by one");
+    }
+    let split = Split::new(topology, share.count);
+    match split.lookahead {
+        Span::ZERO => refused("a link between two of them has no delay, so that neither could go on without the other"),
+        _ => Ok(split),
+    }
 }
 
 /// The partitions of a network, or why it stays whole.
@@ -102,7 +122,7 @@ struct Ports {
 }
 
 impl Ports {
-    fn new(t: &Topology, partition_of: &[u16], m: &Model) -> Result<Ports, ParamError> {
+    fn new(t: &Topology, split: &Split, m: &Model) -> Result<Ports, ParamError> {
         let mut all = Ports { numbers: PortNumbers::new(t), lines: Vec::new() };
         if let Some(node) = t.nodes.iter().find(|n| n.ports.len() >= NO_PORT as usize) {
             let what = format!("{} has {} ports", node.name, node.ports.len());
@@ -117,7 +137,11 @@ impl Ports {
                 let l = &t.links[p.link as usize];
                 let to = all.numbers.of(p.peer, p.peer_port);
                 let head = head_time(t, n as u32, at as u16, m.cut_through, m.clock);
-                let partition = if m.outside.is_some() { OUTSIDE } else { partition_of[p.peer as usize] };
+                let partition = match (m.share, split.partition_of[p.peer as usize]) {
+                    _ if m.outside.is_some() => OUTSIDE,
+                    (Some(share), process) => share.local(process as usize) as u16,
+                    (None, partition) => partition,
+                };
                 let mut line = Line::new(to, p.link, l.delay, head, partition, l.up);
                 if m.probes.frames.has(n as u32, at as u16) {
                     line.tap();
@@ -184,6 +208,7 @@ fn node(
                 links,
                 to_host: node.ports.iter().map(|p| topology.nodes[p.peer as usize].kind == NodeKind::Host).collect(),
                 telemetry: m.nic.rate_control.telemetry(),
+                watchdog: m.watchdog,
                 discipline: m.discipline,
                 scheduler: scheduler.clone(),
                 control_delay: m.control_delay,
@@ -201,10 +226,24 @@ fn node(
                     "a host has one link; use a switch to join several",
                 ));
             };
-            Node::Nic(Box::new(Nic::new(n, flow_control, &link, nic.clone())))
+            let mut nic = Nic::new(n, flow_control, &link, nic.clone());
+            nic.break_by(storms_of(n, m, classes));
+            if let Some(slow) = m.faults.slow_receivers.iter().find(|s| s.host == n) {
+                nic.drain_by(slow.drain.clone());
+            }
+            Node::Nic(Box::new(nic))
         }
     };
     Ok((made, lossless))
+}
+
+/// What a host's NIC does where it is broken. A priority that is not in use has nothing to stop.
+fn storms_of<'a>(host: u32, m: &'a Model, classes: &'a Classes) -> impl Iterator<Item = StormConfig> + 'a {
+    let of = move |s: &PauseStorm| {
+        let class = classes.class(s.priority).filter(|&c| (c as usize) < classes.len())?;
+        Some(StormConfig { class, from: s.from, until: s.until, interval: s.interval })
+    };
+    m.faults.storms.iter().filter(move |s| s.host == host).filter_map(of)
 }
 
 /// Refuses frames and flows that events and frames have no room for.
@@ -255,26 +294,26 @@ fn nic_config(m: &Model, classes: &Classes, transport: Transport) -> NicConfig {
     }
 }
 
-/// Is this node in the world that is built? Where links lead outside, some are elsewhere.
-fn is_here(m: &Model, n: u32) -> bool {
-    m.outside.as_ref().is_none_or(|here| here[n as usize])
+/// Is this node in the world that is built? Where links lead outside, or other processes have a share, some are elsewhere.
+fn is_here(m: &Model, split: &Split, n: u32) -> bool {
+    m.outside.as_ref().is_none_or(|here| here[n as usize]) && m.share.is_none_or(|s| split.partition_of[n as usize] as usize == s.mine)
 }
 
 /// The nodes by partition, each where it belongs, and whether all links are lossless.
 fn nodes(
     topology: &Topology,
-    m: &Model,
-    split: &Split,
+    here: impl Fn(u32) -> bool,
+    of: &Split,
     node: impl Fn(u32) -> Result<(Node, bool), ParamError>,
 ) -> Result<(Vec<Vec<Node>>, bool), ParamError> {
-    let mut nodes: Vec<Vec<Node>> = (0..split.partitions()).map(|_| Vec::with_capacity(topology.nodes.len())).collect();
+    let mut nodes: Vec<Vec<Node>> = (0..of.partitions()).map(|_| Vec::with_capacity(topology.nodes.len())).collect();
     let mut lossless = true;
     for n in 0..topology.nodes.len() as u32 {
         let (made, keeps) = node(n)?;
         lossless &= keeps;
         nodes.iter_mut().for_each(|partition| partition.push(Node::Remote));
-        if is_here(m, n) {
-            nodes[split.partition_of[n as usize] as usize][n as usize] = made;
+        if here(n) {
+            nodes[of.partition_of[n as usize] as usize][n as usize] = made;
         }
     }
     Ok((nodes, lossless))
@@ -300,11 +339,18 @@ impl World {
     pub fn build(topology: &Topology, mut flows: Flows, m: &mut Model) -> Result<World, ParamError> {
         fits(&flows, m)?;
         let (classes, scheduler, transport) = classes(&flows, m)?;
-        let (split, unsplit) = split(topology, &flows, m);
+        let (split, unsplit) = match m.share {
+            Some(share) => (shares(topology, &flows, m, share)?, None),
+            None => split(topology, &flows, m),
+        };
         let engine = units(topology, &flows, m);
-        let ports = Ports::new(topology, &split.partition_of, m)?;
+        let ports = Ports::new(topology, &split, m)?;
+        let here: Vec<bool> = (0..topology.nodes.len() as u32).map(|n| is_here(m, &split, n)).collect();
+        let (lookahead, busy) = (split.lookahead, split.partitions());
+        // A share is one partition, and whatever is elsewhere is a node that is not there.
+        let split = if m.share.is_some() { Split::whole(topology) } else { split };
         let nic = Arc::new(nic_config(m, &classes, transport));
-        let (nodes, lossless) = nodes(topology, m, &split, |n| node(topology, n, m, &scheduler, &classes, &nic))?;
+        let (nodes, lossless) = nodes(topology, |n| here[n as usize], &split, |n| node(topology, n, m, &scheduler, &classes, &nic))?;
         let routes = Arc::new(m.routing.routes(topology));
         routed(topology, &routes, &flows)?;
         let mut initial: Vec<Flow> = flows.loops.iter().flat_map(|l| l.initial()).collect();
@@ -341,7 +387,7 @@ impl World {
         let checks = Checks::new(m.checks);
         let partitions = nodes.len();
         let partition = |(partition, nodes): (usize, Vec<Node>)| {
-            let begins = |f: &Flow| layout.partition_of[f.src as usize] as usize == partition && is_here(m, f.src);
+            let begins = |f: &Flow| layout.partition_of[f.src as usize] as usize == partition && here[f.src as usize];
             let own = (0..listed.len() as u32).filter(|&i| begins(&listed[i as usize])).collect();
             let mut monitor = Monitor::new(layout.clone(), Checks::new(m.checks));
             if !layout.loops {
@@ -352,7 +398,7 @@ impl World {
                 Ok(units) => Calendar::ByWindow(Box::new(Windows::new(units, layout.ports.places(), queue))),
                 Err(_) => Calendar::Global(queue),
             };
-            let destinations = partitions + outside as usize;
+            let destinations = m.share.map_or(partitions + outside as usize, |s| s.count);
             let core = Core::new(partition as u16, destinations, pending, m.order, routes.clone(), ports.lines.clone(), monitor);
             Partition::new(nodes, core, Starts::new(listed.clone(), own, path_facts.clone()))
         };
@@ -361,7 +407,12 @@ impl World {
         let mut world = World {
             partitions,
             layout,
-            lookahead: Lookahead { delay: split.lookahead, window: engine.as_ref().ok().map(Units::window) },
+            lookahead: Lookahead { delay: lookahead, window: engine.as_ref().ok().map(Units::window) },
+            others: Others::default(),
+            share: m.share,
+            busy,
+            elsewhere: 0,
+            met: 0,
             threads_pay: true,
             unsplit,
             by_events: engine.as_ref().err().cloned(),
@@ -410,7 +461,9 @@ impl World {
             }
             partition.plan_flow_start();
         }
-        meeting::exchange(&mut self.partitions);
+        if self.share.is_none() {
+            meeting::exchange(&mut self.partitions);
+        }
         for (nth, f) in m.faults.failures.iter().enumerate() {
             if f.link as usize >= topology.links.len() {
                 return Err(ParamError::new("link_failure", format!("there is no link {}", f.link), "links are counted from 0"));
@@ -443,10 +496,14 @@ fn no_fast_forward(loops: bool, m: &Model) -> Option<String> {
         (m.faults.round_robin.is_some(), "the order of flows at a NIC is given from outside"),
         (!m.probes.frames.is_none(), "frames on wires are recorded one by one"),
         (m.outside.is_some(), "other nodes act in real time"),
+        (m.share.is_some(), "the network is spread over several processes"),
         (
             m.nic.transport == Transport::None && !matches!(m.nic.rate_control, RateControlKind::None),
             "rate controls of flows without acknowledgements never end",
         ),
+        (m.faults.slow_receivers.iter().any(|s| !s.drain.stalls.is_empty()), "a host stalls at times that were given"),
+        (!m.faults.storms.is_empty(), "hosts stop their peers by the clock"),
+        (m.watchdog.is_some(), "a watchdog looks at the queues by the clock"),
         (loops, "closed loops start flows that are not known before"),
     ];
     reasons.into_iter().find(|r| r.0).map(|r| r.1.to_owned())
@@ -460,6 +517,7 @@ fn event_queue(topology: &Topology, m: &Model, partitions: usize) -> EventQueue 
     let fastest = topology.links.iter().map(|l| l.rate).max().unwrap_or(Rate::from_gbps(10));
     let frame = fastest.time_for(mtu).0;
     let longest = topology.links.iter().map(|l| l.delay).max().unwrap_or_default();
+    let partitions = m.share.map_or(partitions, |s| s.count);
     let events_per_frame_time = 10 * topology.hosts().count().max(1) as u64 / partitions as u64;
     EventQueue::new(frame * EVENTS_PER_BUCKET / events_per_frame_time.max(1), longest.0 + 2 * frame)
 }

@@ -14,7 +14,7 @@ struct Spendthrift;
 struct Spent(u64);
 
 impl Custom for Spendthrift {
-    fn halves(&self, _link: &LinkFacts) -> (Box<dyn Receiver + Send>, Box<dyn Sender + Send>) {
+    fn halves(&self, _link: &LinkFacts) -> (Box<dyn Receiver + Send + Sync>, Box<dyn Sender + Send + Sync>) {
         (Box::new(Silent), Box::new(Spent(0)))
     }
     fn message_len(&self) -> Bytes {

@@ -19,12 +19,15 @@ impl World {
 
     /// [`Self::drive`] in stretches of so many events: at first `slice`, then what `next` answers; `None`: the run ends as
     /// [`Ended::Interrupted`]. Never changes a result.
-    pub fn drive_by(&mut self, until: Time, mut slice: u64, mut next: impl FnMut(&World) -> Option<u64>) -> Ended {
+    pub fn drive_by(&mut self, until: Time, slice: u64, mut next: impl FnMut(&World) -> Option<u64>) -> Ended {
+        let mut slice = self.others.joined(slice, u64::min);
         loop {
             if let Some(ended) = self.run(until, slice) {
                 return ended;
             }
-            match next(self) {
+            // One process that is to stop stops all.
+            let go_on = next(self);
+            match self.others.joined(go_on, |a, b| a.zip(b).map(|(a, b)| a.min(b))) {
                 Some(events) => slice = events,
                 None => return Ended::Interrupted,
             }
@@ -33,6 +36,6 @@ impl World {
 
     /// Events of a stretch that pays, for each partition of the network.
     pub fn slice(&self) -> u64 {
-        if self.partitions.len() > 1 { SLICE * THREADS_DO } else { SLICE }
+        if self.partitions.len() > 1 || self.others.exist() { SLICE * THREADS_DO } else { SLICE }
     }
 }

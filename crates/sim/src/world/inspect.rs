@@ -80,36 +80,40 @@ impl World {
     /// Every queue that its peer's flow control holds, what it waits for, and the length of the frame at its head.
     fn waiting(&mut self) -> (BTreeMap<Egress, Waiting>, BTreeMap<Egress, u32>) {
         let layout = self.layout.clone();
-        let (mut held, mut head_len) = (BTreeMap::new(), BTreeMap::new());
+        // Only switches behind a held queue need a look inside.
+        let mut occupied: BTreeMap<u32, Option<Inside>> = BTreeMap::new();
+        let mut held = Vec::new();
         for &(node, port) in layout.ports.places() {
             for class in 0..layout.classes.len() as u8 {
                 let Some(h) = self.hold((node, port, class)) else { continue };
                 let (frames, bytes) = match &self.home(node).nodes[node as usize] {
-                    Node::Switch(s) => (0, s.waiting(port, class)),
+                    Node::Switch(s) => {
+                        let inside = occupied.entry(node).or_insert_with(|| self.inside(node)).iter().flatten();
+                        let frames = inside.filter(|((_, c), _)| *c == class).filter_map(|(_, by_out)| by_out.get(&port)).map(|o| o.1);
+                        (frames.sum(), s.waiting(port, class))
+                    }
                     _ => (1, h.len as u64),
                 };
-                held.insert((node, port, class), Waiting { since: h.since, frames, bytes, blockers: BTreeMap::new() });
-                head_len.insert((node, port, class), h.len);
+                held.push(((node, port, class), h.since, (frames, bytes), h.len));
             }
         }
-        // Only switches behind a held queue need a look inside.
-        let mut occupied: BTreeMap<u32, Inside> = BTreeMap::new();
-        let peers = held.keys().map(|&(n, p, _)| self.home(n).core.peer(n, p).0);
-        for node in peers.chain(held.keys().map(|k| k.0)) {
-            if !occupied.contains_key(&node)
-                && let Some(inside) = self.inside(node)
-            {
-                occupied.insert(node, inside);
-            }
-        }
-        for (&(node, port, class), w) in held.iter_mut() {
-            if let Some(inside) = occupied.get(&node) {
-                w.frames = inside.iter().filter(|((_, c), _)| *c == class).filter_map(|(_, by_out)| by_out.get(&port)).map(|o| o.1).sum();
-            }
+        // A process has what is held at its nodes, and knows what blocks what its nodes hold.
+        let held = self.others.gathered(held);
+        let mut blockers = Vec::new();
+        for &((node, port, class), ..) in &held {
             let (peer, peer_port) = self.home(node).core.peer(node, port);
-            if let Some(by_out) = occupied.get(&peer).and_then(|o| o.get(&(peer_port, class))) {
-                w.blockers = by_out.iter().map(|(&out, &(bytes, _))| ((peer, out, class), bytes)).collect();
+            let inside = occupied.entry(peer).or_insert_with(|| self.inside(peer));
+            if let Some(by_out) = inside.as_ref().and_then(|o| o.get(&(peer_port, class))) {
+                let by_out = by_out.iter().map(|(&out, &(bytes, _))| ((peer, out, class), bytes));
+                blockers.push(((node, port, class), by_out.collect::<Vec<(Egress, u64)>>()));
             }
+        }
+        let blockers = self.others.gathered(blockers);
+        let head_len = held.iter().map(|h| (h.0, h.3)).collect();
+        let waiting = |since, (frames, bytes)| Waiting { since, frames, bytes, blockers: BTreeMap::new() };
+        let mut held: BTreeMap<Egress, Waiting> = held.into_iter().map(|(e, since, what, _)| (e, waiting(since, what))).collect();
+        for (e, by_out) in blockers {
+            held.entry(e).and_modify(|w| w.blockers = by_out.into_iter().collect());
         }
         (held, head_len)
     }
@@ -159,13 +163,18 @@ impl World {
 
     pub(super) fn look_for_deadlocks(&mut self) {
         let (waiting, head_len) = self.waiting();
-        let stuck = deadlock_detector::stuck(&waiting, |e, stuck| {
+        let mut others = std::mem::take(&mut self.others);
+        let together = others.exist();
+        let held = |e: Egress, stuck| {
             let (peer, peer_port) = self.home(e.0).core.peer(e.0, e.1);
             match &self.home(peer).nodes[peer as usize] {
                 Node::Switch(s) => s.port(peer_port).would_hold(e.2, &s.occupancy(peer_port, e.2), stuck, head_len[&e]),
-                _ => false, // a host takes everything in
+                Node::Nic(_) => false,    // a host takes everything in
+                Node::Remote => together, // as far as is known here
             }
-        });
+        };
+        let stuck = deadlock_detector::stuck(&waiting, held, |free| others.gathered(free));
+        self.others = others;
         for cycle in deadlock_detector::cycles(&waiting, &stuck) {
             let priority = |class: u8| self.layout.classes.priority(class as usize);
             let members = || cycle.iter().map(|e| (e.0, e.1, priority(e.2)));
@@ -204,7 +213,8 @@ impl World {
                 Node::Nic(n) => n.port(),
                 Node::Remote => continue,
             };
-            let over: Vec<u8> = (0..layout.classes.len() as u8).filter(|&class| out.overdrawn(class)).collect();
+            let freed = |class| matches!(&home.nodes[node as usize], Node::Switch(s) if s.was_freed(port, class));
+            let over: Vec<u8> = (0..layout.classes.len() as u8).filter(|&class| out.overdrawn(class) && !freed(class)).collect();
             let to = home.core.peer(node, port).0;
             for class in over {
                 if self.overdrawn.insert((node, port, class)) {
@@ -240,8 +250,9 @@ impl World {
         let sum = |of: fn(&Core) -> u64| self.partitions.iter().map(|p| of(&p.core)).sum::<u64>();
         let (sent, delivered, lost) =
             (sum(|c| c.monitor.counts.injected), sum(|c| c.monitor.counts.delivered), sum(|c| c.monitor.counts.lost.total().data));
-        let under_way = sum(|c| c.frames.live_data());
-        if sent != delivered + lost + under_way {
+        let here = [sent, delivered, lost, sum(|c| c.frames.live_data())];
+        let [sent, delivered, lost, under_way] = self.others.joined(here, |a, b| std::array::from_fn(|n| a[n] + b[n]));
+        if sent != delivered + lost + under_way && self.others.is_first() {
             self.checks.broken(now, u64::MAX, ViolationKind::Conservation, || {
                 format!("{sent} data frames were sent, {delivered} are delivered, {lost} lost and {under_way} under way")
             });

@@ -11,9 +11,10 @@
 //! published figures; which one runs when has no influence on anything.
 //!
 //! How partitions meet is a [`Meeting`]: one after the other on this thread ([`run_in_turn`]), each on a thread of its own
-//! ([`threads`](super::threads)).
+//! ([`threads`](super::threads)), or each in a process of its own ([`on_processes`](super::on_processes)).
 
 use super::*;
+use crate::pack::packed;
 
 /// Where a partition stands after a window. Joined, they are where all stand.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +32,8 @@ pub(super) struct Standing {
     /// The time of the latest event.
     pub reached: Time,
 }
+
+packed! { Standing { next, events, completions, full, busy, reached } }
 
 impl Standing {
     /// That of no partition.
@@ -100,6 +103,8 @@ pub(super) struct Task {
     pub bound: EventKey,
     /// About so many events altogether.
     pub events: u64,
+    /// At most so many windows.
+    pub windows: u64,
     pub lookahead: Lookahead,
     /// Looks whether the flows are complete, if the run is to stop then, and how many are still to be completed.
     pub looks: Option<(DoneLooks, usize)>,
@@ -131,7 +136,7 @@ impl Course {
     fn go_on(&mut self, s: &Standing) -> Result<EventKey, Stretch> {
         let end = |c: &Course| Err(Stretch { windows: c.windows, looks: c.task.looks.map(|l| l.0), standing: *s });
         let stop = *self.stop.get_or_insert(s.events.saturating_add(self.task.events));
-        if s.next == u64::MAX || s.events >= stop || s.full {
+        if s.next == u64::MAX || s.events >= stop || s.full || self.windows >= self.task.windows {
             return end(self);
         }
         let mut window = self.task.bound.min(EventKey { time: self.task.lookahead.from(s.next), rank: 0 });

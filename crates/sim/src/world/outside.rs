@@ -124,21 +124,6 @@ impl World {
         self.partitions[0].core.totals_of(self.layout.port_index(node, port)).dropped
     }
 
-    /// Does the far end's flow control keep what waits at a port and class from leaving now?
-    pub fn keeps_back(&mut self, now: Time, node: u32, port: u16, class: u8) -> bool {
-        let partition = &mut self.partitions[0];
-        match &mut partition.nodes[node as usize] {
-            Node::Switch(s) => s.keeps_back(now, port, class, &partition.core.frames),
-            Node::Nic(n) => n.keeps_back(now, class, &partition.core.frames),
-            Node::Remote => false,
-        }
-    }
-
-    /// Would the far end's flow control let a frame of `len` go within `within`? Of a port that is released: if it counted.
-    pub fn would_let_go(&self, now: Time, (node, port, class): (u32, u16, u8), len: Bytes, within: Span) -> bool {
-        self.port(node, port).is_none_or(|p| p.tx(class).would_let_go(now, len, within))
-    }
-
     /// Can a control frame be true that comes in by a port now?
     pub fn is_possible(&self, node: u32, port: u16, f: &Frame) -> bool {
         self.port(node, port).is_none_or(|p| p.tx(f.class()).is_possible(f.message()))
@@ -158,6 +143,15 @@ impl World {
             core.reach_time(now);
             p.restart(now, node, port, core);
         });
+    }
+
+    /// The link of a port went down: what the watchdog of its switch knows of it counts no longer, and its storms are over.
+    pub fn reset_watchdog(&mut self, now: Time, node: u32, port: u16) {
+        let Partition { nodes, core, .. } = &mut self.partitions[0];
+        if let Node::Switch(s) = &mut nodes[node as usize] {
+            core.reach_time(now);
+            s.reset_watchdog(now, port, core);
+        }
     }
 
     /// The far end of a port reports how much it has sent in all, in a class.

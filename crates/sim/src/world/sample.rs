@@ -13,11 +13,16 @@ impl World {
         let layout = self.layout.clone();
         let (probes, classes) = (&layout.probes, &layout.classes);
         self.samples.tx_bytes.resize(layout.ports.len(), 0);
-        let mut rows = Vec::new();
+        let (together, is_first) = (self.others.exist(), self.others.is_first());
+        let mut rows: Vec<(u32, Row)> = Vec::new();
         for (at, &(node, port)) in layout.ports.places().iter().enumerate() {
             let partition = &self.partitions[layout.partition_of[node as usize] as usize];
             let tx_bytes = partition.core.lines[at].tx_bytes;
             let state = &partition.nodes[node as usize];
+            if together && matches!(state, Node::Remote) {
+                continue; // the process that has it samples it
+            }
+            let mut row = |row| rows.push((at as u32, row));
             let (number, feeder) = (Port(at as u32), Port(layout.ports.peer(at as u32)));
             if probes.queues.has(node, port)
                 && let Node::Switch(s) = state
@@ -25,12 +30,12 @@ impl World {
                 for class in 0..classes.len() as u8 {
                     let priority = classes.priority(class as usize);
                     let (ingress, egress) = (s.occupancy(port, class).bytes.0, s.waiting(port, class));
-                    rows.extend(queues(now, (number, feeder), priority, ingress, egress));
+                    queues(now, (number, feeder), priority, ingress, egress).into_iter().for_each(&mut row);
                 }
             }
             if probes.rates.has(node, port) {
                 let rate = Rate::of(Bytes(tx_bytes - self.samples.tx_bytes[at]), span);
-                rows.push(port_rate(now, number, None, rate, RateSource::Measured));
+                row(port_rate(now, number, None, rate, RateSource::Measured));
                 for class in 0..classes.len() as u8 {
                     let rate = match state {
                         Node::Switch(s) => s.port(port).allowed_rate(of_nodes, class),
@@ -39,10 +44,14 @@ impl World {
                         Node::Remote => continue,
                     };
                     let priority = Some(classes.priority(class as usize));
-                    rows.push(port_rate(now, number, priority, rate, RateSource::FlowControl));
+                    row(port_rate(now, number, priority, rate, RateSource::FlowControl));
                 }
             }
             self.samples.tx_bytes[at] = tx_bytes;
+        }
+        if together {
+            rows = self.others.at_first(rows);
+            rows.sort_by_key(|r| r.0); // stable: rows of one port stay in their order
         }
         if probes.flow_rates {
             let begun = match self.outside {
@@ -50,20 +59,28 @@ impl World {
                 true => self.partitions[0].core.monitor.flows.records.iter().take_while(|f| f.flow.start <= now).count(),
                 false => self.partitions.iter().map(|p| p.starts.begun).sum(),
             };
+            let begun = self.others.joined(begun as u64, |a, b| a + b) as usize;
             self.samples.flow_bytes.resize(begun, 0);
+            let (partitions, since) = (&self.partitions, self.samples.at);
+            let seen_here = |flow: usize| {
+                let seen = partitions.iter().map(|p| &p.core.monitor.flows.records[flow]);
+                (seen.clone().map(|f| f.delivered).sum::<u64>(), seen.filter_map(|f| f.end).any(|e| e <= since))
+            };
+            let seen_by_all = together.then(|| {
+                let both = |(a, b): ((u64, bool), (u64, bool))| (a.0 + b.0, a.1 | b.1);
+                self.others.joined((0..begun).map(seen_here).collect(), |a: Vec<_>, b| a.into_iter().zip(b).map(both).collect())
+            });
             for flow in 0..begun {
-                let seen = self.partitions.iter().map(|p| &p.core.monitor.flows.records[flow]);
-                let delivered = seen.clone().map(|f| f.delivered).sum();
-                let done = seen.clone().filter_map(|f| f.end).any(|e| e <= self.samples.at);
-                if !done {
+                let (delivered, done) = seen_by_all.as_ref().map_or_else(|| seen_here(flow), |all| all[flow]);
+                if !done && is_first {
                     let rate = Rate::of(Bytes(delivered - self.samples.flow_bytes[flow]), span);
-                    let port = Port(layout.ports.of(self.partitions[0].core.monitor.flows.records[flow].flow.src, 0));
-                    rows.push(flow_rate(now, port, flow as u32, rate, RateSource::Measured));
+                    let port = Port(layout.ports.of(partitions[0].core.monitor.flows.records[flow].flow.src, 0));
+                    rows.push((port.0, flow_rate(now, port, flow as u32, rate, RateSource::Measured)));
                 }
                 self.samples.flow_bytes[flow] = delivered;
             }
         }
-        rows.into_iter().for_each(|row| self.record(row));
+        rows.into_iter().for_each(|(_, row)| self.record(row));
         self.samples.at = now;
         self.plan(probes.interval, Kind::Sample);
     }

@@ -65,10 +65,6 @@ impl Machine {
             } else {
                 class_state.left += 1;
                 class_state.left_blocks = class_state.left_blocks.wrapping_add(blocks(f.bytes()));
-                if class_state.storm.is_active() && self.c.watchdog.is_some_and(|w| w.action == Action::Drop) {
-                    a.counters.thrown_away += 1;
-                    return;
-                }
             }
         }
         let mut bytes = self.spare.pop().unwrap_or_default();

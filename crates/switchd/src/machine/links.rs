@@ -36,8 +36,9 @@ impl Machine {
         if a.outages.len() < OUTAGES_MAX {
             a.outages.push(Outage { from: now, until: None });
         }
+        world.reset_watchdog(now, a.link.node, a.link.port);
         for (class, class_state) in a.class_states.iter_mut().enumerate() {
-            (class_state.inbound, class_state.storm, class_state.kept_back) = Default::default();
+            class_state.inbound = Default::default();
             world.release(now, (a.link.node, a.link.port, class as u8), true);
         }
     }

@@ -7,6 +7,7 @@
 //!
 //! Tables stay what they are: a switch leaves out a port whose link is down, and drops what has no other port. So a failure adds no cycle.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_topology::failures::is_fabric_link;
 use xoff_topology::routing::Tables;
@@ -21,7 +22,7 @@ use super::walk::Walk;
 const SETS_MAX: usize = 1_000;
 
 /// A set of failed links that makes black holes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct HoleSet {
     /// Names of the links.
     pub links: Vec<String>,
@@ -32,7 +33,7 @@ pub struct HoleSet {
 }
 
 /// Sets of one size.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct HolesOfSize {
     /// Links that fail at once.
     pub failures: usize,
@@ -47,7 +48,7 @@ pub struct HolesOfSize {
 }
 
 /// The result of [`fail_any_installed`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct HoleStudy {
     /// Links between switches that could fail.
     pub links: usize,

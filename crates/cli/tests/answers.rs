@@ -1,0 +1,66 @@
+//! `docs/answers.schema.json` and `docs/json-answers.md` say what the types of the JSON answers say, and every field has its text. That real
+//! answers are of these types is checked by `python/tests/test_answers.py`, for each of them.
+
+mod support;
+
+use serde_json::Value;
+use support::xoff;
+
+#[test]
+fn the_published_schema_and_page_are_current() {
+    xoff_testing::published("answers.schema.json", &xoff(&["schema", "answers"]).out);
+    xoff_testing::published("json-answers.md", &xoff::answers_page());
+}
+
+/// Every object, and every property with its path.
+fn walk(at: &str, of: &Value, each: &mut dyn FnMut(&str, &Value)) {
+    for (name, field) in of["properties"].as_object().into_iter().flatten() {
+        each(&format!("{at}.{name}"), field);
+        walk(&format!("{at}.{name}"), field, each);
+    }
+    for key in ["oneOf", "anyOf", "allOf", "prefixItems"] {
+        of[key].as_array().into_iter().flatten().for_each(|v| walk(at, v, each));
+    }
+    ["items", "additionalProperties"].iter().filter_map(|key| of.get(key)).for_each(|inner| walk(at, inner, each));
+}
+
+/// What compiles without a text is found here.
+#[test]
+fn every_field_of_every_answer_has_its_text() {
+    let schema = xoff(&["schema", "answers"]).json();
+    let mut fields = 0;
+    for (name, of) in schema["$defs"].as_object().unwrap() {
+        let text = of["description"].as_str().unwrap_or_default();
+        assert!(text.ends_with('.') && !text.contains("]("), "{name}: a sentence says what it is: {text}");
+        walk(name, of, &mut |at, field| {
+            // The word that says which of several forms it is.
+            if field.get("const").is_none() {
+                let text = field["description"].as_str().unwrap_or_default();
+                assert!(text.len() > 3 && text.ends_with('.'), "{at}: its text is missing: {field}");
+                assert!(!text.contains("`None`") && !text.contains("]("), "{at}: a text for Rust: {text}");
+                // SONiC's own tables have SONiC's own schema.
+                assert!(at == "PlanFabric.sonic" || ["type", "$ref", "anyOf"].iter().any(|k| field.get(k).is_some()), "{at}: {field}");
+            }
+            fields += 1;
+        });
+        for variant in of["oneOf"].as_array().into_iter().flatten() {
+            assert!(variant["description"].as_str().is_some_and(|d| !d.is_empty()), "{name}: a word without its text: {variant}");
+        }
+    }
+    assert!(fields > 250, "{fields} fields");
+}
+
+/// Each subcommand has an answer, but for `schema`, whose answer is a schema.
+#[test]
+fn every_subcommand_has_a_schema() {
+    let schema = xoff(&["schema", "answers"]).json();
+    let commands: Vec<&str> = schema["answers"].as_object().unwrap().values().map(|a| a["description"].as_str().unwrap()).collect();
+    let help = xoff(&["--help"]).out;
+    let listed = help.split("Commands:").nth(1).unwrap().split("\n\n").next().unwrap();
+    // A text that goes on in a further line stands further to the right.
+    let names = listed.lines().filter_map(|l| l.strip_prefix("  ").filter(|l| !l.starts_with(' '))?.split_whitespace().next());
+    for name in names.filter(|n| !["help", "schema"].contains(n)) {
+        let of = [format!("`xoff {name} "), format!("`xoff {name}`")];
+        assert!(of.iter().any(|of| commands.iter().any(|c| c.contains(of))), "no schema for the answer of xoff {name}");
+    }
+}

@@ -1,0 +1,63 @@
+//! `xoff view` as a user runs it: what has no page is refused with what to do instead. Pages themselves: `python/tests/test_page.py`.
+
+mod support;
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Stdio;
+
+use support::{command, folder, path, xoff};
+
+fn root(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name).display().to_string()
+}
+
+#[test]
+fn what_holds_no_page_of_a_run_is_refused() {
+    let dir = folder("view-refused");
+    let at = |name: &str| path(&dir, name);
+    let sweep = ["sweep", &root("scenarios/sweeps/ring.toml"), "--out", &at("sweep"), "--index", "0"];
+    assert_eq!(xoff(&sweep).code, 0);
+    assert_eq!(xoff(&["sweep", &root("scenarios/sweeps/ring.toml"), "--out", &at("sweep"), "--collect"]).code, 1);
+    let case = root("crates/hpcc/tests/cases/m4_star_2to1_dcqcnstep/config.txt");
+    assert_eq!(xoff(&["hpcc", &case, "--out", &at("hpcc")]).code, 0);
+    std::fs::create_dir(dir.join("empty")).unwrap();
+    std::fs::write(dir.join("file"), "text").unwrap();
+    for (name, texts) in [
+        ("sweep", ["is not the folder of a run: it belongs to xoff sweep", "index.html"]),
+        ("hpcc", ["replay of the HPCC simulator", "xoff run makes a page"]),
+        ("empty", ["there is no run in this folder", "expected the folder that a run was written to"]),
+        ("file", ["is a file, not the folder of a run", "report.html opens in a browser by itself"]),
+        ("none", ["No such file", "no such folder"]),
+    ] {
+        let ran = xoff(&["view", &at(name), "--no-browser"]);
+        assert_eq!(ran.code, 2, "{name}: {}", ran.err);
+        ran.complains(&texts);
+    }
+    // Nor can a comparison take them.
+    let ring = at("ring");
+    xoff(&["run", &root("scenarios/tutorial/ring.toml"), "--out", &ring, "--no-report"]);
+    let ran = xoff(&["compare", &ring, &at("hpcc")]);
+    assert_eq!(ran.code, 2);
+    ran.complains(&["a replay of the HPCC simulator has no tables of flows and ports"]);
+}
+
+/// The run of a folder without a page is repeated, whatever the folder is called; a port that is taken is named.
+#[test]
+fn a_run_without_a_page_is_repeated_in_a_folder_of_any_name() {
+    let dir = folder("view $(odd) 'name' \u{e4}");
+    let out = path(&dir, "a b");
+    xoff(&["run", &root("scenarios/tutorial/ring.toml"), "--out", &out, "--no-report"]);
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let ran = xoff(&["view", &out, "--no-browser", "--port", &port]);
+    assert_eq!(ran.code, 2);
+    ran.complains(&["the page cannot be served", "choose another port"]);
+
+    let mut view = command(["view", &out, "--no-browser"]).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let lines: Vec<String> = BufReader::new(view.stderr.take().unwrap()).lines().map_while(Result::ok).take(2).collect();
+    view.kill().unwrap();
+    view.wait().unwrap();
+    assert!(lines[0].contains("the run is repeated to draw it") && lines[1].contains(" is at http://127.0.0.1:"), "{lines:?}");
+}

@@ -1,0 +1,76 @@
+//! What was reproduced, as programs want it.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::judged::JudgedCheck;
+use crate::{Context, Judged, Report, Verdict};
+
+/// The entries of a paper that were run.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Entries")]
+pub struct Reproduced<'a> {
+    /// Short name of the paper.
+    pub paper: &'a str,
+    /// `quick` or `full`.
+    pub mode: &'static str,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Every entry that was asked for has run.
+    pub complete: bool,
+    /// The entries, in the order of the paper.
+    pub entries: Vec<JudgedEntry<'a>>,
+}
+
+/// A figure, table or claim of the paper, with its verdict.
+#[derive(JsonSchema, Serialize)]
+pub struct JudgedEntry<'a> {
+    /// Short name.
+    pub id: &'a str,
+    /// What it shows.
+    pub title: &'a str,
+    /// What the paper says.
+    pub paper: &'a str,
+    /// What was measured here.
+    pub measured: &'a str,
+    /// What was expected here.
+    pub band: &'a str,
+    /// The verdict; computed from the checks.
+    pub verdict: Verdict,
+    /// What the paper leaves open and how it is filled.
+    pub assumptions: &'a [String],
+    /// Main figure, below the folder of the results; null: it has none.
+    pub figure: Option<&'a str>,
+    /// What was checked.
+    pub checks: &'a [JudgedCheck],
+    /// Why it is not reproduced, or not the paper's value, with computed evidence.
+    pub why: &'a [String],
+    /// What the reader should know besides.
+    pub notes: &'a [String],
+}
+
+impl<'a> Reproduced<'a> {
+    /// Of these results.
+    pub fn of(report: &'a Report, cx: &Context) -> Self {
+        let entries = report.entries.iter().map(JudgedEntry::of).collect();
+        Reproduced { paper: report.paper.id, mode: cx.mode.name(), seed: cx.seed, complete: !report.interrupted, entries }
+    }
+}
+
+impl<'a> JudgedEntry<'a> {
+    fn of(e: &'a Judged) -> Self {
+        JudgedEntry {
+            id: &e.id,
+            title: &e.title,
+            paper: &e.paper,
+            measured: &e.measured,
+            band: &e.band,
+            verdict: e.verdict,
+            assumptions: &e.assumptions,
+            figure: e.figure.as_deref(),
+            checks: &e.checks,
+            why: &e.why,
+            notes: &e.notes,
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! A NIC that hands frames to its host more slowly than they can come: its own buffer, and the same receiver half as in a switch.
+//!
+//! ```text
+//!   link --> memory (one queue, arrival order) --drain--> host: delivered, acknowledged
+//!            receiver half: stops the switch         rate; stalls; at most so many messages in a time
+//! ```
+//!
+//! A NIC without a drain takes every frame in at once.
+
+use serde::Serialize;
+use xoff_mech::flow_control::Occupancy;
+use xoff_units::{Bytes, Rate, Span, Time, state};
+
+use super::Nic;
+use crate::env::{Call, Drop, Env, NodeEvent};
+use crate::frame::{Frame, FrameId, FrameList};
+
+/// How a NIC drains.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DrainConfig {
+    /// While it does [bit/s]; above zero.
+    pub rate: Rate,
+    /// Room for the frames of each class [bytes].
+    pub buffer: Bytes,
+    /// From each of these times to the one beside it it does not; in order, without an overlap.
+    pub stalls: Vec<(Time, Time)>,
+    /// The last frame of a message, that is of a flow, is drained no sooner than this after that of the message before it [ps].
+    pub message_gap: Span,
+}
+
+impl DrainConfig {
+    /// When something is drained that takes so long, stalls not counted, and begins then.
+    fn done(&self, begins: Time, takes: Span) -> Time {
+        let mut done = begins + takes;
+        for &(from, until) in &self.stalls {
+            if from < done && until > begins {
+                done += until.since(from.max(begins));
+            }
+        }
+        done
+    }
+}
+
+/// What has come and not been drained.
+#[derive(Serialize)]
+pub(super) struct Drain {
+    #[serde(skip)] // constant
+    c: DrainConfig,
+    memory: FrameList,
+    /// By class [bytes].
+    held: Vec<u64>,
+    /// The first frame has been drained; never: there is none.
+    done: Time,
+    /// No message is drained before.
+    #[serde(serialize_with = "state::deadline")]
+    message_after: Time,
+}
+
+impl Drain {
+    pub fn is_empty(&self) -> bool {
+        self.memory.front().is_none()
+    }
+
+    pub fn occupancy(&self, class: u8) -> Occupancy {
+        let bytes = Bytes(self.held.get(class as usize).copied().unwrap_or(0));
+        Occupancy { bytes, shared: bytes, headroom: Bytes::ZERO, limit: self.c.buffer }
+    }
+
+    /// The first frame begins to be drained.
+    fn begin(&mut self, now: Time, frame: &Frame) {
+        self.done = self.c.done(now, self.c.rate.time_for(frame.bytes()));
+        if frame.ends_flow() && self.c.message_gap > Span::ZERO {
+            self.done = self.done.max(self.message_after);
+            self.message_after = self.done + self.c.message_gap;
+        }
+    }
+}
+
+impl Nic {
+    pub(super) const DRAIN: u8 = 2;
+
+    /// The NIC drains in this manner.
+    pub fn drain_by(&mut self, c: DrainConfig) {
+        let held = vec![0; self.c.classes];
+        self.drain = Some(Box::new(Drain { c, memory: FrameList::default(), held, done: Time::NEVER, message_after: Time::ZERO }));
+    }
+
+    /// A data frame came: it waits to be drained.
+    #[cold]
+    pub(super) fn take_in(&mut self, now: Time, id: FrameId, env: &mut impl Env) {
+        let frame = env.frames()[id];
+        let (class, len) = (frame.class(), frame.len());
+        let Some(d) = &mut self.drain else { return };
+        let room = d.c.buffer.0;
+        let Some(held) = d.held.get_mut(class as usize).filter(|held| **held + len as u64 <= room) else {
+            env.discard(id);
+            let (flow, kind) = (frame.flow, frame.kind());
+            return env.emit(self.node, now, NodeEvent::Dropped { port: 0, class, flow, len, kind, why: Drop::BufferFull });
+        };
+        *held += len as u64;
+        let idle = d.is_empty();
+        d.memory.push(id, env.frames());
+        let occupancy = d.occupancy(class);
+        if idle {
+            d.begin(now, &frame);
+            env.call_at(self.node, d.done, Call::Clock { which: Self::DRAIN });
+        }
+        if let Some(message) = self.port.on_arrival(now, class, frame.flow, &occupancy, len) {
+            self.send_control(now, class, message, env);
+            self.port.plan_receiver(self.node, 0, class, env);
+        }
+    }
+
+    /// The first frame has been drained. Returns false where that is not so.
+    pub(super) fn on_drained(&mut self, now: Time, env: &mut impl Env) -> bool {
+        let Some(d) = self.drain.as_mut().filter(|d| d.done <= now) else { return false };
+        d.done = Time::NEVER;
+        let Some(id) = d.memory.pop(env.frames()) else { return false };
+        let frame = env.frames()[id];
+        d.held[frame.class() as usize] -= frame.len() as u64;
+        let occupancy = d.occupancy(frame.class());
+        if let Some(next) = d.memory.front() {
+            let next = env.frames()[next];
+            d.begin(now, &next);
+            env.call_at(self.node, d.done, Call::Clock { which: Self::DRAIN });
+        }
+        env.discard(id); // its records stay in their place until another frame takes it
+        self.on_data(now, &frame, id, env);
+        let (class, len) = (frame.class(), frame.len());
+        if let Some(message) = self.port.on_departure(now, class, frame.flow, &occupancy, len) {
+            self.send_control(now, class, message, env);
+            self.port.plan_receiver(self.node, 0, class, env);
+        }
+        true
+    }
+
+    /// What a receiver half sees of a class.
+    pub(super) fn occupancy(&self, class: u8) -> Occupancy {
+        self.drain.as_ref().map_or(Occupancy { limit: self.memory, ..Occupancy::default() }, |d| d.occupancy(class))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stall_delays_what_it_meets() {
+        let us = Time::from_us;
+        let c = DrainConfig {
+            rate: Rate::from_gbps(1),
+            buffer: Bytes(1),
+            stalls: vec![(us(10), us(20)), (us(21), us(22))],
+            message_gap: Span::ZERO,
+        };
+        let done = |at, takes| c.done(us(at), Span::from_us(takes));
+        assert_eq!([done(0, 10), done(0, 11), done(12, 1), done(20, 1)], [us(10), us(21), us(21), us(21)]);
+        assert_eq!([done(15, 3), done(22, 3), done(5, 5)], [us(24), us(25), us(10)]);
+        assert_eq!(done(0, 12), us(23), "both");
+    }
+}

@@ -1,0 +1,96 @@
+//! A NIC that is broken: it goes on stopping its peer, whatever it receives.
+//!
+//! ```text
+//!   from -- hold -- hold -- hold -- ... -- until: it lets go      every interval the message that holds the peer longest
+//!            what its receiver half wants to send meanwhile waits until then
+//! ```
+
+use serde::Serialize;
+use xoff_mech::flow_control::Message;
+use xoff_units::{Span, Time};
+
+use super::Nic;
+use crate::env::{Call, Env};
+
+/// What such a NIC does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StormConfig {
+    /// Number of the class that it stops, from 0.
+    pub class: u8,
+    /// Its first message.
+    pub from: Time,
+    /// It lets go.
+    pub until: Time,
+    /// Time between two messages [ps].
+    pub interval: Span,
+}
+
+/// A storm, until it is over.
+#[derive(Serialize)]
+pub(super) struct Storm {
+    #[serde(skip)] // constant
+    c: StormConfig,
+    /// Next message; never: it is over.
+    next: Time,
+    /// What the receiver half wanted to send last.
+    withheld: Option<Message>,
+}
+
+impl Nic {
+    const STORM: u8 = 1;
+
+    /// The NIC is broken in this manner.
+    pub fn break_by(&mut self, storms: impl IntoIterator<Item = StormConfig>) {
+        self.storms = storms.into_iter().map(|c| Storm { next: c.from, withheld: None, c }).collect();
+    }
+
+    /// Is no storm to come, and none going on?
+    pub(super) fn is_calm(&self) -> bool {
+        self.storms.iter().all(|s| s.next == Time::NEVER)
+    }
+
+    pub(super) fn plan_storm(&self, env: &mut impl Env) {
+        if let Some(next) = self.storms.iter().map(|s| s.next).min() {
+            env.call_at(self.node, next, Call::Clock { which: Self::STORM });
+        }
+    }
+
+    /// The receiver half of a class wants to send a message. Is it kept back because a storm goes on?
+    #[cold]
+    pub(super) fn withholds(&mut self, now: Time, class: u8, message: Message) -> bool {
+        let storm = self.storms.iter_mut().find(|s| s.c.class == class && s.c.from <= now && s.next != Time::NEVER);
+        storm.map(|s| s.withheld = Some(message)).is_some()
+    }
+
+    /// A clock of the NIC. Returns whether that changed anything.
+    pub fn on_clock(&mut self, now: Time, which: u8, env: &mut impl Env) -> bool {
+        if which == Self::DRAIN { self.on_drained(now, env) } else { self.go_on_storming(now, env) }
+    }
+
+    fn go_on_storming(&mut self, now: Time, env: &mut impl Env) -> bool {
+        let mut acts = false;
+        for n in 0..self.storms.len() {
+            let s = &mut self.storms[n];
+            if s.next > now {
+                continue;
+            }
+            acts = true;
+            let (class, ends) = (s.c.class, now >= s.c.until);
+            let hold = self.port.hold_message(class);
+            let s = &mut self.storms[n];
+            let message = if ends {
+                s.next = Time::NEVER;
+                s.withheld.take().or(hold.and_then(Message::release))
+            } else {
+                s.next = (now + s.c.interval).min(s.c.until);
+                hold
+            };
+            if let Some(message) = message {
+                self.port.send_control(now, self.node, 0, class, message, &self.c.control_delay, env);
+                self.plan_next(env);
+            }
+        }
+        self.plan_storm(env);
+        acts
+    }
+}

@@ -1,0 +1,65 @@
+//! What may become of a message, and of a frame.
+
+/// What the adversary may do to what is on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Faults {
+    /// Nothing: a message takes between the least and the longest time for which the link was dimensioned.
+    None,
+    /// A message may come twice, the second one right behind the first.
+    Doubled,
+    /// A message may take three frame times longer than the link was dimensioned for.
+    Late,
+    /// A message may be lost, and any number of them.
+    Lost,
+    /// A frame may be lost: to a bit error, not for want of room.
+    FrameLost,
+    /// The same, and the sender reports how much it has sent with every frame that arrives, as FCTBS of InfiniBand does.
+    FrameLostReported,
+}
+
+impl Faults {
+    /// All of them, in the order of the page.
+    pub const ALL: [Faults; 6] = [Faults::None, Faults::Doubled, Faults::Late, Faults::Lost, Faults::FrameLost, Faults::FrameLostReported];
+
+    /// In words.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Faults::None => "none",
+            Faults::Doubled => "a message comes twice",
+            Faults::Late => "a message is late by three frames",
+            Faults::Lost => "messages are lost",
+            Faults::FrameLost => "frames are lost to errors",
+            Faults::FrameLostReported => "frames are lost, and totals reported",
+        }
+    }
+
+    /// What may become of the messages that are sent in a tick.
+    pub(crate) const fn fates(self) -> &'static [Fate] {
+        match self {
+            Faults::None | Faults::FrameLost | Faults::FrameLostReported => &[Fate::Soon, Fate::Slow],
+            Faults::Doubled => &[Fate::Soon, Fate::Slow, Fate::Twice],
+            Faults::Late => &[Fate::Soon, Fate::Late],
+            Faults::Lost => &[Fate::Soon, Fate::Slow, Fate::Never],
+        }
+    }
+
+    /// May frames be lost to errors?
+    pub(crate) const fn loses_frames(self) -> bool {
+        matches!(self, Faults::FrameLost | Faults::FrameLostReported)
+    }
+}
+
+/// What becomes of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Nothing is in its way.
+    Soon,
+    /// Everything is that the dimensioning counts.
+    Slow,
+    /// More than that is.
+    Late,
+    /// Slow, and once more right behind it.
+    Twice,
+    /// It is lost.
+    Never,
+}

@@ -1,0 +1,87 @@
+//! A state as numbers that are equal where the link goes on alike.
+
+use std::fmt;
+
+use serde::Serialize;
+use xoff_units::Time;
+use xoff_units::state::{Meaning, Visitor};
+
+/// A time that has passed and means nothing any more.
+const PASSED: u64 = u64::MAX - 1;
+
+/// Collects numbers: times as of now, counters as of the first that is met.
+pub(crate) struct Words {
+    pub numbers: Vec<u64>,
+    now: Time,
+    /// Counters stay as they are: where they wrap matters.
+    absolute: bool,
+    counter: Option<u64>,
+    /// Frames by handle: a flow, and which of its frames, as of the next that is to arrive there.
+    frame: fn(u32, &[u32]) -> u64,
+    expected: Vec<u32>,
+}
+
+/// Nothing keeps this visitor from going on; a half from outside does.
+#[derive(Debug)]
+pub(crate) struct Unwritten(String);
+
+impl fmt::Display for Unwritten {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+impl std::error::Error for Unwritten {}
+impl serde::ser::Error for Unwritten {
+    fn custom<T: fmt::Display>(what: T) -> Self {
+        Unwritten(what.to_string())
+    }
+}
+
+impl Words {
+    pub fn new(now: Time, absolute: bool, frame: fn(u32, &[u32]) -> u64, expected: &[u32]) -> Words {
+        Words { numbers: Vec::new(), now, absolute, counter: None, frame, expected: expected.to_vec() }
+    }
+
+    /// Adds a state.
+    pub fn add(&mut self, state: &impl Serialize) -> Result<(), Unwritten> {
+        self.walk(state)
+    }
+
+    /// Adds a time.
+    pub fn time(&mut self, t: Time) {
+        self.numbers.push(if t == Time::NEVER { u64::MAX } else { t.0.wrapping_sub(self.now.0) });
+    }
+
+    /// Adds a time that means nothing once it has passed.
+    pub fn deadline(&mut self, t: Time) {
+        if t < self.now { self.numbers.push(PASSED) } else { self.time(t) }
+    }
+
+    /// Adds a counter.
+    pub fn counter(&mut self, value: u64) {
+        let first = if self.absolute { 0 } else { *self.counter.get_or_insert(value) };
+        self.numbers.push(value.wrapping_sub(first));
+    }
+
+    /// Adds a frame.
+    pub fn handle(&mut self, frame: u32) {
+        self.numbers.push((self.frame)(frame, &self.expected));
+    }
+}
+
+impl Visitor for Words {
+    type Error = Unwritten;
+
+    fn number(&mut self, meaning: Meaning, value: u64) -> Result<(), Unwritten> {
+        match meaning {
+            Meaning::Time => self.time(Time(value)),
+            Meaning::Deadline => self.deadline(Time(value)),
+            Meaning::Counter => self.counter(value),
+            Meaning::Ticks => self.numbers.push(self.now.0 % value.max(1)),
+            Meaning::Frame => self.handle(value as u32),
+            // A second counter, byte offsets and flows do not occur in the halves of one link, but if they did, nothing would be taken for equal.
+            _ => self.numbers.push(value),
+        }
+        Ok(())
+    }
+}

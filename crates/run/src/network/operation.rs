@@ -1,0 +1,185 @@
+//! A network in operation: watchdogs of switches, hosts whose NICs are broken, hosts that drain slowly.
+
+use xoff_mech::flow_control::{FlowControl, Pauses, Sender as _};
+use xoff_mech::{LinkFacts, watchdog};
+use xoff_node::{Classes, DrainConfig};
+use xoff_params::{ParamError, Values as _};
+use xoff_scenario::document::Section;
+use xoff_sim::{PauseStorm, SlowReceiver};
+use xoff_topology::{NodeKind, Topology};
+use xoff_units::{Bytes, Span, Time};
+
+use super::NetworkScenario;
+
+/// Reads `[watchdog]`; `None` in it: there is none.
+pub(super) fn read_watchdog(s: &mut Section<'_>, duration: Span) -> Result<Option<watchdog::Config>, ParamError> {
+    let kind = s.kind().unwrap_or("none");
+    let entry = watchdog::REGISTRY.iter().find(|e| e.name == kind).expect("a kind of the registry");
+    let config = (entry.read)(s)?;
+    if let Some(c) = config.filter(|_| duration.0 > 0) {
+        warn_of_times(s, &c, duration);
+    }
+    Ok(config)
+}
+
+/// What cannot happen before the run ends.
+fn warn_of_times(s: &Section<'_>, c: &watchdog::Config, duration: Span) {
+    let longer = "shorter times, or a longer run.duration";
+    let restored = Span(c.detect.0.saturating_add(c.restore.0));
+    if c.detect >= duration {
+        let what = format!("detect {} >= run.duration {duration}: no storm is ever found", c.detect);
+        s.warn(&ParamError::new("detect", what, longer));
+    } else if restored >= duration && c.action != watchdog::Action::Alert {
+        let what = format!("detect + restore = {restored} >= run.duration {duration}: no queue is restored before the run ends");
+        s.warn(&ParamError::new("restore", what, longer));
+    }
+}
+
+/// Refuses a watchdog that could do nothing.
+pub(super) fn watchdog_fits(name: &str, links: &[(LinkFacts, FlowControl)]) -> Result<(), ParamError> {
+    let why = match () {
+        _ if links.iter().any(|(_, fc)| !fc.holds_priorities()) => "pauses single flows, and a watchdog frees whole priorities",
+        _ if links.iter().all(|(_, fc)| matches!(fc, FlowControl::None)) => "holds nothing that a watchdog could free",
+        _ => return Ok(()),
+    };
+    Err(ParamError::new("kind", format!("{name} {why}"), "set watchdog.kind = \"none\", or another flow control"))
+}
+
+/// The host of a section.
+fn host(s: &mut Section<'_>, topology: &Topology) -> Result<u32, ParamError> {
+    let name = s.text("host")?;
+    let found = topology.find(&name).filter(|&n| topology.nodes[n as usize].kind == NodeKind::Host);
+    found.ok_or_else(|| {
+        let hosts: Vec<&str> = topology.hosts().map(|h| topology.name(h)).collect();
+        ParamError::new("host", format!("there is no host '{name}'"), xoff_scenario::suggest::hint(&name, "hosts", &hosts))
+    })
+}
+
+/// Reads a `[[pause_storm]]`.
+pub(super) fn read_storm(s: &mut Section<'_>, topology: &Topology, duration: Span) -> Result<PauseStorm, ParamError> {
+    let host = host(s, topology)?;
+    let priority = s.count("priority")?;
+    if priority > 7 {
+        return Err(ParamError::new("priority", "there are 8 priorities", "expected 0 to 7"));
+    }
+    let (from, until, interval) = (s.span("from")?, s.span_opt("until")?, s.span("interval")?);
+    if interval.0 == 0 {
+        return Err(ParamError::new("interval", "a storm with an interval of 0 would never let time pass", "expected a time above zero"));
+    }
+    if let Some(until) = until.filter(|&u| u <= from) {
+        return Err(ParamError::new("until", format!("until {until} <= from {from}: no storm"), "a later time"));
+    }
+    if duration.0 > 0 && from >= duration {
+        s.warn(&ParamError::new("from", format!("from {from} >= run.duration {duration}: the storm never begins"), "an earlier time"));
+    }
+    Ok(PauseStorm { host, priority: priority as u8, from: Time(from.0), until: until.map_or(Time::NEVER, |u| Time(u.0)), interval })
+}
+
+/// Refuses a storm without a message that could hold a peer, and warns of one that holds nothing, or not all the time.
+pub(super) fn storm_fits(
+    s: &Section<'_>,
+    storm: &PauseStorm,
+    (name, links): (&str, &[(LinkFacts, FlowControl)]),
+    (topology, classes): (&Topology, &Classes),
+) -> Result<(), ParamError> {
+    let link = topology.link_at(storm.host, 0);
+    let found = links.iter().find(|(facts, _)| (facts.rate, facts.delay) == (link.rate, link.delay));
+    let Some((facts, fc)) = found else { return Ok(()) };
+    let (rx, mut tx) = fc.halves(facts);
+    let Some(hold) = rx.hold() else {
+        let what = format!("{name} has no message that stops a whole priority");
+        return Err(ParamError::new("host", what, "remove [[pause_storm]], or choose another flow control"));
+    };
+    if classes.class(storm.priority).is_none() {
+        let what = format!("no flow has priority {}: the storm holds nothing", storm.priority);
+        s.warn(&ParamError::new("priority", what, "the priority of a flow"));
+    }
+    tx.on_message(Time::ZERO, hold);
+    if let Some(ends) = tx.stopped_until(Time::ZERO, facts.mtu, Span(u64::MAX)).filter(|&t| t != Time::NEVER)
+        && storm.interval > Span(ends.0)
+    {
+        let what = format!(
+            "interval {} > {}, the longest that a message of {name} holds: the peer goes on between two of them",
+            storm.interval,
+            Span(ends.0)
+        );
+        s.warn(&ParamError::new("interval", what, "a shorter interval holds it all the time"));
+    }
+    Ok(())
+}
+
+/// Reads a `[[slow_receiver]]`; `buffer`: what flow control plans with.
+pub(super) fn read_slow_receiver(s: &mut Section<'_>, topology: &Topology, buffer: Bytes) -> Result<SlowReceiver, ParamError> {
+    let host = host(s, topology)?;
+    let (rate, line) = (s.rate("rate")?, topology.link_at(host, 0).rate);
+    if rate.0 == 0 {
+        return Err(ParamError::new("rate", "a drain of 0", "expected a rate above zero; stalls stop it for a while"));
+    }
+    if rate > line {
+        return Err(ParamError::new(
+            "rate",
+            format!("rate {rate} > {line}, the rate of its link"),
+            "a drain above the line rate never waits",
+        ));
+    }
+    let own = s.bytes_opt("buffer")?.unwrap_or(buffer);
+    if own < buffer {
+        let what = format!("buffer {own} < switch.buffer {buffer}, with which flow control plans: frames would be lost");
+        return Err(ParamError::new("buffer", what, "at least switch.buffer"));
+    }
+    let stalls = s.texts("stalls")?.iter().map(|text| read_stall(text)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(w) = stalls.windows(2).find(|w| w[1].0 < w[0].1) {
+        let what = format!("a stall begins at {}, before the one before it ends at {}", w[1].0, w[0].1);
+        return Err(ParamError::new("stalls", what, "stalls in their order, each after the one before it"));
+    }
+    let message_gap = match s.count_opt("message_rate")? {
+        None => Span::ZERO,
+        Some(0) => return Err(ParamError::new("message_rate", "no message in any time", "expected messages per second, above zero")),
+        Some(n) => Span(PS_PER_SECOND.div_ceil(n)),
+    };
+    Ok(SlowReceiver { host, drain: DrainConfig { rate, buffer: own, stalls, message_gap } })
+}
+
+/// Refuses a flow control that could not hold the switch of such a host.
+pub(super) fn slow_receiver_fits((name, links): (&str, &[(LinkFacts, FlowControl)])) -> Result<(), ParamError> {
+    let what = match () {
+        _ if !links.iter().all(|(_, fc)| fc.holds_priorities()) => "pauses single flows by what waits in a switch",
+        _ if links.iter().any(|(_, fc)| fc.pauses() == Pauses::ByFreeMemory) => "has thresholds that follow a shared pool",
+        _ => return Ok(()),
+    };
+    let hint = "remove [[slow_receiver]], or choose a flow control, or a threshold, by the buffer of a port";
+    Err(ParamError::new("host", format!("{name} {what}, and the memory of a NIC is neither"), hint))
+}
+
+/// Picoseconds in a second.
+const PS_PER_SECOND: u64 = 1_000_000_000_000;
+
+/// A stall, `FROM+FOR`.
+fn read_stall(text: &str) -> Result<(Time, Time), ParamError> {
+    let hint = "expected FROM+FOR, such as \"100us+20us\"";
+    let refuse = || ParamError::new("stalls", format!("'{text}' is no stall"), hint);
+    let (from, lasting) = text.split_once('+').ok_or_else(refuse)?;
+    let span = |text: &str| text.trim().parse::<Span>().ok().filter(|s| *s <= xoff_params::SPAN_MAX).ok_or_else(refuse);
+    let (from, lasting) = (span(from)?, span(lasting)?);
+    if lasting.0 == 0 {
+        return Err(ParamError::new("stalls", format!("'{text}' lasts no time"), hint));
+    }
+    Ok((Time(from.0), Time(from.0) + lasting))
+}
+
+impl NetworkScenario {
+    /// The watchdog of its switches.
+    pub fn watchdog(&self) -> Option<watchdog::Config> {
+        self.model.watchdog
+    }
+
+    /// Gives its switches another watchdog.
+    ///
+    /// # Errors
+    /// Its flow control holds no port, or single flows.
+    pub fn set_watchdog(&mut self, config: watchdog::Config) -> Result<(), ParamError> {
+        watchdog_fits(self.flow_control, &self.model.flow_control)?;
+        self.model.watchdog = Some(config);
+        Ok(())
+    }
+}

@@ -1,0 +1,99 @@
+//! A scenario as the run of several processes.
+//!
+//! ```text
+//!   process 0    same_everywhere -- lead   --> Running: tables, progress, manifest
+//!   process 1    same_everywhere -- follow --> nothing: what it has seen is at process 0
+//! ```
+//!
+//! Each has read the same scenario and simulates its share of the network. Whatever one of them cannot do ends the run of all before it begins.
+
+use std::hash::{DefaultHasher, Hasher};
+
+use cpu_time::ProcessTime;
+use xoff_record::Sink;
+use xoff_sim::{Processes, Selection, Share, Stopped, agree, texts};
+
+use super::NetworkScenario;
+use super::execute::{ALONE, Running, Whereabouts};
+use crate::manifest::RunError;
+
+impl NetworkScenario {
+    /// Whether all processes have read the same scenario with the same version of xoff, files that it names included; each of them asks.
+    ///
+    /// # Errors
+    /// What is different where, in words; the same ones at all of them.
+    pub fn same_everywhere(&self, processes: &mut dyn Processes) -> Result<(), String> {
+        let all = texts(processes, self.stated());
+        let (first, others) = all.split_first().expect("a run has a process");
+        match others.iter().zip(1..).find(|o| o.0 != first) {
+            Some((text, process)) => Err(difference(first, process, text)),
+            None => Ok(()),
+        }
+    }
+
+    /// The scenario as far as results depend on it.
+    fn stated(&self) -> String {
+        format!("xoff {}\n{}\n{DIGEST}{:016x}", crate::VERSION, self.resolved, self.digest())
+    }
+
+    /// Of what is not written out in the resolved scenario: networks and flows from files. The same program gives the same digest.
+    fn digest(&self) -> u64 {
+        let mut h = DefaultHasher::new();
+        let t = &self.topology;
+        t.nodes.iter().for_each(|n| h.write(n.name.as_bytes()));
+        for l in &t.links {
+            [l.a as u64, l.b as u64, l.rate.0, l.delay.0, l.up as u64].into_iter().for_each(|n| h.write_u64(n));
+        }
+        for f in &self.flows.flows {
+            [f.src as u64, f.dst as u64, f.size, f.start.0, f.priority as u64, f.rate.map_or(u64::MAX, |r| r.0)]
+                .into_iter()
+                .for_each(|n| h.write_u64(n));
+            [f.src_port as u64, f.dst_port as u64, f.path.map_or(u64::MAX, u64::from)].into_iter().for_each(|n| h.write_u64(n));
+        }
+        h.finish()
+    }
+
+    /// Puts the share of the first process in motion, whose tables are those of the run; each of the others calls [`Self::follow`].
+    ///
+    /// # Errors
+    /// The network cannot be built, or cannot be shared, or a table cannot be written; or another process cannot go on.
+    pub fn lead(&self, sink: Sink, mut processes: Box<dyn Processes>) -> Result<Running<'_>, Stopped<RunError>> {
+        let share = Some(Share::of(&*processes));
+        let started = self.start_with(sink, Whereabouts { share, ..ALONE }, None);
+        let mut running = agree(&mut *processes, started)?;
+        running.world.join(processes);
+        Ok(running)
+    }
+
+    /// Simulates the share of a process that is not the first one, to the end of the run. When `go_on` returns false, the run of all stops.
+    ///
+    /// # Errors
+    /// The network cannot be built, or cannot be shared; or another process cannot go on.
+    pub fn follow(&self, mut processes: Box<dyn Processes>, mut go_on: impl FnMut() -> bool) -> Result<(), Stopped<RunError>> {
+        let cpu = ProcessTime::now();
+        let share = Some(Share::of(&*processes));
+        let built = self.build(&Whereabouts { share, ..ALONE }, Selection::None);
+        let mut world = agree(&mut *processes, built)?;
+        world.join(processes);
+        let ended = world.drive(self.until, |_| go_on());
+        world.sum_over_processes(cpu.elapsed().as_nanos() as u64);
+        world.finish(ended);
+        Ok(())
+    }
+}
+
+/// What the digest of the network and the flows stands behind.
+const DIGEST: &str = "network and flows ";
+
+/// Where the scenario of a process differs from that of the first one.
+fn difference(first: &str, process: usize, other: &str) -> String {
+    let mut pairs = first.lines().zip(other.lines());
+    let what = match pairs.find(|(a, b)| a != b) {
+        Some((a, b)) if a.starts_with(DIGEST) && b.starts_with(DIGEST) => {
+            "the files that it names give another network or other flows".into()
+        }
+        Some((a, b)) => format!("`{}` instead of `{}`", b.trim(), a.trim()),
+        None => "one of them is longer".into(),
+    };
+    format!("process {process} has read another scenario than process 0: {what}")
+}

@@ -1,0 +1,140 @@
+//! `docs/one-broken-nic.md`: its tables and chains are those of the scenario that it names.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use xoff_record::Sink;
+use xoff_run::{Finished, NetworkScenario, Root, explain};
+use xoff_scenario::document::Override;
+use xoff_units::{Bytes, Rate, Span, Time};
+
+const FILE: &str = "scenarios/operation/broken-nic.toml";
+
+/// The runs of the page: a heading, and what is set.
+const RUNS: [(&str, &[&str]); 4] = [
+    ("no storm", &["pause_storm[0].from=1s"]),
+    ("storm", &[]),
+    ("watchdog, drop", &["watchdog=duration"]),
+    ("watchdog, forward", &["watchdog=duration", "watchdog.action=forward"]),
+];
+
+fn root() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn load(settings: &[&str]) -> NetworkScenario {
+    let settings: Vec<Override> = settings.iter().map(|s| Override::set(s).unwrap()).collect();
+    NetworkScenario::load(&root().join(FILE), &settings).unwrap_or_else(|e| panic!("{}", e.render(false)))
+}
+
+/// What a flow delivered over the whole run.
+fn rate(f: &Finished, flow: usize) -> Rate {
+    Rate::of(Bytes(f.outcome.flows[flow].delivered), Span(f.outcome.now.0))
+}
+
+/// The ports that wait for each other, from that of a host on, and where the chain ends.
+fn chain(s: &NetworkScenario, host: &str, at: Time) -> (String, Root) {
+    let t = &s.topology;
+    let port = t.port_name(t.find(host).unwrap(), 0);
+    let e = explain(s, &port, at, None, |_| true).unwrap();
+    (e.steps.iter().map(|step| format!("`{}`", step.port)).collect::<Vec<_>>().join(", "), e.root)
+}
+
+#[test]
+fn the_page_about_one_broken_nic_is_what_its_scenario_gives() {
+    let runs: Vec<(NetworkScenario, Finished)> = RUNS
+        .iter()
+        .map(|(_, settings)| {
+            let s = load(settings);
+            let f = s.run(Sink::Nothing).unwrap();
+            (s, f)
+        })
+        .collect();
+    let (calm, storm) = (&runs[0].1, &runs[1]);
+    let at = Time::from_us(3_000);
+    let mut p = String::from(HEAD);
+    let heads: Vec<&str> = RUNS.iter().map(|r| r.0).collect();
+    let _ = writeln!(p, "\n| flow | {} | with the storm |\n|---|{}---|", heads.join(" | "), "---|".repeat(RUNS.len()));
+    let t = &storm.0.topology;
+    let (mut victims, mut asked) = (Vec::new(), Vec::new());
+    for (n, flow) in storm.1.outcome.flows.iter().enumerate() {
+        let (src, dst) = (t.name(flow.flow.src), t.name(flow.flow.dst));
+        let (before, after) = (rate(calm, n), rate(&storm.1, n));
+        let role = match () {
+            _ if dst == "H7" => "to the broken host",
+            _ if after.0 * 10 < before.0 * 9 => "**victim**",
+            _ => "untouched",
+        };
+        if role == "**victim**" {
+            victims.push(n);
+            asked.push(src.to_owned());
+        }
+        let cells: Vec<String> = runs.iter().map(|(_, f)| format!("{:.2}", rate(f, n).as_f64() / 1e9)).collect();
+        let _ = writeln!(p, "| {n} {src} to {dst} | {} | {role} |", cells.join(" | "));
+    }
+    asked.dedup();
+    let _ = writeln!(p, "\nGb/s, mean over the 4 ms.\n");
+    for ((head, _), (_, f)) in RUNS.iter().zip(&runs) {
+        let verdict = f.manifest.verdict.as_ref().unwrap();
+        let _ = writeln!(p, "- {head}: {}.", verdict.headline());
+        f.summary.took_effect.iter().filter(|w| w.starts_with("watchdog")).for_each(|w| _ = writeln!(p, "  {w}."));
+    }
+    p += WHY;
+    for host in &asked {
+        let (ports, end) = chain(&storm.0, host, at);
+        // All of them lead to the one that is broken.
+        assert!(matches!(end, Root::FarEnd) && ports.ends_with("->H7`"), "{host}: {ports}, {end:?}");
+        let _ = writeln!(p, "- {ports}, whose far end is the broken NIC.");
+    }
+    p += FOOT;
+    // What the page states in words.
+    assert!(victims.len() >= 2, "{victims:?}");
+    assert_eq!(storm.1.outcome.lost.total().total(), 0, "PFC loses nothing, and nothing moves");
+    for (_, f) in &runs[2..] {
+        let freed: Vec<_> = f.outcome.storms.iter().map(|s| (t.port_name(s.node, s.port), s.over)).collect();
+        assert_eq!(freed, [("L4->H7".to_owned(), None)]);
+        let others = f.outcome.flows.iter().enumerate().filter(|(_, flow)| t.name(flow.flow.dst) != "H7");
+        others.for_each(|(n, _)| assert_eq!(rate(f, n), rate(calm, n), "flow {n} under the watchdog"));
+    }
+    assert!(runs[2].1.outcome.lost.by_watchdog.data > 0 && runs[3].1.outcome.lost.total().total() == 0);
+    xoff_testing::golden(&root().join("docs/one-broken-nic.md"), &p);
+}
+
+const HEAD: &str = "\
+# One broken NIC
+
+For operators: who suffers when one host stops its switch for as long as it is on, and what the watchdog changes. The scenario is
+`scenarios/operation/broken-nic.toml`: eight hosts on four leaves, PFC, seven flows. From 100 us on H7 sends a pause of 65,535 quanta every
+millisecond, whatever it receives (`[[pause_storm]]`). `crates/run/tests/broken_nic.rs` makes this page.
+
+    xoff run scenarios/operation/broken-nic.toml --out out/storm
+    xoff run scenarios/operation/broken-nic.toml --set watchdog=duration --out out/dropped --allow loss
+    xoff run scenarios/operation/broken-nic.toml --set watchdog=duration --set watchdog.action=forward --out out/forwarded
+    xoff run scenarios/operation/broken-nic.toml --set pause_storm[0].from=1s --out out/calm
+    xoff compare out/calm out/storm out/dropped out/forwarded
+
+The watchdog has SONiC's proportions, a thousand times as fast: 200 us of detection, a look every 100 us.
+
+## Who is hit
+";
+
+const WHY: &str = "
+## Why
+
+What is for H7 fills the buffers on its path; each of them stops the port before it, and behind that port waits everything, wherever it goes. From the
+source of each victim back to the root, 3 ms into the run, as `xoff explain` finds it:
+
+";
+
+const FOOT: &str = "
+The path of a victim has nothing in common with that of the broken host but ports on the way: head-of-line blocking under a pause by priority.
+Nothing is lost in that run, no cycle closes, and the detector is right to report no deadlock: the chain has an end, and H7 is it.
+
+## With the watchdog
+
+The leaf of H7 frees the queue to H7 at the third look after the storm began. Then nothing waits for H7 any more, the chain dissolves from its root,
+and every other flow delivers what it does without a storm. No other queue was stopped for the whole detection time, so no other one is freed.
+`drop` loses what is for H7; `forward` sends it, here to a host that takes everything in. H7 goes on with its pauses, so the queue is never restored.
+
+A shorter detection frees sooner, and takes long pauses of a healthy network for storms; see [watchdog](mechanisms/watchdog.md).
+";

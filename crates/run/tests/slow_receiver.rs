@@ -1,0 +1,135 @@
+//! Hosts that take frames in more slowly than their link brings them: what their switch sees, and what a flow comes to.
+
+use std::path::Path;
+
+use xoff_record::Sink;
+use xoff_run::{Finished, NetworkScenario};
+use xoff_sim::{Row, World};
+use xoff_units::{Span, Time};
+
+fn load(text: &str) -> NetworkScenario {
+    NetworkScenario::from_text("slow.toml", text, &[], Path::new("")).unwrap_or_else(|e| panic!("{}\n{text}", e.render(false)))
+}
+
+fn run(text: &str) -> Finished {
+    load(text).run(Sink::Nothing).unwrap()
+}
+
+/// A star at 100 Gb/s in which H2 drains slowly.
+fn star(flow_control: &str, slow: &str, flows: &str) -> String {
+    format!(
+        "[run]\nduration = \"3ms\"\nstop_when_done = true\n[topology]\nkind = \"star\"\nhosts = 4\nrate = \"100Gbps\"\ndelay = \"1us\"\n\
+         [switch]\nbuffer = \"200KB\"\n[flow_control]\nkind = \"{flow_control}\"\n{}[[slow_receiver]]\nhost = \"H2\"\n{slow}{flows}",
+        if ["cbfc", "gfc-time"].contains(&flow_control) { "period = \"4800ns\"\n" } else { "" }
+    )
+}
+
+const ENDLESS: &str = "[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\n[probes]\ncauses = true\n";
+
+/// When the port to the slow host begins to be held, and for how long each time.
+fn holds(text: &str) -> Vec<(u64, u64)> {
+    let s = load(text);
+    let t = &s.topology;
+    let (node, port) = xoff_topology::names::find_port(t, "port", "S1->H2", xoff_topology::names::What::Port).unwrap();
+    let number = xoff_topology::PortNumbers::new(t).of(node, port);
+    let mut model = s.model();
+    let mut w = World::build(t, s.flows.clone(), &mut model).unwrap();
+    drop(model);
+    w.record_to(Box::new(Vec::<Row>::new()));
+    let ended = w.drive(s.until, |_| true);
+    let (o, recorder) = w.finish(ended);
+    assert_eq!((o.lost.total().total(), o.violations_total), (0, 0));
+    let rows = *recorder.unwrap().into_any().downcast::<Vec<Row>>().unwrap();
+    let (mut all, mut since) = (Vec::new(), None);
+    for row in rows {
+        if let Row::Hold(h) = row
+            && h.port.0 == number
+        {
+            match (h.on, since) {
+                (true, _) => since = Some(h.time_ps),
+                (false, Some(from)) => all.push((from, h.time_ps - from)),
+                (false, None) => {}
+            }
+        }
+    }
+    all
+}
+
+/// Steady state: over whole periods the gate of a port whose far end drains at r is shut for 1 - r/C of the time, to the picosecond.
+#[test]
+fn the_gate_is_shut_for_one_minus_r_over_the_line() {
+    for flow_control in ["pfc", "cbfc"] {
+        for gbps in [10, 25, 50] {
+            let case = format!("{flow_control}, {gbps} Gb/s");
+            let holds = holds(&star(flow_control, &format!("rate = \"{gbps}Gbps\"\n"), ENDLESS));
+            let cycles: Vec<(u64, u64)> = holds.windows(2).map(|w| (w[1].0 - w[0].0, w[0].1)).collect();
+            // The last half is steady: the shortest period in cycles that it has.
+            let steady = &cycles[cycles.len() / 2..];
+            let period = (1..=steady.len() / 3).find(|&k| steady.iter().zip(&steady[k..]).all(|(a, b)| a == b));
+            let period =
+                period.unwrap_or_else(|| panic!("{case}: no period in {} cycles: {:?}", steady.len(), &steady[..8.min(steady.len())]));
+            let (time, shut) = steady[..period].iter().fold((0, 0), |(t, s), c| (t + c.0, s + c.1));
+            assert_eq!(shut * 100, time * (100 - gbps), "{case}: {period} cycles");
+        }
+    }
+}
+
+/// Every flow control that holds a port keeps the NIC's memory from overflowing; the host gets what it can drain.
+#[test]
+fn nothing_is_lost_and_the_drain_is_the_bottleneck() {
+    for kind in xoff_mech::flow_control::REGISTRY.iter().filter(|e| !e.per_flow && e.name != "none") {
+        let flows = "[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\nsize = \"3MB\"\n[[flow]]\nsrc = \"H3\"\ndst = \"H2\"\nsize = \"3MB\"\n";
+        let f = run(&star(kind.name, "rate = \"25Gbps\"\n", flows));
+        let o = &f.outcome;
+        assert_eq!((o.lost.total().total(), o.violations_total), (0, 0), "{}", kind.name);
+        let last = o.flows.iter().map(|f| f.received.unwrap_or_else(|| panic!("{}", kind.name))).max().unwrap();
+        let least = Time::from_us(6_000_000 * 8 / 25_000);
+        assert!(last >= least && last < least + Span::from_us(400), "{}: {last}, {least} at 25 Gb/s", kind.name);
+    }
+}
+
+/// A stall delays a flow that the drain limits by its length, to the picosecond.
+#[test]
+fn a_stall_costs_its_length() {
+    let with = |stalls: &str| {
+        let flow = "[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\nsize = \"1500KB\"\n";
+        run(&star("pfc", &format!("rate = \"25Gbps\"\n{stalls}"), flow)).outcome.flows[0].received.unwrap()
+    };
+    let without = with("");
+    assert_eq!(with("stalls = [\"100us+20us\"]\n").since(without), Span::from_us(20));
+    assert_eq!(with("stalls = [\"100us+20us\", \"120us+1us\", \"200us+7us\"]\n").since(without), Span::from_us(28));
+}
+
+/// At most so many messages in a second: the completions of short flows are as far apart.
+#[test]
+fn messages_are_complete_at_the_rate_of_messages() {
+    let flows = "[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\nsize = \"15KB\"\n".repeat(20);
+    let f = run(&star("pfc", "rate = \"25Gbps\"\nmessage_rate = 100000\n", &flows));
+    let mut ends: Vec<Time> = f.outcome.flows.iter().map(|f| f.received.unwrap()).collect();
+    ends.sort_unstable();
+    assert!(ends.windows(2).all(|w| w[1].since(w[0]) == Span::from_us(10)), "{ends:?}");
+}
+
+#[test]
+fn drains_that_cannot_be_are_refused() {
+    let flow = "[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\nsize = \"1500KB\"\n";
+    let refused = |kind: &str, slow: &str, stated: &str| {
+        let e = NetworkScenario::from_text("slow.toml", &star(kind, slow, flow), &[], Path::new("")).err();
+        let e = e.unwrap_or_else(|| panic!("{slow}")).render(false);
+        assert!(e.contains(stated) && e.contains("slow.toml:"), "{slow}: {e}");
+    };
+    refused("pfc", "rate = \"200Gbps\"\n", "rate 200Gbps > 100Gbps");
+    refused("pfc", "rate = \"0bps\"\n", "a drain of 0");
+    refused("pfc", "", "missing key 'rate'");
+    refused("pfc", "rate = \"1Gbps\"\nbuffer = \"100KB\"\n", "buffer 100KB < switch.buffer 200KB");
+    refused("pfc", "rate = \"1Gbps\"\nstalls = [\"100us\"]\n", "'100us' is no stall");
+    refused("pfc", "rate = \"1Gbps\"\nstalls = [\"100us+0us\"]\n", "lasts no time");
+    refused("pfc", "rate = \"1Gbps\"\nstalls = [\"100us+20us\", \"110us+5us\"]\n", "before the one before it ends at 120us");
+    refused("pfc", "rate = \"1Gbps\"\nmessage_rate = 0\n", "no message in any time");
+    refused("pfc", "rate = \"1Gbps\"\n[[slow_receiver]]\nhost = \"H2\"\nrate = \"2Gbps\"\n", "already");
+    refused("pffc", "rate = \"1Gbps\"\n", "pauses single flows");
+    let dynamic = star("pfc", "rate = \"1Gbps\"\n", flow).replace("buffer = \"200KB\"\n", "memory = \"shared\"\n");
+    let dynamic = dynamic.replace("kind = \"pfc\"\n", "kind = \"pfc\"\nthreshold = \"dynamic\"\n");
+    let e = NetworkScenario::from_text("slow.toml", &dynamic, &[], Path::new("")).err().unwrap().render(false);
+    assert!(e.contains("follow a shared pool"), "{e}");
+}

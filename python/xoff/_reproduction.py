@@ -1,0 +1,86 @@
+"""The answer of ``xoff reproduce``: entries of a paper with their verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from . import _html
+from ._answer import Answer
+
+
+@dataclass(frozen=True)
+class JudgedCheck:
+    """A measured value against its band."""
+
+    what: str
+    """What is compared."""
+    measured: str
+    """What was measured, with its unit."""
+    expected: str
+    """The band that it has to lie in."""
+    paper: str
+    """What the paper has."""
+    source: str
+    """Where the band is from."""
+    holds: bool
+    """It lies in it."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A figure, table or claim of a paper; after a run, judged."""
+
+    id: str
+    """Its name."""
+    title: str
+    """What it shows."""
+    paper: str
+    """What the paper says."""
+    band: str
+    """When it counts as reproduced."""
+    measured: str = ""
+    """What was measured."""
+    verdict: Literal["", "reproduced", "reproduced under assumption", "not reproduced"] = ""
+    """Computed from :attr:`checks`; empty: it was only listed."""
+    assumptions: list[str] = field(default_factory=list)
+    """Assumptions that it needs."""
+    figure: str | None = None
+    """Its figure, relative to the folder."""
+    checks: list[JudgedCheck] = field(default_factory=list)
+    """Every value that was compared."""
+    why: list[str] = field(default_factory=list)
+    """Why it is not reproduced."""
+    notes: list[str] = field(default_factory=list)
+    """Notes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduction(Answer):
+    """A paper's figures and tables, run and judged. It is true where all are reproduced."""
+
+    paper: str
+    """The paper."""
+    mode: Literal["quick", "full"]
+    """Short runs or full ones."""
+    seed: int
+    """Seed of every random stream."""
+    complete: bool
+    """It was not interrupted."""
+    answer: Literal["yes", "no", "interrupted"]
+    """Exit codes 0, 1 and 130."""
+    entries: list[Entry]
+    """Every entry that was run."""
+
+    @property
+    def headline(self) -> str:
+        """The verdicts in a line."""
+        names = ("reproduced", "reproduced under assumption", "not reproduced")
+        return f"{self.paper}: " + ", ".join(f"{sum(e.verdict == v for e in self.entries)} {v}" for v in names)
+
+    def __bool__(self) -> bool:
+        return self.answer == "yes"
+
+    def _repr_html_(self) -> str:
+        rows = [(e.id, e.verdict, e.paper, e.measured) for e in self.entries]
+        return _html.headline(self.headline, self.answer) + _html.table(["Entry", "Verdict", "Paper", "Measured"], rows)
