@@ -22,10 +22,22 @@ fn starving(duration: &str, bm: &str) -> String {
     format!("{STAR}[run]\nduration = \"{duration}\"\n[flow_control]\nkind = \"gfc-buffer\"\n{bm}{}{}", flow("H0", 7), flow("H1", 0))
 }
 
+/// The other two designs, whose lowest rate is the limiter's unit: 8 ms a frame.
+fn by_unit(kind: &str) -> impl Fn(&str) -> String {
+    let kind = format!("kind = \"{kind}\"\nrate_unit = \"1500kbps\"");
+    move |text| text.replace("kind = \"gfc-buffer\"", &kind)
+}
+
 /// Before: frames were lost without a warning, and without a reason.
 #[test]
 fn a_standstill_loses_what_was_predicted_and_the_advice_mends_it() {
-    let text = starving("120ms", "");
+    loses_and_is_mended("120ms", |text| text.to_owned());
+    loses_and_is_mended("60ms", by_unit("gfc-conceptual"));
+    loses_and_is_mended("60ms", by_unit("gfc-time"));
+}
+
+fn loses_and_is_mended(duration: &str, of: impl Fn(&str) -> String) {
+    let text = of(&starving(duration, ""));
     let s = load(&text);
     let w = warned(&s);
     assert_eq!(w.len(), 1, "{w:?}");
@@ -34,8 +46,8 @@ fn a_standstill_loses_what_was_predicted_and_the_advice_mends_it() {
     assert!(r.outcome.lost.buffer_full.data > 0, "the prediction");
     assert!(r.summary.took_effect.iter().any(|t| t.contains("still lets")), "{:?}", r.summary);
     let advice = |key: &str| w[0].split(&format!("{key} = \"")).nth(1).and_then(|t| t.split('"').next()).unwrap().to_owned();
-    let mended = starving("120ms", &format!("bm = \"{}\"\n", advice("flow_control.bm"))).replace("300KB", &advice("switch.buffer"));
-    let s = load(&mended);
+    let mended = starving(duration, &format!("bm = \"{}\"\n", advice("flow_control.bm"))).replace("300KB", &advice("switch.buffer"));
+    let s = load(&of(&mended));
     assert_eq!(warned(&s), [""; 0]);
     assert_eq!(s.run(Sink::Nothing).unwrap().outcome.lost.buffer_full.data, 0, "its own advice");
 }
@@ -49,7 +61,8 @@ fn only_what_can_stand_still_is_warned_of() {
     assert_eq!(count(&starves.replace("120ms", "20ms")), 0, "shorter than the thresholds bear");
     assert_eq!(count(&starves.replace("priority = 7", "priority = 0")), 0, "one priority");
     assert_eq!(count(&starves.replace("[switch]\n", "[switch]\nscheduler = \"round-robin\"\n")), 0, "a turn for each");
-    assert_eq!(count(&starves.replace("gfc-buffer", "gfc-time")), 0, "credits stop the sender");
+    assert_eq!(count(&starves.replace("gfc-buffer", "cbfc")), 0, "credits stop the sender");
+    assert_eq!(count(&by_unit("gfc-time")(&starves)), 1, "credits that are read as room do not");
     let ring = NetworkScenario::load(
         &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tutorial/ring.toml"),
         &["flow_control=gfc-buffer", "run.duration=6s"].map(|o| Override::set(o).unwrap()),

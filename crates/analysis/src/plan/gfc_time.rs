@@ -1,13 +1,13 @@
 //! Time-based GFC: the conceptual mapping, sampled once per period T (GFC sections 5.2 and 5.4, Theorem 5.1).
 
 use xoff_mech::ControlLoop;
-use xoff_mech::flow_control::FlowControl;
+use xoff_mech::flow_control::{FlowControl, standstill};
 use xoff_params::ParamError;
 use xoff_units::{Bytes, Rate, Span};
 
 use super::cbfc::{of_period, period_bytes};
 use super::conditions::{Configured, Parameters, packets, shared, start_at_most};
-use super::gfc_conceptual::{buffer_and_b_m, buffer_rows, threshold};
+use super::gfc_conceptual::{buffer_and_b_m, buffer_rows, standing, threshold};
 use super::input::PlanInput;
 use super::link::{Link, bytes_ceil};
 use super::output::{Answer, Plan, PlanRow, Warning};
@@ -108,6 +108,8 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
         ),
         PlanRow::rate("bandwidth of the messages", "m/T", Rate::of(input.message, period), "m/T", "GFC section 5.4"),
     ]);
+    let (row, check) = standing(&standstill::conceptual(b_m, input.rate_unit, link.rate, link.mtu), "the rate unit", buffer);
+    rows.push(row);
     let parameters = Parameters {
         rate: link.rate,
         tau: link.tau,
@@ -121,7 +123,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     Ok(Plan {
         flow_control: input.flow_control.clone(),
         detection: None,
-        answer: Answer::of(&rows, &["B_m", "B_0", "T", "B"]),
+        answer: Answer { check: vec![check], ..Answer::of(&rows, &["B_m", "B_0", "T", "B"]) },
         evidence: Vec::new(),
         rows,
         tables: Vec::new(),

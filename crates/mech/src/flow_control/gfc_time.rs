@@ -15,6 +15,7 @@ use super::cbfc::{self, BLOCK, CreditReceiver, blocks};
 use super::gfc_conceptual::{b_m, mapped_rate, mapping_is_possible};
 use super::law::Law;
 use super::on_off::Stop;
+use super::standstill::{self, Standstill};
 use super::{Gate, MESSAGE_LEN, Message, RateLimiter, Sender};
 use crate::{ControlLoop, LinkFacts};
 
@@ -114,11 +115,14 @@ impl Law for Params {
     fn holds_a_frame(&self, link: &LinkFacts) -> Result<(), ParamError> {
         self.credit.validate(link)
     }
-    // No `standstill`: it has the limiter of the other two, and never sends without credits for the room that is left.
 
     /// The period of the messages: T_c of TCD section 4.4.
     fn stop(&self) -> Option<Stop> {
         Some(Stop::Credits(self.credit.period))
+    }
+    /// Credits are read as room, never as a permission: without any the limiter still holds its unit.
+    fn standstill(&self, link: &LinkFacts) -> Option<Standstill> {
+        Some(standstill::conceptual(self.bm, self.rate_unit, link.rate, link.mtu))
     }
 }
 

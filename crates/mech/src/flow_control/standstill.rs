@@ -39,7 +39,7 @@ impl Standstill {
     }
 }
 
-/// Of the conceptual design: the unit of its limiter.
+/// Of the conceptual and of the time-based design: the unit of the limiter.
 pub fn conceptual(b_m: Bytes, rate_unit: Rate, line: Rate, mtu: Bytes) -> Standstill {
     Standstill { lowest: rate_unit.min(line), b_m, mtu }
 }
