@@ -124,11 +124,19 @@ pub fn to_the_end<'s>(args: &Args, scenario: &'s NetworkScenario, running: Runni
     });
     drop(bar);
     let finished = finished.map_err(problem)?;
+    warn_since(&finished.manifest, &scenario.warnings);
     let verdict = verdict(&finished.manifest);
     let exit = args.allowed.exit(verdict);
     let headline = args.allowed.headline(&scenario.title, verdict);
     let text = format!("{headline}\n\n{}", text(scenario, &finished, &args.out.folder));
     Ok(Answer::new(text, &json(&finished, &args.allowed, &args.out.folder), exit))
+}
+
+/// Shows what a run has warned of since `shown`, which its scenario was read with.
+fn warn_since(m: &Manifest, shown: &Problems) {
+    let mut since = Problems::default();
+    m.warnings.iter().skip(shown.iter().count()).for_each(|w| since.push(Problem::new(w, "").warning()));
+    terminal::problems(&since);
 }
 
 /// What a run of this version came to.

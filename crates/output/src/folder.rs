@@ -231,7 +231,7 @@ impl Folder {
     /// A disk that is full, and any other reason of the operating system.
     pub fn stage_bytes(&self, name: &str, bytes: &[u8]) -> Result<Staged, OutputError> {
         let mut draft = self.draft(name)?;
-        draft.write_all(bytes).map_err(|e| OutputError::io("write", draft.path(), &e))?;
+        draft.write_all(bytes).map_err(|e| OutputError::io("write", &self.path().join(name), &e))?;
         self.stage(draft)
     }
 

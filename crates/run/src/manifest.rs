@@ -113,12 +113,16 @@ pub struct ExtraFile {
     pub bytes: Vec<u8>,
 }
 
-/// Puts a further file among those of a run, which the manifest lists.
-pub(crate) fn add_file(folder: &Folder, file: &ExtraFile, manifest: &mut Manifest) -> Result<(), RecordError> {
-    let staged = folder.stage_bytes(file.name, &file.bytes)?;
-    let lines = file.bytes.iter().filter(|b| **b == b'\n').count() as u64;
-    manifest.files.push(ResultFile { name: staged.name, rows: lines, bytes: staged.bytes });
-    Ok(())
+/// Puts a further file among those of a run, which the manifest lists. Without room for it the run keeps its results, and the manifest
+/// a warning: the file can be made from them again.
+pub(crate) fn add_file(folder: &Folder, file: &ExtraFile, manifest: &mut Manifest) {
+    match folder.stage_bytes(file.name, &file.bytes) {
+        Ok(staged) => {
+            let lines = file.bytes.iter().filter(|b| **b == b'\n').count() as u64;
+            manifest.files.push(ResultFile { name: staged.name, rows: lines, bytes: staged.bytes });
+        }
+        Err(e) => manifest.warnings.push(format!("{} was not written: {}", file.name, e.what)),
+    }
 }
 
 /// Writes the resolved scenario and the manifest, and puts the tables in place.

@@ -9,7 +9,7 @@ use xoff_run::{FabricFinished, FabricScenario};
 use xoff_scenario::Problems;
 use xoff_units::{Bytes, Rate, Span};
 
-use super::{Args, COMMAND, bar, problem, show, verdict};
+use super::{Args, COMMAND, bar, problem, show, verdict, warn_since};
 use crate::answer::{Answer, open_ends};
 use crate::interrupt;
 use crate::terminal::{self, grouped};
@@ -31,6 +31,7 @@ pub fn run(args: &Args, scenario: &FabricScenario) -> Result<Answer, Problems> {
     let finished = scenario.run_with_page(Sink::Files(folder, args.format), look, page);
     drop(bar);
     let finished = finished.map_err(problem)?;
+    warn_since(&finished.manifest, &scenario.warnings);
     let exit = args.allowed.exit(verdict(&finished.manifest));
     Ok(Answer::new(text(scenario, &finished, args), &json(&scenario.config, &finished, args), exit))
 }

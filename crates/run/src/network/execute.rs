@@ -257,7 +257,7 @@ impl<'s> Running<'s> {
         let mut finished = Finished { outcome, tables: closed, manifest: manifest.judged(verdict), summary, ideals, course };
         if let Sink::Files(folder, _) = &sink {
             if let Some(file) = page.and_then(|page| page(&finished)) {
-                add_file(folder, &file, &mut finished.manifest).map_err(RunError::Record)?;
+                add_file(folder, &file, &mut finished.manifest);
             }
             write_last(folder, &scenario.resolved, &mut finished.manifest).map_err(RunError::Record)?;
         }
