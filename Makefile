@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build mpi demo docs venv install uninstall wheel test no-skips-yet test-overflow test-rust test-python test-docs test-instructions test-full lint bench bench-page bench-accept msrv deny clean toolchain
+.PHONY: help build build-bench mpi demo docs venv install uninstall wheel test no-skips-yet test-overflow test-rust test-python test-docs test-instructions test-full lint bench bench-page bench-accept msrv deny clean toolchain
 
 # rustup puts cargo here; a shell opened before the installation does not know it yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -45,9 +45,15 @@ toolchain:
 	  exit 1
 	fi
 
+# With the features of the whole workspace, so that the tests do not compile it again.
 build: toolchain ## Build target/release/xoff
 	@$(call step,Building $(XOFF))
-	$(CARGO) build --release
+	$(CARGO) build --release --workspace --bin xoff
+	$(call done,build)
+
+build-bench: toolchain
+	@$(call step,Building $(BENCH))
+	$(CARGO) build --release --workspace --bin xoff --bin xoff-bench
 	$(call done,build)
 
 # What `xoff-mpi` needs besides Rust: the name of each, and the command that finds it. Bindings to MPI are made by libclang.
@@ -184,7 +190,6 @@ test-python: toolchain venv ## Only the Python tests, in .venv
 test-docs: toolchain docs ## Only the checks of the documentation
 	@$(call step,Documentation)
 	bash docs/check-links.sh
-	$(CARGO) doc --quiet --release --workspace --no-deps
 	$(call done,documentation)
 
 test-instructions: toolchain ## Only the gate on instructions per frame-hop (needs valgrind, skipped without)
@@ -207,9 +212,10 @@ test-full: test ## All tests and the slow ones
 	$(VENV)/bin/python -m pytest -q --full
 	$(call done,slow tests)
 
-lint: toolchain ## Formatting and clippy (needs the rustfmt and clippy components)
+lint: toolchain ## Formatting, clippy and rustdoc (needs the rustfmt and clippy components)
 	@$(call step,Lint)
 	$(CARGO) fmt --all -- --check
+	$(CARGO) doc --quiet --release --workspace --no-deps
 	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
 	$(call done,lint)
 
@@ -235,15 +241,15 @@ deny: toolchain ## Licences, duplicates, sources and advisories of the dependenc
 # What to leave out: `make bench BENCH_ARGS=--quick`.
 BENCH_ARGS ?=
 
-bench: build ## Measure speed and memory beside their targets (many minutes; BENCH_ARGS=--quick: fewer)
+bench: build-bench ## Measure speed and memory beside their targets (many minutes; BENCH_ARGS=--quick: fewer)
 	@$(call step,Benchmark)
 	$(BENCH) run $(BENCH_ARGS)
 	$(call done,benchmark)
 
-bench-page: build ## Render docs/performance.md from the last `make bench`
+bench-page: build-bench ## Render docs/performance.md from the last `make bench`
 	$(BENCH) page
 
-bench-accept: build ## Accept today's instruction counts, and the last `make bench` as baseline
+bench-accept: build-bench ## Accept today's instruction counts, and the last `make bench` as baseline
 	$(BENCH) accept
 
 clean: ## Remove what was built, the demo's output and .venv
