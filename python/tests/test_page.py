@@ -381,7 +381,8 @@ def test_real_frames_leave_their_page(browser: Any, tmp_path: Path) -> None:
     assert explained.returncode == 2 and "do not come again" in " ".join(explained.stderr.replace("│", " ").split()), explained.stderr
     (out / "report.html").unlink()
     # A run that cannot come again is not replaced by a simulation of it.
-    assert xoff("view", str(out), "--no-browser").returncode == 2
+    viewed = xoff("view", str(out), "--no-browser")
+    assert viewed.returncode == 2 and "real frames do not come again" in " ".join(viewed.stderr.replace("│", " ").split()), viewed.stderr
 
 
 def test_a_run_that_was_interrupted(browser: Any, tmp_path: Path) -> None:

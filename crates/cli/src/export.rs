@@ -13,11 +13,11 @@ use xoff_run::{NetworkScenario, Progress};
 use xoff_scenario::{Problem, Problems};
 use xoff_topology::Topology;
 use xoff_topology::names::{What, find_port};
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, Time, grouped};
 
 use crate::answer::{Answer, Exit, refused, unwritten};
 use crate::progress::Bar;
-use crate::terminal::{self, grouped};
+use crate::terminal;
 use crate::{explain, import, interrupt, out, run};
 
 /// Export a run for other programs: Perfetto, Wireshark, spreadsheets.

@@ -9,7 +9,8 @@ use xoff_scenario::{Problem, Problems, Source, read};
 use xoff_topology::NodeKind;
 
 use crate::answer::{Answer, Exit};
-use crate::terminal::{self, counted, grouped};
+use crate::terminal::{self, counted};
+use xoff_units::grouped;
 
 /// Import a scenario from the files of a real network.
 ///

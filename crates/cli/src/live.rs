@@ -293,7 +293,7 @@ fn report((node, lasted): (String, Time), f: &Finished, real: RealReport, interf
 fn text(interfaces: &[String], f: &Finished, real: &RealReport, flows: &[FlowReport]) -> String {
     let mut ports = terminal::table(["Port", "Interface", "In", "Out", "Control in", "Control out", "Refused", "No route", "Storms"]);
     for (p, i) in real.ports.iter().zip(interfaces) {
-        let n = terminal::grouped;
+        let n = xoff_units::grouped;
         let numbers = [p.received, p.sent, p.control_received, p.control_sent, p.refused, p.no_route, p.storms].map(n);
         ports.add_row([p.port.clone(), i.clone()].into_iter().chain(numbers));
     }
@@ -304,7 +304,7 @@ fn text(interfaces: &[String], f: &Finished, real: &RealReport, flows: &[FlowRep
     open_ends(verdict(&f.manifest)).into_iter().for_each(|(name, value)| row(name, value));
     if let Some(first) = f.outcome.violations.first() {
         // Most often: a receiver that began to listen when its sender had begun to send.
-        row("Checks violated", format!("{}, the first: {}", terminal::grouped(f.outcome.violations_total), first.what));
+        row("Checks violated", format!("{}, the first: {}", xoff_units::grouped(f.outcome.violations_total), first.what));
     }
     row("Thrown away by the watchdog", real.ports.iter().map(|p| p.thrown_away).sum::<u64>().to_string());
     for (p, i) in real.ports.iter().zip(interfaces).filter(|(p, _)| p.downs > 0) {
@@ -381,7 +381,7 @@ impl LiveTable {
         let mut t =
             terminal::table(["Port", "Interface", "In", "Out", "Rate in", "Rate out", "Queue", "Control", "Dropped", "Refused", "Storms"]);
         for (i, a) in look.ports.iter().enumerate() {
-            let (c, n) = (&a.counters, terminal::grouped);
+            let (c, n) = (&a.counters, xoff_units::grouped);
             let rate = |now: u64, before: u64| Rate::of(Bytes(now - before), since).to_string();
             let (was_in, was_out) = std::mem::replace(&mut self.bytes[i], (c.received_bytes, a.kernel.sent_bytes));
             t.add_row([

@@ -53,7 +53,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let bar = Bar::spinner("{spinner} {msg}");
     let replayed = replay::replay(&args.capture, |frames| {
         if frames > 0 {
-            bar.message(format!("{} frames", terminal::grouped(frames)));
+            bar.message(format!("{} frames", xoff_units::grouped(frames)));
         }
         bar.tick();
         !interrupt::asked()
@@ -65,7 +65,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     })?;
     let (identical, interrupted) = (seen.difference.is_none(), interrupt::asked());
     let conclusion = Conclusion::of(interrupted, identical);
-    let counts = format!("{} frames in, {} frames out", terminal::grouped(seen.inbound), terminal::grouped(seen.outbound));
+    let counts = format!("{} frames in, {} frames out", xoff_units::grouped(seen.inbound), xoff_units::grouped(seen.outbound));
     let nothing = seen.inbound + seen.outbound == 0;
     let text = match &seen.difference {
         // What was not read on either side is no difference.

@@ -12,13 +12,13 @@ use xoff_record::{FORMATS, Format, Manifest, Sink, Verdict};
 use xoff_run::{Finished, NetworkScenario, Progress, RunError, Running, Scenario};
 use xoff_scenario::document::Override;
 use xoff_scenario::{Problem, Problems};
-use xoff_units::{Bytes, Rate, Span};
+use xoff_units::{Bytes, Rate, Span, grouped};
 
 use crate::answer::{Allowed, Answer, open_ends, refused, unwritten};
 use crate::interrupt;
 use crate::out::Out;
 use crate::progress::Bar;
-use crate::terminal::{self, grouped};
+use crate::terminal;
 
 /// Run a scenario.
 ///

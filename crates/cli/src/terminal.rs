@@ -7,6 +7,7 @@ use comfy_table::{ColumnConstraint, ContentArrangement, Table, TableComponent, W
 use console::Term;
 use indicatif::ProgressStyle;
 use xoff_scenario::{Canvas, Place, Problem, Problems, Source};
+use xoff_units::grouped;
 
 use crate::caller;
 
@@ -138,11 +139,6 @@ pub fn caution(text: &str) -> String {
 /// A bad answer in red.
 pub fn bad(text: &str) -> String {
     console::style(text).red().bold().to_string()
-}
-
-/// `12,345,678`.
-pub fn grouped(n: u64) -> String {
-    indicatif::HumanCount(n).to_string()
 }
 
 /// `1 flow`, `2 flows`; for words that take an s.

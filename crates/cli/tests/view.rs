@@ -55,7 +55,15 @@ fn a_run_without_a_page_is_repeated_in_a_folder_of_any_name() {
     assert_eq!(ran.code, 2);
     ran.complains(&["the page cannot be served", "choose another port"]);
 
-    let mut view = command(["view", &out, "--no-browser"]).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    is_repeated(&out);
+    // The same for a page that was removed.
+    xoff(&["run", &root("scenarios/tutorial/ring.toml"), "--out", &out]);
+    std::fs::remove_file(Path::new(&out).join("report.html")).unwrap();
+    is_repeated(&out);
+}
+
+fn is_repeated(run: &str) {
+    let mut view = command(["view", run, "--no-browser"]).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let lines: Vec<String> = BufReader::new(view.stderr.take().unwrap()).lines().map_while(Result::ok).take(2).collect();
     view.kill().unwrap();
     view.wait().unwrap();

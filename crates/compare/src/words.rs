@@ -1,5 +1,7 @@
 //! What changed, in a line.
 
+use xoff_units::grouped;
+
 use crate::size::size;
 use crate::{Measure, SideFacts};
 
@@ -83,19 +85,6 @@ fn trimmed(text: String) -> String {
         }
         _ => text,
     }
-}
-
-fn grouped(text: &str) -> String {
-    let (whole, rest) = text.split_once('.').map_or((text, String::new()), |(w, r)| (w, format!(".{r}")));
-    let (sign, digits) = whole.strip_prefix('-').map_or(("", whole), |d| ("-", d));
-    let mut out = String::new();
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(c);
-    }
-    format!("{sign}{out}{rest}")
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use xoff_units::grouped;
+
 use crate::faults::Faults;
 use crate::link::{IN_ORDER, LOSSLESS, RECOVERS};
 use crate::setups::{SETUPS, Setup};
@@ -16,19 +18,6 @@ pub fn row(setup: &Setup, faults: Faults, v: &Verdict) -> String {
     };
     let [lossless, in_order, recovers] = [LOSSLESS, IN_ORDER, RECOVERS].map(word);
     format!("| {} | {} | {} | {lossless} | {in_order} | {recovers} |", setup.name, faults.describe(), grouped(v.states))
-}
-
-/// 1234567 as 1,234,567.
-fn grouped(n: usize) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(c);
-    }
-    text
 }
 
 /// The link of a setup in words.

@@ -27,7 +27,7 @@ pub use column::Names;
 pub use error::RecordError;
 pub use export::{Exporter, FORMATS, Format};
 pub use hash::{ResultHash, TableHasher};
-pub use manifest::{FastForward, Manifest, Parameter, ResultFile};
+pub use manifest::{FastForward, Manifest, PAGE, Parameter, ResultFile};
 pub use slowdown::Slowdown;
 pub use table::Table;
 pub use tables::{Closed, FabricTables, MemoryTable, RunInfo, SCHEMA_VERSION, Sink, Tables};

@@ -14,6 +14,8 @@ use crate::verdict::{Deadlock, Fate, Verdict};
 
 /// File name of the manifest.
 pub const MANIFEST: &str = "manifest.json";
+/// File name of the page of a run. It is drawn from the results, which are whole without it.
+pub const PAGE: &str = "report.html";
 
 /// One resolved parameter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
@@ -186,6 +188,7 @@ pub fn text(dir: &Path) -> Result<String, RecordError> {
         let at = dir.join(&file.name);
         let found = match fs::metadata(&at) {
             Ok(m) if m.len() == file.bytes => continue,
+            Err(e) if e.kind() == io::ErrorKind::NotFound && file.name == PAGE => continue,
             Ok(m) => format!("it has {} bytes", m.len()),
             Err(e) if e.kind() == io::ErrorKind::NotFound => "it is missing".into(),
             Err(e) => e.to_string(),

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use xoff_record::Manifest;
-use xoff_record::verdict::{Tone, grouped};
+use xoff_record::verdict::Tone;
 use xoff_run::{Course, Finished, NetworkScenario, PortLook};
 use xoff_sim::{Deadlock, FlowRecord, PortTotals};
 use xoff_topology::{NodeKind, PortNumbers, Topology};
-use xoff_units::{Span, Time};
+use xoff_units::{Span, Time, grouped};
 
 use crate::flows::{FlowsView, LISTED_MAX};
 use crate::layout::layout;

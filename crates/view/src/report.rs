@@ -9,7 +9,7 @@ use crate::network::{Drawn, Fact, RunView, Seen, class, live_facts, title};
 use crate::page::{Blob, PLOTLY_VERSION, Page};
 
 /// Name of the page in a run's folder.
-pub const REPORT: &str = "report.html";
+pub const REPORT: &str = xoff_record::PAGE;
 const NETWORK: &str = include_str!("../assets/network.js");
 const RUN: &str = include_str!("../assets/run.js");
 const START: &str = "xoff.run().then((page) => { window.page = page; });";

@@ -16,9 +16,10 @@ use xoff_topology::{LinkId, Topology};
 
 use crate::answer::{Answer, refused};
 use crate::progress::Bar;
-use crate::terminal::{counted, grouped};
+use crate::terminal::counted;
 use crate::{interrupt, terminal};
 use topology::Network;
+use xoff_units::grouped;
 
 /// Search for cyclic buffer dependencies: can these routes deadlock?
 ///

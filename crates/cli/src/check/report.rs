@@ -8,7 +8,8 @@ use xoff_scenario::{Problem, Problems};
 use xoff_topology::Topology;
 use xoff_topology::failures::link_name;
 
-use crate::terminal::{self, counted, grouped};
+use crate::terminal::{self, counted};
+use xoff_units::grouped;
 
 /// Sets of failures in the table; JSON has all.
 const ROWS_MAX: usize = 20;

@@ -17,9 +17,9 @@ use xoff_topology::PortNumbers;
 use crate::answer::{Allowed, Answer, refused, unwritten};
 use crate::out::Out;
 use crate::progress::Bar;
-use crate::terminal::grouped;
 use crate::{interrupt, terminal};
 use files::{Files, LineFile, PfcRecorder};
+use xoff_units::grouped;
 
 /// Replay an unmodified configuration of the HPCC simulator.
 ///

@@ -9,11 +9,11 @@ use xoff_record::{Manifest, Parameter, Verdict};
 use xoff_scenario::hpcc::{CcMode, HpccCase};
 use xoff_sim::{Ended, Outcome, PortTotals};
 use xoff_topology::Topology;
-use xoff_units::Rate;
+use xoff_units::{Rate, grouped};
 
 use super::Run;
 use crate::answer::{Allowed, open_ends};
-use crate::terminal::{self, counted, grouped};
+use crate::terminal::{self, counted};
 
 /// What a replay of the HPCC simulator came to.
 #[derive(JsonSchema, Serialize)]

@@ -7,12 +7,12 @@ use xoff_record::Sink;
 use xoff_record::verdict::Allow;
 use xoff_run::{FabricFinished, FabricScenario};
 use xoff_scenario::Problems;
-use xoff_units::{Bytes, Rate, Span};
+use xoff_units::{Bytes, Rate, Span, grouped};
 
 use super::{Args, COMMAND, bar, problem, show, verdict, warn_since};
 use crate::answer::{Answer, open_ends};
 use crate::interrupt;
-use crate::terminal::{self, grouped};
+use crate::terminal;
 
 /// Runs it.
 pub fn run(args: &Args, scenario: &FabricScenario) -> Result<Answer, Problems> {

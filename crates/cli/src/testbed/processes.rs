@@ -93,10 +93,10 @@ fn table(nodes: &[NodeRun]) -> String {
         let seconds = |of: fn(&NodeReport) -> f64| format!("{:.3} s", n.report().map_or(0.0, of));
         t.add_row([
             n.node.clone(),
-            terminal::grouped(n.over_ports(|p| p.received)),
-            terminal::grouped(n.over_ports(|p| p.sent)),
-            terminal::grouped(n.over_ports(|p| p.control_sent)),
-            terminal::grouped(n.number(|r| r.lost_frames)),
+            xoff_units::grouped(n.over_ports(|p| p.received)),
+            xoff_units::grouped(n.over_ports(|p| p.sent)),
+            xoff_units::grouped(n.over_ports(|p| p.control_sent)),
+            xoff_units::grouped(n.number(|r| r.lost_frames)),
             seconds(|r| r.clock_seconds),
             seconds(|r| r.real.left_out_seconds),
         ]);

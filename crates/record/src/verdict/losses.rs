@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_units::grouped;
 
 /// Why a frame did not arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize)]
@@ -200,18 +201,6 @@ fn frames(n: u64) -> String {
     format!("{} frame{}", grouped(n), if n == 1 { "" } else { "s" })
 }
 
-/// `12,345,678`.
-pub fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let first = (digits.len() + 2) % 3 + 1;
-    let mut out = digits[..first].to_owned();
-    digits.as_bytes()[first..].chunks(3).for_each(|three| {
-        out.push(',');
-        out.push_str(&String::from_utf8_lossy(three));
-    });
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -245,7 +234,6 @@ mod tests {
         let l = Losses::of([(Loss::OnFailedLink, 1_234_567), (Loss::BufferFull, 1)]);
         assert_eq!(l.words(), "1,234,568 frames lost (1 dropped at full buffers; 1,234,567 on links that failed)");
         assert_eq!(Losses::of([(Loss::OnFailedLink, 21)]).words(), "21 frames lost (on links that failed)");
-        assert_eq!(["0", "12", "123", "1,234", "123,456"], [0, 12, 123, 1234, 123_456].map(grouped)[..]);
         let mut control = Losses::default();
         control.add_both(Loss::OnFaultyLink, 2, 3);
         assert_eq!((control.words().as_str(), control.total()), ("5 frames lost, 3 of them control (to errors on links)", 5));

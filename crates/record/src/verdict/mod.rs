@@ -11,8 +11,8 @@ mod losses;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_units::grouped;
 
-pub use losses::grouped;
 pub use losses::{Fate, Loss, Losses};
 
 /// What the deadlock detector found.

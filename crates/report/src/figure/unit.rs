@@ -83,17 +83,6 @@ pub(super) fn trimmed(text: &str) -> &str {
 
 /// Digits before the point in groups of three: "12,345.6". Four digits stay together.
 pub fn grouped(number: &str) -> String {
-    let (sign, rest) = number.strip_prefix('-').map_or(("", number), |rest| ("-", rest));
-    let (whole, fraction) = rest.find('.').map_or((rest, ""), |dot| rest.split_at(dot));
-    if whole.len() < 5 || !whole.bytes().all(|b| b.is_ascii_digit()) {
-        return number.to_owned();
-    }
-    let mut out = String::from(sign);
-    for (i, digit) in whole.chars().enumerate() {
-        if i > 0 && (whole.len() - i) % 3 == 0 {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out + fraction
+    let digits = number.trim_start_matches('-').find('.').unwrap_or(number.trim_start_matches('-').len());
+    if digits < 5 { number.to_owned() } else { xoff_units::grouped(number) }
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use xoff_fabric::{Core, Report, World};
 use xoff_record::verdict::{Deadlock, Losses, Parts, Promises, Work};
 use xoff_record::{Closed, FabricPortRow, FabricTables, HostFlowRow, Load, Manifest, Names, Node, RecordError, Sink, WindowRow};
-use xoff_units::{Rate, Time};
+use xoff_units::{Rate, Time, grouped};
 
 use super::FabricScenario;
 use crate::manifest::{Clocks, ExtraFile, Progress, RunError, Source, add_file, manifest, run_info, write_last};
@@ -168,22 +168,22 @@ impl FabricScenario {
         if r.segments > 0 {
             stated.push(format!(
                 "request-grant: {} segments, {} of them unsolicited; {} control messages alone ({:.2} % of the bytes)",
-                r.segments,
-                r.unsolicited,
-                r.control,
+                grouped(r.segments),
+                grouped(r.unsolicited),
+                grouped(r.control),
                 100.0 * r.control_bytes as f64 / (r.control_bytes + r.segment_bytes).max(1) as f64
             ));
         }
         if r.out_of_order > 0 {
-            stated.push(format!("resequencing: {} segments came before an earlier one of their flow", r.out_of_order));
+            stated.push(format!("resequencing: {} segments came before an earlier one of their flow", grouped(r.out_of_order)));
         }
         if let Some(h) = &r.hosts {
             let (stops, cnms): (u64, u64) = (h.stops.iter().sum(), h.cnms.iter().sum());
             if stops > 0 {
-                stated.push(format!("PAUSE: {stops} times"));
+                stated.push(format!("PAUSE: {} times", grouped(stops)));
             }
             if cnms > 0 {
-                stated.push(format!("CNMs: {cnms}"));
+                stated.push(format!("CNMs: {}", grouped(cnms)));
             }
         }
         if let Some(stuck) = &r.stuck {

@@ -5,7 +5,7 @@ use xoff_record::Verdict;
 use xoff_record::verdict::Deadlock;
 use xoff_sim::{Ended, Outcome};
 use xoff_topology::NodeKind;
-use xoff_units::{Bytes, Span};
+use xoff_units::{Bytes, Span, grouped};
 
 use crate::network::NetworkScenario;
 
@@ -38,9 +38,14 @@ impl Summary {
             sum.cnms(s, o, cnms);
         } else if s.detection != "none" {
             if ue > 0 {
-                sum.took_effect.push(format!("{} marked {ce} frames as congested (CE), {ue} as undetermined (UE)", s.detection));
+                sum.took_effect.push(format!(
+                    "{} marked {} frames as congested (CE), {} as undetermined (UE)",
+                    s.detection,
+                    grouped(ce),
+                    grouped(ue)
+                ));
             } else if ce > 0 {
-                sum.took_effect.push(format!("{} marked {ce} frames", s.detection));
+                sum.took_effect.push(format!("{} marked {} frames", s.detection, grouped(ce)));
             } else {
                 let longest = o.ports.iter().flatten().map(|p| p.egress_bytes_max).max().unwrap_or(0);
                 sum.never_triggered.push(format!("{} marked nothing: no egress queue grew beyond {}", s.detection, Bytes(longest)));
@@ -48,7 +53,7 @@ impl Summary {
         }
         if s.rate_control != "none" {
             if o.rate_changes > 0 {
-                sum.took_effect.push(format!("{} changed rates of flows {} times", s.rate_control, o.rate_changes));
+                sum.took_effect.push(format!("{} changed rates of flows {} times", s.rate_control, grouped(o.rate_changes)));
             } else {
                 let why = match () {
                     _ if ce + ue == 0 && s.model.rate_control.reads_marks() => ": no mark reached a receiver",
@@ -72,13 +77,16 @@ impl Summary {
             sum.never_triggered.push(sum_no_deadlock(s, o));
         }
         if o.flow_collisions > 0 {
-            sum.took_effect
-                .push(format!("{} took {} frames for those of another flow: they share a number", s.flow_control, o.flow_collisions));
+            sum.took_effect.push(format!(
+                "{} took {} frames for those of another flow: they share a number",
+                s.flow_control,
+                grouped(o.flow_collisions)
+            ));
         }
         if o.violations_total > 0 {
             sum.took_effect.push(format!(
                 "{} checks were violated, the first: {}",
-                o.violations_total,
+                grouped(o.violations_total),
                 o.violations.first().map_or("", |v| v.what.as_str())
             ));
         }
@@ -98,7 +106,7 @@ impl Summary {
             let over = storm.over.map_or("still stormed at the end".to_owned(), |t| format!("restored at {t}"));
             let discarded = match storm.discarded.total() {
                 0 => String::new(),
-                n => format!(", {n} frames discarded"),
+                n => format!(", {} frames discarded", grouped(n)),
             };
             self.took_effect.push(format!(
                 "watchdog ({}): {port}, priority {}, held since {}, found at {}, {over}{discarded}",
@@ -126,10 +134,11 @@ impl Summary {
         let (at_ingress, at_egress) = (o.cnms.values().filter(|n| n.ingress > 0).count(), o.cnms.values().filter(|n| n.egress > 0).count());
         let received: Vec<u64> = o.flows.iter().map(|f| f.cnms).filter(|&n| n > 0).collect();
         self.took_effect.push(format!(
-            "{} sent {cnms} CNMs, from {at_ingress} ingress buffers and {at_egress} egress queues; {} flows received any, at most {} each",
+            "{} sent {} CNMs, from {at_ingress} ingress buffers and {at_egress} egress queues; {} flows received any, at most {} each",
             s.detection,
-            received.len(),
-            received.iter().max().unwrap_or(&0)
+            grouped(cnms),
+            grouped(received.len()),
+            grouped(received.iter().max().unwrap_or(&0))
         ));
     }
 
@@ -169,23 +178,26 @@ impl Summary {
             .filter_map(|(n, p, allowed)| allowed.filter(|&r| r < line(n, p)))
             .min();
         let sum = |f: fn(&xoff_sim::PortTotals) -> u64| o.ports.iter().flatten().map(f).sum::<u64>();
+        let (any, messages) = (messages > 0, grouped(messages));
         let worst = |f: fn(&xoff_sim::PortTotals) -> u64| Span(o.ports.iter().flatten().map(f).max().unwrap_or(0));
         let (pauses, holds) = (sum(|p| p.pauses), sum(|p| p.holds));
         if pauses > 0 {
             let longest = worst(|p| p.pause_ps_total);
             self.took_effect.push(format!(
-                "{} stopped ports {pauses} times, the worst for {longest} in total ({messages} messages; {peak})",
+                "{} stopped ports {} times, the worst for {longest} in total ({messages} messages; {peak})",
                 s.flow_control,
+                grouped(pauses),
             ));
         } else if holds > 0 {
             let longest = worst(|p| p.hold_ps_total);
             self.took_effect.push(format!(
-                "{} let frames wait {holds} times, at the worst port for {longest} in total ({messages} messages; {peak})",
+                "{} let frames wait {} times, at the worst port for {longest} in total ({messages} messages; {peak})",
                 s.flow_control,
+                grouped(holds),
             ));
         } else if let Some(lowest) = slowed {
             self.took_effect.push(format!("{} slowed ports down to {lowest} ({messages} messages; {peak})", s.flow_control));
-        } else if messages > 0 && s.model.flow_control.iter().any(|(_, fc)| fc.per_flow()) {
+        } else if any && s.model.flow_control.iter().any(|(_, fc)| fc.per_flow()) {
             self.took_effect.push(format!("{} paused flows, and no port stood still for it ({messages} messages; {peak})", s.flow_control));
         } else {
             self.never_triggered.push(format!("{} held nothing back ({messages} messages; {peak})", s.flow_control));
@@ -218,7 +230,7 @@ fn ended(s: &NetworkScenario, o: &Outcome) -> String {
         Ended::TimeUp => format!("the simulated time of {} was over", o.now),
         Ended::Quiet => format!("nothing was left to happen at {}", o.now),
         Ended::FlowsDone if o.flows.len() == 1 => format!("the flow was complete at {}", o.now),
-        Ended::FlowsDone => format!("all {} flows were complete at {}", o.flows.len(), o.now),
+        Ended::FlowsDone => format!("all {} flows were complete at {}", grouped(o.flows.len()), o.now),
         Ended::Deadlock => format!("a deadlock was found at {} and run.stop_on_deadlock is set", o.now),
         Ended::Interrupted => format!("interrupted at {} of {}", o.now, s.until),
         Ended::RecorderFailed => format!("the tables could not be written at {}", o.now),
