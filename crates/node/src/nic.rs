@@ -27,6 +27,7 @@ use crate::wire_times::FlowTimes;
 mod config;
 mod drain;
 mod per_flow;
+mod queue_pair;
 mod reaction;
 mod receiving;
 mod round_robin;
@@ -122,6 +123,8 @@ pub struct Nic {
     storms: Vec<Storm>,
     /// Wake-ups that are still to come and no longer count; only where they stay ([`Compat::wakes_stay`](crate::Compat)).
     cancelled_wakes: Vec<Time>,
+    /// The latest message of each queue pair, by place.
+    queue_pairs: FxHashMap<u32, u32>,
 }
 
 impl Nic {
@@ -147,6 +150,7 @@ impl Nic {
             drain: None,
             storms: Vec::new(),
             cancelled_wakes: Vec::new(),
+            queue_pairs: FxHashMap::default(),
         }
     }
 
@@ -189,7 +193,11 @@ impl Nic {
             done: start.size == 0,
             timers_cancelled: false,
             production: Production::new(&start, now, &self.c),
+            pair: None,
         });
+        if let Some(pair) = start.queue_pair {
+            self.go_on_in_pair(pair, slot);
+        }
         self.slots.insert(start.flow, slot);
         self.round_robin.push(start.class, slot, self.flows[slot as usize].next_len(&self.c));
         self.try_send(now, env);

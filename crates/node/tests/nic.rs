@@ -131,7 +131,7 @@ impl Bench {
     }
 
     fn flow(&mut self, flow: u32, size: u64, app_rate: Option<Rate>, window: Option<u64>) {
-        let start = FlowStart { flow, class: 0, size, app_rate, controlled: true, window, base_rtt: None };
+        let start = FlowStart { flow, class: 0, size, app_rate, controlled: true, window, base_rtt: None, queue_pair: None };
         self.nic.start_flow(self.world.now, start, &mut self.world);
     }
 

@@ -284,6 +284,8 @@ pub fn sections() -> Vec<SectionSpec> {
         watchdog(),
         flow(),
         workload(),
+        crate::network::jobs::keys::job(),
+        crate::network::jobs::keys::collective(),
         probes(),
     ]);
     all

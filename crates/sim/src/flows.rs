@@ -58,6 +58,7 @@ impl FlowRecord {
 
     /// Adds what another partition of the network saw of the same flow.
     pub(crate) fn add(&mut self, o: &FlowRecord) {
+        self.flow.start = self.flow.start.min(o.flow.start); // a message of a job begins where its source is
         self.nth += o.nth;
         self.sent += o.sent;
         self.delivered += o.delivered;

@@ -28,6 +28,8 @@ pub(crate) struct Layout {
     pub frees_receiver_state: bool,
     /// Flows that end may have successors.
     pub loops: bool,
+    /// Flows may be messages of jobs.
+    pub jobs: bool,
     /// Names of the nodes.
     pub names: Vec<Box<str>>,
 }

@@ -17,6 +17,8 @@ pub(crate) enum Stage {
     Sent,
     /// Its last frame has arrived, without a report.
     Delivered,
+    /// Its last frame has arrived, and that is to be acknowledged.
+    Arrived,
     /// The news that all has arrived is at its source.
     Acknowledged,
 }
@@ -24,6 +26,9 @@ pub(crate) enum Stage {
 impl Partition {
     /// Flows of closed loops have come further: starts their successors or, where the source has no news yet, plans it.
     pub fn follow_loops(&mut self) {
+        if self.jobs.is_some() {
+            self.follow_jobs();
+        }
         while let Some((flow, stage)) = self.core.monitor.flows.ended.pop() {
             let Some(index) = self.loop_of(flow) else { continue };
             match (self.starts.loops[index].next_after(), stage) {

@@ -163,6 +163,8 @@ impl Monitor {
                 if complete && !self.layout.acks {
                     self.flows.complete(clock, flow);
                     self.comes_to(flow, Stage::Delivered);
+                } else if complete {
+                    self.comes_to(flow, Stage::Arrived);
                 }
             }
             NodeEvent::OutOfOrder { flow, expected, got, payload } => self.note_out_of_order(clock, flow, (expected, got), payload),
@@ -189,7 +191,7 @@ impl Monitor {
     }
 
     fn comes_to(&mut self, flow: u32, stage: Stage) {
-        if self.layout.loops {
+        if self.layout.loops || self.layout.jobs {
             self.flows.ended.push((flow, stage));
         }
     }

@@ -9,6 +9,7 @@ use crate::checks::Violation;
 use crate::deadlock_detector::Deadlock;
 use crate::fast_forward::FastForwarded;
 use crate::flows::FlowRecord;
+use crate::jobs::RankLog;
 use crate::histogram::QueueCounts;
 use crate::lost::LostFrames;
 use crate::storms::Storm;
@@ -101,6 +102,8 @@ pub struct Outcome {
     pub rate_changes: u64,
     /// Flows in order of their number.
     pub flows: Vec<FlowRecord>,
+    /// What the ranks of each job did.
+    pub ranks: Vec<Vec<RankLog>>,
     /// Flows in the order in which they were complete.
     pub completions: Vec<u32>,
     /// Histograms of queue lengths, in order of time.

@@ -16,6 +16,7 @@ use crate::core::{Core, of_flow_timer};
 use crate::event::{Event, EventOrder, Kind};
 use crate::fault::StartOrder;
 use crate::flows::FlowRecord;
+use crate::jobs::{JOB, Ranks};
 use crate::model::PathFacts;
 
 pub(crate) enum Node {
@@ -76,6 +77,8 @@ pub(crate) struct Partition {
     pub nodes: Vec<Node>,
     pub core: Core,
     pub starts: Starts,
+    /// Ranks of jobs at the hosts that are here.
+    pub jobs: Option<Box<Ranks>>,
     /// Events prefetch the memory of their ports and nodes.
     large: bool,
     /// When something last happened, apart from calls that find nothing due.
@@ -98,7 +101,7 @@ impl Partition {
         // network asking ahead costs more than it saves.
         const LARGE: usize = 4096;
         let large = core.layout.ports.len() > LARGE;
-        Partition { nodes, core, starts, large, acted: Time::ZERO, asked: 0 }
+        Partition { nodes, core, starts, jobs: None, large, acted: Time::ZERO, asked: 0 }
     }
 
     /// Handles events before `bound`, at most `events` of them.
@@ -235,7 +238,7 @@ impl Partition {
 
     /// Is nothing left but calls that find nothing due?
     pub fn rests(&self) -> bool {
-        self.next_start().is_none() && self.has_nothing_due()
+        self.next_start().is_none() && self.has_nothing_due() && self.jobs.as_ref().is_none_or(|j| j.rest())
     }
 
     /// The same, flows aside that have not begun.
@@ -330,6 +333,7 @@ impl Partition {
                         self.acted = self.acted.max(now);
                         n.on_emit(now, core)
                     }
+                    Kind::Clock if e.arg == JOB as u32 => return self.ranks_are_due(node),
                     Kind::Clock => {
                         if n.on_clock(now, e.arg as u8, core) {
                             self.acted = self.acted.max(now);
@@ -433,6 +437,12 @@ impl Partition {
     }
 
     pub fn begin(&mut self, flow: u32, facts: PathFacts) {
+        self.begin_in(flow, facts, None);
+        self.after_flows();
+    }
+
+    /// A flow begins, in a queue pair of its source if it has one.
+    pub fn begin_in(&mut self, flow: u32, facts: PathFacts, queue_pair: Option<u32>) {
         let record = &mut self.core.monitor.flows.records[flow as usize];
         let f = &record.flow;
         let index = self.starts.loops.iter().position(|l| l.label() == f.label).map_or(u32::MAX, |i| i as u32);
@@ -450,6 +460,7 @@ impl Partition {
             controlled: f.controlled,
             window: facts.window,
             base_rtt: facts.base_rtt,
+            queue_pair,
         };
         record.nth = *counter;
         *counter += 1;
@@ -458,7 +469,6 @@ impl Partition {
         if let Node::Nic(n) = &mut self.nodes[src as usize] {
             n.start_flow(now, start, &mut self.core);
         }
-        self.after_flows();
     }
 
     /// Who fills the buffers for which ports have just begun to wait.

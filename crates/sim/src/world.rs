@@ -12,6 +12,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
+use xoff_jobs::Jobs;
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::Detection;
 use xoff_node::{Classes, EventKey, LEN_MAX, Nic, NicConfig, PausedWith, SchedulerKind, Switch, SwitchConfig, Transport};
@@ -29,6 +30,7 @@ use crate::deadlock_detector::{self, Deadlock, Egress, StuckPort, Waiting};
 use crate::event::{Event, EventOrder, FLOWS_MAX, Kind, PORTS_MAX};
 use crate::fast_forward::{FastForward, FastForwarded, Plan, Routed};
 use crate::flows::FlowRecord;
+use crate::jobs::RANK_DONE;
 use crate::layout::Layout;
 use crate::model::{Model, PathFacts};
 use crate::outcome::{Ended, Outcome, PortTotals};
@@ -104,6 +106,9 @@ pub struct World {
     completions: Vec<u32>,
     /// Flows of the list; closed loops have no end.
     listed: usize,
+    /// Ranks of jobs that have not come to their end.
+    ranks_left: usize,
+    jobs: Option<Arc<Jobs>>,
     pub(crate) deadlock_interval: Span,
     stop_on_deadlock: bool,
     deadlocks: Vec<Deadlock>,
@@ -259,7 +264,7 @@ impl World {
             let pause = self.fast_forward(until_of_run);
             let until = Time(until_of_run.0.saturating_sub(self.skipped.0));
             let next = self.next_time();
-            let left = self.listed.saturating_sub(self.completions.len());
+            let left = self.listed.saturating_sub(self.completions.len()) + self.ranks_left;
             if left == 0 && self.looks.is_some_and(|l| l.due(next.unwrap_or(Time::NEVER))) {
                 return self.ended(Ended::FlowsDone);
             }
@@ -390,6 +395,11 @@ impl World {
         }
         if several || late {
             rows.sort_by_key(|r| r.0);
+        }
+        if self.jobs.is_some() {
+            let all = completions.len();
+            completions.retain(|c| c.1 != RANK_DONE);
+            self.ranks_left -= all - completions.len();
         }
         self.completions.extend(completions.iter().map(|c| c.1));
         if let Some(f) = &mut self.forward {
@@ -548,6 +558,7 @@ impl World {
         self.audit();
         self.put_in_order(); // stops that have expired since the last event
         let mut ports = self.port_totals();
+        let ranks = self.take_ranks();
         let mut begun = self.partitions.iter().map(|p| p.starts.begun).sum();
         let events = self.events();
         let switches = self.partitions.iter().flat_map(|p| &p.nodes).filter_map(|n| if let Node::Switch(s) = n { Some(s) } else { None });
@@ -583,7 +594,9 @@ impl World {
             let known = |f: &FlowRecord| f.flow.start <= of_run || f.delivered > 0;
             begun = flows.iter().rposition(known).map_or(0, |last| last + 1);
         }
-        flows.truncate(begun);
+        if ranks.is_empty() {
+            flows.truncate(begun);
+        }
         storms.sort_by_key(Storm::order);
         let (violations, violations_total) = Checks::merged(checks);
         let outcome = Outcome {
@@ -600,6 +613,7 @@ impl World {
             rate_changes: counts.rate_changes,
             delivered_frames: counts.delivered,
             flows,
+            ranks,
             completions: self.completions,
             queue_counts: seen.histogram.map(|h| h.kept).unwrap_or_default(),
             deadlocks: self.deadlocks,

@@ -1,7 +1,9 @@
 //! Flows, and the flows of a whole run in their final order.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use xoff_jobs::{Job, Jobs};
 use xoff_params::ParamError;
 use xoff_topology::routing::ExplicitPaths;
 use xoff_topology::{NodeId, Topology};
@@ -87,6 +89,8 @@ pub struct Flows {
     pub paths: ExplicitPaths,
     /// Sources that are asked for flows during the run.
     pub loops: Vec<ClosedLoop>,
+    /// Jobs, whose messages are the last of the flows: they begin when their ranks send them, [`Time::NEVER`] until then.
+    pub jobs: Option<Arc<Jobs>>,
     /// Names of the workloads.
     pub labels: Vec<String>,
     /// What the user should know, with the workload's name in front.
@@ -126,7 +130,40 @@ impl Flows {
         all.flows.sort_by_key(|f| f.start);
         Ok(all)
     }
+
+    /// Adds jobs, whose hosts, graphs and labels are set: numbers their messages, which become flows after all others.
+    pub fn add_jobs(&mut self, jobs: Vec<Job>) {
+        if jobs.is_empty() {
+            return;
+        }
+        let mut all = Jobs::default();
+        for (nth, mut job) in jobs.into_iter().enumerate() {
+            job.first_flow = self.flows.len() as u32;
+            let first_port = (nth % (SRC_PORTS as usize / PAIRS_MAX as usize)) as u16 * PAIRS_MAX;
+            let flow = |m: &xoff_jobs::Message| Flow {
+                src: job.hosts[m.from as usize],
+                dst: job.hosts[m.to as usize],
+                priority: job.priority,
+                size: m.bytes.max(1),
+                start: Time::NEVER,
+                rate: None,
+                controlled: true,
+                src_port: FIRST_SRC_PORT + first_port + m.pair % PAIRS_MAX,
+                dst_port: DST_PORT,
+                path: None,
+                label: job.label,
+            };
+            let of_an_iteration: Vec<Flow> = job.messages.iter().map(flow).collect();
+            self.flows.reserve(job.flows() as usize);
+            (0..job.iterations).for_each(|_| self.flows.extend_from_slice(&of_an_iteration));
+            all.jobs.push(Arc::new(job));
+        }
+        self.jobs = Some(Arc::new(all));
+    }
 }
+
+/// Queue pairs that a job has for a peer at most.
+pub const PAIRS_MAX: u16 = 256;
 
 /// Source ports before they start again from the first.
 const SRC_PORTS: u16 = u16::MAX - FIRST_SRC_PORT;

@@ -34,6 +34,8 @@ pub enum Purpose {
     ClosedLoop = 7,
     /// Kind of a message, where a host sends several.
     Kind = 8,
+    /// Which hosts the ranks of a job have.
+    Placement = 9,
 }
 
 impl Purpose {

@@ -103,4 +103,7 @@ pub struct FlowStart {
     pub window: Option<u64>,
     /// Round-trip time of its way without queues; `None`: unknown.
     pub base_rtt: Option<Span>,
+    /// The queue pair whose next message it is, by a number of this NIC: rate control goes on where the message before it left it. `None`:
+    /// it is a flow of its own.
+    pub queue_pair: Option<u32>,
 }

@@ -13,7 +13,12 @@ impl Nic {
     pub fn on_flow_timer(&mut self, now: Time, slot: u32, which: u8, env: &mut impl Env) {
         let mut wakes = Wakes::default();
         let f = &mut self.flows[slot as usize];
-        let Some(rc) = f.rate_control.as_mut().filter(|_| !f.timers_cancelled) else { return };
+        let Some(rc) = f.rate_control.as_mut().filter(|_| !f.timers_cancelled) else {
+            if let Some(next) = self.successor(slot) {
+                self.on_flow_timer(now, next, which, env);
+            }
+            return;
+        };
         let before = rc.rate();
         rc.on_wake(now, which, &mut wakes);
         self.after_rate_control(now, slot, before, wakes, env);
@@ -41,7 +46,7 @@ impl Nic {
         if finished {
             // What it has to send again goes out at the rate it has now; news on this very frame still count.
             flow.done = true;
-            flow.timers_cancelled = true;
+            flow.timers_cancelled = flow.pair.is_none();
             self.round_robin.over(flow.start.class);
             self.slots.remove(&f.flow);
             env.emit(self.node, now, NodeEvent::Acknowledged { flow: f.flow });
@@ -58,7 +63,7 @@ impl Nic {
             self.on_wanted_ack(now, slot, f, id, env);
         }
         let flow = &mut self.flows[slot as usize];
-        if flow.done && flow.next >= flow.start.size {
+        if flow.done && flow.next >= flow.start.size && flow.pair.is_none() {
             flow.rate_control = None;
         }
         self.try_send(now, env);
@@ -85,9 +90,10 @@ impl Nic {
         // Full frames, but for the last one.
         let payload = if f.seq == flow.start.size { (f.seq - 1) % self.c.payload_max as u64 + 1 } else { self.c.payload_max as u64 };
         let records = env.frames().telemetry(id).copied().unwrap_or_default();
+        let (before, sent) = self.in_pair(slot);
         let ack = Ack {
-            acked: f.seq,
-            sent: flow.next,
+            acked: before + f.seq,
+            sent,
             rtt: now.since(f.sent_at),
             len: Bytes(payload + self.c.header as u64),
             mark: f.reported(),
@@ -117,7 +123,12 @@ impl Nic {
 
     fn on_feedback(&mut self, now: Time, slot: u32, feedback: Feedback<'_>, env: &mut impl Env) {
         let flow = &mut self.flows[slot as usize];
-        let Some(rc) = &mut flow.rate_control else { return };
+        let Some(rc) = &mut flow.rate_control else {
+            if let Some(next) = self.successor(slot) {
+                self.on_feedback(now, next, feedback, env);
+            }
+            return;
+        };
         let mut wakes = Wakes::default();
         let before = rc.rate();
         rc.on_feedback(now, feedback, &mut wakes);

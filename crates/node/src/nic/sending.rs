@@ -7,6 +7,7 @@ use xoff_units::{Bytes, Rate, Time, state};
 
 use super::per_flow::flow_gate;
 use super::round_robin::{Answer, Flows, NOTHING};
+use super::queue_pair::InPair;
 use super::{FlowStart, Nic, NicConfig, Order, Pacing, PausedWith, Transport};
 use crate::env::{Env, NodeEvent};
 use crate::frame::{Frame, FrameKind, FrameStore, Telemetry};
@@ -39,6 +40,9 @@ pub(super) struct Sending {
     pub timers_cancelled: bool,
     /// Its application, if that produces at a rate ([`Pacing::Schedule`]).
     pub production: Option<Box<Production>>,
+    /// Its place in a queue pair, if it has one.
+    #[serde(skip)] // runs with queue pairs are not searched for recurring states
+    pub pair: Option<Box<InPair>>,
 }
 
 /// An application that produces bytes at a constant rate.
@@ -300,11 +304,14 @@ impl Nic {
             return self.round_robin.shorter(class, f.next_len(&self.c));
         }
         let unacknowledged = self.c.transport == Transport::None;
-        if unacknowledged || f.done {
+        if (unacknowledged || f.done) && f.pair.is_none() {
             f.rate_control = None;
         }
         if unacknowledged {
-            self.slots.remove(&f.start.flow);
+            // News of a queue pair's messages concern the next one.
+            if f.pair.is_none() {
+                self.slots.remove(&f.start.flow);
+            }
             self.round_robin.over(class);
         }
     }

@@ -25,6 +25,7 @@ mod execute;
 pub(crate) mod explain;
 mod from_outside;
 mod ideal;
+pub(crate) mod jobs;
 mod operation;
 mod parts;
 mod pool;

@@ -16,6 +16,7 @@ use xoff_topology::{Topology, failures};
 use xoff_units::{Bytes, Span, Time};
 use xoff_workload::{Context, Flows, Repeat, SizeCdf, generators};
 
+use crate::network::jobs;
 use crate::{idle, sections};
 
 /// Texts that were read, so that the same parameters can be read again for another link without a second entry in the
@@ -373,7 +374,8 @@ pub(super) fn read_flows(doc: &Document, topology: &Topology, (seed, end): (u64,
     if !complete {
         return None;
     }
-    if parts.is_empty() {
+    let jobs = doc.has(&jobs::keys::job()) || doc.has(&jobs::keys::collective());
+    if parts.is_empty() && !jobs {
         // A section that is written wrongly has been reported.
         if !doc.has(&sections::flow()) && !doc.has(&sections::workload()) {
             let place = doc.source().place(0..0);
@@ -382,7 +384,7 @@ pub(super) fn read_flows(doc: &Document, topology: &Topology, (seed, end): (u64,
         return None;
     }
     match Flows::new(topology, labels, parts) {
-        Ok(flows) => Some(flows),
+        Ok(mut flows) => jobs::read_jobs(doc, topology, seed, folder, &mut flows).map(|()| flows),
         Err(e) => {
             doc.push(Problem::new(format!("{}: {}", e.key, e.what), e.hint).at(doc.source().place(0..0)));
             None

@@ -4,7 +4,7 @@ use xoff_mech::detection::Mark;
 use xoff_record::{Beside, DeadlockRow, FlowRow, Known, Label, Late, Node, Port, PortRow, RecordError, Slowdown, StormRow, Tables};
 use xoff_sim::Outcome;
 use xoff_topology::PortNumbers;
-use xoff_units::Span;
+use xoff_units::{Span, Time};
 
 use super::NetworkScenario;
 use crate::network::ideal::Ideals;
@@ -20,6 +20,10 @@ pub(super) fn write_rows(
     let ideals = Ideals::new(s, o.now);
     for (i, f) in o.flows.iter().enumerate() {
         let w = &f.flow;
+        if w.start == Time::NEVER {
+            all.push(None);
+            continue; // a message of a job that has not begun
+        }
         let fct = f.fct();
         let ideal = ideals.of(f);
         all.push(ideal);

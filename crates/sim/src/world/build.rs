@@ -29,6 +29,9 @@ fn obstacle(m: &Model, flows: &Flows) -> Option<&'static str> {
         _ if m.outside.is_some() => "its frames go through real ports",
         _ if m.order == EventOrder::Insertion => "events of equal time happen in the order in which they were scheduled anywhere",
         _ if !flows.loops.is_empty() => "a closed loop numbers its flows in the order in which flows end anywhere",
+        _ if flows.jobs.as_ref().is_some_and(|j| j.jobs.iter().any(|j| j.sends_inside())) => {
+            "ranks of one node exchange messages without a cable between them"
+        }
         _ if m.probes.causes => "the cause of a pause is read from the next switch at once",
         _ if m.probes.histogram.is_some() || m.draws.is_some() || f.losses.is_some() || f.round_robin.is_some() => {
             "another simulator's order of random numbers or timers is followed"
@@ -48,6 +51,9 @@ fn shares(topology: &Topology, flows: &Flows, m: &Model, share: Share) -> Result
     }
     if !m.probes.frames.is_none() {
         return refused("frames on wires are recorded one by one");
+    }
+    if flows.jobs.is_some() {
+        return refused("what the ranks of a job did stays with their process");
     }
     let split = Split::new(topology, share.count);
     match split.lookahead {
@@ -375,20 +381,23 @@ impl World {
             detecting: m.probes.any_on_change(),
             frees_receiver_state: m.order == EventOrder::Insertion,
             loops: !flows.loops.is_empty(),
+            jobs: flows.jobs.is_some(),
             names: topology.nodes.iter().map(|n| n.name.as_str().into()).collect(),
         });
-        let off = no_fast_forward(!flows.loops.is_empty(), m);
+        let off = no_fast_forward(&flows, m);
         let by_flow = nodes.iter().flatten().any(|n| matches!(n, Node::Nic(n) if n.is_held_by_flow()));
         let routed = Routed { topology, routes: &routes, choice: m.routing.choice };
         // Flow control by flow goes by the numbers of flows, which are others the next time.
         let plan = if off.is_some() || by_flow { Plan::default() } else { Plan::new(&flows.flows, &path_facts, &routed) };
         let outside = m.outside.is_some();
+        // Messages of jobs are the last ones, and begin when their ranks send them.
+        let planned = flows.flows.partition_point(|f| f.start < Time::NEVER) as u32;
         let (listed, path_facts) = (Arc::new(flows.flows), Arc::new(path_facts));
         let checks = Checks::new(m.checks);
         let partitions = nodes.len();
         let partition = |(partition, nodes): (usize, Vec<Node>)| {
             let begins = |f: &Flow| layout.partition_of[f.src as usize] as usize == partition && here[f.src as usize];
-            let own = (0..listed.len() as u32).filter(|&i| begins(&listed[i as usize])).collect();
+            let own = (0..planned).filter(|&i| begins(&listed[i as usize])).collect();
             let mut monitor = Monitor::new(layout.clone(), Checks::new(m.checks));
             if !layout.loops {
                 monitor.flows.records = listed.iter().map(|f| FlowRecord::new(f.clone(), 0)).collect();
@@ -430,6 +439,8 @@ impl World {
             recorder: None,
             completions: Vec::new(),
             listed: listed.len(),
+            ranks_left: flows.jobs.as_ref().map_or(0, |j| j.ranks()),
+            jobs: flows.jobs.clone(),
             deadlock_interval: m.deadlock_interval,
             stop_on_deadlock: m.stop_on_deadlock,
             deadlocks: Vec::new(),
@@ -441,6 +452,9 @@ impl World {
             rerouting: (!m.faults.failures.is_empty()).then(|| Box::new((topology.clone(), m.routing))),
         };
         world.arm(topology, flows.loops, m)?;
+        if let Some(jobs) = &flows.jobs {
+            world.arm_jobs(jobs);
+        }
         Ok(world)
     }
 
@@ -488,7 +502,7 @@ impl World {
 }
 
 /// Why a state is not even searched that recurs.
-fn no_fast_forward(loops: bool, m: &Model) -> Option<String> {
+fn no_fast_forward(flows: &Flows, m: &Model) -> Option<String> {
     let reasons = [
         (!m.fast_forward, "it was not asked for"),
         (m.order == EventOrder::Insertion, "equal times go by order of insertion, which never comes again"),
@@ -504,7 +518,8 @@ fn no_fast_forward(loops: bool, m: &Model) -> Option<String> {
         (m.faults.slow_receivers.iter().any(|s| !s.drain.stalls.is_empty()), "a host stalls at times that were given"),
         (!m.faults.storms.is_empty(), "hosts stop their peers by the clock"),
         (m.watchdog.is_some(), "a watchdog looks at the queues by the clock"),
-        (loops, "closed loops start flows that are not known before"),
+        (!flows.loops.is_empty(), "closed loops start flows that are not known before"),
+        (flows.jobs.is_some(), "the ranks of a job send when they have received"),
     ];
     reasons.into_iter().find(|r| r.0).map(|r| r.1.to_owned())
 }

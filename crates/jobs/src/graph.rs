@@ -1,0 +1,160 @@
+//! The operations of the ranks of a job, and which of them wait for which.
+//!
+//! ```text
+//!   rank 0   compute --after end--> send to 1 --after end--> compute
+//!   rank 1   receive from 0 --after end--> compute           (a receive ends when a message of that source and tag is there)
+//! ```
+
+use xoff_units::Span;
+
+/// No operation.
+pub const NONE: u32 = u32::MAX;
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Keeps its stream busy for so long.
+    Compute(Span),
+    /// Hands a message to the host; ends when its last byte has left.
+    Send {
+        /// Receiving rank.
+        to: u32,
+        /// Payload [bytes].
+        bytes: u64,
+        /// What the receiver distinguishes messages by.
+        tag: u64,
+        /// Chooses among the queue pairs of the peer.
+        channel: u16,
+    },
+    /// Ends when a message that fits is there.
+    Receive {
+        /// Sending rank; `None`: any.
+        from: Option<u32>,
+        /// Payload [bytes].
+        bytes: u64,
+        /// Tag; `None`: any.
+        tag: Option<u64>,
+    },
+}
+
+/// An operation of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Op {
+    /// What it does.
+    pub work: Work,
+    /// Operations of one stream do not overlap; [`Op::FREE`]: it needs none.
+    pub stream: u16,
+}
+
+impl Op {
+    /// An operation without a stream.
+    pub const FREE: u16 = u16::MAX;
+}
+
+/// The operations of one rank.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Program {
+    /// By number.
+    pub ops: Vec<Op>,
+    /// Who waits for an operation: its successors lie in `edges` from here to the next one's.
+    first: Vec<u32>,
+    /// A successor, and whether it waits for the start only.
+    edges: Vec<(u32, bool)>,
+    /// Operations that each one waits for.
+    pub waits_for: Vec<u32>,
+    /// The message of a send within an iteration; [`NONE`]: it is no send, or one that leaves the host by another way.
+    pub message: Vec<u32>,
+}
+
+impl Program {
+    /// Those that wait for an operation, and whether for its start only.
+    pub fn successors(&self, op: u32) -> &[(u32, bool)] {
+        &self.edges[self.first[op as usize] as usize..self.first[op as usize + 1] as usize]
+    }
+}
+
+/// A part of the operations that has a name: a collective.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// Its name.
+    pub name: String,
+    /// Bytes that it is about, for bandwidths; 0: none [bytes].
+    pub bytes: u64,
+    /// What turns algorithm bandwidth into bus bandwidth: numerator and denominator.
+    pub bus: (u64, u64),
+    /// By member: rank, the operation whose end begins it, the one whose end ends it.
+    pub members: Vec<(u32, u32, u32)>,
+}
+
+/// A job's operations while they are put together, and then all that a run needs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Graph {
+    /// By rank.
+    pub programs: Vec<Program>,
+    /// What has a name.
+    pub parts: Vec<Part>,
+    /// By rank: (before, after, start only), while they are put together.
+    pending: Vec<Vec<(u32, u32, bool)>>,
+}
+
+impl Graph {
+    /// Of so many ranks without operations.
+    pub fn new(ranks: usize) -> Graph {
+        Graph { programs: vec![Program::default(); ranks], parts: Vec::new(), pending: vec![Vec::new(); ranks] }
+    }
+
+    /// Number of ranks.
+    pub fn ranks(&self) -> u32 {
+        self.programs.len() as u32
+    }
+
+    /// Number of operations.
+    pub fn ops(&self) -> u64 {
+        self.programs.iter().map(|p| p.ops.len() as u64).sum()
+    }
+
+    /// Adds an operation and returns its number.
+    pub fn add(&mut self, rank: u32, work: Work, stream: u16) -> u32 {
+        let ops = &mut self.programs[rank as usize].ops;
+        ops.push(Op { work, stream });
+        ops.len() as u32 - 1
+    }
+
+    /// Adds an operation of no duration that others can wait for.
+    pub fn mark(&mut self, rank: u32) -> u32 {
+        self.add(rank, Work::Compute(Span::ZERO), Op::FREE)
+    }
+
+    /// `later` begins after the end of `before`; nothing if there is none.
+    pub fn after(&mut self, rank: u32, later: u32, before: u32) {
+        if before != NONE {
+            self.pending[rank as usize].push((before, later, false));
+        }
+    }
+
+    /// `later` begins after the start of `before`.
+    pub fn after_start(&mut self, rank: u32, later: u32, before: u32) {
+        self.pending[rank as usize].push((before, later, true));
+    }
+
+    /// Puts the dependencies in order.
+    pub fn finish(&mut self) {
+        for (program, pending) in self.programs.iter_mut().zip(&mut self.pending) {
+            let n = program.ops.len();
+            pending.sort_unstable();
+            pending.dedup();
+            program.waits_for = vec![0; n];
+            program.first = vec![0; n + 1];
+            program.message = vec![NONE; n];
+            for &(before, later, _) in pending.iter() {
+                program.waits_for[later as usize] += 1;
+                program.first[before as usize + 1] += 1;
+            }
+            for i in 0..n {
+                program.first[i + 1] += program.first[i];
+            }
+            program.edges = pending.iter().map(|&(_, later, start)| (later, start)).collect();
+            *pending = Vec::new();
+        }
+    }
+}

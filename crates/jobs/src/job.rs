@@ -1,0 +1,151 @@
+//! A job: a graph, its hosts, and the numbers of its messages.
+
+use std::sync::Arc;
+
+use xoff_units::{Bytes, Rate, Span, Time};
+
+use crate::graph::{Graph, NONE, Work};
+
+/// What a host spends on messages besides the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overheads {
+    /// A send keeps its stream busy for so long before the message is handed over (`o` of LogGP).
+    pub send: Span,
+    /// A receive keeps its stream busy for so long once the message is there (`o` of LogGP).
+    pub receive: Span,
+}
+
+/// How ranks of one node exchange messages: not through the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inner {
+    /// Ranks of a node; 1: every message goes through the network.
+    pub ranks: u32,
+    /// Rate at which a rank sends to the others of its node, one message after the other.
+    pub rate: Rate,
+    /// From the last byte of a message to its arrival.
+    pub latency: Span,
+}
+
+/// A message of an iteration that goes through the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Sending rank.
+    pub from: u32,
+    /// Receiving rank.
+    pub to: u32,
+    /// The send.
+    pub op: u32,
+    /// Payload [bytes].
+    pub bytes: u64,
+    /// What the receiver distinguishes messages by.
+    pub tag: u64,
+    /// Its queue pair among those of the peer.
+    pub pair: u16,
+}
+
+/// A job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// Its name.
+    pub name: String,
+    /// Index of its name among the workloads.
+    pub label: u32,
+    /// Host of each rank.
+    pub hosts: Vec<u32>,
+    /// What the ranks do in an iteration.
+    pub graph: Arc<Graph>,
+    /// How often they do it, each rank at its own pace.
+    pub iterations: u32,
+    /// When the first iteration begins.
+    pub start: Time,
+    /// Queue pairs of a rank for each peer.
+    pub queue_pairs: u16,
+    /// Priority of its messages.
+    pub priority: u8,
+    /// What hosts spend on messages.
+    pub overheads: Overheads,
+    /// How ranks of one node exchange messages.
+    pub inner: Option<Inner>,
+    /// The messages of an iteration.
+    pub messages: Vec<Message>,
+    /// Number of the flow of its first message.
+    pub first_flow: u32,
+    /// By rank: computing takes this many thousandths.
+    pub pace: Vec<u32>,
+}
+
+/// A rate for parts of a node that nothing is known of.
+const NO_TIME: Span = Span::ZERO;
+
+impl Job {
+    /// Numbers the messages that go through the network.
+    pub fn number(&mut self) {
+        let mut graph = (*self.graph).clone();
+        self.messages.clear();
+        for (from, program) in (0..).zip(&mut graph.programs) {
+            for (op, o) in (0..).zip(&program.ops) {
+                let Work::Send { to, bytes, tag, channel } = o.work else { continue };
+                if self.within_node(from, to) {
+                    continue;
+                }
+                program.message[op as usize] = self.messages.len() as u32;
+                let pair = channel % self.queue_pairs.max(1);
+                self.messages.push(Message { from, to, op, bytes, tag, pair });
+            }
+        }
+        self.graph = Arc::new(graph);
+    }
+
+    /// Do both ranks lie in one node?
+    pub fn within_node(&self, a: u32, b: u32) -> bool {
+        self.inner.is_some_and(|i| i.ranks > 1 && a / i.ranks == b / i.ranks)
+    }
+
+    /// Is anything sent inside of nodes?
+    pub fn sends_inside(&self) -> bool {
+        let inside = |from: u32| move |o: &crate::Op| matches!(o.work, Work::Send { to, .. } if self.within_node(from, to));
+        self.inner.is_some() && (0..).zip(&self.graph.programs).any(|(from, p)| p.ops.iter().any(inside(from)))
+    }
+
+    /// Flows of all its iterations.
+    pub fn flows(&self) -> u64 {
+        self.messages.len() as u64 * self.iterations as u64
+    }
+
+    /// Iteration and message of a flow.
+    pub fn of_flow(&self, flow: u32) -> (u32, u32) {
+        let (nth, per) = (flow - self.first_flow, self.messages.len() as u32);
+        (nth / per, nth % per)
+    }
+
+    /// The flow of a message.
+    pub fn flow(&self, iteration: u32, message: u32) -> u32 {
+        debug_assert!(message != NONE);
+        self.first_flow + iteration * self.messages.len() as u32 + message
+    }
+
+    /// Time that a message inside a node keeps its sender's way busy.
+    pub fn inner_time(&self, bytes: u64) -> Span {
+        self.inner.map_or(NO_TIME, |i| i.rate.time_for(Bytes(bytes)))
+    }
+}
+
+/// All jobs of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Jobs {
+    /// In the order of the scenario, and of their flows.
+    pub jobs: Vec<Arc<Job>>,
+}
+
+impl Jobs {
+    /// The job of a flow; `None`: the flow is of another workload.
+    pub fn of_flow(&self, flow: u32) -> Option<usize> {
+        let at = self.jobs.partition_point(|j| j.first_flow <= flow).checked_sub(1)?;
+        ((flow - self.jobs[at].first_flow) as u64 <= self.jobs[at].flows().saturating_sub(1) && self.jobs[at].flows() > 0).then_some(at)
+    }
+
+    /// Ranks of all jobs.
+    pub fn ranks(&self) -> usize {
+        self.jobs.iter().map(|j| j.hosts.len()).sum()
+    }
+}

@@ -1,0 +1,24 @@
+//! Jobs: programs of several ranks that compute and exchange messages, as a training run does.
+//!
+//! ```text
+//!   collectives, traces --> Graph: operations by rank, who waits for whom --check--> Job: hosts, iterations, numbers of messages
+//!                                                                                     |
+//!   simulator, LogGP network -- sent, delivered, time is up --> Machine (one per rank) +-- a message begins, call me at t
+//!                                                                 +-- Log: when each operation began and ended, and what it waited for
+//! ```
+//!
+//! A [`Machine`] is sans-IO, like all nodes: it takes `(now, input)` and returns what is to be done. It sees only what happens at its own
+//! host, so ranks can be simulated apart from each other.
+
+pub mod check;
+pub mod collectives;
+pub mod graph;
+pub mod job;
+pub mod loggp;
+pub mod machine;
+
+pub use check::Fault;
+pub use collectives::{Algorithm, Collective, Kind};
+pub use graph::{Graph, NONE, Op, Work};
+pub use job::{Inner, Job, Jobs, Message, Overheads};
+pub use machine::{Action, Input, Log, Machine, OpTimes};

@@ -1,0 +1,481 @@
+//! One rank of a job in motion.
+//!
+//! ```text
+//!   ready --+-- compute: its stream is free -> busy for its time -> ended
+//!           +-- send:    overhead -> queue pair, one message after the other -> its last byte has left -> ended
+//!           +-- receive: posted -> a message that fits is there -> overhead -> ended
+//! ```
+//!
+//! Everything that it waits for happens at its own host. What equal times bring is taken in the order in which it comes, and what becomes ready
+//! at once in the order of the operations' numbers.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use xoff_units::{Span, Time};
+
+use crate::graph::{NONE, Op, Work};
+use crate::job::Job;
+
+/// What a rank learns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// A time has come that it asked for.
+    Due,
+    /// The last byte of a message of its own has left.
+    Sent {
+        /// The flow of the message.
+        flow: u32,
+    },
+    /// A message for it has arrived, whole.
+    Arrived {
+        /// Iteration of its sender.
+        iteration: u32,
+        /// Its sender.
+        from: u32,
+        /// The send.
+        op: u32,
+    },
+}
+
+/// What a rank wants done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// A message begins.
+    Begin {
+        /// Its flow.
+        flow: u32,
+        /// Its queue pair, counted from 0 at this rank.
+        pair: u32,
+    },
+    /// It wants [`Input::Due`] then.
+    WakeAt(Time),
+    /// A message arrives at a rank of the same node.
+    Inside {
+        /// Receiving rank.
+        to: u32,
+        /// When.
+        at: Time,
+        /// Iteration of the sender.
+        iteration: u32,
+        /// The send.
+        op: u32,
+    },
+    /// All its iterations are over.
+    Done,
+}
+
+/// When an operation was done, and what it waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpTimes {
+    /// It began: its stream was free, or a receive was posted.
+    pub begun: Time,
+    /// A send was handed over to its queue pair; a message for a receive had arrived.
+    pub handed: Time,
+    /// It ended.
+    pub ended: Time,
+    /// The operation whose end or start let it begin; [`NONE`]: the iteration did.
+    pub cause: u32,
+    /// The message that a receive took: its sender.
+    pub from: u32,
+    /// The message that a receive took: the send.
+    pub from_op: u32,
+}
+
+impl OpTimes {
+    const NOT_YET: OpTimes =
+        OpTimes { begun: Time::NEVER, handed: Time::NEVER, ended: Time::NEVER, cause: NONE, from: NONE, from_op: NONE };
+}
+
+/// What a rank has done.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Log {
+    /// By iteration and operation, as far as it has come.
+    pub ops: Vec<OpTimes>,
+    /// When each iteration that has begun did so, and its end.
+    pub iterations: Vec<(Time, Option<Time>)>,
+}
+
+/// What happens at a time that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    Starts,
+    /// What a stream, or no stream, was busy with is over.
+    Over(u32),
+    /// A message has left for its node.
+    Left(u32),
+    Arrives { iteration: u32, from: u32, op: u32 },
+}
+
+#[derive(Default)]
+struct Stream {
+    busy: bool,
+    /// What it was busy with last.
+    last: u32,
+    waits: VecDeque<(u32, u32)>,
+}
+
+#[derive(Default)]
+struct Pair {
+    busy: bool,
+    waits: VecDeque<u32>,
+}
+
+/// A message that is there: its place among all that came, when it came, the send.
+type There = (u64, Time, u32);
+
+/// A rank.
+pub struct Machine {
+    job: Arc<Job>,
+    rank: u32,
+    iteration: u32,
+    done: bool,
+    /// Operations that have not ended in this iteration.
+    left: u32,
+    waits: Vec<u32>,
+    /// Operations that have become ready, and what let them.
+    ready: VecDeque<(u32, u32)>,
+    streams: FxHashMap<u16, Stream>,
+    pair_of: FxHashMap<(u32, u16), u32>,
+    pairs: Vec<Pair>,
+    /// Receives that wait, by source and tag, with their place among all that were posted; then those for any.
+    posted: FxHashMap<(u32, u64), VecDeque<(u64, u32)>>,
+    posted_for_any: Vec<(u64, u32)>,
+    /// By iteration, source and tag.
+    there: BTreeMap<(u32, u32, u64), VecDeque<There>>,
+    counter: u64,
+    timers: BinaryHeap<Reverse<(Time, u64, Due)>>,
+    asked_for: Time,
+    /// When the way to the other ranks of the node is free.
+    inside_free: Time,
+    log: Log,
+}
+
+impl Machine {
+    /// A rank that has not begun. It wants to be called at its start: see [`Self::begin`].
+    pub fn new(job: Arc<Job>, rank: u32) -> Machine {
+        Machine {
+            job,
+            rank,
+            iteration: 0,
+            done: false,
+            left: 0,
+            waits: Vec::new(),
+            ready: VecDeque::new(),
+            streams: FxHashMap::default(),
+            pair_of: FxHashMap::default(),
+            pairs: Vec::new(),
+            posted: FxHashMap::default(),
+            posted_for_any: Vec::new(),
+            there: BTreeMap::new(),
+            counter: 0,
+            timers: BinaryHeap::new(),
+            asked_for: Time::NEVER,
+            inside_free: Time::ZERO,
+            log: Log::default(),
+        }
+    }
+
+    /// Plans its start. Returns when that is.
+    pub fn begin(&mut self) -> Time {
+        let start = self.job.start;
+        self.timers.push(Reverse((start, 0, Due::Starts)));
+        self.asked_for = start;
+        start
+    }
+
+    /// Its rank.
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Are all its iterations over?
+    pub fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// Does it wait for a time?
+    pub fn waits_for_time(&self) -> bool {
+        !self.timers.is_empty()
+    }
+
+    /// What it has done.
+    pub fn into_log(self) -> Log {
+        self.log
+    }
+
+    /// Something has happened. What is to be done is added to `out`, in order.
+    pub fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
+        match input {
+            Input::Due => {
+                if self.asked_for <= now {
+                    self.asked_for = Time::NEVER;
+                }
+                while let Some(&Reverse((at, _, due))) = self.timers.peek()
+                    && at <= now
+                {
+                    self.timers.pop();
+                    self.on_due(now, due, out);
+                    self.settle(now, out);
+                }
+            }
+            Input::Sent { flow } => self.on_sent(now, flow, out),
+            Input::Arrived { iteration, from, op } => self.on_arrived(now, iteration, (from, op), out),
+        }
+        self.settle(now, out);
+        if let Some(&Reverse((at, ..))) = self.timers.peek()
+            && at < self.asked_for
+        {
+            self.asked_for = at;
+            out.push(Action::WakeAt(at));
+        }
+    }
+
+    /// A message for it arrives at a time to come, from within its node. Returns the time at which it wants to be called, if that is new.
+    pub fn expect(&mut self, at: Time, iteration: u32, from: u32, op: u32) -> Option<Time> {
+        self.plan(at, Due::Arrives { iteration, from, op });
+        let earlier = at < self.asked_for;
+        if earlier {
+            self.asked_for = at;
+        }
+        earlier.then_some(at)
+    }
+
+    fn plan(&mut self, at: Time, due: Due) {
+        self.counter += 1;
+        self.timers.push(Reverse((at, self.counter, due)));
+    }
+
+    fn on_due(&mut self, now: Time, due: Due, out: &mut Vec<Action>) {
+        match due {
+            Due::Starts => self.begin_iteration(now),
+            Due::Over(op) => self.is_over(now, op, out),
+            Due::Left(op) => self.end(now, op),
+            Due::Arrives { iteration, from, op } => self.on_arrived(now, iteration, (from, op), out),
+        }
+    }
+
+    fn begin_iteration(&mut self, now: Time) {
+        let program = &self.job.graph.programs[self.rank as usize];
+        self.waits.clone_from(&program.waits_for);
+        self.left = program.ops.len() as u32;
+        self.ready.extend((0..self.left).filter(|&op| program.waits_for[op as usize] == 0).map(|op| (op, NONE)));
+        self.log.iterations.push((now, None));
+        self.log.ops.resize(self.log.ops.len() + program.ops.len(), OpTimes::NOT_YET);
+    }
+
+    /// Begins what is ready, until nothing is.
+    fn settle(&mut self, now: Time, out: &mut Vec<Action>) {
+        loop {
+            while let Some((op, cause)) = self.ready.pop_front() {
+                self.is_ready(now, op, cause, out);
+            }
+            if self.left > 0 || self.done || self.log.iterations.is_empty() {
+                return;
+            }
+            if let Some(last) = self.log.iterations.last_mut() {
+                last.1 = Some(now);
+            }
+            if self.iteration + 1 == self.job.iterations {
+                self.done = true;
+                return out.push(Action::Done);
+            }
+            self.iteration += 1;
+            self.begin_iteration(now);
+        }
+    }
+
+    fn op(&self, op: u32) -> Op {
+        self.job.graph.programs[self.rank as usize].ops[op as usize]
+    }
+
+    fn times(&mut self, op: u32) -> &mut OpTimes {
+        let ops = self.job.graph.programs[self.rank as usize].ops.len();
+        &mut self.log.ops[self.iteration as usize * ops + op as usize]
+    }
+
+    fn is_ready(&mut self, now: Time, op: u32, cause: u32, out: &mut Vec<Action>) {
+        match self.op(op).work {
+            Work::Receive { from, tag, .. } => {
+                self.begins(now, op, cause);
+                self.post(now, op, from, tag, out);
+            }
+            _ => self.take_stream(now, op, cause, out),
+        }
+    }
+
+    fn begins(&mut self, now: Time, op: u32, cause: u32) {
+        let t = self.times(op);
+        (t.begun, t.cause) = (now, cause);
+        self.release(op, true);
+    }
+
+    fn release(&mut self, op: u32, start: bool) {
+        let job = self.job.clone();
+        for &(later, on_start) in job.graph.programs[self.rank as usize].successors(op) {
+            if on_start == start {
+                self.waits[later as usize] -= 1;
+                if self.waits[later as usize] == 0 {
+                    self.ready.push_back((later, op));
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, now: Time, op: u32) {
+        self.times(op).ended = now;
+        self.left -= 1;
+        self.release(op, false);
+    }
+
+    /// How long an operation keeps its stream busy.
+    fn busy_for(&self, op: u32) -> Span {
+        match self.op(op).work {
+            Work::Compute(span) => {
+                let pace = self.job.pace.get(self.rank as usize).copied().unwrap_or(1000);
+                if pace == 1000 { span } else { Span((span.0 as u128 * pace as u128 / 1000) as u64) }
+            }
+            Work::Send { .. } => self.job.overheads.send,
+            Work::Receive { .. } => self.job.overheads.receive,
+        }
+    }
+
+    fn take_stream(&mut self, now: Time, op: u32, cause: u32, out: &mut Vec<Action>) {
+        let stream = self.op(op).stream;
+        if stream != Op::FREE && self.busy_for(op) > Span::ZERO {
+            let s = self.streams.entry(stream).or_default();
+            if s.busy {
+                return s.waits.push_back((op, cause));
+            }
+            s.busy = true;
+            s.last = op;
+        }
+        self.goes(now, op, cause, out);
+    }
+
+    /// Nothing keeps an operation from its stream.
+    fn goes(&mut self, now: Time, op: u32, cause: u32, out: &mut Vec<Action>) {
+        if !matches!(self.op(op).work, Work::Receive { .. }) {
+            self.begins(now, op, cause);
+        }
+        match self.busy_for(op) {
+            Span::ZERO => self.is_over(now, op, out),
+            span => self.plan(now + span, Due::Over(op)),
+        }
+    }
+
+    /// What an operation kept its stream busy with is over.
+    fn is_over(&mut self, now: Time, op: u32, out: &mut Vec<Action>) {
+        let Op { work, stream } = self.op(op);
+        let held = stream != Op::FREE && self.busy_for(op) > Span::ZERO;
+        match work {
+            Work::Compute(_) | Work::Receive { .. } => self.end(now, op),
+            Work::Send { to, bytes, channel, .. } => {
+                self.times(op).handed = now;
+                self.hand_over(now, (op, to), bytes, channel, out);
+            }
+        }
+        if held && let Some(s) = self.streams.get_mut(&stream) {
+            s.busy = false;
+            if let Some((next, _)) = s.waits.pop_front() {
+                s.busy = true;
+                let before = std::mem::replace(&mut s.last, next);
+                self.goes(now, next, before, out);
+            }
+        }
+    }
+
+    fn hand_over(&mut self, now: Time, (op, to): (u32, u32), bytes: u64, channel: u16, out: &mut Vec<Action>) {
+        let message = self.job.graph.programs[self.rank as usize].message[op as usize];
+        if message == NONE {
+            let left = self.inside_free.max(now) + self.job.inner_time(bytes);
+            self.inside_free = left;
+            let latency = self.job.inner.map_or(Span::ZERO, |i| i.latency);
+            self.plan(left, Due::Left(op));
+            return out.push(Action::Inside { to, at: left + latency, iteration: self.iteration, op });
+        }
+        let flow = self.job.flow(self.iteration, message);
+        let key = (to, channel % self.job.queue_pairs.max(1));
+        let pairs = &mut self.pairs;
+        let pair = *self.pair_of.entry(key).or_insert_with(|| {
+            pairs.push(Pair::default());
+            pairs.len() as u32 - 1
+        });
+        let p = &mut self.pairs[pair as usize];
+        if p.busy {
+            return p.waits.push_back(flow);
+        }
+        p.busy = true;
+        out.push(Action::Begin { flow, pair });
+    }
+
+    fn on_sent(&mut self, now: Time, flow: u32, out: &mut Vec<Action>) {
+        let (_, message) = self.job.of_flow(flow);
+        let m = self.job.messages[message as usize];
+        if let Some(&pair) = self.pair_of.get(&(m.to, m.pair)) {
+            let p = &mut self.pairs[pair as usize];
+            match p.waits.pop_front() {
+                Some(flow) => out.push(Action::Begin { flow, pair }),
+                None => p.busy = false,
+            }
+        }
+        self.end(now, m.op);
+    }
+
+    fn on_arrived(&mut self, now: Time, iteration: u32, (from, op): (u32, u32), out: &mut Vec<Action>) {
+        let Work::Send { tag, .. } = self.job.graph.programs[from as usize].ops[op as usize].work else { return };
+        self.counter += 1;
+        self.there.entry((iteration, from, tag)).or_default().push_back((self.counter, now, op));
+        if iteration != self.iteration || self.log.iterations.is_empty() {
+            return; // its sender is ahead
+        }
+        let exact = self.posted.get(&(from, tag)).and_then(|q| q.front()).copied();
+        let for_any = self.posted_for_any.iter().copied().find(|&(_, op)| match self.op(op).work {
+            Work::Receive { from: f, tag: t, .. } => f.is_none_or(|f| f == from) && t.is_none_or(|t| t == tag),
+            _ => false,
+        });
+        let Some(receive) = exact.into_iter().chain(for_any).min() else { return };
+        if Some(receive) == exact {
+            self.posted.get_mut(&(from, tag)).map(VecDeque::pop_front);
+        } else {
+            self.posted_for_any.retain(|&p| p != receive);
+        }
+        self.take(now, receive.1, (from, tag), out);
+    }
+
+    /// A receive is posted.
+    fn post(&mut self, now: Time, op: u32, from: Option<u32>, tag: Option<u64>, out: &mut Vec<Action>) {
+        self.counter += 1;
+        let nth = self.counter;
+        let iteration = self.iteration;
+        if let (Some(from), Some(tag)) = (from, tag) {
+            if self.there.get(&(iteration, from, tag)).is_some_and(|q| !q.is_empty()) {
+                return self.take(now, op, (from, tag), out);
+            }
+            return self.posted.entry((from, tag)).or_default().push_back((nth, op));
+        }
+        let all = self.there.range((iteration, 0, 0)..=(iteration, u32::MAX, u64::MAX));
+        let fits = all.filter(|((_, f, t), _)| from.is_none_or(|from| from == *f) && tag.is_none_or(|tag| tag == *t));
+        let first = fits.filter_map(|(key, q)| Some((q.front()?.0, (key.1, key.2)))).min();
+        match first {
+            Some((_, key)) => self.take(now, op, key, out),
+            None => self.posted_for_any.push((nth, op)),
+        }
+    }
+
+    /// A receive takes the first message of a source and tag.
+    fn take(&mut self, now: Time, op: u32, (from, tag): (u32, u64), out: &mut Vec<Action>) {
+        let key = (self.iteration, from, tag);
+        let Some(there) = self.there.get_mut(&key) else { return };
+        let Some((_, at, send)) = there.pop_front() else { return };
+        if there.is_empty() {
+            self.there.remove(&key);
+        }
+        let t = self.times(op);
+        (t.handed, t.from, t.from_op) = (at, from, send);
+        self.take_stream(now, op, NONE, out);
+    }
+}
+

@@ -1,0 +1,92 @@
+//! The keys of `[[job]]` and `[[collective]]`.
+
+use xoff_params::{Kind, ParamSpec};
+use xoff_scenario::document::SectionSpec;
+
+pub(super) const KINDS: &[&str] = &["all-reduce", "reduce-scatter", "all-gather", "broadcast", "reduce", "all-to-all", "barrier"];
+pub(super) const ALGORITHMS: &[&str] =
+    &["ring", "halving-doubling", "double-binary-tree", "binomial-tree", "direct", "dissemination", "hierarchical"];
+
+const JOB: &[ParamSpec] = &[
+    ParamSpec::optional("name", Kind::Text, "what tables and messages call it; default: `job` and its number", ""),
+    ParamSpec::optional("hosts", Kind::Texts, "the host of each rank, in the order of the ranks; default: every host", ""),
+    ParamSpec::optional("ranks", Kind::Count, "only the first so many of these hosts; default: all of them", ""),
+    ParamSpec::new(
+        "placement",
+        Kind::Choice(&["in-order", "strided", "random"]),
+        "in-order",
+        "which of the hosts a rank has: the next one, the one `stride` further on, or a random one of the run's seed",
+        "",
+    ),
+    ParamSpec::new("stride", Kind::Count, "1", "strided: distance between the hosts of two ranks", ""),
+    ParamSpec::new("iterations", Kind::Count, "1", "how often its ranks do all that it consists of, each at its own pace", ""),
+    ParamSpec::new("start", Kind::Span, "0us", "when the first iteration begins", ""),
+    ParamSpec::new("priority", Kind::Count, "0", "priority of its messages, 0 to 7", ""),
+    ParamSpec::new(
+        "queue_pairs",
+        Kind::Count,
+        "1",
+        "queue pairs of a rank for each peer: a channel has the pair of its number, by the remainder; rate control keeps its state from one message of a pair to the next",
+        "",
+    ),
+    ParamSpec::new("compute", Kind::Span, "0us", "computing of every rank after the last collective of an iteration", ""),
+    ParamSpec::new("send_overhead", Kind::Span, "0us", "time for which a rank is busy with a message before it hands it over", "LogP: o"),
+    ParamSpec::new("receive_overhead", Kind::Span, "0us", "time for which a rank is busy with a message that has arrived", "LogP: o"),
+    ParamSpec::new("node_ranks", Kind::Count, "1", "ranks of a node: consecutive ones, which exchange messages without the network", ""),
+    ParamSpec::new(
+        "node_rate",
+        Kind::Rate,
+        "3200Gbps",
+        "rate at which a rank sends to the others of its node, one message after the other",
+        "astra-sim, HGX-H100: 400 GB/s",
+    ),
+    ParamSpec::new("node_latency", Kind::Span, "936.25ns", "from the last byte of such a message to its arrival", "astra-sim, HGX-H100"),
+    ParamSpec::optional("slow_hosts", Kind::Texts, "hosts on which computing takes longer", ""),
+    ParamSpec::new("slow_by", Kind::Float, "1", "how many times as long it takes there, to a thousandth", ""),
+];
+
+const COLLECTIVE: &[ParamSpec] = &[
+    ParamSpec::optional("job", Kind::Text, "name of its job; default: the only one", ""),
+    ParamSpec::optional("name", Kind::Text, "what tables and messages call it; default: its kind", ""),
+    ParamSpec::new("kind", Kind::Choice(KINDS), "all-reduce", "what it computes", ""),
+    ParamSpec::optional(
+        "algorithm",
+        Kind::Choice(ALGORITHMS),
+        "how; default: ring, for all-to-all direct, for broadcast and reduce binomial-tree, for barrier dissemination",
+        "",
+    ),
+    ParamSpec::optional(
+        "size",
+        Kind::Bytes,
+        "the vector of a rank; of an all-gather the whole that is gathered; of an all-to-all all that a rank has, its own share included",
+        "",
+    ),
+    ParamSpec::optional(
+        "groups",
+        Kind::Texts,
+        "ranks of each group, which all do it at once: `0-7`, `0-56/8` (every eighth), `0,3,5`; default: all ranks in one",
+        "",
+    ),
+    ParamSpec::new("root", Kind::Count, "0", "broadcast, reduce: place of the root in its group", ""),
+    ParamSpec::new("channels", Kind::Count, "1", "parts of the bytes that go side by side", "NCCL: channels"),
+    ParamSpec::optional("chunk", Kind::Bytes, "largest piece of a channel: pieces overlap; default: a channel is one piece", ""),
+    ParamSpec::new("peers", Kind::Count, "0", "all-to-all: messages of a rank that are under way at once; 0: all", ""),
+    ParamSpec::optional(
+        "matrix",
+        Kind::Text,
+        "all-to-all: a file with the bytes from each rank to each, a line for every sender, for mixtures of experts",
+        "",
+    ),
+    ParamSpec::new("compute", Kind::Span, "0us", "computing of its ranks before it", ""),
+    ParamSpec::new("overlap", Kind::Flag, "false", "the next computing does not wait for it", ""),
+];
+
+/// `[[job]]`.
+pub(crate) fn job() -> SectionSpec {
+    SectionSpec::many("job", "Ranks that compute and exchange messages, as a training job does.", vec![JOB])
+}
+
+/// `[[collective]]`.
+pub(crate) fn collective() -> SectionSpec {
+    SectionSpec::many("collective", "A collective operation of a job, after those before it.", vec![COLLECTIVE])
+}

@@ -1,0 +1,387 @@
+//! From `[[job]]` and `[[collective]]` to jobs.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use xoff_jobs::collectives::{ALGORITHMS, KINDS, Kind};
+use xoff_jobs::{Collective, Graph, Inner, Job, NONE, Overheads, Work};
+use xoff_params::suggest::nearest;
+use xoff_params::{ParamError, Values};
+use xoff_scenario::document::{Document, Section};
+use xoff_scenario::{Problem, Problems, Source};
+use xoff_topology::{NodeKind, Topology};
+use xoff_units::{Span, Time};
+use xoff_workload::flow::PAIRS_MAX;
+use xoff_workload::Flows;
+use xoff_workload::random::{Purpose, below, entity, stream};
+
+use super::keys;
+
+/// Messages that a run can have.
+const FLOWS_MAX: u64 = 1 << 28;
+/// Operations that a run may have: beyond, their times alone take gigabytes.
+const OPS_MAX: u64 = 100_000_000;
+/// What computes, and what is busy with messages.
+const COMPUTING: u16 = 0;
+const MESSAGING: u16 = 1;
+
+/// A job while its collectives are added.
+struct Draft {
+    job: Job,
+    graph: Graph,
+    compute: Span,
+    /// By rank: what the next computing waits for, and the end of the last collective.
+    ready: Vec<Vec<u32>>,
+    comm: Vec<u32>,
+    node_ranks: u32,
+    collectives: u32,
+}
+
+/// Reads all jobs and adds them to the flows; `None`: something is wrong, which the document knows.
+pub(in crate::network) fn read_jobs(doc: &Document, topology: &Topology, seed: u64, folder: &Path, flows: &mut Flows) -> Option<()> {
+    let mut complete = true;
+    let mut drafts: Vec<Draft> = Vec::new();
+    let mut sections = doc.open_all(&keys::job());
+    for (nth, section) in sections.iter_mut().enumerate() {
+        let label = flows.labels.len() as u32;
+        match section.take(|s| read_job(s, topology, (seed, nth), label)) {
+            Some(draft) if drafts.iter().any(|d| d.job.name == draft.job.name) => {
+                section.refuse(&ParamError::new("name", format!("there are two jobs '{}'", draft.job.name), "give each a name of its own"));
+                complete = false;
+            }
+            Some(draft) => {
+                flows.labels.push(format!("{} {}", section.path(), draft.job.name));
+                drafts.push(draft);
+            }
+            None => complete = false,
+        }
+    }
+    for mut section in doc.open_all(&keys::collective()) {
+        if !complete {
+            continue; // it may name a job that has a mistake
+        }
+        complete &= section.take(|s| add_collective(s, &mut drafts, folder)).is_some();
+    }
+    if !complete {
+        return None;
+    }
+    let mut jobs = Vec::new();
+    for (draft, section) in drafts.into_iter().zip(&mut sections) {
+        jobs.push(section.take(|_| finish(draft))?);
+    }
+    if !flows.loops.is_empty() && !jobs.is_empty() {
+        let problem = Problem::new("a closed loop beside a job", "leave one of them out: a closed loop numbers its flows as they end");
+        doc.push(problem.at(doc.source().place(0..0)));
+        return None;
+    }
+    let messages = flows.flows.len() as u64 + jobs.iter().map(Job::flows).sum::<u64>();
+    if messages > FLOWS_MAX {
+        let problem = Problem::new(format!("{messages} messages and flows"), format!("at most {FLOWS_MAX}: fewer iterations, larger chunks"));
+        doc.push(problem.at(doc.source().place(0..0)));
+        return None;
+    }
+    flows.add_jobs(jobs);
+    Some(())
+}
+
+fn find_host(topology: &Topology, key: &str, name: &str) -> Result<u32, ParamError> {
+    match topology.find(name) {
+        Some(n) if topology.nodes[n as usize].kind == NodeKind::Host => Ok(n),
+        Some(_) => Err(ParamError::new(key, format!("'{name}' is a switch"), "ranks run on hosts")),
+        None => {
+            let hint = match nearest(name, topology.hosts().map(|h| topology.name(h))) {
+                Some(near) => format!("did you mean '{near}'?"),
+                None => "expected the name of a host of this topology".into(),
+            };
+            Err(ParamError::new(key, format!("there is no host '{name}'"), hint))
+        }
+    }
+}
+
+/// The host of each rank.
+fn placed(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize)) -> Result<Vec<u32>, ParamError> {
+    let names = s.texts("hosts")?;
+    let mut hosts = names.iter().map(|n| find_host(topology, "hosts", n)).collect::<Result<Vec<_>, _>>()?;
+    for (i, h) in hosts.iter().enumerate() {
+        if hosts[..i].contains(h) {
+            let what = format!("'{}' is listed twice", topology.name(*h));
+            return Err(ParamError::new("hosts", what, "a host has one rank of a job; another job may have another"));
+        }
+    }
+    if names.is_empty() {
+        hosts = topology.hosts().filter(|&h| topology.nodes[h as usize].ports.iter().any(|p| topology.links[p.link as usize].up)).collect();
+    }
+    let all = hosts.len();
+    let (stride, placement) = (s.count("stride")? as usize, s.text("placement")?);
+    match placement.as_str() {
+        "strided" => {
+            if stride == 0 || stride > all.max(1) {
+                return Err(ParamError::new("stride", format!("{stride} among {all} hosts"), "expected 1 or more, at most the number of hosts"));
+            }
+            hosts = (0..stride).flat_map(|first| hosts.iter().skip(first).step_by(stride).copied().collect::<Vec<_>>()).collect();
+        }
+        "random" => {
+            // Each host draws a key of its own: a host more leaves the order of the others.
+            let key = |h: &u32| below(&mut stream(seed, entity(topology.name(*h)), Purpose::Placement.of(nth as u32)), u64::MAX);
+            hosts.sort_by_cached_key(|h| (key(h), *h));
+        }
+        _ => {}
+    }
+    if let Some(ranks) = s.count_opt("ranks")? {
+        if ranks > all as u64 {
+            let what = format!("{ranks} ranks on {all} hosts: rank {all} has no host");
+            return Err(ParamError::new("ranks", what, "fewer ranks, or more hosts"));
+        }
+        hosts.truncate(ranks as usize);
+    }
+    if hosts.len() < 2 {
+        return Err(ParamError::new("hosts", format!("{} ranks", hosts.len()), "a job has at least two"));
+    }
+    Ok(hosts)
+}
+
+fn read_job(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize), label: u32) -> Result<Draft, ParamError> {
+    let name = s.text_opt("name")?.unwrap_or_else(|| format!("job{nth}"));
+    let hosts = placed(s, topology, (seed, nth))?;
+    let count = |s: &mut Section<'_>, key: &'static str, most: u64| -> Result<u64, ParamError> {
+        let n = s.count(key)?;
+        if (1..=most).contains(&n) { Ok(n) } else { Err(ParamError::new(key, n.to_string(), format!("expected 1 to {most}"))) }
+    };
+    let (iterations, pairs) = (count(s, "iterations", 1_000_000)?, count(s, "queue_pairs", PAIRS_MAX as u64)?);
+    let priority = s.count("priority")?;
+    if priority > 7 {
+        return Err(ParamError::new("priority", "there are 8 priorities", "expected 0 to 7"));
+    }
+    let node_ranks = count(s, "node_ranks", u32::MAX as u64)? as u32;
+    if !hosts.len().is_multiple_of(node_ranks as usize) {
+        let what = format!("nodes of {node_ranks} among {} ranks", hosts.len());
+        return Err(ParamError::new("node_ranks", what, "expected a number that divides the ranks"));
+    }
+    let (rate, latency) = (s.rate("node_rate")?, s.span("node_latency")?);
+    if rate.0 == 0 {
+        return Err(ParamError::new("node_rate", "0", "expected a rate above zero"));
+    }
+    let slow = s.texts("slow_hosts")?.iter().map(|n| find_host(topology, "slow_hosts", n)).collect::<Result<Vec<_>, _>>()?;
+    let by = s.float("slow_by")?;
+    if !(0.001..=1000.0).contains(&by) {
+        return Err(ParamError::new("slow_by", by.to_string(), "expected 0.001 to 1000"));
+    }
+    if let Some(&other) = slow.iter().find(|h| !hosts.contains(h)) {
+        let what = format!("'{}' has no rank of this job", topology.name(other));
+        return Err(ParamError::new("slow_hosts", what, "name hosts of the job"));
+    }
+    let pace = hosts.iter().map(|h| if slow.contains(h) { (by * 1000.0).round() as u32 } else { 1000 }).collect();
+    let ranks = hosts.len();
+    let job = Job {
+        name,
+        label,
+        hosts,
+        graph: Arc::default(),
+        iterations: iterations as u32,
+        start: Time(s.span("start")?.0),
+        queue_pairs: pairs as u16,
+        priority: priority as u8,
+        overheads: Overheads { send: s.span("send_overhead")?, receive: s.span("receive_overhead")? },
+        inner: (node_ranks > 1).then_some(Inner { ranks: node_ranks, rate, latency }),
+        messages: Vec::new(),
+        first_flow: 0,
+        pace,
+    };
+    let compute = s.span("compute")?;
+    let (ready, comm) = (vec![Vec::new(); ranks], vec![NONE; ranks]);
+    Ok(Draft { job, graph: Graph::new(ranks), compute, ready, comm, node_ranks, collectives: 0 })
+}
+
+/// The ranks that a text like `0-7`, `0-56/8` or `0,3,5` names.
+fn ranks_of(text: &str, ranks: u32) -> Result<Vec<u32>, ParamError> {
+    let bad = |what: String| ParamError::new("groups", what, "such as \"0-7\", \"0-56/8\" or \"0,3,5\"");
+    let number = |t: &str| t.trim().parse::<u32>().map_err(|_| bad(format!("'{t}' in '{text}' is no rank")));
+    let mut all = Vec::new();
+    for item in text.split(',') {
+        let (range, step) = match item.split_once('/') {
+            Some((range, step)) => (range, number(step)?),
+            None => (item, 1),
+        };
+        let (from, to) = match range.split_once('-') {
+            Some((from, to)) => (number(from)?, number(to)?),
+            None => (number(range)?, number(range)?),
+        };
+        if step == 0 || to < from {
+            return Err(bad(format!("'{item}' names no rank")));
+        }
+        if to >= ranks {
+            let what = format!("there is no rank {to}");
+            return Err(ParamError::new("groups", what, format!("the job has the ranks 0 to {}", ranks - 1)));
+        }
+        all.extend((from..=to).step_by(step as usize));
+    }
+    Ok(all)
+}
+
+/// Bytes from each to each.
+fn read_matrix(name: &str, folder: &Path, ranks: usize) -> Result<Vec<u64>, Problems> {
+    let source = Source::read(&folder.join(name))?;
+    let (mut all, mut rows, mut problems, mut offset) = (Vec::new(), 0, Problems::default(), 0);
+    for line in source.text().split_inclusive('\n') {
+        let (from, text) = (offset, line.trim());
+        offset += line.len();
+        if text.is_empty() || text.starts_with('#') {
+            continue;
+        }
+        let place = || source.place(from..from + text.len());
+        let row: Result<Vec<u64>, &str> =
+            text.split([',', ' ', '\t']).filter(|t| !t.is_empty()).map(|t| t.parse().map_err(|_| t)).collect();
+        match row {
+            Err(t) => problems.push(Problem::new(format!("'{t}' is no number of bytes"), "whole numbers, separated by commas").at(place())),
+            Ok(row) if row.len() != ranks => {
+                let what = format!("{} numbers for {ranks} ranks", row.len());
+                problems.push(Problem::new(what, "a column for each receiver, in the order of the group").at(place()));
+            }
+            Ok(row) => {
+                if row[rows.min(ranks - 1)] != 0 && rows < ranks {
+                    let what = format!("rank {rows} has {} B for itself, which go nowhere", row[rows]);
+                    problems.push(Problem::new(what, "0 on the diagonal").at(place()));
+                }
+                all.extend(row);
+            }
+        }
+        rows += 1;
+    }
+    if problems.is_empty() && rows != ranks {
+        problems.push(Problem::new(format!("{rows} rows for {ranks} ranks"), "a row for each sender").at(source.place(0..0)));
+    }
+    problems.or(all)
+}
+
+fn add_collective(s: &mut Section<'_>, drafts: &mut [Draft], folder: &Path) -> Result<(), ParamError> {
+    let job = s.text_opt("job")?;
+    let at = match (&job, drafts.len()) {
+        (_, 0) => return Err(ParamError::new("job", "there is no [[job]]", "add one: its hosts are the ranks of the collective")),
+        (None, 1) => 0,
+        (None, n) => return Err(ParamError::new("job", format!("missing: there are {n} jobs"), "name the job")),
+        (Some(name), _) => drafts.iter().position(|d| d.job.name == *name).ok_or_else(|| {
+            let hint = match nearest(name, drafts.iter().map(|d| d.job.name.as_str())) {
+                Some(near) => format!("did you mean '{near}'?"),
+                None => "expected the name of a [[job]]".into(),
+            };
+            ParamError::new("job", format!("there is no job '{name}'"), hint)
+        })?,
+    };
+    let draft = &mut drafts[at];
+    let ranks = draft.job.hosts.len() as u32;
+    let kind_name = s.text("kind")?;
+    let kind = KINDS.iter().find(|k| k.0 == kind_name).map_or(Kind::AllReduce, |k| k.1);
+    let algorithm = s.text_opt("algorithm")?;
+    let algorithm = algorithm.and_then(|a| ALGORITHMS.iter().find(|x| x.0 == a)).map_or(Collective::usual(kind), |a| a.1);
+    let texts = s.texts("groups")?;
+    let groups = match texts.is_empty() {
+        true => vec![(0..ranks).collect()],
+        false => texts.iter().map(|t| ranks_of(t, ranks)).collect::<Result<Vec<_>, _>>()?,
+    };
+    let (compute, overlap) = (s.span("compute")?, s.flag("overlap")?);
+    let name = s.text_opt("name")?.unwrap_or(kind_name);
+    let (channels, root, peers) = (s.count("channels")?, s.count("root")?, s.count("peers")?);
+    if channels > 64 {
+        return Err(ParamError::new("channels", channels.to_string(), "expected 1 to 64"));
+    }
+    let size = s.bytes_opt("size")?;
+    let matrix = match s.text_opt("matrix")? {
+        Some(_) if kind != Kind::AllToAll => return Err(ParamError::new("matrix", "only an all-to-all has one", "leave it out")),
+        Some(file) => match read_matrix(&file, folder, groups[0].len()) {
+            Ok(matrix) => matrix,
+            Err(problems) => {
+                s.refuse_file(problems);
+                return Err(ParamError::new("matrix", "it cannot be used", "see the messages about the file"));
+            }
+        },
+        None => Vec::new(),
+    };
+    if size.is_none() && matrix.is_empty() && kind != Kind::Barrier {
+        return Err(ParamError::new("size", "missing", "for example size = \"1MB\""));
+    }
+    if peers > 0 && kind != Kind::AllToAll {
+        return Err(ParamError::new("peers", "only an all-to-all is limited so", "leave it out"));
+    }
+    let mut seen = vec![false; ranks as usize];
+    for &r in groups.iter().flatten() {
+        if std::mem::replace(&mut seen[r as usize], true) {
+            return Err(ParamError::new("groups", format!("rank {r} is in two groups, or twice in one"), "name each rank once"));
+        }
+    }
+    draft.collectives += 1;
+    for (nth, group) in groups.iter().enumerate() {
+        let collective = Collective {
+            name: if groups.len() > 1 { format!("{name}[{nth}]") } else { name.clone() },
+            algorithm,
+            root: root as u32,
+            channels: channels as u16,
+            chunk: s.bytes_opt("chunk")?.map_or(0, |b| b.0),
+            peers: peers as u32,
+            matrix: matrix.clone(),
+            node: draft.node_ranks,
+            ..Collective::new(kind, size.map_or(0, |b| b.0), group.clone())
+        };
+        collective.check().map_err(|(key, what, hint)| ParamError::new(if key == "ranks" { "groups" } else { key }, what, hint))?;
+        draft.add(&collective, compute, overlap);
+        if draft.graph.ops() * draft.job.iterations as u64 > OPS_MAX {
+            let what = format!("more than {OPS_MAX} operations");
+            return Err(ParamError::new("size", what, "fewer iterations, channels or chunks: the times of all of them are kept"));
+        }
+    }
+    Ok(())
+}
+
+impl Draft {
+    fn add(&mut self, c: &Collective, compute: Span, overlap: bool) {
+        let mut before = Vec::with_capacity(c.ranks.len());
+        for &rank in &c.ranks {
+            let r = rank as usize;
+            let mut waits = self.ready[r].clone();
+            if compute > Span::ZERO {
+                let op = self.graph.add(rank, Work::Compute(compute), COMPUTING);
+                waits.iter().for_each(|&w| self.graph.after(rank, op, w));
+                self.ready[r] = vec![op];
+                waits = vec![op];
+            }
+            let mark = self.graph.mark(rank);
+            waits.iter().for_each(|&w| self.graph.after(rank, mark, w));
+            self.graph.after(rank, mark, self.comm[r]);
+            before.push(mark);
+        }
+        let ends = c.add_to(&mut self.graph, &before);
+        for (&rank, end) in c.ranks.iter().zip(ends) {
+            self.comm[rank as usize] = end;
+            if !overlap {
+                self.ready[rank as usize] = vec![end];
+            }
+        }
+    }
+}
+
+/// Adds what comes last and checks the whole.
+fn finish(mut d: Draft) -> Result<Job, ParamError> {
+    if d.collectives == 0 {
+        return Err(ParamError::new("name", format!("job '{}' has nothing to do", d.job.name), "add a [[collective]]"));
+    }
+    if d.compute > Span::ZERO {
+        for rank in 0..d.graph.ranks() {
+            let op = d.graph.add(rank, Work::Compute(d.compute), COMPUTING);
+            let waits: Vec<u32> = d.ready[rank as usize].iter().copied().chain([d.comm[rank as usize]]).collect();
+            waits.iter().for_each(|&w| d.graph.after(rank, op, w));
+        }
+    }
+    let o = d.job.overheads;
+    if o.send > Span::ZERO || o.receive > Span::ZERO {
+        for op in d.graph.programs.iter_mut().flat_map(|p| &mut p.ops) {
+            if !matches!(op.work, Work::Compute(_)) {
+                op.stream = MESSAGING;
+            }
+        }
+    }
+    d.graph.finish();
+    let name = |rank: u32, op: u32| format!("rank {rank} operation {op}");
+    d.graph.check(&name).map_err(|f| ParamError::new("name", format!("rank {}, operation {}: {}", f.rank, f.op, f.what), f.hint))?;
+    d.job.graph = Arc::new(d.graph);
+    d.job.number();
+    Ok(d.job)
+}

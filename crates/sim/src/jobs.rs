@@ -1,0 +1,194 @@
+//! The ranks of jobs at the hosts of a partition: what happens to their messages goes to them, and what they want becomes flows and calls.
+//!
+//! ```text
+//!   NIC: all sent, delivered --> FlowTable::ended --follow_jobs--> Machine --+-- Begin: a flow starts at this NIC
+//!   queue of events: a call at its host --ranks_are_due-->                   +-- WakeAt: a call at this host
+//! ```
+//!
+//! A rank acts upon what happens at its own host only, so it is part of that host's unit and partition.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use xoff_jobs::{Action, Input, Jobs, Log, Machine};
+use xoff_node::{Call, Env};
+
+use crate::loops::Stage;
+use crate::partition::Partition;
+use crate::world::World;
+
+/// The clock of a host that calls its ranks.
+pub(crate) const JOB: u8 = 3;
+/// Among the flows that are complete: a rank is at its end.
+pub(crate) const RANK_DONE: u32 = u32::MAX;
+
+/// What a rank did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RankLog {
+    /// When its operations began and ended.
+    pub log: Log,
+    /// Its messages in order of their flows: what its NIC had put on the wire when each began, and when its last frame did [bytes].
+    pub wire: Vec<(u32, u64, u64)>,
+}
+
+/// A rank, and where it is.
+struct Rank {
+    job: usize,
+    host: u32,
+    /// Which of the ranks at its host.
+    place: u32,
+    machine: Machine,
+    wire: FxHashMap<u32, (u64, u64)>,
+}
+
+/// Ranks at the hosts of a partition.
+pub(crate) struct Ranks {
+    jobs: Arc<Jobs>,
+    here: Vec<Rank>,
+    at_host: FxHashMap<u32, Vec<u32>>,
+    by_rank: FxHashMap<(usize, u32), u32>,
+    actions: Vec<Action>,
+}
+
+/// Bits of a queue pair's number that count those of one rank.
+const PAIR_BITS: u32 = 24;
+
+impl Ranks {
+    fn new(jobs: Arc<Jobs>) -> Ranks {
+        Ranks { jobs, here: Vec::new(), at_host: FxHashMap::default(), by_rank: FxHashMap::default(), actions: Vec::new() }
+    }
+
+    /// Does none wait for a time?
+    pub fn rest(&self) -> bool {
+        self.here.iter().all(|r| !r.machine.waits_for_time())
+    }
+}
+
+impl Partition {
+    /// Hands over what has happened to messages.
+    #[cold]
+    pub(crate) fn follow_jobs(&mut self) {
+        let Some(jobs) = self.jobs.as_ref().map(|r| r.jobs.clone()) else { return };
+        let mut others = Vec::new();
+        while !self.core.monitor.flows.ended.is_empty() {
+            for (flow, stage) in std::mem::take(&mut self.core.monitor.flows.ended) {
+                let Some(of) = jobs.of_flow(flow) else {
+                    others.push((flow, stage));
+                    continue;
+                };
+                let job = &jobs.jobs[of];
+                let (iteration, message) = job.of_flow(flow);
+                let m = &job.messages[message as usize];
+                match stage {
+                    Stage::Sent => {
+                        let sent = self.on_wire(job.hosts[m.from as usize]);
+                        self.rank_handles((of, m.from), Input::Sent { flow }, Some((flow, sent)));
+                    }
+                    Stage::Arrived | Stage::Delivered => {
+                        self.rank_handles((of, m.to), Input::Arrived { iteration, from: m.from, op: m.op }, None);
+                    }
+                    Stage::Acknowledged => {}
+                }
+            }
+        }
+        self.core.monitor.flows.ended = others;
+    }
+
+    /// Ranks at a host asked to be called.
+    #[cold]
+    pub(crate) fn ranks_are_due(&mut self, host: u32) {
+        self.acted = self.acted.max(self.core.clock.now);
+        let Some(ranks) = &self.jobs else { return };
+        let all: Vec<(usize, u32)> = ranks.at_host.get(&host).map_or(Vec::new(), |all| {
+            let of = |&at: &u32| &ranks.here[at as usize];
+            all.iter().map(of).map(|r| (r.job, r.machine.rank())).collect()
+        });
+        all.into_iter().for_each(|rank| self.rank_handles(rank, Input::Due, None));
+        self.follow_jobs();
+    }
+
+    /// Bytes that a host has put on its wire.
+    fn on_wire(&self, host: u32) -> u64 {
+        self.core.lines[self.core.layout.port_index(host, 0)].tx_bytes
+    }
+
+    fn rank_handles(&mut self, rank: (usize, u32), input: Input, sent: Option<(u32, u64)>) {
+        let Some(ranks) = &mut self.jobs else { return };
+        let Some(&at) = ranks.by_rank.get(&rank) else { return };
+        let mut actions = std::mem::take(&mut ranks.actions);
+        let r = &mut ranks.here[at as usize];
+        if let Some((flow, bytes)) = sent
+            && let Some(wire) = r.wire.get_mut(&flow)
+        {
+            wire.1 = bytes;
+        }
+        r.machine.handle(self.core.clock.now, input, &mut actions);
+        actions.drain(..).for_each(|action| self.act(at, action));
+        if let Some(ranks) = &mut self.jobs {
+            ranks.actions = actions;
+        }
+    }
+
+    fn act(&mut self, at: u32, action: Action) {
+        let Some(ranks) = &mut self.jobs else { return };
+        let r = &mut ranks.here[at as usize];
+        let (host, job, place) = (r.host, r.job, r.place);
+        match action {
+            Action::Begin { flow, pair } => {
+                let on_wire = self.core.lines[self.core.layout.port_index(host, 0)].tx_bytes;
+                r.wire.insert(flow, (on_wire, on_wire));
+                self.core.monitor.flows.records[flow as usize].flow.start = self.core.clock.of_run();
+                let facts = self.starts.path_facts.get(flow as usize).copied().unwrap_or_default();
+                self.begin_in(flow, facts, Some(place << PAIR_BITS | pair));
+            }
+            Action::WakeAt(time) => self.core.call_at(host, time, Call::Clock { which: JOB }),
+            Action::Inside { to, at, iteration, op } => {
+                let from = r.machine.rank();
+                let Some(&other) = ranks.by_rank.get(&(job, to)) else { return };
+                let other = &mut ranks.here[other as usize];
+                if let Some(time) = other.machine.expect(at, iteration, from, op) {
+                    self.core.call_at(other.host, time, Call::Clock { which: JOB });
+                }
+            }
+            Action::Done => self.core.monitor.flows.completions.push((self.core.clock.place(), RANK_DONE)),
+        }
+    }
+}
+
+impl World {
+    /// Puts the ranks of the jobs at their hosts.
+    pub(crate) fn arm_jobs(&mut self, jobs: &Arc<Jobs>) {
+        for partition in &mut self.partitions {
+            partition.jobs = Some(Box::new(Ranks::new(jobs.clone())));
+        }
+        for (of, job) in jobs.jobs.iter().enumerate() {
+            for (rank, &host) in (0..).zip(&job.hosts) {
+                let home = &mut self.partitions[self.layout.partition_of[host as usize] as usize];
+                let Some(ranks) = &mut home.jobs else { continue };
+                let at = ranks.here.len() as u32;
+                let mut machine = Machine::new(job.clone(), rank);
+                let start = machine.begin();
+                let here = ranks.at_host.entry(host).or_default();
+                ranks.here.push(Rank { job: of, host, place: here.len() as u32, machine, wire: FxHashMap::default() });
+                here.push(at);
+                ranks.by_rank.insert((of, rank), at);
+                home.core.call_at(host, start, Call::Clock { which: JOB });
+            }
+        }
+    }
+
+    /// What the ranks did, by job and rank.
+    pub(crate) fn take_ranks(&mut self) -> Vec<Vec<RankLog>> {
+        let Some(jobs) = self.partitions.first().and_then(|p| p.jobs.as_ref()).map(|r| r.jobs.clone()) else { return Vec::new() };
+        let mut all: Vec<Vec<RankLog>> = jobs.jobs.iter().map(|j| vec![RankLog::default(); j.hosts.len()]).collect();
+        for ranks in self.partitions.iter_mut().filter_map(|p| p.jobs.take()) {
+            for r in ranks.here {
+                let mut wire: Vec<_> = r.wire.into_iter().map(|(flow, (begun, sent))| (flow, begun, sent)).collect();
+                wire.sort_unstable();
+                let rank = r.machine.rank() as usize;
+                all[r.job][rank] = RankLog { wire, log: r.machine.into_log() };
+            }
+        }
+        all
+    }
+}
