@@ -154,7 +154,7 @@ def test_a_folder_gives_the_same_run(ring: Path, tmp_path: Path, pfc: xoff.Run) 
     assert written.result_hash == read.result_hash == pfc.result_hash
     assert read.manifest == written.manifest
     assert (read.deadlock, read.summary) == (pfc.deadlock, pfc.summary)
-    for table in ("flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes", "states", "marks", "cnms", "storms"):
+    for table in ("flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes", "states", "marks", "cnms", "storms", "ranks"):
         assert_frame_equal(read.frame(table), pfc.frame(table))
     peak = read.scan("queues").filter(pl.col("kind") == "ingress").select(pl.col("bytes").max()).collect().item()
     assert peak == pfc.queues.filter(pl.col("kind") == "ingress")["bytes"].max()

@@ -316,6 +316,26 @@ class Run:
         """Every queue that the watchdog of a switch freed, or stated, because its far end held it for too long."""
         return self.frame("storms")
 
+    @cached_property
+    def ranks(self) -> pl.DataFrame:
+        """Every iteration of every rank of a job: where its time went."""
+        return self.frame("ranks")
+
+    @cached_property
+    def collectives(self) -> pl.DataFrame:
+        """Every collective of every iteration of a job, with its bandwidths."""
+        return self.frame("collectives")
+
+    @cached_property
+    def critical_path(self) -> pl.DataFrame:
+        """The critical path of every iteration of a job, stretch by stretch, each with its cause."""
+        return self.frame("critical_path")
+
+    @cached_property
+    def operations(self) -> pl.DataFrame:
+        """Every operation of the ranks of a job: when it began and ended."""
+        return self.frame("operations")
+
     @property
     def notices(self) -> pl.DataFrame:
         """The old name of :attr:`cnms`."""

@@ -124,7 +124,11 @@ impl Graph {
             let Work::Receive { from, bytes, tag } = self.programs[rank as usize].ops[op as usize].work else { continue };
             let key = match (from, tag) {
                 (Some(from), Some(tag)) => Some((from, tag)).filter(|k| w.there.get(k).is_some_and(|s| !s.is_empty())),
-                _ => w.there.iter().find(|(k, s)| !s.is_empty() && from.is_none_or(|f| f == k.0) && tag.is_none_or(|t| t == k.1)).map(|f| *f.0),
+                _ => w
+                    .there
+                    .iter()
+                    .find(|(k, s)| !s.is_empty() && from.is_none_or(|f| f == k.0) && tag.is_none_or(|t| t == k.1))
+                    .map(|f| *f.0),
             };
             let Some(key) = key else { continue };
             let Some(send) = w.there.get_mut(&key).and_then(VecDeque::pop_front) else { continue };
@@ -180,7 +184,8 @@ impl Graph {
         if !w.begun[op as usize] {
             let p = &self.programs[rank as usize];
             let holds = |before: u32| {
-                let on = |&(later, start): &(u32, bool)| later == op && !if start { w.begun[before as usize] } else { w.ended[before as usize] };
+                let on =
+                    |&(later, start): &(u32, bool)| later == op && !if start { w.begun[before as usize] } else { w.ended[before as usize] };
                 p.successors(before).iter().any(on)
             };
             return (0..p.ops.len() as u32).find(|&before| holds(before)).map(|before| (rank, before));

@@ -75,7 +75,7 @@ impl Program {
 
 /// A part of the operations that has a name: a collective.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Part {
+pub struct Phase {
     /// Its name.
     pub name: String,
     /// Bytes that it is about, for bandwidths; 0: none [bytes].
@@ -92,7 +92,7 @@ pub struct Graph {
     /// By rank.
     pub programs: Vec<Program>,
     /// What has a name.
-    pub parts: Vec<Part>,
+    pub phases: Vec<Phase>,
     /// By rank: (before, after, start only), while they are put together.
     pending: Vec<Vec<(u32, u32, bool)>>,
 }
@@ -100,7 +100,7 @@ pub struct Graph {
 impl Graph {
     /// Of so many ranks without operations.
     pub fn new(ranks: usize) -> Graph {
-        Graph { programs: vec![Program::default(); ranks], parts: Vec::new(), pending: vec![Vec::new(); ranks] }
+        Graph { programs: vec![Program::default(); ranks], phases: Vec::new(), pending: vec![Vec::new(); ranks] }
     }
 
     /// Number of ranks.

@@ -1,7 +1,7 @@
 //! Jobs: programs of several ranks that compute and exchange messages, as a training run does.
 //!
 //! ```text
-//!   collectives, traces --> Graph: operations by rank, who waits for whom --check--> Job: hosts, iterations, numbers of messages
+//!   collectives, traces --> Graph: operations by rank, what waits for what --check--> Job: hosts, iterations, numbers of messages
 //!                                                                                     |
 //!   simulator, LogGP network -- sent, delivered, time is up --> Machine (one per rank) +-- a message begins, call me at t
 //!                                                                 +-- Log: when each operation began and ended, and what it waited for

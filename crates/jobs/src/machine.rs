@@ -106,7 +106,11 @@ enum Due {
     Over(u32),
     /// A message has left for its node.
     Left(u32),
-    Arrives { iteration: u32, from: u32, op: u32 },
+    Arrives {
+        iteration: u32,
+        from: u32,
+        op: u32,
+    },
 }
 
 #[derive(Default)]
@@ -478,4 +482,3 @@ impl Machine {
         self.take_stream(now, op, NONE, out);
     }
 }
-

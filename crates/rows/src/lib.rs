@@ -19,10 +19,11 @@ mod words;
 pub use cell::{Beside, Cell, Known, Label, Late, Message, Node, Port, Value};
 pub use fabric::{FABRIC, FabricPortRow, HostFlowRow, Load, WindowRow};
 pub use network::{
-    CauseRow, CnmRow, ControlRow, DeadlockRow, FlowRow, MarkRow, NETWORK, PauseRow, PortRow, QueueRow, RateRow, StateRow, StormRow,
+    CauseRow, CnmRow, CollectiveRow, ControlRow, DeadlockRow, FlowRow, MarkRow, NETWORK, OperationRow, PathRow, PauseRow, PortRow,
+    QueueRow, RankRow, RateRow, StateRow, StormRow,
 };
 pub use spec::{ColumnSpec, Kind, TableRow, TableSpec};
-pub use words::{Direction, RateSource, Word};
+pub use words::{Cause, Direction, Operation, RateSource, Word};
 pub use xoff_mech::detection::{Mark, PortState, Side};
 pub use xoff_mech::flow_control::StoppedBy;
 pub use xoff_mech::watchdog::Action;

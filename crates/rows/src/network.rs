@@ -6,7 +6,7 @@ use xoff_mech::watchdog::Action;
 
 use crate::cell::{Beside, Known, Label, Late, Message, Node, Port};
 use crate::spec::{TableRow, TableSpec, table};
-use crate::words::{Direction, RateSource};
+use crate::words::{Cause, Direction, Operation, RateSource};
 
 table! {
     /// One flow.
@@ -267,6 +267,125 @@ table! {
     }
 }
 
+table! {
+    /// An iteration of a rank of a job: where its time went. `compute_ps`, `exposed_ps` and `idle_ps` add up to the iteration, and so do the eight
+    /// columns from `path_compute_ps` on: going back from its end, each picosecond belongs to what the rank waited for then.
+    RankRow in "ranks" late {
+        /// The job.
+        job: Label,
+        /// Number of the iteration, from 0.
+        iteration: u32,
+        /// Number of the rank, from 0.
+        rank: u32,
+        /// Its host.
+        host: Node,
+        /// The iteration begins.
+        start_ps: u64 ["ps"],
+        /// It ends; null: not before the run did, and what follows is 0.
+        end_ps: Option<u64> ["ps"],
+        /// Time in which it computes.
+        compute_ps: u64 ["ps"],
+        /// Time in which a message is under way for it: from the beginning of a send or receive to its end.
+        comm_ps: u64 ["ps"],
+        /// Exposed communication: the part of that in which it does not compute.
+        exposed_ps: u64 ["ps"],
+        /// Neither of both.
+        idle_ps: u64 ["ps"],
+        /// Time in which flow control did not let its host transmit, in the priority of the job.
+        paused_ps: u64 ["ps"],
+        /// It computed, and what followed waited for that.
+        path_compute_ps: u64 ["ps"],
+        /// It was busy with the message itself: overheads.
+        path_overhead_ps: u64 ["ps"],
+        /// It waited for a rank that had not sent yet.
+        path_peer_ps: u64 ["ps"],
+        /// It waited for a message whose bytes were on the wire.
+        path_serialisation_ps: u64 ["ps"],
+        /// It waited for a message that was on its way through the cables.
+        path_propagation_ps: u64 ["ps"],
+        /// It waited for a message that a port on its way was not allowed to transmit.
+        path_pause_ps: u64 ["ps"],
+        /// It waited for a message that rate control, or a window, held back at its source.
+        path_rate_limit_ps: u64 ["ps"],
+        /// It waited for a message that stood behind others.
+        path_queueing_ps: u64 ["ps"],
+    }
+}
+table! {
+    /// A collective of an iteration.
+    CollectiveRow in "collectives" late {
+        /// The job.
+        job: Label,
+        /// Number of the iteration, from 0.
+        iteration: u32,
+        /// Name of the collective.
+        collective: Label,
+        /// Its ranks.
+        ranks: u32,
+        /// The first of them begins it.
+        start_ps: u64 ["ps"],
+        /// All have begun it.
+        all_begun_ps: Option<u64> ["ps"],
+        /// The last of them has ended it; null: not before the run did.
+        end_ps: Option<u64> ["ps"],
+        /// Its size.
+        bytes: u64 ["bytes"],
+        /// Algorithm bandwidth: the size over the time from the first beginning to the last end, cut off; null: it has no size or no end.
+        algorithm_bits_per_second: Option<u64> ["bit/s"],
+        /// Bus bandwidth as nccl-tests counts it: for an all-reduce times 2 (n - 1) / n, for all-gather, reduce-scatter and all-to-all
+        /// times (n - 1) / n.
+        bus_bits_per_second: Option<u64> ["bit/s"],
+    }
+}
+table! {
+    /// A stretch of the critical path of an iteration: from its beginning at one rank to the end of the rank that was last.
+    PathRow in "critical_path" late {
+        /// The job.
+        job: Label,
+        /// Number of the iteration, from 0.
+        iteration: u32,
+        /// Number of the stretch, in the order of time.
+        position: u32,
+        /// The rank that the next one waited for.
+        rank: u32,
+        /// Its operation.
+        operation: u32,
+        /// From.
+        from_ps: u64 ["ps"],
+        /// To.
+        to_ps: u64 ["ps"],
+        /// What passed the time.
+        cause: Cause,
+        /// The flow of the message that was waited for; null: none.
+        flow: Option<u64>,
+    }
+}
+table! {
+    /// An operation of a rank.
+    OperationRow in "operations" late {
+        /// The job.
+        job: Label,
+        /// Number of the iteration, from 0.
+        iteration: u32,
+        /// Number of the rank, from 0.
+        rank: u32,
+        /// Number of the operation in its rank, from 0.
+        operation: u32,
+        /// What it does.
+        work: Operation,
+        /// The rank that it sends to, or received from; null: it computes, or has received nothing yet.
+        peer: Option<u32>,
+        /// Its bytes; null: it computes.
+        bytes: Option<u64> ["bytes"],
+        /// The flow of its message; null: none, or not known yet.
+        flow: Option<u64>,
+        /// It begins; a receive is posted.
+        begin_ps: u64 ["ps"],
+        /// It ends: computing is over, the last byte has left, the message is there. Null: not before the run did.
+        end_ps: Option<u64> ["ps"],
+    }
+}
+
 /// Calls a macro with the tables of a run of a network. Their order is part of the result hash.
 #[macro_export]
 macro_rules! network_tables {
@@ -283,7 +402,11 @@ macro_rules! network_tables {
             states: StateRow,
             marks: MarkRow,
             cnms: CnmRow,
-            storms: StormRow
+            storms: StormRow,
+            ranks: RankRow,
+            collectives: CollectiveRow,
+            critical_path: PathRow,
+            operations: OperationRow
         }
     };
 }

@@ -57,6 +57,59 @@ pub enum RateSource {
     RateControl,
 }
 
+/// What an operation of a rank does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Operation {
+    /// It keeps the rank busy.
+    #[default]
+    Compute,
+    /// It sends a message.
+    Send,
+    /// It receives one.
+    Receive,
+}
+
+/// What passed a stretch of time that a rank waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cause {
+    /// Computing.
+    #[default]
+    Compute,
+    /// Being busy with the message itself.
+    Overhead,
+    /// The sender had not begun.
+    Peer,
+    /// Bytes on the wire.
+    Serialisation,
+    /// The way through the cables.
+    Propagation,
+    /// Flow control.
+    Pause,
+    /// Rate control or a window.
+    RateLimit,
+    /// Frames before it.
+    Queueing,
+}
+
+words! {
+    Operation {
+        Compute = "compute", "it keeps the rank busy";
+        Send = "send", "it sends a message";
+        Receive = "receive", "it receives one";
+    }
+}
+words! {
+    Cause {
+        Compute = "compute", "a rank computed";
+        Overhead = "overhead", "a rank was busy with the message itself";
+        Peer = "peer", "a rank had not sent yet";
+        Serialisation = "serialisation", "bytes of the message were on the wire, and nothing else was in its way";
+        Propagation = "propagation", "it went through the cables";
+        Pause = "pause", "a port on its way was not allowed to transmit";
+        RateLimit = "rate_limit", "rate control, or a window, held it back at its source";
+        Queueing = "queueing", "it stood behind other frames";
+    }
+}
 words! {
     Side {
         Ingress = "ingress", "what came in by the port and has not left the switch";

@@ -25,7 +25,7 @@ pub use network::resources::cores;
 pub use network::summary::Summary;
 pub use network::tree::{Branch, Member, Role, Tree, congestion_tree};
 pub use network::verdict;
-pub use network::{Course, Finished, FrameTap, NetworkScenario, Page, PortLook, Running};
+pub use network::{Course, Finished, FrameTap, Iteration, JobSummary, NetworkScenario, Page, PortLook, Running};
 pub use scenario::Scenario;
 pub use sections::{fabric_sections, sections};
 pub use xoff_sim::{Engine, OnWire, PortSample, Processes, Selection, Stopped, Waiter, agree};

@@ -1,4 +1,4 @@
-//! Jobs in the simulator: closed forms of collectives, and the same result however a run is simulated.
+//! Jobs in the simulator: closed forms of collectives, accounts that add up, and the same result however a run is simulated.
 
 use std::path::Path;
 
@@ -7,22 +7,24 @@ use xoff_run::{Finished, NetworkScenario};
 use xoff_sim::Engine;
 use xoff_units::Time;
 
-/// Eight hosts around one switch: 100 Gb/s, 1 us, frames of 1000 B payload and 48 B header.
-fn star(hosts: u32, job: &str) -> String {
+/// Hosts around one switch: 100 Gb/s, 1 us, frames of 1000 B payload and 48 B header.
+fn star(hosts: u32, more: &str) -> String {
     format!(
         "[run]\nduration = \"200ms\"\n[topology]\nkind = \"star\"\nhosts = {hosts}\nrate = \"100Gbps\"\ndelay = \"1us\"\n\
-         [host]\nmtu = \"1048B\"\nheader = \"48B\"\n[flow_control]\nkind = \"pfc\"\n{job}"
+         [host]\nmtu = \"1048B\"\nheader = \"48B\"\n[flow_control]\nkind = \"pfc\"\n{more}"
     )
 }
 
-fn load(text: &str) -> NetworkScenario {
-    NetworkScenario::from_text("job.toml", text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"))
+fn load(text: &str) -> Result<NetworkScenario, String> {
+    NetworkScenario::from_text("job.toml", text, &[], Path::new(".")).map_err(|e| e.to_string())
 }
 
 fn run(text: &str, engine: Engine, threads: usize) -> Finished {
-    let mut s = load(text);
+    let mut s = load(text).unwrap_or_else(|e| panic!("{e}"));
     s.engine = engine;
-    s.start(Sink::Nothing, Some(threads)).unwrap().run(|_| true).unwrap()
+    let f = s.start(Sink::Memory, Some(threads)).unwrap().run(|_| true).unwrap();
+    assert_eq!(f.outcome.violations, []);
+    f
 }
 
 /// When the last rank of the first job ended its last iteration.
@@ -31,20 +33,235 @@ fn end(f: &Finished) -> Time {
     ends.max().expect("a rank")
 }
 
-fn hash(f: &Finished) -> ResultHash {
-    f.tables.hash
+/// The end of one collective in a star.
+fn takes(hosts: u32, collective: &str) -> u64 {
+    end(&run(&star(hosts, &format!("[[job]]\n[[collective]]\n{collective}")), Engine::Windows, 1)).0
 }
 
-/// A frame of 1048 B at 100 Gb/s, and one of 1 B payload [ps].
+/// A frame of 1048 B at 100 Gb/s, and a cable [ps].
 const TX: u64 = 83_840;
 const D: u64 = 1_000_000;
 
+/// A message of so many full frames over one switch: all but the last go on the wire, the last one is stored and forwarded.
+fn step(frames: u64) -> u64 {
+    (frames + 1) * TX + 2 * D
+}
+
 #[test]
-fn ring_all_reduce_takes_what_the_closed_form_says() {
+fn ring_all_reduce_takes_what_the_closed_form_gives() {
     let text = star(8, "[[job]]\n[[collective]]\nkind = \"all-reduce\"\nsize = \"800KB\"\n");
-    let step = 101 * TX + 2 * D;
-    assert_eq!(14 * step, 146_549_760, "146.54976 us");
-    for (engine, threads) in [(Engine::Events, 1), (Engine::Windows, 1)] {
-        assert_eq!(end(&run(&text, engine, threads)).0, 14 * step);
+    assert_eq!(14 * step(100), 146_549_760, "146.54976 us");
+    for engine in [Engine::Events, Engine::Windows] {
+        assert_eq!(end(&run(&text, engine, 1)).0, 14 * step(100));
     }
+    // A part each: half of the steps.
+    assert_eq!(takes(8, "kind = \"reduce-scatter\"\nsize = \"800KB\"\n"), 7 * step(100));
+    assert_eq!(takes(8, "kind = \"all-gather\"\nsize = \"800KB\"\n"), 7 * step(100));
+    // Any number of ranks.
+    assert_eq!(takes(5, "size = \"500KB\"\n"), 8 * step(100));
+}
+
+#[test]
+fn halving_doubling_takes_what_the_closed_form_gives() {
+    // 800 KB among 8: 400, 200 and 100 frames, and back.
+    let all: u64 = [400, 200, 100, 100, 200, 400].map(step).iter().sum();
+    assert_eq!(takes(8, "algorithm = \"halving-doubling\"\nsize = \"800KB\"\n"), all);
+    let gather: u64 = [100, 200, 400].map(step).iter().sum();
+    assert_eq!(takes(8, "kind = \"all-gather\"\nalgorithm = \"halving-doubling\"\nsize = \"800KB\"\n"), gather);
+}
+
+/// Each rank sends to another one at any time, so nothing ever meets: seven messages are one of seven times the frames.
+#[test]
+fn all_to_all_takes_what_the_closed_form_gives() {
+    for peers in [0, 1, 3] {
+        assert_eq!(takes(8, &format!("kind = \"all-to-all\"\nsize = \"800KB\"\npeers = {peers}\n")), step(700), "{peers}");
+    }
+}
+
+#[test]
+fn broadcast_reduce_and_barrier_take_what_their_trees_give() {
+    // The root's messages share its wire, the furthest subtree first: round robin among three, two and one of them. With one frame each the
+    // first goes at once, and each level adds a hop.
+    let hop = step(1);
+    assert_eq!(takes(8, "kind = \"broadcast\"\nsize = \"1KB\"\n"), 3 * hop);
+    assert_eq!(takes(8, "kind = \"reduce\"\nsize = \"100KB\"\n"), 3 * step(100));
+    // A chain hands on the whole, piece by piece: the second piece follows the first.
+    assert_eq!(takes(4, "kind = \"broadcast\"\nalgorithm = \"ring\"\nsize = \"100KB\"\n"), 3 * step(100));
+    assert_eq!(takes(4, "kind = \"broadcast\"\nalgorithm = \"ring\"\nsize = \"100KB\"\nchunk = \"10KB\"\n"), 3 * step(10) + 9 * 10 * TX);
+    // A byte with its header: 49 B at 80 ps.
+    assert_eq!(takes(8, "kind = \"barrier\"\n"), 3 * (2 * 49 * 80 + 2 * D));
+}
+
+/// Two groups of four do the same at the same time, and a job of its own beside them does not meet them.
+#[test]
+fn groups_and_jobs_share_a_fabric() {
+    let text = star(
+        8,
+        "[[job]]\nname = \"a\"\nhosts = [\"H0\", \"H1\", \"H2\", \"H3\"]\n[[job]]\nname = \"b\"\nhosts = [\"H7\", \"H6\", \"H5\", \"H4\"]\niterations = 2\n\
+         [[collective]]\njob = \"a\"\nsize = \"400KB\"\n[[collective]]\njob = \"b\"\nsize = \"400KB\"\ngroups = [\"0-1\", \"2,3\"]\ncompute = \"5us\"\n",
+    );
+    let f = run(&text, Engine::Windows, 1);
+    let ends: Vec<u64> =
+        f.outcome.ranks.iter().map(|job| job.iter().map(|r| r.log.iterations.last().unwrap().1.unwrap().0).max().unwrap()).collect();
+    assert_eq!(ends, [6 * step(100), 2 * (2 * step(200) + 5_000_000)]);
+}
+
+/// Nodes of two ranks, with a way of their own: 100 KB at 400 Gb/s and 1 us after it, then the ring of each place on its half.
+#[test]
+fn a_hierarchy_takes_what_the_closed_form_gives() {
+    let job = "[[job]]\nnode_ranks = 2\nnode_rate = \"400Gbps\"\nnode_latency = \"1us\"\n[[collective]]\nalgorithm = \"hierarchical\"\nsize = \"200KB\"\n";
+    let inner = 100_000 * 20 + 1_000_000;
+    let f = run(&star(8, job), Engine::Auto, 4);
+    assert_eq!(end(&f).0, 2 * inner + 6 * step(25));
+    assert_eq!(f.outcome.flows.len(), 8 * 6, "messages within nodes are no flows");
+    assert_eq!(f.manifest.threads, 1);
+}
+
+fn tables_add_up(f: &Finished, name: &str) {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::UInt64Type;
+    let table = f.tables.memory.iter().find(|t| t.name == "ranks").expect("a table");
+    let mut rows = 0;
+    for batch in &table.batches {
+        let column = |name: &str| batch.column_by_name(name).unwrap_or_else(|| panic!("{name}")).as_primitive::<UInt64Type>().clone();
+        for i in 0..batch.num_rows() {
+            let sum = |names: &[&str]| names.iter().map(|n| column(n).value(i)).sum::<u64>();
+            let time = column("end_ps").value(i) - column("start_ps").value(i);
+            assert_eq!(sum(&["compute_ps", "exposed_ps", "idle_ps"]), time, "{name}");
+            let path = ["compute", "overhead", "peer", "serialisation", "propagation", "pause", "rate_limit", "queueing"];
+            let path: Vec<String> = path.iter().map(|p| format!("path_{p}_ps")).collect();
+            assert_eq!(sum(&path.iter().map(String::as_str).collect::<Vec<_>>()), time, "{name}");
+            rows += 1;
+        }
+    }
+    assert!(rows > 0);
+    for (job, ranks) in f.jobs.iter().zip(&f.outcome.ranks) {
+        for (nth, i) in job.iterations.iter().enumerate() {
+            // From the beginning of one of the ranks, which the path has come to, to the last end.
+            let spans: Vec<(u64, u64)> = ranks.iter().map(|r| (r.log.iterations[nth].0.0, r.log.iterations[nth].1.unwrap().0)).collect();
+            let last = spans.iter().map(|s| s.1).max().unwrap();
+            let path: u64 = i.path_ps.iter().sum();
+            assert!(spans.iter().any(|s| last - s.0 == path), "{name}: {path}");
+        }
+    }
+}
+
+/// Ranks at their own pace, an incast beside them, chunks, channels and queue pairs, two jobs on the same hosts, under mechanisms that hold
+/// frames back in different manners.
+fn busy(flow_control: &str, rest: &str) -> String {
+    format!(
+        "[run]\nduration = \"20ms\"\nstop_when_done = true\n[topology]\nkind = \"leaf-spine\"\nleaves = 3\nspines = 2\nhosts_per_leaf = 4\nrate = \"100Gbps\"\n\
+         [host]\nmtu = \"1048B\"\nheader = \"48B\"\n[flow_control]\nkind = \"{flow_control}\"\n{rest}\
+         [[workload]]\nkind = \"incast\"\nreceiver = \"H0\"\nsize = \"300KB\"\nstart = \"20us\"\n\
+         [[job]]\nname = \"a\"\niterations = 3\nqueue_pairs = 2\ncompute = \"7us\"\nslow_hosts = [\"H5\"]\nslow_by = 1.5\nplacement = \"random\"\n\
+         send_overhead = \"300ns\"\nreceive_overhead = \"200ns\"\n\
+         [[job]]\nname = \"b\"\nranks = 8\nplacement = \"strided\"\nstride = 4\niterations = 2\nstart = \"9us\"\n\
+         [[collective]]\njob = \"a\"\nsize = \"600KB\"\nchannels = 3\nchunk = \"100KB\"\ncompute = \"20us\"\noverlap = true\n\
+         [[collective]]\njob = \"a\"\nkind = \"all-to-all\"\nsize = \"240KB\"\npeers = 3\ncompute = \"10us\"\n\
+         [[collective]]\njob = \"b\"\nalgorithm = \"double-binary-tree\"\nsize = \"200KB\"\nchunk = \"50KB\"\n\
+         [[collective]]\njob = \"b\"\nalgorithm = \"direct\"\nsize = \"80KB\"\n[[collective]]\njob = \"b\"\nkind = \"barrier\"\n"
+    )
+}
+
+const BUSY: [(&str, &str); 5] = [
+    ("pfc", ""),
+    ("cbfc", ""),
+    ("gfc-buffer", ""),
+    ("pfc", "[detection]\nkind = \"red\"\n[rate_control]\nkind = \"dcqcn\"\n"),
+    ("pfc", "[rate_control]\nkind = \"hpcc\"\n"),
+];
+
+fn busy_case((flow_control, rest): (&str, &str)) -> String {
+    let acks = if rest.contains("hpcc") { "acks = \"per-frame\"\n" } else { "" };
+    busy(flow_control, rest).replace("header = \"48B\"\n", &format!("header = \"48B\"\n{acks}"))
+}
+
+#[test]
+fn accounts_add_up_to_the_picosecond() {
+    for case in BUSY {
+        let f = run(&busy_case(case), Engine::Windows, 1);
+        assert!(f.jobs.iter().all(|j| j.iterations.len() == j.planned as usize), "{case:?}");
+        tables_add_up(&f, &format!("{case:?}"));
+    }
+}
+
+fn hash(text: &str, engine: Engine, threads: usize) -> (ResultHash, u32) {
+    let f = run(text, engine, threads);
+    (f.tables.hash, f.manifest.threads)
+}
+
+#[test]
+fn engines_and_threads_give_the_same_hash() {
+    for case in BUSY {
+        let text = busy_case(case);
+        let (reference, _) = hash(&text, Engine::Events, 1);
+        let mut split = 0;
+        for threads in [1, 2, 3, 4, 8] {
+            let (found, on) = hash(&text, Engine::Windows, threads);
+            assert_eq!(found, reference, "{case:?} on {threads}");
+            split = split.max(on);
+        }
+        assert!(split > 1, "{case:?}");
+    }
+}
+
+/// What congestion control has found out holds for the next message of a queue pair: without that, or on another pair, its frames would follow
+/// each other at line rate.
+#[test]
+fn a_queue_pair_keeps_its_rate() {
+    let folder = std::env::temp_dir().join(format!("xoff-jobs-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("incast.csv"), "# to rank 0\n0,0,0,0,0\n400000,0,0,0,0\n400000,0,0,0,0\n400000,0,0,0,0\n400000,0,0,0,0\n")
+        .unwrap();
+    std::fs::write(folder.join("one.csv"), "0 0 0 0 0\n40000 0 0 0 0\n0 0 0 0 0\n0 0 0 0 0\n0 0 0 0 0\n").unwrap();
+    let last_message = |incast: &str, pairs: u32| {
+        let collective = |matrix: &str, compute: &str| {
+            format!("[[collective]]\nkind = \"all-to-all\"\nmatrix = \"{matrix}.csv\"\ncompute = \"{compute}\"\n")
+        };
+        let text = star(
+            5,
+            &format!(
+                "[detection]\nkind = \"red\"\nkmin = \"5KB\"\nkmax = \"50KB\"\n[rate_control]\nkind = \"dcqcn\"\n[[job]]\nqueue_pairs = {pairs}\n{}{}",
+                collective(incast, "0us"),
+                collective("one", "100us")
+            ),
+        );
+        let s = NetworkScenario::from_text("job.toml", &text, &[], &folder).unwrap_or_else(|e| panic!("{e}"));
+        let flows = s.run(Sink::Nothing).unwrap().outcome.flows;
+        let last = flows.iter().max_by_key(|f| f.flow.start).unwrap();
+        let others = flows.iter().filter(|f| f.flow.start < last.flow.start).map(|f| f.received.unwrap()).max();
+        assert!(others < Some(last.flow.start), "it is alone");
+        last.all_sent.unwrap().since(last.flow.start).0
+    };
+    assert_eq!(last_message("one", 1), 39 * TX, "nothing was found out");
+    assert!(last_message("incast", 1) > 39 * TX * 5 / 4, "{}", last_message("incast", 1));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+fn refused(more: &str, at: &str, words: &[&str]) {
+    let e = load(&star(4, more)).err().unwrap_or_else(|| panic!("it was read: {more}"));
+    assert!(e.contains(at), "{e}: {at}");
+    words.iter().for_each(|w| assert!(e.contains(w), "{e}: {w}"));
+}
+
+#[test]
+fn bad_jobs_are_refused_with_their_places() {
+    refused("[[job]]\n", "job.toml:13:", &["nothing to do", "[[collective]]"]);
+    refused("[[collective]]\nsize = \"1MB\"\n", "job.toml:13:", &["no [[job]]"]);
+    refused("[[job]]\nhosts = [\"H0\"]\n[[collective]]\nsize = \"1MB\"\n", "job.toml:14:", &["1 ranks", "at least two"]);
+    refused("[[job]]\nhosts = [\"H0\", \"H9\"]\n[[collective]]\nsize = \"1MB\"\n", "job.toml:14:", &["no host 'H9'"]);
+    refused("[[job]]\nranks = 5\n[[collective]]\nsize = \"1MB\"\n", "job.toml:14:", &["rank 4 has no host"]);
+    refused("[[job]]\n[[collective]]\nsize = \"1MB\"\ngroups = [\"0-4\"]\n", "job.toml:16:", &["no rank 4", "0 to 3"]);
+    refused("[[job]]\n[[collective]]\nsize = \"1MB\"\ngroups = [\"2\"]\n", "job.toml:16:", &["one rank"]);
+    refused("[[job]]\n[[collective]]\nsize = \"1MB\"\ngroups = [\"0-1\", \"1-2\"]\n", "job.toml:16:", &["two groups"]);
+    refused("[[job]]\n[[collective]]\n", "job.toml:14:", &["size", "missing"]);
+    refused(
+        "[[job]]\n[[collective]]\nsize = \"1MB\"\nkind = \"all-to-all\"\nalgorithm = \"ring\"\n",
+        "job.toml:17:",
+        &["ring does no all-to-all"],
+    );
+    refused("[[job]]\nranks = 3\n[[collective]]\nsize = \"1MB\"\nalgorithm = \"halving-doubling\"\n", "job.toml:17:", &["2, 4, 8"]);
+    refused("[[job]]\n[[collective]]\nsize = \"1MB\"\nalgorithm = \"hierarchical\"\n", "job.toml:16:", &["node_ranks"]);
+    refused("[[job]]\n[[collective]]\njob = \"b\"\nsize = \"1MB\"\n", "job.toml:15:", &["no job 'b'"]);
+    refused("[[job]]\niterations = 1000000\n[[collective]]\nsize = \"1MB\"\nchannels = 64\n", "job.toml:16:", &["operations"]);
 }

@@ -9,8 +9,8 @@ use crate::checks::Violation;
 use crate::deadlock_detector::Deadlock;
 use crate::fast_forward::FastForwarded;
 use crate::flows::FlowRecord;
-use crate::jobs::RankLog;
 use crate::histogram::QueueCounts;
+use crate::jobs::RankLog;
 use crate::lost::LostFrames;
 use crate::storms::Storm;
 

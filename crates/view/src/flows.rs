@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use xoff_run::Waiter;
 use xoff_sim::FlowRecord;
-use xoff_units::Span;
+use xoff_units::{Span, Time};
 use xoff_workload::UNLIMITED;
 
 use crate::network::Seen;
@@ -160,7 +160,7 @@ fn list(f: &Seen) -> Vec<Listed> {
         let size = (w.size != UNLIMITED).then_some(w.size);
         (n, w.src, w.dst, size, r.delivered, w.start.0, r.fct().map(|t| t.0), slowdown)
     };
-    let mut all: Vec<Listed> = f.flows.iter().zip(f.ideals).enumerate().map(row).collect();
+    let mut all: Vec<Listed> = f.flows.iter().zip(f.ideals).enumerate().filter(|(_, (r, _))| r.flow.start < Time::NEVER).map(row).collect();
     if all.len() > LISTED_MAX {
         let rank = |r: &Listed| (r.3.is_some() && r.6.is_none(), r.7.unwrap_or(0.0));
         all.sort_by(|a, b| rank(b).partial_cmp(&rank(a)).unwrap_or(std::cmp::Ordering::Equal).then(a.0.cmp(&b.0)));

@@ -12,7 +12,7 @@ mod halving;
 mod ring;
 mod tree;
 
-use crate::graph::{Graph, NONE, Op, Part, Work};
+use crate::graph::{Graph, NONE, Op, Phase, Work};
 
 /// What a collective computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,13 +231,21 @@ impl Collective {
         }
         let chunks = if self.chunk == 0 { 1 } else { part(self.bytes, self.channels as u64, 0).div_ceil(self.chunk) };
         if chunks.saturating_mul(self.channels as u64) > PIECES_MAX {
-            return refuse("chunk", format!("{chunks} chunks in each of {} channels", self.channels), "at most 65536 pieces; a larger chunk");
+            return refuse(
+                "chunk",
+                format!("{chunks} chunks in each of {} channels", self.channels),
+                "at most 65536 pieces; a larger chunk",
+            );
         }
         if self.root as usize >= n {
             return refuse("root", format!("place {} in a group of {n}", self.root), "places count from 0");
         }
         if !self.matrix.is_empty() && self.matrix.len() != n * n {
-            return refuse("matrix", format!("{} numbers for {n} ranks", self.matrix.len()), "a row for each sender, a column for each receiver");
+            return refuse(
+                "matrix",
+                format!("{} numbers for {n} ranks", self.matrix.len()),
+                "a row for each sender, a column for each receiver",
+            );
         }
         if self.algorithm == Algorithm::Hierarchical {
             let g = self.node as usize;
@@ -282,8 +290,8 @@ impl Collective {
         let (bytes, bus) = self.bandwidth();
         let members = self.ranks.iter().zip(&begin).zip(&end).map(|((&r, &b), &e)| (r, b, e)).collect();
         // A tag names the collective, the piece and the step.
-        let base = (graph.parts.len() as u64 + 1) << 40;
-        graph.parts.push(Part { name: self.name.clone(), bytes, bus, members });
+        let base = (graph.phases.len() as u64 + 1) << 40;
+        graph.phases.push(Phase { name: self.name.clone(), bytes, bus, members });
         let mut nth = 0;
         for channel in 0..self.channels {
             let of_channel = part(self.bytes, self.channels as u64, channel as u64);

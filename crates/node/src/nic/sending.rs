@@ -6,8 +6,8 @@ use xoff_mech::rate_control::{AnyRateControl, RateControl, Wakes};
 use xoff_units::{Bytes, Rate, Time, state};
 
 use super::per_flow::flow_gate;
-use super::round_robin::{Answer, Flows, NOTHING};
 use super::queue_pair::InPair;
+use super::round_robin::{Answer, Flows, NOTHING};
 use super::{FlowStart, Nic, NicConfig, Order, Pacing, PausedWith, Transport};
 use crate::env::{Env, NodeEvent};
 use crate::frame::{Frame, FrameKind, FrameStore, Telemetry};

@@ -8,6 +8,7 @@ use xoff_units::Span;
 
 use super::NetworkScenario;
 use super::course::Course;
+use super::jobs::JobSummary;
 use super::rows::write_rows;
 use crate::manifest::{Clocks, ExtraFile, Progress, RunError, Source, add_file, manifest, run_info, write_last};
 use crate::network::recorder::{FrameTap, TableRecorder};
@@ -56,6 +57,8 @@ pub struct Finished {
     pub summary: Summary,
     /// By flow: its completion time alone in the network; `None`: it has no end or no route, or its route changed.
     pub ideals: Vec<Option<Span>>,
+    /// What the jobs came to.
+    pub jobs: Vec<JobSummary>,
     /// What each port did in the course of time; only of a run that ends with a page.
     pub course: Option<Course>,
 }
@@ -117,7 +120,7 @@ impl NetworkScenario {
             labels: self.flows.labels.clone(),
         };
         let tables = Tables::create(&sink, &run_info(&self.resolved), &names).map_err(RunError::Record)?;
-        world.record_to(Box::new(TableRecorder::new(tables, ports.len()).with_tap(tap)));
+        world.record_to(Box::new(TableRecorder::new(tables, ports.len()).keeping_pauses(self.flows.jobs.is_some()).with_tap(tap)));
         Ok(Running { scenario: self, world, sink, ports, here: of.outside, clocks: Clocks::start(), page: None, course: None })
     }
 
@@ -220,9 +223,11 @@ impl<'s> Running<'s> {
         let recorder = recorder.expect("the world was given a recorder").into_any();
         let mut recorder = *recorder.downcast::<TableRecorder>().expect("the world returns the recorder it was given");
         recorder.close_pauses();
+        let pauses = recorder.kept.take().unwrap_or_default();
         let mut tables = recorder.tables;
         // An error here is kept by its table and reported when it is closed.
         let (slowdown, ideals) = write_rows(scenario, &outcome, &ports, &mut tables).unwrap_or_default();
+        let jobs = super::jobs::write(scenario, &outcome, &ports, &pauses, &mut tables).unwrap_or_default();
         let closed = tables.close();
         if let Some(e) = closed.error {
             return Err(RunError::Record(e));
@@ -230,7 +235,8 @@ impl<'s> Running<'s> {
         let mut parts = judge(scenario, &outcome, here.as_deref());
         seen(&mut parts);
         let verdict = Verdict::from(parts);
-        let summary = Summary::of(scenario, &outcome, &verdict);
+        let mut summary = Summary::of(scenario, &outcome, &verdict);
+        summary.took_effect.splice(0..0, jobs.iter().flat_map(|j| j.words(scenario, &outcome)));
         let NetworkScenario { resolved, parameters, warnings, seed, .. } = scenario;
         let source = Source { resolved, parameters, warnings, seed: *seed };
         let of_all = manifest(&source, &clocks, &closed);
@@ -254,7 +260,7 @@ impl<'s> Running<'s> {
             slowdown,
             ..of_all
         };
-        let mut finished = Finished { outcome, tables: closed, manifest: manifest.judged(verdict), summary, ideals, course };
+        let mut finished = Finished { outcome, tables: closed, manifest: manifest.judged(verdict), summary, ideals, course, jobs };
         if let Sink::Files(folder, _) = &sink {
             if let Some(file) = page.and_then(|page| page(&finished)) {
                 add_file(folder, &file, &mut finished.manifest);

@@ -49,6 +49,18 @@ impl<'s> Ideals<'s> {
         routes
     }
 
+    /// Which of the routes hold at a time.
+    pub fn epoch(&self, at: Time) -> usize {
+        let all = self.routes.get_or_init(|| self.routes());
+        all.partition_point(|r| r.0 <= at).saturating_sub(1)
+    }
+
+    /// The egress ports that a flow goes through by those routes.
+    pub fn path(&self, epoch: usize, flow: &Flow) -> Option<Vec<(u32, u16)>> {
+        let all = self.routes.get_or_init(|| self.routes());
+        self.scenario.path(&all[epoch].1, flow)
+    }
+
     /// That of a flow; `None` also if its way changed while it lasted: then it took no one way.
     pub fn of(&self, f: &FlowRecord) -> Option<Span> {
         let (flow, s) = (&f.flow, self.scenario);

@@ -11,7 +11,9 @@ use xoff_node::{BufferPolicy, Compat, ControlDelay, SharedPool, Transport};
 use xoff_params::ParamError;
 use xoff_scenario::Problems;
 use xoff_scenario::document::{Document, Override};
-use xoff_sim::{Engine, Faults, LinkFailure, Lone, Model, NicModel, PathFacts, PathFactsOf, PauseStorm, Probes, SlowReceiver, ideal_time};
+use xoff_sim::{
+    Engine, Faults, LinkFailure, Lone, Model, NicModel, PathFacts, PathFactsOf, PauseStorm, Probes, Selection, SlowReceiver, ideal_time,
+};
 use xoff_topology::Topology;
 use xoff_topology::routing::{FlowKey, Routes, Routing, trace_path};
 use xoff_units::{Bytes, Span, Time, WireClock};
@@ -42,6 +44,7 @@ pub mod verdict;
 use boundary::Boundary;
 pub use course::{Course, PortLook};
 pub use execute::{Finished, Page, Running};
+pub use jobs::{Iteration, JobSummary};
 use parts::{Host, Memory, SwitchParts};
 pub(crate) use read::read;
 pub use recorder::FrameTap;
@@ -172,7 +175,11 @@ impl NetworkScenario {
             stop_when_done: m.stop_when_done,
             fast_forward: m.fast_forward,
             checks: m.checks,
-            probes: m.probes.clone(),
+            probes: match self.flows.jobs {
+                // Where the time of a job went is read from them.
+                Some(_) => Probes { pauses: Selection::All, ..m.probes.clone() },
+                None => m.probes.clone(),
+            },
             faults: Faults {
                 failures: m.failures.clone(),
                 storms: m.storms.clone(),

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 
+use super::jobs::Pauses;
 use xoff_record::{Late, PauseRow, Port, StoppedBy, Tables};
 use xoff_sim::{OnWire, PauseChange, Recorder, Row};
 
@@ -11,6 +12,8 @@ pub(crate) struct TableRecorder {
     /// Start of the pause that runs at each port and priority, and its cause.
     open: Vec<Option<(u64, Late<StoppedBy>)>>,
     failed: bool,
+    /// Pauses that have ended, where jobs are accounted for.
+    pub kept: Option<Pauses>,
     /// Takes the frames of recorded ports; false: it failed, and the run stops.
     tap: Option<FrameTap>,
 }
@@ -21,7 +24,7 @@ pub type FrameTap = Box<dyn FnMut(&OnWire) -> bool + Send>;
 impl TableRecorder {
     /// For a network of so many ports.
     pub fn new(tables: Tables, ports: usize) -> Self {
-        TableRecorder { tables, open: vec![None; ports * 8], failed: false, tap: None }
+        TableRecorder { tables, open: vec![None; ports * 8], failed: false, kept: None, tap: None }
     }
 
     /// Frames go to `tap`.
@@ -34,6 +37,7 @@ impl TableRecorder {
         for at in 0..self.open.len() {
             if let Some((from_ps, cause)) = self.open[at].take() {
                 let row = PauseRow { port: Port(at as u32 / 8), priority: (at % 8) as u8, from_ps, to_ps: None, cause };
+                self.keep(&row);
                 self.failed |= self.tables.pauses.push(row).is_err();
             }
         }
@@ -47,7 +51,21 @@ impl TableRecorder {
             open.get_or_insert((time_ps, Late(by)));
             return None;
         }
-        open.take().map(|(from_ps, cause)| PauseRow { port, priority, from_ps, to_ps: Some(time_ps), cause })
+        let row = open.take().map(|(from_ps, cause)| PauseRow { port, priority, from_ps, to_ps: Some(time_ps), cause })?;
+        self.keep(&row);
+        Some(row)
+    }
+
+    fn keep(&mut self, row: &PauseRow) {
+        if let Some(kept) = &mut self.kept {
+            kept.entry((row.port.0, row.priority)).or_default().push((row.from_ps, row.to_ps.unwrap_or(u64::MAX)));
+        }
+    }
+
+    /// Pauses are kept from now on.
+    pub fn keeping_pauses(mut self, keep: bool) -> Self {
+        self.kept = keep.then(Pauses::default);
+        self
     }
 }
 

@@ -344,6 +344,10 @@ impl World {
     #[expect(clippy::too_many_lines, reason = "each of a world's fields has its line, in the order of their declaration")]
     pub fn build(topology: &Topology, mut flows: Flows, m: &mut Model) -> Result<World, ParamError> {
         fits(&flows, m)?;
+        if m.outside.is_some() && flows.jobs.is_some() {
+            let what = "the ranks of a job send real frames to hosts that know nothing of it";
+            return Err(ParamError::new("job", what, "xoff run simulates it"));
+        }
         let (classes, scheduler, transport) = classes(&flows, m)?;
         let (split, unsplit) = match m.share {
             Some(share) => (shares(topology, &flows, m, share)?, None),

@@ -11,8 +11,8 @@ use xoff_scenario::document::{Document, Section};
 use xoff_scenario::{Problem, Problems, Source};
 use xoff_topology::{NodeKind, Topology};
 use xoff_units::{Span, Time};
-use xoff_workload::flow::PAIRS_MAX;
 use xoff_workload::Flows;
+use xoff_workload::flow::PAIRS_MAX;
 use xoff_workload::random::{Purpose, below, entity, stream};
 
 use super::keys;
@@ -43,14 +43,12 @@ pub(in crate::network) fn read_jobs(doc: &Document, topology: &Topology, seed: u
     let mut drafts: Vec<Draft> = Vec::new();
     let mut sections = doc.open_all(&keys::job());
     for (nth, section) in sections.iter_mut().enumerate() {
-        let label = flows.labels.len() as u32;
-        match section.take(|s| read_job(s, topology, (seed, nth), label)) {
+        match section.take(|s| read_job(s, topology, (seed, nth))) {
             Some(draft) if drafts.iter().any(|d| d.job.name == draft.job.name) => {
                 section.refuse(&ParamError::new("name", format!("there are two jobs '{}'", draft.job.name), "give each a name of its own"));
                 complete = false;
             }
             Some(draft) => {
-                flows.labels.push(format!("{} {}", section.path(), draft.job.name));
                 drafts.push(draft);
             }
             None => complete = false,
@@ -67,7 +65,12 @@ pub(in crate::network) fn read_jobs(doc: &Document, topology: &Topology, seed: u
     }
     let mut jobs = Vec::new();
     for (draft, section) in drafts.into_iter().zip(&mut sections) {
-        jobs.push(section.take(|_| finish(draft))?);
+        let mut job = section.take(|_| finish(draft))?;
+        // Its phases have the labels after its own.
+        job.label = flows.labels.len() as u32;
+        flows.labels.push(format!("{} {}", section.path(), job.name));
+        flows.labels.extend(job.graph.phases.iter().map(|p| format!("{} {}", job.name, p.name)));
+        jobs.push(job);
     }
     if !flows.loops.is_empty() && !jobs.is_empty() {
         let problem = Problem::new("a closed loop beside a job", "leave one of them out: a closed loop numbers its flows as they end");
@@ -76,7 +79,8 @@ pub(in crate::network) fn read_jobs(doc: &Document, topology: &Topology, seed: u
     }
     let messages = flows.flows.len() as u64 + jobs.iter().map(Job::flows).sum::<u64>();
     if messages > FLOWS_MAX {
-        let problem = Problem::new(format!("{messages} messages and flows"), format!("at most {FLOWS_MAX}: fewer iterations, larger chunks"));
+        let problem =
+            Problem::new(format!("{messages} messages and flows"), format!("at most {FLOWS_MAX}: fewer iterations, larger chunks"));
         doc.push(problem.at(doc.source().place(0..0)));
         return None;
     }
@@ -116,7 +120,11 @@ fn placed(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize)) -
     match placement.as_str() {
         "strided" => {
             if stride == 0 || stride > all.max(1) {
-                return Err(ParamError::new("stride", format!("{stride} among {all} hosts"), "expected 1 or more, at most the number of hosts"));
+                return Err(ParamError::new(
+                    "stride",
+                    format!("{stride} among {all} hosts"),
+                    "expected 1 or more, at most the number of hosts",
+                ));
             }
             hosts = (0..stride).flat_map(|first| hosts.iter().skip(first).step_by(stride).copied().collect::<Vec<_>>()).collect();
         }
@@ -140,7 +148,7 @@ fn placed(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize)) -
     Ok(hosts)
 }
 
-fn read_job(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize), label: u32) -> Result<Draft, ParamError> {
+fn read_job(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize)) -> Result<Draft, ParamError> {
     let name = s.text_opt("name")?.unwrap_or_else(|| format!("job{nth}"));
     let hosts = placed(s, topology, (seed, nth))?;
     let count = |s: &mut Section<'_>, key: &'static str, most: u64| -> Result<u64, ParamError> {
@@ -174,7 +182,7 @@ fn read_job(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize),
     let ranks = hosts.len();
     let job = Job {
         name,
-        label,
+        label: 0,
         hosts,
         graph: Arc::default(),
         iterations: iterations as u32,

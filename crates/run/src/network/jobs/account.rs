@@ -1,0 +1,303 @@
+//! Where the time of an iteration went, from what its ranks, its messages and the ports on their paths did.
+//!
+//! ```text
+//!   rank        |--compute--|------- waits for a message -------|--compute--|     back from the end, from cause to cause
+//!   its sender        |--peer--|-overhead-|--------message--------|
+//!   message                               |queue pair|source     |last frame through the network|
+//!                                          queueing   pause, queueing, rate limit, serialisation | queueing, pause, serialisation, propagation
+//! ```
+//!
+//! The two stretches of a message are exact; within one, what a message alone in the network would take is serialisation and propagation. Of
+//! the rest as much is pause as the ports concerned were not allowed to transmit meanwhile, at the source as much is queueing as the wire carried
+//! of others, and what rate control then leaves is its own. So the parts add up to the picosecond.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+
+use xoff_jobs::{Job, NONE, OpTimes, Work};
+use xoff_record::Cause;
+use xoff_sim::{FlowRecord, Lone, Outcome, ideal_time};
+use xoff_topology::PortNumbers;
+use xoff_units::{Bytes, Time};
+
+use crate::network::NetworkScenario;
+use crate::network::ideal::Ideals;
+
+/// Stretches in which ports were not allowed to transmit, by port and priority, in order [ps].
+pub(in crate::network) type Pauses = BTreeMap<(u32, u8), Vec<(u64, u64)>>;
+
+/// A stretch of time with one cause.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Stretch {
+    pub from: u64,
+    pub to: u64,
+    pub cause: Cause,
+    pub rank: u32,
+    pub op: u32,
+    pub flow: Option<u32>,
+}
+
+/// Egress ports of a way.
+type Path = Option<Vec<(u32, u16)>>;
+
+/// All that accounts are made from.
+pub(super) struct Accounts<'s> {
+    pub scenario: &'s NetworkScenario,
+    pub outcome: &'s Outcome,
+    pub ports: &'s PortNumbers,
+    pub pauses: &'s Pauses,
+    ideals: Ideals<'s>,
+    /// By source, destination, source port and epoch of the routes.
+    paths: RefCell<HashMap<(u32, u32, u16, usize), Path>>,
+    /// Rate control or a window may hold flows back.
+    limited: bool,
+}
+
+/// Time that intervals cover together; they come in order of their beginnings.
+pub(super) fn union(intervals: impl Iterator<Item = (u64, u64)>) -> u64 {
+    let (mut sum, mut reached) = (0, 0);
+    for (from, to) in intervals {
+        let from = from.max(reached);
+        if to > from {
+            sum += to - from;
+            reached = to;
+        }
+    }
+    sum
+}
+
+/// Time of the first intervals that the second ones do not cover. Both are in order and without overlaps.
+pub(super) fn difference(all: &[(u64, u64)], without: &[(u64, u64)]) -> u64 {
+    let (mut sum, mut next) = (0, 0);
+    for &(from, to) in all {
+        let mut at = from;
+        while next < without.len() && without[next].1 <= from {
+            next += 1;
+        }
+        for &(a, b) in &without[next..] {
+            if a >= to {
+                break;
+            }
+            sum += a.saturating_sub(at);
+            at = at.max(b);
+        }
+        sum += to.saturating_sub(at);
+    }
+    sum
+}
+
+/// Puts intervals in order and joins those that touch.
+pub(super) fn joined(mut all: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    all.sort_unstable();
+    let mut out: Vec<(u64, u64)> = Vec::with_capacity(all.len());
+    for (from, to) in all.into_iter().filter(|i| i.1 > i.0) {
+        match out.last_mut() {
+            Some(last) if last.1 >= from => last.1 = last.1.max(to),
+            _ => out.push((from, to)),
+        }
+    }
+    out
+}
+
+/// Cuts a stretch of time into parts, in order.
+fn cut(from: u64, parts: &[(Cause, u64)], out: &mut Vec<(u64, u64, Cause)>) {
+    let mut at = from;
+    for &(cause, length) in parts {
+        if length > 0 {
+            out.push((at, at + length, cause));
+            at += length;
+        }
+    }
+}
+
+impl<'s> Accounts<'s> {
+    pub fn new(scenario: &'s NetworkScenario, outcome: &'s Outcome, ports: &'s PortNumbers, pauses: &'s Pauses) -> Accounts<'s> {
+        let limited = scenario.rate_control != "none" || scenario.model.host.window.is_some();
+        let ideals = Ideals::new(scenario, outcome.now);
+        Accounts { scenario, outcome, ports, pauses, ideals, paths: RefCell::default(), limited }
+    }
+
+    /// When an operation was done.
+    pub fn times(&self, at: usize, job: &Job, rank: u32, iteration: u32, op: u32) -> OpTimes {
+        let ops = job.graph.programs[rank as usize].ops.len();
+        self.outcome.ranks[at][rank as usize].log.ops[iteration as usize * ops + op as usize]
+    }
+
+    /// Time in which a port was not allowed to transmit between two times.
+    pub fn paused(&self, ports: impl Iterator<Item = u32>, priority: u8, from: u64, to: u64) -> u64 {
+        let mut all = Vec::new();
+        for port in ports {
+            let Some(pauses) = self.pauses.get(&(port, priority)) else { continue };
+            let first = pauses.partition_point(|p| p.1 <= from);
+            all.extend(pauses[first..].iter().take_while(|p| p.0 < to).map(|&(a, b)| (a.max(from), b.min(to))));
+        }
+        all.sort_unstable();
+        union(all.into_iter())
+    }
+
+    fn path(&self, f: &FlowRecord) -> Path {
+        let (epoch, w) = (self.ideals.epoch(f.flow.start), &f.flow);
+        let find = || self.ideals.path(epoch, w);
+        self.paths.borrow_mut().entry((w.src, w.dst, w.src_port, epoch)).or_insert_with(find).clone()
+    }
+
+    /// From its beginning until its last frame goes on the wire.
+    fn at_source(&self, at: usize, rank: u32, flow: u32, out: &mut Vec<(u64, u64, Cause)>) {
+        let f = &self.outcome.flows[flow as usize];
+        let Some(sent) = f.all_sent else { return };
+        let (payload, header) = self.scenario.frame();
+        let frames = f.flow.size.div_ceil(payload as u64).max(1);
+        let rate = self.scenario.topology.link_at(f.flow.src, 0).rate;
+        let (start, total) = (f.flow.start.0, sent.since(f.flow.start).0);
+        let serialisation = rate.time_for(Bytes((payload + header) as u64)).0.saturating_mul(frames - 1).min(total);
+        let nic = self.ports.of(f.flow.src, 0);
+        let mut rest = total - serialisation;
+        let pause = self.paused([nic].into_iter(), f.flow.priority, start, sent.0).min(rest);
+        rest -= pause;
+        let wire = &self.outcome.ranks[at][rank as usize].wire;
+        let others = wire.binary_search_by_key(&flow, |w| w.0).map_or(0, |i| wire[i].2 - wire[i].1);
+        let others = others.saturating_sub(f.flow.size + frames * header as u64);
+        let queueing = if self.limited { rate.time_for(Bytes(others)).0.min(rest) } else { rest };
+        let parts = [
+            (Cause::Pause, pause),
+            (Cause::Queueing, queueing),
+            (Cause::RateLimit, rest - queueing),
+            (Cause::Serialisation, serialisation),
+        ];
+        cut(start, &parts, out);
+    }
+
+    /// From then until it has arrived.
+    fn last_frame(&self, flow: u32, out: &mut Vec<(u64, u64, Cause)>) {
+        let f = &self.outcome.flows[flow as usize];
+        let (Some(sent), Some(received)) = (f.all_sent, f.received) else { return };
+        let (payload, header) = self.scenario.frame();
+        let total = received.since(sent).0;
+        let size = (f.flow.size - 1) % payload as u64 + 1;
+        let (mut propagation, mut serialisation, mut pause) = (0, 0, 0);
+        if let Some(path) = self.path(f) {
+            let t = &self.scenario.topology;
+            let lone = Lone { size, rate: None, payload_max: payload, header };
+            let ideal = ideal_time(t, &path, &lone, self.scenario.cut_through()).0;
+            let delays: u64 = path.iter().map(|&(n, p)| t.link_at(n, p).delay.0).sum();
+            propagation = delays.min(total);
+            serialisation = ideal.saturating_sub(delays).min(total - propagation);
+            let ports = path.iter().skip(1).map(|&(n, p)| self.ports.of(n, p));
+            pause = self.paused(ports, f.flow.priority, sent.0, received.0).min(total - propagation - serialisation);
+        }
+        let queueing = total - propagation - serialisation - pause;
+        let parts =
+            [(Cause::Queueing, queueing), (Cause::Pause, pause), (Cause::Serialisation, serialisation), (Cause::Propagation, propagation)];
+        cut(sent.0, &parts, out);
+    }
+
+    /// A message from the time at which its sender takes it up until it is there.
+    fn message(
+        &self,
+        (at, job): (usize, &Job),
+        iteration: u32,
+        (from, op): (u32, u32),
+        there: u64,
+    ) -> (Vec<(u64, u64, Cause)>, Option<u32>) {
+        let send = self.times(at, job, from, iteration, op);
+        let mut all = Vec::new();
+        cut(send.begun.0, &[(Cause::Overhead, send.handed.0 - send.begun.0)], &mut all);
+        let message = job.graph.programs[from as usize].message[op as usize];
+        if message == NONE {
+            let left = send.ended.0;
+            cut(send.handed.0, &[(Cause::Serialisation, left - send.handed.0), (Cause::Propagation, there - left)], &mut all);
+            return (all, None);
+        }
+        let flow = job.flow(iteration, message);
+        let start = self.outcome.flows[flow as usize].flow.start.0;
+        cut(send.handed.0, &[(Cause::Queueing, start - send.handed.0)], &mut all);
+        self.at_source(at, from, flow, &mut all);
+        self.last_frame(flow, &mut all);
+        (all, Some(flow))
+    }
+
+    /// Goes back from the end of a rank's iteration, from cause to cause: to its beginning, staying with the rank, or, where peers are
+    /// followed, to the beginning of whichever rank everything waited for. Stretches in the order of time.
+    pub fn walk(&self, (at, job): (usize, &Job), rank: u32, iteration: u32, follow: bool) -> Vec<Stretch> {
+        let ops = job.graph.programs[rank as usize].ops.len() as u32;
+        let Some(mut op) = (0..ops).max_by_key(|&op| self.times(at, job, rank, iteration, op).ended) else { return Vec::new() };
+        let (mut rank, mut t) = (rank, self.times(at, job, rank, iteration, op).ended.0);
+        let mut all: Vec<Stretch> = Vec::new();
+        loop {
+            let x = self.times(at, job, rank, iteration, op);
+            let mut add = |from: u64, to: u64, cause, rank, op, flow| {
+                if to > from {
+                    all.push(Stretch { from, to, cause, rank, op, flow });
+                }
+            };
+            let mut next = (rank, op, x.begun.0);
+            match job.graph.programs[rank as usize].ops[op as usize].work {
+                // It has begun only: what waits for that.
+                _ if t < x.ended.0 && t == x.begun.0 => {}
+                Work::Compute(_) => add(x.begun.0, t, Cause::Compute, rank, op, None),
+                Work::Send { .. } => {
+                    let (pieces, flow) = self.message((at, job), iteration, (rank, op), x.ended.0);
+                    for &(from, to, cause) in pieces.iter().rev() {
+                        add(from, to.min(t), cause, rank, op, flow);
+                    }
+                }
+                Work::Receive { .. } => {
+                    let there = x.handed.0;
+                    add(there.max(x.begun.0), t, Cause::Overhead, rank, op, None);
+                    if there > x.begun.0 {
+                        let (pieces, flow) = self.message((at, job), iteration, (x.from, x.from_op), there);
+                        let begun = self.times(at, job, x.from, iteration, x.from_op).begun.0;
+                        let least = if follow { 0 } else { x.begun.0 };
+                        for &(from, to, cause) in pieces.iter().rev() {
+                            add(from.max(least), to, cause, if follow { x.from } else { rank }, if follow { x.from_op } else { op }, flow);
+                        }
+                        if follow {
+                            next = (x.from, x.from_op, begun);
+                        } else {
+                            add(x.begun.0, begun, Cause::Peer, rank, op, flow);
+                        }
+                    }
+                }
+            }
+            (rank, t) = (next.0, next.2);
+            let cause = self.times(at, job, rank, iteration, next.1).cause;
+            if cause == NONE {
+                break;
+            }
+            op = cause;
+        }
+        all.reverse();
+        all
+    }
+
+    /// Begin and end of an iteration of a rank; `None`: it has not come to its end.
+    pub fn span(&self, at: usize, rank: u32, iteration: u32) -> Option<(Time, Time)> {
+        let &(start, end) = self.outcome.ranks[at][rank as usize].log.iterations.get(iteration as usize)?;
+        Some((start, end?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unions_and_differences_of_intervals() {
+        assert_eq!(joined(vec![(5, 7), (1, 3), (3, 4), (6, 9), (9, 9)]), [(1, 4), (5, 9)]);
+        assert_eq!(union([(1, 4), (2, 3), (3, 6), (8, 9)].into_iter()), 6);
+        let cases: [(&[_], &[_], u64); 6] = [
+            (&[(0, 10)], &[], 10),
+            (&[(0, 10)], &[(2, 3), (5, 20)], 4),
+            (&[(0, 2), (4, 6)], &[(1, 5)], 2),
+            (&[(4, 6)], &[(0, 1), (2, 3), (5, 5)], 2),
+            (&[(0, 3), (3, 6), (7, 9)], &[(2, 4), (8, 9)], 5),
+            (&[(3, 5)], &[(0, 9)], 0),
+        ];
+        for (all, without, left) in cases {
+            assert_eq!(difference(all, without), left, "{all:?} {without:?}");
+            // By counting.
+            let inside = |t: u64, x: &[(u64, u64)]| x.iter().any(|i| i.0 <= t && t < i.1);
+            assert_eq!((0..30).filter(|&t| inside(t, all) && !inside(t, without)).count() as u64, left);
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! What is reported of jobs: rows of their tables, and a summary.
+
+use xoff_jobs::{Job, Work};
+use xoff_record::{Cause, CollectiveRow, Label, Node, Operation, OperationRow, PathRow, RankRow, RecordError, Tables};
+use xoff_sim::Outcome;
+use xoff_topology::PortNumbers;
+use xoff_units::Span;
+
+use super::account::{Accounts, Pauses, Stretch, difference, joined};
+use crate::network::NetworkScenario;
+
+/// What an iteration of a job came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Iteration {
+    /// From the first beginning of a rank to the last end [ps].
+    pub time_ps: u64,
+    /// Longest exposed communication of a rank [ps].
+    pub exposed_ps: u64,
+    /// The rank that ended last.
+    pub last_rank: u32,
+    /// The message that it waited for last: the first one back on the critical path.
+    pub straggler: Option<u32>,
+    /// The critical path by cause, in the order of the table's words [ps].
+    pub path_ps: [u64; 8],
+}
+
+/// What a job came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobSummary {
+    /// Its name.
+    pub name: String,
+    /// Its ranks.
+    pub ranks: u32,
+    /// Iterations that it was to do.
+    pub planned: u32,
+    /// Those that all ranks have done.
+    pub iterations: Vec<Iteration>,
+    /// By collective: its name, and its lowest and highest bus bandwidth [bit/s].
+    pub bus: Vec<(String, u64, u64)>,
+}
+
+/// Causes in the order of [`Iteration::path_ps`].
+pub(in crate::network) const CAUSES: [(Cause, &str); 8] = [
+    (Cause::Compute, "computing"),
+    (Cause::Overhead, "overhead"),
+    (Cause::Peer, "peers"),
+    (Cause::Serialisation, "serialisation"),
+    (Cause::Propagation, "propagation"),
+    (Cause::Pause, "pause"),
+    (Cause::RateLimit, "rate limit"),
+    (Cause::Queueing, "queueing"),
+];
+
+fn by_cause(all: &[Stretch]) -> [u64; 8] {
+    CAUSES.map(|(cause, _)| all.iter().filter(|s| s.cause == cause).map(|s| s.to - s.from).sum())
+}
+
+/// Writes the tables of all jobs and sums them up.
+pub(in crate::network) fn write(
+    s: &NetworkScenario,
+    o: &Outcome,
+    ports: &PortNumbers,
+    pauses: &Pauses,
+    tables: &mut Tables,
+) -> Result<Vec<JobSummary>, RecordError> {
+    let Some(jobs) = &s.flows.jobs else { return Ok(Vec::new()) };
+    let accounts = Accounts::new(s, o, ports, pauses);
+    let mut all = Vec::new();
+    for (at, job) in jobs.jobs.iter().enumerate() {
+        let mut summary =
+            JobSummary { name: job.name.clone(), ranks: job.hosts.len() as u32, planned: job.iterations, iterations: vec![], bus: vec![] };
+        for iteration in 0..job.iterations {
+            let begun = o.ranks[at].iter().any(|r| r.log.iterations.len() > iteration as usize);
+            if !begun {
+                break;
+            }
+            let exposed_ps = write_ranks(&accounts, (at, job), iteration, tables)?;
+            write_collectives(&accounts, (at, job), iteration, tables, &mut summary)?;
+            summary.iterations.extend(write_path(&accounts, (at, job), iteration, exposed_ps, tables)?);
+            write_operations(&accounts, (at, job), iteration, tables)?;
+        }
+        all.push(summary);
+    }
+    Ok(all)
+}
+
+/// The ranks of an iteration. Returns the longest exposed communication.
+fn write_ranks(a: &Accounts, (at, job): (usize, &Job), iteration: u32, tables: &mut Tables) -> Result<u64, RecordError> {
+    let mut most = 0;
+    for (rank, host) in (0..).zip(&job.hosts) {
+        let Some(&(start, end)) = a.outcome.ranks[at][rank as usize].log.iterations.get(iteration as usize) else { continue };
+        let mut row = RankRow {
+            job: Label(job.label),
+            iteration,
+            rank,
+            host: Node(*host),
+            start_ps: start.0,
+            end_ps: end.map(|t| t.0),
+            ..RankRow::default()
+        };
+        if let Some(end) = end {
+            let ops = &job.graph.programs[rank as usize].ops;
+            let of = |computes: bool| {
+                let mine = (0..).zip(ops).filter(|(_, o)| matches!(o.work, Work::Compute(_)) == computes);
+                joined(mine.map(|(op, _)| a.times(at, job, rank, iteration, op)).map(|x| (x.begun.0, x.ended.0)).collect())
+            };
+            let (compute, comm) = (of(true), of(false));
+            let sum = |x: &[(u64, u64)]| x.iter().map(|i| i.1 - i.0).sum::<u64>();
+            row.compute_ps = sum(&compute);
+            row.comm_ps = sum(&comm);
+            row.exposed_ps = difference(&comm, &compute);
+            row.idle_ps = end.since(start).0 - row.compute_ps - row.exposed_ps;
+            row.paused_ps = a.paused([a.ports.of(*host, 0)].into_iter(), job.priority, start.0, end.0);
+            let path = by_cause(&a.walk((at, job), rank, iteration, false));
+            row.path_compute_ps = path[0];
+            row.path_overhead_ps = path[1];
+            row.path_peer_ps = path[2];
+            row.path_serialisation_ps = path[3];
+            row.path_propagation_ps = path[4];
+            row.path_pause_ps = path[5];
+            row.path_rate_limit_ps = path[6];
+            row.path_queueing_ps = path[7];
+            most = most.max(row.exposed_ps);
+        }
+        tables.ranks.push(row)?;
+    }
+    Ok(most)
+}
+
+/// A size over a time, times a fraction, cut off [bit/s].
+fn bandwidth(bytes: u64, time_ps: u64, (over, under): (u64, u64)) -> u64 {
+    let bits = bytes as u128 * 8 * 1_000_000_000_000 * over as u128;
+    u64::try_from(bits / (time_ps as u128 * under as u128).max(1)).unwrap_or(u64::MAX)
+}
+
+fn write_collectives(
+    a: &Accounts,
+    (at, job): (usize, &Job),
+    iteration: u32,
+    tables: &mut Tables,
+    summary: &mut JobSummary,
+) -> Result<(), RecordError> {
+    for (nth, part) in (0..).zip(&job.graph.phases) {
+        let has = |rank: u32| a.outcome.ranks[at][rank as usize].log.iterations.len() > iteration as usize;
+        let of = |rank: u32, op: u32| if has(rank) { a.times(at, job, rank, iteration, op).ended.0 } else { u64::MAX };
+        let begins = || part.members.iter().map(|&(rank, begin, _)| of(rank, begin));
+        let start = begins().min().unwrap_or(u64::MAX);
+        if start == u64::MAX {
+            continue; // no rank has come to it
+        }
+        let known = |t: u64| Some(t).filter(|&t| t < u64::MAX);
+        let end = known(part.members.iter().map(|&(rank, _, end)| of(rank, end)).max().unwrap_or(u64::MAX));
+        let time = end.map(|e| e - start).filter(|&t| t > 0 && part.bytes > 0);
+        let bus = time.map(|t| bandwidth(part.bytes, t, part.bus));
+        tables.collectives.push(CollectiveRow {
+            job: Label(job.label),
+            iteration,
+            collective: Label(job.label + 1 + nth),
+            ranks: part.members.len() as u32,
+            start_ps: start,
+            all_begun_ps: known(begins().max().unwrap_or(u64::MAX)),
+            end_ps: end,
+            bytes: part.bytes,
+            algorithm_bits_per_second: time.map(|t| bandwidth(part.bytes, t, (1, 1))),
+            bus_bits_per_second: bus,
+        })?;
+        if let Some(bus) = bus {
+            match summary.bus.iter_mut().find(|b| b.0 == part.name) {
+                Some(b) => (b.1, b.2) = (b.1.min(bus), b.2.max(bus)),
+                None => summary.bus.push((part.name.clone(), bus, bus)),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The critical path of an iteration that all ranks have done.
+fn write_path(
+    a: &Accounts,
+    (at, job): (usize, &Job),
+    iteration: u32,
+    exposed_ps: u64,
+    tables: &mut Tables,
+) -> Result<Option<Iteration>, RecordError> {
+    let ranks = 0..job.hosts.len() as u32;
+    let Some(spans) = ranks.map(|r| a.span(at, r, iteration)).collect::<Option<Vec<_>>>() else { return Ok(None) };
+    let Some((last_rank, end)) = (0u32..).zip(&spans).map(|(r, s)| (r, s.1)).max_by_key(|&(r, end)| (end, std::cmp::Reverse(r))) else {
+        return Ok(None);
+    };
+    let path = a.walk((at, job), last_rank, iteration, true);
+    for (position, x) in (0..).zip(&path) {
+        tables.critical_path.push(PathRow {
+            job: Label(job.label),
+            iteration,
+            position,
+            rank: x.rank,
+            operation: x.op,
+            from_ps: x.from,
+            to_ps: x.to,
+            cause: x.cause,
+            flow: x.flow.map(u64::from),
+        })?;
+    }
+    let first = spans.iter().map(|s| s.0).min().unwrap_or_default();
+    Ok(Some(Iteration {
+        time_ps: end.since(first).0,
+        exposed_ps,
+        last_rank,
+        straggler: path.iter().rev().find_map(|x| x.flow),
+        path_ps: by_cause(&path),
+    }))
+}
+
+fn write_operations(a: &Accounts, (at, job): (usize, &Job), iteration: u32, tables: &mut Tables) -> Result<(), RecordError> {
+    for (rank, program) in (0..).zip(&job.graph.programs) {
+        if a.outcome.ranks[at][rank as usize].log.iterations.len() <= iteration as usize {
+            continue;
+        }
+        for (op, o) in (0..).zip(&program.ops) {
+            let x = a.times(at, job, rank, iteration, op);
+            let ended = x.ended.0 < u64::MAX;
+            let flow = |from: u32, op: u32| {
+                let message = job.graph.programs[from as usize].message[op as usize];
+                (message != xoff_jobs::NONE).then(|| job.flow(iteration, message) as u64)
+            };
+            let (work, peer, bytes, flow) = match o.work {
+                Work::Compute(Span::ZERO) => continue, // a mark
+                Work::Compute(_) => (Operation::Compute, None, None, None),
+                Work::Send { to, bytes, .. } => (Operation::Send, Some(to), Some(bytes), flow(rank, op)),
+                Work::Receive { from, bytes, .. } if x.from == xoff_jobs::NONE => (Operation::Receive, from, Some(bytes), None),
+                Work::Receive { bytes, .. } => (Operation::Receive, Some(x.from), Some(bytes), flow(x.from, x.from_op)),
+            };
+            if x.begun.0 == u64::MAX {
+                continue; // it has not begun
+            }
+            tables.operations.push(OperationRow {
+                job: Label(job.label),
+                iteration,
+                rank,
+                operation: op,
+                work,
+                peer,
+                bytes,
+                flow,
+                begin_ps: x.begun.0,
+                end_ps: ended.then_some(x.ended.0),
+            })?;
+        }
+    }
+    Ok(())
+}
+
+impl JobSummary {
+    /// In sentences.
+    pub(in crate::network) fn words(&self, s: &NetworkScenario, o: &Outcome) -> Vec<String> {
+        let (name, done) = (&self.name, self.iterations.len());
+        let mut all = Vec::new();
+        let times = || self.iterations.iter().map(|i| i.time_ps);
+        let (Some(least), Some(most)) = (times().min(), times().max()) else {
+            return vec![format!("job {name}: no iteration of {} came to its end", self.planned)];
+        };
+        let range = |a: u64, b: u64| if a == b { Span(a).to_string() } else { format!("{} to {}", Span(a), Span(b)) };
+        let of = if done == self.planned as usize { String::new() } else { format!(" of {}", self.planned) };
+        let exposed = || self.iterations.iter().map(|i| i.exposed_ps);
+        all.push(format!(
+            "job {name}: {done}{of} iterations of {} ranks, {} each; exposed communication {} at the rank with the most",
+            self.ranks,
+            range(least, most),
+            range(exposed().min().unwrap_or(0), exposed().max().unwrap_or(0))
+        ));
+        let Some(longest) = self.iterations.iter().max_by_key(|i| i.time_ps) else { return all };
+        let total: u64 = longest.path_ps.iter().sum();
+        let parts = CAUSES.iter().zip(longest.path_ps).filter(|(_, ps)| *ps > 0);
+        let parts: Vec<String> =
+            parts.map(|((_, word), ps)| format!("{word} {} ({:.1} %)", Span(ps), ps as f64 * 100.0 / total.max(1) as f64)).collect();
+        let straggler = longest.straggler.map_or_else(String::new, |flow| {
+            let f = &o.flows[flow as usize].flow;
+            format!("; the last message waited for is flow {flow}, {} to {}", s.topology.name(f.src), s.topology.name(f.dst))
+        });
+        all.push(format!("job {name}: critical path of the longest iteration: {}{straggler}", parts.join(", ")));
+        for (collective, low, high) in &self.bus {
+            let rate = |bits: u64| format!("{:.3} Gbps", bits as f64 / 1e9);
+            let range = if low == high { rate(*low) } else { format!("{} to {}", rate(*low), rate(*high)) };
+            all.push(format!("job {name}: {collective} at a bus bandwidth of {range}"));
+        }
+        all
+    }
+}
