@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build build-bench mpi demo docs venv install uninstall wheel test no-skips-yet test-overflow test-rust test-python test-docs test-instructions test-full lint bench bench-page bench-accept msrv deny clean toolchain
+.PHONY: help build build-bench mpi demo docs farm venv install uninstall wheel test no-skips-yet test-overflow test-rust test-python test-docs test-instructions test-full lint bench bench-page bench-accept msrv deny clean toolchain
 
 # rustup puts cargo here; a shell opened before the installation does not know it yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -211,6 +211,17 @@ test-full: test ## All tests and the slow ones
 	$(CARGO) test --release --workspace $$($(mpi_feature)) -- --include-ignored
 	$(VENV)/bin/python -m pytest -q --full
 	$(call done,slow tests)
+
+# How long each half of the farm runs, and where it keeps what it has done.
+FARM ?= 30min
+FARM_OUT ?= out/farm
+
+farm: toolchain ## Random fabrics under checkers and broken inputs for readers, FARM long each (default 30min); goes on where it was
+	@$(call step,Farm)
+	$(CARGO) build --release --workspace --bin xoff-farm
+	$(dir $(XOFF))xoff-farm readers --lasting $(FARM) --out $(FARM_OUT)/readers
+	$(dir $(XOFF))xoff-farm fabrics --lasting $(FARM) --out $(FARM_OUT)/fabrics
+	$(call done,farm)
 
 lint: toolchain ## Formatting, clippy and rustdoc (needs the rustfmt and clippy components)
 	@$(call step,Lint)

@@ -2,19 +2,13 @@
 //!
 //! The feature `open-mpi` builds this (`make test` sets it where Open MPI is).
 
-#[path = "../../run/tests/draw/mod.rs"]
-mod draw;
-#[path = "../../run/tests/networks/mod.rs"]
-mod networks;
-#[path = "../../run/tests/operation/mod.rs"]
-mod operation;
-
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use xoff_farm::networks;
 use xoff_record::{Manifest, Sink};
 use xoff_run::NetworkScenario;
 

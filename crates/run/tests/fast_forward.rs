@@ -3,18 +3,13 @@
 //!
 //! `XOFF_TEST_SWARM_CASE=123 cargo test --release --workspace --test fast_forward -- --nocapture` runs one case.
 
-mod cores;
-mod draw;
-mod operation;
-mod outcome;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use cores::on_all_cores;
-use draw::{Dice, Drawn};
-use operation::operation;
-use outcome::{first_difference, stated};
+use xoff_farm::cores::on_all_cores;
+use xoff_farm::draw::{Dice, Drawn};
+use xoff_farm::operation::operation;
+use xoff_farm::outcome::{first_difference, stated};
 use xoff_mech::flow_control;
 use xoff_run::NetworkScenario;
 use xoff_sim::{Engine, FastForwarded, Outcome, PORT_PROBES, Row, World};

@@ -1,15 +1,9 @@
 //! Promise 2 for processes: a run that several processes share gives the same rows in the same order, the same counters and the same hash as
 //! that of one. Here they are threads that reach each other by channels; `crates/mpi` does the same with real ones.
 
-mod cores;
-mod draw;
-mod networks;
-mod operation;
-mod outcome;
-
-use cores::on_all_cores;
-use networks::load;
-use outcome::{first_difference, stated};
+use xoff_farm::cores::on_all_cores;
+use xoff_farm::networks::load;
+use xoff_farm::outcome::{first_difference, stated};
 use xoff_record::{Manifest, Sink};
 use xoff_run::NetworkScenario;
 use xoff_sim::{Engine, Outcome, Processes, Row, Share, World, local};

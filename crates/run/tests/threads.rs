@@ -6,19 +6,13 @@
 //! Every flow control is met by every detection and every rate control, taken from the registries, so that a new one is tested without a
 //! change here. `XOFF_TEST_SWARM_CASE=123 cargo test --release --workspace --test threads -- --include-ignored --nocapture` runs one case.
 
-mod cores;
-mod draw;
-mod networks;
-mod operation;
-mod outcome;
-
 use std::collections::BTreeSet;
 use std::mem::discriminant;
 
-use cores::on_all_cores;
-use draw::Drawn;
-use networks::load;
-use outcome::{first_difference, stated};
+use xoff_farm::cores::on_all_cores;
+use xoff_farm::draw::Drawn;
+use xoff_farm::networks::load;
+use xoff_farm::outcome::{first_difference, stated};
 use xoff_mech::{detection, flow_control, rate_control};
 use xoff_record::Sink;
 use xoff_run::NetworkScenario;

@@ -1,6 +1,5 @@
 //! Tests from outside: known frames, random values, random bytes, and an outside judge.
 
-mod frames;
 mod fuzz;
 mod round_trip;
 mod tshark;

@@ -6,7 +6,7 @@ use xoff_wire::ethernet::{self, Mac};
 use xoff_wire::local::Message;
 use xoff_wire::{cbfc, cnm, cnp, control, gfc, ipv4, ipv6, mac_control, pffc, test_frame, vlan};
 
-use crate::frames::PORT;
+use xoff_farm::frames::PORT;
 
 fn messages_of_any_value() -> impl Strategy<Value = Message> {
     let feedback = prop_oneof![

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::frames::frames;
+use xoff_farm::frames::frames;
 
 /// Classic capture file, link type 1 (Ethernet), one frame per microsecond.
 fn pcap(frames: &[Vec<u8>]) -> Vec<u8> {

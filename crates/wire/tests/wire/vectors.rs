@@ -6,7 +6,7 @@ use xoff_wire::ethernet::{Frame, Mac};
 use xoff_wire::mac_control::{Pfc, Repr};
 use xoff_wire::{Malformed, cnp, local, vlan};
 
-use crate::frames::{HOST, PORT, cnp_v4, cnp_v6, frames, messages};
+use xoff_farm::frames::{HOST, PORT, cnp_v4, cnp_v6, frames, messages};
 
 /// Bytes from hexadecimal digits; spaces and line breaks group them.
 fn hex(text: &str) -> Vec<u8> {

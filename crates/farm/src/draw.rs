@@ -11,6 +11,7 @@ use xoff_sim::{PORT_PROBES, Selection};
 pub struct Dice(pub u64);
 
 impl Dice {
+    /// One of `0 .. n`.
     pub fn roll(&mut self, n: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -18,6 +19,7 @@ impl Dice {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         (z ^ (z >> 31)) % n
     }
+    /// One of these.
     pub fn pick(&mut self, of: &[&'static str]) -> &'static str {
         of[self.roll(of.len() as u64) as usize]
     }
@@ -30,12 +32,17 @@ pub struct Drawn {
     pub head: String,
     /// Lines of `[switch]` but those that follow from what stands below.
     pub switch: String,
+    /// Egress discipline.
     pub discipline: &'static str,
+    /// Scheduler of priorities.
     pub scheduler: &'static str,
     /// Bytes.
     pub cut_through: Option<u64>,
+    /// Its name and parameters.
     pub flow_control: (&'static str, String),
+    /// Its name and parameters.
     pub detection: (&'static str, String),
+    /// Its name and parameters.
     pub rate_control: (&'static str, String),
     /// Sections of flows.
     pub workload: String,
@@ -48,6 +55,7 @@ pub struct Drawn {
 }
 
 impl Drawn {
+    /// The scenario as text.
     pub fn text(&self) -> String {
         let Drawn { head, switch, discipline, scheduler, workload, .. } = self;
         let mut t = format!("{head}[switch]\n{switch}discipline = \"{discipline}\"\nscheduler = \"{scheduler}\"\n");

@@ -1,4 +1,4 @@
-//! One valid frame of every kind, for the tests.
+//! One valid frame of every kind.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -8,9 +8,12 @@ use xoff_wire::local::Message;
 use xoff_wire::mac_control::{self, Pfc};
 use xoff_wire::{cbfc, cnm, cnp, gfc, pffc, test_frame, vlan};
 
+/// Address of a port.
 pub const PORT: Mac = Mac([0x02, 0, 0, 0, 0, 1]);
+/// Address of a host.
 pub const HOST: Mac = Mac([0x02, 0, 0, 0, 0, 2]);
 
+/// A CNP over IPv4.
 pub fn cnp_v4() -> cnp::Repr {
     cnp::Repr {
         addresses: cnp::Addresses::V4 { source: Ipv4Addr::new(10, 0, 0, 1), destination: Ipv4Addr::new(10, 0, 0, 2) },
@@ -23,6 +26,7 @@ pub fn cnp_v4() -> cnp::Repr {
     }
 }
 
+/// The same over IPv6.
 pub fn cnp_v6() -> cnp::Repr {
     let address = |last| Ipv6Addr::new(0x2001, 0xDB8, 0, 0, 0, 0, 0, last);
     cnp::Repr { addresses: cnp::Addresses::V6 { source: address(1), destination: address(2) }, ecn: Ecn::NOT_CAPABLE, ..cnp_v4() }

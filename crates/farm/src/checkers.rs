@@ -1,0 +1,170 @@
+//! What is checked of a scenario that was drawn. A checker runs it as often as it has to, and says what is wrong.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use xoff_analysis::cbd::{self, Rule, Traffic};
+use xoff_run::NetworkScenario;
+use xoff_sim::{Engine, LostFrames, Outcome, Row, World};
+use xoff_topology::routing::FlowKey;
+
+use crate::outcome::{first_difference, stated};
+
+/// How a scenario is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct How {
+    /// The order in which events are handled.
+    pub engine: Engine,
+    /// Threads.
+    pub threads: usize,
+    /// Whether periods may be skipped.
+    pub fast_forward: bool,
+    /// The same once more.
+    pub again: bool,
+}
+
+/// As a user runs it, on one thread.
+pub const PLAIN: How = How { engine: Engine::Auto, threads: 1, fast_forward: true, again: false };
+/// The reference: one global order of events, nothing skipped.
+pub const REFERENCE: How = How { engine: Engine::Events, threads: 1, fast_forward: false, again: false };
+
+/// What a run came to.
+pub struct Ran {
+    /// Everything that it recorded, in order.
+    pub rows: Vec<Row>,
+    /// Its counters.
+    pub outcome: Outcome,
+}
+
+/// Runs a scenario; another one than [`run`] is a canary.
+pub type Runner<'a> = &'a dyn Fn(&NetworkScenario, How) -> Result<Rc<Ran>, String>;
+
+/// Runs a scenario.
+///
+/// # Errors
+/// Its network cannot be built.
+pub fn run(s: &NetworkScenario, how: How) -> Result<Rc<Ran>, String> {
+    let mut m = s.model();
+    (m.engine, m.threads, m.fast_forward) = (how.engine, how.threads, how.fast_forward);
+    let mut w = World::build(&s.topology, s.flows.clone(), &mut m).map_err(|e| e.to_string())?;
+    w.record_to(Box::new(Vec::<Row>::new()));
+    let ended = w.drive(s.until, |_| true);
+    let (outcome, recorder) = w.finish(ended);
+    let rows = recorder.and_then(|r| r.into_any().downcast::<Vec<Row>>().ok()).map_or(Vec::new(), |rows| *rows);
+    Ok(Rc::new(Ran { rows, outcome }))
+}
+
+/// [`run`], once for each manner: checkers that look at the same run share it.
+pub fn remembering() -> impl Fn(&NetworkScenario, How) -> Result<Rc<Ran>, String> {
+    let known: RefCell<Vec<(How, Rc<Ran>)>> = RefCell::default();
+    move |s, how| {
+        if let Some((_, ran)) = known.borrow().iter().find(|k| k.0 == how) {
+            return Ok(ran.clone());
+        }
+        let ran = run(s, how)?;
+        known.borrow_mut().push((how, ran.clone()));
+        Ok(ran)
+    }
+}
+
+/// A check.
+pub struct Checker {
+    /// Its name on the command line and in the names of failures.
+    pub name: &'static str,
+    /// What holds if it finds nothing, one line.
+    pub about: &'static str,
+    /// What is wrong.
+    pub check: fn(&NetworkScenario, Runner<'_>) -> Result<(), String>,
+}
+
+/// Every checker.
+pub const CHECKERS: &[Checker] = &[
+    Checker { name: "promises", about: "no law of the simulator is broken: order, conservation, accounting, loss", check: promises },
+    Checker { name: "lossless", about: "no frame is lost, for whatever reason", check: lossless },
+    Checker { name: "ideal", about: "no flow is faster than its path allows", check: ideal },
+    Checker { name: "repeat", about: "a second run has the same hash and the same counters", check: repeat },
+    Checker {
+        name: "engines",
+        about: "both engines, with three threads and without, have the same hash and the same counters",
+        check: engines,
+    },
+    Checker { name: "fast-forward", about: "skipped periods change no row and no counter", check: fast_forward },
+    Checker { name: "deadlock", about: "where the check finds no cycle of buffers the run finds no deadlock", check: deadlock },
+];
+
+/// The checker of this name.
+pub fn find(name: &str) -> Option<&'static Checker> {
+    CHECKERS.iter().find(|c| c.name == name)
+}
+
+fn promises(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {
+    let ran = run(s, PLAIN)?;
+    let o = &ran.outcome;
+    match o.violations.first() {
+        None if o.violations_total == 0 => Ok(()),
+        first => Err(format!("{} laws broken, the first: {first:?}", o.violations_total)),
+    }
+}
+
+fn lossless(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {
+    let ran = run(s, PLAIN)?;
+    let lost = &ran.outcome.lost;
+    if *lost == LostFrames::default() { Ok(()) } else { Err(format!("{lost:?}")) }
+}
+
+fn ideal(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {
+    let routes = s.routing().routes(&s.topology);
+    let ran = run(s, PLAIN)?;
+    for f in &ran.outcome.flows {
+        let Some(fct) = f.fct() else { continue };
+        let ideal = s.ideal_time(&routes, &f.flow).ok_or("no route")?;
+        if fct < ideal {
+            return Err(format!("{:?} took {fct}, ideal {ideal}", f.flow));
+        }
+    }
+    Ok(())
+}
+
+/// Two runs have the same rows and counters.
+fn same(a: &Ran, b: &Ran, what: &str) -> Result<(), String> {
+    if let Some(at) = a.rows.iter().zip(&b.rows).position(|(a, b)| a != b) {
+        return Err(format!("{what}: row {at}: {:?} <> {:?}", a.rows[at], b.rows[at]));
+    }
+    if a.rows.len() != b.rows.len() {
+        return Err(format!("{what}: {} rows <> {}", a.rows.len(), b.rows.len()));
+    }
+    first_difference(&stated(&a.outcome), &stated(&b.outcome)).map_or(Ok(()), |d| Err(format!("{what}: other counters: {d}")))
+}
+
+fn repeat(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {
+    same(&*run(s, PLAIN)?, &*run(s, How { again: true, ..PLAIN })?, "once more")
+}
+
+fn engines(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {
+    let reference = run(s, REFERENCE)?;
+    for (threads, engine) in [(1, Engine::Windows), (3, Engine::Windows), (3, Engine::Auto)] {
+        same(&reference, &*run(s, How { engine, threads, ..REFERENCE })?, &format!("{engine:?} on {threads} threads"))?;
+    }
+    Ok(())
+}
+
+fn fast_forward(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {
+    same(&*run(s, How { fast_forward: false, ..PLAIN })?, &*run(s, PLAIN)?, "with fast-forward")
+}
+
+fn deadlock(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {
+    let ran = run(s, PLAIN)?;
+    let Some(first) = ran.outcome.deadlocks.first() else { return Ok(()) };
+    let key = |f: &xoff_workload::Flow| FlowKey { src: f.src, dst: f.dst, src_port: f.src_port, dst_port: f.dst_port };
+    let flows: Vec<cbd::Flow> = s.flows.flows.iter().map(|f| cbd::Flow { key: key(f), path: f.path }).collect();
+    // A closed loop makes its flows under way.
+    let traffic = match s.flows.loops.is_empty() {
+        true => Traffic::Flows { flows: &flows, paths: &s.flows.paths },
+        false => Traffic::AllPairs,
+    };
+    // A host that does not drain, and a link that fails, need no cycle to stop others; what they stop is no deadlock.
+    match cbd::is_cyclic(&s.topology, &Rule::of(&s.routing()), traffic) {
+        true => Ok(()),
+        false => Err(format!("no cycle of buffers, and yet {first:?}")),
+    }
+}

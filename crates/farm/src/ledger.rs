@@ -1,0 +1,69 @@
+//! What has been done, in a folder: a farm that is stopped goes on where it was.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use xoff_output::{Folder, OutputError};
+
+/// File of the ledger.
+const LEDGER: &str = "farm.json";
+
+/// What has been done with one family or one reader.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Done {
+    /// Cases from 0 to this one are done.
+    pub cases: u64,
+    /// Of these, refused as bad input.
+    pub refused: u64,
+    /// Of these, failed.
+    pub failed: u64,
+    /// Time that they took together, all cores [s].
+    pub seconds: f64,
+}
+
+/// Everything that has been done.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ledger {
+    /// The version that did it; another one begins anew.
+    pub xoff_version: String,
+    /// By name.
+    pub done: BTreeMap<String, Done>,
+}
+
+/// The folder of a farm.
+pub struct Farm {
+    folder: Folder,
+    /// Its ledger.
+    pub ledger: Ledger,
+}
+
+impl Farm {
+    /// Claims the folder, with what was done there before by the same version.
+    ///
+    /// # Errors
+    /// A folder that holds something else, or that another process writes.
+    pub fn open(path: &Path, version: &str) -> Result<Farm, OutputError> {
+        let before = std::fs::read_to_string(path.join(LEDGER)).ok().and_then(|t| serde_json::from_str::<Ledger>(&t).ok());
+        let folder = Folder::claim(path, "farm", false)?;
+        let ledger = before.filter(|l| l.xoff_version == version).unwrap_or_default();
+        Ok(Farm { folder, ledger: Ledger { xoff_version: version.into(), ..ledger } })
+    }
+
+    /// Writes the ledger down.
+    ///
+    /// # Errors
+    /// A full disk, and other reasons of the operating system.
+    pub fn keep(&self) -> Result<(), OutputError> {
+        let text = serde_json::to_string_pretty(&self.ledger).unwrap_or_default();
+        self.folder.write(LEDGER, (text + "\n").as_bytes()).map(drop)
+    }
+
+    /// Keeps a failure.
+    ///
+    /// # Errors
+    /// As [`Farm::keep`].
+    pub fn failed(&self, name: &str, bytes: &[u8]) -> Result<std::path::PathBuf, OutputError> {
+        self.folder.write(name, bytes)
+    }
+}
