@@ -7,6 +7,9 @@
 
 use xoff_units::Span;
 
+/// The largest message: 1 PiB [bytes].
+pub const BYTES_MAX: u64 = 1 << 50;
+
 /// No operation.
 pub const NONE: u32 = u32::MAX;
 

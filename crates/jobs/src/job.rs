@@ -5,6 +5,7 @@ use std::sync::Arc;
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use crate::graph::{Graph, NONE, Work};
+use crate::machine::SPAN_MAX;
 
 /// What a host spends on messages besides the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,9 +75,6 @@ pub struct Job {
     pub pace: Vec<u32>,
 }
 
-/// A rate for parts of a node that nothing is known of.
-const NO_TIME: Span = Span::ZERO;
-
 impl Job {
     /// Numbers the messages that go through the network.
     pub fn number(&mut self) {
@@ -126,7 +124,7 @@ impl Job {
 
     /// Time that a message inside a node keeps its sender's way busy.
     pub fn inner_time(&self, bytes: u64) -> Span {
-        self.inner.map_or(NO_TIME, |i| i.rate.time_for(Bytes(bytes)))
+        self.inner.map_or(Span::ZERO, |i| i.rate.time_for(Bytes(bytes)).min(SPAN_MAX))
     }
 }
 

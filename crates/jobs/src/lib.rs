@@ -19,6 +19,6 @@ pub mod machine;
 
 pub use check::Fault;
 pub use collectives::{Algorithm, Collective, Kind};
-pub use graph::{Graph, NONE, Op, Work};
+pub use graph::{BYTES_MAX, Graph, NONE, Op, Work};
 pub use job::{Inner, Job, Jobs, Message, Overheads};
-pub use machine::{Action, Input, Log, Machine, OpTimes};
+pub use machine::{Action, Input, Log, Machine, OpTimes, SPAN_MAX};

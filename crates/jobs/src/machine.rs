@@ -98,6 +98,9 @@ pub struct Log {
     pub iterations: Vec<(Time, Option<Time>)>,
 }
 
+/// Nothing takes longer: 11.6 days, so that sums of times stay far below the end of time.
+pub const SPAN_MAX: Span = Span(1_000_000_000_000_000_000);
+
 /// What happens at a time that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
@@ -339,7 +342,7 @@ impl Machine {
         match self.op(op).work {
             Work::Compute(span) => {
                 let pace = self.job.pace.get(self.rank as usize).copied().unwrap_or(1000);
-                if pace == 1000 { span } else { Span((span.0 as u128 * pace as u128 / 1000) as u64) }
+                Span((span.0 as u128 * pace as u128 / 1000).min(SPAN_MAX.0 as u128) as u64)
             }
             Work::Send { .. } => self.job.overheads.send,
             Work::Receive { .. } => self.job.overheads.receive,

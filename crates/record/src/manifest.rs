@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use xoff_output::{Folder, holder};
 
 use crate::error::RecordError;
+use crate::jobs::JobAnswer;
 use crate::slowdown::Slowdown;
 use crate::verdict::{Deadlock, Fate, Verdict};
 
@@ -133,6 +134,9 @@ pub struct Manifest {
     /// Slowdown of the flows, unfinished ones counted; null: no flow has a size and a route.
     #[serde(default)]
     pub slowdown: Option<Slowdown>,
+    /// What the jobs came to, in the order of the scenario; absent: it has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<JobAnswer>,
     /// What the run came to; null only in manifests of earlier versions.
     #[serde(default)]
     pub verdict: Option<Verdict>,

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::{Array, RecordBatch};
 use xoff_record::{
-    Action, Beside, CauseRow, Closed, CnmRow, ControlRow, DeadlockRow, Direction, FORMATS, FlowRow, Folder, Format, Known, Label, Late,
-    Manifest, Mark, MarkRow, Message, NETWORK, Names, Node, Parameter, PauseRow, Port, PortRow, PortState, QueueRow, RateRow, RateSource,
-    ResultFile, RunInfo, SCHEMA_VERSION, Side, Sink, StateRow, StoppedBy, StormRow, Tables, read,
+    Action, Beside, Cause, CauseRow, Closed, CnmRow, CollectiveRow, ControlRow, DeadlockRow, Direction, FORMATS, FlowRow, Folder, Format,
+    Known, Label, Late, Manifest, Mark, MarkRow, Message, NETWORK, Names, Node, Operation, OperationRow, Parameter, PathRow, PauseRow,
+    Port, PortRow, PortState, QueueRow, RankRow, RateRow, RateSource, ResultFile, RunInfo, SCHEMA_VERSION, Side, Sink, StateRow, StoppedBy,
+    StormRow, Tables, read,
 };
 
 /// An empty folder of this test.
@@ -135,6 +136,29 @@ fn fill_storms(t: &mut Tables, n: u64) {
     }
 }
 
+/// Some rows in the tables of jobs.
+fn fill_jobs(t: &mut Tables, n: u64) {
+    for i in 0..n {
+        let end_ps = (i % 2 == 1).then_some(9 * i);
+        t.ranks
+            .push(RankRow { job: Label(1), rank: i as u32, host: Node(i as u32 % 2), end_ps, exposed_ps: 4 * i, ..RankRow::default() })
+            .unwrap();
+        t.collectives
+            .push(CollectiveRow {
+                collective: Label(i as u32 % 2),
+                end_ps,
+                bytes: 8 * i,
+                bus_bits_per_second: end_ps,
+                ..CollectiveRow::default()
+            })
+            .unwrap();
+        let cause = [Cause::Pause, Cause::RateLimit, Cause::Queueing][i as usize % 3];
+        t.critical_path.push(PathRow { position: i as u32, from_ps: i, to_ps: i + 1, cause, flow: end_ps, ..PathRow::default() }).unwrap();
+        let work = [Operation::Compute, Operation::Send, Operation::Receive][i as usize % 3];
+        t.operations.push(OperationRow { operation: i as u32, work, bytes: end_ps, ..OperationRow::default() }).unwrap();
+    }
+}
+
 /// Some rows in the table that came later.
 fn fill_cnms(t: &mut Tables, n: u64) {
     for i in 0..n {
@@ -162,14 +186,17 @@ fn every_table_reads_back_as_written() {
     fill(&mut t, 10);
     fill_cnms(&mut t, 10);
     fill_storms(&mut t, 10);
+    fill_jobs(&mut t, 10);
     let closed = t.close();
     keep(&folder, &closed);
     assert_eq!(closed.error, None);
     let all = ["flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes", "states", "marks", "cnms", "storms"];
-    assert_eq!(closed.rows, all.map(|name| (name, 10)));
+    let of_jobs = ["ranks", "collectives", "critical_path", "operations"];
+    assert_eq!(closed.rows, all.into_iter().chain(of_jobs).map(|name| (name, 10)).collect::<Vec<_>>());
     let length = |name: &str| fs::metadata(dir.join(name)).unwrap().len();
     let file = |table: &str| format!("{table}.parquet");
-    assert_eq!(closed.files, all.map(|t| ResultFile { name: file(t), rows: 10, bytes: length(&file(t)) }));
+    let files = all.into_iter().chain(of_jobs).map(|t| ResultFile { name: file(t), rows: 10, bytes: length(&file(t)) });
+    assert_eq!(closed.files, files.collect::<Vec<_>>());
     let some = |f: fn(u64) -> u64| (0..10).map(|i| Some(f(i))).collect::<Vec<_>>();
     let get = |name| read::batches(&dir, name).unwrap();
 
@@ -251,6 +278,17 @@ fn every_table_reads_back_as_written() {
         (some(|i| i), some(|_| 1), vec!["S1->H2".to_owned(); 10])
     );
     assert_eq!(numbers(&b, "to_ps")[..3], [Some(2), None, Some(4)]);
+
+    let b = get("ranks");
+    assert_eq!((numbers(&b, "rank"), numbers(&b, "exposed_ps")), (some(|i| i), some(|i| 4 * i)));
+    assert_eq!(numbers(&b, "end_ps")[..3], [None, Some(9), None]);
+    assert_eq!(numbers(&get("collectives"), "bytes"), some(|i| 8 * i));
+    let b = get("critical_path");
+    assert_eq!(
+        (numbers(&b, "to_ps"), texts(&b, "cause")[..3].to_vec()),
+        (some(|i| i + 1), ["pause", "rate_limit", "queueing"].map(str::to_owned).to_vec())
+    );
+    assert_eq!(texts(&get("operations"), "work")[..3], ["compute", "send", "receive"]);
 
     let b = get("causes");
     assert_eq!((numbers(&b, "time_ps"), numbers(&b, "flow"), numbers(&b, "bytes")), (some(|i| i), some(|i| i), some(|_| 1_500)));
@@ -337,7 +375,7 @@ fn the_same_rows_give_the_same_files() {
         assert_eq!(closed.error, None);
         keep(&folder, &closed);
     }
-    assert_eq!(listed(&a).len(), 13);
+    assert_eq!(listed(&a).len(), 17);
     for name in listed(&a) {
         assert_eq!(fs::read(a.join(&name)).unwrap(), fs::read(b.join(&name)).unwrap(), "{name:?}");
     }
@@ -349,7 +387,7 @@ fn empty_tables_are_complete_files() {
     let folder = claim(&dir);
     let closed = Tables::create(&Sink::Files(folder.clone(), Default::default()), &info(), &names()).unwrap().close();
     keep(&folder, &closed);
-    assert_eq!((closed.error, closed.files.len()), (None, 12));
+    assert_eq!((closed.error, closed.files.len()), (None, 16));
     for (name, _) in closed.rows {
         assert_eq!(read::batches(&dir, name).unwrap().iter().map(|b| b.num_rows()).sum::<usize>(), 0);
     }
@@ -417,10 +455,10 @@ fn a_full_disk_leaves_the_results_of_before() {
     let row = QueueRow { time_ps: 0, port: Port(0), kind: Side::Egress, priority: 0, bytes: 0 };
     assert_eq!(t.queues.push(row).as_ref(), Err(&e));
     let closed = t.close();
-    assert_eq!((closed.error, closed.files.len()), (Some(e), 11));
+    assert_eq!((closed.error, closed.files.len()), (Some(e), 15));
     drop(again);
     assert!(listed(&dir).iter().all(|n| !n.ends_with(".partial")), "{:?}", listed(&dir));
-    assert_eq!(Manifest::read(&dir).unwrap().files.len(), 12);
+    assert_eq!(Manifest::read(&dir).unwrap().files.len(), 16);
     let rows: usize = read::batches(&dir, "queues").unwrap().iter().map(|b| b.num_rows()).sum();
     assert_eq!(rows, 10);
 }
@@ -433,7 +471,7 @@ fn an_index_without_a_name_is_an_error_and_leaves_nothing() {
     let row = PauseRow { port: Port(2), priority: 0, from_ps: 0, to_ps: None, cause: Late::default() };
     assert!(t.pauses.push(row).is_err());
     let closed = t.close();
-    assert!(closed.error.is_some() && closed.files.len() == 11);
+    assert!(closed.error.is_some() && closed.files.len() == 15);
     drop(folder);
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
 }
@@ -450,7 +488,7 @@ fn a_run_that_dies_leaves_the_run_before() {
     fill(&mut t, 10);
     assert!(dir.join("flows.parquet.partial").exists() && dir.join("flows.parquet").exists());
     drop((t, second));
-    assert_eq!(listed(&dir).len(), 13);
+    assert_eq!(listed(&dir).len(), 17);
     assert_eq!(Manifest::read(&dir).unwrap().files[0].rows, 0);
 }
 
@@ -554,10 +592,11 @@ fn every_format_reads_back_what_parquet_does() {
         fill(&mut t, 100);
         fill_cnms(&mut t, 100);
         fill_storms(&mut t, 100);
+        fill_jobs(&mut t, 100);
         let closed = t.close();
         assert!(closed.error.is_none());
         keep(&folder, &closed);
-        assert_eq!(listed(&dir).iter().filter(|n| n.ends_with(&format!(".{}", format.name))).count(), 12);
+        assert_eq!(listed(&dir).iter().filter(|n| n.ends_with(&format!(".{}", format.name))).count(), 16);
         (dir, closed.hash)
     };
     let (parquet, hash) = written(&FORMATS[0]);

@@ -141,6 +141,11 @@ fn tables_add_up(f: &Finished, name: &str) {
             let spans: Vec<(u64, u64)> = ranks.iter().map(|r| (r.log.iterations[nth].0.0, r.log.iterations[nth].1.unwrap().0)).collect();
             let last = spans.iter().map(|s| s.1).max().unwrap();
             let path: u64 = i.path_ps.iter().sum();
+            assert_eq!(i.path_ps[2], 0, "{name}: the path goes on at the peer that is waited for");
+            let c = &f.manifest.jobs.iter().find(|j| j.name == job.name).expect("in the manifest").iterations[nth].critical_path;
+            let answered =
+                c.compute_ps + c.overhead_ps + c.serialisation_ps + c.propagation_ps + c.pause_ps + c.rate_limit_ps + c.queueing_ps;
+            assert_eq!(answered, path, "{name}");
             assert!(spans.iter().any(|s| last - s.0 == path), "{name}: {path}");
         }
     }
@@ -163,10 +168,13 @@ fn busy(flow_control: &str, rest: &str) -> String {
     )
 }
 
-const BUSY: [(&str, &str); 5] = [
+const BUSY: [(&str, &str); 8] = [
     ("pfc", ""),
     ("cbfc", ""),
     ("gfc-buffer", ""),
+    ("gfc-time", "[switch]\nbuffer = \"4MB\"\n"),
+    ("pffc", "[switch]\nbuffer = \"4MB\"\n"),
+    ("bfc", "[switch]\nbuffer = \"4MB\"\n"),
     ("pfc", "[detection]\nkind = \"red\"\n[rate_control]\nkind = \"dcqcn\"\n"),
     ("pfc", "[rate_control]\nkind = \"hpcc\"\n"),
 ];
@@ -263,5 +271,6 @@ fn bad_jobs_are_refused_with_their_places() {
     refused("[[job]]\nranks = 3\n[[collective]]\nsize = \"1MB\"\nalgorithm = \"halving-doubling\"\n", "job.toml:17:", &["2, 4, 8"]);
     refused("[[job]]\n[[collective]]\nsize = \"1MB\"\nalgorithm = \"hierarchical\"\n", "job.toml:16:", &["node_ranks"]);
     refused("[[job]]\n[[collective]]\njob = \"b\"\nsize = \"1MB\"\n", "job.toml:15:", &["no job 'b'"]);
+    refused("[[job]]\n[[collective]]\nsize = \"2000000GB\"\n", "job.toml:15:", &["1 PiB"]);
     refused("[[job]]\niterations = 1000000\n[[collective]]\nsize = \"1MB\"\nchannels = 64\n", "job.toml:16:", &["operations"]);
 }

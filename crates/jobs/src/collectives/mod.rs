@@ -12,7 +12,7 @@ mod halving;
 mod ring;
 mod tree;
 
-use crate::graph::{Graph, NONE, Op, Phase, Work};
+use crate::graph::{BYTES_MAX, Graph, NONE, Op, Phase, Work};
 
 /// What a collective computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,6 +225,10 @@ impl Collective {
         }
         if self.bytes == 0 && self.kind != Kind::Barrier && self.matrix.is_empty() {
             return refuse("size", "nothing is exchanged".into(), "give a size above 0");
+        }
+        if let Some(bytes) = self.matrix.iter().copied().chain([self.bytes]).find(|&b| b > BYTES_MAX) {
+            let key = if bytes == self.bytes { "size" } else { "matrix" };
+            return refuse(key, format!("{bytes} B"), "expected at most 1 PiB");
         }
         if self.channels == 0 {
             return refuse("channels", "no channel".into(), "expected 1 to 64");

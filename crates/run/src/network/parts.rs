@@ -384,7 +384,7 @@ pub(super) fn read_flows(doc: &Document, topology: &Topology, (seed, end): (u64,
         return None;
     }
     match Flows::new(topology, labels, parts) {
-        Ok(mut flows) => jobs::read_jobs(doc, topology, seed, folder, &mut flows).map(|()| flows),
+        Ok(mut flows) => jobs::read_jobs(doc, topology, (seed, end), folder, &mut flows).map(|()| flows),
         Err(e) => {
             doc.push(Problem::new(format!("{}: {}", e.key, e.what), e.hint).at(doc.source().place(0..0)));
             None

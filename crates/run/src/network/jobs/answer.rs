@@ -1,7 +1,10 @@
 //! What is reported of jobs: rows of their tables, and a summary.
 
 use xoff_jobs::{Job, Work};
-use xoff_record::{Cause, CollectiveRow, Label, Node, Operation, OperationRow, PathRow, RankRow, RecordError, Tables};
+use xoff_record::{
+    Cause, CollectiveRow, IterationAnswer, JobAnswer, Label, Node, Operation, OperationRow, PathAnswer, PathRow, RankRow, RecordError,
+    Tables,
+};
 use xoff_sim::Outcome;
 use xoff_topology::PortNumbers;
 use xoff_units::Span;
@@ -251,6 +254,31 @@ fn write_operations(a: &Accounts, (at, job): (usize, &Job), iteration: u32, tabl
 }
 
 impl JobSummary {
+    /// For the manifest.
+    pub(in crate::network) fn answer(&self) -> JobAnswer {
+        let iteration = |i: &Iteration| {
+            // No rank waits for a peer on the critical path: the path goes on at the peer.
+            let [compute_ps, overhead_ps, _, serialisation_ps, propagation_ps, pause_ps, rate_limit_ps, queueing_ps] = i.path_ps;
+            IterationAnswer {
+                time_ps: i.time_ps,
+                exposed_ps: i.exposed_ps,
+                last_rank: i.last_rank,
+                straggler_flow: i.straggler.map(u64::from),
+                critical_path: PathAnswer {
+                    compute_ps,
+                    overhead_ps,
+                    serialisation_ps,
+                    propagation_ps,
+                    pause_ps,
+                    rate_limit_ps,
+                    queueing_ps,
+                },
+            }
+        };
+        let iterations = self.iterations.iter().map(iteration).collect();
+        JobAnswer { name: self.name.clone(), ranks: self.ranks, iterations_planned: self.planned, iterations }
+    }
+
     /// In sentences.
     pub(in crate::network) fn words(&self, s: &NetworkScenario, o: &Outcome) -> Vec<String> {
         let (name, done) = (&self.name, self.iterations.len());

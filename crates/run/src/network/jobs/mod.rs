@@ -4,6 +4,7 @@ mod account;
 mod answer;
 pub(crate) mod keys;
 mod read;
+mod traces;
 
 pub(super) use account::Pauses;
 pub(super) use answer::write;

@@ -16,6 +16,7 @@ use xoff_workload::flow::PAIRS_MAX;
 use xoff_workload::random::{Purpose, below, entity, stream};
 
 use super::keys;
+use super::traces::{Trace, goal, msccl};
 
 /// Messages that a run can have.
 const FLOWS_MAX: u64 = 1 << 28;
@@ -35,15 +36,23 @@ struct Draft {
     comm: Vec<u32>,
     node_ranks: u32,
     collectives: u32,
+    /// Its operations come from a file, and have been checked.
+    from_trace: bool,
 }
 
 /// Reads all jobs and adds them to the flows; `None`: something is wrong, which the document knows.
-pub(in crate::network) fn read_jobs(doc: &Document, topology: &Topology, seed: u64, folder: &Path, flows: &mut Flows) -> Option<()> {
+pub(in crate::network) fn read_jobs(
+    doc: &Document,
+    topology: &Topology,
+    (seed, end): (u64, Time),
+    folder: &Path,
+    flows: &mut Flows,
+) -> Option<()> {
     let mut complete = true;
     let mut drafts: Vec<Draft> = Vec::new();
     let mut sections = doc.open_all(&keys::job());
     for (nth, section) in sections.iter_mut().enumerate() {
-        match section.take(|s| read_job(s, topology, (seed, nth))) {
+        match section.take(|s| read_job(s, topology, (seed, nth), folder)) {
             Some(draft) if drafts.iter().any(|d| d.job.name == draft.job.name) => {
                 section.refuse(&ParamError::new("name", format!("there are two jobs '{}'", draft.job.name), "give each a name of its own"));
                 complete = false;
@@ -68,6 +77,10 @@ pub(in crate::network) fn read_jobs(doc: &Document, topology: &Topology, seed: u
         let mut job = section.take(|_| finish(draft))?;
         // Its phases have the labels after its own.
         job.label = flows.labels.len() as u32;
+        if job.start >= end {
+            let what = format!("it begins at {}, and the run ends at {end}: it does nothing", job.start);
+            section.warn(&ParamError::new("start", what, "an earlier start, or a longer run.duration"));
+        }
         flows.labels.push(format!("{} {}", section.path(), job.name));
         flows.labels.extend(job.graph.phases.iter().map(|p| format!("{} {}", job.name, p.name)));
         jobs.push(job);
@@ -103,7 +116,7 @@ fn find_host(topology: &Topology, key: &str, name: &str) -> Result<u32, ParamErr
 }
 
 /// The host of each rank.
-fn placed(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize)) -> Result<Vec<u32>, ParamError> {
+fn placed(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize), trace: Option<u32>) -> Result<Vec<u32>, ParamError> {
     let names = s.texts("hosts")?;
     let mut hosts = names.iter().map(|n| find_host(topology, "hosts", n)).collect::<Result<Vec<_>, _>>()?;
     for (i, h) in hosts.iter().enumerate() {
@@ -135,22 +148,29 @@ fn placed(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize)) -
         }
         _ => {}
     }
-    if let Some(ranks) = s.count_opt("ranks")? {
+    let ranks = s.count_opt("ranks")?;
+    if let (Some(given), Some(of_trace)) = (ranks, trace)
+        && given != of_trace as u64
+    {
+        return Err(ParamError::new("ranks", format!("{given}, and the trace has {of_trace}"), "leave it out"));
+    }
+    if let Some(ranks) = trace.map(u64::from).or(ranks) {
         if ranks > all as u64 {
             let what = format!("{ranks} ranks on {all} hosts: rank {all} has no host");
             return Err(ParamError::new("ranks", what, "fewer ranks, or more hosts"));
         }
         hosts.truncate(ranks as usize);
     }
-    if hosts.len() < 2 {
+    if hosts.len() < 2 && trace.is_none() {
         return Err(ParamError::new("hosts", format!("{} ranks", hosts.len()), "a job has at least two"));
     }
     Ok(hosts)
 }
 
-fn read_job(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize)) -> Result<Draft, ParamError> {
+fn read_job(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize), folder: &Path) -> Result<Draft, ParamError> {
     let name = s.text_opt("name")?.unwrap_or_else(|| format!("job{nth}"));
-    let hosts = placed(s, topology, (seed, nth))?;
+    let trace = read_trace(s, folder)?;
+    let hosts = placed(s, topology, (seed, nth), trace.as_ref().map(Graph::ranks))?;
     let count = |s: &mut Section<'_>, key: &'static str, most: u64| -> Result<u64, ParamError> {
         let n = s.count(key)?;
         if (1..=most).contains(&n) { Ok(n) } else { Err(ParamError::new(key, n.to_string(), format!("expected 1 to {most}"))) }
@@ -197,7 +217,40 @@ fn read_job(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize))
     };
     let compute = s.span("compute")?;
     let (ready, comm) = (vec![Vec::new(); ranks], vec![NONE; ranks]);
-    Ok(Draft { job, graph: Graph::new(ranks), compute, ready, comm, node_ranks, collectives: 0 })
+    let from_trace = trace.is_some();
+    if from_trace && compute > Span::ZERO {
+        return Err(ParamError::new("compute", "a job with a trace computes as that has it", "leave it out"));
+    }
+    let graph = trace.unwrap_or_else(|| Graph::new(ranks));
+    if graph.ops() * job.iterations as u64 > OPS_MAX {
+        let what = format!("{} operations in each of {} iterations", graph.ops(), job.iterations);
+        return Err(ParamError::new("iterations", what, format!("at most {OPS_MAX}: the times of all of them are kept")));
+    }
+    Ok(Draft { job, graph, from_trace, compute, ready, comm, node_ranks, collectives: 0 })
+}
+
+/// The operations of a file, if one is named.
+fn read_trace(s: &mut Section<'_>, folder: &Path) -> Result<Option<Graph>, ParamError> {
+    let (goal, msccl, size) = (s.text_opt("goal")?, s.text_opt("msccl")?, s.bytes_opt("message_size")?);
+    let read = |name: &str, parse: &dyn Fn(Arc<Source>) -> Result<Trace, Problems>| {
+        Source::read(&folder.join(name)).and_then(parse).and_then(Trace::check)
+    };
+    let (key, graph) = match (goal, msccl, size) {
+        (None, None, None) => return Ok(None),
+        (Some(_), Some(_), _) => return Err(ParamError::new("msccl", "a job has one trace", "leave goal or msccl out")),
+        (None, Some(_), None) => return Err(ParamError::new("message_size", "missing", "chunks of the algorithm are parts of it")),
+        (_, None, Some(_)) => return Err(ParamError::new("message_size", "only msccl is a matter of size", "leave it out")),
+        (_, Some(_), Some(size)) if size.0 == 0 => return Err(ParamError::new("message_size", "0", "expected a size above zero")),
+        (Some(name), None, None) => ("goal", read(&name, &goal::read)),
+        (None, Some(name), Some(size)) => ("msccl", read(&name, &|source| msccl::read(&source, size.0))),
+    };
+    match graph {
+        Ok(graph) => Ok(Some(graph)),
+        Err(problems) => {
+            s.refuse_file(problems);
+            Err(ParamError::new(key, "it cannot be used", "see the message about the file"))
+        }
+    }
 }
 
 /// The ranks that a text like `0-7`, `0-56/8` or `0,3,5` names.
@@ -276,6 +329,10 @@ fn add_collective(s: &mut Section<'_>, drafts: &mut [Draft], folder: &Path) -> R
         })?,
     };
     let draft = &mut drafts[at];
+    if draft.from_trace {
+        let what = format!("job '{}' has its operations from a trace", draft.job.name);
+        return Err(ParamError::new("job", what, "give the collective a job of its own"));
+    }
     let ranks = draft.job.hosts.len() as u32;
     let kind_name = s.text("kind")?;
     let kind = KINDS.iter().find(|k| k.0 == kind_name).map_or(Kind::AllReduce, |k| k.1);
@@ -368,7 +425,7 @@ impl Draft {
 
 /// Adds what comes last and checks the whole.
 fn finish(mut d: Draft) -> Result<Job, ParamError> {
-    if d.collectives == 0 {
+    if d.collectives == 0 && !d.from_trace {
         return Err(ParamError::new("name", format!("job '{}' has nothing to do", d.job.name), "add a [[collective]]"));
     }
     if d.compute > Span::ZERO {
@@ -381,10 +438,15 @@ fn finish(mut d: Draft) -> Result<Job, ParamError> {
     let o = d.job.overheads;
     if o.send > Span::ZERO || o.receive > Span::ZERO {
         for op in d.graph.programs.iter_mut().flat_map(|p| &mut p.ops) {
-            if !matches!(op.work, Work::Compute(_)) {
+            if !matches!(op.work, Work::Compute(_)) && !d.from_trace {
                 op.stream = MESSAGING;
             }
         }
+    }
+    if d.from_trace {
+        d.job.graph = Arc::new(d.graph);
+        d.job.number();
+        return Ok(d.job);
     }
     d.graph.finish();
     let name = |rank: u32, op: u32| format!("rank {rank} operation {op}");

@@ -1,0 +1,251 @@
+//! GOAL in its text form, as LogGOPSim and ATLAHS have it.
+//!
+//! ```text
+//!   num_ranks 2
+//!   rank 0 {
+//!   l1: calc 1000 cpu 0              ns; operations of one cpu do not overlap
+//!   l2: send 8b to 1 tag 7 cpu 0 nic 0
+//!   l3: recv 8b from -1 tag -1       -1: any
+//!   l2 requires l1                   after its end; irequires: after its start
+//!   }
+//! ```
+//!
+//! A send is over when its last byte has left, whatever its size: there is no rendezvous. A NIC is chosen by the host, so `nic` chooses among the
+//! queue pairs. Indentation and comments behind a statement, at which txt2bin fails, are read.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use xoff_jobs::{BYTES_MAX, SPAN_MAX, Work};
+use xoff_scenario::{Problem, Problems, Source};
+use xoff_units::Span;
+
+use super::Trace;
+
+/// Words of a line with their places.
+struct Words<'t> {
+    all: Vec<(&'t str, Range<usize>)>,
+    at: usize,
+    line: Range<usize>,
+}
+
+type Bad = (Range<usize>, String, String);
+
+fn bad<T>(place: Range<usize>, what: impl Into<String>, hint: &str) -> Result<T, Bad> {
+    Err((place, what.into(), hint.to_owned()))
+}
+
+impl<'t> Words<'t> {
+    fn of(text: &'t str, from: usize) -> Words<'t> {
+        let code = text.split("//").next().unwrap_or("");
+        let start = |word: &str| from + (word.as_ptr() as usize - text.as_ptr() as usize);
+        let all = code.split_whitespace().map(|w| (w, start(w)..start(w) + w.len())).collect();
+        let trimmed = code.trim();
+        let begin = if trimmed.is_empty() { from } else { start(trimmed) };
+        Words { all, at: 0, line: begin..begin + trimmed.len() }
+    }
+
+    fn next(&mut self, expected: &str) -> Result<(&'t str, Range<usize>), Bad> {
+        match self.all.get(self.at) {
+            Some((word, place)) => {
+                self.at += 1;
+                Ok((word, place.clone()))
+            }
+            None => bad(self.line.end..self.line.end, format!("the line ends where {expected} is expected"), "complete it"),
+        }
+    }
+
+    fn number(&mut self, expected: &str) -> Result<u64, Bad> {
+        let (word, place) = self.next(expected)?;
+        word.parse().or_else(|_| bad(place, format!("'{word}' is no number"), &format!("expected {expected}")))
+    }
+
+    /// A number, or -1 for any.
+    fn number_or_any(&mut self, expected: &str) -> Result<Option<u64>, Bad> {
+        if self.all.get(self.at).is_some_and(|w| w.0 == "-1") {
+            self.at += 1;
+            return Ok(None);
+        }
+        self.number(expected).map(Some)
+    }
+
+    fn word(&mut self, wanted: &str) -> Result<(), Bad> {
+        let (word, place) = self.next(&format!("'{wanted}'"))?;
+        if word == wanted { Ok(()) } else { bad(place, format!("'{word}' where '{wanted}' is expected"), "words stand in this order") }
+    }
+
+    fn has(&mut self, wanted: &str) -> bool {
+        let there = self.all.get(self.at).is_some_and(|w| w.0 == wanted);
+        self.at += there as usize;
+        there
+    }
+
+    fn end(&self, of: &str) -> Result<(), Bad> {
+        match self.all.get(self.at) {
+            Some((word, place)) => bad(place.clone(), format!("'{word}' is no part of a {of}"), "leave it out"),
+            None => Ok(()),
+        }
+    }
+
+    /// A size: digits with `b` behind them.
+    fn size(&mut self) -> Result<u64, Bad> {
+        let (word, place) = self.next("a size")?;
+        match word.strip_suffix('b').and_then(|n| n.parse().ok()) {
+            Some(bytes) if bytes > BYTES_MAX => bad(place, format!("a message of {bytes} B"), "expected at most 1 PiB"),
+            Some(bytes) => Ok(bytes),
+            None => bad(place, format!("'{word}' is no size"), "digits and b, such as 1024b"),
+        }
+    }
+
+    /// `cpu C` and, where there is one, `nic N`.
+    fn cpu(&mut self, nic: bool) -> Result<(u16, u16), Bad> {
+        let of = |w: &mut Words, key| -> Result<u16, Bad> {
+            if !w.has(key) {
+                return Ok(0);
+            }
+            let place = w.all.get(w.at).map_or(w.line.end..w.line.end, |x| x.1.clone());
+            match w.number("0 to 255")? {
+                n @ 0..=255 => Ok(n as u16),
+                n => bad(place, format!("{key} {n}"), "expected 0 to 255"),
+            }
+        };
+        Ok((of(self, "cpu")?, if nic { of(self, "nic")? } else { 0 }))
+    }
+}
+
+/// A rank that is being read.
+struct Block<'t> {
+    rank: u32,
+    labels: HashMap<&'t str, u32>,
+    opened: Range<usize>,
+}
+
+/// Reads a file.
+pub(in crate::network::jobs) fn read(source: Arc<Source>) -> Result<Trace, Problems> {
+    let text = source.text().to_owned();
+    match lines(&text, &source) {
+        Ok(trace) => Ok(trace),
+        Err((place, what, hint)) => Err(Problem::new(what, hint).at(source.place(place)).into()),
+    }
+}
+
+fn lines(text: &str, source: &Arc<Source>) -> Result<Trace, Bad> {
+    let (mut trace, mut block, mut least, mut offset): (Option<Trace>, Option<Block>, u32, usize) = (None, None, 0, 0);
+    for line in text.split_inclusive('\n') {
+        let mut w = Words::of(line, offset);
+        offset += line.len();
+        let Some((first, place)) = w.all.first().cloned() else { continue };
+        let Some(t) = &mut trace else {
+            w.word("num_ranks")?;
+            let ranks = w.number("the number of ranks")?;
+            if !(1..=1 << 24).contains(&ranks) {
+                return bad(w.line, format!("{ranks} ranks"), "expected 1 to 16777216");
+            }
+            w.end("num_ranks")?;
+            trace = Some(Trace::new(ranks as usize, source.clone()));
+            continue;
+        };
+        match (&mut block, first) {
+            (None, "rank") => {
+                w.at = 1;
+                let ranks = t.graph.ranks();
+                let number = w.number("the number of a rank")?;
+                if number >= ranks as u64 {
+                    return bad(w.line, format!("there is no rank {number}"), &format!("num_ranks is {ranks}: 0 to {}", ranks - 1));
+                }
+                if (number as u32) < least {
+                    return bad(w.line, format!("rank {number} after rank {}", least - 1), "ranks ascend");
+                }
+                w.word("{")?;
+                w.end("rank")?;
+                least = number as u32 + 1;
+                block = Some(Block { rank: number as u32, labels: HashMap::new(), opened: w.line });
+            }
+            (None, word) => return bad(place, format!("'{word}' outside of a rank"), "expected 'rank N {'"),
+            (Some(_), "}") => {
+                w.at = 1;
+                w.end("rank")?;
+                block = None;
+            }
+            (Some(b), _) => statement(t, b, w)?,
+        }
+    }
+    if let Some(b) = block {
+        return bad(b.opened, format!("rank {} has no end", b.rank), "the file ends before its '}'");
+    }
+    trace.ok_or((0..0, "there is nothing in it".into(), "it begins with num_ranks N".into()))
+}
+
+fn statement<'t>(t: &mut Trace, b: &mut Block<'t>, mut w: Words<'t>) -> Result<(), Bad> {
+    let (mut word, mut place) = w.next("an operation")?;
+    if let Some(word) = w.all.get(1).map(|x| x.0).filter(|x| matches!(*x, "requires" | "irequires")) {
+        w.at = 2;
+        let (other, other_place) = w.next("a label")?;
+        w.end("requires")?;
+        let find = |label: &str, place: Range<usize>| match b.labels.get(label) {
+            Some(&op) => Ok(op),
+            None => {
+                bad(place, format!("there is no label '{label}' before it in rank {}", b.rank), "labels are defined before they are used")
+            }
+        };
+        let (later, before) = (find(w.all[0].0, place)?, find(other, other_place)?);
+        if word == "requires" {
+            t.graph.after(b.rank, later, before);
+        } else {
+            t.graph.after_start(b.rank, later, before);
+        }
+        return Ok(());
+    }
+    let mut label = None;
+    if let Some(name) = word.strip_suffix(':') {
+        let starts = name.starts_with(|c: char| c.is_ascii_alphabetic());
+        if !starts || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+            return bad(place, format!("'{name}' is no label"), "a letter, then letters, digits and _");
+        }
+        if b.labels.contains_key(name) {
+            return bad(place, format!("the label '{name}' stands twice in rank {}", b.rank), "give each operation its own");
+        }
+        label = Some(name);
+        (word, place) = w.next("an operation")?;
+    }
+    let ranks = t.graph.ranks();
+    let peer = |n: u64, line: &Range<usize>| match u32::try_from(n).ok().filter(|&n| n < ranks) {
+        Some(n) if n == b.rank => bad(line.clone(), format!("rank {n} exchanges a message with itself"), "name another rank"),
+        Some(n) => Ok(n),
+        None => bad(line.clone(), format!("there is no rank {n}"), &format!("num_ranks is {ranks}: 0 to {}", ranks - 1)),
+    };
+    let (work, stream) = match word {
+        "calc" => {
+            let time = w.number("a time in ns")?;
+            if time > SPAN_MAX.as_ns() {
+                return bad(w.line, format!("{time} ns are beyond the end of time"), "expected at most 11.6 days");
+            }
+            let (cpu, _) = w.cpu(false)?;
+            (Work::Compute(Span::from_ns(time)), cpu)
+        }
+        "send" => {
+            let bytes = w.size()?;
+            w.word("to")?;
+            let to = peer(w.number("a rank")?, &w.line)?;
+            let tag = if w.has("tag") { w.number("a tag")? } else { 0 };
+            let (cpu, nic) = w.cpu(true)?;
+            (Work::Send { to, bytes, tag, channel: nic }, cpu)
+        }
+        "recv" => {
+            let bytes = w.size()?;
+            w.word("from")?;
+            let from = w.number_or_any("a rank, or -1")?.map(|n| peer(n, &w.line)).transpose()?;
+            let tag = if w.has("tag") { w.number_or_any("a tag, or -1")? } else { Some(0) };
+            let (cpu, _) = w.cpu(true)?;
+            (Work::Receive { from, bytes, tag }, cpu)
+        }
+        _ => return bad(place, format!("there is no operation '{word}'"), "expected send, recv, calc, requires or irequires"),
+    };
+    w.end(word)?;
+    let op = t.add(b.rank, work, stream, w.line);
+    if let Some(label) = label {
+        b.labels.insert(label, op);
+    }
+    Ok(())
+}

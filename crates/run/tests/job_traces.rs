@@ -1,0 +1,192 @@
+//! Jobs from files of other programs: what is read takes what it should, and what is broken is refused with its line.
+
+use std::path::PathBuf;
+
+use xoff_record::Sink;
+use xoff_run::{Finished, NetworkScenario};
+
+/// A folder of its own with one file in it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn with(test: &str, name: &str, text: &str) -> Folder {
+        let folder = std::env::temp_dir().join(format!("xoff-traces-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(name), text).unwrap();
+        Folder(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+const TX: u64 = 83_840;
+const D: u64 = 1_000_000;
+
+fn load(test: &str, name: &str, text: &str, job: &str) -> Result<NetworkScenario, String> {
+    let folder = Folder::with(test, name, text);
+    let scenario = format!(
+        "[run]\nduration = \"200ms\"\n[topology]\nkind = \"star\"\nhosts = 4\nrate = \"100Gbps\"\ndelay = \"1us\"\n\
+         [host]\nmtu = \"1048B\"\nheader = \"48B\"\n[flow_control]\nkind = \"pfc\"\n[[job]]\n{job}"
+    );
+    NetworkScenario::from_text("job.toml", &scenario, &[], &folder.0).map_err(|e| e.to_string())
+}
+
+fn run(test: &str, name: &str, text: &str, job: &str) -> Finished {
+    let s = load(test, name, text, job).unwrap_or_else(|e| panic!("{e}"));
+    let f = s.run(Sink::Nothing).unwrap();
+    assert_eq!(f.outcome.violations, []);
+    f
+}
+
+fn ends(f: &Finished) -> Vec<u64> {
+    f.outcome.ranks[0].iter().map(|r| r.log.iterations[0].1.expect("an end").0).collect()
+}
+
+const GOAL: &str = "goal = \"x.goal\"\n";
+
+/// Compute, then send and receive at once, then compute. The receive is posted when computing starts.
+#[test]
+fn goal_takes_what_its_operations_take() {
+    let mut text = "num_ranks 4\n\n".to_owned();
+    for rank in 0..4 {
+        text += &format!(
+            "rank {rank} {{\n// a step of a ring\nl1: calc 1000 cpu 0\nl2: send 1048576b to {} tag 7 cpu 0 nic 0\nl3: recv 1048576b from {} tag 7 cpu 0 nic 0\n\
+             l4: calc 500\nl2 requires l1\nl3 irequires l1\nl4 requires l2\nl4 requires l3\n}}\n",
+            (rank + 1) % 4,
+            (rank + 3) % 4
+        );
+    }
+    // 1048 full frames and one of 576 B, which waits at the switch for the one before it.
+    let message = 1049 * TX + (576 + 48) * 80 + 2 * D;
+    assert_eq!(ends(&run("ring", "x.goal", &text, GOAL)), [1_500_000 + message; 4]);
+    assert_eq!(ends(&run("crlf", "x.goal", &text.replace('\n', "\r\n"), GOAL)), [1_500_000 + message; 4]);
+}
+
+/// Any source and tag: the first one that comes. Operations of one cpu follow each other, those of two do not.
+#[test]
+fn goal_has_wildcards_cpus_and_comments() {
+    let text = "num_ranks 3\nrank 0 {\n  a: recv 2000b from -1 tag -1 // whichever\n  b: recv 1000b from -1 tag -1\n  b requires a\n}\n\
+                rank 1 {\nx: calc 9000\ny: send 1000b to 0 tag 5\ny requires x\n}\nrank 2 {\nsend 2000b to 0 tag 6\n}\n";
+    let f = run("any", "x.goal", text, GOAL);
+    assert_eq!(ends(&f)[0], 9_000_000 + 2 * TX + 2 * D);
+    let cpus = "num_ranks 1\nrank 0 {\ncalc 5 cpu 0\ncalc 7 cpu 1\ncalc 4 cpu 0\n}\n";
+    assert_eq!(ends(&run("cpus", "x.goal", cpus, GOAL)), [9_000]);
+}
+
+#[test]
+fn broken_goal_is_refused_with_its_line() {
+    let two = |first: &str, second: &str| format!("num_ranks 2\nrank 0 {{\n{first}\n}}\nrank 1 {{\n{second}\n}}\n");
+    let cases: &[(&str, String, &str, &str)] = &[
+        ("open", "num_ranks 1\nrank 0 {\nl1: calc 5\n".into(), "x.goal:2:1", "no end"),
+        ("label", two("l1: send 8b to 1\nl1 requires l9", "l1: recv 8b from 0"), "x.goal:4:13", "no label 'l9'"),
+        ("nic", "num_ranks 1\nrank 0 {\nl1: calc 5 cpu 0 nic 0\n}\n".into(), "x.goal:3:18", "'nic' is no part of a calc"),
+        ("rank", two("l1: send 8b to 5", "l1: calc 1"), "x.goal:3:1", "no rank 5"),
+        ("order", "num_ranks 2\nrank 1 {\nl1: recv 8b from 0\n}\nrank 0 {\nl1: send 8b to 1\n}\n".into(), "x.goal:5:1", "ranks ascend"),
+        ("size", two("l1: send 8 to 1", "l1: recv 8b from 0"), "x.goal:3:10", "'8' is no size"),
+        ("unmatched", two("l1: send 8b to 1", "l1: calc 1"), "x.goal:3:1", "never received"),
+        (
+            "cycle",
+            "num_ranks 1\nrank 0 {\nl1: calc 1\nl2: calc 1\nl1 requires l2\nl2 requires l1\n}\n".into(),
+            "x.goal:3:1",
+            "cycle of dependencies",
+        ),
+        ("twice", "num_ranks 1\nrank 0 {\nl1: calc 1\nl1: calc 2\n}\n".into(), "x.goal:4:1", "stands twice"),
+        ("differ", two("send 8b to 1", "recv 9b from 0"), "x.goal:6:1", "expects 9 B"),
+        (
+            "first",
+            two("a: recv 8b from 1\nb: send 8b to 1\nb requires a", "a: recv 8b from 0\nb: send 8b to 0\nb requires a"),
+            "x.goal:3:1",
+            "deadlock of the application",
+        ),
+        ("long", two("calc 1000000000000001", "calc 1"), "x.goal:3:1", "end of time"),
+        ("large", two("send 18446744073709551615b to 1", "calc 1"), "x.goal:3:6", "at most 1 PiB"),
+        ("empty", "".into(), "x.goal:1:1", "nothing"),
+        ("self", two("send 8b to 0", "calc 1"), "x.goal:3:1", "itself"),
+        ("hosts", "num_ranks 9\n".into(), "job.toml:13:1", "rank 4 has no host"),
+    ];
+    for (name, text, place, what) in cases {
+        let e = load(name, "x.goal", text, GOAL).err().unwrap_or_else(|| panic!("{name} was read"));
+        assert!(e.contains(place) && e.contains(what), "{name}: {e}");
+    }
+}
+
+fn step(kind: &str, s: u32, at: u32) -> String {
+    format!(
+        "<step s=\"{s}\" type=\"{kind}\" srcbuf=\"i\" srcoff=\"{at}\" dstbuf=\"i\" dstoff=\"{at}\" cnt=\"1\" depid=\"-1\" deps=\"-1\" hasdep=\"0\"/>\n"
+    )
+}
+
+/// A ring of four in MSCCL's form: what a rank receives it adds up and hands on.
+fn msccl_ring() -> String {
+    let mut text =
+        "<algo name=\"ring\" proto=\"Simple\" nchannels=\"1\" nchunksperloop=\"4\" ngpus=\"4\" coll=\"allreduce\" inplace=\"1\">\n"
+            .to_owned();
+    for g in 0..4u32 {
+        text += &format!(
+            "<gpu id=\"{g}\" i_chunks=\"4\" o_chunks=\"0\" s_chunks=\"0\">\n<tb id=\"0\" send=\"{}\" recv=\"{}\" chan=\"0\">\n",
+            (g + 1) % 4,
+            (g + 3) % 4
+        );
+        for (s, kind) in (0..).zip(["s", "rrs", "rrs", "rrcs", "rcs", "rcs", "r"]) {
+            text += &step(kind, s, (g + 8 - s) % 4);
+        }
+        text += "</tb>\n</gpu>\n";
+    }
+    text + "</algo>\n"
+}
+
+const MSCCL: &str = "msccl = \"x.xml\"\nmessage_size = \"400KB\"\n";
+
+#[test]
+fn msccl_takes_what_its_steps_take() {
+    assert_eq!(ends(&run("msccl", "x.xml", &msccl_ring(), MSCCL)), [6 * (101 * TX + 2 * D); 4]);
+    // A block that waits for one of the same GPU, which takes no time.
+    let blocks = "<algo name=\"c\" nchunksperloop=\"1\" nchannels=\"1\" proto=\"Simple\" ngpus=\"2\" coll=\"custom\" inplace=\"0\">\n\
+         <gpu id=\"0\" i_chunks=\"1\" o_chunks=\"1\" s_chunks=\"1\">\n<tb id=\"0\" send=\"-1\" recv=\"-1\" chan=\"0\">\n\
+         <step s=\"0\" type=\"cpy\" srcbuf=\"i\" srcoff=\"0\" dstbuf=\"s\" dstoff=\"0\" cnt=\"1\" depid=\"-1\" deps=\"-1\" hasdep=\"1\"/>\n</tb>\n\
+         <tb id=\"1\" send=\"1\" recv=\"-1\" chan=\"0\">\n\
+         <step s=\"0\" type=\"s\" srcbuf=\"s\" srcoff=\"0\" dstbuf=\"o\" dstoff=\"0\" cnt=\"1\" depid=\"0\" deps=\"0\" hasdep=\"0\"/>\n</tb>\n</gpu>\n\
+         <gpu id=\"1\" i_chunks=\"1\" o_chunks=\"1\" s_chunks=\"0\">\n<tb id=\"0\" send=\"-1\" recv=\"0\" chan=\"0\">\n\
+         <step s=\"0\" type=\"r\" srcbuf=\"s\" srcoff=\"0\" dstbuf=\"o\" dstoff=\"0\" cnt=\"1\" depid=\"-1\" deps=\"-1\" hasdep=\"0\"/>\n</tb>\n</gpu>\n</algo>\n";
+    assert_eq!(ends(&run("blocks", "x.xml", blocks, MSCCL))[1], 401 * TX + 2 * D);
+}
+
+#[test]
+fn broken_msccl_is_refused_with_its_line() {
+    let ring = msccl_ring();
+    let first = |from: &str, to: &str| ring.replacen(from, to, 1);
+    let both_wait = {
+        let gpu = |g: u32| {
+            format!(
+                "<gpu id=\"{g}\" i_chunks=\"1\" o_chunks=\"0\" s_chunks=\"0\">\n<tb id=\"0\" send=\"{0}\" recv=\"{0}\" chan=\"0\">\n{1}{2}</tb>\n</gpu>\n",
+                1 - g,
+                step("r", 0, 0),
+                step("s", 1, 0)
+            )
+        };
+        format!("<algo name=\"x\" nchunksperloop=\"1\" ngpus=\"2\">\n{}{}</algo>\n", gpu(0), gpu(1))
+    };
+    let cases: &[(&str, String, &str, &str)] = &[
+        ("peer", first("send=\"1\"", "send=\"5\""), "x.xml:3:1", "no peer 5"),
+        ("chunk", first("srcoff=\"0\"", "srcoff=\"9\""), "x.xml:4:1", "chunks 9 to 9"),
+        ("type", first("type=\"rrs\"", "type=\"rxx\""), "x.xml:5:1", "'rxx'"),
+        ("receive", first(&step("r", 6, 2), ""), "x.xml:", "never received"),
+        ("count", first("<step s=\"2\"", "<step s=\"5\""), "x.xml:6:1", "steps do not count"),
+        ("block", first("depid=\"-1\" deps=\"-1\"", "depid=\"4\" deps=\"0\""), "x.xml:4:1", "thread block 4"),
+        ("wait", both_wait, "x.xml:", "deadlock of the application"),
+        ("gpu", first("ngpus=\"4\"", "ngpus=\"5\""), "x.xml:1:1", "GPU 4 is missing"),
+        ("cut", ring[..ring.len() / 2].to_owned(), "x.xml:", "no XML"),
+    ];
+    for (name, text, place, what) in cases {
+        let e = load(name, "x.xml", text, MSCCL).err().unwrap_or_else(|| panic!("{name} was read"));
+        assert!(e.contains(place) && e.contains(what), "{name}: {e}");
+    }
+    let e = load("no-size", "x.xml", &ring, "msccl = \"x.xml\"\n").err().unwrap();
+    assert!(e.contains("job.toml:13:1") && e.contains("message_size"), "{e}");
+    let e = load("both", "x.goal", "num_ranks 1\n", "goal = \"x.goal\"\n[[collective]]\nsize = \"1KB\"\n").err().unwrap();
+    assert!(e.contains("operations from a trace"), "{e}");
+}
