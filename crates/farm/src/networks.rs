@@ -7,7 +7,7 @@ use xoff_sim::PORT_PROBES;
 use xoff_topology::NodeKind;
 
 use crate::draw::{Dice, Drawn};
-use crate::operation::operation;
+use crate::operation::{links, operation};
 
 fn topology(d: &mut Dice) -> String {
     let kind = match d.roll(5) {
@@ -29,6 +29,7 @@ fn parameters(kind: &str, shared: bool, d: &mut Dice) -> String {
         "pfc" => format!("xoff = \"{}KB\"\nquanta = {}\n", 30 + d.roll(100), 60 + d.roll(1000)),
         "cbfc" => "period = \"4us\"\n".into(),
         "gfc-time" => "period = \"4us\"\nb0 = \"60KB\"\n".into(),
+        "uec-cbfc" => format!("limit = {}\ncc_period = \"20us\"\n", 70 + d.roll(600)),
         "gfc-conceptual" => format!("b0 = \"{}KB\"\n", 20 + d.roll(100)),
         "gfc-buffer" => "b1 = \"80KB\"\nhysteresis = \"2KB\"\n".into(),
         "pffc" => format!("xoff_s = \"30KB\"\nxon_s = \"20KB\"\nslots = {}\n", d.pick(&["2", "4096"])),
@@ -144,6 +145,10 @@ pub fn load(case: u64) -> (NetworkScenario, Drawn) {
     if case % 4 == 1 {
         let last = s.topology.hosts().last().expect("a host");
         drawn.operation = operation(case, drawn.flow_control.0, s.topology.name(last), !drawn.switch.contains("shared"));
+        s = drawn.load().unwrap_or_else(|e| panic!("case {case}: {e}\n{}", drawn.text()));
+    }
+    if case % 7 == 5 {
+        drawn.operation += &links(case, drawn.cut_through.is_some());
         s = drawn.load().unwrap_or_else(|e| panic!("case {case}: {e}\n{}", drawn.text()));
     }
     if case.is_multiple_of(3) {

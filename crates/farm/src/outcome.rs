@@ -8,7 +8,7 @@ pub fn stated(o: &Outcome) -> String {
         "{:?} {:?} {:?} {:?} {} {} {} {} {:?} {:?} {:?} {} {:?} {:?} {:?} {:?}",
         o.ended,
         o.now,
-        o.lost,
+        (o.lost, o.retry),
         o.lossless,
         o.frame_hops,
         o.data_frame_hops,

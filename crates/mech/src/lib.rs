@@ -8,6 +8,7 @@
 //!  flow_control/    Receiver (measures one ingress buffer, sends upstream) and Sender (obeys, answers `gate`)
 //!  detection/       Detector (decides at an egress queue whether a frame is marked)
 //!  rate_control/    RateControl (an end system's rate per flow) and its notification point
+//!  link_retry       frames that a link corrupts are sent again by the link
 //!  watchdog         frees an egress queue that its peer holds for too long
 //! ```
 //!
@@ -16,6 +17,7 @@
 mod control_loop;
 pub mod detection;
 pub mod flow_control;
+pub mod link_retry;
 pub mod rate_control;
 pub mod scheduled;
 mod unmet;

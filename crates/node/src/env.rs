@@ -94,6 +94,30 @@ pub enum Drop {
     Stormed(u16),
 }
 
+/// What a port does whose link repeats frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RetryNote {
+    /// A frame came corrupted, or did not come.
+    Corrupted(FrameKind),
+    /// A good frame came that was not the expected one.
+    Discarded(FrameKind),
+    /// A frame went again.
+    Replayed(FrameKind),
+    /// The far end was sent that a frame is missing.
+    Nack,
+    /// The far end sent nothing for so long that everything goes again.
+    TimedOut,
+    /// A signal of the far end was lost.
+    SignalLost,
+    /// A frame was kept and will not go again.
+    GivenUp {
+        /// What it was for.
+        kind: FrameKind,
+        /// Flow of the frame.
+        flow: u32,
+    },
+}
+
 /// What happened inside a node, for probes, checkers and flow accounting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NodeEvent {
@@ -206,6 +230,13 @@ pub enum NodeEvent {
         /// What it has found.
         change: Change,
     },
+    /// The link of a port repeats what it corrupts, and did something about that.
+    LinkRetry {
+        /// Number of the port at its node, from 0.
+        port: u16,
+        /// What it did.
+        what: RetryNote,
+    },
     /// A frame was dropped.
     Dropped {
         /// Ingress port.
@@ -254,6 +285,11 @@ pub enum NodeEvent {
         got: u64,
         /// Payload [bytes].
         payload: u32,
+    },
+    /// The retransmission timer of a flow expired.
+    TimedOut {
+        /// Number of the flow.
+        flow: u32,
     },
     /// Everything is acknowledged at the source (last acknowledgement).
     Acknowledged {

@@ -48,7 +48,8 @@ pub struct Frame {
     pub in_port: u16,
     /// Egress port it waits for at that switch.
     pub out_port: u16,
-    /// Bits 0-2 kind, 3-5 class, 6-7 mark, 8-9 mark that it reports, 10 ends its flow, 11-13 switches it has been through.
+    /// Bits 0-2 kind, 3-5 class, 6-7 mark, 8-9 mark that it reports, 10 ends its flow, 11-13 switches it has been through,
+    /// 14 it has a number on a link, in `next`.
     bits: u16,
 }
 
@@ -57,6 +58,11 @@ const MARK: u16 = 6;
 const REPORTED: u16 = 8;
 const ENDS_FLOW: u16 = 1 << 10;
 const HOPS: u16 = 11;
+const NUMBERED: u16 = 1 << 14;
+/// Of a control frame, beside the tag of its message.
+const HAS_TOTAL: u32 = 1 << 8;
+/// Of a control frame: it is a signal of the link itself, and carries no message.
+const IS_SIGNAL: u32 = 1 << 9;
 
 impl Frame {
     /// A frame of at most [`LEN_MAX`] bytes without content; callers set what they need.
@@ -98,6 +104,47 @@ impl Frame {
     /// The message of a control frame.
     pub fn message(&self) -> Message {
         Message::from_words(self.flow as u8, self.seq, self.sent_at.0)
+    }
+
+    /// Lets a control frame take along how much its port has sent in all, mod 2^48; in fields that control frames do not need.
+    pub fn set_total(&mut self, total: u64) {
+        self.flow = (self.flow & 0xff) | HAS_TOTAL | ((total >> 32) as u32) << 16;
+        (self.in_port, self.out_port) = (total as u16, (total >> 16) as u16);
+    }
+
+    /// What [`Frame::set_total`] was given; `None`: the control frame takes none along.
+    pub fn total(&self) -> Option<u64> {
+        let total = u64::from(self.flow >> 16) << 32 | u64::from(self.out_port) << 16 | u64::from(self.in_port);
+        (self.flow & HAS_TOTAL != 0).then_some(total)
+    }
+
+    /// A control ordered set of a link's own: what kind, and a number of a frame.
+    pub fn link_signal(kind: u8, number: u32) -> Frame {
+        let flow = u32::from(u8::MAX) | IS_SIGNAL;
+        Frame { seq: u64::from(number) | u64::from(kind) << 32, flow, ..Frame::new(FrameKind::Control, 0, 0, 8) }
+    }
+
+    /// What [`Frame::link_signal`] was given; `None`: it is another frame.
+    pub fn as_link_signal(&self) -> Option<(u8, u32)> {
+        let is = self.kind() == FrameKind::Control && self.flow & IS_SIGNAL != 0;
+        is.then_some(((self.seq >> 32) as u8, self.seq as u32))
+    }
+
+    /// Numbers a frame on a link. It is in no queue there.
+    pub fn set_number(&mut self, number: u32) {
+        self.next = number;
+        self.bits |= NUMBERED;
+    }
+
+    /// The number of a frame on a link; `None`: it has none.
+    pub fn number(&self) -> Option<u32> {
+        (self.bits & NUMBERED != 0).then_some(self.next)
+    }
+
+    /// It has come over the link.
+    pub fn clear_number(&mut self) {
+        self.next = NIL;
+        self.bits &= !NUMBERED;
     }
 
     /// Kind.
@@ -174,10 +221,11 @@ impl Frame {
         Bytes(self.len as u64)
     }
 
-    /// All of it but its place in a queue, for another process.
+    /// All of it but its place in a queue, for another process; with its number on a link.
     pub fn to_words(&self) -> [u64; 4] {
         let Frame { seq, sent_at, next: _, flow, len, in_port, out_port, bits } = *self;
-        [seq, sent_at.0, (flow as u64) << 32 | (len as u64) << 16 | bits as u64, (in_port as u64) << 16 | out_port as u64]
+        let number = u64::from(self.number().unwrap_or(NIL));
+        [seq, sent_at.0, (flow as u64) << 32 | (len as u64) << 16 | bits as u64, number << 32 | (in_port as u64) << 16 | out_port as u64]
     }
 
     /// The inverse of [`Frame::to_words`]; it is in no queue.
@@ -185,7 +233,7 @@ impl Frame {
         Frame {
             seq,
             sent_at: Time(sent_at),
-            next: NIL,
+            next: (ports >> 32) as u32,
             flow: (what >> 32) as u32,
             len: (what >> 16) as u16,
             in_port: (ports >> 16) as u16,
@@ -343,7 +391,10 @@ impl Serialize for Frame {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         let Frame { seq, sent_at, next: _, flow, len, in_port, out_port, bits } = *self;
         match self.kind() {
-            FrameKind::Control => (self.class(), len, self.message()).serialize(s),
+            FrameKind::Control => {
+                let total = self.total().map(Total);
+                (self.class(), len, self.message(), total).serialize(s)
+            }
             // Its offset is a value, and nothing depends on when it was made.
             FrameKind::CongestionNotification => (flow, seq, len, in_port, out_port, bits).serialize(s),
             FrameKind::Data | FrameKind::Ack | FrameKind::Nack => {
@@ -351,6 +402,16 @@ impl Serialize for Frame {
             }
         }
     }
+}
+
+/// How much the port that sent a control frame has sent: a counter of the link in the other direction than the frame's message is about.
+#[derive(Serialize)]
+struct Total(#[serde(serialize_with = "total")] u64);
+
+fn total<S: Serializer>(n: &u64, s: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Counter(#[serde(serialize_with = "state::counter")] u64);
+    state::feeder(&Counter(*n), s)
 }
 
 /// What a frame of a flow is, apart from where it waits.
@@ -436,6 +497,24 @@ mod tests {
         assert_eq!(format!("{f:?}"), format!("{:?}", Frame::from_words(f.to_words())));
         let control = Frame::control(Message::Custom(77), 3, 64);
         assert_eq!(Frame::from_words(control.to_words()).message(), Message::Custom(77));
+        let signal = Frame::link_signal(2, 0xfffff);
+        assert_eq!((signal.as_link_signal(), signal.number(), signal.total()), (Some((2, 0xfffff)), None, None));
+        assert_eq!(Frame::from_words(signal.to_words()).as_link_signal(), Some((2, 0xfffff)));
+        assert_eq!((control.as_link_signal(), control.number()), (None, None));
+        for number in [0, 1, 0x1_8000, 0xfffff] {
+            f.set_number(number);
+            assert_eq!((f.number(), f.as_link_signal(), f.flow, f.class()), (Some(number), None, u32::MAX - 1, 7));
+            assert_eq!(Frame::from_words(f.to_words()).number(), Some(number));
+        }
+        f.clear_number();
+        assert_eq!(f.number(), None);
+        let mut control = Frame::control(Message::Custom(77), 3, 64);
+        assert_eq!(control.total(), None);
+        for total in [0, 0x1234_5678_9abc, (1 << 48) - 1] {
+            control.set_total(total);
+            assert_eq!((control.total(), control.message()), (Some(total), Message::Custom(77)));
+            assert_eq!(Frame::from_words(control.to_words()).total(), Some(total));
+        }
     }
 
     #[test]

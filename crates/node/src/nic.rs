@@ -5,6 +5,7 @@
 //!   sending.rs    flows, when a frame may go      <- round_robin.rs, round_robin_by_place.rs   whose turn it is
 //!   receiving.rs  what came in order, what is answered
 //!   reaction.rs   acknowledgements, CNMs and CNPs, timers of rate control
+//!   recovery.rs   a timer, and what goes again
 //!   per_flow.rs   where the peer holds single flows
 //! ```
 
@@ -21,7 +22,7 @@ use xoff_units::{Bytes, Rate, Time, prefetch, prefetch_whole};
 use crate::buffer::Ingress;
 use crate::env::{Drop, Env, NodeEvent};
 use crate::frame::{Frame, FrameId, FrameKind, FrameList};
-use crate::port::{ClassConfig, Port};
+use crate::port::{Arrived, ClassConfig, Hit, Port};
 use crate::wire_times::FlowTimes;
 
 mod config;
@@ -30,6 +31,7 @@ mod per_flow;
 mod queue_pair;
 mod reaction;
 mod receiving;
+mod recovery;
 mod round_robin;
 mod round_robin_by_place;
 mod sending;
@@ -40,6 +42,8 @@ pub use config::{FlowStart, NicConfig, Pacing, PausedWith, Transport};
 use drain::Drain;
 pub use drain::DrainConfig;
 use receiving::Receiving;
+pub use recovery::Recovery;
+use recovery::{Ahead, Recovering};
 use round_robin::RoundRobin;
 use round_robin_by_place::RoundRobinByPlace;
 use sending::{Production, Sending};
@@ -114,6 +118,8 @@ pub struct Nic {
     round_robin: Order,
     slots: FxHashMap<u32, u32>,
     receiving: FxHashMap<u32, Receiving>,
+    /// By flow: what came beyond the first missing byte, where that is kept.
+    ahead: FxHashMap<u32, Ahead>,
     /// Acknowledgements, CNMs and CNPs that wait.
     feedback: FrameList,
     port: Port,
@@ -146,6 +152,7 @@ impl Nic {
             flows: Vec::new(),
             slots: FxHashMap::default(),
             receiving: FxHashMap::default(),
+            ahead: FxHashMap::default(),
             feedback: FrameList::default(),
             drain: None,
             storms: Vec::new(),
@@ -194,6 +201,7 @@ impl Nic {
             timers_cancelled: false,
             production: Production::new(&start, now, &self.c),
             pair: None,
+            recovery: self.c.recovery.map(|_| Box::<Recovering>::default()),
         });
         if let Some(pair) = start.queue_pair {
             self.go_on_in_pair(pair, slot);
@@ -211,7 +219,7 @@ impl Nic {
         let frame = env.discard(id); // its records stay in their place until another frame takes it
         match frame.kind() {
             FrameKind::Control => {
-                if self.port.on_control(now, self.node, 0, frame.class(), frame.message(), &self.c.control_delay, env) {
+                if self.port.on_control(now, self.node, 0, &frame, &self.c.control_delay, env) {
                     self.try_send(now, env);
                 }
                 return;
@@ -243,6 +251,16 @@ impl Nic {
                 self.send_more_control(now, class, env);
             }
         }
+    }
+
+    /// A frame arrives over the link, which has done this to it.
+    #[cold]
+    pub fn on_link(&mut self, now: Time, id: FrameId, hit: Option<Hit>, env: &mut impl Env) -> Arrived {
+        let arrived = self.port.on_link(now, self.node, 0, id, hit, env);
+        if arrived == Arrived::Taken {
+            self.try_send(now, env);
+        }
+        arrived
     }
 
     /// The NIC will be asked soon.

@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{AnyDetector, Detector};
-use xoff_mech::flow_control::{FlowControl, FlowSender, Gate, Message, Occupancy, Rx, Sender, Tx};
+use xoff_mech::flow_control::{FlowControl, FlowSender, Gate, Message, Occupancy, Rx, Sender, Totals, Tx};
 use xoff_mech::rate_control::RecordFormat;
 use xoff_units::{Bytes, Rate, Span, Time, prefetch, state};
 
@@ -15,6 +15,10 @@ use crate::frame::{Frame, FrameId, FrameKind, FrameList, FrameStore};
 
 mod holds;
 mod messages;
+mod retry;
+
+use retry::Retry;
+pub use retry::{Arrived, Hit};
 
 /// An egress queue that the peer's flow control holds back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +103,10 @@ pub struct Port {
     single: bool,
     /// Data frames that leave record this port, and bytes sent are counted for that.
     records: bool,
+    /// Its link may lose frames to errors.
+    lossy: bool,
+    /// Its link repeats what it corrupts: `retry` is there.
+    repeats: bool,
     /// Line rate [bit/s].
     pub rate: Rate,
     /// The first class; most runs have no other.
@@ -109,6 +117,8 @@ pub struct Port {
     /// The other classes.
     more: Box<[ClassState]>,
     delays: Option<Box<Delays>>,
+    #[serde(serialize_with = "retry::no_state")]
+    retry: Option<Box<Retry>>,
     /// Length of control frames [bytes].
     message_len: u32,
     /// Bytes of all frames that were put on the wire, if they are counted.
@@ -134,6 +144,9 @@ impl Port {
             failed: false,
             single: classes == 1,
             records: false,
+            lossy: false,
+            repeats: false,
+            retry: None,
             sent: 0,
             telemetry: RecordFormat::Exact,
             off: 0,
@@ -211,6 +224,7 @@ impl Port {
     /// The link fails: nothing is sent any more. What waited among the control frames is thrown away frame by frame.
     pub fn fail(&mut self, env: &mut impl Env) -> Option<Frame> {
         self.failed = true;
+        self.drop_kept();
         let id = self.control.pop(env.frames())?;
         Some(env.discard(id))
     }
@@ -239,7 +253,7 @@ impl Port {
     }
     /// Does no control frame wait, and no receiver half have anything due?
     pub(crate) fn rests(&self) -> bool {
-        self.control.front().is_none() && self.class_states().all(|c| c.rx.next_wake().is_none())
+        self.control.front().is_none() && self.retry_rests() && self.class_states().all(|c| c.rx.next_wake().is_none())
     }
     /// Data frames record this port from now on.
     pub fn keep_telemetry(&mut self, format: Option<RecordFormat>) {
@@ -262,10 +276,10 @@ impl Port {
     pub fn pending_wake(&self) -> Option<Time> {
         (self.wake_at != Time::NEVER).then_some(self.wake_at)
     }
-    /// Do control frames wait?
+    /// Does anything go before frames of classes, such as control frames, or may it?
     #[inline]
     pub fn control_waits(&self) -> bool {
-        self.control.front().is_some()
+        self.control.front().is_some() || self.repeats
     }
 
     /// Requests a wake-up unless an earlier one is due.
@@ -292,6 +306,9 @@ impl Port {
         if let Some(class_state) = self.class_state_if_any(class) {
             class_state.tx.on_sent(now, Bytes(len as u64), tx);
         }
+        if self.repeats {
+            self.keep(now, node, port, id, env);
+        }
         self.transmit(node, port, id, tx, env);
     }
 
@@ -312,24 +329,37 @@ impl Port {
         }
     }
 
-    /// Starts the next control frame if there is one and the wire is free.
+    /// Starts the next control frame if there is one and the wire is free. Returns whether no frame of a class may go now.
     #[inline]
     pub fn start_control(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) -> bool {
-        if self.control.front().is_none() || self.failed {
+        if !self.control_waits() || self.failed {
             return false;
+        }
+        if self.repeats {
+            return self.start_before_new(now, node, port, env);
         }
         if self.busy(env) {
             self.call_when_free(node, port, env);
             return false;
         }
         let Some(id) = self.control.pop(env.frames()) else { return false };
+        self.start_popped(now, node, port, id, env);
+        true
+    }
+
+    #[inline]
+    fn start_popped(&mut self, now: Time, node: u32, port: u16, id: FrameId, env: &mut impl Env) {
+        self.add_total(id, env.frames());
+        if self.repeats && env.frames()[id].total().is_some() {
+            // It is about what came before it.
+            self.keep(now, node, port, id, env);
+        }
         if self.records {
             self.add_record(now, id, env.frames());
         }
         let len = env.frames()[id].len();
         let tx = env.wire_time(self.rate, len);
         self.transmit(node, port, id, tx, env);
-        true
     }
 
     /// Queues a frame behind the control frames.

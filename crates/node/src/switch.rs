@@ -14,7 +14,7 @@ use crate::control::ControlDelay;
 use crate::discipline::{Discipline, DisciplineKind};
 use crate::env::{Call, Drop, Env, NodeEvent};
 use crate::frame::{Frame, FrameId, FrameKind, FrameStore};
-use crate::port::{ClassConfig, Hold, Port};
+use crate::port::{Arrived, ClassConfig, Hit, Hold, Port};
 use crate::scheduler::{Scheduler, SchedulerKind};
 
 mod congestion_points;
@@ -152,7 +152,7 @@ impl Switch {
         let frame = env.frames()[id];
         if frame.kind() == FrameKind::Control {
             env.discard(id);
-            let open = self.ports[port as usize].on_control(now, self.node, port, frame.class(), frame.message(), &self.control_delay, env);
+            let open = self.ports[port as usize].on_control(now, self.node, port, &frame, &self.control_delay, env);
             if self.watchdog.is_some() && self.control_delay.processing.is_zero() {
                 self.note_message(now, port, frame.class());
             }
@@ -202,6 +202,16 @@ impl Switch {
         if candidate {
             self.try_send(now, out_port, env);
         }
+    }
+
+    /// A frame arrives over the link of a port, which has done this to it.
+    #[cold]
+    pub fn on_link(&mut self, now: Time, port: u16, id: FrameId, hit: Option<Hit>, env: &mut impl Env) -> Arrived {
+        let arrived = self.ports[port as usize].on_link(now, self.node, port, id, hit, env);
+        if arrived == Arrived::Taken {
+            self.try_send(now, port, env);
+        }
+        arrived
     }
 
     /// The switch will be asked soon.

@@ -98,6 +98,7 @@ impl Bench {
                 back_to_zero: false,
                 nack_interval: Span::from_us(500),
             },
+            recovery: None,
             rate_control,
             window: None,
             window_follows_rate: false,

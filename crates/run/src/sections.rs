@@ -160,6 +160,21 @@ pub(crate) const HOST: &[ParamSpec] = &[
     ParamSpec::optional("ack_priority", Kind::Count, "priority of acknowledgements and CNPs; default: that of the data", ""),
     ParamSpec::optional("window", Kind::Bytes, "bytes in flight per flow, needs acknowledgements; default: unlimited", ""),
     ParamSpec::new(
+        "recovery",
+        Kind::Choice(&["nack", "go-back-n", "selective"]),
+        "nack",
+        "what a source does about losses: nack: it goes back when the receiver reports a gap, and a lost tail stays lost; go-back-n: also by a timer; selective: receivers keep what is ahead, and only what is missing goes again",
+        "nack: HPCC simulator; selective: IRN, SIGCOMM 2018",
+    ),
+    ParamSpec::new("rto", Kind::Span, "320us", "go-back-n, selective: retransmission timer, from the last progress", "IRN: RTO_high"),
+    ParamSpec::new(
+        "nack_interval",
+        Kind::Span,
+        "500us",
+        "nack, go-back-n: shortest time between two reports of the same gap",
+        "HPCC simulator",
+    ),
+    ParamSpec::new(
         "pacing",
         Kind::Choice(&["schedule", "gap"]),
         "schedule",
@@ -212,6 +227,18 @@ pub(crate) fn pause_storm() -> SectionSpec {
 }
 pub(crate) fn slow_receiver() -> SectionSpec {
     SectionSpec::many("slow_receiver", "A host that takes frames in more slowly than they can come.", vec![SLOW_RECEIVER])
+}
+pub(crate) fn link_errors() -> SectionSpec {
+    let kinds = crate::network::link_errors::kinds();
+    SectionSpec::many("link_errors", "Links that corrupt frames.", vec![crate::network::link_errors::ERRORS]).kinds(
+        "kind",
+        Some("bit"),
+        kinds,
+    )
+}
+pub(crate) fn link_retry() -> SectionSpec {
+    let kinds = xoff_mech::link_retry::REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: e.params.to_vec() });
+    SectionSpec::once("link_retry", "Links that repeat what they corrupt.", vec![]).kinds("kind", Some("none"), kinds.collect())
 }
 pub(crate) fn switch() -> SectionSpec {
     SectionSpec::once("switch", "All switches.", vec![SWITCH])
@@ -274,6 +301,8 @@ pub fn sections() -> Vec<SectionSpec> {
         failure(),
         pause_storm(),
         slow_receiver(),
+        link_errors(),
+        link_retry(),
         routing(),
         switch(),
         host(),

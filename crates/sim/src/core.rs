@@ -4,13 +4,14 @@
 
 use std::sync::Arc;
 
-use xoff_node::{Call, Env, EventKey, Frame, FrameId, FrameKind, FrameStore, NodeEvent, WireTimes};
+use xoff_node::{Call, Env, EventKey, Frame, FrameId, FrameKind, FrameStore, Hit, NodeEvent, WireTimes};
 use xoff_topology::routing::Routes;
 use xoff_units::{Rate, Span, Time, prefetch};
 
 use crate::calendar::Calendar;
 use crate::clock::Clock;
 use crate::draws::Draws;
+use crate::errors::{Direction, LinkErrors};
 use crate::event::{Event, EventOrder, Kind, Ranks};
 use crate::fault::Losses;
 use crate::ideal::HandedOver;
@@ -56,6 +57,8 @@ pub(crate) struct Core {
     /// When the first of them arrives; without a look at all of them.
     pub first_outgoing: EventKey,
     losses: Option<Box<dyn Losses>>,
+    /// By port at which they arrive; empty: no link corrupts or repeats frames.
+    errors: Vec<Vec<Direction>>,
     pub draws: Draws,
     /// Keeps the ideal messages of one port in order.
     handed_over: HandedOver,
@@ -85,6 +88,7 @@ impl Core {
             outgoing: (0..destinations).map(|_| Vec::new()).collect(),
             first_outgoing: EventKey::NEVER,
             losses: None,
+            errors: Vec::new(),
             draws: Draws::new(layout.seed, lines.len()),
             handed_over: HandedOver::default(),
             lines,
@@ -97,6 +101,40 @@ impl Core {
     pub fn set_losses(&mut self, losses: Option<Box<dyn Losses>>) {
         self.monitor.links_lose = losses.is_some();
         self.losses = losses;
+    }
+
+    /// Links corrupt frames from now on, and repeat them if `repeat`.
+    pub fn set_errors(&mut self, errors: &[LinkErrors], repeat: bool) {
+        if errors.is_empty() && !repeat {
+            return;
+        }
+        self.monitor.links_lose |= !repeat;
+        self.errors = (0..self.lines.len()).map(|_| Vec::new()).collect();
+        for (nth, e) in errors.iter().enumerate() {
+            for &(node, port) in &e.ports {
+                let to = self.layout.ports.peer(self.layout.port_index(node, port) as u32);
+                self.errors[to as usize].push(Direction::new(self.layout.seed, to, nth as u64, e.clone()));
+            }
+        }
+    }
+
+    /// Does a frame that arrives concern its link, and not its node alone?
+    #[inline]
+    pub fn links_act(&self) -> bool {
+        self.monitor.link_failed || self.losses.is_some() || !self.errors.is_empty()
+    }
+
+    /// What the link does to a frame that arrives by a port; `None`: links repeat and corrupt nothing.
+    pub fn over_link(&mut self, port: u32, frame: FrameId) -> Option<Option<Hit>> {
+        let frame = &self.frames[frame];
+        let directions = self.errors.get_mut(port as usize)?;
+        // Every one is asked, so that none changes what another draws.
+        Some(directions.iter_mut().fold(None, |hit, d| d.hit(frame).or(hit)))
+    }
+
+    /// A frame is lost on the link by which it arrives at a port.
+    pub fn lose(&mut self, port: u32, frame: FrameId) {
+        self.remove_lost(port as usize, frame, true);
     }
 
     /// An event is asked for, possibly one of this very instant that belongs before the present one.
@@ -219,26 +257,24 @@ impl Core {
         }
     }
 
-    /// Does the frame that arrives now get lost on its link? Then it is gone.
-    #[inline]
-    pub fn loses(&mut self, port: u32, frame: FrameId) -> bool {
-        (self.monitor.link_failed || self.losses.is_some()) && self.loses_on(port as usize, frame)
-    }
-
     /// Is the frame that arrives by a port lost on its link? Then it is gone.
-    #[cold]
-    fn loses_on(&mut self, at: usize, frame: FrameId) -> bool {
+    pub fn loses(&mut self, port: u32, frame: FrameId) -> bool {
+        let at = port as usize;
         let (link, up) = (self.lines[at].link, self.lines[at].up);
         let lost = !up || self.losses.as_mut().is_some_and(|l| l.lost(link));
         if lost {
-            let kind = self.frames.remove(frame).kind();
-            if self.lines[at].is_tapped() {
-                let (node, port) = self.layout.ports.place(at as u32);
-                self.monitor.rows.record_frame(OnWire::Lost { at: self.clock.now, node, port });
-            }
-            self.monitor.note_lost(at, kind, up);
+            self.remove_lost(at, frame, up);
         }
         lost
+    }
+
+    fn remove_lost(&mut self, at: usize, frame: FrameId, up: bool) {
+        let kind = self.frames.remove(frame).kind();
+        if self.lines[at].is_tapped() {
+            let (node, port) = self.layout.ports.place(at as u32);
+            self.monitor.rows.record_frame(OnWire::Lost { at: self.clock.now, node, port });
+        }
+        self.monitor.note_lost(at, kind, up);
     }
 
     /// Routes have changed because a link failed.

@@ -8,10 +8,13 @@
 //!
 //! A loss on a wire breaks no promise of a lossless fabric: the promise is about its memory.
 
+use xoff_mech::link_retry;
 use xoff_node::DrainConfig;
 use xoff_topology::LinkId;
 use xoff_units::{Span, Time};
 use xoff_workload::Flow;
+
+use crate::errors::LinkErrors;
 
 /// A link that fails for the rest of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +75,10 @@ pub struct Faults {
     pub storms: Vec<PauseStorm>,
     /// Hosts that take frames in slowly.
     pub slow_receivers: Vec<SlowReceiver>,
+    /// Errors of links, each in directions of its own.
+    pub errors: Vec<LinkErrors>,
+    /// Links repeat what they corrupt.
+    pub link_retry: Option<link_retry::Config>,
     /// Frames lost.
     pub losses: Option<Box<dyn Losses>>,
     /// Turns after a failure.

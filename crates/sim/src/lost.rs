@@ -1,6 +1,6 @@
 //! Frames that did not reach the end of their way: how many, why, and whether a lossless network may lose them.
 
-use xoff_node::{Drop, FrameKind};
+use xoff_node::{Drop, FrameKind, RetryNote};
 
 use crate::checks::ViolationKind;
 use crate::clock::Clock;
@@ -91,6 +91,43 @@ impl LostFrames {
     }
 }
 
+/// What links did that repeat what they corrupt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RetryCounts {
+    /// Frames that a link corrupted, and kept to send them again.
+    pub corrupted: FrameCount,
+    /// Good frames that were not the expected ones.
+    pub discarded: FrameCount,
+    /// Frames sent again.
+    pub replayed: FrameCount,
+    /// Times that a far end was sent that a frame is missing.
+    pub nacks: u64,
+    /// Times that a replay timer expired.
+    pub timeouts: u64,
+    /// Signals between the two ends of a link that were lost.
+    pub signals_lost: u64,
+    /// Frames that a link gave up: most of them are lost.
+    pub given_up: FrameCount,
+}
+
+impl RetryCounts {
+    /// Adds those of another partition of the network.
+    pub(crate) fn add(&mut self, o: &RetryCounts) {
+        self.corrupted = self.corrupted + o.corrupted;
+        self.discarded = self.discarded + o.discarded;
+        self.replayed = self.replayed + o.replayed;
+        self.nacks += o.nacks;
+        self.timeouts += o.timeouts;
+        self.signals_lost += o.signals_lost;
+        self.given_up = self.given_up + o.given_up;
+    }
+
+    /// Data frames that are under way once more than they were sent, less those that are no longer.
+    pub(crate) fn copies(&self) -> u64 {
+        self.replayed.data.wrapping_sub(self.corrupted.data + self.discarded.data)
+    }
+}
+
 /// A dropped frame, as its node describes it.
 pub(crate) struct Dropped {
     /// Ingress port, as a column.
@@ -127,6 +164,26 @@ impl Monitor {
             }
             let layout = &self.layout;
             self.checks.broken(clock.of_run(), clock.place().rank, ViolationKind::Loss, || layout.describe_dropped(d));
+        }
+    }
+
+    /// A link that repeats did something.
+    #[cold]
+    pub(crate) fn note_retry(&mut self, what: RetryNote) {
+        let n = &mut self.counts.retry;
+        match what {
+            RetryNote::Corrupted(kind) => n.corrupted.count(kind),
+            RetryNote::Discarded(kind) => n.discarded.count(kind),
+            RetryNote::Replayed(kind) => n.replayed.count(kind),
+            RetryNote::Nack => n.nacks += 1,
+            RetryNote::TimedOut => n.timeouts += 1,
+            RetryNote::SignalLost => n.signals_lost += 1,
+            RetryNote::GivenUp { kind, flow } => {
+                n.given_up.count(kind);
+                if kind == FrameKind::Data {
+                    self.checks.loses(flow); // the gap that it leaves breaks no other promise
+                }
+            }
         }
     }
 

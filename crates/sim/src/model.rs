@@ -5,7 +5,7 @@ use xoff_mech::detection::Detection;
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
 use xoff_mech::watchdog;
-use xoff_node::{BufferPolicy, Compat, ControlDelay, DisciplineKind, Pacing, SchedulerKind, Transport};
+use xoff_node::{BufferPolicy, Compat, ControlDelay, DisciplineKind, Pacing, Recovery, SchedulerKind, Transport};
 use xoff_params::ParamError;
 use xoff_topology::LinkId;
 use xoff_topology::routing::Routing;
@@ -45,6 +45,8 @@ pub struct NicModel {
     pub header: u32,
     /// How data are acknowledged.
     pub transport: Transport,
+    /// How sources recover what is lost; `None`: a Nack lets them go back, and nothing else does.
+    pub recovery: Option<Recovery>,
     /// Rate control of every flow.
     pub rate_control: RateControlKind,
     /// The window shrinks with the rate.
@@ -147,6 +149,7 @@ impl<'a> Model<'a> {
                 payload_max: 1500,
                 header: 0,
                 transport: Transport::None,
+                recovery: None,
                 rate_control: RateControlKind::None,
                 window_follows_rate: false,
                 rate_bound: true,

@@ -20,7 +20,7 @@ use crate::flows::FlowTable;
 use crate::histogram::Histogram;
 use crate::layout::Layout;
 use crate::loops::Stage;
-use crate::lost::{Dropped, LostFrames};
+use crate::lost::{Dropped, LostFrames, RetryCounts};
 use crate::outcome::{PortCnms, PortTotals};
 use crate::rows::RowBuffer;
 use crate::stops::{Allowed, Stops};
@@ -41,6 +41,10 @@ pub(crate) struct Counts {
     pub rate_changes: u64,
     /// Frames lost.
     pub lost: LostFrames,
+    /// What links repeated.
+    pub retry: RetryCounts,
+    /// Times that the retransmission timer of a flow expired.
+    pub retransmission_timeouts: u64,
 }
 
 impl Counts {
@@ -52,6 +56,8 @@ impl Counts {
         self.delivered += o.delivered;
         self.rate_changes += o.rate_changes;
         self.lost.add(&o.lost);
+        self.retry.add(&o.retry);
+        self.retransmission_timeouts += o.retransmission_timeouts;
     }
 }
 
@@ -137,6 +143,8 @@ impl Monitor {
             }
             NodeEvent::CongestionNotificationReceived { flow } => self.flows.records[flow as usize].cnms += 1,
             NodeEvent::State { .. } => {} // for rows only
+            NodeEvent::LinkRetry { what, .. } => self.note_retry(what),
+            NodeEvent::TimedOut { .. } => self.counts.retransmission_timeouts += 1,
             NodeEvent::Watchdog { port, class, change } => self.note_watchdog(clock, (node, port, class), change),
             NodeEvent::Dropped { port, class, flow, len, kind, why } => {
                 let at = self.layout.port_index(node, port);

@@ -11,7 +11,7 @@ use crate::fast_forward::FastForwarded;
 use crate::flows::FlowRecord;
 use crate::histogram::QueueCounts;
 use crate::jobs::RankLog;
-use crate::lost::LostFrames;
+use crate::lost::{LostFrames, RetryCounts};
 use crate::storms::Storm;
 
 /// Why a run ended.
@@ -94,6 +94,10 @@ pub struct Outcome {
     pub lost_frames: u64,
     /// All frames that did not arrive, by cause; counted whether or not checks are on.
     pub lost: LostFrames,
+    /// What links did that repeat what they corrupt.
+    pub retry: RetryCounts,
+    /// Times that the retransmission timer of a flow expired.
+    pub retransmission_timeouts: u64,
     /// Every link has a flow control that promises to lose nothing.
     pub lossless: bool,
     /// Data frames delivered.

@@ -19,7 +19,7 @@ use xoff_rows::{
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use crate::line::RemoteArrival;
-use crate::lost::{FrameCount, LostFrames};
+use crate::lost::{FrameCount, LostFrames, RetryCounts};
 use crate::monitor::Counts;
 use crate::outcome::{PortCnms, PortTotals};
 use crate::probe::{HoldChange, PauseChange, Row};
@@ -118,7 +118,8 @@ packed! {
     FrameCount { data, control }
     LostFrames { buffer_full, no_route, cut_off, link_failed, by_watchdog, on_failed_link, on_faulty_link }
     Storm { node, port, priority, since, found, over, discarded }
-    Counts { frame_hops, data_frame_hops, injected, delivered, rate_changes, lost }
+    RetryCounts { corrupted, discarded, replayed, nacks, timeouts, signals_lost, given_up }
+    Counts { frame_hops, data_frame_hops, injected, delivered, rate_changes, lost, retry, retransmission_timeouts }
     PortCnms { ingress, egress }
     PortTotals {
         tx_bytes, tx_frames, messages_sent, messages_received, marked, dropped, lost, ingress_bytes_max, egress_bytes_max, pauses,

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use xoff_node::{EventKey, FlowStart, Nic, Switch};
+use xoff_node::{Arrived, EventKey, FlowStart, Nic, Switch};
 use xoff_units::{Span, Time, prefetch};
 use xoff_workload::Flow;
 use xoff_workload::generators::closed_loop::ClosedLoop;
@@ -276,9 +276,10 @@ impl Partition {
     fn arrive(&mut self, e: Event) {
         let (now, core) = (self.core.clock.now, &mut self.core);
         self.acted = self.acted.max(now);
-        if core.loses(e.port(), e.arg) {
+        if core.links_act() && !self.passes_link(e) {
             return;
         }
+        let core = &mut self.core;
         let (node, port) = core.layout.ports.places()[e.port() as usize];
         match &mut self.nodes[node as usize] {
             Node::Switch(s) => s.on_frame(now, port, e.arg, core),
@@ -288,6 +289,26 @@ impl Partition {
             }
             Node::Remote => unreachable!("a frame for another partition"),
         }
+    }
+
+    /// Does a frame get past its link, to the node?
+    #[cold]
+    fn passes_link(&mut self, e: Event) -> bool {
+        let (now, core) = (self.core.clock.now, &mut self.core);
+        if core.loses(e.port(), e.arg) {
+            return false;
+        }
+        let Some(hit) = core.over_link(e.port(), e.arg) else { return true };
+        let (node, port) = core.layout.ports.places()[e.port() as usize];
+        let arrived = match &mut self.nodes[node as usize] {
+            Node::Switch(s) => s.on_link(now, port, e.arg, hit, core),
+            Node::Nic(n) => n.on_link(now, e.arg, hit, core),
+            Node::Remote => unreachable!("a frame for another partition"),
+        };
+        if arrived == Arrived::Lost {
+            core.lose(e.port(), e.arg);
+        }
+        arrived == Arrived::Goes
     }
 
     /// A node is called because it asked for it.

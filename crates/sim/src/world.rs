@@ -611,6 +611,8 @@ impl World {
             lost: counts.lost,
             lossless: self.layout.lossless,
             rate_changes: counts.rate_changes,
+            retry: counts.retry,
+            retransmission_timeouts: counts.retransmission_timeouts,
             delivered_frames: counts.delivered,
             flows,
             ranks,

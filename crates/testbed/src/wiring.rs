@@ -44,6 +44,13 @@ pub fn refuse(s: &NetworkScenario) -> Result<(), ParamError> {
     if s.has_failures() {
         return no("failure", "links of a testbed do not fail by themselves", "remove [[failure]], or use xoff run");
     }
+    if s.has_link_errors() {
+        return no(
+            "link_errors",
+            "links of a testbed neither corrupt nor repeat frames",
+            "remove [[link_errors]] and [link_retry], or use xoff run",
+        );
+    }
     for (_, fc) in s.links() {
         fc.on_a_wire().map_err(|e| ParamError::new(format!("flow_control.{}", e.key), e.what, e.hint))?;
         if format_of(fc).is_none() && !matches!(fc, FlowControl::None) {

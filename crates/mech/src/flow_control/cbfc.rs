@@ -16,7 +16,7 @@ use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span, Time, state};
 
-use super::law::{Law, Signal};
+use super::law::{Law, Signal, Totals};
 use super::on_off::Stop;
 use super::{Gate, Message, Occupancy, Receiver, Sender, StoppedBy};
 use crate::{ControlLoop, LinkFacts, Unmet};
@@ -167,6 +167,10 @@ impl Signal for CreditLimit {
     }
     fn describe(self) -> (&'static str, u64) {
         ("credit", self.fccl)
+    }
+    /// FCTBS. Where nothing is lost it equals ABR.
+    fn totals(self) -> Totals {
+        Totals::OnLossyLinks
     }
 }
 
@@ -344,6 +348,10 @@ impl Sender for CbfcSender {
     #[inline]
     fn stopped_by(&self) -> StoppedBy {
         StoppedBy::Credits
+    }
+
+    fn sent_total(&self) -> Option<u64> {
+        Some(self.fctbs)
     }
 }
 

@@ -177,6 +177,10 @@ impl Sender for RemainingSender {
         m.fccl.saturating_sub(self.fctbs) <= self.p.credit.buffer_blocks
     }
 
+    fn sent_total(&self) -> Option<u64> {
+        Some(self.fctbs)
+    }
+
     fn restart(&mut self, now: Time) {
         self.limiter.set_rate(now, self.line);
     }

@@ -112,6 +112,26 @@ macro_rules! flow_controls {
                 }
             }
 
+            /// Its length on the wire, where that is not the one of all messages of its flow control [bytes].
+            #[inline]
+            pub fn own_len(self) -> Option<Bytes> {
+                match self {
+                    $($(Message::$c_message(m) => Signal::own_len(m),)?)+
+                    $($(Message::$f_message(m) => Signal::own_len(m),)?)+
+                    Message::Custom(m) => Signal::own_len(m),
+                }
+            }
+
+            /// Does it take along how much its port has sent in all?
+            #[inline]
+            pub fn totals(self) -> Totals {
+                match self {
+                    $($(Message::$c_message(m) => Signal::totals(m),)?)+
+                    $($(Message::$f_message(m) => Signal::totals(m),)?)+
+                    Message::Custom(m) => Signal::totals(m),
+                }
+            }
+
             /// Does it concern single flows? A decision may then take several messages: [`Rx::more`].
             #[inline]
             pub fn is_per_flow(&self) -> bool {
@@ -469,6 +489,14 @@ macro_rules! flow_controls {
                     $(Tx::$C(m) => m.restart(now),)+
                     $(Tx::$F(m) => m.restart(now),)+
                     Tx::Custom(m) => m.restart(now),
+                }
+            }
+            fn sent_total(&self) -> Option<u64> {
+                match self {
+                    Tx::Released(inner) => inner.tx.sent_total(),
+                    $(Tx::$C(m) => m.sent_total(),)+
+                    Tx::Custom(m) => m.sent_total(),
+                    _ => None,
                 }
             }
             #[inline]

@@ -95,6 +95,17 @@ pub trait Law: Clone + Debug + Sized {
     }
 }
 
+/// Whether a message takes along how much its port has sent in all ([`Sender::sent_total`]), as it goes on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Totals {
+    /// It does not.
+    Never,
+    /// Where the link may lose frames; elsewhere the receiver has counted the same.
+    OnLossyLinks,
+    /// On every link.
+    Always,
+}
+
 /// What a message is to all who carry it: nodes, frames, tables, real ports. Its own halves know what it means.
 pub trait Signal: Copy {
     /// It concerns single flows, so that a decision may take several of them ([`FlowReceiver::more`](super::FlowReceiver::more)).
@@ -120,6 +131,14 @@ pub trait Signal: Copy {
     /// See [`Message::is_part`].
     fn is_part(self) -> bool {
         false
+    }
+    /// See [`Message::own_len`].
+    fn own_len(self) -> Option<Bytes> {
+        None
+    }
+    /// See [`Message::totals`].
+    fn totals(self) -> Totals {
+        Totals::Never
     }
 }
 

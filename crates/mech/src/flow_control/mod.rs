@@ -22,8 +22,9 @@ pub mod pffc;
 mod rate_limiter;
 mod registry;
 pub mod standstill;
+pub mod uec_cbfc;
 
-pub use law::{Custom, Entry, Law, Pauses, Signal};
+pub use law::{Custom, Entry, Law, Pauses, Signal, Totals};
 pub use rate_limiter::RateLimiter;
 pub use registry::{FlowControl, Message, REGISTRY, Rx, Tx};
 
@@ -141,6 +142,10 @@ pub trait Sender {
     /// What stops this sender where something does.
     fn stopped_by(&self) -> StoppedBy {
         StoppedBy::Pause
+    }
+    /// All that it has sent, in the unit in which its receiver half counts; `None`: that is not counted ([`Receiver::on_peer_total`]).
+    fn sent_total(&self) -> Option<u64> {
+        None
     }
 }
 

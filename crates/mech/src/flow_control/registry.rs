@@ -7,7 +7,7 @@ use xoff_params::ParamError;
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::glue::{flow_controls, of_law};
-use super::law::{Custom, Entry, Law, Pauses, Signal};
+use super::law::{Custom, Entry, Law, Pauses, Signal, Totals};
 use super::on_off::Stop;
 use super::standstill::Standstill;
 use super::{FlowReceiver, FlowSender, Gate, MESSAGE_LEN, Occupancy, QueueState, Receiver, Sender, StoppedBy};
@@ -23,6 +23,7 @@ flow_controls! {
         GfcConceptual(gfc_conceptual) "gfc-conceptual" sends 2 Level(Level): "Gentle Flow Control, continuous feedback";
         GfcBuffer(gfc_buffer) "gfc-buffer" sends 3 Stage(Stage): "Gentle Flow Control, buffer-based (CEE)";
         GfcTime(gfc_time) "gfc-time" like Credit: "Gentle Flow Control, time-based (InfiniBand)";
+        UecCbfc(uec_cbfc) "uec-cbfc" sends 6 Cells(Update): "credit-based flow control of Ultra Ethernet, UE 1.0 section 5.2";
     }
     flows {
         Pffc(pffc) "pffc" sends 4 Flow(Order): "per-hop per-flow flow control, IEEE Access 2021";
@@ -101,7 +102,7 @@ impl Tx {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{cbfc, gfc_buffer, gfc_conceptual, pfc, pffc};
+    use super::super::{cbfc, gfc_buffer, gfc_conceptual, pfc, pffc, uec_cbfc};
     use super::*;
 
     /// A line of the registry is a name, a kind of message and a number of its own; what a message is survives a frame.
@@ -115,6 +116,8 @@ mod tests {
             Message::Stage(gfc_buffer::Stage(17)),
             Message::Flow(pffc::Order::MigrateBack(65_535)),
             Message::Flow(pffc::Order::Pause(63, pfc::Pause(65_535))),
+            Message::Cells(uec_cbfc::Update::Freed(u64::MAX / 5)),
+            Message::Cells(uec_cbfc::Update::Consumed),
             Message::Custom(5),
         ];
         for m in messages {
@@ -139,6 +142,7 @@ mod tests {
         assert_eq!(of(Message::Level(gfc_conceptual::Level(Bytes(3)))), (None, true, true, false));
         assert_eq!(of(Message::Stage(gfc_buffer::Stage(3))), (None, true, true, false));
         assert_eq!(of(Message::Flow(pffc::Order::Resume(3))), (None, false, false, true));
+        assert_eq!(of(Message::Cells(uec_cbfc::Update::Freed(3))), (None, false, false, false));
         assert_eq!(of(Message::Custom(3)), (None, false, false, false));
     }
 }

@@ -4,6 +4,7 @@ use serde::Serialize;
 use xoff_mech::rate_control::RateControlKind;
 use xoff_units::{Bytes, Rate, Span, WireClock, state};
 
+use super::recovery::Recovery;
 use crate::compat::Compat;
 use crate::control::ControlDelay;
 
@@ -58,6 +59,8 @@ pub struct NicConfig {
     pub header: u32,
     /// How data are acknowledged.
     pub transport: Transport,
+    /// How sources recover what is lost; `None`: a Nack lets them go back, and nothing else does.
+    pub recovery: Option<Recovery>,
     /// Rate control of every flow.
     pub rate_control: RateControlKind,
     /// Bytes in flight per flow; `None`: unlimited.

@@ -4,6 +4,7 @@ use xoff_mech::detection::Mark;
 use xoff_mech::rate_control::{Ack, CnpMode, Feedback, RateControl, Wakes};
 use xoff_units::{Bytes, Rate, Time};
 
+use super::recovery::RETRANSMISSION;
 use super::{Nic, Transport};
 use crate::env::{Call, Env, NodeEvent};
 use crate::frame::{Frame, FrameId, FrameKind};
@@ -11,6 +12,9 @@ use crate::frame::{Frame, FrameId, FrameKind};
 impl Nic {
     /// A timer of a flow's rate control.
     pub fn on_flow_timer(&mut self, now: Time, slot: u32, which: u8, env: &mut impl Env) {
+        if which == RETRANSMISSION {
+            return self.on_retransmission_timer(now, slot, env);
+        }
         let mut wakes = Wakes::default();
         let f = &mut self.flows[slot as usize];
         let Some(rc) = f.rate_control.as_mut().filter(|_| !f.timers_cancelled) else {
@@ -39,6 +43,7 @@ impl Nic {
         let Some(&slot) = self.slots.get(&f.flow) else { return };
         let flow = &mut self.flows[slot as usize];
         let seq = if back_to_zero { f.seq / chunk * chunk } else { f.seq };
+        let before = flow.acked;
         if interval > 0 {
             flow.acked = flow.acked.max(seq);
         }
@@ -51,15 +56,20 @@ impl Nic {
             self.slots.remove(&f.flow);
             env.emit(self.node, now, NodeEvent::Acknowledged { flow: f.flow });
         }
-        if f.kind() == FrameKind::Nack {
+        let selective = self.c.recovery.is_some_and(|r| r.selective);
+        if f.kind() == FrameKind::Nack && !selective {
             let flow = &mut self.flows[slot as usize];
             flow.next = flow.acked;
             self.round_robin.shorter(flow.start.class, flow.next_len(&self.c));
         }
+        if self.c.recovery.is_some() {
+            self.recover(now, slot, before, f, env);
+        }
         if f.reported() != Mark::None && self.c.rate_control.cnp_mode() == CnpMode::InAck {
             self.on_congestion_notification(now, slot, f.reported(), env);
         }
-        if self.c.rate_control.wants_acks() {
+        // A Nack of one that keeps what is ahead has another frame's place instead of its time.
+        if self.c.rate_control.wants_acks() && !(selective && f.kind() == FrameKind::Nack) {
             self.on_wanted_ack(now, slot, f, id, env);
         }
         let flow = &mut self.flows[slot as usize];

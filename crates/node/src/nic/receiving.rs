@@ -23,13 +23,26 @@ impl Nic {
         let r = self.receiving.entry(f.flow).or_default();
         let expected = r.expected;
         let in_order = f.seq == expected;
+        let (mut released, mut ended) = (payload, f.ends_flow());
         if in_order {
             r.expected += payload as u64;
+            if let Some(ahead) = self.ahead.get_mut(&f.flow) {
+                let (until, end) = ahead.join(r.expected);
+                (released, ended) = ((until - expected) as u32, ended || end);
+                r.expected = until;
+            }
         }
+        let recovery = self.c.recovery;
+        let keeps = recovery.is_some_and(|r| r.selective);
+        let kept = keeps && f.seq > expected && self.ahead.entry(f.flow).or_default().keep(f.seq, payload as u64, f.ends_flow());
         let mut answers = [None, None];
         if let Transport::Acks { interval, chunk, back_to_zero, nack_interval, ack_len, class, .. } = self.c.transport {
             let answer = if in_order {
                 (r.expected >= interval || r.expected.is_multiple_of(chunk)).then_some(FrameKind::Ack)
+            } else if recovery.is_some() && f.seq < expected {
+                Some(FrameKind::Ack) // the source does not know that it came
+            } else if keeps {
+                Some(FrameKind::Nack)
             } else if f.seq > expected && (now >= r.nack_after || r.nacked != expected) {
                 r.nack_after = now + nack_interval;
                 r.nacked = expected;
@@ -43,12 +56,12 @@ impl Nic {
             answers[0] = answer.map(|kind| {
                 let mut ack = Frame::new(kind, f.flow, class.unwrap_or(f.class()), ack_len);
                 ack.seq = r.expected;
-                ack.sent_at = f.sent_at;
+                ack.sent_at = if keeps && kind == FrameKind::Nack { Time(f.seq) } else { f.sent_at };
                 ack.set_reported(f.mark());
                 ack
             });
         }
-        let complete = in_order && f.ends_flow();
+        let complete = in_order && ended;
         let over = complete && self.c.transport == Transport::None; // no news of a flow whose source has dropped it
         if f.mark() != Mark::None
             && !over
@@ -68,8 +81,10 @@ impl Nic {
             if over {
                 self.receiving.remove(&f.flow);
             }
-            env.emit(self.node, now, NodeEvent::Delivered { flow: f.flow, payload, mark: f.mark(), complete });
+            env.emit(self.node, now, NodeEvent::Delivered { flow: f.flow, payload: released, mark: f.mark(), complete });
         } else {
+            // What is kept counts as delivered once it is in order.
+            let payload = if kept { 0 } else { payload };
             env.emit(self.node, now, NodeEvent::OutOfOrder { flow: f.flow, expected, got: f.seq, payload });
         }
         let [answer, cnp] = answers;
@@ -98,6 +113,10 @@ impl Nic {
 
     /// The receiving side of a flow is no longer needed (all is acknowledged at its source).
     pub fn drop_flow(&mut self, flow: u32) {
-        self.receiving.remove(&flow);
+        self.ahead.remove(&flow);
+        // A frame that was sent again without need may still come: it must not begin the flow anew.
+        if self.c.recovery.is_none() {
+            self.receiving.remove(&flow);
+        }
     }
 }

@@ -7,6 +7,7 @@ use xoff_units::{Bytes, Rate, Time, state};
 
 use super::per_flow::flow_gate;
 use super::queue_pair::InPair;
+use super::recovery::Recovering;
 use super::round_robin::{Answer, Flows, NOTHING};
 use super::{FlowStart, Nic, NicConfig, Order, Pacing, PausedWith, Transport};
 use crate::env::{Env, NodeEvent};
@@ -43,6 +44,8 @@ pub(super) struct Sending {
     /// Its place in a queue pair, if it has one.
     #[serde(skip)] // runs with queue pairs are not searched for recurring states
     pub pair: Option<Box<InPair>>,
+    /// What is to go again, where losses are recovered.
+    pub recovery: Option<Box<Recovering>>,
 }
 
 /// An application that produces bytes at a constant rate.
@@ -78,14 +81,26 @@ impl Sending {
     /// Length of its next frame; [`NOTHING`]: it has none [bytes].
     #[inline]
     pub fn next_len(&self, c: &NicConfig) -> u32 {
+        if let Some(seq) = self.again() {
+            return (self.start.size - seq).min(c.payload_max as u64) as u32 + c.header;
+        }
         match self.left() {
             0 => NOTHING,
             left => left.min(c.payload_max as u64) as u32 + c.header,
         }
     }
 
+    /// The offset of a frame that is to go again.
+    #[inline]
+    pub fn again(&self) -> Option<u64> {
+        self.recovery.as_ref().and_then(|r| r.next())
+    }
+
     #[inline]
     fn window_bound(&self, c: &NicConfig, line: Rate) -> bool {
+        if self.again().is_some() {
+            return false; // what is to go again is in the window
+        }
         let own = self.rate_control.as_ref().and_then(|rc| rc.window());
         let Some(window) = own.or(self.window) else { return false };
         let window = match &self.rate_control {
@@ -246,6 +261,9 @@ impl Nic {
     }
 
     fn send_data(&mut self, now: Time, slot: u32, env: &mut impl Env) {
+        if let Some(seq) = self.flows[slot as usize].again() {
+            return self.send_again(now, slot, seq, env);
+        }
         let f = &mut self.flows[slot as usize];
         let s = f.start;
         let payload = (s.size - f.next).min(self.c.payload_max as u64) as u32;
@@ -277,7 +295,7 @@ impl Nic {
             f.available = f.available.max(p.next(len));
         }
         f.last_len = len;
-        let paced = f.rate_control.is_some();
+        let (paced, recovers) = (f.rate_control.is_some(), f.recovery.is_some());
         let short = f.left() < self.c.payload_max as u64;
         let id = env.frames().insert(frame);
         if self.c.rate_control.telemetry().is_some() {
@@ -286,6 +304,9 @@ impl Nic {
         self.port.start_frame(now, self.node, 0, id, env);
         self.plan_next(env);
         env.emit(self.node, now, NodeEvent::Sent { flow: s.flow, payload });
+        if recovers {
+            self.arm_recovery(now, slot, env);
+        }
         if short {
             self.comes_to_its_end(slot);
         }

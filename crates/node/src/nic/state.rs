@@ -59,6 +59,7 @@ impl Serialize for Nic {
             round_robin,
             slots: _,
             receiving,
+            ahead,
             feedback,
             port,
             drain,
@@ -72,6 +73,9 @@ impl Serialize for Nic {
             live.map(|flow| Live { flow, acked: (acks || flow.window.is_some()).then_some(Offset(flow.acked)) }).collect();
         let mut received: Vec<Received> = receiving.iter().map(|(&flow, r)| Received::of(flow, r, &c.transport)).collect();
         received.sort_unstable_by_key(|r| r.flow);
+        if !ahead.is_empty() {
+            return state::unwritten("frames ahead of a missing one", s);
+        }
         let mut out = s.serialize_struct("Nic", 8)?;
         out.serialize_field("port", port)?;
         // Without a flow there is no turn: the next one is the first, whatever came before.
@@ -124,6 +128,7 @@ impl Nic {
     /// Every flow that it has received is complete, as its source knows: what is kept for a repetition goes.
     pub fn drop_complete_flows(&mut self) {
         self.receiving.clear();
+        self.ahead.clear();
     }
 
     /// Does the peer's flow control hold single flows?

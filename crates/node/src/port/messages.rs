@@ -8,6 +8,21 @@ impl Port {
         self.class_state_mut(class).rx.on_peer_total(sent);
     }
 
+    /// A control frame goes on the wire: all that this port has sent before is before it on the wire, and it may take that along.
+    #[inline]
+    pub(super) fn add_total(&self, id: FrameId, frames: &mut FrameStore) {
+        let f = &mut frames[id];
+        if f.kind() == FrameKind::Control
+            && f.as_link_signal().is_none()
+            && self.is_in_order()
+            && f.message().totals() != Totals::Never
+            && let Some(total) =
+                self.class_state(f.class()).tx.sent_total().filter(|_| self.lossy || f.message().totals() == Totals::Always)
+        {
+            f.set_total(total);
+        }
+    }
+
     /// What the receiver of a class sends when a frame of a flow was admitted.
     #[inline(always)]
     pub fn on_arrival(&mut self, now: Time, class: u8, flow: u32, occupancy: &Occupancy, len: u32) -> Option<Message> {
@@ -68,7 +83,7 @@ impl Port {
         if self.failed {
             return; // there is no receiver
         }
-        let len = if message.is_part() { 0 } else { self.message_len };
+        let len = if message.is_part() { 0 } else { message.own_len().map_or(self.message_len, |own| own.0 as u32) };
         let id = env.frames().insert(Frame::control(message, class, len));
         if len == 0 {
             env.hand_over(node, port, id);
@@ -78,18 +93,14 @@ impl Port {
         }
     }
 
-    /// A control message arrived. Returns true if something may go now that could not before.
+    /// A control frame arrived. Returns true if something may go now that could not before.
     #[allow(clippy::too_many_arguments)] // all of them are the context of one message
-    pub fn on_control(
-        &mut self,
-        now: Time,
-        node: u32,
-        port: u16,
-        class: u8,
-        message: Message,
-        delay: &ControlDelay,
-        env: &mut impl Env,
-    ) -> bool {
+    pub fn on_control(&mut self, now: Time, node: u32, port: u16, frame: &Frame, delay: &ControlDelay, env: &mut impl Env) -> bool {
+        let (class, message) = (frame.class(), frame.message());
+        if let Some(total) = frame.total() {
+            // At once: it is about what came before it on the wire.
+            self.on_peer_total(class, total);
+        }
         env.emit(node, now, NodeEvent::MessageReceived { port, class, message });
         if delay.processing.is_zero() {
             return self.apply(now, node, port, class, message, env);

@@ -6,13 +6,13 @@ use xoff_mech::LinkFacts;
 use xoff_mech::detection::Detection;
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
-use xoff_mech::watchdog;
+use xoff_mech::{link_retry, watchdog};
 use xoff_node::{BufferPolicy, Compat, ControlDelay, SharedPool, Transport};
 use xoff_params::ParamError;
 use xoff_scenario::Problems;
 use xoff_scenario::document::{Document, Override};
 use xoff_sim::{
-    Engine, Faults, LinkFailure, Lone, Model, NicModel, PathFacts, PathFactsOf, PauseStorm, Probes, Selection, SlowReceiver, ideal_time,
+    Engine, Faults, LinkErrors, LinkFailure, Lone, Model, NicModel, PathFacts, PathFactsOf, PauseStorm, Probes, Selection, SlowReceiver, ideal_time,
 };
 use xoff_topology::Topology;
 use xoff_topology::routing::{FlowKey, Routes, Routing, trace_path};
@@ -28,6 +28,7 @@ pub(crate) mod explain;
 mod from_outside;
 mod ideal;
 pub(crate) mod jobs;
+pub(crate) mod link_errors;
 mod operation;
 mod parts;
 mod pool;
@@ -101,6 +102,8 @@ pub(crate) struct ModelParts {
     pub failures: Vec<LinkFailure>,
     pub storms: Vec<PauseStorm>,
     pub slow_receivers: Vec<SlowReceiver>,
+    pub errors: Vec<LinkErrors>,
+    pub link_retry: Option<link_retry::Config>,
 }
 
 impl ModelParts {
@@ -160,6 +163,7 @@ impl NetworkScenario {
                 payload_max: m.host.payload_max,
                 header: m.host.header,
                 transport: m.host.transport,
+                recovery: m.host.recovery,
                 rate_control: m.rate_control.clone(),
                 window_follows_rate: false,
                 rate_bound: true,
@@ -184,6 +188,8 @@ impl NetworkScenario {
                 failures: m.failures.clone(),
                 storms: m.storms.clone(),
                 slow_receivers: m.slow_receivers.clone(),
+                errors: m.errors.clone(),
+                link_retry: m.link_retry,
                 ..Faults::default()
             },
             path_facts: self.path_facts(),
@@ -248,6 +254,11 @@ impl NetworkScenario {
     /// Do links fail during the run?
     pub fn has_failures(&self) -> bool {
         !self.model.failures.is_empty()
+    }
+
+    /// Do links corrupt frames, or repeat them?
+    pub fn has_link_errors(&self) -> bool {
+        !self.model.errors.is_empty() || self.model.link_retry.is_some()
     }
 
     /// The routing rule.

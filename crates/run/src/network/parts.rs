@@ -7,7 +7,9 @@ use std::path::Path;
 
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::{FlowControl, Pauses};
-use xoff_node::{Classes, ControlDelay, DisciplineKind, LEN_MAX, Pacing, PausedWith, SchedulerKind, Transport, VlArbitration, VlEntry};
+use xoff_node::{
+    Classes, ControlDelay, DisciplineKind, LEN_MAX, Pacing, PausedWith, Recovery, SchedulerKind, Transport, VlArbitration, VlEntry,
+};
 use xoff_params::{ParamError, Values};
 use xoff_scenario::Problem;
 use xoff_scenario::document::{Document, Section};
@@ -70,13 +72,14 @@ pub(crate) struct Host {
     pub payload_max: u32,
     pub header: u32,
     pub transport: Transport,
+    pub recovery: Option<Recovery>,
     pub pacing: Pacing,
     pub window: Option<u64>,
 }
 
 impl Host {
     /// The longest frame on the wire: acknowledgements may be longer than data.
-    fn longest_frame(&self) -> Bytes {
+    pub fn longest_frame(&self) -> Bytes {
         let data = self.payload_max + self.header;
         Bytes(match self.transport {
             Transport::Acks { ack_len, .. } => data.max(ack_len),
@@ -121,13 +124,28 @@ pub(super) fn read_host(s: &mut Section<'_>) -> Result<Host, ParamError> {
             interval: 1,
             chunk: 1,
             back_to_zero: false,
-            nack_interval: Span::from_us(500),
+            nack_interval: s.span("nack_interval")?,
         }
     } else {
         Transport::None
     };
+    let recovery = read_recovery(s, acks)?;
     let pacing = if s.text("pacing")? == "gap" { Pacing::Gap } else { Pacing::Schedule };
-    Ok(Host { payload_max: (mtu - header).0 as u32, header: header.0 as u32, transport, pacing, window: window.map(|w| w.0) })
+    Ok(Host { payload_max: (mtu - header).0 as u32, header: header.0 as u32, transport, recovery, pacing, window: window.map(|w| w.0) })
+}
+
+fn read_recovery(s: &mut Section<'_>, acks: bool) -> Result<Option<Recovery>, ParamError> {
+    let (kind, timer) = (s.text("recovery")?, s.span("rto")?);
+    if kind == "nack" {
+        return Ok(None);
+    }
+    if !acks {
+        return Err(ParamError::new("recovery", format!("{kind} without acknowledgements"), "set acks = \"per-frame\""));
+    }
+    if timer == Span::ZERO {
+        return Err(ParamError::new("rto", "a retransmission timer of 0", "expected more than a round trip with its queues"));
+    }
+    Ok(Some(Recovery { timer, selective: kind == "selective" }))
 }
 
 /// How the memory of a switch is shared out.

@@ -10,17 +10,18 @@ use xoff_mech::LinkFacts;
 use xoff_mech::detection::{Detection, NetworkFacts, Place};
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
-use xoff_mech::watchdog;
+use xoff_mech::{link_retry, watchdog};
 use xoff_node::{Classes, ControlDelay, Delay, Transport};
 use xoff_params::{ParamError, Values};
 use xoff_scenario::document::{Document, Section};
 use xoff_scenario::{Problem, Problems};
-use xoff_sim::{LinkFailure, PauseStorm, Probes, SlowReceiver, classes_in_use};
+use xoff_sim::{LinkErrors, LinkFailure, PauseStorm, Probes, SlowReceiver, classes_in_use};
 use xoff_topology::routing::Routing;
 use xoff_topology::{Topology, failures};
 use xoff_units::{Span, Time};
 use xoff_workload::Flows;
 
+use super::link_errors::{read_errors, read_retry, retry_fits, stores_frames};
 use super::operation::{read_slow_receiver, read_storm, read_watchdog, slow_receiver_fits, storm_fits, watchdog_fits};
 use super::parts::{
     Host, SwitchParts, congestion_points, every_class_is_served, most_at_an_egress, read_flow_control, read_flows, read_host, read_probes,
@@ -112,6 +113,9 @@ struct Sections<'d> {
     storms: Vec<Option<PauseStorm>>,
     slow_sections: Vec<Section<'d>>,
     slow_receivers: Vec<Option<SlowReceiver>>,
+    errors: Vec<Option<LinkErrors>>,
+    retry_section: Section<'d>,
+    link_retry: Option<Option<link_retry::Config>>,
     flow_control: Option<Named<Vec<(LinkFacts, FlowControl)>>>,
     pool: Option<xoff_analysis::plan::Pool>,
 }
@@ -163,6 +167,17 @@ impl<'d> Sections<'d> {
             slow_sections.iter_mut().map(|s| buffer.and_then(|b| s.take(|s| read_slow_receiver(s, topology, b)))).collect();
         refuse_twice(&mut slow_sections, &mut slow_receivers);
 
+        let mut error_sections = doc.open_all(&sections::link_errors());
+        let errors: Vec<_> = error_sections.iter_mut().map(|s| s.take(|s| read_errors(s, topology))).collect();
+        let mut retry_section = doc.open(&sections::link_retry());
+        let link_retry = retry_section.take(read_retry);
+        if let Some(switch) = &switch {
+            let what = if errors.is_empty() { "link_retry" } else { "link_errors" };
+            if !errors.is_empty() || matches!(link_retry, Some(Some(_))) {
+                switch_section.take(|_| stores_frames(switch, what));
+            }
+        }
+
         let fails = failure_sections.iter().zip(&failures).filter_map(|(s, f)| Some((s, f.as_ref()?.at)));
         let interval = probes.as_ref().map_or(Span::ZERO, |p| p.interval);
         idle::warn_of_times(run_section, run.duration, (&probes_section, interval), &fails.collect::<Vec<_>>());
@@ -188,6 +203,9 @@ impl<'d> Sections<'d> {
             storms,
             slow_sections,
             slow_receivers,
+            errors,
+            retry_section,
+            link_retry,
             flow_control: None,
             pool: None,
         }
@@ -225,6 +243,9 @@ impl<'d> Sections<'d> {
                 });
             }
         }
+        if let (Some(Some(retry)), Some(host)) = (&self.link_retry, &self.host) {
+            self.retry_section.take(|s| retry_fits(s, retry, (self.topology, host)));
+        }
         if let (Some(Some(_)), Some((name, links))) = (&self.watchdog, &self.flow_control) {
             self.watchdog_section.take(|_| watchdog_fits(name, links));
         }
@@ -261,6 +282,8 @@ impl<'d> Sections<'d> {
             failures: self.failures.into_iter().flatten().collect(),
             storms: self.storms.into_iter().flatten().collect(),
             slow_receivers: self.slow_receivers.into_iter().flatten().collect(),
+            errors: self.errors.into_iter().flatten().collect(),
+            link_retry: self.link_retry?,
             flow_control: self.flow_control?,
             pool: self.pool,
         })
@@ -308,6 +331,8 @@ struct Complete {
     failures: Vec<LinkFailure>,
     storms: Vec<PauseStorm>,
     slow_receivers: Vec<SlowReceiver>,
+    errors: Vec<LinkErrors>,
+    link_retry: Option<link_retry::Config>,
     flow_control: Named<Vec<(LinkFacts, FlowControl)>>,
     pool: Option<xoff_analysis::plan::Pool>,
 }
@@ -376,6 +401,8 @@ impl Complete {
                 failures: self.failures,
                 storms: self.storms,
                 slow_receivers: self.slow_receivers,
+                errors: self.errors,
+                link_retry: self.link_retry,
             },
             topology,
             flows: self.flows,

@@ -63,7 +63,14 @@ impl Summary {
                 sum.never_triggered.push(format!("{} changed no rate{why}", s.rate_control));
             }
         }
+        if s.model.host.recovery.is_some() {
+            match o.retransmission_timeouts {
+                0 => sum.never_triggered.push("no retransmission timer expired".into()),
+                n => sum.took_effect.push(format!("retransmission timers expired {n} times")),
+            }
+        }
         sum.watchdog(s, o);
+        sum.links(s, o);
         for d in &o.deadlocks {
             let names: Vec<String> = d.cycle.iter().map(|p| s.topology.port_name(p.node, p.port)).collect();
             sum.took_effect.push(format!(
@@ -119,6 +126,31 @@ impl Summary {
         if o.storms.len() > NAMED {
             self.took_effect.push(format!("watchdog: {} more storms, in the table storms", o.storms.len() - NAMED));
         }
+    }
+
+    /// What links corrupted and repeated.
+    fn links(&mut self, s: &NetworkScenario, o: &Outcome) {
+        let (r, lost) = (&o.retry, o.lost.on_faulty_link);
+        if !s.model.errors.is_empty() && lost.total() + r.corrupted.total() + r.signals_lost == 0 {
+            self.never_triggered.push("no link corrupted a frame".into());
+        }
+        if s.model.link_retry.is_none() {
+            return;
+        }
+        if r.replayed.total() + r.given_up.total() == 0 {
+            self.never_triggered.push("links sent no frame again".into());
+            return;
+        }
+        let given_up = if r.given_up.total() > 0 { format!(", gave {} up", r.given_up.total()) } else { String::new() };
+        self.took_effect.push(format!(
+            "links sent {} frames again{given_up}: {} were corrupted, {} of the others came out of order; {} Nacks, {} timers expired, {} signals lost",
+            r.replayed.total(),
+            r.corrupted.total(),
+            r.discarded.total(),
+            r.nacks,
+            r.timeouts,
+            r.signals_lost
+        ));
     }
 
     fn cnms(&mut self, s: &NetworkScenario, o: &Outcome, cnms: u64) {

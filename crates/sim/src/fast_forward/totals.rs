@@ -33,8 +33,9 @@ impl Counting for LostFrames {
 
 impl Counting for Counts {
     fn each(&mut self, f: &mut impl FnMut(&mut u64)) {
-        let Counts { frame_hops, data_frame_hops, injected, delivered, rate_changes, lost } = self;
-        [frame_hops, data_frame_hops, injected, delivered, rate_changes].into_iter().for_each(&mut *f);
+        // A run whose links repeat frames skips nothing.
+        let Counts { frame_hops, data_frame_hops, injected, delivered, rate_changes, lost, retry: _, retransmission_timeouts } = self;
+        [frame_hops, data_frame_hops, injected, delivered, rate_changes, retransmission_timeouts].into_iter().for_each(&mut *f);
         lost.each(f);
     }
 }

@@ -204,7 +204,19 @@ fn node(
         .iter()
         .zip(&links_without_flow_control)
         .any(|(f, links_without_flow_control)| matches!(f, FlowControl::None) && !links_without_flow_control);
-    let made = match node.kind {
+    let over_links = |port: &mut xoff_node::Port, at: u16| -> Result<(), ParamError> {
+        let far = topology.nodes[n as usize].ports[at as usize];
+        let ends = [(n, at), (far.peer, far.peer_port)];
+        if m.faults.errors.iter().any(|e| e.ports.iter().any(|p| ends.contains(p))) {
+            port.set_lossy();
+        }
+        if let Some(retry) = &m.faults.link_retry {
+            let l = topology.link_at(n, at);
+            port.repeat_by(retry.on(l.rate, l.delay, mtu)?);
+        }
+        Ok(())
+    };
+    let mut made = match node.kind {
         NodeKind::Switch => Node::Switch(Box::new(Switch::new(
             n,
             &SwitchConfig {
@@ -240,6 +252,13 @@ fn node(
             Node::Nic(Box::new(nic))
         }
     };
+    if !m.faults.errors.is_empty() || m.faults.link_retry.is_some() {
+        match &mut made {
+            Node::Switch(s) => (0..node.ports.len() as u16).try_for_each(|p| over_links(s.port_mut(p), p))?,
+            Node::Nic(nic) => over_links(nic.port_mut(), 0)?,
+            Node::Remote => {}
+        }
+    }
     Ok((made, lossless))
 }
 
@@ -291,6 +310,7 @@ fn nic_config(m: &Model, classes: &Classes, transport: Transport) -> NicConfig {
         payload_max: m.nic.payload_max,
         header: m.nic.header,
         transport,
+        recovery: m.nic.recovery,
         rate_control: m.nic.rate_control.clone(),
         window: None,
         window_follows_rate: m.nic.window_follows_rate,
@@ -467,6 +487,8 @@ impl World {
         let first = &mut self.partitions[0];
         first.core.draws.source = m.draws.take();
         first.core.set_losses(m.faults.losses.take());
+        self.partitions.iter_mut().for_each(|p| p.core.set_errors(&m.faults.errors, m.faults.link_retry.is_some()));
+        let first = &mut self.partitions[0];
         first.starts.loops = loops;
         first.starts.round_robin = m.faults.round_robin.take();
         for partition in &mut self.partitions {
@@ -510,7 +532,8 @@ fn no_fast_forward(flows: &Flows, m: &Model) -> Option<String> {
     let reasons = [
         (!m.fast_forward, "it was not asked for"),
         (m.order == EventOrder::Insertion, "equal times go by order of insertion, which never comes again"),
-        (m.draws.is_some() || m.faults.losses.is_some(), "random numbers decide about every frame"),
+        (m.draws.is_some() || m.faults.losses.is_some() || !m.faults.errors.is_empty(), "random numbers decide about every frame"),
+        (m.faults.link_retry.is_some(), "links number their frames"),
         (m.faults.round_robin.is_some(), "the order of flows at a NIC is given from outside"),
         (!m.probes.frames.is_none(), "frames on wires are recorded one by one"),
         (m.outside.is_some(), "other nodes act in real time"),

@@ -248,10 +248,12 @@ impl World {
         }
         self.audit_credits();
         let sum = |of: fn(&Core) -> u64| self.partitions.iter().map(|p| of(&p.core)).sum::<u64>();
-        let (sent, delivered, lost) =
-            (sum(|c| c.monitor.counts.injected), sum(|c| c.monitor.counts.delivered), sum(|c| c.monitor.counts.lost.total().data));
+        // What a link repeats is sent once more, and what it discards is gone.
+        let sent_or_repeated = |c: &Core| c.monitor.counts.injected.wrapping_add(c.monitor.counts.retry.copies());
+        let sent = self.partitions.iter().map(|p| sent_or_repeated(&p.core)).fold(0, u64::wrapping_add);
+        let (delivered, lost) = (sum(|c| c.monitor.counts.delivered), sum(|c| c.monitor.counts.lost.total().data));
         let here = [sent, delivered, lost, sum(|c| c.frames.live_data())];
-        let [sent, delivered, lost, under_way] = self.others.joined(here, |a, b| std::array::from_fn(|n| a[n] + b[n]));
+        let [sent, delivered, lost, under_way] = self.others.joined(here, |a, b| std::array::from_fn(|n| a[n].wrapping_add(b[n])));
         if sent != delivered + lost + under_way && self.others.is_first() {
             self.checks.broken(now, u64::MAX, ViolationKind::Conservation, || {
                 format!("{sent} data frames were sent, {delivered} are delivered, {lost} lost and {under_way} under way")

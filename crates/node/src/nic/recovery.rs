@@ -1,0 +1,209 @@
+//! What a source does about lost frames: a retransmission timer, and going back, or sending again only what is missing.
+//!
+//! ```text
+//!   timer      runs while something is outstanding, from the last progress; when it expires, what is missing goes again
+//!   go-back-N  Nack or timer: everything from the first missing byte goes again
+//!   selective  the receiver keeps what is ahead; Nack(all up to here, and this frame): holes before that frame go again, once in a recovery;
+//!              what is lost again waits for the timer (IRN, SIGCOMM 2018)
+//! ```
+//!
+//! With a timer no pattern of losses lets a flow hang: what is missing goes again until it has arrived.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use serde::Serialize;
+use xoff_mech::rate_control::RateControl;
+use xoff_units::{Span, Time};
+
+use super::Nic;
+use crate::env::{Call, Env, NodeEvent};
+use crate::frame::{Frame, FrameKind};
+
+/// How sources recover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recovery {
+    /// Retransmission timer [ps].
+    pub timer: Span,
+    /// Send again only what is missing; else everything from there.
+    pub selective: bool,
+}
+
+/// The timer of a flow among those of its rate control.
+pub(super) const RETRANSMISSION: u8 = 7;
+
+/// The recovery of one flow, at its source.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Recovering {
+    /// It expires; `None`: nothing is outstanding.
+    expires: Option<Time>,
+    #[serde(skip)] // a timer
+    called: Option<Time>,
+    /// Offsets of frames that are to go again.
+    again: VecDeque<u64>,
+    /// Offsets of frames beyond the first missing one that have arrived.
+    arrived: BTreeSet<u64>,
+    /// In a recovery until all before this byte has arrived.
+    until: u64,
+    /// Holes before this byte have been found in this recovery.
+    found: u64,
+}
+
+impl Recovering {
+    /// The next frame that is to go again.
+    pub fn next(&self) -> Option<u64> {
+        self.again.front().copied()
+    }
+}
+
+/// What a receiver keeps of a flow beyond the first missing byte.
+#[derive(Debug, Default)]
+pub(super) struct Ahead {
+    /// From, to.
+    ranges: BTreeMap<u64, u64>,
+    /// Where the flow ends, if its last frame is among them.
+    end: Option<u64>,
+}
+
+impl Ahead {
+    /// A frame is ahead. Is any of it new?
+    pub fn keep(&mut self, from: u64, payload: u64, ends: bool) -> bool {
+        if ends {
+            self.end = Some(from + payload);
+        }
+        self.ranges.insert(from, from + payload).is_none()
+    }
+
+    /// All before `expected` has arrived. How far does it go now, and is that the end?
+    pub fn join(&mut self, mut expected: u64) -> (u64, bool) {
+        while let Some(first) = self.ranges.first_entry().filter(|e| *e.key() <= expected) {
+            expected = expected.max(first.remove());
+        }
+        (expected, self.end == Some(expected))
+    }
+}
+
+impl Nic {
+    /// Something of a flow goes: its timer runs.
+    pub(super) fn arm_recovery(&mut self, now: Time, slot: u32, env: &mut impl Env) {
+        let Some(c) = self.c.recovery else { return };
+        let Some(r) = &mut self.flows[slot as usize].recovery else { return };
+        let at = *r.expires.get_or_insert(now + c.timer);
+        if r.called.is_none_or(|t| t > at) {
+            r.called = Some(at);
+            env.call_at(self.node, at, Call::FlowTimer { slot, which: RETRANSMISSION });
+        }
+    }
+
+    /// The timer of a flow was called for now.
+    #[cold]
+    pub(super) fn on_retransmission_timer(&mut self, now: Time, slot: u32, env: &mut impl Env) {
+        let Some(c) = self.c.recovery else { return };
+        let f = &mut self.flows[slot as usize];
+        let Some(r) = &mut f.recovery else { return };
+        if r.called.is_some_and(|t| t <= now) {
+            r.called = None;
+        }
+        if f.done || r.expires.is_none() {
+            return;
+        }
+        if r.expires.is_some_and(|t| t > now) {
+            return self.arm_recovery(now, slot, env);
+        }
+        r.expires = Some(now + c.timer);
+        if c.selective {
+            r.again.clear();
+            r.again.push_back(f.acked);
+            (r.until, r.found) = (f.next, f.acked + self.c.payload_max as u64);
+            self.find_holes(slot);
+        } else {
+            f.next = f.acked;
+        }
+        let f = &self.flows[slot as usize];
+        env.emit(self.node, now, NodeEvent::TimedOut { flow: f.start.flow });
+        self.round_robin.shorter(f.start.class, f.next_len(&self.c));
+        self.arm_recovery(now, slot, env);
+        self.try_send(now, env);
+    }
+
+    /// Holes before the last frame that has arrived are to go again, those that were not found before.
+    fn find_holes(&mut self, slot: u32) {
+        let f = &mut self.flows[slot as usize];
+        let Some(r) = &mut f.recovery else { return };
+        let Some(&last) = r.arrived.last() else { return };
+        let mut at = r.found.max(f.acked);
+        while at < last {
+            if !r.arrived.contains(&at) {
+                r.again.push_back(at);
+            }
+            at += self.c.payload_max as u64;
+        }
+        r.found = r.found.max(at);
+    }
+
+    /// An acknowledgement came: `before` was acknowledged before it; a Nack names the frame that caused it.
+    #[cold]
+    pub(super) fn recover(&mut self, now: Time, slot: u32, before: u64, ack: &Frame, env: &mut impl Env) {
+        let Some(c) = self.c.recovery else { return };
+        let f = &mut self.flows[slot as usize];
+        let (acked, next) = (f.acked, f.next.max(f.acked));
+        f.next = next;
+        if f.done {
+            f.next = f.next.max(f.start.size);
+        }
+        let done = f.done;
+        let Some(r) = &mut f.recovery else { return };
+        if done {
+            **r = Recovering { called: r.called, ..Recovering::default() };
+            return;
+        }
+        if acked > before {
+            r.expires = (acked < next).then_some(now + c.timer);
+            r.arrived = r.arrived.split_off(&acked);
+            r.again.retain(|&at| at >= acked);
+        }
+        if c.selective && ack.kind() == FrameKind::Nack {
+            let arrived = ack.sent_at.0;
+            if acked >= r.until {
+                (r.until, r.found) = (next, acked);
+            }
+            if arrived > acked && arrived < next {
+                r.arrived.insert(arrived);
+            }
+            self.find_holes(slot);
+            let f = &self.flows[slot as usize];
+            self.round_robin.shorter(f.start.class, f.next_len(&self.c));
+        }
+        if self.flows[slot as usize].recovery.as_ref().is_some_and(|r| r.expires.is_some()) {
+            self.arm_recovery(now, slot, env);
+        }
+    }
+
+    /// A frame of a flow goes again.
+    #[cold]
+    pub(super) fn send_again(&mut self, now: Time, slot: u32, seq: u64, env: &mut impl Env) {
+        let f = &mut self.flows[slot as usize];
+        if let Some(r) = &mut f.recovery {
+            r.again.pop_front();
+        }
+        let payload = (f.start.size - seq).min(self.c.payload_max as u64) as u32;
+        let len = payload + self.c.header;
+        let mut frame = Frame::new(FrameKind::Data, f.start.flow, f.start.class, len);
+        (frame.seq, frame.sent_at) = (seq, now);
+        frame.set_ends_flow(seq + payload as u64 >= f.start.size);
+        let rate = match &f.rate_control {
+            Some(rc) if self.c.rate_bound => rc.rate(),
+            _ => self.line,
+        };
+        f.available = now + f.times.of(rate, len);
+        f.last_len = len;
+        let flow = f.start.flow;
+        let id = env.frames().insert(frame);
+        if self.c.rate_control.telemetry().is_some() {
+            *env.frames().telemetry_mut(id) = Default::default();
+        }
+        self.port.start_frame(now, self.node, 0, id, env);
+        self.plan_next(env);
+        env.emit(self.node, now, NodeEvent::Sent { flow, payload });
+        self.arm_recovery(now, slot, env);
+    }
+}

@@ -1,0 +1,234 @@
+//! A port whose link repeats what it corrupts ([`xoff_mech::link_retry`]): the replay buffer, and what goes before new frames.
+//!
+//! ```text
+//!   queues -> gate of flow control -> a copy is kept, numbered -> wire -> good and expected? -> ingress, flow control
+//!                                       ^                                        |
+//!                                       +---- replay <--- Ack, Nack, timer <-----+
+//! ```
+//!
+//! Frames of flows and what is sent about them are numbered, and control frames that take along how much has been sent: those have to come in order.
+//! Other control frames are not. All of it is out of the way of ports without it.
+
+use std::collections::VecDeque;
+
+use xoff_mech::link_retry::{Change, Params, RetryReceiver, RetrySender, Signal};
+
+use super::*;
+use crate::env::RetryNote;
+use crate::frame::Telemetry;
+
+/// What a link did to a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hit {
+    /// It came, and its check sequence is wrong.
+    Corrupted,
+    /// Its start was hit: nothing came.
+    Vanished,
+}
+
+/// What became of a frame that arrived over a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrived {
+    /// The node has it.
+    Goes,
+    /// It is lost.
+    Lost,
+    /// It is gone and nothing is lost by that. The port may have something to send now.
+    Taken,
+}
+
+struct Kept {
+    frame: Frame,
+    telemetry: Option<Box<Telemetry>>,
+}
+
+/// Both halves of a port's link, and its replay buffer.
+pub(crate) struct Retry {
+    tx: RetrySender,
+    rx: RetryReceiver,
+    kept: VecDeque<Kept>,
+}
+
+impl Retry {
+    fn rests(&self) -> bool {
+        self.tx.outstanding() == 0 && self.tx.handshake().is_none() && self.rx.next_wake() == Time::NEVER
+    }
+}
+
+/// A run that repeats frames returns to no state.
+pub(super) fn no_state<S: Serializer>(retry: &Option<Box<Retry>>, s: S) -> Result<S::Ok, S::Error> {
+    match retry {
+        None => s.serialize_none(),
+        Some(_) => state::unwritten("a link that repeats", s),
+    }
+}
+
+impl Port {
+    /// Its link may lose frames: messages take along what their far end has to know of that.
+    pub fn set_lossy(&mut self) {
+        self.lossy = true;
+    }
+
+    /// Its link repeats what it corrupts.
+    pub fn repeat_by(&mut self, p: Params) {
+        self.repeats = true;
+        self.retry = Some(Box::new(Retry { tx: RetrySender::new(p), rx: RetryReceiver::new(p), kept: VecDeque::new() }));
+    }
+
+    /// Does what goes on the wire come in the order in which it went? While its link is initialised a frame has no number.
+    pub(super) fn is_in_order(&self) -> bool {
+        self.retry.as_ref().is_none_or(|r| r.tx.handshake().is_none())
+    }
+
+    pub(super) fn retry_rests(&self) -> bool {
+        self.retry.as_ref().is_none_or(|r| r.rests())
+    }
+
+    /// The link has failed: what is kept will never go.
+    pub(super) fn drop_kept(&mut self) {
+        self.repeats = false;
+        self.retry = None;
+    }
+
+    /// A frame goes on the wire: it gets a number, and a copy is kept.
+    #[cold]
+    pub(super) fn keep(&mut self, now: Time, node: u32, port: u16, id: FrameId, env: &mut impl Env) {
+        let Some(r) = &mut self.retry else { return };
+        let frame = env.frames()[id];
+        if let Some(number) = r.tx.on_sent(now, frame.len()) {
+            let telemetry = env.frames().telemetry(id).copied().map(Box::new);
+            r.kept.push_back(Kept { frame, telemetry });
+            env.frames()[id].set_number(number);
+        }
+        self.plan_retry(node, port, env);
+    }
+
+    /// The next time at which the link has to act.
+    fn plan_retry(&mut self, node: u32, port: u16, env: &mut impl Env) {
+        let Some(r) = &self.retry else { return };
+        let at = r.tx.next_wake().min(r.rx.next_wake());
+        if at != Time::NEVER {
+            self.wake_at(node, port, at, env);
+        }
+    }
+
+    /// What a signal or the timer has changed: frames that have arrived, or are given up.
+    fn after(&mut self, now: Time, node: u32, port: u16, change: Change, env: &mut impl Env) {
+        let Some(r) = &mut self.retry else { return };
+        r.kept.drain(..change.freed);
+        if change.flushed {
+            for k in r.kept.drain(..) {
+                let what = RetryNote::GivenUp { kind: k.frame.kind(), flow: k.frame.flow };
+                env.emit(node, now, NodeEvent::LinkRetry { port, what });
+            }
+            if let Some(init) = r.tx.handshake() {
+                self.push_signal(init, env);
+            }
+        }
+    }
+
+    fn push_signal(&mut self, signal: Signal, env: &mut impl Env) {
+        let (kind, number) = signal.to_words();
+        let id = env.frames().insert(Frame::link_signal(kind, number));
+        self.control.push(id, env.frames());
+    }
+
+    /// What the receiving half has to send now.
+    fn push_due(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
+        while let Some(signal) = self.retry.as_mut().and_then(|r| r.rx.due(now)) {
+            if matches!(signal, Signal::Nack(_)) {
+                env.emit(node, now, NodeEvent::LinkRetry { port, what: RetryNote::Nack });
+            }
+            self.push_signal(signal, env);
+        }
+    }
+
+    /// Starts what goes before new frames of classes: signals, control frames, replays. Returns whether nothing else may go now.
+    #[cold]
+    pub(super) fn start_before_new(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) -> bool {
+        if self.busy(env) {
+            self.call_when_free(node, port, env);
+            return false;
+        }
+        let Some(r) = &mut self.retry else { return false };
+        let (expired, change) = r.tx.on_wake(now);
+        if expired {
+            env.emit(node, now, NodeEvent::LinkRetry { port, what: RetryNote::TimedOut });
+            if let Some(init) = r.tx.handshake().filter(|_| !change.flushed) {
+                self.push_signal(init, env);
+            }
+            self.after(now, node, port, change, env);
+        }
+        self.push_due(now, node, port, env);
+        let stands = self.pop_or_replay(now, node, port, env);
+        self.plan_retry(node, port, env);
+        stands
+    }
+
+    fn pop_or_replay(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) -> bool {
+        if let Some(id) = self.control.pop(env.frames()) {
+            self.start_popped(now, node, port, id, env);
+            return true;
+        }
+        let Some(r) = &mut self.retry else { return false };
+        let Some((at, number)) = r.tx.replay() else { return !r.tx.has_room() };
+        let kept = &r.kept[at];
+        let mut frame = kept.frame;
+        frame.set_number(number);
+        let id = env.frames().insert(frame);
+        if let Some(t) = &kept.telemetry {
+            *env.frames().telemetry_mut(id) = **t;
+        }
+        env.emit(node, now, NodeEvent::LinkRetry { port, what: RetryNote::Replayed(frame.kind()) });
+        let tx = env.wire_time(self.rate, frame.len());
+        self.transmit(node, port, id, tx, env);
+        true
+    }
+
+    /// A frame arrives over the link of the port, which has done this to it.
+    pub fn on_link(&mut self, now: Time, node: u32, port: u16, id: FrameId, hit: Option<Hit>, env: &mut impl Env) -> Arrived {
+        let frame = env.frames()[id];
+        let Some(r) = &mut self.retry else { return if hit.is_some() { Arrived::Lost } else { Arrived::Goes } };
+        let gone = |what: Option<RetryNote>, env: &mut _| {
+            Env::discard(env, id);
+            if let Some(what) = what {
+                Env::emit(env, node, now, NodeEvent::LinkRetry { port, what });
+            }
+        };
+        if let Some((kind, number)) = frame.as_link_signal() {
+            gone(hit.map(|_| RetryNote::SignalLost), env);
+            let Some(signal) = Signal::from_words(kind, number).filter(|_| hit.is_none()) else { return Arrived::Taken };
+            let change = r.tx.on_signal(now, signal);
+            if let Some(echo) = r.rx.on_signal(signal) {
+                self.push_signal(echo, env);
+            }
+            self.after(now, node, port, change, env);
+        } else if let Some(number) = frame.number() {
+            let accepted = match hit {
+                None => r.rx.on_frame(number),
+                Some(Hit::Corrupted) => {
+                    r.rx.on_bad();
+                    false
+                }
+                Some(Hit::Vanished) => false,
+            };
+            if !accepted {
+                let what = if hit.is_some() { RetryNote::Corrupted(frame.kind()) } else { RetryNote::Discarded(frame.kind()) };
+                gone(Some(what), env);
+            }
+            self.push_due(now, node, port, env);
+            if self.control.front().is_some() {
+                self.start_before_new(now, node, port, env);
+            }
+            self.plan_retry(node, port, env);
+            if accepted {
+                env.frames()[id].clear_number();
+                return Arrived::Goes;
+            }
+        } else {
+            return if hit.is_some() { Arrived::Lost } else { Arrived::Goes };
+        }
+        self.plan_retry(node, port, env);
+        Arrived::Taken
+    }
+}

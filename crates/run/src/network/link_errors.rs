@@ -1,0 +1,163 @@
+//! Links with errors, and links that repeat what they corrupt: `[[link_errors]]` and `[link_retry]`.
+
+use xoff_mech::link_retry;
+use xoff_params::{Kind, ParamError, ParamSpec, Values as _};
+use xoff_scenario::document::{KindSpec, Section};
+use xoff_sim::{Code, ErrorKind, HitFrames, LinkErrors};
+use xoff_topology::Topology;
+use xoff_topology::names::{What, find_port};
+use xoff_units::Bytes;
+
+use super::parts::{Host, SwitchParts};
+
+/// Keys of every kind of errors.
+pub(crate) const ERRORS: &[ParamSpec] = &[
+    ParamSpec::new("ports", Kind::Texts, "all", "link directions, by the port that transmits, `H1->S1` or `H1:S1`, or [\"all\"]", ""),
+    ParamSpec::new(
+        "frames",
+        Kind::Choice(&["all", "flows", "control"]),
+        "all",
+        "which frames can be hit: all, those of flows with their acknowledgements, or control frames",
+        "",
+    ),
+    ParamSpec::new(
+        "seen",
+        Kind::Flag,
+        "true",
+        "a hit frame comes with a wrong check sequence; false: nothing comes, its start was hit",
+        "",
+    ),
+];
+
+const BITS: &[ParamSpec] = &[
+    ParamSpec::required("ber", Kind::Float, "bit error ratio, 0 to 0.5; before correction, if there is any"),
+    ParamSpec::new("overhead", Kind::Bytes, "8B", "bytes that can be hit beside the frame", "IEEE 802.3: preamble and start of frame"),
+    ParamSpec::new(
+        "fec",
+        Kind::Choice(&["none", "rs-528-514", "rs-544-514"]),
+        "none",
+        "a code that corrects errors, bits being wrong independently of each other: a frame is hit if a codeword of it is not corrected",
+        "IEEE 802.3 clause 91: 7 and 15 symbols of 10 bits",
+    ),
+];
+
+const FRAMES: &[ParamSpec] =
+    &[ParamSpec::required("loss", Kind::Float, "probability that a frame is hit, 0 to 1: what is left behind error correction")];
+
+const BURSTS: &[ParamSpec] = &[
+    ParamSpec::required("to_bad", Kind::Float, "probability of going from the good state to the bad one, before each frame"),
+    ParamSpec::required("to_good", Kind::Float, "probability of going back; bursts are 1 / this long on average"),
+    ParamSpec::new("loss_bad", Kind::Float, "1", "probability that a frame is hit in the bad state", "Gilbert 1960; netem: 1 - h"),
+    ParamSpec::new("loss_good", Kind::Float, "0", "probability that a frame is hit in the good state", "Elliott 1963; netem: 1 - k"),
+];
+
+const NTH: &[ParamSpec] = &[ParamSpec::required(
+    "numbers",
+    Kind::Texts,
+    "numbers of the frames that are hit, counted from 1 in each direction, such as [\"3\", \"17\"]",
+)];
+
+/// Kinds of errors.
+pub(crate) fn kinds() -> Vec<KindSpec> {
+    let kind = |name, doc, specs| KindSpec { name, doc, specs: vec![specs] };
+    vec![
+        kind("bit", "every bit is wrong with one probability", BITS),
+        kind("frame", "every frame is hit with one probability, whatever its length", FRAMES),
+        kind("burst", "two states, good and bad, each with a probability (Gilbert, Elliott)", BURSTS),
+        kind("nth", "given frames are hit, without chance", NTH),
+    ]
+}
+
+/// Reads a `[[link_errors]]`.
+pub(super) fn read_errors(s: &mut Section<'_>, topology: &Topology) -> Result<LinkErrors, ParamError> {
+    let names = s.texts("ports")?;
+    let ports = if names.iter().any(|n| n == "all") {
+        (0..topology.nodes.len() as u32).flat_map(|n| (0..topology.nodes[n as usize].ports.len() as u16).map(move |p| (n, p))).collect()
+    } else {
+        names.iter().map(|n| find_port(topology, "ports", n, What::Port)).collect::<Result<Vec<_>, _>>()?
+    };
+    let frames = match s.text("frames")?.as_str() {
+        "flows" => HitFrames::Flows,
+        "control" => HitFrames::Control,
+        _ => HitFrames::All,
+    };
+    let seen = s.flag("seen")?;
+    let kind = s.kind().unwrap_or("bit");
+    let mut probability = |key: &'static str, most: f64| -> Result<f64, ParamError> {
+        let p = s.float(key)?;
+        if (0.0..=most).contains(&p) {
+            Ok(p)
+        } else {
+            Err(ParamError::new(key, format!("a probability of {p}"), format!("expected 0 to {most}")))
+        }
+    };
+    let kind = match kind {
+        "frame" => ErrorKind::Frames { loss: probability("loss", 1.0)? },
+        "burst" => ErrorKind::Bursts {
+            to_bad: probability("to_bad", 1.0)?,
+            to_good: probability("to_good", 1.0)?,
+            loss_bad: probability("loss_bad", 1.0)?,
+            loss_good: probability("loss_good", 1.0)?,
+        },
+        "nth" => ErrorKind::Nth(read_numbers(s)?),
+        _ => {
+            let ber = s.float("ber")?;
+            if !(0.0..=0.5).contains(&ber) {
+                let hint = "expected 0 to 0.5: beyond one half the link is the inverse of a better one";
+                return Err(ParamError::new("ber", format!("a bit error ratio of {ber}"), hint));
+            }
+            let overhead = s.bytes("overhead")?;
+            if overhead > Bytes(1000) {
+                return Err(ParamError::new("overhead", format!("{overhead} beside each frame"), "expected at most 1000B"));
+            }
+            let code = match s.text("fec")?.as_str() {
+                "rs-528-514" => Some(Code::KR4),
+                "rs-544-514" => Some(Code::KP4),
+                _ => None,
+            };
+            ErrorKind::Bits { ber, overhead: overhead.0 as u32, code }
+        }
+    };
+    Ok(LinkErrors { ports, kind, frames, seen })
+}
+
+fn read_numbers(s: &mut Section<'_>) -> Result<Vec<u64>, ParamError> {
+    let refuse =
+        |text: &str| ParamError::new("numbers", format!("'{text}' is no number of a frame"), "expected numbers from 1, such as [\"3\"]");
+    let texts = s.texts("numbers")?;
+    let mut numbers =
+        texts.iter().map(|t| t.parse().ok().filter(|&n: &u64| n > 0).ok_or_else(|| refuse(t))).collect::<Result<Vec<_>, _>>()?;
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// Reads `[link_retry]`; `None` in it: links repeat nothing.
+pub(super) fn read_retry(s: &mut Section<'_>) -> Result<Option<link_retry::Config>, ParamError> {
+    let kind = s.kind().unwrap_or("none");
+    let entry = link_retry::REGISTRY.iter().find(|e| e.name == kind).expect("a kind of the registry");
+    (entry.read)(s)
+}
+
+/// Refuses a retry that no link could use, and warns of what makes it slow.
+pub(super) fn retry_fits(s: &mut Section<'_>, retry: &link_retry::Config, (topology, host): (&Topology, &Host)) -> Result<(), ParamError> {
+    let mtu = host.longest_frame();
+    let mut kinds: Vec<_> = topology.links.iter().map(|l| (l.rate, l.delay)).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    for (rate, delay) in kinds {
+        retry.on(rate, delay, mtu)?;
+        retry.unmet(rate, delay, mtu).iter().for_each(|e| s.warn(e));
+    }
+    Ok(())
+}
+
+/// Refuses cut-through where frames can be hit: their check sequence is behind what has gone on.
+pub(super) fn stores_frames(switch: &SwitchParts, section: &str) -> Result<(), ParamError> {
+    match switch.cut_through {
+        None => Ok(()),
+        Some(_) => {
+            let what = format!("{section} with cut-through: a switch would have sent a frame on before its check sequence is in");
+            Err(ParamError::new("cut_through", what, format!("remove switch.cut_through, or {section}")))
+        }
+    }
+}

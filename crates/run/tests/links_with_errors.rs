@@ -1,0 +1,181 @@
+//! The page `docs/links-with-errors.md`: its tables are computed here. `XOFF_TEST_BLESS=1 cargo test --release -p xoff-run --test links_with_errors`
+//! renews it.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use xoff_record::Sink;
+use xoff_run::{Finished, NetworkScenario};
+use xoff_units::{Bytes, Span};
+
+fn run(text: &str) -> Option<Finished> {
+    let s = NetworkScenario::from_text("page.toml", text, &[], Path::new("")).ok()?;
+    Some(s.run(Sink::Nothing).unwrap())
+}
+
+/// A flow at the rate of its links into a host that takes nothing in for a while.
+fn stalled(kind: &str, metres: u64, buffer: u64) -> String {
+    let stall_us = 60 + metres / 25;
+    format!(
+        "[run]\nduration = \"20ms\"\nstop_when_done = true\ndeadlock_interval = \"0us\"\n[topology]\nkind = \"star\"\nhosts = 2\nrate = \"100Gbps\"\n\
+         delay = \"{}ns\"\n[switch]\nbuffer = \"{buffer}B\"\n[flow_control]\nkind = {kind}\n[[slow_receiver]]\nhost = \"H1\"\nrate = \"100Gbps\"\n\
+         stalls = [\"40us+{stall_us}us\"]\n[[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"{}KB\"\n",
+        metres * 5,
+        4000 + metres
+    )
+}
+
+/// Smallest buffer, to 100 B, with which the stall costs exactly its length and nothing is lost.
+fn needed(kind: &str, metres: u64) -> u64 {
+    let end = |buffer: u64| {
+        let f = run(&stalled(kind, metres, buffer))?;
+        (f.outcome.lost.total().total() == 0 && f.outcome.violations_total == 0).then_some(f.outcome.flows[0].end?.0)
+    };
+    let best = end(20_000_000).expect("20 MB suffice");
+    let (mut low, mut high) = (0, 200_000);
+    while low + 1 < high {
+        let middle = (low + high) / 2;
+        if end(middle * 100) == Some(best) { high = middle } else { low = middle }
+    }
+    high * 100
+}
+
+const SCHEMES: [(&str, &str); 4] = [
+    ("pfc", "\"pfc\"\npause = \"sticky\""),
+    ("cbfc", "\"cbfc\""),
+    ("uec-cbfc", "\"uec-cbfc\""),
+    ("uec-cbfc, updates every 800 B", "\"uec-cbfc\"\ncf_min_spacing = \"800B\""),
+];
+
+fn buffers(page: &mut String) {
+    let lengths = [5, 40, 100, 300, 1000, 10_000];
+    let mut table: Vec<Vec<u64>> = Vec::new();
+    let _ = writeln!(page, "| scheme | {} |", lengths.map(|m| format!("{m} m")).join(" | "));
+    let _ = writeln!(page, "|---|{}", "---|".repeat(lengths.len()));
+    for (name, kind) in SCHEMES {
+        let row: Vec<u64> = lengths.iter().map(|&m| needed(kind, m)).collect();
+        let cells: Vec<String> = row.iter().map(|&b| format!("{:.1}", b as f64 / 1000.0)).collect();
+        let _ = writeln!(page, "| {name} | {} |", cells.join(" | "));
+        table.push(row);
+    }
+    // 12.5 B in a nanosecond, there and back: what a metre costs each scheme, on a long cable where all else is small.
+    for (row, loops) in table.iter().zip([2.0, 1.0, 1.0, 1.0]) {
+        let slope = (row[5] - row[4]) as f64 / 9000.0;
+        assert!((slope / (loops * 125.0) - 1.0).abs() < 0.05, "{slope} B per metre for {loops} loops");
+    }
+}
+
+/// Hosts of a leaf-spine network send flows of 100 KB at 30 % load over links with bit errors.
+fn errors(ber: f64, host: &str, retry: &str) -> (f64, f64, f64, u64, u64) {
+    let errors = if ber > 0.0 { format!("[[link_errors]]\nkind = \"bit\"\nber = {ber}\n") } else { String::new() };
+    let text = format!(
+        "[run]\nduration = \"60ms\"\nstop_when_done = true\ndeadlock_interval = \"0us\"\n[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 2\n\
+         hosts_per_leaf = 4\nrate = \"100Gbps\"\ndelay = \"500ns\"\n[switch]\nbuffer = \"300KB\"\n[host]\nmtu = \"4096B\"\nacks = \"per-frame\"\n{host}\
+         [flow_control]\nkind = \"uec-cbfc\"\n{errors}{retry}[[workload]]\nkind = \"poisson\"\nsize = \"100KB\"\nload = 0.3\nduration = \"4ms\"\n"
+    );
+    let f = run(&text).unwrap_or_else(|| panic!("refused: {text}"));
+    let o = &f.outcome;
+    assert_eq!(o.violations_total, 0, "{:?}", o.violations);
+    let mut slowdowns: Vec<f64> = (o.flows.iter().zip(&f.ideals))
+        .filter_map(|(flow, ideal)| Some(flow.received?.since(flow.flow.start).0 as f64 / ideal.filter(|i| *i > Span::ZERO)?.0 as f64))
+        .collect();
+    slowdowns.sort_by(f64::total_cmp);
+    let at = |q: f64| slowdowns[((slowdowns.len() - 1) as f64 * q) as usize];
+    assert!(slowdowns.len() > 500 && slowdowns.len() == o.flows.len(), "{} of {} flows", slowdowns.len(), o.flows.len());
+    let sent: u64 = o.flows.iter().map(|f| f.sent).sum();
+    let size: u64 = o.flows.iter().map(|f| f.flow.size).sum();
+    (size as f64 / sent as f64, at(0.5), at(0.99), o.retransmission_timeouts, o.retry.replayed.data)
+}
+
+fn bit_errors(page: &mut String) {
+    page.push_str("| bit error ratio | hosts | links | payload per payload sent | median slowdown | 99th percentile | host timers | frames replayed |\n");
+    page.push_str("|---|---|---|---|---|---|---|---|\n");
+    let mut worst = [0.0; 2];
+    for ber in [0.0, 1e-9, 1e-8, 1e-7, 1e-6] {
+        for (n, (hosts, links, host, retry)) in [
+            ("go-back-N", "-", "recovery = \"go-back-n\"\n", ""),
+            ("selective", "-", "recovery = \"selective\"\n", ""),
+            ("go-back-N", "llr", "recovery = \"go-back-n\"\n", "[link_retry]\nkind = \"llr\"\n"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let (useful, median, tail, timers, replayed) = errors(ber, host, retry);
+            let _ = writeln!(
+                page,
+                "| {} | {hosts} | {links} | {useful:.4} | {median:.2} | {tail:.2} | {timers} | {replayed} |",
+                if ber == 0.0 { "0".into() } else { format!("{ber:e}") }
+            );
+            if n != 1 {
+                worst[n / 2] = tail;
+            }
+        }
+    }
+    assert!(worst[1] * 3.0 < worst[0], "at the last ratio a retry helps the tail: {worst:?}");
+}
+
+/// The worst that the loss of one of the first messages of a switch to a host costs.
+fn lost_messages(page: &mut String) {
+    page.push_str("| flow control | messages tried | frames dropped at worst | flows later at worst |\n|---|---|---|---|\n");
+    let text = |kind: &str, lost: &str| {
+        format!(
+            "[run]\nduration = \"50ms\"\nstop_when_done = true\n[topology]\nkind = \"star\"\nhosts = 3\nrate = \"100Gbps\"\ndelay = \"1us\"\n\
+             [switch]\nbuffer = \"150KB\"\n[host]\nacks = \"per-frame\"\nrecovery = \"selective\"\nrto = \"100us\"\n[flow_control]\nkind = {kind}\n{lost}\
+             [[workload]]\nkind = \"incast\"\nreceiver = \"H2\"\nsize = \"4MB\"\n"
+        )
+    };
+    for kind in ["pfc", "pfc\"\npause = \"sticky", "cbfc", "uec-cbfc", "gfc-buffer", "pffc"] {
+        let kind = &format!("\"{kind}\"");
+        let ends = |f: &Finished| f.outcome.flows.iter().map(|f| f.received.unwrap_or(xoff_units::Time::NEVER).0).max().unwrap();
+        let whole = run(&text(kind, "")).unwrap();
+        let (mut dropped, mut later, mut tried) = (0, 0, 0);
+        for n in (1..=12).chain([20, 30, 40]) {
+            let lost = format!("[[link_errors]]\nports = [\"S1->H0\"]\nframes = \"control\"\nkind = \"nth\"\nnumbers = [\"{n}\"]\n");
+            let f = run(&text(kind, &lost)).unwrap();
+            tried += (f.outcome.lost.on_faulty_link.control > 0) as u64;
+            dropped = dropped.max(f.outcome.lost.dropped().data);
+            later = later.max(ends(&f).saturating_sub(ends(&whole)));
+        }
+        let name = kind.trim_matches('"').replace("\"\npause = \"sticky", ", pauses without an end");
+        let later = if later > 1_000_000_000_000 { "stands for ever".to_owned() } else { Span(later).to_string() };
+        let _ = writeln!(page, "| {name} | {tried} | {dropped} | {later} |");
+    }
+}
+
+#[test]
+fn the_page_has_what_is_computed() {
+    let mut page = String::from(
+        "# Links with errors\n\n\
+         For operators and designers: how much buffer a cable asks for under pauses and under credits, what one lost message costs, and what bit errors do\n\
+         to flows with and without [a retry on the link](mechanisms/link-retry.md). All figures are computed by\n\
+         `cargo test --release -p xoff-run --test links_with_errors`, which compares this page.\n\n\
+         ## Buffer for full rate\n\n\
+         One flow at 100 Gb/s in frames of 1500 B, through a switch, to a host that takes nothing in for a while and then goes on at the rate of the link.\n\
+         Smallest buffer, for each ingress and priority, with which nothing is lost and the stall costs exactly its length [KB]. 5 ns a metre.\n\n",
+    );
+    buffers(&mut page);
+    let spacing = Bytes(6400);
+    let _ = write!(
+        page,
+        "\nPauses need two loops: what comes after XOFF is sent, and what goes out before frames come again after XON. Credits need one, and what their\n\
+         messages wait: InfiniBand's come every 65,535 B of link time, Ultra Ethernet's {spacing} after the one before. So on short cables the spacing of\n\
+         updates decides, on long ones the scheme.\n\n\
+         ## What a lost message costs\n\n\
+         Two hosts send 4 MB each to a third at 100 Gb/s, with links of 1 us and buffers of 150 KB; hosts repeat what is missing. One message of the switch to the\n\
+         first host is lost, each of the first twelve, the 20th, 30th and 40th in turn.\n\n",
+    );
+    lost_messages(&mut page);
+    page.push_str(
+        "\nCredits are totals: the next message heals a lost one. Pauses and stages are events. Real ports of xoff repeat those that set a state\n\
+         ([testbed](testbed.md)); a simulation does not.\n\n\
+         ## Bit errors\n\n\
+         Eight hosts below two leaf switches, 100 Gb/s, flows of 100 KB at 30 % load for 4 ms in frames of 4096 B under `uec-cbfc`; every link has the bit error ratio,\n\
+         without error correction, control frames included. Timers of hosts: 320 us. *Payload per payload sent* is 1 where hosts send nothing again.\n\n",
+    );
+    bit_errors(&mut page);
+    page.push_str(
+        "\nWithout a retry the tail belongs to the hosts' timer as soon as a flow in a hundred loses its last frame or an acknowledgement of it; with one it stays\n\
+         near that of links without errors.\n",
+    );
+    xoff_testing::published("links-with-errors.md", &page);
+}
