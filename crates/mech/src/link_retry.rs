@@ -149,11 +149,7 @@ impl Config {
         let frames = v.count("frames")?;
         if !(1..=FRAMES_MAX).contains(&frames) {
             let what = format!("{frames} frames outstanding");
-            return Err(ParamError::new(
-                "frames",
-                what,
-                format!("expected 1 to {FRAMES_MAX} = 2^19: 20 bits cannot distinguish more"),
-            ));
+            return Err(ParamError::new("frames", what, format!("expected 1 to {FRAMES_MAX} = 2^19: 20 bits cannot distinguish more")));
         }
         let (buffer, timer) = (v.bytes_opt("buffer")?, v.span_opt("timer")?);
         if timer == Some(Span::ZERO) {
