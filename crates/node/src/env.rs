@@ -96,7 +96,7 @@ pub enum Drop {
 
 /// What a port does whose link repeats frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RetryNote {
+pub enum RetryEvent {
     /// A frame came corrupted, or did not come.
     Corrupted(FrameKind),
     /// A good frame came that was not the expected one.
@@ -235,7 +235,7 @@ pub enum NodeEvent {
         /// Number of the port at its node, from 0.
         port: u16,
         /// What it did.
-        what: RetryNote,
+        what: RetryEvent,
     },
     /// A frame was dropped.
     Dropped {

@@ -1,6 +1,6 @@
 //! Frames that did not reach the end of their way: how many, why, and whether a lossless network may lose them.
 
-use xoff_node::{Drop, FrameKind, RetryNote};
+use xoff_node::{Drop, FrameKind, RetryEvent};
 
 use crate::checks::ViolationKind;
 use crate::clock::Clock;
@@ -169,16 +169,16 @@ impl Monitor {
 
     /// A link that repeats did something.
     #[cold]
-    pub(crate) fn note_retry(&mut self, what: RetryNote) {
+    pub(crate) fn note_retry(&mut self, what: RetryEvent) {
         let n = &mut self.counts.retry;
         match what {
-            RetryNote::Corrupted(kind) => n.corrupted.count(kind),
-            RetryNote::Discarded(kind) => n.discarded.count(kind),
-            RetryNote::Replayed(kind) => n.replayed.count(kind),
-            RetryNote::Nack => n.nacks += 1,
-            RetryNote::TimedOut => n.timeouts += 1,
-            RetryNote::SignalLost => n.signals_lost += 1,
-            RetryNote::GivenUp { kind, flow } => {
+            RetryEvent::Corrupted(kind) => n.corrupted.count(kind),
+            RetryEvent::Discarded(kind) => n.discarded.count(kind),
+            RetryEvent::Replayed(kind) => n.replayed.count(kind),
+            RetryEvent::Nack => n.nacks += 1,
+            RetryEvent::TimedOut => n.timeouts += 1,
+            RetryEvent::SignalLost => n.signals_lost += 1,
+            RetryEvent::GivenUp { kind, flow } => {
                 n.given_up.count(kind);
                 if kind == FrameKind::Data {
                     self.checks.loses(flow); // the gap that it leaves breaks no other promise

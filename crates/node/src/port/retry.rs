@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use xoff_mech::link_retry::{Change, Params, RetryReceiver, RetrySender, Signal};
 
 use super::*;
-use crate::env::RetryNote;
+use crate::env::RetryEvent;
 use crate::frame::Telemetry;
 
 /// What a link did to a frame.
@@ -118,7 +118,7 @@ impl Port {
         r.kept.drain(..change.freed);
         if change.flushed {
             for k in r.kept.drain(..) {
-                let what = RetryNote::GivenUp { kind: k.frame.kind(), flow: k.frame.flow };
+                let what = RetryEvent::GivenUp { kind: k.frame.kind(), flow: k.frame.flow };
                 env.emit(node, now, NodeEvent::LinkRetry { port, what });
             }
             if let Some(init) = r.tx.handshake() {
@@ -137,7 +137,7 @@ impl Port {
     fn push_due(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
         while let Some(signal) = self.retry.as_mut().and_then(|r| r.rx.due(now)) {
             if matches!(signal, Signal::Nack(_)) {
-                env.emit(node, now, NodeEvent::LinkRetry { port, what: RetryNote::Nack });
+                env.emit(node, now, NodeEvent::LinkRetry { port, what: RetryEvent::Nack });
             }
             self.push_signal(signal, env);
         }
@@ -153,7 +153,7 @@ impl Port {
         let Some(r) = &mut self.retry else { return false };
         let (expired, change) = r.tx.on_wake(now);
         if expired {
-            env.emit(node, now, NodeEvent::LinkRetry { port, what: RetryNote::TimedOut });
+            env.emit(node, now, NodeEvent::LinkRetry { port, what: RetryEvent::TimedOut });
             if let Some(init) = r.tx.handshake().filter(|_| !change.flushed) {
                 self.push_signal(init, env);
             }
@@ -179,7 +179,7 @@ impl Port {
         if let Some(t) = &kept.telemetry {
             *env.frames().telemetry_mut(id) = **t;
         }
-        env.emit(node, now, NodeEvent::LinkRetry { port, what: RetryNote::Replayed(frame.kind()) });
+        env.emit(node, now, NodeEvent::LinkRetry { port, what: RetryEvent::Replayed(frame.kind()) });
         let tx = env.wire_time(self.rate, frame.len());
         self.transmit(node, port, id, tx, env);
         true
@@ -189,14 +189,14 @@ impl Port {
     pub fn on_link(&mut self, now: Time, node: u32, port: u16, id: FrameId, hit: Option<Hit>, env: &mut impl Env) -> Arrived {
         let frame = env.frames()[id];
         let Some(r) = &mut self.retry else { return if hit.is_some() { Arrived::Lost } else { Arrived::Goes } };
-        let gone = |what: Option<RetryNote>, env: &mut _| {
+        let gone = |what: Option<RetryEvent>, env: &mut _| {
             Env::discard(env, id);
             if let Some(what) = what {
                 Env::emit(env, node, now, NodeEvent::LinkRetry { port, what });
             }
         };
         if let Some((kind, number)) = frame.as_link_signal() {
-            gone(hit.map(|_| RetryNote::SignalLost), env);
+            gone(hit.map(|_| RetryEvent::SignalLost), env);
             let Some(signal) = Signal::from_words(kind, number).filter(|_| hit.is_none()) else { return Arrived::Taken };
             let change = r.tx.on_signal(now, signal);
             if let Some(echo) = r.rx.on_signal(signal) {
@@ -213,7 +213,7 @@ impl Port {
                 Some(Hit::Vanished) => false,
             };
             if !accepted {
-                let what = if hit.is_some() { RetryNote::Corrupted(frame.kind()) } else { RetryNote::Discarded(frame.kind()) };
+                let what = if hit.is_some() { RetryEvent::Corrupted(frame.kind()) } else { RetryEvent::Discarded(frame.kind()) };
                 gone(Some(what), env);
             }
             self.push_due(now, node, port, env);

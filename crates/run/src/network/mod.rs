@@ -12,7 +12,8 @@ use xoff_params::ParamError;
 use xoff_scenario::Problems;
 use xoff_scenario::document::{Document, Override};
 use xoff_sim::{
-    Engine, Faults, LinkErrors, LinkFailure, Lone, Model, NicModel, PathFacts, PathFactsOf, PauseStorm, Probes, Selection, SlowReceiver, ideal_time,
+    Engine, Faults, LinkErrors, LinkFailure, Lone, Model, NicModel, PathFacts, PathFactsOf, PauseStorm, Probes, Selection, SlowReceiver,
+    ideal_time,
 };
 use xoff_topology::Topology;
 use xoff_topology::routing::{FlowKey, Routes, Routing, trace_path};
