@@ -274,6 +274,7 @@ pub struct CellReceiver {
     #[serde(serialize_with = "state::counter")]
     sent: u64,
     /// No CF_Update before; zero: the least spacing is over, one may go as soon as something is freed.
+    #[serde(serialize_with = "state::deadline")]
     soonest: Time,
     /// A CF_Update at the latest.
     latest: Time,

@@ -66,7 +66,7 @@ impl Summary {
         if s.model.host.recovery.is_some() {
             match o.retransmission_timeouts {
                 0 => sum.never_triggered.push("no retransmission timer expired".into()),
-                n => sum.took_effect.push(format!("retransmission timers expired {n} times")),
+                n => sum.took_effect.push(format!("retransmission timers expired {} times", grouped(n))),
             }
         }
         sum.watchdog(s, o);
@@ -141,15 +141,15 @@ impl Summary {
             self.never_triggered.push("links sent no frame again".into());
             return;
         }
-        let given_up = if r.given_up.total() > 0 { format!(", gave {} up", r.given_up.total()) } else { String::new() };
+        let given_up = if r.given_up.total() > 0 { format!(", gave {} up", grouped(r.given_up.total())) } else { String::new() };
         self.took_effect.push(format!(
             "links sent {} frames again{given_up}: {} were corrupted, {} of the others came out of order; {} Nacks, {} timers expired, {} signals lost",
-            r.replayed.total(),
-            r.corrupted.total(),
-            r.discarded.total(),
-            r.nacks,
-            r.timeouts,
-            r.signals_lost
+            grouped(r.replayed.total()),
+            grouped(r.corrupted.total()),
+            grouped(r.discarded.total()),
+            grouped(r.nacks),
+            grouped(r.timeouts),
+            grouped(r.signals_lost)
         ));
     }
 
