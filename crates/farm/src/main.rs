@@ -191,7 +191,7 @@ fn readers_of(work: &Work) -> Result<Vec<Box<dyn Field>>, String> {
     Ok(all.into_iter().map(|r| Box::new(r) as Box<dyn Field>).collect())
 }
 
-/// Works the fields off in turns. The number of failures in the ledger.
+/// Works the fields off, some cases of each and then of the next. The number of failures in the ledger.
 fn farm(work: &Work, fields: &[Box<dyn Field>]) -> Result<u64, String> {
     let mut farm = Farm::open(&work.out, env!("CARGO_PKG_VERSION")).map_err(|e| e.to_string())?;
     let until = Instant::now() + work.lasting;

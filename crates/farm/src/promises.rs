@@ -32,7 +32,7 @@ pub fn scenario(case: u64) -> Drawn {
     let rate_control = d.pick(&["none", "qcn", "dcqcn"]);
     let routing = d.pick(&["ecmp", "lowest-id", "per-destination"]);
     let head = format!(
-        "[run]\nduration = \"2ms\"\nseed = {case}\nwatch = \"200us\"\n[topology]\n{topology}\nrate = \"{rate}\"\ndelay = \"{delay}\"\n\
+        "[run]\nduration = \"2ms\"\nseed = {case}\ndeadlock_interval = \"200us\"\n[topology]\n{topology}\nrate = \"{rate}\"\ndelay = \"{delay}\"\n\
          [routing]\nkind = \"{routing}\"\n[control_delay]\nprocessing = \"{constant}us\"\nprocessing_jitter = \"{jitter}us\"\n\
          generation_jitter = \"{}ns\"\n[host]\nmtu = \"{mtu}\"\nacks = \"{acks}\"\n",
         d.roll(2) * 500
@@ -63,7 +63,7 @@ pub fn tiny(case: u64) -> Drawn {
     let mut drawn = scenario(case);
     let shorter = [
         ("duration = \"2ms\"", "duration = \"60us\""),
-        ("watch = \"200us\"", "watch = \"20us\""),
+        ("deadlock_interval = \"200us\"", "deadlock_interval = \"20us\""),
         ("jitter = \"300us\"", "jitter = \"20us\""),
     ];
     for (long, short) in shorter {
