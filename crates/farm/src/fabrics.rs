@@ -53,7 +53,8 @@ pub const FAMILIES: &[Family] = &[
         name: "engines",
         about: "every flow control with every detection and every rate control, links that fail, broken NICs, slow receivers",
         draw: |case| networks::load(case).1.text(),
-        checkers: &["promises", "engines", "fast-forward"],
+        // Buffers are small: what a flow control without room loses is lost on every engine alike.
+        checkers: &["engines", "fast-forward"],
     },
 ];
 
