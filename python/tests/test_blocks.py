@@ -39,7 +39,7 @@ def run_toml(code: str, folder: Path) -> None:
     file.write_text(code)
     if "scenario = " in code:
         command("sweep", str(file), "--list")
-    elif "[[flow]]" in code:
+    elif "[[flow]]" in code or "[[job]]" in code:
         command("run", str(file), "--out", "block")
     else:
         command("check", str(file))

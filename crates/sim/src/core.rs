@@ -24,7 +24,7 @@ use crate::queue::Pending;
 use crate::routing::Router;
 
 /// Timers of one flow that an event can distinguish: they share 32 bits with the place of the flow.
-const FLOW_TIMERS: u32 = 8;
+const FLOW_TIMERS: u32 = 16;
 
 /// The place of a flow in its NIC and one of its timers, as the argument of an event.
 fn flow_timer(slot: u32, which: u8) -> u32 {

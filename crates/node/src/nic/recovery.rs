@@ -28,8 +28,8 @@ pub struct Recovery {
     pub selective: bool,
 }
 
-/// The timer of a flow among those of its rate control.
-pub(super) const RETRANSMISSION: u8 = 7;
+/// The timer of a flow, behind those of its rate control, which has 0 to 7.
+pub(super) const RETRANSMISSION: u8 = 8;
 
 /// The recovery of one flow, at its source.
 #[derive(Debug, Default, Serialize)]
