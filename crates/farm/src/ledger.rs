@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use xoff_output::{Folder, OutputError};
 
 /// File of the ledger.
-const LEDGER: &str = "farm.json";
+const LEDGER: &str = "ledger.json";
 
 /// What has been done with one family or one reader.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
