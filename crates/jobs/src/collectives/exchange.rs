@@ -72,15 +72,7 @@ pub(super) fn barrier(p: &mut Piece) {
         while distance < n {
             let send = p.send(r, (r + distance) % n, 1, round);
             let receive = p.receive(r, (r + n - distance) % n, 1, round);
-            if before == NONE {
-                p.first(r, send);
-            } else {
-                p.after(r, send, before);
-            }
-            p.first(r, receive);
-            p.last(r, send);
-            p.last(r, receive);
-            before = receive;
+            before = p.round(r, send, receive, before);
             (distance, round) = (2 * distance, round + 1);
         }
     }

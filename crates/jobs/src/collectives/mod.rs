@@ -153,6 +153,20 @@ impl Piece<'_> {
         self.after(at, op, self.begin[at as usize]);
     }
 
+    /// A round of a rank: it sends when it has received that of the round before ([`NONE`]: there is none), and receives from the start on.
+    /// Returns the receive.
+    pub fn round(&mut self, at: u32, send: u32, receive: u32, before: u32) -> u32 {
+        if before == NONE {
+            self.first(at, send);
+        } else {
+            self.after(at, send, before);
+        }
+        self.first(at, receive);
+        self.last(at, send);
+        self.last(at, receive);
+        receive
+    }
+
     /// An operation that the end waits for.
     pub fn last(&mut self, at: u32, op: u32) {
         let end = self.end[at as usize];

@@ -17,15 +17,7 @@ pub(super) fn steps(p: &mut Piece, from: u32, to: u32) {
         for step in from..to {
             let send = p.send(r, next, size(p.bytes, r, step), step as u64);
             let receive = p.receive(r, before, size(p.bytes, before, step), step as u64);
-            if received == NONE {
-                p.first(r, send);
-            } else {
-                p.after(r, send, received);
-            }
-            p.first(r, receive);
-            p.last(r, send);
-            p.last(r, receive);
-            received = receive;
+            received = p.round(r, send, receive, received);
         }
     }
 }
