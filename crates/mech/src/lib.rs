@@ -14,6 +14,7 @@
 //!
 //! No file of the node crate and of the simulator names a mechanism (`sim/tests/names.rs`): a switch and a NIC use traits only.
 
+pub mod choice;
 mod control_loop;
 pub mod detection;
 pub mod flow_control;

@@ -73,17 +73,8 @@ pub const PARAMS: &[ParamSpec] = &[
     ),
 ];
 
-/// A wrapper of links, its parameters and their reader.
-pub struct Entry {
-    /// Name in files and on the command line.
-    pub name: &'static str,
-    /// One line about it.
-    pub about: &'static str,
-    /// Declared parameters.
-    pub params: &'static [&'static [ParamSpec]],
-    /// Reads them; `None`: links repeat nothing.
-    pub read: fn(&mut dyn Values) -> Result<Option<Config>, ParamError>,
-}
+/// A wrapper of links; `None`: links repeat nothing.
+pub type Entry = crate::choice::Choice<Option<Config>>;
 
 /// All of them.
 pub const REGISTRY: &[Entry] = &[

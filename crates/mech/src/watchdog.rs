@@ -43,17 +43,8 @@ pub const DURATION: &[ParamSpec] = &[ParamSpec::new(
     "false: pfc_detect_mellanox.lua; true: sonic-mgmt PFCWD_BASIC",
 )];
 
-/// A detector, its parameters and their reader.
-pub struct Entry {
-    /// Name in files and on the command line.
-    pub name: &'static str,
-    /// One line about it.
-    pub about: &'static str,
-    /// Declared parameters.
-    pub params: &'static [&'static [ParamSpec]],
-    /// Reads them; `None`: there is no watchdog.
-    pub read: fn(&mut dyn Values) -> Result<Option<Config>, ParamError>,
-}
+/// A detector; `None`: there is no watchdog.
+pub type Entry = crate::choice::Choice<Option<Config>>;
 
 /// All detectors.
 pub const REGISTRY: &[Entry] = &[

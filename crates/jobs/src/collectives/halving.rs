@@ -19,7 +19,7 @@ pub(super) fn steps(p: &mut Piece, reduce: bool, gather: bool) {
         (0..n).filter(|i| (i ^ r) & mask == 0).map(|i| part(bytes, n as u64, i as u64)).sum()
     };
     for r in 0..n {
-        let mut before = (NONE, NONE);
+        let mut before = NONE;
         let forward = (0..rounds).filter(|_| reduce).map(|k| (k, false));
         let back = (0..rounds).rev().filter(|_| gather).map(|k| (k, true));
         for (step, (k, gathers)) in (0u64..).zip(forward.chain(back)) {
@@ -28,15 +28,7 @@ pub(super) fn steps(p: &mut Piece, reduce: bool, gather: bool) {
             let (gives, takes) = if gathers { (held(r, k + 1), held(partner, k + 1)) } else { (held(partner, k + 1), held(r, k + 1)) };
             let send = p.send(r, partner, gives, step);
             let receive = p.receive(r, partner, takes, step);
-            p.first(r, receive);
-            if before.1 == NONE {
-                p.first(r, send);
-            } else {
-                p.after(r, send, before.1);
-            }
-            p.last(r, send);
-            p.last(r, receive);
-            before = (send, receive);
+            before = p.round(r, send, receive, before);
         }
     }
 }
