@@ -207,7 +207,7 @@ mod tests {
     }
 
     fn carried(c: &Config) -> f64 {
-        let r = World::new(c.clone()).unwrap().run(|_, _| ControlFlow::Continue(()));
+        let r = World::new(c.clone()).unwrap().run(&mut |_, _| ControlFlow::Continue(()));
         let bytes: u64 = r.delivered.iter().sum();
         bytes as f64 / (f64::from(c.ports()) * LINE.bytes_in(c.until.since(c.warm_up)).0 as f64)
     }

@@ -68,7 +68,8 @@ impl World {
     }
 
     /// Runs to the end, or until `progress` (simulated time, events) breaks off.
-    pub fn run(mut self, mut progress: impl FnMut(Time, u64) -> ControlFlow<()>) -> Report {
+    // Not generic over `progress`: the loop is then compiled here, with this crate's optimisation, once for all callers.
+    pub fn run(mut self, progress: &mut dyn FnMut(Time, u64) -> ControlFlow<()>) -> Report {
         let until = self.config.until.0;
         while let Some(e) = self.events.take(until) {
             self.now = e.time();

@@ -10,7 +10,7 @@ fn delay(c: Config, frame: u64) -> u64 {
     let mut c = Config { hosts: None, until: Time::from_us(50), ..c };
     let packets = vec![Arrival { at: Time::ZERO, input: 0, output: 9, size: Bytes(frame) }];
     c.traffic.pattern = Pattern::Listed { packets, hot: Vec::new() };
-    let r = World::new(c).unwrap().run(|_, _| ControlFlow::Continue(()));
+    let r = World::new(c).unwrap().run(&mut |_, _| ControlFlow::Continue(()));
     assert_eq!((r.packets_in, r.packets_out, r.cold.count()), (1, 1, 1));
     r.cold.mean() as u64
 }

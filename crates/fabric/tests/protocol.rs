@@ -8,7 +8,7 @@ use xoff_mech::scheduled::request_grant::{Admission, Service};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 fn run(config: Config) -> Report {
-    World::new(config).map_err(|p| format!("{p:?}")).unwrap().run(|_, _| ControlFlow::Continue(()))
+    World::new(config).map_err(|p| format!("{p:?}")).unwrap().run(&mut |_, _| ControlFlow::Continue(()))
 }
 
 fn traffic(pattern: Pattern, load: f64, size: u64, burst_packets: f64) -> Traffic {

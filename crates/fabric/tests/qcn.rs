@@ -10,7 +10,7 @@ use xoff_units::{Bytes, Rate, Span, Time};
 use xoff_workload::random;
 
 fn run(config: Config) -> (Report, HostReport) {
-    let mut report = World::new(config).map_err(|p| format!("{p:?}")).unwrap().run(|_, _| ControlFlow::Continue(()));
+    let mut report = World::new(config).map_err(|p| format!("{p:?}")).unwrap().run(&mut |_, _| ControlFlow::Continue(()));
     let hosts = report.hosts.take().unwrap();
     (report, hosts)
 }

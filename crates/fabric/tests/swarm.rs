@@ -95,7 +95,7 @@ fn case(number: u64) -> Config {
 }
 
 fn run(c: &Config) -> Report {
-    World::new(c.clone()).unwrap_or_else(|p| panic!("{p:?}")).run(|_, _| ControlFlow::Continue(()))
+    World::new(c.clone()).unwrap_or_else(|p| panic!("{p:?}")).run(&mut |_, _| ControlFlow::Continue(()))
 }
 
 /// What must hold whatever the settings.

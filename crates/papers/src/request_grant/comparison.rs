@@ -234,7 +234,7 @@ fn in_fabric(w: &Workload, s: &NetworkScenario, tenths: u64, implicit: bool, sto
     (c.warm_up, c.until, c.window, c.seed) = (BEGIN, s.until, Span::from_us(10), s.seed);
     let world = World::new(c).unwrap_or_else(|p| panic!("settings of an entry: {p:?}"));
     let mut stopped = false;
-    let r = world.run(|_, _| {
+    let r = world.run(&mut |_, _| {
         stopped = stop();
         if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });

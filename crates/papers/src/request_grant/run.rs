@@ -168,7 +168,7 @@ impl study::Job for Job {
     fn run(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Run>, ReproduceError> {
         let world = World::new(self.0.clone()).unwrap_or_else(|p| panic!("settings of an entry: {p:?}"));
         let mut stopped = false;
-        let report = world.run(|_, _| {
+        let report = world.run(&mut |_, _| {
             stopped = stop();
             if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });

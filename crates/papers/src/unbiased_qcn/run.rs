@@ -44,7 +44,7 @@ impl study::Job for Job {
     fn run(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Run>, ReproduceError> {
         let world = World::new(self.config.clone()).map_err(refused)?;
         let mut stopped = false;
-        let mut report = world.run(|_, _| {
+        let mut report = world.run(&mut |_, _| {
             stopped = stop();
             if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });

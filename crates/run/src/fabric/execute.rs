@@ -52,7 +52,7 @@ impl FabricScenario {
         })?;
         let until = self.config.until;
         let mut interrupted = false;
-        let report = world.run(|now, events| {
+        let report = world.run(&mut |now, events| {
             if look(&Progress { now, until, events, deadlocks: 0 }) {
                 return ControlFlow::Continue(());
             }
