@@ -73,7 +73,7 @@ fn scenarios_of_the_repository_have_the_hash_of_one_process() {
     for name in ["tutorial/ring.toml", "mechanisms/tcd.toml", "mechanisms/bfc.toml", "mechanisms/pffc.toml", "mechanisms/hpcc.toml"] {
         let path = scenario(name);
         let wanted = alone(&path);
-        for count in [1, 2, 4] {
+        for count in [2, 4] {
             let (answer, code) = run(count, &path, &[]);
             assert_eq!(answer["result_hash"], wanted.result_hash.as_str(), "{name} on {count} processes");
             assert_eq!(code, Some(wanted.deadlock.is_some() as i32), "{name} on {count} processes");
@@ -98,7 +98,7 @@ fn random(cases: std::ops::Range<u64>, counts: impl Fn(u64) -> Vec<usize>) {
 
 #[test]
 fn random_scenarios_have_the_hash_of_one_process() {
-    random(0..10, |case| vec![[2, 4, 3, 1, 8][case as usize % 5]]);
+    random(0..8, |case| vec![[2, 4, 3, 1][case as usize % 4]]);
 }
 
 #[test]
@@ -229,10 +229,11 @@ fn a_process_that_is_killed_ends_the_run() {
 /// what there is until then.
 #[test]
 fn an_interrupted_run_is_closed_properly() {
-    for asked in [Some(0), Some(2), None] {
+    for asked in [Some(2), None] {
         let dir = folder();
         let (path, out) = long(dir.path());
-        let patience = ["--mca", "odls_base_sigkill_timeout", "10"]; // before SIGTERM, and again before SIGKILL
+        // [s] before SIGTERM, and again before SIGKILL; it waits so long even where all have ended.
+        let patience = ["--mca", "odls_base_sigkill_timeout", "4"];
         let mut command = mpirun(&patience);
         let child = spawn(command.args(["-n", "3", env!("CARGO_BIN_EXE_xoff-mpi"), "run", text(&path), "--out", text(&out)]));
         let pids = started(&child, 3, &out);

@@ -6,7 +6,7 @@ use std::process::Command;
 /// The features of every package, by what Cargo resolves for this selection.
 fn features(selection: &[&str]) -> BTreeMap<String, BTreeSet<String>> {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["tree", "--locked", "--prefix", "none", "--format", "{p}|{f}", "--no-dedupe"]).args(selection);
+    cargo.args(["tree", "--locked", "--prefix", "none", "--format", "{p}|{f}"]).args(selection);
     let ran = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
