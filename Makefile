@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build build-bench mpi demo docs farm venv install uninstall wheel test no-skips-yet test-overflow test-rust test-python test-docs test-instructions test-full lint bench bench-page bench-accept msrv deny clean toolchain
+.PHONY: help build build-bench mpi demo docs farm venv install uninstall wheel test no-skips-yet test-build test-overflow test-rust test-python test-docs test-instructions test-full lint bench bench-page bench-accept msrv deny clean toolchain
 
 # rustup puts cargo here; a shell opened before the installation does not know it yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -146,8 +146,21 @@ venv:
 	# Made anew if it is missing or half made; a finished one is kept.
 	$(VENV)/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 
-test: no-skips-yet test-rust test-python test-docs test-instructions ## Install what the tests need and run all of them (what CI runs)
-	@if [ -s "$$XOFF_TEST_SKIPS" ]; then
+# The second half waits for browsers and clocks most of its time, so it runs beside the first; what it says is printed when both are done.
+test: no-skips-yet test-build ## Install what the tests need and run all of them (what CI runs)
+	@beside=$$(mktemp)
+	trap 'rm -f "$$beside"; kill %1 2>/dev/null || true' EXIT
+	$(MAKE) --no-print-directory test-python test-docs test-instructions >"$$beside" 2>&1 &
+	rust=0; others=0
+	$(MAKE) --no-print-directory test-rust || rust=$$?
+	wait $$! || others=$$?
+	cat "$$beside"
+	if [ "$$rust$$others" != 00 ]; then
+	  [ "$$rust" = 0 ] || echo "make: the Rust tests failed" >&2
+	  [ "$$others" = 0 ] || echo "make: the Python tests, the documentation or the instruction gate failed" >&2
+	  exit 1
+	fi
+	if [ -s "$$XOFF_TEST_SKIPS" ]; then
 	  printf '\n-- %d tests skipped, because this machine lacks what they need (XOFF_TEST_NO_SKIPS=1 makes that a failure):\n' \
 	    "$$(wc -l < "$$XOFF_TEST_SKIPS")"
 	  sort "$$XOFF_TEST_SKIPS"
@@ -158,6 +171,11 @@ test: no-skips-yet test-rust test-python test-docs test-instructions ## Install 
 no-skips-yet:
 	@mkdir -p "$$(dirname "$$XOFF_TEST_SKIPS")"
 	rm -f "$$XOFF_TEST_SKIPS"
+
+test-build: toolchain
+	@$(call step,Building the tests)
+	$(CARGO) test --release --workspace $$($(mpi_feature)) --no-run
+	$(call done,tests built)
 
 test-rust: toolchain ## Only the Rust tests
 	@lacks=$$($(lacks_mpi))
@@ -184,7 +202,7 @@ test-python: toolchain venv ## Only the Python tests, in .venv
 	fi
 	$(call step,Python tests)
 	$(VENV)/bin/python -m pip install --quiet '.[test]'
-	$(VENV)/bin/python -m pytest -q
+	$(VENV)/bin/python -m pytest -q -n auto --dist worksteal
 	$(call done,Python tests)
 
 test-docs: toolchain docs ## Only the checks of the documentation
@@ -209,7 +227,7 @@ test-overflow: toolchain ## The Rust tests with overflow checks, in a target fol
 test-full: test ## All tests and the slow ones
 	@$(call step,Slow tests)
 	$(CARGO) test --release --workspace $$($(mpi_feature)) -- --include-ignored
-	$(VENV)/bin/python -m pytest -q --full
+	$(VENV)/bin/python -m pytest -q -n auto --dist worksteal --full
 	$(call done,slow tests)
 
 # How long each half of the farm runs, and where it keeps what it has done.
