@@ -70,7 +70,7 @@ fn alone(scenario: &str) -> Manifest {
 
 #[test]
 fn scenarios_of_the_repository_have_the_hash_of_one_process() {
-    for name in ["tutorial/ring.toml", "mechanisms/tcd.toml", "mechanisms/bfc.toml", "mechanisms/pffc.toml", "mechanisms/hpcc.toml"] {
+    for name in ["tutorial/ring.toml", "mechanisms/tcd.toml", "mechanisms/pffc.toml"] {
         let path = scenario(name);
         let wanted = alone(&path);
         for count in [2, 4] {
@@ -98,7 +98,7 @@ fn random(cases: std::ops::Range<u64>, counts: impl Fn(u64) -> Vec<usize>) {
 
 #[test]
 fn random_scenarios_have_the_hash_of_one_process() {
-    random(0..8, |case| vec![[2, 4, 3, 1][case as usize % 4]]);
+    random(0..4, |case| vec![[2, 4, 3, 1][case as usize % 4]]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A thousand random small networks under the checkers: nothing is lost, nothing overtakes, nothing leaks, and the
+//! Hundreds of random small networks under the checkers: nothing is lost, nothing overtakes, nothing leaks, and the
 //! same scenario gives the same hash.
 //!
 //! Each case is a scenario text made from its number, so that a failure is reproduced by running that number alone:
@@ -44,12 +44,12 @@ fn all_keep(cases: std::ops::Range<u64>, check: impl Fn(u64) -> Result<(), Strin
 }
 
 #[test]
-fn a_thousand_random_scenarios_keep_every_promise() {
+fn five_hundred_random_scenarios_keep_every_promise() {
     if let Some(case) = std::env::var("XOFF_TEST_SWARM_CASE").ok().and_then(|c| c.parse().ok()) {
         println!("{}", scenario(case).text());
         return check(case, &scenario(case)).unwrap();
     }
-    all_keep(0..1000, |case| check(case, &scenario(case)));
+    all_keep(0..500, |case| check(case, &scenario(case)));
 }
 
 #[test]
