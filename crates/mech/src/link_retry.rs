@@ -19,8 +19,9 @@
 
 use std::collections::VecDeque;
 
+use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, Rate, Span, Time, state};
 
 /// Keys of `[link_retry]`.
 pub const PARAMS: &[ParamSpec] = &[
@@ -87,10 +88,10 @@ pub const REGISTRY: &[Entry] = &[
     },
 ];
 
-/// Sequence numbers wrap at 2^20.
-const MASK: u64 = (1 << 20) - 1;
+/// Bits of a sequence number on the wire.
+const BITS: u32 = 20;
 /// Frames outstanding at most: half the numbers, so that an old one is never taken for a new one.
-pub const FRAMES_MAX: u64 = 1 << 19;
+pub const FRAMES_MAX: u64 = 1 << (BITS - 1);
 /// Length of a control ordered set [bytes].
 pub const SET_LEN: Bytes = Bytes(8);
 /// Of `replays`: no limit.
@@ -127,6 +128,15 @@ pub struct Params {
     pub nack_again: bool,
     /// A flush is followed by a handshake.
     pub re_init: bool,
+    /// Bits of a sequence number: 20. With fewer of them all states of a link can be gone through.
+    pub bits: u32,
+}
+
+impl Params {
+    /// Numbers wrap beyond it.
+    fn mask(&self) -> u64 {
+        (1 << self.bits) - 1
+    }
 }
 
 /// From the first bit of a frame until its acknowledgement has come, at the latest: the frame, the way there and back, the spacing of
@@ -182,6 +192,7 @@ impl Config {
             ack_spacing,
             nack_again: self.nack_again,
             re_init: self.re_init,
+            bits: BITS,
         })
     }
 
@@ -239,14 +250,14 @@ impl Signal {
 }
 
 /// What the sending half does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum State {
     /// A handshake is under way: nothing goes.
     Init,
     /// New frames go.
     Advance,
     /// Frames go again, this one next, counted from the first of the run.
-    Replay(u64),
+    Replay(#[serde(serialize_with = "state::counter")] u64),
     /// The buffer was flushed: frames go without numbers.
     Flush,
 }
@@ -262,19 +273,22 @@ pub struct Change {
 }
 
 /// The sending half.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RetrySender {
+    #[serde(skip)] // constant
     p: Params,
     state: State,
     /// The oldest one kept, and the next new one; counted from the first of the run, of which 20 bits are on the wire.
+    #[serde(serialize_with = "state::counter")]
     first: u64,
+    #[serde(serialize_with = "state::counter")]
     next: u64,
     /// Lengths of those kept [bytes].
     lens: VecDeque<u32>,
     bytes: u64,
     /// Never: nothing is outstanding.
     timer: Time,
-    /// Replays without progress.
+    /// Replays without progress, where their number is limited.
     tries: u32,
 }
 
@@ -316,7 +330,7 @@ impl RetrySender {
             self.timer = now + self.p.timer;
         }
         self.next += 1;
-        Some(((self.next - 1) & MASK) as u32)
+        Some(((self.next - 1) & self.p.mask()) as u32)
     }
 
     /// The next frame to go again: its place among those kept, and its number. It goes now.
@@ -324,13 +338,13 @@ impl RetrySender {
         let State::Replay(at) = self.state else { return None };
         let next = at + 1;
         self.state = if next < self.next { State::Replay(next) } else { State::Advance };
-        Some(((at - self.first) as usize, (at & MASK) as u32))
+        Some(((at - self.first) as usize, (at & self.p.mask()) as u32))
     }
 
     /// All up to this number have arrived. Frames that are not outstanding are of before.
     fn free(&mut self, now: Time, last: u32) -> usize {
         let before = self.first.wrapping_sub(1);
-        let n = u64::from(last).wrapping_sub(before) & MASK;
+        let n = u64::from(last).wrapping_sub(before) & self.p.mask();
         if n == 0 || n > self.outstanding() {
             return 0;
         }
@@ -352,10 +366,12 @@ impl RetrySender {
         if self.outstanding() == 0 || matches!(self.state, State::Init | State::Flush) {
             return false;
         }
-        self.tries += 1;
-        if self.p.replays.is_some_and(|most| self.tries > most) {
-            self.flush(now);
-            return true;
+        if let Some(most) = self.p.replays {
+            self.tries += 1;
+            if self.tries > most {
+                self.flush(now);
+                return true;
+            }
         }
         self.state = State::Replay(self.first);
         self.timer = now + self.p.timer;
@@ -370,7 +386,7 @@ impl RetrySender {
 
     /// What is to be sent after a flush, and again until it is answered.
     pub fn handshake(&self) -> Option<Signal> {
-        (self.state == State::Init).then_some(Signal::Init((self.next & MASK) as u32))
+        (self.state == State::Init).then_some(Signal::Init((self.next & self.p.mask()) as u32))
     }
 
     /// The far end has sent this.
@@ -405,16 +421,19 @@ impl RetrySender {
 }
 
 /// The receiving half.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RetryReceiver {
+    #[serde(skip)] // constant
     p: Params,
     /// Counted from the first frame of the run.
+    #[serde(serialize_with = "state::counter")]
     expected: u64,
     /// Since a Nack, how far beyond the expected one the last good frame was; `None`: no Nack stands.
     beyond: Option<u64>,
     ack_due: bool,
     nack_due: bool,
     /// No acknowledgement before.
+    #[serde(serialize_with = "state::deadline")]
     ack_after: Time,
 }
 
@@ -426,14 +445,14 @@ impl RetryReceiver {
 
     /// A good frame of this number came. Is it accepted?
     pub fn on_frame(&mut self, number: u32) -> bool {
-        let beyond = u64::from(number).wrapping_sub(self.expected) & MASK;
+        let beyond = u64::from(number).wrapping_sub(self.expected) & self.p.mask();
         if beyond == 0 {
             self.expected += 1;
             self.beyond = None;
             self.ack_due = true;
             return true;
         }
-        if beyond >= FRAMES_MAX {
+        if beyond > self.p.mask() / 2 {
             // It has been accepted, and the answer was lost: an acknowledgement, or the Nack. Without another one a sender whose buffer is full of
             // such frames would send them for ever.
             self.ack_due = true;
@@ -463,7 +482,7 @@ impl RetryReceiver {
 
     /// What is due to be sent now.
     pub fn due(&mut self, now: Time) -> Option<Signal> {
-        let last = (self.expected.wrapping_sub(1) & MASK) as u32;
+        let last = (self.expected.wrapping_sub(1) & self.p.mask()) as u32;
         if std::mem::take(&mut self.nack_due) {
             self.ack_due = false;
             return Some(Signal::Nack(last));

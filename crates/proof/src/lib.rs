@@ -11,12 +11,13 @@
 //! decisions; states that differ only in the time on the clock and in numbers that have grown together are one, so the search ends by itself
 //! and holds for runs of any length. Bounds: one link, one priority, frames of one length, and drains at whole ticks.
 //!
-//! [`link`] is the system, [`faults`] what may become of messages, [`setups`] the flow controls with the parameters that they are checked
-//! with, [`verdict`] what came out, [`page`] the page that says so.
+//! [`link`] is that system, [`retry`] the one of a link that repeats what it corrupts, [`faults`] what may become of messages, [`setups`] the flow
+//! controls with the parameters that they are checked with, [`verdict`] what came out, [`page`] the page that says so.
 
 pub mod faults;
 pub mod link;
 pub mod page;
+pub mod retry;
 pub mod setups;
 pub mod verdict;
 mod words;

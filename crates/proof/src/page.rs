@@ -5,19 +5,30 @@ use std::fmt::Write as _;
 use xoff_units::grouped;
 
 use crate::faults::Faults;
-use crate::link::{IN_ORDER, LOSSLESS, RECOVERS};
+use crate::link::Link;
+use crate::retry::{self, BITS, Hits, RetryLink};
 use crate::setups::{SETUPS, Setup};
-use crate::verdict::Verdict;
+use crate::verdict::{System, Verdict};
 
-/// A row of the table.
-pub fn row(setup: &Setup, faults: Faults, v: &Verdict) -> String {
+/// A row of a table: a word for each property.
+fn row<S: System>(name: &str, faults: &str, v: &Verdict) -> String {
     let word = |property| match (v.holds(property), v.complete) {
         (true, _) => "holds",
         (false, _) if v.broken.iter().any(|b| b.0 == property) => "**broken**",
         (false, _) => "not known",
     };
-    let [lossless, in_order, recovers] = [LOSSLESS, IN_ORDER, RECOVERS].map(word);
-    format!("| {} | {} | {} | {lossless} | {in_order} | {recovers} |", setup.name, faults.describe(), grouped(v.states))
+    let words: Vec<&str> = S::PROPERTIES.iter().map(|p| word(p)).collect();
+    format!("| {name} | {faults} | {} | {} |", grouped(v.states), words.join(" | "))
+}
+
+/// The row of a flow control under some faults.
+pub fn link_row(setup: &Setup, faults: Faults, v: &Verdict) -> String {
+    row::<Link>(setup.name, faults.describe(), v)
+}
+
+/// The row of a link that repeats.
+pub fn retry_row(setup: &retry::Setup, faults: Hits, v: &Verdict) -> String {
+    row::<RetryLink>(setup.name, faults.describe(), v)
 }
 
 /// The link of a setup in words.
@@ -27,13 +38,15 @@ fn link(setup: &Setup) -> String {
     let resolved: Vec<String> =
         setup.law().resolved().into_iter().filter(|(key, _)| derived(key)).map(|(key, value)| format!("`{key}={value}`")).collect();
     let mut bounds: Vec<String> = Vec::new();
-    if setup.greedy {
+    let b = &setup.bounds;
+    bounds.extend((b.every > 1).then(|| format!("a decision holds for {} ticks", b.every)));
+    if b.greedy {
         bounds.push("the source always sends".into());
     }
-    bounds.extend((setup.filled > 0).then(|| format!("{} frames wait at the start", setup.filled)));
-    bounds.extend(setup.standstill_max.map(|n| format!("the drain stands still for {n} ticks at most")));
-    bounds.push(setup.ticks_max.map_or("runs of any length".into(), |n| format!("runs of {n} ticks")));
-    bounds.extend(setup.wraps.then(|| "counters are followed until they wrap".into()));
+    bounds.extend((b.filled > 0).then(|| format!("{} frames wait at the start", b.filled)));
+    bounds.extend(b.standstill_max.map(|n| format!("the drain stands still for {n} ticks at most")));
+    bounds.push(b.ticks_max.map_or("runs of any length".into(), |n| format!("runs of {n} ticks")));
+    bounds.extend(b.wraps.then(|| "counters are followed until they wrap".into()));
     let all = given.into_iter().chain(resolved).collect::<Vec<_>>().join(", ");
     format!("| {} | {} frames | {} | {all} | {} |", setup.name, setup.frames, setup.spare, bounds.join("; "))
 }
@@ -47,28 +60,52 @@ pub fn introduction() -> String {
     text
 }
 
+/// What is checked of links that repeat.
+pub fn introduction_of_retry() -> String {
+    let mut text = RETRY.replace("BITS", &BITS.to_string());
+    for setup in retry::SETUPS {
+        let given: Vec<String> = setup.given.iter().map(|(key, value)| format!("`{key}={value}`")).collect();
+        let _ = writeln!(text, "| {} | {} |", setup.name, given.join(", "));
+    }
+    text
+}
+
+/// Counter-examples: of what, and of how many ticks each line is one.
+fn counter_examples(text: &mut String, name: &str, faults: &str, every: usize, v: &Verdict) {
+    for (property, lines) in &v.broken {
+        let _ = write!(text, "\n### {name}, {faults}: not true that {property}\n\n```text\n");
+        for (nth, line) in lines.iter().enumerate() {
+            let _ = writeln!(text, "{:>3}  {line}", nth * every);
+        }
+        text.push_str("```\n");
+    }
+}
+
 /// Everything: what was checked, and under which faults.
-pub fn render(verdicts: &[(&Setup, Faults, Verdict)]) -> String {
+pub fn render(links: &[(&Setup, Faults, Verdict)], retries: &[(&retry::Setup, Hits, Verdict)]) -> String {
     let mut text = introduction();
     text.push_str(TABLE);
-    for (setup, faults, v) in verdicts {
-        let _ = writeln!(text, "{}", row(setup, *faults, v));
+    for (setup, faults, v) in links {
+        let _ = writeln!(text, "{}", link_row(setup, *faults, v));
     }
     text.push_str(COUNTER_EXAMPLES);
-    for (setup, faults, v) in verdicts {
-        for (property, lines) in &v.broken {
-            let _ = write!(text, "\n### {}, {}: not true that {property}\n\n```text\n", setup.name, faults.describe());
-            for (tick, line) in lines.iter().enumerate() {
-                let _ = writeln!(text, "{tick:>3}  {line}");
-            }
-            text.push_str("```\n");
-        }
+    for (setup, faults, v) in links {
+        counter_examples(&mut text, setup.name, faults.describe(), setup.bounds.every.into(), v);
+    }
+    text.push_str(&introduction_of_retry());
+    text.push_str(RETRY_TABLE);
+    for (setup, faults, v) in retries {
+        let _ = writeln!(text, "{}", retry_row(setup, *faults, v));
+    }
+    text.push_str(RETRY_COUNTER_EXAMPLES);
+    for (setup, faults, v) in retries {
+        counter_examples(&mut text, setup.name, faults.describe(), 1, v);
     }
     text
 }
 
 const INTRODUCTION: &str = "\
-# Flow control, checked in every state
+# Link protocols, checked in every state
 
 Generated by `cargo test --release -p xoff-proof -- --ignored` with `XOFF_TEST_BLESS=1`; `make test` computes its shorter rows again, `make test-full` all of them.
 
@@ -86,8 +123,11 @@ state that one link can reach, with the same state machines (`crates/mech`) that
 - **Bounds**: one link, one priority, one length of frames, decisions at whole ticks. States are distinguished by 64 bits of hash: with a million of them
   the chance that two were taken for one is below 1 in 10 million. Mechanisms that slow down instead of stopping (GFC) lose frames when a drain stands
   still for ever ([why](mechanisms/gfc-buffer.md)); for them the standstill is bounded. Their rates make states that do not come again, so runs are bounded
-  too. `gfc-conceptual` and `gfc-time`, whose rates change with every message by any amount, are not checked yet, and neither is
-  `bfc`.
+  too. The rates of `gfc-conceptual` and `gfc-time` change with every message, so that every state differs: there a decision holds for three ticks.
+  `bfc` is not checked: it sets its thresholds by what waits for the next link, and no buffer is promised to suffice.
+- **Reports** of what was sent (FCTBS, CC_Update) travel among the frames, in order, unless they are late: then frames overtake them. CC_Update of `uec-cbfc`
+  leaves both ends at the same times. Its counters count as of each other, mod 2^20; that nothing depends on where in 2^20 they stand is a test of its
+  own (`crates/mech/tests/counters.rs`, every offset).
 
 *To spare* are frames that the buffer may have less before the search finds one that is lost: what the dimensioning asks for beyond what is needed.
 
@@ -109,9 +149,39 @@ The shortest one of each. A line is a state and what the adversary decides in it
 *stands*, and what becomes of messages that are sent in this tick.
 
 - PFC loses frames when a pause is late or lost: its headroom covers what is on its way until a pause comes *in time*. A pause that is repeated at half its
-  time helps only where the buffer holds that much more.
+  time helps only where the buffer holds that much more. The same is true of PFFC, whose pauses are not repeated here.
 - A pause without an end and a resume that is lost stop the link for good. Timed pauses end by themselves.
 - Credits are sent over and over, each message with the whole truth, so that losing, doubling or delaying them costs time only.
 - A frame that is lost to an error takes its credits along, unless the sender reports what it has sent (FCTBS of InfiniBand, which xoff's frames on a
-  wire carry): then the next report brings them back.
+  wire carry, CC_Update of Ultra Ethernet): then the next report brings them back. `gfc-time`, which reads the same messages as room, stays slow instead of
+  standing still.
+- Rates that change with every message hold the last one that came: where it is lost, and nothing changes any more, `gfc-buffer` and `gfc-conceptual` stay
+  slow. `gfc-time` repeats its messages, as credits do.
+";
+
+const RETRY: &str = "
+## Link-level retry
+
+Both halves of [link-level retry](mechanisms/link-retry.md) on the same link, without a flow control: the source always finds room behind it. Numbers have
+BITS bits instead of 20, and as many frames are outstanding as that allows, half of them: all of them come again and again. A tick is a frame on the wire, the
+cable another; a signal (Ack, Nack, Init, its echo) takes one tick, two behind a frame. The adversary decides in every tick whether the source has a frame,
+what becomes of the frame that goes, and of the signals. All searches end by themselves: what holds does so for runs of any length.
+
+| link | parameters |
+| --- | --- |
+";
+
+const RETRY_TABLE: &str = "
+Properties: *kept*: no frame leaves the replay buffer before it is delivered; *none given up*; *in order*: frames are delivered once and in order, but for those
+given up; *recovers*: left alone for 96 ticks all is delivered and the replay buffer empty, and used for 96 ticks the link carries frames at half the line rate
+at least.
+
+| link | faults | states | kept | none given up | in order | recovers |
+| --- | --- | ---: | --- | --- | --- | --- |
+";
+
+const RETRY_COUNTER_EXAMPLES: &str = "
+With a limit on replays a link that gets no further gives frames up, as the standard has it, and says so (FLUSH); without one nothing is ever lost. A Nack right
+before or behind the timer counts as a replay of its own, so that two frames that vanish can use up two replays. Lost acknowledgements alone use them up too:
+what is given up then may have been delivered.
 ";

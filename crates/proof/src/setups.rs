@@ -1,11 +1,11 @@
 //! The flow controls with the parameters that they are checked with: small ones, so that all states can be gone through.
 
 use xoff_mech::LinkFacts;
-use xoff_mech::flow_control::{FlowControl, REGISTRY};
+use xoff_mech::flow_control::{FlowControl, REGISTRY, Sender};
 use xoff_params::Defaults;
 
 use crate::faults::Faults;
-use crate::link::{Link, facts};
+use crate::link::{Bounds, Link, facts};
 
 /// A flow control on the link that is checked.
 #[derive(Clone)]
@@ -18,22 +18,14 @@ pub struct Setup {
     pub given: &'static [(&'static str, &'static str)],
     /// Room in the buffer [frames].
     pub frames: u64,
-    /// Ticks for which the drain may stand still.
-    pub standstill_max: Option<u16>,
-    /// Counters are followed until they wrap.
-    pub wraps: bool,
-    /// The source always has frames.
-    pub greedy: bool,
-    /// The search begins with so many frames in the buffer.
-    pub filled: usize,
-    /// It ends after so many ticks.
-    pub ticks_max: Option<usize>,
+    /// How far the search goes.
+    pub bounds: Bounds,
     /// Frames that the buffer may have less and still lose none; one more, and the search finds a frame that is lost.
     pub spare: u8,
 }
 
 const fn setup(name: &'static str, law: &'static str, frames: u64, given: &'static [(&'static str, &'static str)]) -> Setup {
-    Setup { name, law, given, frames, standstill_max: None, wraps: false, greedy: false, filled: 0, ticks_max: None, spare: 0 }
+    Setup { name, law, given, frames, bounds: Bounds::NONE, spare: 0 }
 }
 
 /// All that are checked. Thresholds are derived from the link, as a run derives them.
@@ -41,22 +33,39 @@ pub const SETUPS: &[Setup] = &[
     Setup { spare: 1, ..setup("pfc", "pfc", 10, &[("quanta", "512")]) },
     Setup { spare: 1, ..setup("pfc, pauses without an end", "pfc", 10, &[("pause", "sticky")]) },
     setup("cbfc", "cbfc", 10, &[("period", "16384ns")]),
-    Setup { wraps: true, ..setup("cbfc, 12-bit counters", "cbfc", 8, &[("period", "16384ns"), ("counters", "12-bit")]) },
+    Setup {
+        bounds: Bounds { wraps: true, ..Bounds::NONE },
+        ..setup("cbfc, 12-bit counters", "cbfc", 8, &[("period", "16384ns"), ("counters", "12-bit")])
+    },
+    Setup {
+        // An update that is overtaken moves both counters of the receiver by almost 2^20.
+        bounds: Bounds { counter_bits: 20, ..Bounds::NONE },
+        ..setup("uec-cbfc", "uec-cbfc", 6, UEC_CBFC)
+    },
     Setup {
         spare: 5,
-        standstill_max: Some(4),
-        greedy: true,
-        filled: 9,
-        ticks_max: Some(18),
+        bounds: Bounds { standstill_max: Some(4), greedy: true, filled: 9, ticks_max: Some(18), ..Bounds::NONE },
         ..setup("gfc-buffer", "gfc-buffer", 20, &[("rate_unit", "500Mbps")])
     },
     Setup {
-        spare: 2,
-        greedy: true,
-        ticks_max: Some(15),
-        ..setup("pffc", "pffc", 14, &[("queues", "2"), ("slots", "4"), ("pause", "sticky"), ("xoff_s", "4KiB"), ("xon_s", "0B")])
+        spare: 5,
+        bounds: Bounds { every: 3, standstill_max: Some(9), greedy: true, filled: 12, ticks_max: Some(21), ..Bounds::NONE },
+        ..setup("gfc-conceptual", "gfc-conceptual", 20, &[("rate_unit", "500Mbps")])
+    },
+    Setup {
+        spare: 6,
+        bounds: Bounds { every: 3, standstill_max: Some(9), greedy: true, filled: 12, ticks_max: Some(21), ..Bounds::NONE },
+        ..setup("gfc-time", "gfc-time", 24, &[("period", "16384ns"), ("rate_unit", "500Mbps")])
+    },
+    Setup {
+        bounds: Bounds { greedy: true, ticks_max: Some(16), ..Bounds::NONE },
+        ..setup("pffc", "pffc", 12, &[("queues", "2"), ("slots", "4"), ("pause", "sticky"), ("xoff_s", "4KiB"), ("xon_s", "0B")])
     },
 ];
+
+/// Updates at least two and at most four frames apart, reports every eight.
+const UEC_CBFC: &[(&str, &str)] =
+    &[("credit_size", "2048B"), ("cf_min_spacing", "8192B"), ("cf_max_spacing", "16384B"), ("cc_period", "32768ns")];
 
 impl Setup {
     /// The link facts.
@@ -74,19 +83,20 @@ impl Setup {
         (entry.read)(&mut values, &self.facts()).unwrap_or_else(|e| panic!("{}: {e:?}", self.name))
     }
 
+    /// The faults that make a difference: where the sender does not count what it sends, or reports it in any case, reports are no case of their own.
+    pub fn faults(&self) -> impl Iterator<Item = Faults> {
+        let (_, tx) = self.law().halves(&self.facts());
+        let reports = tx.sent_total().is_some() && !self.always_reports();
+        Faults::ALL.into_iter().filter(move |&f| f != Faults::FrameLostReported || reports)
+    }
+
+    /// Totals travel on every link, not only on one that loses frames.
+    pub fn always_reports(&self) -> bool {
+        self.law == "uec-cbfc"
+    }
+
     /// The link to be checked under these faults.
     pub fn link(&self, faults: Faults) -> Link {
-        Link {
-            law: self.law(),
-            facts: self.facts(),
-            faults,
-            standstill_max: self.standstill_max,
-            wraps: self.wraps,
-            greedy: self.greedy,
-            filled: self.filled,
-            ticks_max: self.ticks_max,
-            only: None,
-            canary: None,
-        }
+        Link { law: self.law(), facts: self.facts(), faults, bounds: self.bounds, only: None, canary: None }
     }
 }

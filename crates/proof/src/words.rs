@@ -15,6 +15,8 @@ pub(crate) struct Words {
     now: Time,
     /// Counters stay as they are: where they wrap matters.
     absolute: bool,
+    /// Bits of a difference of counters that count.
+    mask: u64,
     counter: Option<u64>,
     /// Frames by handle: a flow, and which of its frames, as of the next that is to arrive there.
     frame: fn(u32, &[u32]) -> u64,
@@ -38,8 +40,9 @@ impl serde::ser::Error for Unwritten {
 }
 
 impl Words {
-    pub fn new(now: Time, absolute: bool, frame: fn(u32, &[u32]) -> u64, expected: &[u32]) -> Words {
-        Words { numbers: Vec::new(), now, absolute, counter: None, frame, expected: expected.to_vec() }
+    pub fn new(now: Time, absolute: bool, counter_bits: u32, frame: fn(u32, &[u32]) -> u64, expected: &[u32]) -> Words {
+        let mask = u64::MAX >> (64 - counter_bits);
+        Words { numbers: Vec::new(), now, absolute, mask, counter: None, frame, expected: expected.to_vec() }
     }
 
     /// Adds a state.
@@ -60,7 +63,7 @@ impl Words {
     /// Adds a counter.
     pub fn counter(&mut self, value: u64) {
         let first = if self.absolute { 0 } else { *self.counter.get_or_insert(value) };
-        self.numbers.push(value.wrapping_sub(first));
+        self.numbers.push(value.wrapping_sub(first) & self.mask);
     }
 
     /// Adds a frame.

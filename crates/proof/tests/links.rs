@@ -1,14 +1,16 @@
 //! Every state of a link under every flow control and every fault; planted faults are found.
 
 use std::collections::HashMap;
+use std::fmt::Debug;
+use std::hash::Hash;
 use std::path::Path;
 
-use stateright::Model;
 use xoff_proof::faults::Faults;
 use xoff_proof::link::{Canary, IN_ORDER, LOSSLESS, Link, RECOVERS, State};
-use xoff_proof::page::{introduction, render, row};
+use xoff_proof::page::{introduction, introduction_of_retry, link_row, render, retry_row};
+use xoff_proof::retry::{self, Hits, RetryLink};
 use xoff_proof::setups::{SETUPS, Setup};
-use xoff_proof::verdict::{Verdict, check};
+use xoff_proof::verdict::{System, Verdict, check};
 
 const PAGE: &str = "docs/proof.md";
 
@@ -23,17 +25,22 @@ fn states_on_page(row: &str) -> usize {
     row.split('|').nth(3).and_then(|n| n.trim().replace(',', "").parse().ok()).unwrap_or(usize::MAX)
 }
 
+/// The row of the page that begins like this, and whether it is short.
+fn stated<'p>(page: &'p str, name: &str, faults: &str) -> (&'p str, bool) {
+    let start = format!("| {name} | {faults} |");
+    let row = page.lines().find(|l| l.starts_with(&start)).unwrap_or_else(|| panic!("{PAGE} has no row {start}"));
+    (row, states_on_page(row) <= SHORT)
+}
+
 #[test]
 fn the_shorter_rows_of_the_page_are_computed_again() {
     let page = std::fs::read_to_string(page()).unwrap();
     assert!(page.starts_with(&introduction()), "{PAGE} does not begin with:\n{}", introduction());
     let mut again = 0;
     for setup in SETUPS {
-        for faults in Faults::ALL {
-            let start = format!("| {} | {} |", setup.name, faults.describe());
-            let stated = page.lines().find(|l| l.starts_with(&start)).unwrap_or_else(|| panic!("{PAGE} has no row {start}"));
-            if states_on_page(stated) <= SHORT {
-                assert_eq!(row(setup, faults, &check(&setup.link(faults))), stated);
+        for faults in setup.faults() {
+            if let (row, true) = stated(&page, setup.name, faults.describe()) {
+                assert_eq!(link_row(setup, faults, &check(&setup.link(faults))), row);
                 again += 1;
             }
         }
@@ -42,15 +49,37 @@ fn the_shorter_rows_of_the_page_are_computed_again() {
 }
 
 #[test]
+fn the_shorter_rows_of_links_that_repeat_are_computed_again() {
+    let page = std::fs::read_to_string(page()).unwrap();
+    assert!(page.contains(&introduction_of_retry()), "{PAGE} does not contain:\n{}", introduction_of_retry());
+    let mut again = 0;
+    for setup in retry::SETUPS {
+        for faults in Hits::ALL {
+            if let (row, true) = stated(&page, setup.name, faults.describe()) {
+                assert_eq!(retry_row(setup, faults, &check(&setup.link(faults))), row);
+                again += 1;
+            }
+        }
+    }
+    assert!(again >= 6, "only {again} rows were computed");
+}
+
+#[test]
 #[ignore = "goes through millions of states, which takes minutes"]
 fn the_whole_page() {
-    let all: Vec<(&Setup, Faults, Verdict)> = SETUPS.iter().flat_map(|s| Faults::ALL.map(|f| (s, f, check(&s.link(f))))).collect();
-    xoff_testing::golden(&page(), &render(&all));
+    let links: Vec<(&Setup, Faults, Verdict)> = SETUPS.iter().flat_map(|s| s.faults().map(move |f| (s, f, check(&s.link(f))))).collect();
+    let retries: Vec<(&retry::Setup, Hits, Verdict)> =
+        retry::SETUPS.iter().flat_map(|s| Hits::ALL.map(|f| (s, f, check(&s.link(f))))).collect();
+    xoff_testing::golden(&page(), &render(&links, &retries));
 }
 
 /// What is planted, and the property that has to find it.
 fn finds(setup: &Setup, canary: Canary, property: &'static str) -> bool {
-    let v = check(&Link { canary: Some(canary), only: Some(property), ..setup.link(Faults::None) });
+    finds_under(setup, Faults::None, canary, property)
+}
+
+fn finds_under(setup: &Setup, faults: Faults, canary: Canary, property: &'static str) -> bool {
+    let v = check(&Link { canary: Some(canary), only: Some(property), ..setup.link(faults) });
     v.broken.iter().any(|b| b.0 == property)
 }
 
@@ -63,56 +92,106 @@ fn planted_faults_are_found_under_every_flow_control() {
     }
 }
 
-/// A half whose messages about departures are left out, or whose timer is never called, does not come back.
+/// A half whose messages about departures are left out, or whose timer is never called, does not come back, or lets a sender go on.
 #[test]
 fn a_half_that_falls_silent_is_found() {
-    for (name, canary) in [
-        ("pfc, pauses without an end", Canary::SilentDeparture),
-        ("gfc-buffer", Canary::SilentDeparture),
-        ("pffc", Canary::SilentDeparture),
-        ("cbfc", Canary::NoTimer),
-        ("cbfc, 12-bit counters", Canary::NoTimer),
+    for (name, canary, property) in [
+        ("pfc, pauses without an end", Canary::SilentDeparture, RECOVERS),
+        ("gfc-buffer", Canary::SilentDeparture, RECOVERS),
+        ("gfc-conceptual", Canary::SilentDeparture, RECOVERS),
+        ("gfc-time", Canary::NoTimer, LOSSLESS),
+        // Bounds within which nobody needs to listen would show nothing.
+        ("pfc", Canary::Deaf, LOSSLESS),
+        ("gfc-buffer", Canary::Deaf, LOSSLESS),
+        ("gfc-conceptual", Canary::Deaf, LOSSLESS),
+        ("gfc-time", Canary::Deaf, LOSSLESS),
+        ("pffc", Canary::Deaf, LOSSLESS),
+        ("pffc", Canary::SilentDeparture, RECOVERS),
+        ("cbfc", Canary::NoTimer, RECOVERS),
+        ("cbfc, 12-bit counters", Canary::NoTimer, RECOVERS),
+        ("uec-cbfc", Canary::NoTimer, RECOVERS),
     ] {
         let setup = SETUPS.iter().find(|s| s.name == name).unwrap();
-        assert!(finds(setup, canary, RECOVERS), "{name}: {canary:?}");
+        assert!(finds(setup, canary, property), "{name}: {canary:?}");
     }
+}
+
+/// Credits of frames that errors have taken come back with a report, and with nothing else.
+#[test]
+fn a_sender_that_reports_nothing_is_found() {
+    for (name, faults) in [("cbfc", Faults::FrameLostReported), ("uec-cbfc", Faults::FrameLost)] {
+        let setup = SETUPS.iter().find(|s| s.name == name).unwrap();
+        assert!(finds_under(setup, faults, Canary::NoReport, RECOVERS), "{name}");
+    }
+}
+
+/// What is planted into a link that repeats, under which faults, and the property that has to find it.
+#[test]
+fn planted_faults_of_links_that_repeat_are_found() {
+    let finds = |faults: Hits, canary: retry::Canary, property: &'static str| {
+        let link = RetryLink { canary: Some(canary), only: Some(property), ..retry::SETUPS[0].link(faults) };
+        check(&link).broken.iter().any(|b| b.0 == property)
+    };
+    assert!(finds(Hits::Vanished, retry::Canary::NoTimer, RECOVERS), "a tail that vanishes");
+    assert!(finds(Hits::Vanished, retry::Canary::AcceptsAll, IN_ORDER), "frames behind a gap");
+    assert!(finds(Hits::None, retry::Canary::AcksTheNext, retry::KEPT), "an acknowledgement that is one too high");
+    assert!(finds(Hits::All, retry::Canary::SilentOnOld, RECOVERS), "by the letter of the standard both ends repeat for ever");
+    // Four of eight numbers may be outstanding. All of them may not: a frame that is sent again is taken for a new one.
+    assert!(!finds(Hits::SignalLost, retry::Canary::Window(4), IN_ORDER));
+    assert!(finds(Hits::SignalLost, retry::Canary::Window(8), IN_ORDER), "numbers that come again too soon");
+}
+
+/// From states that are taken for one, eight random decisions lead to states that are taken for one. Returns how many such states came.
+fn pairs_go_on_alike<S: System>(system: &S, steps: usize, ends: impl Fn(&S::State) -> bool) -> usize
+where
+    S::State: Clone + Debug + Eq + Hash,
+    S::Action: Copy + Debug,
+{
+    let mut random = 7u64;
+    let mut decide = |state: &S::State| {
+        let mut actions = Vec::new();
+        system.actions(state, &mut actions);
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (!actions.is_empty()).then(|| actions[(random >> 33) as usize % actions.len()])
+    };
+    let mut seen: HashMap<S::State, ()> = HashMap::new();
+    let mut state = system.init_states().remove(0);
+    let mut pairs = 0;
+    for _ in 0..steps {
+        if let Some((earlier, ())) = seen.get_key_value(&state) {
+            let (mut a, mut b) = (earlier.clone(), state.clone());
+            for _ in 0..8 {
+                let Some(decision) = decide(&a) else { break };
+                (a, b) = (system.next_state(&a, decision).unwrap(), system.next_state(&b, decision).unwrap());
+                assert!(a == b, "{earlier:?} after {decision:?}: {a:?}, {b:?}");
+            }
+            pairs += 1;
+        } else {
+            seen.insert(state.clone(), ());
+        }
+        state = match decide(&state).and_then(|d| system.next_state(&state, d)) {
+            Some(next) if !ends(&next) => next,
+            _ => system.init_states().remove(0),
+        };
+    }
+    pairs
 }
 
 /// A search that takes two states for one is right only if they go on alike.
 #[test]
 fn states_that_are_taken_for_one_go_on_alike() {
     for setup in SETUPS {
-        for faults in [Faults::None, Faults::Lost, Faults::FrameLostReported] {
-            let link = setup.link(faults);
-            let mut random = 7u64;
-            let mut decide = |link: &Link, state: &State| {
-                let mut actions = Vec::new();
-                link.actions(state, &mut actions);
-                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                (!actions.is_empty()).then(|| actions[(random >> 33) as usize % actions.len()])
-            };
-            let mut seen: HashMap<State, ()> = HashMap::new();
-            let mut state = link.init_states().remove(0);
-            let mut pairs = 0;
-            for _ in 0..if setup.wraps { 40_000 } else { 4_000 } {
-                if let Some((earlier, ())) = seen.get_key_value(&state) {
-                    let (mut a, mut b) = (earlier.clone(), state.clone());
-                    for _ in 0..8 {
-                        let Some(decision) = decide(&link, &a) else { break };
-                        (a, b) = (link.next_state(&a, decision).unwrap(), link.next_state(&b, decision).unwrap());
-                        assert!(a == b, "{} {faults:?}: {earlier:?} after {decision:?}: {a:?}, {b:?}", setup.name);
-                    }
-                    pairs += 1;
-                } else {
-                    seen.insert(state.clone(), ());
-                }
-                state = match decide(&link, &state).and_then(|d| link.next_state(&state, d)) {
-                    Some(next) if next.broken.is_none() => next,
-                    _ => link.init_states().remove(0),
-                };
-            }
+        for faults in [Faults::None, Faults::Late, Faults::Lost, Faults::FrameLost, Faults::FrameLostReported] {
+            let steps = if setup.bounds.wraps { 40_000 } else { 4_000 };
+            let pairs = pairs_go_on_alike(&setup.link(faults), steps, |s: &State| s.broken.is_some());
             // Bounded searches are of states that hardly ever come again.
-            assert!(pairs > 20 || setup.ticks_max.is_some(), "{} {faults:?}: only {pairs} states came again", setup.name);
+            assert!(pairs > 20 || setup.bounds.ticks_max.is_some(), "{} {faults:?}: only {pairs} states came again", setup.name);
+        }
+    }
+    for setup in retry::SETUPS {
+        for faults in Hits::ALL {
+            let pairs = pairs_go_on_alike(&setup.link(faults), 10_000, |s: &retry::State| s.broken.is_some());
+            assert!(pairs > 20, "{} {faults:?}: only {pairs} states came again", setup.name);
         }
     }
 }
