@@ -13,20 +13,8 @@ fn judge(out: &Folder, items: &[&str], threads: usize) -> Vec<Judged> {
 #[test]
 fn micro_figures_give_their_verdicts() {
     let out = Folder::new("all");
-    let items = [
-        "fig03",
-        "fig04",
-        "same-evolution",
-        "fig05",
-        "fig08",
-        "sec4.3",
-        "fig12",
-        "fig13",
-        "covered-root",
-        "alpha-1.2",
-        "fig20a",
-        "fig20b",
-    ];
+    let items =
+        ["fig03", "fig04", "same-evolution", "fig05", "fig08", "sec4.3", "fig12", "fig13", "covered-root", "alpha-1.2", "fig20a", "fig20b"];
     for e in judge(&out, &items, 2) {
         let expected = match e.id.as_str() {
             // What the queue of a covered root does, and what TIMELY does above T_high, the paper does not speak of.
