@@ -7,6 +7,9 @@ pub(super) const KINDS: &[&str] = &["all-reduce", "reduce-scatter", "all-gather"
 pub(super) const ALGORITHMS: &[&str] =
     &["ring", "halving-doubling", "double-binary-tree", "binomial-tree", "direct", "dissemination", "hierarchical"];
 
+/// Algorithms of an all-reduce.
+const ALL_REDUCE: &[&str] = &["ring", "halving-doubling", "double-binary-tree", "direct", "hierarchical"];
+
 const JOB: &[ParamSpec] = &[
     ParamSpec::optional("name", Kind::Text, "what tables and messages call it; default: `job` and its number", ""),
     ParamSpec::optional("hosts", Kind::Texts, "the host of each rank, in the order of the ranks; default: every host", ""),
@@ -37,6 +40,28 @@ const JOB: &[ParamSpec] = &[
     ),
     ParamSpec::optional("msccl", Kind::Text, "a file of MSCCL XML with its operations, instead of collectives", "msccl-tools"),
     ParamSpec::optional("message_size", Kind::Bytes, "msccl: bytes of which the algorithm's chunks are parts", ""),
+    ParamSpec::optional(
+        "chakra",
+        Kind::Text,
+        "Chakra traces with its operations, instead of collectives: what stands before `.0.et`, `.1.et` and so on, a file for each rank",
+        "mlcommons/chakra",
+    ),
+    ParamSpec::optional("chakra_groups", Kind::Text, "chakra: a JSON file with the ranks of each process group", ""),
+    ParamSpec::optional(
+        "chakra_dimensions",
+        Kind::Text,
+        "chakra: sizes of the dimensions of which collectives involve some, the innermost first: `8x2`",
+        "astra-sim: logical-dims",
+    ),
+    ParamSpec::new("chakra_all_reduce", Kind::Choice(ALL_REDUCE), "ring", "chakra: how an all-reduce is done; a trace does not say so", ""),
+    ParamSpec::new(
+        "chakra_all_gather",
+        Kind::Choice(&["share", "whole"]),
+        "share",
+        "chakra: what the size of an all-gather is: one rank's share of it, or the whole that is gathered",
+        "astra-sim: share",
+    ),
+    ParamSpec::new("chakra_control", Kind::Flag, "true", "chakra: `ctrl_deps` count as well as `data_deps`", "astra-sim takes both"),
     ParamSpec::new("compute", Kind::Span, "0us", "computing of every rank after the last collective of an iteration", ""),
     ParamSpec::new("send_overhead", Kind::Span, "0us", "time for which a rank is busy with a message before it hands it over", "LogP: o"),
     ParamSpec::new("receive_overhead", Kind::Span, "0us", "time for which a rank is busy with a message that has arrived", "LogP: o"),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use xoff_jobs::Graph;
 use xoff_scenario::{Problem, Problems, Source};
 
+pub(super) mod chakra;
 pub(super) mod goal;
 pub(super) mod msccl;
 

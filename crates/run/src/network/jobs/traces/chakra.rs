@@ -1,0 +1,591 @@
+//! Chakra execution traces (mlcommons/chakra, `et_def.proto`): what each rank of a training run computes, sends, receives and takes part in.
+//!
+//! ```text
+//!   PREFIX.<rank>.et, a file for each rank, perhaps in gzip:
+//!     length, GlobalMetadata, length, Node, length, Node, ...
+//!   Node: COMP                   computing for its recorded duration
+//!         COMM_SEND, COMM_RECV   a message, matched by source and tag
+//!         COMM_COLL              its place among the collectives of a process group: the n-th is the n-th of all members
+//!   dependencies: after the end of
+//! ```
+//!
+//! Recorded start times are not an order: nodes begin when what they depend on has ended. A collective says what, not how: the algorithm is a key of the
+//! job. What a file asks that is not modelled is refused or named, with its rank and node.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{BufRead, Read};
+use std::path::Path;
+
+use flate2::bufread::MultiGzDecoder;
+use prost::Message;
+use xoff_jobs::{Algorithm, BYTES_MAX, Collective, Graph, Kind, NONE, Op, SPAN_MAX, Work};
+use xoff_scenario::{Problem, read};
+use xoff_units::{Bytes, Span};
+
+/// A file holds no more [bytes].
+const FILE_MAX: Bytes = Bytes(4 << 30);
+/// A message of a file holds no more [bytes].
+const MESSAGE_MAX: u64 = 1 << 30;
+/// The ranks that a trace can have.
+const RANKS_MAX: u32 = 1 << 20;
+
+/// How a trace is to be taken.
+pub(in crate::network::jobs) struct Options {
+    /// Process groups by name: a file.
+    pub groups: Option<std::path::PathBuf>,
+    /// Sizes of the dimensions that `involved_dim` speaks of, innermost first; empty: none are known.
+    pub dimensions: Vec<u32>,
+    /// `ctrl_deps` count as well as `data_deps`.
+    pub control_dependencies: bool,
+    /// How an all-reduce is done.
+    pub all_reduce: Algorithm,
+    /// The size of an all-gather is that of one rank's share, not of the whole.
+    pub all_gather_of_shares: bool,
+    /// Ranks of a node, for the hierarchical algorithm.
+    pub node: u32,
+}
+
+/// A trace, and what is to be known of it.
+pub(in crate::network::jobs) struct Chakra {
+    pub graph: Graph,
+    pub warnings: Vec<(String, String)>,
+}
+
+/// The first message of a file.
+#[derive(Clone, PartialEq, Message)]
+struct GlobalMetadata {
+    #[prost(string, tag = "1")]
+    version: String,
+    #[prost(message, repeated, tag = "2")]
+    attributes: Vec<Attribute>,
+}
+
+/// An operation of a rank.
+#[derive(Clone, PartialEq, Message)]
+struct Node {
+    #[prost(uint64, tag = "1")]
+    id: u64,
+    #[prost(string, tag = "2")]
+    name: String,
+    #[prost(int32, tag = "3")]
+    kind: i32,
+    #[prost(uint64, repeated, tag = "4")]
+    control: Vec<u64>,
+    #[prost(uint64, repeated, tag = "5")]
+    data: Vec<u64>,
+    #[prost(uint64, tag = "7")]
+    duration_us: u64,
+    #[prost(message, repeated, tag = "10")]
+    attributes: Vec<Attribute>,
+}
+
+/// A property of an operation: of its value, whose type is chosen by whoever wrote the file, the one field that is there.
+#[derive(Clone, PartialEq, Message)]
+struct Attribute {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(double, optional, tag = "3")]
+    double: Option<f64>,
+    #[prost(float, optional, tag = "5")]
+    float: Option<f32>,
+    #[prost(int32, optional, tag = "7")]
+    int32: Option<i32>,
+    #[prost(int64, optional, tag = "9")]
+    int64: Option<i64>,
+    #[prost(uint32, optional, tag = "11")]
+    uint32: Option<u32>,
+    #[prost(uint64, optional, tag = "13")]
+    uint64: Option<u64>,
+    #[prost(sint32, optional, tag = "15")]
+    sint32: Option<i32>,
+    #[prost(sint64, optional, tag = "17")]
+    sint64: Option<i64>,
+    #[prost(fixed32, optional, tag = "19")]
+    fixed32: Option<u32>,
+    #[prost(fixed64, optional, tag = "21")]
+    fixed64: Option<u64>,
+    #[prost(sfixed32, optional, tag = "23")]
+    sfixed32: Option<i32>,
+    #[prost(sfixed64, optional, tag = "25")]
+    sfixed64: Option<i64>,
+    #[prost(bool, optional, tag = "27")]
+    flag: Option<bool>,
+    #[prost(message, optional, tag = "28")]
+    flags: Option<Flags>,
+    #[prost(string, optional, tag = "29")]
+    text: Option<String>,
+}
+
+/// Several truth values.
+#[derive(Clone, PartialEq, Message)]
+struct Flags {
+    #[prost(bool, repeated, tag = "1")]
+    values: Vec<bool>,
+}
+
+/// Types of a node.
+const METADATA: i32 = 1;
+const MEMORY_LOAD: i32 = 2;
+const MEMORY_STORE: i32 = 3;
+const COMPUTE: i32 = 4;
+const SEND: i32 = 5;
+const RECEIVE: i32 = 6;
+const COLLECTIVE: i32 = 7;
+
+/// What the accelerator computes, and what the processor does: each of them one after the other.
+const ACCELERATOR: u16 = 0;
+const PROCESSOR: u16 = 1;
+
+/// What is wrong, and what would be right.
+type Bad = (String, String);
+
+fn bad<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T, Bad> {
+    Err((what.into(), hint.into()))
+}
+
+impl Attribute {
+    /// Its value as a whole number, whatever type of number it was written as.
+    fn integer(&self) -> Option<i128> {
+        let signed = [self.int64, self.sint64, self.sfixed64].into_iter().flatten().next().map(i128::from);
+        let unsigned = [self.uint64, self.fixed64].into_iter().flatten().next().map(i128::from);
+        let short = [self.int32, self.sint32, self.sfixed32].into_iter().flatten().next().map(i128::from);
+        let short_unsigned = [self.uint32, self.fixed32].into_iter().flatten().next().map(i128::from);
+        signed.or(unsigned).or(short).or(short_unsigned)
+    }
+}
+
+impl Node {
+    fn attribute(&self, name: &str) -> Option<&Attribute> {
+        self.attributes.iter().find(|a| a.name == name)
+    }
+
+    fn integer(&self, name: &str) -> Result<Option<i128>, Bad> {
+        let Some(a) = self.attribute(name) else { return Ok(None) };
+        match a.integer() {
+            Some(n) => Ok(Some(n)),
+            None if a.double.is_some() || a.float.is_some() => {
+                bad(format!("its {name} is a floating-point number"), "expected any type of whole number")
+            }
+            None => bad(format!("its {name} is no number"), "expected any type of whole number"),
+        }
+    }
+
+    /// Bytes of a message or a collective.
+    fn size(&self) -> Result<u64, Bad> {
+        match self.integer("comm_size")? {
+            None => bad("it has no comm_size", "every send, receive and collective has one, in bytes"),
+            Some(n) => match u64::try_from(n).ok().filter(|&n| n <= BYTES_MAX) {
+                Some(n) => Ok(n),
+                None => bad(format!("its comm_size is {n} B"), "expected 0 to 1 PiB"),
+            },
+        }
+    }
+
+    /// The other rank of a message.
+    fn peer(&self, name: &str, ranks: u32) -> Result<u32, Bad> {
+        match self.integer(name)? {
+            None => bad(format!("it has no {name}"), "a message names its other rank"),
+            Some(n) => match u32::try_from(n).ok().filter(|&n| n < ranks) {
+                Some(n) => Ok(n),
+                None => bad(format!("there is no rank {n}"), format!("the trace has the ranks 0 to {}", ranks - 1)),
+            },
+        }
+    }
+
+    /// Tags of 32 bits, whatever their sign.
+    fn tag(&self) -> Result<u64, Bad> {
+        let tag = self.integer("comm_tag")?.unwrap_or(0);
+        match i32::try_from(tag).map(|t| t as u32).or(u32::try_from(tag)) {
+            Ok(tag) => Ok(tag.into()),
+            Err(_) => bad(format!("its comm_tag is {tag}"), "expected 32 bits"),
+        }
+    }
+
+    fn called(&self) -> String {
+        if self.name.is_empty() { format!("node {}", self.id) } else { format!("node {} '{}'", self.id, self.name) }
+    }
+}
+
+/// What a collective computes, by its `comm_type`.
+fn kind_of(number: i128) -> Result<Kind, Bad> {
+    Ok(match number {
+        0 => Kind::AllReduce,
+        1 => Kind::Reduce,
+        2 => Kind::AllGather,
+        5 => Kind::Broadcast,
+        6 => Kind::AllToAll,
+        7 | 8 => Kind::ReduceScatter,
+        9 => Kind::Barrier,
+        3 | 4 => {
+            let name = if number == 3 { "a gather" } else { "a scatter" };
+            return bad(format!("it is {name} (comm_type {number}), which is not modelled"), "write it as sends and receives");
+        }
+        _ => return bad(format!("there is no comm_type {number}"), "expected 0 to 9, the types of collectives in et_def.proto"),
+    })
+}
+
+/// The messages of a file, each after its length.
+struct Messages<'f> {
+    from: Box<dyn BufRead + 'f>,
+    buffer: Vec<u8>,
+}
+
+impl<'f> Messages<'f> {
+    fn of(file: &'f [u8]) -> Messages<'f> {
+        let zipped = file.starts_with(&[0x1f, 0x8b]);
+        let from: Box<dyn BufRead> = if zipped { Box::new(std::io::BufReader::new(MultiGzDecoder::new(file))) } else { Box::new(file) };
+        Messages { from, buffer: Vec::new() }
+    }
+
+    /// The length of the next one; `None`: the file ends.
+    fn length(&mut self) -> Result<Option<u64>, Bad> {
+        let mut length = 0u64;
+        for nth in 0..5 {
+            let mut byte = [0];
+            match self.from.read(&mut byte) {
+                Ok(0) if nth == 0 => return Ok(None),
+                Ok(0) => return bad("the file ends in the length of a message", "it was cut off"),
+                Ok(_) => {}
+                Err(e) => return bad(format!("it cannot be unpacked: {e}"), "expected Chakra's messages, or gzip of them"),
+            }
+            length |= u64::from(byte[0] & 0x7f) << (7 * nth);
+            if byte[0] < 0x80 {
+                return Ok(Some(length));
+            }
+        }
+        bad("the length of a message has no end", "lengths have at most 32 bits: is this a Chakra trace?")
+    }
+
+    fn next<M: Message + Default>(&mut self, what: &str) -> Result<Option<M>, Bad> {
+        let Some(length) = self.length()? else { return Ok(None) };
+        if length > MESSAGE_MAX {
+            return bad(format!("a message of {length} B"), "expected at most 1 GiB: is this a Chakra trace?");
+        }
+        self.buffer.clear();
+        if let Err(e) = (&mut self.from).take(length).read_to_end(&mut self.buffer) {
+            return bad(format!("it cannot be unpacked: {e}"), "expected Chakra's messages, or gzip of them");
+        }
+        let there = self.buffer.len() as u64;
+        if there < length {
+            return bad(format!("the file ends after {there} of the {length} B of a message"), "it was cut off");
+        }
+        match M::decode(&self.buffer[..]) {
+            Ok(message) => Ok(Some(message)),
+            Err(e) => bad(format!("it is no {what}: {e}"), "the first message is GlobalMetadata, all others are nodes (et_def.proto)"),
+        }
+    }
+}
+
+/// An operation of a rank in the graph.
+struct Placed {
+    node: Node,
+    begin: u32,
+    end: u32,
+}
+
+/// A rank while it is put together.
+#[derive(Default)]
+struct Rank {
+    nodes: Vec<Placed>,
+    /// By operation of the graph: its node.
+    owner: Vec<u32>,
+    /// By process group: the collectives in which it takes part, as places in `nodes`.
+    collectives: BTreeMap<Vec<u32>, Vec<u32>>,
+}
+
+/// Reads the files `PREFIX.0.et`, `PREFIX.1.et` and so on.
+pub(in crate::network::jobs) fn read(prefix: &Path, o: &Options) -> Result<Chakra, Problem> {
+    let file = |rank: u32| {
+        let mut name = prefix.as_os_str().to_owned();
+        name.push(format!(".{rank}.et"));
+        std::path::PathBuf::from(name)
+    };
+    let ranks = (0..RANKS_MAX).find(|&r| !file(r).exists()).unwrap_or(RANKS_MAX);
+    if ranks == 0 {
+        let what = format!("there is no file '{}'", file(0).display());
+        return Err(Problem::new(what, "the key names what stands before .0.et, .1.et and so on: one file for each rank"));
+    }
+    let beyond = (ranks + 1..ranks + 1000).find(|&r| file(r).exists());
+    if let Some(beyond) = beyond {
+        let what = format!("there is no file '{}', but one of rank {beyond}", file(ranks).display());
+        return Err(Problem::new(what, "every rank has a file, from 0 on"));
+    }
+    let product = o.dimensions.iter().try_fold(1u32, |p, &d| p.checked_mul(d));
+    if !o.dimensions.is_empty() && product != Some(ranks) {
+        let what = format!(
+            "chakra_dimensions are those of {} ranks, and the trace has {ranks}",
+            product.map_or("too many".into(), |p| p.to_string())
+        );
+        return Err(Problem::new(what, "their product is the number of ranks"));
+    }
+    let groups = groups(o, ranks)?;
+    let mut t = Trace { ranks: Vec::new(), graph: Graph::new(ranks as usize), groups, o, untimed: 0 };
+    for rank in 0..ranks {
+        let bytes = read::bytes(&file(rank), FILE_MAX)?;
+        let mut at = String::new();
+        let read = t.read_rank(rank, &bytes, &mut at);
+        read.map_err(|(what, hint)| Problem::new(format!("{}: {at}{what}", file(rank).display()), hint))?;
+    }
+    let named = |(rank, node, (what, hint)): (u32, Option<String>, Bad)| {
+        let node = node.map_or(String::new(), |n| format!("{n}: "));
+        Problem::new(format!("{}: {node}{what}", file(rank).display()), hint)
+    };
+    t.add_collectives().map_err(named)?;
+    t.add_dependencies().map_err(named)?;
+    t.graph.finish();
+    let called = |rank: u32, op: u32| t.of_op(rank, op).map_or_else(|| format!("operation {op}"), Node::called);
+    if let Err(f) = t.graph.check(&called) {
+        return Err(named((f.rank, t.of_op(f.rank, f.op).map(Node::called), (f.what, f.hint))));
+    }
+    let mut warnings = Vec::new();
+    if t.untimed > 0 {
+        warnings.push((
+            format!("{} nodes compute a number of operations and have no duration: they take no time", t.untimed),
+            "a trace of a real run has durations; xoff has no model of a processor".to_owned(),
+        ));
+    }
+    Ok(Chakra { graph: t.graph, warnings })
+}
+
+/// Process groups by name.
+fn groups(o: &Options, ranks: u32) -> Result<HashMap<String, Vec<u32>>, Problem> {
+    let Some(path) = &o.groups else { return Ok(HashMap::new()) };
+    let bytes = read::bytes(path, FILE_MAX)?;
+    let groups: HashMap<String, Vec<u32>> = serde_json::from_slice(&bytes).map_err(|e| {
+        let what = format!("{}: {e}", path.display());
+        Problem::new(what, "expected process groups by name, such as {\"1\": [0, 1], \"2\": [2, 3]}")
+    })?;
+    for (name, members) in &groups {
+        let problem = |what: String| Problem::new(format!("{}: group '{name}' {what}", path.display()), "each rank of the trace once");
+        if let Some(unknown) = members.iter().find(|&&r| r >= ranks) {
+            return Err(problem(format!("has rank {unknown}, and the trace has the ranks 0 to {}", ranks - 1)));
+        }
+        let mut sorted = members.clone();
+        sorted.sort_unstable();
+        if let Some(w) = sorted.windows(2).find(|w| w[0] == w[1]) {
+            return Err(problem(format!("has rank {} twice", w[0])));
+        }
+    }
+    Ok(groups)
+}
+
+/// A trace while it is put together.
+struct Trace<'o> {
+    ranks: Vec<Rank>,
+    graph: Graph,
+    groups: HashMap<String, Vec<u32>>,
+    o: &'o Options,
+    /// Nodes that compute for an unknown time.
+    untimed: u64,
+}
+
+impl Trace<'_> {
+    /// The node that an operation belongs to.
+    fn of_op(&self, rank: u32, op: u32) -> Option<&Node> {
+        let r = self.ranks.get(rank as usize)?;
+        r.owner.get(op as usize).and_then(|&n| r.nodes.get(n as usize)).map(|p| &p.node)
+    }
+
+    /// Notes whose the newest operations of a rank are.
+    fn owned(&mut self, rank: u32, node: u32) {
+        let ops = self.graph.programs[rank as usize].ops.len();
+        self.ranks[rank as usize].owner.resize(ops, node);
+    }
+
+    /// Reads a file; `at` is where in it an error lies.
+    fn read_rank(&mut self, rank: u32, bytes: &[u8], at: &mut String) -> Result<(), Bad> {
+        self.ranks.push(Rank::default());
+        let mut messages = Messages::of(bytes);
+        if messages.next::<GlobalMetadata>("GlobalMetadata")?.is_none() {
+            return bad("there is nothing in it", "it begins with GlobalMetadata");
+        }
+        let mut ids = HashMap::new();
+        loop {
+            let nth = self.ranks[rank as usize].nodes.len();
+            *at = format!("after {nth} nodes: ");
+            let Some(node) = messages.next::<Node>("node")? else { return Ok(()) };
+            *at = format!("{}: ", node.called());
+            if let Some(first) = ids.insert(node.id, nth) {
+                return bad(format!("its id stands a second time: node number {first} has it too"), "give each node an id of its own");
+            }
+            self.add(rank, node)?;
+        }
+    }
+
+    fn add(&mut self, rank: u32, node: Node) -> Result<(), Bad> {
+        let ranks = self.graph.ranks();
+        let nth = self.ranks[rank as usize].nodes.len() as u32;
+        let on_processor = node.attribute("is_cpu_op").is_some_and(|a| a.flag == Some(true) || a.integer().is_some_and(|n| n != 0));
+        let (work, stream) = match node.kind {
+            COMPUTE | MEMORY_LOAD | MEMORY_STORE => {
+                let span = node.duration_us.checked_mul(1_000_000).map(Span).filter(|&s| s <= SPAN_MAX);
+                let Some(span) = span else {
+                    return bad(format!("it takes {} us", node.duration_us), "expected at most 11.6 days");
+                };
+                self.untimed += u64::from(span == Span::ZERO && node.integer("num_ops")?.is_some_and(|n| n > 0));
+                let stream = if node.kind != COMPUTE { Op::FREE } else { [ACCELERATOR, PROCESSOR][on_processor as usize] };
+                (Work::Compute(span), stream)
+            }
+            SEND => {
+                if let Some(src) = node.integer("comm_src")?.filter(|&s| s != i128::from(rank)) {
+                    return bad(format!("its comm_src is {src}, and the file is that of rank {rank}"), "a rank sends for itself");
+                }
+                let (to, bytes) = (node.peer("comm_dst", ranks)?, node.size()?);
+                (Work::Send { to, bytes, tag: node.tag()?, channel: 0 }, Op::FREE)
+            }
+            RECEIVE => {
+                if let Some(dst) = node.integer("comm_dst")?.filter(|&d| d != i128::from(rank)) {
+                    return bad(format!("its comm_dst is {dst}, and the file is that of rank {rank}"), "a rank receives for itself");
+                }
+                let (from, bytes) = (node.peer("comm_src", ranks)?, node.size()?);
+                (Work::Receive { from: Some(from), bytes, tag: Some(node.tag()?) }, Op::FREE)
+            }
+            COLLECTIVE => {
+                let group = self.group_of(rank, &node)?;
+                self.ranks[rank as usize].collectives.entry(group).or_default().push(nth);
+                (Work::Compute(Span::ZERO), Op::FREE)
+            }
+            METADATA => (Work::Compute(Span::ZERO), Op::FREE),
+            other => return bad(format!("there is no node of type {other}"), "expected 1 to 7, as et_def.proto has them"),
+        };
+        let op = self.graph.add(rank, work, stream);
+        self.ranks[rank as usize].nodes.push(Placed { node, begin: op, end: op });
+        self.owned(rank, nth);
+        Ok(())
+    }
+
+    /// The ranks of a collective: those of its process group, or of the dimensions that it involves, or all.
+    fn group_of(&self, rank: u32, node: &Node) -> Result<Vec<u32>, Bad> {
+        let name = node.attribute("pg_name").and_then(|a| a.text.clone().or(a.integer().map(|n| n.to_string()))).unwrap_or_default();
+        if let Some(group) = self.groups.get(&name) {
+            if !group.contains(&rank) {
+                return bad(
+                    format!("process group '{name}' does not have rank {rank}"),
+                    "a rank takes part in collectives of its own groups",
+                );
+            }
+            return Ok(group.clone());
+        }
+        if !name.is_empty() && name != "0" {
+            return bad(format!("there is no process group '{name}'"), "name a file of groups: chakra_groups = \"comm_group.json\"");
+        }
+        let all = 0..self.graph.ranks();
+        let involved = node.attribute("involved_dim").and_then(|a| a.flags.as_ref()).map_or(&[][..], |f| &f.values);
+        if involved.iter().all(|i| *i) {
+            return Ok(all.collect());
+        }
+        if self.o.dimensions.is_empty() {
+            let what = "it involves some dimensions of the network and not others, whose sizes are not known";
+            return bad(what, "give them, the innermost first: chakra_dimensions = \"8x2\"; or process groups");
+        }
+        // Ranks that differ in the dimensions involved only.
+        let place = |rank: u32| {
+            let mut left = rank;
+            let of_dimension = |(nth, &size): (usize, &u32)| {
+                let at = left % size;
+                left /= size;
+                (!involved.get(nth).copied().unwrap_or(false)).then_some((nth, at))
+            };
+            self.o.dimensions.iter().enumerate().filter_map(of_dimension).collect::<Vec<_>>()
+        };
+        Ok(all.filter(|&r| place(r) == place(rank)).collect())
+    }
+
+    /// Puts the collectives of all ranks together: the n-th of a group is that of all its members.
+    fn add_collectives(&mut self) -> Result<(), (u32, Option<String>, Bad)> {
+        let groups: std::collections::BTreeSet<Vec<u32>> = self.ranks.iter().flat_map(|r| r.collectives.keys().cloned()).collect();
+        for group in groups {
+            let of = |t: &Self, rank: u32| t.ranks[rank as usize].collectives.get(&group).cloned().unwrap_or_default();
+            let all: Vec<Vec<u32>> = group.iter().map(|&r| of(self, r)).collect();
+            let most = all.iter().map(Vec::len).max().unwrap_or(0);
+            for nth in 0..most {
+                let have = all.iter().position(|c| c.len() > nth).unwrap_or(0);
+                let first = &self.ranks[group[have] as usize].nodes[all[have][nth] as usize].node;
+                if let Some(lacks) = all.iter().position(|c| c.len() <= nth) {
+                    let what =
+                        format!("rank {} has {} collectives of this group, and this is number {}", group[lacks], all[lacks].len(), nth + 1);
+                    return Err((group[have], Some(first.called()), (what, "every member takes part in each".into())));
+                }
+                let c = self.collective(&group, first).map_err(|e| (group[0], Some(first.called()), e))?;
+                for (&rank, places) in group.iter().zip(&all) {
+                    let node = &self.ranks[rank as usize].nodes[places[nth] as usize].node;
+                    let other = self.collective(&group, node).map_err(|e| (rank, Some(node.called()), e))?;
+                    if (other.kind, other.bytes, other.root) != (c.kind, c.bytes, c.root) {
+                        let what = format!(
+                            "{} of {} B, where rank {} has {} of {} B ({})",
+                            name_of(other.kind),
+                            other.bytes,
+                            group[0],
+                            name_of(c.kind),
+                            c.bytes,
+                            first.called()
+                        );
+                        return Err((rank, Some(node.called()), (what, "all members run the same collective with the same size".into())));
+                    }
+                }
+                self.add_collective(&group, &all, nth, &c);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_collective(&mut self, group: &[u32], all: &[Vec<u32>], nth: usize, c: &Collective) {
+        let before: Vec<u32> =
+            group.iter().zip(all).map(|(&rank, places)| self.ranks[rank as usize].nodes[places[nth] as usize].begin).collect();
+        // Of one rank there is nothing to exchange.
+        let ends = if group.len() == 1 { before.clone() } else { c.add_to(&mut self.graph, &before) };
+        for ((&rank, places), end) in group.iter().zip(all).zip(ends) {
+            self.ranks[rank as usize].nodes[places[nth] as usize].end = end;
+            self.owned(rank, places[nth]);
+        }
+    }
+
+    fn collective(&self, group: &[u32], node: &Node) -> Result<Collective, Bad> {
+        let Some(number) = node.integer("comm_type")? else {
+            return bad("it has no comm_type", "a collective names its type: 0 all-reduce, 2 all-gather, ...");
+        };
+        let kind = kind_of(number)?;
+        let shares = if kind == Kind::AllGather && self.o.all_gather_of_shares { group.len() as u64 } else { 1 };
+        let bytes = if kind == Kind::Barrier { 0 } else { node.size()?.saturating_mul(shares) };
+        let root = match node.integer("root_rank")? {
+            Some(root) => group
+                .iter()
+                .position(|&r| i128::from(r) == root)
+                .ok_or_else(|| (format!("its root_rank {root} is not in its group"), "the root takes part".to_owned()))?,
+            None => 0,
+        };
+        let c = Collective {
+            name: if node.name.is_empty() { name_of(kind).to_owned() } else { node.name.clone() },
+            algorithm: if kind == Kind::AllReduce { self.o.all_reduce } else { Collective::usual(kind) },
+            root: root as u32,
+            node: self.o.node,
+            ..Collective::new(kind, bytes, group.to_vec())
+        };
+        if group.len() > 1 {
+            c.check().map_err(|(_, what, hint)| (what, hint))?;
+        }
+        Ok(c)
+    }
+
+    fn add_dependencies(&mut self) -> Result<(), (u32, Option<String>, Bad)> {
+        for (rank, r) in (0..).zip(&self.ranks) {
+            let ids: HashMap<u64, usize> = r.nodes.iter().enumerate().map(|(nth, p)| (p.node.id, nth)).collect();
+            for p in &r.nodes {
+                let control: &[u64] = if self.o.control_dependencies { &p.node.control } else { &[] };
+                for id in p.node.data.iter().chain(control) {
+                    let Some(&before) = ids.get(id) else {
+                        let what = format!("it depends on node {id}, which is not in the file");
+                        return Err((rank, Some(p.node.called()), (what, "name a node of the same rank".into())));
+                    };
+                    debug_assert!(r.nodes[before].end != NONE);
+                    self.graph.after(rank, p.begin, r.nodes[before].end);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn name_of(kind: Kind) -> &'static str {
+    xoff_jobs::collectives::KINDS.iter().find(|k| k.1 == kind).map_or("", |k| k.0)
+}
