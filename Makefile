@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build build-bench mpi demo docs farm venv install uninstall wheel test no-skips-yet test-build test-overflow test-rust test-python test-docs test-instructions test-full lint bench bench-page bench-accept msrv deny clean toolchain
+.PHONY: help build build-bench mpi demo docs farm venv install uninstall wheel test no-skips-yet test-build test-overflow test-rust test-python test-docs test-instructions test-full lint miri bench bench-page bench-accept msrv deny clean toolchain
 
 # rustup puts cargo here; a shell opened before the installation does not know it yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -240,6 +240,20 @@ farm: toolchain ## Random fabrics under checkers and broken inputs for readers, 
 	$(dir $(XOFF))xoff-farm readers --lasting $(FARM) --out $(FARM_OUT)/readers
 	$(dir $(XOFF))xoff-farm fabrics --lasting $(FARM) --out $(FARM_OUT)/fabrics
 	$(call done,farm)
+
+# The toolchain of `make miri`.
+NIGHTLY ?= nightly
+
+miri: toolchain ## Tests of the bytes of frames and of netio's pure parts in an interpreter that finds undefined behaviour (needs a nightly Rust with miri)
+	@if ! $(CARGO) +$(NIGHTLY) miri --version >/dev/null 2>&1; then
+	  echo "make: miri needs a nightly Rust with its component: rustup toolchain install $(NIGHTLY) --profile minimal --component miri --component rust-src" >&2
+	  exit 1
+	fi
+	$(call step,Miri)
+	# Without the one that goes through 2^20 headers, and without netio's tests of thousands of frames: here they take minutes each.
+	$(CARGO) +$(NIGHTLY) miri test -p xoff-wire --lib -- --skip ecn_is_rewritten_with_its_checksum
+	$(CARGO) +$(NIGHTLY) miri test -p xoff-netio --lib -- checksum:: queue:: error:: port:: sys::ring::
+	$(call done,miri)
 
 lint: toolchain ## Formatting, clippy and rustdoc (needs the rustfmt and clippy components)
 	@$(call step,Lint)
