@@ -86,7 +86,7 @@ pub enum Canary {
     /// The timer of the receiver half is never called.
     NoTimer,
     /// No message is obeyed.
-    Deaf,
+    ObeysNothing,
     /// The sender never reports what it has sent.
     NoReport,
     /// Frames of a queue change places.
@@ -289,7 +289,7 @@ impl Link {
             let Some(next) = [message, timer, arrival, start].into_iter().flatten().min() else { break };
             at = at.max(next);
             if message == Some(next) {
-                if let Some((_, message)) = s.messages.pop_front().filter(|_| self.canary != Some(Canary::Deaf)) {
+                if let Some((_, message)) = s.messages.pop_front().filter(|_| self.canary != Some(Canary::ObeysNothing)) {
                     s.tx.on_message(at, message);
                 }
             } else if timer == Some(next) {

@@ -100,12 +100,12 @@ fn a_half_that_falls_silent_is_found() {
         ("gfc-buffer", Canary::SilentDeparture, RECOVERS),
         ("gfc-conceptual", Canary::SilentDeparture, RECOVERS),
         ("gfc-time", Canary::NoTimer, LOSSLESS),
-        // Bounds within which nobody needs to listen would show nothing.
-        ("pfc", Canary::Deaf, LOSSLESS),
-        ("gfc-buffer", Canary::Deaf, LOSSLESS),
-        ("gfc-conceptual", Canary::Deaf, LOSSLESS),
-        ("gfc-time", Canary::Deaf, LOSSLESS),
-        ("pffc", Canary::Deaf, LOSSLESS),
+        // Bounds within which no sender has to obey would show nothing.
+        ("pfc", Canary::ObeysNothing, LOSSLESS),
+        ("gfc-buffer", Canary::ObeysNothing, LOSSLESS),
+        ("gfc-conceptual", Canary::ObeysNothing, LOSSLESS),
+        ("gfc-time", Canary::ObeysNothing, LOSSLESS),
+        ("pffc", Canary::ObeysNothing, LOSSLESS),
         ("pffc", Canary::SilentDeparture, RECOVERS),
         ("cbfc", Canary::NoTimer, RECOVERS),
         ("cbfc, 12-bit counters", Canary::NoTimer, RECOVERS),
