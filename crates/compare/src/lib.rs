@@ -53,6 +53,12 @@ impl Estimate {
         Estimate { mean: Some(m.mean), low: interval.then_some(m.low), high: interval.then_some(m.high) }
     }
 
+    /// The same of what cannot be below `least`: nor can its interval.
+    pub fn of_at_least(values: &[f64], least: f64) -> Estimate {
+        let e = Estimate::of(values);
+        Estimate { low: e.low.map(|low| low.max(least)), ..e }
+    }
+
     /// The interval lies on one side of zero.
     pub fn is_beyond_chance(&self) -> Option<bool> {
         Some(self.low? > 0.0 || self.high? < 0.0)
@@ -161,6 +167,20 @@ fn notes(facts: &[SideFacts], sides: &[Vec<Run>]) -> Vec<String> {
             let seconds = run.manifest.simulated_seconds * 1e3;
             notes.push(format!("{}: the run with seed {} was interrupted at {seconds:.4} ms", side.name, run.manifest.seed));
         }
+    }
+    let not_everywhere = pauses::not_everywhere(sides).len();
+    if not_everywhere > 0 {
+        notes.push(format!(
+            "the networks differ: {not_everywhere} ports are not on every side, and are left out of what is compared by port"
+        ));
+    }
+    let times: Vec<f64> = sides.iter().flatten().map(|r| r.manifest.simulated_seconds * 1e3).collect();
+    let ends = |runs: &[Run]| runs.iter().flat_map(|r| &r.flows).any(|f| f.is_sized() && f.slowdown.is_none());
+    if times.iter().any(|t| *t != times[0]) && sides.iter().any(|runs| ends(runs)) {
+        let (least, most) = times.iter().fold((f64::INFINITY, 0.0f64), |(a, b), t| (a.min(*t), b.max(*t)));
+        notes.push(format!(
+            "the runs cover {least:.4} ms to {most:.4} ms, and some flows did not finish: sums and slowdowns of the longer ones hold more traffic"
+        ));
     }
     let versions: BTreeSet<&str> = sides.iter().flatten().map(|r| r.manifest.xoff_version.as_str()).collect();
     if versions.len() > 1 {

@@ -71,7 +71,7 @@ pub(crate) fn all(names: &[String], sides: &[Vec<Run>]) -> Vec<Measure> {
                 measure: measure.into(),
                 unit: unit.into(),
                 side: name.clone(),
-                value: Estimate::of(&known),
+                value: Estimate::of_at_least(&known, if measure.starts_with("slowdown") { 1.0 } else { 0.0 }),
                 runs: known.len() as u64,
                 difference: (s > 0).then(|| difference(&values[0], here)),
             });

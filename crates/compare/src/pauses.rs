@@ -1,6 +1,6 @@
 //! What flow control did, port by port.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -33,8 +33,17 @@ impl PortPauses {
     }
 }
 
-/// Ports with any of it, the largest change first.
+/// Names of ports that some side has and another has not.
+pub(crate) fn not_everywhere(sides: &[Vec<Run>]) -> BTreeSet<&str> {
+    let names: Vec<BTreeSet<&str>> =
+        sides.iter().map(|side| side.iter().flat_map(|r| &r.ports).map(|p| p.port.as_str()).collect()).collect();
+    let all: BTreeSet<&str> = names.iter().flatten().copied().collect();
+    all.into_iter().filter(|port| names.iter().any(|n| !n.contains(port))).collect()
+}
+
+/// Ports of every side with any of it, the largest change first.
 pub(crate) fn all(sides: &[Vec<Run>]) -> Vec<PortPauses> {
+    let not_everywhere = not_everywhere(sides);
     let none = || vec![0.0; sides.len()];
     let mut ports: BTreeMap<&str, PortPauses> = BTreeMap::new();
     for (s, runs) in sides.iter().enumerate() {
@@ -54,7 +63,7 @@ pub(crate) fn all(sides: &[Vec<Run>]) -> Vec<PortPauses> {
         }
     }
     let any = |p: &PortPauses| [&p.pauses, &p.pause_ps, &p.hold_ps].into_iter().flatten().any(|v| *v > 0.0);
-    let mut rows: Vec<PortPauses> = ports.into_values().filter(any).collect();
+    let mut rows: Vec<PortPauses> = ports.into_values().filter(|p| any(p) && !not_everywhere.contains(p.port.as_str())).collect();
     rows.sort_by(|a, b| b.change().total_cmp(&a.change()).then_with(|| a.port.cmp(&b.port)));
     rows
 }

@@ -69,11 +69,12 @@ impl Comparison {
         let left = 3 + usize::from(seeds);
         let align = std::iter::repeat_n(Align::Left, left).chain(std::iter::repeat_n(Align::Right, self.sides.len() + 2));
         let mut t = Table::new(head).align(align);
-        for v in self.victims.iter().filter(|v| v.is_changed()).take(rows_max) {
+        for v in self.victims.iter().filter(|v| v.harm > 1.0).take(rows_max) {
             let seed = seeds.then(|| v.seed.to_string());
             let who = [v.flow.to_string(), v.src.clone(), v.dst.clone(), words(v.size_bytes as f64, "bytes")];
             let slowdowns = v.slowdowns.iter().map(|s| s.map_or("unfinished".into(), significant));
-            t.push(seed.into_iter().chain(who).chain(slowdowns).chain([v.factor.map_or("-".into(), significant)]));
+            let factor = v.factor.map_or_else(|| format!("at least {}", significant(v.harm)), significant);
+            t.push(seed.into_iter().chain(who).chain(slowdowns).chain([factor]));
         }
         t
     }

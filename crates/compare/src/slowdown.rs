@@ -62,7 +62,7 @@ fn one(name: &str, runs: &[Run], from: u64, to: Option<u64>) -> Option<SizeBin> 
             }
         }
     }
-    let [p50, p95, p99] = percentiles.map(|values| Estimate::of(&values));
+    let [p50, p95, p99] = percentiles.map(|values| Estimate::of_at_least(&values, 1.0));
     (flows > 0).then(|| SizeBin {
         size: label(from, to),
         from_bytes: from,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::Run;
+use crate::{FlowFacts, Run};
 
 /// A flow that every side has.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
@@ -24,21 +24,33 @@ pub struct Victim {
     pub slowdowns: Vec<Option<f64>>,
     /// Its slowdown on the last side over that on the first; null: unfinished on one of them.
     pub factor: Option<f64>,
+    /// How many times as slow the last side is at least; 0: not known, because a run ended too early.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub(crate) harm: f64,
 }
 
-impl Victim {
-    /// Some side has another slowdown than the first.
-    pub(crate) fn is_changed(&self) -> bool {
-        self.slowdowns.iter().any(|s| *s != self.slowdowns[0])
-    }
+/// A flow on one side.
+#[derive(Clone, Copy)]
+struct Fate {
+    slowdown: Option<f64>,
+    /// What the slowdown of an unfinished flow is at least: the time from its start to the end of the run over the ideal one.
+    at_least: f64,
+}
 
-    /// How much worse the last side is: unfinished there only is worst of all.
-    fn harm(&self) -> f64 {
-        match (self.slowdowns.first().copied().flatten(), self.slowdowns.last().copied().flatten()) {
-            (_, None) => f64::INFINITY,
-            (None, _) => 0.0,
-            (Some(first), Some(last)) => last / first,
-        }
+impl Fate {
+    fn of(flow: &FlowFacts, run: &Run) -> Fate {
+        let ran = (run.manifest.simulated_seconds * 1e12 - flow.start_ps as f64).max(0.0);
+        Fate { slowdown: flow.slowdown, at_least: flow.ideal_fct_ps.map_or(0.0, |ideal| ran / ideal as f64) }
+    }
+}
+
+/// How many times as slow the last side is at least. A flow that is unfinished because its run ended earlier is no worse for that.
+fn harm(first: Fate, last: Fate) -> f64 {
+    match (first.slowdown, last.slowdown) {
+        (Some(first), Some(last)) => last / first,
+        (Some(first), None) if last.at_least > first => last.at_least / first,
+        _ => 0.0,
     }
 }
 
@@ -50,25 +62,62 @@ pub(crate) fn all(sides: &[Vec<Run>]) -> Vec<Victim> {
         let seed = first.manifest.seed;
         let others: Option<Vec<&Run>> = sides[1..].iter().map(|side| side.iter().find(|r| r.manifest.seed == seed)).collect();
         let Some(others) = others else { continue };
-        let tables: Vec<HashMap<_, Option<f64>>> = others.iter().map(|run| slowdowns(run)).collect();
+        let tables: Vec<HashMap<_, Fate>> = others.iter().map(|run| fates(run)).collect();
         for flow in first.flows.iter().filter(|f| f.is_sized()) {
             let key = (flow.flow, flow.src.as_str(), flow.dst.as_str(), flow.size_bytes);
-            let elsewhere: Option<Vec<Option<f64>>> = tables.iter().map(|t| t.get(&key).copied()).collect();
+            let elsewhere: Option<Vec<Fate>> = tables.iter().map(|t| t.get(&key).copied()).collect();
             let Some(elsewhere) = elsewhere else { continue };
-            let slowdowns: Vec<Option<f64>> = std::iter::once(flow.slowdown).chain(elsewhere).collect();
+            let here = Fate::of(flow, first);
+            let harm = elsewhere.last().map_or(1.0, |last| harm(here, *last));
+            let slowdowns: Vec<Option<f64>> = std::iter::once(here).chain(elsewhere).map(|f| f.slowdown).collect();
             if slowdowns.iter().all(Option::is_none) {
                 continue;
             }
             let factor = slowdowns.last().copied().flatten().zip(flow.slowdown).map(|(last, first)| last / first);
             let (src, dst) = (flow.src.clone(), flow.dst.clone());
-            found.push(Victim { seed, flow: flow.flow, src, dst, size_bytes: flow.size_bytes, slowdowns, factor });
+            found.push(Victim { seed, flow: flow.flow, src, dst, size_bytes: flow.size_bytes, slowdowns, factor, harm });
         }
     }
-    found.sort_by(|a, b| b.harm().total_cmp(&a.harm()).then((a.seed, a.flow).cmp(&(b.seed, b.flow))));
+    found.sort_by(|a, b| b.harm.total_cmp(&a.harm).then((a.seed, a.flow).cmp(&(b.seed, b.flow))));
     found
 }
 
-fn slowdowns(run: &Run) -> HashMap<(u64, &str, &str, u64), Option<f64>> {
+fn fates(run: &Run) -> HashMap<(u64, &str, &str, u64), Fate> {
     let sized = run.flows.iter().filter(|f| f.is_sized());
-    sized.map(|f| ((f.flow, f.src.as_str(), f.dst.as_str(), f.size_bytes), f.slowdown)).collect()
+    sized.map(|f| ((f.flow, f.src.as_str(), f.dst.as_str(), f.size_bytes), Fate::of(f, run))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use xoff_record::Manifest;
+
+    /// A run of so many us with one flow from 0 on, which takes 100 us alone.
+    fn run(us: f64, slowdown: Option<f64>) -> Vec<Run> {
+        let flow = FlowFacts {
+            src: "H0".into(),
+            dst: "H1".into(),
+            size_bytes: 1000,
+            ideal_fct_ps: Some(100_000_000),
+            slowdown,
+            ..FlowFacts::default()
+        };
+        let manifest = Manifest { simulated_seconds: us * 1e-6, ..Manifest::default() };
+        vec![Run { folder: String::new(), manifest, flows: vec![flow], ports: Vec::new(), is_network: true }]
+    }
+
+    fn harm_of(first: Vec<Run>, last: Vec<Run>) -> Option<f64> {
+        all(&[first, last]).first().map(|v| v.harm)
+    }
+
+    #[test]
+    fn a_run_that_ends_earlier_harms_nothing() {
+        let done = || run(1000.0, Some(4.0));
+        assert_eq!(harm_of(done(), run(1000.0, Some(6.0))), Some(1.5));
+        // Cut off after 300 us: its slowdown is 3 at least, which is no worse than 4; after 500 us it is.
+        assert_eq!(harm_of(done(), run(300.0, None)), Some(0.0));
+        assert_eq!(harm_of(done(), run(500.0, None)), Some(5.0 / 4.0));
+        assert_eq!(harm_of(run(300.0, None), done()), Some(0.0));
+        assert_eq!(harm_of(run(300.0, None), run(300.0, None)), None);
+    }
 }
