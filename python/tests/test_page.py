@@ -248,7 +248,8 @@ def test_downloads(browser: Any, ring_page: Path) -> None:
         name, svg = o.download("#network button:has-text('SVG')")
         assert name == "network.svg" and svg.count(b"<line") == 12
         name, text = o.download("#ports button:has-text('CSV')")
-        assert name == "ports.csv" and len(text.decode().splitlines()) == 13
+        lines = text.decode().splitlines()
+        assert name == "ports.csv" and len(lines) == 13 and "stopped_share,largest_queue_bytes" in lines[0]
 
 
 def test_a_deadlock_is_drawn(browser: Any, ring_page: Path) -> None:

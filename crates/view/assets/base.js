@@ -101,7 +101,7 @@ const xoff = (() => {
     box.replaceChildren(...facts.map((f) => el(`div.card.${f.tone}`, {}, el("div.label", {}, f.label), el("div.value", {}, f.value), f.note ? el("div.note", {}, f.note) : null)));
 
   // ---- tables that sort, and filter ---------------------------------------------------------------------------------------------
-  // columns: {name, value: row => number or text, show: row => text or element, right: true}; `pick`: a click on a row.
+  // columns: {name, csv: its name with the unit in a file, value: row => number or text, show: row => text or element, right: true}; `pick`: a click on a row.
   const table = (columns, rows, { name, sort = 0, down = true, shown = 20, pick, mark } = {}) => {
     let [by, falling, limit, wanted] = [sort, down, shown, ""];
     const box = el("div.table");
@@ -133,7 +133,7 @@ const xoff = (() => {
       );
     };
     const search = el("input", { type: "search", placeholder: "filter", "aria-label": "Filter rows", oninput: (e) => ((wanted = e.target.value.trim().toLowerCase()), draw()) });
-    const download = () => save(`${name}.csv`, "text/csv", csv(columns.map((c) => c.name), rows().map((r) => columns.map((c) => c.value(r)))));
+    const download = () => save(`${name}.csv`, "text/csv", csv(columns.map((c) => c.csv || c.name), rows().map((r) => columns.map((c) => c.value(r)))));
     draw();
     return { element: el("div", {}, el("div.bar", {}, rows().length > shown ? search : "", tools([["CSV", download]])), box), draw };
   };

@@ -50,8 +50,11 @@ xoff.charts = (() => {
       if (format === "svg") save(`${file}.svg`, "image/svg+xml", decodeURIComponent(url.slice(url.indexOf(",") + 1)));
       else save(`${file}.png`, "image/png", new Blob([Uint8Array.from(atob(url.split(",")[1]), (c) => c.charCodeAt(0))], { type: "image/png" }));
     };
-    const rows = () => self.series.flatMap((s) => Array.from(s.x, (x, i) => [s.name, x, s.y[i]]));
-    const table = () => save(`${file}.csv`, "text/csv", csv(["series", spec.x.csv || spec.x.title, spec.y.map((y) => y.csv || y.title).join(" / ")], rows()));
+    // Several quantities share a column of values, so each row names its own.
+    const quantity = (s) => ((y) => y.csv || y.title)(spec.y[s.axis || 0]);
+    const rows = () => self.series.flatMap((s) => Array.from(s.x, (x, i) => (spec.y.length > 1 ? [s.name, x, quantity(s), s.y[i]] : [s.name, x, s.y[i]])));
+    const heads = () => ["series", spec.x.csv || spec.x.title, ...(spec.y.length > 1 ? ["quantity", "value"] : [quantity({})])];
+    const table = () => save(`${file}.csv`, "text/csv", csv(heads(), rows()));
     const heading = el("h3", {}, spec.title);
     const note = el("p.note", {}, spec.note || "");
     const head = el("div.bar", {}, heading, tools([["SVG", image("svg")], ["PNG", image("png")], ["CSV", table]]));
@@ -62,7 +65,7 @@ xoff.charts = (() => {
       self.series.map((s, i) => ({
         type: "scatter", mode: s.mode || "lines", name: s.name, x: s.x, y: s.y, yaxis: s.axis ? `y${s.axis + 1}` : "y",
         line: { color: colour(s.colour || SERIES[i % SERIES.length]), width: s.width || 1.8, dash: s.dash || (s.colour ? "solid" : DASHES[Math.floor(i / SERIES.length) % 7]), shape: s.shape || "linear" },
-        marker: { size: 6, symbol: s.symbol || "circle", color: colour(s.colour || SERIES[i % SERIES.length]) },
+        marker: { size: s.size || 6, symbol: s.symbol || "circle", color: colour(s.colour || SERIES[i % SERIES.length]) },
         fill: s.fill ? "tozeroy" : "none", fillcolor: s.fill ? colour(s.colour || SERIES[i % SERIES.length]) + "33" : undefined,
         showlegend: s.legend !== false, customdata: s.text, hovertemplate: s.hover || "%{y:.4~s}", connectgaps: false,
       }));

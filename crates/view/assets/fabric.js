@@ -30,9 +30,9 @@ xoff.fabric = async () => {
     add({ name: "inputs", title: "Input buffers", y: [{ title: "Input buffer [B]" }], note: "At the end of each window.", series: data.flows.map((f) => line(f.name, f.input)) });
   }
   const outputs = table([
-    { name: "Output", value: (o) => o[0] }, { name: "Load", value: (o) => (o[1] ? "hotspot" : "normal") },
-    { name: "Offered", value: (o) => o[2], show: (o) => bytes(o[2]), right: true }, { name: "Delivered", value: (o) => o[3], show: (o) => bytes(o[3]), right: true },
-    { name: "Share delivered", value: (o) => (o[2] ? o[3] / o[2] : 0), show: (o) => percent(o[2] ? o[3] / o[2] : 0), right: true },
+    { name: "Output", csv: "output", value: (o) => o[0] }, { name: "Load", csv: "load", value: (o) => (o[1] ? "hotspot" : "normal") },
+    { name: "Offered", csv: "offered_bytes", value: (o) => o[2], show: (o) => bytes(o[2]), right: true }, { name: "Delivered", csv: "delivered_bytes", value: (o) => o[3], show: (o) => bytes(o[3]), right: true },
+    { name: "Share delivered", csv: "delivered_share", value: (o) => (o[2] ? o[3] / o[2] : 0), show: (o) => percent(o[2] ? o[3] / o[2] : 0), right: true },
   ], () => data.outputs, { name: "outputs", sort: 3, shown: 16 });
   byId("outputs").append(outputs.element);
   document.documentElement.dataset.painted = String(Math.round(performance.now()));

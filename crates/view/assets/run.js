@@ -224,11 +224,12 @@ xoff.run = async () => {
     const { at, list } = waitersNow();
     const steps = [];
     const seen = [];
-    let [here, priority] = [p, null];
+    let [here, priority, slowed] = [p, null, false];
     for (;;) {
       const w = list.find((x) => x[0] === here && (priority === null || x[1] === priority));
       if (!w || seen.includes(here)) break;
       seen.push(here);
+      slowed ||= w[2] === null;
       priority = w[1];
       const [outs, flows] = [sums(w[3], 0), sums(w[3], 1)];
       const far = nodes.name[ports.node[ports.peer[here]]];
@@ -246,7 +247,9 @@ xoff.run = async () => {
       chain.replaceChildren(el("p", {}, !course ? "Waiting ports were not noted in the course of this run." : `At ${time(at, 4)} flow control neither stops it nor slows it down while its far end holds frames of it.`), rest, answer);
       return;
     }
-    const root = seen.includes(here)
+    const root = seen.includes(here) && slowed
+      ? el("p.root", {}, "Root: these ports slow each other down in a circle, beginning with ", portName(here), "; all that are slowed still send.")
+      : seen.includes(here)
       ? el("p.root.bad", {}, "Root: these ports wait for each other in a circle, beginning with ", portName(here), ".")
       : el("p.root", {}, "Root: ", portName(here), " was free to send; it is asked for more than it can carry.");
     chain.replaceChildren(el("p.note", {}, `As it stood at ${time(at, 4)}.`), el("ol", {}, steps), root, rest, answer);
@@ -390,12 +393,13 @@ xoff.run = async () => {
       series: [{ name: "flows", x: flows.slowdown.x, y: flows.slowdown.y, shape: "hv", colour: "green", hover: "%{y:.1%} at most %{x:.3r}" }] }));
   } else if (flows.sizes.length) {
     const x = flows.sizes.map((s) => s.mean);
-    const line = (key, name, symbol) => ({ name, x, y: flows.sizes.map((s) => s[key]), mode: "lines+markers", symbol, hover: `${name} %{y:.3r}` });
+    // The first one is the widest: where they are equal, each shows behind the next.
+    const line = (key, name, symbol, width, size) => ({ name, x, y: flows.sizes.map((s) => s[key]), mode: "lines+markers", symbol, width, size, hover: `${name} %{y:.3r}` });
     const open = flows.sizes.reduce((a, s) => a + s.unfinished, 0);
     cdfs.push(xoff.charts.chart({ name: "slowdown", title: "Slowdown by size of flow", x: { title: "Size of flow [B]", log: true, csv: "bytes" },
-      y: [{ title: "Slowdown", log: true }], height: 300,
+      y: [{ title: "Slowdown", log: true, csv: open ? "slowdown_at_least" : "slowdown" }], height: 300,
       note: `Completion time over that of the same flow alone.${open ? ` ${count(open)} unfinished flows count with their age, which makes the values lower bounds.` : ""}`,
-      series: [line("p50", "median", "circle"), line("p95", "95th percentile", "square"), line("p99", "99th percentile", "diamond")] }));
+      series: [line("p50", "median", "circle-open", 5, 16), line("p95", "95th percentile", "square-open", 3, 11), line("p99", "99th percentile", "diamond", 1.2, 5)] }));
   }
   const share100 = (s) => el("span", { title: "lower bound: unfinished flows count with their age" }, s);
   const size = (b) => (b === null ? "unlimited" : bytes(b));
@@ -406,13 +410,13 @@ xoff.run = async () => {
   }
   cdfs.forEach((c) => byId("cdfs").append(c.element));
   const flowTable = table([
-    { name: "Flow", value: (f) => f[0], right: true },
-    { name: "From", value: (f) => nodes.name[f[1]] }, { name: "To", value: (f) => nodes.name[f[2]] },
-    { name: "Size", value: (f) => f[3], show: (f) => size(f[3]), right: true },
-    { name: "Delivered", value: (f) => f[4], show: (f) => bytes(f[4]), right: true },
-    { name: "Start", value: (f) => f[5], show: (f) => time(f[5], 4), right: true },
-    { name: "Completion time", value: (f) => f[6], order: (f) => (f[6] === null && f[3] !== null ? Infinity : f[6]), show: (f) => (f[6] === null ? el("span.badge.caution", {}, f[3] === null ? "no end" : "unfinished") : time(f[6], 4)), right: true },
-    { name: "Slowdown", value: (f) => f[7], order: (f) => (f[6] === null && f[3] !== null ? Infinity : f[7]), show: (f) => (f[7] === null ? "-" : f[7].toPrecision(3)), right: true },
+    { name: "Flow", csv: "flow", value: (f) => f[0], right: true },
+    { name: "From", csv: "from", value: (f) => nodes.name[f[1]] }, { name: "To", csv: "to", value: (f) => nodes.name[f[2]] },
+    { name: "Size", csv: "size_bytes", value: (f) => f[3], show: (f) => size(f[3]), right: true },
+    { name: "Delivered", csv: "delivered_bytes", value: (f) => f[4], show: (f) => bytes(f[4]), right: true },
+    { name: "Start", csv: "start_ps", value: (f) => f[5], show: (f) => time(f[5], 4), right: true },
+    { name: "Completion time", csv: "completion_ps", value: (f) => f[6], order: (f) => (f[6] === null && f[3] !== null ? Infinity : f[6]), show: (f) => (f[6] === null ? el("span.badge.caution", {}, f[3] === null ? "no end" : "unfinished") : time(f[6], 4)), right: true },
+    { name: "Slowdown", csv: "slowdown", value: (f) => f[7], order: (f) => (f[6] === null && f[3] !== null ? Infinity : f[7]), show: (f) => (f[7] === null ? "-" : f[7].toPrecision(3)), right: true },
   ], () => flows.list, { name: "flows", sort: 7, shown: 10 });
   byId("flows").append(flowTable.element);
 
@@ -420,14 +424,14 @@ xoff.run = async () => {
   const all = Array.from({ length: n }, (_, p) => p);
   const stopped = (p) => Math.max(totals.pause_ps[p], totals.hold_ps[p]);
   const portTable = table([
-    { name: "Port", value: (p) => names[p], show: (p) => portName(p) },
-    { name: "Utilisation", value: (p) => usedOfAll(p), show: (p) => percent(usedOfAll(p)), right: true },
-    { name: "Sent", value: (p) => totals.tx[p], show: (p) => bytes(totals.tx[p]), right: true },
-    { name: "Pauses", value: (p) => totals.pauses[p], show: (p) => count(totals.pauses[p]), right: true },
-    { name: "Stopped", value: (p) => share(stopped(p), data.end_ps), show: (p) => percent(share(stopped(p), data.end_ps)), right: true },
-    { name: "Largest queue", value: (p) => totals.egress_max[p], show: (p) => bytes(totals.egress_max[p]), right: true },
-    { name: "Largest buffer at far end", value: (p) => totals.ingress_max[p], show: (p) => bytes(totals.ingress_max[p]), right: true },
-    { name: "Marked", value: (p) => totals.marked[p], show: (p) => count(totals.marked[p]), right: true },
+    { name: "Port", csv: "port", value: (p) => names[p], show: (p) => portName(p) },
+    { name: "Utilisation", csv: "utilisation_share", value: (p) => usedOfAll(p), show: (p) => percent(usedOfAll(p)), right: true },
+    { name: "Sent", csv: "sent_bytes", value: (p) => totals.tx[p], show: (p) => bytes(totals.tx[p]), right: true },
+    { name: "Pauses", csv: "pauses", value: (p) => totals.pauses[p], show: (p) => count(totals.pauses[p]), right: true },
+    { name: "Stopped", csv: "stopped_share", value: (p) => share(stopped(p), data.end_ps), show: (p) => percent(share(stopped(p), data.end_ps)), right: true },
+    { name: "Largest queue", csv: "largest_queue_bytes", value: (p) => totals.egress_max[p], show: (p) => bytes(totals.egress_max[p]), right: true },
+    { name: "Largest buffer at far end", csv: "largest_buffer_bytes", value: (p) => totals.ingress_max[p], show: (p) => bytes(totals.ingress_max[p]), right: true },
+    { name: "Marked", csv: "marked_frames", value: (p) => totals.marked[p], show: (p) => count(totals.marked[p]), right: true },
   ], () => all, { name: "ports", sort: all.some((p) => stopped(p)) ? 4 : 1, shown: 12, pick: (p) => choose(p), mark: (p) => p === state.port });
   byId("ports").append(portTable.element);
 
