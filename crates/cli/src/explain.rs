@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_record::Manifest;
-use xoff_run::{Explanation, How, NetworkScenario, Root, explain};
+use xoff_run::{Circle, Explanation, How, NetworkScenario, Root, explain};
 use xoff_scenario::{Problem, Problems};
 use xoff_units::Time;
 
@@ -139,18 +139,19 @@ pub struct Json {
     at_ps: u64,
     /// The port that was asked about, then the port for which each waits.
     steps: Vec<JsonStep>,
-    /// Where it ends: `bottleneck`, `deadlock`, `far end` (a host that does not take frames), `not held` (the port did not wait).
+    /// Where it ends: `bottleneck`, `deadlock`, `circle` (ports that wait for each other without a deadlock), `far end` (a host that does not take frames), `not held` (the port did not wait).
     root: &'static str,
     /// The port that is the bottleneck; null: it ends elsewhere.
     root_port: Option<String>,
-    /// Number of the step, from 0, to which the last one leads back; null: no deadlock.
+    /// Number of the step, from 0, to which the last one leads back; null: to none.
     cycle_from_step: Option<usize>,
 }
 
 fn json(e: &Explanation) -> Json {
     let (root, root_port, cycle_from_step) = match &e.root {
         Root::NotHeld => ("not held", None, None),
-        Root::Cycle(i) => ("deadlock", None, Some(*i)),
+        Root::Cycle { step, circle: Circle::Deadlock } => ("deadlock", None, Some(*step)),
+        Root::Cycle { step, .. } => ("circle", None, Some(*step)),
         Root::Bottleneck { port, .. } => ("bottleneck", Some(port.clone()), None),
         Root::FarEnd => ("far end", None, None),
     };

@@ -20,7 +20,7 @@ mod sections;
 pub use fabric::{FabricFinished, FabricScenario};
 pub use manifest::{ExtraFile, Progress, RESOLVED, RunError};
 pub use network::boundary::Boundary;
-pub use network::explain::{Explanation, How, Root, Step, explain};
+pub use network::explain::{Circle, Explanation, How, Root, Step, explain};
 pub use network::resources::cores;
 pub use network::summary::Summary;
 pub use network::tree::{Branch, Member, Role, Tree, congestion_tree};

@@ -58,9 +58,21 @@ fn a_detection_is_refused_where_it_cannot_work() {
 fn explanations_find_the_root() {
     let s = ring(&[]);
     let e = xoff_run::explain(&s, "H1->S1", xoff_units::Time::from_us(15_000), None, |_| true).unwrap();
-    assert!(matches!(e.root, xoff_run::Root::Cycle(_)), "{e}");
+    assert!(matches!(e.root, xoff_run::Root::Cycle { circle: xoff_run::Circle::Deadlock, .. }), "{e}");
     let ports: Vec<&str> = e.steps.iter().map(|s| s.port.as_str()).collect();
     assert_eq!(ports, ["H1->S1", "S1->S2", "S2->S3", "S3->S1"]);
+
+    // Before the cycle has closed for good it is no deadlock, however often ports wait for each other. With GFC they slow each other down.
+    let gfc = ring(&["flow_control=gfc-buffer"]);
+    for us in [9_000, 17_650] {
+        let e = xoff_run::explain(&gfc, "S1->S2", xoff_units::Time::from_us(us), None, |_| true).unwrap();
+        if let xoff_run::Root::Cycle { circle, .. } = e.root {
+            assert_eq!(circle, xoff_run::Circle::Slowed, "{e}");
+            assert!(e.to_string().contains("still send") && !e.to_string().contains("deadlock"), "{e}");
+        } else {
+            assert_ne!(us, 17_650, "{e}");
+        }
+    }
 
     let text = r#"
         [topology]

@@ -16,7 +16,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use xoff_params::ParamError;
-use xoff_sim::{CauseRow, Ended, FlowRecord, HoldChange, RateRow, Recorder, Row, Selection, World};
+use xoff_sim::{CauseRow, Ended, FlowRecord, HoldChange, Outcome, RateRow, Recorder, Row, Selection, World};
 use xoff_topology::PortNumbers;
 use xoff_topology::names::{What, find_port};
 use xoff_units::{Bytes, Rate, Time};
@@ -59,8 +59,13 @@ pub struct Step {
 pub enum Root {
     /// The port was neither held nor slowed down at that time.
     NotHeld,
-    /// The last step waits for the port of step `.0` again: none of them can ever go.
-    Cycle(usize),
+    /// The last step waits for the port of an earlier one again.
+    Cycle {
+        /// Number of that step.
+        step: usize,
+        /// What that means for its ports.
+        circle: Circle,
+    },
     /// This port was free to send: it is asked for more than it can carry. With the flows that it served, by bytes.
     Bottleneck {
         /// The port.
@@ -72,6 +77,17 @@ pub enum Root {
     },
     /// The far end of the last step is a host, or held nothing: only its own flow control shows why.
     FarEnd,
+}
+
+/// Ports that wait for each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Circle {
+    /// The deadlock detector found that none of them can ever send again.
+    Deadlock,
+    /// None could send then; it found no deadlock among them.
+    Stopped,
+    /// They slow each other down, and still send.
+    Slowed,
 }
 
 /// An explanation.
@@ -171,11 +187,34 @@ pub fn explain(
     priority: Option<u8>,
     mut look: impl FnMut(Time) -> bool,
 ) -> Result<Explanation, ParamError> {
-    let topology = &scenario.topology;
-    let start = find_port(topology, "PORT", port, What::Port)?;
+    let start = find_port(&scenario.topology, "PORT", port, What::Port)?;
     if at > scenario.until {
         return Err(ParamError::new("TIME", format!("{at} lies after the end of the run, {}", scenario.until), "choose an earlier time"));
     }
+    let (mut outcome, log) = simulate(scenario, at, &mut look)?;
+    let priority = priority.or_else(|| (0..8).find(|&p| log.state(start, p, at).is_some())).unwrap_or(0);
+    let mut e = follow(scenario, &log, &outcome.flows, start, priority, at);
+    if let Root::Cycle { step, circle: Circle::Stopped } = e.root {
+        let closed = |o: &Outcome| {
+            let is_of_circle =
+                |p: &xoff_sim::StuckPort| e.steps[step..].iter().any(|s| s.port == scenario.topology.port_name(p.node, p.port));
+            o.deadlocks.iter().any(|d| d.closed <= at && d.cycle.iter().any(is_of_circle))
+        };
+        // The detector looks now and then: its next look may be after the time that was asked about.
+        let next_looks = (at + scenario.model.deadlock_interval + scenario.model.deadlock_interval).min(scenario.until);
+        if !closed(&outcome) && next_looks > at {
+            outcome = simulate(scenario, next_looks, &mut look)?.0;
+        }
+        if closed(&outcome) {
+            e.root = Root::Cycle { step, circle: Circle::Deadlock };
+        }
+    }
+    Ok(e)
+}
+
+/// Repeats the run up to a time, and writes down who waited for what.
+fn simulate(scenario: &NetworkScenario, until: Time, look: &mut impl FnMut(Time) -> bool) -> Result<(Outcome, Log), ParamError> {
+    let topology = &scenario.topology;
     let mut model = scenario.model();
     model.probes = Default::default();
     model.probes.rate_changes = Selection::All;
@@ -187,11 +226,10 @@ pub fn explain(
     let ports = PortNumbers::new(topology);
     let lines = ports.places().iter().map(|&(n, p)| topology.link_at(n, p).rate).collect();
     world.record_to(Box::new(Collector { log: log.clone(), ports, lines }));
-    world.drive(at, |w| look(w.now()));
+    world.drive(until, |w| look(w.now()));
     let (outcome, _) = world.finish(Ended::TimeUp);
     let log = std::mem::take(&mut *log.lock().unwrap_or_else(|e| e.into_inner()));
-    let priority = priority.or_else(|| (0..8).find(|&p| log.state(start, p, at).is_some())).unwrap_or(0);
-    Ok(follow(scenario, &log, &outcome.flows, start, priority, at))
+    Ok((outcome, log))
 }
 
 fn follow(scenario: &NetworkScenario, log: &Log, flows: &[FlowRecord], start: PortId, priority: u8, at: Time) -> Explanation {
@@ -208,8 +246,9 @@ fn follow(scenario: &NetworkScenario, log: &Log, flows: &[FlowRecord], start: Po
             let ports = &t.nodes[port.0 as usize].ports;
             break Root::Bottleneck { port: name(port), rate: t.link_at(port.0, port.1).rate, ingresses: ports.len().saturating_sub(1) };
         };
-        if let Some(i) = visited.iter().position(|v| *v == port) {
-            break Root::Cycle(i);
+        if let Some(step) = visited.iter().position(|v| *v == port) {
+            let slowed = steps[step..].iter().any(|s: &Step| s.how != How::Stopped);
+            break Root::Cycle { step, circle: if slowed { Circle::Slowed } else { Circle::Stopped } };
         }
         visited.push(port);
         let (mut by_port, mut by_flow) = (BTreeMap::<PortId, u64>::new(), BTreeMap::<u32, u64>::new());
@@ -273,12 +312,23 @@ impl fmt::Display for Explanation {
         }
         match &self.root {
             Root::NotHeld => writeln!(f, "The port was free to send at {}: no flow control held it or slowed it down.", self.at),
-            Root::Cycle(i) => writeln!(
-                f,
-                "Root: a deadlock. {} waits for {} again; none of these ports can ever send.",
-                self.steps.last().map_or("", |s| &s.port),
-                self.steps[*i].port
-            ),
+            Root::Cycle { step, circle } => {
+                let (last, first) = (self.steps.last().map_or("", |s| &s.port), &self.steps[*step].port);
+                match circle {
+                    Circle::Deadlock => writeln!(f, "Root: a deadlock. {last} waits for {first} again; none of these ports can ever send."),
+                    Circle::Stopped => writeln!(
+                        f,
+                        "Root: a circle. {last} waits for {first} again; each of these ports sends once the next one does. The deadlock detector found no \
+                         deadlock among them."
+                    ),
+                    Circle::Slowed => {
+                        writeln!(
+                            f,
+                            "Root: a circle. {last} waits for {first} again: these ports slow each other down, and all that are slowed still send."
+                        )
+                    }
+                }
+            }
             Root::Bottleneck { port, rate, ingresses } => {
                 writeln!(f, "Root: {port} was free to send at {rate}; up to {ingresses} ports of its switch ask it for more than that.")
             }
