@@ -16,7 +16,7 @@ use xoff_workload::flow::PAIRS_MAX;
 use xoff_workload::random::{Purpose, below, entity, stream};
 
 use super::keys;
-use super::traces::{Trace, chakra, goal, msccl};
+use super::traces::read_trace;
 
 /// Messages that a run can have.
 const FLOWS_MAX: u64 = 1 << 28;
@@ -227,83 +227,6 @@ fn read_job(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize),
         return Err(ParamError::new("iterations", what, format!("at most {OPS_MAX}: the times of all of them are kept")));
     }
     Ok(Draft { job, graph, from_trace, compute, ready, comm, node_ranks, collectives: 0 })
-}
-
-/// The operations of a file, if one is named.
-fn read_trace(s: &mut Section<'_>, folder: &Path) -> Result<Option<Graph>, ParamError> {
-    const FORMATS: [&str; 3] = ["goal", "msccl", "chakra"];
-    let mut named = Vec::new();
-    for key in FORMATS {
-        named.extend(s.text_opt(key)?.map(|name| (key, name)));
-    }
-    for (key, of) in [
-        ("message_size", "msccl"),
-        ("chakra_groups", "chakra"),
-        ("chakra_dimensions", "chakra"),
-        ("chakra_all_reduce", "chakra"),
-        ("chakra_all_gather", "chakra"),
-        ("chakra_control", "chakra"),
-    ] {
-        if s.given(key) && named.iter().all(|n| n.0 != of) {
-            return Err(ParamError::new(key, format!("only {of} is a matter of it"), "leave it out"));
-        }
-    }
-    let (key, name) = match &named[..] {
-        [] => return Ok(None),
-        [one] => one.clone(),
-        [_, (second, _), ..] => return Err(ParamError::new(*second, "a job has one trace", format!("name one of {}", FORMATS.join(", ")))),
-    };
-    let path = folder.join(name);
-    let read = |parse: &dyn Fn(Arc<Source>) -> Result<Trace, Problems>| Source::read(&path).and_then(parse).and_then(Trace::check);
-    let graph = match key {
-        "goal" => read(&goal::read),
-        "msccl" => match s.bytes_opt("message_size")? {
-            None => return Err(ParamError::new("message_size", "missing", "chunks of the algorithm are parts of it")),
-            Some(size) if size.0 == 0 => return Err(ParamError::new("message_size", "0", "expected a size above zero")),
-            Some(size) => read(&|source| msccl::read(&source, size.0)),
-        },
-        _ => {
-            let options = chakra_options(s, folder)?;
-            chakra::read(&path, &options).map_err(Problems::from).map(|c| {
-                c.warnings.iter().for_each(|(what, hint)| s.warn(&ParamError::new("chakra", what, hint)));
-                c.graph
-            })
-        }
-    };
-    match graph {
-        Ok(graph) => Ok(Some(graph)),
-        Err(problems) => {
-            s.refuse_file(problems);
-            Err(ParamError::new(key, "it cannot be used", "see the message about the file"))
-        }
-    }
-}
-
-fn chakra_options(s: &mut Section<'_>, folder: &Path) -> Result<chakra::Options, ParamError> {
-    let mut dimensions = Vec::new();
-    if let Some(text) = s.text_opt("chakra_dimensions")? {
-        for size in text.split('x') {
-            match size.trim().parse::<u32>() {
-                Ok(n @ 1..) => dimensions.push(n),
-                _ => {
-                    return Err(ParamError::new(
-                        "chakra_dimensions",
-                        format!("'{size}' is no size"),
-                        "such as \"8x2\", the innermost first",
-                    ));
-                }
-            }
-        }
-    }
-    let all_reduce = s.text("chakra_all_reduce")?;
-    Ok(chakra::Options {
-        groups: s.text_opt("chakra_groups")?.map(|name| folder.join(name)),
-        dimensions,
-        control_dependencies: s.flag("chakra_control")?,
-        all_reduce: ALGORITHMS.iter().find(|a| a.0 == all_reduce).map_or(Collective::usual(Kind::AllReduce), |a| a.1),
-        all_gather_of_shares: s.text("chakra_all_gather")? == "share",
-        node: s.count("node_ranks")?.min(u32::MAX.into()) as u32,
-    })
 }
 
 /// The ranks that a text like `0-7`, `0-56/8` or `0,3,5` names.

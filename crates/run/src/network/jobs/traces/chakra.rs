@@ -12,20 +12,19 @@
 //! Recorded start times are not an order: nodes begin when what they depend on has ended. A collective says what, not how: the algorithm is a key of the
 //! job. What a file asks that is not modelled is refused or named, with its rank and node.
 
+mod format;
+
 use std::collections::{BTreeMap, HashMap};
-use std::io::{BufRead, Read};
 use std::path::Path;
 
-use flate2::bufread::MultiGzDecoder;
-use prost::Message;
-use xoff_jobs::{Algorithm, BYTES_MAX, Collective, Graph, Kind, NONE, Op, SPAN_MAX, Work};
+use xoff_jobs::{Algorithm, Collective, Graph, Kind, NONE, Op, SPAN_MAX, Work};
 use xoff_scenario::{Problem, read};
 use xoff_units::{Bytes, Span};
 
+use format::{Bad, COLLECTIVE, COMPUTE, GlobalMetadata, MEMORY_LOAD, MEMORY_STORE, METADATA, Messages, Node, RECEIVE, SEND, bad, kind_of};
+
 /// A file holds no more [bytes].
 const FILE_MAX: Bytes = Bytes(4 << 30);
-/// A message of a file holds no more [bytes].
-const MESSAGE_MAX: u64 = 1 << 30;
 /// The ranks that a trace can have.
 const RANKS_MAX: u32 = 1 << 20;
 
@@ -51,230 +50,9 @@ pub(in crate::network::jobs) struct Chakra {
     pub warnings: Vec<(String, String)>,
 }
 
-/// The first message of a file.
-#[derive(Clone, PartialEq, Message)]
-struct GlobalMetadata {
-    #[prost(string, tag = "1")]
-    version: String,
-    #[prost(message, repeated, tag = "2")]
-    attributes: Vec<Attribute>,
-}
-
-/// An operation of a rank.
-#[derive(Clone, PartialEq, Message)]
-struct Node {
-    #[prost(uint64, tag = "1")]
-    id: u64,
-    #[prost(string, tag = "2")]
-    name: String,
-    #[prost(int32, tag = "3")]
-    kind: i32,
-    #[prost(uint64, repeated, tag = "4")]
-    control: Vec<u64>,
-    #[prost(uint64, repeated, tag = "5")]
-    data: Vec<u64>,
-    #[prost(uint64, tag = "7")]
-    duration_us: u64,
-    #[prost(message, repeated, tag = "10")]
-    attributes: Vec<Attribute>,
-}
-
-/// A property of an operation: of its value, whose type is chosen by whoever wrote the file, the one field that is there.
-#[derive(Clone, PartialEq, Message)]
-struct Attribute {
-    #[prost(string, tag = "1")]
-    name: String,
-    #[prost(double, optional, tag = "3")]
-    double: Option<f64>,
-    #[prost(float, optional, tag = "5")]
-    float: Option<f32>,
-    #[prost(int32, optional, tag = "7")]
-    int32: Option<i32>,
-    #[prost(int64, optional, tag = "9")]
-    int64: Option<i64>,
-    #[prost(uint32, optional, tag = "11")]
-    uint32: Option<u32>,
-    #[prost(uint64, optional, tag = "13")]
-    uint64: Option<u64>,
-    #[prost(sint32, optional, tag = "15")]
-    sint32: Option<i32>,
-    #[prost(sint64, optional, tag = "17")]
-    sint64: Option<i64>,
-    #[prost(fixed32, optional, tag = "19")]
-    fixed32: Option<u32>,
-    #[prost(fixed64, optional, tag = "21")]
-    fixed64: Option<u64>,
-    #[prost(sfixed32, optional, tag = "23")]
-    sfixed32: Option<i32>,
-    #[prost(sfixed64, optional, tag = "25")]
-    sfixed64: Option<i64>,
-    #[prost(bool, optional, tag = "27")]
-    flag: Option<bool>,
-    #[prost(message, optional, tag = "28")]
-    flags: Option<Flags>,
-    #[prost(string, optional, tag = "29")]
-    text: Option<String>,
-}
-
-/// Several truth values.
-#[derive(Clone, PartialEq, Message)]
-struct Flags {
-    #[prost(bool, repeated, tag = "1")]
-    values: Vec<bool>,
-}
-
-/// Types of a node.
-const METADATA: i32 = 1;
-const MEMORY_LOAD: i32 = 2;
-const MEMORY_STORE: i32 = 3;
-const COMPUTE: i32 = 4;
-const SEND: i32 = 5;
-const RECEIVE: i32 = 6;
-const COLLECTIVE: i32 = 7;
-
 /// What the accelerator computes, and what the processor does: each of them one after the other.
 const ACCELERATOR: u16 = 0;
 const PROCESSOR: u16 = 1;
-
-/// What is wrong, and what would be right.
-type Bad = (String, String);
-
-fn bad<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T, Bad> {
-    Err((what.into(), hint.into()))
-}
-
-impl Attribute {
-    /// Its value as a whole number, whatever type of number it was written as.
-    fn integer(&self) -> Option<i128> {
-        let signed = [self.int64, self.sint64, self.sfixed64].into_iter().flatten().next().map(i128::from);
-        let unsigned = [self.uint64, self.fixed64].into_iter().flatten().next().map(i128::from);
-        let short = [self.int32, self.sint32, self.sfixed32].into_iter().flatten().next().map(i128::from);
-        let short_unsigned = [self.uint32, self.fixed32].into_iter().flatten().next().map(i128::from);
-        signed.or(unsigned).or(short).or(short_unsigned)
-    }
-}
-
-impl Node {
-    fn attribute(&self, name: &str) -> Option<&Attribute> {
-        self.attributes.iter().find(|a| a.name == name)
-    }
-
-    fn integer(&self, name: &str) -> Result<Option<i128>, Bad> {
-        let Some(a) = self.attribute(name) else { return Ok(None) };
-        match a.integer() {
-            Some(n) => Ok(Some(n)),
-            None if a.double.is_some() || a.float.is_some() => {
-                bad(format!("its {name} is a floating-point number"), "expected any type of whole number")
-            }
-            None => bad(format!("its {name} is no number"), "expected any type of whole number"),
-        }
-    }
-
-    /// Bytes of a message or a collective.
-    fn size(&self) -> Result<u64, Bad> {
-        match self.integer("comm_size")? {
-            None => bad("it has no comm_size", "every send, receive and collective has one, in bytes"),
-            Some(n) => match u64::try_from(n).ok().filter(|&n| n <= BYTES_MAX) {
-                Some(n) => Ok(n),
-                None => bad(format!("its comm_size is {n} B"), "expected 0 to 1 PiB"),
-            },
-        }
-    }
-
-    /// The other rank of a message.
-    fn peer(&self, name: &str, ranks: u32) -> Result<u32, Bad> {
-        match self.integer(name)? {
-            None => bad(format!("it has no {name}"), "a message names its other rank"),
-            Some(n) => match u32::try_from(n).ok().filter(|&n| n < ranks) {
-                Some(n) => Ok(n),
-                None => bad(format!("there is no rank {n}"), format!("the trace has the ranks 0 to {}", ranks - 1)),
-            },
-        }
-    }
-
-    /// Tags of 32 bits, whatever their sign.
-    fn tag(&self) -> Result<u64, Bad> {
-        let tag = self.integer("comm_tag")?.unwrap_or(0);
-        match i32::try_from(tag).map(|t| t as u32).or(u32::try_from(tag)) {
-            Ok(tag) => Ok(tag.into()),
-            Err(_) => bad(format!("its comm_tag is {tag}"), "expected 32 bits"),
-        }
-    }
-
-    fn called(&self) -> String {
-        if self.name.is_empty() { format!("node {}", self.id) } else { format!("node {} '{}'", self.id, self.name) }
-    }
-}
-
-/// What a collective computes, by its `comm_type`.
-fn kind_of(number: i128) -> Result<Kind, Bad> {
-    Ok(match number {
-        0 => Kind::AllReduce,
-        1 => Kind::Reduce,
-        2 => Kind::AllGather,
-        5 => Kind::Broadcast,
-        6 => Kind::AllToAll,
-        7 | 8 => Kind::ReduceScatter,
-        9 => Kind::Barrier,
-        3 | 4 => {
-            let name = if number == 3 { "a gather" } else { "a scatter" };
-            return bad(format!("it is {name} (comm_type {number}), which is not modelled"), "write it as sends and receives");
-        }
-        _ => return bad(format!("there is no comm_type {number}"), "expected 0 to 9, the types of collectives in et_def.proto"),
-    })
-}
-
-/// The messages of a file, each after its length.
-struct Messages<'f> {
-    from: Box<dyn BufRead + 'f>,
-    buffer: Vec<u8>,
-}
-
-impl<'f> Messages<'f> {
-    fn of(file: &'f [u8]) -> Messages<'f> {
-        let zipped = file.starts_with(&[0x1f, 0x8b]);
-        let from: Box<dyn BufRead> = if zipped { Box::new(std::io::BufReader::new(MultiGzDecoder::new(file))) } else { Box::new(file) };
-        Messages { from, buffer: Vec::new() }
-    }
-
-    /// The length of the next one; `None`: the file ends.
-    fn length(&mut self) -> Result<Option<u64>, Bad> {
-        let mut length = 0u64;
-        for nth in 0..5 {
-            let mut byte = [0];
-            match self.from.read(&mut byte) {
-                Ok(0) if nth == 0 => return Ok(None),
-                Ok(0) => return bad("the file ends in the length of a message", "it was cut off"),
-                Ok(_) => {}
-                Err(e) => return bad(format!("it cannot be unpacked: {e}"), "expected Chakra's messages, or gzip of them"),
-            }
-            length |= u64::from(byte[0] & 0x7f) << (7 * nth);
-            if byte[0] < 0x80 {
-                return Ok(Some(length));
-            }
-        }
-        bad("the length of a message has no end", "lengths have at most 32 bits: is this a Chakra trace?")
-    }
-
-    fn next<M: Message + Default>(&mut self, what: &str) -> Result<Option<M>, Bad> {
-        let Some(length) = self.length()? else { return Ok(None) };
-        if length > MESSAGE_MAX {
-            return bad(format!("a message of {length} B"), "expected at most 1 GiB: is this a Chakra trace?");
-        }
-        self.buffer.clear();
-        if let Err(e) = (&mut self.from).take(length).read_to_end(&mut self.buffer) {
-            return bad(format!("it cannot be unpacked: {e}"), "expected Chakra's messages, or gzip of them");
-        }
-        let there = self.buffer.len() as u64;
-        if there < length {
-            return bad(format!("the file ends after {there} of the {length} B of a message"), "it was cut off");
-        }
-        match M::decode(&self.buffer[..]) {
-            Ok(message) => Ok(Some(message)),
-            Err(e) => bad(format!("it is no {what}: {e}"), "the first message is GlobalMetadata, all others are nodes (et_def.proto)"),
-        }
-    }
-}
 
 /// An operation of a rank in the graph.
 struct Placed {
