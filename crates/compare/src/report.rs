@@ -69,7 +69,7 @@ impl Comparison {
         let left = 3 + usize::from(seeds);
         let align = std::iter::repeat_n(Align::Left, left).chain(std::iter::repeat_n(Align::Right, self.sides.len() + 2));
         let mut t = Table::new(head).align(align);
-        for v in self.victims.iter().filter(|v| v.harm > 1.0).take(rows_max) {
+        for v in self.victims.iter().filter(|v| v.harm > 0.0 && v.factor != Some(1.0)).take(rows_max) {
             let seed = seeds.then(|| v.seed.to_string());
             let who = [v.flow.to_string(), v.src.clone(), v.dst.clone(), words(v.size_bytes as f64, "bytes")];
             let slowdowns = v.slowdowns.iter().map(|s| s.map_or("unfinished".into(), significant));
