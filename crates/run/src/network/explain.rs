@@ -84,7 +84,7 @@ pub enum Root {
 pub enum Circle {
     /// The deadlock detector found that none of them can ever send again.
     Deadlock,
-    /// None could send then; it found no deadlock among them.
+    /// None could send then; the detector found no deadlock among them, or is off.
     Stopped,
     /// They slow each other down, and still send.
     Slowed,
@@ -318,8 +318,8 @@ impl fmt::Display for Explanation {
                     Circle::Deadlock => writeln!(f, "Root: a deadlock. {last} waits for {first} again; none of these ports can ever send."),
                     Circle::Stopped => writeln!(
                         f,
-                        "Root: a circle. {last} waits for {first} again; each of these ports sends once the next one does. The deadlock detector found no \
-                         deadlock among them."
+                        "Root: a circle. {last} waits for {first} again: none of these ports can send before the next one does. The deadlock detector, where \
+                         it is on (run.deadlock_interval), has found no deadlock among them."
                     ),
                     Circle::Slowed => {
                         writeln!(
