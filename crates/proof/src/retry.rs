@@ -10,7 +10,6 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::hash::{Hash, Hasher};
 
 use stateright::{Model, Property};
 use xoff_mech::link_retry::{Change, Params, REGISTRY, RetryReceiver, RetrySender, Signal, State as Does};
@@ -194,17 +193,7 @@ pub struct State {
     key: Vec<u64>,
 }
 
-impl PartialEq for State {
-    fn eq(&self, o: &State) -> bool {
-        self.key == o.key
-    }
-}
-impl Eq for State {}
-impl Hash for State {
-    fn hash<H: Hasher>(&self, h: &mut H) {
-        self.key.hash(h);
-    }
-}
+crate::words::equal_by_key!(State);
 impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let does = match self.tx.state() {

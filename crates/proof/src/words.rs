@@ -88,3 +88,21 @@ impl Visitor for Words {
         Ok(())
     }
 }
+
+/// States are one where their keys are equal: what [`Words`] has written down.
+macro_rules! equal_by_key {
+    ($state:ty) => {
+        impl PartialEq for $state {
+            fn eq(&self, o: &$state) -> bool {
+                self.key == o.key
+            }
+        }
+        impl Eq for $state {}
+        impl std::hash::Hash for $state {
+            fn hash<H: std::hash::Hasher>(&self, h: &mut H) {
+                self.key.hash(h);
+            }
+        }
+    };
+}
+pub(crate) use equal_by_key;

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::hash::{Hash, Hasher};
 
 use xoff_mech::flow_control::{Message, Rx, Tx};
 use xoff_units::Time;
@@ -97,17 +96,7 @@ impl Clone for State {
         }
     }
 }
-impl PartialEq for State {
-    fn eq(&self, o: &State) -> bool {
-        self.key == o.key
-    }
-}
-impl Eq for State {}
-impl Hash for State {
-    fn hash<H: Hasher>(&self, h: &mut H) {
-        self.key.hash(h);
-    }
-}
+crate::words::equal_by_key!(State);
 impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let frames = |n: usize| format!("{n} frame{}", if n == 1 { "" } else { "s" });
