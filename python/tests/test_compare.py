@@ -67,7 +67,7 @@ def texts(figure: Figure) -> str:
 def test_slowdown_by_size_is_that_of_the_flows(websearch: list[xoff.Run]) -> None:
     run = websearch[0]
     table = run.slowdown()
-    assert table.columns == ["size", "from_bytes", "to_bytes", "flows", "unfinished", "mean", "p50", "p95", "p99", "max", "unfinished_p50"]
+    assert table.columns == ["size", "from_bytes", "to_bytes", "flows", "unfinished", "mean", "p50", "p95", "p99", "max"]
     assert int(table["flows"].sum()) == run.flows.height and int(table["unfinished"].sum()) == 0
     for row in table.rows(named=True):
         # A second way: ceil(p n)-th of the sorted values.
@@ -94,15 +94,21 @@ def test_bins_may_be_chosen(websearch: list[xoff.Run]) -> None:
             run.slowdown(wrong)
 
 
-def test_unfinished_flows_are_counted_apart(tmp_path: Path) -> None:
+def test_unfinished_flows_count_with_their_age_wherever_slowdowns_are_shown(tmp_path: Path) -> None:
     file = tmp_path / "s.toml"
     flow = '[[flow]]\nsrc = "{}"\ndst = "H1"\nsize = "{}"\n'
     file.write_text('[topology]\nkind = "star"\nhosts = 4\n[run]\nduration = "100us"\n' + flow.format("H0", "1500B") + flow.format("H2", "1GB") + flow.format("H3", "2GB"))
     run = xoff.run(file)
     small, large = run.slowdown().rows(named=True)
     assert (small["flows"], small["unfinished"], large["flows"], large["unfinished"]) == (1, 0, 2, 2)
-    assert (large["p99"], large["mean"]) == (None, None) and small["p99"] >= 1
-    assert large["unfinished_p50"] == 1.0, "an age below the ideal time is a bound of 1"
+    assert (large["p99"], large["mean"]) == (1.0, 1.0) and small["p99"] >= 1, "an age below the ideal time is a bound of 1"
+    # One rule: the summary, a row for all sizes, and a comparison have the same median.
+    together, whole = run.summary.slowdown, run.slowdown([0]).row(0, named=True)
+    assert together is not None and (together.censored, together.median, together.p99) == (2, whole["p50"], whole["p99"])
+    compared = xoff.compare(run, run, names=["a", "b"], bins=[0])
+    medians = compared.measures.filter(pl.col("measure") == "slowdown, median")
+    assert medians.select("mean", "at_least", "difference").rows() == [(together.median, True, None)] * 2
+    assert compared.slowdown["p50"].to_list() == [together.median] * 2
     assert "unfinished, at least: 2" in texts(run.plot())
     assert "2" in well_formed(run._repr_html_())
 
@@ -215,7 +221,8 @@ def test_the_command_gives_the_same_numbers(websearch: list[xoff.Run], without: 
     done = subprocess.run([sys.executable, "-m", "xoff", "--json", "compare", "dcqcn", "none"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     answer, c = json.loads(done.stdout), xoff.compare(websearch, without)
-    assert (answer["headline"], answer["notes"]) == (c.headline, c.notes)
+    opened = [f"{name} holds 3 runs, taken as one side" for name in ("dcqcn", "none")]
+    assert (answer["headline"], answer["notes"]) == (c.headline, opened + c.notes)
     assert [(m["measure"], m["side"], m["mean"], m["low"], m["high"]) for m in answer["measures"]] == c.measures.select("measure", "side", "mean", "low", "high").rows()
     assert [(b["size"], b["side"], b["p99"]["mean"], b["p99"]["low"]) for b in answer["slowdown"]] == c.slowdown.select("size", "side", "p99", "p99_low").rows()
     assert [(v["seed"], v["flow"], v["factor"]) for v in answer["victims"]] == c.victims.select("seed", "flow", "factor").rows()

@@ -33,11 +33,12 @@ class Comparison:
     parameters: pl.DataFrame
     """What differs: ``path`` and a column for each side; null: it has no such key. Seeds and titles are left out."""
     measures: pl.DataFrame
-    """``measure``, ``unit``, ``side``, ``mean``, ``low``, ``high``, ``runs``, and the difference to the first side: ``difference``,
-    ``difference_low``, ``difference_high`` (run by run where both sides have the same seeds, else without an interval)."""
+    """``measure``, ``unit``, ``side``, ``mean``, ``low``, ``high``, ``runs``, ``at_least`` (true: a lower bound, because flows are unfinished),
+    and the difference to the first side: ``difference``, ``difference_low``, ``difference_high`` (run by run where both sides have the same
+    seeds, else without an interval; null where the first side is a lower bound)."""
     slowdown: pl.DataFrame
-    """Slowdown by size: ``size``, ``from_bytes``, ``to_bytes``, ``side``, ``flows`` and ``unfinished`` of all runs, ``p50``, ``p95``, ``p99`` of
-    finished flows (means over the runs) with ``p50_low``, ``p50_high``, ..."""
+    """Slowdown by size: ``size``, ``from_bytes``, ``to_bytes``, ``side``, ``flows`` and ``unfinished`` of all runs, ``p50``, ``p95``, ``p99``
+    (means over the runs; lower bounds where ``unfinished`` is above 0) with ``p50_low``, ``p50_high``, ..."""
     victims: pl.DataFrame
     """Flows that every side has (same seed, number, ends and size), those that the last side slows down most first: ``seed``, ``flow``, ``src``,
     ``dst``, ``size_bytes``, the slowdown on each side (null: unfinished) and ``factor``, last side over first (null: unfinished on one)."""
@@ -60,7 +61,7 @@ class Comparison:
     def _shown(self) -> list[tuple[str, pl.DataFrame]]:
         return [
             ("Parameters that differ", self.parameters),
-            ("Measures", self.measures.select("measure", "unit", "side", "mean", "low", "high", "difference")),
+            ("Measures", self.measures.select("measure", "unit", "side", "mean", "low", "high", "at_least", "difference")),
             ("Slowdown by size", self.slowdown.select("size", "side", "flows", "unfinished", "p50", "p95", "p99", "p99_low", "p99_high")),
             ("Flows that the last side slows down most", self.victims.head(10)),
             ("Pauses by port", self.pauses.head(10)),
@@ -136,7 +137,7 @@ def _parameters(names: list[str], rows: list[dict[str, Any]]) -> pl.DataFrame:
 
 def _measures(rows: list[dict[str, Any]]) -> pl.DataFrame:
     texts, ends = dict.fromkeys(("measure", "unit", "side"), pl.String), ("mean", "low", "high")
-    schema = {**texts, **dict.fromkeys(ends, pl.Float64), "runs": pl.UInt32}
+    schema = {**texts, **dict.fromkeys(ends, pl.Float64), "runs": pl.UInt32, "at_least": pl.Boolean}
     differences = {"difference": "mean", "difference_low": "low", "difference_high": "high"}
     values = [[r[c] for c in schema] + [(r["difference"] or {}).get(end) for end in differences.values()] for r in rows]
     return pl.DataFrame(values, schema={**schema, **dict.fromkeys(differences, pl.Float64)}, orient="row")

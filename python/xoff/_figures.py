@@ -69,7 +69,7 @@ def slowdown(run: Run) -> Figure:
     table = by_size(flows, starts).filter(pl.col("p50").is_not_null())
     if done.height >= 8:
         middles = [_middle(flows, row["from_bytes"], row["to_bytes"]) for row in table.rows(named=True)]
-        # Percentiles of the finished ones mean little where most are not.
+        # Bounds mean little where most flows are unfinished.
         counts = [n - late if 2 * late <= n else 0 for n, late in table.select("flows", "unfinished").rows()]
         lines = (("p50", 1, "median", COLORS[0], "-"), ("p95", 20, "95th percentile", COLORS[4], "--"), ("p99", 100, "99th percentile", COLORS[1], "-"))
         for p, least, name, color, style in lines:
@@ -183,5 +183,5 @@ def compared(c: Comparison) -> Figure:
         _by_factor(panels[0])
         panels[1].legend(frameon=False, fontsize=8)
     late = int(table["unfinished"].sum())
-    figure.suptitle(" / ".join(c.names) + (f" ({late:,} unfinished flows are not in it)" if late else ""), fontsize=10)
+    figure.suptitle(" / ".join(c.names) + (f" ({late:,} unfinished flows count with their age)" if late else ""), fontsize=10)
     return figure

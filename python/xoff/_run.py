@@ -385,12 +385,11 @@ class Run:
         """Slowdown by size of flow: completion time over the shortest possible one, 1 at best.
 
         A row for each bin that has flows: ``size`` (``"10 KB to 100 KB"``), ``from_bytes``, ``to_bytes`` (null: no end), ``flows``,
-        ``unfinished`` among them, and of the finished ones ``mean``, ``p50``, ``p95``, ``p99`` (the smallest value that 99 of 100 do
-        not exceed) and ``max``. Unfinished flows have no completion time: ``unfinished_p50`` is the median of their age over the ideal time,
-        which their slowdown will exceed. Where ``unfinished`` is above 0 the percentiles are those of the lucky ones.
+        ``unfinished`` among them, ``mean``, ``p50``, ``p95``, ``p99`` (the smallest value that 99 of 100 do not exceed) and ``max``.
+        Unfinished flows have no completion time yet and count with their age at the end, which it will exceed: where ``unfinished`` is above 0,
+        all values are lower bounds, as in :attr:`summary` and in the report.
 
         ``bins``: sizes in bytes at which bins begin (default: 0, 10 KB, 100 KB, 1 MB, 10 MB, 100 MB); or a number of bins with as many flows each.
-        :attr:`summary` has the slowdown of all flows together, unfinished ones counted with their age.
         """
         from ._slowdown import by_size, edges, sized
 

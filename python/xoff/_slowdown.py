@@ -87,15 +87,16 @@ def by_size(flows: pl.DataFrame, starts: list[int]) -> pl.DataFrame:
         inside = flows.filter((pl.col("size_bytes") >= begin) & (pl.col("size_bytes") < (UNLIMITED if end is None else end)))
         if inside.is_empty():
             continue
-        done = sorted(inside["slowdown"].drop_nulls().to_list())
+        # As in the manifest and the report: an unfinished flow counts with its age, a lower bound.
         late = sorted(inside["at_least"].drop_nulls().to_list())
+        known = sorted(inside["slowdown"].drop_nulls().to_list() + late)
         rows.append(
             {"size": label(begin, end), "from_bytes": begin, "to_bytes": end, "flows": inside.height, "unfinished": len(late)}
-            | {"mean": sum(done) / len(done) if done else None}
-            | {f"p{p}": percentile(done, p) for p in PERCENTILES}
-            | {"max": done[-1] if done else None, "unfinished_p50": percentile(late, 50)}
+            | {"mean": sum(known) / len(known)}
+            | {f"p{p}": percentile(known, p) for p in PERCENTILES}
+            | {"max": known[-1]}
         )
-    numbers = dict.fromkeys(("mean", *(f"p{p}" for p in PERCENTILES), "max", "unfinished_p50"), pl.Float64)
+    numbers = dict.fromkeys(("mean", *(f"p{p}" for p in PERCENTILES), "max"), pl.Float64)
     whole = dict.fromkeys(("from_bytes", "to_bytes", "flows", "unfinished"), pl.UInt64)
     return pl.DataFrame(rows, schema={"size": pl.String, **whole, **numbers})
 

@@ -53,22 +53,27 @@ fn bins(text: &str) -> Result<Bins, String> {
 /// Compares them.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     interrupt::end_at_once();
-    let refused = |e: CompareError| Problem::new(e.what, e.hint);
     let mut runs = Vec::new();
+    let mut opened = Vec::new();
     for side in &args.runs {
-        runs.push(side_of(side)?);
+        runs.push(side_of(side, &mut opened)?);
     }
+    let refused = |e: CompareError| {
+        let together = opened.iter().map(|o| format!("{o}, taken as the seeds of one side; "));
+        Problem::new(e.what, together.collect::<String>() + &e.hint)
+    };
     let page = args.html.as_ref().map(|file| Ok::<_, Problem>((file, out::draft("--html", file, Kind::Html, args.force)?))).transpose()?;
     let sides = Sides { runs, names: args.names.clone() };
-    let c = compare(&sides, &args.bins.clone().unwrap_or_default()).map_err(refused)?;
+    let mut c = compare(&sides, &args.bins.clone().unwrap_or_default()).map_err(refused)?;
+    c.notes.splice(..0, opened.iter().map(|o| format!("{o}, taken as one side")));
     if let Some((file, draft)) = page {
         draft.finish_with(c.to_html().as_bytes()).map_err(|e| out::refused("--html", file, e))?;
     }
     Ok(Answer::new(text(&c), &c.cut(JSON_MAX), Exit::Done))
 }
 
-/// The runs of a side.
-fn side_of(argument: &str) -> Result<Vec<Run>, Problem> {
+/// The runs of a side; into `opened`, in words, the folders that are none of a run but hold some.
+fn side_of(argument: &str, opened: &mut Vec<String>) -> Result<Vec<Run>, Problem> {
     let mut runs = Vec::new();
     for name in argument.split(',') {
         let folder = Path::new(name);
@@ -82,6 +87,10 @@ fn side_of(argument: &str) -> Result<Vec<Run>, Problem> {
             return Err(at(Problem::new(what, "expected the folder of a run (--out of xoff run), or several joined by a comma")));
         }
         let inner = if is_run(folder) { Vec::new() } else { inner(folder) };
+        if !inner.is_empty() {
+            let runs = if inner.len() == 1 { "a run".into() } else { format!("{} runs", inner.len()) };
+            opened.push(format!("{name} holds {runs}"));
+        }
         let folders = if inner.is_empty() { vec![folder.to_owned()] } else { inner };
         for folder in folders {
             runs.push(Run::read(&folder).map_err(|e| at(problem(e)))?);

@@ -70,8 +70,18 @@ fn unlike_runs_come_with_notes() {
     let (one, two) = (of("1"), of("2"));
     let notes = xoff(&["--json", "compare", &one, &two]).json()["notes"].to_string();
     assert!(notes.contains("different seeds, 1 (A), 2 (B): part of every difference is chance"), "{notes}");
-    assert!(notes.contains("slowdowns are those of finished flows; flows left out because they did not finish: 1 (A), 1 (B)"), "{notes}");
+    assert!(
+        notes.contains("unfinished flows count with their age, so that slowdowns are lower bounds (≥); unfinished: 1 (A), 1 (B)"),
+        "{notes}"
+    );
+    // One rule with the summary of the run, and the mark of a bound wherever a slowdown stands.
+    let manifest: serde_json::Value = serde_json::from_slice(&std::fs::read(dir.join("1/manifest.json")).unwrap()).unwrap();
+    let answer = xoff(&["--json", "compare", &one, &two]).json();
+    let measures: Vec<_> = answer["measures"].as_array().unwrap().iter().filter(|m| m["measure"] == "slowdown, median").collect();
+    assert_eq!(measures[0]["mean"], manifest["slowdown"]["median"]);
+    assert!(measures.iter().all(|m| m["at_least"] == true) && measures[1]["difference"]["mean"].is_null());
     let same = xoff(&["compare", &one, &one]);
+    assert!(same.out.contains("≥ "), "{}", same.out);
     assert!(!same.out.contains("different seeds") && !same.out.contains("slows down most"), "nothing has changed:\n{}", same.out);
 }
 
@@ -89,6 +99,10 @@ fn seeds_give_intervals_and_the_same_flow_is_compared() {
     let answer = xoff(&["--json", "compare", &of("dcqcn"), &of("none")]).json();
     assert_eq!(answer["sides"][0]["seeds"], serde_json::json!([1, 2, 3]));
     assert_eq!(answer["sides"][1]["name"], "none");
+    assert!(answer["notes"].to_string().contains("dcqcn holds 3 runs, taken as one side"), "{}", answer["notes"]);
+    let twice = format!("{},{}", of("dcqcn"), path(&dir, "dcqcn/1"));
+    xoff(&["compare", &twice, &of("none")])
+        .complains(&["runs of one side need different seeds", "holds 3 runs, taken as the seeds of one side"]);
     let of_measure = |name: &str| -> Vec<serde_json::Value> {
         answer["measures"].as_array().unwrap().iter().filter(|m| m["measure"] == name).cloned().collect()
     };

@@ -196,7 +196,10 @@ fn notes(facts: &[SideFacts], sides: &[Vec<Run>]) -> Vec<String> {
     let late: Vec<usize> = sides.iter().map(|runs| unfinished(runs)).collect();
     if late.iter().any(|n| *n > 0) {
         let list: Vec<String> = facts.iter().zip(&late).map(|(f, n)| format!("{n} ({})", f.name)).collect();
-        notes.push(format!("slowdowns are those of finished flows; flows left out because they did not finish: {}", list.join(", ")));
+        notes.push(format!(
+            "unfinished flows count with their age, so that slowdowns are lower bounds (≥); unfinished: {}",
+            list.join(", ")
+        ));
     }
     for (i, side) in facts.iter().enumerate().skip(1) {
         if side.result_hashes == facts[0].result_hashes && sides[i].len() == sides[0].len() {

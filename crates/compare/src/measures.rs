@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use xoff_lab::stats::quantile;
+use xoff_record::Slowdown;
 
 use crate::{Estimate, Run};
 
@@ -20,7 +20,10 @@ pub struct Measure {
     pub value: Estimate,
     /// Runs that have a value.
     pub runs: u64,
+    /// The value is a lower bound: flows that did not finish count with their age.
+    pub at_least: bool,
     /// This side less the first: run by run where both have the same seeds, else of the means and without an interval; null: the first side itself.
+    /// Where this side is a lower bound, so is the difference; where the first is, the difference is not known.
     pub difference: Option<Estimate>,
 }
 
@@ -32,8 +35,7 @@ type Measured = (&'static str, &'static str, Option<f64>);
 
 fn measured(run: &Run) -> [Measured; 13] {
     let m = &run.manifest;
-    let done = run.slowdowns();
-    let of_done = |value: f64| (!done.is_empty()).then_some(value);
+    let slowdown = |of: fn(&Slowdown) -> f64| m.slowdown.as_ref().map(of);
     let sum = |one: fn(&crate::PortFacts) -> u64| Some(run.ports.iter().map(one).sum::<u64>() as f64);
     let delivered: u64 = run.flows.iter().map(|f| f.bytes_delivered).sum();
     let unfinished = m.verdict.as_ref().map_or(0, |v| v.parts().work.incomplete);
@@ -42,9 +44,9 @@ fn measured(run: &Run) -> [Measured; 13] {
         ("deadlocks", "share of runs", Some(f64::from(u8::from(m.deadlock.is_some())))),
         ("lost frames", "frames", Some(m.lost_frames as f64)),
         ("flows unfinished", "flows", Some(unfinished as f64)),
-        ("slowdown, mean", "", of_done(done.iter().sum::<f64>() / done.len() as f64)),
-        ("slowdown, median", "", of_done(quantile(&done, 0.5))),
-        ("slowdown, 99th percentile", "", of_done(quantile(&done, 0.99))),
+        ("slowdown, mean", "", slowdown(|s| s.mean)),
+        ("slowdown, median", "", slowdown(|s| s.median)),
+        ("slowdown, 99th percentile", "", slowdown(|s| s.p99)),
         ("goodput of all flows", "bit/s", (m.simulated_seconds > 0.0).then(|| delivered as f64 * 8.0 / m.simulated_seconds)),
         ("pauses", "", sum(|p| p.pauses)),
         ("time paused, all ports", "us", sum(|p| p.pause_ps_total).map(|ps| ps / 1e6)),
@@ -65,15 +67,19 @@ pub(crate) fn all(names: &[String], sides: &[Vec<Run>]) -> Vec<Measure> {
         if values.iter().flatten().all(|(_, v)| v.is_none_or(|v| v == 0.0)) && !ALWAYS.contains(&measure) {
             continue;
         }
+        // What is computed from slowdowns is a lower bound where flows did not finish.
+        let is_slowdown = measure.starts_with("slowdown");
+        let bounds = |runs: &[Run]| is_slowdown && runs.iter().any(|r| r.manifest.slowdown.as_ref().is_some_and(|s| s.censored > 0));
         for (s, (name, here)) in names.iter().zip(&values).enumerate() {
             let known: Vec<f64> = here.iter().filter_map(|(_, v)| *v).collect();
             rows.push(Measure {
                 measure: measure.into(),
                 unit: unit.into(),
                 side: name.clone(),
-                value: Estimate::of_at_least(&known, if measure.starts_with("slowdown") { 1.0 } else { 0.0 }),
+                value: Estimate::of_at_least(&known, if is_slowdown { 1.0 } else { 0.0 }),
                 runs: known.len() as u64,
-                difference: (s > 0).then(|| difference(&values[0], here)),
+                at_least: bounds(&sides[s]),
+                difference: (s > 0).then(|| if bounds(&sides[0]) { Estimate::default() } else { difference(&values[0], here) }),
             });
         }
     }

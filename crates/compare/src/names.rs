@@ -73,7 +73,7 @@ pub(crate) fn choose(given: Option<&[String]>, sides: &[Vec<(String, String)>]) 
     paths.sort_by_key(|p| !p.ends_with(".kind"));
     for path in paths {
         let values: Option<Vec<&str>> = sides.iter().map(|of| value(of, path)).collect();
-        let Some(values) = values.filter(|v| all_differ(v)) else { continue };
+        let Some(values) = values.filter(|v| all_differ(v) && v.iter().all(|v| !v.is_empty())) else { continue };
         let last = path.rsplit('.').next().unwrap_or(path);
         return Ok(values.iter().map(|v| if last == "kind" { (*v).to_owned() } else { format!("{last} {v}") }).collect());
     }

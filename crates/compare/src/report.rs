@@ -2,7 +2,7 @@
 
 use xoff_report::{Align, Axis, Bar, BarGroup, Card, Figure, Mark, Panel, Report, Section, Table, Tone, Unit};
 
-use crate::words::{significant, words};
+use crate::words::{bound, significant, words};
 use crate::{Comparison, Estimate, Measure};
 
 /// What intervals are, for a caption.
@@ -17,6 +17,11 @@ pub fn in_words(e: &Estimate, unit: &str) -> String {
         (Some(mean), Some(low), Some(high)) => format!("{} ({} to {})", words(mean, unit), words(low, unit), words(high, unit)),
         (Some(mean), ..) => words(mean, unit),
     }
+}
+
+/// The same of a value that may be a lower bound: `≥ 2.49`.
+fn bounded(at_least: bool, e: &Estimate, unit: &str) -> String {
+    format!("{}{}", bound(at_least && e.mean.is_some()), in_words(e, unit))
 }
 
 impl Comparison {
@@ -41,8 +46,11 @@ impl Comparison {
         let mut t = Table::new(head).align(std::iter::once(Align::Left).chain(std::iter::repeat_n(Align::Right, self.sides.len() + 1)));
         for rows in self.measures.chunk_by(|a, b| a.measure == b.measure) {
             let difference = two.then(|| rows.last().and_then(|m| m.difference.as_ref())).flatten();
-            let last = two.then(|| difference.map_or("-".into(), |d| in_words(d, &rows[0].unit)));
-            let value = |m: &Measure| in_words(&m.value, &m.unit);
+            let last = two.then(|| {
+                let at_least = rows.last().is_some_and(|m| m.at_least);
+                difference.map_or("-".into(), |d| bounded(at_least, d, &rows[0].unit))
+            });
+            let value = |m: &Measure| bounded(m.at_least, &m.value, &m.unit);
             t.push(std::iter::once(rows[0].measure.clone()).chain(rows.iter().map(value)).chain(last));
         }
         t
@@ -55,7 +63,7 @@ impl Comparison {
         let mut t = Table::new(head).align([Align::Left, Align::Left].into_iter().chain(right));
         for b in &self.slowdown {
             let counts = [b.flows, b.unfinished].map(|n| n.to_string());
-            let percentiles = [&b.p50, &b.p95, &b.p99].map(|p| in_words(p, ""));
+            let percentiles = [&b.p50, &b.p95, &b.p99].map(|p| bounded(b.unfinished > 0, p, ""));
             t.push([b.size.clone(), b.side.clone()].into_iter().chain(counts).chain(percentiles));
         }
         t
@@ -113,7 +121,7 @@ impl Comparison {
         };
         (!sizes.is_empty()).then(|| {
             Figure::new("Slowdown by size")
-                .caption("Finished flows; error bars are 95 % intervals over the runs of a side.")
+                .caption("Unfinished flows count with their age; error bars are 95 % intervals over the runs of a side.")
                 .panel(panel("Median", |b| &b.p50))
                 .panel(panel("99th percentile", |b| &b.p99))
         })

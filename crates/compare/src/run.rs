@@ -131,11 +131,13 @@ impl Run {
         Ok(run)
     }
 
-    /// Slowdowns of the finished flows that have a size and a route, smallest first.
-    pub(crate) fn slowdowns(&self) -> Vec<f64> {
-        let mut all: Vec<f64> = self.flows.iter().filter(|f| f.is_sized()).filter_map(|f| f.slowdown).collect();
-        all.sort_by(f64::total_cmp);
-        all
+    /// Slowdown of a flow that has a size and a route. An unfinished one counts with its age at the end, as in the run's own summary: a lower
+    /// bound in the place of a value.
+    pub(crate) fn slowdown(&self, flow: &FlowFacts) -> f64 {
+        flow.slowdown.unwrap_or_else(|| {
+            let age = self.manifest.simulated_seconds * 1e12 - flow.start_ps as f64;
+            flow.ideal_fct_ps.map_or(1.0, |ideal| (age / ideal as f64).max(1.0))
+        })
     }
 
     /// What it is called in a message.

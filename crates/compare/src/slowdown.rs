@@ -20,9 +20,9 @@ pub struct SizeBin {
     pub side: String,
     /// Flows of all its runs, unfinished ones among them.
     pub flows: u64,
-    /// Flows that did not finish.
+    /// Flows that did not finish. They count with their age at the end of the run: above 0, the percentiles are lower bounds.
     pub unfinished: u64,
-    /// Median of the slowdowns of finished flows, its mean over the runs.
+    /// Median of the slowdowns, its mean over the runs.
     pub p50: Estimate,
     /// 95th percentile, likewise.
     pub p95: Estimate,
@@ -44,21 +44,16 @@ pub(crate) fn by_size(names: &[String], sides: &[Vec<Run>], starts: &[u64]) -> V
 
 fn one(name: &str, runs: &[Run], from: u64, to: Option<u64>) -> Option<SizeBin> {
     let inside = |f: &&FlowFacts| f.is_sized() && f.size_bytes >= from && to.is_none_or(|to| f.size_bytes < to);
-    let (mut flows, mut unfinished) = (0, 0);
+    let (mut flows, mut unfinished) = (0u64, 0u64);
     let mut percentiles: [Vec<f64>; 3] = Default::default();
     for run in runs {
-        let mut done: Vec<f64> = Vec::new();
-        for flow in run.flows.iter().filter(inside) {
-            flows += 1;
-            match flow.slowdown {
-                Some(slowdown) => done.push(slowdown),
-                None => unfinished += 1,
-            }
-        }
-        done.sort_by(f64::total_cmp);
-        if !done.is_empty() {
+        unfinished += run.flows.iter().filter(inside).filter(|f| f.slowdown.is_none()).count() as u64;
+        let mut all: Vec<f64> = run.flows.iter().filter(inside).map(|f| run.slowdown(f)).collect();
+        all.sort_by(f64::total_cmp);
+        flows += all.len() as u64;
+        if !all.is_empty() {
             for (values, share) in percentiles.iter_mut().zip([0.5, 0.95, 0.99]) {
-                values.push(quantile(&done, share));
+                values.push(quantile(&all, share));
             }
         }
     }

@@ -34,14 +34,13 @@ pub struct Victim {
 #[derive(Clone, Copy)]
 struct Fate {
     slowdown: Option<f64>,
-    /// What the slowdown of an unfinished flow is at least: the time from its start to the end of the run over the ideal one.
+    /// What its slowdown is at least, if it is unfinished.
     at_least: f64,
 }
 
 impl Fate {
     fn of(flow: &FlowFacts, run: &Run) -> Fate {
-        let ran = (run.manifest.simulated_seconds * 1e12 - flow.start_ps as f64).max(0.0);
-        Fate { slowdown: flow.slowdown, at_least: flow.ideal_fct_ps.map_or(0.0, |ideal| ran / ideal as f64) }
+        Fate { slowdown: flow.slowdown, at_least: run.slowdown(flow) }
     }
 }
 

@@ -27,15 +27,22 @@ pub(crate) fn headline(sides: &[SideFacts], measures: &[Measure]) -> String {
         let last = rows[rows.len() - 1];
         let sure = match last.difference.as_ref().and_then(crate::Estimate::is_beyond_chance) {
             None => "",
+            // Of a lower bound the interval says nothing.
+            Some(_) if last.at_least => "",
             Some(true) => " (beyond chance at 95 %)",
             Some(false) => " (within chance at 95 %)",
         };
-        let shown: Vec<String> = values.iter().map(|v| words(*v, &last.unit)).collect();
+        let shown: Vec<String> = rows.iter().zip(&values).map(|(m, v)| format!("{}{}", bound(m.at_least), words(*v, &last.unit))).collect();
         parts.push(format!("{name} {}{sure}", shown.join(" -> ")));
     }
     let head: Vec<&str> = sides.iter().map(|s| s.name.as_str()).collect();
     let what = if parts.is_empty() { "no difference in deadlocks, losses, slowdown, pauses and queues".into() } else { parts.join("; ") };
     format!("{}: {what}", head.join(" -> "))
+}
+
+/// In front of a value that is a lower bound.
+pub(crate) fn bound(at_least: bool) -> &'static str {
+    if at_least { "≥ " } else { "" }
 }
 
 /// A value with its unit.
