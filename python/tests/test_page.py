@@ -153,6 +153,10 @@ def test_the_slider_moves_the_whole_page(browser: Any, ring_page: Path) -> None:
         # All six ports that take part are stopped; three of them wait in a circle.
         assert "in a circle" in page.inner_text("#tree")
         assert "Root: these ports wait for each other in a circle" in page.inner_text("#chain")
+        # The command asks about the instant of what is shown: the last look that noted who waits.
+        asked = page.inner_text("#chain code.command").split()[-1]
+        noted = page.evaluate("page.data.course.times[page.data.course.waiters.findLastIndex((w) => w)]")
+        assert asked == page.evaluate(f"xoff.time({noted}, 9).replace(' ', '')")
 
 
 PIXELS = "(() => { const c = document.querySelector('.canvas canvas'); return [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data].reduce((a, v, i) => (a * 31 + v * (i % 251)) % 1000000007, 7); })()"
@@ -201,6 +205,45 @@ def test_the_network_zooms(browser: Any, pods_page: Path) -> None:
         page.click("#network .tools button:has-text('Fit')")
         page.wait_for_timeout(200)
         assert page.evaluate(PIXELS) == before
+
+
+NAMED = """(() => {
+  const c = document.querySelector('.canvas canvas').getContext('2d');
+  return [...page.net.labels()].flatMap((t, i) => t === undefined ? [] : [[t, page.data.nodes.host[i], ...page.net.at(i), c.measureText(t).width]]);
+})()"""
+
+
+def over_each_other(labels: list[Any]) -> list[tuple[str, str]]:
+    """Pairs of names of one kind that touch."""
+    return [(a[0], b[0]) for i, a in enumerate(labels) for b in labels[:i] if a[1] == b[1] and abs(a[3] - b[3]) < 12 and abs(a[2] - b[2]) < (a[4] + b[4]) / 2]
+
+
+@pytest.mark.parametrize("width", [400, 1400, 2560])
+def test_as_many_names_as_fit_stand_in_the_network(browser: Any, pods_page: Path, width: int) -> None:
+    with Opened(browser, pods_page.as_uri(), width) as o:
+        labels = o.page.evaluate(NAMED)
+        hosts = [t for t, host, *_ in labels if host]
+        # Of hosts in a row not only those whose names are short.
+        assert any(len(t) > 3 for t in hosts) and len(hosts) >= (4 if width == 400 else 16), hosts
+        assert over_each_other(labels) == []
+
+
+def test_long_names_are_shortened_where_there_is_no_room(browser: Any, tmp_path: Path) -> None:
+    scenario, out = tmp_path / "s.toml", tmp_path / "out"
+    names = [f"rack{i:02}-gpu-node-of-the-cluster-{i:02}" for i in range(30)]
+    links = "".join(f'"{n} leaf-switch-of-the-first-row", ' for n in names)
+    hosts = ", ".join(f'"{n}"' for n in names)
+    scenario.write_text(f'[run]\nduration = "50us"\n[topology]\nkind = "custom"\nrate = "10Gbps"\nhosts = [{hosts}]\nlinks = [{links}]\n[[flow]]\nsrc = "{names[0]}"\ndst = "{names[1]}"\n')
+    ran = xoff("run", str(scenario), "--out", str(out))
+    assert ran.returncode == 0, ran.stderr
+    with Opened(browser, (out / "report.html").as_uri()) as o:
+        labels = o.page.evaluate(NAMED)
+        hosts_shown = [t for t, host, *_ in labels if host]
+        assert len(hosts_shown) >= 6 and all("…" in t and t[-2:].isdigit() for t in hosts_shown), hosts_shown
+        assert over_each_other(labels) == []
+        # Nothing was paused: the page opens with the load instead of an idle colour everywhere.
+        assert o.page.evaluate("page.state.metric") == "rate"
+        assert o.page.get_attribute("[data-metric=rate]", "aria-checked") == "true"
 
 
 def test_charts_follow_the_width_of_the_window(browser: Any, ring_page: Path) -> None:

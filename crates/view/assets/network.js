@@ -14,6 +14,7 @@ xoff.network = (net, { value, tooltip, pick, cycles, name }) => {
   let selected = -1;
   let hovered = -1;
   let scheme = [];
+  let labels = [];
 
   // ---- where things are ---------------------------------------------------------------------------------------------------------
   const [xs, ys] = [nodes.x, nodes.y];
@@ -76,6 +77,44 @@ xoff.network = (net, { value, tooltip, pick, cycles, name }) => {
     c.lineTo(mx - ux * s + uy * s * 0.8, my - uy * s - ux * s * 0.8);
     c.fill();
   };
+  // ---- names ---------------------------------------------------------------------------------------------------------------------
+  const outside = (x, y) => x < -80 || y < -40 || x > size.width + 80 || y > size.height + 40;
+  const widthOf = (text, letter) => text.length * letter * 0.6 + letter;
+  // Where the name of a host stands: below it, or above where the drawing goes on below.
+  const beside = (y, r, letter) => (net.tiers || y >= size.height / 2 ? 1 : -1) * (r + letter * 0.75);
+  // As much of a name as there is room for, its end at least, in which it differs from its neighbours.
+  const shortened = (text, letters) => {
+    const most = Math.max(letters, 9);
+    const head = Math.floor((most - 1) / 2) - 1;
+    return text.length <= most ? text : `${text.slice(0, head)}…${text.slice(text.length - (most - 1 - head))}`;
+  };
+  // The names that fit without one lying over another: those of the chosen port first, then as the nodes come. The whole name shows on hover.
+  const placed = (letter, r) => {
+    const names = new Array(xs.length);
+    const bands = new Map();
+    const free = (x0, x1, y0, y1, take) => {
+      for (let b = Math.floor(y0 / 16); b <= Math.floor(y1 / 16); b++) {
+        const band = bands.get(b);
+        if (take) band ? band.push([x0, x1]) : bands.set(b, [[x0, x1]]);
+        else if (band && band.some(([a, z]) => x0 < z && x1 > a)) return false;
+      }
+      return true;
+    };
+    const ends = selected >= 0 ? [ports.node[selected], ports.node[ports.peer[selected]]] : [];
+    for (const i of [...ends, ...xs.keys()]) {
+      const [x, y] = at(i);
+      if (names[i] !== undefined || outside(x, y)) continue;
+      const letters = room[i] === Infinity ? 24 : Math.floor((room[i] * unit[0] * view.scale) / (letter * 0.6) - 1.7);
+      const text = shortened(nodes.name[i], letters);
+      const middle = nodes.host[i] ? y + beside(y, r, letter) : y;
+      const [half, high] = [widthOf(text, letter) / 2, letter * (nodes.host[i] ? 0.5 : 0.8)];
+      const box = [x - half, x + half, middle - high, middle + high];
+      if (!free(...box)) continue;
+      free(...box, true);
+      names[i] = text;
+    }
+    return names;
+  };
   const paint = () => {
     const ratio = window.devicePixelRatio || 1;
     const c = canvas.getContext("2d");
@@ -117,12 +156,13 @@ xoff.network = (net, { value, tooltip, pick, cycles, name }) => {
     c.textAlign = "center";
     c.textBaseline = "middle";
     const r = hostSize();
+    labels = placed(letter, r);
     for (let i = 0; i < xs.length; i++) {
       const [x, y] = at(i);
-      if (x < -80 || y < -40 || x > size.width + 80 || y > size.height + 40) continue;
-      const text = nodes.name[i];
-      const wide = text.length * letter * 0.6 + letter;
-      const named = wide < room[i] * unit[0] * view.scale || (room[i] === Infinity && net.count < 400);
+      if (outside(x, y)) continue;
+      const text = labels[i];
+      const wide = widthOf(text || nodes.name[i], letter);
+      const named = text !== undefined;
       c.lineWidth = 1;
       if (nodes.host[i]) {
         c.fillStyle = colour("host");
@@ -131,8 +171,7 @@ xoff.network = (net, { value, tooltip, pick, cycles, name }) => {
         c.fill();
         if (named) {
           c.fillStyle = colour("fg");
-          const below = net.tiers || y >= size.height / 2;
-          c.fillText(text, x, y + (below ? r + letter * 0.75 : -r - letter * 0.75));
+          c.fillText(text, x, y + beside(y, r, letter));
         }
       } else {
         const [w, h] = named ? [wide, letter * 1.6] : [Math.max(4, Math.min(wide, room[i] * unit[0] * view.scale * 0.7, 12)), 7];
@@ -275,11 +314,13 @@ xoff.network = (net, { value, tooltip, pick, cycles, name }) => {
       const [x1, y1, x2, y2] = segment(p, width).map((v) => v.toFixed(1));
       return svg("line", { x1, y1, x2, y2, stroke: scheme[level(value(p))], "stroke-width": width.toFixed(1) }, svg("title", {}, tooltip(p)));
     });
-    const marks = nodes.name.map((text, i) => {
-      const [x, y] = at(i).map((v) => v.toFixed(1));
-      return nodes.host[i] ? svg("circle", { cx: x, cy: y, r: hostSize().toFixed(1), fill: colour("host") })
-        : svg("text", { x, y, "text-anchor": "middle", "font-size": 12, "font-family": "sans-serif", fill: colour("fg"), "paint-order": "stroke", stroke: colour("bg"), "stroke-width": 5 }, text);
-    });
+    const marks = nodes.name.map((whole, i) => {
+      const [x, y] = at(i);
+      const high = y + (nodes.host[i] ? beside(y, hostSize(), 12) : 0) + 4;
+      const spot = nodes.host[i] ? svg("circle", { cx: x.toFixed(1), cy: y.toFixed(1), r: hostSize().toFixed(1), fill: colour("host") }, svg("title", {}, whole)) : "";
+      if (labels[i] === undefined) return spot;
+      return [spot, svg("text", { x: x.toFixed(1), y: high.toFixed(1), "text-anchor": "middle", "font-size": 12, "font-family": "sans-serif", fill: colour("fg"), "paint-order": "stroke", stroke: colour("bg"), "stroke-width": 5 }, labels[i], svg("title", {}, whole))];
+    }).flat();
     const root = svg("svg", { xmlns: "http://www.w3.org/2000/svg", viewBox: `0 0 ${size.width} ${size.height}`, width: size.width, height: size.height }, svg("rect", { width: size.width, height: size.height, fill: colour("bg") }), lines, marks);
     save(`${name}.svg`, "image/svg+xml", new XMLSerializer().serializeToString(root));
   };
@@ -294,5 +335,7 @@ xoff.network = (net, { value, tooltip, pick, cycles, name }) => {
       return [(ax + bx) / 2, (ay + by) / 2];
     },
     scheme: () => scheme,
+    labels: () => labels,
+    at,
   };
 };

@@ -6,7 +6,9 @@ xoff.run = async () => {
   const { ports, nodes } = data;
   let totals = data.totals;
   const n = ports.node.length;
-  const state = { look: 0, metric: "stopped", port: -1 };
+  // Flow control is what this is about; where it never acted, the load is.
+  const acted = largest(totals.pauses, 0) + largest(totals.holds, 0) > 0 || (data.course && data.course.limit.some((l) => l < 10000));
+  const state = { look: 0, metric: acted || data.live ? "stopped" : "rate", port: -1 };
   const names = Array.from({ length: n }, (_, p) => `${nodes.name[ports.node[p]]}->${nodes.name[ports.node[ports.peer[p]]]}${ports.suffix[p] || ""}`);
   const typed = (p) => quoted(names[p].includes("#") ? names[p] : names[p].replace("->", ":"));
 
@@ -239,12 +241,13 @@ xoff.run = async () => {
         el("div.note", {}, `from ${flows.slice(0, 3).map(([f, b]) => `${flowName(f)}: ${bytes(b)}`).join(", ")}${flows.length > 3 ? ` and ${flows.length - 3} more` : ""}`)));
       here = outs[0][0];
     }
-    // Real frames do not come again.
-    const rest = data.real ? "" : el("p.note", {}, "The whole chain, from the run repeated: ", command(p, course ? course.times[state.look] : data.end_ps));
+    // The instant of what is shown here, so that the command says the same. Real frames do not come again.
+    const then = steps.length ? at : course ? course.times[state.look] : data.end_ps;
+    const rest = data.real ? "" : el("p.note", {}, "The whole chain from the run repeated, with each buffer as it was when its port was stopped: ", command(p, then));
     const answer = el("div", { id: "explained" });
-    if (data.served && !data.real) rest.append(" ", el("button", { type: "button", onclick: () => fetchExplanation(p, answer) }, "run it here"));
+    if (data.served && !data.real) rest.append(" ", el("button", { type: "button", onclick: () => fetchExplanation(p, then, answer) }, "run it here"));
     if (!steps.length) {
-      chain.replaceChildren(el("p", {}, !course ? "Waiting ports were not noted in the course of this run." : `At ${time(at, 4)} flow control neither stops it nor slows it down while its far end holds frames of it.`), rest, answer);
+      chain.replaceChildren(el("p", {}, !course ? "Waiting ports were not noted in the course of this run." : `At ${time(then, 4)} flow control neither stops it nor slows it down while its far end holds frames of it.`), rest, answer);
       return;
     }
     const root = seen.includes(here) && slowed
@@ -252,11 +255,11 @@ xoff.run = async () => {
       : seen.includes(here)
       ? el("p.root.bad", {}, "Root: these ports wait for each other in a circle, beginning with ", portName(here), ".")
       : el("p.root", {}, "Root: ", portName(here), " was free to send; it is asked for more than it can carry.");
-    chain.replaceChildren(el("p.note", {}, `As it stood at ${time(at, 4)}.`), el("ol", {}, steps), root, rest, answer);
+    chain.replaceChildren(el("p.note", {}, `As it stood at ${time(at, 4)}, the buffers too.`), el("ol", {}, steps), root, rest, answer);
   };
-  const fetchExplanation = async (p, into) => {
+  const fetchExplanation = async (p, then, into) => {
     into.replaceChildren(el("p.note", {}, "The run is repeated up to then ..."));
-    const answer = await fetch(`api/explain?port=${encodeURIComponent(names[p])}&at_ps=${course ? course.times[state.look] : data.end_ps}`);
+    const answer = await fetch(`api/explain?port=${encodeURIComponent(names[p])}&at_ps=${then}`);
     into.replaceChildren(el("pre", {}, await answer.text()));
   };
   const tree = el("div.tree", { id: "tree" });
@@ -383,9 +386,10 @@ xoff.run = async () => {
   const cdfs = [];
   if (flows.fct.x.length) {
     const ended = flows.unfinished ? ` The curve ends below 1: ${count(flows.unfinished)} of ${count(flows.sized)} flows are not finished.` : "";
-    cdfs.push(xoff.charts.chart({ name: "fct-cdf", title: "Flow completion times", x: { title: "Completion time [s]", log: flows.fct.x[flows.fct.x.length - 1] > 20 * flows.fct.x[0], csv: "seconds" }, hovermode: "closest",
+    const [per, unit] = [[1e12, "s"], [1e9, "ms"], [1e6, "us"], [1e3, "ns"]].find(([ps]) => flows.fct.x[flows.fct.x.length - 1] >= 2 * ps) || [1e3, "ns"];
+    cdfs.push(xoff.charts.chart({ name: "fct-cdf", title: "Flow completion times", x: { title: `Completion time [${unit}]`, log: flows.fct.x[flows.fct.x.length - 1] > 20 * flows.fct.x[0], csv: `completion_${unit}` }, hovermode: "closest",
       y: [{ title: "Share of flows", range: [0, 1.02] }], height: 300, note: `Share of the flows with a size that are complete within a time.${ended}`,
-      series: [{ name: "flows", x: Array.from(flows.fct.x, (t) => t / 1e12), y: flows.fct.y, shape: "hv", hover: "%{y:.1%} within %{x:.3s}s" }] }));
+      series: [{ name: "flows", x: Array.from(flows.fct.x, (t) => t / per), y: flows.fct.y, shape: "hv", hover: `%{y:.1%} within %{x:.4r} ${unit}` }] }));
   }
   if (flows.slowdown.x.length && flows.sizes.length === 1) {
     cdfs.push(xoff.charts.chart({ name: "slowdown-cdf", title: "Slowdown", x: { title: "Slowdown", csv: "slowdown" }, hovermode: "closest",
@@ -442,7 +446,7 @@ xoff.run = async () => {
       let [best, where] = [-1, looks - 1];
       for (let i = 0; i < looks; i++) {
         let sum = 0;
-        for (let p = 0; p < n; p++) sum += of(course.stopped, p, i) + (10000 - of(course.limit, p, i));
+        for (let p = 0; p < n; p++) sum += acted ? of(course.stopped, p, i) + (10000 - of(course.limit, p, i)) : rateAt(p, i);
         if (sum > best) [best, where] = [sum, i];
       }
       return where;
