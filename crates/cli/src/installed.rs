@@ -1,5 +1,6 @@
 //! `xoff completions` and `xoff man`: what a shell and `man` read, from the definitions that the command itself uses.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::CommandFactory;
@@ -68,12 +69,46 @@ fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
     let mut all = vec![(String::from("xoff"), root.clone())];
     let subcommands = root.get_subcommands().filter(|c| c.get_name() != "help" && !c.is_hide_set());
     all.extend(subcommands.map(|c| (format!("xoff-{}", c.get_name()), c.clone())));
-    let page = |(name, command): (String, clap::Command)| {
-        let mut text = Vec::new();
-        Man::new(command.name(name.clone())).render(&mut text)?;
-        Ok((format!("{name}.1"), text))
-    };
-    all.into_iter().map(page).collect()
+    all.into_iter().map(|(name, command)| Ok((format!("{name}.1"), page(&name, command)?))).collect()
+}
+
+/// A page: clap_mangen's, but for the synopsis, which is clap's own line of usage, and for what follows the options, which keeps its lines.
+fn page(name: &str, mut command: clap::Command) -> std::io::Result<Vec<u8>> {
+    let usage = command.render_usage().to_string();
+    let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let has_version = command.get_version().is_some();
+    let has = (command.get_arguments().any(|a| !a.is_hide_set()), command.get_subcommands().any(|c| !c.is_hide_set()));
+    let man = Man::new(command.name(name.to_owned()));
+    let mut text = Vec::new();
+    man.render_title(&mut text)?;
+    man.render_name_section(&mut text)?;
+    lines_as_they_are(&mut text, "SYNOPSIS", usage.trim_start_matches("Usage: "))?;
+    man.render_description_section(&mut text)?;
+    if has.0 {
+        man.render_options_section(&mut text)?;
+    }
+    if has.1 {
+        man.render_subcommands_section(&mut text)?;
+    }
+    let (examples, notes): (Vec<&str>, Vec<&str>) =
+        after.split("\n\n").filter(|part| !part.is_empty()).partition(|part| part.starts_with("Examples:\n"));
+    for (heading, parts) in [("EXAMPLES", examples), ("NOTES", notes)].into_iter().filter(|(_, parts)| !parts.is_empty()) {
+        lines_as_they_are(&mut text, heading, parts.join("\n\n").trim_start_matches("Examples:\n"))?;
+    }
+    if has_version {
+        man.render_version_section(&mut text)?;
+    }
+    Ok(text)
+}
+
+/// A section whose lines are not filled.
+fn lines_as_they_are(page: &mut Vec<u8>, heading: &str, lines: &str) -> std::io::Result<()> {
+    writeln!(page, ".SH {heading}\n.nf")?;
+    for line in lines.lines() {
+        // What roff would take for its own: a backslash, a hyphen, a full stop or an apostrophe that begins a line.
+        writeln!(page, "\\&{}", line.replace('\\', "\\\\").replace('-', "\\-"))?;
+    }
+    writeln!(page, ".fi")
 }
 
 /// Writes them.

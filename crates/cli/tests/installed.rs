@@ -25,9 +25,11 @@ fn every_subcommand_has_a_manual_page() {
     expected.sort();
     assert_eq!(files(&dir.join("man1")), expected);
     let page = std::fs::read_to_string(dir.join("man1/xoff-run.1")).unwrap();
-    for part in [".TH xoff-run 1", "\\-\\-seed", "\\-\\-set", "Examples"] {
+    for part in [".TH xoff-run 1", "\\-\\-seed", "\\-\\-set", ".SH EXAMPLES\n.nf\n\\&  xoff run "] {
         assert!(page.contains(part), "{part}:\n{page}");
     }
+    let compare = std::fs::read_to_string(dir.join("man1/xoff-compare.1")).unwrap();
+    assert!(compare.contains(".SH SYNOPSIS\n.nf\n\\&xoff compare [OPTIONS] <RUN> <RUN>...\n.fi\n"), "{compare}");
     assert_eq!(xoff(&["man"]).out.trim(), std::fs::read_to_string(dir.join("man1/xoff.1")).unwrap().trim());
     // Written again over its own pages, never over another program's.
     assert_eq!(xoff(&["man", "--out", &out]).code, 0);
