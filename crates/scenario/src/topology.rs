@@ -144,7 +144,7 @@ fn build_listed(section: &mut Section<'_>, folder: &Path) -> Option<Topology> {
     if kind == CUSTOM {
         let [_, node, link] = sections().try_into().expect("three sections");
         let (nodes, links) = (section.children(&node), section.children(&link));
-        return graph(section, nodes, links, folder);
+        return graph(section, nodes, links, folder, "topology.");
     }
     let builder = builders::find(kind)?;
     section.take(|s| (builder.build)(s))
@@ -188,15 +188,15 @@ fn read_below(source: Arc<Source>, settings: &[Override], folder: &Path, above: 
         doc.declare(&[top.clone(), node.clone(), link.clone()]);
         let mut top = doc.open(&top);
         let (nodes, links) = (doc.open_all(&node), doc.open_all(&link));
-        let topology = graph(&mut top, nodes, links, folder);
+        let topology = graph(&mut top, nodes, links, folder, "");
         doc.finish()?;
         topology
     };
     Ok(topology.expect("without problems there is a topology"))
 }
 
-/// Reads the lists and joins them; a refusal is located in the entry it concerns.
-fn graph(top: &mut Section<'_>, mut nodes: Vec<Section<'_>>, mut links: Vec<Section<'_>>, folder: &Path) -> Option<Topology> {
+/// Reads the lists, `below` being what stands in front of their names, and joins them; a refusal is located in the entry it concerns.
+fn graph(top: &mut Section<'_>, mut nodes: Vec<Section<'_>>, mut links: Vec<Section<'_>>, folder: &Path, below: &str) -> Option<Topology> {
     let wire = top.take(|s| Ok((s.rate("rate")?, s.span("delay")?)));
     let node_specs: Vec<_> = nodes.iter_mut().map(|n| n.take(node)).collect();
     let link_specs: Vec<_> = links.iter_mut().map(|l| l.take(|s| link(s, wire))).collect();
@@ -210,8 +210,11 @@ fn graph(top: &mut Section<'_>, mut nodes: Vec<Section<'_>>, mut links: Vec<Sect
     let short = short_links(top, folder)?;
     if node_specs.is_empty() {
         let (key, what, hint) = match short.items.is_empty() {
-            true => ("node", "there is no node", "expected at least one [[node]] and one [[link]], or hosts = [...] and links = [...]"),
-            false => ("hosts", "no node is a host", "hosts = [\"h1\", \"h2\"] says which names are hosts; all others are switches"),
+            true => {
+                let lists = format!("expected at least one [[{below}node]] and one [[{below}link]], or hosts = [...] and links = [...]");
+                ("node", "there is no node", lists)
+            }
+            false => ("hosts", "no node is a host", "hosts = [\"h1\", \"h2\"] says which names are hosts; all others are switches".into()),
         };
         top.refuse(&ParamError::new(key, what, hint));
         return None;
