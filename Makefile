@@ -177,6 +177,9 @@ test-build: toolchain
 	$(CARGO) test --release --workspace $$($(mpi_feature)) --no-run
 	$(call done,tests built)
 
+# First letters of the integration tests that are one half of the Rust tests; the others and the unit tests take about as long.
+FIRST_HALF := a-m
+
 test-rust: toolchain ## Only the Rust tests
 	@lacks=$$($(lacks_mpi))
 	if [ -n "$$lacks" ]; then
@@ -191,8 +194,17 @@ test-rust: toolchain ## Only the Rust tests
 	  echo "$$line" | tee -a "$$XOFF_TEST_SKIPS"
 	fi
 	$(call step,Rust tests)
-	# With a limit, so that a test that never ends fails and says so: they take 5 to 10 minutes.
-	timeout --verbose $(TEST_LIMIT) $(CARGO) test --release --workspace $$($(mpi_feature))
+	# In two halves side by side, because many tests wait for one thread or for a clock; what the second says is printed when both are done.
+	# With a limit, so that a test that never ends fails and says so.
+	tests="timeout --verbose $(TEST_LIMIT) $(CARGO) test --release --workspace $$($(mpi_feature)) --no-fail-fast"
+	beside=$$(mktemp)
+	trap 'rm -f "$$beside"; kill %1 2>/dev/null || true' EXIT
+	{ $$tests --lib --bins --test '[!$(FIRST_HALF)]*' && $$tests --doc; } >"$$beside" 2>&1 &
+	one=0; two=0
+	$$tests --test '[$(FIRST_HALF)]*' || one=$$?
+	wait $$! || two=$$?
+	cat "$$beside"
+	[ "$$one$$two" = 00 ]
 	$(call done,Rust tests)
 
 test-python: toolchain venv ## Only the Python tests, in .venv
