@@ -25,6 +25,8 @@ fn mpirun(arguments: &[&str]) -> Command {
     c.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]).args(arguments).stdin(Stdio::null());
     // The kernel of a container may refuse to copy from one process to another.
     c.env("OMPI_MCA_btl_vader_single_copy_mechanism", "none");
+    // Other tests run beside these: a process that waits for another leaves its core to them.
+    c.env("OMPI_MCA_mpi_yield_when_idle", "1");
     c
 }
 
@@ -232,8 +234,8 @@ fn an_interrupted_run_is_closed_properly() {
     for asked in [Some(2), None] {
         let dir = folder();
         let (path, out) = long(dir.path());
-        // [s] before SIGTERM, and again before SIGKILL; it waits so long even where all have ended.
-        let patience = ["--mca", "odls_base_sigkill_timeout", "4"];
+        // [s] before SIGTERM, and again before SIGKILL; it waits so long even where all have ended. Enough for a machine with other work.
+        let patience = ["--mca", "odls_base_sigkill_timeout", "10"];
         let mut command = mpirun(&patience);
         let child = spawn(command.args(["-n", "3", env!("CARGO_BIN_EXE_xoff-mpi"), "run", text(&path), "--out", text(&out)]));
         let pids = started(&child, 3, &out);
